@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file
+ * Metrics: what each recorded quantity is called, what it means, in which unit.
+ *
+ * A metric belongs to one kind of entity. Descriptors are constant and live as long as the program; all functions here
+ * are pure and may be called from any thread.
+ */
+#ifndef BARO_METRIC_H
+#define BARO_METRIC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "baro/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum baro_kind {
+    BARO_KIND_PROCESS,  /**< one process, identity (pid, start time) */
+    BARO_KIND_JOB,      /**< all processes that are accounted together */
+    BARO_KIND_EXIT,     /**< what a process had used when it ended */
+    BARO_KIND_RECORDER, /**< barograph itself */
+    BARO_KIND_MAX
+};
+
+enum baro_unit {
+    BARO_UNIT_NONE,  /**< a plain count */
+    BARO_UNIT_NS,    /**< nanoseconds */
+    BARO_UNIT_BYTES, /**< bytes */
+    BARO_UNIT_RATIO, /**< parts per million of 1 as stored; 0..1 as shown */
+    BARO_UNIT_CHAR,  /**< one ASCII character, such as the state of a process */
+    BARO_UNIT_SIGNED /**< a two's complement count, such as nice */
+};
+
+enum baro_semantics {
+    BARO_SEM_COUNTER, /**< only grows while the entity lives */
+    BARO_SEM_GAUGE,   /**< goes up and down */
+    BARO_SEM_INFO     /**< a fact, or a label */
+};
+
+/** Why a value is not there. 0 means that it is. */
+enum baro_absent {
+    BARO_PRESENT = 0,
+    BARO_ABSENT_NOT_ASKED,   /**< not among the wanted metrics */
+    BARO_ABSENT_UNSUPPORTED, /**< this kernel or machine does not have it */
+    BARO_ABSENT_DENIED,      /**< this user may not read it */
+    BARO_ABSENT_GONE,        /**< the process ended before it was read */
+    BARO_ABSENT_NOT_YET,     /**< not read so far: its turn has not come */
+    BARO_ABSENT_THINNED,     /**< left out to stay within the overhead budget */
+    BARO_ABSENT_TIMEOUT,     /**< the read did not return in time */
+    BARO_ABSENT_UNKNOWN,     /**< no source could tell */
+    BARO_ABSENT_MAX
+};
+
+/** Which kernel interface a metric is read from; one bit each, so that wanted metrics make a mask of reads. */
+enum baro_source {
+    BARO_SOURCE_NONE = 0,
+    BARO_SOURCE_CLOCK = 1 << 0,     /**< clock_gettime(2) on the CPU clock of the process */
+    BARO_SOURCE_STAT = 1 << 1,      /**< /proc/PID/stat */
+    BARO_SOURCE_STATUS = 1 << 2,    /**< /proc/PID/status */
+    BARO_SOURCE_IO = 1 << 3,        /**< /proc/PID/io */
+    BARO_SOURCE_FD = 1 << 4,        /**< /proc/PID/fd: st_size since 6.2, else its entries */
+    BARO_SOURCE_SCHEDSTAT = 1 << 5, /**< /proc/PID/task/TID/schedstat */
+    BARO_SOURCE_SMAPS = 1 << 6,     /**< /proc/PID/smaps_rollup */
+    BARO_SOURCE_TASKS = 1 << 7,     /**< /proc/PID/task/TID/status, summed over threads */
+    BARO_SOURCE_TREE = 1 << 8,      /**< barograph's own view of the tree */
+    BARO_SOURCE_LEDGER = 1 << 9,    /**< the job's ledger: members, and what was reaped */
+    BARO_SOURCE_EXIT = 1 << 10,     /**< wait4(2), taskstats, perf or the last look at the process */
+    BARO_SOURCE_SELF = 1 << 11      /**< barograph's measure of itself */
+};
+
+struct baro_metric {
+    const char *stem;   /**< e.g. "cpu_user" */
+    const char *name;   /**< stem and unit as in CSV, JSON and Python, e.g. "cpu_user_ns" */
+    const char *help;   /**< one sentence */
+    const char *file;   /**< the kernel interface, e.g. "/proc/PID/stat" */
+    enum baro_unit unit;
+    enum baro_semantics semantics;
+    unsigned source; /**< enum baro_source */
+};
+
+/** @return how many metrics the registry has for a kind. */
+BARO_API int baro_metric_count(enum baro_kind kind);
+
+/** @return the descriptor of metric @p id, borrowed for ever; NULL if there is no such metric. */
+BARO_API const struct baro_metric *baro_metric_get(enum baro_kind kind, int id);
+
+/** @return the id of the metric with this name or stem, or -1. @p name need not end with NUL. */
+BARO_API int baro_metric_find(enum baro_kind kind, const char *name, size_t len);
+
+/** @return "process", "job", "exit" or "recorder". */
+BARO_API const char *baro_kind_name(enum baro_kind kind);
+
+/** @return a short reason such as "denied"; "present" for 0. */
+BARO_API const char *baro_absent_name(enum baro_absent reason);
+
+/** @return "ns", "bytes", "ratio" or "" for counts. */
+BARO_API const char *baro_unit_name(enum baro_unit unit);
+
+/** @return "counter", "gauge" or "info". */
+BARO_API const char *baro_semantics_name(enum baro_semantics semantics);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A growing byte buffer. All-zero is an empty one. A failed allocation sets `failed`, after which appends do nothing, so
+ * that callers check once at the end. A buffer keeps its memory over buf_clear(), so a steady user allocates nothing.
+ */
+#ifndef BASE_BUF_H
+#define BASE_BUF_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf {
+    unsigned char *at;
+    size_t len, cap;
+    bool failed;
+};
+
+void buf_done(struct buf *b);
+void buf_clear(struct buf *b);
+bool buf_reserve(struct buf *b, size_t more);
+void buf_add(struct buf *b, const void *at, size_t len);
+void buf_byte(struct buf *b, uint8_t byte);
+void buf_str(struct buf *b, const char *s);
+__attribute__((format(printf, 2, 3))) void buf_printf(struct buf *b, const char *format, ...);
+void buf_u64(struct buf *b, uint64_t v);     /* decimal text */
+void buf_varint(struct buf *b, uint64_t v);  /* LEB128 */
+void buf_zigzag(struct buf *b, int64_t v);   /* zigzag, then LEB128 */
+void buf_le32(struct buf *b, uint32_t v);
+void buf_le64(struct buf *b, uint64_t v);
+/* Bytes made harmless for terminals, CSV and JSON readers: control bytes, DEL, C1, and bytes that are not valid UTF-8
+ * become \xNN, a backslash becomes two. Every name can be got back. */
+void buf_escaped(struct buf *b, const char *at, size_t len);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BASE_CLOCK_H
+#define BASE_CLOCK_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#define NS_PER_SEC 1000000000ULL
+#define NS_PER_MS 1000000ULL
+
+uint64_t clock_monotonic_ns(void);
+uint64_t clock_boottime_ns(void);
+int64_t clock_realtime_ns(void);
+
+/* CPU time of a whole thread group, living or zombie, of any user's process: the dynamic POSIX clock id that
+ * clock_getcpuclockid(3) makes, without its checks. Returns 0 or -EINVAL (no such process) or another -errno. */
+int clock_process_cpu_ns(pid_t pid, uint64_t *ret);
+
+#endif

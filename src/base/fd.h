@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef BASE_FD_H
+#define BASE_FD_H
+
+#include <stddef.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#define CLEANUP(f) __attribute__((cleanup(f)))
+
+static inline int fd_close(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static inline void fd_closep(int *fd)
+{
+    *fd = fd_close(*fd);
+}
+
+/* Reads up to cap bytes from the start of an open file; EINTR is retried. Returns the length or -errno. */
+ssize_t fd_pread_all(int fd, void *at, size_t cap);
+/* Opens relative to dirfd with O_RDONLY|O_CLOEXEC, reads up to cap bytes, closes. Returns the length or -errno. */
+ssize_t fd_read_file(int dirfd, const char *path, void *at, size_t cap);
+/* Writes all, retrying EINTR and short counts. Returns 0 or -errno with *ret_done (may be NULL) what was written. */
+int fd_write_all(int fd, const void *at, size_t len, size_t *ret_done);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers for people and numbers from people, independent of the locale. */
+#ifndef BASE_FMT_H
+#define BASE_FMT_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+void fmt_bytes(struct buf *b, uint64_t bytes);    /* "412 MB", "2.31 GB": decimal units, three digits */
+void fmt_duration(struct buf *b, uint64_t ns);    /* "41.3 s", "5 min 12 s", "2 h 03 min", "3.1 ms" */
+void fmt_count(struct buf *b, uint64_t n);        /* "4,812" */
+void fmt_decimal(struct buf *b, double v, int digits); /* '.' in every locale */
+void fmt_time_utc(struct buf *b, int64_t realtime_ns); /* RFC 3339 with milliseconds and Z */
+
+/* "100ms", "1s", "2.5 min", "1h", "1h30m"; a bare number is an error. */
+int parse_duration(const char *text, uint64_t *ret_ns, struct baro_error *err);
+/* "512", "10k", "1.5GB", "2GiB": k M G T are powers of 1000, KiB MiB ... of 1024. */
+int parse_size(const char *text, uint64_t *ret_bytes, struct baro_error *err);
+/* "1%", "0.5%": parts per million of one. */
+int parse_percent(const char *text, uint64_t *ret_ppm, struct baro_error *err);
+int parse_pid(const char *text, int32_t *ret, struct baro_error *err);
+
+#endif

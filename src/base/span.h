@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Borrowed bytes and bounded scanners over them. A scanner advances the span on success and leaves it untouched on
+ * failure; it never needs a NUL and never reads past the end.
+ */
+#ifndef BASE_SPAN_H
+#define BASE_SPAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct span {
+    const char *at;
+    size_t len;
+};
+
+static inline struct span span_of(const void *at, size_t len)
+{
+    return (struct span){at, len};
+}
+
+static inline struct span span_str(const char *s)
+{
+    return (struct span){s, strlen(s)};
+}
+
+bool span_equal(struct span a, const char *b);
+bool span_starts(struct span s, const char *prefix);
+
+/* Each returns true and advances, or false and leaves *s alone. Overflow is a failure. */
+bool scan_u64(struct span *s, uint64_t *ret);          /* decimal digits */
+bool scan_i64(struct span *s, int64_t *ret);           /* an optional '-' and digits */
+bool scan_hex(struct span *s, uint64_t *ret);
+bool scan_char(struct span *s, char c);                /* that one byte */
+bool scan_word(struct span *s, struct span *ret);      /* bytes up to blank, tab or newline; at least one */
+bool scan_line(struct span *s, struct span *ret);      /* up to '\n' or the end, which is consumed; false at the end */
+void scan_blanks(struct span *s);                      /* skips blanks and tabs */
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads that can block, done by a helper process that can be abandoned: smaps_rollup (takes the target's mmap lock and walks
+ * its page tables), cmdline and exe (fault in the target's pages or touch its file systems), and user names. A thread
+ * would not do: one in unkillable sleep keeps its whole process from ending.
+ */
+#ifndef COLLECT_SLOW_H
+#define COLLECT_SLOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "sample/sample.h"
+
+enum slow_what {
+    SLOW_SMAPS = 1 << 0,
+    SLOW_INFO = 1 << 1, /* full name and redacted command line */
+};
+
+struct slow_request {
+    struct baro_key key;
+    uint32_t what; /* enum slow_what */
+};
+
+struct slow_reply {
+    struct baro_key key;
+    uint32_t what;      /* what of it was tried */
+    uint8_t smaps_absent, name_absent, cmdline_absent; /* enum baro_absent, BARO_PRESENT if there */
+    uint64_t pss, uss;
+    uint64_t spent_ns;  /* wall time of the smaps read: how long the target's mmap lock was held, at most */
+    const char *name, *cmdline; /* borrowed until the next call */
+};
+
+typedef void slow_reply_fn(void *context, const struct slow_reply *reply);
+
+struct slow_helper;
+
+/* No process is started before the first request. root_fd is a directory descriptor of /proc, borrowed. */
+int slow_new(struct slow_helper **ret, int root_fd, bool want_cmdline, struct baro_error *err);
+
+/* Hands over a batch and waits up to deadline_ns for the replies; those that come later are delivered by slow_collect(). A helper that
+ * is stuck in one read for longer than a second is killed and abandoned, that key is not asked again (its replies say
+ * BARO_ABSENT_TIMEOUT), and a new helper takes the rest. Returns the number of replies delivered, or -errno. */
+int slow_ask(struct slow_helper *h, const struct slow_request *requests, size_t n, uint64_t deadline_ns, slow_reply_fn *fn, void *context);
+int slow_collect(struct slow_helper *h, slow_reply_fn *fn, void *context);
+bool slow_busy(const struct slow_helper *h); /* replies are outstanding */
+int slow_pid(const struct slow_helper *h);   /* of the helper process, 0 if none: it is part of the recorder's own cost */
+uint64_t slow_cpu_ns(struct slow_helper *h); /* of all helpers so far */
+void slow_free(struct slow_helper *h);
+
+#endif

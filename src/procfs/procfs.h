@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parsers of /proc: pure functions over bytes, one .c file per kernel file; and reader.c, which has the only system calls.
+ *
+ * A parser returns 0 or BARO_E_SYNTAX and leaves *ret untouched on failure. Unknown keys and trailing fields are skipped, so that a newer
+ * kernel breaks nothing; a missing key leaves its valid bit unset. Nothing here allocates or needs a NUL.
+ */
+#ifndef PROCFS_PROCFS_H
+#define PROCFS_PROCFS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/span.h"
+
+/* /proc/PID/stat; comments give the field numbers of proc(5). Fields up to 24 must be there. */
+struct pid_stat {
+    int32_t pid;             /* 1 */
+    char comm[64];           /* 2, raw bytes, NUL-terminated; ends at the last ')' of the file */
+    char state;              /* 3 */
+    int32_t ppid;            /* 4 */
+    int32_t pgrp, session;   /* 5, 6 */
+    uint32_t flags;          /* 9: PF_KTHREAD 0x00200000 */
+    uint64_t minflt, cminflt, majflt, cmajflt; /* 10-13 */
+    uint64_t utime, stime;   /* 14, 15: ticks */
+    uint64_t cutime, cstime; /* 16, 17: ticks, saturated at 0 */
+    int64_t nice;            /* 19 */
+    uint64_t num_threads;    /* 20 */
+    uint64_t starttime;      /* 22: ticks since boot */
+    uint64_t vsize;          /* 23: bytes */
+    uint64_t rss;            /* 24: pages, saturated at 0 */
+    int32_t exit_code;       /* 52: wait status; valid if has_exit_code (since 3.5; 0 without ptrace access) */
+    bool has_exit_code;
+};
+#define PROC_PF_KTHREAD 0x00200000u
+int pid_stat_parse(struct span text, struct pid_stat *ret);
+
+/* /proc/PID/status. Sizes in bytes. */
+enum pid_status_field {
+    STATUS_VM_HWM, STATUS_VM_RSS, STATUS_VM_SWAP, STATUS_RSS_ANON, STATUS_RSS_FILE, STATUS_RSS_SHMEM,
+    STATUS_THREADS, STATUS_SWITCHES_VOLUNTARY, STATUS_SWITCHES_INVOLUNTARY, STATUS_TGID, STATUS_PPID, STATUS_UID, STATUS_KTHREAD,
+    STATUS_MAX
+};
+struct pid_status {
+    uint32_t valid; /* bit per enum pid_status_field */
+    uint64_t value[STATUS_MAX]; /* STATUS_UID: the real uid */
+};
+int pid_status_parse(struct span text, struct pid_status *ret);
+
+/* /proc/PID/io */
+enum pid_io_field { IO_RCHAR, IO_WCHAR, IO_SYSCR, IO_SYSCW, IO_READ_BYTES, IO_WRITE_BYTES, IO_CANCELLED_WRITE_BYTES, IO_MAX };
+struct pid_io {
+    uint32_t valid;
+    uint64_t value[IO_MAX];
+};
+int pid_io_parse(struct span text, struct pid_io *ret);
+
+/* /proc/PID/smaps_rollup (4.14+). Bytes; uss = Private_Clean + Private_Dirty + Private_Hugetlb. */
+enum pid_smaps_field { SMAPS_RSS, SMAPS_PSS, SMAPS_USS, SMAPS_SWAP, SMAPS_SWAP_PSS, SMAPS_MAX };
+struct pid_smaps {
+    uint32_t valid;
+    uint64_t value[SMAPS_MAX];
+};
+int pid_smaps_parse(struct span text, struct pid_smaps *ret);
+
+/* /proc/PID/task/TID/schedstat: run time, run delay (ns), timeslices */
+struct pid_schedstat {
+    uint64_t run_ns, delay_ns, slices;
+};
+int pid_schedstat_parse(struct span text, struct pid_schedstat *ret);
+
+/* /proc/PID/task/TID/children: calls fn for each pid; stops if it returns false. Returns how many, or BARO_E_SYNTAX. */
+int pid_children_parse(struct span text, bool (*fn)(void *context, int32_t pid), void *context);
+
+/* /proc/stat: btime, and the number of forks since boot. */
+struct proc_stat {
+    uint64_t btime, processes;
+    bool has_btime, has_processes;
+};
+int proc_stat_parse(struct span text, struct proc_stat *ret);
+
+/* /proc/meminfo: MemTotal in bytes. */
+int proc_meminfo_total(struct span text, uint64_t *ret_bytes);
+
+/* The full name of a process: comm, unless it was cut at 15 bytes and the base name of exe, argv[0] or of the script that an interpreter was
+ * given (argv[1], argv[2] ...) begins with it. A " (deleted)" at the end of exe is dropped. Any argument may be empty. */
+void pid_name(struct span comm, struct span exe, struct span cmdline, struct buf *ret);
+
+/* The command line for people: arguments (NUL-separated in text) quoted as a POSIX shell would read them, single spaces between, secrets
+ * replaced by "***" first. At most max bytes; "..." at the end if cut. Raw bytes else; escaping is for output. */
+void pid_cmdline_format(struct span text, size_t max, struct buf *ret);
+
+/* Redacts one argument in the light of the one before it (may be empty): --password X, --token=X, -pX of mysql, KEY=VALUE with a telling KEY,
+ * userinfo in URLs, Authorization headers, JWT, AWS, GitHub, Slack, private keys in PEM and the like. Writes the argument, redacted
+ * if need be. Returns true if something was. */
+bool redact_argument(struct span program, struct span before, struct span argument, struct buf *ret);
+
+/* ---- reader.c ---- */
+/* Reads "PID/what" below root_fd into at; the whole file or the first cap bytes. Returns the length or -errno. */
+ssize_t proc_read(int root_fd, int32_t pid, const char *what, void *at, size_t cap);
+/* Opens "PID/what" below root_fd, O_RDONLY|O_CLOEXEC. Returns a descriptor or -errno. A held descriptor of a /proc/PID file answers
+ * ESRCH once the process is gone, never the next owner of the pid. */
+int proc_open(int root_fd, int32_t pid, const char *what, int flags);
+/* The number of open descriptors: st_size of /proc/PID/fd since 6.2 (needs no access), else counted. Returns -errno on failure. */
+int64_t proc_count_fds(int root_fd, int32_t pid);
+/* Calls fn for each thread id of pid, resp. each process id below root_fd. Returns how many or -errno. */
+int proc_each_task(int root_fd, int32_t pid, bool (*fn)(void *context, int32_t tid), void *context);
+int proc_each_process(int root_fd, bool (*fn)(void *context, int32_t pid), void *context);
+/* enum baro_absent for an errno of a read below /proc/PID: ENOENT, ESRCH -> GONE; EACCES, EPERM -> DENIED; else UNSUPPORTED. */
+int proc_absent(int error);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the wrapper tells the recorder: datagrams over a non-blocking SOCK_SEQPACKET socketpair. The wrapper never waits for
+ * the recorder: a message that does not fit is dropped, and each one carries running totals, so that a lost one costs
+ * detail and never the sum. Both ends are one binary, so the structs travel as they are.
+ */
+#ifndef RUN_LINK_H
+#define RUN_LINK_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+enum link_kind {
+    LINK_STARTED = 1, /* the command was executed: pid, t_ns */
+    LINK_FAILED,      /* it could not be: number is the errno; nothing to record */
+    LINK_REAPED,      /* a child was reaped: the command itself or an adopted orphan */
+    LINK_SIGNAL,      /* number was passed on to the command */
+    LINK_STOPPED,     /* the command stopped by signal number */
+    LINK_CONTINUED,
+    LINK_ENDED,       /* the command has ended and all that was there to reap was reaped: finish now */
+};
+
+struct link_message {
+    uint32_t kind;
+    int32_t pid;
+    uint64_t t_ns;   /* CLOCK_MONOTONIC, absolute */
+    int64_t number;
+
+    /* LINK_REAPED: from wait4 and from the zombie just before it. */
+    int32_t status;  /* wait status */
+    uint32_t stat_len, io_len; /* raw bytes of /proc/PID/stat and io of the zombie; 0: could not be read */
+    uint64_t cpu_ns; /* CPU clock of the zombie, own threads only; 0: not known */
+    uint64_t user_ns, system_ns; /* rusage: with all it had reaped */
+    uint64_t maxrss_bytes;
+    uint64_t faults_minor, faults_major, switches_voluntary, switches_involuntary;
+
+    /* Running totals over all that the wrapper reaped so far, the recorder left out. */
+    uint64_t total_reaped, total_user_ns, total_system_ns, total_faults_minor, total_faults_major;
+    uint64_t total_switches_voluntary, total_switches_involuntary, total_maxrss_bytes;
+    uint64_t floor_rss_bytes; /* of the wrapper when it started the command: below this maxrss says nothing */
+
+    char stat[512];
+    char io[256];
+};
+
+#endif

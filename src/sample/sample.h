@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One instant: what was read of each process, of the job and of the recorder, all raw; and the two things that happen
+ * between instants, exits and events. The same structs are filled by the sampler (live) and by the tape's cursor
+ * (replay), so that everything to the right of a sample is one code.
+ *
+ * Times are nanoseconds of CLOCK_MONOTONIC since the tape began (header.start_monotonic_ns), except where said.
+ * Strings are bytes as the kernel gave them, secrets redacted, NUL-terminated; they are owned by the struct's owner.
+ */
+#ifndef SAMPLE_SAMPLE_H
+#define SAMPLE_SAMPLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "metric/ids.h"
+
+/* pid alone is never an identity. start is field 22 of /proc/PID/stat: clock ticks since boot, as this reader sees
+ * them. start == 0 means: not known (a process known from events only, that ended before it could be looked at). */
+struct baro_key {
+    int32_t pid;
+    uint64_t start;
+};
+
+/* How a process came to be known as a member. */
+enum baro_origin {
+    BARO_ORIGIN_TARGET,    /* named by the user, or the command that was run */
+    BARO_ORIGIN_EVENT,     /* a fork event of a member */
+    BARO_ORIGIN_SCAN,      /* found as a child of a member */
+    BARO_ORIGIN_ADOPTED,   /* an orphan that came to the subreaper */
+    BARO_ORIGIN_MAX
+};
+
+struct baro_process {
+    uint32_t id;              /* unique within a tape, from 1; never used twice */
+    struct baro_key key;
+    struct baro_key parent;   /* as it is now; changes when it is adopted */
+    uint32_t uid;             /* real uid, UINT32_MAX where not known */
+    enum baro_origin origin;
+    uint64_t first_ns;        /* when it was first known of */
+    uint64_t read_ns;         /* when its values were last read: the age of all but pss and uss (see smaps_at) */
+    uint32_t info_version;    /* grows with each change of name, cmdline, uid or parent */
+    char *name;               /* full name; "" where not known */
+    char *cmdline;            /* arguments separated by single spaces in shell quoting, redacted; NULL where not known */
+    uint8_t cmdline_absent;   /* enum baro_absent */
+    uint64_t value[PROCESS_MAX];
+    uint8_t absent[PROCESS_MAX]; /* enum baro_absent; value is 0 where this is not BARO_PRESENT */
+};
+
+enum baro_exit_source {
+    BARO_EXIT_LAST_LOOK, /* the last look at the living process: a lower bound */
+    BARO_EXIT_EVENT,     /* an event said that it ended; values as of the last look */
+    BARO_EXIT_PERF,      /* perf's READ record: CPU short of the teardown */
+    BARO_EXIT_TASKSTATS, /* taskstats: CPU short of the last slice and the teardown */
+    BARO_EXIT_ZOMBIE,    /* read after it had ended and before it was reaped: complete */
+    BARO_EXIT_WAIT4,     /* the wrapper's wait4: complete */
+    BARO_EXIT_SOURCE_MAX
+};
+
+struct baro_exit {
+    uint64_t t_ns;       /* when it ended, or when its absence was noticed */
+    uint32_t id;         /* the process's id; also given to processes that no sample saw */
+    struct baro_key key;
+    struct baro_key parent;
+    uint32_t uid;
+    enum baro_origin origin;
+    enum baro_exit_source source;
+    bool sampled;        /* at least one sample saw it */
+    bool status_known;
+    int status;          /* wait status as of wait4(2), valid if status_known */
+    const char *name;
+    const char *cmdline; /* NULL where not known */
+    uint64_t value[EXIT_MAX];
+    uint8_t absent[EXIT_MAX];
+};
+
+enum baro_event_kind {
+    BARO_EVENT_START,      /* the command was started, or the target attached to */
+    BARO_EVENT_EXEC,       /* a member executed another program; text: its new name */
+    BARO_EVENT_SIGNAL,     /* the wrapper passed on a signal; number: which */
+    BARO_EVENT_STOP,       /* the command stopped; number: the signal */
+    BARO_EVENT_CONT,       /* it goes on */
+    BARO_EVENT_GAP,        /* nothing could be recorded; number: nanoseconds; text: why */
+    BARO_EVENT_MISSED,     /* ticks missed; number: how many */
+    BARO_EVENT_LOSSY,      /* the event source lost events; number: how many times */
+    BARO_EVENT_THINNED,    /* reads left out to stay within the overhead budget; text: which */
+    BARO_EVENT_CLOCK_STEP, /* wall time was set; number: by how many ns (two's complement) */
+    BARO_EVENT_SUSPEND,    /* the machine slept; number: ns */
+    BARO_EVENT_WARNING,    /* text says it */
+    BARO_EVENT_WRAPPER_LOST, /* the wrapper went away; the job goes on */
+    BARO_EVENT_SURVIVOR,   /* a member outlived the command; text: its name */
+    BARO_EVENT_END,        /* the command or the last target ended; number: wait status, text "unknown" if not known */
+    BARO_EVENT_MAX
+};
+
+struct baro_event {
+    uint64_t t_ns;
+    enum baro_event_kind kind;
+    struct baro_key key; /* pid 0 if it concerns no one process */
+    uint64_t number;
+    const char *text;    /* never NULL */
+};
+
+struct baro_sample {
+    uint64_t t_ns;
+    uint64_t job[JOB_MAX];
+    uint8_t job_absent[JOB_MAX];
+    uint64_t self[RECORDER_MAX];
+    uint8_t self_absent[RECORDER_MAX];
+    bool lossy;                        /* events were lost since the sample before */
+    size_t n;                          /* living members */
+    struct baro_process *const *processes; /* order: parents before children; borrowed */
+};
+
+/* What stands at the head of a tape. Strings are owned by whoever filled it. */
+enum baro_mode { BARO_MODE_RUN, BARO_MODE_ATTACH };
+
+struct baro_header {
+    enum baro_mode mode;
+    char version[32];           /* of barograph that wrote it */
+    char host[65];
+    char kernel[65];            /* release */
+    char machine[65];           /* x86_64, aarch64, ... */
+    char boot_id[37];
+    int64_t start_realtime_ns;  /* since the epoch; UTC */
+    uint64_t start_monotonic_ns;
+    uint64_t start_boottime_ns;
+    uint64_t interval_ns;       /* 0: auto */
+    uint64_t overhead_ppm;      /* budget as parts per million of a core; 0: off */
+    uint64_t wanted;            /* mask of process metrics that were asked for */
+    uint32_t clk_tck;
+    uint32_t cpus;              /* online */
+    uint64_t page_size;
+    uint64_t memory_total;      /* bytes */
+    uint32_t uid;
+    char **argv;                /* the command redacted (run) or of the first target; NULL-terminated; may be empty */
+    char *cwd;
+    char event_source[16];      /* "connector", "perf", "scan" */
+    char exit_source[16];       /* "taskstats", "perf", "wait4", "none" */
+    int32_t *targets;           /* attach: pids */
+    size_t n_targets;
+    /* identity among many tapes; empty where the environment says nothing */
+    char job_id[64], step_id[64], rank[32];
+};
+
+static inline bool baro_key_equal(struct baro_key a, struct baro_key b)
+{
+    return a.pid == b.pid && a.start == b.start;
+}
+
+#endif

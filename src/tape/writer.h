@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes a tape: append-only, each sample one write(), readable up to the last byte that a write() took.
+ *
+ * A failing write never stops the caller. The writer cuts the file back to its last whole frame, keeps exits and events
+ * (bounded) and tries again at the next commit, with a new block; the gap stands on the tape as an event.
+ * A writer allocates nothing once its tables have grown to the number of processes.
+ */
+#ifndef TAPE_WRITER_H
+#define TAPE_WRITER_H
+
+#include "base/error.h"
+#include "sample/sample.h"
+
+struct tape_writer;
+
+/* What the writer does to the world, so that tests can fail each call. Return as the system calls do (-1 and errno). */
+struct tape_io {
+    ssize_t (*write)(void *context, int fd, const void *at, size_t len);
+    int (*truncate)(void *context, int fd, off_t len);
+    int (*sync)(void *context, int fd);
+    void *context;
+};
+extern const struct tape_io tape_io_real;
+
+/* Creates a tape file: mode 0600, O_EXCL, O_NOFOLLOW, O_CLOEXEC, never following or replacing what is there; with force an existing
+ * regular file is replaced (unlinked first; anything but a regular file is refused). Returns the descriptor or -errno. */
+int tape_create(const char *path, bool force, struct baro_error *err);
+
+/* Takes fd (closes it in tape_writer_free). The header is copied and written at the first commit, or by
+ * tape_writer_start() at once. io may be NULL for the real one. */
+int tape_writer_new(struct tape_writer **ret, int fd, const struct baro_header *header, const struct tape_io *io,
+                    struct baro_error *err);
+int tape_writer_start(struct tape_writer *w, struct baro_error *err);
+
+/* Keep an exit or an event for the next commit; copied. An exit also takes its process out of the living set. */
+void tape_writer_exit(struct tape_writer *w, const struct baro_exit *e);
+void tape_writer_event(struct tape_writer *w, const struct baro_event *e);
+
+/* One frame: the pending exits and events, then this sample (values of processes with read_ns == s->t_ns, and new or
+ * changed infos). s may be NULL to write the pending ones alone. Returns 0 or -errno: not written, and will be retried
+ * as the top of this file says. On a network file system fdatasync follows. */
+int tape_writer_commit(struct tape_writer *w, const struct baro_sample *s, struct baro_error *err);
+
+/* Commits what is pending, then the footer: index and end mark. */
+int tape_writer_finish(struct tape_writer *w, struct baro_error *err);
+
+uint64_t tape_writer_bytes(const struct tape_writer *w);  /* acknowledged so far */
+bool tape_writer_failing(const struct tape_writer *w);    /* the last commit did not reach the file */
+void tape_writer_free(struct tape_writer *w);             /* NULL allowed; does not finish */
+
+#endif
