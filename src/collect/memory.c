@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pss and uss: when to read smaps_rollup of whom; and names and command lines, which come from the same helper.
+ *
+ * A read walks the page tables of its target (13 ns per 4 KiB page) and holds its mmap lock for that long. So a process is read when its memory has
+ * moved, at most for one percent of its time, and all together within the budget. On a new peak of the tree the largest
+ * are read within that tick, so that the peak is known in pss as well.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "collect/sampler.h"
+
+#define HELPER_AFTER (15 * NS_PER_MS)  /* a job shorter than this never pays for the helper's fork */
+#define INFO_AFTER (5 * NS_PER_MS)     /* what is younger is likely to exec again at once */
+#define IDLE_AFTER (60 * NS_PER_SEC)   /* sharers come and go without the process running */
+#define OF_ITS_TIME 100u               /* one percent */
+#define DEADLINE (20 * NS_PER_MS)
+#define PEAK_STEP 50u                  /* a new peak is one that is 2 % higher */
+#define NS_PER_KIB 3u                  /* 13 ns per page of 4 KiB; far less with huge pages */
+#define LEAST_COST 10000u
+#define INFO_TRIES 3u
+
+static uint64_t cost_of(const struct member *m)
+{
+    if (m->note.smaps_cost_ns)
+        return m->note.smaps_cost_ns;
+    return LEAST_COST + (m->row.value[PROCESS_rss] >> 10) * NS_PER_KIB;
+}
+
+static bool memory_moved(const struct member *m)
+{
+    return m->note.smaps_rss != m->row.value[PROCESS_rss] ||
+           m->note.smaps_faults != m->row.value[PROCESS_faults_minor] + m->row.value[PROCESS_faults_major];
+}
+
+static bool smaps_due(const struct sampler *s, const struct member *m)
+{
+    if (!(s->need & BARO_SOURCE_SMAPS) || m->note.smaps_barred || m->row.value[PROCESS_state] == 'Z')
+        return false;
+    if (!m->note.smaps_ns)
+        return true;
+    uint64_t age = s->now_ns - m->note.smaps_ns;
+    if (memory_moved(m))
+        return age >= cost_of(m) * OF_ITS_TIME;
+    return age >= IDLE_AFTER;
+}
+
+static bool request(struct sampler *s, const struct member *m, uint32_t what)
+{
+    if (s->n_requests == s->cap_requests) {
+        size_t cap = s->cap_requests ? s->cap_requests * 2 : 64;
+        struct slow_request *at = realloc(s->requests, cap * sizeof(*at));
+        if (!at)
+            return false;
+        s->requests = at;
+        s->cap_requests = cap;
+    }
+    s->requests[s->n_requests++] = (struct slow_request){m->row.key, what};
+    return true;
+}
+
+static bool info_due(const struct sampler *s, const struct member *m)
+{
+    return m->note.info_wanted && !m->note.info_asked && m->note.info_tries < INFO_TRIES &&
+           s->now_ns >= m->row.first_ns + INFO_AFTER;
+}
+
+static void reply_smaps(struct sampler *s, struct member *m, const struct slow_reply *reply)
+{
+    static const enum process_metric ids[] = {PROCESS_pss, PROCESS_uss, PROCESS_smaps_at};
+    const uint64_t values[] = {reply->pss, reply->uss, s->now_ns};
+    m->note.smaps_barred = reply->smaps_absent == BARO_ABSENT_DENIED || reply->smaps_absent == BARO_ABSENT_UNSUPPORTED ||
+                           reply->smaps_absent == BARO_ABSENT_TIMEOUT;
+    if (reply->smaps_absent == BARO_ABSENT_GONE)
+        return; /* the next look at it will tell */
+    for (size_t i = 0; i < 3; i++) {
+        if (m->row.absent[ids[i]] == BARO_ABSENT_NOT_ASKED)
+            continue;
+        m->row.absent[ids[i]] = reply->smaps_absent;
+        m->row.value[ids[i]] = reply->smaps_absent ? 0 : values[i];
+    }
+    budget_correct_smaps(&s->budget, cost_of(m), reply->spent_ns);
+    m->note.smaps_cost_ns = m->note.smaps_cost_ns ? (m->note.smaps_cost_ns * 3 + reply->spent_ns) / 4 : reply->spent_ns;
+    m->note.smaps_ns = s->now_ns;
+    m->note.smaps_rss = m->row.value[PROCESS_rss];
+    m->note.smaps_faults = m->row.value[PROCESS_faults_minor] + m->row.value[PROCESS_faults_major];
+}
+
+static void on_reply(void *context, const struct slow_reply *reply)
+{
+    struct sampler *s = context;
+    struct member *m = tree_find(&s->job->tree, reply->key.pid);
+    if (!m || !baro_key_equal(m->row.key, reply->key))
+        return;
+    if (reply->what & SLOW_SMAPS)
+        reply_smaps(s, m, reply);
+    if (reply->what & SLOW_INFO) {
+        m->note.info_asked = false;
+        m->note.info_wanted = false;
+        if (!reply->name_absent && reply->name && *reply->name)
+            member_set_name(m, reply->name);
+        if (!reply->cmdline_absent && reply->cmdline && *reply->cmdline)
+            member_set_cmdline(m, reply->cmdline);
+        else if (m->row.cmdline_absent != BARO_PRESENT)
+            m->row.cmdline_absent = reply->cmdline_absent ? reply->cmdline_absent : (uint8_t)BARO_ABSENT_UNKNOWN;
+    }
+    if (m->row.read_ns != s->now_ns)
+        m->force = true; /* it came late: the row goes onto the tape with the next tick */
+}
+
+void memory_collect(struct sampler *s)
+{
+    if (s->slow && slow_busy(s->slow))
+        slow_collect(s->slow, on_reply, s);
+}
+
+static int by_rss(const void *a, const void *b)
+{
+    const struct member *x = *(struct member *const *)a, *y = *(struct member *const *)b;
+    uint64_t rx = x->row.value[PROCESS_rss], ry = y->row.value[PROCESS_rss];
+    return rx < ry ? 1 : rx > ry ? -1 : 0;
+}
+
+#define LARGEST 16
+
+/* The few largest members, whatever was read of them when: what makes up a peak. */
+static void request_largest(struct sampler *s)
+{
+    struct member *top[LARGEST + 1];
+    size_t n = 0;
+    for (size_t i = 0; i < s->job->tree.n; i++) {
+        struct member *m = s->job->tree.at[i];
+        if (!m || m->note.smaps_ns == s->now_ns || m->note.smaps_barred || !memory_moved(m) || m->row.value[PROCESS_state] == 'Z')
+            continue;
+        if (m->note.smaps_ns && s->now_ns - m->note.smaps_ns < cost_of(m) * OF_ITS_TIME)
+            continue;
+        top[n++] = m;
+        qsort(top, n, sizeof(struct member *), by_rss);
+        n = n > LARGEST ? LARGEST : n;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (budget_take_smaps(&s->budget, s->now_ns, cost_of(top[i]), true))
+            request(s, top[i], SLOW_SMAPS);
+    }
+}
+
+static void request_due(struct sampler *s)
+{
+    for (size_t i = 0; i < s->job->tree.n; i++) {
+        struct member *m = s->job->tree.at[i];
+        if (!m || !m->looked_at)
+            continue;
+        uint32_t what = 0;
+        if (info_due(s, m)) {
+            what |= SLOW_INFO;
+            m->note.info_asked = true;
+            m->note.info_tries++;
+        }
+        if (m->row.read_ns == s->now_ns && smaps_due(s, m)) {
+            if (s->budget.level < BUDGET_NO_SMAPS && budget_take_smaps(&s->budget, s->now_ns, cost_of(m), false))
+                what |= SLOW_SMAPS;
+            else
+                s->thinned++;
+        }
+        if (what)
+            request(s, m, what);
+    }
+}
+
+static bool new_peak(struct sampler *s)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < s->job->tree.n; i++) {
+        if (s->job->tree.at[i])
+            sum += s->job->tree.at[i]->row.value[PROCESS_rss];
+    }
+    s->rss_sum = sum;
+    if (sum <= s->rss_sum_peak + s->rss_sum_peak / PEAK_STEP)
+        return false;
+    s->rss_sum_peak = sum;
+    return true;
+}
+
+void memory_tick(struct sampler *s)
+{
+    if (!s->options.helper || s->now_ns < HELPER_AFTER)
+        return;
+    memory_collect(s);
+    if (s->slow && slow_busy(s->slow))
+        return; /* one batch at a time */
+    s->n_requests = 0;
+    request_due(s);
+    if ((s->need & BARO_SOURCE_SMAPS) && new_peak(s))
+        request_largest(s);
+    if (!s->n_requests)
+        return;
+    if (!s->slow && slow_new(&s->slow, s->options.proc_fd, s->options.cmdline, NULL) < 0) {
+        s->options.helper = false;
+        return;
+    }
+    slow_ask(s->slow, s->requests, s->n_requests, DEADLINE, on_reply, s);
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One process: which of its files are worth reading now, and their values put into its row. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "collect/sampler.h"
+
+static void set(struct member *m, enum process_metric id, uint64_t v)
+{
+    if (m->row.absent[id] == BARO_ABSENT_NOT_ASKED)
+        return;
+    m->row.value[id] = v;
+    m->row.absent[id] = BARO_PRESENT;
+}
+
+static void unset(struct member *m, enum process_metric id, int reason)
+{
+    if (m->row.absent[id] == BARO_ABSENT_NOT_ASKED)
+        return;
+    m->row.value[id] = 0;
+    m->row.absent[id] = (uint8_t)reason;
+}
+
+/* A counter that a race or scaling lets fall is held. */
+static void set_counter(struct member *m, enum process_metric id, uint64_t v)
+{
+    if (m->row.absent[id] == BARO_PRESENT && v < m->row.value[id])
+        return;
+    set(m, id, v);
+}
+
+static void put_cpu(struct sampler *s, struct member *m, const struct pid_stat *st, uint64_t clock_ns)
+{
+    uint64_t cpu = clock_ns ? clock_ns : (st->utime + st->stime) * s->job->ns_per_tick;
+    uint64_t before = m->row.value[PROCESS_cpu];
+    if (cpu < before)
+        cpu = before;
+    uint64_t ticks = st->utime + st->stime;
+    uint64_t user = ticks ? (uint64_t)((double)cpu * ((double)st->utime / (double)ticks)) : cpu;
+    /* As the kernel's own cputime_adjust(): neither part falls, and their sum is the precise run time. */
+    uint64_t user_before = m->row.value[PROCESS_cpu_user];
+    uint64_t most = user_before + (cpu - before);
+    user = user < user_before ? user_before : user > most ? most : user;
+    set(m, PROCESS_cpu, cpu);
+    set(m, PROCESS_cpu_user, user);
+    set(m, PROCESS_cpu_system, cpu - user);
+    set_counter(m, PROCESS_children_cpu_user, st->cutime * s->job->ns_per_tick);
+    set_counter(m, PROCESS_children_cpu_system, st->cstime * s->job->ns_per_tick);
+}
+
+static void put_parent(struct sampler *s, struct member *m, int32_t ppid)
+{
+    if (m->row.parent.pid == ppid && (m->parent || !m->force))
+        return;
+    struct member *parent = tree_find(&s->job->tree, ppid);
+    if (parent == m)
+        parent = NULL;
+    if (parent != m->parent)
+        tree_set_parent(m, parent);
+    if (!parent && m->row.parent.pid != ppid) {
+        m->row.parent = (struct baro_key){ppid, 0};
+        m->row.info_version++;
+    }
+    m->by_wrapper = !parent && s->job->wrapper.pid && ppid == s->job->wrapper.pid;
+}
+
+static void put_comm(struct member *m, const char *comm)
+{
+    if (strcmp(m->note.comm, comm) == 0)
+        return;
+    memcpy(m->note.comm, comm, sizeof(m->note.comm));
+    m->note.info_wanted = true;
+    m->note.info_tries = 0;
+    member_set_name(m, comm);
+}
+
+static void put_stat(struct sampler *s, struct member *m, const struct pid_stat *st, uint64_t clock_ns)
+{
+    put_comm(m, st->comm);
+    put_parent(s, m, st->ppid);
+    put_cpu(s, m, st, clock_ns);
+    set_counter(m, PROCESS_faults_minor, st->minflt);
+    set_counter(m, PROCESS_faults_major, st->majflt);
+    set_counter(m, PROCESS_children_faults_minor, st->cminflt);
+    set_counter(m, PROCESS_children_faults_major, st->cmajflt);
+    set(m, PROCESS_state, (uint8_t)st->state);
+    set(m, PROCESS_nice, (uint64_t)st->nice);
+    set(m, PROCESS_threads, st->num_threads);
+    /* The mm of a zombie is gone, so it holds no memory; as long as threads run behind a dead leader that is not known. */
+    bool hollow = st->state == 'Z' && st->num_threads > 1;
+    if (hollow) {
+        unset(m, PROCESS_rss, BARO_ABSENT_GONE);
+        unset(m, PROCESS_virtual, BARO_ABSENT_GONE);
+        return;
+    }
+    set(m, PROCESS_rss, st->rss * s->options.page_size);
+    set(m, PROCESS_virtual, st->vsize);
+}
+
+static bool due(const struct sampler *s, const struct member *m)
+{
+    return s->now_ns >= m->note.switches_due;
+}
+
+/* status changes where memory did; switches change whenever the process ran and are worth a read once in a while. */
+static bool status_worth_it(const struct sampler *s, const struct member *m)
+{
+    uint64_t key = m->row.value[PROCESS_faults_minor] + m->row.value[PROCESS_faults_major] + m->row.value[PROCESS_rss];
+    bool moved = key != m->note.status_key || m->row.absent[PROCESS_rss_peak] == BARO_ABSENT_NOT_YET;
+    if (s->budget.level >= BUDGET_SPARSE)
+        return due(s, m);
+    return moved || due(s, m);
+}
+
+static const struct {
+    enum pid_status_field field;
+    enum process_metric metric;
+} status_metrics[] = {
+    {STATUS_VM_HWM, PROCESS_rss_peak},       {STATUS_VM_SWAP, PROCESS_swap},
+    {STATUS_RSS_ANON, PROCESS_rss_anon},     {STATUS_RSS_FILE, PROCESS_rss_file},
+    {STATUS_RSS_SHMEM, PROCESS_rss_shmem},
+};
+
+static void read_status(struct sampler *s, struct member *m)
+{
+    struct pid_status st;
+    ssize_t n = cache_read(s, m, CACHE_STATUS, "status", sizeof(s->text));
+    int reason = n < 0 ? proc_absent((int)-n) : BARO_ABSENT_UNSUPPORTED;
+    bool ok = n > 0 && pid_status_parse(span_of(s->text, (size_t)n), &st) == 0;
+    bool zombie = m->row.value[PROCESS_state] == 'Z';
+    for (size_t i = 0; i < sizeof(status_metrics) / sizeof(*status_metrics); i++) {
+        enum process_metric id = status_metrics[i].metric;
+        if (ok && (st.valid & 1u << status_metrics[i].field))
+            set(m, id, st.value[status_metrics[i].field]);
+        else if (zombie && id == PROCESS_rss_peak && m->row.absent[id] == BARO_PRESENT)
+            continue; /* its mark outlives its memory */
+        else
+            unset(m, id, zombie ? BARO_ABSENT_GONE : reason);
+    }
+    if (!ok)
+        return;
+    if ((st.valid & 1u << STATUS_UID) && m->row.uid != (uint32_t)st.value[STATUS_UID]) {
+        m->row.uid = (uint32_t)st.value[STATUS_UID];
+        m->row.info_version++;
+    }
+    if (m->row.value[PROCESS_threads] == 1 && (st.valid & 1u << STATUS_SWITCHES_VOLUNTARY)) {
+        set_counter(m, PROCESS_switches_voluntary, st.value[STATUS_SWITCHES_VOLUNTARY]);
+        set_counter(m, PROCESS_switches_involuntary, st.value[STATUS_SWITCHES_INVOLUNTARY]);
+    }
+    m->note.status_key = m->row.value[PROCESS_faults_minor] + m->row.value[PROCESS_faults_major] + m->row.value[PROCESS_rss];
+}
+
+static void read_io(struct sampler *s, struct member *m)
+{
+    static const enum process_metric to[IO_MAX] = {
+        [IO_RCHAR] = PROCESS_io_rchar, [IO_WCHAR] = PROCESS_io_wchar, [IO_READ_BYTES] = PROCESS_io_read,
+        [IO_WRITE_BYTES] = PROCESS_io_write, [IO_CANCELLED_WRITE_BYTES] = PROCESS_io_cancelled_write,
+    };
+    struct pid_io io;
+    ssize_t n = cache_read(s, m, CACHE_IO, "io", sizeof(s->text));
+    bool ok = n > 0 && pid_io_parse(span_of(s->text, (size_t)n), &io) == 0;
+    for (int i = 0; i < IO_MAX; i++) {
+        if (i == IO_SYSCR || i == IO_SYSCW)
+            continue;
+        if (ok && (io.valid & 1u << i))
+            set_counter(m, to[i], io.value[i]);
+        else if (m->row.absent[to[i]] != BARO_PRESENT)
+            unset(m, to[i], n < 0 ? proc_absent((int)-n) : BARO_ABSENT_UNSUPPORTED);
+    }
+}
+
+/* ---- threads ---- */
+
+struct thread_sums {
+    struct sampler *s;
+    int32_t pid;
+    uint64_t delay, voluntary, involuntary;
+    bool has_delay, has_switches;
+};
+
+static bool add_thread(void *context, int32_t tid)
+{
+    struct thread_sums *sums = context;
+    struct sampler *s = sums->s;
+    char name[40] = "task/";
+    char digits[12];
+    size_t n = 0, at = 5;
+    for (int32_t v = tid; v > 0; v /= 10)
+        digits[n++] = (char)('0' + v % 10);
+    while (n)
+        name[at++] = digits[--n];
+    if (s->need & BARO_SOURCE_SCHEDSTAT) {
+        struct pid_schedstat ss;
+        memcpy(name + at, "/schedstat", 11);
+        ssize_t len = proc_read(s->options.proc_fd, sums->pid, name, s->text, 256);
+        if (len > 0 && pid_schedstat_parse(span_of(s->text, (size_t)len), &ss) == 0) {
+            sums->delay += ss.delay_ns;
+            sums->has_delay = true;
+        }
+    }
+    if ((s->need & BARO_SOURCE_TASKS) && sums->voluntary != UINT64_MAX) {
+        struct pid_status st;
+        memcpy(name + at, "/status", 8);
+        ssize_t len = proc_read(s->options.proc_fd, sums->pid, name, s->text, sizeof(s->text));
+        if (len > 0 && pid_status_parse(span_of(s->text, (size_t)len), &st) == 0 &&
+            (st.valid & 1u << STATUS_SWITCHES_VOLUNTARY)) {
+            sums->voluntary += st.value[STATUS_SWITCHES_VOLUNTARY];
+            sums->involuntary += st.value[STATUS_SWITCHES_INVOLUNTARY];
+            sums->has_switches = true;
+        }
+    }
+    return true;
+}
+
+/* Run delay and switches are kept per thread and not passed on. Their reading grows with the threads, so it is done once a second, or
+ * so seldom that it takes half a percent of the time. */
+static void read_threads(struct sampler *s, struct member *m)
+{
+    struct thread_sums sums = {.s = s, .pid = m->row.key.pid};
+    uint64_t begin = clock_monotonic_ns();
+    if (m->row.value[PROCESS_threads] > 1) {
+        proc_each_task(s->options.proc_fd, m->row.key.pid, add_thread, &sums);
+    } else if (s->need & BARO_SOURCE_SCHEDSTAT) {
+        struct pid_schedstat ss;
+        ssize_t len = proc_read(s->options.proc_fd, m->row.key.pid, "schedstat", s->text, 256);
+        if (len > 0 && pid_schedstat_parse(span_of(s->text, (size_t)len), &ss) == 0) {
+            sums.delay = ss.delay_ns;
+            sums.has_delay = true;
+        }
+    }
+    if (sums.has_delay)
+        set_counter(m, PROCESS_run_delay, sums.delay);
+    else if (m->row.absent[PROCESS_run_delay] == BARO_ABSENT_NOT_YET)
+        unset(m, PROCESS_run_delay, BARO_ABSENT_UNSUPPORTED);
+    if (sums.has_switches) {
+        set_counter(m, PROCESS_switches_voluntary, sums.voluntary);
+        set_counter(m, PROCESS_switches_involuntary, sums.involuntary);
+    }
+    uint64_t pause = (clock_monotonic_ns() - begin) * 200;
+    m->note.switches_due = s->now_ns + (pause > NS_PER_SEC ? pause : NS_PER_SEC);
+}
+
+/* ---- the whole ---- */
+
+int process_clock(struct sampler *s, struct member *m, uint64_t *ret_ns)
+{
+    (void)s;
+    *ret_ns = 0;
+    int r = clock_process_cpu_ns(m->row.key.pid, ret_ns);
+    return r == -EINVAL ? -ESRCH : 0;
+}
+
+/* Is what the pid names now still this member? A member known from events alone has no start time yet; it gets the one that is read,
+ * unless that lies after its end. */
+static bool same(const struct sampler *s, struct member *m, const struct pid_stat *st)
+{
+    if (m->looked_at)
+        return m->row.key.start == st->starttime;
+    uint64_t begin = st->starttime * s->job->ns_per_tick;
+    uint64_t zero = s->job->start_boottime_ns;
+    uint64_t begin_ns = begin > zero ? begin - zero : 0;
+    if (m->ended && begin_ns > m->end_ns)
+        return false;
+    m->row.key.start = st->starttime;
+    m->looked_at = true;
+    if (!m->begin_ns)
+        m->begin_ns = begin_ns;
+    return true;
+}
+
+int process_read(struct sampler *s, struct member *m, uint64_t clock_ns, bool all)
+{
+    struct pid_stat st;
+    ssize_t n = cache_read(s, m, CACHE_STAT, "stat", 2048);
+    if (n <= 0 && n != -ESRCH && n != -ENOENT && n != 0)
+        return (int)n;
+    if (n <= 0 || pid_stat_parse(span_of(s->text, (size_t)n), &st) != 0)
+        return n > 0 ? BARO_E_SYNTAX : -ESRCH;
+    if (!same(s, m, &st))
+        return -ESRCH;
+    put_stat(s, m, &st, clock_ns);
+    m->note.clock_ns = clock_ns;
+    m->force = false;
+    if (!all)
+        return 0;
+    bool now_due = due(s, m);
+    if ((s->need & (BARO_SOURCE_STATUS | BARO_SOURCE_TASKS)) && status_worth_it(s, m))
+        read_status(s, m);
+    if ((s->need & BARO_SOURCE_IO) && (s->budget.level < BUDGET_STAT || now_due))
+        read_io(s, m);
+    if ((s->need & BARO_SOURCE_FD) && (s->budget.level < BUDGET_SPARSE || now_due)) {
+        int64_t fds = proc_count_fds(s->options.proc_fd, m->row.key.pid);
+        if (fds >= 0)
+            set(m, PROCESS_fds, (uint64_t)fds);
+        else
+            unset(m, PROCESS_fds, proc_absent((int)-fds));
+    }
+    if (now_due && (s->need & (BARO_SOURCE_SCHEDSTAT | BARO_SOURCE_TASKS)))
+        read_threads(s, m);
+    return 0;
+}
+
+void sampler_take_zombie(struct sampler *s, struct member *m, struct span stat, struct span io, uint64_t cpu_ns)
+{
+    static const struct {
+        enum pid_io_field field;
+        enum process_metric metric;
+    } map[] = {{IO_RCHAR, PROCESS_io_rchar}, {IO_WCHAR, PROCESS_io_wchar}, {IO_READ_BYTES, PROCESS_io_read},
+               {IO_WRITE_BYTES, PROCESS_io_write}, {IO_CANCELLED_WRITE_BYTES, PROCESS_io_cancelled_write}};
+    struct pid_stat st;
+    struct pid_io counters;
+    if (stat.len && pid_stat_parse(stat, &st) == 0 && same(s, m, &st)) {
+        struct baro_process *row = &m->row;
+        uint64_t rss = row->value[PROCESS_rss], virtual = row->value[PROCESS_virtual];
+        put_stat(s, m, &st, cpu_ns);
+        row->value[PROCESS_rss] = rss;
+        row->value[PROCESS_virtual] = virtual;
+    }
+    if (!io.len || pid_io_parse(io, &counters) != 0)
+        return;
+    for (size_t i = 0; i < sizeof(map) / sizeof(*map); i++) {
+        if (counters.valid & 1u << map[i].field)
+            set_counter(m, map[i].metric, counters.value[map[i].field]);
+    }
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sampler: at each tick it looks at every member of the job, reads what has changed, and yields a sample.
+ *
+ * The gate: a process whose CPU clock has not moved since it was last read has run no instruction, so its own counters stand still. State R is
+ * always read (another core's clock moves with the kernel's tick only), and so is D (the parent of a vfork child shares its memory). What can
+ * change from outside (reclaim, renice, sharers that leave) is refreshed in turn.
+ */
+#ifndef COLLECT_SAMPLER_H
+#define COLLECT_SAMPLER_H
+
+#include "base/buf.h"
+#include "collect/budget.h"
+#include "collect/slow.h"
+#include "job/job.h"
+#include "procfs/procfs.h"
+
+#define SAMPLER_TEXT 16384
+
+struct sampler_options {
+    int proc_fd;             /* directory descriptor of /proc; borrowed */
+    uint64_t wanted;         /* mask of process metrics */
+    uint64_t overhead_ppm;
+    bool cmdline;            /* command lines are wanted */
+    bool children;           /* descendants belong to the job */
+    bool helper;             /* a helper process may be started */
+    uint64_t start_monotonic_ns;
+    uint64_t page_size;
+    int32_t self[3];         /* barograph's own processes: never members; 0: none */
+};
+
+struct fd_slot {
+    struct member *owner;
+    uint64_t used_ns;
+    int fd[3];
+};
+
+struct sampler {
+    struct sampler_options options;
+    struct job *job;
+    unsigned need;           /* enum baro_source */
+    struct slow_helper *slow;
+    struct budget budget;
+    struct fd_slot *slots;
+    size_t n_slots;
+    uint64_t now_ns;         /* of the tick that is under way */
+    bool scan_always;        /* no event source: members that ran are asked for children at every tick */
+    bool scan_once;          /* events were lost, or a while has passed */
+    bool no_children_file;   /* kernel without CONFIG_PROC_CHILDREN */
+    uint64_t scanned_ns;
+    uint64_t rss_sum, rss_sum_peak;
+    struct slow_request *requests;
+    size_t n_requests, cap_requests;
+    uint64_t self_rss, self_rss_peak, self_checked_ns;
+    uint64_t ticks, process_samples, missed, sample_time_ns, sample_cpu_ns, lossy, thinned, idle_cpu_ns;
+    bool lossy_now;
+    struct baro_sample sample;
+    char text[SAMPLER_TEXT];
+};
+
+int sampler_init(struct sampler *s, struct job *job, const struct sampler_options *options, struct baro_error *err);
+void sampler_done(struct sampler *s);
+
+/* Takes a sample as of now. The result is valid until the next call. */
+const struct baro_sample *sampler_tick(struct sampler *s);
+
+/* Adds a process that the user named. Reads it at once. Returns the member or NULL with err. */
+struct member *sampler_add_target(struct sampler *s, int32_t pid, struct baro_error *err);
+
+/* Looks at a member outside a tick: after an exec, an exit event, when the ledger wants to know. Calls job_gone() if it is no longer there.
+ * Returns 0, or -ESRCH. */
+int sampler_look(struct sampler *s, struct member *m);
+
+/* Puts the raw text of the stat and io files of a zombie, read by the wrapper, into the row. */
+void sampler_take_zombie(struct sampler *s, struct member *m, struct span stat, struct span io, uint64_t cpu_ns);
+
+/* Settles the ledger (job_settle) by reading ancestors again. */
+void sampler_settle(struct sampler *s);
+
+/* CPU time of barograph's own processes so far. */
+uint64_t sampler_self_cpu(struct sampler *s);
+uint64_t sampler_now(const struct sampler *s);
+
+/* ---- between the sampler's own files ---- */
+/* process.c */
+int process_clock(struct sampler *s, struct member *m, uint64_t *ret_ns);
+int process_read(struct sampler *s, struct member *m, uint64_t clock_ns, bool all);
+/* cache.c */
+int cache_init(struct sampler *s);
+void cache_done(struct sampler *s);
+void cache_drop(struct sampler *s, struct member *m);
+ssize_t cache_read(struct sampler *s, struct member *m, int which, const char *name, size_t cap);
+enum { CACHE_STAT, CACHE_STATUS, CACHE_IO };
+/* scan.c */
+void scan_children_of(struct sampler *s, struct member *m);
+void scan_wrapper(struct sampler *s);
+void scan_everything(struct sampler *s);
+/* memory.c */
+void memory_tick(struct sampler *s);
+void memory_collect(struct sampler *s);
+/* self.c */
+void self_fill(struct sampler *s);
+
+#endif

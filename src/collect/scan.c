@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finding members without events. Only a process that ran can have forked, so only those that passed the gate are asked, and all their threads:
+ * /proc/PID/task/TID/children lists the children of one thread alone.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collect/sampler.h"
+
+struct adding {
+    struct sampler *s;
+    struct member *parent;
+    enum baro_origin origin;
+};
+
+static bool is_self(const struct sampler *s, int32_t pid)
+{
+    const int32_t *self = s->options.self;
+    return pid == self[0] || pid == self[1] || pid == self[2] || (s->slow && pid == slow_pid(s->slow));
+}
+
+static bool add_child(void *context, int32_t pid)
+{
+    struct adding *a = context;
+    if (!is_self(a->s, pid))
+        job_add(a->s->job, pid, a->parent, a->origin, a->s->now_ns);
+    return true;
+}
+
+/* One thread's children. The list can outgrow any fixed buffer (10,000 children are 60 kB): read on in pieces, cut at a blank. */
+static int children_of_thread(struct sampler *s, int32_t pid, int32_t tid, struct adding *a)
+{
+    struct buf path = {0};
+    buf_printf(&path, "task/%d/children", tid);
+    buf_byte(&path, 0);
+    int fd = path.failed ? -ENOMEM : proc_open(s->options.proc_fd, pid, (const char *)path.at, 0);
+    buf_done(&path);
+    if (fd < 0)
+        return fd;
+    size_t kept = 0;
+    for (;;) {
+        ssize_t n = read(fd, s->text + kept, sizeof(s->text) - kept);
+        if (n <= 0)
+            break;
+        size_t len = kept + (size_t)n, whole = len;
+        while (whole && s->text[whole - 1] != ' ')
+            whole--;
+        pid_children_parse(span_of(s->text, whole), add_child, a);
+        kept = len - whole;
+        memmove(s->text, s->text + whole, kept);
+    }
+    pid_children_parse(span_of(s->text, kept), add_child, a);
+    close(fd);
+    return 0;
+}
+
+struct each_thread {
+    struct adding *a;
+    int32_t pid;
+};
+
+static bool thread_children(void *context, int32_t tid)
+{
+    struct each_thread *e = context;
+    children_of_thread(e->a->s, e->pid, tid, e->a);
+    return true;
+}
+
+void scan_children_of(struct sampler *s, struct member *m)
+{
+    struct adding a = {s, m, BARO_ORIGIN_SCAN};
+    int32_t pid = m->row.key.pid;
+    if (m->row.value[PROCESS_threads] > 1) {
+        struct each_thread e = {&a, pid};
+        proc_each_task(s->options.proc_fd, pid, thread_children, &e);
+        return;
+    }
+    int r = children_of_thread(s, pid, pid, &a);
+    if (r == -ENOENT && m->row.value[PROCESS_state] != 'Z')
+        s->no_children_file = true; /* or it is gone; then a look at all of /proc costs little, once */
+}
+
+void scan_wrapper(struct sampler *s)
+{
+    if (!s->job->wrapper.pid)
+        return;
+    struct adding a = {s, NULL, BARO_ORIGIN_ADOPTED};
+    children_of_thread(s, s->job->wrapper.pid, s->job->wrapper.pid, &a);
+}
+
+/* ---- the whole of /proc, where the kernel has no children files ---- */
+
+struct found {
+    int32_t pid, ppid;
+};
+
+struct everything {
+    struct sampler *s;
+    struct found *at;
+    size_t n, cap;
+};
+
+static bool note_process(void *context, int32_t pid)
+{
+    struct everything *all = context;
+    struct sampler *s = all->s;
+    struct pid_stat st;
+    if (is_self(s, pid) || tree_find(&s->job->tree, pid))
+        return true;
+    ssize_t n = proc_read(s->options.proc_fd, pid, "stat", s->text, 2048);
+    if (n <= 0 || pid_stat_parse(span_of(s->text, (size_t)n), &st) != 0)
+        return true;
+    if (all->n == all->cap) {
+        size_t cap = all->cap ? all->cap * 2 : 256;
+        struct found *at = realloc(all->at, cap * sizeof(*at));
+        if (!at)
+            return false;
+        all->at = at;
+        all->cap = cap;
+    }
+    all->at[all->n++] = (struct found){pid, st.ppid};
+    return true;
+}
+
+void scan_everything(struct sampler *s)
+{
+    struct everything all = {.s = s};
+    proc_each_process(s->options.proc_fd, note_process, &all);
+    for (bool more = true; more;) {
+        more = false;
+        for (size_t i = 0; i < all.n; i++) {
+            struct member *parent = tree_find(&s->job->tree, all.at[i].ppid);
+            bool adopted = !parent && s->job->wrapper.pid && all.at[i].ppid == s->job->wrapper.pid;
+            if (!all.at[i].pid || (!parent && !adopted))
+                continue;
+            job_add(s->job, all.at[i].pid, parent, adopted ? BARO_ORIGIN_ADOPTED : BARO_ORIGIN_SCAN, s->now_ns);
+            all.at[i].pid = 0;
+            more = true;
+        }
+    }
+    free(all.at);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/schedule.h"
+
+#include "base/clock.h"
+
+#define AUTO_SHARE 100u
+#define AUTO_LEAST (10 * NS_PER_MS)
+#define AUTO_MOST NS_PER_SEC
+
+uint64_t schedule_interval(uint64_t fixed_ns, uint64_t elapsed_ns)
+{
+    if (fixed_ns)
+        return fixed_ns;
+    uint64_t interval = elapsed_ns / AUTO_SHARE;
+    return interval < AUTO_LEAST ? AUTO_LEAST : interval > AUTO_MOST ? AUTO_MOST : interval;
+}
+
+uint64_t schedule_next(uint64_t fixed_ns, uint64_t due_ns, uint64_t now_ns, uint64_t *ret_missed)
+{
+    uint64_t next = due_ns + schedule_interval(fixed_ns, due_ns);
+    *ret_missed = 0;
+    if (next > now_ns)
+        return next;
+    /* After a stall of hours the grid is entered again by a division, not by a walk. */
+    uint64_t interval = schedule_interval(fixed_ns, now_ns);
+    *ret_missed = (now_ns - next) / interval + 1;
+    return next + *ret_missed * interval;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What barograph itself costs. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "collect/sampler.h"
+
+#define CHECK_NS NS_PER_SEC
+
+uint64_t sampler_self_cpu(struct sampler *s)
+{
+    uint64_t sum = s->slow ? slow_cpu_ns(s->slow) : 0;
+    for (size_t i = 0; i < sizeof(s->options.self) / sizeof(*s->options.self); i++) {
+        uint64_t one;
+        if (s->options.self[i] && clock_process_cpu_ns(s->options.self[i], &one) == 0)
+            sum += one;
+    }
+    return sum > s->idle_cpu_ns ? sum : s->idle_cpu_ns;
+}
+
+static uint64_t rss_of(struct sampler *s, int32_t pid)
+{
+    struct pid_stat st;
+    ssize_t n = pid ? proc_read(s->options.proc_fd, pid, "stat", s->text, 2048) : 0;
+    if (n <= 0 || pid_stat_parse(span_of(s->text, (size_t)n), &st) != 0)
+        return 0;
+    return st.rss * s->options.page_size;
+}
+
+static void check_memory(struct sampler *s)
+{
+    uint64_t rss = s->slow ? rss_of(s, slow_pid(s->slow)) : 0;
+    for (size_t i = 0; i < sizeof(s->options.self) / sizeof(*s->options.self); i++)
+        rss += rss_of(s, s->options.self[i]);
+    s->self_rss = rss;
+    if (rss > s->self_rss_peak)
+        s->self_rss_peak = rss;
+    s->self_checked_ns = s->now_ns;
+}
+
+void self_fill(struct sampler *s)
+{
+    uint64_t *v = s->sample.self;
+    memset(s->sample.self_absent, 0, sizeof(s->sample.self_absent));
+    if (!s->self_checked_ns || s->now_ns >= s->self_checked_ns + CHECK_NS)
+        check_memory(s);
+    v[RECORDER_cpu] = s->idle_cpu_ns = sampler_self_cpu(s);
+    v[RECORDER_rss] = s->self_rss;
+    v[RECORDER_rss_peak] = s->self_rss_peak;
+    v[RECORDER_samples] = s->ticks;
+    v[RECORDER_process_samples] = s->process_samples;
+    v[RECORDER_missed] = s->missed;
+    v[RECORDER_sample_time] = s->sample_time_ns;
+    v[RECORDER_sample_cpu] = s->sample_cpu_ns;
+    v[RECORDER_lossy_intervals] = s->lossy;
+    v[RECORDER_thinned] = s->thinned;
+}

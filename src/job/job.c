@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job/job.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int job_init(struct job *j, const struct job_sink *sink, bool attached, uint64_t start_boottime_ns, uint32_t clk_tck)
+{
+    *j = (struct job){.sink = *sink, .attached = attached, .start_boottime_ns = start_boottime_ns};
+    j->ns_per_tick = 1000000000ULL / (clk_tck ? clk_tck : 100);
+    return tree_init(&j->tree);
+}
+
+void job_done(struct job *j)
+{
+    while (j->gone) {
+        struct member *m = j->gone;
+        j->gone = m->list_next;
+        tree_release(&j->tree, m);
+    }
+    tree_done(&j->tree);
+}
+
+struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum baro_origin origin, uint64_t now_ns)
+{
+    struct member *m = tree_find(&j->tree, pid);
+    if (m)
+        return m;
+    m = tree_add(&j->tree, pid, parent);
+    if (!m)
+        return NULL;
+    m->row.origin = origin;
+    m->row.first_ns = now_ns;
+    m->force = true;
+    j->started++;
+    uint64_t now = tree_count(&j->tree);
+    if (now > j->peak)
+        j->peak = now;
+    return m;
+}
+
+void job_rebase(struct member *m)
+{
+    if (!m->base)
+        m->base = calloc(LEDGER_MAX + 1, sizeof(*m->base));
+    if (!m->base)
+        return;
+    for (int c = 0; c < LEDGER_MAX; c++)
+        m->base[c] = 0;
+    for (int c = 0; c < LEDGER_MAX; c++) {
+        uint64_t all = job_ledger(m, c);
+        m->base[c] = all;
+    }
+    m->base[LEDGER_MAX] = m->row.value[PROCESS_cpu];
+}
+
+void job_gone(struct job *j, struct member *m, uint64_t now_ns)
+{
+    if (m->gone)
+        return;
+    if (!m->end_ns)
+        m->end_ns = now_ns;
+    tree_remove(&j->tree, m);
+    m->list_next = j->gone;
+    j->gone = m;
+    j->n_gone++;
+}
+
+void job_event(struct job *j, uint64_t t_ns, enum baro_event_kind kind, const struct member *m, uint64_t number, const char *text)
+{
+    struct baro_event e = {.t_ns = t_ns, .kind = kind, .number = number, .text = text ? text : ""};
+    if (m)
+        e.key = m->row.key;
+    j->sink.event(j->sink.context, &e);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The living members of a job. A member is found by its pid, which is unique among the living; its identity is (pid, start
+ * time). Members come in the order in which they were found, so parents stand before their children.
+ *
+ * Removed members go to a free list and are used again: a tree that has seen its largest size allocates nothing.
+ */
+#ifndef JOB_TREE_H
+#define JOB_TREE_H
+
+#include "sample/sample.h"
+
+/* What the kernel passes from a child to the parent that waits for it, and what therefore adds up over a tree. */
+enum ledger_counter {
+    LEDGER_CPU_USER,
+    LEDGER_CPU_SYSTEM,
+    LEDGER_IO_READ,
+    LEDGER_IO_WRITE,
+    LEDGER_IO_RCHAR,
+    LEDGER_IO_WCHAR,
+    LEDGER_IO_CANCELLED_WRITE,
+    LEDGER_FAULTS_MINOR,
+    LEDGER_FAULTS_MAJOR,
+    LEDGER_MAX
+};
+
+/* What a source told of a process as it ended; each part only where has_* says so. */
+struct member_usage {
+    bool has_cpu, has_split, has_memory, has_io, has_delay;
+    enum baro_exit_source source;
+    uint64_t cpu_ns, user_ns, system_ns, rss_peak, run_delay_ns;
+    uint64_t io_read, io_write, io_rchar, io_wchar, faults_minor, faults_major;
+};
+
+struct member_fds; /* collect/: held descriptors */
+
+struct member {
+    struct baro_process row;
+    struct member *parent;      /* living member, or NULL: the wrapper, or one outside the job */
+    struct member *first_child, *sibling_next, *sibling_prev;
+    struct member *hash_next;
+    size_t index;               /* where it stands in tree.at */
+    struct member *list_next;   /* of the list of the gone, or of the free */
+    struct member *heir;        /* gone: who was its parent then; may be gone as well */
+    uint64_t reaped[LEDGER_MAX]; /* what it had absorbed from children when the ledger was last settled */
+    uint64_t *base;             /* LEDGER_MAX values at attach, which are not this recording's; NULL: none */
+    uint64_t begin_ns;          /* when the process began, since the tape began; 0 if before it or not known */
+    uint64_t end_ns;            /* an event told when it ended; 0: none did */
+    struct member *heir_next, *lost_only; /* while the ledger settles: of the list of heirs; its only gone descendant */
+    size_t lost;                /* while the ledger settles: gone descendants that it is the nearest living ancestor of */
+    bool gone;                  /* no longer in the tree; waits for the ledger to settle */
+    bool looked_at;             /* its stat was read once: key.start is known */
+    bool sampled;               /* it stands in at least one sample */
+    bool target;                /* named by the user */
+    bool ended;                 /* an event told its end; it may still be a zombie */
+    bool force;                 /* to be read whatever the gate says */
+    bool by_wrapper;            /* a child of the wrapper: the wrapper will report its end */
+    bool status_known;
+    int status;
+    struct member_usage usage;
+
+    /* collect/'s own notes; zero when the member is made */
+    struct {
+        uint64_t clock_ns;      /* its CPU clock when its values were last read */
+        uint64_t switches_due;  /* when its threads are read next */
+        uint64_t smaps_ns;      /* when smaps was last read; 0: never */
+        uint64_t smaps_cost_ns; /* moving average */
+        uint64_t smaps_rss, smaps_faults;
+        uint64_t fds_at;        /* index + 1 of its slot in the descriptor cache; 0: none */
+        uint64_t scanned_clock_ns; /* its CPU clock when its children were last listed */
+        uint64_t status_key;    /* faults and rss when status was last read */
+        uint32_t reads;         /* ticks in a row in which it was read */
+        uint8_t info_tries;
+        bool info_wanted, info_asked, smaps_barred;
+        char comm[64];
+    } note;
+};
+
+struct tree {
+    struct member **at;     /* in order; holes are NULL until tree_compact() */
+    struct baro_process **rows; /* the same, for a sample */
+    size_t n, cap, holes;
+    struct member **hash;
+    size_t hash_size;
+    struct member *free;
+    uint32_t last_id;
+};
+
+int tree_init(struct tree *t);
+void tree_done(struct tree *t);
+struct member *tree_find(const struct tree *t, int32_t pid);
+/* Adds a member that is not there yet. Returns NULL without memory. */
+struct member *tree_add(struct tree *t, int32_t pid, struct member *parent);
+void tree_set_parent(struct member *m, struct member *parent);
+/* Takes a member out; it stays valid until tree_release(). Its children lose their parent and are to be read again. */
+void tree_remove(struct tree *t, struct member *m);
+void tree_release(struct tree *t, struct member *m);
+/* Closes the holes and fills rows. Returns the number of members. */
+size_t tree_compact(struct tree *t);
+size_t tree_count(const struct tree *t);
+
+/* Replaces a text of the row; bumps info_version if it is another one. Returns false without memory (the old one stays). */
+bool member_set_name(struct member *m, const char *name);
+bool member_set_cmdline(struct member *m, const char *cmdline);
+
+#endif
