@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <fcntl.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "run/wrapper.h"
+
+static uint64_t timeval_ns(struct timeval t)
+{
+    return (uint64_t)t.tv_sec * NS_PER_SEC + (uint64_t)t.tv_usec * 1000;
+}
+
+static uint32_t zombie_read(pid_t pid, const char *file, char *at, size_t cap)
+{
+    char path[64];
+    ssize_t len;
+
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+    len = fd_read_file(AT_FDCWD, path, at, cap);
+    return len > 0 ? (uint32_t)len : 0;
+}
+
+/*
+ * A zombie still has its stat, its io and its CPU clock; all three are gone once it is reaped. Its clock is its own time
+ * alone, in nanoseconds, where wait4 adds what it had reaped, in microseconds.
+ */
+static void zombie_look(pid_t pid, struct link_message *m)
+{
+    m->stat_len = zombie_read(pid, "stat", m->stat, sizeof(m->stat));
+    m->io_len = zombie_read(pid, "io", m->io, sizeof(m->io));
+    if (clock_process_cpu_ns(pid, &m->cpu_ns) < 0)
+        m->cpu_ns = 0;
+}
+
+/* The session is the fourth field after the name, which may hold anything and ends with the last ')'. 0: can't be told. */
+static int zombie_session(const struct link_message *m)
+{
+    const char *after = memrchr(m->stat, ')', m->stat_len);
+    char tail[64] = "";
+    int session = 0;
+
+    if (!after)
+        return 0;
+    memcpy(tail, after + 1, (size_t)(m->stat + m->stat_len - after - 1) < sizeof(tail) - 1
+                                ? (size_t)(m->stat + m->stat_len - after - 1) : sizeof(tail) - 1);
+    return sscanf(tail, " %*c %*d %*d %d", &session) == 1 ? session : 0;
+}
+
+static void usage_put(struct link_message *m, const struct rusage *u)
+{
+    m->user_ns = timeval_ns(u->ru_utime);
+    m->system_ns = timeval_ns(u->ru_stime);
+    m->maxrss_bytes = (uint64_t)u->ru_maxrss * 1024;
+    m->faults_minor = (uint64_t)u->ru_minflt;
+    m->faults_major = (uint64_t)u->ru_majflt;
+    m->switches_voluntary = (uint64_t)u->ru_nvcsw;
+    m->switches_involuntary = (uint64_t)u->ru_nivcsw;
+}
+
+static void totals_add(struct link_message *totals, const struct link_message *m)
+{
+    totals->total_reaped++;
+    totals->total_user_ns += m->user_ns;
+    totals->total_system_ns += m->system_ns;
+    totals->total_faults_minor += m->faults_minor;
+    totals->total_faults_major += m->faults_major;
+    totals->total_switches_voluntary += m->switches_voluntary;
+    totals->total_switches_involuntary += m->switches_involuntary;
+    if (m->maxrss_bytes > totals->total_maxrss_bytes)
+        totals->total_maxrss_bytes = m->maxrss_bytes;
+}
+
+static void reap_one(struct wrapper *w, pid_t pid)
+{
+    struct link_message m = w->totals;
+    struct rusage usage;
+    int status;
+
+    m.t_ns = clock_monotonic_ns();
+    zombie_look(pid, &m);
+    if (wait4(pid, &status, WNOHANG, &usage) != pid)
+        return;
+    if (pid == w->command) {
+        w->command_ended = true;
+        w->result->wait_status = status;
+        w->result->ended_ns = m.t_ns;
+    } else if (w->recorder && zombie_session(&m) == w->recorder) {
+        return; /* a helper that the recorder left behind: not the job's */
+    }
+    m.kind = LINK_REAPED;
+    m.pid = pid;
+    m.status = status;
+    usage_put(&m, &usage);
+    totals_add(&w->totals, &m);
+    totals_add(&m, &m);
+    link_put(w, &m);
+}
+
+bool reap_recorder(struct wrapper *w)
+{
+    int status;
+
+    if (!w->recorder_ended && waitpid(w->recorder, &status, WNOHANG) == w->recorder) {
+        w->recorder_ended = true;
+        w->result->recorder_status = status;
+    }
+    return w->recorder_ended;
+}
+
+void reap_all(struct wrapper *w)
+{
+    for (;;) {
+        siginfo_t info = {0};
+
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || !info.si_pid)
+            return;
+        if (info.si_pid == w->recorder)
+            reap_recorder(w);
+        else
+            reap_one(w, info.si_pid);
+    }
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "run/wrapper.h"
+
+/* How long the recorder may hold up the end. */
+#define RECORDER_GRACE_NS NS_PER_SEC
+
+/* The recorder's own doing must not end it before the job; what limits it softly was meant for the job. */
+static void recorder_unbind(void)
+{
+    static const int ignored[] = {SIGHUP, SIGINT,  SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,
+                                  SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU, SIGXCPU, SIGXFSZ, SIGPWR,  SIGIO};
+    static const int limits[] = {RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_DATA};
+    struct rlimit limit;
+
+    setsid(); /* out of reach of the terminal's signals and of kills of the group */
+    for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+        signal(ignored[i], SIG_IGN);
+    sigmask_set(SIG_SETMASK, 0);
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+        if (getrlimit(limits[i], &limit) < 0 || limit.rlim_cur == limit.rlim_max)
+            continue;
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(limits[i], &limit);
+    }
+    prctl(PR_SET_NAME, "baro-recorder");
+}
+
+static _Noreturn void recorder_run(const struct wrapper *w, int link, int tape_fd, run_recorder *recorder_main,
+                                   void *context)
+{
+    const int keep[] = {link, w->stderr_fd, tape_fd};
+
+    recorder_unbind();
+    fds_null_standard();
+    fds_close_others(keep, sizeof(keep) / sizeof(keep[0]));
+    if (chdir("/") < 0) {
+        /* It then holds the job's directory, no worse. */
+    }
+    _exit(recorder_main(context, link, w->stderr_fd, w->self));
+}
+
+/* Without a recorder the job runs all the same. */
+static int recorder_start(struct wrapper *w, const struct run_options *options, run_recorder *recorder_main, void *context)
+{
+    int ends[2];
+    pid_t pid;
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) < 0)
+        return -errno;
+    pid = fork();
+    if (pid == 0)
+        recorder_run(w, ends[1], options->tape_fd, recorder_main, context);
+    if (pid < 0) {
+        int code = -errno;
+
+        close(ends[0]);
+        close(ends[1]);
+        return code;
+    }
+    close(ends[1]);
+    w->link = ends[0];
+    w->recorder = pid;
+    return 0;
+}
+
+/*
+ * What execve() hands on as the first value of the command's ru_maxrss is the high-water mark of the address space it
+ * leaves, here ours (setmax_mm_hiwater_rss() in exec_mmap(), fs/exec.c); getrusage() would also count what we were
+ * ourselves started from.
+ */
+static uint64_t floor_read(void)
+{
+    char text[2048];
+    ssize_t len = fd_read_file(AT_FDCWD, "/proc/self/status", text, sizeof(text) - 1);
+    const char *line;
+
+    if (len <= 0)
+        return 0;
+    text[len] = '\0';
+    line = strstr(text, "\nVmHWM:");
+    return line ? strtoull(line + 7, NULL, 10) * 1024 : 0;
+}
+
+/* From here on the command is the only one to hold what it was given: a pipe it closes is closed, a lock it drops is free. */
+static void let_go(const struct wrapper *w)
+{
+    const int keep[] = {w->link, w->stderr_fd};
+
+    fds_null_standard();
+    fds_close_others(keep, sizeof(keep) / sizeof(keep[0]));
+}
+
+/* Each round sees all there is to see before it waits; whatever happens after that has its signal pending. */
+static void command_wait(struct wrapper *w)
+{
+    while (!w->command_ended) {
+        siginfo_t info;
+
+        if (sigmask_wait(SIGMASK_ALL, &info, NULL) > 0)
+            signal_handle(w, &info);
+        signal_mirror_stops(w);
+        reap_all(w);
+    }
+}
+
+static bool time_left(uint64_t deadline, struct timespec *ret)
+{
+    uint64_t now = clock_monotonic_ns();
+
+    if (now >= deadline)
+        return false;
+    ret->tv_sec = (time_t)((deadline - now) / NS_PER_SEC);
+    ret->tv_nsec = (long)((deadline - now) % NS_PER_SEC);
+    return true;
+}
+
+/* The last word is worth waiting for, as it has the totals; within the grace. */
+static void last_word(struct wrapper *w, enum link_kind kind, int64_t number, uint64_t deadline)
+{
+    struct pollfd out = {.fd = w->link, .events = POLLOUT};
+    struct timespec left;
+
+    while (link_tell(w, kind, number) == -EAGAIN && time_left(deadline, &left))
+        if (ppoll(&out, 1, &left, NULL) == 0)
+            break;
+    shutdown(w->link, SHUT_WR); /* where it was lost, the end of file says that this is the end */
+}
+
+static void recorder_finish(struct wrapper *w, enum link_kind kind, int64_t number)
+{
+    uint64_t deadline = clock_monotonic_ns() + RECORDER_GRACE_NS;
+    bool died_early;
+    struct timespec left;
+
+    if (!w->recorder)
+        return;
+    died_early = reap_recorder(w);
+    if (!died_early)
+        last_word(w, kind, number, deadline);
+    while (!reap_recorder(w) && time_left(deadline, &left)) {
+        siginfo_t info;
+
+        sigmask_wait(SIGMASK_OF(SIGCHLD), &info, &left);
+    }
+    /* A recorder that somebody stopped would hold stderr for ever, and a pipe's reader would wait for it. */
+    if (!w->recorder_ended)
+        kill(w->recorder, SIGCONT);
+    w->result->recorder_lost = died_early || !w->recorder_ended || !WIFEXITED(w->result->recorder_status);
+    close(w->link);
+    w->link = -1;
+}
+
+static void command_follow(struct wrapper *w)
+{
+    w->result->started_ns = clock_monotonic_ns();
+    w->totals.floor_rss_bytes = floor_read();
+    link_tell(w, LINK_STARTED, 0);
+    let_go(w);
+    signal_mirror_stops(w);
+    reap_all(w);
+    command_wait(w);
+    recorder_finish(w, LINK_ENDED, 0);
+}
+
+static void wrapper_init(struct wrapper *w, struct run_result *result)
+{
+    memset(result, 0, sizeof(*result));
+    result->recorder_status = -1;
+    run_hold_standard_fds();
+    *w = (struct wrapper){.link = -1, .result = result, .self = getpid(), .session_leader = getsid(0) == getpid()};
+    w->stderr_fd = result->stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+}
+
+int run_wrapper(const struct run_options *options, run_recorder *recorder_main, void *context, struct run_result *ret,
+                struct baro_error *err)
+{
+    struct wrapper w;
+    struct spawn spawn;
+    int code;
+
+    wrapper_init(&w, ret);
+    code = spawn_prepare(&spawn, options, sigmask_set(SIG_BLOCK, SIGMASK_ALL));
+    if (code < 0)
+        return error_set(err, code, "can't start %s: out of memory", options->argv[0]);
+    ret->recorder_errno = -recorder_start(&w, options, recorder_main, context);
+    ret->recorder_lost = ret->recorder_errno != 0;
+    if (options->tape_fd >= 0)
+        close(options->tape_fd);
+    if (options->subreaper)
+        prctl(PR_SET_CHILD_SUBREAPER, 1);
+
+    w.command = spawn_start(&spawn);
+    if (w.command < 0) { /* no process to be had: the job is worth more than its record */
+        w.command = 0;
+        spawn_become(&spawn);
+        sigmask_set(SIG_BLOCK, SIGMASK_ALL);
+    }
+    ret->exec_errno = spawn.exec_errno;
+    if (!ret->exec_errno) {
+        command_follow(&w);
+        return 0;
+    }
+    if (w.command)
+        waitpid(w.command, NULL, 0);
+    recorder_finish(&w, LINK_FAILED, ret->exec_errno);
+    return 0;
+}

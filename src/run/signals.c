@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "run/wrapper.h"
+
+sigmask sigmask_set(int how, sigmask set)
+{
+    sigmask before = 0;
+
+    syscall(SYS_rt_sigprocmask, how, &set, &before, sizeof(set));
+    return before;
+}
+
+int sigmask_wait(sigmask set, siginfo_t *ret, const struct timespec *timeout)
+{
+    long signal = syscall(SYS_rt_sigtimedwait, &set, ret, timeout, sizeof(set));
+
+    return signal < 0 ? -errno : (int)signal;
+}
+
+/* SIG_DFL, no flags, an empty mask: all zero in every layout of the kernel's struct, and libc would refuse 32 and 33. */
+void signal_reset(int signal)
+{
+    uint64_t action[8] = {0};
+
+    syscall(SYS_rt_sigaction, signal, action, NULL, sizeof(sigmask));
+}
+
+/*
+ * What came from a process was meant for the command. What came from the kernel the command got as well, being in the same
+ * process group, with one exception: when a terminal hangs up, only the leader of its session hears of it
+ * (tty_signal_session_leader() in drivers/tty/tty_jobctrl.c), and without us that would have been the command.
+ */
+static bool is_for_command(const struct wrapper *w, const siginfo_t *info)
+{
+    if (info->si_code > 0)
+        return w->session_leader && (info->si_signo == SIGHUP || info->si_signo == SIGCONT) &&
+               info->si_code == SI_KERNEL;
+    if (info->si_code != SI_USER && info->si_code != SI_QUEUE && info->si_code != SI_TKILL)
+        return true;
+    /* The command's own comes from kill(0, ...): it has it already. Ours is the SIGPIPE of a closed stderr, which the kernel
+     * sends as if we had; the recorder's wakes us, no more. */
+    return info->si_pid != w->self && info->si_pid != w->command && info->si_pid != w->recorder;
+}
+
+/*
+ * The command is a child that only we reap, so its pid can't be another's; that makes kill(2) as exact as a pidfd, on
+ * every kernel. Where the kernel allows it the sender and the value are kept: it lets nobody claim the codes of kill()
+ * and tkill() for another (rt_sigqueueinfo(2)).
+ */
+static int signal_pass(pid_t pid, const siginfo_t *info)
+{
+    if (info->si_code < 0 && info->si_code != SI_TKILL)
+        if (syscall(SYS_rt_sigqueueinfo, pid, info->si_signo, info) == 0)
+            return 0;
+    return kill(pid, info->si_signo) < 0 ? -errno : 0;
+}
+
+void signal_handle(struct wrapper *w, const siginfo_t *info)
+{
+    if (!w->command || w->command_ended || !is_for_command(w, info))
+        return;
+    if (signal_pass(w->command, info) == 0)
+        link_tell(w, LINK_SIGNAL, info->si_signo);
+}
+
+/*
+ * Stops as the command stopped, by the same signal, so that the shell sees and says what it would have. In an orphaned
+ * process group the kernel lets TSTP, TTIN and TTOU stop nobody, the command neither, so that this may do nothing. A
+ * TSTP that the terminal sent to both of us and that we have not taken yet is the same pending signal: one stop.
+ */
+static void stop_self(struct wrapper *w, int signal)
+{
+    siginfo_t info = {0};
+
+    if (waitid(P_PID, (id_t)w->command, &info, WCONTINUED | WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid)
+        return; /* it went on, or ended, in the meantime */
+    if (signal != SIGSTOP)
+        signal_reset(signal);
+    kill(w->self, signal);
+    sigmask_set(SIG_UNBLOCK, SIGMASK_OF(signal)); /* here we stand still until SIGCONT */
+    sigmask_set(SIG_BLOCK, SIGMASK_OF(signal));
+}
+
+void signal_mirror_stops(struct wrapper *w)
+{
+    for (;;) {
+        siginfo_t info = {0};
+
+        if (!w->command || w->command_ended ||
+            waitid(P_PID, (id_t)w->command, &info, WSTOPPED | WCONTINUED | WNOHANG) < 0 || !info.si_pid)
+            return;
+        if (info.si_code == CLD_CONTINUED) {
+            link_tell(w, LINK_CONTINUED, 0);
+        } else if (info.si_code == CLD_STOPPED) {
+            link_tell(w, LINK_STOPPED, info.si_status);
+            stop_self(w, info.si_status);
+        }
+    }
+}
+
+_Noreturn void run_die_like(const struct run_result *result)
+{
+    const struct rlimit none = {0, 0};
+    int signal;
+
+    if (result->exec_errno)
+        _exit(result->exec_errno == ENOENT ? 127 : 126);
+    if (WIFEXITED(result->wait_status))
+        _exit(WEXITSTATUS(result->wait_status));
+    signal = WTERMSIG(result->wait_status);
+    /* One core, the command's, is enough. A limit of 0 does not stop a core pattern that is a pipe; this does. */
+    prctl(PR_SET_DUMPABLE, 0);
+    setrlimit(RLIMIT_CORE, &none);
+    signal_reset(signal);
+    kill(getpid(), signal);
+    sigmask_set(SIG_UNBLOCK, SIGMASK_OF(signal));
+    _exit(128 + signal); /* process 1 of a namespace is not ended by default signals */
+}

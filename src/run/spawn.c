@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Starting the command so that it can't tell: everything that fork(2) does not hand down and that exec(2) would have kept
+ * is put back by hand.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "run/wrapper.h"
+
+static const int timer_kinds[3] = {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF};
+
+/* Sets entry ("NAME=value") in place of one with the same name, so that a run within a run has one of each. */
+static size_t env_put(char **env, size_t count, char *entry)
+{
+    size_t name = (size_t)(strchr(entry, '=') - entry) + 1;
+
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(env[i], entry, name) == 0) {
+            env[i] = entry;
+            return count;
+        }
+    env[count] = entry;
+    return count + 1;
+}
+
+/* The strings stay where they are: order, doubles and entries without '=' are the command's own business. */
+static char **env_make(const char *tape_path)
+{
+    size_t count = 0;
+    char **env, *text;
+    size_t text_len = (tape_path ? strlen(tape_path) : 0) + 64;
+
+    while (environ && environ[count])
+        count++;
+    env = calloc(count + 3, sizeof(*env));
+    text = malloc(text_len);
+    if (!env || !text) {
+        free(env);
+        free(text);
+        return NULL;
+    }
+    if (count)
+        memcpy(env, environ, count * sizeof(*env));
+    snprintf(text, text_len, "BARO_PID=%d", (int)getpid());
+    count = env_put(env, count, text);
+    if (tape_path) {
+        text += strlen(text) + 1;
+        snprintf(text, text_len - 32, "BARO_TAPE=%s", tape_path);
+        env_put(env, count, text);
+    }
+    return env;
+}
+
+/* An interval timer lives on over exec ("alarm 5; exec ...") but not over fork: it moves on to the command. */
+static void timers_take(struct spawn *s)
+{
+    const struct itimerval off = {{0, 0}, {0, 0}};
+
+    for (int i = 0; i < 3; i++) {
+        getitimer(timer_kinds[i], &s->timers[i]);
+        if (s->timers[i].it_value.tv_sec || s->timers[i].it_value.tv_usec)
+            setitimer(timer_kinds[i], &off, &s->timers[i]);
+    }
+}
+
+int spawn_prepare(struct spawn *s, const struct run_options *options, sigmask mask_on_entry)
+{
+    struct sigaction chld;
+
+    memset(s, 0, sizeof(*s));
+    s->argv = options->argv;
+    s->mask = mask_on_entry;
+    s->env = env_make(options->tape_path);
+    if (!s->env)
+        return -ENOMEM;
+    sigaction(SIGCHLD, NULL, &chld);
+    s->chld_ignored = chld.sa_handler == SIG_IGN;
+    if (s->chld_ignored)
+        signal_reset(SIGCHLD); /* ignored, it would have the kernel reap in our place */
+    prctl(PR_GET_PDEATHSIG, &s->death_signal);
+    prctl(PR_GET_CHILD_SUBREAPER, &s->was_subreaper);
+    timers_take(s);
+    return 0;
+}
+
+static void stop_swallow(int signal)
+{
+    (void)signal;
+}
+
+/*
+ * A child that a terminal stops between here and exec would leave us hanging in clone(2), deaf, and the shell without its
+ * terminal. A handler swallows that one key press; exec puts the default back. Ignored ones stay ignored.
+ */
+static void stops_swallow(void)
+{
+    static const int stops[] = {SIGTSTP, SIGTTIN, SIGTTOU};
+    struct sigaction swallow = {.sa_handler = stop_swallow, .sa_flags = SA_RESTART}, now;
+
+    for (size_t i = 0; i < sizeof(stops) / sizeof(stops[0]); i++)
+        if (sigaction(stops[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+            sigaction(stops[i], &swallow, NULL);
+}
+
+void spawn_become(struct spawn *s)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+
+    stops_swallow();
+    if (s->chld_ignored)
+        sigaction(SIGCHLD, &ignore, NULL);
+    for (int i = 0; i < 3; i++)
+        if (s->timers[i].it_value.tv_sec || s->timers[i].it_value.tv_usec)
+            setitimer(timer_kinds[i], &s->timers[i], NULL);
+    if (s->death_signal)
+        prctl(PR_SET_PDEATHSIG, s->death_signal);
+    prctl(PR_SET_CHILD_SUBREAPER, s->was_subreaper);
+    sigmask_set(SIG_SETMASK, s->mask);
+    execvpe(s->argv[0], s->argv, s->env);
+    if (errno == E2BIG) /* our variables may be the straw */
+        execvpe(s->argv[0], s->argv, environ);
+    s->exec_errno = errno;
+}
+
+static int child_main(void *at)
+{
+    spawn_become(at);
+    _exit(127);
+}
+
+/*
+ * Like vfork(2), but on a stack of its own: the child borrows our memory until exec, so that nothing is copied, and the
+ * errno of a failed exec needs no pipe. Its signal handlers are its own (no CLONE_SIGHAND). libc's execvpe() keeps the
+ * arguments of a script without "#!" on the stack, hence the size.
+ */
+pid_t spawn_start(struct spawn *s)
+{
+    size_t count = 0, size;
+    char *stack;
+    pid_t pid;
+
+    while (s->argv[count])
+        count++;
+    size = (256 * 1024 + (count + 2) * sizeof(char *) + 65535) & ~(size_t)65535;
+    stack = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+    if (stack == MAP_FAILED)
+        return -errno;
+    pid = clone(child_main, stack + size, CLONE_VM | CLONE_VFORK | SIGCHLD, s);
+    if (pid < 0)
+        pid = -errno;
+    munmap(stack, size);
+    return pid;
+}

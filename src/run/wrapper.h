@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of this folder share; nobody else includes it. */
+#ifndef RUN_WRAPPER_H
+#define RUN_WRAPPER_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/time.h>
+#include <sys/types.h>
+
+#include "run/link.h"
+#include "run/run.h"
+
+struct wrapper {
+    int link, stderr_fd;
+    pid_t self, recorder, command; /* 0: none */
+    bool session_leader;
+    bool recorder_ended, command_ended;
+    struct run_result *result;
+    struct link_message totals; /* only its running totals and the floor are used */
+};
+
+/*
+ * Signal sets as the kernel has them. libc hides signals 32 and 33 in every set it handles, which would change the mask
+ * that a command inherits and would let one of these end the wrapper.
+ */
+typedef uint64_t sigmask;
+#define SIGMASK_ALL (~(sigmask)0)
+#define SIGMASK_OF(signal) ((sigmask)1 << ((signal) - 1))
+
+/* link.c: 0 or -errno, which callers may ignore; nothing here waits for the recorder. */
+int link_put(struct wrapper *w, const struct link_message *m);
+int link_tell(struct wrapper *w, enum link_kind kind, int64_t number);
+
+/* signals.c */
+sigmask sigmask_set(int how, sigmask set); /* rt_sigprocmask(2); returns the mask before */
+int sigmask_wait(sigmask set, siginfo_t *ret, const struct timespec *timeout); /* the signal, or -errno */
+void signal_reset(int signal);
+void signal_handle(struct wrapper *w, const siginfo_t *info);
+void signal_mirror_stops(struct wrapper *w);
+
+/* reap.c */
+void reap_all(struct wrapper *w);
+bool reap_recorder(struct wrapper *w);
+
+/* fds.c */
+int fds_null(void);
+void fds_null_standard(void);
+void fds_close_others(const int *keep, size_t count);
+
+/* spawn.c */
+struct spawn {
+    char *const *argv;
+    char **env;
+    sigmask mask;                /* to be given back */
+    bool chld_ignored;
+    int death_signal;
+    int was_subreaper;
+    struct itimerval timers[3];
+    volatile int exec_errno;     /* written by the child, in our memory */
+};
+
+int spawn_prepare(struct spawn *s, const struct run_options *options, sigmask mask_on_entry);
+/* Returns the pid with s->exec_errno set if exec failed, or -errno if there is no process. */
+pid_t spawn_start(struct spawn *s);
+/* Becomes the command. Returns only if exec failed, with the errno in s->exec_errno. */
+void spawn_become(struct spawn *s);
+
+#endif
