@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the end-to-end tests share. They drive the real binary on real processes and read real tapes.
+
+Run by `./check`, or alone:  /usr/bin/python3 -m pytest tests/e2e -k name
+The binary is $BARO, else build/baro. $BARO_SANITIZED=1 says that it was built with sanitizers.
+
+Nothing here asserts a timing, and no test should: a test states what is true whatever the load of the machine.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import pytest
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+ORDINARY = 65534  # nobody: a user that owns nothing
+
+SANITIZED = os.environ.get("BARO_SANITIZED") == "1"
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "not_sanitized(reason): meaningless on a binary built with sanitizers")
+    config.addinivalue_line("markers", "slow: takes long; only in the full check (BARO_FULL=1)")
+
+
+def pytest_collection_modifyitems(items):
+    full = os.environ.get("BARO_FULL") == "1"
+    for item in items:
+        mark = item.get_closest_marker("not_sanitized")
+        if SANITIZED and mark:
+            reason = mark.args[0] if mark.args else mark.kwargs.get("reason", "")
+            item.add_marker(pytest.mark.skip(reason=f"sanitizers: {reason}"))
+        if item.get_closest_marker("slow") and not full:
+            item.add_marker(pytest.mark.skip(reason="slow: run with BARO_FULL=1"))
+
+
+# ---- the binary and where it writes ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def baro():
+    """Absolute path of the binary, as a string."""
+    path = pathlib.Path(os.environ.get("BARO", SOURCE / "build" / "baro")).resolve()
+    if not os.access(path, os.X_OK):
+        pytest.exit(f"{path}: not there; build it first (make), or say where it is in $BARO", returncode=3)
+    return str(path)
+
+
+@pytest.fixture
+def work():
+    """A folder of its own for each test, in which an ordinary user may write too (pytest's tmp_path is root's alone)."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="baro-e2e-"))
+    path.chmod(0o1777)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def isolated(work, monkeypatch):
+    """No test sees the user's own runs, and none leaves any behind. Sanitizer reports fail the test that caused them,
+    also those of a recorder whose stderr nobody reads."""
+    home = work / "home"
+    home.mkdir()
+    home.chmod(0o1777)
+    reports = work / "sanitizer"
+    reports.mkdir()
+    reports.chmod(0o1777)
+    for name in [n for n in os.environ if n.startswith("BARO_") or n in ("XDG_STATE_HOME", "NO_COLOR", "COLUMNS")]:
+        if name not in ("BARO_SANITIZED", "BARO_FULL"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    if SANITIZED:
+        # LeakSanitizer stops its process with ptrace, which one that isn't dumpable (the wrapper) does not allow;
+        # leaks are looked for where run() calls a reader, and in the unit tests.
+        monkeypatch.setenv("ASAN_OPTIONS", f"detect_leaks=0:log_path={reports}/report")
+        monkeypatch.setenv("UBSAN_OPTIONS", f"print_stacktrace=1:log_path={reports}/report")
+    yield
+    found = sorted(reports.iterdir()) if reports.is_dir() else []
+    assert not found, "sanitizer report:\n" + found[0].read_text(errors="replace")[:8000]
+
+
+@pytest.fixture
+def tape(work):
+    """A path for a tape that does not exist yet."""
+    return work / "t.baro"
+
+
+# ---- running it ----------------------------------------------------------------------------------------------------
+
+
+def _drop_to(uid):
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+
+
+class Runner:
+    """Calls the binary, as root or as an ordinary user. Every call has a deadline and leaves no process behind."""
+
+    def __init__(self, binary, work, uid=None):
+        self.work = work
+        self.uid = uid
+        self.binary = binary
+        if uid is not None:
+            # The build folder may lie where that user can't go.
+            self.binary = str(work / "baro")
+            shutil.copy(binary, self.binary)
+            os.chmod(self.binary, 0o755)
+
+    def popen(self, *args, cgroup=None, before=None, env=None, **kw):
+        """A running baro. cgroup: a Cgroup that it starts in; before: called in the child last of all; env: additions
+        (None takes a variable away)."""
+        uid = self.uid
+
+        def child():
+            if cgroup is not None:
+                cgroup.enter()
+            if uid is not None:
+                _drop_to(uid)
+            if before is not None:
+                before()
+
+        full = dict(os.environ)
+        for name, value in (env or {}).items():
+            if value is None:
+                full.pop(name, None)
+            else:
+                full[name] = str(value)
+        kw.setdefault("cwd", str(self.work))
+        kw.setdefault("stdin", subprocess.DEVNULL)
+        return subprocess.Popen([self.binary, *map(str, args)], preexec_fn=child, env=full, **kw)
+
+    def __call__(self, *args, timeout=120, status=None, text=True, input=None, **kw):
+        """Runs it to its end and returns the CompletedProcess; with status=N anything else is a failure."""
+        env = dict(kw.pop("env", None) or {})
+        if SANITIZED and args and args[0] not in ("run", "record"):
+            env.setdefault("ASAN_OPTIONS", os.environ["ASAN_OPTIONS"].replace("detect_leaks=0", "detect_leaks=1"))
+        kw.setdefault("stdout", subprocess.PIPE)
+        kw.setdefault("stderr", subprocess.PIPE)
+        if input is not None:
+            kw["stdin"] = subprocess.PIPE
+        if text:
+            kw.setdefault("encoding", "utf-8")
+            kw.setdefault("errors", "surrogateescape")
+        process = self.popen(*args, env=env, **kw)
+        try:
+            out, err = process.communicate(input, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            pytest.fail(f"baro {' '.join(map(str, args))}: not done after {timeout} s\n{out}\n{err}")
+        if status is not None and process.returncode != status:
+            pytest.fail(f"baro {' '.join(map(str, args))}: status {process.returncode}, expected {status}\n{out}\n{err}")
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def record(self, tape, argv, *options, status=0, **kw):
+        """`baro run -q -o TAPE OPTIONS -- ARGV`; fails unless the command's status comes back. Returns the tape."""
+        if isinstance(argv, str):
+            argv = ["sh", "-c", argv]
+        self("run", "-q", "-o", tape, *options, "--", *argv, status=status, **kw)
+        assert os.path.getsize(tape) > 0
+        return tape
+
+    def summary(self, tape):
+        """`baro summary --json` as a dict."""
+        return json.loads(self("summary", "--json", tape, status=0).stdout)
+
+    def export(self, tape, entity="process", *options):
+        """`baro export --format jsonl` as a list of dicts."""
+        done = self("export", "--format", "jsonl", "--entity", entity, *options, tape, status=0)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.fixture
+def run(baro, work):
+    """run("summary", tape, status=0), run.record(tape, ["make"]), run.summary(tape), run.export(tape), run.popen(...)"""
+    return Runner(baro, work)
+
+
+@pytest.fixture
+def run_ordinary(baro, work):
+    """The same as a user without privileges. Where the tests themselves run as one, it is that one."""
+    return Runner(baro, work, uid=ORDINARY if os.geteuid() == 0 else None)
+
+
+@pytest.fixture(params=["root", "ordinary"])
+def run_both(request, baro, work):
+    """The test runs twice: as root (skipped where we aren't) and as an ordinary user."""
+    if request.param == "root":
+        if os.geteuid() != 0:
+            pytest.skip("not root")
+        return Runner(baro, work)
+    return Runner(baro, work, uid=ORDINARY if os.geteuid() == 0 else None)
+
+
+@pytest.fixture
+def sanitized():
+    return SANITIZED
+
+
+# ---- the truth about CPU time --------------------------------------------------------------------------------------
+
+
+def _cgroup2_mounts():
+    with open("/proc/mounts", encoding="utf-8") as mounts:
+        return [line.split()[1] for line in mounts if line.split()[2] == "cgroup2"]
+
+
+class Cgroup:
+    """A fresh cgroup v2. Its cpu.stat counts all CPU of all that ever ran in it, to the last instruction, whoever reaped
+    it or nobody: what a recording is compared with. usage_usec needs no controller to be enabled."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+
+    def enter(self):
+        """Moves the calling process; for preexec_fn, while it still has its privileges."""
+        with open(self.path / "cgroup.procs", "w", encoding="ascii") as procs:
+            procs.write("0")
+
+    def usage_ns(self):
+        for line in (self.path / "cpu.stat").read_text().splitlines():
+            key, value = line.split()
+            if key == "usage_usec":
+                return int(value) * 1000
+        raise AssertionError(f"{self.path}/cpu.stat has no usage_usec")
+
+    def pids(self):
+        return [int(p) for p in (self.path / "cgroup.procs").read_text().split()]
+
+    def remove(self):
+        for _ in range(500):
+            for pid in self.pids():
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            try:
+                self.path.rmdir()
+                return
+            except OSError:
+                time.sleep(0.01)  # the kernel is still taking its processes down
+
+
+@pytest.fixture
+def cgroup():
+    """A Cgroup, given to popen/run/record as cgroup=. For the job alone without baro, wrap the command itself:
+    baro run -- sh -c 'echo 0 > CGROUP/cgroup.procs; exec ...' (as root)."""
+    for mount in _cgroup2_mounts():
+        path = pathlib.Path(tempfile.mkdtemp(prefix="baro-e2e-", dir=mount)) if os.access(mount, os.W_OK) else None
+        if path is None:
+            continue
+        if not (path / "cpu.stat").exists():
+            path.rmdir()
+            continue
+        group = Cgroup(path)
+        yield group
+        group.remove()
+        return
+    pytest.skip("no cgroup v2 that we may make a group in")
+
+
+@pytest.fixture
+def wait_until():
+    """wait_until(condition, "what for"): polls; a deadline so generous that only a hang meets it."""
+
+    def wait(condition, what="the condition", timeout=60):
+        end = time.monotonic() + timeout
+        while True:
+            value = condition()
+            if value:
+                return value
+            if time.monotonic() > end:
+                pytest.fail(f"waited {timeout} s for {what}")
+            time.sleep(0.005)
+
+    return wait
