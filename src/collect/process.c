@@ -62,7 +62,6 @@ static void put_parent(struct sampler *s, struct member *m, int32_t ppid)
         m->row.parent = (struct baro_key){ppid, 0};
         m->row.info_version++;
     }
-    m->by_wrapper = !parent && s->job->wrapper.pid && ppid == s->job->wrapper.pid;
 }
 
 static void put_comm(struct member *m, const char *comm)

@@ -115,10 +115,11 @@ void sampler_settle(struct sampler *s)
     job_settle(s->job, s->now_ns, look_again, s);
 }
 
-/* The wrapper tells what it reaps, with all that the zombie had used. Its word is waited for, but not for ever. */
+/* The wrapper tells what it reaps, with all that the zombie had used: of the command, and of orphans, which may not have been seen to
+ * change their parent. Its word is waited for, but not for ever. */
 static bool await_wrapper(struct sampler *s, struct member *m)
 {
-    if (!m->by_wrapper || !s->job->wrapper.pid)
+    if (m->parent || !s->job->wrapper.pid)
         return false;
     if (!m->end_ns)
         m->end_ns = s->now_ns;
@@ -201,6 +202,22 @@ static void check_budget(struct sampler *s)
     job_event(s->job, s->now_ns, BARO_EVENT_THINNED, NULL, s->budget.level, budget_text(s->budget.level));
 }
 
+void sampler_discover(struct sampler *s)
+{
+    s->now_ns = sampler_now(s);
+    s->scan_once = true;
+    tick_members(s);
+    job_settle(s->job, s->now_ns, look_again, s);
+    tree_compact(&s->job->tree);
+    for (size_t i = 0; i < s->job->tree.n; i++) {
+        struct member *m = s->job->tree.at[i];
+        job_rebase(m);
+        job_settled(m);
+        m->force = true;
+        m->sampled = false;
+    }
+}
+
 const struct baro_sample *sampler_tick(struct sampler *s)
 {
     uint64_t cpu_before = sampler_self_cpu(s);
@@ -234,6 +251,7 @@ struct member *sampler_add_target(struct sampler *s, int32_t pid, struct baro_er
         error_set(err, -ENOMEM, "out of memory");
         return NULL;
     }
+    s->job->targets += !m->target;
     m->target = true;
     if (sampler_look(s, m) == 0)
         return m;

@@ -64,6 +64,9 @@ void sampler_done(struct sampler *s);
 /* Takes a sample as of now. The result is valid until the next call. */
 const struct baro_sample *sampler_tick(struct sampler *s);
 
+/* Finds the descendants of the targets and marks what all have used so far as not this recording's. To be called before the first tick. */
+void sampler_discover(struct sampler *s);
+
 /* Adds a process that the user named. Reads it at once. Returns the member or NULL with err. */
 struct member *sampler_add_target(struct sampler *s, int32_t pid, struct baro_error *err);
 

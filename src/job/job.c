@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 int job_init(struct job *j, const struct job_sink *sink, bool attached, uint64_t start_boottime_ns, uint32_t clk_tck)
 {
@@ -42,16 +43,17 @@ struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum b
 void job_rebase(struct member *m)
 {
     if (!m->base)
-        m->base = calloc(LEDGER_MAX + 1, sizeof(*m->base));
+        m->base = calloc(BASE_MAX, sizeof(*m->base));
     if (!m->base)
         return;
+    memset(m->base, 0, BASE_MAX * sizeof(*m->base));
+    uint64_t now[LEDGER_MAX];
     for (int c = 0; c < LEDGER_MAX; c++)
-        m->base[c] = 0;
-    for (int c = 0; c < LEDGER_MAX; c++) {
-        uint64_t all = job_ledger(m, c);
-        m->base[c] = all;
-    }
-    m->base[LEDGER_MAX] = m->row.value[PROCESS_cpu];
+        now[c] = job_ledger(m, c);
+    memcpy(m->base, now, sizeof(now));
+    m->base[BASE_CPU] = m->row.value[PROCESS_cpu];
+    m->base[BASE_CPU_USER] = m->row.value[PROCESS_cpu_user];
+    m->base[BASE_CPU_SYSTEM] = m->row.value[PROCESS_cpu_system];
 }
 
 void job_gone(struct job *j, struct member *m, uint64_t now_ns)
@@ -60,6 +62,7 @@ void job_gone(struct job *j, struct member *m, uint64_t now_ns)
         return;
     if (!m->end_ns)
         m->end_ns = now_ns;
+    j->targets -= m->target;
     tree_remove(&j->tree, m);
     m->list_next = j->gone;
     j->gone = m;

@@ -47,6 +47,7 @@ struct job {
     uint64_t published[LEDGER_MAX]; /* totals never fall below these */
     uint64_t clamped;           /* times that they would have */
 
+    size_t targets;             /* living members that the user named */
     uint64_t started, ended, unsampled, peak;
     uint64_t counted_ended_ns;  /* CPU put down to ended processes */
     uint64_t rss_peak;          /* largest high-water mark of any one process */

@@ -111,7 +111,7 @@ static void reconcile(const struct member *heir, uint64_t gained_ns)
 
 static void balance(struct job *j, const uint64_t expected[LEDGER_MAX], const uint64_t gained[LEDGER_MAX], size_t heirs)
 {
-    uint64_t slack = SHORT_TICKS * j->ns_per_tick * (heirs + 1);
+    uint64_t slack = SHORT_TICKS * j->ns_per_tick * heirs; /* what the wrapper tells is exact */
     for (int c = 0; c < LEDGER_MAX; c++) {
         uint64_t have = gained[c];
         if (c == LEDGER_CPU_USER || c == LEDGER_CPU_SYSTEM)
@@ -266,15 +266,17 @@ static void take_base(struct baro_exit *e, const struct member *m)
 {
     static const struct {
         enum exit_metric metric;
-        enum ledger_counter counter;
+        int base;
     } pairs[] = {
+        {EXIT_cpu, BASE_CPU},                   {EXIT_cpu_user, BASE_CPU_USER},
+        {EXIT_cpu_system, BASE_CPU_SYSTEM},
         {EXIT_io_read, LEDGER_IO_READ},         {EXIT_io_write, LEDGER_IO_WRITE},
         {EXIT_io_rchar, LEDGER_IO_RCHAR},       {EXIT_io_wchar, LEDGER_IO_WCHAR},
     };
     if (!m->base)
         return;
     for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
-        uint64_t base = m->base[pairs[i].counter];
+        uint64_t base = m->base[pairs[i].base];
         uint64_t *v = &e->value[pairs[i].metric];
         *v = *v > base ? *v - base : 0;
     }
@@ -380,7 +382,7 @@ static uint64_t counted(const struct job *j, uint64_t *peak)
             continue;
         sum += value(m, PROCESS_cpu);
         if (m->base)
-            sum -= m->base[LEDGER_MAX] < sum ? m->base[LEDGER_MAX] : sum;
+            sum -= m->base[BASE_CPU] < sum ? m->base[BASE_CPU] : sum;
         *peak = max_u64(*peak, value(m, PROCESS_rss_peak));
     }
     return sum;

@@ -24,6 +24,9 @@ enum ledger_counter {
     LEDGER_MAX
 };
 
+/* Besides the ledger's counters: own CPU alone. */
+enum { BASE_CPU = LEDGER_MAX, BASE_CPU_USER, BASE_CPU_SYSTEM, BASE_MAX };
+
 /* What a source told of a process as it ended; each part only where has_* says so. */
 struct member_usage {
     bool has_cpu, has_split, has_memory, has_io, has_delay;
@@ -41,9 +44,10 @@ struct member {
     struct member *hash_next;
     size_t index;               /* where it stands in tree.at */
     struct member *list_next;   /* of the list of the gone, or of the free */
+    struct member *touched_next; /* record/: of the list of those that events spoke of */
     struct member *heir;        /* gone: who was its parent then; may be gone as well */
     uint64_t reaped[LEDGER_MAX]; /* what it had absorbed from children when the ledger was last settled */
-    uint64_t *base;             /* LEDGER_MAX values at attach, which are not this recording's; NULL: none */
+    uint64_t *base;             /* BASE_MAX values at attach, which are not this recording's; NULL: none */
     uint64_t begin_ns;          /* when the process began, since the tape began; 0 if before it or not known */
     uint64_t end_ns;            /* an event told when it ended; 0: none did */
     struct member *heir_next, *lost_only; /* while the ledger settles: of the list of heirs; its only gone descendant */
@@ -52,9 +56,9 @@ struct member {
     bool looked_at;             /* its stat was read once: key.start is known */
     bool sampled;               /* it stands in at least one sample */
     bool target;                /* named by the user */
+    bool touched, executed;     /* record/: since the last drain */
     bool ended;                 /* an event told its end; it may still be a zombie */
     bool force;                 /* to be read whatever the gate says */
-    bool by_wrapper;            /* a child of the wrapper: the wrapper will report its end */
     bool status_known;
     int status;
     struct member_usage usage;

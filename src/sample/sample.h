@@ -90,6 +90,7 @@ enum baro_event_kind {
     BARO_EVENT_WRAPPER_LOST, /* the wrapper went away; the job goes on */
     BARO_EVENT_SURVIVOR,   /* a member outlived the command; text: its name */
     BARO_EVENT_END,        /* the command or the last target ended; number: wait status, text "unknown" if not known */
+    BARO_EVENT_SOURCE,     /* another event source was opened later; text: its name; number: 1 if it tells forks too */
     BARO_EVENT_MAX
 };
 

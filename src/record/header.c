@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What stands at the head of a tape. All of it is on the start path, so nothing dear is asked. */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "baro/baro.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "procfs/procfs.h"
+#include "record/recorder.h"
+
+static void copy_text(char *to, size_t cap, const char *from)
+{
+    size_t n = from ? strnlen(from, cap - 1) : 0;
+    memcpy(to, from ? from : "", n);
+    to[n] = 0;
+}
+
+static void fill_machine(struct baro_header *h)
+{
+    struct utsname u;
+    struct sysinfo info;
+    char boot_id[64];
+    copy_text(h->version, sizeof(h->version), baro_version());
+    if (uname(&u) == 0) {
+        copy_text(h->host, sizeof(h->host), u.nodename);
+        copy_text(h->kernel, sizeof(h->kernel), u.release);
+        copy_text(h->machine, sizeof(h->machine), u.machine);
+    }
+    if (sysinfo(&info) == 0)
+        h->memory_total = (uint64_t)info.totalram * info.mem_unit;
+    ssize_t n = fd_read_file(AT_FDCWD, "/proc/sys/kernel/random/boot_id", boot_id, sizeof(boot_id) - 1);
+    if (n > 0) {
+        boot_id[n] = 0;
+        boot_id[strcspn(boot_id, "\n")] = 0;
+        copy_text(h->boot_id, sizeof(h->boot_id), boot_id);
+    }
+    h->clk_tck = (uint32_t)sysconf(_SC_CLK_TCK);
+    h->cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+    h->page_size = (uint64_t)sysconf(_SC_PAGESIZE);
+    h->uid = getuid();
+}
+
+/* Schedulers and launchers say who a task is among many. */
+static void fill_place(struct baro_header *h)
+{
+    static const char *const ranks[] = {"SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+    copy_text(h->job_id, sizeof(h->job_id), getenv("SLURM_JOB_ID"));
+    copy_text(h->step_id, sizeof(h->step_id), getenv("SLURM_STEP_ID"));
+    for (size_t i = 0; i < sizeof(ranks) / sizeof(*ranks) && !h->rank[0]; i++)
+        copy_text(h->rank, sizeof(h->rank), getenv(ranks[i]));
+}
+
+static char *redacted(const char *program, const char *before, const char *argument)
+{
+    struct buf b = {0};
+    redact_argument(span_str(program), span_str(before), span_str(argument), &b);
+    buf_byte(&b, 0);
+    char *text = b.failed ? NULL : strdup((const char *)b.at);
+    buf_done(&b);
+    return text;
+}
+
+static int fill_argv(struct baro_header *h, char *const *argv, bool cmdline)
+{
+    size_t n = 0;
+    while (argv && argv[n])
+        n++;
+    if (!cmdline && n > 1)
+        n = 1;
+    h->argv = calloc(n + 1, sizeof(*h->argv));
+    if (!h->argv)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        const char *base = strrchr(argv[0], '/');
+        h->argv[i] = redacted(base ? base + 1 : argv[0], i ? argv[i - 1] : "", argv[i]);
+        if (!h->argv[i])
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+int header_fill(struct baro_header *h, const struct record_options *o, uint64_t now_monotonic_ns)
+{
+    *h = (struct baro_header){.mode = o->n_targets ? BARO_MODE_ATTACH : BARO_MODE_RUN, .interval_ns = o->interval_ns,
+                              .overhead_ppm = o->overhead_ppm, .wanted = o->wanted};
+    uint64_t passed = clock_monotonic_ns() - now_monotonic_ns;
+    h->start_monotonic_ns = now_monotonic_ns;
+    h->start_boottime_ns = clock_boottime_ns() - passed;
+    h->start_realtime_ns = clock_realtime_ns() - (int64_t)passed;
+    fill_machine(h);
+    fill_place(h);
+    h->cwd = strdup(o->cwd ? o->cwd : "");
+    if (o->n_targets) {
+        h->targets = calloc(o->n_targets, sizeof(*h->targets));
+        if (h->targets)
+            memcpy(h->targets, o->targets, o->n_targets * sizeof(*h->targets));
+        h->n_targets = h->targets ? o->n_targets : 0;
+    }
+    return fill_argv(h, o->argv, o->cmdline);
+}
+
+void header_free(struct baro_header *h)
+{
+    for (char **a = h->argv; a && *a; a++)
+        free(*a);
+    free(h->argv);
+    free(h->cwd);
+    free(h->targets);
+    *h = (struct baro_header){0};
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The recorder: one loop that follows what the wrapper and the event sources tell, takes samples on an absolute schedule, and
+ * writes the tape. It never signals, slows or outlives the job without being told to; if it can't go on, the job does.
+ */
+#ifndef RECORD_RECORD_H
+#define RECORD_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "sample/sample.h"
+
+/* Who wants to see what goes onto the tape as it happens; NULL members are left out. */
+struct record_observer {
+    void (*header)(void *context, const struct baro_header *h);
+    void (*sample)(void *context, const struct baro_sample *s);
+    void (*exit)(void *context, const struct baro_exit *e);
+    void (*event)(void *context, const struct baro_event *e);
+    void *context;
+};
+
+struct record_options {
+    int tape_fd;             /* taken over */
+    uint64_t wanted;         /* mask of process metrics */
+    uint64_t interval_ns;    /* 0: auto */
+    uint64_t overhead_ppm;   /* 0: no limit */
+    bool cmdline, children;
+    char *const *argv;       /* run: the command as given; redacted before it reaches the tape */
+    const char *cwd;         /* run: where it was started */
+    const int32_t *targets;  /* attach */
+    size_t n_targets;
+    bool no_events;          /* scanning alone, for tests and for those who want it */
+    struct record_observer observer;
+    void (*complain)(void *context, const char *line); /* one line for people */
+};
+
+/* Records what a wrapper started, until it says LINK_ENDED or, if it is lost, until the last member ended. Returns 0, or a
+ * negative code if nothing could be recorded. */
+int record_run(const struct record_options *options, int link_fd, pid_t wrapper, struct baro_error *err);
+
+struct record_end {
+    bool status_known;
+    int status;     /* wait status of the first target */
+    bool detached;  /* ended by INT or TERM, the targets live */
+};
+
+/* Records the targets and their descendants until the last target ended, or INT, TERM or HUP came. */
+int record_attach(const struct record_options *options, struct record_end *ret, struct baro_error *err);
+
+#endif

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "record/recorder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "collect/schedule.h"
+
+#define PENDING_MOST 512u            /* exits and events between two ticks before they are written on their own */
+#define WAKE_NS (200 * NS_PER_MS)    /* how often a stopped wrapper is reminded */
+#define STEP_NS (100 * (int64_t)NS_PER_MS)
+#define SUSPEND_NS (100 * NS_PER_MS)
+#define SURVIVORS_MOST 100u
+
+uint64_t recorder_since(const struct recorder *r, uint64_t absolute_ns)
+{
+    uint64_t start = r->header.start_monotonic_ns;
+    return absolute_ns > start ? absolute_ns - start : 0;
+}
+
+/* ---- to the tape, and to whoever watches ---- */
+
+static void commit(struct recorder *r, const struct baro_sample *s)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    r->pending = 0;
+    if (tape_writer_commit(r->writer, s, &err) == 0 || r->complained++ || !r->options->complain)
+        return;
+    r->options->complain(r->options->observer.context, err.text);
+}
+
+static void on_exit_record(void *context, const struct baro_exit *e)
+{
+    struct recorder *r = context;
+    tape_writer_exit(r->writer, e);
+    if (r->options->observer.exit)
+        r->options->observer.exit(r->options->observer.context, e);
+    if (++r->pending >= PENDING_MOST)
+        commit(r, NULL);
+}
+
+static void on_event_record(void *context, const struct baro_event *e)
+{
+    struct recorder *r = context;
+    tape_writer_event(r->writer, e);
+    if (r->options->observer.event)
+        r->options->observer.event(r->options->observer.context, e);
+    if (++r->pending >= PENDING_MOST)
+        commit(r, NULL);
+}
+
+void recorder_event(struct recorder *r, enum baro_event_kind kind, const struct member *m, uint64_t number, const char *text)
+{
+    job_event(&r->job, sampler_now(&r->sampler), kind, m, number, text);
+}
+
+/* ---- ticks ---- */
+
+/* Steps of the wall clock and sleep of the machine show as changes of its distance to the monotonic clock. */
+static void check_clocks(struct recorder *r)
+{
+    uint64_t monotonic = clock_monotonic_ns();
+    int64_t wall = clock_realtime_ns() - (int64_t)monotonic;
+    uint64_t boot = clock_boottime_ns() - monotonic;
+    int64_t step = wall - r->wall_offset_ns;
+    uint64_t slept = boot > r->boot_offset_ns ? boot - r->boot_offset_ns : 0;
+    if (r->wall_offset_ns && slept > SUSPEND_NS)
+        recorder_event(r, BARO_EVENT_SUSPEND, NULL, slept, "the machine slept");
+    else if (r->wall_offset_ns && (step > STEP_NS || step < -STEP_NS))
+        recorder_event(r, BARO_EVENT_CLOCK_STEP, NULL, (uint64_t)step, "the wall clock was set");
+    r->wall_offset_ns = wall;
+    r->boot_offset_ns = boot;
+}
+
+void recorder_tick(struct recorder *r)
+{
+    check_clocks(r);
+    const struct baro_sample *s = sampler_tick(&r->sampler);
+    commit(r, s);
+    if (r->options->observer.sample)
+        r->options->observer.sample(r->options->observer.context, s);
+}
+
+void recorder_first_tick(struct recorder *r)
+{
+    r->started = true;
+    recorder_tick(r);
+    r->tick_due_ns = r->sampler.now_ns + schedule_interval(r->options->interval_ns, r->sampler.now_ns);
+}
+
+static void scheduled_tick(struct recorder *r)
+{
+    uint64_t missed;
+    recorder_tick(r);
+    r->tick_due_ns = schedule_next(r->options->interval_ns, r->tick_due_ns, sampler_now(&r->sampler), &missed);
+    if (!missed)
+        return;
+    r->sampler.missed += missed;
+    recorder_event(r, BARO_EVENT_MISSED, NULL, missed, "");
+}
+
+/* ---- the loop ---- */
+
+static int open_loop(struct recorder *r, struct baro_error *err)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    r->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (r->epoll_fd < 0 || r->timer_fd < 0)
+        return error_set(err, -errno, "can't make an event loop: %s", strerror(errno));
+    struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)r->timer_fd};
+    epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, r->timer_fd, &e);
+    if (r->link_fd >= 0) {
+        e.data.u64 = (uint64_t)r->link_fd;
+        epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, r->link_fd, &e);
+        return 0;
+    }
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    e.data.u64 = (uint64_t)r->signal_fd;
+    if (r->signal_fd >= 0)
+        epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, r->signal_fd, &e);
+    return 0;
+}
+
+static void arm(struct recorder *r)
+{
+    uint64_t due = r->started ? r->tick_due_ns + r->header.start_monotonic_ns : UINT64_MAX;
+    if (r->drain_due_ns && r->drain_due_ns < due)
+        due = r->drain_due_ns;
+    if (r->started && r->perf_due_ns && r->perf_due_ns < due)
+        due = r->perf_due_ns;
+    if (r->stopped && clock_monotonic_ns() + WAKE_NS < due)
+        due = clock_monotonic_ns() + WAKE_NS;
+    if (due == UINT64_MAX)
+        return;
+    struct itimerspec when = {.it_value = {(time_t)(due / NS_PER_SEC), (long)(due % NS_PER_SEC)}};
+    if (!when.it_value.tv_sec && !when.it_value.tv_nsec)
+        when.it_value.tv_nsec = 1;
+    timerfd_settime(r->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+static void on_timer(struct recorder *r)
+{
+    uint64_t times, now = clock_monotonic_ns();
+    if (read(r->timer_fd, &times, sizeof(times)) < 0 && errno != EAGAIN)
+        return;
+    if (r->stopped && r->wrapper && !r->wrapper_lost)
+        link_wake(r->wrapper, r->command);
+    if (r->drain_due_ns && now >= r->drain_due_ns)
+        follow_drain(r);
+    if (r->started && r->perf_due_ns && now >= r->perf_due_ns)
+        follow_open_late(r);
+    if (r->started && recorder_since(r, now) >= r->tick_due_ns) {
+        follow_drain(r);
+        scheduled_tick(r);
+    }
+}
+
+static void dispatch(struct recorder *r, uint64_t what)
+{
+    if (what >> 32) {
+        follow_drain(r);
+        targets_ended(r, (size_t)(what & UINT32_MAX));
+        return;
+    }
+    int fd = (int)what;
+    if (fd == r->timer_fd) {
+        on_timer(r);
+    } else if (fd == r->link_fd) {
+        wrapper_drain(r);
+    } else if (fd == r->signal_fd) {
+        r->detached = true;
+        r->finishing = true;
+    } else {
+        follow_ready(r);
+    }
+}
+
+static bool over(const struct recorder *r)
+{
+    if (r->finishing)
+        return true;
+    if (!r->started)
+        return false;
+    if (r->wrapper)
+        return r->wrapper_lost && tree_count(&r->job.tree) == 0;
+    return r->job.targets == 0;
+}
+
+static void loop(struct recorder *r)
+{
+    while (!over(r)) {
+        struct epoll_event events[16];
+        arm(r);
+        int n = epoll_wait(r->epoll_fd, events, 16, -1);
+        if (n < 0 && errno != EINTR)
+            return;
+        for (int i = 0; i < n && !r->finishing; i++)
+            dispatch(r, events[i].data.u64);
+    }
+}
+
+/* ---- the end ---- */
+
+static void tell_survivors(struct recorder *r)
+{
+    unsigned told = 0;
+    for (size_t i = 0; i < r->job.tree.n && told < SURVIVORS_MOST; i++) {
+        const struct member *m = r->job.tree.at[i];
+        if (!m || m->ended || m->row.value[PROCESS_state] == 'Z')
+            continue;
+        recorder_event(r, BARO_EVENT_SURVIVOR, m, 0, m->row.name);
+        told++;
+    }
+}
+
+static void finish(struct recorder *r)
+{
+    if (r->started) {
+        follow_drain(r);
+        if (r->wrapper && !r->wrapper_lost)
+            r->job.wrapper.pid = 0; /* it has nothing more to tell: what is gone now is gone */
+        sampler_settle(&r->sampler);
+        tell_survivors(r);
+        recorder_event(r, BARO_EVENT_END, tree_find(&r->job.tree, r->command), (uint64_t)(uint32_t)r->status,
+                       r->status_known ? "" : "unknown");
+        recorder_tick(r);
+    }
+    tape_writer_finish(r->writer, NULL);
+}
+
+static void close_all(struct recorder *r)
+{
+    targets_close(r);
+    follow_close(r);
+    sampler_done(&r->sampler);
+    job_done(&r->job);
+    tape_writer_free(r->writer);
+    fd_close(r->epoll_fd);
+    fd_close(r->timer_fd);
+    fd_close(r->signal_fd);
+    fd_close(r->proc_fd);
+    header_free(&r->header);
+}
+
+/* ---- the beginning ---- */
+
+static int prepare(struct recorder *r, const struct record_options *o, struct baro_error *err)
+{
+    uint64_t now = clock_monotonic_ns();
+    r->options = o;
+    for (size_t i = 0; i < TARGETS_MAX; i++)
+        r->target_fds[i] = -1;
+    r->epoll_fd = r->timer_fd = r->signal_fd = -1;
+    r->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (r->proc_fd < 0)
+        return error_set(err, -errno, "can't open /proc: %s", strerror(errno));
+    int code = header_fill(&r->header, o, now);
+    if (code < 0)
+        return error_set(err, code, "out of memory");
+    struct job_sink sink = {on_exit_record, on_event_record, r};
+    code = job_init(&r->job, &sink, !r->wrapper, r->header.start_boottime_ns, r->header.clk_tck);
+    if (code < 0)
+        return error_set(err, code, "out of memory");
+    r->job.wrapper.pid = r->wrapper;
+    struct sampler_options so = {
+        .proc_fd = r->proc_fd, .wanted = o->wanted, .overhead_ppm = o->overhead_ppm, .cmdline = o->cmdline,
+        .children = o->children, .helper = true, .start_monotonic_ns = now, .page_size = r->header.page_size,
+        .self = {getpid(), r->wrapper},
+    };
+    code = sampler_init(&r->sampler, &r->job, &so, err);
+    if (code < 0)
+        return code;
+    r->header.wanted = r->sampler.options.wanted;
+    return open_loop(r, err);
+}
+
+static int start_tape(struct recorder *r, struct baro_error *err)
+{
+    int code = tape_writer_new(&r->writer, r->options->tape_fd, &r->header, NULL, err);
+    if (code < 0)
+        return code;
+    struct baro_error trouble = BARO_ERROR_INIT;
+    if (tape_writer_start(r->writer, &trouble) < 0 && !r->complained++ && r->options->complain)
+        r->options->complain(r->options->observer.context, trouble.text);
+    if (r->options->observer.header)
+        r->options->observer.header(r->options->observer.context, &r->header);
+    return 0;
+}
+
+int record_run(const struct record_options *options, int link_fd, pid_t wrapper, struct baro_error *err)
+{
+    struct recorder r = {.link_fd = link_fd, .wrapper = wrapper};
+    int code = prepare(&r, options, err);
+    if (code == 0) {
+        follow_open(&r); /* first: the command is being started meanwhile */
+        code = start_tape(&r, err);
+    }
+    if (code == 0) {
+        wrapper_drain(&r);
+        loop(&r);
+        finish(&r);
+    }
+    close_all(&r);
+    return code;
+}
+
+int record_attach(const struct record_options *options, struct record_end *ret, struct baro_error *err)
+{
+    struct recorder r = {.link_fd = -1};
+    int code = prepare(&r, options, err);
+    if (code == 0) {
+        follow_open(&r);
+        code = targets_open(&r, err);
+    }
+    if (code == 0)
+        code = start_tape(&r, err);
+    if (code == 0) {
+        sampler_discover(&r.sampler);
+        for (size_t i = 0; i < options->n_targets; i++) {
+            struct member *m = tree_find(&r.job.tree, options->targets[i]);
+            recorder_event(&r, BARO_EVENT_START, m, m && m->base ? m->base[LEDGER_CPU_USER] + m->base[LEDGER_CPU_SYSTEM] : 0, "attached");
+        }
+        recorder_first_tick(&r);
+        loop(&r);
+        finish(&r);
+        *ret = (struct record_end){r.status_known, r.status, r.detached};
+    }
+    close_all(&r);
+    return code;
+}

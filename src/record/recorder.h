@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The recorder's state, for its own files. */
+#ifndef RECORD_RECORDER_H
+#define RECORD_RECORDER_H
+
+#include "collect/sampler.h"
+#include "exits/events.h"
+#include "record/record.h"
+#include "run/link.h"
+#include "tape/writer.h"
+
+#define STASH_MAX 256u /* exits told by taskstats before the fork that made the process was seen */
+#define TARGETS_MAX 64u
+
+struct stash {
+    int32_t pid;
+    struct exits_event event;
+};
+
+struct recorder {
+    const struct record_options *options;
+    struct baro_header header;
+    struct tape_writer *writer;
+    struct job job;
+    struct sampler sampler;
+    int proc_fd, epoll_fd, timer_fd, signal_fd, link_fd;
+    pid_t wrapper;
+    int32_t command;            /* pid of the command; 0 until LINK_STARTED */
+
+    struct exits_source *forks; /* tells forks, execs and exits; NULL: scanning */
+    struct exits_source *usage; /* tells what ended processes used; may be forks itself; NULL: none */
+    struct member *touched;
+    struct stash *stash;
+    size_t stash_at;
+    uint64_t drain_due_ns, drain_delay_ns; /* absolute; 0: nothing to drain */
+    uint64_t perf_due_ns;       /* when perf is opened, off the start path; 0: not at all, or done */
+
+    uint64_t tick_due_ns;       /* since the tape began */
+    bool started, finishing, stopped, wrapper_lost, detached;
+    bool status_known;
+    int status;
+    uint64_t complained;        /* the tape failed, and it was said */
+    size_t pending;             /* exits and events since the last commit */
+    int64_t wall_offset_ns;     /* realtime minus monotonic, at the last tick */
+    uint64_t boot_offset_ns;    /* boottime minus monotonic */
+    int target_fds[TARGETS_MAX];
+    struct exits_event *event;  /* scratch */
+};
+
+/* header.c */
+int header_fill(struct baro_header *h, const struct record_options *o, uint64_t now_monotonic_ns);
+void header_free(struct baro_header *h);
+
+/* follow.c: what event sources say */
+void follow_open(struct recorder *r);
+void follow_open_late(struct recorder *r);
+void follow_drain(struct recorder *r);
+void follow_ready(struct recorder *r);
+void follow_close(struct recorder *r);
+
+/* wrapper.c: what the wrapper says */
+void wrapper_drain(struct recorder *r);
+
+/* targets.c: attach */
+int targets_open(struct recorder *r, struct baro_error *err);
+void targets_ended(struct recorder *r, size_t i);
+void targets_close(struct recorder *r);
+
+/* recorder.c */
+void recorder_event(struct recorder *r, enum baro_event_kind kind, const struct member *m, uint64_t number, const char *text);
+void recorder_tick(struct recorder *r);
+void recorder_first_tick(struct recorder *r);
+uint64_t recorder_since(const struct recorder *r, uint64_t absolute_ns);
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Attaching to what runs: whether it may be done, and how the end of a target is learnt. Nothing here ever signals a target. */
+#include <errno.h>
+#include <linux/types.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "record/recorder.h"
+
+/* PIDFD_GET_INFO, since 6.13; the exit status of any process, also after it was reaped, since 6.15 (include/uapi/linux/pidfd.h). Declared
+ * here because the headers of older distributions do not have it. */
+struct pidfd_info_v1 {
+    __u64 mask, cgroupid;
+    __u32 pid, tgid, ppid, ruid, rgid, euid, egid, suid, sgid, fsuid, fsgid;
+    __s32 exit_code;
+};
+#define PIDFD_GET_INFO_V1 _IOWR(0xFF, 11, struct pidfd_info_v1)
+#define PIDFD_INFO_EXIT_BIT (1ull << 3)
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+
+static int refuse(int32_t pid, int error, struct baro_error *err)
+{
+    if (error == ENOENT || error == ESRCH)
+        return error_set(err, -ESRCH, "no process has the pid %d", pid);
+    if (error == EACCES || error == EPERM)
+        return error_set(err, -EACCES, "process %d belongs to another user: record it as that user or as root", pid);
+    return error_set(err, -error, "can't look at process %d: %s", pid, strerror(error));
+}
+
+/* A target must be a process (not one of its threads), with an address space, and this user's to look at. */
+static int check(struct recorder *r, int32_t pid, struct baro_error *err)
+{
+    struct pid_status st;
+    char text[4096];
+    ssize_t n = proc_read(r->proc_fd, pid, "status", text, sizeof(text));
+    if (n < 0)
+        return refuse(pid, (int)-n, err);
+    if (pid_status_parse(span_of(text, (size_t)n), &st) == 0 && (st.valid & 1u << STATUS_TGID) &&
+        st.value[STATUS_TGID] != (uint64_t)pid)
+        return error_set(err, -EINVAL, "%d is a thread of process %d: give that one", pid, (int)st.value[STATUS_TGID]);
+    struct pid_stat stat;
+    n = proc_read(r->proc_fd, pid, "stat", text, sizeof(text));
+    if (n < 0)
+        return refuse(pid, (int)-n, err);
+    if (pid_stat_parse(span_of(text, (size_t)n), &stat) == 0 && (stat.flags & PROC_PF_KTHREAD))
+        return error_set(err, -EINVAL, "process %d is a thread of the kernel", pid);
+    n = proc_read(r->proc_fd, pid, "io", text, sizeof(text));
+    if (n == -EACCES || n == -EPERM || n == -ESRCH)
+        return refuse(pid, (int)-n, err);
+    return 0;
+}
+
+static int watch(struct recorder *r, size_t i, int32_t pid)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd < 0)
+        return errno == ENOSYS || errno == EMFILE ? 0 : -errno; /* before 5.3 the next tick tells */
+    struct epoll_event e = {.events = EPOLLIN, .data.u64 = UINT64_C(1) << 32 | i};
+    if (epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &e) < 0) {
+        close(fd);
+        return 0;
+    }
+    r->target_fds[i] = fd;
+    return 0;
+}
+
+int targets_open(struct recorder *r, struct baro_error *err)
+{
+    const struct record_options *o = r->options;
+    if (o->n_targets > TARGETS_MAX)
+        return error_set(err, BARO_E_RANGE, "%zu targets, at most %u", o->n_targets, TARGETS_MAX);
+    for (size_t i = 0; i < TARGETS_MAX; i++)
+        r->target_fds[i] = -1;
+    for (size_t i = 0; i < o->n_targets; i++) {
+        int32_t pid = o->targets[i];
+        if (pid == r->sampler.options.self[0])
+            return error_set(err, -EINVAL, "process %d is this recorder", pid);
+        int code = watch(r, i, pid);
+        if (code == 0)
+            code = check(r, pid, err);
+        else
+            code = refuse(pid, -code, err);
+        if (code < 0)
+            return code;
+        if (!sampler_add_target(&r->sampler, pid, err))
+            return err ? err->code : -ESRCH;
+    }
+    return 0;
+}
+
+static void take_status(struct recorder *r, struct member *m, int status, bool first)
+{
+    if (m) {
+        m->status_known = true;
+        m->status = status;
+    }
+    if (first) {
+        r->status_known = true;
+        r->status = status;
+    }
+}
+
+/* The pidfd became readable: the target is a zombie, or gone already. */
+void targets_ended(struct recorder *r, size_t i)
+{
+    struct member *m = tree_find(&r->job.tree, r->options->targets[i]);
+    struct pidfd_info_v1 info = {.mask = PIDFD_INFO_EXIT_BIT};
+    int fd = r->target_fds[i];
+    if (m) {
+        m->ended = true;
+        if (!m->end_ns)
+            m->end_ns = sampler_now(&r->sampler);
+        if (sampler_look(&r->sampler, m) == 0)
+            m->force = true;
+    }
+    if (m && m->status_known)
+        take_status(r, m, m->status, i == 0);
+    else if (ioctl(fd, PIDFD_GET_INFO_V1, &info) == 0 && (info.mask & PIDFD_INFO_EXIT_BIT))
+        take_status(r, m, info.exit_code, i == 0);
+    if (m && !m->gone) {
+        /* A zombie: nothing will come of it any more but its reaping, which is its parent's business. */
+        cache_drop(&r->sampler, m);
+        job_gone(&r->job, m, m->end_ns);
+    }
+    epoll_ctl(r->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+    r->target_fds[i] = fd_close(fd);
+}
+
+void targets_close(struct recorder *r)
+{
+    for (size_t i = 0; i < r->options->n_targets && i < TARGETS_MAX; i++)
+        r->target_fds[i] = fd_close(r->target_fds[i]);
+}

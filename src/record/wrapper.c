@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the wrapper says: see run/link.h. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/fd.h"
+#include "record/recorder.h"
+
+static void take_totals(struct recorder *r, const struct link_message *l)
+{
+    struct job_wrapper *w = &r->job.wrapper;
+    w->total[LEDGER_CPU_USER] = l->total_user_ns;
+    w->total[LEDGER_CPU_SYSTEM] = l->total_system_ns;
+    w->total[LEDGER_FAULTS_MINOR] = l->total_faults_minor;
+    w->total[LEDGER_FAULTS_MAJOR] = l->total_faults_major;
+    w->switches_voluntary = l->total_switches_voluntary;
+    w->switches_involuntary = l->total_switches_involuntary;
+    w->maxrss = l->total_maxrss_bytes;
+    w->floor_rss = l->floor_rss_bytes;
+    w->reaped = l->total_reaped;
+}
+
+static char *joined(char *const *argv)
+{
+    struct buf raw = {0}, line = {0};
+    for (; argv && *argv; argv++)
+        buf_add(&raw, *argv, strlen(*argv) + 1);
+    pid_cmdline_format(span_of(raw.at, raw.len), 4096, &line);
+    buf_byte(&line, 0);
+    char *text = raw.failed || line.failed ? NULL : strdup((const char *)line.at);
+    buf_done(&raw);
+    buf_done(&line);
+    return text;
+}
+
+static void on_started(struct recorder *r, const struct link_message *l)
+{
+    r->command = l->pid;
+    r->job.wrapper.floor_rss = l->floor_rss_bytes;
+    r->job.wrapper.pid = r->wrapper;
+    struct member *m = sampler_add_target(&r->sampler, l->pid, NULL);
+    if (!m)
+        m = tree_find(&r->job.tree, l->pid);
+    recorder_event(r, BARO_EVENT_START, m, 0, r->header.argv[0] ? r->header.argv[0] : "");
+    if (m) {
+        m->begin_ns = recorder_since(r, l->t_ns);
+        char *line = r->options->cmdline ? joined(r->options->argv) : NULL;
+        if (line)
+            member_set_cmdline(m, line);
+        free(line);
+        if (r->options->children && !m->gone)
+            scan_children_of(&r->sampler, m); /* it may have forked before the event source was open */
+    }
+    recorder_first_tick(r);
+}
+
+/* rusage's ru_maxrss is the largest of the process and of all that it has waited for; of a leaf it is its own. Below the wrapper's own size
+ * it tells of the wrapper, whose mark the child inherits until it executes. */
+static void take_memory(const struct link_message *l, struct member *m)
+{
+    const struct baro_process *row = &m->row;
+    bool leaf = !row->value[PROCESS_children_faults_minor] && !row->value[PROCESS_children_cpu_user];
+    if (!leaf || l->maxrss_bytes <= l->floor_rss_bytes)
+        return;
+    m->usage.has_memory = true;
+    m->usage.rss_peak = l->maxrss_bytes;
+}
+
+static void on_reaped(struct recorder *r, const struct link_message *l)
+{
+    static const enum ledger_counter io[] = {LEDGER_IO_READ, LEDGER_IO_WRITE, LEDGER_IO_RCHAR, LEDGER_IO_WCHAR, LEDGER_IO_CANCELLED_WRITE};
+    uint64_t t = recorder_since(r, l->t_ns);
+    struct member *m = tree_find(&r->job.tree, l->pid);
+    if (!m)
+        m = job_add(&r->job, l->pid, NULL, BARO_ORIGIN_ADOPTED, t);
+    take_totals(r, l);
+    if (l->pid == r->command) {
+        r->status_known = true;
+        r->status = l->status;
+    }
+    if (!m)
+        return;
+    sampler_take_zombie(&r->sampler, m, span_of(l->stat, l->stat_len), span_of(l->io, l->io_len), l->cpu_ns);
+    m->ended = true;
+    if (!m->end_ns)
+        m->end_ns = t;
+    m->status_known = true;
+    m->status = l->status;
+    if (l->cpu_ns) {
+        m->usage.has_cpu = true;
+        m->usage.cpu_ns = l->cpu_ns;
+    }
+    m->usage.source = l->stat_len ? BARO_EXIT_WAIT4 : m->usage.source;
+    take_memory(l, m);
+    for (size_t i = 0; i < sizeof(io) / sizeof(*io); i++)
+        r->job.wrapper.total[io[i]] += job_ledger(m, io[i]);
+    cache_drop(&r->sampler, m);
+    job_gone(&r->job, m, t);
+}
+
+static void on_message(struct recorder *r, const struct link_message *l)
+{
+    struct member *m = tree_find(&r->job.tree, r->command);
+    switch (l->kind) {
+    case LINK_STARTED:
+        on_started(r, l);
+        break;
+    case LINK_FAILED:
+        r->finishing = true;
+        recorder_event(r, BARO_EVENT_WARNING, NULL, (uint64_t)l->number, "the command could not be executed");
+        break;
+    case LINK_REAPED:
+        follow_drain(r); /* what events told before belongs before */
+        on_reaped(r, l);
+        break;
+    case LINK_SIGNAL:
+        recorder_event(r, BARO_EVENT_SIGNAL, m, (uint64_t)l->number, "");
+        break;
+    case LINK_STOPPED:
+        r->stopped = true;
+        recorder_event(r, BARO_EVENT_STOP, m, (uint64_t)l->number, "");
+        break;
+    case LINK_CONTINUED:
+        r->stopped = false;
+        recorder_event(r, BARO_EVENT_CONT, m, 0, "");
+        break;
+    case LINK_ENDED:
+        take_totals(r, l);
+        r->finishing = true;
+        break;
+    default:
+        break;
+    }
+}
+
+static void lost(struct recorder *r)
+{
+    r->wrapper_lost = true;
+    r->link_fd = fd_close(r->link_fd);
+    r->job.wrapper.pid = 0;
+    r->stopped = false;
+    if (r->started)
+        recorder_event(r, BARO_EVENT_WRAPPER_LOST, NULL, 0, "the wrapper went away; the job goes on");
+    else
+        r->finishing = true;
+}
+
+void wrapper_drain(struct recorder *r)
+{
+    struct link_message l;
+    while (r->link_fd >= 0 && !r->finishing) {
+        ssize_t n = recv(r->link_fd, &l, sizeof(l), MSG_DONTWAIT);
+        if (n == (ssize_t)sizeof(l) && l.stat_len <= sizeof(l.stat) && l.io_len <= sizeof(l.io))
+            on_message(r, &l);
+        else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+            lost(r);
+        else if (n < 0 && errno == EAGAIN)
+            return;
+    }
+}
