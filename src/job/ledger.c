@@ -72,11 +72,16 @@ static struct member *nearest_living(struct member *m)
 
 /* ---- settling ---- */
 
+/* What the heirs must have gained: what each of the gone had used itself, and what it had taken over by the time the ledger was last settled. What it
+ * took over since then came from others that are gone, who stand in the list themselves. io holds both in one: of it the last settled value counts. */
 static void expect(const struct job *j, uint64_t ret[LEDGER_MAX])
 {
     for (const struct member *m = j->gone; m; m = m->list_next) {
-        for (int c = 0; c < LEDGER_MAX; c++)
-            ret[c] += job_ledger(m, c);
+        for (int c = 0; c < LEDGER_MAX; c++) {
+            uint64_t all = own_of(m, c) + m->reaped[c];
+            uint64_t base = m->base ? m->base[c] : 0;
+            ret[c] += all > base ? all - base : 0;
+        }
     }
 }
 
@@ -96,12 +101,13 @@ void job_settled(struct member *m)
 }
 
 /* An ancestor lost one descendant since it was settled, and no event source knows more: what it gained is that one's. */
-static void reconcile(const struct member *heir, uint64_t gained_ns)
+static void reconcile(const struct job *j, const struct member *heir, uint64_t gained_ns)
 {
     struct member *only = heir->lost_only;
     if (heir->lost != 1 || only->usage.has_cpu || !only->looked_at)
         return;
-    uint64_t known = job_ledger(only, LEDGER_CPU_USER) + job_ledger(only, LEDGER_CPU_SYSTEM);
+    /* Both what was gained and what it had reaped are differences of cut values; what is put down to a process is never too much. */
+    uint64_t known = job_ledger(only, LEDGER_CPU_USER) + job_ledger(only, LEDGER_CPU_SYSTEM) + 2 * SHORT_TICKS * j->ns_per_tick;
     if (gained_ns <= known)
         return;
     uint64_t more = gained_ns - known;
@@ -178,7 +184,7 @@ void job_settle(struct job *j, uint64_t now_ns, void (*read_again)(void *context
     for (struct member *m = list; m; m = m->heir_next, heirs++) {
         uint64_t one[LEDGER_MAX] = {0};
         gain_of(m, one);
-        reconcile(m, one[LEDGER_CPU_USER] + one[LEDGER_CPU_SYSTEM]);
+        reconcile(j, m, one[LEDGER_CPU_USER] + one[LEDGER_CPU_SYSTEM]);
         for (int c = 0; c < LEDGER_MAX; c++)
             gained[c] += one[c];
         job_settled(m);
@@ -329,6 +335,7 @@ static void report_all(struct job *j, uint64_t now_ns)
         list = m;
     }
     j->n_gone = 0;
+    j->tree.epoch++;
     while (list) {
         struct member *m = list;
         list = m->list_next;
@@ -347,7 +354,7 @@ static void sum_members(const struct job *j, uint64_t total[LEDGER_MAX], uint64_
             continue;
         for (int c = 0; c < LEDGER_MAX; c++)
             total[c] += job_ledger(m, c);
-        *ret_parents += m->first_child || reaped_of(m, LEDGER_CPU_USER) + reaped_of(m, LEDGER_CPU_SYSTEM) > 0;
+        *ret_parents += m->had_child || reaped_of(m, LEDGER_FAULTS_MINOR) > 0; /* no process lives without a fault */
     }
 }
 

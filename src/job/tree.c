@@ -14,7 +14,7 @@ static size_t slot_of(const struct tree *t, int32_t pid)
 
 int tree_init(struct tree *t)
 {
-    *t = (struct tree){0};
+    *t = (struct tree){.epoch = 1};
     t->hash = calloc(FIRST_HASH, sizeof(*t->hash));
     if (!t->hash)
         return -ENOMEM;
@@ -154,6 +154,7 @@ void tree_set_parent(struct member *m, struct member *parent)
     if (m->sibling_next)
         m->sibling_next->sibling_prev = m;
     parent->first_child = m;
+    parent->had_child = true;
     if (!baro_key_equal(m->row.parent, parent->row.key)) {
         m->row.parent = parent->row.key;
         m->row.info_version++;
@@ -170,8 +171,11 @@ void tree_remove(struct tree *t, struct member *m)
         struct member *child = m->first_child;
         tree_set_parent(child, NULL);
         child->force = true;
+        child->heir = m;
+        child->heir_epoch = t->epoch;
     }
-    m->heir = m->parent;
+    if (m->parent || m->heir_epoch != t->epoch)
+        m->heir = m->parent;
     unlink_sibling(m);
     m->gone = true;
     t->at[m->index] = NULL;

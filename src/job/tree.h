@@ -45,7 +45,8 @@ struct member {
     size_t index;               /* where it stands in tree.at */
     struct member *list_next;   /* of the list of the gone, or of the free */
     struct member *touched_next; /* record/: of the list of those that events spoke of */
-    struct member *heir;        /* gone: who was its parent then; may be gone as well */
+    struct member *heir;        /* gone: who was its parent then; may be gone as well. Living: who was until it went, */
+    uint64_t heir_epoch;        /* if that was in this epoch of the tree: who is found gone after its parent may have gone before it */
     uint64_t reaped[LEDGER_MAX]; /* what it had absorbed from children when the ledger was last settled */
     uint64_t *base;             /* BASE_MAX values at attach, which are not this recording's; NULL: none */
     uint64_t begin_ns;          /* when the process began, since the tape began; 0 if before it or not known */
@@ -53,6 +54,7 @@ struct member {
     struct member *heir_next, *lost_only; /* while the ledger settles: of the list of heirs; its only gone descendant */
     size_t lost;                /* while the ledger settles: gone descendants that it is the nearest living ancestor of */
     bool gone;                  /* no longer in the tree; waits for the ledger to settle */
+    bool had_child;             /* it was seen to have a child, ever */
     bool looked_at;             /* its stat was read once: key.start is known */
     bool sampled;               /* it stands in at least one sample */
     bool target;                /* named by the user */
@@ -88,6 +90,7 @@ struct tree {
     size_t hash_size;
     struct member *free;
     uint32_t last_id;
+    uint64_t epoch;         /* the members removed in it are kept until it ends */
 };
 
 int tree_init(struct tree *t);

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ledger against a simulated kernel: processes fork, burn, exit, are reaped, ignored or orphaned at random, and the kernel's rules for who
+ * takes over whose counters are played by the book. Seeded; each failure names its seed.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "job/job.h"
+
+#define TICK 10000000ull /* 10 ms, as cutime is shown */
+#define PROCESSES 400
+#define WRAPPER 1
+
+enum life { FREE, LIVES, ZOMBIE };
+
+struct process {
+    enum life life;
+    int parent; /* index, -1: the wrapper */
+    int32_t pid;
+    uint64_t start, own_user, own_system, reaped_user, reaped_system, reaped_faults;
+    bool ignores; /* SIGCHLD: its children's counters go nowhere */
+};
+
+struct kernel {
+    uint64_t seed, clock;
+    struct process at[PROCESSES];
+    int n;
+    uint64_t truth, lost; /* all that was burnt; what was passed to nobody */
+    struct job job;
+    uint64_t exits, exit_cpu;
+    uint32_t ids[PROCESSES * 4];
+};
+
+static uint64_t dice(struct kernel *k, uint64_t n)
+{
+    k->seed ^= k->seed << 13;
+    k->seed ^= k->seed >> 7;
+    k->seed ^= k->seed << 17;
+    return k->seed % n;
+}
+
+static int fork_from(struct kernel *k, int parent)
+{
+    for (int i = 0; i < PROCESSES; i++) {
+        if (k->at[i].life != FREE)
+            continue;
+        /* pids are handed out again at once: only the start time tells them apart */
+        k->at[i] = (struct process){.life = LIVES, .parent = parent, .pid = 100 + i, .start = ++k->clock, .ignores = dice(k, 20) == 0};
+        if (i >= k->n)
+            k->n = i + 1;
+        return i;
+    }
+    return -1;
+}
+
+static void pass_on(struct kernel *k, struct process *p)
+{
+    uint64_t user = p->own_user + p->reaped_user, system = p->own_system + p->reaped_system;
+    if (p->parent >= 0) {
+        k->at[p->parent].reaped_user += user;
+        k->at[p->parent].reaped_system += system;
+        k->at[p->parent].reaped_faults += 1 + p->reaped_faults; /* none lives without one */
+        return;
+    }
+    k->job.wrapper.total[LEDGER_CPU_USER] += user;
+    k->job.wrapper.total[LEDGER_CPU_SYSTEM] += system;
+}
+
+static void fill(struct kernel *k, struct member *m);
+
+/* The wrapper reads a zombie before it reaps it, and tells. */
+static void told_by_wrapper(struct kernel *k, struct process *p)
+{
+    struct member *m = tree_find(&k->job.tree, p->pid);
+    if (!m || (m->looked_at && m->row.key.start != p->start))
+        return;
+    fill(k, m);
+    m->usage.has_cpu = true;
+    m->usage.cpu_ns = p->own_user + p->own_system;
+    job_gone(&k->job, m, k->clock);
+}
+
+static void reap(struct kernel *k, int i)
+{
+    struct process *p = &k->at[i];
+    if (p->parent < 0)
+        told_by_wrapper(k, p);
+    pass_on(k, p);
+    p->life = FREE;
+}
+
+static void end(struct kernel *k, int i)
+{
+    struct process *p = &k->at[i];
+    for (int c = 0; c < k->n; c++) {
+        if (k->at[c].life != FREE && k->at[c].parent == i)
+            k->at[c].parent = -1;
+    }
+    p->life = ZOMBIE;
+    if (p->parent >= 0 && k->at[p->parent].ignores) {
+        k->lost += p->own_user + p->own_system + p->reaped_user + p->reaped_system;
+        p->life = FREE;
+    }
+}
+
+static void put(struct member *m, enum process_metric id, uint64_t v)
+{
+    if (v < m->row.value[id])
+        v = m->row.value[id];
+    m->row.value[id] = v;
+    m->row.absent[id] = BARO_PRESENT;
+}
+
+static struct process *same(struct kernel *k, const struct member *m)
+{
+    struct process *p = &k->at[m->row.key.pid - 100];
+    if (p->life == FREE || (m->looked_at && m->row.key.start != p->start))
+        return NULL;
+    return p;
+}
+
+static void fill(struct kernel *k, struct member *m)
+{
+    struct process *p = same(k, m);
+    m->looked_at = true;
+    m->row.key.start = p->start;
+    put(m, PROCESS_cpu, p->own_user + p->own_system);
+    put(m, PROCESS_cpu_user, p->own_user);
+    put(m, PROCESS_cpu_system, p->own_system);
+    put(m, PROCESS_children_cpu_user, p->reaped_user / TICK * TICK);
+    put(m, PROCESS_children_cpu_system, p->reaped_system / TICK * TICK);
+    put(m, PROCESS_children_faults_minor, p->reaped_faults);
+    struct member *parent = p->parent >= 0 ? tree_find(&k->job.tree, k->at[p->parent].pid) : NULL;
+    if (parent != m->parent)
+        tree_set_parent(m, parent);
+}
+
+static void read_again(void *context, struct member *m)
+{
+    struct kernel *k = context;
+    if (same(k, m))
+        fill(k, m);
+    else
+        job_gone(&k->job, m, k->clock);
+}
+
+static void discover(struct kernel *k)
+{
+    for (bool more = true; more;) {
+        more = false;
+        for (int i = 0; i < k->n; i++) {
+            struct process *p = &k->at[i];
+            struct member *known = tree_find(&k->job.tree, p->pid);
+            if (p->life == FREE || (known && (!known->looked_at || known->row.key.start == p->start)))
+                continue;
+            if (known)
+                job_gone(&k->job, known, k->clock);
+            struct member *parent = p->parent >= 0 ? tree_find(&k->job.tree, k->at[p->parent].pid) : NULL;
+            struct member *m = job_add(&k->job, p->pid, parent, BARO_ORIGIN_SCAN, k->clock);
+            assert_non_null(m);
+            more = true;
+        }
+    }
+    for (size_t i = 0; i < k->job.tree.n; i++) { /* a parent can stand behind its child in this kernel's table */
+        struct member *m = k->job.tree.at[i];
+        if (m && same(k, m))
+            fill(k, m);
+    }
+}
+
+static void tick(struct kernel *k)
+{
+    for (size_t i = 0; i < k->job.tree.n; i++) {
+        struct member *m = k->job.tree.at[i];
+        if (!m)
+            continue;
+        if (same(k, m))
+            fill(k, m);
+        else
+            job_gone(&k->job, m, k->clock);
+    }
+    discover(k);
+    job_settle(&k->job, k->clock, read_again, k);
+    tree_compact(&k->job.tree);
+    for (size_t i = 0; i < k->job.tree.n; i++)
+        job_settled(k->job.tree.at[i]);
+}
+
+static void on_exit_record(void *context, const struct baro_exit *e)
+{
+    struct kernel *k = context;
+    k->exits++;
+    k->exit_cpu += e->value[EXIT_cpu];
+    assert_true(e->id > 0);
+    for (int i = 0; i < EXIT_MAX; i++)
+        assert_true(e->absent[i] < BARO_ABSENT_MAX);
+}
+
+static void on_event_record(void *context, const struct baro_event *e)
+{
+    (void)context;
+    assert_non_null(e->text);
+}
+
+static void step(struct kernel *k)
+{
+    int i = (int)dice(k, (uint64_t)k->n);
+    struct process *p = &k->at[i];
+    k->clock += 1 + dice(k, 3);
+    if (p->life == ZOMBIE && dice(k, 2)) {
+        reap(k, i);
+    } else if (p->life == LIVES && dice(k, 100) < 30) {
+        fork_from(k, i);
+    } else if (p->life == LIVES && i != 0 && dice(k, 100) < 30) {
+        end(k, i);
+    } else if (p->life == LIVES) {
+        uint64_t user = dice(k, 30000000), system = dice(k, 5000000);
+        p->own_user += user;
+        p->own_system += system;
+        k->truth += user + system;
+    }
+}
+
+static uint64_t total(struct kernel *k, uint64_t value[JOB_MAX])
+{
+    uint8_t absent[JOB_MAX];
+    job_totals(&k->job, value, absent);
+    assert_int_equal(value[JOB_cpu], value[JOB_cpu_user] + value[JOB_cpu_system]);
+    return value[JOB_cpu];
+}
+
+static void begin(struct kernel *k, uint64_t seed)
+{
+    memset(k, 0, sizeof(*k));
+    k->seed = seed * 2654435761u + 1;
+    struct job_sink sink = {on_exit_record, on_event_record, k};
+    assert_int_equal(job_init(&k->job, &sink, false, 0, 100), 0);
+    k->job.wrapper.pid = WRAPPER;
+    k->at[0] = (struct process){.life = LIVES, .parent = -1, .pid = 100, .start = ++k->clock};
+    k->n = 1;
+    assert_non_null(job_add(&k->job, 100, NULL, BARO_ORIGIN_TARGET, 0));
+    tick(k);
+}
+
+static void finish_all(struct kernel *k)
+{
+    for (int i = k->n - 1; i >= 0; i--) {
+        if (k->at[i].life == LIVES)
+            end(k, i);
+    }
+    for (int i = 0; i < k->n; i++) {
+        if (k->at[i].life == ZOMBIE)
+            reap(k, i);
+    }
+    tick(k);
+}
+
+static void check_step(struct kernel *k, uint64_t seed, uint64_t *last)
+{
+    uint64_t value[JOB_MAX];
+    uint64_t now = total(k, value);
+    if (now < *last || now > k->truth || value[JOB_cpu_counted] > k->truth) {
+        fail_msg("seed %llu: total %llu after %llu, counted %llu, truth %llu", (unsigned long long)seed, (unsigned long long)now,
+                 (unsigned long long)*last, (unsigned long long)value[JOB_cpu_counted], (unsigned long long)k->truth);
+    }
+    /* What it may be short by: the bound, and children that were passed to nobody before they were seen. */
+    if (now + value[JOB_cpu_bound] + k->lost < k->truth)
+        fail_msg("seed %llu: total %llu + bound %llu short of %llu", (unsigned long long)seed, (unsigned long long)now,
+                 (unsigned long long)value[JOB_cpu_bound], (unsigned long long)k->truth);
+    if (value[JOB_processes_started] != value[JOB_processes_ended] + value[JOB_processes])
+        fail_msg("seed %llu: processes do not add up", (unsigned long long)seed);
+    *last = now;
+}
+
+static void random_lives(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        static struct kernel k;
+        uint64_t last = 0;
+        begin(&k, seed);
+        for (int s = 0; s < 4000; s++) {
+            step(&k);
+            if (dice(&k, 25))
+                continue;
+            tick(&k);
+            check_step(&k, seed, &last);
+        }
+        finish_all(&k);
+        uint64_t value[JOB_MAX];
+        uint64_t now = total(&k, value);
+        /* All that anybody waited for is exact to the nanosecond; what nobody waited for is there as far as it was seen. */
+        if (now + k.lost < k.truth || now > k.truth)
+            fail_msg("seed %llu: %llu in the end, truth %llu, lost %llu", (unsigned long long)seed, (unsigned long long)now,
+                     (unsigned long long)k.truth, (unsigned long long)k.lost);
+        assert_int_equal(value[JOB_processes], 0);
+        assert_int_equal(k.exits, value[JOB_processes_ended]);
+        job_done(&k.job);
+    }
+}
+
+/* A parent that ignores SIGCHLD: the kernel gives the child's time to nobody, the ledger keeps what it saw. */
+static void ignored_child_is_carried(void **state)
+{
+    static struct kernel k;
+    (void)state;
+    begin(&k, 7);
+    k.at[0].ignores = true;
+    int child = fork_from(&k, 0);
+    k.at[child].own_user = k.truth = 500000000;
+    tick(&k);
+    uint64_t value[JOB_MAX];
+    assert_int_equal(total(&k, value), 500000000);
+    end(&k, child);
+    tick(&k);
+    uint64_t after = total(&k, value);
+    assert_int_equal(after, 500000000);
+    k.at[0].own_user += 100000000; /* what comes later is not swallowed by the clamp */
+    tick(&k);
+    assert_in_range(total(&k, value), 600000000 - 2 * TICK, 600000000);
+    finish_all(&k);
+    job_done(&k.job);
+}
+
+static void same_pid_other_process(void **state)
+{
+    static struct kernel k;
+    (void)state;
+    begin(&k, 3);
+    int child = fork_from(&k, 0);
+    k.at[child].own_user = 40000000;
+    tick(&k);
+    end(&k, child);
+    reap(&k, child);
+    assert_int_equal(fork_from(&k, 0), child);
+    k.at[child].own_user = 1000000;
+    tick(&k);
+    assert_int_equal(k.exits, 1);
+    assert_int_equal(k.exit_cpu, 40000000);
+    struct member *m = tree_find(&k.job.tree, 100 + child);
+    assert_non_null(m);
+    assert_int_equal(m->row.value[PROCESS_cpu], 1000000);
+    finish_all(&k);
+    job_done(&k.job);
+}
+
+static void attach_leaves_the_past_out(void **state)
+{
+    static struct kernel k;
+    uint64_t value[JOB_MAX];
+    (void)state;
+    begin(&k, 5);
+    k.at[0].own_user = 70000000;
+    k.at[0].reaped_system = 20000000;
+    struct member *m = tree_find(&k.job.tree, 100);
+    fill(&k, m);
+    job_rebase(m);
+    job_settled(m);
+    assert_int_equal(total(&k, value), 0);
+    assert_int_equal(value[JOB_cpu_counted], 0);
+    k.at[0].own_user += 5000000;
+    tick(&k);
+    assert_int_equal(total(&k, value), 5000000);
+    assert_int_equal(value[JOB_cpu_counted], 5000000);
+    job_done(&k.job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_lives),
+        cmocka_unit_test(ignored_child_is_carried),
+        cmocka_unit_test(same_pid_other_process),
+        cmocka_unit_test(attach_leaves_the_past_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
