@@ -91,8 +91,33 @@ static void print_place(FILE *out)
     fprintf(out, "leader %d session-is-ours %d\n", getpgrp() == getpid(), getsid(0) == getpid());
 }
 
+/* Says which signals come, from whom and with what value, until TERM: `probe --signals FILE`. */
+static int report_signals(const char *path)
+{
+    FILE *out = fopen(path, "w");
+    siginfo_t info;
+    sigset_t all;
+
+    if (!out)
+        return 99;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL);
+    fprintf(out, "ready %d\n", getpid());
+    do {
+        fflush(out);
+        if (sigwaitinfo(&all, &info) < 0)
+            continue;
+        fprintf(out, "signal %d code %d pid %d value %d\n", info.si_signo, info.si_code, info.si_pid,
+                info.si_code == SI_QUEUE ? info.si_value.sival_int : 0);
+    } while (info.si_signo != SIGTERM);
+    return fclose(out) == 0 ? 0 : 98;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 3 && strcmp(argv[1], "--signals") == 0)
+        return report_signals(argv[2]);
+
     int fd = argc > 1 ? open(argv[1], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1, high;
     FILE *out;
 
