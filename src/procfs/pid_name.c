@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The full name of a process. The kernel keeps 15 bytes of it (TASK_COMM_LEN); the rest is found where the process came from. */
+#include "procfs/procfs.h"
+
+enum { COMM_MAX = 15, NAME_MAX_BYTES = 255, ARGS_MAX = 16 };
+
+static struct span base_name(struct span path)
+{
+    const char *slash = path.len ? memrchr(path.at, '/', path.len) : NULL;
+    return slash ? span_of(slash + 1, (size_t)(path.at + path.len - slash - 1)) : path;
+}
+
+static bool begins_with(struct span name, struct span comm)
+{
+    return name.len >= comm.len && memcmp(name.at, comm.at, comm.len) == 0;
+}
+
+static struct span without_suffix(struct span s, const char *suffix)
+{
+    size_t len = strlen(suffix);
+    if (s.len > len && memcmp(s.at + s.len - len, suffix, len) == 0)
+        s.len -= len;
+    return s;
+}
+
+/* Programs write titles over their arguments ("postgres: checkpointer"), options and all: no more than the word that comm began. */
+static struct span first_word(struct span name, size_t from)
+{
+    for (size_t i = from; i < name.len; i++)
+        if (name.at[i] == ' ' || name.at[i] == '\t' || name.at[i] == '\n' || name.at[i] == '=')
+            return span_of(name.at, i);
+    return name;
+}
+
+static bool take_word(struct span *rest, struct span *ret)
+{
+    if (!rest->len)
+        return false;
+    const char *nul = memchr(rest->at, 0, rest->len);
+    size_t len = nul ? (size_t)(nul - rest->at) : rest->len;
+    *ret = span_of(rest->at, len);
+    size_t used = nul ? len + 1 : len;
+    *rest = span_of(rest->at + used, rest->len - used);
+    return true;
+}
+
+/* argv[0], or the script that an interpreter was given behind its options: the kernel names a process after the script. */
+static struct span from_arguments(struct span comm, struct span cmdline)
+{
+    struct span argument;
+    for (int i = 0; i < ARGS_MAX && take_word(&cmdline, &argument); i++) {
+        /* A path may hold a blank and what follows a title may hold a slash, so both readings are tried. */
+        struct span name = base_name(argument);
+        if (!begins_with(name, comm))
+            name = base_name(first_word(argument, 0));
+        if (begins_with(name, comm))
+            return first_word(name, comm.len);
+    }
+    return comm;
+}
+
+void pid_name(struct span comm, struct span exe, struct span cmdline, struct buf *ret)
+{
+    struct span name = comm;
+    if (comm.len == COMM_MAX) {
+        name = base_name(without_suffix(exe, " (deleted)"));
+        if (!begins_with(name, comm))
+            name = from_arguments(comm, cmdline);
+    }
+    buf_add(ret, name.at, name.len < NAME_MAX_BYTES ? name.len : NAME_MAX_BYTES);
+}
