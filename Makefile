@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+# The front door: one word each. Meson does the work; build/ holds what it makes.
+#
+#   make          build/baro and build/libbaro.so; baro runs from there, uninstalled
+#   make deps     installs the packages that building, the demo and the tests need
+#   make demo     builds, records a compile and shows what became of it         (./demo)
+#   make check    lint and all tests, plain and under sanitizers                (./check)
+#   make help     the rest
+
+BUILD = build
+TIME = 60
+PREFIX = /usr/local
+OPTIONS =
+
+all: ## build/baro and build/libbaro.so
+	@tools/build.sh $(BUILD) $(OPTIONS)
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
+
+deps: ## install the packages that building, the demo and the tests need
+	@tools/deps.sh build demo test
+
+demo: ## build, record a compile, show what it used
+	@./demo
+
+check: ## lint and all tests, plain and under ASan and UBSan
+	@./check
+
+check-full: ## the same with the slow tests, and a clang build
+	@./check --full
+
+asan: ## all tests under ASan and UBSan alone
+	@./check --only-sanitized
+
+fuzz: ## search with libFuzzer, TIME=60 seconds for each target
+	@tools/fuzz.sh $(TIME)
+
+bench: all ## measure what baro costs here
+	@tools/bench.sh $(BUILD)
+
+lint: all ## layers, style, headers, exports, shell scripts
+	@tools/run-suites lint@$(BUILD)
+
+fmt: ## clang-format over the sources
+	@clang-format -i $$(find src include tests fuzz bench -name '*.[ch]')
+
+docs: all ## docs/metrics.md, man pages and completion from the binary's own tables
+	@tools/docs.sh $(BUILD)
+
+install: ## install below PREFIX=/usr/local (DESTDIR is respected)
+	@tools/build.sh build-install --prefix=$(PREFIX) --buildtype=release
+	@meson install -C build-install --no-rebuild
+
+clean: ## remove what was built
+	rm -rf build build-*
+
+.PHONY: all help deps demo check check-full asan fuzz bench lint fmt docs install clean

@@ -1,0 +1,22 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tools/build.sh FOLDER [meson option ...]: sets the folder up where that is needed, and builds. Quiet unless it fails.
+set -eu
+folder=$1
+shift
+source=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+# What meson looks for is part of it: a package that was installed since must be found.
+mark="$source $* ${CC-} $(pkg-config --modversion cmocka libzstd 2>/dev/null | tr '\n' ' ')$(command -v scdoc || :)"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+# A folder made for another place (a moved or copied tree) or with other options or packages is made anew.
+if [ ! -f "$folder/build.ninja" ] || [ "$(cat "$folder/.made-for" 2>/dev/null)" != "$mark" ]; then
+    rm -rf "$folder"
+    meson setup "$folder" "$source" "$@" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+    printf '%s' "$mark" >"$folder/.made-for"
+fi
+ninja -C "$folder" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+if grep -q 'warning:' "$log"; then
+    cat "$log" >&2
+fi

@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Installs what is missing of the Debian packages that a purpose needs, and nothing else.
+#
+#   tools/deps.sh build|demo|test ...
+#
+# A package counts as there if what we use of it is there, wherever it came from. As root it installs; else through
+# sudo; else it says what to install. Needs nothing but a shell and apt.
+set -eu
+
+# PROBE:PACKAGE  cmd/NAME a program, file/PATH a file, pc/NAME a pkg-config module, py/NAME a module of /usr/bin/python3
+build='cmd/gcc:gcc file//usr/include/stdio.h:libc6-dev cmd/meson:meson cmd/ninja:ninja-build cmd/pkg-config:pkg-config
+    pc/libzstd:libzstd-dev cmd/scdoc:scdoc'
+demo='cmd/make:make'
+test='cmd/make:make cmd/g++:g++ cmd/clang:clang pc/cmocka:libcmocka-dev py/pytest:python3-pytest py/psutil:python3-psutil
+    cmd/strace:strace cmd/stress-ng:stress-ng cmd/setpriv:util-linux cmd/ps:procps cmd/nm:binutils cmd/mandoc:mandoc
+    cmd/shellcheck:shellcheck cmd/setsid:util-linux file//usr/bin/time:time cmd/script:bsdutils cmd/bash:bash'
+
+present() {
+    what=${1#*/}
+    case $1 in
+    cmd/*) command -v "$what" >/dev/null 2>&1 ;;
+    file/*) [ -e "$what" ] ;;
+    pc/*) pkg-config --exists "$what" 2>/dev/null ;;
+    py/*) /usr/bin/python3 -c "import $what" 2>/dev/null ;;
+    esac
+}
+
+missing() {
+    for entry in $wanted; do
+        present "${entry%%:*}" || printf '%s ' "${entry#*:}"
+    done
+}
+
+install() {
+    # Quiet unless it fails. Package lists may be absent (a fresh image) or old: then they are fetched, once.
+    log=$(mktemp)
+    for attempt in 1 2; do
+        # shellcheck disable=SC2086  # the list is meant to be split
+        if $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $packages >"$log" 2>&1 </dev/null; then
+            rm -f "$log"
+            return 0
+        fi
+        if [ "$attempt" = 1 ]; then
+            $as_root apt-get update >>"$log" 2>&1 </dev/null || break
+        fi
+    done
+    cat "$log" >&2
+    rm -f "$log"
+    return 1
+}
+
+wanted=
+for purpose in "$@"; do
+    case $purpose in
+    build) wanted="$wanted $build" ;;
+    demo) wanted="$wanted $demo" ;;
+    test) wanted="$wanted $test" ;;
+    *) echo "deps: $purpose: not one of build, demo, test" >&2; exit 2 ;;
+    esac
+done
+
+packages=$(missing)
+[ -n "$packages" ] || exit 0
+
+as_root=
+if ! command -v apt-get >/dev/null 2>&1; then
+    echo "deps: please install what Debian calls: $packages" >&2
+    exit 1
+elif [ "$(id -u)" != 0 ]; then
+    as_root=sudo
+    [ -t 0 ] || as_root='sudo -n'
+    if ! $as_root true 2>/dev/null; then
+        echo "deps: missing packages; as root: apt-get install -y $packages" >&2
+        exit 1
+    fi
+fi
+
+echo "deps: installing $packages"
+install || { echo "deps: could not install: $packages" >&2; exit 1; }
+packages=$(missing)
+[ -z "$packages" ] || { echo "deps: installed, but still not found: $packages" >&2; exit 1; }
