@@ -14,17 +14,6 @@
 #include "baro/metric.h"
 #include "baro/summary.h"
 #include "baro/tape.h"
+#include "baro/version.h"
 
-#define BARO_VERSION "0.1.0"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-/** @return the version of the library, e.g. "0.1.0". */
-BARO_API const char *baro_version(void);
-
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -24,6 +24,7 @@ void buf_add(struct buf *b, const void *at, size_t len);
 void buf_byte(struct buf *b, uint8_t byte);
 void buf_str(struct buf *b, const char *s);
 __attribute__((format(printf, 2, 3))) void buf_printf(struct buf *b, const char *format, ...);
+__attribute__((format(printf, 2, 0))) void buf_vprintf(struct buf *b, const char *format, va_list args);
 void buf_u64(struct buf *b, uint64_t v);     /* decimal text */
 void buf_varint(struct buf *b, uint64_t v);  /* LEB128 */
 void buf_zigzag(struct buf *b, int64_t v);   /* zigzag, then LEB128 */

@@ -37,5 +37,7 @@ bool scan_char(struct span *s, char c);                /* that one byte */
 bool scan_word(struct span *s, struct span *ret);      /* bytes up to blank, tab or newline; at least one */
 bool scan_line(struct span *s, struct span *ret);      /* up to '\n' or the end, which is consumed; false at the end */
 void scan_blanks(struct span *s);                      /* skips blanks and tabs */
+bool scan_varint(struct span *s, uint64_t *ret);       /* LEB128 of 10 bytes at most */
+bool scan_zigzag(struct span *s, int64_t *ret);
 
 #endif

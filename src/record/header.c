@@ -8,7 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "baro/baro.h"
+#include "baro/version.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "procfs/procfs.h"

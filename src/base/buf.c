@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/buf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void buf_done(struct buf *b)
+{
+    free(b->at);
+    *b = (struct buf){0};
+}
+
+void buf_clear(struct buf *b)
+{
+    b->len = 0;
+    b->failed = false;
+}
+
+bool buf_reserve(struct buf *b, size_t more)
+{
+    size_t need, cap = b->cap ? b->cap : 64;
+    if (b->failed || __builtin_add_overflow(b->len, more, &need)) {
+        b->failed = true;
+        return false;
+    }
+    if (need <= b->cap)
+        return true;
+    while (cap < need) {
+        if (__builtin_mul_overflow(cap, 2u, &cap))
+            cap = need;
+    }
+    unsigned char *at = realloc(b->at, cap);
+    if (!at) {
+        b->failed = true;
+        return false;
+    }
+    b->at = at;
+    b->cap = cap;
+    return true;
+}
+
+void buf_add(struct buf *b, const void *at, size_t len)
+{
+    if (!len || !buf_reserve(b, len))
+        return;
+    memcpy(b->at + b->len, at, len);
+    b->len += len;
+}
+
+void buf_byte(struct buf *b, uint8_t byte)
+{
+    if (buf_reserve(b, 1))
+        b->at[b->len++] = byte;
+}
+
+void buf_str(struct buf *b, const char *s)
+{
+    buf_add(b, s, strlen(s));
+}
+
+void buf_vprintf(struct buf *b, const char *format, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, args);
+    if (n < 0)
+        b->failed = true;
+    else if (buf_reserve(b, (size_t)n + 1)) {
+        vsnprintf((char *)b->at + b->len, (size_t)n + 1, format, again);
+        b->len += (size_t)n;
+    }
+    va_end(again);
+}
+
+void buf_printf(struct buf *b, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    buf_vprintf(b, format, args);
+    va_end(args);
+}
+
+void buf_u64(struct buf *b, uint64_t v)
+{
+    char digits[20];
+    size_t n = sizeof(digits);
+    do {
+        digits[--n] = (char)('0' + v % 10);
+        v /= 10;
+    } while (v);
+    buf_add(b, digits + n, sizeof(digits) - n);
+}
+
+void buf_varint(struct buf *b, uint64_t v)
+{
+    if (!buf_reserve(b, 10))
+        return;
+    while (v >= 0x80) {
+        b->at[b->len++] = (uint8_t)(v | 0x80);
+        v >>= 7;
+    }
+    b->at[b->len++] = (uint8_t)v;
+}
+
+void buf_zigzag(struct buf *b, int64_t v)
+{
+    buf_varint(b, ((uint64_t)v << 1) ^ (uint64_t)(v >> 63));
+}
+
+static void little(struct buf *b, uint64_t v, size_t bytes)
+{
+    if (!buf_reserve(b, bytes))
+        return;
+    for (size_t i = 0; i < bytes; i++)
+        b->at[b->len++] = (uint8_t)(v >> (8 * i));
+}
+
+void buf_le32(struct buf *b, uint32_t v)
+{
+    little(b, v, 4);
+}
+
+void buf_le64(struct buf *b, uint64_t v)
+{
+    little(b, v, 8);
+}
+
+/* The length of the valid, printable UTF-8 sequence at the start: shortest form, no surrogates, no C1 controls, no bidirectional
+ * overrides or isolates, which reorder what a terminal shows; 0 if there is none. */
+static size_t printable(const unsigned char *at, size_t len)
+{
+    unsigned char c = at[0];
+    if (c < 0x80)
+        return c >= 0x20 && c != 0x7f && c != '\\';
+    size_t n = c >= 0xc2 && c <= 0xdf ? 2 : c >= 0xe0 && c <= 0xef ? 3 : c >= 0xf0 && c <= 0xf4 ? 4 : 0;
+    if (!n || n > len)
+        return 0;
+    uint32_t point = c & (0xffu >> (n + 1));
+    for (size_t i = 1; i < n; i++) {
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+        point = point << 6 | (at[i] & 0x3f);
+    }
+    if (point < (n == 2 ? 0x80u : n == 3 ? 0x800u : 0x10000u) || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff))
+        return 0;
+    bool control = point < 0xa0 || point == 0x2028 || point == 0x2029;
+    bool reorders = point == 0x061c || point == 0x200e || point == 0x200f || (point >= 0x202a && point <= 0x202e) ||
+                    (point >= 0x2066 && point <= 0x2069);
+    return control || reorders ? 0 : n;
+}
+
+void buf_escaped(struct buf *b, const char *text, size_t len)
+{
+    static const char hex[] = "0123456789abcdef";
+    const unsigned char *at = (const unsigned char *)text;
+    for (size_t i = 0; i < len;) {
+        size_t n = printable(at + i, len - i);
+        if (n) {
+            buf_add(b, at + i, n);
+            i += n;
+        } else if (at[i] == '\\') {
+            buf_add(b, "\\\\", 2);
+            i++;
+        } else {
+            char out[4] = {'\\', 'x', hex[at[i] >> 4], hex[at[i] & 15]};
+            buf_add(b, out, 4);
+            i++;
+        }
+    }
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+ssize_t fd_pread_all(int fd, void *at, size_t cap)
+{
+    size_t done = 0;
+    while (done < cap) {
+        ssize_t n = pread(fd, (char *)at + done, cap - done, (off_t)done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        if (n == 0)
+            break;
+        done += (size_t)n;
+    }
+    return (ssize_t)done;
+}
+
+ssize_t fd_read_file(int dirfd, const char *path, void *at, size_t cap)
+{
+    int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    size_t done = 0;
+    ssize_t n = 0;
+    while (done < cap) {
+        n = read(fd, (char *)at + done, cap - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        done += (size_t)n;
+    }
+    int error = errno;
+    close(fd);
+    return n < 0 ? -error : (ssize_t)done;
+}
+
+int fd_write_all(int fd, const void *at, size_t len, size_t *ret_done)
+{
+    size_t done = 0;
+    int code = 0;
+    while (done < len && code == 0) {
+        ssize_t n = write(fd, (const char *)at + done, len - done);
+        if (n > 0)
+            done += (size_t)n;
+        else if (n == 0)
+            code = -EIO;
+        else if (errno != EINTR)
+            code = -errno;
+    }
+    if (ret_done)
+        *ret_done = done;
+    return code;
+}

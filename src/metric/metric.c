@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "baro/version.h"
+#include "base/error.h"
+#include "base/span.h"
+#include "metric/ids.h"
+
+#define SUFFIX_NONE ""
+#define SUFFIX_NS "_ns"
+#define SUFFIX_BYTES "_bytes"
+#define SUFFIX_RATIO "_ratio"
+#define SUFFIX_CHAR ""
+#define SUFFIX_SIGNED ""
+
+#define FILE_CLOCK "clock_gettime(2)"
+#define FILE_STAT "/proc/PID/stat"
+#define FILE_STATUS "/proc/PID/status"
+#define FILE_IO "/proc/PID/io"
+#define FILE_FD "/proc/PID/fd"
+#define FILE_SCHEDSTAT "/proc/PID/task/TID/schedstat"
+#define FILE_SMAPS "/proc/PID/smaps_rollup"
+#define FILE_TASKS "/proc/PID/task/TID/status"
+#define FILE_TREE "the tree of the job"
+#define FILE_LEDGER "the ledger of the job"
+#define FILE_EXIT "wait4(2), taskstats, perf or the last look"
+#define FILE_SELF "barograph itself"
+
+#define METRIC(stem_, unit_, semantics_, source_, help_)                                                               \
+    {.stem = #stem_,                                                                                                   \
+     .name = #stem_ SUFFIX_##unit_,                                                                                    \
+     .help = help_,                                                                                                    \
+     .file = FILE_##source_,                                                                                           \
+     .unit = BARO_UNIT_##unit_,                                                                                        \
+     .semantics = BARO_SEM_##semantics_,                                                                               \
+     .source = BARO_SOURCE_##source_},
+
+static const struct baro_metric process_metrics[] = {
+#include "metric/process.def"
+};
+static const struct baro_metric job_metrics[] = {
+#include "metric/job.def"
+};
+static const struct baro_metric exit_metrics[] = {
+#include "metric/exit.def"
+};
+static const struct baro_metric recorder_metrics[] = {
+#include "metric/recorder.def"
+};
+#undef METRIC
+
+static const struct {
+    const char *name;
+    const struct baro_metric *at;
+    int count;
+} kinds[BARO_KIND_MAX] = {
+    [BARO_KIND_PROCESS] = {"process", process_metrics, PROCESS_MAX},
+    [BARO_KIND_JOB] = {"job", job_metrics, JOB_MAX},
+    [BARO_KIND_EXIT] = {"exit", exit_metrics, EXIT_MAX},
+    [BARO_KIND_RECORDER] = {"recorder", recorder_metrics, RECORDER_MAX},
+};
+
+const char *baro_version(void)
+{
+    return BARO_VERSION;
+}
+
+int baro_metric_count(enum baro_kind kind)
+{
+    return (unsigned)kind < BARO_KIND_MAX ? kinds[kind].count : 0;
+}
+
+const struct baro_metric *baro_metric_get(enum baro_kind kind, int id)
+{
+    return id >= 0 && id < baro_metric_count(kind) ? &kinds[kind].at[id] : NULL;
+}
+
+int baro_metric_find(enum baro_kind kind, const char *name, size_t len)
+{
+    struct span word = span_of(name, len);
+    for (int i = 0; i < baro_metric_count(kind); i++) {
+        const struct baro_metric *m = &kinds[kind].at[i];
+        if (span_equal(word, m->name) || span_equal(word, m->stem))
+            return i;
+    }
+    return -1;
+}
+
+const char *baro_kind_name(enum baro_kind kind)
+{
+    return (unsigned)kind < BARO_KIND_MAX ? kinds[kind].name : "unknown";
+}
+
+const char *baro_absent_name(enum baro_absent reason)
+{
+    static const char *const names[BARO_ABSENT_MAX] = {
+        [BARO_PRESENT] = "present",           [BARO_ABSENT_NOT_ASKED] = "not asked",
+        [BARO_ABSENT_UNSUPPORTED] = "unsupported", [BARO_ABSENT_DENIED] = "denied",
+        [BARO_ABSENT_GONE] = "gone",          [BARO_ABSENT_NOT_YET] = "not yet",
+        [BARO_ABSENT_THINNED] = "thinned",    [BARO_ABSENT_TIMEOUT] = "timeout",
+        [BARO_ABSENT_UNKNOWN] = "unknown",
+    };
+    return (unsigned)reason < BARO_ABSENT_MAX ? names[reason] : "unknown";
+}
+
+const char *baro_unit_name(enum baro_unit unit)
+{
+    switch (unit) {
+    case BARO_UNIT_NS:
+        return "ns";
+    case BARO_UNIT_BYTES:
+        return "bytes";
+    case BARO_UNIT_RATIO:
+        return "ratio";
+    default:
+        return "";
+    }
+}
+
+const char *baro_semantics_name(enum baro_semantics semantics)
+{
+    static const char *const names[] = {"counter", "gauge", "info"};
+    return (unsigned)semantics < sizeof(names) / sizeof(*names) ? names[semantics] : "unknown";
+}
+
+unsigned metric_need(uint64_t wanted)
+{
+    unsigned need = 0;
+    for (int i = 0; i < PROCESS_MAX; i++) {
+        if (wanted >> i & 1)
+            need |= process_metrics[i].source;
+    }
+    return need;
+}
+
+static uint64_t all_metrics(void)
+{
+    return PROCESS_MAX == 64 ? UINT64_MAX : (UINT64_C(1) << PROCESS_MAX) - 1;
+}
+
+static int take_word(struct span word, uint64_t *wanted, struct baro_error *err)
+{
+    bool away = scan_char(&word, '-');
+    uint64_t bits;
+    if (span_equal(word, "all") || span_equal(word, "default")) {
+        bits = all_metrics();
+    } else {
+        int id = baro_metric_find(BARO_KIND_PROCESS, word.at, word.len);
+        if (id < 0)
+            return error_set(err, BARO_E_SYNTAX, "no metric is called '%.*s'; `baro metrics` lists them", (int)word.len, word.at);
+        bits = UINT64_C(1) << id;
+    }
+    *wanted = away ? *wanted & ~bits : *wanted | bits;
+    return 0;
+}
+
+int metric_parse_list(const char *text, uint64_t *ret_wanted, struct baro_error *err)
+{
+    uint64_t wanted = *text == '-' ? all_metrics() : 0;
+    while (true) {
+        size_t n = strcspn(text, ",");
+        int code = take_word(span_of(text, n), &wanted, err);
+        if (code < 0)
+            return code;
+        if (!text[n])
+            break;
+        text += n + 1;
+    }
+    *ret_wanted = wanted;
+    return 0;
+}
