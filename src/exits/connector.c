@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process connector: forks, execs and exits of the whole machine over netlink. Root may listen on any kernel, everybody since 6.6,
+ * in the initial user, pid and network namespaces.
+ *
+ * The event filter of 6.6 (struct proc_input) is not used: it also filters the numbers out that make a loss visible. Each CPU counts
+ * its events, so a gap tells of those that the kernel had no memory for, which no ENOBUFS does; and what a
+ * filter could spare us (uid, gid, sid, ptrace, coredump) is rare beside forks.
+ */
+#include <errno.h>
+#include <linux/cn_proc.h>
+#include <linux/connector.h>
+#include <linux/netlink.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "exits/connector_parse.h"
+#include "exits/groups.h"
+#include "exits/netlink.h"
+#include "exits/source.h"
+
+#define BUFFER_BYTES (8 << 20)    /* the kernel doubles it: 20,000 events */
+#define BYTES_PER_EVENT 832u      /* what one waiting event is charged; measured: 256 events in 212,992 bytes (x86-64, 6.18) */
+#define DATAGRAM 192u             /* netlink, connector and event heads and bodies are 76 bytes */
+#define BATCHES_PER_DRAIN 4096u   /* a machine that forks faster than we read may not hold us for ever */
+#define SEQ_CPUS 1024u            /* CPUs whose numbers are followed; untouched entries cost no memory */
+
+struct connector {
+    struct exits_source base;
+    struct groups groups;
+    struct netlink_batch batch;
+    unsigned char text[NETLINK_BATCH * DATAGRAM];
+    uint64_t next[SEQ_CPUS]; /* the number that the next event of a CPU will have, plus 1; 0: not known */
+    uint64_t lost;           /* times, not told yet */
+    bool overflown;          /* since the queue was last seen empty: the gaps to come are told already */
+};
+
+static int listen_to(int fd, uint32_t cookie)
+{
+    struct nlmsghdr netlink = {.nlmsg_type = NLMSG_DONE};
+    struct cn_msg connector = {.id = {CN_IDX_PROC, CN_VAL_PROC}, .ack = cookie, .len = sizeof(uint32_t)};
+    uint32_t operation = PROC_CN_MCAST_LISTEN;
+    unsigned char message[sizeof(netlink) + sizeof(connector) + sizeof(operation)];
+    netlink.nlmsg_len = sizeof(message);
+    memcpy(message, &netlink, sizeof(netlink));
+    memcpy(message + sizeof(netlink), &connector, sizeof(connector));
+    memcpy(message + sizeof(netlink) + sizeof(connector), &operation, sizeof(operation));
+    return netlink_send(fd, message, sizeof(message));
+}
+
+/* Looks for the answer, which the kernel gives before send() returns. Without one it did not listen to us: in another namespace a
+ * request is dropped in silence (cn_proc_mcast_ctl()). Returns 1 and the errno in it, 0 if there is none. */
+static int find_ack(struct connector *c, uint32_t cookie, uint32_t *ret_error)
+{
+    int n;
+    while ((n = netlink_receive(c->base.fd, &c->batch)) > 0 || n == -ENOBUFS) {
+        for (int i = 0; i < n; i++) {
+            struct span datagram = span_of(c->text + (size_t)i * DATAGRAM, c->batch.len[i]);
+            struct netlink_message m;
+            struct connector_event e;
+            if (!netlink_next(&datagram, &m) || connector_parse(m.payload, &e) < 0 || e.what != CONNECTOR_ACK)
+                continue;
+            if (e.ack == cookie + 1) {
+                *ret_error = e.status;
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+static int subscribe(struct connector *c, struct baro_error *err)
+{
+    uint32_t cookie = (uint32_t)getpid(), refused = 0;
+    int code = listen_to(c->base.fd, cookie);
+    if (code == -ECONNREFUSED) /* only the initial network namespace has its end of the socket */
+        return error_set(err, code, "the process connector speaks only in the initial network namespace");
+    if (code < 0)
+        return error_set(err, code, "the process connector can't be asked: %s", strerror(-code));
+    if (!find_ack(c, cookie, &refused))
+        return error_set(err, -EPERM, "the process connector speaks only to the initial pid and user namespaces");
+    if (refused)
+        return error_set(err, -(int)(refused & 0xfff), "the process connector refuses: %s", strerror((int)(refused & 0xfff)));
+    return 0;
+}
+
+static int open_socket(struct connector *c, struct baro_error *err)
+{
+    const char *step;
+    int fd = netlink_open(NETLINK_CONNECTOR, CN_IDX_PROC, &step);
+    if (fd >= 0) {
+        c->base.fd = fd;
+        netlink_grow(fd, BUFFER_BYTES);
+        return 0;
+    }
+    if (fd == -EPERM)
+        return error_set(err, fd, "the process connector needs root (CAP_NET_ADMIN) before Linux 6.6");
+    if (fd == -EPROTONOSUPPORT)
+        return error_set(err, fd, "this kernel has no process connector (CONFIG_CONNECTOR, CONFIG_PROC_EVENTS)");
+    return error_set(err, fd, "the process connector can't be opened (%s): %s", step, strerror(-fd));
+}
+
+/* ---- events ---- */
+
+static void follow_numbers(struct connector *c, const struct connector_event *e)
+{
+    if (e->cpu >= SEQ_CPUS)
+        return; /* an answer to somebody's request before 6.6 has CPU -1 */
+    if (c->next[e->cpu] && c->next[e->cpu] != (uint64_t)e->seq + 1 && !c->overflown) {
+        c->lost++;
+        groups_clear(&c->groups);
+    }
+    c->next[e->cpu] = (uint64_t)(uint32_t)(e->seq + 1) + 1;
+}
+
+/* An overflow is told once, when it is read, which is before what was queued earlier and before the gaps that it left. */
+static void overflow_begin(struct connector *c)
+{
+    c->lost++;
+    c->overflown = true;
+}
+
+static void overflow_end(struct connector *c)
+{
+    c->overflown = false;
+    groups_clear(&c->groups);
+    memset(c->next, 0, sizeof(c->next));
+}
+
+static bool translate(struct connector *c, const struct connector_event *e, struct exits_event *ret)
+{
+    bool leader = e->tid == e->tgid;
+    uint32_t status = 0;
+    switch (e->what) {
+    case CONNECTOR_FORK:
+        if (!leader) {
+            groups_thread(&c->groups, e->tgid);
+            return false;
+        }
+        groups_process(&c->groups, e->tgid);
+        ret->kind = EVENT_FORK;
+        ret->ppid = e->parent_tgid;
+        return true;
+    case CONNECTOR_EXEC:
+        groups_process(&c->groups, e->tgid);
+        ret->kind = EVENT_EXEC;
+        return true;
+    case CONNECTOR_COMM:
+        ret->kind = EVENT_COMM;
+        ret->has_comm = true;
+        memcpy(ret->comm, e->comm, sizeof(e->comm));
+        return leader;
+    case CONNECTOR_EXIT:
+        ret->kind = EVENT_EXIT;
+        if (!groups_end(&c->groups, e->tgid, leader, e->status, &ret->has_status, &status))
+            return false;
+        ret->status = (int32_t)status;
+        return true;
+    case CONNECTOR_ACK:
+    case CONNECTOR_OTHER:
+        break;
+    }
+    return false;
+}
+
+static int tell_lost(struct connector *c, exits_event_fn *fn, void *context)
+{
+    if (!c->lost)
+        return 0;
+    struct exits_event e = {.kind = EVENT_LOST, .t_ns = clock_monotonic_ns(), .uid = UINT32_MAX, .count = c->lost};
+    c->lost = 0;
+    fn(context, &e);
+    return 1;
+}
+
+static int take(struct connector *c, struct span datagram, exits_event_fn *fn, void *context)
+{
+    int told = 0;
+    struct netlink_message m;
+    struct connector_event in;
+    while (netlink_next(&datagram, &m)) {
+        if (connector_parse(m.payload, &in) < 0)
+            continue;
+        follow_numbers(c, &in);
+        told += tell_lost(c, fn, context);
+        struct exits_event out = {.pid = in.tgid, .t_ns = in.t_ns, .uid = UINT32_MAX};
+        if (!translate(c, &in, &out))
+            continue;
+        fn(context, &out);
+        told++;
+    }
+    return told;
+}
+
+static int connector_drain(struct exits_source *s, exits_event_fn *fn, void *context)
+{
+    struct connector *c = (struct connector *)s;
+    int told = 0;
+    for (unsigned round = 0; round < BATCHES_PER_DRAIN; round++) {
+        int n = netlink_receive(s->fd, &c->batch);
+        if (n == -ENOBUFS) {
+            overflow_begin(c);
+            told += tell_lost(c, fn, context);
+            continue;
+        }
+        if (n < 0)
+            return n;
+        for (int i = 0; i < n; i++)
+            told += take(c, span_of(c->text + (size_t)i * DATAGRAM, c->batch.len[i]), fn, context);
+        if (n < NETLINK_BATCH) {
+            if (c->overflown)
+                overflow_end(c);
+            break;
+        }
+    }
+    return told;
+}
+
+/* ---- life ---- */
+
+static uint64_t connector_capacity(const struct exits_source *s)
+{
+    return netlink_granted(s->fd) / BYTES_PER_EVENT;
+}
+
+static uint64_t connector_memory(const struct exits_source *s)
+{
+    return netlink_waiting(s->fd);
+}
+
+static void connector_close(struct exits_source *s)
+{
+    struct connector *c = (struct connector *)s;
+    groups_done(&c->groups);
+    free(c);
+}
+
+int exits_connector_open(struct exits_source **ret, struct baro_error *err)
+{
+    struct connector *c = calloc(1, sizeof(*c));
+    if (!c)
+        return error_set(err, -ENOMEM, "out of memory");
+    c->base = (struct exits_source){EXITS_CONNECTOR, -1, connector_drain, connector_capacity, connector_memory, connector_close};
+    c->batch = (struct netlink_batch){.slot = DATAGRAM, .at = c->text};
+    int code = open_socket(c, err);
+    if (code == 0)
+        code = subscribe(c, err);
+    if (code < 0) {
+        exits_close(&c->base);
+        return code;
+    }
+    *ret = &c->base;
+    return 0;
+}

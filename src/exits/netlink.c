@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+
+#include "base/fd.h"
+#include "exits/netlink.h"
+
+int netlink_open(int protocol, uint32_t groups, const char **ret_step)
+{
+    struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = groups};
+    *ret_step = "socket";
+    int fd = socket(PF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol);
+    if (fd < 0)
+        return -errno;
+    *ret_step = "bind";
+    if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+        int error = errno;
+        fd_close(fd);
+        return -error;
+    }
+    return fd;
+}
+
+void netlink_grow(int fd, int want)
+{
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &want, sizeof(want)) < 0)
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &want, sizeof(want)); /* cut at rmem_max, without an error */
+}
+
+uint64_t netlink_granted(int fd)
+{
+    int granted = 0;
+    socklen_t len = sizeof(granted);
+    return getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &granted, &len) == 0 && granted > 0 ? (uint64_t)granted : 0;
+}
+
+uint64_t netlink_waiting(int fd)
+{
+    uint32_t info[SK_MEMINFO_VARS] = {0};
+    socklen_t len = sizeof(info);
+    return getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &len) == 0 ? info[SK_MEMINFO_RMEM_ALLOC] : 0;
+}
+
+int netlink_send(int fd, const void *at, size_t len)
+{
+    struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
+    ssize_t n;
+    do
+        n = sendto(fd, at, len, 0, (struct sockaddr *)&kernel, sizeof(kernel));
+    while (n < 0 && errno == EINTR);
+    return n < 0 ? -errno : 0;
+}
+
+int netlink_receive(int fd, struct netlink_batch *b)
+{
+    struct mmsghdr messages[NETLINK_BATCH];
+    struct iovec iov[NETLINK_BATCH];
+    struct sockaddr_nl from[NETLINK_BATCH];
+    for (size_t i = 0; i < NETLINK_BATCH; i++) {
+        iov[i] = (struct iovec){b->at + i * b->slot, b->slot};
+        messages[i].msg_hdr = (struct msghdr){.msg_name = &from[i], .msg_namelen = sizeof(from[i]), .msg_iov = &iov[i], .msg_iovlen = 1};
+    }
+    int n;
+    do
+        n = recvmmsg(fd, messages, NETLINK_BATCH, MSG_DONTWAIT, NULL);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -errno;
+    for (int i = 0; i < n; i++) {
+        /* Any process may send to a netlink port that it can guess; what does not come from port 0 is not the kernel's. */
+        bool whole = !(messages[i].msg_hdr.msg_flags & MSG_TRUNC) && from[i].nl_pid == 0;
+        b->len[i] = whole ? messages[i].msg_len : 0;
+    }
+    return n;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the sources of this folder share; nobody else includes it. */
+#ifndef EXITS_SOURCE_H
+#define EXITS_SOURCE_H
+
+#include "exits/events.h"
+
+/* The first member of every source. */
+struct exits_source {
+    enum exits_source_kind kind;
+    int fd; /* pollable; owned */
+    int (*drain)(struct exits_source *s, exits_event_fn *fn, void *context);
+    uint64_t (*capacity)(const struct exits_source *s);
+    uint64_t (*memory)(const struct exits_source *s);
+    void (*close)(struct exits_source *s); /* frees s and all but fd */
+};
+
+#endif
