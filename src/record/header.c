@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What stands at the head of a tape. All of it is on the start path, so nothing dear is asked. */
 #include <errno.h>
-#include <sched.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysinfo.h>
