@@ -1,0 +1,22 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# tools/fuzz.sh [SECONDS [TARGET ...]]: searches with libFuzzer, that long for each target. Starts from the committed corpus; what is found
+# stays in build-fuzz/: new inputs in corpus/, failures as crash-*.
+set -eu
+seconds=${1:-60}
+[ $# -eq 0 ] || shift
+cd "$(dirname -- "$0")/.."
+CC=clang tools/build.sh build-fuzz -Dfuzz=libfuzzer -Db_sanitize=address,undefined -Db_lundef=false
+targets=${*:-$(find fuzz -name 'fuzz_*.c' | sed 's,.*/fuzz_\(.*\)\.c,\1,' | sort)}
+failed=0
+for target in $targets; do
+    ninja -C build-fuzz --quiet "fuzz/fuzz_$target"
+    mkdir -p "build-fuzz/corpus/$target"
+    echo "fuzz: $target, $seconds s"
+    if ! "build-fuzz/fuzz/fuzz_$target" -max_total_time="$seconds" -print_final_stats=1 -verbosity=0 -timeout=10 -rss_limit_mb=1024 \
+        -artifact_prefix="build-fuzz/crash-$target-" "build-fuzz/corpus/$target" "fuzz/corpus/$target"; then
+        echo "fuzz: $target failed; see build-fuzz/crash-$target-*"
+        failed=1
+    fi
+done
+exit $failed
