@@ -71,22 +71,43 @@ void signal_handle(struct wrapper *w, const siginfo_t *info)
         link_tell(w, LINK_SIGNAL, info->si_signo);
 }
 
-/*
- * Stops as the command stopped, by the same signal, so that the shell sees and says what it would have. In an orphaned
- * process group the kernel lets TSTP, TTIN and TTOU stop nobody, the command neither, so that this may do nothing. A
- * TSTP that the terminal sent to both of us and that we have not taken yet is the same pending signal: one stop.
- */
-static void stop_self(struct wrapper *w, int signal)
+static bool command_has_news(const struct wrapper *w)
 {
     siginfo_t info = {0};
 
-    if (waitid(P_PID, (id_t)w->command, &info, WCONTINUED | WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid)
-        return; /* it went on, or ended, in the meantime */
+    return waitid(P_PID, (id_t)w->command, &info, WSTOPPED | WCONTINUED | WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid;
+}
+
+/* Takes a SIGCONT that is pending; true: it was meant for the command. It is passed on unless the command has been continued
+ * without us: another one would undo its next stop, or have its handler run twice. */
+static bool take_cont(struct wrapper *w)
+{
+    const struct timespec now = {0, 0};
+    siginfo_t info;
+
+    if (sigmask_wait(SIGMASK_OF(SIGCONT), &info, &now) < 0)
+        return false;
+    if (!command_has_news(w))
+        signal_handle(w, &info);
+    return is_for_command(w, &info);
+}
+
+/*
+ * Stops as the command stopped, by the same signal, so that the shell sees and says what it would have. In an orphaned
+ * process group the kernel lets TSTP, TTIN and TTOU stop nobody, the command neither, so that this may do nothing. A
+ * TSTP that the terminal sent to both of us and that we have not taken yet is the same pending signal: one stop. A
+ * SIGCONT that waits for us is newer than the command's stop, and our stopping would discard it.
+ */
+static void stop_self(struct wrapper *w, int signal)
+{
+    if (command_has_news(w) || take_cont(w))
+        return; /* it went on, or ended, or is to go on */
     if (signal != SIGSTOP)
         signal_reset(signal);
     kill(w->self, signal);
-    sigmask_set(SIG_UNBLOCK, SIGMASK_OF(signal)); /* here we stand still until SIGCONT */
+    sigmask_set(SIG_UNBLOCK, SIGMASK_OF(signal)); /* here at the latest we stand still until SIGCONT */
     sigmask_set(SIG_BLOCK, SIGMASK_OF(signal));
+    take_cont(w);
 }
 
 void signal_mirror_stops(struct wrapper *w)
