@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is missing of the Debian packages that a purpose needs, and nothing else.
 #
-#   tools/deps.sh build|demo|test ...
+#   tools/deps.sh build|demo|test|full|fuzz ...       (fuzz: after full)
 #
 # A package counts as there if what we use of it is there, wherever it came from. As root it installs; else through
 # sudo; else it says what to install. Needs nothing but a shell and apt.
@@ -12,9 +12,14 @@ set -eu
 build='cmd/gcc:gcc file//usr/include/stdio.h:libc6-dev cmd/meson:meson cmd/ninja:ninja-build cmd/pkg-config:pkg-config
     pc/libzstd:libzstd-dev cmd/scdoc:scdoc'
 demo='cmd/make:make'
-test='cmd/make:make cmd/g++:g++ cmd/clang:clang pc/cmocka:libcmocka-dev py/pytest:python3-pytest py/psutil:python3-psutil
+test='cmd/make:make cmd/g++:g++ pc/cmocka:libcmocka-dev py/pytest:python3-pytest py/psutil:python3-psutil
     cmd/strace:strace cmd/stress-ng:stress-ng cmd/setpriv:util-linux cmd/ps:procps cmd/nm:binutils cmd/mandoc:mandoc
     cmd/shellcheck:shellcheck cmd/setsid:util-linux file//usr/bin/time:time cmd/script:bsdutils cmd/bash:bash'
+full='cmd/clang:clang'
+# clang's run time libraries carry its version in their package's name.
+fuzz() {
+    echo "rt/fuzzer:libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
+}
 
 present() {
     what=${1#*/}
@@ -22,6 +27,7 @@ present() {
     cmd/*) command -v "$what" >/dev/null 2>&1 ;;
     file/*) [ -e "$what" ] ;;
     pc/*) pkg-config --exists "$what" 2>/dev/null ;;
+    rt/*) [ -e "$(clang -print-runtime-dir)/libclang_rt.$what-$(uname -m).a" ] ;;
     py/*) /usr/bin/python3 -c "import $what" 2>/dev/null ;;
     esac
 }
@@ -56,7 +62,9 @@ for purpose in "$@"; do
     build) wanted="$wanted $build" ;;
     demo) wanted="$wanted $demo" ;;
     test) wanted="$wanted $test" ;;
-    *) echo "deps: $purpose: not one of build, demo, test" >&2; exit 2 ;;
+    full) wanted="$wanted $full" ;;
+    fuzz) wanted="$wanted $(fuzz)" ;;
+    *) echo "deps: $purpose: not one of build, demo, test, full, fuzz" >&2; exit 2 ;;
     esac
 done
 

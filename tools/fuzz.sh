@@ -6,6 +6,8 @@ set -eu
 seconds=${1:-60}
 [ $# -eq 0 ] || shift
 cd "$(dirname -- "$0")/.."
+tools/deps.sh build full
+tools/deps.sh fuzz
 CC=clang tools/build.sh build-fuzz -Dfuzz=libfuzzer -Db_sanitize=address,undefined -Db_lundef=false
 targets=${*:-$(find fuzz -name 'fuzz_*.c' | sed 's,.*/fuzz_\(.*\)\.c,\1,' | sort)}
 failed=0
