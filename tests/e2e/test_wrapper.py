@@ -652,7 +652,7 @@ def test_keys_that_end(terminal, key, status):
 
 
 def test_ctrl_c_comes_once(terminal):
-    code = "$|=1; $n=0; $SIG{INT}=sub{$n++}; print qq(u).qq(p\\n); select undef,undef,undef,60; select undef,undef,undef,0.3; print qq(n=$n.\\n)"
+    code = "$|=1; $n=0; $SIG{INT}=sub{$n++}; print qq(u).qq(p\\n); select undef,undef,undef,0.02 until $n; select undef,undef,undef,0.3; print qq(n=$n.\\n)"
     terminal.line("{W} perl -e '%s'" % code)
     terminal.expect("up\r")
     terminal.type("\x03")
