@@ -11,6 +11,7 @@
 #define SAMPLE_SAMPLE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "metric/ids.h"
@@ -20,6 +21,13 @@
 struct baro_key {
     int32_t pid;
     uint64_t start;
+};
+
+/* Values of metrics that this library does not know: a newer one wrote the tape. Ids go on from this library's last. */
+struct baro_extra {
+    size_t n;
+    const uint64_t *value;
+    const uint8_t *absent;
 };
 
 /* How a process came to be known as a member. */
@@ -45,6 +53,7 @@ struct baro_process {
     uint8_t cmdline_absent;   /* enum baro_absent */
     uint64_t value[PROCESS_MAX];
     uint8_t absent[PROCESS_MAX]; /* enum baro_absent; value is 0 where this is not BARO_PRESENT */
+    const struct baro_extra *extra; /* of a tape; NULL elsewhere */
 };
 
 enum baro_exit_source {
@@ -72,6 +81,7 @@ struct baro_exit {
     const char *cmdline; /* NULL where not known */
     uint64_t value[EXIT_MAX];
     uint8_t absent[EXIT_MAX];
+    const struct baro_extra *extra; /* of a tape; NULL elsewhere */
 };
 
 enum baro_event_kind {
@@ -111,6 +121,7 @@ struct baro_sample {
     bool lossy;                        /* events were lost since the sample before */
     size_t n;                          /* living members */
     struct baro_process *const *processes; /* order: parents before children; borrowed */
+    const struct baro_extra *job_extra, *self_extra; /* of a tape; NULL elsewhere */
 };
 
 /* What stands at the head of a tape. Strings are owned by whoever filled it. */
@@ -143,6 +154,15 @@ struct baro_header {
     /* identity among many tapes; empty where the environment says nothing */
     char job_id[64], step_id[64], rank[32];
 };
+
+/* "start", "exec", ...; "" if it is none. */
+const char *baro_event_kind_name(enum baro_event_kind kind);
+
+/* Frees the texts of a process, not the struct; what is left is as before any was set. */
+void baro_process_done(struct baro_process *p);
+/* Replace a text by a copy. False without memory; the old one stays then. The cmdline may be NULL, the name may not. */
+bool baro_process_set_name(struct baro_process *p, const char *at, size_t len);
+bool baro_process_set_cmdline(struct baro_process *p, const char *at, size_t len);
 
 static inline bool baro_key_equal(struct baro_key a, struct baro_key b)
 {

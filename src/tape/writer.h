@@ -9,6 +9,8 @@
 #ifndef TAPE_WRITER_H
 #define TAPE_WRITER_H
 
+#include <sys/types.h>
+
 #include "base/error.h"
 #include "sample/sample.h"
 

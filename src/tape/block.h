@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What writer and reader both remember within a block, and the coding of all that is no row: infos, exits, events.
+ * A block starts with this all zero, so that it needs nothing from before.
+ */
+#ifndef TAPE_BLOCK_H
+#define TAPE_BLOCK_H
+
+#include "sample/sample.h"
+#include "tape/row.h"
+
+enum { CMDLINE_CUT = 256 };
+
+struct block {
+    uint64_t t_ns, step_ns; /* of the last sample; its distance to the one before */
+    uint32_t id;
+    int32_t pid;
+    uint64_t start, first_ns; /* of the last info or exit */
+    uint64_t fresh_value[COLUMNS_MAX]; /* the last new process: the next is written as differences to it */
+    uint8_t fresh_absent[COLUMNS_MAX];
+    struct shapes process, job, recorder, exit;
+};
+
+struct tape_columns {
+    struct columns process, job, recorder, exit;
+};
+
+enum exit_flag { EXIT_SAMPLED = 1, EXIT_STATUS = 2, EXIT_TEXTS = 4 };
+
+enum cmdline_form { CMDLINE_NONE, CMDLINE_WHOLE, CMDLINE_FRONT, CMDLINE_FORM_MAX };
+
+/* cut: the whole command line stands earlier on this tape. */
+void info_write(struct buf *out, struct block *b, const struct baro_process *p, bool cut);
+/* texts_known: name and command line are those of the living process with this id at the last sample of this block. */
+void exit_write(struct buf *out, struct block *b, const struct columns *c, const struct baro_exit *e, bool texts_known);
+void event_write(struct buf *out, const struct block *b, const struct baro_event *e);
+
+/* Borrowed texts, not NUL-terminated. */
+struct info {
+    struct baro_process p; /* its texts and values are not set */
+    struct span name, cmdline;
+    enum cmdline_form form;
+};
+struct exit_texts {
+    bool known; /* as those of the living process */
+    struct span name, cmdline;
+    enum cmdline_form form;
+};
+
+bool info_scan(struct span *in, struct block *b, struct info *ret);
+/* Values go to value and absent, of the tape's columns, which are zero before. */
+bool exit_scan(struct span *in, struct block *b, const struct columns *c, struct baro_exit *ret,
+               struct exit_texts *ret_texts, uint64_t *value, uint8_t *absent);
+bool event_scan(struct span *in, const struct block *b, struct baro_event *ret, struct span *ret_text);
+
+bool scan_text(struct span *in, struct span *ret); /* length and bytes, none of them NUL */
+
+#endif

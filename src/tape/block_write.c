@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "tape/block.h"
+
+static void write_text(struct buf *out, const char *text, size_t len)
+{
+    buf_varint(out, len);
+    buf_add(out, text, len);
+}
+
+static void write_cmdline(struct buf *out, const char *cmdline, bool cut)
+{
+    if (!cmdline) {
+        buf_byte(out, CMDLINE_NONE);
+        return;
+    }
+    size_t len = strlen(cmdline);
+    bool front = cut && len > CMDLINE_CUT;
+    buf_byte(out, front ? CMDLINE_FRONT : CMDLINE_WHOLE);
+    write_text(out, cmdline, front ? CMDLINE_CUT : len);
+}
+
+/* Ids, pids and start times mostly come in ascending order. */
+static void write_identity(struct buf *out, struct block *b, uint32_t id, struct baro_key key)
+{
+    buf_zigzag(out, (int32_t)(id - b->id));
+    buf_zigzag(out, (int64_t)key.pid - b->pid);
+    buf_zigzag(out, (int64_t)(key.start - b->start));
+    b->id = id;
+    b->pid = key.pid;
+    b->start = key.start;
+}
+
+static void write_parent(struct buf *out, struct baro_key key, struct baro_key parent)
+{
+    buf_zigzag(out, parent.pid);
+    buf_zigzag(out, (int64_t)(key.start - parent.start));
+}
+
+void info_write(struct buf *out, struct block *b, const struct baro_process *p, bool cut)
+{
+    write_identity(out, b, p->id, p->key);
+    write_parent(out, p->key, p->parent);
+    buf_varint(out, (uint32_t)(p->uid + 1));
+    buf_byte(out, (uint8_t)p->origin);
+    buf_zigzag(out, (int64_t)(p->first_ns - b->first_ns));
+    b->first_ns = p->first_ns;
+    buf_varint(out, p->info_version);
+    const char *name = p->name ? p->name : "";
+    write_text(out, name, strlen(name));
+    buf_byte(out, p->cmdline_absent);
+    write_cmdline(out, p->cmdline, cut);
+}
+
+void exit_write(struct buf *out, struct block *b, const struct columns *c, const struct baro_exit *e, bool texts_known)
+{
+    static const uint64_t zero_value[EXIT_MAX];
+    static const uint8_t zero_absent[EXIT_MAX];
+    struct row_values old = {zero_value, zero_absent}, new = {e->value, e->absent};
+    struct row row;
+
+    buf_zigzag(out, (int64_t)(e->t_ns - b->t_ns));
+    write_identity(out, b, e->id, e->key);
+    write_parent(out, e->key, e->parent);
+    buf_varint(out, (uint32_t)(e->uid + 1));
+    buf_byte(out, (uint8_t)e->origin);
+    buf_byte(out, (uint8_t)e->source);
+    buf_byte(out, (uint8_t)((e->sampled ? EXIT_SAMPLED : 0) | (e->status_known ? EXIT_STATUS : 0) |
+                            (texts_known ? EXIT_TEXTS : 0)));
+    if (e->status_known)
+        buf_zigzag(out, e->status);
+    if (!texts_known) {
+        const char *name = e->name ? e->name : "";
+        write_text(out, name, strlen(name));
+        write_cmdline(out, e->cmdline, false);
+    }
+    row_compare(c, old, new, &row);
+    row_write(out, c, &b->exit, &row, old, new);
+}
+
+void event_write(struct buf *out, const struct block *b, const struct baro_event *e)
+{
+    buf_zigzag(out, (int64_t)(e->t_ns - b->t_ns));
+    buf_varint(out, (uint64_t)e->kind);
+    buf_zigzag(out, e->key.pid);
+    buf_varint(out, e->key.start);
+    buf_varint(out, e->number);
+    write_text(out, e->text ? e->text : "", e->text ? strlen(e->text) : 0);
+}

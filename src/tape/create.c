@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tape/create.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "tape/writer.h"
+
+static ssize_t real_write(void *context, int fd, const void *at, size_t len)
+{
+    (void)context;
+    return write(fd, at, len);
+}
+
+static int real_truncate(void *context, int fd, off_t len)
+{
+    (void)context;
+    return ftruncate(fd, len);
+}
+
+static int real_sync(void *context, int fd)
+{
+    (void)context;
+    return fdatasync(fd);
+}
+
+const struct tape_io tape_io_real = {real_write, real_truncate, real_sync, NULL};
+
+bool tape_on_network(int fd)
+{
+    static const uint32_t magic[] = {
+        0x6969,     /* NFS */
+        0x0bd00bd0, /* Lustre */
+        0x47504653, /* GPFS */
+        0xff534d42, /* CIFS */
+        0xfe534d42, /* SMB2 */
+        0x65735546, /* FUSE */
+        0x00c36400, /* Ceph */
+        0x19830326, /* BeeGFS */
+        0x01021997, /* 9p */
+    };
+    struct statfs fs;
+    if (fstatfs(fd, &fs) < 0)
+        return false;
+    for (size_t i = 0; i < sizeof magic / sizeof *magic; i++)
+        if ((uint32_t)fs.f_type == magic[i])
+            return true;
+    return false;
+}
+
+static int remove_old(const char *path, struct baro_error *err)
+{
+    struct stat st;
+    if (lstat(path, &st) < 0)
+        return errno == ENOENT ? 0 : error_set(err, -errno, "can't write %s: %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return error_set(err, -EEXIST, "%s is there and not a regular file; it is left alone", path);
+    if (unlink(path) < 0 && errno != ENOENT)
+        return error_set(err, -errno, "can't replace %s: %s", path, strerror(errno));
+    return 0;
+}
+
+int tape_create(const char *path, bool force, struct baro_error *err)
+{
+    int r = force ? remove_old(path, err) : 0;
+    if (r < 0)
+        return r;
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_APPEND | O_NOCTTY, 0600);
+    if (fd >= 0)
+        return fd;
+    r = -errno;
+    if (r == -EEXIST)
+        return error_set(err, r, "%s exists; --force replaces it", path);
+    return error_set(err, r, "can't create %s: %s", path, strerror(-r));
+}

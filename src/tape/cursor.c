@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/crc32c.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "tape/cursor.h"
+#include "tape/head.h"
+#include "tape/little.h"
+
+static int open_file(const char *path, struct baro_error *err)
+{
+    struct stat st;
+    /* Non-blocking: opening a FIFO for reading would wait for a writer. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return error_set(err, -errno, "can't open %s: %s", path, strerror(errno));
+    int r = 0;
+    if (fstat(fd, &st) < 0)
+        r = error_set(err, -errno, "can't read %s: %s", path, strerror(errno));
+    else if (S_ISDIR(st.st_mode))
+        r = error_set(err, -EISDIR, "%s is a directory, not a tape", path);
+    else if (!S_ISREG(st.st_mode))
+        r = error_set(err, -EINVAL, "%s is not a regular file", path);
+    if (r == 0)
+        return fd;
+    fd_close(fd);
+    return r;
+}
+
+static int read_preamble(struct baro_tape *t, const char *path, struct baro_error *err)
+{
+    const uint8_t *p;
+    size_t len;
+    int r = file_view(t, 0, TAPE_PREAMBLE_SIZE, &p, &len);
+    if (r < 0)
+        return error_set(err, r, "can't read %s: %s", path, strerror(-r));
+    if (memcmp(p, TAPE_MAGIC, len < TAPE_MAGIC_SIZE ? len : TAPE_MAGIC_SIZE) != 0)
+        return error_set(err, BARO_E_NOT_TAPE, "%s is not a tape", path);
+    if (len < TAPE_PREAMBLE_SIZE)
+        return error_set(err, BARO_E_EMPTY, "%s is empty: nothing was recorded", path);
+    if (get_le32(p + 20) != crc32c(0, p, 20))
+        return error_set(err, BARO_E_CORRUPT, "%s is damaged at its very beginning", path);
+    if (get_le16(p + 10) > TAPE_FORMAT)
+        return error_set(err, BARO_E_VERSION, "%s was written by a newer barograph and needs one to be read", path);
+    t->seed = frame_seed(p + 12);
+    t->pos = TAPE_PREAMBLE_SIZE;
+    return 0;
+}
+
+/* Bits of `wanted` are columns on the tape, and metrics of this library in memory. */
+static void map_wanted(struct baro_tape *t)
+{
+    uint64_t wanted = 0;
+    for (unsigned c = 0; c < t->schema.columns[BARO_KIND_PROCESS].n; c++)
+        if (t->header.wanted >> c & 1 && t->schema.metric[BARO_KIND_PROCESS][c] < PROCESS_MAX)
+            wanted |= 1ull << t->schema.metric[BARO_KIND_PROCESS][c];
+    t->header.wanted = wanted;
+}
+
+static int unpack_schema(const struct frame_head *head, const uint8_t *payload, struct baro_tape *t)
+{
+    enum { SCHEMA_MAX = 1 << 20 };
+    unsigned long long size = ZSTD_getFrameContentSize(payload, head->len);
+    if (size > SCHEMA_MAX)
+        return BARO_E_CORRUPT;
+    struct buf raw = {0};
+    int r = buf_reserve(&raw, (size_t)size + 1) ? 0 : -ENOMEM;
+    if (r == 0) {
+        size_t n = ZSTD_decompressDCtx(t->zstd, raw.at, (size_t)size, payload, head->len);
+        r = ZSTD_isError(n) ? BARO_E_CORRUPT : schema_scan(span_of(raw.at, n), &t->schema);
+    }
+    buf_done(&raw);
+    return r;
+}
+
+/* Header and schema, in that order; frames of types that are not known may stand between them. */
+static int read_front(struct baro_tape *t, const char *path, struct baro_error *err)
+{
+    bool have_header = false, have_schema = false;
+    while (!have_header || !have_schema) {
+        struct frame_head head;
+        const uint8_t *payload;
+        int r = file_frame(t, t->pos, &head, &payload);
+        if (r == FRAME_SHORT)
+            return error_set(err, BARO_E_EMPTY, "%s holds less than a tape's header", path);
+        if (r == FRAME_BAD || (r == FRAME_GOOD && (head.type == FRAME_BLOCK || head.type == FRAME_TICK)))
+            return error_set(err, BARO_E_CORRUPT, "%s has a damaged header", path);
+        if (r == FRAME_GOOD && head.type == FRAME_HEADER && !have_header) {
+            r = head_scan(span_of(payload, head.len), &t->header);
+            have_header = true;
+        } else if (r == FRAME_GOOD && head.type == FRAME_SCHEMA && !have_schema) {
+            r = unpack_schema(&head, payload, t);
+            have_schema = true;
+        }
+        if (r == BARO_E_CORRUPT)
+            return error_set(err, r, "%s has a damaged header", path);
+        if (r < 0)
+            return error_set(err, r, "can't read %s: %s", path, strerror(-r));
+        t->pos += FRAME_HEAD_SIZE + (uint64_t)head.len;
+    }
+    map_wanted(t);
+    return 0;
+}
+
+int baro_tape_open(struct baro_tape **ret, const char *path, struct baro_error *err)
+{
+    int fd = open_file(path, err);
+    if (fd < 0)
+        return fd;
+    struct baro_tape *t = calloc(1, sizeof *t);
+    if (!t) {
+        fd_close(fd);
+        return error_set(err, -ENOMEM, "no memory to read a tape");
+    }
+    t->fd = fd;
+    t->zstd = ZSTD_createDCtx();
+    int r = t->zstd ? 0 : error_set(err, -ENOMEM, "no memory to read a tape");
+    if (r == 0)
+        r = read_preamble(t, path, err);
+    if (r == 0)
+        r = read_front(t, path, err);
+    if (r < 0) {
+        baro_tape_close(t);
+        return r;
+    }
+    /* What a writer may use; a larger window would be memory that the file's size does not bound. */
+    ZSTD_DCtx_setParameter(t->zstd, ZSTD_d_windowLogMax, 20);
+    t->first = t->walked = t->pos;
+    decode_reset(t);
+    *ret = t;
+    return 0;
+}
+
+void baro_tape_close(struct baro_tape *t)
+{
+    if (!t)
+        return;
+    decode_done(t);
+    fd_close(t->fd);
+    head_done(&t->header);
+    schema_done(&t->schema);
+    buf_done(&t->window);
+    free(t->blocks);
+    free(t);
+}
+
+static int report_damage(struct baro_tape *t, uint64_t bytes, struct baro_record *ret)
+{
+    t->damage += bytes;
+    t->block_good = false;
+    t->rest = span_of("", 0);
+    ret->kind = BARO_RECORD_DAMAGE;
+    ret->t_ns = t->last_t_ns;
+    return 1;
+}
+
+/* At pos there is no good frame. A later one makes it damage; else it is a tail that may still become whole. */
+static int step_over(struct baro_tape *t, struct baro_record *ret, struct baro_error *err)
+{
+    uint64_t at, from = t->scan_end > t->pos ? t->scan_end : t->pos + 1;
+    int r = file_find(t, from, &at);
+    if (r < 0)
+        return error_set(err, r, "can't read the tape: %s", strerror(-r));
+    if (r == 0) {
+        t->window.len = 0; /* it may be cut and written anew */
+        return 0;
+    }
+    uint64_t bytes = at - t->pos;
+    t->pos = at;
+    return report_damage(t, bytes, ret);
+}
+
+/* Takes the frame at pos. 1: a record (damage), 0: go on, negative: an error. */
+static int take_frame(struct baro_tape *t, const struct frame_head *head, const uint8_t *payload,
+                      struct baro_record *ret, struct baro_error *err)
+{
+    uint64_t size = FRAME_HEAD_SIZE + (uint64_t)head->len;
+    t->pos += size;
+    if (head->type == FRAME_FOOTER)
+        t->complete = true;
+    if (head->type != FRAME_BLOCK && head->type != FRAME_TICK)
+        return 0;
+    if (head->type == FRAME_TICK && !t->block_good) {
+        t->damage += size; /* of a block that was reported already */
+        return 0;
+    }
+    int r = decode_start(t, head, payload);
+    if (r == BARO_E_CORRUPT)
+        return report_damage(t, size, ret);
+    return r < 0 ? error_set(err, r, "can't read the tape: %s", strerror(-r)) : 0;
+}
+
+static int next_frame(struct baro_tape *t, struct baro_record *ret, struct baro_error *err, bool *ret_end)
+{
+    struct frame_head head;
+    const uint8_t *payload;
+    *ret_end = false;
+    int r = file_frame(t, t->pos, &head, &payload);
+    if (r == FRAME_BAD) {
+        t->window.len = 0; /* a tail that was cut off and written anew since it was read */
+        r = file_frame(t, t->pos, &head, &payload);
+    }
+    if (r < 0)
+        return error_set(err, r, "can't read the tape: %s", strerror(-r));
+    if (r == FRAME_GOOD)
+        return take_frame(t, &head, payload, ret, err);
+    r = step_over(t, ret, err);
+    *ret_end = r == 0;
+    return r;
+}
+
+int baro_tape_next(struct baro_tape *t, struct baro_record *ret, struct baro_error *err)
+{
+    memset(ret, 0, sizeof *ret);
+    for (;;) {
+        int r = decode_next(t, ret);
+        if (r == BARO_E_CORRUPT)
+            return report_damage(t, t->frame_size, ret);
+        if (r < 0)
+            return error_set(err, r, "can't read the tape: %s", strerror(-r));
+        if (r > 0) {
+            t->last_t_ns = ret->t_ns;
+            return 1;
+        }
+        bool end;
+        r = next_frame(t, ret, err, &end);
+        if (r != 0 || end)
+            return r;
+    }
+}
+
+int baro_tape_rewind(struct baro_tape *t, struct baro_error *err)
+{
+    (void)err;
+    decode_reset(t);
+    t->pos = t->first;
+    t->scan_end = 0;
+    t->last_t_ns = 0;
+    t->damage = 0;
+    t->complete = false;
+    return 0;
+}

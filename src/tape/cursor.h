@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of a cursor, shared by the files that make it: cursor.c, file.c, decode.c, seek.c, get.c. */
+#ifndef TAPE_CURSOR_H
+#define TAPE_CURSOR_H
+
+#include <zstd.h>
+
+#include "baro/tape.h"
+#include "base/buf.h"
+#include "base/span.h"
+#include "tape/block.h"
+#include "tape/format.h"
+#include "tape/schema.h"
+
+struct extras {
+    struct baro_extra view;
+    uint64_t value[COLUMNS_MAX];
+    uint8_t absent[COLUMNS_MAX];
+};
+
+struct tape_process {
+    struct baro_process p; /* first: samples point to it */
+    struct extras *extra;  /* NULL if the tape has none */
+    struct tape_process *next_free;
+};
+
+struct tape_block {
+    uint64_t t_ns, offset;
+};
+
+struct baro_tape {
+    int fd;
+    uint64_t size;          /* of the file when it was looked at last */
+    uint64_t pos;           /* of the next frame */
+    uint64_t first;         /* of the first frame behind header and schema */
+    uint32_t seed;
+    struct buf window;      /* bytes of the file from window_at on */
+    uint64_t window_at;
+    uint64_t scan_end;      /* behind pos no good frame begins before this */
+
+    struct baro_header header;
+    struct schema schema;
+
+    ZSTD_DCtx *zstd;
+    struct buf raw;         /* one frame, decompressed */
+    struct span rest;       /* its records not yet delivered */
+    uint64_t frame_size;    /* of that frame in the file */
+    bool block_good;        /* the block's frames so far were all read */
+    uint8_t seq;            /* which comes next */
+    uint64_t raw_total, packed_total; /* of the block */
+    struct block block;
+
+    struct baro_process **processes;
+    size_t n, cap;
+    struct baro_process **old; /* of the block before, for their command lines */
+    size_t n_old, old_next, cap_old;
+    struct tape_process *free;
+    struct baro_sample sample;
+    struct extras job_extra, self_extra, exit_extra;
+    struct baro_exit exit;
+    struct baro_event event;
+    struct buf text;        /* of the exit or event */
+
+    uint64_t last_t_ns, damage;
+    bool complete;
+
+    struct tape_block *blocks; /* for seeking */
+    size_t n_blocks, cap_blocks;
+    uint64_t walked;        /* up to where blocks are known */
+    bool index_tried;
+};
+
+/* file.c */
+enum frame_state { FRAME_GOOD, FRAME_BAD, FRAME_SHORT /* it may go on behind the end of the file */ };
+/* at: offset in the file. *ret_payload is borrowed until the next call. Returns the state or -errno. */
+int file_frame(struct baro_tape *t, uint64_t at, struct frame_head *ret, const uint8_t **ret_payload);
+/* Looks at a frame's head and up to peek bytes of its payload, without its CRC. */
+int file_peek(struct baro_tape *t, uint64_t at, size_t peek, struct frame_head *ret, const uint8_t **ret_payload);
+/* The next good frame at or behind from. Returns 1, 0 if there is none (yet), -errno. */
+int file_find(struct baro_tape *t, uint64_t from, uint64_t *ret_at);
+/* At least need bytes from at on, if the file has them; *ret_len is how many there are. */
+int file_view(struct baro_tape *t, uint64_t at, size_t need, const uint8_t **ret, size_t *ret_len);
+int file_look(struct baro_tape *t); /* the size; -errno */
+
+/* decode.c: 1 a record, 0 the frame has no more, BARO_E_CORRUPT, -ENOMEM. */
+int decode_start(struct baro_tape *t, const struct frame_head *head, const uint8_t *payload);
+int decode_next(struct baro_tape *t, struct baro_record *ret);
+void decode_reset(struct baro_tape *t);
+void decode_done(struct baro_tape *t);
+
+/* state.c: applies a sample's record and rows. */
+int state_sample(struct baro_tape *t, struct span body);
+int state_rows(struct baro_tape *t, struct span body, size_t *next);
+void state_new_block(struct baro_tape *t);
+void state_forget_old(struct baro_tape *t);
+void state_done(struct baro_tape *t);
+void scatter(const struct schema *s, enum baro_kind kind, const uint64_t *from_value, const uint8_t *from_absent,
+             uint64_t *value, uint8_t *absent, struct extras *extra);
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tape/head.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+
+/* Numbers are for ever; the order on tape is free. */
+enum field {
+    FIELD_MODE = 1, FIELD_VERSION, FIELD_HOST, FIELD_KERNEL, FIELD_MACHINE, FIELD_BOOT_ID, FIELD_REALTIME,
+    FIELD_MONOTONIC, FIELD_BOOTTIME, FIELD_INTERVAL, FIELD_OVERHEAD, FIELD_WANTED, FIELD_CLK_TCK, FIELD_CPUS,
+    FIELD_PAGE_SIZE, FIELD_MEMORY_TOTAL, FIELD_UID, FIELD_ARG, FIELD_CWD, FIELD_EVENT_SOURCE, FIELD_EXIT_SOURCE,
+    FIELD_TARGET, FIELD_JOB_ID, FIELD_STEP_ID, FIELD_RANK,
+};
+
+static void write_bytes(struct buf *out, enum field field, const char *at, size_t len)
+{
+    buf_varint(out, field);
+    buf_varint(out, len);
+    buf_add(out, at, len);
+}
+
+static void write_text(struct buf *out, enum field field, const char *text)
+{
+    if (text && text[0])
+        write_bytes(out, field, text, strlen(text));
+}
+
+static void write_number(struct buf *out, enum field field, uint64_t v)
+{
+    char le[8];
+    size_t len = 0;
+    for (; v; v >>= 8)
+        le[len++] = (char)(v & 0xff);
+    write_bytes(out, field, le, len);
+}
+
+static void write_numbers(struct buf *out, const struct baro_header *h)
+{
+    write_number(out, FIELD_MODE, h->mode);
+    write_number(out, FIELD_REALTIME, (uint64_t)h->start_realtime_ns);
+    write_number(out, FIELD_MONOTONIC, h->start_monotonic_ns);
+    write_number(out, FIELD_BOOTTIME, h->start_boottime_ns);
+    write_number(out, FIELD_INTERVAL, h->interval_ns);
+    write_number(out, FIELD_OVERHEAD, h->overhead_ppm);
+    write_number(out, FIELD_WANTED, h->wanted);
+    write_number(out, FIELD_CLK_TCK, h->clk_tck);
+    write_number(out, FIELD_CPUS, h->cpus);
+    write_number(out, FIELD_PAGE_SIZE, h->page_size);
+    write_number(out, FIELD_MEMORY_TOTAL, h->memory_total);
+    write_number(out, FIELD_UID, h->uid);
+}
+
+void head_write(struct buf *out, const struct baro_header *h)
+{
+    write_numbers(out, h);
+    write_text(out, FIELD_VERSION, h->version);
+    write_text(out, FIELD_HOST, h->host);
+    write_text(out, FIELD_KERNEL, h->kernel);
+    write_text(out, FIELD_MACHINE, h->machine);
+    write_text(out, FIELD_BOOT_ID, h->boot_id);
+    write_text(out, FIELD_EVENT_SOURCE, h->event_source);
+    write_text(out, FIELD_EXIT_SOURCE, h->exit_source);
+    write_text(out, FIELD_JOB_ID, h->job_id);
+    write_text(out, FIELD_STEP_ID, h->step_id);
+    write_text(out, FIELD_RANK, h->rank);
+    if (h->cwd)
+        write_bytes(out, FIELD_CWD, h->cwd, strlen(h->cwd));
+    for (char *const *arg = h->argv; arg && *arg; arg++)
+        write_bytes(out, FIELD_ARG, *arg, strlen(*arg));
+    for (size_t i = 0; i < h->n_targets; i++)
+        write_number(out, FIELD_TARGET, (uint32_t)h->targets[i]);
+}
+
+static bool scan_field(struct span *in, uint64_t *ret_field, struct span *ret)
+{
+    uint64_t len;
+    if (!scan_varint(in, ret_field) || !scan_varint(in, &len) || len > in->len)
+        return false;
+    *ret = span_of(in->at, (size_t)len);
+    in->at += len;
+    in->len -= (size_t)len;
+    return true;
+}
+
+static uint64_t number_of(struct span v)
+{
+    uint64_t n = 0;
+    for (size_t i = v.len < 8 ? v.len : 8; i > 0; i--)
+        n = n << 8 | (unsigned char)v.at[i - 1];
+    return n;
+}
+
+/* A newer writer's longer text is cut to what this struct holds. */
+static void text_of(struct span v, char *ret, size_t size)
+{
+    size_t len = v.len < size - 1 ? v.len : size - 1;
+    memcpy(ret, v.at, len);
+    memset(ret + len, 0, size - len);
+}
+
+static bool take_number(uint64_t field, struct span v, struct baro_header *h)
+{
+    uint64_t n = number_of(v);
+    switch (field) {
+    case FIELD_MODE: h->mode = n == BARO_MODE_ATTACH ? BARO_MODE_ATTACH : BARO_MODE_RUN; return true;
+    case FIELD_REALTIME: h->start_realtime_ns = (int64_t)n; return true;
+    case FIELD_MONOTONIC: h->start_monotonic_ns = n; return true;
+    case FIELD_BOOTTIME: h->start_boottime_ns = n; return true;
+    case FIELD_INTERVAL: h->interval_ns = n; return true;
+    case FIELD_OVERHEAD: h->overhead_ppm = n; return true;
+    case FIELD_WANTED: h->wanted = n; return true;
+    case FIELD_CLK_TCK: h->clk_tck = (uint32_t)n; return true;
+    case FIELD_CPUS: h->cpus = (uint32_t)n; return true;
+    case FIELD_PAGE_SIZE: h->page_size = n; return true;
+    case FIELD_MEMORY_TOTAL: h->memory_total = n; return true;
+    case FIELD_UID: h->uid = (uint32_t)n; return true;
+    default: return false;
+    }
+}
+
+static bool take_text(uint64_t field, struct span v, struct baro_header *h)
+{
+    switch (field) {
+    case FIELD_VERSION: text_of(v, h->version, sizeof h->version); return true;
+    case FIELD_HOST: text_of(v, h->host, sizeof h->host); return true;
+    case FIELD_KERNEL: text_of(v, h->kernel, sizeof h->kernel); return true;
+    case FIELD_MACHINE: text_of(v, h->machine, sizeof h->machine); return true;
+    case FIELD_BOOT_ID: text_of(v, h->boot_id, sizeof h->boot_id); return true;
+    case FIELD_EVENT_SOURCE: text_of(v, h->event_source, sizeof h->event_source); return true;
+    case FIELD_EXIT_SOURCE: text_of(v, h->exit_source, sizeof h->exit_source); return true;
+    case FIELD_JOB_ID: text_of(v, h->job_id, sizeof h->job_id); return true;
+    case FIELD_STEP_ID: text_of(v, h->step_id, sizeof h->step_id); return true;
+    case FIELD_RANK: text_of(v, h->rank, sizeof h->rank); return true;
+    default: return false;
+    }
+}
+
+static int take_list(uint64_t field, struct span v, struct baro_header *h, size_t *argc)
+{
+    if (field == FIELD_CWD && !h->cwd)
+        return (h->cwd = strndup(v.at, v.len)) ? 0 : -ENOMEM;
+    if (field == FIELD_ARG)
+        return (h->argv[(*argc)++] = strndup(v.at, v.len)) ? 0 : -ENOMEM;
+    if (field == FIELD_TARGET)
+        h->targets[h->n_targets++] = (int32_t)number_of(v);
+    return 0;
+}
+
+/* Lists are allocated once, for as many as there are. */
+static int count_lists(struct span in, struct baro_header *h)
+{
+    uint64_t field;
+    struct span v;
+    size_t args = 0, targets = 0;
+    while (in.len > 0) {
+        if (!scan_field(&in, &field, &v))
+            return BARO_E_CORRUPT;
+        args += field == FIELD_ARG;
+        targets += field == FIELD_TARGET;
+    }
+    h->argv = calloc(args + 1, sizeof *h->argv);
+    h->targets = targets ? calloc(targets, sizeof *h->targets) : NULL;
+    return h->argv && (h->targets || !targets) ? 0 : -ENOMEM;
+}
+
+int head_scan(struct span in, struct baro_header *ret)
+{
+    uint64_t field;
+    struct span v;
+    size_t argc = 0;
+    memset(ret, 0, sizeof *ret);
+    int r = count_lists(in, ret);
+    while (r == 0 && scan_field(&in, &field, &v))
+        if (!take_number(field, v, ret) && !take_text(field, v, ret))
+            r = take_list(field, v, ret, &argc);
+    return r;
+}
+
+void head_done(struct baro_header *h)
+{
+    for (char **arg = h->argv; arg && *arg; arg++)
+        free(*arg);
+    free(h->argv);
+    free(h->cwd);
+    free(h->targets);
+    memset(h, 0, sizeof *h);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* struct baro_header as a list of fields with numbers and lengths, so that any later version reads it. */
+#ifndef TAPE_HEAD_H
+#define TAPE_HEAD_H
+
+#include "base/buf.h"
+#include "base/span.h"
+#include "sample/sample.h"
+
+void head_write(struct buf *out, const struct baro_header *h);
+/* Returns 0, BARO_E_CORRUPT or -ENOMEM; free with head_done() in any case. */
+int head_scan(struct span in, struct baro_header *ret);
+void head_done(struct baro_header *h);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows: the values of one entity as differences to a row before. Each column has a prediction, made from the old row and
+ * from columns further left of the new one; what is written is which columns the prediction missed, and by how much.
+ */
+#ifndef TAPE_ROW_H
+#define TAPE_ROW_H
+
+#include "base/buf.h"
+#include "base/span.h"
+#include "metric/ids.h"
+
+enum { COLUMNS_MAX = 64, COLUMN_TERMS = 3 };
+
+enum predictor {
+    PREDICT_SAME,  /* as before */
+    PREDICT_SUM,   /* as before, plus or minus what the terms have grown by */
+    PREDICT_SHARE, /* before, times the term's growth: the new term * old / old term */
+    PREDICT_PEAK,  /* as before or as the term, whichever is more */
+    PREDICT_MAX
+};
+
+struct column {
+    uint8_t predictor; /* enum predictor */
+    uint8_t shift;     /* differences are mostly multiples of 1 << shift */
+    uint8_t n_terms;
+    uint8_t term[COLUMN_TERMS]; /* columns, all further left */
+    bool minus[COLUMN_TERMS];
+};
+
+struct columns {
+    unsigned n;
+    struct column at[COLUMNS_MAX];
+};
+
+struct row_values {
+    const uint64_t *value; /* 0 where absent */
+    const uint8_t *absent;
+};
+
+/* What a row says beside its values. */
+enum row_flag {
+    ROW_ABSENT = 1, /* reasons changed */
+    ROW_READ = 2,   /* read_ns is not the time of the sample */
+    ROW_INFO = 4,   /* info follows: a new process or a changed one */
+    ROW_FLAGS = 7
+};
+
+/* Rows resemble each other in which columns they change: the last shapes seen have numbers. */
+enum { SHAPES_MAX = 120, SHAPE_NEW = 0, SHAPE_RUN = 1, SHAPE_FIRST = 2 };
+
+struct shapes {
+    uint64_t mask[SHAPES_MAX];
+    uint8_t flags[SHAPES_MAX];
+    uint8_t n, next;
+    uint8_t hint[64]; /* by hash: where the shape stood last */
+};
+
+/* A row between its two forms. */
+struct row {
+    uint64_t mask; /* columns that the prediction missed */
+    unsigned flags;
+    uint64_t residual[COLUMNS_MAX];
+};
+
+/* The columns that this library writes for a kind: one per metric, in the order of their ids. */
+void columns_of_kind(enum baro_kind kind, struct columns *ret);
+
+void row_compare(const struct columns *c, struct row_values old, struct row_values new, struct row *ret);
+void row_write(struct buf *out, const struct columns *c, struct shapes *s, const struct row *row,
+               struct row_values old, struct row_values new);
+
+/* Reads the shape's number and the shape. *ret_run is the length of a run of rows that were read and had not changed, else 0. */
+bool row_scan_shape(struct span *in, struct shapes *s, struct row *ret, uint64_t *ret_run);
+/* Reads reasons and residuals; value and absent hold the old row and become the new one. */
+bool row_scan_values(struct span *in, const struct columns *c, const struct row *row, uint64_t *value, uint8_t *absent);
+
+#endif

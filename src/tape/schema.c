@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tape/schema.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tape/block.h"
+
+static void write_text(struct buf *out, const char *text)
+{
+    buf_varint(out, strlen(text));
+    buf_str(out, text);
+}
+
+static void write_column(struct buf *out, const struct baro_metric *m, const struct column *c)
+{
+    write_text(out, m->stem);
+    write_text(out, m->name);
+    write_text(out, m->help);
+    write_text(out, m->file);
+    buf_byte(out, (uint8_t)m->unit);
+    buf_byte(out, (uint8_t)m->semantics);
+    buf_byte(out, c->shift);
+    buf_byte(out, c->predictor);
+    buf_byte(out, c->n_terms);
+    for (unsigned i = 0; i < c->n_terms; i++) {
+        buf_byte(out, c->term[i]);
+        buf_byte(out, c->minus[i]);
+    }
+}
+
+void schema_write(struct buf *out)
+{
+    struct buf row = {0};
+    buf_varint(out, BARO_KIND_MAX);
+    for (int kind = 0; kind < BARO_KIND_MAX; kind++) {
+        struct columns columns;
+        columns_of_kind((enum baro_kind)kind, &columns);
+        write_text(out, baro_kind_name((enum baro_kind)kind));
+        buf_varint(out, columns.n);
+        for (unsigned i = 0; i < columns.n; i++) {
+            buf_clear(&row);
+            write_column(&row, baro_metric_get((enum baro_kind)kind, (int)i), &columns.at[i]);
+            buf_varint(out, row.len);
+            buf_add(out, row.at, row.len);
+        }
+    }
+    out->failed |= row.failed;
+    buf_done(&row);
+}
+
+struct texts {
+    struct span stem, name, help, file;
+    unsigned unit, semantics;
+};
+
+static bool scan_byte(struct span *in, unsigned *ret)
+{
+    if (in->len == 0)
+        return false;
+    *ret = (unsigned char)*in->at++;
+    in->len--;
+    return true;
+}
+
+static bool scan_terms(struct span *in, unsigned column, struct column *ret)
+{
+    unsigned n, term, minus;
+    if (!scan_byte(in, &n) || n > COLUMN_TERMS)
+        return false;
+    ret->n_terms = (uint8_t)n;
+    for (unsigned i = 0; i < n; i++) {
+        if (!scan_byte(in, &term) || !scan_byte(in, &minus) || term >= column || minus > 1)
+            return false;
+        ret->term[i] = (uint8_t)term;
+        ret->minus[i] = minus;
+    }
+    bool needs_one = ret->predictor == PREDICT_SHARE || ret->predictor == PREDICT_PEAK;
+    return !needs_one || n == 1;
+}
+
+static bool scan_column(struct span *in, unsigned i, struct column *ret, struct texts *ret_texts)
+{
+    struct texts *t = ret_texts;
+    uint64_t len;
+    unsigned shift, predictor;
+    if (!scan_varint(in, &len) || len > in->len)
+        return false;
+    struct span row = span_of(in->at, (size_t)len);
+    in->at += len;
+    in->len -= (size_t)len;
+    if (!scan_text(&row, &t->stem) || !scan_text(&row, &t->name) || !scan_text(&row, &t->help) ||
+        !scan_text(&row, &t->file) || !scan_byte(&row, &t->unit) || !scan_byte(&row, &t->semantics) ||
+        !scan_byte(&row, &shift) || shift > 32 || !scan_byte(&row, &predictor) || predictor >= PREDICT_MAX)
+        return false;
+    ret->shift = (uint8_t)shift;
+    ret->predictor = (uint8_t)predictor;
+    return scan_terms(&row, i, ret);
+}
+
+/* One allocation: the four texts stand behind each other. */
+static bool extra_fill(struct baro_metric *m, const struct texts *t)
+{
+    const struct span from[] = {t->stem, t->name, t->help, t->file};
+    const char *to[4];
+    char *at = malloc(t->stem.len + t->name.len + t->help.len + t->file.len + 4);
+    if (!at)
+        return false;
+    for (size_t i = 0; i < 4; i++) {
+        to[i] = at;
+        memcpy(at, from[i].at, from[i].len);
+        at += from[i].len;
+        *at++ = 0;
+    }
+    m->stem = to[0];
+    m->name = to[1];
+    m->help = to[2];
+    m->file = to[3];
+    m->unit = t->unit <= BARO_UNIT_SIGNED ? (enum baro_unit)t->unit : BARO_UNIT_NONE;
+    m->semantics = t->semantics <= BARO_SEM_INFO ? (enum baro_semantics)t->semantics : BARO_SEM_GAUGE;
+    m->source = 0;
+    return true;
+}
+
+static bool id_taken(const struct schema *s, int kind, unsigned n, int id)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (s->metric[kind][i] == id)
+            return true;
+    return false;
+}
+
+/* Same name and unit: the same metric. A name that another column has had already would make two values one. */
+static int own_id(const struct schema *s, int kind, unsigned i, const struct texts *t)
+{
+    int id = baro_metric_find((enum baro_kind)kind, t->name.at, t->name.len);
+    if (id < 0 || (unsigned)baro_metric_get((enum baro_kind)kind, id)->unit != t->unit || id_taken(s, kind, i, id))
+        return -1;
+    return id;
+}
+
+static int scan_kind(struct span *in, int kind, unsigned n, struct schema *s)
+{
+    struct texts t;
+    s->columns[kind].n = n;
+    s->extra[kind] = calloc(n, sizeof *s->extra[kind]);
+    if (n > 0 && !s->extra[kind])
+        return -ENOMEM;
+    for (unsigned i = 0; i < n; i++) {
+        if (!scan_column(in, i, &s->columns[kind].at[i], &t))
+            return BARO_E_CORRUPT;
+        int id = own_id(s, kind, i, &t);
+        if (id < 0) {
+            id = baro_metric_count((enum baro_kind)kind) + (int)s->n_extra[kind];
+            if (!extra_fill(&s->extra[kind][s->n_extra[kind]], &t))
+                return -ENOMEM;
+            s->n_extra[kind]++;
+        }
+        s->metric[kind][i] = (uint8_t)id;
+    }
+    return 0;
+}
+
+static bool skip_kind(struct span *in, uint64_t n)
+{
+    struct column column;
+    struct texts t;
+    for (uint64_t i = 0; i < n; i++)
+        if (!scan_column(in, COLUMNS_MAX, &column, &t))
+            return false;
+    return true;
+}
+
+static int kind_find(struct span name)
+{
+    for (int kind = 0; kind < BARO_KIND_MAX; kind++)
+        if (span_equal(name, baro_kind_name((enum baro_kind)kind)))
+            return kind;
+    return -1;
+}
+
+int schema_scan(struct span in, struct schema *ret)
+{
+    uint64_t n_kinds, n;
+    struct span name;
+    memset(ret, 0, sizeof *ret);
+    if (!scan_varint(&in, &n_kinds))
+        return BARO_E_CORRUPT;
+    for (uint64_t i = 0; i < n_kinds; i++) {
+        if (!scan_text(&in, &name) || !scan_varint(&in, &n) || n > COLUMNS_MAX)
+            return BARO_E_CORRUPT;
+        int kind = kind_find(name);
+        if (kind < 0 || ret->extra[kind]) {
+            if (!skip_kind(&in, n))
+                return BARO_E_CORRUPT;
+            continue;
+        }
+        int r = scan_kind(&in, kind, (unsigned)n, ret);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+void schema_done(struct schema *s)
+{
+    for (int kind = 0; kind < BARO_KIND_MAX; kind++) {
+        for (unsigned i = 0; i < s->n_extra[kind]; i++)
+            free((char *)s->extra[kind][i].stem);
+        free(s->extra[kind]);
+    }
+    memset(s, 0, sizeof *s);
+}

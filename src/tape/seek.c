@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "tape/cursor.h"
+#include "tape/little.h"
+
+static int add_block(struct baro_tape *t, uint64_t t_ns, uint64_t offset)
+{
+    if (t->n_blocks == t->cap_blocks) {
+        size_t cap = t->cap_blocks ? t->cap_blocks * 2 : 64;
+        struct tape_block *grown = realloc(t->blocks, cap * sizeof *grown);
+        if (!grown)
+            return -ENOMEM;
+        t->blocks = grown;
+        t->cap_blocks = cap;
+    }
+    t->blocks[t->n_blocks++] = (struct tape_block){t_ns, offset};
+    return 0;
+}
+
+static int scan_index(struct baro_tape *t, struct span in)
+{
+    uint64_t skip, n, change, t_ns = 0, offset = 0;
+    int64_t dt;
+    for (int i = 0; i < 4; i++)
+        if (!scan_varint(&in, &skip))
+            return BARO_E_CORRUPT;
+    if (!scan_varint(&in, &n) || n > in.len / 2)
+        return BARO_E_CORRUPT;
+    for (; n > 0; n--) {
+        if (!scan_zigzag(&in, &dt) || !scan_varint(&in, &change))
+            return BARO_E_CORRUPT;
+        t_ns += (uint64_t)dt;
+        offset += change;
+        int r = add_block(t, t_ns, offset);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* Every entry must lead to a block with that time; else the whole index is not believed. */
+static bool index_holds(struct baro_tape *t)
+{
+    for (size_t i = 0; i < t->n_blocks; i++) {
+        struct frame_head head;
+        const uint8_t *payload;
+        if (t->blocks[i].offset < t->first || file_peek(t, t->blocks[i].offset, 8, &head, &payload) != FRAME_GOOD ||
+            head.type != FRAME_BLOCK || head.len < 8 || get_le64(payload) != t->blocks[i].t_ns)
+            return false;
+    }
+    return true;
+}
+
+static int load_index(struct baro_tape *t)
+{
+    const uint8_t *p;
+    size_t len;
+    struct frame_head head;
+    if (t->size < t->first + FRAME_HEAD_SIZE + TAPE_END_SIZE)
+        return 0;
+    int r = file_view(t, t->size - TAPE_END_SIZE, TAPE_END_SIZE, &p, &len);
+    if (r < 0 || len < TAPE_END_SIZE || memcmp(p + 4, TAPE_END_MARK, TAPE_END_MARK_SIZE) != 0)
+        return r;
+    uint64_t size = get_le32(p);
+    if (size > t->size - t->first)
+        return 0;
+    uint64_t at = t->size - size;
+    r = file_frame(t, at, &head, &p);
+    if (r < 0)
+        return r;
+    if (r != FRAME_GOOD || head.type != FRAME_FOOTER || FRAME_HEAD_SIZE + (uint64_t)head.len != size)
+        return 0;
+    r = scan_index(t, span_of(p, head.len));
+    if (r == -ENOMEM)
+        return r;
+    if (r < 0 || !index_holds(t))
+        t->n_blocks = 0;
+    else
+        t->walked = at;
+    return 0;
+}
+
+/* Walks frame heads from where the last walk ended. A head that is not one leads to a search. */
+static int walk(struct baro_tape *t)
+{
+    uint64_t before = 0;
+    for (;;) {
+        struct frame_head head;
+        const uint8_t *payload;
+        int r = file_peek(t, t->walked, 8, &head, &payload);
+        if (r < 0)
+            return r;
+        uint64_t end = r == FRAME_GOOD ? t->walked + FRAME_HEAD_SIZE + head.len : UINT64_MAX;
+        if (end <= t->size) {
+            if (head.type == FRAME_BLOCK && head.len >= 8 && (r = add_block(t, get_le64(payload), t->walked)) < 0)
+                return r;
+            before = t->walked;
+            t->walked = end;
+            continue;
+        }
+        /* No head here, or its length leads out of the file: cut off, not whole yet, or the step before was wrong. */
+        uint64_t at, scan_end = t->scan_end;
+        r = file_find(t, before ? before + 1 : t->walked, &at);
+        t->scan_end = scan_end;
+        if (r <= 0)
+            return r;
+        t->walked = at;
+        while (t->n_blocks > 0 && t->blocks[t->n_blocks - 1].offset >= at)
+            t->n_blocks--;
+    }
+}
+
+static int find_blocks(struct baro_tape *t)
+{
+    int r = file_look(t);
+    if (r == 0 && !t->index_tried) {
+        t->index_tried = true;
+        r = load_index(t);
+    }
+    return r < 0 ? r : walk(t);
+}
+
+static void go_to(struct baro_tape *t, uint64_t offset)
+{
+    decode_reset(t);
+    t->pos = offset;
+    t->scan_end = 0;
+}
+
+/* Goes to the n-th sample from here on; n 0: counts samples up to t_ns into *ret_count instead. */
+static int run_to(struct baro_tape *t, uint64_t n, uint64_t t_ns, uint64_t *ret_count, struct baro_record *ret,
+                  struct baro_error *err)
+{
+    uint64_t count = 0;
+    for (;;) {
+        int r = baro_tape_next(t, ret, err);
+        if (r == 1 && ret->kind != BARO_RECORD_SAMPLE)
+            continue;
+        if (r == 1 && n == 0 && ret->t_ns <= t_ns) {
+            *ret_count = ++count;
+            continue;
+        }
+        if (r <= 0 || n == 0 || ++count == n)
+            return r;
+    }
+}
+
+static int seek_block(struct baro_tape *t, size_t k, uint64_t t_ns, struct baro_record *ret, struct baro_error *err)
+{
+    uint64_t count = 0;
+    go_to(t, t->blocks[k].offset);
+    int r = run_to(t, 0, t_ns, &count, ret, err);
+    if (r < 0 || count == 0)
+        return r < 0 ? r : 0;
+    go_to(t, t->blocks[k].offset);
+    return run_to(t, count, 0, &count, ret, err);
+}
+
+static int seek(struct baro_tape *t, uint64_t t_ns, struct baro_record *ret, struct baro_error *err)
+{
+    uint64_t count;
+    for (size_t k = t->n_blocks; k > 0; k--) {
+        if (t->blocks[k - 1].t_ns > t_ns)
+            continue;
+        int r = seek_block(t, k - 1, t_ns, ret, err);
+        if (r != 0)
+            return r;
+    }
+    go_to(t, t->first);
+    return run_to(t, 1, 0, &count, ret, err);
+}
+
+int baro_tape_seek(struct baro_tape *t, uint64_t t_ns, struct baro_record *ret, struct baro_error *err)
+{
+    memset(ret, 0, sizeof *ret);
+    int r = find_blocks(t);
+    if (r < 0)
+        return error_set(err, r, "can't read the tape: %s", strerror(-r));
+    uint64_t damage = t->damage;
+    bool complete = t->complete;
+    r = seek(t, t_ns, ret, err);
+    t->damage = damage; /* looking for a place is not stepping over it */
+    t->complete = complete;
+    return r;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of a writer, shared by the files that make it: writer.c (the file), encode.c (frames), pending.c (what waits). */
+#ifndef TAPE_STATE_H
+#define TAPE_STATE_H
+
+#include <zstd.h>
+
+#include "base/buf.h"
+#include "tape/block.h"
+#include "tape/format.h"
+#include "tape/writer.h"
+
+/* What the tape holds of a living process, kept for each: 10,000 of them are 3 MB. */
+struct baseline {
+    uint32_t id;
+    uint32_t info_version;
+    uint64_t read_ns;
+    uint64_t texts; /* hash of name and command line as written in this block; 0: not in full */
+    uint64_t value[PROCESS_MAX];
+    uint8_t absent[PROCESS_MAX];
+};
+
+struct index_entry {
+    uint64_t t_ns, offset;
+};
+
+enum { PENDING_MAX = 256 << 10, INDEX_MAX = 4096 };
+
+struct pending {
+    struct buf at; /* items, one behind the other */
+};
+
+struct tape_writer {
+    int fd;
+    struct tape_io io;
+    bool network;         /* fdatasync after each frame */
+    bool started;         /* preamble, header and schema are in the file */
+    bool failing;
+    uint32_t seed;        /* of the CRCs */
+    uint64_t end;         /* of the last whole frame, and of what could not be cut off behind it */
+
+    ZSTD_CCtx *zstd;
+    struct buf preface;   /* until it is written */
+    struct buf record, frame;
+    struct columns columns[BARO_KIND_MAX];
+
+    struct baseline *base; /* in the order of the last sample */
+    size_t n_base, cap_base;
+    bool base_sorted;     /* ids ascend */
+    uint64_t job[JOB_MAX], self[RECORDER_MAX];
+    uint8_t job_absent[JOB_MAX], self_absent[RECORDER_MAX];
+
+    struct block *block;
+    bool block_open;      /* the next frame may continue it */
+    bool block_keyed;     /* it has a sample */
+    uint8_t seq;
+    uint64_t block_t_ns, key_bytes, delta_bytes;
+    uint64_t raw, packed; /* bytes of this block so far */
+
+    struct pending pending;
+    uint64_t lost_samples, lost_exits, lost_events;
+    int lost_code;
+    uint64_t good_t_ns;   /* of the last sample that reached the file */
+    uint64_t n_samples, n_exits, n_events;
+
+    struct index_entry *index;
+    size_t n_index;
+    unsigned index_step, index_skipped; /* every index_step-th block has an entry */
+};
+
+/* encode.c: makes w->frame, with head. s may be NULL. Returns 0 or -errno. */
+int encode_frame(struct tape_writer *w, const struct baro_sample *s, uint64_t t_ns);
+int encode_preface(struct tape_writer *w, const struct baro_header *h, const uint8_t nonce[8]);
+int encode_footer(struct tape_writer *w);
+
+/* rows.c: the ROWS records of a sample. fresh: the block has no sample yet. Gives chunks to flush as they fill. */
+int encode_rows(struct tape_writer *w, const struct baro_sample *s, size_t n_kept, bool fresh);
+int encode_record(struct tape_writer *w, enum record_tag tag); /* hands w->record on, compressed */
+
+/* pending.c */
+void pending_exit(struct tape_writer *w, const struct baro_exit *e);
+void pending_event(struct tape_writer *w, const struct baro_event *e);
+struct pending_item {
+    bool is_exit;
+    struct baro_exit exit;
+    struct baro_event event;
+};
+/* Walks: *at is 0 first. */
+bool pending_next(const struct pending *p, size_t *at, struct pending_item *ret);
+uint64_t pending_last_t(const struct pending *p, uint64_t otherwise);
+
+uint64_t texts_hash(const char *name, const char *cmdline);
+/* Grows the table of baselines; false without memory. */
+bool base_reserve(struct tape_writer *w, size_t n);
+
+#endif

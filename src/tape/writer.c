@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tape/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "tape/create.h"
+#include "tape/little.h"
+#include "tape/state.h"
+
+/* Level 1 with tables that fit a tick of some hundred processes; measured in bench/tape_density.c. */
+static bool zstd_setup(ZSTD_CCtx *z)
+{
+    return !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, 1)) &&
+           !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_windowLog, 16)) &&
+           !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_hashLog, 13)) &&
+           !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_minMatch, 4));
+}
+
+static void random_nonce(uint8_t ret[8])
+{
+    if (getrandom(ret, 8, GRND_NONBLOCK) == 8)
+        return;
+    /* Early at boot there may be none; then what no one outside this process knows exactly. */
+    put_le64(ret, clock_monotonic_ns() * 0x9e3779b97f4a7c15ull ^ (uint64_t)clock_realtime_ns() ^ (uintptr_t)ret);
+}
+
+static int set_up(struct tape_writer *w, const struct baro_header *header)
+{
+    uint8_t nonce[8];
+    random_nonce(nonce);
+    w->seed = frame_seed(nonce);
+    for (int kind = 0; kind < BARO_KIND_MAX; kind++)
+        columns_of_kind((enum baro_kind)kind, &w->columns[kind]);
+    w->block = calloc(1, sizeof *w->block);
+    w->index = malloc(INDEX_MAX * sizeof *w->index);
+    w->zstd = ZSTD_createCCtx();
+    if (!w->block || !w->index || !w->zstd || !zstd_setup(w->zstd))
+        return -ENOMEM;
+    return encode_preface(w, header, nonce);
+}
+
+int tape_writer_new(struct tape_writer **ret, int fd, const struct baro_header *header, const struct tape_io *io,
+                    struct baro_error *err)
+{
+    struct tape_writer *w = calloc(1, sizeof *w);
+    if (!w)
+        return error_set(err, -ENOMEM, "no memory for a tape");
+    w->fd = -1;
+    w->io = io ? *io : tape_io_real;
+    w->index_step = 1;
+    w->base_sorted = true;
+    int r = set_up(w, header);
+    if (r < 0) {
+        tape_writer_free(w);
+        return error_set(err, r, "can't prepare a tape: %s", strerror(-r));
+    }
+    /* What was written behind a whole frame is cut off; the next write must then go to the new end. */
+    int flags = fcntl(fd, F_GETFL);
+    if (flags >= 0)
+        fcntl(fd, F_SETFL, flags | O_APPEND);
+    w->fd = fd;
+    w->network = tape_on_network(fd);
+    *ret = w;
+    return 0;
+}
+
+void tape_writer_free(struct tape_writer *w)
+{
+    if (!w)
+        return;
+    fd_close(w->fd);
+    ZSTD_freeCCtx(w->zstd);
+    buf_done(&w->preface);
+    buf_done(&w->record);
+    buf_done(&w->frame);
+    buf_done(&w->pending.at);
+    free(w->base);
+    free(w->block);
+    free(w->index);
+    free(w);
+}
+
+/* An eighth of room: doubling would cost megabytes at 10,000 processes. */
+bool base_reserve(struct tape_writer *w, size_t n)
+{
+    if (n <= w->cap_base)
+        return true;
+    size_t cap = n + n / 8 + 16;
+    struct baseline *grown = realloc(w->base, cap * sizeof *grown);
+    if (!grown)
+        return false;
+    w->base = grown;
+    w->cap_base = cap;
+    return true;
+}
+
+/* A disk that fills up first takes a part, and only the next call says why. */
+static int write_whole(struct tape_writer *w, const uint8_t *at, size_t len, size_t *ret_done)
+{
+    size_t done = 0;
+    while (done < len) {
+        ssize_t n = w->io.write(w->io.context, w->fd, at + done, len - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        *ret_done = done;
+        if (n <= 0)
+            return n < 0 ? -errno : -EIO;
+        done += (size_t)n;
+    }
+    return 0;
+}
+
+/* After a failed sync the pages may be gone (the kernel drops them): the frame counts as lost, and must not come twice. */
+static int sync_or_take_back(struct tape_writer *w, size_t len)
+{
+    if (w->io.sync(w->io.context, w->fd) == 0)
+        return 0;
+    int r = -errno;
+    if (w->io.truncate(w->io.context, w->fd, (off_t)(w->end - len)) == 0)
+        w->end -= len;
+    return r;
+}
+
+static int put(struct tape_writer *w, const uint8_t *at, size_t len)
+{
+    size_t done = 0;
+    int r = write_whole(w, at, len, &done);
+    if (r == 0) {
+        w->end += len;
+        return w->network ? sync_or_take_back(w, len) : 0;
+    }
+    if (done > 0 && w->io.truncate(w->io.context, w->fd, (off_t)w->end) < 0)
+        w->end += done;
+    return r;
+}
+
+static void index_block(struct tape_writer *w, uint64_t offset)
+{
+    if (w->index_skipped++ % w->index_step != 0)
+        return;
+    if (w->n_index == INDEX_MAX) {
+        for (size_t i = 0; i < INDEX_MAX / 2; i++)
+            w->index[i] = w->index[2 * i];
+        w->n_index = INDEX_MAX / 2;
+        w->index_step *= 2;
+    }
+    w->index[w->n_index++] = (struct index_entry){w->block_t_ns, offset};
+}
+
+static void count_pending(struct tape_writer *w)
+{
+    struct pending_item item;
+    for (size_t at = 0; pending_next(&w->pending, &at, &item);)
+        *(item.is_exit ? &w->n_exits : &w->n_events) += 1;
+    buf_clear(&w->pending.at);
+}
+
+static void succeed(struct tape_writer *w, const struct baro_sample *s, uint64_t offset)
+{
+    if (w->seq == 0)
+        index_block(w, offset);
+    w->seq++;
+    w->block_open = true;
+    w->failing = false;
+    count_pending(w);
+    w->n_events += w->lost_samples || w->lost_exits || w->lost_events;
+    w->lost_samples = w->lost_exits = w->lost_events = 0;
+    w->lost_code = 0;
+    if (s) {
+        w->n_samples++;
+        w->good_t_ns = s->t_ns;
+    }
+}
+
+/* The next frame begins a block, because this one's state can't be relied on by what follows. */
+static int fail(struct tape_writer *w, const struct baro_sample *s, int code, struct baro_error *err)
+{
+    w->failing = true;
+    w->block_open = false;
+    w->block_keyed = false;
+    w->n_base = 0;
+    w->lost_samples += s != NULL;
+    w->lost_code = code;
+    w->frame.failed = w->record.failed = false;
+    return error_set(err, code, "can't write the tape: %s", strerror(-code));
+}
+
+int tape_writer_start(struct tape_writer *w, struct baro_error *err)
+{
+    if (w->started)
+        return 0;
+    int r = put(w, w->preface.at, w->preface.len);
+    if (r < 0)
+        return fail(w, NULL, r, err);
+    w->started = true;
+    w->failing = false;
+    buf_done(&w->preface);
+    return 0;
+}
+
+int tape_writer_commit(struct tape_writer *w, const struct baro_sample *s, struct baro_error *err)
+{
+    if (!s && w->pending.at.len == 0)
+        return 0;
+    int r = tape_writer_start(w, err);
+    if (r < 0) {
+        w->lost_samples += s != NULL;
+        return r;
+    }
+    uint64_t offset = w->end;
+    r = encode_frame(w, s, s ? s->t_ns : pending_last_t(&w->pending, w->good_t_ns));
+    if (r == 0)
+        r = put(w, w->frame.at, w->frame.len);
+    if (r < 0)
+        return fail(w, s, r, err);
+    succeed(w, s, offset);
+    return 0;
+}
+
+/* A storm of exits within one tick goes to the file before it reaches the limit of what may wait. */
+static void relieve(struct tape_writer *w)
+{
+    if (w->pending.at.len > PENDING_MAX / 2 && !w->failing)
+        tape_writer_commit(w, NULL, NULL);
+}
+
+void tape_writer_exit(struct tape_writer *w, const struct baro_exit *e)
+{
+    pending_exit(w, e);
+    relieve(w);
+}
+
+void tape_writer_event(struct tape_writer *w, const struct baro_event *e)
+{
+    pending_event(w, e);
+    relieve(w);
+}
+
+int tape_writer_finish(struct tape_writer *w, struct baro_error *err)
+{
+    int r = tape_writer_commit(w, NULL, err);
+    if (r == 0)
+        r = tape_writer_start(w, err);
+    if (r < 0)
+        return r;
+    r = encode_footer(w);
+    if (r == 0)
+        r = put(w, w->frame.at, w->frame.len);
+    return r < 0 ? fail(w, NULL, r, err) : 0;
+}
+
+uint64_t tape_writer_bytes(const struct tape_writer *w)
+{
+    return w->end;
+}
+
+bool tape_writer_failing(const struct tape_writer *w)
+{
+    return w->failing;
+}

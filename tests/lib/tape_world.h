@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A made-up job whose every value is random but reproducible, to write tapes from and to compare what is read back. */
+#ifndef TESTS_TAPE_WORLD_H
+#define TESTS_TAPE_WORLD_H
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sample/sample.h"
+
+enum { WORLD_MAX = 4096 };
+
+struct world {
+    uint64_t random;
+    uint32_t last_id;
+    size_t n;
+    struct baro_process *at[WORLD_MAX];
+    struct baro_sample sample;
+};
+
+static inline uint64_t world_random(struct world *w)
+{
+    w->random ^= w->random << 13;
+    w->random ^= w->random >> 7;
+    w->random ^= w->random << 17;
+    return w->random;
+}
+
+static inline uint64_t world_below(struct world *w, uint64_t n)
+{
+    return world_random(w) % n;
+}
+
+/* Any size of number, the extremes included. */
+static inline uint64_t world_any(struct world *w)
+{
+    uint64_t r = world_random(w);
+    switch (world_below(w, 8)) {
+    case 0: return 0;
+    case 1: return UINT64_MAX;
+    case 2: return 1ull << 63;
+    case 3: return r & ~4095ull;
+    default: return r >> world_below(w, 64);
+    }
+}
+
+static inline void world_values(struct world *w, uint64_t *value, uint8_t *absent, size_t n, bool any)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (world_below(w, 30) == 0)
+            absent[i] = (uint8_t)world_below(w, BARO_ABSENT_MAX);
+        else if (absent[i] && world_below(w, 4) == 0)
+            absent[i] = BARO_PRESENT;
+        if (absent[i])
+            value[i] = 0;
+        else if (any && world_below(w, 10) == 0)
+            value[i] = world_any(w);
+        else if (world_below(w, 3) == 0)
+            value[i] += world_below(w, 1000000);
+    }
+}
+
+static inline char *world_text(struct world *w, size_t max)
+{
+    size_t len = world_below(w, max + 1);
+    char *s = malloc(len + 1);
+    assert(s);
+    for (size_t i = 0; i < len; i++)
+        s[i] = (char)(1 + world_below(w, 255));
+    s[len] = 0;
+    return s;
+}
+
+static inline void world_info(struct world *w, struct baro_process *p)
+{
+    free(p->name);
+    free(p->cmdline);
+    p->name = world_text(w, 20);
+    p->cmdline = world_below(w, 4) ? world_text(w, world_below(w, 10) ? 60 : 5000) : NULL;
+    p->cmdline_absent = p->cmdline ? 0 : (uint8_t)(1 + world_below(w, BARO_ABSENT_MAX - 1));
+    p->uid = world_below(w, 3) ? 1000 : UINT32_MAX;
+    p->parent = (struct baro_key){(int32_t)world_below(w, 4194304), world_below(w, 100000000)};
+    p->info_version++;
+}
+
+static inline void world_born(struct world *w)
+{
+    struct baro_process *p = calloc(1, sizeof *p);
+    assert(p && w->n < WORLD_MAX);
+    p->id = ++w->last_id;
+    p->key = (struct baro_key){(int32_t)world_below(w, 4194304), world_any(w)};
+    p->origin = (enum baro_origin)world_below(w, BARO_ORIGIN_MAX);
+    p->first_ns = w->sample.t_ns;
+    world_info(w, p);
+    w->at[w->n++] = p;
+}
+
+static inline void world_died(struct world *w, size_t i)
+{
+    baro_process_done(w->at[i]);
+    free(w->at[i]);
+    memmove(&w->at[i], &w->at[i + 1], (w->n - i - 1) * sizeof *w->at);
+    w->n--;
+}
+
+static inline void world_tick(struct world *w)
+{
+    struct baro_sample *s = &w->sample;
+    s->t_ns += 1000000000 + world_below(w, 2000) - 1000;
+    s->lossy = world_below(w, 20) == 0;
+    world_values(w, s->job, s->job_absent, JOB_MAX, true);
+    world_values(w, s->self, s->self_absent, RECORDER_MAX, true);
+    for (uint64_t i = world_below(w, 4); i > 0 && w->n < WORLD_MAX; i--)
+        world_born(w);
+    for (uint64_t i = w->n > 12 ? world_below(w, 4) : 0; i > 0; i--)
+        world_died(w, world_below(w, w->n));
+    for (size_t i = 0; i < w->n; i++) {
+        struct baro_process *p = w->at[i];
+        if (world_below(w, 3) == 0)
+            continue;
+        if (world_below(w, 4))
+            world_values(w, p->value, p->absent, PROCESS_MAX, true);
+        p->read_ns = world_below(w, 10) ? s->t_ns : world_below(w, s->t_ns);
+        if (world_below(w, 30) == 0)
+            world_info(w, p);
+    }
+    s->n = w->n;
+    s->processes = w->at;
+}
+
+static inline struct world *world_new(uint64_t seed)
+{
+    struct world *w = calloc(1, sizeof *w);
+    assert(w);
+    w->random = seed * 0x9e3779b97f4a7c15ull + 1;
+    return w;
+}
+
+static inline void world_free(struct world *w)
+{
+    while (w->n > 0)
+        world_died(w, w->n - 1);
+    free(w);
+}
+
+static inline void world_exit(struct world *w, struct baro_exit *e, char name[16])
+{
+    memset(e, 0, sizeof *e);
+    snprintf(name, 16, "exit%llu", (unsigned long long)world_below(w, 1000));
+    e->t_ns = w->sample.t_ns + world_below(w, 1000000);
+    e->id = w->n && world_below(w, 2) ? w->at[0]->id : ++w->last_id;
+    e->key = (struct baro_key){(int32_t)world_below(w, 4194304), world_any(w)};
+    e->parent = (struct baro_key){(int32_t)world_below(w, 4194304), world_any(w)};
+    e->uid = 1000;
+    e->origin = (enum baro_origin)world_below(w, BARO_ORIGIN_MAX);
+    e->source = (enum baro_exit_source)world_below(w, BARO_EXIT_SOURCE_MAX);
+    e->sampled = world_below(w, 2);
+    e->status_known = world_below(w, 2);
+    e->status = e->status_known ? (int)world_below(w, 65536) : 0;
+    e->name = name;
+    e->cmdline = NULL;
+    if (w->n && e->id == w->at[0]->id) {
+        e->name = w->at[0]->name;
+        e->cmdline = w->at[0]->cmdline;
+    }
+    world_values(w, e->value, e->absent, EXIT_MAX, true);
+}
+
+/* All that a sample says, as one string of bytes, so that two can be compared and kept. Free with free(). */
+struct snapshot {
+    unsigned char *at;
+    size_t len, cap;
+};
+
+static inline void snapshot_add(struct snapshot *s, const void *at, size_t len)
+{
+    if (s->cap - s->len < len) {
+        s->cap = (s->len + len) * 2;
+        s->at = realloc(s->at, s->cap);
+        assert(s->at);
+    }
+    if (len > 0)
+        memcpy(s->at + s->len, at, len);
+    s->len += len;
+}
+
+static inline void snapshot_text(struct snapshot *s, const char *text)
+{
+    snapshot_add(s, text ? "+" : "-", 1);
+    if (text)
+        snapshot_add(s, text, strlen(text) + 1);
+}
+
+#define SNAP(s, field) snapshot_add(s, &(field), sizeof(field))
+
+static inline void snapshot_process(struct snapshot *s, const struct baro_process *p, bool with_cmdline)
+{
+    SNAP(s, p->id);
+    SNAP(s, p->key.pid);
+    SNAP(s, p->key.start);
+    SNAP(s, p->parent.pid);
+    SNAP(s, p->parent.start);
+    SNAP(s, p->uid);
+    SNAP(s, p->origin);
+    SNAP(s, p->first_ns);
+    SNAP(s, p->read_ns);
+    SNAP(s, p->info_version);
+    SNAP(s, p->cmdline_absent);
+    snapshot_text(s, p->name);
+    if (with_cmdline)
+        snapshot_text(s, p->cmdline);
+    SNAP(s, p->value);
+    SNAP(s, p->absent);
+}
+
+static inline struct snapshot snapshot_sample(const struct baro_sample *v, bool with_cmdline)
+{
+    struct snapshot s = {0};
+    SNAP(&s, v->t_ns);
+    SNAP(&s, v->job);
+    SNAP(&s, v->job_absent);
+    SNAP(&s, v->self);
+    SNAP(&s, v->self_absent);
+    SNAP(&s, v->lossy);
+    SNAP(&s, v->n);
+    for (size_t i = 0; i < v->n; i++)
+        snapshot_process(&s, v->processes[i], with_cmdline);
+    return s;
+}
+
+static inline struct snapshot snapshot_exit(const struct baro_exit *e)
+{
+    struct snapshot s = {0};
+    SNAP(&s, e->t_ns);
+    SNAP(&s, e->id);
+    SNAP(&s, e->key.pid);
+    SNAP(&s, e->key.start);
+    SNAP(&s, e->parent.pid);
+    SNAP(&s, e->parent.start);
+    SNAP(&s, e->uid);
+    SNAP(&s, e->origin);
+    SNAP(&s, e->source);
+    SNAP(&s, e->sampled);
+    SNAP(&s, e->status_known);
+    SNAP(&s, e->status);
+    snapshot_text(&s, e->name);
+    snapshot_text(&s, e->cmdline);
+    SNAP(&s, e->value);
+    SNAP(&s, e->absent);
+    return s;
+}
+
+static inline struct snapshot snapshot_event(const struct baro_event *e)
+{
+    struct snapshot s = {0};
+    SNAP(&s, e->t_ns);
+    SNAP(&s, e->kind);
+    SNAP(&s, e->key.pid);
+    SNAP(&s, e->key.start);
+    SNAP(&s, e->number);
+    snapshot_text(&s, e->text);
+    return s;
+}
+
+static inline bool snapshot_equal(const struct snapshot *a, const struct snapshot *b)
+{
+    return a->len == b->len && memcmp(a->at, b->at, a->len) == 0;
+}
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is written to a tape is read back bit for bit, in order, from the beginning and from any place. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "baro/tape.h"
+#include "tape/writer.h"
+#include "tape_world.h"
+
+enum { TICKS = 5000 };
+
+struct item {
+    enum baro_record_kind kind;
+    struct snapshot whole, no_cmdline;
+    uint64_t t_ns;
+};
+
+struct log {
+    struct item *at;
+    size_t n, cap;
+};
+
+static struct item *log_add(struct log *l, enum baro_record_kind kind, uint64_t t_ns)
+{
+    if (l->n == l->cap) {
+        l->cap = l->cap ? l->cap * 2 : 1024;
+        l->at = realloc(l->at, l->cap * sizeof *l->at);
+        assert_non_null(l->at);
+    }
+    l->at[l->n] = (struct item){.kind = kind, .t_ns = t_ns};
+    return &l->at[l->n++];
+}
+
+static void log_free(struct log *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        free(l->at[i].whole.at);
+        free(l->at[i].no_cmdline.at);
+    }
+    free(l->at);
+}
+
+static struct tape_writer *new_tape(const char *path, const struct tape_io *io)
+{
+    struct baro_header h = {.version = "0.1.0", .host = "h", .clk_tck = 100, .wanted = UINT32_MAX};
+    struct baro_error err = BARO_ERROR_INIT;
+    struct tape_writer *w;
+    unlink(path);
+    int fd = tape_create(path, false, &err);
+    assert_true(fd >= 0);
+    assert_int_equal(tape_writer_new(&w, fd, &h, io, &err), 0);
+    return w;
+}
+
+static void write_extras(struct tape_writer *w, struct world *world, struct log *l)
+{
+    for (uint64_t i = world_below(world, 3); i > 0; i--) {
+        struct baro_exit e;
+        char name[16];
+        world_exit(world, &e, name);
+        tape_writer_exit(w, &e);
+        log_add(l, BARO_RECORD_EXIT, e.t_ns)->whole = snapshot_exit(&e);
+    }
+    if (world_below(world, 3) == 0) {
+        char *text = world_text(world, 50);
+        struct baro_event e = {.t_ns = world->sample.t_ns + world_below(world, 1000),
+                               .kind = (enum baro_event_kind)world_below(world, BARO_EVENT_MAX),
+                               .key = {(int32_t)world_below(world, 100), world_any(world)},
+                               .number = world_any(world),
+                               .text = text};
+        tape_writer_event(w, &e);
+        log_add(l, BARO_RECORD_EVENT, e.t_ns)->whole = snapshot_event(&e);
+        free(text);
+    }
+}
+
+static void write_world(const char *path, unsigned ticks, uint64_t seed, struct log *l)
+{
+    struct tape_writer *w = new_tape(path, NULL);
+    struct world *world = world_new(seed);
+    struct baro_error err = BARO_ERROR_INIT;
+    for (unsigned i = 0; i < ticks; i++) {
+        write_extras(w, world, l);
+        if (i % 50 == 7)
+            assert_int_equal(tape_writer_commit(w, NULL, &err), 0);
+        world_tick(world);
+        assert_int_equal(tape_writer_commit(w, &world->sample, &err), 0);
+        struct item *item = log_add(l, BARO_RECORD_SAMPLE, world->sample.t_ns);
+        item->whole = snapshot_sample(&world->sample, true);
+        item->no_cmdline = snapshot_sample(&world->sample, false);
+    }
+    assert_int_equal(tape_writer_finish(w, &err), 0);
+    tape_writer_free(w);
+    world_free(world);
+}
+
+static void expect(const struct item *item, const struct baro_record *r, bool with_cmdline)
+{
+    struct snapshot s = {0};
+    assert_int_equal(r->kind, item->kind);
+    assert_int_equal(r->t_ns, item->t_ns);
+    if (r->kind == BARO_RECORD_SAMPLE)
+        s = snapshot_sample(r->u.sample, with_cmdline);
+    else if (r->kind == BARO_RECORD_EXIT)
+        s = snapshot_exit(r->u.exit);
+    else
+        s = snapshot_event(r->u.event);
+    assert_true(snapshot_equal(&s, with_cmdline ? &item->whole : &item->no_cmdline));
+    free(s.at);
+}
+
+static void test_round_trip(void **state)
+{
+    const char *path = *state;
+    struct log l = {0};
+    struct baro_tape *t;
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_record r;
+    write_world(path, TICKS, 1, &l);
+    assert_int_equal(baro_tape_open(&t, path, &err), 0);
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < l.n; i++) {
+            assert_int_equal(baro_tape_next(t, &r, &err), 1);
+            expect(&l.at[i], &r, true);
+        }
+        assert_false(baro_tape_complete(t));
+        assert_int_equal(baro_tape_next(t, &r, &err), 0);
+        assert_true(baro_tape_complete(t));
+        assert_int_equal(baro_tape_damage(t), 0);
+        assert_int_equal(baro_tape_rewind(t, &err), 0);
+    }
+    baro_tape_close(t);
+    log_free(&l);
+}
+
+static void seek_all(const char *path, const struct log *l)
+{
+    struct baro_tape *t;
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_record r;
+    assert_int_equal(baro_tape_open(&t, path, &err), 0);
+    uint64_t first = UINT64_MAX;
+    for (size_t i = 0; i < l->n; i++) {
+        size_t at = (i * 7919) % l->n; /* in no order */
+        const struct item *item = &l->at[at];
+        if (item->kind != BARO_RECORD_SAMPLE)
+            continue;
+        first = item->t_ns < first ? item->t_ns : first;
+        assert_int_equal(baro_tape_seek(t, item->t_ns + at % 1000, &r, &err), 1);
+        expect(item, &r, false);
+        if (at + 1 < l->n) {
+            assert_int_equal(baro_tape_next(t, &r, &err), 1);
+            assert_int_equal(r.kind, l->at[at + 1].kind);
+            assert_int_equal(r.t_ns, l->at[at + 1].t_ns);
+        }
+    }
+    assert_int_equal(baro_tape_seek(t, 0, &r, &err), 1);
+    assert_int_equal(r.t_ns, first);
+    assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, &err), 1);
+    assert_int_equal(baro_tape_damage(t), 0);
+    baro_tape_close(t);
+}
+
+static void test_seek(void **state)
+{
+    const char *path = *state;
+    struct log l = {0};
+    write_world(path, 1500, 2, &l);
+    seek_all(path, &l);
+    /* Without a footer, as of a recorder that was killed, blocks are found by walking. */
+    assert_int_equal(truncate(path, lseek(open(path, 0), 0, SEEK_END) - 1), 0);
+    seek_all(path, &l);
+    log_free(&l);
+}
+
+static int set_up(void **state)
+{
+    static char path[64];
+    snprintf(path, sizeof path, "/tmp/test_tape_trip.%d.baro", (int)getpid());
+    *state = path;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    return unlink(*state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_seek),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
