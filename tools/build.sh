@@ -13,10 +13,10 @@ trap 'rm -f "$log"' EXIT
 # A folder made for another place (a moved or copied tree) or with other options or packages is made anew.
 if [ ! -f "$folder/build.ninja" ] || [ "$(cat "$folder/.made-for" 2>/dev/null)" != "$mark" ]; then
     rm -rf "$folder"
-    meson setup "$folder" "$source" "$@" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+    meson setup "$folder" "$source" "$@" >"$log" 2>&1 || { tail -n 12 "$log" >&2; exit 1; }
     printf '%s' "$mark" >"$folder/.made-for"
 fi
-ninja -C "$folder" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+ninja -C "$folder" >"$log" 2>&1 || { grep -v '^\[[0-9/]*\] [A-Z]' "$log" >&2; exit 1; }
 if grep -q 'warning:' "$log"; then
-    cat "$log" >&2
+    grep -v '^\[[0-9/]*\] [A-Z]' "$log" >&2
 fi
