@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <signal.h>
+#include <string.h>
+
+#include "baro/baro.h"
+#include "cli/cli.h"
+#include "run/run.h"
+
+void cli_overview(const struct cli *cli, struct buf *b)
+{
+    (void)cli;
+    buf_str(b, "baro records what a job presses on a machine: every process of it, at a cost nobody notices.\n\n"
+               "usage: baro COMMAND [OPTION...]\n\n");
+    for (const struct cli_command *c = cli_commands; c->name; c++) {
+        if (!c->hidden)
+            buf_printf(b, "  %-9s%s\n", c->name, c->summary);
+    }
+    buf_str(b, "\nStart with `baro run -- COMMAND`, then `baro summary`, `baro show` and `baro export`.\n"
+               "`baro COMMAND --help` says more; `baro --version` says which version this is.\n");
+}
+
+/* Operands of no option are one word longer than their usage where none are needed. */
+void cli_usage(const struct cli *cli, const struct cli_command *c, struct buf *b)
+{
+    buf_printf(b, "usage: baro %s [OPTION...]%s%s\n\n", c->name, *c->operands ? " " : "", c->operands);
+    buf_printf(b, "%c%s.\n\n", c->summary[0] - 'a' + 'A', c->summary + 1);
+    opt_help(c->options, cli->width < 100 ? cli->width : 100, b);
+    if (!c->about)
+        return;
+    buf_byte(b, '\n');
+    for (const char *p = c->about; *p;) {
+        size_t n = strcspn(p, "\n"), room = cli->width < 100 ? cli->width : 100;
+        while (n > room) {
+            size_t cut = room;
+            while (cut && p[cut] != ' ')
+                cut--;
+            buf_add(b, p, cut);
+            buf_byte(b, '\n');
+            p += cut + 1;
+            n -= cut + 1;
+        }
+        buf_add(b, p, n);
+        buf_byte(b, '\n');
+        p += n + (p[n] == '\n');
+    }
+}
+
+static int print(const struct cli *cli, struct buf *b)
+{
+    int status = cli_out(cli, b);
+    buf_done(b);
+    return status;
+}
+
+int cmd_help(struct cli *cli, const struct settings *s, char **argv)
+{
+    struct buf b = {0};
+    (void)s;
+    if (!argv[0]) {
+        cli_overview(cli, &b);
+        return print(cli, &b);
+    }
+    const struct cli_command *c = cli_find(argv[0]);
+    if (!c)
+        return cli_failf(cli, "there is no command %s; `baro help` lists all", argv[0]);
+    cli_usage(cli, c, &b);
+    return print(cli, &b);
+}
+
+static int unknown_command(const struct cli *cli, const char *word)
+{
+    const char *names[32];
+    size_t n = 0;
+    for (const struct cli_command *c = cli_commands; c->name && n < 31; c++) {
+        if (!c->hidden)
+            names[n++] = c->name;
+    }
+    names[n] = NULL;
+    const char *near = opt_nearest(word, names);
+    if (near)
+        return cli_failf(cli, "there is no command %s; did you mean %s? (`baro help` lists all)", word, near);
+    return cli_failf(cli, "there is no command %s; `baro help` lists all, `baro run -- %s` records it", word, word);
+}
+
+static int check_operands(const struct cli *cli, char **argv, int n)
+{
+    const struct cli_command *c = cli->command;
+    if (n < c->operands_min)
+        return cli_failf(cli, "%s is missing; usage: baro %s %s", c->stop_early ? "the command" : "an operand", c->name,
+                         c->operands);
+    if (c->operands_max >= 0 && n > c->operands_max)
+        return cli_failf(cli, "unexpected %s; usage: baro %s [OPTION...] %s", argv[c->operands_max], c->name, c->operands);
+    return 0;
+}
+
+static int run_command(struct cli *cli, char **argv)
+{
+    struct settings settings;
+    struct baro_error err = BARO_ERROR_INIT;
+    bool help;
+    settings_init(&settings);
+    int n = opt_parse(cli->command->options, argv, cli->command->stop_early, &settings, &help, &err);
+    if (n < 0)
+        return cli_fail(cli, &err);
+    if (help) {
+        struct buf b = {0};
+        cli_usage(cli, cli->command, &b);
+        return print(cli, &b);
+    }
+    int status = check_operands(cli, argv, n);
+    return status ? status : cli->command->function(cli, &settings, argv);
+}
+
+int main(int argc, char **argv)
+{
+    struct cli cli = {0};
+    struct buf b = {0};
+    /* What is closed of 0, 1 and 2 must not become one of our files. */
+    run_hold_standard_fds();
+    cli_init(&cli);
+    const char *word = argc > 1 ? argv[1] : "--help";
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+        cli_overview(&cli, &b);
+        return print(&cli, &b);
+    }
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
+        buf_printf(&b, "baro %s\n", baro_version());
+        return print(&cli, &b);
+    }
+    if (word[0] == '-')
+        return cli_failf(&cli, "unknown option %s; options stand after the command, `baro help` lists all", word);
+    cli.command = cli_find(word);
+    return cli.command ? run_command(&cli, argv + 2) : unknown_command(&cli, word);
+}

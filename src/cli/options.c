@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fmt.h"
+#include "cli/options.h"
+#include "cli/settings.h"
+#include "cli/moment.h"
+#include "metric/ids.h"
+
+/* ---- values ---- */
+
+static int take_interval(void *at, const char *text, struct baro_error *err)
+{
+    uint64_t ns;
+    if (strcmp(text, "auto") == 0) {
+        *(uint64_t *)at = 0;
+        return 0;
+    }
+    int code = parse_duration(text, &ns, err);
+    if (code < 0)
+        return code;
+    if (ns < 10 * NS_PER_MS || ns > 3600 * NS_PER_SEC)
+        return error_set(err, BARO_E_RANGE, "%s is outside of 10ms to 1h", text);
+    *(uint64_t *)at = ns;
+    return 0;
+}
+
+static int take_overhead(void *at, const char *text, struct baro_error *err)
+{
+    uint64_t ppm;
+    if (strcmp(text, "off") == 0) {
+        *(uint64_t *)at = 0;
+        return 0;
+    }
+    int code = parse_percent(text, &ppm, err);
+    if (code < 0)
+        return code;
+    if (ppm == 0 || ppm > 1000000)
+        return error_set(err, BARO_E_RANGE, "%s is not more than 0%% and at most 100%%; \"off\" lifts the limit", text);
+    *(uint64_t *)at = ppm;
+    return 0;
+}
+
+/* Names of metrics for a suggestion. */
+static const char *near_metric(const char *text)
+{
+    const char *names[2 * PROCESS_MAX + 1];
+    char word[64];
+    size_t n = 0, len = 0;
+    for (int i = 0; i < PROCESS_MAX; i++) {
+        names[n++] = baro_metric_get(BARO_KIND_PROCESS, i)->stem;
+        names[n++] = baro_metric_get(BARO_KIND_PROCESS, i)->name;
+    }
+    names[n] = NULL;
+    for (; *text; text += len + (text[len] == ',')) {
+        len = strcspn(text, ",");
+        size_t skip = *text == '-';
+        int known = baro_metric_find(BARO_KIND_PROCESS, text + skip, len - skip);
+        bool group = (len == 3 && !memcmp(text, "all", 3)) || (len == 7 && !memcmp(text, "default", 7));
+        if (known >= 0 || group || len >= sizeof(word))
+            continue;
+        memcpy(word, text + skip, len - skip);
+        word[len - skip] = 0;
+        return opt_nearest(word, names);
+    }
+    return NULL;
+}
+
+static int take_metrics(void *at, const char *text, struct baro_error *err)
+{
+    struct baro_error inner = BARO_ERROR_INIT;
+    int code = metric_parse_list(text, at, &inner);
+    if (code >= 0)
+        return 0;
+    const char *near = near_metric(text);
+    if (near)
+        return error_set(err, code, "%s; did you mean %s?", inner.text, near);
+    return error_set(err, code, "%s", inner.text);
+}
+
+static int take_pid(void *at, const char *text, struct baro_error *err)
+{
+    struct record_settings *s = at;
+    int32_t pid;
+    int code = parse_pid(text, &pid, err);
+    if (code < 0)
+        return code;
+    if (s->n_pids == SETTINGS_PIDS_MAX)
+        return error_set(err, BARO_E_RANGE, "more than %d of them", SETTINGS_PIDS_MAX);
+    for (int i = 0; i < s->n_pids; i++) {
+        if (s->pids[i] == pid)
+            return 0;
+    }
+    s->pids[s->n_pids++] = pid;
+    return 0;
+}
+
+void settings_init(struct settings *s)
+{
+    *s = (struct settings){.record = {.cmdline = true, .overhead_ppm = 10000, .subreaper = true, .children = true}};
+    metric_parse_list("default", &s->record.wanted, NULL);
+}
+
+/* ---- rows that tables share ---- */
+
+#define AT(member) offsetof(struct settings, member)
+#define END {.name = NULL}
+#define HELP {.name = "help", .letter = 'h', .type = OPT_HELP, .help = "print this help"}
+
+#define RECORDING                                                                                                      \
+    {.name = "output", .letter = 'o', .argument = "FILE", .type = OPT_TEXT, .offset = AT(record.output),               \
+     .completes = OPT_A_FILE, .help = "write the tape to FILE, which must not exist (default: among the kept runs)"},  \
+    {.name = "force", .type = OPT_TRUE, .offset = AT(record.force), .help = "replace FILE if it is there"},            \
+    {.name = "quiet", .letter = 'q', .type = OPT_TRUE, .offset = AT(record.quiet), .help = "print no summary at the end"}, \
+    {.name = "interval", .letter = 'i', .argument = "TIME", .type = OPT_PARSED, .offset = AT(record.interval_ns),      \
+     .parse = take_interval, .help = "time between samples: auto (the default), or 10ms to 1h",                        \
+     .more = "With auto, samples are dense at first and then come every hundredth of the time passed, between 10 ms "  \
+             "and 1 s, so that a run of any length has a curve. Units are ns, us, ms, s, min, h and d."},              \
+    {.name = "metrics", .letter = 'm', .argument = "LIST", .type = OPT_PARSED, .offset = AT(record.wanted),            \
+     .parse = take_metrics, .completes = OPT_A_METRIC,                                                                 \
+     .help = "record these metrics of processes alone, e.g. cpu,rss or -pss,-uss (default: all)",                      \
+     .more = "A leading - takes a metric away; a list that begins with one starts from all. What is not wanted is "    \
+             "not read, unless the job's totals need it. baro metrics lists them."},                                   \
+    {.name = "no-cmdline", .type = OPT_FALSE, .offset = AT(record.cmdline), .help = "keep no command lines",           \
+     .more = "Without it, passwords, tokens and the like are blotted out before a command line reaches the tape."},    \
+    {.name = "overhead", .argument = "SHARE", .type = OPT_PARSED, .offset = AT(record.overhead_ppm),                   \
+     .parse = take_overhead, .help = "most CPU that sampling may take, as a share of a core: 1% (the default), or off", \
+     .more = "To stay within it, costly reads (pss, uss) thin out first. What was thinned is on the tape and said in " \
+             "the summary."}
+
+#define JSON_OPTION {.name = "json", .type = OPT_TRUE, .offset = AT(json), .help = "write JSON"}
+
+static const char *const formats[] = {"csv", "jsonl", NULL};
+static const char *const entities[] = {"process", "job", "event", "exit", NULL};
+static const char *const picks[] = {"before", "nearest", "after", NULL};
+
+const struct opt options_run[] = {
+    RECORDING,
+    {.name = "no-subreaper", .type = OPT_FALSE, .offset = AT(record.subreaper),
+     .help = "leave orphans to init instead of taking them over"},
+    {.name = "no-host", .type = OPT_FALSE, .offset = AT(record.host), .help = "record the command alone, not the machine"},
+    HELP, END,
+};
+
+const struct opt options_record[] = {
+    {.name = "pid", .letter = 'p', .argument = "PID", .type = OPT_PARSED, .offset = AT(record), .parse = take_pid,
+     .completes = OPT_A_PID, .help = "record this process; may be given more than once"},
+    {.name = "no-children", .type = OPT_FALSE, .offset = AT(record.children), .help = "leave out its descendants"},
+    RECORDING,
+    {.name = "no-host", .type = OPT_FALSE, .offset = AT(record.host), .help = "record the processes alone, not the machine"},
+    HELP, END,
+};
+
+const struct opt options_summary[] = {JSON_OPTION, HELP, END};
+
+const struct opt options_show[] = {
+    {.name = "at", .letter = 'a', .argument = "TIME", .type = OPT_TEXT, .offset = AT(at),
+     .help = "the moment: +90s, -10s (before the end), 12:30, 12:30:05 or ISO 8601 (default: the last sample)"},
+    {.name = "pick", .argument = "WHICH", .type = OPT_CHOICE, .offset = AT(pick), .choices = picks,
+     .help = "where no sample is at TIME: the one before (the default), nearest or after"},
+    {.name = "follow", .letter = 'f', .type = OPT_TRUE, .offset = AT(follow),
+     .help = "print the newest moment again and again until the recording ends"},
+    JSON_OPTION, HELP, END,
+};
+
+const struct opt options_export[] = {
+    {.name = "format", .letter = 'F', .argument = "FORMAT", .type = OPT_CHOICE, .offset = AT(format), .choices = formats,
+     .help = "csv (the default) or jsonl"},
+    {.name = "entity", .letter = 'e', .argument = "WHAT", .type = OPT_CHOICE, .offset = AT(entity), .choices = entities,
+     .help = "a row for each process and sample (the default), or for each job sample, event or exit"},
+    {.name = "columns", .letter = 'c', .argument = "LIST", .type = OPT_TEXT, .offset = AT(columns),
+     .completes = OPT_A_METRIC, .help = "these columns, in this order, e.g. time,pid,name,rss (default: all)"},
+    {.name = "output", .letter = 'o', .argument = "FILE", .type = OPT_TEXT, .offset = AT(output), .completes = OPT_A_FILE,
+     .help = "write to FILE, which must not exist (default: standard output)"},
+    {.name = "force", .type = OPT_TRUE, .offset = AT(force), .help = "replace FILE if it is there"},
+    {.name = "follow", .letter = 'f', .type = OPT_TRUE, .offset = AT(follow), .help = "go on while the tape grows, to its end"},
+    HELP, END,
+};
+
+const struct opt options_ls[] = {JSON_OPTION, HELP, END};
+
+const struct opt options_rm[] = {
+    {.name = "all", .type = OPT_TRUE, .offset = AT(all), .help = "all kept runs; needs --yes"},
+    {.name = "yes", .letter = 'y', .type = OPT_TRUE, .offset = AT(yes), .help = "really"},
+    HELP, END,
+};
+
+const struct opt options_metrics[] = {JSON_OPTION, HELP, END};
+const struct opt options_doctor[] = {JSON_OPTION, HELP, END};
+const struct opt options_none[] = {HELP, END};

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the options of all commands say. One struct, so that tables of different commands can share rows. */
+#ifndef CLI_SETTINGS_H
+#define CLI_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SETTINGS_PIDS_MAX 64
+
+struct record_settings {
+    const char *output;    /* -o FILE; NULL: a new one among the kept runs */
+    bool force;            /* replace an existing output */
+    bool quiet;            /* no summary at the end */
+    uint64_t interval_ns;  /* 0: auto */
+    uint64_t wanted;       /* mask of process metrics */
+    bool cmdline;          /* keep command lines */
+    uint64_t overhead_ppm; /* of a core; 0: no limit */
+    bool subreaper;        /* run: adopt orphans */
+    bool host;             /* accepted from the start; there are no host metrics yet */
+    bool children;         /* record: descendants too */
+    int32_t pids[SETTINGS_PIDS_MAX];
+    int n_pids;
+};
+
+enum settings_format { FORMAT_CSV, FORMAT_JSONL };
+enum settings_entity { ENTITY_PROCESS, ENTITY_JOB, ENTITY_EVENT, ENTITY_EXIT };
+
+struct settings {
+    struct record_settings record;
+    bool json;
+    bool follow;
+    bool yes, all;
+    bool force;
+    const char *output;    /* NULL: standard output */
+    const char *at;        /* show: when */
+    int pick;              /* show: enum baro_pick, which sample */
+    int format, entity;    /* export */
+    const char *columns;   /* NULL: all */
+};
+
+/* What holds where no option says otherwise. */
+void settings_init(struct settings *s);
+
+#endif
