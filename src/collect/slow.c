@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The recorder's side of the helper process: a queue of requests, answered in order; helpers that come and go.
+ *
+ * A helper that hangs is killed and left behind: it may be in an unkillable sleep, so nobody waits for it. What it hung in is
+ * barred, all that was not answered goes to a new one. When too many are left behind, there are no more.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "collect/slow_wire.h"
+
+#define STUCK_AFTER NS_PER_SEC
+#define BARRED_MAX 256u
+#define LEFT_BEHIND_MAX 8u
+
+struct pending {
+    struct slow_request request;
+    uint8_t failed; /* enum baro_absent: answered with this and never sent */
+};
+
+struct slow_helper {
+    int root_fd, fd;
+    bool want_cmdline;
+    pid_t pid; /* 0: none */
+    struct slow_progress *progress;
+
+    struct pending *queue; /* [first, n) is unanswered, [first, sent) was sent */
+    size_t first, sent, n, cap;
+    uint64_t serial; /* of queue[0] */
+
+    struct baro_key barred[BARRED_MAX];
+    size_t n_barred;
+    pid_t left[LEFT_BEHIND_MAX]; /* killed, not reaped yet */
+    size_t n_left;
+    uint64_t ended_cpu_ns; /* of those that were reaped */
+
+    unsigned char packet[SLOW_PACKET_BYTES];
+};
+
+int slow_new(struct slow_helper **ret, int root_fd, bool want_cmdline, struct baro_error *err)
+{
+    struct slow_helper *h = calloc(1, sizeof(*h));
+    if (!h)
+        return error_set(err, -ENOMEM, "out of memory");
+    h->root_fd = root_fd;
+    h->want_cmdline = want_cmdline;
+    h->fd = -1;
+    h->serial = 1;
+    *ret = h;
+    return 0;
+}
+
+/* ---- helpers come and go ---- */
+
+static bool reap(struct slow_helper *h, pid_t pid)
+{
+    struct rusage u;
+    int status;
+    pid_t got = wait4(pid, &status, WNOHANG, &u);
+    if (got == pid) {
+        h->ended_cpu_ns += (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * NS_PER_SEC;
+        h->ended_cpu_ns += (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000u;
+    }
+    return got != 0; /* ECHILD: somebody else took it */
+}
+
+static void reap_left(struct slow_helper *h)
+{
+    for (size_t i = 0; i < h->n_left;) {
+        if (reap(h, h->left[i]))
+            h->left[i] = h->left[--h->n_left];
+        else
+            i++;
+    }
+}
+
+static void let_go(struct slow_helper *h)
+{
+    if (!h->pid)
+        return;
+    kill(h->pid, SIGKILL);
+    h->fd = fd_close(h->fd);
+    munmap(h->progress, sizeof(*h->progress));
+    h->progress = NULL;
+    if (!reap(h, h->pid))
+        h->left[h->n_left++] = h->pid; /* start() made sure that there is room */
+    h->pid = 0;
+    h->sent = h->first;
+}
+
+static int start(struct slow_helper *h)
+{
+    int pair[2];
+    reap_left(h);
+    if (h->n_left == LEFT_BEHIND_MAX)
+        return -EBUSY;
+    void *page = mmap(NULL, sizeof(*h->progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return -errno;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+        int error = errno;
+        munmap(page, sizeof(*h->progress));
+        return -error;
+    }
+    pid_t self = getpid(), pid = fork();
+    if (pid == 0)
+        slow_child(pair[1], h->root_fd, h->want_cmdline, page, self);
+    int error = errno;
+    close(pair[1]);
+    if (pid < 0) {
+        close(pair[0]);
+        munmap(page, sizeof(*h->progress));
+        return -error;
+    }
+    h->pid = pid;
+    h->fd = pair[0];
+    h->progress = page;
+    return 0;
+}
+
+/* ---- the queue ---- */
+
+static bool barred(const struct slow_helper *h, struct baro_key key)
+{
+    size_t n = h->n_barred < BARRED_MAX ? h->n_barred : BARRED_MAX;
+    for (size_t i = 0; i < n; i++) {
+        if (baro_key_equal(h->barred[i], key))
+            return true;
+    }
+    return false;
+}
+
+static int enqueue(struct slow_helper *h, const struct slow_request *requests, size_t n)
+{
+    if (h->first == h->n) {
+        h->serial += h->n;
+        h->first = h->sent = h->n = 0;
+    }
+    if (h->n + n > h->cap) {
+        size_t cap = h->cap ? h->cap : 64;
+        while (cap < h->n + n)
+            cap *= 2;
+        struct pending *at = realloc(h->queue, cap * sizeof(*at));
+        if (!at)
+            return -ENOMEM;
+        h->queue = at;
+        h->cap = cap;
+    }
+    for (size_t i = 0; i < n; i++) {
+        uint8_t failed = barred(h, requests[i].key) ? BARO_ABSENT_TIMEOUT : BARO_PRESENT;
+        h->queue[h->n++] = (struct pending){requests[i], failed};
+    }
+    return 0;
+}
+
+static void deliver(struct slow_helper *h, struct slow_reply *reply, slow_reply_fn *fn, void *context)
+{
+    const struct pending *p = &h->queue[h->first++];
+    reply->key = p->request.key;
+    reply->what = p->request.what;
+    if (h->sent < h->first)
+        h->sent = h->first;
+    fn(context, reply);
+}
+
+/* Answers those at the head that no helper will. */
+static int deliver_failed(struct slow_helper *h, slow_reply_fn *fn, void *context)
+{
+    int n = 0;
+    while (h->first < h->n && h->queue[h->first].failed) {
+        uint8_t why = h->queue[h->first].failed;
+        struct slow_reply reply = {.smaps_absent = why, .name_absent = why, .cmdline_absent = why};
+        deliver(h, &reply, fn, context);
+        n++;
+    }
+    return n;
+}
+
+static void fail_all(struct slow_helper *h, enum baro_absent why)
+{
+    for (size_t i = h->first; i < h->n; i++) {
+        if (!h->queue[i].failed)
+            h->queue[i].failed = (uint8_t)why;
+    }
+}
+
+/* The helper hangs, or it died: the request that it was at is answered with a reason, so that the next one gets further. */
+static void fail_current(struct slow_helper *h, enum baro_absent why)
+{
+    uint64_t serial = atomic_load_explicit(&h->progress->serial, memory_order_acquire);
+    size_t i = serial >= h->serial + h->first && serial < h->serial + h->sent ? (size_t)(serial - h->serial) : h->first;
+    if (i >= h->n)
+        return;
+    h->queue[i].failed = (uint8_t)why;
+    if (why == BARO_ABSENT_TIMEOUT)
+        h->barred[h->n_barred++ % BARRED_MAX] = h->queue[i].request.key;
+}
+
+/* ---- packets ---- */
+
+/* Returns 0, or -EPIPE if the helper is gone. */
+static int send_more(struct slow_helper *h)
+{
+    struct slow_wire_request out[SLOW_PACKET_REQUESTS];
+    while (h->sent < h->n) {
+        size_t n = 0, at = h->sent;
+        for (; at < h->n && n < SLOW_PACKET_REQUESTS; at++) {
+            const struct pending *p = &h->queue[at];
+            if (!p->failed)
+                out[n++] = (struct slow_wire_request){.serial = h->serial + at, .key = p->request.key, .what = p->request.what};
+        }
+        if (n && send(h->fd, out, n * sizeof(*out), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+            return errno == EAGAIN || errno == EINTR || errno == ENOBUFS ? 0 : -EPIPE;
+        h->sent = at;
+    }
+    return 0;
+}
+
+static int take_packet(struct slow_helper *h, size_t len, slow_reply_fn *fn, void *context)
+{
+    const unsigned char *at = h->packet;
+    struct slow_reply reply;
+    uint64_t serial;
+    int n = 0;
+    while (h->first < h->n && slow_wire_next(&at, &len, &serial, &reply)) {
+        n += deliver_failed(h, fn, context);
+        if (h->first == h->n || serial != h->serial + h->first)
+            break;
+        deliver(h, &reply, fn, context);
+        n++;
+    }
+    return n;
+}
+
+/* Returns the number of replies delivered; *ret_gone tells whether the helper has ended. */
+static int receive_all(struct slow_helper *h, bool *ret_gone, slow_reply_fn *fn, void *context)
+{
+    int delivered = 0;
+    *ret_gone = false;
+    for (;;) {
+        ssize_t n = recv(h->fd, h->packet, sizeof(h->packet), MSG_DONTWAIT);
+        if (n > 0) {
+            delivered += take_packet(h, (size_t)n, fn, context);
+            continue;
+        }
+        if (n < 0 && errno == EINTR)
+            continue;
+        *ret_gone = n == 0 || errno != EAGAIN;
+        return delivered;
+    }
+}
+
+/* How long the helper may still be at what it is at; 0: it hangs. */
+static uint64_t patience(const struct slow_helper *h)
+{
+    uint64_t serial = atomic_load_explicit(&h->progress->serial, memory_order_acquire);
+    uint64_t since = atomic_load_explicit(&h->progress->since_ns, memory_order_relaxed);
+    uint64_t now = clock_monotonic_ns();
+    if (!serial || now < since)
+        return STUCK_AFTER;
+    return now - since < STUCK_AFTER ? STUCK_AFTER - (now - since) : 0;
+}
+
+/* One round: all that can be sent and received without waiting. Returns how many replies were delivered. */
+static int turn(struct slow_helper *h, slow_reply_fn *fn, void *context)
+{
+    bool gone = false;
+    int n = deliver_failed(h, fn, context);
+    if (h->first == h->n)
+        return n;
+    if (!h->pid) {
+        int code = start(h);
+        if (code < 0) {
+            fail_all(h, code == -EBUSY ? BARO_ABSENT_TIMEOUT : BARO_ABSENT_UNKNOWN);
+            return n + deliver_failed(h, fn, context);
+        }
+    }
+    bool full = send_more(h) < 0;
+    n += receive_all(h, &gone, fn, context);
+    if (h->first < h->n && (gone || full || !patience(h))) {
+        fail_current(h, gone || full ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_TIMEOUT);
+        let_go(h);
+    } else if (gone) {
+        let_go(h);
+    }
+    return n + deliver_failed(h, fn, context);
+}
+
+static void wait_for(const struct slow_helper *h, uint64_t ns)
+{
+    struct pollfd p = {.fd = h->fd, .events = POLLIN};
+    uint64_t most = patience(h);
+    if (ns > most)
+        ns = most;
+    struct timespec t = {(time_t)(ns / NS_PER_SEC), (long)(ns % NS_PER_SEC)};
+    ppoll(&p, 1, &t, NULL);
+}
+
+int slow_ask(struct slow_helper *h, const struct slow_request *requests, size_t n, uint64_t deadline_ns, slow_reply_fn *fn, void *context)
+{
+    uint64_t until = clock_monotonic_ns() + deadline_ns;
+    int code = enqueue(h, requests, n), delivered = 0;
+    if (code < 0)
+        return code;
+    for (;;) {
+        delivered += turn(h, fn, context);
+        uint64_t now = clock_monotonic_ns();
+        if (h->first == h->n || now >= until)
+            return delivered;
+        if (h->pid)
+            wait_for(h, until - now);
+    }
+}
+
+int slow_collect(struct slow_helper *h, slow_reply_fn *fn, void *context)
+{
+    int delivered = 0, n;
+    do
+        delivered += n = turn(h, fn, context);
+    while (n > 0 && slow_busy(h));
+    return delivered;
+}
+
+bool slow_busy(const struct slow_helper *h)
+{
+    return h->first < h->n;
+}
+
+int slow_pid(const struct slow_helper *h)
+{
+    return h->pid;
+}
+
+uint64_t slow_cpu_ns(struct slow_helper *h)
+{
+    uint64_t sum, one;
+    reap_left(h);
+    sum = h->ended_cpu_ns;
+    if (h->pid && clock_process_cpu_ns(h->pid, &one) == 0)
+        sum += one;
+    for (size_t i = 0; i < h->n_left; i++) {
+        if (clock_process_cpu_ns(h->left[i], &one) == 0)
+            sum += one;
+    }
+    return sum;
+}
+
+/* A helper that can be killed is gone within a fraction of a millisecond; one that can't is nobody's to wait for. */
+void slow_free(struct slow_helper *h)
+{
+    if (!h)
+        return;
+    let_go(h);
+    for (int i = 0; h->n_left && i < 20; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+        reap_left(h);
+    }
+    free(h->queue);
+    free(h);
+}

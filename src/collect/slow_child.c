@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The helper process. It was forked from the recorder and lives on its memory image, so it touches little: one stack frame, one
+ * buffer for command lines that is given back when a long one was read. It holds nothing of the recorder's but the socket
+ * and the directory of /proc: whatever it may hang in, no tape, pipe or lock hangs with it.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "collect/slow_wire.h"
+#include "procfs/procfs.h"
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+#define CMDLINE_READ (256u << 10)
+#define CMDLINE_KEEP (16u << 10)
+#define FLUSH_AFTER (4 * NS_PER_MS) /* replies wait for company no longer than this */
+#define COMM_CUT 15u                /* TASK_COMM_LEN less its NUL: a name of this length may have been cut */
+
+struct child {
+    int socket_fd, root_fd;
+    bool want_cmdline;
+    struct slow_progress *progress;
+    char *cmdline; /* CMDLINE_READ bytes */
+    struct buf name, command;
+    uint64_t first_ns; /* when the oldest reply in out was made */
+    size_t out_len;
+    _Alignas(8) unsigned char out[SLOW_PACKET_BYTES];
+};
+
+/* ---- letting go of the recorder ---- */
+
+/* Before close_range(2) (5.9): what /proc/self/fd names; where that can't be read, whatever the limit allows, within reason. */
+static void close_listed(int a, int b)
+{
+    DIR *d = opendir("/proc/self/fd");
+    if (!d) {
+        for (int fd = 0; fd < 65536; fd++) {
+            if (fd != a && fd != b)
+                close(fd);
+        }
+        return;
+    }
+    const struct dirent *entry;
+    while ((entry = readdir(d))) {
+        char *end;
+        long fd = strtol(entry->d_name, &end, 10);
+        if (end != entry->d_name && fd != a && fd != b && fd != dirfd(d))
+            close((int)fd);
+    }
+    closedir(d);
+}
+
+static void close_others(int a, int b)
+{
+    unsigned low = (unsigned)(a < b ? a : b), high = (unsigned)(a < b ? b : a);
+    bool done = (low == 0 || syscall(SYS_close_range, 0u, low - 1, 0u) == 0) &&
+                (high - low < 2 || syscall(SYS_close_range, low + 1, high - 1, 0u) == 0) &&
+                syscall(SYS_close_range, high + 1, ~0u, 0u) == 0;
+    if (!done)
+        close_listed(a, b);
+}
+
+/* A terminal's ^C is for the job; the helper goes with the recorder, which the end of the socket tells. */
+static void reset_signals(void)
+{
+    static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU};
+    sigset_t none;
+    for (int s = 1; s < NSIG; s++)
+        signal(s, SIG_DFL);
+    for (size_t i = 0; i < sizeof(ignored) / sizeof(*ignored); i++)
+        signal(ignored[i], SIG_IGN);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* ---- one process ---- */
+
+static void mark(const struct child *c, uint64_t serial)
+{
+    atomic_store_explicit(&c->progress->since_ns, clock_monotonic_ns(), memory_order_relaxed);
+    atomic_store_explicit(&c->progress->serial, serial, memory_order_release);
+}
+
+/* Opens the directory of a process and makes sure that it is the one asked for: what is opened below a held directory is never
+ * that of a later owner of the pid. Returns a descriptor or -errno. */
+static int open_process(const struct child *c, struct baro_key key, struct pid_stat *ret)
+{
+    char text[2048], path[16];
+    snprintf(path, sizeof(path), "%d", key.pid);
+    int dir = openat(c->root_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return -errno;
+    ssize_t n = fd_read_file(dir, "stat", text, sizeof(text));
+    int code = n < 0 ? (int)n : pid_stat_parse(span_of(text, (size_t)n), ret) == 0 ? 0 : -ESRCH;
+    if (code == 0 && key.start && ret->starttime != key.start)
+        code = -ESRCH;
+    if (code == 0)
+        return dir;
+    fd_close(dir);
+    return code;
+}
+
+/* Zombies and threads of the kernel have no memory to look at. */
+static uint8_t absent_by_kind(const struct pid_stat *st)
+{
+    if (st->state == 'Z' || st->state == 'X' || st->state == 'x')
+        return BARO_ABSENT_GONE;
+    return st->flags & PROC_PF_KTHREAD ? BARO_ABSENT_UNSUPPORTED : BARO_PRESENT;
+}
+
+static void read_smaps(int dir, const struct pid_stat *st, struct slow_wire_reply *w)
+{
+    char text[2048];
+    struct pid_smaps smaps;
+    w->smaps_absent = absent_by_kind(st);
+    if (w->smaps_absent)
+        return;
+    uint64_t begin = clock_monotonic_ns();
+    ssize_t n = fd_read_file(dir, "smaps_rollup", text, sizeof(text));
+    w->spent_ns = clock_monotonic_ns() - begin;
+    if (n == -ENOENT) /* its stat was there: the kernel has no such file (CONFIG_PROC_PAGE_MONITOR) */
+        w->smaps_absent = faccessat(dir, "stat", F_OK, 0) == 0 ? BARO_ABSENT_UNSUPPORTED : BARO_ABSENT_GONE;
+    else if (n < 0)
+        w->smaps_absent = (uint8_t)proc_absent((int)-n);
+    else if (pid_smaps_parse(span_of(text, (size_t)n), &smaps) < 0)
+        w->smaps_absent = n == 0 ? BARO_ABSENT_GONE : BARO_ABSENT_UNKNOWN;
+    else if (!(smaps.valid & 1u << SMAPS_PSS) || !(smaps.valid & 1u << SMAPS_USS))
+        w->smaps_absent = BARO_ABSENT_UNSUPPORTED;
+    if (w->smaps_absent)
+        return;
+    w->pss = smaps.value[SMAPS_PSS];
+    w->uss = smaps.value[SMAPS_USS];
+}
+
+static uint8_t make_cmdline(struct child *c, const struct pid_stat *st, ssize_t n)
+{
+    uint8_t absent = absent_by_kind(st);
+    if (!c->want_cmdline)
+        return BARO_ABSENT_NOT_ASKED;
+    if (absent)
+        return absent;
+    if (n < 0)
+        return (uint8_t)proc_absent((int)-n);
+    if (n == 0)
+        return BARO_ABSENT_UNKNOWN; /* it has none (argc 0), wrote over it, or is about to end */
+    pid_cmdline_format(span_of(c->cmdline, (size_t)n), SLOW_CMDLINE_MAX, &c->command);
+    return c->command.failed || c->command.len > SLOW_CMDLINE_MAX ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
+}
+
+static void read_info(struct child *c, int dir, const struct pid_stat *st, struct slow_wire_reply *w)
+{
+    char exe[1024];
+    struct span comm = span_str(st->comm);
+    bool cut = comm.len >= COMM_CUT && !absent_by_kind(st);
+    ssize_t n = 0, linked = 0;
+    if ((cut || c->want_cmdline) && !absent_by_kind(st))
+        n = fd_read_file(dir, "cmdline", c->cmdline, CMDLINE_READ);
+    if (cut)
+        linked = readlinkat(dir, "exe", exe, sizeof(exe)); /* fails for other users' processes: then cmdline must do */
+    pid_name(comm, span_of(exe, linked > 0 ? (size_t)linked : 0), span_of(c->cmdline, n > 0 ? (size_t)n : 0), &c->name);
+    w->name_absent = c->name.failed || c->name.len >= SLOW_NAME_MAX ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
+    w->cmdline_absent = make_cmdline(c, st, n);
+    if (n > (ssize_t)CMDLINE_KEEP)
+        madvise(c->cmdline + CMDLINE_KEEP, CMDLINE_READ - CMDLINE_KEEP, MADV_DONTNEED);
+}
+
+static void clear(struct buf *b)
+{
+    buf_clear(b);
+    b->failed = false;
+}
+
+/* ---- requests and replies ---- */
+
+static void flush(struct child *c)
+{
+    ssize_t n;
+    if (!c->out_len)
+        return;
+    do
+        n = send(c->socket_fd, c->out, c->out_len, MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        _exit(0);
+    c->out_len = 0;
+}
+
+static void put_text(struct child *c, const struct buf *text)
+{
+    memcpy(c->out + c->out_len, text->at, text->len);
+    c->out[c->out_len + text->len] = 0;
+    c->out_len += text->len + 1;
+}
+
+static void put(struct child *c, struct slow_wire_reply *w)
+{
+    uint64_t now = clock_monotonic_ns();
+    if (!c->out_len)
+        c->first_ns = now;
+    w->name_len = w->name_absent || !c->name.len ? 0 : (uint32_t)c->name.len + 1;
+    w->cmdline_len = w->cmdline_absent || !c->command.len ? 0 : (uint32_t)c->command.len + 1;
+    memcpy(c->out + c->out_len, w, sizeof(*w));
+    c->out_len += sizeof(*w);
+    if (w->name_len)
+        put_text(c, &c->name);
+    if (w->cmdline_len)
+        put_text(c, &c->command);
+    while (c->out_len % 8)
+        c->out[c->out_len++] = 0;
+    if (c->out_len + SLOW_REPLY_MOST > sizeof(c->out) || now - c->first_ns > FLUSH_AFTER)
+        flush(c);
+}
+
+static void serve(struct child *c, const struct slow_wire_request *r)
+{
+    struct pid_stat st;
+    struct slow_wire_reply w = {.serial = r->serial};
+    w.smaps_absent = w.name_absent = w.cmdline_absent = BARO_ABSENT_NOT_ASKED;
+    clear(&c->name);
+    clear(&c->command);
+    mark(c, r->serial);
+    int dir = open_process(c, r->key, &st);
+    if (dir < 0) {
+        uint8_t why = (uint8_t)proc_absent(-dir);
+        if (r->what & SLOW_SMAPS)
+            w.smaps_absent = why;
+        if (r->what & SLOW_INFO)
+            w.name_absent = w.cmdline_absent = why;
+    } else {
+        if (r->what & SLOW_SMAPS)
+            read_smaps(dir, &st, &w);
+        mark(c, r->serial);
+        if (r->what & SLOW_INFO)
+            read_info(c, dir, &st, &w);
+        fd_close(dir);
+    }
+    mark(c, 0);
+    put(c, &w);
+}
+
+static void live(struct child *c)
+{
+    struct slow_wire_request in[SLOW_PACKET_REQUESTS];
+    for (;;) {
+        ssize_t n = recv(c->socket_fd, in, sizeof(in), 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return;
+        for (size_t i = 0; i < (size_t)n / sizeof(*in); i++)
+            serve(c, &in[i]);
+        flush(c);
+    }
+}
+
+_Noreturn void slow_child(int socket_fd, int root_fd, bool want_cmdline, struct slow_progress *progress, pid_t parent)
+{
+    struct child c = {.socket_fd = socket_fd, .root_fd = root_fd, .want_cmdline = want_cmdline, .progress = progress};
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(0);
+    close_others(socket_fd, root_fd);
+    reset_signals();
+    prctl(PR_SET_NAME, "baro-helper");
+    if (chdir("/") < 0)
+        _exit(1);
+    void *at = mmap(NULL, CMDLINE_READ, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED)
+        _exit(1);
+    c.cmdline = at;
+    live(&c);
+    _exit(0);
+}
