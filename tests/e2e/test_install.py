@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `make install` leaves behind can be used by somebody who has nothing else."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+PROGRAM = r"""
+#include <stdio.h>
+#include <string.h>
+#include <baro/baro.h>
+
+int main(void)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_tape *tape = NULL;
+    int code = baro_tape_open(&tape, "/dev/null", &err);
+    printf("%s %s %d %d\n", baro_version(), BARO_VERSION, code < 0, err.text[0] != 0);
+    baro_tape_close(tape);
+    return 0;
+}
+"""
+
+
+@pytest.fixture
+def installed(baro, work):
+    build = pathlib.Path(baro).parent
+    if not (build / "meson-info").is_dir() or not shutil.which("meson"):
+        pytest.skip("the binary does not lie in a meson build folder")
+    subprocess.run(["meson", "install", "-C", str(build), "--no-rebuild", "--quiet", "--destdir", str(work / "root")],
+                   check=True, stdout=subprocess.DEVNULL)
+    return work / "root"
+
+
+def find(root, name):
+    found = [p for p in root.rglob(name)]
+    assert found, f"{name} was not installed"
+    return found[0]
+
+
+@pytest.mark.not_sanitized("a program linked with a sanitized library needs the sanitizer's own")
+def test_program_builds_with_pkg_config(installed, work):
+    pc = find(installed, "libbaro.pc")
+    source = work / "user.c"
+    source.write_text(PROGRAM)
+    env = dict(os.environ, PKG_CONFIG_PATH=str(pc.parent), PKG_CONFIG_SYSROOT_DIR=str(installed))
+    flags = subprocess.check_output(["pkg-config", "--cflags", "--libs", "libbaro"], env=env, text=True).split()
+    subprocess.run(["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", str(source), "-o", str(work / "user"), *flags], check=True)
+    env = dict(os.environ, LD_LIBRARY_PATH=str(find(installed, "libbaro.so").parent))
+    version, header, refused, said = subprocess.check_output([str(work / "user")], env=env, text=True).split()
+    assert version == header
+    assert (refused, said) == ("1", "1")
+
+
+def test_installed_binary_runs(installed, run):
+    binary = find(installed, "baro") if not (installed / "usr/local/bin/baro").exists() else installed / "usr/local/bin/baro"
+    out = subprocess.check_output([str(binary), "--version"], text=True)
+    assert out == run("--version", status=0).stdout
+
+
+@pytest.mark.not_sanitized("sanitizers are shared objects")
+def test_binary_needs_no_shared_object(baro):
+    """Where a static libc is there, which is so wherever ./check installs its packages. Anything shared costs at each start."""
+    text = subprocess.check_output(["readelf", "-d", baro], text=True)
+    needed = [line for line in text.splitlines() if "(NEEDED)" in line]
+    assert not needed, needed
+
+
+def test_sources_make_no_mention_of_versions_twice():
+    """The version stands in one place; meson and the library read it there."""
+    source = pathlib.Path(__file__).resolve().parents[2]
+    places = [p for p in [*source.glob("include/**/*.h"), *source.glob("src/**/*.[ch]"), source / "meson.build"]
+              if '"0.1.0"' in p.read_text() or "'0.1.0'" in p.read_text()]
+    assert len(places) == 1, places
