@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tape/runs.h"
+
+static char base[64], dir[128];
+
+static void put_file(const char *name, const char *text, time_t age)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    struct timespec t[2] = {{.tv_sec = time(NULL) - age}, {.tv_sec = time(NULL) - age}};
+    assert_int_equal(utimensat(AT_FDCWD, path, t, 0), 0);
+}
+
+static bool there(const char *name)
+{
+    char path[256];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    return lstat(path, &st) == 0;
+}
+
+static int set_up(void **state)
+{
+    char command[160];
+    (void)state;
+    snprintf(base, sizeof base, "/tmp/test_tape_runs.%d", (int)getpid());
+    snprintf(dir, sizeof dir, "%s/a/b", base);
+    snprintf(command, sizeof command, "rm -rf %s", base);
+    unsetenv("BARO_KEEP");
+    setenv("BARO_DIR", dir, 1);
+    return system(command);
+}
+
+static void make_dir(void)
+{
+    struct buf path = {0};
+    struct baro_error note, err = BARO_ERROR_INIT;
+    assert_int_equal(runs_dir(&path, &note, &err), 0);
+    assert_string_equal(note.text, "");
+    assert_string_equal((char *)path.at, dir);
+    buf_done(&path);
+}
+
+static void test_dir(void **state)
+{
+    (void)state;
+    struct stat st;
+    make_dir();
+    assert_int_equal(stat(dir, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0700);
+
+    struct buf path = {0};
+    struct baro_error note, err = BARO_ERROR_INIT;
+    char expected[200];
+    unsetenv("BARO_DIR");
+    setenv("XDG_STATE_HOME", base, 1);
+    assert_int_equal(runs_dir(&path, &note, &err), 0);
+    snprintf(expected, sizeof expected, "%s/barograph", base);
+    assert_string_equal((char *)path.at, expected);
+    unsetenv("XDG_STATE_HOME");
+    setenv("HOME", base, 1);
+    assert_int_equal(runs_dir(&path, &note, &err), 0);
+    snprintf(expected, sizeof expected, "%s/.local/state/barograph", base);
+    assert_string_equal((char *)path.at, expected);
+    buf_done(&path);
+}
+
+static void test_fallback(void **state)
+{
+    (void)state;
+    struct buf path = {0};
+    struct baro_error note, err = BARO_ERROR_INIT;
+    char expected[200];
+    struct stat st;
+    make_dir();
+    put_file("file", "", 0);
+    snprintf(expected, sizeof expected, "%s/file/under", dir);
+    setenv("BARO_DIR", expected, 1);
+    setenv("TMPDIR", base, 1);
+    assert_int_equal(runs_dir(&path, &note, &err), 0);
+    snprintf(expected, sizeof expected, "%s/barograph-%u", base, (unsigned)geteuid());
+    assert_string_equal((char *)path.at, expected);
+    assert_non_null(strstr(note.text, "Not a directory"));
+    assert_non_null(strstr(note.text, expected));
+    assert_int_equal(stat(expected, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0700);
+    /* Someone else could have put it there. */
+    assert_int_equal(chmod(expected, 0777), 0);
+    assert_int_equal(runs_dir(&path, &note, &err), -EPERM);
+    assert_int_equal(rmdir(expected), 0);
+    assert_int_equal(symlink("/tmp", expected), 0);
+    assert_int_equal(runs_dir(&path, &note, &err), -EPERM);
+    unsetenv("TMPDIR");
+    buf_done(&path);
+}
+
+static void test_new_path(void **state)
+{
+    (void)state;
+    struct buf a = {0}, b = {0};
+    struct baro_error err = BARO_ERROR_INIT;
+    assert_int_equal(runs_new_path("/d", "/usr/bin/ma\nke it", &a, &err), 0);
+    char expected[64];
+    snprintf(expected, sizeof expected, "Z-makeit-%d.baro", (int)getpid());
+    assert_int_equal(strncmp((char *)a.at, "/d/20", 5), 0);
+    assert_string_equal(strchr((char *)a.at, 'Z'), expected);
+    assert_int_equal(strlen((char *)a.at) - strlen(expected), strlen("/d/20261121T043450.123456"));
+    usleep(2);
+    assert_int_equal(runs_new_path("/d", "\xff/../", &b, &err), 0);
+    assert_non_null(strstr((char *)b.at, "Z-run-"));
+    assert_true(strcmp((char *)a.at, (char *)b.at) < 0);
+    buf_done(&a);
+    buf_done(&b);
+}
+
+static void expect_resolved(const char *name, const char *expected)
+{
+    struct buf path = {0};
+    struct baro_error err = BARO_ERROR_INIT;
+    assert_int_equal(runs_resolve(name, &path, &err), 0);
+    const char *at = (char *)path.at;
+    size_t skip = strncmp(at, dir, strlen(dir)) == 0 ? strlen(dir) + 1 : 0;
+    assert_string_equal(at + skip, expected);
+    buf_done(&path);
+}
+
+static void test_list_and_resolve(void **state)
+{
+    (void)state;
+    struct buf path = {0};
+    struct runs_list l;
+    struct baro_error err = BARO_ERROR_INIT;
+    make_dir();
+    assert_int_equal(runs_resolve(NULL, &path, &err), -ENOENT);
+    put_file("20261121T043450.000001Z-make-7.baro", "123", 0);
+    put_file("20261121T043450.000003Z-make-6.baro", "1234", 0);
+    put_file("20261121T043450.000002Z-make-8.baro", "", 0);
+    put_file(".20261121T043450.000009Z-make-8.baro", "", 0);
+    put_file("20261121T043450.000009Z-make-8.csv", "", 0);
+    put_file("zebra.baro", "", 0);
+    assert_int_equal(runs_list(dir, &l, &err), 0);
+    assert_int_equal(l.n, 3);
+    assert_string_equal(l.at[0].name, "20261121T043450.000003Z-make-6.baro");
+    assert_int_equal(l.at[0].bytes, 4);
+    assert_string_equal(l.at[2].name, "20261121T043450.000001Z-make-7.baro");
+    runs_list_done(&l);
+    expect_resolved(NULL, "20261121T043450.000003Z-make-6.baro");
+    expect_resolved("@last", "20261121T043450.000003Z-make-6.baro");
+    expect_resolved("@1", "20261121T043450.000003Z-make-6.baro");
+    expect_resolved("@3", "20261121T043450.000001Z-make-7.baro");
+    expect_resolved("some/tape.baro", "some/tape.baro");
+    assert_int_equal(runs_resolve("@4", &path, &err), -ENOENT);
+    assert_int_equal(runs_resolve("@0", &path, &err), BARO_E_SYNTAX);
+    assert_int_equal(runs_resolve("@2x", &path, &err), BARO_E_SYNTAX);
+    assert_int_equal(runs_resolve("@", &path, &err), BARO_E_SYNTAX);
+    buf_done(&path);
+}
+
+static void test_prune(void **state)
+{
+    (void)state;
+    struct baro_error err = BARO_ERROR_INIT;
+    make_dir();
+    put_file("20261121T000001.000000Z-a-1.baro", "0123456789", 3600);       /* old, torn */
+    put_file("20261121T000002.000000Z-a-1.baro", "0123456789", 5);          /* being written */
+    put_file("20261121T000003.000000Z-a-1.baro", "0123456BAROEND\n", 5);    /* finished */
+    put_file("20261121T000004.000000Z-a-1.baro", "0123456BAROEND\n", 3600); /* finished */
+    put_file("20261121T000005.000000Z-a-1.baro", "0123456BAROEND\n", 3600); /* newest */
+    put_file("notes.txt", "0123456789", 3600);
+    assert_int_equal(runs_prune(dir, &err), 0);
+    setenv("BARO_KEEP", "4 runs , 1kB", 1);
+    assert_int_equal(runs_prune(dir, &err), 1);
+    assert_false(there("20261121T000001.000000Z-a-1.baro"));
+    setenv("BARO_KEEP", "3", 1);
+    assert_int_equal(runs_prune(dir, &err), 1);
+    assert_true(there("20261121T000002.000000Z-a-1.baro"));
+    assert_false(there("20261121T000003.000000Z-a-1.baro"));
+    setenv("BARO_KEEP", "1B", 1);
+    assert_int_equal(runs_prune(dir, &err), 1);
+    assert_true(there("20261121T000002.000000Z-a-1.baro"));
+    assert_true(there("20261121T000005.000000Z-a-1.baro"));
+    assert_true(there("notes.txt"));
+    setenv("BARO_KEEP", "lots", 1);
+    assert_int_equal(runs_prune(dir, &err), BARO_E_SYNTAX);
+    assert_non_null(strstr(err.text, "lots"));
+    unsetenv("BARO_KEEP");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_dir, set_up),      cmocka_unit_test_setup(test_fallback, set_up),
+        cmocka_unit_test_setup(test_new_path, set_up), cmocka_unit_test_setup(test_list_and_resolve, set_up),
+        cmocka_unit_test_setup(test_prune, set_up),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    void *none = NULL;
+    set_up(&none);
+    return failed;
+}
