@@ -930,3 +930,57 @@ def test_stopped_orphan_does_not_hold_it_up(wrap):
     done = run(wrap + ["sh", "-c", "(sh -c 'kill -STOP $$' >/dev/null 2>&1 & echo $! > pid); sleep 0.2; exit 20"])
     assert done.returncode == 20
     os.kill(int(pathlib.Path("pid").read_text()), signal.SIGKILL)
+
+
+# ---- the kernel refuses ----
+
+REFUSALS = [
+    ["inject=close_range:error=ENOSYS"],  # before Linux 5.9
+    ["inject=socketpair:error=EMFILE"],
+    ["inject=clone:error=EAGAIN:when=1"],
+    ["inject=clone:error=EAGAIN:when=2"],
+    ["inject=clone:error=EAGAIN"],
+    ["inject=mmap:error=ENOMEM:when=200+"],
+    ["inject=sendto:error=EAGAIN:when=1"],
+    ["inject=sendto:error=ENOBUFS"],
+    ["inject=prctl:error=EINVAL"],
+    ["inject=getitimer:error=EINVAL"],
+    ["inject=shutdown:error=ENOTCONN"],
+    ["inject=rt_sigtimedwait:error=EINTR:when=1..3"],
+    ["inject=wait4:error=EINTR:when=1"],
+    ["inject=openat:error=ENFILE", "-P", "/dev/null"],
+    ["inject=openat:error=ENFILE", "-P", "/proc/self/status"],
+    ["inject=setrlimit,prlimit64:error=EPERM"],
+]
+
+
+@pytest.mark.parametrize("refusal", REFUSALS, ids=lambda r: " ".join(r))
+def test_refused_by_the_kernel(wrap, refusal):
+    """Whatever is refused to the wrapper (and to it alone), the job runs and its end is told right."""
+    if os.environ.get("BARO_SANITIZED") == "1":
+        pytest.skip("the sanitizer's own calls would be refused too")
+    strace = ["strace", "-o", "/dev/null", "-e", refusal[0], *refusal[1:]]
+    if run(strace + ["true"]).returncode != 0:
+        pytest.skip("strace can't do that here")
+    done = run(strace + wrap + ["sh", "-c", "echo out; kill -USR1 $$"])
+    assert done.stdout == b"out\n"
+    assert done.returncode == -signal.SIGUSR1
+
+
+def test_letting_go_without_close_range(wrap):
+    strace = ["strace", "-o", "/dev/null", "-e", "inject=close_range:error=ENOSYS"]
+    read, write = os.pipe()
+    job = subprocess.Popen(strace + wrap + ["bash", "-c", "exec %d>&-; %s" % (write, WAIT_FOR_STOP)], pass_fds=[write])
+    wrapper = until("the wrapper", lambda: next(iter(children(job.pid)), None))
+    os.close(write)
+    try:
+        ours = "pipe:[%d]" % os.fstat(read).st_ino
+
+        def let_go():
+            return ours not in [os.readlink(f.path) for f in os.scandir("/proc/%d/fd" % wrapper)]
+
+        until("letting go", let_go)
+    finally:
+        open("stop", "w").close()
+        assert job.wait(PATIENCE) == 0
+        os.close(read)
