@@ -12,14 +12,15 @@
 #include "base/clock.h"
 #include "collect/sampler.h"
 
-#define HELPER_AFTER (15 * NS_PER_MS)  /* a job shorter than this never pays for the helper's fork */
-#define INFO_AFTER (5 * NS_PER_MS)     /* what is younger is likely to exec again at once */
+#define YOUNG (30 * NS_PER_MS)         /* most processes that live shorter than this are many: the helper is for those that stay */
+#define HELPER_AFTER YOUNG             /* a job shorter than this never pays for the helper's fork */
 #define IDLE_AFTER (60 * NS_PER_SEC)   /* sharers come and go without the process running */
 #define OF_ITS_TIME 100u               /* one percent */
 #define DEADLINE (20 * NS_PER_MS)
 #define PEAK_STEP 50u                  /* a new peak is one that is 2 % higher */
 #define NS_PER_KIB 3u                  /* 13 ns per page of 4 KiB; far less with huge pages */
-#define LEAST_COST 10000u
+#define LEAST_COST 30000u              /* the way to the helper and back */
+#define LEAST_AGE (50 * NS_PER_MS)
 #define INFO_TRIES 3u
 
 static uint64_t cost_of(const struct member *m)
@@ -40,10 +41,10 @@ static bool smaps_due(const struct sampler *s, const struct member *m)
     if (!(s->need & BARO_SOURCE_SMAPS) || m->note.smaps_barred || m->row.value[PROCESS_state] == 'Z')
         return false;
     if (!m->note.smaps_ns)
-        return true;
+        return s->now_ns >= m->row.first_ns + YOUNG;
     uint64_t age = s->now_ns - m->note.smaps_ns;
     if (memory_moved(m))
-        return age >= cost_of(m) * OF_ITS_TIME;
+        return age >= LEAST_AGE && age >= cost_of(m) * OF_ITS_TIME;
     return age >= IDLE_AFTER;
 }
 
@@ -64,7 +65,7 @@ static bool request(struct sampler *s, const struct member *m, uint32_t what)
 static bool info_due(const struct sampler *s, const struct member *m)
 {
     return m->note.info_wanted && !m->note.info_asked && m->note.info_tries < INFO_TRIES &&
-           s->now_ns >= m->row.first_ns + INFO_AFTER;
+           s->now_ns >= m->row.first_ns + YOUNG;
 }
 
 static void reply_smaps(struct sampler *s, struct member *m, const struct slow_reply *reply)
@@ -81,8 +82,9 @@ static void reply_smaps(struct sampler *s, struct member *m, const struct slow_r
         m->row.absent[ids[i]] = reply->smaps_absent;
         m->row.value[ids[i]] = reply->smaps_absent ? 0 : values[i];
     }
-    budget_correct_smaps(&s->budget, cost_of(m), reply->spent_ns);
-    m->note.smaps_cost_ns = m->note.smaps_cost_ns ? (m->note.smaps_cost_ns * 3 + reply->spent_ns) / 4 : reply->spent_ns;
+    uint64_t spent = reply->spent_ns + LEAST_COST;
+    budget_correct_smaps(&s->budget, cost_of(m), spent);
+    m->note.smaps_cost_ns = m->note.smaps_cost_ns ? (m->note.smaps_cost_ns * 3 + spent) / 4 : spent;
     m->note.smaps_ns = s->now_ns;
     m->note.smaps_rss = m->row.value[PROCESS_rss];
     m->note.smaps_faults = m->row.value[PROCESS_faults_minor] + m->row.value[PROCESS_faults_major];

@@ -126,6 +126,12 @@ static bool await_wrapper(struct sampler *s, struct member *m)
     return s->now_ns < m->end_ns + NS_PER_SEC;
 }
 
+static void seen(const struct sampler *s, struct member *m)
+{
+    m->row.read_ns = s->now_ns;
+    m->sampled = true;
+}
+
 static void tick_member(struct sampler *s, struct member *m)
 {
     uint64_t clock_ns;
@@ -136,6 +142,8 @@ static void tick_member(struct sampler *s, struct member *m)
     if (process_clock(s, m, &clock_ns) < 0) {
         if (!await_wrapper(s, m))
             gone(s, m);
+        else if (known && !m->sampled)
+            seen(s, m); /* it was looked at as it started, an instant ago */
         return;
     }
     if (gate(s, m, clock_ns)) {
@@ -148,8 +156,7 @@ static void tick_member(struct sampler *s, struct member *m)
             gone(s, m);
         return;
     }
-    m->row.read_ns = s->now_ns;
-    m->sampled = true;
+    seen(s, m);
     if (!s->options.children || s->no_children_file || m->row.value[PROCESS_state] == 'Z')
         return;
     if (s->scan_always || s->scan_once || !known)
@@ -197,7 +204,7 @@ static void after_settling(struct sampler *s)
 
 static void check_budget(struct sampler *s)
 {
-    if (!budget_update(&s->budget, s->now_ns, s->idle_cpu_ns))
+    if (!budget_update(&s->budget, s->now_ns, s->self_cpu_ns))
         return;
     job_event(s->job, s->now_ns, BARO_EVENT_THINNED, NULL, s->budget.level, budget_text(s->budget.level));
 }
@@ -238,7 +245,8 @@ const struct baro_sample *sampler_tick(struct sampler *s)
     job_totals(s->job, sample->job, sample->job_absent);
     check_budget(s);
     s->sample_time_ns += sampler_now(s) - s->now_ns;
-    s->sample_cpu_ns += sampler_self_cpu(s) - cpu_before;
+    s->self_cpu_ns = sampler_self_cpu(s);
+    s->sample_cpu_ns += s->self_cpu_ns - cpu_before;
     self_fill(s);
     return sample;
 }

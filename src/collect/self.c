@@ -16,7 +16,7 @@ uint64_t sampler_self_cpu(struct sampler *s)
         if (s->options.self[i] && clock_process_cpu_ns(s->options.self[i], &one) == 0)
             sum += one;
     }
-    return sum > s->idle_cpu_ns ? sum : s->idle_cpu_ns;
+    return sum > s->self_cpu_ns ? sum : s->self_cpu_ns;
 }
 
 static uint64_t rss_of(struct sampler *s, int32_t pid)
@@ -45,7 +45,7 @@ void self_fill(struct sampler *s)
     memset(s->sample.self_absent, 0, sizeof(s->sample.self_absent));
     if (!s->self_checked_ns || s->now_ns >= s->self_checked_ns + CHECK_NS)
         check_memory(s);
-    v[RECORDER_cpu] = s->idle_cpu_ns = sampler_self_cpu(s);
+    v[RECORDER_cpu] = s->self_cpu_ns;
     v[RECORDER_rss] = s->self_rss;
     v[RECORDER_rss_peak] = s->self_rss_peak;
     v[RECORDER_samples] = s->ticks;

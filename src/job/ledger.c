@@ -104,8 +104,8 @@ void job_settled(struct member *m)
 static void reconcile(const struct job *j, const struct member *heir, uint64_t gained_ns)
 {
     struct member *only = heir->lost_only;
-    if (heir->lost != 1 || only->usage.has_cpu || !only->looked_at)
-        return;
+    if (!j->events || j->lossy || heir->lost != 1 || only->usage.has_cpu || !only->looked_at)
+        return; /* there may have been others, that nobody saw */
     /* Both what was gained and what it had reaped are differences of cut values; what is put down to a process is never too much. */
     uint64_t known = job_ledger(only, LEDGER_CPU_USER) + job_ledger(only, LEDGER_CPU_SYSTEM) + 2 * SHORT_TICKS * j->ns_per_tick;
     if (gained_ns <= known)
