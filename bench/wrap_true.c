@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a wrapper adds to a short command. The variants run in turn, so that whatever the machine does meanwhile hits all of
- * them alike; medians are printed, and what each adds to the first.
+ * What a wrapper adds to a short command. The variants run in turn, so that whatever the machine does meanwhile hits
+ * all of them alike; medians are printed, and what each adds to the first.
  *
  *     cc -O2 -D_GNU_SOURCE bench/wrap_true.c -o /tmp/wrap_true
  *     /tmp/wrap_true 500 true , build/baro run -q -- true , env true
@@ -79,7 +79,8 @@ int main(int argc, char **argv)
         qsort(v->wall_us, (size_t)rounds, sizeof(double), compare);
         qsort(v->cpu_us, (size_t)rounds, sizeof(double), compare);
         printf("wall median %7.0f us (+%5.0f)  p90 %7.0f  cpu median %7.0f us  ", v->wall_us[rounds / 2],
-               v->wall_us[rounds / 2] - variants[0].wall_us[rounds / 2], v->wall_us[rounds * 9 / 10], v->cpu_us[rounds / 2]);
+               v->wall_us[rounds / 2] - variants[0].wall_us[rounds / 2], v->wall_us[rounds * 9 / 10],
+               v->cpu_us[rounds / 2]);
         for (char **a = v->argv; *a; a++)
             printf(" %s", *a);
         putchar('\n');

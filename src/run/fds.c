@@ -50,7 +50,7 @@ static bool is_kept(int fd, const int *keep, size_t count)
     return false;
 }
 
-/* For kernels before 5.9. Without /proc, the limit bounds the search; it may have been lowered since some were opened. */
+/* For kernels before 5.9. Without /proc the limit bounds the search, though it may have been lowered since. */
 static void close_listed(const int *keep, size_t count)
 {
     DIR *dir = opendir("/proc/self/fd");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the wrapper tells the recorder: datagrams over a non-blocking SOCK_SEQPACKET socketpair. The wrapper never waits for
- * the recorder: a message that does not fit is dropped, and each one carries running totals, so that a lost one costs
- * detail and never the sum. Both ends are one binary, so the structs travel as they are.
+ * What the wrapper tells the recorder: datagrams over a non-blocking SOCK_SEQPACKET socketpair. The wrapper never waits
+ * for the recorder: a message that does not fit is dropped, and each one carries running totals, so that a lost one
+ * costs detail and never the sum. Both ends are one binary, so the structs travel as they are.
  */
 #ifndef RUN_LINK_H
 #define RUN_LINK_H
@@ -17,19 +17,19 @@ enum link_kind {
     LINK_SIGNAL,      /* number was passed on to the command */
     LINK_STOPPED,     /* the command stopped by signal number */
     LINK_CONTINUED,
-    LINK_ENDED,       /* the command has ended and all that was there to reap was reaped: finish now */
+    LINK_ENDED, /* the command has ended and all that was there to reap was reaped: finish now */
 };
 
 struct link_message {
     uint32_t kind;
     int32_t pid;
-    uint64_t t_ns;   /* CLOCK_MONOTONIC, absolute */
+    uint64_t t_ns; /* CLOCK_MONOTONIC, absolute */
     int64_t number;
 
     /* LINK_REAPED: from wait4 and from the zombie just before it. */
-    int32_t status;  /* wait status */
-    uint32_t stat_len, io_len; /* raw bytes of /proc/PID/stat and io of the zombie; 0: could not be read */
-    uint64_t cpu_ns; /* CPU clock of the zombie, own threads only; 0: not known */
+    int32_t status;              /* wait status */
+    uint32_t stat_len, io_len;   /* raw bytes of /proc/PID/stat and io of the zombie; 0: could not be read */
+    uint64_t cpu_ns;             /* CPU clock of the zombie, own threads only; 0: not known */
     uint64_t user_ns, system_ns; /* rusage: with all it had reaped */
     uint64_t maxrss_bytes;
     uint64_t faults_minor, faults_major, switches_voluntary, switches_involuntary;
@@ -44,9 +44,10 @@ struct link_message {
 };
 
 /*
- * For the recorder, while the last word was LINK_STOPPED: to be called a few times a second, and when the command has ended.
- * The wrapper then stands still as the command does, as the shell expects; but only a SIGCONT sent to the wrapper, or to the
- * whole group, wakes it. Where somebody continues or kills the command alone, this wakes the wrapper too, which then sees.
+ * For the recorder, while the last word was LINK_STOPPED: to be called a few times a second, and when the command has
+ * ended. The wrapper then stands still as the command does, as the shell expects; but only a SIGCONT sent to the
+ * wrapper, or to the whole group, wakes it. Where somebody continues or kills the command alone, this wakes the wrapper
+ * too, which then sees.
  */
 void link_wake(pid_t wrapper, pid_t command);
 

@@ -25,8 +25,8 @@ static uint32_t zombie_read(pid_t pid, const char *file, char *at, size_t cap)
 }
 
 /*
- * A zombie still has its stat, its io and its CPU clock; all three are gone once it is reaped. Its clock is its own time
- * alone, in nanoseconds, where wait4 adds what it had reaped, in microseconds.
+ * A zombie still has its stat, its io and its CPU clock; all three are gone once it is reaped. Its clock is its own
+ * time alone, in nanoseconds, where wait4 adds what it had reaped, in microseconds.
  */
 static void zombie_look(pid_t pid, struct link_message *m)
 {
@@ -36,7 +36,8 @@ static void zombie_look(pid_t pid, struct link_message *m)
         m->cpu_ns = 0;
 }
 
-/* The session is the fourth field after the name, which may hold anything and ends with the last ')'. 0: can't be told. */
+/* The session is the fourth field after the name, which may hold anything and ends with the last ')'. 0: can't be told.
+ */
 static int zombie_session(const struct link_message *m)
 {
     const char *after = memrchr(m->stat, ')', m->stat_len);
@@ -45,8 +46,9 @@ static int zombie_session(const struct link_message *m)
 
     if (!after)
         return 0;
-    memcpy(tail, after + 1, (size_t)(m->stat + m->stat_len - after - 1) < sizeof(tail) - 1
-                                ? (size_t)(m->stat + m->stat_len - after - 1) : sizeof(tail) - 1);
+    memcpy(tail, after + 1,
+           (size_t)(m->stat + m->stat_len - after - 1) < sizeof(tail) - 1 ? (size_t)(m->stat + m->stat_len - after - 1)
+                                                                          : sizeof(tail) - 1);
     return sscanf(tail, " %*c %*d %*d %d", &session) == 1 ? session : 0;
 }
 

@@ -22,7 +22,7 @@
 /* The recorder's own doing must not end it before the job; what limits it softly was meant for the job. */
 static void recorder_unbind(void)
 {
-    static const int ignored[] = {SIGHUP, SIGINT,  SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,
+    static const int ignored[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,
                                   SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU, SIGXCPU, SIGXFSZ, SIGPWR,  SIGIO};
     static const int limits[] = {RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_DATA};
     struct rlimit limit;
@@ -55,7 +55,8 @@ static _Noreturn void recorder_run(const struct wrapper *w, int link, int tape_f
 }
 
 /* Without a recorder the job runs all the same. */
-static int recorder_start(struct wrapper *w, const struct run_options *options, run_recorder *recorder_main, void *context)
+static int recorder_start(struct wrapper *w, const struct run_options *options, run_recorder *recorder_main,
+                          void *context)
 {
     int ends[2];
     pid_t pid;
@@ -96,7 +97,8 @@ static uint64_t floor_read(void)
     return line ? strtoull(line + 7, NULL, 10) * 1024 : 0;
 }
 
-/* From here on the command is the only one to hold what it was given: a pipe it closes is closed, a lock it drops is free. */
+/* From here on the command is the only one to hold what it was given: a pipe it closes is closed, a lock it drops is
+ * free. */
 static void let_go(const struct wrapper *w)
 {
     const int keep[] = {w->link, w->stderr_fd};

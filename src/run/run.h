@@ -26,16 +26,16 @@ struct run_result {
     int recorder_status; /* wait status of the recorder; -1: not known */
     int recorder_errno;  /* why it could not be started; 0: it was */
     uint64_t started_ns, ended_ns; /* CLOCK_MONOTONIC: executed, and seen to have ended */
-    int stderr_fd;       /* close-on-exec copy of stderr for last messages; -1: none could be had */
+    int stderr_fd;                 /* close-on-exec copy of stderr for last messages; -1: none could be had */
 };
 
 /*
  * The recorder, in a process and session of its own: 0, 1 and 2 are /dev/null, everything else is closed but link_fd
- * (non-blocking, receives struct link_message), stderr_fd and the tape's descriptor; the working directory is "/", so paths
- * must be absolute; signals that people or terminals send are ignored. Its result becomes its exit status. The wrapper
- * waits for its end after LINK_ENDED or LINK_FAILED, for a second at most; an end of file on link_fd without LINK_ENDED
- * means that the wrapper was killed. Once link_fd is at its end nothing more must be printed: the prompt is back.
- * While the command is stopped, see link_wake().
+ * (non-blocking, receives struct link_message), stderr_fd and the tape's descriptor; the working directory is "/", so
+ * paths must be absolute; signals that people or terminals send are ignored. Its result becomes its exit status. The
+ * wrapper waits for its end after LINK_ENDED or LINK_FAILED, for a second at most; an end of file on link_fd without
+ * LINK_ENDED means that the wrapper was killed. Once link_fd is at its end nothing more must be printed: the prompt is
+ * back. While the command is stopped, see link_wake().
  */
 typedef int run_recorder(void *context, int link_fd, int stderr_fd, pid_t wrapper);
 
@@ -47,16 +47,16 @@ typedef int run_recorder(void *context, int link_fd, int stderr_fd, pid_t wrappe
 void run_hold_standard_fds(void);
 
 /*
- * Starts the recorder, runs the command, and returns when it has ended. The process must have one thread, and stdio must
- * have nothing buffered. All signals stay blocked afterwards. Returns 0 when the command was executed or could not be
- * (ret->exec_errno), negative on a failure of our own, for which the exit status is 125. Where no process can be had for the
- * command, this process becomes the command, unrecorded, and does not return.
+ * Starts the recorder, runs the command, and returns when it has ended. The process must have one thread, and stdio
+ * must have nothing buffered. All signals stay blocked afterwards. Returns 0 when the command was executed or could not
+ * be (ret->exec_errno), negative on a failure of our own, for which the exit status is 125. Where no process can be had
+ * for the command, this process becomes the command, unrecorded, and does not return.
  */
 int run_wrapper(const struct run_options *options, run_recorder *recorder_main, void *context, struct run_result *ret,
                 struct baro_error *err);
 
-/* Ends this process as the command ended: the same exit status, or the same signal (without a core); 127 where it was not
- * found, 126 where it could not be executed, 128 + n where a signal can't end us (process 1 of its namespace). */
+/* Ends this process as the command ended: the same exit status, or the same signal (without a core); 127 where it was
+ * not found, 126 where it could not be executed, 128 + n where a signal can't end us (process 1 of its namespace). */
 _Noreturn void run_die_like(const struct run_result *result);
 
 #endif

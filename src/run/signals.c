@@ -25,7 +25,8 @@ int sigmask_wait(sigmask set, siginfo_t *ret, const struct timespec *timeout)
     return signal < 0 ? -errno : (int)signal;
 }
 
-/* SIG_DFL, no flags, an empty mask: all zero in every layout of the kernel's struct, and libc would refuse 32 and 33. */
+/* SIG_DFL, no flags, an empty mask: all zero in every layout of the kernel's struct, and libc would refuse 32 and 33.
+ */
 void signal_reset(int signal)
 {
     uint64_t action[8] = {0};
@@ -34,8 +35,8 @@ void signal_reset(int signal)
 }
 
 /*
- * What came from a process was meant for the command. What came from the kernel the command got as well, being in the same
- * process group, with one exception: when a terminal hangs up, only the leader of its session hears of it
+ * What came from a process was meant for the command. What came from the kernel the command got as well, being in the
+ * same process group, with one exception: when a terminal hangs up, only the leader of its session hears of it
  * (tty_signal_session_leader() in drivers/tty/tty_jobctrl.c), and without us that would have been the command.
  */
 static bool is_for_command(const struct wrapper *w, const siginfo_t *info)
@@ -45,8 +46,8 @@ static bool is_for_command(const struct wrapper *w, const siginfo_t *info)
                info->si_code == SI_KERNEL;
     if (info->si_code != SI_USER && info->si_code != SI_QUEUE && info->si_code != SI_TKILL)
         return true;
-    /* The command's own comes from kill(0, ...): it has it already. Ours is the SIGPIPE of a closed stderr, which the kernel
-     * sends as if we had; the recorder's wakes us, no more. */
+    /* The command's own comes from kill(0, ...): it has it already. Ours is the SIGPIPE of a closed stderr, which the
+     * kernel sends as if we had; the recorder's wakes us, no more. */
     return info->si_pid != w->self && info->si_pid != w->command && info->si_pid != w->recorder;
 }
 
@@ -75,11 +76,12 @@ static bool command_has_news(const struct wrapper *w)
 {
     siginfo_t info = {0};
 
-    return waitid(P_PID, (id_t)w->command, &info, WSTOPPED | WCONTINUED | WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid;
+    return waitid(P_PID, (id_t)w->command, &info, WSTOPPED | WCONTINUED | WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid;
 }
 
-/* Takes a SIGCONT that is pending; true: it was meant for the command. It is passed on unless the command has been continued
- * without us: another one would undo its next stop, or have its handler run twice. */
+/* Takes a SIGCONT that is pending; true: it was meant for the command. It is passed on unless the command has been
+ * continued without us: another one would undo its next stop, or have its handler run twice. */
 static bool take_cont(struct wrapper *w)
 {
     const struct timespec now = {0, 0};

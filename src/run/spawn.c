@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starting the command so that it can't tell: everything that fork(2) does not hand down and that exec(2) would have kept
- * is put back by hand.
+ * Starting the command so that it can't tell: everything that fork(2) does not hand down and that exec(2) would have
+ * kept is put back by hand.
  */
 #include <errno.h>
 #include <sched.h>
@@ -97,8 +97,8 @@ static void stop_swallow(int signal)
 }
 
 /*
- * A child that a terminal stops between here and exec would leave us hanging in clone(2), deaf, and the shell without its
- * terminal. A handler swallows that one key press; exec puts the default back. Ignored ones stay ignored.
+ * A child that a terminal stops between here and exec would leave us hanging in clone(2), deaf, and the shell without
+ * its terminal. A handler swallows that one key press; exec puts the default back. Ignored ones stay ignored.
  */
 static void stops_swallow(void)
 {

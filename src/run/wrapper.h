@@ -28,7 +28,7 @@ struct wrapper {
  */
 typedef uint64_t sigmask;
 #define SIGMASK_ALL (~(sigmask)0)
-#define SIGMASK_OF(signal) ((sigmask)1 << ((signal) - 1))
+#define SIGMASK_OF(signal) ((sigmask)1 << ((signal)-1))
 
 /* link.c: 0 or -errno, which callers may ignore; nothing here waits for the recorder. */
 int link_put(struct wrapper *w, const struct link_message *m);
@@ -54,12 +54,12 @@ void fds_close_others(const int *keep, size_t count);
 struct spawn {
     char *const *argv;
     char **env;
-    sigmask mask;                /* to be given back */
+    sigmask mask; /* to be given back */
     bool chld_ignored;
     int death_signal;
     int was_subreaper;
     struct itimerval timers[3];
-    volatile int exec_errno;     /* written by the child, in our memory */
+    volatile int exec_errno; /* written by the child, in our memory */
 };
 
 int spawn_prepare(struct spawn *s, const struct run_options *options, sigmask mask_on_entry);

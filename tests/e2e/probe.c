@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prints all that a process inherits, one fact a line, sorted by kind, without anything that two runs of the same program
- * must differ in (its own pid, times). Run bare and wrapped, the outputs must be equal but for BARO_* and the parent.
- * The output goes to the file named first, so that the standard descriptors can be in any state.
+ * Prints all that a process inherits, one fact a line, sorted by kind, without anything that two runs of the same
+ * program must differ in (its own pid, times). Run bare and wrapped, the outputs must be equal but for BARO_* and the
+ * parent. The output goes to the file named first, so that the standard descriptors can be in any state.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -40,9 +40,10 @@ static void print_signals(FILE *out)
 
     /* The kernel's own view of masks: libc hides 32 and 33. */
     while (status && fgets(line, sizeof(line), status)) {
-        static const char *const wanted[] = {"SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt", "CapInh", "CapPrm", "CapEff",
-                                             "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp:", "Cpus_allowed:", "Umask", "Uid",
-                                             "Gid", "Groups", "CoreDumping", "THP_enabled"};
+        static const char *const wanted[] = {"SigPnd",     "ShdPnd",   "SigBlk",        "SigIgn",     "SigCgt",
+                                             "CapInh",     "CapPrm",   "CapEff",        "CapBnd",     "CapAmb",
+                                             "NoNewPrivs", "Seccomp:", "Cpus_allowed:", "Umask",      "Uid",
+                                             "Gid",        "Groups",   "CoreDumping",   "THP_enabled"};
 
         for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
             if (strncmp(line, wanted[i], strlen(wanted[i])) == 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The wrapper with a recorder that does nothing but listen: what the wrapper itself does to a command can then be tested and
- * timed alone. `wrapdummy [-q] [--no-subreaper] [--log FILE] [--] COMMAND...`; the log gets one line per message.
+ * The wrapper with a recorder that does nothing but listen: what the wrapper itself does to a command can then be
+ * tested and timed alone. `wrapdummy [-q] [--no-subreaper] [--log FILE] [--] COMMAND...`; the log gets one line per
+ * message.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -22,13 +23,14 @@ static void log_message(int log, const struct link_message *m)
 {
     static const char *const names[] = {"?", "started", "failed", "reaped", "signal", "stopped", "continued", "ended"};
 
-    dprintf(log,
-            "%s pid=%d number=%lld status=%d stat=%u io=%u cpu_ns=%llu user_ns=%llu system_ns=%llu maxrss=%llu reaped=%llu "
-            "total_maxrss=%llu floor=%llu\n",
-            names[m->kind < 8 ? m->kind : 0], m->pid, (long long)m->number, m->status, m->stat_len, m->io_len,
-            (unsigned long long)m->cpu_ns, (unsigned long long)m->user_ns, (unsigned long long)m->system_ns,
-            (unsigned long long)m->maxrss_bytes, (unsigned long long)m->total_reaped,
-            (unsigned long long)m->total_maxrss_bytes, (unsigned long long)m->floor_rss_bytes);
+    dprintf(
+        log,
+        "%s pid=%d number=%lld status=%d stat=%u io=%u cpu_ns=%llu user_ns=%llu system_ns=%llu maxrss=%llu reaped=%llu "
+        "total_maxrss=%llu floor=%llu\n",
+        names[m->kind < 8 ? m->kind : 0], m->pid, (long long)m->number, m->status, m->stat_len, m->io_len,
+        (unsigned long long)m->cpu_ns, (unsigned long long)m->user_ns, (unsigned long long)m->system_ns,
+        (unsigned long long)m->maxrss_bytes, (unsigned long long)m->total_reaped,
+        (unsigned long long)m->total_maxrss_bytes, (unsigned long long)m->floor_rss_bytes);
 }
 
 static int drain(void *context, int link_fd, int stderr_fd, pid_t wrapper)
