@@ -2,10 +2,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/span.h"
 #include "run/wrapper.h"
 
 /* Both ends of nothing. Without /dev (a bare chroot) a descriptor that can neither be read nor written does as well. */
@@ -61,7 +61,9 @@ static void close_listed(const int *keep, size_t count)
         int own = dirfd(dir);
 
         while ((entry = readdir(dir))) {
-            int fd = atoi(entry->d_name);
+            struct span name = span_str(entry->d_name);
+            uint64_t number;
+            int fd = scan_u64(&name, &number) && number < INT_MAX ? (int)number : -1;
 
             if (fd > STDERR_FILENO && fd != own && !is_kept(fd, keep, count))
                 close(fd);

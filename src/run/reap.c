@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/span.h"
 #include "run/wrapper.h"
 
 static uint64_t timeval_ns(struct timeval t)
@@ -38,18 +39,22 @@ static void zombie_look(pid_t pid, struct link_message *m)
 
 /* The session is the fourth field after the name, which may hold anything and ends with the last ')'. 0: can't be told.
  */
-static int zombie_session(const struct link_message *m)
+static int64_t zombie_session(const struct link_message *m)
 {
     const char *after = memrchr(m->stat, ')', m->stat_len);
-    char tail[64] = "";
-    int session = 0;
+    struct span rest, word;
+    int64_t session;
 
     if (!after)
         return 0;
-    memcpy(tail, after + 1,
-           (size_t)(m->stat + m->stat_len - after - 1) < sizeof(tail) - 1 ? (size_t)(m->stat + m->stat_len - after - 1)
-                                                                          : sizeof(tail) - 1);
-    return sscanf(tail, " %*c %*d %*d %d", &session) == 1 ? session : 0;
+    rest = span_of(after + 1, (size_t)(m->stat + m->stat_len - after - 1));
+    for (int field = 0; field < 3; field++) { /* state, parent, group */
+        scan_blanks(&rest);
+        if (!scan_word(&rest, &word))
+            return 0;
+    }
+    scan_blanks(&rest);
+    return scan_i64(&rest, &session) ? session : 0;
 }
 
 static void usage_put(struct link_message *m, const struct rusage *u)

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -14,6 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/span.h"
 #include "run/wrapper.h"
 
 /* How long the recorder may hold up the end. */
@@ -25,11 +25,12 @@ static void recorder_unbind(void)
     static const int ignored[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,
                                   SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU, SIGXCPU, SIGXFSZ, SIGPWR,  SIGIO};
     static const int limits[] = {RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_DATA};
+    const struct sigaction ignore = {.sa_handler = SIG_IGN};
     struct rlimit limit;
 
     setsid(); /* out of reach of the terminal's signals and of kills of the group */
     for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
-        signal(ignored[i], SIG_IGN);
+        sigaction(ignored[i], &ignore, NULL);
     sigmask_set(SIG_SETMASK, 0);
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
         if (getrlimit(limits[i], &limit) < 0 || limit.rlim_cur == limit.rlim_max)
@@ -87,14 +88,18 @@ static int recorder_start(struct wrapper *w, const struct run_options *options, 
 static uint64_t floor_read(void)
 {
     char text[2048];
-    ssize_t len = fd_read_file(AT_FDCWD, "/proc/self/status", text, sizeof(text) - 1);
-    const char *line;
+    ssize_t len = fd_read_file(AT_FDCWD, "/proc/self/status", text, sizeof(text));
+    struct span rest = span_of(text, len > 0 ? (size_t)len : 0), line;
+    uint64_t kib;
 
-    if (len <= 0)
-        return 0;
-    text[len] = '\0';
-    line = strstr(text, "\nVmHWM:");
-    return line ? strtoull(line + 7, NULL, 10) * 1024 : 0;
+    while (scan_line(&rest, &line)) {
+        if (!span_starts(line, "VmHWM:"))
+            continue;
+        line = span_of(line.at + 6, line.len - 6);
+        scan_blanks(&line);
+        return scan_u64(&line, &kib) ? kib * 1024 : 0;
+    }
+    return 0;
 }
 
 /* From here on the command is the only one to hold what it was given: a pipe it closes is closed, a lock it drops is
