@@ -45,6 +45,7 @@ void exits_close(struct exits_source *s)
 {
     if (!s)
         return;
-    fd_close(s->fd);
+    int fd = s->fd;
     s->close(s);
+    fd_close(fd);
 }

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * taskstats: what each thread had used when it ended, over generic netlink. Needs CAP_NET_ADMIN in the initial user namespace.
+ *
+ * The kernel sends one record per thread, on the way out (taskstats_exit()). Its own sum over a group (TASKSTATS_TYPE_AGGR_TGID,
+ * with the record of the last thread of several) holds little but delays, so the threads of a group are added up here, until the record says that
+ * the group is dead (AGROUP, version 12, Linux 5.19). Before that the group of a thread is not told: then a process of one thread is reported
+ * whole, one of several with the kernel's sum of its CPU time.
+ *
+ * The records are cut before the last slice and the teardown of memory are charged: names and shares, not totals.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/genetlink.h>
+#include <linux/netlink.h>
+#include <linux/taskstats.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "exits/netlink.h"
+#include "exits/source.h"
+#include "exits/taskstats_parse.h"
+
+#define BUFFER_BYTES (16 << 20)  /* the kernel doubles it */
+#define BYTES_PER_RECORD 1280u   /* what one waiting record is charged; measured: 166 to 225 in 212,992 bytes (x86-64, 6.18) */
+#define DATAGRAM 2048u           /* two structs of version 16 with their heads are 1,180 bytes */
+#define BATCHES_PER_DRAIN 4096u
+#define GROUPS_MAX 512u          /* living groups of which a thread has ended */
+
+struct listener {
+    struct exits_source base;
+    uint16_t family;
+    uint64_t lost;
+    size_t n;
+    int32_t tgid[GROUPS_MAX];
+    struct taskstats_usage sum[GROUPS_MAX];
+    char cpus[256];
+    struct netlink_batch batch;
+    unsigned char text[NETLINK_BATCH * DATAGRAM];
+};
+
+/* ---- generic netlink ---- */
+
+static int send_request(int fd, uint16_t family, uint8_t command, uint16_t type, const char *value)
+{
+    unsigned char m[512] = {0};
+    size_t len = strlen(value) + 1;
+    if (NLMSG_HDRLEN + GENL_HDRLEN + NLA_HDRLEN + len > sizeof(m))
+        return -EMSGSIZE;
+    struct nlattr a = {.nla_len = (uint16_t)(NLA_HDRLEN + len), .nla_type = type};
+    struct genlmsghdr g = {.cmd = command, .version = 1};
+    struct nlmsghdr h = {.nlmsg_type = family, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK};
+    h.nlmsg_len = (uint32_t)(NLMSG_HDRLEN + GENL_HDRLEN + NLA_ALIGN(NLA_HDRLEN + len));
+    memcpy(m, &h, sizeof(h));
+    memcpy(m + NLMSG_HDRLEN, &g, sizeof(g));
+    memcpy(m + NLMSG_HDRLEN + GENL_HDRLEN, &a, sizeof(a));
+    memcpy(m + NLMSG_HDRLEN + GENL_HDRLEN + NLA_HDRLEN, value, len);
+    return netlink_send(fd, m, h.nlmsg_len);
+}
+
+/* What the kernel answered, which it does before send() returns. Returns the family's id if one was told, 0 for a bare yes, or -errno. */
+static int read_answer(struct listener *t)
+{
+    int n, found = 0;
+    while ((n = netlink_receive(t->base.fd, &t->batch)) > 0) {
+        for (int i = 0; i < n; i++) {
+            struct span datagram = span_of(t->text + (size_t)i * DATAGRAM, t->batch.len[i]);
+            struct netlink_message m;
+            while (netlink_next(&datagram, &m)) {
+                int32_t error;
+                if (m.type == GENL_ID_CTRL)
+                    found = taskstats_family_parse(m.payload);
+                if (m.type != NLMSG_ERROR || m.payload.len < sizeof(error))
+                    continue;
+                memcpy(&error, m.payload.at, sizeof(error));
+                return error ? error : found;
+            }
+        }
+    }
+    return n < 0 ? n : -ENOMSG;
+}
+
+static int subscribe(struct listener *t, struct baro_error *err)
+{
+    int fd = t->base.fd;
+    int code = send_request(fd, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_NAME, TASKSTATS_GENL_NAME);
+    if (code == 0)
+        code = read_answer(t);
+    if (code <= 0)
+        return error_set(err, code < 0 ? code : -ENOENT, "this kernel has no taskstats (CONFIG_TASKSTATS)");
+    t->family = (uint16_t)code;
+    code = send_request(fd, t->family, TASKSTATS_CMD_GET, TASKSTATS_CMD_ATTR_REGISTER_CPUMASK, t->cpus);
+    if (code == 0)
+        code = read_answer(t);
+    if (code == -EPERM)
+        return error_set(err, code, "taskstats needs root (CAP_NET_ADMIN in the initial user namespace)");
+    if (code == -EINVAL)
+        return error_set(err, code, "taskstats speaks only to the initial user and pid namespaces");
+    if (code < 0)
+        return error_set(err, code, "taskstats refuses: %s", strerror(-code));
+    return 0;
+}
+
+/* The mask may name possible CPUs only, and they may have holes; the kernel's list is what it takes back. */
+static void list_cpus(struct listener *t)
+{
+    ssize_t n = fd_read_file(AT_FDCWD, "/sys/devices/system/cpu/possible", t->cpus, sizeof(t->cpus) - 1);
+    if (n > 0 && t->cpus[n - 1] == '\n')
+        n--;
+    if (n > 0)
+        t->cpus[n] = 0;
+    else
+        snprintf(t->cpus, sizeof(t->cpus), "0-%ld", sysconf(_SC_NPROCESSORS_CONF) - 1);
+}
+
+/* ---- records ---- */
+
+static struct taskstats_usage *find_group(struct listener *t, int32_t tgid)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        if (t->tgid[i] == tgid)
+            return &t->sum[i];
+    }
+    return NULL;
+}
+
+static void keep(struct listener *t, const struct taskstats_record *r)
+{
+    struct taskstats_usage *sum = find_group(t, r->tgid);
+    if (!sum && t->n == GROUPS_MAX) {
+        t->lost++;
+        return;
+    }
+    if (!sum) {
+        t->tgid[t->n] = r->tgid;
+        sum = &t->sum[t->n++];
+        *sum = (struct taskstats_usage){0};
+    }
+    taskstats_add(sum, &r->usage);
+}
+
+static void take_kept(struct listener *t, struct taskstats_record *r)
+{
+    struct taskstats_usage *sum = find_group(t, r->tgid);
+    if (!sum)
+        return;
+    size_t i = (size_t)(sum - t->sum);
+    taskstats_add(&r->usage, sum);
+    t->tgid[i] = t->tgid[--t->n];
+    t->sum[i] = t->sum[t->n];
+}
+
+static struct exits_event translate(const struct taskstats_record *r)
+{
+    const struct taskstats_usage *u = &r->usage;
+    struct exits_event e = {.kind = EVENT_EXIT, .pid = r->tgid ? r->tgid : r->pid, .t_ns = clock_monotonic_ns(), .uid = r->uid};
+    bool several = !r->told_group && r->tgid; /* an older kernel's group: only the CPU time is whole */
+    e.has_usage = e.has_comm = true;
+    memcpy(e.comm, r->comm, sizeof(r->comm));
+    /* The kernel puts it down for first threads only; and where another thread was the last, it may not be the group's. */
+    e.has_status = e.pid == r->pid;
+    e.status = e.has_status ? (int32_t)r->status : 0;
+    e.elapsed_ns = r->elapsed_ns;
+    e.cpu_ns = several && r->has_total && r->total_cpu_ns > u->cpu_ns ? r->total_cpu_ns : u->cpu_ns;
+    e.user_ns = several ? 0 : u->user_ns;
+    e.system_ns = several ? 0 : u->system_ns;
+    e.rss_peak_bytes = u->rss_peak_bytes;
+    e.faults_minor = u->faults_minor;
+    e.faults_major = u->faults_major;
+    e.has_io = !several;
+    e.io_read = u->io_read;
+    e.io_write = u->io_write;
+    e.io_rchar = u->io_rchar;
+    e.io_wchar = u->io_wchar;
+    e.has_delay = !several && u->delays > 0;
+    e.run_delay_ns = u->run_delay_ns;
+    return e;
+}
+
+static int take(struct listener *t, struct span datagram, exits_event_fn *fn, void *context)
+{
+    int told = 0;
+    struct netlink_message m;
+    while (netlink_next(&datagram, &m)) {
+        struct taskstats_record r;
+        if (m.type != t->family || taskstats_parse(m.payload, &r) < 0)
+            continue;
+        if (r.told_group && !r.last) {
+            keep(t, &r);
+            continue;
+        }
+        if (r.told_group)
+            take_kept(t, &r);
+        struct exits_event e = translate(&r);
+        fn(context, &e);
+        told++;
+    }
+    return told;
+}
+
+static int taskstats_drain(struct exits_source *s, exits_event_fn *fn, void *context)
+{
+    struct listener *t = (struct listener *)s;
+    int told = 0, n = NETLINK_BATCH;
+    for (unsigned round = 0; round < BATCHES_PER_DRAIN && n == NETLINK_BATCH; round++) {
+        n = netlink_receive(s->fd, &t->batch);
+        if (n == -ENOBUFS) {
+            t->lost++;
+            t->n = 0; /* whose last record was lost would never leave */
+            n = NETLINK_BATCH;
+            continue;
+        }
+        if (n < 0)
+            return n;
+        for (int i = 0; i < n; i++)
+            told += take(t, span_of(t->text + (size_t)i * DATAGRAM, t->batch.len[i]), fn, context);
+    }
+    if (t->lost) {
+        struct exits_event e = {.kind = EVENT_LOST, .t_ns = clock_monotonic_ns(), .uid = UINT32_MAX, .count = t->lost};
+        t->lost = 0;
+        fn(context, &e);
+        told++;
+    }
+    return told;
+}
+
+/* ---- life ---- */
+
+static uint64_t taskstats_capacity(const struct exits_source *s)
+{
+    return netlink_granted(s->fd) / BYTES_PER_RECORD;
+}
+
+static uint64_t taskstats_memory(const struct exits_source *s)
+{
+    return netlink_waiting(s->fd);
+}
+
+static void taskstats_close(struct exits_source *s)
+{
+    struct listener *t = (struct listener *)s;
+    /* Else each CPU finds out for itself, with the next process that ends on it. */
+    if (t->family)
+        send_request(s->fd, t->family, TASKSTATS_CMD_GET, TASKSTATS_CMD_ATTR_DEREGISTER_CPUMASK, t->cpus);
+    free(t);
+}
+
+int exits_taskstats_open(struct exits_source **ret, struct baro_error *err)
+{
+    const char *step;
+    struct listener *t = calloc(1, sizeof(*t));
+    if (!t)
+        return error_set(err, -ENOMEM, "out of memory");
+    t->base = (struct exits_source){EXITS_TASKSTATS, -1, taskstats_drain, taskstats_capacity, taskstats_memory, taskstats_close};
+    t->batch = (struct netlink_batch){.slot = DATAGRAM, .at = t->text};
+    int code = netlink_open(NETLINK_GENERIC, 0, &step);
+    if (code < 0) {
+        free(t);
+        return error_set(err, code, "taskstats can't be opened (%s): %s", step, strerror(-code));
+    }
+    t->base.fd = code;
+    netlink_grow(code, BUFFER_BYTES);
+    list_cpus(t);
+    code = subscribe(t, err);
+    if (code < 0) {
+        exits_close(&t->base);
+        return code;
+    }
+    *ret = &t->base;
+    return 0;
+}
