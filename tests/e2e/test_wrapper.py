@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bare against wrapped: whatever is done to a command, and whatever it does, must come out the same.
 
-Each test runs with each wrapper there is: `wrapdummy` (the wrapper with a recorder that only listens) and `baro run -q`.
-BARO names the binary (build/baro); wrapdummy and probe lie in tests/e2e beside it, or are named by WRAPDUMMY and PROBE.
+Each test runs with each wrapper there is: `wrapdummy` (with a recorder that only listens) and `baro run -q`. BARO names
+the binary (build/baro); wrapdummy and probe lie in tests/e2e beside it, or are named by WRAPDUMMY and PROBE.
 """
 import ctypes
 import os
@@ -23,6 +23,7 @@ BARO = os.environ.get("BARO", str(ROOT / "build" / "baro"))
 BESIDE = pathlib.Path(BARO).parent / "tests" / "e2e"
 DUMMY = os.environ.get("WRAPDUMMY", str(BESIDE / "wrapdummy"))
 PROBE = os.environ.get("PROBE", str(BESIDE / "probe"))
+QUIET = {"stderr": subprocess.DEVNULL}
 PATIENCE = 20  # seconds until something that should happen is taken not to; nothing is measured by it
 
 WRAPPERS = {}
@@ -141,8 +142,8 @@ def exec_failures(tmp_path):
 
 @pytest.mark.parametrize(
     "command",
-    ["nonexistent-command", "./nonexistent", "./plain", "./dir", "dir", "./loop", "./plain/x", "", "./badinterp", "x" * 300,
-     "/" + "x" * 5000, "./garbage"],
+    ["nonexistent-command", "./nonexistent", "./plain", "./dir", "dir", "./loop", "./plain/x", "", "./badinterp",
+     "x" * 300, "/" + "x" * 5000, "./garbage"],
     ids=lambda c: (c[:20] or "empty"),
 )
 def test_exec_failure(wrap, tmp_path, command):
@@ -221,7 +222,7 @@ INHERITED = [
     "setarch -R {W} {P} $OUT",
     "perl -e 'use Time::HiRes; alarm 500; exec @ARGV' {W} {P} $OUT",
     "perl -e 'use Time::HiRes qw(setitimer ITIMER_PROF); setitimer(ITIMER_PROF, 500, 3); exec @ARGV' {W} {P} $OUT",
-    "perl -e 'require \"syscall.ph\" if 0; syscall(157, 36, 1, 0, 0, 0) if `uname -m` =~ /x86_64/; exec @ARGV' {W} {P} $OUT",
+    "perl -e 'syscall(157, 36, 1, 0, 0, 0) if `uname -m` =~ /x86_64/; exec @ARGV' {W} {P} $OUT",  # a subreaper
     "timeout --foreground 60 {W} {P} $OUT",
 ]
 MAY_DIFFER = re.compile(rb"^(env (BARO_(TAPE|PID)|_|OUT)=.*|ids ppid=\d+ )", re.M)
@@ -316,7 +317,8 @@ def test_pipe_reader_sees_eof_when_the_command_closes_it(wrap):
 
 
 def test_writer_sees_epipe_when_the_command_closes_stdin(wrap):
-    job = subprocess.Popen(wrap + ["sh", "-c", "exec <&-; echo closed > closed; " + WAIT_FOR_STOP], stdin=subprocess.PIPE)
+    command = ["sh", "-c", "exec <&-; echo closed > closed; " + WAIT_FOR_STOP]
+    job = subprocess.Popen(wrap + command, stdin=subprocess.PIPE)
     try:
         read_when("closed", "closed")
 
@@ -333,8 +335,9 @@ def test_writer_sees_epipe_when_the_command_closes_stdin(wrap):
 
 
 def test_lock_is_free_when_the_command_drops_it(wrap):
-    text = "exec 9>lock; flock 9; exec {W} sh -c 'flock -n lock true && exit 9; exec 9>&-; echo dropped >dropped; %s'" % WAIT_FOR_STOP
-    job = subprocess.Popen(["bash", "-c", text.replace("{W}", shlex.join(wrap))])
+    text = "flock -n lock true && exit 9; exec 9>&-; echo dropped >dropped; " + WAIT_FOR_STOP
+    text = "exec 9>lock; flock 9; exec " + shlex.join(wrap + ["sh", "-c", text])
+    job = subprocess.Popen(["bash", "-c", text])
     try:
         read_when("dropped", "dropped")
         until("the lock", lambda: run(["flock", "-n", "lock", "true"]).returncode == 0)
@@ -653,7 +656,8 @@ def test_keys_that_end(terminal, key, status):
 
 
 def test_ctrl_c_comes_once(terminal):
-    code = "$|=1; $n=0; $SIG{INT}=sub{$n++}; print qq(u).qq(p\\n); select undef,undef,undef,0.02 until $n; select undef,undef,undef,0.3; print qq(n=$n.\\n)"
+    code = "$|=1; $n=0; $SIG{INT}=sub{$n++}; print qq(u).qq(p\\n); "
+    code += "select undef,undef,undef,0.02 until $n; select undef,undef,undef,0.3; print qq(n=$n.\\n)"
     terminal.line("{W} perl -e '%s'" % code)
     terminal.expect("up\r")
     terminal.type("\x03")
@@ -721,7 +725,8 @@ def test_command_that_stops_itself_gives_the_terminal_back(terminal):
 
 def test_handles_ctrl_z_itself(terminal):
     """As editors do: put the terminal in order, then stop the whole group."""
-    code = '$|=1; $SIG{TSTP}=sub{print qq(tidy\\n); $SIG{TSTP}=q(DEFAULT); kill q(TSTP),0; select undef,undef,undef,0.1; print qq(back.\\n); exit 5}; print qq(u).qq(p\\n); sleep 60 while 1'
+    code = "$|=1; $SIG{TSTP}=sub{print qq(tidy\\n); $SIG{TSTP}=q(DEFAULT); kill q(TSTP),0; "
+    code += "select undef,undef,undef,0.1; print qq(back.\\n); exit 5}; print qq(u).qq(p\\n); sleep 60 while 1"
     terminal.line("{W} perl -e '%s'" % code)
     terminal.expect("up\r")
     terminal.type("\x1a")
@@ -737,7 +742,12 @@ def test_handles_ctrl_z_itself(terminal):
 def test_background_read_stops(terminal):
     terminal.line("{W} sh -c 'read x; echo got=$x.' &")
     terminal.expect(re.escape(terminal.PROMPT))
-    until("the stop", lambda: (terminal.line("jobs") or True) and terminal.expect(r"Stopped|Running").group(0) == "Stopped")
+
+    def stopped():
+        terminal.line("jobs")
+        return terminal.expect(r"Stopped|Running").group(0) == "Stopped"
+
+    until("the stop", stopped)
     terminal.line("fg")
     time.sleep(0.1)
     terminal.type("line\n")
@@ -745,8 +755,9 @@ def test_background_read_stops(terminal):
 
 
 def test_isatty_size_and_foreground(terminal):
-    text = " sh -c 'test -t 0 && test -t 1 && test -t 2 && stty size && [ $(ps -o pgid= -p $$) = $(ps -o tpgid= -p $$) ] && echo f''ine'"
-    terminal.asks("{W}" + text, "0 0\r\nfine\r")
+    tests = "test -t 0 && test -t 1 && test -t 2 && stty size"
+    foreground = "[ $(ps -o pgid= -p $$) = $(ps -o tpgid= -p $$) ] && echo f''ine"
+    terminal.asks("{W} sh -c '%s && %s'" % (tests, foreground), "0 0\r\nfine\r")
 
 
 def test_shell_within(terminal):
@@ -781,7 +792,7 @@ def test_hangup_reaches_the_command(wrap):
 
 
 def test_recorder_is_killed(wrap):
-    job = subprocess.Popen(wrap + ["sh", "-c", "echo up > up; %s; kill -USR2 $$" % WAIT_FOR_STOP], stderr=subprocess.DEVNULL)
+    job = subprocess.Popen(wrap + ["sh", "-c", "echo up > up; %s; kill -USR2 $$" % WAIT_FOR_STOP], **QUIET)
     read_when("up", "up")
     os.kill(recorder_of(job.pid), signal.SIGKILL)
     time.sleep(0.05)
@@ -791,7 +802,7 @@ def test_recorder_is_killed(wrap):
 
 
 def test_recorder_hangs(wrap):
-    job = subprocess.Popen(wrap + ["sh", "-c", "echo up > up; %s; exit 14" % WAIT_FOR_STOP], stderr=subprocess.DEVNULL)
+    job = subprocess.Popen(wrap + ["sh", "-c", "echo up > up; %s; exit 14" % WAIT_FOR_STOP], **QUIET)
     read_when("up", "up")
     recorder = recorder_of(job.pid)
     os.kill(recorder, signal.SIGSTOP)
@@ -802,7 +813,7 @@ def test_recorder_hangs(wrap):
 
 def test_recorder_hangs_while_much_is_reaped(wrap):
     text = "echo up > up; %s; for i in $(seq 600); do (true &); done; exit 15" % WAIT_FOR_STOP
-    job = subprocess.Popen(wrap + ["bash", "-c", text], stderr=subprocess.DEVNULL)
+    job = subprocess.Popen(wrap + ["bash", "-c", text], **QUIET)
     read_when("up", "up")
     os.kill(recorder_of(job.pid), signal.SIGSTOP)
     open("stop", "w").close()
@@ -810,7 +821,7 @@ def test_recorder_hangs_while_much_is_reaped(wrap):
 
 
 def test_wrapper_is_killed(wrap):
-    job = subprocess.Popen(wrap + ["sh", "-c", "echo $$ > up; %s; echo done > done" % WAIT_FOR_STOP], stderr=subprocess.DEVNULL)
+    job = subprocess.Popen(wrap + ["sh", "-c", "echo $$ > up; %s; echo done > done" % WAIT_FOR_STOP], **QUIET)
     pid = int(read_when("up", r"(\d+)\n").group(1))
     recorder = recorder_of(job.pid)
     job.kill()
@@ -824,7 +835,8 @@ def test_wrapper_is_killed(wrap):
 
 def test_recorder_is_out_of_reach(wrap):
     """Neither keys nor kills of the group meet it, and it holds none of the job's files but stderr."""
-    job = subprocess.Popen(wrap + ["sh", "-c", "echo up > up; %s" % WAIT_FOR_STOP], stdout=subprocess.PIPE, start_new_session=True)
+    command = ["sh", "-c", "echo up > up; %s" % WAIT_FOR_STOP]
+    job = subprocess.Popen(wrap + command, stdout=subprocess.PIPE, start_new_session=True)
     read_when("up", "up")
     recorder = recorder_of(job.pid)
     until("a session", lambda: os.getsid(recorder) == recorder)
@@ -868,8 +880,8 @@ def logged(tmp_path, command, *options):
     log = tmp_path / "log"
     env = {**os.environ, "BARO_DIR": str(tmp_path)}
     done = run([DUMMY, *options, "--log", str(log), "--"] + command, env=env, cwd=tmp_path)
-    facts = [dict([("kind", line.split()[0])] + [f.split("=") for f in line.split()[1:]]) for line in log.read_text().split("\n") if line]
-    return done, facts
+    lines = [line.split() for line in log.read_text().splitlines()]
+    return done, [dict([("kind", words[0])] + [w.split("=") for w in words[1:]]) for words in lines]
 
 
 @needs_dummy
@@ -917,7 +929,8 @@ def test_failed_exec_is_told(tmp_path):
 
 
 def test_survivors_are_left(wrap):
-    done = run(wrap + ["sh", "-c", "(setsid sh -c 'echo $$ > pid; sleep 0.3; echo lived > lived' >/dev/null 2>&1 &); %s" % "while [ ! -s pid ]; do sleep 0.01; done"])
+    survivor = "(setsid sh -c 'echo $$ > pid; sleep 0.3; echo lived > lived' >/dev/null 2>&1 &)"
+    done = run(wrap + ["sh", "-c", survivor + "; while [ ! -s pid ]; do sleep 0.01; done"])
     assert done.returncode == 0
     read_when("lived", "lived")
 
