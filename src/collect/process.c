@@ -127,15 +127,16 @@ static void read_status(struct sampler *s, struct member *m)
     ssize_t n = cache_read(s, m, CACHE_STATUS, "status", sizeof(s->text));
     int reason = n < 0 ? proc_absent((int)-n) : BARO_ABSENT_UNSUPPORTED;
     bool ok = n > 0 && pid_status_parse(span_of(s->text, (size_t)n), &st) == 0;
-    bool zombie = m->row.value[PROCESS_state] == 'Z';
+    /* Once it has let go of its memory, on the way to a zombie, there are no Vm lines. */
+    bool hollow = ok && !(st.valid & 1u << STATUS_VM_RSS);
     for (size_t i = 0; i < sizeof(status_metrics) / sizeof(*status_metrics); i++) {
         enum process_metric id = status_metrics[i].metric;
         if (ok && (st.valid & 1u << status_metrics[i].field))
             set(m, id, st.value[status_metrics[i].field]);
-        else if (zombie && id == PROCESS_rss_peak && m->row.absent[id] == BARO_PRESENT)
+        else if (hollow && id == PROCESS_rss_peak && m->row.absent[id] == BARO_PRESENT)
             continue; /* its mark outlives its memory */
         else
-            unset(m, id, zombie ? BARO_ABSENT_GONE : reason);
+            unset(m, id, hollow ? BARO_ABSENT_GONE : reason);
     }
     if (!ok)
         return;

@@ -100,19 +100,52 @@ void job_settled(struct member *m)
         m->reaped[c] = reaped_of(m, c);
 }
 
-/* An ancestor lost one descendant since it was settled, and no event source knows more: what it gained is that one's. */
-static void reconcile(const struct job *j, const struct member *heir, uint64_t gained_ns)
+/* ---- what ended processes used beyond what is known of them ----
+ *
+ * The records of taskstats and perf are cut before a process gives up its memory and is torn down; its parent takes over all of it. So what a
+ * parent gained, less what is known of the children that it lost, is theirs: it is shared among them by what a teardown costs (a fixed part, and one
+ * for each page). The parent shows what it gained in ticks, so a rest, of either sign, stays in its pool for the next time.
+ * This holds only if every child is known; and among several of whom nobody told the CPU nothing could be shared fairly.
+ */
+#define TEARDOWN_NS 100000u
+#define TEARDOWN_NS_PER_PAGE 100u
+
+static uint64_t weight_of(const struct member *m)
 {
-    struct member *only = heir->lost_only;
-    if (!j->events || j->lossy || heir->lost != 1 || only->usage.has_cpu || !only->looked_at)
-        return; /* there may have been others, that nobody saw */
-    /* Both what was gained and what it had reaped are differences of cut values; what is put down to a process is never too much. */
-    uint64_t known = job_ledger(only, LEDGER_CPU_USER) + job_ledger(only, LEDGER_CPU_SYSTEM) + 2 * SHORT_TICKS * j->ns_per_tick;
-    if (gained_ns <= known)
+    uint64_t rss = m->usage.has_memory ? m->usage.rss_peak : m->row.value[PROCESS_rss_peak];
+    return TEARDOWN_NS + rss / 4096 * TEARDOWN_NS_PER_PAGE;
+}
+
+static uint64_t own_cpu(const struct member *m)
+{
+    uint64_t seen = value(m, PROCESS_cpu);
+    return m->usage.has_cpu && m->usage.cpu_ns > seen ? m->usage.cpu_ns : seen;
+}
+
+static void plan_share(const struct job *j, struct member *heir, uint64_t gained_ns)
+{
+    heir->share = 0;
+    heir->pool += (int64_t)gained_ns - (int64_t)heir->lost_known;
+    if (!j->events || j->lossy || (heir->lost_blind && heir->lost > 1)) {
+        heir->pool = heir->pool < 0 ? heir->pool : 0;
         return;
-    uint64_t more = gained_ns - known;
-    only->row.value[PROCESS_cpu] += more;
-    only->row.value[PROCESS_cpu_user] += more; /* the split is not known; user is the likelier */
+    }
+    if (heir->pool <= 0)
+        return;
+    heir->share = (uint64_t)heir->pool;
+    heir->pool = 0;
+}
+
+static void share_out(struct job *j)
+{
+    for (struct member *m = j->gone; m; m = m->list_next) {
+        const struct member *heir = nearest_living(m);
+        if (!heir || !heir->share)
+            continue;
+        uint64_t part = (uint64_t)((double)heir->share * ((double)weight_of(m) / (double)heir->lost_weight));
+        m->usage.cpu_ns = own_cpu(m) + part;
+        m->usage.has_cpu = true;
+    }
 }
 
 static void balance(struct job *j, const uint64_t expected[LEDGER_MAX], const uint64_t gained[LEDGER_MAX], size_t heirs)
@@ -138,7 +171,10 @@ static struct member *list_heirs(struct job *j)
             up->heir_next = list;
             list = up;
         }
-        up->lost_only = m;
+        up->lost_known += own_cpu(m) + m->reaped[LEDGER_CPU_USER] + m->reaped[LEDGER_CPU_SYSTEM];
+        up->lost_known += m->pool < 0 ? (uint64_t)-m->pool : 0; /* put down to its children, and not yet shown as reaped */
+        up->lost_weight += weight_of(m);
+        up->lost_blind += !m->usage.has_cpu;
     }
     return list;
 }
@@ -146,8 +182,8 @@ static struct member *list_heirs(struct job *j)
 static void forget_heirs(struct member *list)
 {
     for (struct member *m = list; m; m = m->heir_next) {
-        m->lost = 0;
-        m->lost_only = NULL;
+        m->lost = m->lost_blind = 0;
+        m->lost_known = m->lost_weight = m->share = 0;
     }
 }
 
@@ -184,11 +220,12 @@ void job_settle(struct job *j, uint64_t now_ns, void (*read_again)(void *context
     for (struct member *m = list; m; m = m->heir_next, heirs++) {
         uint64_t one[LEDGER_MAX] = {0};
         gain_of(m, one);
-        reconcile(j, m, one[LEDGER_CPU_USER] + one[LEDGER_CPU_SYSTEM]);
+        plan_share(j, m, one[LEDGER_CPU_USER] + one[LEDGER_CPU_SYSTEM]);
         for (int c = 0; c < LEDGER_MAX; c++)
             gained[c] += one[c];
         job_settled(m);
     }
+    share_out(j);
     forget_heirs(list);
     balance(j, expected, gained, heirs);
     report_all(j, now_ns);

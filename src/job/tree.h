@@ -51,14 +51,19 @@ struct member {
     uint64_t *base;             /* BASE_MAX values at attach, which are not this recording's; NULL: none */
     uint64_t begin_ns;          /* when the process began, since the tape began; 0 if before it or not known */
     uint64_t end_ns;            /* an event told when it ended; 0: none did */
-    struct member *heir_next, *lost_only; /* while the ledger settles: of the list of heirs; its only gone descendant */
-    size_t lost;                /* while the ledger settles: gone descendants that it is the nearest living ancestor of */
+    /* While the ledger settles: of an heir, the next one, and what it lost: how many, what is known of their CPU, their weights, how many of
+     * them nobody told the CPU of. */
+    struct member *heir_next;
+    size_t lost, lost_blind;
+    uint64_t lost_known, lost_weight, share;
+    int64_t pool;               /* gained from children, beyond what is known of them; below 0: what is shown in ticks is still to come */
     bool gone;                  /* no longer in the tree; waits for the ledger to settle */
     bool had_child;             /* it was seen to have a child, ever */
     bool looked_at;             /* its stat was read once: key.start is known */
     bool sampled;               /* it stands in at least one sample */
     bool target;                /* named by the user */
     bool touched, executed;     /* record/: since the last drain */
+    bool named;                 /* record/: an event told its name */
     bool ended;                 /* an event told its end; it may still be a zombie */
     bool force;                 /* to be read whatever the gate says */
     bool status_known;

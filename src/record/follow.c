@@ -10,6 +10,7 @@
  * Draining waits a little after the first event, so that a storm is read in batches: as long as a quarter of the buffer can't fill.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -81,6 +82,7 @@ static void on_name(struct recorder *r, struct member *m, const struct exits_eve
     if (e->has_comm) {
         memcpy(m->note.comm, e->comm, sizeof(m->note.comm));
         member_set_name(m, e->comm);
+        m->named = true;
     }
     touch(r, m);
 }
@@ -108,9 +110,6 @@ static void take_usage(struct recorder *r, struct member *m, const struct exits_
     u->user_ns = e->user_ns;
     u->system_ns = e->system_ns;
     u->has_split = e->user_ns + e->system_ns > 0;
-    /* sum_exec_runtime is cut before the last slice, the tick-based times are not (but coarse): the larger is nearer. */
-    if (e->user_ns + e->system_ns > u->cpu_ns)
-        u->cpu_ns = e->user_ns + e->system_ns;
     u->has_memory = e->rss_peak_bytes > 0;
     u->rss_peak = e->rss_peak_bytes;
     u->has_io = e->has_io;
@@ -124,6 +123,7 @@ static void take_usage(struct recorder *r, struct member *m, const struct exits_
     u->run_delay_ns = e->run_delay_ns;
     if (e->has_comm && strncmp(m->row.name, e->comm, strlen(e->comm)) != 0)
         member_set_name(m, e->comm);
+    m->named |= e->has_comm;
     if (e->uid != UINT32_MAX)
         m->row.uid = e->uid;
     touch(r, m);
@@ -219,13 +219,16 @@ static void look_at(struct recorder *r, struct member *m)
     if (m->gone)
         return;
     if (!m->ended) {
-        if (m->executed && sampler_look(&r->sampler, m) == 0)
+        /* Gone already: its end is in the queue, with the status, and comes with the next drain. */
+        if (m->executed && process_clock(&r->sampler, m, &clock_ns) == 0 && sampler_look(&r->sampler, m) == 0)
             tell_exec(r, m);
         return;
     }
     if (r->usage && !m->usage.has_cpu)
         stash_take(r, m);
-    if (m->executed && m->note.comm[0])
+    if (m->executed && !m->looked_at && !m->named)
+        member_set_name(m, ""); /* it executed something, and nobody saw what */
+    if (m->executed)
         tell_exec(r, m);
     if (!m->parent && r->job.wrapper.pid)
         return; /* the wrapper reads it whole before it reaps it */
@@ -265,13 +268,14 @@ void follow_drain(struct recorder *r)
         struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = (uint64_t)fd};
         epoll_ctl(r->epoll_fd, EPOLL_CTL_MOD, fd, &e);
     } else {
-        r->drain_due_ns = clock_monotonic_ns() + r->drain_delay_ns;
+        follow_ready(r);
     }
 }
 
+/* Without a source that tells names with the usage, what is executed must be looked at before it is gone. */
 void follow_ready(struct recorder *r)
 {
-    r->drain_due_ns = clock_monotonic_ns() + r->drain_delay_ns;
+    r->drain_due_ns = clock_monotonic_ns() + (r->usage ? r->drain_delay_ns : DELAY_LEAST);
 }
 
 /* ---- opening ---- */
@@ -293,9 +297,7 @@ static void use_forks(struct recorder *r, struct exits_source *source)
 
 static void name_source(char *to, size_t cap, const char *name)
 {
-    size_t n = strnlen(name, cap - 1);
-    memcpy(to, name, n);
-    to[n] = 0;
+    snprintf(to, cap, "%s", name);
 }
 
 void follow_open(struct recorder *r)
