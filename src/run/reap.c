@@ -118,16 +118,18 @@ bool reap_recorder(struct wrapper *w)
     return w->recorder_ended;
 }
 
-void reap_all(struct wrapper *w)
+/* A round is bounded, so that a storm of orphans can't keep signals from the command. True: there may be more. */
+bool reap_round(struct wrapper *w)
 {
-    for (;;) {
+    for (int i = 0; i < 64; i++) {
         siginfo_t info = {0};
 
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || !info.si_pid)
-            return;
+            return false;
         if (info.si_pid == w->recorder)
             reap_recorder(w);
         else
             reap_one(w, info.si_pid);
     }
+    return true;
 }

@@ -112,19 +112,6 @@ static void let_go(const struct wrapper *w)
     fds_close_others(keep, sizeof(keep) / sizeof(keep[0]));
 }
 
-/* Each round sees all there is to see before it waits; whatever happens after that has its signal pending. */
-static void command_wait(struct wrapper *w)
-{
-    while (!w->command_ended) {
-        siginfo_t info;
-
-        if (sigmask_wait(SIGMASK_ALL, &info, NULL) > 0)
-            signal_handle(w, &info);
-        signal_mirror_stops(w);
-        reap_all(w);
-    }
-}
-
 static bool time_left(uint64_t deadline, struct timespec *ret)
 {
     uint64_t now = clock_monotonic_ns();
@@ -134,6 +121,34 @@ static bool time_left(uint64_t deadline, struct timespec *ret)
     ret->tv_sec = (time_t)((deadline - now) / NS_PER_SEC);
     ret->tv_nsec = (long)((deadline - now) % NS_PER_SEC);
     return true;
+}
+
+/* Each round sees all there is to see before it waits; whatever happens after that has its signal pending. */
+static void command_wait(struct wrapper *w)
+{
+    const struct timespec at_once = {0, 0};
+    bool more;
+
+    for (;;) {
+        siginfo_t info;
+
+        signal_mirror_stops(w);
+        more = reap_round(w);
+        if (w->command_ended)
+            return;
+        if (sigmask_wait(SIGMASK_ALL, &info, more ? &at_once : NULL) > 0)
+            signal_handle(w, &info);
+    }
+}
+
+/* What the command left behind dead is the job's too; a storm of it must not hold up the end. */
+static void reap_rest(struct wrapper *w)
+{
+    uint64_t deadline = clock_monotonic_ns() + RECORDER_GRACE_NS;
+    struct timespec left;
+
+    while (reap_round(w) && time_left(deadline, &left))
+        ;
 }
 
 /* The last word is worth waiting for, as it has the totals; within the grace. */
@@ -178,9 +193,8 @@ static void command_follow(struct wrapper *w)
     w->totals.floor_rss_bytes = floor_read();
     link_tell(w, LINK_STARTED, 0);
     let_go(w);
-    signal_mirror_stops(w);
-    reap_all(w);
     command_wait(w);
+    reap_rest(w);
     recorder_finish(w, LINK_ENDED, 0);
 }
 

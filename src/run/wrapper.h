@@ -42,7 +42,7 @@ void signal_handle(struct wrapper *w, const siginfo_t *info);
 void signal_mirror_stops(struct wrapper *w);
 
 /* reap.c */
-void reap_all(struct wrapper *w);
+bool reap_round(struct wrapper *w);
 bool reap_recorder(struct wrapper *w);
 
 /* fds.c */
