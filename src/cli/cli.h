@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "cli/opt.h"
 #include "cli/settings.h"
+#include "report/report.h"
 
 #define CLI_FAILED 2       /* of baro itself, in all commands but one */
 #define CLI_RUN_FAILED 125 /* in run, whose other statuses are the command's */
@@ -49,6 +50,9 @@ __attribute__((format(printf, 2, 3))) void cli_note(const struct cli *cli, const
 
 /* Writes a buffer to standard output and empties it. Returns 0, or the status of a failure that it has reported. */
 int cli_out(const struct cli *cli, struct buf *b);
+
+/* How a summary is to be printed on standard error. */
+struct report_style report_style_of(const struct cli *cli);
 
 /* Finds out about the terminal; called once. */
 void cli_init(struct cli *cli);

@@ -51,6 +51,11 @@ void cli_init(struct cli *cli)
     cli->width_err = width_of(STDERR_FILENO);
 }
 
+struct report_style report_style_of(const struct cli *cli)
+{
+    return (struct report_style){.width = cli->width_err, .utf8 = cli->utf8, .color = cli->color_err};
+}
+
 static void say(const struct cli *cli, const char *text)
 {
     struct buf b = {0};

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "derive/derive.h"
+
+#include "sample/sample.h"
+
+/* What is left of a zombie holds no memory and no files; it owes no value. */
+static int is_zombie(const struct baro_process *p)
+{
+    return p->absent[PROCESS_state] == BARO_PRESENT && p->value[PROCESS_state] == 'Z' && p->absent[PROCESS_rss] == BARO_PRESENT &&
+           p->value[PROCESS_rss] == 0;
+}
+
+void derive_sum_add(struct derive_sum *sum, const struct baro_process *p, enum process_metric metric)
+{
+    if (p->absent[metric] == BARO_PRESENT) {
+        sum->members++;
+        sum->covered++;
+        sum->value += p->value[metric];
+    } else if (!is_zombie(p)) {
+        sum->members++;
+        sum->absent = p->absent[metric];
+    }
+}
+
+void derive_sum_close(struct derive_sum *sum)
+{
+    if (sum->covered || !sum->members)
+        sum->absent = BARO_PRESENT; /* of no processes at all the sum is 0, and known */
+}
+
+struct derive_sum derive_sum(const struct baro_sample *s, enum process_metric metric)
+{
+    struct derive_sum sum = {0};
+    for (size_t i = 0; i < s->n; i++)
+        derive_sum_add(&sum, s->processes[i], metric);
+    derive_sum_close(&sum);
+    return sum;
+}
+
+int derive_adds_up(enum process_metric metric)
+{
+    switch (metric) {
+    case PROCESS_rss:
+    case PROCESS_rss_anon:
+    case PROCESS_rss_file:
+    case PROCESS_rss_shmem:
+    case PROCESS_pss:
+    case PROCESS_uss:
+    case PROCESS_swap:
+    case PROCESS_virtual:
+    case PROCESS_threads:
+    case PROCESS_fds:
+        return 1;
+    default:
+        return 0; /* counters are the ledger's; marks, times, nice and letters don't add */
+    }
+}
+
+int derive_rate(uint64_t t0_ns, uint64_t v0, uint64_t t1_ns, uint64_t v1, double *ret)
+{
+    if (t1_ns <= t0_ns || v1 < v0)
+        return BARO_ABSENT_UNKNOWN;
+    *ret = (double)(v1 - v0) * 1e9 / (double)(t1_ns - t0_ns);
+    return BARO_PRESENT;
+}
+
+double derive_remainder(uint64_t counted, uint64_t total)
+{
+    if (!total)
+        return counted ? -1.0 : 0.0;
+    return counted <= total ? (double)(total - counted) / (double)total : -((double)(counted - total) / (double)total);
+}
+
+void derive_peak_add(struct derive_peak *p, uint64_t t_ns, uint64_t value)
+{
+    /* Of the moments that lie far enough back only the latest is of use. */
+    while (p->n > 1 && t_ns >= p->at[(p->first + 1) % DERIVE_PEAK_SLOTS].t_ns + DERIVE_PEAK_NS) {
+        p->first = (p->first + 1) % DERIVE_PEAK_SLOTS;
+        p->n--;
+    }
+    double rate;
+    if (p->n && t_ns >= p->at[p->first].t_ns + DERIVE_PEAK_NS &&
+        derive_rate(p->at[p->first].t_ns, p->at[p->first].value, t_ns, value, &rate) == 0 && (!p->found || rate > p->rate)) {
+        p->rate = rate;
+        p->t_ns = t_ns;
+        p->found = 1;
+    }
+    if (p->n < DERIVE_PEAK_SLOTS) {
+        unsigned i = (p->first + p->n++) % DERIVE_PEAK_SLOTS;
+        p->at[i].t_ns = t_ns;
+        p->at[i].value = value;
+    }
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What follows from samples: sums over the tree, rates, closure. Pure functions; nothing else subtracts counters. */
+#ifndef DERIVE_DERIVE_H
+#define DERIVE_DERIVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "metric/ids.h"
+
+struct baro_process;
+struct baro_sample;
+
+/* A sum over the living processes of one sample. Where not all of them had the value it is a lower bound. */
+struct derive_sum {
+    uint64_t value;
+    size_t members; /* that could have had the value */
+    size_t covered; /* that had it */
+    int absent;     /* enum baro_absent: none had it, for this reason (that of the last one); 0: value counts */
+};
+
+struct derive_sum derive_sum(const struct baro_sample *s, enum process_metric metric);
+/* Adds one process to a sum; a sum begins as all zero and is closed by derive_sum_close(). */
+void derive_sum_add(struct derive_sum *sum, const struct baro_process *p, enum process_metric metric);
+void derive_sum_close(struct derive_sum *sum);
+
+/* Does the sum over processes mean anything? It does for what a process has for itself. */
+int derive_adds_up(enum process_metric metric);
+
+/* Growth of a counter a second, in its unit a second. Returns 0, or BARO_ABSENT_UNKNOWN where it fell (another counter
+ * than before) or no time passed. */
+int derive_rate(uint64_t t0_ns, uint64_t v0, uint64_t t1_ns, uint64_t v1, double *ret);
+
+/* The share of total that is not in counted; negative where more was counted than there is. 0 of nothing is 0. */
+double derive_remainder(uint64_t counted, uint64_t total);
+
+/* The largest rate over intervals of at least DERIVE_PEAK_NS: each moment is compared with the latest one that lies that far back, so
+ * that a dense start (a sample each 10 ms, counters in 10 ms steps) makes no peaks out of steps. */
+#define DERIVE_PEAK_NS 100000000ull
+#define DERIVE_PEAK_SLOTS 32u
+struct derive_peak {
+    struct {
+        uint64_t t_ns, value;
+    } at[DERIVE_PEAK_SLOTS]; /* a ring: the moments that are not too old to compare with */
+    unsigned first, n;
+    double rate;
+    uint64_t t_ns; /* when the interval of the peak ended */
+    int found;
+};
+void derive_peak_add(struct derive_peak *p, uint64_t t_ns, uint64_t value);
+
+#endif

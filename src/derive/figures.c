@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a finished summary says. */
+#include "derive/summary.h"
+
+uint64_t summary_wall_ns(const struct summary *s)
+{
+    uint64_t from = s->started ? s->start_ns : 0;
+    uint64_t to = s->ended ? s->end_ns : s->last_ns;
+    return to > from ? to - from : 0;
+}
+
+int summary_job(const struct summary *s, enum job_metric metric, uint64_t *ret)
+{
+    *ret = s->job[metric];
+    return s->job_absent[metric];
+}
+
+int summary_self(const struct summary *s, enum recorder_metric metric, uint64_t *ret)
+{
+    *ret = s->self[metric];
+    return s->self_absent[metric];
+}
+
+int summary_status(const struct summary *s, int *ret)
+{
+    *ret = s->status;
+    if (!s->ended)
+        return BARO_ABSENT_NOT_YET;
+    return s->status_known ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
+}
+
+int summary_cores_mean(const struct summary *s, double *ret)
+{
+    if (s->job_absent[JOB_cpu] != BARO_PRESENT)
+        return s->job_absent[JOB_cpu];
+    int r = derive_rate(0, 0, summary_wall_ns(s), s->job[JOB_cpu], ret);
+    *ret = r == BARO_PRESENT ? *ret / 1e9 : 0;
+    return r;
+}
+
+int summary_cores_peak(const struct summary *s, double *ret)
+{
+    *ret = s->cores.rate / 1e9;
+    if (!s->cores.found) /* no two samples lie far enough apart */
+        return s->job_absent[JOB_cpu] == BARO_PRESENT ? BARO_ABSENT_UNKNOWN : s->job_absent[JOB_cpu];
+    /* What a parent has reaped shows in steps of 10 ms; a rate above what the machine has is that step. */
+    if (s->cpus && *ret > s->cpus)
+        *ret = s->cpus;
+    return BARO_PRESENT;
+}
+
+int summary_remainder(const struct summary *s, double *ret)
+{
+    *ret = 0;
+    if (s->job_absent[JOB_cpu] != BARO_PRESENT)
+        return s->job_absent[JOB_cpu];
+    if (s->job_absent[JOB_cpu_counted] != BARO_PRESENT)
+        return s->job_absent[JOB_cpu_counted];
+    *ret = derive_remainder(s->job[JOB_cpu_counted], s->job[JOB_cpu]);
+    return BARO_PRESENT;
+}
+
+static int mean(const struct summary *s, enum recorder_metric sum, enum recorder_metric count, uint64_t *ret)
+{
+    *ret = 0;
+    if (s->self_absent[sum] != BARO_PRESENT)
+        return s->self_absent[sum];
+    if (s->self_absent[count] != BARO_PRESENT)
+        return s->self_absent[count];
+    if (!s->self[count])
+        return BARO_ABSENT_NOT_YET;
+    *ret = s->self[sum] / s->self[count];
+    return BARO_PRESENT;
+}
+
+int summary_sample_mean_ns(const struct summary *s, uint64_t *ret)
+{
+    return mean(s, RECORDER_sample_time, RECORDER_samples, ret);
+}
+
+int summary_process_sample_mean_ns(const struct summary *s, uint64_t *ret)
+{
+    return mean(s, RECORDER_sample_cpu, RECORDER_process_samples, ret);
+}
+
+const char *summary_kernel_source(const struct summary *s)
+{
+    return s->mode == BARO_MODE_RUN && s->ended && !s->wrapper_lost ? "wait4" : "ledger";
+}
+
+const struct command *summary_command(const struct summary *s, size_t i)
+{
+    return i < s->n_order ? &s->commands.at[s->order[i]] : NULL;
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "derive/summary.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct summary_alive {
+    uint32_t id, command;
+    uint32_t absent; /* bit per enum command_value */
+    uint64_t value[COMMAND_MAX];
+};
+
+static const enum process_metric of_process[COMMAND_MAX] = {
+    [COMMAND_CPU] = PROCESS_cpu,          [COMMAND_CPU_USER] = PROCESS_cpu_user, [COMMAND_CPU_SYSTEM] = PROCESS_cpu_system,
+    [COMMAND_IO_READ] = PROCESS_io_read,  [COMMAND_IO_WRITE] = PROCESS_io_write, [COMMAND_RSS_PEAK] = PROCESS_rss_peak,
+};
+static const enum exit_metric of_exit[COMMAND_MAX] = {
+    [COMMAND_CPU] = EXIT_cpu,         [COMMAND_CPU_USER] = EXIT_cpu_user, [COMMAND_CPU_SYSTEM] = EXIT_cpu_system,
+    [COMMAND_IO_READ] = EXIT_io_read, [COMMAND_IO_WRITE] = EXIT_io_write, [COMMAND_RSS_PEAK] = EXIT_rss_peak,
+};
+static const enum process_metric of_peak[PEAK_MAX] = {
+    [PEAK_RSS] = PROCESS_rss,   [PEAK_PSS] = PROCESS_pss,         [PEAK_USS] = PROCESS_uss,
+    [PEAK_SWAP] = PROCESS_swap, [PEAK_THREADS] = PROCESS_threads, [PEAK_FDS] = PROCESS_fds,
+};
+
+/* ---- making ---- */
+
+static void copy_text(char *to, size_t cap, const char *from)
+{
+    size_t n = strnlen(from, cap - 1);
+    memcpy(to, from, n);
+    to[n] = 0;
+}
+
+static bool copy_argv(struct summary *s, char *const *argv)
+{
+    size_t n = 0;
+    while (argv && argv[n])
+        n++;
+    s->argv = calloc(n + 1, sizeof(*s->argv));
+    for (size_t i = 0; s->argv && i < n; i++) {
+        s->argv[i] = strdup(argv[i]);
+        if (!s->argv[i])
+            return false;
+    }
+    return s->argv != NULL;
+}
+
+struct summary *summary_new(const struct baro_header *h)
+{
+    struct summary *s = calloc(1, sizeof(*s));
+    if (!s)
+        return NULL;
+    if (commands_init(&s->commands) < 0 || !copy_argv(s, h->argv)) {
+        summary_free(s);
+        return NULL;
+    }
+    s->mode = h->mode;
+    s->start_realtime_ns = h->start_realtime_ns;
+    s->memory_total = h->memory_total;
+    s->cpus = h->cpus;
+    s->n_targets = h->n_targets;
+    copy_text(s->host, sizeof(s->host), h->host);
+    copy_text(s->event_source, sizeof(s->event_source), h->event_source);
+    copy_text(s->exit_source, sizeof(s->exit_source), h->exit_source);
+    memset(s->job_absent, BARO_ABSENT_NOT_YET, sizeof(s->job_absent));
+    memset(s->self_absent, BARO_ABSENT_NOT_YET, sizeof(s->self_absent));
+    for (int i = 0; i < PEAK_MAX; i++)
+        s->peak[i].absent = BARO_ABSENT_NOT_YET;
+    return s;
+}
+
+void summary_free(struct summary *s)
+{
+    if (!s)
+        return;
+    for (char **a = s->argv; a && *a; a++)
+        free(*a);
+    free(s->argv);
+    commands_done(&s->commands);
+    free(s->alive);
+    free(s->base);
+    free(s->ended_ids);
+    free(s->order);
+    free(s);
+}
+
+/* Room for n elements; grows by half at least, so that a steady user allocates nothing. */
+static void *room(struct summary *s, void *at, size_t *cap, size_t n, size_t size)
+{
+    if (n <= *cap)
+        return at;
+    size_t more = n + n / 2 + 16;
+    void *new = realloc(at, more * size);
+    if (new)
+        *cap = more;
+    else
+        s->failed = true;
+    return new ? new : at;
+}
+
+/* ---- samples ---- */
+
+static void note_alive(struct summary *s, struct summary_alive *a, const struct baro_process *p)
+{
+    a->id = p->id;
+    a->command = commands_find(&s->commands, p->name ? p->name : "");
+    a->absent = 0;
+    for (int i = 0; i < COMMAND_MAX; i++) {
+        a->value[i] = p->value[of_process[i]];
+        a->absent |= (uint32_t)(p->absent[of_process[i]] != BARO_PRESENT) << i;
+    }
+}
+
+static void insert_holder(struct summary_peak *peak, const struct command *c, uint32_t index)
+{
+    struct summary_holder h = {index, c->holders, c->held};
+    size_t at = peak->n_top;
+    while (at > 0 && peak->top[at - 1].value < h.value)
+        at--;
+    if (at == SUMMARY_HOLDERS)
+        return;
+    size_t n = peak->n_top < SUMMARY_HOLDERS ? peak->n_top++ : SUMMARY_HOLDERS - 1;
+    memmove(&peak->top[at + 1], &peak->top[at], (n - at) * sizeof(h));
+    peak->top[at] = h;
+}
+
+/* Who held it: only asked at a new peak. */
+static void note_holders(struct summary *s, const struct baro_sample *sample, enum process_metric metric,
+                         struct summary_peak *peak)
+{
+    for (uint32_t i = 0; i < s->commands.n; i++) {
+        s->commands.at[i].held = 0;
+        s->commands.at[i].holders = 0;
+    }
+    for (size_t i = 0; i < sample->n && i < s->n_alive; i++) {
+        struct command *c = &s->commands.at[s->alive[i].command];
+        const struct baro_process *p = sample->processes[i];
+        c->held += p->value[metric];
+        c->holders += p->absent[metric] == BARO_PRESENT && p->value[metric] > 0;
+    }
+    peak->n_top = 0;
+    for (uint32_t i = 0; i < s->commands.n; i++) {
+        if (s->commands.at[i].held)
+            insert_holder(peak, &s->commands.at[i], i);
+    }
+}
+
+static void note_peak(struct summary *s, const struct baro_sample *sample, enum summary_peak_kind kind,
+                      const struct derive_sum *sum)
+{
+    struct summary_peak *peak = &s->peak[kind];
+    if (sum->absent != BARO_PRESENT || !sum->members) {
+        if (peak->absent != BARO_PRESENT && sum->members)
+            peak->absent = sum->absent;
+        return;
+    }
+    if (peak->absent == BARO_PRESENT && sum->value <= peak->value)
+        return;
+    peak->absent = BARO_PRESENT;
+    peak->value = sum->value;
+    peak->t_ns = sample->t_ns;
+    peak->members = sum->members;
+    peak->covered = sum->covered;
+    if (kind == PEAK_RSS || kind == PEAK_PSS)
+        note_holders(s, sample, of_peak[kind], peak);
+}
+
+static void note_base(struct summary *s)
+{
+    if (s->mode != BARO_MODE_ATTACH || s->samples > 1 || !s->n_alive)
+        return;
+    s->base = calloc(s->n_alive, sizeof(*s->base));
+    if (!s->base) {
+        s->failed = true;
+        return;
+    }
+    s->n_base = s->n_alive;
+    memcpy(s->base, s->alive, s->n_alive * sizeof(*s->base));
+}
+
+void summary_add_sample(struct summary *s, const struct baro_sample *sample)
+{
+    struct derive_sum sum[PEAK_MAX] = {0};
+    s->alive = room(s, s->alive, &s->cap_alive, sample->n, sizeof(*s->alive));
+    s->n_alive = sample->n < s->cap_alive ? sample->n : s->cap_alive;
+    s->n_ended = 0;
+    for (size_t i = 0; i < sample->n; i++) {
+        const struct baro_process *p = sample->processes[i];
+        for (int k = 0; k < PEAK_MAX; k++)
+            derive_sum_add(&sum[k], p, of_peak[k]);
+        if (i < s->n_alive)
+            note_alive(s, &s->alive[i], p);
+    }
+    for (int k = 0; k < PEAK_MAX; k++) {
+        derive_sum_close(&sum[k]);
+        note_peak(s, sample, (enum summary_peak_kind)k, &sum[k]);
+    }
+    memcpy(s->job, sample->job, sizeof(s->job));
+    memcpy(s->job_absent, sample->job_absent, sizeof(s->job_absent));
+    memcpy(s->self, sample->self, sizeof(s->self));
+    memcpy(s->self_absent, sample->self_absent, sizeof(s->self_absent));
+    if (!s->samples++)
+        s->first_ns = sample->t_ns;
+    s->last_ns = sample->t_ns;
+    s->lossy_samples += sample->lossy;
+    if (sample->job_absent[JOB_cpu] == BARO_PRESENT)
+        derive_peak_add(&s->cores, sample->t_ns, sample->job[JOB_cpu]);
+    note_base(s);
+}
+
+/* ---- exits and events ---- */
+
+void summary_add_exit(struct summary *s, const struct baro_exit *e)
+{
+    uint64_t value[COMMAND_MAX];
+    uint8_t absent[COMMAND_MAX];
+    for (int i = 0; i < COMMAND_MAX; i++) {
+        value[i] = e->value[of_exit[i]];
+        absent[i] = e->absent[of_exit[i]];
+    }
+    command_add(&s->commands.at[commands_find(&s->commands, e->name ? e->name : "")], value, absent);
+    s->ended_ids = room(s, s->ended_ids, &s->cap_ended, s->n_ended + 1, sizeof(*s->ended_ids));
+    if (s->n_ended < s->cap_ended)
+        s->ended_ids[s->n_ended++] = e->id;
+}
+
+static void on_start(struct summary *s, const struct baro_event *e)
+{
+    if (!s->started)
+        s->start_ns = e->t_ns;
+    s->started = true;
+    if (s->mode == BARO_MODE_ATTACH) {
+        s->before.known = true;
+        s->before.cpu_ns += e->number;
+    }
+}
+
+static void on_end(struct summary *s, const struct baro_event *e)
+{
+    s->ended = true;
+    s->end_ns = e->t_ns;
+    s->status_known = strcmp(e->text, "unknown") != 0;
+    s->status = (int)(uint32_t)e->number;
+}
+
+void summary_add_event(struct summary *s, const struct baro_event *e)
+{
+    switch (e->kind) {
+    case BARO_EVENT_START:
+        on_start(s, e);
+        break;
+    case BARO_EVENT_END:
+        on_end(s, e);
+        break;
+    case BARO_EVENT_GAP:
+        s->gaps++;
+        s->gap_ns += e->number;
+        break;
+    case BARO_EVENT_SUSPEND:
+        s->suspended_ns += e->number;
+        break;
+    case BARO_EVENT_CLOCK_STEP:
+        s->clock_steps++;
+        break;
+    case BARO_EVENT_THINNED:
+        s->thinned_events++;
+        copy_text(s->thinned, sizeof(s->thinned), e->text);
+        break;
+    case BARO_EVENT_SURVIVOR:
+        s->survivors++;
+        copy_text(s->survivor, sizeof(s->survivor), e->text);
+        break;
+    case BARO_EVENT_WARNING:
+        s->warnings++;
+        copy_text(s->warning, sizeof(s->warning), e->text);
+        break;
+    case BARO_EVENT_WRAPPER_LOST:
+        s->wrapper_lost = true;
+        break;
+    case BARO_EVENT_SOURCE:
+        if (e->number)
+            copy_text(s->event_source, sizeof(s->event_source), e->text);
+        else
+            copy_text(s->exit_source, sizeof(s->exit_source), e->text);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- the end ---- */
+
+static int by_id(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void count_alive(struct summary *s, const struct summary_alive *a)
+{
+    uint64_t value[COMMAND_MAX];
+    uint8_t absent[COMMAND_MAX];
+    /* id stands first in the struct, so the same comparison does for both tables. */
+    const struct summary_alive *base = s->n_base ? bsearch(&a->id, s->base, s->n_base, sizeof(*s->base), by_id) : NULL;
+    for (int i = 0; i < COMMAND_MAX; i++) {
+        uint64_t before = base && i != COMMAND_RSS_PEAK ? base->value[i] : 0;
+        value[i] = a->value[i] > before ? a->value[i] - before : 0;
+        absent[i] = a->absent >> i & 1 ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
+    }
+    command_add(&s->commands.at[a->command], value, absent);
+}
+
+struct rank {
+    const struct command *command;
+    uint32_t index;
+};
+
+static int heavier(const void *a, const void *b)
+{
+    const struct command *x = ((const struct rank *)a)->command, *y = ((const struct rank *)b)->command;
+    if (x->value[COMMAND_CPU] != y->value[COMMAND_CPU])
+        return x->value[COMMAND_CPU] < y->value[COMMAND_CPU] ? 1 : -1;
+    return strcmp(x->name, y->name);
+}
+
+static void order_commands(struct summary *s)
+{
+    struct rank *rank = calloc(s->commands.n, sizeof(*rank));
+    s->order = calloc(s->commands.n, sizeof(*s->order));
+    if (!rank || !s->order) {
+        s->failed = true;
+        free(rank);
+        return;
+    }
+    for (uint32_t i = 0; i < s->commands.n; i++) {
+        if (s->commands.at[i].processes)
+            rank[s->n_order++] = (struct rank){&s->commands.at[i], i};
+    }
+    qsort(rank, s->n_order, sizeof(*rank), heavier);
+    for (size_t i = 0; i < s->n_order; i++)
+        s->order[i] = rank[i].index;
+    free(rank);
+}
+
+void summary_finish(struct summary *s)
+{
+    if (s->order)
+        return;
+    if (s->n_base)
+        qsort(s->base, s->n_base, sizeof(*s->base), by_id);
+    if (s->n_ended)
+        qsort(s->ended_ids, s->n_ended, sizeof(*s->ended_ids), by_id);
+    for (size_t i = 0; i < s->n_alive; i++) {
+        if (!s->n_ended || !bsearch(&s->alive[i].id, s->ended_ids, s->n_ended, sizeof(*s->ended_ids), by_id))
+            count_alive(s, &s->alive[i]);
+    }
+    order_commands(s);
+}

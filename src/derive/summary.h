@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A recording in a nutshell, made record by record: by the recorder as it writes, and by readers from the tape. Both get the same,
+ * because both come through here. Adding a sample is O(processes) and allocates nothing once the tables have grown.
+ *
+ * Totals are those of the last job row and are never computed anew; sums over the tree are lower bounds where not every member had the
+ * value, and say so.
+ */
+#ifndef DERIVE_SUMMARY_H
+#define DERIVE_SUMMARY_H
+
+#include "baro/error.h"
+#include "derive/commands.h"
+#include "derive/derive.h"
+#include "sample/sample.h"
+
+/* Sums over the tree whose largest value is kept. */
+enum summary_peak_kind { PEAK_RSS, PEAK_PSS, PEAK_USS, PEAK_SWAP, PEAK_THREADS, PEAK_FDS, PEAK_MAX };
+
+#define SUMMARY_HOLDERS 4
+
+struct summary_holder {
+    uint32_t command; /* index into commands */
+    uint32_t processes;
+    uint64_t value;
+};
+
+struct summary_peak {
+    uint64_t value, t_ns;
+    size_t members, covered; /* then */
+    int absent;              /* enum baro_absent */
+    struct summary_holder top[SUMMARY_HOLDERS]; /* memory: the commands that held most of it; largest first */
+    size_t n_top;
+};
+
+struct summary_alive; /* a process as the last sample saw it */
+
+struct summary {
+    /* from the header */
+    enum baro_mode mode;
+    char **argv;
+    char host[65];
+    char event_source[16], exit_source[16];
+    int64_t start_realtime_ns;
+    uint64_t memory_total;
+    uint32_t cpus;
+    size_t n_targets;
+
+    /* of the tape as a whole */
+    uint64_t samples;      /* seen here; the recorder's own count is in self */
+    uint64_t first_ns, last_ns; /* of samples */
+    uint64_t damaged_bytes;
+    bool failed;           /* out of memory: parts are missing */
+
+    /* start and end */
+    bool started, ended, status_known, wrapper_lost;
+    uint64_t start_ns, end_ns;
+    int status;            /* wait status, if status_known */
+    struct {
+        bool known;        /* attached, and what was used before that was told */
+        uint64_t cpu_ns;
+    } before;
+
+    /* what happened */
+    uint64_t gaps, gap_ns, suspended_ns, clock_steps, thinned_events, survivors, warnings, lossy_samples;
+    char thinned[96], survivor[64], warning[160]; /* the last text of each */
+
+    /* values */
+    uint64_t job[JOB_MAX];
+    uint8_t job_absent[JOB_MAX];
+    uint64_t self[RECORDER_MAX];
+    uint8_t self_absent[RECORDER_MAX];
+    struct summary_peak peak[PEAK_MAX];
+    struct derive_peak cores;
+
+    struct commands commands;
+    struct summary_alive *alive; /* of the last sample */
+    size_t n_alive, cap_alive;
+    struct summary_alive *base;  /* attach: of the first one */
+    size_t n_base;
+    uint32_t *ended_ids;         /* since the last sample */
+    size_t n_ended, cap_ended;
+    uint32_t *order;             /* after summary_finish(): commands by CPU time, those without processes left out */
+    size_t n_order;
+};
+
+/* Returns NULL without memory. */
+struct summary *summary_new(const struct baro_header *h);
+void summary_add_sample(struct summary *s, const struct baro_sample *sample);
+void summary_add_exit(struct summary *s, const struct baro_exit *e);
+void summary_add_event(struct summary *s, const struct baro_event *e);
+/* Nothing more comes: counts those that live on under their commands. Then the functions below may be asked. */
+void summary_finish(struct summary *s);
+void summary_free(struct summary *s); /* NULL allowed */
+
+uint64_t summary_wall_ns(const struct summary *s);
+/* Each returns 0 and the value, or enum baro_absent. */
+int summary_job(const struct summary *s, enum job_metric metric, uint64_t *ret);
+int summary_self(const struct summary *s, enum recorder_metric metric, uint64_t *ret);
+int summary_status(const struct summary *s, int *ret);
+int summary_cores_mean(const struct summary *s, double *ret);
+int summary_cores_peak(const struct summary *s, double *ret);
+int summary_remainder(const struct summary *s, double *ret);
+int summary_sample_mean_ns(const struct summary *s, uint64_t *ret);
+int summary_process_sample_mean_ns(const struct summary *s, uint64_t *ret);
+/* Where the total comes from: "wait4" once all was reaped by the wrapper, else "ledger". */
+const char *summary_kernel_source(const struct summary *s);
+const struct command *summary_command(const struct summary *s, size_t i); /* heaviest first */
+
+#endif

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The block at the end of a run: the story in the time it takes to read it. */
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/fmt.h"
+#include "report/lines.h"
+#include "report/table.h"
+
+#define WIDTH_MIN 60u
+#define WIDTH_MAX 100u
+
+static struct buf title_of(const struct summary *s)
+{
+    struct buf b = {0};
+    for (char **a = s->argv; *a; a++) {
+        buf_str(&b, a == s->argv ? "" : " ");
+        buf_str(&b, *a);
+    }
+    if (!b.len)
+        buf_str(&b, s->mode == BARO_MODE_ATTACH ? "(attached)" : "(no command)");
+    buf_byte(&b, 0);
+    return b;
+}
+
+static enum lines_tone result(const struct summary *s, struct buf *b)
+{
+    int status, absent = summary_status(s, &status);
+    enum lines_tone tone = TONE_PLAIN;
+    if (absent == BARO_PRESENT) {
+        report_status(status, b);
+        tone = status == 0 ? TONE_GOOD : TONE_BAD;
+    } else if (absent == BARO_ABSENT_UNKNOWN) {
+        buf_str(b, "ended, status not known");
+    } else if (s->mode == BARO_MODE_ATTACH) {
+        buf_str(b, "attached");
+    } else {
+        buf_str(b, "no end on the tape");
+        tone = TONE_WARN;
+    }
+    return tone;
+}
+
+static void head(struct lines *l, const struct summary *s)
+{
+    struct buf end = {0}, title = title_of(s);
+    enum lines_tone tone = result(s, &end);
+    buf_str(&end, l->style.utf8 ? " · " : " - ");
+    fmt_duration(&end, summary_wall_ns(s));
+    unsigned taken = lines_columns((const char *)end.at, end.len), room = l->style.width - taken - 2;
+    lines_tone(l, TONE_STRONG);
+    size_t from = l->out->len;
+    lines_name(l, l->out, title.failed ? "" : (const char *)title.at, room > 20 ? room : 20);
+    unsigned n = l->out->failed ? 0 : lines_columns((const char *)l->out->at + from, l->out->len - from);
+    lines_tone(l, TONE_PLAIN);
+    lines_spaces(l->out, n + taken + 2 < l->style.width ? l->style.width - n - taken : 2);
+    lines_tone(l, tone);
+    buf_add(l->out, end.at, end.len);
+    lines_tone(l, TONE_PLAIN);
+    lines_end(l);
+    buf_done(&end);
+    buf_done(&title);
+}
+
+/* Counters of a job that has not been reaped to its end are lower bounds. */
+static bool exact(const struct summary *s)
+{
+    return strcmp(summary_kernel_source(s), "wait4") == 0;
+}
+
+static void cpu(struct lines *l, const struct summary *s)
+{
+    struct buf b = {0};
+    uint64_t v;
+    double mean, peak;
+    int absent = summary_job(s, JOB_cpu, &v);
+    lines_begin(l, "cpu", TONE_FAINT);
+    if (absent != BARO_PRESENT) {
+        buf_printf(&b, "not known: %s", baro_absent_name((enum baro_absent)absent));
+        lines_part(l, &b);
+        lines_end(l);
+        buf_done(&b);
+        return;
+    }
+    buf_str(&b, exact(s) || !v ? "" : "at least ");
+    fmt_duration(&b, v);
+    if (v && summary_job(s, JOB_cpu_user, &v) == BARO_PRESENT) {
+        buf_str(&b, " (user ");
+        fmt_duration(&b, v);
+        buf_str(&b, ", system ");
+        summary_job(s, JOB_cpu_system, &v);
+        fmt_duration(&b, v);
+        buf_byte(&b, ')');
+    }
+    lines_part(l, &b);
+    if (summary_cores_mean(s, &mean) == BARO_PRESENT) {
+        fmt_decimal(&b, mean, mean < 10 ? 2 : 1);
+        buf_printf(&b, " cores of %u", s->cpus);
+        if (summary_cores_peak(s, &peak) == BARO_PRESENT && peak > mean) {
+            buf_str(&b, ", at most ");
+            fmt_decimal(&b, peak, peak < 10 ? 2 : 1);
+        }
+        lines_part(l, &b);
+    }
+    if (summary_job(s, JOB_run_delay, &v) == BARO_PRESENT && v >= 10 * NS_PER_MS) {
+        buf_str(&b, "waited at least ");
+        fmt_duration(&b, v);
+        buf_str(&b, " for a core");
+        lines_part(l, &b);
+    }
+    lines_end(l);
+    buf_done(&b);
+}
+
+static void holders(struct lines *l, struct buf *b, const struct summary *s, const struct summary_peak *peak)
+{
+    for (size_t i = 0; i < peak->n_top && i < 3; i++) {
+        const struct summary_holder *h = &peak->top[i];
+        buf_str(b, i ? ", " : ": ");
+        lines_name(l, b, s->commands.at[h->command].name, 24);
+        if (h->processes > 1) {
+            buf_printf(b, " %s", lines_times(l));
+            fmt_count(b, h->processes);
+        }
+        if (peak->n_top > 1) {
+            buf_byte(b, ' ');
+            fmt_bytes(b, h->value);
+        }
+    }
+}
+
+/* PSS where all members had it: it counts shared pages once. Else RSS. A process whose own high-water mark lies above either was higher
+ * between two samples. */
+static void memory(struct lines *l, const struct summary *s)
+{
+    struct buf b = {0};
+    const struct summary_peak *pss = &s->peak[PEAK_PSS], *rss = &s->peak[PEAK_RSS];
+    bool whole = pss->absent == BARO_PRESENT && pss->covered == pss->members && pss->value;
+    const struct summary_peak *peak = whole ? pss : rss;
+    uint64_t largest;
+    int no_largest = summary_job(s, JOB_process_rss_peak, &largest);
+    lines_begin(l, "memory", TONE_FAINT);
+    if (peak->absent == BARO_PRESENT && peak->value) {
+        buf_str(&b, peak->covered < peak->members ? "peak at least " : "peak ");
+        fmt_bytes(&b, peak->value);
+        buf_str(&b, whole ? " pss at +" : " rss at +");
+        fmt_duration(&b, peak->t_ns > s->start_ns ? peak->t_ns - s->start_ns : 0);
+        holders(l, &b, s, peak);
+    } else if (no_largest != BARO_PRESENT) {
+        buf_printf(&b, "not known: %s", baro_absent_name((enum baro_absent)(peak->absent ? peak->absent : no_largest)));
+    }
+    lines_part(l, &b);
+    if (no_largest == BARO_PRESENT && largest) {
+        buf_str(&b, "largest process ");
+        fmt_bytes(&b, largest);
+        if (rss->absent == BARO_PRESENT && largest > rss->value)
+            buf_str(&b, ", between samples");
+    }
+    lines_part(l, &b);
+    if (s->peak[PEAK_SWAP].absent == BARO_PRESENT && s->peak[PEAK_SWAP].value) {
+        buf_str(&b, "swap ");
+        fmt_bytes(&b, s->peak[PEAK_SWAP].value);
+        lines_part(l, &b);
+    }
+    lines_end(l);
+    buf_done(&b);
+}
+
+static void amount(struct buf *b, const struct summary *s, enum job_metric metric)
+{
+    uint64_t v;
+    if (summary_job(s, metric, &v) == BARO_PRESENT)
+        fmt_bytes(b, v);
+    else
+        buf_byte(b, '?');
+}
+
+static void io(struct lines *l, const struct summary *s)
+{
+    struct buf b = {0};
+    int absent = s->job_absent[JOB_io_rchar];
+    lines_begin(l, "i/o", TONE_FAINT);
+    if (absent != BARO_PRESENT && s->job_absent[JOB_io_read] != BARO_PRESENT) {
+        buf_printf(&b, "not known: %s", baro_absent_name((enum baro_absent)absent));
+    } else {
+        buf_str(&b, "read ");
+        amount(&b, s, JOB_io_rchar);
+        buf_str(&b, ", wrote ");
+        amount(&b, s, JOB_io_wchar);
+        buf_str(&b, " (device: ");
+        amount(&b, s, JOB_io_read);
+        buf_str(&b, ", ");
+        amount(&b, s, JOB_io_write);
+        buf_byte(&b, ')');
+    }
+    lines_part(l, &b);
+    lines_end(l);
+    buf_done(&b);
+}
+
+static void unsampled(struct buf *b, const struct summary *s)
+{
+    uint64_t v;
+    int absent = summary_job(s, JOB_processes_unsampled, &v);
+    if (absent != BARO_PRESENT)
+        buf_str(b, "how many went unseen is not known");
+    else if (v == 0)
+        buf_str(b, "none unseen");
+    else {
+        fmt_count(b, v);
+        buf_str(b, " lived between samples");
+    }
+}
+
+static void processes(struct lines *l, const struct summary *s)
+{
+    struct buf b = {0};
+    uint64_t v;
+    lines_begin(l, "processes", TONE_FAINT);
+    if (summary_job(s, JOB_processes_started, &v) == BARO_PRESENT) {
+        buf_str(&b, s->job_absent[JOB_processes_unsampled] == BARO_PRESENT ? "" : "at least ");
+        fmt_count(&b, v);
+        buf_str(&b, " started");
+        if (summary_job(s, JOB_processes_peak, &v) == BARO_PRESENT) {
+            buf_str(&b, ", at most ");
+            fmt_count(&b, v);
+            buf_str(&b, " at once");
+        }
+        buf_str(&b, ", ");
+        unsampled(&b, s);
+    } else {
+        buf_str(&b, "not known");
+    }
+    lines_part(l, &b);
+    if (s->peak[PEAK_THREADS].absent == BARO_PRESENT && s->peak[PEAK_THREADS].value > 1) {
+        fmt_count(&b, s->peak[PEAK_THREADS].value);
+        buf_str(&b, " threads");
+        lines_part(l, &b);
+    }
+    if (s->survivors) {
+        fmt_count(&b, s->survivors);
+        buf_str(&b, s->survivors == 1 ? " outlives it: " : " outlive it: ");
+        lines_name(l, &b, s->survivor, 24);
+        buf_str(&b, s->survivors == 1 ? "" : ", ...");
+        lines_part(l, &b);
+    }
+    lines_end(l);
+    buf_done(&b);
+}
+
+static void share(struct buf *b, double v)
+{
+    double percent = v * 100;
+    /* 99.97 must not read as 100.0: what is missing is shown. */
+    int digits = percent > 99.9 && percent < 100 ? 2 : percent < 1 ? 2 : 1;
+    if (percent >= 99.995 && percent < 100)
+        percent = 99.99;
+    fmt_decimal(b, percent, digits);
+    buf_str(b, " %");
+}
+
+static void own_cost(struct buf *b, const struct summary *s)
+{
+    uint64_t v;
+    double rate;
+    if (summary_self(s, RECORDER_cpu, &v) != BARO_PRESENT)
+        return;
+    buf_str(b, "recorder ");
+    if (derive_rate(0, 0, summary_wall_ns(s), v, &rate) == BARO_PRESENT && summary_wall_ns(s) >= NS_PER_SEC) {
+        share(b, rate / 1e9);
+        buf_str(b, " of a core");
+    } else {
+        fmt_duration(b, v);
+        buf_str(b, " cpu");
+    }
+    if (summary_self(s, RECORDER_rss_peak, &v) == BARO_PRESENT) {
+        buf_str(b, ", ");
+        fmt_bytes(b, v);
+    }
+}
+
+static void accounted(struct lines *l, const struct summary *s)
+{
+    struct buf b = {0};
+    double remainder;
+    lines_begin(l, "accounted", TONE_FAINT);
+    if (summary_remainder(s, &remainder) == BARO_PRESENT) {
+        share(&b, 1 - remainder);
+        buf_str(&b, " of ");
+        fmt_duration(&b, s->job[JOB_cpu]);
+        buf_str(&b, " put down to processes");
+        lines_part(l, &b);
+    }
+    own_cost(&b, s);
+    lines_part(l, &b);
+    lines_end(l);
+    buf_done(&b);
+}
+
+static void before(struct lines *l, const struct summary *s)
+{
+    struct buf b = {0};
+    if (!s->before.known || !s->before.cpu_ns)
+        return;
+    lines_begin(l, "before", TONE_FAINT);
+    fmt_duration(&b, s->before.cpu_ns);
+    buf_str(&b, " cpu used before attaching, counted in nothing above");
+    lines_part(l, &b);
+    lines_end(l);
+    buf_done(&b);
+}
+
+/* fmt_duration() writes the one sign beyond ASCII that is not part of a name: the micro sign. */
+static void to_ascii(struct buf *b, size_t from)
+{
+    size_t to = from;
+    for (size_t i = from; i < b->len; i++) {
+        bool micro = b->at[i] == 0xc2 && i + 1 < b->len && b->at[i + 1] == 0xb5;
+        b->at[to++] = micro ? 'u' : b->at[i];
+        i += micro;
+    }
+    b->len = to;
+}
+
+void report_block(const struct summary *s, const char *tape, struct report_style style, struct buf *ret)
+{
+    style.width = style.width < WIDTH_MIN ? WIDTH_MIN : style.width > WIDTH_MAX ? WIDTH_MAX : style.width;
+    struct lines l = {.out = ret, .style = style};
+    size_t from = ret->len;
+    head(&l, s);
+    cpu(&l, s);
+    memory(&l, s);
+    io(&l, s);
+    processes(&l, s);
+    report_commands(&l, s);
+    accounted(&l, s);
+    before(&l, s);
+    report_notes(&l, s);
+    if (tape) {
+        struct buf b = {0};
+        lines_begin(&l, "tape", TONE_FAINT);
+        lines_name(&l, &b, tape, 4096);
+        lines_part(&l, &b);
+        lines_end(&l);
+        buf_done(&b);
+    }
+    if (!style.utf8)
+        to_ascii(ret, from);
+}

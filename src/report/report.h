@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A summary told to people, and to programs. */
+#ifndef REPORT_REPORT_H
+#define REPORT_REPORT_H
+
+#include "baro/summary.h"
+#include "base/buf.h"
+#include "derive/summary.h"
+#include "encode/json.h"
+
+struct report_style {
+    unsigned width; /* columns of the terminal */
+    bool utf8;      /* may show more than ASCII */
+    bool color;
+};
+
+/* The block of lines that stands at the end of a run. summary must be finished; tape: where it is kept, NULL: nowhere. */
+void report_block(const struct summary *s, const char *tape, struct report_style style, struct buf *ret);
+
+/* The members of `baro summary --json`, as one object. */
+void report_json(const struct summary *s, const char *tape, struct json *json);
+
+/* What is inside of a public summary; borrowed. */
+const struct summary *report_summary(const struct baro_summary *summary);
+
+/* "exit 0", "SIGKILL", ... of a wait status. */
+void report_status(int status, struct buf *ret);
+/* "KILL" of SIGKILL, NULL for a number that has no name. */
+const char *report_signal_name(int number);
+
+#endif
