@@ -11,6 +11,7 @@
 #define REFRESH_MOST (60 * NS_PER_SEC)
 #define REFRESH_PER_PROCESS (3 * NS_PER_MS) /* 333 refreshes a second at most: 0.3 % of a core */
 #define RESCAN (5 * NS_PER_SEC)
+#define WRAPPER_WORD (100 * NS_PER_MS)
 
 /* What the ledger adds up is read whatever the user wants to see. */
 static uint64_t always_wanted(void)
@@ -116,14 +117,14 @@ void sampler_settle(struct sampler *s)
 }
 
 /* The wrapper tells what it reaps, with all that the zombie had used: of the command, and of orphans, which may not have been seen to
- * change their parent. Its word is waited for, but not for ever. */
+ * change their parent. Its word comes within a moment, or its parent had waited for it before it went itself. */
 static bool await_wrapper(struct sampler *s, struct member *m)
 {
     if (m->parent || !s->job->wrapper.pid)
         return false;
-    if (!m->end_ns)
-        m->end_ns = s->now_ns;
-    return s->now_ns < m->end_ns + NS_PER_SEC;
+    job_ended(s->job, m, s->now_ns);
+    m->absorbed = s->now_ns >= m->end_ns + WRAPPER_WORD;
+    return !m->absorbed;
 }
 
 static void seen(const struct sampler *s, struct member *m)

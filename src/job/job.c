@@ -34,10 +34,18 @@ struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum b
     m->row.first_ns = now_ns;
     m->force = true;
     j->started++;
-    uint64_t now = tree_count(&j->tree);
+    uint64_t now = tree_count(&j->tree) - j->ended_members;
     if (now > j->peak)
         j->peak = now;
     return m;
+}
+
+void job_ended(struct job *j, struct member *m, uint64_t end_ns)
+{
+    j->ended_members += !m->ended;
+    m->ended = true;
+    if (!m->end_ns)
+        m->end_ns = end_ns;
 }
 
 void job_rebase(struct member *m)
@@ -63,6 +71,7 @@ void job_gone(struct job *j, struct member *m, uint64_t now_ns)
     if (!m->end_ns)
         m->end_ns = now_ns;
     j->targets -= m->target;
+    j->ended_members -= m->ended;
     tree_remove(&j->tree, m);
     m->list_next = j->gone;
     j->gone = m;

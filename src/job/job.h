@@ -48,6 +48,7 @@ struct job {
     uint64_t clamped;           /* times that they would have */
 
     size_t targets;             /* living members that the user named */
+    size_t ended_members;       /* members whose end was told and that are not reaped yet: no longer processes that live */
     uint64_t started, ended, unsampled, peak;
     uint64_t counted_ended_ns;  /* CPU put down to ended processes */
     uint64_t rss_peak;          /* largest high-water mark of any one process */
@@ -60,6 +61,9 @@ void job_done(struct job *j);
 
 /* Adds a process that lives. parent may be NULL. Returns the member (the one that is there already if it is), NULL without memory. */
 struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum baro_origin origin, uint64_t now_ns);
+
+/* An event told that the member ended at end_ns. It stays a member until it is reaped. */
+void job_ended(struct job *j, struct member *m, uint64_t end_ns);
 
 /* Marks what the member has used up to now as not this recording's (attach). */
 void job_rebase(struct member *m);

@@ -77,6 +77,8 @@ static struct member *nearest_living(struct member *m)
 static void expect(const struct job *j, uint64_t ret[LEDGER_MAX])
 {
     for (const struct member *m = j->gone; m; m = m->list_next) {
+        if (m->absorbed)
+            continue;
         for (int c = 0; c < LEDGER_MAX; c++) {
             uint64_t all = own_of(m, c) + m->reaped[c];
             uint64_t base = m->base ? m->base[c] : 0;
@@ -462,13 +464,14 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
         ret_value[job_of_ledger[c]] = j->published[c];
     ret_value[JOB_cpu] = j->published[LEDGER_CPU_USER] + j->published[LEDGER_CPU_SYSTEM];
     ret_value[JOB_cpu_bound] = parents * SHORT_TICKS * j->ns_per_tick;
-    ret_value[JOB_cpu_counted] = counted(j, &j->rss_peak);
+    uint64_t named = counted(j, &j->rss_peak);
+    ret_value[JOB_cpu_counted] = named < ret_value[JOB_cpu] ? named : ret_value[JOB_cpu];
     lower_bounds(j, ret_value);
     /* Below the wrapper's own size ru_maxrss tells of the wrapper (the child inherits its mark until exec). */
     if (j->wrapper.maxrss > j->wrapper.floor_rss)
         j->rss_peak = max_u64(j->rss_peak, j->wrapper.maxrss);
     ret_value[JOB_process_rss_peak] = j->rss_peak;
-    uint64_t now = tree_count(&j->tree);
+    uint64_t now = tree_count(&j->tree) - j->ended_members;
     j->peak = max_u64(j->peak, now);
     ret_value[JOB_processes] = now;
     ret_value[JOB_processes_peak] = j->peak;

@@ -32,8 +32,12 @@ static void touch(struct recorder *r, struct member *m)
     if (m->touched)
         return;
     m->touched = true;
-    m->touched_next = r->touched;
-    r->touched = m;
+    m->touched_next = NULL;
+    if (r->touched)
+        r->touched_last->touched_next = m;
+    else
+        r->touched = m;
+    r->touched_last = m;
 }
 
 /* ---- forks ---- */
@@ -64,8 +68,7 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
 
 static void on_end(struct recorder *r, struct member *m, const struct exits_event *e)
 {
-    m->ended = true;
-    m->end_ns = recorder_since(r, e->t_ns);
+    job_ended(&r->job, m, recorder_since(r, e->t_ns));
     if (e->has_status) {
         m->status_known = true;
         m->status = e->status;
@@ -241,6 +244,7 @@ static void look_at(struct recorder *r, struct member *m)
         m->force = true;
 }
 
+/* In the order of the events, so that a child that its parent waited for is gone before its parent is. */
 static void look_at_touched(struct recorder *r)
 {
     while (r->touched) {

@@ -114,9 +114,7 @@ void targets_ended(struct recorder *r, size_t i)
     struct pidfd_info_v1 info = {.mask = PIDFD_INFO_EXIT_BIT};
     int fd = r->target_fds[i];
     if (m) {
-        m->ended = true;
-        if (!m->end_ns)
-            m->end_ns = sampler_now(&r->sampler);
+        job_ended(&r->job, m, sampler_now(&r->sampler));
         if (sampler_look(&r->sampler, m) == 0)
             m->force = true;
     }

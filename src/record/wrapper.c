@@ -84,9 +84,7 @@ static void on_reaped(struct recorder *r, const struct link_message *l)
     if (!m)
         return;
     sampler_take_zombie(&r->sampler, m, span_of(l->stat, l->stat_len), span_of(l->io, l->io_len), l->cpu_ns);
-    m->ended = true;
-    if (!m->end_ns)
-        m->end_ns = t;
+    job_ended(&r->job, m, t);
     m->status_known = true;
     m->status = l->status;
     if (l->cpu_ns) {

@@ -112,7 +112,7 @@ static void end(struct kernel *k, int i)
     struct member *m = k->events ? tree_find(&k->job.tree, p->pid) : NULL;
     if (m && (!m->looked_at || m->row.key.start == p->start)) {
         uint64_t all = p->own_user + p->own_system, cut = dice(k, 400000);
-        m->ended = true;
+        job_ended(&k->job, m, k->clock);
         m->usage.has_cpu = true;
         m->usage.cpu_ns = all > cut ? all - cut : 0;
     }
