@@ -287,7 +287,7 @@ static void check_step(struct kernel *k, uint64_t seed, uint64_t *last)
     if (now + value[JOB_cpu_bound] + k->lost < k->truth)
         fail_msg("seed %llu: total %llu + bound %llu short of %llu", (unsigned long long)seed, (unsigned long long)now,
                  (unsigned long long)value[JOB_cpu_bound], (unsigned long long)k->truth);
-    if (value[JOB_processes_started] != value[JOB_processes_ended] + value[JOB_processes])
+    if (value[JOB_processes_started] != value[JOB_processes_ended] + value[JOB_processes] + k->job.ended_members)
         fail_msg("seed %llu: processes do not add up", (unsigned long long)seed);
     *last = now;
 }

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* baro record: attach to what runs. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "cli/recording.h"
+#include "procfs/procfs.h"
+#include "run/run.h"
+
+/* The name that the tape of this recording gets: that of the first target. */
+static void target_name(int32_t pid, char *name, size_t cap)
+{
+    struct buf path = {0};
+    buf_printf(&path, "/proc/%d/comm", pid);
+    buf_byte(&path, 0);
+    ssize_t n = path.failed ? -1 : fd_read_file(-1, (const char *)path.at, name, cap - 1);
+    name[n > 0 ? n : 0] = 0;
+    name[strcspn(name, "\n")] = 0;
+    if (!*name)
+        snprintf(name, cap, "pid-%d", pid);
+    buf_done(&path);
+}
+
+int cmd_record(struct cli *cli, const struct settings *s, char **argv)
+{
+    struct recording recording;
+    struct record_options options;
+    struct record_end end;
+    struct baro_error err = BARO_ERROR_INIT;
+    char name[64];
+    (void)argv;
+    if (!s->record.n_pids)
+        return cli_failf(cli, "what is to be recorded? Give --pid N");
+    run_hold_standard_fds();
+    target_name(s->record.pids[0], name, sizeof(name));
+    if (recording_open(&recording, cli, &s->record, name, &err) < 0)
+        return cli_fail(cli, &err);
+    recording_options(&recording, &options);
+    options.targets = s->record.pids;
+    options.n_targets = (size_t)s->record.n_pids;
+    int code = record_attach(&options, &end, &err);
+    if (code < 0) {
+        recording_discard(&recording);
+        recording_done(&recording);
+        return cli_fail(cli, &err);
+    }
+    recording_finish(&recording);
+    recording_done(&recording);
+    return 0;
+}

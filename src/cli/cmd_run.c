@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* baro run: the wrapper and the recorder put together. */
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/recording.h"
+#include "run/run.h"
+
+struct running {
+    struct recording recording;
+    struct record_options options;
+};
+
+static int recorder(void *context, int link_fd, int stderr_fd, pid_t wrapper)
+{
+    struct running *run = context;
+    struct baro_error err = BARO_ERROR_INIT;
+    run->recording.stderr_fd = stderr_fd;
+    if (record_run(&run->options, link_fd, wrapper, &err) < 0) {
+        recording_say(&run->recording, err.text);
+        return 1;
+    }
+    recording_finish(&run->recording);
+    return 0;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+static void say(struct running *run, const struct run_result *result, const char *command)
+{
+    struct baro_error line = BARO_ERROR_INIT;
+    run->recording.stderr_fd = result->stderr_fd;
+    if (result->exec_errno)
+        error_set(&line, -result->exec_errno, "%s: %s", command, strerror(result->exec_errno));
+    else if (result->recorder_lost)
+        error_set(&line, -1, "the recorder went away; what it had written is readable: %s",
+                  run->recording.path.len ? (const char *)run->recording.path.at : "nothing");
+    if (line.text[0])
+        recording_say(&run->recording, line.text);
+}
+
+int cmd_run(struct cli *cli, const struct settings *s, char **argv)
+{
+    static struct running run; /* larger than a short command should find on its way */
+    struct baro_error err = BARO_ERROR_INIT;
+    char cwd[4096];
+    run_hold_standard_fds();
+    if (recording_open(&run.recording, cli, &s->record, base_name(argv[0]), &err) < 0)
+        return cli_fail(cli, &err);
+    recording_options(&run.recording, &run.options);
+    run.options.argv = argv;
+    run.options.cwd = getcwd(cwd, sizeof(cwd));
+    const struct run_options options = {
+        .argv = argv, .subreaper = s->record.subreaper, .tape_fd = run.recording.tape_fd,
+        .tape_path = run.recording.path.len ? (const char *)run.recording.path.at : NULL,
+    };
+    struct run_result result;
+    if (run_wrapper(&options, recorder, &run, &result, &err) < 0) {
+        recording_discard(&run.recording);
+        return cli_fail(cli, &err);
+    }
+    if (result.exec_errno)
+        recording_discard(&run.recording);
+    say(&run, &result, argv[0]);
+    run_die_like(&result);
+}

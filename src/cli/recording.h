@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `run` and `record` share: where the tape goes, and the summary that is kept up while it is written. */
+#ifndef CLI_RECORDING_H
+#define CLI_RECORDING_H
+
+#include "cli/cli.h"
+#include "derive/summary.h"
+#include "record/record.h"
+
+struct recording {
+    const struct cli *cli;
+    const struct record_settings *settings;
+    struct buf path;      /* absolute, NUL-terminated; of the tape */
+    struct buf dir;       /* of the kept runs; empty if -o was given */
+    int tape_fd;
+    bool kept;            /* among the kept runs */
+    bool pruned;
+    int stderr_fd;        /* for lines to people; -1: none */
+    struct summary *summary;
+};
+
+/* Opens the tape where the settings say, or among the kept runs under a name with that of the command. */
+int recording_open(struct recording *r, const struct cli *cli, const struct record_settings *s, const char *command,
+                   struct baro_error *err);
+void recording_options(struct recording *r, struct record_options *ret);
+/* Prints the summary, unless it is not wanted, and thins out the kept runs. */
+void recording_finish(struct recording *r);
+/* Nothing was recorded: leaves no file behind. */
+void recording_discard(struct recording *r);
+void recording_done(struct recording *r);
+/* One line: "baro COMMAND: text". */
+void recording_say(void *recording, const char *line);
+
+#endif
