@@ -68,6 +68,17 @@ static void gone(struct sampler *s, struct member *m)
     job_gone(s->job, m, s->now_ns);
 }
 
+/* The wrapper tells what it reaps, with all that the zombie had used: of the command, and of orphans, which may not have been seen to
+ * change their parent. Its word comes within a moment, or its parent had waited for it before it went itself. */
+static bool await_wrapper(struct sampler *s, struct member *m)
+{
+    if (m->parent || !s->job->wrapper.pid)
+        return false;
+    job_ended(s->job, m, s->now_ns);
+    m->absorbed = s->now_ns >= m->end_ns + WRAPPER_WORD;
+    return !m->absorbed;
+}
+
 static uint64_t refresh_after(const struct sampler *s, const struct member *m)
 {
     uint64_t period = tree_count(&s->job->tree) * REFRESH_PER_PROCESS;
@@ -91,11 +102,11 @@ int sampler_look(struct sampler *s, struct member *m)
     uint64_t clock_ns;
     if (!m->looked_at && m->row.absent[PROCESS_cpu] == BARO_ABSENT_NOT_YET)
         first_look(s, m);
-    if (process_clock(s, m, &clock_ns) < 0 || process_read(s, m, clock_ns, false) == -ESRCH) {
+    if (process_clock(s, m, &clock_ns) == 0 && process_read(s, m, clock_ns, false) != -ESRCH)
+        return 0;
+    if (!await_wrapper(s, m))
         gone(s, m);
-        return -ESRCH;
-    }
-    return 0;
+    return -ESRCH;
 }
 
 static void look_again(void *context, struct member *m)
@@ -114,17 +125,6 @@ void sampler_settle(struct sampler *s)
 {
     s->now_ns = sampler_now(s);
     job_settle(s->job, s->now_ns, look_again, s);
-}
-
-/* The wrapper tells what it reaps, with all that the zombie had used: of the command, and of orphans, which may not have been seen to
- * change their parent. Its word comes within a moment, or its parent had waited for it before it went itself. */
-static bool await_wrapper(struct sampler *s, struct member *m)
-{
-    if (m->parent || !s->job->wrapper.pid)
-        return false;
-    job_ended(s->job, m, s->now_ns);
-    m->absorbed = s->now_ns >= m->end_ns + WRAPPER_WORD;
-    return !m->absorbed;
 }
 
 static void seen(const struct sampler *s, struct member *m)
