@@ -189,9 +189,14 @@ static void recorder_finish(struct wrapper *w, enum link_kind kind, int64_t numb
 
 static void command_follow(struct wrapper *w)
 {
-    w->result->started_ns = clock_monotonic_ns();
+    struct link_message started;
+
     w->totals.floor_rss_bytes = floor_read();
-    link_tell(w, LINK_STARTED, 0);
+    started = w->totals;
+    started.kind = LINK_STARTED;
+    started.pid = w->command;
+    started.t_ns = w->result->started_ns;
+    link_put(w, &started);
     let_go(w);
     command_wait(w);
     reap_rest(w);
@@ -233,6 +238,7 @@ int run_wrapper(const struct run_options *options, run_recorder *recorder_main, 
     }
     ret->exec_errno = spawn.exec_errno;
     if (!ret->exec_errno) {
+        ret->started_ns = spawn.exec_ns;
         command_follow(&w);
         return 0;
     }

@@ -80,18 +80,20 @@ static bool command_has_news(const struct wrapper *w)
            info.si_pid;
 }
 
-/* Takes a SIGCONT that is pending; true: it was meant for the command. It is passed on unless the command has been
+enum cont { CONT_NONE, CONT_COMMAND, CONT_RECORDER };
+
+/* Takes a SIGCONT that is pending, and says for whom it was meant. The command's is passed on unless it has been
  * continued without us: another one would undo its next stop, or have its handler run twice. */
-static bool take_cont(struct wrapper *w)
+static enum cont take_cont(struct wrapper *w)
 {
     const struct timespec now = {0, 0};
     siginfo_t info;
 
     if (sigmask_wait(SIGMASK_OF(SIGCONT), &info, &now) < 0)
-        return false;
+        return CONT_NONE;
     if (!command_has_news(w))
         signal_handle(w, &info);
-    return is_for_command(w, &info);
+    return is_for_command(w, &info) ? CONT_COMMAND : CONT_RECORDER;
 }
 
 /*
@@ -102,14 +104,15 @@ static bool take_cont(struct wrapper *w)
  */
 static void stop_self(struct wrapper *w, int signal)
 {
-    if (command_has_news(w) || take_cont(w))
+    if (command_has_news(w) || take_cont(w) == CONT_COMMAND)
         return; /* it went on, or ended, or is to go on */
     if (signal != SIGSTOP)
         signal_reset(signal);
-    kill(w->self, signal);
-    sigmask_set(SIG_UNBLOCK, SIGMASK_OF(signal)); /* here at the latest we stand still until SIGCONT */
-    sigmask_set(SIG_BLOCK, SIGMASK_OF(signal));
-    take_cont(w);
+    do {
+        kill(w->self, signal);
+        sigmask_set(SIG_UNBLOCK, SIGMASK_OF(signal)); /* here at the latest we stand still until SIGCONT */
+        sigmask_set(SIG_BLOCK, SIGMASK_OF(signal));
+    } while (take_cont(w) == CONT_RECORDER && !command_has_news(w)); /* it had looked before this stop */
 }
 
 void signal_mirror_stops(struct wrapper *w)

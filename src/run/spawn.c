@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "run/wrapper.h"
 
 static const int timer_kinds[3] = {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF};
@@ -124,6 +125,7 @@ void spawn_become(struct spawn *s)
         prctl(PR_SET_PDEATHSIG, s->death_signal);
     prctl(PR_SET_CHILD_SUBREAPER, s->was_subreaper);
     sigmask_set(SIG_SETMASK, s->mask);
+    s->exec_ns = clock_monotonic_ns();
     execvpe(s->argv[0], s->argv, s->env);
     if (errno == E2BIG) /* our variables may be the straw */
         execvpe(s->argv[0], s->argv, environ);

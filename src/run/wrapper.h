@@ -59,7 +59,8 @@ struct spawn {
     int death_signal;
     int was_subreaper;
     struct itimerval timers[3];
-    volatile int exec_errno; /* written by the child, in our memory */
+    volatile uint64_t exec_ns; /* CLOCK_MONOTONIC just before exec; we may be scheduled long after it */
+    volatile int exec_errno;   /* written by the child, in our memory */
 };
 
 int spawn_prepare(struct spawn *s, const struct run_options *options, sigmask mask_on_entry);
