@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* perf: opening the events of a process, one of each set per CPU and thread, and joining their output in one ring per set and CPU. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "exits/perf.h"
+
+#define RING_BYTES (64u << 10)
+#define PASSES 3 /* threads that start while we attach are found by looking again */
+
+static void attr_fill(struct perf_event_attr *a, enum perf_set set)
+{
+    *a = (struct perf_event_attr){.type = PERF_TYPE_SOFTWARE, .size = sizeof(*a)};
+    a->config = set == SET_TASKS ? PERF_COUNT_SW_DUMMY : PERF_COUNT_SW_TASK_CLOCK;
+    a->sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+    a->sample_id_all = 1;
+    a->inherit = 1;
+    a->exclude_kernel = a->exclude_hv = 1; /* perf_event_paranoid 2 demands it; clocks and side records don't mind */
+    a->watermark = 1;
+    a->wakeup_watermark = RING_BYTES / 8;
+    a->use_clockid = 1;
+    a->clockid = CLOCK_MONOTONIC;
+    a->task = a->comm = a->comm_exec = set == SET_TASKS;
+    a->inherit_stat = set == SET_USAGE;
+}
+
+static int event_open(const struct perf_event_attr *a, int32_t tid, int cpu)
+{
+    int fd = (int)syscall(SYS_perf_event_open, a, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+/* The first event of a set on a CPU gets the ring, those after it write to that. */
+static int join_ring(struct perf *p, enum perf_set set, size_t cpu, int fd)
+{
+    struct perf_ring *r = perf_ring_of(p, set, cpu);
+    if (r->pages)
+        return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, r->fd) < 0 ? -errno : 0;
+    int code = ring_map(r, fd, RING_BYTES);
+    if (code < 0)
+        return code;
+    struct epoll_event e = {.events = EPOLLIN, .data.fd = fd};
+    epoll_ctl(p->base.fd, EPOLL_CTL_ADD, fd, &e);
+    return 0;
+}
+
+/* Rings of events that are about to be closed go with them. */
+static void close_from(struct perf *p, size_t first)
+{
+    for (size_t i = 0; i < SETS * p->n_cpus; i++) {
+        for (size_t k = first; k < p->n_fds; k++) {
+            if (p->rings[i].pages && p->rings[i].fd == p->fds[k])
+                ring_unmap(&p->rings[i]);
+        }
+    }
+    while (p->n_fds > first)
+        close(p->fds[--p->n_fds]);
+}
+
+static int open_set(struct perf *p, enum perf_set set, int32_t tid)
+{
+    struct perf_event_attr a;
+    size_t first = p->n_fds;
+    attr_fill(&a, set);
+    for (size_t cpu = 0; cpu < p->n_cpus; cpu++) {
+        int fd = p->n_fds < PERF_FDS_MAX ? event_open(&a, tid, p->cpus[cpu]) : -EMFILE;
+        int code = fd < 0 ? fd : join_ring(p, set, cpu, fd);
+        if (fd >= 0)
+            p->fds[p->n_fds++] = fd;
+        if (code < 0) {
+            close_from(p, first);
+            return code;
+        }
+    }
+    return 0;
+}
+
+/* The thread's own time, without those that inherit. */
+static int open_counter(int32_t tid)
+{
+    struct perf_event_attr a;
+    attr_fill(&a, SET_USAGE);
+    a.inherit = a.inherit_stat = a.sample_id_all = 0;
+    a.sample_type = 0;
+    a.watermark = 0;
+    a.wakeup_watermark = 0;
+    return event_open(&a, tid, -1);
+}
+
+static bool attached(const struct perf *p, int32_t tid)
+{
+    for (size_t i = 0; i < p->n_threads; i++) {
+        if (p->threads[i].tid == tid)
+            return true;
+    }
+    return false;
+}
+
+static int attach_thread(struct perf *p, int32_t pid, int32_t tid)
+{
+    if (p->n_threads == PERF_THREADS_MAX)
+        return -EMFILE;
+    int code = open_set(p, SET_TASKS, tid);
+    if (code < 0)
+        return code;
+    struct perf_thread *t = &p->threads[p->n_threads++];
+    *t = (struct perf_thread){pid, tid, -1};
+    /* A kernel that refuses the other set still tells who lived. */
+    if (open_set(p, SET_USAGE, tid) == 0)
+        t->counter = open_counter(tid);
+    if (tid != pid)
+        groups_thread(&p->groups, pid);
+    return 0;
+}
+
+/* One look at the threads. Returns how many were attached to that were not before, or -errno if the first thread can't be. */
+static int attach_new(struct perf *p, int32_t pid)
+{
+    char path[32];
+    int n = 0, code = 0;
+    snprintf(path, sizeof(path), "/proc/%d/task", pid);
+    DIR *d = opendir(path);
+    if (!d)
+        return errno == ENOENT ? -ESRCH : -errno;
+    for (const struct dirent *e; code != -EMFILE && (e = readdir(d));) {
+        int32_t tid = (int32_t)strtol(e->d_name, NULL, 10);
+        if (tid <= 0 || attached(p, tid))
+            continue;
+        code = attach_thread(p, pid, tid);
+        if (code < 0 && tid == pid)
+            break;
+        n += code == 0;
+    }
+    closedir(d);
+    return code == -ESRCH && n ? n : code < 0 ? code : n;
+}
+
+static int explain(int code, struct baro_error *err)
+{
+    if (code == -EACCES || code == -EPERM)
+        return error_set(err, code, "perf events are refused: needs CAP_PERFMON, or kernel.perf_event_paranoid at 2 or less and a process of one's own");
+    if (code == -EMFILE || code == -ENFILE)
+        return error_set(err, code, "perf events would take too many descriptors: one per thread and CPU");
+    return error_set(err, code, "perf events can't be opened: %s", strerror(-code));
+}
+
+int exits_perf_attach(struct exits_source *s, int32_t pid, struct baro_error *err)
+{
+    struct perf *p = (struct perf *)s;
+    size_t first = p->n_threads;
+    for (int pass = 0; pass < PASSES; pass++) {
+        int n = attach_new(p, pid);
+        if (n < 0 && p->n_threads == first)
+            return explain(n, err);
+        if (n <= 0)
+            break;
+    }
+    return 0;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <linux/perf_event.h>
+
+#include "base/error.h"
+#include "exits/perf_parse.h"
+
+#define CPU_MOST 65535u
+
+static uint32_t u32_at(struct span s, size_t at)
+{
+    uint32_t v;
+    memcpy(&v, s.at + at, sizeof(v));
+    return v;
+}
+
+static uint64_t u64_at(struct span s, size_t at)
+{
+    uint64_t v;
+    memcpy(&v, s.at + at, sizeof(v));
+    return v;
+}
+
+/* FORK and EXIT: pid, ppid, tid, ptid, time. */
+static int parse_task(struct span body, struct perf_record *r)
+{
+    if (body.len < 24)
+        return BARO_E_SYNTAX;
+    r->pid = (int32_t)u32_at(body, 0);
+    r->ppid = (int32_t)u32_at(body, 4);
+    r->tid = (int32_t)u32_at(body, 8);
+    r->t_ns = u64_at(body, 16);
+    return 0;
+}
+
+/* COMM: pid, tid, the name with a NUL, padded to 8. READ: pid, tid, the count. */
+static int parse_thread(struct span body, struct perf_record *r)
+{
+    if (body.len < 16)
+        return BARO_E_SYNTAX;
+    r->pid = (int32_t)u32_at(body, 0);
+    r->tid = (int32_t)u32_at(body, 4);
+    if (r->what == PERF_USED)
+        r->value = u64_at(body, 8);
+    else
+        r->comm = span_of(body.at + 8, strnlen(body.at + 8, body.len - 8));
+    return 0;
+}
+
+int perf_parse(struct span record, struct perf_record *ret)
+{
+    struct perf_event_header h;
+    struct perf_record r = {0};
+    int code = 0;
+    if (record.len < sizeof(h))
+        return BARO_E_SYNTAX;
+    memcpy(&h, record.at, sizeof(h));
+    if (h.size != record.len)
+        return BARO_E_SYNTAX;
+    struct span body = span_of(record.at + sizeof(h), record.len - sizeof(h));
+    if (body.len < PERF_TRAILER) {
+        *ret = r;
+        return 0; /* of a type that has no trailer, which none of ours is */
+    }
+    r.t_ns = u64_at(body, body.len - 8);
+    body.len -= PERF_TRAILER;
+    switch (h.type) {
+    case PERF_RECORD_FORK:
+    case PERF_RECORD_EXIT:
+        r.what = h.type == PERF_RECORD_FORK ? PERF_FORKED : PERF_EXITED;
+        code = parse_task(body, &r);
+        break;
+    case PERF_RECORD_COMM:
+        r.what = h.misc & PERF_RECORD_MISC_COMM_EXEC ? PERF_EXECUTED : PERF_NAMED;
+        code = parse_thread(body, &r);
+        break;
+    case PERF_RECORD_READ:
+        r.what = PERF_USED;
+        code = parse_thread(body, &r);
+        break;
+    case PERF_RECORD_LOST: /* id, lost */
+        r.what = PERF_MISSED;
+        if (body.len < 16)
+            return BARO_E_SYNTAX;
+        r.value = u64_at(body, 8);
+        break;
+    default:
+        break;
+    }
+    if (code == 0)
+        *ret = r;
+    return code;
+}
+
+int cpu_list_parse(struct span text, int *ret, int cap)
+{
+    int n = 0;
+    for (;;) {
+        uint64_t first, last;
+        if (!scan_u64(&text, &first))
+            return BARO_E_SYNTAX;
+        last = first;
+        if (scan_char(&text, '-') && !scan_u64(&text, &last))
+            return BARO_E_SYNTAX;
+        if (last < first || last > CPU_MOST)
+            return BARO_E_SYNTAX;
+        for (uint64_t cpu = first; cpu <= last; cpu++, n++) {
+            if (n < cap)
+                ret[n] = (int)cpu;
+            if (n > (int)CPU_MOST)
+                return BARO_E_SYNTAX;
+        }
+        if (!scan_char(&text, ','))
+            break;
+    }
+    scan_char(&text, '\n');
+    return text.len ? BARO_E_SYNTAX : n;
+}
