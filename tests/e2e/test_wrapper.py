@@ -119,7 +119,7 @@ def test_exit_status(wrap, status):
 
 
 STOPPING = {signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
-DEADLY = [n for n in range(1, 65) if n not in STOPPING and n not in (32, 33)]
+DEADLY = [n for n in range(1, 65) if n not in STOPPING]
 
 
 @pytest.mark.parametrize("number", DEADLY)
