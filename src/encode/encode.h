@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows as text. Names and other text are made harmless (buf_escaped) before each format's own quoting. */
+#ifndef ENCODE_ENCODE_H
+#define ENCODE_ENCODE_H
+
+#include "base/buf.h"
+#include "encode/json.h"
+#include "encode/row.h"
+
+/* RFC 4180, but lines end with "\n" alone. What is absent is an empty cell. */
+void csv_header(const struct columns *c, struct buf *ret);
+void csv_row(const struct columns *c, const struct row *r, struct buf *ret);
+
+/* One object a line. What is absent is null, and a last member "absent" has the reasons. */
+void jsonl_row(const struct columns *c, const struct row *r, struct buf *ret);
+/* The same object as part of a larger text. */
+void json_row(const struct columns *c, const struct row *r, struct json *json);
+
+#endif

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "encode/row.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/fmt.h"
+#include "derive/derive.h"
+
+/* ---- rates: what the row before said ---- */
+
+struct before {
+    uint32_t id; /* 0: free; the job is UINT32_MAX */
+    uint64_t t_ns, cpu;
+};
+
+struct row_memory {
+    struct before *at;
+    size_t n, size; /* size: a power of two */
+};
+
+struct row_memory *row_memory_new(void)
+{
+    return calloc(1, sizeof(struct row_memory));
+}
+
+void row_memory_free(struct row_memory *m)
+{
+    if (m)
+        free(m->at);
+    free(m);
+}
+
+static struct before *slot_of(struct before *at, size_t size, uint32_t id)
+{
+    size_t i = id * 2654435761u & (size - 1);
+    while (at[i].id && at[i].id != id)
+        i = (i + 1) & (size - 1);
+    return &at[i];
+}
+
+/* Those that have not been seen for long are dropped when the table is full. */
+static bool make_room(struct row_memory *m, uint64_t now_ns)
+{
+    if (2 * (m->n + 1) <= m->size)
+        return true;
+    uint64_t old_ns = now_ns > 7200000000000ull ? now_ns - 7200000000000ull : 0;
+    size_t size = m->size ? 2 * m->size : 256, n = 0;
+    struct before *at = calloc(size, sizeof(*at));
+    if (!at)
+        return false;
+    for (size_t i = 0; i < m->size; i++) {
+        if (m->at[i].id && m->at[i].t_ns >= old_ns) {
+            *slot_of(at, size, m->at[i].id) = m->at[i];
+            n++;
+        }
+    }
+    free(m->at);
+    *m = (struct row_memory){at, n, size};
+    return true;
+}
+
+static void rate(struct row *r, uint32_t id, uint64_t cpu)
+{
+    if (!make_room(r->memory, r->t_ns))
+        return;
+    struct before *b = slot_of(r->memory->at, r->memory->size, id);
+    if (b->id) {
+        r->cores_absent = derive_rate(b->t_ns, b->cpu, r->t_ns, cpu, &r->cores);
+        r->cores /= 1e9;
+    } else {
+        r->memory->n++;
+    }
+    *b = (struct before){id, r->t_ns, cpu};
+}
+
+void row_begin(struct row *r)
+{
+    uint64_t cpu;
+    r->cores = 0;
+    r->cores_absent = BARO_ABSENT_NOT_YET;
+    if (!r->memory)
+        return;
+    if (r->entity == ROW_JOB) {
+        r->cores_absent = baro_sample_job(r->sample, JOB_cpu, &cpu);
+        if (r->cores_absent == BARO_PRESENT) {
+            r->cores_absent = BARO_ABSENT_NOT_YET;
+            rate(r, UINT32_MAX, cpu);
+        }
+    } else if (r->entity == ROW_PROCESS) {
+        r->cores_absent = baro_process_value(r->process, PROCESS_cpu, &cpu);
+        if (r->cores_absent == BARO_PRESENT) {
+            r->cores_absent = BARO_ABSENT_NOT_YET;
+            rate(r, r->process->id, cpu);
+        }
+    }
+}
+
+/* ---- cells ---- */
+
+static void put_absent(struct cell *c, int reason)
+{
+    c->kind = CELL_ABSENT;
+    c->absent = reason;
+}
+
+static void put_u64(struct cell *c, uint64_t v)
+{
+    c->kind = CELL_U64;
+    c->u64 = v;
+}
+
+static void put_text(struct cell *c, const char *text)
+{
+    c->kind = CELL_TEXT;
+    c->text = text;
+    c->len = strlen(text);
+}
+
+static void put_time(struct cell *c, const struct row *r)
+{
+    struct buf b = {0};
+    fmt_time_utc(&b, r->header->start_realtime_ns + (int64_t)r->t_ns);
+    size_t n = b.failed ? 0 : b.len < sizeof(c->room) ? b.len : sizeof(c->room);
+    memcpy(c->room, b.at ? b.at : (const unsigned char *)"", n);
+    buf_done(&b);
+    c->kind = CELL_TEXT;
+    c->text = c->room;
+    c->len = n;
+}
+
+static void put_user(struct cell *c, const struct row *r, uint32_t uid)
+{
+    const char *name = uid != UINT32_MAX && r->user ? r->user(r->user_context, uid) : NULL;
+    if (uid == UINT32_MAX) {
+        put_absent(c, BARO_ABSENT_UNKNOWN);
+    } else if (name) {
+        put_text(c, name);
+    } else {
+        snprintf(c->room, sizeof(c->room), "%u", uid);
+        put_text(c, c->room);
+    }
+}
+
+/* A stored value in the form in which its unit is shown. */
+static void put_value(struct cell *c, enum baro_unit unit, int absent, uint64_t v)
+{
+    if (absent != BARO_PRESENT) {
+        put_absent(c, absent);
+        return;
+    }
+    switch (unit) {
+    case BARO_UNIT_CHAR:
+        c->room[0] = (char)v;
+        c->room[1] = 0;
+        put_text(c, c->room);
+        break;
+    case BARO_UNIT_SIGNED:
+        c->kind = CELL_I64;
+        c->i64 = (int64_t)v;
+        break;
+    case BARO_UNIT_RATIO:
+        c->kind = CELL_REAL;
+        c->real = (double)v / 1e6;
+        break;
+    default:
+        put_u64(c, v);
+    }
+}
+
+static void put_metric(struct cell *cell, const struct row *r, const struct column *c)
+{
+    uint64_t v = 0;
+    int absent = BARO_ABSENT_UNSUPPORTED;
+    if (c->kind == COLUMN_SUM) {
+        struct derive_sum sum = derive_sum(r->sample, (enum process_metric)c->metric);
+        v = sum.value;
+        absent = sum.absent;
+    } else if (r->entity == ROW_PROCESS) {
+        absent = baro_process_value(r->process, c->metric, &v);
+    } else if (r->entity == ROW_JOB) {
+        absent = baro_sample_job(r->sample, c->metric, &v);
+    } else if (r->entity == ROW_EXIT) {
+        absent = baro_exit_value(r->exit, c->metric, &v);
+    }
+    put_value(cell, c->describes->unit, absent, v);
+}
+
+static void put_exit(struct cell *cell, const struct row *r, enum column_kind kind)
+{
+    int status, absent = baro_exit_status(r->exit, &status);
+    if (absent != BARO_PRESENT) {
+        put_absent(cell, absent);
+    } else if (WIFSIGNALED(status) != (kind == COLUMN_SIGNAL)) {
+        put_text(cell, ""); /* it ended the other way */
+        cell->kind = CELL_ABSENT;
+        cell->absent = BARO_PRESENT;
+    } else {
+        put_u64(cell, (uint64_t)(kind == COLUMN_SIGNAL ? WTERMSIG(status) : WEXITSTATUS(status)));
+    }
+}
+
+static const char *source_name(enum baro_exit_source source)
+{
+    static const char *const names[BARO_EXIT_SOURCE_MAX] = {
+        [BARO_EXIT_LAST_LOOK] = "last_look", [BARO_EXIT_EVENT] = "event",   [BARO_EXIT_PERF] = "perf",
+        [BARO_EXIT_TASKSTATS] = "taskstats", [BARO_EXIT_ZOMBIE] = "zombie", [BARO_EXIT_WAIT4] = "wait4",
+    };
+    return (unsigned)source < BARO_EXIT_SOURCE_MAX && names[source] ? names[source] : "unknown";
+}
+
+static const char *origin_name(enum baro_origin origin)
+{
+    static const char *const names[BARO_ORIGIN_MAX] = {
+        [BARO_ORIGIN_TARGET] = "target", [BARO_ORIGIN_EVENT] = "event", [BARO_ORIGIN_SCAN] = "scan",
+        [BARO_ORIGIN_ADOPTED] = "adopted",
+    };
+    return (unsigned)origin < BARO_ORIGIN_MAX && names[origin] ? names[origin] : "unknown";
+}
+
+static struct baro_key key_of(const struct row *r)
+{
+    return r->process ? r->process->key : r->exit ? r->exit->key : r->event->key;
+}
+
+static void put_who(struct cell *cell, const struct row *r, enum column_kind kind)
+{
+    struct baro_key key = key_of(r);
+    uint32_t uid = r->process ? r->process->uid : r->exit ? r->exit->uid : UINT32_MAX;
+    if (kind == COLUMN_PID && key.pid)
+        put_u64(cell, (uint64_t)key.pid);
+    else if (kind == COLUMN_START && key.start)
+        put_u64(cell, key.start);
+    else if (kind == COLUMN_PPID)
+        put_u64(cell, (uint64_t)(r->process ? r->process->parent.pid : r->exit->parent.pid));
+    else if (kind == COLUMN_USER)
+        put_user(cell, r, uid);
+    else if (kind == COLUMN_UID && uid != UINT32_MAX)
+        put_u64(cell, uid);
+    else
+        put_absent(cell, BARO_ABSENT_UNKNOWN);
+}
+
+static void put_words(struct cell *cell, const struct row *r, enum column_kind kind)
+{
+    const char *line = r->process ? r->process->cmdline : r->exit ? r->exit->cmdline : NULL;
+    if (kind == COLUMN_NAME)
+        put_text(cell, r->process ? baro_process_name(r->process) : baro_exit_name(r->exit));
+    else if (line)
+        put_text(cell, line);
+    else
+        put_absent(cell, r->process && r->process->cmdline_absent ? r->process->cmdline_absent : BARO_ABSENT_UNKNOWN);
+}
+
+static void put_flag(struct cell *cell, bool v)
+{
+    cell->kind = CELL_BOOL;
+    cell->u64 = v;
+}
+
+void row_cell(const struct row *r, const struct column *c, struct cell *ret)
+{
+    ret->kind = CELL_ABSENT;
+    ret->absent = BARO_ABSENT_UNKNOWN;
+    switch (c->kind) {
+    case COLUMN_TIME:
+        put_time(ret, r);
+        break;
+    case COLUMN_T:
+        put_u64(ret, r->t_ns);
+        break;
+    case COLUMN_PID:
+    case COLUMN_START:
+    case COLUMN_PPID:
+    case COLUMN_UID:
+    case COLUMN_USER:
+        put_who(ret, r, c->kind);
+        break;
+    case COLUMN_NAME:
+    case COLUMN_CMDLINE:
+        put_words(ret, r, c->kind);
+        break;
+    case COLUMN_AGE:
+        put_u64(ret, r->t_ns > r->process->read_ns ? r->t_ns - r->process->read_ns : 0);
+        break;
+    case COLUMN_CORES:
+        ret->kind = r->cores_absent == BARO_PRESENT ? CELL_REAL : CELL_ABSENT;
+        ret->absent = r->cores_absent;
+        ret->real = r->cores;
+        break;
+    case COLUMN_LOSSY:
+        put_flag(ret, r->sample->lossy);
+        break;
+    case COLUMN_STATUS:
+    case COLUMN_SIGNAL:
+        put_exit(ret, r, c->kind);
+        break;
+    case COLUMN_SOURCE:
+        put_text(ret, source_name(r->exit->source));
+        break;
+    case COLUMN_ORIGIN:
+        put_text(ret, origin_name(r->process ? r->process->origin : r->exit->origin));
+        break;
+    case COLUMN_SAMPLED:
+        put_flag(ret, r->exit->sampled);
+        break;
+    case COLUMN_EVENT:
+        put_text(ret, baro_event_name(r->event));
+        break;
+    case COLUMN_NUMBER:
+        put_u64(ret, baro_event_number(r->event));
+        break;
+    case COLUMN_TEXT:
+        put_text(ret, baro_event_text(r->event));
+        break;
+    case COLUMN_METRIC:
+    case COLUMN_SUM:
+        put_metric(ret, r, c);
+        break;
+    }
+}

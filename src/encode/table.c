@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "encode/table.h"
+
+#include <string.h>
+
+unsigned table_columns_of(const char *at, size_t len)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < len; i++)
+        n += ((unsigned char)at[i] & 0xc0) != 0x80;
+    return n;
+}
+
+void table_cell(struct table *t, const char *at, size_t len)
+{
+    unsigned column = (unsigned)(t->cells++ % t->columns), n = table_columns_of(at, len);
+    if (n > t->width[column])
+        t->width[column] = n;
+    buf_add(&t->text, at, len);
+    buf_byte(&t->text, 0);
+}
+
+void table_text(struct table *t, const char *text)
+{
+    table_cell(t, text, strlen(text));
+}
+
+void table_take(struct table *t, struct buf *cell)
+{
+    table_cell(t, cell->len ? (const char *)cell->at : "", cell->len);
+    t->text.failed = t->text.failed || cell->failed;
+    buf_clear(cell);
+}
+
+static void spaces(struct buf *b, unsigned n)
+{
+    while (n-- > 0)
+        buf_byte(b, ' ');
+}
+
+/* Bytes of at that fit into n columns. */
+static size_t fit(const char *at, size_t len, unsigned n)
+{
+    size_t i = 0;
+    for (; i < len; i++) {
+        if (((unsigned char)at[i] & 0xc0) != 0x80 && n-- == 0)
+            break;
+    }
+    return i;
+}
+
+void table_print(const struct table *t, unsigned width, struct buf *ret)
+{
+    const char *at = (const char *)t->text.at;
+    unsigned used = 0;
+    if (t->text.failed)
+        ret->failed = true;
+    for (size_t i = 0; i < t->cells && !t->text.failed; i++) {
+        unsigned column = (unsigned)(i % t->columns);
+        bool last = column + 1 == t->columns;
+        size_t len = strlen(at);
+        unsigned n = table_columns_of(at, len), pad = t->width[column] > n ? t->width[column] - n : 0;
+        used = column ? used + 2 : 0;
+        spaces(ret, column ? 2 : 0);
+        if (t->right[column])
+            spaces(ret, pad);
+        buf_add(ret, at, last && width && !t->right[column] ? fit(at, len, width > used + 8 ? width - used : 8) : len);
+        if (!t->right[column] && !last)
+            spaces(ret, pad);
+        used += t->width[column];
+        if (last)
+            buf_byte(ret, '\n');
+        at += len + 1;
+    }
+}
+
+void table_done(struct table *t)
+{
+    buf_done(&t->text);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Aligned columns for people. Cells are copied; their text must be harmless already. */
+#ifndef ENCODE_TABLE_H
+#define ENCODE_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+
+#define TABLE_COLUMNS 16
+
+struct table {
+    unsigned columns;
+    bool right[TABLE_COLUMNS];     /* numbers stand at the right */
+    unsigned width[TABLE_COLUMNS]; /* so far */
+    struct buf text;               /* cells, each ended by NUL */
+    size_t cells;
+};
+
+void table_cell(struct table *t, const char *at, size_t len);
+void table_text(struct table *t, const char *text);
+void table_take(struct table *t, struct buf *cell); /* adds it and empties it */
+/* Lines of at most width columns: what is longer is cut (0: never). */
+void table_print(const struct table *t, unsigned width, struct buf *ret);
+void table_done(struct table *t);
+unsigned table_columns_of(const char *at, size_t len);
+
+#endif
