@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* baro run: the wrapper and the recorder put together. */
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,6 +12,13 @@ struct running {
     struct record_options options;
 };
 
+/* The wrapper waits for a second; once it is gone, the prompt is back and nothing more is to be printed. */
+static bool wrapper_waits(int link_fd)
+{
+    struct pollfd p = {.fd = link_fd};
+    return poll(&p, 1, 0) == 0 || !(p.revents & (POLLHUP | POLLERR | POLLNVAL));
+}
+
 static int recorder(void *context, int link_fd, int stderr_fd, pid_t wrapper)
 {
     struct running *run = context;
@@ -20,6 +28,8 @@ static int recorder(void *context, int link_fd, int stderr_fd, pid_t wrapper)
         recording_say(&run->recording, err.text);
         return 1;
     }
+    if (!wrapper_waits(link_fd))
+        run->recording.stderr_fd = -1;
     recording_finish(&run->recording);
     return 0;
 }

@@ -236,8 +236,8 @@ static void finish(struct recorder *r)
             r->job.wrapper.pid = 0; /* it has nothing more to tell: what is gone now is gone */
         sampler_settle(&r->sampler);
         tell_survivors(r);
-        recorder_event(r, BARO_EVENT_END, tree_find(&r->job.tree, r->command), (uint64_t)(uint32_t)r->status,
-                       r->status_known ? "" : "unknown");
+        job_event(&r->job, r->end_ns ? r->end_ns : sampler_now(&r->sampler), BARO_EVENT_END, NULL, (uint64_t)(uint32_t)r->status,
+                  r->status_known ? "" : "unknown");
         recorder_tick(r);
     }
     tape_writer_finish(r->writer, NULL);

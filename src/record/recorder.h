@@ -39,6 +39,7 @@ struct recorder {
     bool started, finishing, stopped, wrapper_lost, detached;
     bool status_known;
     int status;
+    uint64_t end_ns;            /* of the command, or of the last target */
     uint64_t complained;        /* the tape failed, and it was said */
     size_t pending;             /* exits and events since the last commit */
     int64_t wall_offset_ns;     /* realtime minus monotonic, at the last tick */

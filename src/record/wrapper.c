@@ -44,7 +44,7 @@ static void on_started(struct recorder *r, const struct link_message *l)
     struct member *m = sampler_add_target(&r->sampler, l->pid, NULL);
     if (!m)
         m = tree_find(&r->job.tree, l->pid);
-    recorder_event(r, BARO_EVENT_START, m, 0, r->header.argv[0] ? r->header.argv[0] : "");
+    job_event(&r->job, recorder_since(r, l->t_ns), BARO_EVENT_START, m, 0, r->header.argv[0] ? r->header.argv[0] : "");
     if (m) {
         m->begin_ns = recorder_since(r, l->t_ns);
         char *line = r->options->cmdline ? joined(r->options->argv) : NULL;
@@ -80,6 +80,7 @@ static void on_reaped(struct recorder *r, const struct link_message *l)
     if (l->pid == r->command) {
         r->status_known = true;
         r->status = l->status;
+        r->end_ns = t;
     }
     if (!m)
         return;

@@ -1,0 +1,514 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the recorder counts, against what the kernel says of the same processes."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+PYTHON = "/usr/bin/python3"
+BURN = "import time\nend = time.process_time() + {0}\nwhile time.process_time() < end: pass\n"
+
+
+def burn(seconds):
+    return [PYTHON, "-S", "-c", BURN.format(seconds)]
+
+
+def script(text):
+    return [PYTHON, "-S", "-c", textwrap.dedent(text)]
+
+
+def commands(summary):
+    return {c["name"]: c for c in summary["commands"]}
+
+
+def names_of(exits):
+    return [e["name"] for e in exits]
+
+
+@pytest.fixture
+def compiled(work):
+    """compiled(name, source): path of a program made from C."""
+
+    def make(name, source):
+        (work / f"{name}.c").write_text(textwrap.dedent(source))
+        subprocess.run(["gcc", "-O1", "-pthread", "-o", work / name, work / f"{name}.c"], check=True)
+        (work / name).chmod(0o755)
+        return str(work / name)
+
+    return make
+
+
+@pytest.fixture(params=["events", "scan"])
+def source(request, monkeypatch):
+    """The test runs twice: with the events that this machine gives, and by scanning alone."""
+    if request.param == "scan":
+        monkeypatch.setenv("BARO_NO_EVENTS", "1")
+    return request.param
+
+
+# ---- totals ----------------------------------------------------------------------------------------------------------
+
+
+def check_cpu(summary, cgroup, within=0.001, slack_ns=3_000_000):
+    """Job and recorder together are what the cgroup counted. The slack is for what baro itself used between its last look
+    at itself and its end, and for what the test's own child used before it became baro."""
+    counted = summary["job"]["cpu_ns"] + summary["recorder"]["cpu_ns"]
+    truth = cgroup.usage_ns()
+    assert abs(counted - truth) <= truth * within + slack_ns, (counted, truth)
+
+
+def test_compile(run_both, work, cgroup, tape, source):
+    src = work / "src"
+    src.mkdir()
+    src.chmod(0o1777)
+    for i in range(24):
+        (src / f"f{i}.c").write_text(f"#include <stdio.h>\nint f{i}(int x) {{ return printf(\"%d\", x * {i}); }}\n")
+    (src / "Makefile").write_text("OBJ := $(patsubst %.c,%.o,$(wildcard *.c))\nall: $(OBJ)\n")
+    run_both.record(tape, ["make", "-s", "-j4", "-C", str(src), "all"], cgroup=cgroup)
+    s = run_both.summary(tape)
+    assert s["exit"] == {"status": 0, "signal": None}
+    check_cpu(s, cgroup)
+    assert s["accounting"]["cpu_kernel_ns"] == s["job"]["cpu_ns"]
+    if source == "events" and s["accounting"]["event_source"] != "scan" and s["accounting"]["lossy_intervals"] == 0:
+        assert s["job"]["processes_started"] >= 24 * 2 + 1
+        exits = run_both.export(tape, "exit")
+        assert len(exits) == s["job"]["processes_started"]
+    if source == "events" and os.geteuid() == 0 and run_both.uid is None:
+        assert commands(s)["cc1"]["processes"] == 24
+        assert s["accounting"]["cpu_counted_ns"] > 0.9 * s["accounting"]["cpu_kernel_ns"]
+
+
+def test_many_short_processes(run_both, cgroup, tape, source):
+    run_both.record(tape, "i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i+1)); done", cgroup=cgroup)
+    s = run_both.summary(tape)
+    check_cpu(s, cgroup)
+    if source == "events" and s["accounting"]["event_source"] != "scan":
+        assert s["job"]["processes_started"] == 301
+    else:
+        assert s["job"]["processes_unsampled"] is None
+        assert "job.processes_unsampled" in s["absent"]
+
+
+def test_pipeline(run_both, cgroup, tape):
+    run_both.record(tape, "head -c 30000000 /dev/zero | gzip -1 | gzip -d | wc -c", cgroup=cgroup)
+    s = run_both.summary(tape)
+    check_cpu(s, cgroup)
+    assert s["job"]["io_rchar_bytes"] > 60_000_000
+    assert s["job"]["io_wchar_bytes"] > 60_000_000
+
+
+def test_daemon_that_forks_twice(run_both, cgroup, tape, source):
+    run_both.record(tape, script(f"""
+        import os, time
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                {BURN.format(0.3).replace(chr(10), chr(10) + ' ' * 16)}
+                os._exit(0)
+            os._exit(0)
+        os.wait()
+        time.sleep(0.8)
+        """), cgroup=cgroup)
+    s = run_both.summary(tape)
+    assert s["job"]["cpu_ns"] > 300_000_000
+    check_cpu(s, cgroup)
+
+
+def test_survivor_is_left_and_reported(run, tape, wait_until):
+    done = run("run", "-o", tape, "--", "sh", "-c", "sleep 300 >/dev/null 2>&1 & echo $!", status=0)
+    pid = int(done.stdout)
+    try:
+        os.kill(pid, 0)
+        assert "sleep" in done.stderr
+        assert any(e["event"] == "survivor" and e["pid"] == pid for e in run.export(tape, "event"))
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_thread_that_forks(run_both, cgroup, tape, source):
+    run_both.record(tape, script(f"""
+        import subprocess, threading
+        def work():
+            subprocess.run({burn(0.4)!r})
+        t = threading.Thread(target=work)
+        t.start()
+        t.join()
+        """), cgroup=cgroup)
+    s = run_both.summary(tape)
+    check_cpu(s, cgroup)
+    rows = run_both.export(tape)
+    assert len({r["pid"] for r in rows}) >= 2  # the child of a thread is seen while it lives
+
+
+def test_sigchld_ignored(run_both, cgroup, tape, source):
+    """The kernel gives such a child's time to nobody; what was seen of it is carried."""
+    run_both.record(tape, script(f"""
+        import os, signal, time
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        if os.fork() == 0:
+            {BURN.format(0.6).replace(chr(10), chr(10) + ' ' * 12)}
+            os._exit(0)
+        time.sleep(1.2)
+        """))
+    s = run_both.summary(tape)
+    assert 500_000_000 < s["job"]["cpu_ns"] < 900_000_000
+
+
+def test_totals_never_fall(run, tape):
+    run.record(tape, "for i in 1 2 3 4 5 6; do " + " ".join(map(repr, burn(0.05))) + "; done", "--interval", "10ms")
+    rows = run.export(tape, "job")
+    assert len(rows) > 10
+    for key in ("cpu_ns", "cpu_user_ns", "cpu_system_ns", "io_rchar_bytes", "faults_minor", "processes_started"):
+        values = [r[key] for r in rows if r[key] is not None]
+        assert values == sorted(values), key
+
+
+# ---- memory ----------------------------------------------------------------------------------------------------------
+
+
+def test_peak_memory(run_both, tape):
+    run_both.record(tape, script("""
+        import time
+        b = bytearray(300 * 1000 * 1000)
+        for i in range(0, len(b), 4096): b[i] = 1
+        time.sleep(0.3)
+        """))
+    s = run_both.summary(tape)
+    assert 300_000_000 < s["job"]["process_rss_peak_bytes"] < 330_000_000
+    for key in ("rss_peak_bytes", "pss_peak_bytes", "uss_peak_bytes"):
+        assert 300_000_000 < s["job"][key] < 330_000_000, key
+    assert s["job"]["pss_peak_age_ns"] is not None
+
+
+def test_spike_between_samples(run_both, tape):
+    """The kernel's high-water mark finds what no sample saw."""
+    run_both.record(tape, script("""
+        import mmap, time
+        time.sleep(0.2)
+        m = mmap.mmap(-1, 200 * 1000 * 1000)
+        for i in range(0, len(m), 4096): m[i] = 1
+        m.close()
+        time.sleep(0.2)
+        """), "--interval", "10s")
+    s = run_both.summary(tape)
+    assert 200_000_000 < s["job"]["process_rss_peak_bytes"] < 230_000_000
+
+
+def test_memory_of_the_starter_does_not_leak_in(run, tape):
+    """A large process starts baro; true is small all the same."""
+    ballast = bytearray(400 * 1000 * 1000)
+    for i in range(0, len(ballast), 4096):
+        ballast[i] = 1
+    run.record(tape, ["true"])
+    s = run.summary(tape)
+    assert (s["job"]["process_rss_peak_bytes"] or 0) < 20_000_000
+    del ballast
+
+
+def test_vfork_child_that_grows_the_shared_memory(run, compiled, tape):
+    program = compiled("grow", """
+        #define _GNU_SOURCE
+        #include <string.h>
+        #include <sys/mman.h>
+        #include <sys/wait.h>
+        #include <time.h>
+        #include <unistd.h>
+        int main(void)
+        {
+            pid_t pid = vfork();
+            if (pid == 0) {
+                char *p = mmap(0, 96 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                struct timespec t = {0, 400000000};
+                memset(p, 1, 96 << 20);
+                nanosleep(&t, 0);
+                _exit(0);
+            }
+            waitpid(pid, 0, 0);
+            struct timespec t = {0, 200000000};
+            nanosleep(&t, 0);
+            return 0;
+        }
+        """)
+    run.record(tape, [program], "--interval", "20ms")
+    rows = run.export(tape)
+    root = rows[0]["pid"]
+    assert max(r["rss_bytes"] or 0 for r in rows if r["pid"] == root) > 96 << 20
+    assert max(r["rss_bytes"] or 0 for r in rows if r["pid"] != root) > 96 << 20
+
+
+# ---- names -----------------------------------------------------------------------------------------------------------
+
+
+def test_exec_changes_the_name(run_both, tape):
+    run_both.record(tape, ["sh", "-c", "sleep 0.15; exec env " + PYTHON + " -S -c 'import time; time.sleep(0.3)'"])
+    (exit_,) = [e for e in run_both.export(tape, "exit") if e["name"].startswith("python")]
+    events = run_both.export(tape, "event")
+    assert any(e["event"] == "exec" and e["pid"] == exit_["pid"] for e in events)
+
+
+def test_long_name_is_not_cut(run, work, tape):
+    long = work / "a-program-with-a-rather-long-name"
+    long.write_bytes(open("/bin/sleep", "rb").read())
+    long.chmod(0o755)
+    run.record(tape, [str(long), "0.4"])
+    assert "a-program-with-a-rather-long-name" in commands(run.summary(tape))
+
+
+def test_hostile_name(run, compiled, tape):
+    program = compiled("hostile", """
+        #include <sys/prctl.h>
+        #include <time.h>
+        int main(void)
+        {
+            prctl(PR_SET_NAME, ") S 1 1\\n\\xff\\033[2J");
+            struct timespec t = {0, 300000000};
+            nanosleep(&t, 0);
+            return 0;
+        }
+        """)
+    done = run("run", "-o", tape, "--", program, status=0)
+    assert "\033[2J" not in done.stderr
+    rows = run.export(tape)
+    assert rows[-1]["name"].startswith(") S 1 1\\x0a\\xff\\x1b[2J")
+    assert all(r["rss_bytes"] for r in rows if r["state"] not in ("Z", None))
+
+
+def test_secrets_never_reach_the_tape(run, tape):
+    run.record(tape, ["sh", "-c", "sleep 0.3; :", "--password", "hunter2hunter2", "--token=tok_abcdefghij"])
+    raw = open(tape, "rb").read()
+    assert b"hunter2" not in raw
+    told = run("export", "--format", "jsonl", tape).stdout + run("summary", "--json", tape).stdout
+    assert "hunter2" not in told and "tok_abcdefghij" not in told
+    assert "***" in told
+
+
+def test_no_cmdline(run, tape):
+    run.record(tape, ["sh", "-c", "sleep 0.2; : a-telling-argument"], "--no-cmdline")
+    told = run("export", "--format", "jsonl", tape).stdout + run("summary", "--json", tape).stdout
+    assert "a-telling-argument" not in told
+
+
+# ---- how things end --------------------------------------------------------------------------------------------------
+
+
+def test_exit_records(run_both, tape, source):
+    run_both.record(tape, "sleep 0.2; (sleep 0.2; exit 7); sh -c 'sleep 0.2; kill -9 $$'; exit 3", status=3)
+    s = run_both.summary(tape)
+    assert s["exit"] == {"status": 3, "signal": None}
+    exits = run_both.export(tape, "exit")
+    if source == "events":
+        told = {(e["status"], e["signal"]) for e in exits}
+        assert (7, None) in told and (None, "KILL") in told and (3, None) in told
+
+
+def test_death_by_signal(run, tape):
+    run.record(tape, "kill -TERM $$", status=-signal.SIGTERM)
+    assert run.summary(tape)["exit"] == {"status": None, "signal": "TERM"}
+
+
+def test_recorder_killed(run, tape, wait_until):
+    """SIGKILL of the recorder: the job goes on, its status comes through, the tape is readable."""
+    p = run.popen("run", "-o", tape, "--", "sh", "-c", "sleep 1.5; exit 5", stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: os.path.exists(tape) and os.path.getsize(tape) > 1500, "a tape")
+    recorder = [c for c in children(p.pid) if open(f"/proc/{c}/comm").read().strip() == "baro"]
+    assert len(recorder) == 1
+    os.kill(recorder[0], signal.SIGKILL)
+    err = p.communicate(timeout=60)[1]
+    assert p.returncode == 5
+    assert len([line for line in err.splitlines() if line.strip()]) == 1, err
+    assert run.summary(tape)["recorder"]["samples"] > 0
+
+
+def test_wrapper_killed(run, tape, work, wait_until):
+    """SIGKILL of the wrapper: the job goes on, and the recorder with it, to the job's end."""
+    p = run.popen("run", "-q", "-o", tape, "--", "sh", "-c", "sleep 1; echo done > survived")
+    wait_until(lambda: os.path.exists(tape) and os.path.getsize(tape) > 1500, "a tape")
+    p.kill()
+    p.wait()
+    wait_until(lambda: (work / "survived").exists(), "the job's end")
+
+    def over():
+        done = run("export", "--format", "jsonl", "--entity", "event", tape)
+        return '"end"' in done.stdout
+
+    wait_until(over, "the recorder's end")
+    assert any(e["event"] == "wrapper_lost" for e in run.export(tape, "event"))
+
+
+def children(pid):
+    return [int(c) for c in open(f"/proc/{pid}/task/{pid}/children").read().split()]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small file system")
+def test_disk_full(run, work):
+    """The job is not disturbed, baro says it once, and goes on when there is room; the gap is on the tape."""
+    small = work / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", small], check=True)
+    try:
+        filler = small / "filler"
+        job = f"sleep 0.3; head -c 200000 /dev/zero > {filler} 2>/dev/null; sleep 0.6; rm {filler}; sleep 0.6; exit 4"
+        done = run("run", "-q", "-o", small / "t.baro", "--interval", "20ms", "--", "sh", "-c", job, status=4)
+        assert done.stderr.count("No space left") == 1, done.stderr
+        events = run.export(small / "t.baro", "event")
+        gaps = [e for e in events if e["event"] == "gap"]
+        assert gaps and gaps[0]["number"] > 100_000_000
+        assert any(e["event"] == "end" for e in events)
+    finally:
+        subprocess.run(["umount", small], check=True)
+
+
+# ---- attaching -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def started():
+    """started(argv): a process that is gone when the test ends."""
+    all_ = []
+
+    def start(argv, **kw):
+        p = subprocess.Popen(argv, **kw)
+        all_.append(p)
+        return p
+
+    yield start
+    for p in all_:
+        p.kill()
+        p.wait()
+
+
+def test_attach(run, tape, started, wait_until):
+    p = started(script(f"""
+        import subprocess, time
+        {BURN.format(0.5).replace(chr(10), chr(10) + ' ' * 8)}
+        print("ready", flush=True)
+        input()
+        subprocess.run({burn(0.3)!r})
+        time.sleep(0.2)
+        raise SystemExit(9)
+        """), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    p.stdout.readline()
+    r = run.popen("record", "--pid", p.pid, "-o", tape, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: os.path.exists(tape) and os.path.getsize(tape) > 1000, "the first sample")
+    time.sleep(0.2)
+    p.stdin.write("\n")
+    p.stdin.flush()
+    err = r.communicate(timeout=60)[1]
+    assert r.returncode == 0, err
+    s = run.summary(tape)
+    assert 300_000_000 <= s["job"]["cpu_ns"] < 480_000_000  # the half second before is not in it
+    assert s["exit"]["status"] in (9, None)
+    assert "before" in err
+
+
+def test_detach(run, tape, started, wait_until):
+    p = started(["sleep", "300"])
+    r = run.popen("record", "--pid", p.pid, "-q", "-o", tape)
+    wait_until(lambda: os.path.exists(tape) and os.path.getsize(tape) > 1000, "the first sample")
+    r.send_signal(signal.SIGTERM)
+    assert r.wait(timeout=60) == 0
+    assert p.poll() is None
+    s = run.summary(tape)
+    assert s["exit"] == {"status": None, "signal": None}
+    assert s["job"]["processes_started"] == 1
+
+
+def test_recorder_below_its_target_is_not_counted(run, work, tape):
+    """baro record --pid $$ & from a shell"""
+    line = f"{run.binary} record --pid $$ -q -o {tape} & sleep 1; kill $!; wait $!; exit 0"
+    subprocess.run(["bash", "-c", line], check=True, timeout=60, env=dict(os.environ))
+    rows = run.export(tape)
+    assert rows
+    assert "baro" not in {r["name"] for r in rows}
+
+
+@pytest.mark.parametrize("make", ["dead", "foreign", "thread", "kernel", "word"])
+def test_targets_that_cannot_be(run, run_ordinary, tape, started, make):
+    runner, pid = run, 1
+    if make == "dead":
+        p = started(["true"])
+        p.wait()
+        pid = p.pid
+    elif make == "foreign":
+        if os.geteuid() != 0:
+            pytest.skip("needs root to have another user's process")
+        runner, pid = run_ordinary, started(["sleep", "300"]).pid
+    elif make == "thread":
+        p = started(script("import threading, time; threading.Thread(target=time.sleep, args=(300,), daemon=True).start(); time.sleep(300)"))
+        end = time.monotonic() + 30
+        while len(os.listdir(f"/proc/{p.pid}/task")) < 2 and time.monotonic() < end:
+            time.sleep(0.01)
+        pid = max(int(t) for t in os.listdir(f"/proc/{p.pid}/task") if int(t) != p.pid)
+    elif make == "kernel":
+        pid = 2
+        if "kthreadd" not in open("/proc/2/comm").read():
+            pytest.skip("no kernel threads in sight")
+    else:
+        pid = "12x"
+    done = runner("record", "--pid", pid, "-o", tape, status=2)
+    assert len(done.stderr.splitlines()) == 1
+    assert not os.path.exists(tape)
+
+
+# ---- options ---------------------------------------------------------------------------------------------------------
+
+
+def test_output_is_not_overwritten(run, tape):
+    tape.write_text("mine")
+    done = run("run", "-o", tape, "--", "true", status=125)
+    assert len(done.stderr.splitlines()) == 1
+    assert tape.read_text() == "mine"
+    run("run", "-q", "--force", "-o", tape, "--", "true", status=0)
+    assert tape.stat().st_mode & 0o777 == 0o600
+
+
+def test_failed_exec_leaves_no_file(run, tape):
+    done = run("run", "-o", tape, "--", "/nonexistent/program", status=127)
+    assert len(done.stderr.splitlines()) == 1
+    assert not tape.exists()
+    assert not list((tape.parent / "home").rglob("*.baro"))
+
+
+def test_metrics_are_chosen(run, tape):
+    run.record(tape, ["sleep", "0.3"], "--metrics", "cpu,rss")
+    rows = run.export(tape)
+    assert all(r.get("pss_bytes") is None and r.get("io_read_bytes") is None for r in rows)
+    assert rows[-1]["rss_bytes"] is not None
+    done = run("run", "--metrics", "cpu,nonsense", "--", "true", status=125)
+    assert "nonsense" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_interval(run, tape):
+    run.record(tape, ["sleep", "1"], "--interval", "100ms")
+    times = [r["time_ns"] for r in run.export(tape, "job")]
+    s = run.summary(tape)
+    # the first after exec, the last at the end, and one for each mark of the grid that was not missed
+    assert len(times) == s["recorder"]["samples"]
+    assert len(times) + s["recorder"]["missed"] >= 10
+
+
+def test_recorder_counts_itself(run, tape):
+    run.record(tape, ["sleep", "0.3"])
+    r = run.summary(tape)["recorder"]
+    assert r["cpu_ns"] > 0 and r["rss_peak_bytes"] > 100_000 and r["samples"] > 5
+    assert r["process_samples"] >= r["samples"] - 1
+    assert r["sample_mean_ns"] > 0 and r["process_sample_mean_ns"] > 0
+
+
+def test_kept_runs(run, work):
+    for _ in range(3):
+        run("run", "-q", "--", "true", status=0)
+    done = run("ls", status=0)
+    assert len([line for line in done.stdout.splitlines() if "true" in line]) == 3
+    assert run.summary("@last")["command"] == ["true"]
+    run("rm", "@1", status=0)
+    assert len([line for line in run("ls", status=0).stdout.splitlines() if "true" in line]) == 2
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__]))
