@@ -16,9 +16,9 @@ struct block {
     uint32_t id;
     int32_t pid;
     uint64_t start, first_ns; /* of the last info or exit */
-    uint64_t fresh_value[COLUMNS_MAX]; /* the last new process: the next is written as differences to it */
+    uint64_t fresh_value[COLUMNS_MAX]; /* the last new process, counters apart: the next is written as differences to it */
     uint8_t fresh_absent[COLUMNS_MAX];
-    struct shapes process, job, recorder, exit;
+    struct shapes process, fresh, job, recorder, exit;
 };
 
 struct tape_columns {
@@ -32,7 +32,8 @@ enum cmdline_form { CMDLINE_NONE, CMDLINE_WHOLE, CMDLINE_FRONT, CMDLINE_FORM_MAX
 /* cut: the whole command line stands earlier on this tape. */
 void info_write(struct buf *out, struct block *b, const struct baro_process *p, bool cut);
 /* texts_known: name and command line are those of the living process with this id at the last sample of this block. */
-void exit_write(struct buf *out, struct block *b, const struct columns *c, const struct baro_exit *e, bool texts_known);
+void exit_write(struct buf *out, struct bits *bits, struct block *b, const struct columns *c, const struct baro_exit *e,
+                bool texts_known);
 void event_write(struct buf *out, const struct block *b, const struct baro_event *e);
 
 /* Borrowed texts, not NUL-terminated. */
@@ -49,7 +50,7 @@ struct exit_texts {
 
 bool info_scan(struct span *in, struct block *b, struct info *ret);
 /* Values go to value and absent, of the tape's columns, which are zero before. */
-bool exit_scan(struct span *in, struct block *b, const struct columns *c, struct baro_exit *ret,
+bool exit_scan(struct span *in, struct bits_in *bits, struct block *b, const struct columns *c, struct baro_exit *ret,
                struct exit_texts *ret_texts, uint64_t *value, uint8_t *absent);
 bool event_scan(struct span *in, const struct block *b, struct baro_event *ret, struct span *ret_text);
 

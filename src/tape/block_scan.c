@@ -125,7 +125,7 @@ static bool scan_exit_facts(struct span *in, struct baro_exit *ret, bool *ret_kn
     return true;
 }
 
-bool exit_scan(struct span *in, struct block *b, const struct columns *c, struct baro_exit *ret,
+bool exit_scan(struct span *in, struct bits_in *bits, struct block *b, const struct columns *c, struct baro_exit *ret,
                struct exit_texts *ret_texts, uint64_t *value, uint8_t *absent)
 {
     struct row row;
@@ -136,7 +136,7 @@ bool exit_scan(struct span *in, struct block *b, const struct columns *c, struct
     if (!ret_texts->known &&
         (!scan_text(in, &ret_texts->name) || !scan_cmdline(in, &ret_texts->form, &ret_texts->cmdline)))
         return false;
-    return row_scan_shape(in, &b->exit, &row, &run) && run == 0 && row_scan_values(in, c, &row, value, absent);
+    return row_scan_shape(in, &b->exit, &row, &run) && run == 0 && row_scan_values(in, bits, c, &b->exit, &row, value, absent);
 }
 
 bool event_scan(struct span *in, const struct block *b, struct baro_event *ret, struct span *ret_text)

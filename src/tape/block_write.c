@@ -53,7 +53,8 @@ void info_write(struct buf *out, struct block *b, const struct baro_process *p, 
     write_cmdline(out, p->cmdline, cut);
 }
 
-void exit_write(struct buf *out, struct block *b, const struct columns *c, const struct baro_exit *e, bool texts_known)
+void exit_write(struct buf *out, struct bits *bits, struct block *b, const struct columns *c, const struct baro_exit *e,
+                bool texts_known)
 {
     static const uint64_t zero_value[EXIT_MAX];
     static const uint8_t zero_absent[EXIT_MAX];
@@ -76,7 +77,7 @@ void exit_write(struct buf *out, struct block *b, const struct columns *c, const
         write_cmdline(out, e->cmdline, false);
     }
     row_compare(c, old, new, &row);
-    row_write(out, c, &b->exit, &row, old, new);
+    row_write(out, bits, c, &b->exit, &row, old, new);
 }
 
 void event_write(struct buf *out, const struct block *b, const struct baro_event *e)

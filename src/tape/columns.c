@@ -4,9 +4,9 @@
 
 #include "tape/row.h"
 
-static void sum_of(struct column *c, unsigned n, const uint8_t *terms, unsigned first_minus)
+static void of_sum(struct column *c, enum predictor p, unsigned n, const uint8_t *terms, unsigned first_minus)
 {
-    c->predictor = PREDICT_SUM;
+    c->predictor = (uint8_t)p;
     c->n_terms = (uint8_t)n;
     for (unsigned i = 0; i < n; i++) {
         c->term[i] = terms[i];
@@ -41,19 +41,18 @@ static uint8_t shift_of(enum baro_kind kind, int id)
 static void process_columns(struct columns *c)
 {
     of_one(&c->at[PROCESS_cpu_user], PREDICT_SHARE, PROCESS_cpu);
-    sum_of(&c->at[PROCESS_cpu_system], 2, (const uint8_t[]){PROCESS_cpu, PROCESS_cpu_user}, 1);
-    of_one(&c->at[PROCESS_rss_peak], PREDICT_PEAK, PROCESS_rss);
-    sum_of(&c->at[PROCESS_rss_anon], 1, (const uint8_t[]){PROCESS_rss}, 1);
-    sum_of(&c->at[PROCESS_rss_file], 2, (const uint8_t[]){PROCESS_rss, PROCESS_rss_anon}, 1);
-    sum_of(&c->at[PROCESS_rss_shmem], 3, (const uint8_t[]){PROCESS_rss, PROCESS_rss_anon, PROCESS_rss_file}, 1);
-    sum_of(&c->at[PROCESS_uss], 1, (const uint8_t[]){PROCESS_pss}, 1);
+    of_sum(&c->at[PROCESS_cpu_system], PREDICT_SUM, 2, (const uint8_t[]){PROCESS_cpu, PROCESS_cpu_user}, 1);
+    /* stat counts rss from per-CPU counters that lag (6.2 on), status sums them; VmHWM is made of what status says. */
+    static const uint8_t parts[] = {PROCESS_rss_anon, PROCESS_rss_file, PROCESS_rss_shmem};
+    of_sum(&c->at[PROCESS_rss_peak], PREDICT_PEAK, 3, parts, 3);
+    of_sum(&c->at[PROCESS_uss], PREDICT_SUM, 1, (const uint8_t[]){PROCESS_pss}, 1);
 }
 
 static void job_columns(struct columns *c)
 {
     of_one(&c->at[JOB_cpu_user], PREDICT_SHARE, JOB_cpu);
-    sum_of(&c->at[JOB_cpu_system], 2, (const uint8_t[]){JOB_cpu, JOB_cpu_user}, 1);
-    sum_of(&c->at[JOB_cpu_counted], 1, (const uint8_t[]){JOB_cpu}, 1);
+    of_sum(&c->at[JOB_cpu_system], PREDICT_SUM, 2, (const uint8_t[]){JOB_cpu, JOB_cpu_user}, 1);
+    of_sum(&c->at[JOB_cpu_counted], PREDICT_SUM, 1, (const uint8_t[]){JOB_cpu}, 1);
     of_one(&c->at[JOB_processes_peak], PREDICT_PEAK, JOB_processes);
 }
 
@@ -68,7 +67,10 @@ void columns_of_kind(enum baro_kind kind, struct columns *ret)
     if (kind == BARO_KIND_JOB)
         job_columns(ret);
     if (kind == BARO_KIND_EXIT)
-        sum_of(&ret->at[EXIT_cpu_system], 2, (const uint8_t[]){EXIT_cpu, EXIT_cpu_user}, 1);
+        of_sum(&ret->at[EXIT_cpu_system], PREDICT_SUM, 2, (const uint8_t[]){EXIT_cpu, EXIT_cpu_user}, 1);
     if (kind == BARO_KIND_RECORDER)
         of_one(&ret->at[RECORDER_rss_peak], PREDICT_PEAK, RECORDER_rss);
+    for (unsigned i = 0; i < ret->n; i++)
+        ret->at[i].falls =
+            ret->at[i].predictor != PREDICT_SAME || baro_metric_get(kind, (int)i)->semantics != BARO_SEM_COUNTER;
 }

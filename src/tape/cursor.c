@@ -88,6 +88,9 @@ static int read_front(struct baro_tape *t, const char *path, struct baro_error *
         int r = file_frame(t, t->pos, &head, &payload);
         if (r == FRAME_SHORT)
             return error_set(err, BARO_E_EMPTY, "%s holds less than a tape's header", path);
+        /* A disk that was full at first and could not be cut back: the writer began once more, behind that. */
+        if (r == FRAME_BAD && file_find(t, t->pos + 1, &t->pos) == 1)
+            continue;
         if (r == FRAME_BAD || (r == FRAME_GOOD && (head.type == FRAME_BLOCK || head.type == FRAME_TICK)))
             return error_set(err, BARO_E_CORRUPT, "%s has a damaged header", path);
         if (r == FRAME_GOOD && head.type == FRAME_HEADER && !have_header) {

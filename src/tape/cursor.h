@@ -43,6 +43,8 @@ struct baro_tape {
 
     ZSTD_DCtx *zstd;
     struct buf raw;         /* one frame, decompressed */
+    struct buf low;         /* the bits beside it */
+    struct bits_in bits;
     struct span rest;       /* its records not yet delivered */
     uint64_t frame_size;    /* of that frame in the file */
     bool block_good;        /* the block's frames so far were all read */

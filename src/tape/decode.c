@@ -40,6 +40,22 @@ static int unpack(struct baro_tape *t, const uint8_t *at, size_t len)
     }
 }
 
+/* A copy: what they were read into is used for the next frame's bytes. */
+static bool take_bits(struct baro_tape *t, const uint8_t *payload, size_t *len)
+{
+    if (*len < BITS_LEN_SIZE)
+        return false;
+    const uint8_t *end = payload + *len - BITS_LEN_SIZE;
+    size_t n = end[0] | (size_t)get_le16(end + 1) << 8;
+    if (n > *len - BITS_LEN_SIZE)
+        return false;
+    buf_clear(&t->low);
+    buf_add(&t->low, end - n, n);
+    t->bits = (struct bits_in){t->low.at, 0, (uint64_t)n * 8};
+    *len -= BITS_LEN_SIZE + n;
+    return !t->low.failed;
+}
+
 int decode_start(struct baro_tape *t, const struct frame_head *head, const uint8_t *payload)
 {
     size_t skip = 0;
@@ -58,7 +74,11 @@ int decode_start(struct baro_tape *t, const struct frame_head *head, const uint8
     if (!t->block_good || head->seq != t->seq)
         return BARO_E_CORRUPT;
     t->seq++;
-    int r = unpack(t, payload + skip, head->len - skip);
+    payload += skip;
+    size_t len = head->len - skip;
+    if (!take_bits(t, payload, &len))
+        return BARO_E_CORRUPT;
+    int r = unpack(t, payload, len);
     if (r == 0)
         t->rest = span_of(t->raw.at, t->raw.len);
     return r;
@@ -154,7 +174,7 @@ static int next_exit(struct baro_tape *t, struct span body, struct baro_record *
     uint8_t absent[COLUMNS_MAX] = {0};
     memset(e, 0, sizeof *e);
     memset(e->absent, BARO_ABSENT_UNKNOWN, sizeof e->absent);
-    if (!exit_scan(&body, &t->block, &t->schema.columns[BARO_KIND_EXIT], e, &texts, value, absent))
+    if (!exit_scan(&body, &t->bits, &t->block, &t->schema.columns[BARO_KIND_EXIT], e, &texts, value, absent))
         return BARO_E_CORRUPT;
     scatter(&t->schema, BARO_KIND_EXIT, value, absent, e->value, e->absent, &t->exit_extra);
     t->exit_extra.view =
@@ -222,5 +242,6 @@ void decode_done(struct baro_tape *t)
     state_done(t);
     ZSTD_freeDCtx(t->zstd);
     buf_done(&t->raw);
+    buf_done(&t->low);
     buf_done(&t->text);
 }

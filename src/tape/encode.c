@@ -72,7 +72,7 @@ static int encode_pending(struct tape_writer *w)
         }
         const struct baseline *b = base_find(w, item.exit.id);
         bool known = b && b->texts && b->texts == texts_hash(item.exit.name, item.exit.cmdline);
-        exit_write(&w->record, w->block, &w->columns[BARO_KIND_EXIT], &item.exit, known);
+        exit_write(&w->record, &w->bits, w->block, &w->columns[BARO_KIND_EXIT], &item.exit, known);
         r = encode_record(w, RECORD_EXIT);
     }
     return r;
@@ -99,7 +99,7 @@ static void write_state(struct tape_writer *w, enum baro_kind kind, struct shape
     struct row_values old = {old_value, old_absent}, new = {value, absent};
     struct row row;
     row_compare(c, old, new, &row);
-    row_write(&w->record, c, shapes, &row, old, new);
+    row_write(&w->record, &w->bits, c, shapes, &row, old, new);
     memcpy(old_value, value, c->n * sizeof *value);
     memcpy(old_absent, absent, c->n);
 }
@@ -166,11 +166,25 @@ static int flush(struct tape_writer *w, size_t from)
     return r < 0 ? r : pack(w, NULL, 0, ZSTD_e_flush);
 }
 
+/* The bits stand behind the compressed stream, their length behind them. */
+static int add_bits(struct tape_writer *w)
+{
+    uint8_t len[BITS_LEN_SIZE];
+    bits_end(&w->bits);
+    if (w->bits.at.len > BITS_MAX)
+        return -EFBIG;
+    len[0] = (uint8_t)w->bits.at.len;
+    put_le16(len + 1, (uint16_t)(w->bits.at.len >> 8));
+    buf_add(&w->frame, w->bits.at.at, w->bits.at.len);
+    buf_add(&w->frame, len, sizeof len);
+    return w->frame.failed || w->bits.at.failed ? -ENOMEM : 0;
+}
+
 static bool block_is_full(const struct tape_writer *w, uint64_t t_ns)
 {
-    enum { FULL = 64 << 10 };
+    enum { FULL = 64 << 10, KEYS = 6 };
     const uint64_t minute = 60000000000ull;
-    return (w->delta_bytes >= FULL || t_ns - w->block_t_ns >= minute) && w->delta_bytes >= 2 * w->key_bytes;
+    return (w->delta_bytes >= FULL || t_ns - w->block_t_ns >= minute) && w->delta_bytes >= KEYS * w->key_bytes;
 }
 
 static void open_block(struct tape_writer *w, uint64_t t_ns)
@@ -190,6 +204,7 @@ int encode_frame(struct tape_writer *w, const struct baro_sample *s, uint64_t t_
     bool opens = !w->block_open || (s && block_is_full(w, t_ns));
     buf_clear(&w->frame);
     buf_clear(&w->record);
+    bits_clear(&w->bits);
     buf_add(&w->frame, head, sizeof head);
     if (opens) {
         open_block(w, t_ns);
@@ -206,6 +221,8 @@ int encode_frame(struct tape_writer *w, const struct baro_sample *s, uint64_t t_
         r = encode_sample(w, s);
     if (r == 0)
         r = flush(w, from);
+    if (r == 0)
+        r = add_bits(w);
     if (r < 0)
         return r;
     if (w->raw - raw_before > FRAME_RAW_MAX)

@@ -28,6 +28,9 @@
 #define BLOCK_RAW_RATIO 64u
 #define FRAME_RAW_MAX (64u << 20)
 
+#define BITS_LEN_SIZE 3
+#define BITS_MAX 0xffffffu
+
 enum frame_type {
     FRAME_HEADER = 1,
     FRAME_SCHEMA = 2,

@@ -29,6 +29,17 @@ static uint64_t predict_share(struct row_values old, struct row_values new, unsi
     return (uint64_t)((unsigned __int128)new.value[t] * before / old.value[t]);
 }
 
+static uint64_t predict_peak(const struct column *col, struct row_values new, uint64_t before)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < col->n_terms; i++) {
+        if (new.absent[col->term[i]])
+            return before;
+        sum += new.value[col->term[i]];
+    }
+    return sum > before ? sum : before;
+}
+
 static uint64_t predict(const struct columns *c, unsigned i, struct row_values old, struct row_values new)
 {
     const struct column *col = &c->at[i];
@@ -41,7 +52,7 @@ static uint64_t predict(const struct columns *c, unsigned i, struct row_values o
     case PREDICT_SHARE:
         return predict_share(old, new, col->term[0], before);
     case PREDICT_PEAK:
-        return !new.absent[col->term[0]] && new.value[col->term[0]] > before ? new.value[col->term[0]] : before;
+        return predict_peak(col, new, before);
     default:
         return before;
     }
@@ -94,19 +105,42 @@ static void shape_add(struct shapes *s, uint64_t mask, unsigned flags)
     s->next = (uint8_t)((s->next + 1) % SHAPES_MAX);
 }
 
-static void write_residual(struct buf *out, uint64_t residual, unsigned shift)
+static unsigned size_set(uint64_t mask)
 {
-    int64_t whole = (int64_t)residual;
-    if (shift == 0) {
-        buf_zigzag(out, whole);
-        return;
+    unsigned n = (unsigned)__builtin_popcountll(mask);
+    return n <= 3 ? 0 : n <= 6 ? 1 : n <= 9 ? 2 : 3;
+}
+
+/* What is expected of a column's next residual: 1 to 64 bits. */
+static unsigned size_expected(const uint16_t *size)
+{
+    return *size ? (*size + 8u) / 16 : 12;
+}
+
+static void size_learn(uint16_t *size, unsigned n)
+{
+    *size = (uint16_t)(*size ? *size - *size / 8 + 2 * n : 16 * n);
+}
+
+/* How far the number of bits is from the expected one (0, -1, 1, -2, ...) in unary, then all bits below the highest. */
+static void write_residual(struct bits *bits, const struct column *c, uint16_t *size, uint64_t residual)
+{
+    if (c->shift > 0) {
+        bool whole = (residual & ((1ull << c->shift) - 1)) == 0;
+        bits_put(bits, !whole, 1);
+        if (whole)
+            residual = (uint64_t)((int64_t)residual >> c->shift);
     }
-    int64_t q = whole >> shift;
-    uint64_t low = residual & ((1ull << shift) - 1);
-    uint64_t zigzag = ((uint64_t)q << 1) ^ (uint64_t)(q >> 63);
-    buf_varint(out, zigzag << 1 | (low != 0));
-    if (low)
-        buf_varint(out, low);
+    if (c->falls)
+        residual = residual << 1 ^ (0 - (residual >> 63));
+    unsigned n = 64 - (unsigned)__builtin_clzll(residual);
+    int off = (int)n - (int)size_expected(size);
+    unsigned zeros = off > 0 ? 2 * (unsigned)off : (unsigned)(-2 * off) - (off < 0);
+    for (; zeros >= 32; zeros -= 32)
+        bits_put(bits, 0, 32);
+    bits_put(bits, 1ull << zeros, zeros + 1);
+    bits_put(bits, residual & ~(1ull << (n - 1)), n - 1);
+    size_learn(size, n);
 }
 
 static void write_reasons(struct buf *out, unsigned n, const uint8_t *old, const uint8_t *new)
@@ -123,7 +157,7 @@ static void write_reasons(struct buf *out, unsigned n, const uint8_t *old, const
     }
 }
 
-void row_write(struct buf *out, const struct columns *c, struct shapes *s, const struct row *row,
+void row_write(struct buf *out, struct bits *bits, const struct columns *c, struct shapes *s, const struct row *row,
                struct row_values old, struct row_values new)
 {
     int known = shape_find(s, row->mask, row->flags);
@@ -137,9 +171,10 @@ void row_write(struct buf *out, const struct columns *c, struct shapes *s, const
     }
     if (row->flags & ROW_ABSENT)
         write_reasons(out, c->n, old.absent, new.absent);
+    uint16_t *sizes = s->size[size_set(row->mask)];
     for (uint64_t rest = row->mask; rest; rest &= rest - 1) {
         unsigned i = (unsigned)__builtin_ctzll(rest);
-        write_residual(out, row->residual[i], c->at[i].shift);
+        write_residual(bits, &c->at[i], &sizes[i], row->residual[i]);
     }
 }
 
@@ -166,17 +201,34 @@ bool row_scan_shape(struct span *in, struct shapes *s, struct row *ret, uint64_t
     return true;
 }
 
-static bool scan_residual(struct span *in, unsigned shift, uint64_t *ret)
+static bool scan_size(struct bits_in *bits, uint16_t *size, unsigned *ret)
 {
-    uint64_t v, low = 0;
-    if (!scan_varint(in, &v))
-        return false;
-    if (shift > 0) {
-        if ((v & 1) && (!scan_varint(in, &low) || low >= 1ull << shift))
+    unsigned zeros = 0;
+    uint64_t bit = 0;
+    while (bits_get(bits, 1, &bit) && !bit)
+        if (++zeros > 128)
             return false;
-        v >>= 1;
-    }
-    *ret = ((v >> 1 ^ (0 - (v & 1))) << shift) | low;
+    int off = zeros % 2 ? -(int)(zeros / 2 + 1) : (int)(zeros / 2);
+    int n = (int)size_expected(size) + off;
+    if (!bit || n < 1 || n > 64)
+        return false;
+    size_learn(size, (unsigned)n);
+    *ret = (unsigned)n;
+    return true;
+}
+
+static bool scan_residual(struct bits_in *bits, const struct column *c, uint16_t *size, uint64_t *ret)
+{
+    uint64_t unscaled = 1, v;
+    unsigned n;
+    if (c->shift > 0 && !bits_get(bits, 1, &unscaled))
+        return false;
+    if (!scan_size(bits, size, &n) || !bits_get(bits, n - 1, &v))
+        return false;
+    v |= 1ull << (n - 1);
+    if (c->falls)
+        v = v >> 1 ^ (0 - (v & 1));
+    *ret = unscaled ? v : v << c->shift;
     return true;
 }
 
@@ -198,7 +250,8 @@ static bool scan_reasons(struct span *in, unsigned n, uint8_t *absent)
     return true;
 }
 
-bool row_scan_values(struct span *in, const struct columns *c, const struct row *row, uint64_t *value, uint8_t *absent)
+bool row_scan_values(struct span *in, struct bits_in *bits, const struct columns *c, struct shapes *s, const struct row *row,
+                     uint64_t *value, uint8_t *absent)
 {
     uint64_t old_value[COLUMNS_MAX];
     uint8_t old_absent[COLUMNS_MAX];
@@ -209,11 +262,18 @@ bool row_scan_values(struct span *in, const struct columns *c, const struct row 
     memcpy(old_absent, absent, c->n);
     if ((row->flags & ROW_ABSENT) && !scan_reasons(in, c->n, absent))
         return false;
-    for (unsigned i = 0; i < c->n; i++) {
-        uint64_t residual = 0;
-        if ((row->mask >> i & 1) && (absent[i] || !scan_residual(in, c->at[i].shift, &residual)))
+    uint64_t residual[COLUMNS_MAX] = {0};
+    uint16_t *sizes = s->size[size_set(row->mask)];
+    for (uint64_t rest = row->mask; rest; rest &= rest - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(rest);
+        if (absent[i] || !scan_residual(bits, &c->at[i], &sizes[i], &residual[i]))
             return false;
-        value[i] = absent[i] ? 0 : predict(c, i, old, new) + residual;
     }
+    for (unsigned i = 0; i < c->n; i++)
+        if (c->at[i].predictor == PREDICT_SAME)
+            value[i] = absent[i] ? 0 : predict(c, i, old, new) + residual[i];
+    for (unsigned i = 0; i < c->n; i++)
+        if (c->at[i].predictor != PREDICT_SAME)
+            value[i] = absent[i] ? 0 : predict(c, i, old, new) + residual[i];
     return true;
 }

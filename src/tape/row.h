@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rows: the values of one entity as differences to a row before. Each column has a prediction, made from the old row and
- * from columns further left of the new one; what is written is which columns the prediction missed, and by how much.
+ * from other columns of the new one; what is written is which columns the prediction missed, and by how much. Columns that
+ * are predicted as they were are taken first, then the others from left to right; each knows those that were taken before.
  */
 #ifndef TAPE_ROW_H
 #define TAPE_ROW_H
@@ -9,6 +10,7 @@
 #include "base/buf.h"
 #include "base/span.h"
 #include "metric/ids.h"
+#include "tape/bits.h"
 
 enum { COLUMNS_MAX = 64, COLUMN_TERMS = 3 };
 
@@ -16,15 +18,16 @@ enum predictor {
     PREDICT_SAME,  /* as before */
     PREDICT_SUM,   /* as before, plus or minus what the terms have grown by */
     PREDICT_SHARE, /* before, times the term's growth: the new term * old / old term */
-    PREDICT_PEAK,  /* as before or as the term, whichever is more */
+    PREDICT_PEAK,  /* as before or as the sum of the terms, whichever is more */
     PREDICT_MAX
 };
 
 struct column {
     uint8_t predictor; /* enum predictor */
     uint8_t shift;     /* differences are mostly multiples of 1 << shift */
+    bool falls;        /* differences are of both signs; else they are mostly positive */
     uint8_t n_terms;
-    uint8_t term[COLUMN_TERMS]; /* columns, all further left */
+    uint8_t term[COLUMN_TERMS]; /* columns, all taken before this one */
     bool minus[COLUMN_TERMS];
 };
 
@@ -47,13 +50,16 @@ enum row_flag {
 };
 
 /* Rows resemble each other in which columns they change: the last shapes seen have numbers. */
-enum { SHAPES_MAX = 120, SHAPE_NEW = 0, SHAPE_RUN = 1, SHAPE_FIRST = 2 };
+enum { SHAPES_MAX = 120, SIZE_SETS = 4, SHAPE_NEW = 0, SHAPE_RUN = 1, SHAPE_FIRST = 2 };
 
 struct shapes {
     uint64_t mask[SHAPES_MAX];
     uint8_t flags[SHAPES_MAX];
     uint8_t n, next;
     uint8_t hint[64]; /* by hash: where the shape stood last */
+    /* How many bits a column's residuals have of late, times 16; 0: none so far. Apart by how much of a row changes: what
+     * just wakes up and what works hard differ in all their sizes. */
+    uint16_t size[SIZE_SETS][COLUMNS_MAX];
 };
 
 /* A row between its two forms. */
@@ -67,12 +73,13 @@ struct row {
 void columns_of_kind(enum baro_kind kind, struct columns *ret);
 
 void row_compare(const struct columns *c, struct row_values old, struct row_values new, struct row *ret);
-void row_write(struct buf *out, const struct columns *c, struct shapes *s, const struct row *row,
+void row_write(struct buf *out, struct bits *bits, const struct columns *c, struct shapes *s, const struct row *row,
                struct row_values old, struct row_values new);
 
 /* Reads the shape's number and the shape. *ret_run is the length of a run of rows that were read and had not changed, else 0. */
 bool row_scan_shape(struct span *in, struct shapes *s, struct row *ret, uint64_t *ret_run);
 /* Reads reasons and residuals; value and absent hold the old row and become the new one. */
-bool row_scan_values(struct span *in, const struct columns *c, const struct row *row, uint64_t *value, uint8_t *absent);
+bool row_scan_values(struct span *in, struct bits_in *bits, const struct columns *c, struct shapes *s, const struct row *row,
+                     uint64_t *value, uint8_t *absent);
 
 #endif

@@ -66,7 +66,7 @@ static void write_known(struct walk *k, size_t i, struct baseline *b, const stru
     row_compare(&w->columns[BARO_KIND_PROCESS], old, new, &row);
     row.flags |= (p->read_ns != k->t_ns ? ROW_READ : 0) | (p->info_version != b->info_version ? ROW_INFO : 0);
     write_gap(k, i);
-    row_write(&w->record, &w->columns[BARO_KIND_PROCESS], &w->block->process, &row, old, new);
+    row_write(&w->record, &w->bits, &w->columns[BARO_KIND_PROCESS], &w->block->process, &row, old, new);
     if (row.flags & ROW_READ)
         buf_zigzag(&w->record, (int64_t)(p->read_ns - b->read_ns));
     if (row.flags & ROW_INFO)
@@ -102,11 +102,12 @@ static void encode_new(struct walk *k, size_t i, struct baseline *b, const struc
     row.flags |= ROW_INFO | (p->read_ns != k->t_ns ? ROW_READ : 0);
     end_run(k);
     write_gap(k, i);
-    row_write(&w->record, &w->columns[BARO_KIND_PROCESS], &block->process, &row, old, new);
+    row_write(&w->record, &w->bits, &w->columns[BARO_KIND_PROCESS], &block->fresh, &row, old, new);
     if (row.flags & ROW_READ)
         buf_zigzag(&w->record, (int64_t)(p->read_ns - k->t_ns));
     write_info(k, b, p, cut);
-    memcpy(block->fresh_value, p->value, sizeof p->value);
+    for (unsigned c = 0; c < PROCESS_MAX; c++)
+        block->fresh_value[c] = w->columns[BARO_KIND_PROCESS].at[c].falls ? p->value[c] : 0;
     memcpy(block->fresh_absent, p->absent, sizeof p->absent);
     keep(b, p);
 }

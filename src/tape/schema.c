@@ -22,6 +22,7 @@ static void write_column(struct buf *out, const struct baro_metric *m, const str
     buf_byte(out, (uint8_t)m->unit);
     buf_byte(out, (uint8_t)m->semantics);
     buf_byte(out, c->shift);
+    buf_byte(out, c->falls);
     buf_byte(out, c->predictor);
     buf_byte(out, c->n_terms);
     for (unsigned i = 0; i < c->n_terms; i++) {
@@ -64,27 +65,38 @@ static bool scan_byte(struct span *in, unsigned *ret)
     return true;
 }
 
-static bool scan_terms(struct span *in, unsigned column, struct column *ret)
+static bool scan_terms(struct span *in, struct column *ret)
 {
     unsigned n, term, minus;
     if (!scan_byte(in, &n) || n > COLUMN_TERMS)
         return false;
     ret->n_terms = (uint8_t)n;
     for (unsigned i = 0; i < n; i++) {
-        if (!scan_byte(in, &term) || !scan_byte(in, &minus) || term >= column || minus > 1)
+        if (!scan_byte(in, &term) || !scan_byte(in, &minus) || term >= COLUMNS_MAX || minus > 1)
             return false;
         ret->term[i] = (uint8_t)term;
         ret->minus[i] = minus;
     }
-    bool needs_one = ret->predictor == PREDICT_SHARE || ret->predictor == PREDICT_PEAK;
-    return !needs_one || n == 1;
+    return ret->predictor != PREDICT_SHARE || n == 1;
 }
 
-static bool scan_column(struct span *in, unsigned i, struct column *ret, struct texts *ret_texts)
+/* What a column is predicted from must be there before it. */
+static bool terms_hold(const struct columns *c)
+{
+    for (unsigned i = 0; i < c->n; i++)
+        for (unsigned k = 0; k < c->at[i].n_terms; k++) {
+            unsigned term = c->at[i].term[k];
+            if (term >= c->n || (term >= i && c->at[term].predictor != PREDICT_SAME))
+                return false;
+        }
+    return true;
+}
+
+static bool scan_column(struct span *in, struct column *ret, struct texts *ret_texts)
 {
     struct texts *t = ret_texts;
     uint64_t len;
-    unsigned shift, predictor;
+    unsigned shift, falls, predictor;
     if (!scan_varint(in, &len) || len > in->len)
         return false;
     struct span row = span_of(in->at, (size_t)len);
@@ -92,11 +104,12 @@ static bool scan_column(struct span *in, unsigned i, struct column *ret, struct 
     in->len -= (size_t)len;
     if (!scan_text(&row, &t->stem) || !scan_text(&row, &t->name) || !scan_text(&row, &t->help) ||
         !scan_text(&row, &t->file) || !scan_byte(&row, &t->unit) || !scan_byte(&row, &t->semantics) ||
-        !scan_byte(&row, &shift) || shift > 32 || !scan_byte(&row, &predictor) || predictor >= PREDICT_MAX)
+        !scan_byte(&row, &shift) || shift > 32 || !scan_byte(&row, &falls) || falls > 1 || !scan_byte(&row, &predictor) || predictor >= PREDICT_MAX)
         return false;
     ret->shift = (uint8_t)shift;
+    ret->falls = falls;
     ret->predictor = (uint8_t)predictor;
-    return scan_terms(&row, i, ret);
+    return scan_terms(&row, ret);
 }
 
 /* One allocation: the four texts stand behind each other. */
@@ -148,7 +161,7 @@ static int scan_kind(struct span *in, int kind, unsigned n, struct schema *s)
     if (n > 0 && !s->extra[kind])
         return -ENOMEM;
     for (unsigned i = 0; i < n; i++) {
-        if (!scan_column(in, i, &s->columns[kind].at[i], &t))
+        if (!scan_column(in, &s->columns[kind].at[i], &t))
             return BARO_E_CORRUPT;
         int id = own_id(s, kind, i, &t);
         if (id < 0) {
@@ -159,7 +172,7 @@ static int scan_kind(struct span *in, int kind, unsigned n, struct schema *s)
         }
         s->metric[kind][i] = (uint8_t)id;
     }
-    return 0;
+    return terms_hold(&s->columns[kind]) ? 0 : BARO_E_CORRUPT;
 }
 
 static bool skip_kind(struct span *in, uint64_t n)
@@ -167,7 +180,7 @@ static bool skip_kind(struct span *in, uint64_t n)
     struct column column;
     struct texts t;
     for (uint64_t i = 0; i < n; i++)
-        if (!scan_column(in, COLUMNS_MAX, &column, &t))
+        if (!scan_column(in, &column, &t))
             return false;
     return true;
 }

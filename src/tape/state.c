@@ -128,7 +128,7 @@ static bool scan_entity(struct baro_tape *t, struct span *in, enum baro_kind kin
     if (!first)
         gather(&t->schema, kind, value, absent, extra, v, a);
     if (!row_scan_shape(in, shapes, &row, &run) || run > 0 ||
-        !row_scan_values(in, &t->schema.columns[kind], &row, v, a))
+        !row_scan_values(in, &t->bits, &t->schema.columns[kind], shapes, &row, v, a))
         return false;
     scatter(&t->schema, kind, v, a, value, absent, extra);
     return true;
@@ -182,13 +182,16 @@ static bool scan_values(struct baro_tape *t, struct span *in, const struct row *
     uint64_t value[COLUMNS_MAX];
     uint8_t absent[COLUMNS_MAX];
     if (fresh) {
-        if (!row_scan_values(in, c, row, b->fresh_value, b->fresh_absent))
+        if (!row_scan_values(in, &t->bits, c, &b->fresh, row, b->fresh_value, b->fresh_absent))
             return false;
         scatter(&t->schema, BARO_KIND_PROCESS, b->fresh_value, b->fresh_absent, p->value, p->absent, of(p)->extra);
+        for (unsigned i = 0; i < c->n; i++)
+            if (!c->at[i].falls)
+                b->fresh_value[i] = 0;
         return true;
     }
     gather(&t->schema, BARO_KIND_PROCESS, p->value, p->absent, of(p)->extra, value, absent);
-    if (!row_scan_values(in, c, row, value, absent))
+    if (!row_scan_values(in, &t->bits, c, &b->process, row, value, absent))
         return false;
     scatter(&t->schema, BARO_KIND_PROCESS, value, absent, p->value, p->absent, of(p)->extra);
     return true;
@@ -283,9 +286,12 @@ int state_rows(struct baro_tape *t, struct span body, size_t *next)
     while (body.len > 0) {
         struct row row;
         uint64_t gap, run;
-        if (!scan_varint(&body, &gap) || gap > t->n - *next || !row_scan_shape(&body, &t->block.process, &row, &run))
+        if (!scan_varint(&body, &gap) || gap > t->n - *next)
             return BARO_E_CORRUPT;
         size_t at = *next + (size_t)gap;
+        struct shapes *shapes = at < t->n ? &t->block.process : &t->block.fresh;
+        if (!row_scan_shape(&body, shapes, &row, &run))
+            return BARO_E_CORRUPT;
         if (run > t->n - at)
             return BARO_E_CORRUPT;
         for (uint64_t i = 0; i < run; i++)

@@ -42,6 +42,7 @@ struct tape_writer {
     ZSTD_CCtx *zstd;
     struct buf preface;   /* until it is written */
     struct buf record, frame;
+    struct bits bits;     /* of the frame */
     struct columns columns[BARO_KIND_MAX];
 
     struct baseline *base; /* in the order of the last sample */

@@ -18,8 +18,8 @@
 static bool zstd_setup(ZSTD_CCtx *z)
 {
     return !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, 1)) &&
-           !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_windowLog, 16)) &&
-           !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_hashLog, 13)) &&
+           !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_windowLog, 14)) &&
+           !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_hashLog, 12)) &&
            !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_minMatch, 4));
 }
 
@@ -80,6 +80,7 @@ void tape_writer_free(struct tape_writer *w)
     buf_done(&w->preface);
     buf_done(&w->record);
     buf_done(&w->frame);
+    buf_done(&w->bits.at);
     buf_done(&w->pending.at);
     free(w->base);
     free(w->block);
@@ -188,7 +189,7 @@ static int fail(struct tape_writer *w, const struct baro_sample *s, int code, st
     w->n_base = 0;
     w->lost_samples += s != NULL;
     w->lost_code = code;
-    w->frame.failed = w->record.failed = false;
+    w->frame.failed = w->record.failed = w->bits.at.failed = false;
     return error_set(err, code, "can't write the tape: %s", strerror(-code));
 }
 

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The low-order bits of numbers, packed without gaps, least significant first. They are as good as random: a compressor
+ * would only be misled by them, so they stand beside its stream.
+ */
+#ifndef TAPE_BITS_H
+#define TAPE_BITS_H
+
+#include "base/buf.h"
+
+struct bits {
+    struct buf at;
+    uint64_t held; /* fewer than 8 bits that are no whole byte yet */
+    unsigned n;
+};
+
+static inline void bits_clear(struct bits *b)
+{
+    buf_clear(&b->at);
+    b->held = 0;
+    b->n = 0;
+}
+
+/* n < 64; v has no more than n bits. */
+static inline void bits_put(struct bits *b, uint64_t v, unsigned n)
+{
+    if (n > 32) {
+        bits_put(b, v & UINT32_MAX, 32);
+        v >>= 32;
+        n -= 32;
+    }
+    b->held |= v << b->n;
+    b->n += n;
+    for (; b->n >= 8; b->n -= 8, b->held >>= 8)
+        buf_byte(&b->at, (uint8_t)b->held);
+}
+
+static inline void bits_end(struct bits *b)
+{
+    if (b->n > 0)
+        buf_byte(&b->at, (uint8_t)b->held);
+    b->held = 0;
+    b->n = 0;
+}
+
+struct bits_in {
+    const uint8_t *at;
+    uint64_t next, end; /* counted in bits */
+};
+
+static inline bool bits_get(struct bits_in *b, unsigned n, uint64_t *ret)
+{
+    uint64_t v = 0;
+    if (n > b->end - b->next)
+        return false;
+    for (unsigned got = 0; got < n;) {
+        unsigned from = b->next % 8, take = 8 - from < n - got ? 8 - from : n - got;
+        uint64_t part = (uint64_t)(b->at[b->next / 8] >> from) & ((1u << take) - 1);
+        v |= part << got;
+        got += take;
+        b->next += take;
+    }
+    *ret = v;
+    return true;
+}
+
+#endif

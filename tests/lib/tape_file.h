@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For tests of tapes: a log of what was written, and comparing it with what is read. Include after cmocka.h. */
+#ifndef TESTS_TAPE_FILE_H
+#define TESTS_TAPE_FILE_H
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "baro/tape.h"
+#include "tape/writer.h"
+#include "tape_world.h"
+
+struct item {
+    enum baro_record_kind kind;
+    struct snapshot whole, no_cmdline;
+    uint64_t t_ns, end; /* end: of the tape when it was acknowledged */
+};
+
+struct log {
+    struct item *at;
+    size_t n, cap;
+};
+
+static inline struct item *log_add(struct log *l, enum baro_record_kind kind, uint64_t t_ns)
+{
+    if (l->n == l->cap) {
+        l->cap = l->cap ? l->cap * 2 : 1024;
+        l->at = realloc(l->at, l->cap * sizeof *l->at);
+        assert_non_null(l->at);
+    }
+    l->at[l->n] = (struct item){.kind = kind, .t_ns = t_ns};
+    return &l->at[l->n++];
+}
+
+static inline void log_free(struct log *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        free(l->at[i].whole.at);
+        free(l->at[i].no_cmdline.at);
+    }
+    free(l->at);
+}
+
+static inline void log_sample(struct log *l, const struct baro_sample *s, uint64_t end)
+{
+    struct item *item = log_add(l, BARO_RECORD_SAMPLE, s->t_ns);
+    item->whole = snapshot_sample(s, true);
+    item->no_cmdline = snapshot_sample(s, false);
+    item->end = end;
+}
+
+static inline struct tape_writer *new_tape(const char *path, const struct tape_io *io)
+{
+    static char *argv[] = {"make", "-j8", NULL};
+    struct baro_header h = {.version = "0.1.0", .host = "h", .clk_tck = 100, .wanted = UINT32_MAX, .argv = argv};
+    struct baro_error err = BARO_ERROR_INIT;
+    struct tape_writer *w;
+    unlink(path);
+    int fd = tape_create(path, false, &err);
+    assert_true(fd >= 0);
+    assert_int_equal(tape_writer_new(&w, fd, &h, io, &err), 0);
+    return w;
+}
+
+static inline bool same_as(const struct item *item, const struct baro_record *r, bool with_cmdline)
+{
+    struct snapshot s = {0};
+    if (r->kind != item->kind || r->t_ns != item->t_ns)
+        return false;
+    if (r->kind == BARO_RECORD_SAMPLE)
+        s = snapshot_sample(r->u.sample, with_cmdline);
+    else if (r->kind == BARO_RECORD_EXIT)
+        s = snapshot_exit(r->u.exit);
+    else
+        s = snapshot_event(r->u.event);
+    bool same = snapshot_equal(&s, with_cmdline || r->kind != BARO_RECORD_SAMPLE ? &item->whole : &item->no_cmdline);
+    free(s.at);
+    return same;
+}
+
+#endif

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whatever happens to a tape: nothing wrong is delivered, and all that is whole is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <sys/stat.h>
+#include <zstd.h>
+
+#include <cmocka.h>
+
+#include "base/crc32c.h"
+#include "tape/format.h"
+#include "tape/little.h"
+#include "tape_file.h"
+
+enum { SMALL = 36 };
+
+static char path[64];
+
+/* A tape of some blocks with few processes. Samples are a minute apart, so that blocks end soon. */
+static void write_small(struct log *l, unsigned ticks)
+{
+    struct tape_writer *w = new_tape(path, NULL);
+    struct world *world = world_new(7);
+    struct baro_error err = BARO_ERROR_INIT;
+    for (unsigned i = 0; i < ticks; i++) {
+        world->sample.t_ns += 60000000000ull;
+        world_tick(world);
+        while (world->n > 3)
+            world_died(world, 0);
+        world->sample.n = world->n;
+        assert_int_equal(tape_writer_commit(w, &world->sample, &err), 0);
+        log_sample(l, &world->sample, tape_writer_bytes(w));
+    }
+    assert_int_equal(tape_writer_finish(w, &err), 0);
+    tape_writer_free(w);
+    world_free(world);
+}
+
+static unsigned char *slurp(size_t *ret_len)
+{
+    int fd = open(path, O_RDONLY);
+    *ret_len = (size_t)lseek(fd, 0, SEEK_END);
+    unsigned char *at = malloc(*ret_len + 1);
+    assert_int_equal(pread(fd, at, *ret_len, 0), *ret_len);
+    close(fd);
+    return at;
+}
+
+static void put_file(const unsigned char *at, size_t len)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_int_equal(write(fd, at, len), len);
+    close(fd);
+}
+
+/* Reads all; each sample must be one of the log's, in order. Returns how many, and marks them. */
+static size_t read_all(const struct log *l, bool *seen)
+{
+    struct baro_tape *t;
+    struct baro_record r;
+    struct baro_error err = BARO_ERROR_INIT;
+    size_t n = 0, at = 0;
+    if (baro_tape_open(&t, path, &err) < 0)
+        return 0;
+    while (baro_tape_next(t, &r, &err) == 1) {
+        if (r.kind != BARO_RECORD_SAMPLE)
+            continue;
+        while (at < l->n && l->at[at].t_ns != r.t_ns)
+            at++;
+        assert_true(at < l->n);
+        assert_true(same_as(&l->at[at], &r, false));
+        if (seen)
+            seen[at] = true;
+        n++;
+    }
+    baro_tape_close(t);
+    return n;
+}
+
+static void test_cut_anywhere(void **state)
+{
+    (void)state;
+    struct log l = {0};
+    size_t len;
+    write_small(&l, SMALL);
+    unsigned char *whole = slurp(&len);
+    assert_int_equal(read_all(&l, NULL), SMALL);
+    for (size_t cut = len; cut-- > 0;) {
+        assert_int_equal(truncate(path, (off_t)cut), 0);
+        size_t expected = 0;
+        while (expected < l.n && l.at[expected].end <= cut)
+            expected++;
+        assert_int_equal(read_all(&l, NULL), expected);
+    }
+    free(whole);
+    log_free(&l);
+}
+
+struct extent {
+    size_t from, to;
+};
+
+/* Where blocks begin, the last one's end being the footer's begin. */
+static size_t find_blocks(const unsigned char *at, size_t len, struct extent *ret, size_t max, size_t *ret_front)
+{
+    struct frame_head head;
+    size_t n = 0;
+    *ret_front = 0;
+    for (size_t pos = TAPE_PREAMBLE_SIZE; pos < len; pos += FRAME_HEAD_SIZE + head.len) {
+        assert_true(frame_head_parse(at + pos, &head));
+        if ((head.type == FRAME_BLOCK || head.type == FRAME_FOOTER) && n > 0)
+            ret[n - 1].to = pos;
+        if (head.type == FRAME_BLOCK) {
+            if (n == 0)
+                *ret_front = pos;
+            assert_true(n < max);
+            ret[n++].from = pos;
+        }
+    }
+    return n;
+}
+
+static bool in_block(const struct extent *blocks, size_t n, size_t pos, uint64_t end)
+{
+    for (size_t i = 0; i < n; i++)
+        if (pos >= blocks[i].from && pos < blocks[i].to)
+            return end > blocks[i].from && end <= blocks[i].to;
+    return false;
+}
+
+static void test_flip_anywhere(void **state)
+{
+    (void)state;
+    struct log l = {0};
+    struct extent blocks[64];
+    size_t len, front;
+    write_small(&l, SMALL);
+    unsigned char *whole = slurp(&len);
+    size_t n = find_blocks(whole, len, blocks, 64, &front);
+    assert_true(n >= 3);
+    int fd = open(path, O_WRONLY);
+    for (size_t pos = 0; pos < len; pos++) {
+        bool seen[SMALL] = {false};
+        unsigned char bad = whole[pos] ^ (unsigned char)(1 + pos * 31 % 255);
+        assert_int_equal(pwrite(fd, &bad, 1, (off_t)pos), 1);
+        read_all(&l, seen);
+        for (size_t i = 0; pos >= front && i < l.n; i++)
+            if (!in_block(blocks, n, pos, l.at[i].end))
+                assert_true(seen[i]);
+        assert_int_equal(pwrite(fd, &whole[pos], 1, (off_t)pos), 1);
+    }
+    close(fd);
+    free(whole);
+    log_free(&l);
+}
+
+static void test_torn_middle(void **state)
+{
+    (void)state;
+    struct log l = {0};
+    struct extent blocks[64];
+    size_t len, front, damaged = 0, samples = 0;
+    struct baro_tape *t;
+    struct baro_record r;
+    struct baro_error err = BARO_ERROR_INIT;
+    write_small(&l, SMALL);
+    unsigned char *whole = slurp(&len);
+    find_blocks(whole, len, blocks, 64, &front);
+    memset(whole + blocks[1].from + 5, 0, blocks[1].to - blocks[1].from - 10);
+    put_file(whole, len);
+    assert_int_equal(baro_tape_open(&t, path, &err), 0);
+    while (baro_tape_next(t, &r, &err) == 1) {
+        damaged += r.kind == BARO_RECORD_DAMAGE;
+        samples += r.kind == BARO_RECORD_SAMPLE;
+    }
+    assert_int_equal(damaged, 1);
+    assert_int_equal(baro_tape_damage(t), blocks[1].to - blocks[1].from);
+    assert_true(baro_tape_complete(t));
+    size_t lost = 0;
+    for (size_t i = 0; i < l.n; i++) {
+        bool gone = in_block(blocks, 64, blocks[1].from, l.at[i].end);
+        lost += gone;
+        assert_int_equal(baro_tape_seek(t, l.at[i].t_ns, &r, &err), 1);
+        if (!gone)
+            assert_true(same_as(&l.at[i], &r, false));
+        else
+            assert_true(r.t_ns < l.at[i].t_ns);
+    }
+    assert_int_equal(samples, l.n - lost);
+    baro_tape_close(t);
+    free(whole);
+    log_free(&l);
+}
+
+static int open_code(const char *name)
+{
+    struct baro_tape *t = NULL;
+    struct baro_error err = BARO_ERROR_INIT;
+    int r = baro_tape_open(&t, name, &err);
+    assert_int_equal(err.code, r);
+    assert_true(r < 0 && err.text[0] && !strchr(err.text, '\n'));
+    return r;
+}
+
+static void test_not_a_tape(void **state)
+{
+    (void)state;
+    unlink(path);
+    assert_int_equal(open_code(path), -ENOENT);
+    put_file((const unsigned char *)"", 0);
+    assert_int_equal(open_code(path), BARO_E_EMPTY);
+    put_file((const unsigned char *)"time,cpu\n", 9);
+    assert_int_equal(open_code(path), BARO_E_NOT_TAPE);
+    put_file((const unsigned char *)"\x89PNG", 4);
+    assert_int_equal(open_code(path), BARO_E_NOT_TAPE);
+    assert_int_equal(open_code("/tmp"), -EISDIR);
+    assert_int_equal(open_code("/dev/null"), -EINVAL);
+    unlink(path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(open_code(path), -EINVAL);
+    unlink(path);
+}
+
+static void test_newer(void **state)
+{
+    (void)state;
+    struct log l = {0};
+    size_t len;
+    write_small(&l, 5);
+    unsigned char *whole = slurp(&len);
+    uint8_t preamble[TAPE_PREAMBLE_SIZE];
+    /* A later format that this reader can still read, with a frame that it does not know ... */
+    uint32_t seed = frame_seed(whole + 12);
+    struct frame_head head;
+    assert_true(frame_head_parse(whole + TAPE_PREAMBLE_SIZE, &head));
+    size_t at = TAPE_PREAMBLE_SIZE + FRAME_HEAD_SIZE + head.len;
+    unsigned char unknown[FRAME_HEAD_SIZE + 3] = {0};
+    frame_seal(unknown, (enum frame_type)77, 9, 3, seed);
+    unsigned char *newer = malloc(len + sizeof unknown);
+    memcpy(newer, whole, at);
+    memcpy(newer + at, unknown, sizeof unknown);
+    memcpy(newer + at + sizeof unknown, whole + at, len - at);
+    put_file(newer, len + sizeof unknown);
+    assert_int_equal(read_all(&l, NULL), 5);
+    free(newer);
+    /* ... and one that it can't. */
+    tape_preamble(preamble, whole + 12);
+    assert_memory_equal(preamble, whole, sizeof preamble);
+    put_le16(whole + 10, TAPE_FORMAT + 1);
+    put_file(whole, len);
+    assert_int_equal(open_code(path), BARO_E_CORRUPT);
+    put_le32(whole + 20, crc32c(0, whole, 20));
+    put_file(whole, len);
+    assert_int_equal(open_code(path), BARO_E_VERSION);
+    free(whole);
+    log_free(&l);
+}
+
+static void test_bomb(void **state)
+{
+    (void)state;
+    struct log l = {0};
+    size_t len, zeros = 100u << 20;
+    write_small(&l, 5);
+    unsigned char *whole = slurp(&len);
+    struct extent blocks[8];
+    size_t front;
+    find_blocks(whole, len, blocks, 8, &front);
+    void *raw = calloc(1, zeros);
+    size_t bound = ZSTD_compressBound(zeros);
+    unsigned char *bomb = calloc(1, front + FRAME_HEAD_SIZE + 8 + bound);
+    memcpy(bomb, whole, front);
+    size_t n = ZSTD_compress(bomb + front + FRAME_HEAD_SIZE + 8, bound, raw, zeros, 1);
+    assert_false(ZSTD_isError(n));
+    frame_seal(bomb + front, FRAME_BLOCK, 0, (uint32_t)n + 8, frame_seed(whole + 12));
+    put_file(bomb, front + FRAME_HEAD_SIZE + 8 + n);
+    struct baro_tape *t;
+    struct baro_record r;
+    struct baro_error err = BARO_ERROR_INIT;
+    assert_int_equal(baro_tape_open(&t, path, &err), 0);
+    assert_int_equal(baro_tape_next(t, &r, &err), 1);
+    assert_int_equal(r.kind, BARO_RECORD_DAMAGE);
+    assert_int_equal(baro_tape_next(t, &r, &err), 0);
+    baro_tape_close(t);
+    free(bomb);
+    free(raw);
+    free(whole);
+    log_free(&l);
+}
+
+/* A follower sees the file grow by any number of bytes; it must wait for the rest of each frame, and miss none. */
+static void test_follow(void **state)
+{
+    (void)state;
+    struct log l = {0};
+    size_t len, n = 0;
+    struct baro_tape *t = NULL;
+    struct baro_record r;
+    struct baro_error err = BARO_ERROR_INIT;
+    write_small(&l, SMALL);
+    unsigned char *whole = slurp(&len);
+    put_file(whole, 0);
+    int fd = open(path, O_WRONLY | O_APPEND);
+    for (size_t at = 0, step = 1; at < len; at += step, step = 1 + at * 7919 % 97) {
+        step = step < len - at ? step : len - at;
+        assert_int_equal(write(fd, whole + at, step), step);
+        if (!t && baro_tape_open(&t, path, &err) < 0) {
+            assert_int_equal(err.code, BARO_E_EMPTY);
+            continue;
+        }
+        int got;
+        while ((got = baro_tape_next(t, &r, &err)) == 1) {
+            assert_int_equal(r.kind, BARO_RECORD_SAMPLE);
+            assert_true(same_as(&l.at[n++], &r, true));
+        }
+        assert_int_equal(got, 0);
+        assert_true(n == l.n || l.at[n].end > at + step);
+    }
+    assert_int_equal(n, l.n);
+    assert_true(baro_tape_complete(t));
+    assert_int_equal(baro_tape_damage(t), 0);
+    baro_tape_close(t);
+    close(fd);
+    free(whole);
+    log_free(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cut_anywhere), cmocka_unit_test(test_flip_anywhere), cmocka_unit_test(test_torn_middle),
+        cmocka_unit_test(test_not_a_tape),   cmocka_unit_test(test_newer),         cmocka_unit_test(test_bomb),
+        cmocka_unit_test(test_follow),
+    };
+    snprintf(path, sizeof path, "/tmp/test_tape_damage.%d.baro", (int)getpid());
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    unlink(path);
+    return failed;
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A writer whose file refuses: what was acknowledged is on the tape, what was not is said to be lost. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+
+#include <cmocka.h>
+
+#include "tape_file.h"
+
+static char path[64];
+
+/* ---- counting allocations: glibc lets a program bring its own ---- */
+#ifndef __SANITIZE_ADDRESS__
+static unsigned long allocations;
+void *__libc_malloc(size_t n);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *at, size_t n);
+
+void *malloc(size_t n)
+{
+    allocations++;
+    return __libc_malloc(n);
+}
+
+void *calloc(size_t n, size_t size)
+{
+    allocations++;
+    return __libc_calloc(n, size);
+}
+
+void *realloc(void *at, size_t n)
+{
+    allocations++;
+    return __libc_realloc(at, n);
+}
+#endif
+
+/* ---- a file that refuses ---- */
+struct fake {
+    int fail_in;       /* write() calls until it begins to fail; -1: never */
+    int fail_for;      /* calls that it then fails for; -1: for ever */
+    int code;
+    size_t short_by;   /* the first of them takes this much less than all instead, if that is more than none */
+    bool no_truncate;
+    struct world *random; /* fails at random */
+    unsigned failed;
+};
+
+static ssize_t fake_write(void *context, int fd, const void *at, size_t len)
+{
+    struct fake *f = context;
+    if (f->random && f->fail_in < 0 && world_below(f->random, 5) == 0) {
+        f->fail_in = 0;
+        f->fail_for = 1 + (int)world_below(f->random, 3);
+        f->short_by = world_below(f->random, 2) ? world_below(f->random, 300) : 0;
+        f->no_truncate = world_below(f->random, 3) == 0;
+    }
+    if (f->fail_in > 0)
+        f->fail_in--;
+    else if (f->fail_in == 0 && f->fail_for != 0) {
+        if (f->short_by > 0 && f->short_by < len) {
+            len -= f->short_by;
+            f->short_by = 0;
+            return write(fd, at, len);
+        }
+        f->fail_for -= f->fail_for > 0;
+        f->failed++;
+        errno = f->code;
+        return -1;
+    } else if (f->fail_in == 0) {
+        f->fail_in = -1;
+    }
+    return write(fd, at, len);
+}
+
+static int fake_truncate(void *context, int fd, off_t len)
+{
+    struct fake *f = context;
+    if (f->no_truncate) {
+        errno = EIO;
+        return -1;
+    }
+    return ftruncate(fd, len);
+}
+
+static int fake_sync(void *context, int fd)
+{
+    (void)context;
+    return fdatasync(fd);
+}
+
+static struct tape_io io_of(struct fake *f)
+{
+    return (struct tape_io){fake_write, fake_truncate, fake_sync, f};
+}
+
+static struct baro_event event_at(uint64_t t_ns, const char *text)
+{
+    return (struct baro_event){.t_ns = t_ns, .kind = BARO_EVENT_WARNING, .text = text};
+}
+
+static void full_disk(bool no_truncate, size_t expected_damage)
+{
+    struct fake fake = {.fail_in = -1, .fail_for = 3, .code = ENOSPC, .short_by = 20, .no_truncate = no_truncate};
+    struct tape_io io = io_of(&fake);
+    struct baro_error err = BARO_ERROR_INIT;
+    struct tape_writer *w = new_tape(path, &io);
+    struct world *world = world_new(3);
+    struct log l = {0};
+    uint64_t before = 0;
+    for (int i = 0; i < 20; i++) {
+        world_tick(world);
+        if (i == 9) {
+            struct baro_event e = event_at(world->sample.t_ns, "kept over the gap");
+            tape_writer_event(w, &e);
+            fake.fail_in = 0;
+            before = tape_writer_bytes(w);
+        }
+        int r = tape_writer_commit(w, &world->sample, &err);
+        assert_int_equal(r, i >= 9 && i < 12 ? -ENOSPC : 0);
+        assert_int_equal(tape_writer_failing(w), r < 0);
+        if (r < 0 && !no_truncate)
+            assert_int_equal(tape_writer_bytes(w), before);
+        log_sample(&l, &world->sample, 0);
+    }
+    assert_int_equal(tape_writer_finish(w, &err), 0);
+    tape_writer_free(w);
+
+    struct baro_tape *t;
+    struct baro_record r;
+    bool gap = false, kept = false, damaged = false;
+    assert_int_equal(baro_tape_open(&t, path, &err), 0);
+    for (size_t i = 0; baro_tape_next(t, &r, &err) == 1;) {
+        if (r.kind == BARO_RECORD_EVENT && r.u.event->kind == BARO_EVENT_GAP) {
+            gap = true;
+            assert_string_equal(r.u.event->text, "No space left on device: 3 samples, 0 exits, 0 events lost");
+            assert_int_equal(r.u.event->number, l.at[12].t_ns - l.at[8].t_ns);
+            assert_int_equal(r.t_ns, l.at[12].t_ns);
+            i = 12;
+        } else if (r.kind == BARO_RECORD_EVENT) {
+            kept = strcmp(r.u.event->text, "kept over the gap") == 0;
+        } else if (r.kind == BARO_RECORD_DAMAGE) {
+            damaged = true;
+        } else {
+            assert_true(same_as(&l.at[i++], &r, true));
+        }
+    }
+    assert_true(gap && kept);
+    assert_int_equal(damaged, expected_damage > 0);
+    assert_true(baro_tape_complete(t));
+    assert_true(expected_damage ? baro_tape_damage(t) > 0 : baro_tape_damage(t) == 0);
+    assert_int_equal(baro_tape_seek(t, l.at[15].t_ns, &r, &err), 1);
+    assert_true(same_as(&l.at[15], &r, false));
+    baro_tape_close(t);
+    world_free(world);
+    log_free(&l);
+}
+
+static void test_full_disk(void **state)
+{
+    (void)state;
+    full_disk(false, 0);
+}
+
+static void test_no_truncate(void **state)
+{
+    (void)state;
+    full_disk(true, 1);
+}
+
+static void test_never_again(void **state)
+{
+    (void)state;
+    struct fake fake = {.fail_in = 4, .fail_for = -1, .code = EDQUOT};
+    struct tape_io io = io_of(&fake);
+    struct baro_error err = BARO_ERROR_INIT;
+    struct tape_writer *w = new_tape(path, &io);
+    struct world *world = world_new(3);
+    struct log l = {0};
+    for (int i = 0; i < 300; i++) {
+        char name[16];
+        struct baro_exit e;
+        world_tick(world);
+        for (int k = 0; k < 20; k++) {
+            world_exit(world, &e, name);
+            tape_writer_exit(w, &e);
+        }
+        if (tape_writer_commit(w, &world->sample, &err) == 0)
+            log_sample(&l, &world->sample, 0);
+    }
+    assert_int_equal(tape_writer_finish(w, &err), -EDQUOT);
+    assert_non_null(strstr(err.text, "Disk quota exceeded"));
+    tape_writer_free(w);
+    assert_int_equal(l.n, 3); /* one write was the header's */
+
+    struct baro_tape *t;
+    struct baro_record r;
+    size_t n = 0;
+    assert_int_equal(baro_tape_open(&t, path, &err), 0);
+    while (baro_tape_next(t, &r, &err) == 1)
+        if (r.kind == BARO_RECORD_SAMPLE)
+            assert_true(same_as(&l.at[n++], &r, true));
+    assert_int_equal(n, l.n);
+    assert_false(baro_tape_complete(t));
+    baro_tape_close(t);
+    world_free(world);
+    log_free(&l);
+}
+
+/* Many failures of all sorts: each sample is on the tape if and only if its commit said so; each exit is there or counted. */
+static void test_at_random(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct world *world = world_new(seed), *luck = world_new(seed + 100);
+        struct fake fake = {.fail_in = -1, .code = ENOSPC, .random = luck};
+        struct tape_io io = io_of(&fake);
+        struct baro_error err = BARO_ERROR_INIT;
+        struct tape_writer *w = new_tape(path, &io);
+        struct log l = {0};
+        size_t exits = 0, n = 0, n_exits = 0, gaps = 0;
+        for (int i = 0; i < 200; i++) {
+            char name[16];
+            struct baro_exit e;
+            world_tick(world);
+            if (i % 3 == 0) {
+                world_exit(world, &e, name);
+                tape_writer_exit(w, &e);
+                exits++;
+            }
+            if (tape_writer_commit(w, &world->sample, &err) == 0)
+                log_sample(&l, &world->sample, 0);
+        }
+        fake.random = NULL;
+        fake.fail_in = -1;
+        assert_int_equal(tape_writer_finish(w, &err), 0);
+        tape_writer_free(w);
+        assert_true(fake.failed > 10);
+
+        struct baro_tape *t;
+        struct baro_record r;
+        assert_int_equal(baro_tape_open(&t, path, &err), 0);
+        while (baro_tape_next(t, &r, &err) == 1) {
+            if (r.kind == BARO_RECORD_SAMPLE) {
+                assert_true(n < l.n && same_as(&l.at[n], &r, true));
+                n++;
+            }
+            n_exits += r.kind == BARO_RECORD_EXIT;
+            gaps += r.kind == BARO_RECORD_EVENT && r.u.event->kind == BARO_EVENT_GAP;
+        }
+        assert_int_equal(n, l.n);
+        assert_int_equal(n_exits, exits);
+        assert_true(gaps > 0);
+        assert_true(baro_tape_complete(t));
+        baro_tape_close(t);
+        world_free(world);
+        world_free(luck);
+        log_free(&l);
+    }
+}
+
+static void test_dev_full(void **state)
+{
+    (void)state;
+    struct baro_header h = {.clk_tck = 100};
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_sample s = {.t_ns = 1};
+    struct tape_writer *w;
+    assert_int_equal(tape_writer_new(&w, open("/dev/full", O_WRONLY), &h, NULL, &err), 0);
+    assert_int_equal(tape_writer_start(w, &err), -ENOSPC);
+    assert_int_equal(tape_writer_commit(w, &s, &err), -ENOSPC);
+    assert_true(tape_writer_failing(w));
+    assert_int_equal(tape_writer_bytes(w), 0);
+    tape_writer_free(w);
+}
+
+static void test_create(void **state)
+{
+    (void)state;
+    struct baro_error err = BARO_ERROR_INIT;
+    char link[80];
+    unlink(path);
+    int fd = tape_create(path, false, &err);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(tape_create(path, false, &err), -EEXIST);
+    assert_non_null(strstr(err.text, "--force"));
+    fd = tape_create(path, true, &err);
+    assert_true(fd >= 0);
+    close(fd);
+    snprintf(link, sizeof link, "%s.link", path);
+    unlink(link);
+    assert_int_equal(symlink("/etc/none", link), 0);
+    assert_true(tape_create(link, false, &err) < 0);
+    assert_int_equal(tape_create(link, true, &err), -EEXIST);
+    assert_int_equal(tape_create("/dev/full", true, &err), -EEXIST);
+    assert_int_equal(tape_create("/nowhere/x", false, &err), -ENOENT);
+    unlink(link);
+}
+
+/* Once its tables fit the job, a tick costs no memory, also where blocks change and processes come and go. */
+static void test_allocates_nothing(void **state)
+{
+    (void)state;
+#ifndef __SANITIZE_ADDRESS__
+    struct tape_writer *w = new_tape(path, NULL);
+    struct world *world = world_new(5);
+    struct baro_error err = BARO_ERROR_INIT;
+    unsigned long spent = 0;
+    for (int i = 0; i < 3000; i++) {
+        char name[16];
+        struct baro_exit e;
+        world_tick(world);
+        while (world->n > 20)
+            world_died(world, 0);
+        world->sample.n = world->n;
+        world_exit(world, &e, name);
+        unsigned long before = allocations;
+        tape_writer_exit(w, &e);
+        assert_int_equal(tape_writer_commit(w, &world->sample, &err), 0);
+        if (i >= 2000)
+            spent += allocations - before;
+    }
+    assert_true(allocations > 0);
+    assert_int_equal(spent, 0);
+    tape_writer_free(w);
+    world_free(world);
+#endif
+}
+
+/* More exits within one tick than may wait go to the file at once; none is lost. */
+static void test_storm(void **state)
+{
+    (void)state;
+    struct tape_writer *w = new_tape(path, NULL);
+    struct world *world = world_new(5);
+    struct baro_error err = BARO_ERROR_INIT;
+    struct log l = {0};
+    char name[16];
+    struct baro_exit e;
+    world_tick(world);
+    assert_int_equal(tape_writer_commit(w, &world->sample, &err), 0);
+    for (int i = 0; i < 5000; i++) {
+        world_exit(world, &e, name);
+        tape_writer_exit(w, &e);
+        log_add(&l, BARO_RECORD_EXIT, e.t_ns)->whole = snapshot_exit(&e);
+    }
+    assert_int_equal(tape_writer_finish(w, &err), 0);
+    tape_writer_free(w);
+
+    struct baro_tape *t;
+    struct baro_record r;
+    assert_int_equal(baro_tape_open(&t, path, &err), 0);
+    assert_int_equal(baro_tape_next(t, &r, &err), 1);
+    for (size_t i = 0; i < l.n; i++) {
+        assert_int_equal(baro_tape_next(t, &r, &err), 1);
+        assert_true(same_as(&l.at[i], &r, true));
+    }
+    assert_int_equal(baro_tape_next(t, &r, &err), 0);
+    assert_true(baro_tape_complete(t));
+    baro_tape_close(t);
+    world_free(world);
+    log_free(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_full_disk), cmocka_unit_test(test_no_truncate), cmocka_unit_test(test_never_again),
+        cmocka_unit_test(test_at_random), cmocka_unit_test(test_dev_full),    cmocka_unit_test(test_create),
+        cmocka_unit_test(test_storm),     cmocka_unit_test(test_allocates_nothing),
+    };
+    snprintf(path, sizeof path, "/tmp/test_tape_fail.%d.baro", (int)getpid());
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    unlink(path);
+    return failed;
+}
