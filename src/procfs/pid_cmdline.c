@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /proc/PID/cmdline for people. Arguments end with a NUL each; a program that wrote a title over them leaves one text without any, or a row of NULs behind
- * it. Redaction comes first and quoting second, so that no quote splits what a rule looks for.
+ * /proc/PID/cmdline for people. Arguments end with a NUL each; a program that wrote a title over them leaves one text
+ * without any, or a row of NULs behind it. Redaction comes first and quoting second, so that no quote splits what a
+ * rule looks for.
  */
 #include "procfs/procfs.h"
 #include "procfs/redact.h"
 
 /* More empty arguments than this at the end are what a title left behind. */
 enum { PADDING = 8 };
-/* What is looked at of one argument beyond what is shown of it: a secret that begins in the part shown must be seen whole. */
+/* What is looked at of one argument beyond what is shown of it: a secret that begins in the part shown must be seen
+ * whole. */
 enum { LOOK_AHEAD = 16384 };
 
 static struct span base_name(struct span path)
@@ -43,7 +45,8 @@ static bool is_plain(unsigned char c, bool first)
     return c && strchr("_@%+:,./-", c) != NULL ? true : c == '=' && !first;
 }
 
-/* Puts what was appended since `from` into single quotes, in place, unless it needs none. The stars of a redaction need none: a shell gives them back. */
+/* Puts what was appended since `from` into single quotes, in place, unless it needs none. The stars of a redaction need
+ * none: a shell gives them back. */
 static void quote(struct buf *b, size_t from, bool first, bool redacted)
 {
     size_t quotes = 0, special = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /proc/PID/io, lines of "key: value" (fs/proc/base.c, do_io_accounting). Without CONFIG_TASK_XACCT the first four are zero, without
- * CONFIG_TASK_IO_ACCOUNTING there is no such file.
+ * /proc/PID/io, lines of "key: value" (fs/proc/base.c, do_io_accounting). Without CONFIG_TASK_XACCT the first four are
+ * zero, without CONFIG_TASK_IO_ACCOUNTING there is no such file.
  */
 #include "procfs/procfs.h"
 #include "procfs/text.h"
@@ -11,8 +11,13 @@ static const struct {
     size_t len;
 } keys[IO_MAX] = {
 #define KEY(field, text) [field] = {text, sizeof(text) - 1}
-    KEY(IO_RCHAR, "rchar:"), KEY(IO_WCHAR, "wchar:"), KEY(IO_SYSCR, "syscr:"), KEY(IO_SYSCW, "syscw:"),
-    KEY(IO_READ_BYTES, "read_bytes:"), KEY(IO_WRITE_BYTES, "write_bytes:"), KEY(IO_CANCELLED_WRITE_BYTES, "cancelled_write_bytes:"),
+    KEY(IO_RCHAR, "rchar:"),
+    KEY(IO_WCHAR, "wchar:"),
+    KEY(IO_SYSCR, "syscr:"),
+    KEY(IO_SYSCW, "syscw:"),
+    KEY(IO_READ_BYTES, "read_bytes:"),
+    KEY(IO_WRITE_BYTES, "write_bytes:"),
+    KEY(IO_CANCELLED_WRITE_BYTES, "cancelled_write_bytes:"),
 #undef KEY
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The full name of a process. The kernel keeps 15 bytes of it (TASK_COMM_LEN); the rest is found where the process came from. */
+/* The full name of a process. The kernel keeps 15 bytes of it (TASK_COMM_LEN); the rest is found where the process came
+ * from. */
 #include "procfs/procfs.h"
 
 enum { COMM_MAX = 15, NAME_MAX_BYTES = 255, ARGS_MAX = 16 };
@@ -23,7 +24,8 @@ static struct span without_suffix(struct span s, const char *suffix)
     return s;
 }
 
-/* Programs write titles over their arguments ("postgres: checkpointer"), options and all: no more than the word that comm began. */
+/* Programs write titles over their arguments ("postgres: checkpointer"), options and all: no more than the word that
+ * comm began. */
 static struct span first_word(struct span name, size_t from)
 {
     for (size_t i = from; i < name.len; i++)
@@ -44,7 +46,8 @@ static bool take_word(struct span *rest, struct span *ret)
     return true;
 }
 
-/* argv[0], or the script that an interpreter was given behind its options: the kernel names a process after the script. */
+/* argv[0], or the script that an interpreter was given behind its options: the kernel names a process after the script.
+ */
 static struct span from_arguments(struct span comm, struct span cmdline)
 {
     struct span argument;

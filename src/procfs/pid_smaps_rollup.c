@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /proc/PID/smaps_rollup, since 4.14: a line of addresses, then "Key:   value kB" (fs/proc/task_mmu.c). Keys are matched with their colon, as Pss
- * begins Pss_Anon and Swap begins SwapPss.
+ * /proc/PID/smaps_rollup, since 4.14: a line of addresses, then "Key:   value kB" (fs/proc/task_mmu.c). Keys are
+ * matched with their colon, as Pss begins Pss_Anon and Swap begins SwapPss.
  */
 #include "procfs/procfs.h"
 #include "procfs/text.h"
@@ -29,10 +29,10 @@ static void add_private(struct pid_smaps *sm, unsigned *seen, unsigned which, st
 
 static void take(struct span line, struct pid_smaps *sm, unsigned *seen)
 {
-#define WITH(key, call, ...)                                                                                                                                   \
-    if (TEXT_KEY(line, key)) {                                                                                                                                 \
-        call(__VA_ARGS__, line, sizeof(key) - 1);                                                                                                              \
-        return;                                                                                                                                                \
+#define WITH(key, call, ...)                                                                                           \
+    if (TEXT_KEY(line, key)) {                                                                                         \
+        call(__VA_ARGS__, line, sizeof(key) - 1);                                                                      \
+        return;                                                                                                        \
     }
     WITH("Rss:", set, sm, SMAPS_RSS)
     WITH("Pss:", set, sm, SMAPS_PSS)
@@ -53,7 +53,8 @@ int pid_smaps_parse(struct span text, struct pid_smaps *ret)
     while (text_line(&p, end, &line))
         if (line.len && (line.at[0] == 'R' || line.at[0] == 'P' || line.at[0] == 'S'))
             take(line, &sm, &seen);
-    /* A sum of three lines is whole only if all were seen. Swap comes after them: it proves that a line is missing, not cut off. */
+    /* A sum of three lines is whole only if all were seen. Swap comes after them: it proves that a line is missing, not
+     * cut off. */
     if ((seen & PRIVATE_CLEAN) && (seen & PRIVATE_DIRTY) && ((seen & PRIVATE_HUGETLB) || (sm.valid & 1u << SMAPS_SWAP)))
         sm.valid |= 1u << SMAPS_USS;
     else

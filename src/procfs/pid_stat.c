@@ -4,8 +4,8 @@
  *
  *     7618 (cat) R 7616 7616 3861 0 -1 4194304 105 0 0 ...
  *
- * The name is raw: it may hold blanks, newlines and parentheses, so it ends at the last ')' of the file. 15 bytes are too few to fake the 22
- * fields that must follow.
+ * The name is raw: it may hold blanks, newlines and parentheses, so it ends at the last ')' of the file. 15 bytes are
+ * too few to fake the 22 fields that must follow.
  */
 #include <string.h>
 
@@ -16,8 +16,8 @@ enum { FIRST = 4, LAST = 24, EXIT_CODE = 52 };
 
 /* proc(5) calls these signed; the kernel prints a minus in them. */
 #define SIGNED(field) (1u << (field))
-static const uint32_t signed_fields = SIGNED(4) | SIGNED(5) | SIGNED(6) | SIGNED(7) | SIGNED(8) | SIGNED(16) | SIGNED(17) | SIGNED(18) | SIGNED(19) |
-                                      SIGNED(20) | SIGNED(21) | SIGNED(24);
+static const uint32_t signed_fields = SIGNED(4) | SIGNED(5) | SIGNED(6) | SIGNED(7) | SIGNED(8) | SIGNED(16) |
+                                      SIGNED(17) | SIGNED(18) | SIGNED(19) | SIGNED(20) | SIGNED(21) | SIGNED(24);
 
 static bool is_end(const char *p, const char *end)
 {

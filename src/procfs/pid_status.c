@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /proc/PID/status, lines of "Key:\tvalue" (fs/proc/array.c, proc_pid_status). The kernel escapes newlines in Name, so a line is a line. Processes
- * without memory of their own (zombies, kernel threads) have no Vm* and Rss* lines; RssAnon, RssFile and RssShmem came with 4.5, Kthread with 6.8.
+ * /proc/PID/status, lines of "Key:\tvalue" (fs/proc/array.c, proc_pid_status). The kernel escapes newlines in Name, so
+ * a line is a line. Processes without memory of their own (zombies, kernel threads) have no Vm* and Rss* lines;
+ * RssAnon, RssFile and RssShmem came with 4.5, Kthread with 6.8.
  */
 #include "procfs/procfs.h"
 #include "procfs/text.h"
@@ -12,15 +13,30 @@ struct key {
     bool kb;
 };
 
-#define KB(text, field) {text, sizeof(text) - 1, field, true}
-#define COUNT(text, field) {text, sizeof(text) - 1, field, false}
-#define END {NULL, 0, 0, false}
+#define KB(text, field)                                                                                                \
+    {                                                                                                                  \
+        text, sizeof(text) - 1, field, true                                                                            \
+    }
+#define COUNT(text, field)                                                                                             \
+    {                                                                                                                  \
+        text, sizeof(text) - 1, field, false                                                                           \
+    }
+#define END                                                                                                            \
+    {                                                                                                                  \
+        NULL, 0, 0, false                                                                                              \
+    }
 
 static const struct key keys_vm[] = {
-    KB("VmHWM:", STATUS_VM_HWM), KB("VmRSS:", STATUS_VM_RSS), KB("VmSwap:", STATUS_VM_SWAP), END,
+    KB("VmHWM:", STATUS_VM_HWM),
+    KB("VmRSS:", STATUS_VM_RSS),
+    KB("VmSwap:", STATUS_VM_SWAP),
+    END,
 };
 static const struct key keys_rss[] = {
-    KB("RssAnon:", STATUS_RSS_ANON), KB("RssFile:", STATUS_RSS_FILE), KB("RssShmem:", STATUS_RSS_SHMEM), END,
+    KB("RssAnon:", STATUS_RSS_ANON),
+    KB("RssFile:", STATUS_RSS_FILE),
+    KB("RssShmem:", STATUS_RSS_SHMEM),
+    END,
 };
 static const struct key keys_t[] = {COUNT("Tgid:", STATUS_TGID), COUNT("Threads:", STATUS_THREADS), END};
 static const struct key keys_p[] = {COUNT("PPid:", STATUS_PPID), END};

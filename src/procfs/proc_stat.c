@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /proc/stat: "btime 1795233600\n" and "processes 7621\n", behind a line of interrupts that can be 100 kB long on large machines. */
+/* /proc/stat: "btime 1795233600\n" and "processes 7621\n", behind a line of interrupts that can be 100 kB long on large
+ * machines. */
 #include "procfs/procfs.h"
 #include "procfs/text.h"
 

@@ -98,6 +98,10 @@ void pid_cmdline_format(struct span text, size_t max, struct buf *ret);
  * if need be. Returns true if something was. */
 bool redact_argument(struct span program, struct span before, struct span argument, struct buf *ret);
 
+/* Which program the arguments after this one belong to: `sudo mysql` goes on as mysql, `docker login` as a login. Returns program, a part of
+ * argument, or a literal. Whoever walks a command line starts with the base name of argv[0] and asks for each argument that follows. */
+struct span redact_program(struct span program, struct span argument);
+
 /* ---- reader.c ---- */
 /* Reads "PID/what" below root_fd into at; the whole file or the first cap bytes. Returns the length or -errno. */
 ssize_t proc_read(int root_fd, int32_t pid, const char *what, void *at, size_t cap);

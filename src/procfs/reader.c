@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The system calls of this folder. All paths are relative to root_fd, so that a captured tree reads like the live one. */
+/* The system calls of this folder. All paths are relative to root_fd, so that a captured tree reads like the live one.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -51,7 +52,8 @@ int proc_open(int root_fd, int32_t pid, const char *what, int flags)
 
 /* ---- directories ---- */
 
-/* getdents64(2) into the stack: opendir(3) would allocate 32 kB for each. The layout is the kernel's struct linux_dirent64. */
+/* getdents64(2) into the stack: opendir(3) would allocate 32 kB for each. The layout is the kernel's struct
+ * linux_dirent64. */
 enum { DIRENT_RECLEN = 16, DIRENT_NAME = 19, DIRENT_BYTES = 4096 };
 
 typedef bool entry_fn(void *context, const char *name, size_t len);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Redaction of one argument: passes mark what is secret, then the argument is written with "***" in those places. When in doubt a secret goes:
- * a tape is kept and shared, and a command line is read for what ran, not for its password.
+ * Redaction of one argument: passes mark what is secret, then the argument is written with "***" in those places. When
+ * in doubt a secret goes: a tape is kept and shared, and a command line is read for what ran, not for its password.
  */
 #include <string.h>
 
@@ -133,7 +133,8 @@ bool redact_argument(struct span program, struct span before, struct span argume
     m.all = false;
     if (!flags_mark(&m, program, before, argument, false)) {
         bool words = has_space(argument), script = words && program_takes_script(program, before);
-        pairs_mark(&m, argument, script);
+        if (!span_starts(argument, "--secret=") || !program_takes_name(program, span_str("secret")))
+            pairs_mark(&m, argument, script);
         urls_mark(&m, argument, script);
         shapes_mark(&m, argument);
         if (words && !program_takes_prose(program))

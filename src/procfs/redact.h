@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of redaction, internal to this folder but for redact_program(). Passes look at one argument and mark ranges of it; redact.c
- * writes the argument with the marked ranges as "***".
+ * The parts of redaction, internal to this folder. Passes look at one argument and mark ranges
+ * of it; redact.c writes the argument with the marked ranges as "***".
  */
 #ifndef PROCFS_REDACT_H
 #define PROCFS_REDACT_H
@@ -10,10 +10,7 @@
 #include <stddef.h>
 
 #include "base/span.h"
-
-/* Which program's flags apply to what follows argument: `sudo mysql` goes on as mysql, `docker login` as a login. Returns
- * program, a part of argument or a literal. */
-struct span redact_program(struct span program, struct span argument);
+#include "procfs/procfs.h"
 
 /* ---- marks ---- */
 enum { MARKS_MAX = 64 };
@@ -54,6 +51,8 @@ void pairs_mark(struct marks *m, struct span text, bool script);
 bool flags_mark(struct marks *m, struct span program, struct span before, struct span argument, bool script);
 bool program_takes_script(struct span program, struct span before);
 bool program_takes_prose(struct span program);
+/* docker --secret NAME */
+bool program_takes_name(struct span program, struct span flag);
 struct span path_base(struct span path);
 
 /* ---- redact_rules.c ---- */
@@ -68,8 +67,8 @@ enum rule_how {
     HOW_TELLING,    /* the word after a telling word without dashes */
 };
 enum rule_form {
-    FORM_NEXT = 1,     /* -p X */
-    FORM_GLUED = 2,    /* -pX */
+    FORM_NEXT = 1,  /* -p X */
+    FORM_GLUED = 2, /* -pX */
     FORM_BOTH = 3,
     FORM_COMBINED = 4, /* -xp X */
 };

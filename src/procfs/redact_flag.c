@@ -86,8 +86,8 @@ static bool is_flag(struct span s)
 /* A variable, a file: where the secret is, not what it is. */
 static bool is_reference(struct span s, bool script)
 {
-    return !s.len || span_starts(s, "${") || span_starts(s, "$(") || span_starts(s, "env:") || span_starts(s, "file:") || span_starts(s, "fd:") ||
-           span_equal(s, "stdin") || (script && s.at[0] == '$');
+    return !s.len || span_starts(s, "${") || span_starts(s, "$(") || span_starts(s, "env:") ||
+           span_starts(s, "file:") || span_starts(s, "fd:") || span_equal(s, "stdin") || (script && s.at[0] == '$');
 }
 
 static void mark_after(struct marks *m, struct span value, char separator, bool script)
@@ -103,8 +103,9 @@ static void mark_slash(struct marks *m, struct span value)
     if (span_starts(value, "userid="))
         value = span_of(value.at + 7, value.len - 7);
     const char *end = value.at + value.len, *slash = memchr(value.at, '/', value.len);
-    if (!slash || slash == value.at || *value.at == '@' || *value.at == '.' || memchr(value.at, '=', (size_t)(slash - value.at)) ||
-        memchr(value.at, ':', (size_t)(slash - value.at)) || memchr(value.at, '@', (size_t)(slash - value.at)))
+    if (!slash || slash == value.at || *value.at == '@' || *value.at == '.' ||
+        memchr(value.at, '=', (size_t)(slash - value.at)) || memchr(value.at, ':', (size_t)(slash - value.at)) ||
+        memchr(value.at, '@', (size_t)(slash - value.at)))
         return;
     const char *at = memrchr(slash, '@', (size_t)(end - slash));
     if (slash + 1 < (at ? at : end))
@@ -181,8 +182,12 @@ static bool tells_without_dash(struct span before)
 {
     if (!is_word(before) || key_tells(before) == TELLS_NOTHING)
         return false;
-    return memchr(before.at, '_', before.len) || memchr(before.at, '.', before.len) || memchr(before.at, ':', before.len) ||
-           span_equal(before, "password") || span_equal(before, "psk") || span_equal(before, "pass");
+    for (size_t i = 1; i < before.len; i++)
+        if (before.at[i] >= 'A' && before.at[i] <= 'Z' && before.at[i - 1] >= 'a' && before.at[i - 1] <= 'z')
+            return true;
+    return memchr(before.at, '_', before.len) || memchr(before.at, '.', before.len) ||
+           memchr(before.at, ':', before.len) || span_equal(before, "password") || span_equal(before, "psk") ||
+           span_equal(before, "pass");
 }
 
 static bool is_positional(const struct rule *r, struct span program, struct span before, struct span argument)
@@ -220,10 +225,11 @@ static bool rules_mark(struct marks *m, struct span program, struct span before,
 }
 
 /* Programs that take the name of a secret where others take the secret. */
-static bool takes_name(struct span program, struct span name)
+bool program_takes_name(struct span program, struct span name)
 {
-    static const char *const programs[] = {"docker", "podman", "buildah", "nerdctl", "gcloud", "kubectl", "docker-compose", "buildctl", "kaniko",
-                                           "kubeseal", "systemd-creds", "oc", NULL};
+    static const char *const programs[] = {
+        "docker",   "podman", "buildah",  "nerdctl",       "gcloud", "kubectl", "docker-compose",
+        "buildctl", "kaniko", "kubeseal", "systemd-creds", "oc",     "pulumi",  NULL};
     return span_equal(name, "secret") && in_list(program, programs);
 }
 
@@ -233,7 +239,8 @@ static bool telling_mark(struct marks *m, struct span program, struct span befor
     while (dashes < before.len && dashes < 2 && before.at[dashes] == '-')
         dashes++;
     struct span name = span_of(before.at + dashes, before.len - dashes);
-    if (!dashes || name.len < 2 || memchr(name.at, '=', name.len) || memchr(name.at, ' ', name.len) || takes_name(program, name))
+    if (!dashes || name.len < 2 || memchr(name.at, '=', name.len) || memchr(name.at, ' ', name.len) ||
+        program_takes_name(program, name))
         return false;
     enum telling tells = key_tells(name);
     struct span value = unquoted(argument);
@@ -247,5 +254,6 @@ bool flags_mark(struct marks *m, struct span program, struct span before, struct
 {
     if (!argument.len)
         return false;
-    return rules_mark(m, program, before, argument, script) || (before.len && telling_mark(m, program, before, argument, script));
+    return rules_mark(m, program, before, argument, script) ||
+           (before.len && telling_mark(m, program, before, argument, script));
 }

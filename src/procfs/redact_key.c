@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a name tells of its value. A name is cut into words (DB_PASSWORD, dbPassword, --db-password, db.password), and the last words decide:
- * "token" tells, "token-file" and "max-tokens" don't.
+ * What a name tells of its value. A name is cut into words (DB_PASSWORD, dbPassword, --db-password, db.password), and
+ * the last words decide: "token" tells, "token-file" and "max-tokens" don't.
  */
 #include <string.h>
 
@@ -87,58 +87,115 @@ static void words_split(struct span key, struct words *w)
 }
 
 static const char *const secret_words[] = {
-    "pass", "pw", "pwd", "secret", "secrets", "token", "psk", "passwords", "credential", "credentials", "passwort", "kennwort",
-    "otp", "totp", "jwt", "bearer", "requirepass", "masterauth", "setcookie", "apikeys", "pat", "passin", "passout", "webhook", NULL,
+    "pass",        "pw",       "pwd",      "secret", "secrets", "token",   "psk",    "passwords",   "credential",
+    "credentials", "passwort", "kennwort", "otp",    "totp",    "jwt",     "bearer", "requirepass", "masterauth",
+    "setcookie",   "apikeys",  "pat",      "passin", "passout", "webhook", NULL,
 };
 /* Without a mark between the words: dbpassword, authtoken. */
 static const char *const secret_ends[] = {
-    "password", "passwd", "passphrase", "passcode", "passwrd", "apikey", "authkey", "secretkey", "accesskey", "privatekey",
-    "accountkey", "authtoken", "accesstoken", "apitoken", "bottoken", "clientsecret", "apisecret", "appsecret", "storepass", "keypass",
-    "sshpass", "userpass", "dbpass", "smtppass", "rootpass", "adminpass", "authpass", "privpass", "proxypass", "mysqlpwd", "dbpwd",
-    "userpw", "dbpw", "sessiontoken", "refreshtoken", "oauthtoken", "bearertoken", "sharedsecret", "mypass", "ownerpw", "opw", "upw",
-    "rpcpass", "secrettoken", "encryptionkey", "signingkey", "masterkey", NULL,
+    "password",   "passwd",       "passphrase",    "passcode",   "passwrd",   "apikey",       "authkey",
+    "secretkey",  "accesskey",    "privatekey",    "accountkey", "authtoken", "accesstoken",  "apitoken",
+    "bottoken",   "clientsecret", "apisecret",     "appsecret",  "storepass", "keypass",      "sshpass",
+    "userpass",   "dbpass",       "smtppass",      "rootpass",   "adminpass", "authpass",     "privpass",
+    "proxypass",  "mysqlpwd",     "dbpwd",         "userpw",     "dbpw",      "sessiontoken", "refreshtoken",
+    "oauthtoken", "bearertoken",  "sharedsecret",  "mypass",     "ownerpw",   "opw",          "upw",
+    "rpcpass",    "secrettoken",  "encryptionkey", "signingkey", "masterkey", NULL,
 };
 /* WORD key: those that are secrets and not files or names of columns. */
 static const char *const secret_keys[] = {
-    "api", "access", "secret", "private", "account", "auth", "signing", "encryption", "master", "shared", "storage", "subscription",
-    "admin", "deploy", "app", "application", "consumer", "write", "instrumentation", "service", "license", "session", "functions",
-    "ingest", "integration", "crypt", "crypto", "cipher", "jwt", "hmac", "anon", "role", "join", "registration", "publish", "rest",
-    "project", "wifi", "wep", "wpa", "preshared", "security", "user", "database", NULL,
+    "api",
+    "access",
+    "secret",
+    "private",
+    "account",
+    "auth",
+    "signing",
+    "encryption",
+    "master",
+    "shared",
+    "storage",
+    "subscription",
+    "admin",
+    "deploy",
+    "app",
+    "application",
+    "consumer",
+    "write",
+    "instrumentation",
+    "service",
+    "license",
+    "session",
+    "functions",
+    "ingest",
+    "integration",
+    "crypt",
+    "crypto",
+    "cipher",
+    "jwt",
+    "hmac",
+    "anon",
+    "role",
+    "join",
+    "registration",
+    "publish",
+    "rest",
+    "project",
+    "wifi",
+    "wep",
+    "wpa",
+    "preshared",
+    "security",
+    "user",
+    "database",
+    NULL,
 };
 /* At the end they say what kind of thing a secret's neighbour is. */
 static const char *const neighbours[] = {
-    "file", "files", "path", "dir", "folder", "location", "url", "uri", "endpoint", "name", "names", "id", "ids", "type", "length", "len",
-    "size", "count", "limit", "limits", "max", "min", "ttl", "expiry", "expires", "expiration", "lifetime", "timeout", "duration", "interval",
-    "age", "policy", "provider", "manager", "source", "env", "var", "cmd", "command", "script", "algorithm", "alg", "method", "mode",
-    "format", "stdin", "fd", "prompt", "field", "column", "header", "prefix", "suffix", "version", "rotation", "strength", "required", "enabled",
-    "disabled", "verify", "check", "validation", "issuer", "audience", "server", "service", "host", "port", "scope", "scopes", "ring", "arn",
-    "ref", "helper", "budget", "usage", "rate", "cache", "index", "class", "classes", "store", "backend", "store", "engine", "eval",
-    "through", "authentication", "auth", "jar", "label", "title", "filename", "filepath", "agent", "namespace", "region", "dim", "embedding",
-    "embeddings", "merging", "counts", "window", "bucket", "review", "exchange", "rules", "rounds", "cost", "manage", "generator", "logfile",
-    "symbol", "position", "sync", "recovery", "reset", "change", "page", "form", "input", "test", "tests", "migration", "entropy", NULL,
+    "file",      "files",      "path",      "dir",        "folder",   "location",   "url",       "uri",
+    "endpoint",  "name",       "names",     "id",         "ids",      "type",       "length",    "len",
+    "size",      "count",      "limit",     "limits",     "max",      "min",        "ttl",       "expiry",
+    "expires",   "expiration", "lifetime",  "timeout",    "duration", "interval",   "age",       "policy",
+    "provider",  "manager",    "source",    "env",        "var",      "cmd",        "command",   "script",
+    "algorithm", "alg",        "method",    "mode",       "format",   "stdin",      "fd",        "prompt",
+    "field",     "column",     "header",    "prefix",     "suffix",   "version",    "rotation",  "strength",
+    "required",  "enabled",    "disabled",  "verify",     "check",    "validation", "issuer",    "audience",
+    "server",    "service",    "host",      "port",       "scope",    "scopes",     "ring",      "arn",
+    "ref",       "helper",     "budget",    "usage",      "rate",     "cache",      "index",     "class",
+    "classes",   "store",      "backend",   "store",      "engine",   "eval",       "through",   "authentication",
+    "auth",      "jar",        "label",     "title",      "filename", "filepath",   "agent",     "namespace",
+    "region",    "dim",        "embedding", "embeddings", "merging",  "counts",     "window",    "bucket",
+    "review",    "exchange",   "rules",     "rounds",     "cost",     "manage",     "generator", "logfile",
+    "symbol",    "position",   "sync",      "recovery",   "reset",    "change",     "page",      "form",
+    "input",     "test",       "tests",     "migration",  "entropy",  NULL,
 };
 /* At the beginning they make a switch or a number of it. */
 static const char *const switches[] = {
-    "max", "min", "num", "no", "ask", "prompt", "with", "without", "use", "show", "skip", "disable", "enable", "allow", "require",
-    "generate", "print", "total", "is", "has", "hide", "mask", "redact", "avg", "revoke", "rotate", "force", "list", "per", "n", NULL,
+    "max",     "min",    "num",    "no",      "ask",      "prompt", "with",  "without", "use", "show", "skip",
+    "disable", "enable", "allow",  "require", "generate", "print",  "total", "is",      "has", "hide", "mask",
+    "redact",  "avg",    "revoke", "rotate",  "force",    "list",   "per",   "n",       NULL,
 };
 /* WORD token, as language models have them, and a price of them. */
 static const char *const plain_tokens[] = {
-    "eos", "bos", "pad", "unk", "mask", "sep", "cls", "stop", "special", "image", "start", "end", "begin", "per", "new", "next", "first", "last",
-    "audio", "video", "separator", "decoder", "encoder", "by", "delim", "csrf", "word", "sub", NULL,
+    "eos",       "bos",     "pad",     "unk", "mask",  "sep",  "cls",   "stop", "special", "image",
+    "start",     "end",     "begin",   "per", "new",   "next", "first", "last", "audio",   "video",
+    "separator", "decoder", "encoder", "by",  "delim", "csrf", "word",  "sub",  NULL,
 };
 /* At the end they change nothing: password-value. */
-static const char *const fillers[] = {"value", "text", "string", "data", "base", "b", "plain", "plaintext", "raw", "hex", "literal", NULL};
-static const char *const weak_words[] = {"cookie", "cookies", "auth", "signature", "sig", "userpwd", "user", NULL};
+static const char *const fillers[] = {"value", "text",      "string", "data", "base",    "b",
+                                      "plain", "plaintext", "raw",    "hex",  "literal", NULL};
+static const char *const weak_words[] = {"cookie", "cookies", "auth", "signature", "sig", "userpwd", "creds", NULL};
 
 static enum telling words_tell(const struct words *w, size_t n)
 {
     const char *last = w->at[n - 1], *prev = n > 1 ? w->at[n - 2] : "";
     if (strcmp(last, "token") == 0 && among(prev, plain_tokens))
         return TELLS_NOTHING;
+    if (strcmp(prev, "existing") == 0)
+        return TELLS_NOTHING;
     if (among(last, secret_words) || ends_among(last, secret_ends))
         return TELLS_SECRET;
-    if (strcmp(last, "tokens") == 0 && n > 1 && (strcmp(prev, "auth") == 0 || strcmp(prev, "api") == 0 || strcmp(prev, "access") == 0))
+    if (strcmp(last, "tokens") == 0 && n > 1 &&
+        (strcmp(prev, "auth") == 0 || strcmp(prev, "api") == 0 || strcmp(prev, "access") == 0))
         return TELLS_SECRET;
     if (strcmp(last, "key") == 0 && among(prev, secret_keys))
         return TELLS_KEY;
@@ -148,7 +205,7 @@ static enum telling words_tell(const struct words *w, size_t n)
         return TELLS_SECRET;
     if (strcmp(last, "id") == 0 && strcmp(prev, "secret") == 0)
         return TELLS_WEAK;
-    return among(last, weak_words) && strcmp(last, "user") != 0 ? TELLS_WEAK : TELLS_NOTHING;
+    return among(last, weak_words) ? TELLS_WEAK : TELLS_NOTHING;
 }
 
 enum telling key_tells(struct span key)
@@ -182,7 +239,8 @@ bool key_is_header(struct span key)
     if (w.n == 1)
         return false;
     enum telling tells = key_tells(key);
-    return tells == TELLS_SECRET || tells == TELLS_KEY || (w.at[0][0] == 'x' && (strcmp(last, "key") == 0 || strcmp(last, "signature") == 0));
+    return tells == TELLS_SECRET || tells == TELLS_KEY ||
+           (w.at[0][0] == 'x' && (strcmp(last, "key") == 0 || strcmp(last, "signature") == 0));
 }
 
 static bool equals_any(struct span s, const char *const *list)
@@ -209,17 +267,25 @@ static bool is_path(struct span s)
 {
     bool rooted = s.at[0] == '/' || span_starts(s, "./") || span_starts(s, "../") || span_starts(s, "~/");
     size_t slashes = 0, upper = 0, strange = 0;
+    const char *comma = memchr(s.at, ',', s.len); /* credentials=/etc/cifs,uid=0 */
+    if (comma)
+        s.len = (size_t)(comma - s.at);
+    if (!s.len)
+        return false;
     for (size_t i = 0; i < s.len; i++) {
         slashes += s.at[i] == '/';
         upper += is_upper(s.at[i]);
-        strange += s.at[i] == '+' || s.at[i] == '=' || s.at[i] == '!' || s.at[i] == '$' || s.at[i] == '#' || s.at[i] == '&';
+        strange +=
+            s.at[i] == '+' || s.at[i] == '=' || s.at[i] == '!' || s.at[i] == '$' || s.at[i] == '#' || s.at[i] == '&';
     }
-    return rooted && slashes >= 1 && !strange && s.len > 2 && (upper * 4 <= s.len || slashes * 8 >= s.len) && (slashes > 1 || memchr(s.at, '.', s.len));
+    return rooted && slashes >= 1 && !strange && s.len > 2 && (upper * 4 <= s.len || slashes * 8 >= s.len) &&
+           (slashes > 1 || memchr(s.at, '.', s.len));
 }
 
 static bool ends_like_file(struct span s)
 {
-    static const char *const ends[] = {".pem", ".key", ".crt", ".pub", ".json", ".txt", ".p12", ".pfx", ".jks", ".der", ".yml", ".yaml", NULL};
+    static const char *const ends[] = {".pem", ".key", ".crt", ".pub", ".json", ".txt", ".p12",
+                                       ".pfx", ".jks", ".der", ".yml", ".yaml", NULL};
     for (const char *const *e = ends; *e; e++)
         if (s.len > strlen(*e) && memcmp(s.at + s.len - strlen(*e), *e, strlen(*e)) == 0)
             return true;
@@ -240,26 +306,30 @@ static bool looks_weak_secret(struct span s)
     for (size_t i = 0; i < s.len; i++)
         digits += is_digit(s.at[i]);
     return looks_random(s) || (s.len >= 16 && digits >= 3 && !memchr(s.at, '/', s.len) && !memchr(s.at, ' ', s.len)) ||
-           (digits == s.len && s.len >= 4) || (s.at[0] != '=' && memchr(s.at, '=', s.len) && !memchr(s.at, '/', s.len)) ||
+           (digits == s.len && s.len >= 4) ||
+           (s.at[0] != '=' && memchr(s.at, '=', s.len) && !memchr(s.at, '/', s.len)) ||
            (s.at[0] != ':' && memchr(s.at, ':', s.len) && !memchr(s.at, '/', s.len));
 }
 
 bool value_is_harmless(enum telling tells, struct span value, bool script)
 {
-    static const char *const words[] = {"true", "false", "yes", "no", "on", "off", "none", "null", "nil", "undefined", "required", "optional",
-                                        "prompt", "ask", "always", "never", "auto", "enabled", "disabled", "default", "required:", "basic",
-                                        "digest", "ntlm", "str", "string", "-", NULL};
+    static const char *const words[] = {
+        "true",      "false",    "yes",    "no",   "on",     "off",   "none", "null",    "nil",      "undefined",
+        "required",  "optional", "prompt", "ask",  "always", "never", "auto", "enabled", "disabled", "default",
+        "required:", "basic",    "digest", "ntlm", "simple", "jwt",   "str",  "string",  "-",        NULL};
     if (!value.len || equals_any(value, words) || is_mask(value))
         return true;
     if (value.len == 1 && is_digit(value.at[0]))
         return true;
     if (value.at[0] == '<' && value.at[value.len - 1] == '>')
         return true;
-    if (span_starts(value, "${") || span_starts(value, "$(") || span_starts(value, "{{") || span_starts(value, "`") || (script && is_variable(value)))
+    if (span_starts(value, "${") || span_starts(value, "$(") || span_starts(value, "{{") || span_starts(value, "`") ||
+        (script && is_variable(value)))
         return true;
     if (span_starts(value, "file:") || span_starts(value, "env:") || span_starts(value, "stdin") || is_path(value))
         return true;
-    if (value.at[0] == '@' && value.len > 2 && (value.at[1] == '/' || value.at[1] == '.' || ends_like_file(value) || value.at[1] == '-'))
+    if (value.at[0] == '@' && value.len > 2 &&
+        (value.at[1] == '/' || value.at[1] == '.' || ends_like_file(value) || value.at[1] == '-'))
         return true;
     if (tells == TELLS_KEY && ends_like_file(value))
         return true;

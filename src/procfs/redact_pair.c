@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NAME=value and NAME: value, wherever they stand: options, environments, forms, queries, JSON, YAML, headers, connection strings. */
+/* NAME=value and NAME: value, wherever they stand: options, environments, forms, queries, JSON, YAML, headers,
+ * connection strings. */
 #include <string.h>
 
 #include "procfs/redact.h"
@@ -7,12 +8,12 @@
 enum { KEY_MAX = 80 };
 
 struct pair {
-    const char *start, *end;         /* the text */
-    const char *separator;           /* '=' or ':' */
-    const char *key, *key_end;       /* the name */
-    bool quoted, spaced;             /* "name", and name = value */
-    bool script, blanks;             /* the text is a script; the text has blanks */
-    char before;                     /* the byte before the name, 0 if none */
+    const char *start, *end;   /* the text */
+    const char *separator;     /* '=' or ':' */
+    const char *key, *key_end; /* the name */
+    bool quoted, spaced;       /* "name", and name = value */
+    bool script, blanks;       /* the text is a script; the text has blanks */
+    char before;               /* the byte before the name, 0 if none */
 };
 
 static bool is_space(char c)
@@ -30,11 +31,14 @@ static bool is_key(char c)
     return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_' || c == '.' || c == '-';
 }
 
-/* The name that ends before the separator: NAME, "NAME", \"NAME\", form[NAME], and with a blank if one follows the separator too. */
+/* The name that ends before the separator: NAME, "NAME", \"NAME\", form[NAME], and with a blank if one follows the
+ * separator too. */
 static bool key_find(struct pair *p)
 {
     const char *q = p->separator;
     p->spaced = q + 1 < p->end && is_space(q[1]);
+    if (p->spaced && *q == '=' && (q == p->start || q[-1] != ' '))
+        return false; /* A= B: empty */
     for (int i = 0; i < 2 && p->spaced && q > p->start && q[-1] == ' '; i++)
         q--;
     if (q > p->start && *p->separator == '=' && q[-1] == ':')
@@ -94,7 +98,8 @@ static struct span value_find(const struct pair *p, const char *value)
     const char *q = value;
     if (q + 1 < p->end && *q == '\\' && is_quote(q[1]))
         q++;
-    if (q < p->end && is_quote(*q) && (p->spaced || p->quoted || p->blanks || *p->separator == ':' || p->key > p->start)) {
+    if (q < p->end && is_quote(*q) &&
+        (p->spaced || p->quoted || p->blanks || *p->separator == ':' || p->key > p->start)) {
         char quote = *q++;
         const char *stop = q;
         while (stop < p->end && *stop != quote)
@@ -118,17 +123,21 @@ static bool is_line_end(const struct pair *p, const char *at)
 /* "Authorization: Bearer X", "Cookie: a=b; c=d": all to the end of the line, but for the scheme. */
 static bool header_mark(struct marks *m, const struct pair *p, const char *value)
 {
-    static const char *const schemes[] = {"bearer", "basic", "token", "digest", "negotiate", "apikey", "aws4-hmac-sha256", "splunk", "key", NULL};
-    bool at_start = p->key == p->start || is_quote(p->before) || p->before == '=' || p->before == '\n' || p->before == 'H';
+    static const char *const schemes[] = {"bearer",           "basic",  "token", "digest", "negotiate", "apikey",
+                                          "aws4-hmac-sha256", "splunk", "key",   NULL};
+    bool at_start =
+        p->key == p->start || is_quote(p->before) || p->before == '=' || p->before == '\n' || p->before == 'H';
     struct span key = span_of(p->key, (size_t)(p->key_end - p->key));
     if (span_starts(key, "-H"))
         key = span_of(key.at + 2, key.len - 2);
     if (!key_is_header(key) || (!at_start && !(p->blanks && p->spaced)))
         return false;
-    const char *stop = is_quote(p->before) ? until(value, p->end, p->before == '"' ? "\"\n" : "'\n", false) : until(value, p->end, "\r\n", false);
+    const char *stop = is_quote(p->before) ? until(value, p->end, p->before == '"' ? "\"\n" : "'\n", false)
+                                           : until(value, p->end, "\r\n", false);
     for (const char *const *s = schemes; *s; s++) {
         size_t len = strlen(*s);
-        if ((size_t)(stop - value) > len + 1 && strncasecmp(value, *s, len) == 0 && (value[len] == ' ' || value[len] == '=')) {
+        if ((size_t)(stop - value) > len + 1 && strncasecmp(value, *s, len) == 0 &&
+            (value[len] == ' ' || value[len] == '=')) {
             value += len + 1;
             break;
         }
@@ -167,6 +176,8 @@ static const char *pair_mark(struct marks *m, struct pair *p)
         return next;
     while (value < p->end && (*value == ' ' || *value == '\t'))
         value++;
+    if (*p->separator == ':' && !p->quoted && is_quote(p->before) && value < p->end && *value == p->before)
+        return next; /* 'Password: ' is a prompt */
     if (*p->separator == ':' && !p->quoted && header_mark(m, p, value))
         return next;
     struct span key = span_of(p->key, (size_t)(p->key_end - p->key));

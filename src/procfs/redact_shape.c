@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Secrets that are known by their looks: tokens with a prefix of their maker, JWT, PEM keys, userinfo in URLs, and words no one would remember. */
+/* Secrets that are known by their looks: tokens with a prefix of their maker, JWT, PEM keys, userinfo in URLs, and
+ * words no one would remember. */
 #include <string.h>
 
 #include "procfs/redact.h"
@@ -40,8 +41,8 @@ static unsigned class_of(char c)
     return is_digit(c) ? 1 : c >= 'a' && c <= 'z' ? 2 : c >= 'A' && c <= 'Z' ? 3 : 0;
 }
 
-/* Letters of both cases and digits, changing between them at half of all places, as 62 random letters do at 62 % of them and CamelCase at 40 %.
- * Hex, as in commits and digests, has one case. */
+/* Letters of both cases and digits, changing between them at half of all places, as 62 random letters do at 62 % of
+ * them and CamelCase at 40 %. Hex, as in commits and digests, has one case. */
 bool looks_random(struct span s)
 {
     size_t changes = 0, digit_runs = 0;
@@ -88,7 +89,8 @@ static const char *shape_end(const char *p, const char *end)
         if (s->prefix[0] != *p || (size_t)(end - p) < len + s->rest || memcmp(p, s->prefix, len) != 0)
             continue;
         const char *rest = p + len, *stop = while_token(rest, end, "");
-        bool long_enough = stop - rest >= s->rest || (memchr(s->prefix, '.', len) && while_token(rest, end, ".") - rest >= s->rest);
+        bool long_enough =
+            stop - rest >= s->rest || (memchr(s->prefix, '.', len) && while_token(rest, end, ".") - rest >= s->rest);
         if (long_enough && (!s->mixed || is_mixed(rest, stop)))
             return while_token(rest, end, ".=+/");
     }
@@ -170,7 +172,8 @@ static bool is_lone_secret(const char *from, const char *to)
 
 static bool is_hole(const char *p, const char *end, bool script)
 {
-    return p == end || (*p == '{' && p + 1 < end && p[1] == '{') || (*p == '$' && (script || (p + 1 < end && p[1] == '{'))) || *p == '<';
+    return p == end || (*p == '{' && p + 1 < end && p[1] == '{') ||
+           (*p == '$' && (script || (p + 1 < end && p[1] == '{'))) || *p == '<';
 }
 
 static void userinfo_mark(struct marks *m, const char *from, const char *at, bool script)
@@ -242,17 +245,20 @@ static bool is_version(const char *p, const char *end)
     return dots != 3;
 }
 
-/* user:password@host without a scheme, as proxies and Go's DSN are given. A digest, an alias of a package and an address of mail look alike. */
+/* user:password@host without a scheme, as proxies and Go's DSN are given. A digest, an alias of a package and an
+ * address of mail look alike. */
 static void bare_mark(struct marks *m, const char *start, const char *at, const char *end, bool script)
 {
-    static const char *const others[] = {"mailto", "sip", "sips", "npm", "acct", "xmpp", "jsr", "tel", "file", "pkg", "docker", "oci", "workspace", NULL};
+    static const char *const others[] = {"mailto", "sip",  "sips", "npm",    "acct", "xmpp",      "jsr",
+                                         "tel",    "file", "pkg",  "docker", "oci",  "workspace", NULL};
     const char *from = at;
     while (from > start && !is_space(from[-1]) && !strchr("\"'=,;@<>|", from[-1]))
         from--;
     if (at - from > 2 && from[0] == '/' && from[1] == '/')
         from += 2;
     const char *colon = memchr(from, ':', (size_t)(at - from));
-    if (!colon || colon + 1 == at || (colon[1] == '/' && colon + 2 < at && colon[2] == '/') || !is_name(from, colon, ".%+\\/") || from[0] == '/')
+    if (!colon || colon + 1 == at || (colon[1] == '/' && colon + 2 < at && colon[2] == '/') ||
+        !is_name(from, colon, ".%+\\/") || from[0] == '/')
         return;
     for (const char *const *o = others; *o; o++)
         if ((size_t)(colon - from) == strlen(*o) && memcmp(from, *o, strlen(*o)) == 0)
@@ -260,9 +266,11 @@ static void bare_mark(struct marks *m, const char *start, const char *at, const 
     const char *host = at + 1, *stop = find_any(host, end, "/:(\"',;?");
     if (stop < end && *stop == '(')
         goto found;
-    if (!is_name(host, stop, ".") || is_version(host, stop) || memchr(colon, '/', (size_t)(at - colon)) || (size_t)(stop - host) == 6 * !memcmp(host, "sha256", stop - host >= 6 ? 6 : 0))
+    if (!is_name(host, stop, ".") || is_version(host, stop) || memchr(colon, '/', (size_t)(at - colon)) ||
+        (size_t)(stop - host) == 6 * !memcmp(host, "sha256", stop - host >= 6 ? 6 : 0))
         return;
-    if (!memchr(host, '.', (size_t)(stop - host)) && !(stop < end && (*stop == ':' || *stop == '/')) && (size_t)(stop - host) != 9)
+    if (!memchr(host, '.', (size_t)(stop - host)) && !(stop < end && (*stop == ':' || *stop == '/')) &&
+        (size_t)(stop - host) != 9)
         return;
 found:
     if (!is_hole(colon + 1, at, script))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers and lines of kernel text, inline because a tick reads thousands of them. A number or a line is believed only if the byte that ends it is
- * there: text that was cut in the middle of a number would else give a smaller one.
+ * Numbers and lines of kernel text, inline because a tick reads thousands of them. A number or a line is believed only
+ * if the byte that ends it is there: text that was cut in the middle of a number would else give a smaller one.
  */
 #ifndef PROCFS_TEXT_H
 #define PROCFS_TEXT_H

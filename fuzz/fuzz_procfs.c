@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The first byte chooses the parser; what follows is the text. Text is copied to its exact size, so that a byte too far
+ * is seen. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "procfs/procfs.h"
+
+static bool add(void *context, int32_t pid)
+{
+    *(int64_t *)context += pid;
+    return pid != 77;
+}
+
+static struct span part(struct span *rest, char separator)
+{
+    const char *at = rest->len ? memchr(rest->at, separator, rest->len) : NULL;
+    size_t len = at ? (size_t)(at - rest->at) : rest->len;
+    struct span first = span_of(rest->at, len);
+    *rest = span_of(rest->at + len + (at != NULL), rest->len - len - (at != NULL));
+    return first;
+}
+
+static void name(struct span text)
+{
+    struct buf b = {0};
+    struct span comm = part(&text, '\n'), exe = part(&text, '\n');
+    pid_name(comm, exe, text, &b);
+    if (!b.failed && b.len > 255 && b.len > comm.len)
+        abort();
+    buf_done(&b);
+}
+
+static void cmdline(struct span text, size_t max)
+{
+    struct buf b = {0};
+    pid_cmdline_format(text, max, &b);
+    if (!b.failed && b.len > max)
+        abort();
+    buf_done(&b);
+}
+
+static void redact(struct span text)
+{
+    struct buf b = {0};
+    struct span program = part(&text, '\n'), before = part(&text, '\n');
+    bool changed = redact_argument(program, before, text, &b);
+    if (!changed && (b.len != text.len || (b.len && memcmp(b.at, text.at, b.len) != 0)))
+        abort();
+    buf_done(&b);
+}
+
+static void parse(unsigned which, struct span text)
+{
+    union {
+        struct pid_stat stat;
+        struct pid_status status;
+        struct pid_io io;
+        struct pid_smaps smaps;
+        struct pid_schedstat schedstat;
+        struct proc_stat proc;
+        uint64_t total;
+    } u;
+    int64_t sum = 0;
+    switch (which) {
+    case 0:
+        if (pid_stat_parse(text, &u.stat) == 0 && strlen(u.stat.comm) >= sizeof(u.stat.comm))
+            abort();
+        return;
+    case 1:
+        pid_status_parse(text, &u.status);
+        return;
+    case 2:
+        pid_io_parse(text, &u.io);
+        return;
+    case 3:
+        pid_smaps_parse(text, &u.smaps);
+        return;
+    case 4:
+        pid_schedstat_parse(text, &u.schedstat);
+        return;
+    case 5:
+        pid_children_parse(text, add, &sum);
+        return;
+    case 6:
+        proc_stat_parse(text, &u.proc);
+        return;
+    default:
+        proc_meminfo_total(text, &u.total);
+        return;
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (!size)
+        return 0;
+    char *copy = malloc(size - 1 ? size - 1 : 1);
+    if (!copy)
+        return 0;
+    memcpy(copy, data + 1, size - 1);
+    struct span text = span_of(copy, size - 1);
+    unsigned which = (data[0] - (unsigned)'0') % 12;
+    if (which < 8)
+        parse(which, text);
+    else if (which == 8)
+        name(text);
+    else if (which == 9)
+        redact(text);
+    else
+        cmdline(text, which == 10 ? 4096 : 20);
+    free(copy);
+    return 0;
+}
