@@ -48,9 +48,9 @@ int exits_connector_open(struct exits_source **ret, struct baro_error *err);
 /* Opens taskstats exit records of all CPUs (CAP_NET_ADMIN in the initial user namespace). */
 int exits_taskstats_open(struct exits_source **ret, struct baro_error *err);
 
-/* Makes an empty perf source; exits_perf_attach() adds a process with all its threads, and what they fork from then on.
- * One event and one ring per online CPU and attached thread's... rings are per CPU and shared (PERF_EVENT_IOC_SET_OUTPUT).
- * Refuses (-E2BIG) where there are more than max_cpus CPUs. */
+/* Makes an empty perf source; exits_perf_attach() adds a process with all its threads, and what they fork from then on: so it must not be
+ * called for a process that was forked after its parent was attached to, which would count twice. Two events per thread and online CPU;
+ * rings are per CPU and shared (PERF_EVENT_IOC_SET_OUTPUT). Refuses (-E2BIG) where there are more than max_cpus CPUs. */
 int exits_perf_open(struct exits_source **ret, unsigned max_cpus, struct baro_error *err);
 int exits_perf_attach(struct exits_source *s, int32_t pid, struct baro_error *err);
 

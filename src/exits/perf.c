@@ -25,7 +25,7 @@
 #include "base/fd.h"
 #include "exits/perf.h"
 
-#define BYTES_PER_EVENT 56u /* FORK and EXIT have 64 bytes with their head, COMM and READ 40 to 48 */
+#define BYTES_PER_EVENT 48u /* FORK and EXIT; COMM and READ have 40 to 48 */
 #define RECORDS_PER_DRAIN 200000u
 
 /* ---- events ---- */

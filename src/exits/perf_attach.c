@@ -17,7 +17,6 @@
 #include "exits/perf.h"
 
 #define RING_BYTES (64u << 10)
-#define PASSES 3 /* threads that start while we attach are found by looking again */
 
 static void attr_fill(struct perf_event_attr *a, enum perf_set set)
 {
@@ -98,15 +97,6 @@ static int open_counter(int32_t tid)
     return event_open(&a, tid, -1);
 }
 
-static bool attached(const struct perf *p, int32_t tid)
-{
-    for (size_t i = 0; i < p->n_threads; i++) {
-        if (p->threads[i].tid == tid)
-            return true;
-    }
-    return false;
-}
-
 static int attach_thread(struct perf *p, int32_t pid, int32_t tid)
 {
     if (p->n_threads == PERF_THREADS_MAX)
@@ -124,30 +114,29 @@ static int attach_thread(struct perf *p, int32_t pid, int32_t tid)
     return 0;
 }
 
-/* One look at the threads. Returns how many were attached to that were not before, or -errno if the first thread can't be. */
-static int attach_new(struct perf *p, int32_t pid)
+/* The threads as they are before any of them is attached to: what one starts after that inherits, and would count twice if it were attached
+ * to as well. What is started just now by one whose turn has not come is missed. Returns how many there are, or -errno. */
+static int list_threads(int32_t pid, int32_t ret[PERF_THREADS_MAX])
 {
     char path[32];
-    int n = 0, code = 0;
+    int n = 0;
     snprintf(path, sizeof(path), "/proc/%d/task", pid);
     DIR *d = opendir(path);
     if (!d)
         return errno == ENOENT ? -ESRCH : -errno;
-    for (const struct dirent *e; code != -EMFILE && (e = readdir(d));) {
+    for (const struct dirent *e; n < (int)PERF_THREADS_MAX && (e = readdir(d));) {
         int32_t tid = (int32_t)strtol(e->d_name, NULL, 10);
-        if (tid <= 0 || attached(p, tid))
-            continue;
-        code = attach_thread(p, pid, tid);
-        if (code < 0 && tid == pid)
-            break;
-        n += code == 0;
+        if (tid > 0)
+            ret[n++] = tid;
     }
     closedir(d);
-    return code == -ESRCH && n ? n : code < 0 ? code : n;
+    return n ? n : -ESRCH;
 }
 
 static int explain(int code, struct baro_error *err)
 {
+    if (code == -ESRCH)
+        return error_set(err, code, "the process is gone");
     if (code == -EACCES || code == -EPERM)
         return error_set(err, code, "perf events are refused: needs CAP_PERFMON, or kernel.perf_event_paranoid at 2 or less and a process of one's own");
     if (code == -EMFILE || code == -ENFILE)
@@ -158,13 +147,14 @@ static int explain(int code, struct baro_error *err)
 int exits_perf_attach(struct exits_source *s, int32_t pid, struct baro_error *err)
 {
     struct perf *p = (struct perf *)s;
-    size_t first = p->n_threads;
-    for (int pass = 0; pass < PASSES; pass++) {
-        int n = attach_new(p, pid);
-        if (n < 0 && p->n_threads == first)
-            return explain(n, err);
-        if (n <= 0)
-            break;
+    int32_t tids[PERF_THREADS_MAX];
+    int n = list_threads(pid, tids), code = n < 0 ? n : 0, attached = 0;
+    for (int i = 0; i < n; i++) {
+        int one = attach_thread(p, pid, tids[i]);
+        if (one == 0)
+            attached++;
+        else if (one != -ESRCH || !code) /* a thread may end meanwhile */
+            code = one;
     }
-    return 0;
+    return attached ? 0 : explain(code, err);
 }

@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Event sources on the running kernel, as this user and, where we are root, as one without rights. Each test runs in a process of its own. What the
+ * kernel or this user does not have is skipped, with the reason that the source itself gives.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "exits/events.h"
+
+#define NOBODY 65534
+#define SKIPPED 77
+#define MIB (1u << 20)
+
+#define CHECK(condition)                                                                                                                             \
+    do {                                                                                                                                             \
+        if (!(condition)) {                                                                                                                          \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                                                         \
+            _exit(1);                                                                                                                                \
+        }                                                                                                                                            \
+    } while (0)
+
+/* ---- running a test in a process of its own ---- */
+
+static void run_as(void (*body)(void), bool nobody)
+{
+    int status;
+    if (nobody && geteuid() != 0) {
+        print_message("skipped: only root can become another user\n");
+        skip();
+    }
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        if (nobody) {
+            CHECK(setgid(NOBODY) == 0 && setuid(NOBODY) == 0);
+            CHECK(prctl(PR_SET_DUMPABLE, 1) == 0); /* as any process is that was not born with other rights */
+        }
+        body();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == SKIPPED)
+        skip();
+    assert_int_equal(status, 0);
+}
+
+static void need(int code, const struct baro_error *err)
+{
+    if (code == 0)
+        return;
+    fprintf(stderr, "skipped: %s\n", err->text);
+    _exit(SKIPPED);
+}
+
+/* ---- what was told ---- */
+
+struct told {
+    pid_t self;
+    uint64_t kinds[EVENT_LOST + 1]; /* of our own children */
+    uint64_t lost, cpu_ns;
+    struct exits_event last_exit;
+    char executed[64];
+    pid_t only; /* 0: all children */
+};
+
+static bool ours(const struct told *t, int32_t pid)
+{
+    return t->only == pid;
+}
+
+static void on_event(void *context, const struct exits_event *e)
+{
+    struct told *t = context;
+    if (e->kind == EVENT_LOST) {
+        t->lost += e->count;
+        return;
+    }
+    if (t->only && !ours(t, e->pid))
+        return;
+    t->kinds[e->kind]++;
+    if (e->kind == EVENT_EXIT)
+        t->last_exit = *e;
+    if (e->kind == EVENT_USAGE)
+        t->cpu_ns += e->cpu_ns;
+    if (e->kind == EVENT_EXEC)
+        snprintf(t->executed, sizeof(t->executed), "%s", e->comm);
+}
+
+/* Remembers which children were forked and which ended, by pid. */
+#define PIDS_MAX 4194304
+struct census {
+    pid_t self;
+    uint64_t forks, exits, lost;
+    int bad_status;
+    unsigned char seen[PIDS_MAX + 1];
+};
+
+static void on_child(void *context, const struct exits_event *e)
+{
+    struct census *c = context;
+    if (e->kind == EVENT_LOST)
+        c->lost += e->count;
+    if (e->pid <= 0 || e->pid > PIDS_MAX)
+        return;
+    if (e->kind == EVENT_FORK && e->ppid == c->self) {
+        c->seen[e->pid] = 1;
+        c->forks++;
+    } else if (e->kind == EVENT_EXIT && c->seen[e->pid]) {
+        c->seen[e->pid] = 0;
+        c->exits++;
+        c->bad_status += e->has_status && e->status != 5 << 8;
+    }
+}
+
+static struct census *census_new(void)
+{
+    struct census *c = mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(c != MAP_FAILED);
+    c->self = getpid();
+    return c;
+}
+
+static pid_t child(int (*body)(void))
+{
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0)
+        _exit(body());
+    return pid;
+}
+
+static int five(void)
+{
+    return 5;
+}
+
+static void fork_many(struct exits_source *s, struct census *c, int n)
+{
+    for (int i = 0; i < n; i++) {
+        child(five);
+        CHECK(wait(NULL) > 0);
+        if (i % 50 == 49) /* the usual buffer of a user holds 256 events */
+            exits_drain(s, on_child, c);
+    }
+    exits_drain(s, on_child, c);
+}
+
+/* ---- bodies ---- */
+
+static int burn(void)
+{
+    volatile double x = 0;
+    char *at = mmap(NULL, 32 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memset(at, 1, 32 * MIB);
+    for (long i = 0; i < 40000000; i++)
+        x = x + (double)i;
+    return 7;
+}
+
+static void *burn_thread(void *unused)
+{
+    burn();
+    return unused;
+}
+
+static int burn_threads(void)
+{
+    pthread_t t[3];
+    for (int i = 0; i < 3; i++)
+        CHECK(pthread_create(&t[i], NULL, burn_thread, NULL) == 0);
+    for (int i = 0; i < 3; i++)
+        pthread_join(t[i], NULL);
+    return 0;
+}
+
+static void *exit_thread(void *unused)
+{
+    /* Until the first thread is a zombie. */
+    char path[64], text[512];
+    for (;;) {
+        snprintf(path, sizeof(path), "/proc/self/task/%d/stat", getpid());
+        FILE *f = fopen(path, "r");
+        size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+        text[n] = 0;
+        if (f)
+            fclose(f);
+        if (strstr(text, ") Z "))
+            _exit(0);
+        usleep(1000);
+    }
+    return unused;
+}
+
+static int leave_first(void)
+{
+    pthread_t t;
+    CHECK(pthread_create(&t, NULL, exit_thread, NULL) == 0);
+    pthread_exit(NULL);
+}
+
+static void *exec_thread(void *unused)
+{
+    execl("/bin/true", "true", NULL);
+    return unused;
+}
+
+static int exec_from_thread(void)
+{
+    pthread_t t;
+    CHECK(pthread_create(&t, NULL, exec_thread, NULL) == 0);
+    for (;;)
+        pause();
+}
+
+/* ---- connector ---- */
+
+static struct exits_source *connector(void)
+{
+    struct exits_source *s;
+    struct baro_error err = BARO_ERROR_INIT;
+    need(exits_connector_open(&s, &err), &err);
+    return s;
+}
+
+static void connector_sees_all_body(void)
+{
+    struct exits_source *s = connector();
+    struct census *c = census_new();
+    CHECK(exits_kind(s) == EXITS_CONNECTOR);
+    CHECK(exits_capacity(s) >= 100);
+    fork_many(s, c, 1000);
+    if (c->lost) { /* somebody else's storm */
+        fprintf(stderr, "skipped: the machine forks too much meanwhile\n");
+        _exit(SKIPPED);
+    }
+    CHECK(c->forks == 1000);
+    CHECK(c->exits == 1000);
+    CHECK(c->bad_status == 0);
+    exits_close(s);
+}
+
+static void connector_knows_groups_body(void)
+{
+    struct exits_source *s = connector();
+    int (*bodies[])(void) = {burn_threads, leave_first, exec_from_thread};
+    for (int i = 0; i < 3; i++) {
+        struct told t = {.only = child(bodies[i])};
+        CHECK(waitpid(t.only, NULL, 0) == t.only);
+        exits_drain(s, on_event, &t);
+        CHECK(t.kinds[EVENT_FORK] == 1);
+        CHECK(t.kinds[EVENT_EXIT] == 1);
+        CHECK(t.kinds[EVENT_EXEC] == (i == 2));
+        CHECK(t.last_exit.has_status && t.last_exit.status == 0);
+        CHECK(t.last_exit.t_ns <= clock_monotonic_ns());
+    }
+    exits_close(s);
+}
+
+static void connector_tells_loss_body(void)
+{
+    struct exits_source *s = connector();
+    struct census *c = census_new();
+    int least = 1;
+    CHECK(setsockopt(exits_fd(s), SOL_SOCKET, SO_RCVBUF, &least, sizeof(least)) == 0);
+    for (int i = 0; i < 300; i++) {
+        child(five);
+        CHECK(wait(NULL) > 0);
+    }
+    exits_drain(s, on_child, c);
+    CHECK(c->lost == 1);
+    CHECK(c->forks < 300);
+    /* It goes on, and the gap is not told twice. */
+    struct census *after = census_new();
+    for (int i = 0; i < 10; i++) {
+        child(five);
+        CHECK(wait(NULL) > 0);
+        exits_drain(s, on_child, after);
+    }
+    if (after->lost == 0)
+        CHECK(after->forks == 10 && after->exits == 10);
+    exits_close(s);
+}
+
+/* ---- taskstats ---- */
+
+static struct told taskstats_of(struct exits_source *s, int (*body)(void), struct rusage *ret)
+{
+    int status;
+    struct told t = {.only = child(body)};
+    CHECK(wait4(t.only, &status, 0, ret) == t.only);
+    exits_drain(s, on_event, &t);
+    return t;
+}
+
+static uint64_t cpu_of(const struct rusage *u)
+{
+    return (uint64_t)(u->ru_utime.tv_sec + u->ru_stime.tv_sec) * NS_PER_SEC + (uint64_t)(u->ru_utime.tv_usec + u->ru_stime.tv_usec) * 1000;
+}
+
+static void taskstats_body(void)
+{
+    struct exits_source *s;
+    struct baro_error err = BARO_ERROR_INIT;
+    need(exits_taskstats_open(&s, &err), &err);
+    for (int threads = 0; threads < 2; threads++) {
+        struct rusage u;
+        struct told t = taskstats_of(s, threads ? burn_threads : burn, &u);
+        const struct exits_event *e = &t.last_exit;
+        CHECK(t.kinds[EVENT_EXIT] == 1); /* one, of the group */
+        CHECK(e->has_usage && e->uid == geteuid());
+        CHECK(e->cpu_ns > cpu_of(&u) / 2 && e->cpu_ns <= cpu_of(&u) + 20 * NS_PER_MS);
+        CHECK(e->rss_peak_bytes >= (threads ? 96u : 32u) * MIB);
+        CHECK(e->rss_peak_bytes <= (uint64_t)u.ru_maxrss * 1024 + 4 * MIB);
+        CHECK(e->faults_minor > 0 && e->faults_minor <= (uint64_t)u.ru_minflt);
+        CHECK(e->has_comm && strncmp(e->comm, "test_exits_live", 15) == 0);
+        CHECK(!e->has_status || e->status == (threads ? 0 : 7 << 8));
+        CHECK(e->elapsed_ns > 0);
+    }
+    struct rusage u;
+    struct told t = taskstats_of(s, leave_first, &u);
+    CHECK(t.kinds[EVENT_EXIT] == 1);
+    t = taskstats_of(s, exec_from_thread, &u);
+    CHECK(t.kinds[EVENT_EXIT] == 1);
+    CHECK(strcmp(t.last_exit.comm, "true") == 0);
+    exits_close(s);
+}
+
+/* ---- perf ---- */
+
+static struct exits_source *perf(void)
+{
+    struct exits_source *s;
+    struct baro_error err = BARO_ERROR_INIT;
+    need(exits_perf_open(&s, 64, &err), &err);
+    return s;
+}
+
+static void attach(struct exits_source *s, pid_t pid)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    need(exits_perf_attach(s, pid, &err), &err);
+}
+
+static void perf_sees_all_body(void)
+{
+    struct exits_source *s = perf();
+    struct census *c = census_new();
+    attach(s, getpid());
+    CHECK(exits_fd(s) >= 0 && exits_memory(s) > 0 && exits_capacity(s) >= 200);
+    fork_many(s, c, 1000);
+    CHECK(c->lost == 0);
+    CHECK(c->forks == 1000);
+    CHECK(c->exits == 1000);
+    exits_close(s);
+}
+
+static void perf_tells_usage_body(void)
+{
+    struct exits_source *s = perf();
+    int (*bodies[])(void) = {burn, burn_threads, leave_first, exec_from_thread};
+    attach(s, getpid());
+    for (int i = 0; i < 4; i++) {
+        struct rusage u;
+        struct told t = {.only = child(bodies[i])};
+        CHECK(wait4(t.only, NULL, 0, &u) == t.only);
+        exits_drain(s, on_event, &t);
+        CHECK(t.lost == 0);
+        CHECK(t.kinds[EVENT_FORK] == 1);
+        CHECK(t.kinds[EVENT_EXIT] == 1);
+        CHECK(t.kinds[EVENT_EXEC] == (i == 3));
+        CHECK(t.cpu_ns <= cpu_of(&u) + 20 * NS_PER_MS);
+        if (i < 2)
+            CHECK(t.cpu_ns > cpu_of(&u) / 2);
+        if (i == 3)
+            CHECK(strcmp(t.executed, "true") == 0);
+    }
+    exits_close(s);
+}
+
+static int ready[2], go[2];
+
+static void *burn_when_told(void *unused)
+{
+    char byte = 'x';
+    CHECK(write(ready[1], &byte, 1) == 1);
+    CHECK(read(go[0], &byte, 1) == 1);
+    burn();
+    return unused;
+}
+
+static int two_threads(void)
+{
+    pthread_t t;
+    CHECK(pthread_create(&t, NULL, burn_when_told, NULL) == 0);
+    burn_when_told(NULL);
+    pthread_join(t, NULL);
+    return burn_threads();
+}
+
+/* The thread that was attached to writes no READ record of its own. */
+static void perf_attaches_to_what_runs_body(void)
+{
+    struct exits_source *s = perf();
+    struct rusage u;
+    char both[2];
+    CHECK(pipe(ready) == 0 && pipe(go) == 0);
+    struct told t = {.only = child(two_threads)};
+    CHECK(read(ready[0], both, 1) == 1 && read(ready[0], both, 1) == 1);
+    attach(s, t.only);
+    CHECK(write(go[1], "xx", 2) == 2);
+    CHECK(wait4(t.only, NULL, 0, &u) == t.only);
+    exits_drain(s, on_event, &t);
+    CHECK(t.kinds[EVENT_EXIT] == 1);
+    CHECK(t.kinds[EVENT_FORK] == 0);
+    CHECK(t.cpu_ns > cpu_of(&u) / 2 && t.cpu_ns <= cpu_of(&u) + 20 * NS_PER_MS);
+    struct baro_error err = BARO_ERROR_INIT;
+    CHECK(exits_perf_attach(s, t.only, &err) == -ESRCH); /* reaped */
+    exits_close(s);
+}
+
+static void perf_tells_loss_body(void)
+{
+    struct exits_source *s = perf();
+    struct census *c = census_new();
+    attach(s, getpid());
+    for (int i = 0; i < 4000; i++) {
+        child(five);
+        CHECK(wait(NULL) > 0);
+    }
+    exits_drain(s, on_child, c);
+    fork_many(s, c, 50); /* the kernel writes down a loss when there is room again */
+    CHECK(c->forks < 4050);
+    CHECK(c->lost > 0);
+    exits_close(s);
+}
+
+/* ---- as this user and as nobody ---- */
+
+#define BOTH(name)                                                                                                                                   \
+    static void name(void **state)                                                                                                                   \
+    {                                                                                                                                                \
+        (void)state;                                                                                                                                 \
+        run_as(name##_body, false);                                                                                                                  \
+    }                                                                                                                                                \
+    static void name##_as_nobody(void **state)                                                                                                       \
+    {                                                                                                                                                \
+        (void)state;                                                                                                                                 \
+        run_as(name##_body, true);                                                                                                                   \
+    }
+
+BOTH(connector_sees_all)
+BOTH(connector_knows_groups)
+BOTH(connector_tells_loss)
+BOTH(taskstats)
+BOTH(perf_sees_all)
+BOTH(perf_tells_usage)
+BOTH(perf_attaches_to_what_runs)
+BOTH(perf_tells_loss)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(connector_sees_all),          cmocka_unit_test(connector_sees_all_as_nobody),
+        cmocka_unit_test(connector_knows_groups),      cmocka_unit_test(connector_knows_groups_as_nobody),
+        cmocka_unit_test(connector_tells_loss),        cmocka_unit_test(connector_tells_loss_as_nobody),
+        cmocka_unit_test(taskstats),                   cmocka_unit_test(taskstats_as_nobody),
+        cmocka_unit_test(perf_sees_all),               cmocka_unit_test(perf_sees_all_as_nobody),
+        cmocka_unit_test(perf_tells_usage),            cmocka_unit_test(perf_tells_usage_as_nobody),
+        cmocka_unit_test(perf_attaches_to_what_runs),  cmocka_unit_test(perf_attaches_to_what_runs_as_nobody),
+        cmocka_unit_test(perf_tells_loss),             cmocka_unit_test(perf_tells_loss_as_nobody),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
