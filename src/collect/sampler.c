@@ -113,6 +113,8 @@ static void look_again(void *context, struct member *m)
 {
     struct sampler *s = context;
     uint64_t clock_ns;
+    if (m->final)
+        return;
     if (process_clock(s, m, &clock_ns) < 0 || process_read(s, m, clock_ns, false) == -ESRCH) {
         gone(s, m);
         return;

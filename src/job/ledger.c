@@ -109,8 +109,9 @@ void job_settled(struct member *m)
  * for each page). The parent shows what it gained in ticks, so a rest, of either sign, stays in its pool for the next time.
  * This holds only if every child is known; and among several of whom nobody told the CPU nothing could be shared fairly.
  */
-#define TEARDOWN_NS 100000u
-#define TEARDOWN_NS_PER_PAGE 100u
+#define TEARDOWN_NS 200000u
+#define TEARDOWN_NS_PER_PAGE 200u
+#define SHARE_MOST 8u /* times what it is held to cost: what the parent shows comes in steps of 10 ms, and may be for others */
 
 static uint64_t weight_of(const struct member *m)
 {
@@ -134,8 +135,9 @@ static void plan_share(const struct job *j, struct member *heir, uint64_t gained
     }
     if (heir->pool <= 0)
         return;
-    heir->share = (uint64_t)heir->pool;
-    heir->pool = 0;
+    uint64_t most = heir->lost_weight * SHARE_MOST;
+    heir->share = (uint64_t)heir->pool < most ? (uint64_t)heir->pool : most;
+    heir->pool -= (int64_t)heir->share;
 }
 
 static void share_out(struct job *j)

@@ -76,14 +76,15 @@ static void on_reaped(struct recorder *r, const struct link_message *l)
     struct member *m = tree_find(&r->job.tree, l->pid);
     if (!m)
         m = job_add(&r->job, l->pid, NULL, BARO_ORIGIN_ADOPTED, t);
-    take_totals(r, l);
     if (l->pid == r->command) {
         r->status_known = true;
         r->status = l->status;
         r->end_ns = t;
     }
-    if (!m)
+    if (!m) {
+        take_totals(r, l);
         return;
+    }
     sampler_take_zombie(&r->sampler, m, span_of(l->stat, l->stat_len), span_of(l->io, l->io_len), l->cpu_ns);
     job_ended(&r->job, m, t);
     m->status_known = true;
@@ -96,6 +97,9 @@ static void on_reaped(struct recorder *r, const struct link_message *l)
     take_memory(l, m);
     for (size_t i = 0; i < sizeof(io) / sizeof(*io); i++)
         r->job.wrapper.total[io[i]] += job_ledger(m, io[i]);
+    m->final = true;
+    sampler_settle(&r->sampler); /* while it can still be the heir of the children it had; only then what it used moves to the wrapper */
+    take_totals(r, l);
     cache_drop(&r->sampler, m);
     job_gone(&r->job, m, t);
 }
