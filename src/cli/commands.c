@@ -4,6 +4,10 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 
+#define TAPE_SAYS                                                                                                      \
+    "TAPE is a file, or @last (or @1), @2, ... of the runs kept under ${BARO_DIR:-${XDG_STATE_HOME:-~/.local/state}/"  \
+    "barograph}. Left out, it is @last. A tape can be read while it is being written."
+
 const struct cli_command cli_commands[] = {
     {"run", "[--] COMMAND [ARGUMENT...]", "record a command and all that it starts",
      "Runs COMMAND and records what it and all its descendants use, down to processes that live a millisecond or leave the "
@@ -17,7 +21,29 @@ const struct cli_command cli_commands[] = {
      "TERM. The processes are never signalled or stopped. Totals count from the moment of attaching; what was used before is "
      "told apart.",
      options_record, cmd_record, CLI_FAILED, 0, 0, false, false},
+    {"summary", "[TAPE]", "what it used, and what that was spent on", TAPE_SAYS, options_summary, cmd_summary, CLI_FAILED,
+     0, 1, false, false},
+    {"show", "[TAPE]", "the tree of processes as it was at a moment",
+     "Prints the tree of processes with what each one used, from the sample that stands for the moment, and says which "
+     "sample that is. Rates are over the interval that ends there.\n\n" TAPE_SAYS,
+     options_show, cmd_show, CLI_FAILED, 0, 1, false, false},
+    {"export", "[TAPE]", "rows for other programs: CSV or JSON lines",
+     "Writes a row for each process at each sample, or for each sample of the job, each event or each exit. Times are UTC. "
+     "In CSV a cell without a value is empty; in JSON it is null, and \"absent\" says why. Text has control bytes, and bytes "
+     "that are not UTF-8, as \\xNN and a backslash as two.\n\n" TAPE_SAYS,
+     options_export, cmd_export, CLI_FAILED, 0, 1, false, false},
+    {"ls", "", "the runs that are kept, newest first", NULL, options_ls, cmd_ls, CLI_FAILED, 0, 0, false, false},
+    {"rm", "TAPE...", "remove tapes", "Removes tapes, and refuses whatever is not one.\n\n" TAPE_SAYS, options_rm, cmd_rm,
+     CLI_FAILED, 0, -1, false, false},
+    {"metrics", "", "what can be recorded, and what it means", NULL, options_metrics, cmd_metrics, CLI_FAILED, 0, 0, false,
+     false},
+    {"doctor", "", "what can be had here, and what would grant the rest",
+     "Tries each source of values and of events as this user, in this container and on this kernel, and says what is missing "
+     "and what would grant it. The status is 0 even where something is missing.",
+     options_doctor, cmd_doctor, CLI_FAILED, 0, 0, false, false},
     {"help", "[COMMAND]", "help on a command", NULL, options_none, cmd_help, CLI_FAILED, 0, 1, false, false},
+    {"docs", "man [COMMAND] | bash | metrics", "sources of the manual pages, the completion and docs/metrics.md", NULL,
+     options_none, cmd_docs, CLI_FAILED, 1, 2, false, true},
     {.name = NULL},
 };
 

@@ -63,10 +63,25 @@ static void quote(struct buf *b, const unsigned char *at, size_t len)
 }
 
 /* After buf_escaped() no control byte and nothing but UTF-8 is left, so that quotes and backslashes are all that JSON asks for. */
+static bool is_plain(const char *at, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (at[i] < ' ' || at[i] > '~' || at[i] == '"' || at[i] == '\\')
+            return false;
+    }
+    return true;
+}
+
 void json_text_n(struct json *j, const char *at, size_t len)
 {
     struct buf escaped = {0};
     separate(j);
+    if (is_plain(at, len)) { /* as nearly all are */
+        buf_byte(j->out, '"');
+        buf_add(j->out, at, len);
+        buf_byte(j->out, '"');
+        return;
+    }
     buf_escaped(&escaped, at, len);
     if (escaped.failed)
         j->out->failed = true;

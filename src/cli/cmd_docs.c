@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* baro docs: sources of what is made from the tables. Called by the build; not for people. */
+#include <ctype.h>
+#include <string.h>
+
+#include "baro/baro.h"
+#include "cli/cli.h"
+#include "metric/ids.h"
+
+/* What scdoc would take for markup is escaped; a literal word stands between stars. */
+static void scdoc_text(struct buf *b, const char *text)
+{
+    for (; *text; text++) {
+        if (strchr("*_\\<>#", *text))
+            buf_byte(b, '\\');
+        buf_byte(b, (uint8_t)*text);
+    }
+}
+
+static void scdoc_options(struct buf *b, const struct opt *o)
+{
+    for (; o->name; o++) {
+        if (o->letter)
+            buf_printf(b, "*-%c*, ", o->letter);
+        buf_printf(b, "*--%s*", o->name);
+        if (o->argument)
+            buf_printf(b, " _%s_", o->argument);
+        buf_str(b, "\n\t");
+        scdoc_text(b, o->help);
+        buf_str(b, ".\n\n");
+        if (o->more) {
+            buf_byte(b, '\t');
+            scdoc_text(b, o->more);
+            buf_str(b, "\n\n");
+        }
+    }
+}
+
+static void scdoc_head(struct buf *b, const char *name, const char *summary)
+{
+    buf_printf(b, "%s(1) \"\" \"barograph %s\"\n\n# NAME\n\n%s - ", name, baro_version(), name);
+    scdoc_text(b, summary);
+    buf_str(b, "\n\n# SYNOPSIS\n\n");
+}
+
+static void scdoc_files(struct buf *b)
+{
+    buf_str(b, "# ENVIRONMENT\n\n"
+               "*BARO\\_DIR*\n\tThe folder of the kept runs. Default: _$XDG\\_STATE\\_HOME/barograph_, or _~/.local/state/barograph_.\n\n"
+               "*BARO\\_KEEP*\n\tHow many runs are kept, and how much they may take, such as _200 runs,1GB_. The oldest go first. "
+               "Default: 500 runs and 2 GB.\n\n"
+               "*NO\\_COLOR*\n\tIf set and not empty, nothing is coloured.\n\n"
+               "# EXIT STATUS\n\n*baro run* ends as the command ended: by the same status, or by the same signal. 125 is a failure of "
+               "baro's own, 126 means that the command could not be executed, 127 that it was not found. All other commands "
+               "end with 0, or with 2 where something failed.\n\n");
+}
+
+static void scdoc_baro(struct buf *b)
+{
+    scdoc_head(b, "baro", "record what a job presses on a machine");
+    buf_str(b, "*baro* _COMMAND_ [_OPTION_...]\n\n# DESCRIPTION\n\n"
+               "A barograph is a barometer that writes. *baro* records what a job and all its processes use of a machine (CPU, "
+               "memory, I/O and more) on a tape, which is readable at any time, whatever happens to the recorder.\n\n# COMMANDS\n\n");
+    for (const struct cli_command *c = cli_commands; c->name; c++) {
+        if (c->hidden)
+            continue;
+        buf_printf(b, "*baro-%s*(1)\n\t", c->name);
+        scdoc_text(b, c->summary);
+        buf_str(b, "\n\n");
+    }
+    scdoc_files(b);
+}
+
+static void scdoc_command(struct buf *b, const struct cli_command *c)
+{
+    char name[64] = "baro-";
+    strncat(name, c->name, sizeof(name) - 6);
+    scdoc_head(b, name, c->summary);
+    buf_printf(b, "*baro %s* [_OPTION_...] ", c->name);
+    scdoc_text(b, c->operands);
+    buf_str(b, "\n\n# DESCRIPTION\n\n");
+    if (c->about) {
+        scdoc_text(b, c->about);
+    } else {
+        buf_byte(b, (uint8_t)toupper((unsigned char)c->summary[0]));
+        scdoc_text(b, c->summary + 1);
+        buf_byte(b, '.');
+    }
+    buf_str(b, "\n\n# OPTIONS\n\n");
+    scdoc_options(b, c->options);
+    buf_str(b, "# SEE ALSO\n\n*baro*(1)\n");
+}
+
+static void bash_words(struct buf *b, const struct opt *o)
+{
+    for (; o->name; o++)
+        buf_printf(b, " --%s%s", o->name, o->argument ? "=" : "");
+}
+
+/* Patterns for case: what completes an option's argument. */
+static void bash_arguments(struct buf *b, const struct opt *table)
+{
+    for (const struct opt *o = table; o->name; o++) {
+        if (!o->argument)
+            continue;
+        buf_printf(b, "            --%s", o->name);
+        if (o->letter)
+            buf_printf(b, "|-%c", o->letter);
+        buf_str(b, ") ");
+        if (o->choices) {
+            buf_str(b, "COMPREPLY=($(compgen -W '");
+            for (int i = 0; o->choices[i]; i++)
+                buf_printf(b, "%s%s", i ? " " : "", o->choices[i]);
+            buf_str(b, "' -- \"$cur\"));");
+        } else if (o->completes == OPT_A_FILE) {
+            buf_str(b, "COMPREPLY=($(compgen -f -- \"$cur\"));");
+        } else if (o->completes == OPT_A_PID) {
+            buf_str(b, "COMPREPLY=($(compgen -W \"$(cd /proc && echo [0-9]*)\" -- \"$cur\"));");
+        } else if (o->completes == OPT_A_METRIC) {
+            buf_str(b, "_baro_list;");
+        } else {
+            buf_str(b, "COMPREPLY=();");
+        }
+        buf_str(b, " return ;;\n");
+    }
+}
+
+static void bash(struct buf *b)
+{
+    buf_str(b, "# bash completion for baro; made from its option tables\n"
+               "_baro_list() {\n"
+               "    local head= last=$cur\n"
+               "    [[ $cur == *,* ]] && head=${cur%,*}, last=${cur##*,}\n"
+               "    COMPREPLY=($(compgen -P \"$head\" -W \"time pid name");
+    for (int i = 0; i < PROCESS_MAX; i++)
+        buf_printf(b, " %s", baro_metric_get(BARO_KIND_PROCESS, i)->stem);
+    buf_str(b, "\" -- \"$last\"))\n}\n"
+               "_baro() {\n"
+               "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}\n"
+               "    if [[ $cur == = ]]; then cur=; elif [[ $prev == = ]]; then prev=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
+               "    if ((COMP_CWORD == 1)); then\n        COMPREPLY=($(compgen -W '");
+    for (const struct cli_command *c = cli_commands; c->name; c++)
+        buf_printf(b, "%s%s", c->hidden ? "" : c == cli_commands ? "" : " ", c->hidden ? "" : c->name);
+    buf_str(b, "' -- \"$cur\"))\n        return\n    fi\n    case $command in\n");
+    for (const struct cli_command *c = cli_commands; c->name; c++) {
+        if (c->hidden)
+            continue;
+        buf_printf(b, "    %s)\n        case $prev in\n", c->name);
+        bash_arguments(b, c->options);
+        buf_str(b, "        esac\n        if [[ $cur == -* ]]; then\n            COMPREPLY=($(compgen -W '");
+        bash_words(b, c->options);
+        buf_str(b, "' -- \"$cur\"))\n            [[ ${COMPREPLY-} == *= ]] && compopt -o nospace\n        else\n");
+        buf_printf(b, "            COMPREPLY=($(compgen %s -- \"$cur\"))\n        fi ;;\n", c->stop_early ? "-cf" : "-f -W '@last @1 @2 @3'");
+    }
+    buf_str(b, "    esac\n}\ncomplete -F _baro baro\n");
+}
+
+static void metrics(struct buf *b)
+{
+    buf_str(b, "# Metrics\n\nMade by `baro docs metrics` from the registry, `src/metric/*.def`. Names are those of CSV, JSON and Python; `--metrics` and "
+               "`--columns` also take them without the unit. A value that is not there is absent with a reason: not asked, not "
+               "supported, denied, gone, not yet read, thinned out, timed out or not known. It is never written as zero.\n\n"
+               "`rss_bytes` is approximate on kernels 6.2 to 6.15, which count it on each CPU and sum up now and then: by up to 32 "
+               "pages (or twice the number of CPUs, if that is more) for each CPU and kind of page.\n");
+    for (int kind = 0; kind < BARO_KIND_MAX; kind++) {
+        buf_printf(b, "\n## %s\n\n| name | unit | semantics | from | meaning |\n|---|---|---|---|---|\n",
+                   baro_kind_name((enum baro_kind)kind));
+        for (int id = 0; id < baro_metric_count((enum baro_kind)kind); id++) {
+            const struct baro_metric *m = baro_metric_get((enum baro_kind)kind, id);
+            buf_printf(b, "| `%s` | %s | %s | %s | %s |\n", m->name, baro_unit_name(m->unit), baro_semantics_name(m->semantics),
+                       m->file, m->help);
+        }
+    }
+}
+
+int cmd_docs(struct cli *cli, const struct settings *s, char **argv)
+{
+    struct buf b = {0};
+    (void)s;
+    const struct cli_command *c = argv[1] ? cli_find(argv[1]) : NULL;
+    if (strcmp(argv[0], "man") == 0 && c)
+        scdoc_command(&b, c);
+    else if (strcmp(argv[0], "man") == 0 && !argv[1])
+        scdoc_baro(&b);
+    else if (strcmp(argv[0], "bash") == 0)
+        bash(&b);
+    else if (strcmp(argv[0], "metrics") == 0)
+        metrics(&b);
+    else
+        return cli_failf(cli, "there are man [COMMAND], bash and metrics");
+    int status = cli_out(cli, &b);
+    buf_done(&b);
+    return status;
+}

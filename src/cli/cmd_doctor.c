@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/doctor.h"
+#include "encode/json.h"
+
+struct finding *findings_add(struct findings *f, const char *topic, const char *what, enum finding_state state,
+                             const char *format, ...)
+{
+    struct finding *one = &f->at[f->n < FINDINGS_MAX ? f->n++ : FINDINGS_MAX - 1];
+    va_list arguments;
+    *one = (struct finding){.topic = topic, .what = what, .state = state};
+    va_start(arguments, format);
+    vsnprintf(one->text, sizeof(one->text), format, arguments);
+    va_end(arguments);
+    return one;
+}
+
+void finding_grant(struct finding *f, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(f->grant, sizeof(f->grant), format, arguments);
+    va_end(arguments);
+}
+
+static const char *const words[] = {[FOUND_YES] = "yes", [FOUND_PARTLY] = "partly", [FOUND_NO] = "no", [FOUND_FACT] = ""};
+
+static void as_text(const struct cli *cli, const struct findings *f, struct buf *out)
+{
+    static const char *const colors[] = {"\033[32m", "\033[33m", "\033[31m", ""};
+    const char *topic = "";
+    for (unsigned i = 0; i < f->n; i++) {
+        const struct finding *one = &f->at[i];
+        if (strcmp(topic, one->topic) != 0)
+            buf_printf(out, "%s%s\n", i ? "\n" : "", one->topic);
+        topic = one->topic;
+        buf_str(out, "  ");
+        buf_str(out, cli->color ? colors[one->state] : "");
+        buf_printf(out, "%-6s", words[one->state]);
+        buf_str(out, cli->color ? "\033[0m" : "");
+        buf_printf(out, "  %-20s", one->what);
+        buf_escaped(out, one->text, strlen(one->text));
+        buf_byte(out, '\n');
+        if (one->grant[0])
+            buf_printf(out, "%30swould be granted by %s\n", "", one->grant);
+    }
+}
+
+static void as_json(const struct findings *f, struct buf *out)
+{
+    struct json j = {.out = out, .pretty = true};
+    json_begin(&j, '[');
+    for (unsigned i = 0; i < f->n; i++) {
+        const struct finding *one = &f->at[i];
+        json_begin(&j, '{');
+        json_key(&j, "topic");
+        json_text(&j, one->topic);
+        json_key(&j, "what");
+        json_text(&j, one->what);
+        json_key(&j, "state");
+        json_text(&j, one->state == FOUND_FACT ? "fact" : words[one->state]);
+        json_key(&j, "text");
+        json_text(&j, one->text);
+        json_key(&j, "grant");
+        json_text(&j, one->grant[0] ? one->grant : NULL);
+        json_end(&j, '}');
+    }
+    json_end(&j, ']');
+}
+
+int cmd_doctor(struct cli *cli, const struct settings *s, char **argv)
+{
+    struct findings f = {.n = 0};
+    struct buf out = {0};
+    (void)argv;
+    doctor_place(&f);
+    doctor_processes(&f);
+    doctor_events(&f);
+    if (s->json)
+        as_json(&f, &out);
+    else
+        as_text(cli, &f, &out);
+    int status = cli_out(cli, &out);
+    buf_done(&out);
+    return status;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* baro export: rows for other programs. */
+#include <errno.h>
+#include <string.h>
+
+#include "cli/output.h"
+#include "cli/reader.h"
+#include "encode/encode.h"
+
+#define CHUNK 65536u
+
+struct exporting {
+    struct cli *cli;
+    const struct settings *settings;
+    struct baro_tape *tape;
+    const char *path;
+    struct columns columns;
+    struct row_memory *memory;
+    struct users users;
+    struct output out;
+    struct buf text;
+    struct baro_error err;
+};
+
+static int choose(struct exporting *x)
+{
+    char unknown[64] = "";
+    const char *names[160];
+    enum row_entity entity = (enum row_entity)x->settings->entity;
+    if (columns_choose(&x->columns, entity, x->settings->columns, x->tape, unknown, &x->err) == 0)
+        return 0;
+    columns_names(entity, x->tape, names, sizeof(names) / sizeof(*names));
+    const char *near = unknown[0] ? opt_nearest(unknown, names) : NULL;
+    if (near)
+        return cli_failf(x->cli, "--columns: %s; did you mean %s?", x->err.text, near);
+    return cli_failf(x->cli, "--columns: %s; `baro metrics` and `baro help export` list them", x->err.text);
+}
+
+static int flush(struct exporting *x, size_t at_least)
+{
+    if (x->text.len < at_least)
+        return 0;
+    if (x->text.failed)
+        return cli_failf(x->cli, "out of memory");
+    if (output_write(&x->out, x->text.at, x->text.len, &x->err) < 0)
+        return cli_fail(x->cli, &x->err);
+    buf_clear(&x->text);
+    return 0;
+}
+
+static int put(struct exporting *x, struct row *row)
+{
+    row_begin(row);
+    if (x->settings->format == FORMAT_CSV)
+        csv_row(&x->columns, row, &x->text);
+    else
+        jsonl_row(&x->columns, row, &x->text);
+    return flush(x, CHUNK);
+}
+
+static int put_record(struct exporting *x, const struct baro_record *record)
+{
+    enum row_entity entity = (enum row_entity)x->settings->entity;
+    struct row row = {.entity = entity, .header = baro_tape_header(x->tape), .t_ns = record->t_ns,
+                      .memory = x->columns.cores ? x->memory : NULL, .user = users_name, .user_context = &x->users};
+    if (record->kind == BARO_RECORD_EXIT && entity == ROW_EXIT) {
+        row.exit = record->u.exit;
+        return put(x, &row);
+    }
+    if (record->kind == BARO_RECORD_EVENT && entity == ROW_EVENT) {
+        row.event = record->u.event;
+        return put(x, &row);
+    }
+    if (record->kind != BARO_RECORD_SAMPLE)
+        return 0;
+    row.sample = record->u.sample;
+    if (entity == ROW_JOB)
+        return put(x, &row);
+    int status = 0;
+    for (size_t i = 0; entity == ROW_PROCESS && !status && i < baro_sample_count(row.sample); i++) {
+        row.process = baro_sample_process(row.sample, i);
+        status = put(x, &row);
+    }
+    return status;
+}
+
+static int rows(struct exporting *x)
+{
+    struct baro_record record;
+    int status = 0;
+    for (;;) {
+        int code;
+        while (!status && (code = baro_tape_next(x->tape, &record, &x->err)) > 0)
+            status = put_record(x, &record);
+        if (!status && code < 0)
+            status = cli_fail(x->cli, &x->err);
+        if (!status)
+            status = flush(x, 1);
+        if (status || !x->settings->follow || !reader_wait(x->tape, x->path))
+            return status;
+    }
+}
+
+static int export(struct exporting *x)
+{
+    if (x->settings->format == FORMAT_CSV)
+        csv_header(&x->columns, &x->text);
+    int status = rows(x);
+    if (status)
+        return status;
+    if (output_commit(&x->out, &x->err) < 0)
+        return cli_fail(x->cli, &x->err);
+    if (baro_tape_damage(x->tape))
+        cli_note(x->cli, "%llu bytes of the tape are damaged and were left out",
+                 (unsigned long long)baro_tape_damage(x->tape));
+    return 0;
+}
+
+int cmd_export(struct cli *cli, const struct settings *s, char **argv)
+{
+    struct buf path = {0};
+    struct exporting x = {.cli = cli, .settings = s};
+    int status = reader_open(cli, argv[0], &x.tape, &path);
+    if (status)
+        return status;
+    x.path = (const char *)path.at;
+    x.memory = row_memory_new();
+    status = choose(&x);
+    if (!status) {
+        status = output_open(&x.out, s->output, s->force, s->follow, &x.err) < 0 ? cli_fail(cli, &x.err) : export(&x);
+        output_done(&x.out);
+    }
+    columns_done(&x.columns);
+    row_memory_free(x.memory);
+    users_done(&x.users);
+    buf_done(&x.text);
+    baro_tape_close(x.tape);
+    buf_done(&path);
+    return status;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/fmt.h"
+#include "cli/reader.h"
+#include "encode/json.h"
+#include "encode/table.h"
+#include "tape/runs.h"
+
+struct run {
+    const char *name;
+    uint64_t bytes;
+    size_t number;
+    const struct baro_header *header; /* NULL: it can't be read */
+    struct reader_end end;
+    const char *error;
+};
+
+static void write_time(struct buf *b, const struct run *r)
+{
+    fmt_time_utc(b, baro_header_start_realtime_ns(r->header));
+}
+
+static void write_result(struct buf *b, const struct run *r)
+{
+    if (r->end.ended && r->end.status_known)
+        report_status(r->end.status, b);
+    else if (r->end.ended)
+        buf_str(b, "ended");
+    else
+        buf_str(b, r->end.complete ? "detached" : "no end");
+}
+
+static void write_command(struct buf *b, const struct run *r)
+{
+    const char *const *argv = baro_header_argv(r->header);
+    for (size_t i = 0; argv[i]; i++) {
+        buf_str(b, i ? " " : "");
+        buf_escaped(b, argv[i], strlen(argv[i]));
+    }
+    for (size_t i = 0; !argv[0] && i < r->header->n_targets; i++)
+        buf_printf(b, "%s%d", i ? " " : "pid ", r->header->targets[i]);
+}
+
+static void as_row(const struct run *r, struct table *t)
+{
+    struct buf b = {0};
+    buf_printf(&b, "@%zu", r->number);
+    table_take(t, &b);
+    if (!r->header) {
+        table_text(t, "");
+        table_text(t, "");
+        table_text(t, "unreadable");
+        fmt_bytes(&b, r->bytes);
+        table_take(t, &b);
+        buf_escaped(&b, r->name, strlen(r->name));
+        table_take(t, &b);
+        buf_done(&b);
+        return;
+    }
+    write_time(&b, r);
+    table_take(t, &b);
+    fmt_duration(&b, r->end.last_ns);
+    table_take(t, &b);
+    write_result(&b, r);
+    table_take(t, &b);
+    fmt_bytes(&b, r->bytes);
+    table_take(t, &b);
+    write_command(&b, r);
+    table_take(t, &b);
+    buf_done(&b);
+}
+
+static void as_json(const struct run *r, struct json *j)
+{
+    struct buf time = {0}, result = {0};
+    json_begin(j, '{');
+    json_key(j, "number");
+    json_u64(j, r->number);
+    json_key(j, "name");
+    json_text(j, r->name);
+    json_key(j, "bytes");
+    json_u64(j, r->bytes);
+    json_key(j, "error");
+    json_text(j, r->error);
+    if (r->header) {
+        write_time(&time, r);
+        write_result(&result, r);
+        json_key(j, "start");
+        json_text_n(j, (const char *)time.at, time.len);
+        json_key(j, "wall_ns");
+        json_u64(j, r->end.last_ns);
+        json_key(j, "result");
+        json_text_n(j, (const char *)result.at, result.len);
+        json_key(j, "complete");
+        json_bool(j, r->end.complete);
+        json_key(j, "command");
+        json_begin(j, '[');
+        for (const char *const *a = baro_header_argv(r->header); *a; a++)
+            json_text(j, *a);
+        json_end(j, ']');
+    }
+    json_end(j, '}');
+    buf_done(&time);
+    buf_done(&result);
+}
+
+static void look(struct run *r, const char *dir, struct table *t, struct json *j)
+{
+    struct baro_tape *tape = NULL;
+    struct baro_error err = BARO_ERROR_INIT;
+    struct buf path = {0};
+    buf_printf(&path, "%s/%s", dir, r->name);
+    buf_byte(&path, 0);
+    if (!path.failed && baro_tape_open(&tape, (const char *)path.at, &err) >= 0 && reader_end(tape, &r->end, &err) >= 0)
+        r->header = baro_tape_header(tape);
+    else
+        r->error = err.text;
+    if (j)
+        as_json(r, j);
+    else
+        as_row(r, t);
+    baro_tape_close(tape);
+    buf_done(&path);
+}
+
+int cmd_ls(struct cli *cli, const struct settings *s, char **argv)
+{
+    struct buf dir = {0}, out = {0};
+    struct baro_error err = BARO_ERROR_INIT, note;
+    struct runs_list list;
+    struct table t = {.columns = 6, .right = {true, false, true, false, true, false}};
+    struct json json = {.out = &out, .pretty = true};
+    (void)argv;
+    if (runs_dir(&dir, &note, &err) < 0 || runs_list((const char *)dir.at, &list, &err) < 0)
+        return cli_fail(cli, &err);
+    if (s->json)
+        json_begin(&json, '[');
+    for (size_t i = 0; i < list.n; i++) {
+        struct run r = {.name = list.at[i].name, .bytes = list.at[i].bytes, .number = i + 1};
+        look(&r, (const char *)dir.at, &t, s->json ? &json : NULL);
+    }
+    if (s->json)
+        json_end(&json, ']');
+    else
+        table_print(&t, cli->tty ? cli->width : 0, &out);
+    if (!s->json && !list.n && cli->tty)
+        buf_str(&out, "no runs are kept; `baro run -- COMMAND` makes one\n");
+    int status = cli_out(cli, &out);
+    runs_list_done(&list);
+    table_done(&t);
+    buf_done(&out);
+    buf_done(&dir);
+    return status;
+}

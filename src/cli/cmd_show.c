@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* baro show: the tree as it was at a moment. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fmt.h"
+#include "cli/forest.h"
+#include "cli/moment.h"
+#include "cli/reader.h"
+#include "derive/derive.h"
+#include "encode/encode.h"
+#include "encode/table.h"
+
+#define RATE_OVER (100 * NS_PER_MS) /* at least, so that 10 ms steps of the kernel don't look like bursts */
+
+struct show {
+    struct cli *cli;
+    const struct settings *settings;
+    struct baro_tape *tape;
+    const char *path;
+    struct row_memory *memory;
+    uint64_t before_ns;  /* the sample that rates are taken from; UINT64_MAX: none */
+    int64_t asked_ns;
+    bool asked;
+    struct baro_error err;
+};
+
+/* ---- which sample ---- */
+
+static int next_sample(struct show *w, struct baro_record *ret)
+{
+    int code;
+    while ((code = baro_tape_next(w->tape, ret, &w->err)) > 0) {
+        if (ret->kind == BARO_RECORD_SAMPLE)
+            return 1;
+    }
+    return code;
+}
+
+/* Finds the time of the sample that stands for the moment. */
+static int choose(struct show *w, uint64_t moment_ns, uint64_t *ret_ns)
+{
+    struct baro_record record;
+    int code = baro_tape_seek(w->tape, moment_ns, &record, &w->err);
+    if (code <= 0)
+        return code;
+    *ret_ns = record.t_ns;
+    if (record.t_ns >= moment_ns || w->settings->pick == PICK_BEFORE)
+        return 1;
+    code = next_sample(w, &record);
+    if (code > 0 && (w->settings->pick == PICK_AFTER || record.t_ns - moment_ns < moment_ns - *ret_ns))
+        *ret_ns = record.t_ns;
+    return code < 0 ? code : 1;
+}
+
+static void remember(struct show *w, const struct baro_record *record, enum row_entity entity)
+{
+    const struct baro_sample *s = record->u.sample;
+    struct row row = {.entity = entity, .header = baro_tape_header(w->tape), .t_ns = record->t_ns, .sample = s,
+                      .memory = w->memory};
+    if (entity == ROW_JOB) {
+        row_begin(&row);
+        return;
+    }
+    for (size_t i = 0; i < baro_sample_count(s); i++) {
+        row.process = baro_sample_process(s, i);
+        row_begin(&row);
+    }
+}
+
+/* Moves to the sample at t_ns, after a look at the one that rates are taken from. */
+static int go_to(struct show *w, uint64_t t_ns, struct baro_record *ret)
+{
+    int code;
+    row_memory_free(w->memory);
+    w->memory = row_memory_new();
+    w->before_ns = UINT64_MAX;
+    if (t_ns > 0) {
+        code = baro_tape_seek(w->tape, t_ns > RATE_OVER ? t_ns - RATE_OVER : 0, ret, &w->err);
+        if (code <= 0)
+            return code;
+        if (ret->t_ns < t_ns) {
+            w->before_ns = ret->t_ns;
+            remember(w, ret, ROW_JOB);
+            remember(w, ret, ROW_PROCESS);
+        }
+    }
+    return baro_tape_seek(w->tape, t_ns, ret, &w->err);
+}
+
+/* ---- for people ---- */
+
+static void cell_of_value(struct table *t, const struct baro_process *p, enum process_metric metric, bool bytes)
+{
+    struct buf b = {0};
+    uint64_t v;
+    int absent = baro_process_value(p, metric, &v);
+    if (absent == BARO_ABSENT_DENIED)
+        buf_str(&b, "denied");
+    else if (absent != BARO_PRESENT)
+        buf_byte(&b, '-');
+    else if (metric == PROCESS_state)
+        buf_byte(&b, v > ' ' && v < 127 ? (uint8_t)v : '?');
+    else if (bytes)
+        fmt_bytes(&b, v);
+    else
+        fmt_count(&b, v);
+    table_take(t, &b);
+    buf_done(&b);
+}
+
+static void command_cell(struct show *w, struct table *t, const struct forest *f, size_t i)
+{
+    const struct baro_process *p = f->at[i].process;
+    const char *line = baro_process_cmdline(p), *name = baro_process_name(p);
+    struct buf b = {0};
+    forest_branch(f, i, w->cli->utf8, &b);
+    if (line && *line) {
+        buf_escaped(&b, line, strlen(line) < 4096 ? strlen(line) : 4096);
+    } else {
+        buf_byte(&b, '[');
+        buf_escaped(&b, *name ? name : "?", strlen(*name ? name : "?"));
+        buf_byte(&b, ']');
+    }
+    table_take(t, &b);
+    buf_done(&b);
+}
+
+static void process_cells(struct show *w, struct table *t, const struct baro_record *record, const struct forest *f, size_t i)
+{
+    const struct baro_process *p = f->at[i].process;
+    struct buf b = {0};
+    uint64_t cpu;
+    struct row row = {.entity = ROW_PROCESS, .header = baro_tape_header(w->tape), .t_ns = record->t_ns,
+                      .sample = record->u.sample, .process = p, .memory = w->memory};
+    row_begin(&row);
+    buf_printf(&b, "%d", baro_process_pid(p));
+    table_take(t, &b);
+    cell_of_value(t, p, PROCESS_state, false);
+    if (row.cores_absent == BARO_PRESENT)
+        reader_cores(&b, row.cores);
+    else
+        buf_byte(&b, '-');
+    table_take(t, &b);
+    if (baro_process_value(p, PROCESS_cpu, &cpu) == BARO_PRESENT)
+        fmt_duration(&b, cpu);
+    else
+        buf_byte(&b, '-');
+    table_take(t, &b);
+    cell_of_value(t, p, PROCESS_rss, true);
+    cell_of_value(t, p, PROCESS_pss, true);
+    cell_of_value(t, p, PROCESS_uss, true);
+    cell_of_value(t, p, PROCESS_threads, false);
+    cell_of_value(t, p, PROCESS_fds, false);
+    command_cell(w, t, f, i);
+    buf_done(&b);
+}
+
+static void say_sum(struct buf *b, const struct baro_sample *s, enum process_metric metric, const char *unit)
+{
+    struct derive_sum sum = derive_sum(s, metric);
+    buf_str(b, ", ");
+    if (sum.absent != BARO_PRESENT) {
+        buf_printf(b, "%s not known (%s)", unit, baro_absent_name((enum baro_absent)sum.absent));
+        return;
+    }
+    buf_str(b, sum.covered < sum.members ? "at least " : "");
+    if (metric == PROCESS_threads || metric == PROCESS_fds)
+        fmt_count(b, sum.value);
+    else
+        fmt_bytes(b, sum.value);
+    buf_printf(b, " %s", unit);
+}
+
+static void say_which(struct show *w, const struct baro_record *record, struct buf *b)
+{
+    const struct baro_header *h = baro_tape_header(w->tape);
+    buf_str(b, "+");
+    fmt_duration(b, record->t_ns);
+    buf_str(b, ", ");
+    fmt_time_utc(b, baro_header_start_realtime_ns(h) + (int64_t)record->t_ns);
+    if (!w->asked) {
+        buf_str(b, ": the last sample");
+    } else {
+        int64_t off = (int64_t)record->t_ns - w->asked_ns;
+        uint64_t distance = (uint64_t)(off < 0 ? -off : off);
+        buf_str(b, ": ");
+        if (distance)
+            fmt_duration(b, distance);
+        buf_str(b, off == 0 ? "the sample at that time" : off < 0 ? " before that time" : " after that time");
+        if (off && w->settings->pick == PICK_NEAREST)
+            buf_str(b, ", the nearest sample");
+        else if (off)
+            buf_str(b, off < 0 ? ", the last sample until then" : w->asked_ns < 0 ? ", the first sample" : ", the first sample from then on");
+    }
+    buf_byte(b, '\n');
+}
+
+static void say_job(struct show *w, const struct baro_record *record, struct buf *b)
+{
+    const struct baro_sample *s = record->u.sample;
+    uint64_t v, bound = 0;
+    struct row row = {.entity = ROW_JOB, .header = baro_tape_header(w->tape), .t_ns = record->t_ns, .sample = s,
+                      .memory = w->memory};
+    row_begin(&row);
+    fmt_count(b, baro_sample_count(s));
+    buf_str(b, baro_sample_count(s) == 1 ? " process" : " processes");
+    say_sum(b, s, PROCESS_rss, "rss");
+    say_sum(b, s, PROCESS_pss, "pss");
+    say_sum(b, s, PROCESS_uss, "uss");
+    say_sum(b, s, PROCESS_threads, "threads");
+    say_sum(b, s, PROCESS_fds, "fds");
+    buf_byte(b, '\n');
+    if (baro_sample_job(s, JOB_cpu, &v) == BARO_PRESENT) {
+        buf_str(b, "so far ");
+        fmt_duration(b, v);
+        buf_str(b, " cpu");
+        if (baro_sample_job(s, JOB_cpu_bound, &bound) == BARO_PRESENT && bound) {
+            buf_str(b, " (short by less than ");
+            fmt_duration(b, bound);
+            buf_byte(b, ')');
+        }
+    }
+    if (row.cores_absent == BARO_PRESENT) {
+        buf_str(b, ", now ");
+        reader_cores(b, row.cores);
+        buf_str(b, " cores, over ");
+        fmt_duration(b, record->t_ns - w->before_ns);
+    }
+    buf_str(b, "\n\n");
+}
+
+static int print_text(struct show *w, const struct baro_record *record, struct buf *b)
+{
+    static const char *const titles[] = {"PID", "S", "CORES", "CPU", "RSS", "PSS", "USS", "THR", "FDS", "COMMAND"};
+    struct table t = {.columns = 10, .right = {true, false, true, true, true, true, true, true, true, false}};
+    struct forest f;
+    say_which(w, record, b);
+    say_job(w, record, b);
+    if (forest_make(&f, record->u.sample) < 0)
+        return error_set(&w->err, -ENOMEM, "out of memory");
+    for (size_t i = 0; i < sizeof(titles) / sizeof(*titles); i++)
+        table_text(&t, titles[i]);
+    for (size_t i = 0; i < f.n; i++)
+        process_cells(w, &t, record, &f, i);
+    if (f.n)
+        table_print(&t, w->cli->tty ? w->cli->width : 0, b);
+    table_done(&t);
+    forest_done(&f);
+    return 0;
+}
+
+/* ---- for programs ---- */
+
+static void json_which(struct show *w, const struct baro_record *record, struct json *j)
+{
+    struct buf time = {0};
+    fmt_time_utc(&time, baro_header_start_realtime_ns(baro_tape_header(w->tape)) + (int64_t)record->t_ns);
+    json_key(j, "tape");
+    json_text(j, w->path);
+    json_key(j, "time");
+    json_text_n(j, (const char *)time.at, time.len);
+    buf_done(&time);
+    json_key(j, "t_ns");
+    json_u64(j, record->t_ns);
+    json_key(j, "asked_ns");
+    if (w->asked)
+        json_i64(j, w->asked_ns);
+    else
+        json_null(j);
+    int64_t off = w->asked ? (int64_t)record->t_ns - w->asked_ns : 0;
+    json_key(j, "sample");
+    json_text(j, !w->asked ? "last" : off == 0 ? "at" : w->settings->pick == PICK_NEAREST ? "nearest" : off < 0 ? "before" : "after");
+    json_key(j, "rates_over_ns");
+    if (w->before_ns == UINT64_MAX)
+        json_null(j);
+    else
+        json_u64(j, record->t_ns - w->before_ns);
+}
+
+static int print_json(struct show *w, const struct baro_record *record, struct buf *b)
+{
+    struct columns processes, job;
+    struct json j = {.out = b, .pretty = !w->settings->follow};
+    const struct baro_sample *s = record->u.sample;
+    struct row row = {.entity = ROW_JOB, .header = baro_tape_header(w->tape), .t_ns = record->t_ns, .sample = s,
+                      .memory = w->memory};
+    int code = columns_choose(&processes, ROW_PROCESS, NULL, w->tape, NULL, &w->err);
+    if (code == 0)
+        code = columns_choose(&job, ROW_JOB, NULL, w->tape, NULL, &w->err);
+    if (code < 0)
+        return code;
+    json_begin(&j, '{');
+    json_which(w, record, &j);
+    row_begin(&row);
+    json_key(&j, "job");
+    json_row(&job, &row, &j);
+    json_key(&j, "processes");
+    json_begin(&j, '[');
+    row.entity = ROW_PROCESS;
+    for (size_t i = 0; i < baro_sample_count(s); i++) {
+        row.process = baro_sample_process(s, i);
+        row_begin(&row);
+        json_row(&processes, &row, &j);
+    }
+    json_end(&j, ']');
+    json_end(&j, '}');
+    columns_done(&processes);
+    columns_done(&job);
+    return 0;
+}
+
+/* ---- the command ---- */
+
+static int print(struct show *w, uint64_t t_ns)
+{
+    struct baro_record record;
+    struct buf b = {0};
+    int code = go_to(w, t_ns, &record);
+    if (code <= 0)
+        return code < 0 ? cli_fail(w->cli, &w->err) : cli_failf(w->cli, "%s has no sample", w->path);
+    if (w->settings->follow && w->cli->tty && !w->settings->json)
+        buf_str(&b, "\033[H\033[2J");
+    code = w->settings->json ? print_json(w, &record, &b) : print_text(w, &record, &b);
+    if (!code && w->settings->follow && !w->cli->tty && !w->settings->json)
+        buf_byte(&b, '\n');
+    int status = code < 0 ? cli_fail(w->cli, &w->err) : cli_out(w->cli, &b);
+    buf_done(&b);
+    return status;
+}
+
+/* Seeking always looks at what was added since. */
+static int follow(struct show *w)
+{
+    struct baro_record record;
+    uint64_t shown_ns = UINT64_MAX;
+    int status = 0;
+    for (;;) {
+        int code = baro_tape_seek(w->tape, UINT64_MAX, &record, &w->err);
+        if (code < 0)
+            return cli_fail(w->cli, &w->err);
+        if (code > 0 && record.t_ns != shown_ns) {
+            shown_ns = record.t_ns;
+            status = print(w, shown_ns);
+        }
+        while (code > 0 && (code = baro_tape_next(w->tape, &record, &w->err)) > 0)
+            ; /* to the end mark, if it is there */
+        if (status || !reader_wait(w->tape, w->path))
+            return status;
+    }
+}
+
+static int show(struct show *w)
+{
+    struct baro_record record;
+    uint64_t end_ns = 0, t_ns = 0;
+    if (w->settings->follow)
+        return follow(w);
+    int code = baro_tape_seek(w->tape, UINT64_MAX, &record, &w->err);
+    if (code > 0) {
+        end_ns = t_ns = record.t_ns;
+        if (w->asked && moment_parse(w->settings->at, baro_header_start_realtime_ns(baro_tape_header(w->tape)), end_ns,
+                                     &w->asked_ns, &w->err) < 0)
+            return cli_fail(w->cli, &w->err);
+        if (w->asked)
+            code = choose(w, w->asked_ns < 0 ? 0 : (uint64_t)w->asked_ns, &t_ns);
+    }
+    if (code < 0)
+        return cli_fail(w->cli, &w->err);
+    return code ? print(w, t_ns) : cli_failf(w->cli, "%s has no sample", w->path);
+}
+
+int cmd_show(struct cli *cli, const struct settings *s, char **argv)
+{
+    struct buf path = {0};
+    struct show w = {.cli = cli, .settings = s, .asked = s->at != NULL};
+    int64_t checked;
+    /* Bad text is said before a tape is looked for. */
+    if (s->at && moment_parse(s->at, 0, 0, &checked, &w.err) < 0)
+        return cli_fail(cli, &w.err);
+    if (s->at && s->follow)
+        return cli_failf(cli, "--at and --follow exclude each other");
+    int status = reader_open(cli, argv[0], &w.tape, &path);
+    if (status)
+        return status;
+    w.path = (const char *)path.at;
+    status = show(&w);
+    row_memory_free(w.memory);
+    baro_tape_close(w.tape);
+    buf_done(&path);
+    return status;
+}

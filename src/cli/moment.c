@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/moment.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/fmt.h"
+#include "base/span.h"
+
+#define DAY_NS (86400 * (int64_t)NS_PER_SEC)
+
+static int wrong(const char *text, struct baro_error *err)
+{
+    return error_set(err, BARO_E_SYNTAX, "--at: '%s' is no time: write +90s, -10s, 12:30, 12:30:05 or 2026-11-21T12:30:05Z",
+                     text);
+}
+
+/* Exactly n digits. */
+static bool digits(struct span *s, size_t n, int *ret)
+{
+    int v = 0;
+    if (s->len < n)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        if (s->at[i] < '0' || s->at[i] > '9')
+            return false;
+        v = 10 * v + (s->at[i] - '0');
+    }
+    *s = span_of(s->at + n, s->len - n);
+    *ret = v;
+    return true;
+}
+
+/* 12:30, 12:30:05, 12:30:05.250 */
+static bool clock_time(struct span *s, struct tm *t, int64_t *ret_ns)
+{
+    *ret_ns = 0;
+    t->tm_sec = 0;
+    if (!digits(s, 2, &t->tm_hour) || !scan_char(s, ':') || !digits(s, 2, &t->tm_min))
+        return false;
+    if (scan_char(s, ':') && !digits(s, 2, &t->tm_sec))
+        return false;
+    if (t->tm_hour > 23 || t->tm_min > 59 || t->tm_sec > 60)
+        return false;
+    if (!scan_char(s, '.'))
+        return true;
+    int64_t unit = (int64_t)NS_PER_SEC / 10;
+    int digit, n = 0;
+    for (; digits(s, 1, &digit); unit /= 10, n++)
+        *ret_ns += digit * unit;
+    return n > 0;
+}
+
+/* Z, +02:00, +0200, +02 */
+static bool zone(struct span *s, long *ret_seconds)
+{
+    int hours, minutes = 0;
+    *ret_seconds = 0;
+    if (scan_char(s, 'Z') || scan_char(s, 'z'))
+        return true;
+    bool west = s->len && s->at[0] == '-';
+    if (!scan_char(s, '+') && !scan_char(s, '-'))
+        return false;
+    if (!digits(s, 2, &hours))
+        return false;
+    bool colon = scan_char(s, ':');
+    if (!digits(s, 2, &minutes) && colon)
+        return false;
+    if (hours > 14 || minutes > 59)
+        return false;
+    *ret_seconds = (west ? -1 : 1) * (hours * 3600L + minutes * 60L);
+    return true;
+}
+
+static bool date(struct span *s, struct tm *t)
+{
+    int year, month;
+    if (!digits(s, 4, &year) || !scan_char(s, '-') || !digits(s, 2, &month) || !scan_char(s, '-') ||
+        !digits(s, 2, &t->tm_mday))
+        return false;
+    t->tm_year = year - 1900;
+    t->tm_mon = month - 1;
+    return month >= 1 && month <= 12 && t->tm_mday >= 1 && t->tm_mday <= 31;
+}
+
+static int absolute(const char *text, int64_t start_realtime_ns, int64_t *ret_ns, struct baro_error *err)
+{
+    struct span s = span_str(text);
+    struct tm t = {.tm_isdst = -1};
+    int64_t fraction;
+    long offset;
+    time_t when;
+    if (!date(&s, &t) || !(scan_char(&s, 'T') || scan_char(&s, 't') || scan_char(&s, ' ')) || !clock_time(&s, &t, &fraction))
+        return wrong(text, err);
+    if (!s.len)
+        when = mktime(&t);
+    else if (zone(&s, &offset) && !s.len)
+        when = timegm(&t) - offset;
+    else
+        return wrong(text, err);
+    *ret_ns = (int64_t)when * (int64_t)NS_PER_SEC + fraction - start_realtime_ns;
+    return 0;
+}
+
+/* The first such time of day that is not before the start; where that lies after the end, the last one before the start is no
+ * better, so it stands. */
+static int time_of_day(const char *text, int64_t start_realtime_ns, int64_t *ret_ns, struct baro_error *err)
+{
+    struct span s = span_str(text);
+    struct tm t;
+    int64_t fraction;
+    time_t start = (time_t)(start_realtime_ns / (int64_t)NS_PER_SEC);
+    if (!localtime_r(&start, &t) || !clock_time(&s, &t, &fraction) || s.len)
+        return wrong(text, err);
+    t.tm_isdst = -1;
+    *ret_ns = (int64_t)mktime(&t) * (int64_t)NS_PER_SEC + fraction - start_realtime_ns;
+    /* "12:30" of a run that began at 12:30:20 means that minute, not tomorrow's. */
+    if (*ret_ns < -60 * (int64_t)NS_PER_SEC)
+        *ret_ns += DAY_NS;
+    return 0;
+}
+
+int moment_parse(const char *text, int64_t start_realtime_ns, uint64_t end_ns, int64_t *ret_ns, struct baro_error *err)
+{
+    uint64_t ns;
+    struct baro_error inner = BARO_ERROR_INIT;
+    if (text[0] == '+' || text[0] == '-') {
+        if (parse_duration(text + 1, &ns, &inner) < 0)
+            return error_set(err, BARO_E_SYNTAX, "--at %s: %s", text, inner.text);
+        if (ns > INT64_MAX / 2 || end_ns > INT64_MAX / 2)
+            return error_set(err, BARO_E_RANGE, "--at %s: too far", text);
+        *ret_ns = text[0] == '+' ? (int64_t)ns : (int64_t)end_ns - (int64_t)ns;
+        return 0;
+    }
+    if (strlen(text) > 2 && text[2] == ':')
+        return time_of_day(text, start_realtime_ns, ret_ns, err);
+    return absolute(text, start_realtime_ns, ret_ns, err);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the commands that read tapes share. */
+#ifndef CLI_READER_H
+#define CLI_READER_H
+
+#include "baro/tape.h"
+#include "cli/cli.h"
+#include "encode/row.h"
+#include "sample/sample.h"
+
+/* Finds and opens the tape that a user named (NULL: @last). Returns 0, or the exit status of a failure that was said. */
+int reader_open(const struct cli *cli, const char *name, struct baro_tape **ret, struct buf *ret_path);
+
+/* Waits for a growing tape. Returns false where there is nothing to wait for: it has its end, or was removed. */
+bool reader_wait(const struct baro_tape *tape, const char *path);
+
+/* Names of users, from /etc/passwd alone: NSS would need shared objects. Fits row.user. */
+struct users {
+    struct buf text;
+};
+const char *users_name(void *users, uint32_t uid);
+void users_done(struct users *u);
+
+/* How the recording of a tape ended, found without reading all of it. */
+struct reader_end {
+    uint64_t last_ns;    /* of the last sample; 0: none */
+    bool ended, status_known;
+    int status;
+    bool complete;       /* has its end mark */
+};
+int reader_end(struct baro_tape *tape, struct reader_end *ret, struct baro_error *err);
+
+/* Words of an object or a list of numbers and names, as "0.53" or "?" for people. */
+void reader_cores(struct buf *b, double cores);
+
+#endif
