@@ -16,7 +16,7 @@ if [ ! -f "$folder/build.ninja" ] || [ "$(cat "$folder/.made-for" 2>/dev/null)" 
     meson setup "$folder" "$source" "$@" >"$log" 2>&1 || { tail -n 12 "$log" >&2; exit 1; }
     printf '%s' "$mark" >"$folder/.made-for"
 fi
-ninja -C "$folder" >"$log" 2>&1 || { grep -v '^\[[0-9/]*\] [A-Z]' "$log" >&2; exit 1; }
+ninja -C "$folder" >"$log" 2>&1 || { sed -n "/FAILED/,\$p" "$log" | head -n 60 >&2; exit 1; }
 if grep -q 'warning:' "$log"; then
     grep -v '^\[[0-9/]*\] [A-Z]' "$log" >&2
 fi
