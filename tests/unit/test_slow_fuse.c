@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A file whose read sleeps until its file system goes away, and no signal helps: a FUSE that took the request and never answers. (Command
+ * lines can't be put there any more: since 4.17 the kernel reads them from anonymous memory only.) Needs root, for /dev/fuse and a mount
+ * namespace of its own.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "collect/slow.h"
+
+#define SKIPPED 77
+
+#define CHECK(condition)                                                                                                                             \
+    do {                                                                                                                                             \
+        if (!(condition)) {                                                                                                                          \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                                                         \
+            _exit(1);                                                                                                                                \
+        }                                                                                                                                            \
+    } while (0)
+
+static _Noreturn void give_up(const char *why)
+{
+    fprintf(stderr, "skipped: %s: %s\n", why, strerror(errno));
+    _exit(SKIPPED);
+}
+
+/* ---- a file system with one file, which can be opened and not be read ---- */
+
+static void answer(int fd, uint64_t unique, int error, const void *body, size_t len)
+{
+    unsigned char out[512];
+    struct fuse_out_header h = {.len = (uint32_t)(sizeof(h) + len), .error = error, .unique = unique};
+    memcpy(out, &h, sizeof(h));
+    memcpy(out + sizeof(h), body, len);
+    CHECK(write(fd, out, h.len) == (ssize_t)h.len);
+}
+
+static struct fuse_attr attributes(uint64_t node)
+{
+    struct fuse_attr a = {.ino = node, .nlink = 1, .size = 4096, .mode = node == 1 ? S_IFDIR | 0755 : S_IFREG | 0644};
+    return a;
+}
+
+static void serve(int fd)
+{
+    static unsigned char in[1 << 17];
+    for (;;) {
+        struct fuse_in_header h;
+        ssize_t n = read(fd, in, sizeof(in));
+        if (n < (ssize_t)sizeof(h))
+            _exit(0);
+        memcpy(&h, in, sizeof(h));
+        if (h.opcode == FUSE_INIT) {
+            struct fuse_init_out out = {.major = FUSE_KERNEL_VERSION, .minor = 31, .max_write = 4096};
+            answer(fd, h.unique, 0, &out, sizeof(out));
+        } else if (h.opcode == FUSE_LOOKUP) {
+            struct fuse_entry_out out = {.nodeid = 2, .entry_valid = 1000, .attr_valid = 1000, .attr = attributes(2)};
+            answer(fd, h.unique, 0, &out, sizeof(out));
+        } else if (h.opcode == FUSE_GETATTR) {
+            struct fuse_attr_out out = {.attr_valid = 1000, .attr = attributes(h.nodeid)};
+            answer(fd, h.unique, 0, &out, sizeof(out));
+        } else if (h.opcode == FUSE_OPEN) {
+            struct fuse_open_out out = {.fh = 1};
+            answer(fd, h.unique, 0, &out, sizeof(out));
+        } else if (h.opcode != FUSE_READ && h.opcode != FUSE_FORGET && h.opcode != FUSE_INTERRUPT) {
+            answer(fd, h.unique, -ENOSYS, NULL, 0);
+        }
+    }
+}
+
+/* Returns the process that serves it: when it ends, the file system is gone and all who wait get an error. */
+static pid_t mount_silent(const char *dir)
+{
+    char options[128];
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+        give_up("no mount namespace");
+    int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        give_up("/dev/fuse");
+    snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", fd);
+    if (mount("silent", dir, "fuse", 0, options) < 0)
+        give_up("mounting a FUSE");
+    pid_t server = fork();
+    CHECK(server >= 0);
+    if (server == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        serve(fd);
+    }
+    close(fd);
+    return server;
+}
+
+/* A made-up /proc: the memory of process 11 lies on the silent file system. */
+static void make_process(const char *root, int pid, const char *silent)
+{
+    char path[256], target[256];
+    snprintf(path, sizeof(path), "%s/%d", root, pid);
+    CHECK(mkdir(path, 0700) == 0);
+    snprintf(path, sizeof(path), "%s/%d/stat", root, pid);
+    FILE *f = fopen(path, "w");
+    CHECK(f && fprintf(f, "%d (x) S 1 1 1 0 -1 0 1 0 0 0 0 0 0 0 20 0 1 0 77 1000 10 0\n", pid) > 0 && fclose(f) == 0);
+    snprintf(path, sizeof(path), "%s/%d/smaps_rollup", root, pid);
+    snprintf(target, sizeof(target), "%s/f", silent);
+    if (pid == 11) {
+        CHECK(symlink(target, path) == 0);
+        return;
+    }
+    f = fopen(path, "w");
+    CHECK(f && fputs("Rss: 8 kB\nPss: 6 kB\nPrivate_Clean: 1 kB\nPrivate_Dirty: 4 kB\nPrivate_Hugetlb: 0 kB\n", f) >= 0 && fclose(f) == 0);
+}
+
+/* ---- the test ---- */
+
+struct seen {
+    size_t n;
+    struct slow_reply at[8];
+};
+
+static void on_reply(void *context, const struct slow_reply *r)
+{
+    struct seen *s = context;
+    CHECK(s->n < 8);
+    s->at[s->n++] = *r;
+}
+
+static void body(const char *dir)
+{
+    char root[128], silent[128];
+    snprintf(root, sizeof(root), "%s/proc", dir);
+    snprintf(silent, sizeof(silent), "%s/silent", dir);
+    CHECK(mkdir(root, 0700) == 0 && mkdir(silent, 0700) == 0);
+    for (int pid = 10; pid < 13; pid++)
+        make_process(root, pid, silent);
+    int root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    pid_t server = mount_silent(silent);
+    struct slow_helper *h;
+    struct seen s = {0};
+    struct slow_request r[3];
+    for (int i = 0; i < 3; i++)
+        r[i] = (struct slow_request){{10 + i, 77}, SLOW_SMAPS};
+    CHECK(slow_new(&h, root_fd, true, NULL) == 0);
+    slow_ask(h, r, 3, 20 * NS_PER_MS, on_reply, &s);
+    CHECK(slow_busy(h));
+    pid_t first = slow_pid(h);
+    while (slow_busy(h)) {
+        usleep(10000);
+        slow_collect(h, on_reply, &s);
+    }
+    CHECK(s.n == 3);
+    for (int i = 0; i < 3; i++)
+        CHECK(s.at[i].smaps_absent == (i == 1 ? BARO_ABSENT_TIMEOUT : BARO_PRESENT));
+    CHECK(slow_pid(h) != first);
+    CHECK(kill(first, 0) == 0); /* SIGKILL was of no use: it still sleeps */
+    slow_free(h);               /* and nobody waits for it */
+    CHECK(kill(first, 0) == 0);
+    kill(server, SIGKILL); /* lets it go */
+    while (wait(NULL) > 0)
+        continue;
+    umount2(silent, MNT_DETACH);
+}
+
+static void silent_file_system_is_survived(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/baro-test-XXXXXX", command[64];
+    int status;
+    if (geteuid() != 0) {
+        print_message("skipped: needs root for a file system that does not answer\n");
+        skip();
+    }
+    assert_non_null(mkdtemp(dir));
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        body(dir);
+        _exit(0);
+    }
+    waitpid(pid, &status, 0);
+    snprintf(command, sizeof(command), "rm -r %s", dir);
+    assert_int_equal(system(command), 0);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == SKIPPED)
+        skip();
+    assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(silent_file_system_is_survived)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
