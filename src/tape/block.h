@@ -9,7 +9,7 @@
 #include "sample/sample.h"
 #include "tape/row.h"
 
-enum { CMDLINE_CUT = 256 };
+enum { CMDLINE_CUT = 256, ROWS_END = 1, ROWS_GAP = 2 };
 
 struct block {
     uint64_t t_ns, step_ns; /* of the last sample; its distance to the one before */
@@ -18,6 +18,7 @@ struct block {
     uint64_t start, first_ns; /* of the last info or exit */
     uint64_t fresh_value[COLUMNS_MAX]; /* the last new process, counters apart: the next is written as differences to it */
     uint8_t fresh_absent[COLUMNS_MAX];
+    uint16_t gap_size, run_size; /* of the numbers in rows */
     struct shapes process, fresh, job, recorder, exit;
 };
 

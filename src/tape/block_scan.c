@@ -129,14 +129,14 @@ bool exit_scan(struct span *in, struct bits_in *bits, struct block *b, const str
                struct exit_texts *ret_texts, uint64_t *value, uint8_t *absent)
 {
     struct row row;
-    uint64_t run;
+    bool run;
     if (!scan_delta(in, b->t_ns, &ret->t_ns) || !scan_identity(in, b, &ret->id, &ret->key) ||
         !scan_parent(in, ret->key, &ret->parent) || !scan_exit_facts(in, ret, &ret_texts->known))
         return false;
     if (!ret_texts->known &&
         (!scan_text(in, &ret_texts->name) || !scan_cmdline(in, &ret_texts->form, &ret_texts->cmdline)))
         return false;
-    return row_scan_shape(in, &b->exit, &row, &run) && run == 0 && row_scan_values(in, bits, c, &b->exit, &row, value, absent);
+    return row_scan_shape(in, bits, &b->exit, &row, &run) && !run && row_scan_values(in, bits, c, &b->exit, &row, value, absent);
 }
 
 bool event_scan(struct span *in, const struct block *b, struct baro_event *ret, struct span *ret_text)

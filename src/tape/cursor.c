@@ -39,7 +39,7 @@ static int read_preamble(struct baro_tape *t, const char *path, struct baro_erro
     int r = file_view(t, 0, TAPE_PREAMBLE_SIZE, &p, &len);
     if (r < 0)
         return error_set(err, r, "can't read %s: %s", path, strerror(-r));
-    if (memcmp(p, TAPE_MAGIC, len < TAPE_MAGIC_SIZE ? len : TAPE_MAGIC_SIZE) != 0)
+    if (len > 0 && memcmp(p, TAPE_MAGIC, len < TAPE_MAGIC_SIZE ? len : TAPE_MAGIC_SIZE) != 0)
         return error_set(err, BARO_E_NOT_TAPE, "%s is not a tape", path);
     if (len < TAPE_PREAMBLE_SIZE)
         return error_set(err, BARO_E_EMPTY, "%s is empty: nothing was recorded", path);

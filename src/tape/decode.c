@@ -17,9 +17,7 @@ static int unpack(struct baro_tape *t, const uint8_t *at, size_t len)
 {
     enum { STEP = 16 << 10 };
     ZSTD_inBuffer in = {at, len, 0};
-    uint64_t before = t->raw_total;
-    t->packed_total += len;
-    uint64_t limit = allowed(t);
+    uint64_t before = t->raw_total, limit = allowed(t);
     buf_clear(&t->raw);
     for (;;) {
         if (!buf_reserve(&t->raw, STEP)) {
@@ -76,6 +74,7 @@ int decode_start(struct baro_tape *t, const struct frame_head *head, const uint8
     t->seq++;
     payload += skip;
     size_t len = head->len - skip;
+    t->packed_total += len;
     if (!take_bits(t, payload, &len))
         return BARO_E_CORRUPT;
     int r = unpack(t, payload, len);

@@ -73,36 +73,28 @@ void row_compare(const struct columns *c, struct row_values old, struct row_valu
     }
 }
 
-static unsigned shape_hash(uint64_t mask, unsigned flags)
+/* Puts a shape in front of the list; `from` is where it stood. Writer and reader do the same. */
+static void shape_front(struct shapes *s, unsigned from, uint64_t mask, unsigned flags)
 {
-    return (unsigned)(((mask ^ (uint64_t)flags << 61) * 0x9e3779b97f4a7c15ull) >> 58);
+    memmove(&s->mask[1], &s->mask[0], from * sizeof *s->mask);
+    memmove(&s->flags[1], &s->flags[0], from);
+    s->mask[0] = mask;
+    s->flags[0] = (uint8_t)flags;
 }
 
-static bool shape_is(const struct shapes *s, unsigned at, uint64_t mask, unsigned flags)
+static void shape_add(struct shapes *s, uint64_t mask, unsigned flags)
 {
-    return at < s->n && s->mask[at] == mask && s->flags[at] == flags;
+    if (s->n < SHAPES_MAX)
+        s->n++;
+    shape_front(s, s->n - 1, mask, flags);
 }
 
 static int shape_find(const struct shapes *s, uint64_t mask, unsigned flags)
 {
-    unsigned hint = s->hint[shape_hash(mask, flags)];
-    if (shape_is(s, hint, mask, flags))
-        return (int)hint;
     for (unsigned i = 0; i < s->n; i++)
-        if (shape_is(s, i, mask, flags))
+        if (s->mask[i] == mask && s->flags[i] == flags)
             return (int)i;
     return -1;
-}
-
-/* The oldest one goes when all numbers are taken; writer and reader do the same. */
-static void shape_add(struct shapes *s, uint64_t mask, unsigned flags)
-{
-    s->mask[s->next] = mask;
-    s->flags[s->next] = (uint8_t)flags;
-    s->hint[shape_hash(mask, flags)] = s->next;
-    if (s->next == s->n)
-        s->n++;
-    s->next = (uint8_t)((s->next + 1) % SHAPES_MAX);
 }
 
 static unsigned size_set(uint64_t mask)
@@ -123,6 +115,18 @@ static void size_learn(uint16_t *size, unsigned n)
 }
 
 /* How far the number of bits is from the expected one (0, -1, 1, -2, ...) in unary, then all bits below the highest. */
+void number_write(struct bits *bits, uint16_t *size, uint64_t v)
+{
+    unsigned n = 64 - (unsigned)__builtin_clzll(v);
+    int off = (int)n - (int)size_expected(size);
+    unsigned zeros = off > 0 ? 2 * (unsigned)off : (unsigned)(-2 * off) - (off < 0);
+    for (; zeros >= 32; zeros -= 32)
+        bits_put(bits, 0, 32);
+    bits_put(bits, 1ull << zeros, zeros + 1);
+    bits_put(bits, v & ~(1ull << (n - 1)), n - 1);
+    size_learn(size, n);
+}
+
 static void write_residual(struct bits *bits, const struct column *c, uint16_t *size, uint64_t residual)
 {
     if (c->shift > 0) {
@@ -133,14 +137,7 @@ static void write_residual(struct bits *bits, const struct column *c, uint16_t *
     }
     if (c->falls)
         residual = residual << 1 ^ (0 - (residual >> 63));
-    unsigned n = 64 - (unsigned)__builtin_clzll(residual);
-    int off = (int)n - (int)size_expected(size);
-    unsigned zeros = off > 0 ? 2 * (unsigned)off : (unsigned)(-2 * off) - (off < 0);
-    for (; zeros >= 32; zeros -= 32)
-        bits_put(bits, 0, 32);
-    bits_put(bits, 1ull << zeros, zeros + 1);
-    bits_put(bits, residual & ~(1ull << (n - 1)), n - 1);
-    size_learn(size, n);
+    number_write(bits, size, residual);
 }
 
 static void write_reasons(struct buf *out, unsigned n, const uint8_t *old, const uint8_t *new)
@@ -162,9 +159,10 @@ void row_write(struct buf *out, struct bits *bits, const struct columns *c, stru
 {
     int known = shape_find(s, row->mask, row->flags);
     if (known >= 0) {
-        buf_varint(out, (uint64_t)known + SHAPE_FIRST);
+        number_write(bits, &s->number_size, (uint64_t)known + SHAPE_FIRST);
+        shape_front(s, (unsigned)known, row->mask, row->flags);
     } else {
-        buf_varint(out, SHAPE_NEW);
+        number_write(bits, &s->number_size, SHAPE_NEW);
         buf_byte(out, (uint8_t)row->flags);
         buf_varint(out, row->mask);
         shape_add(s, row->mask, row->flags);
@@ -176,29 +174,6 @@ void row_write(struct buf *out, struct bits *bits, const struct columns *c, stru
         unsigned i = (unsigned)__builtin_ctzll(rest);
         write_residual(bits, &c->at[i], &sizes[i], row->residual[i]);
     }
-}
-
-bool row_scan_shape(struct span *in, struct shapes *s, struct row *ret, uint64_t *ret_run)
-{
-    uint64_t code, flags;
-    *ret_run = 0;
-    if (!scan_varint(in, &code))
-        return false;
-    if (code == SHAPE_RUN)
-        return scan_varint(in, ret_run) && *ret_run > 0;
-    if (code == SHAPE_NEW) {
-        if (!scan_varint(in, &flags) || flags > ROW_FLAGS || !scan_varint(in, &ret->mask))
-            return false;
-        ret->flags = (unsigned)flags;
-        shape_add(s, ret->mask, ret->flags);
-        return true;
-    }
-    code -= SHAPE_FIRST;
-    if (code >= s->n)
-        return false;
-    ret->mask = s->mask[code];
-    ret->flags = s->flags[code];
-    return true;
 }
 
 static bool scan_size(struct bits_in *bits, uint16_t *size, unsigned *ret)
@@ -217,15 +192,46 @@ static bool scan_size(struct bits_in *bits, uint16_t *size, unsigned *ret)
     return true;
 }
 
+bool number_scan(struct bits_in *bits, uint16_t *size, uint64_t *ret)
+{
+    unsigned n;
+    if (!scan_size(bits, size, &n) || !bits_get(bits, n - 1, ret))
+        return false;
+    *ret |= 1ull << (n - 1);
+    return true;
+}
+
+bool row_scan_shape(struct span *in, struct bits_in *bits, struct shapes *s, struct row *ret, bool *ret_run)
+{
+    uint64_t number, flags;
+    if (!number_scan(bits, &s->number_size, &number))
+        return false;
+    *ret_run = number == SHAPE_RUN;
+    if (*ret_run)
+        return true;
+    if (number == SHAPE_NEW) {
+        if (!scan_varint(in, &flags) || flags > ROW_FLAGS || !scan_varint(in, &ret->mask))
+            return false;
+        ret->flags = (unsigned)flags;
+        shape_add(s, ret->mask, ret->flags);
+        return true;
+    }
+    number -= SHAPE_FIRST;
+    if (number >= s->n)
+        return false;
+    ret->mask = s->mask[number];
+    ret->flags = s->flags[number];
+    shape_front(s, (unsigned)number, ret->mask, ret->flags);
+    return true;
+}
+
 static bool scan_residual(struct bits_in *bits, const struct column *c, uint16_t *size, uint64_t *ret)
 {
     uint64_t unscaled = 1, v;
-    unsigned n;
     if (c->shift > 0 && !bits_get(bits, 1, &unscaled))
         return false;
-    if (!scan_size(bits, size, &n) || !bits_get(bits, n - 1, &v))
+    if (!number_scan(bits, size, &v))
         return false;
-    v |= 1ull << (n - 1);
     if (c->falls)
         v = v >> 1 ^ (0 - (v & 1));
     *ret = unscaled ? v : v << c->shift;

@@ -49,14 +49,14 @@ enum row_flag {
     ROW_FLAGS = 7
 };
 
-/* Rows resemble each other in which columns they change: the last shapes seen have numbers. */
-enum { SHAPES_MAX = 120, SIZE_SETS = 4, SHAPE_NEW = 0, SHAPE_RUN = 1, SHAPE_FIRST = 2 };
+/* Rows resemble each other in which columns they change: the last shapes seen have numbers, the latest the lowest. */
+enum { SHAPES_MAX = 120, SIZE_SETS = 4, SHAPE_NEW = 1, SHAPE_RUN = 2, SHAPE_FIRST = 3 };
 
 struct shapes {
     uint64_t mask[SHAPES_MAX];
     uint8_t flags[SHAPES_MAX];
-    uint8_t n, next;
-    uint8_t hint[64]; /* by hash: where the shape stood last */
+    unsigned n;
+    uint16_t number_size; /* as below, of the shapes' numbers */
     /* How many bits a column's residuals have of late, times 16; 0: none so far. Apart by how much of a row changes: what
      * just wakes up and what works hard differ in all their sizes. */
     uint16_t size[SIZE_SETS][COLUMNS_MAX];
@@ -72,12 +72,16 @@ struct row {
 /* The columns that this library writes for a kind: one per metric, in the order of their ids. */
 void columns_of_kind(enum baro_kind kind, struct columns *ret);
 
+/* A number from 1 on, in few bits if it is of about the size that those before it had. */
+void number_write(struct bits *bits, uint16_t *size, uint64_t v);
+bool number_scan(struct bits_in *bits, uint16_t *size, uint64_t *ret);
+
 void row_compare(const struct columns *c, struct row_values old, struct row_values new, struct row *ret);
 void row_write(struct buf *out, struct bits *bits, const struct columns *c, struct shapes *s, const struct row *row,
                struct row_values old, struct row_values new);
 
-/* Reads the shape's number and the shape. *ret_run is the length of a run of rows that were read and had not changed, else 0. */
-bool row_scan_shape(struct span *in, struct shapes *s, struct row *ret, uint64_t *ret_run);
+/* Reads the shape's number and the shape. *ret_run: it is no row, but a run of rows that were read and had not changed. */
+bool row_scan_shape(struct span *in, struct bits_in *bits, struct shapes *s, struct row *ret, bool *ret_run);
 /* Reads reasons and residuals; value and absent hold the old row and become the new one. */
 bool row_scan_values(struct span *in, struct bits_in *bits, const struct columns *c, struct shapes *s, const struct row *row,
                      uint64_t *value, uint8_t *absent);

@@ -9,13 +9,15 @@ enum { CHUNK = 8 << 10 };
 struct walk {
     struct tape_writer *w;
     uint64_t t_ns;
-    size_t next;       /* position that a gap counts from */
+    size_t entries;     /* in the record so far */
+    size_t next;        /* position that a gap counts from */
     size_t run_at, run; /* processes that were read and had not changed */
 };
 
 static void write_gap(struct walk *k, size_t i)
 {
-    buf_varint(&k->w->record, i - k->next);
+    number_write(&k->w->bits, &k->w->block->gap_size, i - k->next + ROWS_GAP);
+    k->entries++;
     k->next = i + 1;
 }
 
@@ -24,16 +26,18 @@ static void end_run(struct walk *k)
     if (k->run == 0)
         return;
     write_gap(k, k->run_at);
-    buf_varint(&k->w->record, SHAPE_RUN);
-    buf_varint(&k->w->record, k->run);
+    number_write(&k->w->bits, &k->w->block->process.number_size, SHAPE_RUN);
+    number_write(&k->w->bits, &k->w->block->run_size, k->run);
     k->next = k->run_at + k->run;
     k->run = 0;
 }
 
 static int end_chunk(struct walk *k, size_t limit)
 {
-    if (k->w->record.len < limit)
+    if (k->w->record.len < limit || k->entries == 0)
         return 0;
+    number_write(&k->w->bits, &k->w->block->gap_size, ROWS_END);
+    k->entries = 0;
     return encode_record(k->w, RECORD_ROWS);
 }
 
@@ -132,5 +136,5 @@ int encode_rows(struct tape_writer *w, const struct baro_sample *s, size_t n_kep
     }
     w->n_base = s->n;
     end_run(&k);
-    return r < 0 ? r : end_chunk(&k, 1);
+    return r < 0 ? r : end_chunk(&k, 0);
 }

@@ -122,12 +122,13 @@ static void gather(const struct schema *s, enum baro_kind kind, const uint64_t *
 static bool scan_entity(struct baro_tape *t, struct span *in, enum baro_kind kind, struct shapes *shapes, bool first,
                         uint64_t *value, uint8_t *absent, struct extras *extra)
 {
-    uint64_t v[COLUMNS_MAX] = {0}, run;
+    uint64_t v[COLUMNS_MAX] = {0};
+    bool is_run;
     uint8_t a[COLUMNS_MAX] = {0};
     struct row row;
     if (!first)
         gather(&t->schema, kind, value, absent, extra, v, a);
-    if (!row_scan_shape(in, shapes, &row, &run) || run > 0 ||
+    if (!row_scan_shape(in, &t->bits, shapes, &row, &is_run) || is_run ||
         !row_scan_values(in, &t->bits, &t->schema.columns[kind], shapes, &row, v, a))
         return false;
     scatter(&t->schema, kind, v, a, value, absent, extra);
@@ -146,7 +147,8 @@ static bool scan_gone(struct baro_tape *t, struct span *in)
         give(t, t->processes[gone]);
         next = gone + 1;
     }
-    memmove(&t->processes[kept], &t->processes[next], (t->n - next) * sizeof *t->processes);
+    if (t->n > next)
+        memmove(&t->processes[kept], &t->processes[next], (t->n - next) * sizeof *t->processes);
     t->n = kept + t->n - next;
     return ok;
 }
@@ -283,16 +285,20 @@ static int scan_new(struct baro_tape *t, struct span *in, const struct row *row)
 
 int state_rows(struct baro_tape *t, struct span body, size_t *next)
 {
-    while (body.len > 0) {
+    struct block *b = &t->block;
+    for (;;) {
         struct row row;
-        uint64_t gap, run;
-        if (!scan_varint(&body, &gap) || gap > t->n - *next)
+        uint64_t gap, run = 0;
+        bool is_run;
+        if (!number_scan(&t->bits, &b->gap_size, &gap))
             return BARO_E_CORRUPT;
-        size_t at = *next + (size_t)gap;
-        struct shapes *shapes = at < t->n ? &t->block.process : &t->block.fresh;
-        if (!row_scan_shape(&body, shapes, &row, &run))
+        if (gap == ROWS_END)
+            return 0;
+        if (gap - ROWS_GAP > t->n - *next)
             return BARO_E_CORRUPT;
-        if (run > t->n - at)
+        size_t at = *next + (size_t)(gap - ROWS_GAP);
+        if (!row_scan_shape(&body, &t->bits, at < t->n ? &b->process : &b->fresh, &row, &is_run) ||
+            (is_run && !number_scan(&t->bits, &b->run_size, &run)) || run > t->n - at)
             return BARO_E_CORRUPT;
         for (uint64_t i = 0; i < run; i++)
             t->processes[at + i]->read_ns = t->sample.t_ns;
@@ -303,5 +309,4 @@ int state_rows(struct baro_tape *t, struct span body, size_t *next)
         if (r < 0)
             return r;
     }
-    return 0;
 }
