@@ -73,27 +73,79 @@ static struct span inside(struct span word)
     return word;
 }
 
+/* What the shell's text has told so far. */
+struct reading {
+    struct span program, before;
+    const char *echoed, *echoed_end; /* what echo or printf put into the pipe that is read now */
+    bool drinks;                     /* the command takes a secret from its input */
+};
+
+/* echo SECRET | sudo -S x */
+static void echo_mark(struct marks *m, const struct reading *r)
+{
+    if (!r->echoed || r->echoed >= r->echoed_end)
+        return;
+    struct span echoed = span_of(r->echoed, (size_t)(r->echoed_end - r->echoed));
+    if (!span_starts(echoed, "$") && !span_starts(echoed, "\"$"))
+        mark(m, r->echoed, r->echoed_end);
+}
+
+static bool is_drinker(struct span word)
+{
+    for (const char *const *d = redact_drinkers; *d; d++)
+        if (span_equal(word, *d))
+            return true;
+    return false;
+}
+
+static void reading_next(struct reading *r, struct span separator)
+{
+    bool echoes = span_equal(r->program, "echo") || span_equal(r->program, "printf");
+    if (separator.at[0] != '|' || !echoes)
+        r->echoed = NULL;
+    r->program = r->before = span_of("", 0);
+    r->drinks = false;
+}
+
+static void words_mark(struct marks *m, struct span text, int depth);
+
+static void word_mark(struct marks *m, struct reading *r, struct span word, int depth)
+{
+    if (is_drinker(word)) {
+        r->drinks = true;
+        echo_mark(m, r);
+    }
+    if (!r->program.len) {
+        if (!memchr(word.at, '=', word.len))
+            r->program = path_base(inside(word));
+        return;
+    }
+    if (span_equal(r->program, "echo") || span_equal(r->program, "printf")) {
+        if (!r->echoed && word.at[0] != '-')
+            r->echoed = word.at;
+        r->echoed_end = word.at + word.len;
+    }
+    struct span inner = inside(word);
+    if (r->drinks && span_equal(r->before, "<<<") && inner.len && inner.at[0] != '$')
+        mark(m, inner.at, inner.at + inner.len);
+    flags_mark(m, r->program, r->before, word, true);
+    if (inner.len < word.len && depth < DEPTH_MAX && has_space(inner) && !program_takes_prose(r->program))
+        words_mark(m, inner, depth + 1);
+    r->program = redact_program(r->program, word);
+}
+
 /* Flags and their values among the words of a text; pairs, URLs and shapes were looked for in the whole of it. */
 static void words_mark(struct marks *m, struct span text, int depth)
 {
-    struct span rest = text, word, before = {"", 0}, program = {"", 0};
+    struct span rest = text, word;
+    struct reading r = {{"", 0}, {"", 0}, NULL, NULL, false};
     while (!m->all && take_word(&rest, &word)) {
         if (is_separator(word)) {
-            program = before = span_of("", 0);
+            reading_next(&r, word);
             continue;
         }
-        if (!program.len) {
-            if (!memchr(word.at, '=', word.len))
-                program = path_base(inside(word));
-            before = word;
-            continue;
-        }
-        flags_mark(m, program, before, word, true);
-        struct span inner = inside(word);
-        if (inner.len < word.len && depth < DEPTH_MAX && has_space(inner) && !program_takes_prose(program))
-            words_mark(m, inner, depth + 1);
-        program = redact_program(program, word);
-        before = word;
+        word_mark(m, &r, word, depth);
+        r.before = word;
     }
 }
 
@@ -137,8 +189,10 @@ bool redact_argument(struct span program, struct span before, struct span argume
             pairs_mark(&m, argument, script);
         urls_mark(&m, argument, script);
         shapes_mark(&m, argument);
-        if (words && !program_takes_prose(program))
+        if (words && !program_takes_prose(program)) {
+            sql_mark(&m, argument);
             words_mark(&m, argument, 0);
+        }
     }
     if (m.all)
         buf_add(ret, "***", 3);

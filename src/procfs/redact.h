@@ -42,6 +42,8 @@ bool value_is_harmless(enum telling tells, struct span value, bool script);
 void shapes_mark(struct marks *m, struct span text);
 void urls_mark(struct marks *m, struct span text, bool script);
 bool looks_random(struct span s);
+/* PASSWORD 'x', IDENTIFIED BY 'x' */
+void sql_mark(struct marks *m, struct span text);
 
 /* ---- redact_pair.c: names and values ---- */
 void pairs_mark(struct marks *m, struct span text, bool script);
@@ -87,6 +89,7 @@ extern const char *const redact_wrappers[]; /* programs that run the program tha
 extern const char *const redact_shells[];   /* whose -c takes a script */
 extern const char *const redact_remotes[];  /* whose arguments are scripts */
 extern const char *const redact_prose[];    /* whose arguments with blanks are text for people */
+extern const char *const redact_drinkers[]; /* words that say that a secret is read from a pipe */
 /* A word that begins so and goes on for at least `rest` bytes of its alphabet. */
 struct shape {
     const char *prefix;

@@ -18,13 +18,15 @@ static bool is_letter(char c)
 static bool in_list(struct span s, const char *const *list)
 {
     for (; *list; list++)
-        if (span_equal(s, *list))
+        if (s.len && **list == s.at[0] && span_equal(s, *list))
             return true;
     return false;
 }
 
 static bool is_program(struct span program, const char *pattern)
 {
+    if (!program.len || *pattern != program.at[0])
+        return false;
     size_t len = strlen(pattern);
     if (pattern[len - 1] != '*')
         return program.len == len && memcmp(program.at, pattern, len) == 0;
@@ -37,7 +39,7 @@ static bool is_known(struct span name)
         if (is_program(name, r->program))
             return true;
     for (const struct turn *t = redact_turns; t->program; t++)
-        if (span_equal(name, t->program))
+        if (is_program(name, t->program))
             return true;
     return in_list(name, redact_wrappers) || in_list(name, redact_shells) || in_list(name, redact_prose);
 }
@@ -47,7 +49,7 @@ struct span redact_program(struct span program, struct span argument)
     if (!argument.len || argument.at[0] == '-')
         return program;
     for (const struct turn *t = redact_turns; t->program; t++)
-        if (span_equal(program, t->program) && span_equal(argument, t->word))
+        if (is_program(program, t->program) && span_equal(argument, t->word))
             return span_str(t->becomes);
     struct span name = path_base(argument);
     return name.len && in_list(program, redact_wrappers) && is_known(name) ? name : program;

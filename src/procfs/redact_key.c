@@ -17,7 +17,7 @@ struct words {
 static bool among(const char *word, const char *const *list)
 {
     for (; *list; list++)
-        if (strcmp(word, *list) == 0)
+        if (**list == *word && strcmp(word, *list) == 0)
             return true;
     return false;
 }
@@ -183,7 +183,8 @@ static const char *const plain_tokens[] = {
 /* At the end they change nothing: password-value. */
 static const char *const fillers[] = {"value", "text",      "string", "data", "base",    "b",
                                       "plain", "plaintext", "raw",    "hex",  "literal", NULL};
-static const char *const weak_words[] = {"cookie", "cookies", "auth", "signature", "sig", "userpwd", "creds", NULL};
+static const char *const weak_words[] = {"cookie",  "cookies", "auth",  "signature", "sig",
+                                         "userpwd", "creds",   "login", "tokens",    NULL};
 
 static enum telling words_tell(const struct words *w, size_t n)
 {
@@ -204,6 +205,8 @@ static enum telling words_tell(const struct words *w, size_t n)
     if (strcmp(last, "login") == 0 && strcmp(prev, "sonar") == 0)
         return TELLS_SECRET;
     if (strcmp(last, "id") == 0 && strcmp(prev, "secret") == 0)
+        return TELLS_WEAK;
+    if (strcmp(last, "basic") == 0 && strcmp(prev, "auth") == 0)
         return TELLS_WEAK;
     return among(last, weak_words) ? TELLS_WEAK : TELLS_NOTHING;
 }

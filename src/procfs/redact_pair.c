@@ -47,14 +47,16 @@ static bool key_find(struct pair *p)
     q -= p->quoted;
     if (p->quoted && q > p->start && q[-1] == '\\')
         q--;
-    if (q > p->start && q[-1] == ']')
+    if (q > p->start && q[-1] == ']') {
         q--;
+        q -= q > p->start && is_quote(q[-1]); /* ENV["NAME"] */
+    }
     p->key_end = q;
     while (q > p->start && is_key(q[-1]) && p->key_end - q < KEY_MAX)
         q--;
     p->key = q;
     p->before = q > p->start ? q[-1] : 0;
-    return p->key < p->key_end && p->before != '$';
+    return p->key < p->key_end;
 }
 
 static const char *until(const char *p, const char *end, const char *set, bool space_too)
@@ -156,6 +158,8 @@ static bool colon_counts(const struct pair *p, const char *value)
         return is_line_end(p, value_find(p, value).at + value_find(p, value).len);
     if (p->before == '{' || p->before == ',')
         return memchr(p->start, '{', (size_t)(p->key - p->start)) != NULL;
+    if (p->key == p->start && !value_is_harmless(TELLS_WEAK, value_find(p, value), false))
+        return true; /* token:4f9d...; but token:latest */
     return (p->key == p->start && p->key[0] == '-') || (p->before == '/' && p->key == p->start + 1);
 }
 
@@ -189,6 +193,9 @@ static const char *pair_mark(struct marks *m, struct pair *p)
     if (span_equal(key, "PWD") || span_equal(key, "OLDPWD"))
         return next;
     struct span v = value_find(p, value);
+    /* "$NAME" = is a test in a shell, $name = "x" an assignment in Perl. */
+    if (p->before == '$' && (p->quoted || v.at == value))
+        return next;
     if (value_is_harmless(tells, v, p->script) || is_code(p, v))
         return next;
     mark(m, v.at, v.at + v.len);

@@ -157,6 +157,15 @@ const struct rule redact_rules[] = {
     WHOLE("impala-shell", "-p", NEXT),
     WHOLE("trafgen", "-p", NEXT),
 
+    WHOLE("smbmap", "-p", NEXT),
+    WHOLE("consul", "-encrypt", BOTH),
+    WHOLE("aws", "--sse-c-key", NEXT),
+    WHOLE("gh-secret", "--body", NEXT),
+    WHOLE("gh-secret", "-b", NEXT),
+    {"curl", "-b", HOW_ASSIGNED, FORM_COMBINED},
+    {"curl", "--cookie", HOW_ASSIGNED, FORM_NEXT},
+    {"open", "-u", HOW_COMMA, FORM_BOTH},
+    {"mysqlsh", "", HOW_COLON, FORM_NEXT},
     {"curl", "-u", HOW_COLON, FORM_COMBINED},
     {"curl", "--user", HOW_COLON, FORM_BOTH},
     {"curl", "-U", HOW_COLON, FORM_COMBINED},
@@ -227,6 +236,7 @@ const struct rule redact_rules[] = {
 };
 
 const struct turn redact_turns[] = {
+    {"gh", "secret", "gh-secret"},
     {"docker", "login", "login"},
     {"podman", "login", "login"},
     {"nerdctl", "login", "login"},
@@ -317,6 +327,12 @@ const char *const redact_wrappers[] = {
     "gdb",
     "catchsegv",
     "baro",
+    "python",
+    "python3",
+    "pipx",
+    "uvx",
+    "npx",
+    "uv",
     "chpst",
     "setpriv",
     "caffeinate",
@@ -346,6 +362,11 @@ const char *const redact_prose[] = {
     "git",  "gh",  "glab",        "hg",     "svn", "echo",   "printf", "grep",   "egrep",  "fgrep",    "rg",
     "ag",   "ack", "notify-send", "logger", "sed", "awk",    "gawk",   "mawk",   "man",    "bzr",      "jj",
     "find", "fd",  "less",        "more",   "say", "figlet", "cowsay", "zenity", "dialog", "whiptail", NULL,
+};
+
+const char *const redact_drinkers[] = {
+    "-S",      "chpasswd",     "--password-stdin", "--passphrase-fd", "--with-token",
+    "--stdin", "--pass-stdin", "passwd",           "--key-file=-",    NULL,
 };
 
 const struct shape redact_shapes[] = {

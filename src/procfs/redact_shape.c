@@ -7,7 +7,7 @@
 
 enum { RANDOM_MIN = 32, RANDOM_MAX = 128 };
 /* What is looked at of one URL, so that a text of nothing but "://" costs no square of its length. */
-enum { URL_MAX = 4096 };
+enum { URL_MAX = 2048 };
 
 static bool is_alnum(char c)
 {
@@ -82,18 +82,22 @@ static const char *jwt_end(const char *p, const char *end)
     return second - dot < 10 ? NULL : while_token(second, end, ".=");
 }
 
+/* Looks no further than it must: a row of "s.s.s." would else be read from each of its bytes to the end. */
+static bool is_shape(const struct shape *s, const char *p, const char *end)
+{
+    size_t len = strlen(s->prefix);
+    if ((size_t)(end - p) < len + s->rest || memcmp(p, s->prefix, len) != 0)
+        return false;
+    const char *rest = p + len, *enough = rest + s->rest;
+    return while_token(rest, enough, memchr(s->prefix, '.', len) ? "." : "") == enough &&
+           (!s->mixed || is_mixed(rest, while_token(rest, end, "")));
+}
+
 static const char *shape_end(const char *p, const char *end)
 {
-    for (const struct shape *s = redact_shapes; s->prefix; s++) {
-        size_t len = strlen(s->prefix);
-        if (s->prefix[0] != *p || (size_t)(end - p) < len + s->rest || memcmp(p, s->prefix, len) != 0)
-            continue;
-        const char *rest = p + len, *stop = while_token(rest, end, "");
-        bool long_enough =
-            stop - rest >= s->rest || (memchr(s->prefix, '.', len) && while_token(rest, end, ".") - rest >= s->rest);
-        if (long_enough && (!s->mixed || is_mixed(rest, stop)))
-            return while_token(rest, end, ".=+/");
-    }
+    for (const struct shape *s = redact_shapes; s->prefix; s++)
+        if (s->prefix[0] == *p && is_shape(s, p, end))
+            return while_token(p, end, ".=+/");
     return jwt_end(p, end);
 }
 
@@ -142,6 +146,29 @@ void shapes_mark(struct marks *m, struct span text)
                 if (to - from >= 16 || (to - from >= 8 && is_mixed(from, to)))
                     mark(m, from, to);
             }
+        }
+        p = stop;
+    }
+}
+
+/* The text in the quotes that follow a word of SQL: PASSWORD 'x', PASSWORD('x'), IDENTIFIED WITH plugin BY 'x'. */
+void sql_mark(struct marks *m, struct span text)
+{
+    static const char *const words[] = {"password", "identified by", " by", " using"};
+    const char *end = text.at + text.len;
+    for (const char *p = text.at; p < end; p++) {
+        if (*p != '\'' && *p != '"')
+            continue;
+        const char *stop = memchr(p + 1, *p, (size_t)(end - p - 1)), *before = p;
+        if (!stop)
+            return;
+        while (before > text.at && (before[-1] == ' ' || before[-1] == '('))
+            before--;
+        for (size_t i = 0; i < sizeof(words) / sizeof(*words) && before < p; i++) {
+            size_t len = strlen(words[i]);
+            bool hit = (size_t)(before - text.at) >= len && strncasecmp(before - len, words[i], len) == 0;
+            if (hit && (i < 2 || memmem(text.at, (size_t)(before - text.at), "IDENTIFIED", 10)))
+                mark(m, p + 1, stop);
         }
         p = stop;
     }
