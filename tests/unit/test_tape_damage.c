@@ -259,6 +259,68 @@ static void test_newer(void **state)
     log_free(&l);
 }
 
+static void replace_all(unsigned char *at, size_t len, const char *from, const char *to)
+{
+    for (size_t i = 0; i + strlen(from) <= len; i++)
+        if (memcmp(at + i, from, strlen(from)) == 0)
+            memcpy(at + i, to, strlen(from));
+}
+
+/* A tape of a library that has a metric which this one lacks, and lacks one that this one has. */
+static void test_unknown_metric(void **state)
+{
+    (void)state;
+    struct log l = {0};
+    struct frame_head head;
+    size_t len;
+    write_small(&l, 5);
+    unsigned char *whole = slurp(&len), *newer = malloc(len + 16384), raw[1 << 14];
+    assert_true(frame_head_parse(whole + TAPE_PREAMBLE_SIZE, &head));
+    size_t at = TAPE_PREAMBLE_SIZE + FRAME_HEAD_SIZE + head.len;
+    assert_true(frame_head_parse(whole + at, &head) && head.type == FRAME_SCHEMA);
+    size_t n = ZSTD_decompress(raw, sizeof raw, whole + at + FRAME_HEAD_SIZE, head.len);
+    assert_false(ZSTD_isError(n));
+    replace_all(raw, n, "fds", "fdz");
+    memcpy(newer, whole, at);
+    size_t packed = ZSTD_compress(newer + at + FRAME_HEAD_SIZE, 8192, raw, n, 1);
+    assert_false(ZSTD_isError(packed));
+    frame_seal(newer + at, FRAME_SCHEMA, 0, (uint32_t)packed, frame_seed(whole + 12));
+    size_t rest = at + FRAME_HEAD_SIZE + head.len, front = at + FRAME_HEAD_SIZE + packed;
+    memcpy(newer + front, whole + rest, len - rest);
+
+    /* The fds of the last sample, as they were written. */
+    struct baro_tape *t;
+    struct baro_record r;
+    struct baro_error err = BARO_ERROR_INIT;
+    uint64_t expected[8], v;
+    int reason[8];
+    assert_int_equal(baro_tape_open(&t, path, &err), 0);
+    assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, &err), 1);
+    for (size_t i = 0; i < baro_sample_count(r.u.sample); i++)
+        reason[i] = baro_process_value(baro_sample_process(r.u.sample, i), PROCESS_fds, &expected[i]);
+    baro_tape_close(t);
+
+    put_file(newer, front + len - rest);
+    assert_int_equal(baro_tape_open(&t, path, &err), 0);
+    int extra = baro_metric_count(BARO_KIND_PROCESS);
+    assert_int_equal(baro_tape_metric_count(t, BARO_KIND_PROCESS), extra + 1);
+    assert_string_equal(baro_tape_metric(t, BARO_KIND_PROCESS, extra)->name, "fdz");
+    assert_null(baro_tape_metric(t, BARO_KIND_PROCESS, extra + 1));
+    assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, &err), 1);
+    assert_true(r.t_ns == l.at[4].t_ns);
+    for (size_t i = 0; i < baro_sample_count(r.u.sample); i++) {
+        const struct baro_process *p = baro_sample_process(r.u.sample, i);
+        assert_int_equal(baro_process_value(p, PROCESS_fds, &v), BARO_ABSENT_UNKNOWN);
+        assert_int_equal(baro_process_value(p, extra, &v), reason[i]);
+        if (reason[i] == 0)
+            assert_true(v == expected[i]);
+    }
+    baro_tape_close(t);
+    free(newer);
+    free(whole);
+    log_free(&l);
+}
+
 static void test_bomb(void **state)
 {
     (void)state;
@@ -333,7 +395,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cut_anywhere), cmocka_unit_test(test_flip_anywhere), cmocka_unit_test(test_torn_middle),
         cmocka_unit_test(test_not_a_tape),   cmocka_unit_test(test_newer),         cmocka_unit_test(test_bomb),
-        cmocka_unit_test(test_follow),
+        cmocka_unit_test(test_follow),       cmocka_unit_test(test_unknown_metric),
     };
     snprintf(path, sizeof path, "/tmp/test_tape_damage.%d.baro", (int)getpid());
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
