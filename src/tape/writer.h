@@ -35,12 +35,13 @@ int tape_writer_new(struct tape_writer **ret, int fd, const struct baro_header *
                     struct baro_error *err);
 int tape_writer_start(struct tape_writer *w, struct baro_error *err);
 
-/* Keep an exit or an event for the next commit; copied. An exit also takes its process out of the living set. */
+/* Keep an exit or an event for the next commit; copied. At most 256 KB wait; when half of that is full they are committed at
+ * once, and while the file fails what does not fit is counted and said in the gap's event. */
 void tape_writer_exit(struct tape_writer *w, const struct baro_exit *e);
 void tape_writer_event(struct tape_writer *w, const struct baro_event *e);
 
-/* One frame: the pending exits and events, then this sample (values of processes with read_ns == s->t_ns, and new or
- * changed infos). s may be NULL to write the pending ones alone. Returns 0 or -errno: not written, and will be retried
+/* One frame: the pending exits and events, then this sample: whatever differs from the sample before, bit for bit; an info
+ * where info_version differs. Any order of processes will do; ascending ids, new ones last, is the dense one. s may be NULL to write the pending ones alone. Returns 0 or -errno: not written, and will be retried
  * as the top of this file says. On a network file system fdatasync follows. */
 int tape_writer_commit(struct tape_writer *w, const struct baro_sample *s, struct baro_error *err);
 
