@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* baro docs: sources of what is made from the tables. Called by the build; not for people. */
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "baro/baro.h"
@@ -73,8 +74,8 @@ static void scdoc_baro(struct buf *b)
 
 static void scdoc_command(struct buf *b, const struct cli_command *c)
 {
-    char name[64] = "baro-";
-    strncat(name, c->name, sizeof(name) - 6);
+    char name[64];
+    snprintf(name, sizeof(name), "baro-%s", c->name);
     scdoc_head(b, name, c->summary);
     buf_printf(b, "*baro %s* [_OPTION_...] ", c->name);
     scdoc_text(b, c->operands);

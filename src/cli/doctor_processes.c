@@ -88,22 +88,26 @@ static bool look(void *context, int32_t pid)
     return false;
 }
 
-static void others_files(struct findings *f, int proc, struct search *s)
+static void others_files(struct findings *f, int proc, const struct search *s)
 {
-    char have[160] = "", lack[160] = "";
+    struct buf have = {0}, lack = {0};
     for (size_t i = 0; i < FILES; i++) {
-        int code = try_file(proc, s->found, files[i].file);
-        char *to = code == 0 ? have : lack;
-        strcat(to, *to ? ", " : "");
-        strcat(to, files[i].file);
+        struct buf *to = try_file(proc, s->found, files[i].file) == 0 ? &have : &lack;
+        buf_str(to, to->len ? ", " : "");
+        buf_str(to, files[i].file);
     }
-    if (!*lack) {
+    if (!lack.len) {
         findings_add(f, "other users", "files", FOUND_YES, "all of them, tried on process %d of user %u", s->found, s->uid);
-        return;
+    } else {
+        buf_byte(&have, 0);
+        buf_byte(&lack, 0);
+        struct finding *one = findings_add(f, "other users", "files", FOUND_PARTLY, "%s; not %s (process %d of user %u)",
+                                           have.failed ? "" : (const char *)have.at, lack.failed ? "" : (const char *)lack.at,
+                                           s->found, s->uid);
+        finding_grant(one, PTRACE_GRANT);
     }
-    struct finding *one = findings_add(f, "other users", "files", FOUND_PARTLY, "%s; not %s (process %d of user %u)", have, lack,
-                                       s->found, s->uid);
-    finding_grant(one, PTRACE_GRANT);
+    buf_done(&have);
+    buf_done(&lack);
 }
 
 /* hidepid is an option of the mount: since 5.8 each mount of proc has its own. */

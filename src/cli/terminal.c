@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/span.h"
 #include "cli/cli.h"
 
 #define WIDTH_DEFAULT 100u
@@ -18,7 +19,10 @@ static unsigned width_of(int fd)
 {
     struct winsize size;
     const char *columns = getenv("COLUMNS");
-    unsigned long v = columns ? strtoul(columns, NULL, 10) : 0;
+    struct span text = span_str(columns ? columns : "");
+    uint64_t v = 0;
+    if (!scan_u64(&text, &v) || text.len)
+        v = 0;
     if (v == 0 && ioctl(fd, TIOCGWINSZ, &size) == 0)
         v = size.ws_col;
     if (v == 0)

@@ -49,6 +49,12 @@ int summary_cores_peak(const struct summary *s, double *ret)
     return BARO_PRESENT;
 }
 
+bool summary_pss_is_bound(const struct summary *s)
+{
+    const struct summary_peak *pss = &s->peak[PEAK_PSS];
+    return pss->absent == BARO_PRESENT && (pss->covered < pss->members || s->pss_doubt > pss->value);
+}
+
 int summary_remainder(const struct summary *s, double *ret)
 {
     *ret = 0;

@@ -192,6 +192,8 @@ void summary_add_sample(struct summary *s, const struct baro_sample *sample)
         if (i < s->n_alive)
             note_alive(s, &s->alive[i], p);
     }
+    if (sum[PEAK_PSS].covered < sum[PEAK_PSS].members && sum[PEAK_RSS].value > s->pss_doubt)
+        s->pss_doubt = sum[PEAK_RSS].value;
     for (int k = 0; k < PEAK_MAX; k++) {
         derive_sum_close(&sum[k]);
         note_peak(s, sample, (enum summary_peak_kind)k, &sum[k]);
@@ -219,7 +221,8 @@ void summary_add_exit(struct summary *s, const struct baro_exit *e)
         value[i] = e->value[of_exit[i]];
         absent[i] = e->absent[of_exit[i]];
     }
-    command_add(&s->commands.at[commands_find(&s->commands, e->name ? e->name : "")], value, absent);
+    uint32_t command = commands_find(&s->commands, e->name ? e->name : ""); /* may move the table */
+    command_add(&s->commands.at[command], value, absent);
     s->ended_ids = room(s, s->ended_ids, &s->cap_ended, s->n_ended + 1, sizeof(*s->ended_ids));
     if (s->n_ended < s->cap_ended)
         s->ended_ids[s->n_ended++] = e->id;

@@ -71,6 +71,7 @@ struct summary {
     uint64_t self[RECORDER_MAX];
     uint8_t self_absent[RECORDER_MAX];
     struct summary_peak peak[PEAK_MAX];
+    uint64_t pss_doubt; /* largest rss of a sample in which not all members had pss: their pss may have been as high */
     struct derive_peak cores;
 
     struct commands commands;
@@ -100,6 +101,8 @@ int summary_self(const struct summary *s, enum recorder_metric metric, uint64_t 
 int summary_status(const struct summary *s, int *ret);
 int summary_cores_mean(const struct summary *s, double *ret);
 int summary_cores_peak(const struct summary *s, double *ret);
+/* May the tree have held more pss than the peak says? Then that is a lower bound. */
+bool summary_pss_is_bound(const struct summary *s);
 int summary_remainder(const struct summary *s, double *ret);
 int summary_sample_mean_ns(const struct summary *s, uint64_t *ret);
 int summary_process_sample_mean_ns(const struct summary *s, uint64_t *ret);

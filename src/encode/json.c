@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void indent(struct json *j)
@@ -135,8 +134,33 @@ void json_i64(struct json *j, int64_t v)
     buf_u64(j->out, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
-/* The shortest of 15, 16 and 17 digits that reads back as the same number. The library never sets a locale, but its user may
- * have: a decimal comma is put right. */
+/* Do 15 digits bring the number back? With at most 15 digits and a power of ten up to 22 both are exact as doubles, so that one
+ * multiplication or division rounds once, as reading the text would. */
+static bool digits_suffice(double v)
+{
+    static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                  1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    char text[40];
+    int64_t mantissa = 0;
+    int exponent = 0;
+    snprintf(text, sizeof(text), "%.14e", fabs(v));
+    const char *c = text;
+    for (; *c && *c != 'e'; c++) {
+        if (*c >= '0' && *c <= '9')
+            mantissa = 10 * mantissa + (*c - '0');
+    }
+    bool negative = *c && c[1] == '-';
+    for (c += *c ? 2 : 0; *c >= '0' && *c <= '9'; c++)
+        exponent = 10 * exponent + (*c - '0');
+    exponent = (negative ? -exponent : exponent) - 14;
+    if (exponent < -22 || exponent > 22)
+        return false;
+    double back = exponent < 0 ? (double)mantissa / tens[-exponent] : (double)mantissa * tens[exponent];
+    return back == fabs(v);
+}
+
+/* 17 digits always read back as the same number; 15 are kinder where they do. The library never sets a locale, but its user may have:
+ * a decimal comma is put right. */
 void json_double(struct json *j, double v)
 {
     char text[40];
@@ -144,11 +168,7 @@ void json_double(struct json *j, double v)
         json_null(j);
         return;
     }
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof(text), "%.*g", digits, v);
-        if (strtod(text, NULL) == v)
-            break;
-    }
+    snprintf(text, sizeof(text), digits_suffice(v) ? "%.15g" : "%.17g", v);
     for (char *c = text; *c; c++) {
         if (*c == ',')
             *c = '.';

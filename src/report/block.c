@@ -131,13 +131,13 @@ static void holders(struct lines *l, struct buf *b, const struct summary *s, con
     }
 }
 
-/* PSS where all members had it: it counts shared pages once. Else RSS. A process whose own high-water mark lies above either was higher
+/* PSS where nothing can have been higher: it counts shared pages once. Else RSS, and PSS as the lower bound that it is. A process whose own high-water mark lies above either was higher
  * between two samples. */
 static void memory(struct lines *l, const struct summary *s)
 {
     struct buf b = {0};
     const struct summary_peak *pss = &s->peak[PEAK_PSS], *rss = &s->peak[PEAK_RSS];
-    bool whole = pss->absent == BARO_PRESENT && pss->covered == pss->members && pss->value;
+    bool whole = pss->absent == BARO_PRESENT && pss->value && !summary_pss_is_bound(s);
     const struct summary_peak *peak = whole ? pss : rss;
     uint64_t largest;
     int no_largest = summary_job(s, JOB_process_rss_peak, &largest);
@@ -152,6 +152,11 @@ static void memory(struct lines *l, const struct summary *s)
         buf_printf(&b, "not known: %s", baro_absent_name((enum baro_absent)(peak->absent ? peak->absent : no_largest)));
     }
     lines_part(l, &b);
+    if (!whole && pss->absent == BARO_PRESENT && pss->value) {
+        buf_str(&b, "pss at least ");
+        fmt_bytes(&b, pss->value);
+        lines_part(l, &b);
+    }
     if (no_largest == BARO_PRESENT && largest) {
         buf_str(&b, "largest process ");
         fmt_bytes(&b, largest);

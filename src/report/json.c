@@ -140,6 +140,8 @@ static void write_job(struct facts *f, const struct summary *s)
     number(f, "pss_peak_age_ns", pss->absent, age(s, PEAK_PSS));
     number(f, "pss_peak_members", pss->absent, pss->members);
     number(f, "pss_peak_covered", pss->absent, pss->covered);
+    json_key(f->json, "pss_peak_is_lower_bound");
+    json_bool(f->json, summary_pss_is_bound(s));
     job_number(f, s, "process_rss_peak_bytes", JOB_process_rss_peak);
     job_number(f, s, "io_read_bytes", JOB_io_read);
     job_number(f, s, "io_write_bytes", JOB_io_write);

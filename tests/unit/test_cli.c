@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options and moments, as users write them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+/* These are not in the library; they need nothing else of the command line. */
+#include "../../src/cli/moment.c"
+#include "../../src/cli/opt.c"
+
+struct values {
+    bool a, b;
+    bool c;
+    const char *text;
+    int choice;
+    int parsed;
+};
+
+static int take_number(void *at, const char *text, struct baro_error *err)
+{
+    if (strcmp(text, "5") != 0)
+        return error_set(err, BARO_E_SYNTAX, "'%s' is not five", text);
+    *(int *)at = 5;
+    return 0;
+}
+
+static const char *const colors[] = {"red", "green", NULL};
+static const struct opt table[] = {
+    {.name = "alpha", .letter = 'a', .type = OPT_TRUE, .offset = offsetof(struct values, a), .help = "first"},
+    {.name = "beta", .letter = 'b', .type = OPT_TRUE, .offset = offsetof(struct values, b), .help = "second"},
+    {.name = "no-c", .type = OPT_FALSE, .offset = offsetof(struct values, c), .help = "third"},
+    {.name = "text", .letter = 't', .argument = "TEXT", .type = OPT_TEXT, .offset = offsetof(struct values, text), .help = "fourth"},
+    {.name = "color", .argument = "COLOR", .type = OPT_CHOICE, .offset = offsetof(struct values, choice), .choices = colors,
+     .help = "fifth"},
+    {.name = "five", .letter = '5', .argument = "N", .type = OPT_PARSED, .offset = offsetof(struct values, parsed),
+     .parse = take_number, .help = "sixth"},
+    {.name = "help", .letter = 'h', .type = OPT_HELP, .help = "help"},
+    {.name = NULL},
+};
+
+#define PARSE(stop, ...)                                                                                               \
+    char *argv[] = {__VA_ARGS__, NULL};                                                                                \
+    struct values v = {.c = true};                                                                                     \
+    struct baro_error err = BARO_ERROR_INIT;                                                                           \
+    bool help;                                                                                                         \
+    int n = opt_parse(table, argv, stop, &v, &help, &err);                                                             \
+    (void)n
+
+static void test_forms(void **state)
+{
+    (void)state;
+    PARSE(false, "x", "-ab", "--text=1", "y", "--no-c", "--color", "green", "-5", "5", "--", "--alpha", "-");
+    assert_int_equal(n, 4);
+    assert_string_equal(argv[0], "x");
+    assert_string_equal(argv[1], "y");
+    assert_string_equal(argv[2], "--alpha");
+    assert_string_equal(argv[3], "-");
+    assert_null(argv[4]);
+    assert_true(v.a && v.b && !v.c);
+    assert_string_equal(v.text, "1");
+    assert_int_equal(v.choice, 1);
+    assert_int_equal(v.parsed, 5);
+}
+
+static void test_short_value(void **state)
+{
+    (void)state;
+    PARSE(false, "-abt-x", "-t", "--alpha");
+    assert_int_equal(n, 0);
+    assert_string_equal(v.text, "--alpha"); /* an option's argument may look like an option: --at -10s */
+}
+
+static void test_stop_early(void **state)
+{
+    (void)state;
+    PARSE(true, "-a", "make", "-b", "--", "--text");
+    assert_int_equal(n, 4);
+    assert_true(v.a && !v.b);
+    assert_string_equal(argv[0], "make");
+    assert_string_equal(argv[2], "--");
+}
+
+static void test_double_dash_first(void **state)
+{
+    (void)state;
+    PARSE(true, "--", "-a", "--");
+    assert_int_equal(n, 2);
+    assert_false(v.a);
+}
+
+static void test_help_ends(void **state)
+{
+    (void)state;
+    PARSE(false, "-h", "--nonsense");
+    assert_true(help);
+    assert_int_equal(n, 0);
+}
+
+static void refused(char *one, char *two, const char *says)
+{
+    PARSE(false, one, two);
+    assert_true(n < 0);
+    assert_null(strchr(err.text, '\n'));
+    if (!strstr(err.text, says))
+        fail_msg("'%s' does not say '%s'", err.text, says);
+}
+
+static void test_bad(void **state)
+{
+    (void)state;
+    refused("--alhpa", NULL, "did you mean --alpha?");
+    refused("--zzzzzzzzz", NULL, "unknown option --zzzzzzzzz");
+    refused("-x", NULL, "unknown option -x");
+    refused("--alpha=1", NULL, "takes no value");
+    refused("--text", NULL, "needs its TEXT");
+    refused("-t", NULL, "needs its TEXT");
+    refused("--text=", NULL, "is empty");
+    refused("--color", "blue", "not one of red, green");
+    refused("--five", "six", "--five: 'six' is not five");
+    refused("--\x1b[31m\n", NULL, "\\x1b[31m\\x0a");
+}
+
+static void test_distance(void **state)
+{
+    (void)state;
+    assert_int_equal(opt_distance("abc", "abc"), 0);
+    assert_int_equal(opt_distance("abc", "acb"), 1);
+    assert_int_equal(opt_distance("abc", "ab"), 1);
+    assert_int_equal(opt_distance("", "abc"), 3);
+    assert_int_equal(opt_distance("kitten", "sitting"), 3);
+    assert_int_equal(opt_distance("a", "0123456789012345678901234567890123456789"), 255);
+}
+
+static int64_t moment(const char *text, int64_t start, uint64_t end)
+{
+    int64_t v = INT64_MIN;
+    struct baro_error err = BARO_ERROR_INIT;
+    if (moment_parse(text, start, end, &v, &err) < 0) {
+        assert_null(strchr(err.text, '\n'));
+        return INT64_MIN;
+    }
+    return v;
+}
+
+#define S 1000000000ll
+
+static void test_moments(void **state)
+{
+    const int64_t start = 1795235690 * S; /* 2026-11-21T05:14:50Z by the calendar: 20778 days and 18890 s */
+    (void)state;
+    setenv("TZ", "UTC0", 1);
+    tzset();
+    assert_int_equal(moment("+90s", start, 100), 90 * S);
+    assert_int_equal(moment("-10s", start, (uint64_t)(60 * S)), 50 * S);
+    assert_int_equal(moment("-10s", start, (uint64_t)S), -9 * S);
+    time_t day = 1795235690 - 1795235690 % 86400;
+    int64_t second = 1795235690 - day;
+    char text[64];
+    snprintf(text, sizeof(text), "%02d:%02d:%02d", (int)(second / 3600), (int)(second / 60 % 60), (int)(second % 60));
+    assert_int_equal(moment(text, start, 1), 0);
+    snprintf(text, sizeof(text), "%02d:%02d:%02d.250", (int)(second / 3600), (int)(second / 60 % 60), (int)(second % 60));
+    assert_int_equal(moment(text, start, 1), S / 4);
+    struct tm t;
+    time_t when = 1795235690 + 3600;
+    gmtime_r(&when, &t);
+    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &t);
+    assert_int_equal(moment(text, start, 1), 3600 * S);
+    strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &t);
+    assert_int_equal(moment(text, start, 1), 3600 * S);
+    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S+02:00", &t);
+    assert_int_equal(moment(text, start, 1), -3600 * S);
+    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S-0130", &t);
+    assert_int_equal(moment(text, start, 1), (3600 + 5400) * S);
+}
+
+static void test_bad_moments(void **state)
+{
+    static const char *const texts[] = {"",     "5",    "+",      "+5",     "-x",        "25:00",     "12:60",
+                                        "1:30", "12:3", "12:30x", "12:30.", "2026-1-01", "2026-13-01T00:00Z",
+                                        "2026-11-21", "2026-11-21T12:30:05+", "2026-11-21T12:30:05+15:00", "+99999999999999h"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+        assert_true(moment(texts[i], 0, 1) == INT64_MIN);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_forms),     cmocka_unit_test(test_short_value), cmocka_unit_test(test_stop_early),
+        cmocka_unit_test(test_double_dash_first), cmocka_unit_test(test_help_ends), cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_distance),  cmocka_unit_test(test_moments),     cmocka_unit_test(test_bad_moments),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rates, sums, closure and JSON's numbers, against values worked out by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "derive/derive.h"
+#include "encode/json.h"
+#include "sample/sample.h"
+
+static void test_rate(void **state)
+{
+    double r = -1;
+    (void)state;
+    assert_int_equal(derive_rate(0, 0, 1000000000, 500, &r), 0);
+    assert_true(r == 500);
+    assert_int_equal(derive_rate(1000000000, 10, 3000000000, 10, &r), 0);
+    assert_true(r == 0);
+    assert_int_equal(derive_rate(0, 10, 1, 9, &r), BARO_ABSENT_UNKNOWN);  /* fell: another counter */
+    assert_int_equal(derive_rate(5, 1, 5, 2, &r), BARO_ABSENT_UNKNOWN);   /* no time passed */
+    assert_int_equal(derive_rate(6, 1, 5, 2, &r), BARO_ABSENT_UNKNOWN);
+    assert_int_equal(derive_rate(0, 0, 2000000000, UINT64_MAX, &r), 0);
+    assert_true(r == (double)UINT64_MAX / 2);
+}
+
+static void test_remainder(void **state)
+{
+    (void)state;
+    assert_true(derive_remainder(0, 0) == 0);
+    assert_true(derive_remainder(100, 100) == 0);
+    assert_true(derive_remainder(75, 100) == 0.25);
+    assert_true(derive_remainder(125, 100) == -0.25);
+    assert_true(derive_remainder(1, 0) == -1);
+}
+
+static void test_sum(void **state)
+{
+    struct baro_process p[4] = {0};
+    struct baro_process *rows[] = {&p[0], &p[1], &p[2], &p[3]};
+    struct baro_sample s = {.n = 3, .processes = rows};
+    (void)state;
+    p[0].value[PROCESS_pss] = 5;
+    p[1].absent[PROCESS_pss] = BARO_ABSENT_DENIED;
+    p[2].value[PROCESS_pss] = 7;
+    struct derive_sum sum = derive_sum(&s, PROCESS_pss);
+    assert_int_equal(sum.value, 12);
+    assert_int_equal(sum.members, 3);
+    assert_int_equal(sum.covered, 2);
+    assert_int_equal(sum.absent, BARO_PRESENT);
+    p[0].absent[PROCESS_pss] = p[2].absent[PROCESS_pss] = BARO_ABSENT_DENIED;
+    assert_int_equal(derive_sum(&s, PROCESS_pss).absent, BARO_ABSENT_DENIED);
+    /* a zombie holds nothing and owes nothing */
+    s.n = 4;
+    p[0].absent[PROCESS_pss] = BARO_PRESENT;
+    p[1].absent[PROCESS_pss] = p[2].absent[PROCESS_pss] = BARO_PRESENT;
+    p[3].value[PROCESS_state] = 'Z';
+    p[3].absent[PROCESS_pss] = BARO_ABSENT_GONE;
+    sum = derive_sum(&s, PROCESS_pss);
+    assert_int_equal(sum.members, 3);
+    assert_int_equal(sum.covered, 3);
+    s.n = 0;
+    sum = derive_sum(&s, PROCESS_pss);
+    assert_int_equal(sum.absent, BARO_PRESENT);
+    assert_int_equal(sum.value, 0);
+}
+
+/* 10 ms between samples, and the counter moves in steps of 30 ms: no moment within 100 ms may count. */
+static void test_peak_over_100_ms(void **state)
+{
+    struct derive_peak p = {0};
+    (void)state;
+    for (uint64_t i = 0; i <= 30; i++)
+        derive_peak_add(&p, i * 10000000, i / 3 * 30000000);
+    assert_true(p.found);
+    assert_true(p.rate >= 1e9 && p.rate <= 1.2e9 + 1);
+    struct derive_peak few = {0};
+    derive_peak_add(&few, 0, 0);
+    derive_peak_add(&few, 99999999, 1000);
+    assert_false(few.found);
+    derive_peak_add(&few, 100000000, 1000);
+    assert_true(few.found);
+    assert_true(few.rate == 10000);
+}
+
+static void test_peak_ring(void **state)
+{
+    struct derive_peak p = {0};
+    (void)state;
+    /* more moments than the ring holds within 100 ms: some are dropped, none is wrong */
+    for (uint64_t i = 0; i < 100000; i++)
+        derive_peak_add(&p, i * 1000000, i * 2000000);
+    assert_true(p.found);
+    assert_true(p.rate == 2e9);
+}
+
+static const char *text_of(struct buf *b)
+{
+    buf_byte(b, 0);
+    return (const char *)b->at;
+}
+
+static void test_json_numbers(void **state)
+{
+    static const double values[] = {0, 0.1, 1.8, 1.0 / 3, 7.6, 1e22, 1e23, 5e-324, 1.7976931348623157e308, -2.5, 0.0475, 123456.789,
+                                    0.17847646216284932, 2.0 / 3 * 1e-5, 4503599627370497.5, 1e-7};
+    (void)state;
+    for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
+        struct buf b = {0};
+        struct json j = {.out = &b};
+        json_double(&j, values[i]);
+        assert_true(strtod(text_of(&b), NULL) == values[i]);
+        buf_done(&b);
+    }
+    for (int i = 0; i < 100000; i++) {
+        struct buf b = {0};
+        struct json j = {.out = &b};
+        double v = (double)rand() / (double)(1 + rand()) * (i % 2 ? 1e-9 : 1e9);
+        json_double(&j, v);
+        assert_true(strtod(text_of(&b), NULL) == v);
+        buf_done(&b);
+    }
+}
+
+static void test_json_text(void **state)
+{
+    struct buf b = {0};
+    struct json j = {.out = &b};
+    (void)state;
+    json_begin(&j, '{');
+    json_key(&j, "a");
+    json_text(&j, "q\" b\\ n\n e\x1b u\xc3\xa9 x\xff");
+    json_key(&j, "b");
+    json_begin(&j, '[');
+    json_u64(&j, UINT64_MAX);
+    json_i64(&j, INT64_MIN);
+    json_bool(&j, true);
+    json_null(&j);
+    json_double(&j, 1.0 / 0.0);
+    json_text(&j, NULL);
+    json_end(&j, ']');
+    json_key(&j, "c");
+    json_begin(&j, '{');
+    json_end(&j, '}');
+    json_end(&j, '}');
+    assert_string_equal(text_of(&b), "{\"a\":\"q\\\" b\\\\\\\\ n\\\\x0a e\\\\x1b u\xc3\xa9 x\\\\xff\","
+                                     "\"b\":[18446744073709551615,-9223372036854775808,true,null,null,null],\"c\":{}}\n");
+    buf_done(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rate),          cmocka_unit_test(test_remainder),  cmocka_unit_test(test_sum),
+        cmocka_unit_test(test_peak_over_100_ms), cmocka_unit_test(test_peak_ring), cmocka_unit_test(test_json_numbers),
+        cmocka_unit_test(test_json_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The summary: worked out by hand, the same live and from a tape, and as it is told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "baro/summary.h"
+#include "derive/summary.h"
+#include "encode/encode.h"
+#include "report/report.h"
+#include "story.h"
+#include "tape_file.h"
+
+/* ---- tellers ---- */
+
+static void to_summary_sample(void *s, const struct baro_sample *v)
+{
+    summary_add_sample(s, v);
+}
+static void to_summary_exit(void *s, const struct baro_exit *v)
+{
+    summary_add_exit(s, v);
+}
+static void to_summary_event(void *s, const struct baro_event *v)
+{
+    summary_add_event(s, v);
+}
+static void to_tape_sample(void *w, const struct baro_sample *v)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    assert_int_equal(tape_writer_commit(w, v, &err), 0);
+}
+static void to_tape_exit(void *w, const struct baro_exit *v)
+{
+    tape_writer_exit(w, v);
+}
+static void to_tape_event(void *w, const struct baro_event *v)
+{
+    tape_writer_event(w, v);
+}
+
+static struct summary *told(void)
+{
+    struct baro_header h;
+    struct story story;
+    story_header(&h);
+    struct summary *s = summary_new(&h);
+    assert_non_null(s);
+    story_tell(&story, &(struct teller){to_summary_sample, to_summary_exit, to_summary_event, s});
+    summary_finish(s);
+    return s;
+}
+
+static void write_story(const char *path)
+{
+    struct baro_header h;
+    struct story story;
+    struct baro_error err = BARO_ERROR_INIT;
+    struct tape_writer *w;
+    story_header(&h);
+    unlink(path);
+    int fd = tape_create(path, false, &err);
+    assert_true(fd >= 0);
+    assert_int_equal(tape_writer_new(&w, fd, &h, NULL, &err), 0);
+    story_tell(&story, &(struct teller){to_tape_sample, to_tape_exit, to_tape_event, w});
+    assert_int_equal(tape_writer_finish(w, &err), 0);
+    tape_writer_free(w);
+}
+
+/* ---- figures ---- */
+
+static const struct command *named(const struct summary *s, const char *name)
+{
+    for (size_t i = 0; i < s->n_order; i++) {
+        if (strcmp(summary_command(s, i)->name, name) == 0)
+            return summary_command(s, i);
+    }
+    return NULL;
+}
+
+static void test_totals(void **state)
+{
+    (void)state;
+    struct summary *s = told();
+    uint64_t v;
+    double d;
+    int status;
+    assert_int_equal(summary_wall_ns(s), 2900 * MS);
+    assert_int_equal(summary_status(s, &status), BARO_PRESENT);
+    assert_int_equal(status, 512);
+    assert_int_equal(summary_job(s, JOB_cpu, &v), 0);
+    assert_int_equal(v, 2400 * MS);
+    assert_int_equal(summary_job(s, JOB_io_write, &v), 0);
+    assert_true(v == UINT64_MAX - 1);
+    assert_int_equal(summary_job(s, JOB_faults_major, &v), BARO_ABSENT_NOT_YET);
+    assert_int_equal(summary_cores_mean(s, &d), 0);
+    assert_true(d > 0.8275 && d < 0.8277); /* 2400 / 2900 */
+    assert_int_equal(summary_cores_peak(s, &d), 0);
+    assert_true(d == 1.8); /* (1801 - 1) ms in 1000 ms */
+    assert_int_equal(summary_remainder(s, &d), 0);
+    assert_true(d == 0.0475); /* (2400 - 2286) / 2400 */
+    assert_int_equal(summary_sample_mean_ns(s, &v), 0);
+    assert_int_equal(v, 200000);
+    assert_int_equal(summary_process_sample_mean_ns(s, &v), 0);
+    assert_int_equal(v, 4 * 30000 / 7);
+    assert_string_equal(summary_kernel_source(s), "wait4");
+    summary_free(s);
+}
+
+static void test_peaks(void **state)
+{
+    (void)state;
+    struct summary *s = told();
+    const struct summary_peak *rss = &s->peak[PEAK_RSS], *pss = &s->peak[PEAK_PSS];
+    assert_int_equal(rss->value, 652 * MB);
+    assert_int_equal(rss->t_ns, 2001 * MS);
+    assert_int_equal(rss->members, 3);
+    assert_int_equal(rss->n_top, 3);
+    assert_string_equal(s->commands.at[rss->top[0].command].name, "ld");
+    assert_int_equal(pss->value, 490 * MB);
+    assert_int_equal(pss->t_ns, 1001 * MS);
+    assert_int_equal(pss->covered, 3);
+    assert_true(summary_pss_is_bound(s)); /* at 2001 ms rss was 652 MB, and not all pss known */
+    assert_int_equal(pss->n_top, 2);
+    assert_string_equal(s->commands.at[pss->top[0].command].name, "cc1");
+    assert_int_equal(pss->top[0].processes, 2);
+    assert_int_equal(pss->top[0].value, 489 * MB);
+    assert_int_equal(s->peak[PEAK_USS].value, 478 * MB + MB / 2);
+    assert_int_equal(s->peak[PEAK_THREADS].value, 4);
+    assert_int_equal(s->peak[PEAK_FDS].value, 9);
+    assert_int_equal(s->peak[PEAK_SWAP].absent, BARO_ABSENT_NOT_YET);
+    summary_free(s);
+}
+
+static void test_commands(void **state)
+{
+    (void)state;
+    struct summary *s = told();
+    assert_int_equal(s->n_order, 5);
+    assert_string_equal(summary_command(s, 0)->name, "ld");
+    assert_string_equal(summary_command(s, 1)->name, "cc1");
+    const struct command *cc1 = named(s, "cc1"), *ld = named(s, "ld"), *as = named(s, "as");
+    assert_int_equal(cc1->processes, 1); /* the other one ended as ld */
+    assert_int_equal(cc1->value[COMMAND_CPU], 1010 * MS);
+    assert_int_equal(cc1->value[COMMAND_RSS_PEAK], 412 * MB);
+    assert_int_equal(cc1->covered[COMMAND_IO_READ], 0);
+    assert_int_equal(cc1->absent[COMMAND_IO_READ], BARO_ABSENT_GONE);
+    assert_int_equal(ld->value[COMMAND_CPU], 1250 * MS);
+    assert_int_equal(as->processes, 1);
+    assert_non_null(named(s, STORY_HOSTILE));
+    assert_null(summary_command(s, 5));
+    summary_free(s);
+}
+
+/* Those that live at the end count with what the last sample saw; who was attached to, without what it had used before. */
+static void test_alive_and_attached(void **state)
+{
+    (void)state;
+    struct baro_header h;
+    struct baro_process p = {.id = 7, .key = {50, 5}, .name = "server"}, q = {.id = 9, .key = {51, 6}, .name = "worker"};
+    struct baro_process *rows[] = {&p, &q};
+    struct baro_sample sample = {.t_ns = MS, .n = 1, .processes = rows};
+    struct baro_event start = {.kind = BARO_EVENT_START, .key = {50, 5}, .number = 5000 * MS, .text = "attached"};
+    story_header(&h);
+    h.mode = BARO_MODE_ATTACH;
+    struct summary *s = summary_new(&h);
+    summary_add_event(s, &start);
+    p.value[PROCESS_cpu] = 5001 * MS;
+    p.value[PROCESS_rss_peak] = 80 * MB;
+    summary_add_sample(s, &sample);
+    sample.t_ns = 3001 * MS;
+    sample.n = 2;
+    p.value[PROCESS_cpu] = 7001 * MS;
+    q.value[PROCESS_cpu] = 10 * MS;
+    summary_add_sample(s, &sample);
+    struct baro_exit e = {.id = 9, .key = {51, 6}, .name = "worker", .value = {[EXIT_cpu] = 12 * MS}};
+    summary_add_exit(s, &e);
+    summary_finish(s);
+    assert_true(s->before.known);
+    assert_int_equal(s->before.cpu_ns, 5000 * MS);
+    assert_int_equal(named(s, "server")->value[COMMAND_CPU], 2000 * MS);
+    assert_int_equal(named(s, "server")->value[COMMAND_RSS_PEAK], 80 * MB); /* a mark is not a sum */
+    assert_int_equal(named(s, "worker")->value[COMMAND_CPU], 12 * MS);
+    assert_int_equal(named(s, "worker")->processes, 1);
+    assert_string_equal(summary_kernel_source(s), "ledger");
+    summary_free(s);
+}
+
+/* A job in which each process has a name of its own can't eat memory. */
+static void test_many_names(void **state)
+{
+    (void)state;
+    struct baro_header h;
+    char name[32];
+    story_header(&h);
+    struct summary *s = summary_new(&h);
+    for (unsigned i = 0; i < 3 * COMMANDS_MAX; i++) {
+        snprintf(name, sizeof(name), "w%u", i);
+        struct baro_exit e = {.id = i + 1, .name = name, .value = {[EXIT_cpu] = 1}};
+        summary_add_exit(s, &e);
+    }
+    summary_finish(s);
+    assert_int_equal(s->commands.n, COMMANDS_MAX);
+    assert_true(s->commands.overflowed);
+    uint64_t processes = 0, cpu = 0;
+    for (size_t i = 0; i < s->n_order; i++) {
+        processes += summary_command(s, i)->processes;
+        cpu += summary_command(s, i)->value[COMMAND_CPU];
+    }
+    assert_int_equal(processes, 3 * COMMANDS_MAX);
+    assert_int_equal(cpu, 3 * COMMANDS_MAX);
+    assert_string_equal(summary_command(s, 0)->name, COMMANDS_OTHER);
+    summary_free(s);
+}
+
+static void test_nothing(void **state)
+{
+    (void)state;
+    struct baro_header h = {.version = "0"};
+    struct summary *s = summary_new(&h);
+    struct buf text = {0};
+    struct json json = {.out = &text};
+    double d;
+    summary_finish(s);
+    assert_int_equal(summary_wall_ns(s), 0);
+    assert_int_equal(summary_cores_mean(s, &d), BARO_ABSENT_NOT_YET);
+    report_json(s, NULL, &json);
+    report_block(s, NULL, (struct report_style){.width = 80}, &text);
+    assert_false(text.failed);
+    buf_done(&text);
+    summary_free(s);
+}
+
+/* ---- live and replay ---- */
+
+static void summary_text(const struct summary *s, struct buf *ret)
+{
+    struct json json = {.out = ret, .pretty = true};
+    report_json(s, "t", &json);
+    report_block(s, "t", (struct report_style){.width = 100, .utf8 = true}, ret);
+}
+
+static void compare_with_tape(const struct summary *live, const char *path)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_tape *tape;
+    struct baro_summary *replay;
+    struct buf a = {0}, b = {0};
+    assert_int_equal(baro_tape_open(&tape, path, &err), 0);
+    assert_int_equal(baro_summary_of_tape(tape, &replay, &err), 0);
+    summary_text(live, &a);
+    summary_text(report_summary(replay), &b);
+    buf_byte(&a, 0);
+    buf_byte(&b, 0);
+    assert_string_equal((char *)a.at, (char *)b.at);
+    assert_int_equal(baro_summary_wall_ns(replay), summary_wall_ns(live));
+    assert_int_equal(baro_summary_command_count(replay), live->n_order);
+    baro_summary_free(replay);
+    baro_tape_close(tape);
+    buf_done(&a);
+    buf_done(&b);
+}
+
+static void test_story_live_is_replay(void **state)
+{
+    struct summary *s = told();
+    write_story(*state);
+    compare_with_tape(s, *state);
+    summary_free(s);
+}
+
+static void test_world_live_is_replay(void **state)
+{
+    const char *path = *state;
+    struct tape_writer *w = new_tape(path, NULL);
+    struct world *world = world_new(3);
+    struct baro_error err = BARO_ERROR_INIT;
+    static char *argv[] = {"make", "-j8", NULL};
+    struct baro_header h = {.host = "h", .argv = argv};
+    struct summary *live = summary_new(&h);
+    for (unsigned i = 0; i < 1500; i++) {
+        for (unsigned k = i % 3; k > 0; k--) {
+            struct baro_exit e;
+            char name[16];
+            world_exit(world, &e, name);
+            tape_writer_exit(w, &e);
+            summary_add_exit(live, &e);
+        }
+        world_tick(world);
+        assert_int_equal(tape_writer_commit(w, &world->sample, &err), 0);
+        summary_add_sample(live, &world->sample);
+    }
+    assert_int_equal(tape_writer_finish(w, &err), 0);
+    tape_writer_free(w);
+    summary_finish(live);
+    compare_with_tape(live, path);
+    summary_free(live);
+    world_free(world);
+}
+
+/* ---- golden ---- */
+
+static void expect_golden(const char *name, const struct buf *text)
+{
+    char path[4096];
+    snprintf(path, sizeof(path), "%s/../golden/%s", getenv("BARO_FIXTURES"), name);
+    if (getenv("BARO_GOLDEN_WRITE")) {
+        FILE *f = fopen(path, "w");
+        assert_non_null(f);
+        fwrite(text->at, 1, text->len, f);
+        fclose(f);
+        return;
+    }
+    FILE *f = fopen(path, "r");
+    if (!f)
+        fail_msg("%s is missing; BARO_GOLDEN_WRITE=1 makes it", path);
+    char *want = malloc(1 << 20);
+    size_t n = fread(want, 1, (1 << 20) - 1, f);
+    fclose(f);
+    want[n] = 0;
+    char *have = malloc(text->len + 1);
+    memcpy(have, text->at, text->len);
+    have[text->len] = 0;
+    assert_string_equal(have, want);
+    free(have);
+    free(want);
+}
+
+static void test_golden_report(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        struct report_style style;
+    } styles[] = {
+        {"summary-100.txt", {100, true, false}}, {"summary-80-ascii.txt", {80, false, false}},
+        {"summary-color.txt", {100, true, true}}, {"summary-60.txt", {20, true, false}},
+    };
+    struct summary *s = told();
+    struct buf text = {0};
+    for (size_t i = 0; i < sizeof(styles) / sizeof(*styles); i++) {
+        buf_clear(&text);
+        report_block(s, "/t/x.baro", styles[i].style, &text);
+        expect_golden(styles[i].name, &text);
+        for (size_t k = 0; k < text.len; k++)
+            assert_true(text.at[k] >= 0x20 || text.at[k] == '\n' || (text.at[k] == 0x1b && styles[i].style.color));
+    }
+    buf_clear(&text);
+    struct json json = {.out = &text, .pretty = true};
+    report_json(s, "/t/x.baro", &json);
+    expect_golden("summary.json", &text);
+    buf_done(&text);
+    summary_free(s);
+}
+
+static void put_row(bool csv, const struct columns *c, struct row *row, struct buf *text)
+{
+    row_begin(row);
+    if (csv)
+        csv_row(c, row, text);
+    else
+        jsonl_row(c, row, text);
+}
+
+static void export(const char *path, enum row_entity entity, bool csv, const char *list, struct buf *text)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_tape *tape;
+    struct columns c;
+    struct baro_record r;
+    assert_int_equal(baro_tape_open(&tape, path, &err), 0);
+    assert_int_equal(columns_choose(&c, entity, list, tape, NULL, &err), 0);
+    struct row_memory *memory = row_memory_new();
+    buf_clear(text);
+    if (csv)
+        csv_header(&c, text);
+    while (baro_tape_next(tape, &r, &err) > 0) {
+        struct row row = {.entity = entity, .header = baro_tape_header(tape), .t_ns = r.t_ns, .memory = memory};
+        if (r.kind == BARO_RECORD_EXIT && entity == ROW_EXIT) {
+            row.exit = r.u.exit;
+            put_row(csv, &c, &row, text);
+        } else if (r.kind == BARO_RECORD_EVENT && entity == ROW_EVENT) {
+            row.event = r.u.event;
+            put_row(csv, &c, &row, text);
+        } else if (r.kind == BARO_RECORD_SAMPLE && entity == ROW_JOB) {
+            row.sample = r.u.sample;
+            put_row(csv, &c, &row, text);
+        } else if (r.kind == BARO_RECORD_SAMPLE && entity == ROW_PROCESS) {
+            row.sample = r.u.sample;
+            for (size_t i = 0; i < baro_sample_count(row.sample); i++) {
+                row.process = baro_sample_process(row.sample, i);
+                put_row(csv, &c, &row, text);
+            }
+        }
+    }
+    row_memory_free(memory);
+    columns_done(&c);
+    baro_tape_close(tape);
+}
+
+static void test_golden_rows(void **state)
+{
+    static const char *const entities[] = {"process", "job", "event", "exit"};
+    struct buf text = {0};
+    char name[64];
+    write_story(*state);
+    for (int e = 0; e < ROW_ENTITIES; e++) {
+        for (int csv = 0; csv < 2; csv++) {
+            export(*state, (enum row_entity)e, csv, NULL, &text);
+            snprintf(name, sizeof(name), "%s.%s", entities[e], csv ? "csv" : "jsonl");
+            expect_golden(name, &text);
+        }
+    }
+    export(*state, ROW_PROCESS, true, "time,pid,start,ppid,user,name,state,nice,cores,rss,age,origin", &text);
+    expect_golden("process-chosen.csv", &text);
+    buf_done(&text);
+}
+
+static void test_columns(void **state)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_tape *tape;
+    struct columns c;
+    char unknown[64];
+    write_story(*state);
+    assert_int_equal(baro_tape_open(&tape, *state, &err), 0);
+    assert_int_equal(columns_choose(&c, ROW_EVENT, "time,cpu", tape, unknown, &err), BARO_E_SYNTAX);
+    assert_string_equal(unknown, "cpu");
+    columns_done(&c);
+    assert_int_equal(columns_choose(&c, ROW_JOB, "nice", tape, unknown, &err), BARO_E_SYNTAX); /* it does not add up */
+    columns_done(&c);
+    assert_int_equal(columns_choose(&c, ROW_PROCESS, "", tape, unknown, &err), BARO_E_SYNTAX);
+    columns_done(&c);
+    assert_int_equal(columns_choose(&c, ROW_JOB, "rss,rss_bytes,cpu_ns", tape, unknown, &err), 0);
+    assert_int_equal(c.n, 3);
+    assert_string_equal(c.at[0].name, "rss_bytes");
+    columns_done(&c);
+    baro_tape_close(tape);
+}
+
+int main(void)
+{
+    char path[] = "/tmp/test_summary_XXXXXX";
+    int fd = mkstemp(path);
+    void *at = path;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_totals),
+        cmocka_unit_test(test_peaks),
+        cmocka_unit_test(test_commands),
+        cmocka_unit_test(test_alive_and_attached),
+        cmocka_unit_test(test_many_names),
+        cmocka_unit_test(test_nothing),
+        cmocka_unit_test_prestate(test_story_live_is_replay, at),
+        cmocka_unit_test_prestate(test_world_live_is_replay, at),
+        cmocka_unit_test(test_golden_report),
+        cmocka_unit_test_prestate(test_golden_rows, at),
+        cmocka_unit_test_prestate(test_columns, at),
+    };
+    close(fd);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    unlink(path);
+    return failed;
+}
