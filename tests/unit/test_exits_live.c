@@ -73,18 +73,12 @@ static void need(int code, const struct baro_error *err)
 /* ---- what was told ---- */
 
 struct told {
-    pid_t self;
-    uint64_t kinds[EVENT_LOST + 1]; /* of our own children */
+    pid_t only;                     /* the process that it is about */
+    uint64_t kinds[EVENT_LOST + 1];
     uint64_t lost, cpu_ns;
     struct exits_event last_exit;
     char executed[64];
-    pid_t only; /* 0: all children */
 };
-
-static bool ours(const struct told *t, int32_t pid)
-{
-    return t->only == pid;
-}
 
 static void on_event(void *context, const struct exits_event *e)
 {
@@ -93,7 +87,7 @@ static void on_event(void *context, const struct exits_event *e)
         t->lost += e->count;
         return;
     }
-    if (t->only && !ours(t, e->pid))
+    if (t->only != e->pid)
         return;
     t->kinds[e->kind]++;
     if (e->kind == EVENT_EXIT)
@@ -319,7 +313,9 @@ static void taskstats_body(void)
 {
     struct exits_source *s;
     struct baro_error err = BARO_ERROR_INIT;
+    char name[16];
     need(exits_taskstats_open(&s, &err), &err);
+    CHECK(prctl(PR_GET_NAME, name) == 0);
     for (int threads = 0; threads < 2; threads++) {
         struct rusage u;
         struct told t = taskstats_of(s, threads ? burn_threads : burn, &u);
@@ -330,7 +326,7 @@ static void taskstats_body(void)
         CHECK(e->rss_peak_bytes >= (threads ? 96u : 32u) * MIB);
         CHECK(e->rss_peak_bytes <= (uint64_t)u.ru_maxrss * 1024 + 4 * MIB);
         CHECK(e->faults_minor > 0 && e->faults_minor <= (uint64_t)u.ru_minflt);
-        CHECK(e->has_comm && strncmp(e->comm, "test_exits_live", 15) == 0);
+        CHECK(e->has_comm && strcmp(e->comm, name) == 0);
         CHECK(!e->has_status || e->status == (threads ? 0 : 7 << 8));
         CHECK(e->elapsed_ns > 0);
     }
