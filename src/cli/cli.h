@@ -50,6 +50,8 @@ __attribute__((format(printf, 2, 3))) void cli_note(const struct cli *cli, const
 
 /* Writes a buffer to standard output and empties it. Returns 0, or the status of a failure that it has reported. */
 int cli_out(const struct cli *cli, struct buf *b);
+/* The same for what people read: in ASCII where the locale has no more. */
+int cli_out_text(const struct cli *cli, struct buf *b);
 
 /* How a summary is to be printed on standard error. */
 struct report_style report_style_of(const struct cli *cli);

@@ -84,7 +84,7 @@ int cmd_doctor(struct cli *cli, const struct settings *s, char **argv)
         as_json(&f, &out);
     else
         as_text(cli, &f, &out);
-    int status = cli_out(cli, &out);
+    int status = s->json ? cli_out(cli, &out) : cli_out_text(cli, &out);
     buf_done(&out);
     return status;
 }

@@ -146,7 +146,7 @@ int cmd_ls(struct cli *cli, const struct settings *s, char **argv)
         table_print(&t, cli->tty ? cli->width : 0, &out);
     if (!s->json && !list.n && cli->tty)
         buf_str(&out, "no runs are kept; `baro run -- COMMAND` makes one\n");
-    int status = cli_out(cli, &out);
+    int status = s->json ? cli_out(cli, &out) : cli_out_text(cli, &out);
     runs_list_done(&list);
     table_done(&t);
     buf_done(&out);

@@ -326,7 +326,7 @@ static int print(struct show *w, uint64_t t_ns)
     code = w->settings->json ? print_json(w, &record, &b) : print_text(w, &record, &b);
     if (!code && w->settings->follow && !w->cli->tty && !w->settings->json)
         buf_byte(&b, '\n');
-    int status = code < 0 ? cli_fail(w->cli, &w->err) : cli_out(w->cli, &b);
+    int status = code < 0 ? cli_fail(w->cli, &w->err) : w->settings->json ? cli_out(w->cli, &b) : cli_out_text(w->cli, &b);
     buf_done(&b);
     return status;
 }

@@ -107,3 +107,10 @@ int cli_out(const struct cli *cli, struct buf *b)
     buf_clear(b);
     return code < 0 ? cli_failf(cli, "can't write to standard output: %s", strerror(-code)) : 0;
 }
+
+int cli_out_text(const struct cli *cli, struct buf *b)
+{
+    if (!cli->utf8)
+        report_ascii(b, 0);
+    return cli_out(cli, b);
+}

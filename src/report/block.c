@@ -317,18 +317,6 @@ static void before(struct lines *l, const struct summary *s)
     buf_done(&b);
 }
 
-/* fmt_duration() writes the one sign beyond ASCII that is not part of a name: the micro sign. */
-static void to_ascii(struct buf *b, size_t from)
-{
-    size_t to = from;
-    for (size_t i = from; i < b->len; i++) {
-        bool micro = b->at[i] == 0xc2 && i + 1 < b->len && b->at[i + 1] == 0xb5;
-        b->at[to++] = micro ? 'u' : b->at[i];
-        i += micro;
-    }
-    b->len = to;
-}
-
 void report_block(const struct summary *s, const char *tape, struct report_style style, struct buf *ret)
 {
     style.width = style.width < WIDTH_MIN ? WIDTH_MIN : style.width > WIDTH_MAX ? WIDTH_MAX : style.width;
@@ -352,5 +340,5 @@ void report_block(const struct summary *s, const char *tape, struct report_style
         buf_done(&b);
     }
     if (!style.utf8)
-        to_ascii(ret, from);
+        report_ascii(ret, from);
 }

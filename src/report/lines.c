@@ -118,3 +118,25 @@ void lines_name(const struct lines *l, struct buf *b, const char *name, unsigned
     buf_done(&escaped);
     buf_done(&cut);
 }
+
+void report_ascii(struct buf *b, size_t from)
+{
+    static const char digits[] = "0123456789abcdef";
+    struct buf out = {0};
+    for (size_t i = from; i < b->len; i++) {
+        unsigned char c = b->at[i];
+        if (c < 0x80) {
+            buf_byte(&out, c);
+        } else if (c == 0xc2 && i + 1 < b->len && b->at[i + 1] == 0xb5) {
+            buf_byte(&out, 'u');
+            i++;
+        } else {
+            const char code[4] = {'\\', 'x', digits[c >> 4], digits[c & 15]};
+            buf_add(&out, code, 4);
+        }
+    }
+    b->len = from;
+    b->failed = b->failed || out.failed;
+    buf_add(b, out.at, out.len);
+    buf_done(&out);
+}

@@ -23,6 +23,9 @@ void report_json(const struct summary *s, const char *tape, struct json *json);
 /* What is inside of a public summary; borrowed. */
 const struct summary *report_summary(const struct baro_summary *summary);
 
+/* For terminals that show no more than ASCII: what stands behind from, with a u for the micro sign and \xNN for all else. */
+void report_ascii(struct buf *b, size_t from);
+
 /* "exit 0", "SIGKILL", ... of a wait status. */
 void report_status(int status, struct buf *ret);
 /* "KILL" of SIGKILL, NULL for a number that has no name. */

@@ -1,0 +1,443 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The readers on real tapes, parsed by others' parsers; and bad input, one line each."""
+
+import csv
+import io
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+# 15 bytes as the kernel keeps them: ends a comm field, breaks a line and CSV, colours a terminal, starts a formula, is no UTF-8.
+HOSTILE_NAME = b'=) S 1\n\x1b[31m,"\xff'
+HOSTILE_ARGUMENT = b'a,"b"\n\x1b]0;t\x07 \\ \xc3\xa9 \xff\xfe\xe2\x80\xae x=\'1\''
+HOSTILE = (
+    "import ctypes,os,sys,time\n"
+    "n = os.environb[b'NAME']\n"
+    "assert ctypes.CDLL(None).prctl(15, n, 0, 0, 0) == 0\n"
+    "x = bytearray(20 << 20)\n"
+    "t = time.monotonic()\n"
+    "while time.monotonic() - t < 0.3: pass\n"
+    "time.sleep(0.2)\n"
+)
+
+
+def unescape(text):
+    """The bytes that an escaped text stands for."""
+    out, i, raw = b"", 0, text.encode()
+    while i < len(raw):
+        if raw[i : i + 2] == b"\\x":
+            out += bytes([int(raw[i + 2 : i + 4], 16)])
+            i += 4
+        elif raw[i : i + 1] == b"\\":
+            assert raw[i : i + 2] == b"\\\\"
+            out += b"\\"
+            i += 2
+        else:
+            out += raw[i : i + 1]
+            i += 1
+    return out
+
+
+def call(baro, *args, **kwargs):
+    return subprocess.run([baro, *map(str, args)], capture_output=True, timeout=60, **kwargs)
+
+
+def good(baro, *args, **kwargs):
+    r = call(baro, *args, **kwargs)
+    assert r.returncode == 0, r.stderr.decode()
+    return r.stdout
+
+
+@pytest.fixture
+def tape(baro, work):
+    path = work / "t.baro"
+    r = subprocess.run(
+        [baro, "run", "-q", "-o", str(path), "--", "sh", "-c", "true; true; \"$@\"; exit 3", "sh", sys.executable, "-c", HOSTILE, HOSTILE_ARGUMENT],
+        env={**os.environb, b"NAME": HOSTILE_NAME}, timeout=60)
+    assert r.returncode == 3
+    return path
+
+
+# ---- what issue 2 promises other programs ---------------------------------------------------------------------------
+
+MEMBERS = {
+    "": "tape command start wall_ns exit job accounting commands recorder absent",
+    "exit": "status signal",
+    "job": "cpu_ns cpu_user_ns cpu_system_ns cores_mean cores_peak rss_peak_bytes pss_peak_bytes uss_peak_bytes pss_peak_age_ns "
+    "process_rss_peak_bytes io_read_bytes io_write_bytes io_rchar_bytes io_wchar_bytes threads_peak fds_peak processes_peak "
+    "processes_started processes_unsampled",
+    "accounting": "cpu_counted_ns cpu_kernel_ns kernel_source event_source remainder_ratio lossy_intervals",
+    "recorder": "cpu_ns rss_peak_bytes samples process_samples missed sample_mean_ns process_sample_mean_ns",
+}
+
+
+def test_summary_json(baro, tape):
+    d = json.loads(good(baro, "summary", "--json", tape))
+    for section, names in MEMBERS.items():
+        at = d[section] if section else d
+        for name in names.split():
+            assert name in at, f"{section}.{name}"
+            if at[name] is None and (section, name) not in {("exit", "signal")}:
+                assert f"{section}.{name}" in d["absent"]
+    for command in d["commands"]:
+        assert {"name", "processes", "cpu_ns", "rss_peak_bytes"} <= set(command)
+    assert d["command"][:2] == ["sh", "-c"]
+    assert d["exit"] == {"status": 3, "signal": None}
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", d["start"])
+    assert d["job"]["cpu_ns"] == d["job"]["cpu_user_ns"] + d["job"]["cpu_system_ns"]
+    assert d["job"]["cpu_ns"] >= 250e6
+    assert d["job"]["rss_peak_bytes"] >= 20 << 20
+    assert d["job"]["process_rss_peak_bytes"] >= 20 << 20
+    assert d["accounting"]["kernel_source"] == "wait4"
+    assert d["accounting"]["event_source"] in ("connector", "perf", "scan")
+    assert d["accounting"]["cpu_kernel_ns"] == d["job"]["cpu_ns"]
+    closure = 1 - d["accounting"]["cpu_counted_ns"] / d["accounting"]["cpu_kernel_ns"]
+    assert abs(closure - d["accounting"]["remainder_ratio"]) < 1e-9
+    counted = sum(c["cpu_ns"] or 0 for c in d["commands"])
+    assert counted == d["accounting"]["cpu_counted_ns"]
+    assert all(re.fullmatch(r"[a-z_]+(\.\d+)?\.?[a-z_]*", path) for path in d["absent"])
+
+
+def test_signal(baro, work):
+    r = call(baro, "run", "-q", "-o", work / "s.baro", "--", "sh", "-c", "kill -TERM $$")
+    assert r.returncode == -signal.SIGTERM
+    assert json.loads(good(baro, "summary", "--json", work / "s.baro"))["exit"] == {"status": None, "signal": "SIGTERM"}
+    assert b"killed by SIGTERM" in good(baro, "summary", work / "s.baro")
+
+
+def test_block_is_the_same_live_and_later(baro, work):
+    live = subprocess.run([baro, "run", "-o", str(work / "l.baro"), "sh", "-c", "sleep 0.1; true"], capture_output=True)
+    assert live.returncode == 0 and live.stdout == b""
+    assert live.stderr == good(baro, "summary", work / "l.baro")
+
+
+# ---- no name can do harm, and every name can be got back -------------------------------------------------------------
+
+
+def harmless(raw):
+    text = raw.decode()  # UTF-8 all of it
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", text), text
+    return text
+
+
+def test_text_outputs_are_harmless(baro, tape):
+    for args in (["summary"], ["summary", "--json"], ["show"], ["show", "--json"], ["export"], ["export", "-e", "exit"],
+                 ["export", "-e", "event"], ["export", "-F", "jsonl"]):
+        harmless(good(baro, args[0], tape, *args[1:]))
+    ascii_ = dict(os.environ, LC_ALL="C")
+    assert good(baro, "summary", tape, env=ascii_).isascii()
+
+
+def test_csv_gives_names_back(baro, tape):
+    text = harmless(good(baro, "export", tape))
+    rows = list(csv.DictReader(io.StringIO(text), strict=True))
+    assert len({len(r) for r in rows}) == 1 and None not in rows[0]
+    names = {unescape(r["name"]) for r in rows}
+    assert HOSTILE_NAME in names
+    lines = [unescape(r["cmdline"]) for r in rows if unescape(r["name"]) == HOSTILE_NAME]
+    assert any(b"\x1b]0;t\x07" in line and b"\xff\xfe\xe2\x80\xae" in line for line in lines)
+    cpu = [int(r["cpu_ns"]) for r in rows if unescape(r["name"]) == HOSTILE_NAME]
+    assert cpu == sorted(cpu)
+
+
+def test_jsonl_gives_names_back(baro, tape):
+    rows = [json.loads(line) for line in good(baro, "export", "--format", "jsonl", tape).splitlines()]
+    assert HOSTILE_NAME in {unescape(r["name"]) for r in rows}
+    for row in rows:
+        nulls = {k for k, v in row.items() if v is None}
+        assert nulls == set(row.get("absent", {}))
+    commands = json.loads(good(baro, "summary", "--json", tape))["commands"]
+    assert HOSTILE_NAME in {unescape(c["name"]) for c in commands}
+
+
+def test_csv_and_jsonl_agree(baro, tape):
+    for entity in ("process", "job", "event", "exit"):
+        rows = list(csv.DictReader(io.StringIO(good(baro, "export", "-e", entity, tape).decode())))
+        objects = [json.loads(line) for line in good(baro, "export", "-e", entity, "-F", "jsonl", tape).splitlines()]
+        assert len(rows) == len(objects) > 0
+        for row, obj in zip(rows, objects):
+            obj.pop("absent", None)
+            assert list(row) == list(obj)
+            for name, cell in row.items():
+                v = obj[name]
+                assert cell == ("" if v is None else str(int(v)) if isinstance(v, bool) else v if isinstance(v, str) else cell)
+                if isinstance(v, (int, float)) and not isinstance(v, bool):
+                    assert float(cell) == v
+
+
+# ---- choosing --------------------------------------------------------------------------------------------------------
+
+
+def test_columns(baro, tape):
+    head = good(baro, "export", "-c", "pid,rss,time", tape).splitlines()[0]
+    assert head == b"pid,rss_bytes,time"
+    rows = good(baro, "export", "-e", "job", "-c", "t,cores,pss", tape).splitlines()
+    assert rows[0] == b"t_ns,cores,pss_bytes" and len(rows) > 3
+
+
+def test_output_file(baro, tape, work):
+    out = work / "o.csv"
+    good(baro, "export", "-o", out, tape)
+    whole = out.read_bytes()
+    assert whole == good(baro, "export", tape)
+    r = call(baro, "export", "-o", out, "-F", "jsonl", tape)
+    assert r.returncode == 2 and b"--force" in r.stderr
+    assert out.read_bytes() == whole
+    good(baro, "export", "--force", "-o", out, "-F", "jsonl", tape)
+    assert out.read_bytes() == good(baro, "export", "-F", "jsonl", tape)
+    assert sorted(p.name for p in work.iterdir() if "part" in p.name or "csv" in p.name) == ["o.csv"]
+
+
+def test_broken_pipe_is_quiet(baro, tape):
+    r = subprocess.run(f"'{baro}' export '{tape}' | head -n 1", shell=True, capture_output=True, text=True)
+    assert r.stderr == "" and r.stdout.startswith("time,")
+
+
+def test_show_says_which_sample(baro, tape):
+    samples = [int(r["t_ns"]) for r in csv.DictReader(io.StringIO(good(baro, "export", "-e", "job", tape).decode()))]
+    middle = samples[len(samples) // 2]
+    at = json.loads(good(baro, "show", "--at", f"+{middle}ns", "--json", tape))
+    assert (at["t_ns"], at["sample"]) == (middle, "at")
+    before = json.loads(good(baro, "show", "--at", f"+{middle + 1}ns", "--json", tape))
+    assert (before["t_ns"], before["sample"]) == (middle, "before")
+    after = json.loads(good(baro, "show", "--at", f"+{middle - 1}ns", "--pick", "after", "--json", tape))
+    assert (after["t_ns"], after["sample"]) == (middle, "after")
+    nearest = json.loads(good(baro, "show", "--at", f"+{middle - 1}ns", "--pick", "nearest", "--json", tape))
+    assert (nearest["t_ns"], nearest["sample"]) == (middle, "nearest")
+    last = json.loads(good(baro, "show", "--json", tape))
+    assert (last["t_ns"], last["sample"]) == (samples[-1], "last")
+    end = json.loads(good(baro, "show", "--at", "-0s", "--json", tape))
+    assert end["t_ns"] == samples[-1]
+    early = json.loads(good(baro, "show", "--at", "2001-01-01T00:00:00Z", "--json", tape))
+    assert (early["t_ns"], early["sample"]) == (samples[0], "after")
+
+
+def test_show_tree(baro, work):
+    path = work / "tree.baro"
+    r = call(baro, "run", "-q", "-o", path, "--", "sh", "-c", "sh -c 'sleep 0.6; true'; true")
+    assert r.returncode == 0
+    shown = good(baro, "show", "--at", "+300ms", path).decode().splitlines()
+    lines = [line for line in shown if "sleep 0.6" in line]
+    assert len(lines) == 3
+    assert lines[2].endswith("   └─ sleep 0.6") and "└─ sh -c" in lines[1]
+    ascii_ = good(baro, "show", "--at", "+300ms", path, env=dict(os.environ, LC_ALL="C"))
+    assert ascii_.isascii() and b"`- sleep 0.6" in ascii_
+
+
+# ---- following -------------------------------------------------------------------------------------------------------
+
+
+def test_follow_to_the_end(baro, work):
+    path = work / "f.baro"
+    job = subprocess.Popen([baro, "run", "-q", "-o", str(path), "--interval", "50ms", "--", "sh", "-c", "for i in 1 2 3 4 5; do sleep 0.2; done"])
+    while not path.exists() or path.stat().st_size == 0:
+        time.sleep(0.01)
+    followers = [subprocess.Popen([baro, "export", "-f", *a, str(path)], stdout=subprocess.PIPE)
+                 for a in (["-e", "job"], ["-e", "exit", "-F", "jsonl"], ["-c", "t,pid,name,cpu"])]
+    show = subprocess.Popen([baro, "show", "-f", "--json", str(path)], stdout=subprocess.PIPE)
+    assert job.wait(60) == 0
+    out = [f.communicate(timeout=60)[0] for f in followers]
+    shown = show.communicate(timeout=60)[0].splitlines()
+    assert all(f.returncode == 0 for f in followers) and show.returncode == 0
+    assert out[0] == good(baro, "export", "-e", "job", path)
+    assert out[1] == good(baro, "export", "-e", "exit", "-F", "jsonl", path)
+    assert out[2] == good(baro, "export", "-c", "t,pid,name,cpu", path)
+    times = [json.loads(line)["t_ns"] for line in shown]
+    assert times == sorted(set(times)) and len(times) > 2
+
+
+def test_summary_of_a_running_tape(baro, work):
+    path = work / "r.baro"
+    job = subprocess.Popen([baro, "run", "-q", "-o", str(path), "--", "sleep", "30"])
+    try:
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            r = call(baro, "summary", "--json", path)
+            if r.returncode == 0 and json.loads(r.stdout)["recorder"]["samples"]:
+                break
+            time.sleep(0.05)
+        d = json.loads(r.stdout)
+        assert d["exit"] == {"status": None, "signal": None}
+        assert d["absent"]["exit.status"] == d["absent"]["exit.signal"]
+        assert d["accounting"]["kernel_source"] == "ledger"
+        assert b"no end on the tape" in good(baro, "summary", path)
+    finally:
+        job.send_signal(signal.SIGTERM)
+        job.wait(30)
+
+
+# ---- kept runs -------------------------------------------------------------------------------------------------------
+
+
+def test_ls_and_rm(baro):
+    assert json.loads(good(baro, "ls", "--json")) == []
+    for status in (0, 1, 2):
+        assert call(baro, "run", "-q", "sh", "-c", f"exit {status}").returncode == status
+    runs = json.loads(good(baro, "ls", "--json"))
+    assert [r["result"] for r in runs] == ["exit 2", "exit 1", "exit 0"]
+    assert all(r["complete"] and r["error"] is None and r["wall_ns"] > 0 and r["command"][0] == "sh" for r in runs)
+    assert len(good(baro, "ls").splitlines()) == 3
+    assert json.loads(good(baro, "summary", "--json", "@2"))["exit"]["status"] == 1
+    good(baro, "rm", "@1", "@3")  # both are looked up before one is removed
+    assert [r["result"] for r in json.loads(good(baro, "ls", "--json"))] == ["exit 1"]
+    assert call(baro, "rm", "--all").returncode == 2
+    good(baro, "rm", "--all", "--yes")
+    assert json.loads(good(baro, "ls", "--json")) == []
+
+
+def test_rm_refuses_what_is_no_tape(baro, work):
+    other = work / "notes.baro"
+    other.write_text("these are my notes, and they are longer than a header of anything would have to be\n" * 50)
+    r = call(baro, "rm", other)
+    assert r.returncode == 2 and other.exists()
+    folder = work / "d.baro"
+    folder.mkdir()
+    assert call(baro, "rm", folder).returncode == 2 and folder.exists()
+
+
+# ---- what there is ---------------------------------------------------------------------------------------------------
+
+
+def test_metrics(baro):
+    rows = json.loads(good(baro, "metrics", "--json"))
+    names = {(r["kind"], r["name"]) for r in rows}
+    assert len(names) == len(rows)
+    assert {("process", "pss_bytes"), ("job", "cpu_ns"), ("exit", "rss_peak_bytes"), ("recorder", "missed")} <= names
+    assert len(good(baro, "metrics").splitlines()) == len(rows)
+
+
+def test_doctor(baro, as_user):
+    for prefix in ([], as_user):
+        r = subprocess.run([*prefix, baro, "doctor", "--json"], capture_output=True, timeout=60)
+        assert r.returncode == 0, r.stderr
+        found = {(f["topic"], f["what"]): f for f in json.loads(r.stdout)}
+        assert found["own processes", "stat"]["state"] == "yes"
+        assert ("events", "connector") in found and ("events", "chosen") in found
+        for f in found.values():
+            assert f["state"] in ("yes", "partly", "no", "fact")
+    if os.geteuid() == 0:
+        assert found["events", "taskstats"]["state"] == "no"
+        assert "io" in found["other users", "files"]["text"].split("; not ")[1]
+
+
+@pytest.fixture
+def as_user():
+    """What stands before a command so that an ordinary user runs it."""
+    return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+
+
+def test_help_and_docs(baro):
+    overview = good(baro, "--help").decode()
+    assert overview == good(baro, "help").decode() == good(baro).decode()
+    for command in re.findall(r"^  ([a-z]+) ", overview, re.M):
+        text = good(baro, command, "--help").decode()
+        assert text == good(baro, "help", command).decode()
+        assert all(len(line) <= 100 for line in text.splitlines())
+        assert good(baro, "docs", "man", command).startswith(f"baro-{command}(1)".encode())
+    completion = good(baro, "docs", "bash")
+    subprocess.run(["bash", "-n"], input=completion, check=True)
+    done = subprocess.run(["bash", "-c", 'eval "$1"; COMP_WORDS=(baro export --fo); COMP_CWORD=2; _baro 2>/dev/null; echo "${COMPREPLY[@]}"',
+                           "bash", completion.decode()], capture_output=True, text=True, check=True)
+    assert "--format=" in done.stdout and "--force" in done.stdout
+    assert b"`pss_bytes`" in good(baro, "docs", "metrics")
+
+
+# ---- bad input -------------------------------------------------------------------------------------------------------
+
+
+def one_line(r, status, *words):
+    assert r.returncode == status, (r.returncode, r.stderr)
+    assert r.stdout == b""
+    text = r.stderr.decode()
+    assert text.count("\n") == 1 and text.endswith("\n") and text.startswith("baro"), text
+    for word in words:
+        assert word in text, text
+
+
+@pytest.mark.parametrize("args, word", [
+    (["run", "--intervl", "1s", "true"], "--interval"),
+    (["run", "--interval", "5", "true"], "unit"),
+    (["run", "--interval", "1ms", "true"], "10ms"),
+    (["run", "--interval", "2h", "true"], "1h"),
+    (["run", "--metrics", "cpu,rsss", "true"], "rss"),
+    (["run", "--overhead", "x", "true"], "--overhead"),
+    (["run", "--overhead", "200%", "true"], "100%"),
+    (["run", "-o"], "FILE"),
+    (["run"], "command"),
+    (["run", "-x", "true"], "-x"),
+])
+def test_bad_run(baro, work, args, word):
+    one_line(call(baro, *args, cwd=work), 125, word)
+    assert not (work / "home" / ".local").exists()
+
+
+@pytest.mark.parametrize("args, word", [
+    (["record"], "--pid"),
+    (["record", "--pid", "0"], "0"),
+    (["record", "--pid", "abc"], "abc"),
+    (["record", "--pid", "4194305"], "4194305"),
+    (["record", "--pid", "1", "make"], "make"),
+    (["summary", "--jsn"], "--json"),
+    (["summary", "nothing-here"], "nothing-here"),
+    (["summary", "@7"], "no run is kept"),
+    (["summary", "@x"], "@x"),
+    (["show", "--at", "soon"], "soon"),
+    (["show", "--at", "+5"], "unit"),
+    (["show", "--pick", "none"], "before"),
+    (["show", "-f", "--at", "+1s"], "--follow"),
+    (["export", "--format", "xml"], "csv"),
+    (["export", "--entity", "thread"], "process"),
+    (["ls", "x"], "x"),
+    (["rm"], "@last"),
+    (["metrics", "--json=1"], "no value"),
+    (["smmary"], "summary"),
+    (["--frob"], "--frob"),
+    (["help", "nothing"], "nothing"),
+])
+def test_bad_elsewhere(baro, work, args, word):
+    one_line(call(baro, *args, cwd=work), 2, word)
+
+
+def test_bad_columns(baro, tape):
+    one_line(call(baro, "export", "-c", "time,rsss", tape), 2, "rsss", "rss")
+    one_line(call(baro, "export", "-e", "event", "-c", "pss", tape), 2, "pss")
+    one_line(call(baro, "export", "-o", "/nonexistent/x", tape), 2, "/nonexistent/x")
+    one_line(call(baro, "export", "--force", "-o", "/dev/null", tape), 2, "/dev/null")
+
+
+def test_bad_tapes(baro, tape, work):
+    whole = tape.read_bytes()
+    bad = {
+        "empty": b"", "short": whole[:10], "text": b"time,pid\n" * 1000, "zeros": bytes(4096), "elf": pathlib.Path("/bin/true").read_bytes(),
+    }
+    for name, content in bad.items():
+        path = work / name
+        path.write_bytes(content)
+        for command in ("summary", "show", "export"):
+            one_line(call(baro, command, path), 2, name)
+    for command in ("summary", "show", "export"):
+        one_line(call(baro, command, work), 2)  # a folder
+
+
+def test_cut_tape_is_readable(baro, tape, work):
+    whole = tape.read_bytes()
+    cut = work / "cut.baro"
+    cut.write_bytes(whole[: len(whole) * 2 // 3])
+    d = json.loads(good(baro, "summary", "--json", cut))
+    assert d["recorder"]["samples"] > 0 and d["exit"]["status"] is None
+    rows = list(csv.DictReader(io.StringIO(good(baro, "export", cut).decode())))
+    assert rows and rows == list(csv.DictReader(io.StringIO(good(baro, "export", tape).decode())))[: len(rows)]
+
+
+def test_full_output(baro, tape):
+    with open("/dev/full", "w") as full:
+        for args in (["export", tape], ["summary", tape], ["summary", "--json", tape], ["metrics"], ["show", tape]):
+            r = subprocess.run([baro, *map(str, args)], stdout=full, stderr=subprocess.PIPE)
+            assert r.returncode == 2 and r.stderr.count(b"\n") == 1 and b"No space" in r.stderr
