@@ -24,10 +24,11 @@ static int recorder(void *context, int link_fd, int stderr_fd, pid_t wrapper)
     struct running *run = context;
     struct baro_error err = BARO_ERROR_INIT;
     run->recording.stderr_fd = stderr_fd;
-    if (record_run(&run->options, link_fd, wrapper, &err) < 0) {
+    int code = record_run(&run->options, link_fd, wrapper, &err);
+    if (code < 0)
         recording_say(&run->recording, err.text);
-        return 1;
-    }
+    if (code <= 0)
+        return code < 0;
     if (!wrapper_waits(link_fd))
         run->recording.stderr_fd = -1;
     recording_finish(&run->recording);

@@ -16,6 +16,7 @@
 #define HELPER_AFTER YOUNG             /* a job shorter than this never pays for the helper's fork */
 #define IDLE_AFTER (60 * NS_PER_SEC)   /* sharers come and go without the process running */
 #define OF_ITS_TIME 100u               /* one percent */
+#define OF_ITS_TIME_AT_A_PEAK 20u
 #define DEADLINE (20 * NS_PER_MS)
 #define PEAK_STEP 50u                  /* a new peak is one that is 2 % higher */
 #define NS_PER_KIB 3u                  /* 13 ns per page of 4 KiB; far less with huge pages */
@@ -136,7 +137,7 @@ static void request_largest(struct sampler *s)
         struct member *m = s->job->tree.at[i];
         if (!m || m->note.smaps_ns == s->now_ns || m->note.smaps_barred || !memory_moved(m) || m->row.value[PROCESS_state] == 'Z')
             continue;
-        if (m->note.smaps_ns && s->now_ns - m->note.smaps_ns < cost_of(m) * OF_ITS_TIME)
+        if (m->note.smaps_ns && s->now_ns - m->note.smaps_ns < cost_of(m) * OF_ITS_TIME_AT_A_PEAK)
             continue;
         top[n++] = m;
         qsort(top, n, sizeof(struct member *), by_rss);
@@ -160,7 +161,7 @@ static void request_due(struct sampler *s)
             m->note.info_asked = true;
             m->note.info_tries++;
         }
-        if (m->row.read_ns == s->now_ns && smaps_due(s, m)) {
+        if (smaps_due(s, m)) {
             if (s->budget.level < BUDGET_NO_SMAPS && budget_take_smaps(&s->budget, s->now_ns, cost_of(m), false))
                 what |= SLOW_SMAPS;
             else

@@ -65,6 +65,7 @@ static void first_look(struct sampler *s, struct member *m)
 static void gone(struct sampler *s, struct member *m)
 {
     cache_drop(s, m);
+    m->absorbed = !m->parent && s->job->adopts;
     job_gone(s->job, m, s->now_ns);
 }
 
@@ -75,8 +76,8 @@ static bool await_wrapper(struct sampler *s, struct member *m)
     if (m->parent || !s->job->wrapper.pid)
         return false;
     job_ended(s->job, m, s->now_ns);
-    m->absorbed = s->now_ns >= m->end_ns + WRAPPER_WORD;
-    return !m->absorbed;
+    m->awaited = true;
+    return s->now_ns < m->end_ns + WRAPPER_WORD;
 }
 
 static uint64_t refresh_after(const struct sampler *s, const struct member *m)
@@ -116,7 +117,8 @@ static void look_again(void *context, struct member *m)
     if (m->final)
         return;
     if (process_clock(s, m, &clock_ns) < 0 || process_read(s, m, clock_ns, false) == -ESRCH) {
-        gone(s, m);
+        if (!await_wrapper(s, m))
+            gone(s, m);
         return;
     }
     if (s->need & BARO_SOURCE_IO)

@@ -37,6 +37,7 @@ struct job {
     uint64_t start_boottime_ns; /* of the tape */
     uint64_t ns_per_tick;       /* clock tick of /proc */
     bool attached;
+    bool adopts;                /* orphans come to a wrapper that tells of each one: nobody's children are not lost */
     bool events;                /* a source tells forks and exits, so counts are exact unless lossy */
     bool lossy;                 /* it lost some, ever */
 

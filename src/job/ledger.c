@@ -152,15 +152,21 @@ static void share_out(struct job *j)
     }
 }
 
+/* CPU is balanced as a whole: the split into user and system is scaled from ticks, and differs between what a process and what its heir
+ * shows. What the wrapper tells is exact, what a member shows is not. */
 static void balance(struct job *j, const uint64_t expected[LEDGER_MAX], const uint64_t gained[LEDGER_MAX], size_t heirs)
 {
-    uint64_t slack = SHORT_TICKS * j->ns_per_tick * heirs; /* what the wrapper tells is exact */
-    for (int c = 0; c < LEDGER_MAX; c++) {
-        uint64_t have = gained[c];
-        if (c == LEDGER_CPU_USER || c == LEDGER_CPU_SYSTEM)
-            have += slack;
-        if (expected[c] > have)
-            j->carried[c] += expected[c] - have;
+    uint64_t slack = 2 * SHORT_TICKS * j->ns_per_tick * heirs;
+    uint64_t used = expected[LEDGER_CPU_USER] + expected[LEDGER_CPU_SYSTEM];
+    uint64_t have = gained[LEDGER_CPU_USER] + gained[LEDGER_CPU_SYSTEM] + slack;
+    if (used > have) {
+        uint64_t user = (uint64_t)((double)(used - have) * ((double)expected[LEDGER_CPU_USER] / (double)used));
+        j->carried[LEDGER_CPU_USER] += user;
+        j->carried[LEDGER_CPU_SYSTEM] += used - have - user;
+    }
+    for (int c = LEDGER_CPU_SYSTEM + 1; c < LEDGER_MAX; c++) {
+        if (expected[c] > gained[c])
+            j->carried[c] += expected[c] - gained[c];
     }
 }
 
@@ -192,18 +198,50 @@ static void forget_heirs(struct member *list)
 }
 
 /* Reading an ancestor may show that it is gone too; then its own ancestor is the heir. */
-static struct member *read_heirs(struct job *j, void (*read_again)(void *context, struct member *m), void *context)
+static void read_heirs(struct job *j, void (*read_again)(void *context, struct member *m), void *context)
 {
-    for (;;) {
-        size_t before = j->n_gone;
+    size_t before;
+    do {
+        before = j->n_gone;
         struct member *list = list_heirs(j);
         for (struct member *m = list; m; m = m->heir_next) {
             if (!m->gone)
                 read_again(context, m);
         }
-        if (j->n_gone == before)
-            return list;
         forget_heirs(list);
+    } while (j->n_gone != before);
+}
+
+/* What an awaited heir took over is told with its end: until then its children wait. */
+static struct member *hold_back(struct job *j)
+{
+    struct member *now = NULL, *later = NULL;
+    while (j->gone) {
+        struct member *m = j->gone;
+        j->gone = m->list_next;
+        const struct member *heir = nearest_living(m);
+        struct member **list = heir && heir->awaited ? &later : &now;
+        m->list_next = *list;
+        *list = m;
+        j->n_gone -= list == &later;
+    }
+    while (now) { /* the order of the list is kept */
+        struct member *m = now;
+        now = m->list_next;
+        m->list_next = j->gone;
+        j->gone = m;
+    }
+    return later;
+}
+
+static void give_back(struct job *j, struct member *later)
+{
+    while (later) {
+        struct member *m = later;
+        later = m->list_next;
+        m->list_next = j->gone;
+        j->gone = m;
+        j->n_gone++;
     }
 }
 
@@ -213,7 +251,9 @@ void job_settle(struct job *j, uint64_t now_ns, void (*read_again)(void *context
 {
     if (!j->gone)
         return;
-    struct member *list = read_heirs(j, read_again, context);
+    read_heirs(j, read_again, context);
+    struct member *later = hold_back(j);
+    struct member *list = list_heirs(j);
     uint64_t expected[LEDGER_MAX] = {0}, gained[LEDGER_MAX] = {0};
     for (int c = 0; c < LEDGER_MAX; c++) {
         gained[c] += j->wrapper.total[c] - j->wrapper_settled[c];
@@ -233,6 +273,7 @@ void job_settle(struct job *j, uint64_t now_ns, void (*read_again)(void *context
     forget_heirs(list);
     balance(j, expected, gained, heirs);
     report_all(j, now_ns);
+    give_back(j, later);
 }
 
 /* ---- exits ---- */
@@ -391,7 +432,7 @@ static void sum_members(const struct job *j, uint64_t total[LEDGER_MAX], uint64_
 {
     for (size_t i = 0; i < j->tree.n; i++) {
         const struct member *m = j->tree.at[i];
-        if (!m)
+        if (!m || m->awaited)
             continue;
         for (int c = 0; c < LEDGER_MAX; c++)
             total[c] += job_ledger(m, c);

@@ -59,6 +59,7 @@ struct member {
     int64_t pool;               /* gained from children, beyond what is known of them; below 0: what is shown in ticks is still to come */
     bool gone;                  /* no longer in the tree; waits for the ledger to settle */
     bool final;                 /* reaped, and its last values are in the row: not to be read again */
+    bool awaited;               /* reaped, by a parent that went too or by the wrapper, which will tell: its counters stand elsewhere already */
     bool absorbed;              /* gone without the word of the wrapper, that would have adopted it: its parent had waited for it */
     bool had_child;             /* it was seen to have a child, ever */
     bool looked_at;             /* its stat was read once: key.start is known */

@@ -56,10 +56,10 @@ static void fill_place(struct baro_header *h)
         copy_text(h->rank, sizeof(h->rank), getenv(ranks[i]));
 }
 
-static char *redacted(const char *program, const char *before, const char *argument)
+static char *redacted(struct span program, struct span before, struct span argument)
 {
     struct buf b = {0};
-    redact_argument(span_str(program), span_str(before), span_str(argument), &b);
+    redact_argument(program, before, argument, &b);
     buf_byte(&b, 0);
     char *text = b.failed ? NULL : strdup((const char *)b.at);
     buf_done(&b);
@@ -76,11 +76,18 @@ static int fill_argv(struct baro_header *h, char *const *argv, bool cmdline)
     h->argv = calloc(n + 1, sizeof(*h->argv));
     if (!h->argv)
         return -ENOMEM;
+    struct span program = {0}, before = {0};
     for (size_t i = 0; i < n; i++) {
-        const char *base = strrchr(argv[0], '/');
-        h->argv[i] = redacted(base ? base + 1 : argv[0], i ? argv[i - 1] : "", argv[i]);
+        const char *base = strrchr(argv[i], '/');
+        struct span argument = span_str(argv[i]);
+        if (i == 0)
+            program = span_str(base ? base + 1 : argv[i]);
+        h->argv[i] = redacted(program, before, argument);
         if (!h->argv[i])
             return -ENOMEM;
+        if (i)
+            program = redact_program(program, argument);
+        before = argument;
     }
     return 0;
 }

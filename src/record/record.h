@@ -28,6 +28,7 @@ struct record_options {
     uint64_t interval_ns;    /* 0: auto */
     uint64_t overhead_ppm;   /* 0: no limit */
     bool cmdline, children;
+    bool adopts;             /* run: the wrapper is a subreaper */
     char *const *argv;       /* run: the command as given; redacted before it reaches the tape */
     const char *cwd;         /* run: where it was started */
     const int32_t *targets;  /* attach */
@@ -37,8 +38,8 @@ struct record_options {
     void (*complain)(void *context, const char *line); /* one line for people */
 };
 
-/* Records what a wrapper started, until it says LINK_ENDED or, if it is lost, until the last member ended. Returns 0, or a
- * negative code if nothing could be recorded. */
+/* Records what a wrapper started, until it says LINK_ENDED or, if it is lost, until the last member ended. Returns 1, or 0 if nothing was
+ * started, or a negative code if nothing could be recorded. */
 int record_run(const struct record_options *options, int link_fd, pid_t wrapper, struct baro_error *err);
 
 struct record_end {

@@ -277,6 +277,7 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
     if (code < 0)
         return error_set(err, code, "out of memory");
     r->job.wrapper.pid = r->wrapper;
+    r->job.adopts = r->wrapper && o->adopts;
     struct sampler_options so = {
         .proc_fd = r->proc_fd, .wanted = o->wanted, .overhead_ppm = o->overhead_ppm, .cmdline = o->cmdline,
         .children = o->children, .helper = true, .start_monotonic_ns = now, .page_size = r->header.page_size,
@@ -314,6 +315,7 @@ int record_run(const struct record_options *options, int link_fd, pid_t wrapper,
         wrapper_drain(&r);
         loop(&r);
         finish(&r);
+        code = r.started;
     }
     close_all(&r);
     return code;

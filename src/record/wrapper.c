@@ -46,7 +46,7 @@ static void on_started(struct recorder *r, const struct link_message *l)
         m = tree_find(&r->job.tree, l->pid);
     job_event(&r->job, recorder_since(r, l->t_ns), BARO_EVENT_START, m, 0, r->header.argv[0] ? r->header.argv[0] : "");
     if (m) {
-        m->begin_ns = recorder_since(r, l->t_ns);
+        m->begin_ns = recorder_since(r, l->t_ns) | 1; /* 0 means: before the tape, or not known */
         char *line = r->options->cmdline ? joined(r->options->argv) : NULL;
         if (line)
             member_set_cmdline(m, line);
@@ -67,6 +67,19 @@ static void take_memory(const struct link_message *l, struct member *m)
         return;
     m->usage.has_memory = true;
     m->usage.rss_peak = l->maxrss_bytes;
+}
+
+/* The children that it had waited for, and whose absence nobody noticed yet. */
+static void gather_children(struct recorder *r, struct member *m)
+{
+    for (struct member *c = m->first_child, *next; c; c = next) {
+        uint64_t clock_ns;
+        next = c->sibling_next;
+        if (process_clock(&r->sampler, c, &clock_ns) < 0) {
+            cache_drop(&r->sampler, c);
+            job_gone(&r->job, c, sampler_now(&r->sampler));
+        }
+    }
 }
 
 static void on_reaped(struct recorder *r, const struct link_message *l)
@@ -98,6 +111,8 @@ static void on_reaped(struct recorder *r, const struct link_message *l)
     for (size_t i = 0; i < sizeof(io) / sizeof(*io); i++)
         r->job.wrapper.total[io[i]] += job_ledger(m, io[i]);
     m->final = true;
+    m->awaited = false;
+    gather_children(r, m);
     sampler_settle(&r->sampler); /* while it can still be the heir of the children it had; only then what it used moves to the wrapper */
     take_totals(r, l);
     cache_drop(&r->sampler, m);
@@ -144,6 +159,7 @@ static void lost(struct recorder *r)
     r->wrapper_lost = true;
     r->link_fd = fd_close(r->link_fd);
     r->job.wrapper.pid = 0;
+    r->job.adopts = false;
     r->stopped = false;
     if (r->started)
         recorder_event(r, BARO_EVENT_WRAPPER_LOST, NULL, 0, "the wrapper went away; the job goes on");

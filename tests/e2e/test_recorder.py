@@ -54,25 +54,46 @@ def source(request, monkeypatch):
 # ---- totals ----------------------------------------------------------------------------------------------------------
 
 
-def check_cpu(summary, cgroup, within=0.001, slack_ns=3_000_000):
-    """Job and recorder together are what the cgroup counted. The slack is for what baro itself used between its last look
-    at itself and its end, and for what the test's own child used before it became baro."""
-    counted = summary["job"]["cpu_ns"] + summary["recorder"]["cpu_ns"]
-    truth = cgroup.usage_ns()
-    assert abs(counted - truth) <= truth * within + slack_ns, (counted, truth)
+class Truth:
+    """CPU of the command alone, as the kernel counted it. As root the command enters a cgroup of its own; the slack is for what its shell
+    used before. An ordinary user's can't: then baro starts in the cgroup, so the recorder is in it, and with it what the test's own large
+    child used before it became baro."""
+
+    def __init__(self, runner, cgroup):
+        self.runner = runner
+        self.cgroup = cgroup
+        self.alone = os.geteuid() == 0 and runner.uid is None
+
+    def record(self, tape, argv, *options, **kw):
+        argv = ["sh", "-c", argv] if isinstance(argv, str) else argv
+        if self.alone:
+            argv = ["sh", "-c", f'echo 0 > {self.cgroup.path}/cgroup.procs; exec "$@"', "sh", *argv]
+            return self.runner.record(tape, argv, *options, **kw)
+        return self.runner.record(tape, argv, *options, cgroup=self.cgroup, **kw)
+
+    def check(self, summary, within=0.001):
+        counted = summary["job"]["cpu_ns"] + (0 if self.alone else summary["recorder"]["cpu_ns"])
+        truth = self.cgroup.usage_ns()
+        slack_ns = 5_000_000 if self.alone else 25_000_000
+        assert abs(counted - truth) <= truth * within + slack_ns, (counted, truth)
 
 
-def test_compile(run_both, work, cgroup, tape, source):
+@pytest.fixture
+def truth(run_both, cgroup):
+    return Truth(run_both, cgroup)
+
+
+def test_compile(run_both, work, truth, tape, source):
     src = work / "src"
     src.mkdir()
     src.chmod(0o1777)
     for i in range(24):
         (src / f"f{i}.c").write_text(f"#include <stdio.h>\nint f{i}(int x) {{ return printf(\"%d\", x * {i}); }}\n")
     (src / "Makefile").write_text("OBJ := $(patsubst %.c,%.o,$(wildcard *.c))\nall: $(OBJ)\n")
-    run_both.record(tape, ["make", "-s", "-j4", "-C", str(src), "all"], cgroup=cgroup)
+    truth.record(tape, ["make", "-s", "-j4", "-C", str(src), "all"])
     s = run_both.summary(tape)
     assert s["exit"] == {"status": 0, "signal": None}
-    check_cpu(s, cgroup)
+    truth.check(s)
     assert s["accounting"]["cpu_kernel_ns"] == s["job"]["cpu_ns"]
     if source == "events" and s["accounting"]["event_source"] != "scan" and s["accounting"]["lossy_intervals"] == 0:
         assert s["job"]["processes_started"] >= 24 * 2 + 1
@@ -83,10 +104,10 @@ def test_compile(run_both, work, cgroup, tape, source):
         assert s["accounting"]["cpu_counted_ns"] > 0.9 * s["accounting"]["cpu_kernel_ns"]
 
 
-def test_many_short_processes(run_both, cgroup, tape, source):
-    run_both.record(tape, "i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i+1)); done", cgroup=cgroup)
+def test_many_short_processes(run_both, truth, tape, source):
+    truth.record(tape, "i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i+1)); done")
     s = run_both.summary(tape)
-    check_cpu(s, cgroup)
+    truth.check(s)
     if source == "events" and s["accounting"]["event_source"] != "scan":
         assert s["job"]["processes_started"] == 301
     else:
@@ -94,16 +115,16 @@ def test_many_short_processes(run_both, cgroup, tape, source):
         assert "job.processes_unsampled" in s["absent"]
 
 
-def test_pipeline(run_both, cgroup, tape):
-    run_both.record(tape, "head -c 30000000 /dev/zero | gzip -1 | gzip -d | wc -c", cgroup=cgroup)
+def test_pipeline(run_both, truth, tape):
+    truth.record(tape, "head -c 30000000 /dev/zero | gzip -1 | gzip -d | wc -c")
     s = run_both.summary(tape)
-    check_cpu(s, cgroup)
+    truth.check(s)
     assert s["job"]["io_rchar_bytes"] > 60_000_000
     assert s["job"]["io_wchar_bytes"] > 60_000_000
 
 
-def test_daemon_that_forks_twice(run_both, cgroup, tape, source):
-    run_both.record(tape, script(f"""
+def test_daemon_that_forks_twice(run_both, truth, tape, source):
+    truth.record(tape, script(f"""
         import os, time
         if os.fork() == 0:
             os.setsid()
@@ -113,10 +134,10 @@ def test_daemon_that_forks_twice(run_both, cgroup, tape, source):
             os._exit(0)
         os.wait()
         time.sleep(0.8)
-        """), cgroup=cgroup)
+        """))
     s = run_both.summary(tape)
     assert s["job"]["cpu_ns"] > 300_000_000
-    check_cpu(s, cgroup)
+    truth.check(s)
 
 
 def test_survivor_is_left_and_reported(run, tape, wait_until):
@@ -130,22 +151,22 @@ def test_survivor_is_left_and_reported(run, tape, wait_until):
         os.kill(pid, signal.SIGKILL)
 
 
-def test_thread_that_forks(run_both, cgroup, tape, source):
-    run_both.record(tape, script(f"""
+def test_thread_that_forks(run_both, truth, tape, source):
+    truth.record(tape, script(f"""
         import subprocess, threading
         def work():
             subprocess.run({burn(0.4)!r})
         t = threading.Thread(target=work)
         t.start()
         t.join()
-        """), cgroup=cgroup)
+        """))
     s = run_both.summary(tape)
-    check_cpu(s, cgroup)
+    truth.check(s)
     rows = run_both.export(tape)
     assert len({r["pid"] for r in rows}) >= 2  # the child of a thread is seen while it lives
 
 
-def test_sigchld_ignored(run_both, cgroup, tape, source):
+def test_sigchld_ignored(run_both, truth, tape, source):
     """The kernel gives such a child's time to nobody; what was seen of it is carried."""
     run_both.record(tape, script(f"""
         import os, signal, time
@@ -160,7 +181,7 @@ def test_sigchld_ignored(run_both, cgroup, tape, source):
 
 
 def test_totals_never_fall(run, tape):
-    run.record(tape, "for i in 1 2 3 4 5 6; do " + " ".join(map(repr, burn(0.05))) + "; done", "--interval", "10ms")
+    run.record(tape, "for i in 1 2 3 4 5 6; do " + PYTHON + " -S -c 'sum(range(3000000))'" + "; done", "--interval", "10ms")
     rows = run.export(tape, "job")
     assert len(rows) > 10
     for key in ("cpu_ns", "cpu_user_ns", "cpu_system_ns", "io_rchar_bytes", "faults_minor", "processes_started"):
@@ -176,7 +197,7 @@ def test_peak_memory(run_both, tape):
         import time
         b = bytearray(300 * 1000 * 1000)
         for i in range(0, len(b), 4096): b[i] = 1
-        time.sleep(0.3)
+        time.sleep(1.5)
         """))
     s = run_both.summary(tape)
     assert 300_000_000 < s["job"]["process_rss_peak_bytes"] < 330_000_000
@@ -303,19 +324,19 @@ def test_exit_records(run_both, tape, source):
     exits = run_both.export(tape, "exit")
     if source == "events":
         told = {(e["status"], e["signal"]) for e in exits}
-        assert (7, None) in told and (None, "KILL") in told and (3, None) in told
+        assert (7, None) in told and (None, 9) in told and (3, None) in told
 
 
 def test_death_by_signal(run, tape):
     run.record(tape, "kill -TERM $$", status=-signal.SIGTERM)
-    assert run.summary(tape)["exit"] == {"status": None, "signal": "TERM"}
+    assert run.summary(tape)["exit"] == {"status": None, "signal": "SIGTERM"}
 
 
 def test_recorder_killed(run, tape, wait_until):
     """SIGKILL of the recorder: the job goes on, its status comes through, the tape is readable."""
     p = run.popen("run", "-o", tape, "--", "sh", "-c", "sleep 1.5; exit 5", stderr=subprocess.PIPE, text=True)
     wait_until(lambda: os.path.exists(tape) and os.path.getsize(tape) > 1500, "a tape")
-    recorder = [c for c in children(p.pid) if open(f"/proc/{c}/comm").read().strip() == "baro"]
+    recorder = [c for c in children(p.pid) if open(f"/proc/{c}/comm").read().startswith("baro")]
     assert len(recorder) == 1
     os.kill(recorder[0], signal.SIGKILL)
     err = p.communicate(timeout=60)[1]
@@ -485,7 +506,7 @@ def test_metrics_are_chosen(run, tape):
 
 def test_interval(run, tape):
     run.record(tape, ["sleep", "1"], "--interval", "100ms")
-    times = [r["time_ns"] for r in run.export(tape, "job")]
+    times = [r["t_ns"] for r in run.export(tape, "job")]
     s = run.summary(tape)
     # the first after exec, the last at the end, and one for each mark of the grid that was not missed
     assert len(times) == s["recorder"]["samples"]

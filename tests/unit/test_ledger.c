@@ -340,7 +340,7 @@ static void ignored_child_is_carried(void **state)
     assert_int_equal(after, 500000000);
     k.at[0].own_user += 100000000; /* what comes later is not swallowed by the clamp */
     tick(&k);
-    assert_in_range(total(&k, value), 600000000 - 2 * TICK, 600000000);
+    assert_in_range(total(&k, value), 600000000 - 4 * TICK, 600000000);
     finish_all(&k);
     job_done(&k.job);
 }
