@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
+#include <string.h>
+
 #include "base/fd.h"
 #include "cli/reader.h"
 
