@@ -8,13 +8,14 @@
 # sudo; else it says what to install. Needs nothing but a shell and apt.
 set -eu
 
-# PROBE:PACKAGE  cmd/NAME a program, file/PATH a file, pc/NAME a pkg-config module, py/NAME a module of /usr/bin/python3
+# PROBE:PACKAGE  cmd/NAME a program, file/PATH a file, pc/NAME a pkg-config module, py/ and pl/NAME a module of Python, Perl
 build='cmd/gcc:gcc file//usr/include/stdio.h:libc6-dev cmd/meson:meson cmd/ninja:ninja-build cmd/pkg-config:pkg-config
     pc/libzstd:libzstd-dev cmd/scdoc:scdoc'
 demo='cmd/make:make'
 test='cmd/make:make cmd/g++:g++ pc/cmocka:libcmocka-dev py/pytest:python3-pytest py/psutil:python3-psutil
     cmd/strace:strace cmd/stress-ng:stress-ng cmd/setpriv:util-linux cmd/ps:procps cmd/nm:binutils cmd/mandoc:mandoc
-    cmd/shellcheck:shellcheck cmd/setsid:util-linux file//usr/bin/time:time cmd/script:bsdutils cmd/bash:bash'
+    cmd/shellcheck:shellcheck cmd/setsid:util-linux file//usr/bin/time:time cmd/script:bsdutils cmd/bash:bash
+    pl/Time::HiRes:perl'
 full='cmd/clang:clang'
 # clang's run time libraries carry its version in their package's name.
 fuzz() {
@@ -28,13 +29,14 @@ present() {
     file/*) [ -e "$what" ] ;;
     pc/*) pkg-config --exists "$what" 2>/dev/null ;;
     rt/*) [ -e "$(clang -print-runtime-dir)/libclang_rt.$what-$(uname -m).a" ] ;;
+    pl/*) perl "-M$what" -e 1 2>/dev/null ;;
     py/*) /usr/bin/python3 -c "import $what" 2>/dev/null ;;
     esac
 }
 
 missing() {
     for entry in $wanted; do
-        present "${entry%%:*}" || printf '%s ' "${entry#*:}"
+        present "${entry%:*}" || printf '%s ' "${entry##*:}"
     done
 }
 
