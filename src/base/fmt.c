@@ -6,12 +6,20 @@
 
 #include "base/clock.h"
 
-/* v / scale in three significant digits: "2.31", "41.3", "412"; halves round up. */
+/* Three significant digits of v / scale, 1 <= v / scale < 999.5: "2.31", "41.3", "412". Halves round up; the place of
+ * the point is chosen after rounding, so that 9.996 is "10.0". */
 static void three_digits(struct buf *b, uint64_t v, uint64_t scale)
 {
-    uint64_t whole = v / scale;
-    int decimals = whole >= 100 ? 0 : whole >= 10 ? 1 : 2;
-    fmt_decimal(b, (double)v / (double)scale, decimals);
+    static const unsigned powers[] = {100, 10, 1};
+    for (size_t i = 0; i < 3; i++) {
+        uint64_t scaled = (uint64_t)(((unsigned __int128)v * powers[i] + scale / 2) / scale);
+        if (scaled >= 1000 && i < 2)
+            continue;
+        buf_u64(b, scaled / powers[i]);
+        if (powers[i] > 1)
+            buf_printf(b, ".%0*u", i == 0 ? 2 : 1, (unsigned)(scaled % powers[i]));
+        return;
+    }
 }
 
 void fmt_bytes(struct buf *b, uint64_t bytes)
@@ -19,8 +27,8 @@ void fmt_bytes(struct buf *b, uint64_t bytes)
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
     uint64_t scale = 1;
     size_t i = 0;
-    /* 999,500 B would round to "1000 kB" */
-    while (i + 1 < sizeof(units) / sizeof(*units) && (double)bytes / (double)scale >= 999.5) {
+    /* 999,500 B would round to "1000 kB". */
+    while (i + 1 < sizeof(units) / sizeof(*units) && bytes >= 999 * scale + (scale + 1) / 2) {
         scale *= 1000;
         i++;
     }
@@ -32,8 +40,10 @@ void fmt_bytes(struct buf *b, uint64_t bytes)
     buf_str(b, units[i]);
 }
 
+/* Each bound is where rounding would reach the next unit. */
 void fmt_duration(struct buf *b, uint64_t ns)
 {
+    uint64_t seconds = ns / NS_PER_SEC + (ns % NS_PER_SEC >= NS_PER_SEC / 2);
     if (ns < 1000) {
         buf_u64(b, ns);
         buf_str(b, " ns");
@@ -43,14 +53,13 @@ void fmt_duration(struct buf *b, uint64_t ns)
     } else if (ns < 999500000) {
         three_digits(b, ns, NS_PER_MS);
         buf_str(b, " ms");
-    } else if (ns < 99950000000ull) {
+    } else if (ns < 99950000000ULL) {
         three_digits(b, ns, NS_PER_SEC);
         buf_str(b, " s");
-    } else if (ns < 3600 * NS_PER_SEC) {
-        uint64_t s = (ns + NS_PER_SEC / 2) / NS_PER_SEC;
-        buf_printf(b, "%u min %02u s", (unsigned)(s / 60), (unsigned)(s % 60));
+    } else if (seconds < 3600) {
+        buf_printf(b, "%u min %02u s", (unsigned)(seconds / 60), (unsigned)(seconds % 60));
     } else {
-        uint64_t minutes = ns / (60 * NS_PER_SEC);
+        uint64_t minutes = (seconds + 30) / 60;
         buf_u64(b, minutes / 60);
         buf_printf(b, " h %02u min", (unsigned)(minutes % 60));
     }
@@ -70,13 +79,15 @@ void fmt_decimal(struct buf *b, double v, int digits)
 {
     static const uint64_t powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000};
     uint64_t power = powers[digits < 0 ? 0 : digits > 9 ? 9 : digits];
-    if (v < 0) {
-        buf_byte(b, '-');
-        v = -v;
+    double size = v < 0 ? -v : v;
+    /* Too large to have decimals, or no number; written so that a NaN comes here too. %.0f has no point in any locale. */
+    if (!(size * (double)power < 1e18)) {
+        buf_printf(b, "%.0f", v);
+        return;
     }
-    if (v * (double)power > 1e18)
-        power = 1;
-    uint64_t scaled = (uint64_t)(v * (double)power + 0.5);
+    uint64_t scaled = (uint64_t)(size * (double)power + 0.5);
+    if (v < 0 && scaled)
+        buf_byte(b, '-');
     buf_u64(b, scaled / power);
     if (power == 1)
         return;
@@ -89,9 +100,10 @@ void fmt_time_utc(struct buf *b, int64_t realtime_ns)
 {
     int64_t second = (int64_t)NS_PER_SEC;
     time_t s = (time_t)(realtime_ns / second - (realtime_ns % second < 0));
-    int ms = (int)((realtime_ns - (int64_t)s * second) / (int64_t)NS_PER_MS);
+    int ms = (int)((realtime_ns % second + second) % second / (int64_t)NS_PER_MS);
     struct tm t;
     if (!gmtime_r(&s, &t))
         return;
-    buf_printf(b, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", t.tm_year + 1900, t.tm_mon + 1, t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec, ms);
+    buf_printf(b, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", t.tm_year + 1900, t.tm_mon + 1, t.tm_mday, t.tm_hour,
+               t.tm_min, t.tm_sec, ms);
 }

@@ -34,10 +34,11 @@ static void write_result(struct buf *b, const struct run *r)
 static void write_command(struct buf *b, const struct run *r)
 {
     const char *const *argv = baro_header_argv(r->header);
-    for (size_t i = 0; argv[i]; i++) {
-        buf_str(b, i ? " " : "");
-        buf_escaped(b, argv[i], strlen(argv[i]));
-    }
+    struct buf line = {0};
+    report_arguments(argv, &line);
+    if (line.len)
+        buf_escaped(b, (const char *)line.at, line.len);
+    buf_done(&line);
     for (size_t i = 0; !argv[0] && i < r->header->n_targets; i++)
         buf_printf(b, "%s%d", i ? " " : "pid ", r->header->targets[i]);
 }

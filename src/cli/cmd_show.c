@@ -180,12 +180,12 @@ static void say_which(struct show *w, const struct baro_record *record, struct b
     buf_str(b, "+");
     fmt_duration(b, record->t_ns);
     buf_str(b, ", ");
-    fmt_time_utc(b, baro_header_start_realtime_ns(h) + (int64_t)record->t_ns);
+    fmt_time_utc(b, (int64_t)((uint64_t)baro_header_start_realtime_ns(h) + record->t_ns));
     if (!w->asked) {
-        buf_str(b, ": the last sample");
+        buf_str(b, w->settings->follow ? ": the newest sample" : ": the last sample with processes");
     } else {
-        int64_t off = (int64_t)record->t_ns - w->asked_ns;
-        uint64_t distance = (uint64_t)(off < 0 ? -off : off);
+        int64_t off = (int64_t)(record->t_ns - (uint64_t)w->asked_ns);
+        uint64_t distance = off < 0 ? 0 - (uint64_t)off : (uint64_t)off;
         buf_str(b, ": ");
         if (distance)
             fmt_duration(b, distance);
@@ -257,7 +257,7 @@ static int print_text(struct show *w, const struct baro_record *record, struct b
 static void json_which(struct show *w, const struct baro_record *record, struct json *j)
 {
     struct buf time = {0};
-    fmt_time_utc(&time, baro_header_start_realtime_ns(baro_tape_header(w->tape)) + (int64_t)record->t_ns);
+    fmt_time_utc(&time, (int64_t)((uint64_t)baro_header_start_realtime_ns(baro_tape_header(w->tape)) + record->t_ns));
     json_key(j, "tape");
     json_text(j, w->path);
     json_key(j, "time");
@@ -270,7 +270,7 @@ static void json_which(struct show *w, const struct baro_record *record, struct 
         json_i64(j, w->asked_ns);
     else
         json_null(j);
-    int64_t off = w->asked ? (int64_t)record->t_ns - w->asked_ns : 0;
+    int64_t off = w->asked ? (int64_t)(record->t_ns - (uint64_t)w->asked_ns) : 0;
     json_key(j, "sample");
     json_text(j, !w->asked ? "last" : off == 0 ? "at" : w->settings->pick == PICK_NEAREST ? "nearest" : off < 0 ? "before" : "after");
     json_key(j, "rates_over_ns");
@@ -367,6 +367,10 @@ static int show(struct show *w)
         if (w->asked)
             code = choose(w, w->asked_ns < 0 ? 0 : (uint64_t)w->asked_ns, &t_ns);
     }
+    /* When all has ended the last sample is empty; what is asked for is how things stood. */
+    if (code > 0 && !w->asked && !baro_sample_count(record.u.sample) && t_ns > 0 &&
+        (code = baro_tape_seek(w->tape, t_ns - 1, &record, &w->err)) > 0)
+        t_ns = record.t_ns;
     if (code < 0)
         return cli_fail(w->cli, &w->err);
     return code ? print(w, t_ns) : cli_failf(w->cli, "%s has no sample", w->path);

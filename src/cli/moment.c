@@ -84,6 +84,12 @@ static bool date(struct span *s, struct tm *t)
     return month >= 1 && month <= 12 && t->tm_mday >= 1 && t->tm_mday <= 31;
 }
 
+/* In unsigned arithmetic: years go up to 9999 and a damaged header may say anything, so it may wrap, and then only misses. */
+static int64_t since(time_t when, int64_t fraction, int64_t start_realtime_ns)
+{
+    return (int64_t)((uint64_t)when * NS_PER_SEC + (uint64_t)fraction - (uint64_t)start_realtime_ns);
+}
+
 static int absolute(const char *text, int64_t start_realtime_ns, int64_t *ret_ns, struct baro_error *err)
 {
     struct span s = span_str(text);
@@ -99,7 +105,7 @@ static int absolute(const char *text, int64_t start_realtime_ns, int64_t *ret_ns
         when = timegm(&t) - offset;
     else
         return wrong(text, err);
-    *ret_ns = (int64_t)when * (int64_t)NS_PER_SEC + fraction - start_realtime_ns;
+    *ret_ns = since(when, fraction, start_realtime_ns);
     return 0;
 }
 
@@ -114,7 +120,7 @@ static int time_of_day(const char *text, int64_t start_realtime_ns, int64_t *ret
     if (!localtime_r(&start, &t) || !clock_time(&s, &t, &fraction) || s.len)
         return wrong(text, err);
     t.tm_isdst = -1;
-    *ret_ns = (int64_t)mktime(&t) * (int64_t)NS_PER_SEC + fraction - start_realtime_ns;
+    *ret_ns = since(mktime(&t), fraction, start_realtime_ns);
     /* "12:30" of a run that began at 12:30:20 means that minute, not tomorrow's. */
     if (*ret_ns < -60 * (int64_t)NS_PER_SEC)
         *ret_ns += DAY_NS;

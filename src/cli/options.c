@@ -156,7 +156,7 @@ const struct opt options_summary[] = {JSON_OPTION, HELP, END};
 
 const struct opt options_show[] = {
     {.name = "at", .letter = 'a', .argument = "TIME", .type = OPT_TEXT, .offset = AT(at),
-     .help = "the moment: +90s, -10s (before the end), 12:30, 12:30:05 or ISO 8601 (default: the last sample)"},
+     .help = "the moment: +90s, -10s (before the end), 12:30, 12:30:05 or ISO 8601 (default: as it ended)"},
     {.name = "pick", .argument = "WHICH", .type = OPT_CHOICE, .offset = AT(pick), .choices = picks,
      .help = "where no sample is at TIME: the one before (the default), nearest or after"},
     {.name = "follow", .letter = 'f', .type = OPT_TRUE, .offset = AT(follow),

@@ -60,6 +60,7 @@ struct summary *summary_new(const struct baro_header *h)
     s->memory_total = h->memory_total;
     s->cpus = h->cpus;
     s->n_targets = h->n_targets;
+    s->target = h->n_targets ? h->targets[0] : 0;
     copy_text(s->host, sizeof(s->host), h->host);
     copy_text(s->event_source, sizeof(s->event_source), h->event_source);
     copy_text(s->exit_source, sizeof(s->exit_source), h->exit_source);
@@ -191,6 +192,8 @@ void summary_add_sample(struct summary *s, const struct baro_sample *sample)
             derive_sum_add(&sum[k], p, of_peak[k]);
         if (i < s->n_alive)
             note_alive(s, &s->alive[i], p);
+        if (p->key.pid == s->target && s->target && !s->target_name[0] && p->name)
+            copy_text(s->target_name, sizeof(s->target_name), p->name);
     }
     if (sum[PEAK_PSS].covered < sum[PEAK_PSS].members && sum[PEAK_RSS].value > s->pss_doubt)
         s->pss_doubt = sum[PEAK_RSS].value;

@@ -45,6 +45,8 @@ struct summary {
     uint64_t memory_total;
     uint32_t cpus;
     size_t n_targets;
+    int32_t target;        /* attach: the first one */
+    char target_name[64];  /* its name when it was first seen */
 
     /* of the tape as a whole */
     uint64_t samples;      /* seen here; the recorder's own count is in self */

@@ -122,7 +122,8 @@ static void put_text(struct cell *c, const char *text)
 static void put_time(struct cell *c, const struct row *r)
 {
     struct buf b = {0};
-    fmt_time_utc(&b, r->header->start_realtime_ns + (int64_t)r->t_ns);
+    /* unsigned: a damaged header may hold anything */
+    fmt_time_utc(&b, (int64_t)((uint64_t)r->header->start_realtime_ns + r->t_ns));
     size_t n = b.failed ? 0 : b.len < sizeof(c->room) ? b.len : sizeof(c->room);
     memcpy(c->room, b.at ? b.at : (const unsigned char *)"", n);
     buf_done(&b);

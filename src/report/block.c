@@ -15,12 +15,14 @@
 static struct buf title_of(const struct summary *s)
 {
     struct buf b = {0};
-    for (char **a = s->argv; *a; a++) {
-        buf_str(&b, a == s->argv ? "" : " ");
-        buf_str(&b, *a);
+    report_arguments((const char *const *)s->argv, &b);
+    if (!b.len && s->mode == BARO_MODE_ATTACH) {
+        buf_printf(&b, "%s%spid %d", s->target_name, s->target_name[0] ? ", " : "", s->target);
+        if (s->n_targets > 1)
+            buf_printf(&b, " and %zu more", s->n_targets - 1);
+    } else if (!b.len) {
+        buf_str(&b, "(no command)");
     }
-    if (!b.len)
-        buf_str(&b, s->mode == BARO_MODE_ATTACH ? "(attached)" : "(no command)");
     buf_byte(&b, 0);
     return b;
 }
@@ -131,6 +133,17 @@ static void holders(struct lines *l, struct buf *b, const struct summary *s, con
     }
 }
 
+static void when(struct buf *b, const struct summary *s, const struct summary_peak *peak)
+{
+    uint64_t age = peak->t_ns > s->start_ns ? peak->t_ns - s->start_ns : 0;
+    if (age < 10 * NS_PER_MS) {
+        buf_str(b, "the start");
+        return;
+    }
+    buf_byte(b, '+');
+    fmt_duration(b, age);
+}
+
 /* PSS where nothing can have been higher: it counts shared pages once. Else RSS, and PSS as the lower bound that it is. A process whose own high-water mark lies above either was higher
  * between two samples. */
 static void memory(struct lines *l, const struct summary *s)
@@ -145,8 +158,8 @@ static void memory(struct lines *l, const struct summary *s)
     if (peak->absent == BARO_PRESENT && peak->value) {
         buf_str(&b, peak->covered < peak->members ? "peak at least " : "peak ");
         fmt_bytes(&b, peak->value);
-        buf_str(&b, whole ? " pss at +" : " rss at +");
-        fmt_duration(&b, peak->t_ns > s->start_ns ? peak->t_ns - s->start_ns : 0);
+        buf_str(&b, whole ? " pss at " : " rss at ");
+        when(&b, s, peak);
         holders(l, &b, s, peak);
     } else if (no_largest != BARO_PRESENT) {
         buf_printf(&b, "not known: %s", baro_absent_name((enum baro_absent)(peak->absent ? peak->absent : no_largest)));
@@ -160,7 +173,8 @@ static void memory(struct lines *l, const struct summary *s)
     if (no_largest == BARO_PRESENT && largest) {
         buf_str(&b, "largest process ");
         fmt_bytes(&b, largest);
-        if (rss->absent == BARO_PRESENT && largest > rss->value)
+        /* Attached, its mark may be older than the recording; and rss is counted in lots on each CPU (6.2 to 6.15), so a little is nothing. */
+        if (s->mode == BARO_MODE_RUN && rss->absent == BARO_PRESENT && largest > rss->value + rss->value / 20)
             buf_str(&b, ", between samples");
     }
     lines_part(l, &b);

@@ -26,6 +26,9 @@ const struct summary *report_summary(const struct baro_summary *summary);
 /* For terminals that show no more than ASCII: what stands behind from, with a u for the micro sign and \xNN for all else. */
 void report_ascii(struct buf *b, size_t from);
 
+/* A command's arguments as a POSIX shell would read them, single blanks between; raw bytes. */
+void report_arguments(const char *const *argv, struct buf *ret);
+
 /* "exit 0", "SIGKILL", ... of a wait status. */
 void report_status(int status, struct buf *ret);
 /* "KILL" of SIGKILL, NULL for a number that has no name. */

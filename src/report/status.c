@@ -40,3 +40,26 @@ void report_status(int status, struct buf *ret)
     if (WCOREDUMP(status))
         buf_str(ret, ", core dumped");
 }
+
+static bool needs_quotes(const char *word)
+{
+    static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_^";
+    size_t n = strspn(word, safe);
+    return !*word || word[n];
+}
+
+void report_arguments(const char *const *argv, struct buf *ret)
+{
+    for (size_t i = 0; argv[i]; i++) {
+        bool quoted = needs_quotes(argv[i]);
+        buf_str(ret, i ? " " : "");
+        buf_str(ret, quoted ? "'" : "");
+        for (const char *c = argv[i]; *c; c++) {
+            if (*c == '\'')
+                buf_str(ret, "'\\''");
+            else
+                buf_byte(ret, (uint8_t)*c);
+        }
+        buf_str(ret, quoted ? "'" : "");
+    }
+}

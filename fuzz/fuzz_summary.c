@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whatever a tape may say: samples, exits and events made of the input go through the summary, its texts and the encoders of rows. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "derive/summary.h"
+#include "encode/encode.h"
+#include "report/report.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct input {
+    const uint8_t *at;
+    size_t len;
+};
+
+static uint8_t byte(struct input *in)
+{
+    if (!in->len)
+        return 0;
+    in->len--;
+    return *in->at++;
+}
+
+static uint64_t number(struct input *in)
+{
+    static const uint64_t steep[] = {0, 1, 1000000, UINT64_MAX, UINT64_MAX - 1, 1ull << 63, 1ull << 53, 100000000};
+    uint8_t how = byte(in);
+    return how < 128 ? how * 10000000ull : steep[how & 7] + (how >> 3 & 3);
+}
+
+static void values(struct input *in, uint64_t *value, uint8_t *absent, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint8_t how = byte(in);
+        absent[i] = how < 200 ? BARO_PRESENT : how % (BARO_ABSENT_MAX + 1);
+        value[i] = absent[i] ? 0 : number(in);
+    }
+}
+
+static void text(struct input *in, char *ret, size_t cap)
+{
+    size_t n = byte(in) % cap;
+    for (size_t i = 0; i < n; i++)
+        ret[i] = (char)(in->len ? byte(in) : 'x');
+    ret[n] = 0;
+}
+
+#define ROWS 4
+
+struct moment {
+    struct baro_process p[ROWS], *rows[ROWS];
+    char name[ROWS][24], line[ROWS][40];
+    struct baro_sample s;
+};
+
+static void one_sample(struct input *in, struct moment *m, struct summary *s)
+{
+    m->s.t_ns += number(in);
+    m->s.n = byte(in) % (ROWS + 1);
+    m->s.processes = m->rows;
+    values(in, m->s.job, m->s.job_absent, JOB_MAX);
+    values(in, m->s.self, m->s.self_absent, RECORDER_MAX);
+    for (size_t i = 0; i < m->s.n; i++) {
+        m->rows[i] = &m->p[i];
+        m->p[i] = (struct baro_process){.id = byte(in), .key = {byte(in), number(in)}, .name = m->name[i], .cmdline = m->line[i]};
+        text(in, m->name[i], sizeof(m->name[i]));
+        text(in, m->line[i], sizeof(m->line[i]));
+        values(in, m->p[i].value, m->p[i].absent, PROCESS_MAX);
+    }
+    summary_add_sample(s, &m->s);
+}
+
+static void one_exit(struct input *in, struct summary *s)
+{
+    char name[24];
+    struct baro_exit e = {.id = byte(in), .name = name};
+    text(in, name, sizeof(name));
+    values(in, e.value, e.absent, EXIT_MAX);
+    summary_add_exit(s, &e);
+}
+
+static void one_event(struct input *in, struct summary *s)
+{
+    char words[200];
+    struct baro_event e = {.kind = (enum baro_event_kind)(byte(in) % (BARO_EVENT_MAX + 1)), .text = words};
+    e.t_ns = number(in);
+    e.number = number(in);
+    text(in, words, sizeof(words));
+    summary_add_event(s, &e);
+}
+
+static void tell(const struct summary *s, uint8_t how)
+{
+    struct buf b = {0};
+    struct json j = {.out = &b, .pretty = how & 1};
+    report_json(s, "t", &j);
+    report_block(s, "t", (struct report_style){.width = how, .utf8 = how & 2, .color = how & 4}, &b);
+    /* No byte may reach a terminal that could do harm there: control bytes but for line ends and our own colours. */
+    for (size_t i = 0; i < b.len && !(how & 4); i++) {
+        if (b.at[i] < 0x20 && b.at[i] != '\n')
+            abort();
+    }
+    buf_done(&b);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct input in = {data, size};
+    struct moment m = {.s = {.t_ns = 0}};
+    char command[40], *argv[] = {command, NULL};
+    uint8_t how = byte(&in);
+    text(&in, command, sizeof(command));
+    struct baro_header h = {.mode = how & 8 ? BARO_MODE_ATTACH : BARO_MODE_RUN, .argv = argv, .cpus = how,
+                            .start_realtime_ns = (int64_t)number(&in)};
+    struct summary *s = summary_new(&h);
+    if (!s)
+        return 0;
+    while (in.len) {
+        uint8_t kind = byte(&in) % 3;
+        if (kind == 0)
+            one_sample(&in, &m, s);
+        else if (kind == 1)
+            one_exit(&in, s);
+        else
+            one_event(&in, s);
+    }
+    summary_finish(s);
+    tell(s, how);
+    summary_free(s);
+    return 0;
+}
