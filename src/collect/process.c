@@ -269,7 +269,7 @@ static bool same(const struct sampler *s, struct member *m, const struct pid_sta
     return true;
 }
 
-int process_read(struct sampler *s, struct member *m, uint64_t clock_ns, bool all)
+int process_read(struct sampler *s, struct member *m, uint64_t clock_ns, enum process_depth depth)
 {
     struct pid_stat st;
     ssize_t n = cache_read(s, m, CACHE_STAT, "stat", 2048);
@@ -282,7 +282,9 @@ int process_read(struct sampler *s, struct member *m, uint64_t clock_ns, bool al
     put_stat(s, m, &st, clock_ns);
     m->note.clock_ns = clock_ns;
     m->force = false;
-    if (!all)
+    if (depth == PROCESS_LEDGER && (s->need & BARO_SOURCE_IO))
+        read_io(s, m);
+    if (depth != PROCESS_WHOLE)
         return 0;
     bool now_due = due(s, m);
     if ((s->need & (BARO_SOURCE_STATUS | BARO_SOURCE_TASKS)) && status_worth_it(s, m))

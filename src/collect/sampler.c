@@ -103,7 +103,7 @@ int sampler_look(struct sampler *s, struct member *m)
     uint64_t clock_ns;
     if (!m->looked_at && m->row.absent[PROCESS_cpu] == BARO_ABSENT_NOT_YET)
         first_look(s, m);
-    if (process_clock(s, m, &clock_ns) == 0 && process_read(s, m, clock_ns, false) != -ESRCH)
+    if (process_clock(s, m, &clock_ns) == 0 && process_read(s, m, clock_ns, PROCESS_STAT) != -ESRCH)
         return 0;
     if (!await_wrapper(s, m))
         gone(s, m);
@@ -116,13 +116,12 @@ static void look_again(void *context, struct member *m)
     uint64_t clock_ns;
     if (m->final)
         return;
-    if (process_clock(s, m, &clock_ns) < 0 || process_read(s, m, clock_ns, false) == -ESRCH) {
+    if (process_clock(s, m, &clock_ns) < 0 || process_read(s, m, clock_ns, PROCESS_LEDGER) == -ESRCH) {
         if (!await_wrapper(s, m))
             gone(s, m);
         return;
     }
-    if (s->need & BARO_SOURCE_IO)
-        m->force = true; /* its io holds what the gone had: read with the next tick */
+    m->force = true; /* its row is another one now: onto the tape with the next tick */
 }
 
 void sampler_settle(struct sampler *s)
@@ -156,7 +155,7 @@ static void tick_member(struct sampler *s, struct member *m)
         return;
     }
     m->note.reads++;
-    if (process_read(s, m, clock_ns, true) == -ESRCH) {
+    if (process_read(s, m, clock_ns, PROCESS_WHOLE) == -ESRCH) {
         if (!await_wrapper(s, m))
             gone(s, m);
         return;

@@ -87,7 +87,8 @@ uint64_t sampler_now(const struct sampler *s);
 /* ---- between the sampler's own files ---- */
 /* process.c */
 int process_clock(struct sampler *s, struct member *m, uint64_t *ret_ns);
-int process_read(struct sampler *s, struct member *m, uint64_t clock_ns, bool all);
+enum process_depth { PROCESS_STAT, PROCESS_LEDGER, PROCESS_WHOLE }; /* stat alone; what the ledger adds up; all that is wanted */
+int process_read(struct sampler *s, struct member *m, uint64_t clock_ns, enum process_depth depth);
 /* cache.c */
 int cache_init(struct sampler *s);
 void cache_done(struct sampler *s);

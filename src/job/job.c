@@ -40,9 +40,27 @@ struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum b
     return m;
 }
 
+struct member *job_find_gone(const struct job *j, int32_t pid)
+{
+    for (struct member *m = j->gone; m; m = m->list_next) {
+        if (m->row.key.pid == pid)
+            return m;
+    }
+    return NULL;
+}
+
+bool job_was_reported(const struct job *j, struct baro_key key)
+{
+    for (size_t i = 0; i < JOB_RECENT; i++) {
+        if (baro_key_equal(j->recent[i], key))
+            return true;
+    }
+    return false;
+}
+
 void job_ended(struct job *j, struct member *m, uint64_t end_ns)
 {
-    j->ended_members += !m->ended;
+    j->ended_members += !m->ended && !m->gone;
     m->ended = true;
     if (!m->end_ns)
         m->end_ns = end_ns;

@@ -30,6 +30,8 @@ struct job_wrapper {
     uint64_t reaped;
 };
 
+#define JOB_RECENT 64u
+
 struct job {
     struct tree tree;
     struct job_sink sink;
@@ -43,6 +45,8 @@ struct job {
 
     struct member *gone;        /* waiting for job_settle() */
     size_t n_gone;
+    struct baro_key recent[JOB_RECENT]; /* of the last ones whose exits were reported */
+    size_t recent_at;
     uint64_t wrapper_settled[LEDGER_MAX];
     uint64_t carried[LEDGER_MAX];
     uint64_t published[LEDGER_MAX]; /* totals never fall below these */
@@ -65,6 +69,11 @@ struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum b
 
 /* An event told that the member ended at end_ns. It stays a member until it is reaped. */
 void job_ended(struct job *j, struct member *m, uint64_t end_ns);
+
+/* The member that is gone and waits for job_settle(), or NULL. */
+struct member *job_find_gone(const struct job *j, int32_t pid);
+/* Was the exit of this process reported, not long ago? */
+bool job_was_reported(const struct job *j, struct baro_key key);
 
 /* Marks what the member has used up to now as not this recording's (attach). */
 void job_rebase(struct member *m);

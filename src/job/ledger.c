@@ -223,6 +223,8 @@ static struct member *hold_back(struct job *j)
         struct member **list = heir && heir->awaited ? &later : &now;
         m->list_next = *list;
         *list = m;
+        /* Taken over by its heir, or by the wrapper as the heir ended: either way it is told, and nothing is lost. */
+        m->absorbed |= list == &later;
         j->n_gone -= list == &later;
     }
     while (now) { /* the order of the list is kept */
@@ -393,6 +395,7 @@ static void report(struct job *j, struct member *m, uint64_t now_ns)
     if (!m->end_ns)
         m->end_ns = now_ns;
     fill_exit(m, &e);
+    j->recent[j->recent_at++ % JOB_RECENT] = m->row.key;
     j->ended++;
     j->unsampled += !m->sampled;
     if (!e.absent[EXIT_cpu])

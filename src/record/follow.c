@@ -260,6 +260,11 @@ void follow_drain(struct recorder *r)
     r->drain_due_ns = 0;
     if (!r->forks)
         return;
+    if (!r->started) {
+        /* Who the command is has not been told yet: what it forked would be nobody's. The buffer holds far more than this takes. */
+        follow_ready(r);
+        return;
+    }
     r->sampler.now_ns = sampler_now(&r->sampler);
     exits_drain(r->forks, on_forks, r);
     if (r->usage && r->usage != r->forks)

@@ -92,7 +92,6 @@ void recorder_tick(struct recorder *r)
 
 void recorder_first_tick(struct recorder *r)
 {
-    r->started = true;
     recorder_tick(r);
     r->tick_due_ns = r->sampler.now_ns + schedule_interval(r->options->interval_ns, r->sampler.now_ns);
 }
@@ -190,6 +189,18 @@ static void dispatch(struct recorder *r, uint64_t what)
     }
 }
 
+/* Zombies that their new parent does not wait for are no reason to go on. */
+static bool all_ended(const struct recorder *r)
+{
+    for (size_t i = 0; i < r->job.tree.n; i++) {
+        const struct member *m = r->job.tree.at[i];
+        bool zombie = m && m->row.value[PROCESS_state] == 'Z' && m->row.value[PROCESS_threads] <= 1;
+        if (m && !m->ended && !zombie)
+            return false;
+    }
+    return true;
+}
+
 static bool over(const struct recorder *r)
 {
     if (r->finishing)
@@ -197,7 +208,7 @@ static bool over(const struct recorder *r)
     if (!r->started)
         return false;
     if (r->wrapper)
-        return r->wrapper_lost && tree_count(&r->job.tree) == 0;
+        return r->wrapper_lost && all_ended(r);
     return r->job.targets == 0;
 }
 
@@ -337,6 +348,7 @@ int record_attach(const struct record_options *options, struct record_end *ret, 
             struct member *m = tree_find(&r.job.tree, options->targets[i]);
             recorder_event(&r, BARO_EVENT_START, m, m && m->base ? m->base[LEDGER_CPU_USER] + m->base[LEDGER_CPU_SYSTEM] : 0, "attached");
         }
+        r.started = true;
         recorder_first_tick(&r);
         loop(&r);
         finish(&r);

@@ -54,6 +54,8 @@ static void on_started(struct recorder *r, const struct link_message *l)
         if (r->options->children && !m->gone)
             scan_children_of(&r->sampler, m); /* it may have forked before the event source was open */
     }
+    r->started = true;
+    follow_drain(r);
     recorder_first_tick(r);
 }
 
@@ -77,29 +79,37 @@ static void gather_children(struct recorder *r, struct member *m)
         next = c->sibling_next;
         if (process_clock(&r->sampler, c, &clock_ns) < 0) {
             cache_drop(&r->sampler, c);
+            c->absorbed = true;
             job_gone(&r->job, c, sampler_now(&r->sampler));
         }
     }
 }
 
-static void on_reaped(struct recorder *r, const struct link_message *l)
+static void take_io(struct recorder *r, const struct pid_io *io)
 {
-    static const enum ledger_counter io[] = {LEDGER_IO_READ, LEDGER_IO_WRITE, LEDGER_IO_RCHAR, LEDGER_IO_WCHAR, LEDGER_IO_CANCELLED_WRITE};
-    uint64_t t = recorder_since(r, l->t_ns);
-    struct member *m = tree_find(&r->job.tree, l->pid);
-    if (!m)
-        m = job_add(&r->job, l->pid, NULL, BARO_ORIGIN_ADOPTED, t);
-    if (l->pid == r->command) {
-        r->status_known = true;
-        r->status = l->status;
-        r->end_ns = t;
+    static const struct {
+        enum pid_io_field field;
+        enum ledger_counter counter;
+    } map[] = {{IO_READ_BYTES, LEDGER_IO_READ}, {IO_WRITE_BYTES, LEDGER_IO_WRITE}, {IO_RCHAR, LEDGER_IO_RCHAR},
+               {IO_WCHAR, LEDGER_IO_WCHAR}, {IO_CANCELLED_WRITE_BYTES, LEDGER_IO_CANCELLED_WRITE}};
+    for (size_t i = 0; i < sizeof(map) / sizeof(*map); i++) {
+        if (io->valid & 1u << map[i].field)
+            r->job.wrapper.total[map[i].counter] += io->value[map[i].field];
     }
-    if (!m) {
-        take_totals(r, l);
-        return;
-    }
+}
+
+static void take_from(struct recorder *r, const struct link_message *l)
+{
+    struct pid_io io;
+    take_totals(r, l);
+    if (l->io_len && pid_io_parse(span_of(l->io, l->io_len), &io) == 0)
+        take_io(r, &io);
+}
+
+static void fill_reaped(struct recorder *r, struct member *m, const struct link_message *l)
+{
     sampler_take_zombie(&r->sampler, m, span_of(l->stat, l->stat_len), span_of(l->io, l->io_len), l->cpu_ns);
-    job_ended(&r->job, m, t);
+    job_ended(&r->job, m, recorder_since(r, l->t_ns));
     m->status_known = true;
     m->status = l->status;
     if (l->cpu_ns) {
@@ -107,14 +117,44 @@ static void on_reaped(struct recorder *r, const struct link_message *l)
         m->usage.cpu_ns = l->cpu_ns;
     }
     m->usage.source = l->stat_len ? BARO_EXIT_WAIT4 : m->usage.source;
-    take_memory(l, m);
-    for (size_t i = 0; i < sizeof(io) / sizeof(*io); i++)
-        r->job.wrapper.total[io[i]] += job_ledger(m, io[i]);
     m->final = true;
-    m->awaited = false;
+    m->awaited = m->absorbed = false;
+    take_memory(l, m);
+}
+
+static bool was_reported(const struct recorder *r, const struct link_message *l)
+{
+    struct pid_stat st;
+    if (!l->stat_len || pid_stat_parse(span_of(l->stat, l->stat_len), &st) != 0)
+        return false;
+    return job_was_reported(&r->job, (struct baro_key){st.pid, st.starttime});
+}
+
+static void on_reaped(struct recorder *r, const struct link_message *l)
+{
+    uint64_t t = recorder_since(r, l->t_ns);
+    struct member *m = tree_find(&r->job.tree, l->pid);
+    if (l->pid == r->command) {
+        r->status_known = true;
+        r->status = l->status;
+        r->end_ns = t;
+    }
+    if (!m && (m = job_find_gone(&r->job, l->pid))) {
+        fill_reaped(r, m, l); /* its parent went and left it to the wrapper */
+        m->heir = NULL;
+        take_from(r, l);
+        return;
+    }
+    if (!m && !was_reported(r, l))
+        m = job_add(&r->job, l->pid, NULL, BARO_ORIGIN_ADOPTED, t);
+    if (!m) {
+        take_from(r, l);
+        return;
+    }
+    fill_reaped(r, m, l);
     gather_children(r, m);
     sampler_settle(&r->sampler); /* while it can still be the heir of the children it had; only then what it used moves to the wrapper */
-    take_totals(r, l);
+    take_from(r, l);
     cache_drop(&r->sampler, m);
     job_gone(&r->job, m, t);
 }

@@ -119,8 +119,10 @@ def test_pipeline(run_both, truth, tape):
     truth.record(tape, "head -c 30000000 /dev/zero | gzip -1 | gzip -d | wc -c")
     s = run_both.summary(tape)
     truth.check(s)
-    assert s["job"]["io_rchar_bytes"] > 60_000_000
-    assert s["job"]["io_wchar_bytes"] > 60_000_000
+    # The kernel shows the io of a zombie to root alone: what an ordinary user's processes did after the last look is missing.
+    least = 90_000_000 if truth.alone else 60_000_000
+    assert least < s["job"]["io_rchar_bytes"] < 95_000_000
+    assert least * 2 / 3 <= s["job"]["io_wchar_bytes"] < 65_000_000
 
 
 def test_daemon_that_forks_twice(run_both, truth, tape, source):
@@ -145,8 +147,8 @@ def test_survivor_is_left_and_reported(run, tape, wait_until):
     pid = int(done.stdout)
     try:
         os.kill(pid, 0)
-        assert "sleep" in done.stderr
-        assert any(e["event"] == "survivor" and e["pid"] == pid for e in run.export(tape, "event"))
+        assert "outlives" in done.stderr
+        assert any(e["event"] == "survivor" and e["pid"] == pid for e in run.export(tape, "event")), done.stderr
     finally:
         os.kill(pid, signal.SIGKILL)
 
@@ -296,7 +298,7 @@ def test_hostile_name(run, compiled, tape):
     assert "\033[2J" not in done.stderr
     rows = run.export(tape)
     assert rows[-1]["name"].startswith(") S 1 1\\x0a\\xff\\x1b[2J")
-    assert all(r["rss_bytes"] for r in rows if r["state"] not in ("Z", None))
+    assert all(r["rss_bytes"] for r in rows[:-1] if r["state"] == "S")  # the last may be on its way out
 
 
 def test_secrets_never_reach_the_tape(run, tape):
