@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/span.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
@@ -59,9 +60,9 @@ static void close_listed(int a, int b)
     }
     const struct dirent *entry;
     while ((entry = readdir(d))) {
-        char *end;
-        long fd = strtol(entry->d_name, &end, 10);
-        if (end != entry->d_name && fd != a && fd != b && fd != dirfd(d))
+        struct span name = span_str(entry->d_name);
+        uint64_t fd;
+        if (scan_u64(&name, &fd) && fd != (uint64_t)a && fd != (uint64_t)b && fd != (uint64_t)dirfd(d))
             close((int)fd);
     }
     closedir(d);

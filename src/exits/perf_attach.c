@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/span.h"
 #include "base/fd.h"
 #include "exits/perf.h"
 
@@ -125,9 +126,10 @@ static int list_threads(int32_t pid, int32_t ret[PERF_THREADS_MAX])
     if (!d)
         return errno == ENOENT ? -ESRCH : -errno;
     for (const struct dirent *e; n < (int)PERF_THREADS_MAX && (e = readdir(d));) {
-        int32_t tid = (int32_t)strtol(e->d_name, NULL, 10);
-        if (tid > 0)
-            ret[n++] = tid;
+        struct span name = span_str(e->d_name);
+        uint64_t tid;
+        if (scan_u64(&name, &tid) && tid <= INT32_MAX)
+            ret[n++] = (int32_t)tid;
     }
     closedir(d);
     return n ? n : -ESRCH;
