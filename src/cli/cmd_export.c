@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* baro export: rows for other programs. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/fd.h"
 #include "cli/output.h"
 #include "cli/reader.h"
 #include "encode/encode.h"
@@ -19,8 +22,42 @@ struct exporting {
     struct users users;
     struct output out;
     struct buf text;
+    uint64_t end_ns, told_ns; /* of the tape; 0: no progress is shown; and when it was last */
+    bool told;
     struct baro_error err;
 };
+
+/* ---- progress: for whoever waits at a terminal while rows go elsewhere ---- */
+
+static void progress_begin(struct exporting *x)
+{
+    struct baro_record record;
+    if (!x->cli->tty_err || (x->cli->tty && !x->settings->output) || x->settings->follow)
+        return;
+    if (baro_tape_seek(x->tape, UINT64_MAX, &record, NULL) > 0)
+        x->end_ns = record.t_ns;
+    baro_tape_rewind(x->tape, NULL);
+    x->told_ns = clock_monotonic_ns();
+}
+
+static void progress(struct exporting *x, uint64_t t_ns)
+{
+    if (!x->end_ns || clock_monotonic_ns() - x->told_ns < NS_PER_SEC / 4)
+        return;
+    char text[32];
+    double share = (double)t_ns / (double)x->end_ns;
+    int n = snprintf(text, sizeof(text), "\r%3u %%", share < 1 ? (unsigned)(share * 100) : 100u);
+    fd_write_all(STDERR_FILENO, text, (size_t)n, NULL);
+    x->told_ns = clock_monotonic_ns();
+    x->told = true;
+}
+
+static void progress_end(const struct exporting *x)
+{
+    static const char clear[] = "\r     \r";
+    if (x->told)
+        fd_write_all(STDERR_FILENO, clear, sizeof(clear) - 1, NULL);
+}
 
 static int choose(struct exporting *x)
 {
@@ -90,8 +127,11 @@ static int rows(struct exporting *x)
     int status = 0;
     for (;;) {
         int code;
-        while (!status && (code = baro_tape_next(x->tape, &record, &x->err)) > 0)
+        while (!status && (code = baro_tape_next(x->tape, &record, &x->err)) > 0) {
             status = put_record(x, &record);
+            if (x->end_ns && record.kind == BARO_RECORD_SAMPLE)
+                progress(x, record.t_ns);
+        }
         if (!status && code < 0)
             status = cli_fail(x->cli, &x->err);
         if (!status)
@@ -105,7 +145,9 @@ static int export(struct exporting *x)
 {
     if (x->settings->format == FORMAT_CSV)
         csv_header(&x->columns, &x->text);
+    progress_begin(x);
     int status = rows(x);
+    progress_end(x);
     if (status)
         return status;
     if (output_commit(&x->out, &x->err) < 0)
