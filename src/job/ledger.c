@@ -70,6 +70,12 @@ static struct member *nearest_living(struct member *m)
     return up;
 }
 
+static uint64_t own_cpu(const struct member *m)
+{
+    uint64_t seen = value(m, PROCESS_cpu);
+    return m->usage.has_cpu && m->usage.cpu_ns > seen ? m->usage.cpu_ns : seen;
+}
+
 /* ---- settling ---- */
 
 /* What the heirs must have gained: what each of the gone had used itself, and what it had taken over by the time the ledger was last settled. What it
@@ -84,6 +90,8 @@ static void expect(const struct job *j, uint64_t ret[LEDGER_MAX])
             uint64_t base = m->base ? m->base[c] : 0;
             ret[c] += all > base ? all - base : 0;
         }
+        /* A record of its end may know of more than the last look did. */
+        ret[LEDGER_CPU_USER] += own_cpu(m) - value(m, PROCESS_cpu);
     }
 }
 
@@ -117,12 +125,6 @@ static uint64_t weight_of(const struct member *m)
 {
     uint64_t rss = m->usage.has_memory ? m->usage.rss_peak : m->row.value[PROCESS_rss_peak];
     return TEARDOWN_NS + rss / 4096 * TEARDOWN_NS_PER_PAGE;
-}
-
-static uint64_t own_cpu(const struct member *m)
-{
-    uint64_t seen = value(m, PROCESS_cpu);
-    return m->usage.has_cpu && m->usage.cpu_ns > seen ? m->usage.cpu_ns : seen;
 }
 
 static void plan_share(const struct job *j, struct member *heir, uint64_t gained_ns)
