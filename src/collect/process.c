@@ -6,6 +6,8 @@
 #include "base/clock.h"
 #include "collect/sampler.h"
 
+#define YOUNG_NS (20 * NS_PER_MS)
+
 static void set(struct member *m, enum process_metric id, uint64_t v)
 {
     if (m->row.absent[id] == BARO_ABSENT_NOT_ASKED)
@@ -269,6 +271,13 @@ static bool same(const struct sampler *s, struct member *m, const struct pid_sta
     return true;
 }
 
+/* Of a storm of short processes most are seen once, if at all. The first look at one that has just begun takes what tells of its size; what it has
+ * read and written its parent takes over. */
+static bool young(const struct sampler *s, const struct member *m)
+{
+    return m->begin_ns && s->now_ns < m->begin_ns + YOUNG_NS && !m->sampled && !m->target;
+}
+
 int process_read(struct sampler *s, struct member *m, uint64_t clock_ns, enum process_depth depth)
 {
     struct pid_stat st;
@@ -289,6 +298,8 @@ int process_read(struct sampler *s, struct member *m, uint64_t clock_ns, enum pr
     bool now_due = due(s, m);
     if ((s->need & (BARO_SOURCE_STATUS | BARO_SOURCE_TASKS)) && status_worth_it(s, m))
         read_status(s, m);
+    if (young(s, m))
+        return 0;
     if ((s->need & BARO_SOURCE_IO) && (s->budget.level < BUDGET_STAT || now_due))
         read_io(s, m);
     if ((s->need & BARO_SOURCE_FD) && (s->budget.level < BUDGET_SPARSE || now_due)) {

@@ -163,7 +163,8 @@ static void tick_member(struct sampler *s, struct member *m)
     seen(s, m);
     if (!s->options.children || s->no_children_file || m->row.value[PROCESS_state] == 'Z')
         return;
-    if (s->scan_always || s->scan_once || !known)
+    bool told = m->row.origin == BARO_ORIGIN_EVENT; /* and so are its children */
+    if (s->scan_always || s->scan_once || (!known && !told))
         scan_children_of(s, m);
 }
 

@@ -21,7 +21,7 @@
 
 #define EVENTS_PER_MS 12u          /* a fork, an exec and an exit every 250 us on each of two cores: worse was not seen */
 #define DELAY_LEAST (1 * NS_PER_MS)
-#define DELAY_MOST (20 * NS_PER_MS)
+#define DELAY_MOST (50 * NS_PER_MS)
 #define PERF_AFTER (20 * NS_PER_MS) /* the first perf_event_open() of a boot can take 5 to 35 ms */
 #define PERF_CPUS 16u              /* one event and ring per CPU: 128 of them double the cost of a fork */
 #define SETTLE_AT 128u             /* gone members that may wait */
@@ -266,14 +266,15 @@ void follow_drain(struct recorder *r)
         return;
     }
     r->sampler.now_ns = sampler_now(&r->sampler);
-    exits_drain(r->forks, on_forks, r);
+    int events = exits_drain(r->forks, on_forks, r);
     if (r->usage && r->usage != r->forks)
         exits_drain(r->usage, on_usage, r);
     look_at_touched(r);
     if (r->job.n_gone >= SETTLE_AT)
         sampler_settle(&r->sampler);
     int fd = exits_fd(r->forks);
-    if (fd >= 0) {
+    if (fd >= 0 && events <= 0) {
+        /* Quiet: the next event wakes us. In a storm the timer alone does, once for many. */
         struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = (uint64_t)fd};
         epoll_ctl(r->epoll_fd, EPOLL_CTL_MOD, fd, &e);
     } else {

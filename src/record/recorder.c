@@ -243,6 +243,8 @@ static void finish(struct recorder *r)
 {
     if (r->started) {
         follow_drain(r);
+        if (r->options->children)
+            scan_wrapper(&r->sampler); /* an orphan whose fork nobody told */
         if (r->wrapper && !r->wrapper_lost)
             r->job.wrapper.pid = 0; /* it has nothing more to tell: what is gone now is gone */
         sampler_settle(&r->sampler);
