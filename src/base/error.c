@@ -2,23 +2,27 @@
 #include "base/error.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
 
-static void set_text(struct baro_error *err, const char *format, va_list args)
+/* On the stack: an error must be able to say that memory is short. The raw text may be cut within a character, but far
+ * behind what is kept; what is kept ends with a whole character or escape. */
+__attribute__((format(printf, 2, 0))) static void set_text(struct baro_error *err, const char *format, va_list args)
 {
-    struct buf raw = {0}, text = {0};
-    buf_vprintf(&raw, format, args);
-    buf_escaped(&text, (const char *)raw.at, raw.len);
-    size_t n = text.failed ? 0 : text.len;
-    if (n >= sizeof(err->text))
-        n = sizeof(err->text) - 1;
-    if (n)
-        memcpy(err->text, text.at, n);
+    char raw[4 * sizeof(err->text)], room[4];
+    size_t n = 0;
+    int len = vsnprintf(raw, sizeof(raw), format, args);
+    struct span rest = span_of(raw, len < 0 ? 0 : strnlen(raw, sizeof(raw) - 1));
+    while (rest.len) {
+        struct span written = escape_next(&rest, room);
+        if (written.len >= sizeof(err->text) - n)
+            break;
+        memcpy(err->text + n, written.at, written.len);
+        n += written.len;
+    }
     err->text[n] = 0;
-    buf_done(&raw);
-    buf_done(&text);
 }
 
 int error_set(struct baro_error *err, int code, const char *format, ...)

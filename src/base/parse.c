@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers as people write them. */
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/fmt.h"
 #include "base/span.h"
@@ -9,6 +7,26 @@
 struct unit {
     const char *name;
     uint64_t factor;
+};
+
+static const struct unit durations[] = {
+    {"ns", 1},
+    {"us", 1000},
+    {"ms", NS_PER_MS},
+    {"s", NS_PER_SEC},
+    {"sec", NS_PER_SEC},
+    {"m", 60 * NS_PER_SEC},
+    {"min", 60 * NS_PER_SEC},
+    {"h", 3600 * NS_PER_SEC},
+    {"d", 86400 * NS_PER_SEC},
+};
+
+/* "K" for 1000 is not SI, but people write it. */
+static const struct unit sizes[] = {
+    {"", 1},           {"B", 1},           {"k", 1000},          {"K", 1000},          {"kB", 1000},
+    {"KB", 1000},      {"M", 1000000},     {"MB", 1000000},      {"G", 1000000000},    {"GB", 1000000000},
+    {"T", 1000000000000}, {"TB", 1000000000000}, {"Ki", 1ull << 10}, {"KiB", 1ull << 10}, {"Mi", 1ull << 20},
+    {"MiB", 1ull << 20}, {"Gi", 1ull << 30}, {"GiB", 1ull << 30}, {"Ti", 1ull << 40},  {"TiB", 1ull << 40},
 };
 
 static const struct unit *unit_find(struct span word, const struct unit *units, size_t n)
@@ -54,9 +72,11 @@ static bool scan_decimal(struct span *s, struct decimal *ret)
 
 static bool times(const struct decimal *d, uint64_t factor, uint64_t *ret)
 {
-    uint64_t v;
-    unsigned __int128 part = (unsigned __int128)d->fraction * factor / d->scale;
-    return !__builtin_mul_overflow(d->whole, factor, &v) && !__builtin_add_overflow(v, (uint64_t)part, ret);
+    uint64_t v, part = (uint64_t)((unsigned __int128)d->fraction * factor / d->scale);
+    if (__builtin_mul_overflow(d->whole, factor, &v) || __builtin_add_overflow(v, part, &v))
+        return false;
+    *ret = v;
+    return true;
 }
 
 static struct span unit_word(struct span *s)
@@ -73,10 +93,6 @@ static struct span unit_word(struct span *s)
 
 int parse_duration(const char *text, uint64_t *ret_ns, struct baro_error *err)
 {
-    static const struct unit units[] = {
-        {"ns", 1}, {"us", 1000}, {"ms", NS_PER_MS}, {"s", NS_PER_SEC}, {"sec", NS_PER_SEC}, {"m", 60 * NS_PER_SEC},
-        {"min", 60 * NS_PER_SEC}, {"h", 3600 * NS_PER_SEC}, {"d", 86400 * NS_PER_SEC},
-    };
     struct span s = span_str(text);
     uint64_t sum = 0;
     do {
@@ -85,7 +101,7 @@ int parse_duration(const char *text, uint64_t *ret_ns, struct baro_error *err)
         scan_blanks(&s);
         if (!scan_decimal(&s, &d))
             return error_set(err, BARO_E_SYNTAX, "'%s' is no duration: write 100ms, 1s, 5min or 1h30m", text);
-        const struct unit *u = unit_find(unit_word(&s), units, sizeof(units) / sizeof(*units));
+        const struct unit *u = unit_find(unit_word(&s), durations, sizeof(durations) / sizeof(*durations));
         if (!u)
             return error_set(err, BARO_E_SYNTAX, "'%s' has no unit of time: write 100ms, 1s, 5min or 1h30m", text);
         if (!times(&d, u->factor, &part) || __builtin_add_overflow(sum, part, &sum))
@@ -98,17 +114,11 @@ int parse_duration(const char *text, uint64_t *ret_ns, struct baro_error *err)
 
 int parse_size(const char *text, uint64_t *ret_bytes, struct baro_error *err)
 {
-    static const struct unit units[] = {
-        {"", 1}, {"B", 1}, {"k", 1000}, {"K", 1000}, {"kB", 1000}, {"KB", 1000}, {"M", 1000000}, {"MB", 1000000},
-        {"G", 1000000000}, {"GB", 1000000000}, {"T", 1000000000000}, {"TB", 1000000000000}, {"KiB", 1ull << 10},
-        {"MiB", 1ull << 20}, {"GiB", 1ull << 30}, {"TiB", 1ull << 40}, {"Ki", 1ull << 10}, {"Mi", 1ull << 20},
-        {"Gi", 1ull << 30}, {"Ti", 1ull << 40},
-    };
     struct span s = span_str(text);
     struct decimal d;
     if (!scan_decimal(&s, &d))
         return error_set(err, BARO_E_SYNTAX, "'%s' is no size: write 512, 10k, 1.5GB or 2GiB", text);
-    const struct unit *u = unit_find(unit_word(&s), units, sizeof(units) / sizeof(*units));
+    const struct unit *u = unit_find(unit_word(&s), sizes, sizeof(sizes) / sizeof(*sizes));
     if (!u || s.len)
         return error_set(err, BARO_E_SYNTAX, "'%s' is no size: write 512, 10k, 1.5GB or 2GiB", text);
     if (!times(&d, u->factor, ret_bytes))

@@ -46,7 +46,7 @@ int cmd_record(struct cli *cli, const struct settings *s, char **argv)
         recording_done(&recording);
         return cli_fail(cli, &err);
     }
-    recording_finish(&recording);
+    recording_tidy(&recording);
     recording_done(&recording);
     return 0;
 }

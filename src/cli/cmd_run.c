@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* baro run: the wrapper and the recorder put together. */
-#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,27 +11,18 @@ struct running {
     struct record_options options;
 };
 
-/* The wrapper waits for a second; once it is gone, the prompt is back and nothing more is to be printed. */
-static bool wrapper_waits(int link_fd)
-{
-    struct pollfd p = {.fd = link_fd};
-    return poll(&p, 1, 0) == 0 || !(p.revents & (POLLHUP | POLLERR | POLLNVAL));
-}
-
 static int recorder(void *context, int link_fd, int stderr_fd, pid_t wrapper)
 {
     struct running *run = context;
     struct baro_error err = BARO_ERROR_INIT;
     run->recording.stderr_fd = stderr_fd;
+    run->recording.link_fd = link_fd;
     int code = record_run(&run->options, link_fd, wrapper, &err);
     if (code < 0)
         recording_say(&run->recording, err.text);
-    if (code <= 0)
-        return code < 0;
-    if (!wrapper_waits(link_fd))
-        run->recording.stderr_fd = -1;
-    recording_finish(&run->recording);
-    return 0;
+    else if (code > 0)
+        recording_tidy(&run->recording);
+    return code < 0;
 }
 
 static const char *base_name(const char *path)

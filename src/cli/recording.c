@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,11 +12,11 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "report/report.h"
+#include "run/link.h"
 #include "tape/runs.h"
 #include "tape/writer.h"
 
-#define PRUNE_AFTER (50 * NS_PER_MS) /* never in the way of a short command ... */
-#define PRUNE_ONE_IN 32u             /* ... but of one in 32, where all are short */
+#define PRUNE_AFTER (50 * NS_PER_MS) /* never in the way of a short command: after it then */
 
 void recording_say(void *recording, const char *line)
 {
@@ -76,7 +77,7 @@ static int open_kept(struct recording *r, const char *command, struct baro_error
 int recording_open(struct recording *r, const struct cli *cli, const struct record_settings *s, const char *command,
                    struct baro_error *err)
 {
-    *r = (struct recording){.cli = cli, .settings = s, .tape_fd = -1, .stderr_fd = STDERR_FILENO};
+    *r = (struct recording){.cli = cli, .settings = s, .tape_fd = -1, .link_fd = -1, .stderr_fd = STDERR_FILENO};
     if (!s->output)
         return open_kept(r, command, err);
     int code = absolute(s->output, &r->path, err);
@@ -125,18 +126,7 @@ static void on_event(void *context, const struct baro_event *e)
         summary_add_event(r->summary, e);
 }
 
-void recording_options(struct recording *r, struct record_options *ret)
-{
-    const struct record_settings *s = r->settings;
-    *ret = (struct record_options){
-        .tape_fd = r->tape_fd, .wanted = s->wanted, .interval_ns = s->interval_ns, .overhead_ppm = s->overhead_ppm,
-        .cmdline = s->cmdline, .children = s->children, .adopts = s->subreaper, .complain = recording_say,
-        .no_events = getenv("BARO_NO_EVENTS") != NULL,
-        .observer = {on_header, on_sample, on_exit_record, on_event, r},
-    };
-}
-
-void recording_finish(struct recording *r)
+static void print(struct recording *r)
 {
     struct buf text = {0};
     if (r->summary) {
@@ -148,8 +138,41 @@ void recording_finish(struct recording *r)
         r->summary = NULL;
     }
     buf_done(&text);
-    if (clock_monotonic_ns() / 1024 % PRUNE_ONE_IN == 0)
-        prune(r);
+}
+
+/* The wrapper waits for a second; once it is gone, the prompt is back and nothing more is to be printed. */
+static bool wrapper_waits(int link_fd)
+{
+    struct pollfd p = {.fd = link_fd};
+    return poll(&p, 1, 0) == 0 || !(p.revents & (POLLHUP | POLLERR | POLLNVAL));
+}
+
+static void on_finished(void *context, bool recorded)
+{
+    struct recording *r = context;
+    bool to_wrapper = r->link_fd >= 0;
+    if (recorded && (!to_wrapper || wrapper_waits(r->link_fd)))
+        print(r);
+    if (!to_wrapper)
+        return;
+    r->stderr_fd = fd_close(r->stderr_fd);
+    link_done(r->link_fd);
+}
+
+void recording_options(struct recording *r, struct record_options *ret)
+{
+    const struct record_settings *s = r->settings;
+    *ret = (struct record_options){
+        .tape_fd = r->tape_fd, .wanted = s->wanted, .interval_ns = s->interval_ns, .overhead_ppm = s->overhead_ppm,
+        .cmdline = s->cmdline, .children = s->children, .adopts = s->subreaper, .complain = recording_say, .finished = on_finished,
+        .no_events = getenv("BARO_NO_EVENTS") != NULL,
+        .observer = {on_header, on_sample, on_exit_record, on_event, r},
+    };
+}
+
+void recording_tidy(struct recording *r)
+{
+    prune(r);
 }
 
 void recording_discard(struct recording *r)

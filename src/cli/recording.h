@@ -15,6 +15,7 @@ struct recording {
     int tape_fd;
     bool kept;            /* among the kept runs */
     bool pruned;
+    int link_fd;          /* run: to the wrapper, which waits until all is printed; else -1 */
     int stderr_fd;        /* for lines to people; -1: none */
     struct summary *summary;
 };
@@ -23,8 +24,8 @@ struct recording {
 int recording_open(struct recording *r, const struct cli *cli, const struct record_settings *s, const char *command,
                    struct baro_error *err);
 void recording_options(struct recording *r, struct record_options *ret);
-/* Prints the summary, unless it is not wanted, and thins out the kept runs. */
-void recording_finish(struct recording *r);
+/* Thins out the kept runs, if that was not done while recording. */
+void recording_tidy(struct recording *r);
 /* Nothing was recorded: leaves no file behind. */
 void recording_discard(struct recording *r);
 void recording_done(struct recording *r);

@@ -140,6 +140,7 @@ static uint64_t all_metrics(void)
 
 static int take_word(struct span word, uint64_t *wanted, struct baro_error *err)
 {
+    scan_blanks(&word);
     bool away = scan_char(&word, '-');
     uint64_t bits;
     if (span_equal(word, "all") || span_equal(word, "default")) {
@@ -147,7 +148,8 @@ static int take_word(struct span word, uint64_t *wanted, struct baro_error *err)
     } else {
         int id = baro_metric_find(BARO_KIND_PROCESS, word.at, word.len);
         if (id < 0)
-            return error_set(err, BARO_E_SYNTAX, "no metric is called '%.*s'; `baro metrics` lists them", (int)word.len, word.at);
+            return error_set(err, BARO_E_SYNTAX, "no metric is called '%.*s'; `baro metrics` lists them", (int)word.len,
+                             word.at);
         bits = UINT64_C(1) << id;
     }
     *wanted = away ? *wanted & ~bits : *wanted | bits;

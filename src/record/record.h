@@ -36,6 +36,7 @@ struct record_options {
     bool no_events;          /* scanning alone, for tests and for those who want it */
     struct record_observer observer;
     void (*complain)(void *context, const char *line); /* one line for people */
+    void (*finished)(void *context, bool recorded);    /* all is on the tape; what remains is to tear down */
 };
 
 /* Records what a wrapper started, until it says LINK_ENDED or, if it is lost, until the last member ended. Returns 1, or 0 if nothing was

@@ -256,6 +256,12 @@ static void finish(struct recorder *r)
     tape_writer_finish(r->writer, NULL);
 }
 
+static void tell_finished(const struct recorder *r)
+{
+    if (r->options->finished)
+        r->options->finished(r->options->observer.context, r->started);
+}
+
 static void close_all(struct recorder *r)
 {
     targets_close(r);
@@ -329,6 +335,7 @@ int record_run(const struct record_options *options, int link_fd, pid_t wrapper,
         loop(&r);
         finish(&r);
         code = r.started;
+        tell_finished(&r);
     }
     close_all(&r);
     return code;
@@ -354,6 +361,7 @@ int record_attach(const struct record_options *options, struct record_end *ret, 
         recorder_first_tick(&r);
         loop(&r);
         finish(&r);
+        tell_finished(&r);
         *ret = (struct record_end){r.status_known, r.status, r.detached};
     }
     close_all(&r);

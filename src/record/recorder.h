@@ -30,6 +30,7 @@ struct recorder {
     struct exits_source *forks; /* tells forks, execs and exits; NULL: scanning */
     struct exits_source *usage; /* tells what ended processes used; may be forks itself; NULL: none */
     struct member *touched, *touched_last;
+    bool taskstats_tried;
     struct stash *stash;
     size_t stash_at;
     uint64_t drain_due_ns, drain_delay_ns; /* absolute; 0: nothing to drain */

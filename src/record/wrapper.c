@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include "base/fd.h"
@@ -197,7 +198,8 @@ static void on_message(struct recorder *r, const struct link_message *l)
 static void lost(struct recorder *r)
 {
     r->wrapper_lost = true;
-    r->link_fd = fd_close(r->link_fd);
+    epoll_ctl(r->epoll_fd, EPOLL_CTL_DEL, r->link_fd, NULL);
+    r->link_fd = -1;
     r->job.wrapper.pid = 0;
     r->job.adopts = false;
     r->stopped = false;

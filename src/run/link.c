@@ -45,3 +45,10 @@ void link_wake(pid_t wrapper, pid_t command)
     if (getppid() == wrapper) /* else it is gone, and its pid may be another's */
         kill(wrapper, SIGCONT);
 }
+
+void link_done(int link_fd)
+{
+    static const char word = 1;
+
+    send(link_fd, &word, sizeof(word), MSG_NOSIGNAL | MSG_DONTWAIT);
+}

@@ -109,12 +109,8 @@ static void reap_one(struct wrapper *w, pid_t pid)
 
 bool reap_recorder(struct wrapper *w)
 {
-    int status;
-
-    if (!w->recorder_ended && waitpid(w->recorder, &status, WNOHANG) == w->recorder) {
+    if (!w->recorder_ended && waitpid(w->recorder, NULL, WNOHANG) == w->recorder)
         w->recorder_ended = true;
-        w->result->recorder_status = status;
-    }
     return w->recorder_ended;
 }
 

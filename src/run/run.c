@@ -163,26 +163,41 @@ static void last_word(struct wrapper *w, enum link_kind kind, int64_t number, ui
     shutdown(w->link, SHUT_WR); /* where it was lost, the end of file says that this is the end */
 }
 
+/* True once the recorder has said that it is done, or has ended without a word; false if time ran out. What it takes to tear its process down,
+ * sockets of the kernel's among it, is nobody's business: it is not waited for. */
+static bool recorder_done(struct wrapper *w, uint64_t deadline)
+{
+    struct pollfd in = {.fd = w->link, .events = POLLIN};
+    struct timespec left;
+    char word;
+
+    while (time_left(deadline, &left)) {
+        if (ppoll(&in, 1, &left, NULL) < 0 && errno != EINTR)
+            return false;
+        ssize_t n = recv(w->link, &word, 1, MSG_DONTWAIT);
+        if (n == 1)
+            return true;
+        if (n == 0)
+            return false;
+    }
+    return false;
+}
+
 static void recorder_finish(struct wrapper *w, enum link_kind kind, int64_t number)
 {
     uint64_t deadline = clock_monotonic_ns() + RECORDER_GRACE_NS;
-    bool died_early;
-    struct timespec left;
+    bool done = false;
 
     if (!w->recorder)
         return;
-    died_early = reap_recorder(w);
-    if (!died_early)
+    if (!reap_recorder(w)) {
         last_word(w, kind, number, deadline);
-    while (!reap_recorder(w) && time_left(deadline, &left)) {
-        siginfo_t info;
-
-        sigmask_wait(SIGMASK_OF(SIGCHLD), &info, &left);
+        done = recorder_done(w, deadline);
     }
     /* A recorder that somebody stopped would hold stderr for ever, and a pipe's reader would wait for it. */
-    if (!w->recorder_ended)
+    if (!done && !reap_recorder(w))
         kill(w->recorder, SIGCONT);
-    w->result->recorder_lost = died_early || !w->recorder_ended || !WIFEXITED(w->result->recorder_status);
+    w->result->recorder_lost = !done;
     close(w->link);
     w->link = -1;
 }
@@ -206,7 +221,6 @@ static void command_follow(struct wrapper *w)
 static void wrapper_init(struct wrapper *w, struct run_result *result)
 {
     memset(result, 0, sizeof(*result));
-    result->recorder_status = -1;
     run_hold_standard_fds();
     *w = (struct wrapper){.link = -1, .result = result, .self = getpid(), .session_leader = getsid(0) == getpid()};
     w->stderr_fd = result->stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);

@@ -204,7 +204,7 @@ def test_peak_memory(run_both, tape):
     s = run_both.summary(tape)
     assert 300_000_000 < s["job"]["process_rss_peak_bytes"] < 330_000_000
     for key in ("rss_peak_bytes", "pss_peak_bytes", "uss_peak_bytes"):
-        assert 300_000_000 < s["job"][key] < 330_000_000, key
+        assert 294_000_000 < s["job"][key] < 330_000_000, key  # pss is read again at steps of 2 %
     assert s["job"]["pss_peak_age_ns"] is not None
 
 

@@ -46,8 +46,10 @@ static int drain(void *context, int link_fd, int stderr_fd, pid_t wrapper)
 
         poll(&in, 1, stopped ? 50 : -1);
         len = recv(link_fd, &m, sizeof(m), MSG_DONTWAIT);
-        if (len == 0)
+        if (len == 0) {
+            link_done(link_fd);
             return 0;
+        }
         if (len == (ssize_t)sizeof(m)) {
             if (d->log >= 0)
                 log_message(d->log, &m);

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/buf.h"
+
+/* Controls of Unicode (C0, DEL, C1, line and paragraph separators), and the marks, overrides and isolates that reorder
+ * what a terminal shows: text that looks like other text. */
+static bool harmful(uint32_t point)
+{
+    if (point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x2028 || point == 0x2029)
+        return true;
+    return point == 0x061c || point == 0x200e || point == 0x200f || (point >= 0x202a && point <= 0x202e) ||
+           (point >= 0x2066 && point <= 0x2069);
+}
+
+/* The length of the character at the start as RFC 3629 allows it: shortest form, no surrogate, at most U+10FFFF. 0 if
+ * there is none. */
+static size_t utf8(const unsigned char *at, size_t len, uint32_t *ret_point)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    unsigned char c = at[0];
+    *ret_point = c;
+    if (c < 0x80)
+        return 1;
+    size_t n = c >= 0xc2 && c <= 0xdf ? 2 : c >= 0xe0 && c <= 0xef ? 3 : c >= 0xf0 && c <= 0xf4 ? 4 : 0;
+    if (!n || n > len)
+        return 0;
+    uint32_t point = c & (0xffu >> (n + 1));
+    for (size_t i = 1; i < n; i++) {
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+        point = point << 6 | (at[i] & 0x3f);
+    }
+    if (point < least[n] || point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff))
+        return 0;
+    *ret_point = point;
+    return n;
+}
+
+static struct span take(struct span *s, size_t n)
+{
+    struct span taken = span_of(s->at, n);
+    s->at += n;
+    s->len -= n;
+    return taken;
+}
+
+struct span escape_next(struct span *s, char room[4])
+{
+    static const char hex[] = "0123456789abcdef";
+    const unsigned char *at = (const unsigned char *)s->at;
+    uint32_t point;
+    size_t n = utf8(at, s->len, &point);
+    if (n && point != '\\' && !harmful(point))
+        return take(s, n);
+    take(s, 1);
+    room[0] = '\\';
+    if (*at == '\\') {
+        room[1] = '\\';
+        return span_of(room, 2);
+    }
+    room[1] = 'x';
+    room[2] = hex[*at >> 4];
+    room[3] = hex[*at & 15];
+    return span_of(room, 4);
+}
+
+void buf_escaped(struct buf *b, const char *at, size_t len)
+{
+    struct span s = span_of(at, len);
+    char room[4];
+    while (s.len) {
+        struct span written = escape_next(&s, room);
+        buf_add(b, written.at, written.len);
+    }
+}
+
+bool buf_unescaped(struct buf *b, const char *at, size_t len)
+{
+    struct span s = span_of(at, len);
+    while (s.len) {
+        uint64_t byte;
+        struct span c = take(&s, 1);
+        if (*c.at != '\\') {
+            buf_add(b, c.at, 1);
+        } else if (scan_char(&s, '\\')) {
+            buf_byte(b, '\\');
+        } else {
+            if (!scan_char(&s, 'x') || s.len < 2)
+                return false;
+            struct span digits = take(&s, 2);
+            if (!scan_hex(&digits, &byte) || digits.len)
+                return false;
+            buf_byte(b, (uint8_t)byte);
+        }
+    }
+    return true;
+}
