@@ -4,8 +4,8 @@
 #include "base/clock.h"
 
 /* A start is dearer than what follows (first samples, the helper's fork): this much is free. */
-#define GRACE_NS (50 * NS_PER_MS)
-#define CHECK_NS NS_PER_SEC
+#define GRACE_NS (30 * NS_PER_MS)
+#define CHECK_NS (NS_PER_SEC / 4)
 #define TOKENS_MOST (40 * NS_PER_MS)
 
 void budget_init(struct budget *b, uint64_t ppm)
@@ -44,8 +44,10 @@ const char *budget_text(enum budget_level level)
         return "pss and uss only at peaks";
     case BUDGET_SPARSE:
         return "pss and uss only at peaks; status, threads and descriptors once a second at most";
-    default:
+    case BUDGET_STAT:
         return "pss and uss only at peaks; all but stat once a second at most";
+    default:
+        return "pss and uss only at peaks; all but stat once a second at most; fewer samples if the interval is auto";
     }
 }
 

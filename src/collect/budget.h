@@ -14,6 +14,7 @@ enum budget_level {
     BUDGET_NO_SMAPS, /* pss and uss only on a new peak of the tree */
     BUDGET_SPARSE,   /* besides: status, threads and descriptors of a process once a second at most */
     BUDGET_STAT,     /* besides: io once a second at most */
+    BUDGET_FEWER,    /* besides: where the interval is auto, a sample where there would be four */
     BUDGET_MAX
 };
 
@@ -26,7 +27,7 @@ struct budget {
 };
 
 void budget_init(struct budget *b, uint64_t ppm);
-/* Tells the recorder's CPU so far. Returns true if the level changed. Levels change once a second at most. */
+/* Tells the recorder's CPU so far. Returns true if the level changed. Levels change four times a second at most. */
 bool budget_update(struct budget *b, uint64_t now_ns, uint64_t cpu_ns);
 /* Text for an event: what is left out at this level. */
 const char *budget_text(enum budget_level level);

@@ -100,6 +100,8 @@ static void scheduled_tick(struct recorder *r)
 {
     uint64_t missed;
     recorder_tick(r);
+    if (!r->options->interval_ns && r->sampler.budget.level == BUDGET_FEWER)
+        r->tick_due_ns += (SCHEDULE_STRETCH - 1) * schedule_interval(0, r->tick_due_ns);
     r->tick_due_ns = schedule_next(r->options->interval_ns, r->tick_due_ns, sampler_now(&r->sampler), &missed);
     if (!missed)
         return;

@@ -58,7 +58,7 @@ static void budget_thins_and_recovers(void **state)
     /* 100 ms of CPU a second where 10 ms are allowed */
     for (int i = 0; i < 10; i++)
         budget_update(&b, (uint64_t)(i + 2) * NS_PER_SEC, 5 * NS_PER_MS + (uint64_t)(i + 1) * 100 * NS_PER_MS);
-    assert_int_equal(b.level, BUDGET_STAT);
+    assert_int_equal(b.level, BUDGET_FEWER);
     /* then nothing for so long that the share is earned back */
     for (uint64_t t = 12; t < 200; t++)
         budget_update(&b, t * NS_PER_SEC, 1005 * NS_PER_MS);
