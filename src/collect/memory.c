@@ -49,8 +49,10 @@ static bool smaps_due(const struct sampler *s, const struct member *m)
     return age >= IDLE_AFTER;
 }
 
-static bool request(struct sampler *s, const struct member *m, uint32_t what)
+static bool request(struct sampler *s, struct member *m, uint32_t what)
 {
+    if (what & SLOW_SMAPS)
+        m->note.smaps_asked_ns = s->now_ns;
     if (s->n_requests == s->cap_requests) {
         size_t cap = s->cap_requests ? s->cap_requests * 2 : 64;
         struct slow_request *at = realloc(s->requests, cap * sizeof(*at));
@@ -133,12 +135,15 @@ static void request_largest(struct sampler *s)
 {
     struct member *top[LARGEST + 1];
     size_t n = 0;
+    s->peak_unread = false;
     for (size_t i = 0; i < s->job->tree.n; i++) {
         struct member *m = s->job->tree.at[i];
-        if (!m || m->note.smaps_ns == s->now_ns || m->note.smaps_barred || !memory_moved(m) || m->row.value[PROCESS_state] == 'Z')
+        if (!m || m->note.smaps_asked_ns == s->now_ns || m->note.smaps_barred || !memory_moved(m) || m->row.value[PROCESS_state] == 'Z')
             continue;
-        if (m->note.smaps_ns && s->now_ns - m->note.smaps_ns < cost_of(m) * OF_ITS_TIME_AT_A_PEAK)
+        if (m->note.smaps_ns && s->now_ns - m->note.smaps_ns < cost_of(m) * OF_ITS_TIME_AT_A_PEAK) {
+            s->peak_unread = true;
             continue;
+        }
         top[n++] = m;
         qsort(top, n, sizeof(struct member *), by_rss);
         n = n > LARGEST ? LARGEST : n;
@@ -146,6 +151,8 @@ static void request_largest(struct sampler *s)
     for (size_t i = 0; i < n; i++) {
         if (budget_take_smaps(&s->budget, s->now_ns, cost_of(top[i]), true))
             request(s, top[i], SLOW_SMAPS);
+        else
+            s->peak_unread = true;
     }
 }
 
@@ -172,16 +179,16 @@ static void request_due(struct sampler *s)
     }
 }
 
-static bool new_peak(struct sampler *s)
+/* A new peak of the tree; or one that still stands and of which something is left to read. */
+static bool at_peak(struct sampler *s)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < s->job->tree.n; i++) {
         if (s->job->tree.at[i])
             sum += s->job->tree.at[i]->row.value[PROCESS_rss];
     }
-    s->rss_sum = sum;
     if (sum <= s->rss_sum_peak + s->rss_sum_peak / PEAK_STEP)
-        return false;
+        return s->peak_unread && sum >= s->rss_sum_peak - s->rss_sum_peak / PEAK_STEP;
     s->rss_sum_peak = sum;
     return true;
 }
@@ -195,7 +202,7 @@ void memory_tick(struct sampler *s)
         return; /* one batch at a time */
     s->n_requests = 0;
     request_due(s);
-    if ((s->need & BARO_SOURCE_SMAPS) && new_peak(s))
+    if ((s->need & BARO_SOURCE_SMAPS) && at_peak(s))
         request_largest(s);
     if (!s->n_requests)
         return;

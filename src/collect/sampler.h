@@ -48,7 +48,8 @@ struct sampler {
     bool scan_once;          /* events were lost, or a while has passed */
     bool no_children_file;   /* kernel without CONFIG_PROC_CHILDREN */
     uint64_t scanned_ns;
-    uint64_t rss_sum, rss_sum_peak;
+    uint64_t rss_sum_peak;
+    bool peak_unread;        /* of those that make up the peak some could not be read yet */
     struct slow_request *requests;
     size_t n_requests, cap_requests;
     uint64_t self_rss, self_rss_peak, self_checked_ns;

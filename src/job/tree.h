@@ -78,6 +78,7 @@ struct member {
         uint64_t clock_ns;      /* its CPU clock when its values were last read */
         uint64_t switches_due;  /* when its threads are read next */
         uint64_t smaps_ns;      /* when smaps was last read; 0: never */
+        uint64_t smaps_asked_ns; /* when the helper was last asked for it */
         uint64_t smaps_cost_ns; /* moving average */
         uint64_t smaps_rss, smaps_faults;
         uint64_t fds_at;        /* index + 1 of its slot in the descriptor cache; 0: none */
