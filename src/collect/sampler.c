@@ -62,11 +62,17 @@ static void first_look(struct sampler *s, struct member *m)
     m->note.info_wanted = true;
 }
 
-static void gone(struct sampler *s, struct member *m)
+void sampler_gone(struct sampler *s, struct member *m, uint64_t t_ns)
 {
     cache_drop(s, m);
-    m->absorbed = !m->parent && s->job->adopts;
-    job_gone(s->job, m, s->now_ns);
+    if (!m->final)
+        m->absorbed |= !m->parent && s->job->adopts;
+    job_gone(s->job, m, t_ns);
+}
+
+static void gone(struct sampler *s, struct member *m)
+{
+    sampler_gone(s, m, s->now_ns);
 }
 
 /* The wrapper tells what it reaps, with all that the zombie had used: of the command, and of orphans, which may not have been seen to

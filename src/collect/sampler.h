@@ -75,6 +75,9 @@ struct member *sampler_add_target(struct sampler *s, int32_t pid, struct baro_er
  * Returns 0, or -ESRCH. */
 int sampler_look(struct sampler *s, struct member *m);
 
+/* The member is no longer there: lets go of what was held for it and calls job_gone(), which nobody else does. */
+void sampler_gone(struct sampler *s, struct member *m, uint64_t t_ns);
+
 /* Puts the raw text of the stat and io files of a zombie, read by the wrapper, into the row. */
 void sampler_take_zombie(struct sampler *s, struct member *m, struct span stat, struct span io, uint64_t cpu_ns);
 

@@ -61,7 +61,7 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
     struct member *parent = tree_find(&r->job.tree, e->ppid);
     struct member *known = tree_find(&r->job.tree, e->pid);
     if (known && known->begin_ns + START_SLACK < t) {
-        job_gone(&r->job, known, t); /* its pid was given to another */
+        sampler_gone(&r->sampler, known, t); /* its pid was given to another */
         known = NULL;
     }
     if (known) {
@@ -251,7 +251,7 @@ static void look_at(struct recorder *r, struct member *m)
     if (!m->parent && r->job.wrapper.pid)
         return; /* the wrapper reads it whole before it reaps it */
     if (process_clock(&r->sampler, m, &clock_ns) < 0) {
-        job_gone(&r->job, m, m->end_ns);
+        sampler_gone(&r->sampler, m, m->end_ns);
         return;
     }
     /* Still a zombie: its counters are final. */

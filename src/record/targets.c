@@ -124,8 +124,7 @@ void targets_ended(struct recorder *r, size_t i)
         take_status(r, m, info.exit_code, i == 0);
     if (m && !m->gone) {
         /* A zombie: nothing will come of it any more but its reaping, which is its parent's business. */
-        cache_drop(&r->sampler, m);
-        job_gone(&r->job, m, m->end_ns);
+        sampler_gone(&r->sampler, m, m->end_ns);
     }
     epoll_ctl(r->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
     r->target_fds[i] = fd_close(fd);

@@ -79,9 +79,8 @@ static void gather_children(struct recorder *r, struct member *m)
         uint64_t clock_ns;
         next = c->sibling_next;
         if (process_clock(&r->sampler, c, &clock_ns) < 0) {
-            cache_drop(&r->sampler, c);
             c->absorbed = true;
-            job_gone(&r->job, c, sampler_now(&r->sampler));
+            sampler_gone(&r->sampler, c, sampler_now(&r->sampler));
         }
     }
 }
@@ -156,8 +155,7 @@ static void on_reaped(struct recorder *r, const struct link_message *l)
     gather_children(r, m);
     sampler_settle(&r->sampler); /* while it can still be the heir of the children it had; only then what it used moves to the wrapper */
     take_from(r, l);
-    cache_drop(&r->sampler, m);
-    job_gone(&r->job, m, t);
+    sampler_gone(&r->sampler, m, t);
 }
 
 static void on_message(struct recorder *r, const struct link_message *l)
