@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the ledger share: which values of a member are its own, and which it took over. */
+#ifndef JOB_COUNTERS_H
+#define JOB_COUNTERS_H
+
+#include "job/job.h"
+
+/* cutime and cstime are cut to whole clock ticks for display, each on its own (fs/proc/array.c), so what a parent shows may be
+ * short by just under two ticks. */
+#define SHORT_TICKS 2u
+
+static inline uint64_t value(const struct member *m, enum process_metric id)
+{
+    return m->row.value[id];
+}
+
+/* What a member shows of its children alone, as far as the kernel keeps it apart. */
+static inline uint64_t reaped_of(const struct member *m, enum ledger_counter c)
+{
+    switch (c) {
+    case LEDGER_CPU_USER:
+        return value(m, PROCESS_children_cpu_user);
+    case LEDGER_CPU_SYSTEM:
+        return value(m, PROCESS_children_cpu_system);
+    case LEDGER_FAULTS_MINOR:
+        return value(m, PROCESS_children_faults_minor);
+    case LEDGER_FAULTS_MAJOR:
+        return value(m, PROCESS_children_faults_major);
+    case LEDGER_IO_READ:
+        return value(m, PROCESS_io_read);
+    case LEDGER_IO_WRITE:
+        return value(m, PROCESS_io_write);
+    case LEDGER_IO_RCHAR:
+        return value(m, PROCESS_io_rchar);
+    case LEDGER_IO_WCHAR:
+        return value(m, PROCESS_io_wchar);
+    case LEDGER_IO_CANCELLED_WRITE:
+        return value(m, PROCESS_io_cancelled_write);
+    default:
+        return 0;
+    }
+}
+
+static inline uint64_t own_of(const struct member *m, enum ledger_counter c)
+{
+    switch (c) {
+    case LEDGER_CPU_USER:
+        return value(m, PROCESS_cpu_user);
+    case LEDGER_CPU_SYSTEM:
+        return value(m, PROCESS_cpu_system);
+    case LEDGER_FAULTS_MINOR:
+        return value(m, PROCESS_faults_minor);
+    case LEDGER_FAULTS_MAJOR:
+        return value(m, PROCESS_faults_major);
+    default:
+        return 0; /* /proc/PID/io holds both in one */
+    }
+}
+
+/* The last look and what a source told are both lower bounds, so the larger one is nearer. */
+static inline uint64_t own_cpu(const struct member *m)
+{
+    uint64_t seen = value(m, PROCESS_cpu);
+    return m->usage.has_cpu && m->usage.cpu_ns > seen ? m->usage.cpu_ns : seen;
+}
+
+static inline uint64_t max_u64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* exits.c: tells the exits of all that are gone, in the order in which they were noticed, and lets go of them. */
+void exits_report(struct job *j, uint64_t now_ns);
+
+#endif

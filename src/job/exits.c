@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of a process as a record: the last look, and what the sources told of its end. */
+#include <string.h>
+
+#include "job/counters.h"
+
+static void put(struct baro_exit *e, enum exit_metric id, uint64_t v)
+{
+    e->value[id] = v;
+    e->absent[id] = BARO_PRESENT;
+}
+
+static void copy(struct baro_exit *e, enum exit_metric to, const struct member *m, enum process_metric from)
+{
+    e->absent[to] = m->row.absent[from];
+    e->value[to] = m->row.value[from];
+}
+
+/* The last look and what a source told are both lower bounds of what was used, so the larger one is nearer. */
+static void raise(struct baro_exit *e, enum exit_metric id, uint64_t v)
+{
+    put(e, id, e->absent[id] == BARO_PRESENT ? max_u64(e->value[id], v) : v);
+}
+
+static void values_of_last_look(struct baro_exit *e, const struct member *m)
+{
+    copy(e, EXIT_cpu, m, PROCESS_cpu);
+    copy(e, EXIT_cpu_user, m, PROCESS_cpu_user);
+    copy(e, EXIT_cpu_system, m, PROCESS_cpu_system);
+    copy(e, EXIT_rss_peak, m, PROCESS_rss_peak);
+    copy(e, EXIT_run_delay, m, PROCESS_run_delay);
+    copy(e, EXIT_io_read, m, PROCESS_io_read);
+    copy(e, EXIT_io_write, m, PROCESS_io_write);
+    copy(e, EXIT_io_rchar, m, PROCESS_io_rchar);
+    copy(e, EXIT_io_wchar, m, PROCESS_io_wchar);
+    copy(e, EXIT_faults_minor, m, PROCESS_faults_minor);
+    copy(e, EXIT_faults_major, m, PROCESS_faults_major);
+    e->absent[EXIT_children_cpu] = m->row.absent[PROCESS_children_cpu_user];
+    e->value[EXIT_children_cpu] = value(m, PROCESS_children_cpu_user) + value(m, PROCESS_children_cpu_system);
+    for (int i = 0; i < EXIT_MAX; i++) {
+        if (e->absent[i] == BARO_ABSENT_NOT_YET)
+            e->absent[i] = BARO_ABSENT_GONE;
+    }
+}
+
+static void values_of_usage(struct baro_exit *e, const struct member_usage *u)
+{
+    if (u->has_cpu && (e->absent[EXIT_cpu] || u->cpu_ns > e->value[EXIT_cpu])) {
+        uint64_t split = e->value[EXIT_cpu_user] + e->value[EXIT_cpu_system];
+        uint64_t user = u->has_split ? u->user_ns : e->value[EXIT_cpu_user];
+        split = u->has_split ? u->user_ns + u->system_ns : split;
+        put(e, EXIT_cpu, u->cpu_ns);
+        if (split) {
+            uint64_t user_ns = (uint64_t)((double)u->cpu_ns * ((double)user / (double)split));
+            put(e, EXIT_cpu_user, user_ns);
+            put(e, EXIT_cpu_system, u->cpu_ns - user_ns);
+        }
+    }
+    if (u->has_memory)
+        raise(e, EXIT_rss_peak, u->rss_peak);
+    if (u->has_delay)
+        raise(e, EXIT_run_delay, u->run_delay_ns);
+    if (u->has_io) {
+        raise(e, EXIT_io_read, u->io_read);
+        raise(e, EXIT_io_write, u->io_write);
+        raise(e, EXIT_io_rchar, u->io_rchar);
+        raise(e, EXIT_io_wchar, u->io_wchar);
+        raise(e, EXIT_faults_minor, u->faults_minor);
+        raise(e, EXIT_faults_major, u->faults_major);
+    }
+}
+
+/* What it had used before the recording began is not the recording's. */
+static void take_base(struct baro_exit *e, const struct member *m)
+{
+    static const struct {
+        enum exit_metric metric;
+        int base;
+    } pairs[] = {
+        {EXIT_cpu, BASE_CPU},                   {EXIT_cpu_user, BASE_CPU_USER},
+        {EXIT_cpu_system, BASE_CPU_SYSTEM},
+        {EXIT_io_read, LEDGER_IO_READ},         {EXIT_io_write, LEDGER_IO_WRITE},
+        {EXIT_io_rchar, LEDGER_IO_RCHAR},       {EXIT_io_wchar, LEDGER_IO_WCHAR},
+    };
+    if (!m->base)
+        return;
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
+        uint64_t base = m->base[pairs[i].base];
+        uint64_t *v = &e->value[pairs[i].metric];
+        *v = *v > base ? *v - base : 0;
+    }
+}
+
+static void fill_exit(const struct member *m, struct baro_exit *e)
+{
+    *e = (struct baro_exit){
+        .t_ns = m->end_ns, .id = m->row.id, .key = m->row.key, .parent = m->row.parent, .uid = m->row.uid,
+        .origin = m->row.origin, .sampled = m->sampled, .status_known = m->status_known, .status = m->status,
+        .name = m->row.name, .cmdline = m->row.cmdline,
+    };
+    e->source = m->usage.source ? m->usage.source : m->ended ? BARO_EXIT_EVENT : BARO_EXIT_LAST_LOOK;
+    values_of_last_look(e, m);
+    values_of_usage(e, &m->usage);
+    take_base(e, m);
+    if (m->begin_ns && m->end_ns >= m->begin_ns)
+        put(e, EXIT_elapsed, m->end_ns - m->begin_ns);
+    else
+        e->absent[EXIT_elapsed] = BARO_ABSENT_UNKNOWN;
+}
+
+static void report(struct job *j, struct member *m, uint64_t now_ns)
+{
+    struct baro_exit e;
+    if (!m->end_ns)
+        m->end_ns = now_ns;
+    fill_exit(m, &e);
+    j->recent[j->recent_at++ % JOB_RECENT] = m->row.key;
+    j->ended++;
+    j->unsampled += !m->sampled;
+    if (!e.absent[EXIT_cpu])
+        j->counted_ended_ns += e.value[EXIT_cpu];
+    if (!e.absent[EXIT_rss_peak])
+        j->rss_peak = max_u64(j->rss_peak, e.value[EXIT_rss_peak]);
+    if (!e.absent[EXIT_run_delay])
+        j->ended_run_delay += e.value[EXIT_run_delay];
+    j->ended_switches[0] += value(m, PROCESS_switches_voluntary);
+    j->ended_switches[1] += value(m, PROCESS_switches_involuntary);
+    j->sink.exit(j->sink.context, &e);
+}
+
+void exits_report(struct job *j, uint64_t now_ns)
+{
+    /* The list is newest first; exits are told in the order in which they were noticed. */
+    struct member *list = NULL;
+    while (j->gone) {
+        struct member *m = j->gone;
+        j->gone = m->list_next;
+        m->list_next = list;
+        list = m;
+    }
+    j->n_gone = 0;
+    j->tree.epoch++;
+    while (list) {
+        struct member *m = list;
+        list = m->list_next;
+        report(j, m, now_ns);
+        tree_release(&j->tree, m);
+    }
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The job as a whole at one instant. */
+#include <string.h>
+
+#include "job/counters.h"
+
+static void sum_members(const struct job *j, uint64_t total[LEDGER_MAX], uint64_t *ret_parents)
+{
+    for (size_t i = 0; i < j->tree.n; i++) {
+        const struct member *m = j->tree.at[i];
+        if (!m || m->awaited)
+            continue;
+        for (int c = 0; c < LEDGER_MAX; c++)
+            total[c] += job_ledger(m, c);
+        *ret_parents += m->had_child || reaped_of(m, LEDGER_FAULTS_MINOR) > 0; /* no process lives without a fault */
+    }
+}
+
+static const enum job_metric job_of_ledger[LEDGER_MAX] = {
+    JOB_cpu_user, JOB_cpu_system, JOB_io_read, JOB_io_write, JOB_io_rchar, JOB_io_wchar, JOB_io_cancelled_write,
+    JOB_faults_minor, JOB_faults_major,
+};
+
+static void lower_bounds(const struct job *j, uint64_t *value_of)
+{
+    uint64_t delay = j->ended_run_delay, switches[2] = {j->ended_switches[0], j->ended_switches[1]};
+    for (size_t i = 0; i < j->tree.n; i++) {
+        const struct member *m = j->tree.at[i];
+        if (!m)
+            continue;
+        delay += value(m, PROCESS_run_delay);
+        switches[0] += value(m, PROCESS_switches_voluntary);
+        switches[1] += value(m, PROCESS_switches_involuntary);
+    }
+    value_of[JOB_run_delay] = delay;
+    /* What the wrapper's wait4 tells holds all that the command waited for; both are lower bounds. */
+    value_of[JOB_switches_voluntary] = max_u64(switches[0], j->wrapper.switches_voluntary);
+    value_of[JOB_switches_involuntary] = max_u64(switches[1], j->wrapper.switches_involuntary);
+}
+
+static uint64_t counted(const struct job *j, uint64_t *peak)
+{
+    uint64_t sum = j->counted_ended_ns;
+    for (size_t i = 0; i < j->tree.n; i++) {
+        const struct member *m = j->tree.at[i];
+        if (!m)
+            continue;
+        sum += value(m, PROCESS_cpu);
+        if (m->base)
+            sum -= m->base[BASE_CPU] < sum ? m->base[BASE_CPU] : sum;
+        *peak = max_u64(*peak, value(m, PROCESS_rss_peak));
+    }
+    return sum;
+}
+
+/* user + system is exact, the split between them is scaled from ticks and moves a little as processes end: so the sum is held from
+ * falling, and each part within what the sum leaves it. */
+static void publish_cpu(struct job *j, uint64_t user, uint64_t system)
+{
+    uint64_t before = j->published[LEDGER_CPU_USER] + j->published[LEDGER_CPU_SYSTEM];
+    uint64_t sum = max_u64(user + system, before);
+    j->clamped += user + system < before;
+    uint64_t most = j->published[LEDGER_CPU_USER] + (sum - before);
+    user = max_u64(user, j->published[LEDGER_CPU_USER]);
+    j->published[LEDGER_CPU_USER] = user < most ? user : most;
+    j->published[LEDGER_CPU_SYSTEM] = sum - j->published[LEDGER_CPU_USER];
+}
+
+void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[JOB_MAX])
+{
+    uint64_t total[LEDGER_MAX], parents = 0;
+    memset(ret_value, 0, JOB_MAX * sizeof(*ret_value));
+    memset(ret_absent, 0, JOB_MAX);
+    for (int c = 0; c < LEDGER_MAX; c++)
+        total[c] = j->wrapper.total[c] + j->carried[c];
+    sum_members(j, total, &parents);
+    publish_cpu(j, total[LEDGER_CPU_USER], total[LEDGER_CPU_SYSTEM]);
+    for (int c = LEDGER_CPU_SYSTEM + 1; c < LEDGER_MAX; c++) {
+        j->clamped += total[c] < j->published[c];
+        j->published[c] = max_u64(j->published[c], total[c]);
+    }
+    for (int c = 0; c < LEDGER_MAX; c++)
+        ret_value[job_of_ledger[c]] = j->published[c];
+    ret_value[JOB_cpu] = j->published[LEDGER_CPU_USER] + j->published[LEDGER_CPU_SYSTEM];
+    ret_value[JOB_cpu_bound] = parents * SHORT_TICKS * j->ns_per_tick;
+    uint64_t named = counted(j, &j->rss_peak);
+    ret_value[JOB_cpu_counted] = named < ret_value[JOB_cpu] ? named : ret_value[JOB_cpu];
+    lower_bounds(j, ret_value);
+    /* Below the wrapper's own size ru_maxrss tells of the wrapper (the child inherits its mark until exec). */
+    if (j->wrapper.maxrss > j->wrapper.floor_rss)
+        j->rss_peak = max_u64(j->rss_peak, j->wrapper.maxrss);
+    ret_value[JOB_process_rss_peak] = j->rss_peak;
+    uint64_t now = tree_count(&j->tree) - j->ended_members;
+    j->peak = max_u64(j->peak, now);
+    ret_value[JOB_processes] = now;
+    ret_value[JOB_processes_peak] = j->peak;
+    ret_value[JOB_processes_started] = j->started;
+    ret_value[JOB_processes_ended] = j->ended;
+    if (j->events)
+        ret_value[JOB_processes_unsampled] = j->unsampled;
+    else
+        ret_absent[JOB_processes_unsampled] = BARO_ABSENT_UNKNOWN;
+}
