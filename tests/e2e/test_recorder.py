@@ -191,6 +191,34 @@ def test_totals_never_fall(run, tape):
         assert values == sorted(values), key
 
 
+def cpu_shown(pid):
+    """utime, stime, cutime and cstime of a process, as the kernel shows them now, in ns."""
+    fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
+    return sum(int(f) for f in fields[11:15]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+
+
+def test_total_in_the_middle(run, tape, wait_until):
+    """While the job runs, its total is between what the kernel shows before and after, within the bound that the tape carries."""
+    p = run.popen("run", "-q", "-o", tape, "--interval", "20ms", "--", "bash", "-c",
+                  "for i in $(seq 60); do " + PYTHON + " -S -c 'sum(range(1000000))'; done; sleep 1; :")
+    try:
+        wait_until(lambda: os.path.exists(tape) and '"t_ns"' in run("export", "--format", "jsonl", "--entity", "job", tape).stdout, "a sample")
+        shell = next(c for c in children(p.pid) if open(f"/proc/{c}/comm").read() == "bash\n")
+        for _ in range(5):
+            before = cpu_shown(shell)
+            time.sleep(0.1)
+            row = run.export(tape, "job")[-1]
+            after = cpu_shown(shell)
+            live = 200_000_000  # of the one child that runs and is not in the shell's figures yet
+            assert before - 40_000_000 <= row["cpu_ns"] + row["cpu_bound_ns"], (before, row)
+            assert row["cpu_ns"] <= after + live, (row, after)
+            time.sleep(0.1)
+        done = run("show", "--at", "-0s", tape, status=0)
+        assert "bash" in done.stdout
+    finally:
+        assert p.wait(timeout=120) == 0
+
+
 # ---- memory ----------------------------------------------------------------------------------------------------------
 
 
