@@ -52,7 +52,8 @@ struct member *job_find_gone(const struct job *j, int32_t pid)
 bool job_was_reported(const struct job *j, struct baro_key key)
 {
     for (size_t i = 0; i < JOB_RECENT; i++) {
-        if (baro_key_equal(j->recent[i], key))
+        /* A start of 0: it was known from events alone. */
+        if (j->recent[i].pid == key.pid && (!j->recent[i].start || j->recent[i].start == key.start))
             return true;
     }
     return false;

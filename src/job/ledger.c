@@ -153,6 +153,13 @@ static void read_heirs(struct job *j, void (*read_again)(void *context, struct m
     } while (j->n_gone != before);
 }
 
+/* A parent that is ending may have left its children to the wrapper, which tells of them, or may have waited for them first, which shows in what
+ * it took over: either way nothing is lost. */
+static bool ending(const struct job *j, const struct member *heir)
+{
+    return heir && j->adopts && (heir->ended || heir->awaited || value(heir, PROCESS_state) == 'Z');
+}
+
 /* What an awaited heir took over is told with its end: until then its children wait. */
 static struct member *hold_back(struct job *j)
 {
@@ -164,8 +171,7 @@ static struct member *hold_back(struct job *j)
         struct member **list = heir && heir->awaited ? &later : &now;
         m->list_next = *list;
         *list = m;
-        /* Taken over by its heir, or by the wrapper as the heir ended: either way it is told, and nothing is lost. */
-        m->absorbed |= list == &later;
+        m->absorbed |= ending(j, heir);
         j->n_gone -= list == &later;
     }
     while (now) { /* the order of the list is kept */
