@@ -51,8 +51,6 @@ static bool smaps_due(const struct sampler *s, const struct member *m)
 
 static bool request(struct sampler *s, struct member *m, uint32_t what)
 {
-    if (what & SLOW_SMAPS)
-        m->note.smaps_asked_ns = s->now_ns;
     if (s->n_requests == s->cap_requests) {
         size_t cap = s->cap_requests ? s->cap_requests * 2 : 64;
         struct slow_request *at = realloc(s->requests, cap * sizeof(*at));
@@ -60,6 +58,12 @@ static bool request(struct sampler *s, struct member *m, uint32_t what)
             return false;
         s->requests = at;
         s->cap_requests = cap;
+    }
+    if (what & SLOW_SMAPS)
+        m->note.smaps_asked_ns = s->now_ns;
+    if (what & SLOW_INFO) {
+        m->note.info_asked = true;
+        m->note.info_tries++;
     }
     s->requests[s->n_requests++] = (struct slow_request){m->row.key, what};
     return true;
@@ -101,7 +105,7 @@ static void on_reply(void *context, const struct slow_reply *reply)
         return;
     if (reply->what & SLOW_SMAPS)
         reply_smaps(s, m, reply);
-    if (reply->what & SLOW_INFO) {
+    if ((reply->what & SLOW_INFO) && m->note.info_asked) {
         m->note.info_asked = false;
         m->note.info_wanted = false;
         if (!reply->name_absent && reply->name && *reply->name)
@@ -121,19 +125,26 @@ void memory_collect(struct sampler *s)
         slow_collect(s->slow, on_reply, s);
 }
 
-static int by_rss(const void *a, const void *b)
-{
-    const struct member *x = *(struct member *const *)a, *y = *(struct member *const *)b;
-    uint64_t rx = x->row.value[PROCESS_rss], ry = y->row.value[PROCESS_rss];
-    return rx < ry ? 1 : rx > ry ? -1 : 0;
-}
+#define LARGEST 16u
 
-#define LARGEST 16
+/* Largest first, at most LARGEST. */
+static size_t insert_by_rss(struct member **top, size_t n, struct member *m)
+{
+    size_t at = n;
+    while (at && top[at - 1]->row.value[PROCESS_rss] < m->row.value[PROCESS_rss])
+        at--;
+    if (at == LARGEST)
+        return n;
+    n += n < LARGEST;
+    memmove(top + at + 1, top + at, (n - 1 - at) * sizeof(struct member *));
+    top[at] = m;
+    return n;
+}
 
 /* The few largest members, whatever was read of them when: what makes up a peak. */
 static void request_largest(struct sampler *s)
 {
-    struct member *top[LARGEST + 1];
+    struct member *top[LARGEST];
     size_t n = 0;
     s->peak_unread = false;
     for (size_t i = 0; i < s->job->tree.n; i++) {
@@ -144,9 +155,7 @@ static void request_largest(struct sampler *s)
             s->peak_unread = true;
             continue;
         }
-        top[n++] = m;
-        qsort(top, n, sizeof(struct member *), by_rss);
-        n = n > LARGEST ? LARGEST : n;
+        n = insert_by_rss(top, n, m);
     }
     for (size_t i = 0; i < n; i++) {
         if (budget_take_smaps(&s->budget, s->now_ns, cost_of(top[i]), true))
@@ -163,11 +172,8 @@ static void request_due(struct sampler *s)
         if (!m || !m->looked_at)
             continue;
         uint32_t what = 0;
-        if (info_due(s, m)) {
+        if (info_due(s, m))
             what |= SLOW_INFO;
-            m->note.info_asked = true;
-            m->note.info_tries++;
-        }
         if (smaps_due(s, m)) {
             if (s->budget.level < BUDGET_NO_SMAPS && budget_take_smaps(&s->budget, s->now_ns, cost_of(m), false))
                 what |= SLOW_SMAPS;
@@ -210,5 +216,5 @@ void memory_tick(struct sampler *s)
         s->options.helper = false;
         return;
     }
-    slow_ask(s->slow, s->requests, s->n_requests, DEADLINE, on_reply, s);
+    slow_ask(s->slow, s->requests, s->n_requests, DEADLINE, s->options.wake_fd, on_reply, s);
 }

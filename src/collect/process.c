@@ -66,13 +66,19 @@ static void put_parent(struct sampler *s, struct member *m, int32_t ppid)
     }
 }
 
+void sampler_renamed(struct member *m)
+{
+    m->note.info_wanted = true;
+    m->note.info_asked = false; /* an answer that is under way is about what it was before */
+    m->note.info_tries = 0;
+}
+
 static void put_comm(struct member *m, const char *comm)
 {
     if (strcmp(m->note.comm, comm) == 0)
         return;
     memcpy(m->note.comm, comm, sizeof(m->note.comm));
-    m->note.info_wanted = true;
-    m->note.info_tries = 0;
+    sampler_renamed(m);
     member_set_name(m, comm);
 }
 
@@ -201,7 +207,7 @@ static bool add_thread(void *context, int32_t tid)
             sums->has_delay = true;
         }
     }
-    if ((s->need & BARO_SOURCE_TASKS) && sums->voluntary != UINT64_MAX) {
+    if (s->need & BARO_SOURCE_TASKS) {
         struct pid_status st;
         memcpy(name + at, "/status", 8);
         ssize_t len = proc_read(s->options.proc_fd, sums->pid, name, s->text, sizeof(s->text));
@@ -259,9 +265,7 @@ static bool same(const struct sampler *s, struct member *m, const struct pid_sta
 {
     if (m->looked_at)
         return m->row.key.start == st->starttime;
-    uint64_t begin = st->starttime * s->job->ns_per_tick;
-    uint64_t zero = s->job->start_boottime_ns;
-    uint64_t begin_ns = begin > zero ? begin - zero : 0;
+    uint64_t begin_ns = job_begin_ns(s->job, st->starttime);
     if (m->ended && begin_ns > m->end_ns)
         return false;
     m->row.key.start = st->starttime;
@@ -314,7 +318,7 @@ int process_read(struct sampler *s, struct member *m, uint64_t clock_ns, enum pr
     return 0;
 }
 
-void sampler_take_zombie(struct sampler *s, struct member *m, struct span stat, struct span io, uint64_t cpu_ns)
+void sampler_take_zombie(struct sampler *s, struct member *m, const struct sampler_zombie *z)
 {
     static const struct {
         enum pid_io_field field;
@@ -323,15 +327,20 @@ void sampler_take_zombie(struct sampler *s, struct member *m, struct span stat, 
                {IO_WRITE_BYTES, PROCESS_io_write}, {IO_CANCELLED_WRITE_BYTES, PROCESS_io_cancelled_write}};
     struct pid_stat st;
     struct pid_io counters;
-    if (stat.len && pid_stat_parse(stat, &st) == 0 && same(s, m, &st)) {
+    if (z->stat.len && pid_stat_parse(z->stat, &st) == 0 && same(s, m, &st)) {
         struct baro_process *row = &m->row;
         uint64_t rss = row->value[PROCESS_rss], virtual = row->value[PROCESS_virtual];
-        put_stat(s, m, &st, cpu_ns);
+        put_stat(s, m, &st, z->cpu_ns);
         row->value[PROCESS_rss] = rss;
         row->value[PROCESS_virtual] = virtual;
     }
-    if (!io.len || pid_io_parse(io, &counters) != 0)
+    if (!z->io.len || pid_io_parse(z->io, &counters) != 0) {
+        if (z->read_bytes)
+            set_counter(m, PROCESS_io_read, z->read_bytes);
+        if (z->write_bytes)
+            set_counter(m, PROCESS_io_write, z->write_bytes);
         return;
+    }
     for (size_t i = 0; i < sizeof(map) / sizeof(*map); i++) {
         if (counters.valid & 1u << map[i].field)
             set_counter(m, map[i].metric, counters.value[map[i].field]);

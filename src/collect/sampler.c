@@ -12,6 +12,7 @@
 #define REFRESH_PER_PROCESS (3 * NS_PER_MS) /* 333 refreshes a second at most: 0.3 % of a core */
 #define RESCAN (5 * NS_PER_SEC)
 #define WRAPPER_WORD (100 * NS_PER_MS)
+#define ENDING (100 * NS_PER_MS) /* from the event of its end until all its threads are gone */
 
 /* What the ledger adds up is read whatever the user wants to see. */
 static uint64_t always_wanted(void)
@@ -51,6 +52,13 @@ uint64_t sampler_now(const struct sampler *s)
     return clock_monotonic_ns() - s->options.start_monotonic_ns;
 }
 
+void sampler_advance(struct sampler *s)
+{
+    uint64_t boot = clock_boottime_ns() - s->job->start_boottime_ns;
+    s->now_ns = sampler_now(s);
+    s->job->slept_ns = boot > s->now_ns ? boot - s->now_ns : 0;
+}
+
 static void first_look(struct sampler *s, struct member *m)
 {
     for (int i = 0; i < PROCESS_MAX; i++) {
@@ -82,8 +90,10 @@ static bool await_wrapper(struct sampler *s, struct member *m)
     if (m->parent || !s->job->wrapper.pid)
         return false;
     job_ended(s->job, m, s->now_ns);
+    if (!m->awaited)
+        m->awaited_ns = s->now_ns;
     m->awaited = true;
-    return s->now_ns < m->end_ns + WRAPPER_WORD;
+    return s->now_ns < m->awaited_ns + WRAPPER_WORD;
 }
 
 static uint64_t refresh_after(const struct sampler *s, const struct member *m)
@@ -116,23 +126,24 @@ int sampler_look(struct sampler *s, struct member *m)
     return -ESRCH;
 }
 
-static void look_again(void *context, struct member *m)
+static bool look_again(void *context, struct member *m)
 {
     struct sampler *s = context;
     uint64_t clock_ns;
     if (m->final)
-        return;
-    if (process_clock(s, m, &clock_ns) < 0 || process_read(s, m, clock_ns, PROCESS_LEDGER) == -ESRCH) {
-        if (!await_wrapper(s, m))
-            gone(s, m);
-        return;
-    }
+        return true;
+    int r = process_clock(s, m, &clock_ns);
+    if (r == 0)
+        r = process_read(s, m, clock_ns, PROCESS_LEDGER);
+    if (r == -ESRCH && !await_wrapper(s, m))
+        gone(s, m);
     m->force = true; /* its row is another one now: onto the tape with the next tick */
+    return r == 0 || r == -ESRCH;
 }
 
 void sampler_settle(struct sampler *s)
 {
-    s->now_ns = sampler_now(s);
+    sampler_advance(s);
     job_settle(s->job, s->now_ns, look_again, s);
 }
 
@@ -140,6 +151,32 @@ static void seen(const struct sampler *s, struct member *m)
 {
     m->row.read_ns = s->now_ns;
     m->sampled = true;
+}
+
+/* Whatever told its end, or that it was seen as a zombie, decides how many live. A group whose first thread has ended lives on: that of one whose
+ * threads began before the events did may be told as its end. */
+static void check_end(struct sampler *s, struct member *m)
+{
+    bool zombie = m->row.value[PROCESS_state] == 'Z' && m->row.value[PROCESS_threads] <= 1;
+    if (zombie && !m->ended)
+        job_ended(s->job, m, s->now_ns);
+    if (m->ended && !zombie && !m->awaited && s->now_ns > m->end_ns + ENDING)
+        job_revive(s->job, m);
+}
+
+/* Only who ran since can have forked since. Another core's clock moves with the tick of the kernel alone. */
+static void find_children(struct sampler *s, struct member *m, bool known, uint64_t clock_ns)
+{
+    char state = (char)m->row.value[PROCESS_state];
+    bool told = m->row.origin == BARO_ORIGIN_EVENT; /* and so are its children */
+    if (!s->options.children || s->no_children_file || state == 'Z')
+        return;
+    if (!s->scan_always && !s->scan_once && (known || told))
+        return;
+    if (clock_ns && clock_ns == m->note.scanned_clock_ns && state != 'R')
+        return;
+    m->note.scanned_clock_ns = clock_ns;
+    scan_children_of(s, m);
 }
 
 static void tick_member(struct sampler *s, struct member *m)
@@ -158,20 +195,30 @@ static void tick_member(struct sampler *s, struct member *m)
     }
     if (gate(s, m, clock_ns)) {
         m->note.reads = 0;
+        find_children(s, m, known, clock_ns);
         return;
     }
     m->note.reads++;
-    if (process_read(s, m, clock_ns, PROCESS_WHOLE) == -ESRCH) {
-        if (!await_wrapper(s, m))
-            gone(s, m);
+    int r = process_read(s, m, clock_ns, PROCESS_WHOLE);
+    if (r == -ESRCH && !await_wrapper(s, m))
+        gone(s, m);
+    if (r < 0)
         return;
-    }
     seen(s, m);
-    if (!s->options.children || s->no_children_file || m->row.value[PROCESS_state] == 'Z')
-        return;
-    bool told = m->row.origin == BARO_ORIGIN_EVENT; /* and so are its children */
-    if (s->scan_always || s->scan_once || (!known && !told))
-        scan_children_of(s, m);
+    check_end(s, m);
+    find_children(s, m, known, clock_ns);
+}
+
+/* A child that stands before its parent was read before it, and may have ended and been waited for in between: then what it used would count twice. */
+static void check_order(struct sampler *s)
+{
+    struct tree *tree = &s->job->tree;
+    uint64_t clock_ns;
+    for (size_t i = 0; i < tree->n; i++) {
+        struct member *m = tree->at[i];
+        if (m && m->parent && m->parent->index > i && job_gained(m->parent) && process_clock(s, m, &clock_ns) < 0)
+            gone(s, m);
+    }
 }
 
 static void tick_members(struct sampler *s)
@@ -188,6 +235,7 @@ static void tick_members(struct sampler *s)
         if (tree->at[i])
             tick_member(s, tree->at[i]);
     }
+    check_order(s);
     if (s->scan_once)
         s->scanned_ns = s->now_ns;
     s->scan_once = false;
@@ -222,7 +270,7 @@ static void check_budget(struct sampler *s)
 
 void sampler_discover(struct sampler *s)
 {
-    s->now_ns = sampler_now(s);
+    sampler_advance(s);
     s->scan_once = true;
     tick_members(s);
     job_settle(s->job, s->now_ns, look_again, s);
@@ -239,7 +287,7 @@ void sampler_discover(struct sampler *s)
 const struct baro_sample *sampler_tick(struct sampler *s)
 {
     uint64_t cpu_before = sampler_self_cpu(s);
-    s->now_ns = sampler_now(s);
+    sampler_advance(s);
     s->ticks++;
     tick_members(s);
     job_settle(s->job, s->now_ns, look_again, s);
@@ -264,7 +312,7 @@ const struct baro_sample *sampler_tick(struct sampler *s)
 
 struct member *sampler_add_target(struct sampler *s, int32_t pid, struct baro_error *err)
 {
-    s->now_ns = sampler_now(s);
+    sampler_advance(s);
     struct member *m = job_add(s->job, pid, NULL, BARO_ORIGIN_TARGET, s->now_ns);
     if (!m) {
         error_set(err, -ENOMEM, "out of memory");

@@ -27,6 +27,7 @@ struct sampler_options {
     uint64_t start_monotonic_ns;
     uint64_t page_size;
     int32_t self[3];         /* barograph's own processes: never members; 0: none */
+    int wake_fd;             /* no wait for the helper when there is something to read here; -1: none */
 };
 
 struct fd_slot {
@@ -47,6 +48,7 @@ struct sampler {
     bool scan_always;        /* no event source: members that ran are asked for children at every tick */
     bool scan_once;          /* events were lost, or a while has passed */
     bool no_children_file;   /* kernel without CONFIG_PROC_CHILDREN */
+    bool children_file_known;
     uint64_t scanned_ns;
     uint64_t rss_sum_peak;
     bool peak_unread;        /* of those that make up the peak some could not be read yet */
@@ -78,8 +80,17 @@ int sampler_look(struct sampler *s, struct member *m);
 /* The member is no longer there: lets go of what was held for it and calls job_gone(), which nobody else does. */
 void sampler_gone(struct sampler *s, struct member *m, uint64_t t_ns);
 
-/* Puts the raw text of the stat and io files of a zombie, read by the wrapper, into the row. */
-void sampler_take_zombie(struct sampler *s, struct member *m, struct span stat, struct span io, uint64_t cpu_ns);
+/* Of a zombie, read by the wrapper: the raw text of its stat and io files, its CPU clock, and bytes from and to storage by rusage or io. 0 and empty: not known. */
+struct sampler_zombie {
+    struct span stat, io;
+    uint64_t cpu_ns, read_bytes, write_bytes;
+};
+
+/* Puts it into the row, and leaves the memory that it had when it was last seen alive. */
+void sampler_take_zombie(struct sampler *s, struct member *m, const struct sampler_zombie *z);
+
+/* Another program than before: its name and command line are asked for anew. */
+void sampler_renamed(struct member *m);
 
 /* Settles the ledger (job_settle) by reading ancestors again. */
 void sampler_settle(struct sampler *s);
@@ -87,6 +98,9 @@ void sampler_settle(struct sampler *s);
 /* CPU time of barograph's own processes so far. */
 uint64_t sampler_self_cpu(struct sampler *s);
 uint64_t sampler_now(const struct sampler *s);
+
+/* Looks at the clocks: now_ns is the present. */
+void sampler_advance(struct sampler *s);
 
 /* ---- between the sampler's own files ---- */
 /* process.c */

@@ -4,6 +4,7 @@
  * /proc/PID/task/TID/children lists the children of one thread alone.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,11 +34,9 @@ static bool add_child(void *context, int32_t pid)
 /* One thread's children. The list can outgrow any fixed buffer (10,000 children are 60 kB): read on in pieces, cut at a blank. */
 static int children_of_thread(struct sampler *s, int32_t pid, int32_t tid, struct adding *a)
 {
-    struct buf path = {0};
-    buf_printf(&path, "task/%d/children", tid);
-    buf_byte(&path, 0);
-    int fd = path.failed ? -ENOMEM : proc_open(s->options.proc_fd, pid, (const char *)path.at, 0);
-    buf_done(&path);
+    char path[40];
+    snprintf(path, sizeof(path), "task/%d/children", (int)tid);
+    int fd = proc_open(s->options.proc_fd, pid, path, 0);
     if (fd < 0)
         return fd;
     size_t kept = 0;
@@ -69,6 +68,21 @@ static bool thread_children(void *context, int32_t tid)
     return true;
 }
 
+/* A missing file: the process is gone, or the kernel has none of them (CONFIG_PROC_CHILDREN). One's own tells. */
+static void check_children_file(struct sampler *s)
+{
+    char path[40];
+    int32_t self = s->options.self[0];
+    if (s->children_file_known || !self)
+        return;
+    s->children_file_known = true;
+    snprintf(path, sizeof(path), "task/%d/children", (int)self);
+    int fd = proc_open(s->options.proc_fd, self, path, 0);
+    s->no_children_file = fd == -ENOENT;
+    if (fd >= 0)
+        close(fd);
+}
+
 void scan_children_of(struct sampler *s, struct member *m)
 {
     struct adding a = {s, m, BARO_ORIGIN_SCAN};
@@ -78,9 +92,8 @@ void scan_children_of(struct sampler *s, struct member *m)
         proc_each_task(s->options.proc_fd, pid, thread_children, &e);
         return;
     }
-    int r = children_of_thread(s, pid, pid, &a);
-    if (r == -ENOENT && m->row.value[PROCESS_state] != 'Z')
-        s->no_children_file = true; /* or it is gone; then a look at all of /proc costs little, once */
+    if (children_of_thread(s, pid, pid, &a) == -ENOENT)
+        check_children_file(s);
 }
 
 void scan_wrapper(struct sampler *s)

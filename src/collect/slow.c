@@ -298,17 +298,19 @@ static int turn(struct slow_helper *h, slow_reply_fn *fn, void *context)
     return n + deliver_failed(h, fn, context);
 }
 
-static void wait_for(const struct slow_helper *h, uint64_t ns)
+/* True if there is something to do elsewhere. */
+static bool wait_for(const struct slow_helper *h, uint64_t ns, int wake_fd)
 {
-    struct pollfd p = {.fd = h->fd, .events = POLLIN};
+    struct pollfd p[] = {{.fd = h->fd, .events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};
     uint64_t most = patience(h);
     if (ns > most)
         ns = most;
     struct timespec t = {(time_t)(ns / NS_PER_SEC), (long)(ns % NS_PER_SEC)};
-    ppoll(&p, 1, &t, NULL);
+    return ppoll(p, 2, &t, NULL) > 0 && p[1].revents;
 }
 
-int slow_ask(struct slow_helper *h, const struct slow_request *requests, size_t n, uint64_t deadline_ns, slow_reply_fn *fn, void *context)
+int slow_ask(struct slow_helper *h, const struct slow_request *requests, size_t n, uint64_t deadline_ns, int wake_fd, slow_reply_fn *fn,
+             void *context)
 {
     uint64_t until = clock_monotonic_ns() + deadline_ns;
     int code = enqueue(h, requests, n), delivered = 0;
@@ -319,8 +321,8 @@ int slow_ask(struct slow_helper *h, const struct slow_request *requests, size_t 
         uint64_t now = clock_monotonic_ns();
         if (h->first == h->n || now >= until)
             return delivered;
-        if (h->pid)
-            wait_for(h, until - now);
+        if (h->pid && wait_for(h, until - now, wake_fd))
+            return delivered;
     }
 }
 

@@ -39,10 +39,11 @@ struct slow_helper;
 /* No process is started before the first request. root_fd is a directory descriptor of /proc, borrowed. */
 int slow_new(struct slow_helper **ret, int root_fd, bool want_cmdline, struct baro_error *err);
 
-/* Hands over a batch and waits up to deadline_ns for the replies; those that come later are delivered by slow_collect(). A helper that
+/* Hands over a batch and waits up to deadline_ns for the replies, or until wake_fd (-1: none) is readable; those that come later are delivered by slow_collect(). A helper that
  * is stuck in one read for longer than a second is killed and abandoned, that key is not asked again (its replies say
  * BARO_ABSENT_TIMEOUT), and a new helper takes the rest. Returns the number of replies delivered, or -errno. */
-int slow_ask(struct slow_helper *h, const struct slow_request *requests, size_t n, uint64_t deadline_ns, slow_reply_fn *fn, void *context);
+int slow_ask(struct slow_helper *h, const struct slow_request *requests, size_t n, uint64_t deadline_ns, int wake_fd, slow_reply_fn *fn,
+             void *context);
 int slow_collect(struct slow_helper *h, slow_reply_fn *fn, void *context);
 bool slow_busy(const struct slow_helper *h); /* replies are outstanding */
 int slow_pid(const struct slow_helper *h);   /* of the helper process, 0 if none: it is part of the recorder's own cost */

@@ -69,6 +69,12 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+/* claim.c: the exit of m, which is gone, is being reported. */
+void claim_note(struct job *j, const struct member *m, uint64_t now_ns);
+
+/* totals.c: notes which of the job's values the member tells of. */
+void totals_know(struct job *j, const struct member *m);
+
 /* exits.c: tells the exits of all that are gone, in the order in which they were noticed, and lets go of them. */
 void exits_report(struct job *j, uint64_t now_ns);
 

@@ -98,7 +98,7 @@ static void fill_exit(const struct member *m, struct baro_exit *e)
         .origin = m->row.origin, .sampled = m->sampled, .status_known = m->status_known, .status = m->status,
         .name = m->row.name, .cmdline = m->row.cmdline,
     };
-    e->source = m->usage.source ? m->usage.source : m->ended ? BARO_EXIT_EVENT : BARO_EXIT_LAST_LOOK;
+    e->source = m->usage.source ? m->usage.source : m->end_told ? BARO_EXIT_EVENT : BARO_EXIT_LAST_LOOK;
     values_of_last_look(e, m);
     values_of_usage(e, &m->usage);
     take_base(e, m);
@@ -114,15 +114,18 @@ static void report(struct job *j, struct member *m, uint64_t now_ns)
     if (!m->end_ns)
         m->end_ns = now_ns;
     fill_exit(m, &e);
-    j->recent[j->recent_at++ % JOB_RECENT] = m->row.key;
+    claim_note(j, m, now_ns);
     j->ended++;
     j->unsampled += !m->sampled;
     if (!e.absent[EXIT_cpu])
         j->counted_ended_ns += e.value[EXIT_cpu];
     if (!e.absent[EXIT_rss_peak])
         j->rss_peak = max_u64(j->rss_peak, e.value[EXIT_rss_peak]);
-    if (!e.absent[EXIT_run_delay])
+    if (!e.absent[EXIT_run_delay]) {
         j->ended_run_delay += e.value[EXIT_run_delay];
+        j->known |= UINT64_C(1) << JOB_run_delay;
+    }
+    totals_know(j, m);
     j->ended_switches[0] += value(m, PROCESS_switches_voluntary);
     j->ended_switches[1] += value(m, PROCESS_switches_involuntary);
     j->sink.exit(j->sink.context, &e);

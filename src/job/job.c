@@ -20,6 +20,8 @@ void job_done(struct job *j)
         tree_release(&j->tree, m);
     }
     tree_done(&j->tree);
+    free(j->unclaimed);
+    j->unclaimed = NULL;
 }
 
 struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum baro_origin origin, uint64_t now_ns)
@@ -40,23 +42,10 @@ struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum b
     return m;
 }
 
-struct member *job_find_gone(const struct job *j, int32_t pid)
+uint64_t job_begin_ns(const struct job *j, uint64_t start)
 {
-    for (struct member *m = j->gone; m; m = m->list_next) {
-        if (m->row.key.pid == pid)
-            return m;
-    }
-    return NULL;
-}
-
-bool job_was_reported(const struct job *j, struct baro_key key)
-{
-    for (size_t i = 0; i < JOB_RECENT; i++) {
-        /* A start of 0: it was known from events alone. */
-        if (j->recent[i].pid == key.pid && (!j->recent[i].start || j->recent[i].start == key.start))
-            return true;
-    }
-    return false;
+    uint64_t begin = start * j->ns_per_tick, zero = j->start_boottime_ns + j->slept_ns;
+    return begin > zero ? begin - zero : 0;
 }
 
 void job_ended(struct job *j, struct member *m, uint64_t end_ns)
@@ -65,6 +54,13 @@ void job_ended(struct job *j, struct member *m, uint64_t end_ns)
     m->ended = true;
     if (!m->end_ns)
         m->end_ns = end_ns;
+}
+
+void job_revive(struct job *j, struct member *m)
+{
+    j->ended_members -= m->ended && !m->gone;
+    m->ended = m->end_told = m->status_known = false;
+    m->end_ns = 0;
 }
 
 void job_rebase(struct member *m)

@@ -30,13 +30,18 @@ struct job_wrapper {
     uint64_t reaped;
 };
 
-#define JOB_RECENT 64u
+/* A process whose exit was reported although the wrapper, which adopts orphans, may still tell of it. */
+struct job_unclaimed {
+    struct baro_key key;        /* pid 0: it told. start 0: known from events alone */
+    uint64_t end_ns, noted_ns;
+};
 
 struct job {
     struct tree tree;
     struct job_sink sink;
     struct job_wrapper wrapper;
     uint64_t start_boottime_ns; /* of the tape */
+    uint64_t slept_ns;          /* the boot clock went on for that long since, and the monotonic one did not */
     uint64_t ns_per_tick;       /* clock tick of /proc */
     bool attached;
     bool adopts;                /* orphans come to a wrapper that tells of each one: nobody's children are not lost */
@@ -45,12 +50,12 @@ struct job {
 
     struct member *gone;        /* waiting for job_settle() */
     size_t n_gone;
-    struct baro_key recent[JOB_RECENT]; /* of the last ones whose exits were reported */
-    size_t recent_at;
+    struct job_unclaimed *unclaimed; /* oldest first: [first, n) */
+    size_t first_unclaimed, n_unclaimed, cap_unclaimed;
     uint64_t wrapper_settled[LEDGER_MAX];
     uint64_t carried[LEDGER_MAX];
     uint64_t published[LEDGER_MAX]; /* totals never fall below these */
-    uint64_t clamped;           /* times that they would have */
+    bool closing;               /* the last settling: nothing is held back any more */
 
     size_t targets;             /* living members that the user named */
     size_t ended_members;       /* members whose end was told and that are not reaped yet: no longer processes that live */
@@ -59,6 +64,8 @@ struct job {
     uint64_t rss_peak;          /* largest high-water mark of any one process */
     /* lower bounds: of ended members */
     uint64_t ended_run_delay, ended_switches[2];
+    uint64_t known;             /* mask of enum job_metric: of at least one process it was known, ever */
+    uint8_t why[JOB_MAX];       /* else: of the last one that could not tell, why */
 };
 
 int job_init(struct job *j, const struct job_sink *sink, bool attached, uint64_t start_boottime_ns, uint32_t clk_tck);
@@ -70,10 +77,19 @@ struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum b
 /* An event told that the member ended at end_ns. It stays a member until it is reaped. */
 void job_ended(struct job *j, struct member *m, uint64_t end_ns);
 
-/* The member that is gone and waits for job_settle(), or NULL. */
-struct member *job_find_gone(const struct job *j, int32_t pid);
-/* Was the exit of this process reported, not long ago? */
-bool job_was_reported(const struct job *j, struct baro_key key);
+/* Its end was a mistake: it lives. */
+void job_revive(struct job *j, struct member *m);
+
+/* Whose end the wrapper tells of: pid, start time (in ticks of the boot clock; 0: could not be read) and when it was still a zombie. Events can be
+ * ahead of the wrapper's word, so the pid may belong to another by now. Returns the member, which may be gone already and wait for
+ * job_settle(); or NULL, and then ret_reported tells whether its exit was reported before, or it was never heard of. */
+struct member *job_claim(struct job *j, int32_t pid, uint64_t start, uint64_t t_ns, bool *ret_reported);
+
+/* What was reported before this instant the wrapper has no more to tell of. */
+void job_forget_unclaimed(struct job *j, uint64_t before_ns);
+
+/* When a process began, since the tape began, from its start time in ticks; 0: before. As exact as a tick. */
+uint64_t job_begin_ns(const struct job *j, uint64_t start);
 
 /* Marks what the member has used up to now as not this recording's (attach). */
 void job_rebase(struct member *m);
@@ -82,8 +98,13 @@ void job_rebase(struct member *m);
 void job_gone(struct job *j, struct member *m, uint64_t now_ns);
 
 /* Calls read_again for each living member that was the nearest ancestor of a gone one (it reads the member's stat and io into its row;
- * it may find that one gone as well and call job_gone()), balances the ledger and reports the exits. */
-void job_settle(struct job *j, uint64_t now_ns, void (*read_again)(void *context, struct member *m), void *context);
+ * it may find that one gone as well and call job_gone()), balances the ledger and reports the exits. read_again returns false if the
+ * member is there and could not be read: then its children wait for the next time. */
+typedef bool job_read_fn(void *context, struct member *m);
+void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *context);
+
+/* Has it taken over something from children since then? */
+bool job_gained(const struct member *m);
 
 /* What the member has absorbed so far is accounted: called for each one read in a tick, after job_settle(). */
 void job_settled(struct member *m);

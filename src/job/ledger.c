@@ -34,13 +34,22 @@ static void expect(const struct job *j, uint64_t ret[LEDGER_MAX])
     }
 }
 
-static void gain_of(struct member *m, uint64_t ret[LEDGER_MAX])
+static void gain_of(const struct member *m, uint64_t ret[LEDGER_MAX])
 {
     for (int c = 0; c < LEDGER_MAX; c++) {
         uint64_t now = reaped_of(m, c);
         if (now > m->reaped[c])
             ret[c] += now - m->reaped[c];
     }
+}
+
+bool job_gained(const struct member *m)
+{
+    uint64_t one[LEDGER_MAX] = {0}, any = 0;
+    gain_of(m, one);
+    for (int c = 0; c < LEDGER_MAX; c++)
+        any |= one[c];
+    return any != 0;
 }
 
 void job_settled(struct member *m)
@@ -139,7 +148,7 @@ static void forget_heirs(struct member *list)
 }
 
 /* Reading an ancestor may show that it is gone too; then its own ancestor is the heir. */
-static void read_heirs(struct job *j, void (*read_again)(void *context, struct member *m), void *context)
+static void read_heirs(struct job *j, job_read_fn *read_again, void *context)
 {
     size_t before;
     do {
@@ -147,20 +156,22 @@ static void read_heirs(struct job *j, void (*read_again)(void *context, struct m
         struct member *list = list_heirs(j);
         for (struct member *m = list; m; m = m->heir_next) {
             if (!m->gone)
-                read_again(context, m);
+                m->unread = !read_again(context, m);
         }
         forget_heirs(list);
     } while (j->n_gone != before);
 }
 
 /* A parent that is ending may have left its children to the wrapper, which tells of them, or may have waited for them first, which shows in what
- * it took over: either way nothing is lost. */
+ * it took over: either way nothing is lost. The same holds where no ancestor is left. */
 static bool ending(const struct job *j, const struct member *heir)
 {
-    return heir && j->adopts && (heir->ended || heir->awaited || value(heir, PROCESS_state) == 'Z');
+    if (!j->adopts)
+        return false;
+    return !heir || heir->ended || heir->awaited || value(heir, PROCESS_state) == 'Z';
 }
 
-/* What an awaited heir took over is told with its end: until then its children wait. */
+/* What an awaited heir took over is told with its end, and what one took over that could not be read is not known: until then its children wait. */
 static struct member *hold_back(struct job *j)
 {
     struct member *now = NULL, *later = NULL;
@@ -168,7 +179,8 @@ static struct member *hold_back(struct job *j)
         struct member *m = j->gone;
         j->gone = m->list_next;
         const struct member *heir = nearest_living(m);
-        struct member **list = heir && heir->awaited ? &later : &now;
+        bool wait = heir && (heir->awaited || heir->unread) && !j->closing;
+        struct member **list = wait ? &later : &now;
         m->list_next = *list;
         *list = m;
         m->absorbed |= ending(j, heir);
@@ -194,7 +206,7 @@ static void give_back(struct job *j, struct member *later)
     }
 }
 
-void job_settle(struct job *j, uint64_t now_ns, void (*read_again)(void *context, struct member *m), void *context)
+void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *context)
 {
     if (!j->gone)
         return;

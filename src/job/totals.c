@@ -4,22 +4,66 @@
 
 #include "job/counters.h"
 
-static void sum_members(const struct job *j, uint64_t total[LEDGER_MAX], uint64_t *ret_parents)
+static const struct {
+    enum job_metric job;
+    enum process_metric process;
+} sums[] = { /* made of what processes tell; the first LEDGER_MAX in the order of enum ledger_counter */
+    {JOB_cpu_user, PROCESS_cpu_user},
+    {JOB_cpu_system, PROCESS_cpu_system},
+    {JOB_io_read, PROCESS_io_read},
+    {JOB_io_write, PROCESS_io_write},
+    {JOB_io_rchar, PROCESS_io_rchar},
+    {JOB_io_wchar, PROCESS_io_wchar},
+    {JOB_io_cancelled_write, PROCESS_io_cancelled_write},
+    {JOB_faults_minor, PROCESS_faults_minor},
+    {JOB_faults_major, PROCESS_faults_major},
+    {JOB_run_delay, PROCESS_run_delay},
+    {JOB_switches_voluntary, PROCESS_switches_voluntary},
+    {JOB_switches_involuntary, PROCESS_switches_involuntary},
+    {JOB_process_rss_peak, PROCESS_rss_peak},
+};
+
+#define N_SUMS (sizeof(sums) / sizeof(*sums))
+
+void totals_know(struct job *j, const struct member *m)
 {
+    for (size_t i = 0; i < N_SUMS; i++) {
+        uint8_t absent = m->row.absent[sums[i].process];
+        if (!absent)
+            j->known |= UINT64_C(1) << sums[i].job;
+        else if (absent != BARO_ABSENT_NOT_YET)
+            j->why[sums[i].job] = absent;
+    }
+}
+
+/* A sum of nothing is not zero. */
+static void tell_absent(const struct job *j, uint64_t *value_of, uint8_t *absent)
+{
+    for (size_t i = 0; i < N_SUMS; i++) {
+        enum job_metric id = sums[i].job;
+        if (j->known >> id & 1)
+            continue;
+        value_of[id] = 0;
+        absent[id] = j->why[id] ? j->why[id] : (uint8_t)BARO_ABSENT_NOT_YET;
+    }
+}
+
+static void sum_members(struct job *j, uint64_t total[LEDGER_MAX], uint64_t *ret_parents)
+{
+    uint64_t all = 0;
+    for (size_t i = 0; i < N_SUMS; i++)
+        all |= UINT64_C(1) << sums[i].job;
     for (size_t i = 0; i < j->tree.n; i++) {
         const struct member *m = j->tree.at[i];
         if (!m || m->awaited)
             continue;
+        if ((j->known & all) != all)
+            totals_know(j, m);
         for (int c = 0; c < LEDGER_MAX; c++)
             total[c] += job_ledger(m, c);
         *ret_parents += m->had_child || reaped_of(m, LEDGER_FAULTS_MINOR) > 0; /* no process lives without a fault */
     }
 }
-
-static const enum job_metric job_of_ledger[LEDGER_MAX] = {
-    JOB_cpu_user, JOB_cpu_system, JOB_io_read, JOB_io_write, JOB_io_rchar, JOB_io_wchar, JOB_io_cancelled_write,
-    JOB_faults_minor, JOB_faults_major,
-};
 
 static void lower_bounds(const struct job *j, uint64_t *value_of)
 {
@@ -59,7 +103,6 @@ static void publish_cpu(struct job *j, uint64_t user, uint64_t system)
 {
     uint64_t before = j->published[LEDGER_CPU_USER] + j->published[LEDGER_CPU_SYSTEM];
     uint64_t sum = max_u64(user + system, before);
-    j->clamped += user + system < before;
     uint64_t most = j->published[LEDGER_CPU_USER] + (sum - before);
     user = max_u64(user, j->published[LEDGER_CPU_USER]);
     j->published[LEDGER_CPU_USER] = user < most ? user : most;
@@ -75,20 +118,20 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
         total[c] = j->wrapper.total[c] + j->carried[c];
     sum_members(j, total, &parents);
     publish_cpu(j, total[LEDGER_CPU_USER], total[LEDGER_CPU_SYSTEM]);
-    for (int c = LEDGER_CPU_SYSTEM + 1; c < LEDGER_MAX; c++) {
-        j->clamped += total[c] < j->published[c];
+    for (int c = LEDGER_CPU_SYSTEM + 1; c < LEDGER_MAX; c++)
         j->published[c] = max_u64(j->published[c], total[c]);
-    }
     for (int c = 0; c < LEDGER_MAX; c++)
-        ret_value[job_of_ledger[c]] = j->published[c];
+        ret_value[sums[c].job] = j->published[c];
     ret_value[JOB_cpu] = j->published[LEDGER_CPU_USER] + j->published[LEDGER_CPU_SYSTEM];
     ret_value[JOB_cpu_bound] = parents * SHORT_TICKS * j->ns_per_tick;
     uint64_t named = counted(j, &j->rss_peak);
     ret_value[JOB_cpu_counted] = named < ret_value[JOB_cpu] ? named : ret_value[JOB_cpu];
     lower_bounds(j, ret_value);
     /* Below the wrapper's own size ru_maxrss tells of the wrapper (the child inherits its mark until exec). */
-    if (j->wrapper.maxrss > j->wrapper.floor_rss)
+    if (j->wrapper.maxrss > j->wrapper.floor_rss) {
         j->rss_peak = max_u64(j->rss_peak, j->wrapper.maxrss);
+        j->known |= UINT64_C(1) << JOB_process_rss_peak;
+    }
     ret_value[JOB_process_rss_peak] = j->rss_peak;
     uint64_t now = tree_count(&j->tree) - j->ended_members;
     j->peak = max_u64(j->peak, now);
@@ -100,4 +143,5 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
         ret_value[JOB_processes_unsampled] = j->unsampled;
     else
         ret_absent[JOB_processes_unsampled] = BARO_ABSENT_UNKNOWN;
+    tell_absent(j, ret_value, ret_absent);
 }

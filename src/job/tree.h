@@ -50,7 +50,8 @@ struct member {
     uint64_t reaped[LEDGER_MAX]; /* what it had absorbed from children when the ledger was last settled */
     uint64_t *base;             /* BASE_MAX values at attach, which are not this recording's; NULL: none */
     uint64_t begin_ns;          /* when the process began, since the tape began; 0 if before it or not known */
-    uint64_t end_ns;            /* an event told when it ended; 0: none did */
+    uint64_t end_ns;            /* when it ended: told by an event, or first seen as a zombie; 0: neither */
+    uint64_t awaited_ns;        /* when its absence was noticed first, while the wrapper's word is awaited */
     /* While the ledger settles: of an heir, the next one, and what it lost: how many, what is known of their CPU, their weights, how many of
      * them nobody told the CPU of. */
     struct member *heir_next;
@@ -60,6 +61,7 @@ struct member {
     bool gone;                  /* no longer in the tree; waits for the ledger to settle */
     bool final;                 /* reaped, and its last values are in the row: not to be read again */
     bool awaited;               /* reaped, by a parent that went too or by the wrapper, which will tell: its counters stand elsewhere already */
+    bool unread;                /* it could not be read when its children had gone: what it took over is not known yet */
     bool absorbed;              /* gone without the word of the wrapper, that would have adopted it: its parent had waited for it */
     bool had_child;             /* it was seen to have a child, ever */
     bool looked_at;             /* its stat was read once: key.start is known */
@@ -67,7 +69,8 @@ struct member {
     bool target;                /* named by the user */
     bool touched, executed;     /* record/: since the last drain */
     bool named;                 /* record/: an event told its name */
-    bool ended;                 /* an event told its end; it may still be a zombie */
+    bool ended;                 /* its end was told, or seen; it may still be a zombie */
+    bool end_told;              /* by an event or by the wrapper */
     bool force;                 /* to be read whatever the gate says */
     bool status_known;
     int status;

@@ -55,13 +55,20 @@ static void open_taskstats(struct recorder *r)
 
 /* ---- forks ---- */
 
+/* Was its pid given to another, which was forked at t? One that a scan found may have been forked just before. */
+static bool another(const struct member *known, uint64_t t)
+{
+    uint64_t begin = known->begin_ns ? known->begin_ns : known->row.first_ns;
+    return begin + START_SLACK < t || (known->ended && known->end_ns < t);
+}
+
 static void on_fork(struct recorder *r, const struct exits_event *e)
 {
     uint64_t t = recorder_since(r, e->t_ns);
     struct member *parent = tree_find(&r->job.tree, e->ppid);
     struct member *known = tree_find(&r->job.tree, e->pid);
-    if (known && known->begin_ns + START_SLACK < t) {
-        sampler_gone(&r->sampler, known, t); /* its pid was given to another */
+    if (known && another(known, t)) {
+        sampler_gone(&r->sampler, known, t);
         known = NULL;
     }
     if (known) {
@@ -84,6 +91,7 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
 static void on_end(struct recorder *r, struct member *m, const struct exits_event *e)
 {
     job_ended(&r->job, m, recorder_since(r, e->t_ns));
+    m->end_told = true;
     if (e->has_status) {
         m->status_known = true;
         m->status = e->status;
@@ -93,9 +101,7 @@ static void on_end(struct recorder *r, struct member *m, const struct exits_even
 
 static void on_name(struct recorder *r, struct member *m, const struct exits_event *e, bool executed)
 {
-    m->note.info_wanted = true;
-    m->note.info_asked = false;
-    m->note.info_tries = 0;
+    sampler_renamed(m);
     m->executed |= executed;
     if (e->has_comm) {
         memcpy(m->note.comm, e->comm, sizeof(m->note.comm));
@@ -280,13 +286,15 @@ void follow_drain(struct recorder *r)
         follow_ready(r);
         return;
     }
-    r->sampler.now_ns = sampler_now(&r->sampler);
+    sampler_advance(&r->sampler);
     int events = exits_drain(r->forks, on_forks, r);
     if (r->usage && r->usage != r->forks)
         exits_drain(r->usage, on_usage, r);
     look_at_touched(r);
     if (r->job.n_gone >= SETTLE_AT)
         sampler_settle(&r->sampler);
+    if (r->job.tree.holes > tree_count(&r->job.tree) + SETTLE_AT)
+        tree_compact(&r->job.tree); /* else it would grow with all that lived since the last tick */
     int fd = exits_fd(r->forks);
     if (fd >= 0 && events <= 0) {
         /* Quiet: the next event wakes us. In a storm the timer alone does, once for many. */

@@ -168,6 +168,7 @@ static void on_timer(struct recorder *r)
     if (r->started && recorder_since(r, now) >= r->tick_due_ns) {
         follow_drain(r);
         scheduled_tick(r);
+        targets_check(r);
     }
 }
 
@@ -194,13 +195,7 @@ static void dispatch(struct recorder *r, uint64_t what)
 /* Zombies that their new parent does not wait for are no reason to go on. */
 static bool all_ended(const struct recorder *r)
 {
-    for (size_t i = 0; i < r->job.tree.n; i++) {
-        const struct member *m = r->job.tree.at[i];
-        bool zombie = m && m->row.value[PROCESS_state] == 'Z' && m->row.value[PROCESS_threads] <= 1;
-        if (m && !m->ended && !zombie)
-            return false;
-    }
-    return true;
+    return tree_count(&r->job.tree) == r->job.ended_members;
 }
 
 static bool over(const struct recorder *r)
@@ -234,7 +229,7 @@ static void tell_survivors(struct recorder *r)
     unsigned told = 0;
     for (size_t i = 0; i < r->job.tree.n && told < SURVIVORS_MOST; i++) {
         const struct member *m = r->job.tree.at[i];
-        if (!m || m->ended || m->row.value[PROCESS_state] == 'Z')
+        if (!m || m->ended)
             continue;
         recorder_event(r, BARO_EVENT_SURVIVOR, m, 0, m->row.name);
         told++;
@@ -249,6 +244,7 @@ static void finish(struct recorder *r)
             scan_wrapper(&r->sampler); /* an orphan whose fork nobody told */
         if (r->wrapper && !r->wrapper_lost)
             r->job.wrapper.pid = 0; /* it has nothing more to tell: what is gone now is gone */
+        r->job.closing = true;
         sampler_settle(&r->sampler);
         tell_survivors(r);
         job_event(&r->job, r->end_ns ? r->end_ns : sampler_now(&r->sampler), BARO_EVENT_END, NULL, (uint64_t)(uint32_t)r->status,
@@ -302,7 +298,7 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
     struct sampler_options so = {
         .proc_fd = r->proc_fd, .wanted = o->wanted, .overhead_ppm = o->overhead_ppm, .cmdline = o->cmdline,
         .children = o->children, .helper = true, .start_monotonic_ns = now, .page_size = r->header.page_size,
-        .self = {getpid(), r->wrapper},
+        .self = {getpid(), r->wrapper}, .wake_fd = r->link_fd,
     };
     code = sampler_init(&r->sampler, &r->job, &so, err);
     if (code < 0)

@@ -46,6 +46,7 @@ struct recorder {
     int64_t wall_offset_ns;     /* realtime minus monotonic, at the last tick */
     uint64_t boot_offset_ns;    /* boottime minus monotonic */
     int target_fds[TARGETS_MAX];
+    struct baro_key target_keys[TARGETS_MAX];
     struct exits_event *event;  /* scratch */
 };
 
@@ -66,6 +67,7 @@ void wrapper_drain(struct recorder *r);
 /* targets.c: attach */
 int targets_open(struct recorder *r, struct baro_error *err);
 void targets_ended(struct recorder *r, size_t i);
+void targets_check(struct recorder *r); /* after a tick: where no descriptor tells */
 void targets_close(struct recorder *r);
 
 /* recorder.c */

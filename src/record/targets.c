@@ -89,8 +89,10 @@ int targets_open(struct recorder *r, struct baro_error *err)
             code = refuse(pid, -code, err);
         if (code < 0)
             return code;
-        if (!sampler_add_target(&r->sampler, pid, err))
+        const struct member *m = sampler_add_target(&r->sampler, pid, err);
+        if (!m)
             return err ? err->code : -ESRCH;
+        r->target_keys[i] = m->row.key;
     }
     return 0;
 }
@@ -107,10 +109,26 @@ static void take_status(struct recorder *r, struct member *m, int status, bool f
     }
 }
 
+static struct member *target_of(const struct recorder *r, size_t i)
+{
+    struct member *m = tree_find(&r->job.tree, r->options->targets[i]);
+    return m && m->target && baro_key_equal(m->row.key, r->target_keys[i]) ? m : NULL;
+}
+
+/* No longer one whose end is waited for. */
+static void end_target(struct recorder *r, struct member *m)
+{
+    r->job.targets -= m->target;
+    m->target = false;
+    /* Its reaping is its parent's business, and may never come. Only a parent that belongs to the job takes over what it used, at that moment. */
+    if (!m->parent)
+        sampler_gone(&r->sampler, m, m->end_ns);
+}
+
 /* The pidfd became readable: the target is a zombie, or gone already. */
 void targets_ended(struct recorder *r, size_t i)
 {
-    struct member *m = tree_find(&r->job.tree, r->options->targets[i]);
+    struct member *m = target_of(r, i);
     struct pidfd_info_v1 info = {.mask = PIDFD_INFO_EXIT_BIT};
     int fd = r->target_fds[i];
     if (m) {
@@ -122,12 +140,20 @@ void targets_ended(struct recorder *r, size_t i)
         take_status(r, m, m->status, i == 0);
     else if (ioctl(fd, PIDFD_GET_INFO_V1, &info) == 0 && (info.mask & PIDFD_INFO_EXIT_BIT))
         take_status(r, m, info.exit_code, i == 0);
-    if (m && !m->gone) {
-        /* A zombie: nothing will come of it any more but its reaping, which is its parent's business. */
-        sampler_gone(&r->sampler, m, m->end_ns);
-    }
+    if (m && !m->gone)
+        end_target(r, m);
     epoll_ctl(r->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
     r->target_fds[i] = fd_close(fd);
+}
+
+/* Kernels before 5.3 have no descriptor of a process: a zombie is seen at a tick. */
+void targets_check(struct recorder *r)
+{
+    for (size_t i = 0; i < r->options->n_targets && r->job.targets; i++) {
+        struct member *m = r->target_fds[i] < 0 ? target_of(r, i) : NULL;
+        if (m && m->ended)
+            end_target(r, m);
+    }
 }
 
 void targets_close(struct recorder *r)

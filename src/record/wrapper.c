@@ -7,8 +7,11 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "record/recorder.h"
+
+#define UNCLAIMED_FOR NS_PER_SEC /* from the wrapper's wait4 to its word it is a few microseconds, if it is not starved */
 
 static void take_totals(struct recorder *r, const struct link_message *l)
 {
@@ -17,11 +20,26 @@ static void take_totals(struct recorder *r, const struct link_message *l)
     w->total[LEDGER_CPU_SYSTEM] = l->total_system_ns;
     w->total[LEDGER_FAULTS_MINOR] = l->total_faults_minor;
     w->total[LEDGER_FAULTS_MAJOR] = l->total_faults_major;
+    w->total[LEDGER_IO_READ] = l->total_io.read_bytes;
+    w->total[LEDGER_IO_WRITE] = l->total_io.write_bytes;
+    w->total[LEDGER_IO_RCHAR] = l->total_io.rchar_bytes;
+    w->total[LEDGER_IO_WCHAR] = l->total_io.wchar_bytes;
+    w->total[LEDGER_IO_CANCELLED_WRITE] = l->total_io.cancelled_write_bytes;
     w->switches_voluntary = l->total_switches_voluntary;
     w->switches_involuntary = l->total_switches_involuntary;
     w->maxrss = l->total_maxrss_bytes;
     w->floor_rss = l->floor_rss_bytes;
     w->reaped = l->total_reaped;
+    static const enum job_metric told[] = {JOB_cpu_user, JOB_cpu_system, JOB_faults_minor, JOB_faults_major,
+                                           JOB_switches_voluntary, JOB_switches_involuntary};
+    for (size_t i = 0; w->reaped && i < sizeof(told) / sizeof(*told); i++)
+        r->job.known |= UINT64_C(1) << told[i];
+    static const enum ledger_counter io[] = {LEDGER_IO_READ, LEDGER_IO_WRITE, LEDGER_IO_RCHAR, LEDGER_IO_WCHAR, LEDGER_IO_CANCELLED_WRITE};
+    static const enum job_metric io_metric[] = {JOB_io_read, JOB_io_write, JOB_io_rchar, JOB_io_wchar, JOB_io_cancelled_write};
+    for (size_t i = 0; i < sizeof(io) / sizeof(*io); i++) {
+        if (w->total[io[i]] || l->io_len)
+            r->job.known |= UINT64_C(1) << io_metric[i];
+    }
 }
 
 static char *joined(char *const *argv)
@@ -85,31 +103,23 @@ static void gather_children(struct recorder *r, struct member *m)
     }
 }
 
-static void take_io(struct recorder *r, const struct pid_io *io)
+/* Where the zombie's io could not be read, what was seen of it while it lived is all there is. */
+static void carry_io(struct recorder *r, const struct link_message *l, const struct member *m)
 {
-    static const struct {
-        enum pid_io_field field;
-        enum ledger_counter counter;
-    } map[] = {{IO_READ_BYTES, LEDGER_IO_READ}, {IO_WRITE_BYTES, LEDGER_IO_WRITE}, {IO_RCHAR, LEDGER_IO_RCHAR},
-               {IO_WCHAR, LEDGER_IO_WCHAR}, {IO_CANCELLED_WRITE_BYTES, LEDGER_IO_CANCELLED_WRITE}};
-    for (size_t i = 0; i < sizeof(map) / sizeof(*map); i++) {
-        if (io->valid & 1u << map[i].field)
-            r->job.wrapper.total[map[i].counter] += io->value[map[i].field];
-    }
-}
-
-static void take_from(struct recorder *r, const struct link_message *l)
-{
-    struct pid_io io;
-    take_totals(r, l);
-    if (l->io_len && pid_io_parse(span_of(l->io, l->io_len), &io) == 0)
-        take_io(r, &io);
+    static const enum ledger_counter lost[] = {LEDGER_IO_RCHAR, LEDGER_IO_WCHAR, LEDGER_IO_CANCELLED_WRITE};
+    for (size_t i = 0; !l->io_len && i < sizeof(lost) / sizeof(*lost); i++)
+        r->job.carried[lost[i]] += job_ledger(m, lost[i]);
 }
 
 static void fill_reaped(struct recorder *r, struct member *m, const struct link_message *l)
 {
-    sampler_take_zombie(&r->sampler, m, span_of(l->stat, l->stat_len), span_of(l->io, l->io_len), l->cpu_ns);
+    const struct sampler_zombie z = {
+        .stat = span_of(l->stat, l->stat_len), .io = span_of(l->io, l->io_len), .cpu_ns = l->cpu_ns,
+        .read_bytes = l->io_used.read_bytes, .write_bytes = l->io_used.write_bytes,
+    };
+    sampler_take_zombie(&r->sampler, m, &z);
     job_ended(&r->job, m, recorder_since(r, l->t_ns));
+    m->end_told = true;
     m->status_known = true;
     m->status = l->status;
     if (l->cpu_ns) {
@@ -122,39 +132,42 @@ static void fill_reaped(struct recorder *r, struct member *m, const struct link_
     take_memory(l, m);
 }
 
-static bool was_reported(const struct recorder *r, const struct link_message *l)
+static struct member *whose(struct recorder *r, const struct link_message *l, uint64_t t)
 {
     struct pid_stat st;
-    if (!l->stat_len || pid_stat_parse(span_of(l->stat, l->stat_len), &st) != 0)
-        return false;
-    return job_was_reported(&r->job, (struct baro_key){st.pid, st.starttime});
+    bool reported, parsed = l->stat_len && pid_stat_parse(span_of(l->stat, l->stat_len), &st) == 0;
+    struct member *m = job_claim(&r->job, l->pid, parsed ? st.starttime : 0, t, &reported);
+    if (m || reported)
+        return m;
+    m = tree_find(&r->job.tree, l->pid);
+    if (m && l->pid != r->command)
+        return NULL; /* the pid is another's by now, and this one nobody had heard of */
+    return job_add(&r->job, l->pid, NULL, BARO_ORIGIN_ADOPTED, t);
 }
 
 static void on_reaped(struct recorder *r, const struct link_message *l)
 {
     uint64_t t = recorder_since(r, l->t_ns);
-    struct member *m = tree_find(&r->job.tree, l->pid);
     if (l->pid == r->command) {
         r->status_known = true;
         r->status = l->status;
         r->end_ns = t;
     }
-    if (!m && (m = job_find_gone(&r->job, l->pid))) {
-        fill_reaped(r, m, l); /* its parent went and left it to the wrapper */
-        m->heir = NULL;
-        take_from(r, l);
-        return;
-    }
-    if (!m && !was_reported(r, l))
-        m = job_add(&r->job, l->pid, NULL, BARO_ORIGIN_ADOPTED, t);
+    struct member *m = whose(r, l, t);
     if (!m) {
-        take_from(r, l);
+        take_totals(r, l);
         return;
     }
     fill_reaped(r, m, l);
+    carry_io(r, l, m);
+    if (m->gone) { /* its parent went and left it to the wrapper */
+        m->heir = NULL;
+        take_totals(r, l);
+        return;
+    }
     gather_children(r, m);
     sampler_settle(&r->sampler); /* while it can still be the heir of the children it had; only then what it used moves to the wrapper */
-    take_from(r, l);
+    take_totals(r, l);
     sampler_gone(&r->sampler, m, t);
 }
 
@@ -197,7 +210,7 @@ static void lost(struct recorder *r)
 {
     r->wrapper_lost = true;
     epoll_ctl(r->epoll_fd, EPOLL_CTL_DEL, r->link_fd, NULL);
-    r->link_fd = -1;
+    r->link_fd = r->sampler.options.wake_fd = -1;
     r->job.wrapper.pid = 0;
     r->job.adopts = false;
     r->stopped = false;
@@ -217,6 +230,8 @@ void wrapper_drain(struct recorder *r)
         else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
             lost(r);
         else if (n < 0 && errno == EAGAIN)
-            return;
+            break;
     }
+    uint64_t now = sampler_now(&r->sampler);
+    job_forget_unclaimed(&r->job, now > UNCLAIMED_FOR ? now - UNCLAIMED_FOR : 0);
 }

@@ -20,6 +20,11 @@ enum link_kind {
     LINK_ENDED, /* the command has ended and all that was there to reap was reaped: finish now */
 };
 
+/* With all that it had reaped. */
+struct link_io {
+    uint64_t read_bytes, write_bytes, rchar_bytes, wchar_bytes, cancelled_write_bytes;
+};
+
 struct link_message {
     uint32_t kind;
     int32_t pid;
@@ -33,10 +38,12 @@ struct link_message {
     uint64_t user_ns, system_ns; /* rusage: with all it had reaped */
     uint64_t maxrss_bytes;
     uint64_t faults_minor, faults_major, switches_voluntary, switches_involuntary;
+    struct link_io io_used; /* of the zombie's io; where that could not be read, bytes from and to storage by rusage */
 
     /* Running totals over all that the wrapper reaped so far, the recorder left out. */
     uint64_t total_reaped, total_user_ns, total_system_ns, total_faults_minor, total_faults_major;
     uint64_t total_switches_voluntary, total_switches_involuntary, total_maxrss_bytes;
+    struct link_io total_io; /* lower bounds: as far as io_used told */
     uint64_t floor_rss_bytes; /* of the wrapper when it started the command: below this maxrss says nothing */
 
     char stat[512];

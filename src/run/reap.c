@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/span.h"
+#include "procfs/procfs.h"
 #include "run/wrapper.h"
 
 static uint64_t timeval_ns(struct timeval t)
@@ -68,6 +69,24 @@ static void usage_put(struct link_message *m, const struct rusage *u)
     m->switches_involuntary = (uint64_t)u->ru_nivcsw;
 }
 
+/* On 6.18 an ordinary user may not read the io of a zombie: it has no memory any more by which the kernel tells whether he may trace it. rusage
+ * has the bytes from and to storage for everybody, in units of 512 (task_io_get_inblock() in include/linux/task_io_accounting_ops.h). */
+static void io_put(struct link_message *m, const struct rusage *u)
+{
+    struct pid_io io = {0};
+
+    m->io_used = (struct link_io){.read_bytes = (uint64_t)u->ru_inblock * 512, .write_bytes = (uint64_t)u->ru_oublock * 512};
+    if (!m->io_len || pid_io_parse(span_of(m->io, m->io_len), &io) != 0)
+        return;
+    m->io_used = (struct link_io){
+        .read_bytes = io.value[IO_READ_BYTES],
+        .write_bytes = io.value[IO_WRITE_BYTES],
+        .rchar_bytes = io.value[IO_RCHAR],
+        .wchar_bytes = io.value[IO_WCHAR],
+        .cancelled_write_bytes = io.value[IO_CANCELLED_WRITE_BYTES],
+    };
+}
+
 static void totals_add(struct link_message *totals, const struct link_message *m)
 {
     totals->total_reaped++;
@@ -77,6 +96,11 @@ static void totals_add(struct link_message *totals, const struct link_message *m
     totals->total_faults_major += m->faults_major;
     totals->total_switches_voluntary += m->switches_voluntary;
     totals->total_switches_involuntary += m->switches_involuntary;
+    totals->total_io.read_bytes += m->io_used.read_bytes;
+    totals->total_io.write_bytes += m->io_used.write_bytes;
+    totals->total_io.rchar_bytes += m->io_used.rchar_bytes;
+    totals->total_io.wchar_bytes += m->io_used.wchar_bytes;
+    totals->total_io.cancelled_write_bytes += m->io_used.cancelled_write_bytes;
     if (m->maxrss_bytes > totals->total_maxrss_bytes)
         totals->total_maxrss_bytes = m->maxrss_bytes;
 }
@@ -102,6 +126,7 @@ static void reap_one(struct wrapper *w, pid_t pid)
     m.pid = pid;
     m.status = status;
     usage_put(&m, &usage);
+    io_put(&m, &usage);
     totals_add(&w->totals, &m);
     totals_add(&m, &m);
     link_put(w, &m);

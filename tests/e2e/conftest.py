@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import textwrap
 import time
 
 import pytest
@@ -282,3 +283,72 @@ def wait_until():
             time.sleep(0.005)
 
     return wait
+
+
+# ---- jobs -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def compiled(work):
+    """compiled(name, source): path of a program made from C."""
+
+    def make(name, source):
+        (work / f"{name}.c").write_text(textwrap.dedent(source))
+        subprocess.run(["gcc", "-O1", "-pthread", "-o", work / name, work / f"{name}.c"], check=True)
+        (work / name).chmod(0o755)
+        return str(work / name)
+
+    return make
+
+
+@pytest.fixture(params=["events", "scan"])
+def source(request, monkeypatch):
+    """The test runs twice: with the events that this machine gives, and by scanning alone."""
+    if request.param == "scan":
+        monkeypatch.setenv("BARO_NO_EVENTS", "1")
+    return request.param
+
+
+@pytest.fixture
+def started():
+    """started(argv): a process that is gone when the test ends."""
+    all_ = []
+
+    def start(argv, **kw):
+        p = subprocess.Popen(argv, **kw)
+        all_.append(p)
+        return p
+
+    yield start
+    for p in all_:
+        p.kill()
+        p.wait()
+
+
+class Truth:
+    """CPU of the command alone, as the kernel counted it. As root the command enters a cgroup of its own; the slack is for what its shell
+    used before. An ordinary user's can't: then baro starts in the cgroup, so the recorder is in it, and with it what the test's own large
+    child used before it became baro."""
+
+    def __init__(self, runner, cgroup):
+        self.runner = runner
+        self.cgroup = cgroup
+        self.alone = os.geteuid() == 0 and runner.uid is None
+
+    def record(self, tape, argv, *options, **kw):
+        argv = ["sh", "-c", argv] if isinstance(argv, str) else argv
+        if self.alone:
+            argv = ["sh", "-c", f'echo 0 > {self.cgroup.path}/cgroup.procs; exec "$@"', "sh", *argv]
+            return self.runner.record(tape, argv, *options, **kw)
+        return self.runner.record(tape, argv, *options, cgroup=self.cgroup, **kw)
+
+    def check(self, summary, within=0.001):
+        counted = summary["job"]["cpu_ns"] + (0 if self.alone else summary["recorder"]["cpu_ns"])
+        truth = self.cgroup.usage_ns()
+        slack_ns = 5_000_000 if self.alone else 25_000_000
+        assert abs(counted - truth) <= truth * within + slack_ns, (counted, truth)
+
+
+@pytest.fixture
+def truth(run_both, cgroup):
+    return Truth(run_both, cgroup)

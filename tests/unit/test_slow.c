@@ -178,7 +178,7 @@ static void shared_memory_is_halved(void **state)
     struct slow_request r[3];
     for (int i = 0; i < 3; i++)
         r[i] = (struct slow_request){{pid[i], start_of(proc, pid[i])}, SLOW_SMAPS};
-    assert_int_equal(slow_ask(h, r, 3, LONG, on_reply, s), 3);
+    assert_int_equal(slow_ask(h, r, 3, LONG, -1, on_reply, s), 3);
     int64_t uss[3], pss[3], slack = MIB / 2;
     for (int i = 0; i < 3; i++) {
         const struct slow_reply *one = reply_of(s, pid[i]);
@@ -210,7 +210,7 @@ static void another_process_is_gone(void **state)
     pid_t pid = sleeper(NULL, NULL);
     uint64_t start = start_of(proc, pid);
     struct slow_request r[] = {{{pid, start + 1}, SLOW_SMAPS | SLOW_INFO}, {{pid, start}, SLOW_SMAPS | SLOW_INFO}};
-    assert_int_equal(slow_ask(h, r, 2, LONG, on_reply, s), 2);
+    assert_int_equal(slow_ask(h, r, 2, LONG, -1, on_reply, s), 2);
     assert_int_equal(s->at[0].smaps_absent, BARO_ABSENT_GONE);
     assert_int_equal(s->at[0].name_absent, BARO_ABSENT_GONE);
     assert_int_equal(s->at[0].cmdline_absent, BARO_ABSENT_GONE);
@@ -218,7 +218,7 @@ static void another_process_is_gone(void **state)
     assert_int_equal(s->at[1].smaps_absent, BARO_PRESENT);
     assert_int_equal(s->at[1].name_absent, BARO_PRESENT);
     end(pid);
-    assert_int_equal(slow_ask(h, &r[1], 1, LONG, on_reply, s), 1);
+    assert_int_equal(slow_ask(h, &r[1], 1, LONG, -1, on_reply, s), 1);
     assert_int_equal(s->at[2].smaps_absent, BARO_ABSENT_GONE);
     slow_free(h);
     free(s);
@@ -237,7 +237,7 @@ static void zombie_has_a_name_and_no_memory(void **state)
         _exit(0);
     assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
     struct slow_request r = {{pid, start_of(proc, pid)}, SLOW_SMAPS | SLOW_INFO};
-    assert_int_equal(slow_ask(h, &r, 1, LONG, on_reply, s), 1);
+    assert_int_equal(slow_ask(h, &r, 1, LONG, -1, on_reply, s), 1);
     assert_int_equal(s->at[0].smaps_absent, BARO_ABSENT_GONE);
     assert_int_equal(s->at[0].cmdline_absent, BARO_ABSENT_GONE);
     assert_int_equal(s->at[0].name_absent, BARO_PRESENT);
@@ -266,7 +266,7 @@ static void command_line_is_told_if_wanted(void **state)
         assert_int_equal(read(ready[0], &byte, 1), 0); /* closed by the exec */
         close(ready[0]);
         struct slow_request r = {{pid, start_of(proc, pid)}, SLOW_INFO};
-        assert_int_equal(slow_ask(h, &r, 1, LONG, on_reply, s), 1);
+        assert_int_equal(slow_ask(h, &r, 1, LONG, -1, on_reply, s), 1);
         assert_string_equal(s->name[0], "sleep");
         assert_string_equal(s->cmdline[0], want ? "sleep 100" : "");
         assert_int_equal(s->at[0].cmdline_absent, want ? BARO_PRESENT : BARO_ABSENT_NOT_ASKED);
@@ -288,7 +288,7 @@ static void many_requests_in_order(void **state)
     struct baro_key self = {getpid(), start_of(proc, getpid())};
     for (size_t i = 0; i < 500; i++)
         r[i] = (struct slow_request){self, i % 2 ? SLOW_INFO : SLOW_SMAPS};
-    assert_int_equal(slow_ask(h, r, 500, 10 * LONG, on_reply, s), 500);
+    assert_int_equal(slow_ask(h, r, 500, 10 * LONG, -1, on_reply, s), 500);
     for (size_t i = 0; i < 500; i++) {
         assert_int_equal(s->at[i].what, i % 2 ? SLOW_INFO : SLOW_SMAPS);
         assert_int_equal(i % 2 ? s->at[i].name_absent : s->at[i].smaps_absent, BARO_PRESENT);
@@ -311,7 +311,7 @@ static void helper_holds_nothing_of_ours(void **state)
     struct slow_request r = {{getpid(), start_of(proc, getpid())}, SLOW_INFO};
     char path[64];
     int n = 0;
-    assert_int_equal(slow_ask(h, &r, 1, LONG, on_reply, s), 1);
+    assert_int_equal(slow_ask(h, &r, 1, LONG, -1, on_reply, s), 1);
     assert_true(slow_pid(h) > 0);
     snprintf(path, sizeof(path), "/proc/%d/fd", slow_pid(h));
     DIR *d = opendir(path);
@@ -336,12 +336,12 @@ static void killed_helper_is_replaced(void **state)
     struct slow_helper *h = new_helper(proc, true);
     struct seen *s = calloc(1, sizeof(*s));
     struct slow_request r[] = {{{getpid(), start_of(proc, getpid())}, SLOW_INFO}, {{getpid(), start_of(proc, getpid())}, SLOW_INFO}};
-    assert_int_equal(slow_ask(h, r, 1, LONG, on_reply, s), 1);
+    assert_int_equal(slow_ask(h, r, 1, LONG, -1, on_reply, s), 1);
     uint64_t before = slow_cpu_ns(h);
     kill(slow_pid(h), SIGKILL);
     siginfo_t info;
     waitid(P_PID, (id_t)slow_pid(h), &info, WEXITED | WNOWAIT);
-    assert_int_equal(slow_ask(h, r, 2, LONG, on_reply, s), 2);
+    assert_int_equal(slow_ask(h, r, 2, LONG, -1, on_reply, s), 2);
     assert_int_equal(s->at[1].name_absent, BARO_ABSENT_UNKNOWN); /* it could be what killed it */
     assert_int_equal(s->at[2].name_absent, BARO_PRESENT);
     assert_true(slow_cpu_ns(h) > 0 && before > 0);
@@ -389,7 +389,7 @@ static void hung_read_is_abandoned(void **state)
     struct slow_request r[5];
     for (int32_t i = 0; i < 5; i++)
         r[i] = (struct slow_request){{10 + i, 77}, SLOW_SMAPS};
-    int n = slow_ask(h, r, 5, 20 * NS_PER_MS, on_reply, s);
+    int n = slow_ask(h, r, 5, 20 * NS_PER_MS, -1, on_reply, s);
     assert_in_range(n, 0, 2); /* those behind the hung one wait, and the caller does not */
     assert_true(slow_busy(h));
     pid_t first = slow_pid(h);
@@ -408,12 +408,37 @@ static void hung_read_is_abandoned(void **state)
     }
     /* It is not asked again: the answer is there at once, from the same helper. */
     pid_t second = slow_pid(h);
-    assert_int_equal(slow_ask(h, r, 5, LONG, on_reply, s), 5);
+    assert_int_equal(slow_ask(h, r, 5, LONG, -1, on_reply, s), 5);
     assert_int_equal(s->at[7].smaps_absent, BARO_ABSENT_TIMEOUT);
     assert_int_equal(slow_pid(h), second);
     slow_free(h);
     free(s);
     close(root);
+    snprintf(command, sizeof(command), "rm -r %s", dir);
+    assert_int_equal(system(command), 0);
+}
+
+static void a_reader_elsewhere_ends_the_wait(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/baro-test-XXXXXX", command[64];
+    int wake[2];
+    assert_non_null(mkdtemp(dir));
+    assert_int_equal(pipe(wake), 0);
+    assert_int_equal(write(wake[1], "x", 1), 1);
+    int root = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    make_process(root, 10, true);
+    struct slow_helper *h = new_helper(root, true);
+    struct seen *s = calloc(1, sizeof(*s));
+    struct slow_request r = {{10, 77}, SLOW_SMAPS};
+    /* It hangs, and would be given up after a second. */
+    assert_int_equal(slow_ask(h, &r, 1, LONG, wake[0], on_reply, s), 0);
+    assert_true(slow_busy(h));
+    slow_free(h);
+    free(s);
+    close(root);
+    close(wake[0]);
+    close(wake[1]);
     snprintf(command, sizeof(command), "rm -r %s", dir);
     assert_int_equal(system(command), 0);
 }
@@ -431,6 +456,7 @@ int main(void)
         cmocka_unit_test(helper_holds_nothing_of_ours),
         cmocka_unit_test(killed_helper_is_replaced),
         cmocka_unit_test(hung_read_is_abandoned),
+        cmocka_unit_test(a_reader_elsewhere_ends_the_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -159,7 +159,7 @@ static void body(const char *dir)
     for (int i = 0; i < 3; i++)
         r[i] = (struct slow_request){{10 + i, 77}, SLOW_SMAPS};
     CHECK(slow_new(&h, root_fd, true, NULL) == 0);
-    slow_ask(h, r, 3, 20 * NS_PER_MS, on_reply, &s);
+    slow_ask(h, r, 3, 20 * NS_PER_MS, -1, on_reply, &s);
     CHECK(slow_busy(h));
     pid_t first = slow_pid(h);
     while (slow_busy(h)) {

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whose end does the wrapper tell of? Its messages wait in a socket while events are read, so when it tells of a process that one may be a
+ * member, gone, reported already, or its pid may be another's.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "job/counters.h"
+
+#define SLACK (20 * NS_PER_MS) /* start times are cut to ticks of 10 ms */
+
+static bool is_it(const struct job *j, const struct member *m, uint64_t start, uint64_t t_ns)
+{
+    if (m->looked_at && start)
+        return m->row.key.start == start;
+    uint64_t began = m->begin_ns ? m->begin_ns : m->row.first_ns;
+    if (!start)
+        return began <= t_ns;
+    uint64_t begin = job_begin_ns(j, start);
+    return !m->begin_ns ? begin <= began : begin + SLACK >= began && begin <= began + SLACK;
+}
+
+static bool take_unclaimed(struct job *j, int32_t pid, uint64_t start)
+{
+    for (size_t i = j->first_unclaimed; i < j->n_unclaimed; i++) {
+        struct job_unclaimed *u = &j->unclaimed[i];
+        if (u->key.pid != pid)
+            continue;
+        bool same = u->key.start && start ? u->key.start == start : job_begin_ns(j, start) <= u->end_ns + SLACK;
+        if (!same)
+            continue;
+        u->key.pid = 0;
+        while (j->first_unclaimed < j->n_unclaimed && !j->unclaimed[j->first_unclaimed].key.pid)
+            j->first_unclaimed++;
+        return true;
+    }
+    return false;
+}
+
+struct member *job_claim(struct job *j, int32_t pid, uint64_t start, uint64_t t_ns, bool *ret_reported)
+{
+    *ret_reported = false;
+    struct member *m = tree_find(&j->tree, pid);
+    if (m && is_it(j, m, start, t_ns))
+        return m;
+    for (m = j->gone; m; m = m->list_next) {
+        if (m->row.key.pid == pid && is_it(j, m, start, t_ns))
+            return m;
+    }
+    *ret_reported = take_unclaimed(j, pid, start);
+    return NULL;
+}
+
+/* Closes the room that claimed ones left at the front, or makes more. */
+static bool make_room(struct job *j)
+{
+    if (j->n_unclaimed < j->cap_unclaimed)
+        return true;
+    size_t n = j->n_unclaimed - j->first_unclaimed;
+    if (n * 2 <= j->cap_unclaimed && n) {
+        memmove(j->unclaimed, j->unclaimed + j->first_unclaimed, n * sizeof(*j->unclaimed));
+    } else if (n) {
+        size_t cap = j->cap_unclaimed * 2;
+        struct job_unclaimed *at = malloc(cap * sizeof(*at));
+        if (!at)
+            return false;
+        memcpy(at, j->unclaimed + j->first_unclaimed, n * sizeof(*at));
+        free(j->unclaimed);
+        j->unclaimed = at;
+        j->cap_unclaimed = cap;
+    } else if (!j->unclaimed) {
+        j->unclaimed = malloc(64 * sizeof(*j->unclaimed));
+        j->cap_unclaimed = j->unclaimed ? 64 : 0;
+    }
+    j->first_unclaimed = 0;
+    j->n_unclaimed = n;
+    return j->n_unclaimed < j->cap_unclaimed;
+}
+
+void claim_note(struct job *j, const struct member *m, uint64_t now_ns)
+{
+    bool may_come = j->adopts && !m->final && (m->absorbed || !m->heir || m->heir->gone);
+    if (may_come && make_room(j))
+        j->unclaimed[j->n_unclaimed++] = (struct job_unclaimed){m->row.key, m->end_ns, now_ns};
+}
+
+void job_forget_unclaimed(struct job *j, uint64_t before_ns)
+{
+    while (j->first_unclaimed < j->n_unclaimed && j->unclaimed[j->first_unclaimed].noted_ns < before_ns)
+        j->first_unclaimed++;
+}

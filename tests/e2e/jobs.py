@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs that the tests record, and what is asked of a recording."""
+
+import textwrap
+
+PYTHON = "/usr/bin/python3"
+BURN = "import time\nend = time.process_time() + {0}\nwhile time.process_time() < end: pass\n"
+
+
+def burn(seconds):
+    return [PYTHON, "-S", "-c", BURN.format(seconds)]
+
+
+def script(text):
+    return [PYTHON, "-S", "-c", textwrap.dedent(text)]
+
+
+def commands(summary):
+    return {c["name"]: c for c in summary["commands"]}
+
+
+def names_of(exits):
+    return [e["name"] for e in exits]

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A recorder that is late: it is stopped while things happen, so that events, messages of the wrapper and what /proc shows come in another
+order than they happened. What is counted must not depend on it."""
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from jobs import script
+
+
+def the_recorder(baro_pid):
+    pids = open(f"/proc/{baro_pid}/task/{baro_pid}/children").read().split()
+    found = [int(p) for p in pids if open(f"/proc/{p}/comm").read().startswith("baro")]
+    assert len(found) == 1, found
+    return found[0]
+
+
+@pytest.fixture
+def late(run, tape, work, wait_until):
+    """late(argv): records it; from the moment when the job says `ready` (a file) the recorder stands still, the job sees the file `go`, and when
+    it says `done`, or has ended, the recorder goes on."""
+
+    def record(argv, settle=0.0):
+        p = run.popen("run", "-q", "-o", tape, "--", *argv, stderr=subprocess.PIPE, text=True)
+        wait_until((work / "ready").exists, "the job")
+        time.sleep(settle)
+        recorder = the_recorder(p.pid)
+        os.kill(recorder, signal.SIGSTOP)
+        (work / "go").touch()
+        wait_until((work / "done").exists, "the job's work")
+        time.sleep(0.3)  # longer than the wrapper's word is waited for
+        os.kill(recorder, signal.SIGCONT)
+        err = p.communicate(timeout=120)[1]
+        assert p.returncode == 0, err
+        return run.summary(tape)
+
+    return record
+
+
+WAIT = """
+        import os, pathlib, time
+        def wait_for(name):
+            while not os.path.exists(name): time.sleep(0.005)
+        def say(name):
+            pathlib.Path(name).touch()
+"""
+
+
+@pytest.mark.parametrize("n", [50, 400])
+def test_many_orphans_end_at_once(late, run, tape, work, source, n):
+    """More messages than the socket holds: each orphan is counted once, and what was dropped is made good by the totals."""
+    (work / "data").write_bytes(bytes(50_000))
+    s = late(script(WAIT + f"""
+        r, w = os.pipe()
+        if os.fork() == 0:
+            os.close(w)
+            for i in range({n}):
+                if os.fork() == 0:
+                    os.read(r, 1)
+                    open("data", "rb").read()
+                    os._exit(0)
+            say("ready")
+            os._exit(0)
+        os.wait()
+        os.close(r)
+        wait_for("go")
+        os.close(w)
+        # They are the wrapper's children now; when all have been reaped it has no child left but us and the recorder.
+        wrapper = os.getppid()
+        while len(open(f"/proc/{{wrapper}}/task/{{wrapper}}/children").read().split()) > 2: time.sleep(0.01)
+        say("done")
+        """))
+    job = s["job"]
+    assert job["processes_ended"] == job["processes_started"]
+    exits = run.export(tape, "exit")
+    assert len(exits) == job["processes_started"]
+    if source == "events" and s["accounting"]["event_source"] != "scan" and not s["accounting"]["lossy_intervals"]:
+        assert job["processes_started"] == n + 2
+        assert len({e["pid"] for e in exits}) == n + 2
+    else:
+        assert job["processes_started"] <= n + 2
+    assert s["accounting"]["cpu_counted_ns"] <= job["cpu_ns"]
+    if os.geteuid() == 0:
+        assert n * 50_000 <= job["io_rchar_bytes"] < n * 50_000 * 1.5 + 3_000_000
+
+
+def test_all_ends_while_the_recorder_stands_still(late, truth, source):
+    """What was seen alive, and is gone with its parents when the recorder looks again, is in the wrapper's totals and nowhere besides."""
+    if not truth.alone:
+        pytest.skip("once is enough")
+    s = late(["sh", "-c", f'echo 0 > {truth.cgroup.path}/cgroup.procs; exec "$@"', "sh", *script(WAIT + """
+        if os.fork() == 0:
+            if os.fork() == 0:
+                end = time.process_time() + 0.4
+                while time.process_time() < end: pass
+                say("ready")
+                wait_for("go")
+                os._exit(0)
+            os.wait()
+            os._exit(0)
+        os.wait()
+        say("done")
+        """)], settle=0.2)
+    truth.check(s)
+    assert s["job"]["processes_ended"] == s["job"]["processes_started"]
+    assert s["accounting"]["cpu_counted_ns"] <= s["job"]["cpu_ns"]
+
+
+def test_orphan_seen_before_its_parent_went(late, truth, source):
+    """It moves to the wrapper while nobody looks, and ends there."""
+    if not truth.alone:
+        pytest.skip("once is enough")
+    s = late(["sh", "-c", f'echo 0 > {truth.cgroup.path}/cgroup.procs; exec "$@"', "sh", *script(WAIT + """
+        if os.fork() == 0:
+            if os.fork() == 0:
+                end = time.process_time() + 0.3
+                while time.process_time() < end: pass
+                say("ready")
+                wait_for("orphan")
+                say("done")
+                os._exit(0)
+            wait_for("go")
+            os._exit(0)
+        os.wait()
+        say("orphan")
+        time.sleep(1)
+        """)], settle=0.2)
+    truth.check(s)
+    assert s["job"]["processes_ended"] == s["job"]["processes_started"]
+    assert s["job"]["processes_started"] == 3
+
+
+# ---- attaching -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", ["parent first", "child first"])
+def test_two_targets_one_the_child_of_the_other(run, tape, work, started, wait_until, source, order):
+    """The child ends and stays a zombie for a while: what it used is counted once, before and after its parent waits for it."""
+    parent = started(script(WAIT + """
+        child = os.fork()
+        if child == 0:
+            wait_for("go")
+            end = time.process_time() + 0.5
+            while time.process_time() < end: pass
+            os._exit(0)
+        (pathlib.Path("child.new")).write_text(str(child))
+        os.rename("child.new", "child")
+        wait_for("reap")
+        os.wait()
+        wait_for("end")
+        """), cwd=work)
+    wait_until((work / "child").exists, "the child")
+    child = int((work / "child").read_text())
+    pids = [parent.pid, child] if order == "parent first" else [child, parent.pid]
+    r = run.popen("record", "--pid", pids[0], "--pid", pids[1], "-q", "-o", tape)
+    wait_until(lambda: os.path.exists(tape) and os.path.getsize(tape) > 1000, "the first sample")
+    (work / "go").touch()
+    wait_until(lambda: open(f"/proc/{child}/stat").read().rpartition(")")[2].split()[0] == "Z", "the child's end")
+    time.sleep(0.3)
+    (work / "reap").touch()
+    time.sleep(0.3)
+    (work / "end").touch()
+    assert r.wait(timeout=60) == 0
+    s = run.summary(tape)
+    assert 480_000_000 <= s["job"]["cpu_ns"] < 800_000_000
+    cpu = [row["cpu_ns"] for row in run.export(tape, "job")]
+    assert cpu == sorted(cpu)
+    assert s["job"]["processes_started"] == s["job"]["processes_ended"] == 2
+
+
+def test_what_was_not_asked_for_is_absent(run, tape, started, wait_until):
+    p = started(["sleep", "300"])
+    r = run.popen("record", "--pid", p.pid, "-q", "-o", tape, "--metrics", "cpu")
+    wait_until(lambda: os.path.exists(tape) and os.path.getsize(tape) > 1000, "the first sample")
+    r.send_signal(signal.SIGTERM)
+    assert r.wait(timeout=60) == 0
+    s = run.summary(tape)
+    for name in ("io_read_bytes", "io_rchar_bytes", "run_delay_ns", "process_rss_peak_bytes"):
+        assert s["job"][name] is None
+        assert s["absent"][f"job.{name}"] == "not asked"
