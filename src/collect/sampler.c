@@ -70,12 +70,46 @@ static void first_look(struct sampler *s, struct member *m)
     m->note.info_wanted = true;
 }
 
-void sampler_gone(struct sampler *s, struct member *m, uint64_t t_ns)
+static void take_out(struct sampler *s, struct member *m, uint64_t t_ns)
 {
     cache_drop(s, m);
     if (!m->final)
         m->absorbed |= !m->parent && s->job->adopts;
     job_gone(s->job, m, t_ns);
+}
+
+static bool is_there(struct sampler *s, struct member *m)
+{
+    uint64_t clock_ns;
+    return process_clock(s, m, &clock_ns) == 0;
+}
+
+/* Depth first, and without a stack: a tree can be as deep as there are pids. */
+void sampler_gather(struct sampler *s, struct member *m, uint64_t t_ns)
+{
+    struct member *at = m, *child = m->first_child;
+    for (;;) {
+        while (child && is_there(s, child))
+            child = child->sibling_next;
+        if (child) {
+            at = child;
+            child = at->first_child;
+            continue;
+        }
+        if (at == m)
+            return;
+        struct member *up = at->parent;
+        child = at->sibling_next;
+        at->absorbed |= s->job->adopts; /* by its parent, or by the wrapper after that one had ended */
+        take_out(s, at, t_ns);
+        at = up;
+    }
+}
+
+void sampler_gone(struct sampler *s, struct member *m, uint64_t t_ns)
+{
+    sampler_gather(s, m, t_ns);
+    take_out(s, m, t_ns);
 }
 
 static void gone(struct sampler *s, struct member *m)
@@ -84,10 +118,11 @@ static void gone(struct sampler *s, struct member *m)
 }
 
 /* The wrapper tells what it reaps, with all that the zombie had used: of the command, and of orphans, which may not have been seen to
- * change their parent. Its word comes within a moment, or its parent had waited for it before it went itself. */
+ * change their parent. Its word comes within a moment. Whose parent was found gone just before is a case of its own: that one had most likely
+ * waited for it, and was waited for itself; should the word come all the same it is known by then who is meant. */
 static bool await_wrapper(struct sampler *s, struct member *m)
 {
-    if (m->parent || !s->job->wrapper.pid)
+    if (m->parent || !s->job->wrapper.pid || (m->heir && m->heir_epoch == s->job->tree.epoch))
         return false;
     job_ended(s->job, m, s->now_ns);
     if (!m->awaited)
@@ -126,6 +161,22 @@ int sampler_look(struct sampler *s, struct member *m)
     return -ESRCH;
 }
 
+#define CHILDREN_MOST 256u
+
+/* Children that were waited for are in what their parent shows. If the end of one is still to be told, more is shown than is known. */
+static void check_children(struct sampler *s, struct member *m)
+{
+    unsigned n = 0;
+    m->unsure = false;
+    for (struct member *c = m->first_child, *next; c && !m->unsure; c = next) {
+        next = c->sibling_next;
+        bool there = is_there(s, c);
+        if (!there && c->ended)
+            gone(s, c);
+        m->unsure = ++n > CHILDREN_MOST || (!there && !c->ended);
+    }
+}
+
 static bool look_again(void *context, struct member *m)
 {
     struct sampler *s = context;
@@ -137,6 +188,8 @@ static bool look_again(void *context, struct member *m)
         r = process_read(s, m, clock_ns, PROCESS_LEDGER);
     if (r == -ESRCH && !await_wrapper(s, m))
         gone(s, m);
+    if (r == 0)
+        check_children(s, m);
     m->force = true; /* its row is another one now: onto the tape with the next tick */
     return r == 0 || r == -ESRCH;
 }

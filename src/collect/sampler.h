@@ -77,7 +77,10 @@ struct member *sampler_add_target(struct sampler *s, int32_t pid, struct baro_er
  * Returns 0, or -ESRCH. */
 int sampler_look(struct sampler *s, struct member *m);
 
-/* The member is no longer there: lets go of what was held for it and calls job_gone(), which nobody else does. */
+/* Those below the member that are no longer there: it had waited for them before it went, or nobody knows. */
+void sampler_gather(struct sampler *s, struct member *m, uint64_t t_ns);
+
+/* The member is no longer there: lets go of what was held for it and calls job_gone(), which nobody else does. Those below it go before it. */
 void sampler_gone(struct sampler *s, struct member *m, uint64_t t_ns);
 
 /* Of a zombie, read by the wrapper: the raw text of its stat and io files, its CPU clock, and bytes from and to storage by rusage or io. 0 and empty: not known. */

@@ -32,6 +32,7 @@ enum offset {
     AT_WRITE_CHAR = 224,
     AT_READ_BYTES = 248,
     AT_WRITE_BYTES = 256,
+    AT_SWITCHES_VOLUNTARY = 272,
     END_VERSION_8 = 328,
     /* behind all delays: moved by twice the shift */
     AT_TGID = 368,
@@ -71,11 +72,22 @@ static int find_shift(struct span stats, int32_t pid, size_t *ret)
     return BARO_E_SYNTAX;
 }
 
+/* The scheduler adds a slice to the count when it ends, and the last one has not ended yet: of a process that ran in one go the count is 0. But a thread
+ * that never gave up its core was either on it or waiting for one, and the kernel tells how long it lived and how long it waited. */
+static uint64_t cpu_of(struct span s, size_t shift)
+{
+    uint64_t counted = u64_at(s, AT_RUN_VIRTUAL + shift);
+    uint64_t lived = u64_at(s, AT_ETIME + shift) * NS_PER_US, waited = u64_at(s, AT_CPU_DELAY);
+    bool never_slept = u64_at(s, AT_SWITCHES_VOLUNTARY + shift) == 0 && u64_at(s, AT_CPU_COUNT) > 0;
+    uint64_t ran = never_slept && lived > waited ? lived - waited : 0;
+    return ran > counted ? ran : counted;
+}
+
 static void parse_usage(struct span s, size_t shift, struct taskstats_usage *u)
 {
     u->delays = u64_at(s, AT_CPU_COUNT);
     u->run_delay_ns = u64_at(s, AT_CPU_DELAY);
-    u->cpu_ns = u64_at(s, AT_RUN_VIRTUAL + shift);
+    u->cpu_ns = cpu_of(s, shift);
     u->user_ns = u64_at(s, AT_UTIME + shift) * NS_PER_US;
     u->system_ns = u64_at(s, AT_STIME + shift) * NS_PER_US;
     u->faults_minor = u64_at(s, AT_MINFLT + shift);

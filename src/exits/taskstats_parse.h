@@ -10,7 +10,7 @@
 
 /* What one thread used, or a group of them: all but rss_peak add up. Bytes of I/O are cut to whole KiB by the kernel, per thread. */
 struct taskstats_usage {
-    uint64_t cpu_ns, user_ns, system_ns; /* cpu: scheduler's, without the last slice; user, system: by ticks */
+    uint64_t cpu_ns, user_ns, system_ns; /* cpu: scheduler's, without the last slice of a thread that ever slept; user, system: by ticks */
     uint64_t faults_minor, faults_major, run_delay_ns, delays;
     uint64_t io_read, io_write, io_rchar, io_wchar;
     uint64_t rss_peak_bytes; /* of the address space */

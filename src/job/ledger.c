@@ -83,20 +83,41 @@ static void plan_share(const struct job *j, struct member *heir, uint64_t gained
         heir->pool = heir->pool < 0 ? heir->pool : 0;
         return;
     }
-    if (heir->pool <= 0)
+    if (heir->pool <= 0 || heir->unsure)
         return;
     uint64_t most = heir->lost_weight * SHARE_MOST;
     heir->share = (uint64_t)heir->pool < most ? (uint64_t)heir->pool : most;
     heir->pool -= (int64_t)heir->share;
 }
 
-static void share_out(struct job *j)
+/* What is shown of the whole job, and not put down to anybody yet. */
+static uint64_t unattributed(const struct job *j)
 {
+    uint64_t shown = j->carried[LEDGER_CPU_USER] + j->carried[LEDGER_CPU_SYSTEM], named = j->counted_ended_ns;
+    shown += j->wrapper.total[LEDGER_CPU_USER] + j->wrapper.total[LEDGER_CPU_SYSTEM];
+    for (size_t i = 0; i < j->tree.n; i++) {
+        const struct member *m = j->tree.at[i];
+        if (!m)
+            continue;
+        named += own_cpu(m) - (m->base ? m->base[BASE_CPU] : 0);
+        if (!m->awaited)
+            shown += job_ledger(m, LEDGER_CPU_USER) + job_ledger(m, LEDGER_CPU_SYSTEM);
+    }
+    for (const struct member *m = j->gone; m; m = m->list_next)
+        named += own_cpu(m) - (m->base ? m->base[BASE_CPU] : 0);
+    return shown > named ? shown - named : 0;
+}
+
+/* Wherever a child was missed, a share of it would be put down twice: never more than the job as a whole has room for. */
+static void share_out(struct job *j, uint64_t shares)
+{
+    uint64_t room = shares ? unattributed(j) : 0;
+    double part_of = room < shares ? (double)room / (double)shares : 1;
     for (struct member *m = j->gone; m; m = m->list_next) {
         const struct member *heir = nearest_living(m);
         if (!heir || !heir->share)
             continue;
-        uint64_t part = (uint64_t)((double)heir->share * ((double)weight_of(m) / (double)heir->lost_weight));
+        uint64_t part = (uint64_t)((double)heir->share * part_of * ((double)weight_of(m) / (double)heir->lost_weight));
         m->usage.cpu_ns = own_cpu(m) + part;
         m->usage.has_cpu = true;
     }
@@ -213,7 +234,7 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
     read_heirs(j, read_again, context);
     struct member *later = hold_back(j);
     struct member *list = list_heirs(j);
-    uint64_t expected[LEDGER_MAX] = {0}, gained[LEDGER_MAX] = {0};
+    uint64_t expected[LEDGER_MAX] = {0}, gained[LEDGER_MAX] = {0}, shares = 0;
     for (int c = 0; c < LEDGER_MAX; c++) {
         gained[c] += j->wrapper.total[c] - j->wrapper_settled[c];
         j->wrapper_settled[c] = j->wrapper.total[c];
@@ -224,11 +245,12 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
         uint64_t one[LEDGER_MAX] = {0};
         gain_of(m, one);
         plan_share(j, m, one[LEDGER_CPU_USER] + one[LEDGER_CPU_SYSTEM]);
+        shares += m->share;
         for (int c = 0; c < LEDGER_MAX; c++)
             gained[c] += one[c];
         job_settled(m);
     }
-    share_out(j);
+    share_out(j, shares);
     forget_heirs(list);
     balance(j, expected, gained, heirs);
     exits_report(j, now_ns);

@@ -89,7 +89,7 @@ static uint64_t counted(const struct job *j, uint64_t *peak)
         const struct member *m = j->tree.at[i];
         if (!m)
             continue;
-        sum += value(m, PROCESS_cpu);
+        sum += own_cpu(m);
         if (m->base)
             sum -= m->base[BASE_CPU] < sum ? m->base[BASE_CPU] : sum;
         *peak = max_u64(*peak, value(m, PROCESS_rss_peak));
@@ -109,6 +109,26 @@ static void publish_cpu(struct job *j, uint64_t user, uint64_t system)
     j->published[LEDGER_CPU_SYSTEM] = sum - j->published[LEDGER_CPU_USER];
 }
 
+/* What parents show of their children lags behind by up to two ticks each; what is known of each process by name is at least as much, and of those whose
+ * word is awaited it is all that there is. */
+static void fill_up(const struct job *j, uint64_t total[LEDGER_MAX], uint64_t named, uint64_t *bound)
+{
+    uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM], most = sum + *bound;
+    for (size_t i = 0; i < j->tree.n; i++) {
+        const struct member *m = j->tree.at[i];
+        if (m && m->awaited)
+            most += own_cpu(m);
+    }
+    named = named < most ? named : most;
+    if (named <= sum)
+        return;
+    uint64_t more = named - sum;
+    uint64_t user = sum ? (uint64_t)((double)more * ((double)total[LEDGER_CPU_USER] / (double)sum)) : more;
+    total[LEDGER_CPU_USER] += user;
+    total[LEDGER_CPU_SYSTEM] += more - user;
+    *bound -= more < *bound ? more : *bound;
+}
+
 void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[JOB_MAX])
 {
     uint64_t total[LEDGER_MAX], parents = 0;
@@ -117,15 +137,17 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     for (int c = 0; c < LEDGER_MAX; c++)
         total[c] = j->wrapper.total[c] + j->carried[c];
     sum_members(j, total, &parents);
+    uint64_t bound = parents * SHORT_TICKS * j->ns_per_tick;
+    uint64_t named = counted(j, &j->rss_peak);
+    fill_up(j, total, named, &bound);
     publish_cpu(j, total[LEDGER_CPU_USER], total[LEDGER_CPU_SYSTEM]);
     for (int c = LEDGER_CPU_SYSTEM + 1; c < LEDGER_MAX; c++)
         j->published[c] = max_u64(j->published[c], total[c]);
     for (int c = 0; c < LEDGER_MAX; c++)
         ret_value[sums[c].job] = j->published[c];
     ret_value[JOB_cpu] = j->published[LEDGER_CPU_USER] + j->published[LEDGER_CPU_SYSTEM];
-    ret_value[JOB_cpu_bound] = parents * SHORT_TICKS * j->ns_per_tick;
-    uint64_t named = counted(j, &j->rss_peak);
-    ret_value[JOB_cpu_counted] = named < ret_value[JOB_cpu] ? named : ret_value[JOB_cpu];
+    ret_value[JOB_cpu_bound] = bound;
+    ret_value[JOB_cpu_counted] = named;
     lower_bounds(j, ret_value);
     /* Below the wrapper's own size ru_maxrss tells of the wrapper (the child inherits its mark until exec). */
     if (j->wrapper.maxrss > j->wrapper.floor_rss) {

@@ -61,6 +61,7 @@ struct member {
     bool gone;                  /* no longer in the tree; waits for the ledger to settle */
     bool final;                 /* reaped, and its last values are in the row: not to be read again */
     bool awaited;               /* reaped, by a parent that went too or by the wrapper, which will tell: its counters stand elsewhere already */
+    bool unsure;                /* it may show of children what is not known of them yet */
     bool unread;                /* it could not be read when its children had gone: what it took over is not known yet */
     bool absorbed;              /* gone without the word of the wrapper, that would have adopted it: its parent had waited for it */
     bool had_child;             /* it was seen to have a child, ever */

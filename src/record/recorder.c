@@ -166,6 +166,9 @@ static void on_timer(struct recorder *r)
     if (r->started && r->perf_due_ns && now >= r->perf_due_ns)
         follow_open_late(r);
     if (r->started && recorder_since(r, now) >= r->tick_due_ns) {
+        wrapper_drain(r); /* who it tells of need not be missed */
+        if (r->finishing)
+            return;
         follow_drain(r);
         scheduled_tick(r);
         targets_check(r);

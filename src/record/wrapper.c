@@ -90,19 +90,6 @@ static void take_memory(const struct link_message *l, struct member *m)
     m->usage.rss_peak = l->maxrss_bytes;
 }
 
-/* The children that it had waited for, and whose absence nobody noticed yet. */
-static void gather_children(struct recorder *r, struct member *m)
-{
-    for (struct member *c = m->first_child, *next; c; c = next) {
-        uint64_t clock_ns;
-        next = c->sibling_next;
-        if (process_clock(&r->sampler, c, &clock_ns) < 0) {
-            c->absorbed = true;
-            sampler_gone(&r->sampler, c, sampler_now(&r->sampler));
-        }
-    }
-}
-
 /* Where the zombie's io could not be read, what was seen of it while it lived is all there is. */
 static void carry_io(struct recorder *r, const struct link_message *l, const struct member *m)
 {
@@ -165,7 +152,7 @@ static void on_reaped(struct recorder *r, const struct link_message *l)
         take_totals(r, l);
         return;
     }
-    gather_children(r, m);
+    sampler_gather(&r->sampler, m, sampler_now(&r->sampler));
     sampler_settle(&r->sampler); /* while it can still be the heir of the children it had; only then what it used moves to the wrapper */
     take_totals(r, l);
     sampler_gone(&r->sampler, m, t);

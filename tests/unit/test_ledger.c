@@ -208,10 +208,25 @@ static void fill(struct kernel *k, struct member *m)
         tree_set_parent(m, parent);
 }
 
-/* As the sampler does: who has no parent among the members is the wrapper's to tell of, for a while. */
+/* As the sampler does: those below go first, and who has no parent among the members is the wrapper's to tell of, for a while. */
+static void gone(struct kernel *k, struct member *m)
+{
+    for (struct member *c = m->first_child, *next; c; c = next) {
+        next = c->sibling_next;
+        if (same(k, c))
+            continue;
+        c->absorbed |= k->job.adopts;
+        gone(k, c);
+    }
+    if (!m->final)
+        m->absorbed |= !m->parent && k->job.adopts;
+    job_gone(&k->job, m, now(k));
+}
+
 static void missing(struct kernel *k, struct member *m)
 {
-    if (k->recorder == LATE && !m->parent && k->job.wrapper.pid) {
+    bool parent_just_went = m->heir && m->heir_epoch == k->job.tree.epoch;
+    if (k->recorder == LATE && !m->parent && !parent_just_went && k->job.wrapper.pid) {
         job_ended(&k->job, m, now(k));
         if (!m->awaited)
             m->awaited_ns = now(k);
@@ -219,9 +234,7 @@ static void missing(struct kernel *k, struct member *m)
         if (now(k) < m->awaited_ns + PATIENCE)
             return;
     }
-    if (!m->final)
-        m->absorbed |= !m->parent && k->job.adopts;
-    job_gone(&k->job, m, now(k));
+    gone(k, m);
 }
 
 static bool read_again(void *context, struct member *m)
@@ -229,10 +242,19 @@ static bool read_again(void *context, struct member *m)
     struct kernel *k = context;
     if (m->final)
         return true;
-    if (same(k, m))
-        fill(k, m);
-    else
+    if (!same(k, m)) {
         missing(k, m);
+        return true;
+    }
+    fill(k, m);
+    m->unsure = false;
+    for (struct member *c = m->first_child, *next; c; c = next) {
+        next = c->sibling_next;
+        bool there = same(k, c);
+        m->unsure |= !there && !c->ended;
+        if (!there && c->ended)
+            gone(k, c);
+    }
     return true;
 }
 
@@ -245,7 +267,7 @@ static void drain_events(struct kernel *k)
         struct member *m = tree_find(&k->job.tree, e->pid);
         if (e->fork) {
             if (m && (m->begin_ns < e->t || m->ended))
-                job_gone(&k->job, m, e->t);
+                gone(k, m);
             m = job_add(&k->job, e->pid, tree_find(&k->job.tree, e->ppid), BARO_ORIGIN_EVENT, e->t);
             assert_non_null(m);
             m->begin_ns = e->t;
@@ -305,10 +327,9 @@ static void drain_messages(struct kernel *k)
         }
         for (struct member *c = m->first_child, *next; c; c = next) {
             next = c->sibling_next;
-            if (same(k, c))
-                continue;
-            c->absorbed = true;
-            job_gone(&k->job, c, now(k));
+            c->absorbed |= !same(k, c);
+            if (!same(k, c))
+                gone(k, c);
         }
         job_settle(&k->job, now(k), read_again, k);
         take_totals(k, l);
