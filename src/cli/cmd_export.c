@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -59,6 +60,14 @@ static void progress_end(const struct exporting *x)
         fd_write_all(STDERR_FILENO, clear, sizeof(clear) - 1, NULL);
 }
 
+/* Replacing the tape by what is read from it would lose the tape. */
+static bool onto_itself(const struct exporting *x)
+{
+    struct stat tape, output;
+    return x->settings->output && stat(x->path, &tape) == 0 && stat(x->settings->output, &output) == 0 &&
+           tape.st_dev == output.st_dev && tape.st_ino == output.st_ino;
+}
+
 static int choose(struct exporting *x)
 {
     char unknown[64] = "";
@@ -70,7 +79,7 @@ static int choose(struct exporting *x)
     const char *near = unknown[0] ? opt_nearest(unknown, names) : NULL;
     if (near)
         return cli_failf(x->cli, "--columns: %s; did you mean %s?", x->err.text, near);
-    return cli_failf(x->cli, "--columns: %s; `baro metrics` and `baro help export` list them", x->err.text);
+    return cli_failf(x->cli, "--columns: %s; `baro help export` lists them", x->err.text);
 }
 
 static int flush(struct exporting *x, size_t at_least)
@@ -167,7 +176,7 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
         return status;
     x.path = (const char *)path.at;
     x.memory = row_memory_new();
-    status = choose(&x);
+    status = onto_itself(&x) ? cli_failf(cli, "%s is the tape itself; it is left alone", s->output) : choose(&x);
     if (!status) {
         status = output_open(&x.out, s->output, s->force, s->follow, &x.err) < 0 ? cli_fail(cli, &x.err) : export(&x);
         output_done(&x.out);

@@ -7,6 +7,8 @@
 #include "encode/table.h"
 #include "tape/runs.h"
 
+#define COMMAND_MOST 300u /* --json has it whole */
+
 struct run {
     const char *name;
     uint64_t bytes;
@@ -25,10 +27,10 @@ static void write_result(struct buf *b, const struct run *r)
 {
     if (r->end.ended && r->end.status_known)
         report_status(r->end.status, b);
-    else if (r->end.ended)
-        buf_str(b, "ended");
+    else if (r->end.detached)
+        buf_str(b, "detached");
     else
-        buf_str(b, r->end.complete ? "detached" : "no end");
+        buf_str(b, r->end.ended ? "ended" : "no end");
 }
 
 static void write_command(struct buf *b, const struct run *r)
@@ -36,8 +38,10 @@ static void write_command(struct buf *b, const struct run *r)
     const char *const *argv = baro_header_argv(r->header);
     struct buf line = {0};
     report_arguments(argv, &line);
+    bool cut = line.len > COMMAND_MOST;
     if (line.len)
-        buf_escaped(b, (const char *)line.at, line.len);
+        buf_escaped(b, (const char *)line.at, cut ? COMMAND_MOST : line.len);
+    buf_str(b, cut ? "..." : "");
     buf_done(&line);
     for (size_t i = 0; !argv[0] && i < r->header->n_targets; i++)
         buf_printf(b, "%s%d", i ? " " : "pid ", r->header->targets[i]);
@@ -54,7 +58,7 @@ static void as_row(const struct run *r, struct table *t)
         table_text(t, "unreadable");
         fmt_bytes(&b, r->bytes);
         table_take(t, &b);
-        buf_escaped(&b, r->name, strlen(r->name));
+        buf_printf(&b, "%s", r->error ? r->error : r->name);
         table_take(t, &b);
         buf_done(&b);
         return;

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "cli/reader.h"
 #include "tape/runs.h"
+#include "tape/writer.h"
 
-#define STILL_WRITTEN 600 /* seconds: as long as this after the last write it may be running */
-
-static bool may_be_running(struct baro_tape *tape, const char *path)
+static bool is_running(const char *path)
 {
-    struct reader_end end;
-    struct stat st;
-    if (stat(path, &st) < 0 || time(NULL) - st.st_mtime > STILL_WRITTEN)
-        return false;
-    return reader_end(tape, &end, NULL) >= 0 && !end.complete;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool yes = fd >= 0 && tape_in_work(fd);
+    fd_close(fd);
+    return yes;
 }
 
 /* Returns 0 where it may be removed. A tape of a newer version and a damaged one are tapes; what is too short to tell is one by its name. */
@@ -35,10 +34,10 @@ static int check(const char *path, bool yes, struct baro_error *err)
         return 0;
     if (code < 0)
         return error_set(err, code, "%.200s; it is not removed", why.text);
-    bool running = !yes && may_be_running(tape, path);
+    bool running = !yes && is_running(path);
     baro_tape_close(tape);
     if (running)
-        return error_set(err, -EBUSY, "%s may still be written; --yes removes it all the same", path);
+        return error_set(err, -EBUSY, "%s is still being written; --yes removes it all the same", path);
     return 0;
 }
 

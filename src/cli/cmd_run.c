@@ -36,10 +36,12 @@ static void say(struct running *run, const struct run_result *result, const char
     struct baro_error line = BARO_ERROR_INIT;
     run->recording.stderr_fd = result->stderr_fd;
     if (result->exec_errno)
-        error_set(&line, -result->exec_errno, "%s: %s", command, strerror(result->exec_errno));
+        error_set(&line, -result->exec_errno, "%s: %s", *command ? command : "''", strerror(result->exec_errno));
+    else if (result->recorder_lost && recording_written(&run->recording))
+        error_set(&line, -1, "the recorder went away; what it had written is readable: %s", (const char *)run->recording.path.at);
     else if (result->recorder_lost)
-        error_set(&line, -1, "the recorder went away; what it had written is readable: %s",
-                  run->recording.path.len ? (const char *)run->recording.path.at : "nothing");
+        error_set(&line, -1, "nothing was recorded: %s",
+                  result->recorder_errno ? strerror(result->recorder_errno) : "the recorder went away before it could write");
     if (line.text[0])
         recording_say(&run->recording, line.text);
 }
@@ -55,8 +57,10 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     recording_options(&run.recording, &run.options);
     run.options.argv = argv;
     run.options.cwd = getcwd(cwd, sizeof(cwd));
+    run.options.events_fd = record_listen(&run.options);
     const struct run_options options = {
         .argv = argv, .subreaper = s->record.subreaper, .tape_fd = run.recording.tape_fd,
+        .events_fd = run.options.events_fd,
         .tape_path = run.recording.path.len ? (const char *)run.recording.path.at : NULL,
     };
     struct run_result result;

@@ -210,7 +210,7 @@ static void say_job(struct show *w, const struct baro_record *record, struct buf
     say_sum(b, s, PROCESS_rss, "rss");
     say_sum(b, s, PROCESS_pss, "pss");
     say_sum(b, s, PROCESS_uss, "uss");
-    say_sum(b, s, PROCESS_threads, "threads");
+    say_sum(b, s, PROCESS_threads, baro_sample_count(s) == 1 && derive_sum(s, PROCESS_threads).value == 1 ? "thread" : "threads");
     say_sum(b, s, PROCESS_fds, "fds");
     buf_byte(b, '\n');
     if (baro_sample_job(s, JOB_cpu, &v) == BARO_PRESENT) {

@@ -119,9 +119,10 @@ void settings_init(struct settings *s)
              "and 1 s, so that a run of any length has a curve. Units are ns, us, ms, s, min, h and d."},              \
     {.name = "metrics", .letter = 'm', .argument = "LIST", .type = OPT_PARSED, .offset = AT(record.wanted),            \
      .parse = take_metrics, .completes = OPT_A_METRIC,                                                                 \
-     .help = "record these metrics of processes alone, e.g. cpu,rss or -pss,-uss (default: all)",                      \
+     .help = "record these metrics of processes, e.g. cpu,rss or -pss,-uss (default: all)",                      \
      .more = "A leading - takes a metric away; a list that begins with one starts from all. What is not wanted is "    \
-             "not read, unless the job's totals need it. baro metrics lists them."},                                   \
+             "not read. What the job's totals need, and what comes with it, is recorded in any case: cpu, faults, rss, state and "  \
+             "threads. baro metrics lists them."},                                   \
     {.name = "no-cmdline", .type = OPT_FALSE, .offset = AT(record.cmdline), .help = "keep no command lines",           \
      .more = "Without it, passwords, tokens and the like are blotted out before a command line reaches the tape."},    \
     {.name = "overhead", .argument = "SHARE", .type = OPT_PARSED, .offset = AT(record.overhead_ppm),                   \

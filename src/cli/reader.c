@@ -99,7 +99,8 @@ int reader_end(struct baro_tape *tape, struct reader_end *ret, struct baro_error
         if (record.kind != BARO_RECORD_EVENT || record.u.event->kind != BARO_EVENT_END)
             continue;
         ret->ended = true;
-        ret->status_known = strcmp(record.u.event->text, "unknown") != 0;
+        ret->status_known = !*record.u.event->text;
+        ret->detached = strcmp(record.u.event->text, "detached") == 0;
         ret->status = (int)(uint32_t)record.u.event->number;
     }
     ret->complete = baro_tape_complete(tape);

@@ -24,7 +24,7 @@ void users_done(struct users *u);
 /* How the recording of a tape ended, found without reading all of it. */
 struct reader_end {
     uint64_t last_ns;    /* of the last sample; 0: none */
-    bool ended, status_known;
+    bool ended, status_known, detached;
     int status;
     bool complete;       /* has its end mark */
 };

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -64,6 +65,8 @@ static int open_kept(struct recording *r, const char *command, struct baro_error
     int code = runs_dir(&r->dir, &note, &why);
     if (code == 0 && note.text[0])
         recording_say(r, note.text);
+    if (runs_check_limits(&note) < 0)
+        recording_say(r, note.text); /* and nothing is removed */
     if (code == 0)
         code = runs_new_path((const char *)r->dir.at, command, &r->path, &why);
     if (code == 0)
@@ -126,12 +129,18 @@ static void on_event(void *context, const struct baro_event *e)
         summary_add_event(r->summary, e);
 }
 
+bool recording_written(const struct recording *r)
+{
+    struct stat st;
+    return r->path.len && stat((const char *)r->path.at, &st) == 0 && st.st_size > 0;
+}
+
 static void print(struct recording *r)
 {
     struct buf text = {0};
     if (r->summary) {
         summary_finish(r->summary);
-        report_block(r->summary, r->path.len ? (const char *)r->path.at : NULL, report_style_of(r->cli), &text);
+        report_block(r->summary, recording_written(r) ? (const char *)r->path.at : NULL, report_style_of(r->cli), &text);
         if (!text.failed && r->stderr_fd >= 0)
             fd_write_all(r->stderr_fd, text.at, text.len, NULL);
         summary_free(r->summary);

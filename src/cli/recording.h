@@ -32,4 +32,7 @@ void recording_done(struct recording *r);
 /* One line: "baro COMMAND: text". */
 void recording_say(void *recording, const char *line);
 
+/* Is there anything on the tape, and has it a name? */
+bool recording_written(const struct recording *r);
+
 #endif

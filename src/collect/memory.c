@@ -33,7 +33,7 @@ static uint64_t cost_of(const struct member *m)
 
 static bool memory_moved(const struct member *m)
 {
-    return m->note.smaps_rss != m->row.value[PROCESS_rss] ||
+    return m->note.smaps_rss != m->note.stat_rss ||
            m->note.smaps_faults != m->row.value[PROCESS_faults_minor] + m->row.value[PROCESS_faults_major];
 }
 
@@ -93,7 +93,7 @@ static void reply_smaps(struct sampler *s, struct member *m, const struct slow_r
     budget_correct_smaps(&s->budget, cost_of(m), spent);
     m->note.smaps_cost_ns = m->note.smaps_cost_ns ? (m->note.smaps_cost_ns * 3 + spent) / 4 : spent;
     m->note.smaps_ns = s->now_ns;
-    m->note.smaps_rss = m->row.value[PROCESS_rss];
+    m->note.smaps_rss = m->note.stat_rss;
     m->note.smaps_faults = m->row.value[PROCESS_faults_minor] + m->row.value[PROCESS_faults_major];
 }
 

@@ -82,6 +82,27 @@ static void put_comm(struct member *m, const char *comm)
     member_set_name(m, comm);
 }
 
+/* Since 6.2 stat shows what the CPUs have handed in, in lots of 32 pages and more for each, so that of a small process it shows nothing; status sums
+ * it up since 6.16. So stat tells that something changed, and status how much there is, if it is read. */
+static void put_rss(struct member *m, uint64_t rss)
+{
+    if (rss == m->note.stat_rss && m->row.absent[PROCESS_rss] == BARO_PRESENT)
+        return;
+    m->note.stat_rss = rss;
+    set(m, PROCESS_rss, rss);
+}
+
+/* What has ended holds none, whatever was seen of it last. */
+static void forget_memory(struct member *m)
+{
+    static const enum process_metric ids[] = {PROCESS_pss, PROCESS_uss, PROCESS_swap, PROCESS_rss_anon, PROCESS_rss_file, PROCESS_rss_shmem};
+    for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
+        if (m->row.absent[ids[i]] == BARO_PRESENT)
+            m->row.value[ids[i]] = 0;
+    }
+    set(m, PROCESS_rss, 0);
+}
+
 static void put_stat(struct sampler *s, struct member *m, const struct pid_stat *st, uint64_t clock_ns)
 {
     put_comm(m, st->comm);
@@ -101,8 +122,10 @@ static void put_stat(struct sampler *s, struct member *m, const struct pid_stat 
         unset(m, PROCESS_virtual, BARO_ABSENT_GONE);
         return;
     }
-    set(m, PROCESS_rss, st->rss * s->options.page_size);
+    put_rss(m, st->rss * s->options.page_size);
     set(m, PROCESS_virtual, st->vsize);
+    if (st->state == 'Z')
+        forget_memory(m);
 }
 
 static bool due(const struct sampler *s, const struct member *m)
@@ -113,7 +136,7 @@ static bool due(const struct sampler *s, const struct member *m)
 /* status changes where memory did; switches change whenever the process ran and are worth a read once in a while. */
 static bool status_worth_it(const struct sampler *s, const struct member *m)
 {
-    uint64_t key = m->row.value[PROCESS_faults_minor] + m->row.value[PROCESS_faults_major] + m->row.value[PROCESS_rss];
+    uint64_t key = m->row.value[PROCESS_faults_minor] + m->row.value[PROCESS_faults_major] + m->note.stat_rss;
     bool moved = key != m->note.status_key || m->row.absent[PROCESS_rss_peak] == BARO_ABSENT_NOT_YET;
     if (s->budget.level >= BUDGET_SPARSE)
         return due(s, m);
@@ -156,7 +179,9 @@ static void read_status(struct sampler *s, struct member *m)
         set_counter(m, PROCESS_switches_voluntary, st.value[STATUS_SWITCHES_VOLUNTARY]);
         set_counter(m, PROCESS_switches_involuntary, st.value[STATUS_SWITCHES_INVOLUNTARY]);
     }
-    m->note.status_key = m->row.value[PROCESS_faults_minor] + m->row.value[PROCESS_faults_major] + m->row.value[PROCESS_rss];
+    m->note.status_key = m->row.value[PROCESS_faults_minor] + m->row.value[PROCESS_faults_major] + m->note.stat_rss;
+    if (!hollow && m->row.value[PROCESS_state] != 'Z')
+        set(m, PROCESS_rss, st.value[STATUS_VM_RSS]);
 }
 
 static void read_io(struct sampler *s, struct member *m)

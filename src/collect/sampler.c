@@ -325,6 +325,10 @@ void sampler_discover(struct sampler *s)
 {
     sampler_advance(s);
     s->scan_once = true;
+    for (size_t i = 0; i < s->job->tree.n; i++) {
+        if (s->job->tree.at[i])
+            s->job->tree.at[i]->force = true; /* all of it: what was not read could not be left out */
+    }
     tick_members(s);
     job_settle(s->job, s->now_ns, look_again, s);
     tree_compact(&s->job->tree);

@@ -35,6 +35,8 @@ int summary_cores_mean(const struct summary *s, double *ret)
         return s->job_absent[JOB_cpu];
     int r = derive_rate(0, 0, summary_wall_ns(s), s->job[JOB_cpu], ret);
     *ret = r == BARO_PRESENT ? *ret / 1e9 : 0;
+    if (s->cpus && *ret > s->cpus)
+        *ret = s->cpus; /* what it used before its first instruction and after its last is in it too */
     return r;
 }
 

@@ -246,7 +246,8 @@ static void on_end(struct summary *s, const struct baro_event *e)
 {
     s->ended = true;
     s->end_ns = e->t_ns;
-    s->status_known = strcmp(e->text, "unknown") != 0;
+    s->status_known = !*e->text;
+    s->detached = strcmp(e->text, "detached") == 0;
     s->status = (int)(uint32_t)e->number;
 }
 

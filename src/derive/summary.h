@@ -56,6 +56,7 @@ struct summary {
 
     /* start and end */
     bool started, ended, status_known, wrapper_lost;
+    bool detached;         /* stopped while its targets lived */
     uint64_t start_ns, end_ns;
     int status;            /* wait status, if status_known */
     struct {

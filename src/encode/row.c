@@ -70,6 +70,10 @@ static void rate(struct row *r, uint32_t id, uint64_t cpu)
     if (b->id) {
         r->cores_absent = derive_rate(b->t_ns, b->cpu, r->t_ns, cpu, &r->cores);
         r->cores /= 1e9;
+        /* A value is read a moment after the sample's instant: over very short intervals that is too much. */
+        uint32_t cpus = r->header ? r->header->cpus : 0;
+        if (cpus && r->cores > cpus)
+            r->cores = cpus;
     } else {
         r->memory->n++;
     }

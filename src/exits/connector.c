@@ -72,35 +72,45 @@ static int find_ack(struct connector *c, uint32_t cookie, uint32_t *ret_error)
     return 0;
 }
 
-static int subscribe(struct connector *c, struct baro_error *err)
+/* What is queued behind the answer has happened since, and is for the first drain. */
+static int check_answer(struct connector *c, uint32_t cookie, struct baro_error *err)
 {
-    uint32_t cookie = (uint32_t)getpid(), refused = 0;
-    int code = listen_to(c->base.fd, cookie);
-    if (code == -ECONNREFUSED) /* only the initial network namespace has its end of the socket */
-        return error_set(err, code, "the process connector speaks only in the initial network namespace");
-    if (code < 0)
-        return error_set(err, code, "the process connector can't be asked: %s", strerror(-code));
-    if (!find_ack(c, cookie, &refused))
+    uint32_t refused = 0;
+    c->batch.most = 1;
+    int found = find_ack(c, cookie, &refused);
+    c->batch.most = 0;
+    if (!found)
         return error_set(err, -EPERM, "the process connector speaks only to the initial pid and user namespaces");
     if (refused)
         return error_set(err, -(int)(refused & 0xfff), "the process connector refuses: %s", strerror((int)(refused & 0xfff)));
     return 0;
 }
 
-static int open_socket(struct connector *c, struct baro_error *err)
+static int open_socket(struct baro_error *err)
 {
     const char *step;
     int fd = netlink_open(NETLINK_CONNECTOR, CN_IDX_PROC, &step);
-    if (fd >= 0) {
-        c->base.fd = fd;
-        netlink_grow(fd, BUFFER_BYTES);
-        return 0;
-    }
     if (fd == -EPERM)
         return error_set(err, fd, "the process connector needs root (CAP_NET_ADMIN) before Linux 6.6");
     if (fd == -EPROTONOSUPPORT)
         return error_set(err, fd, "this kernel has no process connector (CONFIG_CONNECTOR, CONFIG_PROC_EVENTS)");
-    return error_set(err, fd, "the process connector can't be opened (%s): %s", step, strerror(-fd));
+    if (fd < 0)
+        return error_set(err, fd, "the process connector can't be opened (%s): %s", step, strerror(-fd));
+    return fd;
+}
+
+int exits_connector_listen(uint32_t cookie, struct baro_error *err)
+{
+    int fd = open_socket(err);
+    if (fd < 0)
+        return fd;
+    int code = listen_to(fd, cookie);
+    if (code == 0)
+        return fd;
+    fd_close(fd);
+    if (code == -ECONNREFUSED) /* only the initial network namespace has its end of the socket */
+        return error_set(err, code, "the process connector speaks only in the initial network namespace");
+    return error_set(err, code, "the process connector can't be asked: %s", strerror(-code));
 }
 
 /* ---- events ---- */
@@ -238,20 +248,28 @@ static void connector_close(struct exits_source *s)
     free(c);
 }
 
-int exits_connector_open(struct exits_source **ret, struct baro_error *err)
+int exits_connector_take(struct exits_source **ret, int fd, uint32_t cookie, struct baro_error *err)
 {
     struct connector *c = calloc(1, sizeof(*c));
-    if (!c)
+    if (!c) {
+        fd_close(fd);
         return error_set(err, -ENOMEM, "out of memory");
-    c->base = (struct exits_source){EXITS_CONNECTOR, -1, connector_drain, connector_capacity, connector_memory, connector_close};
+    }
+    c->base = (struct exits_source){EXITS_CONNECTOR, fd, connector_drain, connector_capacity, connector_memory, connector_close};
     c->batch = (struct netlink_batch){.slot = DATAGRAM, .at = c->text};
-    int code = open_socket(c, err);
-    if (code == 0)
-        code = subscribe(c, err);
+    netlink_grow(fd, BUFFER_BYTES);
+    int code = check_answer(c, cookie, err);
     if (code < 0) {
         exits_close(&c->base);
         return code;
     }
     *ret = &c->base;
     return 0;
+}
+
+int exits_connector_open(struct exits_source **ret, struct baro_error *err)
+{
+    uint32_t cookie = (uint32_t)getpid();
+    int fd = exits_connector_listen(cookie, err);
+    return fd < 0 ? fd : exits_connector_take(ret, fd, cookie, err);
 }

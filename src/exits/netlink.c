@@ -63,7 +63,7 @@ int netlink_receive(int fd, struct netlink_batch *b)
     }
     int n;
     do
-        n = recvmmsg(fd, messages, NETLINK_BATCH, MSG_DONTWAIT, NULL);
+        n = recvmmsg(fd, messages, b->most ? b->most : NETLINK_BATCH, MSG_DONTWAIT, NULL);
     while (n < 0 && errno == EINTR);
     if (n < 0)
         return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -errno;

@@ -25,6 +25,7 @@ int netlink_send(int fd, const void *at, size_t len);
 #define NETLINK_BATCH 32
 struct netlink_batch {
     size_t slot; /* bytes per datagram */
+    unsigned most; /* datagrams at once; 0: NETLINK_BATCH */
     unsigned char *at;
     size_t len[NETLINK_BATCH];
 };

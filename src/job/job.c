@@ -37,6 +37,7 @@ struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum b
     m->force = true;
     j->started++;
     uint64_t now = tree_count(&j->tree) - j->ended_members;
+    now += parent && parent->ended; /* it lived when it forked: of both one hears late */
     if (now > j->peak)
         j->peak = now;
     return m;

@@ -87,7 +87,8 @@ struct member {
         uint64_t smaps_rss, smaps_faults;
         uint64_t fds_at;        /* index + 1 of its slot in the descriptor cache; 0: none */
         uint64_t scanned_clock_ns; /* its CPU clock when its children were last listed */
-        uint64_t status_key;    /* faults and rss when status was last read */
+        uint64_t stat_rss;      /* as stat had it, which may be less than the row's */
+        uint64_t status_key;    /* faults and stat_rss when status was last read */
         uint32_t reads;         /* ticks in a row in which it was read */
         uint8_t info_tries;
         bool info_wanted, info_asked, smaps_barred;

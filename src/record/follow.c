@@ -305,10 +305,12 @@ void follow_drain(struct recorder *r)
     }
 }
 
-/* Without a source that tells names with the usage, what is executed must be looked at before it is gone. */
+/* Without a source that tells names with the usage, what is executed must be looked at before it is gone; and the sooner the first fork is seen, the
+ * sooner there is such a source. */
 void follow_ready(struct recorder *r)
 {
-    r->drain_due_ns = clock_monotonic_ns() + (r->usage ? r->drain_delay_ns : DELAY_LEAST);
+    bool first = r->started && !r->taskstats_tried && geteuid() == 0;
+    r->drain_due_ns = clock_monotonic_ns() + (r->usage ? r->drain_delay_ns : first ? 0 : DELAY_LEAST);
 }
 
 /* ---- opening ---- */
@@ -333,6 +335,19 @@ static void name_source(char *to, size_t cap, const char *name)
     snprintf(to, cap, "%s", name);
 }
 
+int record_listen(const struct record_options *options)
+{
+    int fd = options->no_events ? -1 : exits_connector_listen((uint32_t)getpid(), NULL);
+    return fd < 0 ? -1 : fd;
+}
+
+static int open_connector(struct recorder *r, struct exits_source **ret)
+{
+    if (!r->wrapper)
+        return exits_connector_open(ret, NULL);
+    return r->options->events_fd < 0 ? -1 : exits_connector_take(ret, r->options->events_fd, (uint32_t)r->wrapper, NULL);
+}
+
 void follow_open(struct recorder *r)
 {
     struct exits_source *source;
@@ -341,7 +356,7 @@ void follow_open(struct recorder *r)
     r->sampler.scan_always = true;
     if (r->options->no_events)
         return;
-    if (exits_connector_open(&source, NULL) == 0) {
+    if (open_connector(r, &source) == 0) {
         use_forks(r, source);
         r->sampler.scan_always = false;
         name_source(r->header.event_source, sizeof(r->header.event_source), exits_name(source));

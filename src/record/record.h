@@ -34,10 +34,15 @@ struct record_options {
     const int32_t *targets;  /* attach */
     size_t n_targets;
     bool no_events;          /* scanning alone, for tests and for those who want it */
+    int events_fd;           /* run: of record_listen(); taken over */
     struct record_observer observer;
     void (*complain)(void *context, const char *line); /* one line for people */
     void (*finished)(void *context, bool recorded);    /* all is on the tape; what remains is to tear down */
 };
+
+/* For record_run(), before the command is started: listens for the events of processes, so that not the first one of them is missed. Returns the
+ * descriptor that the recorder needs, or -1 if there is no such source. */
+int record_listen(const struct record_options *options);
 
 /* Records what a wrapper started, until it says LINK_ENDED or, if it is lost, until the last member ended. Returns 1, or 0 if nothing was
  * started, or a negative code if nothing could be recorded. */

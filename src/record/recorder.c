@@ -231,8 +231,8 @@ static void tell_survivors(struct recorder *r)
 {
     unsigned told = 0;
     for (size_t i = 0; i < r->job.tree.n && told < SURVIVORS_MOST; i++) {
-        const struct member *m = r->job.tree.at[i];
-        if (!m || m->ended)
+        struct member *m = r->job.tree.at[i];
+        if (!m || m->ended || (!*m->row.name && sampler_look(&r->sampler, m) < 0))
             continue;
         recorder_event(r, BARO_EVENT_SURVIVOR, m, 0, m->row.name);
         told++;
@@ -251,7 +251,7 @@ static void finish(struct recorder *r)
         sampler_settle(&r->sampler);
         tell_survivors(r);
         job_event(&r->job, r->end_ns ? r->end_ns : sampler_now(&r->sampler), BARO_EVENT_END, NULL, (uint64_t)(uint32_t)r->status,
-                  r->status_known ? "" : "unknown");
+                  r->status_known ? "" : r->detached ? "detached" : "unknown");
         recorder_tick(r);
     }
     tape_writer_finish(r->writer, NULL);

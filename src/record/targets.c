@@ -29,6 +29,8 @@ static int refuse(int32_t pid, int error, struct baro_error *err)
 {
     if (error == ENOENT || error == ESRCH)
         return error_set(err, -ESRCH, "no process has the pid %d", pid);
+    if ((error == EACCES || error == EPERM) && geteuid() == 0)
+        return error_set(err, -EACCES, "process %d can't be looked at, not even by root: a container or a security module is in the way", pid);
     if (error == EACCES || error == EPERM)
         return error_set(err, -EACCES, "process %d belongs to another user: record it as that user or as root", pid);
     return error_set(err, -error, "can't look at process %d: %s", pid, strerror(error));

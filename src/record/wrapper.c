@@ -70,8 +70,8 @@ static void on_started(struct recorder *r, const struct link_message *l)
         if (line)
             member_set_cmdline(m, line);
         free(line);
-        if (r->options->children && !m->gone)
-            scan_children_of(&r->sampler, m); /* it may have forked before the event source was open */
+        if (r->options->children && !m->gone && !r->forks)
+            scan_children_of(&r->sampler, m);
     }
     r->started = true;
     follow_drain(r);

@@ -11,6 +11,7 @@
 
 #define WIDTH_MIN 60u
 #define WIDTH_MAX 100u
+#define SHORT (30 * NS_PER_MS) /* ended before its memory was looked at twice */
 
 static struct buf title_of(const struct summary *s)
 {
@@ -34,6 +35,9 @@ static enum lines_tone result(const struct summary *s, struct buf *b)
     if (absent == BARO_PRESENT) {
         report_status(status, b);
         tone = status == 0 ? TONE_GOOD : TONE_BAD;
+    } else if (s->detached) {
+        buf_str(b, "recorded for");
+        return TONE_PLAIN;
     } else if (absent == BARO_ABSENT_UNKNOWN) {
         buf_str(b, "ended, status not known");
     } else if (s->mode == BARO_MODE_ATTACH) {
@@ -49,7 +53,7 @@ static void head(struct lines *l, const struct summary *s)
 {
     struct buf end = {0}, title = title_of(s);
     enum lines_tone tone = result(s, &end);
-    buf_str(&end, l->style.utf8 ? " · " : " - ");
+    buf_str(&end, s->detached ? " " : l->style.utf8 ? " · " : " - ");
     fmt_duration(&end, summary_wall_ns(s));
     unsigned taken = lines_columns((const char *)end.at, end.len), room = l->style.width - taken - 2;
     lines_tone(l, TONE_STRONG);
@@ -97,7 +101,7 @@ static void cpu(struct lines *l, const struct summary *s)
         buf_byte(&b, ')');
     }
     lines_part(l, &b);
-    if (summary_cores_mean(s, &mean) == BARO_PRESENT) {
+    if (summary_wall_ns(s) >= 10 * NS_PER_MS && summary_cores_mean(s, &mean) == BARO_PRESENT) {
         fmt_decimal(&b, mean, mean < 10 ? 2 : 1);
         buf_printf(&b, " cores of %u", s->cpus);
         if (summary_cores_peak(s, &peak) == BARO_PRESENT && peak > mean) {
@@ -144,6 +148,12 @@ static void when(struct buf *b, const struct summary *s, const struct summary_pe
     fmt_duration(b, age);
 }
 
+static const char *why_no_memory(const struct summary *s, int absent)
+{
+    bool unseen = s->ended && (absent == BARO_ABSENT_NOT_YET || absent == BARO_PRESENT);
+    return unseen ? "it ended before it was looked at" : baro_absent_name((enum baro_absent)absent);
+}
+
 /* PSS where nothing can have been higher: it counts shared pages once. Else RSS, and PSS as the lower bound that it is. A process whose own high-water mark lies above either was higher
  * between two samples. */
 static void memory(struct lines *l, const struct summary *s)
@@ -161,8 +171,8 @@ static void memory(struct lines *l, const struct summary *s)
         buf_str(&b, whole ? " pss at " : " rss at ");
         when(&b, s, peak);
         holders(l, &b, s, peak);
-    } else if (no_largest != BARO_PRESENT) {
-        buf_printf(&b, "not known: %s", baro_absent_name((enum baro_absent)(peak->absent ? peak->absent : no_largest)));
+    } else if (no_largest != BARO_PRESENT || !largest) {
+        buf_printf(&b, "not known: %s", why_no_memory(s, peak->absent ? peak->absent : no_largest));
     }
     lines_part(l, &b);
     if (!whole && pss->absent == BARO_PRESENT && pss->value) {
@@ -171,7 +181,7 @@ static void memory(struct lines *l, const struct summary *s)
         lines_part(l, &b);
     }
     if (no_largest == BARO_PRESENT && largest) {
-        buf_str(&b, "largest process ");
+        buf_str(&b, summary_wall_ns(s) < SHORT ? "largest process at least " : "largest process ");
         fmt_bytes(&b, largest);
         /* Attached, its mark may be older than the recording; and rss is counted in lots on each CPU (6.2 to 6.15), so a little is nothing. */
         if (s->mode == BARO_MODE_RUN && rss->absent == BARO_PRESENT && largest > rss->value + rss->value / 20)
@@ -261,7 +271,7 @@ static void processes(struct lines *l, const struct summary *s)
     if (s->survivors) {
         fmt_count(&b, s->survivors);
         buf_str(&b, s->survivors == 1 ? " outlives it: " : " outlive it: ");
-        lines_name(l, &b, s->survivor, 24);
+        lines_name(l, &b, *s->survivor ? s->survivor : "(not known)", 24);
         buf_str(&b, s->survivors == 1 ? "" : ", ...");
         lines_part(l, &b);
     }
@@ -271,7 +281,7 @@ static void processes(struct lines *l, const struct summary *s)
 
 static void share(struct buf *b, double v)
 {
-    double percent = v * 100;
+    double percent = v > 1 && v < 1.005 ? 100 : v * 100; /* wait4 counts in microseconds */
     /* 99.97 must not read as 100.0: what is missing is shown. */
     int digits = percent > 99.9 && percent < 100 ? 2 : percent < 1 ? 2 : 1;
     if (percent >= 99.995 && percent < 100)

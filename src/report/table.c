@@ -176,7 +176,7 @@ void report_notes(struct lines *l, const struct summary *s)
     note_counts(l, s, &b);
     if (summary_self(s, RECORDER_thinned, &v) == BARO_PRESENT && v) {
         fmt_count(&b, v);
-        buf_str(&b, " reads were left out to stay within the overhead budget");
+        buf_str(&b, v == 1 ? " read was left out to stay within the overhead budget" : " reads were left out to stay within the overhead budget");
         note(l, &b);
     }
     if (s->wrapper_lost) {

@@ -23,7 +23,7 @@ void run_hold_standard_fds(void)
 
         if (fcntl(fd, F_GETFD) >= 0)
             continue;
-        held = fds_null(); /* takes the lowest free number, which is fd, as all below are open */
+        held = open("/", O_PATH | O_CLOEXEC); /* the lowest free number, which is fd, as all below are open */
         if (held > STDERR_FILENO)
             close(held);
     }

@@ -41,10 +41,10 @@ static void recorder_unbind(void)
     prctl(PR_SET_NAME, "baro-recorder");
 }
 
-static _Noreturn void recorder_run(const struct wrapper *w, int link, int tape_fd, run_recorder *recorder_main,
-                                   void *context)
+static _Noreturn void recorder_run(const struct wrapper *w, int link, const struct run_options *options,
+                                   run_recorder *recorder_main, void *context)
 {
-    const int keep[] = {link, w->stderr_fd, tape_fd};
+    const int keep[] = {link, w->stderr_fd, options->tape_fd, options->events_fd};
 
     recorder_unbind();
     fds_null_standard();
@@ -66,7 +66,7 @@ static int recorder_start(struct wrapper *w, const struct run_options *options, 
         return -errno;
     pid = fork();
     if (pid == 0)
-        recorder_run(w, ends[1], options->tape_fd, recorder_main, context);
+        recorder_run(w, ends[1], options, recorder_main, context);
     if (pid < 0) {
         int code = -errno;
 

@@ -4,11 +4,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/fd.h"
+#include "tape/format.h"
 #include "tape/writer.h"
+
+#define STILL_WRITTEN 600 /* seconds */
 
 static ssize_t real_write(void *context, int fd, const void *at, size_t len)
 {
@@ -52,6 +58,31 @@ bool tape_on_network(int fd)
     return false;
 }
 
+static bool has_end(int fd)
+{
+    char mark[TAPE_END_MARK_SIZE];
+    struct stat st;
+    return fstat(fd, &st) == 0 && st.st_size >= TAPE_END_MARK_SIZE &&
+           pread(fd, mark, sizeof mark, st.st_size - TAPE_END_MARK_SIZE) == TAPE_END_MARK_SIZE &&
+           memcmp(mark, TAPE_END_MARK, sizeof mark) == 0;
+}
+
+/* A recorder holds a lock for as long as it lives. Where files lie on a server locks may be of each machine alone: there a tape
+ * without its end is held to be written for a while. */
+bool tape_in_work(int fd)
+{
+    struct stat st;
+    if (has_end(fd))
+        return false;
+    if (flock(fd, LOCK_SH | LOCK_NB) == 0)
+        flock(fd, LOCK_UN);
+    else if (errno == EWOULDBLOCK)
+        return true;
+    else if (!tape_on_network(fd))
+        return false;
+    return tape_on_network(fd) && fstat(fd, &st) == 0 && clock_realtime_ns() / (int64_t)NS_PER_SEC - st.st_mtime < STILL_WRITTEN;
+}
+
 static int remove_old(const char *path, struct baro_error *err)
 {
     struct stat st;
@@ -59,6 +90,11 @@ static int remove_old(const char *path, struct baro_error *err)
         return errno == ENOENT ? 0 : error_set(err, -errno, "can't write %s: %s", path, strerror(errno));
     if (!S_ISREG(st.st_mode))
         return error_set(err, -EEXIST, "%s is there and not a regular file; it is left alone", path);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    bool in_work = fd >= 0 && tape_in_work(fd);
+    fd_close(fd);
+    if (in_work)
+        return error_set(err, -EBUSY, "%s is still being written by another recorder; it is left alone", path);
     if (unlink(path) < 0 && errno != ENOENT)
         return error_set(err, -errno, "can't replace %s: %s", path, strerror(errno));
     return 0;
@@ -70,9 +106,14 @@ int tape_create(const char *path, bool force, struct baro_error *err)
     if (r < 0)
         return r;
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_APPEND | O_NOCTTY, 0600);
-    if (fd >= 0)
+    if (fd >= 0) {
+        flock(fd, LOCK_EX | LOCK_NB); /* kept by whoever inherits the descriptor: see tape_in_work() */
         return fd;
+    }
     r = -errno;
+    struct stat st;
+    if (r == -EEXIST && lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return error_set(err, r, "%s is there and not a regular file; it is left alone", path);
     if (r == -EEXIST)
         return error_set(err, r, "%s exists; --force replaces it", path);
     return error_set(err, r, "can't create %s: %s", path, strerror(-r));

@@ -15,7 +15,7 @@
 #include "base/fd.h"
 #include "base/fmt.h"
 #include "base/span.h"
-#include "tape/format.h"
+#include "tape/writer.h"
 
 static int terminated(struct buf *b, struct baro_error *err)
 {
@@ -102,7 +102,7 @@ int runs_dir(struct buf *ret_path, struct baro_error *ret_note, struct baro_erro
             return 0;
         snprintf(why, sizeof why, "can't use %.180s: %s", (const char *)ret_path->at, strerror(-r));
     } else {
-        snprintf(why, sizeof why, "HOME is not set");
+        snprintf(why, sizeof why, "HOME is %s", getenv("HOME") ? "not an absolute path" : "not set");
     }
     int r = fallback_dir(ret_path, err);
     if (r == 0)
@@ -225,7 +225,7 @@ static int resolve_kept(uint64_t nth, struct buf *ret_path, struct baro_error *e
     if (l.n == 0) {
         r = error_set(err, -ENOENT, "no run is kept in %s; `baro run -- COMMAND` records one", dir);
     } else if (nth > l.n) {
-        r = error_set(err, -ENOENT, "there is no @%llu: %zu runs are kept in %s", (unsigned long long)nth, l.n, dir);
+        r = error_set(err, -ENOENT, "there is no @%llu: %zu run%s kept in %s", (unsigned long long)nth, l.n, l.n == 1 ? " is" : "s are", dir);
     } else {
         buf_printf(ret_path, "/%s", l.at[nth - 1].name);
         r = terminated(ret_path, err);
@@ -287,19 +287,14 @@ static int parse_keep(const char *text, struct keep *ret, struct baro_error *err
     return 0;
 }
 
-/* No lock tells that a recorder is at work (locks do not work everywhere); a young tape without its end mark is one. */
 static bool in_work(int dir, const char *name)
 {
-    char mark[TAPE_END_MARK_SIZE];
-    struct stat st;
     int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return errno != ENOENT;
-    bool ended = fstat(fd, &st) == 0 && st.st_size >= TAPE_END_MARK_SIZE &&
-                 pread(fd, mark, sizeof mark, st.st_size - TAPE_END_MARK_SIZE) == TAPE_END_MARK_SIZE &&
-                 memcmp(mark, TAPE_END_MARK, sizeof mark) == 0;
+    bool yes = tape_in_work(fd);
     fd_close(fd);
-    return !ended && clock_realtime_ns() / (int64_t)NS_PER_SEC - st.st_mtime < 600;
+    return yes;
 }
 
 static int prune_list(int dir, const struct runs_list *l, const struct keep *keep)
@@ -319,6 +314,12 @@ static int prune_list(int dir, const struct runs_list *l, const struct keep *kee
         bytes -= l->at[i].bytes;
     }
     return removed;
+}
+
+int runs_check_limits(struct baro_error *err)
+{
+    struct keep keep;
+    return parse_keep(getenv("BARO_KEEP"), &keep, err);
 }
 
 int runs_prune(const char *dir, struct baro_error *err)

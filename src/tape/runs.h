@@ -31,8 +31,11 @@ void runs_list_done(struct runs_list *l);
 int runs_resolve(const char *name, struct buf *ret_path, struct baro_error *err);
 
 /* Unlinks the oldest finished runs until at most keep_runs remain and they take at most keep_bytes; the newest and those
- * still being written (flock is not used: a tape whose mtime is younger than 10 minutes and that has no footer) stay.
+ * still being written stay.
  * Limits come from BARO_KEEP ("200 runs,1GB" style: "N", "SIZE" or both separated by a comma), default 500 and 2 GB. Returns how many were removed. */
 int runs_prune(const char *dir, struct baro_error *err);
+
+/* Does BARO_KEEP make sense? Returns 0, or negative with what is wrong. */
+int runs_check_limits(struct baro_error *err);
 
 #endif

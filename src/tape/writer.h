@@ -29,6 +29,9 @@ extern const struct tape_io tape_io_real;
  * regular file is replaced (unlinked first; anything but a regular file is refused). Returns the descriptor or -errno. */
 int tape_create(const char *path, bool force, struct baro_error *err);
 
+/* Is a recorder at work on this tape? */
+bool tape_in_work(int fd);
+
 /* Takes fd (closes it in tape_writer_free). The header is copied and written at the first commit, or by
  * tape_writer_start() at once. io may be NULL for the real one. */
 int tape_writer_new(struct tape_writer **ret, int fd, const struct baro_header *header, const struct tape_io *io,

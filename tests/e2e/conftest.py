@@ -24,6 +24,10 @@ ORDINARY = 65534  # nobody: a user that owns nothing
 
 SANITIZED = os.environ.get("BARO_SANITIZED") == "1"
 
+# A shell starts what it puts into the background with these ignored, and a command would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "not_sanitized(reason): meaningless on a binary built with sanitizers")

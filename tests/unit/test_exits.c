@@ -239,7 +239,7 @@ static void stats_make(struct buf *b, uint16_t version, size_t len, size_t shift
     static const struct {
         size_t at;
         uint64_t value;
-    } fields[] = {{72, 1000001}, {144, 2000}, {152, 3000}, {160, 4000}, {168, 55}, {176, 6}, {200, 700}, {216, 1024}, {224, 2048}, {248, 4096}, {256, 8192}};
+    } fields[] = {{72, 1000001}, {272, 1}, {144, 2000}, {152, 3000}, {160, 4000}, {168, 55}, {176, 6}, {200, 700}, {216, 1024}, {224, 2048}, {248, 4096}, {256, 8192}};
     uint64_t delays[] = {3, 333};
     uint32_t status = 256, uid = 1000;
     buf_clear(b);
@@ -297,6 +297,26 @@ static void taskstats_check(const struct taskstats_record *r)
     assert_int_equal(r->usage.io_write, 8192);
     assert_int_equal(r->usage.run_delay_ns, 333);
     assert_int_equal(r->usage.delays, 3);
+}
+
+/* Of a thread that never slept the kernel knows better than its scheduler has counted so far. */
+static void cpu_of_one_that_never_slept(void **state)
+{
+    (void)state;
+    struct buf b = {0}, stats = {0};
+    struct taskstats_record r;
+    uint64_t none = 0, counted = 5000000;
+    stats_make(&stats, 14, 432, 0, 21, 20, 0x20);
+    set(&stats, 272, &none, 8);
+    message(&b, 21, &stats);
+    assert_int_equal(taskstats_parse(span_of(b.at, b.len), &r), 0);
+    assert_int_equal(r.usage.cpu_ns, 2000000 - 333); /* lived less waited */
+    set(&stats, 72, &counted, 8);
+    message(&b, 21, &stats);
+    assert_int_equal(taskstats_parse(span_of(b.at, b.len), &r), 0);
+    assert_int_equal(r.usage.cpu_ns, counted);
+    buf_done(&b);
+    buf_done(&stats);
 }
 
 static void taskstats_of_every_version(void **state)
@@ -509,6 +529,7 @@ int main(void)
         cmocka_unit_test(groups_end_with_their_last_thread),
         cmocka_unit_test(groups_are_bounded),
         cmocka_unit_test(taskstats_of_every_version),
+        cmocka_unit_test(cpu_of_one_that_never_slept),
         cmocka_unit_test(taskstats_cut_anywhere),
         cmocka_unit_test(taskstats_old_group),
         cmocka_unit_test(taskstats_family),

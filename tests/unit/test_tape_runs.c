@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include <cmocka.h>
 
 #include "tape/runs.h"
+#include "tape/writer.h"
 
 static char base[64], dir[128];
 
@@ -186,6 +188,10 @@ static void test_prune(void **state)
     put_file("20261121T000004.000000Z-a-1.baro", "0123456BAROEND\n", 3600); /* finished */
     put_file("20261121T000005.000000Z-a-1.baro", "0123456BAROEND\n", 3600); /* newest */
     put_file("notes.txt", "0123456789", 3600);
+    char path[256];
+    snprintf(path, sizeof path, "%s/20261121T000002.000000Z-a-1.baro", dir);
+    int writer = open(path, O_RDWR | O_CLOEXEC);
+    assert_int_equal(flock(writer, LOCK_EX), 0);
     assert_int_equal(runs_prune(dir, &err), 0);
     setenv("BARO_KEEP", "4 runs , 1kB", 1);
     assert_int_equal(runs_prune(dir, &err), 1);
@@ -197,6 +203,10 @@ static void test_prune(void **state)
     setenv("BARO_KEEP", "1B", 1);
     assert_int_equal(runs_prune(dir, &err), 1);
     assert_true(there("20261121T000002.000000Z-a-1.baro"));
+    assert_int_equal(tape_create(path, true, &err), -EBUSY); /* nor is it replaced */
+    close(writer); /* its recorder is gone, however young the tape */
+    assert_int_equal(runs_prune(dir, &err), 1);
+    assert_false(there("20261121T000002.000000Z-a-1.baro"));
     assert_true(there("20261121T000005.000000Z-a-1.baro"));
     assert_true(there("notes.txt"));
     setenv("BARO_KEEP", "lots", 1);
