@@ -5,13 +5,13 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "base/fd.h"
 #include "collect/sampler.h"
 
-#define CACHE_FDS 252u /* 84 processes with three files each */
-#define CACHE_FILES 3u
+#define CACHE_FDS 252u /* 63 processes with all their files */
 #define WORTH_IT 2u    /* ticks in a row in which a process ran */
 
 int cache_init(struct sampler *s)
@@ -27,7 +27,7 @@ int cache_init(struct sampler *s)
     if (!s->slots)
         return -ENOMEM;
     for (size_t i = 0; i < s->n_slots; i++)
-        s->slots[i].fd[0] = s->slots[i].fd[1] = s->slots[i].fd[2] = -1;
+        memset(s->slots[i].fd, -1, sizeof(s->slots[i].fd));
     return 0;
 }
 
@@ -83,7 +83,7 @@ ssize_t cache_read(struct sampler *s, struct member *m, int which, const char *n
 {
     struct fd_slot *slot = slot_for(s, m);
     if (!slot)
-        return proc_read(s->options.proc_fd, m->row.key.pid, name, s->text, cap);
+        return proc_read_record(s->options.proc_fd, m->row.key.pid, name, s->text, cap);
     slot->used_ns = s->now_ns;
     if (slot->fd[which] < 0) {
         int fd = proc_open(s->options.proc_fd, m->row.key.pid, name, 0);

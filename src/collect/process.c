@@ -134,13 +134,13 @@ static bool due(const struct sampler *s, const struct member *m)
 }
 
 /* status changes where memory did; switches change whenever the process ran and are worth a read once in a while. */
-static bool status_worth_it(const struct sampler *s, const struct member *m)
+static bool status_worth_it(const struct sampler *s, const struct member *m, bool now_due)
 {
     uint64_t key = m->row.value[PROCESS_faults_minor] + m->row.value[PROCESS_faults_major] + m->note.stat_rss;
     bool moved = key != m->note.status_key || m->row.absent[PROCESS_rss_peak] == BARO_ABSENT_NOT_YET;
     if (s->budget.level >= BUDGET_SPARSE)
-        return due(s, m);
-    return moved || due(s, m);
+        return now_due;
+    return moved || now_due;
 }
 
 static const struct {
@@ -226,7 +226,7 @@ static bool add_thread(void *context, int32_t tid)
     if (s->need & BARO_SOURCE_SCHEDSTAT) {
         struct pid_schedstat ss;
         memcpy(name + at, "/schedstat", 11);
-        ssize_t len = proc_read(s->options.proc_fd, sums->pid, name, s->text, 256);
+        ssize_t len = proc_read_record(s->options.proc_fd, sums->pid, name, s->text, 256);
         if (len > 0 && pid_schedstat_parse(span_of(s->text, (size_t)len), &ss) == 0) {
             sums->delay += ss.delay_ns;
             sums->has_delay = true;
@@ -235,7 +235,7 @@ static bool add_thread(void *context, int32_t tid)
     if (s->need & BARO_SOURCE_TASKS) {
         struct pid_status st;
         memcpy(name + at, "/status", 8);
-        ssize_t len = proc_read(s->options.proc_fd, sums->pid, name, s->text, sizeof(s->text));
+        ssize_t len = proc_read_record(s->options.proc_fd, sums->pid, name, s->text, sizeof(s->text));
         if (len > 0 && pid_status_parse(span_of(s->text, (size_t)len), &st) == 0 &&
             (st.valid & 1u << STATUS_SWITCHES_VOLUNTARY)) {
             sums->voluntary += st.value[STATUS_SWITCHES_VOLUNTARY];
@@ -256,7 +256,7 @@ static void read_threads(struct sampler *s, struct member *m)
         proc_each_task(s->options.proc_fd, m->row.key.pid, add_thread, &sums);
     } else if (s->need & BARO_SOURCE_SCHEDSTAT) {
         struct pid_schedstat ss;
-        ssize_t len = proc_read(s->options.proc_fd, m->row.key.pid, "schedstat", s->text, 256);
+        ssize_t len = cache_read(s, m, CACHE_SCHEDSTAT, "schedstat", 256);
         if (len > 0 && pid_schedstat_parse(span_of(s->text, (size_t)len), &ss) == 0) {
             sums.delay = ss.delay_ns;
             sums.has_delay = true;
@@ -322,12 +322,12 @@ int process_read(struct sampler *s, struct member *m, uint64_t clock_ns, enum pr
     m->force = false;
     if (depth == PROCESS_LEDGER && (s->need & BARO_SOURCE_IO))
         read_io(s, m);
-    if (depth != PROCESS_WHOLE)
+    if (depth < PROCESS_REFRESH)
         return 0;
-    bool now_due = due(s, m);
-    if ((s->need & (BARO_SOURCE_STATUS | BARO_SOURCE_TASKS)) && status_worth_it(s, m))
+    bool now_due = depth == PROCESS_WHOLE && due(s, m);
+    if ((s->need & (BARO_SOURCE_STATUS | BARO_SOURCE_TASKS)) && status_worth_it(s, m, now_due))
         read_status(s, m);
-    if (young(s, m))
+    if (depth == PROCESS_REFRESH || young(s, m))
         return 0;
     if ((s->need & BARO_SOURCE_IO) && (s->budget.level < BUDGET_STAT || now_due))
         read_io(s, m);

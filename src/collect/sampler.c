@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 
-#define REFRESH_LEAST (10 * NS_PER_SEC)
-#define REFRESH_MOST (60 * NS_PER_SEC)
+#define REFRESH_LEAST (30 * NS_PER_SEC)
+#define REFRESH_MOST (120 * NS_PER_SEC)
 #define REFRESH_PER_PROCESS (3 * NS_PER_MS) /* 333 refreshes a second at most: 0.3 % of a core */
 #define RESCAN (5 * NS_PER_SEC)
 #define WRAPPER_WORD (100 * NS_PER_MS)
@@ -138,15 +138,11 @@ static uint64_t refresh_after(const struct sampler *s, const struct member *m)
     return period + (m->row.id & 63) * (period / 256); /* not all in one tick */
 }
 
-/* True if the member's own values can't have changed since they were read. */
-static bool gate(const struct sampler *s, const struct member *m, uint64_t clock_ns)
+/* False if the member's own doing can't have changed its values since they were read. */
+static bool may_have_run(const struct member *m, uint64_t clock_ns)
 {
-    if (m->force || !m->looked_at || clock_ns != m->note.clock_ns || !clock_ns)
-        return false;
     char state = (char)m->row.value[PROCESS_state];
-    if (state == 'R' || state == 'D')
-        return false;
-    return s->now_ns < m->row.read_ns + refresh_after(s, m);
+    return m->force || !m->looked_at || clock_ns != m->note.clock_ns || !clock_ns || state == 'R' || state == 'D';
 }
 
 int sampler_look(struct sampler *s, struct member *m)
@@ -246,13 +242,14 @@ static void tick_member(struct sampler *s, struct member *m)
             seen(s, m); /* it was looked at as it started, an instant ago */
         return;
     }
-    if (gate(s, m, clock_ns)) {
+    bool ran = may_have_run(m, clock_ns);
+    if (!ran && s->now_ns < m->row.read_ns + refresh_after(s, m)) {
         m->note.reads = 0;
         find_children(s, m, known, clock_ns);
         return;
     }
     m->note.reads++;
-    int r = process_read(s, m, clock_ns, PROCESS_WHOLE);
+    int r = process_read(s, m, clock_ns, ran ? PROCESS_WHOLE : PROCESS_REFRESH);
     if (r == -ESRCH && !await_wrapper(s, m))
         gone(s, m);
     if (r < 0)

@@ -30,10 +30,12 @@ struct sampler_options {
     int wake_fd;             /* no wait for the helper when there is something to read here; -1: none */
 };
 
+enum { CACHE_STAT, CACHE_STATUS, CACHE_IO, CACHE_SCHEDSTAT, CACHE_FILES };
+
 struct fd_slot {
     struct member *owner;
     uint64_t used_ns;
-    int fd[3];
+    int fd[CACHE_FILES];
 };
 
 struct sampler {
@@ -108,14 +110,14 @@ void sampler_advance(struct sampler *s);
 /* ---- between the sampler's own files ---- */
 /* process.c */
 int process_clock(struct sampler *s, struct member *m, uint64_t *ret_ns);
-enum process_depth { PROCESS_STAT, PROCESS_LEDGER, PROCESS_WHOLE }; /* stat alone; what the ledger adds up; all that is wanted */
+/* stat alone; what the ledger adds up; what can change without the process running; all that is wanted */
+enum process_depth { PROCESS_STAT, PROCESS_LEDGER, PROCESS_REFRESH, PROCESS_WHOLE };
 int process_read(struct sampler *s, struct member *m, uint64_t clock_ns, enum process_depth depth);
 /* cache.c */
 int cache_init(struct sampler *s);
 void cache_done(struct sampler *s);
 void cache_drop(struct sampler *s, struct member *m);
 ssize_t cache_read(struct sampler *s, struct member *m, int which, const char *name, size_t cap);
-enum { CACHE_STAT, CACHE_STATUS, CACHE_IO };
 /* scan.c */
 void scan_children_of(struct sampler *s, struct member *m);
 void scan_wrapper(struct sampler *s);

@@ -105,6 +105,8 @@ struct span redact_program(struct span program, struct span argument);
 /* ---- reader.c ---- */
 /* Reads "PID/what" below root_fd into at; the whole file or the first cap bytes. Returns the length or -errno. */
 ssize_t proc_read(int root_fd, int32_t pid, const char *what, void *at, size_t cap);
+/* The same with a single read(2), for files that the kernel writes in one piece (single_open()): stat, status, io, schedstat. */
+ssize_t proc_read_record(int root_fd, int32_t pid, const char *what, void *at, size_t cap);
 /* Opens "PID/what" below root_fd, O_RDONLY|O_CLOEXEC. Returns a descriptor or -errno. A held descriptor of a /proc/PID file answers
  * ESRCH once the process is gone, never the next owner of the pid. */
 int proc_open(int root_fd, int32_t pid, const char *what, int flags);
