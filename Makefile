@@ -36,7 +36,7 @@ asan: ## all tests under ASan and UBSan alone
 fuzz: ## search with libFuzzer, TIME=60 seconds for each target
 	@tools/fuzz.sh $(TIME)
 
-bench: all ## measure what baro costs here
+bench: all ## the table: what baro costs, beside its peers (tools/deps.sh bench installs them)
 	@tools/bench.sh $(BUILD)
 
 lint: all ## layers, style, headers, exports, shell scripts

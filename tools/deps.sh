@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is missing of the Debian packages that a purpose needs, and nothing else.
 #
-#   tools/deps.sh build|demo|test|full|fuzz ...       (fuzz: after full)
+#   tools/deps.sh build|demo|test|full|fuzz|bench ...       (fuzz: after full)
 #
 # A package counts as there if what we use of it is there, wherever it came from. As root it installs; else through
 # sudo; else it says what to install. Needs nothing but a shell and apt.
@@ -17,6 +17,7 @@ test='cmd/make:make cmd/g++:g++ pc/cmocka:libcmocka-dev py/pytest:python3-pytest
     cmd/shellcheck:shellcheck cmd/setsid:util-linux file//usr/bin/time:time cmd/script:bsdutils cmd/bash:bash
     pl/Time::HiRes:perl'
 full='cmd/clang:clang'
+bench='py/psutil:python3-psutil cmd/pidstat:sysstat cmd/atop:atop cmd/top:procps file//usr/bin/time:time cmd/resource_monitor:coop-computing-tools'
 # clang's run time libraries carry its version in their package's name.
 fuzz() {
     echo "rt/fuzzer:libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
@@ -65,8 +66,9 @@ for purpose in "$@"; do
     demo) wanted="$wanted $demo" ;;
     test) wanted="$wanted $test" ;;
     full) wanted="$wanted $full" ;;
+    bench) wanted="$wanted $bench" ;;
     fuzz) wanted="$wanted $(fuzz)" ;;
-    *) echo "deps: $purpose: not one of build, demo, test, full, fuzz" >&2; exit 2 ;;
+    *) echo "deps: $purpose: not one of build, demo, test, full, fuzz, bench" >&2; exit 2 ;;
     esac
 done
 

@@ -1,0 +1,313 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The table: what baro costs and how true it is, beside others, on the same work in the same run.
+
+    bench/table.py [--build FOLDER] [--rounds N] [--markdown FILE] [QUESTION...]
+
+Needs root, for cgroups. The cgroup's count and wait4 are the truth. Medians; nothing is asserted. Nothing else should run meanwhile.
+"""
+
+import argparse
+import contextlib
+import datetime
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+import measure
+from measure import median, popen, run
+from tools import PYTHON, Baro, Psutil, machine, wait_ready, watchers
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROWS = []
+QUESTIONS = {}
+
+
+def question(f):
+    QUESTIONS[f.__name__] = f
+    return f
+
+
+def say(what, who, value, note=""):
+    ROWS.append((what, who, value, note))
+    print(f"  {who:24} {value:32} {note}", flush=True)
+
+
+def head(text):
+    print(f"\n{text}", flush=True)
+    measure.quiet()
+
+
+class Bench:
+    def __init__(self, build, rounds):
+        self.baro = str(build / "baro")
+        self.work = str(build / "bench" / "work")
+        self.population = str(build / "bench" / "population")
+        self.build = build
+        self.rounds = rounds
+
+    @contextlib.contextmanager
+    def people(self, n, busy, period_us=100000):
+        p = popen([self.population, n, busy, period_us], stdout=subprocess.PIPE, text=True)
+        wait_ready(p)
+        try:
+            yield p.pid
+        finally:
+            p.kill()
+            p.wait()
+            time.sleep(0.5)
+
+    def recorded(self, argv, uid=None, interval="1s", options=()):
+        """Runs argv under baro, both in cgroups of their own. Returns (summary, CPU of the job, wall)."""
+        with measure.cgroup(for_everybody=True) as groups, measure.folder() as folder:
+            own = folder / "baro"
+            shutil.copy(self.baro, own)
+            inner = ["sh", "-c", f'echo 0 > {groups.job.path}/cgroup.procs; exec "$@"', "sh", *map(str, argv)]
+            begin = time.monotonic()
+            run([own, "run", "-q", "-i", interval, *options, "-o", folder / "t.baro", "--", *inner], uid, groups.tool, cwd=folder,
+                stdout=subprocess.DEVNULL)
+            wall = time.monotonic() - begin
+            return Baro(str(own)).summary(folder / "t.baro"), groups.job.cpu_s(), wall
+
+
+# ---- how true ------------------------------------------------------------------------------------------------------
+
+
+def make_compile_tree(folder, n=150):
+    for i in range(n):
+        (folder / f"f{i}.c").write_text(f"#include <stdio.h>\nint f{i}(int x) {{ return printf(\"%d\", x * {i}); }}\n")
+    (folder / "Makefile").write_text("OBJ := $(patsubst %.c,%.o,$(wildcard *.c))\nall: $(OBJ)\nclean:\n\trm -f *.o\n")
+
+
+def peers_count(bench, what, argv, cpu_of):
+    for tool in (Psutil("psutil"), Psutil("proc")):
+        if not tool.there():
+            say(what, tool.name, "not installed")
+            continue
+        with measure.cgroup() as groups, measure.folder() as folder:
+            p = popen(argv, None, groups.job, stdout=subprocess.DEVNULL)
+            tool.start(p.pid, 1, folder)
+            p.wait()
+            time.sleep(0.2)
+            tool.stop()
+            say(what, tool.name, f"{cpu_of(tool.said()) / groups.job.cpu_s():.1%} of the cgroup's count")
+
+
+def counted(bench, what, argv):
+    for who, uid in (("baro, ordinary user", measure.NOBODY), ("baro, root", None)):
+        ratios, named = [], []
+        for _ in range(bench.rounds):
+            s, truth, _ = bench.recorded(argv, uid)
+            ratios.append(s["job"]["cpu_ns"] / 1e9 / truth)
+            named.append(s["accounting"]["cpu_counted_ns"] / 1e9 / truth)
+        say(what, who, f"{median(ratios):.2%} of the cgroup's count", f"{median(named):.1%} put down to processes")
+    peers_count(bench, what, argv, lambda said: said.get("cpu_s", 0))
+
+
+@question
+def storm(bench):
+    head("CPU of 2,000 processes of 5 ms each, at 1 s")
+    counted(bench, "CPU of 2,000 processes of 5 ms", [bench.work, "storm", 2000, 5])
+
+
+@question
+def compile(bench):
+    head("the same for make -j2 of 150 small compiles")
+    with measure.folder() as src:
+        make_compile_tree(src)
+        counted(bench, "CPU of make -j2, 150 compiles", ["make", "-s", "-B", "-j2", "-C", src, "all"])
+
+
+@question
+def spike(bench):
+    head("a 500 MB spike of 50 ms, 12 times, samples at 1 s: how many were found, to 1 %")
+    truth = 500 << 20
+    argv = [bench.work, "spike", 12, 500, 50]
+    with measure.folder() as folder:
+        run([bench.baro, "run", "-q", "-i", "1s", "-o", folder / "t.baro", "--", *argv])
+        done = subprocess.run([bench.baro, "export", "-e", "exit", "-c", "rss_peak_bytes", folder / "t.baro"], capture_output=True, text=True, check=True)
+        peaks = [int(v) for v in done.stdout.split()[1:] if v]
+        found = sum(truth <= v <= truth * 1.01 for v in peaks)
+        say("500 MB for 50 ms, samples at 1 s", "baro", f"{found} of 12")
+    for tool in (Psutil("psutil"), Psutil("proc")):
+        if not tool.there():
+            continue
+        with measure.folder() as folder:
+            p = popen(argv)
+            tool.start(p.pid, 1, folder)
+            p.wait()
+            tool.stop()
+            seen = tool.said().get("peak_rss", 0) >= truth * 0.99
+            say("500 MB for 50 ms, samples at 1 s", tool.name, "at least one of 12" if seen else "0 of 12")
+
+
+# ---- how cheap -----------------------------------------------------------------------------------------------------
+
+
+def slowdown(bench, what, argv, others=()):
+    variants = {"bare": argv, "baro": None}
+    walls = {name: [] for name in [*variants, *(name for name, _ in others)]}
+    with measure.folder() as folder:
+        for i in range(bench.rounds * 2 + 1):
+            for name in walls:
+                prefix = {"bare": [], "baro": [bench.baro, "run", "-q", "-o", folder / f"{i}.baro", "--"], **dict(others)}[name]
+                begin = time.monotonic()
+                run([*prefix, *argv], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
+                walls[name].append(time.monotonic() - begin)
+    bare = median(walls["bare"])
+    for name in list(walls)[1:]:
+        say(what, name, f"{median(walls[name]) / bare - 1:+.1%} wall", f"bare {bare:.2f} s; of {len(walls[name])} in turn")
+
+
+@question
+def slow(bench):
+    head("slow-down of such jobs")
+    monitor = [("resource_monitor", ["resource_monitor", "-i", "1", "-O", "rm", "--"])] if shutil.which("resource_monitor") else []
+    slowdown(bench, "slow-down, 500 processes of 5 ms", [bench.work, "storm", 500, 5], monitor)
+    with measure.folder() as src:
+        make_compile_tree(src, 60)
+        slowdown(bench, "slow-down, make -j2, 60 compiles", ["make", "-s", "-B", "-j2", "-C", src, "all"], monitor)
+
+
+def cost(bench, tool, pid, n, interval, seconds, cheap=False):
+    """CPU seconds per sample and memory of a tool that watches pid, once it has settled."""
+    with measure.cgroup() as groups, measure.folder() as folder:
+        tool.start(pid, interval, folder, groups.tool, cheap=cheap)
+        time.sleep(6)
+        before, begin = groups.tool.cpu_s(), time.monotonic()
+        time.sleep(seconds)
+        used, passed = groups.tool.cpu_s() - before, time.monotonic() - begin
+        memory = measure.memory_kib(tool.process.pid)
+        tape = (folder / "t.baro").stat().st_size if (folder / "t.baro").exists() else 0
+        tool.stop()
+        samples = passed / interval
+        return {"us": used / samples / n * 1e6, "share": used / passed, "kib": memory, "bytes": tape / ((passed + 6) / interval) / n}
+
+
+def floor(bench, pid, interval, seconds):
+    """One clock_gettime(2) per process and tick, and nothing else: what the gate must cost."""
+    done = subprocess.run([bench.build / "bench" / "floor", str(int(interval * 1e6)), str(int(seconds / interval)), *map(str, measure.children(pid))],
+                          capture_output=True, text=True, check=True)
+    return float(done.stdout)
+
+
+@question
+def tree(bench):
+    head("CPU per process and sample: 201 processes, 10 of them busy, 1 Hz, all metrics with PSS and USS")
+    what = "µs per process-sample, 201 processes, 10 busy, 1 Hz"
+    with bench.people(200, 10) as pid:
+        say(what, "floor: CPU clocks alone", f"{floor(bench, pid, 1, 8):.2f} µs")
+        first = None
+        for tool in watchers(bench.baro):
+            if not tool.there():
+                say(what, tool.name, "not installed")
+                continue
+            n = len([d for d in os.listdir("/proc") if d.isdigit()]) if tool.whole_machine else 201
+            c = cost(bench, tool, pid, n, 1, 20)
+            first = first or c["us"]
+            tape = f", tape {c['bytes']:.1f} bytes per process-sample" if tool.name == "baro" else ""
+            say(what, tool.name, f"{c['us']:.1f} µs ({c['us'] / first:.1f} ×)", f"{c['kib'] / 1024:.1f} MiB{tape}")
+
+
+@question
+def busy(bench):
+    head("the same with every process busy, cheap metrics alone, 1 Hz")
+    what = "µs per process-sample, 101 processes, all busy, cheap"
+    with bench.people(100, 100) as pid:
+        first = None
+        for tool in watchers(bench.baro)[:3]:
+            if not tool.there():
+                continue
+            c = cost(bench, tool, pid, 101, 1, 15, cheap=True)
+            first = first or c["us"]
+            say(what, tool.name, f"{c['us']:.1f} µs ({c['us'] / first:.1f} ×)", f"tape {c['bytes']:.1f} bytes per process-sample" if tool.name == "baro" else "")
+
+
+@question
+def scale(bench):
+    head("as the number of processes grows, 1 Hz, all metrics, all asleep but one in a hundred")
+    for n in (10, 100, 1000, 10000):
+        with bench.people(n, (n + 99) // 100, 1000000) as pid:
+            c = cost(bench, Baro(bench.baro), pid, n + 1, 1, 20)
+            say(f"{n:,} processes at 1 Hz", "baro", f"{c['share']:.2%} of a core, {c['us']:.2f} µs each", f"{c['kib'] / 1024:.1f} MiB")
+
+
+@question
+def true(bench):
+    head("wall added to `true` (interleaved)")
+    argv = [bench.build / "bench" / "wrap_true", "400", "/bin/true", ",", bench.baro, "run", "-q", "--", "/bin/true", ",", "/bin/true"]
+    if shutil.which("time"):
+        argv += [",", shutil.which("time"), "-o", "/dev/null", "/bin/true"]
+    with measure.folder() as folder:
+        done = subprocess.run([str(a) for a in argv], capture_output=True, text=True, check=True, env={**os.environ, "BARO_DIR": str(folder)})
+    for line in done.stdout.splitlines():
+        words = line.split()
+        name = " ".join(words[words.index("median", 8) + 3:]) if "median" in words[8:] else line
+        print(f"  {line}")
+        if "baro" in name or "time" in name:
+            say("wall added to true", "baro" if "baro" in name else "GNU time", f"{line.split('(+')[1].split(')')[0].strip()} µs")
+
+
+@question
+def mmap(bench):
+    head("mmap rate of a process of 2 GB in 4 KiB pages that is watched at 10 Hz")
+    what = "mmap rate of a 2 GB process, watched at 10 Hz"
+
+    def rate(tool):
+        p = popen([bench.work, "mmap", 2048, 4], stdout=subprocess.PIPE, text=True)
+        with measure.folder() as folder:
+            wait_ready(p)
+            if tool:
+                tool.start(p.pid, 0.1, folder)
+            words = p.stdout.readline().split()
+            p.wait()
+            if tool:
+                tool.stop()
+        return float(words[0]), float(words[1])
+
+    tools = [None] + [t for t in watchers(bench.baro)[:3] if t.there()]
+    seen = {t: [] for t in tools}
+    for _ in range(bench.rounds):
+        for t in tools:
+            seen[t].append(rate(t))
+    bare = median(r for r, _ in seen[None])
+    for t in tools[1:]:
+        say(what, t.name, f"{median(r for r, _ in seen[t]) / bare - 1:+.1%}", f"longest stall {median(m for _, m in seen[t]) / 1e3:.1f} ms (bare {median(m for _, m in seen[None]) / 1e3:.1f})")
+
+
+# ---- all of it -----------------------------------------------------------------------------------------------------
+
+
+def markdown(path):
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(f"Measured on {datetime.date.today()}, {machine()}.\n\n| what | who | figure | |\n|---|---|---|---|\n")
+        before = None
+        for what, who, value, note in ROWS:
+            f.write(f"| {what if what != before else ''} | {who} | {value} | {note} |\n")
+            before = what
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, default=HERE.parent / "build")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--markdown", type=pathlib.Path)
+    parser.add_argument("question", nargs="*", metavar="QUESTION", help=" ".join(QUESTIONS))
+    args = parser.parse_args()
+    if os.geteuid() != 0:
+        sys.exit("bench/table.py: needs root, for cgroups of its own")
+    print(f"{machine()}; {PYTHON}")
+    bench = Bench(args.build.resolve(), args.rounds)
+    unknown = [q for q in args.question if q not in QUESTIONS]
+    if unknown:
+        sys.exit(f"bench/table.py: {unknown[0]}: not one of {chr(32).join(QUESTIONS)}")
+    for name in args.question or QUESTIONS:
+        QUESTIONS[name](bench)
+    if args.markdown:
+        markdown(args.markdown)
+
+
+main()
