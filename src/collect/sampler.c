@@ -271,9 +271,17 @@ static void check_order(struct sampler *s)
     }
 }
 
+static void tick_from(struct sampler *s, size_t *i)
+{
+    const struct tree *tree = &s->job->tree;
+    for (; *i < tree->n; ++*i) { /* it grows while children are found */
+        if (tree->at[*i])
+            tick_member(s, tree->at[*i]);
+    }
+}
+
 static void tick_members(struct sampler *s)
 {
-    struct tree *tree = &s->job->tree;
     if (s->now_ns >= s->scanned_ns + RESCAN)
         s->scan_once = true;
     if (s->scan_always || s->scan_once) {
@@ -281,11 +289,13 @@ static void tick_members(struct sampler *s)
         if (s->no_children_file && s->options.children)
             scan_everything(s);
     }
-    for (size_t i = 0; i < tree->n; i++) { /* it grows while children are found */
-        if (tree->at[i])
-            tick_member(s, tree->at[i]);
-    }
+    size_t i = 0;
+    tick_from(s, &i);
     check_order(s);
+    if (s->job->n_gone && s->job->events && s->options.catch_up) {
+        s->options.catch_up(s->options.catch_up_context);
+        tick_from(s, &i); /* those that were forked meanwhile */
+    }
     if (s->scan_once)
         s->scanned_ns = s->now_ns;
     s->scan_once = false;

@@ -28,6 +28,9 @@ struct sampler_options {
     uint64_t page_size;
     int32_t self[3];         /* barograph's own processes: never members; 0: none */
     int wake_fd;             /* no wait for the helper when there is something to read here; -1: none */
+    /* Called in a tick that found members gone, before their exits are told: their ends are in the queues of the event sources by now. */
+    void (*catch_up)(void *context);
+    void *catch_up_context;
 };
 
 enum { CACHE_STAT, CACHE_STATUS, CACHE_IO, CACHE_SCHEDSTAT, CACHE_FILES };

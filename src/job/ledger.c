@@ -129,12 +129,15 @@ static void balance(struct job *j, const uint64_t expected[LEDGER_MAX], const ui
 {
     uint64_t slack = 2 * SHORT_TICKS * j->ns_per_tick * heirs;
     uint64_t used = expected[LEDGER_CPU_USER] + expected[LEDGER_CPU_SYSTEM];
-    uint64_t have = gained[LEDGER_CPU_USER] + gained[LEDGER_CPU_SYSTEM] + slack;
-    if (used > have) {
-        uint64_t user = (uint64_t)((double)(used - have) * ((double)expected[LEDGER_CPU_USER] / (double)used));
+    uint64_t have = gained[LEDGER_CPU_USER] + gained[LEDGER_CPU_SYSTEM];
+    uint64_t missing = used > have ? used - have : 0;
+    uint64_t carried = missing > slack ? missing - slack : 0;
+    if (carried) {
+        uint64_t user = (uint64_t)((double)carried * ((double)expected[LEDGER_CPU_USER] / (double)used));
         j->carried[LEDGER_CPU_USER] += user;
-        j->carried[LEDGER_CPU_SYSTEM] += used - have - user;
+        j->carried[LEDGER_CPU_SYSTEM] += carried - user;
     }
+    j->withheld += missing - carried;
     for (int c = LEDGER_CPU_SYSTEM + 1; c < LEDGER_MAX; c++) {
         if (expected[c] > gained[c])
             j->carried[c] += expected[c] - gained[c];

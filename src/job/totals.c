@@ -109,11 +109,11 @@ static void publish_cpu(struct job *j, uint64_t user, uint64_t system)
     j->published[LEDGER_CPU_SYSTEM] = sum - j->published[LEDGER_CPU_USER];
 }
 
-/* What parents show of their children lags behind by up to two ticks each; what is known of each process by name is at least as much, and of those whose
+/* What parents show of their children lags behind by up to two ticks each, and what of it was lost is carried less that; what is known of each process by name is at least as much, and of those whose
  * word is awaited it is all that there is. */
 static void fill_up(const struct job *j, uint64_t total[LEDGER_MAX], uint64_t named, uint64_t *bound)
 {
-    uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM], most = sum + *bound;
+    uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM], most = sum + *bound + j->withheld;
     for (size_t i = 0; i < j->tree.n; i++) {
         const struct member *m = j->tree.at[i];
         if (m && m->awaited)

@@ -153,6 +153,17 @@ static void take_usage(struct recorder *r, struct member *m, const struct exits_
     touch(r, m);
 }
 
+/* One whose end is told may have been found gone already, in the tick that is under way. */
+static struct member *member_of(const struct recorder *r, int32_t pid)
+{
+    struct member *m = tree_find(&r->job.tree, pid);
+    for (struct member *g = m ? NULL : r->job.gone; g; g = g->list_next) {
+        if (g->row.key.pid == pid)
+            return g;
+    }
+    return m;
+}
+
 static void on_forks(void *context, const struct exits_event *e)
 {
     struct recorder *r = context;
@@ -164,7 +175,7 @@ static void on_forks(void *context, const struct exits_event *e)
         on_lost(r, e);
         return;
     }
-    struct member *m = tree_find(&r->job.tree, e->pid);
+    struct member *m = member_of(r, e->pid);
     if (!m)
         return;
     if (e->kind == EVENT_EXIT) {
@@ -213,7 +224,7 @@ static void on_usage(void *context, const struct exits_event *e)
         recorder_event(r, BARO_EVENT_LOSSY, NULL, e->count, exits_name(r->usage));
         return;
     }
-    struct member *m = tree_find(&r->job.tree, e->pid);
+    struct member *m = member_of(r, e->pid);
     if (e->kind == EVENT_COMM || e->kind == EVENT_EXEC) {
         if (m && e->has_comm)
             on_name(r, m, e, false);
@@ -276,6 +287,27 @@ static void look_at_touched(struct recorder *r)
     }
 }
 
+static int read_events(struct recorder *r)
+{
+    int events = exits_drain(r->forks, on_forks, r);
+    if (r->usage && r->usage != r->forks)
+        exits_drain(r->usage, on_usage, r);
+    return events;
+}
+
+void follow_catch_up(void *recorder)
+{
+    struct recorder *r = recorder;
+    if (!r->forks)
+        return;
+    read_events(r);
+    for (struct member *m = r->job.gone; r->usage && m; m = m->list_next) {
+        if (!m->usage.has_cpu)
+            stash_take(r, m);
+    }
+    look_at_touched(r);
+}
+
 void follow_drain(struct recorder *r)
 {
     r->drain_due_ns = 0;
@@ -287,9 +319,7 @@ void follow_drain(struct recorder *r)
         return;
     }
     sampler_advance(&r->sampler);
-    int events = exits_drain(r->forks, on_forks, r);
-    if (r->usage && r->usage != r->forks)
-        exits_drain(r->usage, on_usage, r);
+    int events = read_events(r);
     look_at_touched(r);
     if (r->job.n_gone >= SETTLE_AT)
         sampler_settle(&r->sampler);

@@ -302,6 +302,7 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
         .proc_fd = r->proc_fd, .wanted = o->wanted, .overhead_ppm = o->overhead_ppm, .cmdline = o->cmdline,
         .children = o->children, .helper = true, .start_monotonic_ns = now, .page_size = r->header.page_size,
         .self = {getpid(), r->wrapper}, .wake_fd = r->link_fd,
+        .catch_up = follow_catch_up, .catch_up_context = r,
     };
     code = sampler_init(&r->sampler, &r->job, &so, err);
     if (code < 0)

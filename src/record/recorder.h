@@ -59,6 +59,7 @@ void follow_open(struct recorder *r);
 void follow_open_late(struct recorder *r);
 void follow_drain(struct recorder *r);
 void follow_ready(struct recorder *r);
+void follow_catch_up(void *recorder); /* what ended in this tick: for struct sampler_options */
 void follow_close(struct recorder *r);
 
 /* wrapper.c: what the wrapper says */

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a tick costs, counted in system calls: a count does not depend on the machine."""
+
+import collections
+import os
+import signal
+import statistics
+import subprocess
+
+import pytest
+
+from jobs import script
+
+pytestmark = pytest.mark.not_sanitized("a sanitizer makes calls of its own")
+
+PEOPLE = """
+    import os, signal, time
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for i in range({n}):
+        if os.fork() == 0:
+            while i < {busy}:
+                time.sleep(0.02)
+            signal.pause()
+    print("ready", flush=True)
+    signal.pause()
+    """
+
+
+@pytest.fixture
+def people(started):
+    """people(n, busy): the pid of a process with n children, some of which wake up every 20 ms."""
+
+    def start(n, busy=0):
+        p = started(script(PEOPLE.format(n=n, busy=busy)), stdout=subprocess.PIPE, text=True, start_new_session=True)
+        p.stdout.readline()
+        groups.append(p.pid)
+        return p.pid
+
+    groups = []
+    yield start
+    for g in groups:
+        os.killpg(g, signal.SIGKILL)
+
+
+def calls_per_tick(run, work, wait_until, pid, *options):
+    """Medians over the ticks of a recorder that has settled: {system call: how many}, of the recorder itself without its helper."""
+    log = work / f"strace-{pid}"
+    tape = work / f"{pid}.baro"
+    r = subprocess.Popen(["strace", "-o", log, run.binary, "record", "--pid", str(pid), "-q", "-i", "100ms", "-o", tape, "--overhead", "off",
+                          *options], stdin=subprocess.DEVNULL)
+    wait_until(lambda: log.exists() and log.read_text(errors="replace").count("TFD_TIMER_ABSTIME") > 56, "some ticks")
+    for child in open(f"/proc/{r.pid}/task/{r.pid}/children").read().split():
+        os.kill(int(child), signal.SIGINT)
+    r.wait(timeout=60)
+    ticks, now = [], collections.Counter()
+    for line in log.read_text(errors="replace").splitlines():
+        name = line.partition("(")[0]
+        now[name] += 1
+        if name == "write" and "BARO" not in line:  # a tick ends with its frame on the tape
+            ticks.append(now)
+            now = collections.Counter()
+    ticks = ticks[len(ticks) // 2 :]
+    assert len(ticks) > 5
+    names = set().union(*ticks)
+    return {n: statistics.median(t[n] for t in ticks) for n in names}
+
+
+def sum_of(calls, *without):
+    return sum(v for n, v in calls.items() if n not in without)
+
+
+def test_who_sleeps_costs_one_call(run, work, people, wait_until):
+    """The CPU clock of each, and nothing else."""
+    few = calls_per_tick(run, work, wait_until, people(10))
+    many = calls_per_tick(run, work, wait_until, people(60))
+    assert many["clock_gettime"] - few["clock_gettime"] == 50
+    assert sum_of(many, "clock_gettime") == sum_of(few, "clock_gettime")
+    assert sum_of(few, "clock_gettime") <= 14, few  # timer, events, tape, the recorder's own figures
+
+
+def test_who_is_busy_costs_six(run, work, people, wait_until):
+    """Its clock, stat, status and io from held descriptors, a count of its descriptors; once a second its run delay."""
+    few = calls_per_tick(run, work, wait_until, people(12, 2), "--metrics", "-pss,-uss")
+    many = calls_per_tick(run, work, wait_until, people(32, 22), "--metrics", "-pss,-uss")
+    assert many["clock_gettime"] - few["clock_gettime"] == 20
+    assert many.get("openat", 0) <= few.get("openat", 0) + 1  # the files are held
+    assert sum_of(many) - sum_of(few) <= 20 * 6
+
+
+def test_what_is_not_wanted_is_not_read(run, work, people, wait_until):
+    all_ = calls_per_tick(run, work, wait_until, people(20, 20), "--metrics", "-pss,-uss")
+    cheap = calls_per_tick(run, work, wait_until, people(20, 20), "--metrics", "cpu")
+    assert sum_of(all_) - sum_of(cheap) >= 20 * 2
+    assert cheap.get("pread64", 0) <= 21  # stat alone

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ways to live and to die against sources: what is counted, what is named, what is flagged."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+
+from jobs import commands
+
+BURNT = 80_000_000
+HERE = pathlib.Path(__file__).parent
+
+# way: (processes besides the command and the shell that becomes it, wait status of the burner)
+WAYS = {
+    "fork": (1, 3),
+    "vfork": (1, 3),
+    "spawn": (1, 3),
+    "thread": (1, 3),
+    "exec-chain": (1, 3),
+    "double-fork": (2, 3),
+    "setsid": (2, 3),
+    "ignored": (1, 3),
+    "reaped-late": (1, 3),
+    "never-reaped": (1, 3),
+    "killed": (1, signal.SIGKILL),
+    "terminated": (1, signal.SIGTERM),
+    "stopped": (1, 3),
+    "leader-goes": (1, 0),
+    "same-pid": (2, 3),
+}
+
+
+@pytest.fixture(scope="session")
+def lives(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("lives")
+    subprocess.run(["gcc", "-O1", "-D_GNU_SOURCE", "-pthread", "-o", folder / "lives", HERE / "lives.c"], check=True)
+    return folder / "lives"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_ways(run_both, truth, tape, work, source, lives, way):
+    if way == "same-pid" and not truth.alone:
+        pytest.skip("choosing a pid needs root")
+    program = work / "lives"
+    program.write_bytes(lives.read_bytes())
+    program.chmod(0o755)
+    truth.record(tape, [program, way])
+    s = run_both.summary(tape)
+    job, accounting = s["job"], s["accounting"]
+    events = source == "events" and accounting["event_source"] != "scan" and not accounting["lossy_intervals"]
+    exits = run_both.export(tape, "exit")
+
+    # counted: to what the kernel counted. Only of a process whose counters the kernel gives to nobody what came after the last look is missing.
+    if way == "ignored" and not (events and truth.alone):
+        assert job["cpu_ns"] <= truth.cgroup.usage_ns()
+        assert job["cpu_ns"] >= 0.5 * BURNT
+    else:
+        truth.check(s)
+
+    # named: the burner, by that name, with its CPU, once
+    assert job["processes_started"] == job["processes_ended"] == len(exits)
+    burners = [e for e in exits if e["name"] == "burner"]
+    assert len(burners) == 1, [e["name"] for e in exits]
+    least = 0.95 if events else 0.5
+    assert least * BURNT <= burners[0]["cpu_ns"] <= 1.3 * BURNT
+    if events:
+        expected, status = WAYS[way]
+        assert job["processes_started"] == expected + 1
+        assert (burners[0]["signal"] or burners[0]["status"]) == status
+    else:
+        assert job["processes_unsampled"] is None  # flagged: without events nobody knows
+
+    # put down to processes: never more than there was, and nearly all of it
+    assert accounting["cpu_counted_ns"] <= job["cpu_ns"] * 1.005 + 1_000_000
+    assert commands(s)["burner"]["cpu_ns"] == burners[0]["cpu_ns"]
+
+
+def test_two_that_live_equally_long(run_both, tape, source):
+    """One computes, one sleeps, for the same time and between the same samples: they are told apart."""
+    run_both.record(tape, """
+        (exec -a burner sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done') 2>/dev/null ||
+        bash -c 'exec -a burner sh -c "i=0; while [ \\$i -lt 60000 ]; do i=\\$((i+1)); done"' &
+        a=$!; sleep 0.12; wait $a; sleep 0.12
+        """, "--interval", "10s")
+    s = run_both.summary(tape)
+    if source == "scan" or s["accounting"]["event_source"] == "scan":
+        return  # nothing but the total is known
+    sleeps = [e for e in run_both.export(tape, "exit") if e["name"] == "sleep"]
+    assert len(sleeps) == 2
+    assert all(e["cpu_ns"] < 15_000_000 for e in sleeps if e["cpu_ns"] is not None)
+    assert s["accounting"]["cpu_counted_ns"] >= 0.8 * s["job"]["cpu_ns"]
+
+
+def test_overflow_is_seen_and_repaired(run_ordinary, tape, work):
+    """More forks than the usual buffer holds while the recorder stands still: it is said, and what lives then is found."""
+    with open("/proc/sys/net/core/rmem_max", encoding="ascii") as f:
+        usual = f.read().strip()
+    if os.geteuid() != 0:
+        pytest.skip("needs root to set net.core.rmem_max")
+    try:
+        with open("/proc/sys/net/core/rmem_max", "w", encoding="ascii") as f:
+            f.write("212992")
+        p = run_ordinary.popen("run", "-q", "-o", tape, "--", "sh", "-c",
+                               "sleep 0.5; i=0; while [ $i -lt 1500 ]; do /bin/true; i=$((i+1)); done; (sleep 1; exit 7) & wait", stderr=subprocess.PIPE)
+        time.sleep(0.3)
+        recorder = [int(c) for c in open(f"/proc/{p.pid}/task/{p.pid}/children").read().split() if open(f"/proc/{c}/comm").read().startswith("baro")]
+        os.kill(recorder[0], signal.SIGSTOP)
+        time.sleep(0.9)
+        os.kill(recorder[0], signal.SIGCONT)
+        p.communicate(timeout=120)
+    finally:
+        with open("/proc/sys/net/core/rmem_max", "w", encoding="ascii") as f:
+            f.write(usual)
+    s = run_ordinary.summary(tape)
+    if s["accounting"]["event_source"] == "scan":
+        pytest.skip("an ordinary user has no events here")
+    assert s["accounting"]["lossy_intervals"] > 0
+    assert any(e["event"] == "lossy" for e in run_ordinary.export(tape, "event"))
+    exits = run_ordinary.export(tape, "exit")
+    assert any(e["status"] == 7 for e in exits) or len(exits) > 100
+    assert s["accounting"]["cpu_counted_ns"] <= s["job"]["cpu_ns"] * 1.005

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A steady tick allocates nothing: the sampler, the ledger and the tape's writer on real processes, some asleep and some busy, with an allocator that
+ * counts.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "collect/sampler.h"
+#include "tape/writer.h"
+
+#if defined(__SANITIZE_ADDRESS__) || !defined(__GLIBC__)
+#define COUNTS 0
+#else
+#define COUNTS 1
+#endif
+
+static unsigned long allocations;
+
+#if COUNTS
+/* glibc's own, under the names by which it lets itself be replaced. */
+extern void *__libc_malloc(size_t n);
+extern void *__libc_calloc(size_t n, size_t size);
+extern void *__libc_realloc(void *at, size_t n);
+
+void *malloc(size_t n)
+{
+    allocations++;
+    return __libc_malloc(n);
+}
+
+void *calloc(size_t n, size_t size)
+{
+    allocations++;
+    return __libc_calloc(n, size);
+}
+
+void *realloc(void *at, size_t n)
+{
+    allocations++;
+    return __libc_realloc(at, n);
+}
+#endif
+
+enum { SLEEPERS = 24, BUSY = 4, WARM = 60, STEADY = 200 };
+
+static pid_t child(bool busy)
+{
+    pid_t pid = fork();
+    if (pid)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (unsigned k = 0;; k++) {
+        char *at = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        memset(at, 1, 4096 * (1 + k % 200));
+        nanosleep(&(struct timespec){.tv_sec = busy ? 0 : 1000, .tv_nsec = 3000000}, NULL);
+        munmap(at, 1 << 20);
+    }
+}
+
+static void on_exit_record(void *context, const struct baro_exit *e)
+{
+    (void)context;
+    (void)e;
+}
+
+static void on_event_record(void *context, const struct baro_event *e)
+{
+    (void)context;
+    (void)e;
+}
+
+static void steady_tick(void **state)
+{
+    static struct sampler s;
+    static struct job job;
+    struct tape_writer *w;
+    (void)state;
+    if (!COUNTS)
+        skip(); /* the allocator is the sanitizer's */
+    pid_t root = fork();
+    if (root == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (int i = 0; i < SLEEPERS + BUSY; i++)
+            child(i < BUSY);
+        for (;;)
+            pause();
+    }
+    usleep(200000);
+    uint64_t now = clock_monotonic_ns();
+    struct job_sink sink = {on_exit_record, on_event_record, NULL};
+    struct baro_header h = {.clk_tck = 100, .cpus = 2, .page_size = 4096, .start_monotonic_ns = now, .argv = (char *[]){NULL}};
+    struct sampler_options o = {
+        .proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), .wanted = UINT64_MAX >> (64 - PROCESS_MAX), .cmdline = true,
+        .children = true, .helper = true, .start_monotonic_ns = now, .page_size = 4096, .self = {getpid()}, .wake_fd = -1,
+    };
+    assert_int_equal(job_init(&job, &sink, true, (uint64_t)clock_boottime_ns(), 100), 0);
+    assert_int_equal(sampler_init(&s, &job, &o, NULL), 0);
+    int code = tape_writer_new(&w, memfd_create("tape", MFD_CLOEXEC), &h, NULL, NULL);
+    assert_int_equal(code, 0);
+    assert_int_equal(tape_writer_start(w, NULL), 0);
+    assert_non_null(sampler_add_target(&s, root, NULL));
+    sampler_discover(&s);
+    s.scan_always = true; /* the dearer way */
+    unsigned long before = 0;
+    for (int i = 0; i < WARM + STEADY; i++) {
+        if (i == WARM)
+            assert_true((before = allocations) > 0);
+        assert_int_equal(tape_writer_commit(w, sampler_tick(&s), NULL), 0);
+        usleep(4000);
+    }
+    assert_int_equal(tree_count(&job.tree), SLEEPERS + BUSY + 1);
+    assert_int_equal(allocations - before, 0);
+    kill(root, SIGKILL);
+    waitpid(root, NULL, 0);
+    tape_writer_free(w);
+    sampler_done(&s);
+    job_done(&job);
+    close(o.proc_fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(steady_tick)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
