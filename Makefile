@@ -36,6 +36,12 @@ asan: ## all tests under ASan and UBSan alone
 fuzz: ## search with libFuzzer, TIME=60 seconds for each target
 	@tools/fuzz.sh $(TIME)
 
+crash: all ## kill -9 at 1,000 random moments and at every call of the writer; every call failed; 1,000 full disks
+	@BARO_FULL=1 /usr/bin/python3 -m pytest -q -s tests/e2e/test_unbreakable.py
+
+soak: all ## record a job that never stands still for TIME=60 seconds: nothing may grow
+	@/usr/bin/python3 tools/soak.py $(BUILD)/baro $(TIME)
+
 bench: all ## the table: what baro costs, beside its peers (tools/deps.sh bench installs them)
 	@tools/bench.sh $(BUILD)
 
@@ -55,4 +61,4 @@ install: ## install below PREFIX=/usr/local (DESTDIR is respected)
 clean: ## remove what was built
 	rm -rf build build-*
 
-.PHONY: all help deps demo check check-full asan fuzz bench lint fmt docs install clean
+.PHONY: all help deps demo check check-full asan fuzz crash soak bench lint fmt docs install clean

@@ -26,6 +26,8 @@
 #define BYTES_PER_EVENT 832u      /* what one waiting event is charged; measured: 256 events in 212,992 bytes (x86-64, 6.18) */
 #define DATAGRAM 192u             /* netlink, connector and event heads and bodies are 76 bytes */
 #define BATCHES_PER_DRAIN 4096u   /* a machine that forks faster than we read may not hold us for ever */
+#define ANSWER_TRIES 4096u        /* what may be queued before the answer on a machine that forks a lot */
+#define OVERFLOWS_PER_DRAIN 8u    /* each is followed by what was queued before it */
 #define SEQ_CPUS 1024u            /* CPUs whose numbers are followed; untouched entries cost no memory */
 
 struct connector {
@@ -56,7 +58,10 @@ static int listen_to(int fd, uint32_t cookie)
 static int find_ack(struct connector *c, uint32_t cookie, uint32_t *ret_error)
 {
     int n;
-    while ((n = netlink_receive(c->base.fd, &c->batch)) > 0 || n == -ENOBUFS) {
+    for (unsigned tries = 0; tries < ANSWER_TRIES; tries++) {
+        n = netlink_receive(c->base.fd, &c->batch);
+        if (n <= 0 && n != -ENOBUFS)
+            return 0;
         for (int i = 0; i < n; i++) {
             struct span datagram = span_of(c->text + (size_t)i * DATAGRAM, c->batch.len[i]);
             struct netlink_message m;
@@ -209,11 +214,14 @@ static int connector_drain(struct exits_source *s, exits_event_fn *fn, void *con
 {
     struct connector *c = (struct connector *)s;
     int told = 0;
+    unsigned overflows = 0;
     for (unsigned round = 0; round < BATCHES_PER_DRAIN; round++) {
         int n = netlink_receive(s->fd, &c->batch);
         if (n == -ENOBUFS) {
             overflow_begin(c);
             told += tell_lost(c, fn, context);
+            if (++overflows == OVERFLOWS_PER_DRAIN)
+                break;
             continue;
         }
         if (n < 0)

@@ -29,6 +29,7 @@
 #define BYTES_PER_RECORD 1280u   /* what one waiting record is charged; measured: 166 to 225 in 212,992 bytes (x86-64, 6.18) */
 #define DATAGRAM 2048u           /* two structs of version 16 with their heads are 1,180 bytes */
 #define BATCHES_PER_DRAIN 4096u
+#define OVERFLOWS_PER_DRAIN 8u
 #define GROUPS_MAX 512u          /* living groups of which a thread has ended */
 
 struct listener {
@@ -206,7 +207,7 @@ static int taskstats_drain(struct exits_source *s, exits_event_fn *fn, void *con
 {
     struct listener *t = (struct listener *)s;
     int told = 0, n = NETLINK_BATCH;
-    for (unsigned round = 0; round < BATCHES_PER_DRAIN && n == NETLINK_BATCH; round++) {
+    for (unsigned round = 0; round < BATCHES_PER_DRAIN && n == NETLINK_BATCH && t->lost < OVERFLOWS_PER_DRAIN; round++) {
         n = netlink_receive(s->fd, &t->batch);
         if (n == -ENOBUFS) {
             t->lost++;

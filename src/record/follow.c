@@ -326,13 +326,10 @@ void follow_drain(struct recorder *r)
     if (r->job.tree.holes > tree_count(&r->job.tree) + SETTLE_AT)
         tree_compact(&r->job.tree); /* else it would grow with all that lived since the last tick */
     int fd = exits_fd(r->forks);
-    if (fd >= 0 && events <= 0) {
-        /* Quiet: the next event wakes us. In a storm the timer alone does, once for many. */
-        struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = (uint64_t)fd};
-        epoll_ctl(r->epoll_fd, EPOLL_CTL_MOD, fd, &e);
-    } else {
+    /* Quiet: the next event wakes us. In a storm the timer alone does, once for many. */
+    struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = (uint64_t)fd};
+    if (fd < 0 || r->deaf || events > 0 || epoll_ctl(r->epoll_fd, EPOLL_CTL_MOD, fd, &e) < 0)
         follow_ready(r);
-    }
 }
 
 /* Without a source that tells names with the usage, what is executed must be looked at before it is gone; and the sooner the first fork is seen, the
@@ -357,7 +354,8 @@ static void use_forks(struct recorder *r, struct exits_source *source)
         return;
     }
     struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = (uint64_t)fd};
-    epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &e);
+    if (epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &e) < 0)
+        r->deaf = true; /* drained by time, then */
 }
 
 static void name_source(char *to, size_t cap, const char *name)

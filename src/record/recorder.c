@@ -111,6 +111,12 @@ static void scheduled_tick(struct recorder *r)
 
 /* ---- the loop ---- */
 
+static bool watched(const struct recorder *r, int fd)
+{
+    struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)fd};
+    return epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &e) == 0;
+}
+
 static int open_loop(struct recorder *r, struct baro_error *err)
 {
     sigset_t set;
@@ -122,18 +128,13 @@ static int open_loop(struct recorder *r, struct baro_error *err)
     r->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (r->epoll_fd < 0 || r->timer_fd < 0)
         return error_set(err, -errno, "can't make an event loop: %s", strerror(errno));
-    struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)r->timer_fd};
-    epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, r->timer_fd, &e);
-    if (r->link_fd >= 0) {
-        e.data.u64 = (uint64_t)r->link_fd;
-        epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, r->link_fd, &e);
-        return 0;
+    int heard = r->link_fd; /* what ends the recording */
+    if (heard < 0) {
+        sigprocmask(SIG_BLOCK, &set, NULL);
+        heard = r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     }
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    e.data.u64 = (uint64_t)r->signal_fd;
-    if (r->signal_fd >= 0)
-        epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, r->signal_fd, &e);
+    if (heard < 0 || !watched(r, r->timer_fd) || !watched(r, heard))
+        return error_set(err, -errno, "can't make an event loop: %s", strerror(errno));
     return 0;
 }
 

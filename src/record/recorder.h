@@ -31,6 +31,7 @@ struct recorder {
     struct exits_source *usage; /* tells what ended processes used; may be forks itself; NULL: none */
     struct member *touched, *touched_last;
     bool taskstats_tried;
+    bool deaf;                  /* the events' descriptor can't be waited for */
     struct stash *stash;
     size_t stash_at;
     uint64_t drain_due_ns, drain_delay_ns; /* absolute; 0: nothing to drain */

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever is done to the recorder, the job's result is the same, and the tape is readable to the last acknowledged sample."""
+
+import json
+import os
+import pathlib
+import random
+import resource
+import signal
+import subprocess
+import time
+
+import pytest
+
+from jobs import script
+
+FULL = os.environ.get("BARO_FULL") == "1"
+RESULT = "read x < /dev/null; echo out; exit 9"
+
+
+def samples(run, tape):
+    """The instants of the samples on a tape, as a reader sees them."""
+    done = run("export", "--entity", "job", "--format", "jsonl", "-c", "t_ns", tape, status=0)
+    return [json.loads(line)["t_ns"] for line in done.stdout.splitlines()]
+
+
+# ---- killed ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("moments", [12] + ([1000] if FULL else []))
+def test_killed_at_random_moments(run, work, started, wait_until, moments):
+    """What a follower of the tape has seen was acknowledged; all of it is read back after kill -9."""
+    dice = random.Random(moments)
+    job = started(["sleep", "1000"])
+    lost = seen = 0
+    for i in range(moments):
+        tape = work / f"{i}.baro"
+        r = run.popen("record", "--pid", job.pid, "-q", "-i", "10ms", "-o", tape)
+        wait_until(lambda: tape.exists() and tape.stat().st_size > 0, "a tape")
+        follower = run.popen("export", "-f", "--entity", "job", "--format", "jsonl", "-c", "t_ns", tape, stdout=subprocess.PIPE, text=True)
+        time.sleep(dice.uniform(0.02, 0.12))
+        r.send_signal(signal.SIGKILL)
+        r.wait()
+        time.sleep(0.02)
+        follower.send_signal(signal.SIGINT)
+        told = {json.loads(line)["t_ns"] for line in follower.communicate(timeout=60)[0].splitlines() if line.endswith("}")}
+        kept = samples(run, tape)
+        assert kept == sorted(kept)
+        lost += len(told - set(kept))
+        seen += len(told)
+        tape.unlink()
+    assert lost == 0
+    assert seen > 0
+    print(f"kill -9 at {moments} moments: {seen} acknowledged samples, {lost} lost")
+
+
+@pytest.mark.not_sanitized("strace counts a sanitizer's calls too")
+@pytest.mark.parametrize("nth", range(1, 40 if FULL else 8))
+@pytest.mark.parametrize("call", ["write", "ftruncate", "fdatasync"])
+def test_killed_at_each_call_of_the_writer(run, work, started, call, nth):
+    tape = work / "t.baro"
+    job = started(["sleep", "1000"])
+    r = subprocess.Popen(["strace", "-o", "/dev/null", "-e", f"inject={call}:signal=SIGKILL:when={nth}", run.binary, "record", "--pid", str(job.pid), "-q",
+                          "-i", "10ms", "-o", tape], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        r.wait(timeout=1.5)
+    except subprocess.TimeoutExpired:
+        subprocess.run(["pkill", "-INT", "-P", str(r.pid)], check=False)
+        r.wait(timeout=60)
+    assert job.poll() is None
+    if tape.exists() and tape.stat().st_size:
+        kept = samples(run, tape)
+        assert kept == sorted(kept)
+        assert call != "write" or len(kept) >= nth - 3  # the head and what was being written are no samples
+
+
+# ---- calls that fail -------------------------------------------------------------------------------------------------
+
+CALLS = {
+    "openat": "EMFILE", "read": "EIO", "pread64": "EIO", "write": "ENOSPC", "clock_gettime": "EINVAL", "timerfd_create": "EMFILE", "timerfd_settime": "EINVAL",
+    "epoll_create1": "EMFILE", "epoll_ctl": "ENOMEM", "socket": "EMFILE", "recvmmsg": "ENOBUFS", "sendto": "ECONNREFUSED", "newfstatat": "EACCES", "fork": "EAGAIN",
+    "clone": "EAGAIN", "mmap": "ENOMEM", "socketpair": "EMFILE", "perf_event_open": "EACCES", "pidfd_open": "ENOSYS", "flock": "ENOLCK",
+}
+
+
+@pytest.mark.not_sanitized("a sanitizer does not survive it")
+@pytest.mark.parametrize("when", ["1+", "8+"] + (["40+", *(str(n) for n in range(1, 60))] if FULL else ["2", "17"]))
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_fails(run, work, started, call, when):
+    """Once or for ever: the recorder goes on or says in one line why not; it does not crash or hang, and the job lives."""
+    tape = work / "t.baro"
+    job = started(["sleep", "1000"])
+    r = subprocess.Popen(["strace", "-o", "/dev/null", "-e", f"inject={call}:error={CALLS[call]}:when={when}", run.binary, "record", "--pid", str(job.pid), "-q",
+                          "-i", "20ms", "-o", tape], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        err = r.communicate(timeout=0.5)[1]
+    except subprocess.TimeoutExpired:
+        subprocess.run(["pkill", "-INT", "-P", str(r.pid)], check=False)
+        try:
+            err = r.communicate(timeout=20)[1]
+        except subprocess.TimeoutExpired:
+            subprocess.run(["pkill", "-KILL", "-P", str(r.pid)], check=False)
+            err = r.communicate()[1]
+            assert call in ("timerfd_settime", "clock_gettime", "read"), "it hangs"  # without timer, clock or signals it can't hear the INT
+    assert r.returncode in (0, 2, -signal.SIGKILL, 128 + signal.SIGKILL, 127), (r.returncode, err)
+    assert len([line for line in err.splitlines() if line.startswith("baro")]) <= 2, err
+    assert job.poll() is None
+    if tape.exists() and tape.stat().st_size:
+        assert run("export", "--entity", "job", tape).returncode in (0, 2)
+
+
+# ---- limits ----------------------------------------------------------------------------------------------------------
+
+
+def limited(which, soft, hard=None):
+    return lambda: resource.setrlimit(which, (soft, hard or soft))
+
+
+LIMITS = {
+    "16 descriptors": limited(resource.RLIMIT_NOFILE, 16),
+    "8 descriptors": limited(resource.RLIMIT_NOFILE, 8),
+    "48 MB of addresses": limited(resource.RLIMIT_AS, 48 << 20),
+    "files of 8 KB": limited(resource.RLIMIT_FSIZE, 8192),
+    "no core": limited(resource.RLIMIT_CORE, 0),
+    "64 kB of stack": limited(resource.RLIMIT_STACK, 65536),
+    "1 second of CPU": limited(resource.RLIMIT_CPU, 1),
+    "no locked memory": limited(resource.RLIMIT_MEMLOCK, 0),
+}
+
+
+@pytest.mark.not_sanitized("a sanitizer needs more")
+@pytest.mark.parametrize("limit", LIMITS)
+def test_limits(run, tape, limit):
+    bare = subprocess.run(["sh", "-c", RESULT], preexec_fn=LIMITS[limit], capture_output=True, check=False)
+    done = run("run", "-q", "-o", tape, "--", "sh", "-c", RESULT, before=LIMITS[limit])
+    assert (done.returncode, done.stdout.encode()) == (bare.returncode, bare.stdout)
+    assert len(done.stderr.splitlines()) <= 1, done.stderr
+    if tape.exists() and tape.stat().st_size:
+        assert run.summary(tape)["exit"]["status"] in (9, None)
+
+
+def v1(controller):
+    for line in open("/proc/mounts", encoding="utf-8"):
+        words = line.split()
+        if words[2] == "cgroup" and controller in words[3].split(","):
+            return pathlib.Path(words[1])
+    return None
+
+
+@pytest.fixture
+def small_group(request):
+    """A cgroup v1 with one limit set, for the recorder and the job together."""
+    controller, file, value = request.param
+    top = v1(controller)
+    if os.geteuid() != 0 or top is None:
+        pytest.skip(f"no cgroup v1 with {controller} that we may write")
+    group = top / f"baro-e2e-{os.getpid()}"
+    group.mkdir()
+    (group / file).write_text(value)
+    yield group
+    for _ in range(200):
+        try:
+            group.rmdir()
+            return
+        except OSError:
+            time.sleep(0.02)
+
+
+@pytest.mark.not_sanitized("a sanitizer needs more")
+@pytest.mark.parametrize("small_group", [("memory", "memory.limit_in_bytes", str(12 << 20)), ("pids", "pids.max", "4"), ("pids", "pids.max", "3"),
+                                         ("pids", "pids.max", "2")], indirect=True, ids=["12 MB", "4 pids", "3 pids", "2 pids"])
+def test_small_cgroups(run, tape, small_group):
+    def enter():
+        (small_group / "cgroup.procs").write_text("0")
+
+    done = run("run", "-q", "-o", tape, "--", "sh", "-c", "echo out; exit 9", before=enter)
+    assert (done.returncode, done.stdout) in ((9, "out\n"), (125, "")), (done.returncode, done.stderr)
+    assert done.returncode == 9 or "2" in str(small_group) or "pids" in str(small_group)
+    assert len(done.stderr.splitlines()) <= 1, done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small file system")
+@pytest.mark.parametrize("times", [20] + ([1000] if FULL else []))
+def test_disk_full_and_freed(run, work, wait_until, times):
+    """It is said once, and after each time it goes on; each gap is on the tape."""
+    small = work / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", small], check=True)
+    try:
+        filler, tape = small / "filler", small / "t.baro"
+        job = script(f"""
+            import os, time
+            for i in range({times}):
+                with open("{filler}", "wb", buffering=0) as f:
+                    try:
+                        while f.write(bytes(4096)): pass
+                    except OSError: pass
+                time.sleep(0.03)
+                os.unlink("{filler}")
+                time.sleep(0.03)
+            time.sleep(0.1)
+            raise SystemExit(4)
+            """)
+        done = run("run", "-q", "-o", tape, "--interval", "10ms", "--", *job, status=4, timeout=600)
+        assert done.stderr.count("No space left") <= 1, done.stderr
+        events = run.export(tape, "event")
+        assert any(e["event"] == "end" for e in events)
+        assert len([e for e in events if e["event"] == "gap"]) <= times
+        kept = samples(run, tape)
+        assert kept == sorted(kept) and len(set(kept)) == len(kept)
+    finally:
+        subprocess.run(["umount", "-l", small], check=True)
+
+
+# ---- stopped, and the clock set --------------------------------------------------------------------------------------
+
+
+def test_recorder_stopped(run, tape, wait_until):
+    """SIGSTOP of the recorder is a gap of missed samples, which are counted; the job ends as ever."""
+    p = run.popen("run", "-q", "-i", "20ms", "-o", tape, "--", "sh", "-c", "sleep 1.2; exit 6")
+    wait_until(lambda: tape.exists() and len(samples(run, tape)) > 3, "some samples")
+    recorder = [int(c) for c in open(f"/proc/{p.pid}/task/{p.pid}/children").read().split() if open(f"/proc/{c}/comm").read().startswith("baro")][0]
+    os.kill(recorder, signal.SIGSTOP)
+    time.sleep(0.4)
+    os.kill(recorder, signal.SIGCONT)
+    assert p.wait(timeout=60) == 6
+    s = run.summary(tape)
+    assert s["recorder"]["missed"] >= 10
+    assert s["exit"]["status"] == 6
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to set the clock")
+def test_clock_is_set(run, tape, wait_until):
+    """A step of the wall clock is told, and no duration changes."""
+    p = run.popen("run", "-q", "-i", "20ms", "-o", tape, "--", "sh", "-c", "sleep 1")
+    wait_until(lambda: tape.exists() and len(samples(run, tape)) > 3, "some samples")
+    before, ahead = time.monotonic(), time.time()
+    try:
+        time.clock_settime(time.CLOCK_REALTIME, ahead + 3600)
+    except OSError:
+        p.wait(timeout=60)
+        pytest.skip("the clock can't be set here")
+    time.sleep(0.3)
+    time.clock_settime(time.CLOCK_REALTIME, ahead + (time.monotonic() - before))
+    assert p.wait(timeout=60) == 0
+    steps = [e for e in run.export(tape, "event") if e["event"] == "clock_step"]
+    assert len(steps) == 2
+    assert run.summary(tape)["wall_ns"] < 60_000_000_000
