@@ -92,12 +92,12 @@ def children(pid):
 
 
 def memory_kib(pid):
-    """Resident memory at most, with that of its children: VmHWM, of the children without what they share with it."""
+    """Memory of a process and its children, what they share counted once: PSS."""
     total = 0
     for p in [pid, *children(pid)]:
         with contextlib.suppress(OSError):
-            for line in open(f"/proc/{p}/status"):
-                if line.startswith("VmHWM:" if p == pid else "RssAnon:"):
+            for line in open(f"/proc/{p}/smaps_rollup"):
+                if line.startswith("Pss:"):
                     total += int(line.split()[1])
     return total
 

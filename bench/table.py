@@ -168,8 +168,8 @@ def slow(bench):
     monitor = [("resource_monitor", ["resource_monitor", "-i", "1", "-O", "rm", "--"])] if shutil.which("resource_monitor") else []
     slowdown(bench, "slow-down, 500 processes of 5 ms", [bench.work, "storm", 500, 5], monitor)
     with measure.folder() as src:
-        make_compile_tree(src, 60)
-        slowdown(bench, "slow-down, make -j2, 60 compiles", ["make", "-s", "-B", "-j2", "-C", src, "all"], monitor)
+        make_compile_tree(src, 300)
+        slowdown(bench, "slow-down, make -j2, 300 compiles", ["make", "-s", "-B", "-j2", "-C", src, "all"], monitor)
 
 
 def cost(bench, tool, pid, n, interval, seconds, cheap=False):

@@ -11,8 +11,13 @@
 #include "base/fd.h"
 #include "collect/sampler.h"
 
-#define CACHE_FDS 252u /* 63 processes with all their files */
+#define CACHE_FDS 252u /* 63 processes with four files each, 126 with two */
 #define WORTH_IT 2u    /* ticks in a row in which a process ran */
+
+static unsigned files_wanted(unsigned need)
+{
+    return 1 + !!(need & (BARO_SOURCE_STATUS | BARO_SOURCE_TASKS)) + !!(need & BARO_SOURCE_IO) + !!(need & BARO_SOURCE_SCHEDSTAT);
+}
 
 int cache_init(struct sampler *s)
 {
@@ -20,7 +25,7 @@ int cache_init(struct sampler *s)
     uint64_t fds = CACHE_FDS;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 4 < fds)
         fds = limit.rlim_cur / 4;
-    s->n_slots = fds / CACHE_FILES;
+    s->n_slots = fds / files_wanted(s->need);
     if (!s->n_slots)
         return 0;
     s->slots = calloc(s->n_slots, sizeof(*s->slots));

@@ -137,7 +137,9 @@ static void balance(struct job *j, const uint64_t expected[LEDGER_MAX], const ui
         j->carried[LEDGER_CPU_USER] += user;
         j->carried[LEDGER_CPU_SYSTEM] += carried - user;
     }
+    uint64_t surplus = have > used ? have - used : 0; /* what was withheld shows now, or what ended unnoticed */
     j->withheld += missing - carried;
+    j->withheld -= surplus < j->withheld ? surplus : j->withheld;
     for (int c = LEDGER_CPU_SYSTEM + 1; c < LEDGER_MAX; c++) {
         if (expected[c] > gained[c])
             j->carried[c] += expected[c] - gained[c];
