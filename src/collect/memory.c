@@ -199,6 +199,19 @@ static bool at_peak(struct sampler *s)
     return true;
 }
 
+static bool have_helper(struct sampler *s)
+{
+    if (!s->slow && s->options.helper && slow_new(&s->slow, s->options.proc_fd, s->options.cmdline, NULL) < 0)
+        s->options.helper = false;
+    return s->slow != NULL;
+}
+
+void memory_prepare(struct sampler *s)
+{
+    if (have_helper(s))
+        slow_start(s->slow);
+}
+
 void memory_tick(struct sampler *s)
 {
     if (!s->options.helper || s->now_ns < HELPER_AFTER)
@@ -212,9 +225,7 @@ void memory_tick(struct sampler *s)
         request_largest(s);
     if (!s->n_requests)
         return;
-    if (!s->slow && slow_new(&s->slow, s->options.proc_fd, s->options.cmdline, NULL) < 0) {
-        s->options.helper = false;
+    if (!have_helper(s))
         return;
-    }
     slow_ask(s->slow, s->requests, s->n_requests, DEADLINE, s->options.wake_fd, on_reply, s);
 }

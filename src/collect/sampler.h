@@ -126,6 +126,7 @@ void scan_children_of(struct sampler *s, struct member *m);
 void scan_wrapper(struct sampler *s);
 void scan_everything(struct sampler *s);
 /* memory.c */
+void memory_prepare(struct sampler *s); /* before the tree grows: the helper is a fork of this process */
 void memory_tick(struct sampler *s);
 void memory_collect(struct sampler *s);
 /* self.c */

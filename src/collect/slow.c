@@ -130,6 +130,12 @@ static int start(struct slow_helper *h)
     return 0;
 }
 
+void slow_start(struct slow_helper *h)
+{
+    if (!h->pid)
+        start(h); /* if it can't be had, the first request says so */
+}
+
 /* ---- the queue ---- */
 
 static bool barred(const struct slow_helper *h, struct baro_key key)

@@ -39,6 +39,9 @@ struct slow_helper;
 /* No process is started before the first request. root_fd is a directory descriptor of /proc, borrowed. */
 int slow_new(struct slow_helper **ret, int root_fd, bool want_cmdline, struct baro_error *err);
 
+/* Starts the helper now, while there is little that it would hold a copy of. */
+void slow_start(struct slow_helper *h);
+
 /* Hands over a batch and waits up to deadline_ns for the replies, or until wake_fd (-1: none) is readable; those that come later are delivered by slow_collect(). A helper that
  * is stuck in one read for longer than a second is killed and abandoned, that key is not asked again (its replies say
  * BARO_ABSENT_TIMEOUT), and a new helper takes the rest. Returns the number of replies delivered, or -errno. */
