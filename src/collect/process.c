@@ -327,8 +327,12 @@ int process_read(struct sampler *s, struct member *m, uint64_t clock_ns, enum pr
     bool now_due = depth == PROCESS_WHOLE && due(s, m);
     if ((s->need & (BARO_SOURCE_STATUS | BARO_SOURCE_TASKS)) && status_worth_it(s, m, now_due))
         read_status(s, m);
-    if (depth == PROCESS_REFRESH || young(s, m))
+    if (depth == PROCESS_REFRESH)
         return 0;
+    if (young(s, m)) {
+        m->force = true; /* the rest of it with the next tick, though it may not run until then */
+        return 0;
+    }
     if ((s->need & BARO_SOURCE_IO) && (s->budget.level < BUDGET_STAT || now_due))
         read_io(s, m);
     if ((s->need & BARO_SOURCE_FD) && (s->budget.level < BUDGET_SPARSE || now_due)) {

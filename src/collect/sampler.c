@@ -73,6 +73,7 @@ static void first_look(struct sampler *s, struct member *m)
 static void take_out(struct sampler *s, struct member *m, uint64_t t_ns)
 {
     cache_drop(s, m);
+    m->gone_ns = s->now_ns;
     if (!m->final)
         m->absorbed |= !m->parent && s->job->adopts;
     job_gone(s->job, m, t_ns);
@@ -209,8 +210,11 @@ static void check_end(struct sampler *s, struct member *m)
     bool zombie = m->row.value[PROCESS_state] == 'Z' && m->row.value[PROCESS_threads] <= 1;
     if (zombie && !m->ended)
         job_ended(s->job, m, s->now_ns);
-    if (m->ended && !zombie && !m->awaited && s->now_ns > m->end_ns + ENDING)
+    if (!m->ended || zombie || m->awaited)
+        return;
+    if (s->now_ns > m->end_ns + ENDING)
         job_revive(s->job, m);
+    m->force = true; /* to be looked at again, whether it runs or not */
 }
 
 /* Only who ran since can have forked since. Another core's clock moves with the tick of the kernel alone. */

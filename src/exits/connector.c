@@ -25,7 +25,7 @@
 #define BUFFER_BYTES (8 << 20)    /* the kernel doubles it: 20,000 events */
 #define BYTES_PER_EVENT 832u      /* what one waiting event is charged; measured: 256 events in 212,992 bytes (x86-64, 6.18) */
 #define DATAGRAM 192u             /* netlink, connector and event heads and bodies are 76 bytes */
-#define BATCHES_PER_DRAIN 4096u   /* a machine that forks faster than we read may not hold us for ever */
+#define BATCHES_PER_DRAIN 64u     /* 2,048 events: a machine that forks faster than we read may not hold us for ever */
 #define ANSWER_TRIES 4096u        /* what may be queued before the answer on a machine that forks a lot */
 #define OVERFLOWS_PER_DRAIN 8u    /* each is followed by what was queued before it */
 #define SEQ_CPUS 1024u            /* CPUs whose numbers are followed; untouched entries cost no memory */
@@ -60,6 +60,7 @@ static int find_ack(struct connector *c, uint32_t cookie, uint32_t *ret_error)
     int n;
     for (unsigned tries = 0; tries < ANSWER_TRIES; tries++) {
         n = netlink_receive(c->base.fd, &c->batch);
+        c->lost += n == -ENOBUFS;
         if (n <= 0 && n != -ENOBUFS)
             return 0;
         for (int i = 0; i < n; i++) {

@@ -22,14 +22,27 @@ static bool is_it(const struct job *j, const struct member *m, uint64_t start, u
     return !m->begin_ns ? begin <= began : begin + SLACK >= began && begin <= began + SLACK;
 }
 
+static size_t *hash_of(struct job *j, int32_t pid)
+{
+    return &j->unclaimed_of[(uint32_t)pid % JOB_UNCLAIMED_HASH];
+}
+
+static bool was_it(const struct job *j, const struct job_unclaimed *u, uint64_t start)
+{
+    uint64_t begin = job_begin_ns(j, start);
+    if (!start || begin > u->end_ns + SLACK)
+        return !start;
+    return u->key.start ? u->key.start == start : begin + SLACK >= u->begin_ns && (!u->begin_ns || begin <= u->begin_ns + SLACK);
+}
+
 static bool take_unclaimed(struct job *j, int32_t pid, uint64_t start)
 {
-    for (size_t i = j->first_unclaimed; i < j->n_unclaimed; i++) {
-        struct job_unclaimed *u = &j->unclaimed[i];
+    for (size_t n = *hash_of(j, pid); n > j->let_go_unclaimed + j->first_unclaimed;) {
+        struct job_unclaimed *u = &j->unclaimed[n - 1 - j->let_go_unclaimed];
+        n = u->before;
         if (u->key.pid != pid)
             continue;
-        bool same = u->key.start && start ? u->key.start == start : job_begin_ns(j, start) <= u->end_ns + SLACK;
-        if (!same)
+        if (!was_it(j, u, start))
             continue;
         u->key.pid = 0;
         while (j->first_unclaimed < j->n_unclaimed && !j->unclaimed[j->first_unclaimed].key.pid)
@@ -74,6 +87,7 @@ static bool make_room(struct job *j)
         j->unclaimed = malloc(64 * sizeof(*j->unclaimed));
         j->cap_unclaimed = j->unclaimed ? 64 : 0;
     }
+    j->let_go_unclaimed += j->first_unclaimed;
     j->first_unclaimed = 0;
     j->n_unclaimed = n;
     return j->n_unclaimed < j->cap_unclaimed;
@@ -82,8 +96,11 @@ static bool make_room(struct job *j)
 void claim_note(struct job *j, const struct member *m, uint64_t now_ns)
 {
     bool may_come = j->adopts && !m->final && (m->absorbed || !m->heir || m->heir->gone);
-    if (may_come && make_room(j))
-        j->unclaimed[j->n_unclaimed++] = (struct job_unclaimed){m->row.key, m->end_ns, now_ns};
+    if (!may_come || !make_room(j))
+        return;
+    size_t *last = hash_of(j, m->row.key.pid);
+    j->unclaimed[j->n_unclaimed++] = (struct job_unclaimed){m->row.key, m->begin_ns, m->end_ns, now_ns, *last};
+    *last = j->let_go_unclaimed + j->n_unclaimed;
 }
 
 void job_forget_unclaimed(struct job *j, uint64_t before_ns)

@@ -33,8 +33,11 @@ struct job_wrapper {
 /* A process whose exit was reported although the wrapper, which adopts orphans, may still tell of it. */
 struct job_unclaimed {
     struct baro_key key;        /* pid 0: it told. start 0: known from events alone */
-    uint64_t end_ns, noted_ns;
+    uint64_t begin_ns, end_ns, noted_ns;
+    size_t before;              /* the one before it of the same hash: its number, counted from 1 since the beginning; 0: none */
 };
+
+#define JOB_UNCLAIMED_HASH 256u
 
 struct job {
     struct tree tree;
@@ -51,7 +54,8 @@ struct job {
     struct member *gone;        /* waiting for job_settle() */
     size_t n_gone;
     struct job_unclaimed *unclaimed; /* oldest first: [first, n) */
-    size_t first_unclaimed, n_unclaimed, cap_unclaimed;
+    size_t first_unclaimed, n_unclaimed, cap_unclaimed, let_go_unclaimed; /* number of unclaimed[0], less 1 */
+    size_t unclaimed_of[JOB_UNCLAIMED_HASH]; /* the number of the last one */
     uint64_t wrapper_settled[LEDGER_MAX];
     uint64_t carried[LEDGER_MAX];
     uint64_t withheld;          /* CPU that is missing too, and may yet show when a parent's next tick is full */

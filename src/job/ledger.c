@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Settling: what the gone had used must turn up with those who took it over. */
+#include <string.h>
+
 #include "job/counters.h"
 
 uint64_t job_ledger(const struct member *m, enum ledger_counter c)
@@ -9,7 +11,7 @@ uint64_t job_ledger(const struct member *m, enum ledger_counter c)
     return all > base ? all - base : 0;
 }
 
-static struct member *nearest_living(struct member *m)
+static struct member *nearest_living(const struct member *m)
 {
     struct member *up = m->heir;
     while (up && up->gone)
@@ -17,21 +19,19 @@ static struct member *nearest_living(struct member *m)
     return up;
 }
 
-/* What the heirs must have gained: what each of the gone had used itself, and what it had taken over by the time the ledger was last settled. What it
- * took over since then came from others that are gone, who stand in the list themselves. io holds both in one: of it the last settled value counts. */
-static void expect(const struct job *j, uint64_t ret[LEDGER_MAX])
+/* What its heir must have gained: what a process that is gone had used itself, and what it had taken over by the time the ledger was last settled. What
+ * it took over since then came from others that are gone, who stand in the list themselves. io holds both in one: of it the last settled value counts. */
+static void expect(const struct member *m, uint64_t ret[LEDGER_MAX])
 {
-    for (const struct member *m = j->gone; m; m = m->list_next) {
-        if (m->absorbed)
-            continue;
-        for (int c = 0; c < LEDGER_MAX; c++) {
-            uint64_t all = own_of(m, c) + m->reaped[c];
-            uint64_t base = m->base ? m->base[c] : 0;
-            ret[c] += all > base ? all - base : 0;
-        }
-        /* A record of its end may know of more than the last look did. */
-        ret[LEDGER_CPU_USER] += own_cpu(m) - value(m, PROCESS_cpu);
+    if (m->absorbed)
+        return;
+    for (int c = 0; c < LEDGER_MAX; c++) {
+        uint64_t all = own_of(m, c) + m->reaped[c];
+        uint64_t base = m->base ? m->base[c] : 0;
+        ret[c] += all > base ? all - base : 0;
     }
+    /* A record of its end may know of more than the last look did. */
+    ret[LEDGER_CPU_USER] += own_cpu(m) - value(m, PROCESS_cpu);
 }
 
 static void gain_of(const struct member *m, uint64_t ret[LEDGER_MAX])
@@ -125,9 +125,8 @@ static void share_out(struct job *j, uint64_t shares)
 
 /* CPU is balanced as a whole: the split into user and system is scaled from ticks, and differs between what a process and what its heir
  * shows. What the wrapper tells is exact, what a member shows is not. */
-static void balance(struct job *j, const uint64_t expected[LEDGER_MAX], const uint64_t gained[LEDGER_MAX], size_t heirs)
+static void balance(struct job *j, const uint64_t expected[LEDGER_MAX], const uint64_t gained[LEDGER_MAX], uint64_t slack)
 {
-    uint64_t slack = 2 * SHORT_TICKS * j->ns_per_tick * heirs;
     uint64_t used = expected[LEDGER_CPU_USER] + expected[LEDGER_CPU_SYSTEM];
     uint64_t have = gained[LEDGER_CPU_USER] + gained[LEDGER_CPU_SYSTEM];
     uint64_t missing = used > have ? used - have : 0;
@@ -137,7 +136,7 @@ static void balance(struct job *j, const uint64_t expected[LEDGER_MAX], const ui
         j->carried[LEDGER_CPU_USER] += user;
         j->carried[LEDGER_CPU_SYSTEM] += carried - user;
     }
-    uint64_t surplus = have > used ? have - used : 0; /* what was withheld shows now, or what ended unnoticed */
+    uint64_t surplus = slack && have > used ? have - used : 0; /* what was withheld shows now, or what ended unnoticed */
     j->withheld += missing - carried;
     j->withheld -= surplus < j->withheld ? surplus : j->withheld;
     for (int c = LEDGER_CPU_SYSTEM + 1; c < LEDGER_MAX; c++) {
@@ -157,6 +156,7 @@ static struct member *list_heirs(struct job *j)
             up->heir_next = list;
             list = up;
         }
+        expect(m, up->lost_expected);
         up->lost_known += own_cpu(m) + m->reaped[LEDGER_CPU_USER] + m->reaped[LEDGER_CPU_SYSTEM];
         up->lost_known += m->pool < 0 ? (uint64_t)-m->pool : 0; /* put down to its children, and not yet shown as reaped */
         up->lost_weight += weight_of(m);
@@ -169,6 +169,7 @@ static void forget_heirs(struct member *list)
 {
     for (struct member *m = list; m; m = m->heir_next) {
         m->lost = m->lost_blind = 0;
+        memset(m->lost_expected, 0, sizeof(m->lost_expected));
         m->lost_known = m->lost_weight = m->share = 0;
     }
 }
@@ -188,13 +189,24 @@ static void read_heirs(struct job *j, job_read_fn *read_again, void *context)
     } while (j->n_gone != before);
 }
 
-/* A parent that is ending may have left its children to the wrapper, which tells of them, or may have waited for them first, which shows in what
+/* A parent that had ended when its child was found gone may have left its children to the wrapper, which tells of them, or may have waited for them first, which shows in what
  * it took over: either way nothing is lost. The same holds where no ancestor is left. */
-static bool ending(const struct job *j, const struct member *heir)
+static bool may_have_left(const struct member *heir, const struct member *m)
 {
-    if (!j->adopts)
-        return false;
-    return !heir || heir->ended || heir->awaited || value(heir, PROCESS_state) == 'Z';
+    bool ended = heir->gone || heir->ended || heir->awaited || value(heir, PROCESS_state) == 'Z';
+    return ended && (!heir->end_ns || heir->end_ns <= m->gone_ns);
+}
+
+static bool ambiguous(const struct job *j, const struct member *m)
+{
+    for (; j->adopts; m = m->heir) {
+        const struct member *heir = m->heir;
+        if (!heir || may_have_left(heir, m))
+            return true;
+        if (!heir->gone)
+            return false;
+    }
+    return false;
 }
 
 /* What an awaited heir took over is told with its end, and what one took over that could not be read is not known: until then its children wait. */
@@ -209,7 +221,7 @@ static struct member *hold_back(struct job *j)
         struct member **list = wait ? &later : &now;
         m->list_next = *list;
         *list = m;
-        m->absorbed |= ending(j, heir);
+        m->absorbed |= ambiguous(j, m);
         j->n_gone -= list == &later;
     }
     while (now) { /* the order of the list is kept */
@@ -241,23 +253,25 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
     struct member *list = list_heirs(j);
     uint64_t expected[LEDGER_MAX] = {0}, gained[LEDGER_MAX] = {0}, shares = 0;
     for (int c = 0; c < LEDGER_MAX; c++) {
-        gained[c] += j->wrapper.total[c] - j->wrapper_settled[c];
+        gained[c] = j->wrapper.total[c] - j->wrapper_settled[c];
         j->wrapper_settled[c] = j->wrapper.total[c];
     }
-    expect(j, expected);
-    size_t heirs = 0;
-    for (struct member *m = list; m; m = m->heir_next, heirs++) {
+    for (const struct member *m = j->gone; m; m = m->list_next) {
+        if (!nearest_living(m))
+            expect(m, expected);
+    }
+    balance(j, expected, gained, 0);
+    /* Each heir for itself: what one gained from others must not hide what was lost below another. */
+    for (struct member *m = list; m; m = m->heir_next) {
         uint64_t one[LEDGER_MAX] = {0};
         gain_of(m, one);
         plan_share(j, m, one[LEDGER_CPU_USER] + one[LEDGER_CPU_SYSTEM]);
         shares += m->share;
-        for (int c = 0; c < LEDGER_MAX; c++)
-            gained[c] += one[c];
+        balance(j, m->lost_expected, one, 2 * SHORT_TICKS * j->ns_per_tick);
         job_settled(m);
     }
     share_out(j, shares);
     forget_heirs(list);
-    balance(j, expected, gained, heirs);
     exits_report(j, now_ns);
     give_back(j, later);
 }

@@ -51,11 +51,13 @@ struct member {
     uint64_t *base;             /* BASE_MAX values at attach, which are not this recording's; NULL: none */
     uint64_t begin_ns;          /* when the process began, since the tape began; 0 if before it or not known */
     uint64_t end_ns;            /* when it ended: told by an event, or first seen as a zombie; 0: neither */
+    uint64_t gone_ns;           /* when its absence was noticed for good */
     uint64_t awaited_ns;        /* when its absence was noticed first, while the wrapper's word is awaited */
     /* While the ledger settles: of an heir, the next one, and what it lost: how many, what is known of their CPU, their weights, how many of
      * them nobody told the CPU of. */
     struct member *heir_next;
     size_t lost, lost_blind;
+    uint64_t lost_expected[LEDGER_MAX]; /* what it must have gained from those */
     uint64_t lost_known, lost_weight, share;
     int64_t pool;               /* gained from children, beyond what is known of them; below 0: what is shown in ticks is still to come */
     bool gone;                  /* no longer in the tree; waits for the ledger to settle */

@@ -62,10 +62,16 @@ static bool another(const struct member *known, uint64_t t)
     return begin + START_SLACK < t || (known->ended && known->end_ns < t);
 }
 
+static struct member *member_of(const struct recorder *r, int32_t pid);
+
 static void on_fork(struct recorder *r, const struct exits_event *e)
 {
     uint64_t t = recorder_since(r, e->t_ns);
-    struct member *parent = tree_find(&r->job.tree, e->ppid);
+    struct member *parent = member_of(r, e->ppid), *gone = NULL;
+    if (parent && parent->gone) { /* found gone before this was read: it left an orphan, whom nobody has told of yet */
+        gone = parent;
+        parent = NULL;
+    }
     struct member *known = tree_find(&r->job.tree, e->pid);
     if (known && another(known, t)) {
         sampler_gone(&r->sampler, known, t);
@@ -75,7 +81,7 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
         known->begin_ns = t;
         return;
     }
-    if (!parent || !r->options->children)
+    if ((!parent && !gone) || !r->options->children)
         return;
     struct member *m = job_add(&r->job, e->pid, parent, BARO_ORIGIN_EVENT, t);
     if (!m)
@@ -83,6 +89,12 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
     if (!r->taskstats_tried)
         open_taskstats(r);
     m->begin_ns = t;
+    if (gone) {
+        m->row.parent = gone->row.key;
+        m->heir = gone;
+        m->heir_epoch = r->job.tree.epoch;
+        parent = gone;
+    }
     m->row.uid = parent->row.uid;
     member_set_name(m, parent->row.name); /* until it executes something, it is what its parent is */
     touch(r, m);

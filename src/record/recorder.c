@@ -233,7 +233,8 @@ static void tell_survivors(struct recorder *r)
     unsigned told = 0;
     for (size_t i = 0; i < r->job.tree.n && told < SURVIVORS_MOST; i++) {
         struct member *m = r->job.tree.at[i];
-        if (!m || m->ended || (!*m->row.name && sampler_look(&r->sampler, m) < 0))
+        uint64_t clock_ns;
+        if (!m || m->ended || process_clock(&r->sampler, m, &clock_ns) < 0 || (!*m->row.name && sampler_look(&r->sampler, m) < 0))
             continue;
         recorder_event(r, BARO_EVENT_SURVIVOR, m, 0, m->row.name);
         told++;

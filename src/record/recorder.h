@@ -38,7 +38,7 @@ struct recorder {
     uint64_t perf_due_ns;       /* when perf is opened, off the start path; 0: not at all, or done */
 
     uint64_t tick_due_ns;       /* since the tape began */
-    bool started, finishing, stopped, wrapper_lost, detached;
+    bool started, finishing, stopped, wrapper_lost, link_closed, detached;
     bool status_known;
     int status;
     uint64_t end_ns;            /* of the command, or of the last target */

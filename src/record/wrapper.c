@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "record/recorder.h"
 
+#define MESSAGES_AT_ONCE 16u
 #define UNCLAIMED_FOR NS_PER_SEC /* from the wrapper's wait4 to its word it is a few microseconds, if it is not starved */
 
 static void take_totals(struct recorder *r, const struct link_message *l)
@@ -94,7 +95,7 @@ static void take_memory(const struct link_message *l, struct member *m)
 static void carry_io(struct recorder *r, const struct link_message *l, const struct member *m)
 {
     static const enum ledger_counter lost[] = {LEDGER_IO_RCHAR, LEDGER_IO_WCHAR, LEDGER_IO_CANCELLED_WRITE};
-    for (size_t i = 0; !l->io_len && i < sizeof(lost) / sizeof(*lost); i++)
+    for (size_t i = 0; r->job.adopts && !l->io_len && i < sizeof(lost) / sizeof(*lost); i++)
         r->job.carried[lost[i]] += job_ledger(m, lost[i]);
 }
 
@@ -116,6 +117,9 @@ static void fill_reaped(struct recorder *r, struct member *m, const struct link_
     m->usage.source = l->stat_len ? BARO_EXIT_WAIT4 : m->usage.source;
     m->final = true;
     m->awaited = m->absorbed = false;
+    if (!m->gone)
+        tree_set_parent(m, NULL); /* it was the wrapper's child in the end, whatever was seen of it */
+    m->heir = NULL;
     take_memory(l, m);
 }
 
@@ -148,7 +152,6 @@ static void on_reaped(struct recorder *r, const struct link_message *l)
     fill_reaped(r, m, l);
     carry_io(r, l, m);
     if (m->gone) { /* its parent went and left it to the wrapper */
-        m->heir = NULL;
         take_totals(r, l);
         return;
     }
@@ -170,7 +173,6 @@ static void on_message(struct recorder *r, const struct link_message *l)
         recorder_event(r, BARO_EVENT_WARNING, NULL, (uint64_t)l->number, "the command could not be executed");
         break;
     case LINK_REAPED:
-        follow_drain(r); /* what events told before belongs before */
         on_reaped(r, l);
         break;
     case LINK_SIGNAL:
@@ -186,6 +188,10 @@ static void on_message(struct recorder *r, const struct link_message *l)
         break;
     case LINK_ENDED:
         take_totals(r, l);
+        if (!r->status_known && r->started) { /* the word of its end did not fit */
+            r->status_known = true;
+            r->status = l->status;
+        }
         r->finishing = true;
         break;
     default:
@@ -207,18 +213,34 @@ static void lost(struct recorder *r)
         r->finishing = true;
 }
 
+static bool receive(struct recorder *r, struct link_message *l)
+{
+    ssize_t n;
+    do
+        n = recv(r->link_fd, l, sizeof(*l), MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    if (n == 0 || (n < 0 && errno != EAGAIN))
+        r->link_closed = true;
+    return n == (ssize_t)sizeof(*l) && l->stat_len <= sizeof(l->stat) && l->io_len <= sizeof(l->io);
+}
+
+/* Some at a time, else a storm of orphans would keep samples from being taken. What events told before belongs before, and is read once for all of
+ * them. */
 void wrapper_drain(struct recorder *r)
 {
-    struct link_message l;
-    while (r->link_fd >= 0 && !r->finishing) {
-        ssize_t n = recv(r->link_fd, &l, sizeof(l), MSG_DONTWAIT);
-        if (n == (ssize_t)sizeof(l) && l.stat_len <= sizeof(l.stat) && l.io_len <= sizeof(l.io))
-            on_message(r, &l);
-        else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-            lost(r);
-        else if (n < 0 && errno == EAGAIN)
-            break;
-    }
+    struct link_message l[MESSAGES_AT_ONCE];
+    unsigned n = 0;
+    bool reaped = false;
+    if (r->link_fd < 0)
+        return;
+    while (n < MESSAGES_AT_ONCE && receive(r, &l[n]))
+        reaped |= l[n++].kind == LINK_REAPED;
+    if (reaped)
+        follow_drain(r);
+    for (unsigned i = 0; i < n && !r->finishing; i++)
+        on_message(r, &l[i]);
+    if (r->link_closed && !r->finishing)
+        lost(r);
     uint64_t now = sampler_now(&r->sampler);
     job_forget_unclaimed(&r->job, now > UNCLAIMED_FOR ? now - UNCLAIMED_FOR : 0);
 }

@@ -27,6 +27,7 @@ int link_tell(struct wrapper *w, enum link_kind kind, int64_t number)
     m.pid = w->command;
     m.t_ns = clock_monotonic_ns();
     m.number = number;
+    m.status = w->result->wait_status; /* said again by the last word, where there is one */
     return link_put(w, &m);
 }
 

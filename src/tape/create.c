@@ -7,6 +7,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -100,6 +101,13 @@ static int remove_old(const char *path, struct baro_error *err)
     return 0;
 }
 
+/* Kept by whoever inherits the descriptor. Somebody may be looking whether there is one, which takes him some microseconds. */
+static void take_lock(int fd)
+{
+    for (int i = 0; i < 100 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+}
+
 int tape_create(const char *path, bool force, struct baro_error *err)
 {
     int r = force ? remove_old(path, err) : 0;
@@ -107,7 +115,7 @@ int tape_create(const char *path, bool force, struct baro_error *err)
         return r;
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_APPEND | O_NOCTTY, 0600);
     if (fd >= 0) {
-        flock(fd, LOCK_EX | LOCK_NB); /* kept by whoever inherits the descriptor: see tape_in_work() */
+        take_lock(fd);
         return fd;
     }
     r = -errno;

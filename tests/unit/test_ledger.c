@@ -75,6 +75,8 @@ static uint64_t dice(struct kernel *k, uint64_t n)
     return k->seed % n;
 }
 
+static void gone(struct kernel *k, struct member *m);
+
 static int fork_from(struct kernel *k, int parent)
 {
     for (int i = 0; i < PROCESSES; i++) {
@@ -91,7 +93,7 @@ static int fork_from(struct kernel *k, int parent)
         } else if (k->events) {
             struct member *known = tree_find(&k->job.tree, k->at[i].pid);
             if (known)
-                job_gone(&k->job, known, now(k));
+                gone(k, known);
             assert_non_null(job_add(&k->job, k->at[i].pid, parent >= 0 ? tree_find(&k->job.tree, k->at[parent].pid) : NULL, BARO_ORIGIN_EVENT, now(k)));
         }
         return i;
@@ -117,6 +119,8 @@ static void pass_on(struct kernel *k, struct process *p)
 }
 
 static void fill(struct kernel *k, struct member *m);
+static bool read_again(void *context, struct member *m);
+static void gather(struct kernel *k, struct member *m);
 
 /* The wrapper reads a zombie before it reaps it, and tells. */
 static void told_by_wrapper(struct kernel *k, struct process *p)
@@ -125,8 +129,11 @@ static void told_by_wrapper(struct kernel *k, struct process *p)
     if (!m || (m->looked_at && m->row.key.start != p->start))
         return;
     fill(k, m);
-    m->usage.has_cpu = true;
+    m->usage.has_cpu = m->final = true;
     m->usage.cpu_ns = p->own_user + p->own_system;
+    gather(k, m);
+    job_settle(&k->job, now(k), read_again, k); /* as its children's heir, before what it used moves to the wrapper */
+    m->gone_ns = now(k);
     job_gone(&k->job, m, now(k));
 }
 
@@ -211,6 +218,15 @@ static void fill(struct kernel *k, struct member *m)
 /* As the sampler does: those below go first, and who has no parent among the members is the wrapper's to tell of, for a while. */
 static void gone(struct kernel *k, struct member *m)
 {
+    gather(k, m);
+    m->gone_ns = now(k);
+    if (!m->final)
+        m->absorbed |= !m->parent && k->job.adopts;
+    job_gone(&k->job, m, now(k));
+}
+
+static void gather(struct kernel *k, struct member *m)
+{
     for (struct member *c = m->first_child, *next; c; c = next) {
         next = c->sibling_next;
         if (same(k, c))
@@ -218,9 +234,6 @@ static void gone(struct kernel *k, struct member *m)
         c->absorbed |= k->job.adopts;
         gone(k, c);
     }
-    if (!m->final)
-        m->absorbed |= !m->parent && k->job.adopts;
-    job_gone(&k->job, m, now(k));
 }
 
 static void missing(struct kernel *k, struct member *m)
@@ -320,19 +333,17 @@ static void drain_messages(struct kernel *k)
         m->usage.has_cpu = m->final = true;
         m->usage.cpu_ns = l->own_user + l->own_system;
         m->awaited = m->absorbed = false;
+        if (!m->gone)
+            tree_set_parent(m, NULL);
+        m->heir = NULL;
         if (m->gone) {
-            m->heir = NULL;
             take_totals(k, l);
             continue;
         }
-        for (struct member *c = m->first_child, *next; c; c = next) {
-            next = c->sibling_next;
-            c->absorbed |= !same(k, c);
-            if (!same(k, c))
-                gone(k, c);
-        }
+        gather(k, m);
         job_settle(&k->job, now(k), read_again, k);
         take_totals(k, l);
+        m->gone_ns = now(k);
         job_gone(&k->job, m, l->t);
     }
     k->n_messages = 0;
@@ -350,7 +361,7 @@ static void discover(struct kernel *k)
             if (p->life == FREE || (known && (!known->looked_at || known->row.key.start == p->start)))
                 continue;
             if (known)
-                job_gone(&k->job, known, now(k));
+                gone(k, known);
             struct member *parent = p->parent >= 0 ? tree_find(&k->job.tree, k->at[p->parent].pid) : NULL;
             struct member *m = job_add(&k->job, p->pid, parent, BARO_ORIGIN_SCAN, now(k));
             assert_non_null(m);
@@ -435,7 +446,7 @@ static void begin(struct kernel *k, uint64_t seed)
     assert_int_equal(job_init(&k->job, &sink, false, 0, 100), 0);
     k->recorder = seed % 3;
     k->events = k->job.events = k->recorder != SCANS;
-    k->job.adopts = k->recorder == LATE;
+    k->job.adopts = true;
     k->job.wrapper.pid = WRAPPER;
     k->at[0] = (struct process){.life = LIVES, .parent = -1, .pid = 100, .start = ++k->clock};
     k->n = 1;
