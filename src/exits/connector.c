@@ -25,7 +25,7 @@
 #define BUFFER_BYTES (8 << 20)    /* the kernel doubles it: 20,000 events */
 #define BYTES_PER_EVENT 832u      /* what one waiting event is charged; measured: 256 events in 212,992 bytes (x86-64, 6.18) */
 #define DATAGRAM 192u             /* netlink, connector and event heads and bodies are 76 bytes */
-#define BATCHES_PER_DRAIN 64u     /* 2,048 events: a machine that forks faster than we read may not hold us for ever */
+#define BATCHES_PER_DRAIN 256u    /* 8,192 events: a machine that forks faster than we read may not hold us for ever */
 #define ANSWER_TRIES 4096u        /* what may be queued before the answer on a machine that forks a lot */
 #define OVERFLOWS_PER_DRAIN 8u    /* each is followed by what was queued before it */
 #define SEQ_CPUS 1024u            /* CPUs whose numbers are followed; untouched entries cost no memory */

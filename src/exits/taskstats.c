@@ -28,7 +28,7 @@
 #define BUFFER_BYTES (16 << 20)  /* the kernel doubles it */
 #define BYTES_PER_RECORD 1280u   /* what one waiting record is charged; measured: 166 to 225 in 212,992 bytes (x86-64, 6.18) */
 #define DATAGRAM 2048u           /* two structs of version 16 with their heads are 1,180 bytes */
-#define BATCHES_PER_DRAIN 64u     /* 2,048 events: a machine that forks faster than we read may not hold us for ever */
+#define BATCHES_PER_DRAIN 256u    /* 8,192 events: a machine that forks faster than we read may not hold us for ever */
 #define OVERFLOWS_PER_DRAIN 8u
 #define GROUPS_MAX 512u          /* living groups of which a thread has ended */
 
