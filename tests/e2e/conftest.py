@@ -338,6 +338,7 @@ class Truth:
         self.runner = runner
         self.cgroup = cgroup
         self.alone = os.geteuid() == 0 and runner.uid is None
+        self.slack_ns = 5_000_000 if self.alone else 25_000_000
 
     def record(self, tape, argv, *options, **kw):
         argv = ["sh", "-c", argv] if isinstance(argv, str) else argv
@@ -349,8 +350,7 @@ class Truth:
     def check(self, summary, within=0.001):
         counted = summary["job"]["cpu_ns"] + (0 if self.alone else summary["recorder"]["cpu_ns"])
         truth = self.cgroup.usage_ns()
-        slack_ns = 5_000_000 if self.alone else 25_000_000
-        assert abs(counted - truth) <= truth * within + slack_ns, (counted, truth)
+        assert abs(counted - truth) <= truth * within + self.slack_ns, (counted, truth)
 
 
 @pytest.fixture
