@@ -23,6 +23,13 @@ enum baro_kind {
     BARO_KIND_JOB,      /**< all processes that are accounted together */
     BARO_KIND_EXIT,     /**< what a process had used when it ended */
     BARO_KIND_RECORDER, /**< barograph itself */
+    BARO_KIND_HOST,     /**< the machine as a whole */
+    BARO_KIND_CPU,      /**< one logical CPU */
+    BARO_KIND_DISK,     /**< one block device */
+    BARO_KIND_FS,       /**< one mounted filesystem */
+    BARO_KIND_NET,      /**< one network interface */
+    BARO_KIND_SENSOR,   /**< one temperature sensor */
+    BARO_KIND_CGROUP,   /**< a control group that the job is in */
     BARO_KIND_MAX
 };
 
@@ -32,7 +39,10 @@ enum baro_unit {
     BARO_UNIT_BYTES, /**< bytes */
     BARO_UNIT_RATIO, /**< parts per million of 1 as stored; 0..1 as shown */
     BARO_UNIT_CHAR,  /**< one ASCII character, such as the state of a process */
-    BARO_UNIT_SIGNED /**< a two's complement count, such as nice */
+    BARO_UNIT_SIGNED, /**< a two's complement count, such as nice */
+    BARO_UNIT_HERTZ,  /**< hertz */
+    BARO_UNIT_CELSIUS, /**< degrees; thousandths of one as stored, in two's complement */
+    BARO_UNIT_DECIMAL /**< a plain number with a fraction, such as a load average: millionths as stored */
 };
 
 enum baro_semantics {
@@ -69,7 +79,22 @@ enum baro_source {
     BARO_SOURCE_TREE = 1 << 8,      /**< barograph's own view of the tree */
     BARO_SOURCE_LEDGER = 1 << 9,    /**< the job's ledger: members, and what was reaped */
     BARO_SOURCE_EXIT = 1 << 10,     /**< wait4(2), taskstats, perf or the last look at the process */
-    BARO_SOURCE_SELF = 1 << 11      /**< barograph's measure of itself */
+    BARO_SOURCE_SELF = 1 << 11,     /**< barograph's measure of itself */
+    BARO_SOURCE_PROC_STAT = 1 << 12,   /**< /proc/stat */
+    BARO_SOURCE_LOADAVG = 1 << 13,     /**< /proc/loadavg */
+    BARO_SOURCE_MEMINFO = 1 << 14,     /**< /proc/meminfo */
+    BARO_SOURCE_VMSTAT = 1 << 15,      /**< /proc/vmstat */
+    BARO_SOURCE_DISKSTATS = 1 << 16,   /**< /proc/diskstats */
+    BARO_SOURCE_NETDEV = 1 << 17,      /**< /proc/net/dev */
+    BARO_SOURCE_PRESSURE = 1 << 18,    /**< /proc/pressure */
+    BARO_SOURCE_UPTIME = 1 << 19,      /**< /proc/uptime */
+    BARO_SOURCE_STATVFS = 1 << 20,     /**< statvfs(3) of each mount */
+    BARO_SOURCE_SYS_BLOCK = 1 << 21,   /**< /sys/class/block */
+    BARO_SOURCE_SYS_NET = 1 << 22,     /**< /sys/class/net */
+    BARO_SOURCE_SYS_CPUFREQ = 1 << 23, /**< cpufreq in /sys/devices/system/cpu, else /proc/cpuinfo */
+    BARO_SOURCE_SYS_NODE = 1 << 24,    /**< /sys/devices/system/node */
+    BARO_SOURCE_HWMON = 1 << 25,       /**< /sys/class/hwmon, /sys/class/thermal */
+    BARO_SOURCE_CGROUP = 1 << 26       /**< the files of a control group, v1 or v2 */
 };
 
 struct baro_metric {
@@ -91,13 +116,13 @@ BARO_API const struct baro_metric *baro_metric_get(enum baro_kind kind, int id);
 /** @return the id of the metric with this name or stem, or -1. @p name need not end with NUL. */
 BARO_API int baro_metric_find(enum baro_kind kind, const char *name, size_t len);
 
-/** @return "process", "job", "exit" or "recorder". */
+/** @return "process", "job", "exit", "recorder", "host", "cpu", "disk", "fs", "net", "sensor" or "cgroup". */
 BARO_API const char *baro_kind_name(enum baro_kind kind);
 
 /** @return a short reason such as "denied"; "present" for 0. */
 BARO_API const char *baro_absent_name(enum baro_absent reason);
 
-/** @return "ns", "bytes", "ratio" or "" for counts. */
+/** @return "ns", "bytes", "ratio", "hertz", "celsius" or "" for counts. */
 BARO_API const char *baro_unit_name(enum baro_unit unit);
 
 /** @return "counter", "gauge" or "info". */

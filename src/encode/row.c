@@ -167,8 +167,13 @@ static void put_value(struct cell *c, enum baro_unit unit, int absent, uint64_t 
         c->i64 = (int64_t)v;
         break;
     case BARO_UNIT_RATIO:
+    case BARO_UNIT_DECIMAL:
         c->kind = CELL_REAL;
         c->real = (double)v / 1e6;
+        break;
+    case BARO_UNIT_CELSIUS:
+        c->kind = CELL_REAL;
+        c->real = (double)(int64_t)v / 1e3;
         break;
     default:
         put_u64(c, v);

@@ -36,7 +36,56 @@ enum recorder_metric {
     RECORDER_MAX
 };
 
-/* Masks of metrics are one word. */
+enum host_metric {
+#define METRIC(stem, unit, semantics, source, help) HOST_##stem,
+#include "metric/host.def"
+#undef METRIC
+    HOST_MAX
+};
+
+enum cpu_metric {
+#define METRIC(stem, unit, semantics, source, help) CPU_##stem,
+#include "metric/cpu.def"
+#undef METRIC
+    CPU_MAX
+};
+
+enum disk_metric {
+#define METRIC(stem, unit, semantics, source, help) DISK_##stem,
+#include "metric/disk.def"
+#undef METRIC
+    DISK_MAX
+};
+
+enum fs_metric {
+#define METRIC(stem, unit, semantics, source, help) FS_##stem,
+#include "metric/fs.def"
+#undef METRIC
+    FS_MAX
+};
+
+enum net_metric {
+#define METRIC(stem, unit, semantics, source, help) NET_##stem,
+#include "metric/net.def"
+#undef METRIC
+    NET_MAX
+};
+
+enum sensor_metric {
+#define METRIC(stem, unit, semantics, source, help) SENSOR_##stem,
+#include "metric/sensor.def"
+#undef METRIC
+    SENSOR_MAX
+};
+
+enum cgroup_metric {
+#define METRIC(stem, unit, semantics, source, help) CGROUP_##stem,
+#include "metric/cgroup.def"
+#undef METRIC
+    CGROUP_MAX
+};
+
+/* Masks of these metrics are one word. */
 _Static_assert(PROCESS_MAX <= 64 && JOB_MAX <= 64 && EXIT_MAX <= 64 && RECORDER_MAX <= 64, "a mask is 64 bits");
 
 /** The union of enum baro_source bits that the process metrics in @p wanted (bit = enum process_metric) need. */

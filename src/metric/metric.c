@@ -12,6 +12,9 @@
 #define SUFFIX_RATIO "_ratio"
 #define SUFFIX_CHAR ""
 #define SUFFIX_SIGNED ""
+#define SUFFIX_HERTZ "_hertz"
+#define SUFFIX_CELSIUS "_celsius"
+#define SUFFIX_DECIMAL ""
 
 #define FILE_CLOCK "clock_gettime(2)"
 #define FILE_STAT "/proc/PID/stat"
@@ -25,6 +28,21 @@
 #define FILE_LEDGER "the ledger of the job"
 #define FILE_EXIT "wait4(2), taskstats, perf or the last look"
 #define FILE_SELF "barograph itself"
+#define FILE_PROC_STAT "/proc/stat"
+#define FILE_LOADAVG "/proc/loadavg"
+#define FILE_MEMINFO "/proc/meminfo"
+#define FILE_VMSTAT "/proc/vmstat"
+#define FILE_DISKSTATS "/proc/diskstats"
+#define FILE_NETDEV "/proc/net/dev"
+#define FILE_PRESSURE "/proc/pressure"
+#define FILE_UPTIME "/proc/uptime"
+#define FILE_STATVFS "statvfs(3)"
+#define FILE_SYS_BLOCK "/sys/class/block"
+#define FILE_SYS_NET "/sys/class/net"
+#define FILE_SYS_CPUFREQ "cpufreq, /proc/cpuinfo"
+#define FILE_SYS_NODE "/sys/devices/system/node"
+#define FILE_HWMON "/sys/class/hwmon"
+#define FILE_CGROUP "the control group"
 
 #define METRIC(stem_, unit_, semantics_, source_, help_)                                                               \
     {.stem = #stem_,                                                                                                   \
@@ -47,6 +65,27 @@ static const struct baro_metric exit_metrics[] = {
 static const struct baro_metric recorder_metrics[] = {
 #include "metric/recorder.def"
 };
+static const struct baro_metric host_metrics[] = {
+#include "metric/host.def"
+};
+static const struct baro_metric cpu_metrics[] = {
+#include "metric/cpu.def"
+};
+static const struct baro_metric disk_metrics[] = {
+#include "metric/disk.def"
+};
+static const struct baro_metric fs_metrics[] = {
+#include "metric/fs.def"
+};
+static const struct baro_metric net_metrics[] = {
+#include "metric/net.def"
+};
+static const struct baro_metric sensor_metrics[] = {
+#include "metric/sensor.def"
+};
+static const struct baro_metric cgroup_metrics[] = {
+#include "metric/cgroup.def"
+};
 #undef METRIC
 
 static const struct {
@@ -58,6 +97,13 @@ static const struct {
     [BARO_KIND_JOB] = {"job", job_metrics, JOB_MAX},
     [BARO_KIND_EXIT] = {"exit", exit_metrics, EXIT_MAX},
     [BARO_KIND_RECORDER] = {"recorder", recorder_metrics, RECORDER_MAX},
+    [BARO_KIND_HOST] = {"host", host_metrics, HOST_MAX},
+    [BARO_KIND_CPU] = {"cpu", cpu_metrics, CPU_MAX},
+    [BARO_KIND_DISK] = {"disk", disk_metrics, DISK_MAX},
+    [BARO_KIND_FS] = {"fs", fs_metrics, FS_MAX},
+    [BARO_KIND_NET] = {"net", net_metrics, NET_MAX},
+    [BARO_KIND_SENSOR] = {"sensor", sensor_metrics, SENSOR_MAX},
+    [BARO_KIND_CGROUP] = {"cgroup", cgroup_metrics, CGROUP_MAX},
 };
 
 const char *baro_version(void)
@@ -112,6 +158,10 @@ const char *baro_unit_name(enum baro_unit unit)
         return "bytes";
     case BARO_UNIT_RATIO:
         return "ratio";
+    case BARO_UNIT_HERTZ:
+        return "hertz";
+    case BARO_UNIT_CELSIUS:
+        return "celsius";
     default:
         return "";
     }

@@ -112,6 +112,22 @@ struct baro_event {
     const char *text;    /* never NULL */
 };
 
+/* One CPU, disk, filesystem, interface, sensor or control group. */
+struct baro_entity {
+    uint32_t id;            /* unique within a tape, all kinds together, from 1; never used twice: a disk that comes back is another */
+    char *name;             /* "cpu0", "nvme0n1", "/home", "eth0" */
+    char *label;            /* what else there is to say, such as the model; "" */
+    uint32_t info_version;  /* grows with each change of the label */
+    uint64_t *value;        /* baro_metric_count(kind) of them */
+    uint8_t *absent;        /* as many */
+    const struct baro_extra *extra; /* of a tape; NULL elsewhere */
+};
+
+struct baro_entities {
+    size_t n;
+    struct baro_entity *const *at; /* borrowed; in the order in which they were found */
+};
+
 struct baro_sample {
     uint64_t t_ns;
     uint64_t job[JOB_MAX];
@@ -121,7 +137,24 @@ struct baro_sample {
     bool lossy;                        /* events were lost since the sample before */
     size_t n;                          /* living members */
     struct baro_process *const *processes; /* order: parents before children; borrowed */
-    const struct baro_extra *job_extra, *self_extra; /* of a tape; NULL elsewhere */
+    const struct baro_extra *job_extra, *self_extra, *host_extra; /* of a tape; NULL elsewhere */
+    /* The machine, which is not looked at in every sample: as it was at host_ns. */
+    bool has_host;                     /* it was looked at, at least once */
+    uint64_t host_ns;
+    uint64_t host[HOST_MAX];
+    uint8_t host_absent[HOST_MAX];
+    struct baro_entities entities[BARO_KIND_MAX]; /* of the kinds from BARO_KIND_CPU on; of the same instant */
+};
+
+/* What the job may have, as it was at the start: the tightest of its control groups, ulimits, affinity and what a batch system says; and which of
+ * them that is, such as "cgroup /kubepods/burst", "affinity", "RLIMIT_AS", "SLURM_MEM_PER_NODE"; "" with a value of 0: no limit below the machine's. */
+struct baro_limits {
+    uint64_t memory_bytes;
+    char memory_source[128];
+    uint64_t cores_ppm;         /* millionths of a core */
+    char cores_source[128];
+    uint64_t pids;
+    char pids_source[128];
 };
 
 /* What stands at the head of a tape. Strings are owned by whoever filled it. */
@@ -144,6 +177,10 @@ struct baro_header {
     uint32_t cpus;              /* online */
     uint64_t page_size;
     uint64_t memory_total;      /* bytes */
+    struct baro_limits limits;
+    char cpu_model[128];
+    uint32_t numa_nodes;
+    char cgroup_mode[16];       /* of run: "own", "none", "" (attached) */
     uint32_t uid;
     char **argv;                /* the command redacted (run) or of the first target; NULL-terminated; may be empty */
     char *cwd;

@@ -136,7 +136,7 @@ bool exit_scan(struct span *in, struct bits_in *bits, struct block *b, const str
     if (!ret_texts->known &&
         (!scan_text(in, &ret_texts->name) || !scan_cmdline(in, &ret_texts->form, &ret_texts->cmdline)))
         return false;
-    return row_scan_shape(in, bits, &b->exit, &row, &run) && !run && row_scan_values(in, bits, c, &b->exit, &row, value, absent);
+    return row_scan_shape(in, bits, c, &b->exit, &row, &run) && !run && row_scan_values(in, bits, c, &b->exit, &row, value, absent);
 }
 
 bool event_scan(struct span *in, const struct block *b, struct baro_event *ret, struct span *ret_text)

@@ -68,13 +68,13 @@ void row_compare(const struct columns *c, struct row_values old, struct row_valu
         uint64_t residual = new.value[i] - predict(c, i, old, new);
         if (residual == 0)
             continue;
-        ret->mask |= 1ull << i;
+        ret->mask |= (column_mask)1 << i;
         ret->residual[i] = residual;
     }
 }
 
 /* Puts a shape in front of the list; `from` is where it stood. Writer and reader do the same. */
-static void shape_front(struct shapes *s, unsigned from, uint64_t mask, unsigned flags)
+static void shape_front(struct shapes *s, unsigned from, column_mask mask, unsigned flags)
 {
     memmove(&s->mask[1], &s->mask[0], from * sizeof *s->mask);
     memmove(&s->flags[1], &s->flags[0], from);
@@ -82,14 +82,14 @@ static void shape_front(struct shapes *s, unsigned from, uint64_t mask, unsigned
     s->flags[0] = (uint8_t)flags;
 }
 
-static void shape_add(struct shapes *s, uint64_t mask, unsigned flags)
+static void shape_add(struct shapes *s, column_mask mask, unsigned flags)
 {
     if (s->n < SHAPES_MAX)
         s->n++;
     shape_front(s, s->n - 1, mask, flags);
 }
 
-static int shape_find(const struct shapes *s, uint64_t mask, unsigned flags)
+static int shape_find(const struct shapes *s, column_mask mask, unsigned flags)
 {
     for (unsigned i = 0; i < s->n; i++)
         if (s->mask[i] == mask && s->flags[i] == flags)
@@ -97,9 +97,9 @@ static int shape_find(const struct shapes *s, uint64_t mask, unsigned flags)
     return -1;
 }
 
-static unsigned size_set(uint64_t mask)
+static unsigned size_set(column_mask mask)
 {
-    unsigned n = (unsigned)__builtin_popcountll(mask);
+    unsigned n = mask_count(mask);
     return n <= 3 ? 0 : n <= 6 ? 1 : n <= 9 ? 2 : 3;
 }
 
@@ -164,14 +164,16 @@ void row_write(struct buf *out, struct bits *bits, const struct columns *c, stru
     } else {
         number_write(bits, &s->number_size, SHAPE_NEW);
         buf_byte(out, (uint8_t)row->flags);
-        buf_varint(out, row->mask);
+        buf_varint(out, (uint64_t)row->mask);
+        if (c->n > 64)
+            buf_varint(out, (uint64_t)(row->mask >> 64));
         shape_add(s, row->mask, row->flags);
     }
     if (row->flags & ROW_ABSENT)
         write_reasons(out, c->n, old.absent, new.absent);
     uint16_t *sizes = s->size[size_set(row->mask)];
-    for (uint64_t rest = row->mask; rest; rest &= rest - 1) {
-        unsigned i = (unsigned)__builtin_ctzll(rest);
+    for (column_mask rest = row->mask; rest; rest &= rest - 1) {
+        unsigned i = mask_lowest(rest);
         write_residual(bits, &c->at[i], &sizes[i], row->residual[i]);
     }
 }
@@ -201,17 +203,18 @@ bool number_scan(struct bits_in *bits, uint16_t *size, uint64_t *ret)
     return true;
 }
 
-bool row_scan_shape(struct span *in, struct bits_in *bits, struct shapes *s, struct row *ret, bool *ret_run)
+bool row_scan_shape(struct span *in, struct bits_in *bits, const struct columns *c, struct shapes *s, struct row *ret, bool *ret_run)
 {
-    uint64_t number, flags;
+    uint64_t number, flags, low, high = 0;
     if (!number_scan(bits, &s->number_size, &number))
         return false;
     *ret_run = number == SHAPE_RUN;
     if (*ret_run)
         return true;
     if (number == SHAPE_NEW) {
-        if (!scan_varint(in, &flags) || flags > ROW_FLAGS || !scan_varint(in, &ret->mask))
+        if (!scan_varint(in, &flags) || flags > ROW_FLAGS || !scan_varint(in, &low) || (c->n > 64 && !scan_varint(in, &high)))
             return false;
+        ret->mask = (column_mask)high << 64 | low;
         ret->flags = (unsigned)flags;
         shape_add(s, ret->mask, ret->flags);
         return true;
@@ -270,8 +273,8 @@ bool row_scan_values(struct span *in, struct bits_in *bits, const struct columns
         return false;
     uint64_t residual[COLUMNS_MAX] = {0};
     uint16_t *sizes = s->size[size_set(row->mask)];
-    for (uint64_t rest = row->mask; rest; rest &= rest - 1) {
-        unsigned i = (unsigned)__builtin_ctzll(rest);
+    for (column_mask rest = row->mask; rest; rest &= rest - 1) {
+        unsigned i = mask_lowest(rest);
         if (absent[i] || !scan_residual(bits, &c->at[i], &sizes[i], &residual[i]))
             return false;
     }

@@ -12,7 +12,21 @@
 #include "metric/ids.h"
 #include "tape/bits.h"
 
-enum { COLUMNS_MAX = 64, COLUMN_TERMS = 3 };
+enum { COLUMNS_MAX = 128, COLUMN_TERMS = 3 };
+
+__extension__ typedef unsigned __int128 column_mask;
+
+static inline unsigned mask_count(column_mask m)
+{
+    return (unsigned)(__builtin_popcountll((uint64_t)m) + __builtin_popcountll((uint64_t)(m >> 64)));
+}
+
+/* m is not 0 */
+static inline unsigned mask_lowest(column_mask m)
+{
+    uint64_t low = (uint64_t)m;
+    return (unsigned)(low ? __builtin_ctzll(low) : 64 + __builtin_ctzll((uint64_t)(m >> 64)));
+}
 
 enum predictor {
     PREDICT_SAME,  /* as before */
@@ -53,7 +67,7 @@ enum row_flag {
 enum { SHAPES_MAX = 120, SIZE_SETS = 4, SHAPE_NEW = 1, SHAPE_RUN = 2, SHAPE_FIRST = 3 };
 
 struct shapes {
-    uint64_t mask[SHAPES_MAX];
+    column_mask mask[SHAPES_MAX];
     uint8_t flags[SHAPES_MAX];
     unsigned n;
     uint16_t number_size; /* as below, of the shapes' numbers */
@@ -64,7 +78,7 @@ struct shapes {
 
 /* A row between its two forms. */
 struct row {
-    uint64_t mask; /* columns that the prediction missed */
+    column_mask mask; /* columns that the prediction missed */
     unsigned flags;
     uint64_t residual[COLUMNS_MAX];
 };
@@ -81,7 +95,7 @@ void row_write(struct buf *out, struct bits *bits, const struct columns *c, stru
                struct row_values old, struct row_values new);
 
 /* Reads the shape's number and the shape. *ret_run: it is no row, but a run of rows that were read and had not changed. */
-bool row_scan_shape(struct span *in, struct bits_in *bits, struct shapes *s, struct row *ret, bool *ret_run);
+bool row_scan_shape(struct span *in, struct bits_in *bits, const struct columns *c, struct shapes *s, struct row *ret, bool *ret_run);
 /* Reads reasons and residuals; value and absent hold the old row and become the new one. */
 bool row_scan_values(struct span *in, struct bits_in *bits, const struct columns *c, struct shapes *s, const struct row *row,
                      uint64_t *value, uint8_t *absent);

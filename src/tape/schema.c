@@ -130,7 +130,7 @@ static bool extra_fill(struct baro_metric *m, const struct texts *t)
     m->name = to[1];
     m->help = to[2];
     m->file = to[3];
-    m->unit = t->unit <= BARO_UNIT_SIGNED ? (enum baro_unit)t->unit : BARO_UNIT_NONE;
+    m->unit = t->unit <= BARO_UNIT_DECIMAL ? (enum baro_unit)t->unit : BARO_UNIT_NONE;
     m->semantics = t->semantics <= BARO_SEM_INFO ? (enum baro_semantics)t->semantics : BARO_SEM_GAUGE;
     m->source = 0;
     return true;

@@ -128,7 +128,7 @@ static bool scan_entity(struct baro_tape *t, struct span *in, enum baro_kind kin
     struct row row;
     if (!first)
         gather(&t->schema, kind, value, absent, extra, v, a);
-    if (!row_scan_shape(in, &t->bits, shapes, &row, &is_run) || is_run ||
+    if (!row_scan_shape(in, &t->bits, &t->schema.columns[kind], shapes, &row, &is_run) || is_run ||
         !row_scan_values(in, &t->bits, &t->schema.columns[kind], shapes, &row, v, a))
         return false;
     scatter(&t->schema, kind, v, a, value, absent, extra);
@@ -297,7 +297,7 @@ int state_rows(struct baro_tape *t, struct span body, size_t *next)
         if (gap - ROWS_GAP > t->n - *next)
             return BARO_E_CORRUPT;
         size_t at = *next + (size_t)(gap - ROWS_GAP);
-        if (!row_scan_shape(&body, &t->bits, at < t->n ? &b->process : &b->fresh, &row, &is_run) ||
+        if (!row_scan_shape(&body, &t->bits, &t->schema.columns[BARO_KIND_PROCESS], at < t->n ? &b->process : &b->fresh, &row, &is_run) ||
             (is_run && !number_scan(&t->bits, &b->run_size, &run)) || run > t->n - at)
             return BARO_E_CORRUPT;
         for (uint64_t i = 0; i < run; i++)

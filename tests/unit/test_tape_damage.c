@@ -274,7 +274,7 @@ static void test_unknown_metric(void **state)
     struct frame_head head;
     size_t len;
     write_small(&l, 5);
-    unsigned char *whole = slurp(&len), *newer = malloc(len + 16384), raw[1 << 14];
+    unsigned char *whole = slurp(&len), *newer = malloc(len + 65536), raw[1 << 16];
     assert_true(frame_head_parse(whole + TAPE_PREAMBLE_SIZE, &head));
     size_t at = TAPE_PREAMBLE_SIZE + FRAME_HEAD_SIZE + head.len;
     assert_true(frame_head_parse(whole + at, &head) && head.type == FRAME_SCHEMA);
@@ -282,7 +282,7 @@ static void test_unknown_metric(void **state)
     assert_false(ZSTD_isError(n));
     replace_all(raw, n, "fds", "fdz");
     memcpy(newer, whole, at);
-    size_t packed = ZSTD_compress(newer + at + FRAME_HEAD_SIZE, 8192, raw, n, 1);
+    size_t packed = ZSTD_compress(newer + at + FRAME_HEAD_SIZE, 32768, raw, n, 1);
     assert_false(ZSTD_isError(packed));
     frame_seal(newer + at, FRAME_SCHEMA, 0, (uint32_t)packed, frame_seed(whole + 12));
     size_t rest = at + FRAME_HEAD_SIZE + head.len, front = at + FRAME_HEAD_SIZE + packed;
