@@ -2,7 +2,6 @@
 #include "base/fmt.h"
 
 #include <stdbool.h>
-#include <time.h>
 
 #include "base/clock.h"
 
@@ -96,14 +95,30 @@ void fmt_decimal(struct buf *b, double v, int digits)
         buf_byte(b, (uint8_t)('0' + scaled / p % 10));
 }
 
+/* Counted from 1 March, so that the leap day is the last one of its year; 146,097 days are the 400 years after which all repeats. */
+struct utc utc_of(int64_t realtime_ns)
+{
+    enum { DAY = 86400, FOUR_CENTURIES = 146097, FROM_MARCH_0000 = 719468 };
+    const int64_t second = (int64_t)NS_PER_SEC;
+    int64_t seconds = realtime_ns / second - (realtime_ns % second < 0);
+    int64_t days = seconds / DAY - (seconds % DAY < 0);
+    unsigned in_day = (unsigned)(seconds - days * DAY);
+    days += FROM_MARCH_0000;
+    int64_t era = (days >= 0 ? days : days - (FOUR_CENTURIES - 1)) / FOUR_CENTURIES;
+    unsigned d = (unsigned)(days - era * FOUR_CENTURIES);
+    unsigned year = (d - d / 1460 + d / 36524 - d / 146096) / 365;
+    unsigned in_year = d - (365 * year + year / 4 - year / 100);
+    unsigned month = (5 * in_year + 2) / 153; /* 0: March; five months have 153 days, over and over */
+    return (struct utc){
+        .year = era * 400 + year + (month >= 10), .month = month < 10 ? month + 3 : month - 9,
+        .day = in_year - (153 * month + 2) / 5 + 1, .hour = in_day / 3600, .minute = in_day / 60 % 60, .second = in_day % 60,
+        .ns = (unsigned)(realtime_ns - seconds * second),
+    };
+}
+
 void fmt_time_utc(struct buf *b, int64_t realtime_ns)
 {
-    int64_t second = (int64_t)NS_PER_SEC;
-    time_t s = (time_t)(realtime_ns / second - (realtime_ns % second < 0));
-    int ms = (int)((realtime_ns % second + second) % second / (int64_t)NS_PER_MS);
-    struct tm t;
-    if (!gmtime_r(&s, &t))
-        return;
-    buf_printf(b, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", t.tm_year + 1900, t.tm_mon + 1, t.tm_mday, t.tm_hour,
-               t.tm_min, t.tm_sec, ms);
+    struct utc t = utc_of(realtime_ns);
+    buf_printf(b, "%04lld-%02u-%02uT%02u:%02u:%02u.%03uZ", (long long)t.year, t.month, t.day, t.hour, t.minute, t.second,
+               t.ns / (unsigned)NS_PER_MS);
 }

@@ -12,6 +12,12 @@ void fmt_bytes(struct buf *b, uint64_t bytes);    /* "412 MB", "2.31 GB": decima
 void fmt_duration(struct buf *b, uint64_t ns);    /* "41.3 s", "5 min 12 s", "2 h 03 min", "3.1 ms" */
 void fmt_count(struct buf *b, uint64_t n);        /* "4,812" */
 void fmt_decimal(struct buf *b, double v, int digits); /* '.' in every locale */
+/* A moment in UTC. gmtime_r(3) would do, did it not read the local time zone's file first. */
+struct utc {
+    int64_t year;
+    unsigned month, day, hour, minute, second, ns; /* month and day from 1 on */
+};
+struct utc utc_of(int64_t realtime_ns);
 void fmt_time_utc(struct buf *b, int64_t realtime_ns); /* RFC 3339 with milliseconds and Z */
 
 /* "100ms", "1s", "2.5 min", "1h", "1h30m"; a bare number is an error. */

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -132,14 +131,9 @@ static void add_command(struct buf *b, const char *command)
 
 int runs_new_path(const char *dir, const char *command, struct buf *ret_path, struct baro_error *err)
 {
-    int64_t now = clock_realtime_ns();
-    time_t seconds = (time_t)(now / (int64_t)NS_PER_SEC);
-    struct tm tm;
-    char stamp[32];
-    if (!gmtime_r(&seconds, &tm) || strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%S", &tm) == 0)
-        return error_set(err, BARO_E_RANGE, "the clock shows no time that a run could be named by");
+    struct utc t = utc_of(clock_realtime_ns());
     buf_clear(ret_path);
-    buf_printf(ret_path, "%s/%s.%06dZ-", dir, stamp, (int)(now % (int64_t)NS_PER_SEC / 1000));
+    buf_printf(ret_path, "%s/%04lld%02u%02uT%02u%02u%02u.%06uZ-", dir, (long long)t.year, t.month, t.day, t.hour, t.minute, t.second, t.ns / 1000);
     add_command(ret_path, command ? command : "");
     buf_printf(ret_path, "-%d.baro", (int)getpid());
     return terminated(ret_path, err);
@@ -322,6 +316,31 @@ int runs_check_limits(struct baro_error *err)
     return parse_keep(getenv("BARO_KEEP"), &keep, err);
 }
 
+#define SIZES_EVERY 16u /* runs between two looks at all sizes, */
+#define SIZES_SHARE 64u /* unless the newest takes a larger part of what is allowed */
+
+/* Is there anything to do? Names alone are read for that: five hundred stat(2) after each short command would cost as much as its recording. */
+static bool worth_it(DIR *d, struct keep *keep)
+{
+    char newest[NAME_MAX + 1] = "";
+    struct stat st;
+    struct dirent *e;
+    uint64_t n = 0;
+    while ((e = readdir(d)) != NULL) {
+        if (!is_run(e->d_name))
+            continue;
+        n++;
+        if (strcmp(e->d_name, newest) > 0)
+            strcpy(newest, e->d_name);
+    }
+    if (n > keep->runs) {
+        keep->runs -= keep->runs / SIZES_EVERY; /* so that the next ones find nothing to do */
+        return true;
+    }
+    return n % SIZES_EVERY == 0 || (*newest && fstatat(dirfd(d), newest, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                                    (uint64_t)st.st_size > keep->bytes / SIZES_SHARE);
+}
+
 int runs_prune(const char *dir, struct baro_error *err)
 {
     struct keep keep;
@@ -329,6 +348,13 @@ int runs_prune(const char *dir, struct baro_error *err)
     int r = parse_keep(getenv("BARO_KEEP"), &keep, err);
     if (r < 0)
         return r;
+    DIR *d = opendir(dir);
+    if (!d)
+        return error_set(err, -errno, "can't list %s: %s", dir, strerror(errno));
+    bool nothing = !worth_it(d, &keep);
+    closedir(d);
+    if (nothing)
+        return 0;
     r = runs_list(dir, &l, err);
     if (r < 0)
         return r;

@@ -30,8 +30,8 @@ void runs_list_done(struct runs_list *l);
 /* A tape named by the user: a path, or @last, @1 (the same), @2 ... of the kept runs, or NULL for @last. */
 int runs_resolve(const char *name, struct buf *ret_path, struct baro_error *err);
 
-/* Unlinks the oldest finished runs until at most keep_runs remain and they take at most keep_bytes; the newest and those
- * still being written stay.
+/* Unlinks the oldest finished runs until at most so many remain (a sixteenth less, once they are too many) and they take at most so many bytes; the
+ * newest and those still being written stay. Sizes are looked at after each 16th run and after large ones.
  * Limits come from BARO_KEEP ("200 runs,1GB" style: "N", "SIZE" or both separated by a comma), default 500 and 2 GB. Returns how many were removed. */
 int runs_prune(const char *dir, struct baro_error *err);
 

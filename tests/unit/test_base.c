@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base: what is shown of times. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/fmt.h"
+
+static void check_second(int64_t seconds)
+{
+    struct utc got = utc_of(seconds * (int64_t)NS_PER_SEC + 123456789);
+    time_t t = (time_t)seconds;
+    struct tm tm;
+    assert_non_null(gmtime_r(&t, &tm));
+    assert_int_equal(got.year, tm.tm_year + 1900);
+    assert_int_equal(got.month, tm.tm_mon + 1);
+    assert_int_equal(got.day, tm.tm_mday);
+    assert_int_equal(got.hour, tm.tm_hour);
+    assert_int_equal(got.minute, tm.tm_min);
+    assert_int_equal(got.second, tm.tm_sec);
+    assert_int_equal(got.ns, 123456789);
+}
+
+/* Every day that an int64_t of nanoseconds can tell (1677 to 2262), at its ends, as the C library has it. */
+static void test_utc(void **state)
+{
+    (void)state;
+    for (int64_t day = -106000; day < 106000; day++) {
+        check_second(day * 86400);
+        check_second(day * 86400 + 86399);
+    }
+}
+
+static void test_text(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t ns;
+        const char *text;
+    } rows[] = {
+        {0, "1970-01-01T00:00:00.000Z"},
+        {-1, "1969-12-31T23:59:59.999Z"},
+        {951827696789000000, "2000-02-29T12:34:56.789Z"},
+        {1795248000000000000, "2026-11-21T08:00:00.000Z"},
+        {INT64_MAX, "2262-04-11T23:47:16.854Z"},
+        {INT64_MIN, "1677-09-21T00:12:43.145Z"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct buf b = {0};
+        fmt_time_utc(&b, rows[i].ns);
+        assert_int_equal(b.len, 24);
+        assert_memory_equal(b.at, rows[i].text, 24);
+        buf_done(&b);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_utc), cmocka_unit_test(test_text)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
