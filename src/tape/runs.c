@@ -331,7 +331,7 @@ static bool worth_it(DIR *d, struct keep *keep)
             continue;
         n++;
         if (strcmp(e->d_name, newest) > 0)
-            strcpy(newest, e->d_name);
+            memcpy(newest, e->d_name, strlen(e->d_name) + 1);
     }
     if (n > keep->runs) {
         keep->runs -= keep->runs / SIZES_EVERY; /* so that the next ones find nothing to do */
