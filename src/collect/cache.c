@@ -4,6 +4,7 @@
  * Each holds 5 kB of kernel memory that is charged to the recorder's cgroup, often the job's own: hence the small number.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -11,12 +12,13 @@
 #include "base/fd.h"
 #include "collect/sampler.h"
 
-#define CACHE_FDS 252u /* 63 processes with four files each, 126 with two */
+#define CACHE_FDS 315u /* 63 processes with five files each, 157 with two */
 #define WORTH_IT 2u    /* ticks in a row in which a process ran */
 
 static unsigned files_wanted(unsigned need)
 {
-    return 1 + !!(need & (BARO_SOURCE_STATUS | BARO_SOURCE_TASKS)) + !!(need & BARO_SOURCE_IO) + !!(need & BARO_SOURCE_SCHEDSTAT);
+    return 1 + !!(need & (BARO_SOURCE_STATUS | BARO_SOURCE_TASKS)) + !!(need & BARO_SOURCE_IO) + !!(need & BARO_SOURCE_SCHEDSTAT) +
+           !!(need & BARO_SOURCE_FD);
 }
 
 int cache_init(struct sampler *s)
@@ -98,4 +100,13 @@ ssize_t cache_read(struct sampler *s, struct member *m, int which, const char *n
     }
     ssize_t n = pread(slot->fd[which], s->text, cap, 0);
     return n < 0 ? -errno : n;
+}
+
+int64_t cache_count_fds(struct sampler *s, struct member *m)
+{
+    struct fd_slot *slot = slot_for(s, m);
+    if (slot && slot->fd[CACHE_FD] < 0)
+        slot->fd[CACHE_FD] = proc_open(s->options.proc_fd, m->row.key.pid, "fd", O_PATH | O_DIRECTORY);
+    int64_t n = slot && slot->fd[CACHE_FD] >= 0 ? proc_count_held_fds(slot->fd[CACHE_FD]) : 0;
+    return n > 0 ? n : proc_count_fds(s->options.proc_fd, m->row.key.pid);
 }

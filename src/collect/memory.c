@@ -37,16 +37,16 @@ static bool memory_moved(const struct member *m)
            m->note.smaps_faults != m->row.value[PROCESS_faults_minor] + m->row.value[PROCESS_faults_major];
 }
 
-static bool smaps_due(const struct sampler *s, const struct member *m)
+static uint64_t smaps_due(const struct sampler *s, const struct member *m)
 {
     if (!(s->need & BARO_SOURCE_SMAPS) || m->note.smaps_barred || m->row.value[PROCESS_state] == 'Z')
-        return false;
+        return UINT64_MAX;
     if (!m->note.smaps_ns)
-        return s->now_ns >= m->row.first_ns + YOUNG;
-    uint64_t age = s->now_ns - m->note.smaps_ns;
-    if (memory_moved(m))
-        return age >= LEAST_AGE && age >= cost_of(m) * OF_ITS_TIME;
-    return age >= IDLE_AFTER;
+        return m->row.first_ns + YOUNG;
+    if (!memory_moved(m))
+        return m->note.smaps_ns + IDLE_AFTER;
+    uint64_t pause = cost_of(m) * OF_ITS_TIME;
+    return m->note.smaps_ns + (pause > LEAST_AGE ? pause : LEAST_AGE);
 }
 
 static bool request(struct sampler *s, struct member *m, uint32_t what)
@@ -69,10 +69,18 @@ static bool request(struct sampler *s, struct member *m, uint32_t what)
     return true;
 }
 
-static bool info_due(const struct sampler *s, const struct member *m)
+static uint64_t info_due(const struct member *m)
 {
-    return m->note.info_wanted && !m->note.info_asked && m->note.info_tries < INFO_TRIES &&
-           s->now_ns >= m->row.first_ns + YOUNG;
+    bool wanted = m->note.info_wanted && !m->note.info_asked && m->note.info_tries < INFO_TRIES;
+    return wanted ? m->row.first_ns + YOUNG : UINT64_MAX;
+}
+
+uint64_t memory_due(const struct sampler *s, const struct member *m)
+{
+    if (!s->options.helper)
+        return UINT64_MAX;
+    uint64_t smaps = smaps_due(s, m), info = info_due(m);
+    return smaps < info ? smaps : info;
 }
 
 static void reply_smaps(struct sampler *s, struct member *m, const struct slow_reply *reply)
@@ -103,6 +111,7 @@ static void on_reply(void *context, const struct slow_reply *reply)
     struct member *m = tree_find(&s->job->tree, reply->key.pid);
     if (!m || !baro_key_equal(m->row.key, reply->key))
         return;
+    member_moved(m);
     if (reply->what & SLOW_SMAPS)
         reply_smaps(s, m, reply);
     if ((reply->what & SLOW_INFO) && m->note.info_asked) {
@@ -116,7 +125,7 @@ static void on_reply(void *context, const struct slow_reply *reply)
             m->row.cmdline_absent = reply->cmdline_absent ? reply->cmdline_absent : (uint8_t)BARO_ABSENT_UNKNOWN;
     }
     if (m->row.read_ns != s->now_ns)
-        m->force = true; /* it came late: the row goes onto the tape with the next tick */
+        member_wake(m); /* it came late: the row goes onto the tape with the next tick */
 }
 
 void memory_collect(struct sampler *s)
@@ -167,14 +176,15 @@ static void request_largest(struct sampler *s)
 
 static void request_due(struct sampler *s)
 {
-    for (size_t i = 0; i < s->job->tree.n; i++) {
-        struct member *m = s->job->tree.at[i];
-        if (!m || !m->looked_at)
+    const struct tree *tree = &s->job->tree;
+    for (size_t i = tree_next_moved(tree, 0); i < tree->n; i = tree_next_moved(tree, i + 1)) { /* the gate lets pass who is due */
+        struct member *m = tree->at[i];
+        if (!m->looked_at)
             continue;
         uint32_t what = 0;
-        if (info_due(s, m))
+        if (s->now_ns >= info_due(m))
             what |= SLOW_INFO;
-        if (smaps_due(s, m)) {
+        if (s->now_ns >= smaps_due(s, m)) {
             if (s->budget.level < BUDGET_NO_SMAPS && budget_take_smaps(&s->budget, s->now_ns, cost_of(m), false))
                 what |= SLOW_SMAPS;
             else
@@ -188,11 +198,7 @@ static void request_due(struct sampler *s)
 /* A new peak of the tree; or one that still stands and of which something is left to read. */
 static bool at_peak(struct sampler *s)
 {
-    uint64_t sum = 0;
-    for (size_t i = 0; i < s->job->tree.n; i++) {
-        if (s->job->tree.at[i])
-            sum += s->job->tree.at[i]->row.value[PROCESS_rss];
-    }
+    uint64_t sum = job_rss(s->job);
     if (sum <= s->rss_sum_peak + s->rss_sum_peak / PEAK_STEP)
         return s->peak_unread && sum >= s->rss_sum_peak - s->rss_sum_peak / PEAK_STEP;
     s->rss_sum_peak = sum;

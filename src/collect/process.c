@@ -7,6 +7,7 @@
 #include "collect/sampler.h"
 
 #define YOUNG_NS (20 * NS_PER_MS)
+#define SWITCHES_EVERY (5 * NS_PER_SEC) /* status costs as much as stat, io and schedstat together */
 
 static void set(struct member *m, enum process_metric id, uint64_t v)
 {
@@ -105,6 +106,7 @@ static void forget_memory(struct member *m)
 
 static void put_stat(struct sampler *s, struct member *m, const struct pid_stat *st, uint64_t clock_ns)
 {
+    member_moved(m);
     put_comm(m, st->comm);
     put_parent(s, m, st->ppid);
     put_cpu(s, m, st, clock_ns);
@@ -246,32 +248,63 @@ static bool add_thread(void *context, int32_t tid)
     return true;
 }
 
+static void put_threads(struct member *m, const struct thread_sums *sums)
+{
+    if (sums->has_delay)
+        set_counter(m, PROCESS_run_delay, sums->delay);
+    else if (m->row.absent[PROCESS_run_delay] == BARO_ABSENT_NOT_YET)
+        unset(m, PROCESS_run_delay, BARO_ABSENT_UNSUPPORTED);
+    if (sums->has_switches) {
+        set_counter(m, PROCESS_switches_voluntary, sums->voluntary);
+        set_counter(m, PROCESS_switches_involuntary, sums->involuntary);
+    }
+}
+
 /* Run delay and switches are kept per thread and not passed on. Their reading grows with the threads, so it is done once a second, or
  * so seldom that it takes half a percent of the time. */
 static void read_threads(struct sampler *s, struct member *m)
 {
     struct thread_sums sums = {.s = s, .pid = m->row.key.pid};
     uint64_t begin = clock_monotonic_ns();
-    if (m->row.value[PROCESS_threads] > 1) {
-        proc_each_task(s->options.proc_fd, m->row.key.pid, add_thread, &sums);
-    } else if (s->need & BARO_SOURCE_SCHEDSTAT) {
-        struct pid_schedstat ss;
-        ssize_t len = cache_read(s, m, CACHE_SCHEDSTAT, "schedstat", 256);
-        if (len > 0 && pid_schedstat_parse(span_of(s->text, (size_t)len), &ss) == 0) {
-            sums.delay = ss.delay_ns;
-            sums.has_delay = true;
-        }
-    }
-    if (sums.has_delay)
-        set_counter(m, PROCESS_run_delay, sums.delay);
-    else if (m->row.absent[PROCESS_run_delay] == BARO_ABSENT_NOT_YET)
-        unset(m, PROCESS_run_delay, BARO_ABSENT_UNSUPPORTED);
-    if (sums.has_switches) {
-        set_counter(m, PROCESS_switches_voluntary, sums.voluntary);
-        set_counter(m, PROCESS_switches_involuntary, sums.involuntary);
-    }
+    proc_each_task(s->options.proc_fd, m->row.key.pid, add_thread, &sums);
+    put_threads(m, &sums);
     uint64_t pause = (clock_monotonic_ns() - begin) * 200;
     m->note.switches_due = s->now_ns + (pause > NS_PER_SEC ? pause : NS_PER_SEC);
+}
+
+/* The only thread's switches come with status. */
+static void read_thread(struct sampler *s, struct member *m)
+{
+    struct thread_sums sums = {0};
+    struct pid_schedstat ss;
+    ssize_t len = cache_read(s, m, CACHE_SCHEDSTAT, "schedstat", 256);
+    if (len > 0 && pid_schedstat_parse(span_of(s->text, (size_t)len), &ss) == 0) {
+        sums.delay = ss.delay_ns;
+        sums.has_delay = true;
+    }
+    put_threads(m, &sums);
+}
+
+static void read_delays(struct sampler *s, struct member *m, bool now_due)
+{
+    if (m->row.value[PROCESS_threads] > 1) {
+        if (now_due)
+            read_threads(s, m);
+        return;
+    }
+    if ((s->need & BARO_SOURCE_SCHEDSTAT) && (s->budget.level < BUDGET_SPARSE || now_due))
+        read_thread(s, m);
+    if (now_due)
+        m->note.switches_due = s->now_ns + SWITCHES_EVERY;
+}
+
+static void read_fds(struct sampler *s, struct member *m)
+{
+    int64_t fds = cache_count_fds(s, m);
+    if (fds >= 0)
+        set(m, PROCESS_fds, (uint64_t)fds);
+    else
+        unset(m, PROCESS_fds, proc_absent((int)-fds));
 }
 
 /* ---- the whole ---- */
@@ -330,20 +363,15 @@ int process_read(struct sampler *s, struct member *m, uint64_t clock_ns, enum pr
     if (depth == PROCESS_REFRESH)
         return 0;
     if (young(s, m)) {
-        m->force = true; /* the rest of it with the next tick, though it may not run until then */
+        member_wake(m); /* the rest of it with the next tick, though it may not run until then */
         return 0;
     }
     if ((s->need & BARO_SOURCE_IO) && (s->budget.level < BUDGET_STAT || now_due))
         read_io(s, m);
-    if ((s->need & BARO_SOURCE_FD) && (s->budget.level < BUDGET_SPARSE || now_due)) {
-        int64_t fds = proc_count_fds(s->options.proc_fd, m->row.key.pid);
-        if (fds >= 0)
-            set(m, PROCESS_fds, (uint64_t)fds);
-        else
-            unset(m, PROCESS_fds, proc_absent((int)-fds));
-    }
-    if (now_due && (s->need & (BARO_SOURCE_SCHEDSTAT | BARO_SOURCE_TASKS)))
-        read_threads(s, m);
+    if ((s->need & BARO_SOURCE_FD) && (s->budget.level < BUDGET_SPARSE || now_due))
+        read_fds(s, m);
+    if (s->need & (BARO_SOURCE_SCHEDSTAT | BARO_SOURCE_TASKS))
+        read_delays(s, m, now_due);
     return 0;
 }
 
@@ -363,6 +391,7 @@ void sampler_take_zombie(struct sampler *s, struct member *m, const struct sampl
         row->value[PROCESS_rss] = rss;
         row->value[PROCESS_virtual] = virtual;
     }
+    member_moved(m);
     if (!z->io.len || pid_io_parse(z->io, &counters) != 0) {
         if (z->read_bytes)
             set_counter(m, PROCESS_io_read, z->read_bytes);

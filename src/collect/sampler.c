@@ -43,7 +43,9 @@ void sampler_done(struct sampler *s)
     slow_free(s->slow);
     cache_done(s);
     free(s->requests);
+    free(s->moved);
     s->requests = NULL;
+    s->moved = NULL;
     s->slow = NULL;
 }
 
@@ -129,6 +131,7 @@ static bool await_wrapper(struct sampler *s, struct member *m)
     if (!m->awaited)
         m->awaited_ns = s->now_ns;
     m->awaited = true;
+    member_moved(m);
     return s->now_ns < m->awaited_ns + WRAPPER_WORD;
 }
 
@@ -187,7 +190,7 @@ static bool look_again(void *context, struct member *m)
         gone(s, m);
     if (r == 0)
         check_children(s, m);
-    m->force = true; /* its row is another one now: onto the tape with the next tick */
+    member_wake(m); /* its row is another one now: onto the tape with the next tick */
     return r == 0 || r == -ESRCH;
 }
 
@@ -214,7 +217,7 @@ static void check_end(struct sampler *s, struct member *m)
         return;
     if (s->now_ns > m->end_ns + ENDING)
         job_revive(s->job, m);
-    m->force = true; /* to be looked at again, whether it runs or not */
+    member_wake(m); /* to be looked at again, whether it runs or not */
 }
 
 /* Only who ran since can have forked since. Another core's clock moves with the tick of the kernel alone. */
@@ -232,14 +235,20 @@ static void find_children(struct sampler *s, struct member *m, bool known, uint6
     scan_children_of(s, m);
 }
 
-static void tick_member(struct sampler *s, struct member *m)
+/* Ticks in a row in which it was read. */
+static void count_read(const struct sampler *s, struct member *m)
 {
-    uint64_t clock_ns;
+    m->note.reads = m->note.read_tick + 1 == s->ticks ? m->note.reads + 1 : 1;
+    m->note.read_tick = s->ticks;
+}
+
+static void tick_member(struct sampler *s, struct member *m, bool there, uint64_t clock_ns)
+{
     bool known = m->looked_at;
-    s->process_samples++;
+    member_moved(m);
     if (!known && m->row.absent[PROCESS_cpu] == BARO_ABSENT_NOT_YET)
         first_look(s, m);
-    if (process_clock(s, m, &clock_ns) < 0) {
+    if (!there) {
         if (!await_wrapper(s, m))
             gone(s, m);
         else if (known && !m->sampled)
@@ -248,11 +257,10 @@ static void tick_member(struct sampler *s, struct member *m)
     }
     bool ran = may_have_run(m, clock_ns);
     if (!ran && s->now_ns < m->row.read_ns + refresh_after(s, m)) {
-        m->note.reads = 0;
         find_children(s, m, known, clock_ns);
         return;
     }
-    m->note.reads++;
+    count_read(s, m);
     int r = process_read(s, m, clock_ns, ran ? PROCESS_WHOLE : PROCESS_REFRESH);
     if (r == -ESRCH && !await_wrapper(s, m))
         gone(s, m);
@@ -263,15 +271,29 @@ static void tick_member(struct sampler *s, struct member *m)
     find_children(s, m, known, clock_ns);
 }
 
+/* Until when it need not be looked at, as long as its clock stands still. */
+static uint64_t gate_due(const struct sampler *s, const struct member *m)
+{
+    if (m->awaited || may_have_run(m, m->note.clock_ns))
+        return 0;
+    uint64_t refresh = m->row.read_ns + refresh_after(s, m), memory = memory_due(s, m);
+    return refresh < memory ? refresh : memory;
+}
+
 /* A child that stands before its parent was read before it, and may have ended and been waited for in between: then what it used would count twice. */
 static void check_order(struct sampler *s)
 {
     struct tree *tree = &s->job->tree;
     uint64_t clock_ns;
-    for (size_t i = 0; i < tree->n; i++) {
-        struct member *m = tree->at[i];
-        if (m && m->parent && m->parent->index > i && job_gained(m->parent) && process_clock(s, m, &clock_ns) < 0)
-            gone(s, m);
+    for (size_t i = tree_next_moved(tree, 0); i < tree->n; i = tree_next_moved(tree, i + 1)) {
+        struct member *parent = tree->at[i];
+        if (!parent->first_child || !job_gained(parent))
+            continue;
+        for (struct member *m = parent->first_child, *next; m; m = next) {
+            next = m->sibling_next;
+            if (m->index < i && process_clock(s, m, &clock_ns) < 0)
+                gone(s, m);
+        }
     }
 }
 
@@ -279,8 +301,18 @@ static void tick_from(struct sampler *s, size_t *i)
 {
     const struct tree *tree = &s->job->tree;
     for (; *i < tree->n; ++*i) { /* it grows while children are found */
-        if (tree->at[*i])
-            tick_member(s, tree->at[*i]);
+        struct gate *g = &tree->gates[*i];
+        uint64_t clock_ns = 0;
+        if (!g->pid)
+            continue;
+        s->process_samples++;
+        bool there = clock_process_cpu_ns(g->pid, &clock_ns) != -EINVAL;
+        if (there && clock_ns == g->clock_ns && s->now_ns < g->due_ns && (g->scanned || !s->scan_once))
+            continue;
+        struct member *m = tree->at[*i];
+        tick_member(s, m, there, clock_ns);
+        if (!m->gone)
+            tree->gates[*i] = (struct gate){m->note.clock_ns, gate_due(s, m), g->pid, m->note.scanned_clock_ns == m->note.clock_ns};
     }
 }
 
@@ -307,20 +339,14 @@ static void tick_members(struct sampler *s)
 
 static void after_settling(struct sampler *s)
 {
-    for (size_t i = 0; i < s->job->tree.n; i++) {
-        struct member *m = s->job->tree.at[i];
-        if (!m)
-            continue;
+    const struct tree *tree = &s->job->tree;
+    for (size_t i = tree_next_moved(tree, 0); i < tree->n; i = tree_next_moved(tree, i + 1)) {
+        struct member *m = tree->at[i];
         if (m->row.read_ns == s->now_ns)
             job_settled(m);
         if (m->row.absent[PROCESS_children] == BARO_ABSENT_NOT_ASKED)
             continue;
-        uint64_t children = 0;
-        for (const struct member *c = m->first_child; c; c = c->sibling_next)
-            children++;
-        if (children != m->row.value[PROCESS_children] && m->row.read_ns != s->now_ns)
-            m->force = true;
-        m->row.value[PROCESS_children] = children;
+        m->row.value[PROCESS_children] = m->n_children;
         m->row.absent[PROCESS_children] = BARO_PRESENT;
     }
 }
@@ -339,7 +365,7 @@ void sampler_discover(struct sampler *s)
     s->scan_once = true;
     for (size_t i = 0; i < s->job->tree.n; i++) {
         if (s->job->tree.at[i])
-            s->job->tree.at[i]->force = true; /* all of it: what was not read could not be left out */
+            member_wake(s->job->tree.at[i]); /* all of it: what was not read could not be left out */
     }
     tick_members(s);
     job_settle(s->job, s->now_ns, look_again, s);
@@ -348,9 +374,26 @@ void sampler_discover(struct sampler *s)
         struct member *m = s->job->tree.at[i];
         job_rebase(m);
         job_settled(m);
-        m->force = true;
+        member_wake(m);
         m->sampled = false;
     }
+}
+
+/* Without memory the whole tree may have moved. */
+static void tell_moved(struct sampler *s)
+{
+    struct tree *tree = &s->job->tree;
+    size_t words = (tree->n + 63) / 64;
+    if (words > s->cap_moved) {
+        uint64_t *grown = realloc(s->moved, 2 * words * sizeof(*grown));
+        s->moved = grown ? grown : s->moved;
+        s->cap_moved = grown ? 2 * words : s->cap_moved;
+    }
+    s->sample.moved = words <= s->cap_moved ? s->moved : NULL;
+    s->sample.removals = tree->removals;
+    if (s->sample.moved && words)
+        memcpy(s->moved, tree->moved, words * sizeof(*s->moved));
+    tree_clear_moved(tree);
 }
 
 const struct baro_sample *sampler_tick(struct sampler *s)
@@ -371,6 +414,7 @@ const struct baro_sample *sampler_tick(struct sampler *s)
     s->lossy += s->lossy_now;
     s->lossy_now = false;
     job_totals(s->job, sample->job, sample->job_absent);
+    tell_moved(s);
     check_budget(s);
     s->sample_time_ns += sampler_now(s) - s->now_ns;
     s->self_cpu_ns = sampler_self_cpu(s);

@@ -2,7 +2,7 @@
 /*
  * The sampler: at each tick it looks at every member of the job, reads what has changed, and yields a sample.
  *
- * The gate: a process whose CPU clock has not moved since it was last read has run no instruction, so its own counters stand still. State R is
+ * The gate (struct gate): a process whose CPU clock has not moved since it was last read has run no instruction, so its own counters stand still. State R is
  * always read (another core's clock moves with the kernel's tick only), and so is D (the parent of a vfork child shares its memory). What can
  * change from outside (reclaim, renice, sharers that leave) is refreshed in turn.
  */
@@ -33,7 +33,7 @@ struct sampler_options {
     void *catch_up_context;
 };
 
-enum { CACHE_STAT, CACHE_STATUS, CACHE_IO, CACHE_SCHEDSTAT, CACHE_FILES };
+enum { CACHE_STAT, CACHE_STATUS, CACHE_IO, CACHE_SCHEDSTAT, CACHE_FD, CACHE_FILES };
 
 struct fd_slot {
     struct member *owner;
@@ -49,6 +49,8 @@ struct sampler {
     struct budget budget;
     struct fd_slot *slots;
     size_t n_slots;
+    uint64_t *moved;         /* of the sample */
+    size_t cap_moved;
     uint64_t now_ns;         /* of the tick that is under way */
     bool scan_always;        /* no event source: members that ran are asked for children at every tick */
     bool scan_once;          /* events were lost, or a while has passed */
@@ -120,6 +122,7 @@ int process_read(struct sampler *s, struct member *m, uint64_t clock_ns, enum pr
 int cache_init(struct sampler *s);
 void cache_done(struct sampler *s);
 void cache_drop(struct sampler *s, struct member *m);
+int64_t cache_count_fds(struct sampler *s, struct member *m);
 ssize_t cache_read(struct sampler *s, struct member *m, int which, const char *name, size_t cap);
 /* scan.c */
 void scan_children_of(struct sampler *s, struct member *m);
@@ -128,6 +131,7 @@ void scan_everything(struct sampler *s);
 /* memory.c */
 void memory_prepare(struct sampler *s); /* before the tree grows: the helper is a fork of this process */
 void memory_tick(struct sampler *s);
+uint64_t memory_due(const struct sampler *s, const struct member *m); /* when the helper is to be asked for it */
 void memory_collect(struct sampler *s);
 /* self.c */
 void self_fill(struct sampler *s);

@@ -6,7 +6,7 @@
 #include "base/fd.h"
 #include "collect/sampler.h"
 
-#define CHECK_NS NS_PER_SEC
+#define CHECK_NS (5 * NS_PER_SEC)
 
 uint64_t sampler_self_cpu(struct sampler *s)
 {

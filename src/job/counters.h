@@ -72,6 +72,10 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b)
 /* claim.c: the exit of m, which is gone, is being reported. */
 void claim_note(struct job *j, const struct member *m, uint64_t now_ns);
 
+/* totals.c: brings the sums up to those that moved; takes out what they hold of one that goes. */
+void totals_refresh(struct job *j);
+void totals_leave(struct job *j, struct member *m);
+
 /* totals.c: notes which of the job's values the member tells of. */
 void totals_know(struct job *j, const struct member *m);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "job/job.h"
+#include "job/counters.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum b
         return NULL;
     m->row.origin = origin;
     m->row.first_ns = now_ns;
-    m->force = true;
+    member_wake(m);
     j->started++;
     uint64_t now = tree_count(&j->tree) - j->ended_members;
     now += parent && parent->ended; /* it lived when it forked: of both one hears late */
@@ -75,6 +75,7 @@ void job_rebase(struct member *m)
     for (int c = 0; c < LEDGER_MAX; c++)
         now[c] = job_ledger(m, c);
     memcpy(m->base, now, sizeof(now));
+    member_moved(m);
     m->base[BASE_CPU] = m->row.value[PROCESS_cpu];
     m->base[BASE_CPU_USER] = m->row.value[PROCESS_cpu_user];
     m->base[BASE_CPU_SYSTEM] = m->row.value[PROCESS_cpu_system];
@@ -88,6 +89,7 @@ void job_gone(struct job *j, struct member *m, uint64_t now_ns)
         m->end_ns = now_ns;
     j->targets -= m->target;
     j->ended_members -= m->ended;
+    totals_leave(j, m);
     tree_remove(&j->tree, m);
     m->list_next = j->gone;
     j->gone = m;

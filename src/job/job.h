@@ -41,6 +41,7 @@ struct job_unclaimed {
 
 struct job {
     struct tree tree;
+    struct member_part sums;    /* of all living members, once totals_refresh() has seen those that moved */
     struct job_sink sink;
     struct job_wrapper wrapper;
     uint64_t start_boottime_ns; /* of the tape */
@@ -116,6 +117,9 @@ void job_settled(struct member *m);
 
 /* Totals for a sample; also counts, peaks and bounds. */
 void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[JOB_MAX]);
+
+/* What living members have resident, all together. */
+uint64_t job_rss(struct job *j);
 
 /* What a member has used itself and taken over from children, since attach. */
 uint64_t job_ledger(const struct member *m, enum ledger_counter c);

@@ -91,18 +91,13 @@ static void plan_share(const struct job *j, struct member *heir, uint64_t gained
 }
 
 /* What is shown of the whole job, and not put down to anybody yet. */
-static uint64_t unattributed(const struct job *j)
+static uint64_t unattributed(struct job *j)
 {
+    totals_refresh(j);
     uint64_t shown = j->carried[LEDGER_CPU_USER] + j->carried[LEDGER_CPU_SYSTEM], named = j->counted_ended_ns;
     shown += j->wrapper.total[LEDGER_CPU_USER] + j->wrapper.total[LEDGER_CPU_SYSTEM];
-    for (size_t i = 0; i < j->tree.n; i++) {
-        const struct member *m = j->tree.at[i];
-        if (!m)
-            continue;
-        named += own_cpu(m) - (m->base ? m->base[BASE_CPU] : 0);
-        if (!m->awaited)
-            shown += job_ledger(m, LEDGER_CPU_USER) + job_ledger(m, LEDGER_CPU_SYSTEM);
-    }
+    shown += j->sums.ledger[LEDGER_CPU_USER] + j->sums.ledger[LEDGER_CPU_SYSTEM];
+    named += j->sums.counted;
     for (const struct member *m = j->gone; m; m = m->list_next)
         named += own_cpu(m) - (m->base ? m->base[BASE_CPU] : 0);
     return shown > named ? shown - named : 0;

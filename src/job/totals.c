@@ -48,53 +48,70 @@ static void tell_absent(const struct job *j, uint64_t *value_of, uint8_t *absent
     }
 }
 
-static void sum_members(struct job *j, uint64_t total[LEDGER_MAX], uint64_t *ret_parents)
+/* ---- running sums ---- */
+
+static struct member_part part_of(const struct member *m)
 {
-    uint64_t all = 0;
-    for (size_t i = 0; i < N_SUMS; i++)
-        all |= UINT64_C(1) << sums[i].job;
-    for (size_t i = 0; i < j->tree.n; i++) {
-        const struct member *m = j->tree.at[i];
-        if (!m || m->awaited)
-            continue;
-        if ((j->known & all) != all)
-            totals_know(j, m);
-        for (int c = 0; c < LEDGER_MAX; c++)
-            total[c] += job_ledger(m, c);
-        *ret_parents += m->had_child || reaped_of(m, LEDGER_FAULTS_MINOR) > 0; /* no process lives without a fault */
+    uint64_t own = own_cpu(m), base = m->base ? m->base[BASE_CPU] : 0;
+    struct member_part p = {
+        .counted = own > base ? own - base : 0,
+        .awaited = m->awaited ? own : 0,
+        .run_delay = value(m, PROCESS_run_delay),
+        .switches = {value(m, PROCESS_switches_voluntary), value(m, PROCESS_switches_involuntary)},
+        .rss = value(m, PROCESS_rss),
+    };
+    if (m->awaited)
+        return p;
+    for (int c = 0; c < LEDGER_MAX; c++)
+        p.ledger[c] = job_ledger(m, c);
+    p.parents = m->had_child || reaped_of(m, LEDGER_FAULTS_MINOR) > 0; /* no process lives without a fault */
+    return p;
+}
+
+/* All of it is 64-bit counts, so differences may wrap on the way. */
+static void replace(struct member_part *all, struct member_part *old, const struct member_part *new)
+{
+    for (int c = 0; c < LEDGER_MAX; c++)
+        all->ledger[c] += new->ledger[c] - old->ledger[c];
+    all->counted += new->counted - old->counted;
+    all->awaited += new->awaited - old->awaited;
+    all->run_delay += new->run_delay - old->run_delay;
+    all->switches[0] += new->switches[0] - old->switches[0];
+    all->switches[1] += new->switches[1] - old->switches[1];
+    all->rss += new->rss - old->rss;
+    all->parents += new->parents - old->parents;
+    *old = *new;
+}
+
+void totals_leave(struct job *j, struct member *m)
+{
+    static const struct member_part nothing;
+    replace(&j->sums, &m->part, &nothing);
+}
+
+void totals_refresh(struct job *j)
+{
+    for (size_t i = tree_next_moved(&j->tree, 0); i < j->tree.n; i = tree_next_moved(&j->tree, i + 1)) {
+        struct member *m = j->tree.at[i];
+        struct member_part now = part_of(m);
+        replace(&j->sums, &m->part, &now);
+        totals_know(j, m);
+        j->rss_peak = max_u64(j->rss_peak, value(m, PROCESS_rss_peak));
     }
+}
+
+uint64_t job_rss(struct job *j)
+{
+    totals_refresh(j);
+    return j->sums.rss;
 }
 
 static void lower_bounds(const struct job *j, uint64_t *value_of)
 {
-    uint64_t delay = j->ended_run_delay, switches[2] = {j->ended_switches[0], j->ended_switches[1]};
-    for (size_t i = 0; i < j->tree.n; i++) {
-        const struct member *m = j->tree.at[i];
-        if (!m)
-            continue;
-        delay += value(m, PROCESS_run_delay);
-        switches[0] += value(m, PROCESS_switches_voluntary);
-        switches[1] += value(m, PROCESS_switches_involuntary);
-    }
-    value_of[JOB_run_delay] = delay;
+    value_of[JOB_run_delay] = j->ended_run_delay + j->sums.run_delay;
     /* What the wrapper's wait4 tells holds all that the command waited for; both are lower bounds. */
-    value_of[JOB_switches_voluntary] = max_u64(switches[0], j->wrapper.switches_voluntary);
-    value_of[JOB_switches_involuntary] = max_u64(switches[1], j->wrapper.switches_involuntary);
-}
-
-static uint64_t counted(const struct job *j, uint64_t *peak)
-{
-    uint64_t sum = j->counted_ended_ns;
-    for (size_t i = 0; i < j->tree.n; i++) {
-        const struct member *m = j->tree.at[i];
-        if (!m)
-            continue;
-        sum += own_cpu(m);
-        if (m->base)
-            sum -= m->base[BASE_CPU] < sum ? m->base[BASE_CPU] : sum;
-        *peak = max_u64(*peak, value(m, PROCESS_rss_peak));
-    }
-    return sum;
+    value_of[JOB_switches_voluntary] = max_u64(j->ended_switches[0] + j->sums.switches[0], j->wrapper.switches_voluntary);
+    value_of[JOB_switches_involuntary] = max_u64(j->ended_switches[1] + j->sums.switches[1], j->wrapper.switches_involuntary);
 }
 
 /* user + system is exact, the split between them is scaled from ticks and moves a little as processes end: so the sum is held from
@@ -113,12 +130,8 @@ static void publish_cpu(struct job *j, uint64_t user, uint64_t system)
  * word is awaited it is all that there is. */
 static void fill_up(const struct job *j, uint64_t total[LEDGER_MAX], uint64_t named, uint64_t *bound)
 {
-    uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM], most = sum + *bound + j->withheld;
-    for (size_t i = 0; i < j->tree.n; i++) {
-        const struct member *m = j->tree.at[i];
-        if (m && m->awaited)
-            most += own_cpu(m);
-    }
+    uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM];
+    uint64_t most = sum + *bound + j->withheld + j->sums.awaited;
     named = named < most ? named : most;
     if (named <= sum)
         return;
@@ -131,14 +144,14 @@ static void fill_up(const struct job *j, uint64_t total[LEDGER_MAX], uint64_t na
 
 void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[JOB_MAX])
 {
-    uint64_t total[LEDGER_MAX], parents = 0;
+    uint64_t total[LEDGER_MAX];
+    totals_refresh(j);
     memset(ret_value, 0, JOB_MAX * sizeof(*ret_value));
     memset(ret_absent, 0, JOB_MAX);
     for (int c = 0; c < LEDGER_MAX; c++)
-        total[c] = j->wrapper.total[c] + j->carried[c];
-    sum_members(j, total, &parents);
-    uint64_t bound = parents * SHORT_TICKS * j->ns_per_tick;
-    uint64_t named = counted(j, &j->rss_peak);
+        total[c] = j->wrapper.total[c] + j->carried[c] + j->sums.ledger[c];
+    uint64_t bound = j->sums.parents * SHORT_TICKS * j->ns_per_tick;
+    uint64_t named = j->counted_ended_ns + j->sums.counted;
     fill_up(j, total, named, &bound);
     publish_cpu(j, total[LEDGER_CPU_USER], total[LEDGER_CPU_SYSTEM]);
     for (int c = LEDGER_CPU_SYSTEM + 1; c < LEDGER_MAX; c++)

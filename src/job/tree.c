@@ -43,6 +43,8 @@ void tree_done(struct tree *t)
     }
     free(t->at);
     free(t->rows);
+    free(t->gates);
+    free(t->moved);
     free(t->hash);
     *t = (struct tree){0};
 }
@@ -78,15 +80,18 @@ static bool grow(struct tree *t)
 {
     if (t->n < t->cap)
         return true;
-    size_t cap = t->cap ? t->cap * 2 : 32;
+    size_t cap = t->cap ? t->cap * 2 : 64;
     struct member **at = realloc(t->at, cap * sizeof(struct member *));
-    if (!at)
-        return false;
-    t->at = at;
+    t->at = at ? at : t->at;
     struct baro_process **rows = realloc(t->rows, cap * sizeof(struct baro_process *));
-    if (!rows)
+    t->rows = rows ? rows : t->rows;
+    struct gate *gates = realloc(t->gates, cap * sizeof(struct gate));
+    t->gates = gates ? gates : t->gates;
+    uint64_t *moved = realloc(t->moved, cap / 64 * sizeof(uint64_t));
+    t->moved = moved ? moved : t->moved;
+    if (!at || !rows || !gates || !moved)
         return false;
-    t->rows = rows;
+    memset(moved + t->cap / 64, 0, (cap - t->cap) / 64 * sizeof(uint64_t));
     t->cap = cap;
     return true;
 }
@@ -113,18 +118,22 @@ struct member *tree_add(struct tree *t, int32_t pid, struct member *parent)
         free(m);
         return NULL;
     }
+    m->tree = t;
     m->row.id = ++t->last_id;
     m->row.key.pid = pid;
     m->row.uid = UINT32_MAX;
     m->row.info_version = 1;
     m->row.cmdline_absent = BARO_ABSENT_NOT_YET;
     memset(m->row.absent, BARO_ABSENT_NOT_YET, sizeof(m->row.absent));
+    m->index = t->n;
+    t->rows[t->n] = &m->row;
+    t->gates[t->n] = (struct gate){.pid = pid};
+    t->at[t->n++] = m;
+    member_moved(m);
     tree_set_parent(m, parent);
     struct member **slot = &t->hash[slot_of(t, pid)];
     m->hash_next = *slot;
     *slot = m;
-    m->index = t->n;
-    t->at[t->n++] = m;
     if (t->n > t->hash_size)
         rehash(t);
     return m;
@@ -141,6 +150,8 @@ static void unlink_sibling(struct member *m)
     if (m->sibling_next)
         m->sibling_next->sibling_prev = m->sibling_prev;
     m->sibling_next = m->sibling_prev = NULL;
+    m->parent->n_children--;
+    member_moved(m->parent);
     m->parent = NULL;
 }
 
@@ -148,13 +159,16 @@ void tree_set_parent(struct member *m, struct member *parent)
 {
     unlink_sibling(m);
     m->parent = parent;
+    member_moved(m);
     if (!parent)
         return;
     m->sibling_next = parent->first_child;
     if (m->sibling_next)
         m->sibling_next->sibling_prev = m;
     parent->first_child = m;
+    parent->n_children++;
     parent->had_child = true;
+    member_moved(parent);
     if (!baro_key_equal(m->row.parent, parent->row.key)) {
         m->row.parent = parent->row.key;
         m->row.info_version++;
@@ -170,7 +184,7 @@ void tree_remove(struct tree *t, struct member *m)
     while (m->first_child) {
         struct member *child = m->first_child;
         tree_set_parent(child, NULL);
-        child->force = true;
+        member_wake(child);
         child->heir = m;
         child->heir_epoch = t->epoch;
     }
@@ -178,8 +192,11 @@ void tree_remove(struct tree *t, struct member *m)
         m->heir = m->parent;
     unlink_sibling(m);
     m->gone = true;
+    t->moved[m->index / 64] &= ~(UINT64_C(1) << m->index % 64);
+    t->gates[m->index].pid = 0;
     t->at[m->index] = NULL;
     t->holes++;
+    t->removals++;
 }
 
 void tree_release(struct tree *t, struct member *m)
@@ -193,20 +210,45 @@ void tree_release(struct tree *t, struct member *m)
     t->free = m;
 }
 
+static void move_down(struct tree *t, size_t from, size_t to)
+{
+    uint64_t bit = t->moved[from / 64] >> from % 64 & 1;
+    t->moved[from / 64] &= ~(UINT64_C(1) << from % 64);
+    t->moved[to / 64] |= bit << to % 64;
+    t->at[to] = t->at[from];
+    t->at[to]->index = to;
+    t->rows[to] = t->rows[from];
+    t->gates[to] = t->gates[from];
+}
+
 size_t tree_compact(struct tree *t)
 {
     size_t n = 0;
-    for (size_t i = 0; i < t->n; i++) {
+    for (size_t i = 0; t->holes && i < t->n; i++) {
         if (!t->at[i])
             continue;
-        t->at[n] = t->at[i];
-        t->at[n]->index = n;
-        t->rows[n] = &t->at[n]->row;
+        if (i != n)
+            move_down(t, i, n);
         n++;
     }
-    t->n = n;
+    t->n = t->holes ? n : t->n;
     t->holes = 0;
-    return n;
+    return t->n;
+}
+
+size_t tree_next_moved(const struct tree *t, size_t i)
+{
+    for (uint64_t word; i < t->n; i = (i | 63) + 1) {
+        word = t->moved[i / 64] >> i % 64;
+        if (word)
+            return i + (size_t)__builtin_ctzll(word);
+    }
+    return t->n;
+}
+
+void tree_clear_moved(struct tree *t)
+{
+    memset(t->moved, 0, (t->n + 63) / 64 * sizeof(*t->moved));
 }
 
 size_t tree_count(const struct tree *t)
@@ -224,6 +266,7 @@ static bool set_text(struct member *m, char **text, const char *to)
     free(*text);
     *text = copy;
     m->row.info_version++;
+    member_moved(m);
     return true;
 }
 

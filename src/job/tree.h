@@ -4,6 +4,9 @@
  * time). Members come in the order in which they were found, so parents stand before their children.
  *
  * Removed members go to a free list and are used again: a tree that has seen its largest size allocates nothing.
+ *
+ * What each tick asks of every member (the gate) stands side by side apart from the members, and a bitmap tells which of them changed: of those
+ * that sleep nothing else is touched, as a miss of the cache costs as much as the question itself.
  */
 #ifndef JOB_TREE_H
 #define JOB_TREE_H
@@ -35,16 +38,36 @@ struct member_usage {
     uint64_t io_read, io_write, io_rchar, io_wchar, faults_minor, faults_major;
 };
 
-struct member_fds; /* collect/: held descriptors */
+/* What the job's running sums hold of a member. */
+struct member_part {
+    uint64_t ledger[LEDGER_MAX]; /* nothing while its word is awaited */
+    uint64_t counted;            /* own CPU since attach: put down to it by name */
+    uint64_t awaited;            /* the same, while its word is awaited */
+    uint64_t run_delay, switches[2], rss;
+    uint64_t parents;            /* 1: it has, or had, children */
+};
+
+/* When a member is worth looking at: its CPU clock has moved, or it is due. */
+struct gate {
+    uint64_t clock_ns; /* when its values were last read */
+    uint64_t due_ns;   /* 0: at once */
+    int32_t pid;       /* 0: a hole */
+    bool scanned;      /* its children were listed at that clock */
+};
+
+struct tree;
 
 struct member {
     struct baro_process row;
+    struct tree *tree;
     struct member *parent;      /* living member, or NULL: the wrapper, or one outside the job */
     struct member *first_child, *sibling_next, *sibling_prev;
     struct member *hash_next;
     size_t index;               /* where it stands in tree.at */
     struct member *list_next;   /* of the list of the gone, or of the free */
     struct member *touched_next; /* record/: of the list of those that events spoke of */
+    struct member_part part;
+    uint64_t n_children;        /* living */
     struct member *heir;        /* gone: who was its parent then; may be gone as well. Living: who was until it went, */
     uint64_t heir_epoch;        /* if that was in this epoch of the tree: who is found gone after its parent may have gone before it */
     uint64_t reaped[LEDGER_MAX]; /* what it had absorbed from children when the ledger was last settled */
@@ -74,7 +97,7 @@ struct member {
     bool named;                 /* record/: an event told its name */
     bool ended;                 /* its end was told, or seen; it may still be a zombie */
     bool end_told;              /* by an event or by the wrapper */
-    bool force;                 /* to be read whatever the gate says */
+    bool force;                 /* to be read whatever the gate says: member_wake() */
     bool status_known;
     int status;
     struct member_usage usage;
@@ -91,7 +114,8 @@ struct member {
         uint64_t scanned_clock_ns; /* its CPU clock when its children were last listed */
         uint64_t stat_rss;      /* as stat had it, which may be less than the row's */
         uint64_t status_key;    /* faults and stat_rss when status was last read */
-        uint32_t reads;         /* ticks in a row in which it was read */
+        uint32_t reads;         /* ticks in a row in which it was read, */
+        uint64_t read_tick;     /* and the last of them */
         uint8_t info_tries;
         bool info_wanted, info_asked, smaps_barred;
         char comm[64];
@@ -101,6 +125,9 @@ struct member {
 struct tree {
     struct member **at;     /* in order; holes are NULL until tree_compact() */
     struct baro_process **rows; /* the same, for a sample */
+    struct gate *gates;     /* the same */
+    uint64_t *moved;        /* the same, a bit each: it may have changed since the last sample */
+    uint64_t removals;      /* members taken out so far */
     size_t n, cap, holes;
     struct member **hash;
     size_t hash_size;
@@ -120,7 +147,25 @@ void tree_remove(struct tree *t, struct member *m);
 void tree_release(struct tree *t, struct member *m);
 /* Closes the holes and fills rows. Returns the number of members. */
 size_t tree_compact(struct tree *t);
+/* The first at or after i that may have changed; n if there is none. */
+size_t tree_next_moved(const struct tree *t, size_t i);
+void tree_clear_moved(struct tree *t);
 size_t tree_count(const struct tree *t);
+
+/* Its row has changed, or whatever else the job's sums are made of. */
+static inline void member_moved(const struct member *m)
+{
+    if (!m->gone)
+        m->tree->moved[m->index / 64] |= UINT64_C(1) << m->index % 64;
+}
+
+/* It is looked at with the next tick, whether it runs or not. */
+static inline void member_wake(struct member *m)
+{
+    m->force = true;
+    if (!m->gone)
+        m->tree->gates[m->index].due_ns = 0;
+}
 
 /* Replaces a text of the row; bumps info_version if it is another one. Returns false without memory (the old one stays). */
 bool member_set_name(struct member *m, const char *name);

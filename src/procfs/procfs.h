@@ -112,6 +112,8 @@ ssize_t proc_read_record(int root_fd, int32_t pid, const char *what, void *at, s
 int proc_open(int root_fd, int32_t pid, const char *what, int flags);
 /* The number of open descriptors: st_size of /proc/PID/fd since 6.2 (needs no access), else counted. Returns -errno on failure. */
 int64_t proc_count_fds(int root_fd, int32_t pid);
+/* The same from a held O_PATH descriptor of /proc/PID/fd. 0: this kernel does not tell so, or there is none; -errno. */
+int64_t proc_count_held_fds(int fd);
 /* Calls fn for each thread id of pid, resp. each process id below root_fd. Returns how many or -errno. */
 int proc_each_task(int root_fd, int32_t pid, bool (*fn)(void *context, int32_t tid), void *context);
 int proc_each_process(int root_fd, bool (*fn)(void *context, int32_t pid), void *context);

@@ -155,6 +155,14 @@ static bool is_procfs(const struct stat *st)
     return st->st_blksize == 1024 && st->st_blocks == 0;
 }
 
+int64_t proc_count_held_fds(int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    return is_procfs(&st) ? st.st_size : 0;
+}
+
 int64_t proc_count_fds(int root_fd, int32_t pid)
 {
     char path[PATH_SIZE];

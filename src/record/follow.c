@@ -134,6 +134,7 @@ static void on_lost(struct recorder *r, const struct exits_event *e)
 static void take_usage(struct recorder *r, struct member *m, const struct exits_event *e)
 {
     struct member_usage *u = &m->usage;
+    member_moved(m);
     bool perf = e->kind == EVENT_USAGE;
     u->has_cpu = true;
     u->source = perf ? BARO_EXIT_PERF : BARO_EXIT_TASKSTATS;
@@ -285,7 +286,7 @@ static void look_at(struct recorder *r, struct member *m)
     }
     /* Still a zombie: its counters are final. */
     if (sampler_look(&r->sampler, m) == 0)
-        m->force = true;
+        member_wake(m);
 }
 
 /* In the order of the events, so that a child that its parent waited for is gone before its parent is. */
@@ -420,6 +421,7 @@ void follow_open_late(struct recorder *r)
         uint64_t before;
         if (!m || m->ended || process_clock(&r->sampler, m, &before) < 0 || exits_perf_attach(source, m->row.key.pid, NULL) < 0)
             continue;
+        member_moved(m);
         m->usage.cpu_ns = before; /* what it had used already is not in perf's count */
         any = true;
     }

@@ -136,7 +136,7 @@ void targets_ended(struct recorder *r, size_t i)
     if (m) {
         job_ended(&r->job, m, sampler_now(&r->sampler));
         if (sampler_look(&r->sampler, m) == 0)
-            m->force = true;
+            member_wake(m);
     }
     if (m && m->status_known)
         take_status(r, m, m->status, i == 0);

@@ -117,6 +117,7 @@ static void fill_reaped(struct recorder *r, struct member *m, const struct link_
     m->usage.source = l->stat_len ? BARO_EXIT_WAIT4 : m->usage.source;
     m->final = true;
     m->awaited = m->absorbed = false;
+    member_moved(m);
     if (!m->gone)
         tree_set_parent(m, NULL); /* it was the wrapper's child in the end, whatever was seen of it */
     m->heir = NULL;

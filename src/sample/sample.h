@@ -137,6 +137,8 @@ struct baro_sample {
     bool lossy;                        /* events were lost since the sample before */
     size_t n;                          /* living members */
     struct baro_process *const *processes; /* order: parents before children; borrowed */
+    const uint64_t *moved;             /* a bit for each: it may have changed since the sample before; NULL: all may have; borrowed */
+    uint64_t removals;                 /* with moved: how many have left the list so far. If none did since, who is new stands at its end */
     const struct baro_extra *job_extra, *self_extra, *host_extra; /* of a tape; NULL elsewhere */
     /* The machine, which is not looked at in every sample: as it was at host_ns. */
     bool has_host;                     /* it was looked at, at least once */

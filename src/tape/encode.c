@@ -108,6 +108,10 @@ static void write_state(struct tape_writer *w, enum baro_kind kind, struct shape
 static size_t drop_gone(struct tape_writer *w, const struct baro_sample *s, bool fresh)
 {
     size_t kept = 0, next = 0;
+    if (!fresh && s->moved && s->removals == w->removals && w->n_base <= s->n) {
+        buf_varint(&w->record, 0);
+        return w->n_base;
+    }
     for (size_t i = 0; i < w->n_base; i++) {
         if (kept < s->n && w->base[i].id == s->processes[kept]->id) {
             if (kept != i)
@@ -143,6 +147,7 @@ static int encode_sample(struct tape_writer *w, const struct baro_sample *s)
     write_state(w, BARO_KIND_JOB, &b->job, w->job, w->job_absent, s->job, s->job_absent);
     write_state(w, BARO_KIND_RECORDER, &b->recorder, w->self, w->self_absent, s->self, s->self_absent);
     size_t kept = drop_gone(w, s, fresh);
+    w->removals = s->removals;
     int r = encode_record(w, RECORD_SAMPLE);
     if (r == 0)
         r = encode_rows(w, s, kept, fresh);

@@ -116,13 +116,29 @@ static void encode_new(struct walk *k, size_t i, struct baseline *b, const struc
     keep(b, p);
 }
 
+/* The next one that is new or may have changed. */
+static size_t next_moved(const struct baro_sample *s, size_t i, size_t n_kept)
+{
+    if (!s->moved || i >= n_kept)
+        return i;
+    for (uint64_t word; i < n_kept; i = (i | 63) + 1) {
+        word = s->moved[i / 64] >> i % 64;
+        if (word) {
+            i += (size_t)__builtin_ctzll(word);
+            break;
+        }
+    }
+    return i < n_kept ? i : n_kept;
+}
+
 int encode_rows(struct tape_writer *w, const struct baro_sample *s, size_t n_kept, bool fresh)
 {
     struct walk k = {.w = w, .t_ns = s->t_ns};
+    size_t sleeping = fresh ? 0 : n_kept; /* as far as those that did not move are left out */
     int r = 0;
     if (!base_reserve(w, s->n))
         return -ENOMEM;
-    for (size_t i = 0; r == 0 && i < s->n; i++) {
+    for (size_t i = next_moved(s, 0, sleeping); r == 0 && i < s->n; i = next_moved(s, i + 1, sleeping)) {
         const struct baro_process *p = s->processes[i];
         struct baseline *b = &w->base[i];
         if (i < n_kept && !fresh) {

@@ -48,6 +48,7 @@ struct tape_writer {
     struct baseline *base; /* in the order of the last sample */
     size_t n_base, cap_base;
     bool base_sorted;     /* ids ascend */
+    uint64_t removals;    /* of the last sample */
     uint64_t job[JOB_MAX], self[RECORDER_MAX];
     uint8_t job_absent[JOB_MAX], self_absent[RECORDER_MAX];
 

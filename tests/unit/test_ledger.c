@@ -176,6 +176,7 @@ static void end(struct kernel *k, int i)
         job_ended(&k->job, m, now(k));
         m->usage.has_cpu = true;
         m->usage.cpu_ns = all > cut ? all - cut : 0;
+        member_moved(m);
     }
     if (p->parent >= 0 && k->at[p->parent].ignores) {
         k->lost += p->own_user + p->own_system + p->reaped_user + p->reaped_system;
@@ -185,6 +186,7 @@ static void end(struct kernel *k, int i)
 
 static void put(struct member *m, enum process_metric id, uint64_t v)
 {
+    member_moved(m);
     if (v < m->row.value[id])
         v = m->row.value[id];
     m->row.value[id] = v;
@@ -244,6 +246,7 @@ static void missing(struct kernel *k, struct member *m)
         if (!m->awaited)
             m->awaited_ns = now(k);
         m->awaited = true;
+        member_moved(m);
         if (now(k) < m->awaited_ns + PATIENCE)
             return;
     }
@@ -333,6 +336,7 @@ static void drain_messages(struct kernel *k)
         m->usage.has_cpu = m->final = true;
         m->usage.cpu_ns = l->own_user + l->own_system;
         m->awaited = m->absorbed = false;
+        member_moved(m);
         if (!m->gone)
             tree_set_parent(m, NULL);
         m->heir = NULL;
@@ -430,10 +434,31 @@ static void step(struct kernel *k)
     }
 }
 
+/* The running sums are what adding up all members would give. */
+static void check_sums(const struct job *j)
+{
+    struct member_part all = {0};
+    for (size_t i = 0; i < j->tree.n; i++) {
+        const struct member *m = j->tree.at[i];
+        if (!m)
+            continue;
+        for (int c = 0; c < LEDGER_MAX && !m->awaited; c++)
+            all.ledger[c] += job_ledger(m, (enum ledger_counter)c);
+        uint64_t own = m->row.value[PROCESS_cpu];
+        own = m->usage.has_cpu && m->usage.cpu_ns > own ? m->usage.cpu_ns : own;
+        all.counted += own - (m->base ? m->base[BASE_CPU] : 0);
+        all.awaited += m->awaited ? own : 0;
+        all.parents += !m->awaited && (m->had_child || m->row.value[PROCESS_children_faults_minor] > 0);
+    }
+    assert_memory_equal(&all, &j->sums, sizeof(all));
+}
+
 static uint64_t total(struct kernel *k, uint64_t value[JOB_MAX])
 {
     uint8_t absent[JOB_MAX];
     job_totals(&k->job, value, absent);
+    check_sums(&k->job);
+    tree_clear_moved(&k->job.tree);
     assert_int_equal(value[JOB_cpu], value[JOB_cpu_user] + value[JOB_cpu_system]);
     return value[JOB_cpu];
 }
