@@ -31,6 +31,7 @@ struct baro_process; /**< a process at the cursor's position */
 struct baro_exit;    /**< the end of a process */
 struct baro_event;   /**< something that happened */
 struct baro_sample;  /**< all values at one instant */
+struct baro_entity;  /**< a CPU, disk, filesystem, network interface, sensor or control group at the cursor's position */
 
 enum baro_record_kind {
     BARO_RECORD_NONE,   /**< nothing more for now: the end, or (of a growing tape) not yet */
@@ -108,6 +109,26 @@ BARO_API const struct baro_process *baro_sample_process(const struct baro_sample
 /** Reads a value of the job or of the recorder. @return 0 and the value, or why it is absent (enum baro_absent). */
 BARO_API int baro_sample_job(const struct baro_sample *s, int metric, uint64_t *ret);
 BARO_API int baro_sample_recorder(const struct baro_sample *s, int metric, uint64_t *ret);
+
+/**
+ * The machine is not looked at in every sample: its values, and those of its entities, are those of the last time.
+ * @return 0 and when that was, in nanoseconds since the tape began; BARO_ABSENT_UNKNOWN if it was never looked at.
+ */
+BARO_API int baro_sample_host_ns(const struct baro_sample *s, uint64_t *ret);
+/** Reads a value of the machine. @return 0 and the value, or why it is absent. */
+BARO_API int baro_sample_host(const struct baro_sample *s, int metric, uint64_t *ret);
+/** @return how many entities of a kind (BARO_KIND_CPU and on) there were; 0 for other kinds. */
+BARO_API size_t baro_sample_entity_count(const struct baro_sample *s, enum baro_kind kind);
+/** @return one of them, in the order in which they were found; NULL if there is no such one. */
+BARO_API const struct baro_entity *baro_sample_entity(const struct baro_sample *s, enum baro_kind kind, size_t i);
+
+/* ---- CPU, disk, filesystem, interface, sensor, control group ---- */
+/** @return what tells it from all others of this tape, of whatever kind. A disk that went and came back is another. */
+BARO_API uint32_t baro_entity_id(const struct baro_entity *e);
+BARO_API const char *baro_entity_name(const struct baro_entity *e);  /**< "cpu0", "nvme0n1", "/home", "eth0", ... */
+BARO_API const char *baro_entity_label(const struct baro_entity *e); /**< what else there is to say, such as a model; "" */
+/** @return 0 and the value of a metric of its kind, or why it is absent. */
+BARO_API int baro_entity_value(const struct baro_entity *e, int metric, uint64_t *ret);
 
 /* ---- process ---- */
 BARO_API int32_t baro_process_pid(const struct baro_process *p);

@@ -115,6 +115,7 @@ struct baro_event {
 /* One CPU, disk, filesystem, interface, sensor or control group. */
 struct baro_entity {
     uint32_t id;            /* unique within a tape, all kinds together, from 1; never used twice: a disk that comes back is another */
+    enum baro_kind kind;
     char *name;             /* "cpu0", "nvme0n1", "/home", "eth0" */
     char *label;            /* what else there is to say, such as the model; "" */
     uint32_t info_version;  /* grows with each change of the label */

@@ -22,8 +22,16 @@ struct block {
     struct shapes process, fresh, job, recorder, exit;
 };
 
-struct tape_columns {
-    struct columns process, job, recorder, exit;
+/* The same for the machine: its kinds are those from BARO_KIND_HOST on. Apart, because it is large and not every tape has it. */
+enum { MACHINE_KINDS = BARO_KIND_MAX - BARO_KIND_HOST, MACHINE_END = 1, GONE_END = 1, GONE_GAP = 2, ENTITIES_MAX = 1 << 16 };
+
+struct machine_block {
+    uint32_t id; /* of the last info */
+    uint16_t kind_size;
+    struct {
+        uint16_t gone_size, gap_size;
+        struct shapes known, fresh;
+    } kind[MACHINE_KINDS];
 };
 
 enum exit_flag { EXIT_SAMPLED = 1, EXIT_STATUS = 2, EXIT_TEXTS = 4 };
@@ -37,7 +45,18 @@ void exit_write(struct buf *out, struct bits *bits, struct block *b, const struc
                 bool texts_known);
 void event_write(struct buf *out, const struct block *b, const struct baro_event *e);
 
+/* What the row of the i-th entity is written as a difference to. rows: of the whole list, one behind the other. A new one's is that of the
+ * one before it in the list, counters apart. */
+void machine_old_row(const struct columns *c, const uint64_t *rows, const uint8_t *absent_rows, size_t i, bool fresh, uint64_t now_ns,
+                     uint64_t *ret_value, uint8_t *ret_absent);
+
+void entity_info_write(struct buf *out, struct machine_block *b, const struct baro_entity *e);
+
 /* Borrowed texts, not NUL-terminated. */
+struct entity_info {
+    uint32_t id, info_version;
+    struct span name, label;
+};
 struct info {
     struct baro_process p; /* its texts and values are not set */
     struct span name, cmdline;
@@ -50,6 +69,7 @@ struct exit_texts {
 };
 
 bool info_scan(struct span *in, struct block *b, struct info *ret);
+bool entity_info_scan(struct span *in, struct machine_block *b, struct entity_info *ret);
 /* Values go to value and absent, of the tape's columns, which are zero before. */
 bool exit_scan(struct span *in, struct bits_in *bits, struct block *b, const struct columns *c, struct baro_exit *ret,
                struct exit_texts *ret_texts, uint64_t *value, uint8_t *absent);

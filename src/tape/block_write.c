@@ -53,6 +53,35 @@ void info_write(struct buf *out, struct block *b, const struct baro_process *p, 
     write_cmdline(out, p->cmdline, cut);
 }
 
+void machine_old_row(const struct columns *c, const uint64_t *rows, const uint8_t *absent_rows, size_t i, bool fresh, uint64_t now_ns,
+                     uint64_t *ret_value, uint8_t *ret_absent)
+{
+    if (fresh && i == 0) {
+        memset(ret_value, 0, c->n * sizeof *ret_value);
+        memset(ret_absent, 0, c->n);
+    } else {
+        size_t at = (fresh ? i - 1 : i) * c->n;
+        memcpy(ret_value, rows + at, c->n * sizeof *ret_value);
+        memcpy(ret_absent, absent_rows + at, c->n);
+    }
+    for (unsigned k = 0; k < c->n; k++) {
+        if (fresh && !c->at[k].falls)
+            ret_value[k] = 0;
+        if (c->at[k].predictor == PREDICT_TIME)
+            ret_value[k] = now_ns;
+    }
+}
+
+void entity_info_write(struct buf *out, struct machine_block *b, const struct baro_entity *e)
+{
+    const char *name = e->name ? e->name : "", *label = e->label ? e->label : "";
+    buf_zigzag(out, (int32_t)(e->id - b->id));
+    b->id = e->id;
+    buf_varint(out, e->info_version);
+    write_text(out, name, strlen(name));
+    write_text(out, label, strlen(label));
+}
+
 void exit_write(struct buf *out, struct bits *bits, struct block *b, const struct columns *c, const struct baro_exit *e,
                 bool texts_known)
 {

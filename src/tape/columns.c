@@ -21,9 +21,39 @@ static void of_one(struct column *c, enum predictor p, unsigned term)
     c->term[0] = (uint8_t)term;
 }
 
-/* Pages are 4096 bytes at least; smaps_rollup counts KiB; reads and writes come in any size. */
-static uint8_t shift_of(enum baro_kind kind, int id)
+enum { THOUSANDS = SCALE_DECIMAL + 3, HUNDREDTHS = SCALE_DECIMAL + 4, MILLISECONDS = SCALE_DECIMAL + 6, TICKS = SCALE_DECIMAL + 7 };
+
+/* What the kernel counts the machine in: clock ticks of 10 ms, milliseconds (diskstats), microseconds (pressure, cpu.stat), sectors of
+ * 512 bytes, kHz, whole degrees, load in hundredths. */
+static uint8_t machine_scale(enum baro_kind kind, int id)
 {
+    const struct baro_metric *m = baro_metric_get(kind, id);
+    switch (m->unit) {
+    case BARO_UNIT_NS:
+        if (m->source & (BARO_SOURCE_PROC_STAT | BARO_SOURCE_UPTIME))
+            return TICKS;
+        return m->source == BARO_SOURCE_DISKSTATS                             ? MILLISECONDS
+               : m->source & (BARO_SOURCE_PRESSURE | BARO_SOURCE_CGROUP)      ? THOUSANDS
+                                                                              : 0;
+    case BARO_UNIT_BYTES:
+        if (m->source & BARO_SOURCE_NETDEV)
+            return 0;
+        return m->source & BARO_SOURCE_DISKSTATS ? 9 : 12;
+    case BARO_UNIT_HERTZ:
+    case BARO_UNIT_CELSIUS:
+        return THOUSANDS;
+    case BARO_UNIT_DECIMAL:
+        return HUNDREDTHS;
+    default:
+        return 0;
+    }
+}
+
+/* Pages are 4096 bytes at least; smaps_rollup counts KiB; reads and writes come in any size. */
+static uint8_t scale_of(enum baro_kind kind, int id)
+{
+    if (kind >= BARO_KIND_HOST)
+        return machine_scale(kind, id);
     if (baro_metric_get(kind, id)->unit != BARO_UNIT_BYTES)
         return 0;
     if (kind == BARO_KIND_PROCESS) {
@@ -56,12 +86,61 @@ static void job_columns(struct columns *c)
     of_one(&c->at[JOB_processes_peak], PREDICT_PEAK, JOB_processes);
 }
 
+/* The page cache grows at the cost of what is free, and both are available; what meminfo adds up it adds up from these. */
+static void host_columns(struct columns *c)
+{
+    static const uint8_t available[] = {HOST_memory_free, HOST_memory_active_file, HOST_memory_inactive_file};
+    static const uint8_t cached[] = {HOST_memory_active_file, HOST_memory_inactive_file, HOST_memory_shmem};
+    static const uint8_t anon[] = {HOST_memory_active_anon, HOST_memory_inactive_anon, HOST_memory_shmem};
+    of_sum(&c->at[HOST_memory_available], PREDICT_SUM, 3, available, 3);
+    of_sum(&c->at[HOST_memory_used], PREDICT_SUM, 2, (const uint8_t[]){HOST_memory_total, HOST_memory_available}, 1);
+    of_sum(&c->at[HOST_memory_cached], PREDICT_SUM, 3, cached, 3);
+    of_sum(&c->at[HOST_memory_active], PREDICT_SUM, 2, (const uint8_t[]){HOST_memory_active_anon, HOST_memory_active_file}, 2);
+    of_sum(&c->at[HOST_memory_inactive], PREDICT_SUM, 2, (const uint8_t[]){HOST_memory_inactive_anon, HOST_memory_inactive_file}, 2);
+    of_sum(&c->at[HOST_memory_anon], PREDICT_SUM, 3, anon, 2);
+    of_sum(&c->at[HOST_swap_used], PREDICT_SUM, 2, (const uint8_t[]){HOST_swap_total, HOST_swap_free}, 1);
+}
+
+static void cgroup_columns(struct columns *c)
+{
+    static const uint8_t charged[] = {CGROUP_memory_anon, CGROUP_memory_file, CGROUP_memory_kernel};
+    of_sum(&c->at[CGROUP_cpu_system], PREDICT_SUM, 2, (const uint8_t[]){CGROUP_cpu, CGROUP_cpu_user}, 1);
+    of_sum(&c->at[CGROUP_memory], PREDICT_SUM, 3, charged, 3);
+    of_one(&c->at[CGROUP_memory_peak], PREDICT_PEAK, CGROUP_memory);
+    of_sum(&c->at[CGROUP_memory_working_set], PREDICT_SUM, 2, (const uint8_t[]){CGROUP_memory, CGROUP_memory_inactive_file}, 1);
+    of_one(&c->at[CGROUP_pids_peak], PREDICT_PEAK, CGROUP_pids);
+}
+
+static void machine_columns(enum baro_kind kind, struct columns *c)
+{
+    switch (kind) {
+    case BARO_KIND_HOST:
+        host_columns(c);
+        break;
+    case BARO_KIND_DISK:
+        of_sum(&c->at[DISK_queue_time], PREDICT_SUM, 2, (const uint8_t[]){DISK_read_time, DISK_write_time}, 2);
+        break;
+    case BARO_KIND_FS:
+        of_sum(&c->at[FS_available], PREDICT_SUM, 2, (const uint8_t[]){FS_total, FS_used}, 1);
+        c->at[FS_read_at].predictor = PREDICT_TIME;
+        break;
+    case BARO_KIND_SENSOR:
+        c->at[SENSOR_read_at].predictor = PREDICT_TIME;
+        break;
+    case BARO_KIND_CGROUP:
+        cgroup_columns(c);
+        break;
+    default:
+        break;
+    }
+}
+
 void columns_of_kind(enum baro_kind kind, struct columns *ret)
 {
     memset(ret, 0, sizeof *ret);
     ret->n = (unsigned)baro_metric_count(kind);
     for (unsigned i = 0; i < ret->n; i++)
-        ret->at[i].shift = shift_of(kind, (int)i);
+        ret->at[i].scale = scale_of(kind, (int)i);
     if (kind == BARO_KIND_PROCESS)
         process_columns(ret);
     if (kind == BARO_KIND_JOB)
@@ -70,6 +149,7 @@ void columns_of_kind(enum baro_kind kind, struct columns *ret)
         of_sum(&ret->at[EXIT_cpu_system], PREDICT_SUM, 2, (const uint8_t[]){EXIT_cpu, EXIT_cpu_user}, 1);
     if (kind == BARO_KIND_RECORDER)
         of_one(&ret->at[RECORDER_rss_peak], PREDICT_PEAK, RECORDER_rss);
+    machine_columns(kind, ret);
     for (unsigned i = 0; i < ret->n; i++)
         ret->at[i].falls =
             ret->at[i].predictor != PREDICT_SAME || baro_metric_get(kind, (int)i)->semantics != BARO_SEM_COUNTER;

@@ -24,6 +24,19 @@ struct tape_process {
     struct tape_process *next_free;
 };
 
+struct tape_entity {
+    struct baro_entity e;  /* first: lists point to it */
+    struct extras *extra;  /* NULL if the tape has none */
+    struct tape_entity *next_free;
+    uint64_t values[];     /* and as many reasons */
+};
+
+struct entity_list {
+    struct baro_entity **at;
+    size_t n, cap;
+    struct tape_entity *free;
+};
+
 struct tape_block {
     uint64_t t_ns, offset;
 };
@@ -57,6 +70,9 @@ struct baro_tape {
     struct baro_process **old; /* of the block before, for their command lines */
     size_t n_old, old_next, cap_old;
     struct tape_process *free;
+    struct machine_block *machine; /* NULL until a block has such a record */
+    bool machine_used;      /* in this block */
+    struct entity_list entities[MACHINE_KINDS]; /* of the host there is one */
     struct baro_sample sample;
     struct extras job_extra, self_extra, exit_extra;
     struct baro_exit exit;
@@ -96,6 +112,15 @@ int state_rows(struct baro_tape *t, struct span body, size_t *next);
 void state_new_block(struct baro_tape *t);
 void state_forget_old(struct baro_tape *t);
 void state_done(struct baro_tape *t);
+
+/* machine_decode.c: applies a record of the machine; what is left of it at the end of a block. */
+int state_machine(struct baro_tape *t, struct span body);
+void machine_forget(struct baro_tape *t);
+void machine_done(struct baro_tape *t);
+
+/* Rows between the tape's columns and this library's metrics. */
+void gather(const struct schema *s, enum baro_kind kind, const uint64_t *value, const uint8_t *absent,
+            const struct extras *extra, uint64_t *to_value, uint8_t *to_absent);
 void scatter(const struct schema *s, enum baro_kind kind, const uint64_t *from_value, const uint8_t *from_absent,
              uint64_t *value, uint8_t *absent, struct extras *extra);
 

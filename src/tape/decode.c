@@ -109,6 +109,8 @@ static int next_sample(struct baro_tape *t, struct span body, struct baro_record
             return BARO_E_CORRUPT;
         if (tag == RECORD_ROWS) {
             r = state_rows(t, body, &next);
+        } else if (tag == RECORD_MACHINE) {
+            r = state_machine(t, body);
         } else if (tag == RECORD_SAMPLE || tag == RECORD_EXIT || tag == RECORD_EVENT) {
             t->rest = before;
             break;
@@ -220,7 +222,7 @@ int decode_next(struct baro_tape *t, struct baro_record *ret)
             r = next_exit(t, body, ret);
         else if (tag == RECORD_EVENT)
             r = next_event(t, body, ret);
-        else if (tag == RECORD_ROWS)
+        else if (tag == RECORD_ROWS || tag == RECORD_MACHINE)
             r = BARO_E_CORRUPT;
         if (r != 0)
             return r;

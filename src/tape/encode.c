@@ -151,6 +151,8 @@ static int encode_sample(struct tape_writer *w, const struct baro_sample *s)
     int r = encode_record(w, RECORD_SAMPLE);
     if (r == 0)
         r = encode_rows(w, s, kept, fresh);
+    if (r == 0)
+        r = encode_machine(w, s);
     w->block_keyed = true;
     return r;
 }
@@ -196,6 +198,7 @@ static void open_block(struct tape_writer *w, uint64_t t_ns)
 {
     ZSTD_CCtx_reset(w->zstd, ZSTD_reset_session_only);
     memset(w->block, 0, sizeof *w->block);
+    machine_new_block(w->machine);
     w->block_keyed = false;
     w->seq = 0;
     w->block_t_ns = t_ns;

@@ -45,6 +45,7 @@ enum record_tag {
     RECORD_EXIT = 3,
     RECORD_EVENT = 4,
     RECORD_PAD = 5,
+    RECORD_MACHINE = 6,
 };
 
 struct frame_head {

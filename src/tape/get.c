@@ -94,6 +94,51 @@ int baro_sample_recorder(const struct baro_sample *s, int metric, uint64_t *ret)
     return value_of(s->self, s->self_absent, RECORDER_MAX, s->self_extra, metric, ret);
 }
 
+int baro_sample_host_ns(const struct baro_sample *s, uint64_t *ret)
+{
+    if (!s->has_host)
+        return BARO_ABSENT_UNKNOWN;
+    *ret = s->host_ns;
+    return BARO_PRESENT;
+}
+
+int baro_sample_host(const struct baro_sample *s, int metric, uint64_t *ret)
+{
+    if (!s->has_host)
+        return BARO_ABSENT_UNKNOWN;
+    return value_of(s->host, s->host_absent, HOST_MAX, s->host_extra, metric, ret);
+}
+
+size_t baro_sample_entity_count(const struct baro_sample *s, enum baro_kind kind)
+{
+    return (unsigned)kind < BARO_KIND_MAX ? s->entities[kind].n : 0;
+}
+
+const struct baro_entity *baro_sample_entity(const struct baro_sample *s, enum baro_kind kind, size_t i)
+{
+    return i < baro_sample_entity_count(s, kind) ? s->entities[kind].at[i] : NULL;
+}
+
+uint32_t baro_entity_id(const struct baro_entity *e)
+{
+    return e->id;
+}
+
+const char *baro_entity_name(const struct baro_entity *e)
+{
+    return e->name ? e->name : "";
+}
+
+const char *baro_entity_label(const struct baro_entity *e)
+{
+    return e->label ? e->label : "";
+}
+
+int baro_entity_value(const struct baro_entity *e, int metric, uint64_t *ret)
+{
+    return value_of(e->value, e->absent, baro_metric_count(e->kind), e->extra, metric, ret);
+}
+
 int32_t baro_process_pid(const struct baro_process *p)
 {
     return p->key.pid;

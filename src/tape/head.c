@@ -11,7 +11,8 @@ enum field {
     FIELD_MODE = 1, FIELD_VERSION, FIELD_HOST, FIELD_KERNEL, FIELD_MACHINE, FIELD_BOOT_ID, FIELD_REALTIME,
     FIELD_MONOTONIC, FIELD_BOOTTIME, FIELD_INTERVAL, FIELD_OVERHEAD, FIELD_WANTED, FIELD_CLK_TCK, FIELD_CPUS,
     FIELD_PAGE_SIZE, FIELD_MEMORY_TOTAL, FIELD_UID, FIELD_ARG, FIELD_CWD, FIELD_EVENT_SOURCE, FIELD_EXIT_SOURCE,
-    FIELD_TARGET, FIELD_JOB_ID, FIELD_STEP_ID, FIELD_RANK,
+    FIELD_TARGET, FIELD_JOB_ID, FIELD_STEP_ID, FIELD_RANK, FIELD_MEMORY_LIMIT, FIELD_MEMORY_SOURCE, FIELD_CORES_LIMIT,
+    FIELD_CORES_SOURCE, FIELD_PIDS_LIMIT, FIELD_PIDS_SOURCE, FIELD_CPU_MODEL, FIELD_NUMA_NODES, FIELD_CGROUP_MODE,
 };
 
 static void write_bytes(struct buf *out, enum field field, const char *at, size_t len)
@@ -52,9 +53,29 @@ static void write_numbers(struct buf *out, const struct baro_header *h)
     write_number(out, FIELD_UID, h->uid);
 }
 
+static void write_limit(struct buf *out, enum field field, uint64_t limit, enum field source_field, const char *source)
+{
+    if (limit)
+        write_number(out, field, limit);
+    write_text(out, source_field, source);
+}
+
+static void write_machine(struct buf *out, const struct baro_header *h)
+{
+    const struct baro_limits *l = &h->limits;
+    write_limit(out, FIELD_MEMORY_LIMIT, l->memory_bytes, FIELD_MEMORY_SOURCE, l->memory_source);
+    write_limit(out, FIELD_CORES_LIMIT, l->cores_ppm, FIELD_CORES_SOURCE, l->cores_source);
+    write_limit(out, FIELD_PIDS_LIMIT, l->pids, FIELD_PIDS_SOURCE, l->pids_source);
+    write_text(out, FIELD_CPU_MODEL, h->cpu_model);
+    if (h->numa_nodes)
+        write_number(out, FIELD_NUMA_NODES, h->numa_nodes);
+    write_text(out, FIELD_CGROUP_MODE, h->cgroup_mode);
+}
+
 void head_write(struct buf *out, const struct baro_header *h)
 {
     write_numbers(out, h);
+    write_machine(out, h);
     write_text(out, FIELD_VERSION, h->version);
     write_text(out, FIELD_HOST, h->host);
     write_text(out, FIELD_KERNEL, h->kernel);
@@ -115,6 +136,10 @@ static bool take_number(uint64_t field, struct span v, struct baro_header *h)
     case FIELD_CPUS: h->cpus = (uint32_t)n; return true;
     case FIELD_PAGE_SIZE: h->page_size = n; return true;
     case FIELD_MEMORY_TOTAL: h->memory_total = n; return true;
+    case FIELD_MEMORY_LIMIT: h->limits.memory_bytes = n; return true;
+    case FIELD_CORES_LIMIT: h->limits.cores_ppm = n; return true;
+    case FIELD_PIDS_LIMIT: h->limits.pids = n; return true;
+    case FIELD_NUMA_NODES: h->numa_nodes = (uint32_t)n; return true;
     case FIELD_UID: h->uid = (uint32_t)n; return true;
     default: return false;
     }
@@ -132,6 +157,11 @@ static bool take_text(uint64_t field, struct span v, struct baro_header *h)
     case FIELD_EXIT_SOURCE: text_of(v, h->exit_source, sizeof h->exit_source); return true;
     case FIELD_JOB_ID: text_of(v, h->job_id, sizeof h->job_id); return true;
     case FIELD_STEP_ID: text_of(v, h->step_id, sizeof h->step_id); return true;
+    case FIELD_MEMORY_SOURCE: text_of(v, h->limits.memory_source, sizeof h->limits.memory_source); return true;
+    case FIELD_CORES_SOURCE: text_of(v, h->limits.cores_source, sizeof h->limits.cores_source); return true;
+    case FIELD_PIDS_SOURCE: text_of(v, h->limits.pids_source, sizeof h->limits.pids_source); return true;
+    case FIELD_CPU_MODEL: text_of(v, h->cpu_model, sizeof h->cpu_model); return true;
+    case FIELD_CGROUP_MODE: text_of(v, h->cgroup_mode, sizeof h->cgroup_mode); return true;
     case FIELD_RANK: text_of(v, h->rank, sizeof h->rank); return true;
     default: return false;
     }

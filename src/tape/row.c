@@ -127,14 +127,36 @@ void number_write(struct bits *bits, uint16_t *size, uint64_t v)
     size_learn(size, n);
 }
 
+static uint64_t unit_of(unsigned scale)
+{
+    static const uint64_t ten[] = {
+        1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000, 10000000000, 100000000000, 1000000000000,
+        10000000000000, 100000000000000, 1000000000000000, 10000000000000000, 100000000000000000, 1000000000000000000,
+        10000000000000000000u,
+    };
+    return scale < SCALE_DECIMAL ? 1ull << scale : ten[scale - SCALE_DECIMAL];
+}
+
+/* Residuals are of both signs, as two's complement; multiplying brings them back whatever the sign. */
+static bool divide(unsigned scale, uint64_t *residual)
+{
+    if (scale < SCALE_DECIMAL) {
+        if ((*residual & ((1ull << scale) - 1)) != 0)
+            return false;
+        *residual = (uint64_t)((int64_t)*residual >> scale);
+        return true;
+    }
+    uint64_t unit = unit_of(scale), size = *residual >> 63 ? 0 - *residual : *residual;
+    if (size % unit != 0)
+        return false;
+    *residual = *residual >> 63 ? 0 - size / unit : size / unit;
+    return true;
+}
+
 static void write_residual(struct bits *bits, const struct column *c, uint16_t *size, uint64_t residual)
 {
-    if (c->shift > 0) {
-        bool whole = (residual & ((1ull << c->shift) - 1)) == 0;
-        bits_put(bits, !whole, 1);
-        if (whole)
-            residual = (uint64_t)((int64_t)residual >> c->shift);
-    }
+    if (c->scale > 0)
+        bits_put(bits, !divide(c->scale, &residual), 1);
     if (c->falls)
         residual = residual << 1 ^ (0 - (residual >> 63));
     number_write(bits, size, residual);
@@ -231,13 +253,13 @@ bool row_scan_shape(struct span *in, struct bits_in *bits, const struct columns 
 static bool scan_residual(struct bits_in *bits, const struct column *c, uint16_t *size, uint64_t *ret)
 {
     uint64_t unscaled = 1, v;
-    if (c->shift > 0 && !bits_get(bits, 1, &unscaled))
+    if (c->scale > 0 && !bits_get(bits, 1, &unscaled))
         return false;
     if (!number_scan(bits, size, &v))
         return false;
     if (c->falls)
         v = v >> 1 ^ (0 - (v & 1));
-    *ret = unscaled ? v : v << c->shift;
+    *ret = unscaled ? v : v * unit_of(c->scale);
     return true;
 }
 

@@ -33,12 +33,13 @@ enum predictor {
     PREDICT_SUM,   /* as before, plus or minus what the terms have grown by */
     PREDICT_SHARE, /* before, times the term's growth: the new term * old / old term */
     PREDICT_PEAK,  /* as before or as the sum of the terms, whichever is more */
+    PREDICT_TIME,  /* the time of the record that the row is in */
     PREDICT_MAX
 };
 
 struct column {
     uint8_t predictor; /* enum predictor */
-    uint8_t shift;     /* differences are mostly multiples of 1 << shift */
+    uint8_t scale;     /* differences are mostly multiples of 1 << scale, or of ten to the power of scale - 64 */
     bool falls;        /* differences are of both signs; else they are mostly positive */
     uint8_t n_terms;
     uint8_t term[COLUMN_TERMS]; /* columns, all taken before this one */
@@ -82,6 +83,14 @@ struct row {
     unsigned flags;
     uint64_t residual[COLUMNS_MAX];
 };
+
+/* Binary for memory, decimal for times: the kernel counts in pages and in clock ticks. */
+enum { SCALE_SHIFT_MAX = 32, SCALE_DECIMAL = 64, SCALE_DECIMAL_MAX = SCALE_DECIMAL + 19 };
+
+static inline bool scale_valid(unsigned scale)
+{
+    return scale <= SCALE_SHIFT_MAX || (scale >= SCALE_DECIMAL && scale <= SCALE_DECIMAL_MAX);
+}
 
 /* The columns that this library writes for a kind: one per metric, in the order of their ids. */
 void columns_of_kind(enum baro_kind kind, struct columns *ret);

@@ -21,7 +21,7 @@ static void write_column(struct buf *out, const struct baro_metric *m, const str
     write_text(out, m->file);
     buf_byte(out, (uint8_t)m->unit);
     buf_byte(out, (uint8_t)m->semantics);
-    buf_byte(out, c->shift);
+    buf_byte(out, c->scale);
     buf_byte(out, c->falls);
     buf_byte(out, c->predictor);
     buf_byte(out, c->n_terms);
@@ -96,7 +96,7 @@ static bool scan_column(struct span *in, struct column *ret, struct texts *ret_t
 {
     struct texts *t = ret_texts;
     uint64_t len;
-    unsigned shift, falls, predictor;
+    unsigned scale, falls, predictor;
     if (!scan_varint(in, &len) || len > in->len)
         return false;
     struct span row = span_of(in->at, (size_t)len);
@@ -104,9 +104,9 @@ static bool scan_column(struct span *in, struct column *ret, struct texts *ret_t
     in->len -= (size_t)len;
     if (!scan_text(&row, &t->stem) || !scan_text(&row, &t->name) || !scan_text(&row, &t->help) ||
         !scan_text(&row, &t->file) || !scan_byte(&row, &t->unit) || !scan_byte(&row, &t->semantics) ||
-        !scan_byte(&row, &shift) || shift > 32 || !scan_byte(&row, &falls) || falls > 1 || !scan_byte(&row, &predictor) || predictor >= PREDICT_MAX)
+        !scan_byte(&row, &scale) || !scale_valid(scale) || !scan_byte(&row, &falls) || falls > 1 || !scan_byte(&row, &predictor) || predictor >= PREDICT_MAX)
         return false;
-    ret->shift = (uint8_t)shift;
+    ret->scale = (uint8_t)scale;
     ret->falls = falls;
     ret->predictor = (uint8_t)predictor;
     return scan_terms(&row, ret);
@@ -198,6 +198,7 @@ int schema_scan(struct span in, struct schema *ret)
     uint64_t n_kinds, n;
     struct span name;
     memset(ret, 0, sizeof *ret);
+    memset(ret->kind_of, -1, sizeof ret->kind_of);
     if (!scan_varint(&in, &n_kinds))
         return BARO_E_CORRUPT;
     for (uint64_t i = 0; i < n_kinds; i++) {
@@ -209,6 +210,8 @@ int schema_scan(struct span in, struct schema *ret)
                 return BARO_E_CORRUPT;
             continue;
         }
+        if (i < SCHEMA_KINDS)
+            ret->kind_of[i] = (int8_t)kind;
         int r = scan_kind(&in, kind, (unsigned)n, ret);
         if (r < 0)
             return r;

@@ -7,10 +7,13 @@
 #include "base/span.h"
 #include "tape/row.h"
 
+enum { SCHEMA_KINDS = 64 }; /* what has a number above is not known */
+
 /* As read: the tape's columns and the metrics that they are. */
 struct schema {
     struct columns columns[BARO_KIND_MAX];
     uint8_t metric[BARO_KIND_MAX][COLUMNS_MAX]; /* column -> id; ids from baro_metric_count() on are extra */
+    int8_t kind_of[SCHEMA_KINDS]; /* by the tape's numbers; -1: none of this library's */
     unsigned n_extra[BARO_KIND_MAX];
     struct baro_metric *extra[BARO_KIND_MAX];   /* what only the tape's writer knew */
 };

@@ -70,10 +70,12 @@ void state_new_block(struct baro_tape *t)
         t->cap = cap;
         t->n = 0;
     }
+    machine_forget(t);
     memset(&t->block, 0, sizeof t->block);
     memset(&t->sample, 0, sizeof t->sample);
     fill_absent(t->sample.job_absent, sizeof t->sample.job_absent);
     fill_absent(t->sample.self_absent, sizeof t->sample.self_absent);
+    fill_absent(t->sample.host_absent, sizeof t->sample.host_absent);
     memset(&t->job_extra, 0, sizeof t->job_extra);
     memset(&t->self_extra, 0, sizeof t->self_extra);
 }
@@ -81,6 +83,7 @@ void state_new_block(struct baro_tape *t)
 void state_done(struct baro_tape *t)
 {
     state_forget_old(t);
+    machine_done(t);
     for (size_t i = 0; i < t->n; i++)
         give(t, t->processes[i]);
     while (t->free) {
@@ -107,8 +110,8 @@ void scatter(const struct schema *s, enum baro_kind kind, const uint64_t *from_v
     }
 }
 
-static void gather(const struct schema *s, enum baro_kind kind, const uint64_t *value, const uint8_t *absent,
-                   const struct extras *extra, uint64_t *to_value, uint8_t *to_absent)
+void gather(const struct schema *s, enum baro_kind kind, const uint64_t *value, const uint8_t *absent,
+            const struct extras *extra, uint64_t *to_value, uint8_t *to_absent)
 {
     unsigned own = (unsigned)baro_metric_count(kind);
     for (unsigned c = 0; c < s->columns[kind].n; c++) {

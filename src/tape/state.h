@@ -49,6 +49,7 @@ struct tape_writer {
     size_t n_base, cap_base;
     bool base_sorted;     /* ids ascend */
     uint64_t removals;    /* of the last sample */
+    struct machine *machine; /* NULL until a sample has one */
     uint64_t job[JOB_MAX], self[RECORDER_MAX];
     uint8_t job_absent[JOB_MAX], self_absent[RECORDER_MAX];
 
@@ -78,6 +79,11 @@ int encode_footer(struct tape_writer *w);
 /* rows.c: the ROWS records of a sample. fresh: the block has no sample yet. Gives chunks to flush as they fill. */
 int encode_rows(struct tape_writer *w, const struct baro_sample *s, size_t n_kept, bool fresh);
 int encode_record(struct tape_writer *w, enum record_tag tag); /* hands w->record on, compressed */
+
+/* machine_encode.c: the record of the machine, if it was looked at since the last one. Allocates only when its lists grow. */
+int encode_machine(struct tape_writer *w, const struct baro_sample *s);
+void machine_new_block(struct machine *m);
+void machine_free(struct machine *m);
 
 /* pending.c */
 void pending_exit(struct tape_writer *w, const struct baro_exit *e);

@@ -82,6 +82,7 @@ void tape_writer_free(struct tape_writer *w)
     buf_done(&w->frame);
     buf_done(&w->bits.at);
     buf_done(&w->pending.at);
+    machine_free(w->machine);
     free(w->base);
     free(w->block);
     free(w->index);

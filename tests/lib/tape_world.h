@@ -10,13 +10,15 @@
 
 #include "sample/sample.h"
 
-enum { WORLD_MAX = 4096 };
+enum { WORLD_MAX = 4096, WORLD_ENTITIES = 16 };
 
 struct world {
     uint64_t random;
     uint32_t last_id;
     size_t n;
     struct baro_process *at[WORLD_MAX];
+    struct baro_entity *entity[BARO_KIND_MAX][WORLD_ENTITIES];
+    size_t n_entities[BARO_KIND_MAX];
     struct baro_sample sample;
 };
 
@@ -105,6 +107,74 @@ static inline void world_died(struct world *w, size_t i)
     w->n--;
 }
 
+static inline void world_labels(struct world *w, struct baro_entity *e)
+{
+    free(e->label);
+    e->label = world_text(w, 40);
+    e->info_version++;
+}
+
+static inline void world_found(struct world *w, enum baro_kind kind)
+{
+    size_t n = (size_t)baro_metric_count(kind);
+    struct baro_entity *e = calloc(1, sizeof *e);
+    assert(e && w->n_entities[kind] < WORLD_ENTITIES);
+    e->id = ++w->last_id;
+    e->kind = kind;
+    e->name = world_text(w, 20);
+    e->value = calloc(n, sizeof *e->value);
+    e->absent = calloc(n, 1);
+    assert(e->value && e->absent);
+    world_labels(w, e);
+    world_values(w, e->value, e->absent, n, true);
+    w->entity[kind][w->n_entities[kind]++] = e;
+}
+
+static inline void world_lost(struct world *w, enum baro_kind kind, size_t i)
+{
+    struct baro_entity **at = w->entity[kind];
+    free(at[i]->name);
+    free(at[i]->label);
+    free(at[i]->value);
+    free(at[i]->absent);
+    free(at[i]);
+    memmove(&at[i], &at[i + 1], (--w->n_entities[kind] - i) * sizeof *at);
+}
+
+static inline void world_entities(struct world *w, enum baro_kind kind)
+{
+    struct baro_sample *s = &w->sample;
+    size_t n = (size_t)baro_metric_count(kind);
+    if (w->n_entities[kind] < WORLD_ENTITIES && world_below(w, 4) == 0)
+        world_found(w, kind);
+    if (w->n_entities[kind] > 3 && world_below(w, 4) == 0)
+        world_lost(w, kind, world_below(w, w->n_entities[kind]));
+    for (size_t i = 0; i < w->n_entities[kind]; i++) {
+        struct baro_entity *e = w->entity[kind][i];
+        if (world_below(w, 2))
+            world_values(w, e->value, e->absent, n, true);
+        if (kind == BARO_KIND_FS && !e->absent[FS_read_at] && world_below(w, 2))
+            e->value[FS_read_at] = s->host_ns;
+        if (world_below(w, 30) == 0)
+            world_labels(w, e);
+    }
+    s->entities[kind] = (struct baro_entities){w->n_entities[kind], w->entity[kind]};
+}
+
+/* Two ticks out of three. */
+static inline void world_machine(struct world *w)
+{
+    struct baro_sample *s = &w->sample;
+    if (world_below(w, 3) == 0)
+        return;
+    s->has_host = true;
+    s->host_ns = s->t_ns + world_below(w, 100000) - 1000;
+    world_values(w, s->host, s->host_absent, HOST_MAX, true);
+    for (unsigned kind = BARO_KIND_CPU; kind < BARO_KIND_MAX; kind++)
+        if (world_below(w, 4))
+            world_entities(w, (enum baro_kind)kind);
+}
+
 static inline void world_tick(struct world *w)
 {
     struct baro_sample *s = &w->sample;
@@ -128,6 +198,7 @@ static inline void world_tick(struct world *w)
     }
     s->n = w->n;
     s->processes = w->at;
+    world_machine(w);
 }
 
 static inline struct world *world_new(uint64_t seed)
@@ -142,6 +213,9 @@ static inline void world_free(struct world *w)
 {
     while (w->n > 0)
         world_died(w, w->n - 1);
+    for (unsigned kind = 0; kind < BARO_KIND_MAX; kind++)
+        while (w->n_entities[kind] > 0)
+            world_lost(w, (enum baro_kind)kind, 0);
     free(w);
 }
 
@@ -215,6 +289,33 @@ static inline void snapshot_process(struct snapshot *s, const struct baro_proces
     SNAP(s, p->absent);
 }
 
+static inline void snapshot_entity(struct snapshot *s, const struct baro_entity *e)
+{
+    size_t n = (size_t)baro_metric_count(e->kind);
+    SNAP(s, e->id);
+    SNAP(s, e->kind);
+    SNAP(s, e->info_version);
+    snapshot_text(s, e->name);
+    snapshot_text(s, e->label);
+    snapshot_add(s, e->value, n * sizeof *e->value);
+    snapshot_add(s, e->absent, n);
+}
+
+static inline void snapshot_machine(struct snapshot *s, const struct baro_sample *v)
+{
+    SNAP(s, v->has_host);
+    if (!v->has_host)
+        return;
+    SNAP(s, v->host_ns);
+    SNAP(s, v->host);
+    SNAP(s, v->host_absent);
+    for (unsigned kind = 0; kind < BARO_KIND_MAX; kind++) {
+        SNAP(s, v->entities[kind].n);
+        for (size_t i = 0; i < v->entities[kind].n; i++)
+            snapshot_entity(s, v->entities[kind].at[i]);
+    }
+}
+
 static inline struct snapshot snapshot_sample(const struct baro_sample *v, bool with_cmdline)
 {
     struct snapshot s = {0};
@@ -227,6 +328,7 @@ static inline struct snapshot snapshot_sample(const struct baro_sample *v, bool 
     SNAP(&s, v->n);
     for (size_t i = 0; i < v->n; i++)
         snapshot_process(&s, v->processes[i], with_cmdline);
+    snapshot_machine(&s, v);
     return s;
 }
 
