@@ -250,7 +250,7 @@ static void seal_plain(struct buf *b, size_t at, enum frame_type type, uint32_t 
 int encode_preface(struct tape_writer *w, const struct baro_header *h, const uint8_t nonce[8])
 {
     uint8_t preamble[TAPE_PREAMBLE_SIZE], head[FRAME_HEAD_SIZE] = {0};
-    struct buf *b = &w->preface, schema = {0};
+    struct buf *b = &w->preface;
     tape_preamble(preamble, nonce);
     buf_add(b, preamble, sizeof preamble);
     buf_add(b, head, sizeof head);
@@ -261,17 +261,7 @@ int encode_preface(struct tape_writer *w, const struct baro_header *h, const uin
 
     size_t at = b->len;
     buf_add(b, head, sizeof head);
-    schema_write(&schema);
-    size_t bound = ZSTD_compressBound(schema.len);
-    if (schema.failed || !buf_reserve(b, bound)) {
-        buf_done(&schema);
-        return -ENOMEM;
-    }
-    size_t packed = ZSTD_compress2(w->zstd, b->at + b->len, bound, schema.at, schema.len);
-    buf_done(&schema);
-    if (ZSTD_isError(packed))
-        return -ENOMEM;
-    b->len += packed;
+    buf_add(b, schema_packed, schema_packed_len);
     seal_plain(b, at, FRAME_SCHEMA, w->seed);
     return b->failed ? -ENOMEM : 0;
 }

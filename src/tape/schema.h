@@ -19,6 +19,11 @@ struct schema {
 };
 
 void schema_write(struct buf *out);
+
+/* The same as one zstd frame. At each start of a recorder it would take longer to compress it than all else that the tape needs. */
+extern const uint8_t schema_packed[];
+extern const size_t schema_packed_len;
+
 /* Returns 0, BARO_E_CORRUPT or -ENOMEM; what was made so far goes with schema_done(). */
 int schema_scan(struct span in, struct schema *ret);
 void schema_done(struct schema *s);

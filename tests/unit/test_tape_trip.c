@@ -7,6 +7,9 @@
 
 #include <cmocka.h>
 
+#include <zstd.h>
+
+#include "tape/schema.h"
 #include "tape_file.h"
 
 enum { TICKS = 5000 };
@@ -122,6 +125,19 @@ static void test_seek(void **state)
     log_free(&l);
 }
 
+/* What was compressed while building is this library's schema. */
+static void test_schema_packed(void **state)
+{
+    (void)state;
+    struct buf schema = {0};
+    unsigned char raw[1 << 16];
+    schema_write(&schema);
+    assert_int_equal(ZSTD_getFrameContentSize(schema_packed, schema_packed_len), schema.len);
+    assert_int_equal(ZSTD_decompress(raw, sizeof raw, schema_packed, schema_packed_len), schema.len);
+    assert_memory_equal(raw, schema.at, schema.len);
+    buf_done(&schema);
+}
+
 static int set_up(void **state)
 {
     static char path[64];
@@ -140,6 +156,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_seek),
+        cmocka_unit_test(test_schema_packed),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The schema of this library. tools/pack_schema.c compresses it while building, and compiles this for the machine that builds. */
+#include <string.h>
+
+#include "tape/schema.h"
+
+static void write_text(struct buf *out, const char *text)
+{
+    buf_varint(out, strlen(text));
+    buf_str(out, text);
+}
+
+static void write_column(struct buf *out, const struct baro_metric *m, const struct column *c)
+{
+    write_text(out, m->stem);
+    write_text(out, m->name);
+    write_text(out, m->help);
+    write_text(out, m->file);
+    buf_byte(out, (uint8_t)m->unit);
+    buf_byte(out, (uint8_t)m->semantics);
+    buf_byte(out, c->scale);
+    buf_byte(out, c->falls);
+    buf_byte(out, c->predictor);
+    buf_byte(out, c->n_terms);
+    for (unsigned i = 0; i < c->n_terms; i++) {
+        buf_byte(out, c->term[i]);
+        buf_byte(out, c->minus[i]);
+    }
+}
+
+void schema_write(struct buf *out)
+{
+    struct buf row = {0};
+    buf_varint(out, BARO_KIND_MAX);
+    for (int kind = 0; kind < BARO_KIND_MAX; kind++) {
+        struct columns columns;
+        columns_of_kind((enum baro_kind)kind, &columns);
+        write_text(out, baro_kind_name((enum baro_kind)kind));
+        buf_varint(out, columns.n);
+        for (unsigned i = 0; i < columns.n; i++) {
+            buf_clear(&row);
+            write_column(&row, baro_metric_get((enum baro_kind)kind, (int)i), &columns.at[i]);
+            buf_varint(out, row.len);
+            buf_add(out, row.at, row.len);
+        }
+    }
+    out->failed |= row.failed;
+    buf_done(&row);
+}
