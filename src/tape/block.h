@@ -23,12 +23,11 @@ struct block {
 };
 
 /* The same for the machine: its kinds are those from BARO_KIND_HOST on. Apart, because it is large and not every tape has it. */
-enum { MACHINE_KINDS = BARO_KIND_MAX - BARO_KIND_HOST, MACHINE_END = 1, GONE_END = 1, GONE_GAP = 2, ENTITIES_MAX = 1 << 16 };
+enum { MACHINE_KINDS = BARO_KIND_MAX - BARO_KIND_HOST, GONE_END = 1, GONE_GAP = 2, ENTITIES_MAX = 1 << 16 };
 
 struct machine_block {
-    uint32_t id; /* of the last info */
-    uint16_t kind_size;
     struct {
+        uint32_t id; /* of the last info */
         uint16_t gone_size, gap_size;
         struct shapes known, fresh;
     } kind[MACHINE_KINDS];
@@ -50,7 +49,7 @@ void event_write(struct buf *out, const struct block *b, const struct baro_event
 void machine_old_row(const struct columns *c, const uint64_t *rows, const uint8_t *absent_rows, size_t i, bool fresh, uint64_t now_ns,
                      uint64_t *ret_value, uint8_t *ret_absent);
 
-void entity_info_write(struct buf *out, struct machine_block *b, const struct baro_entity *e);
+void entity_info_write(struct buf *out, uint32_t *last_id, const struct baro_entity *e);
 
 /* Borrowed texts, not NUL-terminated. */
 struct entity_info {
@@ -69,7 +68,7 @@ struct exit_texts {
 };
 
 bool info_scan(struct span *in, struct block *b, struct info *ret);
-bool entity_info_scan(struct span *in, struct machine_block *b, struct entity_info *ret);
+bool entity_info_scan(struct span *in, uint32_t *last_id, struct entity_info *ret);
 /* Values go to value and absent, of the tape's columns, which are zero before. */
 bool exit_scan(struct span *in, struct bits_in *bits, struct block *b, const struct columns *c, struct baro_exit *ret,
                struct exit_texts *ret_texts, uint64_t *value, uint8_t *absent);

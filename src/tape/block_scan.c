@@ -90,12 +90,12 @@ static bool scan_cmdline(struct span *in, enum cmdline_form *ret_form, struct sp
     return form == CMDLINE_NONE || scan_text(in, ret);
 }
 
-bool entity_info_scan(struct span *in, struct machine_block *b, struct entity_info *ret)
+bool entity_info_scan(struct span *in, uint32_t *last_id, struct entity_info *ret)
 {
     uint64_t id, version;
-    if (!scan_delta(in, b->id, &id) || !scan_varint(in, &version) || !scan_text(in, &ret->name) || !scan_text(in, &ret->label))
+    if (!scan_delta(in, *last_id, &id) || !scan_varint(in, &version) || !scan_text(in, &ret->name) || !scan_text(in, &ret->label))
         return false;
-    ret->id = b->id = (uint32_t)id;
+    ret->id = *last_id = (uint32_t)id;
     ret->info_version = (uint32_t)version;
     return true;
 }

@@ -72,11 +72,11 @@ void machine_old_row(const struct columns *c, const uint64_t *rows, const uint8_
     }
 }
 
-void entity_info_write(struct buf *out, struct machine_block *b, const struct baro_entity *e)
+void entity_info_write(struct buf *out, uint32_t *last_id, const struct baro_entity *e)
 {
     const char *name = e->name ? e->name : "", *label = e->label ? e->label : "";
-    buf_zigzag(out, (int32_t)(e->id - b->id));
-    b->id = e->id;
+    buf_zigzag(out, (int32_t)(e->id - *last_id));
+    *last_id = e->id;
     buf_varint(out, e->info_version);
     write_text(out, name, strlen(name));
     write_text(out, label, strlen(label));

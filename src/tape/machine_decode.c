@@ -130,7 +130,7 @@ static bool set_text(char **at, struct span text)
 static int scan_info(struct baro_tape *t, struct span *in, struct baro_entity *e)
 {
     struct entity_info info;
-    if (!entity_info_scan(in, t->machine, &info))
+    if (!entity_info_scan(in, &t->machine->kind[e->kind - BARO_KIND_HOST].id, &info))
         return BARO_E_CORRUPT;
     e->id = info.id;
     e->info_version = info.info_version;
@@ -209,23 +209,22 @@ static void show(struct baro_tape *t)
     s->host_extra = host->extra;
 }
 
-/* Kinds come in the order of their numbers, which grow with time: one that is not known has none behind it that is. */
+/* Kinds come in the order of their numbers; behind one that this library does not know there is none that it does. */
 int state_machine(struct baro_tape *t, struct span body)
 {
     int64_t after;
-    uint64_t number = 0, step;
+    uint64_t changed;
     if (!t->machine && !(t->machine = calloc(1, sizeof *t->machine)))
         return -ENOMEM;
     t->machine_used = true;
-    if (!scan_zigzag(&body, &after))
+    if (!scan_zigzag(&body, &after) || !scan_varint(&body, &changed))
         return BARO_E_CORRUPT;
     t->sample.has_host = true;
     t->sample.host_ns = t->sample.t_ns + (uint64_t)after;
-    for (;;) {
-        if (!number_scan(&t->bits, &t->machine->kind_size, &step))
-            return BARO_E_CORRUPT;
-        number += step - MACHINE_END;
-        if (step == MACHINE_END || number >= SCHEMA_KINDS || t->schema.kind_of[number] < BARO_KIND_HOST)
+    for (unsigned number = 0; number < SCHEMA_KINDS; number++) {
+        if (!(changed >> number & 1))
+            continue;
+        if (t->schema.kind_of[number] < BARO_KIND_HOST)
             break;
         int r = scan_kind(t, &body, (enum baro_kind)t->schema.kind_of[number]);
         if (r < 0)

@@ -31,6 +31,7 @@ struct kind_walk {
     const struct columns *c;
     struct machine_list *list;
     struct shapes *known, *fresh;
+    uint32_t *last_id;
     uint16_t *gone_size, *gap_size;
     size_t next; /* position that a gap counts from */
 };
@@ -127,7 +128,7 @@ static void write_row(struct kind_walk *k, size_t i, const struct baro_entity *e
     k->next = i + 1;
     row_write(&w->record, &w->bits, k->c, fresh ? k->fresh : k->known, &row, old, new);
     if (row.flags & ROW_INFO)
-        entity_info_write(&w->record, &w->machine->block, e);
+        entity_info_write(&w->record, k->last_id, e);
     l->at[i] = (struct entity_base){e->id, e->info_version};
     memcpy(&l->value[i * k->c->n], e->value, k->c->n * sizeof *e->value);
     memcpy(&l->absent[i * k->c->n], e->absent, k->c->n);
@@ -146,31 +147,38 @@ static bool encode_kind(struct kind_walk *k, const struct baro_entities *e)
     return true;
 }
 
-static bool encode_kinds(struct tape_writer *w, const struct baro_sample *s)
+static struct kind_walk walk_of(struct tape_writer *w, unsigned i)
 {
     struct machine *m = w->machine;
-    unsigned last = 0;
-    struct baro_entity host = {
-        .kind = BARO_KIND_HOST, .name = NULL, .value = (uint64_t *)s->host, .absent = (uint8_t *)s->host_absent,
+    return (struct kind_walk){
+        .w = w, .kind = (enum baro_kind)(BARO_KIND_HOST + i), .c = &w->columns[BARO_KIND_HOST + i], .list = &m->list[i],
+        .known = &m->block.kind[i].known, .fresh = &m->block.kind[i].fresh,
+        .last_id = &m->block.kind[i].id, .gone_size = &m->block.kind[i].gone_size, .gap_size = &m->block.kind[i].gap_size,
     };
+}
+
+static bool encode_kinds(struct tape_writer *w, const struct baro_sample *s)
+{
+    struct baro_entity host = {.kind = BARO_KIND_HOST, .value = (uint64_t *)s->host, .absent = (uint8_t *)s->host_absent};
     struct baro_entity *hosts = &host;
+    struct baro_entities e[MACHINE_KINDS] = {{1, &hosts}};
+    struct kind_walk k;
+    uint64_t changed = 0;
     for (unsigned i = 0; i < MACHINE_KINDS; i++) {
-        struct kind_walk k = {
-            .w = w, .kind = (enum baro_kind)(BARO_KIND_HOST + i), .c = &w->columns[BARO_KIND_HOST + i], .list = &m->list[i],
-            .known = &m->block.kind[i].known, .fresh = &m->block.kind[i].fresh,
-            .gone_size = &m->block.kind[i].gone_size, .gap_size = &m->block.kind[i].gap_size,
-        };
-        struct baro_entities e = k.kind == BARO_KIND_HOST ? (struct baro_entities){1, &hosts} : s->entities[k.kind];
-        if (e.n > ENTITIES_MAX)
-            e.n = ENTITIES_MAX;
-        if (unchanged(&k, &e))
-            continue;
-        number_write(&w->bits, &m->block.kind_size, k.kind - last + MACHINE_END);
-        last = k.kind;
-        if (!encode_kind(&k, &e))
+        k = walk_of(w, i);
+        if (i > 0)
+            e[i] = s->entities[k.kind];
+        if (e[i].n > ENTITIES_MAX)
+            e[i].n = ENTITIES_MAX;
+        if (!unchanged(&k, &e[i]))
+            changed |= 1ull << k.kind;
+    }
+    buf_varint(&w->record, changed);
+    for (unsigned i = 0; i < MACHINE_KINDS; i++) {
+        k = walk_of(w, i);
+        if ((changed >> k.kind & 1) && !encode_kind(&k, &e[i]))
             return false;
     }
-    number_write(&w->bits, &m->block.kind_size, MACHINE_END);
     return true;
 }
 

@@ -149,6 +149,17 @@ static int kind_find(struct span name)
     return -1;
 }
 
+static void hide_behind_unknown(struct schema *s)
+{
+    bool hidden = false, machine = false;
+    for (unsigned i = 0; i < SCHEMA_KINDS; i++) {
+        machine = machine || s->kind_of[i] >= BARO_KIND_HOST;
+        hidden = hidden || (machine && s->kind_of[i] < 0);
+        if (hidden)
+            s->kind_of[i] = -1;
+    }
+}
+
 int schema_scan(struct span in, struct schema *ret)
 {
     uint64_t n_kinds, n;
@@ -172,6 +183,7 @@ int schema_scan(struct span in, struct schema *ret)
         if (r < 0)
             return r;
     }
+    hide_behind_unknown(ret);
     return 0;
 }
 

@@ -13,7 +13,8 @@ enum { SCHEMA_KINDS = 64 }; /* what has a number above is not known */
 struct schema {
     struct columns columns[BARO_KIND_MAX];
     uint8_t metric[BARO_KIND_MAX][COLUMNS_MAX]; /* column -> id; ids from baro_metric_count() on are extra */
-    int8_t kind_of[SCHEMA_KINDS]; /* by the tape's numbers; -1: none of this library's */
+    /* By the tape's numbers; -1: none of this library's, or behind such a one: how many bits of a machine's record are that one's is not known. */
+    int8_t kind_of[SCHEMA_KINDS];
     unsigned n_extra[BARO_KIND_MAX];
     struct baro_metric *extra[BARO_KIND_MAX];   /* what only the tape's writer knew */
 };

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The machine on a tape: as it was laid down in tests/tape/v1-machine.baro, which is never written again (`make_golden` says how it came to be); as a
+ * reader sees it that lacks some of its kinds; and how old it is where it was not looked at anew.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <zstd.h>
+
+#include <cmocka.h>
+
+#include "tape/format.h"
+#include "tape/row.h"
+#include "tape_file.h"
+
+static char path[64];
+
+/* Every number follows from the tick, the entity's id and the metric. */
+static uint64_t value_at(unsigned tick, unsigned id, unsigned metric)
+{
+    uint64_t base = (uint64_t)(metric + 1) * 10000000 + id * 4096;
+    switch (metric % 4) {
+    case 0: return base + (uint64_t)tick * 10000000 * (id + 1);
+    case 1: return base + (uint64_t)(tick / 3) * 4096;
+    case 2: return base;
+    default: return tick % 2 ? 0 - (uint64_t)tick * 125 : tick;
+    }
+}
+
+static uint8_t absent_at(unsigned tick, unsigned id, unsigned metric)
+{
+    if ((metric + id) % 7 != 0 || tick < metric % 5)
+        return 0;
+    return (uint8_t)(1 + (metric + tick / 4) % (BARO_ABSENT_MAX - 1));
+}
+
+/* The kinds as of this tape: later libraries may have more columns, and more kinds. Two of each, of which the first goes at tick 6; disks come at tick 3. */
+static const struct {
+    enum baro_kind kind;
+    unsigned columns;
+} kinds[] = {
+    {BARO_KIND_CPU, 13}, {BARO_KIND_DISK, 14}, {BARO_KIND_FS, 6}, {BARO_KIND_NET, 9}, {BARO_KIND_SENSOR, 3}, {BARO_KIND_CGROUP, 41},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds, V1_HOST = 70, TICKS = 12 };
+
+/* Ticks 1, 4, 7, ... did not look at the machine, nor did the first. */
+static bool looked(unsigned tick)
+{
+    return tick > 0 && tick % 3 != 1;
+}
+
+static unsigned last_look(unsigned tick)
+{
+    while (tick > 0 && !looked(tick))
+        tick--;
+    return tick;
+}
+
+static unsigned count_at(unsigned look, unsigned k)
+{
+    if (look == 0 || (kinds[k].kind == BARO_KIND_DISK && look < 3))
+        return 0;
+    return look < 6 ? 2 : 1;
+}
+
+static unsigned id_at(unsigned look, unsigned k, unsigned i)
+{
+    return 2 * k + i + (look < 6 ? 1 : 2);
+}
+
+static uint64_t host_ns_at(unsigned look)
+{
+    return 1000000007ull * look + 105;
+}
+
+static void fill(uint64_t *value, uint8_t *absent, unsigned n, unsigned tick, unsigned id)
+{
+    for (unsigned m = 0; m < n; m++) {
+        absent[m] = absent_at(tick, id, m);
+        value[m] = absent[m] ? 0 : value_at(tick, id, m);
+    }
+}
+
+struct room {
+    struct baro_entity entity[KINDS][2], *at[KINDS][2];
+    uint64_t value[KINDS][2][COLUMNS_MAX];
+    uint8_t absent[KINDS][2][COLUMNS_MAX];
+    char name[KINDS][2][16];
+};
+
+static void fill_look(struct baro_sample *s, struct room *room, unsigned look)
+{
+    s->has_host = true;
+    s->host_ns = host_ns_at(look);
+    fill(s->host, s->host_absent, V1_HOST, look, 0);
+    for (unsigned k = 0; k < KINDS; k++) {
+        unsigned n = count_at(look, k);
+        for (unsigned i = 0; i < n; i++) {
+            unsigned id = id_at(look, k, i);
+            snprintf(room->name[k][i], sizeof room->name[k][i], "%s %u", baro_kind_name(kinds[k].kind), id);
+            room->entity[k][i] = (struct baro_entity){
+                .id = id, .kind = kinds[k].kind, .name = room->name[k][i], .label = look < 8 ? "" : "later \xff",
+                .info_version = look < 8 ? 1 : 2, .value = room->value[k][i], .absent = room->absent[k][i],
+            };
+            fill(room->value[k][i], room->absent[k][i], kinds[k].columns, look, id);
+            room->at[k][i] = &room->entity[k][i];
+        }
+        s->entities[kinds[k].kind] = (struct baro_entities){n, room->at[k]};
+    }
+}
+
+static void make_tape(const char *name)
+{
+    char *argv[] = {"true", NULL};
+    static struct room room;
+    struct baro_header h = {
+        .version = "0.1.0", .host = "golden", .argv = argv, .cpu_model = "Made-up 9000", .numa_nodes = 2, .cgroup_mode = "own",
+        .limits = {1ull << 33, "cgroup /pod", 1500000, "cgroup /pod/a", 4096, "RLIMIT_NPROC"},
+    };
+    struct baro_process p = {.id = 100, .key = {100, 5000}, .info_version = 1, .name = "true", .cmdline_absent = BARO_ABSENT_DENIED};
+    struct baro_process *list[] = {&p};
+    struct baro_sample s = {.n = 1, .processes = list};
+    struct tape_writer *w;
+    unlink(name);
+    assert_int_equal(tape_writer_new(&w, tape_create(name, false, NULL), &h, NULL, NULL), 0);
+    for (unsigned tick = 0; tick < TICKS; tick++) {
+        s.t_ns = 1000000007ull * tick + 5;
+        p.read_ns = s.t_ns;
+        p.value[PROCESS_cpu] = 1000 * tick;
+        if (looked(tick))
+            fill_look(&s, &room, tick);
+        assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    }
+    assert_int_equal(tape_writer_finish(w, NULL), 0);
+    tape_writer_free(w);
+}
+
+static void expect(int got, const uint64_t *value, unsigned tick, unsigned id, unsigned metric)
+{
+    assert_int_equal(got, absent_at(tick, id, metric));
+    if (got == 0)
+        assert_true(*value == value_at(tick, id, metric));
+}
+
+static void expect_kind(const struct baro_sample *s, unsigned look, unsigned k)
+{
+    uint64_t v = 0;
+    char name[16];
+    assert_int_equal(baro_sample_entity_count(s, kinds[k].kind), count_at(look, k));
+    assert_null(baro_sample_entity(s, kinds[k].kind, count_at(look, k)));
+    for (unsigned i = 0; i < count_at(look, k); i++) {
+        const struct baro_entity *e = baro_sample_entity(s, kinds[k].kind, i);
+        unsigned id = id_at(look, k, i);
+        snprintf(name, sizeof name, "%s %u", baro_kind_name(kinds[k].kind), id);
+        assert_int_equal(baro_entity_id(e), id);
+        assert_string_equal(baro_entity_name(e), name);
+        assert_string_equal(baro_entity_label(e), look < 8 ? "" : "later \xff");
+        for (unsigned m = 0; m < kinds[k].columns; m++)
+            expect(baro_entity_value(e, (int)m, &v), &v, look, id, m);
+        assert_int_equal(baro_entity_value(e, -1, &v), BARO_ABSENT_UNKNOWN);
+        assert_int_equal(baro_entity_value(e, baro_metric_count(kinds[k].kind), &v), BARO_ABSENT_UNKNOWN);
+    }
+}
+
+static void expect_host(const struct baro_sample *s, unsigned look)
+{
+    uint64_t v = 0;
+    if (look == 0) {
+        assert_int_equal(baro_sample_host_ns(s, &v), BARO_ABSENT_UNKNOWN);
+        assert_int_equal(baro_sample_host(s, HOST_cpus, &v), BARO_ABSENT_UNKNOWN);
+        return;
+    }
+    assert_int_equal(baro_sample_host_ns(s, &v), 0);
+    assert_true(v == host_ns_at(look));
+    for (unsigned m = 0; m < V1_HOST; m++)
+        expect(baro_sample_host(s, (int)m, &v), &v, look, 0, m);
+}
+
+/* first_unknown: kinds from this one on are not known to the reader. */
+static void expect_sample(const struct baro_sample *s, unsigned tick, unsigned first_unknown)
+{
+    uint64_t v = 0;
+    assert_true(s->t_ns == 1000000007ull * tick + 5);
+    assert_int_equal(baro_sample_count(s), 1);
+    assert_int_equal(baro_process_value(baro_sample_process(s, 0), PROCESS_cpu, &v), 0);
+    assert_true(v == 1000 * tick);
+    expect_host(s, last_look(tick));
+    for (unsigned k = 0; k < first_unknown; k++)
+        expect_kind(s, last_look(tick), k);
+    for (unsigned k = first_unknown; k < KINDS; k++)
+        assert_int_equal(baro_sample_entity_count(s, kinds[k].kind), 0);
+    assert_int_equal(baro_sample_entity_count(s, BARO_KIND_PROCESS), 0);
+    assert_int_equal(baro_sample_entity_count(s, BARO_KIND_MAX), 0);
+}
+
+static void read_tape(const char *name, unsigned first_unknown)
+{
+    struct baro_tape *t;
+    struct baro_record r;
+    struct baro_error err = BARO_ERROR_INIT;
+    unsigned tick = 0;
+    assert_int_equal(baro_tape_open(&t, name, &err), 0);
+    while (baro_tape_next(t, &r, &err) == 1) {
+        assert_int_equal(r.kind, BARO_RECORD_SAMPLE);
+        expect_sample(r.u.sample, tick++, first_unknown);
+    }
+    assert_int_equal(tick, TICKS);
+    assert_int_equal(baro_tape_damage(t), 0);
+    for (tick = TICKS; tick-- > 0;) {
+        assert_int_equal(baro_tape_seek(t, 1000000007ull * tick + 5, &r, &err), 1);
+        expect_sample(r.u.sample, tick, first_unknown);
+    }
+    baro_tape_close(t);
+}
+
+static void test_golden(void **state)
+{
+    (void)state;
+    const char *fixtures = getenv("BARO_FIXTURES");
+    char name[512];
+    struct baro_tape *t;
+    snprintf(name, sizeof name, "%s/../tape/v1-machine.baro", fixtures ? fixtures : "tests/fixtures");
+#ifdef MAKE_GOLDEN
+    make_tape(name);
+#endif
+    read_tape(name, KINDS);
+    assert_int_equal(baro_tape_open(&t, name, NULL), 0);
+    const struct baro_header *h = baro_tape_header(t);
+    assert_true(h->limits.memory_bytes == 1ull << 33 && h->limits.cores_ppm == 1500000 && h->limits.pids == 4096);
+    assert_string_equal(h->limits.memory_source, "cgroup /pod");
+    assert_string_equal(h->limits.cores_source, "cgroup /pod/a");
+    assert_string_equal(h->limits.pids_source, "RLIMIT_NPROC");
+    assert_string_equal(h->cpu_model, "Made-up 9000");
+    assert_string_equal(h->cgroup_mode, "own");
+    assert_int_equal(h->numa_nodes, 2);
+    baro_tape_close(t);
+}
+
+static unsigned char *slurp(const char *name, size_t *ret_len)
+{
+    int fd = open(name, O_RDONLY);
+    *ret_len = (size_t)lseek(fd, 0, SEEK_END);
+    unsigned char *at = malloc(*ret_len);
+    assert_int_equal(pread(fd, at, *ret_len, 0), *ret_len);
+    close(fd);
+    return at;
+}
+
+/* Writes the tape anew with a schema in which `from` is called `to`; both are of one length. */
+static void rename_in_schema(const char *name, const char *from, const char *to)
+{
+    struct frame_head head;
+    size_t len;
+    unsigned char *whole = slurp(name, &len), raw[1 << 16], packed[1 << 16];
+    assert_true(frame_head_parse(whole + TAPE_PREAMBLE_SIZE, &head));
+    size_t at = TAPE_PREAMBLE_SIZE + FRAME_HEAD_SIZE + head.len;
+    assert_true(frame_head_parse(whole + at, &head) && head.type == FRAME_SCHEMA);
+    size_t n = ZSTD_decompress(raw, sizeof raw, whole + at + FRAME_HEAD_SIZE, head.len);
+    assert_false(ZSTD_isError(n));
+    unsigned char *found = memmem(raw, n, from, strlen(from));
+    assert_non_null(found);
+    memcpy(found, to, strlen(to));
+    size_t size = ZSTD_compress(packed + FRAME_HEAD_SIZE, sizeof packed - FRAME_HEAD_SIZE, raw, n, 19);
+    assert_false(ZSTD_isError(size));
+    frame_seal(packed, FRAME_SCHEMA, 0, (uint32_t)size, frame_seed(whole + 12));
+    int fd = open(name, O_WRONLY | O_TRUNC);
+    size_t rest = at + FRAME_HEAD_SIZE + head.len;
+    assert_int_equal(write(fd, whole, at), at);
+    assert_int_equal(write(fd, packed, FRAME_HEAD_SIZE + size), FRAME_HEAD_SIZE + size);
+    assert_int_equal(write(fd, whole + rest, len - rest), len - rest);
+    close(fd);
+    free(whole);
+}
+
+/* A newer writer has a kind that this reader lacks: what stands before it is read, and so is all else. */
+static void test_unknown_kinds(void **state)
+{
+    (void)state;
+    make_tape(path);
+    rename_in_schema(path, "\006cgroup", "\006gzroup");
+    read_tape(path, 5);
+    make_tape(path);
+    rename_in_schema(path, "\004disk", "\004dizk");
+    read_tape(path, 1);
+    make_tape(path);
+    read_tape(path, KINDS);
+}
+
+/* ... and one that has a metric more. */
+static void test_unknown_metric(void **state)
+{
+    (void)state;
+    struct baro_tape *t;
+    struct baro_record r;
+    uint64_t v = 0;
+    int cpu = baro_metric_count(BARO_KIND_CPU), host = baro_metric_count(BARO_KIND_HOST);
+    make_tape(path);
+    rename_in_schema(path, "softirq_ns", "softerr_ns"); /* the host's cpu_softirq_ns comes first */
+    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    assert_int_equal(baro_tape_metric_count(t, BARO_KIND_HOST), host + 1);
+    assert_int_equal(baro_tape_metric_count(t, BARO_KIND_CPU), cpu);
+    assert_string_equal(baro_tape_metric(t, BARO_KIND_HOST, host)->name, "cpu_softerr_ns");
+    assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, NULL), 1);
+    assert_int_equal(baro_sample_host(r.u.sample, HOST_cpu_softirq, &v), BARO_ABSENT_UNKNOWN);
+    expect(baro_sample_host(r.u.sample, host, &v), &v, TICKS - 1, 0, HOST_cpu_softirq);
+    baro_tape_close(t);
+    make_tape(path);
+    rename_in_schema(path, "\004busy\007busy_ns", "\004bizy\007bizy_ns");
+    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, NULL), 1);
+    const struct baro_entity *e = baro_sample_entity(r.u.sample, BARO_KIND_DISK, 0);
+    assert_int_equal(baro_entity_value(e, DISK_busy, &v), BARO_ABSENT_UNKNOWN);
+    expect(baro_entity_value(e, DISK_MAX, &v), &v, TICKS - 1, baro_entity_id(e), DISK_busy);
+    expect(baro_entity_value(e, DISK_queue_time, &v), &v, TICKS - 1, baro_entity_id(e), DISK_queue_time);
+    baro_tape_close(t);
+}
+
+/* More of a kind than a tape takes: the first ones are kept, and the tape stays whole. */
+static void test_too_many(void **state)
+{
+    (void)state;
+    enum { MANY = (1 << 16) + 10 };
+    struct baro_entity *e = calloc(MANY, sizeof *e), **at = calloc(MANY, sizeof *at);
+    uint64_t value[SENSOR_MAX] = {40000};
+    uint8_t absent[SENSOR_MAX] = {0};
+    struct baro_sample s = {.has_host = true};
+    struct baro_tape *t;
+    struct baro_record r;
+    for (uint32_t i = 0; i < MANY; i++) {
+        e[i] = (struct baro_entity){.id = i + 1, .kind = BARO_KIND_SENSOR, .name = "x", .label = "", .value = value, .absent = absent};
+        at[i] = &e[i];
+    }
+    s.entities[BARO_KIND_SENSOR] = (struct baro_entities){MANY, at};
+    struct tape_writer *w = new_tape(path, NULL);
+    for (s.t_ns = 0; s.t_ns < 3; s.t_ns++) {
+        s.host_ns = s.t_ns;
+        value[0] += 1000;
+        assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    }
+    tape_writer_free(w);
+    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(baro_tape_next(t, &r, NULL), 1);
+        assert_int_equal(baro_sample_entity_count(r.u.sample, BARO_KIND_SENSOR), 1 << 16);
+    }
+    assert_int_equal(baro_entity_id(baro_sample_entity(r.u.sample, BARO_KIND_SENSOR, 65535)), 65536);
+    assert_int_equal(baro_tape_damage(t), 0);
+    baro_tape_close(t);
+    free(at);
+    free(e);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_golden), cmocka_unit_test(test_unknown_kinds), cmocka_unit_test(test_unknown_metric),
+        cmocka_unit_test(test_too_many),
+    };
+    snprintf(path, sizeof path, "/tmp/test_tape_machine.%d.baro", (int)getpid());
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    unlink(path);
+    return failed;
+}
