@@ -59,6 +59,7 @@ static void pack(struct buf *payload, ZSTD_CCtx *z, const uint8_t *at, size_t le
 static void add_block(struct buf *b, const uint8_t *data, size_t size)
 {
     ZSTD_CCtx *z = ZSTD_createCCtx();
+    ZSTD_CCtx_setParameter(z, ZSTD_c_windowLog, 14); /* zstd's own choice is more than a reader takes */
     size_t n_bits = size / 4, len = (size - n_bits) / 2;
     const uint8_t *at = data + n_bits;
     const uint8_t bits_len[3] = {(uint8_t)n_bits, (uint8_t)(n_bits >> 8), (uint8_t)(n_bits >> 16)};
@@ -94,6 +95,22 @@ static void make_file(struct buf *b, unsigned what, const uint8_t *data, size_t 
     buf_done(&header);
 }
 
+static uint64_t look_machine(const struct baro_tape *t, const struct baro_sample *s)
+{
+    uint64_t sum = 0, v = 0;
+    sum += (uint64_t)baro_sample_host_ns(s, &v) + v;
+    for (int metric = 0; metric < baro_tape_metric_count(t, BARO_KIND_HOST); metric++)
+        sum += (uint64_t)baro_sample_host(s, metric, &v) + v;
+    for (int kind = 0; kind < BARO_KIND_MAX; kind++)
+        for (size_t i = 0; i < baro_sample_entity_count(s, (enum baro_kind)kind); i++) {
+            const struct baro_entity *e = baro_sample_entity(s, (enum baro_kind)kind, i);
+            sum += strlen(baro_entity_name(e)) + strlen(baro_entity_label(e)) + baro_entity_id(e);
+            for (int metric = 0; metric < baro_tape_metric_count(t, (enum baro_kind)kind); metric++)
+                sum += (uint64_t)baro_entity_value(e, metric, &v) + v;
+        }
+    return sum;
+}
+
 /* Touches all that a reader is given. */
 static uint64_t look(const struct baro_tape *t, const struct baro_record *r)
 {
@@ -111,7 +128,7 @@ static uint64_t look(const struct baro_tape *t, const struct baro_record *r)
         for (int metric = 0; metric < baro_tape_metric_count(t, BARO_KIND_PROCESS); metric++)
             sum += (uint64_t)baro_process_value(p, metric, &v) + v;
     }
-    return sum;
+    return sum + look_machine(t, r->u.sample);
 }
 
 static void read_all(const char *path)
