@@ -24,6 +24,7 @@
 #define DELAY_MOST (50 * NS_PER_MS)
 #define PERF_AFTER (20 * NS_PER_MS) /* the first perf_event_open() of a boot can take 5 to 35 ms */
 #define PERF_CPUS 16u              /* one event and ring per CPU: 128 of them double the cost of a fork */
+#define FOREIGN_MOST 6u            /* drains in a row that brought nothing of ours: each doubles the delay */
 #define SETTLE_AT 128u             /* gone members that may wait */
 #define START_SLACK (20 * NS_PER_MS) /* start times are cut to 10 ms */
 
@@ -333,6 +334,10 @@ void follow_drain(struct recorder *r)
     }
     sampler_advance(&r->sampler);
     int events = read_events(r);
+    if (r->touched)
+        r->foreign = 0;
+    else if (events > 0)
+        r->foreign += r->foreign < FOREIGN_MOST;
     look_at_touched(r);
     if (r->job.n_gone >= SETTLE_AT)
         sampler_settle(&r->sampler);
@@ -346,11 +351,14 @@ void follow_drain(struct recorder *r)
 }
 
 /* Without a source that tells names with the usage, what is executed must be looked at before it is gone; and the sooner the first fork is seen, the
- * sooner there is such a source. */
+ * sooner there is such a source. The connector tells of the whole machine: a job that has not forked so far must not pay for each process of others. */
 void follow_ready(struct recorder *r)
 {
-    bool first = r->started && !r->taskstats_tried && geteuid() == 0;
-    r->drain_due_ns = clock_monotonic_ns() + (r->usage ? r->drain_delay_ns : first ? 0 : DELAY_LEAST);
+    bool forked = r->taskstats_tried, first = r->started && !forked && geteuid() == 0;
+    uint64_t delay = r->usage ? r->drain_delay_ns : first ? 0 : DELAY_LEAST;
+    uint64_t patience = forked || !r->foreign ? 0 : DELAY_LEAST << r->foreign;
+    patience = patience < r->drain_delay_ns ? patience : r->drain_delay_ns;
+    r->drain_due_ns = clock_monotonic_ns() + (delay > patience ? delay : patience);
 }
 
 /* ---- opening ---- */

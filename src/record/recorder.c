@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #define STEP_NS (100 * (int64_t)NS_PER_MS)
 #define SUSPEND_NS (100 * NS_PER_MS)
 #define SURVIVORS_MOST 100u
+#define LAST_WORD (3 * NS_PER_MS)
 
 uint64_t recorder_since(const struct recorder *r, uint64_t absolute_ns)
 {
@@ -241,10 +243,38 @@ static void tell_survivors(struct recorder *r)
     }
 }
 
+static bool end_untold(const struct member *m)
+{
+    uint64_t clock_ns;
+    return !m->end_told && !m->awaited && clock_process_cpu_ns(m->row.key.pid, &clock_ns) == -EINVAL;
+}
+
+static bool any_end_untold(const struct recorder *r)
+{
+    for (size_t i = 0; i < r->job.tree.n && i < SURVIVORS_MOST; i++) {
+        if (r->job.tree.at[i] && end_untold(r->job.tree.at[i]))
+            return true;
+    }
+    return false;
+}
+
+/* A parent can have its child's status before the connector tells of that end (do_exit() calls exit_notify() first, and may be preempted in
+ * between): of the last ones to end the word is waited for, as briefly as nobody minds. */
+static void await_ends(struct recorder *r)
+{
+    uint64_t until = clock_monotonic_ns() + LAST_WORD;
+    while (r->forks && exits_fd(r->forks) >= 0 && any_end_untold(r) && clock_monotonic_ns() < until) {
+        struct pollfd p = {.fd = exits_fd(r->forks), .events = POLLIN};
+        poll(&p, 1, 1);
+        follow_drain(r);
+    }
+}
+
 static void finish(struct recorder *r)
 {
     if (r->started) {
         follow_drain(r);
+        await_ends(r);
         if (r->options->children)
             scan_wrapper(&r->sampler); /* an orphan whose fork nobody told */
         if (r->wrapper && !r->wrapper_lost)

@@ -34,7 +34,9 @@ struct recorder {
     bool deaf;                  /* the events' descriptor can't be waited for */
     struct stash *stash;
     size_t stash_at;
-    uint64_t drain_due_ns, drain_delay_ns; /* absolute; 0: nothing to drain */
+    uint64_t drain_due_ns;      /* absolute; 0: nothing to drain */
+    uint64_t drain_delay_ns;    /* the longest that the buffer allows */
+    unsigned foreign;           /* drains in a row that told of nobody of the job */
     uint64_t perf_due_ns;       /* when perf is opened, off the start path; 0: not at all, or done */
 
     uint64_t tick_due_ns;       /* since the tape began */
