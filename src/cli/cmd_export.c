@@ -25,6 +25,8 @@ struct exporting {
     struct buf text;
     uint64_t end_ns, told_ns; /* of the tape; 0: no progress is shown; and when it was last */
     bool told;
+    bool looked;          /* rows of the machine were written for */
+    uint64_t looked_ns;
     struct baro_error err;
 };
 
@@ -71,7 +73,7 @@ static bool onto_itself(const struct exporting *x)
 static int choose(struct exporting *x)
 {
     char unknown[64] = "";
-    const char *names[160];
+    const char *names[320];
     enum row_entity entity = (enum row_entity)x->settings->entity;
     if (columns_choose(&x->columns, entity, x->settings->columns, x->tape, unknown, &x->err) == 0)
         return 0;
@@ -104,6 +106,25 @@ static int put(struct exporting *x, struct row *row)
     return flush(x, CHUNK);
 }
 
+/* The machine is not looked at in every sample. */
+static int put_machine(struct exporting *x, struct row *row)
+{
+    uint64_t at;
+    if (baro_sample_host_ns(row->sample, &at) != BARO_PRESENT || (x->looked && at == x->looked_ns))
+        return 0;
+    x->looked = true;
+    x->looked_ns = row->t_ns = at;
+    if (row->entity == ROW_HOST)
+        return put(x, row);
+    enum baro_kind kind = (enum baro_kind)(row->entity - ROW_HOST + BARO_KIND_HOST);
+    int status = 0;
+    for (size_t i = 0; !status && i < baro_sample_entity_count(row->sample, kind); i++) {
+        row->machine = baro_sample_entity(row->sample, kind, i);
+        status = put(x, row);
+    }
+    return status;
+}
+
 static int put_record(struct exporting *x, const struct baro_record *record)
 {
     enum row_entity entity = (enum row_entity)x->settings->entity;
@@ -122,6 +143,8 @@ static int put_record(struct exporting *x, const struct baro_record *record)
     row.sample = record->u.sample;
     if (entity == ROW_JOB)
         return put(x, &row);
+    if (entity >= ROW_HOST)
+        return put_machine(x, &row);
     int status = 0;
     for (size_t i = 0; entity == ROW_PROCESS && !status && i < baro_sample_count(row.sample); i++) {
         row.process = baro_sample_process(row.sample, i);

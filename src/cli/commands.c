@@ -28,13 +28,15 @@ const struct cli_command cli_commands[] = {
      "sample that is. Rates are over the interval that ends there.\n\n" TAPE_SAYS,
      options_show, cmd_show, CLI_FAILED, 0, 1, false, false},
     {"export", "[TAPE]", "rows for other programs: CSV or JSON lines",
-     "Writes a row for each process at each sample, or for each sample of the job, each event or each exit. Times are UTC. "
+     "Writes a row for each process at each sample, or for each sample of the job, each event or each exit; or, each time the machine was "
+     "looked at, a row of it or one for each of its CPUs, disks, filesystems, network interfaces, sensors or control groups. Times are UTC. "
      "In CSV a cell without a value is empty; in JSON it is null, and \"absent\" says why. Text has control bytes, and bytes "
      "that are not UTF-8, as \\xNN and a backslash as two.\n\n"
      "Besides the metrics that baro metrics lists (by entity) there are these columns. Of processes and exits: time, t_ns (since "
      "the tape began), pid, start_ticks (with pid: who it is), ppid, uid, user, name, cmdline, origin; of processes age_ns and "
      "cores; of exits status, signal, source, sampled; of the job time, t_ns, lossy and cores; of events time, t_ns, event, pid, "
-     "start_ticks, number, text. user, age_ns and origin are written only where they are asked for.\n\n" TAPE_SAYS,
+     "start_ticks, number, text; of the host time, t_ns (when it was looked at) and cores (time in which something ran on it), of its parts time, "
+     "t_ns, id, name, label, and cores of CPUs and control groups. user, age_ns, origin and id are written only where they are asked for.\n\n" TAPE_SAYS,
      options_export, cmd_export, CLI_FAILED, 0, 1, false, false},
     {"ls", "", "the runs that are kept, newest first", NULL, options_ls, cmd_ls, CLI_FAILED, 0, 0, false, false},
     {"rm", "TAPE...", "remove tapes", "Removes tapes, and refuses whatever is not one.\n\n" TAPE_SAYS, options_rm, cmd_rm,

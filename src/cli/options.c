@@ -133,7 +133,7 @@ void settings_init(struct settings *s)
 #define JSON_OPTION {.name = "json", .type = OPT_TRUE, .offset = AT(json), .help = "write JSON"}
 
 static const char *const formats[] = {"csv", "jsonl", NULL};
-static const char *const entities[] = {"process", "job", "event", "exit", NULL};
+static const char *const entities[] = {"process", "job", "event", "exit", "host", "cpu", "disk", "fs", "net", "sensor", "cgroup", NULL};
 static const char *const picks[] = {"before", "nearest", "after", NULL};
 
 const struct opt options_run[] = {
@@ -169,7 +169,8 @@ const struct opt options_export[] = {
     {.name = "format", .letter = 'F', .argument = "FORMAT", .type = OPT_CHOICE, .offset = AT(format), .choices = formats,
      .help = "csv (the default) or jsonl"},
     {.name = "entity", .letter = 'e', .argument = "WHAT", .type = OPT_CHOICE, .offset = AT(entity), .choices = entities,
-     .help = "a row for each process and sample (the default), or for each job sample, event or exit"},
+     .help = "a row for each process and sample (the default), or for each job sample, event or exit; host, cpu, disk, fs, net, sensor and "
+             "cgroup are the machine, each time it was looked at"},
     {.name = "columns", .letter = 'c', .argument = "LIST", .type = OPT_TEXT, .offset = AT(columns),
      .completes = OPT_A_METRIC, .help = "these columns, in this order, e.g. time,pid,name,rss (default: all)"},
     {.name = "output", .letter = 'o', .argument = "FILE", .type = OPT_TEXT, .offset = AT(output), .completes = OPT_A_FILE,

@@ -24,7 +24,6 @@ struct record_settings {
 };
 
 enum settings_format { FORMAT_CSV, FORMAT_JSONL };
-enum settings_entity { ENTITY_PROCESS, ENTITY_JOB, ENTITY_EVENT, ENTITY_EXIT };
 
 struct settings {
     struct record_settings record;
@@ -35,7 +34,7 @@ struct settings {
     const char *output;    /* NULL: standard output */
     const char *at;        /* show: when */
     int pick;              /* show: enum baro_pick, which sample */
-    int format, entity;    /* export */
+    int format, entity;    /* export; entity: enum row_entity */
     const char *columns;   /* NULL: all */
 };
 

@@ -8,6 +8,7 @@
 
 #include "metric/ids.h"
 
+struct baro_entity;
 struct baro_process;
 struct baro_sample;
 
@@ -30,6 +31,11 @@ int derive_adds_up(enum process_metric metric);
 /* Growth of a counter a second, in its unit a second. Returns 0, or BARO_ABSENT_UNKNOWN where it fell (another counter
  * than before) or no time passed. */
 int derive_rate(uint64_t t0_ns, uint64_t v0, uint64_t t1_ns, uint64_t v1, double *ret);
+
+/* CPU time in which something ran on the machine, or on one CPU: all but idle, waiting for I/O and what the hypervisor gave to others. Returns why
+ * it is absent, or 0. */
+int derive_host_busy(const struct baro_sample *s, uint64_t *ret);
+int derive_cpu_busy(const struct baro_entity *cpu, uint64_t *ret);
 
 /* The share of total that is not in counted; negative where more was counted than there is. 0 of nothing is 0. */
 double derive_remainder(uint64_t counted, uint64_t total);

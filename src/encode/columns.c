@@ -8,8 +8,9 @@
 #include "encode/row.h"
 
 #define FOR(entity) (1u << (entity))
-#define ALL (FOR(ROW_PROCESS) | FOR(ROW_JOB) | FOR(ROW_EVENT) | FOR(ROW_EXIT))
+#define ALL (FOR(ROW_ENTITIES) - 1)
 #define WHO (FOR(ROW_PROCESS) | FOR(ROW_EXIT))
+#define PARTS (ALL & ~(FOR(ROW_HOST + 1) - 1)) /* of the machine */
 
 static const struct {
     const char *name, *alias;
@@ -25,7 +26,9 @@ static const struct {
     {"ppid", "parent", COLUMN_PPID, WHO, true},
     {"uid", NULL, COLUMN_UID, WHO, true},
     {"user", NULL, COLUMN_USER, WHO, false},
-    {"name", NULL, COLUMN_NAME, WHO, true},
+    {"id", NULL, COLUMN_ID, PARTS, false},
+    {"name", NULL, COLUMN_NAME, WHO | PARTS, true},
+    {"label", NULL, COLUMN_LABEL, PARTS, true},
     {"cmdline", "command", COLUMN_CMDLINE, WHO, true},
     {"age_ns", "age", COLUMN_AGE, FOR(ROW_PROCESS), false},
     {"status", NULL, COLUMN_STATUS, FOR(ROW_EXIT), true},
@@ -36,7 +39,7 @@ static const struct {
     {"number", NULL, COLUMN_NUMBER, FOR(ROW_EVENT), true},
     {"text", NULL, COLUMN_TEXT, FOR(ROW_EVENT), true},
     {"lossy", NULL, COLUMN_LOSSY, FOR(ROW_JOB), true},
-    {"cores", NULL, COLUMN_CORES, FOR(ROW_PROCESS) | FOR(ROW_JOB), true},
+    {"cores", NULL, COLUMN_CORES, FOR(ROW_PROCESS) | FOR(ROW_JOB) | FOR(ROW_HOST) | FOR(ROW_CPU) | FOR(ROW_CGROUP), true},
 };
 #define IDENTITIES (sizeof(identities) / sizeof(*identities))
 
@@ -51,7 +54,7 @@ static int kind_of(enum row_entity entity)
     case ROW_EXIT:
         return BARO_KIND_EXIT;
     default:
-        return -1;
+        return entity >= ROW_HOST ? (int)(entity - ROW_HOST) + BARO_KIND_HOST : -1;
     }
 }
 

@@ -62,6 +62,26 @@ static bool make_room(struct row_memory *m, uint64_t now_ns)
     return true;
 }
 
+/* What a row is told apart by, and its CPU time. */
+static int cpu_of(const struct row *r, uint32_t *ret_id, uint64_t *ret)
+{
+    *ret_id = r->process ? r->process->id : r->machine ? r->machine->id : UINT32_MAX;
+    switch (r->entity) {
+    case ROW_PROCESS:
+        return baro_process_value(r->process, PROCESS_cpu, ret);
+    case ROW_JOB:
+        return baro_sample_job(r->sample, JOB_cpu, ret);
+    case ROW_HOST:
+        return derive_host_busy(r->sample, ret);
+    case ROW_CPU:
+        return derive_cpu_busy(r->machine, ret);
+    case ROW_CGROUP:
+        return baro_entity_value(r->machine, CGROUP_cpu, ret);
+    default:
+        return BARO_ABSENT_UNSUPPORTED;
+    }
+}
+
 static void rate(struct row *r, uint32_t id, uint64_t cpu)
 {
     if (!make_room(r->memory, r->t_ns))
@@ -71,7 +91,7 @@ static void rate(struct row *r, uint32_t id, uint64_t cpu)
         r->cores_absent = derive_rate(b->t_ns, b->cpu, r->t_ns, cpu, &r->cores);
         r->cores /= 1e9;
         /* A value is read a moment after the sample's instant: over very short intervals that is too much. */
-        uint32_t cpus = r->header ? r->header->cpus : 0;
+        uint32_t cpus = r->entity == ROW_CPU ? 1 : r->header ? r->header->cpus : 0;
         if (cpus && r->cores > cpus)
             r->cores = cpus;
     } else {
@@ -87,19 +107,12 @@ void row_begin(struct row *r)
     r->cores_absent = BARO_ABSENT_NOT_YET;
     if (!r->memory)
         return;
-    if (r->entity == ROW_JOB) {
-        r->cores_absent = baro_sample_job(r->sample, JOB_cpu, &cpu);
-        if (r->cores_absent == BARO_PRESENT) {
-            r->cores_absent = BARO_ABSENT_NOT_YET;
-            rate(r, UINT32_MAX, cpu);
-        }
-    } else if (r->entity == ROW_PROCESS) {
-        r->cores_absent = baro_process_value(r->process, PROCESS_cpu, &cpu);
-        if (r->cores_absent == BARO_PRESENT) {
-            r->cores_absent = BARO_ABSENT_NOT_YET;
-            rate(r, r->process->id, cpu);
-        }
-    }
+    uint32_t id;
+    r->cores_absent = cpu_of(r, &id, &cpu);
+    if (r->cores_absent != BARO_PRESENT)
+        return;
+    r->cores_absent = BARO_ABSENT_NOT_YET;
+    rate(r, id, cpu);
 }
 
 /* ---- cells ---- */
@@ -194,6 +207,10 @@ static void put_metric(struct cell *cell, const struct row *r, const struct colu
         absent = baro_sample_job(r->sample, c->metric, &v);
     } else if (r->entity == ROW_EXIT) {
         absent = baro_exit_value(r->exit, c->metric, &v);
+    } else if (r->entity == ROW_HOST) {
+        absent = baro_sample_host(r->sample, c->metric, &v);
+    } else if (r->machine) {
+        absent = baro_entity_value(r->machine, c->metric, &v);
     }
     put_value(cell, c->describes->unit, absent, v);
 }
@@ -256,7 +273,9 @@ static void put_who(struct cell *cell, const struct row *r, enum column_kind kin
 static void put_words(struct cell *cell, const struct row *r, enum column_kind kind)
 {
     const char *line = r->process ? r->process->cmdline : r->exit ? r->exit->cmdline : NULL;
-    if (kind == COLUMN_NAME)
+    if (r->machine)
+        put_text(cell, kind == COLUMN_NAME ? baro_entity_name(r->machine) : baro_entity_label(r->machine));
+    else if (kind == COLUMN_NAME)
         put_text(cell, r->process ? baro_process_name(r->process) : baro_exit_name(r->exit));
     else if (line)
         put_text(cell, line);
@@ -289,6 +308,7 @@ void row_cell(const struct row *r, const struct column *c, struct cell *ret)
         put_who(ret, r, c->kind);
         break;
     case COLUMN_NAME:
+    case COLUMN_LABEL:
     case COLUMN_CMDLINE:
         put_words(ret, r, c->kind);
         break;
@@ -299,6 +319,9 @@ void row_cell(const struct row *r, const struct column *c, struct cell *ret)
         ret->kind = r->cores_absent == BARO_PRESENT ? CELL_REAL : CELL_ABSENT;
         ret->absent = r->cores_absent;
         ret->real = r->cores;
+        break;
+    case COLUMN_ID:
+        put_u64(ret, baro_entity_id(r->machine));
         break;
     case COLUMN_LOSSY:
         put_flag(ret, r->sample->lossy);

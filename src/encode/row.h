@@ -15,7 +15,10 @@
 #include "base/error.h"
 #include "sample/sample.h"
 
-enum row_entity { ROW_PROCESS, ROW_JOB, ROW_EVENT, ROW_EXIT, ROW_ENTITIES };
+/* From ROW_HOST on: the machine, in the order of the kinds. Their rows are of the time when it was looked at. */
+enum row_entity {
+    ROW_PROCESS, ROW_JOB, ROW_EVENT, ROW_EXIT, ROW_HOST, ROW_CPU, ROW_DISK, ROW_FS, ROW_NET, ROW_SENSOR, ROW_CGROUP, ROW_ENTITIES
+};
 
 enum column_kind {
     COLUMN_TIME,    /* UTC, RFC 3339 */
@@ -28,7 +31,9 @@ enum column_kind {
     COLUMN_NAME,
     COLUMN_CMDLINE,
     COLUMN_AGE,     /* ns since the values were read */
-    COLUMN_CORES,   /* CPU time a second since the row before of the same process, or of the job */
+    COLUMN_ID,      /* of the machine: which entity, where two of one name came after each other */
+    COLUMN_LABEL,
+    COLUMN_CORES,   /* CPU time a second since the row before of the same process, CPU or control group, or of the job or the host */
     COLUMN_LOSSY,   /* events were lost since the sample before */
     COLUMN_STATUS,  /* exit: the status, where it ended by one */
     COLUMN_SIGNAL,  /* exit: the signal, where one ended it */
@@ -72,7 +77,8 @@ struct row {
     enum row_entity entity;
     const struct baro_header *header;
     uint64_t t_ns;
-    const struct baro_sample *sample; /* process, job */
+    const struct baro_sample *sample; /* process, job, host */
+    const struct baro_entity *machine; /* a part of it */
     const struct baro_process *process;
     const struct baro_exit *exit;
     const struct baro_event *event;

@@ -172,6 +172,30 @@ def test_csv_and_jsonl_agree(baro, tape):
                     assert float(cell) == v
 
 
+MACHINE = pathlib.Path(__file__).parents[1] / "tape" / "v1-machine.baro"
+LOOKS = [2, 3, 5, 6, 8, 9, 11]  # the seconds in which it was looked at
+
+
+@pytest.mark.parametrize("entity,each", [("host", 1), ("cpu", 2), ("disk", 2), ("fs", 2), ("net", 2), ("sensor", 2), ("cgroup", 2)])
+def test_machine_rows(baro, entity, each):
+    """A row for each look at the machine, not for each sample; of its parts one for each that was there."""
+    rows = list(csv.DictReader(io.StringIO(good(baro, "export", "-e", entity, MACHINE).decode())))
+    objects = [json.loads(line) for line in good(baro, "export", "-e", entity, "-F", "jsonl", MACHINE).splitlines()]
+    assert [o["t_ns"] // 10**9 for o in objects] == [s for s in LOOKS if entity != "disk" or s > 2 for _ in range(each if s < 6 else 1)]
+    for row, obj in zip(rows, objects, strict=True):
+        reasons = obj.pop("absent", {})
+        assert list(row) == list(obj)
+        assert {k for k, v in obj.items() if v is None} == set(reasons)
+        assert all(row[k] == "" if v is None else isinstance(v, str) or type(v)(row[k]) == v for k, v in obj.items())
+    if entity != "host":
+        assert {o["name"].split()[0] for o in objects} == {entity}
+        assert objects[-1]["label"] == "later \\xff"
+
+
+def test_machine_of_a_tape_without(baro, tape):
+    assert good(baro, "export", "-e", "sensor", "-c", "name,temperature", tape) == b"name,temperature_celsius\n"
+
+
 # ---- choosing --------------------------------------------------------------------------------------------------------
 
 
@@ -429,7 +453,7 @@ def test_bad_tapes(baro, tape, work):
 def test_cut_tape_is_readable(baro, tape, work):
     whole = tape.read_bytes()
     cut = work / "cut.baro"
-    cut.write_bytes(whole[: len(whole) * 2 // 3])
+    cut.write_bytes(whole[: len(whole) * 9 // 10])
     d = json.loads(good(baro, "summary", "--json", cut))
     assert d["recorder"]["samples"] > 0 and d["exit"]["status"] is None
     rows = list(csv.DictReader(io.StringIO(good(baro, "export", cut).decode())))
