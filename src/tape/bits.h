@@ -45,8 +45,26 @@ static inline void bits_end(struct bits *b)
 
 struct bits_in {
     const uint8_t *at;
-    uint64_t next, end; /* counted in bits */
+    uint64_t next, end; /* counted in bits; the end is that of a byte */
 };
+
+/* Takes zeros and the one behind them; false where there is none within max zeros. */
+static inline bool bits_zeros(struct bits_in *b, unsigned max, unsigned *ret)
+{
+    uint64_t next = b->next;
+    for (; next < b->end; next += 8 - next % 8) {
+        unsigned byte = (unsigned)b->at[next / 8] >> next % 8;
+        if (byte == 0)
+            continue;
+        next += (unsigned)__builtin_ctz(byte);
+        *ret = (unsigned)(next - b->next);
+        if (next - b->next > max)
+            return false;
+        b->next = next + 1;
+        return true;
+    }
+    return false;
+}
 
 static inline bool bits_get(struct bits_in *b, unsigned n, uint64_t *ret)
 {

@@ -202,14 +202,12 @@ void row_write(struct buf *out, struct bits *bits, const struct columns *c, stru
 
 static bool scan_size(struct bits_in *bits, uint16_t *size, unsigned *ret)
 {
-    unsigned zeros = 0;
-    uint64_t bit = 0;
-    while (bits_get(bits, 1, &bit) && !bit)
-        if (++zeros > 128)
-            return false;
+    unsigned zeros;
+    if (!bits_zeros(bits, 128, &zeros))
+        return false;
     int off = zeros % 2 ? -(int)(zeros / 2 + 1) : (int)(zeros / 2);
     int n = (int)size_expected(size) + off;
-    if (!bit || n < 1 || n > 64)
+    if (n < 1 || n > 64)
         return false;
     size_learn(size, (unsigned)n);
     *ret = (unsigned)n;

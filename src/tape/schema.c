@@ -103,7 +103,8 @@ static bool id_taken(const struct schema *s, int kind, unsigned n, int id)
 /* Same name and unit: the same metric. A name that another column has had already would make two values one. */
 static int own_id(const struct schema *s, int kind, unsigned i, const struct texts *t)
 {
-    int id = baro_metric_find((enum baro_kind)kind, t->name.at, t->name.len);
+    const struct baro_metric *same = baro_metric_get((enum baro_kind)kind, (int)i); /* as it is where nothing has changed since */
+    int id = same && span_equal(t->name, same->name) ? (int)i : baro_metric_find((enum baro_kind)kind, t->name.at, t->name.len);
     if (id < 0 || (unsigned)baro_metric_get((enum baro_kind)kind, id)->unit != t->unit || id_taken(s, kind, i, id))
         return -1;
     return id;

@@ -10,10 +10,11 @@
 
 #include "sample/sample.h"
 
-enum { WORLD_MAX = 4096, WORLD_ENTITIES = 16 };
+enum { WORLD_MAX = 4096, WORLD_ENTITIES = 4 };
 
 struct world {
     uint64_t random;
+    uint64_t looks; /* at the machine: once in so many ticks */
     uint32_t last_id;
     size_t n;
     struct baro_process *at[WORLD_MAX];
@@ -126,7 +127,7 @@ static inline void world_found(struct world *w, enum baro_kind kind)
     e->absent = calloc(n, 1);
     assert(e->value && e->absent);
     world_labels(w, e);
-    world_values(w, e->value, e->absent, n, true);
+    world_values(w, e->value, e->absent, n, false);
     w->entity[kind][w->n_entities[kind]++] = e;
 }
 
@@ -147,7 +148,7 @@ static inline void world_entities(struct world *w, enum baro_kind kind)
     size_t n = (size_t)baro_metric_count(kind);
     if (w->n_entities[kind] < WORLD_ENTITIES && world_below(w, 4) == 0)
         world_found(w, kind);
-    if (w->n_entities[kind] > 3 && world_below(w, 4) == 0)
+    if (w->n_entities[kind] > 1 && world_below(w, 4) == 0)
         world_lost(w, kind, world_below(w, w->n_entities[kind]));
     for (size_t i = 0; i < w->n_entities[kind]; i++) {
         struct baro_entity *e = w->entity[kind][i];
@@ -161,17 +162,17 @@ static inline void world_entities(struct world *w, enum baro_kind kind)
     s->entities[kind] = (struct baro_entities){w->n_entities[kind], w->entity[kind]};
 }
 
-/* Two ticks out of three. */
+/* Not at each tick, and not all of it: the tests that break a tape at each of its bytes take the square of its length. */
 static inline void world_machine(struct world *w)
 {
     struct baro_sample *s = &w->sample;
-    if (world_below(w, 3) == 0)
+    if (world_below(w, w->looks))
         return;
     s->has_host = true;
     s->host_ns = s->t_ns + world_below(w, 100000) - 1000;
     world_values(w, s->host, s->host_absent, HOST_MAX, true);
     for (unsigned kind = BARO_KIND_CPU; kind < BARO_KIND_MAX; kind++)
-        if (world_below(w, 4))
+        if (world_below(w, 4) == 0)
             world_entities(w, (enum baro_kind)kind);
 }
 
@@ -205,6 +206,7 @@ static inline struct world *world_new(uint64_t seed)
 {
     struct world *w = calloc(1, sizeof *w);
     assert(w);
+    w->looks = 3;
     w->random = seed * 0x9e3779b97f4a7c15ull + 1;
     return w;
 }

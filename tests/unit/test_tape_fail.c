@@ -310,7 +310,7 @@ static void test_allocates_nothing(void **state)
     struct world *world = world_new(5);
     struct baro_error err = BARO_ERROR_INIT;
     unsigned long spent = 0;
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < 6000; i++) {
         char name[16];
         struct baro_exit e;
         world_tick(world);
@@ -321,7 +321,7 @@ static void test_allocates_nothing(void **state)
         unsigned long before = allocations;
         tape_writer_exit(w, &e);
         assert_int_equal(tape_writer_commit(w, &world->sample, &err), 0);
-        if (i >= 2000)
+        if (i >= 4000)
             spent += allocations - before;
     }
     assert_true(allocations > 0);
