@@ -83,7 +83,7 @@ static void parse(unsigned which, struct span text)
         pid_children_parse(text, add, &sum);
         return;
     case 6:
-        proc_stat_parse(text, &u.proc);
+        proc_stat_parse(text, &u.proc, NULL, NULL);
         return;
     default:
         proc_meminfo_total(text, &u.total);

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/span.h"
+#include "procfs/machine.h"
 
 /* /proc/PID/stat; comments give the field numbers of proc(5). Fields up to 24 must be there. */
 struct pid_stat {
@@ -74,16 +75,6 @@ int pid_schedstat_parse(struct span text, struct pid_schedstat *ret);
 
 /* /proc/PID/task/TID/children: calls fn for each pid; stops if it returns false. Returns how many, or BARO_E_SYNTAX. */
 int pid_children_parse(struct span text, bool (*fn)(void *context, int32_t pid), void *context);
-
-/* /proc/stat: btime, and the number of forks since boot. */
-struct proc_stat {
-    uint64_t btime, processes;
-    bool has_btime, has_processes;
-};
-int proc_stat_parse(struct span text, struct proc_stat *ret);
-
-/* /proc/meminfo: MemTotal in bytes. */
-int proc_meminfo_total(struct span text, uint64_t *ret_bytes);
 
 /* The full name of a process: comm, unless it was cut at 15 bytes and the base name of exe, argv[0] or of the script that an interpreter was
  * given (argv[1], argv[2] ...) begins with it. A " (deleted)" at the end of exe is dropped. Any argument may be empty. */

@@ -5,9 +5,9 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include "baro/metric.h"
+#include "base/dir.h"
 #include "base/fd.h"
 #include "procfs/procfs.h"
 #include "procfs/text.h"
@@ -62,43 +62,6 @@ int proc_open(int root_fd, int32_t pid, const char *what, int flags)
 }
 
 /* ---- directories ---- */
-
-/* getdents64(2) into the stack: opendir(3) would allocate 32 kB for each. The layout is the kernel's struct
- * linux_dirent64. */
-enum { DIRENT_RECLEN = 16, DIRENT_NAME = 19, DIRENT_BYTES = 4096 };
-
-typedef bool entry_fn(void *context, const char *name, size_t len);
-
-/* Returns 1 if fn stopped it, else 0 or -errno. */
-static int block_each(const char *at, size_t size, entry_fn *fn, void *context)
-{
-    for (size_t i = 0; i + DIRENT_NAME < size;) {
-        uint16_t step;
-        memcpy(&step, at + i + DIRENT_RECLEN, sizeof(step));
-        if (step <= DIRENT_NAME || step > size - i)
-            return -EIO;
-        const char *name = at + i + DIRENT_NAME;
-        if (!fn(context, name, strnlen(name, step - (size_t)DIRENT_NAME)))
-            return 1;
-        i += step;
-    }
-    return 0;
-}
-
-static int dir_each(int fd, entry_fn *fn, void *context)
-{
-    char block[DIRENT_BYTES] __attribute__((aligned(8)));
-    for (;;) {
-        long n = syscall(SYS_getdents64, fd, block, sizeof(block));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n < 0 ? -errno : 0;
-        int r = block_each(block, (size_t)n, fn, context);
-        if (r)
-            return r < 0 ? r : 0;
-    }
-}
 
 struct numbers {
     bool (*fn)(void *context, int32_t id);

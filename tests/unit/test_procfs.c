@@ -438,10 +438,11 @@ static void machine_files(void **state)
                                "1795233600\nprocesses 7621\nprocs_running 1\n";
     struct proc_stat st;
     for (size_t len = 0; len < sizeof(text); len++)
-        if (proc_stat_parse(span_of(text, len), &st) == 0)
-            assert_true(st.has_btime && st.btime == 1795233600 && st.processes == (st.has_processes ? 7621 : 0));
-    assert_int_equal(proc_stat_parse(TEXT(text), &st), 0);
-    assert_true(st.has_processes);
+        if (proc_stat_parse(span_of(text, len), &st, NULL, NULL) == 0)
+            assert_true(st.value[PROC_STAT_BTIME] == (st.valid >> PROC_STAT_BTIME & 1 ? 1795233600 : 0) &&
+                        st.value[PROC_STAT_FORKS] == (st.valid >> PROC_STAT_FORKS & 1 ? 7621 : 0));
+    assert_int_equal(proc_stat_parse(TEXT(text), &st, NULL, NULL), 0);
+    assert_true(st.valid >> PROC_STAT_FORKS & 1);
     static const char meminfo[] = "MemTotal:       24689528 kB\nMemFree:        1000 kB\n";
     for (size_t len = 0; len < sizeof(meminfo); len++) {
         uint64_t total = 5;

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* /proc/vmstat: "pgfault 2239901\n" and 150 lines like it, in an order that few kernels share. */
+#include "procfs/machine.h"
+#include "procfs/text.h"
+
+static const struct {
+    const char *text;
+    size_t len;
+} keys[VM_MAX] = {
+#define KEY(field, text) [field] = {text, sizeof(text) - 1}
+    KEY(VM_SWAP_IN, "pswpin "),
+    KEY(VM_SWAP_OUT, "pswpout "),
+    KEY(VM_FAULTS, "pgfault "),
+    KEY(VM_FAULTS_MAJOR, "pgmajfault "),
+    KEY(VM_STEAL_KSWAPD, "pgsteal_kswapd "),
+    KEY(VM_STEAL_DIRECT, "pgsteal_direct "),
+    KEY(VM_SCAN_KSWAPD, "pgscan_kswapd "),
+    KEY(VM_SCAN_DIRECT, "pgscan_direct "),
+    KEY(VM_OOM_KILLS, "oom_kill "), /* since 4.13 */
+#undef KEY
+};
+
+int proc_vmstat_parse(struct span text, struct proc_vmstat *ret)
+{
+    const char *p = text.at, *end = p + text.len;
+    struct proc_vmstat vm = {0};
+    struct span line;
+    while (text_line(&p, end, &line)) {
+        uint64_t v;
+        if (line.len < 8 || (line.at[0] != 'p' && line.at[0] != 'o'))
+            continue; /* most lines begin with nr_ or numa_ */
+        for (int k = 0; k < VM_MAX; k++) {
+            if (line.len <= keys[k].len || memcmp(line.at, keys[k].text, keys[k].len) != 0)
+                continue;
+            if (text_count(line, keys[k].len, &v)) {
+                vm.value[k] = v;
+                vm.valid |= 1u << k;
+            }
+            break;
+        }
+    }
+    if (!vm.valid)
+        return BARO_E_SYNTAX;
+    *ret = vm;
+    return 0;
+}
