@@ -65,7 +65,7 @@ static bool request(struct sampler *s, struct member *m, uint32_t what)
         m->note.info_asked = true;
         m->note.info_tries++;
     }
-    s->requests[s->n_requests++] = (struct slow_request){m->row.key, what};
+    s->requests[s->n_requests++] = (struct slow_request){.key = m->row.key, .what = what};
     return true;
 }
 

@@ -31,7 +31,7 @@ struct pending {
 };
 
 struct slow_helper {
-    int root_fd, fd;
+    int root_fd, sys_fd, fd;
     bool want_cmdline;
     pid_t pid; /* 0: none */
     struct slow_progress *progress;
@@ -55,11 +55,17 @@ int slow_new(struct slow_helper **ret, int root_fd, bool want_cmdline, struct ba
     if (!h)
         return error_set(err, -ENOMEM, "out of memory");
     h->root_fd = root_fd;
+    h->sys_fd = -1;
     h->want_cmdline = want_cmdline;
     h->fd = -1;
     h->serial = 1;
     *ret = h;
     return 0;
+}
+
+void slow_use_sys(struct slow_helper *h, int sys_fd)
+{
+    h->sys_fd = sys_fd;
 }
 
 /* ---- helpers come and go ---- */
@@ -116,7 +122,7 @@ static int start(struct slow_helper *h)
     }
     pid_t self = getpid(), pid = fork();
     if (pid == 0)
-        slow_child(pair[1], h->root_fd, h->want_cmdline, page, self);
+        slow_child(&(struct slow_child_options){pair[1], h->root_fd, h->sys_fd, h->want_cmdline, page, self});
     int error = errno;
     close(pair[1]);
     if (pid < 0) {
@@ -166,6 +172,8 @@ static int enqueue(struct slow_helper *h, const struct slow_request *requests, s
     }
     for (size_t i = 0; i < n; i++) {
         uint8_t failed = barred(h, requests[i].key) ? BARO_ABSENT_TIMEOUT : BARO_PRESENT;
+        if (requests[i].path && strlen(requests[i].path) >= SLOW_PATH_MAX)
+            failed = BARO_ABSENT_UNKNOWN;
         h->queue[h->n++] = (struct pending){requests[i], failed};
     }
     return 0;
@@ -187,7 +195,7 @@ static int deliver_failed(struct slow_helper *h, slow_reply_fn *fn, void *contex
     int n = 0;
     while (h->first < h->n && h->queue[h->first].failed) {
         uint8_t why = h->queue[h->first].failed;
-        struct slow_reply reply = {.smaps_absent = why, .name_absent = why, .cmdline_absent = why};
+        struct slow_reply reply = {.smaps_absent = why, .name_absent = why, .cmdline_absent = why, .host_absent = why};
         deliver(h, &reply, fn, context);
         n++;
     }
@@ -216,18 +224,33 @@ static void fail_current(struct slow_helper *h, enum baro_absent why)
 
 /* ---- packets ---- */
 
+/* Returns how many bytes the request takes, 0 if they are not there. */
+static size_t put_request(unsigned char *out, size_t room, uint64_t serial, const struct slow_request *r)
+{
+    size_t path = r->path ? strlen(r->path) + 1 : 0, padded = (path + 7) & ~(size_t)7;
+    struct slow_wire_request w = {.serial = serial, .key = r->key, .what = r->what, .path_len = (uint32_t)path};
+    if (sizeof(w) + padded > room)
+        return 0;
+    memcpy(out, &w, sizeof(w));
+    if (path)
+        memcpy(out + sizeof(w), r->path, path);
+    return sizeof(w) + padded;
+}
+
 /* Returns 0, or -EPIPE if the helper is gone. */
 static int send_more(struct slow_helper *h)
 {
-    struct slow_wire_request out[SLOW_PACKET_REQUESTS];
+    _Alignas(8) unsigned char out[SLOW_REQUESTS_BYTES];
     while (h->sent < h->n) {
-        size_t n = 0, at = h->sent;
-        for (; at < h->n && n < SLOW_PACKET_REQUESTS; at++) {
+        size_t n = 0, at = h->sent, used = 1;
+        for (; at < h->n && used; at++) {
             const struct pending *p = &h->queue[at];
-            if (!p->failed)
-                out[n++] = (struct slow_wire_request){.serial = h->serial + at, .key = p->request.key, .what = p->request.what};
+            used = p->failed ? 1 : put_request(out + n, sizeof(out) - n, h->serial + at, &p->request);
+            if (!used)
+                break;
+            n += p->failed ? 0 : used;
         }
-        if (n && send(h->fd, out, n * sizeof(*out), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+        if (n && send(h->fd, out, n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
             return errno == EAGAIN || errno == EINTR || errno == ENOBUFS ? 0 : -EPIPE;
         h->sent = at;
     }
@@ -344,6 +367,12 @@ int slow_collect(struct slow_helper *h, slow_reply_fn *fn, void *context)
 bool slow_busy(const struct slow_helper *h)
 {
     return h->first < h->n;
+}
+
+size_t slow_left_behind(struct slow_helper *h)
+{
+    reap_left(h);
+    return h->n_left;
 }
 
 int slow_pid(const struct slow_helper *h)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads that can block, done by a helper process that can be abandoned: smaps_rollup (takes the target's mmap lock and walks
- * its page tables), cmdline and exe (fault in the target's pages or touch its file systems), and user names. A thread
+ * its page tables), cmdline and exe (fault in the target's pages or touch its file systems); and of the machine: the size of a
+ * filesystem (its server may be gone), sensors (a bus may be slow) and the frequencies of CPUs (there are many). A thread
  * would not do: one in unkillable sleep keeps its whole process from ending.
  */
 #ifndef COLLECT_SLOW_H
@@ -16,11 +17,23 @@
 enum slow_what {
     SLOW_SMAPS = 1 << 0,
     SLOW_INFO = 1 << 1, /* full name and redacted command line */
+    /* Of the machine. The key is whatever the asker knows it by, and one that hung is not asked for again under that key. */
+    SLOW_FS = 1 << 2,        /* path: the mount point, absolute */
+    SLOW_SENSOR = 1 << 3,    /* path: as of struct sys_sensor */
+    SLOW_FREQUENCY = 1 << 4, /* key.start: the first CPU of at most SLOW_FREQUENCIES; key.pid: how many */
+};
+#define SLOW_FREQUENCIES 256u
+
+enum { SLOW_FS_TOTAL, SLOW_FS_FREE, SLOW_FS_AVAILABLE, SLOW_FS_INODES, SLOW_FS_INODES_FREE, SLOW_FS_ID, SLOW_VALUES };
+enum { SLOW_SENSOR_NOW, SLOW_SENSOR_CRITICAL, SLOW_SENSOR_HAS_CRITICAL };
+struct slow_frequency {
+    uint32_t now_khz, most_khz; /* 0: not known */
 };
 
 struct slow_request {
     struct baro_key key;
     uint32_t what; /* enum slow_what */
+    const char *path; /* of SLOW_FS and SLOW_SENSOR: borrowed until it is answered */
 };
 
 struct slow_reply {
@@ -30,6 +43,10 @@ struct slow_reply {
     uint64_t pss, uss;
     uint64_t spent_ns;  /* wall time of the smaps read: how long the target's mmap lock was held, at most */
     const char *name, *cmdline; /* borrowed until the next call */
+    uint8_t host_absent;
+    uint64_t host[SLOW_VALUES]; /* of SLOW_FS: bytes and counts; of SLOW_SENSOR: millidegrees in two's complement */
+    const void *data;           /* of SLOW_FREQUENCY: struct slow_frequency, not aligned */
+    size_t data_len;
 };
 
 typedef void slow_reply_fn(void *context, const struct slow_reply *reply);
@@ -38,6 +55,9 @@ struct slow_helper;
 
 /* No process is started before the first request. root_fd is a directory descriptor of /proc, borrowed. */
 int slow_new(struct slow_helper **ret, int root_fd, bool want_cmdline, struct baro_error *err);
+
+/* For what SLOW_SENSOR and SLOW_FREQUENCY ask: a directory descriptor of /sys, borrowed. Before the first request. */
+void slow_use_sys(struct slow_helper *h, int sys_fd);
 
 /* Starts the helper now, while there is little that it would hold a copy of. */
 void slow_start(struct slow_helper *h);
@@ -49,6 +69,7 @@ int slow_ask(struct slow_helper *h, const struct slow_request *requests, size_t 
              void *context);
 int slow_collect(struct slow_helper *h, slow_reply_fn *fn, void *context);
 bool slow_busy(const struct slow_helper *h); /* replies are outstanding */
+size_t slow_left_behind(struct slow_helper *h); /* helpers that hang still and were abandoned */
 int slow_pid(const struct slow_helper *h);   /* of the helper process, 0 if none: it is part of the recorder's own cost */
 uint64_t slow_cpu_ns(struct slow_helper *h); /* of all helpers so far */
 void slow_free(struct slow_helper *h);

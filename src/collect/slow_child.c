@@ -2,7 +2,7 @@
 /*
  * The helper process. It was forked from the recorder and lives on its memory image, so it touches little: one stack frame, one
  * buffer for command lines that is given back when a long one was read. It holds nothing of the recorder's but the socket
- * and the directory of /proc: whatever it may hang in, no tape, pipe or lock hangs with it.
+ * and the directory of /proc and /sys: whatever it may hang in, no tape, pipe or lock hangs with it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -38,6 +38,7 @@ struct child {
     int socket_fd, root_fd;
     bool want_cmdline;
     struct slow_progress *progress;
+    struct slow_host host;
     char *cmdline; /* CMDLINE_READ bytes */
     struct buf name, command;
     uint64_t first_ns; /* when the oldest reply in out was made */
@@ -47,13 +48,24 @@ struct child {
 
 /* ---- letting go of the recorder ---- */
 
+#define KEPT 3 /* descriptors */
+
+static bool is_kept(const int kept[KEPT], uint64_t fd)
+{
+    for (int i = 0; i < KEPT; i++) {
+        if (kept[i] >= 0 && (uint64_t)kept[i] == fd)
+            return true;
+    }
+    return false;
+}
+
 /* Before close_range(2) (5.9): what /proc/self/fd names; where that can't be read, whatever the limit allows, within reason. */
-static void close_listed(int a, int b)
+static void close_listed(const int kept[KEPT])
 {
     DIR *d = opendir("/proc/self/fd");
     if (!d) {
         for (int fd = 0; fd < 65536; fd++) {
-            if (fd != a && fd != b)
+            if (!is_kept(kept, (uint64_t)fd))
                 close(fd);
         }
         return;
@@ -62,20 +74,30 @@ static void close_listed(int a, int b)
     while ((entry = readdir(d))) {
         struct span name = span_str(entry->d_name);
         uint64_t fd;
-        if (scan_u64(&name, &fd) && fd != (uint64_t)a && fd != (uint64_t)b && fd != (uint64_t)dirfd(d))
+        if (scan_u64(&name, &fd) && !is_kept(kept, fd) && fd != (uint64_t)dirfd(d))
             close((int)fd);
     }
     closedir(d);
 }
 
-static void close_others(int a, int b)
+static void close_others(const int kept[KEPT])
 {
-    unsigned low = (unsigned)(a < b ? a : b), high = (unsigned)(a < b ? b : a);
-    bool done = (low == 0 || syscall(SYS_close_range, 0u, low - 1, 0u) == 0) &&
-                (high - low < 2 || syscall(SYS_close_range, low + 1, high - 1, 0u) == 0) &&
-                syscall(SYS_close_range, high + 1, ~0u, 0u) == 0;
-    if (!done)
-        close_listed(a, b);
+    int64_t before = -1; /* all up to this one are done with */
+    for (;;) {
+        int64_t next = INT64_MAX;
+        for (int i = 0; i < KEPT; i++) {
+            if (kept[i] > before && kept[i] < next)
+                next = kept[i];
+        }
+        unsigned last = next == INT64_MAX ? ~0u : (unsigned)(next - 1);
+        if (next > before + 1 && syscall(SYS_close_range, (unsigned)(before + 1), last, 0u) != 0) {
+            close_listed(kept);
+            return;
+        }
+        if (next == INT64_MAX)
+            return;
+        before = next;
+    }
 }
 
 /* A terminal's ^C is for the job; the helper goes with the recorder, which the end of the socket tells. */
@@ -229,55 +251,92 @@ static void put(struct child *c, struct slow_wire_reply *w)
         flush(c);
 }
 
-static void serve(struct child *c, const struct slow_wire_request *r)
+static void serve_host(struct child *c, const struct slow_wire_request *r, const char *path, struct slow_wire_reply *w)
+{
+    uint64_t begin = clock_monotonic_ns();
+    mark(c, r->serial);
+    size_t n = slow_host_serve(&c->host, r, path, w);
+    mark(c, 0);
+    w->spent_ns = clock_monotonic_ns() - begin;
+    w->cmdline_absent = n ? BARO_PRESENT : BARO_ABSENT_NOT_ASKED;
+    buf_add(&c->command, c->host.frequencies, n * sizeof(*c->host.frequencies));
+    if (c->command.failed)
+        w->host_absent = w->cmdline_absent = BARO_ABSENT_UNKNOWN;
+    madvise(c->cmdline + CMDLINE_KEEP, CMDLINE_READ - CMDLINE_KEEP, MADV_DONTNEED);
+}
+
+static void serve_process(struct child *c, const struct slow_wire_request *r, struct slow_wire_reply *w)
 {
     struct pid_stat st;
-    struct slow_wire_reply w = {.serial = r->serial};
-    w.smaps_absent = w.name_absent = w.cmdline_absent = BARO_ABSENT_NOT_ASKED;
-    clear(&c->name);
-    clear(&c->command);
     mark(c, r->serial);
     int dir = open_process(c, r->key, &st);
     if (dir < 0) {
         uint8_t why = (uint8_t)proc_absent(-dir);
         if (r->what & SLOW_SMAPS)
-            w.smaps_absent = why;
+            w->smaps_absent = why;
         if (r->what & SLOW_INFO)
-            w.name_absent = w.cmdline_absent = why;
+            w->name_absent = w->cmdline_absent = why;
     } else {
         if (r->what & SLOW_SMAPS)
-            read_smaps(dir, &st, &w);
+            read_smaps(dir, &st, w);
         mark(c, r->serial);
         if (r->what & SLOW_INFO)
-            read_info(c, dir, &st, &w);
+            read_info(c, dir, &st, w);
         fd_close(dir);
     }
     mark(c, 0);
+}
+
+/* Takes one request off the packet. */
+static bool serve(struct child *c, const unsigned char **at, size_t *len)
+{
+    struct slow_wire_request r;
+    if (*len < sizeof(r))
+        return false;
+    memcpy(&r, *at, sizeof(r));
+    const char *path = (const char *)*at + sizeof(r);
+    size_t padded = ((size_t)r.path_len + 7) & ~(size_t)7;
+    if (padded > *len - sizeof(r) || (r.path_len && path[r.path_len - 1]))
+        return false;
+    struct slow_wire_reply w = {.serial = r.serial};
+    w.smaps_absent = w.name_absent = w.cmdline_absent = w.host_absent = BARO_ABSENT_NOT_ASKED;
+    clear(&c->name);
+    clear(&c->command);
+    if (r.what & (SLOW_FS | SLOW_SENSOR | SLOW_FREQUENCY))
+        serve_host(c, &r, r.path_len ? path : "", &w);
+    else
+        serve_process(c, &r, &w);
     put(c, &w);
+    *at += sizeof(r) + padded;
+    *len -= sizeof(r) + padded;
+    return true;
 }
 
 static void live(struct child *c)
 {
-    struct slow_wire_request in[SLOW_PACKET_REQUESTS];
+    _Alignas(8) unsigned char in[SLOW_REQUESTS_BYTES];
     for (;;) {
         ssize_t n = recv(c->socket_fd, in, sizeof(in), 0);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
             return;
-        for (size_t i = 0; i < (size_t)n / sizeof(*in); i++)
-            serve(c, &in[i]);
+        const unsigned char *at = in;
+        size_t len = (size_t)n;
+        while (serve(c, &at, &len))
+            continue;
         flush(c);
     }
 }
 
-_Noreturn void slow_child(int socket_fd, int root_fd, bool want_cmdline, struct slow_progress *progress, pid_t parent)
+_Noreturn void slow_child(const struct slow_child_options *o)
 {
-    struct child c = {.socket_fd = socket_fd, .root_fd = root_fd, .want_cmdline = want_cmdline, .progress = progress};
+    struct child c = {.socket_fd = o->socket_fd, .root_fd = o->root_fd, .want_cmdline = o->want_cmdline, .progress = o->progress};
+    struct slow_frequency frequencies[SLOW_FREQUENCIES];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
+    if (getppid() != o->parent)
         _exit(0);
-    close_others(socket_fd, root_fd);
+    close_others((const int[KEPT]){o->socket_fd, o->root_fd, o->sys_fd});
     reset_signals();
     prctl(PR_SET_NAME, "baro-helper");
     if (chdir("/") < 0)
@@ -286,6 +345,7 @@ _Noreturn void slow_child(int socket_fd, int root_fd, bool want_cmdline, struct 
     if (at == MAP_FAILED)
         _exit(1);
     c.cmdline = at;
+    c.host = (struct slow_host){o->root_fd, o->sys_fd, at, CMDLINE_READ, frequencies};
     live(&c);
     _exit(0);
 }

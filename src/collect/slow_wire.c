@@ -25,6 +25,10 @@ bool slow_wire_next(const unsigned char **at, size_t *len, uint64_t *ret_serial,
     reply.spent_ns = w.spent_ns;
     reply.name = text_at(text, w.name_len);
     reply.cmdline = text_at(text + w.name_len, w.cmdline_len);
+    reply.host_absent = w.host_absent;
+    memcpy(reply.host, w.host, sizeof(reply.host));
+    reply.data = reply.cmdline;
+    reply.data_len = w.cmdline_len ? w.cmdline_len - 1 : 0;
     if ((!reply.name && w.name_len) || (!reply.cmdline && w.cmdline_len))
         return false;
     size_t used = (sizeof(w) + w.name_len + w.cmdline_len + 7) & ~(size_t)7;

@@ -15,7 +15,7 @@
 
 #include "collect/slow.h"
 
-#define SLOW_PACKET_REQUESTS 64u
+#define SLOW_REQUESTS_BYTES 8192u
 #define SLOW_PACKET_BYTES 16384u
 #define SLOW_NAME_MAX 256u     /* with its NUL */
 #define SLOW_CMDLINE_MAX 4096u /* without */
@@ -23,15 +23,17 @@
 struct slow_wire_request {
     uint64_t serial; /* grows by one with each request; from 1 */
     struct baro_key key;
-    uint32_t what, padding;
+    uint32_t what, path_len; /* with its NUL; 0: none. It follows, padded to 8 bytes */
 };
+#define SLOW_PATH_MAX 4096u
 
 /* Followed by the name and the command line, each with a NUL, padded to 8 bytes. */
 struct slow_wire_reply {
     uint64_t serial;
     uint64_t pss, uss, spent_ns;
+    uint64_t host[SLOW_VALUES];
     uint32_t name_len, cmdline_len; /* with their NUL; 0: none */
-    uint8_t smaps_absent, name_absent, cmdline_absent, padding[5];
+    uint8_t smaps_absent, name_absent, cmdline_absent, host_absent, padding[4];
 };
 
 #define SLOW_REPLY_MOST (sizeof(struct slow_wire_reply) + SLOW_NAME_MAX + SLOW_CMDLINE_MAX + 16u)
@@ -46,7 +48,22 @@ struct slow_progress {
 /* Takes the first reply off a packet; text is borrowed from it. Returns false where the packet ends or its lengths lie. Pure. */
 bool slow_wire_next(const unsigned char **at, size_t *len, uint64_t *ret_serial, struct slow_reply *ret);
 
-/* slow_child.c: the helper's whole life; returns never. All descriptors but these two are closed first. */
-_Noreturn void slow_child(int socket_fd, int root_fd, bool want_cmdline, struct slow_progress *progress, pid_t parent);
+/* slow_child.c: the helper's whole life; returns never. All descriptors but these are closed first. */
+struct slow_child_options {
+    int socket_fd, root_fd, sys_fd; /* sys_fd may be -1 */
+    bool want_cmdline;
+    struct slow_progress *progress;
+    pid_t parent;
+};
+_Noreturn void slow_child(const struct slow_child_options *options);
+
+/* slow_host.c, in the helper: what is asked of the machine. Frequencies go into room for SLOW_FREQUENCIES of them, and text is for reading files. */
+struct slow_host {
+    int proc_fd, sys_fd;
+    char *text;
+    size_t text_cap;
+    struct slow_frequency *frequencies;
+};
+size_t slow_host_serve(const struct slow_host *host, const struct slow_wire_request *r, const char *path, struct slow_wire_reply *w);
 
 #endif

@@ -177,7 +177,7 @@ static void shared_memory_is_halved(void **state)
     pid_t pid[3] = {sleeper(touch_both, shared), sleeper(touch_shared, shared), sleeper(NULL, NULL)};
     struct slow_request r[3];
     for (int i = 0; i < 3; i++)
-        r[i] = (struct slow_request){{pid[i], start_of(proc, pid[i])}, SLOW_SMAPS};
+        r[i] = (struct slow_request){{pid[i], start_of(proc, pid[i])}, SLOW_SMAPS, NULL};
     assert_int_equal(slow_ask(h, r, 3, LONG, -1, on_reply, s), 3);
     int64_t uss[3], pss[3], slack = MIB / 2;
     for (int i = 0; i < 3; i++) {
@@ -209,7 +209,7 @@ static void another_process_is_gone(void **state)
     struct seen *s = calloc(1, sizeof(*s));
     pid_t pid = sleeper(NULL, NULL);
     uint64_t start = start_of(proc, pid);
-    struct slow_request r[] = {{{pid, start + 1}, SLOW_SMAPS | SLOW_INFO}, {{pid, start}, SLOW_SMAPS | SLOW_INFO}};
+    struct slow_request r[] = {{{pid, start + 1}, SLOW_SMAPS | SLOW_INFO, NULL}, {{pid, start}, SLOW_SMAPS | SLOW_INFO, NULL}};
     assert_int_equal(slow_ask(h, r, 2, LONG, -1, on_reply, s), 2);
     assert_int_equal(s->at[0].smaps_absent, BARO_ABSENT_GONE);
     assert_int_equal(s->at[0].name_absent, BARO_ABSENT_GONE);
@@ -236,7 +236,7 @@ static void zombie_has_a_name_and_no_memory(void **state)
     if (pid == 0)
         _exit(0);
     assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-    struct slow_request r = {{pid, start_of(proc, pid)}, SLOW_SMAPS | SLOW_INFO};
+    struct slow_request r = {{pid, start_of(proc, pid)}, SLOW_SMAPS | SLOW_INFO, NULL};
     assert_int_equal(slow_ask(h, &r, 1, LONG, -1, on_reply, s), 1);
     assert_int_equal(s->at[0].smaps_absent, BARO_ABSENT_GONE);
     assert_int_equal(s->at[0].cmdline_absent, BARO_ABSENT_GONE);
@@ -265,7 +265,7 @@ static void command_line_is_told_if_wanted(void **state)
         close(ready[1]);
         assert_int_equal(read(ready[0], &byte, 1), 0); /* closed by the exec */
         close(ready[0]);
-        struct slow_request r = {{pid, start_of(proc, pid)}, SLOW_INFO};
+        struct slow_request r = {{pid, start_of(proc, pid)}, SLOW_INFO, NULL};
         assert_int_equal(slow_ask(h, &r, 1, LONG, -1, on_reply, s), 1);
         assert_string_equal(s->name[0], "sleep");
         assert_string_equal(s->cmdline[0], want ? "sleep 100" : "");
@@ -287,7 +287,7 @@ static void many_requests_in_order(void **state)
     static struct slow_request r[500];
     struct baro_key self = {getpid(), start_of(proc, getpid())};
     for (size_t i = 0; i < 500; i++)
-        r[i] = (struct slow_request){self, i % 2 ? SLOW_INFO : SLOW_SMAPS};
+        r[i] = (struct slow_request){self, i % 2 ? SLOW_INFO : SLOW_SMAPS, NULL};
     assert_int_equal(slow_ask(h, r, 500, 10 * LONG, -1, on_reply, s), 500);
     for (size_t i = 0; i < 500; i++) {
         assert_int_equal(s->at[i].what, i % 2 ? SLOW_INFO : SLOW_SMAPS);
@@ -308,7 +308,7 @@ static void helper_holds_nothing_of_ours(void **state)
     int proc = open_proc(), tape = open("/dev/null", O_WRONLY), other = open("/dev/null", O_RDONLY);
     struct slow_helper *h = new_helper(proc, true);
     struct seen *s = calloc(1, sizeof(*s));
-    struct slow_request r = {{getpid(), start_of(proc, getpid())}, SLOW_INFO};
+    struct slow_request r = {{getpid(), start_of(proc, getpid())}, SLOW_INFO, NULL};
     char path[64];
     int n = 0;
     assert_int_equal(slow_ask(h, &r, 1, LONG, -1, on_reply, s), 1);
@@ -335,7 +335,7 @@ static void killed_helper_is_replaced(void **state)
     int proc = open_proc();
     struct slow_helper *h = new_helper(proc, true);
     struct seen *s = calloc(1, sizeof(*s));
-    struct slow_request r[] = {{{getpid(), start_of(proc, getpid())}, SLOW_INFO}, {{getpid(), start_of(proc, getpid())}, SLOW_INFO}};
+    struct slow_request r[] = {{{getpid(), start_of(proc, getpid())}, SLOW_INFO, NULL}, {{getpid(), start_of(proc, getpid())}, SLOW_INFO, NULL}};
     assert_int_equal(slow_ask(h, r, 1, LONG, -1, on_reply, s), 1);
     uint64_t before = slow_cpu_ns(h);
     kill(slow_pid(h), SIGKILL);
@@ -388,7 +388,7 @@ static void hung_read_is_abandoned(void **state)
     struct seen *s = calloc(1, sizeof(*s));
     struct slow_request r[5];
     for (int32_t i = 0; i < 5; i++)
-        r[i] = (struct slow_request){{10 + i, 77}, SLOW_SMAPS};
+        r[i] = (struct slow_request){{10 + i, 77}, SLOW_SMAPS, NULL};
     int n = slow_ask(h, r, 5, 20 * NS_PER_MS, -1, on_reply, s);
     assert_in_range(n, 0, 2); /* those behind the hung one wait, and the caller does not */
     assert_true(slow_busy(h));
@@ -430,7 +430,7 @@ static void a_reader_elsewhere_ends_the_wait(void **state)
     make_process(root, 10, true);
     struct slow_helper *h = new_helper(root, true);
     struct seen *s = calloc(1, sizeof(*s));
-    struct slow_request r = {{10, 77}, SLOW_SMAPS};
+    struct slow_request r = {{10, 77}, SLOW_SMAPS, NULL};
     /* It hangs, and would be given up after a second. */
     assert_int_equal(slow_ask(h, &r, 1, LONG, wake[0], on_reply, s), 0);
     assert_true(slow_busy(h));

@@ -157,7 +157,7 @@ static void body(const char *dir)
     struct seen s = {0};
     struct slow_request r[3];
     for (int i = 0; i < 3; i++)
-        r[i] = (struct slow_request){{10 + i, 77}, SLOW_SMAPS};
+        r[i] = (struct slow_request){{10 + i, 77}, SLOW_SMAPS, NULL};
     CHECK(slow_new(&h, root_fd, true, NULL) == 0);
     slow_ask(h, r, 3, 20 * NS_PER_MS, -1, on_reply, &s);
     CHECK(slow_busy(h));
