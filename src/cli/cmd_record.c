@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* baro record: attach to what runs. */
+/* baro record: attach to what runs, or record the machine alone. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,15 +31,22 @@ int cmd_record(struct cli *cli, const struct settings *s, char **argv)
     struct baro_error err = BARO_ERROR_INIT;
     char name[64];
     (void)argv;
-    if (!s->record.n_pids)
-        return cli_failf(cli, "what is to be recorded? Give --pid N");
+    if (!s->record.n_pids && !s->record.machine)
+        return cli_failf(cli, "what is to be recorded? Give --pid N, or --host for the machine alone");
+    if (s->record.machine && !s->record.host)
+        return cli_failf(cli, "--host and --no-host: one of them");
     run_hold_standard_fds();
-    target_name(s->record.pids[0], name, sizeof(name));
+    if (s->record.n_pids)
+        target_name(s->record.pids[0], name, sizeof(name));
+    else
+        snprintf(name, sizeof(name), "host");
     if (recording_open(&recording, cli, &s->record, name, &err) < 0)
         return cli_fail(cli, &err);
     recording_options(&recording, &options);
     options.targets = s->record.pids;
     options.n_targets = (size_t)s->record.n_pids;
+    options.host_alone = !s->record.n_pids;
+    options.no_events |= options.host_alone; /* of what ends nobody is interested */
     int code = record_attach(&options, &end, &err);
     if (code < 0) {
         recording_discard(&recording);

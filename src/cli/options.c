@@ -26,6 +26,18 @@ static int take_interval(void *at, const char *text, struct baro_error *err)
     return 0;
 }
 
+static int take_for(void *at, const char *text, struct baro_error *err)
+{
+    uint64_t ns;
+    int code = parse_duration(text, &ns, err);
+    if (code < 0)
+        return code;
+    if (ns == 0 || ns > 3660 * 24 * 3600 * NS_PER_SEC)
+        return error_set(err, BARO_E_RANGE, "%s is no time to record for: 1ns to 3660d", text);
+    *(uint64_t *)at = ns;
+    return 0;
+}
+
 static int take_overhead(void *at, const char *text, struct baro_error *err)
 {
     uint64_t ppm;
@@ -98,7 +110,7 @@ static int take_pid(void *at, const char *text, struct baro_error *err)
 
 void settings_init(struct settings *s)
 {
-    *s = (struct settings){.record = {.cmdline = true, .overhead_ppm = 10000, .subreaper = true, .children = true}};
+    *s = (struct settings){.record = {.cmdline = true, .overhead_ppm = 10000, .subreaper = true, .children = true, .host = true}};
     metric_parse_list("default", &s->record.wanted, NULL);
 }
 
@@ -147,6 +159,10 @@ const struct opt options_run[] = {
 const struct opt options_record[] = {
     {.name = "pid", .letter = 'p', .argument = "PID", .type = OPT_PARSED, .offset = AT(record), .parse = take_pid,
      .completes = OPT_A_PID, .help = "record this process; may be given more than once"},
+    {.name = "host", .type = OPT_TRUE, .offset = AT(record.machine),
+     .help = "record the machine; without --pid the machine alone, until INT or TERM"},
+    {.name = "for", .argument = "TIME", .type = OPT_PARSED, .offset = AT(record.for_ns), .parse = take_for,
+     .help = "record for this long, e.g. 10min or 1h, instead of until the last process ended"},
     {.name = "no-children", .type = OPT_FALSE, .offset = AT(record.children), .help = "leave out its descendants"},
     RECORDING,
     {.name = "no-host", .type = OPT_FALSE, .offset = AT(record.host), .help = "record the processes alone, not the machine"},

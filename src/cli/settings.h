@@ -17,7 +17,9 @@ struct record_settings {
     bool cmdline;          /* keep command lines */
     uint64_t overhead_ppm; /* of a core; 0: no limit */
     bool subreaper;        /* run: adopt orphans */
-    bool host;             /* accepted from the start; there are no host metrics yet */
+    bool host;             /* the machine is recorded, too */
+    bool machine;          /* record: --host was given: the machine, with no process if none was named */
+    uint64_t for_ns;       /* record: for so long; 0: until it is over */
     bool children;         /* record: descendants too */
     int32_t pids[SETTINGS_PIDS_MAX];
     int n_pids;

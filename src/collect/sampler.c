@@ -41,12 +41,14 @@ int sampler_init(struct sampler *s, struct job *job, const struct sampler_option
 void sampler_done(struct sampler *s)
 {
     slow_free(s->slow);
+    host_free(s->machine);
     cache_done(s);
     free(s->requests);
     free(s->moved);
     s->requests = NULL;
     s->moved = NULL;
     s->slow = NULL;
+    s->machine = NULL;
 }
 
 uint64_t sampler_now(const struct sampler *s)
@@ -415,6 +417,7 @@ const struct baro_sample *sampler_tick(struct sampler *s)
     s->lossy_now = false;
     job_totals(s->job, sample->job, sample->job_absent);
     tell_moved(s);
+    machine_tick(s);
     check_budget(s);
     s->sample_time_ns += sampler_now(s) - s->now_ns;
     s->self_cpu_ns = sampler_self_cpu(s);

@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "collect/budget.h"
+#include "collect/host.h"
 #include "collect/slow.h"
 #include "job/job.h"
 #include "procfs/procfs.h"
@@ -24,6 +25,11 @@ struct sampler_options {
     bool cmdline;            /* command lines are wanted */
     bool children;           /* descendants belong to the job */
     bool helper;             /* a helper process may be started */
+    bool host;               /* the machine is looked at, too */
+    bool host_at_once;       /* from the first sample on: else when the job is no longer a short one */
+    bool host_alone;         /* there is no job */
+    int sys_fd;              /* directory descriptor of /sys; borrowed; -1: none */
+    uint32_t clk_tck;
     uint64_t start_monotonic_ns;
     uint64_t page_size;
     int32_t self[3];         /* barograph's own processes: never members; 0: none */
@@ -46,6 +52,8 @@ struct sampler {
     struct job *job;
     unsigned need;           /* enum baro_source */
     struct slow_helper *slow;
+    struct host *machine;
+    uint32_t entity_ids;     /* the last id that a CPU, disk, control group ... was given */
     struct budget budget;
     struct fd_slot *slots;
     size_t n_slots;
@@ -133,6 +141,8 @@ void memory_prepare(struct sampler *s); /* before the tree grows: the helper is 
 void memory_tick(struct sampler *s);
 uint64_t memory_due(const struct sampler *s, const struct member *m); /* when the helper is to be asked for it */
 void memory_collect(struct sampler *s);
+/* machine.c: what is around the job, into the sample */
+void machine_tick(struct sampler *s);
 /* self.c */
 void self_fill(struct sampler *s);
 

@@ -10,7 +10,7 @@
 
 uint64_t sampler_self_cpu(struct sampler *s)
 {
-    uint64_t sum = s->slow ? slow_cpu_ns(s->slow) : 0;
+    uint64_t sum = (s->slow ? slow_cpu_ns(s->slow) : 0) + (s->machine ? host_helper_cpu_ns(s->machine) : 0);
     for (size_t i = 0; i < sizeof(s->options.self) / sizeof(*s->options.self); i++) {
         uint64_t one;
         if (s->options.self[i] && clock_process_cpu_ns(s->options.self[i], &one) == 0)
@@ -31,6 +31,7 @@ static uint64_t rss_of(struct sampler *s, int32_t pid)
 static void check_memory(struct sampler *s)
 {
     uint64_t rss = s->slow ? rss_of(s, slow_pid(s->slow)) : 0;
+    rss += s->machine ? rss_of(s, host_helper_pid(s->machine)) : 0;
     for (size_t i = 0; i < sizeof(s->options.self) / sizeof(*s->options.self); i++)
         rss += rss_of(s, s->options.self[i]);
     s->self_rss = rss;

@@ -2,6 +2,7 @@
 /* What stands at the head of a tape. All of it is on the start path, so nothing dear is asked. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysinfo.h>
@@ -13,12 +14,59 @@
 #include "base/fd.h"
 #include "procfs/procfs.h"
 #include "record/recorder.h"
+#include "sysfs/sysfs.h"
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
 
 static void copy_text(char *to, size_t cap, const char *from)
 {
     size_t n = from ? strnlen(from, cap - 1) : 0;
     memcpy(to, from ? from : "", n);
     to[n] = 0;
+}
+
+#if defined(__x86_64__) || defined(__i386__)
+/* The processor says its own name, in three parts (0x80000002 to 4). Opening /proc/cpuinfo can take 20 ms where the kernel measures all CPUs for it (before 5.18). */
+static void fill_cpu(struct baro_header *h)
+{
+    unsigned part[12];
+    for (unsigned i = 0; i < 3; i++) {
+        if (!__get_cpuid(0x80000002u + i, &part[4 * i], &part[4 * i + 1], &part[4 * i + 2], &part[4 * i + 3]))
+            return;
+    }
+    char name[sizeof(part) + 1];
+    memcpy(name, part, sizeof(part));
+    name[sizeof(part)] = 0;
+    size_t from = strspn(name, " "), n = strlen(name);
+    while (n > from && name[n - 1] == ' ')
+        name[--n] = 0;
+    snprintf(h->cpu_model, sizeof(h->cpu_model), "%s", name + from);
+}
+#else
+/* Of the first CPU, which is in the first page; ARM's have numbers in place of a name. */
+static void fill_cpu(struct baro_header *h)
+{
+    struct proc_cpuinfo info;
+    char text[4096];
+    ssize_t n = fd_read_file(AT_FDCWD, "/proc/cpuinfo", text, sizeof(text));
+    if (n <= 0 || proc_cpuinfo_parse(span_of(text, (size_t)n), &info, NULL, NULL) < 0)
+        return;
+    if (info.model.len)
+        snprintf(h->cpu_model, sizeof(h->cpu_model), "%.*s", (int)info.model.len, info.model.at);
+    else if (info.part.len)
+        snprintf(h->cpu_model, sizeof(h->cpu_model), "implementer %.*s part %.*s", (int)info.implementer.len, info.implementer.at, (int)info.part.len,
+                 info.part.at);
+}
+#endif
+
+static void fill_nodes(struct baro_header *h)
+{
+    char list[1024];
+    ssize_t n = sys_text(AT_FDCWD, "/sys/devices/system/node/online", list, sizeof(list));
+    int64_t nodes = n > 0 ? sys_list_parse(span_of(list, (size_t)n), NULL, NULL) : 0;
+    h->numa_nodes = nodes > 0 && nodes <= UINT32_MAX ? (uint32_t)nodes : 0;
 }
 
 static void fill_machine(struct baro_header *h)
@@ -44,6 +92,8 @@ static void fill_machine(struct baro_header *h)
     h->cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
     h->page_size = (uint64_t)sysconf(_SC_PAGESIZE);
     h->uid = getuid();
+    fill_cpu(h);
+    fill_nodes(h);
 }
 
 /* Schedulers and launchers say who a task is among many. */
@@ -94,7 +144,7 @@ static int fill_argv(struct baro_header *h, char *const *argv, bool cmdline)
 
 int header_fill(struct baro_header *h, const struct record_options *o, uint64_t now_monotonic_ns)
 {
-    *h = (struct baro_header){.mode = o->n_targets ? BARO_MODE_ATTACH : BARO_MODE_RUN, .interval_ns = o->interval_ns,
+    *h = (struct baro_header){.mode = o->n_targets || o->host_alone ? BARO_MODE_ATTACH : BARO_MODE_RUN, .interval_ns = o->interval_ns,
                               .overhead_ppm = o->overhead_ppm, .wanted = o->wanted};
     uint64_t passed = clock_monotonic_ns() - now_monotonic_ns;
     h->start_monotonic_ns = now_monotonic_ns;

@@ -33,6 +33,9 @@ struct record_options {
     const char *cwd;         /* run: where it was started */
     const int32_t *targets;  /* attach */
     size_t n_targets;
+    bool host;               /* the machine is recorded, too */
+    bool host_alone;         /* attach: there are no targets, only the machine */
+    uint64_t for_ns;         /* attach: for so long; 0: until it is over */
     bool no_events;          /* scanning alone, for tests and for those who want it */
     int events_fd;           /* run: of record_listen(); taken over */
     struct record_observer observer;
@@ -54,7 +57,7 @@ struct record_end {
     bool detached;  /* ended by INT or TERM, the targets live */
 };
 
-/* Records the targets and their descendants until the last target ended, or INT, TERM or HUP came. */
+/* Records the targets and their descendants until the last target ended, or INT, TERM or HUP came, or the time is up; without targets, the machine alone. */
 int record_attach(const struct record_options *options, struct record_end *ret, struct baro_error *err);
 
 #endif

@@ -22,6 +22,7 @@
 #define SUSPEND_NS (100 * NS_PER_MS)
 #define SURVIVORS_MOST 100u
 #define LAST_WORD (3 * NS_PER_MS)
+#define HOST_ALONE_LEAST (100 * NS_PER_MS)
 
 uint64_t recorder_since(const struct recorder *r, uint64_t absolute_ns)
 {
@@ -92,10 +93,19 @@ void recorder_tick(struct recorder *r)
         r->options->observer.sample(r->options->observer.context, s);
 }
 
+/* Without processes nothing is as fast as what the dense samples of a recording's beginning are for. */
+static void thin_out(struct recorder *r)
+{
+    uint64_t least = r->sampler.now_ns + HOST_ALONE_LEAST;
+    if (r->options->host_alone && !r->options->interval_ns && r->tick_due_ns < least)
+        r->tick_due_ns = least;
+}
+
 void recorder_first_tick(struct recorder *r)
 {
     recorder_tick(r);
     r->tick_due_ns = r->sampler.now_ns + schedule_interval(r->options->interval_ns, r->sampler.now_ns);
+    thin_out(r);
 }
 
 static void scheduled_tick(struct recorder *r)
@@ -105,6 +115,7 @@ static void scheduled_tick(struct recorder *r)
     if (!r->options->interval_ns && r->sampler.budget.level == BUDGET_FEWER)
         r->tick_due_ns += (SCHEDULE_STRETCH - 1) * schedule_interval(0, r->tick_due_ns);
     r->tick_due_ns = schedule_next(r->options->interval_ns, r->tick_due_ns, sampler_now(&r->sampler), &missed);
+    thin_out(r);
     if (!missed)
         return;
     r->sampler.missed += missed;
@@ -147,6 +158,8 @@ static void arm(struct recorder *r)
         due = r->drain_due_ns;
     if (r->started && r->perf_due_ns && r->perf_due_ns < due)
         due = r->perf_due_ns;
+    if (r->options->for_ns && r->options->for_ns + r->header.start_monotonic_ns < due)
+        due = r->options->for_ns + r->header.start_monotonic_ns;
     if (r->stopped && clock_monotonic_ns() + WAKE_NS < due)
         due = clock_monotonic_ns() + WAKE_NS;
     if (due == UINT64_MAX)
@@ -168,6 +181,11 @@ static void on_timer(struct recorder *r)
         follow_drain(r);
     if (r->started && r->perf_due_ns && now >= r->perf_due_ns)
         follow_open_late(r);
+    if (r->options->for_ns && recorder_since(r, now) >= r->options->for_ns) {
+        r->detached = true;
+        r->finishing = true;
+        return;
+    }
     if (r->started && recorder_since(r, now) >= r->tick_due_ns) {
         wrapper_drain(r); /* who it tells of need not be missed */
         if (r->finishing)
@@ -212,7 +230,7 @@ static bool over(const struct recorder *r)
         return false;
     if (r->wrapper)
         return r->wrapper_lost && all_ended(r);
-    return r->job.targets == 0;
+    return r->job.targets == 0 && !r->options->host_alone;
 }
 
 static void loop(struct recorder *r)
@@ -306,6 +324,7 @@ static void close_all(struct recorder *r)
     fd_close(r->timer_fd);
     fd_close(r->signal_fd);
     fd_close(r->proc_fd);
+    fd_close(r->sys_fd);
     header_free(&r->header);
 }
 
@@ -317,10 +336,12 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
     r->options = o;
     for (size_t i = 0; i < TARGETS_MAX; i++)
         r->target_fds[i] = -1;
-    r->epoll_fd = r->timer_fd = r->signal_fd = -1;
+    r->epoll_fd = r->timer_fd = r->signal_fd = r->sys_fd = -1;
     r->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (r->proc_fd < 0)
         return error_set(err, -errno, "can't open /proc: %s", strerror(errno));
+    if (o->host)
+        r->sys_fd = open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC); /* a container may have none */
     int code = header_fill(&r->header, o, now);
     if (code < 0)
         return error_set(err, code, "out of memory");
@@ -334,6 +355,7 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
         .proc_fd = r->proc_fd, .wanted = o->wanted, .overhead_ppm = o->overhead_ppm, .cmdline = o->cmdline,
         .children = o->children, .helper = true, .start_monotonic_ns = now, .page_size = r->header.page_size,
         .self = {getpid(), r->wrapper}, .wake_fd = r->link_fd,
+        .host = o->host, .host_at_once = !r->wrapper, .host_alone = o->host_alone, .sys_fd = r->sys_fd, .clk_tck = r->header.clk_tck,
         .catch_up = follow_catch_up, .catch_up_context = r,
     };
     code = sampler_init(&r->sampler, &r->job, &so, err);

@@ -23,7 +23,7 @@ struct recorder {
     struct tape_writer *writer;
     struct job job;
     struct sampler sampler;
-    int proc_fd, epoll_fd, timer_fd, signal_fd, link_fd;
+    int proc_fd, sys_fd, epoll_fd, timer_fd, signal_fd, link_fd;
     pid_t wrapper;
     int32_t command;            /* pid of the command; 0 until LINK_STARTED */
 

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The machine around the job: what /proc and /sys say of it, as this process sees it. Files of /proc are held open and read anew; what can block is
+ * asked of a helper process of the machine's own, so that a mount that hangs holds up nothing else.
+ */
+#ifndef COLLECT_HOST_H
+#define COLLECT_HOST_H
+
+#include "base/error.h"
+#include "collect/budget.h"
+#include "sample/sample.h"
+
+struct host_options {
+    int proc_fd, sys_fd;  /* directory descriptors of /proc and /sys; borrowed; sys_fd may be -1 */
+    uint32_t clk_tck;
+    uint64_t page_size;
+    bool helper;          /* a helper process may be started: else no filesystem, sensor or frequency is read */
+    uint64_t slow_after_ns; /* no helper before: a short job does not pay for its fork */
+    uint32_t *entity_ids; /* the last id given to an entity of this recording; borrowed */
+};
+
+struct host;
+
+int host_new(struct host **ret, const struct host_options *options, struct baro_error *err);
+void host_free(struct host *h);
+
+/* What there is to read at now_ns (time since the tape began). At the end of a recording what is dear is not asked again. */
+void host_read(struct host *h, uint64_t now_ns, enum budget_level level);
+
+/* host_read(), if it is time for it: not more often than every 100 ms, seldomer when the overhead budget is short or a look is dear. last: there will be
+ * no other. Returns whether it was read. */
+bool host_tick(struct host *h, uint64_t now_ns, enum budget_level level, bool last);
+
+/* What was read last, into a sample; entities are borrowed until the next read. */
+void host_fill(const struct host *h, struct baro_sample *s);
+
+/* The helper's process, 0 if there is none, and the CPU time of all that there were. */
+int host_helper_pid(const struct host *h);
+uint64_t host_helper_cpu_ns(struct host *h);
+
+#endif

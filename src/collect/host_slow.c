@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What may block: when it is asked of the machine's helper, and what became of it. Nothing here waits; answers come with a later look. */
+#include "base/clock.h"
+#include "collect/host_state.h"
+
+#define SLOW_EVERY (10 * NS_PER_SEC)
+#define SLOW_EVERY_WHEN_SHORT (60 * NS_PER_SEC)
+#define FREQUENCY_EVERY NS_PER_SEC
+#define FREQUENCY_EVERY_WHEN_SHORT (10 * NS_PER_SEC)
+#define OF_THE_HELPERS_TIME 200u
+#define FIRST_DEADLINE (20 * NS_PER_MS) /* of a recorder that nobody waits for: its first sample has it all */
+
+bool host_ask(struct host *h, struct slow_request request)
+{
+    if (!host_grow((void **)&h->requests, &h->cap_requests, h->n_requests, sizeof(*h->requests)))
+        return false;
+    h->requests[h->n_requests++] = request;
+    return true;
+}
+
+static void on_reply(void *context, const struct slow_reply *reply)
+{
+    struct host *h = context;
+    if (reply->what & SLOW_FS) {
+        fs_reply(h, reply);
+    } else if (reply->what & SLOW_SENSOR) {
+        sensor_reply(h, reply);
+    } else {
+        host_frequencies(h, (uint32_t)reply->key.start, reply->host_absent ? NULL : reply->data, reply->host_absent ? 0 : reply->data_len);
+        uint64_t due = h->now_ns + reply->spent_ns * OF_THE_HELPERS_TIME;
+        if (reply->host_absent) /* no such thing here, or it hangs: no reason to go on asking */
+            h->frequency_due_ns = UINT64_MAX;
+        else if (h->frequency_due_ns < due)
+            h->frequency_due_ns = due;
+    }
+}
+
+static void ask_frequencies(struct host *h)
+{
+    for (size_t first = 0; first < h->cap_cpus; first += SLOW_FREQUENCIES) {
+        size_t n = 0;
+        for (size_t i = first; i < h->cap_cpus && i < first + SLOW_FREQUENCIES; i++)
+            n = h->cpu[i] ? i - first + 1 : n;
+        if (n)
+            host_ask(h, (struct slow_request){.key = {(int32_t)n, first}, .what = SLOW_FREQUENCY});
+    }
+}
+
+static bool have_helper(struct host *h)
+{
+    if (h->slow)
+        return true;
+    if (!h->o.helper || h->now_ns < h->o.slow_after_ns || slow_new(&h->slow, h->o.proc_fd, false, NULL) < 0)
+        return false;
+    slow_use_sys(h->slow, h->o.sys_fd);
+    return true;
+}
+
+void host_slow(struct host *h, enum budget_level level)
+{
+    bool is_short = level >= BUDGET_SPARSE;
+    if (!have_helper(h))
+        return;
+    if (slow_busy(h->slow))
+        slow_collect(h->slow, on_reply, h);
+    if (slow_busy(h->slow))
+        return; /* what is asked for borrows from tables that would change */
+    h->n_requests = 0;
+    if (h->now_ns >= h->slow_due_ns) {
+        host_mounts(h);
+        fs_request(h);
+        host_sensors(h);
+        sensors_request(h);
+        h->slow_due_ns = h->now_ns + (is_short ? SLOW_EVERY_WHEN_SHORT : SLOW_EVERY);
+    }
+    if (h->now_ns >= h->frequency_due_ns) {
+        h->frequency_due_ns = h->now_ns + (is_short ? FREQUENCY_EVERY_WHEN_SHORT : FREQUENCY_EVERY);
+        ask_frequencies(h);
+    }
+    if (h->n_requests)
+        slow_ask(h->slow, h->requests, h->n_requests, h->looks == 1 ? FIRST_DEADLINE : 0, -1, on_reply, h);
+}
