@@ -278,11 +278,11 @@ static void failed(struct host *h, struct fs *f, uint8_t why)
     f->tries++; /* under this key the helper would not be asked again */
 }
 
-/* Another entry shows the same filesystem, which an overlay lies over. */
+/* The overlay that is the root shows the same filesystem, which it lies over. */
 static bool is_twin(const struct host *h, const struct fs *f)
 {
     for (const struct fs *o = h->fs; o < f; o++) {
-        if (!o->twin && o->asked && !o->pool && o->n_parts && o->part[0].id && o->part[0].id == f->part[0].id &&
+        if (strcmp(o->type, "overlay") == 0 && o->asked && o->n_parts && o->part[0].id && o->part[0].id == f->part[0].id &&
             o->part[0].used == f->part[0].used && o->part[0].available == f->part[0].available &&
             o->entity->value[FS_inodes] == f->entity->value[FS_inodes])
             return true;

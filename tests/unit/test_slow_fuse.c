@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file whose read sleeps until its file system goes away, and no signal helps: a FUSE that took the request and never answers. (Command
+ * A file whose read sleeps until its file system goes away, and no signal helps: a FUSE that took the request and never answers. And one that does not
+ * tell how full it is, among the filesystems of the machine. (Command
  * lines can't be put there any more: since 4.17 the kernel reads them from anonymous memory only.) Needs root, for /dev/fuse and a mount
  * namespace of its own.
  */
@@ -26,6 +27,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "collect/host.h"
 #include "collect/slow.h"
 
 #define SKIPPED 77
@@ -82,18 +84,22 @@ static void serve(int fd)
         } else if (h.opcode == FUSE_OPEN) {
             struct fuse_open_out out = {.fh = 1};
             answer(fd, h.unique, 0, &out, sizeof(out));
-        } else if (h.opcode != FUSE_READ && h.opcode != FUSE_FORGET && h.opcode != FUSE_INTERRUPT) {
+        } else if (h.opcode != FUSE_READ && h.opcode != FUSE_STATFS && h.opcode != FUSE_FORGET && h.opcode != FUSE_INTERRUPT) {
             answer(fd, h.unique, -ENOSYS, NULL, 0);
         }
     }
+}
+
+static void own_mounts(void)
+{
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+        give_up("no mount namespace");
 }
 
 /* Returns the process that serves it: when it ends, the file system is gone and all who wait get an error. */
 static pid_t mount_silent(const char *dir)
 {
     char options[128];
-    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-        give_up("no mount namespace");
     int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
     if (fd < 0)
         give_up("/dev/fuse");
@@ -152,6 +158,7 @@ static void body(const char *dir)
     for (int pid = 10; pid < 13; pid++)
         make_process(root, pid, silent);
     int root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    own_mounts();
     pid_t server = mount_silent(silent);
     struct slow_helper *h;
     struct seen s = {0};
@@ -179,9 +186,81 @@ static void body(const char *dir)
     umount2(silent, MNT_DETACH);
 }
 
-static void silent_file_system_is_survived(void **state)
+/* ---- a mount of the machine that does not answer ---- */
+
+static const struct baro_entity *mounted(const struct baro_sample *s, const char *point)
 {
-    (void)state;
+    for (size_t i = 0; i < s->entities[BARO_KIND_FS].n; i++) {
+        if (strcmp(s->entities[BARO_KIND_FS].at[i]->name, point) == 0)
+            return s->entities[BARO_KIND_FS].at[i];
+    }
+    return NULL;
+}
+
+static void look(struct host *h, uint64_t now_ns, struct baro_sample *s)
+{
+    host_read(h, now_ns, BUDGET_ALL);
+    host_fill(h, s);
+}
+
+/* A small tmpfs of its own must go on being read while two others hang. Returns after how many looks both were given up. */
+static int watch_until_given_up(struct host *h, const char *dir, char silent[2][128], uint64_t *now, struct baro_sample *s)
+{
+    for (int looks = 1; looks < 2000; looks++) {
+        look(h, *now += 10 * NS_PER_MS, s);
+        const struct baro_entity *good = mounted(s, dir), *a = mounted(s, silent[0]), *b = mounted(s, silent[1]);
+        CHECK(good && a && b);
+        CHECK(!s->host_absent[HOST_memory_total]);
+        if (a->absent[FS_total] == BARO_ABSENT_TIMEOUT && b->absent[FS_total] == BARO_ABSENT_TIMEOUT) {
+            CHECK(!good->absent[FS_total] && good->value[FS_total] == 1 << 20);
+            return looks;
+        }
+        usleep(10000);
+    }
+    return 0;
+}
+
+static void machine_body(const char *dir)
+{
+    char silent[2][128];
+    pid_t server[2];
+    uint32_t ids = 0;
+    uint64_t now = 0;
+    struct host *h;
+    struct baro_sample s = {0};
+    struct host_options o = {.proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), .sys_fd = -1, .clk_tck = 100, .page_size = 4096, .helper = true,
+                             .entity_ids = &ids};
+    own_mounts();
+    CHECK(mount("good", dir, "tmpfs", 0, "size=1m") == 0);
+    for (int i = 0; i < 2; i++) {
+        snprintf(silent[i], sizeof(silent[i]), "%s/silent%d", dir, i);
+        CHECK(mkdir(silent[i], 0700) == 0);
+        server[i] = mount_silent(silent[i]);
+    }
+    CHECK(host_new(&h, &o, NULL) == 0);
+    CHECK(watch_until_given_up(h, dir, silent, &now, &s) > 10); /* it went on looking meanwhile */
+    CHECK(mounted(&s, silent[0])->absent[FS_read_at] == BARO_ABSENT_TIMEOUT);
+    /* Asked again only when a helper got free. The good one is read every time. */
+    now += 3600 * NS_PER_SEC;
+    for (int i = 0; i < 100 && mounted(&s, dir)->value[FS_read_at] < 3600 * NS_PER_SEC; i++, usleep(10000))
+        look(h, now += NS_PER_MS, &s);
+    CHECK(mounted(&s, dir)->value[FS_read_at] >= 3600 * NS_PER_SEC && mounted(&s, silent[1])->absent[FS_total] == BARO_ABSENT_TIMEOUT);
+    kill(server[0], SIGKILL);
+    umount2(silent[0], MNT_DETACH);
+    now += 3600 * NS_PER_SEC;
+    for (int i = 0; i < 1000 && mounted(&s, silent[0]); i++, usleep(10000))
+        look(h, now += NS_PER_MS, &s);
+    CHECK(!mounted(&s, silent[0]) && mounted(&s, dir) && mounted(&s, silent[1])); /* the mount table changed, and the kernel told */
+    host_free(h);
+    kill(server[1], SIGKILL);
+    while (wait(NULL) > 0)
+        continue;
+    umount2(silent[1], MNT_DETACH);
+    umount2(dir, MNT_DETACH);
+}
+
+static void in_a_process(void (*run)(const char *dir))
+{
     char dir[] = "/tmp/baro-test-XXXXXX", command[64];
     int status;
     if (geteuid() != 0) {
@@ -192,7 +271,7 @@ static void silent_file_system_is_survived(void **state)
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        body(dir);
+        run(dir);
         _exit(0);
     }
     waitpid(pid, &status, 0);
@@ -203,8 +282,20 @@ static void silent_file_system_is_survived(void **state)
     assert_int_equal(status, 0);
 }
 
+static void silent_file_system_is_survived(void **state)
+{
+    (void)state;
+    in_a_process(body);
+}
+
+static void silent_mounts_of_the_machine_hold_up_nothing(void **state)
+{
+    (void)state;
+    in_a_process(machine_body);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(silent_file_system_is_survived)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(silent_file_system_is_survived), cmocka_unit_test(silent_mounts_of_the_machine_hold_up_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

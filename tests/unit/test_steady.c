@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A steady tick allocates nothing: the sampler, the ledger and the tape's writer on real processes, some asleep and some busy, with an allocator that
+ * A steady tick allocates nothing: the sampler, the collector of the machine, the ledger and the tape's writer on real processes, some asleep and some busy, with an allocator that
  * counts.
  */
 #include <fcntl.h>
@@ -57,7 +57,7 @@ void *realloc(void *at, size_t n)
 }
 #endif
 
-enum { SLEEPERS = 24, BUSY = 4, WARM = 60, STEADY = 200 };
+enum { SLEEPERS = 24, BUSY = 4, WARM = 60, STEADY = 400 };
 
 static pid_t child(bool busy)
 {
@@ -108,6 +108,7 @@ static void steady_tick(void **state)
     struct sampler_options o = {
         .proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), .wanted = UINT64_MAX >> (64 - PROCESS_MAX), .cmdline = true,
         .children = true, .helper = true, .start_monotonic_ns = now, .page_size = 4096, .self = {getpid()}, .wake_fd = -1,
+        .host = true, .host_at_once = true, .sys_fd = open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC), .clk_tck = 100,
     };
     assert_int_equal(job_init(&job, &sink, true, (uint64_t)clock_boottime_ns(), 100), 0);
     assert_int_equal(sampler_init(&s, &job, &o, NULL), 0);
@@ -131,7 +132,9 @@ static void steady_tick(void **state)
     tape_writer_free(w);
     sampler_done(&s);
     job_done(&job);
+    assert_true(s.sample.has_host && s.sample.host_ns > s.sample.t_ns / 2);
     close(o.proc_fd);
+    close(o.sys_fd);
 }
 
 int main(void)

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The collector of the machine, on trees of files made here, which change from look to look. Values are typed by hand. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "collect/host.h"
+
+struct machine {
+    char dir[64];
+    struct host *host;
+    uint32_t ids;
+    struct baro_sample sample;
+    uint64_t now_ns;
+};
+
+/* Writes a file below the machine's folder, in place: descriptors that are held see it. */
+static void put(const struct machine *m, const char *path, const char *text)
+{
+    char whole[512];
+    snprintf(whole, sizeof(whole), "%s/%s", m->dir, path);
+    for (char *slash = whole + strlen(m->dir) + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = 0;
+        mkdir(whole, 0700);
+        *slash = '/';
+    }
+    FILE *f = fopen(whole, "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0 && fclose(f) == 0);
+}
+
+static void machine_new(struct machine *m)
+{
+    memset(m, 0, sizeof(*m));
+    snprintf(m->dir, sizeof(m->dir), "/tmp/baro-test-XXXXXX");
+    assert_non_null(mkdtemp(m->dir));
+    put(m, "proc/self/mountinfo", "");
+    put(m, "sys/class/block/.keep", "");
+    put(m, "sys/class/net/.keep", "");
+}
+
+static void machine_open(struct machine *m, bool helper)
+{
+    char proc[80], sys[80];
+    snprintf(proc, sizeof(proc), "%s/proc", m->dir);
+    snprintf(sys, sizeof(sys), "%s/sys", m->dir);
+    struct host_options o = {.proc_fd = open(proc, O_RDONLY | O_DIRECTORY), .sys_fd = open(sys, O_RDONLY | O_DIRECTORY), .clk_tck = 100,
+                             .page_size = 4096, .helper = helper, .entity_ids = &m->ids};
+    assert_int_equal(host_new(&m->host, &o, NULL), 0);
+}
+
+static void look(struct machine *m)
+{
+    m->now_ns += 100 * NS_PER_MS;
+    host_read(m->host, m->now_ns, BUDGET_ALL);
+    host_fill(m->host, &m->sample);
+    assert_true(m->sample.has_host && m->sample.host_ns == m->now_ns);
+}
+
+static void machine_done(struct machine *m)
+{
+    char command[128];
+    host_free(m->host);
+    snprintf(command, sizeof(command), "rm -r %s", m->dir);
+    assert_int_equal(system(command), 0);
+}
+
+static const struct baro_entity *named(const struct machine *m, enum baro_kind kind, const char *name)
+{
+    for (size_t i = 0; i < m->sample.entities[kind].n; i++) {
+        if (strcmp(m->sample.entities[kind].at[i]->name, name) == 0)
+            return m->sample.entities[kind].at[i];
+    }
+    return NULL;
+}
+
+static void is(const struct machine *m, enum host_metric metric, uint64_t value)
+{
+    if (m->sample.host_absent[metric] || m->sample.host[metric] != value)
+        print_message("%s: %llu %s\n", baro_metric_get(BARO_KIND_HOST, metric)->name, (unsigned long long)m->sample.host[metric],
+                      baro_absent_name(m->sample.host_absent[metric]));
+    assert_int_equal(m->sample.host_absent[metric], BARO_PRESENT);
+    assert_int_equal(m->sample.host[metric], value);
+}
+
+static void lacks(const struct machine *m, enum host_metric metric, enum baro_absent why)
+{
+    assert_int_equal(m->sample.host_absent[metric], why);
+    assert_int_equal(m->sample.host[metric], 0);
+}
+
+/* ---- the whole ---- */
+
+static void memory_load_events_pressure(void **state)
+{
+    struct machine m;
+    (void)state;
+    machine_new(&m);
+    put(&m, "proc/meminfo", "MemTotal: 1000 kB\nMemFree: 100 kB\nMemAvailable: 400 kB\nSwapTotal: 50 kB\nSwapFree: 20 kB\n");
+    put(&m, "proc/loadavg", "0.28 12.05 3.00 2/891 11735\n");
+    put(&m, "proc/uptime", "350735.47 234388.90\n");
+    put(&m, "proc/vmstat", "pswpin 3\npswpout 4\npgfault 1000\npgmajfault 30\npgsteal_kswapd 5\npgsteal_direct 6\npgscan_kswapd 7\npgscan_direct 8\n");
+    put(&m, "proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=15\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n");
+    put(&m, "proc/pressure/io", "some avg10=0.00 avg60=0.00 avg300=0.00 total=9\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n");
+    machine_open(&m, false);
+    look(&m);
+    is(&m, HOST_memory_total, 1024000);
+    is(&m, HOST_memory_used, 600 * 1024);
+    is(&m, HOST_swap_used, 30 * 1024);
+    lacks(&m, HOST_memory_dirty, BARO_ABSENT_UNSUPPORTED);
+    is(&m, HOST_load_5m, 12050000);
+    is(&m, HOST_threads, 891);
+    is(&m, HOST_uptime, 350735470000000);
+    is(&m, HOST_faults_minor, 970);
+    is(&m, HOST_faults_major, 30);
+    is(&m, HOST_reclaim_scanned, 15 * 4096);
+    is(&m, HOST_reclaim_direct, 8 * 4096);
+    is(&m, HOST_reclaimed, 11 * 4096);
+    is(&m, HOST_swap_in, 3 * 4096);
+    is(&m, HOST_swap_out, 4 * 4096);
+    lacks(&m, HOST_oom_kills, BARO_ABSENT_UNSUPPORTED); /* before 4.13 */
+    is(&m, HOST_pressure_cpu_some, 15000);
+    is(&m, HOST_pressure_io_full, 7000);
+    lacks(&m, HOST_pressure_memory_some, BARO_ABSENT_UNSUPPORTED); /* no such file */
+    lacks(&m, HOST_cpu_user, BARO_ABSENT_UNSUPPORTED);
+    put(&m, "proc/meminfo", "MemTotal: 1000 kB\nMemFree: 100 kB\nSwapTotal: 50 kB\nSwapFree: 51 kB\n"); /* LXCFS, an old kernel, a race */
+    put(&m, "proc/loadavg", "");
+    look(&m);
+    lacks(&m, HOST_memory_used, BARO_ABSENT_UNSUPPORTED);
+    is(&m, HOST_swap_used, 0);
+    lacks(&m, HOST_load_1m, BARO_ABSENT_UNKNOWN);
+    machine_done(&m);
+}
+
+/* ---- CPUs ---- */
+
+static void cpus_come_and_go(void **state)
+{
+    struct machine m;
+    (void)state;
+    machine_new(&m);
+    put(&m, "proc/stat", "cpu 30 0 0 100 0 0 0 0 10 0\ncpu0 20 0 0 50 0 0 0 0 10 0\ncpu1 10 0 0 50 0 0 0 0 0 0\nintr 7 7\nctxt 5\nbtime 1\nprocesses 9\n"
+                         "procs_running 2\nprocs_blocked 1\n");
+    put(&m, "sys/devices/system/node/node0/cpulist", "0\n");
+    put(&m, "sys/devices/system/node/node1/cpulist", "1-3\n");
+    machine_open(&m, false);
+    look(&m);
+    is(&m, HOST_cpu_user, 200000000);
+    is(&m, HOST_cpu_guest, 100000000);
+    is(&m, HOST_cpus, 2);
+    is(&m, HOST_interrupts, 7);
+    is(&m, HOST_forks, 9);
+    is(&m, HOST_threads_blocked, 1);
+    const struct baro_entity *one = named(&m, BARO_KIND_CPU, "cpu1");
+    assert_non_null(one);
+    uint32_t first = one->id;
+    assert_int_equal(one->value[CPU_user], 100000000);
+    assert_true(one->value[CPU_node] == 1 && !one->absent[CPU_node]);
+    put(&m, "proc/stat", "cpu 30 0 0 100\ncpu0 20 0 0 50\nctxt 5\n"); /* unplugged, and an old kernel */
+    look(&m);
+    assert_null(named(&m, BARO_KIND_CPU, "cpu1"));
+    is(&m, HOST_cpus, 1);
+    lacks(&m, HOST_cpu_steal, BARO_ABSENT_UNSUPPORTED);
+    lacks(&m, HOST_forks, BARO_ABSENT_UNSUPPORTED);
+    put(&m, "proc/stat", "cpu 30 0 0 100 0 0 0 0 10 0\ncpu0 20 0 0 50 0 0 0 0 10 0\ncpu1 1 0 0 5 0 0 0 0 0 0\n");
+    look(&m);
+    one = named(&m, BARO_KIND_CPU, "cpu1");
+    assert_true(one && one->id > first && one->value[CPU_node] == 1); /* another one */
+    machine_done(&m);
+}
+
+/* A sandbox whose file has lines and nothing in them: no CPU of which nothing is known is shown as one that never worked. */
+static void zeros_are_no_values(void **state)
+{
+    struct machine m;
+    (void)state;
+    machine_new(&m);
+    put(&m, "proc/stat", "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\nintr 0\nctxt 0\nbtime 1795233600\nprocesses 0\n");
+    machine_open(&m, false);
+    look(&m);
+    lacks(&m, HOST_cpu_idle, BARO_ABSENT_UNSUPPORTED);
+    assert_int_equal(named(&m, BARO_KIND_CPU, "cpu0")->absent[CPU_user], BARO_ABSENT_UNSUPPORTED);
+    machine_done(&m);
+}
+
+/* ---- disks ---- */
+
+/* A disk with a partition, dm-crypt over that and LVM over that, md over nothing that counts, a loop device in use and one that is not. */
+static void make_disks(const struct machine *m)
+{
+    put(m, "sys/class/block/nvme0n1/device/model", "FAST 1TB                  \n");
+    put(m, "sys/class/block/nvme0n1/size", "2000409264\n");
+    put(m, "sys/class/block/nvme0n1/diskseq", "9\n");
+    put(m, "sys/class/block/nvme0n1p1/partition", "1\n");
+    put(m, "sys/class/block/dm-0/slaves/nvme0n1p1/x", "");
+    put(m, "sys/class/block/dm-0/dm/name", "crypt\n");
+    put(m, "sys/class/block/dm-0/size", "1000\n");
+    put(m, "sys/class/block/loop0/size", "0\n");
+    put(m, "sys/class/block/loop1/size", "8\n");
+    put(m, "sys/class/block/loop1/loop/backing_file", "/img/a.img\n");
+    put(m, "sys/class/block/sdb/device/model", "USB STICK\n");
+    put(m, "sys/class/block/sdb/size", "100\n");
+    put(m, "sys/class/block/sdb/diskseq", "17\n");
+}
+
+static void bytes_of_disks_count_once(void **state)
+{
+    struct machine m;
+    (void)state;
+    machine_new(&m);
+    make_disks(&m);
+    put(&m, "proc/diskstats", " 259 0 nvme0n1 10 0 100 7 20 0 200 8 1 9 15 3 0 30 4 5 6\n 259 1 nvme0n1p1 10 0 100 7 20 0 200 8 0 9 15\n"
+                              " 253 0 dm-0 10 0 100 7 20 0 200 8 0 9 15\n 7 0 loop0 0 0 0 0 0 0 0 0 0 0 0\n 7 1 loop1 1 0 8 0 0 0 0 0 0 0 0\n");
+    machine_open(&m, false);
+    look(&m);
+    is(&m, HOST_disk_read, 51200);
+    is(&m, HOST_disk_write, 102400);
+    is(&m, HOST_disk_reads, 10);
+    is(&m, HOST_disk_writes, 20);
+    assert_int_equal(m.sample.entities[BARO_KIND_DISK].n, 3);
+    const struct baro_entity *d = named(&m, BARO_KIND_DISK, "nvme0n1");
+    assert_true(d && strcmp(d->label, "FAST 1TB") == 0 && d->value[DISK_counted] == 1 && d->value[DISK_size] == 2000409264ull * 512);
+    assert_true(d->value[DISK_discard] == 15360 && d->value[DISK_flushes] == 5 && d->value[DISK_busy] == 9000000 && d->value[DISK_in_flight] == 1);
+    d = named(&m, BARO_KIND_DISK, "dm-0");
+    assert_true(d && strcmp(d->label, "crypt over nvme0n1p1") == 0 && d->value[DISK_counted] == 0 && !d->absent[DISK_counted]);
+    assert_int_equal(d->absent[DISK_discard], BARO_ABSENT_UNSUPPORTED); /* 14 fields: a kernel before 4.18 */
+    d = named(&m, BARO_KIND_DISK, "loop1");
+    assert_true(d && strcmp(d->label, "/img/a.img") == 0 && d->value[DISK_counted] == 0);
+    machine_done(&m);
+}
+
+static void disks_come_and_go(void **state)
+{
+    struct machine m;
+    (void)state;
+    machine_new(&m);
+    make_disks(&m);
+    put(&m, "proc/diskstats", " 259 0 nvme0n1 10 0 100 7 20 0 200 8 0 9 15\n");
+    machine_open(&m, false);
+    look(&m);
+    is(&m, HOST_disk_read, 51200);
+    put(&m, "proc/diskstats", " 259 0 nvme0n1 11 0 104 7 20 0 200 8 0 9 15\n 8 16 sdb 5 0 40 0 0 0 0 0 0 0 0\n"); /* what is plugged in begins with 0 */
+    look(&m);
+    is(&m, HOST_disk_read, 144 * 512);
+    uint32_t first = named(&m, BARO_KIND_DISK, "sdb")->id;
+    put(&m, "proc/diskstats", " 259 0 nvme0n1 11 0 104 7 20 0 200 8 0 9 15\n"); /* gone: the total stands */
+    look(&m);
+    is(&m, HOST_disk_read, 144 * 512);
+    assert_null(named(&m, BARO_KIND_DISK, "sdb"));
+    put(&m, "proc/diskstats", " 259 0 nvme0n1 11 0 104 7 20 0 200 8 0 9 15\n 8 16 sdb 1 0 10 0 0 0 0 0 0 0 0\n");
+    look(&m);
+    is(&m, HOST_disk_read, 154 * 512);
+    uint32_t second = named(&m, BARO_KIND_DISK, "sdb")->id;
+    assert_true(second > first);
+    /* Swapped between two looks: same name, less counted, another number in its sequence. */
+    put(&m, "sys/class/block/sdb/diskseq", "18\n");
+    put(&m, "proc/diskstats", " 259 0 nvme0n1 11 0 104 7 20 0 200 8 0 9 15\n 8 16 sdb 0 0 6 0 0 0 0 0 0 0 0\n");
+    look(&m);
+    is(&m, HOST_disk_read, 160 * 512);
+    assert_true(named(&m, BARO_KIND_DISK, "sdb")->id > second);
+    assert_int_equal(m.sample.entities[BARO_KIND_DISK].n, 2);
+    /* The same one, and its counter fell (32 bits wrapped): raw for itself, and nothing off the total. */
+    put(&m, "proc/diskstats", " 259 0 nvme0n1 1 0 4 7 20 0 200 8 0 9 15\n 8 16 sdb 0 0 6 0 0 0 0 0 0 0 0\n");
+    look(&m);
+    is(&m, HOST_disk_read, 160 * 512);
+    assert_int_equal(named(&m, BARO_KIND_DISK, "nvme0n1")->value[DISK_read], 2048);
+    machine_done(&m);
+}
+
+/* Without /sys nobody can tell a partition from a disk: their values are there, a total is not. */
+static void no_total_without_sys(void **state)
+{
+    struct machine m;
+    (void)state;
+    machine_new(&m);
+    put(&m, "proc/diskstats", " 8 0 sda 10 0 100 7 20 0 200 8 0 9 15\n 8 1 sda1 10 0 100 7\n");
+    put(&m, "proc/net/dev", "eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n");
+    machine_open(&m, false);
+    look(&m);
+    lacks(&m, HOST_disk_read, BARO_ABSENT_UNKNOWN);
+    lacks(&m, HOST_net_receive, BARO_ABSENT_UNKNOWN);
+    const struct baro_entity *d = named(&m, BARO_KIND_DISK, "sda");
+    assert_true(d && d->value[DISK_read] == 51200 && d->absent[DISK_counted] == BARO_ABSENT_UNKNOWN && d->absent[DISK_size] == BARO_ABSENT_UNSUPPORTED);
+    machine_done(&m);
+}
+
+/* ---- interfaces ---- */
+
+#define LINE(name, rx, tx) name ": " rx " 1 0 0 0 0 0 0 " tx " 1 0 0 0 0 0 0\n"
+
+static void bytes_of_interfaces_count_once(void **state)
+{
+    struct machine m;
+    (void)state;
+    machine_new(&m);
+    put(&m, "sys/class/net/lo/type", "772\n");
+    put(&m, "sys/class/net/eth0/device/x", "");
+    put(&m, "sys/class/net/eth0/ifindex", "2\n");
+    put(&m, "sys/class/net/eth1/device/x", "");
+    put(&m, "sys/class/net/eth1/master/bonding/mode", "");
+    put(&m, "sys/class/net/eth2/device/x", "");
+    put(&m, "sys/class/net/eth2/master/bridge/x", "");
+    put(&m, "sys/class/net/bond0/bonding/mode", "");
+    put(&m, "sys/class/net/br0/bridge/x", "");
+    put(&m, "sys/class/net/eth0.7/lower_eth0/x", "");
+    put(&m, "sys/class/net/veth1/iflink", "9\n");
+    put(&m, "sys/class/net/usb0/device/x", "");
+    put(&m, "proc/net/dev", LINE("lo", "1", "1") LINE("eth0", "10", "20") LINE("eth1", "100", "200") LINE("eth2", "1000", "2000") LINE("bond0", "10000", "20000")
+        LINE("br0", "500000", "500000") LINE("eth0.7", "500000", "500000") LINE("veth1", "500000", "500000"));
+    machine_open(&m, false);
+    look(&m);
+    is(&m, HOST_net_receive, 11010); /* eth0, eth2 (a port of a bridge) and the bond */
+    is(&m, HOST_net_transmit, 22020);
+    is(&m, HOST_net_receive_packets, 3);
+    assert_true(named(&m, BARO_KIND_NET, "eth2")->value[NET_counted] == 1 && named(&m, BARO_KIND_NET, "eth1")->value[NET_counted] == 0);
+    assert_int_equal(named(&m, BARO_KIND_NET, "br0")->value[NET_receive], 500000);
+    /* One that appears may have a past elsewhere: it counts from here on. */
+    put(&m, "proc/net/dev", LINE("lo", "1", "1") LINE("eth0", "10", "20") LINE("eth2", "1000", "2000") LINE("bond0", "10000", "20000") LINE("usb0", "777", "777"));
+    look(&m);
+    is(&m, HOST_net_receive, 11010);
+    put(&m, "proc/net/dev", LINE("lo", "1", "1") LINE("eth0", "11", "20") LINE("usb0", "780", "777"));
+    look(&m);
+    is(&m, HOST_net_receive, 11014);
+    uint32_t first = named(&m, BARO_KIND_NET, "eth0")->id;
+    put(&m, "sys/class/net/eth0/ifindex", "12\n"); /* made anew under its name */
+    put(&m, "proc/net/dev", LINE("lo", "1", "1") LINE("eth0", "5", "5") LINE("usb0", "780", "777"));
+    look(&m);
+    is(&m, HOST_net_receive, 11014);
+    assert_true(named(&m, BARO_KIND_NET, "eth0")->id > first);
+    assert_int_equal(m.sample.entities[BARO_KIND_NET].n, 3);
+    machine_done(&m);
+}
+
+/* In a container the way out is a veth. */
+static void a_containers_only_interface_counts(void **state)
+{
+    struct machine m;
+    (void)state;
+    machine_new(&m);
+    put(&m, "sys/class/net/lo/type", "772\n");
+    put(&m, "sys/class/net/eth0/iflink", "9\n");
+    put(&m, "proc/net/dev", LINE("lo", "1", "1") LINE("eth0", "10", "20"));
+    machine_open(&m, false);
+    look(&m);
+    is(&m, HOST_net_receive, 10);
+    machine_done(&m);
+}
+
+/* ---- what the helper reads ---- */
+
+static void wait_for_helper(struct machine *m, enum baro_kind kind, const char *name, int metric)
+{
+    for (int i = 0; i < 400; i++) {
+        look(m);
+        const struct baro_entity *e = named(m, kind, name);
+        if (e && e->absent[metric] != BARO_ABSENT_NOT_YET)
+            return;
+        usleep(10000);
+    }
+    fail();
+}
+
+static void sensors_and_frequencies(void **state)
+{
+    struct machine m;
+    (void)state;
+    machine_new(&m);
+    put(&m, "proc/stat", "cpu 3 0 0 1\ncpu0 2 0 0 5\ncpu2 2 0 0 5\n");
+    put(&m, "sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "1200000\n");
+    put(&m, "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "3500000\n");
+    put(&m, "sys/devices/system/cpu/cpu2/cpufreq/scaling_cur_freq", "1400000\n");
+    for (int i = 0; i < 2; i++) {
+        char path[96];
+        snprintf(path, sizeof(path), "sys/class/hwmon/hwmon%d/name", i);
+        put(&m, path, "nvme\n");
+        snprintf(path, sizeof(path), "sys/class/hwmon/hwmon%d/temp1_input", i);
+        put(&m, path, i ? "-2500\n" : "38850\n");
+        snprintf(path, sizeof(path), "sys/class/hwmon/hwmon%d/temp1_label", i);
+        put(&m, path, "Composite\n");
+    }
+    put(&m, "sys/class/hwmon/hwmon0/temp1_crit", "84850\n");
+    put(&m, "sys/class/thermal/thermal_zone0/type", "x86_pkg_temp\n");
+    put(&m, "sys/class/thermal/thermal_zone0/temp", "41000\n");
+    put(&m, "sys/class/thermal/thermal_zone1/type", "nvme\n"); /* a chip of hwmon as well */
+    put(&m, "sys/class/thermal/thermal_zone1/temp", "99000\n");
+    machine_open(&m, true);
+    wait_for_helper(&m, BARO_KIND_SENSOR, "x86_pkg_temp/thermal_zone0", SENSOR_temperature);
+    assert_int_equal(m.sample.entities[BARO_KIND_SENSOR].n, 3);
+    const struct baro_entity *a = named(&m, BARO_KIND_SENSOR, "nvme/Composite"), *b = named(&m, BARO_KIND_SENSOR, "nvme/Composite#2");
+    assert_true(a && b);
+    if (a->absent[SENSOR_critical]) { /* in which order a directory is listed nobody knows */
+        const struct baro_entity *swap = a;
+        a = b;
+        b = swap;
+    }
+    assert_true(a->value[SENSOR_temperature] == 38850 && a->value[SENSOR_critical] == 84850);
+    assert_true((int64_t)b->value[SENSOR_temperature] == -2500 && b->absent[SENSOR_critical] == BARO_ABSENT_UNSUPPORTED);
+    is(&m, HOST_temperature, 41000);
+    wait_for_helper(&m, BARO_KIND_CPU, "cpu0", CPU_frequency);
+    is(&m, HOST_cpu_frequency, 1300000000);
+    assert_int_equal(named(&m, BARO_KIND_CPU, "cpu0")->value[CPU_frequency_most], 3500000000);
+    assert_int_equal(named(&m, BARO_KIND_CPU, "cpu2")->absent[CPU_frequency_most], BARO_ABSENT_UNSUPPORTED);
+    machine_done(&m);
+}
+
+/* "/" twice by a bind mount, a subvolume, pseudo filesystems, one that is hidden by another, one that is not there. */
+static void filesystems_count_once(void **state)
+{
+    struct machine m;
+    (void)state;
+    machine_new(&m);
+    put(&m, "proc/self/mountinfo", "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 0:20 / /proc rw - proc proc rw\n3 1 8:1 /srv /mnt/bind rw - ext4 /dev/sda1 rw\n"
+                                   "4 1 0:40 /@ /tmp rw - btrfs /dev/sdb rw,subvol=/@\n5 1 0:41 /@home /var rw - btrfs /dev/sdb rw\n6 1 0:50 / /usr rw - tmpfs a rw\n"
+                                   "7 6 0:51 / /usr rw - tmpfs b rw\n8 1 0:52 / /run/user/0 rw - tmpfs c rw\n9 1 0:60 / /no\\040such rw - vfat /dev/sdc rw\n"
+                                   "10 1 0:70 / /etc rw - zfs pool/a rw\n11 1 0:71 / /bin rw - zfs pool/b rw\n");
+    machine_open(&m, true);
+    wait_for_helper(&m, BARO_KIND_FS, "/etc", FS_total);
+    static const char *const names[] = {"/", "/tmp", "/usr", "/no such", "/etc"}, *const labels[] = {"ext4 /dev/sda1", "btrfs /dev/sdb", "tmpfs b", "vfat /dev/sdc", "zfs pool"};
+    assert_int_equal(m.sample.entities[BARO_KIND_FS].n, 5);
+    for (size_t i = 0; i < 5; i++) {
+        const struct baro_entity *e = named(&m, BARO_KIND_FS, names[i]);
+        assert_non_null(e);
+        assert_string_equal(e->label, labels[i]);
+        if (i == 3)
+            assert_int_equal(e->absent[FS_total], BARO_ABSENT_GONE);
+        else
+            assert_true(!e->absent[FS_total] && e->value[FS_total] >= e->value[FS_used] && !e->absent[FS_read_at]);
+    }
+    const struct baro_entity *pool = named(&m, BARO_KIND_FS, "/etc");
+    assert_int_equal(pool->value[FS_total], pool->value[FS_used] + pool->value[FS_available]);
+    assert_int_equal(pool->absent[FS_inodes], BARO_ABSENT_UNSUPPORTED);
+    machine_done(&m);
+}
+
+/* In a container the root is an overlay and a file of it a bind mount of what is below: the same filesystem, as its id and its values say. */
+static void what_lies_below_an_overlay_is_it(void **state)
+{
+    struct machine m;
+    char mounts[512];
+    (void)state;
+    machine_new(&m);
+    snprintf(mounts, sizeof(mounts), "1 0 0:30 / / rw - overlay overlay rw,lowerdir=/l\n2 1 8:1 /d/hosts %s/proc rw - ext4 /dev/sda1 rw\n3 1 0:31 / /merged rw - overlay o rw\n",
+             m.dir);
+    put(&m, "proc/self/mountinfo", mounts);
+    machine_open(&m, true);
+    wait_for_helper(&m, BARO_KIND_FS, "/", FS_total);
+    for (int i = 0; i < 400 && m.sample.entities[BARO_KIND_FS].n > 1; i++) {
+        usleep(10000);
+        look(&m);
+    }
+    struct stat a, b;
+    char proc[80];
+    snprintf(proc, sizeof(proc), "%s/proc", m.dir);
+    assert_true(stat("/", &a) == 0 && stat(proc, &b) == 0);
+    if (a.st_dev == b.st_dev)
+        assert_int_equal(m.sample.entities[BARO_KIND_FS].n, 1);
+    assert_string_equal(m.sample.entities[BARO_KIND_FS].at[0]->label, "overlay overlay");
+    machine_done(&m);
+}
+
+/* ---- when ---- */
+
+static void not_too_often(void **state)
+{
+    struct machine m;
+    (void)state;
+    machine_new(&m);
+    machine_open(&m, false);
+    assert_true(host_tick(m.host, 30 * NS_PER_MS, BUDGET_ALL, false));
+    assert_false(host_tick(m.host, 129 * NS_PER_MS, BUDGET_ALL, false));
+    assert_false(host_tick(m.host, 35 * NS_PER_MS, BUDGET_ALL, true)); /* the last, and it was just read */
+    assert_true(host_tick(m.host, 60 * NS_PER_MS, BUDGET_ALL, true));
+    assert_false(host_tick(m.host, 900 * NS_PER_MS, BUDGET_STAT, false));
+    assert_true(host_tick(m.host, 20 * NS_PER_SEC, BUDGET_STAT, false));
+    machine_done(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_load_events_pressure), cmocka_unit_test(cpus_come_and_go), cmocka_unit_test(zeros_are_no_values),
+        cmocka_unit_test(bytes_of_disks_count_once), cmocka_unit_test(disks_come_and_go), cmocka_unit_test(no_total_without_sys),
+        cmocka_unit_test(bytes_of_interfaces_count_once), cmocka_unit_test(a_containers_only_interface_counts),
+        cmocka_unit_test(sensors_and_frequencies), cmocka_unit_test(filesystems_count_once),
+        cmocka_unit_test(what_lies_below_an_overlay_is_it), cmocka_unit_test(not_too_often),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
