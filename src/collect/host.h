@@ -24,6 +24,9 @@ struct host;
 int host_new(struct host **ret, const struct host_options *options, struct baro_error *err);
 void host_free(struct host *h);
 
+/* Starts the helper now, while there is little that it would hold a copy of. */
+void host_prepare(struct host *h);
+
 /* What there is to read at now_ns (time since the tape began). At the end of a recording what is dear is not asked again. */
 void host_read(struct host *h, uint64_t now_ns, enum budget_level level);
 

@@ -56,6 +56,12 @@ static bool have_helper(struct host *h)
     return true;
 }
 
+void host_prepare(struct host *h)
+{
+    if (have_helper(h))
+        slow_start(h->slow);
+}
+
 void host_slow(struct host *h, enum budget_level level)
 {
     bool is_short = level >= BUDGET_SPARSE;

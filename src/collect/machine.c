@@ -23,6 +23,12 @@ static bool have_host(struct sampler *s)
     return s->machine != NULL;
 }
 
+void machine_prepare(struct sampler *s)
+{
+    if (have_host(s))
+        host_prepare(s->machine);
+}
+
 void machine_tick(struct sampler *s)
 {
     if (s->options.host_alone) {

@@ -23,6 +23,7 @@
 #define LEAST_COST 30000u              /* the way to the helper and back */
 #define LEAST_AGE (50 * NS_PER_MS)
 #define INFO_TRIES 3u
+#define REQUESTS_MOST 2048u             /* in one batch: what waits takes memory on both sides */
 
 static uint64_t cost_of(const struct member *m)
 {
@@ -177,7 +178,8 @@ static void request_largest(struct sampler *s)
 static void request_due(struct sampler *s)
 {
     const struct tree *tree = &s->job->tree;
-    for (size_t i = tree_next_moved(tree, 0); i < tree->n; i = tree_next_moved(tree, i + 1)) { /* the gate lets pass who is due */
+    /* The gate lets pass who is due, again and again until it is served. */
+    for (size_t i = tree_next_moved(tree, 0); i < tree->n && s->n_requests < REQUESTS_MOST; i = tree_next_moved(tree, i + 1)) {
         struct member *m = tree->at[i];
         if (!m->looked_at)
             continue;

@@ -76,9 +76,9 @@ void sampler_renamed(struct member *m)
 
 static void put_comm(struct member *m, const char *comm)
 {
-    if (strcmp(m->note.comm, comm) == 0)
+    if (strncmp(m->note.comm, comm, sizeof(m->note.comm) - 1) == 0)
         return;
-    memcpy(m->note.comm, comm, sizeof(m->note.comm));
+    member_note_comm(m, comm);
     sampler_renamed(m);
     member_set_name(m, comm);
 }

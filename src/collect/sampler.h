@@ -142,6 +142,7 @@ void memory_tick(struct sampler *s);
 uint64_t memory_due(const struct sampler *s, const struct member *m); /* when the helper is to be asked for it */
 void memory_collect(struct sampler *s);
 /* machine.c: what is around the job, into the sample */
+void machine_prepare(struct sampler *s); /* as memory_prepare() */
 void machine_tick(struct sampler *s);
 /* self.c */
 void self_fill(struct sampler *s);

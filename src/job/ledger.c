@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Settling: what the gone had used must turn up with those who took it over. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "job/counters.h"
@@ -75,19 +76,20 @@ static uint64_t weight_of(const struct member *m)
     return TEARDOWN_NS + rss / 4096 * TEARDOWN_NS_PER_PAGE;
 }
 
-static void plan_share(const struct job *j, struct member *heir, uint64_t gained_ns)
+static void plan_share(const struct job *j, struct estate *e, uint64_t gained_ns)
 {
-    heir->share = 0;
-    heir->pool += (int64_t)gained_ns - (int64_t)heir->lost_known;
-    if (!j->events || j->lossy || (heir->lost_blind && heir->lost > 1)) {
+    struct member *heir = e->heir;
+    e->share = 0;
+    heir->pool += (int64_t)gained_ns - (int64_t)e->known;
+    if (!j->events || j->lossy || (e->blind && e->lost > 1)) {
         heir->pool = heir->pool < 0 ? heir->pool : 0;
         return;
     }
     if (heir->pool <= 0 || heir->unsure)
         return;
-    uint64_t most = heir->lost_weight * SHARE_MOST;
-    heir->share = (uint64_t)heir->pool < most ? (uint64_t)heir->pool : most;
-    heir->pool -= (int64_t)heir->share;
+    uint64_t most = e->weight * SHARE_MOST;
+    e->share = (uint64_t)heir->pool < most ? (uint64_t)heir->pool : most;
+    heir->pool -= (int64_t)e->share;
 }
 
 /* What is shown of the whole job, and not put down to anybody yet. */
@@ -110,9 +112,10 @@ static void share_out(struct job *j, uint64_t shares)
     double part_of = room < shares ? (double)room / (double)shares : 1;
     for (struct member *m = j->gone; m; m = m->list_next) {
         const struct member *heir = nearest_living(m);
-        if (!heir || !heir->share)
+        const struct estate *e = heir ? heir->estate : NULL;
+        if (!e || !e->share)
             continue;
-        uint64_t part = (uint64_t)((double)heir->share * part_of * ((double)weight_of(m) / (double)heir->lost_weight));
+        uint64_t part = (uint64_t)((double)e->share * part_of * ((double)weight_of(m) / (double)e->weight));
         m->usage.cpu_ns = own_cpu(m) + part;
         m->usage.has_cpu = true;
     }
@@ -140,32 +143,50 @@ static void balance(struct job *j, const uint64_t expected[LEDGER_MAX], const ui
     }
 }
 
-static struct member *list_heirs(struct job *j)
+static struct estate *estate_of(struct job *j, struct member *heir, struct estate **list)
 {
-    struct member *list = NULL;
+    struct estate *e = heir->estate ? heir->estate : j->tree.free_estates;
+    if (heir->estate)
+        return e;
+    if (e)
+        j->tree.free_estates = e->next;
+    else
+        e = malloc(sizeof(*e));
+    if (!e)
+        return NULL;
+    *e = (struct estate){.heir = heir, .next = *list};
+    heir->estate = e;
+    *list = e;
+    return e;
+}
+
+/* Who could not be given one, for want of memory, is balanced with those that have no heir. */
+static struct estate *list_heirs(struct job *j)
+{
+    struct estate *list = NULL;
     for (struct member *m = j->gone; m; m = m->list_next) {
         struct member *up = nearest_living(m);
-        if (!up)
+        struct estate *e = up ? estate_of(j, up, &list) : NULL;
+        if (!e)
             continue;
-        if (up->lost++ == 0) {
-            up->heir_next = list;
-            list = up;
-        }
-        expect(m, up->lost_expected);
-        up->lost_known += own_cpu(m) + m->reaped[LEDGER_CPU_USER] + m->reaped[LEDGER_CPU_SYSTEM];
-        up->lost_known += m->pool < 0 ? (uint64_t)-m->pool : 0; /* put down to its children, and not yet shown as reaped */
-        up->lost_weight += weight_of(m);
-        up->lost_blind += !m->usage.has_cpu;
+        expect(m, e->expected);
+        e->lost++;
+        e->known += own_cpu(m) + m->reaped[LEDGER_CPU_USER] + m->reaped[LEDGER_CPU_SYSTEM];
+        e->known += m->pool < 0 ? (uint64_t)-m->pool : 0; /* put down to its children, and not yet shown as reaped */
+        e->weight += weight_of(m);
+        e->blind += !m->usage.has_cpu;
     }
     return list;
 }
 
-static void forget_heirs(struct member *list)
+static void forget_heirs(struct job *j, struct estate *list)
 {
-    for (struct member *m = list; m; m = m->heir_next) {
-        m->lost = m->lost_blind = 0;
-        memset(m->lost_expected, 0, sizeof(m->lost_expected));
-        m->lost_known = m->lost_weight = m->share = 0;
+    while (list) {
+        struct estate *e = list;
+        list = e->next;
+        e->heir->estate = NULL;
+        e->next = j->tree.free_estates;
+        j->tree.free_estates = e;
     }
 }
 
@@ -175,12 +196,12 @@ static void read_heirs(struct job *j, job_read_fn *read_again, void *context)
     size_t before;
     do {
         before = j->n_gone;
-        struct member *list = list_heirs(j);
-        for (struct member *m = list; m; m = m->heir_next) {
-            if (!m->gone)
-                m->unread = !read_again(context, m);
+        struct estate *list = list_heirs(j);
+        for (const struct estate *e = list; e; e = e->next) {
+            if (!e->heir->gone)
+                e->heir->unread = !read_again(context, e->heir);
         }
-        forget_heirs(list);
+        forget_heirs(j, list);
     } while (j->n_gone != before);
 }
 
@@ -245,28 +266,29 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
         return;
     read_heirs(j, read_again, context);
     struct member *later = hold_back(j);
-    struct member *list = list_heirs(j);
+    struct estate *list = list_heirs(j);
     uint64_t expected[LEDGER_MAX] = {0}, gained[LEDGER_MAX] = {0}, shares = 0;
     for (int c = 0; c < LEDGER_MAX; c++) {
         gained[c] = j->wrapper.total[c] - j->wrapper_settled[c];
         j->wrapper_settled[c] = j->wrapper.total[c];
     }
     for (const struct member *m = j->gone; m; m = m->list_next) {
-        if (!nearest_living(m))
+        const struct member *heir = nearest_living(m);
+        if (!heir || !heir->estate)
             expect(m, expected);
     }
     balance(j, expected, gained, 0);
     /* Each heir for itself: what one gained from others must not hide what was lost below another. */
-    for (struct member *m = list; m; m = m->heir_next) {
+    for (struct estate *e = list; e; e = e->next) {
         uint64_t one[LEDGER_MAX] = {0};
-        gain_of(m, one);
-        plan_share(j, m, one[LEDGER_CPU_USER] + one[LEDGER_CPU_SYSTEM]);
-        shares += m->share;
-        balance(j, m->lost_expected, one, 2 * SHORT_TICKS * j->ns_per_tick);
-        job_settled(m);
+        gain_of(e->heir, one);
+        plan_share(j, e, one[LEDGER_CPU_USER] + one[LEDGER_CPU_SYSTEM]);
+        shares += e->share;
+        balance(j, e->expected, one, 2 * SHORT_TICKS * j->ns_per_tick);
+        job_settled(e->heir);
     }
     share_out(j, shares);
-    forget_heirs(list);
+    forget_heirs(j, list);
     exits_report(j, now_ns);
     give_back(j, later);
 }

@@ -41,6 +41,11 @@ void tree_done(struct tree *t)
         t->free = m->list_next;
         member_free(m);
     }
+    while (t->free_estates) {
+        struct estate *e = t->free_estates;
+        t->free_estates = e->next;
+        free(e);
+    }
     free(t->at);
     free(t->rows);
     free(t->gates);
@@ -80,7 +85,7 @@ static bool grow(struct tree *t)
 {
     if (t->n < t->cap)
         return true;
-    size_t cap = t->cap ? t->cap * 2 : 64;
+    size_t cap = t->cap < 4096 ? t->cap * 2 + 64 : t->cap + t->cap / 4 / 64 * 64;
     struct member **at = realloc(t->at, cap * sizeof(struct member *));
     t->at = at ? at : t->at;
     struct baro_process **rows = realloc(t->rows, cap * sizeof(struct baro_process *));

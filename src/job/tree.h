@@ -11,6 +11,8 @@
 #ifndef JOB_TREE_H
 #define JOB_TREE_H
 
+#include <string.h>
+
 #include "sample/sample.h"
 
 /* What the kernel passes from a child to the parent that waits for it, and what therefore adds up over a tree. */
@@ -47,6 +49,15 @@ struct member_part {
     uint64_t parents;            /* 1: it has, or had, children */
 };
 
+/* What the children of an heir were, that are gone: how many, what is known of their CPU, their weights, how many of them nobody told the CPU of. */
+struct estate {
+    struct member *heir;
+    struct estate *next;
+    size_t lost, blind;
+    uint64_t expected[LEDGER_MAX]; /* what it must have gained from those */
+    uint64_t known, weight, share;
+};
+
 /* When a member is worth looking at: its CPU clock has moved, or it is due. */
 struct gate {
     uint64_t clock_ns; /* when its values were last read */
@@ -76,12 +87,7 @@ struct member {
     uint64_t end_ns;            /* when it ended: told by an event, or first seen as a zombie; 0: neither */
     uint64_t gone_ns;           /* when its absence was noticed for good */
     uint64_t awaited_ns;        /* when its absence was noticed first, while the wrapper's word is awaited */
-    /* While the ledger settles: of an heir, the next one, and what it lost: how many, what is known of their CPU, their weights, how many of
-     * them nobody told the CPU of. */
-    struct member *heir_next;
-    size_t lost, lost_blind;
-    uint64_t lost_expected[LEDGER_MAX]; /* what it must have gained from those */
-    uint64_t lost_known, lost_weight, share;
+    struct estate *estate;      /* while the ledger settles: of an heir, what it lost */
     int64_t pool;               /* gained from children, beyond what is known of them; below 0: what is shown in ticks is still to come */
     bool gone;                  /* no longer in the tree; waits for the ledger to settle */
     bool final;                 /* reaped, and its last values are in the row: not to be read again */
@@ -118,7 +124,7 @@ struct member {
         uint64_t read_tick;     /* and the last of them */
         uint8_t info_tries;
         bool info_wanted, info_asked, smaps_barred;
-        char comm[64];
+        char comm[16];
     } note;
 };
 
@@ -132,6 +138,7 @@ struct tree {
     struct member **hash;
     size_t hash_size;
     struct member *free;
+    struct estate *free_estates;
     uint32_t last_id;
     uint64_t epoch;         /* the members removed in it are kept until it ends */
 };
@@ -165,6 +172,15 @@ static inline void member_wake(struct member *m)
     m->force = true;
     if (!m->gone)
         m->tree->gates[m->index].due_ns = 0;
+}
+
+/* A task's name has 15 bytes; what the kernel shows of some of its own threads beyond that is left out. */
+static inline void member_note_comm(struct member *m, const char *comm)
+{
+    size_t n = 0;
+    for (; n + 1 < sizeof(m->note.comm) && comm[n]; n++)
+        m->note.comm[n] = comm[n];
+    memset(m->note.comm + n, 0, sizeof(m->note.comm) - n);
 }
 
 /* Replaces a text of the row; bumps info_version if it is another one. Returns false without memory (the old one stays). */

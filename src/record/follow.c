@@ -117,7 +117,7 @@ static void on_name(struct recorder *r, struct member *m, const struct exits_eve
     sampler_renamed(m);
     m->executed |= executed;
     if (e->has_comm) {
-        memcpy(m->note.comm, e->comm, sizeof(m->note.comm));
+        member_note_comm(m, e->comm);
         member_set_name(m, e->comm);
         m->named = true;
     }
