@@ -193,6 +193,39 @@ static void zeros_are_no_values(void **state)
     machine_done(&m);
 }
 
+/* 300 CPUs, of which the last is offline, and interrupts for 100 kB: what stands behind that line is read all the same. */
+static void a_large_machine(void **state)
+{
+    enum { CPUS = 300, INTERRUPTS = 50000 };
+    struct machine m;
+    char *text = malloc(1 << 20);
+    (void)state;
+    assert_non_null(text);
+    machine_new(&m);
+    for (int cpus = CPUS; cpus >= CPUS - 1; cpus--) {
+        char *p = text + sprintf(text, "cpu 18446744073709551615 0 0 7 0 0 0 0 0 0\n");
+        for (int i = 0; i < cpus; i++)
+            p += sprintf(p, "cpu%d %d 0 0 5 0 0 0 0 0 0\n", i, i);
+        p += sprintf(p, "intr 123456789");
+        for (int i = 0; i < INTERRUPTS; i++)
+            p += sprintf(p, " 0");
+        sprintf(p, "\nctxt 77\nbtime 1\nprocesses 9\nprocs_running 2\nprocs_blocked 1\n");
+        put(&m, "proc/stat", text);
+        if (!m.host)
+            machine_open(&m, false);
+        look(&m);
+        is(&m, HOST_cpus, (uint64_t)cpus);
+        is(&m, HOST_interrupts, 123456789);
+        is(&m, HOST_threads_blocked, 1);
+        lacks(&m, HOST_cpu_user, BARO_ABSENT_UNKNOWN); /* more nanoseconds than there is room for */
+        is(&m, HOST_cpu_idle, 70000000);
+        assert_int_equal(named(&m, BARO_KIND_CPU, "cpu298")->value[CPU_user], 2980000000);
+        assert_true(!named(&m, BARO_KIND_CPU, "cpu299") == (cpus < CPUS));
+    }
+    free(text);
+    machine_done(&m);
+}
+
 /* ---- disks ---- */
 
 /* A disk with a partition, dm-crypt over that and LVM over that, md over nothing that counts, a loop device in use and one that is not. */
@@ -488,7 +521,7 @@ static void not_too_often(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_load_events_pressure), cmocka_unit_test(cpus_come_and_go), cmocka_unit_test(zeros_are_no_values),
+        cmocka_unit_test(memory_load_events_pressure), cmocka_unit_test(cpus_come_and_go), cmocka_unit_test(zeros_are_no_values), cmocka_unit_test(a_large_machine),
         cmocka_unit_test(bytes_of_disks_count_once), cmocka_unit_test(disks_come_and_go), cmocka_unit_test(no_total_without_sys),
         cmocka_unit_test(bytes_of_interfaces_count_once), cmocka_unit_test(a_containers_only_interface_counts),
         cmocka_unit_test(sensors_and_frequencies), cmocka_unit_test(filesystems_count_once),
