@@ -42,12 +42,12 @@ def people(started):
         os.killpg(g, signal.SIGKILL)
 
 
-def calls_per_tick(run, work, wait_until, pid, *options):
+def calls_per_tick(run, work, wait_until, pid, *options, machine=False):
     """Medians over the ticks of a recorder that has settled: {system call: how many}, of the recorder itself without its helper."""
     log = work / f"strace-{pid}"
     tape = work / f"{pid}.baro"
     r = subprocess.Popen(["strace", "-o", log, run.binary, "record", "--pid", str(pid), "-q", "-i", "100ms", "-o", tape, "--overhead", "off",
-                          *options], stdin=subprocess.DEVNULL)
+                          *([] if machine else ["--no-host"]), *options], stdin=subprocess.DEVNULL)
     wait_until(lambda: log.exists() and log.read_text(errors="replace").count("\nwrite(") > 20, "some ticks")
     for child in open(f"/proc/{r.pid}/task/{r.pid}/children").read().split():
         os.kill(int(child), signal.SIGINT)
@@ -85,6 +85,15 @@ def test_who_is_busy_costs_six(run, work, people, wait_until):
     assert many["clock_gettime"] - few["clock_gettime"] == 20
     assert many.get("openat", 0) <= few.get("openat", 0) + 1  # the files are held
     assert sum_of(many) - sum_of(few) <= 20 * 6
+
+
+def test_the_machine_costs_a_read_of_each_file(run, work, people, wait_until):
+    """From descriptors that are held: nothing is opened, nothing is asked of /sys. Two clocks: what a look cost, and what its helper did."""
+    without = calls_per_tick(run, work, wait_until, people(5))
+    with_ = calls_per_tick(run, work, wait_until, people(5), machine=True)
+    assert with_.get("openat", 0) == without.get("openat", 0)
+    assert 5 <= with_["pread64"] - without.get("pread64", 0) <= 16, with_
+    assert sum_of(with_, "pread64") - sum_of(without, "pread64") <= 8, (with_, without)
 
 
 def test_what_is_not_wanted_is_not_read(run, work, people, wait_until):

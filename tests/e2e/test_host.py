@@ -213,7 +213,8 @@ def test_a_job_has_its_machine_unless_it_is_short_or_asked_for_without(run_both,
     run_both.record(tape, "sleep 0.4")
     rows = run_both.export(tape, "host")
     assert len(rows) >= 2 and rows[0]["t_ns"] >= 30_000_000
-    assert rows[-1]["t_ns"] == run_both.export(tape, "job")[-1]["t_ns"], "no look at the end"
+    last = run_both.export(tape, "job")[-1]["t_ns"]
+    assert last - 10_000_000 < rows[-1]["t_ns"] <= last, "no look at the end, and none just before"
     ids = [row["t_ns"] for row in rows]
     assert all(b - a >= 100_000_000 for a, b in zip(ids, ids[1:-1]))
     without = run_both.record(work / "without.baro", "sleep 0.2", "--no-host")
