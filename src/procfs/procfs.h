@@ -67,6 +67,14 @@ struct pid_smaps {
 };
 int pid_smaps_parse(struct span text, struct pid_smaps *ret);
 
+/* /proc/PID/limits: soft limits, UINT64_MAX where there is none. */
+enum pid_limit_field { PID_LIMIT_AS, PID_LIMIT_DATA, PID_LIMIT_NPROC, PID_LIMIT_MAX };
+struct pid_limits {
+    uint32_t valid; /* bit per enum pid_limit_field */
+    uint64_t value[PID_LIMIT_MAX];
+};
+int pid_limits_parse(struct span text, struct pid_limits *ret);
+
 /* /proc/PID/task/TID/schedstat: run time, run delay (ns), timeslices */
 struct pid_schedstat {
     uint64_t run_ns, delay_ns, slices;

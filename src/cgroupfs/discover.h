@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the control groups of a process are in the file system, and which limit above it binds.
+ *
+ * A machine has v1 hierarchies (each with some controllers), or one v2 hierarchy, or both: a controller is at exactly one of them. /proc/PID/cgroup says the path in each, as seen
+ * from this process's control group namespace; mountinfo says where each is mounted and which directory of it is. A container may show a path that can't be seen from inside.
+ */
+#ifndef CGROUPFS_DISCOVER_H
+#define CGROUPFS_DISCOVER_H
+
+#include "cgroupfs/cgroup.h"
+
+enum cgroup_controller {
+    CGROUP_AT_CPU, CGROUP_AT_CPUACCT, CGROUP_AT_CPUSET, CGROUP_AT_MEMORY, CGROUP_AT_IO, CGROUP_AT_PIDS,
+    CGROUP_AT_UNIFIED, /* what every group of v2 has: CPU time, pressure */
+    CGROUP_AT_MAX
+};
+
+#define CGROUP_PATH_MAX 1024u
+#define CGROUP_DIR_MAX (CGROUP_PATH_MAX + 256u)
+
+/* A group in one hierarchy. */
+struct cgroup_place {
+    bool v2;
+    bool root;                  /* of the whole hierarchy: what stands there is the machine's */
+    size_t mount_len;           /* of dir: this much is where the hierarchy is mounted */
+    char dir[CGROUP_DIR_MAX];   /* relative to the root descriptor: "sys/fs/cgroup/memory/a/b" */
+    char path[CGROUP_PATH_MAX]; /* as in /proc/PID/cgroup: "/a/b" */
+};
+
+struct cgroup_places {
+    size_t n;
+    struct cgroup_place at[CGROUP_AT_MAX];
+    int8_t of[CGROUP_AT_MAX];   /* index into at[]; -1: this controller is nowhere to be seen */
+    bool lxcfs;                 /* some of /proc is made up by lxcfs */
+};
+
+/* Fills *ret (some 16 KB) with what there is, which may be nothing. pid 0: this process. root_fd is a descriptor of "/". Returns 0, or -errno where /proc itself can't be read. */
+int cgroup_find(int root_fd, int32_t pid, struct cgroup_places *ret);
+
+/* The group with this path: absolute below a mount of a hierarchy ("/sys/fs/cgroup/a"), or as in /proc/PID/cgroup ("/a"), in every hierarchy that has it. Returns how many,
+ * 0 if there is none. */
+int cgroup_find_path(int root_fd, const char *path, struct cgroup_places *ret);
+
+const struct cgroup_place *cgroup_place_of(const struct cgroup_places *p, enum cgroup_controller c);
+
+/* Calls fn for the group itself and for all above it up to where the hierarchy is mounted, but never for its root. dir_fd is valid during the call alone. Stops if fn returns false. */
+typedef bool cgroup_level_fn(void *context, int dir_fd, const char *dir, const char *path);
+void cgroup_each_level(int root_fd, const struct cgroup_place *p, cgroup_level_fn *fn, void *context);
+
+/* Reads a file of one value. Returns 0 or negative. */
+int cgroup_read_value(int dir_fd, const char *name, uint64_t *ret);
+
+/* The tightest of the chain, and where that is: "cgroup /a memory.max". CGROUP_NO_LIMIT and "" where there is none. */
+struct cgroup_bound {
+    uint64_t value;
+    char source[128];
+};
+struct cgroup_bounds {
+    struct cgroup_bound memory; /* bytes */
+    struct cgroup_bound quota;  /* millionths of a core */
+    struct cgroup_bound cpus;
+    struct cgroup_bound pids;
+};
+void cgroup_bounds_read(int root_fd, const struct cgroup_places *p, struct cgroup_bounds *ret);
+
+/* Does this one group set a limit on memory, CPU time or threads? */
+bool cgroup_sets_limit(int dir_fd, bool v2);
+
+#endif

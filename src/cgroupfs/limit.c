@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The limit that binds is the tightest of the group and all above it: a pod has its own above that of its containers, a user's slice above that of a session. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "cgroupfs/discover.h"
+
+int cgroup_read_value(int dir_fd, const char *name, uint64_t *ret)
+{
+    char text[64];
+    ssize_t n = fd_read_file(dir_fd, name, text, sizeof(text));
+    return n < 0 ? (int)n : cgroup_value_parse(span_of(text, (size_t)n), ret);
+}
+
+static bool call_level(int root_fd, const char *dir, const char *path, bool v2, cgroup_level_fn *fn, void *context)
+{
+    const char *root_file = v2 ? "cgroup.events" : "release_agent";
+    int fd = openat(root_fd, *dir ? dir : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return true; /* gone, or not to be seen; what is above it may be */
+    bool root = (faccessat(fd, root_file, F_OK, 0) == 0) != v2;
+    bool more = root ? false : fn(context, fd, dir, path);
+    close(fd);
+    return more;
+}
+
+void cgroup_each_level(int root_fd, const struct cgroup_place *p, cgroup_level_fn *fn, void *context)
+{
+    char dir[CGROUP_DIR_MAX], path[CGROUP_PATH_MAX];
+    memcpy(dir, p->dir, sizeof(dir));
+    memcpy(path, p->path, sizeof(path));
+    while (!p->root && call_level(root_fd, dir, path, p->v2, fn, context)) {
+        char *up = strrchr(dir, '/'), *name = strrchr(path, '/');
+        if (strlen(dir) <= p->mount_len || !up || !name)
+            return;
+        *up = 0;
+        if (name == path) /* the parent is what the namespace or the hierarchy begins with */
+            path[1] = 0;
+        else
+            *name = 0;
+    }
+}
+
+/* ---- bounds ---- */
+
+/* "cgroup /a/b memory.max"; of a path that is too long the end, which says most. */
+static void tighten(struct cgroup_bound *b, uint64_t value, const char *path, const char *file)
+{
+    if (value >= b->value)
+        return;
+    size_t room = sizeof(b->source) - sizeof("cgroup ... ") - strlen(file), len = strlen(path);
+    bool cut = len > room;
+    b->value = value;
+    snprintf(b->source, sizeof(b->source), "cgroup %s%s %s", cut ? "..." : "", path + (cut ? len - room : 0), file);
+}
+
+static void tighten_by(struct cgroup_bound *b, int dir_fd, const char *path, const char *file)
+{
+    uint64_t v;
+    if (cgroup_read_value(dir_fd, file, &v) == 0)
+        tighten(b, v, path, file);
+}
+
+static bool memory_v2(void *context, int dir_fd, const char *dir, const char *path)
+{
+    (void)dir;
+    tighten_by(context, dir_fd, path, "memory.max");
+    tighten_by(context, dir_fd, path, "memory.high"); /* it is held back there until it is below again */
+    return true;
+}
+
+static bool memory_v1(void *context, int dir_fd, const char *dir, const char *path)
+{
+    (void)dir;
+    tighten_by(context, dir_fd, path, "memory.limit_in_bytes");
+    return true;
+}
+
+/* Also of those above what is mounted here. */
+static void memory_hierarchical(int root_fd, const struct cgroup_place *p, struct cgroup_bound *b)
+{
+    char text[8192];
+    struct cgroup_memory m;
+    int fd = p->root ? -1 : openat(root_fd, p->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : fd_read_file(fd, "memory.stat", text, sizeof(text));
+    fd_close(fd);
+    if (n <= 0 || cgroup_memory_stat_parse(span_of(text, (size_t)n), true, &m) < 0 || !(m.valid & 1u << CGMEM_HIERARCHICAL_LIMIT))
+        return;
+    tighten(b, m.value[CGMEM_HIERARCHICAL_LIMIT], p->path, "hierarchical_memory_limit");
+}
+
+static int read_quota(int dir_fd, bool v2, uint64_t *ret)
+{
+    char quota[64], period[64];
+    ssize_t n = fd_read_file(dir_fd, v2 ? "cpu.max" : "cpu.cfs_quota_us", quota, sizeof(quota));
+    if (n < 0)
+        return (int)n;
+    if (v2)
+        return cgroup_cpu_max_parse(span_of(quota, (size_t)n), ret);
+    ssize_t k = fd_read_file(dir_fd, "cpu.cfs_period_us", period, sizeof(period));
+    return k < 0 ? (int)k : cgroup_cpu_cfs_parse(span_of(quota, (size_t)n), span_of(period, (size_t)k), ret);
+}
+
+static bool quota_v2(void *context, int dir_fd, const char *dir, const char *path)
+{
+    uint64_t v;
+    (void)dir;
+    if (read_quota(dir_fd, true, &v) == 0)
+        tighten(context, v, path, "cpu.max");
+    return true;
+}
+
+static bool quota_v1(void *context, int dir_fd, const char *dir, const char *path)
+{
+    uint64_t v;
+    (void)dir;
+    if (read_quota(dir_fd, false, &v) == 0)
+        tighten(context, v, path, "cpu.cfs_quota_us");
+    return true;
+}
+
+static bool pids_of(void *context, int dir_fd, const char *dir, const char *path)
+{
+    (void)dir;
+    tighten_by(context, dir_fd, path, "pids.max");
+    return true;
+}
+
+/* The effective set is that of the group itself: it has been cut down to what all above it allow. */
+static void read_cpus(int root_fd, const struct cgroup_place *p, struct cgroup_bound *b)
+{
+    static const char *const names[] = {"cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus"};
+    char text[4096];
+    uint64_t count;
+    int fd = p->root ? -1 : openat(root_fd, p->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    for (size_t i = !p->v2; i < (p->v2 ? 1u : 3u); i++) {
+        ssize_t n = fd_read_file(fd, names[i], text, sizeof(text));
+        if (n < 0 || cgroup_cpus_parse(span_of(text, (size_t)n), &count) < 0 || !count)
+            continue;
+        tighten(b, count, p->path, p->v2 ? names[0] : "cpuset.cpus");
+        break;
+    }
+    close(fd);
+}
+
+void cgroup_bounds_read(int root_fd, const struct cgroup_places *places, struct cgroup_bounds *ret)
+{
+    static const struct cgroup_bound none = {.value = CGROUP_NO_LIMIT};
+    *ret = (struct cgroup_bounds){none, none, none, none};
+    const struct cgroup_place *p = cgroup_place_of(places, CGROUP_AT_MEMORY);
+    if (p)
+        cgroup_each_level(root_fd, p, p->v2 ? memory_v2 : memory_v1, &ret->memory);
+    if (p && !p->v2)
+        memory_hierarchical(root_fd, p, &ret->memory);
+    p = cgroup_place_of(places, CGROUP_AT_CPU);
+    if (p)
+        cgroup_each_level(root_fd, p, p->v2 ? quota_v2 : quota_v1, &ret->quota);
+    p = cgroup_place_of(places, CGROUP_AT_PIDS);
+    if (p)
+        cgroup_each_level(root_fd, p, pids_of, &ret->pids);
+    p = cgroup_place_of(places, CGROUP_AT_CPUSET);
+    if (p)
+        read_cpus(root_fd, p, &ret->cpus);
+}
+
+bool cgroup_sets_limit(int dir_fd, bool v2)
+{
+    static const char *const files[2][4] = {{"memory.limit_in_bytes", "pids.max", NULL, NULL}, {"memory.max", "memory.high", "pids.max", "memory.swap.max"}};
+    uint64_t v;
+    for (size_t i = 0; i < 4; i++) {
+        if (files[v2][i] && cgroup_read_value(dir_fd, files[v2][i], &v) == 0 && v != CGROUP_NO_LIMIT)
+            return true;
+    }
+    return read_quota(dir_fd, v2, &v) == 0 && v != CGROUP_NO_LIMIT;
+}

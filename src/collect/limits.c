@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/limits.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "procfs/procfs.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define CORE UINT64_C(1000000)
+
+/* The first to name a value keeps it: an affinity that a cpuset made is the cpuset's. */
+static void tighten(uint64_t *value, char source[128], uint64_t v, const char *why)
+{
+    if (v >= *value)
+        return;
+    *value = v;
+    snprintf(source, 128, "%s", why);
+}
+
+static ssize_t read_of(const struct limits_place *p, const char *file, char *text, size_t cap)
+{
+    char path[64];
+    if (p->pid)
+        snprintf(path, sizeof(path), "proc/%d/%s", (int)p->pid, file);
+    else
+        snprintf(path, sizeof(path), "proc/self/%s", file);
+    return fd_read_file(p->root_fd, path, text, cap);
+}
+
+/* ---- control groups ---- */
+
+static void by_groups(const struct limits_place *p, struct baro_limits *l)
+{
+    struct cgroup_bounds b;
+    if (!p->groups)
+        return;
+    cgroup_bounds_read(p->root_fd, p->groups, &b);
+    tighten(&l->memory_bytes, l->memory_source, b.memory.value, b.memory.source);
+    tighten(&l->cores_ppm, l->cores_source, b.quota.value, b.quota.source);
+    if (b.cpus.value < UINT64_MAX / CORE)
+        tighten(&l->cores_ppm, l->cores_source, b.cpus.value * CORE, b.cpus.source);
+    tighten(&l->pids, l->pids_source, b.pids.value, b.pids.source);
+}
+
+/* ---- the process: affinity, ulimits ---- */
+
+static struct span line_of(struct span text, const char *key)
+{
+    struct span line;
+    while (scan_line(&text, &line)) {
+        if (!span_starts(line, key))
+            continue;
+        size_t n = strlen(key);
+        line = span_of(line.at + n, line.len - n);
+        scan_blanks(&line);
+        return line;
+    }
+    return span_of("", 0);
+}
+
+static void by_process(const struct limits_place *p, struct baro_limits *l)
+{
+    char text[4096], list[1024];
+    struct pid_limits limits;
+    uint64_t cpus = p->affinity, uid = 0;
+    ssize_t n = read_of(p, "status", text, sizeof(text));
+    struct span status = span_of(text, n > 0 ? (size_t)n : 0);
+    struct span allowed = line_of(status, "Cpus_allowed_list:"), uids = line_of(status, "Uid:");
+    if (!cpus && allowed.len && allowed.len + 1 < sizeof(list)) {
+        memcpy(list, allowed.at, allowed.len);
+        list[allowed.len] = '\n';
+        cgroup_cpus_parse(span_of(list, allowed.len + 1), &cpus);
+    }
+    if (cpus)
+        tighten(&l->cores_ppm, l->cores_source, cpus * CORE, "affinity");
+    bool ordinary = scan_u64(&uids, &uid) && uid != 0;
+    n = read_of(p, "limits", text, sizeof(text));
+    if (n <= 0 || pid_limits_parse(span_of(text, (size_t)n), &limits) < 0)
+        return;
+    if (limits.valid & 1u << PID_LIMIT_AS)
+        tighten(&l->memory_bytes, l->memory_source, limits.value[PID_LIMIT_AS], "RLIMIT_AS");
+    if (limits.valid & 1u << PID_LIMIT_DATA)
+        tighten(&l->memory_bytes, l->memory_source, limits.value[PID_LIMIT_DATA], "RLIMIT_DATA");
+    if (ordinary && (limits.valid & 1u << PID_LIMIT_NPROC)) /* not enforced on root */
+        tighten(&l->pids, l->pids_source, limits.value[PID_LIMIT_NPROC], "RLIMIT_NPROC");
+}
+
+/* ---- the environment ---- */
+
+static bool env_number(const struct limits_place *p, const char *name, uint64_t *ret)
+{
+    const char *text = p->env(p->context, name);
+    if (!text)
+        return false;
+    struct span s = span_str(text);
+    return scan_u64(&s, ret) && !s.len && *ret > 0;
+}
+
+/* SLURM_JOB_CPUS_PER_NODE, "16(x2),8": of the node with this number. */
+static uint64_t cpus_of_node(const char *text, uint64_t node)
+{
+    struct span s = span_str(text);
+    uint64_t cpus, times;
+    while (scan_u64(&s, &cpus)) {
+        times = 1;
+        if (scan_char(&s, '(') && (!scan_char(&s, 'x') || !scan_u64(&s, &times) || !scan_char(&s, ')')))
+            return 0;
+        if (node < times)
+            return cpus;
+        node -= times;
+        if (!scan_char(&s, ','))
+            return 0;
+    }
+    return 0;
+}
+
+static void by_slurm(const struct limits_place *p, struct baro_limits *l)
+{
+    uint64_t cpus = 0, v, node = 0;
+    const char *per_node = p->env(p->context, "SLURM_JOB_CPUS_PER_NODE"), *why = "SLURM_CPUS_ON_NODE";
+    if (!env_number(p, "SLURM_CPUS_ON_NODE", &cpus) && per_node) {
+        env_number(p, "SLURM_NODEID", &node);
+        cpus = cpus_of_node(per_node, node);
+        why = "SLURM_JOB_CPUS_PER_NODE";
+    }
+    if (cpus)
+        tighten(&l->cores_ppm, l->cores_source, cpus < UINT64_MAX / CORE ? cpus * CORE : UINT64_MAX, why);
+    /* A batch script has all that its job was given on the node; only what srun starts is a task. */
+    if (p->env(p->context, "SLURM_STEP_ID") && env_number(p, "SLURM_CPUS_PER_TASK", &v) && v < UINT64_MAX / CORE)
+        tighten(&l->cores_ppm, l->cores_source, v * CORE, "SLURM_CPUS_PER_TASK");
+    if (env_number(p, "SLURM_MEM_PER_NODE", &v) && v < UINT64_MAX / MIB)
+        tighten(&l->memory_bytes, l->memory_source, v * MIB, "SLURM_MEM_PER_NODE");
+    else if (cpus && env_number(p, "SLURM_MEM_PER_CPU", &v) && !__builtin_mul_overflow(v, cpus, &v) && v < UINT64_MAX / MIB)
+        tighten(&l->memory_bytes, l->memory_source, v * MIB, "SLURM_MEM_PER_CPU");
+}
+
+/* "1.5" in millionths. */
+static bool decimal(const char *text, uint64_t *ret)
+{
+    struct span s = span_str(text);
+    uint64_t whole, part = 0, unit = CORE;
+    if (!scan_u64(&s, &whole) || whole > UINT32_MAX)
+        return false;
+    if (scan_char(&s, '.')) {
+        for (; s.len && *s.at >= '0' && *s.at <= '9'; s = span_of(s.at + 1, s.len - 1)) {
+            unit /= 10;
+            part += (uint64_t)(*s.at - '0') * unit;
+        }
+    }
+    *ret = whole * CORE + part;
+    return !s.len && *ret > 0;
+}
+
+/* There is no standard name for what the downward API gives; these are KubeSpawner's, bytes and cores. */
+static void by_kubernetes(const struct limits_place *p, struct baro_limits *l)
+{
+    const char *cores = p->env(p->context, "CPU_LIMIT");
+    uint64_t v;
+    if (!p->env(p->context, "KUBERNETES_SERVICE_HOST"))
+        return;
+    if (env_number(p, "MEM_LIMIT", &v))
+        tighten(&l->memory_bytes, l->memory_source, v, "MEM_LIMIT");
+    if (cores && decimal(cores, &v))
+        tighten(&l->cores_ppm, l->cores_source, v, "CPU_LIMIT");
+}
+
+/* ---- all ---- */
+
+static void drop(uint64_t *value, char *source, uint64_t most)
+{
+    if (*value < most)
+        return;
+    *value = 0;
+    *source = 0;
+}
+
+static const struct baro_limits none = {.memory_bytes = UINT64_MAX, .cores_ppm = UINT64_MAX, .pids = UINT64_MAX};
+
+static void finish(const struct limits_place *place, struct baro_limits *l)
+{
+    drop(&l->memory_bytes, l->memory_source, place->memory_total ? place->memory_total : UINT64_MAX);
+    drop(&l->cores_ppm, l->cores_source, place->cpus ? place->cpus * CORE : UINT64_MAX);
+    drop(&l->pids, l->pids_source, UINT64_MAX);
+}
+
+void limits_read(const struct limits_place *place, struct baro_limits *ret)
+{
+    struct baro_limits l = none;
+    by_groups(place, &l);
+    by_process(place, &l);
+    if (place->env) {
+        by_slurm(place, &l);
+        by_kubernetes(place, &l);
+    }
+    finish(place, &l);
+    *ret = l;
+}
+
+void limits_read_groups(const struct limits_place *place, struct baro_limits *ret)
+{
+    struct baro_limits l = none;
+    by_groups(place, &l);
+    finish(place, &l);
+    *ret = l;
+}

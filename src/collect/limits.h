@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the job may have: the tightest of its control groups, affinity, ulimits and what a batch system or Kubernetes says in the environment. What is no tighter than the machine
+ * is no limit. Read once, at the start.
+ */
+#ifndef COLLECT_LIMITS_H
+#define COLLECT_LIMITS_H
+
+#include "cgroupfs/discover.h"
+#include "sample/sample.h"
+
+struct limits_place {
+    int root_fd;                        /* directory descriptor of "/" */
+    int32_t pid;                        /* whose; 0: of this process */
+    uint32_t cpus;                      /* of the machine, online */
+    uint32_t affinity;                  /* CPUs that the scheduler allows; 0: what /proc/PID/status says */
+    uint64_t memory_total;              /* of the machine, bytes; 0: not known */
+    const struct cgroup_places *groups; /* the job's; NULL: none are known */
+    const char *(*env)(void *context, const char *name); /* of the job; NULL: not known */
+    void *context;
+};
+
+void limits_read(const struct limits_place *place, struct baro_limits *ret);
+/* Of the groups alone: for a job that is one. */
+void limits_read_groups(const struct limits_place *place, struct baro_limits *ret);
+
+#endif
