@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* baro record: attach to what runs, or record the machine alone. */
+/* baro record: attach to what runs, processes or a control group, or record the machine alone. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,6 +23,39 @@ static void target_name(int32_t pid, char *name, size_t cap)
     buf_done(&path);
 }
 
+/* "/a/b.scope/" is known as b.scope. */
+static void group_name(const char *path, char *name, size_t cap)
+{
+    size_t n = strlen(path);
+    while (n && path[n - 1] == '/')
+        n--;
+    size_t from = n;
+    while (from && path[from - 1] != '/')
+        from--;
+    snprintf(name, cap, "%.*s", (int)(n - from), path + from);
+    if (!*name)
+        snprintf(name, cap, "cgroup");
+}
+
+/* What is to be recorded, and what its tape is called. */
+static int target_of(struct cli *cli, const struct record_settings *s, char *name, size_t cap)
+{
+    if (!s->n_pids && !s->cgroup && !s->machine)
+        return cli_failf(cli, "what is to be recorded? Give --pid N, --cgroup PATH, or --host for the machine alone");
+    if (s->n_pids && s->cgroup)
+        return cli_failf(cli, "--pid and --cgroup: one of them");
+    if (s->machine && !s->host)
+        return cli_failf(cli, "--host and --no-host: one of them");
+    run_hold_standard_fds();
+    if (s->cgroup)
+        group_name(s->cgroup, name, cap);
+    else if (s->n_pids)
+        target_name(s->pids[0], name, cap);
+    else
+        snprintf(name, cap, "host");
+    return 0;
+}
+
 int cmd_record(struct cli *cli, const struct settings *s, char **argv)
 {
     struct recording recording;
@@ -31,23 +64,18 @@ int cmd_record(struct cli *cli, const struct settings *s, char **argv)
     struct baro_error err = BARO_ERROR_INIT;
     char name[64];
     (void)argv;
-    if (!s->record.n_pids && !s->record.machine)
-        return cli_failf(cli, "what is to be recorded? Give --pid N, or --host for the machine alone");
-    if (s->record.machine && !s->record.host)
-        return cli_failf(cli, "--host and --no-host: one of them");
-    run_hold_standard_fds();
-    if (s->record.n_pids)
-        target_name(s->record.pids[0], name, sizeof(name));
-    else
-        snprintf(name, sizeof(name), "host");
+    int code = target_of(cli, &s->record, name, sizeof(name));
+    if (code)
+        return code;
     if (recording_open(&recording, cli, &s->record, name, &err) < 0)
         return cli_fail(cli, &err);
     recording_options(&recording, &options);
     options.targets = s->record.pids;
     options.n_targets = (size_t)s->record.n_pids;
-    options.host_alone = !s->record.n_pids;
+    options.cgroup = s->record.cgroup;
+    options.host_alone = !s->record.n_pids && !s->record.cgroup;
     options.no_events |= options.host_alone; /* of what ends nobody is interested */
-    int code = record_attach(&options, &end, &err);
+    code = record_attach(&options, &end, &err);
     if (code < 0) {
         recording_discard(&recording);
         recording_done(&recording);

@@ -163,6 +163,10 @@ const struct opt options_record[] = {
      .help = "record the machine; without --pid the machine alone, until INT or TERM"},
     {.name = "for", .argument = "TIME", .type = OPT_PARSED, .offset = AT(record.for_ns), .parse = take_for,
      .help = "record for this long, e.g. 10min or 1h, instead of until the last process ended"},
+    {.name = "cgroup", .argument = "PATH", .type = OPT_TEXT, .offset = AT(record.cgroup), .completes = OPT_A_FILE,
+     .help = "record all that is in this control group and below it: a service, a container, a pod",
+     .more = "PATH is that of its folder below /sys/fs/cgroup, or as in /proc/PID/cgroup; v1 and v2. CPU time is the group's own count. The recording "
+             "ends when nobody is left in it, or it is gone."},
     {.name = "no-children", .type = OPT_FALSE, .offset = AT(record.children), .help = "leave out its descendants"},
     RECORDING,
     {.name = "no-host", .type = OPT_FALSE, .offset = AT(record.host), .help = "record the processes alone, not the machine"},

@@ -23,6 +23,7 @@ struct record_settings {
     bool children;         /* record: descendants too */
     int32_t pids[SETTINGS_PIDS_MAX];
     int n_pids;
+    const char *cgroup;    /* record: a control group */
 };
 
 enum settings_format { FORMAT_CSV, FORMAT_JSONL };

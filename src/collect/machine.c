@@ -37,4 +37,5 @@ void machine_tick(struct sampler *s)
     }
     if (have_host(s) && host_tick(s->machine, s->now_ns, s->budget.level, s->job->closing))
         host_fill(s->machine, &s->sample);
+    sampler_groups_tick(s);
 }

@@ -43,6 +43,7 @@ void sampler_done(struct sampler *s)
     slow_free(s->slow);
     host_free(s->machine);
     cache_done(s);
+    sampler_groups_done(s);
     free(s->requests);
     free(s->moved);
     s->requests = NULL;
@@ -327,6 +328,7 @@ static void tick_members(struct sampler *s)
         if (s->no_children_file && s->options.children)
             scan_everything(s);
     }
+    sampler_groups_members_tick(s);
     size_t i = 0;
     tick_from(s, &i);
     check_order(s);
@@ -416,6 +418,7 @@ const struct baro_sample *sampler_tick(struct sampler *s)
     sample->lossy = s->lossy_now;
     s->lossy += s->lossy_now;
     s->lossy_now = false;
+    sampler_groups_count(s);
     job_totals(s->job, sample->job, sample->job_absent);
     tell_moved(s);
     machine_tick(s);

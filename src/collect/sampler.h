@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "collect/budget.h"
+#include "collect/cgroup.h"
 #include "collect/host.h"
 #include "collect/slow.h"
 #include "job/job.h"
@@ -37,6 +38,10 @@ struct sampler_options {
     /* Called in a tick that found members gone, before their exits are told: their ends are in the queues of the event sources by now. */
     void (*catch_up)(void *context);
     void *catch_up_context;
+    int root_fd;             /* directory descriptor of "/"; borrowed */
+    const struct cgroup_places *groups; /* that the job is in; NULL: not looked at; borrowed */
+    bool whole_group;        /* the job is all that is in the first of them and below: sampler_groups_begin() */
+    uint64_t memory_total;   /* of the machine */
 };
 
 enum { CACHE_STAT, CACHE_STATUS, CACHE_IO, CACHE_SCHEDSTAT, CACHE_FD, CACHE_FILES };
@@ -72,6 +77,14 @@ struct sampler {
     uint64_t self_rss, self_rss_peak, self_checked_ns;
     uint64_t ticks, process_samples, missed, sample_time_ns, sample_cpu_ns, lossy, thinned, self_cpu_ns;
     bool lossy_now;
+    struct cgroups *groups;  /* NULL: none, or not opened yet */
+    bool groups_tried;
+    struct cgroup_meter meter; /* of a job that is a group */
+    struct cgroup_reading meter_base;
+    struct cgroup_walk walk;
+    uint64_t walked_ns;
+    int walk_error;
+    size_t group_members;
     struct baro_sample sample;
     char text[SAMPLER_TEXT];
 };
@@ -113,6 +126,12 @@ void sampler_renamed(struct member *m);
 /* Settles the ledger (job_settle) by reading ancestors again. */
 void sampler_settle(struct sampler *s);
 
+/* From now on all that is in the first of options.groups and below it is the job. What it had used before is not the job's if since_now. Returns 0, or -ENOENT. */
+int sampler_groups_begin(struct sampler *s, bool since_now);
+
+/* Adds whoever is in that group and not known. Returns how many are in it. */
+size_t sampler_groups_find_members(struct sampler *s);
+
 /* CPU time of barograph's own processes so far. */
 uint64_t sampler_self_cpu(struct sampler *s);
 uint64_t sampler_now(const struct sampler *s);
@@ -144,6 +163,11 @@ void memory_collect(struct sampler *s);
 /* machine.c: what is around the job, into the sample */
 void machine_prepare(struct sampler *s); /* as memory_prepare() */
 void machine_tick(struct sampler *s);
+/* cgroup_job.c */
+void sampler_groups_tick(struct sampler *s);
+void sampler_groups_count(struct sampler *s);
+void sampler_groups_members_tick(struct sampler *s);
+void sampler_groups_done(struct sampler *s);
 /* self.c */
 void self_fill(struct sampler *s);
 

@@ -93,6 +93,8 @@ int summary_process_sample_mean_ns(const struct summary *s, uint64_t *ret)
 
 const char *summary_kernel_source(const struct summary *s)
 {
+    if (s->group_counts)
+        return "cgroup";
     return s->mode == BARO_MODE_RUN && s->ended && !s->wrapper_lost ? "wait4" : "ledger";
 }
 

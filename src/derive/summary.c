@@ -56,6 +56,7 @@ struct summary *summary_new(const struct baro_header *h)
         return NULL;
     }
     s->mode = h->mode;
+    s->group_counts = strcmp(h->cgroup_mode, "own") == 0 || strcmp(h->cgroup_mode, "target") == 0;
     s->start_realtime_ns = h->start_realtime_ns;
     s->memory_total = h->memory_total;
     s->cpus = h->cpus;

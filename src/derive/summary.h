@@ -56,6 +56,7 @@ struct summary {
 
     /* start and end */
     bool started, ended, status_known, wrapper_lost;
+    bool group_counts;       /* CPU time is that of the job's own control group */
     bool detached;         /* stopped while its targets lived */
     uint64_t start_ns, end_ns;
     int status;            /* wait status, if status_known */
@@ -109,7 +110,7 @@ bool summary_pss_is_bound(const struct summary *s);
 int summary_remainder(const struct summary *s, double *ret);
 int summary_sample_mean_ns(const struct summary *s, uint64_t *ret);
 int summary_process_sample_mean_ns(const struct summary *s, uint64_t *ret);
-/* Where the total comes from: "wait4" once all was reaped by the wrapper, else "ledger". */
+/* Where the total comes from: "cgroup" if the job has one that counts, "wait4" once all was reaped by the wrapper, else "ledger". */
 const char *summary_kernel_source(const struct summary *s);
 const struct command *summary_command(const struct summary *s, size_t i); /* heaviest first */
 

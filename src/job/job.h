@@ -30,6 +30,12 @@ struct job_wrapper {
     uint64_t reaped;
 };
 
+/* A job that is a control group: what the kernel counts for it, also of processes that nobody ever saw. */
+struct job_group {
+    bool known;
+    uint64_t user_ns, system_ns;
+};
+
 /* A process whose exit was reported although the wrapper, which adopts orphans, may still tell of it. */
 struct job_unclaimed {
     struct baro_key key;        /* pid 0: it told. start 0: known from events alone */
@@ -44,6 +50,7 @@ struct job {
     struct member_part sums;    /* of all living members, once totals_refresh() has seen those that moved */
     struct job_sink sink;
     struct job_wrapper wrapper;
+    struct job_group group;
     uint64_t start_boottime_ns; /* of the tape */
     uint64_t slept_ns;          /* the boot clock went on for that long since, and the monotonic one did not */
     uint64_t ns_per_tick;       /* clock tick of /proc */

@@ -152,7 +152,14 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
         total[c] = j->wrapper.total[c] + j->carried[c] + j->sums.ledger[c];
     uint64_t bound = j->sums.parents * SHORT_TICKS * j->ns_per_tick;
     uint64_t named = j->counted_ended_ns + j->sums.counted;
-    fill_up(j, total, named, &bound);
+    if (j->group.known) {
+        total[LEDGER_CPU_USER] = j->group.user_ns;
+        total[LEDGER_CPU_SYSTEM] = j->group.system_ns;
+        bound = 0;
+        j->known |= UINT64_C(1) << JOB_cpu_user | UINT64_C(1) << JOB_cpu_system;
+    } else {
+        fill_up(j, total, named, &bound);
+    }
     publish_cpu(j, total[LEDGER_CPU_USER], total[LEDGER_CPU_SYSTEM]);
     for (int c = LEDGER_CPU_SYSTEM + 1; c < LEDGER_MAX; c++)
         j->published[c] = max_u64(j->published[c], total[c]);

@@ -144,7 +144,8 @@ static int fill_argv(struct baro_header *h, char *const *argv, bool cmdline)
 
 int header_fill(struct baro_header *h, const struct record_options *o, uint64_t now_monotonic_ns)
 {
-    *h = (struct baro_header){.mode = o->n_targets || o->host_alone ? BARO_MODE_ATTACH : BARO_MODE_RUN, .interval_ns = o->interval_ns,
+    bool attached = o->n_targets || o->cgroup || o->host_alone;
+    *h = (struct baro_header){.mode = attached ? BARO_MODE_ATTACH : BARO_MODE_RUN, .interval_ns = o->interval_ns,
                               .overhead_ppm = o->overhead_ppm, .wanted = o->wanted};
     uint64_t passed = clock_monotonic_ns() - now_monotonic_ns;
     h->start_monotonic_ns = now_monotonic_ns;
@@ -152,6 +153,8 @@ int header_fill(struct baro_header *h, const struct record_options *o, uint64_t 
     h->start_realtime_ns = clock_realtime_ns() - (int64_t)passed;
     fill_machine(h);
     fill_place(h);
+    if (h->mode == BARO_MODE_RUN)
+        memcpy(h->cgroup_mode, "none", 5);
     h->cwd = strdup(o->cwd ? o->cwd : "");
     if (o->n_targets) {
         h->targets = calloc(o->n_targets, sizeof(*h->targets));
@@ -159,7 +162,8 @@ int header_fill(struct baro_header *h, const struct record_options *o, uint64_t 
             memcpy(h->targets, o->targets, o->n_targets * sizeof(*h->targets));
         h->n_targets = h->targets ? o->n_targets : 0;
     }
-    return fill_argv(h, o->argv, o->cmdline);
+    char *const group[] = {(char *)o->cgroup, NULL}; /* what a group is known by */
+    return fill_argv(h, o->cgroup ? group : o->argv, o->cmdline);
 }
 
 void header_free(struct baro_header *h)

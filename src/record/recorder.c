@@ -230,7 +230,7 @@ static bool over(const struct recorder *r)
         return false;
     if (r->wrapper)
         return r->wrapper_lost && all_ended(r);
-    return r->job.targets == 0 && !r->options->host_alone;
+    return r->job.targets == 0 && !r->options->host_alone && !r->options->cgroup;
 }
 
 static void loop(struct recorder *r)
@@ -325,6 +325,7 @@ static void close_all(struct recorder *r)
     fd_close(r->signal_fd);
     fd_close(r->proc_fd);
     fd_close(r->sys_fd);
+    limits_close(r);
     header_free(&r->header);
 }
 
@@ -336,7 +337,7 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
     r->options = o;
     for (size_t i = 0; i < TARGETS_MAX; i++)
         r->target_fds[i] = -1;
-    r->epoll_fd = r->timer_fd = r->signal_fd = r->sys_fd = -1;
+    r->epoll_fd = r->timer_fd = r->signal_fd = r->sys_fd = r->root_fd = -1;
     r->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (r->proc_fd < 0)
         return error_set(err, -errno, "can't open /proc: %s", strerror(errno));
@@ -345,6 +346,9 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
     int code = header_fill(&r->header, o, now);
     if (code < 0)
         return error_set(err, code, "out of memory");
+    code = limits_prepare(r, err);
+    if (code < 0)
+        return code;
     struct job_sink sink = {on_exit_record, on_event_record, r};
     code = job_init(&r->job, &sink, !r->wrapper, r->header.start_boottime_ns, r->header.clk_tck);
     if (code < 0)
@@ -357,6 +361,7 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
         .self = {getpid(), r->wrapper}, .wake_fd = r->link_fd,
         .host = o->host, .host_at_once = !r->wrapper, .host_alone = o->host_alone, .sys_fd = r->sys_fd, .clk_tck = r->header.clk_tck,
         .catch_up = follow_catch_up, .catch_up_context = r,
+        .root_fd = r->root_fd, .groups = r->places, .memory_total = r->header.memory_total,
     };
     code = sampler_init(&r->sampler, &r->job, &so, err);
     if (code < 0)
@@ -397,6 +402,16 @@ int record_run(const struct record_options *options, int link_fd, pid_t wrapper,
     return code;
 }
 
+static void tell_attached(struct recorder *r)
+{
+    for (size_t i = 0; i < r->options->n_targets; i++) {
+        struct member *m = tree_find(&r->job.tree, r->options->targets[i]);
+        recorder_event(r, BARO_EVENT_START, m, m && m->base ? m->base[LEDGER_CPU_USER] + m->base[LEDGER_CPU_SYSTEM] : 0, "attached");
+    }
+    if (r->options->cgroup)
+        recorder_event(r, BARO_EVENT_START, NULL, r->sampler.meter_base.user_ns + r->sampler.meter_base.system_ns, "attached");
+}
+
 int record_attach(const struct record_options *options, struct record_end *ret, struct baro_error *err)
 {
     struct recorder r = {.link_fd = -1};
@@ -409,10 +424,7 @@ int record_attach(const struct record_options *options, struct record_end *ret, 
         code = start_tape(&r, err);
     if (code == 0) {
         sampler_discover(&r.sampler);
-        for (size_t i = 0; i < options->n_targets; i++) {
-            struct member *m = tree_find(&r.job.tree, options->targets[i]);
-            recorder_event(&r, BARO_EVENT_START, m, m && m->base ? m->base[LEDGER_CPU_USER] + m->base[LEDGER_CPU_SYSTEM] : 0, "attached");
-        }
+        tell_attached(&r);
         r.started = true;
         recorder_first_tick(&r);
         loop(&r);

@@ -20,6 +20,8 @@ struct stash {
 struct recorder {
     const struct record_options *options;
     struct baro_header header;
+    struct cgroup_places *places; /* the job's control groups */
+    int root_fd;
     struct tape_writer *writer;
     struct job job;
     struct sampler sampler;
@@ -73,6 +75,10 @@ int targets_open(struct recorder *r, struct baro_error *err);
 void targets_ended(struct recorder *r, size_t i);
 void targets_check(struct recorder *r); /* after a tick: where no descriptor tells */
 void targets_close(struct recorder *r);
+
+/* limits.c */
+int limits_prepare(struct recorder *r, struct baro_error *err);
+void limits_close(struct recorder *r);
 
 /* recorder.c */
 void recorder_event(struct recorder *r, enum baro_event_kind kind, const struct member *m, uint64_t number, const char *text);

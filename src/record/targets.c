@@ -73,9 +73,25 @@ static int watch(struct recorder *r, size_t i, int32_t pid)
     return 0;
 }
 
+/* All that is in a control group. */
+static int open_group(struct recorder *r, struct baro_error *err)
+{
+    const char *path = r->options->cgroup;
+    sampler_advance(&r->sampler);
+    if (sampler_groups_begin(&r->sampler, true) < 0)
+        return error_set(err, -ENOENT, "%s: the control group went away", path);
+    if (r->sampler.meter.fd >= 0)
+        memcpy(r->header.cgroup_mode, "target", 7); /* the job's CPU time is its count */
+    if (!sampler_groups_find_members(&r->sampler))
+        return error_set(err, -ESRCH, "%s: no process is in this control group", path);
+    return 0;
+}
+
 int targets_open(struct recorder *r, struct baro_error *err)
 {
     const struct record_options *o = r->options;
+    if (o->cgroup)
+        return open_group(r, err);
     if (o->n_targets > TARGETS_MAX)
         return error_set(err, BARO_E_RANGE, "%zu targets, at most %u", o->n_targets, TARGETS_MAX);
     for (size_t i = 0; i < TARGETS_MAX; i++)
@@ -148,9 +164,20 @@ void targets_ended(struct recorder *r, size_t i)
     r->target_fds[i] = fd_close(fd);
 }
 
+/* A group ends when it is gone or when nobody is left in it or below it. Zombies are nobody. */
+static void check_group(struct recorder *r)
+{
+    if (tree_count(&r->job.tree) > r->job.ended_members)
+        return;
+    sampler_groups_find_members(&r->sampler);
+    r->finishing = tree_count(&r->job.tree) == r->job.ended_members;
+}
+
 /* Kernels before 5.3 have no descriptor of a process: a zombie is seen at a tick. */
 void targets_check(struct recorder *r)
 {
+    if (r->options->cgroup)
+        check_group(r);
     for (size_t i = 0; i < r->options->n_targets && r->job.targets; i++) {
         struct member *m = r->target_fds[i] < 0 ? target_of(r, i) : NULL;
         if (m && m->ended)

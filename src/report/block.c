@@ -73,7 +73,7 @@ static void head(struct lines *l, const struct summary *s)
 /* Counters of a job that has not been reaped to its end are lower bounds. */
 static bool exact(const struct summary *s)
 {
-    return strcmp(summary_kernel_source(s), "wait4") == 0;
+    return strcmp(summary_kernel_source(s), "ledger") != 0;
 }
 
 static void cpu(struct lines *l, const struct summary *s)

@@ -183,7 +183,7 @@ struct baro_header {
     struct baro_limits limits;
     char cpu_model[128];
     uint32_t numa_nodes;
-    char cgroup_mode[16];       /* of run: "own", "none", "" (attached) */
+    char cgroup_mode[16];       /* of run: "own", "none"; of record --cgroup "target", if the group counts CPU time; else "" */
     uint32_t uid;
     char **argv;                /* the command redacted (run) or of the first target; NULL-terminated; may be empty */
     char *cwd;

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which files of a group are read, and into which metrics; for cgroup.c. */
+#ifndef COLLECT_CGROUP_FILES_H
+#define COLLECT_CGROUP_FILES_H
+
+#include "collect/cgroup.h"
+
+#define GROUP_METRICS 9u
+
+/* What a parser of a file is given. */
+struct group_text {
+    struct baro_entity *e;
+    struct span text;
+    bool v2;
+    const struct cgroups_options *options;
+    uint64_t *period_us;  /* of v1's quota */
+    cgroup_device_fn *counts; /* is this device to be counted? */
+    void *context;
+};
+
+struct group_file {
+    const char *v2, *v1;             /* NULL: there is none */
+    enum cgroup_controller at;
+    bool slowly;                     /* changes seldom, or is dear: not more than once a second */
+    bool (*take)(const struct group_text *t);
+    int8_t metric[GROUP_METRICS];    /* enum cgroup_metric of what it holds, + 1; 0: no more */
+};
+
+/* In this order: what two files hold, the later one that is there decides. */
+extern const struct group_file group_files[];
+extern const size_t group_files_n;
+#define GROUP_FILES_MAX 28u
+
+#endif

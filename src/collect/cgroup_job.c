@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sampler's side of control groups: those that the job is in, and a job that is one. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "collect/sampler.h"
+
+#define LEAST_AGE (100 * NS_PER_MS) /* where the machine is not looked at, which else sets the pace */
+#define REWALK NS_PER_SEC           /* who was moved into the group is told by no event */
+
+static uint64_t ns_per_tick(const struct sampler *s)
+{
+    return s->job->ns_per_tick;
+}
+
+/* ---- what the groups say ---- */
+
+static void open_groups(struct sampler *s)
+{
+    const struct cgroups_options o = {.root_fd = s->options.root_fd, .ns_per_tick = ns_per_tick(s), .memory_total = s->options.memory_total, .ids = &s->entity_ids};
+    s->groups_tried = true;
+    cgroups_new(&s->groups, &o, s->options.groups);
+}
+
+void sampler_groups_tick(struct sampler *s)
+{
+    struct baro_sample *sample = &s->sample;
+    if (!s->options.groups)
+        return;
+    if (s->options.host) {
+        if (!sample->has_host || sample->host_ns != s->now_ns)
+            return;
+    } else if (sample->has_host && s->now_ns < sample->host_ns + LEAST_AGE && !s->job->closing) {
+        return;
+    }
+    if (!s->groups_tried)
+        open_groups(s);
+    if (!s->groups)
+        return;
+    for (int i = 0; !s->options.host && !sample->has_host && i < HOST_MAX; i++)
+        sample->host_absent[i] = BARO_ABSENT_NOT_ASKED;
+    if (!s->options.host) {
+        sample->has_host = true;
+        sample->host_ns = s->now_ns;
+    }
+    cgroups_tick(s->groups, s->now_ns, sample);
+}
+
+void sampler_groups_done(struct sampler *s)
+{
+    cgroups_free(s->groups);
+    if (s->options.whole_group) {
+        cgroup_meter_close(&s->meter);
+        cgroup_walk_done(&s->walk);
+    }
+    s->groups = NULL;
+}
+
+/* ---- a job that is a group ---- */
+
+int sampler_groups_begin(struct sampler *s, bool since_now)
+{
+    const struct cgroup_places *places = s->options.groups;
+    s->meter = (struct cgroup_meter){.fd = -1, .split_fd = -1};
+    s->options.whole_group = true;
+    cgroup_walk_init(&s->walk, s->options.root_fd, &places->at[0]);
+    s->walk_error = cgroup_walk_groups(&s->walk);
+    if (s->walk_error < 0)
+        return s->walk_error;
+    if (cgroup_meter_open(&s->meter, s->options.root_fd, places, ns_per_tick(s)) == 0 && since_now)
+        cgroup_meter_read(&s->meter, &s->meter_base);
+    return 0;
+}
+
+void sampler_groups_count(struct sampler *s)
+{
+    struct cgroup_reading now;
+    struct job_group *g = &s->job->group;
+    if (!s->options.whole_group || s->meter.fd < 0 || cgroup_meter_read(&s->meter, &now) < 0)
+        return; /* gone: what was read last stands */
+    uint64_t user = now.user_ns - s->meter_base.user_ns, sum = user + now.system_ns - s->meter_base.system_ns;
+    if (now.user_ns < s->meter_base.user_ns)
+        user = 0; /* the split moves a little, the sum does not */
+    *g = (struct job_group){true, user < sum ? user : sum, user < sum ? sum - user : 0};
+}
+
+static void found(void *context, int32_t pid)
+{
+    struct sampler *s = context;
+    const int32_t *self = s->options.self;
+    if (pid == self[0] || pid == self[1] || pid == self[2] || (s->slow && pid == slow_pid(s->slow)))
+        return;
+    s->group_members++;
+    if (!tree_find(&s->job->tree, pid))
+        job_add(s->job, pid, NULL, BARO_ORIGIN_SCAN, s->now_ns);
+}
+
+size_t sampler_groups_find_members(struct sampler *s)
+{
+    s->group_members = 0;
+    if (!s->options.whole_group)
+        return 0;
+    if (s->now_ns >= s->walked_ns + REWALK) {
+        s->walk_error = cgroup_walk_groups(&s->walk);
+        s->walked_ns = s->now_ns;
+    }
+    if (s->walk_error == 0)
+        s->walk_error = cgroup_walk_processes(&s->walk, s->text, sizeof(s->text), found, s) < 0 ? -1 : 0;
+    return s->group_members;
+}
+
+void sampler_groups_members_tick(struct sampler *s)
+{
+    if (s->options.whole_group && (s->scan_always || s->scan_once || s->now_ns >= s->walked_ns + REWALK))
+        sampler_groups_find_members(s);
+}

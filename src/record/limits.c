@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which control groups the job is in, and what it may have. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "collect/limits.h"
+#include "record/recorder.h"
+
+/* The wrapper has what the command has: the recorder has lifted some of its own limits. */
+static int32_t whose(const struct recorder *r)
+{
+    return r->wrapper ? r->wrapper : r->options->n_targets ? r->options->targets[0] : 0;
+}
+
+static uint32_t affinity_of(int32_t pid)
+{
+    cpu_set_t mask[8]; /* 8,192 CPUs: with more it fails, and the text of /proc is taken */
+    return sched_getaffinity(pid, sizeof(mask), mask) == 0 ? (uint32_t)CPU_COUNT_S(sizeof(mask), mask) : 0;
+}
+
+static const char *own_env(void *context, const char *name)
+{
+    (void)context;
+    return getenv(name);
+}
+
+static int find_group(struct recorder *r, struct baro_error *err)
+{
+    const char *path = r->options->cgroup;
+    if (!cgroup_find_path(r->root_fd, path, r->places))
+        return error_set(err, -ENOENT, "%s: no such control group; give its path below /sys/fs/cgroup, or as in /proc/PID/cgroup", path);
+    for (size_t i = 0; i < r->places->n; i++) {
+        if (r->places->at[i].root)
+            return error_set(err, -EINVAL, "%s is the root of its hierarchy: all of the machine", path);
+    }
+    return 0;
+}
+
+int limits_prepare(struct recorder *r, struct baro_error *err)
+{
+    struct baro_header *h = &r->header;
+    int32_t pid = whose(r);
+    if (r->options->host_alone)
+        return 0; /* there is no job */
+    r->root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    r->places = calloc(1, sizeof(*r->places));
+    if (r->root_fd < 0 || !r->places)
+        return error_set(err, -ENOMEM, "can't open /");
+    if (r->options->cgroup) {
+        int code = find_group(r, err);
+        if (code < 0)
+            return code;
+    } else {
+        cgroup_find(r->root_fd, pid, r->places); /* what can't be found is not there */
+    }
+    struct limits_place place = {.root_fd = r->root_fd, .pid = pid, .cpus = h->cpus, .memory_total = h->memory_total, .groups = r->places};
+    if (!r->options->cgroup)
+        place.affinity = affinity_of(pid);
+    if (r->wrapper)
+        place.env = own_env;
+    if (r->options->cgroup)
+        limits_read_groups(&place, &h->limits);
+    else
+        limits_read(&place, &h->limits);
+    return 0;
+}
+
+void limits_close(struct recorder *r)
+{
+    r->root_fd = fd_close(r->root_fd);
+    free(r->places);
+    r->places = NULL;
+}

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Control groups: those that a job is in, with limits that bind; and a job that is one, against its own count."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import pytest
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
+
+
+class Group:
+    """A fresh group of one v1 controller."""
+
+    def __init__(self, mount):
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix="baro-e2e-", dir=mount))
+
+    def write(self, name, text):
+        (self.path / name).write_text(str(text))
+
+    def read(self, name):
+        return (self.path / name).read_text()
+
+    def enter(self):
+        self.write("cgroup.procs", "0")
+
+    def remove(self):
+        for _ in range(500):
+            for pid in self.read("cgroup.procs").split():
+                try:
+                    os.kill(int(pid), signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            try:
+                self.path.rmdir()
+                return
+            except OSError:
+                time.sleep(0.01)
+
+
+@pytest.fixture
+def v1():
+    """v1("memory"): a group of that controller, removed at the end."""
+    made = []
+
+    def make(controller):
+        for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines():
+            before, after = line.split(" - ")
+            if after.split()[0] == "cgroup" and controller in after.split()[-1].split(","):
+                made.append(Group(before.split()[4]))
+                return made[-1]
+        pytest.skip(f"no v1 hierarchy has {controller}")
+
+    yield make
+    for group in made:
+        group.remove()
+
+
+def rows_of(run, tape, group):
+    """The rows of a group; its path in the hierarchy is the end of its path in the file system."""
+    return [r for r in run.export(tape, "cgroup") if str(group.path).endswith(r["name"]) and r["name"] != "/"]
+
+
+def number(row, name):
+    assert row[name] not in (None, ""), f"{name} is absent"
+    return float(row[name])
+
+
+def test_memory_limit_that_kills(run, tape, v1):
+    group = v1("memory")
+    group.write("memory.limit_in_bytes", 64 << 20)
+    eater = [sys.executable, "-c", "import time; time.sleep(0.2); x = bytearray(300 << 20)"]
+    run.record(tape, eater, before=group.enter, status=-signal.SIGKILL)
+    rows = rows_of(run, tape, group)
+    assert rows and "v1 memory" in rows[-1]["label"]
+    assert number(rows[-1], "memory_limit_bytes") == 64 << 20
+    assert number(rows[-1], "oom_kills") >= 1
+    assert number(rows[-1], "memory_limit_hits") >= 1
+    assert 32 << 20 < number(rows[-1], "memory_peak_bytes") <= 64 << 20
+    # The hierarchy of the memory controller knows nothing of CPU time.
+    assert rows[-1]["cpu_limit"] in (None, "")
+
+
+def test_quota_that_throttles(run, tape, v1):
+    group = v1("cpu")
+    group.write("cpu.cfs_period_us", 10000)
+    group.write("cpu.cfs_quota_us", 2000)
+    run.record(tape, ["sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"], before=group.enter)
+    rows = rows_of(run, tape, group)
+    assert number(rows[-1], "cpu_limit") == 0.2
+    assert number(rows[-1], "cpu_throttled_ns") > 0
+    assert 0 < number(rows[-1], "cpu_throttled_periods") <= number(rows[-1], "cpu_periods")
+    stat = dict(line.split() for line in group.read("cpu.stat").splitlines())
+    assert number(rows[-1], "cpu_throttled_ns") <= int(stat["throttled_time"])
+
+
+def test_limit_of_a_parent(run, tape, v1):
+    """A pod has the limit, its container has none."""
+    pod = v1("memory")
+    pod.write("memory.limit_in_bytes", 512 << 20)
+    inner = pod.path / "container"
+    inner.mkdir()
+    try:
+        run.record(tape, ["sleep", "0.2"], before=lambda: (inner / "cgroup.procs").write_text("0"))
+        rows = {r["name"]: r for r in run.export(tape, "cgroup")}
+        names = [n for n in rows if n.endswith(pod.path.name) or n.endswith("container")]
+        assert [n.endswith("container") for n in names] == [True, False], "its own first, then what limits it"
+        assert rows[names[0]]["memory_limit_bytes"] in (None, "")
+        assert number(rows[names[1]], "memory_limit_bytes") == 512 << 20
+    finally:
+        for _ in range(500):
+            try:
+                inner.rmdir()
+                break
+            except OSError:
+                time.sleep(0.01)
+
+
+def waiting(cgroup, work, script):
+    """A shell in the group that does nothing until go() is called."""
+    fifo = work / "go"
+    os.mkfifo(fifo)
+    job = subprocess.Popen(["timeout", "120", "sh", "-c", f"read x < {fifo}; {script}"], preexec_fn=cgroup.enter)
+    return job, lambda: fifo.write_text("\n")
+
+
+def attach(run, tape, path, wait_until, **kw):
+    p = run.popen("record", "--cgroup", str(path), "-o", str(tape), "-q", stderr=subprocess.PIPE, text=True, **kw)
+    wait_until(lambda: p.poll() is not None or (tape.exists() and tape.stat().st_size > 4096 and any_sample(run, tape)), "the first sample")
+    return p
+
+
+def any_sample(run, tape):
+    return len(run.export(tape, "job")) > 0
+
+
+@pytest.mark.parametrize("whose", ["path", "proc"])
+def test_record_a_group(run, tape, work, cgroup, wait_until, whose):
+    job, go = waiting(cgroup, work, "for i in 1 2 3 4 5 6 7 8 9 10; do /bin/true; done; (setsid sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done' &); /bin/true")
+    inside = next(line.split(":", 2)[2] for line in pathlib.Path(f"/proc/{job.pid}/cgroup").read_text().splitlines() if line.startswith("0::"))
+    recorder = attach(run, tape, cgroup.path if whose == "path" else inside, wait_until)
+    before = cgroup.usage_ns()
+    go()
+    assert recorder.wait(60) == 0, recorder.stderr.read()
+    assert not cgroup.pids(), "it ended before its group was empty"
+    job.wait()
+    told = run.summary(tape)
+    assert told["accounting"]["kernel_source"] == "cgroup"
+    truth = cgroup.usage_ns() - before
+    # Between attaching and here the shell did nothing but wait.
+    assert abs(told["job"]["cpu_ns"] - truth) <= 2_000_000 + truth // 1000
+    assert told["job"]["processes_started"] >= 13
+
+
+def test_record_a_group_with_groups_below(run, tape, work, cgroup, wait_until):
+    job, go = waiting(cgroup, work, "true")
+    below = cgroup.path / "below"
+    below.mkdir()
+    other = subprocess.Popen(["sleep", "1000"], preexec_fn=lambda: (below / "cgroup.procs").write_text("0"))
+    late = subprocess.Popen(["sleep", "1000"])
+    try:
+        recorder = attach(run, tape, cgroup.path, wait_until)
+        assert other.pid in {r["pid"] for r in run.export(tape)}
+        (cgroup.path / "cgroup.procs").write_text(str(late.pid))  # no event tells of that
+        wait_until(lambda: late.pid in {r["pid"] for r in run.export(tape)}, "the one that was moved in")
+        go()
+        other.kill()
+        late.kill()
+        other.wait()
+        late.wait()
+        assert recorder.wait(60) == 0
+    finally:
+        for process in (other, late, job):
+            process.kill()
+            process.wait()
+        below.rmdir()
+
+
+def test_interrupted(run, tape, work, cgroup, wait_until):
+    job, go = waiting(cgroup, work, "true")
+    recorder = attach(run, tape, cgroup.path, wait_until)
+    recorder.send_signal(signal.SIGINT)
+    assert recorder.wait(60) == 0
+    assert job.poll() is None, "what is recorded goes on"
+    go()
+    job.wait()
+
+
+def test_what_can_not_be_recorded(run, tape, cgroup):
+    for path, words in (("/sys/fs/cgroup/no/such", "no such control group"), (str(cgroup.path), "no process"), (str(cgroup.path.parent), "root of its hierarchy")):
+        done = run("record", "--cgroup", path, "-o", str(tape), status=2)
+        assert words in done.stderr and len(done.stderr.splitlines()) == 1
+        assert not tape.exists()
+    assert "one of them" in run("record", "--cgroup", "/x", "--pid", "1", status=2).stderr
