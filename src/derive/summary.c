@@ -60,6 +60,9 @@ struct summary *summary_new(const struct baro_header *h)
     s->start_realtime_ns = h->start_realtime_ns;
     s->memory_total = h->memory_total;
     s->cpus = h->cpus;
+    s->limits = h->limits;
+    s->own_cgroup = strcmp(h->cgroup_mode, "own") == 0;
+    machine_init(&s->machine);
     s->n_targets = h->n_targets;
     s->target = h->n_targets ? h->targets[0] : 0;
     copy_text(s->host, sizeof(s->host), h->host);
@@ -212,6 +215,7 @@ void summary_add_sample(struct summary *s, const struct baro_sample *sample)
     s->lossy_samples += sample->lossy;
     if (sample->job_absent[JOB_cpu] == BARO_PRESENT)
         derive_peak_add(&s->cores, sample->t_ns, sample->job[JOB_cpu]);
+    machine_add(&s->machine, sample);
     note_base(s);
 }
 

@@ -12,6 +12,7 @@
 #include "baro/error.h"
 #include "derive/commands.h"
 #include "derive/derive.h"
+#include "derive/machine.h"
 #include "sample/sample.h"
 
 /* Sums over the tree whose largest value is kept. */
@@ -44,6 +45,8 @@ struct summary {
     int64_t start_realtime_ns;
     uint64_t memory_total;
     uint32_t cpus;
+    struct baro_limits limits;
+    bool own_cgroup;       /* the command was put into a control group of its own */
     size_t n_targets;
     int32_t target;        /* attach: the first one */
     char target_name[64];  /* its name when it was first seen */
@@ -77,6 +80,7 @@ struct summary {
     struct summary_peak peak[PEAK_MAX];
     uint64_t pss_doubt; /* largest rss of a sample in which not all members had pss: their pss may have been as high */
     struct derive_peak cores;
+    struct machine machine;
 
     struct commands commands;
     struct summary_alive *alive; /* of the last sample */

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/fmt.h"
+#include "derive/limits.h"
 #include "report/lines.h"
 #include "report/table.h"
 
@@ -81,6 +82,7 @@ static void cpu(struct lines *l, const struct summary *s)
     struct buf b = {0};
     uint64_t v;
     double mean, peak;
+    const char *source;
     int absent = summary_job(s, JOB_cpu, &v);
     lines_begin(l, "cpu", TONE_FAINT);
     if (absent != BARO_PRESENT) {
@@ -103,7 +105,8 @@ static void cpu(struct lines *l, const struct summary *s)
     lines_part(l, &b);
     if (summary_wall_ns(s) >= 10 * NS_PER_MS && summary_cores_mean(s, &mean) == BARO_PRESENT) {
         fmt_decimal(&b, mean, mean < 10 ? 2 : 1);
-        buf_printf(&b, " cores of %u", s->cpus);
+        buf_str(&b, " cores of ");
+        report_cores(&b, summary_cores_limit(s, &source));
         if (summary_cores_peak(s, &peak) == BARO_PRESENT && peak > mean) {
             buf_str(&b, ", at most ");
             fmt_decimal(&b, peak, peak < 10 ? 2 : 1);
@@ -187,6 +190,8 @@ static void memory(struct lines *l, const struct summary *s)
         if (s->mode == BARO_MODE_RUN && rss->absent == BARO_PRESENT && largest > rss->value + rss->value / 20)
             buf_str(&b, ", between samples");
     }
+    lines_part(l, &b);
+    report_memory_share(&b, s);
     lines_part(l, &b);
     if (s->peak[PEAK_SWAP].absent == BARO_PRESENT && s->peak[PEAK_SWAP].value) {
         buf_str(&b, "swap ");
@@ -351,6 +356,8 @@ void report_block(const struct summary *s, const char *tape, struct report_style
     memory(&l, s);
     io(&l, s);
     processes(&l, s);
+    report_limits(&l, s);
+    report_machine(&l, s);
     report_commands(&l, s);
     accounted(&l, s);
     before(&l, s);

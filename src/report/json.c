@@ -5,75 +5,26 @@
 #include <sys/wait.h>
 
 #include "base/fmt.h"
+#include "report/facts.h"
 #include "report/report.h"
-
-/* Values as they are written, and the paths and reasons of those that are missing, written at the end. */
-struct facts {
-    struct json *json;
-    const char *section;   /* "job", "recorder", ...; NULL: at the top */
-    struct buf paths;      /* PATH NUL, one for each reason */
-    const char *reason[1024];
-    size_t n;
-};
-
-static void missing(struct facts *f, const char *key, int absent)
-{
-    json_null(f->json);
-    if (f->n == sizeof(f->reason) / sizeof(*f->reason))
-        return;
-    buf_printf(&f->paths, "%s%s%s", f->section ? f->section : "", f->section ? "." : "", key);
-    buf_byte(&f->paths, 0);
-    f->reason[f->n++] = baro_absent_name((enum baro_absent)absent);
-}
-
-static void number(struct facts *f, const char *key, int absent, uint64_t v)
-{
-    json_key(f->json, key);
-    if (absent == BARO_PRESENT)
-        json_u64(f->json, v);
-    else
-        missing(f, key, absent);
-}
-
-static void real(struct facts *f, const char *key, int absent, double v)
-{
-    json_key(f->json, key);
-    if (absent == BARO_PRESENT)
-        json_double(f->json, v);
-    else
-        missing(f, key, absent);
-}
 
 static void job_number(struct facts *f, const struct summary *s, const char *key, enum job_metric metric)
 {
     uint64_t v;
     int absent = summary_job(s, metric, &v);
-    number(f, key, absent, v);
+    facts_number(f, key, absent, v);
 }
 
 static void self_number(struct facts *f, const struct summary *s, const char *key, enum recorder_metric metric)
 {
     uint64_t v;
     int absent = summary_self(s, metric, &v);
-    number(f, key, absent, v);
+    facts_number(f, key, absent, v);
 }
 
 static void peak_number(struct facts *f, const struct summary *s, const char *key, enum summary_peak_kind kind)
 {
-    number(f, key, s->peak[kind].absent, s->peak[kind].value);
-}
-
-static void begin(struct facts *f, const char *section)
-{
-    f->section = section;
-    json_key(f->json, section);
-    json_begin(f->json, '{');
-}
-
-static void end(struct facts *f)
-{
-    json_end(f->json, '}');
-    f->section = NULL;
+    facts_number(f, key, s->peak[kind].absent, s->peak[kind].value);
 }
 
 static void write_exit(struct facts *f, const struct summary *s)
@@ -81,11 +32,11 @@ static void write_exit(struct facts *f, const struct summary *s)
     struct json *j = f->json;
     int status, absent = summary_status(s, &status);
     char name[16];
-    begin(f, "exit");
+    facts_begin(f, "exit");
     bool killed = absent == BARO_PRESENT && WIFSIGNALED(status);
     json_key(j, "status");
     if (absent != BARO_PRESENT)
-        missing(f, "status", absent);
+        facts_missing(f, "status", absent);
     else if (killed)
         json_null(j); /* it has none: a signal ended it */
     else
@@ -98,11 +49,11 @@ static void write_exit(struct facts *f, const struct summary *s)
             snprintf(name, sizeof(name), "%d", WTERMSIG(status));
         json_text(j, name);
     } else if (absent != BARO_PRESENT) {
-        missing(f, "signal", absent);
+        facts_missing(f, "signal", absent);
     } else {
         json_null(j);
     }
-    end(f);
+    facts_end(f);
 }
 
 /* When a peak was: time since the start of the job. */
@@ -119,9 +70,9 @@ static void write_job_cpu(struct facts *f, const struct summary *s)
     job_number(f, s, "cpu_user_ns", JOB_cpu_user);
     job_number(f, s, "cpu_system_ns", JOB_cpu_system);
     absent = summary_cores_mean(s, &v);
-    real(f, "cores_mean", absent, v);
+    facts_real(f, "cores_mean", absent, v);
     absent = summary_cores_peak(s, &v);
-    real(f, "cores_peak", absent, v);
+    facts_real(f, "cores_peak", absent, v);
     job_number(f, s, "run_delay_ns", JOB_run_delay);
     job_number(f, s, "switches_voluntary", JOB_switches_voluntary);
     job_number(f, s, "switches_involuntary", JOB_switches_involuntary);
@@ -130,16 +81,16 @@ static void write_job_cpu(struct facts *f, const struct summary *s)
 static void write_job(struct facts *f, const struct summary *s)
 {
     const struct summary_peak *pss = &s->peak[PEAK_PSS];
-    begin(f, "job");
+    facts_begin(f, "job");
     write_job_cpu(f, s);
     peak_number(f, s, "rss_peak_bytes", PEAK_RSS);
     peak_number(f, s, "pss_peak_bytes", PEAK_PSS);
     peak_number(f, s, "uss_peak_bytes", PEAK_USS);
     peak_number(f, s, "swap_peak_bytes", PEAK_SWAP);
-    number(f, "rss_peak_age_ns", s->peak[PEAK_RSS].absent, age(s, PEAK_RSS));
-    number(f, "pss_peak_age_ns", pss->absent, age(s, PEAK_PSS));
-    number(f, "pss_peak_members", pss->absent, pss->members);
-    number(f, "pss_peak_covered", pss->absent, pss->covered);
+    facts_number(f, "rss_peak_age_ns", s->peak[PEAK_RSS].absent, age(s, PEAK_RSS));
+    facts_number(f, "pss_peak_age_ns", pss->absent, age(s, PEAK_PSS));
+    facts_number(f, "pss_peak_members", pss->absent, pss->members);
+    facts_number(f, "pss_peak_covered", pss->absent, pss->covered);
     json_key(f->json, "pss_peak_is_lower_bound");
     json_bool(f->json, summary_pss_is_bound(s));
     job_number(f, s, "process_rss_peak_bytes", JOB_process_rss_peak);
@@ -156,7 +107,7 @@ static void write_job(struct facts *f, const struct summary *s)
     job_number(f, s, "processes_started", JOB_processes_started);
     job_number(f, s, "processes_ended", JOB_processes_ended);
     job_number(f, s, "processes_unsampled", JOB_processes_unsampled);
-    end(f);
+    facts_end(f);
 }
 
 static void write_holders(struct facts *f, const struct summary *s)
@@ -195,7 +146,7 @@ static void write_before(struct facts *f, const struct summary *s)
 static void write_accounting(struct facts *f, const struct summary *s)
 {
     double remainder;
-    begin(f, "accounting");
+    facts_begin(f, "accounting");
     job_number(f, s, "cpu_counted_ns", JOB_cpu_counted);
     job_number(f, s, "cpu_kernel_ns", JOB_cpu);
     job_number(f, s, "cpu_bound_ns", JOB_cpu_bound);
@@ -206,9 +157,9 @@ static void write_accounting(struct facts *f, const struct summary *s)
     json_key(f->json, "exit_source");
     json_text(f->json, s->exit_source[0] ? s->exit_source : NULL);
     int absent = summary_remainder(s, &remainder);
-    real(f, "remainder_ratio", absent, remainder);
+    facts_real(f, "remainder_ratio", absent, remainder);
     self_number(f, s, "lossy_intervals", RECORDER_lossy_intervals);
-    end(f);
+    facts_end(f);
 }
 
 static void write_command(struct facts *f, const struct command *c, size_t i)
@@ -230,7 +181,7 @@ static void write_command(struct facts *f, const struct command *c, size_t i)
     json_u64(f->json, c->processes);
     for (size_t k = 0; k < sizeof(members) / sizeof(*members); k++) {
         enum command_value v = members[k].value;
-        number(f, members[k].key, c->covered[v] ? BARO_PRESENT : c->absent[v], c->value[v]);
+        facts_number(f, members[k].key, c->covered[v] ? BARO_PRESENT : c->absent[v], c->value[v]);
     }
     json_end(f->json, '}');
     f->section = NULL;
@@ -248,33 +199,20 @@ static void write_commands(struct facts *f, const struct summary *s)
 static void write_recorder(struct facts *f, const struct summary *s)
 {
     uint64_t v;
-    begin(f, "recorder");
+    facts_begin(f, "recorder");
     self_number(f, s, "cpu_ns", RECORDER_cpu);
     self_number(f, s, "rss_peak_bytes", RECORDER_rss_peak);
     self_number(f, s, "samples", RECORDER_samples);
     self_number(f, s, "process_samples", RECORDER_process_samples);
     self_number(f, s, "missed", RECORDER_missed);
     int absent = summary_sample_mean_ns(s, &v);
-    number(f, "sample_mean_ns", absent, v);
+    facts_number(f, "sample_mean_ns", absent, v);
     absent = summary_process_sample_mean_ns(s, &v);
-    number(f, "process_sample_mean_ns", absent, v);
+    facts_number(f, "process_sample_mean_ns", absent, v);
     self_number(f, s, "thinned", RECORDER_thinned);
-    number(f, "gap_ns", BARO_PRESENT, s->gap_ns);
-    number(f, "damaged_bytes", BARO_PRESENT, s->damaged_bytes);
-    end(f);
-}
-
-static void write_absent(struct facts *f)
-{
-    const char *path = (const char *)f->paths.at;
-    json_key(f->json, "absent");
-    json_begin(f->json, '{');
-    for (size_t i = 0; i < f->n && !f->paths.failed; i++) {
-        json_key(f->json, path);
-        json_text(f->json, f->reason[i]);
-        path += __builtin_strlen(path) + 1;
-    }
-    json_end(f->json, '}');
+    facts_number(f, "gap_ns", BARO_PRESENT, s->gap_ns);
+    facts_number(f, "damaged_bytes", BARO_PRESENT, s->damaged_bytes);
+    facts_end(f);
 }
 
 static void write_head(struct json *j, const struct summary *s, const char *tape)
@@ -290,8 +228,6 @@ static void write_head(struct json *j, const struct summary *s, const char *tape
     json_end(j, ']');
     json_key(j, "mode");
     json_text(j, s->mode == BARO_MODE_ATTACH ? "attach" : "run");
-    json_key(j, "host");
-    json_text(j, s->host);
     json_key(j, "cpus");
     json_u64(j, s->cpus);
     json_key(j, "start");
@@ -304,17 +240,16 @@ void report_json(const struct summary *s, const char *tape, struct json *j)
     struct facts f = {.json = j};
     json_begin(j, '{');
     write_head(j, s, tape);
-    number(&f, "wall_ns", s->samples || s->ended ? BARO_PRESENT : BARO_ABSENT_NOT_YET, summary_wall_ns(s));
+    facts_number(&f, "wall_ns", s->samples || s->ended ? BARO_PRESENT : BARO_ABSENT_NOT_YET, summary_wall_ns(s));
     write_exit(&f, s);
     write_job(&f, s);
     write_holders(&f, s);
     write_before(&f, s);
+    facts_limits(&f, s);
+    facts_host(&f, s);
     write_accounting(&f, s);
     write_commands(&f, s);
     write_recorder(&f, s);
-    write_absent(&f);
+    facts_finish(&f);
     json_end(j, '}');
-    if (f.paths.failed)
-        j->out->failed = true;
-    buf_done(&f.paths);
 }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/fmt.h"
+
 unsigned lines_columns(const char *at, size_t len)
 {
     unsigned n = 0;
@@ -25,6 +27,13 @@ void lines_spaces(struct buf *b, unsigned n)
 {
     while (n-- > 0)
         buf_byte(b, ' ');
+}
+
+void lines_percent(struct buf *b, double ratio)
+{
+    double percent = ratio * 100;
+    fmt_decimal(b, percent, percent >= 9.95 ? 0 : 1);
+    buf_str(b, " %");
 }
 
 void lines_begin(struct lines *l, const char *label, enum lines_tone tone)

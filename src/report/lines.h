@@ -26,6 +26,7 @@ void lines_part(struct lines *l, struct buf *part);
 void lines_end(struct lines *l);
 /* Text escaped, cut to columns with an ellipsis. */
 void lines_name(const struct lines *l, struct buf *b, const char *name, unsigned columns);
+void lines_percent(struct buf *b, double ratio); /* 0.123 is "12 %", less than a tenth has a decimal */
 void lines_spaces(struct buf *b, unsigned n);
 const char *lines_times(const struct lines *l); /* the sign before a number of processes */
 

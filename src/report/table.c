@@ -21,13 +21,6 @@ static void put(struct cells *c, unsigned i, struct buf *b)
     buf_clear(b);
 }
 
-static void share_of(struct buf *b, uint64_t part, uint64_t whole)
-{
-    double percent = whole ? (double)part * 100 / (double)whole : 0;
-    fmt_decimal(b, percent, percent >= 9.95 ? 0 : 1);
-    buf_str(b, " %");
-}
-
 static void numbers(struct cells *c, uint64_t n, uint64_t cpu, bool has_cpu, uint64_t total, uint64_t rss, bool has_rss)
 {
     struct buf b = {0};
@@ -39,7 +32,7 @@ static void numbers(struct cells *c, uint64_t n, uint64_t cpu, bool has_cpu, uin
         buf_byte(&b, '?');
     put(c, 2, &b);
     if (has_cpu && total)
-        share_of(&b, cpu, total);
+        lines_percent(&b, (double)cpu / (double)total);
     put(c, 3, &b);
     if (has_rss)
         fmt_bytes(&b, rss);

@@ -12,37 +12,11 @@
 #include "baro/summary.h"
 #include "derive/summary.h"
 #include "encode/encode.h"
+#include "golden.h"
 #include "report/report.h"
 #include "story.h"
 #include "tape_file.h"
-
-/* ---- tellers ---- */
-
-static void to_summary_sample(void *s, const struct baro_sample *v)
-{
-    summary_add_sample(s, v);
-}
-static void to_summary_exit(void *s, const struct baro_exit *v)
-{
-    summary_add_exit(s, v);
-}
-static void to_summary_event(void *s, const struct baro_event *v)
-{
-    summary_add_event(s, v);
-}
-static void to_tape_sample(void *w, const struct baro_sample *v)
-{
-    struct baro_error err = BARO_ERROR_INIT;
-    assert_int_equal(tape_writer_commit(w, v, &err), 0);
-}
-static void to_tape_exit(void *w, const struct baro_exit *v)
-{
-    tape_writer_exit(w, v);
-}
-static void to_tape_event(void *w, const struct baro_event *v)
-{
-    tape_writer_event(w, v);
-}
+#include "tellers.h"
 
 static struct summary *told(void)
 {
@@ -60,16 +34,10 @@ static void write_story(const char *path)
 {
     struct baro_header h;
     struct story story;
-    struct baro_error err = BARO_ERROR_INIT;
-    struct tape_writer *w;
     story_header(&h);
-    unlink(path);
-    int fd = tape_create(path, false, &err);
-    assert_true(fd >= 0);
-    assert_int_equal(tape_writer_new(&w, fd, &h, NULL, &err), 0);
+    struct tape_writer *w = tape_begun(path, &h);
     story_tell(&story, &(struct teller){to_tape_sample, to_tape_exit, to_tape_event, w});
-    assert_int_equal(tape_writer_finish(w, &err), 0);
-    tape_writer_free(w);
+    tape_ended(w);
 }
 
 /* ---- figures ---- */
@@ -304,32 +272,6 @@ static void test_world_live_is_replay(void **state)
 }
 
 /* ---- golden ---- */
-
-static void expect_golden(const char *name, const struct buf *text)
-{
-    char path[4096];
-    snprintf(path, sizeof(path), "%s/../golden/%s", getenv("BARO_FIXTURES"), name);
-    if (getenv("BARO_GOLDEN_WRITE")) {
-        FILE *f = fopen(path, "w");
-        assert_non_null(f);
-        fwrite(text->at, 1, text->len, f);
-        fclose(f);
-        return;
-    }
-    FILE *f = fopen(path, "r");
-    if (!f)
-        fail_msg("%s is missing; BARO_GOLDEN_WRITE=1 makes it", path);
-    char *want = malloc(1 << 20);
-    size_t n = fread(want, 1, (1 << 20) - 1, f);
-    fclose(f);
-    want[n] = 0;
-    char *have = malloc(text->len + 1);
-    memcpy(have, text->at, text->len);
-    have[text->len] = 0;
-    assert_string_equal(have, want);
-    free(have);
-    free(want);
-}
 
 static void test_golden_report(void **state)
 {

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "derive/limits.h"
+
+#include <string.h>
+
+/* ---- limits ---- */
+
+uint64_t summary_memory_limit(const struct summary *s, const char **ret_source)
+{
+    uint64_t total;
+    *ret_source = s->limits.memory_bytes ? s->limits.memory_source : LIMIT_MACHINE;
+    if (s->limits.memory_bytes)
+        return s->limits.memory_bytes;
+    return summary_machine_memory(s, &total) == BARO_PRESENT ? total : 0;
+}
+
+double summary_cores_limit(const struct summary *s, const char **ret_source)
+{
+    uint64_t cpus;
+    *ret_source = s->limits.cores_ppm ? s->limits.cores_source : LIMIT_MACHINE;
+    if (s->limits.cores_ppm)
+        return (double)s->limits.cores_ppm / 1e6;
+    return summary_machine_cpus(s, &cpus) == BARO_PRESENT ? (double)cpus : 0;
+}
+
+uint64_t summary_pids_limit(const struct summary *s, const char **ret_source)
+{
+    *ret_source = s->limits.pids ? s->limits.pids_source : LIMIT_MACHINE;
+    return s->limits.pids;
+}
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* The control group that a limit is of: "cgroup /PATH". Sources are cut to their room, so a path that goes on is the same. */
+static const struct machine_group *group_of(const struct summary *s, const char *source)
+{
+    static const char word[] = "cgroup ";
+    if (!begins(source, word))
+        return NULL;
+    const char *path = source + sizeof(word) - 1;
+    bool cut = strlen(source) + 1 >= sizeof(s->limits.memory_source);
+    for (size_t i = 0; i < s->machine.n_groups; i++) {
+        const char *name = s->machine.group[i].name;
+        if (strcmp(name, path) == 0 || (cut && begins(name, path)))
+            return &s->machine.group[i];
+    }
+    return NULL;
+}
+
+/* ---- memory ---- */
+
+const char *summary_memory_measure_name(enum memory_measure measure)
+{
+    static const char *const names[] = {
+        [MEMORY_CGROUP] = "cgroup", [MEMORY_PSS] = "pss", [MEMORY_RSS] = "rss", [MEMORY_PROCESS] = "process"};
+    return names[measure];
+}
+
+static int most_of_process(const struct summary *s, uint64_t *ret, enum memory_measure *ret_measure)
+{
+    *ret_measure = MEMORY_PROCESS;
+    return summary_job(s, JOB_process_rss_peak, ret);
+}
+
+static int most_of_tree(const struct summary *s, uint64_t *ret, enum memory_measure *ret_measure)
+{
+    const struct summary_peak *pss = &s->peak[PEAK_PSS], *rss = &s->peak[PEAK_RSS];
+    uint64_t process;
+    bool whole = pss->absent == BARO_PRESENT && pss->value && !summary_pss_is_bound(s);
+    const struct summary_peak *peak = whole ? pss : rss;
+    bool marked = summary_job(s, JOB_process_rss_peak, &process) == BARO_PRESENT && process;
+    *ret_measure = whole ? MEMORY_PSS : MEMORY_RSS;
+    *ret = peak->value;
+    if (peak->absent == BARO_PRESENT && peak->value) {
+        /* Attached, a mark may be older than the recording. rss is counted in lots on each CPU (6.2 to 6.15), so a little is nothing; nor is what pss leaves out. */
+        if (s->mode != BARO_MODE_RUN || !marked || process <= rss->value + rss->value / 20)
+            return BARO_PRESENT;
+        return most_of_process(s, ret, ret_measure);
+    }
+    if (s->mode == BARO_MODE_RUN && marked)
+        return most_of_process(s, ret, ret_measure);
+    return peak->absent != BARO_PRESENT ? peak->absent : BARO_ABSENT_NOT_YET;
+}
+
+int summary_memory_most(const struct summary *s, uint64_t *ret, enum memory_measure *ret_measure)
+{
+    const char *source;
+    summary_memory_limit(s, &source);
+    const struct machine_group *own = s->own_cgroup && s->machine.n_groups ? &s->machine.group[0] : NULL;
+    *ret = 0;
+    if (own && own->memory_mark.seen && begins(source, "cgroup ")) {
+        *ret_measure = MEMORY_CGROUP;
+        *ret = own->memory_mark.value;
+        return BARO_PRESENT;
+    }
+    if (begins(source, "RLIMIT_"))
+        return most_of_process(s, ret, ret_measure);
+    return most_of_tree(s, ret, ret_measure);
+}
+
+int summary_memory_peak_ratio(const struct summary *s, double *ret)
+{
+    const char *source;
+    enum memory_measure measure;
+    uint64_t most, limit = summary_memory_limit(s, &source);
+    int absent = summary_memory_most(s, &most, &measure);
+    *ret = 0;
+    if (absent != BARO_PRESENT)
+        return absent;
+    if (!limit)
+        return BARO_ABSENT_UNKNOWN;
+    *ret = (double)most / (double)limit;
+    return BARO_PRESENT;
+}
+
+int summary_memory_group_ratio(const struct summary *s, double *ret)
+{
+    const char *source;
+    uint64_t limit = summary_memory_limit(s, &source);
+    const struct machine_group *g = group_of(s, source);
+    *ret = 0;
+    if (!begins(source, "cgroup "))
+        return BARO_ABSENT_UNSUPPORTED;
+    if (!g || !limit)
+        return BARO_ABSENT_UNKNOWN;
+    if (!g->memory.seen)
+        return g->memory.absent;
+    *ret = (double)g->memory.value / (double)limit;
+    return BARO_PRESENT;
+}
+
+/* ---- cores ---- */
+
+int summary_cores_peak_ratio(const struct summary *s, double *ret)
+{
+    const char *source;
+    double limit = summary_cores_limit(s, &source);
+    int absent = summary_cores_peak(s, ret);
+    if (absent == BARO_PRESENT && limit <= 0)
+        absent = BARO_ABSENT_UNKNOWN;
+    *ret = absent == BARO_PRESENT ? *ret / limit : 0;
+    return absent;
+}
+
+static int grown(const struct growth *g, uint64_t *ret)
+{
+    *ret = g->seen ? g->grown : 0;
+    return g->seen ? BARO_PRESENT : g->absent;
+}
+
+/* A control group made for the job counts from nothing: what came before the first look is the job's too. */
+static int group_grown(const struct summary *s, const struct machine_group *of, const struct growth *g, uint64_t *ret)
+{
+    int absent = grown(g, ret);
+    if (absent == BARO_PRESENT && s->own_cgroup && of == &s->machine.group[0])
+        *ret = g->last;
+    return absent;
+}
+
+int summary_throttled(const struct summary *s, uint64_t *ret)
+{
+    const struct machine_group *g = group_of(s, s->limits.cores_source);
+    *ret = 0;
+    if (g)
+        return group_grown(s, g, &g->throttled, ret);
+    if (!s->machine.n_groups)
+        return s->machine.looks ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
+    g = &s->machine.group[0];
+    for (size_t i = 1; i < s->machine.n_groups; i++) {
+        const struct machine_group *other = &s->machine.group[i];
+        if (other->throttled.seen && (!g->throttled.seen || other->throttled.grown > g->throttled.grown))
+            g = other;
+    }
+    return group_grown(s, g, &g->throttled, ret);
+}
+
+int summary_group_oom_kills(const struct summary *s, uint64_t *ret)
+{
+    *ret = 0;
+    if (!s->machine.n_groups)
+        return s->machine.looks ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
+    return group_grown(s, &s->machine.group[0], &s->machine.group[0].oom_kills, ret);
+}
+
+int summary_fork_refusals(const struct summary *s, uint64_t *ret)
+{
+    *ret = 0;
+    if (!s->machine.n_groups)
+        return s->machine.looks ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
+    return group_grown(s, &s->machine.group[0], &s->machine.group[0].fork_refusals, ret);
+}
+
+/* ---- the machine ---- */
+
+static int gauge_or(const struct summary *s, enum machine_gauge gauge, uint64_t otherwise, uint64_t *ret)
+{
+    *ret = s->machine.gauge[gauge].seen ? s->machine.gauge[gauge].value : otherwise;
+    return *ret ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
+}
+
+int summary_machine_cpus(const struct summary *s, uint64_t *ret)
+{
+    return gauge_or(s, MACHINE_CPUS, s->cpus, ret);
+}
+
+int summary_machine_memory(const struct summary *s, uint64_t *ret)
+{
+    return gauge_or(s, MACHINE_MEMORY_TOTAL, s->memory_total, ret);
+}
+
+int summary_machine_grown(const struct summary *s, enum machine_counter counter, uint64_t *ret)
+{
+    return grown(&s->machine.counter[counter], ret);
+}
+
+int summary_machine_gauge(const struct summary *s, enum machine_gauge gauge, uint64_t *ret)
+{
+    const struct extreme *e = &s->machine.gauge[gauge];
+    *ret = e->seen ? e->value : 0;
+    return e->seen ? BARO_PRESENT : e->absent;
+}
+
+int summary_machine_cores_mean(const struct summary *s, double *ret)
+{
+    return machine_share(&s->machine, MACHINE_BUSY, ret);
+}
+
+int summary_machine_cores_peak(const struct summary *s, double *ret)
+{
+    uint64_t cpus;
+    *ret = s->machine.cores.rate / 1e9;
+    if (!s->machine.cores.found) {
+        const struct growth *busy = &s->machine.counter[MACHINE_BUSY];
+        return busy->seen ? BARO_ABSENT_UNKNOWN : busy->absent;
+    }
+    /* Counted in steps of 10 ms on each CPU; more than there is is that step. */
+    if (summary_machine_cpus(s, &cpus) == BARO_PRESENT && *ret > (double)cpus)
+        *ret = (double)cpus;
+    return BARO_PRESENT;
+}
+
+int summary_machine_others(const struct summary *s, double *ret)
+{
+    double busy, job, self;
+    int absent = machine_share(&s->machine, MACHINE_BUSY, &busy);
+    if (absent == BARO_PRESENT)
+        absent = machine_share(&s->machine, MACHINE_JOB, &job);
+    *ret = 0;
+    if (absent != BARO_PRESENT)
+        return absent;
+    if (machine_share(&s->machine, MACHINE_SELF, &self) != BARO_PRESENT)
+        self = 0;
+    *ret = busy > job + self ? busy - job - self : 0;
+    return BARO_PRESENT;
+}
+
+int summary_machine_steal(const struct summary *s, double *ret)
+{
+    const struct growth *steal = &s->machine.counter[MACHINE_STEAL], *all = &s->machine.counter[MACHINE_ALL];
+    *ret = 0;
+    if (!steal->seen || !all->seen)
+        return steal->seen ? all->absent : steal->absent;
+    if (!all->grown)
+        return BARO_ABSENT_UNKNOWN;
+    *ret = (double)steal->grown / (double)all->grown;
+    return BARO_PRESENT;
+}
+
+uint64_t summary_machine_watched_ns(const struct summary *s)
+{
+    const struct growth *busy = &s->machine.counter[MACHINE_BUSY];
+    return busy->to_ns - busy->from_ns;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the job had of what it might have, and of the machine: figures of a finished summary. */
+#ifndef DERIVE_LIMITS_H
+#define DERIVE_LIMITS_H
+
+#include "derive/summary.h"
+
+#define LIMIT_MACHINE "machine" /* the source where no limit lies below what the machine has */
+
+/* The limit that binds and who sets it; 0: not known. */
+uint64_t summary_memory_limit(const struct summary *s, const char **ret_source);
+double summary_cores_limit(const struct summary *s, const char **ret_source);
+uint64_t summary_pids_limit(const struct summary *s, const char **ret_source);
+
+/* What counts against the memory limit, and the most of it that the job held. */
+enum memory_measure {
+    MEMORY_CGROUP,  /* the kernel's own mark of the job's own control group: its limit counts page cache as well */
+    MEMORY_PSS,
+    MEMORY_RSS,
+    MEMORY_PROCESS, /* largest mark of one process: it was higher between samples than all of them at any; or a limit of each process */
+};
+int summary_memory_most(const struct summary *s, uint64_t *ret, enum memory_measure *ret_measure);
+const char *summary_memory_measure_name(enum memory_measure measure);
+
+/* Each returns 0 and the value, or enum baro_absent. */
+int summary_memory_peak_ratio(const struct summary *s, double *ret);
+int summary_cores_peak_ratio(const struct summary *s, double *ret);
+/* The most that the control group with the memory limit held, whoever's it was, as a share of that limit. */
+int summary_memory_group_ratio(const struct summary *s, double *ret);
+/* For how long the control group with the CPU quota was held back; where another limit is tighter: the one held back most. */
+int summary_throttled(const struct summary *s, uint64_t *ret);
+/* Processes of the job's own control group that were killed for want of memory, and forks refused to it, while it was watched. */
+int summary_group_oom_kills(const struct summary *s, uint64_t *ret);
+int summary_fork_refusals(const struct summary *s, uint64_t *ret);
+
+/* The machine. */
+int summary_machine_cpus(const struct summary *s, uint64_t *ret);
+int summary_machine_memory(const struct summary *s, uint64_t *ret);
+int summary_machine_grown(const struct summary *s, enum machine_counter counter, uint64_t *ret);
+int summary_machine_gauge(const struct summary *s, enum machine_gauge gauge, uint64_t *ret);
+int summary_machine_cores_mean(const struct summary *s, double *ret);
+int summary_machine_cores_peak(const struct summary *s, double *ret);
+int summary_machine_others(const struct summary *s, double *ret); /* cores that neither the job nor the recorder kept busy */
+int summary_machine_steal(const struct summary *s, double *ret);  /* share of all CPU time */
+uint64_t summary_machine_watched_ns(const struct summary *s);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "derive/machine.h"
+
+#include <string.h>
+
+#include "sample/sample.h"
+
+static const enum host_metric of_counter[MACHINE_COUNTERS] = {
+    [MACHINE_STEAL] = HOST_cpu_steal,
+    [MACHINE_OOM_KILLS] = HOST_oom_kills,
+    [MACHINE_SWAP_IN] = HOST_swap_in,
+    [MACHINE_SWAP_OUT] = HOST_swap_out,
+    [MACHINE_DISK_READ] = HOST_disk_read,
+    [MACHINE_DISK_WRITE] = HOST_disk_write,
+    [MACHINE_NET_RECEIVE] = HOST_net_receive,
+    [MACHINE_NET_TRANSMIT] = HOST_net_transmit,
+    [MACHINE_CPU_SOME] = HOST_pressure_cpu_some,
+    [MACHINE_MEMORY_SOME] = HOST_pressure_memory_some,
+    [MACHINE_MEMORY_FULL] = HOST_pressure_memory_full,
+    [MACHINE_IO_SOME] = HOST_pressure_io_some,
+    [MACHINE_IO_FULL] = HOST_pressure_io_full,
+};
+static const enum host_metric of_gauge[MACHINE_GAUGES] = {
+    [MACHINE_MEMORY_USED] = HOST_memory_used, [MACHINE_MEMORY_AVAILABLE] = HOST_memory_available,
+    [MACHINE_SWAP_USED] = HOST_swap_used,     [MACHINE_LOAD] = HOST_load_1m,
+    [MACHINE_CPUS] = HOST_cpus,               [MACHINE_MEMORY_TOTAL] = HOST_memory_total,
+};
+
+/* ---- one look ---- */
+
+static int sum_of(const struct baro_sample *s, const enum host_metric *of, size_t n, uint64_t *ret)
+{
+    *ret = 0;
+    /* The first ones every kernel has; what an older one does not count it does not have. */
+    if (s->host_absent[of[0]] != BARO_PRESENT)
+        return s->host_absent[of[0]];
+    for (size_t i = 0; i < n; i++)
+        *ret += s->host_absent[of[i]] == BARO_PRESENT ? s->host[of[i]] : 0;
+    return BARO_PRESENT;
+}
+
+int machine_busy(const struct baro_sample *s, uint64_t *ret)
+{
+    static const enum host_metric of[] = {HOST_cpu_user, HOST_cpu_nice, HOST_cpu_system, HOST_cpu_irq, HOST_cpu_softirq,
+                                          HOST_cpu_guest, HOST_cpu_guest_nice};
+    return sum_of(s, of, sizeof(of) / sizeof(*of), ret);
+}
+
+int machine_all(const struct baro_sample *s, uint64_t *ret)
+{
+    static const enum host_metric rest[] = {HOST_cpu_idle, HOST_cpu_iowait, HOST_cpu_steal};
+    uint64_t busy, other;
+    int absent = machine_busy(s, &busy);
+    if (absent == BARO_PRESENT)
+        absent = sum_of(s, rest, sizeof(rest) / sizeof(*rest), &other);
+    *ret = absent == BARO_PRESENT ? busy + other : 0;
+    return absent;
+}
+
+/* ---- over many ---- */
+
+static void grow(struct growth *g, uint64_t t_ns, int absent, uint64_t value)
+{
+    if (absent != BARO_PRESENT) {
+        if (!g->seen)
+            g->absent = (uint8_t)absent;
+        return;
+    }
+    if (!g->seen)
+        g->from_ns = t_ns;
+    else if (value > g->last)
+        g->grown += value - g->last;
+    g->seen = true;
+    g->absent = BARO_PRESENT;
+    g->last = value;
+    g->to_ns = t_ns;
+}
+
+static void reach(struct extreme *e, int absent, uint64_t value, bool least)
+{
+    if (absent != BARO_PRESENT) {
+        if (!e->seen)
+            e->absent = (uint8_t)absent;
+        return;
+    }
+    if (!e->seen || (least ? value < e->value : value > e->value))
+        e->value = value;
+    e->seen = true;
+    e->absent = BARO_PRESENT;
+}
+
+void machine_init(struct machine *m)
+{
+    *m = (struct machine){0};
+    for (int i = 0; i < MACHINE_COUNTERS; i++)
+        m->counter[i].absent = BARO_ABSENT_NOT_YET;
+    for (int i = 0; i < MACHINE_GAUGES; i++)
+        m->gauge[i].absent = BARO_ABSENT_NOT_YET;
+}
+
+static struct machine_group *group_of(struct machine *m, const struct baro_entity *e)
+{
+    for (size_t i = 0; i < m->n_groups; i++) {
+        if (m->group[i].id == e->id)
+            return &m->group[i];
+    }
+    if (m->n_groups == MACHINE_GROUPS)
+        return NULL;
+    struct machine_group *g = &m->group[m->n_groups++];
+    *g = (struct machine_group){.id = e->id};
+    size_t n = strnlen(e->name ? e->name : "", sizeof(g->name) - 1);
+    memcpy(g->name, e->name ? e->name : "", n);
+    return g;
+}
+
+static void add_group(struct machine *m, const struct baro_entity *e, uint64_t t_ns)
+{
+    struct machine_group *g = group_of(m, e);
+    if (!g)
+        return;
+    grow(&g->throttled, t_ns, e->absent[CGROUP_cpu_throttled], e->value[CGROUP_cpu_throttled]);
+    grow(&g->oom_kills, t_ns, e->absent[CGROUP_oom_kills], e->value[CGROUP_oom_kills]);
+    grow(&g->fork_refusals, t_ns, e->absent[CGROUP_pids_limit_hits], e->value[CGROUP_pids_limit_hits]);
+    reach(&g->memory, e->absent[CGROUP_memory], e->value[CGROUP_memory], false);
+    reach(&g->memory_mark, e->absent[CGROUP_memory_peak], e->value[CGROUP_memory_peak], false);
+}
+
+void machine_add(struct machine *m, const struct baro_sample *s)
+{
+    uint64_t busy, all;
+    if (!s->has_host || (m->looks && s->host_ns <= m->look_ns))
+        return;
+    uint64_t t = m->look_ns = s->host_ns;
+    m->looks++;
+    int no_busy = machine_busy(s, &busy), no_all = machine_all(s, &all);
+    grow(&m->counter[MACHINE_BUSY], t, no_busy, busy);
+    grow(&m->counter[MACHINE_ALL], t, no_all, all);
+    grow(&m->counter[MACHINE_JOB], t, s->job_absent[JOB_cpu], s->job[JOB_cpu]);
+    grow(&m->counter[MACHINE_SELF], t, s->self_absent[RECORDER_cpu], s->self[RECORDER_cpu]);
+    for (int i = 0; i < MACHINE_COUNTERS; i++) {
+        if (i != MACHINE_BUSY && i != MACHINE_ALL && i != MACHINE_JOB && i != MACHINE_SELF)
+            grow(&m->counter[i], t, s->host_absent[of_counter[i]], s->host[of_counter[i]]);
+    }
+    for (int i = 0; i < MACHINE_GAUGES; i++)
+        reach(&m->gauge[i], s->host_absent[of_gauge[i]], s->host[of_gauge[i]], i == MACHINE_MEMORY_AVAILABLE);
+    if (no_busy == BARO_PRESENT)
+        derive_peak_add(&m->cores, t, m->counter[MACHINE_BUSY].grown);
+    for (size_t i = 0; i < s->entities[BARO_KIND_CGROUP].n; i++)
+        add_group(m, s->entities[BARO_KIND_CGROUP].at[i], t);
+}
+
+int machine_share(const struct machine *m, enum machine_counter counter, double *ret)
+{
+    const struct growth *g = &m->counter[counter];
+    *ret = 0;
+    if (!g->seen)
+        return g->absent;
+    if (g->to_ns <= g->from_ns)
+        return BARO_ABSENT_UNKNOWN; /* seen once: nothing to compare with */
+    *ret = (double)g->grown / (double)(g->to_ns - g->from_ns);
+    return BARO_PRESENT;
+}

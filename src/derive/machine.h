@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the machine around a job did while it was watched, and the control groups that the job is in: how much counters grew, how far gauges
+ * went. A look at the machine counts once, however many samples carry it. Adding one is O(control groups) and allocates nothing.
+ */
+#ifndef DERIVE_MACHINE_H
+#define DERIVE_MACHINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "derive/derive.h"
+#include "metric/ids.h"
+
+struct baro_entity;
+
+enum machine_counter {
+    MACHINE_BUSY,  /* CPU time in which something was done: user, nice, system, interrupts, guests */
+    MACHINE_ALL,   /* all CPU time: busy, idle, waiting for I/O, stolen */
+    MACHINE_STEAL,
+    MACHINE_JOB,   /* CPU time of the job at the same looks */
+    MACHINE_SELF,  /* and of the recorder */
+    MACHINE_OOM_KILLS,
+    MACHINE_SWAP_IN, MACHINE_SWAP_OUT,
+    MACHINE_DISK_READ, MACHINE_DISK_WRITE,
+    MACHINE_NET_RECEIVE, MACHINE_NET_TRANSMIT,
+    MACHINE_CPU_SOME, MACHINE_MEMORY_SOME, MACHINE_MEMORY_FULL, MACHINE_IO_SOME, MACHINE_IO_FULL, /* pressure */
+    MACHINE_COUNTERS
+};
+
+enum machine_gauge {
+    MACHINE_MEMORY_USED,      /* most of it */
+    MACHINE_MEMORY_AVAILABLE, /* least of it */
+    MACHINE_SWAP_USED,
+    MACHINE_LOAD,             /* over a minute, millionths */
+    MACHINE_CPUS,
+    MACHINE_MEMORY_TOTAL,
+    MACHINE_GAUGES
+};
+
+/* A counter that falls is another one than before, or has lost a part (a disk that went): what came until then stays. */
+struct growth {
+    uint64_t from_ns, to_ns; /* first and last look that had it */
+    uint64_t last, grown;
+    bool seen;
+    uint8_t absent;          /* while not seen: why */
+};
+
+struct extreme {
+    uint64_t value;
+    bool seen;
+    uint8_t absent;
+};
+
+#define MACHINE_GROUPS 16
+
+struct machine_group {
+    uint32_t id;
+    char name[128];
+    struct growth throttled, oom_kills, fork_refusals;
+    struct extreme memory;      /* most that any look saw */
+    struct extreme memory_mark; /* the kernel's own mark: as old as the group */
+};
+
+struct machine {
+    uint64_t looks, look_ns;    /* how many, and when the last one was */
+    struct growth counter[MACHINE_COUNTERS];
+    struct extreme gauge[MACHINE_GAUGES];
+    struct derive_peak cores;   /* of MACHINE_BUSY */
+    struct machine_group group[MACHINE_GROUPS]; /* in the order in which they were found: the job's own first */
+    size_t n_groups;
+};
+
+struct baro_sample;
+
+void machine_init(struct machine *m);
+void machine_add(struct machine *m, const struct baro_sample *s);
+
+/* CPU time of the whole machine in which something was done; and all of it. Returns 0 or enum baro_absent. */
+int machine_busy(const struct baro_sample *s, uint64_t *ret);
+int machine_all(const struct baro_sample *s, uint64_t *ret);
+/* Growth a nanosecond of the time in which it was seen to grow. Returns 0 or enum baro_absent. */
+int machine_share(const struct machine *m, enum machine_counter counter, double *ret);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who hears a story: a summary, or a tape. Include after cmocka.h, and after story.h or machine_story.h. */
+#ifndef TESTS_TELLERS_H
+#define TESTS_TELLERS_H
+
+#include "derive/summary.h"
+#include "tape_file.h"
+
+static inline void to_summary_sample(void *s, const struct baro_sample *v)
+{
+    summary_add_sample(s, v);
+}
+
+static inline void to_summary_exit(void *s, const struct baro_exit *v)
+{
+    summary_add_exit(s, v);
+}
+
+static inline void to_summary_event(void *s, const struct baro_event *v)
+{
+    summary_add_event(s, v);
+}
+
+static inline void to_tape_sample(void *w, const struct baro_sample *v)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    assert_int_equal(tape_writer_commit(w, v, &err), 0);
+}
+
+static inline void to_tape_exit(void *w, const struct baro_exit *v)
+{
+    tape_writer_exit(w, v);
+}
+
+static inline void to_tape_event(void *w, const struct baro_event *v)
+{
+    tape_writer_event(w, v);
+}
+
+static inline struct tape_writer *tape_begun(const char *path, const struct baro_header *h)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct tape_writer *w;
+    unlink(path);
+    int fd = tape_create(path, false, &err);
+    assert_true(fd >= 0);
+    assert_int_equal(tape_writer_new(&w, fd, h, NULL, &err), 0);
+    return w;
+}
+
+static inline void tape_ended(struct tape_writer *w)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    assert_int_equal(tape_writer_finish(w, &err), 0);
+    tape_writer_free(w);
+}
+
+#endif

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The machine around a job, and what it might have had: worked out by hand, the same live and from a tape, and as it is told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "baro/summary.h"
+#include "derive/limits.h"
+#include "golden.h"
+#include "machine_story.h"
+#include "report/report.h"
+#include "tellers.h"
+
+#define NEAR(a, b) assert_true((a) - (b) < 1e-9 && (b) - (a) < 1e-9)
+
+static struct summary *told_with(void (*change)(struct baro_header *h))
+{
+    struct baro_header h;
+    struct machine_story *m = calloc(1, sizeof(*m));
+    machine_story_header(&h);
+    if (change)
+        change(&h);
+    struct summary *s = summary_new(&h);
+    assert_non_null(s);
+    machine_story_tell(m, &(struct teller){to_summary_sample, to_summary_exit, to_summary_event, s});
+    summary_finish(s);
+    free(m);
+    return s;
+}
+
+static void test_machine(void **state)
+{
+    (void)state;
+    struct summary *s = told_with(NULL);
+    double d;
+    uint64_t v;
+    assert_int_equal(s->machine.looks, 4);
+    assert_int_equal(summary_machine_watched_ns(s), 3000 * MS);
+    assert_int_equal(summary_machine_cores_mean(s, &d), 0);
+    NEAR(d, 2.0);
+    assert_int_equal(summary_machine_cores_peak(s, &d), 0);
+    NEAR(d, 2.0);
+    assert_int_equal(summary_machine_others(s, &d), 0);
+    NEAR(d, 2.0 - 1.4 / 3 - 0.012 / 3);
+    assert_int_equal(summary_machine_steal(s, &d), 0);
+    NEAR(d, 0.1);
+    assert_int_equal(machine_share(&s->machine, MACHINE_CPU_SOME, &d), 0);
+    NEAR(d, 0.3);
+    assert_int_equal(machine_share(&s->machine, MACHINE_IO_FULL, &d), BARO_ABSENT_UNSUPPORTED);
+    assert_int_equal(summary_machine_gauge(s, MACHINE_MEMORY_AVAILABLE, &v), 0);
+    assert_int_equal(v, 2560 * MB - 3 * 102400000);
+    assert_int_equal(summary_machine_gauge(s, MACHINE_LOAD, &v), 0);
+    assert_int_equal(v, 3250000);
+    assert_int_equal(summary_machine_grown(s, MACHINE_OOM_KILLS, &v), 0);
+    assert_int_equal(v, 1);
+    assert_int_equal(summary_machine_grown(s, MACHINE_DISK_WRITE, &v), 0);
+    assert_int_equal(v, 3 * 8192000);
+    summary_free(s);
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    struct summary *s = told_with(NULL);
+    const char *source;
+    enum memory_measure measure;
+    double d;
+    uint64_t v;
+    assert_int_equal(summary_memory_limit(s, &source), 500 * MB);
+    assert_string_equal(source, "cgroup /pod");
+    NEAR(summary_cores_limit(s, &source), 0.5);
+    assert_int_equal(summary_memory_most(s, &v, &measure), 0);
+    assert_int_equal(measure, MEMORY_PSS);
+    assert_int_equal(v, 126 * 1024000);
+    assert_int_equal(summary_memory_peak_ratio(s, &d), 0);
+    NEAR(d, 126 * 1.024 / 500);
+    assert_int_equal(summary_memory_group_ratio(s, &d), 0);
+    NEAR(d, 0.98); /* the neighbour's share is in it */
+    assert_int_equal(summary_cores_peak_ratio(s, &d), 0);
+    NEAR(d, 0.604 / 0.5); /* 302 ms from 1502 to 2002 ms: over half a second, which touches more periods of a quota than fit in */
+    assert_int_equal(summary_throttled(s, &v), 0);
+    assert_int_equal(v, 2100 * MS);
+    assert_int_equal(summary_group_oom_kills(s, &v), 0);
+    assert_int_equal(v, 1);
+    assert_int_equal(summary_fork_refusals(s, &v), 0);
+    assert_int_equal(v, 0);
+    summary_free(s);
+}
+
+static void own(struct baro_header *h)
+{
+    memcpy(h->cgroup_mode, "own", 4);
+}
+
+static void per_process(struct baro_header *h)
+{
+    memcpy(h->limits.memory_source, "RLIMIT_AS", 10);
+}
+
+static void free_of_limits(struct baro_header *h)
+{
+    h->limits = (struct baro_limits){0};
+}
+
+/* What is counted against a limit is what that limit counts. */
+static void test_measures(void **state)
+{
+    (void)state;
+    const char *source;
+    enum memory_measure measure;
+    uint64_t v;
+    double d;
+    struct summary *s = told_with(own);
+    assert_int_equal(summary_memory_most(s, &v, &measure), 0);
+    assert_int_equal(measure, MEMORY_CGROUP);
+    assert_int_equal(v, 320 * MB);
+    assert_int_equal(summary_throttled(s, &v), 0);
+    assert_int_equal(v, 9000 * MS + 2100 * MS); /* made for the job: from nothing */
+    assert_int_equal(summary_group_oom_kills(s, &v), 0);
+    assert_int_equal(v, 3);
+    summary_free(s);
+    s = told_with(per_process);
+    assert_int_equal(summary_memory_most(s, &v, &measure), 0);
+    assert_int_equal(measure, MEMORY_PROCESS);
+    assert_int_equal(v, 200 * MB);
+    assert_int_equal(summary_memory_group_ratio(s, &d), BARO_ABSENT_UNSUPPORTED);
+    summary_free(s);
+    s = told_with(free_of_limits);
+    assert_int_equal(summary_memory_limit(s, &source), 8192 * MB); /* the kernel's word now, not the header's */
+    assert_string_equal(source, "machine");
+    NEAR(summary_cores_limit(s, &source), 4.0);
+    assert_int_equal(summary_pids_limit(s, &source), 0);
+    assert_int_equal(summary_memory_most(s, &v, &measure), 0);
+    assert_int_equal(measure, MEMORY_PSS);
+    summary_free(s);
+}
+
+/* A process that was larger than all of them at any sample was so between two. */
+static void test_spike(void **state)
+{
+    (void)state;
+    struct baro_header h;
+    struct baro_process p = {.id = 7, .key = {50, 5}, .name = "p"};
+    struct baro_process *rows[] = {&p};
+    struct baro_sample sample = {.t_ns = MS, .n = 1, .processes = rows};
+    enum memory_measure measure;
+    uint64_t v;
+    story_header(&h);
+    struct summary *s = summary_new(&h);
+    p.value[PROCESS_rss] = p.value[PROCESS_pss] = 10 * MB;
+    sample.job[JOB_process_rss_peak] = 400 * MB;
+    summary_add_sample(s, &sample);
+    summary_finish(s);
+    assert_int_equal(summary_memory_most(s, &v, &measure), 0);
+    assert_int_equal(measure, MEMORY_PROCESS);
+    assert_int_equal(v, 400 * MB);
+    s->mode = BARO_MODE_ATTACH; /* then it may be older than the recording */
+    assert_int_equal(summary_memory_most(s, &v, &measure), 0);
+    assert_int_equal(v, 10 * MB);
+    summary_free(s);
+}
+
+/* Counters that fall, looks that are missing, nothing at all. */
+static void test_odd(void **state)
+{
+    (void)state;
+    struct machine *m = calloc(1, sizeof(*m));
+    struct baro_sample s = {.t_ns = 1};
+    double d;
+    machine_init(m);
+    machine_add(m, &s);
+    assert_int_equal(m->looks, 0);
+    assert_int_equal(machine_share(m, MACHINE_STEAL, &d), BARO_ABSENT_NOT_YET);
+    s.has_host = true;
+    static const uint64_t read[] = {100, 300, 50, 80, 80};
+    for (size_t i = 0; i < 5; i++) {
+        s.host_ns = 10 * (i + 1);
+        s.host[HOST_disk_read] = read[i];
+        s.host_absent[HOST_cpu_steal] = BARO_ABSENT_DENIED;
+        machine_add(m, &s);
+        machine_add(m, &s); /* the same look again */
+    }
+    assert_int_equal(m->looks, 5);
+    assert_int_equal(m->counter[MACHINE_DISK_READ].grown, 200 + 30);
+    assert_int_equal(machine_share(m, MACHINE_STEAL, &d), BARO_ABSENT_DENIED);
+    s.host_absent[HOST_cpu_idle] = BARO_ABSENT_GONE;
+    uint64_t v;
+    assert_int_equal(machine_all(&s, &v), BARO_ABSENT_GONE);
+    free(m);
+}
+
+static void test_live_is_replay(void **state)
+{
+    const char *path = *state;
+    struct baro_header h;
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_tape *tape;
+    struct baro_summary *replay;
+    struct buf a = {0}, b = {0};
+    struct summary *live = told_with(NULL);
+    machine_story_header(&h);
+    struct machine_story *m = calloc(1, sizeof(*m));
+    struct tape_writer *w = tape_begun(path, &h);
+    machine_story_tell(m, &(struct teller){to_tape_sample, to_tape_exit, to_tape_event, w});
+    tape_ended(w);
+    free(m);
+    assert_int_equal(baro_tape_open(&tape, path, &err), 0);
+    assert_int_equal(baro_summary_of_tape(tape, &replay, &err), 0);
+    report_json(live, "t", &(struct json){.out = &a, .pretty = true});
+    report_json(report_summary(replay), "t", &(struct json){.out = &b, .pretty = true});
+    buf_byte(&a, 0);
+    buf_byte(&b, 0);
+    assert_string_equal((char *)a.at, (char *)b.at);
+    baro_summary_free(replay);
+    baro_tape_close(tape);
+    summary_free(live);
+    buf_done(&a);
+    buf_done(&b);
+}
+
+static void test_golden(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        void (*change)(struct baro_header *h);
+        struct report_style style;
+    } blocks[] = {
+        {"machine-100.txt", NULL, {100, true, false}}, {"machine-60-ascii.txt", NULL, {60, false, false}},
+        {"machine-own.txt", own, {100, true, false}}, {"machine-free.txt", free_of_limits, {100, true, false}},
+    };
+    struct buf text = {0};
+    for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++) {
+        struct summary *s = told_with(blocks[i].change);
+        buf_clear(&text);
+        report_block(s, "/t/x.baro", blocks[i].style, &text);
+        expect_golden(blocks[i].name, &text);
+        summary_free(s);
+    }
+    struct summary *s = told_with(NULL);
+    buf_clear(&text);
+    report_json(s, "/t/x.baro", &(struct json){.out = &text, .pretty = true});
+    expect_golden("machine.json", &text);
+    summary_free(s);
+    buf_done(&text);
+}
+
+int main(void)
+{
+    char path[] = "/tmp/test_machine_summary_XXXXXX";
+    int fd = mkstemp(path);
+    void *at = path;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_machine),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_measures),
+        cmocka_unit_test(test_spike),
+        cmocka_unit_test(test_odd),
+        cmocka_unit_test_prestate(test_live_is_replay, at),
+        cmocka_unit_test(test_golden),
+    };
+    close(fd);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    unlink(path);
+    return failed;
+}
