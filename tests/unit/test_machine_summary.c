@@ -12,6 +12,7 @@
 
 #include "baro/summary.h"
 #include "derive/limits.h"
+#include "encode/dialect.h"
 #include "golden.h"
 #include "machine_story.h"
 #include "report/report.h"
@@ -195,21 +196,26 @@ static void test_odd(void **state)
     free(m);
 }
 
-static void test_live_is_replay(void **state)
+static void write_story(const char *path)
 {
-    const char *path = *state;
     struct baro_header h;
-    struct baro_error err = BARO_ERROR_INIT;
-    struct baro_tape *tape;
-    struct baro_summary *replay;
-    struct buf a = {0}, b = {0};
-    struct summary *live = told_with(NULL);
     machine_story_header(&h);
     struct machine_story *m = calloc(1, sizeof(*m));
     struct tape_writer *w = tape_begun(path, &h);
     machine_story_tell(m, &(struct teller){to_tape_sample, to_tape_exit, to_tape_event, w});
     tape_ended(w);
     free(m);
+}
+
+static void test_live_is_replay(void **state)
+{
+    const char *path = *state;
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_tape *tape;
+    struct baro_summary *replay;
+    struct buf a = {0}, b = {0};
+    struct summary *live = told_with(NULL);
+    write_story(path);
     assert_int_equal(baro_tape_open(&tape, path, &err), 0);
     assert_int_equal(baro_summary_of_tape(tape, &replay, &err), 0);
     report_json(live, "t", &(struct json){.out = &a, .pretty = true});
@@ -251,6 +257,81 @@ static void test_golden(void **state)
     buf_done(&text);
 }
 
+static void rows(const char *path, const char *name, int kind, struct buf *text)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_tape *tape;
+    struct baro_record r;
+    struct dialect *d;
+    assert_int_equal(baro_tape_open(&tape, path, &err), 0);
+    assert_int_equal(dialect_new(&d, name, kind, tape, &err), 0);
+    buf_clear(text);
+    dialect_header(d, text);
+    while (baro_tape_next(tape, &r, &err) > 0)
+        dialect_record(d, &r, text);
+    assert_false(dialect_silent(d));
+    dialect_free(d);
+    baro_tape_close(tape);
+}
+
+static void test_dialects(void **state)
+{
+    static const struct {
+        const char *name, *golden;
+        int kind;
+    } all[] = {
+        {"spare-cores", "dialect-spare-cores-process.csv", BARO_KIND_PROCESS},
+        {"spare-cores", "dialect-spare-cores-host.csv", BARO_KIND_HOST},
+        {"spare-cores-mended", "dialect-spare-cores-mended-process.csv", -1},
+        {"spare-cores-mended", "dialect-spare-cores-mended-host.csv", BARO_KIND_HOST},
+        {"pytyche-cpu", "dialect-pytyche-cpu.csv", -1},
+    };
+    struct buf text = {0};
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_tape *tape;
+    struct dialect *d;
+    write_story(*state);
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        rows(*state, all[i].name, all[i].kind, &text);
+        expect_golden(all[i].golden, &text);
+    }
+    buf_done(&text);
+    assert_int_equal(baro_tape_open(&tape, *state, &err), 0);
+    assert_int_equal(dialect_new(&d, "spare", -1, tape, &err), BARO_E_SYNTAX);
+    assert_int_equal(dialect_new(&d, "pytyche-cpu", BARO_KIND_PROCESS, tape, &err), BARO_E_SYNTAX);
+    assert_null(d);
+    baro_tape_close(tape);
+}
+
+/* What was not read is nothing, never a zero. */
+static void test_dialect_absent(void **state)
+{
+    static const char *const names[] = {"spare-cores-mended", "pytyche-cpu"};
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_tape *tape;
+    struct buf text = {0};
+    write_story(*state);
+    assert_int_equal(baro_tape_open(&tape, *state, &err), 0);
+    for (size_t i = 0; i < 2; i++) {
+        struct baro_sample s = {.t_ns = SECOND, .has_host = true, .host_ns = SECOND};
+        struct baro_record r = {.kind = BARO_RECORD_SAMPLE, .t_ns = SECOND, .u.sample = &s};
+        struct dialect *d;
+        memset(s.host_absent, BARO_ABSENT_DENIED, sizeof(s.host_absent));
+        assert_int_equal(dialect_new(&d, names[i], BARO_KIND_HOST, tape, &err), 0);
+        dialect_record(d, &r, &text);
+        dialect_record(d, &r, &text); /* the same look */
+        assert_true(dialect_silent(d));
+        s.host_ns = 2 * SECOND;
+        dialect_record(d, &r, &text);
+        dialect_free(d);
+    }
+    static const char want[] = "1795235692.123,\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\"\r\n";
+    assert_int_equal(text.len, sizeof(want) - 1);
+    assert_memory_equal(text.at, want, sizeof(want) - 1);
+    buf_done(&text);
+    baro_tape_close(tape);
+}
+
 int main(void)
 {
     char path[] = "/tmp/test_machine_summary_XXXXXX";
@@ -264,6 +345,8 @@ int main(void)
         cmocka_unit_test(test_odd),
         cmocka_unit_test_prestate(test_live_is_replay, at),
         cmocka_unit_test(test_golden),
+        cmocka_unit_test_prestate(test_dialects, at),
+        cmocka_unit_test_prestate(test_dialect_absent, at),
     };
     close(fd);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

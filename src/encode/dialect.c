@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "encode/dialect.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fmt.h"
+#include "derive/derive.h"
+#include "derive/machine.h"
+#include "encode/dialect_table.h"
+#include "sample/sample.h"
+
+struct dialect_value {
+    uint64_t v;
+    int absent;
+};
+
+/* What a row is made of, and the next one is compared with. */
+struct instant {
+    uint64_t t_ns;
+    struct dialect_value column[DIALECT_COLUMNS], all; /* all: CPU time of the machine */
+};
+
+struct dialect {
+    const struct dialect_table *table;
+    const struct baro_header *header;
+    struct instant before;
+    bool begun;      /* there is one before */
+    bool ended;      /* where the original would have ended */
+    bool silent;
+    int32_t pid;
+    uint64_t tick_ns;
+};
+
+const char *const *dialect_names(void)
+{
+    static const char *const names[] = {"spare-cores", "spare-cores-mended", "pytyche-cpu", NULL};
+    return names;
+}
+
+static const struct dialect_table *find(const char *name, int kind, bool *ret_named)
+{
+    *ret_named = false;
+    for (size_t i = 0; i < dialect_table_count; i++) {
+        const struct dialect_table *t = &dialect_tables[i];
+        if (strcmp(t->name, name) != 0)
+            continue;
+        *ret_named = true;
+        if (kind < 0 || (int)t->kind == kind)
+            return t;
+    }
+    return NULL;
+}
+
+int dialect_new(struct dialect **ret, const char *name, int kind, const struct baro_tape *tape, struct baro_error *err)
+{
+    bool named;
+    *ret = NULL;
+    const struct dialect_table *table = find(name, kind, &named);
+    if (!named)
+        return error_set(err, BARO_E_SYNTAX, "there is no dialect '%s'", name);
+    if (!table)
+        return error_set(err, BARO_E_SYNTAX, "dialect %s has no such rows", name);
+    struct dialect *d = calloc(1, sizeof(*d));
+    if (!d)
+        return error_set(err, -ENOMEM, "out of memory");
+    d->table = table;
+    d->header = baro_tape_header(tape);
+    d->silent = true;
+    d->pid = d->header->n_targets ? d->header->targets[0] : 0;
+    d->tick_ns = NS_PER_SEC / (d->header->clk_tck ? d->header->clk_tck : 100);
+    d->begun = table->kind == BARO_KIND_PROCESS; /* a job's counters begin at nothing, with the tape */
+    *ret = d;
+    return 0;
+}
+
+void dialect_free(struct dialect *d)
+{
+    free(d);
+}
+
+bool dialect_silent(const struct dialect *d)
+{
+    return d->silent;
+}
+
+/* ---- values ---- */
+
+static struct dialect_value host_of(const struct baro_sample *s, enum host_metric metric)
+{
+    return (struct dialect_value){s->host[metric], s->host_absent[metric]};
+}
+
+static struct dialect_value sum_of_host(const struct baro_sample *s, const enum host_metric *of, size_t n)
+{
+    struct dialect_value sum = host_of(s, of[0]);
+    for (size_t i = 1; i < n && sum.absent == BARO_PRESENT; i++)
+        sum.v += s->host_absent[of[i]] == BARO_PRESENT ? s->host[of[i]] : 0;
+    return sum;
+}
+
+static struct dialect_value user_of(const struct baro_sample *s)
+{
+    static const enum host_metric of[] = {HOST_cpu_user, HOST_cpu_nice, HOST_cpu_guest, HOST_cpu_guest_nice};
+    return sum_of_host(s, of, sizeof(of) / sizeof(*of));
+}
+
+static struct dialect_value system_of(const struct baro_sample *s)
+{
+    static const enum host_metric of[] = {HOST_cpu_system, HOST_cpu_irq, HOST_cpu_softirq};
+    return sum_of_host(s, of, sizeof(of) / sizeof(*of));
+}
+
+static struct dialect_value taken_of(const struct baro_sample *s)
+{
+    static const enum host_metric of[] = {HOST_memory_free, HOST_memory_buffers, HOST_memory_cached};
+    struct dialect_value total = host_of(s, HOST_memory_total), rest = sum_of_host(s, of, sizeof(of) / sizeof(*of));
+    if (total.absent != BARO_PRESENT || rest.absent != BARO_PRESENT)
+        return (struct dialect_value){0, total.absent ? total.absent : rest.absent};
+    total.v = total.v > rest.v ? total.v - rest.v : 0;
+    return total;
+}
+
+/* Over those that have it. */
+static struct dialect_value sum_over(const struct baro_sample *s, enum baro_kind kind, int metric, const char *but)
+{
+    struct dialect_value sum = {0, BARO_ABSENT_UNKNOWN};
+    for (size_t i = 0; i < s->entities[kind].n; i++) {
+        const struct baro_entity *e = s->entities[kind].at[i];
+        if (but && e->name && strcmp(e->name, but) == 0)
+            continue;
+        if (e->absent[metric] == BARO_PRESENT) {
+            sum.v += e->value[metric];
+            sum.absent = BARO_PRESENT;
+        } else if (sum.absent != BARO_PRESENT) {
+            sum.absent = e->absent[metric];
+        }
+    }
+    return sum;
+}
+
+static struct dialect_value fs_taken_of(const struct baro_sample *s)
+{
+    struct dialect_value total = sum_over(s, BARO_KIND_FS, FS_total, NULL);
+    struct dialect_value left = sum_over(s, BARO_KIND_FS, FS_available, NULL);
+    if (total.absent == BARO_PRESENT && left.absent == BARO_PRESENT)
+        total.v = total.v > left.v ? total.v - left.v : 0;
+    return total.absent ? total : (struct dialect_value){total.v, left.absent};
+}
+
+static struct dialect_value value_of(const struct dialect *d, const struct dialect_column *c, const struct baro_sample *s)
+{
+    switch (c->from) {
+    case FROM_PID:
+        return (struct dialect_value){(uint64_t)d->pid, d->pid ? BARO_PRESENT : BARO_ABSENT_UNKNOWN};
+    case FROM_CHILDREN:
+        return (struct dialect_value){s->n ? s->n - 1 : 0, BARO_PRESENT};
+    case FROM_JOB:
+        return (struct dialect_value){s->job[c->metric], s->job_absent[c->metric]};
+    case FROM_SUM: {
+        struct derive_sum sum = derive_sum(s, (enum process_metric)c->metric);
+        return (struct dialect_value){sum.value, sum.absent};
+    }
+    case FROM_HOST:
+        return host_of(s, (enum host_metric)c->metric);
+    case FROM_USER:
+        return user_of(s);
+    case FROM_SYSTEM:
+        return system_of(s);
+    case FROM_TAKEN:
+        return taken_of(s);
+    case FROM_FS:
+        return sum_over(s, BARO_KIND_FS, c->metric, NULL);
+    case FROM_FS_TAKEN:
+        return fs_taken_of(s);
+    case FROM_DISK:
+        return sum_over(s, BARO_KIND_DISK, c->metric, NULL);
+    case FROM_NET:
+        return sum_over(s, BARO_KIND_NET, c->metric, "lo");
+    case FROM_TIME:
+    case FROM_NOTHING:
+        break;
+    }
+    return (struct dialect_value){0, BARO_ABSENT_UNSUPPORTED};
+}
+
+static void take(const struct dialect *d, const struct baro_sample *s, uint64_t t_ns, struct instant *ret)
+{
+    ret->t_ns = t_ns;
+    ret->all.absent = machine_all(s, &ret->all.v);
+    for (size_t i = 0; i < d->table->n; i++)
+        ret->column[i] = value_of(d, &d->table->columns[i], s);
+}
+
+/* ---- forms ---- */
+
+/* As Python writes a float: no zeros at the end but one behind the point. */
+static void put_float(struct buf *b, double v, int digits)
+{
+    fmt_decimal(b, v, digits);
+    while (b->len > 1 && b->at[b->len - 1] == '0' && b->at[b->len - 2] != '.')
+        b->len--;
+}
+
+static void put_epoch(struct buf *b, int64_t realtime_ns)
+{
+    uint64_t us = (uint64_t)(realtime_ns < 0 ? 0 : realtime_ns) / 1000;
+    buf_printf(b, "%llu.%06llu", (unsigned long long)(us / 1000000), (unsigned long long)(us % 1000000));
+    while (b->len > 1 && b->at[b->len - 1] == '0' && b->at[b->len - 2] != '.')
+        b->len--;
+}
+
+static void put_iso(struct buf *b, int64_t realtime_ns)
+{
+    size_t from = b->len;
+    fmt_time_utc(b, realtime_ns);
+    if (b->len > from && b->at[b->len - 1] == 'Z') {
+        b->len--;
+        buf_str(b, "+00:00");
+    }
+}
+
+static int growth(const struct dialect_value *now, const struct dialect_value *before, uint64_t *ret)
+{
+    *ret = now->v > before->v ? now->v - before->v : 0;
+    return now->absent ? now->absent : before->absent;
+}
+
+/* Whole ticks on either side, so that the sum of a column is the total. */
+static int ticks(const struct dialect *d, const struct dialect_value *now, const struct dialect_value *before, uint64_t *ret)
+{
+    struct dialect_value a = {before->v / d->tick_ns, before->absent}, b = {now->v / d->tick_ns, now->absent};
+    return growth(&b, &a, ret);
+}
+
+static int put_cores(const struct dialect *d, const struct instant *now, struct buf *b)
+{
+    double sum = 0;
+    for (size_t i = 0; i < d->table->n; i++) {
+        uint64_t v;
+        if (d->table->columns[i].form != FORM_TICKS)
+            continue;
+        int absent = growth(&now->column[i], &d->before.column[i], &v);
+        if (absent != BARO_PRESENT)
+            return absent;
+        sum += (double)v;
+    }
+    if (now->t_ns <= d->before.t_ns)
+        return BARO_ABSENT_UNKNOWN;
+    double cores = sum / (double)(now->t_ns - d->before.t_ns);
+    if (cores > 0)
+        put_float(b, cores, 4);
+    else
+        buf_byte(b, '0'); /* the original's max(0, 0.0) is the integer */
+    return BARO_PRESENT;
+}
+
+static int put_percent(const struct dialect *d, const struct instant *now, size_t i, struct buf *b)
+{
+    uint64_t part, all;
+    int absent = growth(&now->column[i], &d->before.column[i], &part);
+    if (absent == BARO_PRESENT)
+        absent = growth(&now->all, &d->before.all, &all);
+    if (absent == BARO_PRESENT && !all)
+        absent = BARO_ABSENT_UNKNOWN;
+    if (absent == BARO_PRESENT)
+        fmt_decimal(b, 100.0 * (double)part / (double)all, 1);
+    return absent;
+}
+
+static int put_number(struct buf *b, int absent, uint64_t v)
+{
+    if (absent == BARO_PRESENT)
+        buf_u64(b, v);
+    return absent;
+}
+
+/* Writes the value of a column. Returns 0, or enum baro_absent with nothing written. */
+static int put(const struct dialect *d, const struct instant *now, size_t i, struct buf *b)
+{
+    const struct dialect_value *v = &now->column[i];
+    int64_t realtime_ns = (int64_t)((uint64_t)d->header->start_realtime_ns + now->t_ns);
+    uint64_t n;
+    int absent;
+    switch (d->table->columns[i].form) {
+    case FORM_EPOCH:
+        put_epoch(b, realtime_ns);
+        return BARO_PRESENT;
+    case FORM_ISO:
+        put_iso(b, realtime_ns);
+        return BARO_PRESENT;
+    case FORM_COUNT:
+        return put_number(b, v->absent, v->v);
+    case FORM_KIB:
+        return put_number(b, v->absent, v->v / 1024);
+    case FORM_GIB:
+        if (v->absent == BARO_PRESENT)
+            put_float(b, (double)v->v / (double)(1u << 30), 2);
+        return v->absent;
+    case FORM_GROWN:
+        absent = growth(v, &d->before.column[i], &n);
+        return put_number(b, absent, n);
+    case FORM_TICKS:
+        absent = ticks(d, v, &d->before.column[i], &n);
+        return put_number(b, absent, n);
+    case FORM_CORES:
+        return put_cores(d, now, b);
+    case FORM_PERCENT:
+        return put_percent(d, now, i, b);
+    case FORM_ZERO:
+        buf_byte(b, '0');
+        return BARO_PRESENT;
+    }
+    return BARO_ABSENT_UNSUPPORTED;
+}
+
+void dialect_header(const struct dialect *d, struct buf *ret)
+{
+    for (size_t i = 0; i < d->table->n; i++)
+        buf_printf(ret, d->table->quoted ? "%s\"%s\"" : "%s%s", i ? "," : "", d->table->columns[i].name);
+    buf_str(ret, d->table->end);
+}
+
+static void row(struct dialect *d, const struct instant *now, struct buf *ret)
+{
+    size_t from = ret->len;
+    for (size_t i = 0; i < d->table->n; i++) {
+        if (i)
+            buf_byte(ret, ',');
+        if (put(d, now, i, ret) == BARO_PRESENT)
+            continue;
+        if (d->table->whole) {
+            ret->len = from;
+            return;
+        }
+        buf_str(ret, d->table->quoted ? "\"\"" : "");
+    }
+    buf_str(ret, d->table->end);
+    d->silent = false;
+}
+
+static void of_processes(struct dialect *d, const struct baro_sample *s, struct buf *ret)
+{
+    struct instant now;
+    d->ended = d->ended || (!s->n && !d->silent && !d->table->last);
+    if (d->ended || (!s->n && d->silent))
+        return;
+    if (!d->pid)
+        d->pid = s->processes[0]->key.pid;
+    take(d, s, s->t_ns, &now);
+    row(d, &now, ret);
+    d->before = now;
+}
+
+static void of_machine(struct dialect *d, const struct baro_sample *s, struct buf *ret)
+{
+    struct instant now;
+    if (!s->has_host || (d->begun && s->host_ns <= d->before.t_ns))
+        return;
+    take(d, s, s->host_ns, &now);
+    if (d->begun)
+        row(d, &now, ret);
+    d->before = now;
+    d->begun = true;
+}
+
+void dialect_record(struct dialect *d, const struct baro_record *record, struct buf *ret)
+{
+    if (record->kind == BARO_RECORD_EVENT && record->u.event->kind == BARO_EVENT_START && d->silent &&
+        d->table->kind == BARO_KIND_PROCESS) {
+        d->before.t_ns = record->t_ns;
+        d->pid = d->pid ? d->pid : record->u.event->key.pid;
+    }
+    if (record->kind != BARO_RECORD_SAMPLE)
+        return;
+    if (d->table->kind == BARO_KIND_PROCESS)
+        of_processes(d, record->u.sample, ret);
+    else
+        of_machine(d, record->u.sample, ret);
+}

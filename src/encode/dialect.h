@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows as other programs write them: their columns, units and quoting, so that what reads those reads these. docs/dialects.md says of each
+ * column where it comes from, and what of the original was mended.
+ */
+#ifndef ENCODE_DIALECT_H
+#define ENCODE_DIALECT_H
+
+#include "baro/tape.h"
+#include "base/buf.h"
+#include "base/error.h"
+
+struct dialect; /* with what the row before said */
+
+/* kind: BARO_KIND_PROCESS or BARO_KIND_HOST; -1: whatever the dialect is of. Returns 0, BARO_E_SYNTAX with the reason in err, or -ENOMEM. The tape must
+ * outlive it. */
+int dialect_new(struct dialect **ret, const char *name, int kind, const struct baro_tape *tape, struct baro_error *err);
+void dialect_free(struct dialect *d); /* NULL allowed */
+
+void dialect_header(const struct dialect *d, struct buf *ret);
+/* Takes each record, in the order of the tape, and adds a row where it makes one. */
+void dialect_record(struct dialect *d, const struct baro_record *record, struct buf *ret);
+/* Was there anything to make rows of? */
+bool dialect_silent(const struct dialect *d);
+
+/* Names for --dialect, ended by NULL. */
+const char *const *dialect_names(void);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Columns of dialects: the one place besides the registry where quantities have names, for these are others' names. */
+#ifndef ENCODE_DIALECT_TABLE_H
+#define ENCODE_DIALECT_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "metric/ids.h"
+
+enum dialect_from {
+    FROM_TIME,
+    FROM_PID,      /* of the command, or of the first target */
+    FROM_CHILDREN, /* members but that one */
+    FROM_JOB,      /* metric: enum job_metric */
+    FROM_SUM,      /* over members; metric: enum process_metric */
+    FROM_HOST,     /* metric: enum host_metric */
+    FROM_USER,     /* the machine's CPU time in user mode, nice and guests with it */
+    FROM_SYSTEM,   /* in the kernel and in interrupts */
+    FROM_TAKEN,    /* memory less what is free, buffers and cache */
+    FROM_FS,       /* sum over filesystems; metric: enum fs_metric */
+    FROM_FS_TAKEN, /* size less what ordinary users may still take */
+    FROM_DISK,     /* sum over all disks, also those that lie over others; metric: enum disk_metric */
+    FROM_NET,      /* sum over all interfaces but lo; metric: enum net_metric */
+    FROM_NOTHING,  /* not recorded */
+};
+
+enum dialect_form {
+    FORM_EPOCH,    /* seconds since 1970, to the microsecond */
+    FORM_ISO,      /* UTC, to the millisecond, with +00:00 */
+    FORM_COUNT,
+    FORM_KIB,
+    FORM_GIB,      /* two decimals */
+    FORM_GROWN,    /* by how much it grew since the row before */
+    FORM_TICKS,    /* the same of a time, in clock ticks */
+    FORM_CORES,    /* growth of all FORM_TICKS columns over the time since the row before, four decimals */
+    FORM_PERCENT,  /* its growth as a share of all CPU time, one decimal */
+    FORM_ZERO,
+};
+
+struct dialect_column {
+    const char *name;
+    enum dialect_from from;
+    int metric;
+    enum dialect_form form;
+};
+
+struct dialect_table {
+    const char *name;
+    enum baro_kind kind;  /* BARO_KIND_PROCESS, BARO_KIND_HOST */
+    bool quoted;          /* what is no number stands in quotes, also the empty text of what is absent */
+    bool whole;           /* no row where a value is absent */
+    bool last;            /* process: a row also for what came after the last look at a living one */
+    const char *end;      /* of a line */
+    const struct dialect_column *columns;
+    size_t n;
+};
+
+#define DIALECT_COLUMNS 24
+
+extern const struct dialect_table dialect_tables[];
+extern const size_t dialect_table_count;
+
+#endif
