@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "cli/output.h"
 #include "cli/reader.h"
+#include "encode/dialect.h"
 #include "encode/encode.h"
 
 #define CHUNK 65536u
@@ -18,7 +19,9 @@ struct exporting {
     const struct settings *settings;
     struct baro_tape *tape;
     const char *path;
+    enum row_entity entity;
     struct columns columns;
+    struct dialect *dialect; /* NULL: rows of our own */
     struct row_memory *memory;
     struct users users;
     struct output out;
@@ -74,7 +77,7 @@ static int choose(struct exporting *x)
 {
     char unknown[64] = "";
     const char *names[320];
-    enum row_entity entity = (enum row_entity)x->settings->entity;
+    enum row_entity entity = x->entity;
     if (columns_choose(&x->columns, entity, x->settings->columns, x->tape, unknown, &x->err) == 0)
         return 0;
     columns_names(entity, x->tape, names, sizeof(names) / sizeof(*names));
@@ -82,6 +85,19 @@ static int choose(struct exporting *x)
     if (near)
         return cli_failf(x->cli, "--columns: %s; did you mean %s?", x->err.text, near);
     return cli_failf(x->cli, "--columns: %s; `baro help export` lists them", x->err.text);
+}
+
+static int choose_dialect(struct exporting *x)
+{
+    const struct settings *s = x->settings;
+    int kind = s->entity < 0 ? -1 : s->entity == ROW_PROCESS ? BARO_KIND_PROCESS : s->entity == ROW_HOST ? BARO_KIND_HOST : BARO_KIND_MAX;
+    if (s->columns)
+        return cli_failf(x->cli, "--columns and --dialect exclude each other: a dialect has its own");
+    if (s->format != FORMAT_CSV)
+        return cli_failf(x->cli, "--dialect %s is CSV", dialect_names[s->dialect]);
+    if (dialect_new(&x->dialect, dialect_names[s->dialect], kind, x->tape, &x->err) < 0)
+        return cli_failf(x->cli, "--dialect: %s", x->err.text);
+    return 0;
 }
 
 static int flush(struct exporting *x, size_t at_least)
@@ -127,7 +143,11 @@ static int put_machine(struct exporting *x, struct row *row)
 
 static int put_record(struct exporting *x, const struct baro_record *record)
 {
-    enum row_entity entity = (enum row_entity)x->settings->entity;
+    enum row_entity entity = x->entity;
+    if (x->dialect) {
+        dialect_record(x->dialect, record, &x->text);
+        return flush(x, CHUNK);
+    }
     struct row row = {.entity = entity, .header = baro_tape_header(x->tape), .t_ns = record->t_ns,
                       .memory = x->columns.cores ? x->memory : NULL, .user = users_name, .user_context = &x->users};
     if (record->kind == BARO_RECORD_EXIT && entity == ROW_EXIT) {
@@ -175,7 +195,9 @@ static int rows(struct exporting *x)
 
 static int export(struct exporting *x)
 {
-    if (x->settings->format == FORMAT_CSV)
+    if (x->dialect)
+        dialect_header(x->dialect, &x->text);
+    else if (x->settings->format == FORMAT_CSV)
         csv_header(&x->columns, &x->text);
     progress_begin(x);
     int status = rows(x);
@@ -184,6 +206,9 @@ static int export(struct exporting *x)
         return status;
     if (output_commit(&x->out, &x->err) < 0)
         return cli_fail(x->cli, &x->err);
+    if (x->dialect && dialect_silent(x->dialect))
+        cli_note(x->cli, "the tape has nothing to make rows of: %s",
+                 dialect_kind(x->dialect) == BARO_KIND_HOST ? "the machine was looked at less than twice" : "no sample saw a process");
     if (baro_tape_damage(x->tape))
         cli_note(x->cli, "%llu bytes of the tape are damaged and were left out",
                  (unsigned long long)baro_tape_damage(x->tape));
@@ -193,17 +218,21 @@ static int export(struct exporting *x)
 int cmd_export(struct cli *cli, const struct settings *s, char **argv)
 {
     struct buf path = {0};
-    struct exporting x = {.cli = cli, .settings = s};
+    struct exporting x = {.cli = cli, .settings = s, .entity = s->entity < 0 ? ROW_PROCESS : (enum row_entity)s->entity};
     int status = reader_open(cli, argv[0], &x.tape, &path);
     if (status)
         return status;
     x.path = (const char *)path.at;
     x.memory = row_memory_new();
-    status = onto_itself(&x) ? cli_failf(cli, "%s is the tape itself; it is left alone", s->output) : choose(&x);
+    if (onto_itself(&x))
+        status = cli_failf(cli, "%s is the tape itself; it is left alone", s->output);
+    else
+        status = s->dialect >= 0 ? choose_dialect(&x) : choose(&x);
     if (!status) {
         status = output_open(&x.out, s->output, s->force, s->follow, &x.err) < 0 ? cli_fail(cli, &x.err) : export(&x);
         output_done(&x.out);
     }
+    dialect_free(x.dialect);
     columns_done(&x.columns);
     row_memory_free(x.memory);
     users_done(&x.users);

@@ -6,6 +6,7 @@
 #include "cli/options.h"
 #include "cli/settings.h"
 #include "cli/moment.h"
+#include "encode/dialect.h"
 #include "metric/ids.h"
 
 /* ---- values ---- */
@@ -110,7 +111,8 @@ static int take_pid(void *at, const char *text, struct baro_error *err)
 
 void settings_init(struct settings *s)
 {
-    *s = (struct settings){.record = {.cmdline = true, .overhead_ppm = 10000, .subreaper = true, .children = true, .host = true}};
+    *s = (struct settings){.record = {.cmdline = true, .overhead_ppm = 10000, .subreaper = true, .children = true, .host = true},
+                           .entity = -1, .dialect = -1};
     metric_parse_list("default", &s->record.wanted, NULL);
 }
 
@@ -191,6 +193,11 @@ const struct opt options_export[] = {
     {.name = "entity", .letter = 'e', .argument = "WHAT", .type = OPT_CHOICE, .offset = AT(entity), .choices = entities,
      .help = "a row for each process and sample (the default), or for each job sample, event or exit; host, cpu, disk, fs, net, sensor and "
              "cgroup are the machine, each time it was looked at"},
+    {.name = "dialect", .letter = 'd', .argument = "NAME", .type = OPT_CHOICE, .offset = AT(dialect), .choices = dialect_names,
+     .help = "CSV as another program writes it: spare-cores (of process or host), spare-cores-mended or pytyche-cpu",
+     .more = "spare-cores has the columns, units and quoting of the PidTracker and the SystemTracker of resource-tracker, and counts as they do; "
+             "spare-cores-mended has the same columns with what is known to be wrong in them put right, and nothing where the tape has no value; "
+             "pytyche-cpu has timestamp,usr_pct,idle_pct. docs/dialects.md tells of each column."},
     {.name = "columns", .letter = 'c', .argument = "LIST", .type = OPT_TEXT, .offset = AT(columns),
      .completes = OPT_A_METRIC, .help = "these columns, in this order, e.g. time,pid,name,rss (default: all)"},
     {.name = "output", .letter = 'o', .argument = "FILE", .type = OPT_TEXT, .offset = AT(output), .completes = OPT_A_FILE,

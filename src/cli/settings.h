@@ -37,8 +37,9 @@ struct settings {
     const char *output;    /* NULL: standard output */
     const char *at;        /* show: when */
     int pick;              /* show: enum baro_pick, which sample */
-    int format, entity;    /* export; entity: enum row_entity */
+    int format, entity;    /* export; entity: enum row_entity, -1: not said */
     const char *columns;   /* NULL: all */
+    int dialect;           /* index into dialect_names; -1: none */
 };
 
 /* What holds where no option says otherwise. */

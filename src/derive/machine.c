@@ -28,32 +28,15 @@ static const enum host_metric of_gauge[MACHINE_GAUGES] = {
 
 /* ---- one look ---- */
 
-static int sum_of(const struct baro_sample *s, const enum host_metric *of, size_t n, uint64_t *ret)
-{
-    *ret = 0;
-    /* The first ones every kernel has; what an older one does not count it does not have. */
-    if (s->host_absent[of[0]] != BARO_PRESENT)
-        return s->host_absent[of[0]];
-    for (size_t i = 0; i < n; i++)
-        *ret += s->host_absent[of[i]] == BARO_PRESENT ? s->host[of[i]] : 0;
-    return BARO_PRESENT;
-}
-
-int machine_busy(const struct baro_sample *s, uint64_t *ret)
-{
-    static const enum host_metric of[] = {HOST_cpu_user, HOST_cpu_nice, HOST_cpu_system, HOST_cpu_irq, HOST_cpu_softirq,
-                                          HOST_cpu_guest, HOST_cpu_guest_nice};
-    return sum_of(s, of, sizeof(of) / sizeof(*of), ret);
-}
-
 int machine_all(const struct baro_sample *s, uint64_t *ret)
 {
     static const enum host_metric rest[] = {HOST_cpu_idle, HOST_cpu_iowait, HOST_cpu_steal};
-    uint64_t busy, other;
-    int absent = machine_busy(s, &busy);
+    int absent = derive_host_busy(s, ret);
     if (absent == BARO_PRESENT)
-        absent = sum_of(s, rest, sizeof(rest) / sizeof(*rest), &other);
-    *ret = absent == BARO_PRESENT ? busy + other : 0;
+        absent = s->host_absent[HOST_cpu_idle];
+    /* What an older kernel does not count it does not have. */
+    for (size_t i = 0; i < sizeof(rest) / sizeof(*rest) && absent == BARO_PRESENT; i++)
+        *ret += s->host_absent[rest[i]] == BARO_PRESENT ? s->host[rest[i]] : 0;
     return absent;
 }
 
@@ -132,7 +115,7 @@ void machine_add(struct machine *m, const struct baro_sample *s)
         return;
     uint64_t t = m->look_ns = s->host_ns;
     m->looks++;
-    int no_busy = machine_busy(s, &busy), no_all = machine_all(s, &all);
+    int no_busy = derive_host_busy(s, &busy), no_all = machine_all(s, &all);
     grow(&m->counter[MACHINE_BUSY], t, no_busy, busy);
     grow(&m->counter[MACHINE_ALL], t, no_all, all);
     grow(&m->counter[MACHINE_JOB], t, s->job_absent[JOB_cpu], s->job[JOB_cpu]);

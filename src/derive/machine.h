@@ -77,8 +77,7 @@ struct baro_sample;
 void machine_init(struct machine *m);
 void machine_add(struct machine *m, const struct baro_sample *s);
 
-/* CPU time of the whole machine in which something was done; and all of it. Returns 0 or enum baro_absent. */
-int machine_busy(const struct baro_sample *s, uint64_t *ret);
+/* All CPU time of the machine, whatever it was spent on. Returns 0 or enum baro_absent. */
 int machine_all(const struct baro_sample *s, uint64_t *ret);
 /* Growth a nanosecond of the time in which it was seen to grow. Returns 0 or enum baro_absent. */
 int machine_share(const struct machine *m, enum machine_counter counter, double *ret);

@@ -35,12 +35,6 @@ struct dialect {
     uint64_t tick_ns;
 };
 
-const char *const *dialect_names(void)
-{
-    static const char *const names[] = {"spare-cores", "spare-cores-mended", "pytyche-cpu", NULL};
-    return names;
-}
-
 static const struct dialect_table *find(const char *name, int kind, bool *ret_named)
 {
     *ret_named = false;
@@ -63,7 +57,7 @@ int dialect_new(struct dialect **ret, const char *name, int kind, const struct b
     if (!named)
         return error_set(err, BARO_E_SYNTAX, "there is no dialect '%s'", name);
     if (!table)
-        return error_set(err, BARO_E_SYNTAX, "dialect %s has no such rows", name);
+        return error_set(err, BARO_E_SYNTAX, "%s has no rows of this entity", name);
     struct dialect *d = calloc(1, sizeof(*d));
     if (!d)
         return error_set(err, -ENOMEM, "out of memory");
@@ -80,6 +74,11 @@ int dialect_new(struct dialect **ret, const char *name, int kind, const struct b
 void dialect_free(struct dialect *d)
 {
     free(d);
+}
+
+enum baro_kind dialect_kind(const struct dialect *d)
+{
+    return d->table->kind;
 }
 
 bool dialect_silent(const struct dialect *d)

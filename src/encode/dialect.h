@@ -20,10 +20,10 @@ void dialect_free(struct dialect *d); /* NULL allowed */
 void dialect_header(const struct dialect *d, struct buf *ret);
 /* Takes each record, in the order of the tape, and adds a row where it makes one. */
 void dialect_record(struct dialect *d, const struct baro_record *record, struct buf *ret);
-/* Was there anything to make rows of? */
+enum baro_kind dialect_kind(const struct dialect *d);
+/* No row was made so far. */
 bool dialect_silent(const struct dialect *d);
 
-/* Names for --dialect, ended by NULL. */
-const char *const *dialect_names(void);
+extern const char *const dialect_names[]; /* ended by NULL */
 
 #endif

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "encode/dialect_table.h"
 
+#include "encode/dialect.h"
+
+const char *const dialect_names[] = {"spare-cores", "spare-cores-mended", "pytyche-cpu", NULL};
+
 /* Spare Cores resource-tracker, PidTracker: as it writes. */
 static const struct dialect_column pid_tracker[] = {
     {"timestamp", FROM_TIME, 0, FORM_EPOCH},
