@@ -9,6 +9,7 @@
 #include "cli/forest.h"
 #include "cli/moment.h"
 #include "cli/reader.h"
+#include "cli/show_machine.h"
 #include "derive/derive.h"
 #include "encode/encode.h"
 #include "encode/table.h"
@@ -77,6 +78,9 @@ static int go_to(struct show *w, uint64_t t_ns, struct baro_record *ret)
     row_memory_free(w->memory);
     w->memory = row_memory_new();
     w->before_ns = UINT64_MAX;
+    code = show_machine_before(w->tape, t_ns, w->memory, &w->err);
+    if (code < 0)
+        return code;
     if (t_ns > 0) {
         code = baro_tape_seek(w->tape, t_ns > RATE_OVER ? t_ns - RATE_OVER : 0, ret, &w->err);
         if (code <= 0)
@@ -229,7 +233,9 @@ static void say_job(struct show *w, const struct baro_record *record, struct buf
         buf_str(b, " cores, over ");
         fmt_duration(b, record->t_ns - w->before_ns);
     }
-    buf_str(b, "\n\n");
+    buf_byte(b, '\n');
+    show_machine_line(w->tape, record, w->memory, b);
+    buf_byte(b, '\n');
 }
 
 static int print_text(struct show *w, const struct baro_record *record, struct buf *b)
@@ -306,10 +312,12 @@ static int print_json(struct show *w, const struct baro_record *record, struct b
         json_row(&processes, &row, &j);
     }
     json_end(&j, ']');
+    json_key(&j, "host");
+    code = show_machine_json(w->tape, record, w->memory, &j, &w->err);
     json_end(&j, '}');
     columns_done(&processes);
     columns_done(&job);
-    return 0;
+    return code;
 }
 
 /* ---- the command ---- */

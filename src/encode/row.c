@@ -12,7 +12,7 @@
 /* ---- rates: what the row before said ---- */
 
 struct before {
-    uint32_t id; /* 0: free; the job is UINT32_MAX */
+    uint32_t id; /* 0: free; the job is UINT32_MAX, the host one less */
     uint64_t t_ns, cpu;
 };
 
@@ -65,7 +65,7 @@ static bool make_room(struct row_memory *m, uint64_t now_ns)
 /* What a row is told apart by, and its CPU time. */
 static int cpu_of(const struct row *r, uint32_t *ret_id, uint64_t *ret)
 {
-    *ret_id = r->process ? r->process->id : r->machine ? r->machine->id : UINT32_MAX;
+    *ret_id = r->process ? r->process->id : r->machine ? r->machine->id : r->entity == ROW_HOST ? UINT32_MAX - 1 : UINT32_MAX;
     switch (r->entity) {
     case ROW_PROCESS:
         return baro_process_value(r->process, PROCESS_cpu, ret);
