@@ -80,6 +80,7 @@ int cmd_doctor(struct cli *cli, const struct settings *s, char **argv)
     doctor_place(&f);
     doctor_processes(&f);
     doctor_events(&f);
+    doctor_machine(&f);
     if (s->json)
         as_json(&f, &out);
     else

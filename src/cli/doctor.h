@@ -16,7 +16,7 @@ struct finding {
     char grant[200];          /* what would grant it; "" where nothing is missing, or nothing would */
 };
 
-#define FINDINGS_MAX 40
+#define FINDINGS_MAX 80
 
 struct findings {
     struct finding at[FINDINGS_MAX];
@@ -30,5 +30,6 @@ __attribute__((format(printf, 2, 3))) void finding_grant(struct finding *f, cons
 void doctor_place(struct findings *f);     /* kernel, namespaces, user, where runs are kept */
 void doctor_processes(struct findings *f); /* files of own and of others' processes */
 void doctor_events(struct findings *f);    /* who tells of forks and exits */
+void doctor_machine(struct findings *f);   /* what the machine says of itself */
 
 #endif

@@ -34,20 +34,27 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* The control group that a limit is of: "cgroup /PATH". Sources are cut to their room, so a path that goes on is the same. */
+/* The control group that sets a limit: "cgroup /PATH FILE". A path may have blanks, and a long source was cut. */
 static const struct machine_group *group_of(const struct summary *s, const char *source)
 {
     static const char word[] = "cgroup ";
+    const struct machine_group *found = NULL;
+    size_t longest = 0;
     if (!begins(source, word))
         return NULL;
     const char *path = source + sizeof(word) - 1;
     bool cut = strlen(source) + 1 >= sizeof(s->limits.memory_source);
     for (size_t i = 0; i < s->machine.n_groups; i++) {
-        const char *name = s->machine.group[i].name;
-        if (strcmp(name, path) == 0 || (cut && begins(name, path)))
-            return &s->machine.group[i];
+        const struct machine_group *g = &s->machine.group[i];
+        size_t n = strlen(g->name);
+        if (cut && begins(g->name, path))
+            return g;
+        if (n > longest && begins(path, g->name) && (path[n] == 0 || path[n] == ' ')) {
+            found = g;
+            longest = n;
+        }
     }
-    return NULL;
+    return found;
 }
 
 /* ---- memory ---- */
@@ -162,19 +169,19 @@ static int group_grown(const struct summary *s, const struct machine_group *of, 
 
 int summary_throttled(const struct summary *s, uint64_t *ret)
 {
-    const struct machine_group *g = group_of(s, s->limits.cores_source);
+    int absent = s->machine.looks ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
+    bool found = false;
     *ret = 0;
-    if (g)
-        return group_grown(s, g, &g->throttled, ret);
-    if (!s->machine.n_groups)
-        return s->machine.looks ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
-    g = &s->machine.group[0];
-    for (size_t i = 1; i < s->machine.n_groups; i++) {
-        const struct machine_group *other = &s->machine.group[i];
-        if (other->throttled.seen && (!g->throttled.seen || other->throttled.grown > g->throttled.grown))
-            g = other;
+    for (size_t i = 0; i < s->machine.n_groups; i++) {
+        const struct machine_group *g = &s->machine.group[i];
+        uint64_t ns;
+        int why = group_grown(s, g, &g->throttled, &ns);
+        if (why == BARO_PRESENT && (!found || ns > *ret))
+            *ret = ns;
+        found = found || why == BARO_PRESENT;
+        absent = found ? BARO_PRESENT : why;
     }
-    return group_grown(s, g, &g->throttled, ret);
+    return absent;
 }
 
 int summary_group_oom_kills(const struct summary *s, uint64_t *ret)

@@ -26,8 +26,8 @@ static inline void machine_story_header(struct baro_header *h)
     story_header(h);
     h->cpus = 4;
     h->memory_total = 8 * GB;
-    h->limits = (struct baro_limits){.memory_bytes = 500 * MB, .memory_source = "cgroup /pod", .cores_ppm = 500000,
-                                     .cores_source = "cgroup /pod/job", .pids = 100, .pids_source = "cgroup /pod/job"};
+    h->limits = (struct baro_limits){.memory_bytes = 500 * MB, .memory_source = "cgroup /pod memory.max", .cores_ppm = 500000,
+                                     .cores_source = "cgroup /pod/job cpu.max", .pids = 100, .pids_source = "cgroup /pod/job pids.max"};
 }
 
 static inline void machine_entity(struct machine_story *m, struct baro_entity *e, enum baro_kind kind, const char *name)

@@ -74,7 +74,7 @@ static void test_limits(void **state)
     double d;
     uint64_t v;
     assert_int_equal(summary_memory_limit(s, &source), 500 * MB);
-    assert_string_equal(source, "cgroup /pod");
+    assert_string_equal(source, "cgroup /pod memory.max");
     NEAR(summary_cores_limit(s, &source), 0.5);
     assert_int_equal(summary_memory_most(s, &v, &measure), 0);
     assert_int_equal(measure, MEMORY_PSS);
