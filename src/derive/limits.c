@@ -230,29 +230,36 @@ int summary_machine_gauge(const struct summary *s, enum machine_gauge gauge, uin
     return e->seen ? BARO_PRESENT : e->absent;
 }
 
+/* Counted in steps of 10 ms on each CPU; more than there is is that step. */
+static void at_most_all(const struct summary *s, double *cores)
+{
+    uint64_t cpus;
+    if (summary_machine_cpus(s, &cpus) == BARO_PRESENT && *cores > (double)cpus)
+        *cores = (double)cpus;
+}
+
 int summary_machine_cores_mean(const struct summary *s, double *ret)
 {
-    return machine_share(&s->machine, MACHINE_BUSY, ret);
+    int absent = machine_share(&s->machine, MACHINE_BUSY, ret);
+    at_most_all(s, ret);
+    return absent;
 }
 
 int summary_machine_cores_peak(const struct summary *s, double *ret)
 {
-    uint64_t cpus;
     *ret = s->machine.cores.rate / 1e9;
+    at_most_all(s, ret);
     if (!s->machine.cores.found) {
         const struct growth *busy = &s->machine.counter[MACHINE_BUSY];
         return busy->seen ? BARO_ABSENT_UNKNOWN : busy->absent;
     }
-    /* Counted in steps of 10 ms on each CPU; more than there is is that step. */
-    if (summary_machine_cpus(s, &cpus) == BARO_PRESENT && *ret > (double)cpus)
-        *ret = (double)cpus;
     return BARO_PRESENT;
 }
 
 int summary_machine_others(const struct summary *s, double *ret)
 {
     double busy, job, self;
-    int absent = machine_share(&s->machine, MACHINE_BUSY, &busy);
+    int absent = summary_machine_cores_mean(s, &busy);
     if (absent == BARO_PRESENT)
         absent = machine_share(&s->machine, MACHINE_JOB, &job);
     *ret = 0;

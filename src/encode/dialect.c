@@ -123,13 +123,28 @@ static struct dialect_value taken_of(const struct baro_sample *s)
     return total;
 }
 
+/* What the dialects that have sums leave out: the loopback interface, and what is mounted where no disk is. */
+static bool left_out(const struct baro_entity *e)
+{
+    static const char *const places[] = {"/proc", "/sys", "/dev", "/run"};
+    const char *name = e->name ? e->name : "";
+    if (e->kind == BARO_KIND_NET)
+        return strcmp(name, "lo") == 0;
+    for (size_t i = 0; e->kind == BARO_KIND_FS && i < sizeof(places) / sizeof(*places); i++) {
+        size_t n = strlen(places[i]);
+        if (strncmp(name, places[i], n) == 0 && (name[n] == 0 || name[n] == '/'))
+            return true;
+    }
+    return false;
+}
+
 /* Over those that have it. */
-static struct dialect_value sum_over(const struct baro_sample *s, enum baro_kind kind, int metric, const char *but)
+static struct dialect_value sum_over(const struct baro_sample *s, enum baro_kind kind, int metric)
 {
     struct dialect_value sum = {0, BARO_ABSENT_UNKNOWN};
     for (size_t i = 0; i < s->entities[kind].n; i++) {
         const struct baro_entity *e = s->entities[kind].at[i];
-        if (but && e->name && strcmp(e->name, but) == 0)
+        if (left_out(e))
             continue;
         if (e->absent[metric] == BARO_PRESENT) {
             sum.v += e->value[metric];
@@ -143,8 +158,8 @@ static struct dialect_value sum_over(const struct baro_sample *s, enum baro_kind
 
 static struct dialect_value fs_taken_of(const struct baro_sample *s)
 {
-    struct dialect_value total = sum_over(s, BARO_KIND_FS, FS_total, NULL);
-    struct dialect_value left = sum_over(s, BARO_KIND_FS, FS_available, NULL);
+    struct dialect_value total = sum_over(s, BARO_KIND_FS, FS_total);
+    struct dialect_value left = sum_over(s, BARO_KIND_FS, FS_available);
     if (total.absent == BARO_PRESENT && left.absent == BARO_PRESENT)
         total.v = total.v > left.v ? total.v - left.v : 0;
     return total.absent ? total : (struct dialect_value){total.v, left.absent};
@@ -172,13 +187,13 @@ static struct dialect_value value_of(const struct dialect *d, const struct diale
     case FROM_TAKEN:
         return taken_of(s);
     case FROM_FS:
-        return sum_over(s, BARO_KIND_FS, c->metric, NULL);
+        return sum_over(s, BARO_KIND_FS, c->metric);
     case FROM_FS_TAKEN:
         return fs_taken_of(s);
     case FROM_DISK:
-        return sum_over(s, BARO_KIND_DISK, c->metric, NULL);
+        return sum_over(s, BARO_KIND_DISK, c->metric);
     case FROM_NET:
-        return sum_over(s, BARO_KIND_NET, c->metric, "lo");
+        return sum_over(s, BARO_KIND_NET, c->metric);
     case FROM_TIME:
     case FROM_NOTHING:
         break;

@@ -18,7 +18,7 @@ enum dialect_from {
     FROM_USER,     /* the machine's CPU time in user mode, nice and guests with it */
     FROM_SYSTEM,   /* in the kernel and in interrupts */
     FROM_TAKEN,    /* memory less what is free, buffers and cache */
-    FROM_FS,       /* sum over filesystems; metric: enum fs_metric */
+    FROM_FS,       /* sum over filesystems but those below /proc, /sys, /dev, /run; metric: enum fs_metric */
     FROM_FS_TAKEN, /* size less what ordinary users may still take */
     FROM_DISK,     /* sum over all disks, also those that lie over others; metric: enum disk_metric */
     FROM_NET,      /* sum over all interfaces but lo; metric: enum net_metric */

@@ -13,11 +13,11 @@
 
 struct machine_story {
     struct story y;
-    struct baro_entity disk[2], fs[2], net[2], group[2];
-    struct baro_entity *disks[2], *mounts[2], *nets[2], *groups[2];
-    uint64_t value[8][64];
-    uint8_t absent[8][64];
-    char names[8][24];
+    struct baro_entity disk[2], fs[3], net[2], group[2];
+    struct baro_entity *disks[2], *mounts[3], *nets[2], *groups[2];
+    uint64_t value[9][64];
+    uint8_t absent[9][64];
+    char names[10][24];
     int n;
 };
 
@@ -35,7 +35,7 @@ static inline void machine_entity(struct machine_story *m, struct baro_entity *e
     int i = m->n++;
     memset(m->absent[i], BARO_ABSENT_UNSUPPORTED, sizeof(m->absent[i]));
     strcpy(m->names[i], name);
-    *e = (struct baro_entity){.id = 100 + (uint32_t)i, .kind = kind, .name = m->names[i], .label = m->names[7], .info_version = 1,
+    *e = (struct baro_entity){.id = 100 + (uint32_t)i, .kind = kind, .name = m->names[i], .label = m->names[9], .info_version = 1,
                               .value = m->value[i], .absent = m->absent[i]};
 }
 
@@ -66,12 +66,13 @@ static inline void machine_begin(struct machine_story *m)
     machine_entity(m, m->disks[1] = &m->disk[1], BARO_KIND_DISK, "dm-0");
     machine_entity(m, m->mounts[0] = &m->fs[0], BARO_KIND_FS, "/");
     machine_entity(m, m->mounts[1] = &m->fs[1], BARO_KIND_FS, "/data");
+    machine_entity(m, m->mounts[2] = &m->fs[2], BARO_KIND_FS, "/dev/shm");
     machine_entity(m, m->nets[0] = &m->net[0], BARO_KIND_NET, "lo");
     machine_entity(m, m->nets[1] = &m->net[1], BARO_KIND_NET, "eth0");
     machine_entity(m, m->groups[0] = &m->group[0], BARO_KIND_CGROUP, "/pod/job");
     machine_entity(m, m->groups[1] = &m->group[1], BARO_KIND_CGROUP, "/pod");
     s->entities[BARO_KIND_DISK] = (struct baro_entities){2, m->disks};
-    s->entities[BARO_KIND_FS] = (struct baro_entities){2, m->mounts};
+    s->entities[BARO_KIND_FS] = (struct baro_entities){3, m->mounts};
     s->entities[BARO_KIND_NET] = (struct baro_entities){2, m->nets};
     s->entities[BARO_KIND_CGROUP] = (struct baro_entities){2, m->groups};
 }
@@ -125,7 +126,10 @@ static inline void machine_look(struct machine_story *m, uint64_t t_ns, uint64_t
         machine_entity_set(&m->net[i], NET_transmit, 6 * GB + 600 * 1000 * step);
         machine_entity_set(&m->net[i], NET_counted, i == 1);
     }
-    /* 100 GiB of which 40 are used and 55 left for users, and 10 GiB with nothing in it */
+    /* 100 GiB of which 40 are used and 55 left for users, 10 GiB with nothing in it, and memory */
+    machine_entity_set(&m->fs[2], FS_total, 3ull << 30);
+    machine_entity_set(&m->fs[2], FS_used, 1ull << 30);
+    machine_entity_set(&m->fs[2], FS_available, 2ull << 30);
     machine_entity_set(&m->fs[0], FS_total, 100ull << 30);
     machine_entity_set(&m->fs[0], FS_used, 40ull << 30);
     machine_entity_set(&m->fs[0], FS_available, 55ull << 30);
