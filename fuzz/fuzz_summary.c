@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whatever a tape may say: samples, exits and events made of the input go through the summary, its texts and the encoders of rows. */
+/* Whatever a tape may say: samples, exits and events made of the input go through the summary, its texts and the dialects of rows. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "derive/summary.h"
+#include "encode/dialect.h"
 #include "encode/encode.h"
 #include "report/report.h"
 
@@ -47,12 +48,49 @@ static void text(struct input *in, char *ret, size_t cap)
 }
 
 #define ROWS 4
+#define PARTS 2   /* of the machine, of each kind */
+#define VALUES 64
+#define DIALECTS 5
 
 struct moment {
     struct baro_process p[ROWS], *rows[ROWS];
     char name[ROWS][24], line[ROWS][40];
     struct baro_sample s;
+    struct baro_entity part[BARO_KIND_MAX][PARTS], *parts[BARO_KIND_MAX][PARTS];
+    uint64_t value[BARO_KIND_MAX][PARTS][VALUES];
+    uint8_t absent[BARO_KIND_MAX][PARTS][VALUES];
+    char part_name[BARO_KIND_MAX][PARTS][24];
+    struct dialect *dialect[DIALECTS];
+    struct buf rows_text;
 };
+
+static void one_look(struct input *in, struct moment *m)
+{
+    static const enum baro_kind kinds[] = {BARO_KIND_DISK, BARO_KIND_FS, BARO_KIND_NET, BARO_KIND_CGROUP};
+    m->s.has_host = true;
+    m->s.host_ns = m->s.t_ns - byte(in);
+    values(in, m->s.host, m->s.host_absent, HOST_MAX);
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
+        enum baro_kind kind = kinds[k];
+        size_t n = byte(in) % (PARTS + 1);
+        for (size_t i = 0; i < n; i++) {
+            text(in, m->part_name[kind][i], sizeof(m->part_name[kind][i]));
+            m->part[kind][i] = (struct baro_entity){.id = byte(in), .kind = kind, .name = m->part_name[kind][i], .value = m->value[kind][i],
+                                                    .absent = m->absent[kind][i]};
+            m->parts[kind][i] = &m->part[kind][i];
+            values(in, m->value[kind][i], m->absent[kind][i], (size_t)baro_metric_count(kind));
+        }
+        m->s.entities[kind] = (struct baro_entities){n, m->parts[kind]};
+    }
+}
+
+static void in_dialects(struct moment *m, const struct baro_record *r)
+{
+    for (int i = 0; i < DIALECTS; i++) {
+        if (m->dialect[i])
+            dialect_record(m->dialect[i], r, &m->rows_text);
+    }
+}
 
 static void one_sample(struct input *in, struct moment *m, struct summary *s)
 {
@@ -68,7 +106,10 @@ static void one_sample(struct input *in, struct moment *m, struct summary *s)
         text(in, m->line[i], sizeof(m->line[i]));
         values(in, m->p[i].value, m->p[i].absent, PROCESS_MAX);
     }
+    if (byte(in) & 1)
+        one_look(in, m);
     summary_add_sample(s, &m->s);
+    in_dialects(m, &(struct baro_record){.kind = BARO_RECORD_SAMPLE, .t_ns = m->s.t_ns, .u.sample = &m->s});
 }
 
 static void one_exit(struct input *in, struct summary *s)
@@ -80,7 +121,7 @@ static void one_exit(struct input *in, struct summary *s)
     summary_add_exit(s, &e);
 }
 
-static void one_event(struct input *in, struct summary *s)
+static void one_event(struct input *in, struct moment *m, struct summary *s)
 {
     char words[200];
     struct baro_event e = {.kind = (enum baro_event_kind)(byte(in) % (BARO_EVENT_MAX + 1)), .text = words};
@@ -88,6 +129,7 @@ static void one_event(struct input *in, struct summary *s)
     e.number = number(in);
     text(in, words, sizeof(words));
     summary_add_event(s, &e);
+    in_dialects(m, &(struct baro_record){.kind = BARO_RECORD_EVENT, .t_ns = e.t_ns, .u.event = &e});
 }
 
 static void tell(const struct summary *s, uint8_t how)
@@ -104,18 +146,58 @@ static void tell(const struct summary *s, uint8_t how)
     buf_done(&b);
 }
 
+static void dialects_begin(struct moment *m, const struct baro_header *h)
+{
+    static const struct {
+        const char *name;
+        int kind;
+    } all[DIALECTS] = {{"spare-cores", BARO_KIND_PROCESS}, {"spare-cores", BARO_KIND_HOST}, {"spare-cores-mended", BARO_KIND_PROCESS},
+                       {"spare-cores-mended", BARO_KIND_HOST}, {"pytyche-cpu", -1}};
+    for (int i = 0; i < DIALECTS; i++)
+        dialect_new(&m->dialect[i], all[i].name, all[i].kind, h, NULL);
+}
+
+/* Numbers, commas, quotes: no text of the tape stands in there. */
+static void dialects_end(struct moment *m)
+{
+    static const char allowed[] = "0123456789.,-+:T\"\r\n";
+    for (int i = 0; i < DIALECTS; i++)
+        dialect_free(m->dialect[i]);
+    for (size_t i = 0; i < m->rows_text.len; i++) {
+        if (!memchr(allowed, m->rows_text.at[i], sizeof(allowed) - 1))
+            abort();
+    }
+    buf_done(&m->rows_text);
+}
+
+static void limits(struct input *in, struct baro_limits *ret)
+{
+    ret->memory_bytes = number(in);
+    ret->cores_ppm = number(in);
+    ret->pids = number(in);
+    text(in, ret->memory_source, sizeof(ret->memory_source));
+    text(in, ret->cores_source, sizeof(ret->cores_source));
+    text(in, ret->pids_source, sizeof(ret->pids_source));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct input in = {data, size};
-    struct moment m = {.s = {.t_ns = 0}};
+    static const struct moment nothing;
+    struct moment m = nothing;
     char command[40], *argv[] = {command, NULL};
     uint8_t how = byte(&in);
     text(&in, command, sizeof(command));
     struct baro_header h = {.mode = how & 8 ? BARO_MODE_ATTACH : BARO_MODE_RUN, .argv = argv, .cpus = how,
                             .start_realtime_ns = (int64_t)number(&in)};
+    if (how & 16)
+        limits(&in, &h.limits);
+    if (how & 32)
+        memcpy(h.cgroup_mode, "own", 4);
     struct summary *s = summary_new(&h);
     if (!s)
         return 0;
+    dialects_begin(&m, &h);
     while (in.len) {
         uint8_t kind = byte(&in) % 3;
         if (kind == 0)
@@ -123,10 +205,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         else if (kind == 1)
             one_exit(&in, s);
         else
-            one_event(&in, s);
+            one_event(&in, &m, s);
     }
     summary_finish(s);
     tell(s, how);
+    dialects_end(&m);
     summary_free(s);
     return 0;
 }

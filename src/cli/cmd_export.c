@@ -95,7 +95,7 @@ static int choose_dialect(struct exporting *x)
         return cli_failf(x->cli, "--columns and --dialect exclude each other: a dialect has its own");
     if (s->format != FORMAT_CSV)
         return cli_failf(x->cli, "--dialect %s is CSV", dialect_names[s->dialect]);
-    if (dialect_new(&x->dialect, dialect_names[s->dialect], kind, x->tape, &x->err) < 0)
+    if (dialect_new(&x->dialect, dialect_names[s->dialect], kind, baro_tape_header(x->tape), &x->err) < 0)
         return cli_failf(x->cli, "--dialect: %s", x->err.text);
     return 0;
 }

@@ -49,7 +49,7 @@ static const struct dialect_table *find(const char *name, int kind, bool *ret_na
     return NULL;
 }
 
-int dialect_new(struct dialect **ret, const char *name, int kind, const struct baro_tape *tape, struct baro_error *err)
+int dialect_new(struct dialect **ret, const char *name, int kind, const struct baro_header *header, struct baro_error *err)
 {
     bool named;
     *ret = NULL;
@@ -62,7 +62,7 @@ int dialect_new(struct dialect **ret, const char *name, int kind, const struct b
     if (!d)
         return error_set(err, -ENOMEM, "out of memory");
     d->table = table;
-    d->header = baro_tape_header(tape);
+    d->header = header;
     d->silent = true;
     d->pid = d->header->n_targets ? d->header->targets[0] : 0;
     d->tick_ns = NS_PER_SEC / (d->header->clk_tck ? d->header->clk_tck : 100);

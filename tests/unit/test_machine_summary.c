@@ -264,7 +264,7 @@ static void rows(const char *path, const char *name, int kind, struct buf *text)
     struct baro_record r;
     struct dialect *d;
     assert_int_equal(baro_tape_open(&tape, path, &err), 0);
-    assert_int_equal(dialect_new(&d, name, kind, tape, &err), 0);
+    assert_int_equal(dialect_new(&d, name, kind, baro_tape_header(tape), &err), 0);
     buf_clear(text);
     dialect_header(d, text);
     while (baro_tape_next(tape, &r, &err) > 0)
@@ -297,8 +297,8 @@ static void test_dialects(void **state)
     }
     buf_done(&text);
     assert_int_equal(baro_tape_open(&tape, *state, &err), 0);
-    assert_int_equal(dialect_new(&d, "spare", -1, tape, &err), BARO_E_SYNTAX);
-    assert_int_equal(dialect_new(&d, "pytyche-cpu", BARO_KIND_PROCESS, tape, &err), BARO_E_SYNTAX);
+    assert_int_equal(dialect_new(&d, "spare", -1, baro_tape_header(tape), &err), BARO_E_SYNTAX);
+    assert_int_equal(dialect_new(&d, "pytyche-cpu", BARO_KIND_PROCESS, baro_tape_header(tape), &err), BARO_E_SYNTAX);
     assert_null(d);
     baro_tape_close(tape);
 }
@@ -317,7 +317,7 @@ static void test_dialect_absent(void **state)
         struct baro_record r = {.kind = BARO_RECORD_SAMPLE, .t_ns = SECOND, .u.sample = &s};
         struct dialect *d;
         memset(s.host_absent, BARO_ABSENT_DENIED, sizeof(s.host_absent));
-        assert_int_equal(dialect_new(&d, names[i], BARO_KIND_HOST, tape, &err), 0);
+        assert_int_equal(dialect_new(&d, names[i], BARO_KIND_HOST, baro_tape_header(tape), &err), 0);
         dialect_record(d, &r, &text);
         dialect_record(d, &r, &text); /* the same look */
         assert_true(dialect_silent(d));

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The machine around a job, as the readers tell it: JSON, the dialects of other trackers, and what /proc says in the same seconds."""
+
+import csv
+import datetime
+import io
+import json
+import os
+import subprocess
+
+import pytest
+
+JOB = "import time\nx = bytearray(30 << 20)\nt = time.monotonic()\nwhile time.monotonic() - t < 1.2: pass\ntime.sleep(1.2)\n"
+
+LIMITS = """memory_bytes memory_source memory_peak_ratio memory_peak_bytes memory_peak_of memory_group_ratio oom_kills cores cores_source
+    cores_peak_ratio throttled_ns pids pids_source forks_refused""".split()
+HOST = """name watched_ns cores cpu_mean_cores cpu_peak_cores cpu_others_mean_cores cpu_steal_ratio load_peak memory_total_bytes
+    memory_used_peak_bytes memory_available_least_bytes swap_used_peak_bytes swap_in_bytes swap_out_bytes oom_kills disk_read_bytes
+    disk_write_bytes net_receive_bytes net_transmit_bytes pressure""".split()
+PROCESS_COLUMNS = "timestamp pid children utime stime cpu_usage pss read_bytes write_bytes gpu_usage gpu_vram gpu_utilized".split()
+HOST_COLUMNS = """timestamp processes utime stime cpu_usage memory_free memory_used memory_buffers memory_cached memory_active_anon
+    memory_inactive_anon disk_read_bytes disk_write_bytes disk_space_total_gb disk_space_used_gb disk_space_free_gb net_recv_bytes
+    net_sent_bytes gpu_usage gpu_vram gpu_utilized""".split()
+
+
+def call(baro, *args):
+    return subprocess.run([baro, *map(str, args)], capture_output=True, timeout=60)
+
+
+def good(baro, *args):
+    r = call(baro, *args)
+    assert r.returncode == 0, r.stderr.decode()
+    return r.stdout.decode()
+
+
+def cpu_ticks():
+    """user with nice and guests, system with interrupts, idle: as the first line of /proc/stat counts them."""
+    with open("/proc/stat") as f:
+        v = [int(x) for x in f.readline().split()[1:]]
+    return {"user": v[0] + v[1], "system": v[2] + v[5] + v[6], "idle": v[3]}
+
+
+def meminfo():
+    with open("/proc/meminfo") as f:
+        return {line.split(":")[0]: int(line.split()[1]) for line in f}
+
+
+def forks():
+    with open("/proc/stat") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("processes"))
+
+
+@pytest.fixture
+def watched(baro, work):
+    """A tape, and what /proc said right before and right after its recording."""
+    path = work / "w.baro"
+    before = {"cpu": cpu_ticks(), "forks": forks()}
+    assert call(baro, "run", "-q", "-o", path, "--", "/usr/bin/python3", "-c", JOB).returncode == 0
+    return path, before, {"cpu": cpu_ticks(), "forks": forks()}
+
+
+def dialect(baro, path, *args):
+    """Rows as Python's own reader takes them back: what is in quotes is text, all else a number."""
+    text = subprocess.run([baro, "export", str(path), *args], capture_output=True, timeout=60, check=True).stdout.decode()
+    rows = list(csv.reader(io.StringIO(text, newline=""), quoting=csv.QUOTE_NONNUMERIC, strict=True))
+    assert text.count("\r\n") == len(rows) and text.endswith("\r\n")
+    return rows[0], [dict(zip(rows[0], r, strict=True)) for r in rows[1:]]
+
+
+def test_json(baro, watched):
+    path, _, _ = watched
+    d = json.loads(good(baro, "summary", "--json", path))
+    assert list(d["limits"]) == LIMITS
+    assert list(d["host"]) == HOST
+    for section in ("limits", "host", "host.pressure"):
+        at = d
+        for name in section.split("."):
+            at = at[name]
+        for name, value in at.items():
+            assert (value is None) == (f"{section}.{name}" in d["absent"]), name
+    host = d["host"]
+    assert host["memory_total_bytes"] == meminfo()["MemTotal"] * 1024
+    assert host["cores"] == os.sysconf("SC_NPROCESSORS_ONLN")
+    assert 0 < host["cpu_mean_cores"] <= host["cores"] and 0 < host["cpu_peak_cores"] <= host["cores"]
+    assert 0 < host["memory_available_least_bytes"] <= host["memory_total_bytes"]
+    assert 0 < d["limits"]["cores"] <= host["cores"]
+    assert 0 < d["limits"]["memory_bytes"] <= host["memory_total_bytes"]
+    assert d["limits"]["memory_peak_ratio"] == pytest.approx(d["limits"]["memory_peak_bytes"] / d["limits"]["memory_bytes"])
+
+
+def test_no_host(baro, work):
+    path = work / "n.baro"
+    assert call(baro, "run", "-q", "--no-host", "-o", path, "--", "sleep", "0.2").returncode == 0
+    d = json.loads(good(baro, "summary", "--json", path))
+    assert d["host"]["cpu_mean_cores"] is None and "host.cpu_mean_cores" in d["absent"]
+    assert d["host"]["cores"] and d["limits"]["cores"]
+    assert b"machine" not in call(baro, "summary", path).stdout
+    r = call(baro, "export", path, "--dialect", "spare-cores", "--entity", "host")
+    assert r.returncode == 0 and r.stdout.count(b"\n") == 1 and b"looked at" in r.stderr
+    assert "machine:" not in good(baro, "show", path)
+    assert json.loads(good(baro, "show", path, "--json"))["host"] is None
+
+
+def test_show(baro, watched):
+    path, _, _ = watched
+    line = next(x for x in good(baro, "show", path, "--at", "+2s").splitlines() if x.startswith("machine: "))
+    assert "cores busy" in line and "memory used" in line
+    host = json.loads(good(baro, "show", path, "--at", "+2s", "--json"))["host"]
+    assert host["memory_total_bytes"] == meminfo()["MemTotal"] * 1024
+
+
+@pytest.mark.parametrize("name", ["spare-cores", "spare-cores-mended"])
+def test_process_rows(baro, watched, name):
+    path, _, _ = watched
+    columns, rows = dialect(baro, path, "--dialect", name)
+    assert columns == PROCESS_COLUMNS
+    job = json.loads(good(baro, "summary", "--json", path))["job"]
+    tick = os.sysconf("SC_CLK_TCK")
+    assert len({r["pid"] for r in rows}) == 1
+    assert [r["timestamp"] for r in rows] == sorted(r["timestamp"] for r in rows)
+    assert max(r["pss"] or 0 for r in rows) == job["pss_peak_bytes"] // 1024
+    for column, total in (("utime", job["cpu_user_ns"]), ("stime", job["cpu_system_ns"])):
+        ticks = total * tick // 10**9
+        counted = sum(r[column] for r in rows)
+        # The original has no row for what came after the last look at a living process; mended, nothing is lost.
+        assert counted == ticks if name.endswith("mended") else counted <= ticks
+    if name.endswith("mended"):
+        assert sum(r["read_bytes"] for r in rows) == job["io_read_bytes"]
+        assert {r["gpu_usage"] for r in rows} == {""}
+    else:
+        assert {r["gpu_usage"] for r in rows} == {0}
+
+
+@pytest.mark.parametrize("name", ["spare-cores", "spare-cores-mended"])
+def test_host_rows(baro, watched, name):
+    path, before, after = watched
+    columns, rows = dialect(baro, path, "--dialect", name, "--entity", "host")
+    assert columns == HOST_COLUMNS and rows
+    for column, which in (("utime", "user"), ("stime", "system")):
+        assert 0 <= sum(r[column] for r in rows) <= after["cpu"][which] - before["cpu"][which] + 1
+    own = list(csv.DictReader(io.StringIO(good(baro, "export", path, "--entity", "host"))))
+    assert len(own) == len(rows) + 1  # the first look is what the first row is compared with
+    for mine, row in zip(own[1:], rows):
+        for theirs, ours in (("memory_free", "memory_free_bytes"), ("memory_buffers", "memory_buffers_bytes"),
+                             ("memory_cached", "memory_cached_bytes"), ("memory_active_anon", "memory_active_anon_bytes")):
+            assert row[theirs] == int(mine[ours]) // 1024
+        if name == "spare-cores":
+            assert before["forks"] <= row["processes"] <= after["forks"]
+            total = int(mine["memory_total_bytes"]) // 1024
+            assert row["memory_used"] == total - row["memory_free"] - row["memory_buffers"] - row["memory_cached"]
+        else:
+            assert row["memory_used"] == int(mine["memory_used_bytes"]) // 1024
+            assert row["processes"] == int(mine["threads_running"])
+
+
+def test_pytyche(baro, watched):
+    path, before, after = watched
+    rows = list(csv.DictReader(io.StringIO(good(baro, "export", path, "--dialect", "pytyche-cpu"))))
+    assert list(rows[0]) == ["timestamp", "usr_pct", "idle_pct"]
+    for row in rows:
+        at = datetime.datetime.fromisoformat(row["timestamp"])
+        assert at.isoformat(timespec="milliseconds") == row["timestamp"] and at.utcoffset() == datetime.timedelta(0)
+        assert 0 <= float(row["usr_pct"]) + float(row["idle_pct"]) <= 100.1
+
+
+@pytest.mark.parametrize("args", [["-d", "spare-cores", "-e", "job"], ["-d", "pytyche-cpu", "-e", "process"],
+                                  ["-d", "spare-cores", "-F", "jsonl"], ["-d", "spare-cores", "-c", "pid"], ["-d", "sparecores"]])
+def test_wrong_calls(baro, work, args):
+    path = work / "x.baro"
+    assert call(baro, "run", "-q", "-o", path, "true").returncode == 0
+    r = call(baro, "export", path, *args)
+    assert r.returncode == 2 and r.stdout == b"" and r.stderr.count(b"\n") == 1
+
+
+def test_doctor(baro):
+    found = {f["what"]: f for f in json.loads(good(baro, "doctor", "--json")) if f["topic"] == "machine"}
+    assert {"cpu", "frequency", "load", "memory", "paging", "pressure", "disks", "filesystems", "network", "temperatures"} <= set(found)
+    assert found["cpu"]["state"] == "yes" and found["memory"]["state"] == "yes"
+    for f in found.values():
+        assert f["text"] and (f["grant"] or f["state"] != "no" or f["what"] in ("frequency", "disks", "filesystems"))
