@@ -112,7 +112,7 @@ struct utc utc_of(int64_t realtime_ns)
     return (struct utc){
         .year = era * 400 + year + (month >= 10), .month = month < 10 ? month + 3 : month - 9,
         .day = in_year - (153 * month + 2) / 5 + 1, .hour = in_day / 3600, .minute = in_day / 60 % 60, .second = in_day % 60,
-        .ns = (unsigned)(realtime_ns - seconds * second),
+        .ns = (unsigned)(realtime_ns % second + (realtime_ns % second < 0 ? second : 0)), /* seconds * second may not fit */
     };
 }
 
