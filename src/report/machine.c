@@ -21,7 +21,7 @@
 
 void report_cores(struct buf *b, double cores)
 {
-    bool whole = cores == (double)(uint64_t)cores;
+    bool whole = cores < 1e9 && cores == (double)(uint64_t)cores;
     fmt_decimal(b, cores, whole ? 0 : cores < 10 ? 2 : 1);
 }
 
