@@ -96,11 +96,13 @@ int summary_memory_most(const struct summary *s, uint64_t *ret, enum memory_meas
 {
     const char *source;
     summary_memory_limit(s, &source);
-    const struct machine_group *own = s->own_cgroup && s->machine.n_groups ? &s->machine.group[0] : NULL;
+    const struct machine_group *g = s->is_cgroup && s->machine.n_groups ? &s->machine.group[0] : NULL;
+    /* The mark of a group that was there before may be older than the recording. */
+    const struct extreme *held = !g ? NULL : s->own_cgroup && g->memory_mark.seen ? &g->memory_mark : &g->memory;
     *ret = 0;
-    if (own && own->memory_mark.seen && begins(source, "cgroup ")) {
+    if (held && held->seen && begins(source, "cgroup ")) {
         *ret_measure = MEMORY_CGROUP;
-        *ret = own->memory_mark.value;
+        *ret = held->value;
         return BARO_PRESENT;
     }
     if (begins(source, "RLIMIT_"))

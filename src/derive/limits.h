@@ -14,7 +14,7 @@ uint64_t summary_pids_limit(const struct summary *s, const char **ret_source);
 
 /* What counts against the memory limit, and the most of it that the job held. */
 enum memory_measure {
-    MEMORY_CGROUP,  /* the kernel's own mark of the job's own control group: its limit counts page cache as well */
+    MEMORY_CGROUP,  /* of the control group that the job is: such a limit counts page cache as well */
     MEMORY_PSS,
     MEMORY_RSS,
     MEMORY_PROCESS, /* largest mark of one process: it was higher between samples than all of them at any; or a limit of each process */

@@ -62,6 +62,7 @@ struct summary *summary_new(const struct baro_header *h)
     s->cpus = h->cpus;
     s->limits = h->limits;
     s->own_cgroup = strcmp(h->cgroup_mode, "own") == 0;
+    s->is_cgroup = s->own_cgroup || strcmp(h->cgroup_mode, "target") == 0;
     machine_init(&s->machine);
     s->n_targets = h->n_targets;
     s->target = h->n_targets ? h->targets[0] : 0;

@@ -47,6 +47,7 @@ struct summary {
     uint32_t cpus;
     struct baro_limits limits;
     bool own_cgroup;       /* the command was put into a control group of its own */
+    bool is_cgroup;        /* the job is a control group, that one or the target */
     size_t n_targets;
     int32_t target;        /* attach: the first one */
     char target_name[64];  /* its name when it was first seen */

@@ -99,6 +99,11 @@ static void own(struct baro_header *h)
     memcpy(h->cgroup_mode, "own", 4);
 }
 
+static void target(struct baro_header *h)
+{
+    memcpy(h->cgroup_mode, "target", 7);
+}
+
 static void per_process(struct baro_header *h)
 {
     memcpy(h->limits.memory_source, "RLIMIT_AS", 10);
@@ -125,6 +130,11 @@ static void test_measures(void **state)
     assert_int_equal(v, 9000 * MS + 2100 * MS); /* made for the job: from nothing */
     assert_int_equal(summary_group_oom_kills(s, &v), 0);
     assert_int_equal(v, 3);
+    summary_free(s);
+    s = told_with(target);
+    assert_int_equal(summary_memory_most(s, &v, &measure), 0);
+    assert_int_equal(measure, MEMORY_CGROUP);
+    assert_int_equal(v, 200 * MB);
     summary_free(s);
     s = told_with(per_process);
     assert_int_equal(summary_memory_most(s, &v, &measure), 0);
