@@ -4,13 +4,14 @@
 #include "base/clock.h"
 #include "base/fmt.h"
 #include "cli/reader.h"
+#include "derive/machine.h"
 
 #define LOOKS_BACK 8 /* a look may be stamped a little later than its sample */
 
 static bool row_of(const struct baro_tape *tape, const struct baro_record *record, struct row_memory *memory, struct row *ret)
 {
     *ret = (struct row){.entity = ROW_HOST, .header = baro_tape_header(tape), .sample = record->u.sample, .memory = memory};
-    return baro_sample_host_ns(record->u.sample, &ret->t_ns) == BARO_PRESENT;
+    return machine_looked_at(record->u.sample) && baro_sample_host_ns(record->u.sample, &ret->t_ns) == BARO_PRESENT;
 }
 
 int show_machine_before(struct baro_tape *tape, uint64_t t_ns, struct row_memory *memory, struct baro_error *err)

@@ -28,6 +28,15 @@ static const enum host_metric of_gauge[MACHINE_GAUGES] = {
 
 /* ---- one look ---- */
 
+bool machine_looked_at(const struct baro_sample *s)
+{
+    for (int i = 0; s->has_host && i < HOST_MAX; i++) {
+        if (s->host_absent[i] == BARO_PRESENT)
+            return true;
+    }
+    return false;
+}
+
 int machine_all(const struct baro_sample *s, uint64_t *ret)
 {
     static const enum host_metric rest[] = {HOST_cpu_idle, HOST_cpu_iowait, HOST_cpu_steal};

@@ -77,6 +77,8 @@ struct baro_sample;
 void machine_init(struct machine *m);
 void machine_add(struct machine *m, const struct baro_sample *s);
 
+/* Was the machine itself looked at, or its control groups alone (--no-host)? */
+bool machine_looked_at(const struct baro_sample *s);
 /* All CPU time of the machine, whatever it was spent on. Returns 0 or enum baro_absent. */
 int machine_all(const struct baro_sample *s, uint64_t *ret);
 /* Growth a nanosecond of the time in which it was seen to grow. Returns 0 or enum baro_absent. */

@@ -372,7 +372,7 @@ static void of_processes(struct dialect *d, const struct baro_sample *s, struct 
 static void of_machine(struct dialect *d, const struct baro_sample *s, struct buf *ret)
 {
     struct instant now;
-    if (!s->has_host || (d->begun && s->host_ns <= d->before.t_ns))
+    if (!machine_looked_at(s) || (d->begun && s->host_ns <= d->before.t_ns))
         return;
     take(d, s, s->host_ns, &now);
     if (d->begun)

@@ -111,7 +111,8 @@ void facts_host(struct facts *f, const struct summary *s)
 {
     facts_begin(f, "host");
     text(f, "name", s->host);
-    facts_number(f, "watched_ns", s->machine.looks ? BARO_PRESENT : BARO_ABSENT_NOT_YET, summary_machine_watched_ns(s));
+    const struct growth *busy = &s->machine.counter[MACHINE_BUSY];
+    facts_number(f, "watched_ns", busy->seen ? BARO_PRESENT : busy->absent, summary_machine_watched_ns(s));
     host_cpu(f, s);
     host_memory(f, s);
     grown(f, s, "disk_read_bytes", MACHINE_DISK_READ);

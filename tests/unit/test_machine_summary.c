@@ -327,6 +327,9 @@ static void test_dialect_absent(void **state)
         struct baro_record r = {.kind = BARO_RECORD_SAMPLE, .t_ns = SECOND, .u.sample = &s};
         struct dialect *d;
         memset(s.host_absent, BARO_ABSENT_DENIED, sizeof(s.host_absent));
+        assert_false(machine_looked_at(&s)); /* control groups alone */
+        s.host_absent[HOST_uptime] = BARO_PRESENT;
+        assert_true(machine_looked_at(&s));
         assert_int_equal(dialect_new(&d, names[i], BARO_KIND_HOST, baro_tape_header(tape), &err), 0);
         dialect_record(d, &r, &text);
         dialect_record(d, &r, &text); /* the same look */
