@@ -81,6 +81,7 @@ int cmd_doctor(struct cli *cli, const struct settings *s, char **argv)
     doctor_processes(&f);
     doctor_events(&f);
     doctor_machine(&f);
+    doctor_cgroup(&f);
     if (s->json)
         as_json(&f, &out);
     else

@@ -31,5 +31,6 @@ void doctor_place(struct findings *f);     /* kernel, namespaces, user, where ru
 void doctor_processes(struct findings *f); /* files of own and of others' processes */
 void doctor_events(struct findings *f);    /* who tells of forks and exits */
 void doctor_machine(struct findings *f);   /* what the machine says of itself */
+void doctor_cgroup(struct findings *f);    /* control groups: what they tell, what binds, and whether a job may have one */
 
 #endif

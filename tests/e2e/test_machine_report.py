@@ -178,3 +178,23 @@ def test_doctor(baro):
     assert found["cpu"]["state"] == "yes" and found["memory"]["state"] == "yes"
     for f in found.values():
         assert f["text"] and (f["grant"] or f["state"] != "no" or f["what"] in ("frequency", "disks", "filesystems"))
+
+
+def test_doctor_control_groups(baro):
+    found = {f["what"]: f for f in json.loads(good(baro, "doctor", "--json")) if f["topic"] == "control groups"}
+    assert "hierarchies" in found
+    if os.path.exists("/sys/fs/cgroup/cgroup.controllers"):
+        assert "v2" in found["hierarchies"]["text"]
+    for f in found.values():
+        assert f["text"] and (f["grant"] or f["state"] != "no")
+
+
+def test_affinity_is_a_limit(baro, work):
+    path = work / "a.baro"
+    one = min(os.sched_getaffinity(0))
+    r = subprocess.run(["taskset", "-c", str(one), baro, "run", "-o", str(path), "--", "sleep", "0.2"], capture_output=True, timeout=60)
+    assert r.returncode == 0, r.stderr
+    d = json.loads(good(baro, "summary", "--json", path))
+    if os.sysconf("SC_NPROCESSORS_ONLN") > 1:
+        assert d["limits"]["cores"] <= 1 and d["limits"]["cores_source"] != "machine"
+        assert b"limits" in r.stderr

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Control groups: which hierarchies there are, what they tell of this process's groups, what binds, and whether a job may have one of its own. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/fmt.h"
+#include "cgroupfs/discover.h"
+#include "cli/doctor.h"
+
+#define TOPIC "control groups"
+
+static bool there(const struct cgroup_place *p, const char *file, int mode)
+{
+    char path[CGROUP_DIR_MAX + 64];
+    snprintf(path, sizeof(path), "/%s/%s", p->dir, file);
+    return faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0;
+}
+
+static void hierarchies(struct findings *f, const struct cgroup_places *p)
+{
+    bool v1 = false, v2 = false;
+    for (size_t i = 0; i < p->n; i++) {
+        v1 = v1 || !p->at[i].v2;
+        v2 = v2 || p->at[i].v2;
+    }
+    if (!p->n) {
+        finding_grant(findings_add(f, TOPIC, "hierarchies", FOUND_NO, "none is to be seen: limits above this process are not known"),
+                      "a container with /sys/fs/cgroup mounted (read-only will do)");
+        return;
+    }
+    const struct cgroup_place *own = cgroup_place_of(p, v2 ? CGROUP_AT_UNIFIED : CGROUP_AT_MEMORY);
+    findings_add(f, TOPIC, "hierarchies", FOUND_FACT, "%s; this process is in %.200s", v1 && v2 ? "v1 and v2 (hybrid)" : v2 ? "v2" : "v1",
+                 own ? own->path : p->at[0].path);
+}
+
+static void controllers(struct findings *f, const struct cgroup_places *p)
+{
+    static const struct {
+        enum cgroup_controller which;
+        const char *name, *gives;
+    } of[] = {
+        {CGROUP_AT_CPU, "cpu", "CPU quota, and how long it held back"},
+        {CGROUP_AT_MEMORY, "memory", "memory by kind, its peak and limit, what was killed for want of it"},
+        {CGROUP_AT_IO, "io", "bytes and operations of devices"},
+        {CGROUP_AT_PIDS, "pids", "threads, their limit, forks refused"},
+        {CGROUP_AT_CPUSET, "cpuset", "the CPUs that may be used"},
+    };
+    for (size_t i = 0; p->n && i < sizeof(of) / sizeof(*of); i++) {
+        const struct cgroup_place *place = cgroup_place_of(p, of[i].which);
+        if (!place)
+            finding_grant(findings_add(f, TOPIC, of[i].name, FOUND_NO, "%s: the %s controller is not to be seen here", of[i].gives, of[i].name),
+                          "v2: +%s in cgroup.subtree_control of the groups above; v1: mounting it; memory may need cgroup_enable=memory", of[i].name);
+        else if (place->root)
+            findings_add(f, TOPIC, of[i].name, FOUND_PARTLY, "this process is in the root group of %s, which is the machine: nothing of it is the job's",
+                         of[i].name);
+        else
+            findings_add(f, TOPIC, of[i].name, FOUND_YES, "%s (%s)", of[i].gives, place->v2 ? "v2" : "v1");
+    }
+}
+
+static void bound(struct buf *b, const char *what, const struct cgroup_bound *of, bool bytes, bool cores)
+{
+    if (of->value == CGROUP_NO_LIMIT)
+        return;
+    buf_printf(b, "%s%s ", b->len ? "; " : "", what);
+    if (bytes)
+        fmt_bytes(b, of->value);
+    else if (cores)
+        fmt_decimal(b, (double)of->value / 1e6, 2);
+    else
+        fmt_count(b, of->value);
+    buf_printf(b, " by %s", of->source);
+}
+
+static void limits(struct findings *f, const struct cgroup_places *p, int root)
+{
+    struct cgroup_bounds bounds;
+    struct buf b = {0};
+    cgroup_bounds_read(root, p, &bounds);
+    bound(&b, "memory", &bounds.memory, true, false);
+    bound(&b, "cores", &bounds.quota, false, true);
+    bound(&b, "CPUs", &bounds.cpus, false, false);
+    bound(&b, "threads", &bounds.pids, false, false);
+    buf_byte(&b, 0);
+    findings_add(f, TOPIC, "limits", FOUND_FACT, "%s", b.len > 1 && !b.failed ? (const char *)b.at : "none in any group from here up");
+    buf_done(&b);
+}
+
+/* A group may be made where its parent's folder and its list of processes can be written to. */
+static void delegated(struct findings *f, const struct cgroup_places *p)
+{
+    const struct cgroup_place *v2 = cgroup_place_of(p, CGROUP_AT_UNIFIED), *v1 = cgroup_place_of(p, CGROUP_AT_CPUACCT);
+    const struct cgroup_place *place = v2 ? v2 : v1, *memory = cgroup_place_of(p, CGROUP_AT_MEMORY);
+    if (!place)
+        return;
+    if (there(place, ".", W_OK) && there(place, "cgroup.procs", W_OK)) {
+        bool apart = memory && memory->v2 == place->v2;
+        findings_add(f, TOPIC, "own group", apart ? FOUND_YES : FOUND_PARTLY, "a job can be given a control group of its own in %s%s", place->v2 ? "v2" : "v1",
+                     apart ? "" : "; its memory is not counted there: the memory controller is elsewhere or off");
+        return;
+    }
+    finding_grant(findings_add(f, TOPIC, "own group", FOUND_NO, "a job can't be given one: this one is not delegated to this user"),
+                  "systemd-run --user --scope -p Delegate=yes baro run ..., or root");
+}
+
+static void pressure(struct findings *f, const struct cgroup_places *p)
+{
+    const struct cgroup_place *v2 = cgroup_place_of(p, CGROUP_AT_UNIFIED);
+    if (v2 && there(v2, "cpu.pressure", R_OK))
+        findings_add(f, TOPIC, "pressure", FOUND_YES, "time that its processes spent waiting for CPU, memory, I/O");
+    else if (p->n)
+        finding_grant(findings_add(f, TOPIC, "pressure", FOUND_NO, "time that its processes spent waiting: %s", v2 ? "not told here" : "v1 does not tell"),
+                      "v2 on a kernel of 4.20 or later, with psi=1");
+}
+
+void doctor_cgroup(struct findings *f)
+{
+    int root CLEANUP(fd_closep) = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct cgroup_places *p = malloc(sizeof(*p));
+    int code = p && root >= 0 ? cgroup_find(root, 0, p) : -ENOMEM;
+    if (code < 0) {
+        finding_grant(findings_add(f, TOPIC, "hierarchies", FOUND_NO, "limits and use are not known: /proc/self/cgroup: %s", strerror(-code)),
+                      "a kernel with CONFIG_CGROUPS, outside of a sandbox");
+    } else {
+        hierarchies(f, p);
+        controllers(f, p);
+        pressure(f, p);
+        limits(f, p, root);
+        delegated(f, p);
+    }
+    free(p);
+}
