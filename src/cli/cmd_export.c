@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "cli/output.h"
 #include "cli/reader.h"
+#include "derive/machine.h"
 #include "encode/dialect.h"
 #include "encode/encode.h"
 
@@ -130,8 +131,8 @@ static int put_machine(struct exporting *x, struct row *row)
         return 0;
     x->looked = true;
     x->looked_ns = row->t_ns = at;
-    if (row->entity == ROW_HOST)
-        return put(x, row);
+    if (row->entity == ROW_HOST) /* with --no-host there are control groups alone */
+        return machine_looked_at(row->sample) ? put(x, row) : 0;
     enum baro_kind kind = (enum baro_kind)(row->entity - ROW_HOST + BARO_KIND_HOST);
     int status = 0;
     for (size_t i = 0; !status && i < baro_sample_entity_count(row->sample, kind); i++) {
