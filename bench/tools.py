@@ -92,7 +92,7 @@ class Program(Tool):
 def watchers(binary):
     """All that can watch what runs already."""
     return [
-        Baro(binary),
+        Baro(binary, "--no-host"), # they look at processes
         Psutil("psutil"),
         Psutil("proc"),
         Program("pidstat", "pidstat", "-u", "-r", "-d", "-v", "-p", "ALL", "SECONDS"),

@@ -45,6 +45,8 @@ static void write_command(struct buf *b, const struct run *r)
     buf_done(&line);
     for (size_t i = 0; !argv[0] && i < r->header->n_targets; i++)
         buf_printf(b, "%s%d", i ? " " : "pid ", r->header->targets[i]);
+    if (!argv[0] && !r->header->n_targets)
+        buf_str(b, "(the machine)");
 }
 
 static void as_row(const struct run *r, struct table *t)

@@ -186,7 +186,8 @@ static void say_which(struct show *w, const struct baro_record *record, struct b
     buf_str(b, ", ");
     fmt_time_utc(b, (int64_t)((uint64_t)baro_header_start_realtime_ns(h) + record->t_ns));
     if (!w->asked) {
-        buf_str(b, w->settings->follow ? ": the newest sample" : ": the last sample with processes");
+        bool any = baro_sample_count(record->u.sample) > 0;
+        buf_str(b, w->settings->follow ? ": the newest sample" : any ? ": the last sample with processes" : ": the last sample");
     } else {
         int64_t off = (int64_t)(record->t_ns - (uint64_t)w->asked_ns);
         uint64_t distance = off < 0 ? 0 - (uint64_t)off : (uint64_t)off;
@@ -234,8 +235,6 @@ static void say_job(struct show *w, const struct baro_record *record, struct buf
         fmt_duration(b, record->t_ns - w->before_ns);
     }
     buf_byte(b, '\n');
-    show_machine_line(w->tape, record, w->memory, b);
-    buf_byte(b, '\n');
 }
 
 static int print_text(struct show *w, const struct baro_record *record, struct buf *b)
@@ -244,7 +243,11 @@ static int print_text(struct show *w, const struct baro_record *record, struct b
     struct table t = {.columns = 10, .right = {true, false, true, true, true, true, true, true, true, false}};
     struct forest f;
     say_which(w, record, b);
-    say_job(w, record, b);
+    uint64_t v;
+    if (baro_sample_job(record->u.sample, JOB_processes, &v) != BARO_ABSENT_NOT_ASKED)
+        say_job(w, record, b);
+    show_machine_line(w->tape, record, w->memory, b);
+    buf_byte(b, '\n');
     if (forest_make(&f, record->u.sample) < 0)
         return error_set(&w->err, -ENOMEM, "out of memory");
     for (size_t i = 0; i < sizeof(titles) / sizeof(*titles); i++)

@@ -18,7 +18,9 @@ static struct buf title_of(const struct summary *s)
 {
     struct buf b = {0};
     report_arguments((const char *const *)s->argv, &b);
-    if (!b.len && s->mode == BARO_MODE_ATTACH) {
+    if (report_is_alone(s)) {
+        buf_str(&b, s->host[0] ? s->host : "the machine");
+    } else if (!b.len && s->mode == BARO_MODE_ATTACH) {
         buf_printf(&b, "%s%spid %d", s->target_name, s->target_name[0] ? ", " : "", s->target);
         if (s->n_targets > 1)
             buf_printf(&b, " and %zu more", s->n_targets - 1);
@@ -352,13 +354,18 @@ void report_block(const struct summary *s, const char *tape, struct report_style
     struct lines l = {.out = ret, .style = style};
     size_t from = ret->len;
     head(&l, s);
-    cpu(&l, s);
-    memory(&l, s);
-    io(&l, s);
-    processes(&l, s);
-    report_limits(&l, s);
-    report_machine(&l, s);
-    report_commands(&l, s);
+    if (report_is_alone(s)) {
+        report_alone(&l, s);
+        report_machine(&l, s);
+    } else {
+        cpu(&l, s);
+        memory(&l, s);
+        io(&l, s);
+        processes(&l, s);
+        report_limits(&l, s);
+        report_machine(&l, s);
+        report_commands(&l, s);
+    }
     accounted(&l, s);
     before(&l, s);
     report_notes(&l, s);

@@ -255,3 +255,15 @@ def test_alone_it_goes_on_until_told(run, tape, sig):
 def test_wrong_calls(run, tape, options, word):
     done = run("record", *options, "-o", tape, status=2)
     assert word in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_alone_the_block_tells_of_the_machine(run, tape):
+    done = run("record", "--host", "-o", tape, "--for", "400ms")
+    said = done.stderr if isinstance(done.stderr, str) else done.stderr.decode()
+    labels = [line.split()[0] for line in said.splitlines() if line.startswith("  ") and not line.startswith("   ")]
+    assert labels[:4] == ["cpu", "memory", "disks", "network"], said
+    assert os.uname().nodename.split(".")[0] in said.splitlines()[0]
+    assert "processes" not in said and "pid 0" not in said
+    shown = run("show", tape).stdout
+    shown = shown if isinstance(shown, str) else shown.decode()
+    assert "processes" not in shown and "machine: " in shown
