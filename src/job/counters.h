@@ -61,7 +61,8 @@ static inline uint64_t own_of(const struct member *m, enum ledger_counter c)
 static inline uint64_t own_cpu(const struct member *m)
 {
     uint64_t seen = value(m, PROCESS_cpu);
-    return m->usage.has_cpu && m->usage.cpu_ns > seen ? m->usage.cpu_ns : seen;
+    const struct member_usage *u = member_usage(m);
+    return u->has_cpu && u->cpu_ns > seen ? u->cpu_ns : seen;
 }
 
 static inline uint64_t max_u64(uint64_t a, uint64_t b)

@@ -98,9 +98,9 @@ static void fill_exit(const struct member *m, struct baro_exit *e)
         .origin = m->row.origin, .sampled = m->sampled, .status_known = m->status_known, .status = m->status,
         .name = m->row.name, .cmdline = m->row.cmdline,
     };
-    e->source = m->usage.source ? m->usage.source : m->end_told ? BARO_EXIT_EVENT : BARO_EXIT_LAST_LOOK;
+    e->source = member_usage(m)->source ? member_usage(m)->source : m->end_told ? BARO_EXIT_EVENT : BARO_EXIT_LAST_LOOK;
     values_of_last_look(e, m);
-    values_of_usage(e, &m->usage);
+    values_of_usage(e, member_usage(m));
     take_base(e, m);
     if (m->begin_ns && m->end_ns >= m->begin_ns)
         put(e, EXIT_elapsed, m->end_ns - m->begin_ns);

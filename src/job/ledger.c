@@ -72,7 +72,7 @@ void job_settled(struct member *m)
 
 static uint64_t weight_of(const struct member *m)
 {
-    uint64_t rss = m->usage.has_memory ? m->usage.rss_peak : m->row.value[PROCESS_rss_peak];
+    uint64_t rss = member_usage(m)->has_memory ? member_usage(m)->rss_peak : m->row.value[PROCESS_rss_peak];
     return TEARDOWN_NS + rss / 4096 * TEARDOWN_NS_PER_PAGE;
 }
 
@@ -116,8 +116,10 @@ static void share_out(struct job *j, uint64_t shares)
         if (!e || !e->share)
             continue;
         uint64_t part = (uint64_t)((double)e->share * part_of * ((double)weight_of(m) / (double)e->weight));
-        m->usage.cpu_ns = own_cpu(m) + part;
-        m->usage.has_cpu = true;
+        part += own_cpu(m);
+        struct member_usage *u = member_tell(m);
+        u->cpu_ns = part;
+        u->has_cpu = true;
     }
 }
 
@@ -174,7 +176,7 @@ static struct estate *list_heirs(struct job *j)
         e->known += own_cpu(m) + m->reaped[LEDGER_CPU_USER] + m->reaped[LEDGER_CPU_SYSTEM];
         e->known += m->pool < 0 ? (uint64_t)-m->pool : 0; /* put down to its children, and not yet shown as reaped */
         e->weight += weight_of(m);
-        e->blind += !m->usage.has_cpu;
+        e->blind += !member_usage(m)->has_cpu;
     }
     return list;
 }

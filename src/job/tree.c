@@ -27,6 +27,7 @@ static void member_free(struct member *m)
     free(m->row.name);
     free(m->row.cmdline);
     free(m->base);
+    free(m->told);
     free(m);
 }
 
@@ -40,6 +41,11 @@ void tree_done(struct tree *t)
         struct member *m = t->free;
         t->free = m->list_next;
         member_free(m);
+    }
+    while (t->free_usages) {
+        struct member_usage *u = t->free_usages;
+        t->free_usages = u->next;
+        free(u);
     }
     while (t->free_estates) {
         struct estate *e = t->free_estates;
@@ -204,8 +210,34 @@ void tree_remove(struct tree *t, struct member *m)
     t->removals++;
 }
 
+const struct member_usage *member_usage(const struct member *m)
+{
+    static const struct member_usage nothing;
+    return m->told ? m->told : &nothing;
+}
+
+struct member_usage *member_tell(struct member *m)
+{
+    struct tree *t = m->tree;
+    if (m->told)
+        return m->told;
+    m->told = t->free_usages;
+    if (m->told)
+        t->free_usages = m->told->next;
+    else
+        m->told = malloc(sizeof(*m->told));
+    struct member_usage *u = m->told ? m->told : &t->spare_usage;
+    *u = (struct member_usage){0};
+    return u;
+}
+
 void tree_release(struct tree *t, struct member *m)
 {
+    if (m->told) {
+        m->told->next = t->free_usages;
+        t->free_usages = m->told;
+        m->told = NULL;
+    }
     free(m->row.name);
     free(m->row.cmdline);
     free(m->base);

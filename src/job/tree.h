@@ -34,6 +34,7 @@ enum { BASE_CPU = LEDGER_MAX, BASE_CPU_USER, BASE_CPU_SYSTEM, BASE_MAX };
 
 /* What a source told of a process as it ended; each part only where has_* says so. */
 struct member_usage {
+    struct member_usage *next; /* of the free */
     bool has_cpu, has_split, has_memory, has_io, has_delay;
     enum baro_exit_source source;
     uint64_t cpu_ns, user_ns, system_ns, rss_peak, run_delay_ns;
@@ -106,7 +107,7 @@ struct member {
     bool force;                 /* to be read whatever the gate says: member_wake() */
     bool status_known;
     int status;
-    struct member_usage usage;
+    struct member_usage *told;  /* of its end; NULL: nothing. member_usage(), member_tell() */
 
     /* collect/'s own notes; zero when the member is made */
     struct {
@@ -139,6 +140,7 @@ struct tree {
     size_t hash_size;
     struct member *free;
     struct estate *free_estates;
+    struct member_usage *free_usages, spare_usage;
     uint32_t last_id;
     uint64_t epoch;         /* the members removed in it are kept until it ends */
 };
@@ -158,6 +160,11 @@ size_t tree_compact(struct tree *t);
 size_t tree_next_moved(const struct tree *t, size_t i);
 void tree_clear_moved(struct tree *t);
 size_t tree_count(const struct tree *t);
+
+/* What was told of its end so far; never NULL. */
+const struct member_usage *member_usage(const struct member *m);
+/* Where it is to be put. Without memory it is put where nobody looks. */
+struct member_usage *member_tell(struct member *m);
 
 /* Its row has changed, or whatever else the job's sums are made of. */
 static inline void member_moved(const struct member *m)

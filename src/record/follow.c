@@ -134,7 +134,7 @@ static void on_lost(struct recorder *r, const struct exits_event *e)
 
 static void take_usage(struct recorder *r, struct member *m, const struct exits_event *e)
 {
-    struct member_usage *u = &m->usage;
+    struct member_usage *u = member_tell(m);
     member_moved(m);
     bool perf = e->kind == EVENT_USAGE;
     u->has_cpu = true;
@@ -273,7 +273,7 @@ static void look_at(struct recorder *r, struct member *m)
             tell_exec(r, m);
         return;
     }
-    if (r->usage && !m->usage.has_cpu)
+    if (r->usage && !member_usage(m)->has_cpu)
         stash_take(r, m);
     if (m->executed && !m->looked_at && !m->named)
         member_set_name(m, ""); /* it executed something, and nobody saw what */
@@ -316,7 +316,7 @@ void follow_catch_up(void *recorder)
         return;
     read_events(r);
     for (struct member *m = r->job.gone; r->usage && m; m = m->list_next) {
-        if (!m->usage.has_cpu)
+        if (!member_usage(m)->has_cpu)
             stash_take(r, m);
     }
     look_at_touched(r);
@@ -430,7 +430,7 @@ void follow_open_late(struct recorder *r)
         if (!m || m->ended || process_clock(&r->sampler, m, &before) < 0 || exits_perf_attach(source, m->row.key.pid, NULL) < 0)
             continue;
         member_moved(m);
-        m->usage.cpu_ns = before; /* what it had used already is not in perf's count */
+        member_tell(m)->cpu_ns = before; /* what it had used already is not in perf's count */
         any = true;
     }
     if (!any) {

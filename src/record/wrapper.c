@@ -87,8 +87,8 @@ static void take_memory(const struct link_message *l, struct member *m)
     bool leaf = !row->value[PROCESS_children_faults_minor] && !row->value[PROCESS_children_cpu_user];
     if (!leaf || l->maxrss_bytes <= l->floor_rss_bytes)
         return;
-    m->usage.has_memory = true;
-    m->usage.rss_peak = l->maxrss_bytes;
+    member_tell(m)->has_memory = true;
+    member_tell(m)->rss_peak = l->maxrss_bytes;
 }
 
 /* Where the zombie's io could not be read, what was seen of it while it lived is all there is. */
@@ -111,10 +111,11 @@ static void fill_reaped(struct recorder *r, struct member *m, const struct link_
     m->status_known = true;
     m->status = l->status;
     if (l->cpu_ns) {
-        m->usage.has_cpu = true;
-        m->usage.cpu_ns = l->cpu_ns;
+        member_tell(m)->has_cpu = true;
+        member_tell(m)->cpu_ns = l->cpu_ns;
     }
-    m->usage.source = l->stat_len ? BARO_EXIT_WAIT4 : m->usage.source;
+    if (l->stat_len)
+        member_tell(m)->source = BARO_EXIT_WAIT4;
     m->final = true;
     m->awaited = m->absorbed = false;
     member_moved(m);

@@ -89,12 +89,12 @@ void tape_writer_free(struct tape_writer *w)
     free(w);
 }
 
-/* An eighth of room: doubling would cost megabytes at 10,000 processes. */
+/* A little room: doubling would cost megabytes at 10,000 processes. */
 bool base_reserve(struct tape_writer *w, size_t n)
 {
     if (n <= w->cap_base)
         return true;
-    size_t cap = n + n / 8 + 16;
+    size_t cap = n + n / 32 + 16;
     struct baseline *grown = realloc(w->base, cap * sizeof *grown);
     if (!grown)
         return false;

@@ -129,8 +129,8 @@ static void told_by_wrapper(struct kernel *k, struct process *p)
     if (!m || (m->looked_at && m->row.key.start != p->start))
         return;
     fill(k, m);
-    m->usage.has_cpu = m->final = true;
-    m->usage.cpu_ns = p->own_user + p->own_system;
+    member_tell(m)->has_cpu = m->final = true;
+    member_tell(m)->cpu_ns = p->own_user + p->own_system;
     gather(k, m);
     job_settle(&k->job, now(k), read_again, k); /* as its children's heir, before what it used moves to the wrapper */
     m->gone_ns = now(k);
@@ -174,8 +174,8 @@ static void end(struct kernel *k, int i)
     if (m && (!m->looked_at || m->row.key.start == p->start)) {
         uint64_t all = p->own_user + p->own_system, cut = dice(k, 400000);
         job_ended(&k->job, m, now(k));
-        m->usage.has_cpu = true;
-        m->usage.cpu_ns = all > cut ? all - cut : 0;
+        member_tell(m)->has_cpu = true;
+        member_tell(m)->cpu_ns = all > cut ? all - cut : 0;
         member_moved(m);
     }
     if (p->parent >= 0 && k->at[p->parent].ignores) {
@@ -289,8 +289,8 @@ static void drain_events(struct kernel *k)
             m->begin_ns = e->t;
         } else if (m) {
             job_ended(&k->job, m, e->t);
-            m->usage.has_cpu = true;
-            m->usage.cpu_ns = e->usage;
+            member_tell(m)->has_cpu = true;
+            member_tell(m)->cpu_ns = e->usage;
         }
     }
     for (size_t i = 0; i < k->n_events; i++) { /* a look at each that has ended, in their order */
@@ -333,8 +333,8 @@ static void drain_messages(struct kernel *k)
         put(m, PROCESS_children_cpu_system, l->reaped_system / TICK * TICK);
         put(m, PROCESS_children_faults_minor, l->reaped_faults);
         job_ended(&k->job, m, l->t);
-        m->usage.has_cpu = m->final = true;
-        m->usage.cpu_ns = l->own_user + l->own_system;
+        member_tell(m)->has_cpu = m->final = true;
+        member_tell(m)->cpu_ns = l->own_user + l->own_system;
         m->awaited = m->absorbed = false;
         member_moved(m);
         if (!m->gone)
@@ -445,7 +445,7 @@ static void check_sums(const struct job *j)
         for (int c = 0; c < LEDGER_MAX && !m->awaited; c++)
             all.ledger[c] += job_ledger(m, (enum ledger_counter)c);
         uint64_t own = m->row.value[PROCESS_cpu];
-        own = m->usage.has_cpu && m->usage.cpu_ns > own ? m->usage.cpu_ns : own;
+        own = member_usage(m)->has_cpu && member_usage(m)->cpu_ns > own ? member_usage(m)->cpu_ns : own;
         all.counted += own - (m->base ? m->base[BASE_CPU] : 0);
         all.awaited += m->awaited ? own : 0;
         all.parents += !m->awaited && (m->had_child || m->row.value[PROCESS_children_faults_minor] > 0);
