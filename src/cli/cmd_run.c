@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include "cli/recording.h"
+#include "run/own.h"
 #include "run/run.h"
 
 struct running {
     struct recording recording;
     struct record_options options;
+    struct own_group own;
 };
 
 static int recorder(void *context, int link_fd, int stderr_fd, pid_t wrapper)
@@ -58,16 +60,22 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     run.options.argv = argv;
     run.options.cwd = getcwd(cwd, sizeof(cwd));
     run.options.events_fd = record_listen(&run.options);
+    int code = own_make(&run.own, (enum own_mode)s->record.own_group, &err);
+    if (code < 0)
+        recording_say(&run.recording, err.text); /* the job is worth more than how it is counted */
+    run.options.own_group = run.own.path;
     const struct run_options options = {
         .argv = argv, .subreaper = s->record.subreaper, .tape_fd = run.recording.tape_fd,
-        .events_fd = run.options.events_fd,
+        .events_fd = run.options.events_fd, .group_fd = run.own.fd, .procs_fd = run.own.procs_fd,
         .tape_path = run.recording.path.len ? (const char *)run.recording.path.at : NULL,
     };
     struct run_result result;
     if (run_wrapper(&options, recorder, &run, &result, &err) < 0) {
+        own_remove(run.own.path);
         recording_discard(&run.recording);
         return cli_fail(cli, &err);
     }
+    own_remove(run.own.path);
     if (result.exec_errno)
         recording_discard(&run.recording);
     say(&run, &result, argv[0]);

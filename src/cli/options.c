@@ -148,10 +148,15 @@ void settings_init(struct settings *s)
 
 static const char *const formats[] = {"csv", "jsonl", NULL};
 static const char *const entities[] = {"process", "job", "event", "exit", "host", "cpu", "disk", "fs", "net", "sensor", "cgroup", NULL};
+static const char *const own_groups[] = {"auto", "own", "none", NULL}; /* in the order of enum own_mode */
 static const char *const picks[] = {"before", "nearest", "after", NULL};
 
 const struct opt options_run[] = {
     RECORDING,
+    {.name = "cgroup", .argument = "WHICH", .type = OPT_CHOICE, .offset = AT(record.own_group), .choices = own_groups,
+     .help = "a control group (v2) for the command: auto (the default), own or none",
+     .more = "In a group of its own the command's CPU time and processes are the kernel's own count at every moment. With auto it gets one where ours was "
+             "handed over (Delegate=yes of systemd, systemd-run --user --scope), with own wherever one can be made."},
     {.name = "no-subreaper", .type = OPT_FALSE, .offset = AT(record.subreaper),
      .help = "leave orphans to init instead of taking them over"},
     {.name = "no-host", .type = OPT_FALSE, .offset = AT(record.host), .help = "record the command alone, not the machine"},

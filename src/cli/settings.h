@@ -24,6 +24,7 @@ struct record_settings {
     int32_t pids[SETTINGS_PIDS_MAX];
     int n_pids;
     const char *cgroup;    /* record: a control group */
+    int own_group;         /* run: enum own_mode */
 };
 
 enum settings_format { FORMAT_CSV, FORMAT_JSONL };

@@ -58,12 +58,12 @@ void sampler_groups_done(struct sampler *s)
 
 /* ---- a job that is a group ---- */
 
-int sampler_groups_begin(struct sampler *s, bool since_now)
+int sampler_groups_begin(struct sampler *s, const struct cgroup_place *place, bool since_now)
 {
     const struct cgroup_places *places = s->options.groups;
     s->meter = (struct cgroup_meter){.fd = -1, .split_fd = -1};
     s->options.whole_group = true;
-    cgroup_walk_init(&s->walk, s->options.root_fd, &places->at[0]);
+    cgroup_walk_init(&s->walk, s->options.root_fd, place);
     s->walk_error = cgroup_walk_groups(&s->walk);
     if (s->walk_error < 0)
         return s->walk_error;

@@ -126,8 +126,8 @@ void sampler_renamed(struct member *m);
 /* Settles the ledger (job_settle) by reading ancestors again. */
 void sampler_settle(struct sampler *s);
 
-/* From now on all that is in the first of options.groups and below it is the job. What it had used before is not the job's if since_now. Returns 0, or -ENOENT. */
-int sampler_groups_begin(struct sampler *s, bool since_now);
+/* From now on all that is in this one of options.groups and below it is the job. What it had used before is not the job's if since_now. Returns 0, or -ENOENT. */
+int sampler_groups_begin(struct sampler *s, const struct cgroup_place *place, bool since_now);
 
 /* Adds whoever is in that group and not known. Returns how many are in it. */
 size_t sampler_groups_find_members(struct sampler *s);

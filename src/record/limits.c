@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -40,6 +41,24 @@ static int find_group(struct recorder *r, struct baro_error *err)
     return 0;
 }
 
+/* The command's own group is one below that of the wrapper. */
+static bool enter_own(struct recorder *r)
+{
+    const char *path = r->options->own_group;
+    struct cgroup_places *all = r->places;
+    int unified = all->of[CGROUP_AT_UNIFIED];
+    if (!path || !*path || unified < 0)
+        return false;
+    struct cgroup_place *p = &all->at[unified];
+    size_t n = strlen(p->dir), len = strlen(path + 1), at = strlen(p->path);
+    if (strncmp(path + 1, p->dir, n) != 0 || path[1 + n] != '/' || len >= sizeof(p->dir) || at + len - n >= sizeof(p->path))
+        return false;
+    memcpy(p->dir, path + 1, len + 1);
+    memcpy(p->path + (at == 1 ? 0 : at), path + 1 + n, len - n + 1);
+    p->root = false;
+    return true;
+}
+
 int limits_prepare(struct recorder *r, struct baro_error *err)
 {
     struct baro_header *h = &r->header;
@@ -57,6 +76,8 @@ int limits_prepare(struct recorder *r, struct baro_error *err)
     } else {
         cgroup_find(r->root_fd, pid, r->places); /* what can't be found is not there */
     }
+    if (enter_own(r))
+        memcpy(h->cgroup_mode, "own", 4);
     struct limits_place place = {.root_fd = r->root_fd, .pid = pid, .cpus = h->cpus, .memory_total = h->memory_total, .groups = r->places};
     if (!r->options->cgroup)
         place.affinity = affinity_of(pid);

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "collect/schedule.h"
+#include "run/own.h"
 
 #define PENDING_MOST 512u            /* exits and events between two ticks before they are written on their own */
 #define WAKE_NS (200 * NS_PER_MS)    /* how often a stopped wrapper is reminded */
@@ -326,6 +327,8 @@ static void close_all(struct recorder *r)
     fd_close(r->proc_fd);
     fd_close(r->sys_fd);
     limits_close(r);
+    if (r->options->own_group)
+        own_remove(r->options->own_group);
     header_free(&r->header);
 }
 

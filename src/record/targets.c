@@ -78,7 +78,7 @@ static int open_group(struct recorder *r, struct baro_error *err)
 {
     const char *path = r->options->cgroup;
     sampler_advance(&r->sampler);
-    if (sampler_groups_begin(&r->sampler, true) < 0)
+    if (sampler_groups_begin(&r->sampler, &r->places->at[0], true) < 0)
         return error_set(err, -ENOENT, "%s: the control group went away", path);
     if (r->sampler.meter.fd >= 0)
         memcpy(r->header.cgroup_mode, "target", 7); /* the job's CPU time is its count */

@@ -56,11 +56,22 @@ static char *joined(char *const *argv)
     return text;
 }
 
+/* Its CPU time, and who belongs to it, are the kernel's own count from the first instruction. */
+static void begin_group(struct recorder *r, const struct link_message *l)
+{
+    int unified = r->places->of[CGROUP_AT_UNIFIED];
+    if (strcmp(r->header.cgroup_mode, "own") != 0)
+        return;
+    if (!l->number || sampler_groups_begin(&r->sampler, &r->places->at[unified], false) < 0)
+        recorder_event(r, BARO_EVENT_WARNING, NULL, 0, "the command could not be put into its own control group");
+}
+
 static void on_started(struct recorder *r, const struct link_message *l)
 {
     r->command = l->pid;
     r->job.wrapper.floor_rss = l->floor_rss_bytes;
     r->job.wrapper.pid = r->wrapper;
+    begin_group(r, l);
     struct member *m = sampler_add_target(&r->sampler, l->pid, NULL);
     if (!m)
         m = tree_find(&r->job.tree, l->pid);

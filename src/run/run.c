@@ -211,6 +211,7 @@ static void command_follow(struct wrapper *w)
     started.kind = LINK_STARTED;
     started.pid = w->command;
     started.t_ns = w->result->started_ns;
+    started.number = w->grouped;
     link_put(w, &started);
     let_go(w);
     command_wait(w);
@@ -251,6 +252,7 @@ int run_wrapper(const struct run_options *options, run_recorder *recorder_main, 
         sigmask_set(SIG_BLOCK, SIGMASK_ALL);
     }
     ret->exec_errno = spawn.exec_errno;
+    w.grouped = spawn.grouped;
     if (!ret->exec_errno) {
         ret->started_ns = spawn.exec_ns;
         command_follow(&w);

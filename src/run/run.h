@@ -18,6 +18,7 @@ struct run_options {
     const char *tape_path; /* absolute, for BARO_TAPE; NULL: no such variable */
     int tape_fd;           /* for the recorder: closed in the wrapper once the recorder has it; -1: none */
     int events_fd;         /* the same */
+    int group_fd, procs_fd; /* the command's own control group (run/own.h); -1: none */
 };
 
 struct run_result {

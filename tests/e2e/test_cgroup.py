@@ -197,3 +197,100 @@ def test_what_can_not_be_recorded(run, tape, cgroup):
         assert words in done.stderr and len(done.stderr.splitlines()) == 1
         assert not tape.exists()
     assert "one of them" in run("record", "--cgroup", "/x", "--pid", "1", status=2).stderr
+
+
+# ---- a group of its own ------------------------------------------------------------------------------------------------
+
+
+def left(cgroup):
+    return [p.name for p in cgroup.path.iterdir() if p.is_dir()]
+
+
+def source_of(run, tape):
+    return run.summary(tape)["accounting"]["kernel_source"]
+
+
+def test_own(run, tape, work, cgroup):
+    """Also what nobody reaps and what runs away from the tree is counted."""
+    script = (f"sed -n s/^0:://p /proc/self/cgroup > {work}/seen; trap '' CHLD; i=0; while [ $i -lt 50 ]; do /bin/true; i=$((i+1)); done; "
+              "setsid sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done' & wait; exit 7")
+    before = cgroup.usage_ns()
+    run.record(tape, script, "--cgroup", "own", cgroup=cgroup, status=7)
+    seen = (work / "seen").read_text().strip()
+    assert seen.rsplit("/", 1)[1].startswith("baro-") and seen.rsplit("/", 2)[1] == cgroup.path.name
+    assert left(cgroup) == []
+    assert source_of(run, tape) == "cgroup"
+    told = run.summary(tape)
+    # The group above has baro's own use as well.
+    assert 0.5 * told["job"]["cpu_ns"] < told["accounting"]["cpu_counted_ns"] <= told["job"]["cpu_ns"] + 20_000_000
+    assert told["job"]["cpu_ns"] <= cgroup.usage_ns() - before
+
+
+def test_auto_only_where_it_was_handed_over(run_both, tape, cgroup):
+    mine = cgroup.path / "mine"
+    mine.mkdir()
+    cgroup.path.chmod(0o755)
+    try:
+        if run_both.uid is not None:
+            for path in (mine, mine / "cgroup.procs"):
+                os.chown(path, run_both.uid, run_both.uid)
+
+        def enter():
+            (mine / "cgroup.procs").write_text("0")
+
+        class Mine:
+            pass
+
+        inside = Mine()
+        inside.enter = enter
+        run_both.record(tape, "true; true", cgroup=inside)
+        assert source_of(run_both, tape) == "wait4", "nobody had said that it may be divided"
+        tape.unlink()
+        try:
+            os.setxattr(mine, "user.delegate", b"1")
+        except OSError:
+            pytest.skip("control groups have no extended attributes of users here")
+        run_both.record(tape, "true; true", cgroup=inside)
+        assert source_of(run_both, tape) == "cgroup"
+        tape.unlink()
+        run_both.record(tape, "true; true", "--cgroup", "none", cgroup=inside)
+        assert source_of(run_both, tape) == "wait4"
+        assert [p for p in mine.iterdir() if p.is_dir()] == []
+    finally:
+        mine.rmdir()
+
+
+def test_own_that_can_not_be_had(run_ordinary, tape, cgroup):
+    done = run_ordinary("run", "-q", "-o", str(tape), "--cgroup", "own", "--", "sh", "-c", "exit 3", cgroup=cgroup, status=3)
+    assert "no control group of its own" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert source_of(run_ordinary, tape) == "wait4"
+    assert left(cgroup) == []
+
+
+def test_not_executed(run, tape, cgroup):
+    run("run", "-q", "-o", str(tape), "--cgroup", "own", "--", "/no/such/command", cgroup=cgroup, status=127)
+    assert left(cgroup) == []
+
+
+def test_left_behind_is_swept(run, tape, work, cgroup, wait_until):
+    """A survivor keeps the group; the next recording takes it away, once nobody is in it."""
+    run.record(tape, f"sleep 1000 > {work}/none 2>&1 & echo $! > {work}/pid", "--cgroup", "own", cgroup=cgroup)
+    assert len(left(cgroup)) == 1
+    run.record(tape, "true", "--force", "--cgroup", "own", cgroup=cgroup)
+    assert len(left(cgroup)) == 1, "somebody is in it"
+    os.kill(int((work / "pid").read_text()), signal.SIGKILL)
+    group = cgroup.path / left(cgroup)[0]
+    wait_until(lambda: "populated 0" in (group / "cgroup.events").read_text(), "the end of the survivor")
+    run.record(tape, "true", "--force", "--cgroup", "own", cgroup=cgroup)
+    assert left(cgroup) == []
+
+
+def test_wrapper_killed(run, tape, work, cgroup, wait_until):
+    """The recorder goes on to the end of the job, and removes the group."""
+    p = run.popen("run", "-q", "-o", str(tape), "--cgroup", "own", "--", "sh", "-c", f"echo x > {work}/on; while [ ! -e {work}/off ]; do sleep 0.05; done", cgroup=cgroup)
+    wait_until(lambda: (work / "on").exists(), "the command")
+    p.kill()
+    p.wait()
+    (work / "off").touch()
+    wait_until(lambda: left(cgroup) == [] and not cgroup.pids(), "the recorder's end")
+    assert source_of(run, tape) == "cgroup"
