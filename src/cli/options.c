@@ -159,7 +159,7 @@ const struct opt options_run[] = {
              "handed over (Delegate=yes of systemd, systemd-run --user --scope), with own wherever one can be made."},
     {.name = "no-subreaper", .type = OPT_FALSE, .offset = AT(record.subreaper),
      .help = "leave orphans to init instead of taking them over"},
-    {.name = "no-host", .type = OPT_FALSE, .offset = AT(record.host), .help = "record the command alone, not the machine"},
+    {.name = "no-host", .type = OPT_FALSE, .offset = AT(record.host), .help = "record the command and its control groups, not the machine"},
     HELP, END,
 };
 
@@ -176,7 +176,7 @@ const struct opt options_record[] = {
              "ends when nobody is left in it, or it is gone."},
     {.name = "no-children", .type = OPT_FALSE, .offset = AT(record.children), .help = "leave out its descendants"},
     RECORDING,
-    {.name = "no-host", .type = OPT_FALSE, .offset = AT(record.host), .help = "record the processes alone, not the machine"},
+    {.name = "no-host", .type = OPT_FALSE, .offset = AT(record.host), .help = "record the processes and their control groups, not the machine"},
     HELP, END,
 };
 

@@ -5,8 +5,9 @@
 #include "base/clock.h"
 #include "collect/sampler.h"
 
-#define LEAST_AGE (100 * NS_PER_MS) /* where the machine is not looked at, which else sets the pace */
-#define REWALK NS_PER_SEC           /* who was moved into the group is told by no event */
+#define LEAST_AGE NS_PER_SEC  /* where the machine is not looked at, which else sets the pace */
+#define JITTER 16u             /* ticks of the same period come a little early or late */
+#define REWALK NS_PER_SEC     /* who was moved into the group is told by no event */
 
 static uint64_t ns_per_tick(const struct sampler *s)
 {
@@ -30,7 +31,7 @@ void sampler_groups_tick(struct sampler *s)
     if (s->options.host) {
         if (!sample->has_host || sample->host_ns != s->now_ns)
             return;
-    } else if (sample->has_host && s->now_ns < sample->host_ns + LEAST_AGE && !s->job->closing) {
+    } else if (sample->has_host && s->now_ns < sample->host_ns + LEAST_AGE - LEAST_AGE / JITTER && !s->job->closing) {
         return;
     }
     if (!s->groups_tried)

@@ -18,6 +18,7 @@
 #define OF_OUR_TIME 200u            /* a look that costs 1 ms of CPU comes every 200 ms at most */
 #define HALF_A_PAGE 2048
 #define JUST (10 * NS_PER_MS)
+#define JITTER 16u /* ticks of the same period come a little early or late */
 
 static const char *const files[HOST_FILE_MAX] = {
     [HOST_FILE_STAT] = "stat",
@@ -178,7 +179,7 @@ bool host_tick(struct host *h, uint64_t now_ns, enum budget_level level, bool la
     uint64_t every = level >= BUDGET_SPARSE ? EVERY_WHEN_SHORT : EVERY, age = now_ns - h->read_ns;
     if (h->cost_ns > every / OF_OUR_TIME)
         every = h->cost_ns < NS_PER_SEC / 10 ? h->cost_ns * OF_OUR_TIME : 20 * NS_PER_SEC;
-    if (h->looks && (last ? age < JUST : age < every))
+    if (h->looks && (last ? age < JUST : age < every - every / JITTER))
         return false;
     host_read(h, now_ns, level);
     return true;

@@ -67,6 +67,10 @@ struct summary *summary_new(const struct baro_header *h)
     s->n_targets = h->n_targets;
     s->target = h->n_targets ? h->targets[0] : 0;
     copy_text(s->host, sizeof(s->host), h->host);
+    copy_text(s->kernel, sizeof(s->kernel), h->kernel);
+    copy_text(s->machine_type, sizeof(s->machine_type), h->machine);
+    copy_text(s->cpu_model, sizeof(s->cpu_model), h->cpu_model);
+    s->numa_nodes = h->numa_nodes;
     copy_text(s->event_source, sizeof(s->event_source), h->event_source);
     copy_text(s->exit_source, sizeof(s->exit_source), h->exit_source);
     memset(s->job_absent, BARO_ABSENT_NOT_YET, sizeof(s->job_absent));

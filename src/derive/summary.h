@@ -40,7 +40,8 @@ struct summary {
     /* from the header */
     enum baro_mode mode;
     char **argv;
-    char host[65];
+    char host[65], kernel[65], machine_type[65], cpu_model[128];
+    uint32_t numa_nodes;   /* 0: not known */
     char event_source[16], exit_source[16];
     int64_t start_realtime_ns;
     uint64_t memory_total;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@
 #define STEP_NS (100 * (int64_t)NS_PER_MS)
 #define SUSPEND_NS (100 * NS_PER_MS)
 #define SURVIVORS_MOST 100u
+#define DESCRIPTORS_FOR_THE_MACHINE 64u
 #define LAST_WORD (3 * NS_PER_MS)
 #define HOST_ALONE_LEAST (100 * NS_PER_MS)
 
@@ -334,6 +336,13 @@ static void close_all(struct recorder *r)
 
 /* ---- the beginning ---- */
 
+/* Where few are allowed they are for the processes; the machine and its control groups, a dozen held files each, are left alone. */
+static bool descriptors_left(void)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= DESCRIPTORS_FOR_THE_MACHINE;
+}
+
 static int prepare(struct recorder *r, const struct record_options *o, struct baro_error *err)
 {
     uint64_t now = clock_monotonic_ns();
@@ -344,14 +353,20 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
     r->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (r->proc_fd < 0)
         return error_set(err, -errno, "can't open /proc: %s", strerror(errno));
-    if (o->host)
+    int code = open_loop(r, err);
+    if (code < 0)
+        return code;
+    bool room = descriptors_left();
+    if (o->host && room)
         r->sys_fd = open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC); /* a container may have none */
-    int code = header_fill(&r->header, o, now);
+    code = header_fill(&r->header, o, now);
     if (code < 0)
         return error_set(err, code, "out of memory");
     code = limits_prepare(r, err);
     if (code < 0)
         return code;
+    if (!room && !o->cgroup)
+        limits_close(r);
     struct job_sink sink = {on_exit_record, on_event_record, r};
     code = job_init(&r->job, &sink, !r->wrapper, r->header.start_boottime_ns, r->header.clk_tck);
     if (code < 0)
@@ -362,7 +377,7 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
         .proc_fd = r->proc_fd, .wanted = o->wanted, .overhead_ppm = o->overhead_ppm, .cmdline = o->cmdline,
         .children = o->children, .helper = true, .start_monotonic_ns = now, .page_size = r->header.page_size,
         .self = {getpid(), r->wrapper}, .wake_fd = r->link_fd,
-        .host = o->host, .host_at_once = !r->wrapper, .host_alone = o->host_alone, .sys_fd = r->sys_fd, .clk_tck = r->header.clk_tck,
+        .host = o->host && room, .host_at_once = !r->wrapper, .host_alone = o->host_alone, .sys_fd = r->sys_fd, .clk_tck = r->header.clk_tck,
         .catch_up = follow_catch_up, .catch_up_context = r,
         .root_fd = r->root_fd, .groups = r->places, .memory_total = r->header.memory_total,
     };
@@ -370,7 +385,7 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
     if (code < 0)
         return code;
     r->header.wanted = r->sampler.options.wanted;
-    return open_loop(r, err);
+    return 0;
 }
 
 static int start_tape(struct recorder *r, struct baro_error *err)

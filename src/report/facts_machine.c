@@ -111,6 +111,14 @@ void facts_host(struct facts *f, const struct summary *s)
 {
     facts_begin(f, "host");
     text(f, "name", s->host);
+    text(f, "kernel", s->kernel);
+    text(f, "machine", s->machine_type);
+    json_key(f->json, "cpu_model");
+    if (*s->cpu_model)
+        json_text(f->json, s->cpu_model);
+    else
+        facts_missing(f, "cpu_model", BARO_ABSENT_UNKNOWN);
+    facts_number(f, "numa_nodes", s->numa_nodes ? BARO_PRESENT : BARO_ABSENT_UNKNOWN, s->numa_nodes);
     const struct growth *busy = &s->machine.counter[MACHINE_BUSY];
     facts_number(f, "watched_ns", busy->seen ? BARO_PRESENT : busy->absent, summary_machine_watched_ns(s));
     host_cpu(f, s);

@@ -14,7 +14,7 @@ JOB = "import time\nx = bytearray(30 << 20)\nt = time.monotonic()\nwhile time.mo
 
 LIMITS = """memory_bytes memory_source memory_peak_ratio memory_peak_bytes memory_peak_of memory_group_ratio oom_kills cores cores_source
     cores_peak_ratio throttled_ns pids pids_source forks_refused""".split()
-HOST = """name watched_ns cores cpu_mean_cores cpu_peak_cores cpu_others_mean_cores cpu_steal_ratio load_peak memory_total_bytes
+HOST = """name kernel machine cpu_model numa_nodes watched_ns cores cpu_mean_cores cpu_peak_cores cpu_others_mean_cores cpu_steal_ratio load_peak memory_total_bytes
     memory_used_peak_bytes memory_available_least_bytes swap_used_peak_bytes swap_in_bytes swap_out_bytes oom_kills disk_read_bytes
     disk_write_bytes net_receive_bytes net_transmit_bytes pressure""".split()
 PROCESS_COLUMNS = "timestamp pid children utime stime cpu_usage pss read_bytes write_bytes gpu_usage gpu_vram gpu_utilized".split()
