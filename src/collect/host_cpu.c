@@ -54,6 +54,7 @@ static void on_cpu(void *context, const struct proc_cpu *c)
     uint64_t tick = NS_PER_SEC / (h->o.clk_tck ? h->o.clk_tck : 100);
     bool any = told(c);
     if (c->number == PROC_CPU_ALL) {
+        h->stat_is_empty = !any;
         for (int i = 0; i < MODE_MAX; i++) {
             if (any && (c->valid >> i & 1))
                 host_put_times(h, host_modes[i], c->ticks[i], tick);
@@ -143,12 +144,13 @@ void host_cpus(struct host *h)
     uint8_t why = BARO_ABSENT_UNSUPPORTED;
     for (int i = 0; i < MODE_MAX; i++)
         host_lack(h, host_modes[i], why);
+    h->stat_is_empty = false;
     if (!host_file(h, HOST_FILE_STAT, &text))
         why = h->file_absent[HOST_FILE_STAT];
     else if (proc_stat_parse(text, &st, on_cpu, h) < 0)
         why = BARO_ABSENT_UNKNOWN;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        if (st.valid >> rows[i].field & 1)
+        if ((st.valid >> rows[i].field & 1) && (st.value[rows[i].field] || !h->stat_is_empty))
             host_put(h, rows[i].metric, st.value[rows[i].field]);
         else
             host_lack(h, rows[i].metric, why);

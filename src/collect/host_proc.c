@@ -95,7 +95,10 @@ void host_load(struct host *h)
     struct proc_loadavg l;
     struct span text;
     uint64_t ns;
-    if (host_file(h, HOST_FILE_LOADAVG, &text) && proc_loadavg_parse(text, &l) == 0) {
+    bool read = host_file(h, HOST_FILE_LOADAVG, &text) && proc_loadavg_parse(text, &l) == 0;
+    if (read && !l.threads) { /* we are one: it is made up, with zeros (gVisor) */
+        lack_all(h, HOST_load_1m, HOST_threads, BARO_ABSENT_UNSUPPORTED);
+    } else if (read) {
         host_put(h, HOST_load_1m, l.load_1m);
         host_put(h, HOST_load_5m, l.load_5m);
         host_put(h, HOST_load_15m, l.load_15m);

@@ -87,6 +87,7 @@ struct host {
     uint64_t *cpu_looked;
     size_t cap_cpus;
     bool new_cpus;               /* what is said of them in /sys was not read yet */
+    bool stat_is_empty;          /* its CPUs never did anything, not even idle: no zero in it is a value */
     struct devices disks, nets;
 
     struct slow_helper *slow;

@@ -186,10 +186,23 @@ static void zeros_are_no_values(void **state)
     (void)state;
     machine_new(&m);
     put(&m, "proc/stat", "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\nintr 0\nctxt 0\nbtime 1795233600\nprocesses 0\n");
+    put(&m, "proc/loadavg", "0.00 0.00 0.00 0/0 0\n"); /* not even the thread that reads it */
     machine_open(&m, false);
     look(&m);
     lacks(&m, HOST_cpu_idle, BARO_ABSENT_UNSUPPORTED);
     assert_int_equal(named(&m, BARO_KIND_CPU, "cpu0")->absent[CPU_user], BARO_ABSENT_UNSUPPORTED);
+    is(&m, HOST_cpus, 1);
+    lacks(&m, HOST_switches, BARO_ABSENT_UNSUPPORTED);
+    lacks(&m, HOST_interrupts, BARO_ABSENT_UNSUPPORTED);
+    lacks(&m, HOST_forks, BARO_ABSENT_UNSUPPORTED);
+    lacks(&m, HOST_load_15m, BARO_ABSENT_UNSUPPORTED);
+    lacks(&m, HOST_threads, BARO_ABSENT_UNSUPPORTED);
+    put(&m, "proc/stat", "cpu  0 0 0 7 0 0 0 0 0 0\ncpu0 0 0 0 7 0 0 0 0 0 0\nintr 0\nctxt 3\nbtime 1795233600\nprocesses 0\n");
+    put(&m, "proc/loadavg", "0.00 0.00 0.00 1/2 2\n");
+    look(&m); /* where there is something to tell, nothing is a value, too */
+    is(&m, HOST_switches, 3);
+    is(&m, HOST_forks, 0);
+    is(&m, HOST_load_15m, 0);
     machine_done(&m);
 }
 
