@@ -70,6 +70,16 @@ static bool chip(void *context, const char *name, size_t len)
     return true;
 }
 
+/* A name of hwmon has no '-': of a zone "cpu-thermal" the kernel makes a chip "cpu_thermal" (thermal_hwmon.c). */
+static bool is_chip(const char *chip, const char *type)
+{
+    while (*chip && *chip == (*type == '-' ? '_' : *type)) {
+        chip++;
+        type++;
+    }
+    return !*chip && !*type;
+}
+
 static bool zone(void *context, const char *name, size_t len)
 {
     struct chips *c = context;
@@ -82,7 +92,7 @@ static bool zone(void *context, const char *name, size_t len)
     if (sys_text(c->sys_fd, path, type, sizeof(type)) <= 0)
         return true;
     for (int i = 0; i < c->n; i++) {
-        if (strcmp(c->chip[i], type) == 0)
+        if (is_chip(c->chip[i], type))
             return true;
     }
     snprintf(s.name, sizeof(s.name), "%s/%.*s", type, (int)len, name);

@@ -439,9 +439,16 @@ static void sensors_and_frequencies(void **state)
     put(&m, "sys/class/thermal/thermal_zone0/temp", "41000\n");
     put(&m, "sys/class/thermal/thermal_zone1/type", "nvme\n"); /* a chip of hwmon as well */
     put(&m, "sys/class/thermal/thermal_zone1/temp", "99000\n");
+    put(&m, "sys/class/hwmon/hwmon2/name", "cpu_thermal\n");
+    put(&m, "sys/class/hwmon/hwmon2/temp1_input", "40000\n");
+    put(&m, "sys/class/thermal/thermal_zone2/type", "cpu-thermal\n"); /* so is this: hwmon's names have no '-' */
+    put(&m, "sys/class/thermal/thermal_zone2/temp", "40000\n");
+    put(&m, "sys/class/thermal/thermal_zone3/type", "cpu-thermal1\n");
+    put(&m, "sys/class/thermal/thermal_zone3/temp", "40500\n");
     machine_open(&m, true);
     wait_for_helper(&m, BARO_KIND_SENSOR, "x86_pkg_temp/thermal_zone0", SENSOR_temperature);
-    assert_int_equal(m.sample.entities[BARO_KIND_SENSOR].n, 3);
+    assert_int_equal(m.sample.entities[BARO_KIND_SENSOR].n, 5);
+    assert_true(named(&m, BARO_KIND_SENSOR, "cpu_thermal/temp1") && named(&m, BARO_KIND_SENSOR, "cpu-thermal1/thermal_zone3"));
     const struct baro_entity *a = named(&m, BARO_KIND_SENSOR, "nvme/Composite"), *b = named(&m, BARO_KIND_SENSOR, "nvme/Composite#2");
     assert_true(a && b);
     if (a->absent[SENSOR_critical]) { /* in which order a directory is listed nobody knows */
