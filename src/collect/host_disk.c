@@ -27,7 +27,8 @@ static bool did_something(const struct proc_disk *p)
     return false;
 }
 
-/* What it is. Partitions get no entity, and neither does what has no medium and did nothing: eight loop devices that nobody uses. */
+/* What it is. Partitions get no entity, and neither does what did nothing and has no medium or nothing below it: eight loop devices and sixteen RAM disks
+ * that nobody uses. */
 static void look(struct host *h, struct device *d, const struct proc_disk *p)
 {
     struct sys_block b;
@@ -36,7 +37,7 @@ static void look(struct host *h, struct device *d, const struct proc_disk *p)
         b = (struct sys_block){.partition = false};
     d->identity = b.sequence;
     d->counted = d->known && b.counted;
-    d->unused = d->known && !b.partition && !b.size && !did_something(p);
+    d->unused = d->known && !b.partition && !did_something(p) && (!b.size || (!b.counted && !b.label[0]));
     if ((d->known && b.partition) || d->unused)
         return;
     d->entity = entity_add(&h->table[BARO_KIND_DISK], h->o.entity_ids, d->name, b.label);

@@ -285,6 +285,29 @@ static void bytes_of_disks_count_once(void **state)
     machine_done(&m);
 }
 
+/* A RAM disk has a size from the start. It is shown from its first use on, and its bytes are in no total. */
+static void unused_disks_are_not_shown(void **state)
+{
+    struct machine m;
+    (void)state;
+    machine_new(&m);
+    make_disks(&m);
+    put(&m, "sys/class/block/ram0/size", "131072\n");
+    put(&m, "proc/diskstats", " 1 0 ram0 0 0 0 0 0 0 0 0 0 0 0\n 7 0 loop0 0 0 0 0 0 0 0 0 0 0 0\n 7 1 loop1 0 0 0 0 0 0 0 0 0 0 0\n"
+                              " 253 0 dm-0 0 0 0 0 0 0 0 0 0 0 0\n 8 16 sdb 0 0 0 0 0 0 0 0 0 0 0\n");
+    machine_open(&m, false);
+    look(&m);
+    assert_int_equal(m.sample.entities[BARO_KIND_DISK].n, 3);
+    assert_true(named(&m, BARO_KIND_DISK, "loop1") && named(&m, BARO_KIND_DISK, "dm-0") && named(&m, BARO_KIND_DISK, "sdb"));
+    put(&m, "proc/diskstats", " 1 0 ram0 1 0 8 0 0 0 0 0 0 0 0\n 7 0 loop0 0 0 0 0 0 0 0 0 0 0 0\n 8 16 sdb 0 0 0 0 0 0 0 0 0 0 0\n");
+    look(&m);
+    assert_int_equal(m.sample.entities[BARO_KIND_DISK].n, 2);
+    const struct baro_entity *d = named(&m, BARO_KIND_DISK, "ram0");
+    assert_true(d && d->value[DISK_read] == 4096 && d->value[DISK_size] == 131072 * 512 && d->value[DISK_counted] == 0);
+    is(&m, HOST_disk_read, 0);
+    machine_done(&m);
+}
+
 static void disks_come_and_go(void **state)
 {
     struct machine m;
@@ -542,7 +565,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_load_events_pressure), cmocka_unit_test(cpus_come_and_go), cmocka_unit_test(zeros_are_no_values), cmocka_unit_test(a_large_machine),
-        cmocka_unit_test(bytes_of_disks_count_once), cmocka_unit_test(disks_come_and_go), cmocka_unit_test(no_total_without_sys),
+        cmocka_unit_test(bytes_of_disks_count_once), cmocka_unit_test(unused_disks_are_not_shown),
+        cmocka_unit_test(disks_come_and_go), cmocka_unit_test(no_total_without_sys),
         cmocka_unit_test(bytes_of_interfaces_count_once), cmocka_unit_test(a_containers_only_interface_counts),
         cmocka_unit_test(sensors_and_frequencies), cmocka_unit_test(filesystems_count_once),
         cmocka_unit_test(what_lies_below_an_overlay_is_it), cmocka_unit_test(not_too_often),
