@@ -155,11 +155,10 @@ static bool take_events(const struct group_text *t)
     if (cgroup_memory_events_parse(t->text, &ev) < 0)
         return false;
     put_if(t, CGROUP_oom_kills, ev.valid, CGEVENT_OOM_KILLS, ev.value[CGEVENT_OOM_KILLS]);
-    if (!t->v2)
-        return true;
-    put_if(t, CGROUP_memory_limit_hits, ev.valid, CGEVENT_MAX_HITS, ev.value[CGEVENT_MAX_HITS]);
     put_if(t, CGROUP_memory_high_hits, ev.valid, CGEVENT_HIGH_HITS, ev.value[CGEVENT_HIGH_HITS]);
-    put_if(t, CGROUP_ooms, ev.valid, CGEVENT_OOMS, ev.value[CGEVENT_OOMS]);
+    put_if(t, CGROUP_ooms, ev.valid, CGEVENT_OOMS, ev.value[CGEVENT_OOMS]); /* v1 has neither */
+    if (t->v2) /* which v1 has a file of its own for */
+        put_if(t, CGROUP_memory_limit_hits, ev.valid, CGEVENT_MAX_HITS, ev.value[CGEVENT_MAX_HITS]);
     return true;
 }
 

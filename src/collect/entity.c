@@ -35,6 +35,7 @@ struct baro_entity *entity_add(struct entity_table *t, uint32_t *ids, const char
     if (!e)
         return NULL;
     e->id = ++*ids;
+    e->kind = t->kind;
     t->at[t->n++] = e;
     return e;
 }

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The collector of control groups: what v1 does not have (tests/fixtures/machines), and one that goes away while it is watched (where one may be made). */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "collect/cgroup.h"
+#include "procfs/machine.h"
+
+static void is(const struct baro_entity *e, enum cgroup_metric metric, uint64_t value)
+{
+    assert_int_equal(e->absent[metric], BARO_PRESENT);
+    assert_int_equal(e->value[metric], value);
+}
+
+/* All that v1 has of memory at this path, and "unsupported", not "not yet", for what no file of v1 says. */
+static void what_v1_does_not_have(void **state)
+{
+    char path[512];
+    struct cgroup_places places;
+    struct cgroups *groups;
+    struct baro_sample s = {0};
+    uint32_t ids = 0;
+    (void)state;
+    snprintf(path, sizeof(path), "%s/machines/6.18-x86_64-hybrid-cgroups", getenv("BARO_FIXTURES"));
+    int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_true(fd >= 0 && cgroup_find(fd, 4000, &places) == 0);
+    const struct cgroups_options o = {.root_fd = fd, .ns_per_tick = NS_PER_SEC / 100, .ids = &ids};
+    assert_int_equal(cgroups_new(&groups, &o, &places), 0);
+    cgroups_tick(groups, 0, &s);
+    assert_int_equal(s.entities[BARO_KIND_CGROUP].n, 1);
+    const struct baro_entity *e = s.entities[BARO_KIND_CGROUP].at[0];
+    assert_string_equal(e->name, "/batch/job7");
+    assert_int_equal(e->kind, BARO_KIND_CGROUP);
+    is(e, CGROUP_memory, 41943040);
+    is(e, CGROUP_memory_working_set, 41943040 - 2097152);
+    is(e, CGROUP_memory_limit_hits, 3);
+    is(e, CGROUP_oom_kills, 2);
+    for (int i = 0; i < CGROUP_MAX; i++)
+        assert_true(e->absent[i] == BARO_PRESENT || e->absent[i] == BARO_ABSENT_UNSUPPORTED);
+    assert_int_equal(e->absent[CGROUP_ooms], BARO_ABSENT_UNSUPPORTED);
+    assert_int_equal(e->absent[CGROUP_memory_high_hits], BARO_ABSENT_UNSUPPORTED);
+    cgroups_free(groups);
+    close(fd);
+}
+
+/* A group of v2 made for this test: its path in the file system. False where there is none that we may make one in. */
+static bool make_group(char path[512])
+{
+    static char text[65536];
+    char point[256];
+    struct proc_mount m;
+    ssize_t n = fd_read_file(AT_FDCWD, "/proc/self/mountinfo", text, sizeof(text));
+    for (struct span rest = span_of(text, n > 0 ? (size_t)n : 0); proc_mount_next(&rest, &m);) {
+        if (!span_equal(m.type, "cgroup2") || proc_mount_unescape(m.point, point, sizeof(point)) < 0)
+            continue;
+        snprintf(path, 512, "%s/baro-unit-%d", point, (int)getpid());
+        if (mkdir(path, 0755) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void one_vanishes(void **state)
+{
+    char path[512];
+    struct cgroup_places places;
+    struct cgroups *groups;
+    struct baro_sample s = {0};
+    uint32_t ids = 0;
+    uint8_t before[CGROUP_MAX];
+    (void)state;
+    if (!make_group(path))
+        skip();
+    int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(cgroup_find_path(fd, path, &places), 1);
+    const struct cgroups_options o = {.root_fd = fd, .ns_per_tick = NS_PER_SEC / 100, .ids = &ids};
+    assert_int_equal(cgroups_new(&groups, &o, &places), 0);
+    cgroups_tick(groups, NS_PER_SEC, &s);
+    const struct baro_entity *e = s.entities[BARO_KIND_CGROUP].at[0];
+    is(e, CGROUP_cpu, 0); /* nobody was ever in it */
+    memcpy(before, e->absent, sizeof(before));
+    assert_int_equal(rmdir(path), 0);
+    for (uint64_t i = 2; i < 5; i++) { /* gone, and made anew under its name: that is another one */
+        cgroups_tick(groups, i * 10 * NS_PER_SEC, &s);
+        assert_int_equal(s.entities[BARO_KIND_CGROUP].n, 1);
+        e = s.entities[BARO_KIND_CGROUP].at[0];
+        assert_int_equal(e->id, 1);
+        for (int k = 0; k < CGROUP_MAX; k++) {
+            assert_int_equal(e->value[k], 0);
+            assert_int_equal(e->absent[k], before[k] == BARO_PRESENT ? BARO_ABSENT_GONE : before[k]);
+        }
+        assert_true(i > 2 || mkdir(path, 0755) == 0);
+    }
+    assert_int_equal(rmdir(path), 0);
+    cgroups_free(groups);
+    close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_v1_does_not_have), cmocka_unit_test(one_vanishes)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
