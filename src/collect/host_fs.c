@@ -45,6 +45,8 @@ static bool has_space(const struct proc_mount *m, const char *point)
         return false;
     if (span_equal(m->type, "overlay"))
         return strcmp(point, "/") == 0;
+    if (span_equal(m->type, "tmpfs") && strcmp(point, "/dev") == 0)
+        return false; /* of a container: device nodes */
     for (const char *const *k = kernels; span_equal(m->type, "tmpfs") && *k; k++) {
         if (span_starts(span_str(point), *k) && strcmp(point, "/dev/shm") != 0)
             return false;

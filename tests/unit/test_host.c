@@ -498,7 +498,7 @@ static void filesystems_count_once(void **state)
     put(&m, "proc/self/mountinfo", "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 0:20 / /proc rw - proc proc rw\n3 1 8:1 /srv /mnt/bind rw - ext4 /dev/sda1 rw\n"
                                    "4 1 0:40 /@ /tmp rw - btrfs /dev/sdb rw,subvol=/@\n5 1 0:41 /@home /var rw - btrfs /dev/sdb rw\n6 1 0:50 / /usr rw - tmpfs a rw\n"
                                    "7 6 0:51 / /usr rw - tmpfs b rw\n8 1 0:52 / /run/user/0 rw - tmpfs c rw\n9 1 0:60 / /no\\040such rw - vfat /dev/sdc rw\n"
-                                   "10 1 0:70 / /etc rw - zfs pool/a rw\n11 1 0:71 / /bin rw - zfs pool/b rw\n");
+                                   "10 1 0:70 / /etc rw - zfs pool/a rw\n11 1 0:71 / /bin rw - zfs pool/b rw\n12 1 0:80 / /dev rw - tmpfs tmpfs rw\n");
     machine_open(&m, true);
     wait_for_helper(&m, BARO_KIND_FS, "/etc", FS_total);
     static const char *const names[] = {"/", "/tmp", "/usr", "/no such", "/etc"}, *const labels[] = {"ext4 /dev/sda1", "btrfs /dev/sdb", "tmpfs b", "vfat /dev/sdc", "zfs pool"};
