@@ -15,17 +15,19 @@
 
 #include "base/clock.h"
 #include "collect/host.h"
+#include "derive/machine.h"
 
-struct machine {
+struct looker {
     char dir[64];
     struct host *host;
     uint32_t ids;
     struct baro_sample sample;
+    struct machine seen; /* by who derives */
     uint64_t now_ns;
 };
 
 /* Writes a file below the machine's folder, in place: descriptors that are held see it. */
-static void put(const struct machine *m, const char *path, const char *text)
+static void put(const struct looker *m, const char *path, const char *text)
 {
     char whole[512];
     snprintf(whole, sizeof(whole), "%s/%s", m->dir, path);
@@ -39,7 +41,7 @@ static void put(const struct machine *m, const char *path, const char *text)
     assert_true(fputs(text, f) >= 0 && fclose(f) == 0);
 }
 
-static void machine_new(struct machine *m)
+static void machine_new(struct looker *m)
 {
     memset(m, 0, sizeof(*m));
     snprintf(m->dir, sizeof(m->dir), "/tmp/baro-test-XXXXXX");
@@ -49,7 +51,7 @@ static void machine_new(struct machine *m)
     put(m, "sys/class/net/.keep", "");
 }
 
-static void machine_open(struct machine *m, bool helper)
+static void machine_open(struct looker *m, bool helper)
 {
     char proc[80], sys[80];
     snprintf(proc, sizeof(proc), "%s/proc", m->dir);
@@ -59,7 +61,7 @@ static void machine_open(struct machine *m, bool helper)
     assert_int_equal(host_new(&m->host, &o, NULL), 0);
 }
 
-static void look(struct machine *m)
+static void look(struct looker *m)
 {
     m->now_ns += 100 * NS_PER_MS;
     host_read(m->host, m->now_ns, BUDGET_ALL);
@@ -67,7 +69,7 @@ static void look(struct machine *m)
     assert_true(m->sample.has_host && m->sample.host_ns == m->now_ns);
 }
 
-static void machine_done(struct machine *m)
+static void machine_done(struct looker *m)
 {
     char command[128];
     host_free(m->host);
@@ -75,7 +77,7 @@ static void machine_done(struct machine *m)
     assert_int_equal(system(command), 0);
 }
 
-static const struct baro_entity *named(const struct machine *m, enum baro_kind kind, const char *name)
+static const struct baro_entity *named(const struct looker *m, enum baro_kind kind, const char *name)
 {
     for (size_t i = 0; i < m->sample.entities[kind].n; i++) {
         if (strcmp(m->sample.entities[kind].at[i]->name, name) == 0)
@@ -84,7 +86,7 @@ static const struct baro_entity *named(const struct machine *m, enum baro_kind k
     return NULL;
 }
 
-static void is(const struct machine *m, enum host_metric metric, uint64_t value)
+static void is(const struct looker *m, enum host_metric metric, uint64_t value)
 {
     if (m->sample.host_absent[metric] || m->sample.host[metric] != value)
         print_message("%s: %llu %s\n", baro_metric_get(BARO_KIND_HOST, metric)->name, (unsigned long long)m->sample.host[metric],
@@ -93,7 +95,7 @@ static void is(const struct machine *m, enum host_metric metric, uint64_t value)
     assert_int_equal(m->sample.host[metric], value);
 }
 
-static void lacks(const struct machine *m, enum host_metric metric, enum baro_absent why)
+static void lacks(const struct looker *m, enum host_metric metric, enum baro_absent why)
 {
     assert_int_equal(m->sample.host_absent[metric], why);
     assert_int_equal(m->sample.host[metric], 0);
@@ -103,7 +105,7 @@ static void lacks(const struct machine *m, enum host_metric metric, enum baro_ab
 
 static void memory_load_events_pressure(void **state)
 {
-    struct machine m;
+    struct looker m;
     (void)state;
     machine_new(&m);
     put(&m, "proc/meminfo", "MemTotal: 1000 kB\nMemFree: 100 kB\nMemAvailable: 400 kB\nSwapTotal: 50 kB\nSwapFree: 20 kB\n");
@@ -146,7 +148,7 @@ static void memory_load_events_pressure(void **state)
 
 static void cpus_come_and_go(void **state)
 {
-    struct machine m;
+    struct looker m;
     (void)state;
     machine_new(&m);
     put(&m, "proc/stat", "cpu 30 0 0 100 0 0 0 0 10 0\ncpu0 20 0 0 50 0 0 0 0 10 0\ncpu1 10 0 0 50 0 0 0 0 0 0\nintr 7 7\nctxt 5\nbtime 1\nprocesses 9\n"
@@ -164,6 +166,7 @@ static void cpus_come_and_go(void **state)
     const struct baro_entity *one = named(&m, BARO_KIND_CPU, "cpu1");
     assert_non_null(one);
     uint32_t first = one->id;
+    assert_int_equal(one->kind, BARO_KIND_CPU);
     assert_int_equal(one->value[CPU_user], 100000000);
     assert_true(one->value[CPU_node] == 1 && !one->absent[CPU_node]);
     put(&m, "proc/stat", "cpu 30 0 0 100\ncpu0 20 0 0 50\nctxt 5\n"); /* unplugged, and an old kernel */
@@ -182,7 +185,7 @@ static void cpus_come_and_go(void **state)
 /* A sandbox whose file has lines and nothing in them: no CPU of which nothing is known is shown as one that never worked. */
 static void zeros_are_no_values(void **state)
 {
-    struct machine m;
+    struct looker m;
     (void)state;
     machine_new(&m);
     put(&m, "proc/stat", "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\nintr 0\nctxt 0\nbtime 1795233600\nprocesses 0\n");
@@ -206,11 +209,47 @@ static void zeros_are_no_values(void **state)
     machine_done(&m);
 }
 
+/*
+ * Time spent waiting for I/O is the kernel's estimate and may fall (proc(5)); with LXCFS the sum falls when CPUs are taken away from a container. Values are
+ * passed on as they are; of what fell no growth is made.
+ */
+static void what_falls_makes_no_growth(void **state)
+{
+    static const struct {
+        const char *stat;
+        uint64_t iowait, busy; /* ticks since the first look */
+    } at[] = {
+        {"cpu 10 0 0 1000 100 0 0 0 0 0\ncpu0 10 0 0 1000 100 0 0 0 0 0\n", 100, 0},
+        {"cpu 15 0 0 1010 80 0 0 0 0 0\ncpu0 15 0 0 1010 80 0 0 0 0 0\n", 80, 5},
+        {"cpu 20 0 0 1020 95 0 0 0 0 0\ncpu0 20 0 0 1020 95 0 0 0 0 0\n", 95, 10},
+        {"cpu 8 0 0 500 40 0 0 0 0 0\ncpu0 8 0 0 500 40 0 0 0 0 0\n", 40, 10},
+        {"cpu 11 0 0 501 40 0 0 0 0 0\ncpu0 11 0 0 501 40 0 0 0 0 0\n", 40, 13},
+    };
+    const uint64_t tick = 10 * NS_PER_MS;
+    struct looker m;
+    (void)state;
+    machine_new(&m);
+    put(&m, "proc/stat", at[0].stat);
+    machine_open(&m, false);
+    machine_init(&m.seen);
+    for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++) {
+        put(&m, "proc/stat", at[i].stat);
+        look(&m);
+        machine_add(&m.seen, &m.sample);
+        is(&m, HOST_cpu_iowait, at[i].iowait * tick);
+        assert_int_equal(named(&m, BARO_KIND_CPU, "cpu0")->value[CPU_iowait], at[i].iowait * tick);
+        assert_int_equal(m.seen.counter[MACHINE_BUSY].grown, at[i].busy * tick);
+    }
+    /* Of all CPU time 1110, 1105, 1135, 548, 552 ticks. */
+    assert_int_equal(m.seen.counter[MACHINE_ALL].grown, 34 * tick);
+    machine_done(&m);
+}
+
 /* 300 CPUs, of which the last is offline, and interrupts for 100 kB: what stands behind that line is read all the same. */
 static void a_large_machine(void **state)
 {
     enum { CPUS = 300, INTERRUPTS = 50000 };
-    struct machine m;
+    struct looker m;
     char *text = malloc(1 << 20);
     (void)state;
     assert_non_null(text);
@@ -242,7 +281,7 @@ static void a_large_machine(void **state)
 /* ---- disks ---- */
 
 /* A disk with a partition, dm-crypt over that and LVM over that, md over nothing that counts, a loop device in use and one that is not. */
-static void make_disks(const struct machine *m)
+static void make_disks(const struct looker *m)
 {
     put(m, "sys/class/block/nvme0n1/device/model", "FAST 1TB                  \n");
     put(m, "sys/class/block/nvme0n1/size", "2000409264\n");
@@ -261,7 +300,7 @@ static void make_disks(const struct machine *m)
 
 static void bytes_of_disks_count_once(void **state)
 {
-    struct machine m;
+    struct looker m;
     (void)state;
     machine_new(&m);
     make_disks(&m);
@@ -288,7 +327,7 @@ static void bytes_of_disks_count_once(void **state)
 /* A RAM disk has a size from the start. It is shown from its first use on, and its bytes are in no total. */
 static void unused_disks_are_not_shown(void **state)
 {
-    struct machine m;
+    struct looker m;
     (void)state;
     machine_new(&m);
     make_disks(&m);
@@ -310,7 +349,7 @@ static void unused_disks_are_not_shown(void **state)
 
 static void disks_come_and_go(void **state)
 {
-    struct machine m;
+    struct looker m;
     (void)state;
     machine_new(&m);
     make_disks(&m);
@@ -349,7 +388,7 @@ static void disks_come_and_go(void **state)
 /* Without /sys nobody can tell a partition from a disk: their values are there, a total is not. */
 static void no_total_without_sys(void **state)
 {
-    struct machine m;
+    struct looker m;
     (void)state;
     machine_new(&m);
     put(&m, "proc/diskstats", " 8 0 sda 10 0 100 7 20 0 200 8 0 9 15\n 8 1 sda1 10 0 100 7\n");
@@ -369,7 +408,7 @@ static void no_total_without_sys(void **state)
 
 static void bytes_of_interfaces_count_once(void **state)
 {
-    struct machine m;
+    struct looker m;
     (void)state;
     machine_new(&m);
     put(&m, "sys/class/net/lo/type", "772\n");
@@ -410,10 +449,37 @@ static void bytes_of_interfaces_count_once(void **state)
     machine_done(&m);
 }
 
+/* Drivers that count in 32 bits. What was carried up to the wrap is unknown, and the total goes on from there. */
+static void an_interface_wraps(void **state)
+{
+    struct looker m;
+    (void)state;
+    machine_new(&m);
+    put(&m, "sys/class/net/eth0/device/x", "");
+    put(&m, "sys/class/net/eth0/ifindex", "2\n");
+    put(&m, "proc/net/dev", LINE("eth0", "4294967000", "70"));
+    machine_open(&m, false);
+    look(&m);
+    is(&m, HOST_net_receive, 4294967000);
+    uint32_t first = named(&m, BARO_KIND_NET, "eth0")->id;
+    put(&m, "proc/net/dev", LINE("eth0", "4294967290", "80"));
+    look(&m);
+    is(&m, HOST_net_receive, 4294967290);
+    put(&m, "proc/net/dev", LINE("eth0", "500", "90"));
+    look(&m);
+    is(&m, HOST_net_receive, 4294967290);
+    is(&m, HOST_net_transmit, 90);
+    assert_true(named(&m, BARO_KIND_NET, "eth0")->id == first && named(&m, BARO_KIND_NET, "eth0")->value[NET_receive] == 500);
+    put(&m, "proc/net/dev", LINE("eth0", "530", "90"));
+    look(&m);
+    is(&m, HOST_net_receive, 4294967320);
+    machine_done(&m);
+}
+
 /* In a container the way out is a veth. */
 static void a_containers_only_interface_counts(void **state)
 {
-    struct machine m;
+    struct looker m;
     (void)state;
     machine_new(&m);
     put(&m, "sys/class/net/lo/type", "772\n");
@@ -427,7 +493,7 @@ static void a_containers_only_interface_counts(void **state)
 
 /* ---- what the helper reads ---- */
 
-static void wait_for_helper(struct machine *m, enum baro_kind kind, const char *name, int metric)
+static void wait_for_helper(struct looker *m, enum baro_kind kind, const char *name, int metric)
 {
     for (int i = 0; i < 400; i++) {
         look(m);
@@ -441,7 +507,7 @@ static void wait_for_helper(struct machine *m, enum baro_kind kind, const char *
 
 static void sensors_and_frequencies(void **state)
 {
-    struct machine m;
+    struct looker m;
     (void)state;
     machine_new(&m);
     put(&m, "proc/stat", "cpu 3 0 0 1\ncpu0 2 0 0 5\ncpu2 2 0 0 5\n");
@@ -492,7 +558,7 @@ static void sensors_and_frequencies(void **state)
 /* "/" twice by a bind mount, a subvolume, pseudo filesystems, one that is hidden by another, one that is not there. */
 static void filesystems_count_once(void **state)
 {
-    struct machine m;
+    struct looker m;
     (void)state;
     machine_new(&m);
     put(&m, "proc/self/mountinfo", "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 0:20 / /proc rw - proc proc rw\n3 1 8:1 /srv /mnt/bind rw - ext4 /dev/sda1 rw\n"
@@ -521,7 +587,7 @@ static void filesystems_count_once(void **state)
 /* In a container the root is an overlay and a file of it a bind mount of what is below: the same filesystem, as its id and its values say. */
 static void what_lies_below_an_overlay_is_it(void **state)
 {
-    struct machine m;
+    struct looker m;
     char mounts[512];
     (void)state;
     machine_new(&m);
@@ -548,7 +614,7 @@ static void what_lies_below_an_overlay_is_it(void **state)
 
 static void not_too_often(void **state)
 {
-    struct machine m;
+    struct looker m;
     (void)state;
     machine_new(&m);
     machine_open(&m, false);
@@ -564,10 +630,10 @@ static void not_too_often(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_load_events_pressure), cmocka_unit_test(cpus_come_and_go), cmocka_unit_test(zeros_are_no_values), cmocka_unit_test(a_large_machine),
+        cmocka_unit_test(memory_load_events_pressure), cmocka_unit_test(cpus_come_and_go), cmocka_unit_test(zeros_are_no_values), cmocka_unit_test(what_falls_makes_no_growth), cmocka_unit_test(a_large_machine),
         cmocka_unit_test(bytes_of_disks_count_once), cmocka_unit_test(unused_disks_are_not_shown),
         cmocka_unit_test(disks_come_and_go), cmocka_unit_test(no_total_without_sys),
-        cmocka_unit_test(bytes_of_interfaces_count_once), cmocka_unit_test(a_containers_only_interface_counts),
+        cmocka_unit_test(bytes_of_interfaces_count_once), cmocka_unit_test(an_interface_wraps), cmocka_unit_test(a_containers_only_interface_counts),
         cmocka_unit_test(sensors_and_frequencies), cmocka_unit_test(filesystems_count_once),
         cmocka_unit_test(what_lies_below_an_overlay_is_it), cmocka_unit_test(not_too_often),
     };
