@@ -43,6 +43,8 @@ static bool has_space(const struct proc_mount *m, const char *point)
     static const char *const kernels[] = {"/dev/", "/proc/", "/sys/", "/run/", NULL};
     if (is_one_of(m->type, none))
         return false;
+    if (span_equal(m->type, "zfs") && memchr(m->source.at, '@', m->source.len))
+        return false; /* a snapshot, which is mounted when somebody looks into it: its space is its dataset's */
     if (span_equal(m->type, "overlay"))
         return strcmp(point, "/") == 0;
     if (span_equal(m->type, "tmpfs") && strcmp(point, "/dev") == 0)
