@@ -15,12 +15,33 @@
 
 #define SECTOR 512u /* of "size", whatever the device's own is */
 
-static bool below(void *label, const char *name, size_t len)
+#define BELOW_MOST 16
+struct below {
+    char name[BELOW_MOST][32];
+    size_t n;
+};
+
+/* In the order of their names: a directory has none that means anything. */
+static bool below(void *context, const char *name, size_t len)
 {
-    struct sys_block *b = label;
+    struct below *b = context;
+    char word[sizeof(b->name[0])];
+    size_t at = b->n;
+    snprintf(word, sizeof(word), "%.*s", (int)len, name);
+    while (at && strcmp(b->name[at - 1], word) > 0)
+        at--;
+    memmove(b->name[at + 1], b->name[at], (b->n - at) * sizeof(word));
+    memcpy(b->name[at], word, sizeof(word));
+    return ++b->n < BELOW_MOST - 1;
+}
+
+static void list_below(int dir, struct sys_block *b)
+{
+    struct below all = {.n = 0};
     size_t at = strlen(b->label);
-    snprintf(b->label + at, sizeof(b->label) - at, "%s%.*s", at && b->label[at - 1] != ' ' ? "," : "", (int)len, name);
-    return true;
+    sys_each(dir, "slaves", below, &all);
+    for (size_t i = 0; i < all.n && at < sizeof(b->label); i++)
+        at += (size_t)snprintf(b->label + at, sizeof(b->label) - at, "%s%s", i ? "," : "", all.name[i]);
 }
 
 static void describe(int dir, struct sys_block *b)
@@ -33,7 +54,7 @@ static void describe(int dir, struct sys_block *b)
         return;
     snprintf(b->label, sizeof(b->label), n > 0 ? "%s over " : "over ", name);
     size_t before = strlen(b->label);
-    sys_each(dir, "slaves", below, b);
+    list_below(dir, b);
     if (strlen(b->label) == before)
         snprintf(b->label, sizeof(b->label), "%s", n > 0 ? name : "");
 }
