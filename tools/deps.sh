@@ -16,7 +16,7 @@ test='cmd/make:make cmd/g++:g++ pc/cmocka:libcmocka-dev py/pytest:python3-pytest
     cmd/strace:strace cmd/stress-ng:stress-ng cmd/setpriv:util-linux cmd/ps:procps cmd/nm:binutils cmd/mandoc:mandoc
     cmd/shellcheck:shellcheck cmd/setsid:util-linux file//usr/bin/time:time cmd/script:bsdutils cmd/bash:bash
     pl/Time::HiRes:perl'
-full='cmd/clang:clang'
+full='cmd/clang:clang cmd/qemu-system-x86_64:qemu-system-x86'
 bench='py/psutil:python3-psutil cmd/pidstat:sysstat cmd/atop:atop cmd/top:procps file//usr/bin/time:time cmd/resource_monitor:coop-computing-tools'
 # clang's run time libraries carry its version in their package's name.
 fuzz() {

@@ -1,0 +1,110 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Boots Debian 12's own kernel (6.1, control groups v2 alone) in QEMU, with baro in an initramfs, and looks at what it records there.
+#
+#   tools/qemu-check.sh [BARO]              checks; status 77 with the reason if it can't be done here
+#   tools/qemu-check.sh --capture FOLDER    captures that machine as a fixture in place of checking
+#
+# Kernel and busybox are unpacked from their packages, which are downloaded once and kept in build-qemu; nothing is installed. No KVM is needed.
+set -eu
+cd "$(dirname -- "$0")/.."
+capture=
+if [ "${1-}" = --capture ]; then
+    capture=$2
+    shift 2
+fi
+baro=${1-build/baro}
+keep=build-qemu
+seconds=${QEMU_CHECK_SECONDS:-300} # until it is given up: under load it takes long, and that is no failure of ours
+
+skip()
+{
+    echo "qemu-check: skipped: $*"
+    exit 77
+}
+
+command -v qemu-system-x86_64 >/dev/null 2>&1 || skip 'no qemu-system-x86_64 (tools/deps.sh full installs it)'
+[ "$(uname -m)" = x86_64 ] || skip 'the binary is not for x86_64'
+! ldd "$baro" >/dev/null 2>&1 || skip "$baro is not linked statically"
+if [ ! -e "$keep/vmlinuz" ] || [ ! -x "$keep/busybox" ]; then
+    command -v apt-get >/dev/null 2>&1 || skip 'kernel and busybox come as packages of Debian, and there is no apt-get'
+    mkdir -p "$keep/new"
+    kernel=$(apt-cache depends linux-image-amd64 2>/dev/null | sed -n 's/.*Depends: \(linux-image-[^ ]*\).*/\1/p' | head -n 1)
+    [ -n "$kernel" ] || skip 'no package linux-image-amd64 (apt-get update?)'
+    (cd "$keep/new" && apt-get download "$kernel" busybox-static >log 2>&1) || skip "can't download $kernel and busybox-static"
+    for package in "$keep"/new/*.deb; do
+        dpkg-deb -x "$package" "$keep/new/root"
+    done
+    mv "$keep"/new/root/boot/vmlinuz-* "$keep/vmlinuz"
+    mv "$(find "$keep/new/root" -path '*/bin/busybox' | head -n 1)" "$keep/busybox"
+    rm -rf "$keep/new"
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/root/bin" "$work/root/proc" "$work/root/sys" "$work/root/dev" "$work/root/tmp"
+cp "$keep/busybox" "$work/root/bin/busybox"
+cp "$baro" "$work/root/bin/baro"
+cp tools/capture-machine "$work/root/bin/"
+for name in $("$keep/busybox" --list); do
+    [ "$name" = busybox ] || ln -sf busybox "$work/root/bin/$name"
+done
+
+# What the job burns and may have is known by the kernel; it is looked at outside, in the rows that follow.
+cat >"$work/root/init" <<'END'
+#!/bin/sh
+export PATH=/bin HOME=/tmp
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mount -t tmpfs tmp /tmp
+mount -t cgroup2 none /sys/fs/cgroup
+stty -F /dev/ttyS0 -opost
+say() { echo "@@ $*" >/dev/ttyS0; }
+cd /sys/fs/cgroup
+echo '+cpu +memory +pids +io +cpuset' >cgroup.subtree_control
+mkdir -p job/inner
+echo '+cpu +memory +pids +io +cpuset' >job/cgroup.subtree_control
+echo 100000000 >job/memory.max
+echo '50000 100000' >job/inner/cpu.max
+echo 60 >job/inner/pids.max
+cd /tmp
+ip link set lo up
+dd if=/dev/zero of=/tmp/work bs=1k count=2000 2>/dev/null
+if grep -q capture /proc/cmdline; then
+    sh -c 'echo $$ >/sys/fs/cgroup/job/inner/cgroup.procs; n=0; while [ $n -lt 20000 ]; do n=$((n + 1)); done; exec capture-machine /tmp/machine' 2>/tmp/err
+    say "capture $? $(cat /tmp/err)"
+    say begin; tar -C /tmp -cz machine | base64 >/dev/ttyS0; say end
+else
+    sh -c 'echo $$ >/sys/fs/cgroup/job/inner/cgroup.procs; exec baro run -q -o run.baro -- sh -c "n=0; while [ \$n -lt 200000 ]; do n=\$((n + 1)); done; sleep 0.1; ls / >/dev/null; exit 3"'
+    say "run $?"
+    baro record --host -q -o host.baro --for 1500ms
+    say "record $?"
+    say "summary $(baro summary --json run.baro | tr -d '\n')"
+    say "usage $(sed -n 's/usage_usec //p' /sys/fs/cgroup/job/inner/cpu.stat)"
+    say "memory $(sed -n 's/MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo)"
+    baro export --format jsonl --entity host host.baro | while read -r line; do say "host $line"; done
+    baro export --format jsonl --entity cgroup run.baro | tail -n 2 | while read -r line; do say "cgroup $line"; done
+    baro summary run.baro >text 2>&1
+    say "text $?"
+    while read -r line; do echo "$line" >/dev/ttyS0; done <text
+fi
+say done
+poweroff -f
+END
+chmod +x "$work/root/init"
+(cd "$work/root" && find . | "$OLDPWD/$keep/busybox" cpio -o -H newc >"$work/initrd" 2>/dev/null)
+
+timeout "$seconds" qemu-system-x86_64 -accel tcg -cpu max -m 512 -smp 2 -display none -monitor none -serial stdio -no-reboot -nic none -kernel "$keep/vmlinuz" -initrd "$work/initrd" \
+    -append "console=ttyS0 quiet panic=-1 ${capture:+capture}" </dev/null >"$work/console" 2>&1 || { tail -n 30 "$work/console"; echo 'qemu-check: the machine did not come to its end'; exit 1; }
+tr -d '\r' <"$work/console" >"$work/said"
+
+if [ -n "$capture" ]; then
+    grep "^@@ capture 0" "$work/said" || { cat "$work/said"; exit 1; }
+    mkdir -p "$work/unpacked"
+    sed -n '/^@@ begin/,/^@@ end/p' "$work/said" | grep -v '^@@' | base64 -d | tar -C "$work/unpacked" -xz
+    mkdir -p "$capture"
+    cp -a "$work/unpacked/machine/." "$capture/"
+    exit 0
+fi
+exec /usr/bin/python3 tools/qemu_check.py "$work/said"
