@@ -87,7 +87,10 @@ else
     baro export --format jsonl --entity cgroup run.baro | tail -n 2 | while read -r line; do say "cgroup $line"; done
     baro summary run.baro >text 2>&1
     say "text $?"
-    while read -r line; do echo "$line" >/dev/ttyS0; done <text
+    sh -c 'echo $$ >/sys/fs/cgroup/job/inner/cgroup.procs; exec baro doctor' >doctor 2>&1
+    say "doctor $?"
+    while IFS= read -r line; do say "seen $line"; done <text
+    while IFS= read -r line; do say "told $line"; done <doctor
 fi
 say done
 poweroff -f

@@ -2,6 +2,7 @@
 """Looks at what tools/qemu-check.sh made a machine say: lines "@@ WORD TEXT"."""
 
 import json
+import re
 import sys
 
 
@@ -25,6 +26,10 @@ def checks(said):
     yield "baro run ends like its command", said["run"] == ["3"], said["run"]
     yield "record --host exits 0", said["record"] == ["0"], said["record"]
     yield "baro summary exits 0", said["text"] == ["0"], said["text"]
+    told = "\n".join(said.get("told", []))
+    yield "baro doctor exits 0", said["doctor"] == ["0"], said["doctor"]
+    yield "it says that there is v2 alone, and where it is", re.search(r"hierarchies +v2; this process is in /job/inner", told), told
+    yield "it says which limits bind", "/job memory.max" in told and "/job/inner cpu.max" in told, told
     summary = json.loads(said["summary"][0])
     limits, host, usage = summary["limits"], summary["host"], int(said["usage"][0]) * 1000
     yield "memory limit of the group above", limits["memory_bytes"] == 99999744 and limits["memory_source"] == "cgroup /job memory.max", limits
@@ -46,10 +51,12 @@ def checks(said):
 
 def main():
     said, failed = read(sys.argv[1]), 0
-    if "done" not in said or not {"run", "record", "text", "summary", "usage", "memory"} <= said.keys():
+    if "done" not in said or not {"run", "record", "text", "doctor", "summary", "usage", "memory"} <= said.keys():
         sys.exit("qemu-check: the machine said no more than: " + json.dumps(said)[:2000])
+    for line in said.get("seen", []) + said.get("told", []):
+        print("#", line)
     for what, so, found in checks(said):
-        print("ok" if so else "not ok", "-", what, "" if so else f"({found})")
+        print("ok" if so else "not ok", "-", what if so else f"{what} ({found})")
         failed += not so
     sys.exit(1 if failed else 0)
 
