@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "cgroupfs/discover.h"
@@ -78,12 +79,20 @@ static bool memory_v1(void *context, int dir_fd, const char *dir, const char *pa
     return true;
 }
 
-/* Also of those above what is mounted here. */
+/* Is the root of the hierarchy what is mounted here, so that all groups above this one can be seen? */
+static bool sees_root(int root_fd, const struct cgroup_place *p)
+{
+    char path[CGROUP_DIR_MAX + 32];
+    snprintf(path, sizeof(path), "%.*s/release_agent", (int)p->mount_len, p->dir);
+    return faccessat(root_fd, path, F_OK, 0) == 0;
+}
+
+/* Also of those above what is mounted here. Only where there are such: with many groups that died below, the kernel takes seconds to write memory.stat. */
 static void memory_hierarchical(int root_fd, const struct cgroup_place *p, struct cgroup_bound *b)
 {
     char text[8192];
     struct cgroup_memory m;
-    int fd = p->root ? -1 : openat(root_fd, p->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = p->root || sees_root(root_fd, p) ? -1 : openat(root_fd, p->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : fd_read_file(fd, "memory.stat", text, sizeof(text));
     fd_close(fd);
     if (n <= 0 || cgroup_memory_stat_parse(span_of(text, (size_t)n), true, &m) < 0 || !(m.valid & 1u << CGMEM_HIERARCHICAL_LIMIT))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collect/cgroup.h"
+#include "collect/cgroup_state.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,37 +10,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "collect/cgroup_files.h"
-
-#define GROUPS_MAX 16u      /* own ones and those above that set a limit: a deep tree has some five */
-#define TEXT 65536u         /* io.stat has a line of some 100 bytes a device */
-#define SLOWLY NS_PER_SEC
-#define OF_ITS_TIME 500u    /* a file may take a five-hundredth of the time */
-#define DEVICES_MAX 64u
-
-struct group {
-    struct baro_entity *entity;
-    bool gone;
-    int fd[GROUP_FILES_MAX];
-    uint64_t due_ns[GROUP_FILES_MAX];
-    uint64_t period_us;
-};
-
-struct device {
-    uint32_t major, minor;
-    bool counts;
-};
-
-struct cgroups {
-    struct cgroups_options options;
-    struct entity_table table;
-    struct group at[GROUPS_MAX];
-    size_t n;
-    bool v2[CGROUP_AT_MAX];     /* is this controller at a hierarchy of v2? */
-    struct device device[DEVICES_MAX];
-    size_t n_devices;
-    char text[TEXT];
-};
 
 /* ---- devices ---- */
 
@@ -180,7 +149,7 @@ static enum baro_absent reason(int error)
     }
 }
 
-static void lack(struct group *g, const struct group_file *f, enum baro_absent why)
+void group_lack(struct group *g, const struct group_file *f, enum baro_absent why)
 {
     for (size_t i = 0; i < GROUP_METRICS && f->metric[i]; i++)
         entity_lack(g->entity, f->metric[i] - 1, why);
@@ -198,9 +167,12 @@ static void open_files(struct cgroups *g, struct group *group, const struct leve
             continue;
         group->fd[i] = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
         if (group->fd[i] < 0 && errno != ENOENT)
-            lack(group, f, reason(errno));
-        else if (group->fd[i] >= 0)
-            lack(group, f, BARO_ABSENT_NOT_YET);
+            group_lack(group, f, reason(errno));
+        if (group->fd[i] < 0)
+            continue;
+        group_lack(group, f, BARO_ABSENT_NOT_YET);
+        if (f->pace == DEAR && g->options.helper)
+            group_leave(group, i);
     }
 }
 
@@ -272,6 +244,7 @@ void cgroups_free(struct cgroups *g)
     for (size_t i = 0; i < g->n; i++) {
         for (size_t k = 0; k < group_files_n; k++)
             fd_close(g->at[i].fd[k]);
+        free(g->at[i].left.path);
     }
     entity_table_done(&g->table);
     free(g);
@@ -290,6 +263,14 @@ static void vanish(struct group *group)
     }
 }
 
+bool group_take(struct cgroups *g, struct group *group, size_t i, struct span text)
+{
+    const struct group_file *f = &group_files[i];
+    struct group_text t = {.e = group->entity, .text = text, .v2 = g->v2[f->at], .options = &g->options, .period_us = &group->period_us, .counts = counts,
+                           .context = g};
+    return f->take(&t);
+}
+
 static void read_file(struct cgroups *g, struct group *group, size_t i)
 {
     const struct group_file *f = &group_files[i];
@@ -298,11 +279,9 @@ static void read_file(struct cgroups *g, struct group *group, size_t i)
         vanish(group);
         return;
     }
-    struct group_text t = {.e = group->entity, .text = span_of(g->text, n > 0 ? (size_t)n : 0), .v2 = g->v2[f->at], .options = &g->options,
-                           .period_us = &group->period_us, .counts = counts, .context = g};
-    if (n >= 0 && (size_t)n < sizeof(g->text) && f->take(&t))
+    if (n >= 0 && (size_t)n < sizeof(g->text) && group_take(g, group, i, span_of(g->text, (size_t)n)))
         return;
-    lack(group, f, n < 0 ? reason((int)-n) : BARO_ABSENT_UNKNOWN);
+    group_lack(group, f, n < 0 ? reason((int)-n) : BARO_ABSENT_UNKNOWN);
     if (n == -EOPNOTSUPP)
         group->fd[i] = fd_close(group->fd[i]);
 }
@@ -326,7 +305,7 @@ static void read_group(struct cgroups *g, struct group *group, uint64_t now_ns)
             continue;
         read_file(g, group, i);
         uint64_t after = clock_monotonic_ns(), rest = (after - before) * OF_ITS_TIME;
-        if (group_files[i].slowly && rest < SLOWLY)
+        if (group_files[i].pace != OFTEN && rest < SLOWLY)
             rest = SLOWLY;
         group->due_ns[i] = rest < NS_PER_SEC / 200 ? 0 : now_ns + rest;
         before = after;
@@ -339,9 +318,12 @@ void cgroups_tick(struct cgroups *g, uint64_t now_ns, struct baro_sample *ret)
 {
     if (!g)
         return;
+    g->now_ns = now_ns;
+    g->looks++;
     for (size_t i = 0; i < g->n; i++) {
         if (!g->at[i].gone)
             read_group(g, &g->at[i], now_ns);
     }
+    groups_ask(g);
     ret->entities[BARO_KIND_CGROUP] = entity_view(&g->table);
 }

@@ -2,7 +2,8 @@
 /*
  * The job's control groups: its own, and those above it that set a limit. An entity is a path; of v1 and of both at once it has what those hierarchies say in which the job is at or
  * below that path. Descriptors are held, a tick allocates nothing. Reads of files that are summed up over a tree (memory.stat, cpu.stat, io.stat) can be dear, on some machines seconds:
- * each file is read no more often than its own cost allows.
+ * each file is read no more often than its own cost allows, and
+ * memory.stat, which is the dearest, by a helper process.
  */
 #ifndef COLLECT_CGROUP_H
 #define COLLECT_CGROUP_H
@@ -11,16 +12,22 @@
 #include "collect/entity.h"
 
 struct cgroups;
+struct slow_helper;
 
 struct cgroups_options {
     int root_fd;                /* directory descriptor of "/"; borrowed */
     uint64_t ns_per_tick;       /* of v1's cpuacct.stat */
     uint64_t memory_total;      /* of the machine: a limit at or above it is none; 0: not known */
+    bool helper;                /* what may take seconds is left to a helper (cgroups_use()); else it is read as well */
     uint32_t *ids;              /* the last id that was given to an entity of any kind; borrowed */
 };
 
 /* Opens what there is of these groups. Nothing at all is no failure: *ret is NULL then. Returns 0 or -ENOMEM. */
 int cgroups_new(struct cgroups **ret, const struct cgroups_options *options, const struct cgroup_places *places);
+/* From now on this helper is asked, which may be another's (slow_divert()); borrowed until the end. NULL is none. */
+void cgroups_use(struct cgroups *g, struct slow_helper *helper);
+/* Takes what it answered, where nobody else asks for replies. */
+void cgroups_collect(struct cgroups *g);
 /* Reads what is due and puts the entities into the sample. NULL is allowed. */
 void cgroups_tick(struct cgroups *g, uint64_t now_ns, struct baro_sample *ret);
 void cgroups_free(struct cgroups *g);

@@ -5,9 +5,10 @@
 #include "base/clock.h"
 #include "collect/sampler.h"
 
-#define LEAST_AGE NS_PER_SEC  /* where the machine is not looked at, which else sets the pace */
-#define JITTER 16u             /* ticks of the same period come a little early or late */
-#define REWALK NS_PER_SEC     /* who was moved into the group is told by no event */
+#define LEAST_AGE NS_PER_SEC    /* where the machine is not looked at, which else sets the pace */
+#define JITTER 16u              /* ticks of the same period come a little early or late */
+#define REWALK NS_PER_SEC       /* who was moved into the group is told by no event */
+#define HELPER_AFTER NS_PER_SEC /* as the machine's */
 
 static uint64_t ns_per_tick(const struct sampler *s)
 {
@@ -18,9 +19,20 @@ static uint64_t ns_per_tick(const struct sampler *s)
 
 static void open_groups(struct sampler *s)
 {
-    const struct cgroups_options o = {.root_fd = s->options.root_fd, .ns_per_tick = ns_per_tick(s), .memory_total = s->options.memory_total, .ids = &s->entity_ids};
+    const struct cgroups_options o = {.root_fd = s->options.root_fd, .ns_per_tick = ns_per_tick(s), .memory_total = s->options.memory_total,
+                                      .helper = s->options.helper, .ids = &s->entity_ids};
     s->groups_tried = true;
     cgroups_new(&s->groups, &o, s->options.groups);
+}
+
+/* That of the machine; where the machine is not looked at, one of their own. */
+static struct slow_helper *helper_of(struct sampler *s)
+{
+    if (s->machine)
+        return host_helper(s->machine);
+    if (!s->groups_slow && s->options.helper && s->now_ns >= (s->options.host_at_once ? 0 : HELPER_AFTER))
+        slow_new(&s->groups_slow, s->options.proc_fd, false, NULL);
+    return s->groups_slow;
 }
 
 void sampler_groups_tick(struct sampler *s)
@@ -44,11 +56,16 @@ void sampler_groups_tick(struct sampler *s)
         sample->has_host = true;
         sample->host_ns = s->now_ns;
     }
+    cgroups_use(s->groups, helper_of(s));
+    if (!s->machine)
+        cgroups_collect(s->groups);
     cgroups_tick(s->groups, s->now_ns, sample);
 }
 
 void sampler_groups_done(struct sampler *s)
 {
+    slow_free(s->groups_slow); /* first: it borrows from them */
+    s->groups_slow = NULL;
     cgroups_free(s->groups);
     if (s->options.whole_group) {
         cgroup_meter_close(&s->meter);
@@ -89,7 +106,8 @@ static void found(void *context, int32_t pid)
 {
     struct sampler *s = context;
     const int32_t *self = s->options.self;
-    if (pid == self[0] || pid == self[1] || pid == self[2] || (s->slow && pid == slow_pid(s->slow)))
+    if (pid == self[0] || pid == self[1] || pid == self[2] || (s->slow && pid == slow_pid(s->slow)) ||
+        (s->machine && pid == host_helper_pid(s->machine)) || (s->groups_slow && pid == slow_pid(s->groups_slow)))
         return;
     s->group_members++;
     if (!tree_find(&s->job->tree, pid))

@@ -197,6 +197,11 @@ void host_fill(const struct host *h, struct baro_sample *s)
         s->entities[k] = entity_view(&h->table[k]);
 }
 
+struct slow_helper *host_helper(struct host *h)
+{
+    return h->slow;
+}
+
 int host_helper_pid(const struct host *h)
 {
     return h->slow ? slow_pid(h->slow) : 0;

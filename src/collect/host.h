@@ -20,6 +20,7 @@ struct host_options {
 };
 
 struct host;
+struct slow_helper;
 
 int host_new(struct host **ret, const struct host_options *options, struct baro_error *err);
 void host_free(struct host *h);
@@ -36,6 +37,9 @@ bool host_tick(struct host *h, uint64_t now_ns, enum budget_level level, bool la
 
 /* What was read last, into a sample; entities are borrowed until the next read. */
 void host_fill(const struct host *h, struct baro_sample *s);
+
+/* The helper itself, for others who have something to ask: NULL if there is none, or not yet. What is diverted from it is theirs. */
+struct slow_helper *host_helper(struct host *h);
 
 /* The helper's process, 0 if there is none, and the CPU time of all that there were. */
 int host_helper_pid(const struct host *h);

@@ -78,6 +78,7 @@ struct sampler {
     uint64_t ticks, process_samples, missed, sample_time_ns, sample_cpu_ns, lossy, thinned, self_cpu_ns;
     bool lossy_now;
     struct cgroups *groups;  /* NULL: none, or not opened yet */
+    struct slow_helper *groups_slow; /* NULL: the machine's does */
     bool groups_tried;
     struct cgroup_meter meter; /* of a job that is a group */
     struct cgroup_reading meter_base;

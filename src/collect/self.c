@@ -11,6 +11,7 @@
 uint64_t sampler_self_cpu(struct sampler *s)
 {
     uint64_t sum = (s->slow ? slow_cpu_ns(s->slow) : 0) + (s->machine ? host_helper_cpu_ns(s->machine) : 0);
+    sum += s->groups_slow ? slow_cpu_ns(s->groups_slow) : 0;
     for (size_t i = 0; i < sizeof(s->options.self) / sizeof(*s->options.self); i++) {
         uint64_t one;
         if (s->options.self[i] && clock_process_cpu_ns(s->options.self[i], &one) == 0)
@@ -32,6 +33,7 @@ static void check_memory(struct sampler *s)
 {
     uint64_t rss = s->slow ? rss_of(s, slow_pid(s->slow)) : 0;
     rss += s->machine ? rss_of(s, host_helper_pid(s->machine)) : 0;
+    rss += s->groups_slow ? rss_of(s, slow_pid(s->groups_slow)) : 0;
     for (size_t i = 0; i < sizeof(s->options.self) / sizeof(*s->options.self); i++)
         rss += rss_of(s, s->options.self[i]);
     s->self_rss = rss;

@@ -46,6 +46,10 @@ struct slow_helper {
     size_t n_left;
     uint64_t ended_cpu_ns; /* of those that were reaped */
 
+    uint32_t diverted;     /* kinds whose replies are another's */
+    slow_reply_fn *other;
+    void *other_context;
+
     unsigned char packet[SLOW_PACKET_BYTES];
 };
 
@@ -66,6 +70,13 @@ int slow_new(struct slow_helper **ret, int root_fd, bool want_cmdline, struct ba
 void slow_use_sys(struct slow_helper *h, int sys_fd)
 {
     h->sys_fd = sys_fd;
+}
+
+void slow_divert(struct slow_helper *h, uint32_t what, slow_reply_fn *fn, void *context)
+{
+    h->diverted = what;
+    h->other = fn;
+    h->other_context = context;
 }
 
 /* ---- helpers come and go ---- */
@@ -186,7 +197,10 @@ static void deliver(struct slow_helper *h, struct slow_reply *reply, slow_reply_
     reply->what = p->request.what;
     if (h->sent < h->first)
         h->sent = h->first;
-    fn(context, reply);
+    if (reply->what & h->diverted)
+        h->other(h->other_context, reply);
+    else
+        fn(context, reply);
 }
 
 /* Answers those at the head that no helper will. */

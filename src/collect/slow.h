@@ -2,8 +2,8 @@
 /*
  * Reads that can block, done by a helper process that can be abandoned: smaps_rollup (takes the target's mmap lock and walks
  * its page tables), cmdline and exe (fault in the target's pages or touch its file systems); and of the machine: the size of a
- * filesystem (its server may be gone), sensors (a bus may be slow) and the frequencies of CPUs (there are many). A thread
- * would not do: one in unkillable sleep keeps its whole process from ending.
+ * filesystem (its server may be gone), sensors (a bus may be slow), the frequencies of CPUs (there are many) and sums over control groups (over those that
+ * died as well). A thread would not do: one in unkillable sleep keeps its whole process from ending.
  */
 #ifndef COLLECT_SLOW_H
 #define COLLECT_SLOW_H
@@ -21,6 +21,7 @@ enum slow_what {
     SLOW_FS = 1 << 2,        /* path: the mount point, absolute */
     SLOW_SENSOR = 1 << 3,    /* path: as of struct sys_sensor */
     SLOW_FREQUENCY = 1 << 4, /* key.start: the first CPU of at most SLOW_FREQUENCIES; key.pid: how many */
+    SLOW_GROUP = 1 << 5,     /* path: a file of a control group, absolute; its text comes back */
 };
 #define SLOW_FREQUENCIES 256u
 
@@ -33,7 +34,7 @@ struct slow_frequency {
 struct slow_request {
     struct baro_key key;
     uint32_t what; /* enum slow_what */
-    const char *path; /* of SLOW_FS and SLOW_SENSOR: borrowed until it is answered */
+    const char *path; /* of SLOW_FS, SLOW_SENSOR and SLOW_GROUP: borrowed until it is answered */
 };
 
 struct slow_reply {
@@ -45,7 +46,7 @@ struct slow_reply {
     const char *name, *cmdline; /* borrowed until the next call */
     uint8_t host_absent;
     uint64_t host[SLOW_VALUES]; /* of SLOW_FS: bytes and counts; of SLOW_SENSOR: millidegrees in two's complement */
-    const void *data;           /* of SLOW_FREQUENCY: struct slow_frequency, not aligned */
+    const void *data;           /* of SLOW_FREQUENCY: struct slow_frequency, not aligned; of SLOW_GROUP: text */
     size_t data_len;
 };
 
@@ -58,6 +59,9 @@ int slow_new(struct slow_helper **ret, int root_fd, bool want_cmdline, struct ba
 
 /* For what SLOW_SENSOR and SLOW_FREQUENCY ask: a directory descriptor of /sys, borrowed. Before the first request. */
 void slow_use_sys(struct slow_helper *h, int sys_fd);
+
+/* Two who share a helper: replies to these kinds go to this function, whoever asks for replies. */
+void slow_divert(struct slow_helper *h, uint32_t what, slow_reply_fn *fn, void *context);
 
 /* Starts the helper now, while there is little that it would hold a copy of. */
 void slow_start(struct slow_helper *h);

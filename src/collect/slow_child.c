@@ -255,11 +255,11 @@ static void serve_host(struct child *c, const struct slow_wire_request *r, const
 {
     uint64_t begin = clock_monotonic_ns();
     mark(c, r->serial);
-    size_t n = slow_host_serve(&c->host, r, path, w);
+    struct span data = slow_host_serve(&c->host, r, path, w);
     mark(c, 0);
     w->spent_ns = clock_monotonic_ns() - begin;
-    w->cmdline_absent = n ? BARO_PRESENT : BARO_ABSENT_NOT_ASKED;
-    buf_add(&c->command, c->host.frequencies, n * sizeof(*c->host.frequencies));
+    w->cmdline_absent = data.len ? BARO_PRESENT : BARO_ABSENT_NOT_ASKED;
+    buf_add(&c->command, data.at, data.len);
     if (c->command.failed)
         w->host_absent = w->cmdline_absent = BARO_ABSENT_UNKNOWN;
     madvise(c->cmdline + CMDLINE_KEEP, CMDLINE_READ - CMDLINE_KEEP, MADV_DONTNEED);
@@ -302,7 +302,7 @@ static bool serve(struct child *c, const unsigned char **at, size_t *len)
     w.smaps_absent = w.name_absent = w.cmdline_absent = w.host_absent = BARO_ABSENT_NOT_ASKED;
     clear(&c->name);
     clear(&c->command);
-    if (r.what & (SLOW_FS | SLOW_SENSOR | SLOW_FREQUENCY))
+    if (r.what & (SLOW_FS | SLOW_SENSOR | SLOW_FREQUENCY | SLOW_GROUP))
         serve_host(c, &r, r.path_len ? path : "", &w);
     else
         serve_process(c, &r, &w);

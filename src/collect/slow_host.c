@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* In the helper process: what is asked of the machine and may block. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/statfs.h>
@@ -106,13 +107,23 @@ static size_t read_frequencies(const struct slow_host *host, const struct slow_w
     return c.any ? (size_t)n : 0;
 }
 
-size_t slow_host_serve(const struct slow_host *host, const struct slow_wire_request *r, const char *path, struct slow_wire_reply *w)
+static struct span read_group(const struct slow_host *host, const char *path, struct slow_wire_reply *w)
 {
+    ssize_t n = fd_read_file(AT_FDCWD, path, host->text, host->text_cap);
+    w->host_absent = n < 0 ? reason((int)-n) : n == 0 || (size_t)n > SLOW_CMDLINE_MAX ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
+    return span_of(host->text, w->host_absent ? 0 : (size_t)n);
+}
+
+struct span slow_host_serve(const struct slow_host *host, const struct slow_wire_request *r, const char *path, struct slow_wire_reply *w)
+{
+    const char *clocks = (const char *)host->frequencies;
     if (r->what & SLOW_FREQUENCY)
-        return read_frequencies(host, r, w);
+        return span_of(clocks, read_frequencies(host, r, w) * sizeof(*host->frequencies));
+    if (r->what & SLOW_GROUP)
+        return read_group(host, path, w);
     if (r->what & SLOW_SENSOR)
         read_sensor(host->sys_fd, path, w);
     else
         read_fs(path, w);
-    return 0;
+    return span_of(clocks, 0);
 }

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/span.h"
 #include "collect/slow.h"
 
 #define SLOW_REQUESTS_BYTES 8192u
@@ -57,13 +58,13 @@ struct slow_child_options {
 };
 _Noreturn void slow_child(const struct slow_child_options *options);
 
-/* slow_host.c, in the helper: what is asked of the machine. Frequencies go into room for SLOW_FREQUENCIES of them, and text is for reading files. */
+/* slow_host.c, in the helper: what is asked of the machine. Frequencies go into room for SLOW_FREQUENCIES of them, and text is for reading files. Returns what goes back beside *w. */
 struct slow_host {
     int proc_fd, sys_fd;
     char *text;
     size_t text_cap;
     struct slow_frequency *frequencies;
 };
-size_t slow_host_serve(const struct slow_host *host, const struct slow_wire_request *r, const char *path, struct slow_wire_reply *w);
+struct span slow_host_serve(const struct slow_host *host, const struct slow_wire_request *r, const char *path, struct slow_wire_reply *w);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A file whose read sleeps until its file system goes away, and no signal helps: a FUSE that took the request and never answers. And one that does not
- * tell how full it is, among the filesystems of the machine. (Command
+ * tell how full it is, among the filesystems of the machine; and a control group whose memory.stat is such a file. (Command
  * lines can't be put there any more: since 4.17 the kernel reads them from anonymous memory only.) Needs root, for /dev/fuse and a mount
  * namespace of its own.
  */
@@ -27,6 +27,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "collect/cgroup.h"
 #include "collect/host.h"
 #include "collect/slow.h"
 
@@ -259,6 +260,75 @@ static void machine_body(const char *dir)
     umount2(dir, MNT_DETACH);
 }
 
+/* ---- memory.stat that the kernel takes very long to add up ---- */
+
+/* Two groups of a machine that is a folder: of one memory.stat is on the mount that does not answer. */
+static void make_groups(const char *dir, const char *silent)
+{
+    char path[256];
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof(path), "%s/%s", dir, i ? "outer/inner" : "outer");
+        CHECK(mkdir(path, 0700) == 0);
+        static const char *const files[][2] = {{"memory.current", "8192\n"}, {"memory.max", "1048576\n"}, {"cgroup.events", "populated 1\n"}};
+        for (size_t k = 0; k < 3; k++) {
+            snprintf(path, sizeof(path), "%s/%s/%s", dir, i ? "outer/inner" : "outer", files[k][0]);
+            FILE *f = fopen(path, "w");
+            CHECK(f && fputs(files[k][1], f) >= 0 && fclose(f) == 0);
+        }
+    }
+    snprintf(path, sizeof(path), "%s/outer/inner/memory.stat", dir);
+    FILE *f = fopen(path, "w");
+    CHECK(f && fputs("anon 4096\nfile 1024\ninactive_file 512\n", f) >= 0 && fclose(f) == 0);
+    char file[256];
+    snprintf(path, sizeof(path), "%s/memory.stat", silent);
+    snprintf(file, sizeof(file), "%s/outer/memory.stat", dir);
+    CHECK(symlink(path, file) == 0);
+}
+
+static void groups_body(const char *dir)
+{
+    char silent[128];
+    uint32_t ids = 0;
+    uint64_t now = 0;
+    struct cgroups *g = NULL;
+    struct slow_helper *h;
+    struct baro_sample s = {0};
+    own_mounts();
+    snprintf(silent, sizeof(silent), "%s/silent", dir);
+    CHECK(mkdir(silent, 0700) == 0);
+    pid_t server = mount_silent(silent);
+    make_groups(dir, silent);
+    struct cgroup_places places = {.n = 1, .of = {-1, -1, -1, 0, -1, -1, 0}, .at = {{.v2 = true, .dir = "outer/inner", .path = "/outer/inner"}}};
+    struct cgroups_options o = {.root_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC), .helper = true, .ids = &ids};
+    CHECK(cgroups_new(&g, &o, &places) == 0 && g);
+    cgroups_tick(g, now, &s);
+    const struct baro_entity *inner = s.entities[BARO_KIND_CGROUP].at[0], *outer = s.entities[BARO_KIND_CGROUP].at[1];
+    CHECK(s.entities[BARO_KIND_CGROUP].n == 2);
+    CHECK(inner->absent[CGROUP_memory_anon] == BARO_ABSENT_NOT_YET && inner->value[CGROUP_memory] == 8192); /* no helper yet: the rest is read */
+    CHECK(slow_new(&h, open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), false, NULL) == 0);
+    cgroups_use(g, h);
+    int looks = 0;
+    for (; looks < 2000 && outer->absent[CGROUP_memory_anon] != BARO_ABSENT_TIMEOUT; looks++, usleep(10000)) {
+        cgroups_collect(g);
+        cgroups_tick(g, now += 10 * NS_PER_MS, &s);
+        CHECK(outer->value[CGROUP_memory] == 8192);
+    }
+    CHECK(looks > 10 && looks < 2000); /* it went on looking meanwhile */
+    CHECK(outer->absent[CGROUP_memory_working_set] == BARO_ABSENT_TIMEOUT && outer->absent[CGROUP_memory] == BARO_PRESENT);
+    CHECK(inner->absent[CGROUP_memory_anon] == BARO_PRESENT && inner->value[CGROUP_memory_anon] == 4096);
+    CHECK(inner->value[CGROUP_memory_working_set] == 8192 - 512 && inner->absent[CGROUP_faults_minor] == BARO_ABSENT_UNSUPPORTED);
+    CHECK(slow_left_behind(h) == 1);
+    for (int i = 0; i < 100; i++) /* not asked again for a minute, and the other one goes on */
+        cgroups_tick(g, now += 10 * NS_PER_MS, &s);
+    CHECK(slow_left_behind(h) == 1 && outer->absent[CGROUP_memory_anon] == BARO_ABSENT_TIMEOUT);
+    slow_free(h);
+    cgroups_free(g);
+    kill(server, SIGKILL);
+    while (wait(NULL) > 0)
+        continue;
+    umount2(silent, MNT_DETACH);
+}
+
 static void in_a_process(void (*run)(const char *dir))
 {
     char dir[] = "/tmp/baro-test-XXXXXX", command[64];
@@ -294,8 +364,15 @@ static void silent_mounts_of_the_machine_hold_up_nothing(void **state)
     in_a_process(machine_body);
 }
 
+static void silent_groups_hold_up_nothing(void **state)
+{
+    (void)state;
+    in_a_process(groups_body);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(silent_file_system_is_survived), cmocka_unit_test(silent_mounts_of_the_machine_hold_up_nothing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(silent_file_system_is_survived), cmocka_unit_test(silent_mounts_of_the_machine_hold_up_nothing),
+                                       cmocka_unit_test(silent_groups_hold_up_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is dear: for memory.stat the kernel adds up all groups below, on some machines thousands that have died and hold a page still, and that can take seconds. It is asked of
+ * a helper process, one question a group at a time, and the answer comes with a later look.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "collect/cgroup_state.h"
+
+#define AGAIN (60 * NS_PER_SEC) /* after it hung; then two minutes, four ... */
+#define AGAIN_DOUBLED 5u
+#define STUCK_MOST 4u           /* helpers that hang: what hung is not asked for again */
+#define FIRST_DEADLINE (20 * NS_PER_MS) /* of a recorder that has a helper at its first look: nobody waits for it */
+
+/* The helper opens it anew: it holds nothing of ours. */
+void group_leave(struct group *group, size_t i)
+{
+    char link[64], path[4096];
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", group->fd[i]);
+    ssize_t n = readlink(link, path, sizeof(path));
+    group->fd[i] = fd_close(group->fd[i]);
+    if (n > 0 && (size_t)n < sizeof(path) && *path == '/')
+        group->left.path = strndup(path, (size_t)n);
+    group->left.file = i;
+    if (!group->left.path)
+        group_lack(group, &group_files[i], BARO_ABSENT_UNKNOWN);
+}
+
+static void failed(struct cgroups *g, struct group *group, uint8_t why)
+{
+    struct group_left *l = &group->left;
+    group_lack(group, &group_files[l->file], why);
+    l->hung = why == BARO_ABSENT_TIMEOUT;
+    l->due_ns = g->now_ns + (l->hung ? AGAIN << (l->tries < AGAIN_DOUBLED ? l->tries : AGAIN_DOUBLED) : SLOWLY);
+    l->tries += l->hung; /* under this key the helper would not be asked again */
+}
+
+static void on_reply(void *context, const struct slow_reply *reply)
+{
+    struct cgroups *g = context;
+    struct group *group = g->at, *end = g->at + g->n;
+    while (group < end && group->entity->id != (uint32_t)reply->key.pid)
+        group++;
+    if (group == end)
+        return;
+    struct group_left *l = &group->left;
+    uint64_t rest = reply->spent_ns * OF_ITS_TIME;
+    l->asked = false;
+    if (group->gone)
+        return;
+    if (reply->host_absent) {
+        failed(g, group, reply->host_absent);
+        return;
+    }
+    if (!group_take(g, group, l->file, span_of(reply->data, reply->data_len)))
+        group_lack(group, &group_files[l->file], BARO_ABSENT_UNKNOWN);
+    l->hung = false;
+    l->due_ns = g->now_ns + (rest > SLOWLY ? rest : SLOWLY);
+}
+
+void cgroups_use(struct cgroups *g, struct slow_helper *helper)
+{
+    if (!g || g->slow == helper)
+        return;
+    g->slow = helper;
+    if (helper)
+        slow_divert(helper, SLOW_GROUP, on_reply, g);
+}
+
+void groups_ask(struct cgroups *g)
+{
+    struct slow_request requests[GROUPS_MAX];
+    size_t n = 0;
+    for (size_t i = 0; g->slow && i < g->n; i++) {
+        struct group_left *l = &g->at[i].left;
+        if (!l->path || l->asked || g->at[i].gone || g->now_ns < l->due_ns || (l->hung && slow_left_behind(g->slow) >= STUCK_MOST))
+            continue;
+        l->asked = true;
+        requests[n++] = (struct slow_request){.key = {(int32_t)g->at[i].entity->id, l->tries}, .what = SLOW_GROUP, .path = l->path};
+    }
+    if (n && slow_ask(g->slow, requests, n, g->looks == 1 ? FIRST_DEADLINE : 0, -1, on_reply, g) < 0) {
+        for (size_t i = 0; i < g->n; i++)
+            g->at[i].left.asked = false;
+    }
+}
+
+void cgroups_collect(struct cgroups *g)
+{
+    if (g && g->slow && slow_busy(g->slow))
+        slow_collect(g->slow, on_reply, g);
+}
