@@ -216,7 +216,7 @@ def test_a_job_has_its_machine_unless_it_is_short_or_asked_for_without(run_both,
     last = run_both.export(tape, "job")[-1]["t_ns"]
     assert last - 10_000_000 < rows[-1]["t_ns"] <= last, "no look at the end, and none just before"
     ids = [row["t_ns"] for row in rows]
-    assert all(b - a >= 100_000_000 for a, b in zip(ids, ids[1:-1]))
+    assert all(b - a >= 90_000_000 for a, b in zip(ids, ids[1:-1])), "each 100 ms, less what a tick may come early"
     without = run_both.record(work / "without.baro", "sleep 0.2", "--no-host")
     assert run_both.export(without, "host") == [] and run_both.export(without, "cpu") == []
 
