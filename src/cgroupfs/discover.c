@@ -130,8 +130,19 @@ static bool put_dir(struct cgroup_place *p, const char *mount, struct span rest)
     return true;
 }
 
+#define INITIAL_NAMESPACE "cgroup:[4026531835]" /* PROC_CGROUP_INIT_INO, the same since there are such namespaces */
+
+/* There "/" is the root of a hierarchy, and needs no look. */
+static bool in_initial_namespace(int root_fd)
+{
+    char text[sizeof(INITIAL_NAMESPACE)];
+    ssize_t n = readlinkat(root_fd, "proc/self/ns/cgroup", text, sizeof(text));
+    return n == (ssize_t)sizeof(INITIAL_NAMESPACE) - 1 && memcmp(text, INITIAL_NAMESPACE, (size_t)n) == 0;
+}
+
 struct search {
     int root_fd;
+    bool initial;           /* no namespace hides what is above */
     int32_t pid;            /* 0: none to check */
     struct cgroup_place best;
     size_t best_root;       /* the shorter, the more of what is above can be seen */
@@ -150,16 +161,20 @@ static void try_mount(struct search *s, const struct proc_mount *m, const struct
     if (s->found && root_len >= s->best_root)
         return;
     int fd = -1;
-    if (below(of->path, root, &rest) && !has_dots(rest) && put_dir(&p, target, rest))
+    bool at_root = s->initial && root_len == 1 && of->path.len == 1;
+    if (at_root && put_dir(&p, target, span_of("", 0))) {
+        p.root = true;
+    } else if (below(of->path, root, &rest) && !has_dots(rest) && put_dir(&p, target, rest))
         fd = open_dir(s->root_fd, p.dir);
-    if (fd < 0 && s->pid && put_dir(&p, target, span_of("", 0))) {
+    if (fd < 0 && !p.root && s->pid && put_dir(&p, target, span_of("", 0))) {
         fd = open_dir(s->root_fd, p.dir);
         if (fd >= 0 && !holds(fd, s->pid))
             fd = fd_close(fd);
     }
-    if (fd < 0)
+    if (fd < 0 && !p.root)
         return;
-    p.root = is_root(fd, p.v2);
+    p.root = p.root || is_root(fd, p.v2);
+    p.whole = s->initial && root_len == 1;
     fd_close(fd);
     memcpy(p.path, of->path.at, of->path.len);
     p.path[of->path.len] = 0;
@@ -249,7 +264,7 @@ int cgroup_find(int root_fd, int32_t pid, struct cgroup_places *ret)
 {
     char path[48] = "proc/self/cgroup";
     struct buf mounts = {0}, memberships = {0};
-    struct search s = {.root_fd = root_fd, .pid = pid ? pid : (int32_t)getpid()};
+    struct search s = {.root_fd = root_fd, .initial = in_initial_namespace(root_fd), .pid = pid ? pid : (int32_t)getpid()};
     clear(ret);
     if (pid)
         snprintf(path, sizeof(path), "proc/%d/cgroup", (int)pid);

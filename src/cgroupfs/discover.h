@@ -23,6 +23,7 @@ enum cgroup_controller {
 struct cgroup_place {
     bool v2;
     bool root;                  /* of the whole hierarchy: what stands there is the machine's */
+    bool whole;                 /* all that is above it, up to the root of the hierarchy, is to be seen */
     size_t mount_len;           /* of dir: this much is where the hierarchy is mounted */
     char dir[CGROUP_DIR_MAX];   /* relative to the root descriptor: "sys/fs/cgroup/memory/a/b" */
     char path[CGROUP_PATH_MAX]; /* as in /proc/PID/cgroup: "/a/b" */

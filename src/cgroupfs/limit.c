@@ -163,7 +163,7 @@ void cgroup_bounds_read(int root_fd, const struct cgroup_places *places, struct 
     const struct cgroup_place *p = cgroup_place_of(places, CGROUP_AT_MEMORY);
     if (p)
         cgroup_each_level(root_fd, p, p->v2 ? memory_v2 : memory_v1, &ret->memory);
-    if (p && !p->v2)
+    if (p && !p->v2 && !p->whole)
         memory_hierarchical(root_fd, p, &ret->memory);
     p = cgroup_place_of(places, CGROUP_AT_CPU);
     if (p)

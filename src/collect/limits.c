@@ -60,30 +60,48 @@ static struct span line_of(struct span text, const char *key)
     return span_of("", 0);
 }
 
-static void by_process(const struct limits_place *p, struct baro_limits *l)
+/* Affinity and user, as far as the caller does not know them. */
+static void from_status(const struct limits_place *p, uint64_t *cpus, uint64_t *uid)
 {
     char text[4096], list[1024];
-    struct pid_limits limits;
-    uint64_t cpus = p->affinity, uid = 0;
     ssize_t n = read_of(p, "status", text, sizeof(text));
     struct span status = span_of(text, n > 0 ? (size_t)n : 0);
     struct span allowed = line_of(status, "Cpus_allowed_list:"), uids = line_of(status, "Uid:");
-    if (!cpus && allowed.len && allowed.len + 1 < sizeof(list)) {
+    if (!*cpus && allowed.len && allowed.len + 1 < sizeof(list)) {
         memcpy(list, allowed.at, allowed.len);
         list[allowed.len] = '\n';
-        cgroup_cpus_parse(span_of(list, allowed.len + 1), &cpus);
+        cgroup_cpus_parse(span_of(list, allowed.len + 1), cpus);
     }
+    if (!p->ulimits && !scan_u64(&uids, uid))
+        *uid = 0;
+}
+
+static bool ulimits(const struct limits_place *p, struct pid_limits *ret)
+{
+    char text[4096];
+    if (p->ulimits) {
+        *ret = *p->ulimits;
+        return true;
+    }
+    ssize_t n = read_of(p, "limits", text, sizeof(text));
+    return n > 0 && pid_limits_parse(span_of(text, (size_t)n), ret) == 0;
+}
+
+static void by_process(const struct limits_place *p, struct baro_limits *l)
+{
+    struct pid_limits limits;
+    uint64_t cpus = p->affinity, uid = p->uid;
+    if (!cpus || !p->ulimits)
+        from_status(p, &cpus, &uid);
     if (cpus)
         tighten(&l->cores_ppm, l->cores_source, cpus * CORE, "affinity");
-    bool ordinary = scan_u64(&uids, &uid) && uid != 0;
-    n = read_of(p, "limits", text, sizeof(text));
-    if (n <= 0 || pid_limits_parse(span_of(text, (size_t)n), &limits) < 0)
+    if (!ulimits(p, &limits))
         return;
     if (limits.valid & 1u << PID_LIMIT_AS)
         tighten(&l->memory_bytes, l->memory_source, limits.value[PID_LIMIT_AS], "RLIMIT_AS");
     if (limits.valid & 1u << PID_LIMIT_DATA)
         tighten(&l->memory_bytes, l->memory_source, limits.value[PID_LIMIT_DATA], "RLIMIT_DATA");
-    if (ordinary && (limits.valid & 1u << PID_LIMIT_NPROC)) /* not enforced on root */
+    if (uid != 0 && (limits.valid & 1u << PID_LIMIT_NPROC)) /* not enforced on root */
         tighten(&l->pids, l->pids_source, limits.value[PID_LIMIT_NPROC], "RLIMIT_NPROC");
 }
 

@@ -7,6 +7,7 @@
 #define COLLECT_LIMITS_H
 
 #include "cgroupfs/discover.h"
+#include "procfs/procfs.h"
 #include "sample/sample.h"
 
 struct limits_place {
@@ -14,6 +15,8 @@ struct limits_place {
     int32_t pid;                        /* whose; 0: of this process */
     uint32_t cpus;                      /* of the machine, online */
     uint32_t affinity;                  /* CPUs that the scheduler allows; 0: what /proc/PID/status says */
+    const struct pid_limits *ulimits;   /* its, and then uid is its real user; NULL: what /proc/PID/limits and status say */
+    uint32_t uid;
     uint64_t memory_total;              /* of the machine, bytes; 0: not known */
     const struct cgroup_places *groups; /* the job's; NULL: none are known */
     const char *(*env)(void *context, const char *name); /* of the job; NULL: not known */

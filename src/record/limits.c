@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -21,6 +22,26 @@ static uint32_t affinity_of(int32_t pid)
 {
     cpu_set_t mask[8]; /* 8,192 CPUs: with more it fails, and the text of /proc is taken */
     return sched_getaffinity(pid, sizeof(mask), mask) == 0 ? (uint32_t)CPU_COUNT_S(sizeof(mask), mask) : 0;
+}
+
+/* False where it may not be asked. */
+static bool ulimits_of(int32_t pid, struct pid_limits *ret)
+{
+    static const struct {
+        enum __rlimit_resource resource;
+        enum pid_limit_field field;
+    } of[] = {{RLIMIT_AS, PID_LIMIT_AS}, {RLIMIT_DATA, PID_LIMIT_DATA}, {RLIMIT_NPROC, PID_LIMIT_NPROC}};
+    *ret = (struct pid_limits){0};
+    for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+        struct rlimit limit;
+        if (prlimit(pid, of[i].resource, NULL, &limit) < 0)
+            return false;
+        if (limit.rlim_cur == RLIM_INFINITY)
+            continue;
+        ret->value[of[i].field] = limit.rlim_cur;
+        ret->valid |= 1u << of[i].field;
+    }
+    return true;
 }
 
 static const char *own_env(void *context, const char *name)
@@ -78,11 +99,15 @@ int limits_prepare(struct recorder *r, struct baro_error *err)
     }
     if (enter_own(r))
         memcpy(h->cgroup_mode, "own", 4);
+    struct pid_limits ulimits;
     struct limits_place place = {.root_fd = r->root_fd, .pid = pid, .cpus = h->cpus, .memory_total = h->memory_total, .groups = r->places};
     if (!r->options->cgroup)
         place.affinity = affinity_of(pid);
-    if (r->wrapper)
+    if (r->wrapper) { /* of our own user */
         place.env = own_env;
+        place.uid = getuid();
+        place.ulimits = ulimits_of(pid, &ulimits) ? &ulimits : NULL;
+    }
     if (r->options->cgroup)
         limits_read_groups(&place, &h->limits);
     else
