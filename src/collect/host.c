@@ -103,7 +103,7 @@ bool host_grow(void **at, size_t *cap, size_t n, size_t size)
 
 /* The kernel hands out a file that it writes line by line in pieces of a page, less the line that did not fit: one of less than half a page is the last,
  * and asking for the end would make it walk all devices again (4 of 13 us with /proc/diskstats). Other files come in one piece. */
-static ssize_t read_whole(int fd, enum host_file which, char *at, size_t cap)
+static ssize_t read_up_to(int fd, enum host_file which, char *at, size_t cap)
 {
     bool by_line = which == HOST_FILE_VMSTAT || which == HOST_FILE_DISKSTATS || which == HOST_FILE_NETDEV || which == HOST_FILE_MOUNTINFO;
     size_t n = 0;
@@ -120,23 +120,28 @@ static ssize_t read_whole(int fd, enum host_file which, char *at, size_t cap)
 }
 
 /* On a machine with thousands of interrupts /proc/stat is longer than anybody likes: the buffer grows to what is needed, once. */
-bool host_file(struct host *h, enum host_file which, struct span *ret)
+bool host_file_begin(struct host *h, enum host_file which, size_t most, struct span *ret)
 {
     if (h->fd[which] < 0)
         return false;
     for (;;) {
-        ssize_t n = read_whole(h->fd[which], which, h->text, h->cap);
+        ssize_t n = read_up_to(h->fd[which], which, h->text, most < h->cap ? most : h->cap);
         if (n < 0) {
             h->file_absent[which] = reason((int)-n);
             return false;
         }
         *ret = span_of(h->text, (size_t)n);
-        char *text = (size_t)n < h->cap || h->cap >= TEXT_MOST ? NULL : realloc(h->text, h->cap * 2);
+        char *text = (size_t)n < h->cap || (size_t)n == most || h->cap >= TEXT_MOST ? NULL : realloc(h->text, h->cap * 2);
         if (!text)
             return true;
         h->text = text;
         h->cap *= 2;
     }
+}
+
+bool host_file(struct host *h, enum host_file which, struct span *ret)
+{
+    return host_file_begin(h, which, SIZE_MAX, ret);
 }
 
 void host_put_times(struct host *h, enum host_metric m, uint64_t value, uint64_t factor)

@@ -194,6 +194,7 @@ void host_frequencies(struct host *h, uint32_t first, const void *data, size_t l
             memcpy(&f, (const char *)data + i * sizeof(f), sizeof(f));
         if (!e)
             continue;
+        h->frequency_moves |= f.most_khz || e->value[CPU_frequency] != f.now_khz * UINT64_C(1000);
         if (f.now_khz)
             entity_put(e, CPU_frequency, f.now_khz * UINT64_C(1000));
         else

@@ -3,6 +3,7 @@
 #include "collect/host_state.h"
 
 #define COUNT(table) (sizeof(table) / sizeof(*(table)))
+#define VMSTAT_GROWS 128u
 
 static void lack_all(struct host *h, enum host_metric first, enum host_metric last, enum baro_absent why)
 {
@@ -67,12 +68,29 @@ static void sum(struct host *h, enum host_metric to, const struct proc_vmstat *v
         host_lack(h, to, BARO_ABSENT_UNKNOWN);
 }
 
+/* The kernel writes what it is asked for line by line, and a third of its lines come after the last that we want: a look asks for as much as was
+ * needed the last time and some more, for numbers grow, and for all if that was not enough. */
+static bool read_events(struct host *h, struct proc_vmstat *ret)
+{
+    struct span text;
+    if (h->vmstat_end && host_file_begin(h, HOST_FILE_VMSTAT, h->vmstat_end + VMSTAT_GROWS, &text) && proc_vmstat_parse(text, ret) == 0 &&
+        ret->valid == h->vmstat_valid) {
+        h->vmstat_end = ret->end;
+        return true;
+    }
+    h->vmstat_end = 0;
+    if (!host_file(h, HOST_FILE_VMSTAT, &text) || proc_vmstat_parse(text, ret) < 0)
+        return false;
+    h->vmstat_valid = ret->valid;
+    h->vmstat_end = ret->end;
+    return true;
+}
+
 void host_events(struct host *h)
 {
     struct proc_vmstat vm;
-    struct span text;
     uint64_t page = h->o.page_size;
-    if (!host_file(h, HOST_FILE_VMSTAT, &text) || proc_vmstat_parse(text, &vm) < 0) {
+    if (!read_events(h, &vm)) {
         uint8_t why = h->file_absent[HOST_FILE_VMSTAT];
         lack_all(h, HOST_faults_minor, HOST_oom_kills, why ? why : BARO_ABSENT_UNKNOWN);
         return;

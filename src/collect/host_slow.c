@@ -6,7 +6,7 @@
 #define SLOW_EVERY (10 * NS_PER_SEC)
 #define SLOW_EVERY_WHEN_SHORT (60 * NS_PER_SEC)
 #define FREQUENCY_EVERY NS_PER_SEC
-#define FREQUENCY_EVERY_WHEN_SHORT (10 * NS_PER_SEC)
+#define FREQUENCY_SELDOM (10 * NS_PER_SEC) /* when the budget is short, and where nothing moves it */
 #define OF_THE_HELPERS_TIME 200u
 #define FIRST_DEADLINE (20 * NS_PER_MS) /* of a recorder that nobody waits for: its first sample has it all */
 
@@ -46,6 +46,16 @@ static void ask_frequencies(struct host *h)
     }
 }
 
+/* Most virtual machines show one frequency for ever, and to wake the helper for it would be half of what a look costs: asked half as often
+ * after each answer like the one before. */
+static uint64_t frequency_pace(struct host *h, bool is_short)
+{
+    uint64_t slower = h->frequency_every_ns * 2 < FREQUENCY_SELDOM ? h->frequency_every_ns * 2 : FREQUENCY_SELDOM;
+    h->frequency_every_ns = h->frequency_moves || !slower ? FREQUENCY_EVERY : slower;
+    h->frequency_moves = false;
+    return is_short ? FREQUENCY_SELDOM : h->frequency_every_ns;
+}
+
 static bool have_helper(struct host *h)
 {
     if (h->slow)
@@ -72,6 +82,7 @@ void host_slow(struct host *h, enum budget_level level)
     if (slow_busy(h->slow))
         return; /* what is asked for borrows from tables that would change */
     h->n_requests = 0;
+    bool company = h->now_ns >= h->slow_due_ns && h->frequency_every_ns > FREQUENCY_EVERY && h->frequency_due_ns != UINT64_MAX;
     if (h->now_ns >= h->slow_due_ns) {
         host_mounts(h);
         fs_request(h);
@@ -79,8 +90,8 @@ void host_slow(struct host *h, enum budget_level level)
         sensors_request(h);
         h->slow_due_ns = h->now_ns + (is_short ? SLOW_EVERY_WHEN_SHORT : SLOW_EVERY);
     }
-    if (h->now_ns >= h->frequency_due_ns) {
-        h->frequency_due_ns = h->now_ns + (is_short ? FREQUENCY_EVERY_WHEN_SHORT : FREQUENCY_EVERY);
+    if (h->now_ns >= h->frequency_due_ns || company) {
+        h->frequency_due_ns = h->now_ns + frequency_pace(h, is_short);
         ask_frequencies(h);
     }
     if (h->n_requests)

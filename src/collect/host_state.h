@@ -79,6 +79,8 @@ struct host {
     size_t cap;
 
     uint64_t now_ns, read_ns, cost_ns, looks;
+    uint32_t vmstat_valid;       /* what of /proc/vmstat there was when it was read whole */
+    size_t vmstat_end;           /* and how much of it was needed */
     uint64_t value[HOST_MAX];
     uint8_t absent[HOST_MAX];
     struct entity_table table[BARO_KIND_MAX];
@@ -93,7 +95,8 @@ struct host {
     struct slow_helper *slow;
     struct slow_request *requests;
     size_t n_requests, cap_requests;
-    uint64_t slow_due_ns, frequency_due_ns;
+    uint64_t slow_due_ns, frequency_due_ns, frequency_every_ns;
+    bool frequency_moves;        /* since it was asked: changed, or has a governor, which may change it at any moment */
     struct fs *fs;
     size_t n_fs, cap_fs;
     bool mounts_read;
@@ -120,6 +123,8 @@ void entity_put_times(struct baro_entity *e, int m, uint64_t value, uint64_t fac
 
 /* host.c: reads a file of /proc whole. False, with the reason in file_absent, if it can't be read. */
 bool host_file(struct host *h, enum host_file which, struct span *ret);
+/* No more than its first bytes. */
+bool host_file_begin(struct host *h, enum host_file which, size_t most, struct span *ret);
 /* Grows an array of size-byte elements to hold more than n. False without memory. */
 bool host_grow(void **at, size_t *cap, size_t n, size_t size);
 

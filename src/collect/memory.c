@@ -216,7 +216,7 @@ static bool have_helper(struct sampler *s)
 
 void memory_prepare(struct sampler *s)
 {
-    if (have_helper(s))
+    if (!s->options.host_alone && have_helper(s))
         slow_start(s->slow);
 }
 

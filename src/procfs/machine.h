@@ -7,6 +7,7 @@
 #define PROCFS_MACHINE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -65,6 +66,7 @@ enum vmstat_field {
 struct proc_vmstat {
     uint32_t valid;
     uint64_t value[VM_MAX];
+    size_t end;               /* where the line of the last one ends: nothing is wanted of what follows */
 };
 int proc_vmstat_parse(struct span text, struct proc_vmstat *ret);
 

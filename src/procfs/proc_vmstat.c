@@ -20,6 +20,14 @@ static const struct {
 #undef KEY
 };
 
+/* Most lines begin with nr_, numa_, thp_ or another pg: those that can't be meant are left at a glance. */
+static bool may_be_key(const char *at)
+{
+    if (at[0] == 'o')
+        return true;
+    return at[0] == 'p' && (at[1] == 's' || (at[1] == 'g' && (at[2] == 'f' || at[2] == 'm' || at[2] == 's')));
+}
+
 int proc_vmstat_parse(struct span text, struct proc_vmstat *ret)
 {
     const char *p = text.at, *end = p + text.len;
@@ -27,14 +35,15 @@ int proc_vmstat_parse(struct span text, struct proc_vmstat *ret)
     struct span line;
     while (text_line(&p, end, &line)) {
         uint64_t v;
-        if (line.len < 8 || (line.at[0] != 'p' && line.at[0] != 'o'))
-            continue; /* most lines begin with nr_ or numa_ */
+        if (line.len < 8 || !may_be_key(line.at))
+            continue;
         for (int k = 0; k < VM_MAX; k++) {
             if (line.len <= keys[k].len || memcmp(line.at, keys[k].text, keys[k].len) != 0)
                 continue;
             if (text_count(line, keys[k].len, &v)) {
                 vm.value[k] = v;
                 vm.valid |= 1u << k;
+                vm.end = (size_t)(p - text.at);
             }
             break;
         }

@@ -144,6 +144,40 @@ static void memory_load_events_pressure(void **state)
     machine_done(&m);
 }
 
+/* It is read no further than was needed the last time: what is wanted may move back, and may go and come. */
+static void events_that_move(void **state)
+{
+    struct looker m;
+    char text[400], rest[160];
+    (void)state;
+    machine_new(&m);
+    put(&m, "proc/vmstat", "nr_free_pages 1\npgmajfault 30\noom_kill 2\nnuma_hit 5\n");
+    machine_open(&m, false);
+    for (int i = 0; i < 3; i++)
+        look(&m);
+    is(&m, HOST_oom_kills, 2);
+    put(&m, "proc/vmstat", "nr_free_pages 10000000000000000000\npgmajfault 31\noom_kill 3\nnuma_hit 5\n");
+    look(&m);
+    is(&m, HOST_oom_kills, 3);
+    memset(rest, '1', sizeof(rest)); /* in the middle of a number the first look would have ended */
+    snprintf(text, sizeof(text), "nr_free_pages %.*s\npgmajfault 32\noom_kill 4444444444\n", (int)sizeof(rest), rest);
+    put(&m, "proc/vmstat", text);
+    look(&m);
+    is(&m, HOST_faults_major, 32);
+    is(&m, HOST_oom_kills, 4444444444);
+    put(&m, "proc/vmstat", "pgmajfault 33\n");
+    look(&m);
+    is(&m, HOST_faults_major, 33);
+    lacks(&m, HOST_oom_kills, BARO_ABSENT_UNSUPPORTED);
+    put(&m, "proc/vmstat", "");
+    look(&m);
+    lacks(&m, HOST_faults_major, BARO_ABSENT_UNKNOWN);
+    put(&m, "proc/vmstat", "pgmajfault 34\noom_kill 5\n");
+    look(&m);
+    is(&m, HOST_oom_kills, 5);
+    machine_done(&m);
+}
+
 /* ---- CPUs ---- */
 
 static void cpus_come_and_go(void **state)
@@ -528,6 +562,38 @@ static void sensors_and_frequencies(void **state)
     machine_done(&m);
 }
 
+/* Where nothing governs it, it is asked for ever seldomer while it stays the same, and seen to change all the same. */
+static void a_frequency_that_stands_still(void **state)
+{
+    for (int governed = 0; governed < 2; governed++) {
+        struct looker m;
+        (void)state;
+        machine_new(&m);
+        put(&m, "proc/stat", "cpu 3 0 0 1\ncpu0 2 0 0 5\n");
+        put(&m, "proc/cpuinfo", "processor\t: 0\ncpu MHz\t\t: 2000.000\n");
+        if (governed) {
+            put(&m, "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "3500000\n");
+            put(&m, "sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "2000000\n");
+        }
+        machine_open(&m, true);
+        wait_for_helper(&m, BARO_KIND_CPU, "cpu0", CPU_frequency);
+        for (int i = 0; i < 300; i++) {
+            look(&m);
+            is(&m, HOST_cpu_frequency, 2000000000);
+            usleep(1000);
+        }
+        put(&m, "proc/cpuinfo", "processor\t: 0\ncpu MHz\t\t: 2100.000\n");
+        if (governed)
+            put(&m, "sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "2100000\n");
+        for (int i = 0; i < 400 && m.sample.host[HOST_cpu_frequency] != 2100000000; i++) {
+            look(&m);
+            usleep(10000);
+        }
+        is(&m, HOST_cpu_frequency, 2100000000);
+        machine_done(&m);
+    }
+}
+
 /* "/" twice by a bind mount, a subvolume, pseudo filesystems, one that is hidden by another, one that is not there. */
 static void filesystems_count_once(void **state)
 {
@@ -603,11 +669,12 @@ static void not_too_often(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_load_events_pressure), cmocka_unit_test(cpus_come_and_go), cmocka_unit_test(zeros_are_no_values), cmocka_unit_test(what_falls_makes_no_growth), cmocka_unit_test(a_large_machine),
+        cmocka_unit_test(memory_load_events_pressure), cmocka_unit_test(events_that_move),
+        cmocka_unit_test(cpus_come_and_go), cmocka_unit_test(zeros_are_no_values), cmocka_unit_test(what_falls_makes_no_growth), cmocka_unit_test(a_large_machine),
         cmocka_unit_test(bytes_of_disks_count_once), cmocka_unit_test(unused_disks_are_not_shown),
         cmocka_unit_test(disks_come_and_go), cmocka_unit_test(no_total_without_sys),
         cmocka_unit_test(bytes_of_interfaces_count_once), cmocka_unit_test(a_containers_only_interface_counts),
-        cmocka_unit_test(sensors_and_frequencies), cmocka_unit_test(filesystems_count_once),
+        cmocka_unit_test(sensors_and_frequencies), cmocka_unit_test(a_frequency_that_stands_still), cmocka_unit_test(filesystems_count_once),
         cmocka_unit_test(what_lies_below_an_overlay_is_it), cmocka_unit_test(not_too_often),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

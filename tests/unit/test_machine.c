@@ -182,6 +182,8 @@ static void vmstat(void **state)
     assert_int_equal(proc_vmstat_parse(TEXT("pgfault " MOST "\npgmajfault 18446744073709551616\n"), &vm), 0);
     assert_true(vm.valid == 1u << VM_FAULTS && vm.value[VM_FAULTS] == UINT64_MAX);
     assert_int_equal(proc_vmstat_parse(TEXT("nr_free_pages 5\n"), &vm), BARO_E_SYNTAX);
+    assert_int_equal(proc_vmstat_parse(TEXT("pgfault 5\nnuma_hit 6\noom_kill 7\nthp_swpout 8\npgfree 9\n"), &vm), 0);
+    assert_int_equal(vm.end, sizeof("pgfault 5\nnuma_hit 6\noom_kill 7\n") - 1);
 }
 
 /* ---- diskstats ---- */
