@@ -19,7 +19,7 @@ import time
 
 import measure
 from measure import median, popen, run
-from tools import PYTHON, Baro, Psutil, machine, wait_ready, watchers
+from tools import PYTHON, Baro, HostFloor, Psutil, host_watchers, machine, wait_ready, watchers
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROWS = []
@@ -233,6 +233,27 @@ def scale(bench):
         with bench.people(n, (n + 99) // 100, 1000000) as pid:
             c = cost(bench, Baro(bench.baro, "--no-host"), pid, n + 1, 1, 20)
             say(f"{n:,} processes at 1 Hz", "baro", f"{c['share']:.2%} of a core, {c['us']:.2f} µs each", f"{c['kib'] / 1024:.1f} MiB")
+
+
+@question
+def host(bench):
+    head("CPU of one look at the machine itself, no process recorded; the floor reads the same files and does nothing with them")
+    for interval, rate in ((1, "1 Hz"), (0.1, "10 Hz")):
+        what = f"µs per host sample, {rate}"
+        peers = host_watchers(bench.baro, interval)
+        tools = [HostFloor(bench.build), *(t for t in peers if t.there())]
+        seen = {t: [] for t in tools}
+        for _ in range(bench.rounds):
+            for t in tools:
+                seen[t].append(cost(bench, t, None, 1, interval, 20 if interval == 1 else 10))
+        us = {t: median(c["us"] for c in seen[t]) for t in tools}
+        for t in tools:
+            c, ratio = seen[t][-1], us[t] / us[tools[1]]
+            tape = f", tape {c['bytes']:.0f} bytes per sample" if c["bytes"] else ""
+            say(what, t.name, f"{us[t]:.0f} µs ({ratio:.2f} ×)", f"{c['kib'] / 1024:.1f} MiB{tape}")
+        for t in peers:
+            if not t.there():
+                say(what, t.name, "not installed")
 
 
 @question

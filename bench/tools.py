@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who is asked: how each tool watches a process and its descendants, and what it then says."""
 
+import http.client
 import json
 import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
+import threading
 import time
 
 from measure import popen
@@ -98,6 +101,86 @@ def watchers(binary):
         Program("pidstat", "pidstat", "-u", "-r", "-d", "-v", "-p", "ALL", "SECONDS"),
         Program("top", "top", "-b", "-d", "SECONDS"),
         Program("atop", "atop", "-w", "FOLDER/atop", "SECONDS"),
+    ]
+
+
+# ---- of the machine alone: no process is looked at ----
+
+
+class BaroHost(Baro):
+    def argv(self, pid, interval, folder, cheap):
+        return [self.binary, "record", "--host", "-i", f"{int(interval * 1000)}ms", "-q", "-o", folder / "t.baro", *self.options]
+
+
+class HostFloor(Tool):
+    name = "floor: the files read, not parsed"
+
+    def __init__(self, build):
+        self.program = build / "bench" / "host_floor"
+
+    def argv(self, pid, interval, folder, cheap):
+        return [self.program, int(interval * 1e6)]
+
+
+class PsutilHost(Psutil):
+    def __init__(self):
+        super().__init__("psutil")
+
+    def argv(self, pid, interval, folder, cheap):
+        return [PYTHON, HERE / "peer_host.py", interval]
+
+
+class NodeExporter(Program):
+    """Asked once in an interval, over loopback and one connection, as Prometheus does; what asking costs is not counted."""
+
+    def __init__(self):
+        super().__init__("node_exporter", "prometheus-node-exporter", "--web.listen-address=127.0.0.1:PORT", "--log.level=error")
+
+    def argv(self, pid, interval, folder, cheap):
+        with socket.create_server(("127.0.0.1", 0)) as s:
+            self.port = s.getsockname()[1]
+        return [w.replace("PORT", str(self.port)) for w in self.words]
+
+    def start(self, pid, interval, folder, group=None, uid=None, cheap=False):
+        super().start(pid, interval, folder, group, uid, cheap)
+        self.over = threading.Event()
+        self.scraper = threading.Thread(target=self.scrape, args=(interval,))
+        self.scrapes = 0
+        self.scraper.start()
+
+    def scrape(self, interval):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port)
+        due = time.monotonic()
+        while not self.over.is_set():
+            try:
+                connection.request("GET", "/metrics")
+                connection.getresponse().read()
+                self.scrapes += 1
+            except OSError: # it is still starting
+                connection.close()
+            due += interval
+            self.over.wait(max(0, due - time.monotonic()))
+        connection.close()
+
+    def stop(self):
+        self.over.set()
+        self.scraper.join()
+        super().stop()
+
+
+def sadc():
+    places = ("/usr/lib/sysstat/sadc", "/usr/lib/sa/sadc", "/usr/lib64/sa/sadc")
+    return next((p for p in places if os.path.exists(p)), places[0])
+
+
+def host_watchers(binary, interval):
+    """All that can watch the machine itself. Some don't look more often than once a second."""
+    every = [BaroHost(binary), PsutilHost(), NodeExporter()]
+    return every if interval < 1 else [
+        *every,
+        Program("sar (sadc)", sadc(), "SECONDS", "FOLDER/sa"),
+        Program("vmstat (far less data)", "vmstat", "SECONDS"),
+        Program("atop, processes too", "atop", "-w", "FOLDER/atop", "SECONDS"),
     ]
 
 

@@ -15,9 +15,12 @@ demo='cmd/make:make'
 test='cmd/make:make cmd/g++:g++ pc/cmocka:libcmocka-dev py/pytest:python3-pytest py/psutil:python3-psutil
     cmd/strace:strace cmd/stress-ng:stress-ng cmd/setpriv:util-linux cmd/ps:procps cmd/nm:binutils cmd/mandoc:mandoc
     cmd/shellcheck:shellcheck cmd/setsid:util-linux file//usr/bin/time:time cmd/script:bsdutils cmd/bash:bash
-    pl/Time::HiRes:perl'
+    pl/Time::HiRes:perl cmd/vmstat:procps cmd/free:procps cmd/iostat:sysstat cmd/sar:sysstat cmd/df:coreutils'
 full='cmd/clang:clang cmd/qemu-system-x86_64:qemu-system-x86'
-bench='py/psutil:python3-psutil cmd/pidstat:sysstat cmd/atop:atop cmd/top:procps file//usr/bin/time:time cmd/resource_monitor:coop-computing-tools'
+bench='py/psutil:python3-psutil cmd/pidstat:sysstat cmd/atop:atop cmd/top:procps file//usr/bin/time:time cmd/resource_monitor:coop-computing-tools
+    cmd/vmstat:procps cmd/prometheus-node-exporter:prometheus-node-exporter'
+# Packages that would run as a service from then on: what is measured is started by who measures it.
+services='atop atopacct prometheus-node-exporter'
 # clang's run time libraries carry its version in their package's name.
 fuzz() {
     echo "rt/fuzzer:libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
@@ -88,7 +91,22 @@ elif [ "$(id -u)" != 0 ]; then
     fi
 fi
 
+# Services that come with a package, and were not there before, are neither running nor enabled afterwards.
+strangers=
+for name in $services; do
+    [ -e "/etc/init.d/$name" ] || strangers="$strangers $name"
+done
+
+retire() {
+    for name in $strangers; do
+        [ -e "/etc/init.d/$name" ] || continue
+        $as_root service "$name" stop >/dev/null 2>&1 || true
+        $as_root update-rc.d "$name" disable >/dev/null 2>&1 || true
+    done
+}
+
 echo "deps: installing $packages"
 install || { echo "deps: could not install: $packages" >&2; exit 1; }
+retire
 packages=$(missing)
 [ -z "$packages" ] || { echo "deps: installed, but still not found: $packages" >&2; exit 1; }
