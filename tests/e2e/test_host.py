@@ -2,6 +2,8 @@
 """The machine around the job, against what others say of it in the same seconds. Counters are bracketed: what another said before the recording
 began is not more than the first sample, and what it says after the end not less than the last one."""
 
+import ctypes
+import json
 import os
 import re
 import shutil
@@ -109,6 +111,102 @@ def test_disks_and_interfaces_lie_between_what_proc_says(run, tape):
                 assert total == sum(row[column] for row in counted.values() if row["counted"])
 
 
+def test_disks_lie_between_what_iostat_says(run, tape):
+    def iostat():
+        found = json.loads(said("iostat", "-d", "-k", "-o", "JSON"))["sysstat"]["hosts"][0]["statistics"][0]["disk"]
+        return {d["disk_device"]: (d["kB_read"], d["kB_wrtn"]) for d in found}
+
+    before = iostat()
+    record(run, tape)
+    after, checked = iostat(), 0
+    for row in run.export(tape, "disk"):
+        if row["name"] not in before or row["name"] not in after:
+            continue
+        for i, column in enumerate(("read_bytes", "write_bytes")):
+            assert before[row["name"]][i] <= row[column] // 1024 <= after[row["name"]][i], (row["name"], column)
+        checked += 1
+    if not checked:
+        pytest.skip("no disk that both know")
+
+
+def averages(text):
+    """Of what sar prints, the averages: {heading: {name or "": number}}."""
+    found, heads = {}, []
+    for words in (line.split()[1:] for line in text.splitlines() if line.startswith("Average:")):
+        if not words[-1].replace(".", "").isdigit():
+            heads = words
+            continue
+        named = heads[0] in ("IFACE", "DEV", "CPU")
+        for head, number in list(zip(heads, words))[named:]:
+            found.setdefault(head, {})[words[0] if named else ""] = float(number)
+    return found
+
+
+def test_sar_sees_no_more_than_is_recorded_around_it(run, tape, wait_until):
+    """Its two seconds lie within the recording, so what it counted in them does too. It rounds to hundredths."""
+    seconds = 2
+    recorder = run.popen("record", "--host", "-q", "-i", "100ms", "-o", tape)
+    wait_for_size(tape)
+    wait_until(lambda: run.export(tape, "host"), "a first look")
+    sar = averages(said("sar", "-w", "-W", "-d", "-n", "DEV", "1", str(seconds)))
+    recorder.send_signal(signal.SIGINT)
+    assert recorder.wait(timeout=60) == 0
+    hosts = run.export(tape, "host")
+    seen = [(head, hosts[0][column], hosts[-1][column], sar[head][""], 1) for head, column in (("proc/s", "forks"), ("cswch/s", "switches"))]
+    for entity, heads in (("disk", {"rkB/s": "read_bytes", "wkB/s": "write_bytes"}), ("net", {"rxkB/s": "receive_bytes", "txkB/s": "transmit_bytes"})):
+        rows = {}
+        for row in run.export(tape, entity):
+            rows.setdefault(row["name"], []).append(row)
+        seen += [(name, r[0][column], r[-1][column], sar[head][name], 1024)
+                 for name, r in rows.items() for head, column in heads.items() if name in sar.get(head, {})]
+    for name, first, last, rate, unit in seen:
+        assert (rate - 0.005) * seconds * unit * 0.98 <= last - first, name  # two seconds, to a tick of the kernel
+    assert sar["cswch/s"][""] > 0 and len(seen) > 2
+
+
+def test_all_that_psutil_knows(run, tape):
+    psutil = pytest.importorskip("psutil")
+
+    def look():
+        cpu, stat, swap = psutil.cpu_times(), psutil.cpu_stats(), psutil.swap_memory()
+        found = {("host", "", m): round(getattr(cpu, m) * 100) for m in ("system", "idle", "softirq", "steal")}
+        found |= {("cpu", f"cpu{i}", m): round(getattr(c, m) * 100) for i, c in enumerate(psutil.cpu_times(percpu=True)) for m in ("system", "steal")}
+        found |= {("host", "", "switches"): stat.ctx_switches, ("host", "", "interrupts"): stat.interrupts}
+        found |= {("host", "", "swap_in_bytes"): swap.sin, ("host", "", "swap_out_bytes"): swap.sout}
+        for name, d in psutil.disk_io_counters(perdisk=True).items():
+            found |= {("disk", name, m): getattr(d, n) for m, n in (("read_bytes", "read_bytes"), ("write_bytes", "write_bytes"), ("reads", "read_count"),
+                                                                   ("writes", "write_count"))}
+            found |= {("disk", name, "busy_ns"): d.busy_time * 10**6}
+        for name, n in psutil.net_io_counters(pernic=True).items():
+            found |= {("net", name, f"{way}_{what}"): getattr(n, field) for way, what, field in (
+                ("receive", "bytes", "bytes_recv"), ("transmit", "bytes", "bytes_sent"), ("receive", "packets", "packets_recv"),
+                ("transmit", "packets", "packets_sent"), ("receive", "errors", "errin"), ("transmit", "drops", "dropout"))}
+        return found
+
+    before, hosts, after = look(), record(run, tape), look()
+    rows = {("host", ""): hosts}
+    for entity in ("cpu", "disk", "net"):
+        for row in run.export(tape, entity):
+            rows.setdefault((entity, row["name"]), []).append(row)
+    checked = set()
+    for (entity, name, metric), least in before.items():
+        column, unit = metric, 1
+        if metric in ("system", "idle", "softirq", "steal"):
+            column, unit = ("cpu_" if entity == "host" else "") + metric + "_ns", TICK
+        for row in rows.get((entity, name), []):
+            if row[column] is None or (entity, name, metric) not in after:
+                continue
+            assert least * unit <= row[column] <= after[entity, name, metric] * unit, (entity, name, metric)
+            checked.add(entity)
+    assert checked >= {"host", "cpu", "net"}
+    memory = psutil.virtual_memory()
+    assert hosts[-1]["memory_total_bytes"] == memory.total and hosts[-1]["cpus"] == psutil.cpu_count()
+    assert abs(hosts[-1]["memory_available_bytes"] - memory.available) < memory.total / 5
+    for row in run.export(tape, "fs"):
+        if row["total_bytes"] is not None and os.path.ismount(row["name"]):
+            assert row["total_bytes"] == psutil.disk_usage(row["name"]).total
+
+
 def test_filesystems_are_what_df_says(run, tape, work):
     record(run, tape)
     found = {row["name"]: row for row in run.export(tape, "fs") if row["total_bytes"] is not None}
@@ -124,6 +222,83 @@ def test_filesystems_are_what_df_says(run, tape, work):
     assert checked
     devices = [os.stat(point).st_dev for point, row in found.items() if "btrfs" not in row["label"] and "zfs" not in row["label"]]
     assert len(devices) == len(set(devices)), "one of them twice"
+
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def mount(source, target, kind, flags=0, data=None):
+    if LIBC.mount(*(s and os.fsencode(s) for s in (source, target, kind)), ctypes.c_ulong(flags), data and os.fsencode(data)) < 0:
+        raise OSError(ctypes.get_errno(), f"mount {target}")
+
+
+def own_mounts():
+    """For preexec_fn: what is mounted from here on nobody else sees."""
+    new_namespace, recursive, private = 0x20000, 0x4000, 1 << 18
+    if LIBC.unshare(new_namespace) < 0:
+        raise OSError(ctypes.get_errno(), "unshare")
+    mount(None, "/", None, recursive | private)
+
+
+@pytest.fixture
+def mounts():
+    try:
+        subprocess.run(["true"], preexec_fn=own_mounts, check=True)
+    except (OSError, subprocess.SubprocessError):
+        pytest.skip("may not mount anything here")
+
+
+def test_to_the_byte_where_nobody_else_writes(run, tape, work, mounts):
+    """A filesystem that only the recorder and df see."""
+    point = work / "full"
+    point.mkdir()
+    (work / "df").write_text(f"#!/bin/sh\nhead -c 3000000 /dev/zero >{point}/file\ndf -B1 --output=size,used,avail,itotal,iavail {point} >{work}/said\n"
+                             f"exec {run.binary} record --host -q -o {tape} --for 400ms\n")
+    (work / "df").chmod(0o755)
+
+    def prepare():
+        own_mounts()
+        mount("tmpfs", point, "tmpfs", 0, "size=8m,nr_inodes=100")
+
+    subprocess.run([work / "df"], preexec_fn=prepare, check=True, env=dict(os.environ, LC_ALL="C"))
+    size, used, available, inodes, inodes_free = map(int, (work / "said").read_text().splitlines()[1].split())
+    row = [row for row in run.export(tape, "fs") if row["name"] == str(point)][-1]
+    assert used >= 3000000
+    assert (row["total_bytes"], row["used_bytes"], row["available_bytes"], row["inodes"], row["inodes_free"]) == (size, used, available, inodes, inodes_free)
+
+
+@pytest.mark.skipif(not os.access("/dev/fuse", os.R_OK | os.W_OK), reason="no /dev/fuse to be had")
+def test_a_mount_that_never_answers_is_missing_and_nothing_else(run, tape, work, mounts, wait_until):
+    point = work / "silent"
+    point.mkdir()
+    server = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
+
+    def prepare():
+        own_mounts()
+        mount("silent", point, "fuse.silent", 0, f"fd={server},rootmode=40000,user_id=0,group_id=0")
+
+    def rows(entity, name=None):
+        wait_for_size(tape)
+        return [row for row in run.export(tape, entity) if name in (None, row.get("name"))]
+
+    def why():
+        return {row["absent"]["total_bytes"] for row in rows("fs", str(point)) if row["total_bytes"] is None} - {"not yet"}
+
+    recorder = run.popen("record", "--host", "-q", "-i", "100ms", "-o", tape, before=prepare)
+    try:
+        wait_until(why, "the mount to be given up")
+        given_up = len(rows("host"))
+        wait_until(lambda: len(rows("host")) > given_up + 3, "more looks at the machine")
+        recorder.send_signal(signal.SIGINT)
+        assert recorder.wait(timeout=60) == 0
+    finally:
+        os.close(server)  # from now on it answers: it is gone
+        recorder.kill()
+        recorder.wait()
+    assert why() == {"timeout"}
+    others = [row for row in rows("fs") if row["name"] != str(point)]
+    assert any(row["name"] == "/" and row["total_bytes"] for row in others)
+    assert all("timeout" not in row.get("absent", {}).values() for row in others)
 
 
 def test_pressure_and_uptime(run, tape):
