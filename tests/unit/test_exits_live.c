@@ -382,7 +382,7 @@ static void perf_tells_usage_body(void)
         CHECK(t.kinds[EVENT_FORK] == 1);
         CHECK(t.kinds[EVENT_EXIT] == 1);
         CHECK(t.kinds[EVENT_EXEC] == (i == 3));
-        CHECK(t.cpu_ns <= cpu_of(&u) + 20 * NS_PER_MS);
+        CHECK(t.cpu_ns <= cpu_of(&u) + cpu_of(&u) / 4 + 20 * NS_PER_MS); /* perf counts what a hypervisor took as well */
         if (i < 2)
             CHECK(t.cpu_ns > cpu_of(&u) / 2);
         if (i == 3)

@@ -54,7 +54,8 @@ static void answer(int fd, uint64_t unique, int error, const void *body, size_t 
     unsigned char out[512];
     struct fuse_out_header h = {.len = (uint32_t)(sizeof(h) + len), .error = error, .unique = unique};
     memcpy(out, &h, sizeof(h));
-    memcpy(out + sizeof(h), body, len);
+    if (len)
+        memcpy(out + sizeof(h), body, len);
     CHECK(write(fd, out, h.len) == (ssize_t)h.len);
 }
 
