@@ -285,7 +285,8 @@ size_t tree_next_moved(const struct tree *t, size_t i)
 
 void tree_clear_moved(struct tree *t)
 {
-    memset(t->moved, 0, (t->n + 63) / 64 * sizeof(*t->moved));
+    if (t->n)
+        memset(t->moved, 0, (t->n + 63) / 64 * sizeof(*t->moved));
 }
 
 size_t tree_count(const struct tree *t)
