@@ -46,6 +46,9 @@ mkdir -p "$work/root/bin" "$work/root/proc" "$work/root/sys" "$work/root/dev" "$
 cp "$keep/busybox" "$work/root/bin/busybox"
 cp "$baro" "$work/root/bin/baro"
 cp tools/capture-machine "$work/root/bin/"
+# busybox can't set an extended attribute, which is how systemd says that a group was handed over.
+printf '%s\n' '#include <sys/xattr.h>' 'int main(int n, char **at) { return n < 2 || setxattr(at[1], "user.delegate", "1", 1, 0) != 0; }' >"$work/hand-over.c"
+"${CC:-cc}" -static -o "$work/root/bin/hand-over" "$work/hand-over.c" 2>/dev/null || skip 'no C compiler that links statically'
 for name in $("$keep/busybox" --list); do
     [ "$name" = busybox ] || ln -sf busybox "$work/root/bin/$name"
 done
@@ -68,6 +71,8 @@ echo '+cpu +memory +pids +io +cpuset' >job/cgroup.subtree_control
 echo 100000000 >job/memory.max
 echo '50000 100000' >job/inner/cpu.max
 echo 60 >job/inner/pids.max
+mkdir handed other
+hand-over handed
 cd /tmp
 ip link set lo up
 dd if=/dev/zero of=/tmp/work bs=1k count=2000 2>/dev/null
@@ -89,6 +94,19 @@ else
     say "text $?"
     sh -c 'echo $$ >/sys/fs/cgroup/job/inner/cgroup.procs; exec baro doctor' >doctor 2>&1
     say "doctor $?"
+    # A group of its own with controllers: what the command sees, and what is left of it a little later. Then where nobody handed it over, and where baro is not alone.
+    own() {
+        sh -c "echo \$\$ >/sys/fs/cgroup/$1/cgroup.procs; $4 exec baro run -q --force -o own.baro $3 -- sh -c 'sed -n s/^0:://p /proc/self/cgroup; cat /sys/fs/cgroup/$1/cgroup.subtree_control; dd if=/dev/zero of=/dev/null bs=20M count=4 2>/dev/null; sleep 0.3; exit 5'" >own.text 2>&1
+        say "$2-run $? $(tr '\n' ' ' <own.text)"
+        for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do ls -d /sys/fs/cgroup/$1/baro-* >/dev/null 2>&1 || break; sleep 0.1; done
+        say "$2-left $(cd /sys/fs/cgroup/$1; echo $(ls -d baro-* 2>/dev/null) $(cat cgroup.subtree_control))"
+        say "$2-summary $(baro summary --json own.baro | tr -d '\n')"
+        say "$2-group $(baro export --format jsonl --entity cgroup own.baro | grep /baro- | tail -n 1)"
+    }
+    own handed auto
+    own other none
+    own other forced '--cgroup own'
+    own handed crowded '' 'sleep 100 & sleep 0.1;'
     while IFS= read -r line; do say "seen $line"; done <text
     while IFS= read -r line; do say "told $line"; done <doctor
 fi

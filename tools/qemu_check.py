@@ -46,7 +46,26 @@ def checks(said):
     yield "the group's CPU is the kernel's", 0 < inner.get("cpu_ns", 0) <= usage, (inner.get("cpu_ns"), usage)
     yield "it ran into its quota", inner.get("cpu_throttled_periods", 0) > 0 and inner.get("cpu_limit") == 0.5, inner
     yield "the limits of both", inner.get("pids_limit") == 60 and job.get("memory_limit_bytes") == 99999744, (inner, job)
+    yield from of_its_own(said)
     yield "the kernel's own mark of memory", 0 < job.get("memory_bytes", 0) <= job.get("memory_peak_bytes", 0), job
+
+
+def of_its_own(said):
+    """baro run --cgroup: (what, whether it is so, what was found)"""
+    for name, group in (("auto", "/handed/baro-"), ("forced", "/other/baro-")):
+        ran, left, summary = said[name + "-run"][0].split(), said[name + "-left"], json.loads(said[name + "-summary"][0])
+        yield f"{name}: the command is in a group of its own", ran[0] == "5" and ran[1].startswith(group), ran
+        yield f"{name}: with these controllers and no others", sorted(ran[2:]) == ["io", "memory", "pids"], ran
+        yield f"{name}: nothing is left of it", left == [""], left
+        row = json.loads(said[name + "-group"][0])
+        yield f"{name}: CPU, memory and threads are its own", row["cpu_ns"] > 0 and row["memory_peak_bytes"] >= 20 << 20 and row["pids"] is not None, row
+        yield f"{name}: memory by the kernel's mark", summary["limits"]["memory_peak_of"] == "cgroup", summary["limits"]
+        yield f"{name}: CPU by the kernel's count", summary["accounting"]["kernel_source"] == "cgroup", summary["accounting"]
+    ran, summary = said["none-run"][0].split(), json.loads(said["none-summary"][0])
+    yield "none: not handed over, nothing changes", ran == ["5", "/other"] and summary["accounting"]["kernel_source"] == "wait4", ran
+    ran, summary = said["crowded-run"][0].split(), json.loads(said["crowded-summary"][0])
+    yield "crowded: a group without controllers", ran[0] == "5" and len(ran) == 2 and ran[1].startswith("/handed/baro-"), ran
+    yield "crowded: its CPU is the kernel's count all the same", summary["accounting"]["kernel_source"] == "cgroup", summary["accounting"]
 
 
 def main():

@@ -63,7 +63,7 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     int code = own_make(&run.own, (enum own_mode)s->record.own_group, &err);
     if (code < 0)
         recording_say(&run.recording, err.text); /* the job is worth more than how it is counted */
-    run.options.own_group = run.own.path;
+    run.options.own_group = &run.own;
     const struct run_options options = {
         .argv = argv, .subreaper = s->record.subreaper, .tape_fd = run.recording.tape_fd,
         .events_fd = run.options.events_fd, .group_fd = run.own.fd, .procs_fd = run.own.procs_fd,
@@ -71,11 +71,11 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     };
     struct run_result result;
     if (run_wrapper(&options, recorder, &run, &result, &err) < 0) {
-        own_remove(run.own.path);
+        own_remove(&run.own);
         recording_discard(&run.recording);
         return cli_fail(cli, &err);
     }
-    own_remove(run.own.path);
+    own_remove(&run.own);
     if (result.exec_errno)
         recording_discard(&run.recording);
     say(&run, &result, argv[0]);

@@ -11,6 +11,7 @@
 #include "base/fmt.h"
 #include "cgroupfs/discover.h"
 #include "cli/doctor.h"
+#include "run/own.h"
 
 #define TOPIC "control groups"
 
@@ -91,21 +92,52 @@ static void limits(struct findings *f, const struct cgroup_places *p, int root)
     buf_done(&b);
 }
 
-/* A group may be made where its parent's folder and its list of processes can be written to. */
+static bool word_in(const struct cgroup_place *p, const char *file, const char *word)
+{
+    char path[CGROUP_DIR_MAX + 64], text[256];
+    snprintf(path, sizeof(path), "/%s/%s", p->dir, file);
+    ssize_t n = fd_read_file(AT_FDCWD, path, text + 1, sizeof(text) - 2);
+    char needle[32];
+    for (ssize_t i = 0; i <= n; i++)
+        text[i] = i == 0 || text[i] == '\n' ? ' ' : text[i];
+    text[n > 0 ? n + 1 : 1] = 0;
+    snprintf(needle, sizeof(needle), " %s ", word);
+    return n > 0 && strstr(text, needle);
+}
+
+/* What of memory a group below this one would tell. Processes other than this one are not looked for: doctor's caller is one. */
+static const char *memory_of_own(const struct cgroup_place *p)
+{
+    if (word_in(p, "cgroup.subtree_control", "memory"))
+        return "CPU time, memory and its peak";
+    if (p->root)
+        return "CPU time; no memory, as this is the root of the machine's";
+    if (word_in(p, "cgroup.controllers", "memory") && there(p, "cgroup.subtree_control", W_OK))
+        return "CPU time; memory and its peak, too, where baro is alone in this group (systemd-run --scope -p Delegate=yes baro run ...)";
+    return "CPU time; no memory, as this group has no memory controller to hand on";
+}
+
+/* v2 alone: a group may be made where its parent's folder and its list of processes can be written to. */
 static void delegated(struct findings *f, const struct cgroup_places *p)
 {
-    const struct cgroup_place *v2 = cgroup_place_of(p, CGROUP_AT_UNIFIED), *v1 = cgroup_place_of(p, CGROUP_AT_CPUACCT);
-    const struct cgroup_place *place = v2 ? v2 : v1, *memory = cgroup_place_of(p, CGROUP_AT_MEMORY);
-    if (!place)
-        return;
-    if (there(place, ".", W_OK) && there(place, "cgroup.procs", W_OK)) {
-        bool apart = memory && memory->v2 == place->v2;
-        findings_add(f, TOPIC, "own group", apart ? FOUND_YES : FOUND_PARTLY, "a job can be given a control group of its own in %s%s", place->v2 ? "v2" : "v1",
-                     apart ? "" : "; its memory is not counted there: the memory controller is elsewhere or off");
+    static const char grant[] = "systemd-run --user --scope -p Delegate=yes baro run ..., or root";
+    const struct cgroup_place *v2 = cgroup_place_of(p, CGROUP_AT_UNIFIED);
+    char path[CGROUP_DIR_MAX + 2];
+    if (!v2) {
+        if (p->n)
+            finding_grant(findings_add(f, TOPIC, "own group", FOUND_NO, "a job can't be given one: there is no v2 hierarchy"), "v2 mounted, beside v1 or alone");
         return;
     }
-    finding_grant(findings_add(f, TOPIC, "own group", FOUND_NO, "a job can't be given one: this one is not delegated to this user"),
-                  "systemd-run --user --scope -p Delegate=yes baro run ..., or root");
+    snprintf(path, sizeof(path), "/%s", v2->dir);
+    if (!there(v2, ".", W_OK) || !there(v2, "cgroup.procs", W_OK)) {
+        finding_grant(findings_add(f, TOPIC, "own group", FOUND_NO, "a job can't be given one: this one is not delegated to this user"), "%s", grant);
+        return;
+    }
+    if (own_handed_over(path))
+        findings_add(f, TOPIC, "own group", FOUND_YES, "every job is given one (v2): %s", memory_of_own(v2));
+    else
+        finding_grant(findings_add(f, TOPIC, "own group", FOUND_PARTLY, "with --cgroup own a job is given one (v2): %s", memory_of_own(v2)),
+                      "user.delegate or trusted.delegate = 1 of this group, as systemd sets with Delegate=yes, for every job");
 }
 
 static void pressure(struct findings *f, const struct cgroup_places *p)

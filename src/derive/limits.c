@@ -100,7 +100,8 @@ int summary_memory_most(const struct summary *s, uint64_t *ret, enum memory_meas
     /* The mark of a group that was there before may be older than the recording. */
     const struct extreme *held = !g ? NULL : s->own_cgroup && g->memory_mark.seen ? &g->memory_mark : &g->memory;
     *ret = 0;
-    if (held && held->seen && begins(source, "cgroup ")) {
+    bool marked = held && held == &g->memory_mark; /* of a group that was made for the job: nothing else can be in it */
+    if (held && held->seen && (marked ? !begins(source, "RLIMIT_") : begins(source, "cgroup "))) {
         *ret_measure = MEMORY_CGROUP;
         *ret = held->value;
         return BARO_PRESENT;

@@ -2,15 +2,21 @@
 /* Which control groups the job is in, and what it may have. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "collect/limits.h"
 #include "record/recorder.h"
+#include "run/link.h"
+#include "run/own.h"
+
+#define STARTS_WITHIN_MS 1000 /* an exec that takes longer hangs: in the group, as it was to be */
 
 /* The wrapper has what the command has: the recorder has lifted some of its own limits. */
 static int32_t whose(const struct recorder *r)
@@ -62,15 +68,28 @@ static int find_group(struct recorder *r, struct baro_error *err)
     return 0;
 }
 
+/* Of where the wrapper went to let the command have controllers: what is the job's begins above it. */
+static void leave_leaf(struct cgroup_place *p, const struct own_group *own)
+{
+    const char *name = strrchr(own->leaf, '/');
+    size_t n = name ? strlen(name) : 0, dir = strlen(p->dir), path = strlen(p->path);
+    if (!n || dir < n || path < n || strcmp(p->dir + dir - n, name) != 0 || strcmp(p->path + path - n, name) != 0)
+        return;
+    p->dir[dir - n] = 0;
+    p->path[path == n ? 1 : path - n] = 0;
+}
+
 /* The command's own group is one below that of the wrapper. */
 static bool enter_own(struct recorder *r)
 {
-    const char *path = r->options->own_group;
+    const struct own_group *own = r->options->own_group;
     struct cgroup_places *all = r->places;
     int unified = all->of[CGROUP_AT_UNIFIED];
-    if (!path || !*path || unified < 0)
+    if (!own || !*own->path || unified < 0)
         return false;
     struct cgroup_place *p = &all->at[unified];
+    const char *path = own->path;
+    leave_leaf(p, own);
     size_t n = strlen(p->dir), len = strlen(path + 1), at = strlen(p->path);
     if (strncmp(path + 1, p->dir, n) != 0 || path[1 + n] != '/' || len >= sizeof(p->dir) || at + len - n >= sizeof(p->path))
         return false;
@@ -78,6 +97,19 @@ static bool enter_own(struct recorder *r)
     memcpy(p->path + (at == 1 ? 0 : at), path + 1 + n, len - n + 1);
     p->root = false;
     return true;
+}
+
+/* The wrapper tells whether the command is in there; the head of the tape, which says so, is not written before. */
+void limits_settle(struct recorder *r)
+{
+    struct pollfd in = {.fd = r->link_fd, .events = POLLIN};
+    struct link_message l;
+    if (strcmp(r->header.cgroup_mode, "own") != 0 || poll(&in, 1, STARTS_WITHIN_MS) <= 0)
+        return;
+    if (recv(r->link_fd, &l, sizeof(l), MSG_PEEK | MSG_DONTWAIT) != sizeof(l) || l.kind != LINK_STARTED || l.number)
+        return;
+    memcpy(r->header.cgroup_mode, "none", 5);
+    cgroup_find(r->root_fd, r->wrapper, r->places);
 }
 
 int limits_prepare(struct recorder *r, struct baro_error *err)

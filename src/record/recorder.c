@@ -407,6 +407,7 @@ int record_run(const struct record_options *options, int link_fd, pid_t wrapper,
     int code = prepare(&r, options, err);
     if (code == 0) {
         follow_open(&r); /* first: the command is being started meanwhile */
+        limits_settle(&r);
         code = start_tape(&r, err);
     }
     if (code == 0) {

@@ -78,6 +78,7 @@ void targets_close(struct recorder *r);
 
 /* limits.c */
 int limits_prepare(struct recorder *r, struct baro_error *err);
+void limits_settle(struct recorder *r);
 void limits_close(struct recorder *r);
 
 /* recorder.c */

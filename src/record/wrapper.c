@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "record/recorder.h"
+#include "run/own.h"
 
 #define MESSAGES_AT_ONCE 16u
 #define UNCLAIMED_FOR NS_PER_SEC /* from the wrapper's wait4 to its word it is a few microseconds, if it is not starved */
@@ -60,9 +61,9 @@ static char *joined(char *const *argv)
 static void begin_group(struct recorder *r, const struct link_message *l)
 {
     int unified = r->places->of[CGROUP_AT_UNIFIED];
-    if (strcmp(r->header.cgroup_mode, "own") != 0)
+    if (!r->options->own_group || !*r->options->own_group->path)
         return;
-    if (!l->number || sampler_groups_begin(&r->sampler, &r->places->at[unified], false) < 0)
+    if (!l->number || strcmp(r->header.cgroup_mode, "own") != 0 || sampler_groups_begin(&r->sampler, &r->places->at[unified], false) < 0)
         recorder_event(r, BARO_EVENT_WARNING, NULL, 0, "the command could not be put into its own control group");
 }
 

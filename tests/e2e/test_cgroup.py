@@ -267,6 +267,27 @@ def test_own_that_can_not_be_had(run_ordinary, tape, cgroup):
     assert left(cgroup) == []
 
 
+def test_own_that_can_not_be_entered(run, tape, cgroup):
+    """Below a threaded group nothing but threads can go: a group can be made there, and no process can be in it."""
+    mine = cgroup.path / "mine"
+    mine.mkdir()
+    (mine / "cgroup.type").write_text("threaded")
+
+    class Threaded:
+        @staticmethod
+        def enter():
+            cgroup.enter()
+            (mine / "cgroup.procs").write_text("0")
+
+    try:
+        run("run", "-q", "-o", str(tape), "--cgroup", "own", "--", "sh", "-c", "exit 3", cgroup=Threaded, status=3)
+        assert source_of(run, tape) == "wait4", "the tape says that it is in there"
+        assert [e["text"] for e in run.export(tape, "event") if e["event"] == "warning"] == ["the command could not be put into its own control group"]
+        assert [p for p in mine.iterdir() if p.is_dir()] == []
+    finally:
+        mine.rmdir()
+
+
 def test_not_executed(run, tape, cgroup):
     run("run", "-q", "-o", str(tape), "--cgroup", "own", "--", "/no/such/command", cgroup=cgroup, status=127)
     assert left(cgroup) == []
