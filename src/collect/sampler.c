@@ -304,18 +304,18 @@ static void tick_from(struct sampler *s, size_t *i)
 {
     const struct tree *tree = &s->job->tree;
     for (; *i < tree->n; ++*i) { /* it grows while children are found */
-        struct gate *g = &tree->gates[*i];
+        const struct gate g = tree->gates[*i]; /* a copy: they move as the tree grows */
         uint64_t clock_ns = 0;
-        if (!g->pid)
+        if (!g.pid)
             continue;
         s->process_samples++;
-        bool there = clock_process_cpu_ns(g->pid, &clock_ns) != -EINVAL;
-        if (there && clock_ns == g->clock_ns && s->now_ns < g->due_ns && (g->scanned || !s->scan_once))
+        bool there = clock_process_cpu_ns(g.pid, &clock_ns) != -EINVAL;
+        if (there && clock_ns == g.clock_ns && s->now_ns < g.due_ns && (g.scanned || !s->scan_once))
             continue;
         struct member *m = tree->at[*i];
         tick_member(s, m, there, clock_ns);
         if (!m->gone)
-            tree->gates[*i] = (struct gate){m->note.clock_ns, gate_due(s, m), g->pid, m->note.scanned_clock_ns == m->note.clock_ns};
+            tree->gates[*i] = (struct gate){m->note.clock_ns, gate_due(s, m), m->row.key.pid, m->note.scanned_clock_ns == m->note.clock_ns};
     }
 }
 
