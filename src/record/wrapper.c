@@ -60,9 +60,9 @@ static char *joined(char *const *argv)
 /* Its CPU time, and who belongs to it, are the kernel's own count from the first instruction. */
 static void begin_group(struct recorder *r, const struct link_message *l)
 {
-    int unified = r->places->of[CGROUP_AT_UNIFIED];
-    if (!r->options->own_group || !*r->options->own_group->path)
+    if (!r->options->own_group || !*r->options->own_group->path || !r->places)
         return;
+    int unified = r->places->of[CGROUP_AT_UNIFIED];
     if (!l->number || strcmp(r->header.cgroup_mode, "own") != 0 || sampler_groups_begin(&r->sampler, &r->places->at[unified], false) < 0)
         recorder_event(r, BARO_EVENT_WARNING, NULL, 0, "the command could not be put into its own control group");
 }
