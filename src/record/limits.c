@@ -104,7 +104,7 @@ void limits_settle(struct recorder *r)
 {
     struct pollfd in = {.fd = r->link_fd, .events = POLLIN};
     struct link_message l;
-    if (strcmp(r->header.cgroup_mode, "own") != 0 || poll(&in, 1, STARTS_WITHIN_MS) <= 0)
+    if (!r->places || strcmp(r->header.cgroup_mode, "own") != 0 || poll(&in, 1, STARTS_WITHIN_MS) <= 0)
         return;
     if (recv(r->link_fd, &l, sizeof(l), MSG_PEEK | MSG_DONTWAIT) != sizeof(l) || l.kind != LINK_STARTED || l.number)
         return;

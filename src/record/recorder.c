@@ -365,8 +365,10 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
     code = limits_prepare(r, err);
     if (code < 0)
         return code;
-    if (!room && !o->cgroup)
+    if (!room && !o->cgroup) {
         limits_close(r);
+        memcpy(r->header.cgroup_mode, "none", 5);
+    }
     struct job_sink sink = {on_exit_record, on_event_record, r};
     code = job_init(&r->job, &sink, !r->wrapper, r->header.start_boottime_ns, r->header.clk_tck);
     if (code < 0)
