@@ -367,7 +367,8 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
         return code;
     if (!room && !o->cgroup) {
         limits_close(r);
-        memcpy(r->header.cgroup_mode, "none", 5);
+        if (r->wrapper)
+            memcpy(r->header.cgroup_mode, "none", 5);
     }
     struct job_sink sink = {on_exit_record, on_event_record, r};
     code = job_init(&r->job, &sink, !r->wrapper, r->header.start_boottime_ns, r->header.clk_tck);
