@@ -58,6 +58,7 @@ struct cgroup_walk {
     struct cgroup_walked *at;
     size_t n, cap;
     bool stale;                 /* one of them is gone */
+    size_t most, left_out;      /* so many are looked into, as descriptors are few; so many more there are */
 };
 void cgroup_walk_init(struct cgroup_walk *w, int root_fd, const struct cgroup_place *place);
 /* Looks for groups that came and went; where none did it costs an fstat() each. Returns 0, or -ENOENT if the group itself is gone. */

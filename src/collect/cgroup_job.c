@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sampler's side of control groups: those that the job is in, and a job that is one. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -81,6 +82,7 @@ int sampler_groups_begin(struct sampler *s, const struct cgroup_place *place, bo
     const struct cgroup_places *places = s->options.groups;
     s->meter = (struct cgroup_meter){.fd = -1, .split_fd = -1};
     s->options.whole_group = true;
+    s->job->open = since_now; /* whoever is moved in */
     cgroup_walk_init(&s->walk, s->options.root_fd, place);
     s->walk_error = cgroup_walk_groups(&s->walk);
     if (s->walk_error < 0)
@@ -114,6 +116,17 @@ static void found(void *context, int32_t pid)
         job_add(s->job, pid, NULL, BARO_ORIGIN_SCAN, s->now_ns);
 }
 
+/* Once: who is in there is found only where an event tells of it. */
+static void tell_left_out(struct sampler *s)
+{
+    char text[96];
+    if (!s->walk.left_out || s->groups_left_out)
+        return;
+    s->groups_left_out = true;
+    snprintf(text, sizeof(text), "%zu control groups are not looked into: too many, or too few descriptors", s->walk.left_out);
+    job_event(s->job, s->now_ns, BARO_EVENT_WARNING, NULL, s->walk.left_out, text);
+}
+
 size_t sampler_groups_find_members(struct sampler *s)
 {
     s->group_members = 0;
@@ -122,6 +135,7 @@ size_t sampler_groups_find_members(struct sampler *s)
     if (s->now_ns >= s->walked_ns + REWALK) {
         s->walk_error = cgroup_walk_groups(&s->walk);
         s->walked_ns = s->now_ns;
+        tell_left_out(s);
     }
     if (s->walk_error == 0)
         s->walk_error = cgroup_walk_processes(&s->walk, s->text, sizeof(s->text), found, s) < 0 ? -1 : 0;

@@ -6,12 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "base/fd.h"
 #include "collect/cgroup.h"
 
-#define GROUPS_MOST 1024u /* below one: a pod has a few, a builder of images some hundred */
+#define GROUPS_MOST 16384u /* below one: a pod has a few, a builder of images some hundred */
 #define DEPTH_MOST 16
 
 /* ---- the meter ---- */
@@ -86,7 +87,11 @@ int cgroup_meter_read(const struct cgroup_meter *m, struct cgroup_reading *ret)
 
 void cgroup_walk_init(struct cgroup_walk *w, int root_fd, const struct cgroup_place *place)
 {
-    *w = (struct cgroup_walk){.root_fd = root_fd};
+    struct rlimit limit;
+    *w = (struct cgroup_walk){.root_fd = root_fd, .most = GROUPS_MOST};
+    /* Two descriptors each, and a quarter of what is allowed for them: the rest is for the processes and the machine. */
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 8 < w->most)
+        w->most = (size_t)limit.rlim_cur / 8;
     memcpy(w->dir, place->dir, sizeof(w->dir));
 }
 
@@ -96,7 +101,7 @@ static void forget(struct cgroup_walk *w)
         fd_close(w->at[i].dir_fd);
         fd_close(w->at[i].procs_fd);
     }
-    w->n = 0;
+    w->n = w->left_out = 0;
 }
 
 void cgroup_walk_done(struct cgroup_walk *w)
@@ -114,16 +119,24 @@ static uint64_t links_of(int dir_fd)
 
 static void add_group(struct cgroup_walk *w, int dir_fd)
 {
+    if (w->n >= w->most) {
+        w->left_out++;
+        return;
+    }
     if (w->n == w->cap) {
         size_t cap = w->cap ? w->cap * 2 : 8;
-        struct cgroup_walked *at = cap > GROUPS_MOST ? NULL : realloc(w->at, cap * sizeof(*at));
-        if (!at)
+        struct cgroup_walked *at = realloc(w->at, cap * sizeof(*at));
+        if (!at) {
+            w->left_out++;
             return;
+        }
         w->at = at;
         w->cap = cap;
     }
     int fd = openat(dir_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
-    if (fd >= 0)
+    if (fd < 0)
+        w->left_out += errno == EMFILE || errno == ENFILE;
+    else
         w->at[w->n++] = (struct cgroup_walked){fcntl(dir_fd, F_DUPFD_CLOEXEC, 0), fd, links_of(dir_fd)};
 }
 

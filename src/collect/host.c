@@ -38,6 +38,8 @@ static const char *const files[HOST_FILE_MAX] = {
 /* A file of the kernel that is not there: this kernel or container does not have it. EOPNOTSUPP: pressure is compiled in and switched off. */
 static uint8_t reason(int error)
 {
+    if (error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO)
+        return BARO_ABSENT_UNKNOWN; /* it may well be there */
     return error == EACCES || error == EPERM ? BARO_ABSENT_DENIED : BARO_ABSENT_UNSUPPORTED;
 }
 
@@ -101,11 +103,13 @@ bool host_grow(void **at, size_t *cap, size_t n, size_t size)
     return true;
 }
 
-/* The kernel hands out a file that it writes line by line in pieces of a page, less the line that did not fit: one of less than half a page is the last,
- * and asking for the end would make it walk all devices again (4 of 13 us with /proc/diskstats). Other files come in one piece. */
+/* The kernel hands out some files in pieces, each as long as whole records fit into its buffer. Where a record is a short line a piece of less than half
+ * a page is the last, and asking for the end would make the kernel add all of vmstat up again. A disk with all its partitions, and a mount with all its
+ * layers, is one record as well: the piece before a long one is short, and only the end says that this is all. Other files come in one piece. */
 static ssize_t read_up_to(int fd, enum host_file which, char *at, size_t cap)
 {
-    bool by_line = which == HOST_FILE_VMSTAT || which == HOST_FILE_DISKSTATS || which == HOST_FILE_NETDEV || which == HOST_FILE_MOUNTINFO;
+    bool by_line = which == HOST_FILE_VMSTAT || which == HOST_FILE_NETDEV;
+    bool by_record = which == HOST_FILE_DISKSTATS || which == HOST_FILE_MOUNTINFO;
     size_t n = 0;
     for (;;) {
         ssize_t more = pread(fd, at + n, cap - n, (off_t)n);
@@ -114,7 +118,7 @@ static ssize_t read_up_to(int fd, enum host_file which, char *at, size_t cap)
         if (more < 0)
             return -errno;
         n += (size_t)more;
-        if (more == 0 || n == cap || !by_line || more < HALF_A_PAGE)
+        if (more == 0 || n == cap || !(by_line || by_record) || (by_line && more < HALF_A_PAGE))
             return (ssize_t)n;
     }
 }

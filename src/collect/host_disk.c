@@ -105,7 +105,8 @@ void host_disks(struct host *h)
         why = h->file_absent[HOST_FILE_DISKSTATS];
     while (!why && proc_disk_next(&text, &p))
         one(h, &p);
-    devices_sweep(h, &h->disks, &h->table[BARO_KIND_DISK]);
+    if (!why) /* what could not be read says nothing of who left */
+        devices_sweep(h, &h->disks, &h->table[BARO_KIND_DISK]);
     if (!why && h->disks.unknown)
         why = BARO_ABSENT_UNKNOWN; /* without /sys nobody knows what lies over what */
     for (int i = 0; i < DEVICE_TOTALS; i++) {

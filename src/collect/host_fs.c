@@ -282,12 +282,12 @@ static void failed(struct host *h, struct fs *f, uint8_t why)
     f->tries++; /* under this key the helper would not be asked again */
 }
 
-/* The overlay that is the root shows the same filesystem, which it lies over. */
+/* The overlay that is the root shows the same filesystem, which it lies over; under an id of its own since 6.6 (uuid=auto). */
 static bool is_twin(const struct host *h, const struct fs *f)
 {
     for (const struct fs *o = h->fs; o < f; o++) {
-        if (strcmp(o->type, "overlay") == 0 && o->asked && o->n_parts && o->part[0].id && o->part[0].id == f->part[0].id &&
-            o->part[0].used == f->part[0].used && o->part[0].available == f->part[0].available &&
+        if (strcmp(o->type, "overlay") == 0 && o->asked && o->n_parts && o->part[0].used && o->part[0].used == f->part[0].used &&
+            o->part[0].available == f->part[0].available && o->entity->value[FS_total] == f->entity->value[FS_total] &&
             o->entity->value[FS_inodes] == f->entity->value[FS_inodes])
             return true;
     }

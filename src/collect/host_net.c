@@ -108,7 +108,8 @@ void host_nets(struct host *h)
     for (rest = text; proc_net_next(&rest, &p);)
         changed |= meet(h, &p);
     size_t before = h->nets.n;
-    devices_sweep(h, &h->nets, &h->table[BARO_KIND_NET]);
+    if (!why) /* what could not be read says nothing of who left */
+        devices_sweep(h, &h->nets, &h->table[BARO_KIND_NET]);
     if (changed || h->nets.n != before)
         look_at_all(h);
     h->nets.unknown = false;

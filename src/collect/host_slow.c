@@ -7,6 +7,8 @@
 #define SLOW_EVERY_WHEN_SHORT (60 * NS_PER_SEC)
 #define FREQUENCY_EVERY NS_PER_SEC
 #define FREQUENCY_SELDOM (10 * NS_PER_SEC) /* when the budget is short, and where nothing moves it */
+#define FREQUENCY_AGAIN (60 * NS_PER_SEC) /* after one that hung, or that could not be asked */
+#define FREQUENCY_KEY (UINT64_C(1) << 62) /* requests are known by their keys: no group has this one */
 #define OF_THE_HELPERS_TIME 200u
 #define FIRST_DEADLINE (20 * NS_PER_MS) /* of a recorder that nobody waits for: its first sample has it all */
 
@@ -28,8 +30,10 @@ static void on_reply(void *context, const struct slow_reply *reply)
     } else {
         host_frequencies(h, (uint32_t)reply->key.start, reply->host_absent ? NULL : reply->data, reply->host_absent ? 0 : reply->data_len);
         uint64_t due = h->now_ns + reply->spent_ns * OF_THE_HELPERS_TIME;
-        if (reply->host_absent) /* no such thing here, or it hangs: no reason to go on asking */
+        if (reply->host_absent == BARO_ABSENT_UNSUPPORTED) /* no such thing here */
             h->frequency_due_ns = UINT64_MAX;
+        else if (reply->host_absent)
+            h->frequency_due_ns = h->now_ns + FREQUENCY_AGAIN;
         else if (h->frequency_due_ns < due)
             h->frequency_due_ns = due;
     }
@@ -42,7 +46,7 @@ static void ask_frequencies(struct host *h)
         for (size_t i = first; i < h->cap_cpus && i < first + SLOW_FREQUENCIES; i++)
             n = h->cpu[i] ? i - first + 1 : n;
         if (n)
-            host_ask(h, (struct slow_request){.key = {(int32_t)n, first}, .what = SLOW_FREQUENCY});
+            host_ask(h, (struct slow_request){.key = {(int32_t)n, FREQUENCY_KEY | first}, .what = SLOW_FREQUENCY});
     }
 }
 

@@ -79,7 +79,7 @@ struct sampler {
     bool lossy_now;
     struct cgroups *groups;  /* NULL: none, or not opened yet */
     struct slow_helper *groups_slow; /* NULL: the machine's does */
-    bool groups_tried;
+    bool groups_left_out, groups_tried;
     struct cgroup_meter meter; /* of a job that is a group */
     struct cgroup_reading meter_base;
     struct cgroup_walk walk;

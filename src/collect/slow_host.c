@@ -91,7 +91,7 @@ static size_t read_frequencies(const struct slow_host *host, const struct slow_w
 {
     struct proc_cpuinfo info;
     uint64_t n = r->key.pid > 0 && (uint32_t)r->key.pid < SLOW_FREQUENCIES ? (uint64_t)r->key.pid : SLOW_FREQUENCIES;
-    struct clocks c = {host->frequencies, r->key.start, n, false};
+    struct clocks c = {host->frequencies, (uint32_t)r->key.start, n, false};
     memset(c.at, 0, SLOW_FREQUENCIES * sizeof(*c.at));
     for (uint64_t i = 0; i < c.n; i++) {
         c.at[i].now_khz = kilohertz(host->sys_fd, c.first + i, "scaling_cur_freq");

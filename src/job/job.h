@@ -55,6 +55,7 @@ struct job {
     uint64_t slept_ns;          /* the boot clock went on for that long since, and the monotonic one did not */
     uint64_t ns_per_tick;       /* clock tick of /proc */
     bool attached;
+    bool open;                  /* processes may join it that nobody told of: who came and went unseen is not known */
     bool adopts;                /* orphans come to a wrapper that tells of each one: nobody's children are not lost */
     bool events;                /* a source tells forks and exits, so counts are exact unless lossy */
     bool lossy;                 /* it lost some, ever */

@@ -7,7 +7,7 @@
 
 bool report_is_alone(const struct summary *s)
 {
-    return s->mode == BARO_MODE_ATTACH && !s->n_targets && !s->is_cgroup;
+    return s->mode == BARO_MODE_ATTACH && !s->n_targets && !s->argv[0]; /* of a group argv is its path */
 }
 
 static void cores(struct lines *l, const struct summary *s)

@@ -16,6 +16,7 @@
 #include "base/fd.h"
 
 #define PREFIX "baro-"
+#define DEPTH_MOST 32
 
 /* ---- is it ours to divide? ---- */
 
@@ -66,7 +67,26 @@ static bool any_place(char *path, size_t cap)
 
 /* ---- making and removing ---- */
 
-/* Groups of recorders that are no longer there. rmdir(2) takes none that somebody is in. */
+/* With the groups that the command made in there. rmdir(2) takes none that somebody is in. */
+static void remove_tree(int parent_fd, const char *name, int depth)
+{
+    const struct dirent *e;
+    if (unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 || errno != EBUSY || depth == DEPTH_MOST)
+        return;
+    int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    while (d && (e = readdir(d))) {
+        if (e->d_type == DT_DIR && *e->d_name != '.')
+            remove_tree(fd, e->d_name, depth + 1);
+    }
+    if (d)
+        closedir(d);
+    else
+        fd_close(fd);
+    unlinkat(parent_fd, name, AT_REMOVEDIR);
+}
+
+/* Groups of recorders that are no longer there. */
 static void sweep(const char *parent)
 {
     DIR *d = opendir(parent);
@@ -80,7 +100,7 @@ static void sweep(const char *parent)
         if (!scan_u64(&name, &pid) || !scan_char(&name, '-') || pid == 0 || pid > INT32_MAX)
             continue;
         if (kill((pid_t)pid, 0) < 0 && errno == ESRCH)
-            unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR);
+            remove_tree(dirfd(d), e->d_name, 0);
     }
     if (d)
         closedir(d);
@@ -236,7 +256,7 @@ int own_make(struct own_group *ret, enum own_mode mode, struct baro_error *err)
 void own_remove(const struct own_group *g)
 {
     if (*g->path)
-        rmdir(g->path);
+        remove_tree(AT_FDCWD, g->path, 0);
     if (!*g->leaf)
         return;
     write_below(g->parent, "cgroup.subtree_control", g->controllers); /* works with a survivor in the command's group, too */
