@@ -13,22 +13,22 @@
 
 static const struct {
     const char *path;
-    int by_line; /* comes in pieces of a page: one of less than half a page is the last */
+    enum { ONE_PIECE, BY_LINE, TO_THE_END } comes; /* by line: a piece of less than half a page is the last */
 } files[] = {
-    {"/proc/stat", 0},   {"/proc/loadavg", 0},      {"/proc/uptime", 0},          {"/proc/meminfo", 0},     {"/proc/vmstat", 1},
-    {"/proc/diskstats", 1}, {"/proc/net/dev", 1}, {"/proc/pressure/cpu", 0}, {"/proc/pressure/memory", 0}, {"/proc/pressure/io", 0},
-    {"/proc/pressure/irq", 0},
+    {"/proc/stat", ONE_PIECE}, {"/proc/loadavg", ONE_PIECE}, {"/proc/uptime", ONE_PIECE}, {"/proc/meminfo", ONE_PIECE},
+    {"/proc/vmstat", BY_LINE}, {"/proc/diskstats", TO_THE_END}, {"/proc/net/dev", BY_LINE}, {"/proc/pressure/cpu", ONE_PIECE},
+    {"/proc/pressure/memory", ONE_PIECE}, {"/proc/pressure/io", ONE_PIECE}, {"/proc/pressure/irq", ONE_PIECE},
 };
 enum { FILES = sizeof(files) / sizeof(*files), HALF_A_PAGE = 2048 };
 
 static char text[1 << 20];
 
-static void read_whole(int fd, int by_line, size_t most)
+static void read_whole(int fd, int comes, size_t most)
 {
     size_t at = 0;
     ssize_t n;
 
-    while (at < most && (n = pread(fd, text + at, most - at, (off_t)at)) > 0 && by_line && n >= HALF_A_PAGE)
+    while (at < most && (n = pread(fd, text + at, most - at, (off_t)at)) > 0 && (comes == TO_THE_END || (comes == BY_LINE && n >= HALF_A_PAGE)))
         at += (size_t)n;
 }
 
@@ -36,7 +36,7 @@ static size_t vmstat_needed(int fd)
 {
     const char *last;
 
-    read_whole(fd, 1, sizeof(text) - 1);
+    read_whole(fd, BY_LINE, sizeof(text) - 1);
     last = strstr(text, "oom_kill ");
     return last ? (size_t)(last - text) + 128 : sizeof(text);
 }
@@ -58,7 +58,7 @@ int main(int argc, char **argv)
     for (;;) {
         for (int i = 0; i < FILES; i++)
             if (fd[i] >= 0)
-                read_whole(fd[i], files[i].by_line, most[i]);
+                read_whole(fd[i], files[i].comes, most[i]);
         due.tv_sec += (due.tv_nsec + period * 1000) / 1000000000;
         due.tv_nsec = (due.tv_nsec + period * 1000) % 1000000000;
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);

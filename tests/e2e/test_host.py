@@ -348,6 +348,28 @@ def test_what_goes_through_a_loop_device_counts_once(run, tape, work):
         assert host["disk_write_bytes"] == sum(row["write_bytes"] for row in last.values() if row["counted"])
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a loop device")
+def test_disks_behind_one_with_many_partitions(run, tape, work):
+    """The kernel writes a disk and its partitions as one record: the piece of the file before a long one is short."""
+    image = work / "image"
+    image.write_bytes(b"\0" * (1 << 20))
+    loops = [f"/dev/loop{i}" for i in range(7, 0, -1)]  # not the first: something stands before it
+    loop = next((d for d in loops if os.path.exists(d) and subprocess.run(["losetup", d, image], capture_output=True).returncode == 0), None)
+    if not loop:
+        pytest.skip("no loop device to be had")
+    try:
+        for number in range(1, 91):
+            subprocess.run(["addpart", loop, str(number), str(8 * number), "8"], check=True)
+        disks = {words[2] for words in map(str.split, proc("diskstats").splitlines())
+                 if any(w != "0" for w in words[3:]) and not os.path.exists(f"/sys/class/block/{words[2]}/partition")}
+        record(run, tape)
+    finally:
+        for number in range(1, 91):
+            subprocess.run(["delpart", loop, str(number)], capture_output=True)
+        subprocess.run(["losetup", "-d", loop], check=True)
+    assert disks <= {row["name"] for row in run.export(tape, "disk")}
+
+
 def wait_for_size(path):
     for _ in range(600):
         if path.exists() and path.stat().st_size > 0:
