@@ -46,31 +46,6 @@ bool scan_i64(struct span *s, int64_t *ret)
     return true;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-bool scan_hex(struct span *s, uint64_t *ret)
-{
-    uint64_t v = 0;
-    size_t i = 0;
-    for (; i < s->len && hex_digit(s->at[i]) >= 0; i++) {
-        if (v >> 60)
-            return false;
-        v = v << 4 | (uint64_t)hex_digit(s->at[i]);
-    }
-    if (i == 0)
-        return false;
-    advance(s, i);
-    *ret = v;
-    return true;
-}
-
 bool scan_char(struct span *s, char c)
 {
     if (!s->len || *s->at != c)
@@ -106,6 +81,34 @@ void scan_blanks(struct span *s)
 {
     while (s->len && (*s->at == ' ' || *s->at == '\t'))
         advance(s, 1);
+}
+
+static bool scan_range(struct span *s, uint64_t *first, uint64_t *last)
+{
+    if (!scan_u64(s, first))
+        return false;
+    *last = *first;
+    return (!scan_char(s, '-') || scan_u64(s, last)) && *first <= *last && *last < UINT32_MAX;
+}
+
+bool scan_ranges(struct span *s, void (*fn)(void *context, uint32_t first, uint32_t last), void *context, uint64_t *ret_count)
+{
+    struct span rest = *s;
+    uint64_t count = 0, first, last;
+    if (!rest.len || *rest.at < '0' || *rest.at > '9') {
+        *ret_count = 0;
+        return true;
+    }
+    do {
+        if (!scan_range(&rest, &first, &last))
+            return false;
+        count += last - first + 1;
+        if (fn)
+            fn(context, (uint32_t)first, (uint32_t)last);
+    } while (scan_char(&rest, ','));
+    *s = rest;
+    *ret_count = count;
+    return true;
 }
 
 bool scan_varint(struct span *s, uint64_t *ret)

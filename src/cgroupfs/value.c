@@ -20,32 +20,13 @@ int cgroup_value_parse(struct span text, uint64_t *ret)
     return 0;
 }
 
-/* One of "3" and "0-3". */
-static bool range(struct span *list, uint64_t *ret_count)
-{
-    uint64_t first, last;
-    if (!scan_u64(list, &first))
-        return false;
-    last = first;
-    if (scan_char(list, '-') && !scan_u64(list, &last))
-        return false;
-    if (last < first || last > UINT32_MAX)
-        return false;
-    *ret_count += last - first + 1;
-    return true;
-}
-
 int cgroup_cpus_parse(struct span text, uint64_t *ret)
 {
     const char *p = text.at, *end = p + text.len;
     struct span list;
-    uint64_t count = 0;
-    if (!text_line(&p, end, &list))
+    uint64_t count;
+    if (!text_line(&p, end, &list) || !scan_ranges(&list, NULL, NULL, &count) || list.len)
         return BARO_E_SYNTAX;
-    while (list.len) {
-        if (!range(&list, &count) || (list.len && (!scan_char(&list, ',') || !list.len)))
-            return BARO_E_SYNTAX;
-    }
     *ret = count;
     return 0;
 }

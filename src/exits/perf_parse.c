@@ -91,27 +91,28 @@ int perf_parse(struct span record, struct perf_record *ret)
     return code;
 }
 
+struct cpu_list {
+    int *at, n, cap;
+    bool far;
+};
+
+static void add_cpus(void *context, uint32_t first, uint32_t last)
+{
+    struct cpu_list *l = context;
+    l->far |= last > CPU_MOST;
+    for (uint32_t cpu = first; !l->far && cpu <= last; cpu++, l->n++) {
+        if (l->n < l->cap)
+            l->at[l->n] = (int)cpu;
+        l->far |= l->n > (int)CPU_MOST;
+    }
+}
+
 int cpu_list_parse(struct span text, int *ret, int cap)
 {
-    int n = 0;
-    for (;;) {
-        uint64_t first, last;
-        if (!scan_u64(&text, &first))
-            return BARO_E_SYNTAX;
-        last = first;
-        if (scan_char(&text, '-') && !scan_u64(&text, &last))
-            return BARO_E_SYNTAX;
-        if (last < first || last > CPU_MOST)
-            return BARO_E_SYNTAX;
-        for (uint64_t cpu = first; cpu <= last; cpu++, n++) {
-            if (n < cap)
-                ret[n] = (int)cpu;
-            if (n > (int)CPU_MOST)
-                return BARO_E_SYNTAX;
-        }
-        if (!scan_char(&text, ','))
-            break;
-    }
+    struct cpu_list l = {.at = ret, .cap = cap};
+    uint64_t count;
+    if (!scan_ranges(&text, add_cpus, &l, &count) || !count || l.far)
+        return BARO_E_SYNTAX;
     scan_char(&text, '\n');
-    return text.len ? BARO_E_SYNTAX : n;
+    return text.len ? BARO_E_SYNTAX : l.n;
 }
