@@ -307,6 +307,8 @@ static int put(const struct dialect *d, const struct instant *now, size_t i, str
         put_iso(b, realtime_ns);
         return BARO_PRESENT;
     case FORM_COUNT:
+        if (d->table->columns[i].from == FROM_NOTHING && d->table->zeros)
+            return put_number(b, BARO_PRESENT, 0);
         return put_number(b, v->absent, v->v);
     case FORM_KIB:
         return put_number(b, v->absent, v->v / 1024);
@@ -324,9 +326,6 @@ static int put(const struct dialect *d, const struct instant *now, size_t i, str
         return put_cores(d, now, b);
     case FORM_PERCENT:
         return put_percent(d, now, i, b);
-    case FORM_ZERO:
-        buf_byte(b, '0');
-        return BARO_PRESENT;
     }
     return BARO_ABSENT_UNSUPPORTED;
 }

@@ -5,24 +5,8 @@
 
 const char *const dialect_names[] = {"spare-cores", "spare-cores-mended", "pytyche-cpu", NULL};
 
-/* Spare Cores resource-tracker, PidTracker: as it writes. */
+/* Spare Cores resource-tracker, PidTracker: as it writes, and mended. */
 static const struct dialect_column pid_tracker[] = {
-    {"timestamp", FROM_TIME, 0, FORM_EPOCH},
-    {"pid", FROM_PID, 0, FORM_COUNT},
-    {"children", FROM_CHILDREN, 0, FORM_COUNT},
-    {"utime", FROM_JOB, JOB_cpu_user, FORM_TICKS},
-    {"stime", FROM_JOB, JOB_cpu_system, FORM_TICKS},
-    {"cpu_usage", FROM_NOTHING, 0, FORM_CORES},
-    {"pss", FROM_SUM, PROCESS_pss, FORM_KIB},
-    {"read_bytes", FROM_JOB, JOB_io_read, FORM_GROWN},
-    {"write_bytes", FROM_JOB, JOB_io_write, FORM_GROWN},
-    {"gpu_usage", FROM_NOTHING, 0, FORM_ZERO},
-    {"gpu_vram", FROM_NOTHING, 0, FORM_ZERO},
-    {"gpu_utilized", FROM_NOTHING, 0, FORM_ZERO},
-};
-
-/* The same, mended. */
-static const struct dialect_column pid_tracker_mended[] = {
     {"timestamp", FROM_TIME, 0, FORM_EPOCH},
     {"pid", FROM_PID, 0, FORM_COUNT},
     {"children", FROM_CHILDREN, 0, FORM_COUNT},
@@ -57,9 +41,9 @@ static const struct dialect_column system_tracker[] = {
     {"disk_space_free_gb", FROM_FS, FS_available, FORM_GIB},
     {"net_recv_bytes", FROM_NET, NET_receive, FORM_GROWN},
     {"net_sent_bytes", FROM_NET, NET_transmit, FORM_GROWN},
-    {"gpu_usage", FROM_NOTHING, 0, FORM_ZERO},
-    {"gpu_vram", FROM_NOTHING, 0, FORM_ZERO},
-    {"gpu_utilized", FROM_NOTHING, 0, FORM_ZERO},
+    {"gpu_usage", FROM_NOTHING, 0, FORM_COUNT},
+    {"gpu_vram", FROM_NOTHING, 0, FORM_COUNT},
+    {"gpu_utilized", FROM_NOTHING, 0, FORM_COUNT},
 };
 
 /* The same, mended. */
@@ -98,9 +82,9 @@ static const struct dialect_column pytyche_cpu[] = {
 
 /* Tables of one name stand together. */
 const struct dialect_table dialect_tables[] = {
-    {"spare-cores", BARO_KIND_PROCESS, .quoted = true, .end = "\r\n", COLUMNS(pid_tracker)},
-    {"spare-cores", BARO_KIND_HOST, .quoted = true, .end = "\r\n", COLUMNS(system_tracker)},
-    {"spare-cores-mended", BARO_KIND_PROCESS, .quoted = true, .last = true, .end = "\r\n", COLUMNS(pid_tracker_mended)},
+    {"spare-cores", BARO_KIND_PROCESS, .quoted = true, .zeros = true, .end = "\r\n", COLUMNS(pid_tracker)},
+    {"spare-cores", BARO_KIND_HOST, .quoted = true, .zeros = true, .end = "\r\n", COLUMNS(system_tracker)},
+    {"spare-cores-mended", BARO_KIND_PROCESS, .quoted = true, .last = true, .end = "\r\n", COLUMNS(pid_tracker)},
     {"spare-cores-mended", BARO_KIND_HOST, .quoted = true, .end = "\r\n", COLUMNS(system_tracker_mended)},
     {"pytyche-cpu", BARO_KIND_HOST, .whole = true, .end = "\n", COLUMNS(pytyche_cpu)},
 };

@@ -35,7 +35,6 @@ enum dialect_form {
     FORM_TICKS,    /* the same of a time, in clock ticks */
     FORM_CORES,    /* growth of all FORM_TICKS columns over the time since the row before, four decimals */
     FORM_PERCENT,  /* its growth as a share of all CPU time, one decimal */
-    FORM_ZERO,
 };
 
 struct dialect_column {
@@ -49,6 +48,7 @@ struct dialect_table {
     const char *name;
     enum baro_kind kind;  /* BARO_KIND_PROCESS, BARO_KIND_HOST */
     bool quoted;          /* what is no number stands in quotes, also the empty text of what is absent */
+    bool zeros;           /* what is not recorded is written as 0, as the original does where it has no such device */
     bool whole;           /* no row where a value is absent */
     bool last;            /* process: a row also for what came after the last look at a living one */
     const char *end;      /* of a line */
