@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "input.h"
 #include "cgroupfs/cgroup.h"
 #include "procfs/procfs.h"
 
@@ -62,7 +63,6 @@ static void files(unsigned which, struct span text)
 static void single(unsigned which, struct span text)
 {
     uint64_t v = 0;
-    bool populated;
     switch (which) {
     case 8:
         if (cgroup_value_parse(text, &v) == 0 && v > CGROUP_V1_NO_LIMIT && v != CGROUP_NO_LIMIT)
@@ -76,7 +76,6 @@ static void single(unsigned which, struct span text)
         return;
     case 11:
         cgroup_pids_events_parse(text, &v);
-        cgroup_populated_parse(text, &populated);
         return;
     case 12:
         cgroup_cpu_cfs_parse(text, span_str("100000\n"), &v);
@@ -91,17 +90,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (!size)
+    struct fuzz_input in;
+    if (!fuzz_input(data, size, 14, &in))
         return 0;
-    char *copy = malloc(size - 1 ? size - 1 : 1);
-    if (!copy)
-        return 0;
-    memcpy(copy, data + 1, size - 1);
-    unsigned which = (data[0] - (unsigned)'0') % 14;
-    if (which < 8)
-        files(which, span_of(copy, size - 1));
+    if (in.which < 8)
+        files(in.which, in.text);
     else
-        single(which, span_of(copy, size - 1));
-    free(copy);
+        single(in.which, in.text);
+    fuzz_done(&in);
     return 0;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "input.h"
 #include "procfs/machine.h"
 #include "sysfs/sysfs.h"
 
@@ -94,13 +95,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (!size)
+    struct fuzz_input in;
+    if (!fuzz_input(data, size, 11, &in))
         return 0;
-    char *copy = malloc(size - 1 ? size - 1 : 1);
-    if (!copy)
-        return 0;
-    memcpy(copy, data + 1, size - 1);
-    parse((data[0] - (unsigned)'0') % 11, span_of(copy, size - 1));
-    free(copy);
+    parse(in.which, in.text);
+    fuzz_done(&in);
     return 0;
 }

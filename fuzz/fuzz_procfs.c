@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "input.h"
 #include "procfs/procfs.h"
 
 static bool add(void *context, int32_t pid)
@@ -59,7 +60,7 @@ static void parse(unsigned which, struct span text)
         struct pid_smaps smaps;
         struct pid_schedstat schedstat;
         struct proc_stat proc;
-        uint64_t total;
+        struct proc_meminfo memory;
     } u;
     int64_t sum = 0;
     switch (which) {
@@ -86,7 +87,7 @@ static void parse(unsigned which, struct span text)
         proc_stat_parse(text, &u.proc, NULL, NULL);
         return;
     default:
-        proc_meminfo_total(text, &u.total);
+        proc_meminfo_parse(text, &u.memory);
         return;
     }
 }
@@ -95,22 +96,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (!size)
+    struct fuzz_input in;
+    if (!fuzz_input(data, size, 12, &in))
         return 0;
-    char *copy = malloc(size - 1 ? size - 1 : 1);
-    if (!copy)
-        return 0;
-    memcpy(copy, data + 1, size - 1);
-    struct span text = span_of(copy, size - 1);
-    unsigned which = (data[0] - (unsigned)'0') % 12;
-    if (which < 8)
-        parse(which, text);
-    else if (which == 8)
-        name(text);
-    else if (which == 9)
-        redact(text);
+    if (in.which < 8)
+        parse(in.which, in.text);
+    else if (in.which == 8)
+        name(in.text);
+    else if (in.which == 9)
+        redact(in.text);
     else
-        cmdline(text, which == 10 ? 4096 : 20);
-    free(copy);
+        cmdline(in.text, in.which == 10 ? 4096 : 20);
+    fuzz_done(&in);
     return 0;
 }
