@@ -120,8 +120,3 @@ void buf_le32(struct buf *b, uint32_t v)
 {
     little(b, v, 4);
 }
-
-void buf_le64(struct buf *b, uint64_t v)
-{
-    little(b, v, 8);
-}

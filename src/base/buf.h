@@ -31,7 +31,6 @@ void buf_u64(struct buf *b, uint64_t v);     /* decimal text */
 void buf_varint(struct buf *b, uint64_t v);  /* LEB128 */
 void buf_zigzag(struct buf *b, int64_t v);   /* zigzag, then LEB128 */
 void buf_le32(struct buf *b, uint32_t v);
-void buf_le64(struct buf *b, uint64_t v);
 
 /* Bytes made harmless for terminals, CSV and JSON readers: control bytes, DEL, C1, the characters that reorder or break
  * lines, and bytes that are not valid UTF-8 become \xNN, a backslash becomes two. Every name can be got back. */
@@ -39,7 +38,5 @@ void buf_escaped(struct buf *b, const char *at, size_t len);
 /* The same one step at a time: takes a character, or a byte that belongs to none, off a span that is not empty, and
  * returns how it is written, in place or in room. */
 struct span escape_next(struct span *s, char room[4]);
-/* What buf_escaped() was given. False, with nothing promised about what was appended, if this is not its output. */
-bool buf_unescaped(struct buf *b, const char *at, size_t len);
 
 #endif

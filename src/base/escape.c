@@ -72,25 +72,3 @@ void buf_escaped(struct buf *b, const char *at, size_t len)
         buf_add(b, written.at, written.len);
     }
 }
-
-bool buf_unescaped(struct buf *b, const char *at, size_t len)
-{
-    struct span s = span_of(at, len);
-    while (s.len) {
-        uint64_t byte;
-        struct span c = take(&s, 1);
-        if (*c.at != '\\') {
-            buf_add(b, c.at, 1);
-        } else if (scan_char(&s, '\\')) {
-            buf_byte(b, '\\');
-        } else {
-            if (!scan_char(&s, 'x') || s.len < 2)
-                return false;
-            struct span digits = take(&s, 2);
-            if (!scan_hex(&digits, &byte) || digits.len)
-                return false;
-            buf_byte(b, (uint8_t)byte);
-        }
-    }
-    return true;
-}

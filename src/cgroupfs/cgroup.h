@@ -52,9 +52,6 @@ int cgroup_memory_events_parse(struct span text, struct cgroup_events *ret);
 /* pids.events: how often max was run into. */
 int cgroup_pids_events_parse(struct span text, uint64_t *ret);
 
-/* v2 cgroup.events: is there a process in it or below it? */
-int cgroup_populated_parse(struct span text, bool *ret);
-
 /* io.stat of v2; blkio.throttle.io_service_bytes and io_serviced of v1 (bytes says which). Sums over devices; counts (NULL: all do) says whether a device is to be counted: one
  * that stands on others is counted there. No line at all is 0: nothing was read or written yet. */
 enum cgroup_io_field { CGIO_READ_BYTES, CGIO_WRITE_BYTES, CGIO_READS, CGIO_WRITES, CGIO_MAX };

@@ -237,13 +237,6 @@ static void clear(struct cgroup_places *p)
     memset(p->of, -1, sizeof(p->of));
 }
 
-static void find_lxcfs(struct cgroup_places *p, struct span mounts)
-{
-    struct proc_mount m;
-    while (!p->lxcfs && proc_mount_next(&mounts, &m))
-        p->lxcfs = span_equal(m.type, "fuse.lxcfs") && span_starts(m.point, "/proc/");
-}
-
 static void find_all(struct search *s, struct span mounts, struct span memberships, struct cgroup_places *ret)
 {
     struct cgroup_membership m;
@@ -269,10 +262,8 @@ int cgroup_find(int root_fd, int32_t pid, struct cgroup_places *ret)
     if (pid)
         snprintf(path, sizeof(path), "proc/%d/cgroup", (int)pid);
     int code = read_whole(root_fd, "proc/self/mountinfo", &mounts);
-    if (code == 0) {
-        find_lxcfs(ret, span_of(mounts.at, mounts.len));
+    if (code == 0)
         code = read_whole(root_fd, path, &memberships);
-    }
     if (code == 0)
         find_all(&s, span_of(mounts.at, mounts.len), span_of(memberships.at, memberships.len), ret);
     buf_done(&mounts);

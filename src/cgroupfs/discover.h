@@ -33,7 +33,6 @@ struct cgroup_places {
     size_t n;
     struct cgroup_place at[CGROUP_AT_MAX];
     int8_t of[CGROUP_AT_MAX];   /* index into at[]; -1: this controller is nowhere to be seen */
-    bool lxcfs;                 /* some of /proc is made up by lxcfs */
 };
 
 /* Fills *ret (some 16 KB) with what there is, which may be nothing. pid 0: this process. root_fd is a descriptor of "/". Returns 0, or -errno where /proc itself can't be read. */

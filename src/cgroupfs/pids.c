@@ -17,13 +17,3 @@ int cgroup_pids_events_parse(struct span text, uint64_t *ret)
     static const struct flat_key key = FLAT_KEY("max", 0, 1);
     return one(text, &key, ret);
 }
-
-int cgroup_populated_parse(struct span text, bool *ret)
-{
-    static const struct flat_key key = FLAT_KEY("populated", 0, 1);
-    uint64_t v;
-    int code = one(text, &key, &v);
-    if (code == 0)
-        *ret = v != 0;
-    return code;
-}

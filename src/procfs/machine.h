@@ -56,8 +56,6 @@ struct proc_meminfo {
     uint64_t value[MEM_MAX];
 };
 int proc_meminfo_parse(struct span text, struct proc_meminfo *ret);
-/* MemTotal alone. */
-int proc_meminfo_total(struct span text, uint64_t *ret_bytes);
 
 /* /proc/vmstat: events and pages. */
 enum vmstat_field {

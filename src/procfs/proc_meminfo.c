@@ -85,13 +85,3 @@ int proc_meminfo_parse(struct span text, struct proc_meminfo *ret)
     *ret = m;
     return 0;
 }
-
-int proc_meminfo_total(struct span text, uint64_t *ret_bytes)
-{
-    const char *p = text.at, *end = p + text.len;
-    struct span line;
-    while (text_line(&p, end, &line))
-        if (TEXT_KEY(line, "MemTotal:"))
-            return text_kb(line, sizeof("MemTotal:") - 1, ret_bytes) ? 0 : BARO_E_SYNTAX;
-    return BARO_E_SYNTAX;
-}

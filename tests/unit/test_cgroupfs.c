@@ -11,19 +11,7 @@
 
 #include "cgroupfs/cgroup.h"
 #include "procfs/procfs.h"
-
-#define TEXT(literal) span_of(literal, sizeof(literal) - 1)
-
-static void each_cut(struct span text, void (*check)(struct span cut))
-{
-    for (size_t len = 0; len <= text.len; len++) {
-        char *copy = malloc(len ? len : 1);
-        assert_non_null(copy);
-        memcpy(copy, text.at, len);
-        check(span_of(copy, len));
-        free(copy);
-    }
-}
+#include "cut.h"
 
 /* ---- cpu ---- */
 
@@ -130,7 +118,6 @@ static void events(void **state)
 {
     struct cgroup_events e;
     uint64_t hits;
-    bool populated;
     (void)state;
     assert_int_equal(cgroup_memory_events_parse(TEXT("low 1\nhigh 2\nmax 3\noom 4\noom_kill 5\noom_group_kill 6\nsock_throttled 7\n"), &e), 0);
     assert_int_equal(e.valid, 15);
@@ -145,11 +132,6 @@ static void events(void **state)
     assert_int_equal(cgroup_pids_events_parse(TEXT("max 12\n"), &hits), 0);
     assert_int_equal(hits, 12);
     assert_int_equal(cgroup_pids_events_parse(TEXT("max 12"), &hits), BARO_E_SYNTAX);
-    assert_int_equal(cgroup_populated_parse(TEXT("populated 1\nfrozen 0\n"), &populated), 0);
-    assert_true(populated);
-    assert_int_equal(cgroup_populated_parse(TEXT("populated 0\n"), &populated), 0);
-    assert_false(populated);
-    assert_int_equal(cgroup_populated_parse(TEXT("frozen 0\n"), &populated), BARO_E_SYNTAX);
 }
 
 /* ---- io ---- */

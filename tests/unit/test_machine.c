@@ -11,19 +11,16 @@
 
 #include "procfs/machine.h"
 #include "sysfs/sysfs.h"
+#include "cut.h"
 
-#define TEXT(literal) span_of(literal, sizeof(literal) - 1)
 #define MOST "18446744073709551615"
 
-/* Calls check with every beginning of text, each in memory of its exact size, so that ASan sees a read beyond it. */
-static void each_cut(struct span text, void (*check)(struct span cut, bool whole))
+static void each_beginning(struct span text, void (*check)(struct span cut, bool whole))
 {
     for (size_t len = 0; len <= text.len; len++) {
-        char *copy = malloc(len ? len : 1);
-        assert_non_null(copy);
-        memcpy(copy, text.at, len);
-        check(span_of(copy, len), len == text.len);
-        free(copy);
+        struct span cut = cut_of(text, len);
+        check(cut, len == text.len);
+        cut_free(cut);
     }
 }
 
@@ -71,7 +68,7 @@ static void check_stat(struct span cut, bool whole)
 static void stat_cut_anywhere(void **state)
 {
     (void)state;
-    each_cut(TEXT(stat_text), check_stat);
+    each_beginning(TEXT(stat_text), check_stat);
 }
 
 static void stat_of_other_kernels(void **state)
@@ -114,8 +111,8 @@ static void load_and_uptime(void **state)
     struct proc_loadavg l;
     uint64_t ns;
     (void)state;
-    each_cut(TEXT("0.28 12.05 3.00 2/891 11735\n"), check_loadavg);
-    each_cut(TEXT("350735.47 234388.90\n"), check_uptime);
+    each_beginning(TEXT("0.28 12.05 3.00 2/891 11735\n"), check_loadavg);
+    each_beginning(TEXT("350735.47 234388.90\n"), check_uptime);
     assert_int_equal(proc_loadavg_parse(TEXT("0.28 0.38 0.88 1 89\n"), &l), BARO_E_SYNTAX);
     assert_int_equal(proc_loadavg_parse(TEXT("18446744073709551615.0 0.38 0.88 1/89 1\n"), &l), BARO_E_SYNTAX);
     assert_int_equal(proc_uptime_parse(TEXT("18446744073.709551615999 1\n"), &ns), 0);
@@ -151,7 +148,7 @@ static void meminfo(void **state)
 {
     struct proc_meminfo m;
     (void)state;
-    each_cut(TEXT(meminfo_text), check_meminfo);
+    each_beginning(TEXT(meminfo_text), check_meminfo);
     assert_int_equal(proc_meminfo_parse(TEXT("MemTotal: 18014398509481983 kB\nMemFree: 18014398509481984 kB\nDirty: 5\nSlab: x kB\n"), &m), 0);
     assert_true(m.valid == 1u << MEM_TOTAL && m.value[MEM_TOTAL] == 18014398509481983ull * 1024);
     /* Pages of a size that is not said, and more of them than fit. */
@@ -177,7 +174,7 @@ static void vmstat(void **state)
 {
     struct proc_vmstat vm;
     (void)state;
-    each_cut(TEXT("nr_free_pages 77\npswpin 1\npswpout 2\npgfault 1000\npgmajfault 30\npgsteal_kswapd 4\npgsteal_direct 5\npgsteal_khugepaged 99\n"
+    each_beginning(TEXT("nr_free_pages 77\npswpin 1\npswpout 2\npgfault 1000\npgmajfault 30\npgsteal_kswapd 4\npgsteal_direct 5\npgsteal_khugepaged 99\n"
                   "pgscan_kswapd 6\npgscan_direct 7\npgscan_direct_throttle 99\noom_kill 8\nunknown 9\n"), check_vmstat);
     assert_int_equal(proc_vmstat_parse(TEXT("pgfault " MOST "\npgmajfault 18446744073709551616\n"), &vm), 0);
     assert_true(vm.valid == 1u << VM_FAULTS && vm.value[VM_FAULTS] == UINT64_MAX);
@@ -216,7 +213,7 @@ static void disks(void **state)
     struct proc_disk d;
     struct span text = TEXT("junk\n 8 0 sda\n 8 0 sda x\n 4294967296 0 a 1 2 3 4\n 8 1 b " MOST " 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19\n");
     (void)state;
-    each_cut(TEXT(disk_text), check_disks);
+    each_beginning(TEXT(disk_text), check_disks);
     assert_true(proc_disk_next(&text, &d) && span_equal(d.name, "b") && d.value[DISKSTAT_READS] == UINT64_MAX && d.valid == (1u << DISKSTAT_MAX) - 1);
     assert_false(proc_disk_next(&text, &d));
 }
@@ -243,7 +240,7 @@ static void net(void **state)
     struct span bad = TEXT("eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\neth1: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 18446744073709551616\n"
                            "eth2: " MOST " 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n");
     (void)state;
-    each_cut(TEXT("Inter-|   Receive                                                |  Transmit\n"
+    each_beginning(TEXT("Inter-|   Receive                                                |  Transmit\n"
                   " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n"
                   "    lo: 241083983  222480    0    0    0     0          0         0 241083983  222480    0    0    0     0       0          0\n"
                   "  eth0:468716553   10372    3    4    0     0          0         0   512036    6284   11   12    0     0       0          0\n"
@@ -269,7 +266,7 @@ static void pressure(void **state)
 {
     struct proc_pressure p;
     (void)state;
-    each_cut(TEXT("some avg10=0.04 avg60=0.12 avg300=0.11 total=50952626\nfull avg10=0.00 avg60=0.08 avg300=0.07 total=37730900\n"), check_pressure);
+    each_beginning(TEXT("some avg10=0.04 avg60=0.12 avg300=0.11 total=50952626\nfull avg10=0.00 avg60=0.08 avg300=0.07 total=37730900\n"), check_pressure);
     assert_int_equal(proc_pressure_parse(TEXT("full avg10=0.00 avg60=0.00 avg300=0.00 total=5\n"), &p), 0);
     assert_true(!p.has_some && p.has_full && p.full_ns == 5000);
     assert_int_equal(proc_pressure_parse(TEXT("some a total=18446744073709551\nfull a total=18446744073709552\n"), &p), 0);
@@ -301,7 +298,7 @@ static void mounts(void **state)
     struct proc_mount m;
     struct span bad = TEXT("1 2 3:4 / / rw ext4 /dev/a rw\n1 2 3-4 / / rw - ext4 a b\n1 2 3:4294967296 / / rw - x y z\n");
     (void)state;
-    each_cut(TEXT("36 35 98:0 /mnt1 /mnt\\0402 rw,noatime master:1 shared:2 propagate_from:3 - ext3 /dev/root rw,errors=continue\n"
+    each_beginning(TEXT("36 35 98:0 /mnt1 /mnt\\0402 rw,noatime master:1 shared:2 propagate_from:3 - ext3 /dev/root rw,errors=continue\n"
                   "1 0 0:30 / / rw - overlay  rw\n2 1 0:31 / /tmp rw - tmpfs none\n"), check_mounts);
     assert_false(proc_mount_next(&bad, &m));
     for (size_t i = 0; i < sizeof(escaped) / sizeof(*escaped); i++) {

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A text and every beginning of it, for parsers. */
+#ifndef LIB_CUT_H
+#define LIB_CUT_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/span.h"
+
+#define TEXT(literal) span_of(literal, sizeof(literal) - 1)
+
+/* The beginning of a text in memory of its exact size, so that ASan sees a read beyond it; to be given to cut_free(). */
+static inline struct span cut_of(struct span text, size_t len)
+{
+    char *copy = malloc(len ? len : 1);
+    assert_non_null(copy);
+    memcpy(copy, text.at, len);
+    return span_of(copy, len);
+}
+
+static inline void cut_free(struct span cut)
+{
+    free((char *)cut.at);
+}
+
+/* Calls check with every beginning of text. */
+static inline void each_cut(struct span text, void (*check)(struct span cut))
+{
+    for (size_t len = 0; len <= text.len; len++) {
+        struct span cut = cut_of(text, len);
+        check(cut);
+        cut_free(cut);
+    }
+}
+
+#endif
