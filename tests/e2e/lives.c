@@ -3,6 +3,7 @@
  * lives WAY: one process named "burner" computes for 80 ms, and comes to life and to its end by WAY. For tests.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/sched.h>
 #include <pthread.h>
 #include <signal.h>
@@ -19,6 +20,7 @@
 
 extern char **environ;
 static char *self;
+static int burning[2] = {-1, -1}; /* a pipe that those hold who burn, or will */
 
 static double cpu(void)
 {
@@ -41,6 +43,18 @@ static void burn(void)
     prctl(PR_SET_NAME, "burner");
     while (cpu() < 0.08)
         ;
+    close(burning[1]);
+}
+
+/* However long it takes: the machine may be busy. */
+static void until_burnt(void)
+{
+    char c;
+
+    close(burning[1]);
+    while (read(burning[0], &c, 1) < 0 && errno == EINTR)
+        ;
+    nap(0.2);
 }
 
 static void burn_and_go(void)
@@ -116,7 +130,7 @@ static void by_double_fork(int leader)
         _exit(0);
     }
     wait_all();
-    nap(0.3);
+    until_burnt();
 }
 
 static void by_kill(int signal)
@@ -128,7 +142,7 @@ static void by_kill(int signal)
         for (;;)
             pause();
     }
-    nap(0.4);
+    until_burnt();
     kill(pid, signal);
     wait_all();
 }
@@ -196,11 +210,11 @@ static int go(const char *way)
     else if (strcmp(way, "setsid") == 0)
         by_double_fork(1);
     else if (strcmp(way, "ignored") == 0)
-        signal(SIGCHLD, SIG_IGN), make(), wait_all(), nap(0.3);
+        signal(SIGCHLD, SIG_IGN), make(), wait_all(), until_burnt();
     else if (strcmp(way, "reaped-late") == 0)
         make(), nap(0.5), wait_all();
     else if (strcmp(way, "never-reaped") == 0)
-        make(), nap(0.3);
+        make(), until_burnt();
     else if (strcmp(way, "killed") == 0)
         by_kill(SIGKILL);
     else if (strcmp(way, "terminated") == 0)
@@ -219,5 +233,5 @@ static int go(const char *way)
 int main(int argc, char **argv)
 {
     self = "/proc/self/exe";
-    return argc == 2 ? go(argv[1]) : 2;
+    return argc == 2 && pipe2(burning, O_CLOEXEC) == 0 ? go(argv[1]) : 2;
 }
