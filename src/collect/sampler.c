@@ -152,32 +152,33 @@ static bool may_have_run(const struct member *m, uint64_t clock_ns)
     return m->force || !m->looked_at || clock_ns != m->note.clock_ns || !clock_ns || state == 'R' || state == 'D';
 }
 
+#define CHILDREN_MOST 256u
+
+/* Children that were waited for are in what their parent shows, and must not count twice. */
+static void check_children(struct sampler *s, struct member *m)
+{
+    unsigned n = 0;
+    struct member *c = m->first_child;
+    for (struct member *next; c && ++n <= CHILDREN_MOST; c = next) {
+        next = c->sibling_next;
+        if (!is_there(s, c))
+            gone(s, c);
+    }
+    m->unsure = c != NULL;
+}
+
 int sampler_look(struct sampler *s, struct member *m)
 {
     uint64_t clock_ns;
     if (!m->looked_at && m->row.absent[PROCESS_cpu] == BARO_ABSENT_NOT_YET)
         first_look(s, m);
-    if (process_clock(s, m, &clock_ns) == 0 && process_read(s, m, clock_ns, PROCESS_STAT) != -ESRCH)
+    if (process_clock(s, m, &clock_ns) == 0 && process_read(s, m, clock_ns, PROCESS_STAT) != -ESRCH) {
+        check_children(s, m);
         return 0;
+    }
     if (!await_wrapper(s, m))
         gone(s, m);
     return -ESRCH;
-}
-
-#define CHILDREN_MOST 256u
-
-/* Children that were waited for are in what their parent shows. If the end of one is still to be told, more is shown than is known. */
-static void check_children(struct sampler *s, struct member *m)
-{
-    unsigned n = 0;
-    m->unsure = false;
-    for (struct member *c = m->first_child, *next; c && !m->unsure; c = next) {
-        next = c->sibling_next;
-        bool there = is_there(s, c);
-        if (!there && c->ended)
-            gone(s, c);
-        m->unsure = ++n > CHILDREN_MOST || (!there && !c->ended);
-    }
 }
 
 static bool look_again(void *context, struct member *m)
@@ -347,7 +348,7 @@ static void after_settling(struct sampler *s)
     for (size_t i = tree_next_moved(tree, 0); i < tree->n; i = tree_next_moved(tree, i + 1)) {
         struct member *m = tree->at[i];
         if (m->row.read_ns == s->now_ns)
-            job_settled(m);
+            job_settled(s->job, m);
         if (m->row.absent[PROCESS_children] == BARO_ABSENT_NOT_ASKED)
             continue;
         m->row.value[PROCESS_children] = m->n_children;
@@ -378,7 +379,7 @@ void sampler_discover(struct sampler *s)
     for (size_t i = 0; i < s->job->tree.n; i++) {
         struct member *m = s->job->tree.at[i];
         job_rebase(m);
-        job_settled(m);
+        job_settled(s->job, m);
         member_wake(m);
         m->sampled = false;
     }

@@ -45,6 +45,7 @@ static bool take_unclaimed(struct job *j, int32_t pid, uint64_t start)
         if (!was_it(j, u, start))
             continue;
         u->key.pid = 0;
+        j->unclaimed_ns -= u->cpu_ns;
         while (j->first_unclaimed < j->n_unclaimed && !j->unclaimed[j->first_unclaimed].key.pid)
             j->first_unclaimed++;
         return true;
@@ -99,12 +100,15 @@ void claim_note(struct job *j, const struct member *m, uint64_t now_ns)
     if (!may_come || !make_room(j))
         return;
     size_t *last = hash_of(j, m->row.key.pid);
-    j->unclaimed[j->n_unclaimed++] = (struct job_unclaimed){m->row.key, m->begin_ns, m->end_ns, now_ns, *last};
+    j->unclaimed[j->n_unclaimed++] = (struct job_unclaimed){m->row.key, m->begin_ns, m->end_ns, now_ns, own_cpu(m), *last};
+    j->unclaimed_ns += own_cpu(m);
     *last = j->let_go_unclaimed + j->n_unclaimed;
 }
 
 void job_forget_unclaimed(struct job *j, uint64_t before_ns)
 {
-    while (j->first_unclaimed < j->n_unclaimed && j->unclaimed[j->first_unclaimed].noted_ns < before_ns)
-        j->first_unclaimed++;
+    while (j->first_unclaimed < j->n_unclaimed && j->unclaimed[j->first_unclaimed].noted_ns < before_ns) {
+        const struct job_unclaimed *u = &j->unclaimed[j->first_unclaimed++];
+        j->unclaimed_ns -= u->key.pid ? u->cpu_ns : 0;
+    }
 }

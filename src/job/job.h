@@ -39,7 +39,7 @@ struct job_group {
 /* A process whose exit was reported although the wrapper, which adopts orphans, may still tell of it. */
 struct job_unclaimed {
     struct baro_key key;        /* pid 0: it told. start 0: known from events alone */
-    uint64_t begin_ns, end_ns, noted_ns;
+    uint64_t begin_ns, end_ns, noted_ns, cpu_ns;
     size_t before;              /* the one before it of the same hash: its number, counted from 1 since the beginning; 0: none */
 };
 
@@ -64,10 +64,10 @@ struct job {
     size_t n_gone;
     struct job_unclaimed *unclaimed; /* oldest first: [first, n) */
     size_t first_unclaimed, n_unclaimed, cap_unclaimed, let_go_unclaimed; /* number of unclaimed[0], less 1 */
+    uint64_t unclaimed_ns;      /* their CPU time */
     size_t unclaimed_of[JOB_UNCLAIMED_HASH]; /* the number of the last one */
     uint64_t wrapper_settled[LEDGER_MAX];
     uint64_t carried[LEDGER_MAX];
-    uint64_t withheld;          /* CPU that is missing too, and may yet show when a parent's next tick is full */
     uint64_t published[LEDGER_MAX]; /* totals never fall below these */
     bool closing;               /* the last settling: nothing is held back any more */
 
@@ -120,8 +120,8 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
 /* Has it taken over something from children since then? */
 bool job_gained(const struct member *m);
 
-/* What the member has absorbed so far is accounted: called for each one read in a tick, after job_settle(). */
-void job_settled(struct member *m);
+/* What the member has absorbed so far is accounted, but for what is of children that still wait: called for each one read in a tick, after job_settle(). */
+void job_settled(const struct job *j, struct member *m);
 
 /* Totals for a sample; also counts, peaks and bounds. */
 void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[JOB_MAX]);

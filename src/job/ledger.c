@@ -53,10 +53,28 @@ bool job_gained(const struct member *m)
     return any != 0;
 }
 
-void job_settled(struct member *m)
+static void settled(struct member *m)
 {
     for (int c = 0; c < LEDGER_MAX; c++)
         m->reaped[c] = reaped_of(m, c);
+}
+
+/* What it took over of children that wait, for it to tell or to be read, is theirs when their turn comes. */
+static bool is_waited_for(const struct job *j, const struct member *heir)
+{
+    if (!heir->awaited && !heir->unread && !heir->untold)
+        return false;
+    for (const struct member *m = j->gone; m; m = m->list_next) {
+        if (nearest_living(m) == heir)
+            return true;
+    }
+    return false;
+}
+
+void job_settled(const struct job *j, struct member *m)
+{
+    if (!is_waited_for(j, m))
+        settled(m);
 }
 
 /* ---- what ended processes used beyond what is known of them ----
@@ -136,9 +154,6 @@ static void balance(struct job *j, const uint64_t expected[LEDGER_MAX], const ui
         j->carried[LEDGER_CPU_USER] += user;
         j->carried[LEDGER_CPU_SYSTEM] += carried - user;
     }
-    uint64_t surplus = slack && have > used ? have - used : 0; /* what was withheld shows now, or what ended unnoticed */
-    j->withheld += missing - carried;
-    j->withheld -= surplus < j->withheld ? surplus : j->withheld;
     for (int c = LEDGER_CPU_SYSTEM + 1; c < LEDGER_MAX; c++) {
         if (expected[c] > gained[c])
             j->carried[c] += expected[c] - gained[c];
@@ -227,15 +242,35 @@ static bool ambiguous(const struct job *j, const struct member *m)
     return false;
 }
 
-/* What an awaited heir took over is told with its end, and what one took over that could not be read is not known: until then its children wait. */
-static struct member *hold_back(struct job *j)
+#define UNTOLD_FOR 20000000u /* ns: as long as the event of an end may be on its way */
+#define UNTOLD_MOST 512u     /* gone members: in a storm there is always one */
+
+static void find_untold(const struct job *j, uint64_t now_ns)
+{
+    bool waits = j->events && !j->closing && j->n_gone < UNTOLD_MOST;
+    for (const struct member *m = j->gone; m; m = m->list_next) {
+        struct member *heir = nearest_living(m);
+        if (heir)
+            heir->untold = false;
+    }
+    for (const struct member *m = j->gone; m; m = m->list_next) {
+        struct member *heir = nearest_living(m);
+        if (heir)
+            heir->untold |= waits && !m->end_told && now_ns < m->gone_ns + UNTOLD_FOR;
+    }
+}
+
+/* What an awaited heir took over is told with its end; what one took over that could not be read is not known; and of what it took over nobody can say whose it is while one of them
+ * is still to be told of. Until then its children wait. */
+static struct member *hold_back(struct job *j, uint64_t now_ns)
 {
     struct member *now = NULL, *later = NULL;
+    find_untold(j, now_ns);
     while (j->gone) {
         struct member *m = j->gone;
         j->gone = m->list_next;
         const struct member *heir = nearest_living(m);
-        bool wait = heir && (heir->awaited || heir->unread) && !j->closing;
+        bool wait = heir && (heir->awaited || heir->unread || heir->untold) && !j->closing;
         struct member **list = wait ? &later : &now;
         m->list_next = *list;
         *list = m;
@@ -267,7 +302,7 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
     if (!j->gone)
         return;
     read_heirs(j, read_again, context);
-    struct member *later = hold_back(j);
+    struct member *later = hold_back(j, now_ns);
     struct estate *list = list_heirs(j);
     uint64_t expected[LEDGER_MAX] = {0}, gained[LEDGER_MAX] = {0}, shares = 0;
     for (int c = 0; c < LEDGER_MAX; c++) {
@@ -287,7 +322,7 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
         plan_share(j, e, one[LEDGER_CPU_USER] + one[LEDGER_CPU_SYSTEM]);
         shares += e->share;
         balance(j, e->expected, one, 2 * SHORT_TICKS * j->ns_per_tick);
-        job_settled(e->heir);
+        settled(e->heir);
     }
     share_out(j, shares);
     forget_heirs(j, list);

@@ -50,21 +50,24 @@ static void tell_absent(const struct job *j, uint64_t *value_of, uint8_t *absent
 
 /* ---- running sums ---- */
 
-static struct member_part part_of(const struct member *m)
+static uint64_t counted_of(const struct member *m)
 {
     uint64_t own = own_cpu(m), base = m->base ? m->base[BASE_CPU] : 0;
+    return own > base ? own - base : 0;
+}
+
+static struct member_part part_of(const struct member *m)
+{
     struct member_part p = {
-        .counted = own > base ? own - base : 0,
-        .awaited = m->awaited ? own : 0,
+        .counted = counted_of(m),
+        .awaited = m->awaited ? own_cpu(m) + reaped_of(m, LEDGER_CPU_USER) + reaped_of(m, LEDGER_CPU_SYSTEM) : 0,
         .run_delay = value(m, PROCESS_run_delay),
         .switches = {value(m, PROCESS_switches_voluntary), value(m, PROCESS_switches_involuntary)},
         .rss = value(m, PROCESS_rss),
+        .parents = m->had_child || reaped_of(m, LEDGER_FAULTS_MINOR) > 0, /* no process lives without a fault */
     };
-    if (m->awaited)
-        return p;
-    for (int c = 0; c < LEDGER_MAX; c++)
+    for (int c = 0; c < LEDGER_MAX && !m->awaited; c++)
         p.ledger[c] = job_ledger(m, c);
-    p.parents = m->had_child || reaped_of(m, LEDGER_FAULTS_MINOR) > 0; /* no process lives without a fault */
     return p;
 }
 
@@ -126,20 +129,28 @@ static void publish_cpu(struct job *j, uint64_t user, uint64_t system)
     j->published[LEDGER_CPU_SYSTEM] = sum - j->published[LEDGER_CPU_USER];
 }
 
-/* What parents show of their children lags behind by up to two ticks each, and what of it was lost is carried less that; what is known of each process by name is at least as much, and of those whose
- * word is awaited it is all that there is. */
-static void fill_up(const struct job *j, uint64_t total[LEDGER_MAX], uint64_t named, uint64_t *bound)
+/* What parents show of their children lags behind by up to two ticks each, and what of it was lost is carried less that; what is known of each process by name is at least as much, and of those that
+ * are waited for it is all that there is: what they bring up makes the bound no smaller. */
+static void fill_up(uint64_t total[LEDGER_MAX], uint64_t named, uint64_t waiting, uint64_t *bound)
 {
     uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM];
-    uint64_t most = sum + *bound + j->withheld + j->sums.awaited;
-    named = named < most ? named : most;
     if (named <= sum)
         return;
     uint64_t more = named - sum;
     uint64_t user = sum ? (uint64_t)((double)more * ((double)total[LEDGER_CPU_USER] / (double)sum)) : more;
     total[LEDGER_CPU_USER] += user;
     total[LEDGER_CPU_SYSTEM] += more - user;
+    more -= more < waiting ? more : waiting;
     *bound -= more < *bound ? more : *bound;
+}
+
+/* Those whose exits wait to be reported. */
+static uint64_t known_of_gone(const struct job *j)
+{
+    uint64_t sum = 0;
+    for (const struct member *m = j->gone; m; m = m->list_next)
+        sum += counted_of(m);
+    return sum;
 }
 
 void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[JOB_MAX])
@@ -151,14 +162,14 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     for (int c = 0; c < LEDGER_MAX; c++)
         total[c] = j->wrapper.total[c] + j->carried[c] + j->sums.ledger[c];
     uint64_t bound = j->sums.parents * SHORT_TICKS * j->ns_per_tick;
-    uint64_t named = j->counted_ended_ns + j->sums.counted;
+    uint64_t waiting = known_of_gone(j), named = j->counted_ended_ns + j->sums.counted + waiting;
     if (j->group.known) {
         total[LEDGER_CPU_USER] = j->group.user_ns;
         total[LEDGER_CPU_SYSTEM] = j->group.system_ns;
         bound = 0;
         j->known |= UINT64_C(1) << JOB_cpu_user | UINT64_C(1) << JOB_cpu_system;
     } else {
-        fill_up(j, total, named, &bound);
+        fill_up(total, named, waiting + j->sums.awaited + j->unclaimed_ns, &bound);
     }
     publish_cpu(j, total[LEDGER_CPU_USER], total[LEDGER_CPU_SYSTEM]);
     for (int c = LEDGER_CPU_SYSTEM + 1; c < LEDGER_MAX; c++)

@@ -45,7 +45,7 @@ struct member_usage {
 struct member_part {
     uint64_t ledger[LEDGER_MAX]; /* nothing while its word is awaited */
     uint64_t counted;            /* own CPU since attach: put down to it by name */
-    uint64_t awaited;            /* the same, while its word is awaited */
+    uint64_t awaited;            /* the same and what it had taken over, while its word is awaited */
     uint64_t run_delay, switches[2], rss;
     uint64_t parents;            /* 1: it has, or had, children */
 };
@@ -93,7 +93,8 @@ struct member {
     bool gone;                  /* no longer in the tree; waits for the ledger to settle */
     bool final;                 /* reaped, and its last values are in the row: not to be read again */
     bool awaited;               /* reaped, by a parent that went too or by the wrapper, which will tell: its counters stand elsewhere already */
-    bool unsure;                /* it may show of children what is not known of them yet */
+    bool unsure;                /* it may show of children what is not known of them yet: not all of them were looked at */
+    bool untold;                /* a child of it is gone, and the event of that one's end was not read yet */
     bool unread;                /* it could not be read when its children had gone: what it took over is not known yet */
     bool absorbed;              /* gone without the word of the wrapper, that would have adopted it: its parent had waited for it */
     bool had_child;             /* it was seen to have a child, ever */

@@ -267,13 +267,17 @@ static void tell_survivors(struct recorder *r)
 static bool end_untold(const struct member *m)
 {
     uint64_t clock_ns;
-    return !m->end_told && !m->awaited && clock_process_cpu_ns(m->row.key.pid, &clock_ns) == -EINVAL;
+    return !m->end_told && !m->awaited && (m->gone || clock_process_cpu_ns(m->row.key.pid, &clock_ns) == -EINVAL);
 }
 
 static bool any_end_untold(const struct recorder *r)
 {
     for (size_t i = 0; i < r->job.tree.n && i < SURVIVORS_MOST; i++) {
         if (r->job.tree.at[i] && end_untold(r->job.tree.at[i]))
+            return true;
+    }
+    for (const struct member *m = r->job.gone; m; m = m->list_next) {
+        if (end_untold(m))
             return true;
     }
     return false;
