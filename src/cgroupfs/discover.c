@@ -171,6 +171,8 @@ static void try_mount(struct search *s, const struct proc_mount *m, const struct
         if (fd >= 0 && !holds(fd, s->pid))
             fd = fd_close(fd);
     }
+    if (fd >= 0 && !has_file(fd, "cgroup.procs"))
+        fd = fd_close(fd); /* something else is mounted over it */
     if (fd < 0 && !p.root)
         return;
     p.root = p.root || is_root(fd, p.v2);
@@ -242,14 +244,20 @@ static void find_all(struct search *s, struct span mounts, struct span membershi
     struct cgroup_membership m;
     unsigned claimed = 0;
     while (cgroup_membership_next(&memberships, &m)) {
+        unsigned these = m.controllers.len ? 0 : 1u << CGROUP_AT_UNIFIED;
         for (int c = 0; c < CGROUP_AT_UNIFIED; c++)
-            claimed |= (unsigned)cgroup_listed(m.controllers, v1_names[c]) << c;
+            these |= (unsigned)cgroup_listed(m.controllers, v1_names[c]) << c;
+        claimed |= these;
         if (!is_known(m.controllers) || ret->n == CGROUP_AT_MAX)
             continue;
         search_mounts(s, mounts, &m);
         if (s->found)
             add_place(ret, &s->best, m.controllers);
+        else if (!s->initial || m.path.len != 1) /* the root of all needs no look */
+            ret->hidden |= these;
     }
+    if (ret->hidden >> CGROUP_AT_UNIFIED & 1) /* and with it whatever is in no hierarchy of v1 */
+        ret->hidden |= ~claimed & ((1u << CGROUP_AT_UNIFIED) - 1);
     share_unified(ret, claimed);
 }
 

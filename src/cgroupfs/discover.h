@@ -33,6 +33,7 @@ struct cgroup_places {
     size_t n;
     struct cgroup_place at[CGROUP_AT_MAX];
     int8_t of[CGROUP_AT_MAX];   /* index into at[]; -1: this controller is nowhere to be seen */
+    uint32_t hidden;            /* a bit for each that the process is in a group of, but not where that is */
 };
 
 /* Fills *ret (some 16 KB) with what there is, which may be nothing. pid 0: this process. root_fd is a descriptor of "/". Returns 0, or -errno where /proc itself can't be read. */
@@ -55,6 +56,7 @@ int cgroup_read_value(int dir_fd, const char *name, uint64_t *ret);
 struct cgroup_bound {
     uint64_t value;
     char source[128];
+    int unseen;                 /* a negative code: there may be a tighter one that can't be seen; 0: this is all */
 };
 struct cgroup_bounds {
     struct cgroup_bound memory; /* bytes */
