@@ -19,6 +19,7 @@ struct record_observer {
     void (*sample)(void *context, const struct baro_sample *s);
     void (*exit)(void *context, const struct baro_exit *e);
     void (*event)(void *context, const struct baro_event *e);
+    void (*limits)(void *context, const struct baro_limits *l, uint64_t t_ns);
     void *context;
 };
 
