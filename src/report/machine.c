@@ -111,8 +111,8 @@ static void unknown(struct buf *b, const struct summary *s)
 {
     bool of_cores = out_of_sight(s->limits.cores_absent), of_memory = out_of_sight(s->limits.memory_absent);
     if (of_cores || of_memory)
-        buf_printf(b, "%s%s%s not known: a control group that can't be seen may set them", of_cores ? "cores" : "", of_cores && of_memory ? ", " : "",
-                   of_memory ? "memory" : "");
+        buf_printf(b, "%s%s%s not known: a control group out of sight may limit %s", of_cores ? "cores" : "", of_cores && of_memory ? ", " : "",
+                   of_memory ? "memory" : "", of_cores && of_memory ? "them" : "it");
 }
 
 static void kills(struct buf *b, uint64_t n)
