@@ -171,11 +171,13 @@ static void try_mount(struct search *s, const struct proc_mount *m, const struct
         if (fd >= 0 && !holds(fd, s->pid))
             fd = fd_close(fd);
     }
-    if (fd >= 0 && !has_file(fd, "cgroup.procs"))
-        fd = fd_close(fd); /* something else is mounted over it */
     if (fd < 0 && !p.root)
         return;
     p.root = p.root || is_root(fd, p.v2);
+    if (p.root && fd >= 0 && !has_file(fd, "cgroup.procs")) { /* something else is mounted over it */
+        close(fd);
+        return;
+    }
     p.whole = s->initial && root_len == 1;
     fd_close(fd);
     memcpy(p.path, of->path.at, of->path.len);

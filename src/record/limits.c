@@ -138,7 +138,7 @@ static ssize_t membership_of(const struct recorder *r, int32_t pid, char *text, 
 static void place(struct recorder *r, int32_t pid)
 {
     struct limits_watch *w = r->limits;
-    ssize_t n = membership_of(r, pid, w->membership, sizeof(w->membership));
+    ssize_t n = r->finishing ? 0 : membership_of(r, pid, w->membership, sizeof(w->membership));
     w->membership_len = n > 0 ? (size_t)n : 0;
     w->places_error = cgroup_find(r->root_fd, pid, &w->places);
     w->placed = true;
