@@ -88,7 +88,9 @@ static void limits(struct findings *f, const struct cgroup_places *p, int root)
     bound(&b, "CPUs", &bounds.cpus, false, false);
     bound(&b, "threads", &bounds.pids, false, false);
     buf_byte(&b, 0);
-    findings_add(f, TOPIC, "limits", FOUND_FACT, "%s", b.len > 1 && !b.failed ? (const char *)b.at : "none in any group from here up");
+    bool seen = !bounds.memory.unseen && !bounds.quota.unseen && !bounds.pids.unseen;
+    findings_add(f, TOPIC, "limits", FOUND_FACT, "%s%s", b.len > 1 && !b.failed ? (const char *)b.at : seen ? "none in any group from here up" : "none to be seen",
+                 seen ? "" : "; of others above nothing is known");
     buf_done(&b);
 }
 

@@ -46,12 +46,6 @@ static bool copy_argv(struct summary *s, char *const *argv)
     return s->argv != NULL;
 }
 
-static void held_begin(struct summary_held *h, uint64_t since_ns)
-{
-    static const struct extreme none = {.absent = BARO_ABSENT_NOT_YET};
-    *h = (struct summary_held){.since_ns = since_ns, .rss = none, .pss = none, .process = none, .address_space = none};
-}
-
 struct summary *summary_new(const struct baro_header *h)
 {
     struct summary *s = calloc(1, sizeof(*s));
@@ -79,7 +73,7 @@ struct summary *summary_new(const struct baro_header *h)
     s->numa_nodes = h->numa_nodes;
     copy_text(s->event_source, sizeof(s->event_source), h->event_source);
     copy_text(s->exit_source, sizeof(s->exit_source), h->exit_source);
-    held_begin(&s->held, 0);
+    summary_held_begin(&s->held, 0);
     memset(s->job_absent, BARO_ABSENT_NOT_YET, sizeof(s->job_absent));
     memset(s->self_absent, BARO_ABSENT_NOT_YET, sizeof(s->self_absent));
     for (int i = 0; i < PEAK_MAX; i++)
@@ -196,52 +190,6 @@ static void note_base(struct summary *s)
     memcpy(s->base, s->alive, s->n_alive * sizeof(*s->base));
 }
 
-/* ---- what is held against limits ---- */
-
-static void reach(struct extreme *e, int absent, uint64_t value)
-{
-    if (absent != BARO_PRESENT) {
-        if (!e->seen)
-            e->absent = (uint8_t)absent;
-        return;
-    }
-    if (!e->seen || value > e->value)
-        e->value = value;
-    e->seen = true;
-    e->absent = BARO_PRESENT;
-}
-
-static void note_held(struct summary *s, const struct baro_sample *sample, const struct derive_sum *rss, const struct derive_sum *pss)
-{
-    struct summary_held *h = &s->held;
-    uint64_t mark = sample->job[JOB_process_rss_peak];
-    if (rss->members)
-        reach(&h->rss, rss->absent, rss->value);
-    if (pss->members) {
-        if (pss->absent == BARO_PRESENT && (!h->pss.seen || pss->value > h->pss.value))
-            h->pss_partly = pss->covered < pss->members;
-        reach(&h->pss, pss->absent, pss->value);
-    }
-    if (pss->covered < pss->members && rss->value > h->pss_doubt)
-        h->pss_doubt = rss->value;
-    /* A mark from before tells nothing of now. */
-    if (!h->since_ns || mark > s->job[JOB_process_rss_peak])
-        reach(&h->process, sample->job_absent[JOB_process_rss_peak], mark);
-    for (size_t i = 0; i < sample->n; i++)
-        reach(&h->address_space, sample->processes[i]->absent[PROCESS_virtual], sample->processes[i]->value[PROCESS_virtual]);
-    if (sample->job_absent[JOB_cpu] == BARO_PRESENT)
-        derive_peak_add(&h->cores, sample->t_ns, sample->job[JOB_cpu]);
-}
-
-/* The first ones were found when there was time for it, and have held from the start. */
-void summary_add_limits(struct summary *s, const struct baro_limits *l, uint64_t t_ns)
-{
-    if (s->limits_told && !baro_limits_equal(l, &s->limits))
-        held_begin(&s->held, t_ns ? t_ns : 1);
-    s->limits = *l;
-    s->limits_told = true;
-}
-
 void summary_add_sample(struct summary *s, const struct baro_sample *sample)
 {
     struct derive_sum sum[PEAK_MAX] = {0};
@@ -263,7 +211,7 @@ void summary_add_sample(struct summary *s, const struct baro_sample *sample)
         derive_sum_close(&sum[k]);
         note_peak(s, sample, (enum summary_peak_kind)k, &sum[k]);
     }
-    note_held(s, sample, &sum[PEAK_RSS], &sum[PEAK_PSS]);
+    summary_note_held(s, sample, &sum[PEAK_RSS], &sum[PEAK_PSS]);
     memcpy(s->job, sample->job, sizeof(s->job));
     memcpy(s->job_absent, sample->job_absent, sizeof(s->job_absent));
     memcpy(s->self, sample->self, sizeof(s->self));

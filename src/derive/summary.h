@@ -118,6 +118,10 @@ void summary_add_limits(struct summary *s, const struct baro_limits *l, uint64_t
 void summary_finish(struct summary *s);
 void summary_free(struct summary *s); /* NULL allowed */
 
+/* held.c, for summary.c */
+void summary_held_begin(struct summary_held *h, uint64_t since_ns);
+void summary_note_held(struct summary *s, const struct baro_sample *sample, const struct derive_sum *rss, const struct derive_sum *pss);
+
 uint64_t summary_wall_ns(const struct summary *s);
 /* Each returns 0 and the value, or enum baro_absent. */
 int summary_job(const struct summary *s, enum job_metric metric, uint64_t *ret);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a job may have, on a tape: found after it began, changed later, and there wherever a reader comes from. */
+/*
+ * What a job may have, on a tape: found after it began, changed later, and there wherever a reader comes from; and as it was laid down in
+ * tests/tape/v1-limits.baro, which is never written again (`make_golden` says how it came to be).
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -92,6 +95,55 @@ static void test_from_anywhere(void **state)
         assert_int_equal(baro_tape_seek(t, times[tick], &r, &err), 1);
         assert_true(baro_limits_equal(baro_tape_limits(t), held(tick)));
     }
+    baro_tape_close(t);
+}
+
+enum { GOLDEN_TICKS = 6, GOLDEN_FIRST = 1, GOLDEN_SECOND = 4 };
+
+static void make_golden(const char *path)
+{
+    char *argv[] = {"true", NULL};
+    struct baro_header h = {.version = "0.1.0", .host = "golden", .argv = argv, .limits = none_yet};
+    struct baro_process p = {.id = 1, .key = {100, 5000}, .info_version = 1, .name = "true", .cmdline_absent = BARO_ABSENT_DENIED};
+    struct baro_process *list[] = {&p};
+    struct baro_sample s = {.n = 1, .processes = list};
+    struct tape_writer *w;
+    unlink(path);
+    assert_int_equal(tape_writer_new(&w, tape_create(path, false, NULL), &h, NULL, NULL), 0);
+    for (unsigned i = 0; i < GOLDEN_TICKS; i++) {
+        s.t_ns = p.read_ns = 1000000007ull * i;
+        if (i == GOLDEN_FIRST || i == GOLDEN_SECOND)
+            tape_writer_limits(w, &at[i == GOLDEN_SECOND], s.t_ns + 5);
+        assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    }
+    assert_int_equal(tape_writer_finish(w, NULL), 0);
+    tape_writer_free(w);
+}
+
+static void test_golden(void **state)
+{
+    char path[4096];
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_tape *t;
+    struct baro_record r;
+    unsigned tick = 0, told = 0;
+    (void)state;
+    snprintf(path, sizeof path, "%s/../tape/v1-limits.baro", getenv("BARO_FIXTURES"));
+    if (getenv("BARO_GOLDEN_WRITE") && access(path, F_OK) != 0)
+        make_golden(path);
+    assert_int_equal(baro_tape_open(&t, path, &err), 0);
+    assert_true(baro_limits_equal(baro_tape_limits(t), &none_yet));
+    while (baro_tape_next(t, &r, &err) > 0) {
+        if (r.kind == BARO_RECORD_LIMITS) {
+            assert_true(baro_limits_equal(r.u.limits, &at[told]));
+            assert_true(r.t_ns == 1000000007ull * (told ? GOLDEN_SECOND : GOLDEN_FIRST) + 5);
+            told++;
+        }
+        tick += r.kind == BARO_RECORD_SAMPLE;
+    }
+    assert_int_equal(told, 2);
+    assert_int_equal(tick, GOLDEN_TICKS);
+    assert_true(baro_tape_complete(t));
     baro_tape_close(t);
 }
 
@@ -189,7 +241,7 @@ int main(void)
     void *where = path;
     snprintf(path, sizeof path, "/tmp/test_tape_limits.%d.baro", (int)getpid());
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_in_order, where),  cmocka_unit_test_prestate(test_from_anywhere, where), cmocka_unit_test(test_getters),
+        cmocka_unit_test_prestate(test_in_order, where),  cmocka_unit_test_prestate(test_from_anywhere, where), cmocka_unit_test(test_getters), cmocka_unit_test(test_golden),
         cmocka_unit_test_prestate(test_full_disk, where), cmocka_unit_test(test_fields),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
