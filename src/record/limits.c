@@ -65,6 +65,9 @@ static int find_group(struct recorder *r, struct baro_error *err)
         if (r->places->at[i].root)
             return error_set(err, -EINVAL, "%s is the root of its hierarchy: all of the machine", path);
     }
+    size_t other;
+    if (cgroup_agree(r->root_fd, r->places, &other) < 0)
+        return error_set(err, -EINVAL, "%s is two groups with different processes: give /%s or /%s", path, r->places->at[0].dir, r->places->at[other].dir);
     return 0;
 }
 

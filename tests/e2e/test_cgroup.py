@@ -10,51 +10,30 @@ import tempfile
 import time
 
 import pytest
+from conftest import Cgroup
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
 
 
-class Group:
-    """A fresh group of one v1 controller."""
-
-    def __init__(self, mount):
-        self.path = pathlib.Path(tempfile.mkdtemp(prefix="baro-e2e-", dir=mount))
-
-    def write(self, name, text):
-        (self.path / name).write_text(str(text))
-
-    def read(self, name):
-        return (self.path / name).read_text()
-
-    def enter(self):
-        self.write("cgroup.procs", "0")
-
-    def remove(self):
-        for _ in range(500):
-            for pid in self.read("cgroup.procs").split():
-                try:
-                    os.kill(int(pid), signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
-            try:
-                self.path.rmdir()
-                return
-            except OSError:
-                time.sleep(0.01)
+def mount_of(controller):
+    """Where the v1 hierarchy of a controller is mounted."""
+    for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines():
+        before, after = line.split(" - ")
+        if after.split()[0] == "cgroup" and controller in after.split()[-1].split(","):
+            return pathlib.Path(before.split()[4])
+    pytest.skip(f"no v1 hierarchy has {controller}")
 
 
 @pytest.fixture
 def v1():
-    """v1("memory"): a group of that controller, removed at the end."""
+    """v1("memory"): a group of that controller, removed at the end with all in it."""
     made = []
 
-    def make(controller):
-        for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines():
-            before, after = line.split(" - ")
-            if after.split()[0] == "cgroup" and controller in after.split()[-1].split(","):
-                made.append(Group(before.split()[4]))
-                return made[-1]
-        pytest.skip(f"no v1 hierarchy has {controller}")
+    def make(controller, name=None):
+        path = mount_of(controller) / name if name else pathlib.Path(tempfile.mkdtemp(prefix="baro-e2e-", dir=mount_of(controller)))
+        path.mkdir(exist_ok=True)
+        made.append(Cgroup(path))
+        return made[-1]
 
     yield make
     for group in made:
@@ -105,20 +84,12 @@ def test_limit_of_a_parent(run, tape, v1):
     pod.write("memory.limit_in_bytes", 512 << 20)
     inner = pod.path / "container"
     inner.mkdir()
-    try:
-        run.record(tape, ["sleep", "0.2"], before=lambda: (inner / "cgroup.procs").write_text("0"))
-        rows = {r["name"]: r for r in run.export(tape, "cgroup")}
-        names = [n for n in rows if n.endswith(pod.path.name) or n.endswith("container")]
-        assert [n.endswith("container") for n in names] == [True, False], "its own first, then what limits it"
-        assert rows[names[0]]["memory_limit_bytes"] in (None, "")
-        assert number(rows[names[1]], "memory_limit_bytes") == 512 << 20
-    finally:
-        for _ in range(500):
-            try:
-                inner.rmdir()
-                break
-            except OSError:
-                time.sleep(0.01)
+    run.record(tape, ["sleep", "0.2"], before=lambda: (inner / "cgroup.procs").write_text("0"))
+    rows = {r["name"]: r for r in run.export(tape, "cgroup")}
+    names = [n for n in rows if n.endswith(pod.path.name) or n.endswith("container")]
+    assert [n.endswith("container") for n in names] == [True, False], "its own first, then what limits it"
+    assert rows[names[0]]["memory_limit_bytes"] in (None, "")
+    assert number(rows[names[1]], "memory_limit_bytes") == 512 << 20
 
 
 def waiting(cgroup, work, script):
@@ -179,6 +150,29 @@ def test_record_a_group_with_groups_below(run, tape, work, cgroup, wait_until):
             process.kill()
             process.wait()
         below.rmdir()
+
+
+def test_a_name_that_is_two_groups(run, tape, work, cgroup, v1, wait_until):
+    """As in /proc/PID/cgroup it is looked for in every hierarchy: who is in it and what it used must be one group's."""
+    memory = v1("memory", cgroup.path.name)
+    name = "/" + cgroup.path.name
+    job, go = waiting(cgroup, work, "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
+    other = subprocess.Popen(["sleep", "1000"], preexec_fn=memory.enter)
+    done = run("record", "--cgroup", name, "-o", str(tape), status=2)
+    assert "two groups with different processes" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert str(cgroup.path) in done.stderr and str(memory.path) in done.stderr
+    other.kill()
+    other.wait()
+    # Nobody is left in the memory controller's: it has nothing to say.
+    recorder = attach(run, tape, name, wait_until)
+    before = cgroup.usage_ns()
+    go()
+    assert recorder.wait(60) == 0, recorder.stderr.read()
+    job.wait()
+    truth = cgroup.usage_ns() - before
+    assert source_of(run, tape) == "cgroup"
+    assert abs(run.summary(tape)["job"]["cpu_ns"] - truth) <= 2_000_000 + truth // 1000
+    assert all(r["memory_bytes"] in (None, "") for r in run.export(tape, "cgroup"))
 
 
 def test_interrupted(run, tape, work, cgroup, wait_until):

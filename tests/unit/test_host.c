@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "collect/host.h"
 #include "derive/machine.h"
+#include "tree.h"
 
 struct looker {
     char dir[64];
@@ -29,23 +30,13 @@ struct looker {
 /* Writes a file below the machine's folder, in place: descriptors that are held see it. */
 static void put(const struct looker *m, const char *path, const char *text)
 {
-    char whole[512];
-    snprintf(whole, sizeof(whole), "%s/%s", m->dir, path);
-    for (char *slash = whole + strlen(m->dir) + 1; (slash = strchr(slash, '/')); slash++) {
-        *slash = 0;
-        mkdir(whole, 0700);
-        *slash = '/';
-    }
-    FILE *f = fopen(whole, "w");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0 && fclose(f) == 0);
+    tree_put(m->dir, path, text);
 }
 
 static void machine_new(struct looker *m)
 {
     memset(m, 0, sizeof(*m));
-    snprintf(m->dir, sizeof(m->dir), "/tmp/baro-test-XXXXXX");
-    assert_non_null(mkdtemp(m->dir));
+    tree_make(m->dir);
     put(m, "proc/self/mountinfo", "");
     put(m, "sys/class/block/.keep", "");
     put(m, "sys/class/net/.keep", "");
@@ -71,10 +62,8 @@ static void look(struct looker *m)
 
 static void machine_done(struct looker *m)
 {
-    char command[128];
     host_free(m->host);
-    snprintf(command, sizeof(command), "rm -r %s", m->dir);
-    assert_int_equal(system(command), 0);
+    tree_remove(m->dir);
 }
 
 static const struct baro_entity *named(const struct looker *m, enum baro_kind kind, const char *name)
