@@ -154,10 +154,11 @@ static const char *const picks[] = {"before", "nearest", "after", NULL};
 const struct opt options_run[] = {
     RECORDING,
     {.name = "cgroup", .argument = "WHICH", .type = OPT_CHOICE, .offset = AT(record.own_group), .choices = own_groups,
-     .help = "a control group (v2) for the command: auto (the default), own or none",
+     .help = "a control group for the command: auto (the default), own or none",
      .more = "In a group of its own the command's CPU time and processes are the kernel's own count at every moment. With auto it gets one where ours was "
-             "handed over (Delegate=yes of systemd, systemd-run --user --scope), with own wherever one can be made. Where baro is alone in that group and it has "
-             "the memory controller, the memory of the command's is counted, too: its peak is the kernel's own mark."},
+             "handed over (v2; Delegate=yes of systemd, systemd-run --user --scope), with own wherever one can be made. Where baro is alone in that group and it "
+             "has the memory controller, the memory of the command's is counted, too: its peak is the kernel's own mark. Where memory and threads are v1's, own "
+             "makes groups there as well, and where there is no v2, v1 counts the CPU time."},
     {.name = "no-subreaper", .type = OPT_FALSE, .offset = AT(record.subreaper),
      .help = "leave orphans to init instead of taking them over"},
     {.name = "no-host", .type = OPT_FALSE, .offset = AT(record.host), .help = "record the command and its control groups, not the machine"},

@@ -61,13 +61,14 @@ static bool counts(void *context, uint32_t major, uint32_t minor)
 struct level {
     char *path;
     int dir_fd[CGROUP_AT_MAX]; /* of the place with this number */
-    bool own, limited;
+    bool own, limited, memory;
 };
 
 struct levels {
     struct level at[4 * GROUPS_MAX];
     size_t n;
     size_t place;              /* that is being walked */
+    size_t memory_place;       /* SIZE_MAX: none */
     bool v2, first;
 };
 
@@ -97,6 +98,7 @@ static bool add_level(void *context, int dir_fd, const char *dir, const char *pa
     if (!at)
         return false;
     at->own |= l->first;
+    at->memory |= l->place == l->memory_place;
     at->limited |= cgroup_sets_limit(dir_fd, l->v2);
     if (at->dir_fd[l->place] < 0)
         at->dir_fd[l->place] = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
@@ -106,6 +108,8 @@ static bool add_level(void *context, int dir_fd, const char *dir, const char *pa
 
 static void gather(struct levels *l, int root_fd, const struct cgroup_places *places)
 {
+    int memory = places->of[CGROUP_AT_MEMORY];
+    l->memory_place = memory < 0 ? SIZE_MAX : (size_t)memory;
     for (size_t i = 0; i < places->n; i++) {
         l->place = i;
         l->v2 = places->at[i].v2;
@@ -123,12 +127,14 @@ static void levels_done(struct levels *l)
     }
 }
 
-/* The deepest first: a job that is at several paths, one a hierarchy, has them all as its own. */
+/* A job that is at several paths, one a hierarchy, has them all as its own: the one that counts memory is the first of them. Then the deepest first. */
 static int by_depth(const void *a, const void *b)
 {
     const struct level *x = a, *y = b;
     if (x->own != y->own)
         return y->own - x->own;
+    if (x->own && x->memory != y->memory)
+        return y->memory - x->memory;
     size_t m = strlen(x->path), n = strlen(y->path);
     return m == n ? strcmp(x->path, y->path) : m < n ? 1 : -1;
 }
