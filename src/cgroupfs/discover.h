@@ -74,6 +74,9 @@ struct cgroup_bounds {
 };
 void cgroup_bounds_read(int root_fd, const struct cgroup_places *p, struct cgroup_bounds *ret);
 
+/* v1 could have groups that count their own processes alone, before 5.11 (memory.use_hierarchy is 0): their limit binds nobody below, and their use leaves out what is below. */
+bool cgroup_memory_alone(int dir_fd);
+
 /* Does this one group set a limit on memory, CPU time or threads? */
 bool cgroup_sets_limit(int dir_fd, bool v2);
 

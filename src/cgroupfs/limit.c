@@ -72,10 +72,25 @@ static bool memory_v2(void *context, int dir_fd, const char *dir, const char *pa
     return true;
 }
 
+bool cgroup_memory_alone(int dir_fd)
+{
+    uint64_t v;
+    return cgroup_read_value(dir_fd, "memory.use_hierarchy", &v) == 0 && v == 0;
+}
+
+struct chain {
+    struct cgroup_bound *bound;
+    bool above;
+};
+
 static bool memory_v1(void *context, int dir_fd, const char *dir, const char *path)
 {
+    struct chain *c = context;
     (void)dir;
-    tighten_by(context, dir_fd, path, "memory.limit_in_bytes");
+    if (c->above && cgroup_memory_alone(dir_fd))
+        return false; /* and so does nothing above it */
+    c->above = true;
+    tighten_by(c->bound, dir_fd, path, "memory.limit_in_bytes");
     return true;
 }
 
@@ -161,8 +176,11 @@ void cgroup_bounds_read(int root_fd, const struct cgroup_places *places, struct 
     static const struct cgroup_bound none = {.value = CGROUP_NO_LIMIT};
     *ret = (struct cgroup_bounds){none, none, none, none};
     const struct cgroup_place *p = cgroup_place_of(places, CGROUP_AT_MEMORY);
-    if (p)
-        cgroup_each_level(root_fd, p, p->v2 ? memory_v2 : memory_v1, &ret->memory);
+    struct chain chain = {.bound = &ret->memory};
+    if (p && p->v2)
+        cgroup_each_level(root_fd, p, memory_v2, &ret->memory);
+    else if (p)
+        cgroup_each_level(root_fd, p, memory_v1, &chain);
     if (p && !p->v2 && !p->whole)
         memory_hierarchical(root_fd, p, &ret->memory);
     p = cgroup_place_of(places, CGROUP_AT_CPU);

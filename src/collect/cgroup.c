@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -62,6 +63,7 @@ struct level {
     char *path;
     int dir_fd[CGROUP_AT_MAX]; /* of the place with this number */
     bool own, limited, memory;
+    bool memory_partly;        /* what is below it is not in what it says of memory */
 };
 
 struct levels {
@@ -90,15 +92,25 @@ static struct level *level_of(struct levels *l, const char *path)
     return at;
 }
 
+static bool has_groups(int dir_fd)
+{
+    struct stat st;
+    return fstat(dir_fd, &st) == 0 && st.st_nlink > 2;
+}
+
 static bool add_level(void *context, int dir_fd, const char *dir, const char *path)
 {
     struct levels *l = context;
-    struct level *at = level_of(l, path);
+    bool memory = l->place == l->memory_place, alone = memory && !l->v2 && cgroup_memory_alone(dir_fd);
     (void)dir;
+    if (alone && !l->first)
+        return false; /* it does not concern the job, nor does what is above it */
+    struct level *at = level_of(l, path);
     if (!at)
         return false;
     at->own |= l->first;
-    at->memory |= l->place == l->memory_place;
+    at->memory |= memory;
+    at->memory_partly |= alone && has_groups(dir_fd);
     at->limited |= cgroup_sets_limit(dir_fd, l->v2);
     if (at->dir_fd[l->place] < 0)
         at->dir_fd[l->place] = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
@@ -171,6 +183,10 @@ static void open_files(struct cgroups *g, struct group *group, const struct leve
         group->fd[i] = -1;
         if (dir_fd < 0 || !name)
             continue;
+        if (l->memory_partly && f->at == CGROUP_AT_MEMORY && f->pace != SELDOM) {
+            group_lack(group, f, BARO_ABSENT_UNKNOWN);
+            continue;
+        }
         group->fd[i] = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
         if (group->fd[i] < 0 && errno != ENOENT)
             group_lack(group, f, reason(errno));
