@@ -122,6 +122,13 @@ static const char *memory_of_own(const struct cgroup_places *all, const struct c
     return "CPU time; no memory, as this group has no memory controller to hand on";
 }
 
+/* That of v1 takes --cgroup own. */
+static bool auto_memory_of_own(const struct cgroup_places *p)
+{
+    const struct cgroup_place *memory = cgroup_place_of(p, CGROUP_AT_MEMORY);
+    return !memory || memory->v2;
+}
+
 /* A group may be made where its parent's folder and its list of processes can be written to. */
 static void delegated(struct findings *f, const struct cgroup_places *p)
 {
@@ -138,7 +145,7 @@ static void delegated(struct findings *f, const struct cgroup_places *p)
     if (!there(at, ".", W_OK) || !there(at, "cgroup.procs", W_OK))
         finding_grant(findings_add(f, TOPIC, "own group", FOUND_NO, "a job can't be given one: this one is not delegated to this user"), "%s", grant);
     else if (v2 && own_handed_over(path))
-        findings_add(f, TOPIC, "own group", FOUND_YES, "every job is given one (v2): %s", what);
+        findings_add(f, TOPIC, "own group", FOUND_YES, "every job is given one (v2): %s", auto_memory_of_own(p) ? what : "CPU time");
     else
         finding_grant(findings_add(f, TOPIC, "own group", FOUND_PARTLY, "with --cgroup own a job is given one (%s): %s", version, what),
                       "user.delegate or trusted.delegate = 1 of this group of v2, as systemd sets with Delegate=yes, for every job");

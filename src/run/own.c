@@ -64,12 +64,13 @@ static void add_place(struct own_group *g, const struct cgroup_place *p)
     g->n++;
 }
 
-/* Before 5.11 v1 could have groups whose memory counts for itself alone: below one the command would escape the limit of ours. */
-static bool counts_above(const struct cgroup_place *p)
+/* Below a group that counts for itself alone the command would escape its limit. */
+static bool counts_below(int root_fd, const struct cgroup_place *p)
 {
-    char dir[CGROUP_DIR_MAX + 2], text[8];
-    snprintf(dir, sizeof(dir), "/%s", p->dir);
-    return p->root || span_starts(own_read(dir, "memory.use_hierarchy", text, sizeof(text)), "1");
+    int fd = openat(root_fd, p->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool alone = fd < 0 || cgroup_memory_alone(fd);
+    fd_close(fd);
+    return p->root || !alone;
 }
 
 /* Wherever they are mounted: v2, which counts CPU time, or where there is none cpuacct of v1; and what counts memory and threads, if that is v1. */
@@ -83,7 +84,7 @@ static void any_places(struct own_group *g)
         cpu = cpu ? cpu : cgroup_place_of(places, CGROUP_AT_CPUACCT);
         if (cpu)
             add_place(g, cpu);
-        if (cpu && memory && !memory->v2 && counts_above(memory))
+        if (cpu && memory && !memory->v2 && counts_below(root_fd, memory))
             add_place(g, memory);
         if (cpu && pids && !pids->v2)
             add_place(g, pids);

@@ -472,6 +472,51 @@ static void bytes_of_interfaces_count_once(void **state)
     machine_done(&m);
 }
 
+/* Without any of them coming or going. */
+static void a_bond_takes_in_what_is_there(void **state)
+{
+    struct looker m;
+    char whole[128];
+    (void)state;
+    machine_new(&m);
+    put(&m, "sys/class/net/eth0/device/x", "");
+    put(&m, "sys/class/net/bond0/bonding/mode", "");
+    put(&m, "proc/net/dev", LINE("eth0", "10", "20") LINE("bond0", "0", "0"));
+    machine_open(&m, false);
+    look(&m);
+    is(&m, HOST_net_receive, 10);
+    put(&m, "sys/class/net/eth0/master/bonding/mode", "");
+    m.now_ns += NS_PER_SEC;
+    put(&m, "proc/net/dev", LINE("eth0", "110", "20") LINE("bond0", "100", "0"));
+    look(&m);
+    is(&m, HOST_net_receive, 110);
+    assert_int_equal(named(&m, BARO_KIND_NET, "eth0")->value[NET_counted], 0);
+    snprintf(whole, sizeof(whole), "rm -r %s/sys/class/net/eth0/master", m.dir);
+    assert_int_equal(system(whole), 0);
+    m.now_ns += NS_PER_SEC;
+    put(&m, "proc/net/dev", LINE("eth0", "117", "20") LINE("bond0", "100", "0"));
+    look(&m);
+    is(&m, HOST_net_receive, 117);
+    assert_int_equal(named(&m, BARO_KIND_NET, "eth0")->value[NET_counted], 1);
+    machine_done(&m);
+}
+
+/* Of a container, too. */
+static void a_bond_of_ways_out(void **state)
+{
+    struct looker m;
+    (void)state;
+    machine_new(&m);
+    put(&m, "sys/class/net/eth0/iflink", "9\n");
+    put(&m, "sys/class/net/eth0/master/bonding/mode", "");
+    put(&m, "sys/class/net/bond0/bonding/mode", "");
+    put(&m, "proc/net/dev", LINE("eth0", "10", "20") LINE("bond0", "10", "20"));
+    machine_open(&m, false);
+    look(&m);
+    is(&m, HOST_net_receive, 10);
+    machine_done(&m);
+}
+
 /* In a container the way out is a veth. */
 static void a_containers_only_interface_counts(void **state)
 {
@@ -662,7 +707,7 @@ int main(void)
         cmocka_unit_test(cpus_come_and_go), cmocka_unit_test(zeros_are_no_values), cmocka_unit_test(what_falls_makes_no_growth), cmocka_unit_test(a_large_machine),
         cmocka_unit_test(bytes_of_disks_count_once), cmocka_unit_test(unused_disks_are_not_shown),
         cmocka_unit_test(disks_come_and_go), cmocka_unit_test(no_total_without_sys),
-        cmocka_unit_test(bytes_of_interfaces_count_once), cmocka_unit_test(a_containers_only_interface_counts),
+        cmocka_unit_test(bytes_of_interfaces_count_once), cmocka_unit_test(a_bond_takes_in_what_is_there), cmocka_unit_test(a_bond_of_ways_out), cmocka_unit_test(a_containers_only_interface_counts),
         cmocka_unit_test(sensors_and_frequencies), cmocka_unit_test(a_frequency_that_stands_still), cmocka_unit_test(filesystems_count_once),
         cmocka_unit_test(what_lies_below_an_overlay_is_it), cmocka_unit_test(not_too_often),
     };
