@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/cgroup_state.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,24 +9,25 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/dir.h"
 #include "base/fd.h"
 
 /* ---- devices ---- */
 
+static bool an_entry(void *any, const char *name, size_t len)
+{
+    *(bool *)any |= len && *name != '.';
+    return !*(bool *)any;
+}
+
 static bool has_entries(int root_fd, const char *path)
 {
+    bool any = false;
     int fd = openat(root_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    bool found = false;
-    const struct dirent *e;
-    if (!d) {
-        fd_close(fd);
-        return false;
-    }
-    while (!found && (e = readdir(d)))
-        found = *e->d_name != '.';
-    closedir(d);
-    return found;
+    if (fd >= 0)
+        dir_each(fd, an_entry, &any);
+    fd_close(fd);
+    return any;
 }
 
 /* What goes through dm, md, loop or zram is counted at the devices below as well, or never reaches one. */
@@ -44,17 +44,34 @@ static bool stands_alone(int root_fd, uint32_t major, uint32_t minor)
     return faccessat(root_fd, path, F_OK, 0) < 0;
 }
 
+static void remember(struct cgroups *g, const struct device *d)
+{
+    if (g->n_devices == g->cap_devices) {
+        size_t cap = g->cap_devices ? g->cap_devices * 2 : 16;
+        struct device *at = realloc(g->device, cap * sizeof(*at));
+        if (!at)
+            return; /* it is asked again */
+        g->device = at;
+        g->cap_devices = cap;
+    }
+    g->device[g->n_devices++] = *d;
+}
+
+/* The kernel's files have them in the same order each time: the first guess is right. */
 static bool counts(void *context, uint32_t major, uint32_t minor)
 {
     struct cgroups *g = context;
     for (size_t i = 0; i < g->n_devices; i++) {
-        if (g->device[i].major == major && g->device[i].minor == minor)
-            return g->device[i].counts;
+        size_t at = g->next_device + i < g->n_devices ? g->next_device + i : g->next_device + i - g->n_devices;
+        if (g->device[at].major != major || g->device[at].minor != minor)
+            continue;
+        g->next_device = at + 1;
+        return g->device[at].counts;
     }
-    bool alone = stands_alone(g->options.root_fd, major, minor);
-    if (g->n_devices < DEVICES_MAX)
-        g->device[g->n_devices++] = (struct device){major, minor, alone};
-    return alone;
+    const struct device d = {major, minor, stands_alone(g->options.root_fd, major, minor)};
+    remember(g, &d);
+    g->next_device = g->n_devices;
+    return d.counts;
 }
 
 /* ---- which groups ---- */
@@ -269,6 +286,7 @@ void cgroups_free(struct cgroups *g)
         free(g->at[i].left.path);
     }
     entity_table_done(&g->table);
+    free(g->device);
     free(g);
 }
 
