@@ -15,6 +15,11 @@ static const char *const v1_names[CGROUP_AT_MAX] = {
     [CGROUP_AT_MEMORY] = "memory", [CGROUP_AT_IO] = "blkio",        [CGROUP_AT_PIDS] = "pids",
 };
 
+bool cgroup_lists(struct span controllers, enum cgroup_controller c)
+{
+    return v1_names[c] && cgroup_listed(controllers, v1_names[c]);
+}
+
 /* ---- files ---- */
 
 #define READ_MOST (8u << 20)
@@ -206,7 +211,7 @@ static void add_place(struct cgroup_places *ret, const struct cgroup_place *p, s
     int8_t index = (int8_t)ret->n;
     bool used = p->v2;
     for (int c = 0; c < CGROUP_AT_UNIFIED; c++) {
-        if (!cgroup_listed(controllers, v1_names[c]))
+        if (!cgroup_lists(controllers, (enum cgroup_controller)c))
             continue;
         ret->of[c] = index;
         used = true;
@@ -321,7 +326,7 @@ static bool place_at(int root_fd, const struct proc_mount *m, const char *path, 
         return false;
     if (has_dots(rest) || !put_dir(p, point, rest))
         return false;
-    int n = snprintf(p->path, sizeof(p->path), "%s%.*s", absolute && strcmp(root, "/") != 0 ? root : "", (int)rest.len, rest.at);
+    int n = snprintf(p->path, sizeof(p->path), "%s%.*s", strcmp(root, "/") != 0 ? root : "", (int)rest.len, rest.at);
     if (n < 0 || (size_t)n >= sizeof(p->path))
         return false;
     if (!n)

@@ -43,6 +43,16 @@ int cgroup_find(int root_fd, int32_t pid, struct cgroup_places *ret);
  * 0 if there is none. */
 int cgroup_find_path(int root_fd, const char *path, struct cgroup_places *ret);
 
+/*
+ * Of the places that a path names, those that are one group. at[0] becomes the one that says who is in it: where CPU time is counted (v2, else cpuacct), if anybody is in it or below
+ * it; else the first with anybody. The others stay if any of these is in there as well, and are dropped if nobody is. Where there are others in one, 0 and *ret_other are two
+ * groups of that path, and the answer is -EINVAL. Otherwise 0.
+ */
+int cgroup_agree(int root_fd, struct cgroup_places *p, size_t *ret_other);
+
+/* Is the controller (not CGROUP_AT_UNIFIED) in a list as /proc/PID/cgroup has it? */
+bool cgroup_lists(struct span controllers, enum cgroup_controller c);
+
 const struct cgroup_place *cgroup_place_of(const struct cgroup_places *p, enum cgroup_controller c);
 
 /* Calls fn for the group itself and for all above it up to where the hierarchy is mounted, but never for its root. dir_fd is valid during the call alone. Stops if fn returns false. */
@@ -65,6 +75,9 @@ struct cgroup_bounds {
     struct cgroup_bound pids;
 };
 void cgroup_bounds_read(int root_fd, const struct cgroup_places *p, struct cgroup_bounds *ret);
+
+/* v1 could have groups that count their own processes alone, before 5.11 (memory.use_hierarchy is 0): their limit binds nobody below, and their use leaves out what is below. */
+bool cgroup_memory_alone(int dir_fd);
 
 /* Does this one group set a limit on memory, CPU time or threads? */
 bool cgroup_sets_limit(int dir_fd, bool v2);

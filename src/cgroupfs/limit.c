@@ -82,10 +82,25 @@ static bool memory_v2(void *context, int dir_fd, const char *dir, const char *pa
     return true;
 }
 
+bool cgroup_memory_alone(int dir_fd)
+{
+    uint64_t v;
+    return cgroup_read_value(dir_fd, "memory.use_hierarchy", &v) == 0 && v == 0;
+}
+
+struct chain {
+    struct cgroup_bound *bound;
+    bool above;
+};
+
 static bool memory_v1(void *context, int dir_fd, const char *dir, const char *path)
 {
+    struct chain *c = context;
     (void)dir;
-    tighten_by(context, dir_fd, path, "memory.limit_in_bytes");
+    if (c->above && cgroup_memory_alone(dir_fd))
+        return false; /* and so does nothing above it */
+    c->above = true;
+    tighten_by(c->bound, dir_fd, path, "memory.limit_in_bytes");
     return true;
 }
 
@@ -173,15 +188,12 @@ static void read_cpus(int root_fd, const struct cgroup_place *p, struct cgroup_b
     close(fd);
 }
 
-/* All levels that can be seen; and whether these are all. */
-static const struct cgroup_place *read_levels(int root_fd, const struct cgroup_places *places, enum cgroup_controller c, cgroup_level_fn *v1, cgroup_level_fn *v2,
-                                              struct cgroup_bound *b)
+/* Notes whether all groups that could limit it are to be seen. */
+static const struct cgroup_place *place_of(int root_fd, const struct cgroup_places *places, enum cgroup_controller c, struct cgroup_bound *b)
 {
     const struct cgroup_place *p = cgroup_place_of(places, c);
     if (places->hidden >> c & 1 || (p && !sees_root(root_fd, p)))
         b->unseen = -ENOENT;
-    if (p)
-        cgroup_each_level(root_fd, p, p->v2 ? v2 : v1, b);
     return p;
 }
 
@@ -189,11 +201,20 @@ void cgroup_bounds_read(int root_fd, const struct cgroup_places *places, struct 
 {
     static const struct cgroup_bound none = {.value = CGROUP_NO_LIMIT};
     *ret = (struct cgroup_bounds){none, none, none, none};
-    const struct cgroup_place *p = read_levels(root_fd, places, CGROUP_AT_MEMORY, memory_v1, memory_v2, &ret->memory);
+    struct chain chain = {.bound = &ret->memory};
+    const struct cgroup_place *p = place_of(root_fd, places, CGROUP_AT_MEMORY, &ret->memory);
+    if (p && p->v2)
+        cgroup_each_level(root_fd, p, memory_v2, &ret->memory);
+    else if (p)
+        cgroup_each_level(root_fd, p, memory_v1, &chain);
     if (p && !p->v2 && !p->whole)
         memory_hierarchical(root_fd, p, &ret->memory);
-    read_levels(root_fd, places, CGROUP_AT_CPU, quota_v1, quota_v2, &ret->quota);
-    read_levels(root_fd, places, CGROUP_AT_PIDS, pids_of, pids_of, &ret->pids);
+    p = place_of(root_fd, places, CGROUP_AT_CPU, &ret->quota);
+    if (p)
+        cgroup_each_level(root_fd, p, p->v2 ? quota_v2 : quota_v1, &ret->quota);
+    p = place_of(root_fd, places, CGROUP_AT_PIDS, &ret->pids);
+    if (p)
+        cgroup_each_level(root_fd, p, pids_of, &ret->pids);
     p = cgroup_place_of(places, CGROUP_AT_CPUSET);
     if (p)
         read_cpus(root_fd, p, &ret->cpus);

@@ -88,6 +88,9 @@ static int find_group(struct recorder *r, struct baro_error *err)
         if (r->places->at[i].root)
             return error_set(err, -EINVAL, "%s is the root of its hierarchy: all of the machine", path);
     }
+    size_t other;
+    if (cgroup_agree(r->root_fd, r->places, &other) < 0)
+        return error_set(err, -EINVAL, "%s is two groups with different processes: give /%s or /%s", path, r->places->at[0].dir, r->places->at[other].dir);
     return 0;
 }
 
@@ -102,24 +105,32 @@ static void leave_leaf(struct cgroup_place *p, const struct own_group *own)
     p->path[path == n ? 1 : path - n] = 0;
 }
 
-/* The command's own group is one below that of the wrapper. */
-static bool enter_own(struct recorder *r)
+static bool enter_one(struct cgroup_place *p, const struct own_dir *own)
+{
+    size_t n = strlen(p->dir), len = strlen(own->path + 1), at = strlen(p->path);
+    const char *name = own->path + 1 + n;
+    if (strncmp(own->path + 1, p->dir, n) != 0 || *name != '/' || strchr(name + 1, '/') || len >= sizeof(p->dir) || at + len - n >= sizeof(p->path))
+        return false;
+    memcpy(p->dir, own->path + 1, len + 1);
+    memcpy(p->path + (at == 1 ? 0 : at), name, len - n + 1);
+    p->root = false;
+    return true;
+}
+
+/* The command's own group is one below that of the wrapper, in each hierarchy that has a bit. False where that leaves it without what counts CPU time. */
+static bool enter_own(struct recorder *r, uint64_t entered)
 {
     const struct own_group *own = r->options->own_group;
     struct cgroup_places *all = r->places;
-    int unified = all->of[CGROUP_AT_UNIFIED];
-    if (unified < 0)
-        return false;
-    struct cgroup_place *p = &all->at[unified];
-    const char *path = own->path;
-    leave_leaf(p, own);
-    size_t n = strlen(p->dir), len = strlen(path + 1), at = strlen(p->path);
-    if (strncmp(path + 1, p->dir, n) != 0 || path[1 + n] != '/' || len >= sizeof(p->dir) || at + len - n >= sizeof(p->path))
-        return false;
-    memcpy(p->dir, path + 1, len + 1);
-    memcpy(p->path + (at == 1 ? 0 : at), path + 1 + n, len - n + 1);
-    p->root = false;
-    return true;
+    bool counted = false;
+    for (size_t i = 0; own && i < own->n && (entered & 1); i++) {
+        for (size_t k = 0; k < all->n && (entered >> i & 1); k++) {
+            if (all->at[k].v2)
+                leave_leaf(&all->at[k], own);
+            counted |= enter_one(&all->at[k], &own->at[i]) && i == 0;
+        }
+    }
+    return counted;
 }
 
 static bool is_group(const struct recorder *r)
@@ -152,17 +163,20 @@ static bool moved(const struct recorder *r, int32_t pid)
     return n > 0 && ((size_t)n != w->membership_len || memcmp(text, w->membership, (size_t)n) != 0);
 }
 
-/* The wrapper tells whether the command is in its own group; the head of the tape, which says so, is not written before. */
+/* The wrapper tells where the command is; the head of the tape, which says so, is not written before. */
 void limits_settle(struct recorder *r)
 {
     struct pollfd in = {.fd = r->link_fd, .events = POLLIN};
     struct link_message l;
     if (!r->places || strcmp(r->header.cgroup_mode, "own") != 0 || poll(&in, 1, STARTS_WITHIN_MS) <= 0)
         return;
-    if (recv(r->link_fd, &l, sizeof(l), MSG_PEEK | MSG_DONTWAIT) != sizeof(l) || l.kind != LINK_STARTED || l.number)
+    if (recv(r->link_fd, &l, sizeof(l), MSG_PEEK | MSG_DONTWAIT) != sizeof(l) || l.kind != LINK_STARTED)
         return;
-    memcpy(r->header.cgroup_mode, "none", 5);
+    if ((uint64_t)l.number == (UINT64_C(1) << r->options->own_group->n) - 1)
+        return;
     place(r, r->wrapper);
+    if (!enter_own(r, (uint64_t)l.number))
+        memcpy(r->header.cgroup_mode, "none", 5);
 }
 
 /* ---- what they and the process allow ---- */
@@ -279,10 +293,10 @@ int limits_prepare(struct recorder *r, struct baro_error *err)
         r->limits->placed = true;
         return find_group(r, err);
     }
-    if (!own || !*own->path)
+    if (!own || !own->n)
         return 0;
     place(r, r->wrapper); /* what can't be found is not there */
-    if (enter_own(r))
+    if (enter_own(r, UINT64_MAX))
         memcpy(r->header.cgroup_mode, "own", 4);
     return 0;
 }

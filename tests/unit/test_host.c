@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "collect/host.h"
 #include "derive/machine.h"
+#include "tree.h"
 
 struct looker {
     char dir[64];
@@ -29,23 +30,13 @@ struct looker {
 /* Writes a file below the machine's folder, in place: descriptors that are held see it. */
 static void put(const struct looker *m, const char *path, const char *text)
 {
-    char whole[512];
-    snprintf(whole, sizeof(whole), "%s/%s", m->dir, path);
-    for (char *slash = whole + strlen(m->dir) + 1; (slash = strchr(slash, '/')); slash++) {
-        *slash = 0;
-        mkdir(whole, 0700);
-        *slash = '/';
-    }
-    FILE *f = fopen(whole, "w");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0 && fclose(f) == 0);
+    tree_put(m->dir, path, text);
 }
 
 static void machine_new(struct looker *m)
 {
     memset(m, 0, sizeof(*m));
-    snprintf(m->dir, sizeof(m->dir), "/tmp/baro-test-XXXXXX");
-    assert_non_null(mkdtemp(m->dir));
+    tree_make(m->dir);
     put(m, "proc/self/mountinfo", "");
     put(m, "sys/class/block/.keep", "");
     put(m, "sys/class/net/.keep", "");
@@ -71,10 +62,8 @@ static void look(struct looker *m)
 
 static void machine_done(struct looker *m)
 {
-    char command[128];
     host_free(m->host);
-    snprintf(command, sizeof(command), "rm -r %s", m->dir);
-    assert_int_equal(system(command), 0);
+    tree_remove(m->dir);
 }
 
 static const struct baro_entity *named(const struct looker *m, enum baro_kind kind, const char *name)
@@ -483,6 +472,51 @@ static void bytes_of_interfaces_count_once(void **state)
     machine_done(&m);
 }
 
+/* Without any of them coming or going. */
+static void a_bond_takes_in_what_is_there(void **state)
+{
+    struct looker m;
+    char whole[128];
+    (void)state;
+    machine_new(&m);
+    put(&m, "sys/class/net/eth0/device/x", "");
+    put(&m, "sys/class/net/bond0/bonding/mode", "");
+    put(&m, "proc/net/dev", LINE("eth0", "10", "20") LINE("bond0", "0", "0"));
+    machine_open(&m, false);
+    look(&m);
+    is(&m, HOST_net_receive, 10);
+    put(&m, "sys/class/net/eth0/master/bonding/mode", "");
+    m.now_ns += NS_PER_SEC;
+    put(&m, "proc/net/dev", LINE("eth0", "110", "20") LINE("bond0", "100", "0"));
+    look(&m);
+    is(&m, HOST_net_receive, 110);
+    assert_int_equal(named(&m, BARO_KIND_NET, "eth0")->value[NET_counted], 0);
+    snprintf(whole, sizeof(whole), "rm -r %s/sys/class/net/eth0/master", m.dir);
+    assert_int_equal(system(whole), 0);
+    m.now_ns += NS_PER_SEC;
+    put(&m, "proc/net/dev", LINE("eth0", "117", "20") LINE("bond0", "100", "0"));
+    look(&m);
+    is(&m, HOST_net_receive, 117);
+    assert_int_equal(named(&m, BARO_KIND_NET, "eth0")->value[NET_counted], 1);
+    machine_done(&m);
+}
+
+/* Of a container, too. */
+static void a_bond_of_ways_out(void **state)
+{
+    struct looker m;
+    (void)state;
+    machine_new(&m);
+    put(&m, "sys/class/net/eth0/iflink", "9\n");
+    put(&m, "sys/class/net/eth0/master/bonding/mode", "");
+    put(&m, "sys/class/net/bond0/bonding/mode", "");
+    put(&m, "proc/net/dev", LINE("eth0", "10", "20") LINE("bond0", "10", "20"));
+    machine_open(&m, false);
+    look(&m);
+    is(&m, HOST_net_receive, 10);
+    machine_done(&m);
+}
+
 /* In a container the way out is a veth. */
 static void a_containers_only_interface_counts(void **state)
 {
@@ -673,7 +707,7 @@ int main(void)
         cmocka_unit_test(cpus_come_and_go), cmocka_unit_test(zeros_are_no_values), cmocka_unit_test(what_falls_makes_no_growth), cmocka_unit_test(a_large_machine),
         cmocka_unit_test(bytes_of_disks_count_once), cmocka_unit_test(unused_disks_are_not_shown),
         cmocka_unit_test(disks_come_and_go), cmocka_unit_test(no_total_without_sys),
-        cmocka_unit_test(bytes_of_interfaces_count_once), cmocka_unit_test(a_containers_only_interface_counts),
+        cmocka_unit_test(bytes_of_interfaces_count_once), cmocka_unit_test(a_bond_takes_in_what_is_there), cmocka_unit_test(a_bond_of_ways_out), cmocka_unit_test(a_containers_only_interface_counts),
         cmocka_unit_test(sensors_and_frequencies), cmocka_unit_test(a_frequency_that_stands_still), cmocka_unit_test(filesystems_count_once),
         cmocka_unit_test(what_lies_below_an_overlay_is_it), cmocka_unit_test(not_too_often),
     };
