@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which control groups the job is in, and what it may have. That is found when there is nothing else to do, or as the job ends: the command never waits for it. A job can be moved to
- * another group, and can change what it may have, so both are looked at again; seldom, as that is rare.
+ * Which control groups the job is in, and what it may have. That is found when there is nothing else to do: while another CPU starts the command, once it runs, or as the job ends. The
+ * command never waits for it. A job can be moved to another group, and can change what it may have, so both are looked at again; seldom, as that is rare.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,6 +32,7 @@ struct limits_watch {
     struct cgroup_bounds bounds;
     struct baro_limits last;
     bool placed, found;
+    bool early;                  /* another CPU starts the command meanwhile */
     uint64_t due_ns, wait_ns;    /* since the tape began */
     size_t membership_len;
     char membership[4096];       /* of /proc/PID/cgroup, as it was when the places were found */
@@ -218,7 +219,7 @@ static void put_off(struct limits_watch *w, uint64_t now_ns)
 
 bool limits_wanted(const struct recorder *r)
 {
-    return r->limits && r->started && !r->limits->found;
+    return r->limits && !r->limits->found && (r->started || r->limits->early);
 }
 
 void limits_find(struct recorder *r)
@@ -288,6 +289,7 @@ int limits_prepare(struct recorder *r, struct baro_error *err)
     if (r->root_fd < 0 || !r->limits)
         return error_set(err, -ENOMEM, "can't open /");
     r->places = &r->limits->places;
+    r->limits->early = affinity_of(0) > 1;
     r->header.limits = (struct baro_limits){.memory_absent = BARO_ABSENT_NOT_YET, .cores_absent = BARO_ABSENT_NOT_YET, .pids_absent = BARO_ABSENT_NOT_YET};
     if (r->options->cgroup) {
         r->limits->placed = true;
