@@ -75,6 +75,7 @@ struct sampler {
     struct slow_request *requests;
     size_t n_requests, cap_requests;
     uint64_t self_rss, self_rss_peak, self_checked_ns;
+    uint8_t self_rss_absent;
     uint64_t ticks, process_samples, missed, sample_time_ns, sample_cpu_ns, lossy, thinned, self_cpu_ns;
     bool lossy_now;
     struct cgroups *groups;  /* NULL: none, or not opened yet */

@@ -398,6 +398,42 @@ def test_swept_is_what_nobody_records(run, tape, work, cgroup, wait_until):
     assert left(cgroup) == []
 
 
+def processes_of(group):
+    """By their names: of baro those that record are called otherwise."""
+    return {pathlib.Path(f"/proc/{pid}/comm").read_text().strip(): pid for g in [group, *group.below()] for pid in g.pids()}
+
+
+@pytest.mark.parametrize("killed", [["baro-recorder"], ["baro"], ["baro", "baro-recorder"]], ids=["recorder", "wrapper", "both"])
+def test_killed_in_a_delegated_group(run_ordinary, tape, work, cgroup, wait_until, killed):
+    """An ordinary user, to whom a group was handed over: whoever of the two is left removes the command's, else the next recording does."""
+    cgroup.path.chmod(0o755)
+    mine = Cgroup(cgroup.path / "mine")
+    mine.path.mkdir()
+    for name in ("", "cgroup.procs", "cgroup.subtree_control"):
+        os.chown(mine.path / name, run_ordinary.uid, run_ordinary.uid)
+    argv = ["--cgroup", "own", "--", "sh", "-c", f"echo $$ > {work}/on; while [ ! -e {work}/off ]; do sleep 0.05; done"]
+    p = run_ordinary.popen("run", "-q", "-o", str(tape), *argv, cgroup=mine, stderr=subprocess.DEVNULL)
+    wait_until(lambda: (work / "on").exists() and tape.exists() and tape.stat().st_size > 4096 and any_sample(run_ordinary, tape), "the first sample")
+    (own,) = mine.below()
+    assert (own.path / "cgroup.procs").stat().st_uid == run_ordinary.uid
+    there = processes_of(mine)
+    for name in killed:
+        os.kill(there[name], signal.SIGKILL)
+    if "baro" in killed:
+        p.wait()
+    run_ordinary("run", "-q", "-o", str(work / "b.baro"), "--cgroup", "own", "--", "true", cgroup=mine, status=0)
+    assert [g.path for g in mine.below()] == [own.path], "swept while the command is in it"
+    (work / "off").touch()
+    wait_until(lambda: not mine.pids() and not (own.path.exists() and own.pids()), "the end of all")
+    p.wait()
+    if len(killed) == 1:
+        wait_until(lambda: mine.below() == [], "who is left to remove it")
+        return
+    assert [g.path for g in mine.below()] == [own.path]
+    run_ordinary("run", "-q", "-o", str(work / "c.baro"), "--cgroup", "own", "--", "true", cgroup=mine, status=0)
+    assert mine.below() == []
+
+
 def test_wrapper_killed(run, tape, work, cgroup, wait_until):
     """The recorder goes on to the end of the job, and removes the group."""
     p = run.popen("run", "-q", "-o", str(tape), "--cgroup", "own", "--", "sh", "-c", f"echo x > {work}/on; while [ ! -e {work}/off ]; do sleep 0.05; done", cgroup=cgroup)

@@ -16,10 +16,10 @@
 
 #include "base/fd.h"
 #include "cgroupfs/discover.h"
-#include "tree.h"
+#include "files.h"
 
 struct world {
-    char dir[sizeof(TREE_NAME)];
+    char dir[sizeof(FILES_NAME)];
     int root_fd;
     struct cgroup_places places;
     size_t other;
@@ -27,8 +27,8 @@ struct world {
 
 static void world_new(struct world *w)
 {
-    tree_make(w->dir);
-    tree_put(w->dir, "proc/self/mountinfo",
+    files_make(w->dir);
+    files_put(w->dir, "proc/self/mountinfo",
              "31 23 0:31 / /cg/memory rw - cgroup cgroup rw,memory\n"
              "32 23 0:32 / /cg/cpuacct rw - cgroup cgroup rw,cpuacct\n"
              "33 23 0:33 / /cg/unified rw - cgroup2 cgroup2 rw\n");
@@ -39,7 +39,7 @@ static void world_new(struct world *w)
 static void world_done(struct world *w)
 {
     close(w->root_fd);
-    tree_remove(w->dir);
+    files_remove(w->dir);
 }
 
 /* A group, and who is in it. */
@@ -47,10 +47,10 @@ static void group(const struct world *w, const char *hierarchy, const char *name
 {
     char path[128];
     snprintf(path, sizeof(path), "cg/%s%s/cgroup.procs", hierarchy, name);
-    tree_put(w->dir, path, pids);
+    files_put(w->dir, path, pids);
     snprintf(path, sizeof(path), "cg/%s%s/cgroup.events", hierarchy, name);
     if (strcmp(hierarchy, "unified") == 0)
-        tree_put(w->dir, path, "populated 1\n");
+        files_put(w->dir, path, "populated 1\n");
 }
 
 static void process(const struct world *w, int pid, const char *memory, const char *cpuacct, const char *unified)
@@ -58,7 +58,7 @@ static void process(const struct world *w, int pid, const char *memory, const ch
     char path[64], text[256];
     snprintf(path, sizeof(path), "proc/%d/cgroup", pid);
     snprintf(text, sizeof(text), "5:name=systemd:/x\n4:memory:%s\n2:cpuacct:%s\n0::%s\n", memory, cpuacct, unified);
-    tree_put(w->dir, path, text);
+    files_put(w->dir, path, text);
 }
 
 static int find(struct world *w, const char *path)
@@ -158,7 +158,7 @@ static void a_part_is_mounted(void **state)
     struct world w;
     (void)state;
     world_new(&w);
-    tree_put(w.dir, "proc/self/mountinfo",
+    files_put(w.dir, "proc/self/mountinfo",
              "31 23 0:31 /docker/c1 /cg/memory rw - cgroup cgroup rw,memory\n"
              "32 23 0:32 /docker/c1 /cg/cpuacct rw - cgroup cgroup rw,cpuacct\n");
     group(&w, "memory", "/a", "7\n");

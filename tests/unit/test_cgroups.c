@@ -18,7 +18,7 @@
 #include "base/fd.h"
 #include "collect/cgroup.h"
 #include "procfs/machine.h"
-#include "tree.h"
+#include "files.h"
 
 static void is(const struct baro_entity *e, enum cgroup_metric metric, uint64_t value)
 {
@@ -60,26 +60,26 @@ static void what_v1_does_not_have(void **state)
 /* Before 5.11 a group of v1 could count its own processes alone: its limit binds nobody below. */
 static void memory_without_a_hierarchy(void **state)
 {
-    char dir[sizeof(TREE_NAME)];
+    char dir[sizeof(FILES_NAME)];
     struct cgroup_places places;
     struct cgroup_bounds bounds;
     struct cgroups *groups;
     struct baro_sample s = {0};
     uint32_t ids = 0;
     (void)state;
-    tree_make(dir);
-    tree_put(dir, "proc/self/mountinfo", "31 23 0:31 / /cg rw - cgroup cgroup rw,memory\n");
-    tree_put(dir, "proc/7/cgroup", "4:memory:/a/b/c\n");
-    tree_put(dir, "cg/release_agent", "\n");
-    tree_put(dir, "cg/memory.use_hierarchy", "0\n");
-    tree_put(dir, "cg/a/memory.limit_in_bytes", "1000000\n");
-    tree_put(dir, "cg/a/memory.use_hierarchy", "0\n");
-    tree_put(dir, "cg/a/b/memory.limit_in_bytes", "3000000\n");
-    tree_put(dir, "cg/a/b/memory.use_hierarchy", "1\n");
-    tree_put(dir, "cg/a/b/c/memory.limit_in_bytes", "9223372036854771712\n");
-    tree_put(dir, "cg/a/b/c/memory.use_hierarchy", "1\n");
-    tree_put(dir, "cg/a/b/c/memory.usage_in_bytes", "4096\n");
-    tree_put(dir, "cg/a/b/c/below/memory.use_hierarchy", "1\n");
+    files_make(dir);
+    files_put(dir, "proc/self/mountinfo", "31 23 0:31 / /cg rw - cgroup cgroup rw,memory\n");
+    files_put(dir, "proc/7/cgroup", "4:memory:/a/b/c\n");
+    files_put(dir, "cg/release_agent", "\n");
+    files_put(dir, "cg/memory.use_hierarchy", "0\n");
+    files_put(dir, "cg/a/memory.limit_in_bytes", "1000000\n");
+    files_put(dir, "cg/a/memory.use_hierarchy", "0\n");
+    files_put(dir, "cg/a/b/memory.limit_in_bytes", "3000000\n");
+    files_put(dir, "cg/a/b/memory.use_hierarchy", "1\n");
+    files_put(dir, "cg/a/b/c/memory.limit_in_bytes", "9223372036854771712\n");
+    files_put(dir, "cg/a/b/c/memory.use_hierarchy", "1\n");
+    files_put(dir, "cg/a/b/c/memory.usage_in_bytes", "4096\n");
+    files_put(dir, "cg/a/b/c/below/memory.use_hierarchy", "1\n");
     int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     assert_true(fd >= 0 && cgroup_find(fd, 7, &places) == 0);
     cgroup_bounds_read(fd, &places, &bounds);
@@ -93,9 +93,9 @@ static void memory_without_a_hierarchy(void **state)
     is(s.entities[BARO_KIND_CGROUP].at[0], CGROUP_memory, 4096);
     cgroups_free(groups);
     /* With a limit of its own that is its own alone, and what it uses is not all that is below it. */
-    tree_put(dir, "cg/a/b/memory.use_hierarchy", "0\n");
-    tree_put(dir, "cg/a/b/c/memory.use_hierarchy", "0\n");
-    tree_put(dir, "cg/a/b/c/memory.limit_in_bytes", "5000000\n");
+    files_put(dir, "cg/a/b/memory.use_hierarchy", "0\n");
+    files_put(dir, "cg/a/b/c/memory.use_hierarchy", "0\n");
+    files_put(dir, "cg/a/b/c/memory.limit_in_bytes", "5000000\n");
     cgroup_bounds_read(fd, &places, &bounds);
     assert_int_equal(bounds.memory.value, 5000000);
     assert_int_equal(cgroups_new(&groups, &o, &places), 0);
@@ -105,7 +105,7 @@ static void memory_without_a_hierarchy(void **state)
     is(s.entities[BARO_KIND_CGROUP].at[0], CGROUP_memory_limit, 5000000);
     cgroups_free(groups);
     close(fd);
-    tree_remove(dir);
+    files_remove(dir);
 }
 
 #define DISKS 200u
@@ -114,7 +114,7 @@ static void memory_without_a_hierarchy(void **state)
 static void many_disks(void **state)
 {
     static char io[DISKS * 64];
-    char dir[sizeof(TREE_NAME)], path[128];
+    char dir[sizeof(FILES_NAME)], path[128];
     struct cgroup_places places;
     struct cgroups *groups;
     struct baro_sample s = {0};
@@ -122,18 +122,18 @@ static void many_disks(void **state)
     size_t at = 0;
     uint64_t sum = 0;
     (void)state;
-    tree_make(dir);
+    files_make(dir);
     for (unsigned i = 0; i < DISKS; i++) {
         bool dm = i % 2;
         at += (size_t)snprintf(io + at, sizeof(io) - at, "%u:%u rbytes=%u wbytes=0 rios=0 wios=0 dbytes=0 dios=0\n", dm ? 253u : 8u, i / 2, i + 1);
         sum += dm ? 0 : i + 1;
         snprintf(path, sizeof(path), "sys/dev/block/253:%u/slaves/sd%u", i / 2, i);
-        tree_put(dir, path, "");
+        files_put(dir, path, "");
     }
-    tree_put(dir, "proc/self/mountinfo", "31 23 0:31 / /cg rw - cgroup2 cgroup2 rw\n");
-    tree_put(dir, "proc/7/cgroup", "0::/a\n");
-    tree_put(dir, "cg/a/cgroup.events", "populated 1\n");
-    tree_put(dir, "cg/a/io.stat", io);
+    files_put(dir, "proc/self/mountinfo", "31 23 0:31 / /cg rw - cgroup2 cgroup2 rw\n");
+    files_put(dir, "proc/7/cgroup", "0::/a\n");
+    files_put(dir, "cg/a/cgroup.events", "populated 1\n");
+    files_put(dir, "cg/a/io.stat", io);
     int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     assert_true(fd >= 0 && cgroup_find(fd, 7, &places) == 0);
     const struct cgroups_options o = {.root_fd = fd, .ns_per_tick = NS_PER_SEC / 100, .ids = &ids};
@@ -146,7 +146,7 @@ static void many_disks(void **state)
     }
     cgroups_free(groups);
     close(fd);
-    tree_remove(dir);
+    files_remove(dir);
 }
 
 /* A group of v2 made for this test: its path in the file system. False where there is none that we may make one in. */

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "run/own_dir.h"
-#include "tree.h"
+#include "files.h"
 
 static void folder(const char *dir, const char *name)
 {
@@ -49,9 +49,9 @@ static void by_name(void **state)
     static const char *const ours[] = {"baro-1-0123abcd", "baro-4194304-ffffffff", "baro-1-self", "baro-0-00000000"};
     static const char *const others[] = {"baro-1-0123abc",  "baro-1-0123abcde", "baro-1-0123abcg", "baro-1-0123ABCD", "baro--0123abcd", "baro-x-0123abcd", "baro-1",
                                          "baro-1-selfish", "baro",             "job",             "baro-1-",         "baro-99999999999999999999-0123abcd"};
-    char dir[sizeof(TREE_NAME)];
+    char dir[sizeof(FILES_NAME)];
     (void)state;
-    tree_make(dir);
+    files_make(dir);
     for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
         folder(dir, ours[i]);
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
@@ -62,15 +62,15 @@ static void by_name(void **state)
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
         assert_true(there(dir, others[i]));
     own_dir_sweep("/no/such/folder");
-    tree_remove(dir);
+    files_remove(dir);
 }
 
 /* Wrapper and recorder hold one lock between them: it is there until the last of them is gone, however it went. */
 static void by_lock(void **state)
 {
-    char dir[sizeof(TREE_NAME)];
+    char dir[sizeof(FILES_NAME)];
     (void)state;
-    tree_make(dir);
+    files_make(dir);
     folder(dir, "baro-7-00000001");
     int fd = hold(dir, "baro-7-00000001");
     pid_t recorder = fork();
@@ -87,16 +87,16 @@ static void by_lock(void **state)
     assert_int_equal(waitpid(recorder, NULL, 0), recorder);
     own_dir_sweep(dir);
     assert_false(there(dir, "baro-7-00000001"));
-    tree_remove(dir);
+    files_remove(dir);
 }
 
 /* What can't be locked, or is no control group, is not taken for made. */
 static void not_made(void **state)
 {
-    char dir[sizeof(TREE_NAME)], taken[128];
+    char dir[sizeof(FILES_NAME)], taken[128];
     struct own_dir d = {.v2 = true};
     (void)state;
-    tree_make(dir);
+    files_make(dir);
     snprintf(d.parent, sizeof(d.parent), "%s", dir);
     assert_int_equal(own_dir_make(&d, "baro-7-00000001"), -EAGAIN); /* no cgroup.procs: as of one that was swept meanwhile */
     assert_false(there(dir, "baro-7-00000001"));
@@ -109,7 +109,7 @@ static void not_made(void **state)
     snprintf(taken, sizeof(taken), "%s/baro-7-00000002", dir);
     own_dir_remove(taken);
     assert_false(there(dir, "baro-7-00000002"));
-    tree_remove(dir);
+    files_remove(dir);
 }
 
 int main(void)

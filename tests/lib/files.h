@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A tree of files made for one test. Include after cmocka.h, with stdio.h, stdlib.h, string.h and sys/stat.h. */
-#ifndef TESTS_TREE_H
-#define TESTS_TREE_H
+#ifndef TESTS_FILES_H
+#define TESTS_FILES_H
 
-#define TREE_NAME "/tmp/baro-test-XXXXXX"
+#define FILES_NAME "/tmp/baro-test-XXXXXX"
 
-static inline void tree_make(char dir[sizeof(TREE_NAME)])
+static inline void files_make(char dir[sizeof(FILES_NAME)])
 {
-    memcpy(dir, TREE_NAME, sizeof(TREE_NAME));
+    memcpy(dir, FILES_NAME, sizeof(FILES_NAME));
     assert_non_null(mkdtemp(dir));
 }
 
 /* With all folders above it. */
-static inline void tree_put(const char *dir, const char *path, const char *text)
+static inline void files_put(const char *dir, const char *path, const char *text)
 {
     char whole[512];
     snprintf(whole, sizeof(whole), "%s/%s", dir, path);
@@ -26,7 +26,7 @@ static inline void tree_put(const char *dir, const char *path, const char *text)
     assert_true(fputs(text, f) >= 0 && fclose(f) == 0);
 }
 
-static inline void tree_remove(const char *dir)
+static inline void files_remove(const char *dir)
 {
     char command[128];
     snprintf(command, sizeof(command), "rm -r %s", dir);
