@@ -178,6 +178,17 @@ static void limits(struct input *in, struct baro_limits *ret)
     text(in, ret->memory_source, sizeof(ret->memory_source));
     text(in, ret->cores_source, sizeof(ret->cores_source));
     text(in, ret->pids_source, sizeof(ret->pids_source));
+    uint8_t why = byte(in);
+    ret->memory_absent = why % BARO_ABSENT_MAX;
+    ret->cores_absent = why / 8 % BARO_ABSENT_MAX;
+    ret->pids_absent = why / 64;
+}
+
+static void new_limits(struct input *in, struct summary *s)
+{
+    struct baro_limits l = {0};
+    limits(in, &l);
+    summary_add_limits(s, &l, number(in));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -199,8 +210,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     dialects_begin(&m, &h);
     while (in.len) {
-        uint8_t kind = byte(&in) % 3;
-        if (kind == 0)
+        uint8_t what = byte(&in), kind = what % 3;
+        if (what >= 252)
+            new_limits(&in, s);
+        else if (kind == 0)
             one_sample(&in, &m, s);
         else if (kind == 1)
             one_exit(&in, s);

@@ -119,6 +119,10 @@ static uint64_t look(const struct baro_tape *t, const struct baro_record *r)
         sum += strlen(baro_exit_name(r->u.exit)) + (uint64_t)baro_exit_value(r->u.exit, 1, &v);
     if (r->kind == BARO_RECORD_EVENT)
         sum += strlen(baro_event_text(r->u.event)) + strlen(baro_event_name(r->u.event));
+    const char *source;
+    sum += (uint64_t)baro_limits_memory_bytes(baro_tape_limits(t), &v, &source) + v + strlen(source);
+    sum += (uint64_t)baro_limits_cores_ppm(baro_tape_limits(t), &v, &source) + v + strlen(source);
+    sum += (uint64_t)baro_limits_pids(baro_tape_limits(t), &v, &source) + v + strlen(source);
     if (r->kind != BARO_RECORD_SAMPLE)
         return sum + v;
     for (size_t i = 0; i < baro_sample_count(r->u.sample); i++) {

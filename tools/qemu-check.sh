@@ -71,7 +71,7 @@ echo '+cpu +memory +pids +io +cpuset' >job/cgroup.subtree_control
 echo 100000000 >job/memory.max
 echo '50000 100000' >job/inner/cpu.max
 echo 60 >job/inner/pids.max
-mkdir handed other
+mkdir handed other daemon nested killed
 hand-over handed
 cd /tmp
 ip link set lo up
@@ -107,6 +107,27 @@ else
     own other none
     own other forced '--cgroup own'
     own handed crowded '' 'sleep 100 & sleep 0.1;'
+    # Who outlives the command keeps its group, not the controllers; but for one that made a group with controllers below. Where both are killed the controllers stay on.
+    state() { say "$1 $(cd /sys/fs/cgroup/$2; for d in baro-*; do case $d in *-self) printf 'leaf ';; baro-\*) ;; *) printf 'group ';; esac; done; cat cgroup.subtree_control)"; }
+    within() { sh -c "echo \$\$ >/sys/fs/cgroup/$1/cgroup.procs; exec baro run -q --force -o own.baro --cgroup own -- sh -c '$2'" >/dev/null 2>&1; }
+    outlive='sleep 1000 & echo $! >/tmp/outlived; sleep 0.5; exit 5'
+    within daemon "$outlive"
+    sleep 0.5
+    state daemon-left daemon
+    kill -9 $(cat /tmp/outlived)
+    sleep 0.2
+    within daemon true
+    sleep 0.5
+    state daemon-next daemon
+    within nested 'cd /sys/fs/cgroup/$(sed -n s/^0:://p /proc/self/cgroup); mkdir in; echo 0 >in/cgroup.procs; echo +memory >cgroup.subtree_control; '"$outlive"
+    sleep 0.5
+    state nested-left nested
+    rm /tmp/outlived
+    within killed 'echo $$ >/tmp/outlived; exec sleep 1000' &
+    while [ ! -s /tmp/outlived ]; do sleep 0.1; done
+    kill -9 $(cat /sys/fs/cgroup/killed/baro-*-self/cgroup.procs) $(cat /tmp/outlived)
+    sleep 1
+    state killed-left killed
     while IFS= read -r line; do say "seen $line"; done <text
     while IFS= read -r line; do say "told $line"; done <doctor
 fi

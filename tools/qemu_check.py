@@ -47,6 +47,7 @@ def checks(said):
     yield "it ran into its quota", inner.get("cpu_throttled_periods", 0) > 0 and inner.get("cpu_limit") == 0.5, inner
     yield "the limits of both", inner.get("pids_limit") == 60 and job.get("memory_limit_bytes") == 99999744, (inner, job)
     yield from of_its_own(said)
+    yield from survivors(said)
     yield "the kernel's own mark of memory", 0 < job.get("memory_bytes", 0) <= job.get("memory_peak_bytes", 0), job
 
 
@@ -66,6 +67,15 @@ def of_its_own(said):
     ran, summary = said["crowded-run"][0].split(), json.loads(said["crowded-summary"][0])
     yield "crowded: a group without controllers", ran[0] == "5" and len(ran) == 2 and ran[1].startswith("/handed/baro-"), ran
     yield "crowded: its CPU is the kernel's count all the same", summary["accounting"]["kernel_source"] == "cgroup", summary["accounting"]
+
+
+def survivors(said):
+    """Who outlives the command, and who outlives nobody: (what, whether it is so, what was found)"""
+    for name, what, left in (("daemon-left", "it keeps its group, and no controllers", ["group"]),
+                             ("daemon-next", "what it left is swept when it has ended", []),
+                             ("nested-left", "who made a group with controllers for its own keeps all", ["group", "leaf", "io", "memory", "pids"]),
+                             ("killed-left", "where both are killed the controllers stay on", ["group", "leaf", "io", "memory", "pids"])):
+        yield f"{name[:6]}: {what}", said[name][0].split() == left, said[name]
 
 
 def main():

@@ -3,7 +3,7 @@
  * @file
  * Reading tapes: at rest, torn, or while they grow.
  *
- * A cursor (struct baro_tape) walks a tape record by record: samples, exits and events in the order in which they were
+ * A cursor (struct baro_tape) walks a tape record by record: samples, exits, events and limits in the order in which they were
  * written. It holds the state of every living process at its position, so that after each sample the whole instant can
  * be asked for. A cursor belongs to one thread at a time; any number of cursors may read the same file. Nothing here
  * writes to a tape. Memory is bounded by the size of the file, whatever the file says.
@@ -31,6 +31,7 @@ struct baro_process; /**< a process at the cursor's position */
 struct baro_exit;    /**< the end of a process */
 struct baro_event;   /**< something that happened */
 struct baro_sample;  /**< all values at one instant */
+struct baro_limits;  /**< what the job may have */
 struct baro_entity;  /**< a CPU, disk, filesystem, network interface, sensor or control group at the cursor's position */
 
 enum baro_record_kind {
@@ -38,7 +39,8 @@ enum baro_record_kind {
     BARO_RECORD_SAMPLE, /**< an instant */
     BARO_RECORD_EXIT,   /**< a process ended */
     BARO_RECORD_EVENT,  /**< something happened */
-    BARO_RECORD_DAMAGE  /**< bytes had to be stepped over; see baro_tape_damage() */
+    BARO_RECORD_DAMAGE, /**< bytes had to be stepped over; see baro_tape_damage() */
+    BARO_RECORD_LIMITS  /**< what the job may have was found, or is another than before */
 };
 
 struct baro_record {
@@ -48,6 +50,7 @@ struct baro_record {
         const struct baro_sample *sample;
         const struct baro_exit *exit;
         const struct baro_event *event;
+        const struct baro_limits *limits;
     } u;
 };
 
@@ -101,6 +104,21 @@ BARO_API int64_t baro_header_start_realtime_ns(const struct baro_header *h);
 BARO_API const char *baro_header_host(const struct baro_header *h);
 BARO_API const char *baro_header_kernel(const struct baro_header *h);
 BARO_API uint32_t baro_header_cpus(const struct baro_header *h);
+
+/* ---- limits ---- */
+/**
+ * What the job may have at the cursor's position: by its control groups and those above, ulimits, affinity and what a batch system says.
+ * They are found a moment after the job began, and may change when the job is moved.
+ */
+BARO_API const struct baro_limits *baro_tape_limits(const struct baro_tape *tape);
+/**
+ * Reads one of them. @p ret_source says what sets it, such as "cgroup /a memory.max" or "affinity"; borrowed.
+ * @return 0 and the limit, with 0 and "" where there is none below what the machine has. Else why it is not known whether there is a tighter one; the
+ * value is then the least that is known to bound it, or 0.
+ */
+BARO_API int baro_limits_memory_bytes(const struct baro_limits *l, uint64_t *ret, const char **ret_source);
+BARO_API int baro_limits_cores_ppm(const struct baro_limits *l, uint64_t *ret, const char **ret_source); /**< millionths of a core */
+BARO_API int baro_limits_pids(const struct baro_limits *l, uint64_t *ret, const char **ret_source);
 
 /* ---- sample ---- */
 /** @return the number of living processes; their order has parents before children. */

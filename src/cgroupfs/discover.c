@@ -15,6 +15,11 @@ static const char *const v1_names[CGROUP_AT_MAX] = {
     [CGROUP_AT_MEMORY] = "memory", [CGROUP_AT_IO] = "blkio",        [CGROUP_AT_PIDS] = "pids",
 };
 
+bool cgroup_lists(struct span controllers, enum cgroup_controller c)
+{
+    return v1_names[c] && cgroup_listed(controllers, v1_names[c]);
+}
+
 /* ---- files ---- */
 
 #define READ_MOST (8u << 20)
@@ -174,6 +179,10 @@ static void try_mount(struct search *s, const struct proc_mount *m, const struct
     if (fd < 0 && !p.root)
         return;
     p.root = p.root || is_root(fd, p.v2);
+    if (p.root && fd >= 0 && !has_file(fd, "cgroup.procs")) { /* something else is mounted over it */
+        close(fd);
+        return;
+    }
     p.whole = s->initial && root_len == 1;
     fd_close(fd);
     memcpy(p.path, of->path.at, of->path.len);
@@ -202,7 +211,7 @@ static void add_place(struct cgroup_places *ret, const struct cgroup_place *p, s
     int8_t index = (int8_t)ret->n;
     bool used = p->v2;
     for (int c = 0; c < CGROUP_AT_UNIFIED; c++) {
-        if (!cgroup_listed(controllers, v1_names[c]))
+        if (!cgroup_lists(controllers, (enum cgroup_controller)c))
             continue;
         ret->of[c] = index;
         used = true;
@@ -242,14 +251,20 @@ static void find_all(struct search *s, struct span mounts, struct span membershi
     struct cgroup_membership m;
     unsigned claimed = 0;
     while (cgroup_membership_next(&memberships, &m)) {
+        unsigned these = m.controllers.len ? 0 : 1u << CGROUP_AT_UNIFIED;
         for (int c = 0; c < CGROUP_AT_UNIFIED; c++)
-            claimed |= (unsigned)cgroup_listed(m.controllers, v1_names[c]) << c;
+            these |= (unsigned)cgroup_listed(m.controllers, v1_names[c]) << c;
+        claimed |= these;
         if (!is_known(m.controllers) || ret->n == CGROUP_AT_MAX)
             continue;
         search_mounts(s, mounts, &m);
         if (s->found)
             add_place(ret, &s->best, m.controllers);
+        else if (!s->initial || m.path.len != 1) /* the root of all needs no look */
+            ret->hidden |= these;
     }
+    if (ret->hidden >> CGROUP_AT_UNIFIED & 1) /* and with it whatever is in no hierarchy of v1 */
+        ret->hidden |= ~claimed & ((1u << CGROUP_AT_UNIFIED) - 1);
     share_unified(ret, claimed);
 }
 
@@ -311,7 +326,7 @@ static bool place_at(int root_fd, const struct proc_mount *m, const char *path, 
         return false;
     if (has_dots(rest) || !put_dir(p, point, rest))
         return false;
-    int n = snprintf(p->path, sizeof(p->path), "%s%.*s", absolute && strcmp(root, "/") != 0 ? root : "", (int)rest.len, rest.at);
+    int n = snprintf(p->path, sizeof(p->path), "%s%.*s", strcmp(root, "/") != 0 ? root : "", (int)rest.len, rest.at);
     if (n < 0 || (size_t)n >= sizeof(p->path))
         return false;
     if (!n)

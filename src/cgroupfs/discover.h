@@ -33,6 +33,7 @@ struct cgroup_places {
     size_t n;
     struct cgroup_place at[CGROUP_AT_MAX];
     int8_t of[CGROUP_AT_MAX];   /* index into at[]; -1: this controller is nowhere to be seen */
+    uint32_t hidden;            /* a bit for each that the process is in a group of, but not where that is */
 };
 
 /* Fills *ret (some 16 KB) with what there is, which may be nothing. pid 0: this process. root_fd is a descriptor of "/". Returns 0, or -errno where /proc itself can't be read. */
@@ -41,6 +42,16 @@ int cgroup_find(int root_fd, int32_t pid, struct cgroup_places *ret);
 /* The group with this path: absolute below a mount of a hierarchy ("/sys/fs/cgroup/a"), or as in /proc/PID/cgroup ("/a"), in every hierarchy that has it. Returns how many,
  * 0 if there is none. */
 int cgroup_find_path(int root_fd, const char *path, struct cgroup_places *ret);
+
+/*
+ * Of the places that a path names, those that are one group. at[0] becomes the one that says who is in it: where CPU time is counted (v2, else cpuacct), if anybody is in it or below
+ * it; else the first with anybody. The others stay if any of these is in there as well, and are dropped if nobody is. Where there are others in one, 0 and *ret_other are two
+ * groups of that path, and the answer is -EINVAL. Otherwise 0.
+ */
+int cgroup_agree(int root_fd, struct cgroup_places *p, size_t *ret_other);
+
+/* Is the controller (not CGROUP_AT_UNIFIED) in a list as /proc/PID/cgroup has it? */
+bool cgroup_lists(struct span controllers, enum cgroup_controller c);
 
 const struct cgroup_place *cgroup_place_of(const struct cgroup_places *p, enum cgroup_controller c);
 
@@ -55,6 +66,7 @@ int cgroup_read_value(int dir_fd, const char *name, uint64_t *ret);
 struct cgroup_bound {
     uint64_t value;
     char source[128];
+    int unseen;                 /* a negative code: there may be a tighter one that can't be seen; 0: this is all */
 };
 struct cgroup_bounds {
     struct cgroup_bound memory; /* bytes */
@@ -63,6 +75,9 @@ struct cgroup_bounds {
     struct cgroup_bound pids;
 };
 void cgroup_bounds_read(int root_fd, const struct cgroup_places *p, struct cgroup_bounds *ret);
+
+/* v1 could have groups that count their own processes alone, before 5.11 (memory.use_hierarchy is 0): their limit binds nobody below, and their use leaves out what is below. */
+bool cgroup_memory_alone(int dir_fd);
 
 /* Does this one group set a limit on memory, CPU time or threads? */
 bool cgroup_sets_limit(int dir_fd, bool v2);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The limit that binds is the tightest of the group and all above it: a pod has its own above that of its containers, a user's slice above that of a session. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,11 +58,20 @@ static void tighten(struct cgroup_bound *b, uint64_t value, const char *path, co
     snprintf(b->source, sizeof(b->source), "cgroup %s%s %s", cut ? "..." : "", path + (cut ? len - room : 0), file);
 }
 
+/* What is not there is no limit: the controller is not on at this level. */
+static void note(struct cgroup_bound *b, int code)
+{
+    if (code < 0 && code != -ENOENT && !b->unseen)
+        b->unseen = code;
+}
+
 static void tighten_by(struct cgroup_bound *b, int dir_fd, const char *path, const char *file)
 {
     uint64_t v;
-    if (cgroup_read_value(dir_fd, file, &v) == 0)
+    int code = cgroup_read_value(dir_fd, file, &v);
+    if (code == 0)
         tighten(b, v, path, file);
+    note(b, code);
 }
 
 static bool memory_v2(void *context, int dir_fd, const char *dir, const char *path)
@@ -72,10 +82,25 @@ static bool memory_v2(void *context, int dir_fd, const char *dir, const char *pa
     return true;
 }
 
+bool cgroup_memory_alone(int dir_fd)
+{
+    uint64_t v;
+    return cgroup_read_value(dir_fd, "memory.use_hierarchy", &v) == 0 && v == 0;
+}
+
+struct chain {
+    struct cgroup_bound *bound;
+    bool above;
+};
+
 static bool memory_v1(void *context, int dir_fd, const char *dir, const char *path)
 {
+    struct chain *c = context;
     (void)dir;
-    tighten_by(context, dir_fd, path, "memory.limit_in_bytes");
+    if (c->above && cgroup_memory_alone(dir_fd))
+        return false; /* and so does nothing above it */
+    c->above = true;
+    tighten_by(c->bound, dir_fd, path, "memory.limit_in_bytes");
     return true;
 }
 
@@ -83,8 +108,10 @@ static bool memory_v1(void *context, int dir_fd, const char *dir, const char *pa
 static bool sees_root(int root_fd, const struct cgroup_place *p)
 {
     char path[CGROUP_DIR_MAX + 32];
-    snprintf(path, sizeof(path), "%.*s/release_agent", (int)p->mount_len, p->dir);
-    return faccessat(root_fd, path, F_OK, 0) == 0;
+    if (p->root || p->whole)
+        return true;
+    snprintf(path, sizeof(path), "%.*s/%s", (int)p->mount_len, p->dir, p->v2 ? "cgroup.events" : "release_agent");
+    return (faccessat(root_fd, path, F_OK, 0) == 0) != p->v2;
 }
 
 /* Also of those above what is mounted here. Only where there are such: with many groups that died below, the kernel takes seconds to write memory.stat. */
@@ -92,12 +119,13 @@ static void memory_hierarchical(int root_fd, const struct cgroup_place *p, struc
 {
     char text[8192];
     struct cgroup_memory m;
-    int fd = p->root || sees_root(root_fd, p) ? -1 : openat(root_fd, p->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = sees_root(root_fd, p) ? -1 : openat(root_fd, p->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : fd_read_file(fd, "memory.stat", text, sizeof(text));
     fd_close(fd);
     if (n <= 0 || cgroup_memory_stat_parse(span_of(text, (size_t)n), true, &m) < 0 || !(m.valid & 1u << CGMEM_HIERARCHICAL_LIMIT))
         return;
     tighten(b, m.value[CGMEM_HIERARCHICAL_LIMIT], p->path, "hierarchical_memory_limit");
+    b->unseen = 0; /* that was all of them */
 }
 
 static int read_quota(int dir_fd, bool v2, uint64_t *ret)
@@ -112,22 +140,26 @@ static int read_quota(int dir_fd, bool v2, uint64_t *ret)
     return k < 0 ? (int)k : cgroup_cpu_cfs_parse(span_of(quota, (size_t)n), span_of(period, (size_t)k), ret);
 }
 
-static bool quota_v2(void *context, int dir_fd, const char *dir, const char *path)
+static bool quota_of(struct cgroup_bound *b, int dir_fd, bool v2, const char *path)
 {
     uint64_t v;
-    (void)dir;
-    if (read_quota(dir_fd, true, &v) == 0)
-        tighten(context, v, path, "cpu.max");
+    int code = read_quota(dir_fd, v2, &v);
+    if (code == 0)
+        tighten(b, v, path, v2 ? "cpu.max" : "cpu.cfs_quota_us");
+    note(b, code);
     return true;
+}
+
+static bool quota_v2(void *context, int dir_fd, const char *dir, const char *path)
+{
+    (void)dir;
+    return quota_of(context, dir_fd, true, path);
 }
 
 static bool quota_v1(void *context, int dir_fd, const char *dir, const char *path)
 {
-    uint64_t v;
     (void)dir;
-    if (read_quota(dir_fd, false, &v) == 0)
-        tighten(context, v, path, "cpu.cfs_quota_us");
-    return true;
+    return quota_of(context, dir_fd, false, path);
 }
 
 static bool pids_of(void *context, int dir_fd, const char *dir, const char *path)
@@ -156,19 +188,31 @@ static void read_cpus(int root_fd, const struct cgroup_place *p, struct cgroup_b
     close(fd);
 }
 
+/* Notes whether all groups that could limit it are to be seen. */
+static const struct cgroup_place *place_of(int root_fd, const struct cgroup_places *places, enum cgroup_controller c, struct cgroup_bound *b)
+{
+    const struct cgroup_place *p = cgroup_place_of(places, c);
+    if (places->hidden >> c & 1 || (p && !sees_root(root_fd, p)))
+        b->unseen = -ENOENT;
+    return p;
+}
+
 void cgroup_bounds_read(int root_fd, const struct cgroup_places *places, struct cgroup_bounds *ret)
 {
     static const struct cgroup_bound none = {.value = CGROUP_NO_LIMIT};
     *ret = (struct cgroup_bounds){none, none, none, none};
-    const struct cgroup_place *p = cgroup_place_of(places, CGROUP_AT_MEMORY);
-    if (p)
-        cgroup_each_level(root_fd, p, p->v2 ? memory_v2 : memory_v1, &ret->memory);
+    struct chain chain = {.bound = &ret->memory};
+    const struct cgroup_place *p = place_of(root_fd, places, CGROUP_AT_MEMORY, &ret->memory);
+    if (p && p->v2)
+        cgroup_each_level(root_fd, p, memory_v2, &ret->memory);
+    else if (p)
+        cgroup_each_level(root_fd, p, memory_v1, &chain);
     if (p && !p->v2 && !p->whole)
         memory_hierarchical(root_fd, p, &ret->memory);
-    p = cgroup_place_of(places, CGROUP_AT_CPU);
+    p = place_of(root_fd, places, CGROUP_AT_CPU, &ret->quota);
     if (p)
         cgroup_each_level(root_fd, p, p->v2 ? quota_v2 : quota_v1, &ret->quota);
-    p = cgroup_place_of(places, CGROUP_AT_PIDS);
+    p = place_of(root_fd, places, CGROUP_AT_PIDS, &ret->pids);
     if (p)
         cgroup_each_level(root_fd, p, pids_of, &ret->pids);
     p = cgroup_place_of(places, CGROUP_AT_CPUSET);

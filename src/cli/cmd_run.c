@@ -66,7 +66,7 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     run.options.own_group = &run.own;
     const struct run_options options = {
         .argv = argv, .subreaper = s->record.subreaper, .tape_fd = run.recording.tape_fd,
-        .events_fd = run.options.events_fd, .group_fd = run.own.fd, .procs_fd = run.own.procs_fd,
+        .events_fd = run.options.events_fd, .own = &run.own,
         .tape_path = run.recording.path.len ? (const char *)run.recording.path.at : NULL,
     };
     struct run_result result;

@@ -88,7 +88,9 @@ static void limits(struct findings *f, const struct cgroup_places *p, int root)
     bound(&b, "CPUs", &bounds.cpus, false, false);
     bound(&b, "threads", &bounds.pids, false, false);
     buf_byte(&b, 0);
-    findings_add(f, TOPIC, "limits", FOUND_FACT, "%s", b.len > 1 && !b.failed ? (const char *)b.at : "none in any group from here up");
+    bool seen = !bounds.memory.unseen && !bounds.quota.unseen && !bounds.pids.unseen;
+    findings_add(f, TOPIC, "limits", FOUND_FACT, "%s%s", b.len > 1 && !b.failed ? (const char *)b.at : seen ? "none in any group from here up" : "none to be seen",
+                 seen ? "" : "; of others above nothing is known");
     buf_done(&b);
 }
 
@@ -106,8 +108,13 @@ static bool word_in(const struct cgroup_place *p, const char *file, const char *
 }
 
 /* What of memory a group below this one would tell. Processes other than this one are not looked for: doctor's caller is one. */
-static const char *memory_of_own(const struct cgroup_place *p)
+static const char *memory_of_own(const struct cgroup_places *all, const struct cgroup_place *p)
 {
+    const struct cgroup_place *memory = cgroup_place_of(all, CGROUP_AT_MEMORY);
+    if (memory && !memory->v2)
+        return there(memory, ".", W_OK) && there(memory, "cgroup.procs", W_OK) ? "CPU time, and of v1 memory and its peak" : "CPU time";
+    if (!p->v2)
+        return "CPU time";
     if (word_in(p, "cgroup.subtree_control", "memory"))
         return "CPU time, memory and its peak";
     if (p->root)
@@ -117,27 +124,33 @@ static const char *memory_of_own(const struct cgroup_place *p)
     return "CPU time; no memory, as this group has no memory controller to hand on";
 }
 
-/* v2 alone: a group may be made where its parent's folder and its list of processes can be written to. */
+/* That of v1 takes --cgroup own. */
+static bool auto_memory_of_own(const struct cgroup_places *p)
+{
+    const struct cgroup_place *memory = cgroup_place_of(p, CGROUP_AT_MEMORY);
+    return !memory || memory->v2;
+}
+
+/* A group may be made where its parent's folder and its list of processes can be written to. */
 static void delegated(struct findings *f, const struct cgroup_places *p)
 {
     static const char grant[] = "systemd-run --user --scope -p Delegate=yes baro run ..., or root";
-    const struct cgroup_place *v2 = cgroup_place_of(p, CGROUP_AT_UNIFIED);
+    const struct cgroup_place *v2 = cgroup_place_of(p, CGROUP_AT_UNIFIED), *at = v2 ? v2 : cgroup_place_of(p, CGROUP_AT_CPUACCT);
     char path[CGROUP_DIR_MAX + 2];
-    if (!v2) {
+    if (!at) {
         if (p->n)
-            finding_grant(findings_add(f, TOPIC, "own group", FOUND_NO, "a job can't be given one: there is no v2 hierarchy"), "v2 mounted, beside v1 or alone");
+            finding_grant(findings_add(f, TOPIC, "own group", FOUND_NO, "a job can't be given one: there is no hierarchy that counts CPU time"), "v2 mounted, beside v1 or alone");
         return;
     }
-    snprintf(path, sizeof(path), "/%s", v2->dir);
-    if (!there(v2, ".", W_OK) || !there(v2, "cgroup.procs", W_OK)) {
+    const char *version = v2 ? "v2" : "v1", *what = memory_of_own(p, at);
+    snprintf(path, sizeof(path), "/%s", at->dir);
+    if (!there(at, ".", W_OK) || !there(at, "cgroup.procs", W_OK))
         finding_grant(findings_add(f, TOPIC, "own group", FOUND_NO, "a job can't be given one: this one is not delegated to this user"), "%s", grant);
-        return;
-    }
-    if (own_handed_over(path))
-        findings_add(f, TOPIC, "own group", FOUND_YES, "every job is given one (v2): %s", memory_of_own(v2));
+    else if (v2 && own_handed_over(path))
+        findings_add(f, TOPIC, "own group", FOUND_YES, "every job is given one (v2): %s", auto_memory_of_own(p) ? what : "CPU time");
     else
-        finding_grant(findings_add(f, TOPIC, "own group", FOUND_PARTLY, "with --cgroup own a job is given one (v2): %s", memory_of_own(v2)),
-                      "user.delegate or trusted.delegate = 1 of this group, as systemd sets with Delegate=yes, for every job");
+        finding_grant(findings_add(f, TOPIC, "own group", FOUND_PARTLY, "with --cgroup own a job is given one (%s): %s", version, what),
+                      "user.delegate or trusted.delegate = 1 of this group of v2, as systemd sets with Delegate=yes, for every job");
 }
 
 static void pressure(struct findings *f, const struct cgroup_places *p)

@@ -154,10 +154,11 @@ static const char *const picks[] = {"before", "nearest", "after", NULL};
 const struct opt options_run[] = {
     RECORDING,
     {.name = "cgroup", .argument = "WHICH", .type = OPT_CHOICE, .offset = AT(record.own_group), .choices = own_groups,
-     .help = "a control group (v2) for the command: auto (the default), own or none",
+     .help = "a control group for the command: auto (the default), own or none",
      .more = "In a group of its own the command's CPU time and processes are the kernel's own count at every moment. With auto it gets one where ours was "
-             "handed over (Delegate=yes of systemd, systemd-run --user --scope), with own wherever one can be made. Where baro is alone in that group and it has "
-             "the memory controller, the memory of the command's is counted, too: its peak is the kernel's own mark."},
+             "handed over (v2; Delegate=yes of systemd, systemd-run --user --scope), with own wherever one can be made. Where baro is alone in that group and it "
+             "has the memory controller, the memory of the command's is counted, too: its peak is the kernel's own mark. Where memory and threads are v1's, own "
+             "makes groups there as well, and where there is no v2, v1 counts the CPU time."},
     {.name = "no-subreaper", .type = OPT_FALSE, .offset = AT(record.subreaper),
      .help = "leave orphans to init instead of taking them over"},
     {.name = "no-host", .type = OPT_FALSE, .offset = AT(record.host), .help = "record the command and its control groups, not the machine"},
@@ -173,8 +174,9 @@ const struct opt options_record[] = {
      .help = "record for this long, e.g. 10min or 1h, instead of until the last process ended"},
     {.name = "cgroup", .argument = "PATH", .type = OPT_TEXT, .offset = AT(record.cgroup), .completes = OPT_A_FILE,
      .help = "record all that is in this control group and below it: a service, a container, a pod",
-     .more = "PATH is that of its folder below /sys/fs/cgroup, or as in /proc/PID/cgroup; v1 and v2. CPU time is the group's own count. The recording "
-             "ends when nobody is left in it, or it is gone."},
+     .more = "PATH is that of its folder below /sys/fs/cgroup, or as in /proc/PID/cgroup; v1 and v2. The latter is looked for in every hierarchy: who is "
+             "in it is taken from where CPU time is counted (v2, else cpuacct), and where others are in a group of that path elsewhere, a folder is to be given. CPU "
+             "time is the group's own count. The recording ends when nobody is left in it, or it is gone."},
     {.name = "no-children", .type = OPT_FALSE, .offset = AT(record.children), .help = "leave out its descendants"},
     RECORDING,
     {.name = "no-host", .type = OPT_FALSE, .offset = AT(record.host), .help = "record the processes and their control groups, not the machine"},

@@ -135,6 +135,13 @@ bool recording_written(const struct recording *r)
     return r->path.len && stat((const char *)r->path.at, &st) == 0 && st.st_size > 0;
 }
 
+static void on_limits(void *context, const struct baro_limits *l, uint64_t t_ns)
+{
+    struct recording *r = context;
+    if (r->summary)
+        summary_add_limits(r->summary, l, t_ns);
+}
+
 static void print(struct recording *r)
 {
     struct buf text = {0};
@@ -175,7 +182,7 @@ void recording_options(struct recording *r, struct record_options *ret)
         .tape_fd = r->tape_fd, .wanted = s->wanted, .interval_ns = s->interval_ns, .overhead_ppm = s->overhead_ppm,
         .cmdline = s->cmdline, .children = s->children, .host = s->host, .for_ns = s->for_ns, .adopts = s->subreaper, .complain = recording_say, .finished = on_finished,
         .no_events = getenv("BARO_NO_EVENTS") != NULL,
-        .observer = {on_header, on_sample, on_exit_record, on_event, r},
+        .observer = {on_header, on_sample, on_exit_record, on_event, on_limits, r},
     };
 }
 

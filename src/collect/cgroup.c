@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/cgroup_state.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/dir.h"
 #include "base/fd.h"
 
 /* ---- devices ---- */
 
+static bool an_entry(void *any, const char *name, size_t len)
+{
+    *(bool *)any |= len && *name != '.';
+    return !*(bool *)any;
+}
+
 static bool has_entries(int root_fd, const char *path)
 {
+    bool any = false;
     int fd = openat(root_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    bool found = false;
-    const struct dirent *e;
-    if (!d) {
-        fd_close(fd);
-        return false;
-    }
-    while (!found && (e = readdir(d)))
-        found = *e->d_name != '.';
-    closedir(d);
-    return found;
+    if (fd >= 0)
+        dir_each(fd, an_entry, &any);
+    fd_close(fd);
+    return any;
 }
 
 /* What goes through dm, md, loop or zram is counted at the devices below as well, or never reaches one. */
@@ -43,17 +44,34 @@ static bool stands_alone(int root_fd, uint32_t major, uint32_t minor)
     return faccessat(root_fd, path, F_OK, 0) < 0;
 }
 
+static void remember(struct cgroups *g, const struct device *d)
+{
+    if (g->n_devices == g->cap_devices) {
+        size_t cap = g->cap_devices ? g->cap_devices * 2 : 16;
+        struct device *at = realloc(g->device, cap * sizeof(*at));
+        if (!at)
+            return; /* it is asked again */
+        g->device = at;
+        g->cap_devices = cap;
+    }
+    g->device[g->n_devices++] = *d;
+}
+
+/* The kernel's files have them in the same order each time: the first guess is right. */
 static bool counts(void *context, uint32_t major, uint32_t minor)
 {
     struct cgroups *g = context;
     for (size_t i = 0; i < g->n_devices; i++) {
-        if (g->device[i].major == major && g->device[i].minor == minor)
-            return g->device[i].counts;
+        size_t at = g->next_device + i < g->n_devices ? g->next_device + i : g->next_device + i - g->n_devices;
+        if (g->device[at].major != major || g->device[at].minor != minor)
+            continue;
+        g->next_device = at + 1;
+        return g->device[at].counts;
     }
-    bool alone = stands_alone(g->options.root_fd, major, minor);
-    if (g->n_devices < DEVICES_MAX)
-        g->device[g->n_devices++] = (struct device){major, minor, alone};
-    return alone;
+    const struct device d = {major, minor, stands_alone(g->options.root_fd, major, minor)};
+    remember(g, &d);
+    g->next_device = g->n_devices;
+    return d.counts;
 }
 
 /* ---- which groups ---- */
@@ -61,13 +79,15 @@ static bool counts(void *context, uint32_t major, uint32_t minor)
 struct level {
     char *path;
     int dir_fd[CGROUP_AT_MAX]; /* of the place with this number */
-    bool own, limited;
+    bool own, limited, memory;
+    bool memory_partly;        /* what is below it is not in what it says of memory */
 };
 
 struct levels {
     struct level at[4 * GROUPS_MAX];
     size_t n;
     size_t place;              /* that is being walked */
+    size_t memory_place;       /* SIZE_MAX: none */
     bool v2, first;
 };
 
@@ -89,14 +109,25 @@ static struct level *level_of(struct levels *l, const char *path)
     return at;
 }
 
+static bool has_groups(int dir_fd)
+{
+    struct stat st;
+    return fstat(dir_fd, &st) == 0 && st.st_nlink > 2;
+}
+
 static bool add_level(void *context, int dir_fd, const char *dir, const char *path)
 {
     struct levels *l = context;
-    struct level *at = level_of(l, path);
+    bool memory = l->place == l->memory_place, alone = memory && !l->v2 && cgroup_memory_alone(dir_fd);
     (void)dir;
+    if (alone && !l->first)
+        return false; /* it does not concern the job, nor does what is above it */
+    struct level *at = level_of(l, path);
     if (!at)
         return false;
     at->own |= l->first;
+    at->memory |= memory;
+    at->memory_partly |= alone && has_groups(dir_fd);
     at->limited |= cgroup_sets_limit(dir_fd, l->v2);
     if (at->dir_fd[l->place] < 0)
         at->dir_fd[l->place] = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
@@ -106,6 +137,8 @@ static bool add_level(void *context, int dir_fd, const char *dir, const char *pa
 
 static void gather(struct levels *l, int root_fd, const struct cgroup_places *places)
 {
+    int memory = places->of[CGROUP_AT_MEMORY];
+    l->memory_place = memory < 0 ? SIZE_MAX : (size_t)memory;
     for (size_t i = 0; i < places->n; i++) {
         l->place = i;
         l->v2 = places->at[i].v2;
@@ -123,12 +156,14 @@ static void levels_done(struct levels *l)
     }
 }
 
-/* The deepest first: a job that is at several paths, one a hierarchy, has them all as its own. */
+/* A job that is at several paths, one a hierarchy, has them all as its own: the one that counts memory is the first of them. Then the deepest first. */
 static int by_depth(const void *a, const void *b)
 {
     const struct level *x = a, *y = b;
     if (x->own != y->own)
         return y->own - x->own;
+    if (x->own && x->memory != y->memory)
+        return y->memory - x->memory;
     size_t m = strlen(x->path), n = strlen(y->path);
     return m == n ? strcmp(x->path, y->path) : m < n ? 1 : -1;
 }
@@ -165,6 +200,10 @@ static void open_files(struct cgroups *g, struct group *group, const struct leve
         group->fd[i] = -1;
         if (dir_fd < 0 || !name)
             continue;
+        if (l->memory_partly && f->at == CGROUP_AT_MEMORY && f->pace != SELDOM) {
+            group_lack(group, f, BARO_ABSENT_UNKNOWN);
+            continue;
+        }
         group->fd[i] = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
         if (group->fd[i] < 0 && errno != ENOENT)
             group_lack(group, f, reason(errno));
@@ -247,6 +286,7 @@ void cgroups_free(struct cgroups *g)
         free(g->at[i].left.path);
     }
     entity_table_done(&g->table);
+    free(g->device);
     free(g);
 }
 

@@ -50,14 +50,18 @@ void cgroup_meter_close(struct cgroup_meter *m);
 /* The processes of a group and of all groups below it. */
 struct cgroup_walked {
     int dir_fd, procs_fd;       /* of a group, and of its cgroup.procs; held */
-    uint64_t links;             /* two, and one for each group below */
+    uint64_t links;             /* two, and one for each group below, when it was listed last; 0: it was not, or must be anew */
+    uint64_t name;              /* a hash of it */
+    size_t parent, moved;       /* moved: where it is when those that are gone are dropped */
+    int depth;
+    bool seen, gone;
 };
 struct cgroup_walk {
     int root_fd;                /* borrowed */
     char dir[CGROUP_DIR_MAX];   /* below it */
     struct cgroup_walked *at;
     size_t n, cap;
-    bool stale;                 /* one of them is gone */
+    size_t left_now;            /* by this look */
     size_t most, left_out;      /* so many are looked into, as descriptors are few; so many more there are */
 };
 void cgroup_walk_init(struct cgroup_walk *w, int root_fd, const struct cgroup_place *place);

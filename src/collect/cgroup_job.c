@@ -63,6 +63,23 @@ void sampler_groups_tick(struct sampler *s)
     cgroups_tick(s->groups, s->now_ns, sample);
 }
 
+/* Nothing that was asked for of the old ones may come to them any more; of the new ones the next look tells. */
+void sampler_groups_renew(struct sampler *s, const struct cgroup_places *groups)
+{
+    struct cgroups *before = s->groups;
+    struct slow_helper *helper = s->machine ? host_helper(s->machine) : s->groups_slow;
+    s->options.groups = groups;
+    if (!s->groups_tried)
+        return;
+    s->groups = NULL;
+    open_groups(s);
+    if (helper)
+        slow_divert(helper, 0, NULL, NULL);
+    cgroups_use(s->groups, helper);
+    cgroups_free(before);
+    s->sample.entities[BARO_KIND_CGROUP] = (struct baro_entities){0};
+}
+
 void sampler_groups_done(struct sampler *s)
 {
     slow_free(s->groups_slow); /* first: it borrows from them */

@@ -11,7 +11,6 @@
 #define TEXT 65536u         /* io.stat has a line of some 100 bytes a device */
 #define SLOWLY NS_PER_SEC
 #define OF_ITS_TIME 500u    /* a file may take a five-hundredth of the time */
-#define DEVICES_MAX 64u
 
 /* The one file of a group that is left to the helper. */
 struct group_left {
@@ -42,8 +41,8 @@ struct cgroups {
     struct group at[GROUPS_MAX];
     size_t n;
     bool v2[CGROUP_AT_MAX];     /* is this controller at a hierarchy of v2? */
-    struct device device[DEVICES_MAX];
-    size_t n_devices;
+    struct device *device;      /* that I/O was counted of so far */
+    size_t n_devices, cap_devices, next_device;
     struct slow_helper *slow;   /* borrowed; NULL: none yet */
     uint64_t now_ns, looks;
     char text[TEXT];

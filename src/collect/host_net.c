@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Interfaces: /proc/net/dev for the counters, /sys/class/net for what one is, asked when the set of them changes and when counters fall. */
+/* Interfaces: /proc/net/dev for the counters, /sys/class/net for what one is, asked when the set of them changes, when one
+ * gets another master, and when counters fall. */
 #include <string.h>
 
+#include "base/clock.h"
 #include "collect/host_state.h"
 #include "sysfs/sysfs.h"
+
+#define MASTERS_EVERY NS_PER_SEC
 
 static const struct {
     enum net_metric receive, transmit;
@@ -34,6 +38,7 @@ static void look_at_all(struct host *h)
         d->counted = d->known && n.own;
         d->way_out = d->known && n.way_out;
         d->identity = d->known ? n.index : 0;
+        d->master = d->known ? sys_net_master(h->o.sys_fd, d->name) : 0;
         hardware |= d->known && n.hardware;
     }
     /* A container has no hardware: what leads out of it is a veth or the like, whose other end is not here. */
@@ -55,6 +60,20 @@ static bool replaced(const struct host *h, const struct device *d, const uint64_
     if (!d->primed || !d->identity || (now[TOTAL_READ] >= d->last[TOTAL_READ] && now[TOTAL_WRITE] >= d->last[TOTAL_WRITE]))
         return false;
     return sys_net_read(h->o.sys_fd, d->name, &n) == 0 && n.index != d->identity;
+}
+
+/* A bond took in what was there, or let it go: then the same bytes would count twice, or not at all. */
+static bool masters_changed(struct host *h)
+{
+    if (h->now_ns < h->masters_due_ns)
+        return false;
+    h->masters_due_ns = h->now_ns + MASTERS_EVERY;
+    for (size_t i = 0; i < h->nets.n; i++) {
+        const struct device *d = &h->nets.at[i];
+        if (d->known && (d->counted || d->master) && sys_net_master(h->o.sys_fd, d->name) != d->master)
+            return true;
+    }
+    return false;
 }
 
 /* Returns whether the set of interfaces changed. */
@@ -110,7 +129,7 @@ void host_nets(struct host *h)
     size_t before = h->nets.n;
     if (!why) /* what could not be read says nothing of who left */
         devices_sweep(h, &h->nets, &h->table[BARO_KIND_NET]);
-    if (changed || h->nets.n != before)
+    if (changed || h->nets.n != before || masters_changed(h))
         look_at_all(h);
     h->nets.unknown = false;
     for (rest = text; proc_net_next(&rest, &p);)

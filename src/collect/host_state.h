@@ -25,6 +25,7 @@ struct device {
     char name[64];
     uint32_t major, minor;       /* of a disk */
     uint64_t identity;           /* diskseq, ifindex; 0: not known */
+    uint64_t master;             /* sys_net_master() */
     struct baro_entity *entity;  /* NULL: a partition, or an unused loop device and the like */
     bool unused;                 /* no medium and no I/O so far */
     bool known;                  /* /sys told of it */
@@ -91,6 +92,7 @@ struct host {
     bool new_cpus;               /* what is said of them in /sys was not read yet */
     bool stat_is_empty;          /* its CPUs never did anything, not even idle: no zero in it is a value */
     struct devices disks, nets;
+    uint64_t masters_due_ns;
 
     struct slow_helper *slow;
     struct slow_request *requests;

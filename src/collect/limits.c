@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/limits.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fd.h"
@@ -31,49 +33,77 @@ static ssize_t read_of(const struct limits_place *p, const char *file, char *tex
 
 /* ---- control groups ---- */
 
+static uint8_t reason(int error)
+{
+    return error == -EACCES || error == -EPERM ? BARO_ABSENT_DENIED : BARO_ABSENT_UNKNOWN;
+}
+
+/* One that is seen is a limit, whatever is above it; where none is, there may be one that isn't seen. */
+static uint8_t unseen(const struct cgroup_bound *b)
+{
+    return b->unseen && b->value == CGROUP_NO_LIMIT ? reason(b->unseen) : BARO_PRESENT;
+}
+
 static void by_groups(const struct limits_place *p, struct baro_limits *l)
 {
-    struct cgroup_bounds b;
-    if (!p->groups)
+    struct cgroup_bounds read;
+    const struct cgroup_bounds *b = p->bounds;
+    if (!b && !p->groups) {
+        l->memory_absent = l->cores_absent = l->pids_absent = reason(p->groups_error);
         return;
-    cgroup_bounds_read(p->root_fd, p->groups, &b);
-    tighten(&l->memory_bytes, l->memory_source, b.memory.value, b.memory.source);
-    tighten(&l->cores_ppm, l->cores_source, b.quota.value, b.quota.source);
-    if (b.cpus.value < UINT64_MAX / CORE)
-        tighten(&l->cores_ppm, l->cores_source, b.cpus.value * CORE, b.cpus.source);
-    tighten(&l->pids, l->pids_source, b.pids.value, b.pids.source);
+    }
+    if (!b) {
+        cgroup_bounds_read(p->root_fd, p->groups, &read);
+        b = &read;
+    }
+    tighten(&l->memory_bytes, l->memory_source, b->memory.value, b->memory.source);
+    tighten(&l->cores_ppm, l->cores_source, b->quota.value, b->quota.source);
+    if (b->cpus.value < UINT64_MAX / CORE)
+        tighten(&l->cores_ppm, l->cores_source, b->cpus.value * CORE, b->cpus.source);
+    tighten(&l->pids, l->pids_source, b->pids.value, b->pids.source);
+    l->memory_absent = unseen(&b->memory);
+    l->cores_absent = unseen(&b->quota); /* CPUs that a cpuset takes away the affinity has not, either */
+    l->pids_absent = unseen(&b->pids);
 }
 
 /* ---- the process: affinity, ulimits ---- */
 
+/* What follows the key, with the end of its line; empty if the line is not there or not whole. */
 static struct span line_of(struct span text, const char *key)
 {
     struct span line;
+    const char *end = text.at + text.len;
     while (scan_line(&text, &line)) {
-        if (!span_starts(line, key))
+        if (!span_starts(line, key) || line.at + line.len == end)
             continue;
         size_t n = strlen(key);
-        line = span_of(line.at + n, line.len - n);
+        line = span_of(line.at + n, line.len + 1 - n);
         scan_blanks(&line);
         return line;
     }
     return span_of("", 0);
 }
 
-/* Affinity and user, as far as the caller does not know them. */
+static bool status_of(struct span status, uint64_t *cpus, uint64_t *uid)
+{
+    struct span allowed = line_of(status, "Cpus_allowed_list:"), uids = line_of(status, "Uid:");
+    if (!*cpus && allowed.len)
+        cgroup_cpus_parse(allowed, cpus);
+    return scan_u64(&uids, uid) && *cpus;
+}
+
+/* Affinity and user. In front of them there may be the line of all groups of the user: 64 K of them, of ten digits each. */
 static void from_status(const struct limits_place *p, uint64_t *cpus, uint64_t *uid)
 {
-    char text[4096], list[1024];
-    ssize_t n = read_of(p, "status", text, sizeof(text));
-    struct span status = span_of(text, n > 0 ? (size_t)n : 0);
-    struct span allowed = line_of(status, "Cpus_allowed_list:"), uids = line_of(status, "Uid:");
-    if (!*cpus && allowed.len && allowed.len + 1 < sizeof(list)) {
-        memcpy(list, allowed.at, allowed.len);
-        list[allowed.len] = '\n';
-        cgroup_cpus_parse(span_of(list, allowed.len + 1), cpus);
+    static const size_t sizes[] = {4096, 65536, 1u << 20};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        char *text = malloc(sizes[i]);
+        ssize_t n = text ? read_of(p, "status", text, sizes[i]) : -ENOMEM;
+        bool done = n < 0 || status_of(span_of(text, (size_t)n), cpus, uid) || (size_t)n < sizes[i];
+        free(text);
+        if (done)
+            return;
     }
-    if (!p->ulimits && !scan_u64(&uids, uid))
-        *uid = 0;
 }
 
 static bool ulimits(const struct limits_place *p, struct pid_limits *ret)
@@ -90,9 +120,9 @@ static bool ulimits(const struct limits_place *p, struct pid_limits *ret)
 static void by_process(const struct limits_place *p, struct baro_limits *l)
 {
     struct pid_limits limits;
-    uint64_t cpus = p->affinity, uid = p->uid;
+    uint64_t cpus = p->affinity, uid = p->ulimits ? p->uid : 0, of_status = 0;
     if (!cpus || !p->ulimits)
-        from_status(p, &cpus, &uid);
+        from_status(p, &cpus, p->ulimits ? &of_status : &uid);
     if (cpus)
         tighten(&l->cores_ppm, l->cores_source, cpus * CORE, "affinity");
     if (!ulimits(p, &limits))
@@ -105,7 +135,7 @@ static void by_process(const struct limits_place *p, struct baro_limits *l)
         tighten(&l->pids, l->pids_source, limits.value[PID_LIMIT_NPROC], "RLIMIT_NPROC");
 }
 
-/* ---- the environment ---- */
+/* ---- the environment: who started the job says what it was given, also where the groups that enforce it can't be seen ---- */
 
 static bool env_number(const struct limits_place *p, const char *name, uint64_t *ret)
 {
@@ -143,15 +173,23 @@ static void by_slurm(const struct limits_place *p, struct baro_limits *l)
         cpus = cpus_of_node(per_node, node);
         why = "SLURM_JOB_CPUS_PER_NODE";
     }
-    if (cpus)
+    if (cpus) {
         tighten(&l->cores_ppm, l->cores_source, cpus < UINT64_MAX / CORE ? cpus * CORE : UINT64_MAX, why);
+        l->cores_absent = BARO_PRESENT;
+    }
     /* A batch script has all that its job was given on the node; only what srun starts is a task. */
     if (p->env(p->context, "SLURM_STEP_ID") && env_number(p, "SLURM_CPUS_PER_TASK", &v) && v < UINT64_MAX / CORE)
         tighten(&l->cores_ppm, l->cores_source, v * CORE, "SLURM_CPUS_PER_TASK");
-    if (env_number(p, "SLURM_MEM_PER_NODE", &v) && v < UINT64_MAX / MIB)
-        tighten(&l->memory_bytes, l->memory_source, v * MIB, "SLURM_MEM_PER_NODE");
-    else if (cpus && env_number(p, "SLURM_MEM_PER_CPU", &v) && !__builtin_mul_overflow(v, cpus, &v) && v < UINT64_MAX / MIB)
-        tighten(&l->memory_bytes, l->memory_source, v * MIB, "SLURM_MEM_PER_CPU");
+    why = "SLURM_MEM_PER_NODE";
+    if (!env_number(p, why, &v)) {
+        why = "SLURM_MEM_PER_CPU";
+        if (!cpus || !env_number(p, why, &v) || __builtin_mul_overflow(v, cpus, &v))
+            return;
+    }
+    if (v >= UINT64_MAX / MIB)
+        return;
+    tighten(&l->memory_bytes, l->memory_source, v * MIB, why);
+    l->memory_absent = BARO_PRESENT;
 }
 
 /* "1.5" in millionths. */
@@ -178,10 +216,14 @@ static void by_kubernetes(const struct limits_place *p, struct baro_limits *l)
     uint64_t v;
     if (!p->env(p->context, "KUBERNETES_SERVICE_HOST"))
         return;
-    if (env_number(p, "MEM_LIMIT", &v))
+    if (env_number(p, "MEM_LIMIT", &v)) {
         tighten(&l->memory_bytes, l->memory_source, v, "MEM_LIMIT");
-    if (cores && decimal(cores, &v))
+        l->memory_absent = BARO_PRESENT;
+    }
+    if (cores && decimal(cores, &v)) {
         tighten(&l->cores_ppm, l->cores_source, v, "CPU_LIMIT");
+        l->cores_absent = BARO_PRESENT;
+    }
 }
 
 /* ---- all ---- */

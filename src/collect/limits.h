@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the job may have: the tightest of its control groups, affinity, ulimits and what a batch system or Kubernetes says in the environment. What is no tighter than the machine
- * is no limit. Read once, at the start.
+ * is no limit. Where there may be one that can't be seen, what is found is only an upper bound, and the limit is absent.
  */
 #ifndef COLLECT_LIMITS_H
 #define COLLECT_LIMITS_H
@@ -18,7 +18,9 @@ struct limits_place {
     const struct pid_limits *ulimits;   /* its, and then uid is its real user; NULL: what /proc/PID/limits and status say */
     uint32_t uid;
     uint64_t memory_total;              /* of the machine, bytes; 0: not known */
-    const struct cgroup_places *groups; /* the job's; NULL: none are known */
+    const struct cgroup_places *groups; /* the job's; NULL: they could not be found */
+    int groups_error;                   /* then a negative code: why; 0: nobody knows */
+    const struct cgroup_bounds *bounds; /* what they say, if that was read; NULL: it is read */
     const char *(*env)(void *context, const char *name); /* of the job; NULL: not known */
     void *context;
 };

@@ -75,6 +75,7 @@ struct sampler {
     struct slow_request *requests;
     size_t n_requests, cap_requests;
     uint64_t self_rss, self_rss_peak, self_checked_ns;
+    uint8_t self_rss_absent;
     uint64_t ticks, process_samples, missed, sample_time_ns, sample_cpu_ns, lossy, thinned, self_cpu_ns;
     bool lossy_now;
     struct cgroups *groups;  /* NULL: none, or not opened yet */
@@ -129,6 +130,9 @@ void sampler_settle(struct sampler *s);
 
 /* From now on all that is in this one of options.groups and below it is the job. What it had used before is not the job's if since_now. Returns 0, or -ENOENT. */
 int sampler_groups_begin(struct sampler *s, const struct cgroup_place *place, bool since_now);
+
+/* The groups that the job is in, found later than at the start, or others than before. Borrowed. */
+void sampler_groups_renew(struct sampler *s, const struct cgroup_places *groups);
 
 /* Adds whoever is in that group and not known. Returns how many are in it. */
 size_t sampler_groups_find_members(struct sampler *s);

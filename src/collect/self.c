@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What barograph itself costs. */
+#include <errno.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -20,24 +21,29 @@ uint64_t sampler_self_cpu(struct sampler *s)
     return sum > s->self_cpu_ns ? sum : s->self_cpu_ns;
 }
 
-static uint64_t rss_of(struct sampler *s, int32_t pid)
+/* Who has ended uses nothing; who can't be asked leaves the sum unknown. */
+static void add_rss(struct sampler *s, int32_t pid, uint64_t *sum, uint8_t *absent)
 {
     struct pid_stat st;
-    ssize_t n = pid ? proc_read(s->options.proc_fd, pid, "stat", s->text, 2048) : 0;
-    if (n <= 0 || pid_stat_parse(span_of(s->text, (size_t)n), &st) != 0)
-        return 0;
-    return st.rss * s->options.page_size;
+    ssize_t n = pid ? proc_read(s->options.proc_fd, pid, "stat", s->text, 2048) : -ESRCH;
+    if (n > 0 && pid_stat_parse(span_of(s->text, (size_t)n), &st) == 0)
+        *sum += st.rss * s->options.page_size;
+    else if (pid && ((n != -ESRCH && n != -ENOENT) || pid == s->options.self[0]))
+        *absent = n == -EACCES || n == -EPERM ? BARO_ABSENT_DENIED : BARO_ABSENT_UNKNOWN;
 }
 
 static void check_memory(struct sampler *s)
 {
-    uint64_t rss = s->slow ? rss_of(s, slow_pid(s->slow)) : 0;
-    rss += s->machine ? rss_of(s, host_helper_pid(s->machine)) : 0;
-    rss += s->groups_slow ? rss_of(s, slow_pid(s->groups_slow)) : 0;
+    uint64_t rss = 0;
+    uint8_t absent = BARO_PRESENT;
+    add_rss(s, s->slow ? slow_pid(s->slow) : 0, &rss, &absent);
+    add_rss(s, s->machine ? host_helper_pid(s->machine) : 0, &rss, &absent);
+    add_rss(s, s->groups_slow ? slow_pid(s->groups_slow) : 0, &rss, &absent);
     for (size_t i = 0; i < sizeof(s->options.self) / sizeof(*s->options.self); i++)
-        rss += rss_of(s, s->options.self[i]);
+        add_rss(s, s->options.self[i], &rss, &absent);
     s->self_rss = rss;
-    if (rss > s->self_rss_peak)
+    s->self_rss_absent = absent;
+    if (!absent && rss > s->self_rss_peak)
         s->self_rss_peak = rss;
     s->self_checked_ns = s->now_ns;
 }
@@ -49,7 +55,9 @@ void self_fill(struct sampler *s)
     if (!s->self_checked_ns || s->now_ns >= s->self_checked_ns + CHECK_NS)
         check_memory(s);
     v[RECORDER_cpu] = s->self_cpu_ns;
-    v[RECORDER_rss] = s->self_rss;
+    s->sample.self_absent[RECORDER_rss] = s->self_rss_absent;
+    s->sample.self_absent[RECORDER_rss_peak] = s->self_rss_peak ? BARO_PRESENT : s->self_rss_absent;
+    v[RECORDER_rss] = s->self_rss_absent ? 0 : s->self_rss;
     v[RECORDER_rss_peak] = s->self_rss_peak;
     v[RECORDER_samples] = s->ticks;
     v[RECORDER_process_samples] = s->process_samples;

@@ -40,15 +40,20 @@ int summary_cores_mean(const struct summary *s, double *ret)
     return r;
 }
 
-int summary_cores_peak(const struct summary *s, double *ret)
+int summary_cores_peak_of(const struct summary *s, const struct derive_peak *peak, double *ret)
 {
-    *ret = s->cores.rate / 1e9;
-    if (!s->cores.found) /* no two samples lie far enough apart */
+    *ret = peak->rate / 1e9;
+    if (!peak->found) /* no two samples lie far enough apart */
         return s->job_absent[JOB_cpu] == BARO_PRESENT ? BARO_ABSENT_UNKNOWN : s->job_absent[JOB_cpu];
     /* What a parent has reaped shows in steps of 10 ms; a rate above what the machine has is that step. */
     if (s->cpus && *ret > s->cpus)
         *ret = s->cpus;
     return BARO_PRESENT;
+}
+
+int summary_cores_peak(const struct summary *s, double *ret)
+{
+    return summary_cores_peak_of(s, &s->cores, ret);
 }
 
 bool summary_pss_is_bound(const struct summary *s)

@@ -29,6 +29,23 @@ uint64_t summary_pids_limit(const struct summary *s, const char **ret_source)
     return s->limits.pids;
 }
 
+int summary_memory_unknown(const struct summary *s)
+{
+    const char *source;
+    return s->limits.memory_absent ? s->limits.memory_absent : summary_memory_limit(s, &source) ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
+}
+
+int summary_cores_unknown(const struct summary *s)
+{
+    const char *source;
+    return s->limits.cores_absent ? s->limits.cores_absent : summary_cores_limit(s, &source) > 0 ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
+}
+
+int summary_pids_unknown(const struct summary *s)
+{
+    return s->limits.pids_absent ? s->limits.pids_absent : s->limits.pids ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
+}
+
 static bool begins(const char *text, const char *with)
 {
     return strncmp(text, with, strlen(with)) == 0;
@@ -49,7 +66,7 @@ static const struct machine_group *group_of(const struct summary *s, const char 
         size_t n = strlen(g->name);
         if (cut && begins(g->name, path))
             return g;
-        if (n > longest && begins(path, g->name) && (path[n] == 0 || path[n] == ' ')) {
+        if (n >= longest && begins(path, g->name) && (path[n] == 0 || path[n] == ' ')) {
             found = g;
             longest = n;
         }
@@ -62,34 +79,37 @@ static const struct machine_group *group_of(const struct summary *s, const char 
 const char *summary_memory_measure_name(enum memory_measure measure)
 {
     static const char *const names[] = {
-        [MEMORY_CGROUP] = "cgroup", [MEMORY_PSS] = "pss", [MEMORY_RSS] = "rss", [MEMORY_PROCESS] = "process"};
+        [MEMORY_CGROUP] = "cgroup", [MEMORY_PSS] = "pss", [MEMORY_RSS] = "rss", [MEMORY_PROCESS] = "process",
+        [MEMORY_ADDRESS_SPACE] = "address_space"};
     return names[measure];
 }
 
-static int most_of_process(const struct summary *s, uint64_t *ret, enum memory_measure *ret_measure)
+/* What RLIMIT_AS limits is in the samples; what RLIMIT_DATA does is in none. */
+static int most_of_process(const struct summary *s, const char *source, uint64_t *ret, enum memory_measure *ret_measure)
 {
-    *ret_measure = MEMORY_PROCESS;
-    return summary_job(s, JOB_process_rss_peak, ret);
+    const struct extreme *most = &s->held.address_space;
+    *ret_measure = MEMORY_ADDRESS_SPACE;
+    if (strcmp(source, LIMIT_ADDRESS_SPACE) != 0)
+        return BARO_ABSENT_UNSUPPORTED;
+    *ret = most->value;
+    return most->seen && most->value ? BARO_PRESENT : most->absent ? most->absent : BARO_ABSENT_NOT_YET;
 }
 
 static int most_of_tree(const struct summary *s, uint64_t *ret, enum memory_measure *ret_measure)
 {
-    const struct summary_peak *pss = &s->peak[PEAK_PSS], *rss = &s->peak[PEAK_RSS];
-    uint64_t process;
-    bool whole = pss->absent == BARO_PRESENT && pss->value && !summary_pss_is_bound(s);
-    const struct summary_peak *peak = whole ? pss : rss;
-    bool marked = summary_job(s, JOB_process_rss_peak, &process) == BARO_PRESENT && process;
+    const struct summary_held *h = &s->held;
+    bool whole = h->pss.seen && h->pss.value && !h->pss_partly && h->pss_doubt <= h->pss.value;
+    const struct extreme *peak = whole ? &h->pss : &h->rss;
+    /* Attached, a mark may be older than the recording. rss is counted in lots on each CPU (6.2 to 6.15), so a little is nothing; nor is what pss leaves out. */
+    bool marked = s->mode == BARO_MODE_RUN && h->process.seen && h->process.value, there = peak->seen && peak->value;
+    if (marked && (!there || h->process.value > h->rss.value + h->rss.value / 20)) {
+        *ret_measure = MEMORY_PROCESS;
+        *ret = h->process.value;
+        return BARO_PRESENT;
+    }
     *ret_measure = whole ? MEMORY_PSS : MEMORY_RSS;
     *ret = peak->value;
-    if (peak->absent == BARO_PRESENT && peak->value) {
-        /* Attached, a mark may be older than the recording. rss is counted in lots on each CPU (6.2 to 6.15), so a little is nothing; nor is what pss leaves out. */
-        if (s->mode != BARO_MODE_RUN || !marked || process <= rss->value + rss->value / 20)
-            return BARO_PRESENT;
-        return most_of_process(s, ret, ret_measure);
-    }
-    if (s->mode == BARO_MODE_RUN && marked)
-        return most_of_process(s, ret, ret_measure);
-    return peak->absent != BARO_PRESENT ? peak->absent : BARO_ABSENT_NOT_YET;
+    return there ? BARO_PRESENT : peak->absent ? peak->absent : BARO_ABSENT_NOT_YET;
 }
 
 int summary_memory_most(const struct summary *s, uint64_t *ret, enum memory_measure *ret_measure)
@@ -107,7 +127,7 @@ int summary_memory_most(const struct summary *s, uint64_t *ret, enum memory_meas
         return BARO_PRESENT;
     }
     if (begins(source, "RLIMIT_"))
-        return most_of_process(s, ret, ret_measure);
+        return most_of_process(s, source, ret, ret_measure);
     return most_of_tree(s, ret, ret_measure);
 }
 
@@ -118,10 +138,10 @@ int summary_memory_peak_ratio(const struct summary *s, double *ret)
     uint64_t most, limit = summary_memory_limit(s, &source);
     int absent = summary_memory_most(s, &most, &measure);
     *ret = 0;
+    if (absent == BARO_PRESENT)
+        absent = summary_memory_unknown(s);
     if (absent != BARO_PRESENT)
         return absent;
-    if (!limit)
-        return BARO_ABSENT_UNKNOWN;
     *ret = (double)most / (double)limit;
     return BARO_PRESENT;
 }
@@ -148,9 +168,9 @@ int summary_cores_peak_ratio(const struct summary *s, double *ret)
 {
     const char *source;
     double limit = summary_cores_limit(s, &source);
-    int absent = summary_cores_peak(s, ret);
-    if (absent == BARO_PRESENT && limit <= 0)
-        absent = BARO_ABSENT_UNKNOWN;
+    int absent = summary_cores_peak_of(s, &s->held.cores, ret);
+    if (absent == BARO_PRESENT)
+        absent = summary_cores_unknown(s);
     *ret = absent == BARO_PRESENT ? *ret / limit : 0;
     return absent;
 }
@@ -170,17 +190,54 @@ static int group_grown(const struct summary *s, const struct machine_group *of, 
     return absent;
 }
 
+/* Of groups that are above each other the one that was held back most; a job that was moved from one place to another was held back in both. */
 int summary_throttled(const struct summary *s, uint64_t *ret)
+{
+    int absent = s->machine.looks ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
+    bool found = false;
+    uint64_t most = 0;
+    *ret = 0;
+    for (size_t i = 0; i < s->machine.n_groups; i++) {
+        const struct machine_group *g = &s->machine.group[i];
+        uint64_t ns;
+        int why = group_grown(s, g, &g->throttled, &ns);
+        if (g->own) {
+            *ret += most;
+            most = 0;
+        }
+        if (why == BARO_PRESENT && ns > most)
+            most = ns;
+        found = found || why == BARO_PRESENT;
+        absent = found ? BARO_PRESENT : why;
+    }
+    *ret += most;
+    return absent;
+}
+
+static const struct growth *kills_of(const struct machine_group *g)
+{
+    return &g->oom_kills;
+}
+
+static const struct growth *refusals_of(const struct machine_group *g)
+{
+    return &g->fork_refusals;
+}
+
+/* Of the job's innermost group, and of those that it was in before. */
+static int of_own_groups(const struct summary *s, const struct growth *(*member)(const struct machine_group *g), uint64_t *ret)
 {
     int absent = s->machine.looks ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
     bool found = false;
     *ret = 0;
     for (size_t i = 0; i < s->machine.n_groups; i++) {
         const struct machine_group *g = &s->machine.group[i];
-        uint64_t ns;
-        int why = group_grown(s, g, &g->throttled, &ns);
-        if (why == BARO_PRESENT && (!found || ns > *ret))
-            *ret = ns;
+        uint64_t n;
+        if (!g->own)
+            continue;
+        int why = group_grown(s, g, member(g), &n);
+        if (why == BARO_PRESENT)
+            *ret += n;
         found = found || why == BARO_PRESENT;
         absent = found ? BARO_PRESENT : why;
     }
@@ -189,18 +246,12 @@ int summary_throttled(const struct summary *s, uint64_t *ret)
 
 int summary_group_oom_kills(const struct summary *s, uint64_t *ret)
 {
-    *ret = 0;
-    if (!s->machine.n_groups)
-        return s->machine.looks ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
-    return group_grown(s, &s->machine.group[0], &s->machine.group[0].oom_kills, ret);
+    return of_own_groups(s, kills_of, ret);
 }
 
 int summary_fork_refusals(const struct summary *s, uint64_t *ret)
 {
-    *ret = 0;
-    if (!s->machine.n_groups)
-        return s->machine.looks ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
-    return group_grown(s, &s->machine.group[0], &s->machine.group[0].fork_refusals, ret);
+    return of_own_groups(s, refusals_of, ret);
 }
 
 /* ---- the machine ---- */

@@ -5,19 +5,25 @@
 
 #include "derive/summary.h"
 
+#define LIMIT_ADDRESS_SPACE "RLIMIT_AS"
 #define LIMIT_MACHINE "machine" /* the source where no limit lies below what the machine has */
 
-/* The limit that binds and who sets it; 0: not known. */
+/* What it is at most, and by whom: the tightest that is known, the machine's own among them; 0: not known. That is the limit, unless summary_..._unknown() says why there may be a
+ * tighter one. */
 uint64_t summary_memory_limit(const struct summary *s, const char **ret_source);
 double summary_cores_limit(const struct summary *s, const char **ret_source);
 uint64_t summary_pids_limit(const struct summary *s, const char **ret_source);
+int summary_memory_unknown(const struct summary *s);
+int summary_cores_unknown(const struct summary *s);
+int summary_pids_unknown(const struct summary *s);
 
 /* What counts against the memory limit, and the most of it that the job held. */
 enum memory_measure {
     MEMORY_CGROUP,  /* of the control group that the job is: such a limit counts page cache as well */
     MEMORY_PSS,
     MEMORY_RSS,
-    MEMORY_PROCESS, /* largest mark of one process: it was higher between samples than all of them at any; or a limit of each process */
+    MEMORY_PROCESS, /* largest mark of one process: it was higher between samples than all of them at any */
+    MEMORY_ADDRESS_SPACE, /* largest of one process in any sample: what RLIMIT_AS limits */
 };
 int summary_memory_most(const struct summary *s, uint64_t *ret, enum memory_measure *ret_measure);
 const char *summary_memory_measure_name(enum memory_measure measure);

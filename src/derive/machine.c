@@ -105,11 +105,12 @@ static struct machine_group *group_of(struct machine *m, const struct baro_entit
     return g;
 }
 
-static void add_group(struct machine *m, const struct baro_entity *e, uint64_t t_ns)
+static void add_group(struct machine *m, const struct baro_entity *e, uint64_t t_ns, bool own)
 {
     struct machine_group *g = group_of(m, e);
     if (!g)
         return;
+    g->own = g->own || own;
     grow(&g->throttled, t_ns, e->absent[CGROUP_cpu_throttled], e->value[CGROUP_cpu_throttled]);
     grow(&g->oom_kills, t_ns, e->absent[CGROUP_oom_kills], e->value[CGROUP_oom_kills]);
     grow(&g->fork_refusals, t_ns, e->absent[CGROUP_pids_limit_hits], e->value[CGROUP_pids_limit_hits]);
@@ -138,7 +139,7 @@ void machine_add(struct machine *m, const struct baro_sample *s)
     if (no_busy == BARO_PRESENT)
         derive_peak_add(&m->cores, t, m->counter[MACHINE_BUSY].grown);
     for (size_t i = 0; i < s->entities[BARO_KIND_CGROUP].n; i++)
-        add_group(m, s->entities[BARO_KIND_CGROUP].at[i], t);
+        add_group(m, s->entities[BARO_KIND_CGROUP].at[i], t, i == 0);
 }
 
 int machine_share(const struct machine *m, enum machine_counter counter, double *ret)

@@ -53,10 +53,11 @@ struct extreme {
     uint8_t absent;
 };
 
-#define MACHINE_GROUPS 16
+#define MACHINE_GROUPS 32 /* some five at a time; more where a job was moved */
 
 struct machine_group {
     uint32_t id;
+    bool own;                   /* the job's innermost one; those behind it are above it, up to the next own one, where it was moved to later */
     char name[128];
     struct growth throttled, oom_kills, fork_refusals;
     struct extreme memory;      /* most that any look saw */
@@ -68,7 +69,7 @@ struct machine {
     struct growth counter[MACHINE_COUNTERS];
     struct extreme gauge[MACHINE_GAUGES];
     struct derive_peak cores;   /* of MACHINE_BUSY */
-    struct machine_group group[MACHINE_GROUPS]; /* in the order in which they were found: the job's own first */
+    struct machine_group group[MACHINE_GROUPS]; /* in the order in which they were found */
     size_t n_groups;
 };
 

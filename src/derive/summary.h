@@ -36,6 +36,17 @@ struct summary_peak {
 
 struct summary_alive; /* a process as the last sample saw it */
 
+/* What is held against limits: since they were others, or from the start if they never were. */
+struct summary_held {
+    uint64_t since_ns;          /* 0: from the start */
+    struct extreme rss, pss;    /* largest sum over the tree */
+    uint64_t pss_doubt;         /* as in struct summary */
+    bool pss_partly;            /* the largest is without some members */
+    struct extreme process;     /* largest mark of one process; of a change only what has grown since */
+    struct extreme address_space; /* largest of one process, in any sample */
+    struct derive_peak cores;
+};
+
 struct summary {
     /* from the header */
     enum baro_mode mode;
@@ -46,7 +57,9 @@ struct summary {
     int64_t start_realtime_ns;
     uint64_t memory_total;
     uint32_t cpus;
-    struct baro_limits limits;
+    struct baro_limits limits; /* the last ones */
+    bool limits_told;
+    struct summary_held held;
     bool own_cgroup;       /* the command was put into a control group of its own */
     bool is_cgroup;        /* the job is a control group, that one or the target */
     size_t n_targets;
@@ -100,9 +113,14 @@ struct summary *summary_new(const struct baro_header *h);
 void summary_add_sample(struct summary *s, const struct baro_sample *sample);
 void summary_add_exit(struct summary *s, const struct baro_exit *e);
 void summary_add_event(struct summary *s, const struct baro_event *e);
+void summary_add_limits(struct summary *s, const struct baro_limits *l, uint64_t t_ns);
 /* Nothing more comes: counts those that live on under their commands. Then the functions below may be asked. */
 void summary_finish(struct summary *s);
 void summary_free(struct summary *s); /* NULL allowed */
+
+/* held.c, for summary.c */
+void summary_held_begin(struct summary_held *h, uint64_t since_ns);
+void summary_note_held(struct summary *s, const struct baro_sample *sample, const struct derive_sum *rss, const struct derive_sum *pss);
 
 uint64_t summary_wall_ns(const struct summary *s);
 /* Each returns 0 and the value, or enum baro_absent. */
@@ -111,6 +129,7 @@ int summary_self(const struct summary *s, enum recorder_metric metric, uint64_t 
 int summary_status(const struct summary *s, int *ret);
 int summary_cores_mean(const struct summary *s, double *ret);
 int summary_cores_peak(const struct summary *s, double *ret);
+int summary_cores_peak_of(const struct summary *s, const struct derive_peak *peak, double *ret); /* of a part of the recording */
 /* May the tree have held more pss than the peak says? Then that is a lower bound. */
 bool summary_pss_is_bound(const struct summary *s);
 int summary_remainder(const struct summary *s, double *ret);

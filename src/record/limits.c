@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which control groups the job is in, and what it may have. */
+/*
+ * Which control groups the job is in, and what it may have. That is found when there is nothing else to do: while another CPU starts the command, once it runs, or as the job ends. The
+ * command never waits for it. A job can be moved to another group, and can change what it may have, so both are looked at again; seldom, as that is rare.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "collect/limits.h"
 #include "record/recorder.h"
@@ -17,11 +22,28 @@
 #include "run/own.h"
 
 #define STARTS_WITHIN_MS 1000 /* an exec that takes longer hangs: in the group, as it was to be */
+/* When it is looked again: what starts a job moves itself at once and then executes it. Each time after twice as long. */
+#define AGAIN_FIRST (20 * NS_PER_MS)
+#define AGAIN_MOST (2560 * NS_PER_MS)
+
+struct limits_watch {
+    struct cgroup_places places;
+    int places_error;
+    struct cgroup_bounds bounds;
+    struct baro_limits last;
+    bool placed, found;
+    bool early;                  /* another CPU starts the command meanwhile */
+    uint64_t due_ns, wait_ns;    /* since the tape began */
+    size_t membership_len;
+    char membership[4096];       /* of /proc/PID/cgroup, as it was when the places were found */
+};
 
 /* The wrapper has what the command has: the recorder has lifted some of its own limits. */
 static int32_t whose(const struct recorder *r)
 {
-    return r->wrapper ? r->wrapper : r->options->n_targets ? r->options->targets[0] : 0;
+    if (r->wrapper)
+        return r->wrapper_lost ? r->command : r->wrapper;
+    return r->options->n_targets ? r->options->targets[0] : 0;
 }
 
 static uint32_t affinity_of(int32_t pid)
@@ -56,6 +78,8 @@ static const char *own_env(void *context, const char *name)
     return getenv(name);
 }
 
+/* ---- which groups ---- */
+
 static int find_group(struct recorder *r, struct baro_error *err)
 {
     const char *path = r->options->cgroup;
@@ -65,6 +89,9 @@ static int find_group(struct recorder *r, struct baro_error *err)
         if (r->places->at[i].root)
             return error_set(err, -EINVAL, "%s is the root of its hierarchy: all of the machine", path);
     }
+    size_t other;
+    if (cgroup_agree(r->root_fd, r->places, &other) < 0)
+        return error_set(err, -EINVAL, "%s is two groups with different processes: give /%s or /%s", path, r->places->at[0].dir, r->places->at[other].dir);
     return 0;
 }
 
@@ -79,77 +106,219 @@ static void leave_leaf(struct cgroup_place *p, const struct own_group *own)
     p->path[path == n ? 1 : path - n] = 0;
 }
 
-/* The command's own group is one below that of the wrapper. */
-static bool enter_own(struct recorder *r)
+static bool enter_one(struct cgroup_place *p, const struct own_dir *own)
 {
-    const struct own_group *own = r->options->own_group;
-    struct cgroup_places *all = r->places;
-    int unified = all->of[CGROUP_AT_UNIFIED];
-    if (!own || !*own->path || unified < 0)
+    size_t n = strlen(p->dir), len = strlen(own->path + 1), at = strlen(p->path);
+    const char *name = own->path + 1 + n;
+    if (strncmp(own->path + 1, p->dir, n) != 0 || *name != '/' || strchr(name + 1, '/') || len >= sizeof(p->dir) || at + len - n >= sizeof(p->path))
         return false;
-    struct cgroup_place *p = &all->at[unified];
-    const char *path = own->path;
-    leave_leaf(p, own);
-    size_t n = strlen(p->dir), len = strlen(path + 1), at = strlen(p->path);
-    if (strncmp(path + 1, p->dir, n) != 0 || path[1 + n] != '/' || len >= sizeof(p->dir) || at + len - n >= sizeof(p->path))
-        return false;
-    memcpy(p->dir, path + 1, len + 1);
-    memcpy(p->path + (at == 1 ? 0 : at), path + 1 + n, len - n + 1);
+    memcpy(p->dir, own->path + 1, len + 1);
+    memcpy(p->path + (at == 1 ? 0 : at), name, len - n + 1);
     p->root = false;
     return true;
 }
 
-/* The wrapper tells whether the command is in there; the head of the tape, which says so, is not written before. */
+/* The command's own group is one below that of the wrapper, in each hierarchy that has a bit. False where that leaves it without what counts CPU time. */
+static bool enter_own(struct recorder *r, uint64_t entered)
+{
+    const struct own_group *own = r->options->own_group;
+    struct cgroup_places *all = r->places;
+    bool counted = false;
+    for (size_t i = 0; own && i < own->n && (entered & 1); i++) {
+        for (size_t k = 0; k < all->n && (entered >> i & 1); k++) {
+            if (all->at[k].v2)
+                leave_leaf(&all->at[k], own);
+            counted |= enter_one(&all->at[k], &own->at[i]) && i == 0;
+        }
+    }
+    return counted;
+}
+
+static bool is_group(const struct recorder *r)
+{
+    return r->options->cgroup || strcmp(r->header.cgroup_mode, "own") == 0;
+}
+
+static ssize_t membership_of(const struct recorder *r, int32_t pid, char *text, size_t cap)
+{
+    char path[32];
+    snprintf(path, sizeof(path), "proc/%d/cgroup", (int)pid);
+    return fd_read_file(r->root_fd, path, text, cap);
+}
+
+/* The kernel writes the same text for the same groups. */
+static void place(struct recorder *r, int32_t pid)
+{
+    struct limits_watch *w = r->limits;
+    ssize_t n = r->finishing ? 0 : membership_of(r, pid, w->membership, sizeof(w->membership));
+    w->membership_len = n > 0 ? (size_t)n : 0;
+    w->places_error = cgroup_find(r->root_fd, pid, &w->places);
+    w->placed = true;
+}
+
+static bool moved(const struct recorder *r, int32_t pid)
+{
+    const struct limits_watch *w = r->limits;
+    char text[sizeof(w->membership)];
+    ssize_t n = is_group(r) ? -1 : membership_of(r, pid, text, sizeof(text));
+    return n > 0 && ((size_t)n != w->membership_len || memcmp(text, w->membership, (size_t)n) != 0);
+}
+
+/* The wrapper tells where the command is; the head of the tape, which says so, is not written before. */
 void limits_settle(struct recorder *r)
 {
     struct pollfd in = {.fd = r->link_fd, .events = POLLIN};
     struct link_message l;
     if (!r->places || strcmp(r->header.cgroup_mode, "own") != 0 || poll(&in, 1, STARTS_WITHIN_MS) <= 0)
         return;
-    if (recv(r->link_fd, &l, sizeof(l), MSG_PEEK | MSG_DONTWAIT) != sizeof(l) || l.kind != LINK_STARTED || l.number)
+    if (recv(r->link_fd, &l, sizeof(l), MSG_PEEK | MSG_DONTWAIT) != sizeof(l) || l.kind != LINK_STARTED)
         return;
-    memcpy(r->header.cgroup_mode, "none", 5);
-    cgroup_find(r->root_fd, r->wrapper, r->places);
+    if ((uint64_t)l.number == (UINT64_C(1) << r->options->own_group->n) - 1)
+        return;
+    place(r, r->wrapper);
+    if (!enter_own(r, (uint64_t)l.number))
+        memcpy(r->header.cgroup_mode, "none", 5);
 }
+
+/* ---- what they and the process allow ---- */
+
+static void read_limits(struct recorder *r, int32_t pid, struct baro_limits *ret)
+{
+    const struct limits_watch *w = r->limits;
+    struct pid_limits ulimits;
+    struct limits_place p = {.root_fd = r->root_fd, .pid = pid, .cpus = r->header.cpus, .memory_total = r->header.memory_total,
+                             .groups = w->places_error ? NULL : &w->places, .groups_error = w->places_error, .bounds = w->places_error ? NULL : &w->bounds};
+    if (r->options->cgroup) {
+        limits_read_groups(&p, ret);
+        return;
+    }
+    p.affinity = affinity_of(pid);
+    if (r->wrapper) { /* of our own user, if the command did not change that */
+        p.env = own_env;
+        p.uid = getuid();
+        p.ulimits = ulimits_of(pid, &ulimits) ? &ulimits : NULL;
+    }
+    limits_read(&p, ret);
+}
+
+static void tell(struct recorder *r, const struct baro_limits *l)
+{
+    const struct record_observer *o = &r->options->observer;
+    uint64_t now = sampler_now(&r->sampler);
+    r->limits->last = *l;
+    tape_writer_limits(r->writer, l, now);
+    if (o->limits)
+        o->limits(o->context, l, now);
+}
+
+static void put_off(struct limits_watch *w, uint64_t now_ns)
+{
+    w->due_ns = now_ns + w->wait_ns;
+    w->wait_ns = w->wait_ns * 2 < AGAIN_MOST ? w->wait_ns * 2 : AGAIN_MOST;
+}
+
+bool limits_wanted(const struct recorder *r)
+{
+    return r->limits && !r->limits->found && (r->started || r->limits->early);
+}
+
+void limits_find(struct recorder *r)
+{
+    struct limits_watch *w = r->limits;
+    struct baro_limits l;
+    if (!w || w->found)
+        return;
+    int32_t pid = whose(r);
+    if (!w->placed) {
+        place(r, pid);
+        if (r->places)
+            sampler_groups_renew(&r->sampler, r->places);
+    }
+    if (!w->places_error)
+        cgroup_bounds_read(r->root_fd, &w->places, &w->bounds);
+    read_limits(r, pid, &l);
+    w->found = true;
+    w->wait_ns = AGAIN_FIRST;
+    put_off(w, sampler_now(&r->sampler));
+    tell(r, &l);
+}
+
+/* A zombie has no limits any more. */
+static bool lives(const struct recorder *r, int32_t pid)
+{
+    const struct member *m = tree_find(&r->job.tree, pid);
+    return m && !m->ended && !m->gone;
+}
+
+static void follow_move(struct recorder *r, int32_t pid)
+{
+    struct limits_watch *w = r->limits;
+    place(r, pid);
+    if (!w->places_error)
+        cgroup_bounds_read(r->root_fd, &w->places, &w->bounds);
+    if (r->places)
+        sampler_groups_renew(&r->sampler, r->places);
+}
+
+void limits_turn(struct recorder *r)
+{
+    struct limits_watch *w = r->limits;
+    int32_t pid = r->wrapper ? r->command : whose(r);
+    uint64_t now = sampler_now(&r->sampler);
+    struct baro_limits l;
+    limits_find(r);
+    if (!w || now < w->due_ns || r->options->cgroup || !lives(r, pid))
+        return;
+    put_off(w, now);
+    if (moved(r, pid))
+        follow_move(r, pid);
+    read_limits(r, pid, &l);
+    if (!baro_limits_equal(&l, &w->last))
+        tell(r, &l);
+}
+
+/* ---- the beginning and the end ---- */
 
 int limits_prepare(struct recorder *r, struct baro_error *err)
 {
-    struct baro_header *h = &r->header;
-    int32_t pid = whose(r);
+    const struct own_group *own = r->options->own_group;
     if (r->options->host_alone)
         return 0; /* there is no job */
     r->root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    r->places = calloc(1, sizeof(*r->places));
-    if (r->root_fd < 0 || !r->places)
+    r->limits = calloc(1, sizeof(*r->limits));
+    if (r->root_fd < 0 || !r->limits)
         return error_set(err, -ENOMEM, "can't open /");
+    r->places = &r->limits->places;
+    r->limits->early = affinity_of(0) > 1;
+    r->header.limits = (struct baro_limits){.memory_absent = BARO_ABSENT_NOT_YET, .cores_absent = BARO_ABSENT_NOT_YET, .pids_absent = BARO_ABSENT_NOT_YET};
     if (r->options->cgroup) {
-        int code = find_group(r, err);
-        if (code < 0)
-            return code;
-    } else {
-        cgroup_find(r->root_fd, pid, r->places); /* what can't be found is not there */
+        r->limits->placed = true;
+        return find_group(r, err);
     }
-    if (enter_own(r))
-        memcpy(h->cgroup_mode, "own", 4);
-    struct pid_limits ulimits;
-    struct limits_place place = {.root_fd = r->root_fd, .pid = pid, .cpus = h->cpus, .memory_total = h->memory_total, .groups = r->places};
-    if (!r->options->cgroup)
-        place.affinity = affinity_of(pid);
-    if (r->wrapper) { /* of our own user */
-        place.env = own_env;
-        place.uid = getuid();
-        place.ulimits = ulimits_of(pid, &ulimits) ? &ulimits : NULL;
-    }
-    if (r->options->cgroup)
-        limits_read_groups(&place, &h->limits);
-    else
-        limits_read(&place, &h->limits);
+    if (!own || !own->n)
+        return 0;
+    place(r, r->wrapper); /* what can't be found is not there */
+    if (enter_own(r, UINT64_MAX))
+        memcpy(r->header.cgroup_mode, "own", 4);
     return 0;
+}
+
+void limits_without_groups(struct recorder *r)
+{
+    r->places = NULL;
+    if (r->wrapper)
+        memcpy(r->header.cgroup_mode, "none", 5);
+}
+
+bool limits_placed(const struct recorder *r)
+{
+    return r->limits && r->limits->placed;
 }
 
 void limits_close(struct recorder *r)
 {
     r->root_fd = fd_close(r->root_fd);
-    free(r->places);
+    free(r->limits);
+    r->limits = NULL;
     r->places = NULL;
 }

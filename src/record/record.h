@@ -19,6 +19,7 @@ struct record_observer {
     void (*sample)(void *context, const struct baro_sample *s);
     void (*exit)(void *context, const struct baro_exit *e);
     void (*event)(void *context, const struct baro_event *e);
+    void (*limits)(void *context, const struct baro_limits *l, uint64_t t_ns);
     void *context;
 };
 
@@ -37,7 +38,7 @@ struct record_options {
     bool host_alone;         /* attach: there are no targets, only the machine */
     uint64_t for_ns;         /* attach: for so long; 0: until it is over */
     const char *cgroup;      /* attach: a control group in place of targets */
-    const struct own_group *own_group; /* run: the command's own control group (run/own.h), removed at the end; NULL, or an empty path: none */
+    const struct own_group *own_group; /* run: the command's own control group (run/own.h), removed at the end; NULL or empty: none */
     bool no_events;          /* scanning alone, for tests and for those who want it */
     int events_fd;           /* run: of record_listen(); taken over */
     struct record_observer observer;

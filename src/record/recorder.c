@@ -194,6 +194,7 @@ static void on_timer(struct recorder *r)
         if (r->finishing)
             return;
         follow_drain(r);
+        limits_turn(r);
         scheduled_tick(r);
         targets_check(r);
     }
@@ -241,9 +242,11 @@ static void loop(struct recorder *r)
     while (!over(r)) {
         struct epoll_event events[16];
         arm(r);
-        int n = epoll_wait(r->epoll_fd, events, 16, -1);
+        int n = epoll_wait(r->epoll_fd, events, 16, limits_wanted(r) ? 0 : -1);
         if (n < 0 && errno != EINTR)
             return;
+        if (n == 0)
+            limits_find(r);
         for (int i = 0; i < n && !r->finishing; i++)
             dispatch(r, events[i].data.u64);
     }
@@ -307,6 +310,7 @@ static void finish(struct recorder *r)
         r->job.closing = true;
         sampler_settle(&r->sampler);
         tell_survivors(r);
+        limits_find(r);
         job_event(&r->job, r->end_ns ? r->end_ns : sampler_now(&r->sampler), BARO_EVENT_END, NULL, (uint64_t)(uint32_t)r->status,
                   r->status_known ? "" : r->detached ? "detached" : "unknown");
         recorder_tick(r);
@@ -369,11 +373,8 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
     code = limits_prepare(r, err);
     if (code < 0)
         return code;
-    if (!room && !o->cgroup) {
-        limits_close(r);
-        if (r->wrapper)
-            memcpy(r->header.cgroup_mode, "none", 5);
-    }
+    if (!room && !o->cgroup)
+        limits_without_groups(r);
     struct job_sink sink = {on_exit_record, on_event_record, r};
     code = job_init(&r->job, &sink, !r->wrapper, r->header.start_boottime_ns, r->header.clk_tck);
     if (code < 0)
@@ -386,7 +387,7 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
         .self = {getpid(), r->wrapper}, .wake_fd = r->link_fd,
         .host = o->host && room, .host_at_once = !r->wrapper, .host_alone = o->host_alone, .sys_fd = r->sys_fd, .clk_tck = r->header.clk_tck,
         .catch_up = follow_catch_up, .catch_up_context = r,
-        .root_fd = r->root_fd, .groups = r->places, .memory_total = r->header.memory_total,
+        .root_fd = r->root_fd, .groups = limits_placed(r) ? r->places : NULL, .memory_total = r->header.memory_total,
     };
     code = sampler_init(&r->sampler, &r->job, &so, err);
     if (code < 0)
@@ -449,6 +450,7 @@ int record_attach(const struct record_options *options, struct record_end *ret, 
     if (code == 0)
         code = start_tape(&r, err);
     if (code == 0) {
+        limits_find(&r);
         sampler_discover(&r.sampler);
         tell_attached(&r);
         r.started = true;

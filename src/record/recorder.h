@@ -20,7 +20,8 @@ struct stash {
 struct recorder {
     const struct record_options *options;
     struct baro_header header;
-    struct cgroup_places *places; /* the job's control groups */
+    struct limits_watch *limits;  /* limits.c; NULL: there is no job */
+    struct cgroup_places *places; /* the job's control groups; NULL: not to be looked at */
     int root_fd;
     struct tape_writer *writer;
     struct job job;
@@ -78,7 +79,12 @@ void targets_close(struct recorder *r);
 
 /* limits.c */
 int limits_prepare(struct recorder *r, struct baro_error *err);
+void limits_without_groups(struct recorder *r); /* they are not looked at but for their limits */
+bool limits_placed(const struct recorder *r);   /* are the groups known already? */
 void limits_settle(struct recorder *r);
+bool limits_wanted(const struct recorder *r);   /* the first ones, when there is time */
+void limits_find(struct recorder *r);           /* if they are wanted still */
+void limits_turn(struct recorder *r);           /* before a tick: are they others by now? */
 void limits_close(struct recorder *r);
 
 /* recorder.c */

@@ -60,10 +60,11 @@ static char *joined(char *const *argv)
 /* Its CPU time, and who belongs to it, are the kernel's own count from the first instruction. */
 static void begin_group(struct recorder *r, const struct link_message *l)
 {
-    if (!r->options->own_group || !*r->options->own_group->path || !r->places)
+    const struct own_group *own = r->options->own_group;
+    if (!own || !own->n || !r->places)
         return;
-    int unified = r->places->of[CGROUP_AT_UNIFIED];
-    if (!l->number || strcmp(r->header.cgroup_mode, "own") != 0 || sampler_groups_begin(&r->sampler, &r->places->at[unified], false) < 0)
+    const struct cgroup_place *p = cgroup_place_of(r->places, own->at[0].v2 ? CGROUP_AT_UNIFIED : CGROUP_AT_CPUACCT);
+    if (!(l->number & 1) || strcmp(r->header.cgroup_mode, "own") != 0 || !p || sampler_groups_begin(&r->sampler, p, false) < 0)
         recorder_event(r, BARO_EVENT_WARNING, NULL, 0, "the command could not be put into its own control group");
 }
 

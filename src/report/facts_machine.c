@@ -9,19 +9,31 @@ static void text(struct facts *f, const char *key, const char *value)
     json_text(f->json, value);
 }
 
+static void text_or(struct facts *f, const char *key, int absent, const char *value)
+{
+    json_key(f->json, key);
+    if (absent == BARO_PRESENT)
+        json_text(f->json, value);
+    else
+        facts_missing(f, key, absent);
+}
+
 static void memory(struct facts *f, const struct summary *s)
 {
     const char *source;
     enum memory_measure measure;
     uint64_t most, limit = summary_memory_limit(s, &source);
     double ratio;
-    facts_number(f, "memory_bytes", limit ? BARO_PRESENT : BARO_ABSENT_UNKNOWN, limit);
-    text(f, "memory_source", source);
-    int absent = summary_memory_peak_ratio(s, &ratio);
+    int absent = summary_memory_unknown(s);
+    facts_number(f, "memory_bytes", absent, limit);
+    text_or(f, "memory_source", absent, source);
+    facts_number(f, "memory_at_most_bytes", limit ? BARO_PRESENT : BARO_ABSENT_UNKNOWN, limit);
+    text(f, "memory_at_most_source", source);
+    absent = summary_memory_peak_ratio(s, &ratio);
     facts_real(f, "memory_peak_ratio", absent, ratio);
     absent = summary_memory_most(s, &most, &measure);
     facts_number(f, "memory_peak_bytes", absent, most);
-    text(f, "memory_peak_of", absent == BARO_PRESENT ? summary_memory_measure_name(measure) : NULL);
+    text_or(f, "memory_peak_of", absent, summary_memory_measure_name(measure));
     absent = summary_memory_group_ratio(s, &ratio);
     facts_real(f, "memory_group_ratio", absent, ratio);
     absent = summary_group_oom_kills(s, &most);
@@ -33,9 +45,12 @@ static void cores(struct facts *f, const struct summary *s)
     const char *source;
     double ratio, limit = summary_cores_limit(s, &source);
     uint64_t ns;
-    facts_real(f, "cores", limit > 0 ? BARO_PRESENT : BARO_ABSENT_UNKNOWN, limit);
-    text(f, "cores_source", source);
-    int absent = summary_cores_peak_ratio(s, &ratio);
+    int absent = summary_cores_unknown(s);
+    facts_real(f, "cores", absent, limit);
+    text_or(f, "cores_source", absent, source);
+    facts_real(f, "cores_at_most", limit > 0 ? BARO_PRESENT : BARO_ABSENT_UNKNOWN, limit);
+    text(f, "cores_at_most_source", source);
+    absent = summary_cores_peak_ratio(s, &ratio);
     facts_real(f, "cores_peak_ratio", absent, ratio);
     absent = summary_throttled(s, &ns);
     facts_number(f, "throttled_ns", absent, ns);
@@ -48,10 +63,14 @@ void facts_limits(struct facts *f, const struct summary *s)
     facts_begin(f, "limits");
     memory(f, s);
     cores(f, s);
-    facts_number(f, "pids", limit ? BARO_PRESENT : BARO_ABSENT_UNKNOWN, limit);
-    text(f, "pids_source", source);
-    int absent = summary_fork_refusals(s, &v);
+    int absent = summary_pids_unknown(s);
+    facts_number(f, "pids", absent, limit);
+    text_or(f, "pids_source", s->limits.pids_absent, source);
+    facts_number(f, "pids_at_most", limit ? BARO_PRESENT : BARO_ABSENT_UNKNOWN, limit);
+    text(f, "pids_at_most_source", source);
+    absent = summary_fork_refusals(s, &v);
     facts_number(f, "forks_refused", absent, v);
+    facts_number(f, "held_from_ns", BARO_PRESENT, s->held.since_ns > s->start_ns ? s->held.since_ns - s->start_ns : 0);
     facts_end(f);
 }
 

@@ -38,9 +38,13 @@ void report_memory_share(struct buf *b, const struct summary *s)
     uint64_t most, limit = summary_memory_limit(s, &source);
     if (summary_memory_peak_ratio(s, &ratio) != BARO_PRESENT || (!limited(source) && ratio < LEAST_SHARE))
         return;
-    if (summary_memory_most(s, &most, &measure) == BARO_PRESENT && measure == MEMORY_CGROUP) {
+    summary_memory_most(s, &most, &measure);
+    if (measure == MEMORY_CGROUP) {
         fmt_bytes(b, most);
         buf_str(b, " with page cache, ");
+    } else if (measure == MEMORY_ADDRESS_SPACE) {
+        fmt_bytes(b, most);
+        buf_str(b, " of address space, ");
     }
     lines_percent(b, ratio);
     buf_str(b, " of ");
@@ -62,6 +66,7 @@ static void cores(struct lines *l, const struct summary *s, struct buf *b)
     double limit = summary_cores_limit(s, &source);
     bool held = summary_throttled(s, &ns) == BARO_PRESENT && ns >= NS_PER_MS;
     if (limited(source)) {
+        buf_str(b, summary_cores_unknown(s) ? "at most " : "");
         report_cores(b, limit);
         buf_str(b, limit == 1 ? " core" : " cores");
         by(l, b, source);
@@ -81,7 +86,10 @@ static void memory(struct lines *l, const struct summary *s, struct buf *b)
     double group, job;
     if (!limited(source))
         return;
+    buf_str(b, summary_memory_unknown(s) ? "at most " : "");
     fmt_bytes(b, limit);
+    if (strncmp(source, "RLIMIT_", 7) == 0)
+        buf_str(b, strcmp(source, LIMIT_ADDRESS_SPACE) == 0 ? " of address space a process" : " of data a process");
     by(l, b, source);
     int unknown = summary_memory_group_ratio(s, &group);
     /* What is in there is not the job's alone. */
@@ -91,6 +99,20 @@ static void memory(struct lines *l, const struct summary *s, struct buf *b)
         buf_str(b, " full");
     }
     lines_part(l, b);
+}
+
+/* Found, and not known all the same. */
+static bool out_of_sight(int absent)
+{
+    return absent != BARO_PRESENT && absent != BARO_ABSENT_NOT_YET;
+}
+
+static void unknown(struct buf *b, const struct summary *s)
+{
+    bool of_cores = out_of_sight(s->limits.cores_absent), of_memory = out_of_sight(s->limits.memory_absent);
+    if (of_cores || of_memory)
+        buf_printf(b, "%s%s%s not known: a control group out of sight may limit %s", of_cores ? "cores" : "", of_cores && of_memory ? ", " : "",
+                   of_memory ? "memory" : "", of_cores && of_memory ? "them" : "it");
 }
 
 static void kills(struct buf *b, uint64_t n)
@@ -110,11 +132,15 @@ void report_limits(struct lines *l, const struct summary *s)
     bool held = summary_throttled(s, &v) == BARO_PRESENT && v >= NS_PER_MS;
     summary_group_oom_kills(s, &killed);
     summary_fork_refusals(s, &refused);
-    if (!limited(of_cores) && !limited(of_memory) && !held && !killed && !refused)
+    unknown(&b, s);
+    if (!b.len && !limited(of_cores) && !limited(of_memory) && !held && !killed && !refused)
         return;
+    buf_clear(&b);
     lines_begin(l, "limits", held || killed || refused ? TONE_WARN : TONE_FAINT);
     cores(l, s, &b);
     memory(l, s, &b);
+    unknown(&b, s);
+    lines_part(l, &b);
     if (killed)
         kills(&b, killed);
     lines_part(l, &b);

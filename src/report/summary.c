@@ -26,6 +26,9 @@ static int read_all(struct baro_tape *tape, struct summary *s, struct baro_error
         case BARO_RECORD_EVENT:
             summary_add_event(s, record.u.event);
             break;
+        case BARO_RECORD_LIMITS:
+            summary_add_limits(s, record.u.limits, record.t_ns);
+            break;
         default:
             break;
         }

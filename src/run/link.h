@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 enum link_kind {
-    LINK_STARTED = 1, /* the command was executed: pid, t_ns; number is 1 if it is in its own control group */
+    LINK_STARTED = 1, /* the command was executed: pid, t_ns; number has a bit for each folder of its own control group that it is in */
     LINK_FAILED,      /* it could not be: number is the errno; nothing to record */
     LINK_REAPED,      /* a child was reaped: the command itself or an adopted orphan */
     LINK_SIGNAL,      /* number was passed on to the command */

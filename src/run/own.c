@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/own.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +11,11 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 
-#define PREFIX "baro-"
-#define DEPTH_MOST 32
+#define NAMES_TRIED 8
+#define NAME_MOST 48
 
 /* ---- is it ours to divide? ---- */
 
@@ -51,79 +50,47 @@ static bool delegated_place(char *path, size_t cap)
     return false;
 }
 
-/* Wherever it is mounted. */
-static bool any_place(char *path, size_t cap)
+static void add_place(struct own_group *g, const struct cgroup_place *p)
+{
+    struct own_dir *d = &g->at[g->n];
+    char first[CGROUP_DIR_MAX + 2];
+    snprintf(first, sizeof(first), "/%s", p->dir);
+    for (size_t i = 0; i < g->n; i++) {
+        if (strcmp(g->at[i].parent, first) == 0)
+            return; /* controllers that are mounted together */
+    }
+    d->v2 = p->v2;
+    memcpy(d->parent, first, sizeof(first));
+    g->n++;
+}
+
+/* Below a group that counts for itself alone the command would escape its limit. */
+static bool counts_below(int root_fd, const struct cgroup_place *p)
+{
+    int fd = openat(root_fd, p->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool alone = fd < 0 || cgroup_memory_alone(fd);
+    fd_close(fd);
+    return p->root || !alone;
+}
+
+/* Wherever they are mounted: v2, which counts CPU time, or where there is none cpuacct of v1; and what counts memory and threads, if that is v1. */
+static void any_places(struct own_group *g)
 {
     struct cgroup_places *places = calloc(1, sizeof(*places));
-    int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), len = 0;
+    int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (places && root_fd >= 0 && cgroup_find(root_fd, 0, places) == 0) {
-        const struct cgroup_place *p = cgroup_place_of(places, CGROUP_AT_UNIFIED);
-        len = p ? snprintf(path, cap, "/%s", p->dir) : 0;
+        const struct cgroup_place *cpu = cgroup_place_of(places, CGROUP_AT_UNIFIED);
+        const struct cgroup_place *memory = cgroup_place_of(places, CGROUP_AT_MEMORY), *pids = cgroup_place_of(places, CGROUP_AT_PIDS);
+        cpu = cpu ? cpu : cgroup_place_of(places, CGROUP_AT_CPUACCT);
+        if (cpu)
+            add_place(g, cpu);
+        if (cpu && memory && !memory->v2 && counts_below(root_fd, memory))
+            add_place(g, memory);
+        if (cpu && pids && !pids->v2)
+            add_place(g, pids);
     }
     fd_close(root_fd);
     free(places);
-    return len > 0 && (size_t)len < cap;
-}
-
-/* ---- making and removing ---- */
-
-/* With the groups that the command made in there. rmdir(2) takes none that somebody is in. */
-static void remove_tree(int parent_fd, const char *name, int depth)
-{
-    const struct dirent *e;
-    if (unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 || errno != EBUSY || depth == DEPTH_MOST)
-        return;
-    int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    while (d && (e = readdir(d))) {
-        if (e->d_type == DT_DIR && *e->d_name != '.')
-            remove_tree(fd, e->d_name, depth + 1);
-    }
-    if (d)
-        closedir(d);
-    else
-        fd_close(fd);
-    unlinkat(parent_fd, name, AT_REMOVEDIR);
-}
-
-/* Groups of recorders that are no longer there. */
-static void sweep(const char *parent)
-{
-    DIR *d = opendir(parent);
-    const struct dirent *e;
-    while (d && (e = readdir(d))) {
-        struct span name = span_str(e->d_name);
-        uint64_t pid;
-        if (!span_starts(name, PREFIX))
-            continue;
-        name = span_of(name.at + sizeof(PREFIX) - 1, name.len - (sizeof(PREFIX) - 1));
-        if (!scan_u64(&name, &pid) || !scan_char(&name, '-') || pid == 0 || pid > INT32_MAX)
-            continue;
-        if (kill((pid_t)pid, 0) < 0 && errno == ESRCH)
-            remove_tree(dirfd(d), e->d_name, 0);
-    }
-    if (d)
-        closedir(d);
-}
-
-static int write_below(const char *dir, const char *file, const char *text)
-{
-    char path[CGROUP_DIR_MAX + 96];
-    snprintf(path, sizeof(path), "%s/%s", dir, file);
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    int code = write(fd, text, strlen(text)) < 0 ? -errno : 0;
-    close(fd);
-    return code;
-}
-
-static struct span read_below(const char *dir, const char *file, char *text, size_t cap)
-{
-    char path[CGROUP_DIR_MAX + 96];
-    snprintf(path, sizeof(path), "%s/%s", dir, file);
-    ssize_t n = fd_read_file(AT_FDCWD, path, text, cap);
-    return span_of(text, n > 0 ? (size_t)n : 0);
 }
 
 /* ---- controllers ---- */
@@ -149,7 +116,7 @@ static bool alone_in(const char *parent)
     char text[64], self[16];
     struct stat st;
     int n = snprintf(self, sizeof(self), "%d\n", (int)getpid());
-    struct span procs = read_below(parent, "cgroup.procs", text, sizeof(text));
+    struct span procs = own_read(parent, "cgroup.procs", text, sizeof(text));
     return procs.len == (size_t)n && memcmp(procs.at, self, procs.len) == 0 && stat(parent, &st) == 0 && st.st_nlink == 2;
 }
 
@@ -158,10 +125,10 @@ static void choose(const char *parent, char *ret, size_t cap)
 {
     static const char *const names[] = {"memory", "pids", "io"};
     char all[256], on[256], type[32];
-    struct span have = read_below(parent, "cgroup.controllers", all, sizeof(all)), given = read_below(parent, "cgroup.subtree_control", on, sizeof(on));
+    struct span have = own_read(parent, "cgroup.controllers", all, sizeof(all)), given = own_read(parent, "cgroup.subtree_control", on, sizeof(on));
     size_t n = 0;
     *ret = 0;
-    if (!span_starts(read_below(parent, "cgroup.type", type, sizeof(type)), "domain\n"))
+    if (!span_starts(own_read(parent, "cgroup.type", type, sizeof(type)), "domain\n"))
         return;
     for (size_t i = 0; i < 3; i++) {
         if (has_word(have, names[i]) && !has_word(given, names[i]))
@@ -181,41 +148,26 @@ static void take_back(struct own_group *g)
 static void hand_on(struct own_group *g)
 {
     char wanted[sizeof(g->controllers)];
-    choose(g->parent, wanted, sizeof(wanted));
-    if (!*wanted || !alone_in(g->parent))
+    const char *parent = g->at[0].parent;
+    choose(parent, wanted, sizeof(wanted));
+    if (!*wanted || !alone_in(parent))
         return;
-    int n = snprintf(g->leaf, sizeof(g->leaf), "%s/" PREFIX "%d-self", g->parent, (int)getpid());
+    int n = snprintf(g->leaf, sizeof(g->leaf), "%s/baro-%d-self", parent, (int)getpid());
     if (n < 0 || (size_t)n >= sizeof(g->leaf) || mkdir(g->leaf, 0755) < 0) {
         *g->leaf = 0;
         return;
     }
     memcpy(g->controllers, wanted, sizeof(wanted));
-    if (write_below(g->leaf, "cgroup.procs", "0") == 0 && write_below(g->parent, "cgroup.subtree_control", wanted) == 0) {
+    if (own_write(g->leaf, "cgroup.procs", "0") == 0 && own_write(parent, "cgroup.subtree_control", wanted) == 0) {
         take_back(g);
         return;
     }
-    write_below(g->parent, "cgroup.procs", "0");
+    own_write(parent, "cgroup.procs", "0");
     rmdir(g->leaf);
     *g->leaf = *g->controllers = 0;
 }
 
 /* ---- all ---- */
-
-static int make_below(struct own_group *g)
-{
-    uint32_t random = 0;
-    if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
-        random = (uint32_t)getppid();
-    int n = snprintf(g->path, sizeof(g->path), "%s/" PREFIX "%d-%08x", g->parent, (int)getpid(), (unsigned)random);
-    if (n < 0 || (size_t)n >= sizeof(g->path))
-        return -ENAMETOOLONG;
-    if (mkdir(g->path, 0755) < 0)
-        return -errno;
-    g->fd = open(g->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (g->fd >= 0)
-        g->procs_fd = openat(g->fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
-    return g->fd >= 0 && g->procs_fd >= 0 ? 0 : -errno;
-}
 
 /* Who moves a process must be allowed to where it comes from, too: to be asked before anything is made. */
 static int may_divide(const char *parent)
@@ -225,41 +177,82 @@ static int may_divide(const char *parent)
     return faccessat(AT_FDCWD, procs, W_OK, AT_EACCESS) < 0 || faccessat(AT_FDCWD, parent, W_OK, AT_EACCESS) < 0 ? -errno : 0;
 }
 
-int own_make(struct own_group *ret, enum own_mode mode, struct baro_error *err)
+static void choose_name(char name[static NAME_MOST])
 {
-    struct own_group g = {.fd = -1, .procs_fd = -1};
-    *ret = g;
-    if (mode == OWN_NONE || (mode == OWN_AUTO && !delegated_place(g.parent, sizeof(g.parent))))
-        return 0;
-    if (mode == OWN_OWN && !any_place(g.parent, sizeof(g.parent)))
-        return error_set(err, -ENOENT, "no control group of its own: there is no v2 hierarchy here");
-    size_t len = strlen(g.parent);
-    if (len > 1 && g.parent[len - 1] == '/')
-        g.parent[len - 1] = 0;
-    sweep(g.parent);
-    int code = may_divide(g.parent);
-    if (code == 0) {
-        hand_on(&g);
-        code = make_below(&g);
+    uint32_t random = 0;
+    if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
+        random = (uint32_t)clock_monotonic_ns();
+    snprintf(name, NAME_MOST, "baro-%d-%08x", (int)getpid(), (unsigned)random);
+}
+
+static int make_one(struct own_group *g, struct own_dir *d, char name[static NAME_MOST])
+{
+    size_t len = strlen(d->parent);
+    if (len > 1 && d->parent[len - 1] == '/')
+        d->parent[len - 1] = 0;
+    own_dir_sweep(d->parent);
+    int code = may_divide(d->parent);
+    if (code < 0)
+        return code;
+    if (d->v2)
+        hand_on(g);
+    for (int i = 0; i < NAMES_TRIED; i++) {
+        code = own_dir_make(d, name);
+        if (code != -EAGAIN)
+            break;
+        choose_name(name);
     }
-    if (code == 0) {
-        *ret = g;
-        return 0;
+    return code;
+}
+
+/* The first is what the group is for, the others as far as they can be had. One name for all: a job that is at the same path everywhere is shown as one group. */
+static int make_all(struct own_group *g)
+{
+    char name[NAME_MOST];
+    size_t n = 0;
+    choose_name(name);
+    for (size_t i = 0; i < g->n; i++) {
+        int code = make_one(g, &g->at[i], name);
+        if (code < 0 && i == 0)
+            return code;
+        if (code == 0 && n != i)
+            g->at[n] = g->at[i];
+        n += code == 0;
     }
-    g.fd = fd_close(g.fd);
-    own_remove(&g);
+    g->n = n;
+    return 0;
+}
+
+int own_make(struct own_group *g, enum own_mode mode, struct baro_error *err)
+{
+    g->n = 0;
+    *g->leaf = *g->controllers = 0;
+    if (mode == OWN_AUTO && delegated_place(g->at[0].parent, sizeof(g->at[0].parent))) {
+        g->at[0].v2 = true;
+        g->n = 1;
+    }
+    if (mode == OWN_OWN) {
+        any_places(g);
+        if (!g->n)
+            return error_set(err, -ENOENT, "no control group of its own: no hierarchy that counts CPU time is to be seen here");
+    }
+    int code = make_all(g);
+    if (code == 0)
+        return 0;
+    g->n = 0;
+    own_remove(g);
     if (mode == OWN_AUTO)
         return 0;
-    return error_set(err, code, "no control group of its own: can't make one in %s: %s", g.parent, strerror(-code));
+    return error_set(err, code, "no control group of its own: can't make one in %s: %s", g->at[0].parent, strerror(-code));
 }
 
 void own_remove(const struct own_group *g)
 {
-    if (*g->path)
-        remove_tree(AT_FDCWD, g->path, 0);
+    for (size_t i = 0; i < g->n; i++)
+        own_dir_remove(g->at[i].path);
     if (!*g->leaf)
         return;
-    write_below(g->parent, "cgroup.subtree_control", g->controllers); /* works with a survivor in the command's group, too */
-    write_below(g->parent, "cgroup.procs", "0");
+    own_write(g->at[0].parent, "cgroup.subtree_control", g->controllers); /* works with a survivor in the command's group, too */
+    own_write(g->at[0].parent, "cgroup.procs", "0");
     rmdir(g->leaf);
 }

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/span.h"
+#include "run/own.h"
 #include "run/wrapper.h"
 
 /* How long the recorder may hold up the end. */
@@ -41,14 +42,25 @@ static void recorder_unbind(void)
     prctl(PR_SET_NAME, "baro-recorder");
 }
 
+/* They say that the group is in use, until the last of wrapper and recorder is gone (run/own_dir.h). */
+static size_t locks_of(const struct own_group *own, int *ret)
+{
+    size_t n = own ? own->n : 0;
+
+    for (size_t i = 0; i < n; i++)
+        ret[i] = own->at[i].fd;
+    return n;
+}
+
 static _Noreturn void recorder_run(const struct wrapper *w, int link, const struct run_options *options,
                                    run_recorder *recorder_main, void *context)
 {
-    const int keep[] = {link, w->stderr_fd, options->tape_fd, options->events_fd};
+    int keep[4 + OWN_MOST] = {link, w->stderr_fd, options->tape_fd, options->events_fd};
+    size_t count = 4 + locks_of(options->own, keep + 4);
 
     recorder_unbind();
     fds_null_standard();
-    fds_close_others(keep, sizeof(keep) / sizeof(keep[0]));
+    fds_close_others(keep, count);
     if (chdir("/") < 0) {
         /* It then holds the job's directory, no worse. */
     }
@@ -106,10 +118,11 @@ static uint64_t floor_read(void)
  * free. */
 static void let_go(const struct wrapper *w)
 {
-    const int keep[] = {w->link, w->stderr_fd};
+    int keep[2 + OWN_MOST] = {w->link, w->stderr_fd};
+    size_t count = 2 + locks_of(w->own, keep + 2);
 
     fds_null_standard();
-    fds_close_others(keep, sizeof(keep) / sizeof(keep[0]));
+    fds_close_others(keep, count);
 }
 
 static bool time_left(uint64_t deadline, struct timespec *ret)
@@ -211,7 +224,7 @@ static void command_follow(struct wrapper *w)
     started.kind = LINK_STARTED;
     started.pid = w->command;
     started.t_ns = w->result->started_ns;
-    started.number = w->grouped;
+    started.number = w->entered;
     link_put(w, &started);
     let_go(w);
     command_wait(w);
@@ -252,7 +265,8 @@ int run_wrapper(const struct run_options *options, run_recorder *recorder_main, 
         sigmask_set(SIG_BLOCK, SIGMASK_ALL);
     }
     ret->exec_errno = spawn.exec_errno;
-    w.grouped = spawn.grouped;
+    w.entered = spawn.entered;
+    w.own = options->own;
     if (!ret->exec_errno) {
         ret->started_ns = spawn.exec_ns;
         command_follow(&w);

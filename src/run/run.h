@@ -12,13 +12,15 @@
 
 #include "baro/error.h"
 
+struct own_group;
+
 struct run_options {
     char *const *argv;     /* the command, NULL-terminated, at least one */
     bool subreaper;        /* adopt and reap orphans */
     const char *tape_path; /* absolute, for BARO_TAPE; NULL: no such variable */
     int tape_fd;           /* for the recorder: closed in the wrapper once the recorder has it; -1: none */
     int events_fd;         /* the same */
-    int group_fd, procs_fd; /* the command's own control group (run/own.h); -1: none */
+    const struct own_group *own; /* the command's own control group (run/own.h); NULL or empty: none */
 };
 
 struct run_result {

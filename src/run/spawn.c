@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "run/own.h"
 #include "run/wrapper.h"
 
 static const int timer_kinds[3] = {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF};
@@ -81,8 +82,7 @@ int spawn_prepare(struct spawn *s, const struct run_options *options, sigmask ma
     memset(s, 0, sizeof(*s));
     s->argv = options->argv;
     s->mask = mask_on_entry;
-    s->group_fd = options->group_fd;
-    s->procs_fd = options->procs_fd;
+    s->own = options->own;
     s->env = env_make(options->tape_path);
     if (!s->env)
         return -ENOMEM;
@@ -140,8 +140,9 @@ static int child_main(void *at)
 {
     struct spawn *s = at;
 
-    if (s->procs_fd >= 0 && !s->grouped)
-        s->grouped = write(s->procs_fd, "0", 1) == 1; /* where not, it runs all the same */
+    for (size_t i = 0; s->own && i < s->own->n; i++)
+        if (!(s->entered >> i & 1) && write(s->own->at[i].procs_fd, "0", 1) == 1) /* where not, it runs all the same */
+            s->entered |= 1u << i;
     spawn_become(s);
     return 127; /* which ends the child, without any of exit(3) */
 }
@@ -181,19 +182,19 @@ struct clone_into {
 #define INTO_CGROUP (UINT64_C(1) << 33)
 
 /*
- * Born in its own group: to be moved there would cost a grace period of RCU, some ten milliseconds. libc has no clone3() that takes a stack, so this child has a copy of ours, and
+ * Born in its own group of v2: to be moved there would cost a grace period of RCU, some ten milliseconds. libc has no clone3() that takes a stack, so this child has a copy of ours, and
  * tells of itself in a page that both have. -ENOSYS and the like: not on this kernel, or not in this sandbox.
  */
 static pid_t start_grouped(struct spawn *s)
 {
-    struct clone_into into = {.flags = INTO_CGROUP | CLONE_VFORK, .exit_signal = SIGCHLD, .cgroup = (uint64_t)s->group_fd};
+    struct clone_into into = {.flags = INTO_CGROUP | CLONE_VFORK, .exit_signal = SIGCHLD, .cgroup = (uint64_t)s->own->at[0].fd};
     struct spawn *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t pid;
 
     if (shared == MAP_FAILED)
         return -errno;
     *shared = *s;
-    shared->grouped = true;
+    shared->entered = 1;
     pid = (pid_t)syscall(SYS_clone3, &into, sizeof(into));
     if (pid == 0)
         _exit(child_main(shared));
@@ -202,7 +203,7 @@ static pid_t start_grouped(struct spawn *s)
     } else {
         s->exec_ns = shared->exec_ns;
         s->exec_errno = shared->exec_errno;
-        s->grouped = true;
+        s->entered = shared->entered;
     }
     munmap(shared, sizeof(*shared));
     return pid;
@@ -210,7 +211,7 @@ static pid_t start_grouped(struct spawn *s)
 
 pid_t spawn_start(struct spawn *s)
 {
-    pid_t pid = s->group_fd >= 0 ? start_grouped(s) : -ENOSYS;
+    pid_t pid = s->own && s->own->n && s->own->at[0].v2 ? start_grouped(s) : -ENOSYS;
 
     return pid > 0 ? pid : start_borrowing(s);
 }

@@ -17,7 +17,9 @@ struct wrapper {
     int link, stderr_fd;
     pid_t self, recorder, command; /* 0: none */
     bool session_leader;
-    bool recorder_ended, command_ended, grouped;
+    bool recorder_ended, command_ended;
+    const struct own_group *own;   /* whose locks are held to the end */
+    unsigned entered;              /* as of struct spawn */
     struct run_result *result;
     struct link_message totals; /* only its running totals and the floor are used */
 };
@@ -61,8 +63,8 @@ struct spawn {
     struct itimerval timers[3];
     volatile uint64_t exec_ns; /* CLOCK_MONOTONIC just before exec; we may be scheduled long after it */
     volatile int exec_errno;   /* written by the child, in our memory */
-    int group_fd, procs_fd;    /* the command's own control group; -1: none */
-    volatile bool grouped;     /* it is in there */
+    const struct own_group *own; /* the command's own control group; NULL or empty: none */
+    volatile unsigned entered;   /* a bit for each of its folders that the command is in */
 };
 
 int spawn_prepare(struct spawn *s, const struct run_options *options, sigmask mask_on_entry);

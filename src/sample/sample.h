@@ -149,8 +149,9 @@ struct baro_sample {
     struct baro_entities entities[BARO_KIND_MAX]; /* of the kinds from BARO_KIND_CPU on; of the same instant */
 };
 
-/* What the job may have, as it was at the start: the tightest of its control groups, ulimits, affinity and what a batch system says; and which of
- * them that is, such as "cgroup /kubepods/burst", "affinity", "RLIMIT_AS", "SLURM_MEM_PER_NODE"; "" with a value of 0: no limit below the machine's. */
+/* What the job may have: the tightest of its control groups, ulimits, affinity and what a batch system says; and which of
+ * them that is, such as "cgroup /kubepods/burst", "affinity", "RLIMIT_AS", "SLURM_MEM_PER_NODE"; "" with a value of 0: no limit below the machine's.
+ * Where a limit is absent, one that can't be seen may be tighter: the value is only what it is at most. */
 struct baro_limits {
     uint64_t memory_bytes;
     char memory_source[128];
@@ -158,7 +159,10 @@ struct baro_limits {
     char cores_source[128];
     uint64_t pids;
     char pids_source[128];
+    uint8_t memory_absent, cores_absent, pids_absent; /* enum baro_absent */
 };
+
+bool baro_limits_equal(const struct baro_limits *a, const struct baro_limits *b);
 
 /* What stands at the head of a tape. Strings are owned by whoever filled it. */
 enum baro_mode { BARO_MODE_RUN, BARO_MODE_ATTACH };
@@ -180,7 +184,7 @@ struct baro_header {
     uint32_t cpus;              /* online */
     uint64_t page_size;
     uint64_t memory_total;      /* bytes */
-    struct baro_limits limits;
+    struct baro_limits limits;  /* of tapes that have no record of them; where that is still to come, not yet known */
     char cpu_model[128];
     uint32_t numa_nodes;
     char cgroup_mode[16];       /* of run: "own", "none"; of record --cgroup "target", if the group counts CPU time; else "" */

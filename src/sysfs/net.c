@@ -39,6 +39,18 @@ static bool is_member(int dir)
             has_type(dir, "master/uevent", "team"));
 }
 
+uint64_t sys_net_master(int sys_fd, const char *name)
+{
+    char path[96], target[256];
+    if (snprintf(path, sizeof(path), "class/net/%s/master", name) >= (int)sizeof(path))
+        return 0;
+    ssize_t n = readlinkat(sys_fd, path, target, sizeof(target));
+    uint64_t sum = n >= 0 || errno == EINVAL; /* a captured tree may have a folder there */
+    for (ssize_t i = 0; i < n; i++)
+        sum = sum * 31 + (unsigned char)target[i];
+    return sum;
+}
+
 int sys_net_read(int sys_fd, const char *name, struct sys_net *ret)
 {
     char path[96];
@@ -53,10 +65,11 @@ int sys_net_read(int sys_fd, const char *name, struct sys_net *ret)
     if (sys_number(dir, "ifindex", &v) == 0 && v <= UINT32_MAX)
         ret->index = (uint32_t)v;
     bool master = sys_exists(dir, "bonding") || has_type(dir, "uevent", "team");
-    ret->own = (ret->hardware || master) && !is_member(dir);
+    bool member = is_member(dir);
+    ret->own = (ret->hardware || master) && !member;
     bool loopback = span_equal(span_str(name), "lo") || (sys_number(dir, "type", &v) == 0 && v == LOOPBACK);
     sys_each(dir, ".", lower, &over);
-    ret->way_out = !ret->hardware && !master && !loopback && !over && !sys_exists(dir, "bridge") && !has_type(dir, "uevent", "vrf");
+    ret->way_out = !ret->hardware && !master && !member && !loopback && !over && !sys_exists(dir, "bridge") && !has_type(dir, "uevent", "vrf");
     close(dir);
     return 0;
 }

@@ -43,6 +43,8 @@ struct sys_net {
     bool way_out;       /* virtual, and over nothing that is in this namespace: what a container has instead of hardware */
 };
 int sys_net_read(int sys_fd, const char *name, struct sys_net *ret);
+/* Another number for another master; 0: it has none. One system call. */
+uint64_t sys_net_master(int sys_fd, const char *name);
 
 /* ---- hwmon.c ---- */
 struct sys_sensor {

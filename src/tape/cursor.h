@@ -78,6 +78,8 @@ struct baro_tape {
     struct baro_exit exit;
     struct baro_event event;
     struct buf text;        /* of the exit or event */
+    struct baro_limits limits; /* the last ones; of the header until there are any */
+    bool limits_told;
 
     uint64_t last_t_ns, damage;
     bool complete;

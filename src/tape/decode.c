@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tape/cursor.h"
+#include "tape/head.h"
 #include "tape/little.h"
 
 static uint64_t allowed(const struct baro_tape *t)
@@ -111,7 +112,7 @@ static int next_sample(struct baro_tape *t, struct span body, struct baro_record
             r = state_rows(t, body, &next);
         } else if (tag == RECORD_MACHINE) {
             r = state_machine(t, body);
-        } else if (tag == RECORD_SAMPLE || tag == RECORD_EXIT || tag == RECORD_EVENT) {
+        } else if (tag == RECORD_SAMPLE || tag == RECORD_EXIT || tag == RECORD_EVENT || tag == RECORD_LIMITS) {
             t->rest = before;
             break;
         }
@@ -208,6 +209,23 @@ static int next_event(struct baro_tape *t, struct span body, struct baro_record 
     return 1;
 }
 
+/* Each block has them once more: they are told when they are others than before. */
+static int next_limits(struct baro_tape *t, struct span body, struct baro_record *ret)
+{
+    struct baro_limits l;
+    int64_t ago;
+    if (!scan_zigzag(&body, &ago) || !limits_scan(body, &l))
+        return BARO_E_CORRUPT;
+    if (t->limits_told && baro_limits_equal(&l, &t->limits))
+        return 0;
+    t->limits = l;
+    t->limits_told = true;
+    ret->kind = BARO_RECORD_LIMITS;
+    ret->t_ns = t->block.t_ns + (uint64_t)ago;
+    ret->u.limits = &t->limits;
+    return 1;
+}
+
 int decode_next(struct baro_tape *t, struct baro_record *ret)
 {
     while (t->rest.len > 0) {
@@ -222,6 +240,8 @@ int decode_next(struct baro_tape *t, struct baro_record *ret)
             r = next_exit(t, body, ret);
         else if (tag == RECORD_EVENT)
             r = next_event(t, body, ret);
+        else if (tag == RECORD_LIMITS)
+            r = next_limits(t, body, ret);
         else if (tag == RECORD_ROWS || tag == RECORD_MACHINE)
             r = BARO_E_CORRUPT;
         if (r != 0)
@@ -234,6 +254,8 @@ void decode_reset(struct baro_tape *t)
 {
     t->rest = span_of("", 0);
     t->block_good = false;
+    t->limits = t->header.limits;
+    t->limits_told = false;
     state_new_block(t);
     state_forget_old(t);
 }

@@ -92,6 +92,17 @@ static int encode_gap(struct tape_writer *w, uint64_t t_ns)
     return encode_record(w, RECORD_EVENT);
 }
 
+/* A block begins with what holds; later ones are in the frame that follows their finding. */
+static int encode_limits(struct tape_writer *w, bool opens)
+{
+    w->limits_due = w->limits_due || (w->has_limits && opens);
+    if (!w->limits_due)
+        return 0;
+    buf_zigzag(&w->record, (int64_t)(w->limits_t_ns - w->block->t_ns));
+    limits_write(&w->record, &w->limits);
+    return encode_record(w, RECORD_LIMITS);
+}
+
 static void write_state(struct tape_writer *w, enum baro_kind kind, struct shapes *shapes, uint64_t *old_value,
                         uint8_t *old_absent, const uint64_t *value, const uint8_t *absent)
 {
@@ -223,6 +234,8 @@ int encode_frame(struct tape_writer *w, const struct baro_sample *s, uint64_t t_
     uint64_t raw_before = w->raw;
     bool keys = s && !w->block_keyed;
     int r = w->frame.failed ? -ENOMEM : encode_gap(w, t_ns);
+    if (r == 0)
+        r = encode_limits(w, opens);
     if (r == 0)
         r = encode_pending(w);
     if (r == 0 && s)

@@ -46,6 +46,7 @@ enum record_tag {
     RECORD_EVENT = 4,
     RECORD_PAD = 5,
     RECORD_MACHINE = 6,
+    RECORD_LIMITS = 7,
 };
 
 struct frame_head {

@@ -58,6 +58,32 @@ uint32_t baro_header_cpus(const struct baro_header *h)
     return h->cpus;
 }
 
+const struct baro_limits *baro_tape_limits(const struct baro_tape *t)
+{
+    return &t->limits;
+}
+
+int baro_limits_memory_bytes(const struct baro_limits *l, uint64_t *ret, const char **ret_source)
+{
+    *ret = l->memory_bytes;
+    *ret_source = l->memory_source;
+    return l->memory_absent;
+}
+
+int baro_limits_cores_ppm(const struct baro_limits *l, uint64_t *ret, const char **ret_source)
+{
+    *ret = l->cores_ppm;
+    *ret_source = l->cores_source;
+    return l->cores_absent;
+}
+
+int baro_limits_pids(const struct baro_limits *l, uint64_t *ret, const char **ret_source)
+{
+    *ret = l->pids;
+    *ret_source = l->pids_source;
+    return l->pids_absent;
+}
+
 /* A value of this library's metrics, or of those that only the tape has. */
 static int value_of(const uint64_t *value, const uint8_t *absent, int own, const struct baro_extra *extra, int metric,
                     uint64_t *ret)

@@ -13,6 +13,7 @@ enum field {
     FIELD_PAGE_SIZE, FIELD_MEMORY_TOTAL, FIELD_UID, FIELD_ARG, FIELD_CWD, FIELD_EVENT_SOURCE, FIELD_EXIT_SOURCE,
     FIELD_TARGET, FIELD_JOB_ID, FIELD_STEP_ID, FIELD_RANK, FIELD_MEMORY_LIMIT, FIELD_MEMORY_SOURCE, FIELD_CORES_LIMIT,
     FIELD_CORES_SOURCE, FIELD_PIDS_LIMIT, FIELD_PIDS_SOURCE, FIELD_CPU_MODEL, FIELD_NUMA_NODES, FIELD_CGROUP_MODE,
+    FIELD_MEMORY_ABSENT, FIELD_CORES_ABSENT, FIELD_PIDS_ABSENT,
 };
 
 static void write_bytes(struct buf *out, enum field field, const char *at, size_t len)
@@ -53,22 +54,30 @@ static void write_numbers(struct buf *out, const struct baro_header *h)
     write_number(out, FIELD_UID, h->uid);
 }
 
-static void write_limit(struct buf *out, enum field field, uint64_t limit, enum field source_field, const char *source)
+static void write_some(struct buf *out, enum field field, uint64_t v)
 {
-    if (limit)
-        write_number(out, field, limit);
-    write_text(out, source_field, source);
+    if (v)
+        write_number(out, field, v);
+}
+
+void limits_write(struct buf *out, const struct baro_limits *l)
+{
+    write_some(out, FIELD_MEMORY_LIMIT, l->memory_bytes);
+    write_text(out, FIELD_MEMORY_SOURCE, l->memory_source);
+    write_some(out, FIELD_CORES_LIMIT, l->cores_ppm);
+    write_text(out, FIELD_CORES_SOURCE, l->cores_source);
+    write_some(out, FIELD_PIDS_LIMIT, l->pids);
+    write_text(out, FIELD_PIDS_SOURCE, l->pids_source);
+    write_some(out, FIELD_MEMORY_ABSENT, l->memory_absent);
+    write_some(out, FIELD_CORES_ABSENT, l->cores_absent);
+    write_some(out, FIELD_PIDS_ABSENT, l->pids_absent);
 }
 
 static void write_machine(struct buf *out, const struct baro_header *h)
 {
-    const struct baro_limits *l = &h->limits;
-    write_limit(out, FIELD_MEMORY_LIMIT, l->memory_bytes, FIELD_MEMORY_SOURCE, l->memory_source);
-    write_limit(out, FIELD_CORES_LIMIT, l->cores_ppm, FIELD_CORES_SOURCE, l->cores_source);
-    write_limit(out, FIELD_PIDS_LIMIT, l->pids, FIELD_PIDS_SOURCE, l->pids_source);
+    limits_write(out, &h->limits);
     write_text(out, FIELD_CPU_MODEL, h->cpu_model);
-    if (h->numa_nodes)
-        write_number(out, FIELD_NUMA_NODES, h->numa_nodes);
+    write_some(out, FIELD_NUMA_NODES, h->numa_nodes);
     write_text(out, FIELD_CGROUP_MODE, h->cgroup_mode);
 }
 
@@ -136,9 +145,6 @@ static bool take_number(uint64_t field, struct span v, struct baro_header *h)
     case FIELD_CPUS: h->cpus = (uint32_t)n; return true;
     case FIELD_PAGE_SIZE: h->page_size = n; return true;
     case FIELD_MEMORY_TOTAL: h->memory_total = n; return true;
-    case FIELD_MEMORY_LIMIT: h->limits.memory_bytes = n; return true;
-    case FIELD_CORES_LIMIT: h->limits.cores_ppm = n; return true;
-    case FIELD_PIDS_LIMIT: h->limits.pids = n; return true;
     case FIELD_NUMA_NODES: h->numa_nodes = (uint32_t)n; return true;
     case FIELD_UID: h->uid = (uint32_t)n; return true;
     default: return false;
@@ -157,14 +163,47 @@ static bool take_text(uint64_t field, struct span v, struct baro_header *h)
     case FIELD_EXIT_SOURCE: text_of(v, h->exit_source, sizeof h->exit_source); return true;
     case FIELD_JOB_ID: text_of(v, h->job_id, sizeof h->job_id); return true;
     case FIELD_STEP_ID: text_of(v, h->step_id, sizeof h->step_id); return true;
-    case FIELD_MEMORY_SOURCE: text_of(v, h->limits.memory_source, sizeof h->limits.memory_source); return true;
-    case FIELD_CORES_SOURCE: text_of(v, h->limits.cores_source, sizeof h->limits.cores_source); return true;
-    case FIELD_PIDS_SOURCE: text_of(v, h->limits.pids_source, sizeof h->limits.pids_source); return true;
     case FIELD_CPU_MODEL: text_of(v, h->cpu_model, sizeof h->cpu_model); return true;
     case FIELD_CGROUP_MODE: text_of(v, h->cgroup_mode, sizeof h->cgroup_mode); return true;
     case FIELD_RANK: text_of(v, h->rank, sizeof h->rank); return true;
     default: return false;
     }
+}
+
+static uint8_t reason_of(struct span v)
+{
+    uint64_t n = number_of(v);
+    return n < BARO_ABSENT_MAX ? (uint8_t)n : BARO_ABSENT_UNKNOWN;
+}
+
+static bool take_limit(uint64_t field, struct span v, struct baro_limits *l)
+{
+    switch (field) {
+    case FIELD_MEMORY_LIMIT: l->memory_bytes = number_of(v); return true;
+    case FIELD_CORES_LIMIT: l->cores_ppm = number_of(v); return true;
+    case FIELD_PIDS_LIMIT: l->pids = number_of(v); return true;
+    case FIELD_MEMORY_SOURCE: text_of(v, l->memory_source, sizeof l->memory_source); return true;
+    case FIELD_CORES_SOURCE: text_of(v, l->cores_source, sizeof l->cores_source); return true;
+    case FIELD_PIDS_SOURCE: text_of(v, l->pids_source, sizeof l->pids_source); return true;
+    case FIELD_MEMORY_ABSENT: l->memory_absent = reason_of(v); return true;
+    case FIELD_CORES_ABSENT: l->cores_absent = reason_of(v); return true;
+    case FIELD_PIDS_ABSENT: l->pids_absent = reason_of(v); return true;
+    default: return false;
+    }
+}
+
+bool limits_scan(struct span in, struct baro_limits *ret)
+{
+    uint64_t field;
+    struct span v;
+    struct baro_limits l = {0};
+    while (in.len > 0) {
+        if (!scan_field(&in, &field, &v))
+            return false;
+        take_limit(field, v, &l);
+    }
+    *ret = l;
+    return true;
 }
 
 static int take_list(uint64_t field, struct span v, struct baro_header *h, size_t *argc)
@@ -203,7 +242,7 @@ int head_scan(struct span in, struct baro_header *ret)
     memset(ret, 0, sizeof *ret);
     int r = count_lists(in, ret);
     while (r == 0 && scan_field(&in, &field, &v))
-        if (!take_number(field, v, ret) && !take_text(field, v, ret))
+        if (!take_number(field, v, ret) && !take_text(field, v, ret) && !take_limit(field, v, &ret->limits))
             r = take_list(field, v, ret, &argc);
     return r;
 }

@@ -61,6 +61,9 @@ struct tape_writer {
     uint64_t raw, packed; /* bytes of this block so far */
 
     struct pending pending;
+    struct baro_limits limits; /* the last ones; each block has them */
+    uint64_t limits_t_ns;
+    bool has_limits, limits_due;
     uint64_t lost_samples, lost_exits, lost_events;
     int lost_code;
     uint64_t good_t_ns;   /* of the last sample that reached the file */

@@ -171,6 +171,7 @@ static void succeed(struct tape_writer *w, const struct baro_sample *s, uint64_t
     w->seq++;
     w->block_open = true;
     w->failing = false;
+    w->limits_due = false;
     count_pending(w);
     w->n_events += w->lost_samples || w->lost_exits || w->lost_events;
     w->lost_samples = w->lost_exits = w->lost_events = 0;
@@ -209,7 +210,7 @@ int tape_writer_start(struct tape_writer *w, struct baro_error *err)
 
 int tape_writer_commit(struct tape_writer *w, const struct baro_sample *s, struct baro_error *err)
 {
-    if (!s && w->pending.at.len == 0)
+    if (!s && w->pending.at.len == 0 && !w->limits_due)
         return 0;
     int r = tape_writer_start(w, err);
     if (r < 0) {
@@ -243,6 +244,13 @@ void tape_writer_event(struct tape_writer *w, const struct baro_event *e)
 {
     pending_event(w, e);
     relieve(w);
+}
+
+void tape_writer_limits(struct tape_writer *w, const struct baro_limits *l, uint64_t t_ns)
+{
+    w->limits = *l;
+    w->limits_t_ns = t_ns;
+    w->has_limits = w->limits_due = true;
 }
 
 int tape_writer_finish(struct tape_writer *w, struct baro_error *err)

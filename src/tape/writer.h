@@ -43,7 +43,10 @@ int tape_writer_start(struct tape_writer *w, struct baro_error *err);
 void tape_writer_exit(struct tape_writer *w, const struct baro_exit *e);
 void tape_writer_event(struct tape_writer *w, const struct baro_event *e);
 
-/* One frame: the pending exits and events, then this sample: whatever differs from the sample before, bit for bit; an info
+/* What the job may have from t_ns on, for the next commit; copied. Each block gets the last ones, so that a reader who comes from elsewhere has them. */
+void tape_writer_limits(struct tape_writer *w, const struct baro_limits *l, uint64_t t_ns);
+
+/* One frame: limits, the pending exits and events, then this sample: whatever differs from the sample before, bit for bit; an info
  * where info_version differs. Any order of processes will do; ascending ids, new ones last, is the dense one. s may be NULL to write the pending ones alone. Returns 0 or -errno: not written, and will be retried
  * as the top of this file says. On a network file system fdatasync follows. */
 int tape_writer_commit(struct tape_writer *w, const struct baro_sample *s, struct baro_error *err);

@@ -247,18 +247,31 @@ class Cgroup:
     def pids(self):
         return [int(p) for p in (self.path / "cgroup.procs").read_text().split()]
 
+    def write(self, name, text):
+        (self.path / name).write_text(str(text))
+
+    def read(self, name):
+        return (self.path / name).read_text()
+
+    def below(self):
+        """The groups that were made in it, the deepest first."""
+        return sorted((Cgroup(path) for path, _, _ in os.walk(self.path)), key=lambda g: -len(g.path.parts))[:-1]
+
     def remove(self):
+        """With all that is in it."""
         for _ in range(500):
-            for pid in self.pids():
+            for group in [*self.below(), self]:
+                for pid in group.pids():
+                    try:
+                        os.kill(pid, signal.SIGKILL)
+                    except ProcessLookupError:
+                        pass
                 try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
-            try:
-                self.path.rmdir()
+                    group.path.rmdir()
+                except OSError:
+                    time.sleep(0.01)  # the kernel is still taking its processes down
+            if not self.path.exists():
                 return
-            except OSError:
-                time.sleep(0.01)  # the kernel is still taking its processes down
 
 
 @pytest.fixture

@@ -10,51 +10,30 @@ import tempfile
 import time
 
 import pytest
+from conftest import Cgroup
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
 
 
-class Group:
-    """A fresh group of one v1 controller."""
-
-    def __init__(self, mount):
-        self.path = pathlib.Path(tempfile.mkdtemp(prefix="baro-e2e-", dir=mount))
-
-    def write(self, name, text):
-        (self.path / name).write_text(str(text))
-
-    def read(self, name):
-        return (self.path / name).read_text()
-
-    def enter(self):
-        self.write("cgroup.procs", "0")
-
-    def remove(self):
-        for _ in range(500):
-            for pid in self.read("cgroup.procs").split():
-                try:
-                    os.kill(int(pid), signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
-            try:
-                self.path.rmdir()
-                return
-            except OSError:
-                time.sleep(0.01)
+def mount_of(controller):
+    """Where the v1 hierarchy of a controller is mounted."""
+    for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines():
+        before, after = line.split(" - ")
+        if after.split()[0] == "cgroup" and controller in after.split()[-1].split(","):
+            return pathlib.Path(before.split()[4])
+    pytest.skip(f"no v1 hierarchy has {controller}")
 
 
 @pytest.fixture
 def v1():
-    """v1("memory"): a group of that controller, removed at the end."""
+    """v1("memory"): a group of that controller, removed at the end with all in it."""
     made = []
 
-    def make(controller):
-        for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines():
-            before, after = line.split(" - ")
-            if after.split()[0] == "cgroup" and controller in after.split()[-1].split(","):
-                made.append(Group(before.split()[4]))
-                return made[-1]
-        pytest.skip(f"no v1 hierarchy has {controller}")
+    def make(controller, name=None):
+        path = mount_of(controller) / name if name else pathlib.Path(tempfile.mkdtemp(prefix="baro-e2e-", dir=mount_of(controller)))
+        path.mkdir(exist_ok=True)
+        made.append(Cgroup(path))
+        return made[-1]
 
     yield make
     for group in made:
@@ -105,20 +84,12 @@ def test_limit_of_a_parent(run, tape, v1):
     pod.write("memory.limit_in_bytes", 512 << 20)
     inner = pod.path / "container"
     inner.mkdir()
-    try:
-        run.record(tape, ["sleep", "0.2"], before=lambda: (inner / "cgroup.procs").write_text("0"))
-        rows = {r["name"]: r for r in run.export(tape, "cgroup")}
-        names = [n for n in rows if n.endswith(pod.path.name) or n.endswith("container")]
-        assert [n.endswith("container") for n in names] == [True, False], "its own first, then what limits it"
-        assert rows[names[0]]["memory_limit_bytes"] in (None, "")
-        assert number(rows[names[1]], "memory_limit_bytes") == 512 << 20
-    finally:
-        for _ in range(500):
-            try:
-                inner.rmdir()
-                break
-            except OSError:
-                time.sleep(0.01)
+    run.record(tape, ["sleep", "0.2"], before=lambda: (inner / "cgroup.procs").write_text("0"))
+    rows = {r["name"]: r for r in run.export(tape, "cgroup")}
+    names = [n for n in rows if n.endswith(pod.path.name) or n.endswith("container")]
+    assert [n.endswith("container") for n in names] == [True, False], "its own first, then what limits it"
+    assert rows[names[0]]["memory_limit_bytes"] in (None, "")
+    assert number(rows[names[1]], "memory_limit_bytes") == 512 << 20
 
 
 def waiting(cgroup, work, script):
@@ -181,6 +152,29 @@ def test_record_a_group_with_groups_below(run, tape, work, cgroup, wait_until):
         below.rmdir()
 
 
+def test_a_name_that_is_two_groups(run, tape, work, cgroup, v1, wait_until):
+    """As in /proc/PID/cgroup it is looked for in every hierarchy: who is in it and what it used must be one group's."""
+    memory = v1("memory", cgroup.path.name)
+    name = "/" + cgroup.path.name
+    job, go = waiting(cgroup, work, "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
+    other = subprocess.Popen(["sleep", "1000"], preexec_fn=memory.enter)
+    done = run("record", "--cgroup", name, "-o", str(tape), status=2)
+    assert "two groups with different processes" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert str(cgroup.path) in done.stderr and str(memory.path) in done.stderr
+    other.kill()
+    other.wait()
+    # Nobody is left in the memory controller's: it has nothing to say.
+    recorder = attach(run, tape, name, wait_until)
+    before = cgroup.usage_ns()
+    go()
+    assert recorder.wait(60) == 0, recorder.stderr.read()
+    job.wait()
+    truth = cgroup.usage_ns() - before
+    assert source_of(run, tape) == "cgroup"
+    assert abs(run.summary(tape)["job"]["cpu_ns"] - truth) <= 2_000_000 + truth // 1000
+    assert all(r["memory_bytes"] in (None, "") for r in run.export(tape, "cgroup"))
+
+
 def test_interrupted(run, tape, work, cgroup, wait_until):
     job, go = waiting(cgroup, work, "true")
     recorder = attach(run, tape, cgroup.path, wait_until)
@@ -203,7 +197,7 @@ def test_what_can_not_be_recorded(run, tape, cgroup):
 
 
 def left(cgroup):
-    return [p.name for p in cgroup.path.iterdir() if p.is_dir()]
+    return [group.path.name for group in cgroup.below()]
 
 
 def source_of(run, tape):
@@ -288,6 +282,81 @@ def test_own_that_can_not_be_entered(run, tape, cgroup):
         mine.rmdir()
 
 
+def without_v2(run, *argv):
+    """As on a machine that has v1 alone."""
+    mounts = [line.split()[1] for line in pathlib.Path("/proc/mounts").read_text().splitlines() if line.split()[2] == "cgroup2"]
+    return ["unshare", "-m", "--propagation", "private", "sh", "-c", f'umount {" ".join(mounts)} && exec "$@"', "sh", str(run.binary), *argv]
+
+
+MEMORY = [sys.executable, "-c", "import time; x = bytearray(60 << 20); print(open('/proc/self/cgroup').read()); time.sleep(0.2)"]
+
+
+@pytest.mark.parametrize("v2", [True, False], ids=["beside v2", "alone"])
+def test_own_of_v1(run, tape, v1, v2):
+    """v2 counts CPU time where there is one, else v1 does; memory and threads are v1's where v1 has them. In the groups that baro is in, and gone at the end."""
+    above = {c: v1(c) for c in ("cpuacct", "memory", "pids")}
+    argv = ["run", "-q", "-o", str(tape), "--cgroup", "own", "--", *MEMORY]
+    argv = [str(run.binary), *argv] if v2 else without_v2(run, *argv)
+
+    def enter():
+        for group in above.values():
+            group.enter()
+
+    done = subprocess.run(argv, preexec_fn=enter, stdout=subprocess.PIPE, text=True, timeout=60, check=True)
+    where = {line.split(":")[1]: line.split(":", 2)[2] for line in done.stdout.splitlines() if line}
+    assert where["memory"].rsplit("/", 2)[1:] == [above["memory"].path.name, pathlib.Path(where["memory"]).name]
+    assert pathlib.Path(where["memory"]).name.startswith("baro-") and pathlib.Path(where["pids"]).name.startswith("baro-")
+    assert pathlib.Path(where["" if v2 else "cpuacct"]).name.startswith("baro-")
+    assert (pathlib.Path(where["cpuacct"]).name == above["cpuacct"].path.name) == v2
+    assert "baro-" not in where["cpu"], "it would change how CPU time is shared"
+    told = run.summary(tape)
+    assert told["accounting"]["kernel_source"] == "cgroup"
+    assert told["limits"]["memory_peak_of"] == "cgroup" and told["limits"]["memory_peak_bytes"] >= 60 << 20
+    assert told["job"]["cpu_ns"] > 0
+    rows = run.export(tape, "cgroup")
+    assert rows[0]["name"] == where["memory"], "the one that counts memory is the first"
+    assert all(not group.below() for group in above.values())
+
+
+def test_own_of_v1_counts_the_cpu_time_of_all(run, tape, v1):
+    """What nobody reaps and what ran away, by cpuacct."""
+    above = v1("cpuacct")
+    script = "trap '' CHLD; /bin/true; setsid sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done' & wait"
+    argv = without_v2(run, "run", "-q", "-o", str(tape), "--cgroup", "own", "--", "sh", "-c", script)
+    subprocess.run(argv, preexec_fn=above.enter, timeout=60, check=True)
+    told, truth = run.summary(tape), int(above.read("cpuacct.usage"))
+    assert told["accounting"]["kernel_source"] == "cgroup"
+    assert 0.5 * told["job"]["cpu_ns"] < told["accounting"]["cpu_counted_ns"] <= told["job"]["cpu_ns"] + 20_000_000
+    assert told["job"]["cpu_ns"] <= truth
+
+
+def test_own_where_no_hierarchy_counts(run, tape, work):
+    """Hidden from the job, as in some containers: it runs all the same."""
+    done = subprocess.run(["unshare", "-m", "--propagation", "private", "sh", "-c", 'umount -R /sys/fs/cgroup && exec "$@"', "sh", str(run.binary), "run", "-q", "-o", str(tape),
+                           "--cgroup", "own", "--", "sh", "-c", "exit 3"], stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 3
+    assert "no control group of its own" in done.stderr and len(done.stderr.splitlines()) == 1
+    told = run.summary(tape)
+    assert told["accounting"]["kernel_source"] == "wait4" and run.export(tape, "cgroup") == []
+
+
+def test_own_whose_job_makes_groups(run, tape, work, cgroup):
+    """What runs in these is the job's, and they go when it has ended, but with who outlived it."""
+    script = (f"here=$(echo {cgroup.path}/baro-*); mkdir $here/a $here/a/b $here/c; "
+              "(echo 0 > $here/a/b/cgroup.procs; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done); ")
+    run.record(tape, script, "--cgroup", "own", cgroup=cgroup)
+    told = run.summary(tape)
+    assert told["accounting"]["kernel_source"] == "cgroup"
+    assert told["accounting"]["cpu_counted_ns"] > 0.5 * told["job"]["cpu_ns"]
+    assert left(cgroup) == []
+    run.record(tape, script + f"sh -c 'echo 0 > '$here'/c/cgroup.procs; exec sleep 1000' > {work}/none 2>&1 & echo $! > {work}/pid; until grep -q . $here/c/cgroup.procs; do sleep 0.01; done",
+               "--cgroup", "own", "--force", cgroup=cgroup)
+    assert sorted(name for name in left(cgroup) if not name.startswith("baro-")) == ["a", "b", "c"], "of who lives in one of them, none is taken"
+    run.record(tape, "true", "--force", "--cgroup", "own", cgroup=cgroup)
+    assert len(left(cgroup)) == 4
+    os.kill(int((work / "pid").read_text()), signal.SIGKILL)
+
+
 def test_not_executed(run, tape, cgroup):
     run("run", "-q", "-o", str(tape), "--cgroup", "own", "--", "/no/such/command", cgroup=cgroup, status=127)
     assert left(cgroup) == []
@@ -304,6 +373,65 @@ def test_left_behind_is_swept(run, tape, work, cgroup, wait_until):
     wait_until(lambda: "populated 0" in (group / "cgroup.events").read_text(), "the end of the survivor")
     run.record(tape, "true", "--force", "--cgroup", "own", cgroup=cgroup)
     assert left(cgroup) == []
+
+
+def test_swept_is_what_nobody_records(run, tape, work, cgroup, wait_until):
+    """Whoever records holds a lock: also where the command has left its group, and from another PID namespace, in which its pid is nobody's or another's."""
+    (cgroup.path / "baro-1-00000000").mkdir()  # by its pid, of somebody who lives
+    run.record(tape, "true", "--cgroup", "own", cgroup=cgroup)
+    assert left(cgroup) == []
+    p = run.popen("run", "-q", "-o", str(work / "out.baro"), "--cgroup", "own", "--", "sh", "-c",
+                  f"echo 0 > {cgroup.path}/cgroup.procs; echo x > {work}/on; while [ ! -e {work}/off ]; do sleep 0.05; done", cgroup=cgroup)
+    wait_until(lambda: (work / "on").exists(), "the command, outside of its group")
+    group = cgroup.path / left(cgroup)[0]
+    argv = ["unshare", "-pf", "--mount-proc", str(run.binary), "run", "-q", "-o", str(tape), "--force", "--cgroup", "own", "--", "true"]
+    for _ in range(2):
+        subprocess.run(argv, preexec_fn=cgroup.enter, timeout=60, check=True)
+        assert left(cgroup) == [group.name]
+        p.kill()  # the recorder goes on, and so does its lock
+        p.wait()
+    for pid in cgroup.pids():
+        os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not cgroup.pids(), "the end of all")
+    assert left(cgroup) == [group.name], "nobody could take it away"
+    subprocess.run(argv, preexec_fn=cgroup.enter, timeout=60, check=True)
+    assert left(cgroup) == []
+
+
+def processes_of(group):
+    """By their names: of baro those that record are called otherwise."""
+    return {pathlib.Path(f"/proc/{pid}/comm").read_text().strip(): pid for g in [group, *group.below()] for pid in g.pids()}
+
+
+@pytest.mark.parametrize("killed", [["baro-recorder"], ["baro"], ["baro", "baro-recorder"]], ids=["recorder", "wrapper", "both"])
+def test_killed_in_a_delegated_group(run_ordinary, tape, work, cgroup, wait_until, killed):
+    """An ordinary user, to whom a group was handed over: whoever of the two is left removes the command's, else the next recording does."""
+    cgroup.path.chmod(0o755)
+    mine = Cgroup(cgroup.path / "mine")
+    mine.path.mkdir()
+    for name in ("", "cgroup.procs", "cgroup.subtree_control"):
+        os.chown(mine.path / name, run_ordinary.uid, run_ordinary.uid)
+    argv = ["--cgroup", "own", "--", "sh", "-c", f"echo $$ > {work}/on; while [ ! -e {work}/off ]; do sleep 0.05; done"]
+    p = run_ordinary.popen("run", "-q", "-o", str(tape), *argv, cgroup=mine, stderr=subprocess.DEVNULL)
+    wait_until(lambda: (work / "on").exists() and tape.exists() and tape.stat().st_size > 4096 and any_sample(run_ordinary, tape), "the first sample")
+    (own,) = mine.below()
+    assert (own.path / "cgroup.procs").stat().st_uid == run_ordinary.uid
+    there = processes_of(mine)
+    for name in killed:
+        os.kill(there[name], signal.SIGKILL)
+    if "baro" in killed:
+        p.wait()
+    run_ordinary("run", "-q", "-o", str(work / "b.baro"), "--cgroup", "own", "--", "true", cgroup=mine, status=0)
+    assert [g.path for g in mine.below()] == [own.path], "swept while the command is in it"
+    (work / "off").touch()
+    wait_until(lambda: not mine.pids() and not (own.path.exists() and own.pids()), "the end of all")
+    p.wait()
+    if len(killed) == 1:
+        wait_until(lambda: mine.below() == [], "who is left to remove it")
+        return
+    assert [g.path for g in mine.below()] == [own.path]
+    run_ordinary("run", "-q", "-o", str(work / "c.baro"), "--cgroup", "own", "--", "true", cgroup=mine, status=0)
+    assert mine.below() == []
 
 
 def test_wrapper_killed(run, tape, work, cgroup, wait_until):

@@ -18,6 +18,7 @@
 #include "base/fd.h"
 #include "collect/cgroup.h"
 #include "procfs/machine.h"
+#include "files.h"
 
 static void is(const struct baro_entity *e, enum cgroup_metric metric, uint64_t value)
 {
@@ -54,6 +55,98 @@ static void what_v1_does_not_have(void **state)
     assert_int_equal(e->absent[CGROUP_memory_high_hits], BARO_ABSENT_UNSUPPORTED);
     cgroups_free(groups);
     close(fd);
+}
+
+/* Before 5.11 a group of v1 could count its own processes alone: its limit binds nobody below. */
+static void memory_without_a_hierarchy(void **state)
+{
+    char dir[sizeof(FILES_NAME)];
+    struct cgroup_places places;
+    struct cgroup_bounds bounds;
+    struct cgroups *groups;
+    struct baro_sample s = {0};
+    uint32_t ids = 0;
+    (void)state;
+    files_make(dir);
+    files_put(dir, "proc/self/mountinfo", "31 23 0:31 / /cg rw - cgroup cgroup rw,memory\n");
+    files_put(dir, "proc/7/cgroup", "4:memory:/a/b/c\n");
+    files_put(dir, "cg/release_agent", "\n");
+    files_put(dir, "cg/memory.use_hierarchy", "0\n");
+    files_put(dir, "cg/a/memory.limit_in_bytes", "1000000\n");
+    files_put(dir, "cg/a/memory.use_hierarchy", "0\n");
+    files_put(dir, "cg/a/b/memory.limit_in_bytes", "3000000\n");
+    files_put(dir, "cg/a/b/memory.use_hierarchy", "1\n");
+    files_put(dir, "cg/a/b/c/memory.limit_in_bytes", "9223372036854771712\n");
+    files_put(dir, "cg/a/b/c/memory.use_hierarchy", "1\n");
+    files_put(dir, "cg/a/b/c/memory.usage_in_bytes", "4096\n");
+    files_put(dir, "cg/a/b/c/below/memory.use_hierarchy", "1\n");
+    int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_true(fd >= 0 && cgroup_find(fd, 7, &places) == 0);
+    cgroup_bounds_read(fd, &places, &bounds);
+    assert_int_equal(bounds.memory.value, 3000000);
+    assert_string_equal(bounds.memory.source, "cgroup /a/b memory.limit_in_bytes");
+    const struct cgroups_options o = {.root_fd = fd, .ns_per_tick = NS_PER_SEC / 100, .ids = &ids};
+    assert_int_equal(cgroups_new(&groups, &o, &places), 0);
+    cgroups_tick(groups, 0, &s);
+    assert_int_equal(s.entities[BARO_KIND_CGROUP].n, 2);
+    assert_string_equal(s.entities[BARO_KIND_CGROUP].at[1]->name, "/a/b");
+    is(s.entities[BARO_KIND_CGROUP].at[0], CGROUP_memory, 4096);
+    cgroups_free(groups);
+    /* With a limit of its own that is its own alone, and what it uses is not all that is below it. */
+    files_put(dir, "cg/a/b/memory.use_hierarchy", "0\n");
+    files_put(dir, "cg/a/b/c/memory.use_hierarchy", "0\n");
+    files_put(dir, "cg/a/b/c/memory.limit_in_bytes", "5000000\n");
+    cgroup_bounds_read(fd, &places, &bounds);
+    assert_int_equal(bounds.memory.value, 5000000);
+    assert_int_equal(cgroups_new(&groups, &o, &places), 0);
+    cgroups_tick(groups, 0, &s);
+    assert_int_equal(s.entities[BARO_KIND_CGROUP].n, 1);
+    assert_int_equal(s.entities[BARO_KIND_CGROUP].at[0]->absent[CGROUP_memory], BARO_ABSENT_UNKNOWN);
+    is(s.entities[BARO_KIND_CGROUP].at[0], CGROUP_memory_limit, 5000000);
+    cgroups_free(groups);
+    close(fd);
+    files_remove(dir);
+}
+
+#define DISKS 200u
+
+/* A line of io.stat each; every other one is dm, which stands on the one before. Who is what is asked once. */
+static void many_disks(void **state)
+{
+    static char io[DISKS * 64];
+    char dir[sizeof(FILES_NAME)], path[128];
+    struct cgroup_places places;
+    struct cgroups *groups;
+    struct baro_sample s = {0};
+    uint32_t ids = 0;
+    size_t at = 0;
+    uint64_t sum = 0;
+    (void)state;
+    files_make(dir);
+    for (unsigned i = 0; i < DISKS; i++) {
+        bool dm = i % 2;
+        at += (size_t)snprintf(io + at, sizeof(io) - at, "%u:%u rbytes=%u wbytes=0 rios=0 wios=0 dbytes=0 dios=0\n", dm ? 253u : 8u, i / 2, i + 1);
+        sum += dm ? 0 : i + 1;
+        snprintf(path, sizeof(path), "sys/dev/block/253:%u/slaves/sd%u", i / 2, i);
+        files_put(dir, path, "");
+    }
+    files_put(dir, "proc/self/mountinfo", "31 23 0:31 / /cg rw - cgroup2 cgroup2 rw\n");
+    files_put(dir, "proc/7/cgroup", "0::/a\n");
+    files_put(dir, "cg/a/cgroup.events", "populated 1\n");
+    files_put(dir, "cg/a/io.stat", io);
+    int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_true(fd >= 0 && cgroup_find(fd, 7, &places) == 0);
+    const struct cgroups_options o = {.root_fd = fd, .ns_per_tick = NS_PER_SEC / 100, .ids = &ids};
+    assert_int_equal(cgroups_new(&groups, &o, &places), 0);
+    for (uint64_t i = 0; i < 3; i++) {
+        cgroups_tick(groups, i * 1000 * NS_PER_SEC, &s);
+        is(s.entities[BARO_KIND_CGROUP].at[0], CGROUP_io_read, sum);
+        snprintf(path, sizeof(path), "%s/sys", dir);
+        assert_true(i > 0 || rename(path, strcat(strcpy(io, path), "-gone")) == 0);
+    }
+    cgroups_free(groups);
+    close(fd);
+    files_remove(dir);
 }
 
 /* A group of v2 made for this test: its path in the file system. False where there is none that we may make one in. */
@@ -111,6 +204,6 @@ static void one_vanishes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_v1_does_not_have), cmocka_unit_test(one_vanishes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_v1_does_not_have), cmocka_unit_test(memory_without_a_hierarchy), cmocka_unit_test(many_disks), cmocka_unit_test(one_vanishes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pure parts of the sampler: the schedule and the overhead budget. */
+/* The schedule, the overhead budget, and what the recorder says of itself. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/clock.h"
 #include "collect/budget.h"
+#include "collect/sampler.h"
 #include "collect/schedule.h"
+#include "files.h"
 
 static void auto_interval(void **state)
 {
@@ -87,12 +94,49 @@ static void smaps_are_paid_for(void **state)
     assert_false(budget_take_smaps(&b, 310 * NS_PER_MS, 30 * NS_PER_MS, true));  /* once */
 }
 
+#define STAT(pid, rss) #pid " (baro) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100 0 " rss " 0 0 0\n"
+
+/* What barograph's own processes use: of one that has ended nothing, and where one can't be asked it is not known, which is not nothing. */
+static void own_memory(void **state)
+{
+    char dir[sizeof(FILES_NAME)];
+    static struct sampler s;
+    uint64_t *v = s.sample.self;
+    (void)state;
+    files_make(dir);
+    files_put(dir, "7/stat", STAT(7, "100"));
+    files_put(dir, "8/stat", STAT(8, "20"));
+    s = (struct sampler){.options = {.proc_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .page_size = 4096, .self = {7, 8, 9}}};
+    s.now_ns = NS_PER_SEC;
+    self_fill(&s);
+    assert_int_equal(s.sample.self_absent[RECORDER_rss], BARO_PRESENT);
+    assert_int_equal(v[RECORDER_rss], 120 * 4096);
+    assert_int_equal(v[RECORDER_rss_peak], 120 * 4096);
+    files_put(dir, "8/stat", "8 (ba");
+    s.now_ns += 10 * NS_PER_SEC;
+    self_fill(&s);
+    assert_int_equal(s.sample.self_absent[RECORDER_rss], BARO_ABSENT_UNKNOWN);
+    assert_int_equal(v[RECORDER_rss], 0);
+    assert_int_equal(s.sample.self_absent[RECORDER_rss_peak], BARO_PRESENT); /* so much it was */
+    assert_int_equal(v[RECORDER_rss_peak], 120 * 4096);
+    s.options.self[0] = 6; /* the recorder itself, which surely is there */
+    s.options.self[1] = 0;
+    s.self_rss_peak = 0;
+    s.now_ns += 10 * NS_PER_SEC;
+    self_fill(&s);
+    assert_int_equal(s.sample.self_absent[RECORDER_rss], BARO_ABSENT_UNKNOWN);
+    assert_int_equal(s.sample.self_absent[RECORDER_rss_peak], BARO_ABSENT_UNKNOWN);
+    close(s.options.proc_fd);
+    files_remove(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(auto_interval),           cmocka_unit_test(grid_does_not_drift),
         cmocka_unit_test(stalls_are_counted),      cmocka_unit_test(budget_thins_and_recovers),
         cmocka_unit_test(no_budget_never_thins),   cmocka_unit_test(smaps_are_paid_for),
+        cmocka_unit_test(own_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,93 +13,7 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
-#include "collect/host.h"
-#include "derive/machine.h"
-
-struct looker {
-    char dir[64];
-    struct host *host;
-    uint32_t ids;
-    struct baro_sample sample;
-    struct machine seen; /* by who derives */
-    uint64_t now_ns;
-};
-
-/* Writes a file below the machine's folder, in place: descriptors that are held see it. */
-static void put(const struct looker *m, const char *path, const char *text)
-{
-    char whole[512];
-    snprintf(whole, sizeof(whole), "%s/%s", m->dir, path);
-    for (char *slash = whole + strlen(m->dir) + 1; (slash = strchr(slash, '/')); slash++) {
-        *slash = 0;
-        mkdir(whole, 0700);
-        *slash = '/';
-    }
-    FILE *f = fopen(whole, "w");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0 && fclose(f) == 0);
-}
-
-static void machine_new(struct looker *m)
-{
-    memset(m, 0, sizeof(*m));
-    snprintf(m->dir, sizeof(m->dir), "/tmp/baro-test-XXXXXX");
-    assert_non_null(mkdtemp(m->dir));
-    put(m, "proc/self/mountinfo", "");
-    put(m, "sys/class/block/.keep", "");
-    put(m, "sys/class/net/.keep", "");
-}
-
-static void machine_open(struct looker *m, bool helper)
-{
-    char proc[80], sys[80];
-    snprintf(proc, sizeof(proc), "%s/proc", m->dir);
-    snprintf(sys, sizeof(sys), "%s/sys", m->dir);
-    struct host_options o = {.proc_fd = open(proc, O_RDONLY | O_DIRECTORY), .sys_fd = open(sys, O_RDONLY | O_DIRECTORY), .clk_tck = 100,
-                             .page_size = 4096, .helper = helper, .entity_ids = &m->ids};
-    assert_int_equal(host_new(&m->host, &o, NULL), 0);
-}
-
-static void look(struct looker *m)
-{
-    m->now_ns += 100 * NS_PER_MS;
-    host_read(m->host, m->now_ns, BUDGET_ALL);
-    host_fill(m->host, &m->sample);
-    assert_true(m->sample.has_host && m->sample.host_ns == m->now_ns);
-}
-
-static void machine_done(struct looker *m)
-{
-    char command[128];
-    host_free(m->host);
-    snprintf(command, sizeof(command), "rm -r %s", m->dir);
-    assert_int_equal(system(command), 0);
-}
-
-static const struct baro_entity *named(const struct looker *m, enum baro_kind kind, const char *name)
-{
-    for (size_t i = 0; i < m->sample.entities[kind].n; i++) {
-        if (strcmp(m->sample.entities[kind].at[i]->name, name) == 0)
-            return m->sample.entities[kind].at[i];
-    }
-    return NULL;
-}
-
-static void is(const struct looker *m, enum host_metric metric, uint64_t value)
-{
-    if (m->sample.host_absent[metric] || m->sample.host[metric] != value)
-        print_message("%s: %llu %s\n", baro_metric_get(BARO_KIND_HOST, metric)->name, (unsigned long long)m->sample.host[metric],
-                      baro_absent_name(m->sample.host_absent[metric]));
-    assert_int_equal(m->sample.host_absent[metric], BARO_PRESENT);
-    assert_int_equal(m->sample.host[metric], value);
-}
-
-static void lacks(const struct looker *m, enum host_metric metric, enum baro_absent why)
-{
-    assert_int_equal(m->sample.host_absent[metric], why);
-    assert_int_equal(m->sample.host[metric], 0);
-}
+#include "looker.h"
 
 /* ---- the whole ---- */
 
@@ -436,68 +350,6 @@ static void no_total_without_sys(void **state)
     machine_done(&m);
 }
 
-/* ---- interfaces ---- */
-
-#define LINE(name, rx, tx) name ": " rx " 1 0 0 0 0 0 0 " tx " 1 0 0 0 0 0 0\n"
-
-static void bytes_of_interfaces_count_once(void **state)
-{
-    struct looker m;
-    (void)state;
-    machine_new(&m);
-    put(&m, "sys/class/net/lo/type", "772\n");
-    put(&m, "sys/class/net/eth0/device/x", "");
-    put(&m, "sys/class/net/eth0/ifindex", "2\n");
-    put(&m, "sys/class/net/eth1/device/x", "");
-    put(&m, "sys/class/net/eth1/master/bonding/mode", "");
-    put(&m, "sys/class/net/eth2/device/x", "");
-    put(&m, "sys/class/net/eth2/master/bridge/x", "");
-    put(&m, "sys/class/net/bond0/bonding/mode", "");
-    put(&m, "sys/class/net/br0/bridge/x", "");
-    put(&m, "sys/class/net/eth0.7/lower_eth0/x", "");
-    put(&m, "sys/class/net/veth1/iflink", "9\n");
-    put(&m, "sys/class/net/usb0/device/x", "");
-    put(&m, "proc/net/dev", LINE("lo", "1", "1") LINE("eth0", "10", "20") LINE("eth1", "100", "200") LINE("eth2", "1000", "2000") LINE("bond0", "10000", "20000")
-        LINE("br0", "500000", "500000") LINE("eth0.7", "500000", "500000") LINE("veth1", "500000", "500000"));
-    machine_open(&m, false);
-    look(&m);
-    is(&m, HOST_net_receive, 11010); /* eth0, eth2 (a port of a bridge) and the bond */
-    is(&m, HOST_net_transmit, 22020);
-    is(&m, HOST_net_receive_packets, 3);
-    assert_true(named(&m, BARO_KIND_NET, "eth2")->value[NET_counted] == 1 && named(&m, BARO_KIND_NET, "eth1")->value[NET_counted] == 0);
-    assert_int_equal(named(&m, BARO_KIND_NET, "br0")->value[NET_receive], 500000);
-    /* One that appears may have a past elsewhere: it counts from here on. */
-    put(&m, "proc/net/dev", LINE("lo", "1", "1") LINE("eth0", "10", "20") LINE("eth2", "1000", "2000") LINE("bond0", "10000", "20000") LINE("usb0", "777", "777"));
-    look(&m);
-    is(&m, HOST_net_receive, 11010);
-    put(&m, "proc/net/dev", LINE("lo", "1", "1") LINE("eth0", "11", "20") LINE("usb0", "780", "777"));
-    look(&m);
-    is(&m, HOST_net_receive, 11014);
-    uint32_t first = named(&m, BARO_KIND_NET, "eth0")->id;
-    put(&m, "sys/class/net/eth0/ifindex", "12\n"); /* made anew under its name */
-    put(&m, "proc/net/dev", LINE("lo", "1", "1") LINE("eth0", "5", "5") LINE("usb0", "780", "777"));
-    look(&m);
-    is(&m, HOST_net_receive, 11014);
-    assert_true(named(&m, BARO_KIND_NET, "eth0")->id > first);
-    assert_int_equal(m.sample.entities[BARO_KIND_NET].n, 3);
-    machine_done(&m);
-}
-
-/* In a container the way out is a veth. */
-static void a_containers_only_interface_counts(void **state)
-{
-    struct looker m;
-    (void)state;
-    machine_new(&m);
-    put(&m, "sys/class/net/lo/type", "772\n");
-    put(&m, "sys/class/net/eth0/iflink", "9\n");
-    put(&m, "proc/net/dev", LINE("lo", "1", "1") LINE("eth0", "10", "20"));
-    machine_open(&m, false);
-    look(&m);
-    is(&m, HOST_net_receive, 10);
-    machine_done(&m);
-}
-
 /* ---- what the helper reads ---- */
 
 static void wait_for_helper(struct looker *m, enum baro_kind kind, const char *name, int metric)
@@ -673,7 +525,6 @@ int main(void)
         cmocka_unit_test(cpus_come_and_go), cmocka_unit_test(zeros_are_no_values), cmocka_unit_test(what_falls_makes_no_growth), cmocka_unit_test(a_large_machine),
         cmocka_unit_test(bytes_of_disks_count_once), cmocka_unit_test(unused_disks_are_not_shown),
         cmocka_unit_test(disks_come_and_go), cmocka_unit_test(no_total_without_sys),
-        cmocka_unit_test(bytes_of_interfaces_count_once), cmocka_unit_test(a_containers_only_interface_counts),
         cmocka_unit_test(sensors_and_frequencies), cmocka_unit_test(a_frequency_that_stands_still), cmocka_unit_test(filesystems_count_once),
         cmocka_unit_test(what_lies_below_an_overlay_is_it), cmocka_unit_test(not_too_often),
     };

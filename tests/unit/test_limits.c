@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -36,14 +37,26 @@ static void expect_place(const struct cgroup_places *p, enum cgroup_controller c
     assert_int_equal(at->root, root);
 }
 
-static void limits_of(const char *name, int32_t pid, uint32_t cpus, struct baro_limits *ret)
+static void limits_at(int fd, int32_t pid, uint32_t cpus, struct baro_limits *ret)
 {
     struct cgroup_places places;
-    int fd = machine(name);
     int code = cgroup_find(fd, pid, &places);
-    struct limits_place p = {.root_fd = fd, .pid = pid, .cpus = cpus, .memory_total = 64 * GIB, .groups = code == 0 ? &places : NULL};
+    struct limits_place p = {.root_fd = fd, .pid = pid, .cpus = cpus, .memory_total = 64 * GIB, .groups = code == 0 ? &places : NULL, .groups_error = code};
     limits_read(&p, ret);
+}
+
+static void limits_of(const char *name, int32_t pid, uint32_t cpus, struct baro_limits *ret)
+{
+    int fd = machine(name);
+    limits_at(fd, pid, cpus, ret);
     close(fd);
+}
+
+static void expect_known(const struct baro_limits *l, int memory, int cores, int pids)
+{
+    assert_int_equal(l->memory_absent, memory);
+    assert_int_equal(l->cores_absent, cores);
+    assert_int_equal(l->pids_absent, pids);
 }
 
 static void hybrid(void **state)
@@ -64,6 +77,7 @@ static void hybrid(void **state)
     assert_int_equal(l.cores_ppm, 0);
     assert_string_equal(l.cores_source, "");
     assert_int_equal(l.pids, 0);
+    expect_known(&l, 0, 0, 0);
 }
 
 static void systemd_v2(void **state)
@@ -77,6 +91,7 @@ static void systemd_v2(void **state)
     assert_string_equal(l.cores_source, "cgroup /user.slice/user-1000.slice/session-3.scope cpuset.cpus.effective");
     assert_int_equal(l.pids, 10813);
     assert_string_equal(l.pids_source, "cgroup /user.slice/user-1000.slice pids.max");
+    expect_known(&l, 0, 0, 0); /* all groups up to the root are to be seen */
     limits_of("6.1-x86_64-v2-systemd", 4000, 4, &l); /* all the CPUs that there are */
     assert_int_equal(l.cores_ppm, 0);
 }
@@ -96,6 +111,7 @@ static void docker_v1(void **state)
     assert_int_equal(l.memory_bytes, 536870912);
     assert_int_equal(l.cores_ppm, 1500000);
     assert_string_equal(l.cores_source, "cgroup /docker/" ID " cpu.cfs_quota_us");
+    expect_known(&l, 0, 0, BARO_ABSENT_UNKNOWN); /* no limit on threads here; above may be one */
 }
 
 static void docker_v1_elsewhere(void **state)
@@ -118,6 +134,7 @@ static void kubernetes_v1(void **state)
     limits_of("4.19-x86_64-kubernetes-v1", 17, 16, &l);
     assert_int_equal(l.memory_bytes, 134217728);
     assert_string_equal(l.memory_source, "cgroup /kubepods/burstable/pod1/" ID " hierarchical_memory_limit");
+    assert_int_equal(l.memory_absent, 0);
 }
 
 static void docker_v2(void **state)
@@ -166,20 +183,140 @@ static void lxcfs(void **state)
 static void nothing_to_see(void **state)
 {
     struct cgroup_places p;
-    struct baro_limits l, none = {0};
+    struct baro_limits l;
     int fd = machine("4.4-x86_64-gvisor");
     (void)state;
     assert_true(cgroup_find(fd, 5, &p) < 0);
     assert_int_equal(p.n, 0);
     close(fd);
     limits_of("4.4-x86_64-gvisor", 5, 8, &l);
-    assert_memory_equal(&l, &none, sizeof(l));
+    assert_true(!l.memory_bytes && !l.cores_ppm && !l.pids);
+    expect_known(&l, BARO_ABSENT_UNKNOWN, BARO_ABSENT_UNKNOWN, BARO_ABSENT_UNKNOWN);
     fd = machine("5.15-x86_64-wsl2");
     assert_int_equal(cgroup_find(fd, 9, &p), 0);
     expect_place(&p, CGROUP_AT_MEMORY, "sys/fs/cgroup", "/", true);
     close(fd);
     limits_of("5.15-x86_64-wsl2", 9, 8, &l);
     assert_int_equal(l.memory_bytes, 0);
+    expect_known(&l, 0, 0, 0); /* the root of all: there is no limit */
+}
+
+/* ---- made here ---- */
+
+static char made[] = "/tmp/test_limits_XXXXXX";
+
+static void put(const char *path, const char *text)
+{
+    char full[512];
+    snprintf(full, sizeof(full), "%s/%s", made, path);
+    for (char *slash = full + sizeof(made); (slash = strchr(slash, '/')); slash++) {
+        *slash = 0;
+        mkdir(full, 0755);
+        *slash = '/';
+    }
+    FILE *f = fopen(full, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+#define MOUNTED_AT(root) "30 22 0:26 " root " /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
+#define STATUS "Name:\tjob\nUid:\t1000\t1000\t1000\t1000\nCpus_allowed_list:\t0-1\n"
+#define ULIMITS "Max processes             96365                96365                processes \nMax address space         unlimited            unlimited            bytes     \n"
+
+static void make(const char *mountinfo, const char *membership, struct baro_limits *ret)
+{
+    put("proc/self/mountinfo", mountinfo);
+    put("proc/7/cgroup", membership);
+    put("proc/7/status", STATUS);
+    put("proc/7/limits", ULIMITS);
+    int fd = open(made, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    limits_at(fd, 7, 8, ret);
+    close(fd);
+}
+
+/* What is in front of the limits can't be seen; what the process itself shows bounds them. */
+static void expect_bounded(const struct baro_limits *l)
+{
+    expect_known(l, BARO_ABSENT_UNKNOWN, BARO_ABSENT_UNKNOWN, BARO_ABSENT_UNKNOWN);
+    assert_int_equal(l->memory_bytes, 0);
+    assert_int_equal(l->cores_ppm, 2000000);
+    assert_string_equal(l->cores_source, "affinity");
+    assert_int_equal(l->pids, 96365);
+    assert_string_equal(l->pids_source, "RLIMIT_NPROC");
+}
+
+static void hidden(void **state)
+{
+    static const char nothing[] = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n";
+    struct baro_limits l;
+    (void)state;
+    make(nothing, "0::/a/b\n", &l); /* not mounted */
+    expect_bounded(&l);
+    make(nothing, "4:memory:/a\n2:cpu,cpuacct:/a\n", &l); /* v1: what no hierarchy has can't be limited */
+    expect_known(&l, BARO_ABSENT_UNKNOWN, BARO_ABSENT_UNKNOWN, BARO_PRESENT);
+    make(MOUNTED_AT("/../../.."), "0::/\n", &l); /* unshare -C: another namespace than that of the mount */
+    expect_bounded(&l);
+    make(MOUNTED_AT("/"), "0::/../outside\n", &l);
+    expect_bounded(&l);
+    put("sys/fs/cgroup/readme", "not a group\n"); /* a tmpfs was mounted over it */
+    make(MOUNTED_AT("/"), "0::/\n", &l);
+    expect_bounded(&l);
+    make(MOUNTED_AT("/"), "0::/a\n", &l);
+    expect_bounded(&l);
+}
+
+/* A namespace of its own, in which "/" has nothing that limits; what is above nobody sees from here. */
+static void half_seen(void **state)
+{
+    struct baro_limits l;
+    (void)state;
+    put("sys/fs/cgroup/cgroup.procs", "7\n");
+    put("sys/fs/cgroup/cgroup.events", "populated 1\nfrozen 0\n");
+    put("sys/fs/cgroup/memory.max", "max\n");
+    put("sys/fs/cgroup/cpu.max", "50000 100000\n");
+    make(MOUNTED_AT("/"), "0::/\n", &l);
+    expect_known(&l, BARO_ABSENT_UNKNOWN, BARO_PRESENT, BARO_ABSENT_UNKNOWN);
+    assert_int_equal(l.cores_ppm, 500000);
+    assert_string_equal(l.cores_source, "cgroup / cpu.max");
+}
+
+/* proc(5): Groups stands before Cpus_allowed_list; a user can be in 65536 of them (NGROUPS_MAX). */
+static void many_groups(void **state)
+{
+    static const size_t many[] = {0, 300, 390, 391, 392, 7000, 65536};
+    char *text = malloc(65536 * 11 + 4096);
+    struct baro_limits l;
+    (void)state;
+    for (size_t i = 0; i < sizeof(many) / sizeof(*many); i++) {
+        size_t n = (size_t)sprintf(text, "Name:\tjob\nUid:\t1000\t1000\t1000\t1000\nGroups:\t");
+        for (size_t k = 0; k < many[i]; k++)
+            n += (size_t)sprintf(text + n, "%lu ", 4294900000ul + k);
+        sprintf(text + n, "\nCpus_allowed:\t7\nCpus_allowed_list:\t0-2\nMems_allowed_list:\t0\n");
+        put("proc/7/status", text);
+        put("proc/7/limits", ULIMITS);
+        int fd = open(made, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        struct limits_place p = {.root_fd = fd, .pid = 7, .cpus = 8, .memory_total = 64 * GIB};
+        limits_read(&p, &l);
+        close(fd);
+        assert_int_equal(l.cores_ppm, 3000000);
+        assert_int_equal(l.pids, 96365);
+    }
+    free(text);
+}
+
+static int make_room(void **state)
+{
+    (void)state;
+    return mkdtemp(made) ? 0 : -1;
+}
+
+static int remove_room(void **state)
+{
+    char line[64];
+    (void)state;
+    snprintf(line, sizeof(line), "rm -rf %s", made);
+    return system(line);
 }
 
 static void by_path(void **state)
@@ -235,6 +372,7 @@ static void slurm(void **state)
     assert_string_equal(l.memory_source, "SLURM_MEM_PER_NODE");
     assert_int_equal(l.cores_ppm, 16000000);
     assert_string_equal(l.cores_source, "SLURM_CPUS_ON_NODE");
+    expect_known(&l, 0, 0, BARO_ABSENT_UNKNOWN); /* no group can be seen, and Slurm says what it gave */
     with_env(per_cpu, 0, &l);
     assert_int_equal(l.memory_bytes, 8 * GIB);
     assert_string_equal(l.memory_source, "SLURM_MEM_PER_CPU");
@@ -249,6 +387,7 @@ static void slurm(void **state)
     with_env(junk, 0, &l);
     assert_int_equal(l.cores_ppm, 0);
     assert_int_equal(l.memory_bytes, 0);
+    expect_known(&l, BARO_ABSENT_UNKNOWN, BARO_ABSENT_UNKNOWN, BARO_ABSENT_UNKNOWN);
 }
 
 static void kubernetes_env(void **state)
@@ -272,6 +411,7 @@ int main(void)
         cmocka_unit_test(hybrid),        cmocka_unit_test(systemd_v2), cmocka_unit_test(docker_v1), cmocka_unit_test(docker_v1_elsewhere),
         cmocka_unit_test(kubernetes_v1), cmocka_unit_test(docker_v2),  cmocka_unit_test(kubernetes_v2), cmocka_unit_test(lxcfs),
         cmocka_unit_test(nothing_to_see), cmocka_unit_test(by_path),   cmocka_unit_test(slurm),     cmocka_unit_test(kubernetes_env),
+        cmocka_unit_test(hidden),        cmocka_unit_test(half_seen),  cmocka_unit_test(many_groups),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_room, remove_room);
 }

@@ -104,9 +104,20 @@ static void target(struct baro_header *h)
     memcpy(h->cgroup_mode, "target", 7);
 }
 
-static void per_process(struct baro_header *h)
+static void of_address_space(struct baro_header *h)
 {
     memcpy(h->limits.memory_source, "RLIMIT_AS", 10);
+}
+
+static void of_data(struct baro_header *h)
+{
+    memcpy(h->limits.memory_source, "RLIMIT_DATA", 12);
+}
+
+static void out_of_sight(struct baro_header *h)
+{
+    h->limits = (struct baro_limits){.cores_ppm = 2000000, .cores_source = "affinity", .memory_absent = BARO_ABSENT_UNKNOWN, .cores_absent = BARO_ABSENT_UNKNOWN,
+                                     .pids_absent = BARO_ABSENT_DENIED};
 }
 
 static void free_of_limits(struct baro_header *h)
@@ -136,10 +147,9 @@ static void test_measures(void **state)
     assert_int_equal(measure, MEMORY_CGROUP);
     assert_int_equal(v, 200 * MB);
     summary_free(s);
-    s = told_with(per_process);
-    assert_int_equal(summary_memory_most(s, &v, &measure), 0);
-    assert_int_equal(measure, MEMORY_PROCESS);
-    assert_int_equal(v, 200 * MB);
+    s = told_with(of_data);
+    assert_int_equal(summary_memory_most(s, &v, &measure), BARO_ABSENT_UNSUPPORTED);
+    assert_int_equal(summary_memory_peak_ratio(s, &d), BARO_ABSENT_UNSUPPORTED);
     assert_int_equal(summary_memory_group_ratio(s, &d), BARO_ABSENT_UNSUPPORTED);
     summary_free(s);
     s = told_with(free_of_limits);
@@ -149,6 +159,122 @@ static void test_measures(void **state)
     assert_int_equal(summary_pids_limit(s, &source), 0);
     assert_int_equal(summary_memory_most(s, &v, &measure), 0);
     assert_int_equal(measure, MEMORY_PSS);
+    summary_free(s);
+}
+
+/* getrlimit(2): RLIMIT_AS is about virtual memory of one process, whatever of it is resident. */
+static void test_address_space(void **state)
+{
+    (void)state;
+    struct baro_header h;
+    struct baro_process p[2] = {{.id = 7, .key = {50, 5}, .name = "p"}, {.id = 8, .key = {51, 6}, .name = "q"}};
+    struct baro_process *rows[] = {&p[0], &p[1]};
+    struct baro_sample sample = {.t_ns = MS, .n = 2, .processes = rows};
+    enum memory_measure measure;
+    uint64_t v;
+    double d;
+    story_header(&h);
+    h.limits = (struct baro_limits){.memory_bytes = 1000 * MB, .memory_source = "RLIMIT_AS"};
+    struct summary *s = summary_new(&h);
+    assert_int_equal(summary_memory_most(s, &v, &measure), BARO_ABSENT_NOT_YET);
+    static const uint64_t sizes[][2] = {{300, 200}, {100, 400}, {350, 350}};
+    for (size_t i = 0; i < 3; i++) {
+        for (size_t k = 0; k < 2; k++) {
+            p[k].value[PROCESS_virtual] = sizes[i][k] * MB;
+            p[k].value[PROCESS_rss] = p[k].value[PROCESS_pss] = 10 * MB;
+        }
+        sample.t_ns += 10 * MS;
+        sample.job[JOB_process_rss_peak] = 10 * MB;
+        summary_add_sample(s, &sample);
+    }
+    summary_finish(s);
+    assert_int_equal(summary_memory_most(s, &v, &measure), 0);
+    assert_int_equal(measure, MEMORY_ADDRESS_SPACE);
+    assert_int_equal(v, 400 * MB);
+    assert_int_equal(summary_memory_peak_ratio(s, &d), 0);
+    NEAR(d, 0.4);
+    summary_free(s);
+}
+
+static void test_out_of_sight(void **state)
+{
+    (void)state;
+    const char *source;
+    double d;
+    struct summary *s = told_with(out_of_sight);
+    assert_int_equal(summary_memory_unknown(s), BARO_ABSENT_UNKNOWN);
+    assert_int_equal(summary_memory_limit(s, &source), 8192 * MB); /* at most */
+    assert_string_equal(source, "machine");
+    assert_int_equal(summary_memory_peak_ratio(s, &d), BARO_ABSENT_UNKNOWN);
+    assert_int_equal(summary_cores_unknown(s), BARO_ABSENT_UNKNOWN);
+    NEAR(summary_cores_limit(s, &source), 2.0);
+    assert_string_equal(source, "affinity");
+    assert_int_equal(summary_cores_peak_ratio(s, &d), BARO_ABSENT_UNKNOWN);
+    assert_int_equal(summary_pids_unknown(s), BARO_ABSENT_DENIED);
+    summary_free(s);
+}
+
+static void look(struct baro_sample *s, uint64_t t_ns, uint64_t mb, struct baro_entity *group, uint64_t kills, uint64_t throttled_ms)
+{
+    s->t_ns = s->host_ns = t_ns;
+    s->has_host = true;
+    memset(s->host_absent, BARO_ABSENT_NOT_ASKED, sizeof(s->host_absent));
+    s->processes[0]->value[PROCESS_rss] = s->processes[0]->value[PROCESS_pss] = mb * MB;
+    if (s->job[JOB_process_rss_peak] < mb * MB)
+        s->job[JOB_process_rss_peak] = mb * MB;
+    memset(group->absent, BARO_ABSENT_UNSUPPORTED, CGROUP_MAX);
+    machine_entity_set(group, CGROUP_oom_kills, kills);
+    machine_entity_set(group, CGROUP_cpu_throttled, throttled_ms * MS);
+}
+
+/* From a group with 1000 MB, of which it held 900, to one with 100 MB, of which it held 40. */
+static void test_moved(void **state)
+{
+    (void)state;
+    static const struct baro_limits before = {.memory_bytes = 1000 * MB, .memory_source = "cgroup /a memory.max"};
+    static const struct baro_limits after = {.memory_bytes = 100 * MB, .memory_source = "cgroup /b memory.max", .cores_ppm = 500000, .cores_source = "cgroup /b cpu.max"};
+    struct baro_header h;
+    struct baro_process p = {.id = 7, .key = {50, 5}, .name = "p"};
+    struct baro_process *rows[] = {&p};
+    struct baro_sample sample = {.n = 1, .processes = rows};
+    uint64_t value[2][CGROUP_MAX] = {0}, v;
+    uint8_t absent[2][CGROUP_MAX];
+    struct baro_entity a = {.id = 100, .kind = BARO_KIND_CGROUP, .name = "/a", .label = "", .value = value[0], .absent = absent[0]};
+    struct baro_entity b = {.id = 101, .kind = BARO_KIND_CGROUP, .name = "/b", .label = "", .value = value[1], .absent = absent[1]};
+    struct baro_entity *of_a[] = {&a}, *of_b[] = {&b};
+    const char *source;
+    double d;
+    story_header(&h);
+    h.limits = (struct baro_limits){.memory_absent = BARO_ABSENT_NOT_YET, .cores_absent = BARO_ABSENT_NOT_YET, .pids_absent = BARO_ABSENT_NOT_YET};
+    struct summary *s = summary_new(&h);
+    assert_int_equal(summary_memory_unknown(s), BARO_ABSENT_NOT_YET);
+    sample.entities[BARO_KIND_CGROUP] = (struct baro_entities){1, of_a};
+    look(&sample, 10 * MS, 900, &a, 3, 500);
+    summary_add_sample(s, &sample);
+    summary_add_limits(s, &before, 11 * MS); /* found late, and held from the start */
+    look(&sample, 1000 * MS, 20, &a, 4, 700);
+    summary_add_sample(s, &sample);
+    assert_int_equal(summary_memory_peak_ratio(s, &d), 0);
+    NEAR(d, 0.9);
+    summary_add_limits(s, &before, 1001 * MS); /* no news */
+    assert_int_equal(summary_memory_peak_ratio(s, &d), 0);
+    NEAR(d, 0.9);
+    summary_add_limits(s, &after, 1002 * MS);
+    sample.entities[BARO_KIND_CGROUP] = (struct baro_entities){1, of_b};
+    look(&sample, 1100 * MS, 40, &b, 7, 50);
+    summary_add_sample(s, &sample);
+    look(&sample, 2000 * MS, 30, &b, 9, 350);
+    summary_add_sample(s, &sample);
+    summary_finish(s);
+    assert_int_equal(summary_memory_limit(s, &source), 100 * MB);
+    assert_string_equal(source, "cgroup /b memory.max");
+    assert_int_equal(summary_memory_peak_ratio(s, &d), 0);
+    NEAR(d, 0.4);
+    assert_int_equal(s->peak[PEAK_RSS].value, 900 * MB); /* of the job it is what it was */
+    assert_int_equal(summary_group_oom_kills(s, &v), 0);
+    assert_int_equal(v, (4 - 3) + (9 - 7));
+    assert_int_equal(summary_throttled(s, &v), 0);
+    assert_int_equal(v, (700 - 500 + 350 - 50) * MS);
     summary_free(s);
 }
 
@@ -250,6 +376,8 @@ static void test_golden(void **state)
     } blocks[] = {
         {"machine-100.txt", NULL, {100, true, false}}, {"machine-60-ascii.txt", NULL, {60, false, false}},
         {"machine-own.txt", own, {100, true, false}}, {"machine-free.txt", free_of_limits, {100, true, false}},
+        {"machine-address-space.txt", of_address_space, {100, true, false}}, {"machine-data.txt", of_data, {100, true, false}},
+        {"machine-out-of-sight.txt", out_of_sight, {100, true, false}},
     };
     struct buf text = {0};
     for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++) {
@@ -354,6 +482,9 @@ int main(void)
         cmocka_unit_test(test_machine),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_measures),
+        cmocka_unit_test(test_address_space),
+        cmocka_unit_test(test_out_of_sight),
+        cmocka_unit_test(test_moved),
         cmocka_unit_test(test_spike),
         cmocka_unit_test(test_odd),
         cmocka_unit_test_prestate(test_live_is_replay, at),

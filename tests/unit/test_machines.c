@@ -127,7 +127,7 @@ static void read_groups(struct fixture *f)
     uint64_t total = f->memory_total ? f->memory_total : s->host[HOST_memory_total];
     int found = cgroup_find(f->root_fd, f->pid, &f->places);
     struct limits_place p = {.root_fd = f->root_fd, .pid = f->pid, .cpus = (uint32_t)s->host[HOST_cpus], .memory_total = total,
-                             .groups = found == 0 ? &f->places : NULL};
+                             .groups = found == 0 ? &f->places : NULL, .groups_error = found};
     limits_read(&p, &f->limits);
     struct cgroups_options o = {.root_fd = f->root_fd, .ns_per_tick = NS_PER_SEC / f->clk_tck, .memory_total = total, .ids = &f->ids};
     if (found == 0)
@@ -231,11 +231,17 @@ static void put_model(struct buf *b, const struct fixture *f)
     buf_printf(b, "nodes %lld\n", n > 0 ? (long long)sys_list_parse(span_of(list, (size_t)n), NULL, NULL) : 0);
 }
 
+static void put_limit(struct buf *b, const char *name, uint64_t value, const char *source, uint8_t absent)
+{
+    buf_printf(b, "limit %s %llu \"%s\"", name, (unsigned long long)value, source);
+    buf_printf(b, absent ? " %s\n" : "\n", baro_absent_name((enum baro_absent)absent));
+}
+
 static void put_limits(struct buf *b, const struct baro_limits *l)
 {
-    buf_printf(b, "limit memory_bytes %llu \"%s\"\n", (unsigned long long)l->memory_bytes, l->memory_source);
-    buf_printf(b, "limit cores_ppm %llu \"%s\"\n", (unsigned long long)l->cores_ppm, l->cores_source);
-    buf_printf(b, "limit pids %llu \"%s\"\n", (unsigned long long)l->pids, l->pids_source);
+    put_limit(b, "memory_bytes", l->memory_bytes, l->memory_source, l->memory_absent);
+    put_limit(b, "cores_ppm", l->cores_ppm, l->cores_source, l->cores_absent);
+    put_limit(b, "pids", l->pids, l->pids_source, l->pids_absent);
 }
 
 /* ---- values by hand ---- */

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a job may have: found late, found again, and not claimed where it can't be seen. And the names in the JSON are those in its documentation."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+import pytest
+
+from test_cgroup import v1  # noqa: F401: a fixture
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+root = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups and namespaces")
+EATER = "import sys, time; x = bytearray(int(sys.argv[1]) << 20); time.sleep(float(sys.argv[2]))"
+
+
+def limits(run, tape):
+    d = run.summary(tape)
+    return d["limits"], {k[len("limits."):]: v for k, v in d["absent"].items() if k.startswith("limits.")}
+
+
+def named(group):
+    return str(group.path.name)
+
+
+@root
+def test_moved_at_its_start(run, tape, v1):  # noqa: F811
+    group = v1("memory")
+    group.write("memory.limit_in_bytes", 200 << 20)
+    run.record(tape, ["sh", "-c", f'echo $$ > {group.path}/cgroup.procs; exec "$@"', "sh", sys.executable, "-c", EATER, "50", "1"])
+    found, absent = limits(run, tape)
+    assert found["memory_bytes"] == 200 << 20, found
+    assert named(group) in found["memory_source"]
+    assert 0.25 < found["memory_peak_ratio"] < 1
+    assert "memory_group_ratio" not in absent and found["memory_group_ratio"] > 0.25
+    rows = run.export(tape, "cgroup")
+    assert any(r["name"].endswith(named(group)) for r in rows)
+
+
+@root
+def test_moved_later(run, tape, v1):  # noqa: F811
+    """From one group to another: the limits are those of the second, and so are the peaks; what was killed is of both."""
+    first, second = v1("memory"), v1("memory")
+    first.write("memory.limit_in_bytes", 400 << 20)
+    second.write("memory.limit_in_bytes", 100 << 20)
+    script = (f"import os, subprocess, sys, time\n"
+              f"eat = [sys.executable, '-c', 'import time; time.sleep(0.2); x = bytearray(200 << 20); time.sleep(0.3)']\n"
+              f"time.sleep(1.2); assert subprocess.run(eat).returncode == 0; time.sleep(1.2)\n"
+              f"open('{second.path}/cgroup.procs', 'w').write('0'); time.sleep(4)\n"
+              f"assert subprocess.run(eat).returncode == -9; time.sleep(1.2)\n")
+    run.record(tape, [sys.executable, "-c", script], before=first.enter)
+    found, _ = limits(run, tape)
+    assert found["memory_bytes"] == 100 << 20 and named(second) in found["memory_source"]
+    assert found["held_from_ns"] > 10**9
+    assert found["memory_peak_bytes"] <= 100 << 20 and found["memory_peak_ratio"] <= 1
+    assert found["oom_kills"] == 1
+    assert run.summary(tape)["job"]["rss_peak_bytes"] > 200 << 20
+    names = [r["name"] for r in run.export(tape, "cgroup")]
+    assert names[0].endswith(named(first)) and names[-1].endswith(named(second))
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
+def test_affinity_of_a_job_that_is_over_at_once(run, tape):
+    one = min(os.sched_getaffinity(0))
+    run.record(tape, ["true"], before=lambda: os.sched_setaffinity(0, [one]))
+    assert limits(run, tape)[0]["cores_at_most"] <= 1
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2 or not shutil.which("taskset"), reason="one CPU, or no taskset")
+def test_affinity_that_changes(run, tape):
+    run.record(tape, ["taskset", "-c", str(min(os.sched_getaffinity(0))), "sleep", "0.5"])
+    assert limits(run, tape)[0]["cores_at_most"] <= 1
+
+
+def test_address_space(run, tape):
+    """Half a gigabyte of it, of which a tenth is touched."""
+    script = "import mmap, time; m = mmap.mmap(-1, 512 << 20); x = bytearray(50 << 20); time.sleep(0.5)"
+    run.record(tape, ["sh", "-c", 'ulimit -v 2000000; exec "$@"', "sh", sys.executable, "-c", script])
+    found, _ = limits(run, tape)
+    if found["memory_at_most_source"] != "RLIMIT_AS":
+        pytest.skip(f"{found['memory_at_most_source']} is tighter")
+    if found["memory_bytes"] is None:
+        pytest.skip("control groups can't be seen here")
+    assert found["memory_peak_of"] == "address_space"
+    assert 562 << 20 < found["memory_peak_bytes"] < 2000000 << 10
+    assert found["memory_peak_ratio"] == pytest.approx(found["memory_peak_bytes"] / (2000000 << 10))
+    assert "of address space" in run("summary", tape, status=0).stdout
+
+
+def test_data_size(run, tape):
+    """What is in no sample is not compared with what is."""
+    run.record(tape, ["sh", "-c", "ulimit -d 1000000; sleep 0.3"])
+    found, absent = limits(run, tape)
+    if found["memory_at_most_source"] != "RLIMIT_DATA":
+        pytest.skip(f"{found['memory_at_most_source']} is tighter")
+    assert found["memory_peak_ratio"] is None and absent["memory_peak_ratio"] == "unsupported"
+
+
+@root
+@pytest.mark.parametrize("how", [["unshare", "-C"], ["unshare", "-m", "sh", "-c", 'umount -R -l /sys/fs/cgroup; exec "$@"', "sh"],
+                                 ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys/fs/cgroup; exec "$@"', "sh"]],
+                         ids=["another namespace", "not mounted", "mounted over"])
+def test_out_of_sight(baro, tape, run, v1, how):  # noqa: F811
+    group = v1("memory")
+    group.write("memory.limit_in_bytes", 300 << 20)
+    r = subprocess.run([*how, baro, "run", "-o", str(tape), "--", "sleep", "0.3"], preexec_fn=group.enter, capture_output=True, text=True, timeout=60)
+    if r.returncode and ("Operation not permitted" in r.stderr or "failed" in r.stderr):
+        pytest.skip(r.stderr)
+    assert r.returncode == 0, r.stderr
+    found, absent = limits(run, tape)
+    assert found["memory_bytes"] is None and found["memory_source"] is None and found["memory_peak_ratio"] is None
+    assert absent["memory_bytes"] == "unknown" and absent["memory_peak_ratio"] == "unknown"
+    assert found["memory_at_most_bytes"] and found["memory_at_most_source"]
+    assert found["cores_at_most"]
+    assert "memory not known" in r.stderr
+
+
+# ---- docs/json.md --------------------------------------------------------------------------------------------------
+
+
+def documented():
+    """The names in the first column; one without a prefix has that of the one before."""
+    text = (SOURCE / "docs" / "json.md").read_text().split("\n## ")[0]
+    names = set()
+    for row in re.findall(r"^\| (`[^|]*) \|", text, re.M):
+        prefix = ""
+        for name in re.findall(r"`([^`]+)`", row):
+            if "." in name:
+                prefix = name[: name.rindex(".") + 1]
+                name = name[len(prefix):]
+            names.add(prefix + name)
+    return names
+
+
+def members(value, path=""):
+    """All names in there, the places in lists left out; those of objects without a name of their own."""
+    if isinstance(value, list):
+        for v in value:
+            yield from members(v, path + "[]")
+    elif isinstance(value, dict) and path != "absent":
+        for k, v in value.items():
+            yield from members(v, f"{path}.{k}".lstrip("."))
+    elif path:
+        yield path.removesuffix("[]")
+
+
+def test_every_name_is_documented(run, work):
+    ran, attached = work / "r.baro", work / "a.baro"
+    job = [sys.executable, "-c", EATER, "20", "0.6"]
+    run.record(ran, job)
+    other = subprocess.Popen([sys.executable, "-c", EATER, "20", "60"])
+    try:
+        time.sleep(0.2)
+        run("record", "-q", "-o", attached, "--for", "0.5s", "--pid", other.pid, status=0)
+    finally:
+        other.kill()
+        other.wait()
+    found = set()
+    for tape in (ran, attached):
+        d = json.loads(run("summary", "--json", tape, status=0).stdout)
+        found |= {m.replace("rss_peak_held_by", "pss_peak_held_by") for m in members(d)}
+        if d["before"] is None:
+            found.discard("before")
+    assert sorted(found - documented()) == [], "in the JSON, and not in docs/json.md"
+    assert sorted(documented() - found) == [], "in docs/json.md, and not in the JSON"

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A path that is a group in several hierarchies: whose processes are the job's, and whose numbers are theirs. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/fd.h"
+#include "cgroupfs/discover.h"
+#include "files.h"
+
+struct world {
+    char dir[sizeof(FILES_NAME)];
+    int root_fd;
+    struct cgroup_places places;
+    size_t other;
+};
+
+static void world_new(struct world *w)
+{
+    files_make(w->dir);
+    files_put(w->dir, "proc/self/mountinfo",
+             "31 23 0:31 / /cg/memory rw - cgroup cgroup rw,memory\n"
+             "32 23 0:32 / /cg/cpuacct rw - cgroup cgroup rw,cpuacct\n"
+             "33 23 0:33 / /cg/unified rw - cgroup2 cgroup2 rw\n");
+    w->root_fd = open(w->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_true(w->root_fd >= 0);
+}
+
+static void world_done(struct world *w)
+{
+    close(w->root_fd);
+    files_remove(w->dir);
+}
+
+/* A group, and who is in it. */
+static void group(const struct world *w, const char *hierarchy, const char *name, const char *pids)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "cg/%s%s/cgroup.procs", hierarchy, name);
+    files_put(w->dir, path, pids);
+    snprintf(path, sizeof(path), "cg/%s%s/cgroup.events", hierarchy, name);
+    if (strcmp(hierarchy, "unified") == 0)
+        files_put(w->dir, path, "populated 1\n");
+}
+
+static void process(const struct world *w, int pid, const char *memory, const char *cpuacct, const char *unified)
+{
+    char path[64], text[256];
+    snprintf(path, sizeof(path), "proc/%d/cgroup", pid);
+    snprintf(text, sizeof(text), "5:name=systemd:/x\n4:memory:%s\n2:cpuacct:%s\n0::%s\n", memory, cpuacct, unified);
+    files_put(w->dir, path, text);
+}
+
+static int find(struct world *w, const char *path)
+{
+    w->other = 99;
+    assert_true(cgroup_find_path(w->root_fd, path, &w->places) > 0);
+    return cgroup_agree(w->root_fd, &w->places, &w->other);
+}
+
+static const char *dir_of(const struct world *w, enum cgroup_controller c)
+{
+    const struct cgroup_place *p = cgroup_place_of(&w->places, c);
+    return p ? p->dir : "";
+}
+
+/* All three are one: v2 leads, though it is mounted last. */
+static void one_group(void **state)
+{
+    struct world w;
+    (void)state;
+    world_new(&w);
+    group(&w, "memory", "/a", "7\n8\n");
+    group(&w, "cpuacct", "/a", "7\n8\n");
+    group(&w, "unified", "/a", "7\n8\n");
+    process(&w, 7, "/a", "/a", "/a");
+    process(&w, 8, "/a", "/a", "/a");
+    assert_int_equal(find(&w, "/a"), 0);
+    assert_int_equal(w.places.n, 3);
+    assert_string_equal(w.places.at[0].dir, "cg/unified/a");
+    assert_string_equal(dir_of(&w, CGROUP_AT_UNIFIED), "cg/unified/a");
+    assert_string_equal(dir_of(&w, CGROUP_AT_MEMORY), "cg/memory/a");
+    assert_string_equal(dir_of(&w, CGROUP_AT_CPUACCT), "cg/cpuacct/a");
+    world_done(&w);
+}
+
+/* Of v2 there is a folder of that name with nobody in it, as container managers leave on hybrid machines. */
+static void nobody_is_dropped(void **state)
+{
+    struct world w;
+    (void)state;
+    world_new(&w);
+    group(&w, "memory", "/a", "7\n");
+    group(&w, "cpuacct", "/a/below/deeper", "7\n"); /* nobody in /a itself */
+    group(&w, "cpuacct", "/a", "");
+    group(&w, "unified", "/a", "");
+    process(&w, 7, "/a", "/a/below/deeper", "/");
+    assert_int_equal(find(&w, "/a"), 0);
+    assert_int_equal(w.places.n, 2);
+    assert_string_equal(w.places.at[0].dir, "cg/cpuacct/a");
+    assert_string_equal(dir_of(&w, CGROUP_AT_UNIFIED), "");
+    assert_string_equal(dir_of(&w, CGROUP_AT_PIDS), ""); /* would have been v2's */
+    assert_string_equal(dir_of(&w, CGROUP_AT_MEMORY), "cg/memory/a");
+    world_done(&w);
+}
+
+static void two_groups(void **state)
+{
+    struct world w;
+    (void)state;
+    world_new(&w);
+    group(&w, "memory", "/a", "7\n");
+    group(&w, "unified", "/a", "8\n");
+    process(&w, 7, "/a", "/", "/");
+    process(&w, 8, "/ab", "/", "/a");
+    assert_int_equal(find(&w, "/a"), -EINVAL);
+    assert_string_equal(w.places.at[0].dir, "cg/unified/a");
+    assert_string_equal(w.places.at[w.other].dir, "cg/memory/a");
+    /* By its path in the file system there is no question. */
+    assert_int_equal(find(&w, "/cg/memory/a"), 0);
+    assert_int_equal(w.places.n, 1);
+    world_done(&w);
+}
+
+/* Some have ended before they are asked, of some v1 says "/" because they have: one that is in both is enough. 0 is nobody. */
+static void people_come_and_go(void **state)
+{
+    struct world w;
+    (void)state;
+    world_new(&w);
+    group(&w, "memory", "/a", "9\n");
+    group(&w, "unified", "/a", "0\n7\n8\n9\n");
+    process(&w, 8, "/", "/", "/a");
+    process(&w, 9, "/a/x", "/", "/a");
+    assert_int_equal(find(&w, "/a"), 0);
+    assert_int_equal(w.places.n, 2);
+    assert_string_equal(w.places.at[0].dir, "cg/unified/a");
+    group(&w, "memory", "/a", "0\n");
+    group(&w, "unified", "/a", "0\n");
+    assert_int_equal(find(&w, "/a"), 0); /* nobody at all: that is for others to say */
+    assert_int_equal(w.places.n, 2);
+    world_done(&w);
+}
+
+/* What is mounted is a part of the hierarchy: the path is the whole one, as /proc/PID/cgroup has it. */
+static void a_part_is_mounted(void **state)
+{
+    struct world w;
+    (void)state;
+    world_new(&w);
+    files_put(w.dir, "proc/self/mountinfo",
+             "31 23 0:31 /docker/c1 /cg/memory rw - cgroup cgroup rw,memory\n"
+             "32 23 0:32 /docker/c1 /cg/cpuacct rw - cgroup cgroup rw,cpuacct\n");
+    group(&w, "memory", "/a", "7\n");
+    group(&w, "cpuacct", "/a", "7\n");
+    process(&w, 7, "/docker/c1/a", "/docker/c1/a", "/");
+    assert_int_equal(find(&w, "/docker/c1/a"), 0);
+    assert_int_equal(w.places.n, 2);
+    assert_string_equal(w.places.at[0].dir, "cg/cpuacct/a");
+    assert_string_equal(w.places.at[0].path, "/docker/c1/a");
+    world_done(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_group),          cmocka_unit_test(nobody_is_dropped), cmocka_unit_test(two_groups),
+        cmocka_unit_test(people_come_and_go), cmocka_unit_test(a_part_is_mounted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a job may have, on a tape: found after it began, changed later, and there wherever a reader comes from; and as it was laid down in
+ * tests/tape/v1-limits.baro, which is never written again (`make_golden` says how it came to be).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <zstd.h>
+
+#include "tape/head.h"
+#include "tape_file.h"
+
+enum { TICKS = 3000, FIRST = 3, SECOND = 1000, THIRD = 1001 };
+
+static const struct baro_limits none_yet = {.memory_absent = BARO_ABSENT_NOT_YET, .cores_absent = BARO_ABSENT_NOT_YET, .pids_absent = BARO_ABSENT_NOT_YET};
+static const struct baro_limits at[] = {
+    {.memory_bytes = 1ull << 33, .memory_source = "cgroup /pod memory.max", .cores_ppm = 1500000, .cores_source = "cgroup /pod/a cpu.max"},
+    {.cores_ppm = 2000000, .cores_source = "affinity", .cores_absent = BARO_ABSENT_UNKNOWN, .pids = UINT64_MAX, .pids_source = "RLIMIT_NPROC",
+     .memory_absent = BARO_ABSENT_DENIED, .pids_absent = BARO_ABSENT_GONE},
+    {0},
+};
+
+static const struct baro_limits *held(unsigned tick)
+{
+    return tick >= THIRD ? &at[2] : tick >= SECOND ? &at[1] : tick >= FIRST ? &at[0] : &none_yet;
+}
+
+/* Written again and again, as the recorder may: those that are the same tell nothing. */
+static void write_tape(const char *path, uint64_t *times)
+{
+    char *argv[] = {"true", NULL};
+    struct baro_header h = {.version = "0.1.0", .argv = argv, .limits = none_yet};
+    struct baro_error err = BARO_ERROR_INIT;
+    struct world *world = world_new(5);
+    struct tape_writer *w;
+    unlink(path);
+    assert_int_equal(tape_writer_new(&w, tape_create(path, false, &err), &h, NULL, &err), 0);
+    for (unsigned i = 0; i < TICKS; i++) {
+        world_tick(world);
+        times[i] = world->sample.t_ns;
+        if (i == FIRST || i == FIRST + 1 || i == SECOND || i == THIRD)
+            tape_writer_limits(w, held(i), world->sample.t_ns - 1);
+        if (i == THIRD)
+            assert_int_equal(tape_writer_commit(w, NULL, &err), 0); /* alone */
+        assert_int_equal(tape_writer_commit(w, &world->sample, &err), 0);
+    }
+    assert_int_equal(tape_writer_finish(w, &err), 0);
+    tape_writer_free(w);
+    world_free(world);
+}
+
+static void test_in_order(void **state)
+{
+    static uint64_t times[TICKS];
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_tape *t;
+    struct baro_record r;
+    write_tape(*state, times);
+    assert_int_equal(baro_tape_open(&t, *state, &err), 0);
+    for (int round = 0; round < 2; round++) {
+        unsigned tick = 0, told = 0;
+        static const unsigned when[] = {FIRST, SECOND, THIRD};
+        assert_true(baro_limits_equal(baro_tape_limits(t), &none_yet));
+        while (baro_tape_next(t, &r, &err) > 0) {
+            if (r.kind == BARO_RECORD_LIMITS) {
+                assert_true(told < 3 && r.t_ns == times[when[told]] - 1 && tick == when[told]);
+                assert_true(baro_limits_equal(r.u.limits, &at[told++]));
+            } else if (r.kind == BARO_RECORD_SAMPLE) {
+                assert_true(baro_limits_equal(baro_tape_limits(t), held(tick++)));
+            }
+        }
+        assert_int_equal(told, 3);
+        assert_int_equal(tick, TICKS);
+        assert_int_equal(baro_tape_rewind(t, &err), 0);
+    }
+    baro_tape_close(t);
+}
+
+static void test_from_anywhere(void **state)
+{
+    static uint64_t times[TICKS];
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_tape *t;
+    struct baro_record r;
+    write_tape(*state, times);
+    assert_int_equal(baro_tape_open(&t, *state, &err), 0);
+    for (unsigned i = 0; i < TICKS; i++) {
+        unsigned tick = i * 1009 % TICKS;
+        assert_int_equal(baro_tape_seek(t, times[tick], &r, &err), 1);
+        assert_true(baro_limits_equal(baro_tape_limits(t), held(tick)));
+    }
+    baro_tape_close(t);
+}
+
+enum { GOLDEN_TICKS = 6, GOLDEN_FIRST = 1, GOLDEN_SECOND = 4 };
+
+static void make_golden(const char *path)
+{
+    char *argv[] = {"true", NULL};
+    struct baro_header h = {.version = "0.1.0", .host = "golden", .argv = argv, .limits = none_yet};
+    struct baro_process p = {.id = 1, .key = {100, 5000}, .info_version = 1, .name = "true", .cmdline_absent = BARO_ABSENT_DENIED};
+    struct baro_process *list[] = {&p};
+    struct baro_sample s = {.n = 1, .processes = list};
+    struct tape_writer *w;
+    unlink(path);
+    assert_int_equal(tape_writer_new(&w, tape_create(path, false, NULL), &h, NULL, NULL), 0);
+    for (unsigned i = 0; i < GOLDEN_TICKS; i++) {
+        s.t_ns = p.read_ns = 1000000007ull * i;
+        if (i == GOLDEN_FIRST || i == GOLDEN_SECOND)
+            tape_writer_limits(w, &at[i == GOLDEN_SECOND], s.t_ns + 5);
+        assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    }
+    assert_int_equal(tape_writer_finish(w, NULL), 0);
+    tape_writer_free(w);
+}
+
+static void test_golden(void **state)
+{
+    char path[4096];
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_tape *t;
+    struct baro_record r;
+    unsigned tick = 0, told = 0;
+    (void)state;
+    snprintf(path, sizeof path, "%s/../tape/v1-limits.baro", getenv("BARO_FIXTURES"));
+    if (getenv("BARO_GOLDEN_WRITE") && access(path, F_OK) != 0)
+        make_golden(path);
+    assert_int_equal(baro_tape_open(&t, path, &err), 0);
+    assert_true(baro_limits_equal(baro_tape_limits(t), &none_yet));
+    while (baro_tape_next(t, &r, &err) > 0) {
+        if (r.kind == BARO_RECORD_LIMITS) {
+            assert_true(baro_limits_equal(r.u.limits, &at[told]));
+            assert_true(r.t_ns == 1000000007ull * (told ? GOLDEN_SECOND : GOLDEN_FIRST) + 5);
+            told++;
+        }
+        tick += r.kind == BARO_RECORD_SAMPLE;
+    }
+    assert_int_equal(told, 2);
+    assert_int_equal(tick, GOLDEN_TICKS);
+    assert_true(baro_tape_complete(t));
+    baro_tape_close(t);
+}
+
+static void test_getters(void **state)
+{
+    const char *source;
+    uint64_t v;
+    (void)state;
+    assert_int_equal(baro_limits_memory_bytes(&at[0], &v, &source), 0);
+    assert_true(v == 1ull << 33);
+    assert_string_equal(source, "cgroup /pod memory.max");
+    assert_int_equal(baro_limits_pids(&at[0], &v, &source), 0);
+    assert_true(v == 0 && !*source);
+    assert_int_equal(baro_limits_cores_ppm(&at[1], &v, &source), BARO_ABSENT_UNKNOWN);
+    assert_int_equal(v, 2000000);
+    assert_string_equal(source, "affinity");
+}
+
+struct disk {
+    int fails; /* so many writes */
+};
+
+static ssize_t failing(void *context, int fd, const void *from, size_t len)
+{
+    struct disk *d = context;
+    if (d->fails > 0) {
+        d->fails--;
+        errno = ENOSPC;
+        return -1;
+    }
+    return write(fd, from, len);
+}
+
+/* What could not be written waits. */
+static void test_full_disk(void **state)
+{
+    struct disk disk = {0};
+    struct tape_io io = tape_io_real;
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_tape *t;
+    struct baro_record r;
+    io.write = failing;
+    io.context = &disk;
+    char *argv[] = {"true", NULL};
+    struct baro_header h = {.version = "0.1.0", .argv = argv, .limits = none_yet};
+    struct tape_writer *w;
+    unlink(*state);
+    assert_int_equal(tape_writer_new(&w, tape_create(*state, false, &err), &h, &io, &err), 0);
+    assert_int_equal(tape_writer_start(w, &err), 0);
+    tape_writer_limits(w, &at[0], 7);
+    disk.fails = 2;
+    assert_int_equal(tape_writer_commit(w, NULL, &err), -ENOSPC);
+    tape_writer_limits(w, &at[1], 9);
+    assert_int_equal(tape_writer_commit(w, NULL, &err), -ENOSPC);
+    assert_int_equal(tape_writer_finish(w, &err), 0);
+    tape_writer_free(w);
+    assert_int_equal(baro_tape_open(&t, *state, &err), 0);
+    assert_int_equal(baro_tape_next(t, &r, &err), 1);
+    assert_int_equal(r.kind, BARO_RECORD_LIMITS);
+    assert_int_equal(r.t_ns, 9);
+    assert_true(baro_limits_equal(r.u.limits, &at[1]));
+    assert_int_equal(baro_tape_next(t, &r, &err), 0);
+    assert_true(baro_tape_complete(t));
+    baro_tape_close(t);
+}
+
+/* Typed by hand: field, length, bytes. */
+static void test_fields(void **state)
+{
+    static const char text[] = "\x1a\x03\x00\x00\x01" /* 26: 65536 bytes */
+                               "\x1b\x09RLIMIT_AS"     /* 27 */
+                               "\x7f\x02zz"            /* unknown */
+                               "\x24\x01\x03"          /* 36: denied */
+                               "\x25\x01\x63";         /* 37: a reason of a newer writer */
+    struct baro_limits l, untouched = {.pids = 5};
+    (void)state;
+    assert_true(limits_scan(span_of(text, sizeof(text) - 1), &l));
+    assert_int_equal(l.memory_bytes, 65536);
+    assert_string_equal(l.memory_source, "RLIMIT_AS");
+    assert_int_equal(l.memory_absent, 0);
+    assert_int_equal(l.cores_absent, BARO_ABSENT_DENIED);
+    assert_int_equal(l.pids_absent, BARO_ABSENT_UNKNOWN);
+    for (size_t n = 0; n < sizeof(text) - 1; n++) {
+        l = untouched;
+        if (!limits_scan(span_of(text, n), &l))
+            assert_true(baro_limits_equal(&l, &untouched));
+    }
+    assert_true(limits_scan(span_of("", 0), &l));
+    assert_true(baro_limits_equal(&l, &at[2]));
+}
+
+int main(void)
+{
+    char path[64];
+    void *where = path;
+    snprintf(path, sizeof path, "/tmp/test_tape_limits.%d.baro", (int)getpid());
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(test_in_order, where),  cmocka_unit_test_prestate(test_from_anywhere, where), cmocka_unit_test(test_getters), cmocka_unit_test(test_golden),
+        cmocka_unit_test_prestate(test_full_disk, where), cmocka_unit_test(test_fields),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    unlink(path);
+    return failed;
+}
