@@ -231,6 +231,13 @@ def test_what_of_the_machine_is_not_known_is_said_once(baro, work):
     assert [line[:3] for line in lines if line[0] == "cpu"] == [["cpu", "not", "known"]] and "of" not in next(line for line in lines if line[0] == "cpu")
 
 
+def test_the_machine_alone_is_shown_as_it_was_at_the_end(baro, work):
+    path = work / "h.baro"
+    good(baro, "record", "--host", "-i", "100ms", "--for", "500ms", "-q", "-o", path)
+    shown, last = (json.loads(good(baro, "show", "--json", *at, path))["t_ns"] for at in ((), ("--at", "+1h")))
+    assert shown == last
+
+
 def test_one_control_group_at_a_time(baro, work):
     r = call(baro, "record", "--cgroup", "/a", "--cgroup", "/b", "-o", work / "x.baro")
     assert r.returncode == 2 and r.stderr == b"baro record: --cgroup: given twice; one control group is recorded at a time\n"
