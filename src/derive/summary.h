@@ -47,6 +47,7 @@ struct summary {
     uint64_t memory_total;
     uint32_t cpus;
     struct baro_limits limits;
+    char cgroup_mode[16];  /* as on the tape: "own", "none", "target", or "" where it was no question */
     bool own_cgroup;       /* the command was put into a control group of its own */
     bool is_cgroup;        /* the job is a control group, that one or the target */
     size_t n_targets;

@@ -238,6 +238,16 @@ def test_the_machine_alone_is_shown_as_it_was_at_the_end(baro, work):
     assert shown == last
 
 
+def test_which_control_group_was_taken_is_told(baro, work):
+    path = work / "g.baro"
+    assert call(baro, "run", "-q", "--cgroup", "none", "-o", path, "sleep", "0.1").returncode == 0
+    assert json.loads(good(baro, "summary", "--json", path))["cgroup"] == "none"
+    r = call(baro, "run", "--cgroup", "own", "--force", "-o", path, "sleep", "0.1")
+    refused = b"no control group of its own" in r.stderr
+    assert json.loads(good(baro, "summary", "--json", path))["cgroup"] == ("none" if refused else "own")
+    assert (b"in a control group of its own" in r.stderr) != refused
+
+
 def test_one_control_group_at_a_time(baro, work):
     r = call(baro, "record", "--cgroup", "/a", "--cgroup", "/b", "-o", work / "x.baro")
     assert r.returncode == 2 and r.stderr == b"baro record: --cgroup: given twice; one control group is recorded at a time\n"
