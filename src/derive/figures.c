@@ -42,9 +42,13 @@ int summary_cores_mean(const struct summary *s, double *ret)
 
 int summary_cores_peak(const struct summary *s, double *ret)
 {
+    double mean;
     *ret = s->cores.rate / 1e9;
     if (!s->cores.found) /* no two samples lie far enough apart */
         return s->job_absent[JOB_cpu] == BARO_PRESENT ? BARO_ABSENT_UNKNOWN : s->job_absent[JOB_cpu];
+    /* What was used before the first look and after the last lies between no two; but the mean was reached at some time. */
+    if (summary_cores_mean(s, &mean) == BARO_PRESENT && mean > *ret)
+        *ret = mean;
     /* What a parent has reaped shows in steps of 10 ms; a rate above what the machine has is that step. */
     if (s->cpus && *ret > s->cpus)
         *ret = s->cpus;
