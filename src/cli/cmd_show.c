@@ -378,10 +378,13 @@ static int show(struct show *w)
         if (w->asked)
             code = choose(w, w->asked_ns < 0 ? 0 : (uint64_t)w->asked_ns, &t_ns);
     }
-    /* When all has ended the last sample is empty; what is asked for is how things stood. */
-    if (code > 0 && !w->asked && !baro_sample_count(record.u.sample) && t_ns > 0 &&
-        (code = baro_tape_seek(w->tape, t_ns - 1, &record, &w->err)) > 0)
-        t_ns = record.t_ns;
+    /* When all has ended the last sample is empty; what is asked for is how things stood. Of the machine alone they all are. */
+    if (code > 0 && !w->asked && !baro_sample_count(record.u.sample) && t_ns > 0) {
+        int before = baro_tape_seek(w->tape, t_ns - 1, &record, &w->err);
+        if (before > 0 && baro_sample_count(record.u.sample))
+            t_ns = record.t_ns;
+        code = before < 0 ? before : code;
+    }
     if (code < 0)
         return cli_fail(w->cli, &w->err);
     return code ? print(w, t_ns) : cli_failf(w->cli, "%s has no sample", w->path);

@@ -6,7 +6,8 @@
 
 #define TAPE_SAYS                                                                                                      \
     "TAPE is a file, or @last (or @1), @2, ... of the runs kept under ${BARO_DIR:-${XDG_STATE_HOME:-~/.local/state}/"  \
-    "barograph}. Left out, it is @last. A tape can be read while it is being written."
+    "barograph}."
+#define ONE_TAPE_SAYS TAPE_SAYS " Left out, it is @last. A tape can be read while it is being written."
 
 const struct cli_command cli_commands[] = {
     {"run", "[--] COMMAND [ARGUMENT...]", "record a command and all that it starts",
@@ -16,16 +17,16 @@ const struct cli_command cli_commands[] = {
      "At the end a short summary goes to standard error. The tape can be read while the command runs, and survives whatever "
      "ends the recorder.",
      options_run, cmd_run, CLI_RUN_FAILED, 1, -1, true, false},
-    {"record", "--pid PID [--pid PID...]", "record processes that run already, with their descendants",
-     "Attaches to running processes and records them and their descendants until the last of them has ended, or until INT or "
-     "TERM. The processes are never signalled or stopped. Totals count from the moment of attaching; what was used before is "
-     "told apart.",
+    {"record", "--pid PID... | --cgroup PATH | --host", "record what runs already: processes, a control group or the machine",
+     "Attaches to running processes and records them and their descendants, or all that is in a control group, until the last of them has ended, or until "
+     "INT or TERM; with --host alone the machine and no process, until INT or TERM. Processes are never signalled or stopped. Totals count from the moment of "
+     "attaching; what was used before is told apart.",
      options_record, cmd_record, CLI_FAILED, 0, 0, false, false},
-    {"summary", "[TAPE]", "what it used, and what that was spent on", TAPE_SAYS, options_summary, cmd_summary, CLI_FAILED,
+    {"summary", "[TAPE]", "what it used, and what that was spent on", ONE_TAPE_SAYS, options_summary, cmd_summary, CLI_FAILED,
      0, 1, false, false},
     {"show", "[TAPE]", "the tree of processes as it was at a moment",
      "Prints the tree of processes with what each one used, from the sample that stands for the moment, and says which "
-     "sample that is. Rates are over the interval that ends there.\n\n" TAPE_SAYS,
+     "sample that is. Rates are over the interval that ends there.\n\n" ONE_TAPE_SAYS,
      options_show, cmd_show, CLI_FAILED, 0, 1, false, false},
     {"export", "[TAPE]", "rows for other programs: CSV or JSON lines",
      "Writes a row for each process at each sample, or for each sample of the job, each event or each exit; or, each time the machine was "
@@ -36,7 +37,7 @@ const struct cli_command cli_commands[] = {
      "the tape began), pid, start_ticks (with pid: who it is), ppid, uid, user, name, cmdline, origin; of processes age_ns and "
      "cores; of exits status, signal, source, sampled; of the job time, t_ns, lossy and cores; of events time, t_ns, event, pid, "
      "start_ticks, number, text; of the host time, t_ns (when it was looked at) and cores (time in which something ran on it), of its parts time, "
-     "t_ns, id, name, label, and cores of CPUs and control groups. user, age_ns, origin and id are written only where they are asked for.\n\n" TAPE_SAYS,
+     "t_ns, id, name, label, and cores of CPUs and control groups. user, age_ns, origin and id are written only where they are asked for.\n\n" ONE_TAPE_SAYS,
      options_export, cmd_export, CLI_FAILED, 0, 1, false, false},
     {"ls", "", "the runs that are kept, newest first", NULL, options_ls, cmd_ls, CLI_FAILED, 0, 0, false, false},
     {"rm", "TAPE...", "remove tapes", "Removes tapes, and refuses whatever is not one.\n\n" TAPE_SAYS, options_rm, cmd_rm,

@@ -175,7 +175,8 @@ void doctor_cgroup(struct findings *f)
         hierarchies(f, p);
         controllers(f, p);
         pressure(f, p);
-        limits(f, p, root);
+        if (p->n) /* of groups that are not to be seen nobody knows */
+            limits(f, p, root);
         delegated(f, p);
     }
     free(p);

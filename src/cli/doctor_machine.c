@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
+#include "base/buf.h"
 #include "base/fd.h"
 #include "base/span.h"
 #include "cli/doctor.h"
@@ -118,6 +119,37 @@ static void events(struct look *l)
         findings_add(l->f, "machine", "paging", FOUND_YES, "page faults, reclaim, swapping, processes killed for want of memory");
 }
 
+/* Each of its files may be hidden alone. */
+static void pressure_of(struct look *l, int cpu_code)
+{
+    static const struct {
+        const char *path, *what;
+    } rest[] = {{"/proc/pressure/memory", "memory"}, {"/proc/pressure/io", "I/O"}};
+    const char *missing = cpu_code < 0 ? "/proc/pressure/cpu" : NULL;
+    struct buf had = {0};
+    if (!missing)
+        buf_str(&had, "CPU");
+    for (size_t i = 0; i < sizeof(rest) / sizeof(*rest); i++) {
+        int code = read_text(l, rest[i].path);
+        if (code == 0)
+            buf_printf(&had, "%s%s", had.len ? ", " : "", rest[i].what);
+        else
+            missing = missing ? missing : rest[i].path;
+    }
+    bool any = had.len > 0;
+    buf_byte(&had, 0);
+    if (!any) {
+        no_file(l, "pressure", "/proc/pressure/cpu", "time spent waiting", cpu_code);
+    } else {
+        const char *irq = read_text(l, "/proc/pressure/irq") == 0 ? ", interrupts" : "; not for interrupts (6.1 and CONFIG_IRQ_TIME_ACCOUNTING)";
+        struct finding *one = findings_add(l->f, "machine", "pressure", missing ? FOUND_PARTLY : FOUND_YES, "time spent waiting for %s%s%s%s",
+                                           had.failed ? "" : (const char *)had.at, irq, missing ? "; not to be read: " : "", missing ? missing : "");
+        if (missing)
+            finding_grant(one, "running baro outside of the container, or a kernel that has %s", missing);
+    }
+    buf_done(&had);
+}
+
 static void pressure(struct look *l)
 {
     int code = read_text(l, "/proc/pressure/cpu");
@@ -131,14 +163,7 @@ static void pressure(struct look *l)
                       "a kernel of 4.20 or later with CONFIG_PSI, and psi=1 on its command line");
         return;
     }
-    if (code < 0) {
-        no_file(l, "pressure", "/proc/pressure/cpu", "time spent waiting", code);
-        return;
-    }
-    bool irq = read_text(l, "/proc/pressure/irq") == 0;
-    bool rest = read_text(l, "/proc/pressure/memory") == 0 && read_text(l, "/proc/pressure/io") == 0;
-    findings_add(l->f, "machine", "pressure", rest ? FOUND_YES : FOUND_PARTLY, "time spent waiting for CPU%s%s", rest ? ", memory, I/O" : " alone",
-                 irq ? ", interrupts" : "; not for interrupts (6.1 and CONFIG_IRQ_TIME_ACCOUNTING)");
+    pressure_of(l, code);
 }
 
 static unsigned entries(const char *path)
@@ -156,7 +181,7 @@ static void disks(struct look *l)
 {
     int code = read_text(l, "/proc/diskstats");
     unsigned n = entries("/sys/block");
-    if (code < 0 && code != -ENODATA) {
+    if (code < 0 && (code != -ENODATA || n)) { /* a machine may have none; then the file is empty as well */
         no_file(l, "disks", "/proc/diskstats", "bytes, operations and times of disks", code);
     } else if (code == -ENODATA) {
         findings_add(l->f, "machine", "disks", FOUND_NO, "no block device is to be seen here");
@@ -191,7 +216,12 @@ static void network(struct look *l)
     unsigned n = 0;
     while (scan_line(&rest, &line))
         n += memchr(line.at, ':', line.len) != NULL;
-    findings_add(l->f, "machine", "network", FOUND_YES, "bytes, packets, errors, drops of the %u interfaces in this network namespace", n);
+    if (entries("/sys/class/net"))
+        findings_add(l->f, "machine", "network", FOUND_YES, "bytes, packets, errors, drops of the %u interfaces in this network namespace", n);
+    else
+        finding_grant(findings_add(l->f, "machine", "network", FOUND_PARTLY,
+                                   "bytes, packets, errors, drops of %u interfaces, but no total: which of them carry the same bytes is not known, as /sys/class/net is not there", n),
+                      "a container with /sys");
 }
 
 static bool has_input(const char *folder)

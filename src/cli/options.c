@@ -109,6 +109,15 @@ static int take_pid(void *at, const char *text, struct baro_error *err)
     return 0;
 }
 
+static int take_group(void *at, const char *text, struct baro_error *err)
+{
+    struct record_settings *s = at;
+    if (s->cgroup)
+        return error_set(err, BARO_E_RANGE, "given twice; one control group is recorded at a time");
+    s->cgroup = text;
+    return 0;
+}
+
 void settings_init(struct settings *s)
 {
     *s = (struct settings){.record = {.cmdline = true, .overhead_ppm = 10000, .subreaper = true, .children = true, .host = true},
@@ -169,12 +178,12 @@ const struct opt options_record[] = {
     {.name = "pid", .letter = 'p', .argument = "PID", .type = OPT_PARSED, .offset = AT(record), .parse = take_pid,
      .completes = OPT_A_PID, .help = "record this process; may be given more than once"},
     {.name = "host", .type = OPT_TRUE, .offset = AT(record.machine),
-     .help = "record the machine; without --pid the machine alone, until INT or TERM"},
+     .help = "record the machine; without --pid and --cgroup the machine alone, until INT or TERM"},
     {.name = "for", .argument = "TIME", .type = OPT_PARSED, .offset = AT(record.for_ns), .parse = take_for,
      .help = "record for this long, e.g. 10min or 1h, instead of until the last process ended"},
-    {.name = "cgroup", .argument = "PATH", .type = OPT_TEXT, .offset = AT(record.cgroup), .completes = OPT_A_FILE,
+    {.name = "cgroup", .argument = "PATH", .type = OPT_PARSED, .offset = AT(record), .parse = take_group, .completes = OPT_A_FILE,
      .help = "record all that is in this control group and below it: a service, a container, a pod",
-     .more = "PATH is that of its folder below /sys/fs/cgroup, or as in /proc/PID/cgroup; v1 and v2. The latter is looked for in every hierarchy: who is "
+     .more = "PATH is its folder, such as /sys/fs/cgroup/system.slice/cron.service, or as it stands in /proc/PID/cgroup; v1 and v2. The latter is looked for in every hierarchy: who is "
              "in it is taken from where CPU time is counted (v2, else cpuacct), and where others are in a group of that path elsewhere, a folder is to be given. CPU "
              "time is the group's own count. The recording ends when nobody is left in it, or it is gone."},
     {.name = "no-children", .type = OPT_FALSE, .offset = AT(record.children), .help = "leave out its descendants"},

@@ -53,7 +53,12 @@ int summary_cores_peak_of(const struct summary *s, const struct derive_peak *pea
 
 int summary_cores_peak(const struct summary *s, double *ret)
 {
-    return summary_cores_peak_of(s, &s->cores, ret);
+    double mean;
+    int r = summary_cores_peak_of(s, &s->cores, ret);
+    /* What was used before the first look and after the last lies between no two; but the mean was reached at some time. */
+    if (r == BARO_PRESENT && summary_cores_mean(s, &mean) == BARO_PRESENT && mean > *ret)
+        *ret = mean;
+    return r;
 }
 
 bool summary_pss_is_bound(const struct summary *s)

@@ -61,6 +61,7 @@ struct summary *summary_new(const struct baro_header *h)
     s->memory_total = h->memory_total;
     s->cpus = h->cpus;
     s->limits = h->limits;
+    copy_text(s->cgroup_mode, sizeof(s->cgroup_mode), h->cgroup_mode);
     s->own_cgroup = strcmp(h->cgroup_mode, "own") == 0;
     s->is_cgroup = s->own_cgroup || strcmp(h->cgroup_mode, "target") == 0;
     machine_init(&s->machine);

@@ -41,7 +41,7 @@
 #define FILE_SYS_NET "/sys/class/net"
 #define FILE_SYS_CPUFREQ "cpufreq, /proc/cpuinfo"
 #define FILE_SYS_NODE "/sys/devices/system/node"
-#define FILE_HWMON "/sys/class/hwmon"
+#define FILE_HWMON "/sys/class/hwmon, /sys/class/thermal"
 #define FILE_CGROUP "the control group"
 
 #define METRIC(stem_, unit_, semantics_, source_, help_)                                                               \

@@ -10,6 +10,14 @@ bool report_is_alone(const struct summary *s)
     return s->mode == BARO_MODE_ATTACH && !s->n_targets && !s->argv[0]; /* of a group argv is its path */
 }
 
+/* The reason is said where it is one. */
+static void not_known(struct buf *b, int absent)
+{
+    buf_str(b, "not known");
+    if (absent != BARO_ABSENT_UNKNOWN)
+        buf_printf(b, ": %s", baro_absent_name((enum baro_absent)absent));
+}
+
 static void cores(struct lines *l, const struct summary *s)
 {
     struct buf b = {0};
@@ -18,12 +26,12 @@ static void cores(struct lines *l, const struct summary *s)
     lines_begin(l, "cpu", TONE_FAINT);
     int absent = summary_machine_cores_mean(s, &mean);
     if (absent != BARO_PRESENT) {
-        buf_printf(&b, "not known: %s", baro_absent_name((enum baro_absent)absent));
+        not_known(&b, absent);
     } else {
         fmt_decimal(&b, mean, mean < 10 ? 2 : 1);
         buf_str(&b, " cores busy");
     }
-    if (summary_machine_cpus(s, &cpus) == BARO_PRESENT)
+    if (absent == BARO_PRESENT && summary_machine_cpus(s, &cpus) == BARO_PRESENT)
         buf_printf(&b, " of %llu", (unsigned long long)cpus);
     if (summary_machine_cores_peak(s, &peak) == BARO_PRESENT && absent == BARO_PRESENT && peak > mean) {
         buf_str(&b, ", at most ");
@@ -51,7 +59,7 @@ static void memory(struct lines *l, const struct summary *s)
     lines_begin(l, "memory", TONE_FAINT);
     int absent = summary_machine_gauge(s, MACHINE_MEMORY_USED, &used);
     if (absent != BARO_PRESENT) {
-        buf_printf(&b, "not known: %s", baro_absent_name((enum baro_absent)absent));
+        not_known(&b, absent);
     } else {
         buf_str(&b, "at most ");
         fmt_bytes(&b, used);
@@ -85,7 +93,7 @@ static void both_ways(struct lines *l, const struct summary *s, const char *labe
     lines_begin(l, label, TONE_FAINT);
     int absent = summary_machine_grown(s, in, &v);
     if (absent != BARO_PRESENT) {
-        buf_printf(&b, "not known: %s", baro_absent_name((enum baro_absent)absent));
+        not_known(&b, absent);
     } else {
         buf_printf(&b, "%s ", verb_in);
         fmt_bytes(&b, v);

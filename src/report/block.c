@@ -329,6 +329,9 @@ static void accounted(struct lines *l, const struct summary *s)
         buf_str(&b, " put down to processes");
         lines_part(l, &b);
     }
+    if (s->own_cgroup)
+        buf_str(&b, "in a control group of its own");
+    lines_part(l, &b);
     own_cost(&b, s);
     lines_part(l, &b);
     lines_end(l);

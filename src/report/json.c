@@ -228,6 +228,11 @@ static void write_head(struct json *j, const struct summary *s, const char *tape
     json_end(j, ']');
     json_key(j, "mode");
     json_text(j, s->mode == BARO_MODE_ATTACH ? "attach" : "run");
+    json_key(j, "cgroup");
+    if (s->cgroup_mode[0])
+        json_text(j, s->cgroup_mode);
+    else
+        json_null(j);
     json_key(j, "cpus");
     json_u64(j, s->cpus);
     json_key(j, "start");

@@ -6,6 +6,7 @@ import datetime
 import io
 import json
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -187,6 +188,69 @@ def test_doctor_control_groups(baro):
         assert "v2" in found["hierarchies"]["text"]
     for f in found.values():
         assert f["text"] and (f["grant"] or f["state"] != "no")
+
+
+def where(first, *command):
+    """Where some things lie over others, as in a container: nobody else sees them."""
+    r = subprocess.run(["unshare", "-m", "sh", "-c", 'set -e; eval "$0"; exec "$@"', first, *map(str, command)], capture_output=True, timeout=60)
+    if b"unshare: " in r.stderr or b"mount: " in r.stderr:
+        pytest.skip("may not mount anything here")
+    assert r.returncode == 0, r.stderr
+    return r.stdout.decode()
+
+
+@pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare here")
+@pytest.mark.parametrize("hide, what, state", [
+    ("mount --bind /dev/null /proc/diskstats", "disks", "no"),
+    ("mount --bind /dev/null /proc/meminfo", "memory", "no"),
+    ("mount --bind /dev/null /proc/pressure/cpu", "pressure", "partly"),
+    ("mount --bind /dev/null /proc/pressure/io", "pressure", "partly"),
+    ("mount -t tmpfs none /proc/pressure", "pressure", "no"),
+    ("mount -t tmpfs none /sys", "network", "partly"),
+    ("mount -t tmpfs none /sys", "disks", "partly"),
+])
+def test_doctor_where_something_is_hidden(baro, hide, what, state):
+    if "/proc/pressure/" in hide and not os.access(hide.split()[-1], os.R_OK):
+        pytest.skip("no such file here")
+    found = {f["what"]: f for f in json.loads(where(hide, baro, "doctor", "--json")) if f["topic"] == "machine"}
+    assert found[what]["state"] == state and found[what]["grant"]
+
+
+@pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare here")
+def test_doctor_knows_no_limits_where_no_group_is_to_be_seen(baro):
+    found = {f["what"]: f for f in json.loads(where("umount -R /sys/fs/cgroup", baro, "doctor", "--json")) if f["topic"] == "control groups"}
+    assert found["hierarchies"]["state"] == "no" and "limits" not in found
+
+
+@pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare here")
+def test_what_of_the_machine_is_not_known_is_said_once(baro, work):
+    path = work / "h.baro"
+    where("mount --bind /dev/null /proc/stat; mount --bind /dev/null /proc/meminfo", baro, "record", "--host", "--for", "200ms", "-q", "-o", path)
+    lines = [line.split() for line in good(baro, "summary", path).splitlines()]
+    assert ["memory", "not", "known"] in lines
+    assert [line[:3] for line in lines if line[0] == "cpu"] == [["cpu", "not", "known"]] and "of" not in next(line for line in lines if line[0] == "cpu")
+
+
+def test_the_machine_alone_is_shown_as_it_was_at_the_end(baro, work):
+    path = work / "h.baro"
+    good(baro, "record", "--host", "-i", "100ms", "--for", "500ms", "-q", "-o", path)
+    shown, last = (json.loads(good(baro, "show", "--json", *at, path))["t_ns"] for at in ((), ("--at", "+1h")))
+    assert shown == last
+
+
+def test_which_control_group_was_taken_is_told(baro, work):
+    path = work / "g.baro"
+    assert call(baro, "run", "-q", "--cgroup", "none", "-o", path, "sleep", "0.1").returncode == 0
+    assert json.loads(good(baro, "summary", "--json", path))["cgroup"] == "none"
+    r = call(baro, "run", "--cgroup", "own", "--force", "-o", path, "sleep", "0.1")
+    refused = b"no control group of its own" in r.stderr
+    assert json.loads(good(baro, "summary", "--json", path))["cgroup"] == ("none" if refused else "own")
+    assert (b"in a control group of its own" in r.stderr) != refused
+
+
+def test_one_control_group_at_a_time(baro, work):
+    r = call(baro, "record", "--cgroup", "/a", "--cgroup", "/b", "-o", work / "x.baro")
+    assert r.returncode == 2 and r.stderr == b"baro record: --cgroup: given twice; one control group is recorded at a time\n"
 
 
 def test_affinity_is_a_limit(baro, work):

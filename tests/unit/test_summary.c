@@ -204,6 +204,27 @@ static void test_nothing(void **state)
     summary_free(s);
 }
 
+/* Most of it was used before the first sample, which no two samples show. */
+static void test_peak_is_no_less_than_mean(void **state)
+{
+    (void)state;
+    struct baro_header h = {.version = "0", .cpus = 4};
+    struct summary *s = summary_new(&h);
+    struct baro_sample sample = {.t_ns = 200 * MS};
+    double mean, peak;
+    sample.job[JOB_cpu] = 100 * MS;
+    summary_add_sample(s, &sample);
+    sample.t_ns = 400 * MS;
+    sample.job[JOB_cpu] = 102 * MS;
+    summary_add_sample(s, &sample);
+    summary_finish(s);
+    assert_int_equal(summary_cores_mean(s, &mean), 0);
+    assert_true(mean == 0.255); /* 102 / 400 */
+    assert_int_equal(summary_cores_peak(s, &peak), 0);
+    assert_true(peak == mean); /* not (102 - 100) / 200 */
+    summary_free(s);
+}
+
 /* ---- live and replay ---- */
 
 static void summary_text(const struct summary *s, struct buf *ret)
@@ -397,6 +418,7 @@ int main(void)
         cmocka_unit_test(test_alive_and_attached),
         cmocka_unit_test(test_many_names),
         cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_peak_is_no_less_than_mean),
         cmocka_unit_test_prestate(test_story_live_is_replay, at),
         cmocka_unit_test_prestate(test_world_live_is_replay, at),
         cmocka_unit_test(test_golden_report),
