@@ -49,7 +49,7 @@ void cgroup_meter_close(struct cgroup_meter *m);
 
 /* The processes of a group and of all groups below it. */
 struct cgroup_walked {
-    int dir_fd, procs_fd;       /* of a group, and of its cgroup.procs; held */
+    int dir_fd, procs_fd;       /* of a group, and of its cgroup.procs; held; -1: opened each time */
     uint64_t links;             /* two, and one for each group below, when it was listed last; 0: it was not, or must be anew */
     uint64_t name;              /* a hash of it */
     size_t parent, moved;       /* moved: where it is when those that are gone are dropped */
@@ -58,6 +58,7 @@ struct cgroup_walked {
 };
 struct cgroup_walk {
     int root_fd;                /* borrowed */
+    bool v2;
     char dir[CGROUP_DIR_MAX];   /* below it */
     struct cgroup_walked *at;
     size_t n, cap;

@@ -152,7 +152,6 @@ size_t sampler_groups_find_members(struct sampler *s)
     if (s->now_ns >= s->walked_ns + REWALK) {
         s->walk_error = cgroup_walk_groups(&s->walk);
         s->walked_ns = s->now_ns;
-        tell_left_out(s);
     }
     if (s->walk_error == 0)
         s->walk_error = cgroup_walk_processes(&s->walk, s->text, sizeof(s->text), found, s) < 0 ? -1 : 0;
@@ -161,6 +160,9 @@ size_t sampler_groups_find_members(struct sampler *s)
 
 void sampler_groups_members_tick(struct sampler *s)
 {
-    if (s->options.whole_group && (s->scan_always || s->scan_once || s->now_ns >= s->walked_ns + REWALK))
+    if (!s->options.whole_group)
+        return;
+    if (s->scan_always || s->scan_once || s->now_ns >= s->walked_ns + REWALK)
         sampler_groups_find_members(s);
+    tell_left_out(s); /* not before the first tick: then there is a tape */
 }

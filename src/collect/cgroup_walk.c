@@ -20,7 +20,7 @@
 void cgroup_walk_init(struct cgroup_walk *w, int root_fd, const struct cgroup_place *place)
 {
     struct rlimit limit;
-    *w = (struct cgroup_walk){.root_fd = root_fd, .most = GROUPS_MOST};
+    *w = (struct cgroup_walk){.root_fd = root_fd, .v2 = place->v2, .most = GROUPS_MOST};
     /* Two descriptors each, and a quarter of what is allowed for them: the rest is for the processes and the machine. */
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 8 < w->most)
         w->most = (size_t)limit.rlim_cur / 8;
@@ -74,7 +74,7 @@ static void add(struct cgroup_walk *w, const struct cgroup_walked *g)
     }
     at = &w->at[w->n++];
     *at = *g;
-    at->procs_fd = procs_fd;
+    at->procs_fd = w->v2 ? procs_fd : fd_close(procs_fd);
     at->links = 0; /* no folder has so few: it is listed */
     at->seen = true;
 }
@@ -223,11 +223,25 @@ static int processes_of(int fd, char *text, size_t cap, void (*fn)(void *context
     }
 }
 
+/* v1 makes a list when its file is opened, and whoever holds the file open sees that one again until nobody has read it for a second (kernel/cgroup/cgroup-v1.c,
+ * cgroup_pidlist_start). */
+static int read_group(const struct cgroup_walk *w, const struct cgroup_walked *g, char *text, size_t cap, void (*fn)(void *context, int32_t pid), void *context)
+{
+    if (w->v2)
+        return processes_of(g->procs_fd, text, cap, fn, context);
+    int fd = openat(g->dir_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT || errno == ENODEV ? -ENODEV : 0;
+    int n = processes_of(fd, text, cap, fn, context);
+    close(fd);
+    return n;
+}
+
 int cgroup_walk_processes(struct cgroup_walk *w, char *text, size_t cap, void (*fn)(void *context, int32_t pid), void *context)
 {
     int sum = 0;
     for (size_t i = 0; i < w->n; i++) {
-        int n = processes_of(w->at[i].procs_fd, text, cap, fn, context);
+        int n = read_group(w, &w->at[i], text, cap, fn, context);
         if (n > 0)
             sum += n;
         w->at[i].gone |= n < 0;

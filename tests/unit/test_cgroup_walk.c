@@ -45,7 +45,7 @@ static void expect(struct world *w, uint64_t pids, uint64_t sum)
 
 static void world_new(struct world *w)
 {
-    struct cgroup_place place = {.dir = "cg/a"};
+    struct cgroup_place place = {.v2 = true, .dir = "cg/a"};
     struct stat st;
     files_make(w->dir);
     files_put(w->dir, "cg/a/cgroup.procs", "1\n");
@@ -188,7 +188,7 @@ static void few_descriptors(void **state)
         n++;
     for (int i = 0; i < 5; i++)
         close(taken[--n]);
-    const struct cgroup_place place = {.dir = "cg/a"};
+    const struct cgroup_place place = {.v2 = true, .dir = "cg/a"};
     cgroup_walk_init(&w.walk, w.root_fd, &place);
     expect(&w, 2, 3);
     assert_true(w.walk.left_out > 0);
@@ -215,6 +215,26 @@ static void very_deep(void **state)
     world_done(&w);
 }
 
+/* The file of v1 is opened each time, and takes one descriptor less. */
+static void of_v1(void **state)
+{
+    struct world w;
+    const struct cgroup_place place = {.dir = "cg/a"};
+    (void)state;
+    world_new(&w);
+    cgroup_walk_init(&w.walk, w.root_fd, &place);
+    size_t before = fds();
+    files_put(w.dir, "cg/a/x/cgroup.procs", "10\n");
+    expect(&w, 2, 11);
+    assert_int_equal(fds(), before + 2);
+    gone(&w, "cg/a/cgroup.procs"); /* another file, as a list made anew is another one */
+    files_put(w.dir, "cg/a/cgroup.procs", "2\n3\n");
+    expect(&w, 3, 15);
+    remove_group(&w, "cg/a/x");
+    expect(&w, 2, 5);
+    world_done(&w);
+}
+
 static void the_group_is_gone(void **state)
 {
     struct world w;
@@ -233,7 +253,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(come_and_go),     cmocka_unit_test(very_many), cmocka_unit_test(more_than_a_thousand),
-        cmocka_unit_test(few_descriptors), cmocka_unit_test(very_deep), cmocka_unit_test(the_group_is_gone),
+        cmocka_unit_test(few_descriptors), cmocka_unit_test(very_deep), cmocka_unit_test(of_v1),
+        cmocka_unit_test(the_group_is_gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

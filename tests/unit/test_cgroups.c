@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -104,6 +105,83 @@ static void memory_without_a_hierarchy(void **state)
     assert_int_equal(s.entities[BARO_KIND_CGROUP].at[0]->absent[CGROUP_memory], BARO_ABSENT_UNKNOWN);
     is(s.entities[BARO_KIND_CGROUP].at[0], CGROUP_memory_limit, 5000000);
     cgroups_free(groups);
+    close(fd);
+    files_remove(dir);
+}
+
+/* What can't be read once is absent then, and there again when it can be. */
+static void one_look_fails(void **state)
+{
+    static const char *const bad[] = {"", "12", "x\n", "99999999999999999999\n"};
+    char dir[sizeof(FILES_NAME)];
+    struct cgroup_places places;
+    struct cgroups *groups;
+    struct baro_sample s = {0};
+    uint32_t ids = 0;
+    (void)state;
+    files_make(dir);
+    files_put(dir, "proc/self/mountinfo", "31 23 0:31 / /cg rw - cgroup2 cgroup2 rw\n");
+    files_put(dir, "proc/7/cgroup", "0::/a\n");
+    files_put(dir, "cg/a/cgroup.events", "populated 1\n");
+    files_put(dir, "cg/a/memory.current", "4096\n");
+    files_put(dir, "cg/a/pids.current", "3\n");
+    int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_true(fd >= 0 && cgroup_find(fd, 7, &places) == 0);
+    const struct cgroups_options o = {.root_fd = fd, .ns_per_tick = NS_PER_SEC / 100, .ids = &ids};
+    assert_int_equal(cgroups_new(&groups, &o, &places), 0);
+    for (uint64_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        files_put(dir, "cg/a/memory.current", "4096\n");
+        cgroups_tick(groups, i * 2000 * NS_PER_SEC, &s);
+        const struct baro_entity *e = s.entities[BARO_KIND_CGROUP].at[0];
+        is(e, CGROUP_memory, 4096);
+        files_put(dir, "cg/a/memory.current", bad[i]);
+        cgroups_tick(groups, (i * 2000 + 1000) * NS_PER_SEC, &s);
+        assert_int_equal(e->absent[CGROUP_memory], BARO_ABSENT_UNKNOWN);
+        assert_int_equal(e->value[CGROUP_memory], 0);
+        is(e, CGROUP_pids, 3);
+    }
+    cgroups_free(groups);
+    close(fd);
+    files_remove(dir);
+}
+
+/* The kernel may give a file in as many pieces as it likes: here each byte is one. */
+static void in_pieces(void **state)
+{
+    static const char mounts[] = "31 23 0:31 / /cg rw - cgroup2 cgroup2 rw\n", where[] = "1:name=systemd:/x\n0::/a\n", most[] = "1000000\n";
+    static const struct {
+        const char *path, *text;
+    } fifo[] = {{"proc/self/mountinfo", mounts}, {"proc/7/cgroup", where}, {"cg/a/memory.max", most}};
+    char dir[sizeof(FILES_NAME)], path[128];
+    struct cgroup_places places;
+    struct cgroup_bounds bounds;
+    pid_t writer[3];
+    (void)state;
+    files_make(dir);
+    files_put(dir, "cg/a/cgroup.events", "populated 1\n");
+    for (size_t i = 0; i < 3; i++) {
+        files_put(dir, fifo[i].path, "");
+        snprintf(path, sizeof(path), "%s/%s", dir, fifo[i].path);
+        assert_true(unlink(path) == 0 && mkfifo(path, 0600) == 0);
+        writer[i] = fork();
+        if (writer[i])
+            continue;
+        int to = open(path, O_WRONLY);
+        for (const char *c = fifo[i].text; *c; c++) {
+            if (write(to, c, 1) != 1)
+                _exit(1);
+            usleep(100);
+        }
+        _exit(0);
+    }
+    int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_true(fd >= 0 && cgroup_find(fd, 7, &places) == 0);
+    assert_int_equal(places.n, 1);
+    assert_string_equal(places.at[0].dir, "cg/a");
+    cgroup_bounds_read(fd, &places, &bounds);
+    assert_int_equal(bounds.memory.value, 1000000);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(waitpid(writer[i], NULL, 0), writer[i]);
     close(fd);
     files_remove(dir);
 }
@@ -204,6 +282,6 @@ static void one_vanishes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_v1_does_not_have), cmocka_unit_test(memory_without_a_hierarchy), cmocka_unit_test(many_disks), cmocka_unit_test(one_vanishes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_v1_does_not_have), cmocka_unit_test(memory_without_a_hierarchy), cmocka_unit_test(many_disks), cmocka_unit_test(one_look_fails), cmocka_unit_test(in_pieces), cmocka_unit_test(one_vanishes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Control groups and mounts where something is missing, or there is more of it than usual."""
+
+import os
+import pathlib
+import resource
+import subprocess
+
+import pytest
+from test_cgroup import any_sample, attach, mount_of, source_of, v1, waiting  # noqa: F401 (v1 is a fixture)
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
+
+
+def test_v1_without_cpu_time(run, tape, work, v1, wait_until):
+    """A hierarchy that counts no CPU time says who is in it and what they use of memory; the CPU time is theirs added up."""
+    group = v1("memory")
+    job, go = waiting(group, work, "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")
+    recorder = attach(run, tape, group.path, wait_until)
+    go()
+    assert recorder.wait(60) == 0, recorder.stderr.read()
+    job.wait()
+    assert source_of(run, tape) != "cgroup"
+    assert run.summary(tape)["job"]["cpu_ns"] > 0
+    rows = run.export(tape, "cgroup")
+    assert rows and all(r["label"] == "v1 memory" and r["cpu_ns"] in (None, "") for r in rows)
+    assert any(r["memory_bytes"] not in (None, "", "0", 0) for r in rows)
+
+
+def test_few_descriptors(run, tape, work, cgroup, wait_until):
+    """More groups than there are descriptors: those that can't be looked into are told, the CPU time is the group's all the same."""
+    for i in range(60):
+        (cgroup.path / f"g{i}").mkdir()
+    job, go = waiting(cgroup, work, "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
+    recorder = attach(run, tape, cgroup.path, wait_until, before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))
+    before = cgroup.usage_ns()
+    go()
+    assert recorder.wait(60) == 0, recorder.stderr.read()
+    job.wait()
+    truth = cgroup.usage_ns() - before
+    assert abs(run.summary(tape)["job"]["cpu_ns"] - truth) <= 2_000_000 + truth // 1000
+    assert [e for e in run.export(tape, "event") if "are not looked into" in e["text"]]
+
+
+def test_a_thousand_groups(run, tape, cgroup, wait_until):
+    """Who is in the last of them is found, and who is moved to one that is made while all are watched."""
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 16384:
+        pytest.skip("not so many descriptors can be had")
+    for i in range(1100):
+        (cgroup.path / f"g{i}").mkdir()
+    sleepers = [subprocess.Popen(["sleep", "1000"], preexec_fn=lambda i=i: (cgroup.path / f"g{i}/cgroup.procs").write_text("0")) for i in (0, 1099)]
+
+    def all_descriptors():
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+    recorder = attach(run, tape, cgroup.path, wait_until, before=all_descriptors)
+    assert {r["pid"] for r in run.export(tape)} == {p.pid for p in sleepers}
+    (cgroup.path / "late").mkdir()
+    (cgroup.path / "g500").rmdir()
+    late = subprocess.Popen(["sleep", "1000"])
+    (cgroup.path / "late/cgroup.procs").write_text(str(late.pid))
+    wait_until(lambda: late.pid in {r["pid"] for r in run.export(tape)}, "the one that is in a new group")
+    for process in (*sleepers, late):
+        process.kill()
+        process.wait()
+    assert recorder.wait(60) == 0, recorder.stderr.read()
+    assert not [e for e in run.export(tape, "event") if "are not looked into" in e["text"]]
+
+
+HIDDEN = ["unshare", "-m", "--propagation", "private", "sh", "-c", 'umount -R /sys/fs/cgroup && exec "$@"', "sh"]
+
+
+def test_hidden_control_groups(run, tape, cgroup):
+    """/proc says where one is, and nothing shows it: the job is recorded, and nothing is made up."""
+    subprocess.run([*HIDDEN, run.binary, "run", "-q", "-o", str(tape), "--", "sh", "-c", "true; true"], check=True, timeout=60, cwd="/")
+    told = run.summary(tape)
+    assert told["accounting"]["kernel_source"] == "wait4"
+    assert run.export(tape, "cgroup") == []
+    assert not str(told["limits"]["memory_source"]).startswith("cgroup")
+    done = subprocess.run([*HIDDEN, run.binary, "record", "-q", "-o", str(tape), "--force", "--cgroup", str(cgroup.path)], stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 2 and "no such control group" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+OVERLAY = """set -e
+mount -t overlay overlay -o lowerdir=$1/low,upperdir=$1/up,workdir=$1/work $1/root || exit 77
+mount -t proc proc $1/root/proc; mount --bind $1/hosts $1/root/hosts
+stat -f -c %i $1/root; stat -f -c %i $1/hosts
+exec chroot $1/root /baro record --host --for 3s -q -o /t.baro
+"""
+
+
+@pytest.mark.not_sanitized("the binary is alone in its root, without any library")
+def test_root_is_an_overlay(run, tape, work):
+    """As in a container. It has an id of its own (6.6), and what it lies on shows as well, as /etc/hosts does: that is one filesystem."""
+    if subprocess.run(["ldd", run.binary], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0:
+        pytest.skip("not linked statically")
+    for name in ("low/proc", "up", "work", "root"):
+        (work / name).mkdir(parents=True)
+    (work / "low/baro").write_bytes(pathlib.Path(run.binary).read_bytes())
+    (work / "low/baro").chmod(0o755)
+    for name in ("low/hosts", "hosts"):
+        (work / name).touch()
+    done = subprocess.run(["unshare", "-m", "--propagation", "private", "sh", "-c", OVERLAY, "sh", str(work)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+    if done.returncode == 77:
+        pytest.skip("no overlay can be mounted here: " + done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+    rows = run.export(work / "up/t.baro", "fs")
+    assert rows and rows[-1]["total_bytes"] not in (None, "")
+    last = [r for r in rows if r["time"] == rows[-1]["time"]]
+    assert [r["name"] for r in last] == ["/"], done.stdout
+
+
+def test_group_and_mount_that_are_not_there(run, tape):
+    for path in (mount_of("memory") / "no" / "such", pathlib.Path("/nowhere")):
+        done = run("record", "--cgroup", path, "-o", str(tape), status=2)
+        assert "no such control group" in done.stderr and not tape.exists()
