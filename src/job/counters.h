@@ -57,6 +57,13 @@ static inline uint64_t own_of(const struct member *m, enum ledger_counter c)
     }
 }
 
+/* What of it is this recording's. */
+static inline uint64_t since_base(const struct member *m, unsigned counter, uint64_t v)
+{
+    uint64_t base = m->base ? m->base[counter] : 0;
+    return v > base ? v - base : 0;
+}
+
 /* The last look and what a source told are both lower bounds, so the larger one is nearer. */
 static inline uint64_t own_cpu(const struct member *m)
 {

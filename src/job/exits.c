@@ -75,19 +75,20 @@ static void take_base(struct baro_exit *e, const struct member *m)
 {
     static const struct {
         enum exit_metric metric;
-        int base;
+        unsigned base;
     } pairs[] = {
         {EXIT_cpu, BASE_CPU},                   {EXIT_cpu_user, BASE_CPU_USER},
-        {EXIT_cpu_system, BASE_CPU_SYSTEM},
+        {EXIT_cpu_system, BASE_CPU_SYSTEM},     {EXIT_children_cpu, BASE_CHILDREN_CPU},
+        {EXIT_faults_minor, BASE_FAULTS_MINOR}, {EXIT_faults_major, BASE_FAULTS_MAJOR},
+        {EXIT_run_delay, BASE_RUN_DELAY},
         {EXIT_io_read, LEDGER_IO_READ},         {EXIT_io_write, LEDGER_IO_WRITE},
         {EXIT_io_rchar, LEDGER_IO_RCHAR},       {EXIT_io_wchar, LEDGER_IO_WCHAR},
     };
     if (!m->base)
         return;
     for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
-        uint64_t base = m->base[pairs[i].base];
         uint64_t *v = &e->value[pairs[i].metric];
-        *v = *v > base ? *v - base : 0;
+        *v = since_base(m, pairs[i].base, *v);
     }
 }
 
@@ -126,8 +127,8 @@ static void report(struct job *j, struct member *m, uint64_t now_ns)
         j->known |= UINT64_C(1) << JOB_run_delay;
     }
     totals_know(j, m);
-    j->ended_switches[0] += value(m, PROCESS_switches_voluntary);
-    j->ended_switches[1] += value(m, PROCESS_switches_involuntary);
+    j->ended_switches[0] += since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary));
+    j->ended_switches[1] += since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary));
     j->sink.exit(j->sink.context, &e);
 }
 

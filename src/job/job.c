@@ -76,9 +76,15 @@ void job_rebase(struct member *m)
         now[c] = job_ledger(m, c);
     memcpy(m->base, now, sizeof(now));
     member_moved(m);
-    m->base[BASE_CPU] = m->row.value[PROCESS_cpu];
-    m->base[BASE_CPU_USER] = m->row.value[PROCESS_cpu_user];
-    m->base[BASE_CPU_SYSTEM] = m->row.value[PROCESS_cpu_system];
+    m->base[BASE_CPU] = value(m, PROCESS_cpu);
+    m->base[BASE_CPU_USER] = value(m, PROCESS_cpu_user);
+    m->base[BASE_CPU_SYSTEM] = value(m, PROCESS_cpu_system);
+    m->base[BASE_CHILDREN_CPU] = value(m, PROCESS_children_cpu_user) + value(m, PROCESS_children_cpu_system);
+    m->base[BASE_FAULTS_MINOR] = value(m, PROCESS_faults_minor);
+    m->base[BASE_FAULTS_MAJOR] = value(m, PROCESS_faults_major);
+    m->base[BASE_RUN_DELAY] = value(m, PROCESS_run_delay);
+    m->base[BASE_SWITCHES_VOLUNTARY] = value(m, PROCESS_switches_voluntary);
+    m->base[BASE_SWITCHES_INVOLUNTARY] = value(m, PROCESS_switches_involuntary);
 }
 
 void job_gone(struct job *j, struct member *m, uint64_t now_ns)

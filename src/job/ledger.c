@@ -7,9 +7,7 @@
 
 uint64_t job_ledger(const struct member *m, enum ledger_counter c)
 {
-    uint64_t all = own_of(m, c) + reaped_of(m, c);
-    uint64_t base = m->base ? m->base[c] : 0;
-    return all > base ? all - base : 0;
+    return since_base(m, c, own_of(m, c) + reaped_of(m, c));
 }
 
 static struct member *nearest_living(const struct member *m)
@@ -27,9 +25,7 @@ static void expect(const struct member *m, uint64_t ret[LEDGER_MAX])
     if (m->absorbed)
         return;
     for (int c = 0; c < LEDGER_MAX; c++) {
-        uint64_t all = own_of(m, c) + m->reaped[c];
-        uint64_t base = m->base ? m->base[c] : 0;
-        ret[c] += all > base ? all - base : 0;
+        ret[c] += since_base(m, (unsigned)c, own_of(m, (enum ledger_counter)c) + m->reaped[c]);
     }
     /* A record of its end may know of more than the last look did. */
     ret[LEDGER_CPU_USER] += own_cpu(m) - value(m, PROCESS_cpu);
@@ -119,7 +115,7 @@ static uint64_t unattributed(struct job *j)
     shown += j->sums.ledger[LEDGER_CPU_USER] + j->sums.ledger[LEDGER_CPU_SYSTEM];
     named += j->sums.counted;
     for (const struct member *m = j->gone; m; m = m->list_next)
-        named += own_cpu(m) - (m->base ? m->base[BASE_CPU] : 0);
+        named += since_base(m, BASE_CPU, own_cpu(m));
     return shown > named ? shown - named : 0;
 }
 

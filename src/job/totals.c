@@ -52,8 +52,7 @@ static void tell_absent(const struct job *j, uint64_t *value_of, uint8_t *absent
 
 static uint64_t counted_of(const struct member *m)
 {
-    uint64_t own = own_cpu(m), base = m->base ? m->base[BASE_CPU] : 0;
-    return own > base ? own - base : 0;
+    return since_base(m, BASE_CPU, own_cpu(m));
 }
 
 static struct member_part part_of(const struct member *m)
@@ -61,8 +60,9 @@ static struct member_part part_of(const struct member *m)
     struct member_part p = {
         .counted = counted_of(m),
         .awaited = m->awaited ? own_cpu(m) + reaped_of(m, LEDGER_CPU_USER) + reaped_of(m, LEDGER_CPU_SYSTEM) : 0,
-        .run_delay = value(m, PROCESS_run_delay),
-        .switches = {value(m, PROCESS_switches_voluntary), value(m, PROCESS_switches_involuntary)},
+        .run_delay = since_base(m, BASE_RUN_DELAY, value(m, PROCESS_run_delay)),
+        .switches = {since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary)),
+                     since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary))},
         .rss = value(m, PROCESS_rss),
         .parents = m->had_child || reaped_of(m, LEDGER_FAULTS_MINOR) > 0, /* no process lives without a fault */
     };

@@ -29,8 +29,19 @@ enum ledger_counter {
     LEDGER_MAX
 };
 
-/* Besides the ledger's counters: own CPU alone. */
-enum { BASE_CPU = LEDGER_MAX, BASE_CPU_USER, BASE_CPU_SYSTEM, BASE_MAX };
+/* Besides the ledger's counters: what is its own alone, or its children's. */
+enum base_counter {
+    BASE_CPU = LEDGER_MAX,
+    BASE_CPU_USER,
+    BASE_CPU_SYSTEM,
+    BASE_CHILDREN_CPU,
+    BASE_FAULTS_MINOR,
+    BASE_FAULTS_MAJOR,
+    BASE_RUN_DELAY,
+    BASE_SWITCHES_VOLUNTARY,
+    BASE_SWITCHES_INVOLUNTARY,
+    BASE_MAX
+};
 
 /* What a source told of a process as it ended; each part only where has_* says so. */
 struct member_usage {

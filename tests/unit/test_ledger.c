@@ -55,6 +55,7 @@ struct kernel {
     uint64_t truth_before, ticks; /* truth at the begin of the last tick */
     struct job job;
     uint64_t exits, exit_cpu, forks;
+    struct baro_exit last_exit;
     bool events; /* forks and ends are told as they happen, with a usage that is cut short of the end */
     enum recorder recorder;
     bool restless; /* it does not stand still while a tick is under way */
@@ -466,6 +467,7 @@ static void on_exit_record(void *context, const struct baro_exit *e)
     struct kernel *k = context;
     k->exits++;
     k->exit_cpu += e->value[EXIT_cpu];
+    k->last_exit = *e;
     assert_true(e->id > 0);
     for (int i = 0; i < EXIT_MAX; i++)
         assert_true(e->absent[i] < BARO_ABSENT_MAX);
@@ -510,6 +512,9 @@ static void check_sums(const struct job *j)
         own = member_usage(m)->has_cpu && member_usage(m)->cpu_ns > own ? member_usage(m)->cpu_ns : own;
         all.counted += own - (m->base ? m->base[BASE_CPU] : 0);
         all.awaited += m->awaited ? own + m->row.value[PROCESS_children_cpu_user] + m->row.value[PROCESS_children_cpu_system] : 0;
+        all.run_delay += m->row.value[PROCESS_run_delay] - (m->base ? m->base[BASE_RUN_DELAY] : 0);
+        all.switches[0] += m->row.value[PROCESS_switches_voluntary] - (m->base ? m->base[BASE_SWITCHES_VOLUNTARY] : 0);
+        all.switches[1] += m->row.value[PROCESS_switches_involuntary] - (m->base ? m->base[BASE_SWITCHES_INVOLUNTARY] : 0);
         all.parents += m->had_child || m->row.value[PROCESS_children_faults_minor] > 0;
     }
     assert_memory_equal(&all, &j->sums, sizeof(all));
@@ -665,15 +670,34 @@ static void attach_leaves_the_past_out(void **state)
     k.at[0].own_user = 70000000;
     k.at[0].reaped_system = 20000000;
     struct member *m = tree_find(&k.job.tree, 100);
+    static const enum process_metric kept[] = {PROCESS_run_delay, PROCESS_switches_voluntary, PROCESS_switches_involuntary, PROCESS_faults_minor,
+                                               PROCESS_faults_major};
     fill(&k, m);
+    for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
+        put(m, kept[i], 1000 * (i + 1));
     job_rebase(m);
     job_settled(&k.job, m);
     assert_int_equal(total(&k, value), 0);
     assert_int_equal(value[JOB_cpu_counted], 0);
     k.at[0].own_user += 5000000;
     tick(&k);
+    for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
+        put(m, kept[i], 1000 * (i + 1) + 10 + i);
     assert_int_equal(total(&k, value), 5000000);
     assert_int_equal(value[JOB_cpu_counted], 5000000);
+    assert_int_equal(value[JOB_run_delay], 10);
+    assert_int_equal(value[JOB_switches_voluntary], 11);
+    assert_int_equal(value[JOB_switches_involuntary], 12);
+    assert_int_equal(value[JOB_faults_minor], 13);
+    assert_int_equal(value[JOB_faults_major], 14);
+    finish_all(&k);
+    total(&k, value);
+    assert_int_equal(value[JOB_run_delay], 10);
+    assert_int_equal(value[JOB_switches_voluntary], 11);
+    assert_int_equal(k.last_exit.value[EXIT_run_delay], 10);
+    assert_int_equal(k.last_exit.value[EXIT_faults_minor], 13);
+    assert_int_equal(k.last_exit.value[EXIT_faults_major], 14);
+    assert_int_equal(k.last_exit.value[EXIT_children_cpu], 0);
     job_done(&k.job);
 }
 
