@@ -187,7 +187,7 @@ int main(int argc, char **argv)
         rows[i] = &procs[i].row;
     }
     struct mallinfo2 before = mallinfo2();
-    int fd = tape_create(path, false, NULL);
+    int fd = tape_create(path, NULL);
     if (fd < 0 || tape_writer_new(&w, fd, &h, NULL, NULL) < 0)
         return 1;
     for (uint64_t k = 0; k < ticks; k++) {

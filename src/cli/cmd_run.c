@@ -76,8 +76,10 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         return cli_fail(cli, &err);
     }
     own_remove(&run.own);
-    if (result.exec_errno)
+    if (result.exec_errno || (result.recorder_lost && !recording_written(&run.recording)))
         recording_discard(&run.recording);
+    else
+        recording_replace(&run.recording);
     say(&run, &result, argv[0]);
     run_die_like(&result);
 }

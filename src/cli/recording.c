@@ -70,11 +70,25 @@ static int open_kept(struct recording *r, const char *command, struct baro_error
     if (code == 0)
         code = runs_new_path((const char *)r->dir.at, command, &r->path, &why);
     if (code == 0)
-        r->tape_fd = code = tape_create((const char *)r->path.at, false, &why);
+        r->tape_fd = code = tape_create((const char *)r->path.at, &why);
     if (code < 0)
         return without_file(r, &why, err);
     r->kept = true;
     return 0;
+}
+
+static void bring_back(struct recording *r)
+{
+    if (r->aside.len)
+        rename((const char *)r->aside.at, (const char *)r->path.at);
+    buf_clear(&r->aside);
+}
+
+void recording_replace(struct recording *r)
+{
+    if (r->aside.len)
+        unlink((const char *)r->aside.at);
+    buf_clear(&r->aside);
 }
 
 int recording_open(struct recording *r, const struct cli *cli, const struct record_settings *s, const char *command,
@@ -86,7 +100,12 @@ int recording_open(struct recording *r, const struct cli *cli, const struct reco
     int code = absolute(s->output, &r->path, err);
     if (code < 0)
         return code;
-    r->tape_fd = tape_create((const char *)r->path.at, s->force, err);
+    code = s->force ? tape_put_aside((const char *)r->path.at, &r->aside, err) : 0;
+    if (code < 0)
+        return code;
+    r->tape_fd = tape_create((const char *)r->path.at, err);
+    if (r->tape_fd < 0)
+        bring_back(r);
     return r->tape_fd < 0 ? r->tape_fd : 0;
 }
 
@@ -113,6 +132,7 @@ static void on_sample(void *context, const struct baro_sample *s)
         summary_add_sample(r->summary, s);
     if (s->t_ns > PRUNE_AFTER)
         prune(r);
+    recording_replace(r);
 }
 
 static void on_exit_record(void *context, const struct baro_exit *e)
@@ -189,18 +209,21 @@ void recording_options(struct recording *r, struct record_options *ret)
 void recording_tidy(struct recording *r)
 {
     prune(r);
+    recording_replace(r);
 }
 
 void recording_discard(struct recording *r)
 {
     if (r->path.len)
         unlink((const char *)r->path.at);
+    bring_back(r);
 }
 
 void recording_done(struct recording *r)
 {
     summary_free(r->summary);
     buf_done(&r->path);
+    buf_done(&r->aside);
     buf_done(&r->dir);
     r->summary = NULL;
 }

@@ -11,6 +11,7 @@ struct recording {
     const struct cli *cli;
     const struct record_settings *settings;
     struct buf path;      /* absolute, NUL-terminated; of the tape */
+    struct buf aside;     /* where that of the same name is until this one has begun; empty: there was none */
     struct buf dir;       /* of the kept runs; empty if -o was given */
     int tape_fd;
     bool kept;            /* among the kept runs */
@@ -24,9 +25,11 @@ struct recording {
 int recording_open(struct recording *r, const struct cli *cli, const struct record_settings *s, const char *command,
                    struct baro_error *err);
 void recording_options(struct recording *r, struct record_options *ret);
-/* Thins out the kept runs, if that was not done while recording. */
+/* Thins out the kept runs and lets go of the tape that was there before, if that was not done while recording. */
 void recording_tidy(struct recording *r);
-/* Nothing was recorded: leaves no file behind. */
+/* Something was: lets go of the tape that was there before, which the first sample does, too. */
+void recording_replace(struct recording *r);
+/* Nothing was recorded: leaves no file behind, but what was there before. */
 void recording_discard(struct recording *r);
 void recording_done(struct recording *r);
 /* One line: "baro COMMAND: text". */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -84,21 +85,34 @@ bool tape_in_work(int fd)
     return tape_on_network(fd) && fstat(fd, &st) == 0 && clock_realtime_ns() / (int64_t)NS_PER_SEC - st.st_mtime < STILL_WRITTEN;
 }
 
-static int remove_old(const char *path, struct baro_error *err)
+static int may_replace(const char *path, struct baro_error *err)
 {
     struct stat st;
     if (lstat(path, &st) < 0)
-        return errno == ENOENT ? 0 : error_set(err, -errno, "can't write %s: %s", path, strerror(errno));
+        return errno == ENOENT ? -ENOENT : error_set(err, -errno, "can't write %s: %s", path, strerror(errno));
     if (!S_ISREG(st.st_mode))
         return error_set(err, -EEXIST, "%s is there and not a regular file; it is left alone", path);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     bool in_work = fd >= 0 && tape_in_work(fd);
     fd_close(fd);
-    if (in_work)
-        return error_set(err, -EBUSY, "%s is still being written by another recorder; it is left alone", path);
-    if (unlink(path) < 0 && errno != ENOENT)
-        return error_set(err, -errno, "can't replace %s: %s", path, strerror(errno));
-    return 0;
+    return in_work ? error_set(err, -EBUSY, "%s is still being written by another recorder; it is left alone", path) : 0;
+}
+
+int tape_put_aside(const char *path, struct buf *ret, struct baro_error *err)
+{
+    buf_clear(ret);
+    int r = may_replace(path, err);
+    if (r < 0)
+        return r == -ENOENT ? 0 : r;
+    buf_printf(ret, "%s.old-%d", path, (int)getpid());
+    buf_byte(ret, 0);
+    if (ret->failed)
+        return error_set(err, -ENOMEM, "out of memory");
+    if (rename(path, (const char *)ret->at) == 0)
+        return 0;
+    r = -errno;
+    buf_clear(ret);
+    return r == -ENOENT ? 0 : error_set(err, r, "can't replace %s: %s", path, strerror(-r));
 }
 
 /* Kept by whoever inherits the descriptor. Somebody may be looking whether there is one, which takes him some microseconds. */
@@ -108,17 +122,14 @@ static void take_lock(int fd)
         nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
 }
 
-int tape_create(const char *path, bool force, struct baro_error *err)
+int tape_create(const char *path, struct baro_error *err)
 {
-    int r = force ? remove_old(path, err) : 0;
-    if (r < 0)
-        return r;
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_APPEND | O_NOCTTY, 0600);
     if (fd >= 0) {
         take_lock(fd);
         return fd;
     }
-    r = -errno;
+    int r = -errno;
     struct stat st;
     if (r == -EEXIST && lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
         return error_set(err, r, "%s is there and not a regular file; it is left alone", path);

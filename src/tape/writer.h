@@ -11,6 +11,7 @@
 
 #include <sys/types.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "sample/sample.h"
 
@@ -25,9 +26,12 @@ struct tape_io {
 };
 extern const struct tape_io tape_io_real;
 
-/* Creates a tape file: mode 0600, O_EXCL, O_NOFOLLOW, O_CLOEXEC, never following or replacing what is there; with force an existing
- * regular file is replaced (unlinked first; anything but a regular file is refused). Returns the descriptor or -errno. */
-int tape_create(const char *path, bool force, struct baro_error *err);
+/* Creates a tape file: mode 0600, O_EXCL, O_NOFOLLOW, O_CLOEXEC, never following or replacing what is there. Returns the descriptor or -errno. */
+int tape_create(const char *path, struct baro_error *err);
+
+/* Makes room for a tape of that name: what is there is renamed, to a name beside it that ret (NUL-terminated) gets; ret is empty if nothing is there. Refused is
+ * what is no regular file and what a recorder is still writing. The caller removes it, or renames it back. */
+int tape_put_aside(const char *path, struct buf *ret, struct baro_error *err);
 
 /* Is a recorder at work on this tape? */
 bool tape_in_work(int fd);

@@ -434,6 +434,15 @@ def test_output_is_not_overwritten(run, tape):
     assert tape.read_text() == "mine"
     run("run", "-q", "--force", "-o", tape, "--", "true", status=0)
     assert tape.stat().st_mode & 0o777 == 0o600
+    assert list(tape.parent.glob(tape.name + "*")) == [tape]
+
+
+@pytest.mark.parametrize("argv", [["run", "--", "/nonexistent/program"], ["record", "--pid", "999999999"], ["record", "--cgroup", "/nowhere"]])
+def test_what_was_there_is_kept_until_something_is_recorded(run, tape, argv):
+    tape.write_text("mine")
+    run(argv[0], "--force", "-o", tape, *argv[1:], status=127 if argv[0] == "run" else 2)
+    assert tape.read_text() == "mine"
+    assert list(tape.parent.glob(tape.name + "*")) == [tape]
 
 
 def test_failed_exec_leaves_no_file(run, tape):

@@ -56,7 +56,7 @@ static inline struct tape_writer *new_tape(const char *path, const struct tape_i
     struct baro_error err = BARO_ERROR_INIT;
     struct tape_writer *w;
     unlink(path);
-    int fd = tape_create(path, false, &err);
+    int fd = tape_create(path, &err);
     assert_true(fd >= 0);
     assert_int_equal(tape_writer_new(&w, fd, &h, io, &err), 0);
     return w;

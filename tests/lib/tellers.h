@@ -42,7 +42,7 @@ static inline struct tape_writer *tape_begun(const char *path, const struct baro
     struct baro_error err = BARO_ERROR_INIT;
     struct tape_writer *w;
     unlink(path);
-    int fd = tape_create(path, false, &err);
+    int fd = tape_create(path, &err);
     assert_true(fd >= 0);
     assert_int_equal(tape_writer_new(&w, fd, h, NULL, &err), 0);
     return w;

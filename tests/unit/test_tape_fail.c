@@ -283,21 +283,29 @@ static void test_create(void **state)
     struct baro_error err = BARO_ERROR_INIT;
     char link[80];
     unlink(path);
-    int fd = tape_create(path, false, &err);
+    int fd = tape_create(path, &err);
     assert_true(fd >= 0);
     close(fd);
-    assert_int_equal(tape_create(path, false, &err), -EEXIST);
+    assert_int_equal(tape_create(path, &err), -EEXIST);
     assert_non_null(strstr(err.text, "--force"));
-    fd = tape_create(path, true, &err);
+    struct buf aside = {0};
+    assert_int_equal(tape_put_aside(path, &aside, &err), 0);
+    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(access((const char *)aside.at, F_OK), 0);
+    unlink((const char *)aside.at);
+    assert_int_equal(tape_put_aside(path, &aside, &err), 0);
+    assert_int_equal(aside.len, 0);
+    fd = tape_create(path, &err);
     assert_true(fd >= 0);
     close(fd);
     snprintf(link, sizeof link, "%s.link", path);
     unlink(link);
     assert_int_equal(symlink("/etc/none", link), 0);
-    assert_true(tape_create(link, false, &err) < 0);
-    assert_int_equal(tape_create(link, true, &err), -EEXIST);
-    assert_int_equal(tape_create("/dev/full", true, &err), -EEXIST);
-    assert_int_equal(tape_create("/nowhere/x", false, &err), -ENOENT);
+    assert_true(tape_create(link, &err) < 0);
+    assert_int_equal(tape_put_aside(link, &aside, &err), -EEXIST);
+    assert_int_equal(tape_put_aside("/dev/full", &aside, &err), -EEXIST);
+    buf_done(&aside);
+    assert_int_equal(tape_create("/nowhere/x", &err), -ENOENT);
     unlink(link);
 }
 

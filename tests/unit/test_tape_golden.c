@@ -58,7 +58,7 @@ static void make_golden(const char *path)
     struct baro_sample s = {.processes = list};
     struct tape_writer *w;
     unlink(path);
-    assert_int_equal(tape_writer_new(&w, tape_create(path, false, NULL), &h, NULL, NULL), 0);
+    assert_int_equal(tape_writer_new(&w, tape_create(path, NULL), &h, NULL, NULL), 0);
     for (unsigned tick = 0; tick < TICKS; tick++) {
         s.t_ns = 1000000007ull * tick + 5;
         s.lossy = tick == 4;

@@ -40,7 +40,7 @@ static void write_tape(const char *path, uint64_t *times)
     struct world *world = world_new(5);
     struct tape_writer *w;
     unlink(path);
-    assert_int_equal(tape_writer_new(&w, tape_create(path, false, &err), &h, NULL, &err), 0);
+    assert_int_equal(tape_writer_new(&w, tape_create(path, &err), &h, NULL, &err), 0);
     for (unsigned i = 0; i < TICKS; i++) {
         world_tick(world);
         times[i] = world->sample.t_ns;
@@ -109,7 +109,7 @@ static void make_golden(const char *path)
     struct baro_sample s = {.n = 1, .processes = list};
     struct tape_writer *w;
     unlink(path);
-    assert_int_equal(tape_writer_new(&w, tape_create(path, false, NULL), &h, NULL, NULL), 0);
+    assert_int_equal(tape_writer_new(&w, tape_create(path, NULL), &h, NULL, NULL), 0);
     for (unsigned i = 0; i < GOLDEN_TICKS; i++) {
         s.t_ns = p.read_ns = 1000000007ull * i;
         if (i == GOLDEN_FIRST || i == GOLDEN_SECOND)
@@ -191,7 +191,7 @@ static void test_full_disk(void **state)
     struct baro_header h = {.version = "0.1.0", .argv = argv, .limits = none_yet};
     struct tape_writer *w;
     unlink(*state);
-    assert_int_equal(tape_writer_new(&w, tape_create(*state, false, &err), &h, &io, &err), 0);
+    assert_int_equal(tape_writer_new(&w, tape_create(*state, &err), &h, &io, &err), 0);
     assert_int_equal(tape_writer_start(w, &err), 0);
     tape_writer_limits(w, &at[0], 7);
     disk.fails = 2;

@@ -125,7 +125,7 @@ static void make_tape(const char *name)
     struct baro_sample s = {.n = 1, .processes = list};
     struct tape_writer *w;
     unlink(name);
-    assert_int_equal(tape_writer_new(&w, tape_create(name, false, NULL), &h, NULL, NULL), 0);
+    assert_int_equal(tape_writer_new(&w, tape_create(name, NULL), &h, NULL, NULL), 0);
     for (unsigned tick = 0; tick < TICKS; tick++) {
         s.t_ns = 1000000007ull * tick + 5;
         p.read_ns = s.t_ns;

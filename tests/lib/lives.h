@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A kernel for the ledger to be seen against: processes fork, burn, end, are reaped, ignored or orphaned, and who takes over whose counters goes by the book.
+ * What a recorder looks at is declared here and defined by the test. */
+#ifndef TESTS_LIVES_H
+#define TESTS_LIVES_H
+
+#include <string.h>
+
+#include "job/job.h"
+
+#define TICK 10000000ull /* 10 ms, as cutime is shown */
+#define PROCESSES 400
+#define WRAPPER 1
+
+enum life { FREE, LIVES, ZOMBIE };
+enum recorder { SCANS, TOLD, LATE };
+
+#define QUEUE 4096
+#define SOCKET 20 /* messages that fit */
+#define PATIENCE (10 * TICK)
+
+struct event {
+    bool fork;
+    int32_t pid, ppid;
+    uint64_t t, usage;
+};
+
+struct message {
+    int32_t pid;
+    uint64_t start, t, own_user, own_system, reaped_user, reaped_system, reaped_faults, total_user, total_system;
+};
+
+struct process {
+    enum life life;
+    int parent; /* index, -1: the wrapper */
+    int32_t pid;
+    uint64_t start, own_user, own_system, reaped_user, reaped_system, reaped_faults;
+    bool ignores;  /* SIGCHLD: its children's counters go nowhere */
+    uint64_t tick; /* in which it was let go */
+};
+
+struct kernel {
+    uint64_t number, seed, clock;
+    struct process at[PROCESSES];
+    int n;
+    uint64_t truth, lost; /* all that was burnt; what was passed to nobody */
+    uint64_t truth_before, ticks; /* truth at the begin of the last tick */
+    struct job job;
+    uint64_t exits, exit_cpu, forks;
+    struct baro_exit last_exit;
+    bool events; /* forks and ends are told as they happen, with a usage that is cut short of the end */
+    enum recorder recorder;
+    bool restless; /* it does not stand still while a tick is under way */
+    struct event event[QUEUE];
+    struct message message[SOCKET];
+    size_t n_events, n_messages, dropped;
+    uint64_t total_user, total_system; /* reaped by the wrapper */
+};
+
+/* The clock ticks as the kernel's does. */
+static uint64_t now(const struct kernel *k)
+{
+    return k->clock * TICK;
+}
+
+static uint64_t dice(struct kernel *k, uint64_t n)
+{
+    k->seed ^= k->seed << 13;
+    k->seed ^= k->seed >> 7;
+    k->seed ^= k->seed << 17;
+    return k->seed % n;
+}
+
+static void gone(struct kernel *k, struct member *m);
+
+static int fork_from(struct kernel *k, int parent)
+{
+    for (int i = 0; i < PROCESSES; i++) {
+        if (k->at[i].life != FREE || (k->restless && k->at[i].tick == k->ticks))
+            continue;
+        /* pids are handed out again at once (but by the restless kernel, where more could then come together than does): only the start time tells them apart */
+        k->at[i] = (struct process){.life = LIVES, .parent = parent, .pid = 100 + i, .start = ++k->clock, .ignores = dice(k, 20) == 0};
+        k->forks++;
+        if (i >= k->n)
+            k->n = i + 1;
+        if (k->recorder == LATE) {
+            assert_true(k->n_events < QUEUE);
+            k->event[k->n_events++] = (struct event){true, k->at[i].pid, parent >= 0 ? k->at[parent].pid : WRAPPER, now(k), 0};
+        } else if (k->events) {
+            struct member *known = tree_find(&k->job.tree, k->at[i].pid);
+            if (known)
+                gone(k, known);
+            assert_non_null(job_add(&k->job, k->at[i].pid, parent >= 0 ? tree_find(&k->job.tree, k->at[parent].pid) : NULL, BARO_ORIGIN_EVENT, now(k)));
+        }
+        return i;
+    }
+    return -1;
+}
+
+static void pass_on(struct kernel *k, struct process *p)
+{
+    uint64_t user = p->own_user + p->reaped_user, system = p->own_system + p->reaped_system;
+    if (p->parent >= 0) {
+        k->at[p->parent].reaped_user += user;
+        k->at[p->parent].reaped_system += system;
+        k->at[p->parent].reaped_faults += 1 + p->reaped_faults; /* none lives without one */
+        return;
+    }
+    k->total_user += user;
+    k->total_system += system;
+    if (k->recorder == LATE)
+        return;
+    k->job.wrapper.total[LEDGER_CPU_USER] = k->total_user;
+    k->job.wrapper.total[LEDGER_CPU_SYSTEM] = k->total_system;
+}
+
+static void fill(struct kernel *k, struct member *m);
+static bool read_again(void *context, struct member *m);
+static void gather(struct kernel *k, struct member *m);
+
+/* The wrapper reads a zombie before it reaps it, and tells. */
+static void told_by_wrapper(struct kernel *k, struct process *p)
+{
+    struct member *m = tree_find(&k->job.tree, p->pid);
+    if (!m || (m->looked_at && m->row.key.start != p->start))
+        return;
+    fill(k, m);
+    member_tell(m)->has_cpu = m->final = true;
+    member_tell(m)->cpu_ns = p->own_user + p->own_system;
+    gather(k, m);
+    job_settle(&k->job, now(k), read_again, k); /* as its children's heir, before what it used moves to the wrapper */
+    m->gone_ns = now(k);
+    job_gone(&k->job, m, now(k));
+}
+
+static void send(struct kernel *k, const struct process *p)
+{
+    k->dropped += k->n_messages == SOCKET;
+    if (k->n_messages == SOCKET)
+        return;
+    k->message[k->n_messages++] = (struct message){p->pid, p->start, now(k), p->own_user, p->own_system, p->reaped_user, p->reaped_system,
+                                                   p->reaped_faults, k->total_user, k->total_system};
+}
+
+static void let_go(const struct kernel *k, struct process *p)
+{
+    p->life = FREE;
+    p->tick = k->ticks;
+}
+
+static void reap(struct kernel *k, int i)
+{
+    struct process *p = &k->at[i];
+    if (p->parent < 0 && k->recorder != LATE)
+        told_by_wrapper(k, p);
+    pass_on(k, p);
+    if (p->parent < 0 && k->recorder == LATE)
+        send(k, p);
+    let_go(k, p);
+}
+
+static void end(struct kernel *k, int i)
+{
+    struct process *p = &k->at[i];
+    for (int c = 0; c < k->n; c++) {
+        if (k->at[c].life != FREE && k->at[c].parent == i)
+            k->at[c].parent = -1;
+    }
+    p->life = ZOMBIE;
+    if (k->recorder == LATE) {
+        uint64_t all = p->own_user + p->own_system, cut = dice(k, 400000);
+        assert_true(k->n_events < QUEUE);
+        k->event[k->n_events++] = (struct event){false, p->pid, 0, (++k->clock, now(k)), all > cut ? all - cut : 0};
+    }
+    struct member *m = k->recorder == TOLD ? tree_find(&k->job.tree, p->pid) : NULL;
+    if (m && (!m->looked_at || m->row.key.start == p->start)) {
+        uint64_t all = p->own_user + p->own_system, cut = dice(k, 400000);
+        job_ended(&k->job, m, now(k));
+        member_tell(m)->has_cpu = true;
+        member_tell(m)->cpu_ns = all > cut ? all - cut : 0;
+        member_moved(m);
+    }
+    if (p->parent >= 0 && k->at[p->parent].ignores) {
+        k->lost += p->own_user + p->own_system + p->reaped_user + p->reaped_system;
+        let_go(k, p);
+    }
+}
+
+#endif
