@@ -72,14 +72,19 @@ static int find_shift(struct span stats, int32_t pid, size_t *ret)
     return BARO_E_SYNTAX;
 }
 
-/* The scheduler adds a slice to the count when it ends, and the last one has not ended yet: of a process that ran in one go the count is 0. But a thread
- * that never gave up its core was either on it or waiting for one, and the kernel tells how long it lived and how long it waited. */
+#define TICK_MOST 10000000u /* ns: HZ is 100 at least */
+
+/* The scheduler adds to the count with each tick and as a slice ends, and the last one has not ended yet: of a process that ran in one go for less than a tick the count is 0. But a thread
+ * that never gave up its core was either on it or waiting for one, and the kernel tells how long it lived and how long it waited. Beyond a tick it was kept waiting by what nobody tells
+ * of: a hypervisor, interrupts. */
 static uint64_t cpu_of(struct span s, size_t shift)
 {
     uint64_t counted = u64_at(s, AT_RUN_VIRTUAL + shift);
     uint64_t lived = u64_at(s, AT_ETIME + shift) * NS_PER_US, waited = u64_at(s, AT_CPU_DELAY);
     bool never_slept = u64_at(s, AT_SWITCHES_VOLUNTARY + shift) == 0 && u64_at(s, AT_CPU_COUNT) > 0;
     uint64_t ran = never_slept && lived > waited ? lived - waited : 0;
+    if (ran > counted + TICK_MOST)
+        ran = counted + TICK_MOST;
     return ran > counted ? ran : counted;
 }
 

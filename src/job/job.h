@@ -68,6 +68,7 @@ struct job {
     size_t unclaimed_of[JOB_UNCLAIMED_HASH]; /* the number of the last one */
     uint64_t wrapper_settled[LEDGER_MAX];
     uint64_t carried[LEDGER_MAX];
+    uint64_t withheld;          /* CPU that is missing too, and may yet show when a parent's next tick is full */
     uint64_t published[LEDGER_MAX]; /* totals never fall below these */
     bool closing;               /* the last settling: nothing is held back any more */
 

@@ -150,6 +150,9 @@ static void balance(struct job *j, const uint64_t expected[LEDGER_MAX], const ui
         j->carried[LEDGER_CPU_USER] += user;
         j->carried[LEDGER_CPU_SYSTEM] += carried - user;
     }
+    uint64_t surplus = slack && have > used ? have - used : 0; /* what was withheld shows now, or what ended unnoticed */
+    j->withheld += missing - carried;
+    j->withheld -= surplus < j->withheld ? surplus : j->withheld;
     for (int c = LEDGER_CPU_SYSTEM + 1; c < LEDGER_MAX; c++) {
         if (expected[c] > gained[c])
             j->carried[c] += expected[c] - gained[c];
@@ -238,7 +241,7 @@ static bool ambiguous(const struct job *j, const struct member *m)
     return false;
 }
 
-#define UNTOLD_FOR 20000000u /* ns: as long as the event of an end may be on its way */
+#define UNTOLD_FOR 200000000u /* ns: do_exit() notifies the parent first, and may be kept from going on while others have the core */
 #define UNTOLD_MOST 512u     /* gone members: in a storm there is always one */
 
 static void find_untold(const struct job *j, uint64_t now_ns)

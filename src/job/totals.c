@@ -129,11 +129,13 @@ static void publish_cpu(struct job *j, uint64_t user, uint64_t system)
     j->published[LEDGER_CPU_SYSTEM] = sum - j->published[LEDGER_CPU_USER];
 }
 
-/* What parents show of their children lags behind by up to two ticks each, and what of it was lost is carried less that; what is known of each process by name is at least as much, and of those that
- * are waited for it is all that there is: what they bring up makes the bound no smaller. */
-static void fill_up(uint64_t total[LEDGER_MAX], uint64_t named, uint64_t waiting, uint64_t *bound)
+/* What parents show of their children lags behind by up to two ticks each, and what of it was lost is carried less that; what is known of each process by name is more, and of those that are waited for it is
+ * all that there is: what they bring up makes the bound no smaller. Names are held within what may be missing: what taskstats tells of one that never slept is an estimate. */
+static void fill_up(const struct job *j, uint64_t total[LEDGER_MAX], uint64_t named, uint64_t waiting, uint64_t *bound)
 {
     uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM];
+    uint64_t most = sum + *bound + j->withheld + waiting;
+    named = named < most ? named : most;
     if (named <= sum)
         return;
     uint64_t more = named - sum;
@@ -169,7 +171,7 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
         bound = 0;
         j->known |= UINT64_C(1) << JOB_cpu_user | UINT64_C(1) << JOB_cpu_system;
     } else {
-        fill_up(total, named, waiting + j->sums.awaited + j->unclaimed_ns, &bound);
+        fill_up(j, total, named, waiting + j->sums.awaited + j->unclaimed_ns, &bound);
     }
     publish_cpu(j, total[LEDGER_CPU_USER], total[LEDGER_CPU_SYSTEM]);
     for (int c = LEDGER_CPU_SYSTEM + 1; c < LEDGER_MAX; c++)
@@ -178,7 +180,7 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
         ret_value[sums[c].job] = j->published[c];
     ret_value[JOB_cpu] = j->published[LEDGER_CPU_USER] + j->published[LEDGER_CPU_SYSTEM];
     ret_value[JOB_cpu_bound] = bound;
-    ret_value[JOB_cpu_counted] = named;
+    ret_value[JOB_cpu_counted] = named < ret_value[JOB_cpu] ? named : ret_value[JOB_cpu];
     lower_bounds(j, ret_value);
     /* Below the wrapper's own size ru_maxrss tells of the wrapper (the child inherits its mark until exec). */
     if (j->wrapper.maxrss > j->wrapper.floor_rss) {

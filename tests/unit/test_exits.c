@@ -315,6 +315,11 @@ static void cpu_of_one_that_never_slept(void **state)
     message(&b, 21, &stats);
     assert_int_equal(taskstats_parse(span_of(b.at, b.len), &r), 0);
     assert_int_equal(r.usage.cpu_ns, counted);
+    uint64_t lived_us = 50000; /* of which something else than this machine took most */
+    set(&stats, 144, &lived_us, 8);
+    message(&b, 21, &stats);
+    assert_int_equal(taskstats_parse(span_of(b.at, b.len), &r), 0);
+    assert_int_equal(r.usage.cpu_ns, counted + 10000000);
     buf_done(&b);
     buf_done(&stats);
 }
