@@ -184,9 +184,10 @@ const struct opt options_record[] = {
      .help = "record for this long, e.g. 10min or 1h, instead of until the last process ended"},
     {.name = "cgroup", .argument = "PATH", .type = OPT_PARSED, .offset = AT(record), .parse = take_group, .completes = OPT_A_FILE,
      .help = "record all that is in this control group and below it: a service, a container, a pod",
-     .more = "PATH is its folder, such as /sys/fs/cgroup/system.slice/cron.service, or as it stands in /proc/PID/cgroup; v1 and v2. The latter is looked for in every hierarchy: who is "
-             "in it is taken from where CPU time is counted (v2, else cpuacct), and where others are in a group of that path elsewhere, a folder is to be given. CPU "
-             "time is the group's own count. The recording ends when nobody is left in it, or it is gone."},
+     .more = "PATH is its folder, such as /sys/fs/cgroup/system.slice/cron.service or, below /sys/fs/cgroup, system.slice/cron.service; or as it stands in /proc/PID/cgroup; "
+             "v1 and v2. The latter is looked for in every hierarchy: who is in it is taken from where CPU time is counted (v2, else cpuacct), and where others are in a "
+             "group of that path elsewhere, a folder is to be given. CPU time is the group's own count, if it counts any. The recording ends when nobody is left in it, or "
+             "it is gone."},
     {.name = "no-children", .type = OPT_FALSE, .offset = AT(record.children), .help = "leave out its descendants"},
     RECORDING,
     {.name = "no-host", .type = OPT_FALSE, .offset = AT(record.host), .help = "record the processes and their control groups, not the machine"},

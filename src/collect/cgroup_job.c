@@ -36,31 +36,54 @@ static struct slow_helper *helper_of(struct sampler *s)
     return s->groups_slow;
 }
 
-void sampler_groups_tick(struct sampler *s)
+/* With each look at the machine; where there is none, at their own pace. A job that is over before the machine was looked at, and whose groups were, has a last look at these. */
+static bool groups_due(const struct sampler *s)
+{
+    const struct baro_sample *sample = &s->sample;
+    if (s->options.host && s->machine)
+        return sample->has_host && sample->host_ns == s->now_ns;
+    if (s->options.host)
+        return s->groups && s->job->closing;
+    return !sample->has_host || s->now_ns >= sample->host_ns + LEAST_AGE - LEAST_AGE / JITTER || s->job->closing;
+}
+
+/* Without the machine. */
+static void look_alone(struct sampler *s, enum baro_absent why)
 {
     struct baro_sample *sample = &s->sample;
-    if (!s->options.groups)
+    for (int i = 0; !sample->has_host && i < HOST_MAX; i++)
+        sample->host_absent[i] = why;
+    sample->has_host = true;
+    sample->host_ns = s->now_ns;
+}
+
+void sampler_groups_tick(struct sampler *s)
+{
+    if (!s->options.groups || !groups_due(s))
         return;
-    if (s->options.host) {
-        if (!sample->has_host || sample->host_ns != s->now_ns)
-            return;
-    } else if (sample->has_host && s->now_ns < sample->host_ns + LEAST_AGE - LEAST_AGE / JITTER && !s->job->closing) {
-        return;
-    }
     if (!s->groups_tried)
         open_groups(s);
     if (!s->groups)
         return;
-    for (int i = 0; !s->options.host && !sample->has_host && i < HOST_MAX; i++)
-        sample->host_absent[i] = BARO_ABSENT_NOT_ASKED;
-    if (!s->options.host) {
-        sample->has_host = true;
-        sample->host_ns = s->now_ns;
-    }
+    if (!s->machine)
+        look_alone(s, BARO_ABSENT_NOT_ASKED);
     cgroups_use(s->groups, helper_of(s));
     if (!s->machine)
         cgroups_collect(s->groups);
-    cgroups_tick(s->groups, s->now_ns, sample);
+    cgroups_tick(s->groups, s->now_ns, &s->sample);
+}
+
+/* The machine is left alone until the job has lived for a while, but what a limit refuses may be refused at once: growth of it is from the first look on. The next tick has it. */
+void sampler_groups_early(struct sampler *s)
+{
+    if (!s->options.groups || !s->options.host || s->options.host_at_once || s->groups_tried || s->sample.has_host || s->job->closing)
+        return;
+    sampler_advance(s);
+    open_groups(s);
+    if (!s->groups)
+        return;
+    look_alone(s, BARO_ABSENT_NOT_YET);
+    cgroups_tick(s->groups, s->now_ns, &s->sample);
 }
 
 /* Nothing that was asked for of the old ones may come to them any more; of the new ones the next look tells. */

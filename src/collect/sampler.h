@@ -134,6 +134,9 @@ int sampler_groups_begin(struct sampler *s, const struct cgroup_place *place, bo
 /* The groups that the job is in, found later than at the start, or others than before. Borrowed. */
 void sampler_groups_renew(struct sampler *s, const struct cgroup_places *groups);
 
+/* A first look at them, before there is one at the machine. */
+void sampler_groups_early(struct sampler *s);
+
 /* Adds whoever is in that group and not known. Returns how many are in it. */
 size_t sampler_groups_find_members(struct sampler *s);
 

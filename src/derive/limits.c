@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "derive/groups.h"
+
 /* ---- limits ---- */
 
 uint64_t summary_memory_limit(const struct summary *s, const char **ret_source)
@@ -115,20 +117,24 @@ static int most_of_tree(const struct summary *s, uint64_t *ret, enum memory_meas
 int summary_memory_most(const struct summary *s, uint64_t *ret, enum memory_measure *ret_measure)
 {
     const char *source;
-    summary_memory_limit(s, &source);
-    const struct machine_group *g = s->is_cgroup && s->machine.n_groups ? &s->machine.group[0] : NULL;
-    /* The mark of a group that was there before may be older than the recording. */
-    const struct extreme *held = !g ? NULL : s->own_cgroup && g->memory_mark.seen ? &g->memory_mark : &g->memory;
+    uint64_t limit = summary_memory_limit(s, &source);
+    const struct machine_group *g = groups_job(s);
+    /* In a group that was made for the job there can be nothing else; the mark of one that was there before may be older than the recording. */
+    bool marked = g && s->own_cgroup && g->memory_mark.seen;
     *ret = 0;
-    bool marked = held && held == &g->memory_mark; /* of a group that was made for the job: nothing else can be in it */
-    if (held && held->seen && (marked ? !begins(source, "RLIMIT_") : begins(source, "cgroup "))) {
+    if (g && (marked ? !begins(source, "RLIMIT_") : begins(source, "cgroup "))) {
         *ret_measure = MEMORY_CGROUP;
-        *ret = held->value;
+        *ret = groups_memory(s, g, g == group_of(s, source) ? limit : 0);
         return BARO_PRESENT;
     }
     if (begins(source, "RLIMIT_"))
         return most_of_process(s, source, ret, ret_measure);
-    return most_of_tree(s, ret, ret_measure);
+    int absent = most_of_tree(s, ret, ret_measure);
+    /* The group never held more: what is above that is charged to another, which had read those pages first, or counted with each who shares it. */
+    g = group_of(s, source);
+    if (g && g->memory_mark.seen && *ret > g->memory_mark.value)
+        *ret = g->memory_mark.value;
+    return absent;
 }
 
 int summary_memory_peak_ratio(const struct summary *s, double *ret)
@@ -158,7 +164,7 @@ int summary_memory_group_ratio(const struct summary *s, double *ret)
         return BARO_ABSENT_UNKNOWN;
     if (!g->memory.seen)
         return g->memory.absent;
-    *ret = (double)g->memory.value / (double)limit;
+    *ret = (double)groups_memory(s, g, limit) / (double)limit;
     return BARO_PRESENT;
 }
 
@@ -173,85 +179,6 @@ int summary_cores_peak_ratio(const struct summary *s, double *ret)
         absent = summary_cores_unknown(s);
     *ret = absent == BARO_PRESENT ? *ret / limit : 0;
     return absent;
-}
-
-static int grown(const struct growth *g, uint64_t *ret)
-{
-    *ret = g->seen ? g->grown : 0;
-    return g->seen ? BARO_PRESENT : g->absent;
-}
-
-/* A control group made for the job counts from nothing: what came before the first look is the job's too. */
-static int group_grown(const struct summary *s, const struct machine_group *of, const struct growth *g, uint64_t *ret)
-{
-    int absent = grown(g, ret);
-    if (absent == BARO_PRESENT && s->own_cgroup && of == &s->machine.group[0])
-        *ret = g->last;
-    return absent;
-}
-
-/* Of groups that are above each other the one that was held back most; a job that was moved from one place to another was held back in both. */
-int summary_throttled(const struct summary *s, uint64_t *ret)
-{
-    int absent = s->machine.looks ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
-    bool found = false;
-    uint64_t most = 0;
-    *ret = 0;
-    for (size_t i = 0; i < s->machine.n_groups; i++) {
-        const struct machine_group *g = &s->machine.group[i];
-        uint64_t ns;
-        int why = group_grown(s, g, &g->throttled, &ns);
-        if (g->own) {
-            *ret += most;
-            most = 0;
-        }
-        if (why == BARO_PRESENT && ns > most)
-            most = ns;
-        found = found || why == BARO_PRESENT;
-        absent = found ? BARO_PRESENT : why;
-    }
-    *ret += most;
-    return absent;
-}
-
-static const struct growth *kills_of(const struct machine_group *g)
-{
-    return &g->oom_kills;
-}
-
-static const struct growth *refusals_of(const struct machine_group *g)
-{
-    return &g->fork_refusals;
-}
-
-/* Of the job's innermost group, and of those that it was in before. */
-static int of_own_groups(const struct summary *s, const struct growth *(*member)(const struct machine_group *g), uint64_t *ret)
-{
-    int absent = s->machine.looks ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
-    bool found = false;
-    *ret = 0;
-    for (size_t i = 0; i < s->machine.n_groups; i++) {
-        const struct machine_group *g = &s->machine.group[i];
-        uint64_t n;
-        if (!g->own)
-            continue;
-        int why = group_grown(s, g, member(g), &n);
-        if (why == BARO_PRESENT)
-            *ret += n;
-        found = found || why == BARO_PRESENT;
-        absent = found ? BARO_PRESENT : why;
-    }
-    return absent;
-}
-
-int summary_group_oom_kills(const struct summary *s, uint64_t *ret)
-{
-    return of_own_groups(s, kills_of, ret);
-}
-
-int summary_fork_refusals(const struct summary *s, uint64_t *ret)
-{
-    return of_own_groups(s, refusals_of, ret);
 }
 
 /* ---- the machine ---- */
@@ -274,7 +201,9 @@ int summary_machine_memory(const struct summary *s, uint64_t *ret)
 
 int summary_machine_grown(const struct summary *s, enum machine_counter counter, uint64_t *ret)
 {
-    return grown(&s->machine.counter[counter], ret);
+    const struct growth *g = &s->machine.counter[counter];
+    *ret = g->seen ? g->grown : 0;
+    return g->seen ? BARO_PRESENT : g->absent;
 }
 
 int summary_machine_gauge(const struct summary *s, enum machine_gauge gauge, uint64_t *ret)

@@ -90,32 +90,62 @@ void machine_init(struct machine *m)
         m->gauge[i].absent = BARO_ABSENT_NOT_YET;
 }
 
-static struct machine_group *group_of(struct machine *m, const struct baro_entity *e)
+static struct machine_group *find(struct machine *m, uint32_t id)
 {
     for (size_t i = 0; i < m->n_groups; i++) {
-        if (m->group[i].id == e->id)
+        if (m->group[i].id == id)
             return &m->group[i];
     }
-    if (m->n_groups == MACHINE_GROUPS)
-        return NULL;
-    struct machine_group *g = &m->group[m->n_groups++];
-    *g = (struct machine_group){.id = e->id};
-    size_t n = strnlen(e->name ? e->name : "", sizeof(g->name) - 1);
-    memcpy(g->name, e->name ? e->name : "", n);
+    return NULL;
+}
+
+/* The beginning of it; what was there is zeros. */
+static void copy(char *to, size_t cap, const char *from)
+{
+    memcpy(to, from, strnlen(from, cap - 1));
+}
+
+static struct machine_group *group_of(struct machine *m, const struct baro_entity *e)
+{
+    struct machine_group *g = find(m, e->id);
+    if (g || m->n_groups == MACHINE_GROUPS)
+        return g;
+    const char *name = e->name ? e->name : "", *slash = strrchr(name, '/');
+    g = &m->group[m->n_groups++];
+    *g = (struct machine_group){.id = e->id, .place = m->places, .length = strlen(name)};
+    copy(g->name, sizeof(g->name), name);
+    copy(g->last, sizeof(g->last), slash ? slash + 1 : name);
+    copy(g->label, sizeof(g->label), e->label ? e->label : "");
     return g;
 }
 
-static void add_group(struct machine *m, const struct baro_entity *e, uint64_t t_ns, bool own)
+/* A mark that rose between two looks was reached between them, whatever they saw themselves. */
+static void reach_mark(struct machine_group *g, int absent, uint64_t mark)
+{
+    if (absent == BARO_PRESENT && g->memory_mark.seen && mark > g->memory_mark.value)
+        reach(&g->memory, absent, mark, false);
+    reach(&g->memory_mark, absent, mark, false);
+}
+
+static void add_group(struct machine *m, const struct baro_entity *e, uint64_t t_ns)
 {
     struct machine_group *g = group_of(m, e);
     if (!g)
         return;
-    g->own = g->own || own;
     grow(&g->throttled, t_ns, e->absent[CGROUP_cpu_throttled], e->value[CGROUP_cpu_throttled]);
     grow(&g->oom_kills, t_ns, e->absent[CGROUP_oom_kills], e->value[CGROUP_oom_kills]);
     grow(&g->fork_refusals, t_ns, e->absent[CGROUP_pids_limit_hits], e->value[CGROUP_pids_limit_hits]);
+    grow(&g->limit_hits, t_ns, e->absent[CGROUP_memory_limit_hits], e->value[CGROUP_memory_limit_hits]);
     reach(&g->memory, e->absent[CGROUP_memory], e->value[CGROUP_memory], false);
-    reach(&g->memory_mark, e->absent[CGROUP_memory_peak], e->value[CGROUP_memory_peak], false);
+    reach_mark(g, e->absent[CGROUP_memory_peak], e->value[CGROUP_memory_peak]);
+}
+
+/* Where the job is now; all of them are others once it was moved. */
+static void add_groups(struct machine *m, const struct baro_entities *all, uint64_t t_ns)
+{
+    m->places += all->n && !find(m, all->at[0]->id) && m->n_groups < MACHINE_GROUPS;
+    for (size_t i = 0; i < all->n; i++)
+        add_group(m, all->at[i], t_ns);
 }
 
 void machine_add(struct machine *m, const struct baro_sample *s)
@@ -128,8 +158,9 @@ void machine_add(struct machine *m, const struct baro_sample *s)
     int no_busy = derive_host_busy(s, &busy), no_all = machine_all(s, &all);
     grow(&m->counter[MACHINE_BUSY], t, no_busy, busy);
     grow(&m->counter[MACHINE_ALL], t, no_all, all);
-    grow(&m->counter[MACHINE_JOB], t, s->job_absent[JOB_cpu], s->job[JOB_cpu]);
-    grow(&m->counter[MACHINE_SELF], t, s->self_absent[RECORDER_cpu], s->self[RECORDER_cpu]);
+    /* The first look can be one at the control groups alone. */
+    grow(&m->counter[MACHINE_JOB], t, no_busy ? no_busy : s->job_absent[JOB_cpu], s->job[JOB_cpu]);
+    grow(&m->counter[MACHINE_SELF], t, no_busy ? no_busy : s->self_absent[RECORDER_cpu], s->self[RECORDER_cpu]);
     for (int i = 0; i < MACHINE_COUNTERS; i++) {
         if (i != MACHINE_BUSY && i != MACHINE_ALL && i != MACHINE_JOB && i != MACHINE_SELF)
             grow(&m->counter[i], t, s->host_absent[of_counter[i]], s->host[of_counter[i]]);
@@ -138,8 +169,7 @@ void machine_add(struct machine *m, const struct baro_sample *s)
         reach(&m->gauge[i], s->host_absent[of_gauge[i]], s->host[of_gauge[i]], i == MACHINE_MEMORY_AVAILABLE);
     if (no_busy == BARO_PRESENT)
         derive_peak_add(&m->cores, t, m->counter[MACHINE_BUSY].grown);
-    for (size_t i = 0; i < s->entities[BARO_KIND_CGROUP].n; i++)
-        add_group(m, s->entities[BARO_KIND_CGROUP].at[i], t, i == 0);
+    add_groups(m, &s->entities[BARO_KIND_CGROUP], t);
 }
 
 int machine_share(const struct machine *m, enum machine_counter counter, double *ret)

@@ -57,10 +57,13 @@ struct extreme {
 
 struct machine_group {
     uint32_t id;
-    bool own;                   /* the job's innermost one; those behind it are above it, up to the next own one, where it was moved to later */
+    uint32_t place;             /* which place of the job, one after the other where it was moved: those of one are its innermost ones and what is above them */
+    size_t length;              /* of its path, of which name is the beginning */
     char name[128];
-    struct growth throttled, oom_kills, fork_refusals;
-    struct extreme memory;      /* most that any look saw */
+    char last[32];              /* component of the path, cut as well */
+    char label[64];             /* which hierarchies see the job there, as on the tape */
+    struct growth throttled, oom_kills, fork_refusals, limit_hits;
+    struct extreme memory;      /* most that it held while it was watched: that a look saw, or that the mark rose to */
     struct extreme memory_mark; /* the kernel's own mark: as old as the group */
 };
 
@@ -71,6 +74,7 @@ struct machine {
     struct derive_peak cores;   /* of MACHINE_BUSY */
     struct machine_group group[MACHINE_GROUPS]; /* in the order in which they were found */
     size_t n_groups;
+    uint32_t places;
 };
 
 struct baro_sample;

@@ -63,7 +63,7 @@ struct summary *summary_new(const struct baro_header *h)
     s->limits = h->limits;
     copy_text(s->cgroup_mode, sizeof(s->cgroup_mode), h->cgroup_mode);
     s->own_cgroup = strcmp(h->cgroup_mode, "own") == 0;
-    s->is_cgroup = s->own_cgroup || strcmp(h->cgroup_mode, "target") == 0;
+    s->is_cgroup = s->group_counts || strcmp(h->cgroup_mode, "members") == 0;
     machine_init(&s->machine);
     s->n_targets = h->n_targets;
     s->target = h->n_targets ? h->targets[0] : 0;

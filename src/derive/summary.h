@@ -60,8 +60,8 @@ struct summary {
     struct baro_limits limits; /* the last ones */
     bool limits_told;
     struct summary_held held;
-    char cgroup_mode[16];  /* as on the tape: "own", "none", "target", or "" where it was no question */
-    bool own_cgroup;       /* the command was put into a control group of its own */
+    char cgroup_mode[16];  /* as on the tape: "own", "none", "target", "members", or "" where it was no question */
+    bool own_cgroup;       /* the command was put into a control group made for it */
     bool is_cgroup;        /* the job is a control group, that one or the target */
     size_t n_targets;
     int32_t target;        /* attach: the first one */

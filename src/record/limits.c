@@ -25,6 +25,7 @@
 /* When it is looked again: what starts a job moves itself at once and then executes it. Each time after twice as long. */
 #define AGAIN_FIRST (20 * NS_PER_MS)
 #define AGAIN_MOST (2560 * NS_PER_MS)
+#define MOUNTED "/sys/fs/cgroup"
 
 struct limits_watch {
     struct cgroup_places places;
@@ -80,11 +81,19 @@ static const char *own_env(void *context, const char *name)
 
 /* ---- which groups ---- */
 
+/* A path that begins with no slash is one below where control groups are mounted: "memory/a". */
+static int find_path(const struct recorder *r, const char *path)
+{
+    char whole[CGROUP_DIR_MAX];
+    int n = snprintf(whole, sizeof(whole), "%s%s", *path == '/' ? "" : MOUNTED "/", path);
+    return n > 0 && (size_t)n < sizeof(whole) ? cgroup_find_path(r->root_fd, whole, r->places) : 0;
+}
+
 static int find_group(struct recorder *r, struct baro_error *err)
 {
     const char *path = r->options->cgroup;
-    if (!cgroup_find_path(r->root_fd, path, r->places))
-        return error_set(err, -ENOENT, "%s: no such control group; give its path below /sys/fs/cgroup, or as in /proc/PID/cgroup", path);
+    if (!find_path(r, path))
+        return error_set(err, -ENOENT, "%s: no such control group; give its path below " MOUNTED ", or as in /proc/PID/cgroup", path);
     for (size_t i = 0; i < r->places->n; i++) {
         if (r->places->at[i].root)
             return error_set(err, -EINVAL, "%s is the root of its hierarchy: all of the machine", path);
@@ -201,6 +210,13 @@ static void read_limits(struct recorder *r, int32_t pid, struct baro_limits *ret
     limits_read(&p, ret);
 }
 
+/* Does a control group limit anything? Most don't, and a job that is over at once need not pay for a look at them. */
+static bool any_bound(const struct recorder *r)
+{
+    const struct cgroup_bounds *b = &r->limits->bounds;
+    return !r->limits->places_error && (b->memory.value < r->header.memory_total || b->quota.value != CGROUP_NO_LIMIT || b->pids.value != CGROUP_NO_LIMIT);
+}
+
 static void tell(struct recorder *r, const struct baro_limits *l)
 {
     const struct record_observer *o = &r->options->observer;
@@ -241,6 +257,8 @@ void limits_find(struct recorder *r)
     w->wait_ns = AGAIN_FIRST;
     put_off(w, sampler_now(&r->sampler));
     tell(r, &l);
+    if (any_bound(r))
+        sampler_groups_early(&r->sampler);
 }
 
 /* A zombie has no limits any more. */

@@ -2,6 +2,7 @@
 /* Attaching to what runs: whether it may be done, and how the end of a target is learnt. Nothing here ever signals a target. */
 #include <errno.h>
 #include <linux/types.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -80,8 +81,8 @@ static int open_group(struct recorder *r, struct baro_error *err)
     sampler_advance(&r->sampler);
     if (sampler_groups_begin(&r->sampler, &r->places->at[0], true) < 0)
         return error_set(err, -ENOENT, "%s: the control group went away", path);
-    if (r->sampler.meter.fd >= 0)
-        memcpy(r->header.cgroup_mode, "target", 7); /* the job's CPU time is its count */
+    bool counts = r->sampler.meter.fd >= 0; /* the job's CPU time is its count; else that of its members, added up */
+    snprintf(r->header.cgroup_mode, sizeof(r->header.cgroup_mode), "%s", counts ? "target" : "members");
     if (!sampler_groups_find_members(&r->sampler))
         return error_set(err, -ESRCH, "%s: no process is in this control group", path);
     return 0;

@@ -230,7 +230,7 @@ static void write_head(struct json *j, const struct summary *s, const char *tape
     json_text(j, s->mode == BARO_MODE_ATTACH ? "attach" : "run");
     json_key(j, "cgroup");
     if (s->cgroup_mode[0])
-        json_text(j, s->cgroup_mode);
+        json_text(j, s->is_cgroup && !s->own_cgroup ? "target" : s->cgroup_mode);
     else
         json_null(j);
     json_key(j, "cpus");

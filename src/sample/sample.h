@@ -187,7 +187,7 @@ struct baro_header {
     struct baro_limits limits;  /* of tapes that have no record of them; where that is still to come, not yet known */
     char cpu_model[128];
     uint32_t numa_nodes;
-    char cgroup_mode[16];       /* of run: "own", "none"; of record --cgroup "target", if the group counts CPU time; else "" */
+    char cgroup_mode[16];       /* of run: "own", "none"; of record --cgroup "target", or "members" where the group counts no CPU time; else "" */
     uint32_t uid;
     char **argv;                /* the command redacted (run) or of the first target; NULL-terminated; may be empty */
     char *cwd;

@@ -19,6 +19,7 @@ struct machine_story {
     uint8_t absent[9][64];
     char names[10][24];
     int n;
+    const char *inner;  /* the path of the job's group; NULL: "/pod/job" */
 };
 
 static inline void machine_story_header(struct baro_header *h)
@@ -54,6 +55,7 @@ static inline void machine_host_set(struct baro_sample *s, enum host_metric metr
 static inline void machine_begin(struct machine_story *m)
 {
     struct baro_sample *s = &m->y.s;
+    const char *inner = m->inner;
     memset(m, 0, sizeof(*m));
     memset(s->job_absent, BARO_ABSENT_NOT_YET, sizeof(s->job_absent));
     memset(s->host_absent, BARO_ABSENT_UNSUPPORTED, sizeof(s->host_absent));
@@ -69,8 +71,9 @@ static inline void machine_begin(struct machine_story *m)
     machine_entity(m, m->mounts[2] = &m->fs[2], BARO_KIND_FS, "/dev/shm");
     machine_entity(m, m->nets[0] = &m->net[0], BARO_KIND_NET, "lo");
     machine_entity(m, m->nets[1] = &m->net[1], BARO_KIND_NET, "eth0");
-    machine_entity(m, m->groups[0] = &m->group[0], BARO_KIND_CGROUP, "/pod/job");
+    machine_entity(m, m->groups[0] = &m->group[0], BARO_KIND_CGROUP, inner ? inner : "/pod/job");
     machine_entity(m, m->groups[1] = &m->group[1], BARO_KIND_CGROUP, "/pod");
+    m->group[0].label = m->group[1].label = "v2";
     s->entities[BARO_KIND_DISK] = (struct baro_entities){2, m->disks};
     s->entities[BARO_KIND_FS] = (struct baro_entities){3, m->mounts};
     s->entities[BARO_KIND_NET] = (struct baro_entities){2, m->nets};

@@ -20,6 +20,11 @@
 
 #define NEAR(a, b) assert_true((a) - (b) < 1e-9 && (b) - (a) < 1e-9)
 
+static void own(struct baro_header *h)
+{
+    memcpy(h->cgroup_mode, "own", 4);
+}
+
 static struct summary *told_with(void (*change)(struct baro_header *h))
 {
     struct baro_header h;
@@ -29,6 +34,7 @@ static struct summary *told_with(void (*change)(struct baro_header *h))
         change(&h);
     struct summary *s = summary_new(&h);
     assert_non_null(s);
+    m->inner = change == own ? "/pod/baro-100-01234567" : NULL;
     machine_story_tell(m, &(struct teller){to_summary_sample, to_summary_exit, to_summary_event, s});
     summary_finish(s);
     free(m);
@@ -92,11 +98,6 @@ static void test_limits(void **state)
     assert_int_equal(summary_fork_refusals(s, &v), 0);
     assert_int_equal(v, 0);
     summary_free(s);
-}
-
-static void own(struct baro_header *h)
-{
-    memcpy(h->cgroup_mode, "own", 4);
 }
 
 static void target(struct baro_header *h)

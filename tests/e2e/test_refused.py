@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What limits refused to a job, in whichever control group that is counted; how full that group was; and whose memory is the job's."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+import pytest
+from test_cgroup import attach, mount_of, v1, waiting  # noqa: F401 (v1 is a fixture)
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
+
+EATER = [sys.executable, "-c", "import sys, time; time.sleep(float(sys.argv[1])); x = bytearray(300 << 20)"]
+FORKER = """
+    #include <errno.h>
+    #include <signal.h>
+    #include <stdio.h>
+    #include <stdlib.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    /* Forks 40, who wait for their end, and prints how many of them were refused. With an argument, when that file is opened for writing. */
+    int main(int argc, char **argv)
+    {
+        int refused = 0;
+        pid_t all[40];
+        if (argc > 1 && !fopen(argv[1], "r"))
+            return 1;
+        for (int i = 0; i < 40; i++) {
+            all[i] = fork();
+            if (all[i] == 0) {
+                pause();
+                _exit(0);
+            }
+            refused += all[i] < 0 && errno == EAGAIN;
+        }
+        for (int i = 0; i < 40; i++) {
+            if (all[i] > 0) {
+                kill(all[i], SIGKILL);
+                waitpid(all[i], NULL, 0);
+            }
+        }
+        printf("%d\\n", refused);
+        return 0;
+    }
+"""
+
+
+def refusals(group):
+    return int(group.read("pids.events").split()[1])
+
+
+def test_forks_in_a_shared_group(run, tape, work, v1, compiled, wait_until):  # noqa: F811
+    """v1 counts threads elsewhere than memory, and what was refused before is not the job's."""
+    group, forker = v1("pids"), compiled("forker", FORKER)
+    group.write("pids.max", 20)
+    before = int(subprocess.run([forker], preexec_fn=group.enter, stdout=subprocess.PIPE, text=True, check=True).stdout)
+    assert refusals(group) == before > 0
+    os.mkfifo(work / "go")
+    p = run.popen("run", "-o", str(tape), "--", forker, str(work / "go"), before=group.enter, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: tape.exists() and tape.stat().st_size > 4096 and run.export(tape, "cgroup"), "a look at the group")
+    (work / "go").write_text("")
+    out, err = p.communicate(timeout=60)
+    found = run.summary(tape)["limits"]
+    assert found["forks_refused"] == refusals(group) - before == int(out)
+    assert found["pids"] == 20 and group.path.name in found["pids_source"]
+    assert f"{int(out)} forks refused: at most 20 threads by cgroup" in err
+
+
+def test_groups_that_limit_are_looked_at_first(run, work, v1, compiled):  # noqa: F811
+    """Before the machine is, for a job may be refused what it wants at once. A machine that is busy with others can be too late for that; not always."""
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one CPU: the job comes first")
+    group = v1("pids")
+    group.write("pids.max", 500)
+    for i in range(20):
+        tape = work / f"{i}.baro"
+        run.record(tape, ["sleep", "0.2"], before=group.enter)
+        groups, machine = run.export(tape, "cgroup"), run.export(tape, "host")
+        if groups and machine and groups[0]["t_ns"] < machine[0]["t_ns"]:
+            return
+    pytest.fail("never")
+
+
+def test_forks_in_a_group_of_its_own(run, tape, work, compiled):
+    """From its beginning, whenever the first look was."""
+    pids, forker = mount_of("pids"), compiled("forker", FORKER)
+    script = f"here={pids}$(sed -n 's/^[0-9]*:pids://p' /proc/self/cgroup); echo $here; echo 10 > $here/pids.max; {forker}; sed 's/max //' $here/pids.events; sleep 0.2"
+    done = run("run", "-o", tape, "--cgroup", "own", "--", "sh", "-c", script, status=0)
+    told = run.summary(tape)
+    where, refused, counted = done.stdout.split()
+    if "/baro-" not in where:
+        pytest.skip("no group of its own that counts threads")
+    refused, counted = int(refused), int(counted)
+    assert told["cgroup"] == "own" and 0 < refused == counted == told["limits"]["forks_refused"]
+    assert "forks refused" in done.stderr
+
+
+def test_own_group_that_counts_no_memory(run, tape, v1):  # noqa: F811
+    """That of others does not stand in for it."""
+    group = v1("memory")
+    argv = ["unshare", "-m", "--propagation", "private", "sh", "-c", f'mount -o remount,bind,ro {mount_of("memory")} && exec "$@"', "sh",
+            run.binary, "run", "-q", "-o", str(tape), "--cgroup", "own", "--", "sleep", "0.2"]
+    other = subprocess.Popen([sys.executable, "-c", "x = bytearray(80 << 20); print(1, flush=True); import time; time.sleep(1000)"], preexec_fn=group.enter, stdout=subprocess.PIPE)
+    try:
+        other.stdout.readline()
+        subprocess.run(argv, preexec_fn=group.enter, check=True, timeout=60)
+    finally:
+        other.kill()
+        other.wait()
+    told = run.summary(tape)
+    assert told["cgroup"] == "own"
+    assert told["limits"]["memory_peak_of"] in ("pss", "rss", "process") and told["limits"]["memory_peak_bytes"] < 40 << 20
+    rows = [r for r in run.export(tape, "cgroup") if "memory" in r["label"]]
+    assert rows and int(rows[-1]["memory_bytes"]) > 80 << 20
+
+
+@pytest.mark.parametrize("own", ["none", "own"])
+def test_full_is_full(run, tape, work, v1, own):  # noqa: F811
+    """Killed between two looks; once when the mark rose for that, and once when it was there already."""
+    group = v1("memory")
+    group.write("memory.limit_in_bytes", 64 << 20)
+    for name in ("a", "b"):
+        tape = work / f"{name}.baro"
+        done = run("run", "-o", tape, "--cgroup", own, "--", *EATER, "0.3", before=group.enter, status=-signal.SIGKILL)
+        found = run.summary(tape)["limits"]
+        assert found["memory_group_ratio"] == 1 and found["oom_kills"] == 1
+        assert 0.25 < found["memory_peak_ratio"] <= 1
+        assert "100 %" in done.stderr and "1 process killed for want of memory" in done.stderr
+
+
+def test_record_a_group_of_memory(run, tape, work, v1, wait_until):  # noqa: F811
+    """Given by its path below /sys/fs/cgroup. It counts no CPU time, and is the job all the same."""
+    group = v1("memory")
+    if pathlib.Path("/sys/fs/cgroup") not in group.path.parents:
+        pytest.skip("mounted elsewhere")
+    group.write("memory.limit_in_bytes", 200 << 20)
+    job, go = waiting(group, work, f"exec {sys.executable} -c 'x = bytearray(100 << 20)'")
+    done = run("record", "--cgroup", "no/such", "-o", str(tape), status=2)
+    assert "no such control group" in done.stderr and len(done.stderr.splitlines()) == 1
+    recorder = attach(run, tape, group.path.relative_to("/sys/fs/cgroup"), wait_until)
+    go()
+    assert recorder.wait(60) == 0, recorder.stderr.read()
+    job.wait()
+    told = run.summary(tape)
+    assert told["cgroup"] == "target" and told["accounting"]["kernel_source"] == "ledger"
+    assert told["limits"]["memory_peak_of"] == "cgroup"
+    assert 100 << 20 < told["limits"]["memory_peak_bytes"] <= int(group.read("memory.max_usage_in_bytes"))

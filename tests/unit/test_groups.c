@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What control groups on a tape say of the job: which of them is the job's, what was refused in them, and how full they were. Told and worked out by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "derive/limits.h"
+#include "report/report.h"
+#include "story.h"
+
+#define NEAR(a, b) assert_true((a) - (b) < 1e-9 && (b) - (a) < 1e-9)
+#define MOST 4
+
+struct world {
+    struct summary *s;
+    struct baro_sample sample;
+    struct baro_process p, *rows[1];
+    struct baro_entity group[MOST], *groups[MOST];
+    uint64_t value[MOST][CGROUP_MAX];
+    uint8_t absent[MOST][CGROUP_MAX];
+};
+
+static void begin(struct world *w, const char *mode, const struct baro_limits *l)
+{
+    struct baro_header h;
+    *w = (struct world){.p = {.id = 7, .key = {50, 5}, .name = "p"}, .sample = {.n = 1}};
+    w->rows[0] = &w->p;
+    w->sample.processes = w->rows;
+    memset(w->sample.host_absent, BARO_ABSENT_NOT_ASKED, sizeof(w->sample.host_absent));
+    story_header(&h);
+    strcpy(h.cgroup_mode, mode);
+    h.mode = strcmp(mode, "target") == 0 || strcmp(mode, "members") == 0 ? BARO_MODE_ATTACH : BARO_MODE_RUN;
+    h.limits = l ? *l : (struct baro_limits){0};
+    w->s = summary_new(&h);
+    assert_non_null(w->s);
+    w->p.value[PROCESS_rss] = w->p.value[PROCESS_pss] = 10 * MB;
+}
+
+static struct baro_entity *group(struct world *w, char *name, char *label)
+{
+    size_t i = w->sample.entities[BARO_KIND_CGROUP].n++;
+    w->group[i] = (struct baro_entity){.id = 100 + (uint32_t)i, .kind = BARO_KIND_CGROUP, .name = name, .label = label, .value = w->value[i], .absent = w->absent[i]};
+    w->groups[i] = &w->group[i];
+    w->sample.entities[BARO_KIND_CGROUP].at = w->groups;
+    memset(w->absent[i], BARO_ABSENT_UNSUPPORTED, CGROUP_MAX);
+    return w->groups[i];
+}
+
+static void set(struct baro_entity *e, enum cgroup_metric metric, uint64_t v)
+{
+    e->value[metric] = v;
+    e->absent[metric] = BARO_PRESENT;
+}
+
+static void look(struct world *w)
+{
+    w->sample.t_ns = w->sample.host_ns += 1000 * MS;
+    w->sample.has_host = true;
+    summary_add_sample(w->s, &w->sample);
+}
+
+static void holds(const struct world *w, enum memory_measure measure, uint64_t mb)
+{
+    enum memory_measure of;
+    uint64_t v;
+    assert_int_equal(summary_memory_most(w->s, &v, &of), 0);
+    assert_int_equal(of, measure);
+    assert_int_equal(v, mb * MB);
+}
+
+static void refused(const struct world *w, int absent, uint64_t kills, uint64_t forks)
+{
+    uint64_t v;
+    assert_int_equal(summary_group_oom_kills(w->s, &v), absent);
+    assert_int_equal(v, kills);
+    assert_int_equal(summary_fork_refusals(w->s, &v), 0);
+    assert_int_equal(v, forks);
+}
+
+static void full(const struct world *w, double ratio)
+{
+    double d;
+    assert_int_equal(summary_memory_group_ratio(w->s, &d), 0);
+    NEAR(d, ratio);
+}
+
+/* Of v2 and of the threads there is a group of the job's own; that of memory is shared, stands first, and is somebody else's. */
+static void test_made_but_for_memory(void **state)
+{
+    (void)state;
+    struct world w;
+    begin(&w, "own", NULL);
+    struct baro_entity *shared = group(&w, "/service/abc", "v1 memory"), *made = group(&w, "/baro-9-0000000a", "v2, v1 pids");
+    set(shared, CGROUP_memory, 500 * MB);
+    set(shared, CGROUP_memory_peak, 602 * MB);
+    set(shared, CGROUP_oom_kills, 5);
+    set(made, CGROUP_pids_limit_hits, 4); /* before the first look */
+    look(&w);
+    set(shared, CGROUP_memory_peak, 700 * MB);
+    set(shared, CGROUP_oom_kills, 6);
+    set(made, CGROUP_pids_limit_hits, 6);
+    look(&w);
+    holds(&w, MEMORY_PSS, 10);
+    refused(&w, 0, 1, 6);
+    summary_free(w.s);
+}
+
+/* All three; the marks and counters of the group made for the job are its own from the first, those above it only as far as they grew. */
+static void test_made(void **state)
+{
+    (void)state;
+    static const struct baro_limits l = {.memory_bytes = 200 * MB, .memory_source = "cgroup /service memory.limit_in_bytes"};
+    struct world w;
+    uint64_t v;
+    begin(&w, "own", &l);
+    struct baro_entity *above = group(&w, "/service", "v1 memory"), *memory = group(&w, "/service/baro-9-0000000a", "v1 memory");
+    struct baro_entity *cpu = group(&w, "/quota", "v1 cpu"), *made = group(&w, "/baro-9-0000000b", "v1 cpuacct, pids"); /* the first name was taken there */
+    set(above, CGROUP_memory, 90 * MB);
+    set(above, CGROUP_memory_peak, 200 * MB);
+    set(above, CGROUP_oom_kills, 7);
+    set(memory, CGROUP_memory, 30 * MB);
+    set(memory, CGROUP_memory_peak, 80 * MB);
+    set(memory, CGROUP_oom_kills, 2);
+    set(cpu, CGROUP_cpu_throttled, 900 * MS);
+    set(made, CGROUP_pids_limit_hits, 1);
+    look(&w);
+    set(above, CGROUP_oom_kills, 9);
+    set(memory, CGROUP_oom_kills, 3);
+    set(cpu, CGROUP_cpu_throttled, 950 * MS);
+    look(&w);
+    holds(&w, MEMORY_CGROUP, 80);
+    refused(&w, 0, 3, 1);
+    assert_int_equal(summary_throttled(w.s, &v), 0);
+    assert_int_equal(v, 50 * MS);
+    full(&w, 90.0 / 200);
+    summary_free(w.s);
+}
+
+/* A recording in a recording: the outer one's groups have such names as well. */
+static void test_made_by_another(void **state)
+{
+    (void)state;
+    struct world w;
+    begin(&w, "own", NULL);
+    struct baro_entity *other = group(&w, "/service/baro-1-00000001", "v1 memory");
+    group(&w, "/baro-1-00000001/baro-12-00000001", "v2");
+    struct baro_entity *pids = group(&w, "/baro-1-00000001", "v1 pids");
+    set(other, CGROUP_memory, 70 * MB);
+    set(other, CGROUP_memory_peak, 90 * MB);
+    set(other, CGROUP_oom_kills, 1);
+    set(pids, CGROUP_pids_limit_hits, 3);
+    look(&w);
+    set(pids, CGROUP_pids_limit_hits, 4);
+    look(&w);
+    holds(&w, MEMORY_PSS, 10);
+    refused(&w, 0, 0, 1);
+    summary_free(w.s);
+}
+
+/* Each value from the innermost group that has it, whichever stands first. */
+static void test_shared(void **state)
+{
+    (void)state;
+    struct world w;
+    begin(&w, "none", NULL);
+    struct baro_entity *memory = group(&w, "/a", "v1 memory"), *outer = group(&w, "/x", "v1 pids"), *inner = group(&w, "/x/y", "v1 pids");
+    set(outer, CGROUP_pids_limit_hits, 100);
+    set(inner, CGROUP_pids_limit_hits, 10);
+    memory->absent[CGROUP_oom_kills] = BARO_ABSENT_DENIED;
+    look(&w);
+    set(outer, CGROUP_pids_limit_hits, 109);
+    set(inner, CGROUP_pids_limit_hits, 16);
+    look(&w);
+    refused(&w, BARO_ABSENT_DENIED, 0, 6);
+    summary_free(w.s);
+}
+
+/* A job that was killed held more than any look saw. The mark tells, where it rose; where it was there already, what ran into the limit does. */
+static void test_full(void **state)
+{
+    (void)state;
+    static const struct baro_limits l = {.memory_bytes = 64 * MB, .memory_source = "cgroup /a/b memory.max"};
+    static const struct {
+        char *label;
+        uint64_t mark[2], hits[2];
+        double ratio;
+    } of[] = {
+        {"v1 memory", {20, 64}, {3, 9}, 1}, {"v2", {20, 64}, {3, 9}, 1},
+        {"v1 memory", {64, 64}, {3, 9}, 1}, {"v2", {64, 64}, {3, 9}, 0.5},          /* a group below ran into its own */
+        {"v1 memory", {64, 64}, {9, 9}, 0.5}, {"v1 memory", {60, 60}, {3, 9}, 60.0 / 64},
+        {"v1 memory", {90, 90}, {3, 9}, 1},                                       /* of a time with another limit */
+        {"v1 memory", {40, 48}, {0, 0}, 0.75},
+    };
+    for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+        struct world w;
+        begin(&w, "none", &l);
+        struct baro_entity *b = group(&w, "/a/b", of[i].label);
+        set(b, CGROUP_memory, 8 * MB);
+        for (size_t k = 0; k < 2; k++) {
+            set(b, CGROUP_memory_peak, of[i].mark[k] * MB);
+            set(b, CGROUP_memory_limit_hits, of[i].hits[k]);
+            look(&w);
+            set(b, CGROUP_memory, 32 * MB);
+        }
+        full(&w, of[i].ratio);
+        summary_free(w.s);
+    }
+}
+
+/* A job holds no more than its group ever held: what is above that is charged elsewhere. */
+static void test_charged_elsewhere(void **state)
+{
+    (void)state;
+    static const struct baro_limits l = {.memory_bytes = 64 * MB, .memory_source = "cgroup /a memory.max"};
+    struct world w;
+    double d;
+    begin(&w, "none", &l);
+    struct baro_entity *a = group(&w, "/a", "v2");
+    set(a, CGROUP_memory, 8 * MB);
+    set(a, CGROUP_memory_peak, 64 * MB);
+    w.p.value[PROCESS_rss] = w.p.value[PROCESS_pss] = 60 * MB;
+    look(&w);
+    holds(&w, MEMORY_PSS, 60);
+    w.p.value[PROCESS_rss] = w.p.value[PROCESS_pss] = 70 * MB;
+    look(&w);
+    holds(&w, MEMORY_PSS, 64);
+    assert_int_equal(summary_memory_peak_ratio(w.s, &d), 0);
+    NEAR(d, 1.0);
+    summary_free(w.s);
+}
+
+/* The job is a group that was there before: its mark is older, but for what it rose by. One that counts no CPU time is one all the same. */
+static void test_target(void **state)
+{
+    (void)state;
+    static const struct baro_limits l = {.memory_bytes = 100 * MB, .memory_source = "cgroup /a memory.limit_in_bytes"};
+    static const char *const modes[] = {"target", "members"};
+    for (size_t i = 0; i < 2; i++) {
+        struct world w;
+        struct buf text = {0};
+        uint64_t kills;
+        begin(&w, modes[i], &l);
+        struct baro_entity *above = group(&w, "/a", "v1 memory"), *e = group(&w, "/a/b", "v1 memory");
+        set(above, CGROUP_memory, 90 * MB);
+        set(above, CGROUP_memory_peak, 99 * MB);
+        set(e, CGROUP_memory, 20 * MB);
+        set(e, CGROUP_memory_peak, 70 * MB);
+        set(e, CGROUP_oom_kills, 2);
+        set(e, CGROUP_pids_limit_hits, 0);
+        look(&w);
+        holds(&w, MEMORY_CGROUP, 20);
+        assert_int_equal(summary_group_oom_kills(w.s, &kills), BARO_ABSENT_UNKNOWN); /* seen once: nothing to compare with */
+        set(e, CGROUP_memory_peak, 75 * MB);
+        set(e, CGROUP_oom_kills, 3);
+        look(&w);
+        summary_finish(w.s);
+        holds(&w, MEMORY_CGROUP, 75);
+        refused(&w, 0, 1, 0);
+        assert_string_equal(summary_kernel_source(w.s), i ? "ledger" : "cgroup");
+        report_json(w.s, "t", &(struct json){.out = &text, .pretty = true});
+        buf_byte(&text, 0);
+        assert_non_null(strstr((char *)text.at, "\"cgroup\": \"target\""));
+        buf_done(&text);
+        summary_free(w.s);
+    }
+}
+
+/* The first look can be one at the groups alone; then the job's time is not held against a machine that was not looked at. */
+static void test_groups_first(void **state)
+{
+    (void)state;
+    struct world w;
+    double d;
+    begin(&w, "none", NULL);
+    struct baro_entity *e = group(&w, "/x", "v1 pids");
+    memset(w.sample.host_absent, BARO_ABSENT_NOT_YET, sizeof(w.sample.host_absent));
+    w.sample.job[JOB_cpu] = 500 * MS;
+    set(e, CGROUP_pids_limit_hits, 1);
+    look(&w);
+    set(e, CGROUP_pids_limit_hits, 6);
+    static const enum host_metric busy[] = {HOST_cpu_user, HOST_cpu_nice, HOST_cpu_system, HOST_cpu_irq, HOST_cpu_softirq, HOST_cpu_guest, HOST_cpu_guest_nice};
+    for (uint64_t i = 1; i <= 2; i++) {
+        for (size_t k = 0; k < sizeof(busy) / sizeof(*busy); k++) {
+            w.sample.host[busy[k]] = k ? 0 : 1500 * MS * i;
+            w.sample.host_absent[busy[k]] = BARO_PRESENT;
+        }
+        w.sample.job[JOB_cpu] = 1000 * MS * i;
+        look(&w);
+    }
+    refused(&w, BARO_ABSENT_UNSUPPORTED, 0, 5);
+    assert_int_equal(summary_machine_others(w.s, &d), 0);
+    NEAR(d, 0.5);
+    summary_free(w.s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_made_but_for_memory), cmocka_unit_test(test_made),   cmocka_unit_test(test_made_by_another), cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_full),                cmocka_unit_test(test_charged_elsewhere), cmocka_unit_test(test_target), cmocka_unit_test(test_groups_first),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
