@@ -192,6 +192,17 @@ static void try_mount(struct search *s, const struct proc_mount *m, const struct
     s->found = true;
 }
 
+/* What is mounted later on the same point lies over it: its directory shows that other mount's groups, or none. later: what of mountinfo follows the mount. */
+static bool is_covered(const struct proc_mount *m, struct span later)
+{
+    struct proc_mount other;
+    while (proc_mount_next(&later, &other)) {
+        if (other.point.len == m->point.len && memcmp(other.point.at, m->point.at, m->point.len) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void search_mounts(struct search *s, struct span mounts, const struct cgroup_membership *of)
 {
     struct proc_mount m;
@@ -199,7 +210,7 @@ static void search_mounts(struct search *s, struct span mounts, const struct cgr
     if (of->path.len >= CGROUP_PATH_MAX)
         return;
     while (proc_mount_next(&mounts, &m)) {
-        if (is_mount_of(&m, of))
+        if (is_mount_of(&m, of) && !is_covered(&m, mounts))
             try_mount(s, &m, of);
     }
 }
@@ -346,7 +357,7 @@ static void find_in(int root_fd, struct span mounts, const char *path, bool abso
     struct cgroup_place p;
     while (ret->n < CGROUP_AT_MAX && proc_mount_next(&mounts, &m)) {
         bool group = span_equal(m.type, "cgroup2") || span_equal(m.type, "cgroup");
-        if (group && !same_hierarchy(ret, &m) && place_at(root_fd, &m, path, absolute, &p))
+        if (group && !same_hierarchy(ret, &m) && !is_covered(&m, mounts) && place_at(root_fd, &m, path, absolute, &p))
             add_place(ret, &p, p.v2 ? span_of("", 0) : m.options);
     }
 }

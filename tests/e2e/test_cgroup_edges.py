@@ -115,3 +115,18 @@ def test_group_and_mount_that_are_not_there(run, tape):
     for path in (mount_of("memory") / "no" / "such", pathlib.Path("/nowhere")):
         done = run("record", "--cgroup", path, "-o", str(tape), status=2)
         assert "no such control group" in done.stderr and not tape.exists()
+
+
+@pytest.mark.parametrize("over", ["a group", "a tmpfs"])
+def test_a_mount_over_all_groups(run, tape, v1, over):
+    """What is mounted last on a point is what is there: the limit of the group that it shows is found, and none is made up where it shows nothing."""
+    group = v1("memory")
+    group.write("memory.limit_in_bytes", 64 << 20)
+    mount = f"mount --bind {group.path} {mount_of('memory')}" if over == "a group" else f"mount -t tmpfs none {mount_of('memory')}"
+    via = ["unshare", "-m", "sh", "-c", f'echo 0 >{group.path}/cgroup.procs && {mount} && exec "$@"', "sh"]
+    run.record(tape, ["true"], via=via)
+    found = run.summary(tape)
+    if over == "a group":
+        assert found["limits"]["memory_bytes"] == 64 << 20 and found["limits"]["memory_source"].endswith("memory.limit_in_bytes")
+    else:
+        assert found["limits"]["memory_bytes"] is None and found["absent"]["limits.memory_bytes"] == "unknown"

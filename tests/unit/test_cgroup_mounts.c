@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mounts of control groups that lie over one another: a path is what the last mount on its point shows. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cgroupfs/discover.h"
+#include "files.h"
+
+#define WHOLE "31 23 0:31 / /cg/memory rw - cgroup cgroup rw,memory\n"
+#define PART "32 31 0:31 /g/in /cg/memory rw - cgroup cgroup rw,memory\n"
+#define NO_GROUPS "33 31 0:40 / /cg/memory rw - tmpfs none rw\n"
+
+static int world_new(char *dir, const char *mounts, const char *membership)
+{
+    files_make(dir);
+    files_put(dir, "proc/self/mountinfo", mounts);
+    files_put(dir, "proc/7/cgroup", membership);
+    files_put(dir, "cg/memory/cgroup.procs", "7\n");
+    return open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* mount --bind /cg/memory/g/in /cg/memory: the group is what is seen there, with its limit. */
+static void a_part_over_the_whole(void **state)
+{
+    char dir[sizeof(FILES_NAME)];
+    struct cgroup_places p;
+    struct cgroup_bounds b;
+    (void)state;
+    int fd = world_new(dir, WHOLE PART, "4:memory:/g/in\n");
+    files_put(dir, "cg/memory/memory.limit_in_bytes", "60000000\n");
+    assert_int_equal(cgroup_find(fd, 7, &p), 0);
+    const struct cgroup_place *at = cgroup_place_of(&p, CGROUP_AT_MEMORY);
+    assert_non_null(at);
+    assert_string_equal(at->dir, "cg/memory");
+    assert_string_equal(at->path, "/g/in");
+    assert_false(at->root || at->whole || p.hidden);
+    cgroup_bounds_read(fd, &p, &b);
+    assert_int_equal(b.memory.value, 60000000);
+    assert_true(b.memory.unseen); /* of what is above it nobody sees more */
+    assert_int_equal(cgroup_find_path(fd, "/cg/memory", &p), 1);
+    assert_string_equal(cgroup_place_of(&p, CGROUP_AT_MEMORY)->path, "/g/in");
+    close(fd);
+    files_remove(dir);
+}
+
+/* The whole over a part: as if there were no other. */
+static void the_whole_over_a_part(void **state)
+{
+    char dir[sizeof(FILES_NAME)];
+    struct cgroup_places p;
+    (void)state;
+    int fd = world_new(dir, PART WHOLE, "4:memory:/g/in\n");
+    files_put(dir, "cg/memory/g/in/memory.limit_in_bytes", "60000000\n");
+    assert_int_equal(cgroup_find(fd, 7, &p), 0);
+    assert_non_null(cgroup_place_of(&p, CGROUP_AT_MEMORY));
+    assert_string_equal(cgroup_place_of(&p, CGROUP_AT_MEMORY)->dir, "cg/memory/g/in");
+    close(fd);
+    files_remove(dir);
+}
+
+/* Another one lies over it that does not show this group, or none at all. That it has no limit nobody knows. */
+static void nothing_of_it_to_be_seen(void **state)
+{
+    static const char *const over[] = {WHOLE NO_GROUPS, WHOLE "32 31 0:31 /other /cg/memory rw - cgroup cgroup rw,memory\n"};
+    for (int i = 0; i < 2; i++) {
+        char dir[sizeof(FILES_NAME)];
+        struct cgroup_places p;
+        struct cgroup_bounds b;
+        (void)state;
+        int fd = world_new(dir, over[i], "4:memory:/g\n");
+        files_put(dir, "cg/memory/cgroup.procs", "9\n");
+        files_put(dir, "cg/memory/g/cgroup.procs", "9\n"); /* of the same name, and another one */
+        files_put(dir, "cg/memory/g/memory.limit_in_bytes", "1\n");
+        assert_int_equal(cgroup_find(fd, 7, &p), 0);
+        assert_null(cgroup_place_of(&p, CGROUP_AT_MEMORY));
+        assert_true(p.hidden >> CGROUP_AT_MEMORY & 1);
+        cgroup_bounds_read(fd, &p, &b);
+        assert_true(b.memory.value == CGROUP_NO_LIMIT && b.memory.unseen);
+        close(fd);
+        files_remove(dir);
+    }
+}
+
+/* The same mount elsewhere is as good. */
+static void seen_elsewhere(void **state)
+{
+    char dir[sizeof(FILES_NAME)];
+    struct cgroup_places p;
+    (void)state;
+    int fd = world_new(dir, WHOLE NO_GROUPS "34 23 0:31 / /else rw - cgroup cgroup rw,memory\n", "4:memory:/g\n");
+    files_put(dir, "else/g/cgroup.procs", "7\n");
+    assert_int_equal(cgroup_find(fd, 7, &p), 0);
+    assert_non_null(cgroup_place_of(&p, CGROUP_AT_MEMORY));
+    assert_string_equal(cgroup_place_of(&p, CGROUP_AT_MEMORY)->dir, "else/g");
+    close(fd);
+    files_remove(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_part_over_the_whole), cmocka_unit_test(the_whole_over_a_part), cmocka_unit_test(nothing_of_it_to_be_seen),
+        cmocka_unit_test(seen_elsewhere),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
