@@ -168,7 +168,7 @@ void host_cpus(struct host *h)
 
 /* ---- frequencies, which the helper reads ---- */
 
-static void mean_frequency(struct host *h)
+static void mean_frequency(struct host *h, uint8_t why)
 {
     const struct entity_table *t = &h->table[BARO_KIND_CPU];
     uint64_t sum = 0, n = 0;
@@ -181,28 +181,31 @@ static void mean_frequency(struct host *h)
     if (n)
         host_put(h, HOST_cpu_frequency, sum / n);
     else
-        host_lack(h, HOST_cpu_frequency, BARO_ABSENT_UNSUPPORTED);
+        host_lack(h, HOST_cpu_frequency, why);
 }
 
-void host_frequencies(struct host *h, uint32_t first, const void *data, size_t len)
+void host_frequencies(struct host *h, uint32_t first, const struct slow_reply *reply)
 {
     struct slow_frequency f;
+    const char *data = reply->data;
+    size_t len = reply->host_absent ? 0 : reply->data_len;
+    uint8_t why = reply->host_absent ? reply->host_absent : (uint8_t)BARO_ABSENT_UNSUPPORTED;
     for (size_t i = 0; i < SLOW_FREQUENCIES && first + i < h->cap_cpus; i++) {
         struct baro_entity *e = h->cpu[first + i];
         f = (struct slow_frequency){0, 0};
         if ((i + 1) * sizeof(f) <= len)
-            memcpy(&f, (const char *)data + i * sizeof(f), sizeof(f));
+            memcpy(&f, data + i * sizeof(f), sizeof(f));
         if (!e)
             continue;
         h->frequency_moves |= f.most_khz || e->value[CPU_frequency] != f.now_khz * UINT64_C(1000);
         if (f.now_khz)
             entity_put(e, CPU_frequency, f.now_khz * UINT64_C(1000));
         else
-            entity_lack(e, CPU_frequency, BARO_ABSENT_UNSUPPORTED);
+            entity_lack(e, CPU_frequency, why);
         if (f.most_khz)
             entity_put(e, CPU_frequency_most, f.most_khz * UINT64_C(1000));
         else
-            entity_lack(e, CPU_frequency_most, BARO_ABSENT_UNSUPPORTED);
+            entity_lack(e, CPU_frequency_most, why);
     }
-    mean_frequency(h);
+    mean_frequency(h, why);
 }

@@ -94,15 +94,34 @@ static void one(struct host *h, const struct proc_disk *p)
         fill(d->entity, p);
 }
 
+static bool any(void *found, const char *name, size_t len)
+{
+    (void)name;
+    (void)len;
+    *(bool *)found = true;
+    return false;
+}
+
+/* The kernel writes a line for each device there is: a file without one is the file of a machine without disks, which /sys has none of either, or it was put
+ * there to hide them. */
+static bool are_hidden(const struct host *h)
+{
+    bool found = false;
+    return h->o.sys_fd < 0 || sys_each(h->o.sys_fd, "class/block", any, &found) < 0 || found;
+}
+
 void host_disks(struct host *h)
 {
     static const enum host_metric totals[DEVICE_TOTALS] = {HOST_disk_read, HOST_disk_write, HOST_disk_reads, HOST_disk_writes};
     struct proc_disk p;
-    struct span text;
+    struct span text = span_of("", 0), rest;
     uint8_t why = BARO_PRESENT;
     h->disks.unknown = false;
     if (!host_file(h, HOST_FILE_DISKSTATS, &text))
         why = h->file_absent[HOST_FILE_DISKSTATS];
+    rest = text;
+    if (!why && !proc_disk_next(&rest, &p) && are_hidden(h))
+        why = BARO_ABSENT_UNKNOWN;
     while (!why && proc_disk_next(&text, &p))
         one(h, &p);
     if (!why) /* what could not be read says nothing of who left */

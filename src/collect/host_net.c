@@ -119,13 +119,15 @@ void host_nets(struct host *h)
     struct span text, rest;
     struct proc_net p;
     uint8_t why = BARO_PRESENT;
-    bool changed = false;
+    bool changed = false, any = false;
     if (!host_file(h, HOST_FILE_NETDEV, &text)) {
         why = h->file_absent[HOST_FILE_NETDEV];
         text = span_of("", 0);
     }
-    for (rest = text; proc_net_next(&rest, &p);)
+    for (rest = text; proc_net_next(&rest, &p); any = true)
         changed |= meet(h, &p);
+    if (!why && !any) /* every network namespace has its loopback: this is no such file, but what hides it */
+        why = BARO_ABSENT_UNKNOWN;
     size_t before = h->nets.n;
     if (!why) /* what could not be read says nothing of who left */
         devices_sweep(h, &h->nets, &h->table[BARO_KIND_NET]);

@@ -137,7 +137,7 @@ void host_load(struct host *h);
 void host_pressure(struct host *h);
 /* host_cpu.c */
 void host_cpus(struct host *h);
-void host_frequencies(struct host *h, uint32_t first, const void *data, size_t len);
+void host_frequencies(struct host *h, uint32_t first, const struct slow_reply *reply);
 /* host_devices.c */
 typedef void device_read_fn(struct host *h, struct device *d);
 struct device *devices_find(struct devices *all, struct span name, uint32_t major, uint32_t minor, bool *ret_new);

@@ -100,10 +100,13 @@ static size_t read_frequencies(const struct slow_host *host, const struct slow_w
         if (i == 3 && !c.any)
             break;
     }
-    ssize_t len = c.any ? 0 : fd_read_file(host->proc_fd, "cpuinfo", host->text, host->text_cap);
-    if (len > 0)
+    ssize_t len = c.any ? 1 : fd_read_file(host->proc_fd, "cpuinfo", host->text, host->text_cap);
+    if (!c.any && len > 0)
         proc_cpuinfo_parse(span_of(host->text, (size_t)len), &info, on_clock, &c);
-    w->host_absent = c.any ? BARO_PRESENT : BARO_ABSENT_UNSUPPORTED;
+    if (len < 0 && len != -ENOENT)
+        w->host_absent = reason((int)-len);
+    else /* an empty one hides what the kernel's has */
+        w->host_absent = c.any ? BARO_PRESENT : len == 0 ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_UNSUPPORTED;
     return c.any ? (size_t)n : 0;
 }
 

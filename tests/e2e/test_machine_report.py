@@ -231,6 +231,26 @@ def test_what_of_the_machine_is_not_known_is_said_once(baro, work):
     assert [line[:3] for line in lines if line[0] == "cpu"] == [["cpu", "not", "known"]] and "of" not in next(line for line in lines if line[0] == "cpu")
 
 
+# Not net/dev, which each process has its own of: nobody can hide that of the recorder before there is one.
+HIDDEN = {
+    "diskstats": ["disk_read_bytes", "disk_write_bytes", "disk_reads", "disk_writes"],
+    "stat": ["cpu_user_ns", "cpus", "forks", "interrupts"], "loadavg": ["load_1m", "threads"], "uptime": ["uptime_ns"], "vmstat": ["faults_major", "oom_kills"],
+    "meminfo": ["memory_total_bytes", "memory_used_bytes", "swap_total_bytes"], "pressure/memory": ["pressure_memory_some_ns"],
+}
+
+
+@pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare here")
+@pytest.mark.parametrize("name", HIDDEN)
+def test_a_file_that_is_hidden_says_nothing_rather_than_zero(baro, work, name):
+    if not os.path.exists(f"/proc/{name}") or (name == "diskstats" and not os.listdir("/sys/block")):
+        pytest.skip("nothing to hide")
+    path = work / "h.baro"
+    where(f"mount --bind /dev/null /proc/{name}", baro, "record", "--host", "--for", "100ms", "-q", "-o", path)
+    row = json.loads(good(baro, "export", "-e", "host", "-F", "jsonl", path).splitlines()[-1])
+    for column in HIDDEN[name]:
+        assert row[column] is None and row["absent"][column] == "unknown", column
+
+
 def test_the_machine_alone_is_shown_as_it_was_at_the_end(baro, work):
     path = work / "h.baro"
     good(baro, "record", "--host", "-i", "100ms", "--for", "500ms", "-q", "-o", path)

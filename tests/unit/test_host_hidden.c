@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files of /proc that something else lies over, as a container hides them: an empty one is no machine on which nothing happened. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "looker.h"
+
+static const enum host_metric disk_totals[] = {HOST_disk_read, HOST_disk_write, HOST_disk_reads, HOST_disk_writes};
+static const enum host_metric net_totals[] = {HOST_net_receive, HOST_net_transmit, HOST_net_receive_packets, HOST_net_transmit_packets};
+
+static void expect_disks(const struct looker *m, enum baro_absent why)
+{
+    for (int i = 0; i < 4; i++) {
+        if (why)
+            lacks(m, disk_totals[i], why);
+        else
+            is(m, disk_totals[i], 0);
+    }
+}
+
+/* A machine may have none. The kernel writes a line for each that /sys has. */
+static void disks(void **state)
+{
+    static const struct {
+        const char *block;
+        enum baro_absent why;
+    } rows[] = {{NULL, BARO_PRESENT}, {"sys/class/block/vda/size", BARO_ABSENT_UNKNOWN}};
+    for (int i = 0; i < 2; i++) {
+        struct looker m;
+        (void)state;
+        machine_new(&m);
+        put(&m, "proc/diskstats", "");
+        if (rows[i].block)
+            put(&m, rows[i].block, "8\n");
+        machine_open(&m, false);
+        look(&m);
+        expect_disks(&m, rows[i].why);
+        put(&m, "proc/diskstats", "no such line\n");
+        look(&m);
+        expect_disks(&m, rows[i].why);
+        machine_done(&m);
+    }
+}
+
+static void disks_without_sys(void **state)
+{
+    struct looker m;
+    char gone[128];
+    (void)state;
+    machine_new(&m);
+    put(&m, "proc/diskstats", "");
+    snprintf(gone, sizeof(gone), "rm -r %s/sys/class", m.dir);
+    assert_int_equal(system(gone), 0);
+    machine_open(&m, false);
+    look(&m);
+    expect_disks(&m, BARO_ABSENT_UNKNOWN);
+    machine_done(&m);
+}
+
+/* What was there is not gone because it is hidden now. */
+static void disks_that_were_seen(void **state)
+{
+    struct looker m;
+    (void)state;
+    machine_new(&m);
+    put(&m, "sys/class/block/vda/device/model", "A\n");
+    put(&m, "sys/class/block/vda/size", "8\n");
+    put(&m, "proc/diskstats", " 254 0 vda 1 0 8 0 2 0 16 0 0 0 0\n");
+    machine_open(&m, false);
+    look(&m);
+    is(&m, HOST_disk_read, 4096);
+    uint32_t id = named(&m, BARO_KIND_DISK, "vda")->id;
+    put(&m, "proc/diskstats", "");
+    look(&m);
+    expect_disks(&m, BARO_ABSENT_UNKNOWN);
+    put(&m, "proc/diskstats", " 254 0 vda 2 0 16 0 2 0 16 0 0 0 0\n");
+    look(&m);
+    is(&m, HOST_disk_read, 8192);
+    assert_int_equal(named(&m, BARO_KIND_DISK, "vda")->id, id);
+    machine_done(&m);
+}
+
+/* There is no network namespace without a loopback. */
+static void interfaces(void **state)
+{
+    static const char *const texts[] = {"", "Inter-|   Receive  |  Transmit\n face |bytes packets errs drop fifo frame compressed multicast|bytes packets\n"};
+    for (int t = 0; t < 2; t++) {
+        struct looker m;
+        (void)state;
+        machine_new(&m);
+        put(&m, "proc/net/dev", texts[t]);
+        machine_open(&m, false);
+        look(&m);
+        for (int i = 0; i < 4; i++)
+            lacks(&m, net_totals[i], BARO_ABSENT_UNKNOWN);
+        put(&m, "sys/class/net/lo/type", "772\n");
+        put(&m, "proc/net/dev", "lo: 5 1 0 0 0 0 0 0 5 1 0 0 0 0 0 0\n");
+        look(&m); /* alone it is no network, and that is known */
+        is(&m, HOST_net_receive, 0);
+        machine_done(&m);
+    }
+}
+
+/* Every other file, empty: not a single value, and never "unsupported", which would be the kernel's fault. */
+static void all_of_them(void **state)
+{
+    static const char *const paths[] = {"stat", "loadavg", "uptime", "meminfo", "vmstat", "diskstats", "net/dev",
+                                        "pressure/cpu", "pressure/memory", "pressure/io", "pressure/irq"};
+    struct looker m;
+    char path[64];
+    (void)state;
+    machine_new(&m);
+    put(&m, "sys/class/block/vda/size", "8\n");
+    for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+        snprintf(path, sizeof(path), "proc/%s", paths[i]);
+        put(&m, path, "");
+    }
+    machine_open(&m, false);
+    look(&m);
+    for (int i = 0; i < HOST_MAX; i++) {
+        if (i != HOST_cpu_frequency && i != HOST_temperature) /* of the helper, which was not asked for */
+            lacks(&m, (enum host_metric)i, BARO_ABSENT_UNKNOWN);
+    }
+    machine_done(&m);
+}
+
+/* Files that lack one line: the rest stands, and what is missing is what this kernel does not tell. */
+static void a_line_is_missing(void **state)
+{
+    struct looker m;
+    (void)state;
+    machine_new(&m);
+    put(&m, "proc/stat", "cpu0 1 0 0 1 0 0 0 0 0 0\nctxt 5\n");
+    put(&m, "proc/meminfo", "MemFree: 100 kB\nDirty: 3 kB\n");
+    put(&m, "proc/vmstat", "pgfault 1000\n");
+    put(&m, "proc/pressure/io", "some avg10=0.00 avg60=0.00 avg300=0.00 total=9\n");
+    machine_open(&m, false);
+    look(&m);
+    lacks(&m, HOST_cpu_user, BARO_ABSENT_UNSUPPORTED);
+    lacks(&m, HOST_interrupts, BARO_ABSENT_UNSUPPORTED);
+    is(&m, HOST_switches, 5);
+    lacks(&m, HOST_memory_total, BARO_ABSENT_UNSUPPORTED);
+    lacks(&m, HOST_memory_used, BARO_ABSENT_UNSUPPORTED);
+    is(&m, HOST_memory_dirty, 3072);
+    lacks(&m, HOST_faults_minor, BARO_ABSENT_UNSUPPORTED);
+    lacks(&m, HOST_oom_kills, BARO_ABSENT_UNSUPPORTED);
+    is(&m, HOST_pressure_io_some, 9000);
+    lacks(&m, HOST_pressure_io_full, BARO_ABSENT_UNSUPPORTED);
+    machine_done(&m);
+}
+
+/* Where there is no cpufreq: an empty cpuinfo hides the frequency, one without it has none. */
+static void frequencies(void **state)
+{
+    static const struct {
+        const char *text;
+        enum baro_absent why;
+    } rows[] = {{"", BARO_ABSENT_UNKNOWN}, {"processor\t: 0\n", BARO_ABSENT_UNSUPPORTED}};
+    for (int i = 0; i < 2; i++) {
+        struct looker m;
+        (void)state;
+        machine_new(&m);
+        put(&m, "proc/stat", "cpu 3 0 0 1\ncpu0 2 0 0 5\n");
+        put(&m, "proc/cpuinfo", rows[i].text);
+        machine_open(&m, true);
+        for (int k = 0; k < 400; k++) {
+            look(&m);
+            if (m.sample.host_absent[HOST_cpu_frequency] != BARO_ABSENT_NOT_YET)
+                break;
+            usleep(10000);
+        }
+        lacks(&m, HOST_cpu_frequency, rows[i].why);
+        machine_done(&m);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(disks),       cmocka_unit_test(disks_without_sys), cmocka_unit_test(disks_that_were_seen), cmocka_unit_test(interfaces),
+        cmocka_unit_test(all_of_them), cmocka_unit_test(a_line_is_missing), cmocka_unit_test(frequencies),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
