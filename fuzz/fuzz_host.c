@@ -36,9 +36,11 @@ static void lists(unsigned which, struct span text)
     struct proc_disk disk;
     struct proc_net net;
     struct proc_mount mount;
+    struct proc_route route;
     char point[64];
     for (size_t before = text.len + 1;;) {
-        bool more = which == 0 ? proc_disk_next(&text, &disk) : which == 1 ? proc_net_next(&text, &net) : proc_mount_next(&text, &mount);
+        bool more = which == 0 ? proc_disk_next(&text, &disk) : which == 1 ? proc_net_next(&text, &net) : which == 2 ? proc_mount_next(&text, &mount) :
+                    which == 3 ? proc_route_next(&text, &route) : proc_route6_next(&text, &route);
         if (!more)
             return;
         if (text.len >= before)
@@ -96,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_input in;
-    if (!fuzz_input(data, size, 11, &in))
+    if (!fuzz_input(data, size, 13, &in))
         return 0;
     parse(in.which, in.text);
     fuzz_done(&in);

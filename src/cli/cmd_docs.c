@@ -156,6 +156,24 @@ static void bash(struct buf *b)
     buf_str(b, "    esac\n}\ncomplete -F _baro baro\n");
 }
 
+/* What is true of a kind as a whole; each rule stands here and nowhere else. */
+static const char *const notes[BARO_KIND_MAX] = {
+    [BARO_KIND_FS] =
+        "A ZFS pool is one filesystem: the datasets that are mounted, asked by statvfs(3), and what they share counted once. That is what the pool's users may "
+        "still write, less parity and reservations; what datasets that are not mounted hold is not in it. `zpool` is not called: for the raw size of the pool it "
+        "would have to be started every few seconds beside the job.\n",
+    [BARO_KIND_NET] =
+        "The host's totals count each byte once. `counted` says of which interfaces:\n\n"
+        "- Where there is hardware (a `device` in /sys/class/net, as virtual machines have it too): the hardware, and bonds and teams in place of their members. "
+        "VLANs, bridges, tunnels, taps, and veths of containers carry what the hardware carries, or what never leaves.\n"
+        "- Where there is none, as in a container: what leads out. That is a veth, macvlan or the like whose other end is in another network namespace. Not one whose "
+        "other end is here as well (their `iflink` and `ifindex` name each other), unless the default route leads through it; not the port of a bridge; not "
+        "what lies over another interface. Where several are left, those that have a route to a network: a veth of a container inside the container has one to a single address at most.\n"
+        "- Where there is nothing of that kind either: the only port of a bridge whose other end is elsewhere, else a tap or a dummy (the way out of a container without privileges), "
+        "else a tunnel (that of a namespace for a VPN).\n\n"
+        "An interface that appears, or gets or loses its place among the counted, adds what it grows by from then on.\n",
+};
+
 static void metrics(struct buf *b)
 {
     buf_str(b, "# Metrics\n\nMade by `baro docs metrics` from the registry, `src/metric/*.def`. Names are those of CSV, JSON and Python; `--metrics` and "
@@ -171,6 +189,8 @@ static void metrics(struct buf *b)
             buf_printf(b, "| `%s` | %s | %s | %s | %s |\n", m->name, baro_unit_name(m->unit), baro_semantics_name(m->semantics),
                        m->file, m->help);
         }
+        if (notes[kind])
+            buf_printf(b, "\n%s", notes[kind]);
     }
 }
 

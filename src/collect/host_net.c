@@ -8,6 +8,7 @@
 #include "sysfs/sysfs.h"
 
 #define MASTERS_EVERY NS_PER_SEC
+#define ROUTES_EVERY (10 * NS_PER_SEC)
 
 static const struct {
     enum net_metric receive, transmit;
@@ -36,15 +37,17 @@ static void look_at_all(struct host *h)
         struct device *d = &h->nets.at[i];
         d->known = h->o.sys_fd >= 0 && sys_net_read(h->o.sys_fd, d->name, &n) == 0;
         d->counted = d->known && n.own;
-        d->way_out = d->known && n.way_out;
+        d->way = d->known ? n.way : SYS_NET_NO_WAY;
         d->identity = d->known ? n.index : 0;
+        d->link = d->known ? n.link : 0;
         d->master = d->known ? sys_net_master(h->o.sys_fd, d->name) : 0;
         hardware |= d->known && n.hardware;
     }
-    /* A container has no hardware: what leads out of it is a veth or the like, whose other end is not here. */
+    h->many_ways = false;
+    if (!hardware)
+        host_ways_out(h);
     for (size_t i = 0; i < h->nets.n; i++) {
         struct device *d = &h->nets.at[i];
-        d->counted |= !hardware && d->way_out;
         if (!d->entity)
             continue;
         if (d->known)
@@ -74,6 +77,15 @@ static bool masters_changed(struct host *h)
             return true;
     }
     return false;
+}
+
+/* An interface has its routes some time after it came. */
+static bool routes_may_have_changed(struct host *h)
+{
+    if (!h->many_ways || h->now_ns < h->ways_due_ns)
+        return false;
+    h->ways_due_ns = h->now_ns + ROUTES_EVERY;
+    return true;
 }
 
 /* Returns whether the set of interfaces changed. */
@@ -131,7 +143,7 @@ void host_nets(struct host *h)
     size_t before = h->nets.n;
     if (!why) /* what could not be read says nothing of who left */
         devices_sweep(h, &h->nets, &h->table[BARO_KIND_NET]);
-    if (changed || h->nets.n != before || masters_changed(h))
+    if (changed || h->nets.n != before || masters_changed(h) || routes_may_have_changed(h))
         look_at_all(h);
     h->nets.unknown = false;
     for (rest = text; proc_net_next(&rest, &p);)

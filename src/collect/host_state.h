@@ -8,6 +8,7 @@
 #include "collect/host.h"
 #include "collect/slow.h"
 #include "procfs/machine.h"
+#include "sysfs/sysfs.h"
 
 enum host_file {
     HOST_FILE_STAT, HOST_FILE_LOADAVG, HOST_FILE_UPTIME, HOST_FILE_MEMINFO, HOST_FILE_VMSTAT, HOST_FILE_DISKSTATS, HOST_FILE_NETDEV,
@@ -29,7 +30,10 @@ struct device {
     struct baro_entity *entity;  /* NULL: a partition, or an unused loop device and the like */
     bool unused;                 /* no medium and no I/O so far */
     bool known;                  /* /sys told of it */
-    bool counted, way_out;
+    bool counted;
+    uint32_t link;               /* of an interface: struct sys_net */
+    enum sys_net_way way;
+    bool route, route_all;       /* a route leads through it to a network, to everywhere; looked at where there is a choice */
     bool primed;                 /* last[] holds something */
     uint64_t last[DEVICE_TOTALS];
     uint64_t looked;             /* the look that saw it last */
@@ -92,7 +96,8 @@ struct host {
     bool new_cpus;               /* what is said of them in /sys was not read yet */
     bool stat_is_empty;          /* its CPUs never did anything, not even idle: no zero in it is a value */
     struct devices disks, nets;
-    uint64_t masters_due_ns;
+    uint64_t masters_due_ns, ways_due_ns;
+    bool many_ways;              /* out of a machine without hardware: routes tell which, and may change */
 
     struct slow_helper *slow;
     struct slow_request *requests;
@@ -144,9 +149,10 @@ struct device *devices_find(struct devices *all, struct span name, uint32_t majo
 /* What it grew by, onto the totals. from_start: of one that is new, all that it shows. */
 void devices_count(struct devices *all, struct device *d, const uint64_t now[DEVICE_TOTALS], bool from_start);
 void devices_sweep(struct host *h, struct devices *all, struct entity_table *t);
-/* host_disk.c, host_net.c */
+/* host_disk.c, host_net.c, host_ways.c */
 void host_disks(struct host *h);
 void host_nets(struct host *h);
+void host_ways_out(struct host *h);
 /* host_fs.c */
 void host_mounts(struct host *h);
 void fs_request(struct host *h);

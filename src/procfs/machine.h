@@ -92,6 +92,15 @@ struct proc_net {
 };
 bool proc_net_next(struct span *text, struct proc_net *ret);
 
+/* /proc/net/route and /proc/net/ipv6_route: the next route that leads somewhere. */
+struct proc_route {
+    struct span name;
+    bool all;     /* to wherever no other leads: a default route */
+    bool network; /* to more than one address; not what every interface has in IPv6, link-local and multicast */
+};
+bool proc_route_next(struct span *text, struct proc_route *ret);
+bool proc_route6_next(struct span *text, struct proc_route *ret);
+
 /* /proc/pressure/X, and X.pressure of a control group: total stall times. "full" is missing for cpu before 5.13, "some" for irq. */
 struct proc_pressure {
     bool has_some, has_full;

@@ -36,11 +36,20 @@ struct sys_block {
 int sys_block_read(int sys_fd, const char *name, struct sys_block *ret);
 
 /* ---- net.c ---- */
+/* What a virtual interface over nothing that is in this namespace may be as a way out of it; the better, the higher. */
+enum sys_net_way {
+    SYS_NET_NO_WAY,
+    SYS_NET_TUNNEL,     /* its packets leave through another interface as well */
+    SYS_NET_OTHER,      /* a tap, which may be a guest's; a dummy */
+    SYS_NET_PORT,       /* of a bridge, with its other end elsewhere */
+    SYS_NET_ELSEWHERE,  /* its other end is elsewhere, or at another one here that names it */
+};
 struct sys_net {
     uint32_t index;     /* no other interface of this namespace's life has it; 0 where not known */
+    uint32_t link;      /* the index of its other end, in whatever namespace that is; its own, or 0, if there is none */
     bool hardware;      /* it has a device below it */
     bool own;           /* what it carries no other interface is told of as well, as far as can be seen from itself */
-    bool way_out;       /* virtual, and over nothing that is in this namespace: what a container has instead of hardware */
+    enum sys_net_way way;
 };
 int sys_net_read(int sys_fd, const char *name, struct sys_net *ret);
 /* Another number for another master; 0: it has none. One system call. */
