@@ -42,7 +42,62 @@
 #define FILE_SYS_CPUFREQ "cpufreq, /proc/cpuinfo"
 #define FILE_SYS_NODE "/sys/devices/system/node"
 #define FILE_HWMON "/sys/class/hwmon, /sys/class/thermal"
-#define FILE_CGROUP "the control group"
+
+/* A control group's metrics have one source, and a file each: of v1 the same where no other is named. */
+#define FILE_CG_CPU "cpu.stat; v1: cpuacct.usage"
+#define BARO_SOURCE_CG_CPU BARO_SOURCE_CGROUP
+#define FILE_CG_CPU_MODES "cpu.stat; v1: cpuacct.stat"
+#define BARO_SOURCE_CG_CPU_MODES BARO_SOURCE_CGROUP
+#define FILE_CG_THROTTLING "cpu.stat"
+#define BARO_SOURCE_CG_THROTTLING BARO_SOURCE_CGROUP
+#define FILE_CG_QUOTA "cpu.max; v1: cpu.cfs_quota_us, cpu.cfs_period_us"
+#define BARO_SOURCE_CG_QUOTA BARO_SOURCE_CGROUP
+#define FILE_CG_CPUSET "cpuset.cpus.effective; v1: cpuset.effective_cpus"
+#define BARO_SOURCE_CG_CPUSET BARO_SOURCE_CGROUP
+#define FILE_CG_MEMORY "memory.current; v1: memory.usage_in_bytes"
+#define BARO_SOURCE_CG_MEMORY BARO_SOURCE_CGROUP
+#define FILE_CG_MEMORY_PEAK "memory.peak; v1: memory.max_usage_in_bytes"
+#define BARO_SOURCE_CG_MEMORY_PEAK BARO_SOURCE_CGROUP
+#define FILE_CG_MEMORY_LIMIT "memory.max; v1: memory.limit_in_bytes"
+#define BARO_SOURCE_CG_MEMORY_LIMIT BARO_SOURCE_CGROUP
+#define FILE_CG_MEMORY_HIGH "memory.high; not in v1"
+#define BARO_SOURCE_CG_MEMORY_HIGH BARO_SOURCE_CGROUP
+#define FILE_CG_WORKING_SET "memory.current, memory.stat; v1: memory.usage_in_bytes, memory.stat"
+#define BARO_SOURCE_CG_WORKING_SET BARO_SOURCE_CGROUP
+#define FILE_CG_MEMORY_STAT "memory.stat"
+#define BARO_SOURCE_CG_MEMORY_STAT BARO_SOURCE_CGROUP
+#define FILE_CG_MEMORY_SLAB "memory.stat; not in v1"
+#define BARO_SOURCE_CG_MEMORY_SLAB BARO_SOURCE_CGROUP
+#define FILE_CG_MEMORY_KERNEL "memory.stat; v1: memory.kmem.usage_in_bytes"
+#define BARO_SOURCE_CG_MEMORY_KERNEL BARO_SOURCE_CGROUP
+#define FILE_CG_SWAP "memory.swap.current; v1: memory.stat"
+#define BARO_SOURCE_CG_SWAP BARO_SOURCE_CGROUP
+#define FILE_CG_SWAP_LIMIT "memory.swap.max; not in v1"
+#define BARO_SOURCE_CG_SWAP_LIMIT BARO_SOURCE_CGROUP
+#define FILE_CG_LIMIT_HITS "memory.events; v1: memory.failcnt"
+#define BARO_SOURCE_CG_LIMIT_HITS BARO_SOURCE_CGROUP
+#define FILE_CG_MEMORY_EVENTS "memory.events; not in v1"
+#define BARO_SOURCE_CG_MEMORY_EVENTS BARO_SOURCE_CGROUP
+#define FILE_CG_OOM_KILLS "memory.events; v1: memory.oom_control"
+#define BARO_SOURCE_CG_OOM_KILLS BARO_SOURCE_CGROUP
+#define FILE_CG_IO_BYTES "io.stat; v1: blkio.throttle.io_service_bytes_recursive"
+#define BARO_SOURCE_CG_IO_BYTES BARO_SOURCE_CGROUP
+#define FILE_CG_IO "io.stat; v1: blkio.throttle.io_serviced_recursive"
+#define BARO_SOURCE_CG_IO BARO_SOURCE_CGROUP
+#define FILE_CG_PIDS "pids.current"
+#define BARO_SOURCE_CG_PIDS BARO_SOURCE_CGROUP
+#define FILE_CG_PIDS_PEAK "pids.peak"
+#define BARO_SOURCE_CG_PIDS_PEAK BARO_SOURCE_CGROUP
+#define FILE_CG_PIDS_LIMIT "pids.max"
+#define BARO_SOURCE_CG_PIDS_LIMIT BARO_SOURCE_CGROUP
+#define FILE_CG_PIDS_EVENTS "pids.events"
+#define BARO_SOURCE_CG_PIDS_EVENTS BARO_SOURCE_CGROUP
+#define FILE_CG_PRESSURE_CPU "cpu.pressure; not in v1"
+#define BARO_SOURCE_CG_PRESSURE_CPU BARO_SOURCE_CGROUP
+#define FILE_CG_PRESSURE_MEMORY "memory.pressure; not in v1"
+#define BARO_SOURCE_CG_PRESSURE_MEMORY BARO_SOURCE_CGROUP
+#define FILE_CG_PRESSURE_IO "io.pressure; not in v1"
+#define BARO_SOURCE_CG_PRESSURE_IO BARO_SOURCE_CGROUP
 
 #define METRIC(stem_, unit_, semantics_, source_, help_)                                                               \
     {.stem = #stem_,                                                                                                   \
