@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -29,10 +30,21 @@ void finding_grant(struct finding *f, const char *format, ...)
 
 static const char *const words[] = {[FOUND_YES] = "yes", [FOUND_PARTLY] = "partly", [FOUND_NO] = "no", [FOUND_FACT] = ""};
 
+#define WHAT_WIDTH 20
+
+static int width_of(const struct findings *f)
+{
+    size_t most = WHAT_WIDTH - 1;
+    for (unsigned i = 0; i < f->n; i++)
+        most = strlen(f->at[i].what) > most ? strlen(f->at[i].what) : most;
+    return (int)most + 1;
+}
+
 static void as_text(const struct cli *cli, const struct findings *f, struct buf *out)
 {
     static const char *const colors[] = {"\033[32m", "\033[33m", "\033[31m", ""};
     const char *topic = "";
+    int width = width_of(f);
     for (unsigned i = 0; i < f->n; i++) {
         const struct finding *one = &f->at[i];
         if (strcmp(topic, one->topic) != 0)
@@ -42,11 +54,12 @@ static void as_text(const struct cli *cli, const struct findings *f, struct buf 
         buf_str(out, cli->color ? colors[one->state] : "");
         buf_printf(out, "%-6s", words[one->state]);
         buf_str(out, cli->color ? "\033[0m" : "");
-        buf_printf(out, "  %-20s", one->what);
+        buf_printf(out, "  %-*s", width, one->what);
         buf_escaped(out, one->text, strlen(one->text));
         buf_byte(out, '\n');
-        if (one->grant[0])
-            buf_printf(out, "%30swould be granted by %s\n", "", one->grant);
+        bool again = i + 1 < f->n && strcmp(one[1].topic, topic) == 0 && strcmp(one[1].grant, one->grant) == 0; /* said once, below the last of them */
+        if (one->grant[0] && !again)
+            buf_printf(out, "%*swould be granted by %s\n", width + 10, "", one->grant);
     }
 }
 
@@ -74,18 +87,25 @@ static void as_json(const struct findings *f, struct buf *out)
 
 int cmd_doctor(struct cli *cli, const struct settings *s, char **argv)
 {
-    struct findings f = {.n = 0};
+    struct findings *f = calloc(1, sizeof(*f));
     struct buf out = {0};
     (void)argv;
-    doctor_place(&f);
-    doctor_processes(&f);
-    doctor_events(&f);
-    doctor_machine(&f);
-    doctor_cgroup(&f);
+    if (!f)
+        return cli_failf(cli, "out of memory");
+    if (s->metrics) {
+        doctor_metrics(f);
+    } else {
+        doctor_place(f);
+        doctor_processes(f);
+        doctor_events(f);
+        doctor_machine(f);
+        doctor_cgroup(f);
+    }
     if (s->json)
-        as_json(&f, &out);
+        as_json(f, &out);
     else
-        as_text(cli, &f, &out);
+        as_text(cli, f, &out);
+    free(f);
     int status = s->json ? cli_out(cli, &out) : cli_out_text(cli, &out);
     buf_done(&out);
     return status;

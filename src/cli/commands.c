@@ -46,7 +46,8 @@ const struct cli_command cli_commands[] = {
      false},
     {"doctor", "", "what can be had here, and what would grant the rest",
      "Tries each source of values and of events as this user, in this container and on this kernel, and says what is missing "
-     "and what would grant it. The status is 0 even where something is missing.",
+     "and what would grant it. With --metrics it is told for each metric of the machine and of control groups that baro metrics lists, from one look as a recording takes it. "
+     "The status is 0 even where something is missing.",
      options_doctor, cmd_doctor, CLI_FAILED, 0, 0, false, false},
     {"help", "[COMMAND]", "help on a command", NULL, options_none, cmd_help, CLI_FAILED, 0, 1, false, false},
     {"docs", "man [COMMAND] | bash | metrics", "sources of the manual pages, the completion and docs/metrics.md", NULL,

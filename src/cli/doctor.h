@@ -16,7 +16,7 @@ struct finding {
     char grant[200];          /* what would grant it; "" where nothing is missing, or nothing would */
 };
 
-#define FINDINGS_MAX 80
+#define FINDINGS_MAX 240 /* more than there are metrics of the machine */
 
 struct findings {
     struct finding at[FINDINGS_MAX];
@@ -31,6 +31,7 @@ void doctor_place(struct findings *f);     /* kernel, namespaces, user, where ru
 void doctor_processes(struct findings *f); /* files of own and of others' processes */
 void doctor_events(struct findings *f);    /* who tells of forks and exits */
 void doctor_machine(struct findings *f);   /* what the machine says of itself */
+void doctor_metrics(struct findings *f);   /* each metric of the machine and of control groups */
 void doctor_cgroup(struct findings *f);    /* control groups: what they tell, what binds, and whether a job may have one */
 
 #endif

@@ -235,5 +235,8 @@ const struct opt options_rm[] = {
 };
 
 const struct opt options_metrics[] = {JSON_OPTION, HELP, END};
-const struct opt options_doctor[] = {JSON_OPTION, HELP, END};
+const struct opt options_doctor[] = {
+    {.name = "metrics", .letter = 'm', .type = OPT_TRUE, .offset = AT(metrics), .help = "a line for each metric of the machine and of control groups"},
+    JSON_OPTION, HELP, END,
+};
 const struct opt options_none[] = {HELP, END};

@@ -34,6 +34,7 @@ struct settings {
     bool json;
     bool follow;
     bool yes, all;
+    bool metrics;          /* doctor: each of them */
     bool force;
     const char *output;    /* NULL: standard output */
     const char *at;        /* show: when */

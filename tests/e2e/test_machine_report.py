@@ -231,6 +231,39 @@ def test_what_of_the_machine_is_not_known_is_said_once(baro, work):
     assert [line[:3] for line in lines if line[0] == "cpu"] == [["cpu", "not", "known"]] and "of" not in next(line for line in lines if line[0] == "cpu")
 
 
+MACHINE_KINDS = ["host", "cpu", "disk", "fs", "net", "sensor", "cgroup"]
+
+
+def of_metrics(text):
+    return {(f["topic"], f["what"]): f for f in json.loads(text)}
+
+
+def test_doctor_tells_of_each_metric(baro, work):
+    found = of_metrics(good(baro, "doctor", "--metrics", "--json"))
+    listed = [m for m in json.loads(good(baro, "metrics", "--json")) if m["kind"] in MACHINE_KINDS]
+    assert list(found) == [(m["kind"], m["name"]) for m in listed]
+    for f in found.values():
+        assert f["text"] and f["state"] in ("yes", "no", "partly")
+    path = work / "h.baro"
+    good(baro, "record", "--host", "--for", "300ms", "-q", "-o", path)
+    row = json.loads(good(baro, "export", "-e", "host", "-F", "jsonl", path).splitlines()[-1])
+    for (kind, name), f in found.items():
+        if kind == "host" and row["absent"].get(name) != "not yet":  # what a recording has is what is promised, and the other way round
+            assert (f["state"] == "yes") == (row[name] is not None), name
+    text = good(baro, "doctor", "-m")
+    assert all(name in text for _, name in found)
+
+
+@pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare here")
+@pytest.mark.parametrize("hide, kind, name", [
+    ("mount --bind /dev/null /proc/meminfo", "host", "memory_used_bytes"), ("mount --bind /dev/null /proc/stat", "host", "cpu_user_ns"),
+    ("mount -t tmpfs none /sys", "net", "counted"), ("mount -t tmpfs none /sys", "host", "net_receive_bytes"), ("umount -R /sys/fs/cgroup", "cgroup", "memory_limit_bytes"),
+])
+def test_doctor_of_a_metric_that_is_hidden(baro, hide, kind, name):
+    found = of_metrics(where(hide, baro, "doctor", "--metrics", "--json"))[kind, name]
+    assert found["state"] == "no" and found["text"] and found["grant"]
+
+
 # Not net/dev, which each process has its own of: nobody can hide that of the recorder before there is one.
 HIDDEN = {
     "diskstats": ["disk_read_bytes", "disk_write_bytes", "disk_reads", "disk_writes"],
