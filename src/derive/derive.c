@@ -22,9 +22,11 @@ void derive_sum_add(struct derive_sum *sum, const struct baro_process *p, enum p
     }
 }
 
-void derive_sum_close(struct derive_sum *sum)
+void derive_sum_close(struct derive_sum *sum, const struct baro_sample *s)
 {
-    if (sum->covered || !sum->members)
+    if (!sum->members && s->job_absent[JOB_processes] == BARO_ABSENT_NOT_ASKED)
+        sum->absent = BARO_ABSENT_NOT_ASKED; /* the machine alone is recorded */
+    else if (sum->covered || !sum->members)
         sum->absent = BARO_PRESENT; /* of no processes at all the sum is 0, and known */
 }
 
@@ -33,7 +35,7 @@ struct derive_sum derive_sum(const struct baro_sample *s, enum process_metric me
     struct derive_sum sum = {0};
     for (size_t i = 0; i < s->n; i++)
         derive_sum_add(&sum, s->processes[i], metric);
-    derive_sum_close(&sum);
+    derive_sum_close(&sum, s);
     return sum;
 }
 

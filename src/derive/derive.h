@@ -23,7 +23,7 @@ struct derive_sum {
 struct derive_sum derive_sum(const struct baro_sample *s, enum process_metric metric);
 /* Adds one process to a sum; a sum begins as all zero and is closed by derive_sum_close(). */
 void derive_sum_add(struct derive_sum *sum, const struct baro_process *p, enum process_metric metric);
-void derive_sum_close(struct derive_sum *sum);
+void derive_sum_close(struct derive_sum *sum, const struct baro_sample *s);
 
 /* Does the sum over processes mean anything? It does for what a process has for itself. */
 int derive_adds_up(enum process_metric metric);

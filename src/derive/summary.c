@@ -163,7 +163,7 @@ static void note_peak(struct summary *s, const struct baro_sample *sample, enum 
 {
     struct summary_peak *peak = &s->peak[kind];
     if (sum->absent != BARO_PRESENT || !sum->members) {
-        if (peak->absent != BARO_PRESENT && sum->members)
+        if (peak->absent != BARO_PRESENT && sum->absent != BARO_PRESENT)
             peak->absent = sum->absent;
         return;
     }
@@ -209,7 +209,7 @@ void summary_add_sample(struct summary *s, const struct baro_sample *sample)
     if (sum[PEAK_PSS].covered < sum[PEAK_PSS].members && sum[PEAK_RSS].value > s->pss_doubt)
         s->pss_doubt = sum[PEAK_RSS].value;
     for (int k = 0; k < PEAK_MAX; k++) {
-        derive_sum_close(&sum[k]);
+        derive_sum_close(&sum[k], sample);
         note_peak(s, sample, (enum summary_peak_kind)k, &sum[k]);
     }
     summary_note_held(s, sample, &sum[PEAK_RSS], &sum[PEAK_PSS]);

@@ -291,6 +291,16 @@ def test_the_machine_alone_is_shown_as_it_was_at_the_end(baro, work):
     assert shown == last
 
 
+def test_of_a_job_that_was_not_asked_for_nothing_is_told(baro, work):
+    """One reason for all of it, and no sum over processes is 0."""
+    path = work / "h.baro"
+    good(baro, "record", "--host", "--for", "300ms", "-q", "-o", path)
+    absent = json.loads(good(baro, "summary", "--json", path))["absent"]
+    assert {why for name, why in absent.items() if name.startswith("job.")} == {"not asked"}
+    row = json.loads(good(baro, "export", "-e", "job", "-F", "jsonl", path).splitlines()[-1])
+    assert all(row[name] is None and row["absent"][name] == "not asked" for name in ("cpu_ns", "rss_bytes", "threads", "processes"))
+
+
 def test_which_control_group_was_taken_is_told(baro, work):
     path = work / "g.baro"
     assert call(baro, "run", "-q", "--cgroup", "none", "-o", path, "sleep", "0.1").returncode == 0
