@@ -74,7 +74,7 @@ static void look_at_groups(struct tried *t)
 {
     const struct cgroups_options o = {.root_fd = t->root_fd, .ns_per_tick = NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK), .ids = &t->ids};
     if (t->root_fd >= 0 && cgroup_find(t->root_fd, 0, &t->places) == 0 && cgroups_new(&t->groups, &o, &t->places) == 0)
-        cgroups_tick(t->groups, 1, &t->sample);
+        cgroups_tick(t->groups, 1, false, &t->sample);
 }
 
 /* ---- what became of a row ---- */

@@ -354,7 +354,7 @@ static void read_group(struct cgroups *g, struct group *group, uint64_t now_ns)
         working_set(group->entity);
 }
 
-void cgroups_tick(struct cgroups *g, uint64_t now_ns, struct baro_sample *ret)
+void cgroups_tick(struct cgroups *g, uint64_t now_ns, bool last, struct baro_sample *ret)
 {
     if (!g)
         return;
@@ -364,6 +364,10 @@ void cgroups_tick(struct cgroups *g, uint64_t now_ns, struct baro_sample *ret)
         if (!g->at[i].gone)
             read_group(g, &g->at[i], now_ns);
     }
-    groups_ask(g);
+    groups_ask(g, last);
+    for (size_t i = 0; last && i < g->n; i++) {
+        if (!g->at[i].gone)
+            working_set(g->at[i].entity); /* of what was answered just now */
+    }
     ret->entities[BARO_KIND_CGROUP] = entity_view(&g->table);
 }

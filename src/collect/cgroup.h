@@ -28,8 +28,8 @@ int cgroups_new(struct cgroups **ret, const struct cgroups_options *options, con
 void cgroups_use(struct cgroups *g, struct slow_helper *helper);
 /* Takes what it answered, where nobody else asks for replies. */
 void cgroups_collect(struct cgroups *g);
-/* Reads what is due and puts the entities into the sample. NULL is allowed. */
-void cgroups_tick(struct cgroups *g, uint64_t now_ns, struct baro_sample *ret);
+/* Reads what is due and puts the entities into the sample. last: no other look follows, and what the helper is asked is waited for some milliseconds. NULL is allowed. */
+void cgroups_tick(struct cgroups *g, uint64_t now_ns, bool last, struct baro_sample *ret);
 void cgroups_free(struct cgroups *g);
 
 /* CPU time of a group and of all that ever was in it, as the kernel counts it: cpu.stat, or of v1 cpuacct.usage with cpuacct.stat for the split. */

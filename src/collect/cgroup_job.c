@@ -9,7 +9,7 @@
 #define LEAST_AGE NS_PER_SEC    /* where the machine is not looked at, which else sets the pace */
 #define JITTER 16u              /* ticks of the same period come a little early or late */
 #define REWALK NS_PER_SEC       /* who was moved into the group is told by no event */
-#define HELPER_AFTER NS_PER_SEC /* as the machine's */
+#define HELPER_AFTER (100 * NS_PER_MS) /* as the machine's */
 
 static uint64_t ns_per_tick(const struct sampler *s)
 {
@@ -70,7 +70,7 @@ void sampler_groups_tick(struct sampler *s)
     cgroups_use(s->groups, helper_of(s));
     if (!s->machine)
         cgroups_collect(s->groups);
-    cgroups_tick(s->groups, s->now_ns, &s->sample);
+    cgroups_tick(s->groups, s->now_ns, s->job->closing, &s->sample);
 }
 
 /* The machine is left alone until the job has lived for a while, but what a limit refuses may be refused at once: growth of it is from the first look on. The next tick has it. */
@@ -83,7 +83,7 @@ void sampler_groups_early(struct sampler *s)
     if (!s->groups)
         return;
     look_alone(s, BARO_ABSENT_NOT_YET);
-    cgroups_tick(s->groups, s->now_ns, &s->sample);
+    cgroups_tick(s->groups, s->now_ns, false, &s->sample);
 }
 
 /* Nothing that was asked for of the old ones may come to them any more; of the new ones the next look tells. */

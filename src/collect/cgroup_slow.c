@@ -13,6 +13,7 @@
 #define AGAIN (60 * NS_PER_SEC) /* after it hung; then two minutes, four ... */
 #define AGAIN_DOUBLED 5u
 #define STUCK_MOST 4u           /* helpers that hang: what hung is not asked for again */
+#define LAST_DEADLINE (5 * NS_PER_MS)
 #define FIRST_DEADLINE (20 * NS_PER_MS) /* of a recorder that has a helper at its first look: nobody waits for it */
 
 /* The helper opens it anew: it holds nothing of ours. */
@@ -70,7 +71,7 @@ void cgroups_use(struct cgroups *g, struct slow_helper *helper)
         slow_divert(helper, SLOW_GROUP, on_reply, g);
 }
 
-void groups_ask(struct cgroups *g)
+void groups_ask(struct cgroups *g, bool last)
 {
     struct slow_request requests[GROUPS_MAX];
     size_t n = 0;
@@ -81,7 +82,7 @@ void groups_ask(struct cgroups *g)
         l->asked = true;
         requests[n++] = (struct slow_request){.key = {(int32_t)g->at[i].entity->id, l->tries}, .what = SLOW_GROUP, .path = l->path};
     }
-    if (n && slow_ask(g->slow, requests, n, g->looks == 1 ? FIRST_DEADLINE : 0, -1, on_reply, g) < 0) {
+    if (n && slow_ask(g->slow, requests, n, g->looks == 1 ? FIRST_DEADLINE : last ? LAST_DEADLINE : 0, -1, on_reply, g) < 0) {
         for (size_t i = 0; i < g->n; i++)
             g->at[i].left.asked = false;
     }

@@ -54,6 +54,6 @@ void group_lack(struct group *g, const struct group_file *f, enum baro_absent wh
 
 /* cgroup_slow.c: file i, which is open, is the helper's from now on. */
 void group_leave(struct group *group, size_t i);
-void groups_ask(struct cgroups *g);
+void groups_ask(struct cgroups *g, bool last);
 
 #endif

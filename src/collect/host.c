@@ -190,6 +190,7 @@ bool host_tick(struct host *h, uint64_t now_ns, enum budget_level level, bool la
         every = h->cost_ns < NS_PER_SEC / 10 ? h->cost_ns * OF_OUR_TIME : 20 * NS_PER_SEC;
     if (h->looks && (last ? age < JUST : age < every - every / JITTER))
         return false;
+    h->last = last;
     host_read(h, now_ns, level);
     return true;
 }

@@ -28,11 +28,11 @@ void host_free(struct host *h);
 /* Starts the helper now, while there is little that it would hold a copy of. */
 void host_prepare(struct host *h);
 
-/* What there is to read at now_ns (time since the tape began). At the end of a recording what is dear is not asked again. */
+/* What there is to read at now_ns (time since the tape began). */
 void host_read(struct host *h, uint64_t now_ns, enum budget_level level);
 
 /* host_read(), if it is time for it: not more often than every 100 ms, seldomer when the overhead budget is short or a look is dear. last: there will be
- * no other. Returns whether it was read. */
+ * no other, and the helper, if there is one, is asked once more for how full filesystems are, and waited for some milliseconds. Returns whether it was read. */
 bool host_tick(struct host *h, uint64_t now_ns, enum budget_level level, bool last);
 
 /* What was read last, into a sample; entities are borrowed until the next read. */

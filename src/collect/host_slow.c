@@ -10,6 +10,7 @@
 #define FREQUENCY_AGAIN (60 * NS_PER_SEC) /* after one that hung, or that could not be asked */
 #define FREQUENCY_KEY (UINT64_C(1) << 62) /* requests are known by their keys: no group has this one */
 #define OF_THE_HELPERS_TIME 200u
+#define LAST_DEADLINE (5 * NS_PER_MS) /* somebody may wait for the recording's end, and a server may be gone */
 #define FIRST_DEADLINE (20 * NS_PER_MS) /* of a recorder that nobody waits for: its first sample has it all */
 
 bool host_ask(struct host *h, struct slow_request request)
@@ -79,25 +80,30 @@ void host_prepare(struct host *h)
 void host_slow(struct host *h, enum budget_level level)
 {
     bool is_short = level >= BUDGET_SPARSE;
-    if (!have_helper(h))
+    if (h->last ? !h->slow : !have_helper(h))
         return;
-    if (slow_busy(h->slow))
+    if (slow_busy(h->slow) && h->last)
+        slow_ask(h->slow, NULL, 0, LAST_DEADLINE, -1, on_reply, h);
+    else if (slow_busy(h->slow))
         slow_collect(h->slow, on_reply, h);
     if (slow_busy(h->slow))
         return; /* what is asked for borrows from tables that would change */
     h->n_requests = 0;
-    bool company = h->now_ns >= h->slow_due_ns && h->frequency_every_ns > FREQUENCY_EVERY && h->frequency_due_ns != UINT64_MAX;
-    if (h->now_ns >= h->slow_due_ns) {
+    bool company = !h->last && h->now_ns >= h->slow_due_ns && h->frequency_every_ns > FREQUENCY_EVERY && h->frequency_due_ns != UINT64_MAX;
+    if (h->last) {
+        host_mounts(h);
+        fs_request(h);
+    } else if (h->now_ns >= h->slow_due_ns) {
         host_mounts(h);
         fs_request(h);
         host_sensors(h);
         sensors_request(h);
         h->slow_due_ns = h->now_ns + (is_short ? SLOW_EVERY_WHEN_SHORT : SLOW_EVERY);
     }
-    if (h->now_ns >= h->frequency_due_ns || company) {
+    if (!h->last && (h->now_ns >= h->frequency_due_ns || company)) {
         h->frequency_due_ns = h->now_ns + frequency_pace(h, is_short);
         ask_frequencies(h);
     }
     if (h->n_requests)
-        slow_ask(h->slow, h->requests, h->n_requests, h->looks == 1 ? FIRST_DEADLINE : 0, -1, on_reply, h);
+        slow_ask(h->slow, h->requests, h->n_requests, h->looks == 1 ? FIRST_DEADLINE : h->last ? LAST_DEADLINE : 0, -1, on_reply, h);
 }

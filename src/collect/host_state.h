@@ -107,6 +107,7 @@ struct host {
     struct fs *fs;
     size_t n_fs, cap_fs;
     bool mounts_read;
+    bool last;                   /* no look follows: what is asked now is waited for, but not for long */
     struct sensor *sensor;
     size_t n_sensors, cap_sensors;
     uint64_t chips;              /* a sum over the names of what there is, to see changes by */

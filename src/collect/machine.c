@@ -6,7 +6,7 @@
 #include "collect/sampler.h"
 
 #define SHORT_JOB (30 * NS_PER_MS)   /* one that is over by then never pays for a look at the machine */
-#define HELPER_AFTER (1 * NS_PER_SEC) /* nor one of a second for another helper: how full disks are is no matter to it */
+#define HELPER_AFTER (100 * NS_PER_MS) /* nor a shorter one than this for another helper */
 
 static bool have_host(struct sampler *s)
 {

@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -464,3 +465,17 @@ def test_alone_the_block_tells_of_the_machine(run, tape):
     shown = run("show", tape).stdout
     shown = shown if isinstance(shown, str) else shown.decode()
     assert "processes" not in shown and "machine: " in shown
+
+
+def test_a_job_of_half_a_second_has_filesystems(run, tape):
+    """Asked soon after its start, and once more at the end: what it filled is seen."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        run.record(tape, ["sh", "-c", f"sleep 0.3; head -c 30000000 /dev/zero >{folder}/x; sleep 0.2"])
+    rows = [r for r in run.export(tape, "fs") if r["name"] == "/dev/shm"]
+    if not rows:
+        pytest.skip("no filesystem of its own at /dev/shm")
+    read = [int(r["read_at_ns"]) for r in rows if r["read_at_ns"] is not None]
+    assert read and sorted(read) == read
+    last = [r for r in run.export(tape, "fs") if r["name"] == "/dev/shm"][-1]
+    if read[-1] == last["t_ns"]:  # on a machine that is very busy the helper may come too late for the last look
+        assert int(last["used_bytes"]) >= 30000000

@@ -41,7 +41,7 @@ static void what_v1_does_not_have(void **state)
     assert_true(fd >= 0 && cgroup_find(fd, 4000, &places) == 0);
     const struct cgroups_options o = {.root_fd = fd, .ns_per_tick = NS_PER_SEC / 100, .ids = &ids};
     assert_int_equal(cgroups_new(&groups, &o, &places), 0);
-    cgroups_tick(groups, 0, &s);
+    cgroups_tick(groups, 0, false, &s);
     assert_int_equal(s.entities[BARO_KIND_CGROUP].n, 1);
     const struct baro_entity *e = s.entities[BARO_KIND_CGROUP].at[0];
     assert_string_equal(e->name, "/batch/job7");
@@ -88,7 +88,7 @@ static void memory_without_a_hierarchy(void **state)
     assert_string_equal(bounds.memory.source, "cgroup /a/b memory.limit_in_bytes");
     const struct cgroups_options o = {.root_fd = fd, .ns_per_tick = NS_PER_SEC / 100, .ids = &ids};
     assert_int_equal(cgroups_new(&groups, &o, &places), 0);
-    cgroups_tick(groups, 0, &s);
+    cgroups_tick(groups, 0, false, &s);
     assert_int_equal(s.entities[BARO_KIND_CGROUP].n, 2);
     assert_string_equal(s.entities[BARO_KIND_CGROUP].at[1]->name, "/a/b");
     is(s.entities[BARO_KIND_CGROUP].at[0], CGROUP_memory, 4096);
@@ -100,7 +100,7 @@ static void memory_without_a_hierarchy(void **state)
     cgroup_bounds_read(fd, &places, &bounds);
     assert_int_equal(bounds.memory.value, 5000000);
     assert_int_equal(cgroups_new(&groups, &o, &places), 0);
-    cgroups_tick(groups, 0, &s);
+    cgroups_tick(groups, 0, false, &s);
     assert_int_equal(s.entities[BARO_KIND_CGROUP].n, 1);
     assert_int_equal(s.entities[BARO_KIND_CGROUP].at[0]->absent[CGROUP_memory], BARO_ABSENT_UNKNOWN);
     is(s.entities[BARO_KIND_CGROUP].at[0], CGROUP_memory_limit, 5000000);
@@ -131,11 +131,11 @@ static void one_look_fails(void **state)
     assert_int_equal(cgroups_new(&groups, &o, &places), 0);
     for (uint64_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         files_put(dir, "cg/a/memory.current", "4096\n");
-        cgroups_tick(groups, i * 2000 * NS_PER_SEC, &s);
+        cgroups_tick(groups, i * 2000 * NS_PER_SEC, false, &s);
         const struct baro_entity *e = s.entities[BARO_KIND_CGROUP].at[0];
         is(e, CGROUP_memory, 4096);
         files_put(dir, "cg/a/memory.current", bad[i]);
-        cgroups_tick(groups, (i * 2000 + 1000) * NS_PER_SEC, &s);
+        cgroups_tick(groups, (i * 2000 + 1000) * NS_PER_SEC, false, &s);
         assert_int_equal(e->absent[CGROUP_memory], BARO_ABSENT_UNKNOWN);
         assert_int_equal(e->value[CGROUP_memory], 0);
         is(e, CGROUP_pids, 3);
@@ -217,7 +217,7 @@ static void many_disks(void **state)
     const struct cgroups_options o = {.root_fd = fd, .ns_per_tick = NS_PER_SEC / 100, .ids = &ids};
     assert_int_equal(cgroups_new(&groups, &o, &places), 0);
     for (uint64_t i = 0; i < 3; i++) {
-        cgroups_tick(groups, i * 1000 * NS_PER_SEC, &s);
+        cgroups_tick(groups, i * 1000 * NS_PER_SEC, false, &s);
         is(s.entities[BARO_KIND_CGROUP].at[0], CGROUP_io_read, sum);
         snprintf(path, sizeof(path), "%s/sys", dir);
         assert_true(i > 0 || rename(path, strcat(strcpy(io, path), "-gone")) == 0);
@@ -259,13 +259,13 @@ static void one_vanishes(void **state)
     assert_int_equal(cgroup_find_path(fd, path, &places), 1);
     const struct cgroups_options o = {.root_fd = fd, .ns_per_tick = NS_PER_SEC / 100, .ids = &ids};
     assert_int_equal(cgroups_new(&groups, &o, &places), 0);
-    cgroups_tick(groups, NS_PER_SEC, &s);
+    cgroups_tick(groups, NS_PER_SEC, false, &s);
     const struct baro_entity *e = s.entities[BARO_KIND_CGROUP].at[0];
     is(e, CGROUP_cpu, 0); /* nobody was ever in it */
     memcpy(before, e->absent, sizeof(before));
     assert_int_equal(rmdir(path), 0);
     for (uint64_t i = 2; i < 5; i++) { /* gone, and made anew under its name: that is another one */
-        cgroups_tick(groups, i * 10 * NS_PER_SEC, &s);
+        cgroups_tick(groups, i * 10 * NS_PER_SEC, false, &s);
         assert_int_equal(s.entities[BARO_KIND_CGROUP].n, 1);
         e = s.entities[BARO_KIND_CGROUP].at[0];
         assert_int_equal(e->id, 1);

@@ -132,7 +132,7 @@ static void read_groups(struct fixture *f)
     struct cgroups_options o = {.root_fd = f->root_fd, .ns_per_tick = NS_PER_SEC / f->clk_tck, .memory_total = total, .ids = &f->ids};
     if (found == 0)
         assert_int_equal(cgroups_new(&f->groups, &o, &f->places), 0);
-    cgroups_tick(f->groups, NS_PER_SEC, &f->sample);
+    cgroups_tick(f->groups, NS_PER_SEC, false, &f->sample);
 }
 
 /* ---- as text ---- */

@@ -302,7 +302,7 @@ static void groups_body(const char *dir)
     struct cgroup_places places = {.n = 1, .of = {-1, -1, -1, 0, -1, -1, 0}, .at = {{.v2 = true, .dir = "outer/inner", .path = "/outer/inner"}}};
     struct cgroups_options o = {.root_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC), .helper = true, .ids = &ids};
     CHECK(cgroups_new(&g, &o, &places) == 0 && g);
-    cgroups_tick(g, now, &s);
+    cgroups_tick(g, now, false, &s);
     const struct baro_entity *inner = s.entities[BARO_KIND_CGROUP].at[0], *outer = s.entities[BARO_KIND_CGROUP].at[1];
     CHECK(s.entities[BARO_KIND_CGROUP].n == 2);
     CHECK(inner->absent[CGROUP_memory_anon] == BARO_ABSENT_NOT_YET && inner->value[CGROUP_memory] == 8192); /* no helper yet: the rest is read */
@@ -311,7 +311,7 @@ static void groups_body(const char *dir)
     int looks = 0;
     for (; looks < 2000 && outer->absent[CGROUP_memory_anon] != BARO_ABSENT_TIMEOUT; looks++, usleep(10000)) {
         cgroups_collect(g);
-        cgroups_tick(g, now += 10 * NS_PER_MS, &s);
+        cgroups_tick(g, now += 10 * NS_PER_MS, false, &s);
         CHECK(outer->value[CGROUP_memory] == 8192);
     }
     CHECK(looks > 10 && looks < 2000); /* it went on looking meanwhile */
@@ -320,7 +320,7 @@ static void groups_body(const char *dir)
     CHECK(inner->value[CGROUP_memory_working_set] == 8192 - 512 && inner->absent[CGROUP_faults_minor] == BARO_ABSENT_UNSUPPORTED);
     CHECK(slow_left_behind(h) == 1);
     for (int i = 0; i < 100; i++) /* not asked again for a minute, and the other one goes on */
-        cgroups_tick(g, now += 10 * NS_PER_MS, &s);
+        cgroups_tick(g, now += 10 * NS_PER_MS, false, &s);
     CHECK(slow_left_behind(h) == 1 && outer->absent[CGROUP_memory_anon] == BARO_ABSENT_TIMEOUT);
     slow_free(h);
     cgroups_free(g);

@@ -231,7 +231,7 @@ static void cgroup_vanishes(void **state)
         assert_true(l.cores_ppm == 0 && l.pids == 0);
         assert_int_equal(cgroups_new(&groups, &o, &places), 0);
         s.sample.entities[BARO_KIND_CGROUP].n = 0;
-        cgroups_tick(groups, 0, &s.sample);
+        cgroups_tick(groups, 0, false, &s.sample);
         assert_int_equal(s.sample.entities[BARO_KIND_CGROUP].n, at[i].groups);
         if (at[i].own)
             assert_string_equal(s.sample.entities[BARO_KIND_CGROUP].at[0]->name, at[i].own);
