@@ -233,10 +233,6 @@ class Cgroup:
         with open(self.path / "cgroup.procs", "w", encoding="ascii") as procs:
             procs.write("0")
 
-    def entering(self):
-        """A command that enters it and executes the rest of the line."""
-        return ["sh", "-c", f'echo 0 > {self.path}/cgroup.procs && exec "$@"', "sh"]
-
     def usage_ns(self):
         for line in (self.path / "cpu.stat").read_text().splitlines():
             key, value = line.split()
@@ -276,7 +272,7 @@ class Cgroup:
 
 @pytest.fixture
 def cgroup():
-    """A Cgroup, given to popen/run/record as cgroup=. For the job alone without baro, put cgroup.entering() before the command (as root)."""
+    """A Cgroup, given to popen/run/record as cgroup=. For the job alone without baro see Truth."""
     for mount in _cgroup2_mounts():
         path = pathlib.Path(tempfile.mkdtemp(prefix="baro-e2e-", dir=mount)) if os.access(mount, os.W_OK) else None
         if path is None:
@@ -350,8 +346,8 @@ def started():
 
 class Truth:
     """CPU of the command alone, as the kernel counted it. As root the command enters a cgroup of its own; an ordinary user's can't: then baro
-    starts in the cgroup, so the recorder is in it. The slack is for what the entering shell used before, which its process takes along and
-    the cgroup has not seen; a forked Python would take along far more (collecting its garbage, at worst 40 ms)."""
+    starts in the cgroup, so the recorder is in it. What the entering shell used before, which its process takes along and the cgroup has not seen, is
+    added to within a clock tick (a forked Python would take along far more: collecting its garbage, up to 40 ms)."""
 
     slack_ns = 5_000_000
 
@@ -359,16 +355,21 @@ class Truth:
         self.runner = runner
         self.cgroup = cgroup
         self.alone = os.geteuid() == 0 and runner.uid is None
+        self.note = runner.work / "used-before"
+
+    def entering(self):
+        """A command that enters the cgroup and executes the rest of the line."""
+        return ["sh", "-c", f'read used rest < /proc/$$/schedstat; echo 0 > {self.cgroup.path}/cgroup.procs && echo $used > {self.note} && exec "$@"', "sh"]
 
     def record(self, tape, argv, *options, **kw):
         argv = ["sh", "-c", argv] if isinstance(argv, str) else argv
         if self.alone:
-            return self.runner.record(tape, [*self.cgroup.entering(), *argv], *options, **kw)
-        return self.runner.record(tape, argv, *options, via=self.cgroup.entering(), **kw)
+            return self.runner.record(tape, [*self.entering(), *argv], *options, **kw)
+        return self.runner.record(tape, argv, *options, via=self.entering(), **kw)
 
     def check(self, summary, within=0.001):
         counted = summary["job"]["cpu_ns"] + (0 if self.alone else summary["recorder"]["cpu_ns"])
-        truth = self.cgroup.usage_ns()
+        truth = self.cgroup.usage_ns() + int(self.note.read_text())
         assert abs(counted - truth) <= truth * within + self.slack_ns, (counted, truth)
 
 

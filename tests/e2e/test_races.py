@@ -92,7 +92,7 @@ def test_all_ends_while_the_recorder_stands_still(late, truth, source):
     """What was seen alive, and is gone with its parents when the recorder looks again, is in the wrapper's totals and nowhere besides."""
     if not truth.alone:
         pytest.skip("once is enough")
-    s = late([*truth.cgroup.entering(), *script(WAIT + """
+    s = late([*truth.entering(), *script(WAIT + """
         if os.fork() == 0:
             if os.fork() == 0:
                 end = time.process_time() + 0.4
@@ -114,7 +114,7 @@ def test_orphan_seen_before_its_parent_went(late, truth, source):
     """It moves to the wrapper while nobody looks, and ends there."""
     if not truth.alone:
         pytest.skip("once is enough")
-    s = late([*truth.cgroup.entering(), *script(WAIT + """
+    s = late([*truth.entering(), *script(WAIT + """
         if os.fork() == 0:
             if os.fork() == 0:
                 end = time.process_time() + 0.3
