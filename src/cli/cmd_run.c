@@ -39,6 +39,8 @@ static void say(struct running *run, const struct run_result *result, const char
     run->recording.stderr_fd = result->stderr_fd;
     if (result->exec_errno)
         error_set(&line, -result->exec_errno, "%s: %s", *command ? command : "''", strerror(result->exec_errno));
+    else if (result->recorder_stays) /* where the tape is, nothing may answer */
+        error_set(&line, -1, "the recorder has not finished; what it has written is readable: %s", run->recording.path.len ? (const char *)run->recording.path.at : "nowhere");
     else if (result->recorder_lost && recording_written(&run->recording))
         error_set(&line, -1, "the recorder went away; what it had written is readable: %s", (const char *)run->recording.path.at);
     else if (result->recorder_lost)
@@ -76,10 +78,10 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         return cli_fail(cli, &err);
     }
     own_remove(&run.own);
-    if (result.exec_errno || (result.recorder_lost && !recording_written(&run.recording)))
+    if (result.exec_errno)
         recording_discard(&run.recording);
-    else
-        recording_replace(&run.recording);
+    else if (result.recorder_lost && !result.recorder_stays)
+        recording_settle(&run.recording);
     say(&run, &result, argv[0]);
     run_die_like(&result);
 }

@@ -135,7 +135,7 @@ void settings_init(struct settings *s)
     {.name = "output", .letter = 'o', .argument = "FILE", .type = OPT_TEXT, .offset = AT(record.output),               \
      .completes = OPT_A_FILE, .help = "write the tape to FILE, which must not exist (default: among the kept runs)"},  \
     {.name = "force", .type = OPT_TRUE, .offset = AT(record.force), .help = "replace FILE if it is there",             \
-     .more = "The old one is there until the recording has begun."},                                                   \
+     .more = "Until the recording has begun the old one is kept beside it, as FILE.old-..."},                                                   \
     {.name = "quiet", .letter = 'q', .type = OPT_TRUE, .offset = AT(record.quiet), .help = "print no summary at the end"}, \
     {.name = "interval", .letter = 'i', .argument = "TIME", .type = OPT_PARSED, .offset = AT(record.interval_ns),      \
      .parse = take_interval, .help = "time between samples: auto (the default), or 10ms to 1h",                        \

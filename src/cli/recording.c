@@ -77,17 +77,34 @@ static int open_kept(struct recording *r, const char *command, struct baro_error
     return 0;
 }
 
+/* Somebody may have begun another of that name meanwhile: then it is not written over. */
 static void bring_back(struct recording *r)
 {
-    if (r->aside.len)
-        rename((const char *)r->aside.at, (const char *)r->path.at);
+    const char *aside = (const char *)r->aside.at, *path = (const char *)r->path.at;
+    struct buf line = {0};
+    if (!r->aside.len)
+        return;
+    if (link(aside, path) == 0) {
+        unlink(aside);
+    } else if (errno == EEXIST || rename(aside, path) < 0) {
+        buf_printf(&line, "what was %s is now %s", path, aside);
+        buf_byte(&line, 0);
+        if (!line.failed)
+            recording_say(r, (const char *)line.at);
+    }
+    buf_done(&line);
     buf_clear(&r->aside);
 }
 
-void recording_replace(struct recording *r)
+void recording_settle(struct recording *r)
 {
-    if (r->aside.len)
-        unlink((const char *)r->aside.at);
+    if (!r->aside.len)
+        return;
+    if (!recording_written(r)) {
+        recording_discard(r);
+        return;
+    }
+    unlink((const char *)r->aside.at);
     buf_clear(&r->aside);
 }
 
@@ -132,7 +149,8 @@ static void on_sample(void *context, const struct baro_sample *s)
         summary_add_sample(r->summary, s);
     if (s->t_ns > PRUNE_AFTER)
         prune(r);
-    recording_replace(r);
+    if (r->aside.len && recording_written(r))
+        recording_settle(r);
 }
 
 static void on_exit_record(void *context, const struct baro_exit *e)
@@ -187,6 +205,8 @@ static void on_finished(void *context, bool recorded)
 {
     struct recording *r = context;
     bool to_wrapper = r->link_fd >= 0;
+    if (recorded)
+        recording_settle(r);
     if (recorded && (!to_wrapper || wrapper_waits(r->link_fd)))
         print(r);
     if (!to_wrapper)
@@ -209,7 +229,7 @@ void recording_options(struct recording *r, struct record_options *ret)
 void recording_tidy(struct recording *r)
 {
     prune(r);
-    recording_replace(r);
+    recording_settle(r);
 }
 
 void recording_discard(struct recording *r)

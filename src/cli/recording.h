@@ -27,8 +27,8 @@ int recording_open(struct recording *r, const struct cli *cli, const struct reco
 void recording_options(struct recording *r, struct record_options *ret);
 /* Thins out the kept runs and lets go of the tape that was there before, if that was not done while recording. */
 void recording_tidy(struct recording *r);
-/* Something was: lets go of the tape that was there before, which the first sample does, too. */
-void recording_replace(struct recording *r);
+/* No more is written: where something was, lets go of the tape that was there before, which the first sample does, too; else brings it back. */
+void recording_settle(struct recording *r);
 /* Nothing was recorded: leaves no file behind, but what was there before. */
 void recording_discard(struct recording *r);
 void recording_done(struct recording *r);

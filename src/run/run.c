@@ -208,7 +208,8 @@ static void recorder_finish(struct wrapper *w, enum link_kind kind, int64_t numb
         done = recorder_done(w, deadline);
     }
     /* A recorder that somebody stopped would hold stderr for ever, and a pipe's reader would wait for it. */
-    if (!done && !reap_recorder(w))
+    w->result->recorder_stays = !done && !reap_recorder(w);
+    if (w->result->recorder_stays)
         kill(w->recorder, SIGCONT);
     w->result->recorder_lost = !done;
     close(w->link);

@@ -27,6 +27,7 @@ struct run_result {
     int wait_status;     /* as from wait4(2), when exec_errno is 0 */
     int exec_errno;      /* why the command could not be executed; 0: it was */
     bool recorder_lost;  /* it could not be started, died before its time, or did not finish within the grace */
+    bool recorder_stays; /* lost, and its process is there still: stopped, or in a call that does not return */
     int recorder_errno;  /* why it could not be started; 0: it was */
     uint64_t started_ns, ended_ns; /* CLOCK_MONOTONIC: executed, and seen to have ended */
     int stderr_fd;                 /* close-on-exec copy of stderr for last messages; -1: none could be had */

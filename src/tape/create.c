@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -104,7 +105,11 @@ int tape_put_aside(const char *path, struct buf *ret, struct baro_error *err)
     int r = may_replace(path, err);
     if (r < 0)
         return r == -ENOENT ? 0 : r;
-    buf_printf(ret, "%s.old-%d", path, (int)getpid());
+    /* With a mark that no other has; the name is cut where it would become too long. */
+    int name = (int)strlen(path), most = NAME_MAX - 22;
+    const char *slash = strrchr(path, '/');
+    int folder = slash ? (int)(slash + 1 - path) : 0;
+    buf_printf(ret, "%.*s.old-%llx", name - folder > most ? folder + most : name, path, (unsigned long long)clock_realtime_ns());
     buf_byte(ret, 0);
     if (ret->failed)
         return error_set(err, -ENOMEM, "out of memory");

@@ -2,6 +2,7 @@
 """What the recorder counts, against what the kernel says of the same processes."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -443,6 +444,21 @@ def test_what_was_there_is_kept_until_something_is_recorded(run, tape, argv):
     run(argv[0], "--force", "-o", tape, *argv[1:], status=127 if argv[0] == "run" else 2)
     assert tape.read_text() == "mine"
     assert list(tape.parent.glob(tape.name + "*")) == [tape]
+
+
+def test_what_was_there_is_kept_where_nothing_can_be_written(run, tape, wait_until):
+    tape.write_text("mine")
+    run("run", "-q", "--force", "-o", tape, "--", "sh", "-c", "exit 3", before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)), status=3)
+    wait_until(lambda: list(tape.parent.glob(tape.name + "*")) == [tape], "the old tape to be back")
+    assert tape.read_text() == "mine"
+
+
+def test_a_name_as_long_as_can_be(run, work):
+    tape = work / ("x" * 255)
+    tape.write_text("mine")
+    run("run", "-q", "--force", "-o", tape, "--", "true", status=0)
+    assert tape.stat().st_size > 1000
+    assert [p.name for p in work.glob("x*")] == [tape.name]
 
 
 def test_failed_exec_leaves_no_file(run, tape):
