@@ -61,7 +61,7 @@ struct job {
     bool lossy;                 /* it lost some, ever */
 
     struct member *gone;        /* waiting for job_settle() */
-    size_t n_gone;
+    size_t n_gone, n_held;      /* n_held: of them, those that the last settling held back */
     struct job_unclaimed *unclaimed; /* oldest first: [first, n) */
     size_t first_unclaimed, n_unclaimed, cap_unclaimed, let_go_unclaimed; /* number of unclaimed[0], less 1 */
     uint64_t unclaimed_ns;      /* their CPU time */

@@ -242,7 +242,7 @@ static bool ambiguous(const struct job *j, const struct member *m)
 }
 
 #define UNTOLD_FOR 200000000u /* ns: do_exit() notifies the parent first, and may be kept from going on while others have the core */
-#define UNTOLD_MOST 512u     /* gone members: in a storm there is always one */
+#define UNTOLD_MOST 256u     /* gone members: in a storm there is always one */
 
 static void find_untold(const struct job *j, uint64_t now_ns)
 {
@@ -327,4 +327,5 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
     forget_heirs(j, list);
     exits_report(j, now_ns);
     give_back(j, later);
+    j->n_held = j->n_gone;
 }

@@ -339,7 +339,7 @@ void follow_drain(struct recorder *r)
     else if (events > 0)
         r->foreign += r->foreign < FOREIGN_MOST;
     look_at_touched(r);
-    if (r->job.n_gone >= SETTLE_AT)
+    if (r->job.n_gone >= r->job.n_held + SETTLE_AT)
         sampler_settle(&r->sampler);
     if (r->job.tree.holes > tree_count(&r->job.tree) + SETTLE_AT)
         tree_compact(&r->job.tree); /* else it would grow with all that lived since the last tick */
