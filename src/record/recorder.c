@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,9 +21,7 @@
 #define WAKE_NS (200 * NS_PER_MS)    /* how often a stopped wrapper is reminded */
 #define STEP_NS (100 * (int64_t)NS_PER_MS)
 #define SUSPEND_NS (100 * NS_PER_MS)
-#define SURVIVORS_MOST 100u
 #define DESCRIPTORS_FOR_THE_MACHINE 64u
-#define LAST_WORD (3 * NS_PER_MS)
 #define HOST_ALONE_LEAST (100 * NS_PER_MS)
 
 uint64_t recorder_since(const struct recorder *r, uint64_t absolute_ns)
@@ -252,72 +249,6 @@ static void loop(struct recorder *r)
     }
 }
 
-/* ---- the end ---- */
-
-static void tell_survivors(struct recorder *r)
-{
-    unsigned told = 0;
-    for (size_t i = 0; i < r->job.tree.n && told < SURVIVORS_MOST; i++) {
-        struct member *m = r->job.tree.at[i];
-        uint64_t clock_ns;
-        if (!m || m->ended || process_clock(&r->sampler, m, &clock_ns) < 0 || (!*m->row.name && sampler_look(&r->sampler, m) < 0))
-            continue;
-        recorder_event(r, BARO_EVENT_SURVIVOR, m, 0, m->row.name);
-        told++;
-    }
-}
-
-static bool end_untold(const struct member *m)
-{
-    uint64_t clock_ns;
-    return !m->end_told && !m->awaited && (m->gone || clock_process_cpu_ns(m->row.key.pid, &clock_ns) == -EINVAL);
-}
-
-static bool any_end_untold(const struct recorder *r)
-{
-    for (size_t i = 0; i < r->job.tree.n && i < SURVIVORS_MOST; i++) {
-        if (r->job.tree.at[i] && end_untold(r->job.tree.at[i]))
-            return true;
-    }
-    for (const struct member *m = r->job.gone; m; m = m->list_next) {
-        if (end_untold(m))
-            return true;
-    }
-    return false;
-}
-
-/* A parent can have its child's status before the connector tells of that end (do_exit() calls exit_notify() first, and may be preempted in
- * between): of the last ones to end the word is waited for, as briefly as nobody minds. */
-static void await_ends(struct recorder *r)
-{
-    uint64_t until = clock_monotonic_ns() + LAST_WORD;
-    while (r->forks && exits_fd(r->forks) >= 0 && any_end_untold(r) && clock_monotonic_ns() < until) {
-        struct pollfd p = {.fd = exits_fd(r->forks), .events = POLLIN};
-        poll(&p, 1, 1);
-        follow_drain(r);
-    }
-}
-
-static void finish(struct recorder *r)
-{
-    if (r->started) {
-        follow_drain(r);
-        await_ends(r);
-        if (r->options->children)
-            scan_wrapper(&r->sampler); /* an orphan whose fork nobody told */
-        if (r->wrapper && !r->wrapper_lost)
-            r->job.wrapper.pid = 0; /* it has nothing more to tell: what is gone now is gone */
-        r->job.closing = true;
-        sampler_settle(&r->sampler);
-        tell_survivors(r);
-        limits_find(r);
-        job_event(&r->job, r->end_ns ? r->end_ns : sampler_now(&r->sampler), BARO_EVENT_END, NULL, (uint64_t)(uint32_t)r->status,
-                  r->status_known ? "" : r->detached ? "detached" : "unknown");
-        recorder_tick(r);
-    }
-    tape_writer_finish(r->writer, NULL);
-}
-
 static void tell_finished(const struct recorder *r)
 {
     if (r->options->finished)
@@ -421,7 +352,7 @@ int record_run(const struct record_options *options, int link_fd, pid_t wrapper,
     if (code == 0) {
         wrapper_drain(&r);
         loop(&r);
-        finish(&r);
+        recorder_finish(&r);
         code = r.started;
         tell_finished(&r);
     }
@@ -456,7 +387,7 @@ int record_attach(const struct record_options *options, struct record_end *ret, 
         r.started = true;
         recorder_first_tick(&r);
         loop(&r);
-        finish(&r);
+        recorder_finish(&r);
         tell_finished(&r);
         *ret = (struct record_end){r.status_known, r.status, r.detached};
     }

@@ -87,6 +87,9 @@ void limits_find(struct recorder *r);           /* if they are wanted still */
 void limits_turn(struct recorder *r);           /* before a tick: are they others by now? */
 void limits_close(struct recorder *r);
 
+/* finish.c */
+void recorder_finish(struct recorder *r);
+
 /* recorder.c */
 void recorder_event(struct recorder *r, enum baro_event_kind kind, const struct member *m, uint64_t number, const char *text);
 void recorder_tick(struct recorder *r);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of a recording: what is still to be told, who outlives it, the last sample. */
+#include <errno.h>
+#include <poll.h>
+
+#include "base/clock.h"
+#include "record/recorder.h"
+
+#define SURVIVORS_MOST 100u
+#define LAST_WORD (3 * NS_PER_MS)
+
+static void tell_survivors(struct recorder *r)
+{
+    unsigned told = 0;
+    for (size_t i = 0; i < r->job.tree.n && told < SURVIVORS_MOST; i++) {
+        struct member *m = r->job.tree.at[i];
+        uint64_t clock_ns;
+        if (!m || m->ended || process_clock(&r->sampler, m, &clock_ns) < 0 || (!*m->row.name && sampler_look(&r->sampler, m) < 0))
+            continue;
+        recorder_event(r, BARO_EVENT_SURVIVOR, m, 0, m->row.name);
+        told++;
+    }
+}
+
+static bool end_untold(const struct member *m)
+{
+    uint64_t clock_ns;
+    return !m->end_told && !m->awaited && (m->gone || clock_process_cpu_ns(m->row.key.pid, &clock_ns) == -EINVAL);
+}
+
+static bool any_end_untold(const struct recorder *r)
+{
+    for (size_t i = 0; i < r->job.tree.n && i < SURVIVORS_MOST; i++) {
+        if (r->job.tree.at[i] && end_untold(r->job.tree.at[i]))
+            return true;
+    }
+    for (const struct member *m = r->job.gone; m; m = m->list_next) {
+        if (end_untold(m))
+            return true;
+    }
+    return false;
+}
+
+/* A parent can have its child's status before the connector tells of that end (do_exit() calls exit_notify() first, and may be preempted in
+ * between): of the last ones to end the word is waited for, as briefly as nobody minds. */
+static void await_ends(struct recorder *r)
+{
+    uint64_t until = clock_monotonic_ns() + LAST_WORD;
+    while (r->forks && exits_fd(r->forks) >= 0 && any_end_untold(r) && clock_monotonic_ns() < until) {
+        struct pollfd p = {.fd = exits_fd(r->forks), .events = POLLIN};
+        poll(&p, 1, 1);
+        follow_drain(r);
+    }
+}
+
+void recorder_finish(struct recorder *r)
+{
+    if (r->started) {
+        follow_drain(r);
+        await_ends(r);
+        if (r->options->children)
+            scan_wrapper(&r->sampler); /* an orphan whose fork nobody told */
+        if (r->wrapper && !r->wrapper_lost)
+            r->job.wrapper.pid = 0; /* it has nothing more to tell: what is gone now is gone */
+        r->job.closing = true;
+        sampler_settle(&r->sampler);
+        tell_survivors(r);
+        limits_find(r);
+        job_event(&r->job, r->end_ns ? r->end_ns : sampler_now(&r->sampler), BARO_EVENT_END, NULL, (uint64_t)(uint32_t)r->status,
+                  r->status_known ? "" : r->detached ? "detached" : "unknown");
+        recorder_tick(r);
+    }
+    tape_writer_finish(r->writer, NULL);
+}
