@@ -349,12 +349,12 @@ class Truth:
     starts in the cgroup, so the recorder is in it. What the entering shell used before, which its process takes along and the cgroup has not seen, is
     added to within a clock tick (a forked Python would take along far more: collecting its garbage, up to 40 ms)."""
 
-    slack_ns = 5_000_000
-
     def __init__(self, runner, cgroup):
         self.runner = runner
         self.cgroup = cgroup
         self.alone = os.geteuid() == 0 and runner.uid is None
+        # A recorder does not say what it used after its last sample, and a sanitizer takes its time to go.
+        self.slack_ns = 25_000_000 if SANITIZED and not self.alone else 5_000_000
         self.note = runner.work / "used-before"
 
     def entering(self):
