@@ -27,6 +27,9 @@ SANITIZED = os.environ.get("BARO_SANITIZED") == "1"
 # A shell starts what it puts into the background with these ignored, and a command would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+# So does nohup(1) with this one; we are spared by it still.
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 def pytest_configure(config):
@@ -175,6 +178,14 @@ class Runner:
         self("run", "-q", "-o", tape, *options, "--", *argv, status=status, **kw)
         assert os.path.getsize(tape) > 0
         return tape
+
+    @staticmethod
+    def await_end(tape):
+        """A recorder that shares a limit with its job may need longer than the wrapper waits for it."""
+        until = time.monotonic() + 60
+        while not pathlib.Path(tape).read_bytes().endswith(b"BAROEND\n"):
+            assert time.monotonic() < until, f"{tape} has no end"
+            time.sleep(0.02)
 
     def summary(self, tape):
         """`baro summary --json` as a dict."""

@@ -55,6 +55,7 @@ def test_memory_limit_that_kills(run, tape, v1):
     group.write("memory.limit_in_bytes", 64 << 20)
     eater = [sys.executable, "-c", "import time; time.sleep(0.2); x = bytearray(300 << 20)"]
     run.record(tape, eater, before=group.enter, status=-signal.SIGKILL)
+    run.await_end(tape)
     rows = rows_of(run, tape, group)
     assert rows and "v1 memory" in rows[-1]["label"]
     assert number(rows[-1], "memory_limit_bytes") == 64 << 20
@@ -70,6 +71,7 @@ def test_quota_that_throttles(run, tape, v1):
     group.write("cpu.cfs_period_us", 10000)
     group.write("cpu.cfs_quota_us", 2000)
     run.record(tape, ["sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"], before=group.enter)
+    run.await_end(tape)
     rows = rows_of(run, tape, group)
     assert number(rows[-1], "cpu_limit") == 0.2
     assert number(rows[-1], "cpu_throttled_ns") > 0
