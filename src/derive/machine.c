@@ -105,6 +105,12 @@ static void copy(char *to, size_t cap, const char *from)
     memcpy(to, from, strnlen(from, cap - 1));
 }
 
+static void copy_end(char *to, size_t cap, const char *from, size_t n)
+{
+    size_t left_out = n < cap ? 0 : n + 1 - cap;
+    memcpy(to, from + left_out, n - left_out);
+}
+
 static struct machine_group *group_of(struct machine *m, const struct baro_entity *e)
 {
     struct machine_group *g = find(m, e->id);
@@ -113,7 +119,7 @@ static struct machine_group *group_of(struct machine *m, const struct baro_entit
     const char *name = e->name ? e->name : "", *slash = strrchr(name, '/');
     g = &m->group[m->n_groups++];
     *g = (struct machine_group){.id = e->id, .place = m->places, .length = strlen(name)};
-    copy(g->name, sizeof(g->name), name);
+    copy_end(g->end, sizeof(g->end), name, g->length);
     copy(g->last, sizeof(g->last), slash ? slash + 1 : name);
     copy(g->label, sizeof(g->label), e->label ? e->label : "");
     return g;

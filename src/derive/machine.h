@@ -58,9 +58,9 @@ struct extreme {
 struct machine_group {
     uint32_t id;
     uint32_t place;             /* which place of the job, one after the other where it was moved: those of one are its innermost ones and what is above them */
-    size_t length;              /* of its path, of which name is the beginning */
-    char name[128];
-    char last[32];              /* component of the path, cut as well */
+    size_t length;              /* of its path */
+    char end[128];              /* of its path, all of it if it fits: what a source that was cut keeps */
+    char last[32];              /* component of the path, its beginning */
     char label[64];             /* which hierarchies see the job there, as on the tape */
     struct growth throttled, oom_kills, fork_refusals, limit_hits;
     struct extreme memory;      /* most that it held while it was watched: that a look saw, or that the mark rose to */

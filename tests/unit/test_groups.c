@@ -211,6 +211,36 @@ static void test_full(void **state)
     }
 }
 
+#define POD "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod01234567_89ab_cdef_0123_456789abcdef.slice"
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+/* Of a long path a source has the end, 95 bytes of this one; one that is not cut is the whole path, not the end of another. */
+static void test_long_path(void **state)
+{
+    (void)state;
+    static const struct baro_limits pod = {.memory_bytes = 64 * MB, .memory_source = "cgroup ...def.slice/cri-containerd-" ID ".scope memory.limit_in_bytes"};
+    static const struct baro_limits above = {.memory_bytes = 64 * MB, .memory_source = "cgroup /b c memory.max"}, other = {.memory_bytes = 64 * MB, .memory_source = "cgroup .../x memory.max"};
+    static const struct {
+        const struct baro_limits *l;
+        char *path, *not;
+    } of[] = {{&pod, POD "/cri-containerd-" ID ".scope", POD}, {&above, "/b c", "/b c/b c"}, {&above, "/b c", "/b"}, {&other, "/a/x", "/x"}};
+    for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+        struct world w;
+        begin(&w, "none", of[i].l);
+        struct baro_entity *e = group(&w, of[i].path, "v1 memory"), *not = group(&w, of[i].not, "v1 memory");
+        set(not, CGROUP_memory, 48 * MB);
+        set(e, CGROUP_memory, 8 * MB);
+        set(e, CGROUP_memory_peak, 64 * MB);
+        set(e, CGROUP_memory_limit_hits, 3);
+        look(&w);
+        full(&w, 8.0 / 64);
+        set(e, CGROUP_memory_limit_hits, 4);
+        look(&w);
+        full(&w, 1);
+        summary_free(w.s);
+    }
+}
+
 /* A job holds no more than its group ever held: what is above that is charged elsewhere. */
 static void test_charged_elsewhere(void **state)
 {
@@ -302,6 +332,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_made_but_for_memory), cmocka_unit_test(test_made),   cmocka_unit_test(test_made_by_another), cmocka_unit_test(test_shared),
         cmocka_unit_test(test_full),                cmocka_unit_test(test_charged_elsewhere), cmocka_unit_test(test_target), cmocka_unit_test(test_groups_first),
+        cmocka_unit_test(test_long_path),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
