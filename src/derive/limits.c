@@ -129,7 +129,7 @@ int summary_memory_most(const struct summary *s, uint64_t *ret, enum memory_meas
     if (g && (marked ? !begins(source, "RLIMIT_") : begins(source, "cgroup "))) {
         *ret_measure = MEMORY_CGROUP;
         *ret = groups_memory(s, g, g == group_of(s, source) ? limit : 0);
-        return BARO_PRESENT;
+        return g->memory.seen || *ret ? BARO_PRESENT : g->memory.absent;
     }
     if (begins(source, "RLIMIT_"))
         return most_of_process(s, source, ret, ret_measure);
