@@ -4,10 +4,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "derive/limits.h"
-
-#define MADE "baro-" /* what begins the name of a group that was made for a job, and the recorder's pid: run/own.h */
-
 /* ---- whose a group is ---- */
 
 static bool says(const struct machine_group *g, const char *word)
@@ -37,7 +33,7 @@ static bool is_made(const struct summary *s, const struct machine_group *g)
 {
     const struct machine_group *one = s->own_cgroup ? counting(s) : NULL;
     const char *end = one ? strrchr(one->last, '-') : NULL;
-    return end && strncmp(one->last, MADE, sizeof(MADE) - 1) == 0 && strncmp(g->last, one->last, (size_t)(end - one->last) + 1) == 0;
+    return end && strncmp(one->last, BARO_GROUP_PREFIX, sizeof(BARO_GROUP_PREFIX) - 1) == 0 && strncmp(g->last, one->last, (size_t)(end - one->last) + 1) == 0;
 }
 
 /* A target is the same path wherever it is; all else is above it. */

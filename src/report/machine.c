@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/fmt.h"
+#include "derive/groups.h"
 #include "derive/limits.h"
 #include "report/table.h"
 

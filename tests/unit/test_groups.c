@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "derive/groups.h"
 #include "derive/limits.h"
 #include "report/report.h"
 #include "story.h"
