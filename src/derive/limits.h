@@ -6,6 +6,7 @@
 #include "derive/summary.h"
 
 #define LIMIT_ADDRESS_SPACE "RLIMIT_AS"
+#define LIMIT_DATA "RLIMIT_DATA"
 #define LIMIT_MACHINE "machine" /* the source where no limit lies below what the machine has */
 
 /* What it is at most, and by whom: the tightest that is known, the machine's own among them; 0: not known. That is the limit, unless summary_..._unknown() says why there may be a
