@@ -108,7 +108,8 @@ BARO_API uint32_t baro_header_cpus(const struct baro_header *h);
 /* ---- limits ---- */
 /**
  * What the job may have at the cursor's position: by its control groups and those above, ulimits, affinity and what a batch system says.
- * They are found a moment after the job began, and may change when the job is moved.
+ * They are found a moment after the job began, and may be others later: when the job is moved, when its affinity or ulimits
+ * change, or what its control groups may have.
  */
 BARO_API const struct baro_limits *baro_tape_limits(const struct baro_tape *tape);
 /**

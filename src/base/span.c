@@ -83,6 +83,18 @@ void scan_blanks(struct span *s)
         advance(s, 1);
 }
 
+bool span_has_word(struct span list, const char *word)
+{
+    struct span w;
+    while (list.len) {
+        if (!scan_word(&list, &w))
+            advance(&list, 1);
+        else if (span_equal(w, word))
+            return true;
+    }
+    return false;
+}
+
 static bool scan_range(struct span *s, uint64_t *first, uint64_t *last)
 {
     if (!scan_u64(s, first))

@@ -28,6 +28,7 @@ static inline struct span span_str(const char *s)
 
 bool span_equal(struct span a, const char *b);
 bool span_starts(struct span s, const char *prefix);
+bool span_has_word(struct span list, const char *word); /* one of those that blanks, tabs and newlines part */
 
 /* Each returns true and advances, or false and leaves *s alone. Overflow is a failure. */
 bool scan_u64(struct span *s, uint64_t *ret);          /* decimal digits */

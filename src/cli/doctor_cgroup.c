@@ -96,15 +96,9 @@ static void limits(struct findings *f, const struct cgroup_places *p, int root)
 
 static bool word_in(const struct cgroup_place *p, const char *file, const char *word)
 {
-    char path[CGROUP_DIR_MAX + 64], text[256];
-    snprintf(path, sizeof(path), "/%s/%s", p->dir, file);
-    ssize_t n = fd_read_file(AT_FDCWD, path, text + 1, sizeof(text) - 2);
-    char needle[32];
-    for (ssize_t i = 0; i <= n; i++)
-        text[i] = i == 0 || text[i] == '\n' ? ' ' : text[i];
-    text[n > 0 ? n + 1 : 1] = 0;
-    snprintf(needle, sizeof(needle), " %s ", word);
-    return n > 0 && strstr(text, needle);
+    char dir[CGROUP_DIR_MAX + 2], text[256];
+    snprintf(dir, sizeof(dir), "/%s", p->dir);
+    return span_has_word(own_read(dir, file, text, sizeof(text)), word);
 }
 
 /* What of memory a group below this one would tell. Processes other than this one are not looked for: doctor's caller is one. */

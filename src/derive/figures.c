@@ -55,7 +55,7 @@ int summary_cores_peak(const struct summary *s, double *ret)
 {
     double mean;
     int r = summary_cores_peak_of(s, &s->cores, ret);
-    /* What was used before the first look and after the last lies between no two; but the mean was reached at some time. */
+    /* What was used before the first look and after the last lies between no two; but the mean, which is at most all there is as well, was reached at some time. */
     if (r == BARO_PRESENT && summary_cores_mean(s, &mean) == BARO_PRESENT && mean > *ret)
         *ret = mean;
     return r;

@@ -4,10 +4,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "derive/limits.h"
-
-#define MADE "baro-" /* what begins the name of a group that was made for a job, and the recorder's pid: run/own.h */
-
 /* ---- whose a group is ---- */
 
 static bool says(const struct machine_group *g, const char *word)
@@ -37,7 +33,7 @@ static bool is_made(const struct summary *s, const struct machine_group *g)
 {
     const struct machine_group *one = s->own_cgroup ? counting(s) : NULL;
     const char *end = one ? strrchr(one->last, '-') : NULL;
-    return end && strncmp(one->last, MADE, sizeof(MADE) - 1) == 0 && strncmp(g->last, one->last, (size_t)(end - one->last) + 1) == 0;
+    return end && strncmp(one->last, BARO_GROUP_PREFIX, sizeof(BARO_GROUP_PREFIX) - 1) == 0 && strncmp(g->last, one->last, (size_t)(end - one->last) + 1) == 0;
 }
 
 /* A target is the same path wherever it is; all else is above it. */
@@ -54,7 +50,7 @@ const struct machine_group *groups_job(const struct summary *s)
 {
     for (size_t i = 0; s->is_cgroup && i < s->machine.n_groups; i++) {
         const struct machine_group *g = &s->machine.group[i];
-        if (g->memory.seen && (is_made(s, g) || is_target(s, g)))
+        if (g->counts_memory && (is_made(s, g) || is_target(s, g)))
             return g;
     }
     return NULL;
@@ -159,7 +155,7 @@ uint64_t groups_memory(const struct summary *s, const struct machine_group *g, u
     uint64_t most = g->memory.value, mark = g->memory_mark.value, hits;
     if (!g->memory_mark.seen)
         return most;
-    if (is_made(s, g) && mark > most)
+    if (is_made(s, g) && !g->outlived_limit && mark > most)
         most = mark;
     /* It ran into its limit, and the mark was there already. v2 counts with it what ran into a limit of its own further down. */
     bool ran_into = limit && says(g, "memory") && group_grown(s, g, offsetof(struct machine_group, limit_hits), &hits) == BARO_PRESENT && hits;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of the control groups on a tape is the job, and what they say of it: for limits.c. */
+/* Which of the control groups on a tape is the job, and what they say of it. */
 #ifndef DERIVE_GROUPS_H
 #define DERIVE_GROUPS_H
 
@@ -9,5 +9,15 @@
 const struct machine_group *groups_job(const struct summary *s);
 /* The most that a group held while it was watched; limit: its own, if that is known, else 0. */
 uint64_t groups_memory(const struct summary *s, const struct machine_group *g, uint64_t limit);
+
+/*
+ * What was refused to the job: in a group that was made for it from the beginning on, in one that was there before while it was watched, whoever's doing it was. A job that was moved had it
+ * in one place after the other, so each adds up over its places. Each returns 0 and the value, or enum baro_absent.
+ */
+/* For how long a CPU quota held back the group that it held back most: of those that the job was in at a place, and those above. */
+int summary_throttled(const struct summary *s, uint64_t *ret);
+/* Processes killed for want of memory, and forks refused: of the innermost group at a place that counts it. */
+int summary_group_oom_kills(const struct summary *s, uint64_t *ret);
+int summary_fork_refusals(const struct summary *s, uint64_t *ret);
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the job held while its limits were those that they are now. */
+#include <string.h>
+
 #include "derive/summary.h"
 
 void summary_held_begin(struct summary_held *h, uint64_t since_ns)
@@ -46,8 +48,11 @@ void summary_note_held(struct summary *s, const struct baro_sample *sample, cons
 /* The first ones were found when there was time for it, and have held from the start. */
 void summary_add_limits(struct summary *s, const struct baro_limits *l, uint64_t t_ns)
 {
-    if (s->limits_told && !baro_limits_equal(l, &s->limits))
+    const struct baro_limits *had = &s->limits;
+    if (s->limits_told && !baro_limits_equal(l, had))
         summary_held_begin(&s->held, t_ns ? t_ns : 1);
+    if (s->limits_told && (l->memory_bytes != had->memory_bytes || strcmp(l->memory_source, had->memory_source) != 0))
+        machine_limit_changed(&s->machine);
     s->limits = *l;
     s->limits_told = true;
 }

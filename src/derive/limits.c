@@ -5,6 +5,8 @@
 
 #include "derive/groups.h"
 
+#define CUT "..." /* stands for the beginning of a path that is too long for a source */
+
 /* ---- limits ---- */
 
 uint64_t summary_memory_limit(const struct summary *s, const char **ret_source)
@@ -53,25 +55,27 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* The control group that sets a limit: "cgroup /PATH FILE". A path may have blanks, and a long source was cut. */
+/* Is this the path of a group? Of a long one there is but the end, after CUT. */
+static bool is_path_of(const struct machine_group *g, const char *path, size_t n)
+{
+    bool cut = n > sizeof(CUT) - 1 && begins(path, CUT);
+    size_t left_out = cut ? sizeof(CUT) - 1 : 0, have = strlen(g->end);
+    n -= left_out;
+    return (cut ? g->length > n : g->length == n) && have >= n && memcmp(g->end + have - n, path + left_out, n) == 0;
+}
+
+/* The control group that sets a limit: "cgroup /PATH FILE". A path may have blanks, a file has none. */
 static const struct machine_group *group_of(const struct summary *s, const char *source)
 {
     static const char word[] = "cgroup ";
     const struct machine_group *found = NULL;
-    size_t longest = 0;
-    if (!begins(source, word))
+    const char *path = source + sizeof(word) - 1, *file = strrchr(source, ' ');
+    if (!begins(source, word) || file < path)
         return NULL;
-    const char *path = source + sizeof(word) - 1;
-    bool cut = strlen(source) + 1 >= sizeof(s->limits.memory_source);
     for (size_t i = 0; i < s->machine.n_groups; i++) {
         const struct machine_group *g = &s->machine.group[i];
-        size_t n = strlen(g->name);
-        if (cut && begins(g->name, path))
-            return g;
-        if (n >= longest && begins(path, g->name) && (path[n] == 0 || path[n] == ' ')) {
+        if (is_path_of(g, path, (size_t)(file - path)))
             found = g;
-            longest = n;
-        }
     }
     return found;
 }
@@ -125,7 +129,7 @@ int summary_memory_most(const struct summary *s, uint64_t *ret, enum memory_meas
     if (g && (marked ? !begins(source, "RLIMIT_") : begins(source, "cgroup "))) {
         *ret_measure = MEMORY_CGROUP;
         *ret = groups_memory(s, g, g == group_of(s, source) ? limit : 0);
-        return BARO_PRESENT;
+        return g->memory.seen || *ret ? BARO_PRESENT : g->memory.absent;
     }
     if (begins(source, "RLIMIT_"))
         return most_of_process(s, source, ret, ret_measure);

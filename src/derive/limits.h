@@ -6,6 +6,7 @@
 #include "derive/summary.h"
 
 #define LIMIT_ADDRESS_SPACE "RLIMIT_AS"
+#define LIMIT_DATA "RLIMIT_DATA"
 #define LIMIT_MACHINE "machine" /* the source where no limit lies below what the machine has */
 
 /* What it is at most, and by whom: the tightest that is known, the machine's own among them; 0: not known. That is the limit, unless summary_..._unknown() says why there may be a
@@ -33,11 +34,6 @@ int summary_memory_peak_ratio(const struct summary *s, double *ret);
 int summary_cores_peak_ratio(const struct summary *s, double *ret);
 /* The most that the control group with the memory limit held, whoever's it was, as a share of that limit. */
 int summary_memory_group_ratio(const struct summary *s, double *ret);
-/* For how long a CPU quota held back the control group that it held back most, of the job's own and those above. */
-int summary_throttled(const struct summary *s, uint64_t *ret);
-/* Processes of the job's own control group that were killed for want of memory, and forks refused to it, while it was watched. */
-int summary_group_oom_kills(const struct summary *s, uint64_t *ret);
-int summary_fork_refusals(const struct summary *s, uint64_t *ret);
 
 /* The machine. */
 int summary_machine_cpus(const struct summary *s, uint64_t *ret);

@@ -105,6 +105,12 @@ static void copy(char *to, size_t cap, const char *from)
     memcpy(to, from, strnlen(from, cap - 1));
 }
 
+static void copy_end(char *to, size_t cap, const char *from, size_t n)
+{
+    size_t left_out = n < cap ? 0 : n + 1 - cap;
+    memcpy(to, from + left_out, n - left_out);
+}
+
 static struct machine_group *group_of(struct machine *m, const struct baro_entity *e)
 {
     struct machine_group *g = find(m, e->id);
@@ -113,7 +119,7 @@ static struct machine_group *group_of(struct machine *m, const struct baro_entit
     const char *name = e->name ? e->name : "", *slash = strrchr(name, '/');
     g = &m->group[m->n_groups++];
     *g = (struct machine_group){.id = e->id, .place = m->places, .length = strlen(name)};
-    copy(g->name, sizeof(g->name), name);
+    copy_end(g->end, sizeof(g->end), name, g->length);
     copy(g->last, sizeof(g->last), slash ? slash + 1 : name);
     copy(g->label, sizeof(g->label), e->label ? e->label : "");
     return g;
@@ -122,8 +128,9 @@ static struct machine_group *group_of(struct machine *m, const struct baro_entit
 /* A mark that rose between two looks was reached between them, whatever they saw themselves. */
 static void reach_mark(struct machine_group *g, int absent, uint64_t mark)
 {
-    if (absent == BARO_PRESENT && g->memory_mark.seen && mark > g->memory_mark.value)
+    if (absent == BARO_PRESENT && g->memory_mark.seen && mark > g->memory_mark.value && !g->look_is_due)
         reach(&g->memory, absent, mark, false);
+    g->look_is_due = false;
     reach(&g->memory_mark, absent, mark, false);
 }
 
@@ -136,6 +143,7 @@ static void add_group(struct machine *m, const struct baro_entity *e, uint64_t t
     grow(&g->oom_kills, t_ns, e->absent[CGROUP_oom_kills], e->value[CGROUP_oom_kills]);
     grow(&g->fork_refusals, t_ns, e->absent[CGROUP_pids_limit_hits], e->value[CGROUP_pids_limit_hits]);
     grow(&g->limit_hits, t_ns, e->absent[CGROUP_memory_limit_hits], e->value[CGROUP_memory_limit_hits]);
+    g->counts_memory = g->counts_memory || e->absent[CGROUP_memory] == BARO_PRESENT;
     reach(&g->memory, e->absent[CGROUP_memory], e->value[CGROUP_memory], false);
     reach_mark(g, e->absent[CGROUP_memory_peak], e->value[CGROUP_memory_peak]);
 }
@@ -170,6 +178,16 @@ void machine_add(struct machine *m, const struct baro_sample *s)
     if (no_busy == BARO_PRESENT)
         derive_peak_add(&m->cores, t, m->counter[MACHINE_BUSY].grown);
     add_groups(m, &s->entities[BARO_KIND_CGROUP], t);
+}
+
+void machine_limit_changed(struct machine *m)
+{
+    for (size_t i = 0; i < m->n_groups; i++) {
+        struct machine_group *g = &m->group[i];
+        g->memory = (struct extreme){.absent = g->memory.seen ? BARO_ABSENT_NOT_YET : g->memory.absent};
+        g->limit_hits = (struct growth){.absent = g->limit_hits.seen ? BARO_ABSENT_NOT_YET : g->limit_hits.absent};
+        g->outlived_limit = g->look_is_due = true;
+    }
 }
 
 int machine_share(const struct machine *m, enum machine_counter counter, double *ret)

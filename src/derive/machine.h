@@ -58,12 +58,15 @@ struct extreme {
 struct machine_group {
     uint32_t id;
     uint32_t place;             /* which place of the job, one after the other where it was moved: those of one are its innermost ones and what is above them */
-    size_t length;              /* of its path, of which name is the beginning */
-    char name[128];
-    char last[32];              /* component of the path, cut as well */
+    size_t length;              /* of its path */
+    char end[128];              /* of its path, all of it if it fits: what a source that was cut keeps */
+    char last[32];              /* component of the path, its beginning */
     char label[64];             /* which hierarchies see the job there, as on the tape */
     struct growth throttled, oom_kills, fork_refusals, limit_hits;
-    struct extreme memory;      /* most that it held while it was watched: that a look saw, or that the mark rose to */
+    bool counts_memory;
+    bool outlived_limit;        /* the mark may be of a time when the limit was another, */
+    bool look_is_due;           /* and what it rises by until the next look as well */
+    struct extreme memory;      /* most that it held while it was watched and the limit was this one: that a look saw, or that the mark rose to */
     struct extreme memory_mark; /* the kernel's own mark: as old as the group */
 };
 
@@ -81,6 +84,9 @@ struct baro_sample;
 
 void machine_init(struct machine *m);
 void machine_add(struct machine *m, const struct baro_sample *s);
+
+/* The limit on memory is another one from now on: what control groups held until now, and ran into, says nothing of that. */
+void machine_limit_changed(struct machine *m);
 
 /* Was the machine itself looked at, or its control groups alone (--no-host)? */
 bool machine_looked_at(const struct baro_sample *s);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which control groups the job is in, and what it may have. That is found when there is nothing else to do: while another CPU starts the command, once it runs, or as the job ends. The
- * command never waits for it. A job can be moved to another group, and can change what it may have, so both are looked at again; seldom, as that is rare.
+ * command never waits for it. A job can be moved to another group, can change what it may have, and somebody can change what its groups may have, so all of that is looked at again; seldom,
+ * as it is rare.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +26,7 @@
 /* When it is looked again: what starts a job moves itself at once and then executes it. Each time after twice as long. */
 #define AGAIN_FIRST (20 * NS_PER_MS)
 #define AGAIN_MOST (2560 * NS_PER_MS)
+#define BOUNDS_SHARE 1000u /* of the time goes to what the groups allow: the kernel may need seconds for a memory.stat */
 #define MOUNTED "/sys/fs/cgroup"
 
 struct limits_watch {
@@ -35,6 +37,7 @@ struct limits_watch {
     bool placed, found;
     bool early;                  /* another CPU starts the command meanwhile */
     uint64_t due_ns, wait_ns;    /* since the tape began */
+    uint64_t bounds_due_ns;      /* no look at bounds before that */
     size_t membership_len;
     char membership[4096];       /* of /proc/PID/cgroup, as it was when the places were found */
 };
@@ -191,6 +194,39 @@ void limits_settle(struct recorder *r)
 
 /* ---- what they and the process allow ---- */
 
+static void read_bounds(struct recorder *r, struct cgroup_bounds *ret)
+{
+    struct limits_watch *w = r->limits;
+    uint64_t from_ns = sampler_now(&r->sampler);
+    if (w->places_error)
+        return;
+    cgroup_bounds_read(r->root_fd, &w->places, ret);
+    uint64_t now_ns = sampler_now(&r->sampler);
+    w->bounds_due_ns = now_ns + (now_ns - from_ns) * BOUNDS_SHARE;
+}
+
+static bool any_gone(const struct recorder *r)
+{
+    const struct cgroup_places *p = &r->limits->places;
+    for (size_t i = 0; i < p->n; i++) {
+        if (faccessat(r->root_fd, p->at[i].dir, F_OK, 0) < 0 && errno == ENOENT)
+            return true;
+    }
+    return false;
+}
+
+/* Of the same groups. Where one went, what was seen last is what the job might have. */
+static void read_bounds_again(struct recorder *r)
+{
+    struct limits_watch *w = r->limits;
+    struct cgroup_bounds b = w->bounds;
+    if (sampler_now(&r->sampler) < w->bounds_due_ns)
+        return;
+    read_bounds(r, &b);
+    if (!any_gone(r))
+        w->bounds = b;
+}
+
 static void read_limits(struct recorder *r, int32_t pid, struct baro_limits *ret)
 {
     const struct limits_watch *w = r->limits;
@@ -250,8 +286,7 @@ void limits_find(struct recorder *r)
         if (r->places)
             sampler_groups_renew(&r->sampler, r->places);
     }
-    if (!w->places_error)
-        cgroup_bounds_read(r->root_fd, &w->places, &w->bounds);
+    read_bounds(r, &w->bounds);
     read_limits(r, pid, &l);
     w->found = true;
     w->wait_ns = AGAIN_FIRST;
@@ -270,10 +305,8 @@ static bool lives(const struct recorder *r, int32_t pid)
 
 static void follow_move(struct recorder *r, int32_t pid)
 {
-    struct limits_watch *w = r->limits;
     place(r, pid);
-    if (!w->places_error)
-        cgroup_bounds_read(r->root_fd, &w->places, &w->bounds);
+    read_bounds(r, &r->limits->bounds);
     if (r->places)
         sampler_groups_renew(&r->sampler, r->places);
 }
@@ -285,11 +318,13 @@ void limits_turn(struct recorder *r)
     uint64_t now = sampler_now(&r->sampler);
     struct baro_limits l;
     limits_find(r);
-    if (!w || now < w->due_ns || r->options->cgroup || !lives(r, pid))
+    if (!w || now < w->due_ns || (!r->options->cgroup && !lives(r, pid)))
         return;
     put_off(w, now);
     if (moved(r, pid))
         follow_move(r, pid);
+    else
+        read_bounds_again(r);
     read_limits(r, pid, &l);
     if (!baro_limits_equal(&l, &w->last))
         tell(r, &l);

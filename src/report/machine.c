@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/fmt.h"
+#include "derive/groups.h"
 #include "derive/limits.h"
 #include "report/table.h"
 
@@ -91,6 +92,8 @@ static void memory(struct lines *l, const struct summary *s, struct buf *b)
     if (strncmp(source, "RLIMIT_", 7) == 0)
         buf_str(b, strcmp(source, LIMIT_ADDRESS_SPACE) == 0 ? " of address space a process" : " of data a process");
     by(l, b, source);
+    if (strcmp(source, LIMIT_DATA) == 0)
+        buf_str(b, ", which no sample counts");
     int unknown = summary_memory_group_ratio(s, &group);
     /* What is in there is not the job's alone. */
     if (unknown == BARO_PRESENT && (summary_memory_peak_ratio(s, &job) != BARO_PRESENT || group > job)) {

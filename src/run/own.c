@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "sample/sample.h"
 
 #define NAMES_TRIED 8
 #define NAME_MOST 48
@@ -95,21 +96,6 @@ static void any_places(struct own_group *g)
 
 /* ---- controllers ---- */
 
-static bool has_word(struct span list, const char *word)
-{
-    size_t n = strlen(word);
-    while (list.len) {
-        const char *end = list.at;
-        while (end < list.at + list.len && *end != ' ' && *end != '\n')
-            end++;
-        if ((size_t)(end - list.at) == n && memcmp(list.at, word, n) == 0)
-            return true;
-        size_t used = (size_t)(end - list.at) + 1;
-        list = used < list.len ? span_of(list.at + used, list.len - used) : span_of(list.at, 0);
-    }
-    return false;
-}
-
 /* Nobody but us is in it, and no group is below it, whose accounting would change. */
 static bool alone_in(const char *parent)
 {
@@ -131,7 +117,7 @@ static void choose(const char *parent, char *ret, size_t cap)
     if (!span_starts(own_read(parent, "cgroup.type", type, sizeof(type)), "domain\n"))
         return;
     for (size_t i = 0; i < 3; i++) {
-        if (has_word(have, names[i]) && !has_word(given, names[i]))
+        if (span_has_word(have, names[i]) && !span_has_word(given, names[i]))
             n += (size_t)snprintf(ret + n, cap - n, "%s+%s", n ? " " : "", names[i]);
         else if (i == 0)
             return;
@@ -152,7 +138,7 @@ static void hand_on(struct own_group *g)
     choose(parent, wanted, sizeof(wanted));
     if (!*wanted || !alone_in(parent))
         return;
-    int n = snprintf(g->leaf, sizeof(g->leaf), "%s/baro-%d-self", parent, (int)getpid());
+    int n = snprintf(g->leaf, sizeof(g->leaf), "%s/" BARO_GROUP_PREFIX "%d-self", parent, (int)getpid());
     if (n < 0 || (size_t)n >= sizeof(g->leaf) || mkdir(g->leaf, 0755) < 0) {
         *g->leaf = 0;
         return;
@@ -182,7 +168,7 @@ static void choose_name(char name[static NAME_MOST])
     uint32_t random = 0;
     if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
         random = (uint32_t)clock_monotonic_ns();
-    snprintf(name, NAME_MOST, "baro-%d-%08x", (int)getpid(), (unsigned)random);
+    snprintf(name, NAME_MOST, BARO_GROUP_PREFIX "%d-%08x", (int)getpid(), (unsigned)random);
 }
 
 static int make_one(struct own_group *g, struct own_dir *d, char name[static NAME_MOST])

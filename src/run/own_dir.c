@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "sample/sample.h"
 
-#define PREFIX "baro-"
 #define RANDOM_DIGITS 8u
 #define DEPTH_MOST 32
 
@@ -110,9 +110,9 @@ static bool is_ours(const char *folder)
     struct span name = span_str(folder);
     uint64_t pid;
     size_t digits = 0;
-    if (!span_starts(name, PREFIX))
+    if (!span_starts(name, BARO_GROUP_PREFIX))
         return false;
-    name = span_of(name.at + sizeof(PREFIX) - 1, name.len - (sizeof(PREFIX) - 1));
+    name = span_of(name.at + sizeof(BARO_GROUP_PREFIX) - 1, name.len - (sizeof(BARO_GROUP_PREFIX) - 1));
     if (!scan_u64(&name, &pid) || !scan_char(&name, '-'))
         return false;
     while (digits < name.len && strchr("0123456789abcdef", name.at[digits]))

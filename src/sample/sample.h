@@ -167,6 +167,8 @@ bool baro_limits_equal(const struct baro_limits *a, const struct baro_limits *b)
 /* What stands at the head of a tape. Strings are owned by whoever filled it. */
 enum baro_mode { BARO_MODE_RUN, BARO_MODE_ATTACH };
 
+#define BARO_GROUP_PREFIX "baro-" /* begins the name of a group that was made for a job; the recorder's pid and another '-' follow */
+
 struct baro_header {
     enum baro_mode mode;
     char version[32];           /* of barograph that wrote it */

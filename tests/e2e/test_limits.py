@@ -24,6 +24,12 @@ def limits(run, tape):
     return d["limits"], {k[len("limits."):]: v for k, v in d["absent"].items() if k.startswith("limits.")}
 
 
+def limits_now(run, tape):
+    """Of a tape that is being written; it may have no header yet."""
+    r = run("summary", "--json", tape)
+    return json.loads(r.stdout)["limits"] if r.returncode == 0 else {"memory_bytes": None}
+
+
 def named(group):
     return str(group.path.name)
 
@@ -62,6 +68,30 @@ def test_moved_later(run, tape, v1):  # noqa: F811
     assert run.summary(tape)["job"]["rss_peak_bytes"] > 200 << 20
     names = [r["name"] for r in run.export(tape, "cgroup")]
     assert names[0].endswith(named(first)) and names[-1].endswith(named(second))
+
+
+@root
+@pytest.mark.parametrize("whose", ["run", "record --cgroup"])
+def test_changed_meanwhile(run, tape, v1, wait_until, whose):  # noqa: F811
+    """Nobody moves, and the group may hold more than before: as `systemctl set-property` does it. What it held before says nothing of that."""
+    group = v1("memory")
+    group.write("memory.limit_in_bytes", 100 << 20)
+    job = [sys.executable, "-c", EATER, "60", "8"]
+    if whose == "run":
+        recorder = run.popen("run", "-q", "-o", tape, "--", *job, before=group.enter)
+    else:
+        target = subprocess.Popen(job, preexec_fn=group.enter)
+        recorder = run.popen("record", "-q", "-o", tape, "--cgroup", group.path)
+    wait_until(lambda: tape.exists() and limits_now(run, tape)["memory_bytes"] == 100 << 20, "the first limits")
+    group.write("memory.limit_in_bytes", 200 << 20)
+    assert recorder.wait(60) == 0
+    if whose != "run":
+        target.wait()
+    found, _ = limits(run, tape)
+    assert found["memory_bytes"] == 200 << 20 and named(group) in found["memory_source"]
+    assert found["held_from_ns"] > 0
+    assert 60 / 200 < found["memory_group_ratio"] < 0.5
+    assert [r["memory_limit_bytes"] for r in run.export(tape, "cgroup") if r["name"].endswith(named(group))][-1] == 200 << 20
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base: what is shown of times. */
+/* base: what is shown of times, and words of a list. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/fmt.h"
+#include "base/span.h"
 
 static void check_second(int64_t seconds)
 {
@@ -59,8 +60,22 @@ static void test_text(void **state)
     }
 }
 
+static void test_words(void **state)
+{
+    (void)state;
+    static const char list[] = "cpuset cpu  io\tmemory\npids\n";
+    const char *const words[] = {"cpuset", "cpu", "io", "memory", "pids"}, *const others[] = {"", "cpus", "set", "mem", "pid", "io\tmemory"};
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+        assert_true(span_has_word(span_str(list), words[i]));
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        assert_false(span_has_word(span_str(list), others[i]));
+    assert_true(span_has_word(span_of(list, 10), "cpu")); /* cut there: nothing behind it is read */
+    assert_false(span_has_word(span_of(list, 9), "cpu"));
+    assert_false(span_has_word(span_of(list, 0), "cpuset"));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_utc), cmocka_unit_test(test_text)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_utc), cmocka_unit_test(test_text), cmocka_unit_test(test_words)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

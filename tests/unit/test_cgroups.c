@@ -58,6 +58,33 @@ static void what_v1_does_not_have(void **state)
     close(fd);
 }
 
+/* Of a long path the end is said, as much as there is room for: that is what it is known by. */
+static void long_path(void **state)
+{
+    static const char pod[] = "/kubepods.slice/kubepods-pod01234567_89ab_cdef_0123_456789abcdef.slice";
+    static const char name[] = "/cri-containerd-0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef.scope";
+    char dir[sizeof(FILES_NAME)], path[200], text[256];
+    struct cgroup_places places;
+    struct cgroup_bounds bounds;
+    (void)state;
+    files_make(dir);
+    snprintf(path, sizeof(path), "%s%s", pod, name);
+    files_put(dir, "proc/self/mountinfo", "31 23 0:31 / /cg rw - cgroup cgroup rw,memory\n");
+    snprintf(text, sizeof(text), "4:memory:%s\n", path);
+    files_put(dir, "proc/7/cgroup", text);
+    snprintf(text, sizeof(text), "cg%s/memory.limit_in_bytes", path);
+    files_put(dir, "cg/release_agent", "\n");
+    files_put(dir, text, "3000000\n");
+    int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_true(fd >= 0 && cgroup_find(fd, 7, &places) == 0);
+    cgroup_bounds_read(fd, &places, &bounds);
+    snprintf(text, sizeof(text), "cgroup ...def.slice%s memory.limit_in_bytes", name);
+    assert_string_equal(bounds.memory.source, text);
+    assert_int_equal(strlen(text), sizeof(bounds.memory.source) - 1);
+    close(fd);
+    files_remove(dir);
+}
+
 /* Before 5.11 a group of v1 could count its own processes alone: its limit binds nobody below. */
 static void memory_without_a_hierarchy(void **state)
 {
@@ -282,6 +309,6 @@ static void one_vanishes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_v1_does_not_have), cmocka_unit_test(memory_without_a_hierarchy), cmocka_unit_test(many_disks), cmocka_unit_test(one_look_fails), cmocka_unit_test(in_pieces), cmocka_unit_test(one_vanishes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_v1_does_not_have), cmocka_unit_test(long_path), cmocka_unit_test(memory_without_a_hierarchy), cmocka_unit_test(many_disks), cmocka_unit_test(one_look_fails), cmocka_unit_test(in_pieces), cmocka_unit_test(one_vanishes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

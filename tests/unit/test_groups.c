@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "derive/groups.h"
 #include "derive/limits.h"
 #include "report/report.h"
 #include "story.h"
@@ -211,6 +212,77 @@ static void test_full(void **state)
     }
 }
 
+/* The same group has another limit: what it held and ran into before, up to the first look after, is not held against that. */
+static void test_limit_that_changes(void **state)
+{
+    (void)state;
+    static const struct baro_limits large = {.memory_bytes = 100 * MB, .memory_source = "cgroup /a memory.max"};
+    static const struct baro_limits small = {.memory_bytes = 64 * MB, .memory_source = "cgroup /a memory.max", .cores_ppm = 1000000, .cores_source = "affinity"};
+    struct baro_limits same = small;
+    static const char *const modes[] = {"none", "target"};
+    for (size_t i = 0; i < 2; i++) {
+        struct world w;
+        double d;
+        enum memory_measure of;
+        uint64_t v;
+        begin(&w, modes[i], NULL);
+        summary_add_limits(w.s, &large, 0);
+        struct baro_entity *a = group(&w, "/a", "v1 memory");
+        set(a, CGROUP_memory, 80 * MB);
+        set(a, CGROUP_memory_peak, 90 * MB);
+        set(a, CGROUP_memory_limit_hits, 3);
+        look(&w);
+        set(a, CGROUP_memory_limit_hits, 4);
+        look(&w);
+        full(&w, 0.9);
+        summary_add_limits(w.s, &small, w.sample.t_ns + 500 * MS);
+        assert_int_equal(summary_memory_group_ratio(w.s, &d), BARO_ABSENT_NOT_YET);
+        assert_int_equal(summary_memory_most(w.s, &v, &of), BARO_ABSENT_NOT_YET);
+        set(a, CGROUP_memory, 32 * MB);
+        set(a, CGROUP_memory_peak, 95 * MB);
+        set(a, CGROUP_memory_limit_hits, 5);
+        look(&w);
+        full(&w, 0.5);
+        same.cores_ppm = 2000000;
+        summary_add_limits(w.s, &same, w.sample.t_ns + 500 * MS); /* not that of memory */
+        full(&w, 0.5);
+        set(a, CGROUP_memory_limit_hits, 6);
+        look(&w);
+        full(&w, 1);
+        summary_free(w.s);
+    }
+}
+
+#define POD "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod01234567_89ab_cdef_0123_456789abcdef.slice"
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+/* Of a long path a source has the end, 95 bytes of this one; one that is not cut is the whole path, not the end of another. */
+static void test_long_path(void **state)
+{
+    (void)state;
+    static const struct baro_limits pod = {.memory_bytes = 64 * MB, .memory_source = "cgroup ...def.slice/cri-containerd-" ID ".scope memory.limit_in_bytes"};
+    static const struct baro_limits above = {.memory_bytes = 64 * MB, .memory_source = "cgroup /b c memory.max"}, other = {.memory_bytes = 64 * MB, .memory_source = "cgroup .../x memory.max"};
+    static const struct {
+        const struct baro_limits *l;
+        char *path, *not;
+    } of[] = {{&pod, POD "/cri-containerd-" ID ".scope", POD}, {&above, "/b c", "/b c/b c"}, {&above, "/b c", "/b"}, {&other, "/a/x", "/x"}};
+    for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+        struct world w;
+        begin(&w, "none", of[i].l);
+        struct baro_entity *e = group(&w, of[i].path, "v1 memory"), *not = group(&w, of[i].not, "v1 memory");
+        set(not, CGROUP_memory, 48 * MB);
+        set(e, CGROUP_memory, 8 * MB);
+        set(e, CGROUP_memory_peak, 64 * MB);
+        set(e, CGROUP_memory_limit_hits, 3);
+        look(&w);
+        full(&w, 8.0 / 64);
+        set(e, CGROUP_memory_limit_hits, 4);
+        look(&w);
+        full(&w, 1);
+        summary_free(w.s);
+    }
+}
+
 /* A job holds no more than its group ever held: what is above that is charged elsewhere. */
 static void test_charged_elsewhere(void **state)
 {
@@ -302,6 +374,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_made_but_for_memory), cmocka_unit_test(test_made),   cmocka_unit_test(test_made_by_another), cmocka_unit_test(test_shared),
         cmocka_unit_test(test_full),                cmocka_unit_test(test_charged_elsewhere), cmocka_unit_test(test_target), cmocka_unit_test(test_groups_first),
+        cmocka_unit_test(test_long_path),           cmocka_unit_test(test_limit_that_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

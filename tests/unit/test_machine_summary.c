@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "baro/summary.h"
+#include "derive/groups.h"
 #include "derive/limits.h"
 #include "encode/dialect.h"
 #include "golden.h"

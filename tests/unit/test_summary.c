@@ -225,6 +225,27 @@ static void test_peak_is_no_less_than_mean(void **state)
     summary_free(s);
 }
 
+/* 801 ms within 400 ms on two CPUs: what was used before the first instruction is in it. Neither is more than there is. */
+static void test_no_more_than_there_is(void **state)
+{
+    (void)state;
+    struct baro_header h = {.version = "0", .cpus = 2};
+    struct summary *s = summary_new(&h);
+    struct baro_sample sample = {.t_ns = 200 * MS};
+    double mean, peak;
+    sample.job[JOB_cpu] = 600 * MS;
+    summary_add_sample(s, &sample);
+    sample.t_ns = 400 * MS;
+    sample.job[JOB_cpu] = 801 * MS;
+    summary_add_sample(s, &sample);
+    summary_finish(s);
+    assert_int_equal(summary_cores_mean(s, &mean), 0);
+    assert_int_equal(summary_cores_peak(s, &peak), 0);
+    assert_true(mean == 2);
+    assert_true(peak == 2);
+    summary_free(s);
+}
+
 /* ---- live and replay ---- */
 
 static void summary_text(const struct summary *s, struct buf *ret)
@@ -418,7 +439,7 @@ int main(void)
         cmocka_unit_test(test_alive_and_attached),
         cmocka_unit_test(test_many_names),
         cmocka_unit_test(test_nothing),
-        cmocka_unit_test(test_peak_is_no_less_than_mean),
+        cmocka_unit_test(test_peak_is_no_less_than_mean), cmocka_unit_test(test_no_more_than_there_is),
         cmocka_unit_test_prestate(test_story_live_is_replay, at),
         cmocka_unit_test_prestate(test_world_live_is_replay, at),
         cmocka_unit_test(test_golden_report),
