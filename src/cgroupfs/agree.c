@@ -83,7 +83,7 @@ static int place_of(const struct cgroup_places *p, const struct cgroup_membershi
 static bool at_or_below(struct span path, const char *of)
 {
     size_t n = strlen(of);
-    return path.len >= n && memcmp(path.at, of, n) == 0 && (path.len == n || path.at[n] == '/');
+    return path.len >= n && memcmp(path.at, of, n) == 0 && (path.len == n || path.at[n] == '/' || n == 1); /* 1: "/" */
 }
 
 /* A bit for each place that any of them is in. */

@@ -171,11 +171,30 @@ static void a_part_is_mounted(void **state)
     world_done(&w);
 }
 
+/* All of the machine: who is in one hierarchy's root, or in any group below it. */
+static void the_root(void **state)
+{
+    struct world w;
+    (void)state;
+    world_new(&w);
+    group(&w, "memory", "", "9\n");
+    group(&w, "cpuacct", "", "9\n");
+    group(&w, "unified", "/init.scope", "7\n");
+    group(&w, "unified", "", "");
+    process(&w, 7, "/system.slice", "/", "/init.scope");
+    process(&w, 9, "/", "/", "/x");
+    assert_int_equal(find(&w, "/"), 0);
+    assert_int_equal(w.places.n, 3);
+    assert_string_equal(w.places.at[0].path, "/");
+    assert_string_equal(dir_of(&w, CGROUP_AT_MEMORY), "cg/memory");
+    world_done(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_group),          cmocka_unit_test(nobody_is_dropped), cmocka_unit_test(two_groups),
-        cmocka_unit_test(people_come_and_go), cmocka_unit_test(a_part_is_mounted),
+        cmocka_unit_test(people_come_and_go), cmocka_unit_test(a_part_is_mounted), cmocka_unit_test(the_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
