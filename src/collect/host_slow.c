@@ -28,7 +28,7 @@ static void on_reply(void *context, const struct slow_reply *reply)
         fs_reply(h, reply);
     } else if (reply->what & SLOW_SENSOR) {
         sensor_reply(h, reply);
-    } else {
+    } else if (reply->what & SLOW_FREQUENCY) {
         host_frequencies(h, (uint32_t)reply->key.start, reply);
         uint64_t due = h->now_ns + reply->spent_ns * OF_THE_HELPERS_TIME;
         if (reply->host_absent == BARO_ABSENT_UNSUPPORTED) /* no such thing here */

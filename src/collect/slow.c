@@ -79,6 +79,24 @@ void slow_divert(struct slow_helper *h, uint32_t what, slow_reply_fn *fn, void *
     h->other_context = context;
 }
 
+/* One that was sent keeps its turn: the helper answers in order. Any other is as good as answered. */
+static void forget(struct slow_helper *h, struct pending *p)
+{
+    p->request.what = 0;
+    p->request.path = NULL;
+    if (p >= h->queue + h->sent && !p->failed)
+        p->failed = BARO_ABSENT_UNKNOWN;
+}
+
+void slow_forget(struct slow_helper *h, uint32_t what)
+{
+    for (size_t i = h->first; i < h->n; i++) {
+        if (h->queue[i].request.what & what || !h->queue[i].request.what)
+            forget(h, &h->queue[i]);
+    }
+    h->diverted &= ~what;
+}
+
 /* ---- helpers come and go ---- */
 
 static bool reap(struct slow_helper *h, pid_t pid)
@@ -115,6 +133,7 @@ static void let_go(struct slow_helper *h)
         h->left[h->n_left++] = h->pid; /* start() made sure that there is room */
     h->pid = 0;
     h->sent = h->first;
+    slow_forget(h, 0); /* what was forgotten is not asked of the next one */
 }
 
 static int start(struct slow_helper *h)
@@ -197,6 +216,8 @@ static void deliver(struct slow_helper *h, struct slow_reply *reply, slow_reply_
     reply->what = p->request.what;
     if (h->sent < h->first)
         h->sent = h->first;
+    if (!reply->what)
+        return;
     if (reply->what & h->diverted)
         h->other(h->other_context, reply);
     else

@@ -63,6 +63,9 @@ void slow_use_sys(struct slow_helper *h, int sys_fd);
 /* Two who share a helper: replies to these kinds go to this function, whoever asks for replies. */
 void slow_divert(struct slow_helper *h, uint32_t what, slow_reply_fn *fn, void *context);
 
+/* What is asked for of these kinds and not answered yet is answered to nobody any more, and nothing is borrowed for it. */
+void slow_forget(struct slow_helper *h, uint32_t what);
+
 /* Starts the helper now, while there is little that it would hold a copy of. */
 void slow_start(struct slow_helper *h);
 

@@ -418,6 +418,45 @@ static void hung_read_is_abandoned(void **state)
     assert_int_equal(system(command), 0);
 }
 
+static void fail_if_asked(void *context, const struct slow_reply *r)
+{
+    (void)context;
+    (void)r;
+    fail_msg("nobody is to be told");
+}
+
+/* What borrows is forgotten and its paths are gone, while the helper hangs in one of it: it is told to nobody, the others are. */
+static void what_is_forgotten_is_told_to_nobody(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/baro-test-XXXXXX", command[64], *path[2];
+    assert_non_null(mkdtemp(dir));
+    int root = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    make_process(root, 10, false);
+    make_process(root, 11, true);
+    assert_true(asprintf(&path[0], "%s/10/stat", dir) > 0 && asprintf(&path[1], "%s/11/smaps_rollup", dir) > 0);
+    struct slow_helper *h = new_helper(root, true);
+    struct seen *s = calloc(1, sizeof(*s));
+    struct slow_request r[] = {{{1, 0}, SLOW_GROUP, path[0]}, {{2, 0}, SLOW_GROUP, path[1]}, {{10, 77}, SLOW_SMAPS, NULL}, {{3, 0}, SLOW_GROUP, path[0]}};
+    slow_divert(h, SLOW_GROUP, fail_if_asked, NULL);
+    assert_int_equal(slow_ask(h, r, 4, 0, -1, on_reply, s), 0);
+    slow_forget(h, SLOW_GROUP);
+    free(path[0]);
+    free(path[1]);
+    while (slow_busy(h)) {
+        usleep(10000);
+        slow_collect(h, on_reply, s);
+    }
+    assert_int_equal(s->n, 1);
+    assert_int_equal(s->at[0].key.pid, 10);
+    assert_int_equal(s->at[0].smaps_absent, BARO_PRESENT);
+    slow_free(h);
+    free(s);
+    close(root);
+    snprintf(command, sizeof(command), "rm -r %s", dir);
+    assert_int_equal(system(command), 0);
+}
+
 static void a_reader_elsewhere_ends_the_wait(void **state)
 {
     (void)state;
@@ -456,6 +495,7 @@ int main(void)
         cmocka_unit_test(helper_holds_nothing_of_ours),
         cmocka_unit_test(killed_helper_is_replaced),
         cmocka_unit_test(hung_read_is_abandoned),
+        cmocka_unit_test(what_is_forgotten_is_told_to_nobody),
         cmocka_unit_test(a_reader_elsewhere_ends_the_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
