@@ -9,7 +9,6 @@
 #define LEAST_AGE NS_PER_SEC    /* where the machine is not looked at, which else sets the pace */
 #define JITTER 16u              /* ticks of the same period come a little early or late */
 #define REWALK NS_PER_SEC       /* who was moved into the group is told by no event */
-#define HELPER_AFTER (100 * NS_PER_MS) /* as the machine's */
 
 static uint64_t ns_per_tick(const struct sampler *s)
 {
@@ -31,7 +30,7 @@ static struct slow_helper *helper_of(struct sampler *s)
 {
     if (s->machine)
         return host_helper(s->machine);
-    if (!s->groups_slow && s->options.helper && s->now_ns >= (s->options.host_at_once ? 0 : HELPER_AFTER))
+    if (!s->groups_slow && s->options.helper && s->now_ns >= (s->options.host_at_once ? 0 : SAMPLER_HELPER_AFTER))
         slow_new(&s->groups_slow, s->options.proc_fd, false, NULL);
     return s->groups_slow;
 }
@@ -86,7 +85,7 @@ void sampler_groups_early(struct sampler *s)
     cgroups_tick(s->groups, s->now_ns, false, &s->sample);
 }
 
-/* Nothing that was asked for of the old ones may come to them any more; of the new ones the next look tells. */
+/* What was asked for of the old ones comes to nobody any more, and borrows nothing of them; of the new ones, if there are any, the next look tells. */
 void sampler_groups_renew(struct sampler *s, const struct cgroup_places *groups)
 {
     struct cgroups *before = s->groups;
@@ -97,7 +96,7 @@ void sampler_groups_renew(struct sampler *s, const struct cgroup_places *groups)
     s->groups = NULL;
     open_groups(s);
     if (helper)
-        slow_divert(helper, 0, NULL, NULL);
+        slow_forget(helper, SLOW_GROUP);
     cgroups_use(s->groups, helper);
     cgroups_free(before);
     s->sample.entities[BARO_KIND_CGROUP] = (struct baro_entities){0};

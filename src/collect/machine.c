@@ -6,7 +6,6 @@
 #include "collect/sampler.h"
 
 #define SHORT_JOB (30 * NS_PER_MS)   /* one that is over by then never pays for a look at the machine */
-#define HELPER_AFTER (100 * NS_PER_MS) /* nor a shorter one than this for another helper */
 
 static bool have_host(struct sampler *s)
 {
@@ -17,7 +16,7 @@ static bool have_host(struct sampler *s)
         return false;
     struct host_options options = {
         .proc_fd = o->proc_fd, .sys_fd = o->sys_fd, .clk_tck = o->clk_tck, .page_size = o->page_size, .helper = o->helper,
-        .slow_after_ns = o->host_at_once ? 0 : HELPER_AFTER, .entity_ids = &s->entity_ids,
+        .slow_after_ns = o->host_at_once ? 0 : SAMPLER_HELPER_AFTER, .entity_ids = &s->entity_ids,
     };
     s->options.host = host_new(&s->machine, &options, NULL) == 0; /* if not, not: the job is what matters */
     return s->machine != NULL;

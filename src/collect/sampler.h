@@ -10,6 +10,7 @@
 #define COLLECT_SAMPLER_H
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "collect/budget.h"
 #include "collect/cgroup.h"
 #include "collect/host.h"
@@ -18,6 +19,7 @@
 #include "procfs/procfs.h"
 
 #define SAMPLER_TEXT 16384
+#define SAMPLER_HELPER_AFTER (100 * NS_PER_MS) /* a shorter job pays for no helper that reads of the machine or of groups */
 
 struct sampler_options {
     int proc_fd;             /* directory descriptor of /proc; borrowed */
