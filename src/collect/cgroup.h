@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The job's control groups: its own, and those above it that set a limit. An entity is a path; of v1 and of both at once it has what those hierarchies say in which the job is at or
- * below that path. Descriptors are held, a tick allocates nothing. Reads of files that are summed up over a tree (memory.stat, cpu.stat, io.stat) can be dear, on some machines seconds:
- * each file is read no more often than its own cost allows, and
- * memory.stat, which is the dearest, by a helper process.
+ * below that path. Descriptors are held, a tick allocates nothing. Reads of files that are summed up over a tree (memory.stat, cpu.stat,
+ * io.stat) can be dear, on some machines seconds: each file is read no more often than its own cost allows, and memory.stat, which is the dearest, by a helper process.
  */
 #ifndef COLLECT_CGROUP_H
 #define COLLECT_CGROUP_H
