@@ -54,6 +54,7 @@ struct cgroup_walked {
     size_t parent, moved;       /* moved: where it is when those that are gone are dropped */
     int depth;
     bool seen, gone;
+    bool parent_of;             /* one below it is known, or was */
 };
 struct cgroup_walk {
     int root_fd;                /* borrowed */
@@ -61,8 +62,9 @@ struct cgroup_walk {
     char dir[CGROUP_DIR_MAX];   /* below it */
     struct cgroup_walked *at;
     size_t n, cap;
+    uint32_t *slot;             /* 2 * cap: where one with a parent and a name is, plus one; 0: nothing */
     size_t left_now;            /* by this look */
-    size_t most, left_out;      /* so many are looked into, as descriptors are few; so many more there are */
+    size_t most, left_out;      /* so many are looked into, as descriptors are few; so many more there are, or at least that many where they lie too deep */
 };
 void cgroup_walk_init(struct cgroup_walk *w, int root_fd, const struct cgroup_place *place);
 /* Looks for groups that came and went; where none did it costs an fstat() each. Returns 0, or -ENOENT if the group itself is gone. */

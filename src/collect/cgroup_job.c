@@ -158,11 +158,11 @@ static void found(void *context, int32_t pid)
 /* Once: who is in there is found only where an event tells of it. */
 static void tell_left_out(struct sampler *s)
 {
-    char text[96];
+    char text[128];
     if (!s->walk.left_out || s->groups_left_out)
         return;
     s->groups_left_out = true;
-    snprintf(text, sizeof(text), "%zu control groups are not looked into: too many, or too few descriptors", s->walk.left_out);
+    snprintf(text, sizeof(text), "%zu control groups are not looked into: too many, too deep, or too few descriptors", s->walk.left_out);
     job_event(s->job, s->now_ns, BARO_EVENT_WARNING, NULL, s->walk.left_out, text);
 }
 

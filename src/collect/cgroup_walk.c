@@ -38,6 +38,7 @@ void cgroup_walk_done(struct cgroup_walk *w)
     for (size_t i = 0; i < w->n; i++)
         let_go(&w->at[i]);
     free(w->at);
+    free(w->slot);
     *w = (struct cgroup_walk){.root_fd = -1};
 }
 
@@ -45,6 +46,22 @@ static uint64_t links_of(int dir_fd)
 {
     struct stat st;
     return fstat(dir_fd, &st) == 0 ? (uint64_t)st.st_nlink : 0;
+}
+
+/* The slot of this one, or the empty one that it would take. They are powers of two, and half of them are empty. */
+static uint32_t *slot_of(const struct cgroup_walk *w, size_t parent, uint64_t name)
+{
+    size_t mask = 2 * w->cap - 1, i = (size_t)(name ^ (name >> 32) ^ parent * UINT64_C(0x9e3779b97f4a7c15)) & mask;
+    while (w->slot[i] && (w->at[w->slot[i] - 1].name != name || w->at[w->slot[i] - 1].parent != parent))
+        i = (i + 1) & mask;
+    return &w->slot[i];
+}
+
+static void put_slots(struct cgroup_walk *w)
+{
+    memset(w->slot, 0, 2 * w->cap * sizeof(*w->slot));
+    for (size_t i = 1; i < w->n; i++)
+        *slot_of(w, w->at[i].parent, w->at[i].name) = (uint32_t)i + 1;
 }
 
 static bool room(struct cgroup_walk *w)
@@ -58,7 +75,12 @@ static bool room(struct cgroup_walk *w)
     if (!at)
         return false;
     w->at = at;
+    uint32_t *slot = realloc(w->slot, 2 * cap * sizeof(*slot));
+    if (!slot)
+        return false;
+    w->slot = slot;
     w->cap = cap;
+    put_slots(w);
     return true;
 }
 
@@ -71,6 +93,10 @@ static void add(struct cgroup_walk *w, const struct cgroup_walked *g)
         w->left_now += procs_fd == -EMFILE || errno == EMFILE || errno == ENFILE;
         fd_close(g->dir_fd);
         return;
+    }
+    if (w->n) {
+        w->at[g->parent].parent_of = true;
+        *slot_of(w, g->parent, g->name) = (uint32_t)w->n + 1;
     }
     at = &w->at[w->n++];
     *at = *g;
@@ -88,15 +114,12 @@ static uint64_t hash(const char *name)
     return h;
 }
 
-static bool known(struct cgroup_walk *w, size_t parent, size_t end, uint64_t name)
+static bool known(struct cgroup_walk *w, size_t parent, uint64_t name)
 {
-    for (size_t i = parent + 1; i < end; i++) {
-        if (w->at[i].name != name || w->at[i].parent != parent)
-            continue;
-        w->at[i].seen = true;
-        return true;
-    }
-    return false;
+    uint32_t slot = *slot_of(w, parent, name);
+    if (slot)
+        w->at[slot - 1].seen = true;
+    return slot;
 }
 
 static DIR *listing(int dir_fd)
@@ -108,29 +131,42 @@ static DIR *listing(int dir_fd)
     return d;
 }
 
-/* Adds what is new in there, and drops what is not there any more. */
-static void list(struct cgroup_walk *w, size_t parent)
+/* Adds what is new in there. */
+static void look_into(struct cgroup_walk *w, size_t parent, DIR *d)
 {
     const struct dirent *e;
-    size_t end = w->n, left = w->left_now;
     int dir_fd = w->at[parent].dir_fd, depth = w->at[parent].depth + 1;
-    w->at[parent].links = links_of(dir_fd);
-    DIR *d = listing(dir_fd);
+    while ((e = readdir(d))) {
+        uint64_t name = hash(e->d_name);
+        if (e->d_type != DT_DIR || *e->d_name == '.')
+            continue;
+        if (depth > DEPTH_MOST) {
+            w->left_now++;
+            continue;
+        }
+        if (known(w, parent, name))
+            continue;
+        struct cgroup_walked g = {.dir_fd = openat(dir_fd, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .parent = parent, .name = name, .depth = depth};
+        if (g.dir_fd >= 0)
+            add(w, &g);
+        else
+            w->left_now += errno == EMFILE || errno == ENFILE;
+    }
+}
+
+/* And drops what is not there any more. */
+static void list(struct cgroup_walk *w, size_t parent)
+{
+    size_t end = w->at[parent].parent_of ? w->n : 0, left = w->left_now;
+    w->at[parent].links = links_of(w->at[parent].dir_fd);
+    DIR *d = listing(w->at[parent].dir_fd);
     if (!d) {
         w->at[parent].links = 0;
         return;
     }
     for (size_t i = parent + 1; i < end; i++)
         w->at[i].seen &= w->at[i].parent != parent;
-    while (depth <= DEPTH_MOST && (e = readdir(d))) {
-        if (e->d_type != DT_DIR || *e->d_name == '.' || known(w, parent, end, hash(e->d_name)))
-            continue;
-        struct cgroup_walked g = {.dir_fd = openat(dir_fd, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .parent = parent, .name = hash(e->d_name), .depth = depth};
-        if (g.dir_fd >= 0)
-            add(w, &g);
-        else
-            w->left_now += errno == EMFILE || errno == ENFILE;
-    }
+    look_into(w, parent, d);
     closedir(d);
     for (size_t i = parent + 1; i < end; i++) {
         w->at[i].gone |= !w->at[i].seen;
@@ -158,6 +194,7 @@ static void drop_gone(struct cgroup_walk *w)
             w->at[w->at[i].moved] = w->at[i];
     }
     w->n = n;
+    put_slots(w);
 }
 
 static bool any_gone(const struct cgroup_walk *w)

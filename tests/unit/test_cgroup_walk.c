@@ -139,6 +139,35 @@ static void very_many(void **state)
     world_done(&w);
 }
 
+/* As they come and go each is known again, in whatever order: by its parent and its name, which others have as well. */
+static void the_same_names(void **state)
+{
+    struct world w;
+    char path[64];
+    (void)state;
+    world_new(&w);
+    for (int i = 0; i < 60; i++) {
+        snprintf(path, sizeof(path), "cg/a/%d/%d/cgroup.procs", i % 6, i / 6);
+        files_put(w.dir, path, "10\n");
+        snprintf(path, sizeof(path), "cg/a/%d/cgroup.procs", i % 6);
+        files_put(w.dir, path, "1\n");
+    }
+    expect(&w, 67, 607);
+    for (int i = 0; i < 60; i += 7) {
+        snprintf(path, sizeof(path), "cg/a/%d/%d", i % 6, i / 6);
+        remove_group(&w, path);
+    }
+    expect(&w, 58, 517);
+    files_put(w.dir, "cg/a/5/new/cgroup.procs", "100\n");
+    expect(&w, 59, 617);
+    size_t before = fds();
+    files_put(w.dir, "cg/a/0/0/cgroup.procs", "20\n");
+    expect(&w, 60, 637);
+    assert_int_equal(fds(), before + 2); /* none was opened twice */
+    assert_int_equal(w.walk.n, 60);
+    world_done(&w);
+}
+
 static void more_than_a_thousand(void **state)
 {
     struct world w;
@@ -212,6 +241,9 @@ static void very_deep(void **state)
         files_put(w.dir, procs, "2\n");
     }
     expect(&w, 17, 33);
+    assert_int_equal(w.walk.left_out, 1); /* and what is below that one */
+    expect(&w, 17, 33);
+    assert_int_equal(w.walk.left_out, 1);
     world_done(&w);
 }
 
@@ -254,7 +286,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(come_and_go),     cmocka_unit_test(very_many), cmocka_unit_test(more_than_a_thousand),
         cmocka_unit_test(few_descriptors), cmocka_unit_test(very_deep), cmocka_unit_test(of_v1),
-        cmocka_unit_test(the_group_is_gone),
+        cmocka_unit_test(the_group_is_gone), cmocka_unit_test(the_same_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
