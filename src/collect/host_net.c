@@ -37,9 +37,8 @@ static void look_at_all(struct host *h)
         struct device *d = &h->nets.at[i];
         d->known = h->o.sys_fd >= 0 && sys_net_read(h->o.sys_fd, d->name, &n) == 0;
         d->counted = d->known && n.own;
-        d->way = d->known ? n.way : SYS_NET_NO_WAY;
+        d->may_lead = d->known && n.may_lead;
         d->identity = d->known ? n.index : 0;
-        d->link = d->known ? n.link : 0;
         d->master = d->known ? sys_net_master(h->o.sys_fd, d->name) : 0;
         hardware |= d->known && n.hardware;
     }

@@ -31,7 +31,8 @@ struct device {
     bool unused;                 /* no medium and no I/O so far */
     bool known;                  /* /sys told of it */
     bool counted;
-    uint32_t link;               /* of an interface: struct sys_net */
+    bool may_lead;               /* of an interface: struct sys_net */
+    uint32_t link;               /* sys_net_way(), where that was asked */
     enum sys_net_way way;
     bool route, route_all;       /* a route leads through it to a network, to everywhere; looked at where there is a choice */
     bool primed;                 /* last[] holds something */

@@ -69,8 +69,12 @@ void host_ways_out(struct host *h)
     struct devices *all = &h->nets;
     size_t ways = 0;
     for (size_t i = 0; i < all->n; i++) {
-        all->at[i].route = all->at[i].route_all = false;
-        ways += all->at[i].way != SYS_NET_NO_WAY;
+        struct device *d = &all->at[i];
+        d->route = d->route_all = false;
+        d->link = 0;
+        d->way = d->known ? sys_net_way(h->o.sys_fd, d->name, &d->link) : SYS_NET_NO_WAY; /* of a bond's member the link is of use */
+        d->way = d->may_lead ? d->way : SYS_NET_NO_WAY;
+        ways += d->way != SYS_NET_NO_WAY;
     }
     h->many_ways = ways > 1;
     if (h->many_ways) {

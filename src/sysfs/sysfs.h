@@ -46,12 +46,14 @@ enum sys_net_way {
 };
 struct sys_net {
     uint32_t index;     /* no other interface of this namespace's life has it; 0 where not known */
-    uint32_t link;      /* the index of its other end, in whatever namespace that is; its own, or 0, if there is none */
     bool hardware;      /* it has a device below it */
     bool own;           /* what it carries no other interface is told of as well, as far as can be seen from itself */
-    enum sys_net_way way;
+    bool may_lead;      /* neither hardware, nor a bond or a team, nor in one: sys_net_way() tells */
 };
 int sys_net_read(int sys_fd, const char *name, struct sys_net *ret);
+/* Of one that may lead; of any other the link alone is to be believed. Some ten files, of use where no hardware is. The link is the index of its other end, in whatever namespace that is; its own,
+ * or 0, if there is none. */
+enum sys_net_way sys_net_way(int sys_fd, const char *name, uint32_t *ret_link);
 /* Another number for another master; 0: it has none. One system call. */
 uint64_t sys_net_master(int sys_fd, const char *name);
 

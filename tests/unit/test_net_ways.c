@@ -212,9 +212,12 @@ static void a_bond_and_a_vlan(void **state)
     static const struct interface rows[] = {
         {"eth0", 2, 9, {"master/bonding/mode\0"}, false}, {"eth1", 3, 11, {"master/bonding/mode\0"}, false}, {"bond0", 4, 4, {"bonding/mode\0"}, true},
         {"bond0.7", 5, 4, {"lower_bond0/x\0", KIND("vlan")}, false}};
+    static const struct interface one_end_in_a_bond[] = {
+        {"v0", 2, 3, {NULL}, false}, {"v1", 3, 2, {"master/bonding/mode\0"}, false}, {"bond0", 4, 4, {"bonding/mode\0"}, true}};
     static const struct interface macvlan[] = {{"eth0", 7, 2, {KIND("macvlan")}, true}};
     (void)state;
     CHECK(rows, NULL, NULL);
+    CHECK(one_end_in_a_bond, NULL, NULL);
     CHECK(macvlan, NULL, NULL);
 }
 
