@@ -75,6 +75,8 @@ struct cgroup_bounds {
     struct cgroup_bound pids;
 };
 void cgroup_bounds_read(int root_fd, const struct cgroup_places *p, struct cgroup_bounds *ret);
+/* While somebody waits: without v1's memory.stat, which may take seconds, and which is read where it alone tells of groups above that can't be seen: these stay unseen. */
+void cgroup_bounds_read_quickly(int root_fd, const struct cgroup_places *p, struct cgroup_bounds *ret);
 
 /* v1 could have groups that count their own processes alone, before 5.11 (memory.use_hierarchy is 0): their limit binds nobody below, and their use leaves out what is below. */
 bool cgroup_memory_alone(int dir_fd);

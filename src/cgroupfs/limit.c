@@ -197,7 +197,7 @@ static const struct cgroup_place *place_of(int root_fd, const struct cgroup_plac
     return p;
 }
 
-void cgroup_bounds_read(int root_fd, const struct cgroup_places *places, struct cgroup_bounds *ret)
+static void read_bounds(int root_fd, const struct cgroup_places *places, bool all, struct cgroup_bounds *ret)
 {
     static const struct cgroup_bound none = {.value = CGROUP_NO_LIMIT};
     *ret = (struct cgroup_bounds){none, none, none, none};
@@ -207,7 +207,7 @@ void cgroup_bounds_read(int root_fd, const struct cgroup_places *places, struct 
         cgroup_each_level(root_fd, p, memory_v2, &ret->memory);
     else if (p)
         cgroup_each_level(root_fd, p, memory_v1, &chain);
-    if (p && !p->v2 && !p->whole)
+    if (all && p && !p->v2 && !p->whole)
         memory_hierarchical(root_fd, p, &ret->memory);
     p = place_of(root_fd, places, CGROUP_AT_CPU, &ret->quota);
     if (p)
@@ -218,6 +218,16 @@ void cgroup_bounds_read(int root_fd, const struct cgroup_places *places, struct 
     p = cgroup_place_of(places, CGROUP_AT_CPUSET);
     if (p)
         read_cpus(root_fd, p, &ret->cpus);
+}
+
+void cgroup_bounds_read(int root_fd, const struct cgroup_places *places, struct cgroup_bounds *ret)
+{
+    read_bounds(root_fd, places, true, ret);
+}
+
+void cgroup_bounds_read_quickly(int root_fd, const struct cgroup_places *places, struct cgroup_bounds *ret)
+{
+    read_bounds(root_fd, places, false, ret);
 }
 
 bool cgroup_sets_limit(int dir_fd, bool v2)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the groups of a process are, and what it may have, on machines of many kinds (tests/fixtures/machines). Expected values are typed by hand. */
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -135,6 +136,24 @@ static void kubernetes_v1(void **state)
     assert_int_equal(l.memory_bytes, 134217728);
     assert_string_equal(l.memory_source, "cgroup /kubepods/burstable/pod1/" ID " hierarchical_memory_limit");
     assert_int_equal(l.memory_absent, 0);
+}
+
+/* While somebody waits memory.stat is left alone: the group's own limit is told, and that there may be a tighter one. */
+static void kubernetes_v1_quickly(void **state)
+{
+    struct cgroup_places p;
+    struct cgroup_bounds b, all;
+    (void)state;
+    int fd = machine("4.19-x86_64-kubernetes-v1");
+    assert_int_equal(cgroup_find(fd, 17, &p), 0);
+    cgroup_bounds_read_quickly(fd, &p, &b);
+    cgroup_bounds_read(fd, &p, &all);
+    assert_int_equal(all.memory.value, 134217728);
+    assert_int_equal(all.memory.unseen, 0);
+    assert_int_equal(b.memory.value, 536870912);
+    assert_int_equal(b.memory.unseen, -ENOENT);
+    assert_int_equal(b.quota.value, all.quota.value);
+    close(fd);
 }
 
 static void docker_v2(void **state)
@@ -409,7 +428,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hybrid),        cmocka_unit_test(systemd_v2), cmocka_unit_test(docker_v1), cmocka_unit_test(docker_v1_elsewhere),
-        cmocka_unit_test(kubernetes_v1), cmocka_unit_test(docker_v2),  cmocka_unit_test(kubernetes_v2), cmocka_unit_test(lxcfs),
+        cmocka_unit_test(kubernetes_v1), cmocka_unit_test(kubernetes_v1_quickly), cmocka_unit_test(docker_v2),  cmocka_unit_test(kubernetes_v2), cmocka_unit_test(lxcfs),
         cmocka_unit_test(nothing_to_see), cmocka_unit_test(by_path),   cmocka_unit_test(slurm),     cmocka_unit_test(kubernetes_env),
         cmocka_unit_test(hidden),        cmocka_unit_test(half_seen),  cmocka_unit_test(many_groups),
     };
