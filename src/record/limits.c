@@ -194,15 +194,19 @@ void limits_settle(struct recorder *r)
 
 /* ---- what they and the process allow ---- */
 
-static void read_bounds(struct recorder *r, struct cgroup_bounds *ret)
+/* Quickly: somebody may wait for the end of the recording. What that leaves out is read with the first look that follows. */
+static void read_bounds(struct recorder *r, bool quickly, struct cgroup_bounds *ret)
 {
     struct limits_watch *w = r->limits;
     uint64_t from_ns = sampler_now(&r->sampler);
     if (w->places_error)
         return;
-    cgroup_bounds_read(r->root_fd, &w->places, ret);
+    if (quickly)
+        cgroup_bounds_read_quickly(r->root_fd, &w->places, ret);
+    else
+        cgroup_bounds_read(r->root_fd, &w->places, ret);
     uint64_t now_ns = sampler_now(&r->sampler);
-    w->bounds_due_ns = now_ns + (now_ns - from_ns) * BOUNDS_SHARE;
+    w->bounds_due_ns = quickly && ret->memory.unseen ? now_ns : now_ns + (now_ns - from_ns) * BOUNDS_SHARE;
 }
 
 static bool any_gone(const struct recorder *r)
@@ -222,7 +226,7 @@ static void read_bounds_again(struct recorder *r)
     struct cgroup_bounds b = w->bounds;
     if (sampler_now(&r->sampler) < w->bounds_due_ns)
         return;
-    read_bounds(r, &b);
+    read_bounds(r, false, &b);
     if (!any_gone(r))
         w->bounds = b;
 }
@@ -286,7 +290,7 @@ void limits_find(struct recorder *r)
         if (r->places)
             sampler_groups_renew(&r->sampler, r->places);
     }
-    read_bounds(r, &w->bounds);
+    read_bounds(r, true, &w->bounds);
     read_limits(r, pid, &l);
     w->found = true;
     w->wait_ns = AGAIN_FIRST;
@@ -306,7 +310,7 @@ static bool lives(const struct recorder *r, int32_t pid)
 static void follow_move(struct recorder *r, int32_t pid)
 {
     place(r, pid);
-    read_bounds(r, &r->limits->bounds);
+    read_bounds(r, false, &r->limits->bounds);
     if (r->places)
         sampler_groups_renew(&r->sampler, r->places);
 }
