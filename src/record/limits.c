@@ -300,11 +300,17 @@ void limits_find(struct recorder *r)
         sampler_groups_early(&r->sampler);
 }
 
-/* A zombie has no limits any more. */
+/* A zombie has no limits any more; and of what was read by pid nothing is taken if that is somebody else's by now. */
 static bool lives(const struct recorder *r, int32_t pid)
 {
     const struct member *m = tree_find(&r->job.tree, pid);
-    return m && !m->ended && !m->gone;
+    char path[32], text[2048];
+    struct pid_stat st;
+    if (!m || m->ended || m->gone)
+        return false;
+    snprintf(path, sizeof(path), "proc/%d/stat", (int)pid);
+    ssize_t n = fd_read_file(r->root_fd, path, text, sizeof(text));
+    return n > 0 && pid_stat_parse(span_of(text, (size_t)n), &st) == 0 && st.state != 'Z' && m->looked_at && st.starttime == m->row.key.start;
 }
 
 static void follow_move(struct recorder *r, int32_t pid)
@@ -330,7 +336,7 @@ void limits_turn(struct recorder *r)
     else
         read_bounds_again(r);
     read_limits(r, pid, &l);
-    if (!baro_limits_equal(&l, &w->last))
+    if (!baro_limits_equal(&l, &w->last) && (r->options->cgroup || lives(r, pid)))
         tell(r, &l);
 }
 
