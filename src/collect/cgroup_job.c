@@ -69,6 +69,7 @@ void sampler_groups_tick(struct sampler *s)
     cgroups_use(s->groups, helper_of(s));
     if (!s->machine)
         cgroups_collect(s->groups);
+    s->refused_at_look = sampler_self_refused(s);
     cgroups_tick(s->groups, s->now_ns, s->job->closing, &s->sample);
 }
 
@@ -82,6 +83,7 @@ void sampler_groups_early(struct sampler *s)
     if (!s->groups)
         return;
     look_alone(s, BARO_ABSENT_NOT_YET);
+    s->refused_at_look = sampler_self_refused(s);
     cgroups_tick(s->groups, s->now_ns, false, &s->sample);
 }
 

@@ -217,6 +217,11 @@ int host_helper_pid(const struct host *h)
     return h->slow ? slow_pid(h->slow) : 0;
 }
 
+uint64_t host_helper_refused(const struct host *h)
+{
+    return h->slow ? slow_refused(h->slow) : 0;
+}
+
 uint64_t host_helper_cpu_ns(struct host *h)
 {
     return h->slow ? slow_cpu_ns(h->slow) : 0;

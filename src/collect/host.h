@@ -41,8 +41,9 @@ void host_fill(const struct host *h, struct baro_sample *s);
 /* The helper itself, for others who have something to ask: NULL if there is none, or not yet. What is diverted from it is theirs. */
 struct slow_helper *host_helper(struct host *h);
 
-/* The helper's process, 0 if there is none, and the CPU time of all that there were. */
+/* The helper's process, 0 if there is none; the CPU time of all that there were; how often it was refused one. */
 int host_helper_pid(const struct host *h);
 uint64_t host_helper_cpu_ns(struct host *h);
+uint64_t host_helper_refused(const struct host *h);
 
 #endif

@@ -79,6 +79,7 @@ struct sampler {
     uint64_t self_rss, self_rss_peak, self_checked_ns;
     uint8_t self_rss_absent;
     uint64_t ticks, process_samples, missed, sample_time_ns, sample_cpu_ns, lossy, thinned, self_cpu_ns;
+    uint64_t refused_at_look;   /* forks of helpers, when control groups were last read: what these count includes them */
     bool lossy_now;
     struct cgroups *groups;  /* NULL: none, or not opened yet */
     struct slow_helper *groups_slow; /* NULL: the machine's does */
@@ -144,6 +145,7 @@ size_t sampler_groups_find_members(struct sampler *s);
 
 /* CPU time of barograph's own processes so far. */
 uint64_t sampler_self_cpu(struct sampler *s);
+uint64_t sampler_self_refused(const struct sampler *s);
 uint64_t sampler_now(const struct sampler *s);
 
 /* Looks at the clocks: now_ns is the present. */

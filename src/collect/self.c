@@ -21,6 +21,11 @@ uint64_t sampler_self_cpu(struct sampler *s)
     return sum > s->self_cpu_ns ? sum : s->self_cpu_ns;
 }
 
+uint64_t sampler_self_refused(const struct sampler *s)
+{
+    return (s->slow ? slow_refused(s->slow) : 0) + (s->machine ? host_helper_refused(s->machine) : 0) + (s->groups_slow ? slow_refused(s->groups_slow) : 0);
+}
+
 /* Who has ended uses nothing; who can't be asked leaves the sum unknown. */
 static void add_rss(struct sampler *s, int32_t pid, uint64_t *sum, uint8_t *absent)
 {
@@ -66,4 +71,5 @@ void self_fill(struct sampler *s)
     v[RECORDER_sample_cpu] = s->sample_cpu_ns;
     v[RECORDER_lossy_intervals] = s->lossy;
     v[RECORDER_thinned] = s->thinned;
+    v[RECORDER_forks_refused] = s->groups ? s->refused_at_look : sampler_self_refused(s);
 }

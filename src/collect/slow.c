@@ -24,6 +24,9 @@
 #define STUCK_AFTER NS_PER_SEC
 #define BARRED_MAX 256u
 #define LEFT_BEHIND_MAX 8u
+/* A fork that is refused is counted by the control group that refused it, where it passes for one of the job (pids.events, Documentation/admin-guide/cgroup-v2.rst). */
+#define RETRY_FIRST NS_PER_SEC
+#define RETRY_MOST (64 * NS_PER_SEC)
 
 struct pending {
     struct slow_request request;
@@ -45,6 +48,8 @@ struct slow_helper {
     pid_t left[LEFT_BEHIND_MAX]; /* killed, not reaped yet */
     size_t n_left;
     uint64_t ended_cpu_ns; /* of those that were reaped */
+    uint64_t refused;      /* forks */
+    uint64_t retry_ns, pause_ns; /* not before; how long it was put off */
 
     uint32_t diverted;     /* kinds whose replies are another's */
     slow_reply_fn *other;
@@ -136,12 +141,21 @@ static void let_go(struct slow_helper *h)
     slow_forget(h, 0); /* what was forgotten is not asked of the next one */
 }
 
+static void put_off(struct slow_helper *h)
+{
+    h->refused++;
+    h->pause_ns = !h->pause_ns ? RETRY_FIRST : h->pause_ns < RETRY_MOST ? h->pause_ns * 2 : RETRY_MOST;
+    h->retry_ns = clock_monotonic_ns() + h->pause_ns;
+}
+
 static int start(struct slow_helper *h)
 {
     int pair[2];
     reap_left(h);
     if (h->n_left == LEFT_BEHIND_MAX)
         return -EBUSY;
+    if (h->retry_ns && clock_monotonic_ns() < h->retry_ns)
+        return -EAGAIN;
     void *page = mmap(NULL, sizeof(*h->progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED)
         return -errno;
@@ -158,8 +172,11 @@ static int start(struct slow_helper *h)
     if (pid < 0) {
         close(pair[0]);
         munmap(page, sizeof(*h->progress));
+        if (error == EAGAIN)
+            put_off(h);
         return -error;
     }
+    h->retry_ns = h->pause_ns = 0;
     h->pid = pid;
     h->fd = pair[0];
     h->progress = page;
@@ -408,6 +425,11 @@ size_t slow_left_behind(struct slow_helper *h)
 {
     reap_left(h);
     return h->n_left;
+}
+
+uint64_t slow_refused(const struct slow_helper *h)
+{
+    return h->refused;
 }
 
 int slow_pid(const struct slow_helper *h)

@@ -134,14 +134,16 @@ static void reach_mark(struct machine_group *g, int absent, uint64_t mark)
     reach(&g->memory_mark, absent, mark, false);
 }
 
-static void add_group(struct machine *m, const struct baro_entity *e, uint64_t t_ns)
+static void add_group(struct machine *m, const struct baro_entity *e, const struct baro_sample *s)
 {
     struct machine_group *g = group_of(m, e);
+    uint64_t t_ns = s->host_ns;
     if (!g)
         return;
     grow(&g->throttled, t_ns, e->absent[CGROUP_cpu_throttled], e->value[CGROUP_cpu_throttled]);
     grow(&g->oom_kills, t_ns, e->absent[CGROUP_oom_kills], e->value[CGROUP_oom_kills]);
     grow(&g->fork_refusals, t_ns, e->absent[CGROUP_pids_limit_hits], e->value[CGROUP_pids_limit_hits]);
+    grow(&g->self_refusals, t_ns, s->self_absent[RECORDER_forks_refused], s->self[RECORDER_forks_refused]);
     grow(&g->limit_hits, t_ns, e->absent[CGROUP_memory_limit_hits], e->value[CGROUP_memory_limit_hits]);
     g->counts_memory = g->counts_memory || e->absent[CGROUP_memory] == BARO_PRESENT;
     reach(&g->memory, e->absent[CGROUP_memory], e->value[CGROUP_memory], false);
@@ -149,11 +151,12 @@ static void add_group(struct machine *m, const struct baro_entity *e, uint64_t t
 }
 
 /* Where the job is now; all of them are others once it was moved. */
-static void add_groups(struct machine *m, const struct baro_entities *all, uint64_t t_ns)
+static void add_groups(struct machine *m, const struct baro_sample *s)
 {
+    const struct baro_entities *all = &s->entities[BARO_KIND_CGROUP];
     m->places += all->n && !find(m, all->at[0]->id) && m->n_groups < MACHINE_GROUPS;
     for (size_t i = 0; i < all->n; i++)
-        add_group(m, all->at[i], t_ns);
+        add_group(m, all->at[i], s);
 }
 
 void machine_add(struct machine *m, const struct baro_sample *s)
@@ -177,7 +180,7 @@ void machine_add(struct machine *m, const struct baro_sample *s)
         reach(&m->gauge[i], s->host_absent[of_gauge[i]], s->host[of_gauge[i]], i == MACHINE_MEMORY_AVAILABLE);
     if (no_busy == BARO_PRESENT)
         derive_peak_add(&m->cores, t, m->counter[MACHINE_BUSY].grown);
-    add_groups(m, &s->entities[BARO_KIND_CGROUP], t);
+    add_groups(m, s);
 }
 
 void machine_limit_changed(struct machine *m)

@@ -63,6 +63,7 @@ struct machine_group {
     char last[32];              /* component of the path, its beginning */
     char label[64];             /* which hierarchies see the job there, as on the tape */
     struct growth throttled, oom_kills, fork_refusals, limit_hits;
+    struct growth self_refusals; /* of the recorder, at the same looks */
     bool counts_memory;
     bool outlived_limit;        /* the mark may be of a time when the limit was another, */
     bool look_is_due;           /* and what it rises by until the next look as well */
