@@ -75,6 +75,19 @@ static void timers_take(struct spawn *s)
     }
 }
 
+static char **shell_make(char *const *argv)
+{
+    size_t count = 0;
+    char **made;
+
+    while (argv[count])
+        count++;
+    made = malloc((count + 2) * sizeof(*made));
+    if (made)
+        memcpy(made + 2, argv + 1, count * sizeof(*made)); /* with the NULL at its end */
+    return made;
+}
+
 int spawn_prepare(struct spawn *s, const struct run_options *options, sigmask mask_on_entry)
 {
     struct sigaction chld;
@@ -84,7 +97,8 @@ int spawn_prepare(struct spawn *s, const struct run_options *options, sigmask ma
     s->mask = mask_on_entry;
     s->own = options->own;
     s->env = env_make(options->tape_path);
-    if (!s->env)
+    s->for_shell = shell_make(s->argv);
+    if (!s->env || !s->for_shell)
         return -ENOMEM;
     sigaction(SIGCHLD, NULL, &chld);
     s->chld_ignored = chld.sa_handler == SIG_IGN;
@@ -130,9 +144,9 @@ void spawn_become(struct spawn *s)
     prctl(PR_SET_CHILD_SUBREAPER, s->was_subreaper);
     sigmask_set(SIG_SETMASK, s->mask);
     s->exec_ns = clock_monotonic_ns();
-    execvpe(s->argv[0], s->argv, s->env);
+    exec_command(s, s->env);
     if (errno == E2BIG) /* our variables may be the straw */
-        execvpe(s->argv[0], s->argv, environ);
+        exec_command(s, environ);
     s->exec_errno = errno;
 }
 
@@ -149,18 +163,14 @@ static int child_main(void *at)
 
 /*
  * Like vfork(2), but on a stack of its own: the child borrows our memory until exec, so that nothing is copied, and the
- * errno of a failed exec needs no pipe. Its signal handlers are its own (no CLONE_SIGHAND). libc's execvpe() keeps the
- * arguments of a script without "#!" on the stack, hence the size.
+ * errno of a failed exec needs no pipe. Its signal handlers are its own (no CLONE_SIGHAND).
  */
 static pid_t start_borrowing(struct spawn *s)
 {
-    size_t count = 0, size;
+    const size_t size = 64 * 1024;
     char *stack;
     pid_t pid;
 
-    while (s->argv[count])
-        count++;
-    size = (256 * 1024 + (count + 2) * sizeof(char *) + 65535) & ~(size_t)65535;
     stack = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
     if (stack == MAP_FAILED)
         return -errno;

@@ -56,6 +56,7 @@ void fds_close_others(const int *keep, size_t count);
 struct spawn {
     char *const *argv;
     char **env;
+    char **for_shell; /* should it be a script without "#!": room for the shell and the path, then the arguments */
     sigmask mask; /* to be given back */
     bool chld_ignored;
     int death_signal;
@@ -66,6 +67,9 @@ struct spawn {
     const struct own_group *own; /* the command's own control group; NULL or empty: none */
     volatile unsigned entered;   /* a bit for each of its folders that the command is in */
 };
+
+/* Becomes argv, looked for in PATH. Returns only if that failed, with errno. Allocates nothing. */
+void exec_command(struct spawn *s, char *const *env);
 
 int spawn_prepare(struct spawn *s, const struct run_options *options, sigmask mask_on_entry);
 /* Returns the pid with s->exec_errno set if exec failed, or -errno if there is no process. */
