@@ -30,7 +30,7 @@ static void seal_all(uint8_t *at, size_t size)
     uint8_t nonce[8];
     memcpy(nonce, at + 12, sizeof nonce);
     tape_preamble(at, nonce);
-    uint32_t seed = frame_seed(nonce);
+    struct frame_seed seed = frame_seed(nonce);
     for (size_t i = TAPE_PREAMBLE_SIZE; i + FRAME_HEAD_SIZE <= size;) {
         struct frame_head head;
         if (!frame_head_parse(at + i, &head) || head.len > size - i - FRAME_HEAD_SIZE) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/crc32c.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <nmmintrin.h>
 #elif defined(__aarch64__)
 #include <sys/auxv.h>
@@ -68,10 +68,12 @@ __attribute__((target("sse4.2"))) static uint32_t by_instruction(uint32_t crc, c
     return crc;
 }
 
-/* Reads a word that libgcc filled in before main(): no state of ours. */
-static bool has_instruction(void)
+/* Not __builtin_cpu_supports(): that has libgcc ask all that can be asked before main(), in each program that contains this. */
+bool crc32c_has_instruction(void)
 {
-    return __builtin_cpu_supports("sse4.2");
+    unsigned a, b, c, d;
+    __cpuid(1, a, b, c, d);
+    return c & bit_SSE4_2;
 }
 #elif defined(__aarch64__) && defined(__AARCH64EL__)
 /* As assembler: arm_acle.h of older clang hides the intrinsics unless the whole program is built for them. */
@@ -87,7 +89,7 @@ static uint32_t by_instruction(uint32_t crc, const unsigned char *at, size_t len
     return crc;
 }
 
-static bool has_instruction(void)
+bool crc32c_has_instruction(void)
 {
     return getauxval(AT_HWCAP) & (1 << 7); /* HWCAP_CRC32 of asm/hwcap.h */
 }
@@ -97,18 +99,18 @@ static uint32_t by_instruction(uint32_t crc, const unsigned char *at, size_t len
     return by_table(crc, at, len);
 }
 
-static bool has_instruction(void)
+bool crc32c_has_instruction(void)
 {
     return false;
 }
 #endif
 
-uint32_t crc32c_portable(uint32_t crc, const void *at, size_t len)
+uint32_t crc32c(uint32_t crc, const void *at, size_t len)
 {
     return ~by_table(~crc, at, len);
 }
 
-uint32_t crc32c(uint32_t crc, const void *at, size_t len)
+uint32_t crc32c_by_instruction(uint32_t crc, const void *at, size_t len)
 {
-    return has_instruction() ? ~by_instruction(~crc, at, len) : crc32c_portable(crc, at, len);
+    return ~by_instruction(~crc, at, len);
 }

@@ -46,7 +46,7 @@ struct baro_tape {
     uint64_t size;          /* of the file when it was looked at last */
     uint64_t pos;           /* of the next frame */
     uint64_t first;         /* of the first frame behind header and schema */
-    uint32_t seed;
+    struct frame_seed seed;
     struct buf window;      /* bytes of the file from window_at on */
     uint64_t window_at;
     uint64_t scan_end;      /* behind pos no good frame begins before this */

@@ -81,10 +81,10 @@ static int encode_pending(struct tape_writer *w)
 /* The gap is written in front of what ends it, at each try: no one knows which will succeed. */
 static int encode_gap(struct tape_writer *w, uint64_t t_ns)
 {
-    char text[160], reason[64];
+    char text[160];
     if (w->lost_samples == 0 && w->lost_exits == 0 && w->lost_events == 0)
         return 0;
-    const char *why = w->lost_code ? strerror_r(-w->lost_code, reason, sizeof reason) : "too much at once";
+    const char *why = w->lost_code ? strerror(-w->lost_code) : "too much at once";
     snprintf(text, sizeof text, "%s: %llu samples, %llu exits, %llu events lost", why,
              (unsigned long long)w->lost_samples, (unsigned long long)w->lost_exits, (unsigned long long)w->lost_events);
     struct baro_event gap = {.t_ns = t_ns, .kind = BARO_EVENT_GAP, .number = t_ns - w->good_t_ns, .text = text};
@@ -254,7 +254,7 @@ int encode_frame(struct tape_writer *w, const struct baro_sample *s, uint64_t t_
     return 0;
 }
 
-static void seal_plain(struct buf *b, size_t at, enum frame_type type, uint32_t seed)
+static void seal_plain(struct buf *b, size_t at, enum frame_type type, struct frame_seed seed)
 {
     if (!b->failed)
         frame_seal(b->at + at, type, 0, (uint32_t)(b->len - at - FRAME_HEAD_SIZE), seed);

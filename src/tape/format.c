@@ -6,19 +6,19 @@
 #include "base/crc32c.h"
 #include "tape/little.h"
 
-uint32_t frame_seed(const uint8_t nonce[8])
+struct frame_seed frame_seed(const uint8_t nonce[8])
 {
-    return crc32c(0, nonce, 8);
+    return (struct frame_seed){crc32c(0, nonce, 8), crc32c_has_instruction()};
 }
 
 /* All of the head but the sync mark and the CRC itself, then the payload. */
-static uint32_t frame_crc(const uint8_t *at, uint32_t len, uint32_t seed)
+static uint32_t frame_crc(const uint8_t *at, uint32_t len, struct frame_seed seed)
 {
-    uint32_t crc = crc32c(seed, at + FRAME_SYNC_SIZE, 6);
-    return crc32c(crc, at + FRAME_HEAD_SIZE, len);
+    uint32_t crc = crc32c(seed.crc, at + FRAME_SYNC_SIZE, 6);
+    return seed.by_instruction ? crc32c_by_instruction(crc, at + FRAME_HEAD_SIZE, len) : crc32c(crc, at + FRAME_HEAD_SIZE, len);
 }
 
-void frame_seal(uint8_t *at, enum frame_type type, uint8_t seq, uint32_t len, uint32_t seed)
+void frame_seal(uint8_t *at, enum frame_type type, uint8_t seq, uint32_t len, struct frame_seed seed)
 {
     memcpy(at, FRAME_SYNC, FRAME_SYNC_SIZE);
     at[4] = (uint8_t)type;
@@ -38,7 +38,7 @@ bool frame_head_parse(const uint8_t *at, struct frame_head *ret)
     return ret->len <= FRAME_PAYLOAD_MAX;
 }
 
-bool frame_good(const uint8_t *at, const struct frame_head *head, uint32_t seed)
+bool frame_good(const uint8_t *at, const struct frame_head *head, struct frame_seed seed)
 {
     return frame_crc(at, head->len, seed) == head->crc;
 }

@@ -58,14 +58,18 @@ struct frame_head {
 
 /* The seed of all CRCs of a tape. It comes from a random number in the preamble, so that bytes which a recorded process
  * chose (its command line) can't pass for a frame when a reader looks for the next good one. */
-uint32_t frame_seed(const uint8_t nonce[8]);
+struct frame_seed {
+    uint32_t crc;
+    bool by_instruction;
+};
+struct frame_seed frame_seed(const uint8_t nonce[8]);
 
 /* at: room for the head, followed by len bytes of payload. Fills the head. */
-void frame_seal(uint8_t *at, enum frame_type type, uint8_t seq, uint32_t len, uint32_t seed);
+void frame_seal(uint8_t *at, enum frame_type type, uint8_t seq, uint32_t len, struct frame_seed seed);
 
 /* False if there is no sync mark or the length is impossible. at: FRAME_HEAD_SIZE bytes. */
 bool frame_head_parse(const uint8_t *at, struct frame_head *ret);
-bool frame_good(const uint8_t *at, const struct frame_head *head, uint32_t seed);
+bool frame_good(const uint8_t *at, const struct frame_head *head, struct frame_seed seed);
 
 void tape_preamble(uint8_t ret[TAPE_PREAMBLE_SIZE], const uint8_t nonce[8]);
 

@@ -36,7 +36,7 @@ struct tape_writer {
     bool network;         /* fdatasync after each frame */
     bool started;         /* preamble, header and schema are in the file */
     bool failing;
-    uint32_t seed;        /* of the CRCs */
+    struct frame_seed seed;        /* of the CRCs */
     uint64_t end;         /* of the last whole frame, and of what could not be cut off behind it */
 
     ZSTD_CCtx *zstd;

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/crc32c.h"
 #include "base/fmt.h"
 #include "base/span.h"
 
@@ -74,8 +75,22 @@ static void test_words(void **state)
     assert_false(span_has_word(span_of(list, 0), "cpuset"));
 }
 
+/* The check value of the catalogue of parametrised CRCs (CRC-32/ISCSI), whole and in pieces, by table and by instruction. */
+static void test_crc(void **state)
+{
+    (void)state;
+    const char *digits = "123456789";
+    unsigned char bytes[300];
+    assert_int_equal(crc32c(0, digits, 9), 0xe3069283);
+    assert_int_equal(crc32c(crc32c(0, digits, 4), digits + 4, 5), 0xe3069283);
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (unsigned char)(i * 37 + 11);
+    for (size_t len = 0; len <= sizeof(bytes) && crc32c_has_instruction(); len++)
+        assert_int_equal(crc32c_by_instruction(7, bytes, len), crc32c(7, bytes, len));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_utc), cmocka_unit_test(test_text), cmocka_unit_test(test_words)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_utc), cmocka_unit_test(test_text), cmocka_unit_test(test_words), cmocka_unit_test(test_crc)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -234,7 +234,7 @@ static void test_newer(void **state)
     unsigned char *whole = slurp(&len);
     uint8_t preamble[TAPE_PREAMBLE_SIZE];
     /* A later format that this reader can still read, with a frame that it does not know ... */
-    uint32_t seed = frame_seed(whole + 12);
+    struct frame_seed seed = frame_seed(whole + 12);
     struct frame_head head;
     assert_true(frame_head_parse(whole + TAPE_PREAMBLE_SIZE, &head));
     size_t at = TAPE_PREAMBLE_SIZE + FRAME_HEAD_SIZE + head.len;
