@@ -40,11 +40,28 @@ bool buf_reserve(struct buf *b, size_t more)
     return true;
 }
 
+/* Most pieces of text are short, and memcpy() of some C libraries is made for long ones. Copies of a length that is known are a load and a store. */
+static void copy(uint8_t *to, const uint8_t *from, size_t len)
+{
+    if (len > 16) {
+        memcpy(to, from, len);
+    } else if (len >= 8) {
+        uint64_t first, last;
+        memcpy(&first, from, 8);
+        memcpy(&last, from + len - 8, 8);
+        memcpy(to, &first, 8);
+        memcpy(to + len - 8, &last, 8);
+    } else {
+        for (size_t i = 0; i < len; i++)
+            to[i] = from[i];
+    }
+}
+
 void buf_add(struct buf *b, const void *at, size_t len)
 {
     if (!len || !buf_reserve(b, len))
         return;
-    memcpy(b->at + b->len, at, len);
+    copy(b->at + b->len, at, len);
     b->len += len;
 }
 
@@ -61,11 +78,14 @@ void buf_str(struct buf *b, const char *s)
 
 void buf_vprintf(struct buf *b, const char *format, va_list args)
 {
+    char few[64];
     va_list again;
     va_copy(again, args);
-    int n = vsnprintf(NULL, 0, format, args);
+    int n = vsnprintf(few, sizeof(few), format, args);
     if (n < 0)
         b->failed = true;
+    else if ((size_t)n < sizeof(few))
+        buf_add(b, few, (size_t)n);
     else if (buf_reserve(b, (size_t)n + 1)) {
         vsnprintf((char *)b->at + b->len, (size_t)n + 1, format, again);
         b->len += (size_t)n;

@@ -106,16 +106,14 @@ static int subscribe(struct listener *t, struct baro_error *err)
     return 0;
 }
 
-/* The mask may name possible CPUs only, and they may have holes; the kernel's list is what it takes back. */
-static void list_cpus(struct listener *t)
+/* The mask may name possible CPUs only, and they may have holes; the kernel's list is what it takes back. Without that some ends would not be heard of. */
+static int list_cpus(struct listener *t)
 {
     ssize_t n = fd_read_file(AT_FDCWD, "/sys/devices/system/cpu/possible", t->cpus, sizeof(t->cpus) - 1);
     if (n > 0 && t->cpus[n - 1] == '\n')
         n--;
-    if (n > 0)
-        t->cpus[n] = 0;
-    else
-        snprintf(t->cpus, sizeof(t->cpus), "0-%ld", sysconf(_SC_NPROCESSORS_CONF) - 1);
+    t->cpus[n > 0 ? n : 0] = 0;
+    return n > 0 ? 0 : n < 0 ? (int)n : -ENODATA;
 }
 
 /* ---- records ---- */
@@ -265,8 +263,8 @@ int exits_taskstats_open(struct exits_source **ret, struct baro_error *err)
     }
     t->base.fd = code;
     netlink_grow(code, BUFFER_BYTES);
-    list_cpus(t);
-    code = subscribe(t, err);
+    code = list_cpus(t);
+    code = code < 0 ? error_set(err, code, "taskstats can't be opened (which CPUs there may be is not known): %s", strerror(-code)) : subscribe(t, err);
     if (code < 0) {
         exits_close(&t->base);
         return code;

@@ -32,10 +32,10 @@ static void copy_text(char *to, size_t cap, const char *from)
 static void fill_cpu(struct baro_header *h)
 {
     unsigned part[12];
-    for (unsigned i = 0; i < 3; i++) {
-        if (!__get_cpuid(0x80000002u + i, &part[4 * i], &part[4 * i + 1], &part[4 * i + 2], &part[4 * i + 3]))
-            return;
-    }
+    if (__get_cpuid_max(0x80000000u, NULL) < 0x80000004u)
+        return;
+    for (unsigned i = 0; i < 3; i++)
+        __cpuid(0x80000002u + i, part[4 * i], part[4 * i + 1], part[4 * i + 2], part[4 * i + 3]);
     char name[sizeof(part) + 1];
     memcpy(name, part, sizeof(part));
     name[sizeof(part)] = 0;
@@ -61,12 +61,23 @@ static void fill_cpu(struct baro_header *h)
 }
 #endif
 
-static void fill_nodes(struct baro_header *h)
+/* 0: not known. */
+static uint32_t count_of(const char *path)
 {
     char list[1024];
-    ssize_t n = sys_text(AT_FDCWD, "/sys/devices/system/node/online", list, sizeof(list));
-    int64_t nodes = n > 0 ? sys_list_parse(span_of(list, (size_t)n), NULL, NULL) : 0;
-    h->numa_nodes = nodes > 0 && nodes <= UINT32_MAX ? (uint32_t)nodes : 0;
+    ssize_t n = sys_text(AT_FDCWD, path, list, sizeof(list));
+    int64_t count = n > 0 ? sys_list_parse(span_of(list, (size_t)n), NULL, NULL) : 0;
+    return count > 0 && count <= UINT32_MAX ? (uint32_t)count : 0;
+}
+
+/* Not sysconf(): some C libraries count those that this process may run on. */
+static void fill_counts(struct baro_header *h)
+{
+    long allowed = sysconf(_SC_NPROCESSORS_ONLN);
+    h->cpus = count_of("/sys/devices/system/cpu/online");
+    if (!h->cpus)
+        h->cpus = (uint32_t)allowed;
+    h->numa_nodes = count_of("/sys/devices/system/node/online");
 }
 
 static void fill_machine(struct baro_header *h)
@@ -89,11 +100,10 @@ static void fill_machine(struct baro_header *h)
         copy_text(h->boot_id, sizeof(h->boot_id), boot_id);
     }
     h->clk_tck = (uint32_t)sysconf(_SC_CLK_TCK);
-    h->cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
     h->page_size = (uint64_t)sysconf(_SC_PAGESIZE);
     h->uid = getuid();
     fill_cpu(h);
-    fill_nodes(h);
+    fill_counts(h);
 }
 
 /* Schedulers and launchers say who a task is among many. */

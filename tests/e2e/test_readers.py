@@ -2,11 +2,13 @@
 """The readers on real tapes, parsed by others' parsers; and bad input, one line each."""
 
 import csv
+import datetime
 import io
 import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -241,6 +243,18 @@ def test_show_says_which_sample(baro, tape):
     assert end["t_ns"] == samples[-1]
     early = json.loads(good(baro, "show", "--at", "2001-01-01T00:00:00Z", "--json", tape))
     assert (early["t_ns"], early["sample"]) == (samples[0], "after")
+
+
+def test_show_takes_local_time(baro, tape, work):
+    """In the zone of its file, also where the zone's name could be read as a rule (EST5EDT)."""
+    (work / "zones").write_text("Zone EST5EDT 3:00 - XXX\n")
+    subprocess.run([shutil.which("zic", path="/usr/sbin:/usr/bin"), "-d", work / "zone", work / "zones"], check=True)
+    begin = json.loads(good(baro, "show", "--at", "+0s", "--json", tape))["time"]
+    there = datetime.datetime.fromisoformat(begin.replace("Z", "+00:00")) + datetime.timedelta(hours=3, seconds=1)
+    env = dict(os.environ, TZ="EST5EDT", TZDIR=str(work / "zone"))
+    shown = [json.loads(good(baro, "show", "--json", "--at", at, tape, env=env))["t_ns"] for at in (there.strftime("%Y-%m-%dT%H:%M:%S"), there.strftime("%H:%M:%S"))]
+    utc = json.loads(good(baro, "show", "--json", "--at", (there - datetime.timedelta(hours=3)).strftime("%Y-%m-%dT%H:%M:%SZ"), tape))["t_ns"]
+    assert shown == [utc, utc]
 
 
 def test_show_tree(baro, work):
