@@ -140,7 +140,8 @@ void settings_init(struct settings *s)
     {.name = "interval", .letter = 'i', .argument = "TIME", .type = OPT_PARSED, .offset = AT(record.interval_ns),      \
      .parse = take_interval, .help = "time between samples: auto (the default), or 10ms to 1h",                        \
      .more = "With auto, samples are dense at first and then come every hundredth of the time passed, between 10 ms "  \
-             "and 1 s, so that a run of any length has a curve. Units are ns, us, ms, s, min, h and d."},              \
+             "and 1 s, so that a run of any length has a curve; up to eight times as far apart, though not more than 1 s, where "  \
+             "they would cost more than --overhead allows. Units are ns, us, ms, s, min, h and d."},              \
     {.name = "metrics", .letter = 'm', .argument = "LIST", .type = OPT_PARSED, .offset = AT(record.wanted),            \
      .parse = take_metrics, .completes = OPT_A_METRIC,                                                                 \
      .help = "record these metrics of processes, e.g. cpu,rss or -pss,-uss (default: all)",                      \

@@ -44,10 +44,8 @@ const char *budget_text(enum budget_level level)
         return "pss and uss only at peaks";
     case BUDGET_SPARSE:
         return "pss and uss only at peaks; status, threads and descriptors once a second at most";
-    case BUDGET_STAT:
-        return "pss and uss only at peaks; all but stat once a second at most";
     default:
-        return "pss and uss only at peaks; all but stat once a second at most; fewer samples if the interval is auto";
+        return "pss and uss only at peaks; all but stat once a second at most";
     }
 }
 

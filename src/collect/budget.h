@@ -14,7 +14,6 @@ enum budget_level {
     BUDGET_NO_SMAPS, /* pss and uss only on a new peak of the tree */
     BUDGET_SPARSE,   /* besides: status, threads and descriptors of a process once a second at most */
     BUDGET_STAT,     /* besides: io once a second at most */
-    BUDGET_FEWER,    /* besides: where the interval is auto, a sample where there would be four */
     BUDGET_MAX
 };
 

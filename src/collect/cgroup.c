@@ -303,12 +303,26 @@ static void vanish(struct group *group)
     }
 }
 
+/* What can't be given back at once: of the use that was read last before inactive file pages were, which is seldomer. */
+static void working_set(struct baro_entity *e)
+{
+    uint64_t all = e->value[CGROUP_memory], inactive = e->value[CGROUP_memory_inactive_file];
+    uint8_t why = e->absent[CGROUP_memory] ? e->absent[CGROUP_memory] : e->absent[CGROUP_memory_inactive_file];
+    if (why)
+        entity_lack(e, CGROUP_memory_working_set, why);
+    else
+        entity_put(e, CGROUP_memory_working_set, all > inactive ? all - inactive : 0);
+}
+
 bool group_take(struct cgroups *g, struct group *group, size_t i, struct span text)
 {
     const struct group_file *f = &group_files[i];
     struct group_text t = {.e = group->entity, .text = text, .v2 = g->v2[f->at], .options = &g->options, .period_us = &group->period_us, .counts = counts,
                            .context = g};
-    return f->take(&t);
+    bool taken = f->take(&t);
+    if (taken && f->pace == DEAR)
+        working_set(group->entity);
+    return taken;
 }
 
 static void read_file(struct cgroups *g, struct group *group, size_t i)
@@ -326,17 +340,6 @@ static void read_file(struct cgroups *g, struct group *group, size_t i)
         group->fd[i] = fd_close(group->fd[i]);
 }
 
-/* What can't be given back at once. Of two files that are not read in the same instant. */
-static void working_set(struct baro_entity *e)
-{
-    uint64_t all = e->value[CGROUP_memory], inactive = e->value[CGROUP_memory_inactive_file];
-    uint8_t why = e->absent[CGROUP_memory] ? e->absent[CGROUP_memory] : e->absent[CGROUP_memory_inactive_file];
-    if (why)
-        entity_lack(e, CGROUP_memory_working_set, why);
-    else
-        entity_put(e, CGROUP_memory_working_set, all > inactive ? all - inactive : 0);
-}
-
 static void read_group(struct cgroups *g, struct group *group, uint64_t now_ns)
 {
     uint64_t before = clock_monotonic_ns();
@@ -350,7 +353,7 @@ static void read_group(struct cgroups *g, struct group *group, uint64_t now_ns)
         group->due_ns[i] = rest < NS_PER_SEC / 200 ? 0 : now_ns + rest;
         before = after;
     }
-    if (!group->gone)
+    if (!group->gone && (group->entity->absent[CGROUP_memory] || group->entity->absent[CGROUP_memory_inactive_file]))
         working_set(group->entity);
 }
 
@@ -365,9 +368,5 @@ void cgroups_tick(struct cgroups *g, uint64_t now_ns, bool last, struct baro_sam
             read_group(g, &g->at[i], now_ns);
     }
     groups_ask(g, last);
-    for (size_t i = 0; last && i < g->n; i++) {
-        if (!g->at[i].gone)
-            working_set(g->at[i].entity); /* of what was answered just now */
-    }
     ret->entities[BARO_KIND_CGROUP] = entity_view(&g->table);
 }

@@ -25,6 +25,7 @@ struct cgroups_options {
 int cgroups_new(struct cgroups **ret, const struct cgroups_options *options, const struct cgroup_places *places);
 /* From now on this helper is asked, which may be another's (slow_divert()); borrowed until the end. NULL is none. */
 void cgroups_use(struct cgroups *g, struct slow_helper *helper);
+bool cgroups_need_helper(const struct cgroups *g); /* something is left to it; NULL is allowed */
 /* Takes what it answered, where nobody else asks for replies. */
 void cgroups_collect(struct cgroups *g);
 /* Reads what is due and puts the entities into the sample. last: no other look follows, and what the helper is asked is waited for some milliseconds. NULL is allowed. */

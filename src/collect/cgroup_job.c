@@ -35,6 +35,17 @@ static struct slow_helper *helper_of(struct sampler *s)
     return s->groups_slow;
 }
 
+void sampler_groups_prepare(struct sampler *s)
+{
+    if (!s->options.groups || s->machine)
+        return;
+    if (!s->groups_tried)
+        open_groups(s);
+    struct slow_helper *helper = cgroups_need_helper(s->groups) ? helper_of(s) : NULL;
+    if (helper)
+        slow_start(helper);
+}
+
 /* With each look at the machine; where there is none, at their own pace. A job that is over before the machine was looked at, and whose groups were, has a last look at these. */
 static bool groups_due(const struct sampler *s)
 {

@@ -12,6 +12,7 @@
 
 #define AGAIN (60 * NS_PER_SEC) /* after it hung; then two minutes, four ... */
 #define AGAIN_DOUBLED 5u
+#define DEARLY (5 * NS_PER_SEC) /* between two questions: waking a helper costs more than most answers */
 #define STUCK_MOST 4u           /* helpers that hang: what hung is not asked for again */
 #define LAST_DEADLINE (5 * NS_PER_MS)
 #define FIRST_DEADLINE (20 * NS_PER_MS) /* of a recorder that has a helper at its first look: nobody waits for it */
@@ -35,7 +36,7 @@ static void failed(struct cgroups *g, struct group *group, uint8_t why)
     struct group_left *l = &group->left;
     group_lack(group, &group_files[l->file], why);
     l->hung = why == BARO_ABSENT_TIMEOUT;
-    l->due_ns = g->now_ns + (l->hung ? AGAIN << (l->tries < AGAIN_DOUBLED ? l->tries : AGAIN_DOUBLED) : SLOWLY);
+    l->due_ns = g->now_ns + (l->hung ? AGAIN << (l->tries < AGAIN_DOUBLED ? l->tries : AGAIN_DOUBLED) : DEARLY);
     l->tries += l->hung; /* under this key the helper would not be asked again */
 }
 
@@ -59,7 +60,7 @@ static void on_reply(void *context, const struct slow_reply *reply)
     if (!group_take(g, group, l->file, span_of(reply->data, reply->data_len)))
         group_lack(group, &group_files[l->file], BARO_ABSENT_UNKNOWN);
     l->hung = false;
-    l->due_ns = g->now_ns + (rest > SLOWLY ? rest : SLOWLY);
+    l->due_ns = g->now_ns + (rest > DEARLY ? rest : DEARLY);
 }
 
 void cgroups_use(struct cgroups *g, struct slow_helper *helper)
@@ -71,13 +72,23 @@ void cgroups_use(struct cgroups *g, struct slow_helper *helper)
         slow_divert(helper, SLOW_GROUP, on_reply, g);
 }
 
+bool cgroups_need_helper(const struct cgroups *g)
+{
+    for (size_t i = 0; g && i < g->n; i++) {
+        if (g->at[i].left.path)
+            return true;
+    }
+    return false;
+}
+
 void groups_ask(struct cgroups *g, bool last)
 {
     struct slow_request requests[GROUPS_MAX];
     size_t n = 0;
     for (size_t i = 0; g->slow && i < g->n; i++) {
         struct group_left *l = &g->at[i].left;
-        if (!l->path || l->asked || g->at[i].gone || g->now_ns < l->due_ns || (l->hung && slow_left_behind(g->slow) >= STUCK_MOST))
+        uint64_t early = last && !l->hung ? DEARLY - SLOWLY : 0;
+        if (!l->path || l->asked || g->at[i].gone || g->now_ns + early < l->due_ns || (l->hung && slow_left_behind(g->slow) >= STUCK_MOST))
             continue;
         l->asked = true;
         requests[n++] = (struct slow_request){.key = {(int32_t)g->at[i].entity->id, l->tries}, .what = SLOW_GROUP, .path = l->path};

@@ -106,12 +106,26 @@ static void reply_smaps(struct sampler *s, struct member *m, const struct slow_r
     m->note.smaps_faults = m->row.value[PROCESS_faults_minor] + m->row.value[PROCESS_faults_major];
 }
 
+/* There was no helper to be had: the same is due again once one is tried for. */
+static void ask_again(struct member *m, uint32_t what)
+{
+    if (what & SLOW_INFO) {
+        m->note.info_asked = false;
+        m->note.info_tries--;
+    }
+    member_wake(m);
+}
+
 static void on_reply(void *context, const struct slow_reply *reply)
 {
     struct sampler *s = context;
     struct member *m = tree_find(&s->job->tree, reply->key.pid);
     if (!m || !baro_key_equal(m->row.key, reply->key))
         return;
+    if (reply->smaps_absent == BARO_ABSENT_NOT_YET) {
+        ask_again(m, reply->what);
+        return;
+    }
     member_moved(m);
     if (reply->what & SLOW_SMAPS)
         reply_smaps(s, m, reply);
@@ -225,7 +239,7 @@ void memory_tick(struct sampler *s)
     if (!s->options.helper || s->now_ns < HELPER_AFTER)
         return;
     memory_collect(s);
-    if (s->slow && slow_busy(s->slow))
+    if (s->slow && (slow_busy(s->slow) || slow_is_put_off(s->slow)))
         return; /* one batch at a time */
     s->n_requests = 0;
     request_due(s);

@@ -7,6 +7,7 @@
 #include "collect/sampler.h"
 
 #define YOUNG_NS (20 * NS_PER_MS)
+#define YOUNG_TOLD_NS (100 * NS_PER_MS)
 #define SWITCHES_EVERY (5 * NS_PER_SEC) /* status costs as much as stat, io and schedstat together */
 
 static void set(struct member *m, enum process_metric id, uint64_t v)
@@ -340,6 +341,12 @@ static bool young(const struct sampler *s, const struct member *m)
     return m->begin_ns && s->now_ns < m->begin_ns + YOUNG_NS && !m->sampled && !m->target;
 }
 
+/* Most die young: what their end tells is not worth the reading before. */
+static bool young_and_told(const struct sampler *s, const struct member *m)
+{
+    return s->job->ends_told && !s->job->closing && m->parent && m->begin_ns && s->now_ns < m->begin_ns + YOUNG_TOLD_NS && !m->target;
+}
+
 int process_read(struct sampler *s, struct member *m, uint64_t clock_ns, enum process_depth depth)
 {
     struct pid_stat st;
@@ -366,10 +373,14 @@ int process_read(struct sampler *s, struct member *m, uint64_t clock_ns, enum pr
         member_wake(m); /* the rest of it with the next tick, though it may not run until then */
         return 0;
     }
-    if ((s->need & BARO_SOURCE_IO) && (s->budget.level < BUDGET_STAT || now_due))
-        read_io(s, m);
     if ((s->need & BARO_SOURCE_FD) && (s->budget.level < BUDGET_SPARSE || now_due))
         read_fds(s, m);
+    if (young_and_told(s, m)) {
+        member_wake(m);
+        return 0;
+    }
+    if ((s->need & BARO_SOURCE_IO) && (s->budget.level < BUDGET_STAT || now_due))
+        read_io(s, m);
     if (s->need & (BARO_SOURCE_SCHEDSTAT | BARO_SOURCE_TASKS))
         read_delays(s, m, now_due);
     return 0;

@@ -367,6 +367,7 @@ void sampler_discover(struct sampler *s)
 {
     memory_prepare(s);
     machine_prepare(s);
+    sampler_groups_prepare(s);
     sampler_advance(s);
     s->scan_once = true;
     for (size_t i = 0; i < s->job->tree.n; i++) {

@@ -79,7 +79,8 @@ struct sampler {
     uint64_t self_rss, self_rss_peak, self_checked_ns;
     uint8_t self_rss_absent;
     uint64_t ticks, process_samples, missed, sample_time_ns, sample_cpu_ns, lossy, thinned, self_cpu_ns;
-    uint64_t refused_at_look;   /* forks of helpers, when control groups were last read: what these count includes them */
+    uint64_t refused, refused_here; /* forks of helpers; those that a group counts which the job is in as well */
+    uint64_t refused_at_look;   /* the latter, when the groups were last read */
     bool lossy_now;
     struct cgroups *groups;  /* NULL: none, or not opened yet */
     struct slow_helper *groups_slow; /* NULL: the machine's does */
@@ -145,7 +146,7 @@ size_t sampler_groups_find_members(struct sampler *s);
 
 /* CPU time of barograph's own processes so far. */
 uint64_t sampler_self_cpu(struct sampler *s);
-uint64_t sampler_self_refused(const struct sampler *s);
+uint64_t sampler_self_refused(struct sampler *s); /* forks of helpers that a control group of the job's counts as refused */
 uint64_t sampler_now(const struct sampler *s);
 
 /* Looks at the clocks: now_ns is the present. */
@@ -176,6 +177,7 @@ void memory_collect(struct sampler *s);
 void machine_prepare(struct sampler *s); /* as memory_prepare() */
 void machine_tick(struct sampler *s);
 /* cgroup_job.c */
+void sampler_groups_prepare(struct sampler *s); /* as memory_prepare() */
 void sampler_groups_tick(struct sampler *s);
 void sampler_groups_count(struct sampler *s);
 void sampler_groups_members_tick(struct sampler *s);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What barograph itself costs. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -21,9 +22,29 @@ uint64_t sampler_self_cpu(struct sampler *s)
     return sum > s->self_cpu_ns ? sum : s->self_cpu_ns;
 }
 
-uint64_t sampler_self_refused(const struct sampler *s)
+/* Are we in the group that counts the job's threads? */
+static bool counted_with_job(const struct sampler *s)
 {
-    return (s->slow ? slow_refused(s->slow) : 0) + (s->machine ? host_helper_refused(s->machine) : 0) + (s->groups_slow ? slow_refused(s->groups_slow) : 0);
+    struct cgroup_places *own = s->options.groups ? malloc(sizeof(*own)) : NULL;
+    const struct cgroup_place *ours, *theirs;
+    bool same = false;
+    if (own && cgroup_find(s->options.root_fd, 0, own) == 0) {
+        ours = cgroup_place_of(own, CGROUP_AT_PIDS);
+        theirs = cgroup_place_of(s->options.groups, CGROUP_AT_PIDS);
+        same = ours && theirs && strcmp(ours->dir, theirs->dir) == 0;
+    }
+    free(own);
+    return same;
+}
+
+uint64_t sampler_self_refused(struct sampler *s)
+{
+    uint64_t sum = (s->slow ? slow_refused(s->slow) : 0) + (s->machine ? host_helper_refused(s->machine) : 0);
+    sum += s->groups_slow ? slow_refused(s->groups_slow) : 0;
+    if (sum > s->refused && counted_with_job(s))
+        s->refused_here += sum - s->refused;
+    s->refused = sum;
+    return s->refused_here;
 }
 
 /* Who has ended uses nothing; who can't be asked leaves the sum unknown. */
@@ -71,5 +92,5 @@ void self_fill(struct sampler *s)
     v[RECORDER_sample_cpu] = s->sample_cpu_ns;
     v[RECORDER_lossy_intervals] = s->lossy;
     v[RECORDER_thinned] = s->thinned;
-    v[RECORDER_forks_refused] = s->groups ? s->refused_at_look : sampler_self_refused(s);
+    v[RECORDER_forks_refused] = s->refused_at_look;
 }

@@ -364,7 +364,7 @@ static int turn(struct slow_helper *h, slow_reply_fn *fn, void *context)
     if (!h->pid) {
         int code = start(h);
         if (code < 0) {
-            fail_all(h, code == -EBUSY ? BARO_ABSENT_TIMEOUT : BARO_ABSENT_UNKNOWN);
+            fail_all(h, code == -EBUSY ? BARO_ABSENT_TIMEOUT : code == -EAGAIN ? BARO_ABSENT_NOT_YET : BARO_ABSENT_UNKNOWN);
             return n + deliver_failed(h, fn, context);
         }
     }
@@ -425,6 +425,11 @@ size_t slow_left_behind(struct slow_helper *h)
 {
     reap_left(h);
     return h->n_left;
+}
+
+bool slow_is_put_off(const struct slow_helper *h)
+{
+    return !h->pid && h->retry_ns && clock_monotonic_ns() < h->retry_ns;
 }
 
 uint64_t slow_refused(const struct slow_helper *h)

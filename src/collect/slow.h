@@ -77,7 +77,10 @@ int slow_ask(struct slow_helper *h, const struct slow_request *requests, size_t 
 int slow_collect(struct slow_helper *h, slow_reply_fn *fn, void *context);
 bool slow_busy(const struct slow_helper *h); /* replies are outstanding */
 size_t slow_left_behind(struct slow_helper *h); /* helpers that hang still and were abandoned */
-uint64_t slow_refused(const struct slow_helper *h); /* forks that were, so far: the next one is tried a second later, then two, up to a minute */
+/* A helper that was refused (EAGAIN: too many processes) is tried for again a second later, then two, up to a minute. Meanwhile what is asked for is answered with
+ * BARO_ABSENT_NOT_YET, and may be asked for again. */
+bool slow_is_put_off(const struct slow_helper *h);
+uint64_t slow_refused(const struct slow_helper *h); /* how often, so far */
 int slow_pid(const struct slow_helper *h);   /* of the helper process, 0 if none: it is part of the recorder's own cost */
 uint64_t slow_cpu_ns(struct slow_helper *h); /* of all helpers so far */
 void slow_free(struct slow_helper *h);

@@ -58,6 +58,7 @@ struct job {
     bool open;                  /* processes may join it that nobody told of: who came and went unseen is not known */
     bool adopts;                /* orphans come to a wrapper that tells of each one: nobody's children are not lost */
     bool events;                /* a source tells forks and exits, so counts are exact unless lossy */
+    bool ends_told;             /* and with what it used, whoever ends: the kernel's own counters */
     bool lossy;                 /* it lost some, ever */
 
     struct member *gone;        /* waiting for job_settle() */

@@ -48,7 +48,8 @@ static void open_taskstats(struct recorder *r)
     r->taskstats_tried = true;
     if (geteuid() != 0 || r->usage)
         return;
-    if (exits_taskstats_open(&source, NULL) == 0)
+    r->job.ends_told = exits_taskstats_open(&source, NULL) == 0;
+    if (r->job.ends_told)
         r->usage = source;
     else
         r->perf_due_ns = clock_monotonic_ns() + PERF_AFTER;
@@ -346,7 +347,9 @@ void follow_drain(struct recorder *r)
     int fd = exits_fd(r->forks);
     /* Quiet: the next event wakes us. In a storm the timer alone does, once for many. */
     struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = (uint64_t)fd};
-    if (fd < 0 || r->deaf || events > 0 || epoll_ctl(r->epoll_fd, EPOLL_CTL_MOD, fd, &e) < 0)
+    if (fd >= 0 && !r->deaf && events == 0 && !r->listening)
+        r->listening = epoll_ctl(r->epoll_fd, EPOLL_CTL_MOD, fd, &e) == 0;
+    if (fd < 0 || r->deaf || events > 0 || !r->listening)
         follow_ready(r);
 }
 
@@ -375,8 +378,8 @@ static void use_forks(struct recorder *r, struct exits_source *source)
         return;
     }
     struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = (uint64_t)fd};
-    if (epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &e) < 0)
-        r->deaf = true; /* drained by time, then */
+    r->listening = epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &e) == 0;
+    r->deaf = !r->listening; /* drained by time, then */
 }
 
 static void name_source(char *to, size_t cap, const char *name)

@@ -25,7 +25,7 @@
 #define STARTS_WITHIN_MS 1000 /* an exec that takes longer hangs: in the group, as it was to be */
 /* When it is looked again: what starts a job moves itself at once and then executes it. Each time after twice as long. */
 #define AGAIN_FIRST (20 * NS_PER_MS)
-#define AGAIN_MOST (2560 * NS_PER_MS)
+#define AGAIN_MOST (10240 * NS_PER_MS)
 #define BOUNDS_SHARE 1000u /* of the time goes to what the groups allow: the kernel may need seconds for a memory.stat */
 #define MOUNTED "/sys/fs/cgroup"
 
@@ -60,7 +60,7 @@ static uint32_t affinity_of(int32_t pid)
 static bool ulimits_of(int32_t pid, struct pid_limits *ret)
 {
     static const struct {
-        enum __rlimit_resource resource;
+        int resource;
         enum pid_limit_field field;
     } of[] = {{RLIMIT_AS, PID_LIMIT_AS}, {RLIMIT_DATA, PID_LIMIT_DATA}, {RLIMIT_NPROC, PID_LIMIT_NPROC}};
     *ret = (struct pid_limits){0};

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/memory.h"
 #include "collect/schedule.h"
 #include "run/own.h"
 
@@ -23,6 +24,7 @@
 #define SUSPEND_NS (100 * NS_PER_MS)
 #define DESCRIPTORS_FOR_THE_MACHINE 64u
 #define HOST_ALONE_LEAST (100 * NS_PER_MS)
+#define BEGUN_NS (2 * NS_PER_SEC)    /* all is running that will */
 
 uint64_t recorder_since(const struct recorder *r, uint64_t absolute_ns)
 {
@@ -104,17 +106,34 @@ static void thin_out(struct recorder *r)
 void recorder_first_tick(struct recorder *r)
 {
     recorder_tick(r);
+    clock_process_cpu_ns(0, &r->ticked_cpu_ns);
     r->tick_due_ns = r->sampler.now_ns + schedule_interval(r->options->interval_ns, r->sampler.now_ns);
     thin_out(r);
 }
 
+/* Where ends are told with all that was used, the events that tell it come first; where they are not, the last look at a process is all that is known of it, and looks are
+ * worth more. What a helper does is bounded apart. */
+static void note_cost(struct recorder *r, uint64_t before_ns, uint64_t since_ns)
+{
+    uint64_t after = before_ns, now = r->sampler.now_ns, events = before_ns - r->ticked_cpu_ns;
+    clock_process_cpu_ns(0, &after);
+    schedule_note(&r->cost, after - before_ns, r->job.ends_told ? events : 0, now > since_ns ? now - since_ns : 0);
+    r->ticked_cpu_ns = after;
+}
+
 static void scheduled_tick(struct recorder *r)
 {
-    uint64_t missed;
+    uint64_t missed, due = r->tick_due_ns, since = r->sampler.now_ns, cpu = 0;
+    clock_process_cpu_ns(0, &cpu);
     recorder_tick(r);
-    if (!r->options->interval_ns && r->sampler.budget.level == BUDGET_FEWER)
-        r->tick_due_ns += (SCHEDULE_STRETCH - 1) * schedule_interval(0, r->tick_due_ns);
-    r->tick_due_ns = schedule_next(r->options->interval_ns, r->tick_due_ns, sampler_now(&r->sampler), &missed);
+    note_cost(r, cpu, since);
+    if (due >= BEGUN_NS && !r->trimmed) {
+        memory_give_back();
+        r->trimmed = true;
+    }
+    r->tick_due_ns = schedule_next(r->options->interval_ns, due, sampler_now(&r->sampler), &missed);
+    if (!r->options->interval_ns)
+        r->tick_due_ns = schedule_wait(&r->cost, r->sampler.budget.ppm, due, r->tick_due_ns);
     thin_out(r);
     if (!missed)
         return;
@@ -213,6 +232,7 @@ static void dispatch(struct recorder *r, uint64_t what)
         r->detached = true;
         r->finishing = true;
     } else {
+        r->listening = false; /* EPOLLONESHOT */
         follow_ready(r);
     }
 }

@@ -4,6 +4,7 @@
 #define RECORD_RECORDER_H
 
 #include "collect/sampler.h"
+#include "collect/schedule.h"
 #include "exits/events.h"
 #include "record/record.h"
 #include "run/link.h"
@@ -35,6 +36,7 @@ struct recorder {
     struct member *touched, *touched_last;
     bool taskstats_tried;
     bool deaf;                  /* the events' descriptor can't be waited for */
+    bool listening;             /* it is waited for: the next event wakes us */
     struct stash *stash;
     size_t stash_at;
     uint64_t drain_due_ns;      /* absolute; 0: nothing to drain */
@@ -43,7 +45,9 @@ struct recorder {
     uint64_t perf_due_ns;       /* when perf is opened, off the start path; 0: not at all, or done */
 
     uint64_t tick_due_ns;       /* since the tape began */
-    bool started, finishing, stopped, wrapper_lost, link_closed, detached;
+    struct schedule_cost cost;
+    uint64_t ticked_cpu_ns;     /* our own CPU time after the last tick */
+    bool started, finishing, stopped, wrapper_lost, link_closed, detached, trimmed;
     bool status_known;
     int status;
     uint64_t end_ns;            /* of the command, or of the last target */

@@ -80,6 +80,17 @@ def test_full_before_it_began(run, tape, v1):  # noqa: F811
     assert "refused" not in told
 
 
+def test_what_a_helper_tells_is_asked_for_again(run, tape, v1, wait_until):  # noqa: F811
+    group = v1("pids")
+    group.write("pids.max", 3)
+    p = run.popen("run", "-q", "-o", tape, "--", "sleep", "2.75", before=group.enter)
+    wait_until(lambda: refusals(group) > 0, "a helper that is refused")
+    group.write("pids.max", 100)
+    assert p.wait(60) == 0
+    last = run.export(tape)[-1]
+    assert last["cmdline"] == "sleep 2.75" and last["pss_bytes"] > 0
+
+
 def test_groups_that_limit_are_looked_at_first(run, work, v1, compiled):  # noqa: F811
     """Before the machine is, for a job may be refused what it wants at once. A machine that is busy with others can be too late for that; not always."""
     if len(os.sched_getaffinity(0)) < 2:

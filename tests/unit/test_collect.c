@@ -55,6 +55,28 @@ static void stalls_are_counted(void **state)
     assert_int_equal(missed, 3600);
 }
 
+static void auto_waits_for_the_budget(void **state)
+{
+    struct schedule_cost c = {0};
+    uint64_t due = 400 * NS_PER_MS, next = 410 * NS_PER_MS;
+    (void)state;
+    schedule_note(&c, 8 * NS_PER_MS, 0, 10 * NS_PER_MS);
+    assert_int_equal(schedule_wait(&c, 10000, due, next), next); /* a dense beginning is free */
+    schedule_note(&c, 8 * NS_PER_MS, 0, 10 * NS_PER_MS);
+    assert_int_equal(schedule_wait(&c, 10000, due, next), 480 * NS_PER_MS);
+    assert_int_equal(schedule_wait(&c, 0, due, next), next); /* no limit */
+    assert_int_equal(schedule_wait(&c, 10000, 50 * NS_PER_SEC, 50500 * NS_PER_MS), 50800 * NS_PER_MS);
+    for (int i = 0; i < 50; i++)
+        schedule_note(&c, 200000, 50000, 10 * NS_PER_MS); /* 0.2 ms each, and events take half of the share */
+    assert_in_range(schedule_wait(&c, 10000, due, next), 439 * NS_PER_MS, 441 * NS_PER_MS);
+    for (int i = 0; i < 50; i++)
+        schedule_note(&c, 50000, 0, 10 * NS_PER_MS); /* the burst is over */
+    assert_int_equal(schedule_wait(&c, 10000, due, next), next);
+    for (int i = 0; i < 50; i++)
+        schedule_note(&c, 50000, NS_PER_MS, 10 * NS_PER_MS); /* events alone take more than there is */
+    assert_in_range(schedule_wait(&c, 10000, due, next), 419 * NS_PER_MS, 421 * NS_PER_MS);
+}
+
 static void budget_thins_and_recovers(void **state)
 {
     struct budget b;
@@ -65,7 +87,7 @@ static void budget_thins_and_recovers(void **state)
     /* 100 ms of CPU a second where 10 ms are allowed */
     for (int i = 0; i < 10; i++)
         budget_update(&b, (uint64_t)(i + 2) * NS_PER_SEC, 5 * NS_PER_MS + (uint64_t)(i + 1) * 100 * NS_PER_MS);
-    assert_int_equal(b.level, BUDGET_FEWER);
+    assert_int_equal(b.level, BUDGET_STAT);
     /* then nothing for so long that the share is earned back */
     for (uint64_t t = 12; t < 200; t++)
         budget_update(&b, t * NS_PER_SEC, 1005 * NS_PER_MS);
@@ -135,7 +157,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(auto_interval),           cmocka_unit_test(grid_does_not_drift),
         cmocka_unit_test(stalls_are_counted),      cmocka_unit_test(budget_thins_and_recovers),
-        cmocka_unit_test(no_budget_never_thins),   cmocka_unit_test(smaps_are_paid_for),
+        cmocka_unit_test(no_budget_never_thins), cmocka_unit_test(auto_waits_for_the_budget),  cmocka_unit_test(smaps_are_paid_for),
         cmocka_unit_test(own_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

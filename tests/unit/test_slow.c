@@ -322,7 +322,7 @@ static void helper_holds_nothing_of_ours(void **state)
     assert_int_equal(n, 2); /* the socket, and the directory of /proc */
     pid_t pid = slow_pid(h);
     slow_free(h);
-    assert_int_equal(kill(pid, 0), -1);
+    assert_true(waitpid(pid, NULL, 0) == pid || errno == ECHILD); /* on a busy machine it may die after slow_free() has let go of it */
     free(s);
     close(tape);
     close(other);
@@ -344,7 +344,7 @@ static void killed_helper_is_replaced(void **state)
     assert_int_equal(slow_ask(h, r, 2, LONG, -1, on_reply, s), 2);
     assert_int_equal(s->at[1].name_absent, BARO_ABSENT_UNKNOWN); /* it could be what killed it */
     assert_int_equal(s->at[2].name_absent, BARO_PRESENT);
-    assert_true(slow_cpu_ns(h) > 0 && before > 0);
+    assert_true(slow_cpu_ns(h) > before); /* which may be 0: the clock of one that runs on another CPU stands still between ticks */
     slow_free(h);
     free(s);
     close(proc);
