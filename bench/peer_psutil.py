@@ -3,7 +3,7 @@
 
     peer_psutil.py psutil|proc PID INTERVAL [cheap]
 
-psutil: cpu_times, memory_full_info (pss, uss), io_counters, num_threads, num_fds of each process, summed up as they are. proc: stat with the CPU of the
+psutil: cpu_times, memory_full_info (pss, uss), io_counters, num_threads, num_fds of each process, summed up as they are; cheap: cpu_times, memory_info and io_counters. proc: stat with the CPU of the
 children that were waited for, status, io, smaps_rollup, the descriptors, children by task/PID/children. On SIGINT it prints one line of JSON: cpu_s, the
 CPU it would put down to the job, peak_rss, the largest resident size it saw of any process, and samples.
 """
@@ -35,8 +35,9 @@ class Psutil:
                 self.cpu[p.pid, p.create_time()] = t.user + t.system
                 memory = p.memory_info() if self.cheap else p.memory_full_info()
                 peak = max(peak, memory.rss)
+                p.io_counters()
                 if not self.cheap:
-                    p.io_counters(), p.num_threads(), p.num_fds()
+                    p.num_threads(), p.num_fds()
             except self.psutil.Error:
                 pass
         return peak
@@ -61,8 +62,9 @@ class Proc:
                 self.cpu[pid, stat[19]] = sum(map(int, stat[11:15])) / TICK
                 peak = max(peak, int(stat[21]) * PAGE)
                 todo += map(int, self.read(pid, f"task/{pid}/children").split())
+                self.read(pid, "io")
                 if not self.cheap:
-                    self.read(pid, "status"), self.read(pid, "io"), self.read(pid, "smaps_rollup"), os.listdir(f"/proc/{pid}/fd")
+                    self.read(pid, "status"), self.read(pid, "smaps_rollup"), os.listdir(f"/proc/{pid}/fd")
             except OSError:
                 pass
         return peak

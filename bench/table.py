@@ -12,6 +12,7 @@ import contextlib
 import datetime
 import os
 import pathlib
+import random
 import shutil
 import subprocess
 import sys
@@ -151,15 +152,15 @@ def slowdown(bench, what, argv, others=()):
     variants = {"bare": argv, "baro": None}
     walls = {name: [] for name in [*variants, *(name for name, _ in others)]}
     with measure.folder() as folder:
-        for i in range(bench.rounds * 2 + 1):
-            for name in walls:
+        for i in range(bench.rounds * 5):
+            for name in random.sample(list(walls), len(walls)):  # whoever comes first finds another machine than whoever comes last
                 prefix = {"bare": [], "baro": [bench.baro, "run", "-q", "-o", folder / f"{i}.baro", "--"], **dict(others)}[name]
                 begin = time.monotonic()
                 run([*prefix, *argv], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
                 walls[name].append(time.monotonic() - begin)
-    bare = median(walls["bare"])
     for name in list(walls)[1:]:
-        say(what, name, f"{median(walls[name]) / bare - 1:+.1%} wall", f"bare {bare:.2f} s; of {len(walls[name])} in turn")
+        more = median(mine / bare for mine, bare in zip(walls[name], walls["bare"])) - 1
+        say(what, name, f"{more:+.1%} wall", f"bare {median(walls['bare']):.2f} s; median of {len(walls[name])} pairs")
 
 
 @question
@@ -194,36 +195,46 @@ def floor(bench, pid, interval, seconds):
     return float(done.stdout)
 
 
+def say_costs(what, tools, seen):
+    us = {tool: median(c["us"] for c in costs) for tool, costs in seen.items()}
+    for tool in tools:
+        if tool not in seen:
+            say(what, tool.name, "not installed")
+            continue
+        kib, size = (median(c[key] for c in seen[tool]) for key in ("kib", "bytes"))
+        tape = f", tape {size:.1f} bytes per process-sample" if size else ""
+        say(what, tool.name, f"{us[tool]:.1f} µs ({us[tool] / us[tools[0]]:.1f} ×)", f"{kib / 1024:.1f} MiB{tape}")
+
+
 @question
 def tree(bench):
     head("CPU per process and sample: 201 processes, 10 of them busy, 1 Hz, all metrics with PSS and USS")
     what = "µs per process-sample, 201 processes, 10 busy, 1 Hz"
     with bench.people(200, 10) as pid:
-        say(what, "floor: CPU clocks alone", f"{floor(bench, pid, 1, 8):.2f} µs")
-        first = None
-        for tool in watchers(bench.baro):
-            if not tool.there():
-                say(what, tool.name, "not installed")
-                continue
-            n = len([d for d in os.listdir("/proc") if d.isdigit()]) if tool.whole_machine else 201
-            c = cost(bench, tool, pid, n, 1, 20)
-            first = first or c["us"]
-            tape = f", tape {c['bytes']:.1f} bytes per process-sample" if tool.name == "baro" else ""
-            say(what, tool.name, f"{c['us']:.1f} µs ({c['us'] / first:.1f} ×)", f"{c['kib'] / 1024:.1f} MiB{tape}")
+        floors = [floor(bench, pid, 1, 8)]
+        tools = watchers(bench.baro)
+        seen = {tool: [] for tool in tools if tool.there()}
+        for _ in range(bench.rounds):
+            for tool in seen:
+                n = len([d for d in os.listdir("/proc") if d.isdigit()]) if tool.whole_machine else 201
+                seen[tool].append(cost(bench, tool, pid, n, 1, 20))
+            floors.append(floor(bench, pid, 1, 8))
+        say(what, "floor: CPU clocks alone", f"{median(floors):.2f} µs")
+        say_costs(what, tools, seen)
 
 
 @question
 def busy(bench):
-    head("the same with every process busy, cheap metrics alone, 1 Hz")
+    head("the same with every process busy, 1 Hz: baro with cheap metrics alone, the loops with all that they read and with as little")
     what = "µs per process-sample, 101 processes, all busy, cheap"
     with bench.people(100, 100) as pid:
-        first = None
-        for tool in watchers(bench.baro)[:3]:
-            if not tool.there():
-                continue
-            c = cost(bench, tool, pid, 101, 1, 15, cheap=True)
-            first = first or c["us"]
-            say(what, tool.name, f"{c['us']:.1f} µs ({c['us'] / first:.1f} ×)", f"tape {c['bytes']:.1f} bytes per process-sample" if tool.name == "baro" else "")
+        baro, *others = watchers(bench.baro)[:3]
+        tools = [baro, *others, *(Psutil(tool.kind, "the same few alone") for tool in others)]
+        seen = {tool: [] for tool in tools if tool.there()}
+        for _ in range(bench.rounds):
+            for tool in seen:
+                seen[tool].append(cost(bench, tool, pid, 101, 1, 15, cheap=tool not in others))
+        say_costs(what, tools, seen)
 
 
 @question

@@ -64,9 +64,9 @@ class Baro(Tool):
 
 
 class Psutil(Tool):
-    def __init__(self, kind):
+    def __init__(self, kind, note=""):
         self.kind = kind
-        self.name = {"psutil": "psutil loop", "proc": "/proc loop in Python"}[kind]
+        self.name = {"psutil": "psutil loop", "proc": "/proc loop in Python"}[kind] + (f", {note}" if note else "")
 
     def there(self):
         return self.kind == "proc" or subprocess.run([PYTHON, "-c", "import psutil"], capture_output=True, check=False).returncode == 0
