@@ -151,6 +151,7 @@ struct tree {
     struct member **hash;
     size_t hash_size;
     struct member *free;
+    struct member_block *blocks;
     struct estate *free_estates;
     struct member_usage *free_usages, spare_usage;
     uint32_t last_id;

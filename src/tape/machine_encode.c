@@ -76,8 +76,7 @@ static bool same(const struct kind_walk *k, size_t i, const struct baro_entity *
 {
     size_t at = i * k->c->n;
     return k->list->at[i].info_version == e->info_version &&
-           memcmp(&k->list->value[at], e->value, k->c->n * sizeof *e->value) == 0 &&
-           memcmp(&k->list->absent[at], e->absent, k->c->n) == 0;
+           row_same((struct row_values){&k->list->value[at], &k->list->absent[at]}, (struct row_values){e->value, e->absent}, k->c->n);
 }
 
 static bool unchanged(const struct kind_walk *k, const struct baro_entities *e)

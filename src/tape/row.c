@@ -58,6 +58,14 @@ static uint64_t predict(const struct columns *c, unsigned i, struct row_values o
     }
 }
 
+bool row_same(struct row_values a, struct row_values b, size_t n)
+{
+    uint64_t other = 0;
+    for (size_t i = 0; i < n; i++)
+        other |= (a.value[i] ^ b.value[i]) | (uint64_t)(a.absent[i] ^ b.absent[i]);
+    return other == 0;
+}
+
 void row_compare(const struct columns *c, struct row_values old, struct row_values new, struct row *ret)
 {
     ret->mask = 0;

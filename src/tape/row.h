@@ -99,6 +99,9 @@ void columns_of_kind(enum baro_kind kind, struct columns *ret);
 void number_write(struct bits *bits, uint16_t *size, uint64_t v);
 bool number_scan(struct bits_in *bits, uint16_t *size, uint64_t *ret);
 
+/* Are all n values the same, and why they are not there? By words: memcmp() of some C libraries goes by bytes. */
+bool row_same(struct row_values a, struct row_values b, size_t n);
+
 void row_compare(const struct columns *c, struct row_values old, struct row_values new, struct row *ret);
 void row_write(struct buf *out, struct bits *bits, const struct columns *c, struct shapes *s, const struct row *row,
                struct row_values old, struct row_values new);

@@ -43,7 +43,7 @@ static int end_chunk(struct walk *k, size_t limit)
 
 static bool same_values(const struct baseline *b, const struct baro_process *p)
 {
-    return memcmp(b->value, p->value, sizeof b->value) == 0 && memcmp(b->absent, p->absent, sizeof b->absent) == 0;
+    return row_same((struct row_values){b->value, b->absent}, (struct row_values){p->value, p->absent}, PROCESS_MAX);
 }
 
 static void keep(struct baseline *b, const struct baro_process *p)
