@@ -25,7 +25,7 @@ static int check(const char *path, bool yes, struct baro_error *err)
     struct baro_tape *tape = NULL;
     struct stat st;
     if (lstat(path, &st) < 0)
-        return error_set(err, -errno, "%s: %s", path, strerror(errno));
+        return error_set(err, -errno, "%s: %s", path, error_text(errno));
     struct baro_error why = BARO_ERROR_INIT;
     int code = baro_tape_open(&tape, path, &why);
     size_t n = strlen(path);
@@ -99,7 +99,7 @@ static int remove_all(const struct cli *cli, const struct settings *s, const str
         if (check(p->at[i], s->yes && !s->all, &err) < 0)
             status = cli_fail(cli, &err);
         else if (unlink(p->at[i]) < 0)
-            status = cli_failf(cli, "can't remove %s: %s", p->at[i], strerror(errno));
+            status = cli_failf(cli, "can't remove %s: %s", p->at[i], error_text(errno));
     }
     return status;
 }

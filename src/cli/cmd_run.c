@@ -38,14 +38,14 @@ static void say(struct running *run, const struct run_result *result, const char
     struct baro_error line = BARO_ERROR_INIT;
     run->recording.stderr_fd = result->stderr_fd;
     if (result->exec_errno)
-        error_set(&line, -result->exec_errno, "%s: %s", *command ? command : "''", strerror(result->exec_errno));
+        error_set(&line, -result->exec_errno, "%s: %s", *command ? command : "''", error_text(result->exec_errno));
     else if (result->recorder_stays) /* where the tape is, nothing may answer */
         error_set(&line, -1, "the recorder has not finished; what it has written is readable: %s", run->recording.path.len ? (const char *)run->recording.path.at : "nowhere");
     else if (result->recorder_lost && recording_written(&run->recording))
         error_set(&line, -1, "the recorder went away; what it had written is readable: %s", (const char *)run->recording.path.at);
     else if (result->recorder_lost)
         error_set(&line, -1, "nothing was recorded: %s",
-                  result->recorder_errno ? strerror(result->recorder_errno) : "the recorder went away before it could write");
+                  result->recorder_errno ? error_text(result->recorder_errno) : "the recorder went away before it could write");
     if (line.text[0])
         recording_say(&run->recording, line.text);
 }

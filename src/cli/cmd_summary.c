@@ -18,7 +18,7 @@ static int print(const struct cli *cli, const struct settings *s, const struct b
     if (s->json) {
         int code = baro_summary_json(summary, path, to_stdout, NULL, &err);
         if (code < 0 && !err.text[0])
-            return cli_failf(cli, "can't write to standard output: %s", strerror(-code));
+            return cli_failf(cli, "can't write to standard output: %s", error_text(-code));
         return code < 0 ? cli_fail(cli, &err) : 0;
     }
     struct report_style style = {.width = cli->width, .utf8 = cli->utf8, .color = cli->color};

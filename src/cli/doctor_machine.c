@@ -9,6 +9,7 @@
 #include <sys/statvfs.h>
 
 #include "base/buf.h"
+#include "base/error.h"
 #include "base/fd.h"
 #include "base/span.h"
 #include "cli/doctor.h"
@@ -31,7 +32,7 @@ static int read_text(struct look *l, const char *path)
 
 static const char *why(int code)
 {
-    return code == -ENODATA ? "it is empty here: a container may hide it" : strerror(-code);
+    return code == -ENODATA ? "it is empty here: a container may hide it" : error_text(-code);
 }
 
 static bool has(const struct look *l, const char *word)
@@ -200,7 +201,7 @@ static void filesystems(struct look *l)
     if (code < 0)
         no_file(l, "filesystems", "/proc/self/mountinfo", "size and use", code);
     else if (statvfs("/", &st) < 0)
-        findings_add(l->f, "machine", "filesystems", FOUND_NO, "size and use: statvfs: %s", strerror(errno));
+        findings_add(l->f, "machine", "filesystems", FOUND_NO, "size and use: statvfs: %s", error_text(errno));
     else
         findings_add(l->f, "machine", "filesystems", FOUND_YES, "size and use, each once; one that does not answer is said so and holds up nothing");
 }

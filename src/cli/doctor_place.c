@@ -71,7 +71,7 @@ void doctor_place(struct findings *f)
         findings_add(f, "place", "pidfd", FOUND_YES, "processes can be waited for and signalled by identity");
         close(fd);
     } else {
-        finding_grant(findings_add(f, "place", "pidfd", FOUND_NO, "%s; ends are seen at the next sample", strerror(errno)),
+        finding_grant(findings_add(f, "place", "pidfd", FOUND_NO, "%s; ends are seen at the next sample", error_text(errno)),
                       "a kernel of 5.3 or later");
     }
     kept_runs(f);

@@ -47,7 +47,7 @@ static void own_files(struct findings *f, int proc)
             findings_add(f, "own processes", files[i].file, FOUND_YES, "%s", files[i].gives);
             continue;
         }
-        struct finding *one = findings_add(f, "own processes", files[i].file, FOUND_NO, "%s: %s", files[i].gives, strerror(-code));
+        struct finding *one = findings_add(f, "own processes", files[i].file, FOUND_NO, "%s: %s", files[i].gives, error_text(-code));
         if (code == -ENOENT && files[i].source == BARO_SOURCE_SMAPS)
             finding_grant(one, "a kernel of 4.14 or later, with CONFIG_PROC_PAGE_MONITOR");
         else if (code == -ENOENT && files[i].source == BARO_SOURCE_IO)
@@ -57,10 +57,10 @@ static void own_files(struct findings *f, int proc)
     }
     int64_t fds = proc_count_fds(proc, (int32_t)getpid());
     findings_add(f, "own processes", "fd", fds >= 0 ? FOUND_YES : FOUND_NO, "open file descriptors%s%s", fds < 0 ? ": " : "",
-                 fds < 0 ? strerror((int)-fds) : "");
+                 fds < 0 ? error_text((int)-fds) : "");
     int code = clock_process_cpu_ns(getpid(), &ns);
     findings_add(f, "own processes", "clock", code == 0 ? FOUND_YES : FOUND_NO, "cpu time in nanoseconds%s%s", code ? ": " : "",
-                 code ? strerror(-code) : "");
+                 code ? error_text(-code) : "");
 }
 
 struct search {
@@ -136,7 +136,7 @@ void doctor_processes(struct findings *f)
     char option[32];
     int proc CLEANUP(fd_closep) = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (proc < 0) {
-        finding_grant(findings_add(f, "own processes", "/proc", FOUND_NO, "nothing can be recorded: %s", strerror(errno)),
+        finding_grant(findings_add(f, "own processes", "/proc", FOUND_NO, "nothing can be recorded: %s", error_text(errno)),
                       "mount -t proc proc /proc");
         return;
     }

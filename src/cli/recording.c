@@ -34,7 +34,7 @@ static int absolute(const char *path, struct buf *ret, struct baro_error *err)
     char cwd[PATH_MAX];
     if (*path != '/') {
         if (!getcwd(cwd, sizeof(cwd)))
-            return error_set(err, -errno, "can't tell the working directory: %s", strerror(errno));
+            return error_set(err, -errno, "can't tell the working directory: %s", error_text(errno));
         buf_str(ret, cwd);
         buf_byte(ret, '/');
     }

@@ -88,7 +88,7 @@ static int check_answer(struct connector *c, uint32_t cookie, struct baro_error 
     if (!found)
         return error_set(err, -EPERM, "the process connector speaks only to the initial pid and user namespaces");
     if (refused)
-        return error_set(err, -(int)(refused & 0xfff), "the process connector refuses: %s", strerror((int)(refused & 0xfff)));
+        return error_set(err, -(int)(refused & 0xfff), "the process connector refuses: %s", error_text((int)(refused & 0xfff)));
     return 0;
 }
 
@@ -101,7 +101,7 @@ static int open_socket(struct baro_error *err)
     if (fd == -EPROTONOSUPPORT)
         return error_set(err, fd, "this kernel has no process connector (CONFIG_CONNECTOR, CONFIG_PROC_EVENTS)");
     if (fd < 0)
-        return error_set(err, fd, "the process connector can't be opened (%s): %s", step, strerror(-fd));
+        return error_set(err, fd, "the process connector can't be opened (%s): %s", step, error_text(-fd));
     return fd;
 }
 
@@ -116,7 +116,7 @@ int exits_connector_listen(uint32_t cookie, struct baro_error *err)
     fd_close(fd);
     if (code == -ECONNREFUSED) /* only the initial network namespace has its end of the socket */
         return error_set(err, code, "the process connector speaks only in the initial network namespace");
-    return error_set(err, code, "the process connector can't be asked: %s", strerror(-code));
+    return error_set(err, code, "the process connector can't be asked: %s", error_text(-code));
 }
 
 /* ---- events ---- */

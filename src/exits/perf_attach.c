@@ -143,7 +143,7 @@ static int explain(int code, struct baro_error *err)
         return error_set(err, code, "perf events are refused: needs CAP_PERFMON, or kernel.perf_event_paranoid at 2 or less and a process of one's own");
     if (code == -EMFILE || code == -ENFILE)
         return error_set(err, code, "perf events would take too many descriptors: one per thread and CPU");
-    return error_set(err, code, "perf events can't be opened: %s", strerror(-code));
+    return error_set(err, code, "perf events can't be opened: %s", error_text(-code));
 }
 
 int exits_perf_attach(struct exits_source *s, int32_t pid, struct baro_error *err)

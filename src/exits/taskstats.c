@@ -102,7 +102,7 @@ static int subscribe(struct listener *t, struct baro_error *err)
     if (code == -EINVAL)
         return error_set(err, code, "taskstats speaks only to the initial user and pid namespaces");
     if (code < 0)
-        return error_set(err, code, "taskstats refuses: %s", strerror(-code));
+        return error_set(err, code, "taskstats refuses: %s", error_text(-code));
     return 0;
 }
 
@@ -259,12 +259,12 @@ int exits_taskstats_open(struct exits_source **ret, struct baro_error *err)
     int code = netlink_open(NETLINK_GENERIC, 0, &step);
     if (code < 0) {
         free(t);
-        return error_set(err, code, "taskstats can't be opened (%s): %s", step, strerror(-code));
+        return error_set(err, code, "taskstats can't be opened (%s): %s", step, error_text(-code));
     }
     t->base.fd = code;
     netlink_grow(code, BUFFER_BYTES);
     code = list_cpus(t);
-    code = code < 0 ? error_set(err, code, "taskstats can't be opened (which CPUs there may be is not known): %s", strerror(-code)) : subscribe(t, err);
+    code = code < 0 ? error_set(err, code, "taskstats can't be opened (which CPUs there may be is not known): %s", error_text(-code)) : subscribe(t, err);
     if (code < 0) {
         exits_close(&t->base);
         return code;

@@ -159,14 +159,14 @@ static int open_loop(struct recorder *r, struct baro_error *err)
     r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     r->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (r->epoll_fd < 0 || r->timer_fd < 0)
-        return error_set(err, -errno, "can't make an event loop: %s", strerror(errno));
+        return error_set(err, -errno, "can't make an event loop: %s", error_text(errno));
     int heard = r->link_fd; /* what ends the recording */
     if (heard < 0) {
         sigprocmask(SIG_BLOCK, &set, NULL);
         heard = r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     }
     if (heard < 0 || !watched(r, r->timer_fd) || !watched(r, heard))
-        return error_set(err, -errno, "can't make an event loop: %s", strerror(errno));
+        return error_set(err, -errno, "can't make an event loop: %s", error_text(errno));
     return 0;
 }
 
@@ -311,7 +311,7 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
     r->epoll_fd = r->timer_fd = r->signal_fd = r->sys_fd = r->root_fd = -1;
     r->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (r->proc_fd < 0)
-        return error_set(err, -errno, "can't open /proc: %s", strerror(errno));
+        return error_set(err, -errno, "can't open /proc: %s", error_text(errno));
     int code = open_loop(r, err);
     if (code < 0)
         return code;

@@ -34,7 +34,7 @@ static int refuse(int32_t pid, int error, struct baro_error *err)
         return error_set(err, -EACCES, "process %d can't be looked at, not even by root: a container or a security module is in the way", pid);
     if (error == EACCES || error == EPERM)
         return error_set(err, -EACCES, "process %d belongs to another user: record it as that user or as root", pid);
-    return error_set(err, -error, "can't look at process %d: %s", pid, strerror(error));
+    return error_set(err, -error, "can't look at process %d: %s", pid, error_text(error));
 }
 
 /* A target must be a process (not one of its threads), with an address space, and this user's to look at. */

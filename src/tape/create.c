@@ -90,7 +90,7 @@ static int may_replace(const char *path, struct baro_error *err)
 {
     struct stat st;
     if (lstat(path, &st) < 0)
-        return errno == ENOENT ? -ENOENT : error_set(err, -errno, "can't write %s: %s", path, strerror(errno));
+        return errno == ENOENT ? -ENOENT : error_set(err, -errno, "can't write %s: %s", path, error_text(errno));
     if (!S_ISREG(st.st_mode))
         return error_set(err, -EEXIST, "%s is there and not a regular file; it is left alone", path);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -117,7 +117,7 @@ int tape_put_aside(const char *path, struct buf *ret, struct baro_error *err)
         return 0;
     r = -errno;
     buf_clear(ret);
-    return r == -ENOENT ? 0 : error_set(err, r, "can't replace %s: %s", path, strerror(-r));
+    return r == -ENOENT ? 0 : error_set(err, r, "can't replace %s: %s", path, error_text(-r));
 }
 
 /* Kept by whoever inherits the descriptor. Somebody may be looking whether there is one, which takes him some microseconds. */
@@ -140,5 +140,5 @@ int tape_create(const char *path, struct baro_error *err)
         return error_set(err, r, "%s is there and not a regular file; it is left alone", path);
     if (r == -EEXIST)
         return error_set(err, r, "%s exists; --force replaces it", path);
-    return error_set(err, r, "can't create %s: %s", path, strerror(-r));
+    return error_set(err, r, "can't create %s: %s", path, error_text(-r));
 }

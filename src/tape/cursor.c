@@ -18,10 +18,10 @@ static int open_file(const char *path, struct baro_error *err)
     /* Non-blocking: opening a FIFO for reading would wait for a writer. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
-        return error_set(err, -errno, "can't open %s: %s", path, strerror(errno));
+        return error_set(err, -errno, "can't open %s: %s", path, error_text(errno));
     int r = 0;
     if (fstat(fd, &st) < 0)
-        r = error_set(err, -errno, "can't read %s: %s", path, strerror(errno));
+        r = error_set(err, -errno, "can't read %s: %s", path, error_text(errno));
     else if (S_ISDIR(st.st_mode))
         r = error_set(err, -EISDIR, "%s is a directory, not a tape", path);
     else if (!S_ISREG(st.st_mode))
@@ -38,7 +38,7 @@ static int read_preamble(struct baro_tape *t, const char *path, struct baro_erro
     size_t len;
     int r = file_view(t, 0, TAPE_PREAMBLE_SIZE, &p, &len);
     if (r < 0)
-        return error_set(err, r, "can't read %s: %s", path, strerror(-r));
+        return error_set(err, r, "can't read %s: %s", path, error_text(-r));
     if (len > 0 && memcmp(p, TAPE_MAGIC, len < TAPE_MAGIC_SIZE ? len : TAPE_MAGIC_SIZE) != 0)
         return error_set(err, BARO_E_NOT_TAPE, "%s is not a tape", path);
     if (len < TAPE_PREAMBLE_SIZE)
@@ -103,7 +103,7 @@ static int read_front(struct baro_tape *t, const char *path, struct baro_error *
         if (r == BARO_E_CORRUPT)
             return error_set(err, r, "%s has a damaged header", path);
         if (r < 0)
-            return error_set(err, r, "can't read %s: %s", path, strerror(-r));
+            return error_set(err, r, "can't read %s: %s", path, error_text(-r));
         t->pos += FRAME_HEAD_SIZE + (uint64_t)head.len;
     }
     map_wanted(t);
@@ -168,7 +168,7 @@ static int step_over(struct baro_tape *t, struct baro_record *ret, struct baro_e
     uint64_t at, from = t->scan_end > t->pos ? t->scan_end : t->pos + 1;
     int r = file_find(t, from, &at);
     if (r < 0)
-        return error_set(err, r, "can't read the tape: %s", strerror(-r));
+        return error_set(err, r, "can't read the tape: %s", error_text(-r));
     if (r == 0) {
         t->window.len = 0; /* it may be cut and written anew */
         return 0;
@@ -195,7 +195,7 @@ static int take_frame(struct baro_tape *t, const struct frame_head *head, const 
     int r = decode_start(t, head, payload);
     if (r == BARO_E_CORRUPT)
         return report_damage(t, size, ret);
-    return r < 0 ? error_set(err, r, "can't read the tape: %s", strerror(-r)) : 0;
+    return r < 0 ? error_set(err, r, "can't read the tape: %s", error_text(-r)) : 0;
 }
 
 static int next_frame(struct baro_tape *t, struct baro_record *ret, struct baro_error *err, bool *ret_end)
@@ -209,7 +209,7 @@ static int next_frame(struct baro_tape *t, struct baro_record *ret, struct baro_
         r = file_frame(t, t->pos, &head, &payload);
     }
     if (r < 0)
-        return error_set(err, r, "can't read the tape: %s", strerror(-r));
+        return error_set(err, r, "can't read the tape: %s", error_text(-r));
     if (r == FRAME_GOOD)
         return take_frame(t, &head, payload, ret, err);
     r = step_over(t, ret, err);
@@ -225,7 +225,7 @@ int baro_tape_next(struct baro_tape *t, struct baro_record *ret, struct baro_err
         if (r == BARO_E_CORRUPT)
             return report_damage(t, t->frame_size, ret);
         if (r < 0)
-            return error_set(err, r, "can't read the tape: %s", strerror(-r));
+            return error_set(err, r, "can't read the tape: %s", error_text(-r));
         if (r > 0) {
             t->last_t_ns = ret->t_ns;
             return 1;

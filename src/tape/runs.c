@@ -77,9 +77,9 @@ static int fallback_dir(struct buf *ret, struct baro_error *err)
         return r;
     const char *path = (const char *)ret->at;
     if (mkdir(path, 0700) < 0 && errno != EEXIST)
-        return error_set(err, -errno, "can't make %s: %s", path, strerror(errno));
+        return error_set(err, -errno, "can't make %s: %s", path, error_text(errno));
     if (lstat(path, &st) < 0)
-        return error_set(err, -errno, "can't use %s: %s", path, strerror(errno));
+        return error_set(err, -errno, "can't use %s: %s", path, error_text(errno));
     if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077) != 0)
         return error_set(err, -EPERM, "can't use %s: it is not a folder of this user's own with mode 0700", path);
     return 0;
@@ -100,7 +100,7 @@ int runs_dir(struct buf *ret_path, struct baro_error *ret_note, struct baro_erro
             r = usable((const char *)ret_path->at);
         if (r == 0)
             return 0;
-        snprintf(why, sizeof why, "can't use %.180s: %s", (const char *)ret_path->at, strerror(-r));
+        snprintf(why, sizeof why, "can't use %.180s: %s", (const char *)ret_path->at, error_text(-r));
     } else {
         snprintf(why, sizeof why, "HOME is %s", getenv("HOME") ? "not an absolute path" : "not set");
     }
@@ -184,7 +184,7 @@ int runs_list(const char *dir, struct runs_list *ret, struct baro_error *err)
     *ret = (struct runs_list){0};
     DIR *d = opendir(dir);
     if (!d)
-        return error_set(err, -errno, "can't list %s: %s", dir, strerror(errno));
+        return error_set(err, -errno, "can't list %s: %s", dir, error_text(errno));
     while (r == 0 && (e = readdir(d)) != NULL) {
         if (!is_run(e->d_name) || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
             continue;
@@ -351,7 +351,7 @@ int runs_prune(const char *dir, struct baro_error *err)
         return r;
     DIR *d = opendir(dir);
     if (!d)
-        return error_set(err, -errno, "can't list %s: %s", dir, strerror(errno));
+        return error_set(err, -errno, "can't list %s: %s", dir, error_text(errno));
     bool nothing = !worth_it(d, &keep);
     closedir(d);
     if (nothing)
@@ -361,7 +361,7 @@ int runs_prune(const char *dir, struct baro_error *err)
         return r;
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        r = error_set(err, -errno, "can't open %s: %s", dir, strerror(errno));
+        r = error_set(err, -errno, "can't open %s: %s", dir, error_text(errno));
     else
         r = prune_list(fd, &l, &keep);
     fd_close(fd);

@@ -179,7 +179,7 @@ int baro_tape_seek(struct baro_tape *t, uint64_t t_ns, struct baro_record *ret, 
     memset(ret, 0, sizeof *ret);
     int r = find_blocks(t);
     if (r < 0)
-        return error_set(err, r, "can't read the tape: %s", strerror(-r));
+        return error_set(err, r, "can't read the tape: %s", error_text(-r));
     uint64_t damage = t->damage;
     bool complete = t->complete;
     r = seek(t, t_ns, ret, err);

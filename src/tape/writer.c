@@ -59,7 +59,7 @@ int tape_writer_new(struct tape_writer **ret, int fd, const struct baro_header *
     int r = set_up(w, header);
     if (r < 0) {
         tape_writer_free(w);
-        return error_set(err, r, "can't prepare a tape: %s", strerror(-r));
+        return error_set(err, r, "can't prepare a tape: %s", error_text(-r));
     }
     /* What was written behind a whole frame is cut off; the next write must then go to the new end. */
     int flags = fcntl(fd, F_GETFL);
@@ -192,7 +192,7 @@ static int fail(struct tape_writer *w, const struct baro_sample *s, int code, st
     w->lost_samples += s != NULL;
     w->lost_code = code;
     w->frame.failed = w->record.failed = w->bits.at.failed = false;
-    return error_set(err, code, "can't write the tape: %s", strerror(-code));
+    return error_set(err, code, "can't write the tape: %s", error_text(-code));
 }
 
 int tape_writer_start(struct tape_writer *w, struct baro_error *err)

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base: what is shown of times, and words of a list. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
 
 #include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/crc32c.h"
+#include "base/error.h"
 #include "base/fmt.h"
 #include "base/span.h"
 
@@ -89,8 +92,16 @@ static void test_crc(void **state)
         assert_int_equal(crc32c_by_instruction(7, bytes, len), crc32c(7, bytes, len));
 }
 
+/* The same words whichever libc there is: glibc's, which this test is built with. */
+static void test_error_texts(void **state)
+{
+    (void)state;
+    for (int error = 0; error <= EHWPOISON; error++)
+        assert_string_equal(error_text(error), strerror(error));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_utc), cmocka_unit_test(test_text), cmocka_unit_test(test_words), cmocka_unit_test(test_crc)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_utc), cmocka_unit_test(test_text), cmocka_unit_test(test_words), cmocka_unit_test(test_crc), cmocka_unit_test(test_error_texts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
