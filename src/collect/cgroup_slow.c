@@ -34,6 +34,10 @@ void group_leave(struct group *group, size_t i)
 static void failed(struct cgroups *g, struct group *group, uint8_t why)
 {
     struct group_left *l = &group->left;
+    if (why == BARO_ABSENT_NOT_YET) { /* there was no helper to ask: nothing was learned */
+        l->due_ns = g->now_ns + DEARLY;
+        return;
+    }
     group_lack(group, &group_files[l->file], why);
     l->hung = why == BARO_ABSENT_TIMEOUT;
     l->due_ns = g->now_ns + (l->hung ? AGAIN << (l->tries < AGAIN_DOUBLED ? l->tries : AGAIN_DOUBLED) : DEARLY);

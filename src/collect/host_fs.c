@@ -273,6 +273,8 @@ static void lack_all(struct fs *f, uint8_t why)
 
 static void failed(struct host *h, struct fs *f, uint8_t why)
 {
+    if (why == BARO_ABSENT_NOT_YET)
+        return; /* there was no helper to ask: nothing was learned */
     lack_all(f, why);
     f->hung = why == BARO_ABSENT_TIMEOUT;
     if (!f->hung)

@@ -68,6 +68,7 @@ static bool have_helper(struct host *h)
     if (!h->o.helper || h->now_ns < h->o.slow_after_ns || slow_new(&h->slow, h->o.proc_fd, false, NULL) < 0)
         return false;
     slow_use_sys(h->slow, h->o.sys_fd);
+    slow_divert(h->slow, SLOW_FS | SLOW_SENSOR | SLOW_FREQUENCY, on_reply, h); /* others ask it as well, and may be there when ours is answered */
     return true;
 }
 

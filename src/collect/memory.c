@@ -107,11 +107,15 @@ static void reply_smaps(struct sampler *s, struct member *m, const struct slow_r
 }
 
 /* There was no helper to be had: the same is due again once one is tried for. */
-static void ask_again(struct member *m, uint32_t what)
+static void ask_again(struct sampler *s, struct member *m, uint32_t what)
 {
-    if (what & SLOW_INFO) {
+    if ((what & SLOW_INFO) && m->note.info_asked) {
         m->note.info_asked = false;
         m->note.info_tries--;
+    }
+    if (what & SLOW_SMAPS) {
+        s->peak_unread = true;
+        budget_correct_smaps(&s->budget, cost_of(m), 0);
     }
     member_wake(m);
 }
@@ -123,7 +127,7 @@ static void on_reply(void *context, const struct slow_reply *reply)
     if (!m || !baro_key_equal(m->row.key, reply->key))
         return;
     if (reply->smaps_absent == BARO_ABSENT_NOT_YET) {
-        ask_again(m, reply->what);
+        ask_again(s, m, reply->what);
         return;
     }
     member_moved(m);

@@ -24,6 +24,7 @@
 #define STUCK_AFTER NS_PER_SEC
 #define BARRED_MAX 256u
 #define LEFT_BEHIND_MAX 8u
+#define DIVERTED_MOST 2u
 /* A fork that is refused is counted by the control group that refused it, where it passes for one of the job (pids.events, Documentation/admin-guide/cgroup-v2.rst). */
 #define RETRY_FIRST NS_PER_SEC
 #define RETRY_MOST (64 * NS_PER_SEC)
@@ -51,9 +52,11 @@ struct slow_helper {
     uint64_t refused;      /* forks */
     uint64_t retry_ns, pause_ns; /* not before; how long it was put off */
 
-    uint32_t diverted;     /* kinds whose replies are another's */
-    slow_reply_fn *other;
-    void *other_context;
+    struct {
+        uint32_t what;     /* kinds whose replies are theirs, whoever asks; 0: nobody */
+        slow_reply_fn *fn;
+        void *context;
+    } divert[DIVERTED_MOST];
 
     unsigned char packet[SLOW_PACKET_BYTES];
 };
@@ -79,9 +82,12 @@ void slow_use_sys(struct slow_helper *h, int sys_fd)
 
 void slow_divert(struct slow_helper *h, uint32_t what, slow_reply_fn *fn, void *context)
 {
-    h->diverted = what;
-    h->other = fn;
-    h->other_context = context;
+    size_t i = 0;
+    while (i + 1 < DIVERTED_MOST && h->divert[i].what && h->divert[i].what != what)
+        i++;
+    h->divert[i].what = what;
+    h->divert[i].fn = fn;
+    h->divert[i].context = context;
 }
 
 /* One that was sent keeps its turn: the helper answers in order. Any other is as good as answered. */
@@ -99,7 +105,8 @@ void slow_forget(struct slow_helper *h, uint32_t what)
         if (h->queue[i].request.what & what || !h->queue[i].request.what)
             forget(h, &h->queue[i]);
     }
-    h->diverted &= ~what;
+    for (size_t i = 0; i < DIVERTED_MOST; i++)
+        h->divert[i].what &= ~what;
 }
 
 /* ---- helpers come and go ---- */
@@ -235,10 +242,13 @@ static void deliver(struct slow_helper *h, struct slow_reply *reply, slow_reply_
         h->sent = h->first;
     if (!reply->what)
         return;
-    if (reply->what & h->diverted)
-        h->other(h->other_context, reply);
-    else
-        fn(context, reply);
+    for (size_t i = 0; i < DIVERTED_MOST; i++) {
+        if (reply->what & h->divert[i].what) {
+            h->divert[i].fn(h->divert[i].context, reply);
+            return;
+        }
+    }
+    fn(context, reply);
 }
 
 /* Answers those at the head that no helper will. */

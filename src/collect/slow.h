@@ -60,7 +60,7 @@ int slow_new(struct slow_helper **ret, int root_fd, bool want_cmdline, struct ba
 /* For what SLOW_SENSOR and SLOW_FREQUENCY ask: a directory descriptor of /sys, borrowed. Before the first request. */
 void slow_use_sys(struct slow_helper *h, int sys_fd);
 
-/* Two who share a helper: replies to these kinds go to this function, whoever asks for replies. */
+/* Two at most who share a helper: replies to these kinds go to this function, whoever asks for replies. */
 void slow_divert(struct slow_helper *h, uint32_t what, slow_reply_fn *fn, void *context);
 
 /* What is asked for of these kinds and not answered yet is answered to nobody any more, and nothing is borrowed for it. */

@@ -148,8 +148,7 @@ int summary_fork_refusals(const struct summary *s, uint64_t *ret)
     size_t member = offsetof(struct machine_group, fork_refusals);
     int absent = of_innermost(s, member, ret);
     const struct machine_group *first = innermost(s, 1, member);
-    /* There the recorder began as well, and was refused helpers; a group that was made for the command never had it. */
-    uint64_t ours = first && s->mode == BARO_MODE_RUN && !is_made(s, first) ? first->self_refusals.grown : 0;
+    uint64_t ours = first ? first->self_refusals.grown : 0; /* none where the recorder is not in it */
     *ret -= ours < *ret ? ours : *ret;
     return absent;
 }

@@ -180,24 +180,21 @@ static void test_shared(void **state)
     summary_free(w.s);
 }
 
-/* The recorder's own are counted by the group that it is in; of a group that it made for the command it is no member. */
+/* The recorder's own are counted by the group that it is in, from the first look on. */
 static void test_own_helpers(void **state)
 {
     (void)state;
-    static const char *const modes[] = {"none", "own"};
-    for (size_t i = 0; i < 2; i++) {
-        struct world w;
-        begin(&w, modes[i], NULL);
-        struct baro_entity *e = group(&w, i ? "/x/baro-9-0000000a" : "/x", "v2");
-        set(e, CGROUP_pids_limit_hits, 0);
-        w.sample.self[RECORDER_forks_refused] = 3; /* before the first look: not in what it grew by either */
-        look(&w);
-        set(e, CGROUP_pids_limit_hits, 9);
-        w.sample.self[RECORDER_forks_refused] = 5;
-        look(&w);
-        refused(&w, BARO_ABSENT_UNSUPPORTED, 0, i ? 9 : 7);
-        summary_free(w.s);
-    }
+    struct world w;
+    begin(&w, "none", NULL);
+    struct baro_entity *e = group(&w, "/x", "v2");
+    set(e, CGROUP_pids_limit_hits, 0);
+    w.sample.self[RECORDER_forks_refused] = 3; /* before the first look: not in what it grew by either */
+    look(&w);
+    set(e, CGROUP_pids_limit_hits, 9);
+    w.sample.self[RECORDER_forks_refused] = 5;
+    look(&w);
+    refused(&w, BARO_ABSENT_UNSUPPORTED, 0, 7);
+    summary_free(w.s);
 }
 
 /* A job that was killed held more than any look saw. The mark tells, where it rose; where it was there already, what ran into the limit does. */

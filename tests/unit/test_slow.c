@@ -457,6 +457,27 @@ static void what_is_forgotten_is_told_to_nobody(void **state)
     assert_int_equal(system(command), 0);
 }
 
+/* Two share a helper, and one asks while an answer for the other is on its way. */
+static void each_reply_goes_to_its_own(void **state)
+{
+    (void)state;
+    int proc = open_proc();
+    struct slow_helper *h = new_helper(proc, true);
+    struct seen *fs = calloc(1, sizeof(*fs)), *group = calloc(1, sizeof(*group));
+    struct slow_request of_fs = {{7, 0}, SLOW_FS, "/"}, of_group = {{7, 0}, SLOW_GROUP, "/proc/self/stat"};
+    slow_divert(h, SLOW_FS, on_reply, fs);
+    slow_divert(h, SLOW_GROUP, on_reply, group);
+    slow_ask(h, &of_fs, 1, 0, -1, fail_if_asked, NULL);
+    slow_ask(h, &of_group, 1, LONG, -1, fail_if_asked, NULL);
+    assert_true(fs->n == 1 && group->n == 1);
+    assert_true(fs->at[0].what == SLOW_FS && fs->at[0].host[SLOW_FS_TOTAL] > 0);
+    assert_true(group->at[0].what == SLOW_GROUP && group->at[0].data_len > 0);
+    slow_free(h);
+    free(fs);
+    free(group);
+    close(proc);
+}
+
 static void a_reader_elsewhere_ends_the_wait(void **state)
 {
     (void)state;
@@ -496,6 +517,7 @@ int main(void)
         cmocka_unit_test(killed_helper_is_replaced),
         cmocka_unit_test(hung_read_is_abandoned),
         cmocka_unit_test(what_is_forgotten_is_told_to_nobody),
+        cmocka_unit_test(each_reply_goes_to_its_own),
         cmocka_unit_test(a_reader_elsewhere_ends_the_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
