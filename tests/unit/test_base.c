@@ -96,8 +96,12 @@ static void test_crc(void **state)
 static void test_error_texts(void **state)
 {
     (void)state;
-    for (int error = 0; error <= EHWPOISON; error++)
-        assert_string_equal(error_text(error), strerror(error));
+    char ours[64];
+    for (int error = 0; error <= EHWPOISON; error++) {
+        strncpy(ours, error_text(error), sizeof(ours) - 1); /* that of a number that is none lasts until the next call */
+        ours[sizeof(ours) - 1] = 0;
+        assert_string_equal(ours, strerror(error));
+    }
 }
 
 int main(void)
