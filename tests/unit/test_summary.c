@@ -204,46 +204,41 @@ static void test_nothing(void **state)
     summary_free(s);
 }
 
+/* Samples at 200 and 400 ms, with so much CPU time used until then: cores in the mean and at most. */
+static void cores_of(uint32_t cpus, uint64_t first_ns, uint64_t second_ns, double *mean, double *peak)
+{
+    struct baro_header h = {.version = "0", .cpus = cpus};
+    struct summary *s = summary_new(&h);
+    struct baro_sample sample = {.t_ns = 200 * MS};
+    sample.job[JOB_cpu] = first_ns;
+    summary_add_sample(s, &sample);
+    sample.t_ns = 400 * MS;
+    sample.job[JOB_cpu] = second_ns;
+    summary_add_sample(s, &sample);
+    summary_finish(s);
+    assert_int_equal(summary_cores_mean(s, mean), 0);
+    assert_int_equal(summary_cores_peak(s, peak), 0);
+    summary_free(s);
+}
+
 /* Most of it was used before the first sample, which no two samples show. */
 static void test_peak_is_no_less_than_mean(void **state)
 {
     (void)state;
-    struct baro_header h = {.version = "0", .cpus = 4};
-    struct summary *s = summary_new(&h);
-    struct baro_sample sample = {.t_ns = 200 * MS};
     double mean, peak;
-    sample.job[JOB_cpu] = 100 * MS;
-    summary_add_sample(s, &sample);
-    sample.t_ns = 400 * MS;
-    sample.job[JOB_cpu] = 102 * MS;
-    summary_add_sample(s, &sample);
-    summary_finish(s);
-    assert_int_equal(summary_cores_mean(s, &mean), 0);
+    cores_of(4, 100 * MS, 102 * MS, &mean, &peak);
     assert_true(mean == 0.255); /* 102 / 400 */
-    assert_int_equal(summary_cores_peak(s, &peak), 0);
-    assert_true(peak == mean); /* not (102 - 100) / 200 */
-    summary_free(s);
+    assert_true(peak == mean);  /* not (102 - 100) / 200 */
 }
 
 /* 801 ms within 400 ms on two CPUs: what was used before the first instruction is in it. Neither is more than there is. */
 static void test_no_more_than_there_is(void **state)
 {
     (void)state;
-    struct baro_header h = {.version = "0", .cpus = 2};
-    struct summary *s = summary_new(&h);
-    struct baro_sample sample = {.t_ns = 200 * MS};
     double mean, peak;
-    sample.job[JOB_cpu] = 600 * MS;
-    summary_add_sample(s, &sample);
-    sample.t_ns = 400 * MS;
-    sample.job[JOB_cpu] = 801 * MS;
-    summary_add_sample(s, &sample);
-    summary_finish(s);
-    assert_int_equal(summary_cores_mean(s, &mean), 0);
-    assert_int_equal(summary_cores_peak(s, &peak), 0);
+    cores_of(2, 600 * MS, 801 * MS, &mean, &peak);
     assert_true(mean == 2);
     assert_true(peak == 2);
-    summary_free(s);
 }
 
 /* ---- live and replay ---- */
