@@ -73,6 +73,24 @@ def test_exec_failure(wrap, tmp_path, command):
         assert not list((tmp_path / "runs").rglob("*.baro"))
 
 
+@pytest.mark.parametrize("path", [None, "", ":/bin", "/bin:", "denied:found", "found:denied", "denied", "plain:found", "none:found", "script:found"],
+                         ids=lambda p: "unset" if p is None else p[:20] or "empty")
+def test_path_is_searched(wrap, tmp_path, monkeypatch, path):
+    """As execvp(3) does it, by which env(1) goes: what can't be executed is passed over, and is the reason if nothing else is found."""
+    for folder, mode, text in (("found", 0o755, "#!/bin/sh\necho found\n"), ("denied", 0o644, "echo no\n"), ("script", 0o755, "echo script $0\n"), (".", 0o755, "#!/bin/sh\necho here\n")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "looked-for").write_text(text)
+        (tmp_path / folder / "looked-for").chmod(mode)
+    (tmp_path / "plain").write_text("")
+    if path is None:
+        monkeypatch.delenv("PATH")
+    else:
+        monkeypatch.setenv("PATH", path)
+    bare, wrapped = run(["/usr/bin/env", "--", "looked-for"]), run(wrap + ["looked-for"])
+    assert (wrapped.returncode, wrapped.stdout) == (bare.returncode, bare.stdout)
+    assert bare.returncode in ((0,) if path in ("", ":/bin", "/bin:") or path and "found" in path else (126, 127))
+
+
 @pytest.mark.parametrize("args", [0, 3, 60000])
 def test_script_without_interpreter(wrap, tmp_path, args):
     (tmp_path / "script").write_text('echo $# "$0"\nexit 5\n')
