@@ -70,13 +70,12 @@ static uint32_t count_of(const char *path)
     return count > 0 && count <= UINT32_MAX ? (uint32_t)count : 0;
 }
 
-/* Not sysconf(): some C libraries count those that this process may run on. */
+/* Not sysconf(), but where /sys is hidden: musl's counts those that this process may run on. */
 static void fill_counts(struct baro_header *h)
 {
-    long allowed = sysconf(_SC_NPROCESSORS_ONLN);
     h->cpus = count_of("/sys/devices/system/cpu/online");
     if (!h->cpus)
-        h->cpus = (uint32_t)allowed;
+        h->cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
     h->numa_nodes = count_of("/sys/devices/system/node/online");
 }
 
