@@ -45,6 +45,17 @@ ssize_t fd_read_file(int dirfd, const char *path, void *at, size_t cap)
     return n < 0 ? -error : (ssize_t)done;
 }
 
+ssize_t fd_read_record(int dirfd, const char *path, void *at, size_t cap)
+{
+    int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    ssize_t n = read(fd, at, cap);
+    int error = errno;
+    close(fd);
+    return n < 0 ? -error : n;
+}
+
 int fd_write_all(int fd, const void *at, size_t len, size_t *ret_done)
 {
     size_t done = 0;

@@ -348,8 +348,8 @@ static void read_group(struct cgroups *g, struct group *group, uint64_t now_ns)
             continue;
         read_file(g, group, i);
         uint64_t after = clock_monotonic_ns(), rest = (after - before) * OF_ITS_TIME;
-        if (group_files[i].pace != OFTEN && rest < SLOWLY)
-            rest = SLOWLY;
+        if (group_files[i].pace != OFTEN && rest < SELDOM_NS)
+            rest = SELDOM_NS;
         group->due_ns[i] = rest < NS_PER_SEC / 200 ? 0 : now_ns + rest;
         before = after;
     }

@@ -14,6 +14,7 @@
 #define AGAIN_DOUBLED 5u
 #define DEARLY (5 * NS_PER_SEC) /* between two questions: waking a helper costs more than most answers */
 #define STUCK_MOST 4u           /* helpers that hang: what hung is not asked for again */
+#define LAST_AFTER NS_PER_SEC   /* at the end, if what was answered is older than this */
 #define LAST_DEADLINE (5 * NS_PER_MS)
 #define FIRST_DEADLINE (20 * NS_PER_MS) /* of a recorder that has a helper at its first look: nobody waits for it */
 
@@ -91,7 +92,7 @@ void groups_ask(struct cgroups *g, bool last)
     size_t n = 0;
     for (size_t i = 0; g->slow && i < g->n; i++) {
         struct group_left *l = &g->at[i].left;
-        uint64_t early = last && !l->hung ? DEARLY - SLOWLY : 0;
+        uint64_t early = last && !l->hung ? DEARLY - LAST_AFTER : 0;
         if (!l->path || l->asked || g->at[i].gone || g->now_ns + early < l->due_ns || (l->hung && slow_left_behind(g->slow) >= STUCK_MOST))
             continue;
         l->asked = true;

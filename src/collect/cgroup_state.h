@@ -9,7 +9,7 @@
 
 #define GROUPS_MAX 16u      /* own ones and those above that set a limit: a deep tree has some five */
 #define TEXT 65536u         /* io.stat has a line of some 100 bytes a device */
-#define SLOWLY NS_PER_SEC
+#define SELDOM_NS (4 * NS_PER_SEC) /* what is allowed seldom changes */
 #define OF_ITS_TIME 500u    /* a file may take a five-hundredth of the time */
 
 /* The one file of a group that is left to the helper. */

@@ -28,7 +28,7 @@ static ssize_t read_of(const struct limits_place *p, const char *file, char *tex
         snprintf(path, sizeof(path), "proc/%d/%s", (int)p->pid, file);
     else
         snprintf(path, sizeof(path), "proc/self/%s", file);
-    return fd_read_file(p->root_fd, path, text, cap);
+    return fd_read_record(p->root_fd, path, text, cap);
 }
 
 /* ---- control groups ---- */

@@ -405,7 +405,7 @@ static void tell_moved(struct sampler *s)
 
 const struct baro_sample *sampler_tick(struct sampler *s)
 {
-    uint64_t cpu_before = sampler_self_cpu(s);
+    self_begin(s);
     sampler_advance(s);
     s->ticks++;
     tick_members(s);
@@ -426,8 +426,7 @@ const struct baro_sample *sampler_tick(struct sampler *s)
     machine_tick(s);
     check_budget(s);
     s->sample_time_ns += sampler_now(s) - s->now_ns;
-    s->self_cpu_ns = sampler_self_cpu(s);
-    s->sample_cpu_ns += s->self_cpu_ns - cpu_before;
+    self_end(s);
     self_fill(s);
     return sample;
 }

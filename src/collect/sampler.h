@@ -35,7 +35,7 @@ struct sampler_options {
     uint32_t clk_tck;
     uint64_t start_monotonic_ns;
     uint64_t page_size;
-    int32_t self[3];         /* barograph's own processes: never members; 0: none */
+    int32_t self[3];         /* barograph's own processes, this one first: never members; 0: none */
     int wake_fd;             /* no wait for the helper when there is something to read here; -1: none */
     /* Called in a tick that found members gone, before their exits are told: their ends are in the queues of the event sources by now. */
     void (*catch_up)(void *context);
@@ -79,6 +79,7 @@ struct sampler {
     uint64_t self_rss, self_rss_peak, self_checked_ns;
     uint8_t self_rss_absent;
     uint64_t ticks, process_samples, missed, sample_time_ns, sample_cpu_ns, lossy, thinned, self_cpu_ns;
+    uint64_t own_cpu_ns, helpers_cpu_ns; /* of this process and of those that read for it, as they were last looked at */
     uint64_t refused, refused_here; /* forks of helpers; those that a group counts which the job is in as well */
     uint64_t refused_at_look;   /* the latter, when the groups were last read */
     bool lossy_now;
@@ -144,8 +145,6 @@ void sampler_groups_early(struct sampler *s);
 /* Adds whoever is in that group and not known. Returns how many are in it. */
 size_t sampler_groups_find_members(struct sampler *s);
 
-/* CPU time of barograph's own processes so far. */
-uint64_t sampler_self_cpu(struct sampler *s);
 uint64_t sampler_self_refused(struct sampler *s); /* forks of helpers that a control group of the job's counts as refused */
 uint64_t sampler_now(const struct sampler *s);
 
@@ -182,7 +181,9 @@ void sampler_groups_tick(struct sampler *s);
 void sampler_groups_count(struct sampler *s);
 void sampler_groups_members_tick(struct sampler *s);
 void sampler_groups_done(struct sampler *s);
-/* self.c */
+/* self.c: what barograph's own processes use, around a tick */
+void self_begin(struct sampler *s);
+void self_end(struct sampler *s);
 void self_fill(struct sampler *s);
 
 #endif

@@ -8,18 +8,35 @@
 #include "base/fd.h"
 #include "collect/sampler.h"
 
-#define CHECK_NS (5 * NS_PER_SEC)
+/* Memory is looked at once in this time, at first: three files opened take as long as a tick of a small job. */
+#define CHECK_LEAST (5 * NS_PER_SEC)
+#define CHECK_MOST (30 * NS_PER_SEC)
 
-uint64_t sampler_self_cpu(struct sampler *s)
+static uint64_t helpers_cpu(const struct sampler *s)
 {
     uint64_t sum = (s->slow ? slow_cpu_ns(s->slow) : 0) + (s->machine ? host_helper_cpu_ns(s->machine) : 0);
-    sum += s->groups_slow ? slow_cpu_ns(s->groups_slow) : 0;
-    for (size_t i = 0; i < sizeof(s->options.self) / sizeof(*s->options.self); i++) {
-        uint64_t one;
+    return sum + (s->groups_slow ? slow_cpu_ns(s->groups_slow) : 0);
+}
+
+void self_begin(struct sampler *s)
+{
+    clock_process_cpu_ns(0, &s->own_cpu_ns);
+}
+
+/* What helpers did since the last sample is this one's, whenever they did it. */
+void self_end(struct sampler *s)
+{
+    uint64_t began = s->own_cpu_ns, helpers = helpers_cpu(s), sum, one;
+    clock_process_cpu_ns(0, &s->own_cpu_ns);
+    s->sample_cpu_ns += s->own_cpu_ns - began + (helpers > s->helpers_cpu_ns ? helpers - s->helpers_cpu_ns : 0);
+    s->helpers_cpu_ns = helpers;
+    sum = s->own_cpu_ns + helpers;
+    for (size_t i = 1; i < sizeof(s->options.self) / sizeof(*s->options.self); i++) {
         if (s->options.self[i] && clock_process_cpu_ns(s->options.self[i], &one) == 0)
             sum += one;
     }
-    return sum > s->self_cpu_ns ? sum : s->self_cpu_ns;
+    if (sum > s->self_cpu_ns)
+        s->self_cpu_ns = sum;
 }
 
 /* Are we in the group that counts the job's threads? */
@@ -51,7 +68,7 @@ uint64_t sampler_self_refused(struct sampler *s)
 static void add_rss(struct sampler *s, int32_t pid, uint64_t *sum, uint8_t *absent)
 {
     struct pid_stat st;
-    ssize_t n = pid ? proc_read(s->options.proc_fd, pid, "stat", s->text, 2048) : -ESRCH;
+    ssize_t n = pid ? proc_read_record(s->options.proc_fd, pid, "stat", s->text, 2048) : -ESRCH;
     if (n > 0 && pid_stat_parse(span_of(s->text, (size_t)n), &st) == 0)
         *sum += st.rss * s->options.page_size;
     else if (pid && ((n != -ESRCH && n != -ENOENT) || pid == s->options.self[0]))
@@ -74,11 +91,17 @@ static void check_memory(struct sampler *s)
     s->self_checked_ns = s->now_ns;
 }
 
+static uint64_t check_after(uint64_t elapsed_ns)
+{
+    uint64_t half = elapsed_ns / 2;
+    return half < CHECK_LEAST ? CHECK_LEAST : half > CHECK_MOST ? CHECK_MOST : half;
+}
+
 void self_fill(struct sampler *s)
 {
     uint64_t *v = s->sample.self;
     memset(s->sample.self_absent, 0, sizeof(s->sample.self_absent));
-    if (!s->self_checked_ns || s->now_ns >= s->self_checked_ns + CHECK_NS)
+    if (!s->self_checked_ns || s->now_ns >= s->self_checked_ns + check_after(s->now_ns))
         check_memory(s);
     v[RECORDER_cpu] = s->self_cpu_ns;
     s->sample.self_absent[RECORDER_rss] = s->self_rss_absent;

@@ -49,6 +49,8 @@ struct slow_helper {
     pid_t left[LEFT_BEHIND_MAX]; /* killed, not reaped yet */
     size_t n_left;
     uint64_t ended_cpu_ns; /* of those that were reaped */
+    uint64_t cpu_ns;       /* of pid, as it was last looked at */
+    bool worked;           /* since then */
     uint64_t refused;      /* forks */
     uint64_t retry_ns, pause_ns; /* not before; how long it was put off */
 
@@ -144,6 +146,7 @@ static void let_go(struct slow_helper *h)
     if (!reap(h, h->pid))
         h->left[h->n_left++] = h->pid; /* start() made sure that there is room */
     h->pid = 0;
+    h->cpu_ns = 0;
     h->sent = h->first;
     slow_forget(h, 0); /* what was forgotten is not asked of the next one */
 }
@@ -184,6 +187,7 @@ static int start(struct slow_helper *h)
         return -error;
     }
     h->retry_ns = h->pause_ns = 0;
+    h->worked = true;
     h->pid = pid;
     h->fd = pair[0];
     h->progress = page;
@@ -314,6 +318,7 @@ static int send_more(struct slow_helper *h)
         }
         if (n && send(h->fd, out, n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
             return errno == EAGAIN || errno == EINTR || errno == ENOBUFS ? 0 : -EPIPE;
+        h->worked = true;
         h->sent = at;
     }
     return 0;
@@ -452,13 +457,16 @@ int slow_pid(const struct slow_helper *h)
     return h->pid;
 }
 
+/* One that nobody asked since the last look but one has done nothing. */
 uint64_t slow_cpu_ns(struct slow_helper *h)
 {
     uint64_t sum, one;
     reap_left(h);
-    sum = h->ended_cpu_ns;
-    if (h->pid && clock_process_cpu_ns(h->pid, &one) == 0)
-        sum += one;
+    if (h->pid && h->worked && clock_process_cpu_ns(h->pid, &one) == 0) {
+        h->worked = slow_busy(h) || one != h->cpu_ns;
+        h->cpu_ns = one;
+    }
+    sum = h->ended_cpu_ns + h->cpu_ns;
     for (size_t i = 0; i < h->n_left; i++) {
         if (clock_process_cpu_ns(h->left[i], &one) == 0)
             sum += one;

@@ -98,6 +98,7 @@ struct member {
     uint64_t begin_ns;          /* when the process began, since the tape began; 0 if before it or not known */
     uint64_t end_ns;            /* when it ended: told by an event, or first seen as a zombie; 0: neither */
     uint64_t gone_ns;           /* when its absence was noticed for good */
+    uint64_t executed_ns;       /* record/: when it executed something that nobody was told of yet; 0: it did not */
     uint64_t awaited_ns;        /* when its absence was noticed first, while the wrapper's word is awaited */
     struct estate *estate;      /* while the ledger settles: of an heir, what it lost */
     int64_t pool;               /* gained from children, beyond what is known of them; below 0: what is shown in ticks is still to come */
@@ -112,7 +113,7 @@ struct member {
     bool looked_at;             /* its stat was read once: key.start is known */
     bool sampled;               /* it stands in at least one sample */
     bool target;                /* named by the user */
-    bool touched, executed;     /* record/: since the last drain */
+    bool touched;               /* record/: since the last drain */
     bool named;                 /* record/: an event told its name */
     bool ended;                 /* its end was told, or seen; it may still be a zombie */
     bool end_told;              /* by an event or by the wrapper */

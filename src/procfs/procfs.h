@@ -36,6 +36,7 @@ struct pid_stat {
     int32_t exit_code;       /* 52: wait status; valid if has_exit_code (since 3.5; 0 without ptrace access) */
     bool has_exit_code;
 };
+#define PROC_PF_EXITING 0x00000004u /* set at the beginning of do_exit() */
 #define PROC_PF_KTHREAD 0x00200000u
 int pid_stat_parse(struct span text, struct pid_stat *ret);
 

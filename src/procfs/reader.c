@@ -42,13 +42,9 @@ ssize_t proc_read(int root_fd, int32_t pid, const char *what, void *at, size_t c
 
 ssize_t proc_read_record(int root_fd, int32_t pid, const char *what, void *at, size_t cap)
 {
-    int fd = proc_open(root_fd, pid, what, 0);
-    if (fd < 0)
-        return fd;
-    ssize_t n = read(fd, at, cap);
-    int error = errno;
-    close(fd);
-    return n < 0 ? -error : n;
+    char path[PATH_SIZE];
+    int r = path_make(path, pid, what);
+    return r < 0 ? r : fd_read_record(root_fd, path, at, cap);
 }
 
 int proc_open(int root_fd, int32_t pid, const char *what, int flags)

@@ -23,9 +23,10 @@
 #include "run/own.h"
 
 #define STARTS_WITHIN_MS 1000 /* an exec that takes longer hangs: in the group, as it was to be */
-/* When it is looked again: what starts a job moves itself at once and then executes it. Each time after twice as long. */
+/* When it is looked again: what starts a job moves itself at once and then executes it. Each time after four times as long: a look takes as long as half a sample of 200 processes. */
 #define AGAIN_FIRST (20 * NS_PER_MS)
-#define AGAIN_MOST (10240 * NS_PER_MS)
+#define AGAIN_TIMES 4u
+#define AGAIN_MOST (20480 * NS_PER_MS)
 #define BOUNDS_SHARE 1000u /* of the time goes to what the groups allow: the kernel may need seconds for a memory.stat */
 #define MOUNTED "/sys/fs/cgroup"
 
@@ -155,7 +156,7 @@ static ssize_t membership_of(const struct recorder *r, int32_t pid, char *text, 
 {
     char path[32];
     snprintf(path, sizeof(path), "proc/%d/cgroup", (int)pid);
-    return fd_read_file(r->root_fd, path, text, cap);
+    return fd_read_record(r->root_fd, path, text, cap);
 }
 
 /* The kernel writes the same text for the same groups. */
@@ -227,8 +228,15 @@ static void read_bounds_again(struct recorder *r)
     if (sampler_now(&r->sampler) < w->bounds_due_ns)
         return;
     read_bounds(r, false, &b);
-    if (!any_gone(r))
+    if (memcmp(&b, &w->bounds, sizeof(b)) != 0 && !any_gone(r))
         w->bounds = b;
+}
+
+/* The wrapper is our own user's, and so is the command if it did not change that. */
+static uint32_t uid_of(const struct recorder *r, int32_t pid)
+{
+    const struct member *m = r->wrapper ? NULL : tree_find(&r->job.tree, pid);
+    return r->wrapper ? getuid() : m ? m->row.uid : UINT32_MAX;
 }
 
 static void read_limits(struct recorder *r, int32_t pid, struct baro_limits *ret)
@@ -242,11 +250,9 @@ static void read_limits(struct recorder *r, int32_t pid, struct baro_limits *ret
         return;
     }
     p.affinity = affinity_of(pid);
-    if (r->wrapper) { /* of our own user, if the command did not change that */
-        p.env = own_env;
-        p.uid = getuid();
-        p.ulimits = ulimits_of(pid, &ulimits) ? &ulimits : NULL;
-    }
+    p.env = r->wrapper ? own_env : NULL;
+    p.uid = uid_of(r, pid);
+    p.ulimits = p.uid != UINT32_MAX && ulimits_of(pid, &ulimits) ? &ulimits : NULL;
     limits_read(&p, ret);
 }
 
@@ -270,7 +276,7 @@ static void tell(struct recorder *r, const struct baro_limits *l)
 static void put_off(struct limits_watch *w, uint64_t now_ns)
 {
     w->due_ns = now_ns + w->wait_ns;
-    w->wait_ns = w->wait_ns * 2 < AGAIN_MOST ? w->wait_ns * 2 : AGAIN_MOST;
+    w->wait_ns = w->wait_ns * AGAIN_TIMES < AGAIN_MOST ? w->wait_ns * AGAIN_TIMES : AGAIN_MOST;
 }
 
 bool limits_wanted(const struct recorder *r)
@@ -300,17 +306,21 @@ void limits_find(struct recorder *r)
         sampler_groups_early(&r->sampler);
 }
 
-/* A zombie has no limits any more; and of what was read by pid nothing is taken if that is somebody else's by now. */
-static bool lives(const struct recorder *r, int32_t pid)
+/* As of the tick that is just over. A zombie has no limits any more. */
+static const struct member *living(const struct recorder *r, int32_t pid)
 {
     const struct member *m = tree_find(&r->job.tree, pid);
-    char path[32], text[2048];
+    return m && m->looked_at && !m->ended && !m->gone ? m : NULL;
+}
+
+/* Of what was read by pid before nothing is taken if that is somebody else's by now, or if it was ending: on its way to a zombie a process leaves its groups. */
+static bool lives(const struct recorder *r, int32_t pid)
+{
+    const struct member *m = living(r, pid);
+    char text[2048];
     struct pid_stat st;
-    if (!m || m->ended || m->gone)
-        return false;
-    snprintf(path, sizeof(path), "proc/%d/stat", (int)pid);
-    ssize_t n = fd_read_file(r->root_fd, path, text, sizeof(text));
-    return n > 0 && pid_stat_parse(span_of(text, (size_t)n), &st) == 0 && st.state != 'Z' && m->looked_at && st.starttime == m->row.key.start;
+    ssize_t n = m ? proc_read_record(r->proc_fd, pid, "stat", text, sizeof(text)) : 0;
+    return n > 0 && pid_stat_parse(span_of(text, (size_t)n), &st) == 0 && !(st.flags & PROC_PF_EXITING) && st.starttime == m->row.key.start;
 }
 
 static void follow_move(struct recorder *r, int32_t pid)
@@ -327,11 +337,13 @@ void limits_turn(struct recorder *r)
     int32_t pid = r->wrapper ? r->command : whose(r);
     uint64_t now = sampler_now(&r->sampler);
     struct baro_limits l;
-    limits_find(r);
-    if (!w || now < w->due_ns || (!r->options->cgroup && !lives(r, pid)))
+    if (!w || now < w->due_ns || (!r->options->cgroup && !living(r, pid)))
         return;
     put_off(w, now);
-    if (moved(r, pid))
+    bool away = moved(r, pid);
+    if (away && !lives(r, pid))
+        return;
+    if (away)
         follow_move(r, pid);
     else
         read_bounds_again(r);

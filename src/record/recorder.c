@@ -3,13 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -19,7 +15,6 @@
 #include "run/own.h"
 
 #define PENDING_MOST 512u            /* exits and events between two ticks before they are written on their own */
-#define WAKE_NS (200 * NS_PER_MS)    /* how often a stopped wrapper is reminded */
 #define STEP_NS (100 * (int64_t)NS_PER_MS)
 #define SUSPEND_NS (100 * NS_PER_MS)
 #define DESCRIPTORS_FOR_THE_MACHINE 64u
@@ -121,18 +116,21 @@ static void note_cost(struct recorder *r, uint64_t before_ns, uint64_t since_ns)
     r->ticked_cpu_ns = after;
 }
 
-static void scheduled_tick(struct recorder *r)
+void recorder_scheduled_tick(struct recorder *r)
 {
     uint64_t missed, due = r->tick_due_ns, since = r->sampler.now_ns, cpu = 0;
-    clock_process_cpu_ns(0, &cpu);
+    bool fixed = r->options->interval_ns != 0;
+    if (!fixed)
+        clock_process_cpu_ns(0, &cpu);
     recorder_tick(r);
-    note_cost(r, cpu, since);
+    if (!fixed)
+        note_cost(r, cpu, since);
     if (due >= BEGUN_NS && !r->trimmed) {
         memory_give_back();
         r->trimmed = true;
     }
     r->tick_due_ns = schedule_next(r->options->interval_ns, due, sampler_now(&r->sampler), &missed);
-    if (!r->options->interval_ns)
+    if (!fixed)
         r->tick_due_ns = schedule_wait(&r->cost, r->sampler.budget.ppm, due, r->tick_due_ns);
     thin_out(r);
     if (!missed)
@@ -141,133 +139,7 @@ static void scheduled_tick(struct recorder *r)
     recorder_event(r, BARO_EVENT_MISSED, NULL, missed, "");
 }
 
-/* ---- the loop ---- */
-
-static bool watched(const struct recorder *r, int fd)
-{
-    struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)fd};
-    return epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &e) == 0;
-}
-
-static int open_loop(struct recorder *r, struct baro_error *err)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGHUP);
-    r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    r->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (r->epoll_fd < 0 || r->timer_fd < 0)
-        return error_set(err, -errno, "can't make an event loop: %s", error_text(errno));
-    int heard = r->link_fd; /* what ends the recording */
-    if (heard < 0) {
-        sigprocmask(SIG_BLOCK, &set, NULL);
-        heard = r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    }
-    if (heard < 0 || !watched(r, r->timer_fd) || !watched(r, heard))
-        return error_set(err, -errno, "can't make an event loop: %s", error_text(errno));
-    return 0;
-}
-
-static void arm(struct recorder *r)
-{
-    uint64_t due = r->started ? r->tick_due_ns + r->header.start_monotonic_ns : UINT64_MAX;
-    if (r->drain_due_ns && r->drain_due_ns < due)
-        due = r->drain_due_ns;
-    if (r->started && r->perf_due_ns && r->perf_due_ns < due)
-        due = r->perf_due_ns;
-    if (r->options->for_ns && r->options->for_ns + r->header.start_monotonic_ns < due)
-        due = r->options->for_ns + r->header.start_monotonic_ns;
-    if (r->stopped && clock_monotonic_ns() + WAKE_NS < due)
-        due = clock_monotonic_ns() + WAKE_NS;
-    if (due == UINT64_MAX)
-        return;
-    struct itimerspec when = {.it_value = {(time_t)(due / NS_PER_SEC), (long)(due % NS_PER_SEC)}};
-    if (!when.it_value.tv_sec && !when.it_value.tv_nsec)
-        when.it_value.tv_nsec = 1;
-    timerfd_settime(r->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
-}
-
-static void on_timer(struct recorder *r)
-{
-    uint64_t times, now = clock_monotonic_ns();
-    if (read(r->timer_fd, &times, sizeof(times)) < 0 && errno != EAGAIN)
-        return;
-    if (r->stopped && r->wrapper && !r->wrapper_lost)
-        link_wake(r->wrapper, r->command);
-    if (r->drain_due_ns && now >= r->drain_due_ns)
-        follow_drain(r);
-    if (r->started && r->perf_due_ns && now >= r->perf_due_ns)
-        follow_open_late(r);
-    if (r->options->for_ns && recorder_since(r, now) >= r->options->for_ns) {
-        r->detached = true;
-        r->finishing = true;
-        return;
-    }
-    if (r->started && recorder_since(r, now) >= r->tick_due_ns) {
-        wrapper_drain(r); /* who it tells of need not be missed */
-        if (r->finishing)
-            return;
-        follow_drain(r);
-        limits_turn(r);
-        scheduled_tick(r);
-        targets_check(r);
-    }
-}
-
-static void dispatch(struct recorder *r, uint64_t what)
-{
-    if (what >> 32) {
-        follow_drain(r);
-        targets_ended(r, (size_t)(what & UINT32_MAX));
-        return;
-    }
-    int fd = (int)what;
-    if (fd == r->timer_fd) {
-        on_timer(r);
-    } else if (fd == r->link_fd) {
-        wrapper_drain(r);
-    } else if (fd == r->signal_fd) {
-        r->detached = true;
-        r->finishing = true;
-    } else {
-        r->listening = false; /* EPOLLONESHOT */
-        follow_ready(r);
-    }
-}
-
-/* Zombies that their new parent does not wait for are no reason to go on. */
-static bool all_ended(const struct recorder *r)
-{
-    return tree_count(&r->job.tree) == r->job.ended_members;
-}
-
-static bool over(const struct recorder *r)
-{
-    if (r->finishing)
-        return true;
-    if (!r->started)
-        return false;
-    if (r->wrapper)
-        return r->wrapper_lost && all_ended(r);
-    return r->job.targets == 0 && !r->options->host_alone && !r->options->cgroup;
-}
-
-static void loop(struct recorder *r)
-{
-    while (!over(r)) {
-        struct epoll_event events[16];
-        arm(r);
-        int n = epoll_wait(r->epoll_fd, events, 16, limits_wanted(r) ? 0 : -1);
-        if (n < 0 && errno != EINTR)
-            return;
-        if (n == 0)
-            limits_find(r);
-        for (int i = 0; i < n && !r->finishing; i++)
-            dispatch(r, events[i].data.u64);
-    }
-}
+/* ---- the end ---- */
 
 static void tell_finished(const struct recorder *r)
 {
@@ -283,7 +155,6 @@ static void close_all(struct recorder *r)
     job_done(&r->job);
     tape_writer_free(r->writer);
     fd_close(r->epoll_fd);
-    fd_close(r->timer_fd);
     fd_close(r->signal_fd);
     fd_close(r->proc_fd);
     fd_close(r->sys_fd);
@@ -308,11 +179,11 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
     r->options = o;
     for (size_t i = 0; i < TARGETS_MAX; i++)
         r->target_fds[i] = -1;
-    r->epoll_fd = r->timer_fd = r->signal_fd = r->sys_fd = r->root_fd = -1;
+    r->epoll_fd = r->signal_fd = r->sys_fd = r->root_fd = -1;
     r->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (r->proc_fd < 0)
         return error_set(err, -errno, "can't open /proc: %s", error_text(errno));
-    int code = open_loop(r, err);
+    int code = loop_open(r, err);
     if (code < 0)
         return code;
     bool room = descriptors_left();
@@ -371,7 +242,7 @@ int record_run(const struct record_options *options, int link_fd, pid_t wrapper,
     }
     if (code == 0) {
         wrapper_drain(&r);
-        loop(&r);
+        loop_run(&r);
         recorder_finish(&r);
         code = r.started;
         tell_finished(&r);
@@ -406,7 +277,7 @@ int record_attach(const struct record_options *options, struct record_end *ret, 
         tell_attached(&r);
         r.started = true;
         recorder_first_tick(&r);
-        loop(&r);
+        loop_run(&r);
         recorder_finish(&r);
         tell_finished(&r);
         *ret = (struct record_end){r.status_known, r.status, r.detached};

@@ -12,6 +12,7 @@
 
 #define STASH_MAX 256u /* exits told by taskstats before the fork that made the process was seen */
 #define TARGETS_MAX 64u
+#define LATER_MAX 64u
 
 struct stash {
     int32_t pid;
@@ -27,13 +28,15 @@ struct recorder {
     struct tape_writer *writer;
     struct job job;
     struct sampler sampler;
-    int proc_fd, sys_fd, epoll_fd, timer_fd, signal_fd, link_fd;
+    int proc_fd, sys_fd, epoll_fd, signal_fd, link_fd;
     pid_t wrapper;
     int32_t command;            /* pid of the command; 0 until LINK_STARTED */
 
     struct exits_source *forks; /* tells forks, execs and exits; NULL: scanning */
     struct exits_source *usage; /* tells what ended processes used; may be forks itself; NULL: none */
     struct member *touched, *touched_last;
+    int32_t later[LATER_MAX];   /* who executed something and is looked at when it has lived for a while */
+    size_t n_later;
     bool taskstats_tried;
     bool deaf;                  /* the events' descriptor can't be waited for */
     bool listening;             /* it is waited for: the next event wakes us */
@@ -64,9 +67,15 @@ struct recorder {
 int header_fill(struct baro_header *h, const struct record_options *o, uint64_t now_monotonic_ns);
 void header_free(struct baro_header *h);
 
-/* follow.c: what event sources say */
+/* told.c: what event sources say */
+int told_read(struct recorder *r); /* all of it; returns how many events told who came and went */
+void told_touch(struct recorder *r, struct member *m); /* an event spoke of it: it is looked at after the drain */
+void told_take_stashed(struct recorder *r, struct member *m); /* what it had used, if that came before its name */
+
+/* follow.c: when they are heard */
 void follow_open(struct recorder *r);
 void follow_open_late(struct recorder *r);
+void follow_open_usage(struct recorder *r); /* now that somebody was forked who will end */
 void follow_drain(struct recorder *r);
 void follow_ready(struct recorder *r);
 void follow_catch_up(void *recorder); /* what ended in this tick: for struct sampler_options */
@@ -88,8 +97,12 @@ bool limits_placed(const struct recorder *r);   /* are the groups known already?
 void limits_settle(struct recorder *r);
 bool limits_wanted(const struct recorder *r);   /* the first ones, when there is time */
 void limits_find(struct recorder *r);           /* if they are wanted still */
-void limits_turn(struct recorder *r);           /* before a tick: are they others by now? */
+void limits_turn(struct recorder *r);           /* after a tick: are they others by now? */
 void limits_close(struct recorder *r);
+
+/* loop.c */
+int loop_open(struct recorder *r, struct baro_error *err);
+void loop_run(struct recorder *r);
 
 /* finish.c */
 void recorder_finish(struct recorder *r);
@@ -98,6 +111,7 @@ void recorder_finish(struct recorder *r);
 void recorder_event(struct recorder *r, enum baro_event_kind kind, const struct member *m, uint64_t number, const char *text);
 void recorder_tick(struct recorder *r);
 void recorder_first_tick(struct recorder *r);
+void recorder_scheduled_tick(struct recorder *r);
 uint64_t recorder_since(const struct recorder *r, uint64_t absolute_ns);
 
 #endif

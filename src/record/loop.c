@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The recorder's loop: it waits until somebody has something to say or something is due. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "record/recorder.h"
+
+#define WAKE_NS (200 * NS_PER_MS)    /* how often a stopped wrapper is reminded */
+#define AGAIN_NS (10 * (long)NS_PER_MS)
+
+static bool watched(const struct recorder *r, int fd)
+{
+    struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)fd};
+    return epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &e) == 0;
+}
+
+int loop_open(struct recorder *r, struct baro_error *err)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (r->epoll_fd < 0)
+        return error_set(err, -errno, "can't make an event loop: %s", error_text(errno));
+    int heard = r->link_fd; /* what ends the recording */
+    if (heard < 0) {
+        sigprocmask(SIG_BLOCK, &set, NULL);
+        heard = r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    }
+    if (heard < 0 || !watched(r, heard))
+        return error_set(err, -errno, "can't make an event loop: %s", error_text(errno));
+    return 0;
+}
+
+/* When there is something to do though nobody said so; absolute. */
+static uint64_t next_due(const struct recorder *r)
+{
+    uint64_t due = r->started ? r->tick_due_ns + r->header.start_monotonic_ns : UINT64_MAX;
+    if (limits_wanted(r))
+        return 0;
+    if (r->drain_due_ns && r->drain_due_ns < due)
+        due = r->drain_due_ns;
+    if (r->started && r->perf_due_ns && r->perf_due_ns < due)
+        due = r->perf_due_ns;
+    if (r->options->for_ns && r->options->for_ns + r->header.start_monotonic_ns < due)
+        due = r->options->for_ns + r->header.start_monotonic_ns;
+    if (r->stopped && clock_monotonic_ns() + WAKE_NS < due)
+        due = clock_monotonic_ns() + WAKE_NS;
+    return due;
+}
+
+/* One call where a timerfd would take three. Returns whether somebody has something to say. */
+static bool wait_until(const struct recorder *r, uint64_t due_ns)
+{
+    struct pollfd p = {.fd = r->epoll_fd, .events = POLLIN};
+    uint64_t now = due_ns == UINT64_MAX ? 0 : clock_monotonic_ns(), left = due_ns > now ? due_ns - now : 0;
+    struct timespec t = {(time_t)(left / NS_PER_SEC), (long)(left % NS_PER_SEC)};
+    int n = ppoll(&p, 1, due_ns == UINT64_MAX ? NULL : &t, NULL);
+    if (n >= 0 || errno == EINTR)
+        return n > 0;
+    nanosleep(&(struct timespec){.tv_nsec = AGAIN_NS}, NULL); /* it may go better then */
+    return true;
+}
+
+static void turn(struct recorder *r, bool quiet)
+{
+    if (!quiet || !r->listening) {
+        wrapper_drain(r); /* who it tells of need not be missed */
+        if (r->finishing)
+            return;
+        follow_drain(r);
+    }
+    limits_find(r);
+    recorder_scheduled_tick(r);
+    limits_turn(r);
+    targets_check(r);
+}
+
+/* quiet: nobody had anything to say just before. */
+static void on_time(struct recorder *r, bool quiet)
+{
+    uint64_t now = clock_monotonic_ns();
+    if (quiet && r->stopped && r->wrapper && !r->wrapper_lost)
+        link_wake(r->wrapper, r->command);
+    if (r->drain_due_ns && now >= r->drain_due_ns)
+        follow_drain(r);
+    if (r->started && r->perf_due_ns && now >= r->perf_due_ns)
+        follow_open_late(r);
+    if (r->options->for_ns && recorder_since(r, now) >= r->options->for_ns) {
+        r->detached = true;
+        r->finishing = true;
+        return;
+    }
+    if (r->started && recorder_since(r, now) >= r->tick_due_ns)
+        turn(r, quiet);
+}
+
+static void dispatch(struct recorder *r, uint64_t what)
+{
+    if (what >> 32) {
+        follow_drain(r);
+        targets_ended(r, (size_t)(what & UINT32_MAX));
+        return;
+    }
+    int fd = (int)what;
+    if (fd == r->link_fd) {
+        wrapper_drain(r);
+    } else if (fd == r->signal_fd) {
+        r->detached = true;
+        r->finishing = true;
+    } else {
+        r->listening = false; /* EPOLLONESHOT */
+        follow_ready(r);
+    }
+}
+
+/* Zombies that their new parent does not wait for are no reason to go on. */
+static bool all_ended(const struct recorder *r)
+{
+    return tree_count(&r->job.tree) == r->job.ended_members;
+}
+
+static bool over(const struct recorder *r)
+{
+    if (r->finishing)
+        return true;
+    if (!r->started)
+        return false;
+    if (r->wrapper)
+        return r->wrapper_lost && all_ended(r);
+    return r->job.targets == 0 && !r->options->host_alone && !r->options->cgroup;
+}
+
+void loop_run(struct recorder *r)
+{
+    while (!over(r)) {
+        struct epoll_event events[16];
+        bool quiet = !wait_until(r, next_due(r));
+        int n = quiet ? 0 : epoll_wait(r->epoll_fd, events, 16, 0);
+        if (n < 0 && errno != EINTR)
+            return;
+        if (quiet && limits_wanted(r))
+            limits_find(r);
+        for (int i = 0; i < n && !r->finishing; i++)
+            dispatch(r, events[i].data.u64);
+        if (!r->finishing)
+            on_time(r, quiet);
+    }
+}
