@@ -148,19 +148,30 @@ def spike(bench):
 # ---- how cheap -----------------------------------------------------------------------------------------------------
 
 
+def sure(ratios):
+    """Between which two of them the median of all such pairs lies, in 19 of 20 cases, whatever their distribution."""
+    n = len(ratios)
+    at = max(0, int(n / 2 - 0.98 * n**0.5))
+    return sorted(ratios)[at], sorted(ratios)[-1 - at]
+
+
 def slowdown(bench, what, argv, others=()):
-    variants = {"bare": argv, "baro": None}
-    walls = {name: [] for name in [*variants, *(name for name, _ in others)]}
+    """Pairs: what drifts within minutes is the same for both. Whoever comes first finds another machine than whoever comes last."""
+    prefixes = {"bare": [], "baro": [bench.baro, "run", "-q", "--force", "-o", "t.baro", "--"], **dict(others)}
+    more = {name: [] for name in prefixes if name != "bare"}
     with measure.folder() as folder:
-        for i in range(bench.rounds * 5):
-            for name in random.sample(list(walls), len(walls)):  # whoever comes first finds another machine than whoever comes last
-                prefix = {"bare": [], "baro": [bench.baro, "run", "-q", "-o", folder / f"{i}.baro", "--"], **dict(others)}[name]
+        for i in range(bench.rounds * 10):
+            wall = {}
+            names = [name for name in prefixes if i < bench.rounds or name in ("bare", "baro")]
+            for name in random.sample(names, len(names)):
                 begin = time.monotonic()
-                run([*prefix, *argv], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
-                walls[name].append(time.monotonic() - begin)
-    for name in list(walls)[1:]:
-        more = median(mine / bare for mine, bare in zip(walls[name], walls["bare"])) - 1
-        say(what, name, f"{more:+.1%} wall", f"bare {median(walls['bare']):.2f} s; median of {len(walls[name])} pairs")
+                run([*prefixes[name], *argv], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
+                wall[name] = time.monotonic() - begin
+            for name in names[1:]:
+                more[name].append(wall[name] / wall["bare"] - 1)
+    for name, ratios in more.items():
+        low, high = sure(ratios)
+        say(what, name, f"{median(ratios):+.1%} wall", f"median of {len(ratios)} pairs, surely between {low:+.1%} and {high:+.1%}; the last bare one took {wall['bare']:.2f} s")
 
 
 @question
@@ -169,8 +180,8 @@ def slow(bench):
     monitor = [("resource_monitor", ["resource_monitor", "-i", "1", "-O", "rm", "--"])] if shutil.which("resource_monitor") else []
     slowdown(bench, "slow-down, 500 processes of 5 ms", [bench.work, "storm", 500, 5], monitor)
     with measure.folder() as src:
-        make_compile_tree(src, 300)
-        slowdown(bench, "slow-down, make -j2, 300 compiles", ["make", "-s", "-B", "-j2", "-C", src, "all"], monitor)
+        make_compile_tree(src, 600)
+        slowdown(bench, "slow-down, make -j2, 600 compiles", ["make", "-s", "-B", "-j2", "-C", src, "all"], monitor)
 
 
 def cost(bench, tool, pid, n, interval, seconds, cheap=False):
@@ -238,6 +249,15 @@ def busy(bench):
 
 
 @question
+def share(bench):
+    head("as more of 201 processes are busy, 1 Hz, all metrics")
+    for busy in (0, 2, 20, 200):
+        with bench.people(200, busy) as pid:
+            c = cost(bench, Baro(bench.baro, "--no-host"), pid, 201, 1, 15)
+            say(f"{busy} of 201 processes busy at 1 Hz", "baro", f"{c['share']:.3%} of a core, {c['us']:.1f} µs each", f"tape {c['bytes']:.1f} bytes per process-sample")
+
+
+@question
 def scale(bench):
     head("as the number of processes grows, 1 Hz, all metrics, all asleep but one in a hundred")
     for n in (10, 100, 1000, 10000):
@@ -283,31 +303,73 @@ def true(bench):
             say("wall added to true", "baro" if "baro" in name else "GNU time", f"{line.split('(+')[1].split(')')[0].strip()} µs")
 
 
+def mapped(bench, tool, mb):
+    """(mmap/munmap a second, longest, faults a second, longest, CPU of the tool as a share of a core) of a process with mb megabytes that the tool watches at 10 Hz."""
+    p = popen([bench.work, "mmap", mb, 4], stdout=subprocess.PIPE, text=True)
+    with measure.folder() as folder, measure.cgroup() as groups:
+        wait_ready(p)
+        begin = time.monotonic()
+        if tool:
+            tool.start(p.pid, 0.1, folder, groups.tool)
+        words = p.stdout.readline().split()
+        p.wait()
+        share = groups.tool.cpu_s() / (time.monotonic() - begin)
+        if tool:
+            tool.stop()
+    return *map(float, words), share
+
+
+def say_mapped(what, who, seen, bare):
+    maps, stall, faults, fault, share = (median(column) for column in zip(*seen))
+    bare = [median(column) for column in zip(*bare)]
+    say(what, who, f"{maps / bare[0] - 1:+.1%} mmap, {faults / bare[2] - 1:+.1%} faults",
+        f"longest {stall / 1e3:.1f} and {fault / 1e3:.1f} ms (bare {bare[1] / 1e3:.1f} and {bare[3] / 1e3:.1f}); {share:.1%} of a core")
+
+
 @question
 def mmap(bench):
-    head("mmap rate of a process of 2 GB in 4 KiB pages that is watched at 10 Hz")
-    what = "mmap rate of a 2 GB process, watched at 10 Hz"
-
-    def rate(tool):
-        p = popen([bench.work, "mmap", 2048, 4], stdout=subprocess.PIPE, text=True)
-        with measure.folder() as folder:
-            wait_ready(p)
-            if tool:
-                tool.start(p.pid, 0.1, folder)
-            words = p.stdout.readline().split()
-            p.wait()
-            if tool:
-                tool.stop()
-        return float(words[0]), float(words[1])
-
+    head("what a process of 4 GB in 4 KiB pages feels of being watched at 10 Hz: mmap and page faults a second, and the longest that one took")
     tools = [None] + [t for t in watchers(bench.baro)[:3] if t.there()]
     seen = {t: [] for t in tools}
     for _ in range(bench.rounds):
         for t in tools:
-            seen[t].append(rate(t))
-    bare = median(r for r, _ in seen[None])
+            seen[t].append(mapped(bench, t, 4096))
     for t in tools[1:]:
-        say(what, t.name, f"{median(r for r, _ in seen[t]) / bare - 1:+.1%}", f"longest stall {median(m for _, m in seen[t]) / 1e3:.1f} ms (bare {median(m for _, m in seen[None]) / 1e3:.1f})")
+        say_mapped("4 GB process, watched at 10 Hz", t.name, seen[t], seen[None])
+
+
+@question
+def size(bench):
+    head("the same as the process grows; baro alone")
+    for mb in (10, 100, 1000):
+        bare, watched = [], []
+        for _ in range(bench.rounds):
+            bare.append(mapped(bench, None, mb))
+            watched.append(mapped(bench, Baro(bench.baro, "--no-host"), mb))
+        say_mapped(f"{mb} MB process, watched at 10 Hz", "baro", watched, bare)
+
+
+def exported(bench, tape, form):
+    done = subprocess.run([bench.baro, "export", "-F", form, tape], capture_output=True, check=True)
+    return len(done.stdout)
+
+
+@question
+def tape(bench):
+    head("bytes per process-sample: 201 processes at 1 Hz for a minute, all metrics, its beginning included")
+    for busy in (40, 154):
+        what = f"bytes per process-sample, {busy / 2:.0f} % of 200 active"
+        with bench.people(200, busy, 1000000) as pid, measure.folder() as folder:
+            tool, at = Baro(bench.baro, "--no-host"), folder / "t.baro"
+            tool.start(pid, 1, folder)
+            time.sleep(10)
+            early = at.stat().st_size
+            time.sleep(50)
+            size = at.stat().st_size
+            tool.stop()
+            say(what, "baro", f"{size / 60 / 201:.1f}", f"{(size - early) / 50 / 201:.1f} after the first 10 s")
+            for form in ("csv", "jsonl"):
+                say(what, f"the same as {form.upper()}", f"{exported(bench, at, form) / 60 / 201:.0f}")
 
 
 # ---- all of it -----------------------------------------------------------------------------------------------------

@@ -5,9 +5,12 @@
  *   work burn MS                 computes for MS milliseconds of CPU
  *   work storm N MS              N children in turn, each of which executes `work burn MS`
  *   work spike N MB MS           N children in turn that fill MB megabytes, keep them for MS milliseconds and end
- *   work mmap MB SECONDS         fills MB megabytes in pages of 4 KiB, then maps, touches and unmaps 64 KiB over and over; prints how often a second,
- *                                and the longest time that one took, in microseconds
+ *   work mmap MB SECONDS         fills MB megabytes in pages of 4 KiB, then maps, touches and unmaps 64 KiB over and over, while a second thread faults
+ *                                pages in; prints how often a second each was done, and the longest time that one took, in microseconds
  */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,30 +66,72 @@ static void spike(int n, size_t mb, long ms)
     }
 }
 
+/* What was done, how often a second, and the longest that one took. */
+struct rate {
+    double begin, last, longest;
+    unsigned long n;
+};
+
+static void done(struct rate *r)
+{
+    double t = now(CLOCK_MONOTONIC);
+
+    if (t - r->last > r->longest)
+        r->longest = t - r->last;
+    r->last = t;
+    r->n++;
+}
+
+static void print(const struct rate *r, const char *end)
+{
+    printf("%.0f %.0f%s", (double)r->n / (r->last - r->begin), r->longest * 1e6, end);
+}
+
+static atomic_bool over;
+
+#define FAULTING ((size_t)4 << 20)
+
+static void *fault(void *context)
+{
+    struct rate *r = context;
+    char *at = mmap(NULL, FAULTING, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    madvise(at, FAULTING, MADV_NOHUGEPAGE);
+    r->begin = r->last = now(CLOCK_MONOTONIC);
+    while (!over) {
+        for (size_t i = 0; i < FAULTING && !over; i += 4096) {
+            at[i] = 1;
+            done(r);
+        }
+        madvise(at, FAULTING, MADV_DONTNEED);
+        r->last = now(CLOCK_MONOTONIC); /* letting go of them is no fault */
+    }
+    return NULL;
+}
+
 static void map(size_t mb, double seconds)
 {
     char *all = mmap(NULL, mb << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    unsigned long n = 0;
-    double longest = 0, begin, end;
+    struct rate maps = {0}, faults = {0};
+    pthread_t other;
 
     madvise(all, mb << 20, MADV_NOHUGEPAGE);
     for (size_t i = 0; i < mb << 20; i += 4096)
         all[i] = 1;
     puts("ready");
     fflush(stdout);
-    begin = now(CLOCK_MONOTONIC);
-    for (end = begin; end < begin + seconds; n++) {
+    if (pthread_create(&other, NULL, fault, &faults) != 0)
+        exit(1);
+    for (maps.begin = maps.last = now(CLOCK_MONOTONIC); maps.last < maps.begin + seconds; done(&maps)) {
         char *at = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        double t;
 
         at[0] = 1;
         munmap(at, 65536);
-        t = now(CLOCK_MONOTONIC);
-        if (t - end > longest)
-            longest = t - end;
-        end = t;
     }
-    printf("%.0f %.0f\n", (double)n / (end - begin), longest * 1e6);
+    over = true;
+    pthread_join(other, NULL);
+    print(&maps, " ");
+    print(&faults, "\n");
 }
 
 int main(int argc, char **argv)

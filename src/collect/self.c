@@ -28,7 +28,9 @@ void self_end(struct sampler *s)
 {
     uint64_t began = s->own_cpu_ns, helpers = helpers_cpu(s), sum, one;
     clock_process_cpu_ns(0, &s->own_cpu_ns);
-    s->sample_cpu_ns += s->own_cpu_ns - began + (helpers > s->helpers_cpu_ns ? helpers - s->helpers_cpu_ns : 0);
+    if (helpers < s->helpers_cpu_ns)
+        helpers = s->helpers_cpu_ns; /* one is just being reaped */
+    s->sample_cpu_ns += s->own_cpu_ns - began + helpers - s->helpers_cpu_ns;
     s->helpers_cpu_ns = helpers;
     sum = s->own_cpu_ns + helpers;
     for (size_t i = 1; i < sizeof(s->options.self) / sizeof(*s->options.self); i++) {

@@ -25,6 +25,7 @@
 #define BARRED_MAX 256u
 #define LEFT_BEHIND_MAX 8u
 #define DIVERTED_MOST 2u
+#define LOOKS 2u /* the clock of a process that runs stands still between two ticks of the kernel */
 /* A fork that is refused is counted by the control group that refused it, where it passes for one of the job (pids.events, Documentation/admin-guide/cgroup-v2.rst). */
 #define RETRY_FIRST NS_PER_SEC
 #define RETRY_MOST (64 * NS_PER_SEC)
@@ -50,7 +51,7 @@ struct slow_helper {
     size_t n_left;
     uint64_t ended_cpu_ns; /* of those that were reaped */
     uint64_t cpu_ns;       /* of pid, as it was last looked at */
-    bool worked;           /* since then */
+    unsigned looks;        /* at its clock that may tell something new */
     uint64_t refused;      /* forks */
     uint64_t retry_ns, pause_ns; /* not before; how long it was put off */
 
@@ -187,7 +188,7 @@ static int start(struct slow_helper *h)
         return -error;
     }
     h->retry_ns = h->pause_ns = 0;
-    h->worked = true;
+    h->looks = LOOKS;
     h->pid = pid;
     h->fd = pair[0];
     h->progress = page;
@@ -318,7 +319,7 @@ static int send_more(struct slow_helper *h)
         }
         if (n && send(h->fd, out, n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
             return errno == EAGAIN || errno == EINTR || errno == ENOBUFS ? 0 : -EPIPE;
-        h->worked = true;
+        h->looks = LOOKS;
         h->sent = at;
     }
     return 0;
@@ -457,13 +458,13 @@ int slow_pid(const struct slow_helper *h)
     return h->pid;
 }
 
-/* One that nobody asked since the last look but one has done nothing. */
+/* One that nobody asks does nothing. */
 uint64_t slow_cpu_ns(struct slow_helper *h)
 {
     uint64_t sum, one;
     reap_left(h);
-    if (h->pid && h->worked && clock_process_cpu_ns(h->pid, &one) == 0) {
-        h->worked = slow_busy(h) || one != h->cpu_ns;
+    if (h->pid && h->looks && clock_process_cpu_ns(h->pid, &one) == 0) {
+        h->looks = slow_busy(h) || one != h->cpu_ns ? LOOKS : h->looks - 1;
         h->cpu_ns = one;
     }
     sum = h->ended_cpu_ns + h->cpu_ns;

@@ -55,6 +55,7 @@ static void await_ends(struct recorder *r)
 
 void recorder_finish(struct recorder *r)
 {
+    r->finishing = true; /* whatever ended it: nothing can wait any more */
     if (r->started) {
         follow_drain(r);
         await_ends(r);

@@ -58,6 +58,8 @@ static bool can_wait(struct recorder *r, const struct member *m)
     if (!r->job.ends_told || r->finishing || r->sampler.now_ns >= m->executed_ns + LOOK_AFTER || r->n_later == LATER_MAX)
         return false;
     r->later[r->n_later++] = m->row.key.pid;
+    if (!r->drain_due_ns)
+        r->drain_due_ns = clock_monotonic_ns() + LOOK_AFTER;
     return true;
 }
 
@@ -75,8 +77,11 @@ static void look_at_executed(struct recorder *r, struct member *m)
 static void look_at(struct recorder *r, struct member *m)
 {
     uint64_t clock_ns;
-    if (m->gone)
+    if (m->gone) {
+        if (m->executed_ns)
+            tell_exec(r, m);
         return;
+    }
     if (!m->ended) {
         if (m->executed_ns)
             look_at_executed(r, m);
@@ -162,8 +167,12 @@ void follow_drain(struct recorder *r)
         r->listening = epoll_ctl(r->epoll_fd, EPOLL_CTL_MOD, fd, &e) == 0;
     if (fd < 0 || r->deaf || events > 0 || !r->listening)
         follow_ready(r);
-    else if (r->n_later)
-        r->drain_due_ns = clock_monotonic_ns() + LOOK_AFTER;
+}
+
+/* The rings of perf wake us when an eighth of one is full, and not at all once the process that they were opened for has gone. */
+bool follow_is_silent(const struct recorder *r)
+{
+    return r->listening && exits_kind(r->forks) != EXITS_PERF;
 }
 
 /* Without a source that tells names with the usage, what is executed must be looked at before it is gone; and the sooner the first fork is seen, the

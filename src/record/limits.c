@@ -313,7 +313,7 @@ static const struct member *living(const struct recorder *r, int32_t pid)
     return m && m->looked_at && !m->ended && !m->gone ? m : NULL;
 }
 
-/* Of what was read by pid before nothing is taken if that is somebody else's by now, or if it was ending: on its way to a zombie a process leaves its groups. */
+/* Of what was read by pid nothing is taken if that is somebody else's by now, or if it is ending. */
 static bool lives(const struct recorder *r, int32_t pid)
 {
     const struct member *m = living(r, pid);
@@ -323,12 +323,23 @@ static bool lives(const struct recorder *r, int32_t pid)
     return n > 0 && pid_stat_parse(span_of(text, (size_t)n), &st) == 0 && !(st.flags & PROC_PF_EXITING) && st.starttime == m->row.key.start;
 }
 
-static void follow_move(struct recorder *r, int32_t pid)
+/* Returns whether it did move: on its way to a zombie a process is in other groups, too. */
+static bool follow_move(struct recorder *r, int32_t pid)
 {
-    place(r, pid);
-    read_bounds(r, false, &r->limits->bounds);
-    if (r->places)
+    struct limits_watch *w = r->limits, *before = malloc(sizeof(*before));
+    bool lived = false;
+    if (before) {
+        *before = *w;
+        place(r, pid);
+        read_bounds(r, false, &w->bounds);
+        lived = lives(r, pid);
+        if (!lived)
+            *w = *before;
+    }
+    free(before);
+    if (lived && r->places)
         sampler_groups_renew(&r->sampler, r->places);
+    return lived;
 }
 
 void limits_turn(struct recorder *r)
@@ -341,11 +352,9 @@ void limits_turn(struct recorder *r)
         return;
     put_off(w, now);
     bool away = moved(r, pid);
-    if (away && !lives(r, pid))
+    if (away && !follow_move(r, pid))
         return;
-    if (away)
-        follow_move(r, pid);
-    else
+    if (!away)
         read_bounds_again(r);
     read_limits(r, pid, &l);
     if (!baro_limits_equal(&l, &w->last) && (r->options->cgroup || lives(r, pid)))

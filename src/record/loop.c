@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The recorder's loop: it waits until somebody has something to say or something is due. */
 #include <errno.h>
-#include <poll.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "record/recorder.h"
 
 #define WAKE_NS (200 * NS_PER_MS)    /* how often a stopped wrapper is reminded */
-#define AGAIN_NS (10 * (long)NS_PER_MS)
+
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441
+#endif
 
 static bool watched(const struct recorder *r, int fd)
 {
@@ -57,27 +62,31 @@ static uint64_t next_due(const struct recorder *r)
     return due;
 }
 
-/* One call where a timerfd would take three. Returns whether somebody has something to say. */
-static bool wait_until(const struct recorder *r, uint64_t due_ns)
+/* One call where a timerfd would take three. Stopped and continued, or frozen and thawed, it is interrupted (signal(7)), where ppoll(2) would go on with the time that was left then. Since 5.11;
+ * before, or where a sandbox forbids it, by the millisecond. */
+static int wait_until(struct recorder *r, uint64_t due_ns, struct epoll_event *events, int most)
 {
-    struct pollfd p = {.fd = r->epoll_fd, .events = POLLIN};
     uint64_t now = due_ns == UINT64_MAX ? 0 : clock_monotonic_ns(), left = due_ns > now ? due_ns - now : 0;
     struct timespec t = {(time_t)(left / NS_PER_SEC), (long)(left % NS_PER_SEC)};
-    int n = ppoll(&p, 1, due_ns == UINT64_MAX ? NULL : &t, NULL);
-    if (n >= 0 || errno == EINTR)
-        return n > 0;
-    nanosleep(&(struct timespec){.tv_nsec = AGAIN_NS}, NULL); /* it may go better then */
-    return true;
+    if (!r->coarse) {
+        int n = (int)syscall(SYS_epoll_pwait2, r->epoll_fd, events, most, due_ns == UINT64_MAX ? NULL : &t, NULL, (size_t)0);
+        if (n >= 0 || errno == EINTR)
+            return n;
+        r->coarse = true;
+    }
+    uint64_t ms = (left + NS_PER_MS - 1) / NS_PER_MS;
+    return epoll_wait(r->epoll_fd, events, most, due_ns == UINT64_MAX ? -1 : ms < INT_MAX ? (int)ms : INT_MAX);
 }
 
 static void turn(struct recorder *r, bool quiet)
 {
-    if (!quiet || !r->listening) {
+    if (!quiet || !follow_is_silent(r)) {
         wrapper_drain(r); /* who it tells of need not be missed */
         if (r->finishing)
             return;
         follow_drain(r);
     }
+    wrapper_forget(r);
     limits_find(r);
     recorder_scheduled_tick(r);
     limits_turn(r);
@@ -143,15 +152,14 @@ void loop_run(struct recorder *r)
 {
     while (!over(r)) {
         struct epoll_event events[16];
-        bool quiet = !wait_until(r, next_due(r));
-        int n = quiet ? 0 : epoll_wait(r->epoll_fd, events, 16, 0);
+        int n = wait_until(r, next_due(r), events, 16);
         if (n < 0 && errno != EINTR)
             return;
-        if (quiet && limits_wanted(r))
+        if (n == 0 && limits_wanted(r))
             limits_find(r);
         for (int i = 0; i < n && !r->finishing; i++)
             dispatch(r, events[i].data.u64);
         if (!r->finishing)
-            on_time(r, quiet);
+            on_time(r, n == 0);
     }
 }

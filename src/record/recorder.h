@@ -50,6 +50,7 @@ struct recorder {
     uint64_t tick_due_ns;       /* since the tape began */
     struct schedule_cost cost;
     uint64_t ticked_cpu_ns;     /* our own CPU time after the last tick */
+    bool coarse;                /* no epoll_pwait2(2) */
     bool started, finishing, stopped, wrapper_lost, link_closed, detached, trimmed;
     bool status_known;
     int status;
@@ -77,12 +78,14 @@ void follow_open(struct recorder *r);
 void follow_open_late(struct recorder *r);
 void follow_open_usage(struct recorder *r); /* now that somebody was forked who will end */
 void follow_drain(struct recorder *r);
+bool follow_is_silent(const struct recorder *r); /* had there been an event, it would have woken us */
 void follow_ready(struct recorder *r);
 void follow_catch_up(void *recorder); /* what ended in this tick: for struct sampler_options */
 void follow_close(struct recorder *r);
 
 /* wrapper.c: what the wrapper says */
 void wrapper_drain(struct recorder *r);
+void wrapper_forget(struct recorder *r); /* who was reaped, and nobody told of them */
 
 /* targets.c: attach */
 int targets_open(struct recorder *r, struct baro_error *err);

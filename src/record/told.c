@@ -100,6 +100,13 @@ static void on_lost(struct recorder *r, const struct exits_event *e)
     recorder_event(r, BARO_EVENT_LOSSY, NULL, e->count, exits_name(r->forks));
 }
 
+/* comm is cut after 15 bytes (TASK_COMM_LEN). */
+static bool is_name_of(const char *comm, const char *name)
+{
+    size_t n = strlen(comm);
+    return n < 15 ? strcmp(comm, name) == 0 : strncmp(comm, name, n) == 0;
+}
+
 static void take_usage(struct recorder *r, struct member *m, const struct exits_event *e)
 {
     struct member_usage *u = member_tell(m);
@@ -127,7 +134,7 @@ static void take_usage(struct recorder *r, struct member *m, const struct exits_
     u->faults_major = e->faults_major;
     u->has_delay = e->has_delay;
     u->run_delay_ns = e->run_delay_ns;
-    if (e->has_comm && strncmp(m->row.name, e->comm, strlen(e->comm)) != 0)
+    if (e->has_comm && !is_name_of(e->comm, m->row.name))
         member_set_name(m, e->comm);
     m->named |= e->has_comm;
     if (e->uid != UINT32_MAX)

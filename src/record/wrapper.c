@@ -256,6 +256,10 @@ void wrapper_drain(struct recorder *r)
         on_message(r, &l[i]);
     if (r->link_closed && !r->finishing)
         lost(r);
+}
+
+void wrapper_forget(struct recorder *r)
+{
     uint64_t now = sampler_now(&r->sampler);
     job_forget_unclaimed(&r->job, now > UNCLAIMED_FOR ? now - UNCLAIMED_FOR : 0);
 }
