@@ -82,7 +82,7 @@ static struct fd_slot *slot_for(struct sampler *s, struct member *m)
         return NULL;
     slot_clear(oldest);
     oldest->owner = m;
-    m->note.fds_at = (uint64_t)(oldest - s->slots) + 1;
+    m->note.fds_at = (uint32_t)(oldest - s->slots) + 1;
     return oldest;
 }
 

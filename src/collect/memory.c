@@ -27,15 +27,14 @@
 
 static uint64_t cost_of(const struct member *m)
 {
-    if (m->note.smaps_cost_ns)
-        return m->note.smaps_cost_ns;
+    if (m->note.smaps_cost_us)
+        return m->note.smaps_cost_us * 1000ull;
     return LEAST_COST + (m->row.value[PROCESS_rss] >> 10) * NS_PER_KIB;
 }
 
 static bool memory_moved(const struct member *m)
 {
-    return m->note.smaps_rss != m->note.stat_rss ||
-           m->note.smaps_faults != m->row.value[PROCESS_faults_minor] + m->row.value[PROCESS_faults_major];
+    return m->note.smaps_key != process_memory_key(m);
 }
 
 static uint64_t smaps_due(const struct sampler *s, const struct member *m)
@@ -61,7 +60,7 @@ static bool request(struct sampler *s, struct member *m, uint32_t what)
         s->cap_requests = cap;
     }
     if (what & SLOW_SMAPS)
-        m->note.smaps_asked_ns = s->now_ns;
+        m->note.smaps_asked = (uint32_t)s->ticks;
     if (what & SLOW_INFO) {
         m->note.info_asked = true;
         m->note.info_tries++;
@@ -100,10 +99,10 @@ static void reply_smaps(struct sampler *s, struct member *m, const struct slow_r
     }
     uint64_t spent = reply->spent_ns + LEAST_COST;
     budget_correct_smaps(&s->budget, cost_of(m), spent);
-    m->note.smaps_cost_ns = m->note.smaps_cost_ns ? (m->note.smaps_cost_ns * 3 + spent) / 4 : spent;
+    uint64_t mean_us = ((m->note.smaps_cost_us ? (cost_of(m) * 3 + spent) / 4 : spent) + 999) / 1000;
+    m->note.smaps_cost_us = mean_us < UINT32_MAX ? (uint32_t)mean_us : UINT32_MAX;
     m->note.smaps_ns = s->now_ns;
-    m->note.smaps_rss = m->note.stat_rss;
-    m->note.smaps_faults = m->row.value[PROCESS_faults_minor] + m->row.value[PROCESS_faults_major];
+    m->note.smaps_key = process_memory_key(m);
 }
 
 /* There was no helper to be had: the same is due again once one is tried for. */
@@ -177,7 +176,7 @@ static void request_largest(struct sampler *s)
     s->peak_unread = false;
     for (size_t i = 0; i < s->job->tree.n; i++) {
         struct member *m = s->job->tree.at[i];
-        if (!m || m->note.smaps_asked_ns == s->now_ns || m->note.smaps_barred || !memory_moved(m) || m->row.value[PROCESS_state] == 'Z')
+        if (!m || m->note.smaps_asked == (uint32_t)s->ticks || m->note.smaps_barred || !memory_moved(m) || m->row.value[PROCESS_state] == 'Z')
             continue;
         if (m->note.smaps_ns && s->now_ns - m->note.smaps_ns < cost_of(m) * OF_ITS_TIME_AT_A_PEAK) {
             s->peak_unread = true;

@@ -8,7 +8,7 @@
 
 #define YOUNG_NS (20 * NS_PER_MS)
 #define YOUNG_TOLD_NS (100 * NS_PER_MS)
-#define SWITCHES_EVERY (5 * NS_PER_SEC) /* status costs as much as stat, io and schedstat together */
+#define SWITCHES_EVERY (10 * NS_PER_SEC) /* status costs as much as stat, io and schedstat together */
 
 static void set(struct member *m, enum process_metric id, uint64_t v)
 {
@@ -136,11 +136,15 @@ static bool due(const struct sampler *s, const struct member *m)
     return s->now_ns >= m->note.switches_due;
 }
 
+uint64_t process_memory_key(const struct member *m)
+{
+    return m->row.value[PROCESS_faults_minor] + m->row.value[PROCESS_faults_major] + m->note.stat_rss;
+}
+
 /* status changes where memory did; switches change whenever the process ran and are worth a read once in a while. */
 static bool status_worth_it(const struct sampler *s, const struct member *m, bool now_due)
 {
-    uint64_t key = m->row.value[PROCESS_faults_minor] + m->row.value[PROCESS_faults_major] + m->note.stat_rss;
-    bool moved = key != m->note.status_key || m->row.absent[PROCESS_rss_peak] == BARO_ABSENT_NOT_YET;
+    bool moved = process_memory_key(m) != m->note.status_key || m->row.absent[PROCESS_rss_peak] == BARO_ABSENT_NOT_YET;
     if (s->budget.level >= BUDGET_SPARSE)
         return now_due;
     return moved || now_due;
@@ -182,7 +186,7 @@ static void read_status(struct sampler *s, struct member *m)
         set_counter(m, PROCESS_switches_voluntary, st.value[STATUS_SWITCHES_VOLUNTARY]);
         set_counter(m, PROCESS_switches_involuntary, st.value[STATUS_SWITCHES_INVOLUNTARY]);
     }
-    m->note.status_key = m->row.value[PROCESS_faults_minor] + m->row.value[PROCESS_faults_major] + m->note.stat_rss;
+    m->note.status_key = process_memory_key(m);
     if (!hollow && m->row.value[PROCESS_state] != 'Z')
         set(m, PROCESS_rss, st.value[STATUS_VM_RSS]);
 }

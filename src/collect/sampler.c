@@ -242,8 +242,8 @@ static void find_children(struct sampler *s, struct member *m, bool known, uint6
 /* Ticks in a row in which it was read. */
 static void count_read(const struct sampler *s, struct member *m)
 {
-    m->note.reads = m->note.read_tick + 1 == s->ticks ? m->note.reads + 1 : 1;
-    m->note.read_tick = s->ticks;
+    m->note.reads = m->note.read_tick + 1 == (uint32_t)s->ticks ? m->note.reads + 1 : 1;
+    m->note.read_tick = (uint32_t)s->ticks;
 }
 
 static void tick_member(struct sampler *s, struct member *m, bool there, uint64_t clock_ns)

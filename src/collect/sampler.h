@@ -153,6 +153,7 @@ void sampler_advance(struct sampler *s);
 
 /* ---- between the sampler's own files ---- */
 /* process.c */
+uint64_t process_memory_key(const struct member *m); /* another one where its memory moved */
 int process_clock(struct sampler *s, struct member *m, uint64_t *ret_ns);
 /* stat alone; what the ledger adds up; what can change without the process running; all that is wanted */
 enum process_depth { PROCESS_STAT, PROCESS_LEDGER, PROCESS_REFRESH, PROCESS_WHOLE };

@@ -9,7 +9,7 @@
 #include "collect/sampler.h"
 
 /* Memory is looked at once in this time, at first: three files opened take as long as a tick of a small job. */
-#define CHECK_LEAST (5 * NS_PER_SEC)
+#define CHECK_LEAST (10 * NS_PER_SEC)
 #define CHECK_MOST (30 * NS_PER_SEC)
 
 static uint64_t helpers_cpu(const struct sampler *s)

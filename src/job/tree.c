@@ -156,7 +156,7 @@ struct member *tree_add(struct tree *t, int32_t pid, struct member *parent)
     m->row.info_version = 1;
     m->row.cmdline_absent = BARO_ABSENT_NOT_YET;
     memset(m->row.absent, BARO_ABSENT_NOT_YET, sizeof(m->row.absent));
-    m->index = t->n;
+    m->index = (uint32_t)t->n;
     t->rows[t->n] = &m->row;
     t->gates[t->n] = (struct gate){.pid = pid};
     t->at[t->n++] = m;
@@ -273,7 +273,7 @@ static void move_down(struct tree *t, size_t from, size_t to)
     t->moved[from / 64] &= ~(UINT64_C(1) << from % 64);
     t->moved[to / 64] |= bit << to % 64;
     t->at[to] = t->at[from];
-    t->at[to]->index = to;
+    t->at[to]->index = (uint32_t)to;
     t->rows[to] = t->rows[from];
     t->gates[to] = t->gates[from];
 }

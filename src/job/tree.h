@@ -86,11 +86,11 @@ struct member {
     struct member *parent;      /* living member, or NULL: the wrapper, or one outside the job */
     struct member *first_child, *sibling_next, *sibling_prev;
     struct member *hash_next;
-    size_t index;               /* where it stands in tree.at */
+    uint32_t index;             /* where it stands in tree.at */
+    uint32_t n_children;        /* living */
     struct member *list_next;   /* of the list of the gone, or of the free */
     struct member *touched_next; /* record/: of the list of those that events spoke of */
     struct member_part part;
-    uint64_t n_children;        /* living */
     struct member *heir;        /* gone: who was its parent then; may be gone as well. Living: who was until it went, */
     uint64_t heir_epoch;        /* if that was in this epoch of the tree: who is found gone after its parent may have gone before it */
     uint64_t reaped[LEDGER_MAX]; /* what it had absorbed from children when the ledger was last settled */
@@ -102,23 +102,23 @@ struct member {
     uint64_t awaited_ns;        /* when its absence was noticed first, while the wrapper's word is awaited */
     struct estate *estate;      /* while the ledger settles: of an heir, what it lost */
     int64_t pool;               /* gained from children, beyond what is known of them; below 0: what is shown in ticks is still to come */
-    bool gone;                  /* no longer in the tree; waits for the ledger to settle */
-    bool final;                 /* reaped, and its last values are in the row: not to be read again */
-    bool awaited;               /* reaped, by a parent that went too or by the wrapper, which will tell: its counters stand elsewhere already */
-    bool unsure;                /* it may show of children what is not known of them yet: not all of them were looked at */
-    bool untold;                /* a child of it is gone, and the event of that one's end was not read yet */
-    bool unread;                /* it could not be read when its children had gone: what it took over is not known yet */
-    bool absorbed;              /* gone without the word of the wrapper, that would have adopted it: its parent had waited for it */
-    bool had_child;             /* it was seen to have a child, ever */
-    bool looked_at;             /* its stat was read once: key.start is known */
-    bool sampled;               /* it stands in at least one sample */
-    bool target;                /* named by the user */
-    bool touched;               /* record/: since the last drain */
-    bool named;                 /* record/: an event told its name */
-    bool ended;                 /* its end was told, or seen; it may still be a zombie */
-    bool end_told;              /* by an event or by the wrapper */
-    bool force;                 /* to be read whatever the gate says: member_wake() */
-    bool status_known;
+    bool gone : 1;              /* no longer in the tree; waits for the ledger to settle */
+    bool final : 1;             /* reaped, and its last values are in the row: not to be read again */
+    bool awaited : 1;           /* reaped, by a parent that went too or by the wrapper, which will tell: its counters stand elsewhere already */
+    bool unsure : 1;            /* it may show of children what is not known of them yet: not all of them were looked at */
+    bool untold : 1;            /* a child of it is gone, and the event of that one's end was not read yet */
+    bool unread : 1;            /* it could not be read when its children had gone: what it took over is not known yet */
+    bool absorbed : 1;          /* gone without the word of the wrapper, that would have adopted it: its parent had waited for it */
+    bool had_child : 1;         /* it was seen to have a child, ever */
+    bool looked_at : 1;         /* its stat was read once: key.start is known */
+    bool sampled : 1;           /* it stands in at least one sample */
+    bool target : 1;            /* named by the user */
+    bool touched : 1;           /* record/: since the last drain */
+    bool named : 1;             /* record/: an event told its name */
+    bool ended : 1;             /* its end was told, or seen; it may still be a zombie */
+    bool end_told : 1;          /* by an event or by the wrapper */
+    bool force : 1;             /* to be read whatever the gate says: member_wake() */
+    bool status_known : 1;
     int status;
     struct member_usage *told;  /* of its end; NULL: nothing. member_usage(), member_tell() */
 
@@ -127,15 +127,15 @@ struct member {
         uint64_t clock_ns;      /* its CPU clock when its values were last read */
         uint64_t switches_due;  /* when its threads are read next */
         uint64_t smaps_ns;      /* when smaps was last read; 0: never */
-        uint64_t smaps_asked_ns; /* when the helper was last asked for it */
-        uint64_t smaps_cost_ns; /* moving average */
-        uint64_t smaps_rss, smaps_faults;
-        uint64_t fds_at;        /* index + 1 of its slot in the descriptor cache; 0: none */
+        uint64_t smaps_key;     /* faults and stat_rss when smaps was last read */
         uint64_t scanned_clock_ns; /* its CPU clock when its children were last listed */
         uint64_t stat_rss;      /* as stat had it, which may be less than the row's */
         uint64_t status_key;    /* faults and stat_rss when status was last read */
+        uint32_t smaps_asked;   /* tick in which the helper was last asked for it */
+        uint32_t smaps_cost_us; /* moving average, rounded up */
+        uint32_t fds_at;        /* index + 1 of its slot in the descriptor cache; 0: none */
         uint32_t reads;         /* ticks in a row in which it was read, */
-        uint64_t read_tick;     /* and the last of them */
+        uint32_t read_tick;     /* and the last of them */
         uint8_t info_tries;
         bool info_wanted, info_asked, smaps_barred;
         char comm[16];
