@@ -63,6 +63,7 @@ void recorder_finish(struct recorder *r)
             scan_wrapper(&r->sampler); /* an orphan whose fork nobody told */
         if (r->wrapper && !r->wrapper_lost)
             r->job.wrapper.pid = 0; /* it has nothing more to tell: what is gone now is gone */
+        wrapper_forget(r);
         r->job.closing = true;
         sampler_settle(&r->sampler);
         tell_survivors(r);

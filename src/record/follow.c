@@ -78,7 +78,7 @@ static void look_at(struct recorder *r, struct member *m)
 {
     uint64_t clock_ns;
     if (m->gone) {
-        if (m->executed_ns)
+        if (m->executed_ns && (m->looked_at || m->named)) /* else its name is what it inherited */
             tell_exec(r, m);
         return;
     }

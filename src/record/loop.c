@@ -2,11 +2,11 @@
 /* The recorder's loop: it waits until somebody has something to say or something is due. */
 #include <errno.h>
 #include <limits.h>
+#include <linux/time_types.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -67,7 +67,7 @@ static uint64_t next_due(const struct recorder *r)
 static int wait_until(struct recorder *r, uint64_t due_ns, struct epoll_event *events, int most)
 {
     uint64_t now = due_ns == UINT64_MAX ? 0 : clock_monotonic_ns(), left = due_ns > now ? due_ns - now : 0;
-    struct timespec t = {(time_t)(left / NS_PER_SEC), (long)(left % NS_PER_SEC)};
+    struct __kernel_timespec t = {(int64_t)(left / NS_PER_SEC), (int64_t)(left % NS_PER_SEC)};
     if (!r->coarse) {
         int n = (int)syscall(SYS_epoll_pwait2, r->epoll_fd, events, most, due_ns == UINT64_MAX ? NULL : &t, NULL, (size_t)0);
         if (n >= 0 || errno == EINTR)
