@@ -201,10 +201,11 @@ def cost(bench, tool, pid, n, interval, seconds, cheap=False, settle=6):
         return {"us": used / samples / n * 1e6, "share": used / passed, "kib": memory, "bytes": tape / ((passed + settle) / interval) / n}
 
 
-def floor(bench, pid, interval, seconds):
-    """One clock_gettime(2) per process and tick, and nothing else: what the gate must cost."""
-    done = subprocess.run([bench.build / "bench" / "floor", str(int(interval * 1e6)), str(int(seconds / interval)), *map(str, measure.children(pid))],
-                          capture_output=True, text=True, check=True)
+def floor(bench, what, pid, interval, seconds):
+    """The system calls that a sample can't do without, and nothing done with what they say."""
+    with measure.folder() as folder:
+        done = subprocess.run([bench.build / "bench" / "floor", what, str(int(interval * 1e6)), str(int(seconds / interval)), *map(str, measure.children(pid))],
+                              capture_output=True, text=True, check=True, cwd=folder)
     return float(done.stdout)
 
 
@@ -224,15 +225,17 @@ def tree(bench):
     head("CPU per process and sample: 201 processes, 10 of them busy, 1 Hz, all metrics with PSS and USS")
     what = "µs per process-sample, 201 processes, 10 busy, 1 Hz"
     with bench.people(200, 10) as pid:
-        floors = [floor(bench, pid, 1, 8)]
+        floors = {"clocks": [], "files": []}
         tools = watchers(bench.baro)
         seen = {tool: [] for tool in tools if tool.there()}
         for _ in range(bench.rounds):
+            for name, us in floors.items():
+                us.append(floor(bench, name, pid, 1, 8))
             for tool in seen:
                 n = len([d for d in os.listdir("/proc") if d.isdigit()]) if tool.whole_machine else 201
                 seen[tool].append(cost(bench, tool, pid, n, 1, 20))
-            floors.append(floor(bench, pid, 1, 8))
-        say(what, "floor: CPU clocks alone", f"{median(floors):.2f} µs")
+        say(what, "floor: a clock each", f"{median(floors['clocks']):.2f} µs")
+        say(what, "floor: and four files", f"{median(floors['files']):.2f} µs", "of those that ran, and a write")
         say_costs(what, tools, seen)
 
 
