@@ -152,18 +152,11 @@ static bool is_group(const struct recorder *r)
     return r->options->cgroup || strcmp(r->header.cgroup_mode, "own") == 0;
 }
 
-static ssize_t membership_of(const struct recorder *r, int32_t pid, char *text, size_t cap)
-{
-    char path[32];
-    snprintf(path, sizeof(path), "proc/%d/cgroup", (int)pid);
-    return fd_read_record(r->root_fd, path, text, cap);
-}
-
 /* The kernel writes the same text for the same groups. */
 static void place(struct recorder *r, int32_t pid)
 {
     struct limits_watch *w = r->limits;
-    ssize_t n = r->finishing ? 0 : membership_of(r, pid, w->membership, sizeof(w->membership));
+    ssize_t n = r->finishing ? 0 : proc_read_record(r->proc_fd, pid, "cgroup", w->membership, sizeof(w->membership));
     w->membership_len = n > 0 ? (size_t)n : 0;
     w->places_error = cgroup_find(r->root_fd, pid, &w->places);
     w->placed = true;
@@ -173,7 +166,7 @@ static bool moved(const struct recorder *r, int32_t pid)
 {
     const struct limits_watch *w = r->limits;
     char text[sizeof(w->membership)];
-    ssize_t n = is_group(r) ? -1 : membership_of(r, pid, text, sizeof(text));
+    ssize_t n = is_group(r) ? -1 : proc_read_record(r->proc_fd, pid, "cgroup", text, sizeof(text));
     return n > 0 && ((size_t)n != w->membership_len || memcmp(text, w->membership, (size_t)n) != 0);
 }
 

@@ -61,7 +61,6 @@ struct recorder {
     uint64_t boot_offset_ns;    /* boottime minus monotonic */
     int target_fds[TARGETS_MAX];
     struct baro_key target_keys[TARGETS_MAX];
-    struct exits_event *event;  /* scratch */
 };
 
 /* header.c */
