@@ -32,13 +32,20 @@
 #define OVERFLOWS_PER_DRAIN 8u
 #define GROUPS_MAX 512u          /* living groups of which a thread has ended */
 
+/* A living group of which threads have ended. */
+struct kept {
+    int32_t tgid;
+    bool has_comm;
+    char comm[32]; /* of the first thread, if that one has ended: the name of the process; other threads have names of their own */
+    struct taskstats_usage sum;
+};
+
 struct listener {
     struct exits_source base;
     uint16_t family;
     uint64_t lost;
     size_t n;
-    int32_t tgid[GROUPS_MAX];
-    struct taskstats_usage sum[GROUPS_MAX];
+    struct kept group[GROUPS_MAX];
     char cpus[256];
     struct netlink_batch batch;
     unsigned char text[NETLINK_BATCH * DATAGRAM];
@@ -118,39 +125,44 @@ static int list_cpus(struct listener *t)
 
 /* ---- records ---- */
 
-static struct taskstats_usage *find_group(struct listener *t, int32_t tgid)
+static struct kept *find_group(struct listener *t, int32_t tgid)
 {
     for (size_t i = 0; i < t->n; i++) {
-        if (t->tgid[i] == tgid)
-            return &t->sum[i];
+        if (t->group[i].tgid == tgid)
+            return &t->group[i];
     }
     return NULL;
 }
 
 static void keep(struct listener *t, const struct taskstats_record *r)
 {
-    struct taskstats_usage *sum = find_group(t, r->tgid);
-    if (!sum && t->n == GROUPS_MAX) {
+    struct kept *k = find_group(t, r->tgid);
+    if (!k && t->n == GROUPS_MAX) {
         t->lost++;
         return;
     }
-    if (!sum) {
-        t->tgid[t->n] = r->tgid;
-        sum = &t->sum[t->n++];
-        *sum = (struct taskstats_usage){0};
+    if (!k) {
+        k = &t->group[t->n++];
+        *k = (struct kept){.tgid = r->tgid};
     }
-    taskstats_add(sum, &r->usage);
+    taskstats_add(&k->sum, &r->usage);
+    if (r->has_comm) { /* a later one executed another program: exec ends the first thread, and another takes its place */
+        memcpy(k->comm, r->comm, sizeof(k->comm));
+        k->has_comm = true;
+    }
 }
 
 static void take_kept(struct listener *t, struct taskstats_record *r)
 {
-    struct taskstats_usage *sum = find_group(t, r->tgid);
-    if (!sum)
+    struct kept *k = find_group(t, r->tgid);
+    if (!k)
         return;
-    size_t i = (size_t)(sum - t->sum);
-    taskstats_add(&r->usage, sum);
-    t->tgid[i] = t->tgid[--t->n];
-    t->sum[i] = t->sum[t->n];
+    taskstats_add(&r->usage, &k->sum);
+    if (!r->has_comm && k->has_comm) {
+        memcpy(r->comm, k->comm, sizeof(r->comm));
+        r->has_comm = true;
+    }
+    *k = t->group[--t->n];
 }
 
 static struct exits_event translate(const struct taskstats_record *r)
@@ -158,8 +170,10 @@ static struct exits_event translate(const struct taskstats_record *r)
     const struct taskstats_usage *u = &r->usage;
     struct exits_event e = {.kind = EVENT_EXIT, .pid = r->tgid ? r->tgid : r->pid, .t_ns = clock_monotonic_ns(), .uid = r->uid};
     bool several = !r->told_group && r->tgid; /* an older kernel's group: only the CPU time is whole */
-    e.has_usage = e.has_comm = true;
-    memcpy(e.comm, r->comm, sizeof(r->comm));
+    e.has_usage = true;
+    e.has_comm = r->has_comm;
+    if (e.has_comm)
+        memcpy(e.comm, r->comm, sizeof(r->comm));
     /* The kernel puts it down for first threads only; and where another thread was the last, it may not be the group's. */
     e.has_status = e.pid == r->pid;
     e.status = e.has_status ? (int32_t)r->status : 0;

@@ -177,6 +177,7 @@ int taskstats_parse(struct span payload, struct taskstats_record *ret)
         r.tgid = tgid;
         r.last = true;
     }
+    r.has_comm = !r.tgid || r.tgid == r.pid;
     *ret = r;
     return 0;
 }

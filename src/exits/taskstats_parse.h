@@ -25,7 +25,8 @@ struct taskstats_record {
     uint64_t total_cpu_ns;
     uint32_t version, uid, status;
     uint64_t elapsed_ns; /* of the group where told_group, else of the thread */
-    char comm[32];       /* NUL-terminated */
+    bool has_comm;       /* comm is the name of the process: of its first thread; other threads have names of their own */
+    char comm[32];       /* of the thread; NUL-terminated */
     struct taskstats_usage usage;
 };
 

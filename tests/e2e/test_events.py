@@ -84,3 +84,55 @@ def test_time_goes_on_while_it_is_stopped(run, tape, started, wait_until):
     time.sleep(5.5)
     os.kill(r.pid, signal.SIGCONT)
     assert r.wait(3) == 0
+
+
+THREADS = """
+    #define _GNU_SOURCE
+    #include <pthread.h>
+    #include <stdlib.h>
+    #include <sys/prctl.h>
+    #include <unistd.h>
+    static void *work(void *name)
+    {
+        prctl(PR_SET_NAME, name);
+        usleep(30000);
+        if (*(char *)name == 'z')
+            exit(0); /* ends the process as the last of its threads, or nearly */
+        return NULL;
+    }
+    int main(int argc, char **argv)
+    {
+        pthread_t t;
+        static char *names[] = {"bio_close_file", "ctrl-c", "zlast"};
+        (void)argv;
+        for (int i = 0; i < 3; i++)
+            pthread_create(&t, NULL, work, names[i]);
+        if (argc > 1)
+            pthread_exit(NULL); /* the first thread ends before the others */
+        for (;;)
+            pause();
+    }
+    """
+
+
+@pytest.mark.parametrize("source", ["taskstats", "perf", "connector", "scan"])
+@pytest.mark.parametrize("first_ends", ["", "first"])
+def test_threads_give_a_process_no_name(run, run_ordinary, work, tape, compiled, source, first_ends):
+    """Whichever source tells the end: a process of several threads is called what it executed, not what one of its threads called itself."""
+    if source in ("taskstats", "perf") and os.geteuid() != 0:
+        pytest.skip("taskstats, and a network of its own, need root")
+    program = compiled("serverlike", THREADS)
+    job = ["sh", "-c", f"for i in 1 2 3 4 5 6; do {program} {first_ends}; done; exit 0"]
+    runner = run if source in ("taskstats", "perf") else run_ordinary
+    without = {"BARO_NO_EVENTS": "1"} if source == "scan" else {}
+    runner.record(tape, job, "-i", "20ms", env=without, via=["unshare", "-n"] if source == "perf" else ())
+    names = names_of(runner.export(tape, "exit"))
+    known = {"sh", "serverlike"}
+    if source == "taskstats":
+        assert names.count("serverlike") == 6 and len(names) == 7, names
+    else:  # who is not looked at in time has no name
+        known.add("")
+    assert set(names) <= known, names
+    assert {e["text"] for e in runner.export(tape, "event") if e["event"] == "exec"} <= known
+    assert {c["name"] for c in runner.summary(tape)["commands"]} <= known
+    assert {p["name"] for p in runner.export(tape, "process")} <= known

@@ -324,6 +324,27 @@ static void cpu_of_one_that_never_slept(void **state)
     buf_done(&stats);
 }
 
+/* A process is called what its first thread is called, whichever of its threads ended last. */
+static void taskstats_name_of_the_process(void **state)
+{
+    (void)state;
+    struct buf b = {0}, stats = {0};
+    struct taskstats_record r;
+    static const struct {
+        uint32_t pid, tgid;
+        uint16_t version;
+        bool has_comm;
+    } cases[] = {{21, 21, 16, true}, {21, 20, 16, false}, {21, 21, 12, true}, {21, 20, 12, false}, {21, 0, 8, true}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        stats_make(&stats, cases[i].version, 560, 0, cases[i].pid, cases[i].tgid, 0x20);
+        message(&b, cases[i].pid, &stats);
+        assert_int_equal(taskstats_parse(span_of(b.at, b.len), &r), 0);
+        assert_int_equal(r.has_comm, cases[i].has_comm);
+    }
+    buf_done(&b);
+    buf_done(&stats);
+}
+
 static void taskstats_of_every_version(void **state)
 {
     (void)state;
@@ -394,6 +415,7 @@ static void taskstats_old_group(void **state)
     assert_int_equal(taskstats_parse(span_of(b.at, b.len), &r), 0);
     taskstats_check(&r);
     assert_false(r.told_group);
+    assert_false(r.has_comm); /* thread 21 of process 20 */
     assert_int_equal(r.tgid, 20);
     assert_true(r.last);
     assert_true(r.has_total);
@@ -534,6 +556,7 @@ int main(void)
         cmocka_unit_test(groups_end_with_their_last_thread),
         cmocka_unit_test(groups_are_bounded),
         cmocka_unit_test(taskstats_of_every_version),
+        cmocka_unit_test(taskstats_name_of_the_process),
         cmocka_unit_test(cpu_of_one_that_never_slept),
         cmocka_unit_test(taskstats_cut_anywhere),
         cmocka_unit_test(taskstats_old_group),
