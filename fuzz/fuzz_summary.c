@@ -124,7 +124,7 @@ static void one_exit(struct input *in, struct summary *s)
 static void one_event(struct input *in, struct moment *m, struct summary *s)
 {
     char words[200];
-    struct baro_event e = {.kind = (enum baro_event_kind)(byte(in) % (BARO_EVENT_MAX + 1)), .text = words};
+    struct baro_event e = {.kind = (enum baro_event_kind)(byte(in) % (EVENT_KIND_COUNT + 1)), .text = words};
     e.t_ns = number(in);
     e.number = number(in);
     text(in, words, sizeof(words));

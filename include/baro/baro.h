@@ -11,7 +11,10 @@
 #define BARO_BARO_H
 
 #include "baro/error.h"
+#include "baro/event.h"
+#include "baro/header.h"
 #include "baro/metric.h"
+#include "baro/sample.h"
 #include "baro/summary.h"
 #include "baro/tape.h"
 #include "baro/version.h"

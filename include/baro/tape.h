@@ -19,20 +19,17 @@
 #include <stdint.h>
 
 #include "baro/error.h"
+#include "baro/event.h"
+#include "baro/header.h"
 #include "baro/metric.h"
+#include "baro/sample.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 struct baro_tape;    /**< a cursor */
-struct baro_header;  /**< what stands at the head of a tape */
-struct baro_process; /**< a process at the cursor's position */
-struct baro_exit;    /**< the end of a process */
-struct baro_event;   /**< something that happened */
-struct baro_sample;  /**< all values at one instant */
 struct baro_limits;  /**< what the job may have */
-struct baro_entity;  /**< a CPU, disk, filesystem, network interface, sensor or control group at the cursor's position */
 
 enum baro_record_kind {
     BARO_RECORD_NONE,   /**< nothing more for now: the end, or (of a growing tape) not yet */
@@ -62,6 +59,19 @@ struct baro_record {
  */
 BARO_API int baro_tape_open(struct baro_tape **ret, const char *path, struct baro_error *err);
 
+/**
+ * Opens a tape through a descriptor of a regular file. The cursor keeps a duplicate of it and never moves its offset,
+ * so the caller may close it.
+ * @param name what errors call it; NULL: "the tape".
+ */
+BARO_API int baro_tape_open_fd(struct baro_tape **ret, int fd, const char *name, struct baro_error *err);
+
+/**
+ * Opens a tape that stands in memory.
+ * @param data borrowed: it must not change or go away before baro_tape_close().
+ */
+BARO_API int baro_tape_open_memory(struct baro_tape **ret, const void *data, size_t size, struct baro_error *err);
+
 /** Closes a cursor and frees all that was borrowed from it. NULL is allowed. */
 BARO_API void baro_tape_close(struct baro_tape *tape);
 
@@ -77,6 +87,37 @@ BARO_API int baro_tape_next(struct baro_tape *tape, struct baro_record *ret, str
  * @return 1 and that sample, 0 if the tape has no sample, negative on error. baro_tape_next() goes on from there.
  */
 BARO_API int baro_tape_seek(struct baro_tape *tape, uint64_t t_ns, struct baro_record *ret, struct baro_error *err);
+
+/**
+ * Moves to the sample before the one that the cursor delivered last.
+ * @return 1 and that sample, 0 if there is none before it, negative on error. baro_tape_next() goes on from there.
+ */
+BARO_API int baro_tape_previous(struct baro_tape *tape, struct baro_record *ret, struct baro_error *err);
+
+/** Which instant stands for a time between two samples. */
+enum baro_at {
+    BARO_AT_EXACT,      /**< the sample of that very time */
+    BARO_AT_BEFORE,     /**< the last sample at or before it */
+    BARO_AT_AFTER,      /**< the first sample at or after it */
+    BARO_AT_NEAREST,    /**< whichever of the two is nearer; the earlier one if both are as near */
+    BARO_AT_INTERPOLATE /**< made of both: values that both have on the straight line between them, others absent */
+};
+
+/**
+ * Makes a copy of the job, its processes and the machine as they were at @p t_ns. The cursor is moved.
+ *
+ * Interpolated, the processes are those that both samples have, counters and gauges lie on the line between the two
+ * samples, and facts (BARO_SEM_INFO) are those of the earlier sample.
+ * @return 1 and a sample to be freed with baro_sample_free(); 0 if the tape has no such instant: a time before the first
+ * or behind the last sample has none before or after it, and no interpolation; negative on error.
+ */
+BARO_API int baro_tape_at(struct baro_tape *tape, uint64_t t_ns, enum baro_at how, struct baro_sample **ret, struct baro_error *err);
+
+/**
+ * The times of the first and of the last sample that are there now. The cursor stays where it is.
+ * @return 1, 0 if there is no sample, negative on error.
+ */
+BARO_API int baro_tape_range(struct baro_tape *tape, uint64_t *ret_first_ns, uint64_t *ret_last_ns, struct baro_error *err);
 
 /** Starts anew before the first record. */
 BARO_API int baro_tape_rewind(struct baro_tape *tape, struct baro_error *err);
@@ -98,13 +139,6 @@ BARO_API const struct baro_header *baro_tape_header(const struct baro_tape *tape
 BARO_API int baro_tape_metric_count(const struct baro_tape *tape, enum baro_kind kind);
 BARO_API const struct baro_metric *baro_tape_metric(const struct baro_tape *tape, enum baro_kind kind, int id);
 
-/* ---- header ---- */
-BARO_API const char *const *baro_header_argv(const struct baro_header *h); /**< NULL-terminated, redacted */
-BARO_API int64_t baro_header_start_realtime_ns(const struct baro_header *h);
-BARO_API const char *baro_header_host(const struct baro_header *h);
-BARO_API const char *baro_header_kernel(const struct baro_header *h);
-BARO_API uint32_t baro_header_cpus(const struct baro_header *h);
-
 /* ---- limits ---- */
 /**
  * What the job may have at the cursor's position: by its control groups and those above, ulimits, affinity and what a batch system says.
@@ -120,59 +154,6 @@ BARO_API const struct baro_limits *baro_tape_limits(const struct baro_tape *tape
 BARO_API int baro_limits_memory_bytes(const struct baro_limits *l, uint64_t *ret, const char **ret_source);
 BARO_API int baro_limits_cores_ppm(const struct baro_limits *l, uint64_t *ret, const char **ret_source); /**< millionths of a core */
 BARO_API int baro_limits_pids(const struct baro_limits *l, uint64_t *ret, const char **ret_source);
-
-/* ---- sample ---- */
-/** @return the number of living processes; their order has parents before children. */
-BARO_API size_t baro_sample_count(const struct baro_sample *s);
-BARO_API const struct baro_process *baro_sample_process(const struct baro_sample *s, size_t i);
-/** Reads a value of the job or of the recorder. @return 0 and the value, or why it is absent (enum baro_absent). */
-BARO_API int baro_sample_job(const struct baro_sample *s, int metric, uint64_t *ret);
-BARO_API int baro_sample_recorder(const struct baro_sample *s, int metric, uint64_t *ret);
-
-/**
- * The machine is not looked at in every sample: its values, and those of its entities, are those of the last time.
- * @return 0 and when that was, in nanoseconds since the tape began; BARO_ABSENT_UNKNOWN if it was never looked at.
- */
-BARO_API int baro_sample_host_ns(const struct baro_sample *s, uint64_t *ret);
-/** Reads a value of the machine. @return 0 and the value, or why it is absent. */
-BARO_API int baro_sample_host(const struct baro_sample *s, int metric, uint64_t *ret);
-/** @return how many entities of a kind (BARO_KIND_CPU and on) there were; 0 for other kinds. */
-BARO_API size_t baro_sample_entity_count(const struct baro_sample *s, enum baro_kind kind);
-/** @return one of them, in the order in which they were found; NULL if there is no such one. */
-BARO_API const struct baro_entity *baro_sample_entity(const struct baro_sample *s, enum baro_kind kind, size_t i);
-
-/* ---- CPU, disk, filesystem, interface, sensor, control group ---- */
-/** @return what tells it from all others of this tape, of whatever kind. A disk that went and came back is another. */
-BARO_API uint32_t baro_entity_id(const struct baro_entity *e);
-BARO_API const char *baro_entity_name(const struct baro_entity *e);  /**< "cpu0", "nvme0n1", "/home", "eth0", ... */
-BARO_API const char *baro_entity_label(const struct baro_entity *e); /**< what else there is to say, such as a model; "" */
-/** @return 0 and the value of a metric of its kind, or why it is absent. */
-BARO_API int baro_entity_value(const struct baro_entity *e, int metric, uint64_t *ret);
-
-/* ---- process ---- */
-BARO_API int32_t baro_process_pid(const struct baro_process *p);
-BARO_API uint64_t baro_process_start_ticks(const struct baro_process *p); /**< clock ticks since boot */
-BARO_API int32_t baro_process_ppid(const struct baro_process *p);
-BARO_API uint32_t baro_process_uid(const struct baro_process *p); /**< UINT32_MAX: not known */
-BARO_API const char *baro_process_name(const struct baro_process *p);
-BARO_API const char *baro_process_cmdline(const struct baro_process *p); /**< NULL: not known */
-BARO_API uint64_t baro_process_read_ns(const struct baro_process *p); /**< when its values were read */
-/** @return 0 and the value, or why it is absent. */
-BARO_API int baro_process_value(const struct baro_process *p, int metric, uint64_t *ret);
-
-/* ---- exit ---- */
-BARO_API int32_t baro_exit_pid(const struct baro_exit *e);
-BARO_API uint64_t baro_exit_start_ticks(const struct baro_exit *e);
-BARO_API const char *baro_exit_name(const struct baro_exit *e);
-/** @return 0 and the wait status, or BARO_ABSENT_UNKNOWN. */
-BARO_API int baro_exit_status(const struct baro_exit *e, int *ret);
-BARO_API int baro_exit_value(const struct baro_exit *e, int metric, uint64_t *ret);
-
-/* ---- event ---- */
-BARO_API const char *baro_event_name(const struct baro_event *e); /**< "exec", "gap", ... */
-BARO_API const char *baro_event_text(const struct baro_event *e);
-BARO_API uint64_t baro_event_number(const struct baro_event *e);
-BARO_API int32_t baro_event_pid(const struct baro_event *e); /**< 0: none */
 
 #ifdef __cplusplus
 }

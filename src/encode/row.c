@@ -229,24 +229,6 @@ static void put_exit(struct cell *cell, const struct row *r, enum column_kind ki
     }
 }
 
-static const char *source_name(enum baro_exit_source source)
-{
-    static const char *const names[BARO_EXIT_SOURCE_MAX] = {
-        [BARO_EXIT_LAST_LOOK] = "last_look", [BARO_EXIT_EVENT] = "event",   [BARO_EXIT_PERF] = "perf",
-        [BARO_EXIT_TASKSTATS] = "taskstats", [BARO_EXIT_ZOMBIE] = "zombie", [BARO_EXIT_WAIT4] = "wait4",
-    };
-    return (unsigned)source < BARO_EXIT_SOURCE_MAX && names[source] ? names[source] : "unknown";
-}
-
-static const char *origin_name(enum baro_origin origin)
-{
-    static const char *const names[BARO_ORIGIN_MAX] = {
-        [BARO_ORIGIN_TARGET] = "target", [BARO_ORIGIN_EVENT] = "event", [BARO_ORIGIN_SCAN] = "scan",
-        [BARO_ORIGIN_ADOPTED] = "adopted",
-    };
-    return (unsigned)origin < BARO_ORIGIN_MAX && names[origin] ? names[origin] : "unknown";
-}
-
 static struct baro_key key_of(const struct row *r)
 {
     return r->process ? r->process->key : r->exit ? r->exit->key : r->event->key;
@@ -331,10 +313,10 @@ void row_cell(const struct row *r, const struct column *c, struct cell *ret)
         put_exit(ret, r, c->kind);
         break;
     case COLUMN_SOURCE:
-        put_text(ret, source_name(r->exit->source));
+        put_text(ret, baro_exit_source_name(r->exit->source));
         break;
     case COLUMN_ORIGIN:
-        put_text(ret, origin_name(r->process ? r->process->origin : r->exit->origin));
+        put_text(ret, baro_origin_name(r->process ? r->process->origin : r->exit->origin));
         break;
     case COLUMN_SAMPLED:
         put_flag(ret, r->exit->sampled);

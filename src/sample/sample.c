@@ -4,30 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *baro_event_kind_name(enum baro_event_kind kind)
-{
-    static const char *const names[] = {
-        [BARO_EVENT_START] = "start",
-        [BARO_EVENT_EXEC] = "exec",
-        [BARO_EVENT_SIGNAL] = "signal",
-        [BARO_EVENT_STOP] = "stop",
-        [BARO_EVENT_CONT] = "cont",
-        [BARO_EVENT_GAP] = "gap",
-        [BARO_EVENT_MISSED] = "missed",
-        [BARO_EVENT_LOSSY] = "lossy",
-        [BARO_EVENT_THINNED] = "thinned",
-        [BARO_EVENT_CLOCK_STEP] = "clock_step",
-        [BARO_EVENT_SUSPEND] = "suspend",
-        [BARO_EVENT_WARNING] = "warning",
-        [BARO_EVENT_WRAPPER_LOST] = "wrapper_lost",
-        [BARO_EVENT_SURVIVOR] = "survivor",
-        [BARO_EVENT_END] = "end",
-        [BARO_EVENT_SOURCE] = "source",
-    };
-    _Static_assert(sizeof names / sizeof *names == BARO_EVENT_MAX, "each kind of event has a name");
-    return (unsigned)kind < BARO_EVENT_MAX ? names[kind] : "";
-}
-
 void baro_process_done(struct baro_process *p)
 {
     free(p->name);

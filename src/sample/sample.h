@@ -14,7 +14,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "baro/event.h"
+#include "baro/header.h"
+#include "baro/sample.h"
 #include "metric/ids.h"
+
+/* How many there are of each. Numbers from there on come from newer writers. */
+#define ORIGIN_COUNT (BARO_ORIGIN_ADOPTED + 1)
+#define EXIT_SOURCE_COUNT (BARO_EXIT_WAIT4 + 1)
+#define EVENT_KIND_COUNT (BARO_EVENT_SOURCE + 1)
 
 /* pid alone is never an identity. start is field 22 of /proc/PID/stat: clock ticks since boot, as this reader sees
  * them. start == 0 means: not known (a process known from events only, that ended before it could be looked at). */
@@ -28,15 +36,6 @@ struct baro_extra {
     size_t n;
     const uint64_t *value;
     const uint8_t *absent;
-};
-
-/* How a process came to be known as a member. */
-enum baro_origin {
-    BARO_ORIGIN_TARGET,    /* named by the user, or the command that was run */
-    BARO_ORIGIN_EVENT,     /* a fork event of a member */
-    BARO_ORIGIN_SCAN,      /* found as a child of a member */
-    BARO_ORIGIN_ADOPTED,   /* an orphan that came to the subreaper */
-    BARO_ORIGIN_MAX
 };
 
 struct baro_process {
@@ -56,16 +55,6 @@ struct baro_process {
     const struct baro_extra *extra; /* of a tape; NULL elsewhere */
 };
 
-enum baro_exit_source {
-    BARO_EXIT_LAST_LOOK, /* the last look at the living process: a lower bound */
-    BARO_EXIT_EVENT,     /* an event said that it ended; values as of the last look */
-    BARO_EXIT_PERF,      /* perf's READ record: CPU short of the teardown */
-    BARO_EXIT_TASKSTATS, /* taskstats: CPU short of the last slice and the teardown */
-    BARO_EXIT_ZOMBIE,    /* read after it had ended and before it was reaped: complete */
-    BARO_EXIT_WAIT4,     /* the wrapper's wait4: complete */
-    BARO_EXIT_SOURCE_MAX
-};
-
 struct baro_exit {
     uint64_t t_ns;       /* when it ended, or when its absence was noticed */
     uint32_t id;         /* the process's id; also given to processes that no sample saw */
@@ -82,26 +71,6 @@ struct baro_exit {
     uint64_t value[EXIT_MAX];
     uint8_t absent[EXIT_MAX];
     const struct baro_extra *extra; /* of a tape; NULL elsewhere */
-};
-
-enum baro_event_kind {
-    BARO_EVENT_START,      /* the command was started, or the target attached to */
-    BARO_EVENT_EXEC,       /* a member executed another program; text: its new name */
-    BARO_EVENT_SIGNAL,     /* the wrapper passed on a signal; number: which */
-    BARO_EVENT_STOP,       /* the command stopped; number: the signal */
-    BARO_EVENT_CONT,       /* it goes on */
-    BARO_EVENT_GAP,        /* nothing could be recorded; number: nanoseconds; text: why */
-    BARO_EVENT_MISSED,     /* ticks missed; number: how many */
-    BARO_EVENT_LOSSY,      /* the event source lost events; number: how many times */
-    BARO_EVENT_THINNED,    /* reads left out to stay within the overhead budget; text: which */
-    BARO_EVENT_CLOCK_STEP, /* wall time was set; number: by how many ns (two's complement) */
-    BARO_EVENT_SUSPEND,    /* the machine slept; number: ns */
-    BARO_EVENT_WARNING,    /* text says it */
-    BARO_EVENT_WRAPPER_LOST, /* the wrapper went away; the job goes on */
-    BARO_EVENT_SURVIVOR,   /* a member outlived the command; text: its name */
-    BARO_EVENT_END,        /* the command or the last target ended; number: wait status, text "unknown" if not known */
-    BARO_EVENT_SOURCE,     /* another event source was opened later; text: its name; number: 1 if it tells forks too */
-    BARO_EVENT_MAX
 };
 
 struct baro_event {
@@ -165,8 +134,6 @@ struct baro_limits {
 bool baro_limits_equal(const struct baro_limits *a, const struct baro_limits *b);
 
 /* What stands at the head of a tape. Strings are owned by whoever filled it. */
-enum baro_mode { BARO_MODE_RUN, BARO_MODE_ATTACH };
-
 #define BARO_GROUP_PREFIX "baro-" /* begins the name of a group that was made for a job; the recorder's pid and another '-' follow */
 
 struct baro_header {
@@ -200,9 +167,6 @@ struct baro_header {
     /* identity among many tapes; empty where the environment says nothing */
     char job_id[64], step_id[64], rank[32];
 };
-
-/* "start", "exec", ...; "" if it is none. */
-const char *baro_event_kind_name(enum baro_event_kind kind);
 
 /* Frees the texts of a process, not the struct; what is left is as before any was set. */
 void baro_process_done(struct baro_process *p);

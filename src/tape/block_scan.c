@@ -106,7 +106,7 @@ bool info_scan(struct span *in, struct block *b, struct info *ret)
     unsigned origin, absent;
     uint64_t version;
     if (!scan_identity(in, b, &p->id, &p->key) || !scan_parent(in, p->key, &p->parent) || !scan_uid(in, &p->uid) ||
-        !scan_small(in, BARO_ORIGIN_MAX, BARO_ORIGIN_SCAN, &origin) || !scan_delta(in, b->first_ns, &p->first_ns) ||
+        !scan_small(in, ORIGIN_COUNT, BARO_ORIGIN_SCAN, &origin) || !scan_delta(in, b->first_ns, &p->first_ns) ||
         !scan_varint(in, &version) || version > UINT32_MAX || !scan_text(in, &ret->name) ||
         !scan_small(in, BARO_ABSENT_MAX, BARO_ABSENT_UNKNOWN, &absent) || !scan_cmdline(in, &ret->form, &ret->cmdline))
         return false;
@@ -121,8 +121,8 @@ static bool scan_exit_facts(struct span *in, struct baro_exit *ret, bool *ret_kn
 {
     unsigned origin, source, flags;
     int64_t status = 0;
-    if (!scan_uid(in, &ret->uid) || !scan_small(in, BARO_ORIGIN_MAX, BARO_ORIGIN_SCAN, &origin) ||
-        !scan_small(in, BARO_EXIT_SOURCE_MAX, BARO_EXIT_LAST_LOOK, &source) || !scan_byte(in, &flags))
+    if (!scan_uid(in, &ret->uid) || !scan_small(in, ORIGIN_COUNT, BARO_ORIGIN_SCAN, &origin) ||
+        !scan_small(in, EXIT_SOURCE_COUNT, BARO_EXIT_LAST_LOOK, &source) || !scan_byte(in, &flags))
         return false;
     if ((flags & EXIT_STATUS) && (!scan_zigzag(in, &status) || status < INT32_MIN || status > INT32_MAX))
         return false;
@@ -155,6 +155,6 @@ bool event_scan(struct span *in, const struct block *b, struct baro_event *ret, 
     if (!scan_delta(in, b->t_ns, &ret->t_ns) || !scan_varint(in, &kind) || !scan_pid(in, 0, &ret->key.pid) ||
         !scan_varint(in, &ret->key.start) || !scan_varint(in, &ret->number) || !scan_text(in, ret_text))
         return false;
-    ret->kind = kind < BARO_EVENT_MAX ? (enum baro_event_kind)kind : BARO_EVENT_MAX;
+    ret->kind = kind < EVENT_KIND_COUNT ? (enum baro_event_kind)kind : (enum baro_event_kind)EVENT_KIND_COUNT;
     return true;
 }

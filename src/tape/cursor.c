@@ -12,24 +12,16 @@
 #include "tape/head.h"
 #include "tape/little.h"
 
-static int open_file(const char *path, struct baro_error *err)
+static int check_file(int fd, const char *name, struct baro_error *err)
 {
     struct stat st;
-    /* Non-blocking: opening a FIFO for reading would wait for a writer. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0)
-        return error_set(err, -errno, "can't open %s: %s", path, error_text(errno));
-    int r = 0;
     if (fstat(fd, &st) < 0)
-        r = error_set(err, -errno, "can't read %s: %s", path, error_text(errno));
-    else if (S_ISDIR(st.st_mode))
-        r = error_set(err, -EISDIR, "%s is a directory, not a tape", path);
-    else if (!S_ISREG(st.st_mode))
-        r = error_set(err, -EINVAL, "%s is not a regular file", path);
-    if (r == 0)
-        return fd;
-    fd_close(fd);
-    return r;
+        return error_set(err, -errno, "can't read %s: %s", name, error_text(errno));
+    if (S_ISDIR(st.st_mode))
+        return error_set(err, -EISDIR, "%s is a directory, not a tape", name);
+    if (!S_ISREG(st.st_mode))
+        return error_set(err, -EINVAL, "%s is not a regular file", name);
+    return 0;
 }
 
 static int read_preamble(struct baro_tape *t, const char *path, struct baro_error *err)
@@ -110,23 +102,23 @@ static int read_front(struct baro_tape *t, const char *path, struct baro_error *
     return 0;
 }
 
-int baro_tape_open(struct baro_tape **ret, const char *path, struct baro_error *err)
+/* Reads what stands at the head. Takes the descriptor (-1: the tape stands in memory). */
+static int open_cursor(struct baro_tape **ret, int fd, const void *memory, size_t size, const char *name, struct baro_error *err)
 {
-    int fd = open_file(path, err);
-    if (fd < 0)
-        return fd;
     struct baro_tape *t = calloc(1, sizeof *t);
     if (!t) {
         fd_close(fd);
         return error_set(err, -ENOMEM, "no memory to read a tape");
     }
     t->fd = fd;
+    t->memory = memory;
+    t->size = size;
     t->zstd = ZSTD_createDCtx();
     int r = t->zstd ? 0 : error_set(err, -ENOMEM, "no memory to read a tape");
     if (r == 0)
-        r = read_preamble(t, path, err);
+        r = read_preamble(t, name, err);
     if (r == 0)
-        r = read_front(t, path, err);
+        r = read_front(t, name, err);
     if (r < 0) {
         baro_tape_close(t);
         return r;
@@ -137,6 +129,36 @@ int baro_tape_open(struct baro_tape **ret, const char *path, struct baro_error *
     decode_reset(t);
     *ret = t;
     return 0;
+}
+
+int baro_tape_open(struct baro_tape **ret, const char *path, struct baro_error *err)
+{
+    /* Non-blocking: opening a FIFO for reading would wait for a writer. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return error_set(err, -errno, "can't open %s: %s", path, error_text(errno));
+    int r = check_file(fd, path, err);
+    if (r == 0)
+        return open_cursor(ret, fd, NULL, 0, path, err);
+    fd_close(fd);
+    return r;
+}
+
+int baro_tape_open_fd(struct baro_tape **ret, int fd, const char *name, struct baro_error *err)
+{
+    name = name ? name : "the tape";
+    int r = check_file(fd, name, err);
+    if (r < 0)
+        return r;
+    int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (own < 0)
+        return error_set(err, -errno, "can't read %s: %s", name, error_text(errno));
+    return open_cursor(ret, own, NULL, 0, name, err);
+}
+
+int baro_tape_open_memory(struct baro_tape **ret, const void *data, size_t size, struct baro_error *err)
+{
+    return open_cursor(ret, -1, data, size, "the tape", err);
 }
 
 void baro_tape_close(struct baro_tape *t)
@@ -244,6 +266,7 @@ int baro_tape_rewind(struct baro_tape *t, struct baro_error *err)
     t->pos = t->first;
     t->scan_end = 0;
     t->last_t_ns = 0;
+    t->sample_given = false;
     t->damage = 0;
     t->complete = false;
     return 0;

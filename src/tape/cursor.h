@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of a cursor, shared by the files that make it: cursor.c, file.c, decode.c, seek.c, get.c. */
+/* The inside of a cursor, shared by the files that make it: cursor.c, file.c, decode.c, seek.c, at.c, get.c. */
 #ifndef TAPE_CURSOR_H
 #define TAPE_CURSOR_H
 
@@ -43,6 +43,7 @@ struct tape_block {
 
 struct baro_tape {
     int fd;
+    const uint8_t *memory;  /* the whole tape, borrowed; NULL: it is read through fd */
     uint64_t size;          /* of the file when it was looked at last */
     uint64_t pos;           /* of the next frame */
     uint64_t first;         /* of the first frame behind header and schema */
@@ -74,6 +75,10 @@ struct baro_tape {
     bool machine_used;      /* in this block */
     struct entity_list entities[MACHINE_KINDS]; /* of the host there is one */
     struct baro_sample sample;
+    uint64_t *moved;        /* of the sample: a bit for each process whose row it has */
+    size_t cap_moved;       /* bits */
+    uint64_t sample_ns;     /* of the last sample that was delivered */
+    bool sample_given;
     struct extras job_extra, self_extra, exit_extra;
     struct baro_exit exit;
     struct baro_event event;

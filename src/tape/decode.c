@@ -124,7 +124,8 @@ static int next_sample(struct baro_tape *t, struct span body, struct baro_record
     t->sample.n = t->n;
     t->sample.processes = t->n ? t->processes : none;
     ret->kind = BARO_RECORD_SAMPLE;
-    ret->t_ns = t->sample.t_ns;
+    t->sample_ns = ret->t_ns = t->sample.t_ns;
+    t->sample_given = true;
     ret->u.sample = &t->sample;
     return 1;
 }
@@ -195,7 +196,7 @@ static int next_event(struct baro_tape *t, struct span body, struct baro_record 
     struct span text;
     if (!event_scan(&body, &t->block, &t->event, &text))
         return BARO_E_CORRUPT;
-    if (t->event.kind == BARO_EVENT_MAX)
+    if (t->event.kind == EVENT_KIND_COUNT)
         return 0;
     buf_clear(&t->text);
     buf_add(&t->text, text.at, text.len);

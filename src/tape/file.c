@@ -12,6 +12,8 @@ enum { WINDOW = 64 << 10 };
 int file_look(struct baro_tape *t)
 {
     struct stat st;
+    if (t->memory)
+        return 0;
     if (fstat(t->fd, &st) < 0)
         return -errno;
     t->size = (uint64_t)st.st_size;
@@ -41,6 +43,11 @@ static int fill(struct baro_tape *t, uint64_t at, size_t want)
 
 int file_view(struct baro_tape *t, uint64_t at, size_t need, const uint8_t **ret, size_t *ret_len)
 {
+    if (t->memory) {
+        *ret = t->memory + (at < t->size ? at : t->size);
+        *ret_len = at < t->size ? (size_t)(t->size - at) : 0;
+        return 0;
+    }
     if (at < t->window_at || at > t->window_at + t->window.len || need > t->window_at + t->window.len - at) {
         int r = file_look(t);
         if (r < 0)

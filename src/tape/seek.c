@@ -183,6 +183,7 @@ int baro_tape_seek(struct baro_tape *t, uint64_t t_ns, struct baro_record *ret, 
     uint64_t damage = t->damage;
     bool complete = t->complete;
     r = seek(t, t_ns, ret, err);
+    t->sample.moved = NULL; /* since the sample that was delivered before, anything may have changed */
     t->damage = damage; /* looking for a place is not stepping over it */
     t->complete = complete;
     return r;

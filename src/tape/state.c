@@ -93,6 +93,7 @@ void state_done(struct baro_tape *t)
         free(p);
     }
     free(t->processes);
+    free(t->moved);
     free(t->old);
 }
 
@@ -177,7 +178,19 @@ int state_sample(struct baro_tape *t, struct span body)
         (struct baro_extra){t->schema.n_extra[BARO_KIND_RECORDER], t->self_extra.value, t->self_extra.absent};
     s->job_extra = &t->job_extra.view;
     s->self_extra = &t->self_extra.view;
-    return scan_gone(t, &body) ? 0 : BARO_E_CORRUPT;
+    if (!scan_gone(t, &body))
+        return BARO_E_CORRUPT;
+    if (t->n > 0)
+        memset(t->moved, 0, (t->n + 63) / 64 * sizeof *t->moved);
+    s->moved = first ? NULL : t->moved; /* in a block's first sample all have a row, changed or not */
+    return 0;
+}
+
+static void note_moved(struct baro_tape *t, size_t at)
+{
+    if (at == t->n - 1 && at % 64 == 0)
+        t->moved[at / 64] = 0; /* a new word, for new processes */
+    t->moved[at / 64] |= UINT64_C(1) << at % 64;
 }
 
 static bool scan_values(struct baro_tape *t, struct span *in, const struct row *row, struct baro_process *p, bool fresh)
@@ -250,15 +263,20 @@ static int scan_info(struct baro_tape *t, struct span *in, struct baro_process *
 
 static bool reserve(struct baro_tape *t)
 {
-    if (t->n < t->cap)
+    if (t->n < t->cap && t->n < t->cap_moved)
         return true;
     size_t cap = t->cap ? t->cap * 2 : 64;
     struct baro_process **grown = realloc(t->processes, cap * sizeof *grown);
+    t->processes = grown ? grown : t->processes;
     if (!grown)
         return false;
-    t->processes = grown;
     t->cap = cap;
-    return true;
+    if (cap <= t->cap_moved)
+        return true;
+    uint64_t *moved = realloc(t->moved, cap / 64 * sizeof *moved);
+    t->moved = moved ? moved : t->moved;
+    t->cap_moved = moved ? cap : t->cap_moved;
+    return moved != NULL;
 }
 
 static int scan_row(struct baro_tape *t, struct span *in, const struct row *row, struct baro_process *p, bool fresh)
@@ -311,5 +329,6 @@ int state_rows(struct baro_tape *t, struct span body, size_t *next)
         int r = at < t->n ? scan_row(t, &body, &row, t->processes[at], false) : scan_new(t, &body, &row);
         if (r < 0)
             return r;
+        note_moved(t, at);
     }
 }

@@ -94,7 +94,7 @@ static inline void world_born(struct world *w)
     assert(p && w->n < WORLD_MAX);
     p->id = ++w->last_id;
     p->key = (struct baro_key){(int32_t)world_below(w, 4194304), world_any(w)};
-    p->origin = (enum baro_origin)world_below(w, BARO_ORIGIN_MAX);
+    p->origin = (enum baro_origin)world_below(w, ORIGIN_COUNT);
     p->first_ns = w->sample.t_ns;
     world_info(w, p);
     w->at[w->n++] = p;
@@ -230,8 +230,8 @@ static inline void world_exit(struct world *w, struct baro_exit *e, char name[16
     e->key = (struct baro_key){(int32_t)world_below(w, 4194304), world_any(w)};
     e->parent = (struct baro_key){(int32_t)world_below(w, 4194304), world_any(w)};
     e->uid = 1000;
-    e->origin = (enum baro_origin)world_below(w, BARO_ORIGIN_MAX);
-    e->source = (enum baro_exit_source)world_below(w, BARO_EXIT_SOURCE_MAX);
+    e->origin = (enum baro_origin)world_below(w, ORIGIN_COUNT);
+    e->source = (enum baro_exit_source)world_below(w, EXIT_SOURCE_COUNT);
     e->sampled = world_below(w, 2);
     e->status_known = world_below(w, 2);
     e->status = e->status_known ? (int)world_below(w, 65536) : 0;

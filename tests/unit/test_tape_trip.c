@@ -26,7 +26,7 @@ static void write_extras(struct tape_writer *w, struct world *world, struct log 
     if (world_below(world, 3) == 0) {
         char *text = world_text(world, 50);
         struct baro_event e = {.t_ns = world->sample.t_ns + world_below(world, 1000),
-                               .kind = (enum baro_event_kind)world_below(world, BARO_EVENT_MAX),
+                               .kind = (enum baro_event_kind)world_below(world, EVENT_KIND_COUNT),
                                .key = {(int32_t)world_below(world, 100), world_any(world)},
                                .number = world_any(world),
                                .text = text};

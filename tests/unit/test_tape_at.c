@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Instants of a tape through the public API: copies, the sample before, around a time, what changed; other sources than a path. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "baro/baro.h"
+#include "tape_file.h"
+
+enum { TICKS = 400 };
+
+struct fixture {
+    char path[64];
+    struct log log; /* samples alone */
+};
+
+static void write_samples(struct fixture *f)
+{
+    struct tape_writer *w = new_tape(f->path, NULL);
+    struct world *world = world_new(11);
+    struct baro_error err = BARO_ERROR_INIT;
+    for (int i = 0; i < TICKS; i++) {
+        world_tick(world);
+        assert_int_equal(tape_writer_commit(w, &world->sample, &err), 0);
+        log_sample(&f->log, &world->sample, 0);
+    }
+    assert_int_equal(tape_writer_finish(w, &err), 0);
+    tape_writer_free(w);
+    world_free(world);
+}
+
+static void expect_sample(const struct item *item, const struct baro_sample *s)
+{
+    struct snapshot now = snapshot_sample(s, false);
+    assert_int_equal(baro_sample_t_ns(s), item->t_ns);
+    assert_true(snapshot_equal(&now, &item->no_cmdline));
+    free(now.at);
+}
+
+/* A copy stays as it was while the cursor goes on and after it was closed. */
+static void test_copy(void **state)
+{
+    struct fixture *f = *state;
+    struct baro_sample *copy[TICKS];
+    struct baro_tape *t;
+    struct baro_record r;
+    size_t n = 0;
+    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
+    while (baro_tape_next(t, &r, NULL) > 0) {
+        assert_int_equal(r.kind, BARO_RECORD_SAMPLE);
+        assert_int_equal(baro_sample_copy(r.u.sample, &copy[n++], NULL), 0);
+    }
+    baro_tape_close(t);
+    assert_int_equal(n, f->log.n);
+    for (size_t i = 0; i < n; i++) {
+        struct snapshot now = snapshot_sample(copy[i], true);
+        assert_true(snapshot_equal(&now, &f->log.at[i].whole));
+        free(now.at);
+        baro_sample_free(copy[i]);
+    }
+    baro_sample_free(NULL);
+}
+
+static void test_previous(void **state)
+{
+    struct fixture *f = *state;
+    struct baro_tape *t;
+    struct baro_record r;
+    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
+    assert_int_equal(baro_tape_previous(t, &r, NULL), 0); /* nothing was delivered yet */
+    assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, NULL), 1);
+    for (size_t i = f->log.n - 1; i-- > 0;) {
+        assert_int_equal(baro_tape_previous(t, &r, NULL), 1);
+        expect_sample(&f->log.at[i], r.u.sample);
+    }
+    assert_int_equal(baro_tape_previous(t, &r, NULL), 0);
+    baro_tape_close(t);
+}
+
+static void expect_at(struct baro_tape *t, uint64_t t_ns, enum baro_at how, const struct item *item)
+{
+    struct baro_sample *s;
+    assert_int_equal(baro_tape_at(t, t_ns, how, &s, NULL), item ? 1 : 0);
+    if (!item)
+        return;
+    expect_sample(item, s);
+    baro_sample_free(s);
+}
+
+static void test_at(void **state)
+{
+    struct fixture *f = *state;
+    const struct item *at = f->log.at, *last = &at[f->log.n - 1];
+    struct baro_tape *t;
+    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
+    for (size_t i = 0; i + 1 < f->log.n; i += 7) {
+        uint64_t gap = at[i + 1].t_ns - at[i].t_ns;
+        assert_true(gap > 4);
+        for (int how = BARO_AT_EXACT; how <= BARO_AT_INTERPOLATE; how++)
+            expect_at(t, at[i].t_ns, (enum baro_at)how, &at[i]);
+        expect_at(t, at[i].t_ns + 1, BARO_AT_EXACT, NULL);
+        expect_at(t, at[i].t_ns + 1, BARO_AT_BEFORE, &at[i]);
+        expect_at(t, at[i].t_ns + 1, BARO_AT_AFTER, &at[i + 1]);
+        expect_at(t, at[i].t_ns + gap / 2 - 1, BARO_AT_NEAREST, &at[i]);
+        expect_at(t, at[i + 1].t_ns - 1, BARO_AT_NEAREST, &at[i + 1]);
+    }
+    expect_at(t, last->t_ns + 1, BARO_AT_BEFORE, last);
+    expect_at(t, last->t_ns + 1, BARO_AT_AFTER, NULL);
+    expect_at(t, last->t_ns + 1, BARO_AT_NEAREST, last);
+    expect_at(t, last->t_ns + 1, BARO_AT_INTERPOLATE, NULL);
+    if (at->t_ns > 0) {
+        expect_at(t, at->t_ns - 1, BARO_AT_BEFORE, NULL);
+        expect_at(t, at->t_ns - 1, BARO_AT_AFTER, at);
+        expect_at(t, at->t_ns - 1, BARO_AT_NEAREST, at);
+        expect_at(t, at->t_ns - 1, BARO_AT_INTERPOLATE, NULL);
+    }
+    baro_tape_close(t);
+}
+
+/* Two samples by hand: at 1 s and 11 s. */
+static void write_two(const char *path)
+{
+    struct tape_writer *w = new_tape(path, NULL);
+    struct baro_process stays = {.id = 1, .key = {100, 7}, .name = (char *)"stays"}, ends = {.id = 2, .key = {101, 8}, .name = (char *)"ends"},
+                        begins = {.id = 3, .key = {102, 9}, .name = (char *)"begins"};
+    struct baro_process *first[] = {&stays, &ends}, *second[] = {&stays, &begins};
+    struct baro_sample s = {.t_ns = 1000000000, .n = 2, .processes = first};
+    s.job[JOB_cpu] = 100;
+    s.job_absent[JOB_io_read] = BARO_ABSENT_DENIED;
+    stays.value[PROCESS_rss] = 5000;
+    stays.value[PROCESS_state] = 'R';
+    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    s.t_ns = 11000000000;
+    s.processes = second;
+    s.job[JOB_cpu] = 200;
+    s.job_absent[JOB_io_read] = BARO_PRESENT;
+    stays.value[PROCESS_rss] = 4000;
+    stays.value[PROCESS_state] = 'S';
+    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    assert_int_equal(tape_writer_finish(w, NULL), 0);
+    tape_writer_free(w);
+}
+
+static void test_interpolate(void **state)
+{
+    struct fixture *f = *state;
+    char path[80];
+    struct baro_tape *t;
+    struct baro_sample *s;
+    uint64_t v = 0;
+    snprintf(path, sizeof path, "%s.two", f->path);
+    write_two(path);
+    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    assert_int_equal(baro_tape_at(t, 4000000000, BARO_AT_INTERPOLATE, &s, NULL), 1); /* 3 of 10 seconds */
+    assert_int_equal(baro_sample_t_ns(s), 4000000000);
+    assert_int_equal(baro_sample_job(s, JOB_cpu, &v), 0);
+    assert_int_equal(v, 130);
+    assert_int_equal(baro_sample_job(s, JOB_io_read, &v), BARO_ABSENT_DENIED);
+    assert_int_equal(baro_sample_count(s), 1);
+    const struct baro_process *p = baro_sample_process(s, 0);
+    assert_int_equal(baro_process_id(p), 1);
+    assert_int_equal(baro_process_value(p, PROCESS_rss, &v), 0);
+    assert_int_equal(v, 4700);
+    assert_int_equal(baro_process_value(p, PROCESS_state, &v), 0);
+    assert_int_equal(v, 'R');
+    baro_sample_free(s);
+    baro_tape_close(t);
+    unlink(path);
+}
+
+static void test_range(void **state)
+{
+    struct fixture *f = *state;
+    struct baro_tape *t;
+    struct baro_record r;
+    uint64_t first = 0, last = 0;
+    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
+    assert_int_equal(baro_tape_next(t, &r, NULL), 1);
+    assert_int_equal(baro_tape_range(t, &first, &last, NULL), 1);
+    assert_int_equal(first, f->log.at[0].t_ns);
+    assert_int_equal(last, f->log.at[f->log.n - 1].t_ns);
+    assert_int_equal(baro_tape_next(t, &r, NULL), 1); /* the cursor stayed where it was */
+    assert_int_equal(r.t_ns, f->log.at[1].t_ns);
+    baro_tape_close(t);
+}
+
+static void expect_all(const struct fixture *f, struct baro_tape *t)
+{
+    struct baro_record r;
+    uint64_t first, last;
+    for (size_t i = 0; i < f->log.n; i++) {
+        assert_int_equal(baro_tape_next(t, &r, NULL), 1);
+        assert_true(same_as(&f->log.at[i], &r, true));
+    }
+    assert_int_equal(baro_tape_next(t, &r, NULL), 0);
+    assert_true(baro_tape_complete(t));
+    assert_int_equal(baro_tape_range(t, &first, &last, NULL), 1);
+    assert_int_equal(last, f->log.at[f->log.n - 1].t_ns);
+}
+
+static void test_sources(void **state)
+{
+    struct fixture *f = *state;
+    struct baro_tape *t;
+    int fd = open(f->path, O_RDONLY), pipes[2];
+    size_t size = (size_t)lseek(fd, 0, SEEK_END);
+    unsigned char *data = malloc(size);
+    assert_int_equal(pread(fd, data, size, 0), (ssize_t)size);
+    assert_int_equal(baro_tape_open_memory(&t, data, size, NULL), 0);
+    expect_all(f, t);
+    baro_tape_close(t);
+    for (size_t n = 0; n < size; n += n < 100 ? 1 : 997) { /* cut off anywhere: an error, or fewer records */
+        unsigned char *part = malloc(n ? n : 1); /* of its own, so that a sanitizer sees a read behind it */
+        struct baro_record r;
+        memcpy(part, data, n);
+        if (baro_tape_open_memory(&t, part, n, NULL) == 0) {
+            while (baro_tape_next(t, &r, NULL) > 0)
+                ;
+            baro_tape_close(t);
+        }
+        free(part);
+    }
+    assert_int_equal(baro_tape_open_fd(&t, fd, NULL, NULL), 0);
+    assert_int_equal(lseek(fd, 0, SEEK_CUR), (off_t)size);
+    close(fd);
+    expect_all(f, t);
+    baro_tape_close(t);
+    struct baro_error err = BARO_ERROR_INIT;
+    assert_int_equal(pipe(pipes), 0);
+    assert_true(baro_tape_open_fd(&t, pipes[0], "it", &err) < 0);
+    assert_string_equal(err.text, "it is not a regular file");
+    close(pipes[0]);
+    close(pipes[1]);
+    free(data);
+}
+
+/* Whoever is not named as changed has the values of the sample before. */
+static void test_changed(void **state)
+{
+    struct fixture *f = *state;
+    struct baro_tape *t;
+    struct baro_record r;
+    struct baro_sample *before = NULL;
+    size_t unchanged = 0;
+    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
+    while (baro_tape_next(t, &r, NULL) > 0) {
+        const struct baro_sample *s = r.u.sample;
+        size_t next = baro_sample_next_changed(s, 0);
+        for (size_t i = 0; i < baro_sample_count(s); i++) {
+            const struct baro_process *p = baro_sample_process(s, i);
+            assert_ptr_equal(baro_sample_find_id(s, baro_process_id(p)), p);
+            if (i == next) {
+                next = baro_sample_next_changed(s, i + 1);
+                continue;
+            }
+            const struct baro_process *old = before ? baro_sample_find_id(before, baro_process_id(p)) : NULL;
+            assert_non_null(old);
+            assert_memory_equal(old->value, p->value, sizeof p->value);
+            assert_memory_equal(old->absent, p->absent, sizeof p->absent);
+            assert_string_equal(old->name, p->name);
+            unchanged++;
+        }
+        assert_int_equal(next, baro_sample_count(s));
+        baro_sample_free(before);
+        assert_int_equal(baro_sample_copy(s, &before, NULL), 0);
+    }
+    assert_true(unchanged > 100);
+    baro_sample_free(before);
+    baro_tape_close(t);
+}
+
+static void test_attributes(void **state)
+{
+    (void)state;
+    struct baro_event step = {.kind = BARO_EVENT_CLOCK_STEP, .number = (uint64_t)-5, .text = "the wall clock was set", .t_ns = 9},
+                      unknown = {.kind = (enum baro_event_kind)1000, .number = 3, .text = "x"}, cont = {.kind = BARO_EVENT_CONT, .text = ""};
+    struct baro_attribute a;
+    assert_string_equal(baro_event_name(&step), "clock_step");
+    assert_int_equal(baro_event_t_ns(&step), 9);
+    assert_int_equal(baro_event_attribute_count(&step), 2);
+    assert_int_equal(baro_event_attribute_find(&step, "step_ns", &a), 0);
+    assert_int_equal(a.type, BARO_ATTRIBUTE_SIGNED);
+    assert_int_equal(a.i64, -5);
+    assert_int_equal(baro_event_attribute(&step, 1, &a), 0);
+    assert_int_equal(a.type, BARO_ATTRIBUTE_TEXT);
+    assert_string_equal(a.text, "the wall clock was set");
+    assert_int_equal(baro_event_attribute(&step, 2, &a), BARO_E_RANGE);
+    assert_int_equal(baro_event_attribute_find(&step, "no_such", &a), BARO_E_RANGE);
+    assert_int_equal(baro_event_attribute_count(&cont), 0);
+    assert_int_equal(baro_event_attribute_find(&unknown, "number", &a), 0);
+    assert_int_equal(a.u64, 3);
+}
+
+static int set_up(void **state)
+{
+    static struct fixture f;
+    snprintf(f.path, sizeof f.path, "/tmp/test_tape_at.%d.baro", (int)getpid());
+    write_samples(&f);
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    log_free(&f->log);
+    return unlink(f->path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_copy),        cmocka_unit_test(test_previous), cmocka_unit_test(test_at),
+        cmocka_unit_test(test_interpolate), cmocka_unit_test(test_range),    cmocka_unit_test(test_sources),
+        cmocka_unit_test(test_changed),     cmocka_unit_test(test_attributes),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
