@@ -124,6 +124,17 @@ static void note_alive(struct summary *s, struct summary_alive *a, const struct 
     }
 }
 
+uint64_t summary_alive_mark(const struct summary *s, size_t i)
+{
+    const struct summary_alive *a = &s->alive[i];
+    return a->absent >> COMMAND_RSS_PEAK & 1 ? 0 : a->value[COMMAND_RSS_PEAK];
+}
+
+uint32_t summary_alive_command(const struct summary *s, size_t i)
+{
+    return s->alive[i].command;
+}
+
 static void insert_holder(struct summary_peak *peak, const struct command *c, uint32_t index)
 {
     struct summary_holder h = {index, c->holders, c->held};
@@ -239,6 +250,7 @@ void summary_add_exit(struct summary *s, const struct baro_exit *e)
     }
     uint32_t command = commands_find(&s->commands, e->name ? e->name : ""); /* may move the table */
     command_add(&s->commands.at[command], value, absent);
+    summary_note_mark(s, e, command);
     s->ended_ids = room(s, s->ended_ids, &s->cap_ended, s->n_ended + 1, sizeof(*s->ended_ids));
     if (s->n_ended < s->cap_ended)
         s->ended_ids[s->n_ended++] = e->id;
@@ -363,6 +375,22 @@ static void order_commands(struct summary *s)
     free(rank);
 }
 
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+static void note_rest(struct summary *s)
+{
+    uint64_t user = 0, system = 0;
+    for (uint32_t i = 0; i < s->commands.n; i++) {
+        user += s->commands.at[i].value[COMMAND_CPU_USER];
+        system += s->commands.at[i].value[COMMAND_CPU_SYSTEM];
+    }
+    s->rest_user_ns = less(s->job[JOB_cpu_user], user);
+    s->rest_system_ns = less(s->job[JOB_cpu_system], system);
+}
+
 void summary_finish(struct summary *s)
 {
     if (s->order)
@@ -375,5 +403,6 @@ void summary_finish(struct summary *s)
         if (!s->n_ended || !bsearch(&s->alive[i].id, s->ended_ids, s->n_ended, sizeof(*s->ended_ids), by_id))
             count_alive(s, &s->alive[i]);
     }
+    note_rest(s);
     order_commands(s);
 }

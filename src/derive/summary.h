@@ -34,7 +34,33 @@ struct summary_peak {
     size_t n_top;
 };
 
+/* CPU time of the processes of one name, in user mode and in the kernel. */
+struct summary_split {
+    uint64_t user_ns, system_ns; /* their sum is the command's CPU time */
+    int absent;                  /* enum baro_absent */
+    bool is_estimate;            /* the split of some processes was not known */
+};
+
 struct summary_alive; /* a process as the last sample saw it */
+
+/* The process with the largest high-water mark of those that have ended. */
+struct summary_largest {
+    uint64_t value;
+    uint32_t command; /* index into commands */
+    bool known;
+};
+
+/* The most memory that the job had resident: marks.c. */
+struct summary_rss {
+    uint64_t value;
+    int absent;       /* enum baro_absent */
+    bool is_bound;    /* it may have been more */
+    bool of_process;  /* value is the mark of one process, which is more than any sum over the tree that was sampled */
+    bool unsampled;   /* and that by more than a twentieth: it was between samples */
+    uint64_t mark;    /* the largest of any one process; 0: not known */
+    bool has_holder;  /* it is known whose that is: */
+    uint32_t holder;  /* index into commands */
+};
 
 /* What is held against limits: since they were others, or from the start if they never were. */
 struct summary_held {
@@ -94,6 +120,7 @@ struct summary {
     uint64_t self[RECORDER_MAX];
     uint8_t self_absent[RECORDER_MAX];
     struct summary_peak peak[PEAK_MAX];
+    struct summary_largest largest;
     uint64_t pss_doubt; /* largest rss of a sample in which not all members had pss: their pss may have been as high */
     struct derive_peak cores;
     struct machine machine;
@@ -107,6 +134,7 @@ struct summary {
     size_t n_ended, cap_ended;
     uint32_t *order;             /* after summary_finish(): commands by CPU time, those without processes left out */
     size_t n_order;
+    uint64_t rest_user_ns, rest_system_ns; /* after summary_finish(): of the job's CPU time what no process's own split has */
 };
 
 /* Returns NULL without memory. */
@@ -123,6 +151,12 @@ void summary_free(struct summary *s); /* NULL allowed */
 void summary_held_begin(struct summary_held *h, uint64_t since_ns);
 void summary_note_held(struct summary *s, const struct baro_sample *sample, const struct derive_sum *rss, const struct derive_sum *pss);
 
+/* marks.c, and what it asks of summary.c */
+void summary_note_mark(struct summary *s, const struct baro_exit *e, uint32_t command);
+void summary_rss_peak(const struct summary *s, struct summary_rss *ret);
+uint64_t summary_alive_mark(const struct summary *s, size_t i); /* 0: not known */
+uint32_t summary_alive_command(const struct summary *s, size_t i);
+
 uint64_t summary_wall_ns(const struct summary *s);
 /* Each returns 0 and the value, or enum baro_absent. */
 int summary_job(const struct summary *s, enum job_metric metric, uint64_t *ret);
@@ -138,6 +172,7 @@ int summary_sample_mean_ns(const struct summary *s, uint64_t *ret);
 int summary_process_sample_mean_ns(const struct summary *s, uint64_t *ret);
 /* Where the total comes from: "cgroup" if the job has one that counts, "wait4" once all was reaped by the wrapper, else "ledger". */
 const char *summary_kernel_source(const struct summary *s);
+void summary_command_split(const struct summary *s, const struct command *c, struct summary_split *ret);
 const struct command *summary_command(const struct summary *s, size_t i); /* heaviest first */
 
 #endif

@@ -43,6 +43,15 @@ static void values_of_last_look(struct baro_exit *e, const struct member *m)
     }
 }
 
+static void no_split(struct baro_exit *e)
+{
+    static const enum exit_metric ids[] = {EXIT_cpu_user, EXIT_cpu_system};
+    for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
+        e->value[ids[i]] = 0;
+        e->absent[ids[i]] = e->absent[ids[i]] ? e->absent[ids[i]] : (uint8_t)BARO_ABSENT_UNKNOWN;
+    }
+}
+
 static void values_of_usage(struct baro_exit *e, const struct member_usage *u)
 {
     if (u->has_cpu && (e->absent[EXIT_cpu] || u->cpu_ns > e->value[EXIT_cpu])) {
@@ -54,6 +63,8 @@ static void values_of_usage(struct baro_exit *e, const struct member_usage *u)
             uint64_t user_ns = (uint64_t)((double)u->cpu_ns * ((double)user / (double)split));
             put(e, EXIT_cpu_user, user_ns);
             put(e, EXIT_cpu_system, u->cpu_ns - user_ns);
+        } else { /* the last look saw nothing of it yet */
+            no_split(e);
         }
     }
     if (u->has_memory)
@@ -90,6 +101,11 @@ static void take_base(struct baro_exit *e, const struct member *m)
         uint64_t *v = &e->value[pairs[i].metric];
         *v = since_base(m, pairs[i].base, *v);
     }
+    if (e->absent[EXIT_cpu_user] || e->absent[EXIT_cpu])
+        return;
+    if (e->value[EXIT_cpu_user] > e->value[EXIT_cpu])
+        e->value[EXIT_cpu_user] = e->value[EXIT_cpu];
+    e->value[EXIT_cpu_system] = e->value[EXIT_cpu] - e->value[EXIT_cpu_user];
 }
 
 static void fill_exit(const struct member *m, struct baro_exit *e)

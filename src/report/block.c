@@ -159,38 +159,58 @@ static const char *why_no_memory(const struct summary *s, int absent)
     return unseen ? "it ended before it was looked at" : baro_absent_name((enum baro_absent)absent);
 }
 
-/* PSS where nothing can have been higher: it counts shared pages once. Else RSS, and PSS as the lower bound that it is. A process whose own high-water mark lies above either was higher
- * between two samples. */
-static void memory(struct lines *l, const struct summary *s)
+static void peak_between_samples(struct lines *l, struct buf *b, const struct summary *s, const struct summary_rss *rss)
+{
+    buf_str(b, "peak at least ");
+    fmt_bytes(b, rss->value);
+    buf_str(b, " rss");
+    if (rss->has_holder && *s->commands.at[rss->holder].name) {
+        buf_str(b, ": ");
+        lines_name(l, b, s->commands.at[rss->holder].name, 24);
+    }
+    buf_str(b, ", between samples");
+}
+
+/* PSS where nothing can have been higher: it counts shared pages once. Else RSS, and PSS as the lower bound that it is. */
+static void memory_peak(struct lines *l, const struct summary *s, const struct summary_rss *rss, bool whole)
 {
     struct buf b = {0};
-    const struct summary_peak *pss = &s->peak[PEAK_PSS], *rss = &s->peak[PEAK_RSS];
-    bool whole = pss->absent == BARO_PRESENT && pss->value && !summary_pss_is_bound(s);
-    const struct summary_peak *peak = whole ? pss : rss;
-    uint64_t largest;
-    int no_largest = summary_job(s, JOB_process_rss_peak, &largest);
-    lines_begin(l, "memory", TONE_FAINT);
-    if (peak->absent == BARO_PRESENT && peak->value) {
-        buf_str(&b, peak->covered < peak->members ? "peak at least " : "peak ");
-        fmt_bytes(&b, peak->value);
+    const struct summary_peak *peak = whole ? &s->peak[PEAK_PSS] : &s->peak[PEAK_RSS];
+    if (!whole && rss->unsampled) {
+        peak_between_samples(l, &b, s, rss);
+    } else if (peak->absent == BARO_PRESENT && peak->value) {
+        bool bound = whole ? peak->covered < peak->members : rss->is_bound;
+        buf_str(&b, bound ? "peak at least " : "peak ");
+        fmt_bytes(&b, whole ? peak->value : rss->value);
         buf_str(&b, whole ? " pss at " : " rss at ");
         when(&b, s, peak);
         holders(l, &b, s, peak);
-    } else if (no_largest != BARO_PRESENT || !largest) {
-        buf_printf(&b, "not known: %s", why_no_memory(s, peak->absent ? peak->absent : no_largest));
+    } else {
+        buf_printf(&b, "not known: %s", why_no_memory(s, peak->absent));
     }
     lines_part(l, &b);
+    buf_done(&b);
+}
+
+static void memory(struct lines *l, const struct summary *s)
+{
+    struct buf b = {0};
+    const struct summary_peak *pss = &s->peak[PEAK_PSS];
+    struct summary_rss rss;
+    summary_rss_peak(s, &rss);
+    bool whole = pss->absent == BARO_PRESENT && pss->value && !summary_pss_is_bound(s);
+    uint64_t largest;
+    int no_largest = summary_job(s, JOB_process_rss_peak, &largest);
+    lines_begin(l, "memory", TONE_FAINT);
+    memory_peak(l, s, &rss, whole);
     if (!whole && pss->absent == BARO_PRESENT && pss->value) {
         buf_str(&b, "pss at least ");
         fmt_bytes(&b, pss->value);
         lines_part(l, &b);
     }
-    if (no_largest == BARO_PRESENT && largest) {
+    if (no_largest == BARO_PRESENT && largest && (whole || !rss.of_process)) { /* else it is the peak itself */
         buf_str(&b, summary_wall_ns(s) < SHORT ? "largest process at least " : "largest process ");
         fmt_bytes(&b, largest);
-        /* Attached, its mark may be older than the recording; and rss is counted in lots on each CPU (6.2 to 6.15), so a little is nothing. */
-        if (s->mode == BARO_MODE_RUN && rss->absent == BARO_PRESENT && largest > rss->value + rss->value / 20)
-            buf_str(&b, ", between samples");
     }
     lines_part(l, &b);
     report_memory_share(&b, s);

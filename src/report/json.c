@@ -81,9 +81,12 @@ static void write_job_cpu(struct facts *f, const struct summary *s)
 static void write_job(struct facts *f, const struct summary *s)
 {
     const struct summary_peak *pss = &s->peak[PEAK_PSS];
+    int unknown = s->job_absent[JOB_process_rss_peak];
+    struct summary_rss rss;
+    summary_rss_peak(s, &rss);
     facts_begin(f, "job");
     write_job_cpu(f, s);
-    peak_number(f, s, "rss_peak_bytes", PEAK_RSS);
+    facts_number(f, "rss_peak_bytes", rss.absent, rss.value);
     peak_number(f, s, "pss_peak_bytes", PEAK_PSS);
     peak_number(f, s, "uss_peak_bytes", PEAK_USS);
     peak_number(f, s, "swap_peak_bytes", PEAK_SWAP);
@@ -91,9 +94,16 @@ static void write_job(struct facts *f, const struct summary *s)
     facts_number(f, "pss_peak_age_ns", pss->absent, age(s, PEAK_PSS));
     facts_number(f, "pss_peak_members", pss->absent, pss->members);
     facts_number(f, "pss_peak_covered", pss->absent, pss->covered);
+    json_key(f->json, "rss_peak_is_lower_bound");
+    json_bool(f->json, rss.is_bound);
     json_key(f->json, "pss_peak_is_lower_bound");
     json_bool(f->json, summary_pss_is_bound(s));
     job_number(f, s, "process_rss_peak_bytes", JOB_process_rss_peak);
+    json_key(f->json, "process_rss_peak_name");
+    if (rss.has_holder && *s->commands.at[rss.holder].name)
+        json_text(f->json, s->commands.at[rss.holder].name);
+    else
+        facts_missing(f, "process_rss_peak_name", unknown ? unknown : BARO_ABSENT_UNKNOWN);
     job_number(f, s, "io_read_bytes", JOB_io_read);
     job_number(f, s, "io_write_bytes", JOB_io_write);
     job_number(f, s, "io_rchar_bytes", JOB_io_rchar);
@@ -110,23 +120,32 @@ static void write_job(struct facts *f, const struct summary *s)
     facts_end(f);
 }
 
+static void write_holder(struct json *j, const char *name, uint64_t processes, uint64_t bytes)
+{
+    json_begin(j, '{');
+    json_key(j, "name");
+    json_text(j, name);
+    json_key(j, "processes");
+    json_u64(j, processes);
+    json_key(j, "bytes");
+    json_u64(j, bytes);
+    json_end(j, '}');
+}
+
 static void write_holders(struct facts *f, const struct summary *s)
 {
     struct json *j = f->json;
     enum summary_peak_kind kind = s->peak[PEAK_PSS].absent == BARO_PRESENT ? PEAK_PSS : PEAK_RSS;
     const struct summary_peak *peak = &s->peak[kind];
+    struct summary_rss rss;
+    summary_rss_peak(s, &rss);
+    bool one = kind == PEAK_RSS && rss.unsampled;
     json_key(j, kind == PEAK_PSS ? "pss_peak_held_by" : "rss_peak_held_by");
     json_begin(j, '[');
-    for (size_t i = 0; i < peak->n_top; i++) {
-        json_begin(j, '{');
-        json_key(j, "name");
-        json_text(j, s->commands.at[peak->top[i].command].name);
-        json_key(j, "processes");
-        json_u64(j, peak->top[i].processes);
-        json_key(j, "bytes");
-        json_u64(j, peak->top[i].value);
-        json_end(j, '}');
-    }
+    if (one && rss.has_holder)
+        write_holder(j, s->commands.at[rss.holder].name, 1, rss.value);
+    for (size_t i = 0; !one && i < peak->n_top; i++)
+        write_holder(j, s->commands.at[peak->top[i].command].name, peak->top[i].processes, peak->top[i].value);
     json_end(j, ']');
 }
 
@@ -162,16 +181,16 @@ static void write_accounting(struct facts *f, const struct summary *s)
     facts_end(f);
 }
 
-static void write_command(struct facts *f, const struct command *c, size_t i)
+static void command_number(struct facts *f, const struct command *c, const char *key, enum command_value v)
 {
-    static const struct {
-        const char *key;
-        enum command_value value;
-    } members[] = {
-        {"cpu_ns", COMMAND_CPU},           {"cpu_user_ns", COMMAND_CPU_USER},   {"cpu_system_ns", COMMAND_CPU_SYSTEM},
-        {"rss_peak_bytes", COMMAND_RSS_PEAK}, {"io_read_bytes", COMMAND_IO_READ}, {"io_write_bytes", COMMAND_IO_WRITE},
-    };
+    facts_number(f, key, c->covered[v] ? BARO_PRESENT : c->absent[v], c->value[v]);
+}
+
+static void write_command(struct facts *f, const struct summary *s, const struct command *c, size_t i)
+{
     char section[40];
+    struct summary_split split;
+    summary_command_split(s, c, &split);
     snprintf(section, sizeof(section), "commands.%zu", i);
     f->section = section;
     json_begin(f->json, '{');
@@ -179,10 +198,14 @@ static void write_command(struct facts *f, const struct command *c, size_t i)
     json_text(f->json, c->name);
     json_key(f->json, "processes");
     json_u64(f->json, c->processes);
-    for (size_t k = 0; k < sizeof(members) / sizeof(*members); k++) {
-        enum command_value v = members[k].value;
-        facts_number(f, members[k].key, c->covered[v] ? BARO_PRESENT : c->absent[v], c->value[v]);
-    }
+    command_number(f, c, "cpu_ns", COMMAND_CPU);
+    facts_number(f, "cpu_user_ns", split.absent, split.user_ns);
+    facts_number(f, "cpu_system_ns", split.absent, split.system_ns);
+    json_key(f->json, "cpu_split_is_estimate");
+    json_bool(f->json, split.is_estimate);
+    command_number(f, c, "rss_peak_bytes", COMMAND_RSS_PEAK);
+    command_number(f, c, "io_read_bytes", COMMAND_IO_READ);
+    command_number(f, c, "io_write_bytes", COMMAND_IO_WRITE);
     json_end(f->json, '}');
     f->section = NULL;
 }
@@ -192,7 +215,7 @@ static void write_commands(struct facts *f, const struct summary *s)
     json_key(f->json, "commands");
     json_begin(f->json, '[');
     for (size_t i = 0; i < s->n_order; i++)
-        write_command(f, summary_command(s, i), i);
+        write_command(f, s, summary_command(s, i), i);
     json_end(f->json, ']');
 }
 

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The most memory that the job had resident, from samples and from the high-water marks of its processes.
+ *
+ * A process that grows and ends between two samples is in no sum over the tree, but the record of its end has its mark. Example: samples saw 11.8 MB at most, and one process
+ * had 514 MB: the job had at least 514 MB, and more if others lived at that moment. So the larger of the two is the peak, a lower bound if it is the mark.
+ */
+#include "derive/summary.h"
+
+/* Attached, a mark may be older than the recording, unless the process began during it. */
+void summary_note_mark(struct summary *s, const struct baro_exit *e, uint32_t command)
+{
+    uint64_t mark = e->value[EXIT_rss_peak];
+    if (e->absent[EXIT_rss_peak] != BARO_PRESENT || mark <= s->largest.value)
+        return;
+    if (s->mode == BARO_MODE_ATTACH && e->absent[EXIT_elapsed] != BARO_PRESENT)
+        return;
+    s->largest = (struct summary_largest){mark, command, true};
+}
+
+static struct summary_largest largest_of(const struct summary *s)
+{
+    struct summary_largest best = s->largest;
+    for (size_t i = 0; i < s->n_alive && s->mode == BARO_MODE_RUN; i++) {
+        uint64_t mark = summary_alive_mark(s, i);
+        if (mark > best.value)
+            best = (struct summary_largest){mark, summary_alive_command(s, i), true};
+    }
+    return best;
+}
+
+/* The job's mark can be one that wait4(2) told of a process and of all that it had waited for: then it is known whose it was only if the record of an end says as much. */
+static void take_mark(const struct summary *s, struct summary_rss *r)
+{
+    struct summary_largest best = largest_of(s);
+    uint64_t mark = best.value;
+    if (s->mode == BARO_MODE_RUN && s->job_absent[JOB_process_rss_peak] == BARO_PRESENT && s->job[JOB_process_rss_peak] > mark)
+        mark = s->job[JOB_process_rss_peak];
+    r->mark = mark;
+    r->has_holder = best.known && best.value >= mark - mark / 20;
+    r->holder = best.command;
+}
+
+void summary_rss_peak(const struct summary *s, struct summary_rss *ret)
+{
+    const struct summary_peak *seen = &s->peak[PEAK_RSS];
+    *ret = (struct summary_rss){.value = seen->value, .absent = seen->absent, .is_bound = seen->absent == BARO_PRESENT && seen->covered < seen->members};
+    take_mark(s, ret);
+    uint64_t sampled = seen->absent == BARO_PRESENT ? seen->value : 0;
+    if (ret->mark <= sampled)
+        return;
+    ret->value = ret->mark;
+    ret->absent = BARO_PRESENT;
+    ret->is_bound = ret->of_process = true;
+    /* rss is counted in lots on each CPU (6.2 to 6.15), and a mark is a little above most samples: that is no other moment. */
+    ret->unsampled = ret->mark > sampled + sampled / 20;
+}
