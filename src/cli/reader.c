@@ -11,6 +11,7 @@
 #include "base/fmt.h"
 #include "base/span.h"
 #include "tape/runs.h"
+#include "tape/tail.h"
 
 #define POLL_MS 100
 
@@ -81,21 +82,16 @@ void users_done(struct users *u)
 
 /* ---- ends ---- */
 
-/* The end of the command is written with the last sample, so it stands behind the last but one. */
-int reader_end(struct baro_tape *tape, struct reader_end *ret, struct baro_error *err)
+/* From here to the end of the tape. The end of the command is written with the last sample. */
+static int read_end(struct baro_tape *tape, struct reader_end *ret, bool *ret_sample, struct baro_error *err)
 {
     struct baro_record record;
-    *ret = (struct reader_end){0};
-    int code = baro_tape_seek(tape, UINT64_MAX, &record, err);
-    if (code > 0) {
-        ret->last_ns = record.t_ns;
-        code = record.t_ns ? baro_tape_seek(tape, record.t_ns - 1, &record, err) : baro_tape_rewind(tape, err);
-        if (code > 0 && record.t_ns >= ret->last_ns)
-            code = baro_tape_rewind(tape, err); /* there is but one */
-    } else if (code == 0) {
-        code = baro_tape_rewind(tape, err);
-    }
-    while (code >= 0 && (code = baro_tape_next(tape, &record, err)) > 0) {
+    int code;
+    while ((code = baro_tape_next(tape, &record, err)) > 0) {
+        if (record.kind == BARO_RECORD_SAMPLE) {
+            *ret_sample = true;
+            ret->last_ns = record.t_ns;
+        }
         if (record.kind != BARO_RECORD_EVENT || record.u.event->kind != BARO_EVENT_END)
             continue;
         ret->ended = true;
@@ -104,6 +100,22 @@ int reader_end(struct baro_tape *tape, struct reader_end *ret, struct baro_error
         ret->status = (int)(uint32_t)record.u.event->number;
     }
     ret->complete = baro_tape_complete(tape);
+    return code;
+}
+
+/* The last block, or where it has no sample the one before, or else all. */
+int reader_end(struct baro_tape *tape, struct reader_end *ret, struct baro_error *err)
+{
+    bool sample = false;
+    int code = 0;
+    *ret = (struct reader_end){0};
+    for (unsigned n = 0; code >= 0 && !sample && n < 3; n++) {
+        code = n < 2 ? tape_seek_tail(tape, n, err) : baro_tape_rewind(tape, err);
+        if (code == 0)
+            n = 2; /* it stands at the beginning */
+        if (code >= 0)
+            code = read_end(tape, ret, &sample, err);
+    }
     return code < 0 ? code : 0;
 }
 

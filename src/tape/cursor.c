@@ -5,12 +5,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "tape/cursor.h"
 #include "tape/head.h"
 #include "tape/little.h"
+#include "tape/tail.h"
 
 static int check_file(int fd, const char *name, struct baro_error *err)
 {
@@ -103,7 +105,7 @@ static int read_front(struct baro_tape *t, const char *path, struct baro_error *
 }
 
 /* Reads what stands at the head. Takes the descriptor (-1: the tape stands in memory). */
-static int open_cursor(struct baro_tape **ret, int fd, const void *memory, size_t size, const char *name, struct baro_error *err)
+static int open_cursor(struct baro_tape **ret, int fd, const void *memory, size_t size, const char *name, uint64_t cpu_ns, struct baro_error *err)
 {
     struct baro_tape *t = calloc(1, sizeof *t);
     if (!t) {
@@ -113,6 +115,8 @@ static int open_cursor(struct baro_tape **ret, int fd, const void *memory, size_
     t->fd = fd;
     t->memory = memory;
     t->size = size;
+    if (cpu_ns && clock_process_cpu_ns(0, &t->cpu_until_ns) == 0)
+        t->cpu_until_ns += cpu_ns;
     t->zstd = ZSTD_createDCtx();
     int r = t->zstd ? 0 : error_set(err, -ENOMEM, "no memory to read a tape");
     if (r == 0)
@@ -139,7 +143,7 @@ int baro_tape_open(struct baro_tape **ret, const char *path, struct baro_error *
         return error_set(err, -errno, "can't open %s: %s", path, error_text(errno));
     int r = check_file(fd, path, err);
     if (r == 0)
-        return open_cursor(ret, fd, NULL, 0, path, err);
+        return open_cursor(ret, fd, NULL, 0, path, 0, err);
     fd_close(fd);
     return r;
 }
@@ -153,12 +157,21 @@ int baro_tape_open_fd(struct baro_tape **ret, int fd, const char *name, struct b
     int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (own < 0)
         return error_set(err, -errno, "can't read %s: %s", name, error_text(errno));
-    return open_cursor(ret, own, NULL, 0, name, err);
+    return open_cursor(ret, own, NULL, 0, name, 0, err);
 }
 
 int baro_tape_open_memory(struct baro_tape **ret, const void *data, size_t size, struct baro_error *err)
 {
-    return open_cursor(ret, -1, data, size, "the tape", err);
+    return open_cursor(ret, -1, data, size, "the tape", 0, err);
+}
+
+int tape_open_fd(struct baro_tape **ret, int fd, const char *path, uint64_t cpu_ns, struct baro_error *err)
+{
+    int r = check_file(fd, path, err);
+    if (r == 0)
+        return open_cursor(ret, fd, NULL, 0, path, cpu_ns, err);
+    fd_close(fd);
+    return r;
 }
 
 void baro_tape_close(struct baro_tape *t)
@@ -225,7 +238,9 @@ static int next_frame(struct baro_tape *t, struct baro_record *ret, struct baro_
     struct frame_head head;
     const uint8_t *payload;
     *ret_end = false;
-    int r = file_frame(t, t->pos, &head, &payload);
+    int r = file_in_time(t);
+    if (r == 0)
+        r = file_frame(t, t->pos, &head, &payload);
     if (r == FRAME_BAD) {
         t->window.len = 0; /* a tail that was cut off and written anew since it was read */
         r = file_frame(t, t->pos, &head, &payload);
@@ -253,6 +268,8 @@ int baro_tape_next(struct baro_tape *t, struct baro_record *ret, struct baro_err
             return 1;
         }
         bool end;
+        if (t->stop_at && t->pos >= t->stop_at)
+            return 0;
         r = next_frame(t, ret, err, &end);
         if (r != 0 || end)
             return r;

@@ -45,7 +45,11 @@ struct baro_tape {
     int fd;
     const uint8_t *memory;  /* the whole tape, borrowed; NULL: it is read through fd */
     uint64_t size;          /* of the file when it was looked at last */
+    uint64_t present;       /* bytes of it that are there: a sparse file has less than its size */
+    uint64_t wasted;        /* bytes that were read for frames which turned out to be none */
+    uint64_t cpu_until_ns;  /* of this process's CPU time; reading fails with -ETIME from then on. 0: no limit */
     uint64_t pos;           /* of the next frame */
+    uint64_t stop_at;       /* frames from here on are not read; 0: all are */
     uint64_t first;         /* of the first frame behind header and schema */
     struct frame_seed seed;
     struct buf window;      /* bytes of the file from window_at on */
@@ -64,6 +68,7 @@ struct baro_tape {
     bool block_good;        /* the block's frames so far were all read */
     uint8_t seq;            /* which comes next */
     uint64_t raw_total, packed_total; /* of the block */
+    uint64_t raw_read, packed_read;   /* of all blocks since the last jump to another place */
     struct block block;
 
     struct baro_process **processes;
@@ -106,6 +111,8 @@ int file_find(struct baro_tape *t, uint64_t from, uint64_t *ret_at);
 /* At least need bytes from at on, if the file has them; *ret_len is how many there are. */
 int file_view(struct baro_tape *t, uint64_t at, size_t need, const uint8_t **ret, size_t *ret_len);
 int file_look(struct baro_tape *t); /* the size; -errno */
+int file_in_time(const struct baro_tape *t); /* 0, or -ETIME */
+
 
 /* decode.c: 1 a record, 0 the frame has no more, BARO_E_CORRUPT, -ENOMEM. */
 int decode_start(struct baro_tape *t, const struct frame_head *head, const uint8_t *payload);

@@ -11,6 +11,9 @@
 static uint64_t allowed(const struct baro_tape *t)
 {
     uint64_t block = BLOCK_RAW_FREE + BLOCK_RAW_RATIO * t->packed_total - t->raw_total;
+    uint64_t tape = TAPE_RAW_FREE + BLOCK_RAW_RATIO * t->packed_read;
+    tape = tape > t->raw_read ? tape - t->raw_read : 0; /* thousands of blocks, each of which only uses what is free for one */
+    block = block < tape ? block : tape;
     return block < FRAME_RAW_MAX ? block : FRAME_RAW_MAX;
 }
 
@@ -76,9 +79,11 @@ int decode_start(struct baro_tape *t, const struct frame_head *head, const uint8
     payload += skip;
     size_t len = head->len - skip;
     t->packed_total += len;
+    t->packed_read += head->len;
     if (!take_bits(t, payload, &len))
         return BARO_E_CORRUPT;
     int r = unpack(t, payload, len);
+    t->raw_read += t->raw.len;
     if (r == 0)
         t->rest = span_of(t->raw.at, t->raw.len);
     return r;
@@ -255,6 +260,7 @@ void decode_reset(struct baro_tape *t)
 {
     t->rest = span_of("", 0);
     t->block_good = false;
+    t->raw_read = t->packed_read = 0;
     t->limits = t->header.limits;
     t->limits_told = false;
     state_new_block(t);

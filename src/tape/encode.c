@@ -168,11 +168,20 @@ static int encode_sample(struct tape_writer *w, const struct baro_sample *s)
     return r;
 }
 
-/* Keeps a block's size within what a reader accepts for its compressed size: adds bytes that don't compress. */
+/* How far a block may decompress: what a reader accepts for its compressed size, of the block and of all blocks together. */
+static uint64_t raw_limit(const struct tape_writer *w, uint64_t packed)
+{
+    uint64_t block = BLOCK_RAW_FREE + BLOCK_RAW_RATIO * packed;
+    uint64_t tape = TAPE_RAW_FREE + BLOCK_RAW_RATIO * (w->packed_before + packed);
+    tape = tape > w->raw_before ? tape - w->raw_before : 0;
+    return block < tape ? block : tape;
+}
+
+/* Keeps within that limit: adds bytes that don't compress. */
 static int flush(struct tape_writer *w, size_t from)
 {
     int r = pack(w, NULL, 0, ZSTD_e_flush);
-    uint64_t limit = BLOCK_RAW_FREE + BLOCK_RAW_RATIO * (w->packed + w->frame.len - from);
+    uint64_t limit = raw_limit(w, w->packed + w->frame.len - from);
     if (r < 0 || w->raw <= limit)
         return r;
     uint64_t noise = w->raw;
@@ -214,6 +223,8 @@ static void open_block(struct tape_writer *w, uint64_t t_ns)
     w->seq = 0;
     w->block_t_ns = t_ns;
     w->key_bytes = w->delta_bytes = 0;
+    w->raw_before += w->raw;
+    w->packed_before += w->packed;
     w->raw = w->packed = 0;
 }
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "tape/cursor.h"
 
 enum { WINDOW = 64 << 10 };
@@ -12,12 +13,58 @@ enum { WINDOW = 64 << 10 };
 int file_look(struct baro_tape *t)
 {
     struct stat st;
-    if (t->memory)
+    if (t->memory) {
+        t->present = t->size;
         return 0;
+    }
     if (fstat(t->fd, &st) < 0)
         return -errno;
     t->size = (uint64_t)st.st_size;
+    t->present = (uint64_t)st.st_blocks * 512 < t->size ? (uint64_t)st.st_blocks * 512 : t->size;
     return 0;
+}
+
+int file_in_time(const struct baro_tape *t)
+{
+    uint64_t now_ns;
+    return t->cpu_until_ns && clock_process_cpu_ns(0, &now_ns) == 0 && now_ns >= t->cpu_until_ns ? -ETIME : 0;
+}
+
+/* A CRC over what is no frame is time lost, and a file can be made of nothing but frames that claim to be long. All of them together may cost
+ * some times the bytes that are there; after that, what claims to be longer than what is left is no frame. */
+static bool may_waste(const struct baro_tape *t, uint64_t len)
+{
+    return t->wasted + len <= 4 * t->present + FRAME_PAYLOAD_MAX + (16u << 20);
+}
+
+/* lseek(2) without moving the offset, which a caller's descriptor may share with ours. */
+static off_t look_for(const struct baro_tape *t, uint64_t at, int whence)
+{
+    off_t before = lseek(t->fd, 0, SEEK_CUR);
+    off_t found = lseek(t->fd, (off_t)at, whence);
+    int code = errno;
+    if (before >= 0)
+        lseek(t->fd, before, SEEK_SET);
+    errno = code;
+    return found;
+}
+
+/* No writer leaves holes. A long payload that has one was made to keep readers busy with zeros. */
+static bool has_hole(const struct baro_tape *t, uint64_t at, uint64_t len)
+{
+    off_t hole = len > WINDOW && !t->memory ? look_for(t, at, SEEK_HOLE) : -1;
+    return hole >= 0 && (uint64_t)hole < at + len;
+}
+
+/* The next byte that is there, at or behind at; the file's size if there is none. */
+static uint64_t skip_hole(const struct baro_tape *t, uint64_t at)
+{
+    if (t->memory)
+        return at;
+    off_t data = look_for(t, at, SEEK_DATA);
+    if (data < 0)
+        return errno == ENXIO && at < t->size ? t->size : at;
+    return (uint64_t)data > at ? (uint64_t)data : at;
 }
 
 static int fill(struct baro_tape *t, uint64_t at, size_t want)
@@ -28,6 +75,9 @@ static int fill(struct baro_tape *t, uint64_t at, size_t want)
         t->window.failed = false;
         return -ENOMEM;
     }
+    int r = file_in_time(t);
+    if (r < 0)
+        return r;
     while (t->window.len < want) {
         ssize_t n = pread(t->fd, t->window.at + t->window.len, want - t->window.len, (off_t)(at + t->window.len));
         if (n < 0 && errno == EINTR)
@@ -88,13 +138,22 @@ int file_frame(struct baro_tape *t, uint64_t at, struct frame_head *ret, const u
         return r;
     const uint8_t *p;
     size_t len, size = FRAME_HEAD_SIZE + (size_t)ret->len;
+    if (at + size > t->size && (r = file_look(t)) < 0)
+        return r;
+    if (at + size > t->size)
+        return FRAME_SHORT;
+    if (!may_waste(t, size) || has_hole(t, at, size))
+        return FRAME_BAD;
     r = file_view(t, at, size, &p, &len);
     if (r < 0)
         return r;
     if (len < size)
         return FRAME_SHORT;
     *ret_payload = p + FRAME_HEAD_SIZE;
-    return frame_good(p, ret, t->seed) ? FRAME_GOOD : FRAME_BAD;
+    if (frame_good(p, ret, t->seed))
+        return FRAME_GOOD;
+    t->wasted += size;
+    return FRAME_BAD;
 }
 
 /* Where a sync mark, or the beginning of one at the very end, may be. */
@@ -113,8 +172,6 @@ static const uint8_t *find_sync(const uint8_t *p, size_t len)
 int file_find(struct baro_tape *t, uint64_t from, uint64_t *ret_at)
 {
     uint64_t undecided = UINT64_MAX;
-    /* Each candidate costs a CRC of what it claims to be long; a file made of candidates must not cost their square. */
-    uint64_t budget = 4 * t->size + (16u << 20);
     for (;;) {
         const uint8_t *p;
         size_t len;
@@ -125,22 +182,16 @@ int file_find(struct baro_tape *t, uint64_t from, uint64_t *ret_at)
             break;
         const uint8_t *sync = find_sync(p, len);
         if (!sync) {
-            from += len;
+            from = skip_hole(t, from + len);
             continue;
         }
         from += (uint64_t)(sync - p);
         struct frame_head head;
         const uint8_t *payload;
-        r = file_peek(t, from, 0, &head, &payload);
-        if (r == FRAME_GOOD && head.len <= budget && from + FRAME_HEAD_SIZE + head.len <= t->size) {
-            budget -= head.len;
-            r = file_frame(t, from, &head, &payload);
-            if (r == FRAME_GOOD) {
-                *ret_at = from;
-                return 1;
-            }
-        } else if (r == FRAME_GOOD) {
-            r = FRAME_SHORT;
+        r = file_frame(t, from, &head, &payload);
+        if (r == FRAME_GOOD) {
+            *ret_at = from;
+            return 1;
         }
         if (r < 0)
             return r;

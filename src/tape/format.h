@@ -27,6 +27,7 @@
 #define BLOCK_RAW_FREE (1u << 20)
 #define BLOCK_RAW_RATIO 64u
 #define FRAME_RAW_MAX (64u << 20)
+#define TAPE_RAW_FREE (64u << 20) /* all blocks together; the ratio is the same */
 
 #define BITS_LEN_SIZE 3
 #define BITS_MAX 0xffffffu

@@ -16,6 +16,8 @@ enum field {
     FIELD_MEMORY_ABSENT, FIELD_CORES_ABSENT, FIELD_PIDS_ABSENT,
 };
 
+#define CLK_TCK_MOST 1000000u /* times are computed with it; Linux has 100, and 1024 on Alpha */
+
 static void write_bytes(struct buf *out, enum field field, const char *at, size_t len)
 {
     buf_varint(out, field);
@@ -141,7 +143,7 @@ static bool take_number(uint64_t field, struct span v, struct baro_header *h)
     case FIELD_INTERVAL: h->interval_ns = n; return true;
     case FIELD_OVERHEAD: h->overhead_ppm = n; return true;
     case FIELD_WANTED: h->wanted = n; return true;
-    case FIELD_CLK_TCK: h->clk_tck = (uint32_t)n; return true;
+    case FIELD_CLK_TCK: h->clk_tck = n <= CLK_TCK_MOST ? (uint32_t)n : 0; return true; /* 0: not known */
     case FIELD_CPUS: h->cpus = (uint32_t)n; return true;
     case FIELD_PAGE_SIZE: h->page_size = n; return true;
     case FIELD_MEMORY_TOTAL: h->memory_total = n; return true;

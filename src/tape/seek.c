@@ -6,6 +6,9 @@
 #include "base/error.h"
 #include "tape/cursor.h"
 #include "tape/little.h"
+#include "tape/tail.h"
+
+enum { TAIL_BLOCKS = 4 };
 
 static int add_block(struct baro_tape *t, uint64_t t_ns, uint64_t offset)
 {
@@ -42,13 +45,13 @@ static int scan_index(struct baro_tape *t, struct span in)
     return 0;
 }
 
-/* Every entry must lead to a block with that time; else the whole index is not believed. */
+/* Every entry must lead to a later block than the one before, with that time; else the whole index is not believed. */
 static bool index_holds(struct baro_tape *t)
 {
     for (size_t i = 0; i < t->n_blocks; i++) {
         struct frame_head head;
         const uint8_t *payload;
-        if (t->blocks[i].offset < t->first || file_peek(t, t->blocks[i].offset, 8, &head, &payload) != FRAME_GOOD ||
+        if ((i > 0 && t->blocks[i].offset <= t->blocks[i - 1].offset) || t->blocks[i].offset < t->first || file_peek(t, t->blocks[i].offset, 8, &head, &payload) != FRAME_GOOD ||
             head.type != FRAME_BLOCK || head.len < 8 || get_le64(payload) != t->blocks[i].t_ns)
             return false;
     }
@@ -153,7 +156,10 @@ static int seek_block(struct baro_tape *t, size_t k, uint64_t t_ns, struct baro_
 {
     uint64_t count = 0;
     go_to(t, t->blocks[k].offset);
+    /* Each block for itself: a tape of nothing but empty blocks is not read to its end from each of them. */
+    t->stop_at = k + 1 < t->n_blocks ? t->blocks[k + 1].offset : 0;
     int r = run_to(t, 0, t_ns, &count, ret, err);
+    t->stop_at = 0;
     if (r < 0 || count == 0)
         return r < 0 ? r : 0;
     go_to(t, t->blocks[k].offset);
@@ -187,4 +193,59 @@ int baro_tape_seek(struct baro_tape *t, uint64_t t_ns, struct baro_record *ret, 
     t->damage = damage; /* looking for a place is not stepping over it */
     t->complete = complete;
     return r;
+}
+
+/* The n-th block from behind among the frames from `from` on. Returns 1, 0 if there are not so many, -errno. */
+static int last_blocks(struct baro_tape *t, uint64_t from, unsigned n, uint64_t *ret_at)
+{
+    uint64_t found[TAIL_BLOCKS] = {0};
+    size_t count = 0;
+    for (uint64_t at = from;;) {
+        struct frame_head head;
+        const uint8_t *payload;
+        int r = file_frame(t, at, &head, &payload);
+        if (r == FRAME_GOOD) {
+            if (head.type == FRAME_BLOCK)
+                found[count++ % TAIL_BLOCKS] = at;
+            at += FRAME_HEAD_SIZE + (uint64_t)head.len;
+            continue;
+        }
+        uint64_t scan_end = t->scan_end;
+        if (r >= 0)
+            r = file_find(t, at + 1, &at);
+        t->scan_end = scan_end;
+        if (r < 0)
+            return r;
+        if (r == 0)
+            break;
+    }
+    if (count > n)
+        *ret_at = found[(count - 1 - n) % TAIL_BLOCKS];
+    return count > n;
+}
+
+int tape_seek_tail(struct baro_tape *t, unsigned n, struct baro_error *err)
+{
+    enum { FIRST_LOOK = 256 << 10, MORE = 8 };
+    uint64_t at = 0;
+    int r = file_look(t);
+    if (r == 0 && !t->index_tried) {
+        t->index_tried = true;
+        r = load_index(t);
+    }
+    bool found = r == 0 && n < t->n_blocks;
+    if (found)
+        at = t->blocks[t->n_blocks - 1 - n].offset;
+    for (uint64_t look = FIRST_LOOK; r == 0 && !found; look *= MORE) {
+        bool whole = look >= t->size - t->first;
+        r = last_blocks(t, whole ? t->first : t->size - look, n, &at);
+        found = r == 1;
+        r = r < 0 ? r : 0;
+        if (whole)
+            break;
+    }
+    if (r < 0)
+        return error_set(err, r, "can't read the tape: %s", error_text(-r));
+    go_to(t, found ? at : t->first);
+    return found;
 }

@@ -59,6 +59,7 @@ struct tape_writer {
     uint8_t seq;
     uint64_t block_t_ns, key_bytes, delta_bytes;
     uint64_t raw, packed; /* bytes of this block so far */
+    uint64_t raw_before, packed_before; /* of those before it */
 
     struct pending pending;
     struct baro_limits limits; /* the last ones; each block has them */

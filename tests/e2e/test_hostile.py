@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tapes that somebody made to do harm: readers end, with little CPU time, whatever a tape says."""
+
+import json
+import os
+import resource
+import struct
+import subprocess
+
+import pytest
+
+from conftest import SANITIZED, SOURCE
+from tapefile import BLOCK, HEAD, Tape, with_field
+
+CPU = 40 if SANITIZED else 10  # seconds of CPU time; what was wrong took more than twice of that
+ENTITIES = ["process", "job", "exit", "event", "host", "cpu", "disk", "fs", "net", "sensor", "cgroup", "recorder"]
+
+
+def call(baro, *argv):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_CPU, (CPU, CPU))
+
+    return subprocess.run([baro, *map(str, argv)], preexec_fn=limit, capture_output=True, timeout=300)
+
+
+def survives(baro, *argv):
+    done = call(baro, *argv)
+    assert done.returncode in (0, 1, 2), (argv, done.returncode, done.stderr)
+    return done
+
+
+@pytest.fixture(scope="module")
+def small():
+    return Tape((SOURCE / "tests" / "tape" / "v1-machine.baro").read_bytes())
+
+
+@pytest.mark.parametrize("field", [10, 11, 13, 14, 15, 16, 26, 28, 30, 33])
+@pytest.mark.parametrize("number", [0, 1 << 31, (1 << 64) - 1])
+def test_numbers_of_the_header_are_no_divisors(baro, work, small, field, number):
+    """clk_tck above 10^9 ended `export -d` by SIGFPE."""
+    frames = [list(f) for f in small.frames]
+    frames[0][2] = with_field(frames[0][2], field, number)
+    path = work / "t.baro"
+    path.write_bytes(small.preamble + b"".join(small.frame(*f) for f in frames))
+    survives(baro, "summary", path)
+    survives(baro, "summary", "--json", path)
+    survives(baro, "show", path)
+    for dialect in ("pidtracker", "spare-cores"):
+        survives(baro, "export", "-d", dialect, path)
+
+
+def empty_blocks(small, n):
+    blocks = b"".join(small.frame(BLOCK, 0, struct.pack("<Q", t) + b"\0\0\0") for t in range(n))
+    return small.front() + blocks
+
+
+def test_empty_blocks_are_read_once(baro, work, small):
+    """20,000 blocks without a sample: each of them was read to the end of the tape."""
+    path = work / "t.baro"
+    path.write_bytes(empty_blocks(small, 20000))
+    for argv in (["summary"], ["show"], ["show", "--at", "50%"], ["export"]):
+        survives(baro, *argv, path)
+
+
+def claims(small, n):
+    """Good frames, between each two of them a head that claims to be as long as all the rest."""
+    good = small.frame(77, 0, b"")
+    bad = small.frame(78, 0, b"")[:6]
+    total = n * (len(good) + HEAD)
+    return small.front() + b"".join(good + bad + struct.pack("<II", total - i * (len(good) + HEAD) - 100, 0) for i in range(n - 8))
+
+
+def test_heads_that_claim_much_cost_little(baro, work, small):
+    path = work / "t.baro"
+    path.write_bytes(claims(small, 150000))
+    for argv in (["summary"], ["show"], ["export"]):
+        survives(baro, *argv, path)
+
+
+def sparse(path, small, size):
+    """Some frames, and behind them nothing but holes in which now and then a few bytes stand."""
+    with path.open("wb") as f:
+        f.write(bytes(small))
+        for at in range(1 << 32, size, 1 << 32):
+            f.seek(at)
+            f.write(b"\xb2\xe5")
+        try:
+            f.truncate(size)
+        except OSError as e:
+            pytest.skip(f"no file of {size} bytes can be had here: {e}")
+
+
+def test_holes_are_not_read(baro, work, small):
+    path = work / "t.baro"
+    sparse(path, small, 200 << 30)
+    for argv in (["summary"], ["show"], ["export"]):
+        survives(baro, *argv, path)
+
+
+def test_ls_is_not_held_up(baro, work, small, monkeypatch):
+    """One of each among the kept runs; the good one is listed as if it were alone."""
+    runs = work / "runs"
+    runs.mkdir(mode=0o700)
+    monkeypatch.setenv("BARO_DIR", str(runs))
+    good = bytes(small)
+    (runs / "20260101T000000.000000Z-good-1.baro").write_bytes(good)
+    (runs / "20260101T000001.000000Z-blocks-1.baro").write_bytes(empty_blocks(small, 200000))
+    (runs / "20260101T000002.000000Z-claims-1.baro").write_bytes(claims(small, 150000))
+    sparse(runs / "20260101T000003.000000Z-sparse-1.baro", small, 200 << 30)
+    done = survives(baro, "ls", "--json")
+    assert done.returncode == 0
+    rows = {r["name"].split("-")[1]: r for r in json.loads(done.stdout)}
+    assert set(rows) == {"good", "blocks", "claims", "sparse"}
+    assert rows["good"]["error"] is None and rows["good"]["complete"] and rows["good"]["wall_ns"] > 0
+
+
+def test_ls_reads_the_end_of_a_long_tape(baro, work, monkeypatch):
+    """The same end whether it was found by the index or, in a tape that was cut off, by searching from behind."""
+    runs = work / "runs"
+    runs.mkdir(mode=0o700)
+    monkeypatch.setenv("BARO_DIR", str(runs))
+    subprocess.run([baro, "run", "-q", "-i", "10ms", "--", "sh", "-c", "for i in 1 2 3 4 5; do sleep 0.1; done"], check=True, timeout=60)
+    whole = next(runs.iterdir())
+    data = Tape(whole.read_bytes())
+    cut = runs / whole.name.replace("-sh-", "-cut-")
+    cut.write_bytes(data.preamble + b"".join(data.frame(*f) for f in data.frames[:-1]))
+    rows = {r["name"].split("-")[1]: r for r in json.loads(survives(baro, "ls", "--json").stdout)}
+    assert rows["sh"]["wall_ns"] == rows["cut"]["wall_ns"] > 0
+    assert rows["sh"]["complete"] and not rows["cut"]["complete"]
