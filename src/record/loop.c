@@ -13,8 +13,6 @@
 #include "base/fd.h"
 #include "record/recorder.h"
 
-#define WAKE_NS (200 * NS_PER_MS)    /* how often a stopped wrapper is reminded */
-
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441
 #endif
@@ -57,8 +55,6 @@ static uint64_t next_due(const struct recorder *r)
         due = r->perf_due_ns;
     if (r->options->for_ns && r->options->for_ns + r->header.start_monotonic_ns < due)
         due = r->options->for_ns + r->header.start_monotonic_ns;
-    if (r->stopped && clock_monotonic_ns() + WAKE_NS < due)
-        due = clock_monotonic_ns() + WAKE_NS;
     return due;
 }
 
@@ -97,8 +93,6 @@ static void turn(struct recorder *r, bool quiet)
 static void on_time(struct recorder *r, bool quiet)
 {
     uint64_t now = clock_monotonic_ns();
-    if (quiet && r->stopped && r->wrapper && !r->wrapper_lost)
-        link_wake(r->wrapper, r->command);
     if (r->drain_due_ns && now >= r->drain_due_ns)
         follow_drain(r);
     if (r->started && r->perf_due_ns && now >= r->perf_due_ns)

@@ -51,7 +51,7 @@ struct recorder {
     struct schedule_cost cost;
     uint64_t ticked_cpu_ns;     /* our own CPU time after the last tick */
     bool coarse;                /* no epoll_pwait2(2) */
-    bool started, finishing, stopped, wrapper_lost, link_closed, detached, trimmed;
+    bool started, finishing, wrapper_lost, link_closed, detached, trimmed;
     bool status_known;
     int status;
     uint64_t end_ns;            /* of the command, or of the last target */

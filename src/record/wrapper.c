@@ -194,11 +194,9 @@ static void on_message(struct recorder *r, const struct link_message *l)
         recorder_event(r, BARO_EVENT_SIGNAL, m, (uint64_t)l->number, "");
         break;
     case LINK_STOPPED:
-        r->stopped = true;
         recorder_event(r, BARO_EVENT_STOP, m, (uint64_t)l->number, "");
         break;
     case LINK_CONTINUED:
-        r->stopped = false;
         recorder_event(r, BARO_EVENT_CONT, m, 0, "");
         break;
     case LINK_ENDED:
@@ -221,7 +219,6 @@ static void lost(struct recorder *r)
     r->link_fd = r->sampler.options.wake_fd = -1;
     r->job.wrapper.pid = 0;
     r->job.adopts = false;
-    r->stopped = false;
     if (r->started)
         recorder_event(r, BARO_EVENT_WRAPPER_LOST, NULL, 0, "the wrapper went away; the job goes on");
     else

@@ -53,12 +53,4 @@ struct link_message {
 /* For the recorder: all is written and printed; the wrapper need not wait any longer. stderr is to be closed before. */
 void link_done(int link_fd);
 
-/*
- * For the recorder, while the last word was LINK_STOPPED: to be called a few times a second, and when the command has
- * ended. The wrapper then stands still as the command does, as the shell expects; but only a SIGCONT sent to the
- * wrapper, or to the whole group, wakes it. Where somebody continues or kills the command alone, this wakes the wrapper
- * too, which then sees.
- */
-void link_wake(pid_t wrapper, pid_t command);
-
 #endif

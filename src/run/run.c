@@ -145,11 +145,14 @@ static void command_wait(struct wrapper *w)
     for (;;) {
         siginfo_t info;
 
-        signal_mirror_stops(w);
+        mirror_update(w);
         more = reap_round(w);
-        if (w->command_ended)
+        if (w->command_ended) {
+            mirror_end(w);
             return;
-        if (sigmask_wait(SIGMASK_ALL, &info, more ? &at_once : NULL) > 0)
+        }
+        /* The signal that is to stop us is not taken, but left to do so. */
+        if (sigmask_wait(w->watcher ? ~SIGMASK_OF(w->stopped_by) : SIGMASK_ALL, &info, more ? &at_once : NULL) > 0)
             signal_handle(w, &info);
     }
 }
@@ -196,6 +199,15 @@ static bool recorder_done(struct wrapper *w, uint64_t deadline)
     return false;
 }
 
+/* One that somebody stopped goes on and finishes its tape. */
+static void recorder_continue(const struct wrapper *w)
+{
+    siginfo_t info = {0};
+
+    if (waitid(P_PID, (id_t)w->recorder, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid)
+        kill(w->recorder, SIGCONT);
+}
+
 static void recorder_finish(struct wrapper *w, enum link_kind kind, int64_t number)
 {
     uint64_t deadline = clock_monotonic_ns() + RECORDER_GRACE_NS;
@@ -204,6 +216,7 @@ static void recorder_finish(struct wrapper *w, enum link_kind kind, int64_t numb
     if (!w->recorder)
         return;
     if (!reap_recorder(w)) {
+        recorder_continue(w);
         last_word(w, kind, number, deadline);
         done = recorder_done(w, deadline);
     }

@@ -39,7 +39,7 @@ struct run_result {
  * paths must be absolute; signals that people or terminals send are ignored. Its result becomes its exit status. The
  * wrapper waits for its end after LINK_ENDED or LINK_FAILED, for a second at most; an end of file on link_fd without
  * LINK_ENDED means that the wrapper was killed. Once link_fd is at its end nothing more must be printed: the prompt is
- * back. While the command is stopped, see link_wake().
+ * back.
  */
 typedef int run_recorder(void *context, int link_fd, int stderr_fd, pid_t wrapper);
 

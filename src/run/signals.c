@@ -47,8 +47,8 @@ static bool is_for_command(const struct wrapper *w, const siginfo_t *info)
     if (info->si_code != SI_USER && info->si_code != SI_QUEUE && info->si_code != SI_TKILL)
         return true;
     /* The command's own comes from kill(0, ...): it has it already. Ours is the SIGPIPE of a closed stderr, which the
-     * kernel sends as if we had; the recorder's wakes us, no more. */
-    return info->si_pid != w->self && info->si_pid != w->command && info->si_pid != w->recorder;
+     * kernel sends as if we had; the watcher's is our own stop. */
+    return info->si_pid != w->self && info->si_pid != w->command && (!w->watcher || info->si_pid != w->watcher);
 }
 
 /*
@@ -66,70 +66,17 @@ static int signal_pass(pid_t pid, const siginfo_t *info)
 
 void signal_handle(struct wrapper *w, const siginfo_t *info)
 {
+    bool goes_on = info->si_signo == SIGCONT && w->stopped_by;
+
     if (!w->command || w->command_ended || !is_for_command(w, info))
+        return;
+    /* Continued with its group it is not continued once more: that would undo its next stop, or run its handler twice. */
+    if (goes_on && mirror_has_news(w))
         return;
     if (signal_pass(w->command, info) == 0)
         link_tell(w, LINK_SIGNAL, info->si_signo);
-}
-
-static bool command_has_news(const struct wrapper *w)
-{
-    siginfo_t info = {0};
-
-    return waitid(P_PID, (id_t)w->command, &info, WSTOPPED | WCONTINUED | WEXITED | WNOHANG | WNOWAIT) == 0 &&
-           info.si_pid;
-}
-
-enum cont { CONT_NONE, CONT_COMMAND, CONT_RECORDER };
-
-/* Takes a SIGCONT that is pending, and says for whom it was meant. The command's is passed on unless it has been
- * continued without us: another one would undo its next stop, or have its handler run twice. */
-static enum cont take_cont(struct wrapper *w)
-{
-    const struct timespec now = {0, 0};
-    siginfo_t info;
-
-    if (sigmask_wait(SIGMASK_OF(SIGCONT), &info, &now) < 0)
-        return CONT_NONE;
-    if (!command_has_news(w))
-        signal_handle(w, &info);
-    return is_for_command(w, &info) ? CONT_COMMAND : CONT_RECORDER;
-}
-
-/*
- * Stops as the command stopped, by the same signal, so that the shell sees and says what it would have. In an orphaned
- * process group the kernel lets TSTP, TTIN and TTOU stop nobody, the command neither, so that this may do nothing. A
- * TSTP that the terminal sent to both of us and that we have not taken yet is the same pending signal: one stop. A
- * SIGCONT that waits for us is newer than the command's stop, and our stopping would discard it.
- */
-static void stop_self(struct wrapper *w, int signal)
-{
-    if (command_has_news(w) || take_cont(w) == CONT_COMMAND)
-        return; /* it went on, or ended, or is to go on */
-    if (signal != SIGSTOP)
-        signal_reset(signal);
-    do {
-        kill(w->self, signal);
-        sigmask_set(SIG_UNBLOCK, SIGMASK_OF(signal)); /* here at the latest we stand still until SIGCONT */
-        sigmask_set(SIG_BLOCK, SIGMASK_OF(signal));
-    } while (take_cont(w) == CONT_RECORDER && !command_has_news(w)); /* it had looked before this stop */
-}
-
-void signal_mirror_stops(struct wrapper *w)
-{
-    for (;;) {
-        siginfo_t info = {0};
-
-        if (!w->command || w->command_ended ||
-            waitid(P_PID, (id_t)w->command, &info, WSTOPPED | WCONTINUED | WNOHANG) < 0 || !info.si_pid)
-            return;
-        if (info.si_code == CLD_CONTINUED) {
-            link_tell(w, LINK_CONTINUED, 0);
-        } else if (info.si_code == CLD_STOPPED) {
-            link_tell(w, LINK_STOPPED, info.si_status);
-            stop_self(w, info.si_status);
-        }
-    }
+    if (goes_on)
+        mirror_end(w);
 }
 
 _Noreturn void run_die_like(const struct run_result *result)

@@ -16,6 +16,9 @@
 struct wrapper {
     int link, stderr_fd;
     pid_t self, recorder, command; /* 0: none */
+    pid_t watcher;       /* of a stop that is mirrored (mirror.c); 0: none */
+    int stopped_by;      /* the signal that the command stands still by, if that is mirrored; 0: none */
+    unsigned watchers;   /* that this stop has had */
     bool session_leader;
     bool recorder_ended, command_ended;
     const struct own_group *own;   /* whose locks are held to the end */
@@ -41,7 +44,11 @@ sigmask sigmask_set(int how, sigmask set); /* rt_sigprocmask(2); returns the mas
 int sigmask_wait(sigmask set, siginfo_t *ret, const struct timespec *timeout); /* the signal, or -errno */
 void signal_reset(int signal);
 void signal_handle(struct wrapper *w, const siginfo_t *info);
-void signal_mirror_stops(struct wrapper *w);
+
+/* mirror.c: stops */
+void mirror_update(struct wrapper *w); /* sees whether the command stopped or went on, and does the same */
+void mirror_end(struct wrapper *w);    /* the wrapper no longer stands still for the command */
+bool mirror_has_news(const struct wrapper *w); /* has the command stopped, gone on or ended since it was looked at? */
 
 /* reap.c */
 bool reap_round(struct wrapper *w);

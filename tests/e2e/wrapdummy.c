@@ -38,13 +38,13 @@ static int drain(void *context, int link_fd, int stderr_fd, pid_t wrapper)
     const struct dummy *d = context;
     struct pollfd in = {.fd = link_fd, .events = POLLIN};
     struct link_message m;
-    pid_t stopped = 0;
 
     (void)stderr_fd;
+    (void)wrapper;
     for (;;) {
         ssize_t len;
 
-        poll(&in, 1, stopped ? 50 : -1);
+        poll(&in, 1, -1);
         len = recv(link_fd, &m, sizeof(m), MSG_DONTWAIT);
         if (len == 0) {
             link_done(link_fd);
@@ -53,12 +53,6 @@ static int drain(void *context, int link_fd, int stderr_fd, pid_t wrapper)
         if (len == (ssize_t)sizeof(m)) {
             if (d->log >= 0)
                 log_message(d->log, &m);
-            if (m.kind == LINK_STOPPED)
-                stopped = m.pid;
-            else if (m.kind != LINK_SIGNAL)
-                stopped = 0;
-        } else if (stopped) {
-            link_wake(wrapper, stopped);
         }
     }
 }
