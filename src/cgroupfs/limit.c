@@ -8,6 +8,7 @@
 
 #include "base/fd.h"
 #include "cgroupfs/discover.h"
+#include "procfs/procfs.h"
 
 int cgroup_read_value(int dir_fd, const char *name, uint64_t *ret)
 {
@@ -52,10 +53,13 @@ static void tighten(struct cgroup_bound *b, uint64_t value, const char *path, co
 {
     if (value >= b->value)
         return;
+    char name[CGROUP_DIR_MAX];
+    redact_name_to(path, name, sizeof(name)); /* before it is cut: half a secret doesn't look like one */
+    path = name;
     size_t room = sizeof(b->source) - sizeof("cgroup ... ") - strlen(file), len = strlen(path);
     bool cut = len > room;
     b->value = value;
-    snprintf(b->source, sizeof(b->source), "cgroup %s%s %s", cut ? "..." : "", path + (cut ? len - room : 0), file);
+    snprintf(b->source, sizeof(b->source), "cgroup %s%.*s %s", cut ? "..." : "", (int)room, path + (cut ? len - room : 0), file);
 }
 
 /* What is not there is no limit: the controller is not on at this level. */

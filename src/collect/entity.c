@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/entity.h"
 
+#include "procfs/procfs.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +33,14 @@ struct baro_entity *entity_add(struct entity_table *t, uint32_t *ids, const char
         t->at = at;
         t->cap = cap;
     }
-    struct baro_entity *e = make(baro_metric_count(t->kind), name, label);
+    struct buf names = {0};
+    redact_name(span_str(name), &names);
+    buf_byte(&names, 0);
+    size_t label_at = names.len;
+    redact_name(span_str(label), &names);
+    buf_byte(&names, 0);
+    struct baro_entity *e = names.failed ? NULL : make(baro_metric_count(t->kind), (char *)names.at, (char *)names.at + label_at);
+    buf_done(&names);
     if (!e)
         return NULL;
     e->id = ++*ids;

@@ -75,13 +75,20 @@ void sampler_renamed(struct member *m)
     m->note.info_tries = 0;
 }
 
+void sampler_set_name(struct member *m, const char *comm)
+{
+    char name[64];
+    redact_name_to(comm, name, sizeof(name));
+    member_set_name(m, name);
+}
+
 static void put_comm(struct member *m, const char *comm)
 {
     if (strncmp(m->note.comm, comm, sizeof(m->note.comm) - 1) == 0)
         return;
     member_note_comm(m, comm);
     sampler_renamed(m);
-    member_set_name(m, comm);
+    sampler_set_name(m, comm);
 }
 
 /* Since 6.2 stat shows what the CPUs have handed in, in lots of 32 pages and more for each, so that of a small process it shows nothing; status sums

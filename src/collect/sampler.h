@@ -127,6 +127,9 @@ struct sampler_zombie {
 /* Puts it into the row, and leaves the memory that it had when it was last seen alive. */
 void sampler_take_zombie(struct sampler *s, struct member *m, const struct sampler_zombie *z);
 
+/* What the kernel calls it, secrets taken out (prctl(PR_SET_NAME) takes any text). */
+void sampler_set_name(struct member *m, const char *comm);
+
 /* Another program than before: its name and command line are asked for anew. */
 void sampler_renamed(struct member *m);
 

@@ -41,7 +41,7 @@ struct child {
     struct slow_progress *progress;
     struct slow_host host;
     char *cmdline; /* CMDLINE_READ bytes */
-    struct buf name, command;
+    struct buf raw_name, name, command;
     uint64_t first_ns; /* when the oldest reply in out was made */
     size_t out_len;
     _Alignas(8) unsigned char out[SLOW_PACKET_BYTES];
@@ -198,7 +198,9 @@ static void read_info(struct child *c, int dir, const struct pid_stat *st, struc
         n = fd_read_file(dir, "cmdline", c->cmdline, CMDLINE_READ);
     if (cut)
         linked = readlinkat(dir, "exe", exe, sizeof(exe)); /* fails for other users' processes: then cmdline must do */
-    pid_name(comm, span_of(exe, linked > 0 ? (size_t)linked : 0), span_of(c->cmdline, n > 0 ? (size_t)n : 0), &c->name);
+    pid_name(comm, span_of(exe, linked > 0 ? (size_t)linked : 0), span_of(c->cmdline, n > 0 ? (size_t)n : 0), &c->raw_name);
+    redact_name(span_of(c->raw_name.at, c->raw_name.len), &c->name);
+    c->name.failed = c->name.failed || c->raw_name.failed;
     w->name_absent = c->name.failed || c->name.len >= SLOW_NAME_MAX ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
     w->cmdline_absent = make_cmdline(c, st, n);
     if (n > (ssize_t)CMDLINE_KEEP)
@@ -301,6 +303,7 @@ static bool serve(struct child *c, const unsigned char **at, size_t *len)
         return false;
     struct slow_wire_reply w = {.serial = r.serial};
     w.smaps_absent = w.name_absent = w.cmdline_absent = w.host_absent = BARO_ABSENT_NOT_ASKED;
+    clear(&c->raw_name);
     clear(&c->name);
     clear(&c->command);
     if (r.what & (SLOW_FS | SLOW_SENSOR | SLOW_FREQUENCY | SLOW_GROUP))

@@ -98,6 +98,12 @@ void pid_cmdline_format(struct span text, size_t max, struct buf *ret);
  * if need be. Returns true if something was. */
 bool redact_argument(struct span program, struct span before, struct span argument, struct buf *ret);
 
+/* Redacts a name that is no command line: of a process, a mount and its source, a control group, a host. Userinfo in URLs, NAME=value with a
+ * telling NAME and tokens by their looks, in each component of a path. Returns true if something was. */
+bool redact_name(struct span name, struct buf *ret);
+/* The same into a buffer of the caller's, cut at its end: "token=abc" becomes "token=***". Costs a look at each byte where nothing can be hidden. */
+void redact_name_to(const char *name, char *to, size_t cap);
+
 /* Which program the arguments after this one belong to: `sudo mysql` goes on as mysql, `docker login` as a login. Returns program, a part of
  * argument, or a literal. Whoever walks a command line starts with the base name of argv[0] and asks for each argument that follows. */
 struct span redact_program(struct span program, struct span argument);

@@ -78,6 +78,7 @@ struct reading {
     struct span program, before;
     const char *echoed, *echoed_end; /* what echo or printf put into the pipe that is read now */
     bool drinks;                     /* the command takes a secret from its input */
+    bool prints;                     /* what echo or printf prints is a secret */
 };
 
 /* echo SECRET | sudo -S x */
@@ -104,10 +105,43 @@ static void reading_next(struct reading *r, struct span separator)
     if (separator.at[0] != '|' || !echoes)
         r->echoed = NULL;
     r->program = r->before = span_of("", 0);
-    r->drinks = false;
+    r->drinks = r->prints = false;
 }
 
 static void words_mark(struct marks *m, struct span text, int depth);
+
+static bool ends_with(struct span s, const char *end)
+{
+    size_t n = strlen(end);
+    return s.len >= n && memcmp(s.at + s.len - n, end, n) == 0;
+}
+
+/* A=1 COMMAND: not the assignment. --password-command=COMMAND, passwordeval=COMMAND: what is behind the "=", and what that prints is the secret. */
+static void begin_program(struct reading *r, struct span word)
+{
+    const char *equals = memrchr(word.at, '=', word.len);
+    if (!equals) {
+        r->program = path_base(inside(word));
+        return;
+    }
+    struct span key = span_of(word.at, (size_t)(equals - word.at));
+    if (!ends_with(key, "ommand") && !ends_with(key, "cmd") && !ends_with(key, "eval"))
+        return;
+    r->program = path_base(span_of(equals + 1, (size_t)(word.at + word.len - equals - 1)));
+    r->prints = memmem(key.at, key.len, "pass", 4) || memmem(key.at, key.len, "secret", 6) || memmem(key.at, key.len, "token", 5);
+}
+
+/* "user bob password hunter2" of .netrc and its like: one word that nobody would take for prose. */
+static bool follows_password(const struct reading *r, struct span word)
+{
+    bool digit = false, letter = false;
+    for (size_t i = 0; i < word.len; i++) {
+        digit |= word.at[i] >= '0' && word.at[i] <= '9';
+        letter |= (word.at[i] | 0x20) >= 'a' && (word.at[i] | 0x20) <= 'z';
+    }
+    return span_equal(r->before, "password") && digit && letter && word.len >= 6 && word.at[0] != '-' && !memchr(word.at, '=', word.len) &&
+           !memchr(word.at, '/', word.len);
+}
 
 static void word_mark(struct marks *m, struct reading *r, struct span word, int depth)
 {
@@ -116,16 +150,19 @@ static void word_mark(struct marks *m, struct reading *r, struct span word, int 
         echo_mark(m, r);
     }
     if (!r->program.len) {
-        if (!memchr(word.at, '=', word.len))
-            r->program = path_base(inside(word));
+        begin_program(r, word);
         return;
     }
     if (span_equal(r->program, "echo") || span_equal(r->program, "printf")) {
         if (!r->echoed && word.at[0] != '-')
             r->echoed = word.at;
         r->echoed_end = word.at + word.len;
+        if (r->prints)
+            echo_mark(m, r);
     }
     struct span inner = inside(word);
+    if (follows_password(r, inner) && !program_takes_prose(r->program))
+        mark(m, inner.at, inner.at + inner.len);
     if (r->drinks && span_equal(r->before, "<<<") && inner.len && inner.at[0] != '$')
         mark(m, inner.at, inner.at + inner.len);
     flags_mark(m, r->program, r->before, word, true);
@@ -138,7 +175,7 @@ static void word_mark(struct marks *m, struct reading *r, struct span word, int 
 static void words_mark(struct marks *m, struct span text, int depth)
 {
     struct span rest = text, word;
-    struct reading r = {{"", 0}, {"", 0}, NULL, NULL, false};
+    struct reading r = {{"", 0}, {"", 0}, NULL, NULL, false, false};
     while (!m->all && take_word(&rest, &word)) {
         if (is_separator(word)) {
             reading_next(&r, word);
@@ -161,8 +198,12 @@ static void marks_sort(struct marks *m)
         }
 }
 
-static void marks_write(struct marks *m, struct buf *ret)
+void marks_write(struct marks *m, struct buf *ret)
 {
+    if (m->all) {
+        buf_add(ret, "***", 3);
+        return;
+    }
     size_t done = 0;
     marks_sort(m);
     for (size_t i = 0; i < m->n; i++) {
@@ -191,12 +232,10 @@ bool redact_argument(struct span program, struct span before, struct span argume
         shapes_mark(&m, argument);
         if (words && !program_takes_prose(program)) {
             sql_mark(&m, argument);
+            expect_mark(&m, program, argument);
             words_mark(&m, argument, 0);
         }
     }
-    if (m.all)
-        buf_add(ret, "***", 3);
-    else
-        marks_write(&m, ret);
+    marks_write(&m, ret);
     return m.all || m.n;
 }

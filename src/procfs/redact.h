@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/buf.h"
 #include "base/span.h"
 #include "procfs/procfs.h"
 
@@ -24,6 +25,8 @@ struct marks {
     bool all; /* more than fit: all of it goes */
 };
 void mark(struct marks *m, const char *from, const char *to);
+/* The text, "***" in the marked places. */
+void marks_write(struct marks *m, struct buf *ret);
 
 /* ---- redact_key.c: what names tell ---- */
 enum telling {
@@ -31,6 +34,7 @@ enum telling {
     TELLS_SECRET,
     TELLS_KEY,  /* a key, which is often the path of one */
     TELLS_WEAK, /* a secret if it looks like one: cookie, auth, secret id, signature */
+    TELLS_RANDOM, /* a secret if nobody would remember it: wandb-key, my-key */
 };
 enum telling key_tells(struct span key);
 /* Names of headers whose value is a secret as a whole. */
@@ -42,6 +46,8 @@ bool value_is_harmless(enum telling tells, struct span value, bool script);
 void shapes_mark(struct marks *m, struct span text);
 void urls_mark(struct marks *m, struct span text, bool script);
 bool looks_random(struct span s);
+/* ---- redact_expect.c: send "x\r" ---- */
+void expect_mark(struct marks *m, struct span program, struct span text);
 /* PASSWORD 'x', IDENTIFIED BY 'x' */
 void sql_mark(struct marks *m, struct span text);
 
@@ -67,6 +73,7 @@ enum rule_how {
     HOW_POSITIONAL, /* a word behind a word */
     HOW_ASSIGNED,   /* NAME=value, whatever the name */
     HOW_TELLING,    /* the word after a telling word without dashes */
+    HOW_UNLESS_FILE, /* all of the value, unless it is the path of a file */
 };
 enum rule_form {
     FORM_NEXT = 1,  /* -p X */

@@ -88,7 +88,7 @@ static bool is_flag(struct span s)
 /* A variable, a file: where the secret is, not what it is. */
 static bool is_reference(struct span s, bool script)
 {
-    return !s.len || span_starts(s, "${") || span_starts(s, "$(") || span_starts(s, "env:") ||
+    return !s.len || span_equal(s, "-") || span_starts(s, "\\\\") || span_starts(s, "${") || span_starts(s, "$(") || span_starts(s, "env:") ||
            span_starts(s, "file:") || span_starts(s, "fd:") || span_equal(s, "stdin") || (script && s.at[0] == '$');
 }
 
@@ -124,6 +124,10 @@ static void value_mark(struct marks *m, enum rule_how how, struct span value, bo
     case HOW_POSITIONAL:
     case HOW_TELLING:
         mark(m, value.at, value.at + value.len);
+        return;
+    case HOW_UNLESS_FILE:
+        if (!value_is_harmless(TELLS_SECRET, value, script))
+            mark(m, value.at, value.at + value.len);
         return;
     case HOW_COLON:
         mark_after(m, value, ':', script);
@@ -182,7 +186,8 @@ static bool is_word(struct span s)
 /* Names with a mark in them, or the plainest ones: "password X" of nmcli, "aws_secret_access_key X". */
 static bool tells_without_dash(struct span before)
 {
-    if (!is_word(before) || key_tells(before) == TELLS_NOTHING)
+    enum telling tells = key_tells(before);
+    if (!is_word(before) || tells == TELLS_NOTHING || tells == TELLS_RANDOM)
         return false;
     for (size_t i = 1; i < before.len; i++)
         if (before.at[i] >= 'A' && before.at[i] <= 'Z' && before.at[i - 1] >= 'a' && before.at[i - 1] <= 'z')

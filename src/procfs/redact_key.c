@@ -89,7 +89,7 @@ static void words_split(struct span key, struct words *w)
 static const char *const secret_words[] = {
     "pass",        "pw",       "pwd",      "secret", "secrets", "token",   "psk",    "passwords",   "credential",
     "credentials", "passwort", "kennwort", "otp",    "totp",    "jwt",     "bearer", "requirepass", "masterauth",
-    "setcookie",   "apikeys",  "pat",      "passin", "passout", "webhook", NULL,
+    "setcookie",   "apikeys",  "pat",      "passin", "passout", "webhook", "psw",         NULL,
 };
 /* Without a mark between the words: dbpassword, authtoken. */
 static const char *const secret_ends[] = {
@@ -183,6 +183,17 @@ static const char *const plain_tokens[] = {
 /* At the end they change nothing: password-value. */
 static const char *const fillers[] = {"value", "text",      "string", "data", "base",    "b",
                                       "plain", "plaintext", "raw",    "hex",  "literal", NULL};
+/* Words that end with "pass" and are no passwords. */
+static const char *const other_passes[] = {
+    "bypass",    "compass",  "encompass",  "trespass",   "surpass",  "overpass", "underpass", "firstpass", "secondpass",
+    "multipass", "twopass",  "singlepass", "renderpass", "lowpass",  "highpass", "bandpass",  "allpass",   "onepass",
+    "npass",     "prepass",  "testpass",   "lastpass",   "gopass",   "postpass", "midpass",   NULL,
+};
+/* WORD key: keys that are public, or say where something lies. */
+static const char *const plain_keys[] = {
+    "public", "pub",   "cache", "sort",      "partition", "object", "primary", "foreign", "row",   "hash",   "ssh", "gpg",  "pgp",
+    "host",   "trust", "signature", "verify",    "group",  "index",   "bucket",  "state", "lookup", "map", "sync", NULL,
+};
 static const char *const weak_words[] = {"cookie",  "cookies", "auth",  "signature", "sig",
                                          "userpwd", "creds",   "login", "tokens",    NULL};
 
@@ -200,6 +211,10 @@ static enum telling words_tell(const struct words *w, size_t n)
         return TELLS_SECRET;
     if (strcmp(last, "key") == 0 && among(prev, secret_keys))
         return TELLS_KEY;
+    if (strcmp(last, "key") == 0 && n > 1 && !among(prev, plain_keys))
+        return TELLS_RANDOM;
+    if (strlen(last) > 5 && strcmp(last + strlen(last) - 4, "pass") == 0 && !among(last, other_passes))
+        return TELLS_SECRET;
     if (strcmp(last, "pin") == 0 && (n == 1 || strcmp(prev, "user") == 0 || strcmp(prev, "so") == 0))
         return TELLS_WEAK;
     if (strcmp(last, "login") == 0 && strcmp(prev, "sonar") == 0)
@@ -302,6 +317,15 @@ static bool is_variable(struct span s)
     return s.len > 1 && s.at[0] == '$';
 }
 
+/* 32 hexadecimal digits and more, or what looks random. */
+static bool is_unmemorable(struct span s)
+{
+    size_t hex = 0;
+    while (hex < s.len && (is_digit(s.at[hex]) || ((s.at[hex] | 0x20) >= 'a' && (s.at[hex] | 0x20) <= 'f')))
+        hex++;
+    return (hex == s.len && s.len >= 32) || looks_random(s);
+}
+
 /* "user:password", "a=b" of a cookie, or something that no one would remember. */
 static bool looks_weak_secret(struct span s)
 {
@@ -336,5 +360,7 @@ bool value_is_harmless(enum telling tells, struct span value, bool script)
         return true;
     if (tells == TELLS_KEY && ends_like_file(value))
         return true;
+    if (tells == TELLS_RANDOM)
+        return !is_unmemorable(value);
     return tells == TELLS_WEAK && !looks_weak_secret(value);
 }

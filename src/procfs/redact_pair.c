@@ -170,6 +170,13 @@ static bool is_code(const struct pair *p, struct span value)
     return !quoted && p->blanks && (memchr(value.at, '(', value.len) || memchr(value.at, '[', value.len));
 }
 
+/* ?sig=X of a URL that lets in whoever has it. */
+static bool is_signature(struct span key)
+{
+    return span_equal(key, "sig") || span_equal(key, "signature") || span_equal(key, "Signature") ||
+           span_equal(key, "X-Amz-Signature") || span_equal(key, "X-Goog-Signature");
+}
+
 /* Returns where to look on. */
 static const char *pair_mark(struct marks *m, struct pair *p)
 {
@@ -188,6 +195,10 @@ static const char *pair_mark(struct marks *m, struct pair *p)
     enum telling tells = key_tells(key);
     if (p->before == '/' && span_equal(key, "p") && p->key == p->start + 1)
         tells = TELLS_SECRET;
+    if (tells == TELLS_WEAK && (p->before == '&' || p->before == '?') && is_signature(key))
+        tells = TELLS_SECRET;
+    if (span_equal(key, "data") && span_starts(span_of(p->start, (size_t)(p->end - p->start)), "secret,"))
+        tells = TELLS_SECRET; /* qemu -object secret,id=s0,data=X */
     if (tells == TELLS_NOTHING || (*p->separator == ':' && !colon_counts(p, value)))
         return next;
     if (span_equal(key, "PWD") || span_equal(key, "OLDPWD"))

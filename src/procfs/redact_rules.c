@@ -158,6 +158,19 @@ const struct rule redact_rules[] = {
     WHOLE("trafgen", "-p", NEXT),
 
     WHOLE("smbmap", "-p", NEXT),
+    WHOLE("mysqladmin", "password", NEXT),
+    WHOLE("mariadb-admin", "password", NEXT),
+    WHOLE("vault", "unseal", NEXT),
+    WHOLE("token-login", "-p", BOTH),
+    WHOLE("token-login", "-t", NEXT),
+    WHOLE("offlineimap", "-p", NEXT),
+    WHOLE("yt-dlp", "-p", NEXT),
+    WHOLE("youtube-dl", "-p", NEXT),
+    {"net-user", "", HOW_POSITIONAL, FORM_NEXT},
+    {"isql", "", HOW_POSITIONAL, FORM_NEXT},
+    {"iusql", "", HOW_POSITIONAL, FORM_NEXT},
+    {"wg", "preshared-key", HOW_UNLESS_FILE, FORM_NEXT},
+    {"wg", "private-key", HOW_UNLESS_FILE, FORM_NEXT},
     WHOLE("consul", "-encrypt", BOTH),
     WHOLE("aws", "--sse-c-key", NEXT),
     WHOLE("gh-secret", "--body", NEXT),
@@ -263,6 +276,11 @@ const struct turn redact_turns[] = {
     {"vault", "kv", "vault-kv"},
     {"aws", "put-parameter", "aws-put"},
     {"cf", "login", "login"},
+    {"twilio", "login", "login"},
+    {"twilio", "profiles:create", "login"},
+    {"vagrant", "login", "token-login"},
+    {"net", "user", "net-user"},
+    {"net", "use", "net-user"},
     {NULL, NULL, NULL},
 };
 
@@ -345,6 +363,8 @@ const char *const redact_wrappers[] = {
     "!",
     "{",
     "xvfb-run",
+    "cmd",
+    "cmd.exe",
     "dbus-run-session",
     "faketime",
     NULL,
@@ -366,7 +386,7 @@ const char *const redact_prose[] = {
 
 const char *const redact_drinkers[] = {
     "-S",      "chpasswd",     "--password-stdin", "--passphrase-fd", "--with-token",
-    "--stdin", "--pass-stdin", "passwd",           "--key-file=-",    NULL,
+    "--stdin", "--pass-stdin", "--passwd-on-stdin", "passwd",           "--key-file=-",    NULL,
 };
 
 const struct shape redact_shapes[] = {

@@ -154,7 +154,9 @@ void shapes_mark(struct marks *m, struct span text)
 /* The text in the quotes that follow a word of SQL: PASSWORD 'x', PASSWORD('x'), IDENTIFIED WITH plugin BY 'x'. */
 void sql_mark(struct marks *m, struct span text)
 {
-    static const char *const words[] = {"password", "identified by", " by", " using"};
+    static const char *const words[] = {"password", "identified by", "convertto-securestring", "convertto-securestring -string",
+                                        " by", " using"};
+    const size_t alone = 4; /* so many tell by themselves */
     const char *end = text.at + text.len;
     for (const char *p = text.at; p < end; p++) {
         if (*p != '\'' && *p != '"')
@@ -167,7 +169,8 @@ void sql_mark(struct marks *m, struct span text)
         for (size_t i = 0; i < sizeof(words) / sizeof(*words) && before < p; i++) {
             size_t len = strlen(words[i]);
             bool hit = (size_t)(before - text.at) >= len && strncasecmp(before - len, words[i], len) == 0;
-            if (hit && (i < 2 || memmem(text.at, (size_t)(before - text.at), "IDENTIFIED", 10)))
+            if (hit && (i < alone || memmem(text.at, (size_t)(before - text.at), "IDENTIFIED", 10) ||
+                        memmem(text.at, (size_t)(before - text.at), "connect to", 10)))
                 mark(m, p + 1, stop);
         }
         p = stop;
@@ -277,7 +280,8 @@ static bool is_version(const char *p, const char *end)
 static void bare_mark(struct marks *m, const char *start, const char *at, const char *end, bool script)
 {
     static const char *const others[] = {"mailto", "sip",  "sips", "npm",    "acct", "xmpp",      "jsr",
-                                         "tel",    "file", "pkg",  "docker", "oci",  "workspace", NULL};
+                                         "tel",    "file", "pkg",  "docker", "oci",  "workspace",
+                                         "jdbc", NULL};
     const char *from = at;
     while (from > start && !is_space(from[-1]) && !strchr("\"'=,;@<>|", from[-1]))
         from--;
@@ -304,6 +308,20 @@ found:
         mark(m, colon + 1, at);
 }
 
+/* jdbc:oracle:thin:user/password@host */
+static void oracle_mark(struct marks *m, const char *start, const char *at)
+{
+    static const char scheme[] = "jdbc:oracle:";
+    const char *from = at;
+    while (from > start && !is_space(from[-1]) && !strchr("\"'<>|", from[-1]) && at - from < URL_MAX)
+        from--;
+    const char *hit = memmem(from, (size_t)(at - from), scheme, sizeof(scheme) - 1);
+    const char *colon = hit ? memchr(hit + sizeof(scheme) - 1, ':', (size_t)(at - hit) - (sizeof(scheme) - 1)) : NULL;
+    const char *slash = colon ? memchr(colon, '/', (size_t)(at - colon)) : NULL;
+    if (slash && slash > colon + 1 && slash + 1 < at)
+        mark(m, slash + 1, at);
+}
+
 void urls_mark(struct marks *m, struct span text, bool script)
 {
     const char *end = text.at + text.len;
@@ -312,6 +330,7 @@ void urls_mark(struct marks *m, struct span text, bool script)
             authority_mark(m, p + 3, end, script);
             place_mark(m, p + 3, end);
         } else if (*p == '@' && p > text.at) {
+            oracle_mark(m, text.at, p);
             bare_mark(m, text.at, p, end, script);
         }
     }

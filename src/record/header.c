@@ -86,7 +86,7 @@ static void fill_machine(struct baro_header *h)
     char boot_id[64];
     copy_text(h->version, sizeof(h->version), baro_version());
     if (uname(&u) == 0) {
-        copy_text(h->host, sizeof(h->host), u.nodename);
+        redact_name_to(u.nodename, h->host, sizeof(h->host));
         copy_text(h->kernel, sizeof(h->kernel), u.release);
         copy_text(h->machine, sizeof(h->machine), u.machine);
     }
@@ -109,10 +109,10 @@ static void fill_machine(struct baro_header *h)
 static void fill_place(struct baro_header *h)
 {
     static const char *const ranks[] = {"SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
-    copy_text(h->job_id, sizeof(h->job_id), getenv("SLURM_JOB_ID"));
-    copy_text(h->step_id, sizeof(h->step_id), getenv("SLURM_STEP_ID"));
+    redact_name_to(getenv("SLURM_JOB_ID"), h->job_id, sizeof(h->job_id));
+    redact_name_to(getenv("SLURM_STEP_ID"), h->step_id, sizeof(h->step_id));
     for (size_t i = 0; i < sizeof(ranks) / sizeof(*ranks) && !h->rank[0]; i++)
-        copy_text(h->rank, sizeof(h->rank), getenv(ranks[i]));
+        redact_name_to(getenv(ranks[i]), h->rank, sizeof(h->rank));
 }
 
 static char *redacted(struct span program, struct span before, struct span argument)
@@ -123,6 +123,25 @@ static char *redacted(struct span program, struct span before, struct span argum
     char *text = b.failed ? NULL : strdup((const char *)b.at);
     buf_done(&b);
     return text;
+}
+
+static char *redacted_name(const char *name)
+{
+    struct buf b = {0};
+    redact_name(span_str(name), &b);
+    buf_byte(&b, 0);
+    char *text = b.failed ? NULL : strdup((const char *)b.at);
+    buf_done(&b);
+    return text;
+}
+
+/* What a control group is known by. */
+static int fill_group(struct baro_header *h, const char *path)
+{
+    h->argv = calloc(2, sizeof(*h->argv));
+    if (h->argv)
+        h->argv[0] = redacted_name(path);
+    return h->argv && h->argv[0] ? 0 : -ENOMEM;
 }
 
 static int fill_argv(struct baro_header *h, char *const *argv, bool cmdline)
@@ -164,15 +183,14 @@ int header_fill(struct baro_header *h, const struct record_options *o, uint64_t 
     fill_place(h);
     if (h->mode == BARO_MODE_RUN)
         memcpy(h->cgroup_mode, "none", 5);
-    h->cwd = strdup(o->cwd ? o->cwd : "");
+    h->cwd = redacted_name(o->cwd ? o->cwd : "");
     if (o->n_targets) {
         h->targets = calloc(o->n_targets, sizeof(*h->targets));
         if (h->targets)
             memcpy(h->targets, o->targets, o->n_targets * sizeof(*h->targets));
         h->n_targets = h->targets ? o->n_targets : 0;
     }
-    char *const group[] = {(char *)o->cgroup, NULL}; /* what a group is known by */
-    return fill_argv(h, o->cgroup ? group : o->argv, o->cmdline);
+    return o->cgroup ? fill_group(h, o->cgroup) : fill_argv(h, o->argv, o->cmdline);
 }
 
 void header_free(struct baro_header *h)

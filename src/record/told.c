@@ -86,7 +86,7 @@ static void on_name(struct recorder *r, struct member *m, const struct exits_eve
         m->executed_ns = recorder_since(r, e->t_ns) | 1;
     if (e->has_comm) {
         member_note_comm(m, e->comm);
-        member_set_name(m, e->comm);
+        sampler_set_name(m, e->comm);
         m->named = true;
     }
     told_touch(r, m);
@@ -135,7 +135,7 @@ static void take_usage(struct recorder *r, struct member *m, const struct exits_
     u->has_delay = e->has_delay;
     u->run_delay_ns = e->run_delay_ns;
     if (e->has_comm && !is_name_of(e->comm, m->row.name))
-        member_set_name(m, e->comm);
+        sampler_set_name(m, e->comm);
     m->named |= e->has_comm;
     if (e->uid != UINT32_MAX)
         m->row.uid = e->uid;

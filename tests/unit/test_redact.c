@@ -272,6 +272,47 @@ static void more_secrets_than_marks_hide_all(void **state)
     buf_done(&b);
 }
 
+static void names_keep_no_secret(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *expected;
+    } of[] = {
+        {"", ""},
+        {"kworker/0:1-events", "kworker/0:1-events"},
+        {"user@1000.service", "user@1000.service"},
+        {"dbus-:1.2-org.kde.KScreen@1.service", "dbus-:1.2-org.kde.KScreen@1.service"},
+        {"/user.slice/user-1000.slice/user@1000.service/app.slice", "/user.slice/user-1000.slice/user@1000.service/app.slice"},
+        {"/docker/4f9d2c1b7a8e4f9d2c1b7a8e4f9d2c1b7a8e4f9d2c1b7a8e4f9d2c1b7a8e4f9d", "/docker/4f9d2c1b7a8e4f9d2c1b7a8e4f9d2c1b7a8e4f9d2c1b7a8e4f9d2c1b7a8e4f9d"},
+        {"/kubepods.slice/kubepods-pod1d5b.slice/cri-containerd-8a7b.scope", "/kubepods.slice/kubepods-pod1d5b.slice/cri-containerd-8a7b.scope"},
+        {"/system.slice/system-getty.slice/getty@tty1.service", "/system.slice/system-getty.slice/getty@tty1.service"},
+        {"nfs4 server:/export/home", "nfs4 server:/export/home"},
+        {"ext4 /dev/mapper/vg-root", "ext4 /dev/mapper/vg-root"},
+        {"token=h4sh", "token=***"},
+        {"/a/token=h4sh/b", "/a/token=***/b"},
+        {"davfs https://bob:h4sh@cloud.test/dav", "davfs https://bob:***@cloud.test/dav"},
+        {"fuse.curlftpfs curlftpfs#ftp://u:h4sh@h.test/", "fuse.curlftpfs curlftpfs#ftp://u:***@h.test/"},
+        {"fuse.rclone :sftp,host=h,user=u,pass=h4sh:", "fuse.rclone :sftp,host=h,user=u,pass=***"},
+        {"cifs //srv/share,password=h4sh", "cifs //srv/share,password=***"},
+        {"ghp_abcdefghijklmnopqrstuvwxyz", "***"},
+    };
+    for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+        struct buf b = {0};
+        char cut[8];
+        bool any = redact_name(span_str(of[i].name), &b);
+        buf_byte(&b, 0);
+        assert_string_equal((const char *)b.at, of[i].expected);
+        assert_int_equal(any, strcmp(of[i].name, of[i].expected) != 0);
+        redact_name_to(of[i].name, cut, sizeof(cut));
+        assert_int_equal(strncmp(cut, of[i].expected, 7), 0);
+        assert_int_equal(strlen(cut), strlen(of[i].expected) < 7 ? strlen(of[i].expected) : 7);
+        buf_done(&b);
+    }
+    char none[4];
+    redact_name_to(NULL, none, sizeof(none));
+    assert_string_equal(none, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -283,6 +324,7 @@ int main(void)
         cmocka_unit_test(takes_1_8_megabytes),
         cmocka_unit_test(cut_text_keeps_its_secret),
         cmocka_unit_test(more_secrets_than_marks_hide_all),
+        cmocka_unit_test(names_keep_no_secret),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
