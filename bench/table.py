@@ -104,7 +104,7 @@ def counted(bench, what, argv):
             s, truth, _ = bench.recorded(argv, uid)
             ratios.append(s["job"]["cpu_ns"] / 1e9 / truth)
             named.append(s["accounting"]["cpu_counted_ns"] / 1e9 / truth)
-        say(what, who, f"{median(ratios):.2%} of the cgroup's count", f"{median(named):.1%} put down to processes")
+        say(what, who, f"{median(ratios):.2%} of the cgroup's count", f"{median(named):.1%} attributed to processes")
     peers_count(bench, what, argv, lambda said: said.get("cpu_s", 0))
 
 

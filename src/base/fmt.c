@@ -122,3 +122,26 @@ void fmt_time_utc(struct buf *b, int64_t realtime_ns)
     buf_printf(b, "%04lld-%02u-%02uT%02u:%02u:%02u.%03uZ", (long long)t.year, t.month, t.day, t.hour, t.minute, t.second,
                t.ns / (unsigned)NS_PER_MS);
 }
+
+void fmt_time_zone(struct buf *b, int64_t realtime_ns, long east_seconds, bool milliseconds)
+{
+    struct utc t = utc_of((int64_t)((uint64_t)realtime_ns + (uint64_t)east_seconds * NS_PER_SEC));
+    unsigned minutes = (unsigned)((east_seconds < 0 ? -east_seconds : east_seconds) / 60);
+    buf_printf(b, "%04lld-%02u-%02uT%02u:%02u:%02u", (long long)t.year, t.month, t.day, t.hour, t.minute, t.second);
+    if (milliseconds)
+        buf_printf(b, ".%03u", t.ns / (unsigned)NS_PER_MS);
+    buf_printf(b, "%c%02u:%02u", east_seconds < 0 ? '-' : '+', minutes / 60, minutes % 60);
+}
+
+void fmt_moment(struct buf *b, uint64_t t_ns)
+{
+    uint64_t ms = t_ns / NS_PER_MS, seconds = ms / 1000;
+    buf_byte(b, '+');
+    if (seconds >= 3600)
+        buf_printf(b, "%lluh%02umin%02u", (unsigned long long)(seconds / 3600), (unsigned)(seconds / 60 % 60), (unsigned)(seconds % 60));
+    else if (seconds >= 60)
+        buf_printf(b, "%umin%02u", (unsigned)(seconds / 60), (unsigned)(seconds % 60));
+    else
+        buf_u64(b, seconds);
+    buf_printf(b, ".%03us", (unsigned)(ms % 1000));
+}

@@ -4,6 +4,7 @@
 
 #include "base/fd.h"
 #include "cli/reader.h"
+#include "cli/zone.h"
 
 static int to_stdout(void *context, const char *text, size_t len)
 {
@@ -21,7 +22,8 @@ static int print(const struct cli *cli, const struct settings *s, const struct b
             return cli_failf(cli, "can't write to standard output: %s", error_text(-code));
         return code < 0 ? cli_fail(cli, &err) : 0;
     }
-    struct report_style style = {.width = cli->width, .utf8 = cli->utf8, .color = cli->color};
+    struct report_style style = {.width = cli->width, .utf8 = cli->utf8, .color = cli->color,
+                                 .zone = zone_east(report_summary(summary)->start_realtime_ns)};
     report_block(report_summary(summary), path, style, &text);
     int status = cli_out(cli, &text);
     buf_done(&text);

@@ -112,12 +112,12 @@ static void events(struct look *l)
 {
     int code = read_text(l, "/proc/vmstat");
     if (code < 0)
-        no_file(l, "paging", "/proc/vmstat", "page faults, reclaim, swapping, processes killed for want of memory", code);
+        no_file(l, "paging", "/proc/vmstat", "page faults, reclaim, swapping, processes OOM-killed", code);
     else if (!has(l, "\noom_kill "))
-        finding_grant(findings_add(l->f, "machine", "paging", FOUND_PARTLY, "page faults, reclaim, swapping; not processes killed for want of memory"),
+        finding_grant(findings_add(l->f, "machine", "paging", FOUND_PARTLY, "page faults, reclaim, swapping; not processes OOM-killed"),
                       "a kernel of 4.13 or later");
     else
-        findings_add(l->f, "machine", "paging", FOUND_YES, "page faults, reclaim, swapping, processes killed for want of memory");
+        findings_add(l->f, "machine", "paging", FOUND_YES, "page faults, reclaim, swapping, processes OOM-killed");
 }
 
 /* Each of its files may be hidden alone. */

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/fmt.h"
 #include "base/span.h"
+#include "cli/zone.h"
 
 #define DAY_NS (86400 * (int64_t)NS_PER_SEC)
 
@@ -87,21 +88,6 @@ static bool date(struct span *s, struct tm *t)
     return month >= 1 && month <= 12 && t->tm_mday >= 1 && t->tm_mday <= 31;
 }
 
-/*
- * TZ=EST5EDT names a file of the zone's history, to glibc and to date(1); it is a rule as well, without a history, and musl takes it for that. With a colon
- * it can only be a file.
- */
-static void zone_of_file(void)
-{
-    const char *zone = getenv("TZ"), *dir = getenv("TZDIR");
-    char path[512];
-    if (!zone || !*zone || *zone == ':' || *zone == '/')
-        return;
-    int n = snprintf(path, sizeof(path), ":%s/%s", dir && *dir ? dir : "/usr/share/zoneinfo", zone);
-    if (n > 0 && (size_t)n < sizeof(path) && access(path + 1, R_OK) == 0)
-        setenv("TZ", path, 1);
-}
-
 /* In unsigned arithmetic: years go up to 9999 and a damaged header may say anything, so it may wrap, and then only misses. */
 static int64_t since(time_t when, int64_t fraction, int64_t start_realtime_ns)
 {
@@ -115,7 +101,7 @@ static int absolute(const char *text, int64_t start_realtime_ns, int64_t *ret_ns
     int64_t fraction;
     long offset;
     time_t when;
-    zone_of_file();
+    zone_init();
     if (!date(&s, &t) || !(scan_char(&s, 'T') || scan_char(&s, 't') || scan_char(&s, ' ')) || !clock_time(&s, &t, &fraction))
         return wrong(text, err);
     if (!s.len)
@@ -136,8 +122,7 @@ static int time_of_day(const char *text, int64_t start_realtime_ns, int64_t *ret
     struct tm t;
     int64_t fraction;
     time_t start = (time_t)(start_realtime_ns / (int64_t)NS_PER_SEC);
-    zone_of_file();
-    tzset(); /* which localtime_r() need not do */
+    zone_init();
     if (!localtime_r(&start, &t) || !clock_time(&s, &t, &fraction) || s.len)
         return wrong(text, err);
     t.tm_isdst = -1;

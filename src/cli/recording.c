@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "cli/zone.h"
 #include "report/report.h"
 #include "run/link.h"
 #include "tape/runs.h"
@@ -185,7 +186,9 @@ static void print(struct recording *r)
     struct buf text = {0};
     if (r->summary) {
         summary_finish(r->summary);
-        report_block(r->summary, recording_written(r) ? (const char *)r->path.at : NULL, report_style_of(r->cli), &text);
+        struct report_style style = report_style_of(r->cli);
+        style.zone = zone_east(r->summary->start_realtime_ns);
+        report_block(r->summary, recording_written(r) ? (const char *)r->path.at : NULL, style, &text);
         if (!text.failed && r->stderr_fd >= 0)
             fd_write_all(r->stderr_fd, text.at, text.len, NULL);
         summary_free(r->summary);

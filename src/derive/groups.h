@@ -16,7 +16,7 @@ uint64_t groups_memory(const struct summary *s, const struct machine_group *g, u
  */
 /* For how long a CPU quota held back the group that it held back most: of those that the job was in at a place, and those above. */
 int summary_throttled(const struct summary *s, uint64_t *ret);
-/* Processes killed for want of memory, and forks refused: of the innermost group at a place that counts it. Those that the recorder was refused there itself are left out. */
+/* Processes OOM-killed, and forks refused: of the innermost group at a place that counts it. Those that the recorder was refused there itself are left out. */
 int summary_group_oom_kills(const struct summary *s, uint64_t *ret);
 int summary_fork_refusals(const struct summary *s, uint64_t *ret);
 

@@ -59,6 +59,7 @@ struct summary *summary_new(const struct baro_header *h)
     s->group_counts = strcmp(h->cgroup_mode, "own") == 0 || strcmp(h->cgroup_mode, "target") == 0;
     s->start_realtime_ns = h->start_realtime_ns;
     s->memory_total = h->memory_total;
+    s->overhead_ppm = h->overhead_ppm;
     s->cpus = h->cpus;
     s->limits = h->limits;
     copy_text(s->cgroup_mode, sizeof(s->cgroup_mode), h->cgroup_mode);
@@ -228,6 +229,10 @@ void summary_add_sample(struct summary *s, const struct baro_sample *sample)
     memcpy(s->job_absent, sample->job_absent, sizeof(s->job_absent));
     memcpy(s->self, sample->self, sizeof(s->self));
     memcpy(s->self_absent, sample->self_absent, sizeof(s->self_absent));
+    if (!s->self_first_ns && sample->self_absent[RECORDER_cpu] == BARO_PRESENT && sample->self[RECORDER_cpu]) {
+        s->self_first_ns = sample->t_ns;
+        s->self_first_cpu_ns = sample->self[RECORDER_cpu];
+    }
     if (!s->samples++)
         s->first_ns = sample->t_ns;
     s->last_ns = sample->t_ns;

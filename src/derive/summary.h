@@ -119,6 +119,8 @@ struct summary {
     uint8_t job_absent[JOB_MAX];
     uint64_t self[RECORDER_MAX];
     uint8_t self_absent[RECORDER_MAX];
+    uint64_t overhead_ppm;       /* what the recorder was allowed, of a core; 0: no limit */
+    uint64_t self_first_ns, self_first_cpu_ns; /* what the recorder had used at the first sample that knows: to start */
     struct summary_peak peak[PEAK_MAX];
     struct summary_largest largest;
     uint64_t pss_doubt; /* largest rss of a sample in which not all members had pss: their pss may have been as high */

@@ -34,12 +34,12 @@ static void cores(struct lines *l, const struct summary *s)
     if (absent == BARO_PRESENT && summary_machine_cpus(s, &cpus) == BARO_PRESENT)
         buf_printf(&b, " of %llu", (unsigned long long)cpus);
     if (summary_machine_cores_peak(s, &peak) == BARO_PRESENT && absent == BARO_PRESENT && peak > mean) {
-        buf_str(&b, ", at most ");
+        buf_str(&b, ", peak ");
         fmt_decimal(&b, peak, peak < 10 ? 2 : 1);
     }
     lines_part(l, &b);
     if (summary_machine_gauge(s, MACHINE_LOAD, &load) == BARO_PRESENT) {
-        buf_str(&b, "load at most ");
+        buf_str(&b, "load peak ");
         fmt_decimal(&b, (double)load / 1e6, 2);
         lines_part(l, &b);
     }
@@ -61,7 +61,7 @@ static void memory(struct lines *l, const struct summary *s)
     if (absent != BARO_PRESENT) {
         not_known(&b, absent);
     } else {
-        buf_str(&b, "at most ");
+        buf_str(&b, "peak ");
         fmt_bytes(&b, used);
         buf_str(&b, " used");
     }
@@ -71,13 +71,12 @@ static void memory(struct lines *l, const struct summary *s)
     }
     lines_part(l, &b);
     if (summary_machine_gauge(s, MACHINE_MEMORY_AVAILABLE, &left) == BARO_PRESENT) {
-        buf_str(&b, "at least ");
         fmt_bytes(&b, left);
-        buf_str(&b, " available");
+        buf_str(&b, " available at the lowest");
         lines_part(l, &b);
     }
     if (summary_machine_gauge(s, MACHINE_SWAP_USED, &swapped) == BARO_PRESENT && swapped) {
-        buf_str(&b, "swap at most ");
+        buf_str(&b, "swap peak ");
         fmt_bytes(&b, swapped);
         lines_part(l, &b);
     }

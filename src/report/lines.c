@@ -48,6 +48,40 @@ void lines_begin(struct lines *l, const char *label, enum lines_tone tone)
     l->parts = 0;
 }
 
+/* The bytes up to the next blank at which a line may end: not the one between a number and its unit, as in "24.6 MB". */
+static size_t word_at(const char *at, size_t len)
+{
+    bool number = true;
+    size_t n = 0, unit = 0;
+    for (; n < len && at[n] != ' '; n++)
+        number = number && ((at[n] >= '0' && at[n] <= '9') || at[n] == '.' || at[n] == ',');
+    while (n + 1 + unit < len && at[n + 1 + unit] != ' ')
+        unit++;
+    return n && number && unit && unit <= 4 ? n + 1 + unit : n;
+}
+
+unsigned lines_wrap(struct buf *b, const char *at, size_t len, unsigned column, unsigned indent, unsigned width)
+{
+    bool begun = column > indent;
+    for (size_t i = 0; i < len;) {
+        size_t n = word_at(at + i, len - i);
+        unsigned word = lines_columns(at + i, n);
+        if (begun && i && column + 1 + word > width) {
+            buf_byte(b, '\n');
+            lines_spaces(b, indent);
+            column = indent;
+        } else if (i) {
+            buf_byte(b, ' ');
+            column++;
+        }
+        buf_add(b, at + i, n);
+        column += word;
+        begun = true;
+        i += n + (i + n < len);
+    }
+    return column;
+}
+
 void lines_part(struct lines *l, struct buf *part)
 {
     if (!part->len)
@@ -61,8 +95,7 @@ void lines_part(struct lines *l, struct buf *part)
         buf_str(l->out, l->style.utf8 ? " · " : " - ");
         l->column += 3;
     }
-    buf_add(l->out, part->at, part->len);
-    l->column += n;
+    l->column = lines_wrap(l->out, (const char *)part->at, part->len, l->column, LINES_INDENT, l->style.width);
     l->parts++;
     buf_clear(part);
 }
@@ -126,6 +159,47 @@ void lines_name(const struct lines *l, struct buf *b, const char *name, unsigned
         b->failed = true;
     buf_done(&escaped);
     buf_done(&cut);
+}
+
+/* The bytes of the last characters that fit into so many columns. */
+static size_t tail_of(const struct lines *l, const char *at, size_t len, unsigned columns)
+{
+    size_t from = 0;
+    unsigned all = lines_columns(at, len);
+    while (from < len && all > columns) {
+        char c[32];
+        size_t n;
+        from += one(l, at + from, len - from, c, &n);
+        all = lines_columns(at + from, len - from);
+    }
+    return len - from;
+}
+
+void lines_path(const struct lines *l, struct buf *b, const char *name, unsigned columns)
+{
+    struct buf whole = {0};
+    const char *more = l->style.utf8 ? "…" : "...";
+    unsigned dots = lines_columns(more, strlen(more));
+    lines_name(l, &whole, name, 4 * (unsigned)strlen(name) + 4);
+    const char *at = (const char *)whole.at;
+    if (!whole.len || lines_columns(at, whole.len) <= columns || columns < dots + 8) {
+        buf_add(b, whole.at, whole.len);
+    } else {
+        unsigned last = (columns - dots) * 2 / 3; /* the file's name and the innermost group tell more than the root */
+        size_t tail = tail_of(l, at, whole.len, last), head = 0;
+        while (head < whole.len) {
+            char c[32];
+            size_t n, step = one(l, at + head, whole.len - head, c, &n);
+            if (lines_columns(at, head + step) > columns - dots - last)
+                break;
+            head += step;
+        }
+        buf_add(b, at, head);
+        buf_str(b, more);
+        buf_add(b, at + whole.len - tail, tail);
+    }
+    b->failed = b->failed || whole.failed;
+    buf_done(&whole);
 }
 
 void report_ascii(struct buf *b, size_t from)

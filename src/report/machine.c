@@ -8,7 +8,7 @@
 #include "derive/limits.h"
 #include "report/table.h"
 
-#define NAME_COLUMNS 40u
+#define NAME_COLUMNS 48u
 /* Below these a machine is as quiet as any. */
 #define LEAST_WATCHED NS_PER_SEC /* CPU times come in steps of 10 ms on each CPU */
 #define LEAST_OTHERS 0.2         /* cores, */
@@ -40,6 +40,8 @@ void report_memory_share(struct buf *b, const struct summary *s)
     if (summary_memory_peak_ratio(s, &ratio) != BARO_PRESENT || (!limited(source) && ratio < LEAST_SHARE))
         return;
     summary_memory_most(s, &most, &measure);
+    if (measure == MEMORY_RSS && s->peak[PEAK_RSS].members > 1)
+        return; /* a sum of rss has pages that several share once for each of them: 16 workers that share 1.5 GB sum up to 25 GB */
     if (measure == MEMORY_CGROUP) {
         fmt_bytes(b, most);
         buf_str(b, " with page cache, ");
@@ -57,7 +59,8 @@ void report_memory_share(struct buf *b, const struct summary *s)
 static void by(const struct lines *l, struct buf *b, const char *source)
 {
     buf_str(b, " by ");
-    lines_name(l, b, source, NAME_COLUMNS);
+    unsigned room = l->style.width - LINES_INDENT;
+    lines_path(l, b, source, room < NAME_COLUMNS ? room : NAME_COLUMNS);
 }
 
 static void cores(struct lines *l, const struct summary *s, struct buf *b)
@@ -121,7 +124,7 @@ static void unknown(struct buf *b, const struct summary *s)
 static void kills(struct buf *b, uint64_t n)
 {
     fmt_count(b, n);
-    buf_str(b, n == 1 ? " process killed for want of memory" : " processes killed for want of memory");
+    buf_str(b, n == 1 ? " process OOM-killed" : " processes OOM-killed");
 }
 
 void report_limits(struct lines *l, const struct summary *s)
@@ -211,7 +214,7 @@ static void little_memory(struct lines *l, struct buf *b, const struct summary *
     if (summary_machine_gauge(s, MACHINE_MEMORY_AVAILABLE, &left) == BARO_PRESENT &&
         summary_machine_memory(s, &total) == BARO_PRESENT && left < total / LITTLE_LEFT) {
         fmt_bytes(b, left);
-        buf_str(b, " of memory left at worst");
+        buf_str(b, " of memory available at the lowest");
         lines_part(l, b);
     }
     summary_machine_grown(s, MACHINE_SWAP_IN, &in);

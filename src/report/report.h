@@ -12,6 +12,8 @@ struct report_style {
     unsigned width; /* columns of the terminal */
     bool utf8;      /* may show more than ASCII */
     bool color;
+    bool running; /* somebody still writes the tape */
+    long zone;    /* of local time when the recording began: seconds east of UTC */
 };
 
 /* The block of lines that stands at the end of a run. summary must be finished; tape: where it is kept, NULL: nowhere. */
@@ -19,6 +21,9 @@ void report_block(const struct summary *s, const char *tape, struct report_style
 
 /* The members of `baro summary --json`, as one object. */
 void report_json(const struct summary *s, const char *tape, struct json *json);
+
+/* The peak of memory that the block tells of; it may be absent. */
+const struct summary_peak *report_memory_peak(const struct summary *s);
 
 /* What is inside of a public summary; borrowed. */
 const struct summary *report_summary(const struct baro_summary *summary);

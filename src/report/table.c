@@ -8,6 +8,7 @@
 #define ROWS 5u
 #define CELLS 5u
 #define CELL_MAX 160u
+#define NARROW 70u /* columns: the table then stands below its label */
 
 struct cells {
     char text[CELLS][CELL_MAX];
@@ -75,23 +76,43 @@ static void row_of_rest(const struct summary *s, size_t from, uint64_t total, st
     buf_done(&b);
 }
 
-static void print(struct lines *l, const struct cells *rows, unsigned n)
+/* What does not fit is left out: the share, then the number of processes. 0: not shown. */
+static void widths(const struct cells *rows, unsigned n, unsigned room, unsigned width[CELLS])
 {
-    unsigned width[CELLS] = {0};
-    for (unsigned r = 0; r < n; r++) {
-        for (unsigned c = 0; c < CELLS; c++) {
+    static const unsigned first_to_go[] = {3, 1};
+    unsigned all = 0;
+    for (unsigned c = 0; c < CELLS; c++) {
+        for (unsigned r = 0; r < n; r++) {
             unsigned w = lines_columns(rows[r].text[c], strlen(rows[r].text[c]));
             width[c] = w > width[c] ? w : width[c];
         }
+        all += width[c] + (c ? 2 : 0);
     }
+    for (size_t i = 0; i < sizeof(first_to_go) / sizeof(*first_to_go) && all > room; i++) {
+        all -= width[first_to_go[i]] + 2;
+        width[first_to_go[i]] = 0;
+    }
+}
+
+static void print(struct lines *l, const struct cells *rows, unsigned n, unsigned indent)
+{
+    unsigned width[CELLS] = {0};
+    widths(rows, n, l->style.width - indent, width);
     for (unsigned r = 0; r < n; r++) {
-        if (r == 0)
+        bool below = indent < LINES_INDENT;
+        if (r == 0 && below) {
+            lines_tone(l, TONE_FAINT);
+            buf_str(l->out, "  heaviest\n");
+        } else if (r == 0) {
             lines_begin(l, "heaviest", TONE_FAINT);
-        else
-            lines_spaces(l->out, LINES_INDENT);
+        }
+        if (r || below)
+            lines_spaces(l->out, indent);
         if (r == 0)
             lines_tone(l, TONE_FAINT);
         for (unsigned c = 0; c < CELLS; c++) {
+            if (!width[c])
+                continue;
             unsigned pad = width[c] - lines_columns(rows[r].text[c], strlen(rows[r].text[c]));
             lines_spaces(l->out, c ? pad + 2 : 0);
             buf_str(l->out, rows[r].text[c]);
@@ -107,7 +128,8 @@ void report_commands(struct lines *l, const struct summary *s)
 {
     static const struct cells titles = {{"command", "processes", "cpu", "share", "peak rss"}};
     struct cells rows[ROWS + 2];
-    unsigned n = 0, name_width = l->style.width > 90 ? 36 : 24;
+    bool narrow = l->style.width < NARROW;
+    unsigned n = 0, name_width = l->style.width > 90 ? 36 : narrow ? 15 : 24;
     if (s->n_order < 2)
         return; /* the lines above have said it all */
     rows[n++] = titles;
@@ -117,7 +139,7 @@ void report_commands(struct lines *l, const struct summary *s)
         row_of(l, summary_command(s, i), total, name_width, &rows[n++]);
     if (shown < s->n_order)
         row_of_rest(s, shown, total, &rows[n++]);
-    print(l, rows, n);
+    print(l, rows, n, narrow ? 4 : LINES_INDENT);
 }
 
 /* ---- what makes the figures less than whole ---- */

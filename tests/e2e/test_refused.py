@@ -150,7 +150,7 @@ def test_full_is_full(run, tape, work, v1, own):  # noqa: F811
         found = run.summary(tape)["limits"]
         assert found["memory_group_ratio"] == 1 and found["oom_kills"] == 1
         assert 0.25 < found["memory_peak_ratio"] <= 1
-        assert "100 %" in done.stderr and "1 process killed for want of memory" in done.stderr
+        assert "100 %" in done.stderr and "1 process OOM-killed" in done.stderr
 
 
 def test_record_a_group_of_memory(run, tape, work, v1, wait_until):  # noqa: F811

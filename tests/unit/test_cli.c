@@ -14,6 +14,7 @@
 /* These are not in the library; they need nothing else of the command line. */
 #include "../../src/cli/moment.c"
 #include "../../src/cli/opt.c"
+#include "../../src/cli/zone.c"
 
 struct values {
     bool a, b;

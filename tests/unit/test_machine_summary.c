@@ -376,10 +376,10 @@ static void test_golden(void **state)
         void (*change)(struct baro_header *h);
         struct report_style style;
     } blocks[] = {
-        {"machine-100.txt", NULL, {100, true, false}}, {"machine-60-ascii.txt", NULL, {60, false, false}},
-        {"machine-own.txt", own, {100, true, false}}, {"machine-free.txt", free_of_limits, {100, true, false}},
-        {"machine-address-space.txt", of_address_space, {100, true, false}}, {"machine-data.txt", of_data, {100, true, false}},
-        {"machine-out-of-sight.txt", out_of_sight, {100, true, false}},
+        {"machine-100.txt", NULL, {.width = 100, .utf8 = true}}, {"machine-60-ascii.txt", NULL, {.width = 60}},
+        {"machine-own.txt", own, {.width = 100, .utf8 = true}}, {"machine-free.txt", free_of_limits, {.width = 100, .utf8 = true}},
+        {"machine-address-space.txt", of_address_space, {.width = 100, .utf8 = true}}, {"machine-data.txt", of_data, {.width = 100, .utf8 = true}},
+        {"machine-out-of-sight.txt", out_of_sight, {.width = 100, .utf8 = true}},
     };
     struct buf text = {0};
     for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++) {

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -13,6 +14,7 @@
 #include "derive/summary.h"
 #include "encode/encode.h"
 #include "golden.h"
+#include "report/lines.h"
 #include "report/report.h"
 #include "story.h"
 #include "tape_file.h"
@@ -241,6 +243,144 @@ static void test_no_more_than_there_is(void **state)
     assert_true(peak == 2);
 }
 
+/* ---- words ---- */
+
+static struct summary *summary_of(struct baro_header *h, struct baro_sample *sample, uint64_t t_ns)
+{
+    struct baro_event start = {.kind = BARO_EVENT_START, .text = ""}, end = {.kind = BARO_EVENT_END, .t_ns = t_ns, .text = ""};
+    struct summary *s = summary_new(h);
+    assert_non_null(s);
+    summary_add_event(s, &start);
+    summary_add_sample(s, sample);
+    if (t_ns) {
+        sample->t_ns = t_ns;
+        sample->self[RECORDER_cpu] += 10 * MS;
+        summary_add_sample(s, sample);
+        summary_add_event(s, &end);
+    }
+    summary_finish(s);
+    return s;
+}
+
+static void expect_words(const struct summary *s, struct report_style style, const char *words, bool there)
+{
+    struct buf text = {0};
+    report_block(s, NULL, style, &text);
+    buf_byte(&text, 0);
+    if (!!strstr((char *)text.at, words) != there)
+        fail_msg("'%s' is %s:\n%s", words, there ? "missing" : "there", (char *)text.at);
+    buf_done(&text);
+}
+
+#define PLAIN (struct report_style){.width = 100}
+
+/* 12 ms to start and 10 ms in the second after that: above one percent of a core, and by what. */
+static void test_words_of_short_run(void **state)
+{
+    (void)state;
+    struct baro_header h = {.version = "0", .overhead_ppm = 10000, .host = "here", .kernel = "6.1", .start_realtime_ns = 0};
+    struct baro_sample sample = {.t_ns = MS, .self[RECORDER_cpu] = 12 * MS};
+    struct summary *s = summary_of(&h, &sample, 1001 * MS);
+    expect_words(s, PLAIN, "recorder 2.2 % of a core: 12.0 ms to start, then 1.0 %", true);
+    expect_words(s, PLAIN, "1970-01-01T00:00:00+00:00 on here - Linux 6.1\n", true);
+    expect_words(s, (struct report_style){.width = 100, .zone = -12600}, "1969-12-31T20:30:00-03:30 on here", true);
+    summary_free(s);
+    h.overhead_ppm = 50000; /* allowed: nothing to explain */
+    sample = (struct baro_sample){.t_ns = MS, .self[RECORDER_cpu] = 12 * MS};
+    s = summary_of(&h, &sample, 1001 * MS);
+    expect_words(s, PLAIN, "to start", false);
+    summary_free(s);
+}
+
+static void test_words_without_end(void **state)
+{
+    (void)state;
+    struct baro_header h = {.version = "0"};
+    struct baro_sample sample = {.t_ns = MS, .job[JOB_faults_minor] = 1234, .job[JOB_faults_major] = 5, .job[JOB_switches_voluntary] = 7};
+    struct summary *s = summary_of(&h, &sample, 0);
+    expect_words(s, PLAIN, "cut off, no end on the tape", true);
+    expect_words(s, (struct report_style){.width = 100, .running = true}, "running", true);
+    expect_words(s, PLAIN, "pages at least 1,234 minor, 5 major\n             context switches at least 7 voluntary, 0 involuntary\n", true);
+    summary_free(s);
+}
+
+/* Two that share 300 MB have 600 MB of rss: no share of the memory. One has. */
+static void test_words_of_sharers(void **state)
+{
+    (void)state;
+    struct baro_process p = {.id = 1, .key = {50, 5}, .name = "a"}, q = {.id = 2, .key = {51, 6}, .name = "b"};
+    struct baro_process *rows[] = {&p, &q};
+    for (int i = 0; i < 2; i++) {
+        rows[i]->value[PROCESS_rss] = 300 * MB;
+        rows[i]->absent[PROCESS_pss] = BARO_ABSENT_DENIED;
+    }
+    struct baro_header h = {.version = "0", .memory_total = 1000 * MB, .cpus = 1};
+    struct baro_sample sample = {.t_ns = MS, .n = 2, .processes = rows};
+    struct summary *s = summary_of(&h, &sample, 0);
+    expect_words(s, PLAIN, "peak 600 MB rss at +0.001s", true);
+    expect_words(s, PLAIN, "of 1.00 GB", false);
+    summary_free(s);
+    sample.n = 1;
+    s = summary_of(&h, &sample, 0);
+    expect_words(s, PLAIN, "30 % of 1.00 GB", true);
+    summary_free(s);
+}
+
+/* The kernel charged 2,147 MB where the disk wrote 8.8 MB. Less than 10 MB apart, or nothing of the job's: not a word. */
+static void words_of_disks(uint64_t charged, uint64_t wrote, const char *words, bool there)
+{
+    struct baro_header h = {.version = "0"};
+    struct baro_sample sample = {.t_ns = MS, .has_host = true, .host_ns = MS};
+    struct summary *s = summary_new(&h);
+    summary_add_sample(s, &sample);
+    sample.t_ns = sample.host_ns = 2000 * MS;
+    sample.job[JOB_io_write] = charged;
+    sample.host[HOST_disk_write] = wrote;
+    summary_add_sample(s, &sample);
+    summary_finish(s);
+    expect_words(s, PLAIN, words, there);
+    summary_free(s);
+}
+
+static void test_words_of_disks(void **state)
+{
+    (void)state;
+    words_of_disks(2147 * MB, 8800000, "storage (kernel's count): read 0 B, wrote 2.15 GB\n             the machine's disks: read 0 B, wrote 8.80 MB\n", true);
+    words_of_disks(100 * MB, 95 * MB, "disks", false);
+    words_of_disks(9 * MB, 0, "disks", false);
+    words_of_disks(0, 500 * MB, "disks", false);
+}
+
+/* Every line fits, broken at blanks, but for a word that is longer than a line; a number keeps its unit. */
+static void test_narrow(void **state)
+{
+    (void)state;
+    struct summary *s = told();
+    for (unsigned width = 40; width <= 100; width++) {
+        struct buf text = {0};
+        report_block(s, "t", (struct report_style){.width = width}, &text);
+        buf_byte(&text, 0);
+        for (char *rest = (char *)text.at, *line; (line = strtok_r(rest, "\n", &rest)) != NULL;) {
+            if (strlen(line) > width)
+                fail_msg("%u columns: %s", width, line);
+            assert_true(strncmp(line + strspn(line, " "), "MB", 2) != 0 && strncmp(line + strspn(line, " "), "s ", 2) != 0);
+        }
+        buf_done(&text);
+    }
+    summary_free(s);
+}
+
+static void test_path_is_cut_in_the_middle(void **state)
+{
+    (void)state;
+    struct lines l = {.style = {.width = 100}};
+    struct buf b = {0};
+    lines_path(&l, &b, "cgroup /kubepods.slice/kubepods-burstable.slice/pod1/0123456789abcdef memory.max", 40);
+    buf_byte(&b, 0);
+    assert_string_equal((char *)b.at, "cgroup /kubep...3456789abcdef memory.max");
+    buf_done(&b);
+}
+
 /* ---- live and replay ---- */
 
 static void summary_text(const struct summary *s, struct buf *ret)
@@ -317,8 +457,8 @@ static void test_golden_report(void **state)
         const char *name;
         struct report_style style;
     } styles[] = {
-        {"summary-100.txt", {100, true, false}}, {"summary-80-ascii.txt", {80, false, false}},
-        {"summary-color.txt", {100, true, true}}, {"summary-60.txt", {20, true, false}},
+        {"summary-100.txt", {.width = 100, .utf8 = true}}, {"summary-80-ascii.txt", {.width = 80}},
+        {"summary-color.txt", {.width = 100, .utf8 = true, .color = true}}, {"summary-40.txt", {.width = 20, .utf8 = true}},
     };
     struct summary *s = told();
     struct buf text = {0};
@@ -435,6 +575,8 @@ int main(void)
         cmocka_unit_test(test_many_names),
         cmocka_unit_test(test_nothing),
         cmocka_unit_test(test_peak_is_no_less_than_mean), cmocka_unit_test(test_no_more_than_there_is),
+        cmocka_unit_test(test_words_of_short_run), cmocka_unit_test(test_words_without_end), cmocka_unit_test(test_words_of_sharers),
+        cmocka_unit_test(test_words_of_disks), cmocka_unit_test(test_narrow), cmocka_unit_test(test_path_is_cut_in_the_middle),
         cmocka_unit_test_prestate(test_story_live_is_replay, at),
         cmocka_unit_test_prestate(test_world_live_is_replay, at),
         cmocka_unit_test(test_golden_report),
