@@ -8,17 +8,14 @@
 
 #include "base/fmt.h"
 #include "derive/derive.h"
+#include "derive/last.h"
 
 /* ---- rates: what the row before said ---- */
 
-struct before {
-    uint32_t id; /* 0: free; the job is UINT32_MAX, the host one less */
-    uint64_t t_ns, cpu;
-};
+#define OLD_NS 7200000000000ull /* a process that had no row for two hours is forgotten when room is needed */
 
 struct row_memory {
-    struct before *at;
-    size_t n, size; /* size: a power of two */
+    struct last_table cpu; /* the job is UINT32_MAX, the host one less */
 };
 
 struct row_memory *row_memory_new(void)
@@ -29,37 +26,8 @@ struct row_memory *row_memory_new(void)
 void row_memory_free(struct row_memory *m)
 {
     if (m)
-        free(m->at);
+        last_done(&m->cpu);
     free(m);
-}
-
-static struct before *slot_of(struct before *at, size_t size, uint32_t id)
-{
-    size_t i = id * 2654435761u & (size - 1);
-    while (at[i].id && at[i].id != id)
-        i = (i + 1) & (size - 1);
-    return &at[i];
-}
-
-/* Those that have not been seen for long are dropped when the table is full. */
-static bool make_room(struct row_memory *m, uint64_t now_ns)
-{
-    if (2 * (m->n + 1) <= m->size)
-        return true;
-    uint64_t old_ns = now_ns > 7200000000000ull ? now_ns - 7200000000000ull : 0;
-    size_t size = m->size ? 2 * m->size : 256, n = 0;
-    struct before *at = calloc(size, sizeof(*at));
-    if (!at)
-        return false;
-    for (size_t i = 0; i < m->size; i++) {
-        if (m->at[i].id && m->at[i].t_ns >= old_ns) {
-            *slot_of(at, size, m->at[i].id) = m->at[i];
-            n++;
-        }
-    }
-    free(m->at);
-    *m = (struct row_memory){at, n, size};
-    return true;
 }
 
 /* What a row is told apart by, and its CPU time. */
@@ -84,20 +52,19 @@ static int cpu_of(const struct row *r, uint32_t *ret_id, uint64_t *ret)
 
 static void rate(struct row *r, uint32_t id, uint64_t cpu)
 {
-    if (!make_room(r->memory, r->t_ns))
+    bool added;
+    struct last *b = last_get(&r->memory->cpu, id, r->t_ns > OLD_NS ? r->t_ns - OLD_NS : 0, &added);
+    if (!b)
         return;
-    struct before *b = slot_of(r->memory->at, r->memory->size, id);
-    if (b->id) {
-        r->cores_absent = derive_rate(b->t_ns, b->cpu, r->t_ns, cpu, &r->cores);
+    if (!added) {
+        r->cores_absent = derive_rate(b->t_ns, b->value, r->t_ns, cpu, &r->cores);
         r->cores /= 1e9;
         /* A value is read a moment after the sample's instant: over very short intervals that is too much. */
         uint32_t cpus = r->entity == ROW_CPU ? 1 : r->header ? r->header->cpus : 0;
         if (cpus && r->cores > cpus)
             r->cores = cpus;
-    } else {
-        r->memory->n++;
     }
-    *b = (struct before){id, r->t_ns, cpu};
+    *b = (struct last){id, r->t_ns, cpu};
 }
 
 void row_begin(struct row *r)

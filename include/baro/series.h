@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file
+ * Series: the course of a metric over a stretch of a tape, in as many buckets as a chart has columns.
+ *
+ * One walk over the tape fills any number of curves. A bucket has the minimum, the maximum, the mean over its time and
+ * the last value, so that no sampled peak is lost however long the tape is.
+ *
+ *     baro_series_new(&s, 0, end_ns, 800, &err);
+ *     int cpu = baro_series_add_rate(s, BARO_KIND_JOB, 0, NULL, baro_metric_find(BARO_KIND_JOB, "cpu_ns", 6), &err);
+ *     baro_series_read(s, tape, &err);
+ *     for (size_t i = 0; i < 800; i++)
+ *         draw(baro_series_bucket(s, cpu, i)->mean / 1e9);
+ *     baro_series_free(s);
+ *
+ * A series belongs to one thread at a time.
+ */
+#ifndef BARO_SERIES_H
+#define BARO_SERIES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "baro/error.h"
+#include "baro/metric.h"
+#include "baro/tape.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct baro_series;
+
+/** One bucket of a curve. Members may be added at the end: take what baro_series_bucket() returns, make no arrays. */
+struct baro_bucket {
+    uint64_t covered_ns; /**< for how much of its time the value is known */
+    uint64_t points;     /**< how many samples lie in it. With covered_ns 0 as well, min to last say nothing */
+    double min, max;     /**< the smallest and the largest value that held in it */
+    double mean;         /**< over the time in which the value is known */
+    double last;         /**< the value that held at its end */
+};
+
+/**
+ * Prepares curves over [@p from_ns, @p to_ns) of a tape, cut into @p buckets parts of the same length.
+ * @return 0 and a series to be freed with baro_series_free(); BARO_E_RANGE for an empty stretch or no buckets; -ENOMEM.
+ */
+BARO_API int baro_series_new(struct baro_series **ret, uint64_t from_ns, uint64_t to_ns, size_t buckets, struct baro_error *err);
+/** NULL is allowed. */
+BARO_API void baro_series_free(struct baro_series *s);
+
+/**
+ * Adds a curve of a value as it stands: a gauge, or a counter's reading. It holds from its sample to the next one.
+ * @param kind BARO_KIND_JOB, RECORDER, HOST: @p id and @p name are ignored. BARO_KIND_PROCESS: the process with this id;
+ * id 0: the sum over all processes called @p name, or over all if @p name is NULL. Other kinds: the entity with this id;
+ * id 0: the sum over all entities called @p name, or over all.
+ * @param metric an id of baro_tape_metric() or baro_metric_find().
+ * @return the number of the curve, from 0 on; BARO_E_RANGE for a kind or metric that has no series; -ENOMEM.
+ */
+BARO_API int baro_series_add_value(struct baro_series *s, enum baro_kind kind, uint32_t id, const char *name, int metric,
+                                   struct baro_error *err);
+/**
+ * Adds a curve of the growth of a counter per second, in its unit per second. Of processes, what each used up to its end
+ * is in it, also of those that no sample saw: it comes from their exits, and lies between the last look at the process and its end.
+ * Growth is spread over at least 100 ms, because the kernel counts much in steps of 10 ms: 10 ms of CPU time that show
+ * up within one millisecond are not ten cores.
+ */
+BARO_API int baro_series_add_rate(struct baro_series *s, enum baro_kind kind, uint32_t id, const char *name, int metric,
+                                  struct baro_error *err);
+
+/** Fills all curves. The cursor is moved. May be called once. @return 0 or a negative code. */
+BARO_API int baro_series_read(struct baro_series *s, struct baro_tape *tape, struct baro_error *err);
+
+/** @return when bucket @p i begins, in nanoseconds since the tape began. */
+BARO_API uint64_t baro_series_bucket_ns(const struct baro_series *s, size_t i);
+/** @return bucket @p i of a curve, borrowed until baro_series_free(); NULL if there is no such one. */
+BARO_API const struct baro_bucket *baro_series_bucket(const struct baro_series *s, int curve, size_t i);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

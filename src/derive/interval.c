@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rates and sums for readers. include/baro/interval.h has the rules. */
+#include "baro/interval.h"
+
+#include "derive/derive.h"
+#include "sample/sample.h"
+
+static bool is_counter(enum baro_kind kind, int metric)
+{
+    const struct baro_metric *m = baro_metric_get(kind, metric);
+    return m && m->semantics == BARO_SEM_COUNTER;
+}
+
+/* Either value may be absent; the later one's reason is the news. */
+static int rate_of(int absent_before, uint64_t t0_ns, uint64_t v0, int absent_now, uint64_t t1_ns, uint64_t v1, double *ret)
+{
+    if (absent_now != BARO_PRESENT)
+        return absent_now;
+    if (absent_before != BARO_PRESENT)
+        return absent_before;
+    return derive_rate(t0_ns, v0, t1_ns, v1, ret);
+}
+
+int baro_process_rate(const struct baro_process *before, const struct baro_process *now, int metric, double *ret)
+{
+    uint64_t v0 = 0, v1 = 0;
+    if (!is_counter(BARO_KIND_PROCESS, metric))
+        return BARO_ABSENT_UNSUPPORTED;
+    int a0 = baro_process_value(before, metric, &v0), a1 = baro_process_value(now, metric, &v1);
+    return rate_of(a0, before->read_ns, v0, a1, now->read_ns, v1, ret);
+}
+
+int baro_job_rate(const struct baro_sample *before, const struct baro_sample *now, int metric, double *ret)
+{
+    uint64_t v0 = 0, v1 = 0;
+    if (!is_counter(BARO_KIND_JOB, metric))
+        return BARO_ABSENT_UNSUPPORTED;
+    int a0 = baro_sample_job(before, metric, &v0), a1 = baro_sample_job(now, metric, &v1);
+    return rate_of(a0, before->t_ns, v0, a1, now->t_ns, v1, ret);
+}
+
+int baro_host_rate(const struct baro_sample *before, const struct baro_sample *now, int metric, double *ret)
+{
+    uint64_t v0 = 0, v1 = 0;
+    if (!is_counter(BARO_KIND_HOST, metric))
+        return BARO_ABSENT_UNSUPPORTED;
+    int a0 = baro_sample_host(before, metric, &v0), a1 = baro_sample_host(now, metric, &v1);
+    return rate_of(a0, before->host_ns, v0, a1, now->host_ns, v1, ret);
+}
+
+int baro_entity_rate(const struct baro_sample *sample_before, const struct baro_entity *before, const struct baro_sample *sample_now,
+                     const struct baro_entity *now, int metric, double *ret)
+{
+    uint64_t v0 = 0, v1 = 0;
+    if (before->id != now->id)
+        return BARO_ABSENT_UNKNOWN;
+    if (!is_counter(now->kind, metric))
+        return BARO_ABSENT_UNSUPPORTED;
+    int a0 = baro_entity_value(before, metric, &v0), a1 = baro_entity_value(now, metric, &v1);
+    return rate_of(a0, sample_before->host_ns, v0, a1, sample_now->host_ns, v1, ret);
+}
+
+int baro_host_busy_ns(const struct baro_sample *s, uint64_t *ret)
+{
+    uint64_t busy;
+    int absent = s->has_host ? derive_host_busy(s, &busy) : BARO_ABSENT_UNKNOWN;
+    if (absent == BARO_PRESENT)
+        *ret = busy;
+    return absent;
+}
+
+bool baro_metric_adds_up(int process_metric)
+{
+    return process_metric >= 0 && process_metric < PROCESS_MAX && derive_adds_up((enum process_metric)process_metric);
+}
+
+int baro_sample_sum(const struct baro_sample *s, int metric, struct baro_sum *ret)
+{
+    if (!baro_metric_adds_up(metric))
+        return BARO_ABSENT_UNSUPPORTED;
+    struct derive_sum sum = derive_sum(s, (enum process_metric)metric);
+    if (sum.absent == BARO_PRESENT)
+        *ret = (struct baro_sum){sum.value, sum.members, sum.covered};
+    return sum.absent;
+}

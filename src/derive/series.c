@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Curves in buckets, filled in one walk over a tape. include/baro/series.h has the rules. */
+#include "baro/series.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "derive/derive.h"
+#include "derive/last.h"
+#include "sample/sample.h"
+
+#define RATE_OVER (100 * NS_PER_MS) /* at least: much is counted in steps of 10 ms */
+#define FORGET_NS (7200 * NS_PER_SEC)
+#define ONE_ID 1u /* of what there is one of: the job, the recorder, the machine */
+
+/* The readings that rates of one metric are taken from; shared by all curves of that metric. */
+struct counter {
+    enum baro_kind kind;
+    int metric, exit_metric;
+    struct last_table last;
+};
+
+struct curve {
+    enum baro_kind kind;
+    uint32_t id;
+    char *name; /* NULL: any */
+    int metric;
+    int counter; /* index; -1: a curve of values */
+    struct baro_bucket *at;
+    bool has;         /* values: one holds since since_ns. Rates: growth is counted since then */
+    uint64_t since_ns;
+    double value;     /* that holds, or that grew since then */
+    bool known;       /* in the sample that is being read */
+    double now;       /* values: of that sample */
+};
+
+struct baro_series {
+    uint64_t from_ns, to_ns;
+    size_t n_buckets;
+    struct curve *curve;
+    size_t n_curves;
+    struct counter *counter;
+    size_t n_counters;
+    uint64_t looked_ns; /* at the machine, in the sample before */
+    bool looked;        /* the machine was read since the sample before */
+    bool begun;         /* a sample was read */
+    bool from_start;    /* the first one is the tape's first: what processes had used then is of this recording */
+    bool failed;        /* out of memory */
+};
+
+/* ---- making ---- */
+
+int baro_series_new(struct baro_series **ret, uint64_t from_ns, uint64_t to_ns, size_t buckets, struct baro_error *err)
+{
+    if (to_ns <= from_ns || buckets == 0 || buckets > SIZE_MAX / sizeof(struct baro_bucket) / 2)
+        return error_set(err, BARO_E_RANGE, "a series needs a stretch of time and buckets");
+    struct baro_series *s = calloc(1, sizeof(*s));
+    if (!s)
+        return error_set(err, -ENOMEM, "out of memory");
+    s->from_ns = from_ns;
+    s->to_ns = to_ns;
+    s->n_buckets = buckets;
+    *ret = s;
+    return 0;
+}
+
+void baro_series_free(struct baro_series *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->n_curves; i++) {
+        free(s->curve[i].name);
+        free(s->curve[i].at);
+    }
+    for (size_t i = 0; i < s->n_counters; i++)
+        last_done(&s->counter[i].last);
+    free(s->curve);
+    free(s->counter);
+    free(s);
+}
+
+static int counter_of(struct baro_series *s, enum baro_kind kind, int metric)
+{
+    for (size_t i = 0; i < s->n_counters; i++) {
+        if (s->counter[i].kind == kind && s->counter[i].metric == metric)
+            return (int)i;
+    }
+    struct counter *grown = realloc(s->counter, (s->n_counters + 1) * sizeof(*grown));
+    if (!grown)
+        return -ENOMEM;
+    s->counter = grown;
+    struct counter *c = &grown[s->n_counters];
+    *c = (struct counter){.kind = kind, .metric = metric, .exit_metric = -1};
+    const struct baro_metric *m = baro_metric_get(kind, metric);
+    if (kind == BARO_KIND_PROCESS && m)
+        c->exit_metric = baro_metric_find(BARO_KIND_EXIT, m->name, strlen(m->name));
+    return (int)s->n_counters++;
+}
+
+static int add(struct baro_series *s, struct curve c, const char *name, struct baro_error *err)
+{
+    struct curve *grown = realloc(s->curve, (s->n_curves + 1) * sizeof(*grown));
+    s->curve = grown ? grown : s->curve;
+    c.at = calloc(s->n_buckets, sizeof(*c.at));
+    c.name = name ? strdup(name) : NULL;
+    if (!grown || !c.at || (name && !c.name)) {
+        free(c.at);
+        free(c.name);
+        return error_set(err, -ENOMEM, "out of memory");
+    }
+    s->curve[s->n_curves] = c;
+    return (int)s->n_curves++;
+}
+
+static bool one_of_a_kind(enum baro_kind kind)
+{
+    return kind == BARO_KIND_JOB || kind == BARO_KIND_RECORDER || kind == BARO_KIND_HOST;
+}
+
+static int check(enum baro_kind kind, int metric, struct baro_error *err)
+{
+    if ((unsigned)kind >= BARO_KIND_MAX || kind == BARO_KIND_EXIT || metric < 0)
+        return error_set(err, BARO_E_RANGE, "there is no series of that");
+    return 0;
+}
+
+int baro_series_add_value(struct baro_series *s, enum baro_kind kind, uint32_t id, const char *name, int metric, struct baro_error *err)
+{
+    int r = check(kind, metric, err);
+    if (r < 0)
+        return r;
+    if (kind == BARO_KIND_PROCESS && !id && metric < PROCESS_MAX && !derive_adds_up((enum process_metric)metric))
+        return error_set(err, BARO_E_RANGE, "%s does not add up over processes", baro_metric_get(kind, metric)->name);
+    bool one = one_of_a_kind(kind);
+    return add(s, (struct curve){.kind = kind, .id = one ? 0 : id, .metric = metric, .counter = -1}, one ? NULL : name, err);
+}
+
+int baro_series_add_rate(struct baro_series *s, enum baro_kind kind, uint32_t id, const char *name, int metric, struct baro_error *err)
+{
+    int r = check(kind, metric, err);
+    if (r < 0)
+        return r;
+    const struct baro_metric *m = baro_metric_get(kind, metric); /* NULL: of the tape alone */
+    if (m && m->semantics != BARO_SEM_COUNTER)
+        return error_set(err, BARO_E_RANGE, "%s is no counter: it has no rate", m->name);
+    bool one = one_of_a_kind(kind);
+    int counter = counter_of(s, kind, metric);
+    if (counter < 0)
+        return error_set(err, counter, "out of memory");
+    return add(s, (struct curve){.kind = kind, .id = one ? 0 : id, .metric = metric, .counter = counter}, one ? NULL : name, err);
+}
+
+/* ---- buckets ---- */
+
+uint64_t baro_series_bucket_ns(const struct baro_series *s, size_t i)
+{
+    return s->from_ns + (uint64_t)((unsigned __int128)(s->to_ns - s->from_ns) * i / s->n_buckets);
+}
+
+const struct baro_bucket *baro_series_bucket(const struct baro_series *s, int curve, size_t i)
+{
+    return curve >= 0 && (size_t)curve < s->n_curves && i < s->n_buckets ? &s->curve[curve].at[i] : NULL;
+}
+
+/* Of an instant within the stretch. Rounding may be off by one to either side of a border. */
+static size_t bucket_of(const struct baro_series *s, uint64_t t_ns)
+{
+    size_t i = (size_t)((unsigned __int128)(t_ns - s->from_ns) * s->n_buckets / (s->to_ns - s->from_ns));
+    if (i + 1 < s->n_buckets && baro_series_bucket_ns(s, i + 1) <= t_ns)
+        i++;
+    return i;
+}
+
+static void reach(struct baro_bucket *b, double value)
+{
+    bool first = !b->covered_ns && !b->points;
+    b->min = first || value < b->min ? value : b->min;
+    b->max = first || value > b->max ? value : b->max;
+    b->last = value;
+}
+
+/* The value held from a to b. While the walk goes on, mean is the sum of value times nanoseconds. */
+static void spread(const struct baro_series *s, struct curve *c, uint64_t a, uint64_t b, double value)
+{
+    a = a < s->from_ns ? s->from_ns : a;
+    b = b > s->to_ns ? s->to_ns : b;
+    for (size_t i = a < b ? bucket_of(s, a) : 0; a < b; i++) {
+        uint64_t end = baro_series_bucket_ns(s, i + 1);
+        uint64_t part = (end < b ? end : b) - a;
+        reach(&c->at[i], value);
+        c->at[i].covered_ns += part;
+        c->at[i].mean += value * (double)part;
+        a += part;
+    }
+}
+
+static void point(const struct baro_series *s, struct curve *c, uint64_t t_ns, double value)
+{
+    if (t_ns < s->from_ns || t_ns >= s->to_ns)
+        return;
+    struct baro_bucket *b = &c->at[bucket_of(s, t_ns)];
+    if (c->counter < 0)
+        reach(b, value);
+    b->points++;
+}
+
+static void finish(struct baro_series *s)
+{
+    for (size_t i = 0; i < s->n_curves; i++) {
+        for (size_t k = 0; k < s->n_buckets; k++) {
+            struct baro_bucket *b = &s->curve[i].at[k];
+            b->mean = b->covered_ns ? b->mean / (double)b->covered_ns : b->last;
+        }
+    }
+}
+
+/* ---- readings ---- */
+
+static bool is_machine(enum baro_kind kind)
+{
+    return kind >= BARO_KIND_HOST;
+}
+
+static uint64_t time_of(const struct curve *c, const struct baro_sample *sample)
+{
+    return is_machine(c->kind) ? sample->host_ns : sample->t_ns;
+}
+
+static void take(struct baro_series *s, enum baro_kind kind, int counter, uint32_t id, const char *name, double value)
+{
+    for (size_t i = 0; i < s->n_curves; i++) {
+        struct curve *c = &s->curve[i];
+        bool same = counter < 0 ? c->counter < 0 && c->kind == kind : c->counter == counter;
+        if (!same || (c->id && c->id != id) || (!c->id && c->name && strcmp(c->name, name) != 0))
+            continue;
+        c->known = true;
+        if (counter >= 0 && c->has)
+            c->value += value;
+    }
+}
+
+/* One reading of a counter. fresh: what it shows at first has grown since the sample before. */
+static void read_counter(struct baro_series *s, int counter, uint32_t id, const char *name, uint64_t t_ns, uint64_t value, bool fresh)
+{
+    bool added;
+    struct last *l = last_get(&s->counter[counter].last, id, t_ns > FORGET_NS ? t_ns - FORGET_NS : 0, &added);
+    if (!l) {
+        s->failed = true;
+        return;
+    }
+    uint64_t before = added ? (fresh ? 0 : value) : l->value;
+    take(s, s->counter[counter].kind, counter, id, name, value > before ? (double)(value - before) : 0);
+    *l = (struct last){id, t_ns, value};
+}
+
+static int one_value(const struct baro_sample *sample, enum baro_kind kind, int metric, uint64_t *ret)
+{
+    if (kind == BARO_KIND_JOB)
+        return baro_sample_job(sample, metric, ret);
+    return kind == BARO_KIND_RECORDER ? baro_sample_recorder(sample, metric, ret) : baro_sample_host(sample, metric, ret);
+}
+
+static void read_counters(struct baro_series *s, const struct baro_sample *sample)
+{
+    uint64_t v;
+    for (int k = 0; k < (int)s->n_counters; k++) {
+        const struct counter *c = &s->counter[k];
+        if (is_machine(c->kind) && !s->looked)
+            continue;
+        if (one_of_a_kind(c->kind)) {
+            if (one_value(sample, c->kind, c->metric, &v) == BARO_PRESENT)
+                read_counter(s, k, ONE_ID, "", sample->t_ns, v, c->kind != BARO_KIND_HOST && s->from_start);
+        } else if (c->kind == BARO_KIND_PROCESS) {
+            for (size_t i = baro_sample_next_changed(sample, 0); i < sample->n; i = baro_sample_next_changed(sample, i + 1)) {
+                const struct baro_process *p = sample->processes[i];
+                if (baro_process_value(p, c->metric, &v) == BARO_PRESENT)
+                    read_counter(s, k, p->id, baro_process_name(p), sample->t_ns, v, s->begun || s->from_start);
+            }
+        } else {
+            for (size_t i = 0; i < sample->entities[c->kind].n; i++) {
+                const struct baro_entity *e = sample->entities[c->kind].at[i];
+                if (baro_entity_value(e, c->metric, &v) == BARO_PRESENT)
+                    read_counter(s, k, e->id, baro_entity_name(e), sample->host_ns, v, false);
+            }
+        }
+    }
+}
+
+static void read_exit(struct baro_series *s, const struct baro_exit *e)
+{
+    for (int k = 0; k < (int)s->n_counters; k++) {
+        const struct counter *c = &s->counter[k];
+        uint64_t v;
+        if (c->exit_metric < 0 || baro_exit_value(e, c->exit_metric, &v) != BARO_PRESENT)
+            continue;
+        const struct last *l = last_find(&c->last, e->id);
+        if (!l || v > l->value) /* attached, an exit leaves out what the process had used before: less than the last sample */
+            read_counter(s, k, e->id, baro_exit_name(e), e->t_ns, v, true);
+    }
+}
+
+static void add_value(struct curve *c, int absent, uint64_t value, enum baro_unit unit)
+{
+    if (absent != BARO_PRESENT)
+        return;
+    bool is_signed = unit == BARO_UNIT_SIGNED || unit == BARO_UNIT_CELSIUS;
+    c->now += is_signed ? (double)(int64_t)value : (double)value;
+    c->known = true;
+}
+
+static void read_value(struct curve *c, const struct baro_sample *sample)
+{
+    const struct baro_metric *m = baro_metric_get(c->kind, c->metric);
+    enum baro_unit unit = m ? m->unit : BARO_UNIT_NONE;
+    uint64_t v = 0;
+    c->now = 0;
+    if (one_of_a_kind(c->kind)) {
+        int absent = one_value(sample, c->kind, c->metric, &v);
+        add_value(c, absent, v, unit);
+        return;
+    }
+    if (c->kind == BARO_KIND_PROCESS) {
+        c->known = !c->id && !c->name && sample->n == 0; /* of no processes the sum is 0, and known */
+        for (size_t i = 0; i < sample->n; i++) {
+            const struct baro_process *p = sample->processes[i];
+            if (c->id ? p->id == c->id : !c->name || strcmp(baro_process_name(p), c->name) == 0) {
+                int absent = baro_process_value(p, c->metric, &v);
+                add_value(c, absent, v, unit);
+            }
+        }
+        return;
+    }
+    for (size_t i = 0; i < sample->entities[c->kind].n; i++) {
+        const struct baro_entity *e = sample->entities[c->kind].at[i];
+        if (c->id ? e->id == c->id : !c->name || strcmp(baro_entity_name(e), c->name) == 0) {
+            int absent = baro_entity_value(e, c->metric, &v);
+            add_value(c, absent, v, unit);
+        }
+    }
+}
+
+/* ---- the walk ---- */
+
+/* What grew since since_ns, as a rate over that time. */
+static void close_rate(const struct baro_series *s, struct curve *c, uint64_t t_ns, bool at_once)
+{
+    if (t_ns <= c->since_ns || (!at_once && t_ns - c->since_ns < RATE_OVER))
+        return;
+    spread(s, c, c->since_ns, t_ns, c->value * 1e9 / (double)(t_ns - c->since_ns));
+    c->since_ns = t_ns;
+    c->value = 0;
+}
+
+static void close_curve(const struct baro_series *s, struct curve *c, uint64_t t_ns)
+{
+    if (c->counter >= 0) {
+        /* Of processes that come and go there is always a rate, if only 0; a counter that is absent has none. */
+        bool goes_on = c->kind == BARO_KIND_PROCESS || c->known;
+        if (c->has && goes_on)
+            close_rate(s, c, t_ns, false);
+        else if (goes_on)
+            c->since_ns = t_ns;
+        c->has = c->has || goes_on;
+        point(s, c, t_ns, 0);
+        return;
+    }
+    if (c->has)
+        spread(s, c, c->since_ns, t_ns, c->value);
+    c->has = c->known;
+    c->since_ns = t_ns;
+    c->value = c->now;
+    if (c->known)
+        point(s, c, t_ns, c->now);
+}
+
+static void on_sample(struct baro_series *s, const struct baro_sample *sample)
+{
+    s->looked = sample->has_host && (!s->begun || sample->host_ns != s->looked_ns);
+    s->looked_ns = sample->host_ns;
+    for (size_t i = 0; i < s->n_curves; i++)
+        s->curve[i].known = false;
+    read_counters(s, sample);
+    for (size_t i = 0; i < s->n_curves; i++) {
+        struct curve *c = &s->curve[i];
+        if (is_machine(c->kind) && !s->looked)
+            continue;
+        if (c->counter < 0)
+            read_value(c, sample);
+        close_curve(s, c, time_of(c, sample));
+    }
+    s->begun = true;
+}
+
+/* The last growth: exits that were told behind the last sample are of the time up to them. */
+static void close_all(struct baro_series *s, uint64_t end_ns)
+{
+    for (size_t i = 0; i < s->n_curves; i++) {
+        struct curve *c = &s->curve[i];
+        if (c->counter >= 0 && c->has && c->value > 0)
+            close_rate(s, c, end_ns > c->since_ns ? end_ns : c->since_ns + 1, true);
+    }
+    finish(s);
+}
+
+int baro_series_read(struct baro_series *s, struct baro_tape *tape, struct baro_error *err)
+{
+    struct baro_record record;
+    uint64_t first_ns = 0, last_ns = 0;
+    int r = baro_tape_range(tape, &first_ns, &last_ns, err);
+    if (r > 0)
+        r = baro_tape_seek(tape, s->from_ns, &record, err);
+    s->from_start = r > 0 && record.t_ns == first_ns && baro_header_mode(baro_tape_header(tape)) == BARO_MODE_RUN;
+    for (size_t i = 0; s->from_start && i < s->n_curves; i++)
+        s->curve[i].has = s->curve[i].counter >= 0 && !is_machine(s->curve[i].kind); /* nothing, since 0 */
+    for (; r > 0; r = baro_tape_next(tape, &record, err)) {
+        if (record.kind == BARO_RECORD_SAMPLE)
+            on_sample(s, record.u.sample);
+        else if (record.kind == BARO_RECORD_EXIT)
+            read_exit(s, record.u.exit);
+        if (record.kind == BARO_RECORD_SAMPLE && record.t_ns >= s->to_ns)
+            break;
+        last_ns = record.t_ns > last_ns ? record.t_ns : last_ns;
+    }
+    close_all(s, last_ns);
+    if (r >= 0 && s->failed)
+        r = error_set(err, -ENOMEM, "out of memory");
+    return r < 0 ? r : 0;
+}

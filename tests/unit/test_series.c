@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rates, sums and series through the public API, on samples typed by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "baro/baro.h"
+#include "tape_file.h"
+
+#define SECOND 1000000000ull
+
+static void near(double a, double b)
+{
+    double off = a > b ? a - b : b - a;
+    if (off > 1e-9 * (1 + (b < 0 ? -b : b)))
+        fail_msg("%.17g is not %.17g", a, b);
+}
+
+/*
+ * Four samples, at 1, 2, 4 and 8 s. "make" uses half a core throughout; "cc" begins after 1 s, uses 0.5 s up to 2 s and 1 s more up to
+ * its end at 3 s; the exit record of "ld", which no sample has, tells 0.2 s. Memory of make: 10, 30, 20, 20.
+ */
+static void write_job(const char *path)
+{
+    struct tape_writer *w = new_tape(path, NULL);
+    struct baro_process make = {.id = 1, .key = {100, 7}, .name = (char *)"make"}, cc = {.id = 2, .key = {101, 8}, .name = (char *)"cc"};
+    struct baro_process *both[] = {&make, &cc};
+    struct baro_sample s = {.t_ns = 1 * SECOND, .n = 1, .processes = both};
+    make.absent[PROCESS_pss] = BARO_ABSENT_DENIED;
+    make.read_ns = s.t_ns;
+    make.value[PROCESS_cpu] = SECOND / 2;
+    make.value[PROCESS_rss] = 10;
+    s.job[JOB_cpu] = SECOND / 2;
+    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    s.t_ns = make.read_ns = cc.read_ns = 2 * SECOND;
+    s.n = 2;
+    make.value[PROCESS_cpu] = 1 * SECOND;
+    make.value[PROCESS_rss] = 30;
+    cc.value[PROCESS_cpu] = SECOND / 2;
+    cc.value[PROCESS_rss] = 5;
+    s.job[JOB_cpu] = SECOND * 3 / 2;
+    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    struct baro_exit end = {.t_ns = 3 * SECOND, .id = 2, .key = cc.key, .sampled = true, .name = "cc"};
+    end.value[EXIT_cpu] = SECOND * 3 / 2;
+    tape_writer_exit(w, &end);
+    end = (struct baro_exit){.t_ns = 3 * SECOND, .id = 3, .key = {102, 9}, .name = "ld"};
+    end.value[EXIT_cpu] = SECOND / 5;
+    tape_writer_exit(w, &end);
+    s.t_ns = make.read_ns = 4 * SECOND;
+    s.n = 1;
+    make.value[PROCESS_cpu] = 2 * SECOND;
+    make.value[PROCESS_rss] = 20;
+    s.job[JOB_cpu] = SECOND * 37 / 10;
+    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    s.t_ns = make.read_ns = 8 * SECOND;
+    make.value[PROCESS_cpu] = 4 * SECOND;
+    s.job[JOB_cpu] = SECOND * 57 / 10;
+    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    assert_int_equal(tape_writer_finish(w, NULL), 0);
+    tape_writer_free(w);
+}
+
+static void test_rates(void **state)
+{
+    struct baro_tape *t;
+    struct baro_sample *a, *b;
+    struct baro_sum sum;
+    double rate;
+    assert_int_equal(baro_tape_open(&t, *state, NULL), 0);
+    assert_int_equal(baro_tape_at(t, 2 * SECOND, BARO_AT_EXACT, &a, NULL), 1);
+    assert_int_equal(baro_tape_at(t, 4 * SECOND, BARO_AT_EXACT, &b, NULL), 1);
+    baro_tape_close(t);
+    const struct baro_process *p = baro_sample_find(a, 100, 7), *q = baro_sample_find(b, 100, 0);
+    assert_int_equal(baro_process_rate(p, q, PROCESS_cpu, &rate), 0);
+    near(rate, 5e8);
+    assert_int_equal(baro_process_rate(q, p, PROCESS_cpu, &rate), BARO_ABSENT_UNKNOWN);
+    assert_int_equal(baro_process_rate(p, q, PROCESS_rss, &rate), BARO_ABSENT_UNSUPPORTED);
+    assert_int_equal(baro_process_rate(p, q, 1000, &rate), BARO_ABSENT_UNSUPPORTED);
+    assert_int_equal(baro_job_rate(a, b, JOB_cpu, &rate), 0);
+    near(rate, 1.1e9);
+    assert_int_not_equal(baro_host_rate(a, b, HOST_cpu_user, &rate), 0);
+    assert_int_equal(baro_sample_sum(a, PROCESS_rss, &sum), 0);
+    assert_int_equal(sum.value, 35);
+    assert_int_equal(baro_sample_sum(a, PROCESS_pss, &sum), 0);
+    assert_int_equal(sum.members, 2);
+    assert_int_equal(sum.covered, 1);
+    assert_int_equal(baro_sample_sum(a, PROCESS_cpu, &sum), BARO_ABSENT_UNSUPPORTED);
+    assert_int_equal(baro_sample_sum(b, PROCESS_pss, &sum), BARO_ABSENT_DENIED);
+    baro_sample_free(a);
+    baro_sample_free(b);
+}
+
+static struct baro_series *series(const char *path, uint64_t from, uint64_t to, size_t n, int *ret, int (*add)(struct baro_series *))
+{
+    struct baro_series *s;
+    struct baro_tape *t;
+    assert_int_equal(baro_series_new(&s, from, to, n, NULL), 0);
+    *ret = add(s);
+    assert_true(*ret >= 0);
+    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    assert_int_equal(baro_series_read(s, t, NULL), 0);
+    baro_tape_close(t);
+    return s;
+}
+
+static int add_rss(struct baro_series *s)
+{
+    return baro_series_add_value(s, BARO_KIND_PROCESS, 0, NULL, PROCESS_rss, NULL);
+}
+
+static void test_values(void **state)
+{
+    int curve;
+    struct baro_series *s = series(*state, 0, 8 * SECOND, 4, &curve, add_rss);
+    const struct baro_bucket *b = baro_series_bucket(s, curve, 0);
+    assert_int_equal(b->covered_ns, SECOND); /* nothing is known before the first sample */
+    near(b->mean, 10);
+    b = baro_series_bucket(s, curve, 1); /* 2 to 4 s: 35 */
+    assert_int_equal(b->covered_ns, 2 * SECOND);
+    assert_int_equal(b->points, 1);
+    near(b->min, 35);
+    near(b->max, 35);
+    b = baro_series_bucket(s, curve, 3); /* no sample lies in it; the value of 4 s holds */
+    assert_int_equal(b->points, 0);
+    near(b->mean, 20);
+    near(b->last, 20);
+    assert_null(baro_series_bucket(s, curve, 4));
+    assert_null(baro_series_bucket(s, curve + 1, 0));
+    baro_series_free(s);
+    /* One bucket: no peak is lost, the mean is that of the time. */
+    s = series(*state, 0, 9 * SECOND, 1, &curve, add_rss);
+    b = baro_series_bucket(s, curve, 0);
+    near(b->max, 35);
+    near(b->min, 10);
+    near(b->mean, (10 * 1 + 35 * 2 + 20 * 4) / 7.0);
+    assert_int_equal(b->points, 4);
+    baro_series_free(s);
+}
+
+static int add_all_cpu(struct baro_series *s)
+{
+    return baro_series_add_rate(s, BARO_KIND_PROCESS, 0, NULL, PROCESS_cpu, NULL);
+}
+
+static int add_cc_cpu(struct baro_series *s)
+{
+    return baro_series_add_rate(s, BARO_KIND_PROCESS, 0, "cc", PROCESS_cpu, NULL);
+}
+
+static int add_ld_cpu(struct baro_series *s)
+{
+    return baro_series_add_rate(s, BARO_KIND_PROCESS, 0, "ld", PROCESS_cpu, NULL);
+}
+
+static int add_make_cpu(struct baro_series *s)
+{
+    return baro_series_add_rate(s, BARO_KIND_PROCESS, 1, NULL, PROCESS_cpu, NULL);
+}
+
+static int add_job_cpu(struct baro_series *s)
+{
+    return baro_series_add_rate(s, BARO_KIND_JOB, 0, NULL, JOB_cpu, NULL);
+}
+
+static double total(const struct baro_series *s, int curve, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct baro_bucket *b = baro_series_bucket(s, curve, i);
+        sum += b->mean * (double)b->covered_ns / 1e9;
+    }
+    return sum;
+}
+
+/* Whatever the buckets, what is under the curve is what was used: nothing is lost with those that ended or that no sample has. */
+static void test_growth(void **state)
+{
+    static const struct {
+        int (*add)(struct baro_series *);
+        double seconds;
+    } want[] = {{add_all_cpu, 5.7}, {add_job_cpu, 5.7}, {add_cc_cpu, 1.5}, {add_ld_cpu, 0.2}, {add_make_cpu, 4.0}};
+    for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
+        for (size_t n = 1; n < 200; n += 13) {
+            int curve;
+            struct baro_series *s = series(*state, 0, 8 * SECOND, n, &curve, want[i].add);
+            near(total(s, curve, n), want[i].seconds * 1e9);
+            baro_series_free(s);
+        }
+    }
+    int curve;
+    struct baro_series *s = series(*state, 0, 8 * SECOND, 8, &curve, add_make_cpu);
+    for (size_t i = 0; i < 8; i++)
+        near(baro_series_bucket(s, curve, i)->max, 5e8);
+    baro_series_free(s);
+    s = series(*state, 4 * SECOND, 8 * SECOND, 2, &curve, add_job_cpu); /* a part of the tape */
+    near(baro_series_bucket(s, curve, 0)->mean, 5e8);
+    near(baro_series_bucket(s, curve, 1)->mean, 5e8);
+    baro_series_free(s);
+}
+
+static void test_refused(void **state)
+{
+    struct baro_series *s;
+    struct baro_error err = BARO_ERROR_INIT;
+    (void)state;
+    assert_int_equal(baro_series_new(&s, 5, 5, 10, NULL), BARO_E_RANGE);
+    assert_int_equal(baro_series_new(&s, 0, 5, 0, NULL), BARO_E_RANGE);
+    assert_int_equal(baro_series_new(&s, 0, 5, SIZE_MAX, NULL), BARO_E_RANGE);
+    assert_int_equal(baro_series_new(&s, 0, 5, 3, NULL), 0);
+    assert_int_equal(baro_series_add_rate(s, BARO_KIND_PROCESS, 0, NULL, PROCESS_rss, &err), BARO_E_RANGE);
+    assert_string_equal(err.text, "rss_bytes is no counter: it has no rate");
+    assert_int_equal(baro_series_add_value(s, BARO_KIND_PROCESS, 0, NULL, PROCESS_cpu, &err), BARO_E_RANGE);
+    assert_int_equal(baro_series_add_value(s, BARO_KIND_EXIT, 0, NULL, 0, NULL), BARO_E_RANGE);
+    assert_int_equal(baro_series_add_value(s, (enum baro_kind)99, 0, NULL, 0, NULL), BARO_E_RANGE);
+    baro_series_free(s);
+    baro_series_free(NULL);
+}
+
+static int set_up(void **state)
+{
+    static char path[64];
+    snprintf(path, sizeof path, "/tmp/test_series.%d.baro", (int)getpid());
+    write_job(path);
+    *state = path;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    return unlink(*state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rates), cmocka_unit_test(test_values), cmocka_unit_test(test_growth), cmocka_unit_test(test_refused),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
