@@ -228,7 +228,7 @@ static void check_end(struct sampler *s, struct member *m)
 static void find_children(struct sampler *s, struct member *m, bool known, uint64_t clock_ns)
 {
     char state = (char)m->row.value[PROCESS_state];
-    bool told = m->row.origin == BARO_ORIGIN_EVENT; /* and so are its children */
+    bool told = m->row.origin == BARO_ORIGIN_EVENT && (m->heard || !s->job->hears); /* and so are its children */
     if (!s->options.children || s->no_children_file || state == 'Z')
         return;
     if (!s->scan_always && !s->scan_once && (known || told))

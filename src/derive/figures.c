@@ -80,6 +80,18 @@ int summary_remainder(const struct summary *s, double *ret)
     return BARO_PRESENT;
 }
 
+/* Of more than a third of the CPU time, and no trifle, nobody is known: then there were others. */
+#define UNKNOWN_LEAST 100000000u /* ns */
+#define UNKNOWN_SHARE (1.0 / 3)
+
+bool summary_processes_are_bound(const struct summary *s)
+{
+    double remainder;
+    if (s->job_absent[JOB_processes_unsampled] != BARO_PRESENT || s->lossy_samples)
+        return true;
+    return summary_remainder(s, &remainder) == BARO_PRESENT && remainder > UNKNOWN_SHARE && remainder * (double)s->job[JOB_cpu] > (double)UNKNOWN_LEAST;
+}
+
 static int mean(const struct summary *s, enum recorder_metric sum, enum recorder_metric count, uint64_t *ret)
 {
     *ret = 0;

@@ -169,6 +169,8 @@ int summary_cores_peak(const struct summary *s, double *ret);
 int summary_cores_peak_of(const struct summary *s, const struct derive_peak *peak, double *ret); /* of a part of the recording */
 /* May the tree have held more pss than the peak says? Then that is a lower bound. */
 bool summary_pss_is_bound(const struct summary *s);
+/* May there have been more processes than were counted? Their numbers are lower bounds then. */
+bool summary_processes_are_bound(const struct summary *s);
 int summary_remainder(const struct summary *s, double *ret);
 int summary_sample_mean_ns(const struct summary *s, uint64_t *ret);
 int summary_process_sample_mean_ns(const struct summary *s, uint64_t *ret);

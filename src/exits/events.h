@@ -52,9 +52,11 @@ int exits_connector_take(struct exits_source **ret, int fd, uint32_t cookie, str
 /* Opens taskstats exit records of all CPUs (CAP_NET_ADMIN in the initial user namespace). */
 int exits_taskstats_open(struct exits_source **ret, struct baro_error *err);
 
-/* Makes an empty perf source; exits_perf_attach() adds a process with all its threads, and what they fork from then on: so it must not be
- * called for a process that was forked after its parent was attached to, which would count twice. Two events per thread and online CPU;
- * rings are per CPU and shared (PERF_EVENT_IOC_SET_OUTPUT). Refuses (-E2BIG) where there are more than max_cpus CPUs. */
+/* Makes an empty perf source; exits_perf_attach() adds a process with all its threads, and what they fork from then on. A process that has inherited already may be
+ * attached to as well: what is told twice is told once, but it costs its forks twice as much. Two events per thread and online CPU;
+ * rings are per CPU and shared (PERF_EVENT_IOC_SET_OUTPUT). Refuses (-E2BIG) where there are more than max_cpus CPUs. exits_perf_attach() returns 0, 1 if some of the threads could
+ * not be attached to, or -errno if none could. A child is told of (EVENT_FORK) but does not inherit if it was being forked as its parent was attached to: only what is
+ * told by itself (EVENT_EXEC, EVENT_EXIT, forks of its own) shows that it has. */
 int exits_perf_open(struct exits_source **ret, unsigned max_cpus, struct baro_error *err);
 int exits_perf_attach(struct exits_source *s, int32_t pid, struct baro_error *err);
 

@@ -25,7 +25,7 @@
 #include "base/fd.h"
 #include "exits/perf.h"
 
-#define BYTES_PER_EVENT 48u /* FORK and EXIT; COMM and READ have 40 to 48 */
+#define BYTES_PER_EVENT 56u /* FORK and EXIT; COMM and READ have 48 to 56 */
 #define RECORDS_PER_DRAIN 200000u
 
 /* ---- events ---- */
@@ -47,6 +47,8 @@ static int tell_own_usage(struct perf *p, const struct perf_record *r, exits_eve
         struct exits_event e = {.kind = EVENT_USAGE, .pid = r->pid, .t_ns = r->t_ns, .has_usage = true};
         bool known = t->counter >= 0 && read(t->counter, &e.cpu_ns, sizeof(e.cpu_ns)) == (ssize_t)sizeof(e.cpu_ns);
         fd_close(t->counter);
+        if (known)
+            p->own[p->own_at++ % PERF_OWN] = t->tid;
         *t = p->threads[--p->n_threads];
         return known && e.cpu_ns ? tell(&e, fn, context) : 0;
     }
@@ -68,7 +70,8 @@ static int tell_fork(struct perf *p, const struct perf_record *r, exits_event_fn
 {
     struct exits_event e = {.kind = EVENT_FORK, .pid = r->pid, .ppid = r->ppid, .t_ns = r->t_ns};
     if (r->pid != r->tid) {
-        groups_thread(&p->groups, r->pid);
+        if (!perf_is_attached(p, r->pid, r->tid)) /* else it was counted then */
+            groups_thread(&p->groups, r->pid);
         return 0;
     }
     groups_process(&p->groups, r->pid);
@@ -89,6 +92,15 @@ static int tell_name(struct perf *p, const struct perf_record *r, exits_event_fn
     return tell(&e, fn, context);
 }
 
+static bool own_was_told(const struct perf *p, int32_t tid)
+{
+    for (size_t i = 0; i < PERF_OWN; i++) {
+        if (p->own[i] == tid)
+            return true;
+    }
+    return false;
+}
+
 static int tell_record(struct perf *p, const struct perf_record *r, exits_event_fn *fn, void *context)
 {
     struct exits_event e = {.kind = EVENT_USAGE, .pid = r->pid, .t_ns = r->t_ns, .has_usage = true, .cpu_ns = r->value};
@@ -101,7 +113,7 @@ static int tell_record(struct perf *p, const struct perf_record *r, exits_event_
     case PERF_EXECUTED:
         return tell_name(p, r, fn, context);
     case PERF_USED:
-        return r->value ? tell(&e, fn, context) : 0; /* one for each CPU; it did not run on most */
+        return r->value && !own_was_told(p, r->tid) ? tell(&e, fn, context) : 0; /* one for each CPU; it did not run on most */
     case PERF_MISSED:
         p->lost++;
         return 0;
@@ -146,7 +158,8 @@ static int perf_drain(struct exits_source *s, exits_event_fn *fn, void *context)
         ring_refresh(&p->rings[i]);
     for (unsigned n = 0; n < RECORDS_PER_DRAIN && (r = oldest(p)); n++) {
         struct perf_record one = r->next;
-        told += tell_record(p, &one, fn, context);
+        if (one.what == PERF_OTHER || one.what == PERF_MISSED || !ring_is_repeated(r, &one))
+            told += tell_record(p, &one, fn, context);
         ring_advance(r);
     }
     drop_hung_up(p);

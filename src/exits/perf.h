@@ -10,8 +10,9 @@
 #include "exits/source.h"
 
 #define PERF_CPUS_MAX 128u
-#define PERF_FDS_MAX 384u     /* descriptors that may be held */
-#define PERF_THREADS_MAX 128u /* attached threads */
+#define PERF_FDS_MAX 1536u    /* descriptors that may be held */
+#define PERF_THREADS_MAX 256u /* attached threads */
+#define PERF_OWN 16u          /* attached threads that ended lately */
 
 enum perf_set { SET_TASKS, SET_USAGE, SETS };
 
@@ -28,9 +29,13 @@ struct perf {
     int cpus[PERF_CPUS_MAX];
     int fds[PERF_FDS_MAX];
     struct perf_thread threads[PERF_THREADS_MAX];
+    int32_t own[PERF_OWN];   /* whose use was read from their counters: READ records of theirs are of an event that they had inherited besides */
+    size_t own_at;
     struct perf_ring *rings; /* SETS times n_cpus */
     uint64_t lost;           /* times, not told yet */
 };
+
+bool perf_is_attached(const struct perf *p, int32_t pid, int32_t tid);
 
 static inline struct perf_ring *perf_ring_of(struct perf *p, enum perf_set set, size_t cpu)
 {

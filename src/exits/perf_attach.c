@@ -18,12 +18,13 @@
 #include "exits/perf.h"
 
 #define RING_BYTES (64u << 10)
+#define ROUNDS 8u
 
 static void attr_fill(struct perf_event_attr *a, enum perf_set set)
 {
     *a = (struct perf_event_attr){.type = PERF_TYPE_SOFTWARE, .size = sizeof(*a)};
     a->config = set == SET_TASKS ? PERF_COUNT_SW_DUMMY : PERF_COUNT_SW_TASK_CLOCK;
-    a->sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+    a->sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID;
     a->sample_id_all = 1;
     a->inherit = 1;
     a->exclude_kernel = a->exclude_hv = 1; /* perf_event_paranoid 2 demands it; clocks and side records don't mind */
@@ -115,24 +116,49 @@ static int attach_thread(struct perf *p, int32_t pid, int32_t tid)
     return 0;
 }
 
-/* The threads as they are before any of them is attached to: what one starts after that inherits, and would count twice if it were attached
- * to as well. What is started just now by one whose turn has not come is missed. Returns how many there are, or -errno. */
-static int list_threads(int32_t pid, int32_t ret[PERF_THREADS_MAX])
+bool perf_is_attached(const struct perf *p, int32_t pid, int32_t tid)
 {
-    char path[32];
-    int n = 0;
-    snprintf(path, sizeof(path), "/proc/%d/task", pid);
-    DIR *d = opendir(path);
-    if (!d)
-        return errno == ENOENT ? -ESRCH : -errno;
-    for (const struct dirent *e; n < (int)PERF_THREADS_MAX && (e = readdir(d));) {
+    for (size_t i = p->n_threads; i-- > 0;) {
+        if (p->threads[i].tid == tid && p->threads[i].pid == pid)
+            return true;
+    }
+    return false;
+}
+
+/* Attaches to the threads that are there and were not attached to yet. Returns how many those are, or -errno; *ret_refused is how many of them could not be
+ * attached to though they live, *ret_code why. */
+static int attach_threads(struct perf *p, int32_t pid, DIR *tasks, int *ret_refused, int *ret_code)
+{
+    int attached = 0;
+    for (const struct dirent *e; (e = readdir(tasks));) {
         struct span name = span_str(e->d_name);
         uint64_t tid;
-        if (scan_u64(&name, &tid) && tid <= INT32_MAX)
-            ret[n++] = (int32_t)tid;
+        if (!scan_u64(&name, &tid) || tid > INT32_MAX || perf_is_attached(p, pid, (int32_t)tid))
+            continue;
+        int one = attach_thread(p, pid, (int32_t)tid);
+        attached += one == 0;
+        if (one == 0 || one == -ESRCH) /* a thread may end meanwhile */
+            continue;
+        ++*ret_refused;
+        *ret_code = one;
     }
-    closedir(d);
-    return n ? n : -ESRCH;
+    return attached;
+}
+
+/* A thread starts others while it is attached to, which inherit or do not: all are listed again until none is new. Those that have inherited as well are told of
+ * twice, and once is left out (ring_is_repeated()). */
+static int attach_all(struct perf *p, int32_t pid, DIR *tasks, int *ret_refused, int *ret_code)
+{
+    int attached = 0;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        int more = attach_threads(p, pid, tasks, ret_refused, ret_code);
+        attached += more;
+        if (!more || *ret_refused)
+            return attached;
+        rewinddir(tasks);
+    }
+    ++*ret_refused; /* it starts threads faster than they can be attached to */
+    return attached;
 }
 
 static int explain(int code, struct baro_error *err)
@@ -149,14 +175,15 @@ static int explain(int code, struct baro_error *err)
 int exits_perf_attach(struct exits_source *s, int32_t pid, struct baro_error *err)
 {
     struct perf *p = (struct perf *)s;
-    int32_t tids[PERF_THREADS_MAX];
-    int n = list_threads(pid, tids), code = n < 0 ? n : 0, attached = 0;
-    for (int i = 0; i < n; i++) {
-        int one = attach_thread(p, pid, tids[i]);
-        if (one == 0)
-            attached++;
-        else if (one != -ESRCH || !code) /* a thread may end meanwhile */
-            code = one;
-    }
-    return attached ? 0 : explain(code, err);
+    char path[32];
+    int refused = 0, code = -ESRCH;
+    snprintf(path, sizeof(path), "/proc/%d/task", pid);
+    DIR *tasks = opendir(path);
+    if (!tasks)
+        return explain(errno == ENOENT ? -ESRCH : -errno, err);
+    int attached = attach_all(p, pid, tasks, &refused, &code);
+    closedir(tasks);
+    if (!attached)
+        return explain(code, err);
+    return refused > 0;
 }

@@ -61,7 +61,8 @@ int perf_parse(struct span record, struct perf_record *ret)
         *ret = r;
         return 0; /* of a type that has no trailer, which none of ours is */
     }
-    r.t_ns = u64_at(body, body.len - 8);
+    r.t_ns = u64_at(body, body.len - 16);
+    r.id = u64_at(body, body.len - 8);
     body.len -= PERF_TRAILER;
     switch (h.type) {
     case PERF_RECORD_FORK:

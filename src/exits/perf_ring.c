@@ -8,6 +8,7 @@
 #include "exits/perf_ring.h"
 
 #define LEAST (16u << 10)
+#define REPEATED_WITHIN 10000000u /* ns; they are written one right after the other */
 
 static size_t page_size(void)
 {
@@ -88,4 +89,14 @@ void ring_advance(struct perf_ring *r)
     memcpy(&h, r->text, sizeof(h));
     r->has_next = false;
     set_tail(r, r->tail + h.size);
+}
+
+bool ring_is_repeated(struct perf_ring *r, const struct perf_record *record)
+{
+    struct ring_seen *s = &r->seen[((uint32_t)record->tid * 4u + (uint32_t)record->what) % RING_SEEN];
+    bool same = s->tid == record->tid && s->what == record->what && s->id != record->id;
+    if (same && record->t_ns < s->t_ns + REPEATED_WITHIN)
+        return true;
+    *s = (struct ring_seen){record->what, record->tid, record->id, record->t_ns};
+    return false;
 }

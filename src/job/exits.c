@@ -125,13 +125,27 @@ static void fill_exit(const struct member *m, struct baro_exit *e)
         e->absent[EXIT_elapsed] = BARO_ABSENT_UNKNOWN;
 }
 
+/* Taken for gone, told, and then found again, as by an event that came late: it is the same process, counted once. */
+static bool was_reported(struct job *j, const struct member *m)
+{
+    struct baro_key *last = &j->reported[(uint32_t)m->row.key.pid % JOB_REPORTED];
+    bool same = m->row.key.start && baro_key_equal(*last, m->row.key);
+    *last = m->row.key;
+    return same;
+}
+
 static void report(struct job *j, struct member *m, uint64_t now_ns)
 {
     struct baro_exit e;
     if (!m->end_ns)
         m->end_ns = now_ns;
+    if (was_reported(j, m)) {
+        j->started--;
+        return;
+    }
     fill_exit(m, &e);
     claim_note(j, m, now_ns);
+    j->lossy |= j->hears && !m->heard;
     j->ended++;
     j->unsampled += !m->sampled;
     if (!e.absent[EXIT_cpu])

@@ -60,6 +60,8 @@ void job_ended(struct job *j, struct member *m, uint64_t end_ns)
 void job_revive(struct job *j, struct member *m)
 {
     j->ended_members -= m->ended && !m->gone;
+    j->lossy |= j->hears; /* perf leaves who executes what may not be read (perf_event_exit_task() in begin_new_exec()) */
+    m->heard = !j->hears && m->heard;
     m->ended = m->end_told = m->status_known = false;
     m->end_ns = 0;
 }

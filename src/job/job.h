@@ -44,6 +44,7 @@ struct job_unclaimed {
 };
 
 #define JOB_UNCLAIMED_HASH 256u
+#define JOB_REPORTED 256u
 
 struct job {
     struct tree tree;
@@ -59,7 +60,8 @@ struct job {
     bool adopts;                /* orphans come to a wrapper that tells of each one: nobody's children are not lost */
     bool events;                /* a source tells forks and exits, so counts are exact unless lossy */
     bool ends_told;             /* and with what it used, whoever ends: the kernel's own counters */
-    bool lossy;                 /* it lost some, ever */
+    bool hears;                 /* each member is to be heard by that source (member.heard), else it may have forked unheard */
+    bool lossy;                 /* it lost some, ever, or began too late: what is counted are lower bounds */
 
     struct member *gone;        /* waiting for job_settle() */
     size_t n_gone, n_held;      /* n_held: of them, those that the last settling held back */
@@ -75,6 +77,7 @@ struct job {
 
     size_t targets;             /* living members that the user named */
     size_t ended_members;       /* members whose end was told and that are not reaped yet: no longer processes that live */
+    struct baro_key reported[JOB_REPORTED]; /* whose exits were told lately, by pid: no identity is told twice */
     uint64_t started, ended, unsampled, peak;
     uint64_t counted_ended_ns;  /* CPU put down to ended processes */
     uint64_t rss_peak;          /* largest high-water mark of any one process */

@@ -194,7 +194,7 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     ret_value[JOB_processes_peak] = j->peak;
     ret_value[JOB_processes_started] = j->started;
     ret_value[JOB_processes_ended] = j->ended;
-    if (j->events && !j->open)
+    if (j->events && !j->open && !j->lossy)
         ret_value[JOB_processes_unsampled] = j->unsampled;
     else
         ret_absent[JOB_processes_unsampled] = BARO_ABSENT_UNKNOWN;

@@ -115,6 +115,8 @@ struct member {
     bool target : 1;            /* named by the user */
     bool touched : 1;           /* record/: since the last drain */
     bool named : 1;             /* record/: an event told its name */
+    bool followed : 1;          /* record/: perf was attached to it, or told of its fork */
+    bool heard : 1;             /* perf was attached to it, or told of something that it did itself: so of all its forks too */
     bool ended : 1;             /* its end was told, or seen; it may still be a zombie */
     bool end_told : 1;          /* by an event or by the wrapper */
     bool force : 1;             /* to be read whatever the gate says: member_wake() */

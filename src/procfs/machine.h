@@ -36,9 +36,9 @@ typedef void proc_cpu_fn(void *context, const struct proc_cpu *cpu);
 /* Calls fn (NULL: nobody) for each cpu line, the sum first. CPUs that are offline have no line. Of interrupts only the sum is looked at. */
 int proc_stat_parse(struct span text, struct proc_stat *ret, proc_cpu_fn *fn, void *context);
 
-/* /proc/loadavg: averages in millionths. */
+/* /proc/loadavg: averages in millionths; last_pid is the last that was given in the reader's pid namespace, 0 if it is missing. */
 struct proc_loadavg {
-    uint64_t load_1m, load_5m, load_15m, running, threads;
+    uint64_t load_1m, load_5m, load_15m, running, threads, last_pid;
 };
 int proc_loadavg_parse(struct span text, struct proc_loadavg *ret);
 

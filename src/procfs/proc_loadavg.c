@@ -38,6 +38,9 @@ int proc_loadavg_parse(struct span text, struct proc_loadavg *ret)
     p = text_digits(p + 1, end, &l.threads);
     if (!p || p == end || (*p != ' ' && *p != '\n'))
         return BARO_E_SYNTAX;
+    p = *p == ' ' ? text_digits(p + 1, end, &l.last_pid) : NULL;
+    if (!p || p == end || *p != '\n')
+        l.last_pid = 0; /* cut off */
     *ret = l;
     return 0;
 }

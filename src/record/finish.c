@@ -61,11 +61,13 @@ void recorder_finish(struct recorder *r)
         await_ends(r);
         if (r->options->children)
             scan_wrapper(&r->sampler); /* an orphan whose fork nobody told */
+        follow_verify(r);
         if (r->wrapper && !r->wrapper_lost)
             r->job.wrapper.pid = 0; /* it has nothing more to tell: what is gone now is gone */
         wrapper_forget(r);
         r->job.closing = true;
         sampler_settle(&r->sampler);
+        follow_check_survivors(r);
         tell_survivors(r);
         limits_find(r);
         job_event(&r->job, r->end_ns ? r->end_ns : sampler_now(&r->sampler), BARO_EVENT_END, NULL, (uint64_t)(uint32_t)r->status,

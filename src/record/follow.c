@@ -21,7 +21,6 @@
 #define DELAY_LEAST (1 * NS_PER_MS)
 #define DELAY_MOST (50 * NS_PER_MS)
 #define PERF_AFTER (20 * NS_PER_MS) /* the first perf_event_open() of a boot can take 5 to 35 ms */
-#define PERF_CPUS 16u              /* one event and ring per CPU: 128 of them double the cost of a fork */
 #define FOREIGN_MOST 6u            /* drains in a row that brought nothing of ours: each doubles the delay */
 #define SETTLE_AT 128u             /* gone members that may wait */
 #define LOOK_AFTER (40 * NS_PER_MS) /* of what is executed in a storm most has ended by then, and its end tells its name */
@@ -186,7 +185,7 @@ void follow_ready(struct recorder *r)
 
 /* ---- opening ---- */
 
-static void use_forks(struct recorder *r, struct exits_source *source)
+void follow_use(struct recorder *r, struct exits_source *source)
 {
     r->forks = source;
     r->job.events = true;
@@ -229,44 +228,17 @@ void follow_open(struct recorder *r)
     if (r->options->no_events)
         return;
     if (open_connector(r, &source) == 0) {
-        use_forks(r, source);
+        follow_use(r, source);
         r->sampler.scan_always = false;
         name_source(r->header.event_source, sizeof(r->header.event_source), exits_name(source));
     }
     /* Where the usage of the ended comes from is known now, and opened when there is somebody to end: not for a command that forks nothing. */
+    if (!r->forks)
+        follow_note_pid(r);
     if (r->forks && geteuid() == 0)
         name_source(r->header.exit_source, sizeof(r->header.exit_source), "taskstats");
     else
         r->perf_due_ns = clock_monotonic_ns() + PERF_AFTER;
-}
-
-void follow_open_late(struct recorder *r)
-{
-    struct exits_source *source;
-    r->perf_due_ns = 0;
-    if (exits_perf_open(&source, PERF_CPUS, NULL) < 0)
-        return;
-    bool any = false;
-    for (size_t i = 0; i < r->job.tree.n; i++) {
-        struct member *m = r->job.tree.at[i];
-        uint64_t before;
-        if (!m || m->ended || process_clock(&r->sampler, m, &before) < 0 || exits_perf_attach(source, m->row.key.pid, NULL) < 0)
-            continue;
-        member_moved(m);
-        member_tell(m)->cpu_ns = before; /* what it had used already is not in perf's count */
-        any = true;
-    }
-    if (!any) {
-        exits_close(source);
-        return;
-    }
-    r->usage = source;
-    if (!r->forks) {
-        use_forks(r, source);
-        r->sampler.scan_always = false;
-        r->sampler.scan_once = true;
-    }
-    recorder_event(r, BARO_EVENT_SOURCE, NULL, r->forks == source, exits_name(source));
 }
 
 void follow_close(struct recorder *r)

@@ -87,6 +87,7 @@ static void turn(struct recorder *r, bool quiet)
     recorder_scheduled_tick(r);
     limits_turn(r);
     targets_check(r);
+    follow_verify(r);
 }
 
 /* quiet: nobody had anything to say just before. */

@@ -46,6 +46,11 @@ struct recorder {
     uint64_t drain_delay_ns;    /* the longest that the buffer allows */
     unsigned foreign;           /* drains in a row that told of nobody of the job */
     uint64_t perf_due_ns;       /* when perf is opened, off the start path; 0: not at all, or done */
+    size_t n_attached;          /* how many perf was attached to */
+    bool perf_partly;           /* somebody could not be attached to */
+    int32_t first_pid;          /* given before any of the job's was that nobody has told of; 0: not known */
+    uint64_t told_forks;        /* members that an event made */
+    uint64_t found;             /* members that something else made, when they were last looked through */
 
     uint64_t tick_due_ns;       /* since the tape began */
     struct schedule_cost cost;
@@ -74,13 +79,19 @@ void told_take_stashed(struct recorder *r, struct member *m); /* what it had use
 
 /* follow.c: when they are heard */
 void follow_open(struct recorder *r);
-void follow_open_late(struct recorder *r);
 void follow_open_usage(struct recorder *r); /* now that somebody was forked who will end */
 void follow_drain(struct recorder *r);
 bool follow_is_silent(const struct recorder *r); /* had there been an event, it would have woken us */
 void follow_ready(struct recorder *r);
 void follow_catch_up(void *recorder); /* what ended in this tick: for struct sampler_options */
 void follow_close(struct recorder *r);
+void follow_use(struct recorder *r, struct exits_source *forks); /* from now on it tells of forks */
+
+/* follow_perf.c: perf, which is to be attached to each member */
+void follow_note_pid(struct recorder *r); /* before anybody of the job can be forked unheard */
+void follow_open_late(struct recorder *r);
+void follow_verify(struct recorder *r); /* after members were found by other means: were they told of? */
+void follow_check_survivors(struct recorder *r); /* at the end: may those that live on have forked unheard? */
 
 /* wrapper.c: what the wrapper says */
 void wrapper_drain(struct recorder *r);

@@ -23,11 +23,16 @@ void told_touch(struct recorder *r, struct member *m)
 
 /* ---- forks ---- */
 
-/* Was its pid given to another, which was forked at t? One that a scan found may have been forked just before. */
-static bool another(const struct member *known, uint64_t t)
+/* Was its pid given to another, which was forked at t? What was seen of it says so only roughly: one that a scan finds may have been forked, and may have ended, since the scan began. Its start time
+ * does: one that started 1,230 to 1,240 ms after the tape began is the one that was forked at 1,236 ms. */
+static bool another(const struct recorder *r, const struct member *known, uint64_t t)
 {
+    if (known->end_told && known->end_ns < t)
+        return true;
     uint64_t begin = known->begin_ns ? known->begin_ns : known->row.first_ns;
-    return begin + START_SLACK < t || (known->ended && known->end_ns < t);
+    if (!known->begin_ns && known->looked_at)
+        begin = job_begin_ns(&r->job, known->row.key.start);
+    return begin + START_SLACK < t;
 }
 
 static struct member *member_of(const struct recorder *r, int32_t pid);
@@ -41,12 +46,15 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
         parent = NULL;
     }
     struct member *known = tree_find(&r->job.tree, e->pid);
-    if (known && another(known, t)) {
+    if (known && another(r, known, t)) {
         sampler_gone(&r->sampler, known, t);
         known = NULL;
     }
+    if (parent)
+        parent->heard = true;
     if (known) {
         known->begin_ns = t;
+        known->followed = true;
         return;
     }
     if ((!parent && !gone) || !r->options->children)
@@ -57,11 +65,14 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
     if (!r->taskstats_tried)
         follow_open_usage(r);
     m->begin_ns = t;
+    m->followed = true;
+    r->told_forks++;
     if (gone) {
         m->row.parent = gone->row.key;
         m->heir = gone;
         m->heir_epoch = r->job.tree.epoch;
         parent = gone;
+        parent->heard = true;
     }
     m->row.uid = parent->row.uid;
     member_set_name(m, parent->row.name); /* until it executes something, it is what its parent is */
@@ -71,7 +82,10 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
 static void on_end(struct recorder *r, struct member *m, const struct exits_event *e)
 {
     job_ended(&r->job, m, recorder_since(r, e->t_ns));
+    if (!m->end_told)
+        m->end_ns = recorder_since(r, e->t_ns); /* before, it was only seen to have ended */
     m->end_told = true;
+    m->heard = true;
     if (e->has_status) {
         m->status_known = true;
         m->status = e->status;
@@ -82,6 +96,7 @@ static void on_end(struct recorder *r, struct member *m, const struct exits_even
 static void on_name(struct recorder *r, struct member *m, const struct exits_event *e, bool executed)
 {
     sampler_renamed(m);
+    m->heard = true;
     if (executed)
         m->executed_ns = recorder_since(r, e->t_ns) | 1;
     if (e->has_comm) {

@@ -311,7 +311,7 @@ static void unsampled(struct buf *b, const struct summary *s)
 {
     uint64_t v;
     int absent = summary_job(s, JOB_processes_unsampled, &v);
-    if (absent != BARO_PRESENT)
+    if (absent != BARO_PRESENT || (!v && summary_processes_are_bound(s)))
         buf_str(b, "how many were too short to be sampled is not known");
     else if (v == 0)
         buf_str(b, "all sampled");
@@ -327,7 +327,7 @@ static void processes(struct lines *l, const struct summary *s)
     uint64_t v;
     lines_begin(l, "processes", TONE_FAINT);
     if (summary_job(s, JOB_processes_started, &v) == BARO_PRESENT) {
-        buf_str(&b, s->job_absent[JOB_processes_unsampled] == BARO_PRESENT ? "" : "at least ");
+        buf_str(&b, summary_processes_are_bound(s) ? "at least " : "");
         fmt_count(&b, v);
         buf_str(&b, " started");
         if (summary_job(s, JOB_processes_peak, &v) == BARO_PRESENT) {

@@ -113,8 +113,13 @@ static void write_job(struct facts *f, const struct summary *s)
     job_number(f, s, "faults_major", JOB_faults_major);
     peak_number(f, s, "threads_peak", PEAK_THREADS);
     peak_number(f, s, "fds_peak", PEAK_FDS);
+    const bool bound = summary_processes_are_bound(s);
     job_number(f, s, "processes_peak", JOB_processes_peak);
+    json_key(f->json, "processes_peak_is_lower_bound");
+    json_bool(f->json, bound);
     job_number(f, s, "processes_started", JOB_processes_started);
+    json_key(f->json, "processes_started_is_lower_bound");
+    json_bool(f->json, bound);
     job_number(f, s, "processes_ended", JOB_processes_ended);
     job_number(f, s, "processes_unsampled", JOB_processes_unsampled);
     facts_end(f);

@@ -16,6 +16,7 @@
 #include "exits/groups.h"
 #include "exits/netlink.h"
 #include "exits/perf_parse.h"
+#include "exits/perf_ring.h"
 #include "exits/policy.h"
 #include "exits/taskstats_parse.h"
 
@@ -481,31 +482,32 @@ static void perf_records(void **state)
     (void)state;
     struct buf b = {0};
     struct perf_record r;
-    perf_head(&b, 7, 0, 48); /* FORK */
-    le32(&b, 20), le32(&b, 10), le32(&b, 21), le32(&b, 11), le64(&b, 777), le32(&b, 10), le32(&b, 11), le64(&b, 778);
+    perf_head(&b, 7, 0, 56); /* FORK */
+    le32(&b, 20), le32(&b, 10), le32(&b, 21), le32(&b, 11), le64(&b, 777), le32(&b, 10), le32(&b, 11), le64(&b, 778), le64(&b, 7);
     assert_int_equal(perf_parse(span_of(b.at, b.len), &r), 0);
     assert_int_equal(r.what, PERF_FORKED);
     assert_int_equal(r.pid, 20);
     assert_int_equal(r.ppid, 10);
     assert_int_equal(r.tid, 21);
     assert_int_equal(r.t_ns, 777);
+    assert_int_equal(r.id, 7);
     perf_cut(&b);
-    perf_head(&b, 3, 1 << 13, 40); /* COMM by exec */
-    le32(&b, 20), le32(&b, 20), buf_add(&b, "true\0\0\0\0", 8), le32(&b, 20), le32(&b, 20), le64(&b, 779);
+    perf_head(&b, 3, 1 << 13, 48); /* COMM by exec */
+    le32(&b, 20), le32(&b, 20), buf_add(&b, "true\0\0\0\0", 8), le32(&b, 20), le32(&b, 20), le64(&b, 779), le64(&b, 7);
     assert_int_equal(perf_parse(span_of(b.at, b.len), &r), 0);
     assert_int_equal(r.what, PERF_EXECUTED);
     assert_true(span_equal(r.comm, "true"));
     assert_int_equal(r.t_ns, 779);
     perf_cut(&b);
-    perf_head(&b, 8, 0, 40); /* READ */
-    le32(&b, 20), le32(&b, 21), le64(&b, 5555), le32(&b, 20), le32(&b, 21), le64(&b, 780);
+    perf_head(&b, 8, 0, 48); /* READ */
+    le32(&b, 20), le32(&b, 21), le64(&b, 5555), le32(&b, 20), le32(&b, 21), le64(&b, 780), le64(&b, 7);
     assert_int_equal(perf_parse(span_of(b.at, b.len), &r), 0);
     assert_int_equal(r.what, PERF_USED);
     assert_int_equal(r.value, 5555);
     assert_int_equal(r.tid, 21);
     perf_cut(&b);
-    perf_head(&b, 2, 0, 40); /* LOST */
-    le64(&b, 1), le64(&b, 12), le32(&b, 20), le32(&b, 21), le64(&b, 781);
+    perf_head(&b, 2, 0, 48); /* LOST */
+    le64(&b, 1), le64(&b, 12), le32(&b, 20), le32(&b, 21), le64(&b, 781), le64(&b, 7);
     assert_int_equal(perf_parse(span_of(b.at, b.len), &r), 0);
     assert_int_equal(r.what, PERF_MISSED);
     assert_int_equal(r.value, 12);
@@ -514,6 +516,25 @@ static void perf_records(void **state)
     assert_int_equal(perf_parse(span_of(b.at, b.len), &r), 0);
     assert_int_equal(r.what, PERF_OTHER);
     buf_done(&b);
+}
+
+/* Two events of a thread write one record each; the next record of the thread is another one. */
+static void perf_repeats(void **state)
+{
+    (void)state;
+    struct perf_ring ring = {.fd = -1};
+    struct perf_record fork = {.what = PERF_FORKED, .tid = 21, .id = 7, .t_ns = 1000};
+    assert_false(ring_is_repeated(&ring, &fork));
+    assert_false(ring_is_repeated(&ring, &fork)); /* of the same event: its own next one */
+    fork.id = 8;
+    fork.t_ns += 500;
+    assert_true(ring_is_repeated(&ring, &fork));
+    struct perf_record exit = {.what = PERF_EXITED, .tid = 21, .id = 8, .t_ns = 2000};
+    assert_false(ring_is_repeated(&ring, &exit));
+    exit.id = 7;
+    assert_true(ring_is_repeated(&ring, &exit));
+    fork.t_ns += 1000000000; /* another thread of that number by then */
+    assert_false(ring_is_repeated(&ring, &fork));
 }
 
 static void cpu_lists(void **state)
@@ -563,6 +584,7 @@ int main(void)
         cmocka_unit_test(taskstats_family),
         cmocka_unit_test(taskstats_sums),
         cmocka_unit_test(perf_records),
+        cmocka_unit_test(perf_repeats),
         cmocka_unit_test(cpu_lists),
         cmocka_unit_test(ranks),
     };

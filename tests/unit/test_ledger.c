@@ -483,6 +483,38 @@ static void same_pid_other_process(void **state)
     job_done(&k.job);
 }
 
+static unsigned told;
+
+static void count_exit(void *context, const struct baro_exit *e)
+{
+    (void)context;
+    told += e->key.pid == 200;
+}
+
+/* Taken for gone and found again: one process, told once and counted once. */
+static void found_again_is_told_once(void **state)
+{
+    static struct job j;
+    struct job_sink sink = {.exit = count_exit};
+    uint64_t value[JOB_MAX];
+    uint8_t absent[JOB_MAX];
+    (void)state;
+    told = 0;
+    assert_int_equal(job_init(&j, &sink, false, 0, 100), 0);
+    for (int i = 0; i < 3; i++) {
+        struct member *m = job_add(&j, 200, NULL, i ? BARO_ORIGIN_EVENT : BARO_ORIGIN_SCAN, 5);
+        m->looked_at = true;
+        m->row.key.start = i < 2 ? 1234 : 1235; /* the third is another process */
+        job_gone(&j, m, 10);
+        job_settle(&j, 10, NULL, NULL);
+    }
+    job_totals(&j, value, absent);
+    assert_int_equal(told, 2);
+    assert_int_equal(value[JOB_processes_started], 2);
+    assert_int_equal(value[JOB_processes_ended], 2);
+    job_done(&j);
+}
+
 static void attach_leaves_the_past_out(void **state)
 {
     static struct kernel k;
@@ -529,6 +561,7 @@ int main(void)
         cmocka_unit_test(random_lives),
         cmocka_unit_test(ignored_child_is_carried),
         cmocka_unit_test(same_pid_other_process),
+        cmocka_unit_test(found_again_is_told_once),
         cmocka_unit_test(attach_leaves_the_past_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

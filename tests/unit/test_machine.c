@@ -96,6 +96,7 @@ static void check_loadavg(struct span cut, bool whole)
     bool ok = proc_loadavg_parse(cut, &l) == 0;
     assert_true(ok ? l.load_1m == 280000 && l.load_5m == 12050000 && l.load_15m == 3000000 && l.running == 2 && l.threads == 891 : l.threads == 1);
     assert_true(ok || !whole);
+    assert_true(!ok || l.last_pid == (whole ? 11735 : 0));
 }
 
 static void check_uptime(struct span cut, bool whole)
