@@ -20,6 +20,7 @@ struct run {
     size_t number;
     const struct baro_header *header; /* NULL: it can't be read */
     struct reader_end end;
+    enum reader_state state;
     const char *error;
 };
 
@@ -36,6 +37,14 @@ static void write_result(struct buf *b, const struct run *r)
         buf_str(b, "detached");
     else
         buf_str(b, r->end.ended ? "ended" : "no end");
+}
+
+static void write_state(struct buf *b, const struct run *r)
+{
+    if (r->end.ended)
+        write_result(b, r);
+    else
+        buf_str(b, reader_state_name(r->state));
 }
 
 static void write_command(struct buf *b, const struct run *r)
@@ -74,7 +83,7 @@ static void as_row(const struct run *r, struct table *t)
     table_take(t, &b);
     fmt_duration(&b, r->end.last_ns);
     table_take(t, &b);
-    write_result(&b, r);
+    write_state(&b, r);
     table_take(t, &b);
     fmt_bytes(&b, r->bytes);
     table_take(t, &b);
@@ -106,6 +115,8 @@ static void as_json(const struct run *r, struct json *j)
         json_text_n(j, (const char *)result.at, result.len);
         json_key(j, "complete");
         json_bool(j, r->end.complete);
+        json_key(j, "state");
+        json_text(j, reader_state_name(r->state));
         json_key(j, "command");
         json_begin(j, '[');
         for (const char *const *a = baro_header_argv(r->header); *a; a++)
@@ -129,10 +140,12 @@ static void look(struct run *r, const char *dir, struct table *t, struct json *j
     int code = fd < 0 ? error_set(&err, -errno, "can't open it: %s", error_text(errno)) : tape_open_fd(&tape, fd, (const char *)path.at, EACH_MOST, &err);
     if (code >= 0)
         code = reader_end(tape, &r->end, &err);
-    if (code >= 0)
+    if (code >= 0) {
         r->header = baro_tape_header(tape);
-    else
+        r->state = reader_state(tape, (const char *)path.at);
+    } else {
         r->error = code == -ETIME ? "takes too long to read" : err.text;
+    }
     if (j)
         as_json(r, j);
     else

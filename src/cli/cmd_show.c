@@ -346,6 +346,7 @@ static int print(struct show *w, uint64_t t_ns)
 static int follow(struct show *w)
 {
     struct baro_record record;
+    struct reader_follower follower = {0};
     uint64_t shown_ns = UINT64_MAX;
     int status = 0;
     for (;;) {
@@ -358,8 +359,11 @@ static int follow(struct show *w)
         }
         while (code > 0 && (code = baro_tape_next(w->tape, &record, &w->err)) > 0)
             ; /* to the end mark, if it is there */
-        if (status || !reader_wait(w->tape, w->path))
-            return status;
+        if (!status && reader_wait(&follower, w->tape, w->path))
+            continue;
+        if (!status && follower.gone && !baro_tape_complete(w->tape))
+            cli_note(w->cli, "nobody writes %s any more; it has no end", w->path);
+        return status;
     }
 }
 

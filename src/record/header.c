@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -105,6 +106,19 @@ static void fill_machine(struct baro_header *h)
     fill_counts(h);
 }
 
+/* Who writes: a reader sees by it whether the recorder lives. */
+static void fill_recorder(struct baro_header *h)
+{
+    char text[1024];
+    struct pid_stat st;
+    struct stat ns;
+    ssize_t n = fd_read_file(AT_FDCWD, "/proc/self/stat", text, sizeof(text));
+    if (n <= 0 || pid_stat_parse(span_of(text, (size_t)n), &st) < 0)
+        return;
+    h->recorder = (struct baro_key){getpid(), st.starttime};
+    h->pid_namespace = stat("/proc/self/ns/pid", &ns) == 0 ? ns.st_ino : 0;
+}
+
 /* Schedulers and launchers say who a task is among many. */
 static void fill_place(struct baro_header *h)
 {
@@ -180,6 +194,7 @@ int header_fill(struct baro_header *h, const struct record_options *o, uint64_t 
     h->start_boottime_ns = clock_boottime_ns() - passed;
     h->start_realtime_ns = clock_realtime_ns() - (int64_t)passed;
     fill_machine(h);
+    fill_recorder(h);
     fill_place(h);
     if (h->mode == BARO_MODE_RUN)
         memcpy(h->cgroup_mode, "none", 5);

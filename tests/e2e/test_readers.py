@@ -291,6 +291,54 @@ def test_follow_to_the_end(baro, work):
     assert times == sorted(set(times)) and len(times) > 2
 
 
+FOREIGN = ["unshare", "--fork", "--pid", "--mount-proc"]  # the recorder's pid means nothing there
+
+
+@pytest.mark.parametrize("via", [[], FOREIGN], ids=["here", "other namespace"])
+def test_follow_of_a_killed_recorder_ends(baro, work, started, wait_until, via):
+    """Nobody writes any more: who follows has all that was written, ends with 0, and says why. A recorder that is stopped still writes."""
+    if via and subprocess.run([*via, "true"], capture_output=True).returncode:
+        pytest.skip("no PID namespace can be made here")
+    path = work / "k.baro"
+    job = started(["sleep", "1000"])
+    recorder = subprocess.Popen([baro, "record", "-q", "--pid", str(job.pid), "-i", "20ms", "-o", str(path)])
+    wait_until(lambda: path.exists() and path.stat().st_size > 0, "a tape")
+    followers = [subprocess.Popen([*via, baro, *a, "-f", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                 for a in (["export", "-e", "job"], ["export", "-F", "jsonl"], ["show"], ["show", "--json"])]
+    wait_until(lambda: len(good(baro, "export", path).splitlines()) > 3, "some samples")
+    assert all(f.poll() is None for f in followers)
+    recorder.send_signal(signal.SIGSTOP)  # it lives, and writes nothing
+    time.sleep(1.5)
+    assert all(f.poll() is None for f in followers)
+    recorder.kill()
+    recorder.wait()
+    done = [(*f.communicate(timeout=60), f.returncode) for f in followers]
+    for out, err, status in done:
+        assert status == 0 and out and b"nobody writes" in err and str(path).encode() in err
+    assert done[0][0] == good(baro, "export", "-e", "job", path) and done[1][0] == good(baro, "export", "-F", "jsonl", path)
+
+
+def test_states_of_tapes(baro, started, wait_until):
+    """Running, ended and cut off are told apart, by ls and by the summary."""
+    assert call(baro, "run", "-q", "true").returncode == 0
+    job = started(["sleep", "1000"])
+    both = [subprocess.Popen([baro, "record", "-q", "--pid", str(job.pid)]) for _ in range(2)]
+    runs = wait_until(lambda: [r for r in json.loads(good(baro, "ls", "--json")) if r.get("wall_ns")][2:] and json.loads(good(baro, "ls", "--json")), "three runs with samples")
+    assert sorted(r["state"] for r in runs) == ["ended", "running", "running"]
+    both[0].kill()
+    both[0].wait()
+    runs = json.loads(good(baro, "ls", "--json"))
+    assert sorted(r["state"] for r in runs) == ["cut off", "ended", "running"]
+    lines = good(baro, "ls").decode().splitlines()
+    assert sum("  cut off  " in line for line in lines) == sum("  running  " in line for line in lines) == sum("  exit 0  " in line for line in lines) == 1
+    for r in runs:
+        text = good(baro, "summary", f"@{r['number']}").decode().splitlines()[0]
+        assert {"ended": "exit 0", "running": "running", "cut off": "cut off"}[r["state"]] in text
+    both[1].send_signal(signal.SIGINT)
+    both[1].wait(60)
+    assert sorted(r["state"] for r in json.loads(good(baro, "ls", "--json"))) == ["cut off", "ended", "ended"]
+
+
 def test_summary_of_a_running_tape(baro, work):
     path = work / "r.baro"
     job = subprocess.Popen([baro, "run", "-q", "-o", str(path), "--", "sleep", "30"])
@@ -305,7 +353,7 @@ def test_summary_of_a_running_tape(baro, work):
         assert d["exit"] == {"status": None, "signal": None}
         assert d["absent"]["exit.status"] == d["absent"]["exit.signal"]
         assert d["accounting"]["kernel_source"] == "ledger"
-        assert b"no end on the tape" in good(baro, "summary", path)
+        assert b"running" in good(baro, "summary", path).splitlines()[0]
     finally:
         job.send_signal(signal.SIGTERM)
         job.wait(30)
