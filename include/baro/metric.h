@@ -107,6 +107,12 @@ struct baro_metric {
     unsigned source; /**< enum baro_source */
 };
 
+/** @return how many kinds this library knows; their numbers go from 0 on. */
+BARO_API int baro_kind_count(void);
+
+/** @return the kind with this name, or -1. */
+BARO_API int baro_kind_find(const char *name);
+
 /** @return how many metrics the registry has for a kind. */
 BARO_API int baro_metric_count(enum baro_kind kind);
 

@@ -187,6 +187,20 @@ int baro_metric_find(enum baro_kind kind, const char *name, size_t len)
     return -1;
 }
 
+int baro_kind_count(void)
+{
+    return BARO_KIND_MAX;
+}
+
+int baro_kind_find(const char *name)
+{
+    for (int kind = 0; kind < BARO_KIND_MAX; kind++) {
+        if (strcmp(kinds[kind].name, name) == 0)
+            return kind;
+    }
+    return -1;
+}
+
 const char *baro_kind_name(enum baro_kind kind)
 {
     return (unsigned)kind < BARO_KIND_MAX ? kinds[kind].name : "unknown";

@@ -142,7 +142,7 @@ static bool skip_kind(struct span *in, uint64_t n)
     return true;
 }
 
-static int kind_find(struct span name)
+static int kind_of_name(struct span name)
 {
     for (int kind = 0; kind < BARO_KIND_MAX; kind++)
         if (span_equal(name, baro_kind_name((enum baro_kind)kind)))
@@ -172,7 +172,7 @@ int schema_scan(struct span in, struct schema *ret)
     for (uint64_t i = 0; i < n_kinds; i++) {
         if (!scan_text(&in, &name) || !scan_varint(&in, &n) || n > COLUMNS_MAX)
             return BARO_E_CORRUPT;
-        int kind = kind_find(name);
+        int kind = kind_of_name(name);
         if (kind < 0 || ret->extra[kind]) {
             if (!skip_kind(&in, n))
                 return BARO_E_CORRUPT;

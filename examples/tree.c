@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The processes of a job at a moment, each below its parent: tree TAPE SECONDS */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <baro/baro.h>
+
+static void print_below(const struct baro_sample *s, const struct baro_process *parent, int depth)
+{
+    int rss = baro_metric_find(BARO_KIND_PROCESS, "rss_bytes", 9);
+    for (size_t i = 0; i < baro_sample_count(s); i++) {
+        const struct baro_process *p = baro_sample_process(s, i);
+        const struct baro_process *its = baro_sample_find(s, baro_process_ppid(p), baro_process_parent_start_ticks(p));
+        uint64_t bytes;
+        if (its != parent || p == its)
+            continue;
+        printf("%*s%" PRId32 " %s", 2 * depth, "", baro_process_pid(p), baro_process_name(p));
+        if (baro_process_value(p, rss, &bytes) == BARO_PRESENT)
+            printf(" (%.1f MB)", (double)bytes / 1e6);
+        printf("\n");
+        print_below(s, p, depth + 1);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_tape *tape;
+    struct baro_sample *s;
+
+    if (argc != 3) {
+        fprintf(stderr, "usage: tree TAPE SECONDS\n");
+        return 2;
+    }
+    if (baro_tape_open(&tape, argv[1], &err) < 0) {
+        fprintf(stderr, "tree: %s\n", err.text);
+        return 1;
+    }
+    int found = baro_tape_at(tape, (uint64_t)(strtod(argv[2], NULL) * 1e9), BARO_AT_NEAREST, &s, &err);
+    baro_tape_close(tape); /* the sample is ours */
+    if (found <= 0) {
+        fprintf(stderr, "tree: %s\n", found < 0 ? err.text : "the tape has no sample");
+        return 1;
+    }
+    printf("at %.3f s\n", (double)baro_sample_t_ns(s) / 1e9);
+    print_below(s, NULL, 0);
+    baro_sample_free(s);
+    return 0;
+}
