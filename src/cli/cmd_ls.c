@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/fmt.h"
 #include "cli/reader.h"
+#include "cli/zone.h"
 #include "encode/json.h"
 #include "encode/table.h"
 #include "tape/runs.h"
@@ -23,11 +24,6 @@ struct run {
     enum reader_state state;
     const char *error;
 };
-
-static void write_time(struct buf *b, const struct run *r)
-{
-    fmt_time_utc(b, baro_header_start_realtime_ns(r->header));
-}
 
 static void write_result(struct buf *b, const struct run *r)
 {
@@ -79,7 +75,8 @@ static void as_row(const struct run *r, struct table *t)
         buf_done(&b);
         return;
     }
-    write_time(&b, r);
+    int64_t start = baro_header_start_realtime_ns(r->header);
+    fmt_time_zone(&b, start, zone_east(start), false);
     table_take(t, &b);
     fmt_duration(&b, r->end.last_ns);
     table_take(t, &b);
@@ -105,7 +102,7 @@ static void as_json(const struct run *r, struct json *j)
     json_key(j, "error");
     json_text(j, r->error);
     if (r->header) {
-        write_time(&time, r);
+        fmt_time_utc(&time, baro_header_start_realtime_ns(r->header));
         write_result(&result, r);
         json_key(j, "start");
         json_text_n(j, (const char *)time.at, time.len);

@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "baro/summary.h"
 #include "base/clock.h"
 #include "base/fmt.h"
 #include "cli/forest.h"
 #include "cli/moment.h"
 #include "cli/reader.h"
 #include "cli/show_machine.h"
+#include "cli/zone.h"
 #include "derive/derive.h"
 #include "encode/encode.h"
 #include "encode/table.h"
@@ -24,7 +26,9 @@ struct show {
     struct row_memory *memory;
     uint64_t before_ns;  /* the sample that rates are taken from; UINT64_MAX: none */
     int64_t asked_ns;
+    uint64_t tolerance_ns; /* a sample so much later is the one that was asked for */
     bool asked;
+    long zone;           /* seconds east of UTC */
     struct baro_error err;
 };
 
@@ -44,7 +48,7 @@ static int next_sample(struct show *w, struct baro_record *ret)
 static int choose(struct show *w, uint64_t moment_ns, uint64_t *ret_ns)
 {
     struct baro_record record;
-    int code = baro_tape_seek(w->tape, moment_ns, &record, &w->err);
+    int code = baro_tape_seek(w->tape, moment_ns + w->tolerance_ns, &record, &w->err);
     if (code <= 0)
         return code;
     *ret_ns = record.t_ns;
@@ -178,18 +182,24 @@ static void say_sum(struct buf *b, const struct baro_sample *s, enum process_met
     buf_printf(b, " %s", unit);
 }
 
+/* How far the sample lies from what was asked for; what is meant, though it was written less exactly, is that itself. */
+static int64_t off_by(const struct show *w, const struct baro_record *record)
+{
+    int64_t off = (int64_t)(record->t_ns - (uint64_t)w->asked_ns);
+    return off > 0 && (uint64_t)off <= w->tolerance_ns ? 0 : off;
+}
+
 static void say_which(struct show *w, const struct baro_record *record, struct buf *b)
 {
     const struct baro_header *h = baro_tape_header(w->tape);
-    buf_str(b, "+");
-    fmt_duration(b, record->t_ns);
+    fmt_moment(b, record->t_ns);
     buf_str(b, ", ");
-    fmt_time_utc(b, (int64_t)((uint64_t)baro_header_start_realtime_ns(h) + record->t_ns));
+    fmt_time_zone(b, (int64_t)((uint64_t)baro_header_start_realtime_ns(h) + record->t_ns), w->zone, true);
     if (!w->asked) {
         bool any = baro_sample_count(record->u.sample) > 0;
         buf_str(b, w->settings->follow ? ": the newest sample" : any ? ": the last sample with processes" : ": the last sample");
     } else {
-        int64_t off = (int64_t)(record->t_ns - (uint64_t)w->asked_ns);
+        int64_t off = off_by(w, record);
         uint64_t distance = off < 0 ? 0 - (uint64_t)off : (uint64_t)off;
         buf_str(b, ": ");
         if (distance)
@@ -279,7 +289,7 @@ static void json_which(struct show *w, const struct baro_record *record, struct 
         json_i64(j, w->asked_ns);
     else
         json_null(j);
-    int64_t off = w->asked ? (int64_t)(record->t_ns - (uint64_t)w->asked_ns) : 0;
+    int64_t off = w->asked ? off_by(w, record) : 0;
     json_key(j, "sample");
     json_text(j, !w->asked ? "last" : off == 0 ? "at" : w->settings->pick == PICK_NEAREST ? "nearest" : off < 0 ? "before" : "after");
     json_key(j, "rates_over_ns");
@@ -367,27 +377,89 @@ static int follow(struct show *w)
     }
 }
 
+/* Which moments there are, for one that is not among them. */
+static int outside(struct show *w, bool before, uint64_t end_ns)
+{
+    struct buf b = {0};
+    int64_t start = baro_header_start_realtime_ns(baro_tape_header(w->tape));
+    fmt_moment(&b, 0);
+    buf_str(&b, " to ");
+    fmt_moment(&b, end_ns);
+    buf_str(&b, ", ");
+    fmt_time_zone(&b, start, w->zone, true);
+    buf_str(&b, " to ");
+    fmt_time_zone(&b, (int64_t)((uint64_t)start + end_ns), w->zone, true);
+    buf_byte(&b, 0);
+    int status = b.failed ? cli_failf(w->cli, "out of memory")
+                          : cli_failf(w->cli, "--at %.40s is %s; the tape has %s", w->settings->at, before ? "before the start" : "after the end", (const char *)b.at);
+    buf_done(&b);
+    return status;
+}
+
+/* When most memory was held, as the summary says it. */
+static int find_peak(struct show *w)
+{
+    struct baro_summary *summary;
+    if (baro_summary_of_tape(w->tape, &summary, &w->err) < 0)
+        return cli_fail(w->cli, &w->err);
+    const struct summary_peak *peak = report_memory_peak(report_summary(summary));
+    bool known = peak->absent == BARO_PRESENT;
+    w->asked_ns = (int64_t)peak->t_ns;
+    baro_summary_free(summary);
+    return known ? 0 : cli_failf(w->cli, "--at peak: no sample of %s has memory", w->path);
+}
+
+/* Finds the moment that was asked for. A moment that is written less exactly may lie a little outside: "12:30" of a run that began at 12:30:20. */
+static int find_moment(struct show *w, uint64_t first_ns, uint64_t last_ns)
+{
+    struct moment m;
+    struct reader_end end;
+    if (reader_end(w->tape, &end, &w->err) < 0)
+        return cli_fail(w->cli, &w->err);
+    uint64_t end_ns = end.end_ns > last_ns ? end.end_ns : last_ns;
+    if (moment_parse(w->settings->at, baro_header_start_realtime_ns(baro_tape_header(w->tape)), end_ns, &m, &w->err) < 0)
+        return cli_fail(w->cli, &w->err);
+    if (m.kind == MOMENT_PEAK)
+        return find_peak(w);
+    w->asked_ns = m.kind == MOMENT_START ? (int64_t)first_ns : m.kind == MOMENT_END ? (int64_t)last_ns : m.ns;
+    w->tolerance_ns = moment_tolerance(&m);
+    if (w->asked_ns < 0 && (uint64_t)-w->asked_ns >= m.unit_ns)
+        return outside(w, true, end_ns);
+    if (w->asked_ns > 0 && (uint64_t)w->asked_ns > end_ns && (uint64_t)w->asked_ns - end_ns >= m.unit_ns)
+        return outside(w, false, end_ns);
+    return 0;
+}
+
+/* When all has ended the last sample is empty; what is asked for is how things stood. Of the machine alone they all are. */
+static int last_with_processes(struct show *w, uint64_t *t_ns)
+{
+    struct baro_record record;
+    int code = *t_ns > 0 ? baro_tape_seek(w->tape, *t_ns - 1, &record, &w->err) : 0;
+    if (code > 0 && baro_sample_count(record.u.sample))
+        *t_ns = record.t_ns;
+    return code < 0 ? code : 1;
+}
+
 static int show(struct show *w)
 {
     struct baro_record record;
-    uint64_t end_ns = 0, t_ns = 0;
+    uint64_t first_ns = 0, t_ns = 0;
+    w->zone = zone_east(baro_header_start_realtime_ns(baro_tape_header(w->tape)));
     if (w->settings->follow)
         return follow(w);
-    int code = baro_tape_seek(w->tape, UINT64_MAX, &record, &w->err);
-    if (code > 0) {
-        end_ns = t_ns = record.t_ns;
-        if (w->asked && moment_parse(w->settings->at, baro_header_start_realtime_ns(baro_tape_header(w->tape)), end_ns,
-                                     &w->asked_ns, &w->err) < 0)
-            return cli_fail(w->cli, &w->err);
-        if (w->asked)
-            code = choose(w, w->asked_ns < 0 ? 0 : (uint64_t)w->asked_ns, &t_ns);
-    }
-    /* When all has ended the last sample is empty; what is asked for is how things stood. Of the machine alone they all are. */
-    if (code > 0 && !w->asked && !baro_sample_count(record.u.sample) && t_ns > 0) {
-        int before = baro_tape_seek(w->tape, t_ns - 1, &record, &w->err);
-        if (before > 0 && baro_sample_count(record.u.sample))
-            t_ns = record.t_ns;
-        code = before < 0 ? before : code;
+    int code = baro_tape_seek(w->tape, 0, &record, &w->err);
+    first_ns = code > 0 ? record.t_ns : 0;
+    if (code > 0)
+        code = baro_tape_seek(w->tape, UINT64_MAX, &record, &w->err);
+    if (code > 0)
+        t_ns = record.t_ns;
+    if (code > 0 && !baro_sample_count(record.u.sample) && (!w->asked || strcmp(w->settings->at, "end") == 0))
+        code = last_with_processes(w, &t_ns);
+    if (code > 0 && w->asked) {
+        int status = find_moment(w, first_ns, t_ns);
+        if (status)
+            return status;
+        code = choose(w, w->asked_ns < 0 ? 0 : (uint64_t)w->asked_ns, &t_ns);
     }
     if (code < 0)
         return cli_fail(w->cli, &w->err);
@@ -398,7 +470,7 @@ int cmd_show(struct cli *cli, const struct settings *s, char **argv)
 {
     struct buf path = {0};
     struct show w = {.cli = cli, .settings = s, .asked = s->at != NULL};
-    int64_t checked;
+    struct moment checked;
     /* Bad text is said before a tape is looked for. */
     if (s->at && moment_parse(s->at, 0, 0, &checked, &w.err) < 0)
         return cli_fail(cli, &w.err);

@@ -199,7 +199,8 @@ const struct opt options_summary[] = {JSON_OPTION, HELP, END};
 
 const struct opt options_show[] = {
     {.name = "at", .letter = 'a', .argument = "TIME", .type = OPT_TEXT, .offset = AT(at),
-     .help = "the moment: +90s, -10s (before the end), 12:30, 12:30:05 or ISO 8601 (default: as it ended)"},
+     .help = "the moment: +90s, -10s (before the end), 50%, start, end, peak (of memory), 12:30:05 or ISO 8601 (default: as it ended)",
+     .more = "Times without a zone are local. A moment is taken as it is printed: +4.831s of the summary's peak finds that sample."},
     {.name = "pick", .argument = "WHICH", .type = OPT_CHOICE, .offset = AT(pick), .choices = picks,
      .help = "where no sample is at TIME: the one before (the default), nearest or after"},
     {.name = "follow", .letter = 'f', .type = OPT_TRUE, .offset = AT(follow),

@@ -146,10 +146,12 @@ static int read_end(struct baro_tape *tape, struct reader_end *ret, bool *ret_sa
         if (record.kind == BARO_RECORD_SAMPLE) {
             *ret_sample = true;
             ret->last_ns = record.t_ns;
+            ret->end_ns = record.t_ns > ret->end_ns ? record.t_ns : ret->end_ns;
         }
         if (record.kind != BARO_RECORD_EVENT || record.u.event->kind != BARO_EVENT_END)
             continue;
         ret->ended = true;
+        ret->end_ns = record.t_ns > ret->end_ns ? record.t_ns : ret->end_ns;
         ret->status_known = !*record.u.event->text;
         ret->detached = strcmp(record.u.event->text, "detached") == 0;
         ret->status = (int)(uint32_t)record.u.event->number;

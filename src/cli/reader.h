@@ -36,6 +36,7 @@ void users_done(struct users *u);
 /* How the recording of a tape ended, found without reading all of it. */
 struct reader_end {
     uint64_t last_ns;    /* of the last sample; 0: none */
+    uint64_t end_ns;     /* of the last sample, or the end of the command where that is later */
     bool ended, status_known, detached;
     int status;
     bool complete;       /* has its end mark */

@@ -241,8 +241,46 @@ def test_show_says_which_sample(baro, tape):
     assert last["sample"] == "last" and last["processes"] and last["t_ns"] in samples[-2:]
     end = json.loads(good(baro, "show", "--at", "-0s", "--json", tape))
     assert end["t_ns"] == samples[-1]
-    early = json.loads(good(baro, "show", "--at", "2001-01-01T00:00:00Z", "--json", tape))
-    assert (early["t_ns"], early["sample"]) == (samples[0], "after")
+    for at in ("start", "0", "0%", "+0s"):
+        assert json.loads(good(baro, "show", "--at", at, "--json", tape))["t_ns"] == samples[0]
+    assert json.loads(good(baro, "show", "--at", "end", "--json", tape))["t_ns"] == last["t_ns"]
+    half = json.loads(good(baro, "show", "--at", "50%", "--json", tape))
+    assert half["t_ns"] <= half["asked_ns"] < samples[-1] and half["sample"] in ("at", "before")
+
+
+def test_show_outside_of_the_tape(baro, tape):
+    """A moment that the tape has not is an error, in one line with the moments that it has."""
+    for at, where in (("2001-01-01T00:00:00Z", "before the start"), ("+1h", "after the end"), ("-1h", "before the start"), ("2101-01-01T00:00:00Z", "after the end")):
+        r = call(baro, "show", "--at", at, tape, env=dict(os.environ, TZ="XXX-3"))
+        one_line(r, 2, where, at, "+0.000s to +", "+03:00 to 2")
+    for pick in ("nearest", "after"):
+        one_line(call(baro, "show", "--at", "+1h", "--pick", pick, tape), 2, "after the end")
+
+
+def test_show_finds_what_is_printed(baro, work):
+    """Whatever moment summary, show and export print, --at takes it and shows that sample; in any zone."""
+    path = work / "p.baro"
+    grow = "import time\nx = []\nfor i in range(20): x.append(bytearray(4 << 20)); time.sleep(0.02)\ndel x\ntime.sleep(0.3)"
+    assert call(baro, "run", "-q", "-i", "10ms", "-o", path, "--", sys.executable, "-c", grow).returncode == 0
+    env = dict(os.environ, TZ="XXX-5:45")
+    samples = [int(r["t_ns"]) for r in csv.DictReader(io.StringIO(good(baro, "export", "-e", "job", path).decode()))]
+    text = good(baro, "summary", path, env=env).decode()
+    moment = re.search(r"peak .* at (\+\S+s)[:\n ]", text)
+    peak = json.loads(good(baro, "show", "--json", "--at", "peak", path))
+    assert peak["sample"] == "at"
+    if moment:  # else the peak was between two samples
+        assert json.loads(good(baro, "show", "--json", "--at", moment[1], path))["t_ns"] == peak["t_ns"]
+    for t in samples[:: max(1, len(samples) // 10)]:
+        head = good(baro, "show", "--at", f"+{t}ns", path, env=env).decode().splitlines()[0]
+        age, when = re.match(r"(\S+), (\S+): the sample at that time$", head).groups()
+        assert when.endswith("+05:45")
+        utc = json.loads(good(baro, "show", "--json", "--at", f"+{t}ns", path))["time"]
+        assert utc.endswith("Z")
+        for at in (age, when, when.split("T")[1][:-6], utc):
+            found = json.loads(good(baro, "show", "--json", "--at", at, path, env=env))
+            assert (found["t_ns"], found["sample"]) == (t, "at"), at
+    start = re.search(r"started +(\S+) on", text)[1]
+    assert json.loads(good(baro, "show", "--json", "--at", start, path, env=env))["t_ns"] == samples[0]
 
 
 def test_show_takes_local_time(baro, tape, work):

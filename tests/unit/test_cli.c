@@ -141,13 +141,21 @@ static void test_distance(void **state)
 
 static int64_t moment(const char *text, int64_t start, uint64_t end)
 {
-    int64_t v = INT64_MIN;
+    struct moment m;
     struct baro_error err = BARO_ERROR_INIT;
-    if (moment_parse(text, start, end, &v, &err) < 0) {
+    if (moment_parse(text, start, end, &m, &err) < 0) {
         assert_null(strchr(err.text, '\n'));
         return INT64_MIN;
     }
-    return v;
+    return m.ns;
+}
+
+static struct moment written(const char *text)
+{
+    struct moment m;
+    struct baro_error err = BARO_ERROR_INIT;
+    assert_int_equal(moment_parse(text, 0, 200, &m, &err), 0);
+    return m;
 }
 
 #define S 1000000000ll
@@ -181,11 +189,70 @@ static void test_moments(void **state)
     assert_int_equal(moment(text, start, 1), (3600 + 5400) * S);
 }
 
+static void test_words_for_moments(void **state)
+{
+    (void)state;
+    assert_int_equal(written("start").kind, MOMENT_START);
+    assert_int_equal(written("0").kind, MOMENT_START);
+    assert_int_equal(written("end").kind, MOMENT_END);
+    assert_int_equal(written("peak").kind, MOMENT_PEAK);
+    assert_int_equal(written("50%").ns, 100);
+    assert_int_equal(written("0%").ns, 0);
+    assert_int_equal(written("100%").ns, 200);
+    assert_int_equal(written("12.5%").ns, 25);
+}
+
+/* How exactly a moment was written. */
+static void test_units_of_moments(void **state)
+{
+    (void)state;
+    assert_int_equal(written("+90s").unit_ns, S);
+    assert_int_equal(written("+4.83 s").unit_ns, 10000000);
+    assert_int_equal(written("+4.831s").unit_ns, 1000000);
+    assert_int_equal(written("+1h02min03.004s").unit_ns, 1000000);
+    assert_int_equal(written("+1h02min").unit_ns, S);
+    assert_int_equal(written("-7ns").unit_ns, 1);
+    assert_int_equal(written("+0.1234567890123s").unit_ns, 1);
+    assert_int_equal(written("12:30").unit_ns, 60 * S);
+    assert_int_equal(written("12:30:05").unit_ns, S);
+    assert_int_equal(written("12:30:05.25").unit_ns, S / 100);
+    assert_int_equal(written("2026-11-21T12:30:05.250+01:00").unit_ns, S / 1000);
+    struct moment m = written("+4.831s");
+    assert_int_equal(moment_tolerance(&m), 999999);
+    m = written("+4831000001ns");
+    assert_int_equal(moment_tolerance(&m), 0);
+}
+
+/* What is printed is taken, and means the same millisecond. */
+static void test_printed_moments(void **state)
+{
+    static const uint64_t times[] = {0, 999999, 1000000, 1234567890, 59999999999, 60000000000, 754001999999, 3599999000000, 3600000000000, 98765432100000};
+    static const long zones[] = {0, 3600, -12600, 50400};
+    const int64_t start = 1795235690 * S + 123456789;
+    (void)state;
+    setenv("TZ", "XXX-5:30", 1);
+    tzset();
+    for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
+        struct buf b = {0};
+        fmt_moment(&b, times[i]);
+        buf_byte(&b, 0);
+        assert_int_equal(moment((char *)b.at, start, 1), times[i] / 1000000 * 1000000);
+        for (size_t z = 0; z < sizeof(zones) / sizeof(*zones); z++) {
+            buf_clear(&b);
+            fmt_time_zone(&b, start + (int64_t)times[i], zones[z], true);
+            buf_byte(&b, 0);
+            int64_t off = (int64_t)times[i] - moment((char *)b.at, start, 1);
+            assert_true(off >= 0 && off < 1000000);
+        }
+        buf_done(&b);
+    }
+}
+
 static void test_bad_moments(void **state)
 {
     static const char *const texts[] = {"",     "5",    "+",      "+5",     "-x",        "25:00",     "12:60",
                                         "1:30", "12:3", "12:30x", "12:30.", "2026-1-01", "2026-13-01T00:00Z",
-                                        "2026-11-21", "2026-11-21T12:30:05+", "2026-11-21T12:30:05+15:00", "+99999999999999h"};
+                                        "2026-11-21", "2026-11-21T12:30:05+", "2026-11-21T12:30:05+15:00", "+99999999999999h", "101%", "-5%x", "%", "peaks", "00"};
     (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
         assert_true(moment(texts[i], 0, 1) == INT64_MIN);
@@ -196,7 +263,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forms),     cmocka_unit_test(test_short_value), cmocka_unit_test(test_stop_early),
         cmocka_unit_test(test_double_dash_first), cmocka_unit_test(test_help_ends), cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_distance),  cmocka_unit_test(test_moments),     cmocka_unit_test(test_bad_moments),
+        cmocka_unit_test(test_distance),  cmocka_unit_test(test_moments), cmocka_unit_test(test_words_for_moments), cmocka_unit_test(test_units_of_moments), cmocka_unit_test(test_printed_moments),     cmocka_unit_test(test_bad_moments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
