@@ -159,8 +159,10 @@ int cmd_ls(struct cli *cli, const struct settings *s, char **argv)
     struct table t = {.columns = 6, .right = {true, false, true, false, true, false}};
     struct json json = {.out = &out, .pretty = true};
     (void)argv;
-    if (runs_dir(&dir, &note, &err) < 0 || runs_list((const char *)dir.at, &list, &err) < 0)
+    if (runs_dir(&dir, &note, &err) < 0 || runs_list((const char *)dir.at, false, &list, &err) < 0)
         return cli_fail(cli, &err);
+    if (note.text[0])
+        cli_note(cli, "%s", note.text);
     if (s->json)
         json_begin(&json, '[');
     for (size_t i = 0; i < list.n; i++) {

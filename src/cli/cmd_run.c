@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* baro run: the wrapper and the recorder put together. */
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/recording.h"
@@ -33,19 +35,31 @@ static const char *base_name(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
+/* Where the tape lies nothing may answer: it is not looked at if the recorder hangs there. */
+static void say_lost(struct running *run, const struct run_result *result, struct baro_error *line)
+{
+    struct recording *r = &run->recording;
+    struct stat st;
+    const char *path = r->path.len ? (const char *)r->path.at : "";
+    const char *why = result->recorder_errno ? error_text(result->recorder_errno) : "the recorder went away before it could write";
+    if (result->recorder_stays)
+        error_set(line, -1, "the recorder has not finished; what it has written is readable: %s", *path ? path : "nowhere");
+    else if (recording_settle(r))
+        error_set(line, -1, "the recorder went away; what it had written is readable: %.200s", path);
+    else if (*path && fstatat(r->file.dir_fd, r->file.name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        error_set(line, -1, "nothing was recorded: %s; %.120s is as it was", why, path);
+    else
+        error_set(line, -1, "nothing was recorded: %s", why);
+}
+
 static void say(struct running *run, const struct run_result *result, const char *command)
 {
     struct baro_error line = BARO_ERROR_INIT;
     run->recording.stderr_fd = result->stderr_fd;
     if (result->exec_errno)
         error_set(&line, -result->exec_errno, "%s: %s", *command ? command : "''", error_text(result->exec_errno));
-    else if (result->recorder_stays) /* where the tape is, nothing may answer */
-        error_set(&line, -1, "the recorder has not finished; what it has written is readable: %s", run->recording.path.len ? (const char *)run->recording.path.at : "nowhere");
-    else if (result->recorder_lost && recording_written(&run->recording))
-        error_set(&line, -1, "the recorder went away; what it had written is readable: %s", (const char *)run->recording.path.at);
     else if (result->recorder_lost)
-        error_set(&line, -1, "nothing was recorded: %s",
-                  result->recorder_errno ? error_text(result->recorder_errno) : "the recorder went away before it could write");
+        say_lost(run, result, &line);
     if (line.text[0])
         recording_say(&run->recording, line.text);
 }
@@ -68,7 +82,7 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     run.options.own_group = &run.own;
     const struct run_options options = {
         .argv = argv, .subreaper = s->record.subreaper, .tape_fd = run.recording.tape_fd,
-        .events_fd = run.options.events_fd, .own = &run.own,
+        .events_fd = run.options.events_fd, .folder_fd = run.recording.file.dir_fd, .own = &run.own,
         .tape_path = run.recording.path.len ? (const char *)run.recording.path.at : NULL,
     };
     struct run_result result;
@@ -80,8 +94,6 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     own_remove(&run.own);
     if (result.exec_errno)
         recording_discard(&run.recording);
-    else if (result.recorder_lost && !result.recorder_stays)
-        recording_settle(&run.recording);
     say(&run, &result, argv[0]);
     run_die_like(&result);
 }

@@ -2,6 +2,7 @@
 #include "cli/recording.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -15,8 +16,9 @@
 #include "cli/zone.h"
 #include "report/report.h"
 #include "run/link.h"
+#include "tape/folder.h"
 #include "tape/runs.h"
-#include "tape/writer.h"
+#include "tape/tail.h"
 
 #define PRUNE_AFTER (50 * NS_PER_MS) /* never in the way of a short command: after it then */
 
@@ -60,70 +62,47 @@ static int without_file(struct recording *r, const struct baro_error *why, struc
     return 0;
 }
 
+static int create_kept(struct recording *r, const char *command, int dir_fd, struct baro_error *err)
+{
+    int code = runs_new_path((const char *)r->dir.at, command, &r->path, err);
+    if (code < 0) {
+        fd_close(dir_fd);
+        return code;
+    }
+    const char *path = (const char *)r->path.at;
+    return tape_file_create(&r->file, dir_fd, strrchr(path, '/') + 1, path, false, err);
+}
+
 static int open_kept(struct recording *r, const char *command, struct baro_error *err)
 {
     struct baro_error note = BARO_ERROR_INIT, why = BARO_ERROR_INIT;
-    int code = runs_dir(&r->dir, &note, &why);
-    if (code == 0 && note.text[0])
+    int code = runs_open(&r->dir, &note, &why);
+    if (code >= 0 && note.text[0])
         recording_say(r, note.text);
     if (runs_check_limits(&note) < 0)
         recording_say(r, note.text); /* and nothing is removed */
-    if (code == 0)
-        code = runs_new_path((const char *)r->dir.at, command, &r->path, &why);
-    if (code == 0)
-        r->tape_fd = code = tape_create((const char *)r->path.at, &why);
+    if (code >= 0)
+        r->tape_fd = code = create_kept(r, command, code, &why);
     if (code < 0)
         return without_file(r, &why, err);
     r->kept = true;
     return 0;
 }
 
-/* Somebody may have begun another of that name meanwhile: then it is not written over. */
-static void bring_back(struct recording *r)
-{
-    const char *aside = (const char *)r->aside.at, *path = (const char *)r->path.at;
-    struct buf line = {0};
-    if (!r->aside.len)
-        return;
-    if (link(aside, path) == 0) {
-        unlink(aside);
-    } else if (errno == EEXIST || rename(aside, path) < 0) {
-        buf_printf(&line, "what was %s is now %s", path, aside);
-        buf_byte(&line, 0);
-        if (!line.failed)
-            recording_say(r, (const char *)line.at);
-    }
-    buf_done(&line);
-    buf_clear(&r->aside);
-}
-
-void recording_settle(struct recording *r)
-{
-    if (!r->aside.len)
-        return;
-    if (!recording_written(r)) {
-        recording_discard(r);
-        return;
-    }
-    unlink((const char *)r->aside.at);
-    buf_clear(&r->aside);
-}
-
 int recording_open(struct recording *r, const struct cli *cli, const struct record_settings *s, const char *command,
                    struct baro_error *err)
 {
-    *r = (struct recording){.cli = cli, .settings = s, .tape_fd = -1, .link_fd = -1, .stderr_fd = STDERR_FILENO};
+    const char *name;
+    *r = (struct recording){.cli = cli, .settings = s, .tape_fd = -1, .link_fd = -1, .stderr_fd = STDERR_FILENO, .file = {.dir_fd = -1}};
     if (!s->output)
         return open_kept(r, command, err);
     int code = absolute(s->output, &r->path, err);
     if (code < 0)
         return code;
-    code = s->force ? tape_put_aside((const char *)r->path.at, &r->aside, err) : 0;
-    if (code < 0)
-        return code;
-    r->tape_fd = tape_create((const char *)r->path.at, err);
-    if (r->tape_fd < 0)
-        bring_back(r);
+    int dir_fd = folder_of((const char *)r->path.at, &name, err);
+    if (dir_fd < 0)
+        return dir_fd;
+    r->tape_fd = tape_file_create(&r->file, dir_fd, name, (const char *)r->path.at, s->force, err);
     return r->tape_fd < 0 ? r->tape_fd : 0;
 }
 
@@ -136,10 +115,71 @@ static void on_header(void *context, const struct baro_header *h)
         r->summary = summary_new(h);
 }
 
+static void on_begun(void *context)
+{
+    struct recording *r = context;
+    r->begun = true;
+}
+
+/* With the first sample: until then the command may turn out not to exist, and what was there before stays. */
+static void publish(struct recording *r)
+{
+    struct baro_error line = BARO_ERROR_INIT;
+    int code = r->begun ? tape_file_publish(&r->file, r->tape_fd) : 0;
+    if (code == 0)
+        return;
+    error_set(&line, code, "can't replace %.200s: %s; it is as it was, and the run is not kept", (const char *)r->path.at, error_text(-code));
+    recording_say(r, line.text);
+    tape_file_remove(&r->file);
+    tape_file_done(&r->file);
+}
+
+/* The folder is the same, the name may be another. */
+static void take_name(struct recording *r)
+{
+    const char *path = (const char *)r->path.at, *slash = strrchr(path, '/');
+    r->path.len = slash ? (size_t)(slash + 1 - path) : 0;
+    buf_str(&r->path, r->file.name);
+    buf_byte(&r->path, 0);
+}
+
+/* `baro rm --yes` takes all rights from what it removes: that is not to come back. */
+static void look_for_tape(struct recording *r)
+{
+    struct stat st;
+    if (!r->begun || *r->file.temporary || r->moved || r->again_errno || r->file.dir_fd < 0 || tape_file_named(&r->file) || fstat(r->tape_fd, &st) < 0)
+        return;
+    if (st.st_nlink > 0) {
+        r->moved = true;
+        return;
+    }
+    r->removed = true;
+    int code = st.st_mode & 0777 ? tape_file_again(&r->file, r->tape_fd) : -EOWNERDEAD;
+    r->again_errno = -code;
+    if (code == 0)
+        take_name(r);
+}
+
+static void say_what_happened(struct recording *r)
+{
+    struct baro_error line = BARO_ERROR_INIT;
+    const char *path = (const char *)r->path.at;
+    if (r->moved)
+        error_set(&line, -1, "the tape was moved while it was written; it is no longer %.200s", path);
+    else if (r->removed && r->again_errno == EOWNERDEAD)
+        error_set(&line, -1, "the tape was removed while it was written: %.200s", path);
+    else if (r->removed && r->again_errno)
+        error_set(&line, -1, "the tape was removed while it was written, and there is no other: %s", error_text(r->again_errno));
+    else if (r->removed)
+        error_set(&line, -1, "the tape was removed while it was written; all of it is in another file now: %.180s", path);
+    if (line.text[0])
+        recording_say(r, line.text);
+}
+
 static void prune(struct recording *r)
 {
     if (r->kept && !r->pruned)
-        runs_prune((const char *)r->dir.at, NULL);
+        runs_prune_at(r->file.dir_fd, NULL);
     r->pruned = true;
 }
 
@@ -150,8 +190,11 @@ static void on_sample(void *context, const struct baro_sample *s)
         summary_add_sample(r->summary, s);
     if (s->t_ns > PRUNE_AFTER)
         prune(r);
-    if (r->aside.len && recording_written(r))
-        recording_settle(r);
+    publish(r);
+    if (s->t_ns < r->look_ns)
+        return;
+    r->look_ns = s->t_ns + NS_PER_SEC;
+    look_for_tape(r);
 }
 
 static void on_exit_record(void *context, const struct baro_exit *e)
@@ -168,10 +211,9 @@ static void on_event(void *context, const struct baro_event *e)
         summary_add_event(r->summary, e);
 }
 
-bool recording_written(const struct recording *r)
+bool recording_named(const struct recording *r)
 {
-    struct stat st;
-    return r->path.len && stat((const char *)r->path.at, &st) == 0 && st.st_size > 0;
+    return r->path.len && tape_file_named(&r->file);
 }
 
 static void on_limits(void *context, const struct baro_limits *l, uint64_t t_ns)
@@ -188,7 +230,7 @@ static void print(struct recording *r)
         summary_finish(r->summary);
         struct report_style style = report_style_of(r->cli);
         style.zone = zone_east(r->summary->start_realtime_ns);
-        report_block(r->summary, recording_written(r) ? (const char *)r->path.at : NULL, style, &text);
+        report_block(r->summary, recording_named(r) ? (const char *)r->path.at : NULL, style, &text);
         if (!text.failed && r->stderr_fd >= 0)
             fd_write_all(r->stderr_fd, text.at, text.len, NULL);
         summary_free(r->summary);
@@ -208,8 +250,13 @@ static void on_finished(void *context, bool recorded)
 {
     struct recording *r = context;
     bool to_wrapper = r->link_fd >= 0;
-    if (recorded)
-        recording_settle(r);
+    if (recorded && !r->begun)
+        tape_file_remove(&r->file); /* a full disk, from the beginning: there is nothing in it */
+    else if (recorded)
+        publish(r);
+    look_for_tape(r);
+    if (recorded && (!to_wrapper || wrapper_waits(r->link_fd)))
+        say_what_happened(r);
     if (recorded && (!to_wrapper || wrapper_waits(r->link_fd)))
         print(r);
     if (!to_wrapper)
@@ -223,7 +270,7 @@ void recording_options(struct recording *r, struct record_options *ret)
     const struct record_settings *s = r->settings;
     *ret = (struct record_options){
         .tape_fd = r->tape_fd, .wanted = s->wanted, .interval_ns = s->interval_ns, .overhead_ppm = s->overhead_ppm,
-        .cmdline = s->cmdline, .children = s->children, .host = s->host, .for_ns = s->for_ns, .adopts = s->subreaper, .complain = recording_say, .finished = on_finished,
+        .cmdline = s->cmdline, .children = s->children, .host = s->host, .for_ns = s->for_ns, .adopts = s->subreaper, .complain = recording_say, .begun = on_begun, .finished = on_finished,
         .no_events = getenv("BARO_NO_EVENTS") != NULL,
         .observer = {on_header, on_sample, on_exit_record, on_event, on_limits, r},
     };
@@ -232,21 +279,29 @@ void recording_options(struct recording *r, struct record_options *ret)
 void recording_tidy(struct recording *r)
 {
     prune(r);
-    recording_settle(r);
+}
+
+bool recording_settle(struct recording *r)
+{
+    struct baro_tape *tape = NULL;
+    int fd = r->path.len && recording_named(r) ? openat(r->file.dir_fd, r->file.name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+    bool readable = fd >= 0 && tape_open_fd(&tape, fd, (const char *)r->path.at, 0, NULL) >= 0;
+    baro_tape_close(tape);
+    if (!readable)
+        recording_discard(r);
+    return readable;
 }
 
 void recording_discard(struct recording *r)
 {
-    if (r->path.len)
-        unlink((const char *)r->path.at);
-    bring_back(r);
+    tape_file_remove(&r->file);
 }
 
 void recording_done(struct recording *r)
 {
     summary_free(r->summary);
     buf_done(&r->path);
-    buf_done(&r->aside);
+    tape_file_done(&r->file);
     buf_done(&r->dir);
     r->summary = NULL;
 }

@@ -6,14 +6,19 @@
 #include "cli/cli.h"
 #include "derive/summary.h"
 #include "record/record.h"
+#include "tape/create.h"
 
 struct recording {
     const struct cli *cli;
     const struct record_settings *settings;
     struct buf path;      /* absolute, NUL-terminated; of the tape */
-    struct buf aside;     /* where that of the same name is until this one has begun; empty: there was none */
+    struct tape_file file;
     struct buf dir;       /* of the kept runs; empty if -o was given */
     int tape_fd;
+    bool begun;           /* its header is in the file */
+    bool moved, removed;  /* somebody did so while it was written */
+    int again_errno;      /* why another could not be made; 0: there is one */
+    uint64_t look_ns;     /* when it is looked for next */
     bool kept;            /* among the kept runs */
     bool pruned;
     int link_fd;          /* run: to the wrapper, which waits until all is printed; else -1 */
@@ -25,17 +30,17 @@ struct recording {
 int recording_open(struct recording *r, const struct cli *cli, const struct record_settings *s, const char *command,
                    struct baro_error *err);
 void recording_options(struct recording *r, struct record_options *ret);
-/* Thins out the kept runs and lets go of the tape that was there before, if that was not done while recording. */
+/* Thins out the kept runs, if that was not done while recording. */
 void recording_tidy(struct recording *r);
-/* No more is written: where something was, lets go of the tape that was there before, which the first sample does, too; else brings it back. */
-void recording_settle(struct recording *r);
-/* Nothing was recorded: leaves no file behind, but what was there before. */
+/* The recorder went away: what can't be read, because it has no whole header, is removed. True if there is something to read. */
+bool recording_settle(struct recording *r);
+/* Nothing was recorded: leaves no file behind but one that was there before. */
 void recording_discard(struct recording *r);
 void recording_done(struct recording *r);
 /* One line: "baro COMMAND: text". */
 void recording_say(void *recording, const char *line);
 
-/* Is there anything on the tape, and has it a name? */
-bool recording_written(const struct recording *r);
+/* Has the tape its name? */
+bool recording_named(const struct recording *r);
 
 #endif

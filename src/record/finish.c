@@ -53,6 +53,16 @@ static void await_ends(struct recorder *r)
     }
 }
 
+static void tell_cut(const struct recorder *r)
+{
+    struct baro_error line = BARO_ERROR_INIT;
+    uint64_t bytes = tape_writer_cut(r->writer);
+    if (!bytes || !r->options->complain)
+        return;
+    error_set(&line, -1, "the tape was cut off while it was written: %llu bytes of it are gone", (unsigned long long)bytes);
+    r->options->complain(r->options->observer.context, line.text);
+}
+
 void recorder_finish(struct recorder *r)
 {
     r->finishing = true; /* whatever ended it: nothing can wait any more */
@@ -75,4 +85,5 @@ void recorder_finish(struct recorder *r)
         recorder_tick(r);
     }
     tape_writer_finish(r->writer, NULL);
+    tell_cut(r);
 }

@@ -43,6 +43,7 @@ struct record_options {
     int events_fd;           /* run: of record_listen(); taken over */
     struct record_observer observer;
     void (*complain)(void *context, const char *line); /* one line for people */
+    void (*begun)(void *context);                      /* the tape has its header */
     void (*finished)(void *context, bool recorded);    /* all is on the tape; what remains is to tear down */
 };
 

@@ -29,13 +29,23 @@ uint64_t recorder_since(const struct recorder *r, uint64_t absolute_ns)
 
 /* ---- to the tape, and to whoever watches ---- */
 
+static void begun(struct recorder *r)
+{
+    if (!r->begun && r->options->begun)
+        r->options->begun(r->options->observer.context);
+    r->begun = true;
+}
+
 static void commit(struct recorder *r, const struct baro_sample *s)
 {
     struct baro_error err = BARO_ERROR_INIT;
     r->pending = 0;
-    if (tape_writer_commit(r->writer, s, &err) == 0 || r->complained++ || !r->options->complain)
+    if (tape_writer_commit(r->writer, s, &err) == 0) {
+        begun(r);
         return;
-    r->options->complain(r->options->observer.context, err.text);
+    }
+    if (!r->complained++ && r->options->complain)
+        r->options->complain(r->options->observer.context, err.text);
 }
 
 static void on_exit_record(void *context, const struct baro_exit *e)
@@ -224,7 +234,9 @@ static int start_tape(struct recorder *r, struct baro_error *err)
     if (code < 0)
         return code;
     struct baro_error trouble = BARO_ERROR_INIT;
-    if (tape_writer_start(r->writer, &trouble) < 0 && !r->complained++ && r->options->complain)
+    if (tape_writer_start(r->writer, &trouble) == 0)
+        begun(r);
+    else if (!r->complained++ && r->options->complain)
         r->options->complain(r->options->observer.context, trouble.text);
     if (r->options->observer.header)
         r->options->observer.header(r->options->observer.context, &r->header);

@@ -56,6 +56,7 @@ struct recorder {
     struct schedule_cost cost;
     uint64_t ticked_cpu_ns;     /* our own CPU time after the last tick */
     bool coarse;                /* no epoll_pwait2(2) */
+    bool begun;                 /* the tape has its header */
     bool started, finishing, wrapper_lost, link_closed, detached, trimmed;
     bool status_known;
     int status;

@@ -55,8 +55,8 @@ static size_t locks_of(const struct own_group *own, int *ret)
 static _Noreturn void recorder_run(const struct wrapper *w, int link, const struct run_options *options,
                                    run_recorder *recorder_main, void *context)
 {
-    int keep[4 + OWN_MOST] = {link, w->stderr_fd, options->tape_fd, options->events_fd};
-    size_t count = 4 + locks_of(options->own, keep + 4);
+    int keep[5 + OWN_MOST] = {link, w->stderr_fd, options->tape_fd, options->events_fd, options->folder_fd};
+    size_t count = 5 + locks_of(options->own, keep + 5);
 
     recorder_unbind();
     fds_null_standard();
@@ -118,8 +118,8 @@ static uint64_t floor_read(void)
  * free. */
 static void let_go(const struct wrapper *w)
 {
-    int keep[2 + OWN_MOST] = {w->link, w->stderr_fd};
-    size_t count = 2 + locks_of(w->own, keep + 2);
+    int keep[3 + OWN_MOST] = {w->link, w->stderr_fd, w->folder_fd};
+    size_t count = 3 + locks_of(w->own, keep + 3);
 
     fds_null_standard();
     fds_close_others(keep, count);
@@ -281,6 +281,7 @@ int run_wrapper(const struct run_options *options, run_recorder *recorder_main, 
     ret->exec_errno = spawn.exec_errno;
     w.entered = spawn.entered;
     w.own = options->own;
+    w.folder_fd = options->folder_fd;
     if (!ret->exec_errno) {
         ret->started_ns = spawn.exec_ns;
         command_follow(&w);

@@ -20,6 +20,7 @@ struct run_options {
     const char *tape_path; /* absolute, for BARO_TAPE; NULL: no such variable */
     int tape_fd;           /* for the recorder: closed in the wrapper once the recorder has it; -1: none */
     int events_fd;         /* the same */
+    int folder_fd;         /* of the tape's folder, kept by both; -1: none */
     const struct own_group *own; /* the command's own control group (run/own.h); NULL or empty: none */
 };
 
@@ -35,7 +36,7 @@ struct run_result {
 
 /*
  * The recorder, in a process and session of its own: 0, 1 and 2 are /dev/null, everything else is closed but link_fd
- * (non-blocking, receives struct link_message), stderr_fd, tape_fd and events_fd; the working directory is "/", so
+ * (non-blocking, receives struct link_message), stderr_fd, tape_fd, events_fd and folder_fd; the working directory is "/", so
  * paths must be absolute; signals that people or terminals send are ignored. Its result becomes its exit status. The
  * wrapper waits for its end after LINK_ENDED or LINK_FAILED, for a second at most; an end of file on link_fd without
  * LINK_ENDED means that the wrapper was killed. Once link_fd is at its end nothing more must be printed: the prompt is

@@ -14,7 +14,7 @@
 #include "run/run.h"
 
 struct wrapper {
-    int link, stderr_fd;
+    int link, stderr_fd, folder_fd;
     pid_t self, recorder, command; /* 0: none */
     pid_t watcher;       /* of a stop that is mirrored (mirror.c); 0: none */
     int stopped_by;      /* the signal that the command stands still by, if that is mirrored; 0: none */

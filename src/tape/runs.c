@@ -9,12 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/fmt.h"
 #include "base/span.h"
+#include "tape/folder.h"
 #include "tape/writer.h"
 
 static int terminated(struct buf *b, struct baro_error *err)
@@ -26,28 +28,20 @@ static int terminated(struct buf *b, struct baro_error *err)
     return 0;
 }
 
-/* Makes a folder and those above it that are missing. The XDG base directory specification asks for mode 0700. */
-static int make_all(char *path)
-{
-    for (char *slash = path + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
-        *slash = 0;
-        int r = mkdir(path, 0700);
-        int code = errno;
-        *slash = '/';
-        if (r < 0 && code != EEXIST && code != EROFS && code != EACCES)
-            return -code;
-    }
-    return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
-}
-
-static int usable(const char *path)
+/* May this user keep runs there? What others may put into or take out of a folder is no matter for an ordinary user's runs, whose rights they don't gain; root
+ * would write and remove files at their pleasure. */
+static int usable(int fd, const char **ret_why)
 {
     struct stat st;
-    if (stat(path, &st) < 0)
+    if (fstat(fd, &st) < 0)
         return -errno;
-    if (!S_ISDIR(st.st_mode))
-        return -ENOTDIR;
-    return faccessat(AT_FDCWD, path, R_OK | W_OK | X_OK, AT_EACCESS) < 0 ? -errno : 0;
+    if (geteuid() == 0 && st.st_uid != 0)
+        *ret_why = "it belongs to another user";
+    else if (geteuid() == 0 && (st.st_mode & S_IWOTH) && !(st.st_mode & S_ISVTX))
+        *ret_why = "everybody may remove files from it";
+    if (*ret_why)
+        return -EPERM;
+    return faccessat(fd, ".", R_OK | W_OK | X_OK, AT_EACCESS) < 0 ? -errno : 0;
 }
 
 /* Relative folders are ignored, as the XDG specification has it: they would depend on where one stands. */
@@ -85,7 +79,25 @@ static int fallback_dir(struct buf *ret, struct baro_error *err)
     return 0;
 }
 
-int runs_dir(struct buf *ret_path, struct baro_error *ret_note, struct baro_error *err)
+/* One that was found: its descriptor. Else why not, in words. */
+static int open_wanted(const char *path, char *why, size_t cap)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    const char *reason = NULL;
+    int fd = folder_open(path, true, &err);
+    if (fd < 0) {
+        snprintf(why, cap, "%s", err.text);
+        return fd;
+    }
+    int r = usable(fd, &reason);
+    if (r == 0)
+        return fd;
+    snprintf(why, cap, "can't use %.180s: %s", path, reason ? reason : error_text(-r));
+    fd_close(fd);
+    return r;
+}
+
+int runs_open(struct buf *ret_path, struct baro_error *ret_note, struct baro_error *err)
 {
     char why[300];
     if (ret_note)
@@ -93,21 +105,25 @@ int runs_dir(struct buf *ret_path, struct baro_error *ret_note, struct baro_erro
     buf_clear(ret_path);
     if (wanted_dir(ret_path)) {
         int r = terminated(ret_path, err);
-        if (r < 0)
+        if (r == 0)
+            r = open_wanted((const char *)ret_path->at, why, sizeof why);
+        if (r >= 0 || ret_path->failed)
             return r;
-        r = make_all((char *)ret_path->at);
-        if (r == 0)
-            r = usable((const char *)ret_path->at);
-        if (r == 0)
-            return 0;
-        snprintf(why, sizeof why, "can't use %.180s: %s", (const char *)ret_path->at, error_text(-r));
     } else {
         snprintf(why, sizeof why, "HOME is %s", getenv("HOME") ? "not an absolute path" : "not set");
     }
     int r = fallback_dir(ret_path, err);
-    if (r == 0)
-        error_set(ret_note, 0, "%s; runs are kept in %s", why, (const char *)ret_path->at);
-    return r;
+    if (r < 0)
+        return r;
+    error_set(ret_note, 0, "%s; runs are kept in %s", why, (const char *)ret_path->at);
+    return folder_open((const char *)ret_path->at, false, err);
+}
+
+int runs_dir(struct buf *ret_path, struct baro_error *ret_note, struct baro_error *err)
+{
+    int fd = runs_open(ret_path, ret_note, err);
+    fd_close(fd);
+    return fd < 0 ? fd : 0;
 }
 
 static bool harmless(char c)
@@ -153,7 +169,7 @@ static bool is_run(const char *name)
     return true;
 }
 
-static bool list_add(struct runs_list *l, size_t *cap, const char *name, uint64_t bytes)
+static bool list_add(struct runs_list *l, size_t *cap, const char *name, uint64_t bytes, bool untimely)
 {
     if (l->n == *cap) {
         size_t more = *cap ? *cap * 2 : 64;
@@ -166,36 +182,86 @@ static bool list_add(struct runs_list *l, size_t *cap, const char *name, uint64_
     char *copy = strdup(name);
     if (!copy)
         return false;
-    l->at[l->n++] = (struct runs_entry){copy, bytes};
+    l->at[l->n++] = (struct runs_entry){copy, bytes, untimely};
     return true;
 }
 
 static int newest_first(const void *a, const void *b)
 {
-    return strcmp(((const struct runs_entry *)b)->name, ((const struct runs_entry *)a)->name);
+    const struct runs_entry *x = a, *y = b;
+    if (x->untimely != y->untimely)
+        return x->untimely ? 1 : -1;
+    return strcmp(y->name, x->name);
 }
 
-int runs_list(const char *dir, struct runs_list *ret, struct baro_error *err)
+enum { STAMP_SIZE = 16, CLOCKS_DIFFER = 3600 /* s: of machines that share a folder */ };
+
+static void stamp(int64_t seconds, char ret[static STAMP_SIZE + 40])
+{
+    struct utc t = utc_of((seconds + CLOCKS_DIFFER) * (int64_t)NS_PER_SEC);
+    snprintf(ret, STAMP_SIZE + 40, "%04lld%02u%02uT%02u%02u%02u.", (long long)t.year, t.month, t.day, t.hour, t.minute, t.second);
+}
+
+/* statx(2), Linux 4.11: the part of its answer that is wanted here. musl 1.2.3 has no declaration of it. */
+struct made {
+    uint32_t mask, to_btime_1[19];
+    int64_t btime_s;
+    uint64_t rest[21];
+};
+
+static bool made_when(int dir, const char *name, int64_t *ret_s)
+{
+    enum { WANT_BTIME = 0x800 };
+    struct made m;
+    if (syscall(SYS_statx, dir, name, AT_SYMLINK_NOFOLLOW, WANT_BTIME, &m) < 0 || !(m.mask & WANT_BTIME))
+        return false;
+    *ret_s = m.btime_s;
+    return true;
+}
+
+/* A name tells when the recording began, and the file was made just then. What says that it is of a time after that, or of one that has not come yet, was not
+ * named by a recorder of this time: it is the last of all, never @last. */
+static bool is_untimely(int dir, const char *name, const char *now)
+{
+    char made[STAMP_SIZE + 40];
+    int64_t at_s;
+    if (strncmp(name, now, STAMP_SIZE) > 0)
+        return true;
+    if (!made_when(dir, name, &at_s))
+        return false;
+    stamp(at_s, made);
+    return strncmp(name, made, STAMP_SIZE) > 0;
+}
+
+static int list(DIR *d, bool all, struct runs_list *ret, struct baro_error *err)
 {
     size_t cap = 0;
     struct dirent *e;
     struct stat st;
-    int r = 0;
+    char now[STAMP_SIZE + 40];
+    stamp(clock_realtime_ns() / (int64_t)NS_PER_SEC, now);
+    *ret = (struct runs_list){0};
+    while ((e = readdir(d)) != NULL) {
+        if (!is_run(e->d_name) || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) || (!all && st.st_size == 0))
+            continue;
+        if (!list_add(ret, &cap, e->d_name, (uint64_t)st.st_size, is_untimely(dirfd(d), e->d_name, now))) {
+            runs_list_done(ret);
+            return error_set(err, -ENOMEM, "no memory to list the kept runs");
+        }
+    }
+    if (ret->n > 0)
+        qsort(ret->at, ret->n, sizeof *ret->at, newest_first);
+    return 0;
+}
+
+int runs_list(const char *dir, bool all, struct runs_list *ret, struct baro_error *err)
+{
     *ret = (struct runs_list){0};
     DIR *d = opendir(dir);
     if (!d)
         return error_set(err, -errno, "can't list %s: %s", dir, error_text(errno));
-    while (r == 0 && (e = readdir(d)) != NULL) {
-        if (!is_run(e->d_name) || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
-            continue;
-        if (!list_add(ret, &cap, e->d_name, (uint64_t)st.st_size))
-            r = error_set(err, -ENOMEM, "no memory to list %s", dir);
-    }
+    int r = list(d, all, ret, err);
     closedir(d);
-    if (r < 0)
-        runs_list_done(ret);
-    else if (ret->n > 0)
-        qsort(ret->at, ret->n, sizeof *ret->at, newest_first);
     return r;
 }
 
@@ -214,7 +280,7 @@ static int resolve_kept(uint64_t nth, struct buf *ret_path, struct baro_error *e
     if (r < 0)
         return r;
     const char *dir = (const char *)ret_path->at;
-    r = runs_list(dir, &l, err);
+    r = runs_list(dir, false, &l, err);
     if (r < 0)
         return r;
     if (l.n == 0) {
@@ -342,29 +408,37 @@ static bool worth_it(DIR *d, struct keep *keep)
                                     (uint64_t)st.st_size > keep->bytes / SIZES_SHARE);
 }
 
-int runs_prune(const char *dir, struct baro_error *err)
+int runs_prune_at(int dir_fd, struct baro_error *err)
 {
     struct keep keep;
     struct runs_list l;
     int r = parse_keep(getenv("BARO_KEEP"), &keep, err);
     if (r < 0)
         return r;
-    DIR *d = opendir(dir);
-    if (!d)
-        return error_set(err, -errno, "can't list %s: %s", dir, error_text(errno));
-    bool nothing = !worth_it(d, &keep);
-    closedir(d);
-    if (nothing)
-        return 0;
-    r = runs_list(dir, &l, err);
-    if (r < 0)
+    int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d) {
+        r = error_set(err, -errno, "can't list the kept runs: %s", error_text(errno));
+        fd_close(fd);
         return r;
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    }
+    if (worth_it(d, &keep)) {
+        rewinddir(d);
+        r = list(d, true, &l, err);
+        if (r == 0)
+            r = prune_list(fd, &l, &keep);
+        runs_list_done(&l);
+    }
+    closedir(d);
+    return r;
+}
+
+int runs_prune(const char *dir, struct baro_error *err)
+{
+    int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        r = error_set(err, -errno, "can't open %s: %s", dir, error_text(errno));
-    else
-        r = prune_list(fd, &l, &keep);
+        return error_set(err, -errno, "can't list %s: %s", dir, error_text(errno));
+    int r = runs_prune_at(fd, err);
     fd_close(fd);
-    runs_list_done(&l);
     return r;
 }

@@ -6,12 +6,17 @@
 #ifndef TAPE_RUNS_H
 #define TAPE_RUNS_H
 
+#include <stdbool.h>
+
 #include "base/buf.h"
 #include "base/error.h"
 
 /* Finds or makes the folder. If it can't be had, falls back to a folder of this user's own (mode 0700, owner checked) under
  * ${TMPDIR:-/tmp} and says why in *ret_note (one line, empty if nothing is to say). path is NUL-terminated. */
 int runs_dir(struct buf *ret_path, struct baro_error *ret_note, struct baro_error *err);
+/* The same, held open (O_PATH): what is made in it and removed from it goes through the descriptor, which is returned. As root, a folder of another user, or one from which everybody may
+ * remove files (mode o+w without the sticky bit), is not used. */
+int runs_open(struct buf *ret_path, struct baro_error *ret_note, struct baro_error *err);
 
 /* A path for a new run in dir: "<dir>/20261121T043450.123456Z-<command>-<pid>.baro"; command is cut to harmless bytes. */
 int runs_new_path(const char *dir, const char *command, struct buf *ret_path, struct baro_error *err);
@@ -19,12 +24,14 @@ int runs_new_path(const char *dir, const char *command, struct buf *ret_path, st
 struct runs_entry {
     char *name; /* within the folder */
     uint64_t bytes;
+    bool untimely; /* its name is of a time at which it was not there */
 };
 struct runs_list {
-    struct runs_entry *at; /* newest first */
+    struct runs_entry *at; /* newest first, untimely ones last */
     size_t n;
 };
-int runs_list(const char *dir, struct runs_list *ret, struct baro_error *err);
+/* all: with empty files, which nothing was recorded in (yet); else what @1, @2 ... are. */
+int runs_list(const char *dir, bool all, struct runs_list *ret, struct baro_error *err);
 void runs_list_done(struct runs_list *l);
 
 /* A tape named by the user: a path, or @last, @1 (the same), @2 ... of the kept runs, or NULL for @last. */
@@ -34,6 +41,7 @@ int runs_resolve(const char *name, struct buf *ret_path, struct baro_error *err)
  * newest and those still being written stay. Sizes are looked at after each 16th run and after large ones.
  * Limits come from BARO_KEEP ("200 runs,1GB" style: "N", "SIZE" or both separated by a comma), default 500 and 2 GB. Returns how many were removed. */
 int runs_prune(const char *dir, struct baro_error *err);
+int runs_prune_at(int dir_fd, struct baro_error *err);
 
 /* Does BARO_KEEP make sense? Returns 0, or negative with what is wrong. */
 int runs_check_limits(struct baro_error *err);

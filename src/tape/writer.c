@@ -125,6 +125,11 @@ static int sync_or_take_back(struct tape_writer *w, size_t len)
     if (w->io.sync(w->io.context, w->fd) == 0)
         return 0;
     int r = -errno;
+    /* fsync(2): such a file has nothing that could be synchronized, which says nothing of what was written. */
+    if (r == -EINVAL || r == -EOPNOTSUPP || r == -ENOSYS || r == -EROFS) {
+        w->network = false;
+        return 0;
+    }
     if (w->io.truncate(w->io.context, w->fd, (off_t)(w->end - len)) == 0)
         w->end -= len;
     return r;
@@ -204,14 +209,34 @@ int tape_writer_start(struct tape_writer *w, struct baro_error *err)
         return fail(w, NULL, r, err);
     w->started = true;
     w->failing = false;
-    buf_done(&w->preface);
     return 0;
+}
+
+/* Behind what was cut off, what is appended would be read with a state that is gone, or without a header. */
+static void look_for_cut(struct tape_writer *w)
+{
+    struct stat st;
+    if (!w->started || !w->io.look || w->io.look(w->io.context, w->fd, &st) < 0 || (uint64_t)st.st_size >= w->end)
+        return;
+    w->cut += w->end - (uint64_t)st.st_size;
+    w->end = (uint64_t)st.st_size;
+    if (w->end < w->preface.len && w->io.truncate(w->io.context, w->fd, 0) == 0) {
+        w->end = 0;
+        w->started = false;
+    }
+    while (w->n_index > 0 && w->index[w->n_index - 1].offset >= w->end)
+        w->n_index--;
+    w->block_open = w->block_keyed = false;
+    w->n_base = 0;
+    struct baro_event e = {.t_ns = w->good_t_ns, .kind = BARO_EVENT_WARNING, .text = "somebody has cut the tape off"};
+    pending_event(w, &e);
 }
 
 int tape_writer_commit(struct tape_writer *w, const struct baro_sample *s, struct baro_error *err)
 {
     if (!s && w->pending.at.len == 0 && !w->limits_due)
         return 0;
+    look_for_cut(w);
     int r = tape_writer_start(w, err);
     if (r < 0) {
         w->lost_samples += s != NULL;
@@ -255,6 +280,7 @@ void tape_writer_limits(struct tape_writer *w, const struct baro_limits *l, uint
 
 int tape_writer_finish(struct tape_writer *w, struct baro_error *err)
 {
+    look_for_cut(w);
     int r = tape_writer_commit(w, NULL, err);
     if (r == 0)
         r = tape_writer_start(w, err);
@@ -269,6 +295,11 @@ int tape_writer_finish(struct tape_writer *w, struct baro_error *err)
 uint64_t tape_writer_bytes(const struct tape_writer *w)
 {
     return w->end;
+}
+
+uint64_t tape_writer_cut(const struct tape_writer *w)
+{
+    return w->cut;
 }
 
 bool tape_writer_failing(const struct tape_writer *w)

@@ -4,11 +4,13 @@
  *
  * A failing write never stops the caller. The writer cuts the file back to its last whole frame, keeps exits and events
  * (bounded) and tries again at the next commit, with a new block; the gap stands on the tape as an event.
+ * Where somebody else cuts the file off, it goes on at the new end, with the header if that is gone.
  * A writer allocates nothing once its tables have grown to the number of processes.
  */
 #ifndef TAPE_WRITER_H
 #define TAPE_WRITER_H
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/buf.h"
@@ -23,15 +25,12 @@ struct tape_io {
     int (*truncate)(void *context, int fd, off_t len);
     int (*sync)(void *context, int fd);
     void *context;
+    int (*look)(void *context, int fd, struct stat *ret); /* NULL: nobody else touches the file */
 };
 extern const struct tape_io tape_io_real;
 
-/* Creates a tape file: mode 0600, O_EXCL, O_NOFOLLOW, O_CLOEXEC, never following or replacing what is there. Returns the descriptor or -errno. */
+/* Creates a tape file by its path (tape/create.h does more): mode 0600, O_EXCL, O_NOFOLLOW, O_CLOEXEC, never following or replacing what is there. Returns the descriptor or -errno. */
 int tape_create(const char *path, struct baro_error *err);
-
-/* Makes room for a tape of that name: what is there is renamed, to a name beside it that ret (NUL-terminated) gets; ret is empty if nothing is there. Refused is
- * what is no regular file and what a recorder is still writing. The caller removes it, or renames it back. */
-int tape_put_aside(const char *path, struct buf *ret, struct baro_error *err);
 
 /* Is a recorder at work on this tape? */
 bool tape_in_work(int fd);
@@ -59,6 +58,7 @@ int tape_writer_commit(struct tape_writer *w, const struct baro_sample *s, struc
 int tape_writer_finish(struct tape_writer *w, struct baro_error *err);
 
 uint64_t tape_writer_bytes(const struct tape_writer *w);  /* acknowledged so far */
+uint64_t tape_writer_cut(const struct tape_writer *w);    /* bytes that were in the file and that somebody else has cut off */
 bool tape_writer_failing(const struct tape_writer *w);    /* the last commit did not reach the file */
 void tape_writer_free(struct tape_writer *w);             /* NULL allowed; does not finish */
 

@@ -60,7 +60,7 @@ static int drain(void *context, int link_fd, int stderr_fd, pid_t wrapper)
 int main(int argc, char **argv)
 {
     struct dummy dummy = {.log = -1};
-    struct run_options options = {.subreaper = true, .tape_fd = -1, .events_fd = -1};
+    struct run_options options = {.subreaper = true, .tape_fd = -1, .events_fd = -1, .folder_fd = -1};
     struct run_result result;
     struct baro_error err = BARO_ERROR_INIT;
     int i;

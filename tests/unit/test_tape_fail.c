@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "tape/state.h"
 #include "tape_file.h"
 
 static char path[64];
@@ -94,7 +95,7 @@ static int fake_sync(void *context, int fd)
 
 static struct tape_io io_of(struct fake *f)
 {
-    return (struct tape_io){fake_write, fake_truncate, fake_sync, f};
+    return (struct tape_io){fake_write, fake_truncate, fake_sync, f, NULL};
 }
 
 static struct baro_event event_at(uint64_t t_ns, const char *text)
@@ -288,25 +289,50 @@ static void test_create(void **state)
     close(fd);
     assert_int_equal(tape_create(path, &err), -EEXIST);
     assert_non_null(strstr(err.text, "--force"));
-    struct buf aside = {0};
-    assert_int_equal(tape_put_aside(path, &aside, &err), 0);
-    assert_int_equal(access(path, F_OK), -1);
-    assert_int_equal(access((const char *)aside.at, F_OK), 0);
-    unlink((const char *)aside.at);
-    assert_int_equal(tape_put_aside(path, &aside, &err), 0);
-    assert_int_equal(aside.len, 0);
-    fd = tape_create(path, &err);
-    assert_true(fd >= 0);
-    close(fd);
     snprintf(link, sizeof link, "%s.link", path);
     unlink(link);
     assert_int_equal(symlink("/etc/none", link), 0);
     assert_true(tape_create(link, &err) < 0);
-    assert_int_equal(tape_put_aside(link, &aside, &err), -EEXIST);
-    assert_int_equal(tape_put_aside("/dev/full", &aside, &err), -EEXIST);
-    buf_done(&aside);
     assert_int_equal(tape_create("/nowhere/x", &err), -ENOENT);
     unlink(link);
+}
+
+static int no_sync(void *context, int fd)
+{
+    (void)fd;
+    errno = *(int *)context;
+    return -1;
+}
+
+/* A server or a user's program that has no fsync: what was written stays. */
+static void test_sync_that_is_not_there(void **state)
+{
+    (void)state;
+    static const int codes[] = {EINVAL, EOPNOTSUPP, ENOSYS, EROFS};
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        int code = codes[i];
+        struct tape_io io = tape_io_real;
+        io.sync = no_sync;
+        io.context = &code;
+        struct tape_writer *w = new_tape(path, &io);
+        w->network = true;
+        struct world *world = world_new(5);
+        for (int k = 0; k < 5; k++) {
+            world_tick(world);
+            assert_int_equal(tape_writer_commit(w, &world->sample, NULL), 0);
+        }
+        assert_int_equal(tape_writer_finish(w, NULL), 0);
+        tape_writer_free(w);
+        world_free(world);
+        struct baro_tape *t;
+        assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+        struct baro_record r;
+        assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, NULL), 1);
+        while (baro_tape_next(t, &r, NULL) > 0)
+            ;
+        assert_true(baro_tape_complete(t));
+        baro_tape_close(t);
+    }
 }
 
 /* Once its tables fit the job, a tick costs no memory, also where blocks change and processes come and go. */
@@ -379,7 +405,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_full_disk), cmocka_unit_test(test_no_truncate), cmocka_unit_test(test_never_again),
         cmocka_unit_test(test_at_random), cmocka_unit_test(test_dev_full),    cmocka_unit_test(test_create),
-        cmocka_unit_test(test_storm),     cmocka_unit_test(test_allocates_nothing),
+        cmocka_unit_test(test_storm),     cmocka_unit_test(test_sync_that_is_not_there),
+        cmocka_unit_test(test_allocates_nothing),
     };
     snprintf(path, sizeof path, "/tmp/test_tape_fail.%d.baro", (int)getpid());
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "tape/create.h"
+#include "tape/folder.h"
 #include "tape/runs.h"
 #include "tape/writer.h"
 
@@ -155,12 +157,15 @@ static void test_list_and_resolve(void **state)
     assert_int_equal(runs_resolve(NULL, &path, &err), -ENOENT);
     put_file("20261121T043450.000001Z-make-7.baro", "123", 0);
     put_file("20261121T043450.000003Z-make-6.baro", "1234", 0);
-    put_file("20261121T043450.000002Z-make-8.baro", "", 0);
+    put_file("20261121T043450.000002Z-make-8.baro", "1", 0);
+    put_file("20261121T043450.000009Z-make-8.baro", "", 0); /* nothing is in it: no run */
+    put_file("20991121T043450.000009Z-make-8.baro", "planted", 0);
     put_file(".20261121T043450.000009Z-make-8.baro", "", 0);
     put_file("20261121T043450.000009Z-make-8.csv", "", 0);
     put_file("zebra.baro", "", 0);
-    assert_int_equal(runs_list(dir, &l, &err), 0);
-    assert_int_equal(l.n, 3);
+    assert_int_equal(runs_list(dir, false, &l, &err), 0);
+    assert_int_equal(l.n, 4);
+    assert_true(l.at[3].untimely);
     assert_string_equal(l.at[0].name, "20261121T043450.000003Z-make-6.baro");
     assert_int_equal(l.at[0].bytes, 4);
     assert_string_equal(l.at[2].name, "20261121T043450.000001Z-make-7.baro");
@@ -170,7 +175,7 @@ static void test_list_and_resolve(void **state)
     expect_resolved("@1", "20261121T043450.000003Z-make-6.baro");
     expect_resolved("@3", "20261121T043450.000001Z-make-7.baro");
     expect_resolved("some/tape.baro", "some/tape.baro");
-    assert_int_equal(runs_resolve("@4", &path, &err), -ENOENT);
+    assert_int_equal(runs_resolve("@5", &path, &err), -ENOENT);
     assert_int_equal(runs_resolve("@0", &path, &err), BARO_E_SYNTAX);
     assert_int_equal(runs_resolve("@2x", &path, &err), BARO_E_SYNTAX);
     assert_int_equal(runs_resolve("@", &path, &err), BARO_E_SYNTAX);
@@ -203,9 +208,10 @@ static void test_prune(void **state)
     setenv("BARO_KEEP", "1B", 1);
     assert_int_equal(runs_prune(dir, &err), 1);
     assert_true(there("20261121T000002.000000Z-a-1.baro"));
-    struct buf aside = {0};
-    assert_int_equal(tape_put_aside(path, &aside, &err), -EBUSY); /* nor is it replaced */
-    assert_int_equal(aside.len, 0);
+    struct tape_file file;
+    const char *name;
+    int folder = folder_of(path, &name, &err);
+    assert_int_equal(tape_file_create(&file, folder, name, path, true, &err), -EBUSY); /* nor is it replaced */
     close(writer); /* its recorder is gone, however young the tape */
     assert_int_equal(runs_prune(dir, &err), 1);
     assert_false(there("20261121T000002.000000Z-a-1.baro"));

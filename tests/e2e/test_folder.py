@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The file of a tape: what becomes of it when its folder, its name or its contents are changed by others, and what is said of it."""
+
+import json
+import os
+import pathlib
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from conftest import ORDINARY, SANITIZED
+
+root_only = pytest.mark.skipif(os.geteuid() != 0, reason="root and another user are needed")
+ROUNDS = 15 if SANITIZED else 60
+
+
+def recorder_of(pid):
+    for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        try:
+            if pathlib.Path(f"/proc/{child}/comm").read_text() == "baro-recorder\n":
+                return int(child)
+        except FileNotFoundError:
+            pass
+    return None
+
+
+def samples(baro, path):
+    done = subprocess.run([baro, "export", "-e", "job", "-F", "jsonl", str(path)], capture_output=True, text=True)
+    return [json.loads(line) for line in done.stdout.splitlines()] if done.returncode == 0 else None
+
+
+def test_force_with_a_recorder_that_dies(baro, work):
+    """Whatever the moment: the old file or the new tape, nothing beside it, and what is said is so."""
+    chance = random.Random(7)
+    folder = work / "f"
+    folder.mkdir()
+    tape = folder / "t.baro"
+    outcomes = set()
+    for _ in range(ROUNDS):
+        tape.write_text("mine")
+        p = subprocess.Popen([baro, "run", "-q", "--force", "-o", str(tape), "--", "sleep", "0.1"], stderr=subprocess.PIPE, text=True)
+        recorder = None
+        while recorder is None and p.poll() is None:
+            recorder = recorder_of(p.pid)
+        time.sleep(chance.random() * 0.02)
+        if recorder:
+            os.kill(recorder, signal.SIGKILL)
+        said = p.communicate()[1]
+        assert p.returncode == 0
+        assert [f.name for f in folder.iterdir()] == ["t.baro"], said
+        if tape.read_bytes() == b"mine":
+            outcomes.add("old")
+            assert "nothing was recorded" in said and "as it was" in said
+        else:
+            outcomes.add("new")
+            assert samples(baro, tape) is not None, said
+            assert "nothing was recorded" not in said
+    assert outcomes  # which of them there are depends on the machine
+
+
+def test_a_recorder_that_dies_at_once_leaves_no_empty_tape(baro, work):
+    chance = random.Random(8)
+    folder = work / "f"
+    folder.mkdir()
+    for _ in range(ROUNDS // 2):
+        tape = folder / "t.baro"
+        p = subprocess.Popen([baro, "run", "-q", "-o", str(tape), "--", "sleep", "0.1"], stderr=subprocess.PIPE, text=True)
+        recorder = None
+        while recorder is None and p.poll() is None:
+            recorder = recorder_of(p.pid)
+        time.sleep(chance.random() * 0.004)
+        if recorder:
+            os.kill(recorder, signal.SIGKILL)
+        said = p.communicate()[1]
+        if tape.exists():
+            assert samples(baro, tape) is not None, said
+            tape.unlink()
+        else:
+            assert "nothing was recorded" in said
+
+
+def test_a_full_disk_leaves_no_empty_tape(run, work, monkeypatch):
+    runs = work / "runs"
+    monkeypatch.setenv("BARO_DIR", str(runs))
+    run("run", "-q", "--", "true", before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)), status=0)
+    assert list(runs.iterdir()) == []
+
+
+# ---- while it is written ---------------------------------------------------------------------------------------------
+
+
+def meanwhile(baro, tape, what, *options):
+    """Records while something is done to the tape in the middle; returns what was said."""
+    go = tape.with_name("go")
+    p = subprocess.Popen([baro, "run", "-q", "-i", "20ms", *options, "-o", str(tape), "--", "sh", "-c", f"until test -e {go}; do sleep 0.05; done; sleep 2.5"],
+                         stderr=subprocess.PIPE, text=True)
+    while not (samples(baro, tape) or []):
+        time.sleep(0.05)
+    what()
+    go.touch()
+    said = p.communicate(timeout=120)[1]
+    assert p.returncode == 0
+    return said
+
+
+def complete(baro, tape):
+    done = subprocess.run([baro, "summary", "--json", str(tape)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["exit"]["status"] == 0 and tape.read_bytes().endswith(b"BAROEND\n")
+
+
+def test_a_removed_tape_is_there_again(baro, work):
+    tape = work / "t.baro"
+    said = meanwhile(baro, tape, tape.unlink)
+    assert len(said.splitlines()) == 1 and "removed while it was written" in said and str(tape) in said
+    assert len(samples(baro, tape)) > 10
+    assert complete(baro, tape)
+
+
+def test_a_replaced_tape_goes_on_beside(baro, work):
+    tape, other = work / "t.baro", work / "other"
+    other.write_text("somebody's")
+    said = meanwhile(baro, tape, lambda: other.rename(tape))
+    beside = work / "t-2.baro"
+    assert len(said.splitlines()) == 1 and str(beside) in said
+    assert tape.read_text() == "somebody's"
+    assert complete(baro, beside)
+
+
+def test_a_moved_tape_is_said_to_be_elsewhere(baro, work):
+    tape, other = work / "t.baro", work / "other.baro"
+    said = meanwhile(baro, tape, lambda: tape.rename(other))
+    assert len(said.splitlines()) == 1 and "moved" in said
+    assert not tape.exists() and complete(baro, other)
+
+
+@pytest.mark.parametrize("left", [0, 100, 8000])
+def test_a_tape_that_is_cut_off_goes_on(baro, work, left):
+    tape = work / "t.baro"
+
+    def cut():
+        while tape.stat().st_size <= left:
+            time.sleep(0.05)
+        os.truncate(tape, left)
+
+    said = meanwhile(baro, tape, cut)
+    assert len(said.splitlines()) == 1 and "cut off while it was written" in said
+    assert complete(baro, tape)
+    assert len(samples(baro, tape)) > 10
+
+
+def test_a_tape_that_was_removed_on_purpose_stays_away(baro, work):
+    tape = work / "t.baro"
+    said = meanwhile(baro, tape, lambda: subprocess.run([baro, "rm", "--yes", str(tape)], check=True))
+    assert len(said.splitlines()) == 1 and "removed" in said
+    assert not list(work.glob("t*"))
+
+
+# ---- folders of others -----------------------------------------------------------------------------------------------
+
+SWAP = """
+import os, sys
+os.setgid({uid}); os.setuid({uid})
+os.chdir(sys.argv[1])
+while True:
+    try:
+        os.rename("d", "real"); os.symlink(sys.argv[2], "d")
+        os.unlink("d"); os.rename("real", "d")
+    except OSError:
+        pass
+"""
+
+
+@root_only
+@pytest.mark.parametrize("argv", [["true"], ["/nonexistent/program"]])
+def test_root_is_not_led_out_of_the_folder(baro, work, argv):
+    """Another user swaps the folder for a link into root's: nothing is created there, and nothing removed."""
+    public, victim = work / "public", work / "victim"
+    victim.mkdir(mode=0o755)
+    public.mkdir()
+    (public / "d").mkdir()
+    for path in (public, public / "d"):
+        os.chown(path, ORDINARY, ORDINARY)
+    (victim / "t.baro").write_text("precious")
+    attacker = subprocess.Popen([sys.executable, "-c", SWAP.format(uid=ORDINARY), str(public), str(victim)])
+    try:
+        for i in range(ROUNDS * 2):
+            for name in ("t.baro", f"t{i}.baro"):
+                subprocess.run([baro, "run", "-q", "--force", "-o", str(public / "d" / name), "--", *argv], capture_output=True, timeout=60)
+    finally:
+        attacker.kill()
+        attacker.wait()
+    assert [f.name for f in victim.iterdir()] == ["t.baro"]
+    assert (victim / "t.baro").read_text() == "precious"
+
+
+@root_only
+@pytest.mark.parametrize("mode, owner, why", [(0o777, 0, "everybody may remove"), (0o755, ORDINARY, "belongs to another user")])
+def test_root_keeps_no_runs_where_others_rule(run, work, monkeypatch, mode, owner, why):
+    runs = work / "runs"
+    runs.mkdir()
+    os.chown(runs, owner, owner)
+    runs.chmod(mode)
+    monkeypatch.setenv("BARO_DIR", str(runs))
+    monkeypatch.setenv("TMPDIR", str(work))
+    done = run("run", "-q", "--", "true", status=0)
+    assert why in done.stderr and str(runs) in done.stderr
+    assert list(runs.iterdir()) == []
+    done = run("ls", "--json", status=0)
+    assert why in done.stderr and len(json.loads(done.stdout)) == 1
+
+
+@root_only
+def test_a_link_of_root_itself_is_followed(run, work):
+    (work / "real").mkdir()
+    (work / "link").symlink_to("real")
+    run("run", "-q", "-o", work / "link" / "t.baro", "--", "true", status=0)
+    assert (work / "real" / "t.baro").stat().st_size > 1000
+
+
+def test_a_run_of_the_future_is_not_the_last(run, work, monkeypatch):
+    runs = work / "runs"
+    monkeypatch.setenv("BARO_DIR", str(runs))
+    run("run", "-q", "--", "true", status=0)
+    real = next(runs.iterdir())
+    (runs / real.name.replace(real.name[:4], "2099")).write_bytes(real.read_bytes())
+    rows = json.loads(run("ls", "--json", status=0).stdout)
+    assert [r["name"][:4] for r in rows] == [real.name[:4], "2099"]
+
+
+def test_rm_all_while_others_remove(run, work, monkeypatch):
+    """A recording that ends thins out the kept runs: what is gone already is no failure."""
+    runs = work / "runs"
+    monkeypatch.setenv("BARO_DIR", str(runs))
+    run("run", "-q", "--", "true", status=0)
+    real = next(runs.iterdir())
+    data = real.read_bytes()
+    for i in range(300):
+        (runs / f"20260101T000000.{i:06}Z-x-1.baro").write_bytes(data)
+    p = run.popen("rm", "--all", "--yes", stderr=subprocess.PIPE, text=True)
+    for path in sorted(runs.iterdir()):
+        path.unlink(missing_ok=True)
+    said = p.communicate()[1]
+    assert p.returncode == 0 and said == ""
+    assert list(runs.iterdir()) == []
