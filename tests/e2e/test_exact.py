@@ -2,17 +2,15 @@
 """Ways to live and to die against sources: what is counted, what is named, what is flagged."""
 
 import os
-import pathlib
 import signal
 import subprocess
-import time
 
 import pytest
 
+from conftest import beside
 from jobs import commands
 
 BURNT = 80_000_000
-HERE = pathlib.Path(__file__).parent
 
 # way: (processes besides the command and the shell that becomes it, wait status of the burner)
 WAYS = {
@@ -35,10 +33,8 @@ WAYS = {
 
 
 @pytest.fixture(scope="session")
-def lives(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("lives")
-    subprocess.run(["gcc", "-O1", "-D_GNU_SOURCE", "-pthread", "-o", folder / "lives", HERE / "lives.c"], check=True)
-    return folder / "lives"
+def lives(baro):
+    return beside(baro, "lives")
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -56,22 +52,27 @@ def test_ways(run_both, truth, tape, work, source, lives, way):
 
     # counted: to what the kernel counted. Only of a process whose counters the kernel gives to nobody what came after the last look is missing.
     if way == "ignored" and not (events and truth.alone):
-        assert job["cpu_ns"] <= truth.cgroup.usage_ns() + truth.slack_ns
-        assert job["cpu_ns"] >= 0.5 * BURNT
+        assert job["cpu_ns"] <= truth.most_ns() + truth.slack_ns
     else:
         truth.check(s)
 
     # named: the burner, by that name, with its CPU, once
     assert job["processes_started"] == job["processes_ended"] == len(exits)
     burners = [e for e in exits if e["name"] == "burner"]
+    looks = [row["cpu_ns"] for row in run_both.export(tape) if row["name"] == "burner"]
+    if not events and not looks:
+        return  # a recorder that came too late for it: nothing is known but the total
     assert len(burners) == 1, [e["name"] for e in exits]
-    least = 0.95 if events else 0.5
-    assert least * BURNT <= burners[0]["cpu_ns"] <= 1.3 * BURNT
+    # As root its end tells all; else what was seen of it is kept, and what was not is in the total alone.
+    least = 0.95 * BURNT if events and truth.alone else max(looks, default=0)
+    assert least <= burners[0]["cpu_ns"] <= 1.3 * BURNT
+    if way == "ignored":
+        assert job["cpu_ns"] >= least
     if events:
         expected, status = WAYS[way]
         assert job["processes_started"] == expected + 1
         assert (burners[0]["signal"] or burners[0]["status"]) == status
-    else:
+    elif accounting["event_source"] == "scan":
         assert job["processes_unsampled"] is None  # flagged: without events nobody knows
 
     # put down to processes: never more than there was, and nearly all of it
@@ -92,10 +93,12 @@ def test_two_that_live_equally_long(run_both, tape, source):
     sleeps = [e for e in run_both.export(tape, "exit") if e["name"] == "sleep"]
     assert len(sleeps) == 2
     assert all(e["cpu_ns"] < 15_000_000 for e in sleeps if e["cpu_ns"] is not None)
-    assert s["accounting"]["cpu_counted_ns"] >= 0.8 * s["job"]["cpu_ns"]
+    if os.geteuid() == 0 and run_both.uid is None:  # else the shell may have waited for one before it was looked at
+        assert s["accounting"]["cpu_counted_ns"] >= 0.8 * s["job"]["cpu_ns"]
 
 
-def test_overflow_is_seen_and_repaired(run_ordinary, tape, work):
+@pytest.mark.alone  # net.core.rmem_max is the whole machine's
+def test_overflow_is_seen_and_repaired(run_ordinary, tape, work, wait_until):
     """More forks than the usual buffer holds while the recorder stands still: it is said, and what lives then is found."""
     with open("/proc/sys/net/core/rmem_max", encoding="ascii") as f:
         usual = f.read().strip()
@@ -105,11 +108,13 @@ def test_overflow_is_seen_and_repaired(run_ordinary, tape, work):
         with open("/proc/sys/net/core/rmem_max", "w", encoding="ascii") as f:
             f.write("212992")
         p = run_ordinary.popen("run", "-q", "-o", tape, "--", "sh", "-c",
-                               "sleep 0.5; i=0; while [ $i -lt 1500 ]; do /bin/true; i=$((i+1)); done; (sleep 1; exit 7) & wait", stderr=subprocess.PIPE)
-        time.sleep(0.3)
+                               "until [ -e go ]; do sleep 0.02; done; i=0; while [ $i -lt 1500 ]; do /bin/true; i=$((i+1)); done; touch done; (sleep 1; exit 7) & wait",
+                               stderr=subprocess.PIPE)
+        run_ordinary.await_samples(tape)
         recorder = [int(c) for c in open(f"/proc/{p.pid}/task/{p.pid}/children").read().split() if open(f"/proc/{c}/comm").read().startswith("baro")]
         os.kill(recorder[0], signal.SIGSTOP)
-        time.sleep(0.9)
+        (work / "go").touch()
+        wait_until((work / "done").exists, "all the forks")
         os.kill(recorder[0], signal.SIGCONT)
         p.communicate(timeout=120)
     finally:

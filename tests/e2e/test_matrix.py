@@ -9,7 +9,7 @@ import pytest
 
 ENDINGS = {
     **{f"exit-{n}": f"echo out; echo err >&2; exit {n}" for n in (0, 1, 2, 124, 125, 126, 127, 137, 255)},
-    **{f"by-{s}": f"echo out; kill -{s} $$; sleep 5" for s in ("TERM", "KILL", "INT", "HUP", "SEGV", "ABRT", "USR1", "PIPE", "ALRM")},
+    **{f"by-{s}": f"echo out; kill -{s} $$; sleep 0.1" for s in ("TERM", "KILL", "INT", "HUP", "SEGV", "ABRT", "USR1", "PIPE", "ALRM")},
 }
 
 # What stands before the command, and how the outermost process is started.

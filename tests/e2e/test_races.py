@@ -157,7 +157,7 @@ def test_two_targets_one_the_child_of_the_other(run, tape, work, started, wait_u
     child = int((work / "child").read_text())
     pids = [parent.pid, child] if order == "parent first" else [child, parent.pid]
     r = run.popen("record", "--pid", pids[0], "--pid", pids[1], "-q", "-o", tape)
-    wait_until(lambda: os.path.exists(tape) and os.path.getsize(tape) > 1000, "the first sample")
+    run.await_samples(tape)
     (work / "go").touch()
     wait_until(lambda: open(f"/proc/{child}/stat").read().rpartition(")")[2].split()[0] == "Z", "the child's end")
     time.sleep(0.3)
@@ -175,7 +175,7 @@ def test_two_targets_one_the_child_of_the_other(run, tape, work, started, wait_u
 def test_what_was_not_asked_for_is_absent(run, tape, started, wait_until):
     p = started(["sleep", "300"])
     r = run.popen("record", "--pid", p.pid, "-q", "-o", tape, "--metrics", "cpu")
-    wait_until(lambda: os.path.exists(tape) and os.path.getsize(tape) > 1000, "the first sample")
+    run.await_samples(tape)
     r.send_signal(signal.SIGTERM)
     assert r.wait(timeout=60) == 0
     s = run.summary(tape)

@@ -18,12 +18,6 @@ FULL = os.environ.get("BARO_FULL") == "1"
 RESULT = "read x < /dev/null; echo out; exit 9"
 
 
-def samples(run, tape):
-    """The instants of the samples on a tape, as a reader sees them."""
-    done = run("export", "--entity", "job", "--format", "jsonl", "-c", "t_ns", tape, status=0)
-    return [json.loads(line)["t_ns"] for line in done.stdout.splitlines()]
-
-
 # ---- killed ----------------------------------------------------------------------------------------------------------
 
 
@@ -44,7 +38,7 @@ def test_killed_at_random_moments(run, work, started, wait_until, moments):
         time.sleep(0.02)
         follower.send_signal(signal.SIGINT)
         told = {json.loads(line)["t_ns"] for line in follower.communicate(timeout=60)[0].splitlines() if line.endswith("}")}
-        kept = samples(run, tape)
+        kept = run.instants(tape)
         assert kept == sorted(kept)
         lost += len(told - set(kept))
         seen += len(told)
@@ -69,7 +63,7 @@ def test_killed_at_each_call_of_the_writer(run, work, started, call, nth):
         r.wait(timeout=60)
     assert job.poll() is None
     if tape.exists() and tape.stat().st_size:
-        kept = samples(run, tape)
+        kept = run.instants(tape)
         assert kept == sorted(kept)
         assert call != "write" or len(kept) >= nth - 3  # the head and what was being written are no samples
 
@@ -108,7 +102,7 @@ def test_a_call_fails(run, work, started, call, when):
     if tape.exists() and tape.stat().st_size:
         assert run("export", "--entity", "job", tape).returncode in (0, 2)
     if call == "epoll_pwait2":  # before Linux 5.11 there is none
-        assert len(samples(run, tape)) > 3
+        assert len(run.instants(tape)) > 3
 
 
 # ---- limits ----------------------------------------------------------------------------------------------------------
@@ -208,7 +202,7 @@ def test_disk_full_and_freed(run, work, wait_until, times):
         events = run.export(tape, "event")
         assert any(e["event"] == "end" for e in events)
         assert len([e for e in events if e["event"] == "gap"]) <= times
-        kept = samples(run, tape)
+        kept = run.instants(tape)
         assert kept == sorted(kept) and len(set(kept)) == len(kept)
     finally:
         subprocess.run(["umount", "-l", small], check=True)
@@ -220,7 +214,7 @@ def test_disk_full_and_freed(run, work, wait_until, times):
 def test_recorder_stopped(run, tape, wait_until):
     """SIGSTOP of the recorder is a gap of missed samples, which are counted; the job ends as ever."""
     p = run.popen("run", "-q", "-i", "20ms", "-o", tape, "--", "sh", "-c", "sleep 1.2; exit 6")
-    wait_until(lambda: tape.exists() and len(samples(run, tape)) > 3, "some samples")
+    run.await_samples(tape, 4)
     recorder = [int(c) for c in open(f"/proc/{p.pid}/task/{p.pid}/children").read().split() if open(f"/proc/{c}/comm").read().startswith("baro")][0]
     os.kill(recorder, signal.SIGSTOP)
     time.sleep(0.4)
@@ -231,11 +225,12 @@ def test_recorder_stopped(run, tape, wait_until):
     assert s["exit"]["status"] == 6
 
 
+@pytest.mark.alone  # the clock is the whole machine's
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to set the clock")
 def test_clock_is_set(run, tape, wait_until):
     """A step of the wall clock is told, and no duration changes."""
     p = run.popen("run", "-q", "-i", "20ms", "-o", tape, "--", "sh", "-c", "sleep 1")
-    wait_until(lambda: tape.exists() and len(samples(run, tape)) > 3, "some samples")
+    run.await_samples(tape, 4)
     before, ahead = time.monotonic(), time.time()
     try:
         time.clock_settime(time.CLOCK_REALTIME, ahead + 3600)
