@@ -67,6 +67,16 @@ def beside(binary, name):
     return pathlib.Path(binary).parent / "tests" / "e2e" / name
 
 
+@pytest.fixture(scope="session", autouse=True)
+def within_reach(tmp_path_factory):
+    """pytest's folders are root's alone; what lies in them is executed by an ordinary user, too. (Below pytest-xdist there is one folder more.)"""
+    base = tmp_path_factory.getbasetemp()
+    for place in (base, *base.parents):
+        status = place.stat()
+        if status.st_uid == os.geteuid() and status.st_mode & 0o077 == 0:
+            place.chmod(0o711)
+
+
 @pytest.fixture
 def work():
     """A folder of its own for each test, in which an ordinary user may write too (pytest's tmp_path is root's alone)."""

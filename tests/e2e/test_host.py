@@ -462,7 +462,7 @@ def test_alone_the_block_tells_of_the_machine(run, tape):
 def test_a_job_of_half_a_second_has_filesystems(run, tape):
     """Asked soon after its start, and once more at the end: what it filled is seen."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        run.record_gated(tape, f"sleep 0.3; head -c 30000000 /dev/zero >{folder}/x; read x <gate", lambda: any(r["read_at_ns"] for r in run.export(tape, "fs")))
+        run.record_gated(tape, f"sleep 0.3; head -c 30000000 /dev/zero >{folder}/x; read x <gate", lambda: run.instants(tape) and any(r["read_at_ns"] for r in run.export(tape, "fs")))
     rows = [r for r in run.export(tape, "fs") if r["name"] == "/dev/shm"]
     if not rows:
         pytest.skip("no filesystem of its own at /dev/shm")
