@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/namespace.h"
 #include "exits/connector_parse.h"
 #include "exits/groups.h"
 #include "exits/netlink.h"
@@ -202,7 +203,7 @@ static int take(struct connector *c, struct span datagram, exits_event_fn *fn, v
             continue;
         follow_numbers(c, &in);
         told += tell_lost(c, fn, context);
-        struct exits_event out = {.pid = in.tgid, .t_ns = in.t_ns, .uid = UINT32_MAX};
+        struct exits_event out = {.pid = in.tgid, .t_ns = in.t_ns + (uint64_t)c->base.clock_offset_ns, .uid = UINT32_MAX};
         if (!translate(c, &in, &out))
             continue;
         fn(context, &out);
@@ -264,7 +265,8 @@ int exits_connector_take(struct exits_source **ret, int fd, uint32_t cookie, str
         fd_close(fd);
         return error_set(err, -ENOMEM, "out of memory");
     }
-    c->base = (struct exits_source){EXITS_CONNECTOR, fd, connector_drain, connector_capacity, connector_memory, connector_close};
+    c->base = (struct exits_source){EXITS_CONNECTOR, fd, connector_drain, connector_capacity, connector_memory, connector_close,
+                                     namespace_monotonic_offset_ns()};
     c->batch = (struct netlink_batch){.slot = DATAGRAM, .at = c->text};
     netlink_grow(fd, BUFFER_BYTES);
     int code = check_answer(c, cookie, err);

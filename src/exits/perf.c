@@ -23,6 +23,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/namespace.h"
 #include "exits/perf.h"
 
 #define BYTES_PER_EVENT 56u /* FORK and EXIT; COMM and READ have 48 to 56 */
@@ -158,6 +159,7 @@ static int perf_drain(struct exits_source *s, exits_event_fn *fn, void *context)
         ring_refresh(&p->rings[i]);
     for (unsigned n = 0; n < RECORDS_PER_DRAIN && (r = oldest(p)); n++) {
         struct perf_record one = r->next;
+        one.t_ns += (uint64_t)s->clock_offset_ns;
         if (one.what == PERF_OTHER || one.what == PERF_MISSED || !ring_is_repeated(r, &one))
             told += tell_record(p, &one, fn, context);
         ring_advance(r);
@@ -222,7 +224,10 @@ int exits_perf_open(struct exits_source **ret, unsigned max_cpus, struct baro_er
     struct perf *p = calloc(1, sizeof(*p));
     if (!p)
         return error_set(err, -ENOMEM, "out of memory");
-    p->base = (struct exits_source){EXITS_PERF, -1, perf_drain, perf_capacity, perf_memory, perf_close};
+    p->base = (struct exits_source){EXITS_PERF, -1, perf_drain, perf_capacity, perf_memory, perf_close, namespace_monotonic_offset_ns()};
+    int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    p->foreign_proc = !namespace_proc_is_own(proc);
+    fd_close(proc);
     int code = find_cpus(p, max_cpus, err);
     if (code == 0 && !(p->rings = calloc(SETS * p->n_cpus, sizeof(*p->rings))))
         code = error_set(err, -ENOMEM, "out of memory");

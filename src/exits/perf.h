@@ -25,6 +25,7 @@ struct perf_thread {
 struct perf {
     struct exits_source base; /* fd: an epoll of the rings */
     struct groups groups;
+    bool foreign_proc; /* it is of another PID namespace */
     size_t n_cpus, n_fds, n_threads;
     int cpus[PERF_CPUS_MAX];
     int fds[PERF_FDS_MAX];

@@ -177,6 +177,10 @@ int exits_perf_attach(struct exits_source *s, int32_t pid, struct baro_error *er
     struct perf *p = (struct perf *)s;
     char path[32];
     int refused = 0, code = -ESRCH;
+    if (p->foreign_proc) { /* of its threads the first one alone is known */
+        code = perf_is_attached(p, pid, pid) ? 0 : attach_thread(p, pid, pid);
+        return code < 0 ? explain(code, err) : 1;
+    }
     snprintf(path, sizeof(path), "/proc/%d/task", pid);
     DIR *tasks = opendir(path);
     if (!tasks)

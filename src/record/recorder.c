@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "base/namespace.h"
 #include "collect/schedule.h"
 #include "run/own.h"
 
@@ -193,6 +194,12 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
     r->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (r->proc_fd < 0)
         return error_set(err, -errno, "can't open /proc: %s", error_text(errno));
+    if (!o->host_alone && !namespace_proc_is_own(r->proc_fd)) { /* what has the same number there is another process */
+        r->foreign_proc = true;
+        r->proc_fd = fd_close(r->proc_fd);
+        if (!r->wrapper)
+            return error_set(err, -ENOENT, "/proc is that of another PID namespace: mount one of this (mount -t proc proc /proc)");
+    }
     int code = loop_open(r, err);
     if (code < 0)
         return code;

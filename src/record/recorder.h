@@ -57,6 +57,7 @@ struct recorder {
     uint64_t ticked_cpu_ns;     /* our own CPU time after the last tick */
     bool coarse;                /* no epoll_pwait2(2) */
     bool begun;                 /* the tape has its header */
+    bool foreign_proc;          /* /proc is of another PID namespace: it is not read */
     bool started, finishing, wrapper_lost, link_closed, detached, trimmed;
     bool status_known;
     int status;

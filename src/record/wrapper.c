@@ -87,6 +87,8 @@ static void on_started(struct recorder *r, const struct link_message *l)
         if (r->options->children && !m->gone && !r->forks)
             scan_children_of(&r->sampler, m);
     }
+    if (r->foreign_proc)
+        recorder_event(r, BARO_EVENT_WARNING, NULL, 0, "/proc is that of another PID namespace: of processes only what the wrapper is told is known");
     r->started = true;
     follow_drain(r);
     recorder_first_tick(r);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/namespace.h"
 #include "base/span.h"
 #include "procfs/procfs.h"
 #include "run/wrapper.h"
@@ -24,18 +25,6 @@ static uint32_t zombie_read(pid_t pid, const char *file, char *at, size_t cap)
     snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
     len = fd_read_file(AT_FDCWD, path, at, cap);
     return len > 0 ? (uint32_t)len : 0;
-}
-
-/*
- * A zombie still has its stat, its io and its CPU clock; all three are gone once it is reaped. Its clock is its own
- * time alone, in nanoseconds, where wait4 adds what it had reaped, in microseconds.
- */
-static void zombie_look(pid_t pid, struct link_message *m)
-{
-    m->stat_len = zombie_read(pid, "stat", m->stat, sizeof(m->stat));
-    m->io_len = zombie_read(pid, "io", m->io, sizeof(m->io));
-    if (clock_process_cpu_ns(pid, &m->cpu_ns) < 0)
-        m->cpu_ns = 0;
 }
 
 /* The session is the fourth field after the name, which may hold anything and ends with the last ')'. 0: can't be told.
@@ -56,6 +45,33 @@ static int64_t zombie_session(const struct link_message *m)
     }
     scan_blanks(&rest);
     return scan_i64(&rest, &session) ? session : 0;
+}
+
+static bool proc_is_own(struct wrapper *w)
+{
+    if (!w->proc_checked) {
+        int fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        w->proc_checked = true;
+        w->proc_is_own = namespace_proc_is_own(fd);
+        fd_close(fd);
+    }
+    return w->proc_is_own;
+}
+
+/*
+ * A zombie still has its stat, its io and its CPU clock; all three are gone once it is reaped. Its clock is its own
+ * time alone, in nanoseconds, where wait4 adds what it had reaped, in microseconds. In the /proc of another PID namespace
+ * its number is another process's.
+ */
+static void zombie_look(struct wrapper *w, pid_t pid, struct link_message *m)
+{
+    if (proc_is_own(w)) {
+        m->stat_len = zombie_read(pid, "stat", m->stat, sizeof(m->stat));
+        m->io_len = zombie_read(pid, "io", m->io, sizeof(m->io));
+    }
+    if (clock_process_cpu_ns(pid, &m->cpu_ns) < 0)
+        m->cpu_ns = 0;
 }
 
 static void usage_put(struct link_message *m, const struct rusage *u)
@@ -112,7 +128,7 @@ static void reap_one(struct wrapper *w, pid_t pid)
     int status;
 
     m.t_ns = clock_monotonic_ns();
-    zombie_look(pid, &m);
+    zombie_look(w, pid, &m);
     if (wait4(pid, &status, WNOHANG, &usage) != pid)
         return;
     if (pid == w->command) {

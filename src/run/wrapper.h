@@ -21,6 +21,7 @@ struct wrapper {
     unsigned watchers;   /* that this stop has had */
     bool session_leader;
     bool recorder_ended, command_ended;
+    bool proc_checked, proc_is_own; /* is /proc of this PID namespace? */
     const struct own_group *own;   /* whose locks are held to the end */
     unsigned entered;              /* as of struct spawn */
     struct run_result *result;

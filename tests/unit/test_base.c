@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base: what is shown of times, and words of a list. */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -14,6 +16,7 @@
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/fmt.h"
+#include "base/namespace.h"
 #include "base/span.h"
 
 static void check_second(int64_t seconds)
@@ -79,6 +82,34 @@ static void test_words(void **state)
 }
 
 /* The check value of the catalogue of parametrised CRCs (CRC-32/ISCSI), whole and in pieces, by table and by instruction. */
+static void test_time_namespaces(void **state)
+{
+    (void)state;
+    int64_t ns = 7;
+    assert_int_equal(namespace_offset_parse(span_str("monotonic        1000         0\nboottime         2000         0\n"), &ns), 0);
+    assert_true(ns == 1000000000000);
+    assert_int_equal(namespace_offset_parse(span_str("boottime 1 2\nmonotonic -3 999999999\n"), &ns), 0);
+    assert_true(ns == -2000000001);
+    static const char *const wrong[] = {"", "monotonic", "monotonic \n", "monotonic x 0\n", "monotonic 1\n", "monotonic 1 -1\n", "monotonic 1 1000000000\n",
+                                        "monotonic 9000000001 0\n", "monotonic 1 0 0\n", "boottime 1 0\n", "monotonic 99999999999999999999 0\n"};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        ns = 7;
+        assert_int_equal(namespace_offset_parse(span_str(wrong[i]), &ns), BARO_E_SYNTAX);
+        assert_true(ns == 7);
+    }
+}
+
+static void test_own_proc(void **state)
+{
+    (void)state;
+    int fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_true(namespace_proc_is_own(fd));
+    assert_false(namespace_proc_is_own(root));
+    assert_false(namespace_proc_is_own(-1));
+    close(fd);
+    close(root);
+}
+
 static void test_crc(void **state)
 {
     (void)state;
@@ -106,6 +137,9 @@ static void test_error_texts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_utc), cmocka_unit_test(test_text), cmocka_unit_test(test_words), cmocka_unit_test(test_crc), cmocka_unit_test(test_error_texts)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_utc), cmocka_unit_test(test_text), cmocka_unit_test(test_words), cmocka_unit_test(test_crc), cmocka_unit_test(test_error_texts),
+        cmocka_unit_test(test_time_namespaces), cmocka_unit_test(test_own_proc),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
