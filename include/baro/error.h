@@ -28,7 +28,8 @@ enum baro_code {
     BARO_E_CORRUPT = -5003,  /**< damaged beyond what recovery can step over */
     BARO_E_EMPTY = -5004,    /**< a tape without a single whole frame */
     BARO_E_SYNTAX = -5005,   /**< text that can't be parsed: a unit, a time, a metric, kernel text */
-    BARO_E_RANGE = -5006     /**< a value outside what is allowed */
+    BARO_E_RANGE = -5006,    /**< a value outside what is allowed */
+    BARO_E_ENDED = -5007     /**< nothing more will come: the tape is not written any more */
 };
 
 struct baro_error {

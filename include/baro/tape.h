@@ -125,6 +125,35 @@ BARO_API int baro_tape_rewind(struct baro_tape *tape, struct baro_error *err);
 /** @return true once the footer that a recorder writes last has been read by baro_tape_next(). */
 BARO_API bool baro_tape_complete(const struct baro_tape *tape);
 
+/* ---- following a tape that grows ---- */
+enum baro_tape_state {
+    BARO_TAPE_RUNNING, /**< a recorder writes it */
+    BARO_TAPE_ENDED,   /**< its footer was read: the recording is complete */
+    BARO_TAPE_CUT_OFF  /**< nobody writes it any more, and it has no footer: the recorder was killed, or its disk was full */
+};
+
+/**
+ * Tells whether the tape is still written: on the recorder's own machine by whether the process that the header names
+ * lives (/proc/PID/stat), else by the lock that a recorder holds, on a network file system by when the file was written last.
+ */
+BARO_API enum baro_tape_state baro_tape_state(const struct baro_tape *tape);
+
+/**
+ * Waits until the file has other bytes than when it was waited for last. To follow a tape, call baro_tape_next() until it
+ * returns 0, then this, and begin again.
+ * @param timeout_ms 0: look and return; negative: wait as long as it takes.
+ * @return 1: read on; 0: the time passed; BARO_E_ENDED: all was read and nobody writes the tape any more; or -errno.
+ */
+BARO_API int baro_tape_wait(struct baro_tape *tape, int timeout_ms, struct baro_error *err);
+
+/**
+ * For programs that wait in an event loop of their own.
+ * @return a descriptor that poll(2) finds readable when the file was written to (inotify(7)); -1 where there is none.
+ * It belongs to the cursor. When it is readable call baro_tape_wait() with 0, which also makes it unreadable again. Call that every
+ * second as well: what another host writes to a network file system is not told, and neither is the death of a recorder.
+ */
+BARO_API int baro_tape_poll_fd(struct baro_tape *tape);
+
 /** @return how many bytes were stepped over so far because they were damaged. */
 BARO_API uint64_t baro_tape_damage(const struct baro_tape *tape);
 

@@ -58,6 +58,16 @@ bool baro_header_wants(const struct baro_header *h, int metric)
     return metric >= 0 && metric < PROCESS_MAX && (h->wanted >> metric & 1);
 }
 
+int32_t baro_header_recorder_pid(const struct baro_header *h)
+{
+    return h->recorder.pid;
+}
+
+uint64_t baro_header_recorder_start_ticks(const struct baro_header *h)
+{
+    return h->recorder.start;
+}
+
 const char *baro_header_event_source(const struct baro_header *h)
 {
     return h->event_source;

@@ -113,6 +113,7 @@ static int open_cursor(struct baro_tape **ret, int fd, const void *memory, size_
         return error_set(err, -ENOMEM, "no memory to read a tape");
     }
     t->fd = fd;
+    t->told_fd = -1;
     t->memory = memory;
     t->size = size;
     if (cpu_ns && clock_process_cpu_ns(0, &t->cpu_until_ns) == 0)
@@ -180,6 +181,7 @@ void baro_tape_close(struct baro_tape *t)
         return;
     decode_done(t);
     fd_close(t->fd);
+    fd_close(t->told_fd);
     head_done(&t->header);
     schema_done(&t->schema);
     buf_done(&t->window);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Instants of a tape through the public API: copies, the sample before, around a time, what changed; other sources than a path. */
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -294,6 +295,66 @@ static void test_attributes(void **state)
     assert_int_equal(a.u64, 3);
 }
 
+static size_t read_on(struct baro_tape *t)
+{
+    struct baro_record r;
+    size_t n = 0;
+    while (baro_tape_next(t, &r, NULL) > 0)
+        n += r.kind == BARO_RECORD_SAMPLE;
+    return n;
+}
+
+static bool is_readable(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    return poll(&p, 1, 0) > 0;
+}
+
+/* Follows a tape that is finished, or left without its footer. */
+static void follow(const char *path, bool finish)
+{
+    struct tape_writer *w = new_tape(path, NULL);
+    struct world *world = world_new(3);
+    struct baro_tape *t;
+    world_tick(world);
+    assert_int_equal(tape_writer_commit(w, &world->sample, NULL), 0);
+    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    assert_int_equal(read_on(t), 1);
+    while (baro_tape_wait(t, 0, NULL) == 1)
+        assert_int_equal(read_on(t), 0);
+    assert_int_equal(baro_tape_wait(t, 1, NULL), 0);
+    int told = baro_tape_poll_fd(t);
+    for (int i = 0; i < 10; i++) {
+        assert_false(is_readable(told));
+        world_tick(world);
+        assert_int_equal(tape_writer_commit(w, &world->sample, NULL), 0);
+        assert_true(told < 0 || is_readable(told));
+        assert_int_equal(baro_tape_wait(t, 10000, NULL), 1);
+        assert_int_equal(read_on(t), 1);
+        assert_int_equal(baro_tape_state(t), BARO_TAPE_RUNNING);
+    }
+    if (finish)
+        assert_int_equal(tape_writer_finish(w, NULL), 0);
+    tape_writer_free(w); /* closes the file, and so lets go of the lock */
+    world_free(world);
+    int r;
+    while ((r = baro_tape_wait(t, 100000, NULL)) == 1)
+        assert_int_equal(read_on(t), 0);
+    assert_int_equal(r, BARO_E_ENDED);
+    assert_int_equal(baro_tape_state(t), finish ? BARO_TAPE_ENDED : BARO_TAPE_CUT_OFF);
+    baro_tape_close(t);
+}
+
+static void test_follow(void **state)
+{
+    struct fixture *f = *state;
+    char path[80];
+    snprintf(path, sizeof path, "%s.grows", f->path);
+    follow(path, true);
+    follow(path, false);
+    unlink(path);
+}
+
 static int set_up(void **state)
 {
     static struct fixture f;
@@ -315,7 +376,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_copy),        cmocka_unit_test(test_previous), cmocka_unit_test(test_at),
         cmocka_unit_test(test_interpolate), cmocka_unit_test(test_range),    cmocka_unit_test(test_sources),
-        cmocka_unit_test(test_changed),     cmocka_unit_test(test_attributes),
+        cmocka_unit_test(test_changed),     cmocka_unit_test(test_attributes), cmocka_unit_test(test_follow),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

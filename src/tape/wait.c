@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Is the tape still written, and waiting until it has grown. include/baro/tape.h has the rules. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "procfs/procfs.h"
+#include "tape/cursor.h"
+#include "tape/writer.h"
+
+#define LOOK_MS 100          /* how often the size is looked at where nothing tells of growth */
+#define TOLD_LOOK_MS 1000    /* and where inotify should: it does not tell what another host writes */
+#define STILL_NS NS_PER_SEC  /* without growth, then it is asked whether anybody writes */
+
+static bool same_boot(const struct baro_header *h)
+{
+    char boot[64] = "";
+    ssize_t n = fd_read_file(AT_FDCWD, "/proc/sys/kernel/random/boot_id", boot, sizeof(boot) - 1);
+    boot[n > 0 ? n : 0] = 0;
+    boot[strcspn(boot, "\n")] = 0;
+    return *boot && strcmp(boot, h->boot_id) == 0;
+}
+
+/* Does the process live that the header names? -1: that can't be told from here. */
+static int recorder_lives(const struct baro_header *h)
+{
+    char path[64], text[1024];
+    struct pid_stat st;
+    struct stat ns;
+    if (h->recorder.pid <= 0 || !same_boot(h) || stat("/proc/self/ns/pid", &ns) < 0 || ns.st_ino != h->pid_namespace)
+        return -1;
+    snprintf(path, sizeof(path), "/proc/%d/stat", h->recorder.pid);
+    ssize_t n = fd_read_file(AT_FDCWD, path, text, sizeof(text));
+    /* With hidepid the processes of others look as if they were not there, but for kill(2), which sends nothing for 0. */
+    if (n <= 0)
+        return kill(h->recorder.pid, 0) < 0 && errno == ESRCH ? 0 : -1;
+    if (pid_stat_parse(span_of(text, (size_t)n), &st) < 0)
+        return -1;
+    return st.starttime == h->recorder.start && st.state != 'Z' && st.state != 'X';
+}
+
+static void path_of(const struct baro_tape *t, char ret[64])
+{
+    snprintf(ret, 64, "/proc/self/fd/%d", t->fd);
+}
+
+enum baro_tape_state baro_tape_state(const struct baro_tape *t)
+{
+    char path[64];
+    if (t->complete)
+        return BARO_TAPE_ENDED;
+    if (t->memory)
+        return BARO_TAPE_CUT_OFF;
+    int lives = recorder_lives(&t->header);
+    if (lives >= 0)
+        return lives ? BARO_TAPE_RUNNING : BARO_TAPE_CUT_OFF;
+    path_of(t, path);
+    int fd = open(path, O_RDONLY | O_CLOEXEC); /* an open file of its own: a lock is asked for through it */
+    bool in_work = fd >= 0 && tape_in_work(fd);
+    fd_close(fd);
+    return in_work ? BARO_TAPE_RUNNING : BARO_TAPE_CUT_OFF;
+}
+
+int baro_tape_poll_fd(struct baro_tape *t)
+{
+    char path[64];
+    if (t->memory || t->told_fd >= 0)
+        return t->told_fd;
+    int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    path_of(t, path);
+    if (fd >= 0 && inotify_add_watch(fd, path, IN_MODIFY) < 0) {
+        fd_close(fd);
+        fd = -1;
+    }
+    t->told_fd = fd;
+    return fd;
+}
+
+static void forget_told(const struct baro_tape *t)
+{
+    char events[4096];
+    while (t->told_fd >= 0 && read(t->told_fd, events, sizeof(events)) > 0)
+        ;
+}
+
+/* 1: it has other bytes than when it was read to its end. */
+static int has_grown(struct baro_tape *t)
+{
+    uint64_t before = t->seen_size;
+    int r = file_look(t);
+    if (r < 0)
+        return r;
+    t->seen_size = t->size;
+    return t->size != before;
+}
+
+/* What was written between the last read and the last look is read once more before the end is believed. */
+static int still(struct baro_tape *t, uint64_t now_ns)
+{
+    if (now_ns - t->grown_ns < STILL_NS)
+        return 0;
+    t->grown_ns = now_ns;
+    if (baro_tape_state(t) == BARO_TAPE_RUNNING)
+        return 0;
+    t->abandoned = true;
+    return 1;
+}
+
+int baro_tape_wait(struct baro_tape *t, int timeout_ms, struct baro_error *err)
+{
+    uint64_t now = clock_monotonic_ns(), until = timeout_ms < 0 ? UINT64_MAX : now + (uint64_t)timeout_ms * NS_PER_MS;
+    if (t->complete || t->memory || t->abandoned)
+        return error_set(err, BARO_E_ENDED, "the tape is not written any more");
+    baro_tape_poll_fd(t);
+    t->grown_ns = t->grown_ns ? t->grown_ns : now;
+    for (;; now = clock_monotonic_ns()) {
+        forget_told(t); /* before the look: what is written from here on is told again */
+        int r = has_grown(t);
+        if (r != 0) {
+            t->grown_ns = now;
+            return r < 0 ? error_set(err, r, "can't read the tape: %s", error_text(-r)) : 1;
+        }
+        if (still(t, now))
+            return 1;
+        if (now >= until)
+            return 0;
+        uint64_t left_ms = (until - now + NS_PER_MS - 1) / NS_PER_MS, most = t->told_fd >= 0 ? TOLD_LOOK_MS : LOOK_MS;
+        struct pollfd told = {.fd = t->told_fd, .events = POLLIN};
+        poll(&told, 1, (int)(left_ms < most ? left_ms : most));
+    }
+}
