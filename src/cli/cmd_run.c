@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/recording.h"
 #include "run/own.h"
 #include "run/run.h"
@@ -15,13 +16,13 @@ struct running {
     struct own_group own;
 };
 
-static int recorder(void *context, int link_fd, int stderr_fd, pid_t wrapper)
+static int recorder(void *context, const struct link_end *link)
 {
     struct running *run = context;
     struct baro_error err = BARO_ERROR_INIT;
-    run->recording.stderr_fd = stderr_fd;
-    run->recording.link_fd = link_fd;
-    int code = record_run(&run->options, link_fd, wrapper, &err);
+    run->recording.stderr_fd = -1;
+    run->recording.link = link;
+    int code = record_run(&run->options, link, &err);
     if (code < 0)
         recording_say(&run->recording, err.text);
     else if (code > 0)
@@ -86,6 +87,7 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         .tape_path = run.recording.path.len ? (const char *)run.recording.path.at : NULL,
     };
     struct run_result result;
+    run.options.start_ns = clock_monotonic_ns();
     if (run_wrapper(&options, recorder, &run, &result, &err) < 0) {
         own_remove(&run.own);
         recording_discard(&run.recording);

@@ -22,13 +22,23 @@
 
 #define PRUNE_AFTER (50 * NS_PER_MS) /* never in the way of a short command: after it then */
 
+/* The recorder holds nothing of the job's: what it has to say goes through the wrapper. */
+static void put(const struct recording *r, const struct buf *text, bool now)
+{
+    if (text->failed)
+        return;
+    if (r->link)
+        link_say(r->link, (const char *)text->at, text->len, now);
+    else if (r->stderr_fd >= 0)
+        fd_write_all(r->stderr_fd, text->at, text->len, NULL);
+}
+
 void recording_say(void *recording, const char *line)
 {
     const struct recording *r = recording;
     struct buf b = {0};
     buf_printf(&b, "baro %s: %s\n", r->cli->command->name, line);
-    if (!b.failed && r->stderr_fd >= 0)
-        fd_write_all(r->stderr_fd, b.at, b.len, NULL);
+    put(r, &b, true);
     buf_done(&b);
 }
 
@@ -93,7 +103,7 @@ int recording_open(struct recording *r, const struct cli *cli, const struct reco
                    struct baro_error *err)
 {
     const char *name;
-    *r = (struct recording){.cli = cli, .settings = s, .tape_fd = -1, .link_fd = -1, .stderr_fd = STDERR_FILENO, .file = {.dir_fd = -1}};
+    *r = (struct recording){.cli = cli, .settings = s, .tape_fd = -1, .stderr_fd = STDERR_FILENO, .file = {.dir_fd = -1}};
     if (!s->output)
         return open_kept(r, command, err);
     int code = absolute(s->output, &r->path, err);
@@ -231,8 +241,7 @@ static void print(struct recording *r)
         struct report_style style = report_style_of(r->cli);
         style.zone = zone_east(r->summary->start_realtime_ns);
         report_block(r->summary, recording_named(r) ? (const char *)r->path.at : NULL, style, &text);
-        if (!text.failed && r->stderr_fd >= 0)
-            fd_write_all(r->stderr_fd, text.at, text.len, NULL);
+        put(r, &text, false);
         summary_free(r->summary);
         r->summary = NULL;
     }
@@ -249,20 +258,17 @@ static bool wrapper_waits(int link_fd)
 static void on_finished(void *context, bool recorded)
 {
     struct recording *r = context;
-    bool to_wrapper = r->link_fd >= 0;
     if (recorded && !r->begun)
         tape_file_remove(&r->file); /* a full disk, from the beginning: there is nothing in it */
     else if (recorded)
         publish(r);
     look_for_tape(r);
-    if (recorded && (!to_wrapper || wrapper_waits(r->link_fd)))
+    if (recorded && (!r->link || wrapper_waits(r->link->fd)))
         say_what_happened(r);
-    if (recorded && (!to_wrapper || wrapper_waits(r->link_fd)))
+    if (recorded && (!r->link || wrapper_waits(r->link->fd)))
         print(r);
-    if (!to_wrapper)
-        return;
-    r->stderr_fd = fd_close(r->stderr_fd);
-    link_done(r->link_fd);
+    if (r->link)
+        link_done(r->link);
 }
 
 void recording_options(struct recording *r, struct record_options *ret)
@@ -276,9 +282,11 @@ void recording_options(struct recording *r, struct record_options *ret)
     };
 }
 
+/* A short command is kept waiting by it, so after such a one it is done one time in 32. */
 void recording_tidy(struct recording *r)
 {
-    prune(r);
+    if (!r->link || clock_monotonic_ns() / 1000 % 32 == 0)
+        prune(r);
 }
 
 bool recording_settle(struct recording *r)

@@ -21,7 +21,7 @@ struct recording {
     uint64_t look_ns;     /* when it is looked for next */
     bool kept;            /* among the kept runs */
     bool pruned;
-    int link_fd;          /* run: to the wrapper, which waits until all is printed; else -1 */
+    const struct link_end *link; /* in the recorder of run: to the wrapper, which prints; else NULL */
     int stderr_fd;        /* for lines to people; -1: none */
     struct summary *summary;
 };

@@ -67,6 +67,12 @@ int host_new(struct host **ret, const struct host_options *options, struct baro_
     return 0;
 }
 
+void host_end_helper(struct host *h)
+{
+    if (h)
+        slow_free(h->slow);
+}
+
 void host_free(struct host *h)
 {
     if (!h)

@@ -24,6 +24,7 @@ struct slow_helper;
 
 int host_new(struct host **ret, const struct host_options *options, struct baro_error *err);
 void host_free(struct host *h);
+void host_end_helper(struct host *h); /* of all that host_free() does: this process ends now. NULL allowed */
 
 /* Starts the helper now, while there is little that it would hold a copy of. */
 void host_prepare(struct host *h);

@@ -52,6 +52,13 @@ void sampler_done(struct sampler *s)
     s->machine = NULL;
 }
 
+void sampler_end_helpers(struct sampler *s)
+{
+    slow_free(s->slow);
+    host_end_helper(s->machine);
+    slow_free(s->groups_slow);
+}
+
 uint64_t sampler_now(const struct sampler *s)
 {
     return clock_monotonic_ns() - s->options.start_monotonic_ns;

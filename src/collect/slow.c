@@ -23,6 +23,7 @@
 
 #define STUCK_AFTER NS_PER_SEC
 #define BARRED_MAX 256u
+#define ENDS_MOST 200 /* tenths of a millisecond until a killed helper has ended */
 #define LEFT_BEHIND_MAX 8u
 #define DIVERTED_MOST 2u
 #define LOOKS 2u /* the clock of a process that runs stands still between two ticks of the kernel */
@@ -481,7 +482,7 @@ void slow_free(struct slow_helper *h)
     if (!h)
         return;
     let_go(h);
-    for (int i = 0; h->n_left && i < 20; i++) {
+    for (int i = 0; h->n_left && i < ENDS_MOST; i++) { /* else they would be left to process 1, which may not reap */
         nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
         reap_left(h);
     }

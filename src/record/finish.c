@@ -84,6 +84,8 @@ void recorder_finish(struct recorder *r)
                   r->status_known ? "" : r->detached ? "detached" : "unknown");
         recorder_tick(r);
     }
+    recorder_writes(r, true);
     tape_writer_finish(r->writer, NULL);
+    recorder_writes(r, false);
     tell_cut(r);
 }

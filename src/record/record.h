@@ -13,6 +13,8 @@
 #include "base/error.h"
 #include "sample/sample.h"
 
+struct link_end;
+
 /* Who wants to see what goes onto the tape as it happens; NULL members are left out. */
 struct record_observer {
     void (*header)(void *context, const struct baro_header *h);
@@ -32,6 +34,7 @@ struct record_options {
     bool adopts;             /* run: the wrapper is a subreaper */
     char *const *argv;       /* run: the command as given; redacted before it reaches the tape */
     const char *cwd;         /* run: where it was started */
+    uint64_t start_ns;       /* run: CLOCK_MONOTONIC when the tape begins, before the command does; 0: now */
     const int32_t *targets;  /* attach */
     size_t n_targets;
     bool host;               /* the machine is recorded, too */
@@ -53,7 +56,7 @@ int record_listen(const struct record_options *options);
 
 /* Records what a wrapper started, until it says LINK_ENDED or, if it is lost, until the last member ended. Returns 1, or 0 if nothing was
  * started, or a negative code if nothing could be recorded. */
-int record_run(const struct record_options *options, int link_fd, pid_t wrapper, struct baro_error *err);
+int record_run(const struct record_options *options, const struct link_end *link, struct baro_error *err);
 
 struct record_end {
     bool status_known;

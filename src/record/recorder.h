@@ -30,6 +30,7 @@ struct recorder {
     struct sampler sampler;
     int proc_fd, sys_fd, epoll_fd, signal_fd, link_fd;
     pid_t wrapper;
+    volatile uint64_t *writing_since; /* of struct link_end; NULL: nobody looks */
     int32_t command;            /* pid of the command; 0 until LINK_STARTED */
 
     struct exits_source *forks; /* tells forks, execs and exits; NULL: scanning */
@@ -123,6 +124,7 @@ void loop_run(struct recorder *r);
 void recorder_finish(struct recorder *r);
 
 /* recorder.c */
+void recorder_writes(struct recorder *r, bool begins); /* for the wrapper to see, around whatever writes to the tape */
 void recorder_event(struct recorder *r, enum baro_event_kind kind, const struct member *m, uint64_t number, const char *text);
 void recorder_tick(struct recorder *r);
 void recorder_first_tick(struct recorder *r);

@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "run/wrapper.h"
+
+#define LINK_WORD_SAY 's'
+#define LINK_WORD_DONE 'd'
+#define LINK_TEXT_MOST 1024 /* at once, below PIPE_BUF */
+#define SAY_TRIES 10
+#define SAY_WAIT_MS 100
 
 /* Returns 0 or -errno: -EAGAIN when the recorder does not keep up. */
 int link_put(struct wrapper *w, const struct link_message *m)
@@ -26,9 +35,87 @@ int link_tell(struct wrapper *w, enum link_kind kind, int64_t number)
     return link_put(w, &m);
 }
 
-void link_done(int link_fd)
-{
-    static const char word = 1;
+/* ---- the recorder's words: a kind, and the text ---- */
 
-    send(link_fd, &word, sizeof(word), MSG_NOSIGNAL | MSG_DONTWAIT);
+static void wrapper_wake(const struct link_end *link)
+{
+    if (link->wrapper > 1 && getppid() == link->wrapper)
+        kill(link->wrapper, SIGURG); /* which ends nobody, should it meet another */
+}
+
+static int word_put(const struct link_end *link, char kind, const char *text, size_t len)
+{
+    struct iovec parts[] = {{&kind, 1}, {(void *)text, len}};
+    const struct msghdr word = {.msg_iov = parts, .msg_iovlen = len ? 2 : 1};
+    struct pollfd out = {.fd = link->fd, .events = POLLOUT};
+
+    for (int i = 0; i < SAY_TRIES; i++) {
+        if (sendmsg(link->fd, &word, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
+            return 0;
+        if (errno != EAGAIN && errno != EINTR)
+            break;
+        wrapper_wake(link);
+        poll(&out, 1, SAY_WAIT_MS);
+    }
+    return -errno;
+}
+
+void link_say(const struct link_end *link, const char *text, size_t len, bool now)
+{
+    for (size_t n; len; text += n, len -= n) {
+        n = len < LINK_TEXT_MOST ? len : LINK_TEXT_MOST;
+        if (word_put(link, LINK_WORD_SAY, text, n) < 0)
+            return;
+    }
+    if (now)
+        wrapper_wake(link);
+}
+
+void link_done(const struct link_end *link)
+{
+    word_put(link, LINK_WORD_DONE, NULL, 0);
+}
+
+/* Whoever reads stderr may have stopped reading. */
+static bool stderr_ready(const struct wrapper *w, const struct timespec *timeout)
+{
+    struct pollfd out = {.fd = w->stderr_fd, .events = POLLOUT};
+
+    return w->stderr_fd >= 0 && ppoll(&out, 1, timeout, NULL) > 0;
+}
+
+/* A pipe that can be written to takes as much as this at once. */
+static bool stderr_put(const struct wrapper *w, const char *text, size_t len, const struct timespec *timeout)
+{
+    return stderr_ready(w, timeout) && write(w->stderr_fd, text, len) == (ssize_t)len;
+}
+
+void link_hear(const struct wrapper *w)
+{
+    const struct timespec at_once = {0, 0};
+    char word[1 + LINK_TEXT_MOST];
+
+    while (w->link >= 0 && stderr_ready(w, &at_once)) {
+        ssize_t n = recv(w->link, word, sizeof(word), MSG_DONTWAIT);
+
+        if (n <= 1 || *word != LINK_WORD_SAY || !stderr_put(w, word + 1, (size_t)n - 1, &at_once))
+            return;
+    }
+}
+
+bool link_hear_last(const struct wrapper *w, uint64_t deadline_ns)
+{
+    char word[1 + LINK_TEXT_MOST];
+    bool done = false;
+    ssize_t n;
+
+    while (!done && (n = recv(w->link, word, sizeof(word), MSG_DONTWAIT)) > 0) {
+        uint64_t now = clock_monotonic_ns(), left = deadline_ns > now ? deadline_ns - now : 0;
+        const struct timespec timeout = {(time_t)(left / NS_PER_SEC), (long)(left % NS_PER_SEC)};
+
+        done = *word == LINK_WORD_DONE;
+        if (!done)
+            stderr_put(w, word + 1, (size_t)n - 1, &timeout);
+    }
+    return done;
 }

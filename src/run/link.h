@@ -7,6 +7,8 @@
 #ifndef RUN_LINK_H
 #define RUN_LINK_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -50,7 +52,20 @@ struct link_message {
     char io[256];
 };
 
-/* For the recorder: all is written and printed; the wrapper need not wait any longer. stderr is to be closed before. */
-void link_done(int link_fd);
+/* The recorder's end of it. */
+struct link_end {
+    int fd;
+    pid_t wrapper;
+    /* In memory that the wrapper sees: CLOCK_MONOTONIC since when the recorder has been writing to the tape, which can
+     * take for ever; 0: it is not. A recorder that hangs in a write when the command ends is not waited for as long as
+     * another. NULL: no such memory. */
+    volatile uint64_t *writing_since;
+};
+
+/* For the recorder: text for people, which the wrapper prints; at once if now, else when the command has ended. Where the wrapper is gone or its
+ * buffer is full the text is lost. */
+void link_say(const struct link_end *link, const char *text, size_t len, bool now);
+/* For the recorder: all is written and said; what is left to do is to end. */
+void link_done(const struct link_end *link);
 
 #endif

@@ -122,6 +122,7 @@ static _Noreturn void watch(const struct wrapper *w, int signal)
     setsid(); /* out of reach of what stops the group */
     fd_close(w->link);
     fd_close(w->stderr_fd);
+    fd_close(w->folder_fd);
     prctl(PR_SET_NAME, "baro-watcher");
     c.end_fd = (int)syscall(SYS_pidfd_open, c.command, 0u);
     if (!settle(&c) || kill(w->self, signal) < 0)

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -19,6 +20,8 @@
 
 /* How long the recorder may hold up the end. */
 #define RECORDER_GRACE_NS NS_PER_SEC
+#define RECORDER_GRACE_HANGING_NS (20 * NS_PER_MS)
+#define HANGS_NS (300 * NS_PER_MS) /* in one write */
 
 /* The recorder's own doing must not end it before the job; what limits it softly was meant for the job. */
 static void recorder_unbind(void)
@@ -55,8 +58,9 @@ static size_t locks_of(const struct own_group *own, int *ret)
 static _Noreturn void recorder_run(const struct wrapper *w, int link, const struct run_options *options,
                                    run_recorder *recorder_main, void *context)
 {
-    int keep[5 + OWN_MOST] = {link, w->stderr_fd, options->tape_fd, options->events_fd, options->folder_fd};
-    size_t count = 5 + locks_of(options->own, keep + 5);
+    const struct link_end end = {.fd = link, .wrapper = w->self, .writing_since = w->writing_since};
+    int keep[4 + OWN_MOST] = {link, options->tape_fd, options->events_fd, options->folder_fd};
+    size_t count = 4 + locks_of(options->own, keep + 4);
 
     recorder_unbind();
     fds_null_standard();
@@ -64,7 +68,14 @@ static _Noreturn void recorder_run(const struct wrapper *w, int link, const stru
     if (chdir("/") < 0) {
         /* It then holds the job's directory, no worse. */
     }
-    _exit(recorder_main(context, link, w->stderr_fd, w->self));
+    _exit(recorder_main(context, &end));
+}
+
+static volatile uint64_t *shared_word(void)
+{
+    void *at = mmap(NULL, sizeof(uint64_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    return at == MAP_FAILED ? NULL : at;
 }
 
 /* Without a recorder the job runs all the same. */
@@ -76,6 +87,7 @@ static int recorder_start(struct wrapper *w, const struct run_options *options, 
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) < 0)
         return -errno;
+    w->writing_since = shared_word();
     pid = fork();
     if (pid == 0)
         recorder_run(w, ends[1], options, recorder_main, context);
@@ -179,24 +191,26 @@ static void last_word(struct wrapper *w, enum link_kind kind, int64_t number, ui
     shutdown(w->link, SHUT_WR); /* where it was lost, the end of file says that this is the end */
 }
 
-/* True once the recorder has said that it is done, or has ended without a word; false if time ran out. What it takes to tear its process down,
- * sockets of the kernel's among it, is nobody's business: it is not waited for. */
-static bool recorder_done(struct wrapper *w, uint64_t deadline)
+/*
+ * Until its process has ended: else it would be left to process 1, which does not reap in every container. One wake-up for all, as what it said is
+ * there to be read afterwards; it asks for more room where it needs that.
+ */
+static void recorder_await(struct wrapper *w, uint64_t deadline)
 {
-    struct pollfd in = {.fd = w->link, .events = POLLIN};
     struct timespec left;
-    char word;
+    siginfo_t info;
 
-    while (time_left(deadline, &left)) {
-        if (ppoll(&in, 1, &left, NULL) < 0 && errno != EINTR)
-            return false;
-        ssize_t n = recv(w->link, &word, 1, MSG_DONTWAIT);
-        if (n == 1)
-            return true;
-        if (n == 0)
-            return false;
-    }
-    return false;
+    while (!reap_recorder(w) && time_left(deadline, &left))
+        if (sigmask_wait(SIGMASK_OF(SIGCHLD) | SIGMASK_OF(SIGURG), &info, &left) == SIGURG)
+            signal_handle(w, &info);
+}
+
+/* One that has been in the same write for a while hangs in its file system. */
+static uint64_t grace(const struct wrapper *w, uint64_t now)
+{
+    uint64_t since = w->writing_since ? *w->writing_since : 0;
+
+    return since && now > since + HANGS_NS ? RECORDER_GRACE_HANGING_NS : RECORDER_GRACE_NS;
 }
 
 /* One that somebody stopped goes on and finishes its tape. */
@@ -210,7 +224,7 @@ static void recorder_continue(const struct wrapper *w)
 
 static void recorder_finish(struct wrapper *w, enum link_kind kind, int64_t number)
 {
-    uint64_t deadline = clock_monotonic_ns() + RECORDER_GRACE_NS;
+    uint64_t now = clock_monotonic_ns(), deadline = now + grace(w, now);
     bool done = false;
 
     if (!w->recorder)
@@ -218,12 +232,10 @@ static void recorder_finish(struct wrapper *w, enum link_kind kind, int64_t numb
     if (!reap_recorder(w)) {
         recorder_continue(w);
         last_word(w, kind, number, deadline);
-        done = recorder_done(w, deadline);
     }
-    /* A recorder that somebody stopped would hold stderr for ever, and a pipe's reader would wait for it. */
-    w->result->recorder_stays = !done && !reap_recorder(w);
-    if (w->result->recorder_stays)
-        kill(w->recorder, SIGCONT);
+    recorder_await(w, deadline);
+    done = link_hear_last(w, deadline);
+    w->result->recorder_stays = !done && !w->recorder_ended;
     w->result->recorder_lost = !done;
     close(w->link);
     w->link = -1;
@@ -272,6 +284,7 @@ int run_wrapper(const struct run_options *options, run_recorder *recorder_main, 
     if (options->subreaper)
         prctl(PR_SET_CHILD_SUBREAPER, 1);
 
+    ret->started_ns = clock_monotonic_ns();
     w.command = spawn_start(&spawn);
     if (w.command < 0) { /* no process to be had: the job is worth more than its record */
         w.command = 0;
@@ -283,7 +296,6 @@ int run_wrapper(const struct run_options *options, run_recorder *recorder_main, 
     w.own = options->own;
     w.folder_fd = options->folder_fd;
     if (!ret->exec_errno) {
-        ret->started_ns = spawn.exec_ns;
         command_follow(&w);
         return 0;
     }

@@ -12,6 +12,7 @@
 
 #include "baro/error.h"
 
+struct link_end;
 struct own_group;
 
 struct run_options {
@@ -30,19 +31,19 @@ struct run_result {
     bool recorder_lost;  /* it could not be started, died before its time, or did not finish within the grace */
     bool recorder_stays; /* lost, and its process is there still: stopped, or in a call that does not return */
     int recorder_errno;  /* why it could not be started; 0: it was */
-    uint64_t started_ns, ended_ns; /* CLOCK_MONOTONIC: executed, and seen to have ended */
+    uint64_t started_ns, ended_ns; /* CLOCK_MONOTONIC: just before it was cloned, and seen to have ended */
     int stderr_fd;                 /* close-on-exec copy of stderr for last messages; -1: none could be had */
 };
 
 /*
- * The recorder, in a process and session of its own: 0, 1 and 2 are /dev/null, everything else is closed but link_fd
- * (non-blocking, receives struct link_message), stderr_fd, tape_fd, events_fd and folder_fd; the working directory is "/", so
- * paths must be absolute; signals that people or terminals send are ignored. Its result becomes its exit status. The
- * wrapper waits for its end after LINK_ENDED or LINK_FAILED, for a second at most; an end of file on link_fd without
- * LINK_ENDED means that the wrapper was killed. Once link_fd is at its end nothing more must be printed: the prompt is
- * back.
+ * The recorder, in a process and session of its own: 0, 1 and 2 are /dev/null, everything else is closed but the link
+ * (non-blocking, receives struct link_message), tape_fd, events_fd and folder_fd, so that it holds nothing of the job's, however
+ * long it hangs; what it has to say to people the wrapper prints (link_say()). The working directory is "/", so paths
+ * must be absolute; signals that people or terminals send are ignored. Its result becomes its exit status. The wrapper
+ * waits for its end after LINK_ENDED or LINK_FAILED, for a second at most, and reaps it; an end of file on the link
+ * without LINK_ENDED means that the wrapper was killed.
  */
-typedef int run_recorder(void *context, int link_fd, int stderr_fd, pid_t wrapper);
+typedef int run_recorder(void *context, const struct link_end *link);
 
 /*
  * Opens what is closed of 0, 1 and 2 as a close-on-exec placeholder, so that no file of ours takes a number that the

@@ -47,8 +47,9 @@ static bool is_for_command(const struct wrapper *w, const siginfo_t *info)
     if (info->si_code != SI_USER && info->si_code != SI_QUEUE && info->si_code != SI_TKILL)
         return true;
     /* The command's own comes from kill(0, ...): it has it already. Ours is the SIGPIPE of a closed stderr, which the
-     * kernel sends as if we had; the watcher's is our own stop. */
-    return info->si_pid != w->self && info->si_pid != w->command && (!w->watcher || info->si_pid != w->watcher);
+     * kernel sends as if we had; the watcher's is our own stop. The recorder's says that it has something to say. */
+    return info->si_pid != w->self && info->si_pid != w->command && info->si_pid != w->recorder &&
+           (!w->watcher || info->si_pid != w->watcher);
 }
 
 /*
@@ -68,6 +69,8 @@ void signal_handle(struct wrapper *w, const siginfo_t *info)
 {
     bool goes_on = info->si_signo == SIGCONT && w->stopped_by;
 
+    if (w->recorder && info->si_signo == SIGURG && info->si_code == SI_USER && info->si_pid == w->recorder)
+        link_hear(w);
     if (!w->command || w->command_ended || !is_for_command(w, info))
         return;
     /* Continued with its group it is not continued once more: that would undo its next stop, or run its handler twice. */

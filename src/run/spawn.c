@@ -15,7 +15,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "run/own.h"
 #include "run/wrapper.h"
 
@@ -143,7 +142,6 @@ void spawn_become(struct spawn *s)
         prctl(PR_SET_PDEATHSIG, s->death_signal);
     prctl(PR_SET_CHILD_SUBREAPER, s->was_subreaper);
     sigmask_set(SIG_SETMASK, s->mask);
-    s->exec_ns = clock_monotonic_ns();
     exec_command(s, s->env);
     if (errno == E2BIG) /* our variables may be the straw */
         exec_command(s, environ);
@@ -211,7 +209,6 @@ static pid_t start_grouped(struct spawn *s)
     if (pid < 0) {
         pid = -errno;
     } else {
-        s->exec_ns = shared->exec_ns;
         s->exec_errno = shared->exec_errno;
         s->entered = shared->entered;
     }

@@ -15,6 +15,7 @@
 
 struct wrapper {
     int link, stderr_fd, folder_fd;
+    volatile uint64_t *writing_since; /* of struct link_end */
     pid_t self, recorder, command; /* 0: none */
     pid_t watcher;       /* of a stop that is mirrored (mirror.c); 0: none */
     int stopped_by;      /* the signal that the command stands still by, if that is mirrored; 0: none */
@@ -39,6 +40,8 @@ typedef uint64_t sigmask;
 /* link.c: 0 or -errno, which callers may ignore; nothing here waits for the recorder. */
 int link_put(struct wrapper *w, const struct link_message *m);
 int link_tell(struct wrapper *w, enum link_kind kind, int64_t number);
+void link_hear(const struct wrapper *w); /* prints what the recorder has to say, as far as stderr takes it at once */
+bool link_hear_last(const struct wrapper *w, uint64_t deadline_ns); /* the same, waiting for stderr; true: it has said that it is done */
 
 /* signals.c */
 sigmask sigmask_set(int how, sigmask set); /* rt_sigprocmask(2); returns the mask before */
@@ -70,7 +73,6 @@ struct spawn {
     int death_signal;
     int was_subreaper;
     struct itimerval timers[3];
-    volatile uint64_t exec_ns; /* CLOCK_MONOTONIC just before exec; we may be scheduled long after it */
     volatile int exec_errno;   /* written by the child, in our memory */
     const struct own_group *own; /* the command's own control group; NULL or empty: none */
     volatile unsigned entered;   /* a bit for each of its folders that the command is in */

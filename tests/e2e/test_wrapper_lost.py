@@ -57,7 +57,7 @@ def test_wrapper_is_killed(wrap):
 
 
 def test_recorder_is_out_of_reach(wrap):
-    """Neither keys nor kills of the group meet it, and it holds none of the job's files but stderr."""
+    """Neither keys nor kills of the group meet it, and it holds none of the job's files."""
     command = ["sh", "-c", "echo up > up; %s" % WAIT_FOR_STOP]
     job = subprocess.Popen(wrap + command, stdout=subprocess.PIPE, start_new_session=True)
     read_when("up", "up")

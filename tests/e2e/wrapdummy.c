@@ -33,21 +33,19 @@ static void log_message(int log, const struct link_message *m)
         (unsigned long long)m->total_maxrss_bytes, (unsigned long long)m->floor_rss_bytes);
 }
 
-static int drain(void *context, int link_fd, int stderr_fd, pid_t wrapper)
+static int drain(void *context, const struct link_end *link)
 {
     const struct dummy *d = context;
-    struct pollfd in = {.fd = link_fd, .events = POLLIN};
+    struct pollfd in = {.fd = link->fd, .events = POLLIN};
     struct link_message m;
 
-    (void)stderr_fd;
-    (void)wrapper;
     for (;;) {
         ssize_t len;
 
         poll(&in, 1, -1);
-        len = recv(link_fd, &m, sizeof(m), MSG_DONTWAIT);
+        len = recv(link->fd, &m, sizeof(m), MSG_DONTWAIT);
         if (len == 0) {
-            link_done(link_fd);
+            link_done(link);
             return 0;
         }
         if (len == (ssize_t)sizeof(m)) {

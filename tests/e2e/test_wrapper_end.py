@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run leaves behind: no descriptor of the job's, no process, no zombie; and when it says that the command began and ended."""
+import os
+import select
+import signal
+import subprocess
+import sys
+
+
+import pytest
+
+from test_stops import hanging  # noqa: F401 (a fixture)
+from wrapping import PATIENCE, recorder_of, WRAPPERS
+
+pytestmark = pytest.mark.skipif("baro" not in WRAPPERS, reason="baro is not built")
+
+# Process 1 that waits for those alone that it starts: as an application does that is a container's first process.
+NOT_REAPING = """
+import os, sys, time
+def zombies():
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            text = open(f"/proc/{pid}/stat").read()
+        except OSError:
+            continue
+        if text[text.rindex(")") + 2] == "Z":
+            found.append(text)
+    return found
+for i in range(int(sys.argv[1])):
+    os.waitpid(os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ), 0)
+print(len(zombies()), *zombies(), sep="\\n")
+"""
+
+
+def in_pid_namespace(argv):
+    unshare = ["unshare", "--pid", "--fork", "--mount-proc", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"])]
+    if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no PID namespace of our own to be had")
+    return [*unshare, *argv]
+
+
+@pytest.mark.parametrize("command", [["true"], ["sleep", "0.3"]], ids=" ".join)  # the second one has helpers by then
+def test_nobody_is_left_to_process_1(run, work, command):
+    times = "40" if command == ["true"] else "4"
+    argv = in_pid_namespace([sys.executable, "-c", NOT_REAPING, times, run.binary, "run", "-q", "--", *command])
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=True, cwd=work)
+    assert done.stdout.splitlines()[0] == "0", done.stdout
+
+
+@pytest.mark.parametrize("quiet", [["-q"], []], ids=["quiet", "summary"])
+def test_a_hung_file_system_holds_no_stream(run, hanging, quiet):  # noqa: F811
+    """Whoever reads the job's stderr sees its end, though the recorder sits in a write that is not answered."""
+    p = run.popen("run", *quiet, "-i", "10ms", "-o", f"{hanging.folder}/t", "--", "sh", "-c", "echo up; read x; exit 4", stdin=subprocess.PIPE,
+                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert p.stdout.readline() == b"up\n"
+    recorder = recorder_of(p.pid)
+    hanging.hang()
+    p.stdin.close()
+    assert p.wait(PATIENCE) == 4
+    told = b""
+    for stream in (p.stdout, p.stderr):
+        while True:
+            assert select.select([stream], [], [], PATIENCE)[0], "no end of file"
+            got = os.read(stream.fileno(), 4096)
+            if not got:
+                break
+            told += got
+    assert os.path.exists(f"/proc/{recorder}"), "it was to hang"
+    assert b"has not finished" in told and len(told.splitlines()) == 1
+    hanging.resume()
+
+
+def test_a_reader_that_does_not_read(run, tape):
+    """Nobody takes what stands in stderr's pipe: the end does not wait for that longer than for a recorder."""
+    r, w = os.pipe()
+    os.set_blocking(w, False)
+    try:
+        while True:
+            os.write(w, bytes(4096))
+    except BlockingIOError:
+        pass
+    os.set_blocking(w, True)
+    p = run.popen("run", "-o", tape, "--", "sh", "-c", "exit 5", stderr=w)
+    os.close(w)
+    assert p.wait(PATIENCE) == 5
+    os.close(r)
+    assert run.summary(tape)["exit"]["status"] == 5
+
+
+def test_what_the_recorder_says_while_the_job_runs(run, work, wait_until):
+    """It is printed at once, by the wrapper."""
+    small = work / "small"
+    small.mkdir()
+    if os.geteuid() != 0:
+        pytest.skip("needs root to mount a small file system")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", small], check=True)
+    try:
+        p = run.popen("run", "-q", "-i", "10ms", "-o", small / "t", "--", "sh", "-c", "read x; exit 6", stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        wait_until(lambda: (small / "t").exists() and (small / "t").stat().st_size > 0, "a tape")
+        with open(small / "filler", "wb", buffering=0) as f:
+            try:
+                while f.write(bytes(4096)):
+                    pass
+            except OSError:
+                pass
+        assert select.select([p.stderr], [], [], PATIENCE)[0]
+        assert b"No space left" in os.read(p.stderr.fileno(), 4096)
+        assert p.poll() is None
+        p.stdin.close()
+        assert p.wait(PATIENCE) == 6
+    finally:
+        subprocess.run(["umount", "-l", small], check=True)
+
+
+STOPWATCH = "import time; a = time.monotonic_ns(); time.sleep(0.05); print(a, time.monotonic_ns())"
+
+
+@pytest.mark.not_sanitized("strace counts a sanitizer's calls too")
+def test_it_began_before_its_own_stopwatch(run, tape):
+    """Also where the recorder comes late to the start: setsid() is its alone, and held up."""
+    late = ["strace", "-f", "-o", "/dev/null", "-e", "trace=setsid", "-e", "inject=setsid:delay_enter=300000", "--"]
+    if subprocess.run([*late, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("strace can't do that here")
+    done = subprocess.run([*late, run.binary, "run", "-q", "-o", tape, "--", sys.executable, "-c", STOPWATCH], capture_output=True, text=True, timeout=60, check=True)
+    begun, ended = map(int, done.stdout.split())
+    summary = run.summary(tape)
+    assert summary["wall_ns"] >= ended - begun
+    assert summary["job"]["cpu_ns"] <= summary["wall_ns"]
+
+
+def test_cpu_is_no_longer_than_wall(run, work):
+    for i in range(10):
+        tape = work / f"{i}.baro"
+        run.record(tape, ["sh", "-c", "exit 0"])
+        summary = run.summary(tape)
+        assert summary["job"]["cpu_ns"] <= summary["wall_ns"]
