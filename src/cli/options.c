@@ -140,8 +140,8 @@ void settings_init(struct settings *s)
     {.name = "interval", .letter = 'i', .argument = "TIME", .type = OPT_PARSED, .offset = AT(record.interval_ns),      \
      .parse = take_interval, .help = "time between samples: auto (the default), or 10ms to 1h",                        \
      .more = "With auto, samples are dense at first and then come every hundredth of the time passed, between 10 ms "  \
-             "and 1 s, so that a run of any length has a curve; up to eight times as far apart, though not more than 1 s, where "  \
-             "they would cost more than --overhead allows. Units are ns, us, ms, s, min, h and d."},              \
+             "and 1 s, so that a run of any length has a curve; further apart where they would cost more than --overhead allows, " \
+             "and up to 1 s apart while the job does nothing. Units are ns, us, ms, s, min, h and d."},              \
     {.name = "metrics", .letter = 'm', .argument = "LIST", .type = OPT_PARSED, .offset = AT(record.wanted),            \
      .parse = take_metrics, .completes = OPT_A_METRIC,                                                                 \
      .help = "record these metrics of processes, e.g. cpu,rss or -pss,-uss (default: all)",                      \
@@ -152,8 +152,8 @@ void settings_init(struct settings *s)
      .more = "Without it, passwords, tokens and the like are blotted out before a command line reaches the tape."},    \
     {.name = "overhead", .argument = "SHARE", .type = OPT_PARSED, .offset = AT(record.overhead_ppm),                   \
      .parse = take_overhead, .help = "most CPU that sampling may take, as a share of a core: 1% (the default), or off", \
-     .more = "To stay within it, costly reads (pss, uss) thin out first. What was thinned is on the tape and said in " \
-             "the summary."}
+     .more = "To stay within it, costly reads (pss, uss) thin out, and samples come later or, with a fixed interval, are left out. What was " \
+             "left out is on the tape and said in the summary. Starting takes up to 12 ms of CPU time besides."}
 
 #define JSON_OPTION {.name = "json", .type = OPT_TRUE, .offset = AT(json), .help = "write JSON"}
 

@@ -15,7 +15,9 @@
 #define TEXT_MOST (16u << 20)
 #define EVERY (100 * NS_PER_MS)
 #define EVERY_WHEN_SHORT NS_PER_SEC /* of budget */
-#define OF_OUR_TIME 200u            /* a look that costs 1 ms of CPU comes every 200 ms at most */
+#define OF_OUR_TIME 200u            /* a look that costs 1 ms of CPU comes every 200 ms at most, */
+#define OF_OUR_BUDGET 2000000u      /* and with a budget of 0.1 % every 2 s */
+#define SELDOM (20 * NS_PER_SEC)    /* it comes, whatever it costs */
 #define HALF_A_PAGE 2048
 #define JUST (10 * NS_PER_MS)
 #define JITTER 16u /* ticks of the same period come a little early or late */
@@ -192,8 +194,10 @@ void host_read(struct host *h, uint64_t now_ns, enum budget_level level)
 bool host_tick(struct host *h, uint64_t now_ns, enum budget_level level, bool last)
 {
     uint64_t every = level >= BUDGET_SPARSE ? EVERY_WHEN_SHORT : EVERY, age = now_ns - h->read_ns;
-    if (h->cost_ns > every / OF_OUR_TIME)
-        every = h->cost_ns < NS_PER_SEC / 10 ? h->cost_ns * OF_OUR_TIME : 20 * NS_PER_SEC;
+    uint64_t times = h->o.overhead_ppm ? OF_OUR_BUDGET / h->o.overhead_ppm : OF_OUR_TIME;
+    times = times > OF_OUR_TIME ? times : OF_OUR_TIME;
+    if (h->cost_ns > every / times)
+        every = h->cost_ns < SELDOM / times ? h->cost_ns * times : SELDOM;
     if (h->looks && (last ? age < JUST : age < every - every / JITTER))
         return false;
     h->last = last;

@@ -15,6 +15,7 @@ struct host_options {
     uint32_t clk_tck;
     uint64_t page_size;
     bool helper;          /* a helper process may be started: else no filesystem, sensor or frequency is read */
+    uint64_t overhead_ppm; /* the budget, of which a look takes half at most; 0: none, or more than 1 % */
     uint64_t slow_after_ns; /* no helper before: a short job does not pay for its fork */
     uint32_t *entity_ids; /* the last id given to an entity of this recording; borrowed */
 };

@@ -21,15 +21,19 @@
 #define PEAK_STEP 50u                  /* a new peak is one that is 2 % higher */
 #define NS_PER_KIB 3u                  /* 13 ns per page of 4 KiB; far less with huge pages */
 #define LEAST_COST 30000u              /* the way to the helper and back */
+#define SLOWEST 4u                     /* wall time of a read beyond that many estimates is time in which the helper did not run */
 #define LEAST_AGE (50 * NS_PER_MS)
 #define INFO_TRIES 3u
 #define REQUESTS_MOST 2048u             /* in one batch: what waits takes memory on both sides */
 
+static uint64_t estimate(const struct member *m)
+{
+    return LEAST_COST + (m->row.value[PROCESS_rss] >> 10) * NS_PER_KIB;
+}
+
 static uint64_t cost_of(const struct member *m)
 {
-    if (m->note.smaps_cost_us)
-        return m->note.smaps_cost_us * 1000ull;
-    return LEAST_COST + (m->row.value[PROCESS_rss] >> 10) * NS_PER_KIB;
+    return m->note.smaps_cost_us ? m->note.smaps_cost_us * 1000ull : estimate(m);
 }
 
 static bool memory_moved(const struct member *m)
@@ -97,8 +101,8 @@ static void reply_smaps(struct sampler *s, struct member *m, const struct slow_r
         m->row.absent[ids[i]] = reply->smaps_absent;
         m->row.value[ids[i]] = reply->smaps_absent ? 0 : values[i];
     }
-    uint64_t spent = reply->spent_ns + LEAST_COST;
-    budget_correct_smaps(&s->budget, cost_of(m), spent);
+    uint64_t spent = reply->spent_ns + LEAST_COST, most = SLOWEST * estimate(m);
+    budget_correct_smaps(&s->budget, cost_of(m), spent < most ? spent : most);
     uint64_t mean_us = ((m->note.smaps_cost_us ? (cost_of(m) * 3 + spent) / 4 : spent) + 999) / 1000;
     m->note.smaps_cost_us = mean_us < UINT32_MAX ? (uint32_t)mean_us : UINT32_MAX;
     m->note.smaps_ns = s->now_ns;

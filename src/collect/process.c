@@ -8,6 +8,7 @@
 
 #define YOUNG_NS (20 * NS_PER_MS)
 #define YOUNG_TOLD_NS (100 * NS_PER_MS)
+#define THREADS_PART 4u
 #define SWITCHES_EVERY (10 * NS_PER_SEC) /* status costs as much as stat, io and schedstat together */
 
 static void set(struct member *m, enum process_metric id, uint64_t v)
@@ -149,12 +150,13 @@ uint64_t process_memory_key(const struct member *m)
 }
 
 /* status changes where memory did; switches change whenever the process ran and are worth a read once in a while. */
-static bool status_worth_it(const struct sampler *s, const struct member *m, bool now_due)
+static bool status_worth_it(struct sampler *s, struct member *m, bool now_due)
 {
     bool moved = process_memory_key(m) != m->note.status_key || m->row.absent[PROCESS_rss_peak] == BARO_ABSENT_NOT_YET;
-    if (s->budget.level >= BUDGET_SPARSE)
-        return now_due;
-    return moved || now_due;
+    bool sparse = s->budget.level >= BUDGET_SPARSE && !now_due;
+    s->thinned += sparse && moved;
+    m->owes |= sparse && moved;
+    return now_due || (moved && !sparse);
 }
 
 static const struct {
@@ -272,15 +274,34 @@ static void put_threads(struct member *m, const struct thread_sums *sums)
     }
 }
 
+bool process_threads_free(struct sampler *s)
+{
+    bool is_free = s->now_ns >= s->threads_free_ns;
+    s->thinned += !is_free;
+    return is_free;
+}
+
+uint64_t process_threads_took(struct sampler *s, uint64_t begin_cpu_ns)
+{
+    uint64_t end = begin_cpu_ns;
+    clock_process_cpu_ns(0, &end);
+    uint64_t pause = budget_pause(&s->budget, end - begin_cpu_ns, THREADS_PART);
+    s->threads_free_ns = s->now_ns + pause;
+    return pause;
+}
+
 /* Run delay and switches are kept per thread and not passed on. Their reading grows with the threads, so it is done once a second, or
- * so seldom that it takes half a percent of the time. */
+ * so seldom that it takes a quarter of the budget, of all processes together. */
 static void read_threads(struct sampler *s, struct member *m)
 {
     struct thread_sums sums = {.s = s, .pid = m->row.key.pid};
-    uint64_t begin = clock_monotonic_ns();
+    uint64_t begin = 0;
+    if (!process_threads_free(s))
+        return;
+    clock_process_cpu_ns(0, &begin);
     proc_each_task(s->options.proc_fd, m->row.key.pid, add_thread, &sums);
     put_threads(m, &sums);
-    uint64_t pause = (clock_monotonic_ns() - begin) * 200;
+    uint64_t pause = process_threads_took(s, begin);
     m->note.switches_due = s->now_ns + (pause > NS_PER_SEC ? pause : NS_PER_SEC);
 }
 
@@ -297,6 +318,15 @@ static void read_thread(struct sampler *s, struct member *m)
     put_threads(m, &sums);
 }
 
+/* Is a read that is left out from that level on to be done now? */
+static bool allowed(struct sampler *s, struct member *m, enum budget_level from, bool now_due)
+{
+    bool is_allowed = s->budget.level < from || now_due;
+    s->thinned += !is_allowed;
+    m->owes |= !is_allowed;
+    return is_allowed;
+}
+
 static void read_delays(struct sampler *s, struct member *m, bool now_due)
 {
     if (m->row.value[PROCESS_threads] > 1) {
@@ -304,10 +334,10 @@ static void read_delays(struct sampler *s, struct member *m, bool now_due)
             read_threads(s, m);
         return;
     }
-    if ((s->need & BARO_SOURCE_SCHEDSTAT) && (s->budget.level < BUDGET_SPARSE || now_due))
+    if ((s->need & BARO_SOURCE_SCHEDSTAT) && allowed(s, m, BUDGET_SPARSE, now_due))
         read_thread(s, m);
     if (now_due)
-        m->note.switches_due = s->now_ns + SWITCHES_EVERY;
+        m->note.switches_due = s->now_ns + (s->budget.level < BUDGET_SPARSE ? SWITCHES_EVERY : NS_PER_SEC);
 }
 
 static void read_fds(struct sampler *s, struct member *m)
@@ -376,6 +406,7 @@ int process_read(struct sampler *s, struct member *m, uint64_t clock_ns, enum pr
     if (depth < PROCESS_REFRESH)
         return 0;
     bool now_due = depth == PROCESS_WHOLE && due(s, m);
+    m->owes &= !now_due;
     if ((s->need & (BARO_SOURCE_STATUS | BARO_SOURCE_TASKS)) && status_worth_it(s, m, now_due))
         read_status(s, m);
     if (depth == PROCESS_REFRESH)
@@ -384,13 +415,13 @@ int process_read(struct sampler *s, struct member *m, uint64_t clock_ns, enum pr
         member_wake(m); /* the rest of it with the next tick, though it may not run until then */
         return 0;
     }
-    if ((s->need & BARO_SOURCE_FD) && (s->budget.level < BUDGET_SPARSE || now_due))
+    if ((s->need & BARO_SOURCE_FD) && allowed(s, m, BUDGET_SPARSE, now_due))
         read_fds(s, m);
     if (young_and_told(s, m)) {
         member_wake(m);
         return 0;
     }
-    if ((s->need & BARO_SOURCE_IO) && (s->budget.level < BUDGET_STAT || now_due))
+    if ((s->need & BARO_SOURCE_IO) && allowed(s, m, BUDGET_STAT, now_due))
         read_io(s, m);
     if (s->need & (BARO_SOURCE_SCHEDSTAT | BARO_SOURCE_TASKS))
         read_delays(s, m, now_due);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 
 #define REFRESH_LEAST (30 * NS_PER_SEC)
 #define REFRESH_MOST (120 * NS_PER_SEC)
@@ -40,6 +41,8 @@ int sampler_init(struct sampler *s, struct job *job, const struct sampler_option
 
 void sampler_done(struct sampler *s)
 {
+    if (s->pids_tried)
+        fd_close(s->pids_fd);
     slow_free(s->slow);
     host_free(s->machine);
     cache_done(s);
@@ -242,8 +245,11 @@ static void find_children(struct sampler *s, struct member *m, bool known, uint6
         return;
     if (clock_ns && clock_ns == m->note.scanned_clock_ns && state != 'R')
         return;
-    m->note.scanned_clock_ns = clock_ns;
-    scan_children_of(s, m);
+    bool up_to_date = s->nobody_born && m->children_listed && !s->scan_once;
+    if (!up_to_date)
+        m->children_listed = scan_children_of(s, m);
+    if (m->children_listed)
+        m->note.scanned_clock_ns = clock_ns;
 }
 
 /* Ticks in a row in which it was read. */
@@ -266,7 +272,7 @@ static void tick_member(struct sampler *s, struct member *m, bool there, uint64_
             seen(s, m); /* it was looked at as it started, an instant ago */
         return;
     }
-    bool ran = may_have_run(m, clock_ns);
+    bool ran = may_have_run(m, clock_ns) || (m->owes && s->now_ns >= m->note.switches_due);
     if (!ran && s->now_ns < m->row.read_ns + refresh_after(s, m)) {
         find_children(s, m, known, clock_ns);
         return;
@@ -288,6 +294,7 @@ static uint64_t gate_due(const struct sampler *s, const struct member *m)
     if (m->awaited || may_have_run(m, m->note.clock_ns))
         return 0;
     uint64_t refresh = m->row.read_ns + refresh_after(s, m), memory = memory_due(s, m);
+    refresh = m->owes && m->note.switches_due < refresh ? m->note.switches_due : refresh;
     return refresh < memory ? refresh : memory;
 }
 
@@ -332,6 +339,7 @@ static void tick_members(struct sampler *s)
     if (s->now_ns >= s->scanned_ns + RESCAN)
         s->scan_once = true;
     if (s->scan_always || s->scan_once) {
+        scan_begin(s);
         scan_wrapper(s);
         if (s->no_children_file && s->options.children)
             scan_everything(s);
@@ -365,7 +373,7 @@ static void after_settling(struct sampler *s)
 
 static void check_budget(struct sampler *s)
 {
-    if (!budget_update(&s->budget, s->now_ns, s->self_cpu_ns))
+    if (!budget_update(&s->budget, s->now_ns))
         return;
     job_event(s->job, s->now_ns, BARO_EVENT_THINNED, NULL, s->budget.level, budget_text(s->budget.level));
 }
@@ -408,6 +416,50 @@ static void tell_moved(struct sampler *s)
     if (s->sample.moved && words)
         memcpy(s->moved, tree->moved, words * sizeof(*s->moved));
     tree_clear_moved(tree);
+}
+
+bool sampler_is_stirred(const struct sampler *s)
+{
+    const struct tree *tree = &s->job->tree;
+    return s->job->n_gone || tree->removals != s->sample.removals || tree->n != s->sample.n || tree_next_moved(tree, 0) < tree->n;
+}
+
+bool sampler_any_moved(const struct sampler *s)
+{
+    for (size_t i = 0; s->sample.moved && i < (s->sample.n + 63) / 64; i++) {
+        if (s->sample.moved[i])
+            return true;
+    }
+    return !s->sample.moved;
+}
+
+bool sampler_is_quiet(struct sampler *s)
+{
+    const struct tree *tree = &s->job->tree;
+    sampler_advance(s);
+    if (s->options.whole_group || s->options.host_alone || s->scan_once || s->now_ns >= s->scanned_ns + RESCAN || !tree->n ||
+        sampler_is_stirred(s) || (s->slow && slow_busy(s->slow)))
+        return false;
+    for (size_t i = 0; i < tree->n; i++) {
+        const struct gate *g = &tree->gates[i];
+        uint64_t clock_ns = 0;
+        if (clock_process_cpu_ns(g->pid, &clock_ns) == -EINVAL || clock_ns != g->clock_ns || s->now_ns >= g->due_ns || !g->pid)
+            return false;
+    }
+    return true;
+}
+
+const struct baro_sample *sampler_repeat(struct sampler *s, uint64_t t_ns)
+{
+    struct baro_sample *sample = &s->sample;
+    const struct tree *tree = &s->job->tree;
+    if (s->job->n_gone || tree->removals != sample->removals || tree->n < sample->n || !sample->moved || t_ns <= sample->t_ns)
+        return NULL;
+    memset(s->moved, 0, (sample->n + 63) / 64 * sizeof(*s->moved));
+    sample->processes = tree->rows;
+    sample->t_ns = t_ns;
+    sample->lossy = false;
+    return sample;
 }
 
 const struct baro_sample *sampler_tick(struct sampler *s)

@@ -71,6 +71,9 @@ struct sampler {
     bool scan_once;          /* events were lost, or a while has passed */
     bool no_children_file;   /* kernel without CONFIG_PROC_CHILDREN */
     bool children_file_known;
+    int pids_fd;             /* /proc/loadavg, which tells the last pid that was given to anybody; -1: it does not, or not asked yet */
+    bool pids_tried, nobody_born; /* since the last tick, in the whole of our pid namespace */
+    uint64_t last_pid, born_ns, pids_ns; /* it; the tick that first saw it; the last tick that looked */
     uint64_t scanned_ns;
     uint64_t rss_sum_peak;
     bool peak_unread;        /* of those that make up the peak some could not be read yet */
@@ -80,6 +83,10 @@ struct sampler {
     uint8_t self_rss_absent;
     uint64_t ticks, process_samples, missed, sample_time_ns, sample_cpu_ns, lossy, thinned, self_cpu_ns;
     uint64_t own_cpu_ns, helpers_cpu_ns; /* of this process and of those that read for it, as they were last looked at */
+    uint64_t began_cpu_ns;   /* of this process, as the last tick began */
+    uint64_t charged_own_ns, charged_rest_ns; /* what the budget was told of: of this process, of all others */
+    uint64_t left_out;       /* samples that the budget did not allow */
+    uint64_t threads_free_ns; /* when the threads of some process may be read next: they take a fixed part of the budget */
     uint64_t refused, refused_here; /* forks of helpers; those that a group counts which the job is in as well */
     uint64_t refused_at_look;   /* the latter, when the groups were last read */
     bool lossy_now;
@@ -155,6 +162,21 @@ uint64_t sampler_now(const struct sampler *s);
 /* Looks at the clocks: now_ns is the present. */
 void sampler_advance(struct sampler *s);
 
+/* Tells the budget what was spent since the last call. sampled: with a tick. */
+void sampler_charge(struct sampler *s, bool sampled);
+
+/* A cheap look, which is no sample: has no member run since the last tick, is nothing due, and was nobody told of? */
+bool sampler_is_quiet(struct sampler *s);
+
+/* Was anybody told of since the last tick? */
+bool sampler_is_stirred(const struct sampler *s);
+
+/* Did the last tick find anything that had changed? */
+bool sampler_any_moved(const struct sampler *s);
+
+/* The last sample once more, as of t_ns: nothing has changed in between. NULL if that can't be said any more. */
+const struct baro_sample *sampler_repeat(struct sampler *s, uint64_t t_ns);
+
 /* ---- between the sampler's own files ---- */
 /* process.c */
 uint64_t process_memory_key(const struct member *m); /* another one where its memory moved */
@@ -162,6 +184,10 @@ int process_clock(struct sampler *s, struct member *m, uint64_t *ret_ns);
 /* stat alone; what the ledger adds up; what can change without the process running; all that is wanted */
 enum process_depth { PROCESS_STAT, PROCESS_LEDGER, PROCESS_REFRESH, PROCESS_WHOLE };
 int process_read(struct sampler *s, struct member *m, uint64_t clock_ns, enum process_depth depth);
+/* Files of threads, of which a process can have thousands, take a part of the budget: is it their turn (else it is counted as left out)? What they took since begin_cpu_ns (of this
+ * process) says when they are next: returns how long that is. */
+bool process_threads_free(struct sampler *s);
+uint64_t process_threads_took(struct sampler *s, uint64_t begin_cpu_ns);
 /* cache.c */
 int cache_init(struct sampler *s);
 void cache_done(struct sampler *s);
@@ -169,7 +195,8 @@ void cache_drop(struct sampler *s, struct member *m);
 int64_t cache_count_fds(struct sampler *s, struct member *m);
 ssize_t cache_read(struct sampler *s, struct member *m, int which, const char *name, size_t cap);
 /* scan.c */
-void scan_children_of(struct sampler *s, struct member *m);
+void scan_begin(struct sampler *s); /* of a tick: has anybody been born since the last one? */
+bool scan_children_of(struct sampler *s, struct member *m); /* false: put off, there are many threads */
 void scan_wrapper(struct sampler *s);
 void scan_everything(struct sampler *s);
 /* memory.c */

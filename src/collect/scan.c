@@ -7,9 +7,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/fd.h"
 #include "collect/sampler.h"
+#include "procfs/machine.h"
+
+#define CLOCKS (20 * NS_PER_MS) /* a CPU clock moves once in a tick of the kernel at least: 1 to 10 ms */
 
 struct adding {
     struct sampler *s;
@@ -83,17 +91,51 @@ static void check_children_file(struct sampler *s)
         close(fd);
 }
 
-void scan_children_of(struct sampler *s, struct member *m)
+/* The last field is the last pid that was given in this pid namespace, to a process or a thread (fs/proc/loadavg.c). lxcfs shows one of its own making; only the kernel's is of use. */
+static int open_last_pid(const struct sampler *s)
+{
+    struct statfs fs;
+    int fd = openat(s->options.proc_fd, "loadavg", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && (fstatfs(fd, &fs) < 0 || fs.f_type != PROC_SUPER_MAGIC))
+        fd = fd_close(fd);
+    return fd;
+}
+
+/* Where nobody was born since the last tick, nobody has new children. The pid is read before children are listed, so who is born in between is seen by the next tick. A parent that runs on
+ * another core may show that it ran only after some milliseconds: those that ran are still asked with the first tick that comes CLOCKS after the one that saw the birth. */
+void scan_begin(struct sampler *s)
+{
+    struct proc_loadavg l;
+    char text[128];
+    if (!s->pids_tried)
+        s->pids_fd = open_last_pid(s);
+    s->pids_tried = true;
+    ssize_t n = s->pids_fd >= 0 ? pread(s->pids_fd, text, sizeof(text), 0) : -1;
+    bool ok = n > 0 && proc_loadavg_parse(span_of(text, (size_t)n), &l) == 0 && l.last_pid;
+    bool same = ok && l.last_pid == s->last_pid;
+    s->nobody_born = same && s->pids_ns >= s->born_ns + CLOCKS;
+    s->born_ns = same ? s->born_ns : s->now_ns;
+    s->pids_ns = s->now_ns;
+    s->last_pid = ok ? l.last_pid : 0;
+}
+
+bool scan_children_of(struct sampler *s, struct member *m)
 {
     struct adding a = {s, m, BARO_ORIGIN_SCAN};
     int32_t pid = m->row.key.pid;
     if (m->row.value[PROCESS_threads] > 1) {
         struct each_thread e = {&a, pid};
+        uint64_t begin = 0;
+        if (!process_threads_free(s))
+            return false;
+        clock_process_cpu_ns(0, &begin);
         proc_each_task(s->options.proc_fd, pid, thread_children, &e);
-        return;
+        process_threads_took(s, begin);
+        return true;
     }
     if (children_of_thread(s, pid, pid, &a) == -ENOENT)
         check_children_file(s);
+    return true;
 }
 
 void scan_wrapper(struct sampler *s)

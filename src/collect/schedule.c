@@ -6,9 +6,9 @@
 #define AUTO_SHARE 100u
 #define AUTO_LEAST (10 * NS_PER_MS)
 #define AUTO_MOST NS_PER_SEC
-#define AUTO_STRETCH 8u
-#define DENSE_NS (10 * NS_PER_MS)
-#define LEAST_LEFT 4u /* a quarter of the share is for samples, whatever events cost */
+#define LOOK_SHARE 8u
+#define LOOK_MOST (250 * NS_PER_MS)
+#define QUIET_LEAST (30 * NS_PER_MS)
 
 uint64_t schedule_interval(uint64_t fixed_ns, uint64_t elapsed_ns)
 {
@@ -30,26 +30,15 @@ uint64_t schedule_next(uint64_t fixed_ns, uint64_t due_ns, uint64_t now_ns, uint
     return next + *ret_missed * interval;
 }
 
-static uint64_t smooth(uint64_t before, uint64_t now)
+uint64_t schedule_look(uint64_t quiet_ns, uint64_t now_ns)
 {
-    return before ? (before * 3 + now) / 4 : now;
+    uint64_t pause = (now_ns - quiet_ns) / LOOK_SHARE, interval = schedule_interval(0, now_ns);
+    pause = pause < LOOK_MOST ? pause : LOOK_MOST;
+    return now_ns + (pause > interval ? pause : interval);
 }
 
-void schedule_note(struct schedule_cost *c, uint64_t sample_ns, uint64_t events_ns, uint64_t passed_ns)
+uint64_t schedule_quiet(uint64_t quiet_ns, uint64_t now_ns)
 {
-    c->spent_ns += sample_ns;
-    c->sample_ns = smooth(c->sample_ns, sample_ns);
-    c->events_ppm = smooth(c->events_ppm, passed_ns ? (uint64_t)((double)events_ns * 1e6 / (double)passed_ns) : 0);
-}
-
-uint64_t schedule_wait(const struct schedule_cost *c, uint64_t ppm, uint64_t due_ns, uint64_t next_ns)
-{
-    uint64_t most = due_ns + AUTO_STRETCH * schedule_interval(0, due_ns), least = ppm / LEAST_LEFT;
-    if (!ppm || c->spent_ns < DENSE_NS)
-        return next_ns;
-    most = most < due_ns + AUTO_MOST ? most : due_ns + AUTO_MOST;
-    uint64_t left = ppm > c->events_ppm + least ? ppm - c->events_ppm : least;
-    double pause = (double)c->sample_ns * 1e6 / (double)(left ? left : 1);
-    uint64_t until = pause < (double)(most - due_ns) ? due_ns + (uint64_t)pause : most;
-    return until > next_ns ? until : next_ns;
+    uint64_t pause = (now_ns - quiet_ns) / 2;
+    return pause < QUIET_LEAST ? QUIET_LEAST : pause < AUTO_MOST ? pause : AUTO_MOST;
 }

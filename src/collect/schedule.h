@@ -13,18 +13,11 @@ uint64_t schedule_interval(uint64_t fixed_ns, uint64_t elapsed_ns);
  * that have passed already are skipped and counted in *ret_missed. */
 uint64_t schedule_next(uint64_t fixed_ns, uint64_t due_ns, uint64_t now_ns, uint64_t *ret_missed);
 
-/* What samples cost of late, and what the events between them do. */
-struct schedule_cost {
-    uint64_t spent_ns;   /* CPU time of all samples */
-    uint64_t sample_ns;  /* of one */
-    uint64_t events_ppm; /* of the time in between */
-};
+/* Auto, while nothing happens: the time of the next cheap look (no sample) at now_ns, if nothing has happened since quiet_ns. An eighth of the time that it has been quiet, and 250 ms at
+ * most, but no sooner than a sample would be due: a job that slept for a second is found awake 125 ms after it woke up at the latest. */
+uint64_t schedule_look(uint64_t quiet_ns, uint64_t now_ns);
 
-/* Another sample took sample_ns of CPU time, and events took events_ns in the passed_ns before it. */
-void schedule_note(struct schedule_cost *c, uint64_t sample_ns, uint64_t events_ns, uint64_t passed_ns);
-
-/* Auto gives way to the overhead budget (ppm; 0: none), a fixed interval does not: the deadline next_ns after the one that was due waits until the last sample is paid for out of
- * what events leave of the share, up to eight intervals in all, or a second. The first samples of a recording, 10 ms of CPU time, come as they are due. */
-uint64_t schedule_wait(const struct schedule_cost *c, uint64_t ppm, uint64_t due_ns, uint64_t next_ns);
+/* Auto, while nothing happens: how long after the last sample there is another one, which tells of the machine around the job. Half the time that it has been quiet, 30 ms to 1 s. */
+uint64_t schedule_quiet(uint64_t quiet_ns, uint64_t now_ns);
 
 #endif

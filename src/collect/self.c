@@ -21,6 +21,18 @@ static uint64_t helpers_cpu(const struct sampler *s)
 void self_begin(struct sampler *s)
 {
     clock_process_cpu_ns(0, &s->own_cpu_ns);
+    s->began_cpu_ns = s->own_cpu_ns;
+}
+
+void sampler_charge(struct sampler *s, bool sampled)
+{
+    uint64_t own = s->own_cpu_ns, rest = s->self_cpu_ns > own ? s->self_cpu_ns - own : 0, now = s->own_cpu_ns;
+    clock_process_cpu_ns(0, &now);
+    uint64_t sample = sampled ? now - s->began_cpu_ns : 0, all = now - s->charged_own_ns;
+    uint64_t helpers = rest > s->charged_rest_ns ? rest - s->charged_rest_ns : 0;
+    s->charged_rest_ns += helpers;
+    s->charged_own_ns = now;
+    budget_spend(&s->budget, sampler_now(s), sample, helpers, all > sample ? all - sample : 0);
 }
 
 /* What helpers did since the last sample is this one's, whenever they did it. */
@@ -117,5 +129,6 @@ void self_fill(struct sampler *s)
     v[RECORDER_sample_cpu] = s->sample_cpu_ns;
     v[RECORDER_lossy_intervals] = s->lossy;
     v[RECORDER_thinned] = s->thinned;
+    v[RECORDER_left_out] = s->left_out;
     v[RECORDER_forks_refused] = s->refused_at_look;
 }

@@ -110,6 +110,8 @@ struct member {
     bool unread : 1;            /* it could not be read when its children had gone: what it took over is not known yet */
     bool absorbed : 1;          /* gone without the word of the wrapper, that would have adopted it: its parent had waited for it */
     bool had_child : 1;         /* it was seen to have a child, ever */
+    bool owes : 1;              /* collect/: a read of it was left out for the budget, and is made up for at switches_due though it may sleep by then */
+    bool children_listed : 1;   /* collect/: all that it had when somebody was born last */
     bool looked_at : 1;         /* its stat was read once: key.start is known */
     bool sampled : 1;           /* it stands in at least one sample */
     bool target : 1;            /* named by the user */

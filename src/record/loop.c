@@ -103,7 +103,8 @@ static void on_time(struct recorder *r, bool quiet)
         r->finishing = true;
         return;
     }
-    if (r->started && recorder_since(r, now) >= r->tick_due_ns)
+    bool awake = r->resting && sampler_is_stirred(&r->sampler); /* somebody was told of meanwhile */
+    if (r->started && (awake || recorder_since(r, now) >= r->tick_due_ns))
         turn(r, quiet);
 }
 

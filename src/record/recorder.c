@@ -121,42 +121,76 @@ static void thin_out(struct recorder *r)
 void recorder_first_tick(struct recorder *r)
 {
     recorder_tick(r);
-    clock_process_cpu_ns(0, &r->ticked_cpu_ns);
+    sampler_charge(&r->sampler, false); /* what starting took is no measure of a sample */
     r->tick_due_ns = r->sampler.now_ns + schedule_interval(r->options->interval_ns, r->sampler.now_ns);
+    r->sampled_ns = r->quiet_ns = r->sampler.now_ns;
     thin_out(r);
 }
 
-/* Where ends are told with all that was used, the events that tell it come first; where they are not, the last look at a process is all that is known of it, and looks are
- * worth more. What a helper does is bounded apart. */
-static void note_cost(struct recorder *r, uint64_t before_ns, uint64_t since_ns)
+/* Who slept until the last look and ran after it must not seem to have run slowly since the last sample. */
+static void end_rest(struct recorder *r)
 {
-    uint64_t after = before_ns, now = r->sampler.now_ns, events = before_ns - r->ticked_cpu_ns;
-    clock_process_cpu_ns(0, &after);
-    schedule_note(&r->cost, after - before_ns, r->job.ends_told ? events : 0, now > since_ns ? now - since_ns : 0);
-    r->ticked_cpu_ns = after;
+    const struct baro_sample *s = r->resting ? sampler_repeat(&r->sampler, r->looked_ns) : NULL;
+    r->resting = false;
+    if (!s)
+        return;
+    commit(r, s);
+    if (r->options->observer.sample)
+        r->options->observer.sample(r->options->observer.context, s);
 }
 
-void recorder_scheduled_tick(struct recorder *r)
+/* With an interval of auto a job that does nothing is looked at, and sampled seldom, for the machine around it. Returns true if a look was all there is to do. */
+static bool only_look(struct recorder *r)
 {
-    uint64_t missed, due = r->tick_due_ns, since = r->sampler.now_ns, cpu = 0;
-    bool fixed = r->options->interval_ns != 0;
-    if (!fixed)
-        clock_process_cpu_ns(0, &cpu);
-    recorder_tick(r);
-    if (!fixed)
-        note_cost(r, cpu, since);
-    if (due >= BEGUN_NS && !r->trimmed) {
-        memory_give_back();
-        r->trimmed = true;
+    if (r->options->interval_ns)
+        return false;
+    if (!sampler_is_quiet(&r->sampler)) {
+        end_rest(r);
+        return false;
     }
-    r->tick_due_ns = schedule_next(r->options->interval_ns, due, sampler_now(&r->sampler), &missed);
-    if (!fixed)
-        r->tick_due_ns = schedule_wait(&r->cost, r->sampler.budget.ppm, due, r->tick_due_ns);
+    uint64_t now = r->sampler.now_ns, sample_ns = r->sampled_ns + schedule_quiet(r->quiet_ns, now), look_ns = schedule_look(r->quiet_ns, now);
+    if (now >= sample_ns)
+        return false;
+    sampler_charge(&r->sampler, false);
+    r->resting = true;
+    r->looked_ns = now;
+    r->tick_due_ns = budget_wait(&r->sampler.budget, now, look_ns < sample_ns ? look_ns : sample_ns, NS_PER_SEC);
+    return true;
+}
+
+/* When the budget allows the next sample; what it leaves out of the plan is counted. */
+static void plan(struct recorder *r, uint64_t due_ns)
+{
+    uint64_t missed = 0, fixed = r->options->interval_ns, now = sampler_now(&r->sampler);
+    uint64_t next = schedule_next(fixed, due_ns, now, &missed);
+    uint64_t interval = schedule_interval(fixed, due_ns), paid = budget_wait(&r->sampler.budget, now, next, interval);
+    uint64_t late = (paid - next + (fixed ? interval - 1 : 0)) / interval;
+    r->sampler.left_out += late;
+    r->tick_due_ns = fixed ? next + late * interval : paid;
     thin_out(r);
     if (!missed)
         return;
     r->sampler.missed += missed;
     recorder_event(r, BARO_EVENT_MISSED, NULL, missed, "");
+}
+
+void recorder_scheduled_tick(struct recorder *r)
+{
+    uint64_t due = r->tick_due_ns;
+    bool rested = r->resting;
+    if (only_look(r))
+        return;
+    recorder_tick(r);
+    r->sampled_ns = r->sampler.now_ns;
+    r->resting = false;
+    if (sampler_any_moved(&r->sampler))
+        r->quiet_ns = r->sampled_ns;
+    if (due >= BEGUN_NS && !r->trimmed) {
+        memory_give_back();
+        r->trimmed = true;
+    }
+    sampler_charge(&r->sampler, true);
+    plan(r, rested ? r->sampled_ns : due);
 }
 
 /* ---- the end ---- */

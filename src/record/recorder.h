@@ -54,8 +54,10 @@ struct recorder {
     uint64_t found;             /* members that something else made, when they were last looked through */
 
     uint64_t tick_due_ns;       /* since the tape began */
-    struct schedule_cost cost;
-    uint64_t ticked_cpu_ns;     /* our own CPU time after the last tick */
+    uint64_t sampled_ns;        /* the last sample */
+    uint64_t quiet_ns;          /* the last sample in which somebody had run */
+    uint64_t looked_ns;         /* the last look since then that found nobody who had */
+    bool resting;               /* between such looks */
     bool coarse;                /* no epoll_pwait2(2) */
     bool begun;                 /* the tape has its header */
     bool foreign_proc;          /* /proc is of another PID namespace: it is not read */

@@ -238,6 +238,7 @@ static void write_recorder(struct facts *f, const struct summary *s)
     absent = summary_process_sample_mean_ns(s, &v);
     facts_number(f, "process_sample_mean_ns", absent, v);
     self_number(f, s, "thinned", RECORDER_thinned);
+    self_number(f, s, "left_out", RECORDER_left_out);
     self_number(f, s, "forks_refused", RECORDER_forks_refused);
     facts_number(f, "gap_ns", BARO_PRESENT, s->gap_ns);
     facts_number(f, "damaged_bytes", BARO_PRESENT, s->damaged_bytes);

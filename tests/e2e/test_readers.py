@@ -75,7 +75,7 @@ MEMBERS = {
     "process_rss_peak_bytes io_read_bytes io_write_bytes io_rchar_bytes io_wchar_bytes threads_peak fds_peak processes_peak "
     "processes_started processes_unsampled",
     "accounting": "cpu_counted_ns cpu_kernel_ns kernel_source event_source remainder_ratio lossy_intervals",
-    "recorder": "cpu_ns rss_peak_bytes samples process_samples missed sample_mean_ns process_sample_mean_ns forks_refused",
+    "recorder": "cpu_ns rss_peak_bytes samples process_samples missed left_out sample_mean_ns process_sample_mean_ns forks_refused",
 }
 
 

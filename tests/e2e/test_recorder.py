@@ -504,7 +504,7 @@ def test_recorder_counts_itself(run, tape):
     run.record(tape, ["sleep", "0.3"])
     r = run.summary(tape)["recorder"]
     assert r["cpu_ns"] > 0 and r["rss_peak_bytes"] > 100_000 and r["samples"] >= 2
-    assert r["process_samples"] >= r["samples"] - 1
+    assert r["process_samples"] >= r["samples"] - 2
     assert r["sample_mean_ns"] > 0 and r["process_sample_mean_ns"] > 0
 
 

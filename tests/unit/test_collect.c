@@ -55,42 +55,92 @@ static void stalls_are_counted(void **state)
     assert_int_equal(missed, 3600);
 }
 
-static void auto_waits_for_the_budget(void **state)
+static void looks_are_far_apart_while_nothing_happens(void **state)
 {
-    struct schedule_cost c = {0};
-    uint64_t due = 400 * NS_PER_MS, next = 410 * NS_PER_MS;
     (void)state;
-    schedule_note(&c, 8 * NS_PER_MS, 0, 10 * NS_PER_MS);
-    assert_int_equal(schedule_wait(&c, 10000, due, next), next); /* a dense beginning is free */
-    schedule_note(&c, 8 * NS_PER_MS, 0, 10 * NS_PER_MS);
-    assert_int_equal(schedule_wait(&c, 10000, due, next), 480 * NS_PER_MS);
-    assert_int_equal(schedule_wait(&c, 0, due, next), next); /* no limit */
-    assert_int_equal(schedule_wait(&c, 10000, 50 * NS_PER_SEC, 50500 * NS_PER_MS), 50800 * NS_PER_MS);
-    for (int i = 0; i < 50; i++)
-        schedule_note(&c, 200000, 50000, 10 * NS_PER_MS); /* 0.2 ms each, and events take half of the share */
-    assert_in_range(schedule_wait(&c, 10000, due, next), 439 * NS_PER_MS, 441 * NS_PER_MS);
-    for (int i = 0; i < 50; i++)
-        schedule_note(&c, 50000, 0, 10 * NS_PER_MS); /* the burst is over */
-    assert_int_equal(schedule_wait(&c, 10000, due, next), next);
-    for (int i = 0; i < 50; i++)
-        schedule_note(&c, 50000, NS_PER_MS, 10 * NS_PER_MS); /* events alone take more than there is */
-    assert_in_range(schedule_wait(&c, 10000, due, next), 419 * NS_PER_MS, 421 * NS_PER_MS);
+    assert_int_equal(schedule_look(0, 20 * NS_PER_MS), 30 * NS_PER_MS);
+    assert_int_equal(schedule_look(NS_PER_SEC, 2 * NS_PER_SEC), 2125 * NS_PER_MS);
+    assert_int_equal(schedule_look(NS_PER_SEC, 20 * NS_PER_SEC), 20250 * NS_PER_MS);
+    assert_int_equal(schedule_look(NS_PER_SEC, 200 * NS_PER_SEC), 201 * NS_PER_SEC);
+    assert_int_equal(schedule_quiet(0, 0), 30 * NS_PER_MS);
+    assert_int_equal(schedule_quiet(NS_PER_SEC, 2 * NS_PER_SEC), 500 * NS_PER_MS);
+    assert_int_equal(schedule_quiet(NS_PER_SEC, 20 * NS_PER_SEC), NS_PER_SEC);
+}
+
+/* Samples of cost_ns, planned every interval_ns, until the time is up. Returns what they cost in all; *ret_most: within one second, but for the first. */
+static uint64_t play(struct budget *b, uint64_t interval_ns, uint64_t cost_ns, uint64_t until_ns, uint64_t *ret_most)
+{
+    uint64_t spent = 0, second = 0, in_second = 0;
+    *ret_most = 0;
+    for (uint64_t t = interval_ns; t < until_ns;) {
+        if (t / NS_PER_SEC != second) {
+            *ret_most = second && in_second > *ret_most ? in_second : *ret_most;
+            second = t / NS_PER_SEC;
+            in_second = 0;
+        }
+        spent += cost_ns;
+        in_second += cost_ns;
+        budget_spend(b, t, cost_ns, 0, 0);
+        t = budget_wait(b, t, t + interval_ns, interval_ns);
+    }
+    return spent;
+}
+
+static void samples_wait_until_they_are_paid_for(void **state)
+{
+    struct budget b;
+    uint64_t most, ten = 10 * NS_PER_SEC, costs[] = {50000, 300000, 5000000, 30000000};
+    (void)state;
+    for (size_t i = 0; i < sizeof(costs) / sizeof(*costs); i++) {
+        for (uint64_t ppm = 1000; ppm <= 10000; ppm *= 10) {
+            uint64_t allowed = 10 * NS_PER_MS + ten / 1000000 * ppm;
+            budget_init(&b, ppm);
+            uint64_t spent = play(&b, 10 * NS_PER_MS, costs[i], ten, &most);
+            assert_true(spent <= allowed + costs[i]);
+            assert_true(spent >= allowed / 2 || spent == costs[i] * 999); /* and few are left out for nothing */
+            assert_true(i == 0 || most <= NS_PER_SEC / 1000000 * ppm * 5 / 4 + costs[i]); /* of the cheapest, what the start may cost lasts longer than that */
+        }
+    }
+    budget_init(&b, 0); /* no limit */
+    assert_int_equal(play(&b, 10 * NS_PER_MS, 5000000, ten, &most), 999ull * 5000000);
+}
+
+static void what_cannot_wait_holds_up_samples_for_a_while(void **state)
+{
+    struct budget b;
+    (void)state;
+    budget_init(&b, 10000);
+    budget_spend(&b, NS_PER_SEC, 200000, 0, NS_PER_SEC); /* a second of events */
+    assert_in_range(budget_wait(&b, NS_PER_SEC, 1010 * NS_PER_MS, 10 * NS_PER_MS), 2010 * NS_PER_MS, 2030 * NS_PER_MS);
+    budget_init(&b, 10000);
+    budget_spend(&b, NS_PER_SEC, 200000, NS_PER_SEC, 0); /* a second of a helper's reads */
+    assert_in_range(budget_wait(&b, NS_PER_SEC, 1010 * NS_PER_MS, 10 * NS_PER_MS), 3010 * NS_PER_MS, 3030 * NS_PER_MS);
 }
 
 static void budget_thins_and_recovers(void **state)
 {
     struct budget b;
+    uint64_t t = 0;
     (void)state;
     budget_init(&b, 10000);
-    assert_false(budget_update(&b, NS_PER_SEC, 5 * NS_PER_MS));
+    assert_false(budget_update(&b, NS_PER_SEC));
     assert_int_equal(b.level, BUDGET_ALL);
-    /* 100 ms of CPU a second where 10 ms are allowed */
-    for (int i = 0; i < 10; i++)
-        budget_update(&b, (uint64_t)(i + 2) * NS_PER_SEC, 5 * NS_PER_MS + (uint64_t)(i + 1) * 100 * NS_PER_MS);
+    /* 5 ms every 10 ms where 0.1 ms are allowed */
+    for (int i = 0; i < 10; i++) {
+        t += NS_PER_SEC;
+        budget_spend(&b, t, 5 * NS_PER_MS, 0, 0);
+        budget_spend(&b, t, 5 * NS_PER_MS, 0, 0);
+        budget_wait(&b, t, t + 10 * NS_PER_MS, 10 * NS_PER_MS);
+        budget_update(&b, t);
+    }
     assert_int_equal(b.level, BUDGET_STAT);
-    /* then nothing for so long that the share is earned back */
-    for (uint64_t t = 12; t < 200; t++)
-        budget_update(&b, t * NS_PER_SEC, 1005 * NS_PER_MS);
+    /* then samples that never have to wait */
+    for (int i = 0; i < 10; i++) {
+        t += NS_PER_SEC;
+        budget_spend(&b, t, 100000, 0, 0);
+        budget_wait(&b, t, t + 100 * NS_PER_MS, 100 * NS_PER_MS);
+        budget_update(&b, t);
+    }
     assert_int_equal(b.level, BUDGET_ALL);
 }
 
@@ -99,8 +149,10 @@ static void no_budget_never_thins(void **state)
     struct budget b;
     (void)state;
     budget_init(&b, 0);
-    assert_false(budget_update(&b, 10 * NS_PER_SEC, 10 * NS_PER_SEC));
+    budget_spend(&b, NS_PER_SEC, 10 * NS_PER_SEC, 0, 0);
+    assert_false(budget_update(&b, 10 * NS_PER_SEC));
     assert_true(budget_take_smaps(&b, 0, NS_PER_SEC, false));
+    assert_int_equal(budget_pause(&b, NS_PER_MS, 4), 400 * NS_PER_MS);
 }
 
 static void smaps_are_paid_for(void **state)
@@ -113,7 +165,10 @@ static void smaps_are_paid_for(void **state)
     assert_false(budget_take_smaps(&b, 100 * NS_PER_MS, NS_PER_MS, false)); /* 0.5 ms earned */
     assert_true(budget_take_smaps(&b, 300 * NS_PER_MS, NS_PER_MS, false));
     assert_true(budget_take_smaps(&b, 310 * NS_PER_MS, 30 * NS_PER_MS, true));   /* a peak may overdraw */
-    assert_false(budget_take_smaps(&b, 310 * NS_PER_MS, 30 * NS_PER_MS, true));  /* once */
+    assert_false(budget_take_smaps(&b, 310 * NS_PER_MS, 30 * NS_PER_MS, true));  /* once, */
+    assert_false(budget_take_smaps(&b, 3310 * NS_PER_MS, 30 * NS_PER_MS, true)); /* and it is paid for: 15 ms in 3 s */
+    assert_true(budget_take_smaps(&b, 9310 * NS_PER_MS, 30 * NS_PER_MS, false)); /* what is never affordable goes ahead when the account is full */
+    assert_false(budget_take_smaps(&b, 9310 * NS_PER_MS, NS_PER_MS, false));
 }
 
 #define STAT(pid, rss) #pid " (baro) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100 0 " rss " 0 0 0\n"
@@ -157,7 +212,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(auto_interval),           cmocka_unit_test(grid_does_not_drift),
         cmocka_unit_test(stalls_are_counted),      cmocka_unit_test(budget_thins_and_recovers),
-        cmocka_unit_test(no_budget_never_thins), cmocka_unit_test(auto_waits_for_the_budget),  cmocka_unit_test(smaps_are_paid_for),
+        cmocka_unit_test(no_budget_never_thins), cmocka_unit_test(smaps_are_paid_for),
+        cmocka_unit_test(looks_are_far_apart_while_nothing_happens), cmocka_unit_test(samples_wait_until_they_are_paid_for),
+        cmocka_unit_test(what_cannot_wait_holds_up_samples_for_a_while),
         cmocka_unit_test(own_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The overhead budget: what the recorder and its helpers use themselves, as the kernel counts it, against what they were allowed."""
+
+import os
+import subprocess
+import time
+
+import pytest
+
+from jobs import script
+
+pytestmark = pytest.mark.not_sanitized("a sanitizer costs more than the budget")
+
+START_S = 0.012
+SLACK = 1.5  # a busy machine makes the same work dearer: cold caches, and what a virtual machine is charged for others
+SLACK_S = 0.008
+
+PROCESSES = """
+    import os, time
+    until = time.monotonic() + {seconds}
+    for i in range({n}):
+        if os.fork() == 0:
+            while time.monotonic() < until:
+                time.sleep(0.02)
+            os._exit(0)
+    while time.monotonic() < until:
+        time.sleep(0.02)
+    """
+THREADS = """
+    import threading, time
+    until = time.monotonic() + {seconds}
+    def work():
+        while time.monotonic() < until:
+            time.sleep(0.005)
+    for i in range({n}):
+        threading.Thread(target=work).start()
+    """
+
+
+def own_processes(pid):
+    """The wrapper and those below it that are barograph's own: {pid: CPU seconds}."""
+    found, todo = {}, [pid]
+    while todo:
+        p = todo.pop()
+        try:
+            name = open(f"/proc/{p}/comm").read().strip()
+            if name.startswith("baro"):
+                found[p] = int(open(f"/proc/{p}/schedstat").read().split()[0]) / 1e9
+                todo += [int(c) for c in open(f"/proc/{p}/task/{p}/children").read().split()]
+        except (OSError, IndexError):
+            pass
+    return found
+
+
+def used(run, tape, command, *options, env=()):
+    """Runs it; returns (CPU seconds of barograph's own processes, wall seconds, summary)."""
+    began, cpu = time.monotonic(), {}
+    p = subprocess.Popen([run.binary, "run", "-q", "-o", tape, *options, "--", *command], stdin=subprocess.DEVNULL,
+                         env={**os.environ, **dict(env)})
+    while p.poll() is None:
+        for pid, s in own_processes(p.pid).items():
+            cpu[pid] = max(s, cpu.get(pid, 0))
+        time.sleep(0.02)
+    return sum(cpu.values()), time.monotonic() - began, run.summary(tape)
+
+
+@pytest.mark.parametrize("env", [(), (("BARO_NO_EVENTS", "1"),)], ids=["events", "scan"])
+@pytest.mark.parametrize(
+    "share, options, source",
+    [
+        (0.01, [], PROCESSES.format(n=100, seconds=3)),
+        (0.01, ["-i", "10ms"], PROCESSES.format(n=40, seconds=2)),
+        (0.001, ["--overhead", "0.1%"], THREADS.format(n=40, seconds=3)),
+    ],
+    ids=["processes", "fixed", "threads"],
+)
+def test_budget_is_kept(run, tape, share, options, source, env):
+    cpu, wall, s = used(run, tape, script(source), *options, env=env)
+    allowed = START_S + share * wall
+    assert cpu <= SLACK * allowed + SLACK_S, (cpu, wall, s["recorder"])
+    assert s["recorder"]["cpu_ns"] / 1e9 <= SLACK * allowed + SLACK_S, s["recorder"]
+    assert s["recorder"]["left_out"] > 0  # and it says so
+    assert s["recorder"]["samples"] >= 3
+
+
+def test_who_does_nothing_is_not_sampled(run, tape):
+    run.record(tape, ["sleep", "3"])
+    s = run.summary(tape)
+    assert s["recorder"]["samples"] <= 40  # one every 10 to 30 ms were 200
+    assert s["recorder"]["missed"] <= s["recorder"]["samples"]
+
+
+def test_fixed_interval_keeps_its_samples(run, tape):
+    run.record(tape, ["sleep", "1.5"], "-i", "50ms", "--overhead", "off")
+    r = run.summary(tape)["recorder"]
+    assert r["samples"] + r["missed"] >= 29 and r["left_out"] == 0
+
+
+@pytest.mark.parametrize("env", [(), (("BARO_NO_EVENTS", "1"),)], ids=["events", "scan"])
+def test_who_wakes_up_is_sampled_at_once(run, tape, env, monkeypatch):
+    """Asleep for a second, then at work for as long as it takes to use 400 ms of CPU: the curve has that work, and none of it before."""
+    for name, value in env:
+        monkeypatch.setenv(name, value)
+    run.record(tape, script("""
+        import time
+        time.sleep(1)
+        begin = time.process_time()
+        while time.process_time() < begin + 0.4:
+            pass
+        """), "--overhead", "off")
+    rows = run.export(tape, "job")
+    cpu = [r["cpu_ns"] for r in rows]
+    last = cpu[-1]
+    asleep = [c for c in cpu if c < last - 380_000_000]
+    at_work = [c for c in cpu if last - 380_000_000 <= c < last - 20_000_000]
+    assert asleep and len(at_work) >= 3
+    # nothing is spread over the time asleep: the first sample at work comes an eighth of that later at most, and what it used until then is what it could have
+    first = next(i for i, c in enumerate(cpu) if c >= last - 380_000_000)
+    assert cpu[first] - cpu[first - 1] <= rows[first]["t_ns"] - rows[first - 1]["t_ns"] + 20_000_000
