@@ -41,6 +41,7 @@ struct cli {
     bool color;     /* standard output may be coloured */
     bool color_err; /* standard error may be */
     unsigned width, width_err; /* columns of each */
+    unsigned height;           /* lines of standard output; 0: it is no terminal, or not known */
 };
 
 /* One line on standard error: "baro COMMAND: text". Returns the command's status for failures. */
@@ -58,6 +59,8 @@ struct report_style report_style_of(const struct cli *cli);
 
 /* Finds out about the terminal; called once. */
 void cli_init(struct cli *cli);
+/* How large the terminal is now. */
+void cli_resize(struct cli *cli);
 
 /* The one table of commands, ended by an entry without a name. */
 extern const struct cli_command cli_commands[];

@@ -18,6 +18,7 @@
 struct exporting {
     struct cli *cli;
     const struct settings *settings;
+    const char *output;   /* NULL: standard output */
     struct baro_tape *tape;
     const char *path;
     enum row_entity entity;
@@ -40,7 +41,7 @@ struct exporting {
 static void progress_begin(struct exporting *x)
 {
     struct baro_record record;
-    if (!x->cli->tty_err || (x->cli->tty && !x->settings->output) || x->settings->follow)
+    if (!x->cli->tty_err || (x->cli->tty && !x->output) || x->settings->follow)
         return;
     if (baro_tape_seek(x->tape, UINT64_MAX, &record, NULL) > 0)
         x->end_ns = record.t_ns;
@@ -71,7 +72,7 @@ static void progress_end(const struct exporting *x)
 static bool onto_itself(const struct exporting *x)
 {
     struct stat tape, output;
-    return x->settings->output && stat(x->path, &tape) == 0 && stat(x->settings->output, &output) == 0 &&
+    return x->output && stat(x->path, &tape) == 0 && stat(x->output, &output) == 0 &&
            tape.st_dev == output.st_dev && tape.st_ino == output.st_ino;
 }
 
@@ -222,18 +223,19 @@ static int export(struct exporting *x)
 int cmd_export(struct cli *cli, const struct settings *s, char **argv)
 {
     struct buf path = {0};
-    struct exporting x = {.cli = cli, .settings = s, .entity = s->entity < 0 ? ROW_PROCESS : (enum row_entity)s->entity};
+    const char *output = s->output && strcmp(s->output, "-") == 0 ? NULL : s->output;
+    struct exporting x = {.output = output, .cli = cli, .settings = s, .entity = s->entity < 0 ? ROW_PROCESS : (enum row_entity)s->entity};
     int status = reader_open(cli, argv[0], &x.tape, &path);
     if (status)
         return status;
     x.path = (const char *)path.at;
     x.memory = row_memory_new();
     if (onto_itself(&x))
-        status = cli_failf(cli, "%s is the tape itself; it is left alone", s->output);
+        status = cli_failf(cli, "%s is the tape itself; it is left alone", output);
     else
         status = s->dialect >= 0 ? choose_dialect(&x) : choose(&x);
     if (!status) {
-        status = output_open(&x.out, s->output, s->force, s->follow, &x.err) < 0 ? cli_fail(cli, &x.err) : export(&x);
+        status = output_open(&x.out, output, s->force, s->follow, &x.err) < 0 ? cli_fail(cli, &x.err) : export(&x);
         output_done(&x.out);
     }
     dialect_free(x.dialect);

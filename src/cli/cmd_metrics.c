@@ -31,7 +31,7 @@ static void as_json(struct buf *out)
 
 static void as_text(const struct cli *cli, struct buf *out)
 {
-    struct table t = {.columns = 4};
+    struct table t = {.columns = 4, .drop = {2, 0}, .n_drop = 2, .wrap = true};
     for (int kind = 0; kind < BARO_KIND_MAX; kind++) {
         for (int id = 0; id < baro_metric_count((enum baro_kind)kind); id++) {
             const struct baro_metric *m = baro_metric_get((enum baro_kind)kind, id);

@@ -15,6 +15,7 @@
 #include "derive/derive.h"
 #include "encode/encode.h"
 #include "encode/table.h"
+#include "encode/wrap.h"
 
 #define RATE_OVER (100 * NS_PER_MS) /* at least, so that 10 ms steps of the kernel don't look like bursts */
 
@@ -119,12 +120,13 @@ static void cell_of_value(struct table *t, const struct baro_process *p, enum pr
     buf_done(&b);
 }
 
-static void command_cell(struct show *w, struct table *t, const struct forest *f, size_t i)
+static void command_cell(struct show *w, struct table *t, const struct forest *f, size_t i, bool tree)
 {
     const struct baro_process *p = f->at[i].process;
     const char *line = baro_process_cmdline(p), *name = baro_process_name(p);
     struct buf b = {0};
-    forest_branch(f, i, w->cli->utf8, &b);
+    if (tree)
+        forest_branch(f, i, w->cli->utf8, &b);
     if (line && *line) {
         buf_escaped(&b, line, strlen(line) < 4096 ? strlen(line) : 4096);
     } else {
@@ -136,19 +138,44 @@ static void command_cell(struct show *w, struct table *t, const struct forest *f
     buf_done(&b);
 }
 
-static void process_cells(struct show *w, struct table *t, const struct baro_record *record, const struct forest *f, size_t i)
+/* A line of the table: a process and what it is ordered by. */
+struct line {
+    size_t node;
+    double cores;
+    uint64_t rss;
+    int cores_absent;
+};
+
+/* Rates are asked once for each process: to be asked is to be remembered. */
+static void fill_line(struct show *w, const struct baro_record *record, const struct forest *f, size_t i, struct line *ret)
 {
-    const struct baro_process *p = f->at[i].process;
+    struct row row = {.entity = ROW_PROCESS, .header = baro_tape_header(w->tape), .t_ns = record->t_ns,
+                      .sample = record->u.sample, .process = f->at[i].process, .memory = w->memory};
+    row_begin(&row);
+    *ret = (struct line){.node = i, .cores = row.cores_absent == BARO_PRESENT ? row.cores : 0, .cores_absent = row.cores_absent};
+    baro_process_value(f->at[i].process, PROCESS_rss, &ret->rss);
+}
+
+static int heavier(const void *a, const void *b)
+{
+    const struct line *x = a, *y = b;
+    if (x->cores != y->cores)
+        return x->cores < y->cores ? 1 : -1;
+    if (x->rss != y->rss)
+        return x->rss < y->rss ? 1 : -1;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+static void process_cells(struct show *w, struct table *t, const struct forest *f, const struct line *l, bool tree)
+{
+    const struct baro_process *p = f->at[l->node].process;
     struct buf b = {0};
     uint64_t cpu;
-    struct row row = {.entity = ROW_PROCESS, .header = baro_tape_header(w->tape), .t_ns = record->t_ns,
-                      .sample = record->u.sample, .process = p, .memory = w->memory};
-    row_begin(&row);
     buf_printf(&b, "%d", baro_process_pid(p));
     table_take(t, &b);
     cell_of_value(t, p, PROCESS_state, false);
-    if (row.cores_absent == BARO_PRESENT)
-        reader_cores(&b, row.cores);
+    if (l->cores_absent == BARO_PRESENT)
+        reader_cores(&b, l->cores);
     else
         buf_byte(&b, '-');
     table_take(t, &b);
@@ -162,7 +189,7 @@ static void process_cells(struct show *w, struct table *t, const struct baro_rec
     cell_of_value(t, p, PROCESS_uss, true);
     cell_of_value(t, p, PROCESS_threads, false);
     cell_of_value(t, p, PROCESS_fds, false);
-    command_cell(w, t, f, i);
+    command_cell(w, t, f, l->node, tree);
     buf_done(&b);
 }
 
@@ -247,28 +274,74 @@ static void say_job(struct show *w, const struct baro_record *record, struct buf
     buf_byte(b, '\n');
 }
 
-static int print_text(struct show *w, const struct baro_record *record, struct buf *b)
+/* How many processes are shown: what was asked for, or what fits below the lines above the table, its titles and the line of the rest. 0: all. */
+static size_t most_of(const struct show *w, const struct buf *above)
+{
+    unsigned lines = 3;
+    if (w->settings->count)
+        return w->settings->count == UINT32_MAX ? 0 : w->settings->count;
+    if (!w->settings->follow || !w->cli->height)
+        return 0;
+    for (size_t i = 0; i < above->len; i++)
+        lines += above->at[i] == '\n';
+    return w->cli->height > lines + 1 ? w->cli->height - lines : 1;
+}
+
+static void say_rest(const struct line *at, size_t n, struct buf *b)
+{
+    double cores = 0;
+    for (size_t i = 0; i < n; i++)
+        cores += at[i].cores;
+    buf_byte(b, '(');
+    fmt_count(b, n);
+    buf_str(b, " more, ");
+    reader_cores(b, cores);
+    buf_str(b, " cores)\n");
+}
+
+/* The tree, or of too many processes the heaviest. */
+static int print_processes(struct show *w, const struct baro_record *record, const struct forest *f, struct buf *b)
 {
     static const char *const titles[] = {"PID", "S", "CORES", "CPU", "RSS", "PSS", "USS", "THR", "FDS", "COMMAND"};
-    struct table t = {.columns = 10, .right = {true, false, true, true, true, true, true, true, true, false}};
+    struct table t = {.columns = 10, .right = {true, false, true, true, true, true, true, true, true, false}, .drop = {6, 8, 7, 1, 5, 3}, .n_drop = 6};
+    size_t most = most_of(w, b), n = most && most < f->n ? most : f->n;
+    struct line *lines = calloc(f->n + 1, sizeof(*lines));
+    if (!lines)
+        return error_set(&w->err, -ENOMEM, "out of memory");
+    for (size_t i = 0; i < f->n; i++)
+        fill_line(w, record, f, i, &lines[i]);
+    if (n < f->n)
+        qsort(lines, f->n, sizeof(*lines), heavier);
+    for (size_t i = 0; i < sizeof(titles) / sizeof(*titles); i++)
+        table_text(&t, titles[i]);
+    for (size_t i = 0; i < n; i++)
+        process_cells(w, &t, f, &lines[i], n == f->n);
+    if (f->n)
+        table_print(&t, w->cli->tty ? w->cli->width : 0, b);
+    if (n < f->n)
+        say_rest(lines + n, f->n - n, b);
+    table_done(&t);
+    free(lines);
+    return 0;
+}
+
+static int print_text(struct show *w, const struct baro_record *record, struct buf *b)
+{
     struct forest f;
+    size_t from = b->len;
     say_which(w, record, b);
     uint64_t v;
     if (baro_sample_job(record->u.sample, JOB_processes, &v) != BARO_ABSENT_NOT_ASKED)
         say_job(w, record, b);
     show_machine_line(w->tape, record, w->memory, b);
+    if (w->cli->tty)
+        wrap_lines(b, from, w->cli->width);
     buf_byte(b, '\n');
     if (forest_make(&f, record->u.sample) < 0)
         return error_set(&w->err, -ENOMEM, "out of memory");
-    for (size_t i = 0; i < sizeof(titles) / sizeof(*titles); i++)
-        table_text(&t, titles[i]);
-    for (size_t i = 0; i < f.n; i++)
-        process_cells(w, &t, record, &f, i);
-    if (f.n)
-        table_print(&t, w->cli->tty ? w->cli->width : 0, b);
-    table_done(&t);
+    int code = print_processes(w, record, &f, b);
     forest_done(&f);
-    return 0;
+    return code;
 }
 
 /* ---- for programs ---- */
@@ -342,8 +415,10 @@ static int print(struct show *w, uint64_t t_ns)
     int code = go_to(w, t_ns, &record);
     if (code <= 0)
         return code < 0 ? cli_fail(w->cli, &w->err) : cli_failf(w->cli, "%s has no sample", w->path);
-    if (w->settings->follow && w->cli->tty && !w->settings->json)
+    if (w->settings->follow && w->cli->tty && !w->settings->json) {
+        cli_resize(w->cli);
         buf_str(&b, "\033[H\033[2J");
+    }
     code = w->settings->json ? print_json(w, &record, &b) : print_text(w, &record, &b);
     if (!code && w->settings->follow && !w->cli->tty && !w->settings->json)
         buf_byte(&b, '\n');
@@ -476,6 +551,8 @@ int cmd_show(struct cli *cli, const struct settings *s, char **argv)
         return cli_fail(cli, &w.err);
     if (s->at && s->follow)
         return cli_failf(cli, "--at and --follow exclude each other");
+    if (s->json && s->count)
+        return cli_failf(cli, "--top and --json exclude each other: JSON has all processes");
     int status = reader_open(cli, argv[0], &w.tape, &path);
     if (status)
         return status;

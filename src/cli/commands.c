@@ -39,7 +39,9 @@ const struct cli_command cli_commands[] = {
      "start_ticks, number, text; of the host time, t_ns (when it was looked at) and cores (time in which something ran on it), of its parts time, "
      "t_ns, id, name, label, and cores of CPUs and control groups. user, age_ns, origin and id are written only where they are asked for.\n\n" ONE_TAPE_SAYS,
      options_export, cmd_export, CLI_FAILED, 0, 1, false, false},
-    {"ls", "", "the runs that are kept, newest first", NULL, options_ls, cmd_ls, CLI_FAILED, 0, 0, false, false},
+    {"ls", "", "the runs that are kept, newest last",
+     "A line for each kept run: its name for other commands, when it began (local time), how long it took, how it ended (or \"running\", or \"cut off\": nobody writes it any more, and it has no "
+     "end), its size and its command. --json has the newest first.", options_ls, cmd_ls, CLI_FAILED, 0, 0, false, false},
     {"rm", "TAPE...", "remove tapes", "Removes tapes, and refuses whatever is not one.\n\n" TAPE_SAYS, options_rm, cmd_rm,
      CLI_FAILED, 0, -1, false, false},
     {"metrics", "", "what can be recorded, and what it means", NULL, options_metrics, cmd_metrics, CLI_FAILED, 0, 0, false,

@@ -4,11 +4,20 @@
 
 #include "baro/baro.h"
 #include "cli/cli.h"
+#include "encode/wrap.h"
 #include "run/run.h"
+
+/* What is set from outside; in --help of the overview, and where runs are kept. */
+static void environment(struct buf *b)
+{
+    buf_str(b, "environment:\n"
+               "  BARO_DIR the folder of the kept runs (default: $XDG_STATE_HOME/barograph, or ~/.local/state/barograph)\n"
+               "  BARO_KEEP how many runs are kept, and how much they may take: \"200 runs,1GB\" (default: 500 runs and 2 GB; the oldest go first)\n"
+               "  NO_COLOR if set and not empty, nothing is coloured\n");
+}
 
 void cli_overview(const struct cli *cli, struct buf *b)
 {
-    (void)cli;
     buf_str(b, "baro records what a job presses on a machine: every process of it, at a cost nobody notices.\n\n"
                "usage: baro COMMAND [OPTION...]\n\n");
     for (const struct cli_command *c = cli_commands; c->name; c++) {
@@ -16,19 +25,22 @@ void cli_overview(const struct cli *cli, struct buf *b)
             buf_printf(b, "  %-9s%s\n", c->name, c->summary);
     }
     buf_str(b, "\nStart with `baro run -- COMMAND`, then `baro summary`, `baro show` and `baro export`.\n"
-               "`baro COMMAND --help` says more; `baro --version` says which version this is.\n");
+               "`baro COMMAND --help` says more; `baro --version` says which version this is.\n\n");
+    environment(b);
+    wrap_lines(b, 0, cli->width < 100 ? cli->width : 100);
 }
 
 /* Operands of no option are one word longer than their usage where none are needed. */
 void cli_usage(const struct cli *cli, const struct cli_command *c, struct buf *b)
 {
+    size_t from = b->len;
     buf_printf(b, "usage: baro %s [OPTION...]%s%s\n\n", c->name, *c->operands ? " " : "", c->operands);
     buf_printf(b, "%c%s.\n\n", c->summary[0] - 'a' + 'A', c->summary + 1);
+    wrap_lines(b, from, cli->width < 100 ? cli->width : 100);
     opt_help(c->options, cli->width < 100 ? cli->width : 100, b);
-    if (!c->about)
-        return;
-    buf_byte(b, '\n');
-    for (const char *p = c->about; *p;) {
+    if (c->about)
+        buf_byte(b, '\n');
+    for (const char *p = c->about ? c->about : ""; *p;) {
         size_t n = strcspn(p, "\n"), room = cli->width < 100 ? cli->width : 100;
         while (n > room) {
             size_t cut = room;
@@ -42,6 +54,12 @@ void cli_usage(const struct cli *cli, const struct cli_command *c, struct buf *b
         buf_add(b, p, n);
         buf_byte(b, '\n');
         p += n + (p[n] == '\n');
+    }
+    if (c->function == cmd_run || c->function == cmd_record || c->function == cmd_ls || c->function == cmd_rm) {
+        buf_byte(b, '\n');
+        from = b->len;
+        environment(b);
+        wrap_lines(b, from, cli->width < 100 ? cli->width : 100);
     }
 }
 

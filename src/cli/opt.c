@@ -171,6 +171,9 @@ static int parse_short(struct parser *p, const char *letters)
                 return error_set(p->err, BARO_E_SYNTAX, "-%c needs its %s", o->letter, o->argument);
             if (!letters[1])
                 p->next++;
+            else if (*value == '=')
+                return error_set(p->err, BARO_E_SYNTAX, "-%c%s: a short option has no = before its %s; write -%c %s or --%s%s", o->letter, value, o->argument, o->letter,
+                                 value + 1, o->name, value);
         }
         int code = take(o, value, p->settings, p->help, p->err);
         if (code < 0 || o->argument || *p->help)
@@ -252,8 +255,14 @@ void opt_help(const struct opt *table, unsigned width, struct buf *ret)
     for (const struct opt *o = table; o->name; o++)
         column = head_width(o) > column ? head_width(o) : column;
     column += 2;
+    bool below = width < column + 20; /* too little is left beside the options */
     for (const struct opt *o = table; o->name; o++) {
         help_head(o, ret);
+        if (below) {
+            buf_str(ret, "\n        ");
+            wrap(ret, o->help, 8, width);
+            continue;
+        }
         for (size_t n = head_width(o); n < column; n++)
             buf_byte(ret, ' ');
         wrap(ret, o->help, column, width);

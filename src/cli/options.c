@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/fmt.h"
+#include "base/span.h"
 #include "cli/options.h"
 #include "cli/settings.h"
 #include "cli/moment.h"
@@ -36,6 +37,27 @@ static int take_for(void *at, const char *text, struct baro_error *err)
     if (ns == 0 || ns > 3660 * 24 * 3600 * NS_PER_SEC)
         return error_set(err, BARO_E_RANGE, "%s is no time to record for: 1ns to 3660d", text);
     *(uint64_t *)at = ns;
+    return 0;
+}
+
+static int take_tape(void *at, const char *text, struct baro_error *err)
+{
+    if (strcmp(text, "-") == 0)
+        return error_set(err, BARO_E_SYNTAX, "a tape can't go to standard output; name a file (./- is one called -)");
+    if (!*text)
+        return error_set(err, BARO_E_SYNTAX, "its FILE is empty");
+    *(const char **)at = text;
+    return 0;
+}
+
+/* "all" or so many; 0 stands for what fits. */
+static int take_count(void *at, const char *text, struct baro_error *err)
+{
+    struct span s = span_str(text);
+    uint64_t v = UINT32_MAX;
+    if (strcmp(text, "all") != 0 && (!scan_u64(&s, &v) || s.len || v == 0 || v > UINT32_MAX))
+        return error_set(err, BARO_E_SYNTAX, "'%s' is no number of lines: write 10, or all", text);
+    *(uint32_t *)at = (uint32_t)v;
     return 0;
 }
 
@@ -132,7 +154,7 @@ void settings_init(struct settings *s)
 #define HELP {.name = "help", .letter = 'h', .type = OPT_HELP, .help = "print this help"}
 
 #define RECORDING                                                                                                      \
-    {.name = "output", .letter = 'o', .argument = "FILE", .type = OPT_TEXT, .offset = AT(record.output),               \
+    {.name = "output", .letter = 'o', .argument = "FILE", .type = OPT_PARSED, .offset = AT(record.output), .parse = take_tape, \
      .completes = OPT_A_FILE, .help = "write the tape to FILE, which must not exist (default: among the kept runs)"},  \
     {.name = "force", .type = OPT_TRUE, .offset = AT(record.force), .help = "replace FILE if it is there",             \
      .more = "Until the recording has begun the old one is kept beside it, as FILE.old-..."},                                                   \
@@ -205,6 +227,8 @@ const struct opt options_show[] = {
      .help = "where no sample is at TIME: the one before (the default), nearest or after"},
     {.name = "follow", .letter = 'f', .type = OPT_TRUE, .offset = AT(follow),
      .help = "print the newest moment again and again until the recording ends"},
+    {.name = "top", .letter = 'n', .argument = "N", .type = OPT_PARSED, .offset = AT(count), .parse = take_count,
+     .help = "the N processes that take most CPU, or all (default: all; with --follow what fits the terminal)"},
     JSON_OPTION, HELP, END,
 };
 
@@ -222,13 +246,17 @@ const struct opt options_export[] = {
     {.name = "columns", .letter = 'c', .argument = "LIST", .type = OPT_TEXT, .offset = AT(columns),
      .completes = OPT_A_METRIC, .help = "these columns, in this order, e.g. time,pid,name,rss (default: all)"},
     {.name = "output", .letter = 'o', .argument = "FILE", .type = OPT_TEXT, .offset = AT(output), .completes = OPT_A_FILE,
-     .help = "write to FILE, which must not exist (default: standard output)"},
+     .help = "write to FILE, which must not exist (default, and -: standard output)"},
     {.name = "force", .type = OPT_TRUE, .offset = AT(force), .help = "replace FILE if it is there"},
     {.name = "follow", .letter = 'f', .type = OPT_TRUE, .offset = AT(follow), .help = "go on while the tape grows, to its end"},
     HELP, END,
 };
 
-const struct opt options_ls[] = {JSON_OPTION, HELP, END};
+const struct opt options_ls[] = {
+    {.name = "lines", .letter = 'n', .argument = "N", .type = OPT_PARSED, .offset = AT(count), .parse = take_count,
+     .help = "the newest N, or all (default: what fits the terminal; all where there is none)"},
+    JSON_OPTION, HELP, END,
+};
 
 const struct opt options_rm[] = {
     {.name = "all", .type = OPT_TRUE, .offset = AT(all), .help = "all kept runs; needs --yes"},

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "cli/zone.h"
+#include "encode/wrap.h"
 #include "report/report.h"
 #include "run/link.h"
 #include "tape/folder.h"
@@ -38,6 +39,8 @@ void recording_say(void *recording, const char *line)
     const struct recording *r = recording;
     struct buf b = {0};
     buf_printf(&b, "baro %s: %s\n", r->cli->command->name, line);
+    if (r->cli->tty_err)
+        wrap_lines(&b, 0, r->cli->width_err);
     put(r, &b, true);
     buf_done(&b);
 }

@@ -10,19 +10,24 @@
 #include "base/fd.h"
 #include "base/span.h"
 #include "cli/cli.h"
+#include "encode/wrap.h"
 
 #define WIDTH_DEFAULT 100u
 #define WIDTH_MIN 40u
 #define WIDTH_MAX 400u
 
+static uint64_t number_of(const char *variable)
+{
+    const char *value = getenv(variable);
+    struct span text = span_str(value ? value : "");
+    uint64_t v = 0;
+    return scan_u64(&text, &v) && !text.len ? v : 0;
+}
+
 static unsigned width_of(int fd)
 {
     struct winsize size;
-    const char *columns = getenv("COLUMNS");
-    struct span text = span_str(columns ? columns : "");
-    uint64_t v = 0;
-    if (!scan_u64(&text, &v) || text.len)
-        v = 0;
+    uint64_t v = number_of("COLUMNS");
     if (v == 0 && ioctl(fd, TIOCGWINSZ, &size) == 0)
         v = size.ws_col;
     if (v == 0)
@@ -42,6 +47,16 @@ static bool locale_is_utf8(void)
     return false;
 }
 
+void cli_resize(struct cli *cli)
+{
+    struct winsize size;
+    uint64_t lines = number_of("LINES");
+    cli->width = width_of(STDOUT_FILENO);
+    if (lines == 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+        lines = size.ws_row;
+    cli->height = !cli->tty || lines > 10000 ? 0 : (unsigned)lines;
+}
+
 void cli_init(struct cli *cli)
 {
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
@@ -51,7 +66,7 @@ void cli_init(struct cli *cli)
     cli->utf8 = locale_is_utf8();
     cli->color = color && cli->tty;
     cli->color_err = color && cli->tty_err;
-    cli->width = width_of(STDOUT_FILENO);
+    cli_resize(cli);
     cli->width_err = width_of(STDERR_FILENO);
 }
 
@@ -64,6 +79,8 @@ static void say(const struct cli *cli, const char *text)
 {
     struct buf b = {0};
     buf_printf(&b, "baro%s%s: %s\n", cli->command ? " " : "", cli->command ? cli->command->name : "", text);
+    if (cli->tty_err)
+        wrap_lines(&b, 0, cli->width_err);
     if (!b.failed)
         fd_write_all(STDERR_FILENO, b.at, b.len, NULL);
     buf_done(&b);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "encode/wrap.h"
+
 unsigned table_columns_of(const char *at, size_t len)
 {
     unsigned n = 0;
@@ -49,10 +51,39 @@ static size_t fit(const char *at, size_t len, unsigned n)
     return i;
 }
 
+/* Which columns are shown; the columns that stand before the last one. */
+static unsigned choose(const struct table *t, unsigned width, bool shown[TABLE_COLUMNS])
+{
+    unsigned before = 0;
+    for (unsigned c = 0; c < t->columns; c++) {
+        shown[c] = true;
+        before += c + 1 < t->columns ? t->width[c] + 2 : 0;
+    }
+    for (unsigned i = 0; width && i < t->n_drop && before + TABLE_LAST_LEAST > width; i++) {
+        shown[t->drop[i]] = false;
+        before -= t->width[t->drop[i]] + 2;
+    }
+    return before;
+}
+
+static void last_cell(const struct table *t, const char *at, size_t len, unsigned used, unsigned width, struct buf *ret)
+{
+    bool right = t->right[t->columns - 1];
+    if (t->wrap && width && used + TABLE_LAST_LEAST > width) {
+        buf_str(ret, "\n    ");
+        wrap_words(ret, at, len, 4, 4, width);
+    } else if (t->wrap && width) {
+        wrap_words(ret, at, len, used, used, width);
+    } else {
+        buf_add(ret, at, width && !right ? fit(at, len, width > used + 8 ? width - used : 8) : len);
+    }
+}
+
 void table_print(const struct table *t, unsigned width, struct buf *ret)
 {
     const char *at = (const char *)t->text.at;
-    unsigned used = 0;
+    bool shown[TABLE_COLUMNS];
+    unsigned used = 0, before = choose(t, width, shown);
     if (t->text.failed)
         ret->failed = true;
     for (size_t i = 0; i < t->cells && !t->text.failed; i++) {
@@ -60,14 +91,19 @@ void table_print(const struct table *t, unsigned width, struct buf *ret)
         bool last = column + 1 == t->columns;
         size_t len = strlen(at);
         unsigned n = table_columns_of(at, len), pad = t->width[column] > n ? t->width[column] - n : 0;
-        used = column ? used + 2 : 0;
-        spaces(ret, column ? 2 : 0);
-        if (t->right[column])
-            spaces(ret, pad);
-        buf_add(ret, at, last && width && !t->right[column] ? fit(at, len, width > used + 8 ? width - used : 8) : len);
-        if (!t->right[column] && !last)
-            spaces(ret, pad);
-        used += t->width[column];
+        used = column ? used : 0;
+        if (shown[column]) {
+            spaces(ret, used ? 2 : 0);
+            if (t->right[column])
+                spaces(ret, pad);
+            if (last)
+                last_cell(t, at, len, before, width, ret);
+            else
+                buf_add(ret, at, len);
+            if (!t->right[column] && !last)
+                spaces(ret, pad);
+            used += t->width[column] + 2;
+        }
         if (last)
             buf_byte(ret, '\n');
         at += len + 1;

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 
 #define TABLE_COLUMNS 16
+#define TABLE_LAST_LEAST 16u
 
 struct table {
     unsigned columns;
@@ -16,12 +17,15 @@ struct table {
     unsigned width[TABLE_COLUMNS]; /* so far */
     struct buf text;               /* cells, each ended by NUL */
     size_t cells;
+    unsigned char drop[TABLE_COLUMNS]; /* columns to leave out, in this order, where a line would leave the last column less than TABLE_LAST_LEAST */
+    unsigned n_drop;
+    bool wrap;                     /* the last column is broken at blanks, not cut */
 };
 
 void table_cell(struct table *t, const char *at, size_t len);
 void table_text(struct table *t, const char *text);
 void table_take(struct table *t, struct buf *cell); /* adds it and empties it */
-/* Lines of at most width columns: what is longer is cut (0: never). */
+/* Lines of at most width columns (0: of any length): columns are left out, then the last one is cut or wrapped. */
 void table_print(const struct table *t, unsigned width, struct buf *ret);
 void table_done(struct table *t);
 unsigned table_columns_of(const char *at, size_t len);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "encode/wrap.h"
 
 unsigned lines_columns(const char *at, size_t len)
 {
@@ -48,40 +49,6 @@ void lines_begin(struct lines *l, const char *label, enum lines_tone tone)
     l->parts = 0;
 }
 
-/* The bytes up to the next blank at which a line may end: not the one between a number and its unit, as in "24.6 MB". */
-static size_t word_at(const char *at, size_t len)
-{
-    bool number = true;
-    size_t n = 0, unit = 0;
-    for (; n < len && at[n] != ' '; n++)
-        number = number && ((at[n] >= '0' && at[n] <= '9') || at[n] == '.' || at[n] == ',');
-    while (n + 1 + unit < len && at[n + 1 + unit] != ' ')
-        unit++;
-    return n && number && unit && unit <= 4 ? n + 1 + unit : n;
-}
-
-unsigned lines_wrap(struct buf *b, const char *at, size_t len, unsigned column, unsigned indent, unsigned width)
-{
-    bool begun = column > indent;
-    for (size_t i = 0; i < len;) {
-        size_t n = word_at(at + i, len - i);
-        unsigned word = lines_columns(at + i, n);
-        if (begun && i && column + 1 + word > width) {
-            buf_byte(b, '\n');
-            lines_spaces(b, indent);
-            column = indent;
-        } else if (i) {
-            buf_byte(b, ' ');
-            column++;
-        }
-        buf_add(b, at + i, n);
-        column += word;
-        begun = true;
-        i += n + (i + n < len);
-    }
-    return column;
-}
-
 void lines_part(struct lines *l, struct buf *part)
 {
     if (!part->len)
@@ -95,7 +62,7 @@ void lines_part(struct lines *l, struct buf *part)
         buf_str(l->out, l->style.utf8 ? " · " : " - ");
         l->column += 3;
     }
-    l->column = lines_wrap(l->out, (const char *)part->at, part->len, l->column, LINES_INDENT, l->style.width);
+    l->column = wrap_words(l->out, (const char *)part->at, part->len, l->column, LINES_INDENT, l->style.width);
     l->parts++;
     buf_clear(part);
 }

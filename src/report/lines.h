@@ -28,8 +28,6 @@ void lines_end(struct lines *l);
 void lines_name(const struct lines *l, struct buf *b, const char *name, unsigned columns);
 /* The same, cut in the middle: of a path, both ends tell most. */
 void lines_path(const struct lines *l, struct buf *b, const char *name, unsigned columns);
-/* Text that is harmless already, broken at blanks: from column on, further lines begin with indent blanks. Returns the column at its end. */
-unsigned lines_wrap(struct buf *b, const char *at, size_t len, unsigned column, unsigned indent, unsigned width);
 void lines_percent(struct buf *b, double ratio); /* 0.123 is "12 %", less than a tenth has a decimal */
 void lines_spaces(struct buf *b, unsigned n);
 const char *lines_times(const struct lines *l); /* the sign before a number of processes */

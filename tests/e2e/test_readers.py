@@ -3,15 +3,19 @@
 
 import csv
 import datetime
+import fcntl
 import io
 import json
 import os
 import pathlib
+import pty
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 
 import pytest
@@ -205,6 +209,12 @@ def test_columns(baro, tape):
     assert head == b"pid,rss_bytes,time"
     rows = good(baro, "export", "-e", "job", "-c", "t,cores,pss", tape).splitlines()
     assert rows[0] == b"t_ns,cores,pss_bytes" and len(rows) > 3
+
+
+def test_dash_is_standard_output(baro, tape, work):
+    assert good(baro, "export", "-o", "-", tape, cwd=work) == good(baro, "export", tape)
+    assert good(baro, "export", "--force", "--output=-", tape, cwd=work) == good(baro, "export", tape)
+    assert not (work / "-").exists()
 
 
 def test_output_file(baro, tape, work):
@@ -415,6 +425,78 @@ def test_ls_and_rm(baro):
     assert json.loads(good(baro, "ls", "--json")) == []
 
 
+def test_ls_newest_last(baro, started, wait_until):
+    """For people the newest stands last, as many as were asked for; an attached run is known by its command."""
+    for status in (1, 2, 3):
+        assert call(baro, "run", "-q", "sh", "-c", f"exit {status}").returncode == status
+    job = started(["sleep", "1234"])
+    assert call(baro, "record", "-q", "--pid", str(job.pid), "--for", "300ms").returncode == 0
+    lines = good(baro, "ls").decode().splitlines()
+    assert [line.split()[0] for line in lines] == ["@4", "@3", "@2", "@1"]
+    assert lines[-1].endswith(f"  sleep 1234 (pid {job.pid})")
+    assert good(baro, "ls", "-n", "2").decode().splitlines() == lines[-2:]
+    assert good(baro, "ls", "--lines=all").decode().splitlines() == lines
+    assert re.search(r"  \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+05:45  ", good(baro, "ls", env=dict(os.environ, TZ="XXX-5:45")).decode().splitlines()[0])
+    everything = json.loads(good(baro, "ls", "--json"))
+    assert [r["number"] for r in everything] == [1, 2, 3, 4]
+    assert json.loads(good(baro, "ls", "--json", "-n", "1")) == everything[:1]
+
+
+def on_terminal(argv, columns, lines, cwd="."):
+    """What a command writes on a terminal of that size, as lines without escape sequences."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        os.chdir(cwd)
+        os.execve(argv[0], [str(a) for a in argv], {**os.environ, "TERM": "xterm"})
+    out = b""
+    while True:
+        try:
+            got = os.read(fd, 65536)
+        except OSError:
+            break
+        if not got:
+            break
+        out += got
+    os.close(fd)
+    os.waitpid(pid, 0)
+    return [re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", line) for line in out.decode().replace("\r", "").split("\x1b[2J")[-1].split("\n")]
+
+
+@pytest.mark.parametrize("columns", [40, 57, 80, 120])
+def test_fits_the_terminal(baro, work, columns):
+    """No line is longer than the terminal is wide, so that it breaks nothing inside a word; ls and show -f are no longer than it is high."""
+    path = work / "t.baro"
+    assert call(baro, "run", "-q", "-o", path, "--", "sh", "-c", "for i in 1 2 3 4 5 6 7 8; do sleep 0.4 & done; wait; exit 3", cwd=work).returncode == 3
+    for _ in range(12):
+        assert call(baro, "run", "-q", "true").returncode == 0
+    for args in (["summary"], ["show"], ["show", "--at", "+200ms"], ["show", "--at", "+1h"], ["show", "--at", "peak"], ["show", "--top", "2", "--at", "+200ms"], ["show", "-f"]):
+        lines = on_terminal([baro, *args, "t.baro"], columns, 14, work)
+        tape = [line for line in lines if "t.baro" in line]
+        assert all(len(line) <= columns for line in lines if line not in tape), (args, lines)
+        if args == ["show", "-f"]:
+            assert len(lines) <= 14, lines
+    for args in (["ls"], ["ls", "--help"], ["run", "--help"], ["export", "--help"], ["--help"], ["metrics"], ["run", "-o", "-", "true"], ["show", "--help"], ["record", "--help"]):
+        lines = on_terminal([baro, *args], columns, 10)
+        assert all(len(line) <= columns for line in lines), (args, [line for line in lines if len(line) > columns])
+        if args == ["ls"]:
+            assert len(lines) <= 10 and "older" in lines[0] and lines[-2].split()[0] == "@1"
+
+
+def test_top(baro, work):
+    """Of more processes than were asked for the heaviest, and what is left out is said."""
+    path = work / "top.baro"
+    assert call(baro, "run", "-q", "-i", "50ms", "-o", path, "--", "sh", "-c", "sleep 3 & sleep 3 & sleep 3 & timeout 1 sh -c 'while :; do :; done'; kill %1 %2 %3; true").returncode == 0
+    all_ = good(baro, "show", "--at", "+700ms", path).decode().splitlines()
+    top = good(baro, "show", "--at", "+700ms", "--top", "1", path).decode().splitlines()
+    n = next(i for i, line in enumerate(all_) if line.split()[:2] == ["PID", "S"])
+    assert top[:n] == all_[:n] and len(top) == n + 3
+    assert "while :; do" in top[n + 1] and "timeout" not in top[n + 1].split("sh -c")[0] and top[-1].startswith(f"({len(all_) - n - 2} more, ")
+    assert good(baro, "show", "--at", "+700ms", "-n", "all", path).decode().splitlines() == all_
+    one_line(call(baro, "show", "--top", "1", "--json", path), 2, "--json")
+    one_line(call(baro, "show", "--top", "0", path), 2, "--top")
+
+
 def test_rm_refuses_what_is_no_tape(baro, work):
     other = work / "notes.baro"
     other.write_text("these are my notes, and they are longer than a header of anything would have to be\n" * 50)
@@ -493,6 +575,10 @@ def one_line(r, status, *words):
     (["run", "--overhead", "x", "true"], "--overhead"),
     (["run", "--overhead", "200%", "true"], "100%"),
     (["run", "-o"], "FILE"),
+    (["run", "-o", "-", "true"], "./-"),
+    (["run", "--output=-", "true"], "./-"),
+    (["run", "-m=-pss", "true"], "-m -pss or --metrics=-pss"),
+    (["run", "--metrics=-pxs", "true"], "did you mean pss"),
     (["run"], "command"),
     (["run", "-x", "true"], "-x"),
 ])
