@@ -217,6 +217,8 @@ static void read_io(struct sampler *s, struct member *m)
         else if (m->row.absent[to[i]] != BARO_PRESENT)
             unset(m, to[i], n < 0 ? proc_absent((int)-n) : BARO_ABSENT_UNSUPPORTED);
     }
+    if (ok && m->row.value[PROCESS_state] == 'Z' && m->row.value[PROCESS_threads] <= 1)
+        m->io_final = true;
 }
 
 /* ---- threads ---- */
@@ -436,7 +438,6 @@ void sampler_take_zombie(struct sampler *s, struct member *m, const struct sampl
     } map[] = {{IO_RCHAR, PROCESS_io_rchar}, {IO_WCHAR, PROCESS_io_wchar}, {IO_READ_BYTES, PROCESS_io_read},
                {IO_WRITE_BYTES, PROCESS_io_write}, {IO_CANCELLED_WRITE_BYTES, PROCESS_io_cancelled_write}};
     struct pid_stat st;
-    struct pid_io counters;
     if (z->stat.len && pid_stat_parse(z->stat, &st) == 0 && same(s, m, &st)) {
         struct baro_process *row = &m->row;
         uint64_t rss = row->value[PROCESS_rss], virtual = row->value[PROCESS_virtual];
@@ -445,15 +446,9 @@ void sampler_take_zombie(struct sampler *s, struct member *m, const struct sampl
         row->value[PROCESS_virtual] = virtual;
     }
     member_moved(m);
-    if (!z->io.len || pid_io_parse(z->io, &counters) != 0) {
-        if (z->read_bytes)
-            set_counter(m, PROCESS_io_read, z->read_bytes);
-        if (z->write_bytes)
-            set_counter(m, PROCESS_io_write, z->write_bytes);
-        return;
-    }
     for (size_t i = 0; i < sizeof(map) / sizeof(*map); i++) {
-        if (counters.valid & 1u << map[i].field)
-            set_counter(m, map[i].metric, counters.value[map[i].field]);
+        if (z->io.valid & 1u << map[i].field)
+            set_counter(m, map[i].metric, z->io.value[map[i].field]);
     }
+    m->io_final |= z->io_known;
 }

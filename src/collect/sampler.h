@@ -126,10 +126,12 @@ void sampler_gather(struct sampler *s, struct member *m, uint64_t t_ns);
 /* The member is no longer there: lets go of what was held for it and calls job_gone(), which nobody else does. Those below it go before it. */
 void sampler_gone(struct sampler *s, struct member *m, uint64_t t_ns);
 
-/* Of a zombie, read by the wrapper: the raw text of its stat and io files, its CPU clock, and bytes from and to storage by rusage or io. 0 and empty: not known. */
+/* Of a zombie, read by the wrapper: the raw text of its stat file, its CPU clock, and what it had read and written, as far as that is known. 0 and empty: not known. */
 struct sampler_zombie {
-    struct span stat, io;
-    uint64_t cpu_ns, read_bytes, write_bytes;
+    struct span stat;
+    uint64_t cpu_ns;
+    struct pid_io io;
+    bool io_known; /* all of it, to the end */
 };
 
 /* Puts it into the row, and leaves the memory that it had when it was last seen alive. */

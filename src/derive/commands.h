@@ -31,6 +31,7 @@ struct command {
     uint64_t value[COMMAND_MAX];
     uint64_t covered[COMMAND_MAX]; /* processes that had it */
     uint8_t absent[COMMAND_MAX];   /* why the last one that had it not, had it not */
+    bool io_is_short;              /* of one that ended nobody told all that it had read and written */
     uint64_t held;                 /* scratch: memory at this moment */
     uint32_t holders;              /* scratch: of how many processes */
 };
@@ -42,6 +43,12 @@ struct commands {
     uint32_t slots;
     bool overflowed;
 };
+
+/* Is what they read and wrote a lower bound? */
+static inline bool command_io_is_bound(const struct command *c)
+{
+    return c->covered[COMMAND_IO_READ] && (c->io_is_short || c->covered[COMMAND_IO_READ] < c->processes);
+}
 
 /* Index of the command with this name, which is added if need be. Without memory: that of COMMANDS_OTHER, which is 0. */
 uint32_t commands_find(struct commands *c, const char *name);

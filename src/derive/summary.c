@@ -255,6 +255,8 @@ void summary_add_exit(struct summary *s, const struct baro_exit *e)
     }
     uint32_t command = commands_find(&s->commands, e->name ? e->name : ""); /* may move the table */
     command_add(&s->commands.at[command], value, absent);
+    bool io_is_whole = e->absent[EXIT_io_is_lower_bound] == BARO_PRESENT && !e->value[EXIT_io_is_lower_bound]; /* of an old tape it is not known */
+    s->commands.at[command].io_is_short |= e->absent[EXIT_io_rchar] == BARO_PRESENT && !io_is_whole;
     summary_note_mark(s, e, command);
     s->ended_ids = room(s, s->ended_ids, &s->cap_ended, s->n_ended + 1, sizeof(*s->ended_ids));
     if (s->n_ended < s->cap_ended)

@@ -72,6 +72,13 @@ static inline uint64_t own_cpu(const struct member *m)
     return u->has_cpu && u->cpu_ns > seen ? u->cpu_ns : seen;
 }
 
+/* Is all that it read and wrote known? taskstats tells of its own doing alone, which is all only of one that had no children. */
+static inline bool io_is_whole(const struct job *j, const struct member *m)
+{
+    bool childless = j->events && !j->lossy && !m->had_child && !reaped_of(m, LEDGER_FAULTS_MINOR);
+    return m->io_final || (member_usage(m)->has_io && childless);
+}
+
 static inline uint64_t max_u64(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;

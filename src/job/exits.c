@@ -108,7 +108,7 @@ static void take_base(struct baro_exit *e, const struct member *m)
     e->value[EXIT_cpu_system] = e->value[EXIT_cpu] - e->value[EXIT_cpu_user];
 }
 
-static void fill_exit(const struct member *m, struct baro_exit *e)
+static void fill_exit(const struct job *j, const struct member *m, struct baro_exit *e)
 {
     *e = (struct baro_exit){
         .t_ns = m->end_ns, .id = m->row.id, .key = m->row.key, .parent = m->row.parent, .uid = m->row.uid,
@@ -119,6 +119,10 @@ static void fill_exit(const struct member *m, struct baro_exit *e)
     values_of_last_look(e, m);
     values_of_usage(e, member_usage(m));
     take_base(e, m);
+    if (e->absent[EXIT_io_rchar])
+        e->absent[EXIT_io_is_lower_bound] = e->absent[EXIT_io_rchar];
+    else
+        put(e, EXIT_io_is_lower_bound, !io_is_whole(j, m));
     if (m->begin_ns && m->end_ns >= m->begin_ns)
         put(e, EXIT_elapsed, m->end_ns - m->begin_ns);
     else
@@ -143,7 +147,7 @@ static void report(struct job *j, struct member *m, uint64_t now_ns)
         j->started--;
         return;
     }
-    fill_exit(m, &e);
+    fill_exit(j, m, &e);
     claim_note(j, m, now_ns);
     j->lossy |= j->hears && !m->heard;
     j->ended++;

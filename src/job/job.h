@@ -27,7 +27,7 @@ struct job_wrapper {
     uint64_t total[LEDGER_MAX];
     uint64_t switches_voluntary, switches_involuntary;
     uint64_t maxrss, floor_rss;  /* bytes */
-    uint64_t reaped;
+    uint64_t reaped, io_unknown; /* the latter: of how many of them total[LEDGER_IO_...] has not all */
 };
 
 /* A job that is a control group: what the kernel counts for it, also of processes that nobody ever saw. */
@@ -73,6 +73,7 @@ struct job {
     uint64_t carried[LEDGER_MAX];
     uint64_t withheld;          /* CPU that is missing too, and may yet show when a parent's next tick is full */
     uint64_t published[LEDGER_MAX]; /* totals never fall below these */
+    bool io_short;              /* a process has ended of whose reading and writing nobody told all */
     bool closing;               /* the last settling: nothing is held back any more */
 
     size_t targets;             /* living members that the user named */

@@ -18,6 +18,15 @@ static struct member *nearest_living(const struct member *m)
     return up;
 }
 
+/* What its end told of its own reading and writing; its children's is not in it. */
+static uint64_t told_of_io(const struct member *m, enum ledger_counter c)
+{
+    const struct member_usage *u = member_usage(m);
+    if (!u->has_io)
+        return 0;
+    return c == LEDGER_IO_READ ? u->io_read : c == LEDGER_IO_WRITE ? u->io_write : c == LEDGER_IO_RCHAR ? u->io_rchar : c == LEDGER_IO_WCHAR ? u->io_wchar : 0;
+}
+
 /* What its heir must have gained: what a process that is gone had used itself, and what it had taken over by the time the ledger was last settled. What
  * it took over since then came from others that are gone, who stand in the list themselves. io holds both in one: of it the last settled value counts. */
 static void expect(const struct member *m, uint64_t ret[LEDGER_MAX])
@@ -25,7 +34,8 @@ static void expect(const struct member *m, uint64_t ret[LEDGER_MAX])
     if (m->absorbed)
         return;
     for (int c = 0; c < LEDGER_MAX; c++) {
-        ret[c] += since_base(m, (unsigned)c, own_of(m, (enum ledger_counter)c) + m->reaped[c]);
+        uint64_t known = own_of(m, (enum ledger_counter)c) + m->reaped[c];
+        ret[c] += since_base(m, (unsigned)c, max_u64(known, told_of_io(m, (enum ledger_counter)c)));
     }
     /* A record of its end may know of more than the last look did. */
     ret[LEDGER_CPU_USER] += own_cpu(m) - value(m, PROCESS_cpu);
@@ -159,6 +169,28 @@ static void balance(struct job *j, const uint64_t expected[LEDGER_MAX], const ui
     }
 }
 
+/* The least that who waited for it must have gained: no process lives without a fault. */
+static uint64_t faults_of(const struct member *m)
+{
+    uint64_t own = max_u64(value(m, PROCESS_faults_minor), member_usage(m)->faults_minor);
+    return m->absorbed ? 0 : max_u64(own + m->reaped[LEDGER_FAULTS_MINOR], 1);
+}
+
+/* Of one whose parent does not wait for it (it ignores SIGCHLD), or that went to an init outside the job, the kernel passes nothing on: what it read and wrote since the last look is
+ * lost. That its faults are missing with its parent tells of it, as io has a parent's own doing in it, too. */
+static void note_short_io(struct job *j, const struct estate *list)
+{
+    for (const struct member *m = j->gone; m; m = m->list_next) {
+        const struct member *heir = nearest_living(m);
+        j->io_short |= !heir && !j->adopts && !m->absorbed && !io_is_whole(j, m);
+    }
+    for (const struct estate *e = list; e; e = e->next) {
+        uint64_t one[LEDGER_MAX] = {0};
+        gain_of(e->heir, one);
+        j->io_short |= one[LEDGER_FAULTS_MINOR] < e->faults;
+    }
+}
+
 static struct estate *estate_of(struct job *j, struct member *heir, struct estate **list)
 {
     struct estate *e = heir->estate ? heir->estate : j->tree.free_estates;
@@ -186,6 +218,7 @@ static struct estate *list_heirs(struct job *j)
         if (!e)
             continue;
         expect(m, e->expected);
+        e->faults += faults_of(m);
         e->lost++;
         e->known += own_cpu(m) + m->reaped[LEDGER_CPU_USER] + m->reaped[LEDGER_CPU_SYSTEM];
         e->known += m->pool < 0 ? (uint64_t)-m->pool : 0; /* put down to its children, and not yet shown as reaped */
@@ -304,6 +337,7 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
     struct member *later = hold_back(j, now_ns);
     struct estate *list = list_heirs(j);
     uint64_t expected[LEDGER_MAX] = {0}, gained[LEDGER_MAX] = {0}, shares = 0;
+    note_short_io(j, list);
     for (int c = 0; c < LEDGER_MAX; c++) {
         gained[c] = j->wrapper.total[c] - j->wrapper_settled[c];
         j->wrapper_settled[c] = j->wrapper.total[c];

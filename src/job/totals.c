@@ -46,6 +46,10 @@ static void tell_absent(const struct job *j, uint64_t *value_of, uint8_t *absent
         value_of[id] = 0;
         absent[id] = j->why[id] ? j->why[id] : (uint8_t)BARO_ABSENT_NOT_YET;
     }
+    if (absent[JOB_io_rchar]) {
+        value_of[JOB_io_is_lower_bound] = 0;
+        absent[JOB_io_is_lower_bound] = absent[JOB_io_rchar];
+    }
 }
 
 /* ---- running sums ---- */
@@ -188,6 +192,7 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
         j->known |= UINT64_C(1) << JOB_process_rss_peak;
     }
     ret_value[JOB_process_rss_peak] = j->rss_peak;
+    ret_value[JOB_io_is_lower_bound] = j->io_short || j->wrapper.io_unknown > 0 || (j->open && !j->adopts);
     uint64_t now = tree_count(&j->tree) - j->ended_members;
     j->peak = max_u64(j->peak, now);
     ret_value[JOB_processes] = now;

@@ -67,6 +67,7 @@ struct estate {
     struct estate *next;
     size_t lost, blind;
     uint64_t expected[LEDGER_MAX]; /* what it must have gained from those */
+    uint64_t faults;               /* page faults without I/O that it must have gained: at least one of each */
     uint64_t known, weight, share;
 };
 
@@ -123,6 +124,7 @@ struct member {
     bool end_told : 1;          /* by an event or by the wrapper */
     bool force : 1;             /* to be read whatever the gate says: member_wake() */
     bool status_known : 1;
+    bool io_final : 1;          /* what its row says of reading and writing is all that it did */
     int status;
     struct member_usage *told;  /* of its end; NULL: nothing. member_usage(), member_tell() */
 

@@ -32,6 +32,7 @@ static void take_totals(struct recorder *r, const struct link_message *l)
     w->maxrss = l->total_maxrss_bytes;
     w->floor_rss = l->floor_rss_bytes;
     w->reaped = l->total_reaped;
+    w->io_unknown = l->total_io_unknown;
     static const enum job_metric told[] = {JOB_cpu_user, JOB_cpu_system, JOB_faults_minor, JOB_faults_major,
                                            JOB_switches_voluntary, JOB_switches_involuntary};
     for (size_t i = 0; w->reaped && i < sizeof(told) / sizeof(*told); i++)
@@ -39,7 +40,7 @@ static void take_totals(struct recorder *r, const struct link_message *l)
     static const enum ledger_counter io[] = {LEDGER_IO_READ, LEDGER_IO_WRITE, LEDGER_IO_RCHAR, LEDGER_IO_WCHAR, LEDGER_IO_CANCELLED_WRITE};
     static const enum job_metric io_metric[] = {JOB_io_read, JOB_io_write, JOB_io_rchar, JOB_io_wchar, JOB_io_cancelled_write};
     for (size_t i = 0; i < sizeof(io) / sizeof(*io); i++) {
-        if (w->total[io[i]] || l->io_len)
+        if (w->total[io[i]] || w->reaped > w->io_unknown)
             r->job.known |= UINT64_C(1) << io_metric[i];
     }
 }
@@ -106,20 +107,27 @@ static void take_memory(const struct link_message *l, struct member *m)
     member_tell(m)->rss_peak = l->maxrss_bytes;
 }
 
-/* Where the zombie's io could not be read, what was seen of it while it lived is all there is. */
+/* Where nobody told all that it had read and written, what was seen of it while it lived is all there is. */
 static void carry_io(struct recorder *r, const struct link_message *l, const struct member *m)
 {
     static const enum ledger_counter lost[] = {LEDGER_IO_RCHAR, LEDGER_IO_WCHAR, LEDGER_IO_CANCELLED_WRITE};
-    for (size_t i = 0; r->job.adopts && !l->io_len && i < sizeof(lost) / sizeof(*lost); i++)
+    for (size_t i = 0; r->job.adopts && !l->io_known && i < sizeof(lost) / sizeof(*lost); i++)
         r->job.carried[lost[i]] += job_ledger(m, lost[i]);
+}
+
+static struct pid_io io_of(const struct link_message *l)
+{
+    const struct link_io *used = &l->io_used;
+    struct pid_io io = {.value = {[IO_RCHAR] = used->rchar_bytes, [IO_WCHAR] = used->wchar_bytes, [IO_READ_BYTES] = used->read_bytes,
+                                  [IO_WRITE_BYTES] = used->write_bytes, [IO_CANCELLED_WRITE_BYTES] = used->cancelled_write_bytes}};
+    for (int i = 0; i < IO_MAX; i++)
+        io.valid |= l->io_known || io.value[i] ? 1u << i : 0;
+    return io;
 }
 
 static void fill_reaped(struct recorder *r, struct member *m, const struct link_message *l)
 {
-    const struct sampler_zombie z = {
-        .stat = span_of(l->stat, l->stat_len), .io = span_of(l->io, l->io_len), .cpu_ns = l->cpu_ns,
-        .read_bytes = l->io_used.read_bytes, .write_bytes = l->io_used.write_bytes,
-    };
+    const struct sampler_zombie z = {.stat = span_of(l->stat, l->stat_len), .cpu_ns = l->cpu_ns, .io = io_of(l), .io_known = l->io_known};
     sampler_take_zombie(&r->sampler, m, &z);
     job_ended(&r->job, m, recorder_since(r, l->t_ns));
     m->end_told = true;
@@ -235,7 +243,7 @@ static bool receive(struct recorder *r, struct link_message *l)
     while (n < 0 && errno == EINTR);
     if (n == 0 || (n < 0 && errno != EAGAIN))
         r->link_closed = true;
-    return n == (ssize_t)sizeof(*l) && l->stat_len <= sizeof(l->stat) && l->io_len <= sizeof(l->io);
+    return n == (ssize_t)sizeof(*l) && l->stat_len <= sizeof(l->stat);
 }
 
 /* Some at a time, else a storm of orphans would keep samples from being taken. What events told before belongs before, and is read once for all of

@@ -263,14 +263,16 @@ static void io(struct lines *l, const struct summary *s)
     if (absent != BARO_PRESENT && s->job_absent[JOB_io_read] != BARO_PRESENT) {
         buf_printf(&b, "not known: %s", baro_absent_name((enum baro_absent)absent));
     } else {
-        buf_str(&b, "read ");
+        uint64_t bound;
+        const char *least = summary_job(s, JOB_io_is_lower_bound, &bound) == BARO_PRESENT && bound ? "at least " : "";
+        buf_printf(&b, "read %s", least);
         amount(&b, s, JOB_io_rchar);
-        buf_str(&b, ", wrote ");
+        buf_printf(&b, ", wrote %s", least);
         amount(&b, s, JOB_io_wchar);
         lines_part(l, &b);
-        buf_str(&b, "storage (kernel's count): read ");
+        buf_printf(&b, "storage (kernel's count): read %s", least);
         amount(&b, s, JOB_io_read);
-        buf_str(&b, ", wrote ");
+        buf_printf(&b, ", wrote %s", least);
         amount(&b, s, JOB_io_write);
         lines_part(l, &b);
         disks(&b, s);

@@ -15,6 +15,17 @@ static void job_number(struct facts *f, const struct summary *s, const char *key
     facts_number(f, key, absent, v);
 }
 
+static void job_flag(struct facts *f, const struct summary *s, const char *key, enum job_metric metric)
+{
+    uint64_t v;
+    int absent = summary_job(s, metric, &v);
+    json_key(f->json, key);
+    if (absent == BARO_PRESENT)
+        json_bool(f->json, v != 0);
+    else
+        facts_missing(f, key, absent);
+}
+
 static void self_number(struct facts *f, const struct summary *s, const char *key, enum recorder_metric metric)
 {
     uint64_t v;
@@ -109,6 +120,7 @@ static void write_job(struct facts *f, const struct summary *s)
     job_number(f, s, "io_rchar_bytes", JOB_io_rchar);
     job_number(f, s, "io_wchar_bytes", JOB_io_wchar);
     job_number(f, s, "io_cancelled_write_bytes", JOB_io_cancelled_write);
+    job_flag(f, s, "io_is_lower_bound", JOB_io_is_lower_bound);
     job_number(f, s, "faults_minor", JOB_faults_minor);
     job_number(f, s, "faults_major", JOB_faults_major);
     peak_number(f, s, "threads_peak", PEAK_THREADS);
@@ -211,6 +223,8 @@ static void write_command(struct facts *f, const struct summary *s, const struct
     command_number(f, c, "rss_peak_bytes", COMMAND_RSS_PEAK);
     command_number(f, c, "io_read_bytes", COMMAND_IO_READ);
     command_number(f, c, "io_write_bytes", COMMAND_IO_WRITE);
+    json_key(f->json, "io_is_lower_bound");
+    json_bool(f->json, command_io_is_bound(c));
     json_end(f->json, '}');
     f->section = NULL;
 }

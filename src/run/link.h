@@ -35,21 +35,22 @@ struct link_message {
 
     /* LINK_REAPED: from wait4 and from the zombie just before it. */
     int32_t status;              /* wait status */
-    uint32_t stat_len, io_len;   /* raw bytes of /proc/PID/stat and io of the zombie; 0: could not be read */
+    uint32_t stat_len;           /* raw bytes of /proc/PID/stat of the zombie; 0: could not be read */
     uint64_t cpu_ns;             /* CPU clock of the zombie, own threads only; 0: not known */
     uint64_t user_ns, system_ns; /* rusage: with all it had reaped */
     uint64_t maxrss_bytes;
     uint64_t faults_minor, faults_major, switches_voluntary, switches_involuntary;
-    struct link_io io_used; /* of the zombie's io; where that could not be read, bytes from and to storage by rusage */
+    int32_t io_known;       /* io_used is the kernel's own count, whole */
+    struct link_io io_used; /* with what it had reaped; where it is not known, bytes from and to storage by rusage and no more */
 
     /* Running totals over all that the wrapper reaped so far, the recorder left out. */
     uint64_t total_reaped, total_user_ns, total_system_ns, total_faults_minor, total_faults_major;
     uint64_t total_switches_voluntary, total_switches_involuntary, total_maxrss_bytes;
-    struct link_io total_io; /* lower bounds: as far as io_used told */
+    struct link_io total_io;   /* lower bounds, if there are any of the next: */
+    uint64_t total_io_unknown; /* of how many of them io_used was not known */
     uint64_t floor_rss_bytes; /* of the wrapper when it started the command: below this maxrss says nothing */
 
     char stat[512];
-    char io[256];
 };
 
 /* The recorder's end of it. */

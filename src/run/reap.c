@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <fcntl.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -60,16 +61,14 @@ static bool proc_is_own(struct wrapper *w)
 }
 
 /*
- * A zombie still has its stat, its io and its CPU clock; all three are gone once it is reaped. Its clock is its own
+ * A zombie still has its stat and its CPU clock; both are gone once it is reaped. Its clock is its own
  * time alone, in nanoseconds, where wait4 adds what it had reaped, in microseconds. In the /proc of another PID namespace
  * its number is another process's.
  */
 static void zombie_look(struct wrapper *w, pid_t pid, struct link_message *m)
 {
-    if (proc_is_own(w)) {
+    if (proc_is_own(w))
         m->stat_len = zombie_read(pid, "stat", m->stat, sizeof(m->stat));
-        m->io_len = zombie_read(pid, "io", m->io, sizeof(m->io));
-    }
     if (clock_process_cpu_ns(pid, &m->cpu_ns) < 0)
         m->cpu_ns = 0;
 }
@@ -85,22 +84,77 @@ static void usage_put(struct link_message *m, const struct rusage *u)
     m->switches_involuntary = (uint64_t)u->ru_nivcsw;
 }
 
-/* On 6.18 an ordinary user may not read the io of a zombie: it has no memory any more by which the kernel tells whether he may trace it. rusage
- * has the bytes from and to storage for everybody, in units of 512 (task_io_get_inblock() in include/linux/task_io_accounting_ops.h). */
-static void io_put(struct link_message *m, const struct rusage *u)
+/*
+ * What a process read and wrote, with all that it had reaped, the kernel adds to its parent's count as the parent reaps it (wait_task_zombie() in kernel/exit.c, since 2.6.27). A zombie's
+ * own io is for root alone on 6.18 (it has no memory any more by which the kernel tells who may trace it), ours is for us: so its growth over wait4(2), less the text of our first look,
+ * is what the process used. Example: rchar 5,000 before, in a text of 95 bytes; 104,867,000 after; the process had read 104,861,905.
+ */
+struct io_look {
+    bool ok;
+    uint64_t text_len;
+    struct pid_io io;
+};
+
+static bool io_parse(const char *text, uint64_t len, struct pid_io *ret)
+{
+    const unsigned all = 1u << IO_RCHAR | 1u << IO_WCHAR | 1u << IO_READ_BYTES | 1u << IO_WRITE_BYTES | 1u << IO_CANCELLED_WRITE_BYTES;
+
+    return len && pid_io_parse(span_of(text, len), ret) == 0 && (ret->valid & all) == all;
+}
+
+static struct io_look self_io_look(struct wrapper *w)
+{
+    struct io_look look = {0};
+    char text[256];
+    ssize_t len;
+
+    if (w->self_io < 0)
+        w->self_io = open("/proc/self/io", O_RDONLY | O_CLOEXEC);
+    len = w->self_io < 0 ? 0 : pread(w->self_io, text, sizeof(text), 0);
+    look.text_len = len > 0 ? (uint64_t)len : 0;
+    look.ok = io_parse(text, look.text_len, &look.io);
+    return look;
+}
+
+static struct link_io io_of(const struct pid_io *io)
+{
+    return (struct link_io){
+        .read_bytes = io->value[IO_READ_BYTES],
+        .write_bytes = io->value[IO_WRITE_BYTES],
+        .rchar_bytes = io->value[IO_RCHAR],
+        .wchar_bytes = io->value[IO_WCHAR],
+        .cancelled_write_bytes = io->value[IO_CANCELLED_WRITE_BYTES],
+    };
+}
+
+/* Before it is reaped. Returns how things stand with us, if its own count can't be read. */
+static struct io_look io_begin(struct wrapper *w, pid_t pid, struct link_message *m)
 {
     struct pid_io io = {0};
+    char text[256];
 
-    m->io_used = (struct link_io){.read_bytes = (uint64_t)u->ru_inblock * 512, .write_bytes = (uint64_t)u->ru_oublock * 512};
-    if (!m->io_len || pid_io_parse(span_of(m->io, m->io_len), &io) != 0)
+    m->io_known = proc_is_own(w) && io_parse(text, zombie_read(pid, "io", text, sizeof(text)), &io);
+    m->io_used = io_of(&io);
+    return m->io_known ? (struct io_look){0} : self_io_look(w);
+}
+
+/* After it was reaped. rusage has the bytes from and to storage at least, in units of 512 (include/linux/task_io_accounting_ops.h). */
+static void io_end(struct wrapper *w, const struct io_look *before, const struct rusage *u, struct link_message *m)
+{
+    struct io_look after = {0};
+
+    if (m->io_known)
         return;
-    m->io_used = (struct link_io){
-        .read_bytes = io.value[IO_READ_BYTES],
-        .write_bytes = io.value[IO_WRITE_BYTES],
-        .rchar_bytes = io.value[IO_RCHAR],
-        .wchar_bytes = io.value[IO_WCHAR],
-        .cancelled_write_bytes = io.value[IO_CANCELLED_WRITE_BYTES],
-    };
+    if (before->ok)
+        after = self_io_look(w);
+    m->io_used = (struct link_io){.read_bytes = (uint64_t)u->ru_inblock * 512, .write_bytes = (uint64_t)u->ru_oublock * 512};
+    if (!after.ok)
+        return;
+    for (int i = 0; i < IO_MAX; i++)
+        after.io.value[i] -= before->io.value[i];
+    after.io.value[IO_RCHAR] -= before->text_len;
+    m->io_used = io_of(&after.io);
+    m->io_known = true;
 }
 
 static void totals_add(struct link_message *totals, const struct link_message *m)
@@ -117,6 +171,7 @@ static void totals_add(struct link_message *totals, const struct link_message *m
     totals->total_io.rchar_bytes += m->io_used.rchar_bytes;
     totals->total_io.wchar_bytes += m->io_used.wchar_bytes;
     totals->total_io.cancelled_write_bytes += m->io_used.cancelled_write_bytes;
+    totals->total_io_unknown += !m->io_known;
     if (m->maxrss_bytes > totals->total_maxrss_bytes)
         totals->total_maxrss_bytes = m->maxrss_bytes;
 }
@@ -125,10 +180,12 @@ static void reap_one(struct wrapper *w, pid_t pid)
 {
     struct link_message m = w->totals;
     struct rusage usage;
+    struct io_look before;
     int status;
 
     m.t_ns = clock_monotonic_ns();
     zombie_look(w, pid, &m);
+    before = io_begin(w, pid, &m);
     if (wait4(pid, &status, WNOHANG, &usage) != pid)
         return;
     if (pid == w->command) {
@@ -142,7 +199,7 @@ static void reap_one(struct wrapper *w, pid_t pid)
     m.pid = pid;
     m.status = status;
     usage_put(&m, &usage);
-    io_put(&m, &usage);
+    io_end(w, &before, &usage, &m);
     totals_add(&w->totals, &m);
     totals_add(&m, &m);
     link_put(w, &m);

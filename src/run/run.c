@@ -262,7 +262,7 @@ static void wrapper_init(struct wrapper *w, struct run_result *result)
 {
     memset(result, 0, sizeof(*result));
     run_hold_standard_fds();
-    *w = (struct wrapper){.link = -1, .result = result, .self = getpid(), .session_leader = getsid(0) == getpid()};
+    *w = (struct wrapper){.link = -1, .self_io = -1, .result = result, .self = getpid(), .session_leader = getsid(0) == getpid()};
     w->stderr_fd = result->stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 }
 

@@ -25,6 +25,7 @@ struct wrapper {
     bool proc_checked, proc_is_own; /* is /proc of this PID namespace? */
     const struct own_group *own;   /* whose locks are held to the end */
     unsigned entered;              /* as of struct spawn */
+    int self_io;                   /* /proc/self/io, held; -1: not needed so far, or not to be had */
     struct run_result *result;
     struct link_message totals; /* only its running totals and the floor are used */
 };

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is told of those that have ended: how much memory they had at most, how their CPU time splits, what they read and wrote."""
 
+import pytest
+
 from jobs import script
 
 
@@ -38,3 +40,76 @@ def test_cpu_is_the_sum_of_its_parts(run_both, tape):
             assert e["cpu_system_ns"] is None
         else:
             assert e["cpu_user_ns"] + e["cpu_system_ns"] == e["cpu_ns"], e
+
+
+MIB = 1 << 20
+SLACK = 4 * MIB  # programs, libraries and the shell's own
+
+
+@pytest.mark.parametrize("interval", ["auto", "10s"])
+def test_all_that_a_job_read_and_wrote(run_both, work, tape, interval):
+    """However short its processes, whether or not anybody looked at them, and whoever may look at a zombie."""
+    (work / "big").write_bytes(bytes(20 * MIB))
+    (work / "big").chmod(0o644)
+    run_both.record(tape, "cat big > /dev/null; dd if=/dev/zero of=/dev/null bs=1M count=50 2>/dev/null; (cat big big | cat > /dev/null)& wait; head -c 10M /dev/zero > /dev/null; exit 0", "-i", interval)
+    s = run_both.summary(tape)
+    job = s["job"]
+    assert job["io_is_lower_bound"] is False
+    assert 160 * MIB <= job["io_rchar_bytes"] < 160 * MIB + SLACK and 160 * MIB <= job["io_wchar_bytes"] < 160 * MIB + SLACK
+    shell = next(e for e in run_both.export(tape, "exit") if e["source"] == "wait4" and e["io_rchar_bytes"])
+    assert shell["io_rchar_bytes"] == job["io_rchar_bytes"] and shell["io_wchar_bytes"] == job["io_wchar_bytes"]
+    assert shell["io_is_lower_bound"] == 0
+    assert "i/o        read 1" in run_both("summary", tape, status=0).stdout
+
+
+def test_orphans_read_and_write_for_the_job(run_both, work, tape):
+    """They come to the wrapper, which adds up what the kernel passes on with each."""
+    run_both.record(tape, script("""
+        import os
+        for i in range(8):
+            if os.fork() == 0:
+                if os.fork() == 0:
+                    with open("/dev/zero", "rb", buffering=0) as f:
+                        f.read(5 << 20)
+                os._exit(0)
+            os.wait()
+        """))
+    job = run_both.summary(tape)["job"]
+    if job["processes_ended"] == 17:  # else some outlived the command, and are no more waited for
+        assert job["io_is_lower_bound"] is False and 40 * MIB <= job["io_rchar_bytes"] < 40 * MIB + SLACK
+
+
+def test_what_nobody_told_is_marked(run_both, tape):
+    """The kernel passes on nothing of those whose parent does not wait for them. What such a one read after the last look is missing, or not known to be there."""
+    run_both.record(tape, script("""
+        import os, signal, time
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        for i in range(3):
+            if os.fork() == 0:
+                with open("/dev/zero", "rb", buffering=0) as f:
+                    f.read(30 << 20)
+                os._exit(0)
+        time.sleep(0.5)
+        """), "-i", "10s")
+    s = run_both.summary(tape)
+    if s["job"]["processes_started"] < 4:
+        pytest.skip("nobody tells of forks here")
+    assert s["job"]["io_is_lower_bound"] is True
+    line = next(l for l in run_both("summary", tape, status=0).stdout.splitlines() if l.lstrip().startswith("i/o"))
+    assert "read at least " in line and "wrote at least " in line, line
+
+
+def test_the_last_look_is_a_lower_bound(run_ordinary, tape, started, wait_until):
+    """Attached, without privileges, nobody tells what a process did after the last look at it."""
+    who = {"user": run_ordinary.uid, "group": run_ordinary.uid, "extra_groups": []} if run_ordinary.uid is not None else {}
+    target = started(script("""
+        import time
+        time.sleep(1)
+        open("/dev/zero", "rb", buffering=0).read(20 << 20)
+        """), **who)
+    run_ordinary("record", "--pid", target.pid, "-q", "-i", "10s", "-o", tape, status=0)
+    s = run_ordinary.summary(tape)
+    ends = [e for e in run_ordinary.export(tape, "exit") if e["io_rchar_bytes"] is not None]
+    assert s["job"]["io_is_lower_bound"] in (True, None)
+    assert all(e["io_is_lower_bound"] == 1 for e in ends)
+    assert all(c["io_is_lower_bound"] for c in s["commands"] if c["io_read_bytes"] is not None)

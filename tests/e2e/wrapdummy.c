@@ -25,9 +25,9 @@ static void log_message(int log, const struct link_message *m)
 
     dprintf(
         log,
-        "%s pid=%d number=%lld status=%d stat=%u io=%u cpu_ns=%llu user_ns=%llu system_ns=%llu maxrss=%llu reaped=%llu "
+        "%s pid=%d number=%lld status=%d stat=%u io=%d cpu_ns=%llu user_ns=%llu system_ns=%llu maxrss=%llu reaped=%llu "
         "total_maxrss=%llu floor=%llu\n",
-        names[m->kind < 8 ? m->kind : 0], m->pid, (long long)m->number, m->status, m->stat_len, m->io_len,
+        names[m->kind < 8 ? m->kind : 0], m->pid, (long long)m->number, m->status, m->stat_len, m->io_known,
         (unsigned long long)m->cpu_ns, (unsigned long long)m->user_ns, (unsigned long long)m->system_ns,
         (unsigned long long)m->maxrss_bytes, (unsigned long long)m->total_reaped,
         (unsigned long long)m->total_maxrss_bytes, (unsigned long long)m->floor_rss_bytes);

@@ -355,7 +355,7 @@ static void test_allocates_nothing(void **state)
         unsigned long before = allocations;
         tape_writer_exit(w, &e);
         assert_int_equal(tape_writer_commit(w, &world->sample, &err), 0);
-        if (i >= 4000)
+        if (i >= 5000)
             spent += allocations - before;
     }
     assert_true(allocations > 0);
