@@ -42,7 +42,8 @@ enum baro_event_kind {
     BARO_EVENT_WRAPPER_LOST, /**< the wrapper ended before the job. message */
     BARO_EVENT_SURVIVOR,     /**< a process outlived the command. name */
     BARO_EVENT_END,          /**< the command or the last target ended. status (of wait4(2)), how: "", "unknown" or "detached" */
-    BARO_EVENT_SOURCE        /**< an event source was opened later. forks (1: it tells forks, too), source */
+    BARO_EVENT_SOURCE,       /**< an event source was opened later. forks (1: it tells forks, too), source */
+    BARO_EVENT_OOM           /**< the kernel's log was read for OOM kills. victims: processes of the job that it names; names: of the first ones */
 };
 
 enum baro_attribute_type {

@@ -340,21 +340,39 @@ static void read_file(struct cgroups *g, struct group *group, size_t i)
         group->fd[i] = fd_close(group->fd[i]);
 }
 
-static void read_group(struct cgroups *g, struct group *group, uint64_t now_ns)
+/* As often as their cost allows; a read that was preempted counts as dear, so that alone would leave out the OOM kill that ended the job. */
+static void read_group(struct cgroups *g, struct group *group, uint64_t now_ns, bool last)
 {
     uint64_t before = clock_monotonic_ns();
     for (size_t i = 0; i < group_files_n && !group->gone; i++) {
-        if (group->fd[i] < 0 || now_ns < group->due_ns[i])
+        if (group->fd[i] < 0 || (now_ns < group->due_ns[i] && !(last && group_files[i].pace == COUNTS)))
             continue;
         read_file(g, group, i);
         uint64_t after = clock_monotonic_ns(), rest = (after - before) * OF_ITS_TIME;
-        if (group_files[i].pace != OFTEN && rest < SELDOM_NS)
+        if (group_files[i].pace >= SELDOM && rest < SELDOM_NS)
             rest = SELDOM_NS;
         group->due_ns[i] = rest < NS_PER_SEC / 200 ? 0 : now_ns + rest;
         before = after;
     }
     if (!group->gone && (group->entity->absent[CGROUP_memory] || group->entity->absent[CGROUP_memory_inactive_file]))
         working_set(group->entity);
+}
+
+static void note_kills(struct cgroups *g, const struct baro_entity *e)
+{
+    uint64_t now = e->value[CGROUP_oom_kills];
+    if (e->absent[CGROUP_oom_kills])
+        return;
+    if (g->table.at[0] == e) {
+        g->oom_first = g->oom_seen ? g->oom_first : now;
+        g->oom_last = now;
+        g->oom_seen = true;
+    }
+}
+
+uint64_t cgroups_oom_kills(const struct cgroups *g)
+{
+    return g && g->oom_last > g->oom_first ? g->oom_last - g->oom_first : 0;
 }
 
 void cgroups_tick(struct cgroups *g, uint64_t now_ns, bool last, struct baro_sample *ret)
@@ -365,7 +383,8 @@ void cgroups_tick(struct cgroups *g, uint64_t now_ns, bool last, struct baro_sam
     g->looks++;
     for (size_t i = 0; i < g->n; i++) {
         if (!g->at[i].gone)
-            read_group(g, &g->at[i], now_ns);
+            read_group(g, &g->at[i], now_ns, last);
+        note_kills(g, g->at[i].entity);
     }
     groups_ask(g, last);
     ret->entities[BARO_KIND_CGROUP] = entity_view(&g->table);

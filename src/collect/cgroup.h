@@ -30,6 +30,8 @@ bool cgroups_need_helper(const struct cgroups *g); /* something is left to it; N
 void cgroups_collect(struct cgroups *g);
 /* Reads what is due and puts the entities into the sample. last: no other look follows, and what the helper is asked is waited for some milliseconds. NULL is allowed. */
 void cgroups_tick(struct cgroups *g, uint64_t now_ns, bool last, struct baro_sample *ret);
+/* OOM kills in the first of them since the first look. NULL is allowed. */
+uint64_t cgroups_oom_kills(const struct cgroups *g);
 void cgroups_free(struct cgroups *g);
 
 /* CPU time of a group and of all that ever was in it, as the kernel counts it: cpu.stat, or of v1 cpuacct.usage with cpuacct.stat for the split. */

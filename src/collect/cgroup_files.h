@@ -21,7 +21,9 @@ struct group_text {
 struct group_file {
     const char *v2, *v1;             /* NULL: there is none */
     enum cgroup_controller at;
-    enum { OFTEN, SELDOM, DEAR } pace; /* SELDOM: not more than once in SELDOM_NS; DEAR: it may take seconds: left to the helper, see cgroup_slow.c */
+    /* COUNTS: as OFTEN, and at the last look whatever it cost before: it counts what ends a job, and the kernel sums up nothing for it. SELDOM: not more than once in
+     * SELDOM_NS. DEAR: it may take seconds: left to the helper, see cgroup_slow.c */
+    enum { OFTEN, COUNTS, SELDOM, DEAR } pace;
     bool (*take)(const struct group_text *t);
     int8_t metric[GROUP_METRICS];    /* enum cgroup_metric of what it holds, + 1; 0: no more */
 };

@@ -45,6 +45,8 @@ struct cgroups {
     size_t n_devices, cap_devices, next_device;
     struct slow_helper *slow;   /* borrowed; NULL: none yet */
     uint64_t now_ns, looks;
+    uint64_t oom_first, oom_last; /* kills that the first group counts */
+    bool oom_seen;
     char text[TEXT];
 };
 

@@ -138,6 +138,21 @@ static int of_innermost(const struct summary *s, size_t member, uint64_t *ret)
     return absent;
 }
 
+const struct machine_group *groups_oom(const struct summary *s, uint32_t place)
+{
+    return innermost(s, place, offsetof(struct machine_group, oom_kills));
+}
+
+bool groups_oom_alone(const struct summary *s)
+{
+    for (uint32_t place = 1; place <= s->machine.places; place++) {
+        const struct machine_group *g = groups_oom(s, place);
+        if (!s->is_cgroup || !g || !(is_made(s, g) || is_target(s, g)))
+            return false;
+    }
+    return s->machine.places > 0;
+}
+
 int summary_group_oom_kills(const struct summary *s, uint64_t *ret)
 {
     return of_innermost(s, offsetof(struct machine_group, oom_kills), ret);

@@ -134,6 +134,20 @@ static void reach_mark(struct machine_group *g, int absent, uint64_t mark)
     reach(&g->memory_mark, absent, mark, false);
 }
 
+static void note_oom_rise(struct machine_group *g, uint64_t t_ns, int absent, uint64_t value)
+{
+    const struct growth *of = &g->oom_kills;
+    if (absent != BARO_PRESENT || !of->seen || value <= of->last)
+        return;
+    if (g->n_oom_rises < MACHINE_RISES) {
+        g->oom_rise[g->n_oom_rises++] = (struct growth_rise){of->to_ns, t_ns, value - of->last};
+        return;
+    }
+    struct growth_rise *last = &g->oom_rise[MACHINE_RISES - 1];
+    last->to_ns = t_ns;
+    last->by += value - of->last;
+}
+
 static void add_group(struct machine *m, const struct baro_entity *e, const struct baro_sample *s)
 {
     struct machine_group *g = group_of(m, e);
@@ -141,6 +155,7 @@ static void add_group(struct machine *m, const struct baro_entity *e, const stru
     if (!g)
         return;
     grow(&g->throttled, t_ns, e->absent[CGROUP_cpu_throttled], e->value[CGROUP_cpu_throttled]);
+    note_oom_rise(g, t_ns, e->absent[CGROUP_oom_kills], e->value[CGROUP_oom_kills]);
     grow(&g->oom_kills, t_ns, e->absent[CGROUP_oom_kills], e->value[CGROUP_oom_kills]);
     grow(&g->fork_refusals, t_ns, e->absent[CGROUP_pids_limit_hits], e->value[CGROUP_pids_limit_hits]);
     grow(&g->self_refusals, t_ns, s->self_absent[RECORDER_forks_refused], s->self[RECORDER_forks_refused]);

@@ -47,12 +47,18 @@ struct growth {
     uint8_t absent;          /* while not seen: why */
 };
 
+/* Between which looks a counter rose. */
+struct growth_rise {
+    uint64_t from_ns, to_ns, by;
+};
+
 struct extreme {
     uint64_t value;
     bool seen;
     uint8_t absent;
 };
 
+#define MACHINE_RISES 8
 #define MACHINE_GROUPS 32 /* some five at a time; more where a job was moved */
 
 struct machine_group {
@@ -63,6 +69,8 @@ struct machine_group {
     char last[32];              /* component of the path, its beginning */
     char label[64];             /* which hierarchies see the job there, as on the tape */
     struct growth throttled, oom_kills, fork_refusals, limit_hits;
+    struct growth_rise oom_rise[MACHINE_RISES]; /* of oom_kills; the last one stands for all that follow */
+    size_t n_oom_rises;
     struct growth self_refusals; /* of the recorder, at the same looks */
     bool counts_memory;
     bool outlived_limit;        /* the mark may be of a time when the limit was another, */

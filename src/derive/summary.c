@@ -258,6 +258,7 @@ void summary_add_exit(struct summary *s, const struct baro_exit *e)
     bool io_is_whole = e->absent[EXIT_io_is_lower_bound] == BARO_PRESENT && !e->value[EXIT_io_is_lower_bound]; /* of an old tape it is not known */
     s->commands.at[command].io_is_short |= e->absent[EXIT_io_rchar] == BARO_PRESENT && !io_is_whole;
     summary_note_mark(s, e, command);
+    oom_add_exit(&s->oom, e);
     s->ended_ids = room(s, s->ended_ids, &s->cap_ended, s->n_ended + 1, sizeof(*s->ended_ids));
     if (s->n_ended < s->cap_ended)
         s->ended_ids[s->n_ended++] = e->id;
@@ -313,6 +314,9 @@ void summary_add_event(struct summary *s, const struct baro_event *e)
     case BARO_EVENT_WARNING:
         s->warnings++;
         copy_text(s->warning, sizeof(s->warning), e->text);
+        break;
+    case BARO_EVENT_OOM:
+        oom_add_event(&s->oom, e);
         break;
     case BARO_EVENT_WRAPPER_LOST:
         s->wrapper_lost = true;

@@ -13,6 +13,7 @@
 #include "derive/commands.h"
 #include "derive/derive.h"
 #include "derive/machine.h"
+#include "derive/oom.h"
 #include "sample/sample.h"
 
 /* Sums over the tree whose largest value is kept. */
@@ -126,6 +127,7 @@ struct summary {
     uint64_t pss_doubt; /* largest rss of a sample in which not all members had pss: their pss may have been as high */
     struct derive_peak cores;
     struct machine machine;
+    struct summary_oom oom;
 
     struct commands commands;
     struct summary_alive *alive; /* of the last sample */

@@ -83,6 +83,7 @@ void recorder_finish(struct recorder *r)
         job_event(&r->job, r->end_ns ? r->end_ns : sampler_now(&r->sampler), BARO_EVENT_END, NULL, (uint64_t)(uint32_t)r->status,
                   r->status_known ? "" : r->detached ? "detached" : "unknown");
         recorder_tick(r);
+        oom_tell(r);
     }
     recorder_writes(r, true);
     tape_writer_finish(r->writer, NULL);

@@ -62,6 +62,7 @@ static void on_exit_record(void *context, const struct baro_exit *e)
 {
     struct recorder *r = context;
     tape_writer_exit(r->writer, e);
+    oom_note_exit(r, e);
     if (r->options->observer.exit)
         r->options->observer.exit(r->options->observer.context, e);
     if (++r->pending >= PENDING_MOST)

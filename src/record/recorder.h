@@ -19,6 +19,17 @@ struct stash {
     struct exits_event event;
 };
 
+#define OOM_ENDED_MAX 64u
+/* Processes of the job that SIGKILL ended, or nobody knows what. */
+struct oom_watch {
+    struct oom_ended {
+        int32_t pid;
+        char name[28];
+    } at[OOM_ENDED_MAX];
+    size_t n;               /* all of them */
+    uint64_t killed;        /* of these by SIGKILL, as is known */
+};
+
 struct recorder {
     const struct record_options *options;
     struct baro_header header;
@@ -62,6 +73,7 @@ struct recorder {
     bool begun;                 /* the tape has its header */
     bool foreign_proc;          /* /proc is of another PID namespace: it is not read */
     bool started, finishing, wrapper_lost, link_closed, detached, trimmed;
+    struct oom_watch oom;
     bool status_known;
     int status;
     uint64_t end_ns;            /* of the command, or of the last target */
@@ -107,6 +119,10 @@ int targets_open(struct recorder *r, struct baro_error *err);
 void targets_ended(struct recorder *r, size_t i);
 void targets_check(struct recorder *r); /* after a tick: where no descriptor tells */
 void targets_close(struct recorder *r);
+
+/* oom.c */
+void oom_note_exit(struct recorder *r, const struct baro_exit *e);
+void oom_tell(struct recorder *r); /* after the last sample */
 
 /* limits.c */
 int limits_prepare(struct recorder *r, struct baro_error *err);

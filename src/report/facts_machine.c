@@ -37,8 +37,13 @@ static void memory(struct facts *f, const struct summary *s)
     text_or(f, "memory_peak_of", absent, summary_memory_measure_name(measure));
     absent = summary_memory_group_ratio(s, &ratio);
     facts_real(f, "memory_group_ratio", absent, ratio);
+    struct summary_oom_kills kills;
+    absent = summary_oom_kills(s, &kills);
+    facts_number(f, "oom_kills", absent, kills.likely);
+    facts_number(f, "oom_kills_at_least", absent, kills.least);
+    facts_number(f, "oom_kills_at_most", absent, kills.most);
     absent = summary_group_oom_kills(s, &most);
-    facts_number(f, "oom_kills", absent, most);
+    facts_number(f, "oom_kills_in_group", absent, most);
 }
 
 static void cores(struct facts *f, const struct summary *s)

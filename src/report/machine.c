@@ -121,22 +121,51 @@ static void unknown(struct buf *b, const struct summary *s)
                    of_memory ? "memory" : "", of_cores && of_memory ? "them" : "it");
 }
 
-static void kills(struct buf *b, uint64_t n)
+static void kills(struct buf *b, const char *before, uint64_t n, const char *after)
 {
+    buf_str(b, before);
     fmt_count(b, n);
-    buf_str(b, n == 1 ? " process OOM-killed" : " processes OOM-killed");
+    buf_str(b, n == 1 ? " process" : " processes");
+    buf_str(b, after);
+}
+
+/* The job's, as sure as that is; and of what its control group counts, those that are others'. */
+static void report_kills(struct lines *l, struct buf *b, const struct summary *s)
+{
+    struct summary_oom_kills k = {0};
+    uint64_t counted = 0;
+    summary_oom_kills(s, &k);
+    bool group = summary_group_oom_kills(s, &counted) == BARO_PRESENT;
+    if (k.likely)
+        kills(b, k.likely > k.least ? "probably " : "", k.likely, " OOM-killed");
+    lines_part(l, b);
+    if (k.most > k.likely)
+        kills(b, k.likely ? "at most " : "perhaps of the job: at most ", k.most, " OOM-killed");
+    lines_part(l, b);
+    if (group && counted > k.most)
+        kills(b, "", counted - k.most, " of others in its control group OOM-killed");
+    lines_part(l, b);
+}
+
+static bool any_kills(const struct summary *s)
+{
+    struct summary_oom_kills k = {0};
+    uint64_t counted = 0;
+    summary_oom_kills(s, &k);
+    summary_group_oom_kills(s, &counted);
+    return k.most || counted;
 }
 
 void report_limits(struct lines *l, const struct summary *s)
 {
     const char *of_cores, *of_memory, *of_pids;
-    uint64_t v, killed = 0, refused = 0;
+    uint64_t v, refused = 0;
     struct buf b = {0};
     summary_cores_limit(s, &of_cores);
     summary_memory_limit(s, &of_memory);
     uint64_t pids = summary_pids_limit(s, &of_pids);
     bool held = summary_throttled(s, &v) == BARO_PRESENT && v >= NS_PER_MS;
-    summary_group_oom_kills(s, &killed);
+    bool killed = any_kills(s);
     summary_fork_refusals(s, &refused);
     unknown(&b, s);
     if (!b.len && !limited(of_cores) && !limited(of_memory) && !held && !killed && !refused)
@@ -147,9 +176,7 @@ void report_limits(struct lines *l, const struct summary *s)
     memory(l, s, &b);
     unknown(&b, s);
     lines_part(l, &b);
-    if (killed)
-        kills(&b, killed);
-    lines_part(l, &b);
+    report_kills(l, &b, s);
     if (refused) {
         fmt_count(&b, refused);
         buf_str(&b, refused == 1 ? " fork refused" : " forks refused");
@@ -234,6 +261,7 @@ void report_machine(struct lines *l, const struct summary *s)
     struct buf out = {0}, b = {0};
     struct lines parts = {.out = &out, .style = l->style, .column = LINES_INDENT};
     uint64_t killed = 0, own = 0;
+    struct summary_oom_kills k = {0};
     if (summary_machine_watched_ns(s) >= LEAST_WATCHED) {
         others(&b, s);
         lines_part(&parts, &b);
@@ -244,9 +272,10 @@ void report_machine(struct lines *l, const struct summary *s)
         little_memory(&parts, &b, s);
     }
     summary_machine_grown(s, MACHINE_OOM_KILLS, &killed);
-    summary_group_oom_kills(s, &own);
+    if (summary_group_oom_kills(s, &own) != BARO_PRESENT && summary_oom_kills(s, &k) == BARO_PRESENT)
+        own = k.likely;
     if (killed > own)
-        kills(&b, killed);
+        kills(&b, "", killed - own, own ? " more OOM-killed" : " OOM-killed");
     lines_part(&parts, &b);
     if (out.len) {
         lines_begin(l, "machine", TONE_FAINT);

@@ -27,6 +27,7 @@ static const struct event_kind {
     [BARO_EVENT_SURVIVOR] = {"survivor", NULL, false, "name"},
     [BARO_EVENT_END] = {"end", "status", false, "how"},
     [BARO_EVENT_SOURCE] = {"source", "forks", false, "source"},
+    [BARO_EVENT_OOM] = {"oom", "victims", false, "names"},
 };
 _Static_assert(sizeof(kinds) / sizeof(*kinds) == EVENT_KIND_COUNT, "each kind of event has a row");
 

@@ -22,7 +22,7 @@
 /* How many there are of each. Numbers from there on come from newer writers. */
 #define ORIGIN_COUNT (BARO_ORIGIN_ADOPTED + 1)
 #define EXIT_SOURCE_COUNT (BARO_EXIT_WAIT4 + 1)
-#define EVENT_KIND_COUNT (BARO_EVENT_SOURCE + 1)
+#define EVENT_KIND_COUNT (BARO_EVENT_OOM + 1)
 
 /* pid alone is never an identity. start is field 22 of /proc/PID/stat: clock ticks since boot, as this reader sees
  * them. start == 0 means: not known (a process known from events only, that ended before it could be looked at). */

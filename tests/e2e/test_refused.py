@@ -147,8 +147,9 @@ def test_full_is_full(run, tape, work, v1, own):  # noqa: F811
     for name in ("a", "b"):
         tape = work / f"{name}.baro"
         done = run("run", "-o", tape, "--cgroup", own, "--", *EATER, "0.3", before=group.enter, status=-signal.SIGKILL)
+        run.await_end(tape)
         found = run.summary(tape)["limits"]
-        assert found["memory_group_ratio"] == 1 and found["oom_kills"] == 1
+        assert found["memory_group_ratio"] == 1 and found["oom_kills"] == 1 and found["oom_kills_in_group"] == 1
         assert 0.25 < found["memory_peak_ratio"] <= 1
         assert "100 %" in done.stderr and "1 process OOM-killed" in done.stderr
 

@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "collect/cgroup.h"
+#include "collect/cgroup_state.h"
 #include "procfs/machine.h"
 #include "files.h"
 
@@ -307,8 +307,48 @@ static void one_vanishes(void **state)
     close(fd);
 }
 
+/* A read that was preempted makes a file wait for seconds; what ended the job is read at the last look all the same. */
+static void last_look_reads_what_counts(void **state)
+{
+    struct cgroup_places places;
+    struct cgroups *groups;
+    struct baro_sample s = {0};
+    uint32_t ids = 0;
+    (void)state;
+    char d[sizeof(FILES_NAME)];
+    files_make(d);
+    files_put(d, "proc/7/cgroup", "4:memory:/a\n");
+    files_put(d, "proc/self/mountinfo", "31 23 0:31 / /cg rw - cgroup cgroup rw,memory\n");
+    files_put(d, "cg/a/memory.usage_in_bytes", "4096\n");
+    files_put(d, "cg/a/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
+    files_put(d, "cg/release_agent", "\n");
+    int fd = open(d, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(cgroup_find(fd, 7, &places), 0);
+    const struct cgroups_options o = {.root_fd = fd, .ns_per_tick = NS_PER_SEC / 100, .ids = &ids};
+    assert_int_equal(cgroups_new(&groups, &o, &places), 0);
+    cgroups_tick(groups, 1, false, &s);
+    const struct baro_entity *e = s.entities[BARO_KIND_CGROUP].at[0];
+    is(e, CGROUP_oom_kills, 1);
+    for (size_t i = 0; i < group_files_n; i++)
+        groups->at[0].due_ns[i] = UINT64_MAX;
+    files_put(d, "cg/a/memory.usage_in_bytes", "8192\n");
+    files_put(d, "cg/a/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n");
+    cgroups_tick(groups, 2, false, &s);
+    is(e, CGROUP_oom_kills, 1);
+    assert_int_equal(cgroups_oom_kills(groups), 0);
+    cgroups_tick(groups, 3, true, &s);
+    is(e, CGROUP_oom_kills, 3);
+    is(e, CGROUP_memory, 4096);
+    assert_int_equal(cgroups_oom_kills(groups), 2);
+    assert_int_equal(cgroups_oom_kills(NULL), 0);
+    cgroups_free(groups);
+    close(fd);
+    files_remove(d);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_v1_does_not_have), cmocka_unit_test(long_path), cmocka_unit_test(memory_without_a_hierarchy), cmocka_unit_test(many_disks), cmocka_unit_test(one_look_fails), cmocka_unit_test(in_pieces), cmocka_unit_test(one_vanishes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_v1_does_not_have), cmocka_unit_test(long_path), cmocka_unit_test(memory_without_a_hierarchy), cmocka_unit_test(many_disks), cmocka_unit_test(one_look_fails), cmocka_unit_test(in_pieces), cmocka_unit_test(one_vanishes),
+                                       cmocka_unit_test(last_look_reads_what_counts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What control groups on a tape say of the job: which of them is the job's, what was refused in them, and how full they were. Told and worked out by hand. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -87,6 +88,68 @@ static void full(const struct world *w, double ratio)
     double d;
     assert_int_equal(summary_memory_group_ratio(w->s, &d), 0);
     NEAR(d, ratio);
+}
+
+static void killed(struct world *w, uint64_t t_ns, int status, bool known)
+{
+    struct baro_exit e = {.t_ns = t_ns, .id = 77, .status = status, .status_known = known, .name = "p"};
+    memset(e.absent, BARO_ABSENT_UNKNOWN, sizeof(e.absent));
+    summary_add_exit(w->s, &e);
+}
+
+static void told_kills(const struct world *w, uint64_t likely, uint64_t least, uint64_t most)
+{
+    struct summary_oom_kills k;
+    assert_int_equal(summary_oom_kills(w->s, &k), 0);
+    assert_int_equal(k.likely, likely);
+    assert_int_equal(k.least, least);
+    assert_int_equal(k.most, most);
+}
+
+/* In a group that others are in, too: looks at 1, 2, ... s. */
+static void test_whose_kill(void **state)
+{
+    (void)state;
+    struct world w;
+    begin(&w, "none", NULL);
+    struct baro_entity *shared = group(&w, "/service/abc", "v1 memory");
+    set(shared, CGROUP_oom_kills, 5);
+    look(&w);
+    told_kills(&w, 0, 0, 0); /* seen once, and SIGKILL ended nobody */
+    set(shared, CGROUP_oom_kills, 6);
+    look(&w);
+    told_kills(&w, 0, 0, 0); /* a neighbour's */
+    killed(&w, 1500 * MS, 15, true);
+    told_kills(&w, 0, 0, 0);
+    killed(&w, 9000 * MS, SIGKILL, true);
+    told_kills(&w, 0, 0, 1); /* long after the counter rose: not likely */
+    set(shared, CGROUP_oom_kills, 8);
+    look(&w);
+    killed(&w, 3100 * MS, SIGKILL, true); /* just after the look that saw the counter rise */
+    told_kills(&w, 1, 0, 2);
+    killed(&w, 2500 * MS, 0, false);
+    told_kills(&w, 1, 0, 3); /* any of the three, if nobody knows what ended it */
+    const struct baro_event log = {.kind = BARO_EVENT_OOM, .number = 2, .text = "p, q"};
+    summary_add_event(w.s, &log);
+    told_kills(&w, 2, 2, 2);
+    summary_free(w.s);
+}
+
+/* Ended before the first look, which may have counted it. */
+static void test_kill_before_the_first_look(void **state)
+{
+    (void)state;
+    struct world w;
+    struct summary_oom_kills k;
+    begin(&w, "none", NULL);
+    struct baro_entity *shared = group(&w, "/service/abc", "v1 memory");
+    set(shared, CGROUP_oom_kills, 5);
+    killed(&w, 500 * MS, SIGKILL, true);
+    look(&w);
+    assert_int_equal(summary_oom_kills(w.s, &k), BARO_ABSENT_UNKNOWN);
+    look(&w);
+    told_kills(&w, 0, 0, 1);
+    summary_free(w.s);
 }
 
 /* Of v2 and of the threads there is a group of the job's own; that of memory is shared, stands first, and is somebody else's. */
@@ -389,7 +452,7 @@ static void test_groups_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_made_but_for_memory), cmocka_unit_test(test_made),   cmocka_unit_test(test_made_by_another), cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_made_but_for_memory), cmocka_unit_test(test_whose_kill), cmocka_unit_test(test_kill_before_the_first_look), cmocka_unit_test(test_made),   cmocka_unit_test(test_made_by_another), cmocka_unit_test(test_shared),
         cmocka_unit_test(test_full),                cmocka_unit_test(test_charged_elsewhere), cmocka_unit_test(test_target), cmocka_unit_test(test_groups_first),
         cmocka_unit_test(test_long_path),           cmocka_unit_test(test_limit_that_changes), cmocka_unit_test(test_own_helpers),
     };

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whose an OOM kill was that a control group counted: the job's, a neighbour's, or not known. The kernel's log says it where it can be read; each test runs without it as well."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+from test_cgroup import v1  # noqa: F401 (a fixture)
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
+
+LIMIT = 48 << 20
+EAT = "x = bytearray(200 << 20)"
+OWN = [sys.executable, "-c", f"import time; time.sleep(0.25); {EAT}"]
+OWN_TIMES = 50 if os.environ.get("BARO_FULL") == "1" else 3
+
+
+@pytest.fixture(params=["log", "no log"])
+def via(request):
+    if request.param == "log":
+        return []
+    if not shutil.which("unshare"):
+        pytest.skip("no unshare")
+    argv = ["unshare", "-m", "--propagation", "private", "sh", "-c", 'mount --bind /dev/null /dev/kmsg && exec "$@"', "sh"]
+    if subprocess.run([*argv, "true"], capture_output=True).returncode:
+        pytest.skip("can't mount")
+    return argv
+
+
+@pytest.fixture
+def group(v1):  # noqa: F811
+    g = v1("memory")
+    g.write("memory.limit_in_bytes", LIMIT)
+    if "oom_kill " not in g.read("memory.oom_control"):
+        pytest.skip("before Linux 4.13")
+    return g
+
+
+@pytest.fixture
+def neighbour(group, work):
+    """Waits for the file "go", is OOM-killed, and leaves the file "gone"."""
+    go, gone = work / "go", work / "gone"
+    script = f"import os, time\nwhile not os.path.exists({str(go)!r}): time.sleep(0.01)\n{EAT}"
+    eater = subprocess.Popen([sys.executable, "-c", script], preexec_fn=group.enter)
+
+    def wait():
+        eater.wait()
+        gone.touch()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    yield f"sleep 0.2; : > {go}; while ! [ -e {gone} ]; do sleep 0.05; done"
+    if not gone.exists():
+        eater.kill()
+    thread.join()
+    assert eater.returncode == -signal.SIGKILL
+
+
+def record(run, tape, group, via, argv, status):
+    before = [*via, "sh", "-c", f'echo 0 > {group.path}/cgroup.procs && exec "$@"', "sh"]
+    done = run("run", "-o", tape, "--", *argv, via=before, status=status)
+    run.await_end(tape)
+    return run.summary(tape)["limits"], run("summary", tape, status=0).stdout + done.stderr
+
+
+def bounds(found):
+    return found["oom_kills_at_least"], found["oom_kills"], found["oom_kills_at_most"]
+
+
+def test_own(run, work, group, via):
+    """However busy the machine is: the last look reads what counts kills, whatever the look before it cost."""
+    for i in range(OWN_TIMES):
+        found, text = record(run, work / f"{i}.baro", group, via, OWN, -signal.SIGKILL)
+        assert found["oom_kills"] == 1 and found["oom_kills_in_group"] == 1, (i, found)
+        assert found["oom_kills_at_least"] in ([0] if via else [0, 1]) and found["oom_kills_at_most"] == 1, (i, found)
+        assert "1 process OOM-killed" in text and "of others" not in text
+        assert ("probably" in text) == (found["oom_kills_at_least"] == 0)
+
+
+def test_neighbour(run, tape, group, via, neighbour):
+    found, text = record(run, tape, group, via, ["sh", "-c", neighbour], 0)
+    assert bounds(found) == (0, 0, 0) and found["oom_kills_in_group"] == 1, found
+    assert "1 process of others in its control group OOM-killed" in text
+
+
+def test_both(run, tape, group, via, neighbour):
+    argv = ["sh", "-c", f"{neighbour}; \"$@\"; sleep 0.1", "sh", *OWN]
+    found, text = record(run, tape, group, via, argv, 0)
+    assert found["oom_kills"] == 1 and found["oom_kills_in_group"] == 2, found
+    assert found["oom_kills_at_least"] <= 1 <= found["oom_kills_at_most"] <= 2
+    assert "1 process OOM-killed" in text
+    if found["oom_kills_at_most"] == 1:
+        assert "1 process of others in its control group OOM-killed" in text
+
+
+def test_kills_itself(run, tape, group, via):
+    found, text = record(run, tape, group, via, ["sh", "-c", "sleep 0.3; kill -9 $$"], -signal.SIGKILL)
+    assert bounds(found)[:2] == (0, 0) and found["oom_kills_in_group"] == 0, found
+    assert found["oom_kills_at_most"] == 0 and "OOM-killed" not in text
+
+
+def test_kills_itself_beside_a_neighbour(run, tape, group, via, neighbour):
+    """Without the log nobody can tell: it is said so."""
+    found, text = record(run, tape, group, via, ["sh", "-c", f"{neighbour}; kill -9 $$"], -signal.SIGKILL)
+    assert found["oom_kills_at_least"] == 0 and found["oom_kills_in_group"] == 1, found
+    if found["oom_kills_at_most"] == 0:
+        assert "1 process of others in its control group OOM-killed" in text
+    else:
+        assert via or found["oom_kills_at_least"] < found["oom_kills_at_most"]
+        assert "probably 1 process OOM-killed" in text or "perhaps of the job" in text
