@@ -345,7 +345,10 @@ static void read_delays(struct sampler *s, struct member *m, bool now_due)
 static void read_fds(struct sampler *s, struct member *m)
 {
     int64_t fds = cache_count_fds(s, m);
-    if (fds >= 0)
+    bool hollow = m->row.value[PROCESS_state] == 'Z' && m->row.value[PROCESS_threads] > 1;
+    if (hollow && fds == 0) /* the dead leader's table is gone; its threads have one still */
+        unset(m, PROCESS_fds, BARO_ABSENT_GONE);
+    else if (fds >= 0)
         set(m, PROCESS_fds, (uint64_t)fds);
     else
         unset(m, PROCESS_fds, proc_absent((int)-fds));

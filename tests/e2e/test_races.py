@@ -182,3 +182,16 @@ def test_what_was_not_asked_for_is_absent(run, tape, started, wait_until):
     for name in ("io_read_bytes", "io_rchar_bytes", "run_delay_ns", "process_rss_peak_bytes"):
         assert s["job"][name] is None
         assert s["absent"][f"job.{name}"] == "not asked"
+
+
+def test_descriptors_behind_an_exited_leader(run, tape, compiled):
+    """The dead leader's table is gone, its threads have one: that is not 0."""
+    program = compiled("leaderless", """
+        #include <pthread.h>
+        #include <unistd.h>
+        static void *wait_a_while(void *a) { sleep(1); return a; }
+        int main(void) { pthread_t t; pthread_create(&t, 0, wait_a_while, 0); pthread_exit(0); }
+    """)
+    run.record(tape, [program])
+    rows = [r for r in run.export(tape) if r["state"] == "Z" and r["threads"] > 1]
+    assert rows and all(r["fds"] is None and r["absent"]["fds"] == "gone" for r in rows), rows
