@@ -163,7 +163,7 @@ static const char *const notes[BARO_KIND_MAX] = {
         "when a folio of the page cache becomes dirty, by the whole folio, and a folio may have many pages: 4 kB written into each 1 MB of a 512 MB file in the page cache, four times, "
         "was counted as 2,147 MB, where the process had written 8.4 MB (`io_wchar_bytes`) and the disk wrote 8.8 MB (ext4, Linux 6.18). A page that is made dirty again before it is written "
         "counts once; one that is removed before it is written counts all the same (`io_cancelled_write_bytes`). What the disks themselves did is in `disk` and in the host's "
-        "`disk_write_bytes`, of the whole machine; the summary shows it beside the kernel's count where the two differ by more than a tenth and 10 MB are concerned.\n",
+        "`disk_write_bytes`, of the whole machine; the summary shows it beside the kernel's count where the two differ by more than a tenth and the job is charged with 10 MB or more.\n",
     [BARO_KIND_FS] =
         "A ZFS pool is one filesystem: the datasets that are mounted, asked by statvfs(3), and what they share counted once. That is what the pool's users may "
         "still write, less parity and reservations; what datasets that are not mounted hold is not in it. `zpool` is not called: for the raw size of the pool it "

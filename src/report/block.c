@@ -230,10 +230,11 @@ static void amount(struct buf *b, const struct summary *s, enum job_metric metri
         buf_byte(b, '?');
 }
 
-static bool differ(uint64_t a, uint64_t b)
+/* Of 10 MB and more that the job is charged with; of less, what the disks did was mostly for others. */
+static bool differ(uint64_t disks, uint64_t charged)
 {
-    uint64_t more = a > b ? a : b, less = a > b ? b : a;
-    return more >= 10000000 && more - less > more / 10;
+    uint64_t more = disks > charged ? disks : charged, less = disks > charged ? charged : disks;
+    return charged >= 10000000 && more - less > more / 10;
 }
 
 /*
