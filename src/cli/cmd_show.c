@@ -277,14 +277,14 @@ static void say_job(struct show *w, const struct baro_record *record, struct buf
 /* How many processes are shown: what was asked for, or what fits below the lines above the table, its titles and the line of the rest. 0: all. */
 static size_t most_of(const struct show *w, const struct buf *above)
 {
-    unsigned lines = 3;
+    unsigned lines = 2;
     if (w->settings->count)
         return w->settings->count == UINT32_MAX ? 0 : w->settings->count;
     if (!w->settings->follow || !w->cli->height)
         return 0;
     for (size_t i = 0; i < above->len; i++)
         lines += above->at[i] == '\n';
-    return w->cli->height > lines + 1 ? w->cli->height - lines : 1;
+    return w->cli->height > lines ? w->cli->height - lines : 1;
 }
 
 static void say_rest(const struct line *at, size_t n, struct buf *b)
@@ -422,6 +422,8 @@ static int print(struct show *w, uint64_t t_ns)
     code = w->settings->json ? print_json(w, &record, &b) : print_text(w, &record, &b);
     if (!code && w->settings->follow && !w->cli->tty && !w->settings->json)
         buf_byte(&b, '\n');
+    if (!code && w->settings->follow && w->cli->tty && !w->settings->json && b.len)
+        b.len--; /* the last line stands on the last one of the terminal */
     int status = code < 0 ? cli_fail(w->cli, &w->err) : w->settings->json ? cli_out(w->cli, &b) : cli_out_text(w->cli, &b);
     buf_done(&b);
     return status;
@@ -446,6 +448,12 @@ static int follow(struct show *w)
             ; /* to the end mark, if it is there */
         if (!status && reader_wait(&follower, w->tape, w->path))
             continue;
+        if (!status && w->cli->tty && !w->settings->json && shown_ns != UINT64_MAX) {
+            struct buf end = {0};
+            buf_byte(&end, '\n');
+            status = cli_out(w->cli, &end);
+            buf_done(&end);
+        }
         if (!status && follower.gone && !baro_tape_complete(w->tape))
             cli_note(w->cli, "nobody writes %s any more; it has no end", w->path);
         return status;
