@@ -65,11 +65,21 @@ static void say(struct running *run, const struct run_result *result, const char
         recording_say(&run->recording, line.text);
 }
 
+static void becoming(void *context, int error)
+{
+    struct running *run = context;
+    struct baro_error line = BARO_ERROR_INIT;
+    error_set(&line, -error, "nothing was recorded: no process can be started and waited for: %s", error_text(error));
+    recording_say(&run->recording, line.text);
+    recording_discard(&run->recording);
+    own_remove(&run->own);
+}
+
 int cmd_run(struct cli *cli, const struct settings *s, char **argv)
 {
     static struct running run; /* larger than a short command should find on its way */
     struct baro_error err = BARO_ERROR_INIT;
-    char cwd[4096];
+    static char cwd[4096]; /* the stack may be small */
     run_hold_standard_fds();
     if (recording_open(&run.recording, cli, &s->record, base_name(argv[0]), &err) < 0)
         return cli_fail(cli, &err);
@@ -82,7 +92,7 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         recording_say(&run.recording, err.text); /* the job is worth more than how it is counted */
     run.options.own_group = &run.own;
     const struct run_options options = {
-        .argv = argv, .subreaper = s->record.subreaper, .tape_fd = run.recording.tape_fd,
+        .argv = argv, .becoming = becoming, .subreaper = s->record.subreaper, .tape_fd = run.recording.tape_fd,
         .events_fd = run.options.events_fd, .folder_fd = run.recording.file.dir_fd, .own = &run.own,
         .tape_path = run.recording.path.len ? (const char *)run.recording.path.at : NULL,
     };

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "baro/baro.h"
 #include "cli/cli.h"
@@ -129,7 +132,7 @@ static int run_command(struct cli *cli, char **argv)
     return status ? status : cli->command->function(cli, &settings, argv);
 }
 
-int main(int argc, char **argv)
+static int begin(int argc, char **argv)
 {
     struct cli cli = {0};
     struct buf b = {0};
@@ -149,4 +152,62 @@ int main(int argc, char **argv)
         return cli_failf(&cli, "unknown option %s; options stand after the command, `baro help` lists all", word);
     cli.command = cli_find(word);
     return cli.command ? run_command(&cli, argv + 2) : unknown_command(&cli, word);
+}
+
+/* ---- a stack that is large enough, also where the job is to have a small one ---- */
+
+#define STACK_LEAST (512u << 10)
+#define STACK_OWN (1u << 20)
+
+/* What a signal handler can be told. Written before it runs, and never after. */
+struct entry {
+    int argc;
+    char **argv;
+    struct sigaction action;
+    sigset_t mask;
+};
+
+static struct entry *entry_of(struct entry *set)
+{
+    static struct entry *entry;
+    if (set)
+        entry = set;
+    return entry;
+}
+
+static void on_own_stack(int signal)
+{
+    struct entry *e = entry_of(NULL);
+    sigaction(signal, &e->action, NULL);
+    sigprocmask(SIG_SETMASK, &e->mask, NULL);
+    exit(begin(e->argc, e->argv));
+}
+
+/* A handler runs where sigaltstack(2) says, and from this one nobody returns: the one way in C to another stack in the same process. The
+ * limit stays as it is, for the command. Returns if it can't be done. */
+static void move_to_own_stack(int argc, char **argv)
+{
+    struct entry e = {.argc = argc, .argv = argv};
+    const struct sigaction go = {.sa_handler = on_own_stack, .sa_flags = SA_ONSTACK};
+    stack_t stack = {.ss_size = STACK_OWN};
+    sigset_t set;
+    stack.ss_sp = mmap(NULL, STACK_OWN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+    if (stack.ss_sp == MAP_FAILED || sigaltstack(&stack, NULL) < 0)
+        return;
+    sigemptyset(&set);
+    sigaddset(&set, SIGURG);
+    entry_of(&e);
+    sigprocmask(SIG_SETMASK, NULL, &e.mask);
+    if (sigaction(SIGURG, &go, &e.action) < 0)
+        return;
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    raise(SIGURG);
+}
+
+int main(int argc, char **argv)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < STACK_LEAST)
+        move_to_own_stack(argc, argv);
+    return begin(argc, argv);
 }

@@ -23,7 +23,7 @@
 
 #define STUCK_AFTER NS_PER_SEC
 #define BARRED_MAX 256u
-#define ENDS_MOST 200 /* tenths of a millisecond until a killed helper has ended */
+#define ENDS_MOST 2000 /* tenths of a millisecond until a killed helper has ended */
 #define LEFT_BEHIND_MAX 8u
 #define DIVERTED_MOST 2u
 #define LOOKS 2u /* the clock of a process that runs stands still between two ticks of the kernel */

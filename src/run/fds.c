@@ -29,12 +29,14 @@ void run_hold_standard_fds(void)
     }
 }
 
-void fds_null_standard(void)
+void fds_null_standard(int but)
 {
     int null = fds_null();
 
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        if (null < 0)
+        if (fd == but)
+            continue;
+        else if (null < 0)
             close(fd);
         else if (null != fd)
             dup2(null, fd);

@@ -164,7 +164,7 @@ static void mirror_begin(struct wrapper *w)
 
     if (sigmask_wait(SIGMASK_OF(SIGCONT), &info, &at_once) > 0)
         signal_handle(w, &info); /* newer than the command's stop, and our stopping would discard it */
-    if (!w->stopped_by || w->watchers++ == WATCHERS_MOST) {
+    if (!w->stopped_by || w->self <= 1 || w->watchers++ == WATCHERS_MOST) { /* process 1 does not stop */
         w->stopped_by = 0;
         return;
     }

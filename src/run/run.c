@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,7 +64,7 @@ static _Noreturn void recorder_run(const struct wrapper *w, int link, const stru
     size_t count = 4 + locks_of(options->own, keep + 4);
 
     recorder_unbind();
-    fds_null_standard();
+    fds_null_standard(-1);
     fds_close_others(keep, count);
     if (chdir("/") < 0) {
         /* It then holds the job's directory, no worse. */
@@ -133,7 +134,7 @@ static void let_go(const struct wrapper *w)
     int keep[3 + OWN_MOST] = {w->link, w->stderr_fd, w->folder_fd};
     size_t count = 3 + locks_of(w->own, keep + 3);
 
-    fds_null_standard();
+    fds_null_standard(w->stderr_fd);
     fds_close_others(keep, count);
 }
 
@@ -263,7 +264,29 @@ static void wrapper_init(struct wrapper *w, struct run_result *result)
     memset(result, 0, sizeof(*result));
     run_hold_standard_fds();
     *w = (struct wrapper){.link = -1, .self_io = -1, .result = result, .self = getpid(), .session_leader = getsid(0) == getpid()};
-    w->stderr_fd = result->stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    w->stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (w->stderr_fd < 0) /* no descriptor left: then it stays where it is */
+        w->stderr_fd = STDERR_FILENO;
+    result->stderr_fd = w->stderr_fd;
+}
+
+/* Who can't wait for a child can't stand in for one. No process has a pid above 2^22 (PID_MAX_LIMIT). */
+static int waiting_refused(void)
+{
+    siginfo_t info;
+
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno != ECHILD)
+        return errno;
+    return wait4(INT_MAX, NULL, WNOHANG, NULL) < 0 && errno != ECHILD ? errno : 0;
+}
+
+/* No process to be had, or nothing to be known of it: the job is worth more than its record. Returns only if it can't be executed. */
+static void become(const struct run_options *options, struct spawn *s, void *context, int error)
+{
+    if (options->becoming)
+        options->becoming(context, error);
+    spawn_become(s);
+    sigmask_set(SIG_BLOCK, SIGMASK_ALL);
 }
 
 int run_wrapper(const struct run_options *options, run_recorder *recorder_main, void *context, struct run_result *ret,
@@ -277,6 +300,12 @@ int run_wrapper(const struct run_options *options, run_recorder *recorder_main, 
     code = spawn_prepare(&spawn, options, sigmask_set(SIG_BLOCK, SIGMASK_ALL));
     if (code < 0)
         return error_set(err, code, "can't start %s: out of memory", options->argv[0]);
+    code = waiting_refused();
+    if (code) {
+        become(options, &spawn, context, code);
+        ret->exec_errno = spawn.exec_errno;
+        return 0;
+    }
     ret->recorder_errno = -recorder_start(&w, options, recorder_main, context);
     ret->recorder_lost = ret->recorder_errno != 0;
     if (options->tape_fd >= 0)
@@ -286,10 +315,10 @@ int run_wrapper(const struct run_options *options, run_recorder *recorder_main, 
 
     ret->started_ns = clock_monotonic_ns();
     w.command = spawn_start(&spawn);
-    if (w.command < 0) { /* no process to be had: the job is worth more than its record */
+    if (w.command < 0) {
+        code = -w.command;
         w.command = 0;
-        spawn_become(&spawn);
-        sigmask_set(SIG_BLOCK, SIGMASK_ALL);
+        become(options, &spawn, context, code);
     }
     ret->exec_errno = spawn.exec_errno;
     w.entered = spawn.entered;

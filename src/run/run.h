@@ -22,6 +22,7 @@ struct run_options {
     int tape_fd;           /* for the recorder: closed in the wrapper once the recorder has it; -1: none */
     int events_fd;         /* the same */
     int folder_fd;         /* of the tape's folder, kept by both; -1: none */
+    void (*becoming)(void *context, int error); /* nothing is recorded, and why: this process becomes the command; may be NULL */
     const struct own_group *own; /* the command's own control group (run/own.h); NULL or empty: none */
 };
 

@@ -59,6 +59,8 @@ static bool is_for_command(const struct wrapper *w, const siginfo_t *info)
  */
 static int signal_pass(pid_t pid, const siginfo_t *info)
 {
+    if (pid <= 1) /* kill(-1) would meet everybody */
+        return -EINVAL;
     if (info->si_code < 0 && info->si_code != SI_TKILL)
         if (syscall(SYS_rt_sigqueueinfo, pid, info->si_signo, info) == 0)
             return 0;
@@ -85,6 +87,7 @@ void signal_handle(struct wrapper *w, const siginfo_t *info)
 _Noreturn void run_die_like(const struct run_result *result)
 {
     const struct rlimit none = {0, 0};
+    pid_t self = getpid(); /* may be refused, and -1 is everybody */
     int signal;
 
     if (result->exec_errno)
@@ -96,7 +99,10 @@ _Noreturn void run_die_like(const struct run_result *result)
     prctl(PR_SET_DUMPABLE, 0);
     setrlimit(RLIMIT_CORE, &none);
     signal_reset(signal);
-    kill(getpid(), signal);
+    if (self <= 1)
+        self = (pid_t)syscall(SYS_gettid);
+    if (self > 1)
+        kill(self, signal);
     sigmask_set(SIG_UNBLOCK, SIGMASK_OF(signal));
     _exit(128 + signal); /* process 1 of a namespace is not ended by default signals */
 }

@@ -61,7 +61,7 @@ bool reap_recorder(struct wrapper *w);
 
 /* fds.c */
 int fds_null(void);
-void fds_null_standard(void);
+void fds_null_standard(int but); /* leaves that one as it is; -1: none */
 void fds_close_others(const int *keep, size_t count);
 
 /* spawn.c */

@@ -40,10 +40,8 @@ def in_pid_namespace(argv):
     return [*unshare, *argv]
 
 
-@pytest.mark.parametrize("command", [["true"], ["sleep", "0.3"]], ids=" ".join)  # the second one has helpers by then
-def test_nobody_is_left_to_process_1(run, work, command):
-    times = "40" if command == ["true"] else "4"
-    argv = in_pid_namespace([sys.executable, "-c", NOT_REAPING, times, run.binary, "run", "-q", "--", *command])
+def test_nobody_is_left_to_process_1(run, work):
+    argv = in_pid_namespace([sys.executable, "-c", NOT_REAPING, "40", run.binary, "run", "-q", "--", "true"])
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=True, cwd=work)
     assert done.stdout.splitlines()[0] == "0", done.stdout
 
@@ -135,3 +133,31 @@ def test_cpu_is_no_longer_than_wall(run, work):
         run.record(tape, ["sh", "-c", "exit 0"])
         summary = run.summary(tape)
         assert summary["job"]["cpu_ns"] <= summary["wall_ns"]
+
+
+# ---- little to be had: the job runs all the same, and what is not recorded is said in one line ----
+
+
+@pytest.mark.not_sanitized("a sanitizer needs more")
+@pytest.mark.parametrize("limit", ["--nofile=4"])
+def test_nothing_is_recorded_and_said(run_ordinary, work, limit):
+    command = ["sh", "-c", "echo on; exit 17"]
+    bare = subprocess.run(["prlimit", limit, *command], capture_output=True, check=False)
+    via = ["prlimit", limit, "--"]
+    done = run_ordinary("run", "-q", "--", *command, via=via)
+    assert (done.returncode, done.stdout.encode()) == (bare.returncode, bare.stdout)
+    assert [line for line in done.stderr.splitlines() if "nothing was recorded" in line], done.stderr
+
+
+@pytest.mark.not_sanitized("a sanitizer needs more")
+@pytest.mark.parametrize("size", [16, 24, 32, 64, 256])
+def test_small_stack(run, tape, size):
+    """Soft and hard: what runs bare runs here, and is recorded."""
+    command = ["sh", "-c", "ulimit -s; exit 9"]
+    limited = ["prlimit", f"--stack={size << 10}", "--"]
+    bare = subprocess.run([*limited, *command], capture_output=True, check=False)
+    if bare.returncode != 9:
+        pytest.skip("too small for the bare command")
+    done = run("run", "-q", "-o", tape, "--", *command, via=limited)
+    assert (done.returncode, done.stdout) == (9, f"{size}\n"), done.stderr
+    assert run.summary(tape)["exit"]["status"] == 9
