@@ -201,7 +201,8 @@ static void say_sum(struct buf *b, const struct baro_sample *s, enum process_met
         buf_printf(b, "%s not known (%s)", unit, baro_absent_name((enum baro_absent)sum.absent));
         return;
     }
-    buf_str(b, sum.covered < sum.members ? "at least " : "");
+    bool about = (metric == PROCESS_pss || metric == PROCESS_uss) && derive_is_stale(s);
+    buf_str(b, about ? "about " : sum.covered < sum.members ? "at least " : "");
     if (metric == PROCESS_threads || metric == PROCESS_fds)
         fmt_count(b, sum.value);
     else

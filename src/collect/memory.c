@@ -24,6 +24,8 @@
 #define SLOWEST 4u                     /* wall time of a read beyond that many estimates is time in which the helper did not run */
 #define LEAST_AGE (50 * NS_PER_MS)
 #define INFO_TRIES 3u
+#define STALE_PART 16u                 /* what can be wrong by less is not worth a read */
+#define STALE_MANY 1000u
 #define REQUESTS_MOST 2048u             /* in one batch: what waits takes memory on both sides */
 
 static uint64_t estimate(const struct member *m)
@@ -39,6 +41,56 @@ static uint64_t cost_of(const struct member *m)
 static bool memory_moved(const struct member *m)
 {
     return m->note.smaps_key != process_memory_key(m);
+}
+
+/* ---- those that share memory ---- */
+
+/* Who was forked by the same parent, is a fork of the other, or runs the same program may share memory, and then the pss of each changes as the other comes, goes or writes. What moved is added up by
+ * program and by parent; two that fall into one slot are read too often. */
+static uint32_t *slot(struct sampler *s, uint64_t key)
+{
+    return &s->shared[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 55];
+}
+_Static_assert(SHARED_SLOTS == 1u << 9, "the shift above");
+
+static uint64_t program_of(const struct member *m)
+{
+    uint64_t key = 1469598103934665603u;
+    for (size_t i = 0; i < sizeof(m->note.comm) && m->note.comm[i]; i++)
+        key = (key ^ (unsigned char)m->note.comm[i]) * 1099511628211u;
+    return key;
+}
+
+void memory_moved_by(struct sampler *s, const struct member *m, uint64_t bytes)
+{
+    uint32_t kib = (uint32_t)(bytes >> 10);
+    if (!kib || !(s->need & BARO_SOURCE_SMAPS))
+        return;
+    *slot(s, program_of(m)) += kib;
+    *slot(s, (uint64_t)m->row.parent.pid) += kib;
+    *slot(s, (uint64_t)m->row.key.pid) += kib;
+    s->shared_moved = s->moved_since_asked = true;
+}
+
+static uint32_t shared_kib(struct sampler *s, const struct member *m)
+{
+    return *slot(s, program_of(m)) + *slot(s, (uint64_t)m->row.parent.pid) + *slot(s, (uint64_t)m->row.key.pid);
+}
+
+/* By how much its pss may be wrong. A parent of 300 MB that forked four sleepers and was not read since: 300 MB, its pss was all its own and may be a fifth of that now. */
+static uint64_t doubt(struct sampler *s, const struct member *m)
+{
+    uint64_t pss = m->row.value[PROCESS_pss], rss = m->row.value[PROCESS_rss], uss = m->row.value[PROCESS_uss];
+    uint64_t moved = (uint64_t)(shared_kib(s, m) - m->note.shared_kib) << 10;
+    if (m->row.absent[PROCESS_pss] != BARO_PRESENT || m->row.value[PROCESS_state] == 'Z')
+        return 0;
+    uint64_t most = rss > uss && rss - uss > pss ? rss - uss : pss;
+    return moved < most ? moved : most;
+}
+
+static bool is_stale(struct sampler *s, const struct member *m)
+{
+    return m->note.smaps_ns && doubt(s, m) > m->row.value[PROCESS_rss] / STALE_PART;
 }
 
 static uint64_t smaps_due(const struct sampler *s, const struct member *m)
@@ -107,6 +159,10 @@ static void reply_smaps(struct sampler *s, struct member *m, const struct slow_r
     m->note.smaps_cost_us = mean_us < UINT32_MAX ? (uint32_t)mean_us : UINT32_MAX;
     m->note.smaps_ns = s->now_ns;
     m->note.smaps_key = process_memory_key(m);
+    if (!s->moved_since_asked)
+        m->note.shared_kib = shared_kib(s, m);
+    if (m->row.absent[PROCESS_pss] == BARO_PRESENT && m->row.absent[PROCESS_rss] == BARO_PRESENT && reply->pss > m->row.value[PROCESS_rss])
+        m->row.value[PROCESS_rss] = reply->pss; /* rss is counted in lots on each CPU (6.2 to 6.15) */
 }
 
 /* There was no helper to be had: the same is due again once one is tried for. */
@@ -180,7 +236,7 @@ static void request_largest(struct sampler *s)
     s->peak_unread = false;
     for (size_t i = 0; i < s->job->tree.n; i++) {
         struct member *m = s->job->tree.at[i];
-        if (!m || m->note.smaps_asked == (uint32_t)s->ticks || m->note.smaps_barred || !memory_moved(m) || m->row.value[PROCESS_state] == 'Z')
+        if (!m || m->note.smaps_asked == (uint32_t)s->ticks || m->note.smaps_barred || !(memory_moved(m) || is_stale(s, m)) || m->row.value[PROCESS_state] == 'Z')
             continue;
         if (m->note.smaps_ns && s->now_ns - m->note.smaps_ns < cost_of(m) * OF_ITS_TIME_AT_A_PEAK) {
             s->peak_unread = true;
@@ -218,6 +274,39 @@ static void request_due(struct sampler *s)
     }
 }
 
+/* Those whose pss others made old, though they sleep: the gate does not let them pass. Returns how many those are, if it matters to the sum. */
+static uint64_t request_stale(struct sampler *s, bool ask)
+{
+    const struct tree *tree = &s->job->tree;
+    uint64_t sum = 0, doubts = 0, n = 0;
+    for (size_t i = 0; i < tree->n; i++) {
+        struct member *m = tree->at[i];
+        if (!m || m->row.absent[PROCESS_pss] != BARO_PRESENT)
+            continue;
+        sum += m->row.value[PROCESS_pss];
+        if (!is_stale(s, m))
+            continue;
+        doubts += doubt(s, m);
+        n++;
+        uint64_t pause = cost_of(m) * OF_ITS_TIME;
+        if (!ask || m->note.smaps_barred || m->note.smaps_asked == (uint32_t)s->ticks || s->n_requests >= REQUESTS_MOST ||
+            s->now_ns < m->note.smaps_ns + (pause > LEAST_AGE ? pause : LEAST_AGE))
+            continue;
+        if (budget_take_smaps(&s->budget, s->now_ns, cost_of(m), false))
+            request(s, m, SLOW_SMAPS);
+        else
+            s->thinned++;
+    }
+    return doubts > sum / STALE_PART ? n : 0;
+}
+
+/* With thousands of members the question is as dear as a tick. */
+static bool stale_due(const struct sampler *s)
+{
+    bool seldom = tree_count(&s->job->tree) > STALE_MANY;
+    return (s->need & BARO_SOURCE_SMAPS) && (s->shared_moved || s->stale) && (!seldom || s->now_ns >= s->shared_ns + NS_PER_SEC);
+}
+
 /* A new peak of the tree; or one that still stands and of which something is left to read. */
 static bool at_peak(struct sampler *s)
 {
@@ -241,7 +330,7 @@ void memory_prepare(struct sampler *s)
         slow_start(s->slow);
 }
 
-void memory_tick(struct sampler *s)
+static void ask(struct sampler *s)
 {
     if (!s->options.helper || s->now_ns < HELPER_AFTER)
         return;
@@ -252,9 +341,36 @@ void memory_tick(struct sampler *s)
     request_due(s);
     if ((s->need & BARO_SOURCE_SMAPS) && at_peak(s))
         request_largest(s);
-    if (!s->n_requests)
+    if (stale_due(s))
+        request_stale(s, true);
+    if (!s->n_requests || !have_helper(s))
         return;
-    if (!have_helper(s))
-        return;
+    s->moved_since_asked = false;
     slow_ask(s->slow, s->requests, s->n_requests, DEADLINE, s->options.wake_fd, on_reply, s);
+}
+
+void memory_tick(struct sampler *s)
+{
+    ask(s);
+    if (!stale_due(s))
+        return;
+    uint64_t stale = request_stale(s, false);
+    s->stale_since_ns = s->stale && stale ? s->stale_since_ns : s->now_ns;
+    s->stale = stale;
+    s->shared_moved = tree_count(&s->job->tree) > STALE_MANY && s->stale;
+    s->shared_ns = s->now_ns;
+}
+
+/* It gave back memory since its pss was read: that is at most what it has now, until it is read again. */
+void memory_bound(struct sampler *s)
+{
+    const struct tree *tree = &s->job->tree;
+    for (size_t i = tree_next_moved(tree, 0); i < tree->n; i = tree_next_moved(tree, i + 1)) {
+        struct baro_process *row = &tree->at[i]->row;
+        uint64_t rss = row->value[PROCESS_rss];
+        for (int id = PROCESS_pss; row->absent[PROCESS_rss] == BARO_PRESENT && id <= PROCESS_uss; id++) {
+            if (row->absent[id] == BARO_PRESENT && row->value[id] > rss)
+                row->value[id] = rss;
+        }
+    }
 }

@@ -393,6 +393,17 @@ static bool young_and_told(const struct sampler *s, const struct member *m)
     return s->job->ends_told && !s->job->closing && m->parent && m->begin_ns && s->now_ns < m->begin_ns + YOUNG_TOLD_NS && !m->target;
 }
 
+/* Of memory that is shared a page that is written to becomes one's own: faults tell, rss does not. */
+static void note_growth(struct sampler *s, const struct member *m, uint64_t key, uint64_t stat_rss)
+{
+    uint64_t now = m->note.stat_rss, moved = process_memory_key(m) - now - (key - stat_rss);
+    if (!m->sampled || process_memory_key(m) == key)
+        return;
+    uint64_t faults = moved < now / s->options.page_size ? moved * s->options.page_size : now;
+    uint64_t rss = now > stat_rss ? now - stat_rss : stat_rss - now;
+    memory_moved_by(s, m, rss > faults ? rss : faults);
+}
+
 int process_read(struct sampler *s, struct member *m, uint64_t clock_ns, enum process_depth depth)
 {
     struct pid_stat st;
@@ -403,7 +414,9 @@ int process_read(struct sampler *s, struct member *m, uint64_t clock_ns, enum pr
         return n > 0 ? BARO_E_SYNTAX : -ESRCH;
     if (!same(s, m, &st))
         return -ESRCH;
+    uint64_t key = process_memory_key(m), stat_rss = m->note.stat_rss;
     put_stat(s, m, &st, clock_ns);
+    note_growth(s, m, key, stat_rss);
     m->note.clock_ns = clock_ns;
     m->force = false;
     if (depth == PROCESS_LEDGER && (s->need & BARO_SOURCE_IO))

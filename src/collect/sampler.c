@@ -13,6 +13,7 @@
 #define REFRESH_PER_PROCESS (3 * NS_PER_MS) /* 333 refreshes a second at most: 0.3 % of a core */
 #define RESCAN (5 * NS_PER_SEC)
 #define WRAPPER_WORD (100 * NS_PER_MS)
+#define HEALS NS_PER_SEC         /* as long as pss that others made old is waiting to be read again, ticks go on */
 #define ENDING (100 * NS_PER_MS) /* from the event of its end until all its threads are gone */
 
 /* What the ledger adds up is read whatever the user wants to see. */
@@ -88,6 +89,8 @@ static void first_look(struct sampler *s, struct member *m)
 static void take_out(struct sampler *s, struct member *m, uint64_t t_ns)
 {
     cache_drop(s, m);
+    if (m->sampled)
+        memory_moved_by(s, m, m->note.stat_rss);
     m->gone_ns = s->now_ns;
     if (!m->final)
         m->absorbed |= !m->parent && s->job->adopts;
@@ -214,9 +217,11 @@ void sampler_settle(struct sampler *s)
     job_settle(s->job, s->now_ns, look_again, s);
 }
 
-static void seen(const struct sampler *s, struct member *m)
+static void seen(struct sampler *s, struct member *m)
 {
     m->row.read_ns = s->now_ns;
+    if (!m->sampled)
+        memory_moved_by(s, m, m->note.stat_rss);
     m->sampled = true;
 }
 
@@ -255,7 +260,8 @@ static void find_children(struct sampler *s, struct member *m, bool known, uint6
 /* Ticks in a row in which it was read. */
 static void count_read(const struct sampler *s, struct member *m)
 {
-    m->note.reads = m->note.read_tick + 1 == (uint32_t)s->ticks ? m->note.reads + 1 : 1;
+    uint16_t more = m->note.reads < UINT16_MAX ? (uint16_t)(m->note.reads + 1) : UINT16_MAX;
+    m->note.reads = m->note.read_tick + 1 == (uint32_t)s->ticks ? more : 1;
     m->note.read_tick = (uint32_t)s->ticks;
 }
 
@@ -438,7 +444,7 @@ bool sampler_is_quiet(struct sampler *s)
     const struct tree *tree = &s->job->tree;
     sampler_advance(s);
     if (s->options.whole_group || s->options.host_alone || s->scan_once || s->now_ns >= s->scanned_ns + RESCAN || !tree->n ||
-        sampler_is_stirred(s) || (s->slow && slow_busy(s->slow)))
+        sampler_is_stirred(s) || (s->slow && slow_busy(s->slow)) || (s->stale && s->now_ns < s->stale_since_ns + HEALS))
         return false;
     for (size_t i = 0; i < tree->n; i++) {
         const struct gate *g = &tree->gates[i];
@@ -471,6 +477,7 @@ const struct baro_sample *sampler_tick(struct sampler *s)
     job_settle(s->job, s->now_ns, look_again, s);
     after_settling(s);
     memory_tick(s);
+    memory_bound(s);
 
     struct baro_sample *sample = &s->sample;
     sample->t_ns = s->now_ns;
@@ -481,6 +488,8 @@ const struct baro_sample *sampler_tick(struct sampler *s)
     s->lossy_now = false;
     sampler_groups_count(s);
     job_totals(s->job, sample->job, sample->job_absent);
+    sample->job[JOB_pss_stale] = s->stale;
+    sample->job_absent[JOB_pss_stale] = s->need & BARO_SOURCE_SMAPS ? BARO_PRESENT : BARO_ABSENT_NOT_ASKED;
     tell_moved(s);
     machine_tick(s);
     check_budget(s);

@@ -46,6 +46,8 @@ struct sampler_options {
     uint64_t memory_total;   /* of the machine */
 };
 
+#define SHARED_SLOTS 512u
+
 enum { CACHE_STAT, CACHE_STATUS, CACHE_IO, CACHE_SCHEDSTAT, CACHE_FD, CACHE_FILES };
 
 struct fd_slot {
@@ -77,6 +79,12 @@ struct sampler {
     uint64_t scanned_ns;
     uint64_t rss_sum_peak;
     bool peak_unread;        /* of those that make up the peak some could not be read yet */
+    uint32_t shared[SHARED_SLOTS]; /* memory.c: KiB that moved, by program and by parent */
+    bool shared_moved;       /* since it was last seen whose pss that makes old */
+    bool moved_since_asked;  /* since the helper was asked: what it answers may be older than that */
+    uint64_t shared_ns;      /* when that was */
+    uint64_t stale_since_ns; /* stale is not 0 since then */
+    uint64_t stale;          /* members whose pss is older than a change among those that share with them; 0: the sum is right but for a sixteenth */
     struct slow_request *requests;
     size_t n_requests, cap_requests;
     uint64_t self_rss, self_rss_peak, self_checked_ns;
@@ -204,6 +212,8 @@ void scan_everything(struct sampler *s);
 /* memory.c */
 void memory_prepare(struct sampler *s); /* before the tree grows: the helper is a fork of this process */
 void memory_tick(struct sampler *s);
+void memory_moved_by(struct sampler *s, const struct member *m, uint64_t bytes); /* it came, went, grew or shrank by that much */
+void memory_bound(struct sampler *s); /* no pss is above its rss */
 uint64_t memory_due(const struct sampler *s, const struct member *m); /* when the helper is to be asked for it */
 void memory_collect(struct sampler *s);
 /* machine.c: what is around the job, into the sample */

@@ -39,6 +39,11 @@ struct derive_sum derive_sum(const struct baro_sample *s, enum process_metric me
     return sum;
 }
 
+bool derive_is_stale(const struct baro_sample *s)
+{
+    return s->job_absent[JOB_pss_stale] == BARO_PRESENT && s->job[JOB_pss_stale];
+}
+
 int derive_adds_up(enum process_metric metric)
 {
     switch (metric) {

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <stdbool.h>
+
 #include "metric/ids.h"
 
 struct baro_entity;
@@ -26,6 +28,9 @@ void derive_sum_add(struct derive_sum *sum, const struct baro_process *p, enum p
 void derive_sum_close(struct derive_sum *sum, const struct baro_sample *s);
 
 /* Does the sum over processes mean anything? It does for what a process has for itself. */
+/* Was the pss of some read before others that share memory with them came or went? Then its sum may be too high or too low. */
+bool derive_is_stale(const struct baro_sample *s);
+
 int derive_adds_up(enum process_metric metric);
 
 /* Growth of a counter a second, in its unit a second. Returns 0, or BARO_ABSENT_UNKNOWN where it fell (another counter

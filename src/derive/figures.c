@@ -61,8 +61,15 @@ int summary_cores_peak(const struct summary *s, double *ret)
     return r;
 }
 
+bool summary_pss_is_approximate(const struct summary *s)
+{
+    return s->peak[PEAK_PSS].absent == BARO_PRESENT && s->peak[PEAK_PSS].stale;
+}
+
 bool summary_pss_is_bound(const struct summary *s)
 {
+    if (summary_pss_is_approximate(s))
+        return false;
     const struct summary_peak *pss = &s->peak[PEAK_PSS];
     struct summary_rss rss;
     summary_rss_peak(s, &rss);

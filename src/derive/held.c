@@ -29,12 +29,12 @@ void summary_note_held(struct summary *s, const struct baro_sample *sample, cons
     uint64_t mark = sample->job[JOB_process_rss_peak];
     if (rss->members)
         reach(&h->rss, rss->absent, rss->value);
-    if (pss->members) {
+    if (pss->members && !derive_is_stale(sample)) {
         if (pss->absent == BARO_PRESENT && (!h->pss.seen || pss->value > h->pss.value))
             h->pss_partly = pss->covered < pss->members;
         reach(&h->pss, pss->absent, pss->value);
     }
-    if (pss->covered < pss->members && rss->value > h->pss_doubt)
+    if ((pss->covered < pss->members || derive_is_stale(sample)) && rss->value > h->pss_doubt)
         h->pss_doubt = rss->value;
     /* A mark from before tells nothing of now. */
     if (!h->since_ns || mark > s->job[JOB_process_rss_peak])

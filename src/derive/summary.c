@@ -179,8 +179,10 @@ static void note_peak(struct summary *s, const struct baro_sample *sample, enum 
             peak->absent = sum->absent;
         return;
     }
-    if (peak->absent == BARO_PRESENT && sum->value <= peak->value)
+    bool stale = (kind == PEAK_PSS || kind == PEAK_USS) && derive_is_stale(sample), better = peak->stale && !stale;
+    if (peak->absent == BARO_PRESENT && ((stale && !peak->stale) || (sum->value <= peak->value && !better)))
         return;
+    peak->stale = stale;
     peak->absent = BARO_PRESENT;
     peak->value = sum->value;
     peak->t_ns = sample->t_ns;
@@ -218,7 +220,7 @@ void summary_add_sample(struct summary *s, const struct baro_sample *sample)
         if (p->key.pid == s->target && s->target && !s->target_name[0] && p->name)
             copy_text(s->target_name, sizeof(s->target_name), p->name);
     }
-    if (sum[PEAK_PSS].covered < sum[PEAK_PSS].members && sum[PEAK_RSS].value > s->pss_doubt)
+    if ((sum[PEAK_PSS].covered < sum[PEAK_PSS].members || derive_is_stale(sample)) && sum[PEAK_RSS].value > s->pss_doubt)
         s->pss_doubt = sum[PEAK_RSS].value;
     for (int k = 0; k < PEAK_MAX; k++) {
         derive_sum_close(&sum[k], sample);

@@ -31,6 +31,7 @@ struct summary_peak {
     uint64_t value, t_ns;
     size_t members, covered; /* then */
     int absent;              /* enum baro_absent */
+    bool stale;              /* pss, uss: read before others that share memory came or went, and no sum without such was found */
     struct summary_holder top[SUMMARY_HOLDERS]; /* memory: the commands that held most of it; largest first */
     size_t n_top;
 };
@@ -171,6 +172,8 @@ int summary_cores_peak(const struct summary *s, double *ret);
 int summary_cores_peak_of(const struct summary *s, const struct derive_peak *peak, double *ret); /* of a part of the recording */
 /* May the tree have held more pss than the peak says? Then that is a lower bound. */
 bool summary_pss_is_bound(const struct summary *s);
+/* May it have held more or less? The only sums there are were read while sharers came and went. */
+bool summary_pss_is_approximate(const struct summary *s);
 /* May there have been more processes than were counted? Their numbers are lower bounds then. */
 bool summary_processes_are_bound(const struct summary *s);
 int summary_remainder(const struct summary *s, double *ret);

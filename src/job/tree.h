@@ -140,10 +140,11 @@ struct member {
         uint32_t smaps_asked;   /* tick in which the helper was last asked for it */
         uint32_t smaps_cost_us; /* moving average, rounded up */
         uint32_t fds_at;        /* index + 1 of its slot in the descriptor cache; 0: none */
-        uint32_t reads;         /* ticks in a row in which it was read, */
-        uint32_t read_tick;     /* and the last of them */
+        uint32_t read_tick;     /* the last tick in which it was read, */
+        uint32_t shared_kib;    /* memory.c: what had moved among those that share with it when smaps was last read */
+        uint16_t reads;         /* and how many in a row */
         uint8_t info_tries;
-        bool info_wanted, info_asked, smaps_barred;
+        bool info_wanted : 1, info_asked : 1, smaps_barred : 1;
         char comm[16];
     } note;
 };

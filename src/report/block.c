@@ -153,7 +153,7 @@ static const char *why_no_memory(const struct summary *s, int absent)
 const struct summary_peak *report_memory_peak(const struct summary *s)
 {
     const struct summary_peak *pss = &s->peak[PEAK_PSS];
-    return pss->absent == BARO_PRESENT && pss->value && !summary_pss_is_bound(s) ? pss : &s->peak[PEAK_RSS];
+    return pss->absent == BARO_PRESENT && pss->value && !summary_pss_is_bound(s) && !summary_pss_is_approximate(s) ? pss : &s->peak[PEAK_RSS];
 }
 
 static void peak_between_samples(struct lines *l, struct buf *b, const struct summary *s, const struct summary_rss *rss)
@@ -201,7 +201,7 @@ static void memory(struct lines *l, const struct summary *s)
     lines_begin(l, "memory", TONE_FAINT);
     memory_peak(l, s, &rss, whole);
     if (!whole && pss->absent == BARO_PRESENT && pss->value) {
-        buf_str(&b, "pss at least ");
+        buf_str(&b, summary_pss_is_approximate(s) ? "pss about " : "pss at least ");
         fmt_bytes(&b, pss->value);
         lines_part(l, &b);
     }

@@ -109,6 +109,8 @@ static void write_job(struct facts *f, const struct summary *s)
     json_bool(f->json, rss.is_bound);
     json_key(f->json, "pss_peak_is_lower_bound");
     json_bool(f->json, summary_pss_is_bound(s));
+    json_key(f->json, "pss_peak_is_approximate");
+    json_bool(f->json, summary_pss_is_approximate(s));
     job_number(f, s, "process_rss_peak_bytes", JOB_process_rss_peak);
     json_key(f->json, "process_rss_peak_name");
     if (rss.has_holder && *s->commands.at[rss.holder].name)
