@@ -31,6 +31,11 @@ static int read_preamble(struct baro_tape *t, const char *path, struct baro_erro
     const uint8_t *p;
     size_t len;
     int r = file_view(t, 0, TAPE_PREAMBLE_SIZE, &p, &len);
+    if (r == 0 && len >= TAPE_PREAMBLE_SIZE && (memcmp(p, TAPE_MAGIC, TAPE_MAGIC_SIZE) != 0 || get_le32(p + 20) != crc32c(0, p, 20))) {
+        r = repair_front(t);
+        if (r >= 0)
+            r = file_view(t, 0, TAPE_PREAMBLE_SIZE, &p, &len);
+    }
     if (r < 0)
         return error_set(err, r, "can't read %s: %s", path, error_text(-r));
     if (len > 0 && memcmp(p, TAPE_MAGIC, len < TAPE_MAGIC_SIZE ? len : TAPE_MAGIC_SIZE) != 0)
@@ -72,6 +77,18 @@ static int unpack_schema(const struct frame_head *head, const uint8_t *payload, 
     return r;
 }
 
+/* By the copy that stands at the end; in a tape that has no end yet, by parity. */
+static int repair_front_frame(struct baro_tape *t)
+{
+    uint64_t next, scan_end = t->scan_end;
+    int r = repair_front(t);
+    if (r != 0)
+        return r;
+    r = file_find(t, t->pos + 1, &next);
+    t->scan_end = scan_end;
+    return r == 1 ? repair_frame(t, t->pos, next) : r;
+}
+
 /* Header and schema, in that order; frames of types that are not known may stand between them. */
 static int read_front(struct baro_tape *t, const char *path, struct baro_error *err)
 {
@@ -82,6 +99,13 @@ static int read_front(struct baro_tape *t, const char *path, struct baro_error *
         int r = file_frame(t, t->pos, &head, &payload);
         if (r == FRAME_SHORT)
             return error_set(err, BARO_E_EMPTY, "%s holds less than a tape's header", path);
+        if (r == FRAME_BAD || (r == FRAME_GOOD && (head.type == FRAME_BLOCK || head.type == FRAME_TICK))) {
+            int repaired = repair_front_frame(t);
+            if (repaired < 0)
+                return error_set(err, repaired, "can't read %s: %s", path, error_text(-repaired));
+            if (repaired)
+                continue;
+        }
         /* A disk that was full at first and could not be cut back: the writer began once more, behind that. */
         if (r == FRAME_BAD && file_find(t, t->pos + 1, &t->pos) == 1)
             continue;
@@ -185,6 +209,7 @@ void baro_tape_close(struct baro_tape *t)
     head_done(&t->header);
     schema_done(&t->schema);
     buf_done(&t->window);
+    repair_done(t);
     free(t->blocks);
     free(t);
 }
@@ -199,6 +224,8 @@ static int report_damage(struct baro_tape *t, uint64_t bytes, struct baro_record
     return 1;
 }
 
+enum { REPAIRED = 2 };
+
 /* At pos there is no good frame. A later one makes it damage; else it is a tail that may still become whole. */
 static int step_over(struct baro_tape *t, struct baro_record *ret, struct baro_error *err)
 {
@@ -210,7 +237,13 @@ static int step_over(struct baro_tape *t, struct baro_record *ret, struct baro_e
         t->window.len = 0; /* it may be cut and written anew */
         return 0;
     }
+    r = repair_frame(t, t->pos, at);
+    if (r < 0)
+        return error_set(err, r, "can't read the tape: %s", error_text(-r));
+    if (r == 1)
+        return REPAIRED;
     uint64_t bytes = at - t->pos;
+    t->may_go_on = t->block_good && bytes < 256 * FRAME_HEAD_SIZE;
     t->pos = at;
     return report_damage(t, bytes, ret);
 }
@@ -225,6 +258,10 @@ static int take_frame(struct baro_tape *t, const struct frame_head *head, const 
         t->complete = true;
     if (head->type != FRAME_BLOCK && head->type != FRAME_TICK)
         return 0;
+    /* What was damaged was none of the block's frames: fewer than 256 fit there, and this one is the next. */
+    if (head->type == FRAME_TICK && t->may_go_on && head->seq == t->seq)
+        t->block_good = true;
+    t->may_go_on = false;
     if (head->type == FRAME_TICK && !t->block_good) {
         t->damage += size; /* of a block that was reported already */
         return 0;
@@ -253,7 +290,7 @@ static int next_frame(struct baro_tape *t, struct baro_record *ret, struct baro_
         return take_frame(t, &head, payload, ret, err);
     r = step_over(t, ret, err);
     *ret_end = r == 0;
-    return r;
+    return r == REPAIRED ? 0 : r;
 }
 
 int baro_tape_next(struct baro_tape *t, struct baro_record *ret, struct baro_error *err)

@@ -37,6 +37,12 @@ struct entity_list {
     struct tape_entity *free;
 };
 
+struct tape_patch {
+    uint64_t at;
+    size_t len;
+    uint8_t *bytes;
+};
+
 struct tape_block {
     uint64_t t_ns, offset;
 };
@@ -56,6 +62,11 @@ struct baro_tape {
     uint64_t stop_at;       /* frames from here on are not read; 0: all are */
     uint64_t first;         /* of the first frame behind header and schema */
     struct frame_seed seed;
+    struct tape_patch *patches; /* bytes of the file that were damaged, and are known again */
+    size_t n_patches;
+    uint64_t repair_work;
+    bool front_repaired;    /* or it was tried */
+    bool may_go_on;         /* no more was damaged than what stands between two frames of a block */
     struct buf window;      /* bytes of the file from window_at on */
     uint64_t window_at;
     uint64_t scan_end;      /* behind pos no good frame begins before this */
@@ -115,6 +126,12 @@ int file_find(struct baro_tape *t, uint64_t from, uint64_t *ret_at);
 /* At least need bytes from at on, if the file has them; *ret_len is how many there are. */
 int file_view(struct baro_tape *t, uint64_t at, size_t need, const uint8_t **ret, size_t *ret_len);
 int file_look(struct baro_tape *t); /* the size; -errno */
+
+/* repair.c. A frame that is damaged, and the next good one: 1 if it can be read now, 0, or -errno. */
+int repair_frame(struct baro_tape *t, uint64_t frame, uint64_t next);
+int repair_front(struct baro_tape *t); /* what stands before the first block: the same */
+void repair_apply(const struct baro_tape *t, uint64_t at, uint8_t *bytes, size_t len);
+void repair_done(struct baro_tape *t);
 int file_in_time(const struct baro_tape *t); /* 0, or -ETIME */
 
 

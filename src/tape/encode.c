@@ -295,7 +295,7 @@ int encode_footer(struct tape_writer *w)
     uint8_t head[FRAME_HEAD_SIZE] = {0}, len[4];
     struct buf *b = &w->frame;
     uint64_t t = 0, offset = 0;
-    buf_clear(b);
+    size_t at = b->len;
     buf_add(b, head, sizeof head);
     buf_varint(b, w->n_samples);
     buf_varint(b, w->n_exits);
@@ -308,9 +308,32 @@ int encode_footer(struct tape_writer *w)
         t = w->index[i].t_ns;
         offset = w->index[i].offset;
     }
-    put_le32(len, (uint32_t)(b->len + TAPE_END_SIZE));
+    put_le32(len, (uint32_t)(b->len - at + TAPE_END_SIZE));
     buf_add(b, len, sizeof len);
     buf_add(b, TAPE_END_MARK, TAPE_END_MARK_SIZE);
-    seal_plain(b, 0, FRAME_FOOTER, w->seed);
+    seal_plain(b, at, FRAME_FOOTER, w->seed);
     return b->failed ? -ENOMEM : 0;
+}
+
+int encode_copy(struct tape_writer *w)
+{
+    uint8_t head[FRAME_HEAD_SIZE] = {0};
+    size_t at = w->frame.len;
+    buf_add(&w->frame, head, sizeof head);
+    for (size_t i = 0; i < w->preface.len; i++)
+        buf_byte(&w->frame, (uint8_t)~w->preface.at[i]); /* inverted: the frames in it are not to be found as such */
+    seal_plain(&w->frame, at, FRAME_COPY, w->seed);
+    return w->frame.failed ? -ENOMEM : 0;
+}
+
+int encode_parity(struct tape_writer *w, const struct parity *p)
+{
+    uint8_t head[FRAME_HEAD_SIZE] = {0};
+    size_t at = w->frame.len;
+    if (!p->len)
+        return 0;
+    buf_add(&w->frame, head, sizeof head);
+    parity_write(&w->frame, p);
+    seal_plain(&w->frame, at, FRAME_PARITY, w->seed);
+    return w->frame.failed ? -ENOMEM : 0;
 }

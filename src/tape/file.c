@@ -78,7 +78,9 @@ static int fill(struct baro_tape *t, uint64_t at, size_t want)
     int r = file_in_time(t);
     if (r < 0)
         return r;
-    while (t->window.len < want) {
+    if (t->memory)
+        buf_add(&t->window, t->memory + at, want);
+    while (!t->memory && t->window.len < want) {
         ssize_t n = pread(t->fd, t->window.at + t->window.len, want - t->window.len, (off_t)(at + t->window.len));
         if (n < 0 && errno == EINTR)
             continue;
@@ -88,12 +90,13 @@ static int fill(struct baro_tape *t, uint64_t at, size_t want)
             break;
         t->window.len += (size_t)n;
     }
+    repair_apply(t, at, t->window.at, t->window.len);
     return 0;
 }
 
 int file_view(struct baro_tape *t, uint64_t at, size_t need, const uint8_t **ret, size_t *ret_len)
 {
-    if (t->memory) {
+    if (t->memory && !t->n_patches) {
         *ret = t->memory + (at < t->size ? at : t->size);
         *ret_len = at < t->size ? (size_t)(t->size - at) : 0;
         return 0;

@@ -38,6 +38,8 @@ enum frame_type {
     FRAME_BLOCK = 3,
     FRAME_TICK = 4,
     FRAME_FOOTER = 5,
+    FRAME_COPY = 6,
+    FRAME_PARITY = 7,
 };
 
 enum record_tag {

@@ -71,9 +71,9 @@ static bool scan_column(struct span *in, struct column *ret, struct texts *ret_t
 /* One allocation: the four texts stand behind each other. */
 static bool extra_fill(struct baro_metric *m, const struct texts *t)
 {
-    const struct span from[] = {t->stem, t->name, t->help, t->file};
+    const struct span stem = t->stem.len ? t->stem : t->name, from[] = {stem, t->name, t->help, t->file};
     const char *to[4];
-    char *at = malloc(t->stem.len + t->name.len + t->help.len + t->file.len + 4);
+    char *at = malloc(stem.len + t->name.len + t->help.len + t->file.len + 4);
     if (!at)
         return false;
     for (size_t i = 0; i < 4; i++) {

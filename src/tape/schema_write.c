@@ -14,8 +14,9 @@ static void write_column(struct buf *out, const struct baro_metric *m, const str
 {
     write_text(out, m->stem);
     write_text(out, m->name);
-    write_text(out, m->help);
-    write_text(out, m->file);
+    /* Help and file are in every reader's own table; here they would be two thirds of what is written twice into each tape. */
+    write_text(out, "");
+    write_text(out, "");
     buf_byte(out, (uint8_t)m->unit);
     buf_byte(out, (uint8_t)m->semantics);
     buf_byte(out, c->scale);

@@ -106,11 +106,18 @@ static int walk(struct baro_tape *t)
             continue;
         }
         /* No head here, or its length leads out of the file: cut off, not whole yet, or the step before was wrong. */
-        uint64_t at, scan_end = t->scan_end;
+        uint64_t at, scan_end = t->scan_end, bad = before && file_frame(t, before, &head, &payload) != FRAME_GOOD ? before : t->walked;
         r = file_find(t, before ? before + 1 : t->walked, &at);
         t->scan_end = scan_end;
         if (r <= 0)
             return r;
+        r = repair_frame(t, bad, at);
+        if (r < 0)
+            return r;
+        if (r == 1) {
+            t->walked = bad;
+            continue;
+        }
         t->walked = at;
         while (t->n_blocks > 0 && t->blocks[t->n_blocks - 1].offset >= at)
             t->n_blocks--;

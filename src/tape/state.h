@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "tape/block.h"
 #include "tape/format.h"
+#include "tape/parity.h"
 #include "tape/writer.h"
 
 /* What the tape holds of a living process, kept for each: 10,000 of them are 3 MB. */
@@ -38,6 +39,8 @@ struct tape_writer {
     bool started;         /* preamble, header and schema are in the file */
     bool failing;
     struct frame_seed seed;        /* of the CRCs */
+    struct parity parity, parity_due; /* of what was written last; of what is complete and waits to be written */
+    bool copied;          /* the front stands a second time */
     uint64_t end;         /* of the last whole frame, and of what could not be cut off behind it */
 
     ZSTD_CCtx *zstd;
@@ -79,7 +82,10 @@ struct tape_writer {
 /* encode.c: makes w->frame, with head. s may be NULL. Returns 0 or -errno. */
 int encode_frame(struct tape_writer *w, const struct baro_sample *s, uint64_t t_ns);
 int encode_preface(struct tape_writer *w, const struct baro_header *h, const uint8_t nonce[8]);
+/* Behind what is in w->frame already. */
 int encode_footer(struct tape_writer *w);
+int encode_copy(struct tape_writer *w);
+int encode_parity(struct tape_writer *w, const struct parity *p);
 
 /* rows.c: the ROWS records of a sample. fresh: the block has no sample yet. Gives chunks to flush as they fill. */
 int encode_rows(struct tape_writer *w, const struct baro_sample *s, size_t n_kept, bool fresh);

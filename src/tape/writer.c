@@ -141,7 +141,10 @@ static int put(struct tape_writer *w, const uint8_t *at, size_t len)
     int r = write_whole(w, at, len, &done);
     if (r == 0) {
         w->end += len;
-        return w->network ? sync_or_take_back(w, len) : 0;
+        r = w->network ? sync_or_take_back(w, len) : 0;
+        if (r == 0)
+            parity_add(&w->parity, w->end - len, at, len);
+        return r;
     }
     if (done > 0 && w->io.truncate(w->io.context, w->fd, (off_t)w->end) < 0)
         w->end += done;
@@ -226,10 +229,42 @@ static void look_for_cut(struct tape_writer *w)
     }
     while (w->n_index > 0 && w->index[w->n_index - 1].offset >= w->end)
         w->n_index--;
+    w->parity.len = w->parity_due.len = 0;
+    w->parity.from = w->end;
     w->block_open = w->block_keyed = false;
     w->n_base = 0;
     struct baro_event e = {.t_ns = w->good_t_ns, .kind = BARO_EVENT_WARNING, .text = "somebody has cut the tape off"};
     pending_event(w, &e);
+}
+
+/* Written after a sample: the parity of 32 KiB that are complete, some way behind their end, so that one run of damaged bytes can't hit both; and once, in
+ * a tape that grows long, the copy of its front. What could not be written is tried again; the next frame then begins a block, as something may stand in between. */
+static void add_repairs(struct tape_writer *w)
+{
+    enum { COPY_AT = 256 << 10 };
+    if (w->parity.len >= PARITY_EVERY && !w->parity_due.len) {
+        w->parity_due = w->parity;
+        w->parity = (struct parity){.from = w->end};
+    }
+    bool due = w->parity_due.len && w->end >= w->parity_due.from + w->parity_due.len + PARITY_COLUMNS;
+    bool copy = !w->copied && w->end >= COPY_AT;
+    if (!due && !copy)
+        return;
+    buf_clear(&w->frame);
+    int r = due ? encode_parity(w, &w->parity_due) : 0;
+    if (r == 0 && copy)
+        r = encode_copy(w);
+    if (r == 0)
+        r = put(w, w->frame.at, w->frame.len);
+    if (r < 0) {
+        w->block_open = w->block_keyed = false;
+        w->n_base = 0;
+        w->frame.failed = false;
+        return;
+    }
+    if (due)
+        w->parity_due.len = 0;
+    w->copied |= copy;
 }
 
 int tape_writer_commit(struct tape_writer *w, const struct baro_sample *s, struct baro_error *err)
@@ -249,6 +284,7 @@ int tape_writer_commit(struct tape_writer *w, const struct baro_sample *s, struc
     if (r < 0)
         return fail(w, s, r, err);
     succeed(w, s, offset);
+    add_repairs(w);
     return 0;
 }
 
@@ -286,7 +322,15 @@ int tape_writer_finish(struct tape_writer *w, struct baro_error *err)
         r = tape_writer_start(w, err);
     if (r < 0)
         return r;
-    r = encode_footer(w);
+    /* The copy stands between the last samples and their parity. */
+    buf_clear(&w->frame);
+    r = encode_copy(w);
+    if (r == 0)
+        r = encode_parity(w, &w->parity_due);
+    if (r == 0)
+        r = encode_parity(w, &w->parity);
+    if (r == 0)
+        r = encode_footer(w);
     if (r == 0)
         r = put(w, w->frame.at, w->frame.len);
     return r < 0 ? fail(w, NULL, r, err) : 0;

@@ -105,7 +105,7 @@ def meanwhile(baro, tape, what, *options):
     go.touch()
     said = p.communicate(timeout=120)[1]
     assert p.returncode == 0
-    return said
+    return "\n".join(line for line in said.splitlines() if "while it was written" in line)
 
 
 def complete(baro, tape):

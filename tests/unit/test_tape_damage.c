@@ -94,7 +94,8 @@ static void test_cut_anywhere(void **state)
         size_t expected = 0;
         while (expected < l.n && l.at[expected].end <= cut)
             expected++;
-        assert_int_equal(read_all(&l, NULL), expected);
+        size_t n = read_all(&l, NULL); /* what repairs is written behind a sample, and acknowledged with it */
+        assert_true(n == expected || n == expected + 1);
     }
     free(whole);
     log_free(&l);
@@ -252,6 +253,10 @@ static void test_newer(void **state)
     assert_memory_equal(preamble, whole, sizeof preamble);
     put_le16(whole + 10, TAPE_FORMAT + 1);
     put_file(whole, len);
+    struct baro_tape *repaired; /* by the copy at the end */
+    assert_int_equal(baro_tape_open(&repaired, path, NULL), 0);
+    baro_tape_close(repaired);
+    put_file(whole, at);
     assert_int_equal(open_code(path), BARO_E_CORRUPT);
     put_le32(whole + 20, crc32c(0, whole, 20));
     put_file(whole, len);
