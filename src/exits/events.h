@@ -44,7 +44,7 @@ enum exits_source_kind { EXITS_CONNECTOR, EXITS_PERF, EXITS_TASKSTATS };
 /* Opens the process connector: all forks, execs and exits of the machine (initial namespaces; root, any user since 6.6).
  * Asks for a large receive buffer. Returns 0 or -errno with the reason a person understands in err. */
 int exits_connector_open(struct exits_source **ret, struct baro_error *err);
-/* The same in two halves, for a process that starts what is to be recorded and another that reads: the first listens, at the cost of three
+/* The same in two halves, for a process that starts what is to be recorded and another that reads: the first listens, at the cost of four
  * system calls, and returns the descriptor or -errno; the second takes it over. cookie is any number, the same for both. */
 int exits_connector_listen(uint32_t cookie, struct baro_error *err);
 int exits_connector_take(struct exits_source **ret, int fd, uint32_t cookie, struct baro_error *err);

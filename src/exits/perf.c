@@ -126,13 +126,16 @@ static int tell_record(struct perf *p, const struct perf_record *r, exits_event_
 
 /* ---- draining ---- */
 
-/* The ring with the oldest record, or NULL. */
-static struct perf_ring *oldest(struct perf *p)
+/* The ring with the oldest record, or NULL. A fork and its child's end may stand in the rings of two CPUs, of which one was looked at before the fork and the other after the end. But the fork is written before the
+ * child runs: so of forks and ends only those are taken that are older than the looking, until_ns, and no end comes before its fork. */
+static struct perf_ring *oldest(struct perf *p, uint64_t until_ns)
 {
     struct perf_ring *found = NULL;
     for (size_t i = 0; i < SETS * p->n_cpus; i++) {
         struct perf_ring *r = &p->rings[i];
-        if (ring_peek(r, &p->lost) && (!found || r->next.t_ns < found->next.t_ns))
+        if (!ring_peek(r, &p->lost) || (i < p->n_cpus && r->next.t_ns > until_ns))
+            continue;
+        if (!found || r->next.t_ns < found->next.t_ns)
             found = r;
     }
     return found;
@@ -154,10 +157,11 @@ static int perf_drain(struct exits_source *s, exits_event_fn *fn, void *context)
     struct perf *p = (struct perf *)s;
     struct perf_ring *r;
     int told = 0;
+    uint64_t until_ns = clock_monotonic_ns() - (uint64_t)s->clock_offset_ns;
     /* READ follows EXIT, so usage is looked at last: then what has ended has told its usage, but for the last microseconds. */
     for (size_t i = 0; i < SETS * p->n_cpus; i++)
         ring_refresh(&p->rings[i]);
-    for (unsigned n = 0; n < RECORDS_PER_DRAIN && (r = oldest(p)); n++) {
+    for (unsigned n = 0; n < RECORDS_PER_DRAIN && (r = oldest(p, until_ns)); n++) {
         struct perf_record one = r->next;
         one.t_ns += (uint64_t)s->clock_offset_ns;
         if (one.what == PERF_OTHER || one.what == PERF_MISSED || !ring_is_repeated(r, &one))
@@ -224,7 +228,7 @@ int exits_perf_open(struct exits_source **ret, unsigned max_cpus, struct baro_er
     struct perf *p = calloc(1, sizeof(*p));
     if (!p)
         return error_set(err, -ENOMEM, "out of memory");
-    p->base = (struct exits_source){EXITS_PERF, -1, perf_drain, perf_capacity, perf_memory, perf_close, namespace_monotonic_offset_ns()};
+    p->base = (struct exits_source){EXITS_PERF, -1, perf_drain, perf_capacity, perf_memory, perf_close, namespace_monotonic_offset_ns(), false};
     int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     p->foreign_proc = !namespace_proc_is_own(proc);
     fd_close(proc);

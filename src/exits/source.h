@@ -14,6 +14,7 @@ struct exits_source {
     uint64_t (*memory)(const struct exits_source *s);
     void (*close)(struct exits_source *s); /* frees s and all but fd */
     int64_t clock_offset_ns; /* to be added to the kernel's times, for those of the caller's time namespace */
+    bool filtered; /* not all that the kernel numbered comes */
 };
 
 #endif

@@ -132,10 +132,16 @@ static void fill_exit(const struct job *j, const struct member *m, struct baro_e
 /* Taken for gone, told, and then found again, as by an event that came late: it is the same process, counted once. */
 static bool was_reported(struct job *j, const struct member *m)
 {
-    struct baro_key *last = &j->reported[(uint32_t)m->row.key.pid % JOB_REPORTED];
-    bool same = m->row.key.start && baro_key_equal(*last, m->row.key);
-    *last = m->row.key;
+    struct job_reported *last = &j->reported[(uint32_t)m->row.key.pid % JOB_REPORTED];
+    bool same = m->row.key.start && baro_key_equal(last->key, m->row.key);
+    *last = (struct job_reported){m->row.key, m->end_told || m->gone_ns < m->end_ns ? m->end_ns : m->gone_ns};
     return same;
+}
+
+bool job_was_reported(const struct job *j, int32_t pid, uint64_t t_ns)
+{
+    const struct job_reported *last = &j->reported[(uint32_t)pid % JOB_REPORTED];
+    return last->key.pid == pid && last->end_ns >= t_ns;
 }
 
 static void report(struct job *j, struct member *m, uint64_t now_ns)

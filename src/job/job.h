@@ -46,6 +46,12 @@ struct job_unclaimed {
 #define JOB_UNCLAIMED_HASH 256u
 #define JOB_REPORTED 256u
 
+/* end_ns: when it ended, or when its absence was noticed. */
+struct job_reported {
+    struct baro_key key;
+    uint64_t end_ns;
+};
+
 struct job {
     struct tree tree;
     struct member_part sums;    /* of all living members, once totals_refresh() has seen those that moved */
@@ -78,7 +84,7 @@ struct job {
 
     size_t targets;             /* living members that the user named */
     size_t ended_members;       /* members whose end was told and that are not reaped yet: no longer processes that live */
-    struct baro_key reported[JOB_REPORTED]; /* whose exits were told lately, by pid: no identity is told twice */
+    struct job_reported reported[JOB_REPORTED]; /* whose exits were told lately, by pid: nobody is told of twice */
     uint64_t started, ended, unsampled, peak;
     uint64_t counted_ended_ns;  /* CPU put down to ended processes */
     uint64_t rss_peak;          /* largest high-water mark of any one process */
@@ -96,6 +102,9 @@ struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum b
 
 /* An event told that the member ended at end_ns. It stays a member until it is reaped. */
 void job_ended(struct job *j, struct member *m, uint64_t end_ns);
+
+/* Was the exit of a process with this pid told, which still was there at t_ns? Whose fork at that time is heard of now, then, is the same. */
+bool job_was_reported(const struct job *j, int32_t pid, uint64_t t_ns);
 
 /* Its end was a mistake: it lives. */
 void job_revive(struct job *j, struct member *m);

@@ -33,10 +33,12 @@ void follow_open_usage(struct recorder *r)
     if (geteuid() != 0 || r->usage)
         return;
     r->job.ends_told = exits_taskstats_open(&source, NULL) == 0;
-    if (r->job.ends_told)
+    if (r->job.ends_told) {
         r->usage = source;
-    else
+        follow_filter_usage(r);
+    } else {
         r->perf_due_ns = clock_monotonic_ns() + PERF_AFTER;
+    }
 }
 
 /* ---- after a drain ---- */
@@ -147,6 +149,7 @@ void follow_drain(struct recorder *r)
     }
     sampler_advance(&r->sampler);
     int events = told_read(r);
+    follow_filter(r, events);
     if (r->touched)
         r->foreign = 0;
     else if (events > 0)
@@ -246,6 +249,8 @@ void follow_close(struct recorder *r)
     if (r->usage != r->forks)
         exits_close(r->usage);
     exits_close(r->forks);
+    exits_filter_close(r->filter);
+    r->filter = NULL;
     r->usage = r->forks = NULL;
     free(r->stash);
     r->stash = NULL;

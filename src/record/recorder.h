@@ -6,6 +6,7 @@
 #include "collect/sampler.h"
 #include "collect/schedule.h"
 #include "exits/events.h"
+#include "exits/filter.h"
 #include "record/record.h"
 #include "run/link.h"
 #include "tape/writer.h"
@@ -59,6 +60,10 @@ struct recorder {
     unsigned foreign;           /* drains in a row that told of nobody of the job */
     uint64_t perf_due_ns;       /* when perf is opened, off the start path; 0: not at all, or done */
     size_t n_attached;          /* how many perf was attached to */
+    struct exits_filter *filter; /* follow_filter.c; NULL: none */
+    bool filter_tried, filter_holds, filter_behind; /* it holds back what is foreign; it did not know somebody */
+    uint32_t filter_gaps;
+    uint64_t filter_found, filter_ended, foreign_forks;
     bool perf_partly;           /* somebody could not be attached to */
     int32_t first_pid;          /* given before any of the job's was that nobody has told of; 0: not known */
     uint64_t told_forks;        /* members that an event made */
@@ -91,6 +96,7 @@ void header_free(struct baro_header *h);
 
 /* told.c: what event sources say */
 int told_read(struct recorder *r); /* all of it; returns how many events told who came and went */
+void told_lost(struct recorder *r, uint64_t times); /* so often some were lost */
 void told_touch(struct recorder *r, struct member *m); /* an event spoke of it: it is looked at after the drain */
 void told_take_stashed(struct recorder *r, struct member *m); /* what it had used, if that came before its name */
 
@@ -103,6 +109,11 @@ void follow_ready(struct recorder *r);
 void follow_catch_up(void *recorder); /* what ended in this tick: for struct sampler_options */
 void follow_close(struct recorder *r);
 void follow_use(struct recorder *r, struct exits_source *forks); /* from now on it tells of forks */
+
+/* follow_filter.c: what is foreign is held back by the kernel */
+void follow_filter(struct recorder *r, int events); /* after a drain that told of so many */
+void follow_filter_fork(struct recorder *r, int32_t pid); /* of a member was read */
+void follow_filter_usage(struct recorder *r); /* there is a source of usage now */
 
 /* follow_perf.c: perf, which is to be attached to each member */
 void follow_note_pid(struct recorder *r); /* before anybody of the job can be forked unheard */

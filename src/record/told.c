@@ -57,8 +57,12 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
         known->followed = true;
         return;
     }
-    if ((!parent && !gone) || !r->options->children)
+    if (job_was_reported(&r->job, e->pid, t))
         return;
+    if ((!parent && !gone) || !r->options->children) {
+        r->foreign_forks++;
+        return;
+    }
     struct member *m = job_add(&r->job, e->pid, parent, BARO_ORIGIN_EVENT, t);
     if (!m)
         return;
@@ -67,6 +71,7 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
     m->begin_ns = t;
     m->followed = true;
     r->told_forks++;
+    follow_filter_fork(r, e->pid);
     if (gone) {
         m->row.parent = gone->row.key;
         m->heir = gone;
@@ -107,12 +112,12 @@ static void on_name(struct recorder *r, struct member *m, const struct exits_eve
     told_touch(r, m);
 }
 
-static void on_lost(struct recorder *r, const struct exits_event *e)
+void told_lost(struct recorder *r, uint64_t times)
 {
     r->job.lossy = true;
     r->sampler.lossy_now = true;
     r->sampler.scan_once = true; /* what forked meanwhile and lives is found again */
-    recorder_event(r, BARO_EVENT_LOSSY, NULL, e->count, exits_name(r->forks));
+    recorder_event(r, BARO_EVENT_LOSSY, NULL, times, exits_name(r->forks));
 }
 
 /* comm is cut after 15 bytes (TASK_COMM_LEN). */
@@ -176,7 +181,7 @@ static void on_forks(void *context, const struct exits_event *e)
         return;
     }
     if (e->kind == EVENT_LOST) {
-        on_lost(r, e);
+        told_lost(r, e->count);
         return;
     }
     struct member *m = member_of(r, e->pid);

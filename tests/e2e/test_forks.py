@@ -122,3 +122,13 @@ def test_long_lived_parents_are_followed_exactly(run, tape, work):
         if not check_counts(run, tape, 10):
             return
     pytest.fail("a lower bound in each of five runs")
+
+
+@pytest.mark.skipif(not ROOT, reason="the kernel's filter needs root")
+@pytest.mark.parametrize("depth, width, life", [(40, 3, 2000), (3, 100, 20000)])
+def test_counts_beside_forks_of_others(run, tape, grow, started, depth, width, life):
+    """What is foreign is held back by the kernel once there is enough of it; nobody of the job is, whoever was being forked as that began."""
+    started(["sh", "-c", "while :; do (:); (:); done"])
+    job = f"{grow} {depth} {width} {life}; sleep 0.3; {grow} {depth} {width} {life}; {grow} 1 1 1000; exit 0"
+    run.record(tape, ["sh", "-c", job])
+    check_counts(run, tape, 2 + 2 * (1 + depth * width) + 2)
