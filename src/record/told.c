@@ -29,9 +29,9 @@ static bool another(const struct recorder *r, const struct member *known, uint64
 {
     if (known->end_told && known->end_ns < t)
         return true;
-    uint64_t begin = known->begin_ns ? known->begin_ns : known->row.first_ns;
-    if (!known->begin_ns && known->looked_at)
-        begin = job_begin_ns(&r->job, known->row.key.start);
+    if (!known->begin_ns && !known->looked_at)
+        return false; /* a scan that may have begun long ago has just found it */
+    uint64_t begin = known->begin_ns ? known->begin_ns : job_begin_ns(&r->job, known->row.key.start);
     return begin + START_SLACK < t;
 }
 

@@ -3,8 +3,11 @@
 
 import collections
 import os
+import pathlib
 import random
+import shutil
 import subprocess
+import tempfile
 
 import pytest
 
@@ -22,13 +25,13 @@ ROOT = os.geteuid() == 0
 
 
 @pytest.fixture(scope="module")
-def grow(tmp_path_factory):
-    """grow DEPTH WIDTH LIFE starts 1 + DEPTH * WIDTH processes, itself among them."""
-    folder = tmp_path_factory.mktemp("grow")
-    for path in (folder, folder.parent, folder.parent.parent):
-        path.chmod(0o755)
+def grow():
+    """grow DEPTH WIDTH LIFE starts 1 + DEPTH * WIDTH processes, itself among them. pytest's own folder is closed to other users again whenever somebody starts another pytest."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="baro-grow-"))
+    folder.chmod(0o755)
     subprocess.run(["gcc", "-O1", "-o", folder / "grow", SOURCE / "tests/e2e/grow.c"], check=True)
-    return str(folder / "grow")
+    yield str(folder / "grow")
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def in_namespaces(run, way, *args):
