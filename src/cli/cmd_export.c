@@ -30,7 +30,6 @@ struct exporting {
     struct buf text;
     uint64_t end_ns, told_ns; /* of the tape; 0: no progress is shown; and when it was last */
     bool told;
-    struct reader_follower follower;
     bool looked;          /* rows of the machine were written for */
     uint64_t looked_ns;
     struct baro_error err;
@@ -191,7 +190,7 @@ static int rows(struct exporting *x)
             status = cli_fail(x->cli, &x->err);
         if (!status)
             status = flush(x, 1);
-        if (status || !x->settings->follow || !reader_wait(&x->follower, x->tape, x->path))
+        if (status || !x->settings->follow || !reader_wait(x->tape))
             return status;
     }
 }
@@ -212,7 +211,7 @@ static int export(struct exporting *x)
     if (x->dialect && dialect_silent(x->dialect))
         cli_note(x->cli, "the tape has nothing to make rows of: %s",
                  dialect_kind(x->dialect) == BARO_KIND_HOST ? "the machine was looked at less than twice" : "no sample saw a process");
-    if (x->follower.gone && !baro_tape_complete(x->tape))
+    if (x->settings->follow && baro_tape_state(x->tape) == BARO_TAPE_CUT_OFF)
         cli_note(x->cli, "nobody writes %s any more; it has no end", x->path);
     if (baro_tape_damage(x->tape))
         cli_note(x->cli, "%llu bytes of the tape are damaged and were left out",

@@ -22,7 +22,7 @@ struct run {
     size_t number;
     const struct baro_header *header; /* NULL: it can't be read */
     struct reader_end end;
-    enum reader_state state;
+    enum baro_tape_state state;
     struct buf target;   /* attached: its command */
     const char *error;
 };
@@ -174,7 +174,7 @@ static void look(struct run *r, const char *dir, struct table *t, struct json *j
         code = reader_end(tape, &r->end, &err);
     if (code >= 0) {
         r->header = baro_tape_header(tape);
-        r->state = reader_state(tape, (const char *)path.at);
+        r->state = baro_tape_state(tape);
         if (!j)
             find_target(r, tape);
     } else {

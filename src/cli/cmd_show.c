@@ -434,7 +434,6 @@ static int print(struct show *w, uint64_t t_ns)
 static int follow(struct show *w)
 {
     struct baro_record record;
-    struct reader_follower follower = {0};
     uint64_t shown_ns = UINT64_MAX;
     int status = 0;
     for (;;) {
@@ -447,7 +446,7 @@ static int follow(struct show *w)
         }
         while (code > 0 && (code = baro_tape_next(w->tape, &record, &w->err)) > 0)
             ; /* to the end mark, if it is there */
-        if (!status && reader_wait(&follower, w->tape, w->path))
+        if (!status && reader_wait(w->tape))
             continue;
         if (!status && w->cli->tty && !w->settings->json && shown_ns != UINT64_MAX) {
             struct buf end = {0};
@@ -455,7 +454,7 @@ static int follow(struct show *w)
             status = cli_out(w->cli, &end);
             buf_done(&end);
         }
-        if (!status && follower.gone && !baro_tape_complete(w->tape))
+        if (!status && baro_tape_state(w->tape) == BARO_TAPE_CUT_OFF)
             cli_note(w->cli, "nobody writes %s any more; it has no end", w->path);
         return status;
     }

@@ -3,22 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/fd.h"
 #include "base/fmt.h"
 #include "base/span.h"
-#include "procfs/procfs.h"
 #include "tape/runs.h"
-#include "tape/writer.h"
 #include "tape/tail.h"
-
-#define POLL_MS 100
-#define STILL_LOOKS 5u /* without growth, then it is asked whether anybody writes */
 
 int reader_open(const struct cli *cli, const char *name, struct baro_tape **ret, struct buf *ret_path)
 {
@@ -32,63 +23,22 @@ int reader_open(const struct cli *cli, const char *name, struct baro_tape **ret,
     return cli_fail(cli, &err);
 }
 
-/* Does the process live that the header names? -1: that can't be told from here. */
-static int recorder_lives(const struct baro_header *h, bool same_boot)
+const char *reader_state_name(enum baro_tape_state state)
 {
-    char path[64], text[1024];
-    struct pid_stat st;
-    struct stat ns;
-    if (!h->recorder.pid || !same_boot || stat("/proc/self/ns/pid", &ns) < 0 || ns.st_ino != h->pid_namespace)
-        return -1;
-    snprintf(path, sizeof(path), "/proc/%d/stat", h->recorder.pid);
-    ssize_t n = fd_read_file(AT_FDCWD, path, text, sizeof(text));
-    /* With hidepid the processes of others look as if they were not there, but for kill(2), which sends nothing for 0. */
-    if (n <= 0)
-        return kill(h->recorder.pid, 0) < 0 && errno == ESRCH ? 0 : -1;
-    if (pid_stat_parse(span_of(text, (size_t)n), &st) < 0)
-        return -1;
-    return st.starttime == h->recorder.start && st.state != 'Z' && st.state != 'X';
-}
-
-enum reader_state reader_state(const struct baro_tape *tape, const char *path)
-{
-    const struct baro_header *h = baro_tape_header(tape);
-    char boot[64] = "";
-    if (baro_tape_complete(tape))
-        return READER_ENDED;
-    ssize_t n = fd_read_file(AT_FDCWD, "/proc/sys/kernel/random/boot_id", boot, sizeof(boot) - 1);
-    boot[n > 0 ? n : 0] = 0;
-    boot[strcspn(boot, "\n")] = 0;
-    int lives = recorder_lives(h, *boot && strcmp(boot, h->boot_id) == 0);
-    if (lives >= 0)
-        return lives ? READER_RUNNING : READER_CUT_OFF;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    bool in_work = fd >= 0 && tape_in_work(fd);
-    fd_close(fd);
-    return in_work ? READER_RUNNING : READER_CUT_OFF;
-}
-
-const char *reader_state_name(enum reader_state state)
-{
-    static const char *const names[] = {"ended", "running", "cut off"};
-    return names[state];
-}
-
-/* The writer may have finished, or gone, between the reader's last look at the file and this one: so it reads once more after gone is set. */
-bool reader_wait(struct reader_follower *f, const struct baro_tape *tape, const char *path)
-{
-    struct stat st;
-    if (f->gone || baro_tape_complete(tape) || stat(path, &st) < 0 || (f->inode && st.st_ino != f->inode))
-        return false;
-    f->still = f->inode && (uint64_t)st.st_size == f->bytes ? f->still + 1 : 0;
-    f->inode = st.st_ino;
-    f->bytes = (uint64_t)st.st_size;
-    if (f->still % STILL_LOOKS == STILL_LOOKS - 1) {
-        f->gone = reader_state(tape, path) != READER_RUNNING;
-        return true;
+    switch (state) {
+    case BARO_TAPE_RUNNING:
+        return "running";
+    case BARO_TAPE_ENDED:
+        return "ended";
+    default:
+        return "cut off";
     }
-    poll(NULL, 0, POLL_MS);
-    return true;
+}
+
+/* An error is told by the read that follows. */
+bool reader_wait(struct baro_tape *tape)
+{
+    return baro_tape_wait(tape, -1, NULL) != BARO_E_ENDED;
 }
 
 /* ---- users ---- */

@@ -11,20 +11,10 @@
 /* Finds and opens the tape that a user named (NULL: @last). Returns 0, or the exit status of a failure that was said. */
 int reader_open(const struct cli *cli, const char *name, struct baro_tape **ret, struct buf *ret_path);
 
-/* Is a tape being written? It has ended with its end mark; without one somebody writes it, or whoever did is gone. */
-enum reader_state { READER_ENDED, READER_RUNNING, READER_CUT_OFF };
-enum reader_state reader_state(const struct baro_tape *tape, const char *path);
-const char *reader_state_name(enum reader_state state); /* "ended", "running", "cut off" */
+const char *reader_state_name(enum baro_tape_state state); /* "ended", "running", "cut off" */
 
-/* Who follows a tape; begins as all zero. */
-struct reader_follower {
-    uint64_t bytes, inode; /* of the file when it was last looked at */
-    unsigned still;        /* looks since it last grew */
-    bool gone;             /* nobody writes it any more */
-};
-/* Waits a moment for a growing tape. Returns false where there is nothing to wait for: it has its end, was removed or replaced, or nobody writes it any more
- * (then gone is set, and all that was written has been given). */
-bool reader_wait(struct reader_follower *f, const struct baro_tape *tape, const char *path);
+/* Waits until a growing tape has more to read. False: it has its end, was removed or replaced, or nobody writes it any more, and all of it was read. */
+bool reader_wait(struct baro_tape *tape);
 
 /* Names of users, from /etc/passwd alone: NSS would need shared objects. Fits row.user. */
 struct users {

@@ -92,15 +92,17 @@ static void forget_told(const struct baro_tape *t)
         ;
 }
 
-/* 1: it has other bytes than when it was read to its end. */
+/* 1: it has other bytes than when it was read to its end. Of a file without a name only what is there now is read: it was
+ * removed, or replaced by another tape. */
 static int has_grown(struct baro_tape *t)
 {
     uint64_t before = t->seen_size;
-    int r = file_look(t);
-    if (r < 0)
-        return r;
-    t->seen_size = t->size;
-    return t->size != before;
+    struct stat st;
+    if (fstat(t->fd, &st) < 0)
+        return -errno;
+    t->seen_size = (uint64_t)st.st_size;
+    t->abandoned = st.st_nlink == 0;
+    return t->seen_size != before || t->abandoned;
 }
 
 /* What was written between the last read and the last look is read once more before the end is believed. */
