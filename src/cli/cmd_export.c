@@ -95,6 +95,8 @@ static int choose_dialect(struct exporting *x)
     int kind = s->entity < 0 ? -1 : s->entity == ROW_PROCESS ? BARO_KIND_PROCESS : s->entity == ROW_HOST ? BARO_KIND_HOST : BARO_KIND_MAX;
     if (s->columns)
         return cli_failf(x->cli, "--columns and --dialect exclude each other: a dialect has its own");
+    if (s->safe)
+        return cli_failf(x->cli, "--safe and --dialect exclude each other: a dialect is written as the other program writes it");
     if (s->format != FORMAT_CSV)
         return cli_failf(x->cli, "--dialect %s is CSV", dialect_names[s->dialect]);
     if (dialect_new(&x->dialect, dialect_names[s->dialect], kind, baro_tape_header(x->tape), &x->err) < 0)
@@ -118,7 +120,7 @@ static int put(struct exporting *x, struct row *row)
 {
     row_begin(row);
     if (x->settings->format == FORMAT_CSV)
-        csv_row(&x->columns, row, &x->text);
+        csv_row(&x->columns, row, x->settings->safe, &x->text);
     else
         jsonl_row(&x->columns, row, &x->text);
     return flush(x, CHUNK);
@@ -200,7 +202,7 @@ static int export(struct exporting *x)
     if (x->dialect)
         dialect_header(x->dialect, &x->text);
     else if (x->settings->format == FORMAT_CSV)
-        csv_header(&x->columns, &x->text);
+        csv_header(&x->columns, x->settings->safe, &x->text);
     progress_begin(x);
     int status = rows(x);
     progress_end(x);
@@ -231,6 +233,8 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
     x.memory = row_memory_new();
     if (onto_itself(&x))
         status = cli_failf(cli, "%s is the tape itself; it is left alone", output);
+    else if (s->safe && s->format != FORMAT_CSV)
+        status = cli_failf(cli, "--safe is for CSV: text in JSON is never a formula; leave one of --safe and --format jsonl out");
     else
         status = s->dialect >= 0 ? choose_dialect(&x) : choose(&x);
     if (!status) {

@@ -235,6 +235,9 @@ const struct opt options_show[] = {
 const struct opt options_export[] = {
     {.name = "format", .letter = 'F', .argument = "FORMAT", .type = OPT_CHOICE, .offset = AT(format), .choices = formats,
      .help = "csv (the default) or jsonl"},
+    {.name = "safe", .type = OPT_TRUE, .offset = AT(safe), .help = "CSV for spreadsheets: no name or command line is a formula",
+     .more = "Text that begins with =, +, -, @, a tab or a carriage return gets an apostrophe in front, and so does text that begins with an "
+             "apostrophe: who takes one away in front of a text has what it was. Numbers are left alone."},
     {.name = "entity", .letter = 'e', .argument = "WHAT", .type = OPT_CHOICE, .offset = AT(entity), .choices = entities,
      .help = "a row for each process and sample (the default), or for each job sample, event or exit; host, cpu, disk, fs, net, sensor and "
              "cgroup are the machine, each time it was looked at"},

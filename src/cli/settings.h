@@ -41,6 +41,7 @@ struct settings {
     const char *at;        /* show: when */
     int pick;              /* show: enum baro_pick, which sample */
     int format, entity;    /* export; entity: enum row_entity, -1: not said */
+    bool safe;             /* export: text in CSV is no formula */
     const char *columns;   /* NULL: all */
     int dialect;           /* index into dialect_names; -1: none */
 };

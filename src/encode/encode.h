@@ -7,9 +7,10 @@
 #include "encode/json.h"
 #include "encode/row.h"
 
-/* RFC 4180, but lines end with "\n" alone. What is absent is an empty cell. */
-void csv_header(const struct columns *c, struct buf *ret);
-void csv_row(const struct columns *c, const struct row *r, struct buf *ret);
+/* RFC 4180, but lines end with "\n" alone. What is absent is an empty cell. safe: text that a spreadsheet takes for a
+ * formula (it begins with = + - @, tab or carriage return) gets an apostrophe in front; numbers are left alone. */
+void csv_header(const struct columns *c, bool safe, struct buf *ret);
+void csv_row(const struct columns *c, const struct row *r, bool safe, struct buf *ret);
 
 /* One object a line. What is absent is null, and a last member "absent" has the reasons. */
 void jsonl_row(const struct columns *c, const struct row *r, struct buf *ret);

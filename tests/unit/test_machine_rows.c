@@ -106,7 +106,10 @@ static void expect_rows(enum row_entity entity, bool csv, const char *list, cons
         for (size_t i = 0; at != last && i < n; i++) {
             row.machine = baro_sample_entity(r.u.sample, (enum baro_kind)(BARO_KIND_HOST + entity - ROW_HOST), i);
             row_begin(&row);
-            (csv ? csv_row : jsonl_row)(&c, &row, &text);
+            if (csv)
+                csv_row(&c, &row, false, &text);
+            else
+                jsonl_row(&c, &row, &text);
         }
         last = at;
     }

@@ -481,7 +481,7 @@ static void put_row(bool csv, const struct columns *c, struct row *row, struct b
 {
     row_begin(row);
     if (csv)
-        csv_row(c, row, text);
+        csv_row(c, row, false, text);
     else
         jsonl_row(c, row, text);
 }
@@ -497,7 +497,7 @@ static void export(const char *path, enum row_entity entity, bool csv, const cha
     struct row_memory *memory = row_memory_new();
     buf_clear(text);
     if (csv)
-        csv_header(&c, text);
+        csv_header(&c, false, text);
     while (baro_tape_next(tape, &r, &err) > 0) {
         struct row row = {.entity = entity, .header = baro_tape_header(tape), .t_ns = r.t_ns, .memory = memory};
         if (r.kind == BARO_RECORD_EXIT && entity == ROW_EXIT) {
@@ -540,6 +540,39 @@ static void test_golden_rows(void **state)
     buf_done(&text);
 }
 
+/* What a spreadsheet takes for a formula gets an apostrophe, and so does an apostrophe; a number that begins with - does not. */
+static void test_safe_csv(void **state)
+{
+    static const char *const names[][3] = {
+        {"=cmd|' /C calc'!A0", "=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"}, {"+1", "+1", "'+1"}, {"-1", "-1", "'-1"}, {"@SUM(A1)", "@SUM(A1)", "'@SUM(A1)"},
+        {"\t=1", "\\x09=1", "'\\x09=1"}, {"\r=1", "\\x0d=1", "'\\x0d=1"}, {"'=1", "'=1", "''=1"}, {"=1,\"a\"", "\"=1,\"\"a\"\"\"", "\"'=1,\"\"a\"\"\""},
+        {"cc1", "cc1", "cc1"}, {"a=1", "a=1", "a=1"}, {"\n=1", "\\x0a=1", "\\x0a=1"}, {"", "", ""},
+    };
+    struct column at[] = {{.kind = COLUMN_NAME, .name = "name"}, {.kind = COLUMN_METRIC, .metric = PROCESS_nice, .name = "=nice"}};
+    struct columns c = {.entity = ROW_PROCESS, .at = at, .n = 2};
+    struct buf text = {0};
+    char expected[64];
+    (void)state;
+    at[1].describes = baro_metric_get(BARO_KIND_PROCESS, PROCESS_nice);
+    csv_header(&c, true, &text);
+    buf_byte(&text, 0);
+    assert_string_equal((char *)text.at, "name,'=nice\n");
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        char name[32];
+        struct baro_process p = {.name = strcpy(name, names[i][0])};
+        const struct row row = {.entity = ROW_PROCESS, .process = &p};
+        p.value[PROCESS_nice] = (uint64_t)-5;
+        for (int safe = 0; safe < 2; safe++) {
+            buf_clear(&text);
+            csv_row(&c, &row, safe, &text);
+            buf_byte(&text, 0);
+            snprintf(expected, sizeof(expected), "%s,-5\n", names[i][1 + safe]);
+            assert_string_equal((char *)text.at, expected);
+        }
+    }
+    buf_done(&text);
+}
+
 static void test_columns(void **state)
 {
     struct baro_error err = BARO_ERROR_INIT;
@@ -573,7 +606,7 @@ int main(void)
         cmocka_unit_test(test_commands),
         cmocka_unit_test(test_alive_and_attached),
         cmocka_unit_test(test_many_names),
-        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_nothing), cmocka_unit_test(test_safe_csv),
         cmocka_unit_test(test_peak_is_no_less_than_mean), cmocka_unit_test(test_no_more_than_there_is),
         cmocka_unit_test(test_words_of_short_run), cmocka_unit_test(test_words_without_end), cmocka_unit_test(test_words_of_sharers),
         cmocka_unit_test(test_words_of_disks), cmocka_unit_test(test_narrow), cmocka_unit_test(test_path_is_cut_in_the_middle),
