@@ -90,32 +90,36 @@ static bool stderr_put(const struct wrapper *w, const char *text, size_t len, co
     return stderr_ready(w, timeout) && write(w->stderr_fd, text, len) == (ssize_t)len;
 }
 
-void link_hear(const struct wrapper *w)
+void link_hear(struct wrapper *w)
 {
     const struct timespec at_once = {0, 0};
     char word[1 + LINK_TEXT_MOST];
 
-    while (w->link >= 0 && stderr_ready(w, &at_once)) {
+    while (w->link >= 0 && !w->recorder_done && stderr_ready(w, &at_once)) {
         ssize_t n = recv(w->link, word, sizeof(word), MSG_DONTWAIT);
 
-        if (n <= 1 || *word != LINK_WORD_SAY || !stderr_put(w, word + 1, (size_t)n - 1, &at_once))
+        if (n <= 0)
+            return;
+        if (*word == LINK_WORD_DONE)
+            w->recorder_done = true; /* it came close behind a line that we were woken for */
+        else if (!stderr_put(w, word + 1, (size_t)n - 1, &at_once))
             return;
     }
 }
 
-bool link_hear_last(const struct wrapper *w, uint64_t deadline_ns)
+bool link_hear_last(struct wrapper *w, uint64_t deadline_ns)
 {
     char word[1 + LINK_TEXT_MOST];
-    bool done = false;
     ssize_t n;
 
-    while (!done && (n = recv(w->link, word, sizeof(word), MSG_DONTWAIT)) > 0) {
+    while (!w->recorder_done && (n = recv(w->link, word, sizeof(word), MSG_DONTWAIT)) > 0) {
         uint64_t now = clock_monotonic_ns(), left = deadline_ns > now ? deadline_ns - now : 0;
         const struct timespec timeout = {(time_t)(left / NS_PER_SEC), (long)(left % NS_PER_SEC)};
 
-        done = *word == LINK_WORD_DONE;
-        if (!done)
+        if (*word == LINK_WORD_DONE)
+            w->recorder_done = true;
+        else
             stderr_put(w, word + 1, (size_t)n - 1, &timeout);
     }
-    return done;
+    return w->recorder_done;
 }

@@ -22,6 +22,7 @@ struct wrapper {
     unsigned watchers;   /* that this stop has had */
     bool session_leader;
     bool recorder_ended, command_ended;
+    bool recorder_done; /* it said that all is written */
     bool proc_checked, proc_is_own; /* is /proc of this PID namespace? */
     const struct own_group *own;   /* whose locks are held to the end */
     unsigned entered;              /* as of struct spawn */
@@ -41,8 +42,8 @@ typedef uint64_t sigmask;
 /* link.c: 0 or -errno, which callers may ignore; nothing here waits for the recorder. */
 int link_put(struct wrapper *w, const struct link_message *m);
 int link_tell(struct wrapper *w, enum link_kind kind, int64_t number);
-void link_hear(const struct wrapper *w); /* prints what the recorder has to say, as far as stderr takes it at once */
-bool link_hear_last(const struct wrapper *w, uint64_t deadline_ns); /* the same, waiting for stderr; true: it has said that it is done */
+void link_hear(struct wrapper *w); /* prints what the recorder has to say, as far as stderr takes it at once */
+bool link_hear_last(struct wrapper *w, uint64_t deadline_ns); /* the same, waiting for stderr; true: it has said that it is done */
 
 /* signals.c */
 sigmask sigmask_set(int how, sigmask set); /* rt_sigprocmask(2); returns the mask before */
