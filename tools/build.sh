@@ -12,7 +12,8 @@ trap 'rm -f "$log"' EXIT
 
 # A folder made for another place (a moved or copied tree) or with other options or packages is made anew.
 if [ ! -f "$folder/build.ninja" ] || [ "$(cat "$folder/.made-for" 2>/dev/null)" != "$mark" ]; then
-    rm -rf "$folder"
+    # But for tapes: what somebody recorded there is not ours (./demo).
+    find "$folder" -mindepth 1 -maxdepth 1 ! -name '*.baro' -exec rm -rf {} + 2>/dev/null || :
     meson setup "$folder" "$source" "$@" >"$log" 2>&1 || { tail -n 12 "$log" >&2; exit 1; }
     printf '%s' "$mark" >"$folder/.made-for"
 fi

@@ -23,6 +23,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 ORDINARY = 65534  # nobody: a user that owns nothing
 
 SANITIZED = os.environ.get("BARO_SANITIZED") == "1"
+SLOW = int(os.environ.get("BARO_SLOW", "1"))  # how many times slower than a machine: an emulated one's CPU takes longer for the same end of a process
 
 # A shell starts what it puts into the background with these ignored, and a command would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -97,7 +98,7 @@ def isolated(work, monkeypatch):
     reports.mkdir()
     reports.chmod(0o1777)
     for name in [n for n in os.environ if n.startswith("BARO_") or n in ("XDG_STATE_HOME", "NO_COLOR", "COLUMNS")]:
-        if name not in ("BARO_SANITIZED", "BARO_FULL"):
+        if name not in ("BARO_SANITIZED", "BARO_FULL", "BARO_SLOW"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
@@ -215,6 +216,14 @@ class Runner:
         while len(self.instants(tape)) < n:
             assert time.monotonic() < until, f"{tape} has no {n} samples"
             time.sleep(0.01)
+
+    def listens(self, tape):
+        """Whether a recording that goes on hears events by now: perf, where there is no connector, begins some samples after the job."""
+        if not self.instants(tape):
+            return False
+        if self.summary(tape)["accounting"]["event_source"] != "perf":
+            return True
+        return any(e["event"] == "source" for e in self.export(tape, "event"))
 
     def record_gated(self, tape, argv, reached, *options, status=0, **kw):
         """Records a command that at some point reads a byte from the FIFO `gate` in the work folder (its own), and comes past it when reached() is true,
@@ -419,9 +428,9 @@ class Truth:
         self.runner = runner
         self.cgroup = cgroup
         self.alone = os.geteuid() == 0 and runner.uid is None
-        self.slack_ns = 5_000_000
+        self.slack_ns = SLOW * 5_000_000
         # A recorder does not say what it and its helpers used after its last sample, and a sanitizer takes its time to go.
-        self.untold_ns = 0 if self.alone else 20_000_000 if SANITIZED else 7_000_000
+        self.untold_ns = 0 if self.alone else SLOW * (20_000_000 if SANITIZED else 7_000_000)
         self.note = runner.work / "used-before"
 
     def entering(self):

@@ -334,7 +334,7 @@ def test_own_of_v1_counts_the_cpu_time_of_all(run, tape, v1):
 
 def test_own_where_no_hierarchy_counts(run, tape, work):
     """Hidden from the job, as in some containers: it runs all the same."""
-    done = subprocess.run(["unshare", "-m", "--propagation", "private", "sh", "-c", 'umount -R /sys/fs/cgroup && exec "$@"', "sh", str(run.binary), "run", "-q", "-o", str(tape),
+    done = subprocess.run(["unshare", "-m", "--propagation", "private", "sh", "-c", 'if grep -q " /sys/fs/cgroup" /proc/mounts; then umount -R /sys/fs/cgroup; fi && exec "$@"', "sh", str(run.binary), "run", "-q", "-o", str(tape),
                            "--cgroup", "own", "--", "sh", "-c", "exit 3"], stderr=subprocess.PIPE, text=True, timeout=60)
     assert done.returncode == 3
     assert "no control group of its own" in done.stderr and len(done.stderr.splitlines()) == 1

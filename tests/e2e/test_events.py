@@ -14,7 +14,7 @@ from jobs import names_of, script
 
 def test_execs_are_told_with_their_time(run, tape):
     """Whenever somebody looked, and whether that was before they ended or after."""
-    run.record_gated(tape, "read x <gate; for t in 0.01 0.3; do /usr/bin/sleep $t; date; done", lambda: run.instants(tape), "-i", "1s")
+    run.record_gated(tape, "read x <gate; for t in 0.01 0.3; do /usr/bin/sleep $t; date; done", lambda: run.listens(tape), "-i", "1s")
     told = sorted((e["t_ns"], e["text"]) for e in run.export(tape, "event") if e["event"] == "exec")
     assert [name for _, name in told][-4:] == ["sleep", "date", "sleep", "date"]
     (short, _), (date, _), (long, _), (last, _) = told[-4:]
@@ -46,7 +46,7 @@ def test_exec_at_the_end(run, tape, work, started, wait_until):
 def test_name_that_its_parents_begins_with(run, work, tape):
     """An inherited name is no longer form of what was executed: only names of 15 bytes are cut."""
     shutil.copy("/bin/sh", work / "trueness")
-    run.record(tape, [work / "trueness", "-c", "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do /bin/true; done; exit 0"])
+    run.record_gated(tape, [work / "trueness", "-c", "read x <gate; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do /bin/true; done; exit 0"], lambda: run.listens(tape))
     names = names_of(run.export(tape, "exit"))
     assert len(names) == 21 and names.count("trueness") <= 6, names  # itself, and who ended before there was somebody to tell its name
 

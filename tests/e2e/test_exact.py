@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import beside
+from conftest import SLOW, beside
 from jobs import commands
 
 BURNT = 80_000_000
@@ -47,7 +47,8 @@ def test_ways(run_both, truth, tape, work, source, lives, way):
     truth.record(tape, [program, way])
     s = run_both.summary(tape)
     job, accounting = s["job"], s["accounting"]
-    events = source == "events" and accounting["event_source"] != "scan" and not accounting["lossy_intervals"]
+    # perf, in a container, begins some samples after the job, and tells no statuses
+    events = source == "events" and accounting["event_source"] == "connector" and not accounting["lossy_intervals"]
     exits = run_both.export(tape, "exit")
 
     # counted: to what the kernel counted. Only of a process whose counters the kernel gives to nobody what came after the last look is missing.
@@ -65,7 +66,7 @@ def test_ways(run_both, truth, tape, work, source, lives, way):
     assert len(burners) == 1, [e["name"] for e in exits]
     # As root its end tells all; else what was seen of it is kept, and what was not is in the total alone.
     least = 0.95 * BURNT if events and truth.alone else max(looks, default=0)
-    assert least <= burners[0]["cpu_ns"] <= 1.3 * BURNT
+    assert least <= burners[0]["cpu_ns"] <= (1.3 if SLOW == 1 else 2) * BURNT
     if way == "ignored":
         assert job["cpu_ns"] >= least
     if events:
@@ -82,14 +83,15 @@ def test_ways(run_both, truth, tape, work, source, lives, way):
 
 def test_two_that_live_equally_long(run_both, tape, source):
     """One computes, one sleeps, for the same time and between the same samples: they are told apart."""
-    run_both.record(tape, """
+    run_both.record_gated(tape, """
+        read x <gate
         (exec -a burner sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done') 2>/dev/null ||
         bash -c 'exec -a burner sh -c "i=0; while [ \\$i -lt 60000 ]; do i=\\$((i+1)); done"' &
         a=$!; sleep 0.12; wait $a; sleep 0.12
-        """, "--interval", "10s")
+        """, lambda: run_both.listens(tape), "--interval", "10s")
     s = run_both.summary(tape)
-    if source == "scan" or s["accounting"]["event_source"] == "scan":
-        return  # nothing but the total is known
+    if source == "scan" or s["accounting"]["event_source"] != "connector":
+        return  # little but the total is known
     sleeps = [e for e in run_both.export(tape, "exit") if e["name"] == "sleep"]
     assert len(sleeps) == 2
     assert all(e["cpu_ns"] < 15_000_000 for e in sleeps if e["cpu_ns"] is not None)
@@ -107,6 +109,9 @@ def test_overflow_is_seen_and_repaired(run_ordinary, tape, work, wait_until):
     try:
         with open("/proc/sys/net/core/rmem_max", "w", encoding="ascii") as f:
             f.write("212992")
+    except OSError:
+        pytest.skip("net.core.rmem_max can't be set here")
+    try:
         p = run_ordinary.popen("run", "-q", "-o", tape, "--", "sh", "-c",
                                "until [ -e go ]; do sleep 0.02; done; i=0; while [ $i -lt 1500 ]; do /bin/true; i=$((i+1)); done; touch done; (sleep 1; exit 7) & wait",
                                stderr=subprocess.PIPE)

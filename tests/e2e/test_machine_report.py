@@ -85,6 +85,8 @@ def test_json(baro, watched):
     assert 0 < host["cpu_mean_cores"] <= host["cores"] and 0 < host["cpu_peak_cores"] <= host["cores"]
     assert 0 < host["memory_available_least_bytes"] <= host["memory_total_bytes"]
     assert 0 < d["limits"]["cores"] <= host["cores"]
+    if d["limits"]["memory_bytes"] is None:
+        return  # control groups are out of sight
     assert 0 < d["limits"]["memory_bytes"] <= host["memory_total_bytes"]
     assert d["limits"]["memory_peak_ratio"] == pytest.approx(d["limits"]["memory_peak_bytes"] / d["limits"]["memory_bytes"])
 

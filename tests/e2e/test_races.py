@@ -78,7 +78,7 @@ def test_many_orphans_end_at_once(late, run, tape, work, source, n):
     assert job["processes_ended"] == job["processes_started"]
     exits = run.export(tape, "exit")
     assert len(exits) == job["processes_started"]
-    if source == "events" and s["accounting"]["event_source"] != "scan" and not s["accounting"]["lossy_intervals"]:
+    if source == "events" and s["accounting"]["event_source"] == "connector" and not s["accounting"]["lossy_intervals"]:
         assert job["processes_started"] == n + 2
         assert len({e["pid"] for e in exits}) == n + 2
     else:

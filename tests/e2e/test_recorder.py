@@ -28,7 +28,7 @@ def test_compile(run_both, work, truth, tape, source):
     assert s["exit"] == {"status": 0, "signal": None}
     truth.check(s)
     assert s["accounting"]["cpu_kernel_ns"] == s["job"]["cpu_ns"]
-    if source == "events" and s["accounting"]["event_source"] != "scan" and s["accounting"]["lossy_intervals"] == 0:
+    if source == "events" and s["accounting"]["event_source"] == "connector" and s["accounting"]["lossy_intervals"] == 0:
         assert s["job"]["processes_started"] >= 24 * 2 + 1
         exits = run_both.export(tape, "exit")
         assert len(exits) == s["job"]["processes_started"]
@@ -41,7 +41,7 @@ def test_many_short_processes(run_both, truth, tape, source):
     truth.record(tape, "i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i+1)); done")
     s = run_both.summary(tape)
     truth.check(s)
-    if source == "events" and s["accounting"]["event_source"] != "scan":
+    if source == "events" and s["accounting"]["event_source"] == "connector":
         assert s["job"]["processes_started"] == 301
     else:
         assert s["job"]["processes_unsampled"] is None
@@ -299,7 +299,7 @@ def test_exit_records(run_both, tape, source):
     s = run_both.summary(tape)
     assert s["exit"] == {"status": 3, "signal": None}
     exits = run_both.export(tape, "exit")
-    if source == "events":
+    if source == "events" and s["accounting"]["event_source"] == "connector":  # perf tells no statuses
         told = {(e["status"], e["signal"]) for e in exits}
         assert (7, None) in told and (None, 9) in told and (3, None) in told
 
@@ -430,7 +430,7 @@ def test_targets_that_cannot_be(run, run_ordinary, tape, started, make):
         pid = max(int(t) for t in os.listdir(f"/proc/{p.pid}/task") if int(t) != p.pid)
     elif make == "kernel":
         pid = 2
-        if "kthreadd" not in open("/proc/2/comm").read():
+        if not os.path.exists("/proc/2/comm") or "kthreadd" not in open("/proc/2/comm").read():
             pytest.skip("no kernel threads in sight")
     else:
         pid = "12x"

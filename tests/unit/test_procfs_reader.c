@@ -230,6 +230,9 @@ static int look_as_nobody(int root, pid_t target)
     if (setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
         return 1;
     ssize_t n = proc_read(root, target, "stat", text, sizeof(text));
+    if (n == -ENOENT && kill(target, 0) < 0 && errno == EPERM) /* /proc is mounted with hidepid=2: as if it were not there */
+        return proc_read(root, target, "io", text, sizeof(text)) == -ENOENT && proc_open(root, target, "smaps_rollup", 0) == -ENOENT &&
+               proc_count_fds(root, target) == -ENOENT ? 0 : 7;
     if (n <= 0 || pid_stat_parse(span_of(text, (size_t)n), &st) != 0 || st.pid != target)
         return 2;
     if (proc_read(root, target, "io", text, sizeof(text)) != -EACCES)

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tests in other places: in containers, on a machine that hides others' processes, on another architecture. All slow; each is a script of its own, too."""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+from conftest import SOURCE
+
+pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.not_sanitized("the plain binary is enough")]
+
+
+def ran(argv):
+    done = subprocess.run(list(map(str, argv)), cwd=SOURCE, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode == 77:
+        pytest.skip(done.stdout.strip().splitlines()[-1])
+    assert done.returncode == 0, done.stdout
+    print(done.stdout[-2000:])
+
+
+@pytest.fixture(autouse=True)
+def once(baro):
+    """The scripts build and keep what they need; ./check --full has several folders."""
+    if pathlib.Path(baro).parent.name != "build":
+        pytest.skip("once is enough")
+
+
+@pytest.mark.parametrize("kind", ["bare", "full"])
+def test_container(baro, kind):
+    ran([SOURCE / "tools/container-check.sh", kind, baro])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount /proc")
+def test_hidepid(baro):
+    ran([SOURCE / "tools/hidepid-check.sh", baro])
+
+
+def test_arm64(baro):
+    ran([SOURCE / "tools/arm64-check.sh", baro])

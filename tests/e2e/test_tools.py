@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the project's own scripts keep."""
+
+import os
+import shutil
+import subprocess
+
+from conftest import SOURCE
+
+
+def test_a_folder_made_anew_keeps_the_tapes_in_it(work):
+    """`./demo` records into build/, and `./check` makes that anew where packages were installed since."""
+    source, folder, programs = work / "source", work / "build", work / "bin"
+    (source / "tools").mkdir(parents=True)
+    shutil.copy(SOURCE / "tools/build.sh", source / "tools")
+    programs.mkdir()
+    (folder / "old").mkdir(parents=True)
+    (folder / ".made-for").write_text("other packages")
+    (folder / "build.ninja").touch()
+    (folder / "demo.baro").write_text("a tape")
+    for name, text in (("meson", "touch $2/build.ninja"), ("ninja", "exit 0")):
+        (programs / name).write_text(f"#!/bin/sh\n{text}\n")
+        (programs / name).chmod(0o755)
+    subprocess.run([source / "tools/build.sh", folder], env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}, check=True)
+    assert (folder / "demo.baro").read_text() == "a tape"
+    assert not (folder / "old").exists() and (folder / ".made-for").read_text() != "other packages"
