@@ -141,4 +141,4 @@ sed -n '/^@@ begin/,/^@@ end/p' "$work/said" | grep -v '^@@' | base64 -d >"$work
 # shellcheck source=tools/tape-readings
 . tools/tape-readings
 (export TZ=UTC LC_ALL=C.UTF-8 HOME=/root; readings "$baro" "$work/root/tapes") >"$work/readings"
-exec /usr/bin/python3 tools/arm64_check.py "$work/said" "$work/readings"
+/usr/bin/python3 tools/arm64_check.py "$work/said" "$work/readings"

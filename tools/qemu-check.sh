@@ -149,4 +149,4 @@ if [ -n "$capture" ]; then
     cp -a "$work/unpacked/machine/." "$capture/"
     exit 0
 fi
-exec /usr/bin/python3 tools/qemu_check.py "$work/said"
+/usr/bin/python3 tools/qemu_check.py "$work/said"
