@@ -145,8 +145,8 @@ static void reply_smaps(struct sampler *s, struct member *m, const struct slow_r
     const uint64_t values[] = {reply->pss, reply->uss, s->now_ns};
     m->note.smaps_barred = reply->smaps_absent == BARO_ABSENT_DENIED || reply->smaps_absent == BARO_ABSENT_UNSUPPORTED ||
                            reply->smaps_absent == BARO_ABSENT_TIMEOUT;
-    if (reply->smaps_absent == BARO_ABSENT_GONE)
-        return; /* the next look at it will tell */
+    if (reply->smaps_absent == BARO_ABSENT_GONE || m->row.value[PROCESS_state] == 'Z')
+        return; /* the next look at it will tell, or has told that its memory is gone */
     for (size_t i = 0; i < 3; i++) {
         if (m->row.absent[ids[i]] == BARO_ABSENT_NOT_ASKED)
             continue;

@@ -113,6 +113,15 @@ static void forget_memory(struct member *m)
     set(m, PROCESS_rss, 0);
 }
 
+/* A leader that has exited has no memory to read (its mm is gone) while its threads go on: what was read before that, here 31.6 MB of pss, would
+ * stand in every later sample. */
+static void lose_memory(struct member *m)
+{
+    static const enum process_metric ids[] = {PROCESS_rss, PROCESS_virtual, PROCESS_pss, PROCESS_uss, PROCESS_smaps_at};
+    for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
+        unset(m, ids[i], BARO_ABSENT_GONE);
+}
+
 static void put_stat(struct sampler *s, struct member *m, const struct pid_stat *st, uint64_t clock_ns)
 {
     member_moved(m);
@@ -129,8 +138,7 @@ static void put_stat(struct sampler *s, struct member *m, const struct pid_stat 
     /* The mm of a zombie is gone, so it holds no memory; as long as threads run behind a dead leader that is not known. */
     bool hollow = st->state == 'Z' && st->num_threads > 1;
     if (hollow) {
-        unset(m, PROCESS_rss, BARO_ABSENT_GONE);
-        unset(m, PROCESS_virtual, BARO_ABSENT_GONE);
+        lose_memory(m);
         return;
     }
     put_rss(m, st->rss * s->options.page_size);

@@ -195,3 +195,32 @@ def test_descriptors_behind_an_exited_leader(run, tape, compiled):
     run.record(tape, [program])
     rows = [r for r in run.export(tape) if r["state"] == "Z" and r["threads"] > 1]
     assert rows and all(r["fds"] is None and r["absent"]["fds"] == "gone" for r in rows), rows
+
+
+def test_memory_behind_an_exited_leader(run, tape, compiled):
+    """Its memory can't be read any more, while a thread goes on with it: what was read before is not what it has now, and 0 isn't either."""
+    program = compiled("outlived", """
+        #include <fcntl.h>
+        #include <pthread.h>
+        #include <stdlib.h>
+        #include <string.h>
+        #include <unistd.h>
+        static void *wait_a_while(void *a) { sleep(1); return a; }
+        int main(void)
+        {
+            char c;
+            pthread_t t;
+            memset(malloc(20 << 20), 1, 20 << 20);
+            if (read(open("gate", O_RDONLY), &c, 1) != 1)
+                return 1;
+            pthread_create(&t, 0, wait_a_while, 0);
+            pthread_exit(0);
+        }
+    """)
+    run.record_gated(tape, [program], lambda: any(r["pss_bytes"] for r in run.export(tape)), "-i", "20ms")
+    rows = [r for r in run.export(tape, "process", "-c", "state,threads,rss,pss,uss,smaps_at,virtual,fds,cpu,io_rchar,cmdline") if r["state"] == "Z" and r["threads"] > 1]
+    assert rows
+    for row in rows:
+        for name in ("rss_bytes", "pss_bytes", "uss_bytes", "smaps_at_ns", "virtual_bytes", "fds"):
+            assert row[name] is None and row["absent"][name] == "gone", row
+        assert row["cpu_ns"] > 0 and row["io_rchar_bytes"] > 0 and "outlived" in row["cmdline"]
