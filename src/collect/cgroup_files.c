@@ -251,6 +251,9 @@ const struct group_file group_files[] = {
     {"memory.stat", "memory.stat", CGROUP_AT_MEMORY, DEAR, take_memory_stat,
      {M(memory_anon), M(memory_file), M(memory_inactive_file), M(memory_shmem), M(memory_slab), M(faults_minor), M(faults_major)}},
     {NULL, "memory.kmem.usage_in_bytes", CGROUP_AT_MEMORY, OFTEN, take_memory_kernel, {M(memory_kernel)}},
+    /* Not memory.events.local: it lacks the kills in groups that the job makes below its own. Neither file of the
+     * innermost group has those of groups beside it; and where only a group above the job's can be seen, the local
+     * file of that one lacks the job's kills too. */
     {"memory.events", "memory.oom_control", CGROUP_AT_MEMORY, COUNTS, take_events, {M(oom_kills), M(ooms), M(memory_high_hits)}},
     {NULL, "memory.failcnt", CGROUP_AT_MEMORY, COUNTS, take_memory_limit_hits, {M(memory_limit_hits)}},
     {"memory.swap.current", NULL, CGROUP_AT_MEMORY, OFTEN, take_swap, {M(swap)}},

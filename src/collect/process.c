@@ -107,14 +107,14 @@ static void forget_memory(struct member *m)
 {
     static const enum process_metric ids[] = {PROCESS_pss, PROCESS_uss, PROCESS_swap, PROCESS_rss_anon, PROCESS_rss_file, PROCESS_rss_shmem};
     for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
-        if (m->row.absent[ids[i]] == BARO_PRESENT)
-            m->row.value[ids[i]] = 0;
+        if (m->row.absent[ids[i]] == BARO_PRESENT || m->row.absent[ids[i]] == BARO_ABSENT_GONE)
+            set(m, ids[i], 0);
     }
     set(m, PROCESS_rss, 0);
 }
 
-/* A leader that has exited has no memory to read (its mm is gone) while its threads go on: what was read before that, here 31.6 MB of pss, would
- * stand in every later sample. */
+/* A leader that has exited has no memory to read (its mm is gone) while its threads go on. What was read before that is
+ * not kept: 31.6 MB of pss would stand in every later sample, whatever the threads do. */
 static void lose_memory(struct member *m)
 {
     static const enum process_metric ids[] = {PROCESS_rss, PROCESS_virtual, PROCESS_pss, PROCESS_uss, PROCESS_smaps_at};

@@ -194,7 +194,8 @@ def test_descriptors_behind_an_exited_leader(run, tape, compiled):
     """)
     run.record(tape, [program])
     rows = [r for r in run.export(tape) if r["state"] == "Z" and r["threads"] > 1]
-    assert rows and all(r["fds"] is None and r["absent"]["fds"] == "gone" for r in rows), rows
+    assert rows and all(r["fds"] is None and r["absent"]["fds"] in ("not yet", "gone") for r in rows), rows
+    assert rows[-1]["absent"]["fds"] == "gone"  # the first sample may come before its descriptors are read
 
 
 def test_memory_behind_an_exited_leader(run, tape, compiled):
