@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names and arguments that were made to do harm (terminal sequences, formulas, markup, JSON, labels of Prometheus, reordered text, bytes that are no
-text), on real processes: every output is plain text in which nothing is active, others' parsers read it, and what they read stands for one name only."""
+"""Hostile names and arguments of real processes (terminal sequences, formulas, markup, JSON, labels of Prometheus,
+reordered text, invalid UTF-8): every output is plain text without control characters, Python's parsers read it, and what
+they read can be turned back into the bytes of one name only."""
 
 import csv
 import io
@@ -18,25 +19,33 @@ from test_readers import unescape
 
 TAPES, EACH, ARGUMENTS = 3, 450, 3  # 3 * 450 * (1 + 3) = 5400 strings
 ENTITIES = ["process", "job", "event", "exit", "host", "cpu", "disk", "fs", "net", "sensor", "cgroup"]
-DIALECTS = [("spare-cores", "process"), ("spare-cores", "host"), ("spare-cores-mended", "process"), ("spare-cores-mended", "host"), ("pytyche-cpu", "host")]
+DIALECTS = [("spare-cores", "process"), ("spare-cores", "host"), ("spare-cores-mended", "process"),
+            ("spare-cores-mended", "host"), ("pytyche-cpu", "host")]
 
 FRAGMENTS = [
     # what a terminal obeys: colours, titles, clipboard, cursor, answers, 8-bit forms, and what overwrites a line
-    b"\x1b[31m", b"\x1b]0;title\x07", b"\x1b]52;c;ZXZpbA==\x07", b"\x1b[2J\x1b[H", b"\x1b[6n", b"\x1bP$q\x1b\\", b"\x1bc", b"\x1b]8;;http://x\x1b\\y", b"\x9b31m",
+    b"\x1b[31m", b"\x1b]0;title\x07", b"\x1b]52;c;ZXZpbA==\x07", b"\x1b[2J\x1b[H", b"\x1b[6n", b"\x1bP$q\x1b\\",
+    b"\x1bc", b"\x1b]8;;http://x\x1b\\y", b"\x9b31m",
     b"\xc2\x9b2J", b"\xc2\x85", b"\x08\x08\x08", b"\r", b"\x07", b"\x0e", b"\x7f", b"\x1b(0", b"\x01\x02\x03",
     # formulas
     b"=1+1", b"=cmd|'/C calc'!A0", b"+1+1", b"-2+3", b"@SUM(A1)", b"\t=1", b"\r=1", b'=HYPERLINK("h")', b";=1", b"'=1",
     # CSV and lines
-    b",", b'"', b'""', b'","', b"\n", b"\r\n", b"a\nb,c", b'"\n"', b" ", b"  x", b"x  ", b"\x0b", b"\x0c", b"\x1c", b"\x1e", b"\xe2\x80\xa8", b"\xe2\x80\xa9",
+    b",", b'"', b'""', b'","', b"\n", b"\r\n", b"a\nb,c", b'"\n"', b" ", b"  x", b"x  ", b"\x0b", b"\x0c", b"\x1c",
+    b"\x1e", b"\xe2\x80\xa8", b"\xe2\x80\xa9",
     # markup and scripts
-    b"<script>alert(1)</script>", b"<img src=x>", b"&lt;", b"-->", b"]]>", b"</pre>", b"javascript:a", b"${x}", b"{{7*7}}", b"`id`", b"$(id)", b"%s%n", b"%00",
+    b"<script>alert(1)</script>", b"<img src=x>", b"&lt;", b"-->", b"]]>", b"</pre>", b"javascript:a", b"${x}",
+    b"{{7*7}}", b"`id`", b"$(id)", b"%s%n", b"%00",
     # JSON, Prometheus
-    b'{"a":1}', b'"}', b'","x":"', b"\\", b"\\\\", b'\\"', b"\\n", b"\\u0000", b"\\x41", b"\\x", b"\\x1b[0m", b"null", b"NaN", b"1e999", b'm{l="v"} 1', b'"} 1\nup 0\n', b"# HELP a",
+    b'{"a":1}', b'"}', b'","x":"', b"\\", b"\\\\", b'\\"', b"\\n", b"\\u0000", b"\\x41", b"\\x", b"\\x1b[0m", b"null",
+    b"NaN", b"1e999", b'm{l="v"} 1', b'"} 1\nup 0\n', b"# HELP a",
     # text in another order, invisible, in more than one form, or none
-    b"\xe2\x80\xae", b"\xe2\x80\xab", b"\xe2\x81\xa6", b"\xe2\x81\xa9", b"\xe2\x80\x8f", b"\xd8\x9c", b"\xe2\x80\x8b", b"\xef\xbb\xbf", b"e\xcc\x81", b"\xc3\xa9", b"\xe6\xbc\xa2",
-    b"\xf0\x9f\x98\x80", b"\xff", b"\xfe\xff", b"\xc0\xaf", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe2\x80", b"\x80", b"\xc3", b"\xf0\x9f",
+    b"\xe2\x80\xae", b"\xe2\x80\xab", b"\xe2\x81\xa6", b"\xe2\x81\xa9", b"\xe2\x80\x8f", b"\xd8\x9c", b"\xe2\x80\x8b",
+    b"\xef\xbb\xbf", b"e\xcc\x81", b"\xc3\xa9", b"\xe6\xbc\xa2",
+    b"\xf0\x9f\x98\x80", b"\xff", b"\xfe\xff", b"\xc0\xaf", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe2\x80",
+    b"\x80", b"\xc3", b"\xf0\x9f",
     # what /proc, shells and paths give a meaning to
-    b") S 1 1", b"a) R 0", b"(", b"/", b"../../x", b"-", b"--", b"*", b"~", b"'", b"''", b"#", b"|", b"&", b"a", b"0", b"-1", b"=", b":",
+    b") S 1 1", b"a) R 0", b"(", b"/", b"../../x", b"-", b"--", b"*", b"~", b"'", b"''", b"#", b"|", b"&", b"a", b"0",
+    b"-1", b"=", b":",
 ]
 # Controls, and the marks that reorder what is shown (src/base/escape.c).
 ACTIVE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -51,14 +60,15 @@ def string(rng, most):
 
 
 def corpus():
-    """The same each time: TAPES lists of (name, arguments), no name and no arguments twice."""
-    rng, names, found = random.Random(19), set(), []
+    """The same each time: TAPES lists of (name, arguments), no string twice."""
+    rng, used, found = random.Random(19), set(), []
     while len(found) < TAPES * EACH:
         name = string(rng, 15)
         arguments = tuple(string(rng, 60) for _ in range(ARGUMENTS))
-        if not name or name in names or any(name in a for a in arguments):
-            continue  # one that its arguments begin with would be said in full
-        names.add(name)
+        strings = {name, *arguments}
+        if len(strings) <= ARGUMENTS or used & strings or any(name in a for a in arguments):
+            continue  # a name of 15 bytes that an argument begins with would be completed from it
+        used |= strings
         found.append((name, arguments))
     return [found[i * EACH : (i + 1) * EACH] for i in range(TAPES)]
 
@@ -141,13 +151,13 @@ def cell(value):
 
 
 def check_rows(r, entity):
-    """CSV and JSON lines say the same, and CSV for spreadsheets differs in the apostrophe alone."""
+    """CSV and JSON lines say the same, and CSV for spreadsheets differs in the apostrophe alone. A tab or carriage return
+    is \\x09 or \\x0d by then; what is so called itself begins with two backslashes."""
     rows, objects, safe = r.csv(entity), r.jsonl(entity), r.csv(entity, "--safe")
     for row, obj, guarded in zip(rows, objects, safe, strict=True):
         assert all(row[k] == cell(v) for k, v in obj.items() if isinstance(v, (str, bool, type(None)))), (row, obj)
         texts = {k for k, v in obj.items() if isinstance(v, str) and re.match(r"[-=+@']|\\x09|\\x0d", v)}
         differ = {k for k in row if guarded[k] != row[k]}
-        # A tab that begins a text and the four characters that stand for it look alike only in this pattern: there they are \\\\x09.
         assert differ == texts and all(guarded[k] == "'" + row[k] for k in texts), (row, guarded)
     return objects
 
@@ -161,7 +171,8 @@ def check_reports(r, objects):
     (listed,) = strict(r.read("ls", "--json", BARO_DIR=str(r.folder)))
     assert unescape(listed["name"]) == os.fsencode(r.tape.name)
     assert tuple(unescape(a) for a in listed["command"][2:]) == r.batch[0][1]
-    for args in (["summary", r.tape], ["show", r.tape], ["show", "--at", "50%", r.tape], ["show", "--at", "50%", "--top", "400", r.tape], ["ls"]):
+    middle = ["show", "--at", "50%", r.tape]
+    for args in (["summary", r.tape], ["show", r.tape], middle, [*middle, "--top", "400"], ["ls"]):
         for locale in ("C.UTF-8", "C"):
             text = r.read(*args, BARO_DIR=str(r.folder), LC_ALL=locale)
             assert text and (locale != "C" or text.isascii()), args
@@ -183,7 +194,7 @@ def test_injection(recorded):
 def test_the_corpus_is_the_same_each_time():
     batches = corpus()
     assert batches == corpus()
-    assert sum(1 + len(arguments) for batch in batches for _, arguments in batch) >= 5000
+    assert len({s for batch in batches for name, arguments in batch for s in (name, *arguments)}) >= 5000
 
 
 def test_injection_attached(run, work, started):
@@ -200,6 +211,7 @@ def test_injection_attached(run, work, started):
     assert {o["name"] for o in check_rows(r, "process")}
     for args in (["summary"], ["summary", r.tape], ["ls"], ["ls", "--json"], ["show", r.tape]):
         r.read(*args, BARO_DIR=str(folder))
-    for args in (["summary"], ["export"], ["show"], ["export", "-c"], ["show", "--at"], ["run"], ["record", "--cgroup"], ["run", "-o"]):
+    calls = (["summary"], ["export"], ["show"], ["export", "-c"], ["show", "--at"], ["run"], ["record", "--cgroup"])
+    for args in calls:
         done = subprocess.run([run.binary, *args, os.fsdecode(b"/\x1b[31m\xff\n\xe2\x80\xae")], capture_output=True, timeout=60)
         assert done.returncode and plain(done.stderr).count("\n") == 1, (args, done)
