@@ -218,7 +218,7 @@ def test_memory_behind_an_exited_leader(run, tape, compiled):
             pthread_exit(0);
         }
     """)
-    run.record_gated(tape, [program], lambda: any(r["pss_bytes"] for r in run.export(tape)), "-i", "20ms")
+    run.record_gated(tape, [program], lambda: any(r["pss_bytes"] for r in run.export(tape)), "-i", "20ms", "--overhead", "off")
     rows = [r for r in run.export(tape, "process", "-c", "state,threads,rss,pss,uss,smaps_at,virtual,fds,cpu,io_rchar,cmdline") if r["state"] == "Z" and r["threads"] > 1]
     assert rows
     for row in rows:
