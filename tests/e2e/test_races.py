@@ -2,6 +2,7 @@
 """A recorder that is late: it is stopped while things happen, so that events, messages of the wrapper and what /proc shows come in another
 order than they happened. What is counted must not depend on it."""
 
+import json
 import os
 import signal
 import subprocess
@@ -192,7 +193,7 @@ def test_descriptors_behind_an_exited_leader(run, tape, compiled):
         static void *wait_a_while(void *a) { sleep(1); return a; }
         int main(void) { pthread_t t; pthread_create(&t, 0, wait_a_while, 0); pthread_exit(0); }
     """)
-    run.record(tape, [program])
+    run.record(tape, [program], "--overhead", "off")
     rows = [r for r in run.export(tape) if r["state"] == "Z" and r["threads"] > 1]
     assert rows and all(r["fds"] is None and r["absent"]["fds"] in ("not yet", "gone") for r in rows), rows
     assert rows[-1]["absent"]["fds"] == "gone"  # the first sample may come before its descriptors are read
@@ -218,7 +219,11 @@ def test_memory_behind_an_exited_leader(run, tape, compiled):
             pthread_exit(0);
         }
     """)
-    run.record_gated(tape, [program], lambda: any(r["pss_bytes"] for r in run.export(tape)), "-i", "20ms", "--overhead", "off")
+    def pss_is_known():
+        done = run("export", "-F", "jsonl", "-c", "pss", tape)  # there may be no tape yet
+        return any(json.loads(line)["pss_bytes"] for line in done.stdout.splitlines())
+
+    run.record_gated(tape, [program], pss_is_known, "-i", "20ms", "--overhead", "off")
     rows = [r for r in run.export(tape, "process", "-c", "state,threads,rss,pss,uss,smaps_at,virtual,fds,cpu,io_rchar,cmdline") if r["state"] == "Z" and r["threads"] > 1]
     assert rows
     for row in rows:
