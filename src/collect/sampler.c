@@ -56,6 +56,13 @@ void sampler_done(struct sampler *s)
     s->machine = NULL;
 }
 
+void sampler_kill_helpers(struct sampler *s)
+{
+    slow_end(s->slow);
+    slow_end(s->machine ? host_helper(s->machine) : NULL);
+    slow_end(s->groups_slow);
+}
+
 void sampler_end_helpers(struct sampler *s)
 {
     slow_free(s->slow);

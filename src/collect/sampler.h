@@ -113,6 +113,7 @@ struct sampler {
 
 int sampler_init(struct sampler *s, struct job *job, const struct sampler_options *options, struct baro_error *err);
 void sampler_done(struct sampler *s);
+void sampler_kill_helpers(struct sampler *s); /* after the last sample: they end while the tape is finished */
 void sampler_end_helpers(struct sampler *s); /* of all that sampler_done() does: this process ends now */
 
 /* Takes a sample as of now. The result is valid until the next call. */

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,10 +21,16 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "collect/slow_wire.h"
+#include "procfs/procfs.h"
 
 #define STUCK_AFTER NS_PER_SEC
 #define BARRED_MAX 256u
-#define ENDS_MOST 2000 /* tenths of a millisecond until a killed helper has ended */
+/* How long a killed helper is waited for. On a busy machine it takes 40 ms until it is its turn to end, and a control group with a quota of CPU
+ * time may stop it for 100 ms and more. */
+#define ENDS_WITHIN (500 * NS_PER_MS)
+#define ASLEEP_MOST (5 * NS_PER_MS) /* in an uninterruptible sleep, which may last for ever */
+#define ENDING_CPU (20 * NS_PER_MS) /* CPU time it may use meanwhile; else it is still at a read that takes long */
+#define ENDING_LOOK 100000          /* ns */
 #define LEFT_BEHIND_MAX 8u
 #define DIVERTED_MOST 2u
 #define LOOKS 2u /* the clock of a process that runs stands still between two ticks of the kernel */
@@ -50,6 +57,7 @@ struct slow_helper {
     size_t n_barred;
     pid_t left[LEFT_BEHIND_MAX]; /* killed, not reaped yet */
     size_t n_left;
+    uint64_t killed_cpu_ns; /* CPU time of the last one when slow_end() killed it */
     uint64_t ended_cpu_ns; /* of those that were reaped */
     uint64_t cpu_ns;       /* of pid, as it was last looked at */
     unsigned looks;        /* at its clock that may tell something new */
@@ -476,15 +484,52 @@ uint64_t slow_cpu_ns(struct slow_helper *h)
     return sum;
 }
 
-/* A helper that can be killed is gone within a fraction of a millisecond; one that can't is nobody's to wait for. */
+/* ---- the end ---- */
+
+/* Whether a killed helper is about to end: it runs, or waits for a CPU. Not: it sleeps uninterruptibly (a file server does not answer), or it goes on
+ * using CPU time, as a walk of the page tables of 100 GB does, which SIGKILL does not interrupt. */
+static bool is_ending(const struct slow_helper *h, pid_t pid)
+{
+    char path[32], text[1024];
+    struct pid_stat st;
+    uint64_t cpu_ns;
+    snprintf(path, sizeof(path), "%d/stat", (int)pid);
+    ssize_t len = fd_read_file(h->root_fd, path, text, sizeof(text));
+    if (len <= 0 || pid_stat_parse(span_of(text, (size_t)len), &st) < 0 || st.state == 'D')
+        return false;
+    return st.state == 'Z' || clock_process_cpu_ns(pid, &cpu_ns) < 0 || cpu_ns < h->killed_cpu_ns + ENDING_CPU;
+}
+
+static bool any_is_ending(const struct slow_helper *h)
+{
+    for (size_t i = 0; i < h->n_left; i++) {
+        if (is_ending(h, h->left[i]))
+            return true;
+    }
+    return false;
+}
+
+void slow_end(struct slow_helper *h)
+{
+    uint64_t cpu_ns;
+    if (h && h->pid && clock_process_cpu_ns(h->pid, &cpu_ns) == 0)
+        h->killed_cpu_ns = cpu_ns;
+    if (h)
+        let_go(h);
+}
+
 void slow_free(struct slow_helper *h)
 {
     if (!h)
         return;
-    let_go(h);
-    for (int i = 0; h->n_left && i < ENDS_MOST; i++) { /* else they would be left to process 1, which may not reap */
-        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+    slow_end(h);
+    reap_left(h);
+    uint64_t begin = clock_monotonic_ns(), ending = begin;
+    for (uint64_t now = begin; h->n_left && now < begin + ENDS_WITHIN && now < ending + ASLEEP_MOST; now = clock_monotonic_ns()) {
+        nanosleep(&(struct timespec){.tv_nsec = ENDING_LOOK}, NULL);
         reap_left(h);
+        if (any_is_ending(h))
+            ending = clock_monotonic_ns();
     }
     free(h->queue);
     free(h);

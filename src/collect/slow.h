@@ -83,6 +83,10 @@ bool slow_is_put_off(const struct slow_helper *h);
 uint64_t slow_refused(const struct slow_helper *h); /* how often, so far */
 int slow_pid(const struct slow_helper *h);   /* of the helper process, 0 if none: it is part of the recorder's own cost */
 uint64_t slow_cpu_ns(struct slow_helper *h); /* of all helpers so far */
+/* Kills the helper and does not wait for its end; nothing may be asked afterwards. slow_free() then need not wait as long. NULL allowed, as for slow_free(). */
+void slow_end(struct slow_helper *h);
+/* Reaps the helper, else it would be left to process 1, which may not reap: waits up to 0.5 s for one that is about to end (a busy machine, a CPU quota),
+ * 5 ms for one in an uninterruptible sleep. One that hangs on is left behind. */
 void slow_free(struct slow_helper *h);
 
 #endif

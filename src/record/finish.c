@@ -85,6 +85,7 @@ void recorder_finish(struct recorder *r)
         recorder_tick(r);
         oom_tell(r);
     }
+    sampler_kill_helpers(&r->sampler);
     recorder_writes(r, true);
     tape_writer_finish(r->writer, NULL);
     recorder_writes(r, false);

@@ -235,6 +235,8 @@ static void recorder_finish(struct wrapper *w, enum link_kind kind, int64_t numb
         last_word(w, kind, number, deadline);
     }
     recorder_await(w, deadline);
+    if (w->recorder_ended)
+        reap_round(w); /* helpers that a recorder which was killed has left to us, the subreaper */
     done = link_hear_last(w, deadline);
     w->result->recorder_stays = !done && !w->recorder_ended;
     w->result->recorder_lost = !done;

@@ -40,8 +40,16 @@ def in_pid_namespace(argv):
     return [*unshare, *argv]
 
 
-def test_nobody_is_left_to_process_1(run, work):
-    argv = in_pid_namespace([sys.executable, "-c", NOT_REAPING, "40", run.binary, "run", "-q", "--", "true"])
+# The second is long enough for helpers to be there, the third for the one that looks at file systems, sensors and smaps; the last has a group of its own.
+@pytest.mark.parametrize(("times", "options", "command"), [
+    (40, [], ["true"]),
+    (8, [], ["sleep", "0.3"]),
+    (1, [], ["sleep", "2.3"]),
+    (3, ["--no-host"], ["sleep", "0.4"]),
+    (3, ["--cgroup", "own"], ["sleep", "0.3"]),
+], ids=["short", "helper", "long", "no host", "group"])
+def test_nobody_is_left_to_process_1(run, work, times, options, command):
+    argv = in_pid_namespace([sys.executable, "-c", NOT_REAPING, str(times), run.binary, "run", "-q", *options, "--", *command])
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=True, cwd=work)
     assert done.stdout.splitlines()[0] == "0", done.stdout
 
