@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One process: which of its files are worth reading now, and their values put into its row. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -227,6 +228,68 @@ static void read_io(struct sampler *s, struct member *m)
     }
     if (ok && m->row.value[PROCESS_state] == 'Z' && m->row.value[PROCESS_threads] <= 1)
         m->io_final = true;
+}
+
+static const struct {
+    enum pid_io_field field;
+    enum process_metric metric;
+    unsigned reaped;
+} io_metrics[] = {
+    {IO_RCHAR, PROCESS_io_rchar, REAPED_IO_RCHAR},
+    {IO_WCHAR, PROCESS_io_wchar, REAPED_IO_WCHAR},
+    {IO_READ_BYTES, PROCESS_io_read, REAPED_IO_READ},
+    {IO_WRITE_BYTES, PROCESS_io_write, REAPED_IO_WRITE},
+    {IO_CANCELLED_WRITE_BYTES, PROCESS_io_cancelled_write, REAPED_IO_CANCELLED_WRITE},
+};
+#define IO_METRICS (sizeof(io_metrics) / sizeof(*io_metrics))
+
+/*
+ * /proc/PID/io is what all threads did and signal->ioac (do_io_accounting() in fs/proc/base.c), to which the kernel adds what threads did as they end, and children as they are reaped, with what those
+ * had reaped (wait_task_zombie(), since 2.6.27). /proc/PID/task/PID/io is the thread's own. So of a process that never had a second thread the difference is its children's. Example: rchar 104,862,600,
+ * of the thread itself 5,000: the children that it reaped had read 104,857,600.
+ */
+static bool put_reaped_io(struct member *m, const struct pid_io *whole, const struct pid_io *own)
+{
+    for (size_t i = 0; i < IO_METRICS; i++) {
+        uint64_t all = whole->value[io_metrics[i].field], mine = own->value[io_metrics[i].field];
+        if (!(whole->valid & own->valid & 1u << io_metrics[i].field) || mine > all)
+            return false;
+        m->reaped_io.now[io_metrics[i].reaped] = all - mine;
+    }
+    m->reaped_io.now[REAPED_FAULTS] = m->row.value[PROCESS_children_faults_minor];
+    return true;
+}
+
+/* The clock of a process has what all its threads ran, also those that ended: where it is the same as the first thread's there never was another. */
+static bool only_thread_ever(struct sampler *s, int32_t pid)
+{
+    struct pid_schedstat ss;
+    uint64_t clock_ns = 0;
+    ssize_t n = proc_read_record(s->options.proc_fd, pid, "schedstat", s->text, 256);
+    bool ok = n > 0 && pid_schedstat_parse(span_of(s->text, (size_t)n), &ss) == 0;
+    return ok && clock_process_cpu_ns(pid, &clock_ns) == 0 && ss.run_ns == clock_ns;
+}
+
+/* The whole is read before (into the row) and after the thread's own: if it stood still, so did both parts of it. */
+bool process_reaped_io(struct sampler *s, struct member *m)
+{
+    struct pid_io own, whole;
+    char name[40];
+    ssize_t n;
+    if (!(s->need & BARO_SOURCE_IO) || m->row.value[PROCESS_threads] > 1 || !only_thread_ever(s, m->row.key.pid))
+        return false;
+    snprintf(name, sizeof(name), "task/%d/io", (int)m->row.key.pid);
+    n = proc_read_record(s->options.proc_fd, m->row.key.pid, name, s->text, 512);
+    if (n <= 0 || pid_io_parse(span_of(s->text, (size_t)n), &own) != 0)
+        return false;
+    n = cache_read(s, m, CACHE_IO, "io", 512);
+    if (n <= 0 || pid_io_parse(span_of(s->text, (size_t)n), &whole) != 0)
+        return false;
+    for (size_t i = 0; i < IO_METRICS; i++) {
+        if (m->row.absent[io_metrics[i].metric] == BARO_PRESENT && m->row.value[io_metrics[i].metric] != whole.value[io_metrics[i].field])
+            return false;
+    }
+    return put_reaped_io(m, &whole, &own);
 }
 
 /* ---- threads ---- */
@@ -456,11 +519,6 @@ int process_read(struct sampler *s, struct member *m, uint64_t clock_ns, enum pr
 
 void sampler_take_zombie(struct sampler *s, struct member *m, const struct sampler_zombie *z)
 {
-    static const struct {
-        enum pid_io_field field;
-        enum process_metric metric;
-    } map[] = {{IO_RCHAR, PROCESS_io_rchar}, {IO_WCHAR, PROCESS_io_wchar}, {IO_READ_BYTES, PROCESS_io_read},
-               {IO_WRITE_BYTES, PROCESS_io_write}, {IO_CANCELLED_WRITE_BYTES, PROCESS_io_cancelled_write}};
     struct pid_stat st;
     if (z->stat.len && pid_stat_parse(z->stat, &st) == 0 && same(s, m, &st)) {
         struct baro_process *row = &m->row;
@@ -470,9 +528,10 @@ void sampler_take_zombie(struct sampler *s, struct member *m, const struct sampl
         row->value[PROCESS_virtual] = virtual;
     }
     member_moved(m);
-    for (size_t i = 0; i < sizeof(map) / sizeof(*map); i++) {
-        if (z->io.valid & 1u << map[i].field)
-            set_counter(m, map[i].metric, z->io.value[map[i].field]);
+    for (size_t i = 0; i < IO_METRICS; i++) {
+        if (z->io.valid & 1u << io_metrics[i].field)
+            set_counter(m, io_metrics[i].metric, z->io.value[io_metrics[i].field]);
     }
     m->io_final |= z->io_known;
+    m->reaped_io.known = z->stat.len && z->io_known && z->own_io_known && put_reaped_io(m, &z->io, &z->own_io);
 }

@@ -201,6 +201,26 @@ int sampler_look(struct sampler *s, struct member *m)
     return -ESRCH;
 }
 
+#define REAPED_IO_TRIES 3u
+
+/* Only if each child that it had reaped by then is known can what it took over be put down to those that are gone: forks that are still in the queue
+ * may be of one that was born and reaped since the last drain. Those known that are no longer there check_children() finds, and then all of it is done again. */
+static void read_reaped_io(struct sampler *s, struct member *m, uint64_t clock_ns)
+{
+    struct reaped_io *r = &m->reaped_io;
+    r->known = false;
+    while (r->tries < REAPED_IO_TRIES) {
+        uint32_t forks = r->forks;
+        r->tries++;
+        r->known = process_reaped_io(s, m);
+        if (r->known && s->options.catch_up)
+            s->options.catch_up(s->options.catch_up_context);
+        r->known &= r->forks == forks && !m->gone;
+        if (r->known || m->gone || process_read(s, m, clock_ns, PROCESS_LEDGER) != 0)
+            return;
+    }
+}
+
 static bool look_again(void *context, struct member *m)
 {
     struct sampler *s = context;
@@ -212,8 +232,12 @@ static bool look_again(void *context, struct member *m)
         r = process_read(s, m, clock_ns, PROCESS_LEDGER);
     if (r == -ESRCH && !await_wrapper(s, m))
         gone(s, m);
-    if (r == 0)
+    if (r == 0 && m->reaped_io.wanted)
+        read_reaped_io(s, m, clock_ns);
+    if (r == 0 && !m->gone)
         check_children(s, m);
+    if (m->gone)
+        return true;
     member_wake(m); /* its row is another one now: onto the tape with the next tick */
     return r == 0 || r == -ESRCH;
 }

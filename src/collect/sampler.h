@@ -141,6 +141,8 @@ struct sampler_zombie {
     uint64_t cpu_ns;
     struct pid_io io;
     bool io_known; /* all of it, to the end */
+    struct pid_io own_io; /* of that, what it did itself */
+    bool own_io_known;
 };
 
 /* Puts it into the row, and leaves the memory that it had when it was last seen alive. */
@@ -195,6 +197,8 @@ int process_clock(struct sampler *s, struct member *m, uint64_t *ret_ns);
 /* stat alone; what the ledger adds up; what can change without the process running; all that is wanted */
 enum process_depth { PROCESS_STAT, PROCESS_LEDGER, PROCESS_REFRESH, PROCESS_WHOLE };
 int process_read(struct sampler *s, struct member *m, uint64_t clock_ns, enum process_depth depth);
+/* What it took over from children that it had reaped, as of the row, into reaped_io.now. False: can't be told. */
+bool process_reaped_io(struct sampler *s, struct member *m);
 /* Files of threads, of which a process can have thousands, take a part of the budget: is it their turn (else it is counted as left out)? What they took since begin_cpu_ns (of this
  * process) says when they are next: returns how long that is. */
 bool process_threads_free(struct sampler *s);

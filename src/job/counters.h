@@ -84,6 +84,24 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+/* The least that who waited for it must have gained: no process lives without a fault. */
+static inline uint64_t faults_of(const struct member *m)
+{
+    uint64_t own = max_u64(value(m, PROCESS_faults_minor), member_usage(m)->faults_minor);
+    return m->absorbed ? 0 : max_u64(own + m->reaped[LEDGER_FAULTS_MINOR], 1);
+}
+
+/* The command has ended, and the wrapper will tell with it what it took over in the end. */
+static inline bool is_about_to_be_told(const struct job *j, const struct member *m)
+{
+    bool ended = m->awaited || (value(m, PROCESS_state) == 'Z' && value(m, PROCESS_threads) <= 1);
+    return ended && m->row.origin == BARO_ORIGIN_TARGET && !m->gone && !m->final && !m->parent && j->wrapper.pid && !j->closing;
+}
+
+/* reaped_io.c: which parents of the gone are to be asked what they took over; then that is put down to the children it came from. */
+void reaped_io_want(struct job *j);
+void reaped_io_account(struct job *j);
+
 /* claim.c: the exit of m, which is gone, is being reported. */
 void claim_note(struct job *j, const struct member *m, uint64_t now_ns);
 

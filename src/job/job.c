@@ -73,6 +73,7 @@ void job_rebase(struct member *m)
     if (!m->base)
         return;
     memset(m->base, 0, BASE_MAX * sizeof(*m->base));
+    m->reaped_io.lost = true;
     uint64_t now[LEDGER_MAX];
     for (int c = 0; c < LEDGER_MAX; c++)
         now[c] = job_ledger(m, c);

@@ -169,13 +169,6 @@ static void balance(struct job *j, const uint64_t expected[LEDGER_MAX], const ui
     }
 }
 
-/* The least that who waited for it must have gained: no process lives without a fault. */
-static uint64_t faults_of(const struct member *m)
-{
-    uint64_t own = max_u64(value(m, PROCESS_faults_minor), member_usage(m)->faults_minor);
-    return m->absorbed ? 0 : max_u64(own + m->reaped[LEDGER_FAULTS_MINOR], 1);
-}
-
 /* Of one whose parent does not wait for it (it ignores SIGCHLD), or that went to an init outside the job, the kernel passes nothing on: what it read and wrote since the last look is
  * lost. That its faults are missing with its parent tells of it, as io has a parent's own doing in it, too. */
 static void note_short_io(struct job *j, const struct estate *list)
@@ -245,6 +238,7 @@ static void read_heirs(struct job *j, job_read_fn *read_again, void *context)
     size_t before;
     do {
         before = j->n_gone;
+        reaped_io_want(j);
         struct estate *list = list_heirs(j);
         for (const struct estate *e = list; e; e = e->next) {
             if (!e->heir->gone)
@@ -302,7 +296,7 @@ static struct member *hold_back(struct job *j, uint64_t now_ns)
         struct member *m = j->gone;
         j->gone = m->list_next;
         const struct member *heir = nearest_living(m);
-        bool wait = heir && (heir->awaited || heir->unread || heir->untold) && !j->closing;
+        bool wait = heir && (heir->awaited || heir->unread || heir->untold || is_about_to_be_told(j, heir)) && !j->closing;
         struct member **list = wait ? &later : &now;
         m->list_next = *list;
         *list = m;
@@ -334,6 +328,7 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
     if (!j->gone)
         return;
     read_heirs(j, read_again, context);
+    reaped_io_account(j);
     struct member *later = hold_back(j, now_ns);
     struct estate *list = list_heirs(j);
     uint64_t expected[LEDGER_MAX] = {0}, gained[LEDGER_MAX] = {0}, shares = 0;

@@ -199,6 +199,7 @@ void tree_set_parent(struct member *m, struct member *parent)
     parent->first_child = m;
     parent->n_children++;
     parent->had_child = true;
+    parent->reaped_io.forks++;
     member_moved(parent);
     if (!baro_key_equal(m->row.parent, parent->row.key)) {
         m->row.parent = parent->row.key;

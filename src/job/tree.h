@@ -81,6 +81,22 @@ struct gate {
 
 struct tree;
 
+/* What a process took over from the children that it had reaped: /proc/PID/io less its only thread's own. reaped_io.c */
+enum { REAPED_IO_READ, REAPED_IO_WRITE, REAPED_IO_RCHAR, REAPED_IO_WCHAR, REAPED_IO_CANCELLED_WRITE, REAPED_FAULTS, REAPED_IO_MAX };
+
+struct reaped_io {
+    uint64_t now[REAPED_IO_MAX];  /* valid if known */
+    uint64_t done[REAPED_IO_MAX]; /* of it, what children were accounted for; 0 at its birth */
+    uint32_t forks;               /* children told of, ever */
+    uint32_t ended, not_whole;    /* scratch: of its children that ended since; of them, those whose io is not known whole */
+    uint64_t faults;              /* scratch: that it must have taken over from those, at least */
+    uint64_t whole[REAPED_IO_MAX]; /* scratch: of those whose io is known whole */
+    uint8_t tries;                /* in this settling */
+    bool wanted : 1;              /* a child ended since: now[] is to be read */
+    bool known : 1;
+    bool lost : 1;                /* done[] is not known: children ended while now[] could not be read */
+};
+
 struct member {
     struct baro_process row;
     struct tree *tree;
@@ -101,6 +117,7 @@ struct member {
     uint64_t gone_ns;           /* when its absence was noticed for good */
     uint64_t executed_ns;       /* record/: when it executed something that nobody was told of yet; 0: it did not */
     uint64_t awaited_ns;        /* when its absence was noticed first, while the wrapper's word is awaited */
+    struct reaped_io reaped_io;
     struct estate *estate;      /* while the ledger settles: of an heir, what it lost */
     int64_t pool;               /* gained from children, beyond what is known of them; below 0: what is shown in ticks is still to come */
     bool gone : 1;              /* no longer in the tree; waits for the ledger to settle */
@@ -125,6 +142,7 @@ struct member {
     bool force : 1;             /* to be read whatever the gate says: member_wake() */
     bool status_known : 1;
     bool io_final : 1;          /* what its row says of reading and writing is all that it did */
+    bool io_accounted : 1;      /* gone: reaped_io.c has seen to it */
     int status;
     struct member_usage *told;  /* of its end; NULL: nothing. member_usage(), member_tell() */
 

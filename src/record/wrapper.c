@@ -115,19 +115,19 @@ static void carry_io(struct recorder *r, const struct link_message *l, const str
         r->job.carried[lost[i]] += job_ledger(m, lost[i]);
 }
 
-static struct pid_io io_of(const struct link_message *l)
+static struct pid_io io_of(const struct link_io *used, bool known)
 {
-    const struct link_io *used = &l->io_used;
     struct pid_io io = {.value = {[IO_RCHAR] = used->rchar_bytes, [IO_WCHAR] = used->wchar_bytes, [IO_READ_BYTES] = used->read_bytes,
                                   [IO_WRITE_BYTES] = used->write_bytes, [IO_CANCELLED_WRITE_BYTES] = used->cancelled_write_bytes}};
     for (int i = 0; i < IO_MAX; i++)
-        io.valid |= l->io_known || io.value[i] ? 1u << i : 0;
+        io.valid |= known || io.value[i] ? 1u << i : 0;
     return io;
 }
 
 static void fill_reaped(struct recorder *r, struct member *m, const struct link_message *l)
 {
-    const struct sampler_zombie z = {.stat = span_of(l->stat, l->stat_len), .cpu_ns = l->cpu_ns, .io = io_of(l), .io_known = l->io_known};
+    const struct sampler_zombie z = {.stat = span_of(l->stat, l->stat_len), .cpu_ns = l->cpu_ns, .io = io_of(&l->io_used, l->io_known), .io_known = l->io_known,
+                                     .own_io = io_of(&l->own_io, l->own_io_known), .own_io_known = l->own_io_known};
     sampler_take_zombie(&r->sampler, m, &z);
     job_ended(&r->job, m, recorder_since(r, l->t_ns));
     m->end_told = true;

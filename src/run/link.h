@@ -41,6 +41,8 @@ struct link_message {
     uint64_t maxrss_bytes;
     uint64_t faults_minor, faults_major, switches_voluntary, switches_involuntary;
     int32_t io_known;       /* io_used is the kernel's own count, whole */
+    int32_t own_io_known;   /* of the command, if it had one thread only: */
+    struct link_io own_io;  /* of io_used, what it did itself; the rest is of those that it reaped */
     struct link_io io_used; /* with what it had reaped; where it is not known, bytes from and to storage by rusage and no more */
 
     /* Running totals over all that the wrapper reaped so far, the recorder left out. */

@@ -127,6 +127,42 @@ static struct link_io io_of(const struct pid_io *io)
     };
 }
 
+/*
+ * A zombie's io can't be opened by an ordinary user, as its files are root's then (task_dump_owner() in fs/proc/base.c); a descriptor from before is read all the same. What the command did itself is thus known to
+ * the end, and with it what the children that it reaped last did.
+ */
+void reap_prepare(struct wrapper *w)
+{
+    char path[64];
+
+    if (!proc_is_own(w) || !w->command)
+        return;
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/io", (int)w->command, (int)w->command);
+    w->command_io = open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Not if there ever was another thread, for what that did is not told apart: then the clock of the process is ahead of that of its first thread. */
+static void own_io_look(struct wrapper *w, pid_t pid, struct link_message *m)
+{
+    struct pid_io io;
+    struct pid_schedstat ss;
+    char text[256];
+    ssize_t len;
+    uint32_t n;
+
+    if (pid != w->command || w->command_io < 0)
+        return;
+    len = pread(w->command_io, text, sizeof(text), 0);
+    w->command_io = fd_close(w->command_io);
+    if (len <= 0 || !io_parse(text, (uint64_t)len, &io))
+        return;
+    n = zombie_read(pid, "schedstat", text, sizeof(text));
+    if (!n || pid_schedstat_parse(span_of(text, n), &ss) != 0 || ss.run_ns != m->cpu_ns)
+        return;
+    m->own_io = io_of(&io);
+    m->own_io_known = true;
+}
+
 /* Before it is reaped. Returns how things stand with us, if its own count can't be read. */
 static struct io_look io_begin(struct wrapper *w, pid_t pid, struct link_message *m)
 {
@@ -185,6 +221,7 @@ static void reap_one(struct wrapper *w, pid_t pid)
 
     m.t_ns = clock_monotonic_ns();
     zombie_look(w, pid, &m);
+    own_io_look(w, pid, &m);
     before = io_begin(w, pid, &m);
     if (wait4(pid, &status, WNOHANG, &usage) != pid)
         return;

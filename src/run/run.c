@@ -256,6 +256,7 @@ static void command_follow(struct wrapper *w)
     started.number = w->entered;
     link_put(w, &started);
     let_go(w);
+    reap_prepare(w);
     command_wait(w);
     reap_rest(w);
     recorder_finish(w, LINK_ENDED, 0);
@@ -265,7 +266,7 @@ static void wrapper_init(struct wrapper *w, struct run_result *result)
 {
     memset(result, 0, sizeof(*result));
     run_hold_standard_fds();
-    *w = (struct wrapper){.link = -1, .self_io = -1, .result = result, .self = getpid(), .session_leader = getsid(0) == getpid()};
+    *w = (struct wrapper){.link = -1, .self_io = -1, .command_io = -1, .result = result, .self = getpid(), .session_leader = getsid(0) == getpid()};
     w->stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     if (w->stderr_fd < 0) /* no descriptor left: then it stays where it is */
         w->stderr_fd = STDERR_FILENO;

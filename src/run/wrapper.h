@@ -27,6 +27,7 @@ struct wrapper {
     const struct own_group *own;   /* whose locks are held to the end */
     unsigned entered;              /* as of struct spawn */
     int self_io;                   /* /proc/self/io, held; -1: not needed so far, or not to be had */
+    int command_io;                /* /proc/PID/task/PID/io of the command, held; -1: not to be had */
     struct run_result *result;
     struct link_message totals; /* only its running totals and the floor are used */
 };
@@ -57,6 +58,7 @@ void mirror_end(struct wrapper *w);    /* the wrapper no longer stands still for
 bool mirror_has_news(const struct wrapper *w); /* has the command stopped, gone on or ended since it was looked at? */
 
 /* reap.c */
+void reap_prepare(struct wrapper *w); /* once the command runs */
 bool reap_round(struct wrapper *w);
 bool reap_recorder(struct wrapper *w);
 

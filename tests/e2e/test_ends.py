@@ -62,6 +62,52 @@ def test_all_that_a_job_read_and_wrote(run_both, work, tape, interval):
     assert "i/o        read 1" in run_both("summary", tape, status=0).stdout
 
 
+def test_whose_it_was(run_ordinary, work, tape):
+    """What a shell took over as it reaped the only child that ended since it was last asked is that child's, to the byte: also of one that ended between two looks, and of the shell's last."""
+    (work / "big").write_bytes(bytes(100 * MIB))
+    (work / "big").chmod(0o644)
+
+    def dd_is_told():
+        done = run_ordinary("export", "--format", "jsonl", "--entity", "exit", tape) if tape.exists() else None
+        return done and done.returncode == 0 and done.stdout
+
+    run_ordinary.record_gated(tape, "dd if=/dev/zero of=/dev/null bs=1M count=100 2> /dev/null; read x < gate; cat big > /dev/null; exit 0", dd_is_told)
+    s = run_ordinary.summary(tape)
+    if s["job"]["processes_started_is_lower_bound"] or s["accounting"]["event_source"] == "scan":
+        pytest.skip("not all forks were told of: there may have been others")
+    dd, cat, shell = run_ordinary.export(tape, "exit")  # what they are called is not always seen
+    for e in (dd, cat):
+        assert e["io_is_lower_bound"] == 0, e
+        assert all(100 * MIB <= e[what] < 100 * MIB + MIB // 8 for what in ("io_rchar_bytes", "io_wchar_bytes")), e
+    assert shell["io_rchar_bytes"] >= dd["io_rchar_bytes"] + cat["io_rchar_bytes"]
+    assert not any(c["io_is_lower_bound"] for c in s["commands"])
+
+
+def test_never_more_than_it_was(run_ordinary, tape):
+    """Of several that ended at once, beside threads that did: what is called whole is, and a lower bound is one."""
+    run_ordinary.record(tape, script("""
+        import os, threading, time
+        def read(n):
+            with open("/dev/zero", "rb", buffering=0) as f:
+                f.read(n << 20)
+        for i in range(12):
+            if i > 6:
+                thread = threading.Thread(target=read, args=(40,))
+                thread.start()
+                thread.join()
+            for size in (10, 10, 10)[: 1 + i % 3]:
+                if os.fork() == 0:
+                    read(size)
+                    os._exit(0)
+                os.wait()
+            time.sleep(0.02)
+        """))
+    children = [e for e in run_ordinary.export(tape, "exit") if e["source"] != "wait4" and e["io_rchar_bytes"] is not None]
+    for e in children:
+        assert e["io_rchar_bytes"] < 10 * MIB + MIB // 8, e
+        assert e["io_is_lower_bound"] == 1 or e["io_rchar_bytes"] >= 10 * MIB, e
+
+
 def test_orphans_read_and_write_for_the_job(run_both, work, tape):
     """They come to the wrapper, which adds up what the kernel passes on with each."""
     run_both.record(tape, script("""
