@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/namespace.h"
 #include "base/span.h"
 #include "run/wrapper.h"
 
@@ -37,19 +38,19 @@
 struct watched {
     pid_t wrapper, command;
     int end_fd;      /* a pidfd; -1: before Linux 5.3 */
+    bool has_proc;   /* /proc is of this PID namespace */
     bool has_clock;
     uint64_t cpu_ns; /* stands still as long as the command does */
 };
 
-/* The state of the command's first thread. 0: it can't be told; there is no /proc, or it is that of another PID
- * namespace, where the parent is not the wrapper. */
+/* The state of the command's first thread. 0: it can't be told; there is no /proc, or it is that of another PID namespace. */
 static char state_of(const struct watched *c)
 {
     char path[64], text[512];
     struct span rest, word;
-    int64_t parent;
-    char state;
 
+    if (!c->has_proc)
+        return 0;
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)c->command);
     ssize_t len = fd_read_file(AT_FDCWD, path, text, sizeof(text));
     const char *after = len > 0 ? memrchr(text, ')', (size_t)len) : NULL;
@@ -59,9 +60,7 @@ static char state_of(const struct watched *c)
     scan_blanks(&rest);
     if (!scan_word(&rest, &word))
         return 0;
-    state = *word.at;
-    scan_blanks(&rest);
-    return scan_i64(&rest, &parent) && parent == c->wrapper ? state : 0;
+    return *word.at;
 }
 
 /* Waits for its end for so long. True: it has ended. */
@@ -105,11 +104,14 @@ static bool settle(struct watched *c)
     return !ended && is_standing(c, state);
 }
 
+/* A thread that is marked as stopped may still have a few instructions to go, and on a busy machine they may wait: a clock that moved is
+ * believed only where the state does not say that the command stands still. */
 static bool went_on(struct watched *c, bool look_at_state)
 {
-    if (c->has_clock && clock_moved(c))
-        return true;
-    return (look_at_state || !c->has_clock) && !is_standing(c, state_of(c));
+    bool moved = c->has_clock && clock_moved(c);
+    char state = moved || look_at_state || !c->has_clock ? state_of(c) : 'T';
+
+    return state ? !is_standing(c, state) : moved || !c->has_clock;
 }
 
 static _Noreturn void watch(const struct wrapper *w, int signal)
@@ -125,6 +127,8 @@ static _Noreturn void watch(const struct wrapper *w, int signal)
     fd_close(w->folder_fd);
     prctl(PR_SET_NAME, "baro-watcher");
     c.end_fd = (int)syscall(SYS_pidfd_open, c.command, 0u);
+    int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    c.has_proc = proc >= 0 && namespace_proc_is_own(proc);
     if (!settle(&c) || kill(w->self, signal) < 0)
         _exit(0);
     for (unsigned i = 0; !went_on(&c, i % STATE_EVERY == 0) && !ends_within(&c, LOOK_NS); i++)

@@ -130,7 +130,8 @@ def test_limits(run, tape, limit):
     bare = subprocess.run(["sh", "-c", RESULT], preexec_fn=LIMITS[limit], capture_output=True, check=False)
     done = run("run", "-q", "-o", tape, "--", "sh", "-c", RESULT, before=LIMITS[limit])
     assert (done.returncode, done.stdout.encode()) == (bare.returncode, bare.stdout)
-    assert len(done.stderr.splitlines()) <= 1, done.stderr
+    ours = [line for line in done.stderr.splitlines() if line.startswith("baro")]
+    assert len(ours) <= 1, done.stderr  # the shell says of the same limit what it says without us
     if tape.exists() and tape.stat().st_size:
         assert run.summary(tape)["exit"]["status"] in (9, None)
 
