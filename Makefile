@@ -9,6 +9,7 @@
 
 BUILD = build
 TIME = 60
+MUTANTS = 50000
 PREFIX = /usr/local
 OPTIONS =
 
@@ -33,8 +34,12 @@ check-full: ## the same with the slow tests, a clang build and another kernel in
 asan: ## all tests under ASan and UBSan alone
 	@./check --only-sanitized
 
-fuzz: ## search with libFuzzer, TIME=60 seconds for each target
-	@tools/fuzz.sh $(TIME)
+fuzz: ## search with libFuzzer, TIME=60 seconds for each target; then 50,000 mutants of tapes
+	@MUTANTS=$(MUTANTS) tools/fuzz.sh $(TIME)
+
+mutants: ## MUTANTS=50000 mutants of tapes through every reader, under ASan and UBSan
+	@tools/build.sh build-asan --werror -Db_sanitize=address,undefined -Db_lundef=false
+	@tools/mutants.sh build-asan $(MUTANTS)
 
 crash: all ## kill -9 at 1,000 random moments and at every call of the writer; every call failed; 1,000 full disks
 	@BARO_FULL=1 /usr/bin/python3 -m pytest -q -s tests/e2e/test_unbreakable.py
@@ -61,4 +66,4 @@ install: ## install below PREFIX=/usr/local (DESTDIR is respected)
 clean: ## remove what was built
 	rm -rf build build-*
 
-.PHONY: all help deps demo check check-full asan fuzz crash soak bench lint fmt docs install clean
+.PHONY: all help deps demo check check-full asan fuzz mutants crash soak bench lint fmt docs install clean

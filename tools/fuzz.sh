@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # tools/fuzz.sh [SECONDS [TARGET ...]]: searches with libFuzzer, that long for each target. Starts from the committed corpus; what is found
-# stays in build-fuzz/: new inputs in corpus/, failures as crash-*.
+# stays in build-fuzz/: new inputs in corpus/, failures as crash-*. Then MUTANTS (50,000) mutants of tapes,
+# tools/mutants.sh, which TARGET `mutants` makes alone.
 set -eu
 seconds=${1:-60}
 [ $# -eq 0 ] || shift
@@ -9,9 +10,14 @@ cd "$(dirname -- "$0")/.."
 tools/deps.sh build full
 tools/deps.sh fuzz
 CC=clang tools/build.sh build-fuzz -Dfuzz=libfuzzer -Db_sanitize=address,undefined -Db_lundef=false
-targets=${*:-$(find fuzz -name 'fuzz_*.c' | sed 's,.*/fuzz_\(.*\)\.c,\1,' | sort)}
+targets=${*:-$(find fuzz -name 'fuzz_*.c' | sed 's,.*/fuzz_\(.*\)\.c,\1,' | sort) mutants}
 failed=0
 for target in $targets; do
+    if [ "$target" = mutants ]; then
+        echo "fuzz: ${MUTANTS:-50000} mutants of tapes"
+        tools/mutants.sh build-fuzz "${MUTANTS:-50000}" || failed=1
+        continue
+    fi
     ninja -C build-fuzz --quiet "fuzz/fuzz_$target"
     mkdir -p "build-fuzz/corpus/$target"
     echo "fuzz: $target, $seconds s"
