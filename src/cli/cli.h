@@ -11,6 +11,7 @@
 #include "cli/opt.h"
 #include "cli/settings.h"
 #include "report/report.h"
+#include "run/filter.h"
 
 #define CLI_FAILED 2       /* of baro itself, in all commands but one */
 #define CLI_RUN_FAILED 125 /* in run, whose other statuses are the command's */
@@ -41,6 +42,7 @@ struct cli {
     bool color;     /* standard output may be coloured */
     bool color_err; /* standard error may be */
     unsigned width, width_err; /* columns of each */
+    struct filter filter;      /* of run: what must not be called */
     unsigned height;           /* lines of standard output; 0: it is no terminal, or not known */
 };
 

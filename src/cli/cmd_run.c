@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* baro run: the wrapper and the recorder put together. */
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -58,6 +59,8 @@ static void say(struct running *run, const struct run_result *result, const char
     struct baro_error line = BARO_ERROR_INIT;
     run->recording.stderr_fd = result->stderr_fd;
     if (result->exec_errno)
+        recording_discard(&run->recording);
+    if (result->exec_errno)
         error_set(&line, -result->exec_errno, "%s: %s", *command ? command : "''", error_text(result->exec_errno));
     else if (result->recorder_lost)
         say_lost(run, result, &line);
@@ -75,25 +78,97 @@ static void becoming(void *context, int error)
     own_remove(&run->own);
 }
 
+/* ---- under a filter of seccomp(2) that kills (run/filter.h) ---- */
+
+struct rehearsal {
+    struct recording recording;
+    const struct cli *cli;
+    const struct record_settings *settings;
+    const char *command;
+};
+
+/* In a child, and with no effect but that the folder of the kept runs is there afterwards. */
+static bool rehearse(void *context)
+{
+    struct rehearsal *r = context;
+    struct baro_error err = BARO_ERROR_INIT;
+    if (recording_open(&r->recording, r->cli, r->settings, r->command, &err) >= 0)
+        recording_discard(&r->recording);
+    return true;
+}
+
+/* The first call that there can be no wrapper without, or that opening the tape takes; NULL: all can be done. */
+static const char *forbidden_of(const struct cli *cli, const struct settings *s, const char *command)
+{
+    struct rehearsal r = {.cli = cli, .settings = &s->record, .command = command};
+    if (cli->filter.essential)
+        return cli->filter.essential;
+    if (filter_lacks(&cli->filter, FILTER_RARE) && !filter_apart(&cli->filter, true, rehearse, &r))
+        return "what opening a tape takes";
+    return NULL;
+}
+
+/* Nothing was opened or changed so far. Returns only if it can't be executed, with the exit status. */
+static int execute_at_once(struct cli *cli, char **argv, const char *forbidden)
+{
+    if (forbidden)
+        cli_note(cli, "nothing was recorded: a seccomp filter kills at a call that recording takes (%s)", forbidden);
+    else
+        cli_note(cli, "nothing was recorded: no process can be started and waited for: %s", error_text(cli->filter.process_errno));
+    const struct run_result result = {.exec_errno = filter_execute(argv), .filter = &cli->filter};
+    cli_note(cli, "%s: %s", *argv[0] ? argv[0] : "''", error_text(result.exec_errno));
+    run_die_like(&result);
+}
+
+struct last_words {
+    struct running *run;
+    const struct run_result *result;
+    const char *command;
+};
+
+static bool say_apart(void *context)
+{
+    const struct last_words *l = context;
+    say(l->run, l->result, l->command);
+    return true;
+}
+
+static bool remove_group(void *context)
+{
+    own_remove(context);
+    return true;
+}
+
+static int own_group_make(struct running *run, const struct cli *cli, enum own_mode mode, struct baro_error *err)
+{
+    if (!filter_lacks(&cli->filter, FILTER_OWN_GROUP))
+        return own_make(&run->own, mode, err);
+    return mode == OWN_OWN ? error_set(err, -EPERM, "no control group of its own: a seccomp filter kills at a call that it takes") : 0;
+}
+
 int cmd_run(struct cli *cli, const struct settings *s, char **argv)
 {
     static struct running run; /* larger than a short command should find on its way */
     struct baro_error err = BARO_ERROR_INIT;
     static char cwd[4096]; /* the stack may be small */
+    const char *forbidden = forbidden_of(cli, s, base_name(argv[0]));
+    if (forbidden || cli->filter.process_errno)
+        return execute_at_once(cli, argv, forbidden);
     run_hold_standard_fds();
     if (recording_open(&run.recording, cli, &s->record, base_name(argv[0]), &err) < 0)
         return cli_fail(cli, &err);
     recording_options(&run.recording, &run.options);
     run.options.argv = argv;
     run.options.cwd = getcwd(cwd, sizeof(cwd));
+    run.options.no_events = run.options.no_events || filter_lacks(&cli->filter, FILTER_EVENTS);
     run.options.events_fd = record_listen(&run.options);
-    int code = own_make(&run.own, (enum own_mode)s->record.own_group, &err);
+    int code = own_group_make(&run, cli, (enum own_mode)s->record.own_group, &err);
     if (code < 0)
         recording_say(&run.recording, err.text); /* the job is worth more than how it is counted */
     run.options.own_group = &run.own;
     const struct run_options options = {
         .argv = argv, .becoming = becoming, .subreaper = s->record.subreaper, .tape_fd = run.recording.tape_fd,
-        .events_fd = run.options.events_fd, .folder_fd = run.recording.file.dir_fd, .own = &run.own,
+        .events_fd = run.options.events_fd, .folder_fd = run.recording.file.dir_fd, .own = &run.own, .filter = &cli->filter,
         .tape_path = run.recording.path.len ? (const char *)run.recording.path.at : NULL,
     };
     struct run_result result;
@@ -103,9 +178,10 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         recording_discard(&run.recording);
         return cli_fail(cli, &err);
     }
-    own_remove(&run.own);
-    if (result.exec_errno)
-        recording_discard(&run.recording);
-    say(&run, &result, argv[0]);
+    if (run.own.n || *run.own.leaf)
+        filter_apart(&cli->filter, false, remove_group, &run.own);
+    struct last_words last = {&run, &result, argv[0]};
+    if (result.exec_errno || result.recorder_lost)
+        filter_apart(&cli->filter, false, say_apart, &last);
     run_die_like(&result);
 }

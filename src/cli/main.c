@@ -132,12 +132,22 @@ static int run_command(struct cli *cli, char **argv)
     return status ? status : cli->command->function(cli, &settings, argv);
 }
 
-static int begin(int argc, char **argv)
+/* A command under a filter that kills must not be killed for what we call (run/filter.h): before all else. */
+static struct filter filter_of(int argc, char **argv)
 {
-    struct cli cli = {0};
+    struct filter f = {0};
+    if (argc > 1 && strcmp(argv[1], "run") == 0)
+        filter_look(&f);
+    return f;
+}
+
+static int begin(int argc, char **argv, const struct filter *filter)
+{
+    struct cli cli = {.filter = *filter};
     struct buf b = {0};
     /* What is closed of 0, 1 and 2 must not become one of our files. */
-    run_hold_standard_fds();
+    if (!filter->essential && !filter->process_errno)
+        run_hold_standard_fds();
     cli_init(&cli);
     const char *word = argc > 1 ? argv[1] : "--help";
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
@@ -163,6 +173,7 @@ static int begin(int argc, char **argv)
 struct entry {
     int argc;
     char **argv;
+    const struct filter *filter;
     struct sigaction action;
     sigset_t mask;
 };
@@ -180,14 +191,14 @@ static void on_own_stack(int signal)
     struct entry *e = entry_of(NULL);
     sigaction(signal, &e->action, NULL);
     sigprocmask(SIG_SETMASK, &e->mask, NULL);
-    exit(begin(e->argc, e->argv));
+    exit(begin(e->argc, e->argv, e->filter));
 }
 
 /* A handler runs where sigaltstack(2) says, and from this one nobody returns: the one way in C to another stack in the same process. The
  * limit stays as it is, for the command. Returns if it can't be done. */
-static void move_to_own_stack(int argc, char **argv)
+static void move_to_own_stack(int argc, char **argv, const struct filter *filter)
 {
-    struct entry e = {.argc = argc, .argv = argv};
+    struct entry e = {.argc = argc, .argv = argv, .filter = filter};
     const struct sigaction go = {.sa_handler = on_own_stack, .sa_flags = SA_ONSTACK};
     stack_t stack = {.ss_size = STACK_OWN};
     sigset_t set;
@@ -206,8 +217,10 @@ static void move_to_own_stack(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    struct filter filter = filter_of(argc, argv);
     struct rlimit limit;
-    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < STACK_LEAST)
-        move_to_own_stack(argc, argv);
-    return begin(argc, argv);
+    bool may_move = !filter.essential && !filter_lacks(&filter, FILTER_LIMITS) && !filter_lacks(&filter, FILTER_STACK);
+    if (may_move && getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < STACK_LEAST)
+        move_to_own_stack(argc, argv, &filter);
+    return begin(argc, argv, &filter);
 }

@@ -27,7 +27,7 @@
 /* The recorder holds nothing of the job's: what it has to say goes through the wrapper. */
 static void put(const struct recording *r, const struct buf *text, bool now)
 {
-    if (text->failed)
+    if (text->failed || filter_lacks(&r->cli->filter, FILTER_MESSAGES))
         return;
     if (r->link)
         link_say(r->link, (const char *)text->at, text->len, now);

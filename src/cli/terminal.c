@@ -24,11 +24,11 @@ static uint64_t number_of(const char *variable)
     return scan_u64(&text, &v) && !text.len ? v : 0;
 }
 
-static unsigned width_of(int fd)
+static unsigned width_of(const struct filter *f, int fd)
 {
     struct winsize size;
     uint64_t v = number_of("COLUMNS");
-    if (v == 0 && ioctl(fd, TIOCGWINSZ, &size) == 0)
+    if (v == 0 && !filter_lacks(f, FILTER_TERMINAL) && ioctl(fd, TIOCGWINSZ, &size) == 0)
         v = size.ws_col;
     if (v == 0)
         v = WIDTH_DEFAULT;
@@ -51,8 +51,8 @@ void cli_resize(struct cli *cli)
 {
     struct winsize size;
     uint64_t lines = number_of("LINES");
-    cli->width = width_of(STDOUT_FILENO);
-    if (lines == 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+    cli->width = width_of(&cli->filter, STDOUT_FILENO);
+    if (lines == 0 && !filter_lacks(&cli->filter, FILTER_TERMINAL) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
         lines = size.ws_row;
     cli->height = !cli->tty || lines > 10000 ? 0 : (unsigned)lines;
 }
@@ -61,13 +61,14 @@ void cli_init(struct cli *cli)
 {
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
     bool color = !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
-    cli->tty = isatty(STDOUT_FILENO);
-    cli->tty_err = isatty(STDERR_FILENO);
+    bool may_ask = !filter_lacks(&cli->filter, FILTER_TERMINAL);
+    cli->tty = may_ask && isatty(STDOUT_FILENO);
+    cli->tty_err = may_ask && isatty(STDERR_FILENO);
     cli->utf8 = locale_is_utf8();
     cli->color = color && cli->tty;
     cli->color_err = color && cli->tty_err;
     cli_resize(cli);
-    cli->width_err = width_of(STDERR_FILENO);
+    cli->width_err = width_of(&cli->filter, STDERR_FILENO);
 }
 
 struct report_style report_style_of(const struct cli *cli)
@@ -81,7 +82,7 @@ static void say(const struct cli *cli, const char *text)
     buf_printf(&b, "baro%s%s: %s\n", cli->command ? " " : "", cli->command ? cli->command->name : "", text);
     if (cli->tty_err)
         wrap_lines(&b, 0, cli->width_err);
-    if (!b.failed)
+    if (!b.failed && !filter_lacks(&cli->filter, FILTER_MESSAGES))
         fd_write_all(STDERR_FILENO, b.at, b.len, NULL);
     buf_done(&b);
 }

@@ -36,6 +36,7 @@
 /* ---- the watcher ---- */
 
 struct watched {
+    const struct filter *filter;
     pid_t wrapper, command;
     int end_fd;      /* a pidfd; -1: before Linux 5.3 */
     bool has_proc;   /* /proc is of this PID namespace */
@@ -76,7 +77,7 @@ static bool clock_moved(struct watched *c)
 {
     uint64_t now;
 
-    if (clock_process_cpu_ns(c->command, &now) < 0)
+    if (filter_lacks(c->filter, FILTER_CPU_CLOCK) || clock_process_cpu_ns(c->command, &now) < 0)
         return c->has_clock; /* it had one a moment ago: it is gone */
     bool moved = !c->has_clock || now != c->cpu_ns;
     c->has_clock = true;
@@ -116,18 +117,23 @@ static bool went_on(struct watched *c, bool look_at_state)
 
 static _Noreturn void watch(const struct wrapper *w, int signal)
 {
-    struct watched c = {.wrapper = w->self, .command = w->command};
+    struct watched c = {.filter = w->filter, .wrapper = w->self, .command = w->command, .end_fd = -1};
+    bool may_name = !filter_lacks(w->filter, FILTER_PRCTL);
 
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != w->self)
+    if (may_name)
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (!filter_lacks(w->filter, FILTER_PARENT) && getppid() != w->self)
         _exit(0);
-    setsid(); /* out of reach of what stops the group */
+    if (!filter_lacks(w->filter, FILTER_SETSID))
+        setsid(); /* out of reach of what stops the group */
     fd_close(w->link);
     fd_close(w->stderr_fd);
     fd_close(w->folder_fd);
-    prctl(PR_SET_NAME, "baro-watcher");
-    c.end_fd = (int)syscall(SYS_pidfd_open, c.command, 0u);
-    int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (may_name)
+        prctl(PR_SET_NAME, "baro-watcher");
+    if (!filter_lacks(w->filter, FILTER_PIDFD))
+        c.end_fd = (int)syscall(SYS_pidfd_open, c.command, 0u);
+    int proc = filter_lacks(w->filter, FILTER_PROC_SELF) ? -1 : open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     c.has_proc = proc >= 0 && namespace_proc_is_own(proc);
     if (!settle(&c) || kill(w->self, signal) < 0)
         _exit(0);

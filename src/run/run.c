@@ -25,7 +25,7 @@
 #define HANGS_NS (300 * NS_PER_MS) /* in one write */
 
 /* The recorder's own doing must not end it before the job; what limits it softly was meant for the job. */
-static void recorder_unbind(void)
+static void recorder_unbind(const struct filter *filter)
 {
     static const int ignored[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,
                                   SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU, SIGXCPU, SIGXFSZ, SIGPWR,  SIGIO};
@@ -33,17 +33,19 @@ static void recorder_unbind(void)
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
     struct rlimit limit;
 
-    setsid(); /* out of reach of the terminal's signals and of kills of the group */
+    if (!filter_lacks(filter, FILTER_SETSID))
+        setsid(); /* out of reach of the terminal's signals and of kills of the group */
     for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
         sigaction(ignored[i], &ignore, NULL);
     sigmask_set(SIG_SETMASK, 0);
-    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]) && !filter_lacks(filter, FILTER_LIMITS); i++) {
         if (getrlimit(limits[i], &limit) < 0 || limit.rlim_cur == limit.rlim_max)
             continue;
         limit.rlim_cur = limit.rlim_max;
         setrlimit(limits[i], &limit);
     }
-    prctl(PR_SET_NAME, "baro-recorder");
+    if (!filter_lacks(filter, FILTER_PRCTL))
+        prctl(PR_SET_NAME, "baro-recorder");
 }
 
 /* They say that the group is in use, until the last of wrapper and recorder is gone (run/own_dir.h). */
@@ -63,9 +65,9 @@ static _Noreturn void recorder_run(const struct wrapper *w, int link, const stru
     int keep[4 + OWN_MOST] = {link, options->tape_fd, options->events_fd, options->folder_fd};
     size_t count = 4 + locks_of(options->own, keep + 4);
 
-    recorder_unbind();
+    recorder_unbind(options->filter);
     fds_null_standard(-1);
-    fds_close_others(keep, count);
+    fds_close_others(options->filter, keep, count);
     if (chdir("/") < 0) {
         /* It then holds the job's directory, no worse. */
     }
@@ -83,13 +85,14 @@ static volatile uint64_t *shared_word(void)
 static int recorder_start(struct wrapper *w, const struct run_options *options, run_recorder *recorder_main,
                           void *context)
 {
+    const struct filter *filter = options->filter;
     int ends[2];
     pid_t pid;
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) < 0)
         return -errno;
     w->writing_since = shared_word();
-    pid = fork();
+    pid = filter && filter->there ? filter_fork() : fork();
     if (pid == 0)
         recorder_run(w, ends[1], options, recorder_main, context);
     if (pid < 0) {
@@ -135,7 +138,7 @@ static void let_go(const struct wrapper *w)
     size_t count = 3 + locks_of(w->own, keep + 3);
 
     fds_null_standard(w->stderr_fd);
-    fds_close_others(keep, count);
+    fds_close_others(w->filter, keep, count);
 }
 
 static bool time_left(uint64_t deadline, struct timespec *ret)
@@ -262,11 +265,13 @@ static void command_follow(struct wrapper *w)
     recorder_finish(w, LINK_ENDED, 0);
 }
 
-static void wrapper_init(struct wrapper *w, struct run_result *result)
+static void wrapper_init(struct wrapper *w, const struct filter *filter, struct run_result *result)
 {
     memset(result, 0, sizeof(*result));
     run_hold_standard_fds();
-    *w = (struct wrapper){.link = -1, .self_io = -1, .command_io = -1, .result = result, .self = getpid(), .session_leader = getsid(0) == getpid()};
+    result->filter = filter;
+    *w = (struct wrapper){.link = -1, .self_io = -1, .command_io = -1, .filter = filter, .result = result, .self = getpid()};
+    w->session_leader = !filter_lacks(filter, FILTER_SESSION) && getsid(0) == w->self;
     w->stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     if (w->stderr_fd < 0) /* no descriptor left: then it stays where it is */
         w->stderr_fd = STDERR_FILENO;
@@ -299,7 +304,7 @@ int run_wrapper(const struct run_options *options, run_recorder *recorder_main, 
     struct spawn spawn;
     int code;
 
-    wrapper_init(&w, ret);
+    wrapper_init(&w, options->filter, ret);
     code = spawn_prepare(&spawn, options, sigmask_set(SIG_BLOCK, SIGMASK_ALL));
     if (code < 0)
         return error_set(err, code, "can't start %s: out of memory", options->argv[0]);
@@ -313,7 +318,7 @@ int run_wrapper(const struct run_options *options, run_recorder *recorder_main, 
     ret->recorder_lost = ret->recorder_errno != 0;
     if (options->tape_fd >= 0)
         close(options->tape_fd);
-    if (options->subreaper)
+    if (options->subreaper && !filter_lacks(options->filter, FILTER_PRCTL))
         prctl(PR_SET_CHILD_SUBREAPER, 1);
 
     ret->started_ns = clock_monotonic_ns();

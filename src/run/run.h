@@ -12,6 +12,7 @@
 
 #include "baro/error.h"
 
+struct filter;
 struct link_end;
 struct own_group;
 
@@ -24,6 +25,7 @@ struct run_options {
     int folder_fd;         /* of the tape's folder, kept by both; -1: none */
     void (*becoming)(void *context, int error); /* nothing is recorded, and why: this process becomes the command; may be NULL */
     const struct own_group *own; /* the command's own control group (run/own.h); NULL or empty: none */
+    const struct filter *filter; /* run/filter.h: what the wrapper must not call; NULL: nothing is known to be forbidden */
 };
 
 struct run_result {
@@ -33,6 +35,7 @@ struct run_result {
     bool recorder_stays; /* lost, and its process is there still: stopped, or in a call that does not return */
     int recorder_errno;  /* why it could not be started; 0: it was */
     uint64_t started_ns, ended_ns; /* CLOCK_MONOTONIC: just before it was cloned, and seen to have ended */
+    const struct filter *filter;   /* of the options */
     int stderr_fd;                 /* close-on-exec copy of stderr for last messages; -1: none could be had */
 };
 

@@ -41,6 +41,10 @@ void signal_reset(int signal)
  */
 static bool is_for_command(const struct wrapper *w, const siginfo_t *info)
 {
+    /* A timer of the command's that could not be given back to it. */
+    if (info->si_code == SI_KERNEL && filter_lacks(w->filter, FILTER_TIMERS) &&
+        (info->si_signo == SIGALRM || info->si_signo == SIGVTALRM || info->si_signo == SIGPROF))
+        return true;
     if (info->si_code > 0)
         return w->session_leader && (info->si_signo == SIGHUP || info->si_signo == SIGCONT) &&
                info->si_code == SI_KERNEL;
@@ -57,11 +61,13 @@ static bool is_for_command(const struct wrapper *w, const siginfo_t *info)
  * every kernel. Where the kernel allows it the sender and the value are kept: it lets nobody claim the codes of kill()
  * and tkill() for another (rt_sigqueueinfo(2)).
  */
-static int signal_pass(pid_t pid, const siginfo_t *info)
+static int signal_pass(const struct wrapper *w, const siginfo_t *info)
 {
+    pid_t pid = w->command;
+
     if (pid <= 1) /* kill(-1) would meet everybody */
         return -EINVAL;
-    if (info->si_code < 0 && info->si_code != SI_TKILL)
+    if (info->si_code < 0 && info->si_code != SI_TKILL && !filter_lacks(w->filter, FILTER_QUEUE))
         if (syscall(SYS_rt_sigqueueinfo, pid, info->si_signo, info) == 0)
             return 0;
     return kill(pid, info->si_signo) < 0 ? -errno : 0;
@@ -78,7 +84,7 @@ void signal_handle(struct wrapper *w, const siginfo_t *info)
     /* Continued with its group it is not continued once more: that would undo its next stop, or run its handler twice. */
     if (goes_on && mirror_has_news(w))
         return;
-    if (signal_pass(w->command, info) == 0)
+    if (signal_pass(w, info) == 0)
         link_tell(w, LINK_SIGNAL, info->si_signo);
     if (goes_on)
         mirror_end(w);
@@ -96,8 +102,10 @@ _Noreturn void run_die_like(const struct run_result *result)
         _exit(WEXITSTATUS(result->wait_status));
     signal = WTERMSIG(result->wait_status);
     /* One core, the command's, is enough. A limit of 0 does not stop a core pattern that is a pipe; this does. */
-    prctl(PR_SET_DUMPABLE, 0);
-    setrlimit(RLIMIT_CORE, &none);
+    if (!filter_lacks(result->filter, FILTER_PRCTL))
+        prctl(PR_SET_DUMPABLE, 0);
+    if (!filter_lacks(result->filter, FILTER_LIMITS))
+        setrlimit(RLIMIT_CORE, &none);
     signal_reset(signal);
     if (self <= 1)
         self = (pid_t)syscall(SYS_gettid);

@@ -74,7 +74,7 @@ static void timers_take(struct spawn *s)
     }
 }
 
-static char **shell_make(char *const *argv)
+char **spawn_for_shell(char *const *argv)
 {
     size_t count = 0;
     char **made;
@@ -96,16 +96,20 @@ int spawn_prepare(struct spawn *s, const struct run_options *options, sigmask ma
     s->mask = mask_on_entry;
     s->own = options->own;
     s->env = env_make(options->tape_path);
-    s->for_shell = shell_make(s->argv);
+    s->filter = options->filter;
+    s->for_shell = spawn_for_shell(s->argv);
     if (!s->env || !s->for_shell)
         return -ENOMEM;
     sigaction(SIGCHLD, NULL, &chld);
     s->chld_ignored = chld.sa_handler == SIG_IGN;
     if (s->chld_ignored)
         signal_reset(SIGCHLD); /* ignored, it would have the kernel reap in our place */
-    prctl(PR_GET_PDEATHSIG, &s->death_signal);
-    prctl(PR_GET_CHILD_SUBREAPER, &s->was_subreaper);
-    timers_take(s);
+    if (!filter_lacks(s->filter, FILTER_PRCTL)) {
+        prctl(PR_GET_PDEATHSIG, &s->death_signal);
+        prctl(PR_GET_CHILD_SUBREAPER, &s->was_subreaper);
+    }
+    if (!filter_lacks(s->filter, FILTER_TIMERS))
+        timers_take(s);
     return 0;
 }
 
@@ -140,7 +144,8 @@ void spawn_become(struct spawn *s)
             setitimer(timer_kinds[i], &s->timers[i], NULL);
     if (s->death_signal)
         prctl(PR_SET_PDEATHSIG, s->death_signal);
-    prctl(PR_SET_CHILD_SUBREAPER, s->was_subreaper);
+    if (!filter_lacks(s->filter, FILTER_PRCTL))
+        prctl(PR_SET_CHILD_SUBREAPER, s->was_subreaper);
     sigmask_set(SIG_SETMASK, s->mask);
     exec_command(s, s->env);
     if (errno == E2BIG) /* our variables may be the straw */

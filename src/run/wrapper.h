@@ -10,6 +10,7 @@
 #include <sys/time.h>
 #include <sys/types.h>
 
+#include "run/filter.h"
 #include "run/link.h"
 #include "run/run.h"
 
@@ -28,6 +29,7 @@ struct wrapper {
     unsigned entered;              /* as of struct spawn */
     int self_io;                   /* /proc/self/io, held; -1: not needed so far, or not to be had */
     int command_io;                /* /proc/PID/task/PID/io of the command, held; -1: not to be had */
+    const struct filter *filter;   /* what the wrapper must not call; NULL: nothing is known to be forbidden */
     struct run_result *result;
     struct link_message totals; /* only its running totals and the floor are used */
 };
@@ -65,7 +67,7 @@ bool reap_recorder(struct wrapper *w);
 /* fds.c */
 int fds_null(void);
 void fds_null_standard(int but); /* leaves that one as it is; -1: none */
-void fds_close_others(const int *keep, size_t count);
+void fds_close_others(const struct filter *filter, const int *keep, size_t count);
 
 /* spawn.c */
 struct spawn {
@@ -78,6 +80,7 @@ struct spawn {
     int was_subreaper;
     struct itimerval timers[3];
     volatile int exec_errno;   /* written by the child, in our memory */
+    const struct filter *filter;
     const struct own_group *own; /* the command's own control group; NULL or empty: none */
     volatile unsigned entered;   /* a bit for each of its folders that the command is in */
 };
@@ -85,6 +88,8 @@ struct spawn {
 /* Becomes argv, looked for in PATH. Returns only if that failed, with errno. Allocates nothing. */
 void exec_command(struct spawn *s, char *const *env);
 
+/* Room for the shell before the arguments of a script; NULL: out of memory. */
+char **spawn_for_shell(char *const *argv);
 int spawn_prepare(struct spawn *s, const struct run_options *options, sigmask mask_on_entry);
 /* Returns the pid with s->exec_errno set if exec failed, or -errno if there is no process. */
 pid_t spawn_start(struct spawn *s);

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Filters of seccomp(2) that kill at one system call: the job ends as it ends without baro, whichever call it is.
+
+The reference is always the command alone under the same filter. A call that the command makes itself is left out.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from wrapping import BARO, BESIDE, PATIENCE, ROOT, own_group, run, stopped_by
+
+FORBID = BESIDE / "forbid"
+WRAP = [BARO, "run", "-q", "--"]
+# Somebody has to start the command, and nobody can find out whether the filter kills at that but by doing it.
+CANT_BE_PROBED = {"clone"}
+
+pytestmark = [
+    pytest.mark.not_sanitized("a sanitizer makes system calls of its own"),
+    pytest.mark.skipif(not os.access(FORBID, os.X_OK), reason="tests/e2e/forbid is not built"),
+    pytest.mark.skipif(shutil.which("strace") is None, reason="there is no strace"),
+]
+
+
+def traced(log, *command):
+    """{name: number} of the system calls that a command and all that it starts make."""
+    done = run(["strace", "-f", "-n", "-o", str(log), *command])
+    text = log.read_text(errors="replace") if log.exists() else ""
+    found = {name: int(number) for number, name in re.findall(r"^\d+ +\[ *(\d+)\] (\w+)\(", text, re.M)}
+    if not found:
+        pytest.skip("strace can't do that here: " + done.stderr.decode(errors="replace")[:200])
+    return found
+
+
+@pytest.fixture(autouse=True)
+def place(work, monkeypatch):
+    monkeypatch.setenv("BARO_DIR", str(work / "runs"))
+    monkeypatch.chdir(work)
+
+
+@pytest.fixture
+def profiles(work):
+    """What baro and its processes call and /bin/true does not."""
+    if run([str(FORBID), "999", "true"]).returncode != 0:
+        pytest.skip("no filter of seccomp(2) can be had here")
+    ours = {
+        **traced(work / "kept", *WRAP, "sh", "-c", "sleep 0.05 & kill -USR1 $PPID; exit 3"),
+        **traced(work / "named", BARO, "run", "-q", "--cgroup", "own", "-o", "traced.baro", "--", "true"),
+    }
+    bare = traced(work / "bare", "true")
+    assert len(ours) > len(bare) > 5
+    return {name: number for name, number in ours.items() if name not in bare}
+
+
+def forbidding(number, *command):
+    return [str(FORBID), str(number), *command]
+
+
+@pytest.mark.parametrize("command", ["exit 0", "exit 3", "kill -TERM $$", "echo out; exit 4"])
+@pytest.mark.parametrize("options", [["-q"], ["--cgroup", "own", "-o", "named.baro", "--force"]], ids=["kept", "named"])
+def test_ends_as_the_command_alone(profiles, command, options):
+    command = ["sh", "-c", command]
+    plain, wrong, compared = run(command), [], 0
+    for name, number in sorted(profiles.items()):
+        bare = run(forbidding(number, *command))
+        if (bare.returncode, bare.stdout) != (plain.returncode, plain.stdout):
+            continue  # the command needs it
+        compared += 1
+        wrapped = run(forbidding(number, BARO, "run", *options, "--", *command))
+        if (wrapped.returncode, wrapped.stdout) != (bare.returncode, bare.stdout) and name not in CANT_BE_PROBED:
+            wrong.append((name, wrapped.returncode, wrapped.stderr))
+    assert compared > 20
+    assert not wrong
+
+
+def stop_and_go(argv):
+    """How a shell sees it: the signal that it stops by, and how it ends once it was continued."""
+    job = own_group(argv)
+    try:
+        return stopped_by(job.pid), os.kill(job.pid, signal.SIGCONT), job.wait(PATIENCE)
+    finally:
+        if job.poll() is None:
+            os.killpg(job.pid, signal.SIGKILL)
+            job.wait()
+
+
+def test_stops_as_the_command_alone(profiles):
+    """Those calls that the wrapper and its watcher make for it."""
+    concerned = ["getppid", "getsid", "ioctl", "prctl", "setsid", "pidfd_open", "clock_gettime", "readlinkat", "close_range", "socket", "waitid", "kill"]
+    known = {**profiles, "pidfd_open": 434}
+    command = ["sh", "-c", "kill -TSTP $$; exit 5"]
+    for name in concerned:
+        if name not in known or run(forbidding(known[name], "sh", "-c", "kill -USR1 $$; exit 5")).returncode != -signal.SIGUSR1:
+            continue
+        argv = forbidding(known[name], *WRAP, *command)
+        assert stop_and_go(argv) == (signal.SIGTSTP, None, 5), name
+
+
+def test_a_filter_that_forbids_nothing_we_call_changes_nothing(work):
+    tape = work / "t.baro"
+    done = run(forbidding(999, BARO, "run", "-q", "-o", str(tape), "--", "sh", "-c", "exit 6"))
+    if done.returncode == 77:
+        pytest.skip("no filter of seccomp(2) can be had here")
+    assert (done.returncode, done.stderr) == (6, b"")
+    assert run([BARO, "summary", str(tape)]).returncode == 0
+
+
+def test_it_is_said_that_nothing_was_recorded(profiles, work):
+    tape = work / "t.baro"
+    done = run(forbidding(profiles["socketpair"], BARO, "run", "-q", "-o", str(tape), "--", "sh", "-c", "env | grep -c ^BARO_; exit 7"))
+    assert done.returncode == 7
+    assert done.stderr.count(b"\n") == 1 and b"socketpair" in done.stderr and b"nothing was recorded" in done.stderr
+    assert not tape.exists()
+    assert run(forbidding(profiles["socketpair"], *WRAP, "./nothing-here")).returncode == 127
+
+
+def test_what_is_optional_is_left_out(profiles, work):
+    """The job is recorded all the same."""
+    for name in ("bind", "close_range", "getxattr", "getsid", "getitimer"):
+        tape = work / (name + ".baro")
+        done = run(forbidding(profiles.get(name, 999), BARO, "run", "-q", "-o", str(tape), "--", "sh", "-c", "exit 8"))
+        assert (done.returncode, done.stderr) == (8, b""), name
+        assert run([BARO, "summary", str(tape)]).returncode == 0, name
+
+
+def test_the_wrappers_own_calls_are_listed(work):
+    """src/run/README.md names each system call that the wrapper's process makes."""
+    readme = (pathlib.Path(ROOT) / "src" / "run" / "README.md").read_text()
+    listed = set(re.findall(r"\w+", re.search(r"## Its system calls\n.*?```\n(.*?)```", readme, re.S).group(1)))
+    made = set()
+    for i, command in enumerate((
+        [*WRAP, "true"],
+        [BARO, "run", "-q", "--cgroup", "own", "-o", "a.baro", "--", "sh", "-c", "sleep 0.05 & kill -USR1 $$"],
+        [BARO, "run", "-q", "--force", "-o", "a.baro", "--", "./nothing-here"],
+    )):
+        log = work / str(i)
+        subprocess.run(["strace", "-o", str(log), *command], stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
+        text = log.read_text(errors="replace") if log.exists() else ""
+        made |= set(re.findall(r"^(\w+)\(", text, re.M))
+    if not made:
+        pytest.skip("strace can't do that here")
+    assert made - listed == set()
