@@ -32,6 +32,7 @@
 
 #ifdef WITH_ASAN
 enum { MEMORY_MOST = 1024 }; /* with what ASan keeps beside it */
+__attribute__((visibility("default"))) /* ASan looks for it */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
