@@ -11,7 +11,7 @@
 #include "baro/baro.h"
 #include "tape_file.h"
 
-enum { TICKS = 400 };
+enum { TICKS = 120 };
 
 struct fixture {
     char path[64];
