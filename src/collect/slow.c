@@ -6,6 +6,7 @@
  * barred, all that was not answered goes to a new one. When too many are left behind, there are no more.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -493,8 +494,8 @@ static bool is_ending(const struct slow_helper *h, pid_t pid)
     char path[32], text[1024];
     struct pid_stat st;
     uint64_t cpu_ns;
-    snprintf(path, sizeof(path), "%d/stat", (int)pid);
-    ssize_t len = fd_read_file(h->root_fd, path, text, sizeof(text));
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid); /* root_fd is where it looks for others: / for some helpers */
+    ssize_t len = fd_read_file(AT_FDCWD, path, text, sizeof(text));
     if (len <= 0 || pid_stat_parse(span_of(text, (size_t)len), &st) < 0 || st.state == 'D')
         return false;
     return st.state == 'Z' || clock_process_cpu_ns(pid, &cpu_ns) < 0 || cpu_ns < h->killed_cpu_ns + ENDING_CPU;

@@ -264,3 +264,36 @@ bool reap_round(struct wrapper *w)
     }
     return true;
 }
+
+/* 0: it is no helper of the recorder's, or gone; else its state. */
+static char helper_state(const struct wrapper *w, pid_t pid)
+{
+    struct link_message m = {0};
+    const char *after;
+
+    m.stat_len = zombie_read(pid, "stat", m.stat, sizeof(m.stat));
+    after = memrchr(m.stat, ')', m.stat_len);
+    return after && zombie_session(&m) == w->recorder ? after[2] : 0;
+}
+
+/* Orphans of the job that live on are our children, too. */
+enum reap_left reap_helpers_left(struct wrapper *w)
+{
+    char path[64], text[4096];
+    siginfo_t info = {0};
+    enum reap_left left = REAP_NONE_LEFT;
+    struct span rest;
+    uint64_t pid;
+
+    if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || !proc_is_own(w))
+        return left; /* no child at all */
+    snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)w->self);
+    ssize_t len = fd_read_file(AT_FDCWD, path, text, sizeof(text));
+    for (rest = span_of(text, len > 0 ? (size_t)len : 0); scan_u64(&rest, &pid); scan_blanks(&rest)) {
+        char state = pid <= INT32_MAX ? helper_state(w, (pid_t)pid) : 0;
+        if (state && state != 'D')
+            return REAP_ENDING;
+        left = state ? REAP_HANGING : left;
+    }
+    return left;
+}

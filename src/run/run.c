@@ -22,6 +22,9 @@
 /* How long the recorder may hold up the end. */
 #define RECORDER_GRACE_NS NS_PER_SEC
 #define RECORDER_GRACE_HANGING_NS (20 * NS_PER_MS)
+#define HELPERS_GRACE_NS (500 * NS_PER_MS)
+#define HELPERS_GRACE_HANGING_NS (5 * NS_PER_MS)
+#define HELPERS_LOOK_NS (2 * NS_PER_MS)
 #define HANGS_NS (300 * NS_PER_MS) /* in one write */
 
 /* The recorder's own doing must not end it before the job; what limits it softly was meant for the job. */
@@ -217,6 +220,25 @@ static uint64_t grace(const struct wrapper *w, uint64_t now)
     return since && now > since + HANGS_NS ? RECORDER_GRACE_HANGING_NS : RECORDER_GRACE_NS;
 }
 
+/* Helpers that the recorder has left to us, the subreaper: it was killed, or they had not got a CPU to end on. One that hangs in the kernel is
+ * left to process 1. */
+static void helpers_await(struct wrapper *w)
+{
+    uint64_t now = clock_monotonic_ns();
+    enum reap_left some;
+    struct timespec left;
+    siginfo_t info;
+
+    reap_round(w);
+    while ((some = reap_helpers_left(w)) != REAP_NONE_LEFT &&
+           time_left(now + (some == REAP_ENDING ? HELPERS_GRACE_NS : HELPERS_GRACE_HANGING_NS), &left)) {
+        const struct timespec look = {.tv_nsec = HELPERS_LOOK_NS};
+
+        sigmask_wait(SIGMASK_OF(SIGCHLD), &info, &look);
+        reap_round(w);
+    }
+}
+
 /* One that somebody stopped goes on and finishes its tape. */
 static void recorder_continue(const struct wrapper *w)
 {
@@ -239,7 +261,7 @@ static void recorder_finish(struct wrapper *w, enum link_kind kind, int64_t numb
     }
     recorder_await(w, deadline);
     if (w->recorder_ended)
-        reap_round(w); /* helpers that a recorder which was killed has left to us, the subreaper */
+        helpers_await(w);
     done = link_hear_last(w, deadline);
     w->result->recorder_stays = !done && !w->recorder_ended;
     w->result->recorder_lost = !done;

@@ -63,6 +63,9 @@ bool mirror_has_news(const struct wrapper *w); /* has the command stopped, gone 
 void reap_prepare(struct wrapper *w); /* once the command runs */
 bool reap_round(struct wrapper *w);
 bool reap_recorder(struct wrapper *w);
+/* Helpers that the recorder has left to us and that are not reaped. */
+enum reap_left { REAP_NONE_LEFT, REAP_HANGING /* in an uninterruptible wait, all of them */, REAP_ENDING };
+enum reap_left reap_helpers_left(struct wrapper *w);
 
 /* fds.c */
 int fds_null(void);
