@@ -286,7 +286,7 @@ void recording_options(struct recording *r, struct record_options *ret)
     };
 }
 
-/* A short command is kept waiting by it (0.2 to 0.6 ms with 480 kept runs), so after such a one it is done one time in 64, by a random number: a pid
+/* A short command is kept waiting by it (0.2 to 0.3 ms with 480 kept runs), so after such a one it is done one time in 64, by a random number: a pid
  * may be the same in each container, and the time of a run that others start regularly is not random. */
 void recording_tidy(struct recording *r)
 {
