@@ -55,7 +55,7 @@ static bool look_below(void *context, const char *name, size_t len)
 }
 
 /* Some of those who are in a group or below it. */
-static void find_people(int root_fd, const struct cgroup_place *p, struct people *ret)
+static void find_people(int root_fd, const struct cgroup_location *p, struct people *ret)
 {
     ret->n = 0;
     ret->depth = 0;
@@ -69,7 +69,7 @@ static void find_people(int root_fd, const struct cgroup_place *p, struct people
 }
 
 /* The place that a line of /proc/PID/cgroup speaks of, or -1. */
-static int place_of(const struct cgroup_places *p, const struct cgroup_membership *m)
+static int place_of(const struct cgroup_hierarchies *p, const struct cgroup_membership *m)
 {
     if (!m->controllers.len)
         return p->of[CGROUP_AT_UNIFIED];
@@ -87,7 +87,7 @@ static bool at_or_below(struct span path, const char *of)
 }
 
 /* A bit for each place that any of them is in. */
-static unsigned places_of(int root_fd, const struct cgroup_places *p, const struct people *who)
+static unsigned places_of(int root_fd, const struct cgroup_hierarchies *p, const struct people *who)
 {
     char path[32], text[8192];
     struct cgroup_membership m;
@@ -106,11 +106,11 @@ static unsigned places_of(int root_fd, const struct cgroup_places *p, const stru
 }
 
 /* Those of the bits, the lead first. */
-static void keep(struct cgroup_places *p, size_t lead, unsigned kept)
+static void keep(struct cgroup_hierarchies *p, size_t lead, unsigned kept)
 {
     static const int8_t nowhere = -1;
     int8_t becomes[CGROUP_AT_MAX];
-    struct cgroup_place swap = p->at[0];
+    struct cgroup_location swap = p->at[0];
     memset(becomes, nowhere, sizeof(becomes));
     becomes[lead] = 0;
     p->at[0] = p->at[lead];
@@ -131,7 +131,7 @@ static void keep(struct cgroup_places *p, size_t lead, unsigned kept)
 }
 
 /* Where CPU time is counted first of all: then who is in it and what it used are one group's. */
-static int find_lead(int root_fd, const struct cgroup_places *p, struct people *ret)
+static int find_lead(int root_fd, const struct cgroup_hierarchies *p, struct people *ret)
 {
     int first[2] = {p->of[CGROUP_AT_UNIFIED], p->of[CGROUP_AT_CPUACCT]};
     for (int i = 0; i < 2; i++) {
@@ -149,7 +149,7 @@ static int find_lead(int root_fd, const struct cgroup_places *p, struct people *
     return -1;
 }
 
-int cgroup_agree(int root_fd, struct cgroup_places *p, size_t *ret_other)
+int cgroup_agree(int root_fd, struct cgroup_hierarchies *p, size_t *ret_other)
 {
     struct people people;
     int lead = p->n < 2 ? -1 : find_lead(root_fd, p, &people);

@@ -119,7 +119,7 @@ static bool has_dots(struct span s)
     return memmem(s.at, s.len, "/../", 4) || (s.len >= 3 && memcmp(s.at + s.len - 3, "/..", 3) == 0);
 }
 
-static bool put_dir(struct cgroup_place *p, const char *mount, struct span rest)
+static bool put_dir(struct cgroup_location *p, const char *mount, struct span rest)
 {
     size_t n = strlen(mount);
     while (n && *mount == '/') {
@@ -149,7 +149,7 @@ struct search {
     int root_fd;
     bool initial;           /* no namespace hides what is above */
     int32_t pid;            /* 0: none to check */
-    struct cgroup_place best;
+    struct cgroup_location best;
     size_t best_root;       /* the shorter, the more of what is above can be seen */
     bool found;
 };
@@ -158,7 +158,7 @@ struct search {
 static void try_mount(struct search *s, const struct proc_mount *m, const struct cgroup_membership *of)
 {
     char root[CGROUP_PATH_MAX], target[256];
-    struct cgroup_place p = {.v2 = !of->controllers.len};
+    struct cgroup_location p = {.v2 = !of->controllers.len};
     struct span rest;
     if (proc_mount_unescape(m->root, root, sizeof(root)) < 0 || proc_mount_unescape(m->point, target, sizeof(target)) < 0)
         return;
@@ -217,7 +217,7 @@ static void search_mounts(struct search *s, struct span mounts, const struct cgr
 
 /* ---- all of them ---- */
 
-static void add_place(struct cgroup_places *ret, const struct cgroup_place *p, struct span controllers)
+static void add_place(struct cgroup_hierarchies *ret, const struct cgroup_location *p, struct span controllers)
 {
     int8_t index = (int8_t)ret->n;
     bool used = p->v2;
@@ -243,7 +243,7 @@ static bool is_known(struct span controllers)
 }
 
 /* A controller that has no hierarchy of its own is v2's, where there is one. One that has, and is not to be seen, is nowhere. */
-static void share_unified(struct cgroup_places *p, unsigned claimed)
+static void share_unified(struct cgroup_hierarchies *p, unsigned claimed)
 {
     for (int c = 0; c < CGROUP_AT_UNIFIED; c++) {
         if (!(claimed >> c & 1))
@@ -251,13 +251,13 @@ static void share_unified(struct cgroup_places *p, unsigned claimed)
     }
 }
 
-static void clear(struct cgroup_places *p)
+static void clear(struct cgroup_hierarchies *p)
 {
     memset(p, 0, sizeof(*p));
     memset(p->of, -1, sizeof(p->of));
 }
 
-static void find_all(struct search *s, struct span mounts, struct span memberships, struct cgroup_places *ret)
+static void find_all(struct search *s, struct span mounts, struct span memberships, struct cgroup_hierarchies *ret)
 {
     struct cgroup_membership m;
     unsigned claimed = 0;
@@ -279,7 +279,7 @@ static void find_all(struct search *s, struct span mounts, struct span membershi
     share_unified(ret, claimed);
 }
 
-int cgroup_find(int root_fd, int32_t pid, struct cgroup_places *ret)
+int cgroup_find(int root_fd, int32_t pid, struct cgroup_hierarchies *ret)
 {
     char path[48] = "proc/self/cgroup";
     struct buf mounts = {0}, memberships = {0};
@@ -297,7 +297,7 @@ int cgroup_find(int root_fd, int32_t pid, struct cgroup_places *ret)
     return code;
 }
 
-const struct cgroup_place *cgroup_place_of(const struct cgroup_places *p, enum cgroup_controller c)
+const struct cgroup_location *cgroup_location_of(const struct cgroup_hierarchies *p, enum cgroup_controller c)
 {
     return p->of[c] < 0 ? NULL : &p->at[p->of[c]];
 }
@@ -315,7 +315,7 @@ static bool beneath(const char *path, const char *point, struct span *ret)
 }
 
 /* The options of a v1 mount name its controllers, among others. */
-static bool same_hierarchy(const struct cgroup_places *p, const struct proc_mount *m)
+static bool same_hierarchy(const struct cgroup_hierarchies *p, const struct proc_mount *m)
 {
     if (span_equal(m->type, "cgroup2"))
         return p->of[CGROUP_AT_UNIFIED] >= 0;
@@ -326,11 +326,11 @@ static bool same_hierarchy(const struct cgroup_places *p, const struct proc_moun
     return false;
 }
 
-static bool place_at(int root_fd, const struct proc_mount *m, const char *path, bool absolute, struct cgroup_place *p)
+static bool place_at(int root_fd, const struct proc_mount *m, const char *path, bool absolute, struct cgroup_location *p)
 {
     char root[CGROUP_PATH_MAX], point[256];
     struct span rest;
-    *p = (struct cgroup_place){.v2 = span_equal(m->type, "cgroup2")};
+    *p = (struct cgroup_location){.v2 = span_equal(m->type, "cgroup2")};
     if (proc_mount_unescape(m->root, root, sizeof(root)) < 0 || proc_mount_unescape(m->point, point, sizeof(point)) < 0)
         return false;
     if (absolute ? !beneath(path, point, &rest) : !below(span_str(path), root, &rest))
@@ -351,10 +351,10 @@ static bool place_at(int root_fd, const struct proc_mount *m, const char *path, 
     return group;
 }
 
-static void find_in(int root_fd, struct span mounts, const char *path, bool absolute, struct cgroup_places *ret)
+static void find_in(int root_fd, struct span mounts, const char *path, bool absolute, struct cgroup_hierarchies *ret)
 {
     struct proc_mount m;
-    struct cgroup_place p;
+    struct cgroup_location p;
     while (ret->n < CGROUP_AT_MAX && proc_mount_next(&mounts, &m)) {
         bool group = span_equal(m.type, "cgroup2") || span_equal(m.type, "cgroup");
         if (group && !same_hierarchy(ret, &m) && !is_covered(&m, mounts) && place_at(root_fd, &m, path, absolute, &p))
@@ -362,7 +362,7 @@ static void find_in(int root_fd, struct span mounts, const char *path, bool abso
     }
 }
 
-int cgroup_find_path(int root_fd, const char *path, struct cgroup_places *ret)
+int cgroup_find_path(int root_fd, const char *path, struct cgroup_hierarchies *ret)
 {
     char trimmed[CGROUP_DIR_MAX];
     struct buf mounts = {0};

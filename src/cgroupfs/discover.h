@@ -20,7 +20,7 @@ enum cgroup_controller {
 #define CGROUP_DIR_MAX (CGROUP_PATH_MAX + 256u)
 
 /* A group in one hierarchy. */
-struct cgroup_place {
+struct cgroup_location {
     bool v2;
     bool root;                  /* of the whole hierarchy: what stands there is the machine's */
     bool whole;                 /* all that is above it, up to the root of the hierarchy, is to be seen */
@@ -29,35 +29,35 @@ struct cgroup_place {
     char path[CGROUP_PATH_MAX]; /* as in /proc/PID/cgroup: "/a/b" */
 };
 
-struct cgroup_places {
+struct cgroup_hierarchies {
     size_t n;
-    struct cgroup_place at[CGROUP_AT_MAX];
+    struct cgroup_location at[CGROUP_AT_MAX];
     int8_t of[CGROUP_AT_MAX];   /* index into at[]; -1: this controller is nowhere to be seen */
     uint32_t hidden;            /* a bit for each that the process is in a group of, but not where that is */
 };
 
 /* Fills *ret (some 16 KB) with what there is, which may be nothing. pid 0: this process. root_fd is a descriptor of "/". Returns 0, or -errno where /proc itself can't be read. */
-int cgroup_find(int root_fd, int32_t pid, struct cgroup_places *ret);
+int cgroup_find(int root_fd, int32_t pid, struct cgroup_hierarchies *ret);
 
 /* The group with this path: absolute below a mount of a hierarchy ("/sys/fs/cgroup/a"), or as in /proc/PID/cgroup ("/a"), in every hierarchy that has it. Returns how many,
  * 0 if there is none. */
-int cgroup_find_path(int root_fd, const char *path, struct cgroup_places *ret);
+int cgroup_find_path(int root_fd, const char *path, struct cgroup_hierarchies *ret);
 
 /*
  * Of the places that a path names, those that are one group. at[0] becomes the one that says who is in it: where CPU time is counted (v2, else cpuacct), if anybody is in it or below
  * it; else the first with anybody. The others stay if any of these is in there as well, and are dropped if nobody is. Where there are others in one, 0 and *ret_other are two
  * groups of that path, and the answer is -EINVAL. Otherwise 0.
  */
-int cgroup_agree(int root_fd, struct cgroup_places *p, size_t *ret_other);
+int cgroup_agree(int root_fd, struct cgroup_hierarchies *p, size_t *ret_other);
 
 /* Is the controller (not CGROUP_AT_UNIFIED) in a list as /proc/PID/cgroup has it? */
 bool cgroup_lists(struct span controllers, enum cgroup_controller c);
 
-const struct cgroup_place *cgroup_place_of(const struct cgroup_places *p, enum cgroup_controller c);
+const struct cgroup_location *cgroup_location_of(const struct cgroup_hierarchies *p, enum cgroup_controller c);
 
 /* Calls fn for the group itself and for all above it up to where the hierarchy is mounted, but never for its root. dir_fd is valid during the call alone. Stops if fn returns false. */
 typedef bool cgroup_level_fn(void *context, int dir_fd, const char *dir, const char *path);
-void cgroup_each_level(int root_fd, const struct cgroup_place *p, cgroup_level_fn *fn, void *context);
+void cgroup_each_level(int root_fd, const struct cgroup_location *p, cgroup_level_fn *fn, void *context);
 
 /* Reads a file of one value. Returns 0 or negative. */
 int cgroup_read_value(int dir_fd, const char *name, uint64_t *ret);
@@ -74,9 +74,9 @@ struct cgroup_bounds {
     struct cgroup_bound cpus;
     struct cgroup_bound pids;
 };
-void cgroup_bounds_read(int root_fd, const struct cgroup_places *p, struct cgroup_bounds *ret);
+void cgroup_bounds_read(int root_fd, const struct cgroup_hierarchies *p, struct cgroup_bounds *ret);
 /* While somebody waits: without v1's memory.stat, which may take seconds, and which is read where it alone tells of groups above that can't be seen: these stay unseen. */
-void cgroup_bounds_read_quickly(int root_fd, const struct cgroup_places *p, struct cgroup_bounds *ret);
+void cgroup_bounds_read_quickly(int root_fd, const struct cgroup_hierarchies *p, struct cgroup_bounds *ret);
 
 /* v1 could have groups that count their own processes alone, before 5.11 (memory.use_hierarchy is 0): their limit binds nobody below, and their use leaves out what is below. */
 bool cgroup_memory_alone(int dir_fd);

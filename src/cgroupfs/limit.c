@@ -29,7 +29,7 @@ static bool call_level(int root_fd, const char *dir, const char *path, bool v2, 
     return more;
 }
 
-void cgroup_each_level(int root_fd, const struct cgroup_place *p, cgroup_level_fn *fn, void *context)
+void cgroup_each_level(int root_fd, const struct cgroup_location *p, cgroup_level_fn *fn, void *context)
 {
     char dir[CGROUP_DIR_MAX], path[CGROUP_PATH_MAX];
     memcpy(dir, p->dir, sizeof(dir));
@@ -109,7 +109,7 @@ static bool memory_v1(void *context, int dir_fd, const char *dir, const char *pa
 }
 
 /* Is the root of the hierarchy what is mounted here, so that all groups above this one can be seen? */
-static bool sees_root(int root_fd, const struct cgroup_place *p)
+static bool sees_root(int root_fd, const struct cgroup_location *p)
 {
     char path[CGROUP_DIR_MAX + 32];
     if (p->root || p->whole)
@@ -119,7 +119,7 @@ static bool sees_root(int root_fd, const struct cgroup_place *p)
 }
 
 /* Also of those above what is mounted here. Only where there are such: with many groups that died below, the kernel takes seconds to write memory.stat. */
-static void memory_hierarchical(int root_fd, const struct cgroup_place *p, struct cgroup_bound *b)
+static void memory_hierarchical(int root_fd, const struct cgroup_location *p, struct cgroup_bound *b)
 {
     char text[8192];
     struct cgroup_memory m;
@@ -174,7 +174,7 @@ static bool pids_of(void *context, int dir_fd, const char *dir, const char *path
 }
 
 /* The effective set is that of the group itself: it has been cut down to what all above it allow. */
-static void read_cpus(int root_fd, const struct cgroup_place *p, struct cgroup_bound *b)
+static void read_cpus(int root_fd, const struct cgroup_location *p, struct cgroup_bound *b)
 {
     static const char *const names[] = {"cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus"};
     char text[4096];
@@ -193,20 +193,20 @@ static void read_cpus(int root_fd, const struct cgroup_place *p, struct cgroup_b
 }
 
 /* Notes whether all groups that could limit it are to be seen. */
-static const struct cgroup_place *place_of(int root_fd, const struct cgroup_places *places, enum cgroup_controller c, struct cgroup_bound *b)
+static const struct cgroup_location *place_of(int root_fd, const struct cgroup_hierarchies *places, enum cgroup_controller c, struct cgroup_bound *b)
 {
-    const struct cgroup_place *p = cgroup_place_of(places, c);
+    const struct cgroup_location *p = cgroup_location_of(places, c);
     if (places->hidden >> c & 1 || (p && !sees_root(root_fd, p)))
         b->unseen = -ENOENT;
     return p;
 }
 
-static void read_bounds(int root_fd, const struct cgroup_places *places, bool all, struct cgroup_bounds *ret)
+static void read_bounds(int root_fd, const struct cgroup_hierarchies *places, bool all, struct cgroup_bounds *ret)
 {
     static const struct cgroup_bound none = {.value = CGROUP_NO_LIMIT};
     *ret = (struct cgroup_bounds){none, none, none, none};
     struct chain chain = {.bound = &ret->memory};
-    const struct cgroup_place *p = place_of(root_fd, places, CGROUP_AT_MEMORY, &ret->memory);
+    const struct cgroup_location *p = place_of(root_fd, places, CGROUP_AT_MEMORY, &ret->memory);
     if (p && p->v2)
         cgroup_each_level(root_fd, p, memory_v2, &ret->memory);
     else if (p)
@@ -219,17 +219,17 @@ static void read_bounds(int root_fd, const struct cgroup_places *places, bool al
     p = place_of(root_fd, places, CGROUP_AT_PIDS, &ret->pids);
     if (p)
         cgroup_each_level(root_fd, p, pids_of, &ret->pids);
-    p = cgroup_place_of(places, CGROUP_AT_CPUSET);
+    p = cgroup_location_of(places, CGROUP_AT_CPUSET);
     if (p)
         read_cpus(root_fd, p, &ret->cpus);
 }
 
-void cgroup_bounds_read(int root_fd, const struct cgroup_places *places, struct cgroup_bounds *ret)
+void cgroup_bounds_read(int root_fd, const struct cgroup_hierarchies *places, struct cgroup_bounds *ret)
 {
     read_bounds(root_fd, places, true, ret);
 }
 
-void cgroup_bounds_read_quickly(int root_fd, const struct cgroup_places *places, struct cgroup_bounds *ret)
+void cgroup_bounds_read_quickly(int root_fd, const struct cgroup_hierarchies *places, struct cgroup_bounds *ret)
 {
     read_bounds(root_fd, places, false, ret);
 }

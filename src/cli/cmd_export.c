@@ -28,7 +28,7 @@ struct exporting {
     struct users users;
     struct output out;
     struct buf text;
-    uint64_t end_ns, told_ns; /* of the tape; 0: no progress is shown; and when it was last */
+    uint64_t end_ns, shown_ns; /* of the tape; 0: no progress is shown; and when it was last */
     bool told;
     bool looked;          /* rows of the machine were written for */
     uint64_t looked_ns;
@@ -45,18 +45,18 @@ static void progress_begin(struct exporting *x)
     if (baro_tape_seek(x->tape, UINT64_MAX, &record, NULL) > 0)
         x->end_ns = record.t_ns;
     baro_tape_rewind(x->tape, NULL);
-    x->told_ns = clock_monotonic_ns();
+    x->shown_ns = clock_monotonic_ns();
 }
 
 static void progress(struct exporting *x, uint64_t t_ns)
 {
-    if (!x->end_ns || clock_monotonic_ns() - x->told_ns < NS_PER_SEC / 4)
+    if (!x->end_ns || clock_monotonic_ns() - x->shown_ns < NS_PER_SEC / 4)
         return;
     char text[32];
     double share = (double)t_ns / (double)x->end_ns;
     int n = snprintf(text, sizeof(text), "\r%3u %%", share < 1 ? (unsigned)(share * 100) : 100u);
     fd_write_all(STDERR_FILENO, text, (size_t)n, NULL);
-    x->told_ns = clock_monotonic_ns();
+    x->shown_ns = clock_monotonic_ns();
     x->told = true;
 }
 

@@ -15,14 +15,14 @@
 
 #define TOPIC "control groups"
 
-static bool there(const struct cgroup_place *p, const char *file, int mode)
+static bool there(const struct cgroup_location *p, const char *file, int mode)
 {
     char path[CGROUP_DIR_MAX + 64];
     snprintf(path, sizeof(path), "/%s/%s", p->dir, file);
     return faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0;
 }
 
-static void hierarchies(struct findings *f, const struct cgroup_places *p)
+static void hierarchies(struct findings *f, const struct cgroup_hierarchies *p)
 {
     bool v1 = false, v2 = false;
     for (size_t i = 0; i < p->n; i++) {
@@ -34,12 +34,12 @@ static void hierarchies(struct findings *f, const struct cgroup_places *p)
                       "a container with /sys/fs/cgroup mounted (read-only will do)");
         return;
     }
-    const struct cgroup_place *own = cgroup_place_of(p, v2 ? CGROUP_AT_UNIFIED : CGROUP_AT_MEMORY);
+    const struct cgroup_location *own = cgroup_location_of(p, v2 ? CGROUP_AT_UNIFIED : CGROUP_AT_MEMORY);
     findings_add(f, TOPIC, "hierarchies", FOUND_FACT, "%s; this process is in %.200s", v1 && v2 ? "v1 and v2 (hybrid)" : v2 ? "v2" : "v1",
                  own ? own->path : p->at[0].path);
 }
 
-static void controllers(struct findings *f, const struct cgroup_places *p)
+static void controllers(struct findings *f, const struct cgroup_hierarchies *p)
 {
     static const struct {
         enum cgroup_controller which;
@@ -52,7 +52,7 @@ static void controllers(struct findings *f, const struct cgroup_places *p)
         {CGROUP_AT_CPUSET, "cpuset", "the CPUs that may be used"},
     };
     for (size_t i = 0; p->n && i < sizeof(of) / sizeof(*of); i++) {
-        const struct cgroup_place *place = cgroup_place_of(p, of[i].which);
+        const struct cgroup_location *place = cgroup_location_of(p, of[i].which);
         if (!place)
             finding_grant(findings_add(f, TOPIC, of[i].name, FOUND_NO, "%s: the %s controller is not to be seen here", of[i].gives, of[i].name),
                           "v2: +%s in cgroup.subtree_control of the groups above; v1: mounting it; memory may need cgroup_enable=memory", of[i].name);
@@ -78,7 +78,7 @@ static void bound(struct buf *b, const char *what, const struct cgroup_bound *of
     buf_printf(b, " by %s", of->source);
 }
 
-static void limits(struct findings *f, const struct cgroup_places *p, int root)
+static void limits(struct findings *f, const struct cgroup_hierarchies *p, int root)
 {
     struct cgroup_bounds bounds;
     struct buf b = {0};
@@ -94,7 +94,7 @@ static void limits(struct findings *f, const struct cgroup_places *p, int root)
     buf_done(&b);
 }
 
-static bool word_in(const struct cgroup_place *p, const char *file, const char *word)
+static bool word_in(const struct cgroup_location *p, const char *file, const char *word)
 {
     char dir[CGROUP_DIR_MAX + 2], text[256];
     snprintf(dir, sizeof(dir), "/%s", p->dir);
@@ -102,9 +102,9 @@ static bool word_in(const struct cgroup_place *p, const char *file, const char *
 }
 
 /* What of memory a group below this one would tell. Processes other than this one are not looked for: doctor's caller is one. */
-static const char *memory_of_own(const struct cgroup_places *all, const struct cgroup_place *p)
+static const char *memory_of_own(const struct cgroup_hierarchies *all, const struct cgroup_location *p)
 {
-    const struct cgroup_place *memory = cgroup_place_of(all, CGROUP_AT_MEMORY);
+    const struct cgroup_location *memory = cgroup_location_of(all, CGROUP_AT_MEMORY);
     if (memory && !memory->v2)
         return there(memory, ".", W_OK) && there(memory, "cgroup.procs", W_OK) ? "CPU time, and of v1 memory and its peak" : "CPU time";
     if (!p->v2)
@@ -119,17 +119,17 @@ static const char *memory_of_own(const struct cgroup_places *all, const struct c
 }
 
 /* That of v1 takes --cgroup own. */
-static bool auto_memory_of_own(const struct cgroup_places *p)
+static bool auto_memory_of_own(const struct cgroup_hierarchies *p)
 {
-    const struct cgroup_place *memory = cgroup_place_of(p, CGROUP_AT_MEMORY);
+    const struct cgroup_location *memory = cgroup_location_of(p, CGROUP_AT_MEMORY);
     return !memory || memory->v2;
 }
 
 /* A group may be made where its parent's folder and its list of processes can be written to. */
-static void delegated(struct findings *f, const struct cgroup_places *p)
+static void delegated(struct findings *f, const struct cgroup_hierarchies *p)
 {
     static const char grant[] = "systemd-run --user --scope -p Delegate=yes baro run ..., or root";
-    const struct cgroup_place *v2 = cgroup_place_of(p, CGROUP_AT_UNIFIED), *at = v2 ? v2 : cgroup_place_of(p, CGROUP_AT_CPUACCT);
+    const struct cgroup_location *v2 = cgroup_location_of(p, CGROUP_AT_UNIFIED), *at = v2 ? v2 : cgroup_location_of(p, CGROUP_AT_CPUACCT);
     char path[CGROUP_DIR_MAX + 2];
     if (!at) {
         if (p->n)
@@ -147,9 +147,9 @@ static void delegated(struct findings *f, const struct cgroup_places *p)
                       "user.delegate or trusted.delegate = 1 of this group of v2, as systemd sets with Delegate=yes, for every job");
 }
 
-static void pressure(struct findings *f, const struct cgroup_places *p)
+static void pressure(struct findings *f, const struct cgroup_hierarchies *p)
 {
-    const struct cgroup_place *v2 = cgroup_place_of(p, CGROUP_AT_UNIFIED);
+    const struct cgroup_location *v2 = cgroup_location_of(p, CGROUP_AT_UNIFIED);
     if (v2 && there(v2, "cpu.pressure", R_OK))
         findings_add(f, TOPIC, "pressure", FOUND_YES, "time that its processes spent waiting for CPU, memory, I/O");
     else if (p->n)
@@ -160,7 +160,7 @@ static void pressure(struct findings *f, const struct cgroup_places *p)
 void doctor_cgroup(struct findings *f)
 {
     int root CLEANUP(fd_closep) = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    struct cgroup_places *p = malloc(sizeof(*p));
+    struct cgroup_hierarchies *p = malloc(sizeof(*p));
     int code = p && root >= 0 ? cgroup_find(root, 0, p) : -ENOMEM;
     if (code < 0) {
         finding_grant(findings_add(f, TOPIC, "hierarchies", FOUND_NO, "limits and use are not known: /proc/self/cgroup: %s", error_text(-code)),

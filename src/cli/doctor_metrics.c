@@ -15,8 +15,8 @@
 #include "base/fd.h"
 #include "base/span.h"
 #include "cli/doctor.h"
-#include "collect/cgroup.h"
-#include "collect/host.h"
+#include "cgroup/cgroup.h"
+#include "host/host.h"
 #include "metric/ids.h"
 
 #define PATIENCE (2 * NS_PER_SEC) /* a mount that hangs is given up after one */
@@ -30,7 +30,7 @@ struct tried {
     struct baro_sample sample;
     struct host *host;
     struct cgroups *groups;
-    struct cgroup_places places;
+    struct cgroup_hierarchies places;
 };
 
 /* "5.19.0-rc1" as 5 * 1000 + 19. 0: none */
@@ -106,7 +106,7 @@ static struct row row_of(const struct tried *t, enum baro_kind kind, int id)
 }
 
 /* Whose hierarchy has the file of this row. */
-static const struct cgroup_place *place_of(const struct tried *t, const struct row *r)
+static const struct cgroup_location *place_of(const struct tried *t, const struct row *r)
 {
     static const struct {
         const char *part;
@@ -115,7 +115,7 @@ static const struct cgroup_place *place_of(const struct tried *t, const struct r
                 {"memory.", CGROUP_AT_MEMORY}, {"io.", CGROUP_AT_IO}, {"pids.", CGROUP_AT_PIDS}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         if (strstr(r->metric->file, rows[i].part))
-            return cgroup_place_of(&t->places, rows[i].which);
+            return cgroup_location_of(&t->places, rows[i].which);
     }
     return NULL;
 }
@@ -128,7 +128,7 @@ static bool is_unlimited(const struct tried *t, const struct row *r)
     } rows[] = {{CGROUP_memory_limit, CGROUP_memory}, {CGROUP_memory_high, CGROUP_memory}, {CGROUP_swap_limit, CGROUP_swap}, {CGROUP_pids_limit, CGROUP_pids},
                 {CGROUP_cpu_limit, CGROUP_cpu_periods}};
     for (size_t i = 0; r->kind == BARO_KIND_CGROUP && i < sizeof(rows) / sizeof(*rows); i++) {
-        const struct cgroup_place *p = place_of(t, r);
+        const struct cgroup_location *p = place_of(t, r);
         if (r->id == (int)rows[i].limit && p && (p->v2 || !strstr(r->metric->file, "not in v1")))
             return row_of(t, r->kind, (int)rows[i].beside).there > 0;
     }
@@ -163,7 +163,7 @@ static void grant_unsupported(struct finding *f, const struct tried *t, const st
 /* Of the process's groups: the hierarchy can't be seen, it is in the root of it, it is of v1, or the kernel is too old. */
 static void missing_in_group(struct findings *all, const char *topic, const struct tried *t, const struct row *r)
 {
-    const struct cgroup_place *p = place_of(t, r);
+    const struct cgroup_location *p = place_of(t, r);
     const char *file = r->metric->file, *name = r->metric->name;
     int word = (int)strcspn(file, "."), first = (int)strcspn(file, ";,");
     bool only_v2 = strstr(file, "not in v1");

@@ -280,7 +280,7 @@ void recording_options(struct recording *r, struct record_options *ret)
     const struct record_settings *s = r->settings;
     *ret = (struct record_options){
         .tape_fd = r->tape_fd, .wanted = s->wanted, .interval_ns = s->interval_ns, .overhead_ppm = s->overhead_ppm,
-        .cmdline = s->cmdline, .children = s->children, .host = s->host, .for_ns = s->for_ns, .adopts = s->subreaper, .complain = recording_say, .begun = on_begun, .finished = on_finished,
+        .cmdline = s->cmdline, .children = s->children, .host = s->host, .for_ns = s->for_ns, .adopts = s->subreaper, .on_error = recording_say, .begun = on_begun, .finished = on_finished,
         .no_events = getenv("BARO_NO_EVENTS") != NULL,
         .observer = {on_header, on_sample, on_exit_record, on_event, on_limits, r},
     };

@@ -109,19 +109,19 @@ static bool request(struct sampler *s, struct member *m, uint32_t what)
 {
     if (s->n_requests == s->cap_requests) {
         size_t cap = s->cap_requests ? s->cap_requests * 2 : 64;
-        struct slow_request *at = realloc(s->requests, cap * sizeof(*at));
+        struct helper_request *at = realloc(s->requests, cap * sizeof(*at));
         if (!at)
             return false;
         s->requests = at;
         s->cap_requests = cap;
     }
-    if (what & SLOW_SMAPS)
+    if (what & HELPER_SMAPS)
         m->note.smaps_asked = (uint32_t)s->ticks;
-    if (what & SLOW_INFO) {
+    if (what & HELPER_INFO) {
         m->note.info_asked = true;
         m->note.info_tries++;
     }
-    s->requests[s->n_requests++] = (struct slow_request){.key = m->row.key, .what = what};
+    s->requests[s->n_requests++] = (struct helper_request){.key = m->row.key, .what = what};
     return true;
 }
 
@@ -139,7 +139,7 @@ uint64_t memory_due(const struct sampler *s, const struct member *m)
     return smaps < info ? smaps : info;
 }
 
-static void reply_smaps(struct sampler *s, struct member *m, const struct slow_reply *reply)
+static void reply_smaps(struct sampler *s, struct member *m, const struct helper_reply *reply)
 {
     static const enum process_metric ids[] = {PROCESS_pss, PROCESS_uss, PROCESS_smaps_at};
     const uint64_t values[] = {reply->pss, reply->uss, s->now_ns};
@@ -168,18 +168,18 @@ static void reply_smaps(struct sampler *s, struct member *m, const struct slow_r
 /* There was no helper to be had: the same is due again once one is tried for. */
 static void ask_again(struct sampler *s, struct member *m, uint32_t what)
 {
-    if ((what & SLOW_INFO) && m->note.info_asked) {
+    if ((what & HELPER_INFO) && m->note.info_asked) {
         m->note.info_asked = false;
         m->note.info_tries--;
     }
-    if (what & SLOW_SMAPS) {
+    if (what & HELPER_SMAPS) {
         s->peak_unread = true;
         budget_correct_smaps(&s->budget, cost_of(m), 0);
     }
     member_wake(m);
 }
 
-static void on_reply(void *context, const struct slow_reply *reply)
+static void on_reply(void *context, const struct helper_reply *reply)
 {
     struct sampler *s = context;
     struct member *m = tree_find(&s->job->tree, reply->key.pid);
@@ -190,9 +190,9 @@ static void on_reply(void *context, const struct slow_reply *reply)
         return;
     }
     member_moved(m);
-    if (reply->what & SLOW_SMAPS)
+    if (reply->what & HELPER_SMAPS)
         reply_smaps(s, m, reply);
-    if ((reply->what & SLOW_INFO) && m->note.info_asked) {
+    if ((reply->what & HELPER_INFO) && m->note.info_asked) {
         m->note.info_asked = false;
         m->note.info_wanted = false;
         if (!reply->name_absent && reply->name && *reply->name)
@@ -208,8 +208,8 @@ static void on_reply(void *context, const struct slow_reply *reply)
 
 void memory_collect(struct sampler *s)
 {
-    if (s->slow && slow_busy(s->slow))
-        slow_collect(s->slow, on_reply, s);
+    if (s->slow && helper_busy(s->slow))
+        helper_collect(s->slow, on_reply, s);
 }
 
 #define LARGEST 16u
@@ -246,7 +246,7 @@ static void request_largest(struct sampler *s)
     }
     for (size_t i = 0; i < n; i++) {
         if (budget_take_smaps(&s->budget, s->now_ns, cost_of(top[i]), true))
-            request(s, top[i], SLOW_SMAPS);
+            request(s, top[i], HELPER_SMAPS);
         else
             s->peak_unread = true;
     }
@@ -262,10 +262,10 @@ static void request_due(struct sampler *s)
             continue;
         uint32_t what = 0;
         if (s->now_ns >= info_due(m))
-            what |= SLOW_INFO;
+            what |= HELPER_INFO;
         if (s->now_ns >= smaps_due(s, m)) {
             if (s->budget.level < BUDGET_NO_SMAPS && budget_take_smaps(&s->budget, s->now_ns, cost_of(m), false))
-                what |= SLOW_SMAPS;
+                what |= HELPER_SMAPS;
             else
                 s->thinned++;
         }
@@ -293,7 +293,7 @@ static uint64_t request_stale(struct sampler *s, bool ask)
             s->now_ns < m->note.smaps_ns + (pause > LEAST_AGE ? pause : LEAST_AGE))
             continue;
         if (budget_take_smaps(&s->budget, s->now_ns, cost_of(m), false))
-            request(s, m, SLOW_SMAPS);
+            request(s, m, HELPER_SMAPS);
         else
             s->thinned++;
     }
@@ -319,7 +319,7 @@ static bool at_peak(struct sampler *s)
 
 static bool have_helper(struct sampler *s)
 {
-    if (!s->slow && s->options.helper && slow_new(&s->slow, s->options.proc_fd, s->options.cmdline, NULL) < 0)
+    if (!s->slow && s->options.helper && helper_new(&s->slow, s->options.proc_fd, s->options.cmdline, NULL) < 0)
         s->options.helper = false;
     return s->slow != NULL;
 }
@@ -327,7 +327,7 @@ static bool have_helper(struct sampler *s)
 void memory_prepare(struct sampler *s)
 {
     if (!s->options.host_alone && have_helper(s))
-        slow_start(s->slow);
+        helper_start(s->slow);
 }
 
 static void ask(struct sampler *s)
@@ -335,7 +335,7 @@ static void ask(struct sampler *s)
     if (!s->options.helper || s->now_ns < HELPER_AFTER)
         return;
     memory_collect(s);
-    if (s->slow && (slow_busy(s->slow) || slow_is_put_off(s->slow)))
+    if (s->slow && (helper_busy(s->slow) || helper_is_put_off(s->slow)))
         return; /* one batch at a time */
     s->n_requests = 0;
     request_due(s);
@@ -346,7 +346,7 @@ static void ask(struct sampler *s)
     if (!s->n_requests || !have_helper(s))
         return;
     s->moved_since_asked = false;
-    slow_ask(s->slow, s->requests, s->n_requests, DEADLINE, s->options.wake_fd, on_reply, s);
+    helper_ask(s->slow, s->requests, s->n_requests, DEADLINE, s->options.wake_fd, on_reply, s);
 }
 
 void memory_tick(struct sampler *s)

@@ -44,7 +44,7 @@ void sampler_done(struct sampler *s)
 {
     if (s->pids_tried)
         fd_close(s->pids_fd);
-    slow_free(s->slow);
+    helper_free(s->slow);
     host_free(s->machine);
     cache_done(s);
     sampler_groups_done(s);
@@ -58,16 +58,16 @@ void sampler_done(struct sampler *s)
 
 void sampler_kill_helpers(struct sampler *s)
 {
-    slow_end(s->slow);
-    slow_end(s->machine ? host_helper(s->machine) : NULL);
-    slow_end(s->groups_slow);
+    helper_end(s->slow);
+    helper_end(s->machine ? host_helper(s->machine) : NULL);
+    helper_end(s->groups_helper);
 }
 
 void sampler_end_helpers(struct sampler *s)
 {
-    slow_free(s->slow);
+    helper_free(s->slow);
     host_end_helper(s->machine);
-    slow_free(s->groups_slow);
+    helper_free(s->groups_helper);
 }
 
 uint64_t sampler_now(const struct sampler *s)
@@ -148,14 +148,14 @@ static void gone(struct sampler *s, struct member *m)
  * waited for it, and was waited for itself; should the word come all the same it is known by then who is meant. */
 static bool await_wrapper(struct sampler *s, struct member *m)
 {
-    if (m->parent || !s->job->wrapper.pid || (m->heir && m->heir_epoch == s->job->tree.epoch))
+    if (m->parent || !s->job->wrapper.pid || (m->successor && m->successor_epoch == s->job->tree.epoch))
         return false;
     job_ended(s->job, m, s->now_ns);
-    if (!m->awaited)
-        m->awaited_ns = s->now_ns;
-    m->awaited = true;
+    if (!m->reap_pending)
+        m->reap_pending_ns = s->now_ns;
+    m->reap_pending = true;
     member_moved(m);
-    return s->now_ns < m->awaited_ns + WRAPPER_WORD;
+    return s->now_ns < m->reap_pending_ns + WRAPPER_WORD;
 }
 
 static uint64_t refresh_after(const struct sampler *s, const struct member *m)
@@ -263,7 +263,7 @@ static void check_end(struct sampler *s, struct member *m)
     bool zombie = m->row.value[PROCESS_state] == 'Z' && m->row.value[PROCESS_threads] <= 1;
     if (zombie && !m->ended)
         job_ended(s->job, m, s->now_ns);
-    if (!m->ended || zombie || m->awaited)
+    if (!m->ended || zombie || m->reap_pending)
         return;
     if (s->now_ns > m->end_ns + ENDING)
         job_revive(s->job, m);
@@ -328,7 +328,7 @@ static void tick_member(struct sampler *s, struct member *m, bool there, uint64_
 /* Until when it need not be looked at, as long as its clock stands still. */
 static uint64_t gate_due(const struct sampler *s, const struct member *m)
 {
-    if (m->awaited || may_have_run(m, m->note.clock_ns))
+    if (m->reap_pending || may_have_run(m, m->note.clock_ns))
         return 0;
     uint64_t refresh = m->row.read_ns + refresh_after(s, m), memory = memory_due(s, m);
     refresh = m->owes && m->note.switches_due < refresh ? m->note.switches_due : refresh;
@@ -475,7 +475,7 @@ bool sampler_is_quiet(struct sampler *s)
     const struct tree *tree = &s->job->tree;
     sampler_advance(s);
     if (s->options.whole_group || s->options.host_alone || s->scan_once || s->now_ns >= s->scanned_ns + RESCAN || !tree->n ||
-        sampler_is_stirred(s) || (s->slow && slow_busy(s->slow)) || (s->stale && s->now_ns < s->stale_since_ns + HEALS))
+        sampler_is_stirred(s) || (s->slow && helper_busy(s->slow)) || (s->stale && s->now_ns < s->stale_since_ns + HEALS))
         return false;
     for (size_t i = 0; i < tree->n; i++) {
         const struct gate *g = &tree->gates[i];

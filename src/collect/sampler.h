@@ -11,10 +11,10 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "collect/budget.h"
-#include "collect/cgroup.h"
-#include "collect/host.h"
-#include "collect/slow.h"
+#include "schedule/budget.h"
+#include "cgroup/cgroup.h"
+#include "host/host.h"
+#include "helper/helper.h"
 #include "job/job.h"
 #include "procfs/procfs.h"
 
@@ -41,7 +41,7 @@ struct sampler_options {
     void (*catch_up)(void *context);
     void *catch_up_context;
     int root_fd;             /* directory descriptor of "/"; borrowed */
-    const struct cgroup_places *groups; /* that the job is in; NULL: not looked at; borrowed */
+    const struct cgroup_hierarchies *groups; /* that the job is in; NULL: not looked at; borrowed */
     bool whole_group;        /* the job is all that is in the first of them and below: sampler_groups_begin() */
     uint64_t memory_total;   /* of the machine */
 };
@@ -60,7 +60,7 @@ struct sampler {
     struct sampler_options options;
     struct job *job;
     unsigned need;           /* enum baro_source */
-    struct slow_helper *slow;
+    struct helper *slow;
     struct host *machine;
     uint32_t entity_ids;     /* the last id that a CPU, disk, control group ... was given */
     struct budget budget;
@@ -85,7 +85,7 @@ struct sampler {
     uint64_t shared_ns;      /* when that was */
     uint64_t stale_since_ns; /* stale is not 0 since then */
     uint64_t stale;          /* members whose pss is older than a change among those that share with them; 0: the sum is right but for a sixteenth */
-    struct slow_request *requests;
+    struct helper_request *requests;
     size_t n_requests, cap_requests;
     uint64_t self_rss, self_rss_peak, self_checked_ns;
     uint8_t self_rss_absent;
@@ -99,7 +99,7 @@ struct sampler {
     uint64_t refused_at_look;   /* the latter, when the groups were last read */
     bool lossy_now;
     struct cgroups *groups;  /* NULL: none, or not opened yet */
-    struct slow_helper *groups_slow; /* NULL: the machine's does */
+    struct helper *groups_helper; /* NULL: the machine's does */
     bool groups_left_out, groups_tried;
     struct cgroup_meter meter; /* of a job that is a group */
     struct cgroup_reading meter_base;
@@ -158,10 +158,10 @@ void sampler_renamed(struct member *m);
 void sampler_settle(struct sampler *s);
 
 /* From now on all that is in this one of options.groups and below it is the job. What it had used before is not the job's if since_now. Returns 0, or -ENOENT. */
-int sampler_groups_begin(struct sampler *s, const struct cgroup_place *place, bool since_now);
+int sampler_groups_begin(struct sampler *s, const struct cgroup_location *place, bool since_now);
 
 /* The groups that the job is in, found later than at the start, or others than before. Borrowed. */
-void sampler_groups_renew(struct sampler *s, const struct cgroup_places *groups);
+void sampler_groups_renew(struct sampler *s, const struct cgroup_hierarchies *groups);
 
 /* A first look at them, before there is one at the machine. */
 void sampler_groups_early(struct sampler *s);

@@ -28,7 +28,7 @@ struct adding {
 static bool is_self(const struct sampler *s, int32_t pid)
 {
     const int32_t *self = s->options.self;
-    return pid == self[0] || pid == self[1] || pid == self[2] || (s->slow && pid == slow_pid(s->slow));
+    return pid == self[0] || pid == self[1] || pid == self[2] || (s->slow && pid == helper_pid(s->slow));
 }
 
 static bool add_child(void *context, int32_t pid)

@@ -14,8 +14,8 @@
 
 static uint64_t helpers_cpu(const struct sampler *s)
 {
-    uint64_t sum = (s->slow ? slow_cpu_ns(s->slow) : 0) + (s->machine ? host_helper_cpu_ns(s->machine) : 0);
-    return sum + (s->groups_slow ? slow_cpu_ns(s->groups_slow) : 0);
+    uint64_t sum = (s->slow ? helper_cpu_ns(s->slow) : 0) + (s->machine ? host_helper_cpu_ns(s->machine) : 0);
+    return sum + (s->groups_helper ? helper_cpu_ns(s->groups_helper) : 0);
 }
 
 void self_begin(struct sampler *s)
@@ -56,12 +56,12 @@ void self_end(struct sampler *s)
 /* Are we in the group that counts the job's threads? */
 static bool counted_with_job(const struct sampler *s)
 {
-    struct cgroup_places *own = s->options.groups ? malloc(sizeof(*own)) : NULL;
-    const struct cgroup_place *ours, *theirs;
+    struct cgroup_hierarchies *own = s->options.groups ? malloc(sizeof(*own)) : NULL;
+    const struct cgroup_location *ours, *theirs;
     bool same = false;
     if (own && cgroup_find(s->options.root_fd, 0, own) == 0) {
-        ours = cgroup_place_of(own, CGROUP_AT_PIDS);
-        theirs = cgroup_place_of(s->options.groups, CGROUP_AT_PIDS);
+        ours = cgroup_location_of(own, CGROUP_AT_PIDS);
+        theirs = cgroup_location_of(s->options.groups, CGROUP_AT_PIDS);
         same = ours && theirs && strcmp(ours->dir, theirs->dir) == 0;
     }
     free(own);
@@ -70,8 +70,8 @@ static bool counted_with_job(const struct sampler *s)
 
 uint64_t sampler_self_refused(struct sampler *s)
 {
-    uint64_t sum = (s->slow ? slow_refused(s->slow) : 0) + (s->machine ? host_helper_refused(s->machine) : 0);
-    sum += s->groups_slow ? slow_refused(s->groups_slow) : 0;
+    uint64_t sum = (s->slow ? helper_refused(s->slow) : 0) + (s->machine ? host_helper_refused(s->machine) : 0);
+    sum += s->groups_helper ? helper_refused(s->groups_helper) : 0;
     if (sum > s->refused && counted_with_job(s))
         s->refused_here += sum - s->refused;
     s->refused = sum;
@@ -93,9 +93,9 @@ static void check_memory(struct sampler *s)
 {
     uint64_t rss = 0;
     uint8_t absent = BARO_PRESENT;
-    add_rss(s, s->slow ? slow_pid(s->slow) : 0, &rss, &absent);
+    add_rss(s, s->slow ? helper_pid(s->slow) : 0, &rss, &absent);
     add_rss(s, s->machine ? host_helper_pid(s->machine) : 0, &rss, &absent);
-    add_rss(s, s->groups_slow ? slow_pid(s->groups_slow) : 0, &rss, &absent);
+    add_rss(s, s->groups_helper ? helper_pid(s->groups_helper) : 0, &rss, &absent);
     for (size_t i = 0; i < sizeof(s->options.self) / sizeof(*s->options.self); i++)
         add_rss(s, s->options.self[i], &rss, &absent);
     s->self_rss = rss;

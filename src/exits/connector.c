@@ -123,7 +123,7 @@ int exits_connector_listen(uint32_t cookie, struct baro_error *err)
 
 /* ---- events ---- */
 
-static void follow_numbers(struct connector *c, const struct connector_event *e)
+static void event_numbers(struct connector *c, const struct connector_event *e)
 {
     if (e->cpu >= SEQ_CPUS || c->base.filtered) /* then the filter does */
         return; /* an answer to somebody's request before 6.6 has CPU -1 */
@@ -202,7 +202,7 @@ static int take(struct connector *c, struct span datagram, exits_event_fn *fn, v
     while (netlink_next(&datagram, &m)) {
         if (connector_parse(m.payload, &in) < 0)
             continue;
-        follow_numbers(c, &in);
+        event_numbers(c, &in);
         told += tell_lost(c, fn, context);
         struct exits_event out = {.pid = in.tgid, .t_ns = in.t_ns + (uint64_t)c->base.clock_offset_ns, .uid = UINT32_MAX};
         if (!translate(c, &in, &out))

@@ -169,7 +169,7 @@ static struct exits_event translate(const struct taskstats_record *r)
 {
     const struct taskstats_usage *u = &r->usage;
     struct exits_event e = {.kind = EVENT_EXIT, .pid = r->tgid ? r->tgid : r->pid, .t_ns = clock_monotonic_ns(), .uid = r->uid};
-    bool several = !r->told_group && r->tgid; /* an older kernel's group: only the CPU time is whole */
+    bool several = !r->has_group && r->tgid; /* an older kernel's group: only the CPU time is whole */
     e.has_usage = true;
     e.has_comm = r->has_comm;
     if (e.has_comm)
@@ -202,11 +202,11 @@ static int take(struct listener *t, struct span datagram, exits_event_fn *fn, vo
         struct taskstats_record r;
         if (m.type != t->family || taskstats_parse(m.payload, &r) < 0)
             continue;
-        if (r.told_group && !r.last) {
+        if (r.has_group && !r.last) {
             keep(t, &r);
             continue;
         }
-        if (r.told_group)
+        if (r.has_group)
             take_kept(t, &r);
         struct exits_event e = translate(&r);
         fn(context, &e);

@@ -123,7 +123,7 @@ static int parse_stats(struct span s, struct taskstats_record *r)
         return 0;
     if (s.len < END_VERSION_12 + 2 * shift)
         return BARO_E_SYNTAX;
-    r->told_group = true;
+    r->has_group = true;
     r->last = (uint8_t)s.at[AT_FLAG] & FLAG_GROUP;
     r->tgid = (int32_t)u32_at(s, AT_TGID + 2 * shift);
     r->elapsed_ns = u64_at(s, AT_TGETIME + 2 * shift) * NS_PER_US;
@@ -173,7 +173,7 @@ int taskstats_parse(struct span payload, struct taskstats_record *ret)
     }
     if (!any)
         return BARO_E_SYNTAX;
-    if (tgid && !r.told_group) {
+    if (tgid && !r.has_group) {
         r.tgid = tgid;
         r.last = true;
     }

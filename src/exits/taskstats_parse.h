@@ -19,12 +19,12 @@ struct taskstats_usage {
 struct taskstats_record {
     int32_t pid;      /* of the thread that ended */
     int32_t tgid;     /* of its group; 0: not told (before version 12, and not the last thread of several) */
-    bool told_group;  /* version 12: tgid and last are told */
+    bool has_group;  /* version 12: tgid and last are told */
     bool last;        /* the group ended with it */
     bool has_total;   /* total_cpu_ns is the whole group's */
     uint64_t total_cpu_ns;
     uint32_t version, uid, status;
-    uint64_t elapsed_ns; /* of the group where told_group, else of the thread */
+    uint64_t elapsed_ns; /* of the group where has_group, else of the thread */
     bool has_comm;       /* comm is the name of the process: of its first thread; other threads have names of their own */
     char comm[32];       /* of the thread; NUL-terminated */
     struct taskstats_usage usage;

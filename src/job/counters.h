@@ -94,7 +94,7 @@ static inline uint64_t faults_of(const struct member *m)
 /* The command has ended, and the wrapper will tell with it what it took over in the end. */
 static inline bool is_about_to_be_told(const struct job *j, const struct member *m)
 {
-    bool ended = m->awaited || (value(m, PROCESS_state) == 'Z' && value(m, PROCESS_threads) <= 1);
+    bool ended = m->reap_pending || (value(m, PROCESS_state) == 'Z' && value(m, PROCESS_threads) <= 1);
     return ended && m->row.origin == BARO_ORIGIN_TARGET && !m->gone && !m->final && !m->parent && j->wrapper.pid && !j->closing;
 }
 

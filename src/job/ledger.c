@@ -12,9 +12,9 @@ uint64_t job_ledger(const struct member *m, enum ledger_counter c)
 
 static struct member *nearest_living(const struct member *m)
 {
-    struct member *up = m->heir;
+    struct member *up = m->successor;
     while (up && up->gone)
-        up = up->heir;
+        up = up->successor;
     return up;
 }
 
@@ -27,7 +27,7 @@ static uint64_t told_of_io(const struct member *m, enum ledger_counter c)
     return c == LEDGER_IO_READ ? u->io_read : c == LEDGER_IO_WRITE ? u->io_write : c == LEDGER_IO_RCHAR ? u->io_rchar : c == LEDGER_IO_WCHAR ? u->io_wchar : 0;
 }
 
-/* What its heir must have gained: what a process that is gone had used itself, and what it had taken over by the time the ledger was last settled. What
+/* What its successor must have gained: what a process that is gone had used itself, and what it had taken over by the time the ledger was last settled. What
  * it took over since then came from others that are gone, who stand in the list themselves. io holds both in one: of it the last settled value counts. */
 static void expect(const struct member *m, uint64_t ret[LEDGER_MAX])
 {
@@ -66,12 +66,12 @@ static void settled(struct member *m)
 }
 
 /* What it took over of children that wait, for it to tell or to be read, is theirs when their turn comes. */
-static bool is_waited_for(const struct job *j, const struct member *heir)
+static bool is_waited_for(const struct job *j, const struct member *successor)
 {
-    if (!heir->awaited && !heir->unread && !heir->untold)
+    if (!successor->reap_pending && !successor->unread && !successor->untold)
         return false;
     for (const struct member *m = j->gone; m; m = m->list_next) {
-        if (nearest_living(m) == heir)
+        if (nearest_living(m) == successor)
             return true;
     }
     return false;
@@ -100,20 +100,20 @@ static uint64_t weight_of(const struct member *m)
     return TEARDOWN_NS + rss / 4096 * TEARDOWN_NS_PER_PAGE;
 }
 
-static void plan_share(const struct job *j, struct estate *e, uint64_t gained_ns)
+static void plan_share(const struct job *j, struct settlement *e, uint64_t gained_ns)
 {
-    struct member *heir = e->heir;
+    struct member *successor = e->successor;
     e->share = 0;
-    heir->pool += (int64_t)gained_ns - (int64_t)e->known;
+    successor->pool += (int64_t)gained_ns - (int64_t)e->known;
     if (!j->events || j->lossy || (e->blind && e->lost > 1)) {
-        heir->pool = heir->pool < 0 ? heir->pool : 0;
+        successor->pool = successor->pool < 0 ? successor->pool : 0;
         return;
     }
-    if (heir->pool <= 0 || heir->unsure)
+    if (successor->pool <= 0 || successor->unsure)
         return;
     uint64_t most = e->weight * SHARE_MOST;
-    e->share = (uint64_t)heir->pool < most ? (uint64_t)heir->pool : most;
-    heir->pool -= (int64_t)e->share;
+    e->share = (uint64_t)successor->pool < most ? (uint64_t)successor->pool : most;
+    successor->pool -= (int64_t)e->share;
 }
 
 /* What is shown of the whole job, and not put down to anybody yet. */
@@ -135,8 +135,8 @@ static void share_out(struct job *j, uint64_t shares)
     uint64_t room = shares ? unattributed(j) : 0;
     double part_of = room < shares ? (double)room / (double)shares : 1;
     for (struct member *m = j->gone; m; m = m->list_next) {
-        const struct member *heir = nearest_living(m);
-        const struct estate *e = heir ? heir->estate : NULL;
+        const struct member *successor = nearest_living(m);
+        const struct settlement *e = successor ? successor->settlement : NULL;
         if (!e || !e->share)
             continue;
         uint64_t part = (uint64_t)((double)e->share * part_of * ((double)weight_of(m) / (double)e->weight));
@@ -147,7 +147,7 @@ static void share_out(struct job *j, uint64_t shares)
     }
 }
 
-/* CPU is balanced as a whole: the split into user and system is scaled from ticks, and differs between what a process and what its heir
+/* CPU is balanced as a whole: the split into user and system is scaled from ticks, and differs between what a process and what its successor
  * shows. What the wrapper tells is exact, what a member shows is not. */
 static void balance(struct job *j, const uint64_t expected[LEDGER_MAX], const uint64_t gained[LEDGER_MAX], uint64_t slack)
 {
@@ -171,43 +171,43 @@ static void balance(struct job *j, const uint64_t expected[LEDGER_MAX], const ui
 
 /* Of one whose parent does not wait for it (it ignores SIGCHLD), or that went to an init outside the job, the kernel passes nothing on: what it read and wrote since the last look is
  * lost. That its faults are missing with its parent tells of it, as io has a parent's own doing in it, too. */
-static void note_short_io(struct job *j, const struct estate *list)
+static void note_short_io(struct job *j, const struct settlement *list)
 {
     for (const struct member *m = j->gone; m; m = m->list_next) {
-        const struct member *heir = nearest_living(m);
-        j->io_short |= !heir && !j->adopts && !m->absorbed && !io_is_whole(j, m);
+        const struct member *successor = nearest_living(m);
+        j->io_short |= !successor && !j->adopts && !m->absorbed && !io_is_whole(j, m);
     }
-    for (const struct estate *e = list; e; e = e->next) {
+    for (const struct settlement *e = list; e; e = e->next) {
         uint64_t one[LEDGER_MAX] = {0};
-        gain_of(e->heir, one);
+        gain_of(e->successor, one);
         j->io_short |= one[LEDGER_FAULTS_MINOR] < e->faults;
     }
 }
 
-static struct estate *estate_of(struct job *j, struct member *heir, struct estate **list)
+static struct settlement *settlement_of(struct job *j, struct member *successor, struct settlement **list)
 {
-    struct estate *e = heir->estate ? heir->estate : j->tree.free_estates;
-    if (heir->estate)
+    struct settlement *e = successor->settlement ? successor->settlement : j->tree.free_settlements;
+    if (successor->settlement)
         return e;
     if (e)
-        j->tree.free_estates = e->next;
+        j->tree.free_settlements = e->next;
     else
         e = malloc(sizeof(*e));
     if (!e)
         return NULL;
-    *e = (struct estate){.heir = heir, .next = *list};
-    heir->estate = e;
+    *e = (struct settlement){.successor = successor, .next = *list};
+    successor->settlement = e;
     *list = e;
     return e;
 }
 
-/* Who could not be given one, for want of memory, is balanced with those that have no heir. */
-static struct estate *list_heirs(struct job *j)
+/* Who could not be given one, for want of memory, is balanced with those that have no successor. */
+static struct settlement *list_successors(struct job *j)
 {
-    struct estate *list = NULL;
+    struct settlement *list = NULL;
     for (struct member *m = j->gone; m; m = m->list_next) {
         struct member *up = nearest_living(m);
-        struct estate *e = up ? estate_of(j, up, &list) : NULL;
+        struct settlement *e = up ? settlement_of(j, up, &list) : NULL;
         if (!e)
             continue;
         expect(m, e->expected);
@@ -221,48 +221,48 @@ static struct estate *list_heirs(struct job *j)
     return list;
 }
 
-static void forget_heirs(struct job *j, struct estate *list)
+static void forget_successors(struct job *j, struct settlement *list)
 {
     while (list) {
-        struct estate *e = list;
+        struct settlement *e = list;
         list = e->next;
-        e->heir->estate = NULL;
-        e->next = j->tree.free_estates;
-        j->tree.free_estates = e;
+        e->successor->settlement = NULL;
+        e->next = j->tree.free_settlements;
+        j->tree.free_settlements = e;
     }
 }
 
-/* Reading an ancestor may show that it is gone too; then its own ancestor is the heir. */
-static void read_heirs(struct job *j, job_read_fn *read_again, void *context)
+/* Reading an ancestor may show that it is gone too; then its own ancestor is the successor. */
+static void read_successors(struct job *j, job_read_fn *read_again, void *context)
 {
     size_t before;
     do {
         before = j->n_gone;
         reaped_io_want(j);
-        struct estate *list = list_heirs(j);
-        for (const struct estate *e = list; e; e = e->next) {
-            if (!e->heir->gone)
-                e->heir->unread = !read_again(context, e->heir);
+        struct settlement *list = list_successors(j);
+        for (const struct settlement *e = list; e; e = e->next) {
+            if (!e->successor->gone)
+                e->successor->unread = !read_again(context, e->successor);
         }
-        forget_heirs(j, list);
+        forget_successors(j, list);
     } while (j->n_gone != before);
 }
 
 /* A parent that had ended when its child was found gone may have left its children to the wrapper, which tells of them, or may have waited for them first, which shows in what
  * it took over: either way nothing is lost. The same holds where no ancestor is left. */
-static bool may_have_left(const struct member *heir, const struct member *m)
+static bool may_have_left(const struct member *successor, const struct member *m)
 {
-    bool ended = heir->gone || heir->ended || heir->awaited || value(heir, PROCESS_state) == 'Z';
-    return ended && (!heir->end_ns || heir->end_ns <= m->gone_ns);
+    bool ended = successor->gone || successor->ended || successor->reap_pending || value(successor, PROCESS_state) == 'Z';
+    return ended && (!successor->end_ns || successor->end_ns <= m->gone_ns);
 }
 
 static bool ambiguous(const struct job *j, const struct member *m)
 {
-    for (; j->adopts; m = m->heir) {
-        const struct member *heir = m->heir;
-        if (!heir || may_have_left(heir, m))
+    for (; j->adopts; m = m->successor) {
+        const struct member *successor = m->successor;
+        if (!successor || may_have_left(successor, m))
             return true;
-        if (!heir->gone)
+        if (!successor->gone)
             return false;
     }
     return false;
@@ -275,18 +275,18 @@ static void find_untold(const struct job *j, uint64_t now_ns)
 {
     bool waits = j->events && !j->closing && j->n_gone < UNTOLD_MOST;
     for (const struct member *m = j->gone; m; m = m->list_next) {
-        struct member *heir = nearest_living(m);
-        if (heir)
-            heir->untold = false;
+        struct member *successor = nearest_living(m);
+        if (successor)
+            successor->untold = false;
     }
     for (const struct member *m = j->gone; m; m = m->list_next) {
-        struct member *heir = nearest_living(m);
-        if (heir)
-            heir->untold |= waits && !m->end_told && now_ns < m->gone_ns + UNTOLD_FOR;
+        struct member *successor = nearest_living(m);
+        if (successor)
+            successor->untold |= waits && !m->end_told && now_ns < m->gone_ns + UNTOLD_FOR;
     }
 }
 
-/* What an awaited heir took over is told with its end; what one took over that could not be read is not known; and of what it took over nobody can say whose it is while one of them
+/* What an reap_pending successor took over is told with its end; what one took over that could not be read is not known; and of what it took over nobody can say whose it is while one of them
  * is still to be told of. Until then its children wait. */
 static struct member *hold_back(struct job *j, uint64_t now_ns)
 {
@@ -295,8 +295,8 @@ static struct member *hold_back(struct job *j, uint64_t now_ns)
     while (j->gone) {
         struct member *m = j->gone;
         j->gone = m->list_next;
-        const struct member *heir = nearest_living(m);
-        bool wait = heir && (heir->awaited || heir->unread || heir->untold || is_about_to_be_told(j, heir)) && !j->closing;
+        const struct member *successor = nearest_living(m);
+        bool wait = successor && (successor->reap_pending || successor->unread || successor->untold || is_about_to_be_told(j, successor)) && !j->closing;
         struct member **list = wait ? &later : &now;
         m->list_next = *list;
         *list = m;
@@ -327,10 +327,10 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
 {
     if (!j->gone)
         return;
-    read_heirs(j, read_again, context);
+    read_successors(j, read_again, context);
     reaped_io_account(j);
     struct member *later = hold_back(j, now_ns);
-    struct estate *list = list_heirs(j);
+    struct settlement *list = list_successors(j);
     uint64_t expected[LEDGER_MAX] = {0}, gained[LEDGER_MAX] = {0}, shares = 0;
     note_short_io(j, list);
     for (int c = 0; c < LEDGER_MAX; c++) {
@@ -338,22 +338,22 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
         j->wrapper_settled[c] = j->wrapper.total[c];
     }
     for (const struct member *m = j->gone; m; m = m->list_next) {
-        const struct member *heir = nearest_living(m);
-        if (!heir || !heir->estate)
+        const struct member *successor = nearest_living(m);
+        if (!successor || !successor->settlement)
             expect(m, expected);
     }
     balance(j, expected, gained, 0);
-    /* Each heir for itself: what one gained from others must not hide what was lost below another. */
-    for (struct estate *e = list; e; e = e->next) {
+    /* Each successor for itself: what one gained from others must not hide what was lost below another. */
+    for (struct settlement *e = list; e; e = e->next) {
         uint64_t one[LEDGER_MAX] = {0};
-        gain_of(e->heir, one);
+        gain_of(e->successor, one);
         plan_share(j, e, one[LEDGER_CPU_USER] + one[LEDGER_CPU_SYSTEM]);
         shares += e->share;
         balance(j, e->expected, one, 2 * SHORT_TICKS * j->ns_per_tick);
-        settled(e->heir);
+        settled(e->successor);
     }
     share_out(j, shares);
-    forget_heirs(j, list);
+    forget_successors(j, list);
     exits_report(j, now_ns);
     give_back(j, later);
     j->n_held = j->n_gone;

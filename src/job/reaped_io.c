@@ -23,7 +23,7 @@ static bool is_of_use(const struct job *j)
 
 static struct reaped_io *of_parent(const struct job *j, const struct member *m)
 {
-    return m->heir && !m->io_accounted && !is_about_to_be_told(j, m->heir) ? &m->heir->reaped_io : NULL;
+    return m->successor && !m->io_accounted && !is_about_to_be_told(j, m->successor) ? &m->successor->reaped_io : NULL;
 }
 
 void reaped_io_want(struct job *j)
@@ -32,7 +32,7 @@ void reaped_io_want(struct job *j)
         return;
     for (const struct member *m = j->gone; m; m = m->list_next) {
         struct reaped_io *r = of_parent(j, m);
-        if (r && !m->heir->gone)
+        if (r && !m->successor->gone)
             r->wanted = true;
     }
 }
@@ -61,7 +61,7 @@ static bool is_theirs(const struct member *parent)
 
 static void put(struct member *m)
 {
-    const struct reaped_io *r = &m->heir->reaped_io;
+    const struct reaped_io *r = &m->successor->reaped_io;
     for (int i = 0; i < REAPED_FAULTS; i++) {
         uint64_t gained = r->now[i] - r->done[i] - r->whole[i];
         if (m->row.absent[metrics[i]] == BARO_PRESENT && gained < value(m, metrics[i]))
@@ -99,7 +99,7 @@ void reaped_io_account(struct job *j)
     }
     for (struct member *m = j->gone; m; m = m->list_next) {
         r = of_parent(j, m);
-        if (r && is_of_use(j) && !m->io_final && r->not_whole == 1 && is_theirs(m->heir))
+        if (r && is_of_use(j) && !m->io_final && r->not_whole == 1 && is_theirs(m->successor))
             put(m);
     }
     for (struct member *m = j->gone; m; m = m->list_next) {

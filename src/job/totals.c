@@ -63,14 +63,14 @@ static struct member_part part_of(const struct member *m)
 {
     struct member_part p = {
         .counted = counted_of(m),
-        .awaited = m->awaited ? own_cpu(m) + reaped_of(m, LEDGER_CPU_USER) + reaped_of(m, LEDGER_CPU_SYSTEM) : 0,
+        .reap_pending = m->reap_pending ? own_cpu(m) + reaped_of(m, LEDGER_CPU_USER) + reaped_of(m, LEDGER_CPU_SYSTEM) : 0,
         .run_delay = since_base(m, BASE_RUN_DELAY, value(m, PROCESS_run_delay)),
         .switches = {since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary)),
                      since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary))},
         .rss = value(m, PROCESS_rss),
         .parents = m->had_child || reaped_of(m, LEDGER_FAULTS_MINOR) > 0, /* no process lives without a fault */
     };
-    for (int c = 0; c < LEDGER_MAX && !m->awaited; c++)
+    for (int c = 0; c < LEDGER_MAX && !m->reap_pending; c++)
         p.ledger[c] = job_ledger(m, c);
     return p;
 }
@@ -81,7 +81,7 @@ static void replace(struct member_part *all, struct member_part *old, const stru
     for (int c = 0; c < LEDGER_MAX; c++)
         all->ledger[c] += new->ledger[c] - old->ledger[c];
     all->counted += new->counted - old->counted;
-    all->awaited += new->awaited - old->awaited;
+    all->reap_pending += new->reap_pending - old->reap_pending;
     all->run_delay += new->run_delay - old->run_delay;
     all->switches[0] += new->switches[0] - old->switches[0];
     all->switches[1] += new->switches[1] - old->switches[1];
@@ -175,7 +175,7 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
         bound = 0;
         j->known |= UINT64_C(1) << JOB_cpu_user | UINT64_C(1) << JOB_cpu_system;
     } else {
-        fill_up(j, total, named, waiting + j->sums.awaited + j->unclaimed_ns, &bound);
+        fill_up(j, total, named, waiting + j->sums.reap_pending + j->unclaimed_ns, &bound);
     }
     publish_cpu(j, total[LEDGER_CPU_USER], total[LEDGER_CPU_SYSTEM]);
     for (int c = LEDGER_CPU_SYSTEM + 1; c < LEDGER_MAX; c++)

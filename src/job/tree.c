@@ -57,9 +57,9 @@ void tree_done(struct tree *t)
         t->free_usages = u->next;
         free(u);
     }
-    while (t->free_estates) {
-        struct estate *e = t->free_estates;
-        t->free_estates = e->next;
+    while (t->free_settlements) {
+        struct settlement *e = t->free_settlements;
+        t->free_settlements = e->next;
         free(e);
     }
     free(t->at);
@@ -217,11 +217,11 @@ void tree_remove(struct tree *t, struct member *m)
         struct member *child = m->first_child;
         tree_set_parent(child, NULL);
         member_wake(child);
-        child->heir = m;
-        child->heir_epoch = t->epoch;
+        child->successor = m;
+        child->successor_epoch = t->epoch;
     }
-    if (m->parent || m->heir_epoch != t->epoch)
-        m->heir = m->parent;
+    if (m->parent || m->successor_epoch != t->epoch)
+        m->successor = m->parent;
     unlink_sibling(m);
     m->gone = true;
     t->moved[m->index / 64] &= ~(UINT64_C(1) << m->index % 64);

@@ -54,17 +54,17 @@ struct member_usage {
 
 /* What the job's running sums hold of a member. */
 struct member_part {
-    uint64_t ledger[LEDGER_MAX]; /* nothing while its word is awaited */
+    uint64_t ledger[LEDGER_MAX]; /* nothing while its word is reap_pending */
     uint64_t counted;            /* own CPU since attach: put down to it by name */
-    uint64_t awaited;            /* the same and what it had taken over, while its word is awaited */
+    uint64_t reap_pending;            /* the same and what it had taken over, while its word is reap_pending */
     uint64_t run_delay, switches[2], rss;
     uint64_t parents;            /* 1: it has, or had, children */
 };
 
-/* What the children of an heir were, that are gone: how many, what is known of their CPU, their weights, how many of them nobody told the CPU of. */
-struct estate {
-    struct member *heir;
-    struct estate *next;
+/* What the children of an successor were, that are gone: how many, what is known of their CPU, their weights, how many of them nobody told the CPU of. */
+struct settlement {
+    struct member *successor;
+    struct settlement *next;
     size_t lost, blind;
     uint64_t expected[LEDGER_MAX]; /* what it must have gained from those */
     uint64_t faults;               /* page faults without I/O that it must have gained: at least one of each */
@@ -108,21 +108,21 @@ struct member {
     struct member *list_next;   /* of the list of the gone, or of the free */
     struct member *touched_next; /* record/: of the list of those that events spoke of */
     struct member_part part;
-    struct member *heir;        /* gone: who was its parent then; may be gone as well. Living: who was until it went, */
-    uint64_t heir_epoch;        /* if that was in this epoch of the tree: who is found gone after its parent may have gone before it */
+    struct member *successor;        /* gone: who was its parent then; may be gone as well. Living: who was until it went, */
+    uint64_t successor_epoch;        /* if that was in this epoch of the tree: who is found gone after its parent may have gone before it */
     uint64_t reaped[LEDGER_MAX]; /* what it had absorbed from children when the ledger was last settled */
     uint64_t *base;             /* BASE_MAX values at attach, which are not this recording's; NULL: none */
     uint64_t begin_ns;          /* when the process began, since the tape began; 0 if before it or not known */
     uint64_t end_ns;            /* when it ended: told by an event, or first seen as a zombie; 0: neither */
     uint64_t gone_ns;           /* when its absence was noticed for good */
     uint64_t executed_ns;       /* record/: when it executed something that nobody was told of yet; 0: it did not */
-    uint64_t awaited_ns;        /* when its absence was noticed first, while the wrapper's word is awaited */
+    uint64_t reap_pending_ns;        /* when its absence was noticed first, while the wrapper's word is reap_pending */
     struct reaped_io reaped_io;
-    struct estate *estate;      /* while the ledger settles: of an heir, what it lost */
+    struct settlement *settlement;      /* while the ledger settles: of an successor, what it lost */
     int64_t pool;               /* gained from children, beyond what is known of them; below 0: what is shown in ticks is still to come */
     bool gone : 1;              /* no longer in the tree; waits for the ledger to settle */
     bool final : 1;             /* reaped, and its last values are in the row: not to be read again */
-    bool awaited : 1;           /* reaped, by a parent that went too or by the wrapper, which will tell: its counters stand elsewhere already */
+    bool reap_pending : 1;           /* reaped, by a parent that went too or by the wrapper, which will tell: its counters stand elsewhere already */
     bool unsure : 1;            /* it may show of children what is not known of them yet: not all of them were looked at */
     bool untold : 1;            /* a child of it is gone, and the event of that one's end was not read yet */
     bool unread : 1;            /* it could not be read when its children had gone: what it took over is not known yet */
@@ -178,7 +178,7 @@ struct tree {
     size_t hash_size;
     struct member *free;
     struct member_block *blocks;
-    struct estate *free_estates;
+    struct settlement *free_settlements;
     struct member_usage *free_usages, spare_usage;
     uint32_t last_id;
     uint64_t epoch;         /* the members removed in it are kept until it ends */

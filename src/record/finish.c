@@ -25,7 +25,7 @@ static void tell_survivors(struct recorder *r)
 static bool end_untold(const struct member *m)
 {
     uint64_t clock_ns;
-    return !m->end_told && !m->awaited && (m->gone || clock_process_cpu_ns(m->row.key.pid, &clock_ns) == -EINVAL);
+    return !m->end_told && !m->reap_pending && (m->gone || clock_process_cpu_ns(m->row.key.pid, &clock_ns) == -EINVAL);
 }
 
 static bool any_end_untold(const struct recorder *r)
@@ -49,7 +49,7 @@ static void await_ends(struct recorder *r)
     while (r->forks && exits_fd(r->forks) >= 0 && any_end_untold(r) && clock_monotonic_ns() < until) {
         struct pollfd p = {.fd = exits_fd(r->forks), .events = POLLIN};
         poll(&p, 1, 1);
-        follow_drain(r);
+        event_drain(r);
     }
 }
 
@@ -57,27 +57,27 @@ static void tell_cut(const struct recorder *r)
 {
     struct baro_error line = BARO_ERROR_INIT;
     uint64_t bytes = tape_writer_cut(r->writer);
-    if (!bytes || !r->options->complain)
+    if (!bytes || !r->options->on_error)
         return;
     error_set(&line, -1, "the tape was cut off while it was written: %llu bytes of it are gone", (unsigned long long)bytes);
-    r->options->complain(r->options->observer.context, line.text);
+    r->options->on_error(r->options->observer.context, line.text);
 }
 
 void recorder_finish(struct recorder *r)
 {
     r->finishing = true; /* whatever ended it: nothing can wait any more */
     if (r->started) {
-        follow_drain(r);
+        event_drain(r);
         await_ends(r);
         if (r->options->children)
             scan_wrapper(&r->sampler); /* an orphan whose fork nobody told */
-        follow_verify(r);
+        event_verify(r);
         if (r->wrapper && !r->wrapper_lost)
             r->job.wrapper.pid = 0; /* it has nothing more to tell: what is gone now is gone */
         wrapper_forget(r);
         r->job.closing = true;
         sampler_settle(&r->sampler);
-        follow_check_survivors(r);
+        event_check_survivors(r);
         tell_survivors(r);
         limits_find(r);
         job_event(&r->job, r->end_ns ? r->end_ns : sampler_now(&r->sampler), BARO_EVENT_END, NULL, (uint64_t)(uint32_t)r->status,

@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "collect/limits.h"
+#include "cgroup/limits.h"
 #include "record/recorder.h"
 #include "run/link.h"
 #include "run/own.h"
@@ -31,7 +31,7 @@
 #define MOUNTED "/sys/fs/cgroup"
 
 struct limits_watch {
-    struct cgroup_places places;
+    struct cgroup_hierarchies places;
     int places_error;
     struct cgroup_bounds bounds;
     struct baro_limits last;
@@ -109,7 +109,7 @@ static int find_group(struct recorder *r, struct baro_error *err)
 }
 
 /* Of where the wrapper went to let the command have controllers: what is the job's begins above it. */
-static void leave_leaf(struct cgroup_place *p, const struct own_group *own)
+static void leave_leaf(struct cgroup_location *p, const struct own_group *own)
 {
     const char *name = strrchr(own->leaf, '/');
     size_t n = name ? strlen(name) : 0, dir = strlen(p->dir), path = strlen(p->path);
@@ -119,7 +119,7 @@ static void leave_leaf(struct cgroup_place *p, const struct own_group *own)
     p->path[path == n ? 1 : path - n] = 0;
 }
 
-static bool enter_one(struct cgroup_place *p, const struct own_dir *own)
+static bool enter_one(struct cgroup_location *p, const struct own_dir *own)
 {
     size_t n = strlen(p->dir), len = strlen(own->path + 1), at = strlen(p->path);
     const char *name = own->path + 1 + n;
@@ -135,7 +135,7 @@ static bool enter_one(struct cgroup_place *p, const struct own_dir *own)
 static bool enter_own(struct recorder *r, uint64_t entered)
 {
     const struct own_group *own = r->options->own_group;
-    struct cgroup_places *all = r->places;
+    struct cgroup_hierarchies *all = r->places;
     bool counted = false;
     for (size_t i = 0; own && i < own->n && (entered & 1); i++) {
         for (size_t k = 0; k < all->n && (entered >> i & 1); k++) {
@@ -205,7 +205,7 @@ static void read_bounds(struct recorder *r, bool quickly, struct cgroup_bounds *
 
 static bool any_gone(const struct recorder *r)
 {
-    const struct cgroup_places *p = &r->limits->places;
+    const struct cgroup_hierarchies *p = &r->limits->places;
     for (size_t i = 0; i < p->n; i++) {
         if (faccessat(r->root_fd, p->at[i].dir, F_OK, 0) < 0 && errno == ENOENT)
             return true;
@@ -317,7 +317,7 @@ static bool lives(const struct recorder *r, int32_t pid)
 }
 
 /* Returns whether it did move: on its way to a zombie a process is in other groups, too. */
-static bool follow_move(struct recorder *r, int32_t pid)
+static bool event_move(struct recorder *r, int32_t pid)
 {
     struct limits_watch *w = r->limits, *before = malloc(sizeof(*before));
     bool lived = false;
@@ -345,7 +345,7 @@ void limits_turn(struct recorder *r)
         return;
     put_off(w, now);
     bool away = moved(r, pid);
-    if (away && !follow_move(r, pid))
+    if (away && !event_move(r, pid))
         return;
     if (!away)
         read_bounds_again(r);

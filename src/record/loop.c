@@ -76,18 +76,18 @@ static int wait_until(struct recorder *r, uint64_t due_ns, struct epoll_event *e
 
 static void turn(struct recorder *r, bool quiet)
 {
-    if (!quiet || !follow_is_silent(r)) {
+    if (!quiet || !event_is_silent(r)) {
         wrapper_drain(r); /* who it tells of need not be missed */
         if (r->finishing)
             return;
-        follow_drain(r);
+        event_drain(r);
     }
     wrapper_forget(r);
     limits_find(r);
     recorder_scheduled_tick(r);
     limits_turn(r);
     targets_check(r);
-    follow_verify(r);
+    event_verify(r);
 }
 
 /* quiet: nobody had anything to say just before. */
@@ -95,9 +95,9 @@ static void on_time(struct recorder *r, bool quiet)
 {
     uint64_t now = clock_monotonic_ns();
     if (r->drain_due_ns && now >= r->drain_due_ns)
-        follow_drain(r);
+        event_drain(r);
     if (r->started && r->perf_due_ns && now >= r->perf_due_ns)
-        follow_open_late(r);
+        event_open_late(r);
     if (r->options->for_ns && recorder_since(r, now) >= r->options->for_ns) {
         r->detached = true;
         r->finishing = true;
@@ -111,7 +111,7 @@ static void on_time(struct recorder *r, bool quiet)
 static void dispatch(struct recorder *r, uint64_t what)
 {
     if (what >> 32) {
-        follow_drain(r);
+        event_drain(r);
         targets_ended(r, (size_t)(what & UINT32_MAX));
         return;
     }
@@ -123,7 +123,7 @@ static void dispatch(struct recorder *r, uint64_t what)
         r->finishing = true;
     } else {
         r->listening = false; /* EPOLLONESHOT */
-        follow_ready(r);
+        event_ready(r);
     }
 }
 

@@ -45,7 +45,7 @@ struct record_options {
     bool no_events;          /* scanning alone, for tests and for those who want it */
     int events_fd;           /* run: of record_listen(); taken over */
     struct record_observer observer;
-    void (*complain)(void *context, const char *line); /* one line for people */
+    void (*on_error)(void *context, const char *line); /* one line for people */
     void (*begun)(void *context);                      /* the tape has its header */
     void (*finished)(void *context, bool recorded);    /* all is on the tape; what remains is to tear down */
 };

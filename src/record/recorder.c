@@ -12,7 +12,7 @@
 #include "base/fd.h"
 #include "base/memory.h"
 #include "base/namespace.h"
-#include "collect/schedule.h"
+#include "schedule/schedule.h"
 #include "run/own.h"
 
 #define PENDING_MOST 512u            /* exits and events between two ticks before they are written on their own */
@@ -54,8 +54,8 @@ static void commit(struct recorder *r, const struct baro_sample *s)
         begun(r);
         return;
     }
-    if (!r->complained++ && r->options->complain)
-        r->options->complain(r->options->observer.context, err.text);
+    if (!r->error_reported++ && r->options->on_error)
+        r->options->on_error(r->options->observer.context, err.text);
 }
 
 static void on_exit_record(void *context, const struct baro_exit *e)
@@ -205,7 +205,7 @@ static void tell_finished(const struct recorder *r)
 static void close_all(struct recorder *r)
 {
     targets_close(r);
-    follow_close(r);
+    event_close(r);
     sampler_done(&r->sampler);
     job_done(&r->job);
     tape_writer_free(r->writer);
@@ -277,7 +277,7 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
         .children = o->children, .helper = true, .start_monotonic_ns = now, .page_size = r->header.page_size,
         .self = {getpid(), r->wrapper}, .wake_fd = r->link_fd,
         .host = o->host && room, .host_at_once = !r->wrapper, .host_alone = o->host_alone, .sys_fd = r->sys_fd, .clk_tck = r->header.clk_tck,
-        .catch_up = follow_catch_up, .catch_up_context = r,
+        .catch_up = event_catch_up, .catch_up_context = r,
         .root_fd = r->root_fd, .groups = limits_placed(r) ? r->places : NULL, .memory_total = r->header.memory_total,
     };
     code = sampler_init(&r->sampler, &r->job, &so, err);
@@ -298,8 +298,8 @@ static int start_tape(struct recorder *r, struct baro_error *err)
     recorder_writes(r, false);
     if (code == 0)
         begun(r);
-    else if (!r->complained++ && r->options->complain)
-        r->options->complain(r->options->observer.context, trouble.text);
+    else if (!r->error_reported++ && r->options->on_error)
+        r->options->on_error(r->options->observer.context, trouble.text);
     if (r->options->observer.header)
         r->options->observer.header(r->options->observer.context, &r->header);
     return 0;
@@ -310,7 +310,7 @@ int record_run(const struct record_options *options, const struct link_end *link
     struct recorder r = {.link_fd = link->fd, .wrapper = link->wrapper, .writing_since = link->writing_since};
     int code = prepare(&r, options, err);
     if (code == 0) {
-        follow_open(&r); /* first: the command is being started meanwhile */
+        event_open(&r); /* first: the command is being started meanwhile */
         limits_settle(&r);
         code = start_tape(&r, err);
     }
@@ -340,7 +340,7 @@ int record_attach(const struct record_options *options, struct record_end *ret, 
     struct recorder r = {.link_fd = -1};
     int code = prepare(&r, options, err);
     if (code == 0) {
-        follow_open(&r);
+        event_open(&r);
         code = targets_open(&r, err);
     }
     if (code == 0)

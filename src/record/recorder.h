@@ -4,7 +4,7 @@
 #define RECORD_RECORDER_H
 
 #include "collect/sampler.h"
-#include "collect/schedule.h"
+#include "schedule/schedule.h"
 #include "exits/events.h"
 #include "exits/filter.h"
 #include "record/record.h"
@@ -13,7 +13,7 @@
 
 #define STASH_MAX 256u /* exits told by taskstats before the fork that made the process was seen */
 #define TARGETS_MAX 64u
-#define LATER_MAX 64u
+#define DEFERRED_EXECS_MAX 64u
 
 struct stash {
     int32_t pid;
@@ -35,7 +35,7 @@ struct recorder {
     const struct record_options *options;
     struct baro_header header;
     struct limits_watch *limits;  /* limits.c; NULL: there is no job */
-    struct cgroup_places *places; /* the job's control groups; NULL: not to be looked at */
+    struct cgroup_hierarchies *places; /* the job's control groups; NULL: not to be looked at */
     int root_fd;
     struct tape_writer *writer;
     struct job job;
@@ -48,10 +48,10 @@ struct recorder {
     struct exits_source *forks; /* tells forks, execs and exits; NULL: scanning */
     struct exits_source *usage; /* tells what ended processes used; may be forks itself; NULL: none */
     struct member *touched, *touched_last;
-    int32_t later[LATER_MAX];   /* who executed something and is looked at when it has lived for a while */
-    size_t n_later;
+    int32_t deferred_execs[DEFERRED_EXECS_MAX];   /* who executed something and is looked at when it has lived for a while */
+    size_t n_deferred_execs;
     bool taskstats_tried;
-    bool deaf;                  /* the events' descriptor can't be waited for */
+    bool unpollable;                  /* the events' descriptor can't be waited for */
     bool listening;             /* it is waited for: the next event wakes us */
     struct stash *stash;
     size_t stash_at;
@@ -60,13 +60,13 @@ struct recorder {
     unsigned foreign;           /* drains in a row that told of nobody of the job */
     uint64_t perf_due_ns;       /* when perf is opened, off the start path; 0: not at all, or done */
     size_t n_attached;          /* how many perf was attached to */
-    struct exits_filter *filter; /* follow_filter.c; NULL: none */
+    struct exits_filter *filter; /* event_filter.c; NULL: none */
     bool filter_tried, filter_holds, filter_behind; /* it holds back what is foreign; it did not know somebody */
     uint32_t filter_gaps;
     uint64_t filter_found, filter_ended, foreign_forks;
     bool perf_partly;           /* somebody could not be attached to */
     int32_t first_pid;          /* given before any of the job's was that nobody has told of; 0: not known */
-    uint64_t told_forks;        /* members that an event made */
+    uint64_t event_forks;        /* members that an event made */
     uint64_t found;             /* members that something else made, when they were last looked through */
 
     uint64_t tick_due_ns;       /* since the tape began */
@@ -82,7 +82,7 @@ struct recorder {
     bool status_known;
     int status;
     uint64_t end_ns;            /* of the command, or of the last target */
-    uint64_t complained;        /* the tape failed, and it was said */
+    uint64_t error_reported;        /* the tape failed, and it was said */
     size_t pending;             /* exits and events since the last commit */
     int64_t wall_offset_ns;     /* realtime minus monotonic, at the last tick */
     uint64_t boot_offset_ns;    /* boottime minus monotonic */
@@ -94,32 +94,32 @@ struct recorder {
 int header_fill(struct baro_header *h, const struct record_options *o, uint64_t now_monotonic_ns);
 void header_free(struct baro_header *h);
 
-/* told.c: what event sources say */
-int told_read(struct recorder *r); /* all of it; returns how many events told who came and went */
-void told_lost(struct recorder *r, uint64_t times); /* so often some were lost */
-void told_touch(struct recorder *r, struct member *m); /* an event spoke of it: it is looked at after the drain */
-void told_take_stashed(struct recorder *r, struct member *m); /* what it had used, if that came before its name */
+/* event_apply.c: what event sources say */
+int event_read(struct recorder *r); /* all of it; returns how many events told who came and went */
+void event_lost(struct recorder *r, uint64_t times); /* so often some were lost */
+void event_touch(struct recorder *r, struct member *m); /* an event spoke of it: it is looked at after the drain */
+void event_take_stashed(struct recorder *r, struct member *m); /* what it had used, if that came before its name */
 
-/* follow.c: when they are heard */
-void follow_open(struct recorder *r);
-void follow_open_usage(struct recorder *r); /* now that somebody was forked who will end */
-void follow_drain(struct recorder *r);
-bool follow_is_silent(const struct recorder *r); /* had there been an event, it would have woken us */
-void follow_ready(struct recorder *r);
-void follow_catch_up(void *recorder); /* what ended in this tick: for struct sampler_options */
-void follow_close(struct recorder *r);
-void follow_use(struct recorder *r, struct exits_source *forks); /* from now on it tells of forks */
+/* event_sources.c: when they are heard */
+void event_open(struct recorder *r);
+void event_open_usage(struct recorder *r); /* now that somebody was forked who will end */
+void event_drain(struct recorder *r);
+bool event_is_silent(const struct recorder *r); /* had there been an event, it would have woken us */
+void event_ready(struct recorder *r);
+void event_catch_up(void *recorder); /* what ended in this tick: for struct sampler_options */
+void event_close(struct recorder *r);
+void event_use(struct recorder *r, struct exits_source *forks); /* from now on it tells of forks */
 
-/* follow_filter.c: what is foreign is held back by the kernel */
-void follow_filter(struct recorder *r, int events); /* after a drain that told of so many */
-void follow_filter_fork(struct recorder *r, int32_t pid); /* of a member was read */
-void follow_filter_usage(struct recorder *r); /* there is a source of usage now */
+/* event_filter.c: what is foreign is held back by the kernel */
+void event_filter(struct recorder *r, int events); /* after a drain that told of so many */
+void event_filter_fork(struct recorder *r, int32_t pid); /* of a member was read */
+void event_filter_usage(struct recorder *r); /* there is a source of usage now */
 
-/* follow_perf.c: perf, which is to be attached to each member */
-void follow_note_pid(struct recorder *r); /* before anybody of the job can be forked unheard */
-void follow_open_late(struct recorder *r);
-void follow_verify(struct recorder *r); /* after members were found by other means: were they told of? */
-void follow_check_survivors(struct recorder *r); /* at the end: may those that live on have forked unheard? */
+/* event_perf.c: perf, which is to be attached to each member */
+void event_note_pid(struct recorder *r); /* before anybody of the job can be forked unheard */
+void event_open_late(struct recorder *r);
+void event_verify(struct recorder *r); /* after members were found by other means: were they told of? */
+void event_check_survivors(struct recorder *r); /* at the end: may those that live on have forked unheard? */
 
 /* wrapper.c: what the wrapper says */
 void wrapper_drain(struct recorder *r);

@@ -64,7 +64,7 @@ static void begin_group(struct recorder *r, const struct link_message *l)
     const struct own_group *own = r->options->own_group;
     if (!own || !own->n || !r->places)
         return;
-    const struct cgroup_place *p = cgroup_place_of(r->places, own->at[0].v2 ? CGROUP_AT_UNIFIED : CGROUP_AT_CPUACCT);
+    const struct cgroup_location *p = cgroup_location_of(r->places, own->at[0].v2 ? CGROUP_AT_UNIFIED : CGROUP_AT_CPUACCT);
     if (!(l->number & 1) || strcmp(r->header.cgroup_mode, "own") != 0 || !p || sampler_groups_begin(&r->sampler, p, false) < 0)
         recorder_event(r, BARO_EVENT_WARNING, NULL, 0, "the command could not be put into its own control group");
 }
@@ -91,7 +91,7 @@ static void on_started(struct recorder *r, const struct link_message *l)
     if (r->foreign_proc)
         recorder_event(r, BARO_EVENT_WARNING, NULL, 0, "/proc is that of another PID namespace: of processes only what the wrapper is told is known");
     r->started = true;
-    follow_drain(r);
+    event_drain(r);
     recorder_first_tick(r);
 }
 
@@ -140,11 +140,11 @@ static void fill_reaped(struct recorder *r, struct member *m, const struct link_
     if (l->stat_len)
         member_tell(m)->source = BARO_EXIT_WAIT4;
     m->final = true;
-    m->awaited = m->absorbed = false;
+    m->reap_pending = m->absorbed = false;
     member_moved(m);
     if (!m->gone)
         tree_set_parent(m, NULL); /* it was the wrapper's child in the end, whatever was seen of it */
-    m->heir = NULL;
+    m->successor = NULL;
     take_memory(l, m);
 }
 
@@ -181,7 +181,7 @@ static void on_reaped(struct recorder *r, const struct link_message *l)
         return;
     }
     sampler_gather(&r->sampler, m, sampler_now(&r->sampler));
-    sampler_settle(&r->sampler); /* while it can still be the heir of the children it had; only then what it used moves to the wrapper */
+    sampler_settle(&r->sampler); /* while it can still be the successor of the children it had; only then what it used moves to the wrapper */
     take_totals(r, l);
     sampler_gone(&r->sampler, m, t);
 }
@@ -258,7 +258,7 @@ void wrapper_drain(struct recorder *r)
     while (n < MESSAGES_AT_ONCE && receive(r, &l[n]))
         reaped |= l[n++].kind == LINK_REAPED;
     if (reaped)
-        follow_drain(r);
+        event_drain(r);
     for (unsigned i = 0; i < n && !r->finishing; i++)
         on_message(r, &l[i]);
     if (r->link_closed && !r->finishing)

@@ -51,7 +51,7 @@ static bool delegated_place(char *path, size_t cap)
     return false;
 }
 
-static void add_place(struct own_group *g, const struct cgroup_place *p)
+static void add_place(struct own_group *g, const struct cgroup_location *p)
 {
     struct own_dir *d = &g->at[g->n];
     char first[CGROUP_DIR_MAX + 2];
@@ -66,7 +66,7 @@ static void add_place(struct own_group *g, const struct cgroup_place *p)
 }
 
 /* Below a group that counts for itself alone the command would escape its limit. */
-static bool counts_below(int root_fd, const struct cgroup_place *p)
+static bool counts_below(int root_fd, const struct cgroup_location *p)
 {
     int fd = openat(root_fd, p->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     bool alone = fd < 0 || cgroup_memory_alone(fd);
@@ -77,12 +77,12 @@ static bool counts_below(int root_fd, const struct cgroup_place *p)
 /* Wherever they are mounted: v2, which counts CPU time, or where there is none cpuacct of v1; and what counts memory and threads, if that is v1. */
 static void any_places(struct own_group *g)
 {
-    struct cgroup_places *places = calloc(1, sizeof(*places));
+    struct cgroup_hierarchies *places = calloc(1, sizeof(*places));
     int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (places && root_fd >= 0 && cgroup_find(root_fd, 0, places) == 0) {
-        const struct cgroup_place *cpu = cgroup_place_of(places, CGROUP_AT_UNIFIED);
-        const struct cgroup_place *memory = cgroup_place_of(places, CGROUP_AT_MEMORY), *pids = cgroup_place_of(places, CGROUP_AT_PIDS);
-        cpu = cpu ? cpu : cgroup_place_of(places, CGROUP_AT_CPUACCT);
+        const struct cgroup_location *cpu = cgroup_location_of(places, CGROUP_AT_UNIFIED);
+        const struct cgroup_location *memory = cgroup_location_of(places, CGROUP_AT_MEMORY), *pids = cgroup_location_of(places, CGROUP_AT_PIDS);
+        cpu = cpu ? cpu : cgroup_location_of(places, CGROUP_AT_CPUACCT);
         if (cpu)
             add_place(g, cpu);
         if (cpu && memory && !memory->v2 && counts_below(root_fd, memory))

@@ -119,7 +119,7 @@ static void stop_swallow(int signal)
 }
 
 /*
- * A child that a terminal stops between here and exec would leave us hanging in clone(2), deaf, and the shell without
+ * A child that a terminal stops between here and exec would leave us hanging in clone(2), unpollable, and the shell without
  * its terminal. A handler swallows that one key press; exec puts the default back. Ignored ones stay ignored.
  */
 static void stops_swallow(void)

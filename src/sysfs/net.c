@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * /sys/class/net/NAME. What goes through a VLAN, a tunnel, a bridge or a veth pair goes through hardware as well, so hardware alone counts; and of a
- * bond, a team or a synthetic interface with a fast path the master, not its members. Where there is no hardware: collect/host_ways.c.
+ * bond, a team or a synthetic interface with a fast path the master, not its members. Where there is no hardware: host/net_paths.c.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -137,7 +137,7 @@ static int open_cursor(struct baro_tape **ret, int fd, const void *memory, size_
         return error_set(err, -ENOMEM, "no memory to read a tape");
     }
     t->fd = fd;
-    t->told_fd = -1;
+    t->inotify_fd = -1;
     t->memory = memory;
     t->size = size;
     if (cpu_ns && clock_process_cpu_ns(0, &t->cpu_until_ns) == 0)
@@ -205,7 +205,7 @@ void baro_tape_close(struct baro_tape *t)
         return;
     decode_done(t);
     fd_close(t->fd);
-    fd_close(t->told_fd);
+    fd_close(t->inotify_fd);
     head_done(&t->header);
     schema_done(&t->schema);
     buf_done(&t->window);

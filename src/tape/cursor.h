@@ -51,7 +51,7 @@ struct baro_tape {
     int fd;
     const uint8_t *memory;  /* the whole tape, borrowed; NULL: it is read through fd */
     uint64_t size;          /* of the file when it was looked at last */
-    int told_fd;            /* inotify: it was written to; -1: none */
+    int inotify_fd;            /* inotify: it was written to; -1: none */
     uint64_t seen_size;     /* wait.c: when it was waited for last, */
     uint64_t grown_ns;      /* and when it had grown then; 0: never waited for */
     bool abandoned;         /* nobody writes it any more, and it has no end */

@@ -73,22 +73,22 @@ enum baro_tape_state baro_tape_state(const struct baro_tape *t)
 int baro_tape_poll_fd(struct baro_tape *t)
 {
     char path[64];
-    if (t->memory || t->told_fd >= 0)
-        return t->told_fd;
+    if (t->memory || t->inotify_fd >= 0)
+        return t->inotify_fd;
     int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     path_of(t, path);
     if (fd >= 0 && inotify_add_watch(fd, path, IN_MODIFY) < 0) {
         fd_close(fd);
         fd = -1;
     }
-    t->told_fd = fd;
+    t->inotify_fd = fd;
     return fd;
 }
 
 static void forget_told(const struct baro_tape *t)
 {
     char events[4096];
-    while (t->told_fd >= 0 && read(t->told_fd, events, sizeof(events)) > 0)
+    while (t->inotify_fd >= 0 && read(t->inotify_fd, events, sizeof(events)) > 0)
         ;
 }
 
@@ -135,8 +135,8 @@ int baro_tape_wait(struct baro_tape *t, int timeout_ms, struct baro_error *err)
             return 1;
         if (now >= until)
             return 0;
-        uint64_t left_ms = (until - now + NS_PER_MS - 1) / NS_PER_MS, most = t->told_fd >= 0 ? TOLD_LOOK_MS : LOOK_MS;
-        struct pollfd told = {.fd = t->told_fd, .events = POLLIN};
+        uint64_t left_ms = (until - now + NS_PER_MS - 1) / NS_PER_MS, most = t->inotify_fd >= 0 ? TOLD_LOOK_MS : LOOK_MS;
+        struct pollfd told = {.fd = t->inotify_fd, .events = POLLIN};
         poll(&told, 1, (int)(left_ms < most ? left_ms : most));
     }
 }

@@ -128,7 +128,7 @@ static void told_by_wrapper(struct kernel *k, struct process *p)
     member_tell(m)->has_cpu = m->final = true;
     member_tell(m)->cpu_ns = p->own_user + p->own_system;
     gather(k, m);
-    job_settle(&k->job, now(k), read_again, k); /* as its children's heir, before what it used moves to the wrapper */
+    job_settle(&k->job, now(k), read_again, k); /* as its children's successor, before what it used moves to the wrapper */
     m->gone_ns = now(k);
     job_gone(&k->job, m, now(k));
 }

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "collect/host.h"
+#include "host/host.h"
 #include "derive/machine.h"
 #include "files.h"
 

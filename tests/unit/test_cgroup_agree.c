@@ -21,7 +21,7 @@
 struct world {
     char dir[sizeof(FILES_NAME)];
     int root_fd;
-    struct cgroup_places places;
+    struct cgroup_hierarchies places;
     size_t other;
 };
 
@@ -70,7 +70,7 @@ static int find(struct world *w, const char *path)
 
 static const char *dir_of(const struct world *w, enum cgroup_controller c)
 {
-    const struct cgroup_place *p = cgroup_place_of(&w->places, c);
+    const struct cgroup_location *p = cgroup_location_of(&w->places, c);
     return p ? p->dir : "";
 }
 

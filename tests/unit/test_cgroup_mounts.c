@@ -33,13 +33,13 @@ static int world_new(char *dir, const char *mounts, const char *membership)
 static void a_part_over_the_whole(void **state)
 {
     char dir[sizeof(FILES_NAME)];
-    struct cgroup_places p;
+    struct cgroup_hierarchies p;
     struct cgroup_bounds b;
     (void)state;
     int fd = world_new(dir, WHOLE PART, "4:memory:/g/in\n");
     files_put(dir, "cg/memory/memory.limit_in_bytes", "60000000\n");
     assert_int_equal(cgroup_find(fd, 7, &p), 0);
-    const struct cgroup_place *at = cgroup_place_of(&p, CGROUP_AT_MEMORY);
+    const struct cgroup_location *at = cgroup_location_of(&p, CGROUP_AT_MEMORY);
     assert_non_null(at);
     assert_string_equal(at->dir, "cg/memory");
     assert_string_equal(at->path, "/g/in");
@@ -48,7 +48,7 @@ static void a_part_over_the_whole(void **state)
     assert_int_equal(b.memory.value, 60000000);
     assert_true(b.memory.unseen); /* of what is above it nobody sees more */
     assert_int_equal(cgroup_find_path(fd, "/cg/memory", &p), 1);
-    assert_string_equal(cgroup_place_of(&p, CGROUP_AT_MEMORY)->path, "/g/in");
+    assert_string_equal(cgroup_location_of(&p, CGROUP_AT_MEMORY)->path, "/g/in");
     close(fd);
     files_remove(dir);
 }
@@ -57,13 +57,13 @@ static void a_part_over_the_whole(void **state)
 static void the_whole_over_a_part(void **state)
 {
     char dir[sizeof(FILES_NAME)];
-    struct cgroup_places p;
+    struct cgroup_hierarchies p;
     (void)state;
     int fd = world_new(dir, PART WHOLE, "4:memory:/g/in\n");
     files_put(dir, "cg/memory/g/in/memory.limit_in_bytes", "60000000\n");
     assert_int_equal(cgroup_find(fd, 7, &p), 0);
-    assert_non_null(cgroup_place_of(&p, CGROUP_AT_MEMORY));
-    assert_string_equal(cgroup_place_of(&p, CGROUP_AT_MEMORY)->dir, "cg/memory/g/in");
+    assert_non_null(cgroup_location_of(&p, CGROUP_AT_MEMORY));
+    assert_string_equal(cgroup_location_of(&p, CGROUP_AT_MEMORY)->dir, "cg/memory/g/in");
     close(fd);
     files_remove(dir);
 }
@@ -74,7 +74,7 @@ static void nothing_of_it_to_be_seen(void **state)
     static const char *const over[] = {WHOLE NO_GROUPS, WHOLE "32 31 0:31 /other /cg/memory rw - cgroup cgroup rw,memory\n"};
     for (int i = 0; i < 2; i++) {
         char dir[sizeof(FILES_NAME)];
-        struct cgroup_places p;
+        struct cgroup_hierarchies p;
         struct cgroup_bounds b;
         (void)state;
         int fd = world_new(dir, over[i], "4:memory:/g\n");
@@ -82,7 +82,7 @@ static void nothing_of_it_to_be_seen(void **state)
         files_put(dir, "cg/memory/g/cgroup.procs", "9\n"); /* of the same name, and another one */
         files_put(dir, "cg/memory/g/memory.limit_in_bytes", "1\n");
         assert_int_equal(cgroup_find(fd, 7, &p), 0);
-        assert_null(cgroup_place_of(&p, CGROUP_AT_MEMORY));
+        assert_null(cgroup_location_of(&p, CGROUP_AT_MEMORY));
         assert_true(p.hidden >> CGROUP_AT_MEMORY & 1);
         cgroup_bounds_read(fd, &p, &b);
         assert_true(b.memory.value == CGROUP_NO_LIMIT && b.memory.unseen);
@@ -95,13 +95,13 @@ static void nothing_of_it_to_be_seen(void **state)
 static void seen_elsewhere(void **state)
 {
     char dir[sizeof(FILES_NAME)];
-    struct cgroup_places p;
+    struct cgroup_hierarchies p;
     (void)state;
     int fd = world_new(dir, WHOLE NO_GROUPS "34 23 0:31 / /else rw - cgroup cgroup rw,memory\n", "4:memory:/g\n");
     files_put(dir, "else/g/cgroup.procs", "7\n");
     assert_int_equal(cgroup_find(fd, 7, &p), 0);
-    assert_non_null(cgroup_place_of(&p, CGROUP_AT_MEMORY));
-    assert_string_equal(cgroup_place_of(&p, CGROUP_AT_MEMORY)->dir, "else/g");
+    assert_non_null(cgroup_location_of(&p, CGROUP_AT_MEMORY));
+    assert_string_equal(cgroup_location_of(&p, CGROUP_AT_MEMORY)->dir, "else/g");
     close(fd);
     files_remove(dir);
 }

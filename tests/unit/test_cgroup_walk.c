@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "collect/cgroup.h"
+#include "cgroup/cgroup.h"
 #include "files.h"
 
 struct world {
@@ -45,7 +45,7 @@ static void expect(struct world *w, uint64_t pids, uint64_t sum)
 
 static void world_new(struct world *w)
 {
-    struct cgroup_place place = {.v2 = true, .dir = "cg/a"};
+    struct cgroup_location place = {.v2 = true, .dir = "cg/a"};
     struct stat st;
     files_make(w->dir);
     files_put(w->dir, "cg/a/cgroup.procs", "1\n");
@@ -217,7 +217,7 @@ static void few_descriptors(void **state)
         n++;
     for (int i = 0; i < 5; i++)
         close(taken[--n]);
-    const struct cgroup_place place = {.v2 = true, .dir = "cg/a"};
+    const struct cgroup_location place = {.v2 = true, .dir = "cg/a"};
     cgroup_walk_init(&w.walk, w.root_fd, &place);
     expect(&w, 2, 3);
     assert_true(w.walk.left_out > 0);
@@ -251,7 +251,7 @@ static void very_deep(void **state)
 static void of_v1(void **state)
 {
     struct world w;
-    const struct cgroup_place place = {.dir = "cg/a"};
+    const struct cgroup_location place = {.dir = "cg/a"};
     (void)state;
     world_new(&w);
     cgroup_walk_init(&w.walk, w.root_fd, &place);
@@ -270,7 +270,7 @@ static void of_v1(void **state)
 static void the_group_is_gone(void **state)
 {
     struct world w;
-    struct cgroup_place place = {.dir = "cg/none"};
+    struct cgroup_location place = {.dir = "cg/none"};
     (void)state;
     world_new(&w);
     struct cgroup_walk other;

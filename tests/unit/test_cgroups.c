@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "collect/cgroup_state.h"
+#include "cgroup/state.h"
 #include "procfs/machine.h"
 #include "files.h"
 
@@ -31,7 +31,7 @@ static void is(const struct baro_entity *e, enum cgroup_metric metric, uint64_t 
 static void what_v1_does_not_have(void **state)
 {
     char path[512];
-    struct cgroup_places places;
+    struct cgroup_hierarchies places;
     struct cgroups *groups;
     struct baro_sample s = {0};
     uint32_t ids = 0;
@@ -64,7 +64,7 @@ static void long_path(void **state)
     static const char pod[] = "/kubepods.slice/kubepods-pod01234567_89ab_cdef_0123_456789abcdef.slice";
     static const char name[] = "/cri-containerd-0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef.scope";
     char dir[sizeof(FILES_NAME)], path[200], text[256];
-    struct cgroup_places places;
+    struct cgroup_hierarchies places;
     struct cgroup_bounds bounds;
     (void)state;
     files_make(dir);
@@ -89,7 +89,7 @@ static void long_path(void **state)
 static void memory_without_a_hierarchy(void **state)
 {
     char dir[sizeof(FILES_NAME)];
-    struct cgroup_places places;
+    struct cgroup_hierarchies places;
     struct cgroup_bounds bounds;
     struct cgroups *groups;
     struct baro_sample s = {0};
@@ -141,7 +141,7 @@ static void one_look_fails(void **state)
 {
     static const char *const bad[] = {"", "12", "x\n", "99999999999999999999\n"};
     char dir[sizeof(FILES_NAME)];
-    struct cgroup_places places;
+    struct cgroup_hierarchies places;
     struct cgroups *groups;
     struct baro_sample s = {0};
     uint32_t ids = 0;
@@ -180,7 +180,7 @@ static void in_pieces(void **state)
         const char *path, *text;
     } fifo[] = {{"proc/self/mountinfo", mounts}, {"proc/7/cgroup", where}, {"cg/a/memory.max", most}};
     char dir[sizeof(FILES_NAME)], path[128];
-    struct cgroup_places places;
+    struct cgroup_hierarchies places;
     struct cgroup_bounds bounds;
     pid_t writer[3];
     (void)state;
@@ -220,7 +220,7 @@ static void many_disks(void **state)
 {
     static char io[DISKS * 64];
     char dir[sizeof(FILES_NAME)], path[128];
-    struct cgroup_places places;
+    struct cgroup_hierarchies places;
     struct cgroups *groups;
     struct baro_sample s = {0};
     uint32_t ids = 0;
@@ -274,7 +274,7 @@ static bool make_group(char path[512])
 static void one_vanishes(void **state)
 {
     char path[512];
-    struct cgroup_places places;
+    struct cgroup_hierarchies places;
     struct cgroups *groups;
     struct baro_sample s = {0};
     uint32_t ids = 0;
@@ -310,7 +310,7 @@ static void one_vanishes(void **state)
 /* A read that was preempted makes a file wait for seconds; what ended the job is read at the last look all the same. */
 static void last_look_reads_what_counts(void **state)
 {
-    struct cgroup_places places;
+    struct cgroup_hierarchies places;
     struct cgroups *groups;
     struct baro_sample s = {0};
     uint32_t ids = 0;

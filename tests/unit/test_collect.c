@@ -14,9 +14,9 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "collect/budget.h"
+#include "schedule/budget.h"
 #include "collect/sampler.h"
-#include "collect/schedule.h"
+#include "schedule/schedule.h"
 #include "files.h"
 
 static void auto_interval(void **state)

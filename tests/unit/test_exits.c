@@ -362,7 +362,7 @@ static void taskstats_of_every_version(void **state)
         assert_int_equal(taskstats_parse(span_of(b.at, b.len), &r), 0);
         taskstats_check(&r);
         bool grouped = versions[i].version >= 12;
-        assert_int_equal(r.told_group, grouped);
+        assert_int_equal(r.has_group, grouped);
         assert_int_equal(r.last, grouped);
         assert_int_equal(r.tgid, grouped ? 20 : 0);
         assert_int_equal(r.elapsed_ns, grouped ? 9000000 : 2000000);
@@ -415,7 +415,7 @@ static void taskstats_old_group(void **state)
     aggregate(&b, 5, 2, 20, &stats);
     assert_int_equal(taskstats_parse(span_of(b.at, b.len), &r), 0);
     taskstats_check(&r);
-    assert_false(r.told_group);
+    assert_false(r.has_group);
     assert_false(r.has_comm); /* thread 21 of process 20 */
     assert_int_equal(r.tgid, 20);
     assert_true(r.last);

@@ -73,14 +73,14 @@ static void gather(struct kernel *k, struct member *m)
 
 static void missing(struct kernel *k, struct member *m)
 {
-    bool parent_just_went = m->heir && m->heir_epoch == k->job.tree.epoch;
+    bool parent_just_went = m->successor && m->successor_epoch == k->job.tree.epoch;
     if (k->recorder == LATE && !m->parent && !parent_just_went && k->job.wrapper.pid) {
         job_ended(&k->job, m, now(k));
-        if (!m->awaited)
-            m->awaited_ns = now(k);
-        m->awaited = true;
+        if (!m->reap_pending)
+            m->reap_pending_ns = now(k);
+        m->reap_pending = true;
         member_moved(m);
-        if (now(k) < m->awaited_ns + PATIENCE)
+        if (now(k) < m->reap_pending_ns + PATIENCE)
             return;
     }
     gone(k, m);
@@ -123,8 +123,8 @@ static void told_fork(struct kernel *k, const struct event *e)
     assert_non_null(m);
     m->begin_ns = e->t;
     if (left_by) {
-        m->heir = left_by;
-        m->heir_epoch = k->job.tree.epoch;
+        m->successor = left_by;
+        m->successor_epoch = k->job.tree.epoch;
     }
 }
 
@@ -186,11 +186,11 @@ static void drain_messages(struct kernel *k)
         job_ended(&k->job, m, l->t);
         member_tell(m)->has_cpu = m->final = true;
         member_tell(m)->cpu_ns = l->own_user + l->own_system;
-        m->awaited = m->absorbed = false;
+        m->reap_pending = m->absorbed = false;
         member_moved(m);
         if (!m->gone)
             tree_set_parent(m, NULL);
-        m->heir = NULL;
+        m->successor = NULL;
         if (m->gone) {
             take_totals(k, l);
             continue;
@@ -328,12 +328,12 @@ static void check_sums(const struct job *j)
         const struct member *m = j->tree.at[i];
         if (!m)
             continue;
-        for (int c = 0; c < LEDGER_MAX && !m->awaited; c++)
+        for (int c = 0; c < LEDGER_MAX && !m->reap_pending; c++)
             all.ledger[c] += job_ledger(m, (enum ledger_counter)c);
         uint64_t own = m->row.value[PROCESS_cpu];
         own = member_usage(m)->has_cpu && member_usage(m)->cpu_ns > own ? member_usage(m)->cpu_ns : own;
         all.counted += own - (m->base ? m->base[BASE_CPU] : 0);
-        all.awaited += m->awaited ? own + m->row.value[PROCESS_children_cpu_user] + m->row.value[PROCESS_children_cpu_system] : 0;
+        all.reap_pending += m->reap_pending ? own + m->row.value[PROCESS_children_cpu_user] + m->row.value[PROCESS_children_cpu_system] : 0;
         all.run_delay += m->row.value[PROCESS_run_delay] - (m->base ? m->base[BASE_RUN_DELAY] : 0);
         all.switches[0] += m->row.value[PROCESS_switches_voluntary] - (m->base ? m->base[BASE_SWITCHES_VOLUNTARY] : 0);
         all.switches[1] += m->row.value[PROCESS_switches_involuntary] - (m->base ? m->base[BASE_SWITCHES_INVOLUNTARY] : 0);

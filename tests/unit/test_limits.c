@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "collect/limits.h"
+#include "cgroup/limits.h"
 
 #define ID "3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a"
 #define GIB (UINT64_C(1) << 30)
@@ -29,9 +29,9 @@ static int machine(const char *name)
     return fd;
 }
 
-static void expect_place(const struct cgroup_places *p, enum cgroup_controller c, const char *dir, const char *path, bool root)
+static void expect_place(const struct cgroup_hierarchies *p, enum cgroup_controller c, const char *dir, const char *path, bool root)
 {
-    const struct cgroup_place *at = cgroup_place_of(p, c);
+    const struct cgroup_location *at = cgroup_location_of(p, c);
     assert_non_null(at);
     assert_string_equal(at->dir, dir);
     assert_string_equal(at->path, path);
@@ -40,7 +40,7 @@ static void expect_place(const struct cgroup_places *p, enum cgroup_controller c
 
 static void limits_at(int fd, int32_t pid, uint32_t cpus, struct baro_limits *ret)
 {
-    struct cgroup_places places;
+    struct cgroup_hierarchies places;
     int code = cgroup_find(fd, pid, &places);
     struct limits_place p = {.root_fd = fd, .pid = pid, .cpus = cpus, .memory_total = 64 * GIB, .groups = code == 0 ? &places : NULL, .groups_error = code};
     limits_read(&p, ret);
@@ -62,7 +62,7 @@ static void expect_known(const struct baro_limits *l, int memory, int cores, int
 
 static void hybrid(void **state)
 {
-    struct cgroup_places p;
+    struct cgroup_hierarchies p;
     struct baro_limits l;
     int fd = machine("6.18-x86_64-hybrid-cgroups");
     (void)state;
@@ -99,14 +99,14 @@ static void systemd_v2(void **state)
 
 static void docker_v1(void **state)
 {
-    struct cgroup_places p;
+    struct cgroup_hierarchies p;
     struct baro_limits l;
     int fd = machine("4.19-x86_64-docker-v1");
     (void)state;
     assert_int_equal(cgroup_find(fd, 17, &p), 0);
     expect_place(&p, CGROUP_AT_CPU, "sys/fs/cgroup/cpu,cpuacct", "/docker/" ID, false);
-    assert_ptr_equal(cgroup_place_of(&p, CGROUP_AT_CPU), cgroup_place_of(&p, CGROUP_AT_CPUACCT));
-    assert_null(cgroup_place_of(&p, CGROUP_AT_UNIFIED));
+    assert_ptr_equal(cgroup_location_of(&p, CGROUP_AT_CPU), cgroup_location_of(&p, CGROUP_AT_CPUACCT));
+    assert_null(cgroup_location_of(&p, CGROUP_AT_UNIFIED));
     close(fd);
     limits_of("4.19-x86_64-docker-v1", 17, 16, &l);
     assert_int_equal(l.memory_bytes, 536870912);
@@ -117,7 +117,7 @@ static void docker_v1(void **state)
 
 static void docker_v1_elsewhere(void **state)
 {
-    struct cgroup_places p;
+    struct cgroup_hierarchies p;
     struct baro_limits l;
     int fd = machine("4.19-x86_64-docker-v1-elsewhere");
     (void)state;
@@ -141,7 +141,7 @@ static void kubernetes_v1(void **state)
 /* While somebody waits memory.stat is left alone: the group's own limit is told, and that there may be a tighter one. */
 static void kubernetes_v1_quickly(void **state)
 {
-    struct cgroup_places p;
+    struct cgroup_hierarchies p;
     struct cgroup_bounds b, all;
     (void)state;
     int fd = machine("4.19-x86_64-kubernetes-v1");
@@ -158,7 +158,7 @@ static void kubernetes_v1_quickly(void **state)
 
 static void docker_v2(void **state)
 {
-    struct cgroup_places p;
+    struct cgroup_hierarchies p;
     struct baro_limits l;
     int fd = machine("5.15-x86_64-docker-v2");
     (void)state;
@@ -185,7 +185,7 @@ static void kubernetes_v2(void **state)
 
 static void lxcfs(void **state)
 {
-    struct cgroup_places p;
+    struct cgroup_hierarchies p;
     struct baro_limits l;
     int fd = machine("6.8-x86_64-lxcfs");
     (void)state;
@@ -201,7 +201,7 @@ static void lxcfs(void **state)
 
 static void nothing_to_see(void **state)
 {
-    struct cgroup_places p;
+    struct cgroup_hierarchies p;
     struct baro_limits l;
     int fd = machine("4.4-x86_64-gvisor");
     (void)state;
@@ -340,12 +340,12 @@ static int remove_room(void **state)
 
 static void by_path(void **state)
 {
-    struct cgroup_places p;
+    struct cgroup_hierarchies p;
     int fd = machine("6.18-x86_64-hybrid-cgroups");
     (void)state;
     assert_int_equal(cgroup_find_path(fd, "/sys/fs/cgroup/memory/batch/job7/", &p), 1);
     expect_place(&p, CGROUP_AT_MEMORY, "sys/fs/cgroup/memory/batch/job7", "/batch/job7", false);
-    assert_null(cgroup_place_of(&p, CGROUP_AT_CPU));
+    assert_null(cgroup_location_of(&p, CGROUP_AT_CPU));
     assert_int_equal(cgroup_find_path(fd, "/batch/job7", &p), 1);
     expect_place(&p, CGROUP_AT_MEMORY, "sys/fs/cgroup/memory/batch/job7", "/batch/job7", false);
     assert_int_equal(cgroup_find_path(fd, "/batch/none", &p), 0);

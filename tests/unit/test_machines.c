@@ -20,9 +20,9 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "collect/cgroup.h"
-#include "collect/host_state.h"
-#include "collect/limits.h"
+#include "cgroup/cgroup.h"
+#include "host/state.h"
+#include "cgroup/limits.h"
 #include "golden.h"
 #include "machines_by_hand.h"
 #include "sysfs/sysfs.h"
@@ -37,7 +37,7 @@ struct fixture {
     uint64_t memory_total; /* as sysinfo(2) has it, which no container changes; 0: as meminfo says */
     uint32_t ids;
     struct host *host;
-    struct cgroup_places places;
+    struct cgroup_hierarchies places;
     struct cgroups *groups;
     struct baro_sample sample;
     struct baro_limits limits;

@@ -17,9 +17,9 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "collect/cgroup.h"
-#include "collect/host.h"
-#include "collect/limits.h"
+#include "cgroup/cgroup.h"
+#include "host/host.h"
+#include "cgroup/limits.h"
 #include "derive/machine.h"
 
 #define TICK (10 * NS_PER_MS)
@@ -215,7 +215,7 @@ static void cgroup_vanishes(void **state)
         {0, "", NULL, 0},
     };
     struct story s;
-    struct cgroup_places places;
+    struct cgroup_hierarchies places;
     struct baro_limits l;
     (void)state;
     begin(&s, "cgroup-vanishes");

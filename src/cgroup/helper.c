@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is dear: for memory.stat the kernel adds up all groups below, on some machines thousands that have died and hold a page still, and that can take seconds. It is asked of
+ * a helper process, one question a group at a time, and the answer comes with a later look.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "cgroup/state.h"
+
+#define AGAIN (60 * NS_PER_SEC) /* after it hung; then two minutes, four ... */
+#define AGAIN_DOUBLED 5u
+#define EXPENSIVE (5 * NS_PER_SEC) /* between two questions: waking a helper costs more than most answers */
+#define STUCK_MOST 4u           /* helpers that hang: what hung is not asked for again */
+#define LAST_AFTER NS_PER_SEC   /* at the end, if what was answered is older than this */
+#define LAST_DEADLINE (5 * NS_PER_MS)
+#define FIRST_DEADLINE (20 * NS_PER_MS) /* of a recorder that has a helper at its first look: nobody waits for it */
+
+/* The helper opens it anew: it holds nothing of ours. */
+void group_leave(struct group *group, size_t i)
+{
+    char link[64], path[4096];
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", group->fd[i]);
+    ssize_t n = readlink(link, path, sizeof(path));
+    group->fd[i] = fd_close(group->fd[i]);
+    if (n > 0 && (size_t)n < sizeof(path) && *path == '/')
+        group->left.path = strndup(path, (size_t)n);
+    group->left.file = i;
+    if (!group->left.path)
+        group_lack(group, &group_files[i], BARO_ABSENT_UNKNOWN);
+}
+
+static void failed(struct cgroups *g, struct group *group, uint8_t why)
+{
+    struct group_left *l = &group->left;
+    if (why == BARO_ABSENT_NOT_YET) { /* there was no helper to ask: nothing was learned */
+        l->due_ns = g->now_ns + EXPENSIVE;
+        return;
+    }
+    group_lack(group, &group_files[l->file], why);
+    l->hung = why == BARO_ABSENT_TIMEOUT;
+    l->due_ns = g->now_ns + (l->hung ? AGAIN << (l->tries < AGAIN_DOUBLED ? l->tries : AGAIN_DOUBLED) : EXPENSIVE);
+    l->tries += l->hung; /* under this key the helper would not be asked again */
+}
+
+static void on_reply(void *context, const struct helper_reply *reply)
+{
+    struct cgroups *g = context;
+    struct group *group = g->at, *end = g->at + g->n;
+    while (group < end && group->entity->id != (uint32_t)reply->key.pid)
+        group++;
+    if (group == end)
+        return;
+    struct group_left *l = &group->left;
+    uint64_t rest = reply->spent_ns * OF_ITS_TIME;
+    l->asked = false;
+    if (group->gone)
+        return;
+    if (reply->host_absent) {
+        failed(g, group, reply->host_absent);
+        return;
+    }
+    if (!group_take(g, group, l->file, span_of(reply->data, reply->data_len)))
+        group_lack(group, &group_files[l->file], BARO_ABSENT_UNKNOWN);
+    l->hung = false;
+    l->due_ns = g->now_ns + (rest > EXPENSIVE ? rest : EXPENSIVE);
+}
+
+void cgroups_use(struct cgroups *g, struct helper *helper)
+{
+    if (!g || g->slow == helper)
+        return;
+    g->slow = helper;
+    if (helper)
+        helper_divert(helper, HELPER_GROUP, on_reply, g);
+}
+
+bool cgroups_need_helper(const struct cgroups *g)
+{
+    for (size_t i = 0; g && i < g->n; i++) {
+        if (g->at[i].left.path)
+            return true;
+    }
+    return false;
+}
+
+void groups_ask(struct cgroups *g, bool last)
+{
+    struct helper_request requests[GROUPS_MAX];
+    size_t n = 0;
+    for (size_t i = 0; g->slow && i < g->n; i++) {
+        struct group_left *l = &g->at[i].left;
+        uint64_t early = last && !l->hung ? EXPENSIVE - LAST_AFTER : 0;
+        if (!l->path || l->asked || g->at[i].gone || g->now_ns + early < l->due_ns || (l->hung && helper_left_behind(g->slow) >= STUCK_MOST))
+            continue;
+        l->asked = true;
+        requests[n++] = (struct helper_request){.key = {(int32_t)g->at[i].entity->id, l->tries}, .what = HELPER_GROUP, .path = l->path};
+    }
+    if (n && helper_ask(g->slow, requests, n, g->looks == 1 ? FIRST_DEADLINE : last ? LAST_DEADLINE : 0, -1, on_reply, g) < 0) {
+        for (size_t i = 0; i < g->n; i++)
+            g->at[i].left.asked = false;
+    }
+}
+
+void cgroups_collect(struct cgroups *g)
+{
+    if (g && g->slow && helper_busy(g->slow))
+        helper_collect(g->slow, on_reply, g);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state of the collector of control groups, for its own files. */
+#ifndef CGROUP_STATE_H
+#define CGROUP_STATE_H
+
+#include "base/clock.h"
+#include "cgroup/files.h"
+#include "helper/helper.h"
+
+#define GROUPS_MAX 16u      /* own ones and those above that set a limit: a deep tree has some five */
+#define TEXT 65536u         /* io.stat has a line of some 100 bytes a device */
+#define SLOW_NS (4 * NS_PER_SEC) /* what is allowed seldom changes */
+#define OF_ITS_TIME 500u    /* a file may take a five-hundredth of the time */
+
+/* The one file of a group that is left to the helper. */
+struct group_left {
+    char *path;             /* absolute; NULL: none is */
+    size_t file;            /* of group_files */
+    bool asked, hung;
+    uint32_t tries;
+    uint64_t due_ns;
+};
+
+struct group {
+    struct baro_entity *entity;
+    bool gone;
+    int fd[GROUP_FILES_MAX];
+    uint64_t due_ns[GROUP_FILES_MAX];
+    uint64_t period_us;
+    struct group_left left;
+};
+
+struct device {
+    uint32_t major, minor;
+    bool counts;
+};
+
+struct cgroups {
+    struct cgroups_options options;
+    struct entity_table table;
+    struct group at[GROUPS_MAX];
+    size_t n;
+    bool v2[CGROUP_AT_MAX];     /* is this controller at a hierarchy of v2? */
+    struct device *device;      /* that I/O was counted of so far */
+    size_t n_devices, cap_devices, next_device;
+    struct helper *slow;   /* borrowed; NULL: none yet */
+    uint64_t now_ns, looks;
+    uint64_t oom_first, oom_last; /* kills that the first group counts */
+    bool oom_seen;
+    char text[TEXT];
+};
+
+/* cgroup.c: parses what file i of the group says into its entity. False if that says nothing. */
+bool group_take(struct cgroups *g, struct group *group, size_t i, struct span text);
+void group_lack(struct group *g, const struct group_file *f, enum baro_absent why);
+
+/* cgroup_helper.c: file i, which is open, is the helper's from now on. */
+void group_leave(struct group *group, size_t i);
+void groups_ask(struct cgroups *g, bool last);
+
+#endif

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The recorder's side of the helper process: a queue of requests, answered in order; helpers that come and go.
+ *
+ * A helper that hangs is killed and left behind: it may be in an unkillable sleep, so nobody waits for it. What it hung in is
+ * barred, all that was not answered goes to a new one. When too many are left behind, there are no more.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "helper/wire.h"
+#include "procfs/procfs.h"
+
+#define STUCK_AFTER NS_PER_SEC
+#define BARRED_MAX 256u
+/* How long a killed helper is waited for. On a busy machine it takes 40 ms until it is its turn to end, and a control group with a quota of CPU
+ * time may stop it for 100 ms and more. */
+#define ENDS_WITHIN (500 * NS_PER_MS)
+#define ASLEEP_MOST (5 * NS_PER_MS) /* in an uninterruptible sleep, which may last for ever */
+#define ENDING_CPU (20 * NS_PER_MS) /* CPU time it may use meanwhile; else it is still at a read that takes long */
+#define ENDING_LOOK 100000          /* ns */
+#define LEFT_BEHIND_MAX 8u
+#define DIVERTED_MOST 2u
+#define LOOKS 2u /* the clock of a process that runs stands still between two ticks of the kernel */
+/* A fork that is refused is counted by the control group that refused it, where it passes for one of the job (pids.events, Documentation/admin-guide/cgroup-v2.rst). */
+#define RETRY_FIRST NS_PER_SEC
+#define RETRY_MOST (64 * NS_PER_SEC)
+
+struct pending {
+    struct helper_request request;
+    uint8_t failed; /* enum baro_absent: answered with this and never sent */
+};
+
+struct helper {
+    int root_fd, sys_fd, fd;
+    bool want_cmdline;
+    pid_t pid; /* 0: none */
+    struct helper_progress *progress;
+
+    struct pending *queue; /* [first, n) is unanswered, [first, sent) was sent */
+    size_t first, sent, n, cap;
+    uint64_t serial; /* of queue[0] */
+
+    struct baro_key barred[BARRED_MAX];
+    size_t n_barred;
+    pid_t left[LEFT_BEHIND_MAX]; /* killed, not reaped yet */
+    size_t n_left;
+    uint64_t killed_cpu_ns; /* CPU time of the last one when helper_end() killed it */
+    uint64_t ended_cpu_ns; /* of those that were reaped */
+    uint64_t cpu_ns;       /* of pid, as it was last looked at */
+    unsigned looks;        /* at its clock that may tell something new */
+    uint64_t refused;      /* forks */
+    uint64_t retry_ns, pause_ns; /* not before; how long it was put off */
+
+    struct {
+        uint32_t what;     /* kinds whose replies are theirs, whoever asks; 0: nobody */
+        helper_reply_fn *fn;
+        void *context;
+    } divert[DIVERTED_MOST];
+
+    unsigned char packet[HELPER_PACKET_BYTES];
+};
+
+int helper_new(struct helper **ret, int root_fd, bool want_cmdline, struct baro_error *err)
+{
+    struct helper *h = calloc(1, sizeof(*h));
+    if (!h)
+        return error_set(err, -ENOMEM, "out of memory");
+    h->root_fd = root_fd;
+    h->sys_fd = -1;
+    h->want_cmdline = want_cmdline;
+    h->fd = -1;
+    h->serial = 1;
+    *ret = h;
+    return 0;
+}
+
+void helper_use_sys(struct helper *h, int sys_fd)
+{
+    h->sys_fd = sys_fd;
+}
+
+void helper_divert(struct helper *h, uint32_t what, helper_reply_fn *fn, void *context)
+{
+    size_t i = 0;
+    while (i + 1 < DIVERTED_MOST && h->divert[i].what && h->divert[i].what != what)
+        i++;
+    h->divert[i].what = what;
+    h->divert[i].fn = fn;
+    h->divert[i].context = context;
+}
+
+/* One that was sent keeps its turn: the helper answers in order. Any other is as good as answered. */
+static void forget(struct helper *h, struct pending *p)
+{
+    p->request.what = 0;
+    p->request.path = NULL;
+    if (p >= h->queue + h->sent && !p->failed)
+        p->failed = BARO_ABSENT_UNKNOWN;
+}
+
+void helper_forget(struct helper *h, uint32_t what)
+{
+    for (size_t i = h->first; i < h->n; i++) {
+        if (h->queue[i].request.what & what || !h->queue[i].request.what)
+            forget(h, &h->queue[i]);
+    }
+    for (size_t i = 0; i < DIVERTED_MOST; i++)
+        h->divert[i].what &= ~what;
+}
+
+/* ---- helpers come and go ---- */
+
+static bool reap(struct helper *h, pid_t pid)
+{
+    struct rusage u;
+    int status;
+    pid_t got = wait4(pid, &status, WNOHANG, &u);
+    if (got == pid) {
+        h->ended_cpu_ns += (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * NS_PER_SEC;
+        h->ended_cpu_ns += (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000u;
+    }
+    return got != 0; /* ECHILD: somebody else took it */
+}
+
+static void reap_left(struct helper *h)
+{
+    for (size_t i = 0; i < h->n_left;) {
+        if (reap(h, h->left[i]))
+            h->left[i] = h->left[--h->n_left];
+        else
+            i++;
+    }
+}
+
+static void let_go(struct helper *h)
+{
+    if (!h->pid)
+        return;
+    kill(h->pid, SIGKILL);
+    h->fd = fd_close(h->fd);
+    munmap(h->progress, sizeof(*h->progress));
+    h->progress = NULL;
+    if (!reap(h, h->pid))
+        h->left[h->n_left++] = h->pid; /* start() made sure that there is room */
+    h->pid = 0;
+    h->cpu_ns = 0;
+    h->sent = h->first;
+    helper_forget(h, 0); /* what was forgotten is not asked of the next one */
+}
+
+static void put_off(struct helper *h)
+{
+    h->refused++;
+    h->pause_ns = !h->pause_ns ? RETRY_FIRST : h->pause_ns < RETRY_MOST ? h->pause_ns * 2 : RETRY_MOST;
+    h->retry_ns = clock_monotonic_ns() + h->pause_ns;
+}
+
+static int start(struct helper *h)
+{
+    int pair[2];
+    reap_left(h);
+    if (h->n_left == LEFT_BEHIND_MAX)
+        return -EBUSY;
+    if (h->retry_ns && clock_monotonic_ns() < h->retry_ns)
+        return -EAGAIN;
+    void *page = mmap(NULL, sizeof(*h->progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return -errno;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+        int error = errno;
+        munmap(page, sizeof(*h->progress));
+        return -error;
+    }
+    pid_t self = getpid(), pid = fork();
+    if (pid == 0)
+        helper_child(&(struct helper_child_options){pair[1], h->root_fd, h->sys_fd, h->want_cmdline, page, self});
+    int error = errno;
+    close(pair[1]);
+    if (pid < 0) {
+        close(pair[0]);
+        munmap(page, sizeof(*h->progress));
+        if (error == EAGAIN)
+            put_off(h);
+        return -error;
+    }
+    h->retry_ns = h->pause_ns = 0;
+    h->looks = LOOKS;
+    h->pid = pid;
+    h->fd = pair[0];
+    h->progress = page;
+    return 0;
+}
+
+void helper_start(struct helper *h)
+{
+    if (!h->pid)
+        start(h); /* if it can't be had, the first request says so */
+}
+
+/* ---- the queue ---- */
+
+static bool barred(const struct helper *h, struct baro_key key)
+{
+    size_t n = h->n_barred < BARRED_MAX ? h->n_barred : BARRED_MAX;
+    for (size_t i = 0; i < n; i++) {
+        if (baro_key_equal(h->barred[i], key))
+            return true;
+    }
+    return false;
+}
+
+static int enqueue(struct helper *h, const struct helper_request *requests, size_t n)
+{
+    if (h->first == h->n) {
+        h->serial += h->n;
+        h->first = h->sent = h->n = 0;
+    }
+    if (h->n + n > h->cap) {
+        size_t cap = h->cap ? h->cap : 64;
+        while (cap < h->n + n)
+            cap *= 2;
+        struct pending *at = realloc(h->queue, cap * sizeof(*at));
+        if (!at)
+            return -ENOMEM;
+        h->queue = at;
+        h->cap = cap;
+    }
+    for (size_t i = 0; i < n; i++) {
+        uint8_t failed = barred(h, requests[i].key) ? BARO_ABSENT_TIMEOUT : BARO_PRESENT;
+        if (requests[i].path && strlen(requests[i].path) >= HELPER_PATH_MAX)
+            failed = BARO_ABSENT_UNKNOWN;
+        h->queue[h->n++] = (struct pending){requests[i], failed};
+    }
+    return 0;
+}
+
+static void deliver(struct helper *h, struct helper_reply *reply, helper_reply_fn *fn, void *context)
+{
+    const struct pending *p = &h->queue[h->first++];
+    reply->key = p->request.key;
+    reply->what = p->request.what;
+    if (h->sent < h->first)
+        h->sent = h->first;
+    if (!reply->what)
+        return;
+    for (size_t i = 0; i < DIVERTED_MOST; i++) {
+        if (reply->what & h->divert[i].what) {
+            h->divert[i].fn(h->divert[i].context, reply);
+            return;
+        }
+    }
+    fn(context, reply);
+}
+
+/* Answers those at the head that no helper will. */
+static int deliver_failed(struct helper *h, helper_reply_fn *fn, void *context)
+{
+    int n = 0;
+    while (h->first < h->n && h->queue[h->first].failed) {
+        uint8_t why = h->queue[h->first].failed;
+        struct helper_reply reply = {.smaps_absent = why, .name_absent = why, .cmdline_absent = why, .host_absent = why};
+        deliver(h, &reply, fn, context);
+        n++;
+    }
+    return n;
+}
+
+static void fail_all(struct helper *h, enum baro_absent why)
+{
+    for (size_t i = h->first; i < h->n; i++) {
+        if (!h->queue[i].failed)
+            h->queue[i].failed = (uint8_t)why;
+    }
+}
+
+/* The helper hangs, or it died: the request that it was at is answered with a reason, so that the next one gets further. */
+static void fail_current(struct helper *h, enum baro_absent why)
+{
+    uint64_t serial = atomic_load_explicit(&h->progress->serial, memory_order_acquire);
+    size_t i = serial >= h->serial + h->first && serial < h->serial + h->sent ? (size_t)(serial - h->serial) : h->first;
+    if (i >= h->n)
+        return;
+    h->queue[i].failed = (uint8_t)why;
+    if (why == BARO_ABSENT_TIMEOUT)
+        h->barred[h->n_barred++ % BARRED_MAX] = h->queue[i].request.key;
+}
+
+/* ---- packets ---- */
+
+/* Returns how many bytes the request takes, 0 if they are not there. */
+static size_t put_request(unsigned char *out, size_t room, uint64_t serial, const struct helper_request *r)
+{
+    size_t path = r->path ? strlen(r->path) + 1 : 0, padded = (path + 7) & ~(size_t)7;
+    struct helper_wire_request w = {.serial = serial, .key = r->key, .what = r->what, .path_len = (uint32_t)path};
+    if (sizeof(w) + padded > room)
+        return 0;
+    memcpy(out, &w, sizeof(w));
+    if (path)
+        memcpy(out + sizeof(w), r->path, path);
+    return sizeof(w) + padded;
+}
+
+/* Returns 0, or -EPIPE if the helper is gone. */
+static int send_more(struct helper *h)
+{
+    _Alignas(8) unsigned char out[HELPER_REQUESTS_BYTES];
+    while (h->sent < h->n) {
+        size_t n = 0, at = h->sent, used = 1;
+        for (; at < h->n && used; at++) {
+            const struct pending *p = &h->queue[at];
+            used = p->failed ? 1 : put_request(out + n, sizeof(out) - n, h->serial + at, &p->request);
+            if (!used)
+                break;
+            n += p->failed ? 0 : used;
+        }
+        if (n && send(h->fd, out, n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+            return errno == EAGAIN || errno == EINTR || errno == ENOBUFS ? 0 : -EPIPE;
+        h->looks = LOOKS;
+        h->sent = at;
+    }
+    return 0;
+}
+
+static int take_packet(struct helper *h, size_t len, helper_reply_fn *fn, void *context)
+{
+    const unsigned char *at = h->packet;
+    struct helper_reply reply;
+    uint64_t serial;
+    int n = 0;
+    while (h->first < h->n && helper_wire_next(&at, &len, &serial, &reply)) {
+        n += deliver_failed(h, fn, context);
+        if (h->first == h->n || serial != h->serial + h->first)
+            break;
+        deliver(h, &reply, fn, context);
+        n++;
+    }
+    return n;
+}
+
+/* Returns the number of replies delivered; *ret_gone tells whether the helper has ended. */
+static int receive_all(struct helper *h, bool *ret_gone, helper_reply_fn *fn, void *context)
+{
+    int delivered = 0;
+    *ret_gone = false;
+    for (;;) {
+        ssize_t n = recv(h->fd, h->packet, sizeof(h->packet), MSG_DONTWAIT);
+        if (n > 0) {
+            delivered += take_packet(h, (size_t)n, fn, context);
+            continue;
+        }
+        if (n < 0 && errno == EINTR)
+            continue;
+        *ret_gone = n == 0 || errno != EAGAIN;
+        return delivered;
+    }
+}
+
+/* How long the helper may still be at what it is at; 0: it hangs. */
+static uint64_t patience(const struct helper *h)
+{
+    uint64_t serial = atomic_load_explicit(&h->progress->serial, memory_order_acquire);
+    uint64_t since = atomic_load_explicit(&h->progress->since_ns, memory_order_relaxed);
+    uint64_t now = clock_monotonic_ns();
+    if (!serial || now < since)
+        return STUCK_AFTER;
+    return now - since < STUCK_AFTER ? STUCK_AFTER - (now - since) : 0;
+}
+
+/* One round: all that can be sent and received without waiting. Returns how many replies were delivered. */
+static int turn(struct helper *h, helper_reply_fn *fn, void *context)
+{
+    bool gone = false;
+    int n = deliver_failed(h, fn, context);
+    if (h->first == h->n)
+        return n;
+    if (!h->pid) {
+        int code = start(h);
+        if (code < 0) {
+            fail_all(h, code == -EBUSY ? BARO_ABSENT_TIMEOUT : code == -EAGAIN ? BARO_ABSENT_NOT_YET : BARO_ABSENT_UNKNOWN);
+            return n + deliver_failed(h, fn, context);
+        }
+    }
+    bool full = send_more(h) < 0;
+    n += receive_all(h, &gone, fn, context);
+    if (h->first < h->n && (gone || full || !patience(h))) {
+        fail_current(h, gone || full ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_TIMEOUT);
+        let_go(h);
+    } else if (gone) {
+        let_go(h);
+    }
+    return n + deliver_failed(h, fn, context);
+}
+
+/* True if there is something to do elsewhere. */
+static bool wait_for(const struct helper *h, uint64_t ns, int wake_fd)
+{
+    struct pollfd p[] = {{.fd = h->fd, .events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};
+    uint64_t most = patience(h);
+    if (ns > most)
+        ns = most;
+    struct timespec t = {(time_t)(ns / NS_PER_SEC), (long)(ns % NS_PER_SEC)};
+    return ppoll(p, 2, &t, NULL) > 0 && p[1].revents;
+}
+
+int helper_ask(struct helper *h, const struct helper_request *requests, size_t n, uint64_t deadline_ns, int wake_fd, helper_reply_fn *fn,
+             void *context)
+{
+    uint64_t until = clock_monotonic_ns() + deadline_ns;
+    int code = enqueue(h, requests, n), delivered = 0;
+    if (code < 0)
+        return code;
+    for (;;) {
+        delivered += turn(h, fn, context);
+        uint64_t now = clock_monotonic_ns();
+        if (h->first == h->n || now >= until)
+            return delivered;
+        if (h->pid && wait_for(h, until - now, wake_fd))
+            return delivered;
+    }
+}
+
+int helper_collect(struct helper *h, helper_reply_fn *fn, void *context)
+{
+    int delivered = 0, n;
+    do
+        delivered += n = turn(h, fn, context);
+    while (n > 0 && helper_busy(h));
+    return delivered;
+}
+
+bool helper_busy(const struct helper *h)
+{
+    return h->first < h->n;
+}
+
+size_t helper_left_behind(struct helper *h)
+{
+    reap_left(h);
+    return h->n_left;
+}
+
+bool helper_is_put_off(const struct helper *h)
+{
+    return !h->pid && h->retry_ns && clock_monotonic_ns() < h->retry_ns;
+}
+
+uint64_t helper_refused(const struct helper *h)
+{
+    return h->refused;
+}
+
+int helper_pid(const struct helper *h)
+{
+    return h->pid;
+}
+
+/* One that nobody asks does nothing. */
+uint64_t helper_cpu_ns(struct helper *h)
+{
+    uint64_t sum, one;
+    reap_left(h);
+    if (h->pid && h->looks && clock_process_cpu_ns(h->pid, &one) == 0) {
+        h->looks = helper_busy(h) || one != h->cpu_ns ? LOOKS : h->looks - 1;
+        h->cpu_ns = one;
+    }
+    sum = h->ended_cpu_ns + h->cpu_ns;
+    for (size_t i = 0; i < h->n_left; i++) {
+        if (clock_process_cpu_ns(h->left[i], &one) == 0)
+            sum += one;
+    }
+    return sum;
+}
+
+/* ---- the end ---- */
+
+/* Whether a killed helper is about to end: it runs, or waits for a CPU. Not: it sleeps uninterruptibly (a file server does not answer), or it goes on
+ * using CPU time, as a walk of the page tables of 100 GB does, which SIGKILL does not interrupt. */
+static bool is_ending(const struct helper *h, pid_t pid)
+{
+    char path[32], text[1024];
+    struct pid_stat st;
+    uint64_t cpu_ns;
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid); /* root_fd is where it looks for others: / for some helpers */
+    ssize_t len = fd_read_file(AT_FDCWD, path, text, sizeof(text));
+    if (len <= 0 || pid_stat_parse(span_of(text, (size_t)len), &st) < 0 || st.state == 'D')
+        return false;
+    return st.state == 'Z' || clock_process_cpu_ns(pid, &cpu_ns) < 0 || cpu_ns < h->killed_cpu_ns + ENDING_CPU;
+}
+
+static bool any_is_ending(const struct helper *h)
+{
+    for (size_t i = 0; i < h->n_left; i++) {
+        if (is_ending(h, h->left[i]))
+            return true;
+    }
+    return false;
+}
+
+void helper_end(struct helper *h)
+{
+    uint64_t cpu_ns;
+    if (h && h->pid && clock_process_cpu_ns(h->pid, &cpu_ns) == 0)
+        h->killed_cpu_ns = cpu_ns;
+    if (h)
+        let_go(h);
+}
+
+void helper_free(struct helper *h)
+{
+    if (!h)
+        return;
+    helper_end(h);
+    reap_left(h);
+    uint64_t begin = clock_monotonic_ns(), ending = begin;
+    for (uint64_t now = begin; h->n_left && now < begin + ENDS_WITHIN && now < ending + ASLEEP_MOST; now = clock_monotonic_ns()) {
+        nanosleep(&(struct timespec){.tv_nsec = ENDING_LOOK}, NULL);
+        reap_left(h);
+        if (any_is_ending(h))
+            ending = clock_monotonic_ns();
+    }
+    free(h->queue);
+    free(h);
+}

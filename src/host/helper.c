@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What may block: when it is asked of the machine's helper, and what became of it. Nothing here waits; answers come with a later look. */
+#include "base/clock.h"
+#include "host/state.h"
+
+#define HELPER_EVERY (10 * NS_PER_SEC)
+#define HELPER_EVERY_WHEN_SHORT (60 * NS_PER_SEC)
+#define FREQUENCY_EVERY NS_PER_SEC
+#define FREQUENCY_SLOW (10 * NS_PER_SEC) /* when the budget is short, and where nothing moves it */
+#define FREQUENCY_AGAIN (60 * NS_PER_SEC) /* after one that hung, or that could not be asked */
+#define FREQUENCY_KEY (UINT64_C(1) << 62) /* requests are known by their keys: no group has this one */
+#define OF_THE_HELPERS_TIME 200u
+#define LAST_DEADLINE (5 * NS_PER_MS) /* somebody may wait for the recording's end, and a server may be gone */
+#define FIRST_DEADLINE (20 * NS_PER_MS) /* of a recorder that nobody waits for: its first sample has it all */
+
+bool host_ask(struct host *h, struct helper_request request)
+{
+    if (!host_grow((void **)&h->requests, &h->cap_requests, h->n_requests, sizeof(*h->requests)))
+        return false;
+    h->requests[h->n_requests++] = request;
+    return true;
+}
+
+static void on_reply(void *context, const struct helper_reply *reply)
+{
+    struct host *h = context;
+    if (reply->what & HELPER_FS) {
+        fs_reply(h, reply);
+    } else if (reply->what & HELPER_SENSOR) {
+        sensor_reply(h, reply);
+    } else if (reply->what & HELPER_FREQUENCY) {
+        host_frequencies(h, (uint32_t)reply->key.start, reply);
+        uint64_t due = h->now_ns + reply->spent_ns * OF_THE_HELPERS_TIME;
+        if (reply->host_absent == BARO_ABSENT_UNSUPPORTED) /* no such thing here */
+            h->frequency_due_ns = UINT64_MAX;
+        else if (reply->host_absent)
+            h->frequency_due_ns = h->now_ns + FREQUENCY_AGAIN;
+        else if (h->frequency_due_ns < due)
+            h->frequency_due_ns = due;
+    }
+}
+
+static void ask_frequencies(struct host *h)
+{
+    for (size_t first = 0; first < h->cap_cpus; first += HELPER_FREQUENCIES) {
+        size_t n = 0;
+        for (size_t i = first; i < h->cap_cpus && i < first + HELPER_FREQUENCIES; i++)
+            n = h->cpu[i] ? i - first + 1 : n;
+        if (n)
+            host_ask(h, (struct helper_request){.key = {(int32_t)n, FREQUENCY_KEY | first}, .what = HELPER_FREQUENCY});
+    }
+}
+
+/* Most virtual machines show one frequency for ever, and to wake the helper for it would be half of what a look costs: asked half as often
+ * after each answer like the one before. */
+static uint64_t frequency_pace(struct host *h, bool is_short)
+{
+    uint64_t slower = h->frequency_every_ns * 2 < FREQUENCY_SLOW ? h->frequency_every_ns * 2 : FREQUENCY_SLOW;
+    h->frequency_every_ns = h->frequency_moves || !slower ? FREQUENCY_EVERY : slower;
+    h->frequency_moves = false;
+    return is_short ? FREQUENCY_SLOW : h->frequency_every_ns;
+}
+
+static bool have_helper(struct host *h)
+{
+    if (h->slow)
+        return true;
+    if (!h->o.helper || h->now_ns < h->o.helper_after_ns || helper_new(&h->slow, h->o.proc_fd, false, NULL) < 0)
+        return false;
+    helper_use_sys(h->slow, h->o.sys_fd);
+    helper_divert(h->slow, HELPER_FS | HELPER_SENSOR | HELPER_FREQUENCY, on_reply, h); /* others ask it as well, and may be there when ours is answered */
+    return true;
+}
+
+void host_prepare(struct host *h)
+{
+    if (have_helper(h))
+        helper_start(h->slow);
+}
+
+void host_ask_helper(struct host *h, enum budget_level level)
+{
+    bool is_short = level >= BUDGET_SPARSE;
+    if (h->last ? !h->slow : !have_helper(h))
+        return;
+    if (helper_busy(h->slow) && h->last)
+        helper_ask(h->slow, NULL, 0, LAST_DEADLINE, -1, on_reply, h);
+    else if (helper_busy(h->slow))
+        helper_collect(h->slow, on_reply, h);
+    if (helper_busy(h->slow))
+        return; /* what is asked for borrows from tables that would change */
+    h->n_requests = 0;
+    bool company = !h->last && h->now_ns >= h->helper_due_ns && h->frequency_every_ns > FREQUENCY_EVERY && h->frequency_due_ns != UINT64_MAX;
+    if (h->last) {
+        host_mounts(h);
+        fs_request(h);
+    } else if (h->now_ns >= h->helper_due_ns) {
+        host_mounts(h);
+        fs_request(h);
+        host_sensors(h);
+        sensors_request(h);
+        h->helper_due_ns = h->now_ns + (is_short ? HELPER_EVERY_WHEN_SHORT : HELPER_EVERY);
+    }
+    if (!h->last && (h->now_ns >= h->frequency_due_ns || company)) {
+        h->frequency_due_ns = h->now_ns + frequency_pace(h, is_short);
+        ask_frequencies(h);
+    }
+    if (h->n_requests)
+        helper_ask(h->slow, h->requests, h->n_requests, h->looks == 1 ? FIRST_DEADLINE : h->last ? LAST_DEADLINE : 0, -1, on_reply, h);
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the event sources say, turned into members: forked, named, ended, and what they had used. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "record/recorder.h"
+
+#define START_SLACK (20 * NS_PER_MS) /* start times are cut to 10 ms */
+
+void event_touch(struct recorder *r, struct member *m)
+{
+    if (m->touched)
+        return;
+    m->touched = true;
+    m->touched_next = NULL;
+    if (r->touched)
+        r->touched_last->touched_next = m;
+    else
+        r->touched = m;
+    r->touched_last = m;
+}
+
+/* ---- forks ---- */
+
+/* Was its pid given to another, which was forked at t? What was seen of it says so only roughly: one that a scan finds may have been forked, and may have ended, since the scan began. Its start time
+ * does: one that started 1,230 to 1,240 ms after the tape began is the one that was forked at 1,236 ms. */
+static bool another(const struct recorder *r, const struct member *known, uint64_t t)
+{
+    if (known->end_told && known->end_ns < t)
+        return true;
+    if (!known->begin_ns && !known->looked_at)
+        return false; /* a scan that may have begun long ago has just found it */
+    uint64_t begin = known->begin_ns ? known->begin_ns : job_begin_ns(&r->job, known->row.key.start);
+    return begin + START_SLACK < t;
+}
+
+static struct member *member_of(const struct recorder *r, int32_t pid);
+
+static void on_fork(struct recorder *r, const struct exits_event *e)
+{
+    uint64_t t = recorder_since(r, e->t_ns);
+    struct member *parent = member_of(r, e->ppid), *gone = NULL;
+    if (parent && parent->gone) { /* found gone before this was read: it left an orphan, whom nobody has told of yet */
+        gone = parent;
+        parent = NULL;
+    }
+    struct member *known = tree_find(&r->job.tree, e->pid);
+    if (known && another(r, known, t)) {
+        sampler_gone(&r->sampler, known, t);
+        known = NULL;
+    }
+    if (parent)
+        parent->heard = true;
+    if (known) {
+        known->begin_ns = t;
+        known->followed = true;
+        return;
+    }
+    if (job_was_reported(&r->job, e->pid, t))
+        return;
+    if ((!parent && !gone) || !r->options->children) {
+        r->foreign_forks++;
+        return;
+    }
+    struct member *m = job_add(&r->job, e->pid, parent, BARO_ORIGIN_EVENT, t);
+    if (!m)
+        return;
+    if (!r->taskstats_tried)
+        event_open_usage(r);
+    m->begin_ns = t;
+    m->followed = true;
+    r->event_forks++;
+    event_filter_fork(r, e->pid);
+    if (gone) {
+        m->row.parent = gone->row.key;
+        m->successor = gone;
+        m->successor_epoch = r->job.tree.epoch;
+        parent = gone;
+        parent->heard = true;
+    }
+    m->row.uid = parent->row.uid;
+    member_set_name(m, parent->row.name); /* until it executes something, it is what its parent is */
+    event_touch(r, m);
+}
+
+static void on_end(struct recorder *r, struct member *m, const struct exits_event *e)
+{
+    job_ended(&r->job, m, recorder_since(r, e->t_ns));
+    if (!m->end_told)
+        m->end_ns = recorder_since(r, e->t_ns); /* before, it was only seen to have ended */
+    m->end_told = true;
+    m->heard = true;
+    if (e->has_status) {
+        m->status_known = true;
+        m->status = e->status;
+    }
+    event_touch(r, m);
+}
+
+static void on_name(struct recorder *r, struct member *m, const struct exits_event *e, bool executed)
+{
+    sampler_renamed(m);
+    m->heard = true;
+    if (executed)
+        m->executed_ns = recorder_since(r, e->t_ns) | 1;
+    if (e->has_comm) {
+        member_note_comm(m, e->comm);
+        sampler_set_name(m, e->comm);
+        m->named = true;
+    }
+    event_touch(r, m);
+}
+
+void event_lost(struct recorder *r, uint64_t times)
+{
+    r->job.lossy = true;
+    r->sampler.lossy_now = true;
+    r->sampler.scan_once = true; /* what forked meanwhile and lives is found again */
+    recorder_event(r, BARO_EVENT_LOSSY, NULL, times, exits_name(r->forks));
+}
+
+/* comm is cut after 15 bytes (TASK_COMM_LEN). */
+static bool is_name_of(const char *comm, const char *name)
+{
+    size_t n = strlen(comm);
+    return n < 15 ? strcmp(comm, name) == 0 : strncmp(comm, name, n) == 0;
+}
+
+static void take_usage(struct recorder *r, struct member *m, const struct exits_event *e)
+{
+    struct member_usage *u = member_tell(m);
+    member_moved(m);
+    bool perf = e->kind == EVENT_USAGE;
+    u->has_cpu = true;
+    u->source = perf ? BARO_EXIT_PERF : BARO_EXIT_TASKSTATS;
+    if (perf) {
+        u->cpu_ns += e->cpu_ns; /* one record per thread */
+        event_touch(r, m);
+        return;
+    }
+    u->cpu_ns = e->cpu_ns;
+    u->user_ns = e->user_ns;
+    u->system_ns = e->system_ns;
+    u->has_split = e->user_ns + e->system_ns > 0;
+    u->has_memory = e->rss_peak_bytes > 0;
+    u->rss_peak = e->rss_peak_bytes;
+    u->has_io = e->has_io;
+    u->io_read = e->io_read;
+    u->io_write = e->io_write;
+    u->io_rchar = e->io_rchar;
+    u->io_wchar = e->io_wchar;
+    u->faults_minor = e->faults_minor;
+    u->faults_major = e->faults_major;
+    u->has_delay = e->has_delay;
+    u->run_delay_ns = e->run_delay_ns;
+    if (e->has_comm && !is_name_of(e->comm, m->row.name))
+        sampler_set_name(m, e->comm);
+    m->named |= e->has_comm;
+    if (e->uid != UINT32_MAX)
+        m->row.uid = e->uid;
+    event_touch(r, m);
+}
+
+/* One whose end is told may have been found gone already, in the tick that is under way. */
+static struct member *member_of(const struct recorder *r, int32_t pid)
+{
+    struct member *m = tree_find(&r->job.tree, pid);
+    for (struct member *g = m ? NULL : r->job.gone; g; g = g->list_next) {
+        if (g->row.key.pid == pid)
+            return g;
+    }
+    return m;
+}
+
+static void on_forks(void *context, const struct exits_event *e)
+{
+    struct recorder *r = context;
+    if (e->kind == EVENT_FORK) {
+        on_fork(r, e);
+        return;
+    }
+    if (e->kind == EVENT_LOST) {
+        event_lost(r, e->count);
+        return;
+    }
+    struct member *m = member_of(r, e->pid);
+    if (!m)
+        return;
+    if (e->kind == EVENT_EXIT) {
+        on_end(r, m, e);
+        if (e->has_usage)
+            take_usage(r, m, e);
+    } else if (e->kind == EVENT_USAGE) {
+        take_usage(r, m, e);
+    } else {
+        on_name(r, m, e, e->kind == EVENT_EXEC);
+    }
+}
+
+/* ---- usage ---- */
+
+static void stash_put(struct recorder *r, const struct exits_event *e)
+{
+    if (!r->stash)
+        r->stash = calloc(STASH_MAX, sizeof(*r->stash));
+    if (!r->stash)
+        return;
+    r->stash[r->stash_at++ % STASH_MAX] = (struct stash){e->pid, *e};
+}
+
+void event_take_stashed(struct recorder *r, struct member *m)
+{
+    if (!r->stash)
+        return;
+    for (size_t i = 0; i < STASH_MAX; i++) {
+        struct stash *st = &r->stash[(r->stash_at + STASH_MAX - 1 - i) % STASH_MAX];
+        if (st->pid != m->row.key.pid)
+            continue;
+        uint64_t t = recorder_since(r, st->event.t_ns);
+        if (t + START_SLACK >= m->begin_ns)
+            take_usage(r, m, &st->event);
+        st->pid = 0;
+        return;
+    }
+}
+
+static void on_usage(void *context, const struct exits_event *e)
+{
+    struct recorder *r = context;
+    if (e->kind == EVENT_LOST) {
+        r->sampler.lossy_now = true;
+        recorder_event(r, BARO_EVENT_LOSSY, NULL, e->count, exits_name(r->usage));
+        return;
+    }
+    struct member *m = member_of(r, e->pid);
+    if (e->kind == EVENT_COMM || e->kind == EVENT_EXEC) {
+        if (m && e->has_comm)
+            on_name(r, m, e, false);
+        return;
+    }
+    bool tells = e->kind == EVENT_USAGE || (e->kind == EVENT_EXIT && e->has_usage);
+    if (!tells)
+        return;
+    if (m)
+        take_usage(r, m, e);
+    else
+        stash_put(r, e);
+}
+
+int event_read(struct recorder *r)
+{
+    int events = exits_drain(r->forks, on_forks, r);
+    if (r->usage && r->usage != r->forks)
+        exits_drain(r->usage, on_usage, r);
+    return events;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When the event sources are heard, and what follows (event_apply.c has what they say).
+ *
+ * One source tells who was forked, executed and ended (forks), one tells what the ended had used (usage); perf can be both. Each drain has three
+ * steps: first all of forks, then all of usage, then a look at every member that was spoken of. The kernel reports the usage of a process before its
+ * end (taskstats_exit() runs before proc_exit_connector() in do_exit()), so when forks has told an end, usage has it by the time it is read after forks.
+ * The other way round usage can be ahead: what it tells of unknown processes is stashed until forks names them.
+ *
+ * Draining waits a little after the first event, so that a storm is read in batches: as long as a quarter of the buffer can't fill.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "record/recorder.h"
+
+#define EVENTS_PER_MS 12u          /* a fork, an exec and an exit every 250 us on each of two cores: worse was not seen */
+#define DELAY_LEAST (1 * NS_PER_MS)
+#define DELAY_MOST (50 * NS_PER_MS)
+#define PERF_AFTER (20 * NS_PER_MS) /* the first perf_event_open() of a boot can take 5 to 35 ms */
+#define FOREIGN_MOST 6u            /* drains in a row that brought nothing of ours: each doubles the delay */
+#define SETTLE_AT 128u             /* gone members that may wait */
+#define LOOK_AFTER (40 * NS_PER_MS) /* of what is executed in a storm most has ended by then, and its end tells its name */
+
+/* Opening takes 0.15 to 0.9 ms: off the start path, and before the children of the first drain are old. */
+void event_open_usage(struct recorder *r)
+{
+    struct exits_source *source;
+    r->taskstats_tried = true;
+    if (geteuid() != 0 || r->usage)
+        return;
+    r->job.ends_told = exits_taskstats_open(&source, NULL) == 0;
+    if (r->job.ends_told) {
+        r->usage = source;
+        event_filter_usage(r);
+    } else {
+        r->perf_due_ns = clock_monotonic_ns() + PERF_AFTER;
+    }
+}
+
+/* ---- after a drain ---- */
+
+static void tell_exec(struct recorder *r, struct member *m)
+{
+    if (*m->row.name)
+        job_event(&r->job, m->executed_ns, BARO_EVENT_EXEC, m, 0, m->row.name);
+    m->executed_ns = 0;
+}
+
+/* For the first file of a process that is opened in /proc the kernel makes dentries and inodes, which it takes down again as the process ends (proc_flush_pid()). Where ends are told with names a look
+ * can wait: a compile is recorded for a sixth less CPU. */
+static bool can_wait(struct recorder *r, const struct member *m)
+{
+    if (!r->job.ends_told || r->finishing || r->sampler.now_ns >= m->executed_ns + LOOK_AFTER || r->n_deferred_execs == DEFERRED_EXECS_MAX)
+        return false;
+    r->deferred_execs[r->n_deferred_execs++] = m->row.key.pid;
+    if (!r->drain_due_ns)
+        r->drain_due_ns = clock_monotonic_ns() + LOOK_AFTER;
+    return true;
+}
+
+static void look_at_executed(struct recorder *r, struct member *m)
+{
+    uint64_t clock_ns;
+    bool known = m->looked_at && m->row.read_ns > m->executed_ns;
+    if (!known && can_wait(r, m))
+        return;
+    /* Gone already: its end is in the queue, with the status, and comes with the next drain. */
+    if (known || (process_clock(&r->sampler, m, &clock_ns) == 0 && sampler_look(&r->sampler, m) == 0))
+        tell_exec(r, m);
+}
+
+static void look_at(struct recorder *r, struct member *m)
+{
+    uint64_t clock_ns;
+    if (m->gone) {
+        if (m->executed_ns && (m->looked_at || m->named)) /* else its name is what it inherited */
+            tell_exec(r, m);
+        return;
+    }
+    if (!m->ended) {
+        if (m->executed_ns)
+            look_at_executed(r, m);
+        return;
+    }
+    if (r->usage && !member_usage(m)->has_cpu)
+        event_take_stashed(r, m);
+    if (m->executed_ns && !m->looked_at && !m->named)
+        member_set_name(m, ""); /* it executed something, and nobody saw what */
+    if (m->executed_ns)
+        tell_exec(r, m);
+    if (!m->parent && r->job.wrapper.pid)
+        return; /* the wrapper reads it whole before it reaps it */
+    if (process_clock(&r->sampler, m, &clock_ns) < 0) {
+        sampler_gone(&r->sampler, m, m->end_ns);
+        return;
+    }
+    /* Still a zombie: its counters are final. */
+    if (sampler_look(&r->sampler, m) == 0)
+        member_wake(m);
+}
+
+static void touch_deferred_execs(struct recorder *r)
+{
+    for (size_t i = 0; i < r->n_deferred_execs; i++) {
+        struct member *m = tree_find(&r->job.tree, r->deferred_execs[i]);
+        if (m && m->executed_ns)
+            event_touch(r, m);
+    }
+    r->n_deferred_execs = 0;
+}
+
+/* In the order of the events, so that a child that its parent waited for is gone before its parent is. */
+static void look_at_touched(struct recorder *r)
+{
+    while (r->touched) {
+        struct member *m = r->touched;
+        r->touched = m->touched_next;
+        m->touched = false;
+        look_at(r, m);
+    }
+}
+
+void event_catch_up(void *recorder)
+{
+    struct recorder *r = recorder;
+    if (!r->forks)
+        return;
+    event_read(r);
+    for (struct member *m = r->job.gone; r->usage && m; m = m->list_next) {
+        if (!member_usage(m)->has_cpu)
+            event_take_stashed(r, m);
+    }
+    look_at_touched(r);
+}
+
+void event_drain(struct recorder *r)
+{
+    r->drain_due_ns = 0;
+    if (!r->forks)
+        return;
+    if (!r->started) {
+        /* Who the command is has not been told yet: what it forked would be nobody's. The buffer holds far more than this takes. */
+        event_ready(r);
+        return;
+    }
+    sampler_advance(&r->sampler);
+    int events = event_read(r);
+    event_filter(r, events);
+    if (r->touched)
+        r->foreign = 0;
+    else if (events > 0)
+        r->foreign += r->foreign < FOREIGN_MOST;
+    touch_deferred_execs(r);
+    look_at_touched(r);
+    if (r->job.n_gone >= r->job.n_held + SETTLE_AT)
+        sampler_settle(&r->sampler);
+    if (r->job.tree.holes > tree_count(&r->job.tree) + SETTLE_AT)
+        tree_compact(&r->job.tree); /* else it would grow with all that lived since the last tick */
+    int fd = exits_fd(r->forks);
+    /* Quiet: the next event wakes us. In a storm the timer alone does, once for many. */
+    struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = (uint64_t)fd};
+    if (fd >= 0 && !r->unpollable && events == 0 && !r->listening)
+        r->listening = epoll_ctl(r->epoll_fd, EPOLL_CTL_MOD, fd, &e) == 0;
+    if (fd < 0 || r->unpollable || events > 0 || !r->listening)
+        event_ready(r);
+}
+
+/* The rings of perf wake us when an eighth of one is full, and not at all once the process that they were opened for has gone. */
+bool event_is_silent(const struct recorder *r)
+{
+    return r->listening && exits_kind(r->forks) != EXITS_PERF;
+}
+
+/* Without a source that tells names with the usage, what is executed must be looked at before it is gone; and the sooner the first fork is seen, the
+ * sooner there is such a source. The connector tells of the whole machine: a job that has not forked so far must not pay for each process of others. */
+void event_ready(struct recorder *r)
+{
+    bool forked = r->taskstats_tried, first = r->started && !forked && geteuid() == 0;
+    uint64_t delay = r->usage ? r->drain_delay_ns : first ? 0 : DELAY_LEAST;
+    uint64_t patience = forked || !r->foreign ? 0 : DELAY_LEAST << r->foreign;
+    patience = patience < r->drain_delay_ns ? patience : r->drain_delay_ns;
+    r->drain_due_ns = clock_monotonic_ns() + (delay > patience ? delay : patience);
+}
+
+/* ---- opening ---- */
+
+void event_use(struct recorder *r, struct exits_source *source)
+{
+    r->forks = source;
+    r->job.events = true;
+    uint64_t delay = exits_capacity(source) / 4 / EVENTS_PER_MS * NS_PER_MS;
+    r->drain_delay_ns = delay < DELAY_LEAST ? DELAY_LEAST : delay > DELAY_MOST ? DELAY_MOST : delay;
+    int fd = exits_fd(source);
+    if (fd < 0) {
+        event_ready(r);
+        return;
+    }
+    struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = (uint64_t)fd};
+    r->listening = epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &e) == 0;
+    r->unpollable = !r->listening; /* drained by time, then */
+}
+
+static void name_source(char *to, size_t cap, const char *name)
+{
+    snprintf(to, cap, "%s", name);
+}
+
+int record_listen(const struct record_options *options)
+{
+    int fd = options->no_events ? -1 : exits_connector_listen((uint32_t)getpid(), NULL);
+    return fd < 0 ? -1 : fd;
+}
+
+static int open_connector(struct recorder *r, struct exits_source **ret)
+{
+    if (!r->wrapper)
+        return exits_connector_open(ret, NULL);
+    return r->options->events_fd < 0 ? -1 : exits_connector_take(ret, r->options->events_fd, (uint32_t)r->wrapper, NULL);
+}
+
+void event_open(struct recorder *r)
+{
+    struct exits_source *source;
+    name_source(r->header.event_source, sizeof(r->header.event_source), "scan");
+    name_source(r->header.exit_source, sizeof(r->header.exit_source), r->wrapper ? "wait4" : "none");
+    r->sampler.scan_always = true;
+    if (r->options->no_events)
+        return;
+    if (open_connector(r, &source) == 0) {
+        event_use(r, source);
+        r->sampler.scan_always = false;
+        name_source(r->header.event_source, sizeof(r->header.event_source), exits_name(source));
+    }
+    /* Where the usage of the ended comes from is known now, and opened when there is somebody to end: not for a command that forks nothing. */
+    if (!r->forks)
+        event_note_pid(r);
+    if (r->forks && geteuid() == 0)
+        name_source(r->header.exit_source, sizeof(r->header.exit_source), "taskstats");
+    else
+        r->perf_due_ns = clock_monotonic_ns() + PERF_AFTER;
+}
+
+void event_close(struct recorder *r)
+{
+    if (r->usage != r->forks)
+        exits_close(r->usage);
+    exits_close(r->forks);
+    exits_filter_close(r->filter);
+    r->filter = NULL;
+    r->usage = r->forks = NULL;
+    free(r->stash);
+    r->stash = NULL;
+}

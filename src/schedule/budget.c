@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "schedule/budget.h"
+
+#include "base/clock.h"
+
+/* A start may cost 12 ms: 2 ms of them are kept for the end, where the last sample, the ledger and the tape are due whatever they cost. */
+#define START_NS (10 * NS_PER_MS)
+#define START_SMAPS_NS (4 * NS_PER_MS)
+#define BURST_NS (NS_PER_SEC / 4) /* what was not spent is kept for that long */
+#define HELPERS_NS (2 * NS_PER_SEC)
+#define EVENTS_NS NS_PER_SEC
+#define CHECK_NS (NS_PER_SEC / 4)
+#define STRAINED 4u /* intervals that a sample had to wait for */
+#define NO_LIMIT_PPM 10000u /* what is in proportion to the budget is as with 1 % */
+
+void budget_init(struct budget *b, uint64_t ppm)
+{
+    *b = (struct budget){.ppm = ppm, .left_ns = START_NS, .smaps_left_ns = START_SMAPS_NS, .eased = true};
+}
+
+static int64_t share(const struct budget *b, uint64_t ns)
+{
+    return (int64_t)((double)ns * (double)b->ppm / 1e6);
+}
+
+/* What is left of the start is kept, and does not grow. */
+static int64_t grown(const struct budget *b, int64_t left, uint64_t since_ns, uint64_t now_ns)
+{
+    int64_t most = share(b, BURST_NS), sum = left + (now_ns > since_ns ? share(b, now_ns - since_ns) : 0);
+    return left > most ? left : sum > most ? most : sum;
+}
+
+/* The debt grows to most_debt (below 0) and no further. */
+static int64_t less(int64_t left, uint64_t cost_ns, int64_t most_debt)
+{
+    int64_t after = left - (int64_t)cost_ns;
+    return after >= most_debt ? after : left < most_debt ? left : most_debt;
+}
+
+void budget_spend(struct budget *b, uint64_t now_ns, uint64_t sample_ns, uint64_t helpers_ns, uint64_t events_ns)
+{
+    if (!b->ppm)
+        return;
+    if (sample_ns)
+        b->sample_ns = b->sample_ns ? (b->sample_ns * 3 + sample_ns) / 4 : sample_ns;
+    int64_t left = grown(b, b->left_ns, b->at_ns, now_ns) - (int64_t)sample_ns;
+    left = less(left, helpers_ns, -share(b, HELPERS_NS));
+    b->left_ns = less(left, events_ns, -share(b, EVENTS_NS));
+    b->at_ns = now_ns > b->at_ns ? now_ns : b->at_ns;
+}
+
+uint64_t budget_wait(struct budget *b, uint64_t now_ns, uint64_t next_ns, uint64_t interval_ns)
+{
+    if (!b->ppm)
+        return next_ns;
+    int64_t most = share(b, BURST_NS), wanted = (int64_t)b->sample_ns < most ? (int64_t)b->sample_ns : most;
+    int64_t lacking = wanted - grown(b, b->left_ns, b->at_ns, now_ns);
+    uint64_t paid_ns = lacking > 0 ? now_ns + (uint64_t)((double)lacking * 1e6 / (double)b->ppm) : now_ns;
+    if (paid_ns <= next_ns)
+        return next_ns;
+    b->eased = false;
+    b->strained |= paid_ns - next_ns > STRAINED * interval_ns;
+    return paid_ns;
+}
+
+bool budget_update(struct budget *b, uint64_t now_ns)
+{
+    if (!b->ppm || now_ns < b->checked_ns + CHECK_NS)
+        return false;
+    enum budget_level before = b->level;
+    if (b->strained && b->level + 1 < BUDGET_MAX)
+        b->level++;
+    else if (b->eased && b->level > BUDGET_ALL)
+        b->level--;
+    b->checked_ns = now_ns;
+    b->strained = false;
+    b->eased = true;
+    return b->level != before;
+}
+
+const char *budget_text(enum budget_level level)
+{
+    switch (level) {
+    case BUDGET_ALL:
+        return "all is read again";
+    case BUDGET_NO_SMAPS:
+        return "pss and uss only at peaks";
+    case BUDGET_SPARSE:
+        return "pss and uss only at peaks; status, threads and descriptors once a second at most";
+    default:
+        return "pss and uss only at peaks; all but stat once a second at most";
+    }
+}
+
+uint64_t budget_pause(const struct budget *b, uint64_t cost_ns, unsigned parts)
+{
+    return (uint64_t)((double)cost_ns * (double)parts * 1e6 / (double)(b->ppm ? b->ppm : NO_LIMIT_PPM));
+}
+
+/* Reading smaps_rollup holds the target's mmap lock: 13 ns per 4 KiB page. A read that was too dear for the account is paid for by the time until the next one. */
+bool budget_take_smaps(struct budget *b, uint64_t now_ns, uint64_t cost_ns, bool peak)
+{
+    if (!b->ppm)
+        return true;
+    int64_t most = share(b, BURST_NS), half = b->smaps_left_ns;
+    half += now_ns > b->smaps_at_ns ? share(b, now_ns - b->smaps_at_ns) / 2 : 0;
+    b->smaps_left_ns = b->smaps_left_ns > most ? b->smaps_left_ns : half > most ? most : half;
+    b->smaps_at_ns = now_ns > b->smaps_at_ns ? now_ns : b->smaps_at_ns;
+    /* What costs more than the account can ever hold goes ahead when it is full. */
+    bool enough = b->smaps_left_ns >= (int64_t)cost_ns || (b->smaps_left_ns >= most && most > 0);
+    if (!enough && (!peak || b->smaps_left_ns <= 0))
+        return false;
+    b->smaps_left_ns -= (int64_t)cost_ns;
+    return true;
+}
+
+void budget_correct_smaps(struct budget *b, uint64_t estimated_ns, uint64_t spent_ns)
+{
+    b->smaps_left_ns += (int64_t)estimated_ns - (int64_t)spent_ns;
+}

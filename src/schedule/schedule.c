@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "schedule/schedule.h"
+
+#include "base/clock.h"
+
+#define AUTO_SHARE 100u
+#define AUTO_LEAST (10 * NS_PER_MS)
+#define AUTO_MOST NS_PER_SEC
+#define LOOK_SHARE 8u
+#define LOOK_MOST (250 * NS_PER_MS)
+#define QUIET_LEAST (30 * NS_PER_MS)
+
+uint64_t schedule_interval(uint64_t fixed_ns, uint64_t elapsed_ns)
+{
+    if (fixed_ns)
+        return fixed_ns;
+    uint64_t interval = elapsed_ns / AUTO_SHARE;
+    return interval < AUTO_LEAST ? AUTO_LEAST : interval > AUTO_MOST ? AUTO_MOST : interval;
+}
+
+uint64_t schedule_next(uint64_t fixed_ns, uint64_t due_ns, uint64_t now_ns, uint64_t *ret_missed)
+{
+    uint64_t next = due_ns + schedule_interval(fixed_ns, due_ns);
+    *ret_missed = 0;
+    if (next > now_ns)
+        return next;
+    /* After a stall of hours the grid is entered again by a division, not by a walk. */
+    uint64_t interval = schedule_interval(fixed_ns, now_ns);
+    *ret_missed = (now_ns - next) / interval + 1;
+    return next + *ret_missed * interval;
+}
+
+uint64_t schedule_look(uint64_t quiet_ns, uint64_t now_ns)
+{
+    uint64_t pause = (now_ns - quiet_ns) / LOOK_SHARE, interval = schedule_interval(0, now_ns);
+    pause = pause < LOOK_MOST ? pause : LOOK_MOST;
+    return now_ns + (pause > interval ? pause : interval);
+}
+
+uint64_t schedule_quiet(uint64_t quiet_ns, uint64_t now_ns)
+{
+    uint64_t pause = (now_ns - quiet_ns) / 2;
+    return pause < QUIET_LEAST ? QUIET_LEAST : pause < AUTO_MOST ? pause : AUTO_MOST;
+}
