@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * floor clocks|files PERIOD_US TICKS PID...: reads the CPU clock of each process once in a period; with files also, of each whose clock moved, stat, io,
- * schedstat and the count of descriptors, from files that it holds, and writes a few hundred bytes. Prints the CPU that takes, in microseconds per process.
+ * floor clocks|files PERIOD_US TICKS PID...: reads the CPU clock of each process once in a period; with files also, of
+ * each whose clock moved, stat, io, schedstat and the count of descriptors, from files that it holds, and writes a few
+ * hundred bytes. Prints the CPU that takes, in microseconds per process.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -54,7 +55,8 @@ static void look(struct one *p)
 
 int main(int argc, char **argv)
 {
-    int n = argc - 4, ticks = argc > 3 ? atoi(argv[3]) : 0, files = argc > 1 && strcmp(argv[1], "files") == 0, tape = -1;
+    int n = argc - 4, ticks = argc > 3 ? atoi(argv[3]) : 0, files = argc > 1 && strcmp(argv[1], "files") == 0,
+        tape = -1;
     long period = argc > 2 ? atol(argv[2]) : 0;
     static char frame[400];
     struct one *all;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_floor PERIOD_US: reads, once in a period, what the kernel says of the machine as a whole: the files of /proc that a host sample of baro
- * is made from, by descriptors that stay open, with as many calls (of /proc/vmstat as far as it is needed), and nothing else. It parses nothing and
- * keeps nothing: what a sample must cost.
+ * host_floor PERIOD_US: reads, once in a period, what the kernel says of the machine as a whole: the files of /proc
+ * that a host sample of baro is made from, by descriptors that stay open, with as many calls (of /proc/vmstat as far as
+ * it is needed), and nothing else. It parses nothing and keeps nothing: what a sample must cost.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,9 +15,10 @@ static const struct {
     const char *path;
     enum { ONE_PIECE, BY_LINE, TO_THE_END } comes; /* by line: a piece of less than half a page is the last */
 } files[] = {
-    {"/proc/stat", ONE_PIECE}, {"/proc/loadavg", ONE_PIECE}, {"/proc/uptime", ONE_PIECE}, {"/proc/meminfo", ONE_PIECE},
-    {"/proc/vmstat", BY_LINE}, {"/proc/diskstats", TO_THE_END}, {"/proc/net/dev", BY_LINE}, {"/proc/pressure/cpu", ONE_PIECE},
-    {"/proc/pressure/memory", ONE_PIECE}, {"/proc/pressure/io", ONE_PIECE}, {"/proc/pressure/irq", ONE_PIECE},
+    {"/proc/stat", ONE_PIECE},        {"/proc/loadavg", ONE_PIECE},      {"/proc/uptime", ONE_PIECE},
+    {"/proc/meminfo", ONE_PIECE},     {"/proc/vmstat", BY_LINE},         {"/proc/diskstats", TO_THE_END},
+    {"/proc/net/dev", BY_LINE},       {"/proc/pressure/cpu", ONE_PIECE}, {"/proc/pressure/memory", ONE_PIECE},
+    {"/proc/pressure/io", ONE_PIECE}, {"/proc/pressure/irq", ONE_PIECE},
 };
 enum { FILES = sizeof(files) / sizeof(*files), HALF_A_PAGE = 2048 };
 
@@ -28,7 +29,8 @@ static void read_whole(int fd, int comes, size_t most)
     size_t at = 0;
     ssize_t n;
 
-    while (at < most && (n = pread(fd, text + at, most - at, (off_t)at)) > 0 && (comes == TO_THE_END || (comes == BY_LINE && n >= HALF_A_PAGE)))
+    while (at < most && (n = pread(fd, text + at, most - at, (off_t)at)) > 0 &&
+           (comes == TO_THE_END || (comes == BY_LINE && n >= HALF_A_PAGE)))
         at += (size_t)n;
 }
 

@@ -4,10 +4,10 @@
  *
  *   tape_density [PROCESSES [ACTIVE_PERCENT [SECONDS [FILE]]]]      default: 200 20 600, at 1 Hz
  *
- * The job is made up but shaped like what was measured on real ones: one process in twenty computes when it is active (CPU in
- * tens of milliseconds, memory that grows and shrinks in pages, I/O), the others wake up for some microseconds and change little more than
- * their CPU time, their run delay and their count of switches. As the kernel does, user and system time come from a precise run time split by ticks of
- * 10 ms. Idle processes are refreshed in turn every 30 s.
+ * The job is made up but shaped like what was measured on real ones: one process in twenty computes when it is active
+ * (CPU in tens of milliseconds, memory that grows and shrinks in pages, I/O), the others wake up for some microseconds
+ * and change little more than their CPU time, their run delay and their count of switches. As the kernel does, user and
+ * system time come from a precise run time split by ticks of 10 ms. Idle processes are refreshed in turn every 30 s.
  */
 #include <fcntl.h>
 #include <malloc.h>

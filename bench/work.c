@@ -5,8 +5,9 @@
  *   work burn MS                 computes for MS milliseconds of CPU
  *   work storm N MS              N children in turn, each of which executes `work burn MS`
  *   work spike N MB MS           N children in turn that fill MB megabytes, keep them for MS milliseconds and end
- *   work mmap MB SECONDS         fills MB megabytes in pages of 4 KiB, then maps, touches and unmaps 64 KiB over and over, while a second thread faults
- *                                pages in; prints how often a second each was done, and the longest time that one took, in microseconds
+ *   work mmap MB SECONDS         fills MB megabytes in pages of 4 KiB, then maps, touches and unmaps 64 KiB over and
+ * over, while a second thread faults pages in; prints how often a second each was done, and the longest time that one
+ * took, in microseconds
  */
 #include <pthread.h>
 #include <stdatomic.h>

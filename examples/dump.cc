@@ -17,7 +17,8 @@ static void dump(const baro_tape *tape, baro_kind kind, const std::string &who, 
         const baro_metric *m = baro_tape_metric(tape, kind, id);
         std::uint64_t value = 0;
         int absent = get(id, &value);
-        std::cout << baro_kind_name(kind) << ' ' << who << ' ' << m->name << ' ' << baro_semantics_name(m->semantics) << ' ';
+        std::cout << baro_kind_name(kind) << ' ' << who << ' ' << m->name << ' ' << baro_semantics_name(m->semantics)
+                  << ' ';
         if (absent)
             std::cout << "absent: " << baro_absent_name(static_cast<baro_absent>(absent)) << '\n';
         else
@@ -46,17 +47,20 @@ int main(int argc, char **argv)
     }
     const baro_sample *s = record.u.sample;
     dump(tape.get(), BARO_KIND_JOB, "-", [s](int id, std::uint64_t *ret) { return baro_sample_job(s, id, ret); });
-    dump(tape.get(), BARO_KIND_RECORDER, "-", [s](int id, std::uint64_t *ret) { return baro_sample_recorder(s, id, ret); });
+    dump(tape.get(), BARO_KIND_RECORDER, "-",
+         [s](int id, std::uint64_t *ret) { return baro_sample_recorder(s, id, ret); });
     dump(tape.get(), BARO_KIND_HOST, "-", [s](int id, std::uint64_t *ret) { return baro_sample_host(s, id, ret); });
     for (std::size_t i = 0; i < baro_sample_count(s); i++) {
         const baro_process *p = baro_sample_process(s, i);
-        dump(tape.get(), BARO_KIND_PROCESS, baro_process_name(p), [p](int id, std::uint64_t *ret) { return baro_process_value(p, id, ret); });
+        dump(tape.get(), BARO_KIND_PROCESS, baro_process_name(p),
+             [p](int id, std::uint64_t *ret) { return baro_process_value(p, id, ret); });
     }
     for (int k = BARO_KIND_CPU; k < baro_kind_count(); k++) {
         auto kind = static_cast<baro_kind>(k);
         for (std::size_t i = 0; i < baro_sample_entity_count(s, kind); i++) {
             const baro_entity *e = baro_sample_entity(s, kind, i);
-            dump(tape.get(), kind, baro_entity_name(e), [e](int id, std::uint64_t *ret) { return baro_entity_value(e, id, ret); });
+            dump(tape.get(), kind, baro_entity_name(e),
+                 [e](int id, std::uint64_t *ret) { return baro_entity_value(e, id, ret); });
         }
     }
     return 0;

@@ -22,7 +22,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < baro_summary_command_count(summary); i++) {
         uint64_t cpu_ns;
         int absent = baro_summary_command_cpu_ns(summary, i, &cpu_ns);
-        printf("%-16s %6" PRIu64 " processes  ", baro_summary_command_name(summary, i), baro_summary_command_processes(summary, i));
+        printf("%-16s %6" PRIu64 " processes  ", baro_summary_command_name(summary, i),
+               baro_summary_command_processes(summary, i));
         if (absent)
             printf("CPU time not known: %s\n", baro_absent_name((enum baro_absent)absent));
         else

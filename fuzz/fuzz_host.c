@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first byte chooses the parser of what the kernel says of the machine; the rest is the text, copied to its exact size so that a byte too far is seen. */
+/* The first byte chooses the parser of what the kernel says of the machine; the rest is the text, copied to its exact
+ * size so that a byte too far is seen. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,8 +40,11 @@ static void lists(unsigned which, struct span text)
     struct proc_route route;
     char point[64];
     for (size_t before = text.len + 1;;) {
-        bool more = which == 0 ? proc_disk_next(&text, &disk) : which == 1 ? proc_net_next(&text, &net) : which == 2 ? proc_mount_next(&text, &mount) :
-                    which == 3 ? proc_route_next(&text, &route) : proc_route6_next(&text, &route);
+        bool more = which == 0   ? proc_disk_next(&text, &disk)
+                    : which == 1 ? proc_net_next(&text, &net)
+                    : which == 2 ? proc_mount_next(&text, &mount)
+                    : which == 3 ? proc_route_next(&text, &route)
+                                 : proc_route6_next(&text, &route);
         if (!more)
             return;
         if (text.len >= before)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Command lines: the first byte chooses a command, the words behind it are separated by NUL. Also all that takes a word from a user: times, sizes,
- * shares, lists of metrics. */
+/* Command lines: the first byte chooses a command, the words behind it are separated by NUL. Also all that takes a word
+ * from a user: times, sizes, shares, lists of metrics. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -16,8 +16,9 @@ enum { WORDS_MAX = 64 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct opt *const tables[] = {options_run, options_record, options_summary, options_show, options_export,
-                                               options_ls, options_rm, options_metrics, options_doctor};
+    static const struct opt *const tables[] = {options_run,  options_record,  options_summary,
+                                               options_show, options_export,  options_ls,
+                                               options_rm,   options_metrics, options_doctor};
     struct settings settings;
     struct baro_error err = BARO_ERROR_INIT;
     char *words[WORDS_MAX + 1], *text;

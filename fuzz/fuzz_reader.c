@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tape with any bytes in it: opened, walked, sought in and summed up. The first byte chooses: even, the rest is the file as
- * it is; odd, the checksums of all frames are made right first, so that changed bytes get past them, as in a tape that
- * somebody made in order to harm.
+ * A tape with any bytes in it: opened, walked, sought in and summed up. The first byte chooses: even, the rest is the
+ * file as it is; odd, the checksums of all frames are made right first, so that changed bytes get past them, as in a
+ * tape that somebody made in order to harm.
  */
 #include <stdint.h>
 #include <stdio.h>

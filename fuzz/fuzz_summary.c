@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whatever a tape may say: samples, exits and events made of the input go through the summary, its texts and the dialects of rows. */
+/* Whatever a tape may say: samples, exits and events made of the input go through the summary, its texts and the
+ * dialects of rows. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,7 +76,10 @@ static void one_look(struct input *in, struct moment *m)
         size_t n = byte(in) % (PARTS + 1);
         for (size_t i = 0; i < n; i++) {
             text(in, m->part_name[kind][i], sizeof(m->part_name[kind][i]));
-            m->part[kind][i] = (struct baro_entity){.id = byte(in), .kind = kind, .name = m->part_name[kind][i], .value = m->value[kind][i],
+            m->part[kind][i] = (struct baro_entity){.id = byte(in),
+                                                    .kind = kind,
+                                                    .name = m->part_name[kind][i],
+                                                    .value = m->value[kind][i],
                                                     .absent = m->absent[kind][i]};
             m->parts[kind][i] = &m->part[kind][i];
             values(in, m->value[kind][i], m->absent[kind][i], (size_t)baro_metric_count(kind));
@@ -101,7 +105,8 @@ static void one_sample(struct input *in, struct moment *m, struct summary *s)
     values(in, m->s.self, m->s.self_absent, RECORDER_MAX);
     for (size_t i = 0; i < m->s.n; i++) {
         m->rows[i] = &m->p[i];
-        m->p[i] = (struct baro_process){.id = byte(in), .key = {byte(in), number(in)}, .name = m->name[i], .cmdline = m->line[i]};
+        m->p[i] = (struct baro_process){
+            .id = byte(in), .key = {byte(in), number(in)}, .name = m->name[i], .cmdline = m->line[i]};
         text(in, m->name[i], sizeof(m->name[i]));
         text(in, m->line[i], sizeof(m->line[i]));
         values(in, m->p[i].value, m->p[i].absent, PROCESS_MAX);
@@ -151,8 +156,11 @@ static void dialects_begin(struct moment *m, const struct baro_header *h)
     static const struct {
         const char *name;
         int kind;
-    } all[DIALECTS] = {{"spare-cores", BARO_KIND_PROCESS}, {"spare-cores", BARO_KIND_HOST}, {"spare-cores-mended", BARO_KIND_PROCESS},
-                       {"spare-cores-mended", BARO_KIND_HOST}, {"pytyche-cpu", -1}};
+    } all[DIALECTS] = {{"spare-cores", BARO_KIND_PROCESS},
+                       {"spare-cores", BARO_KIND_HOST},
+                       {"spare-cores-mended", BARO_KIND_PROCESS},
+                       {"spare-cores-mended", BARO_KIND_HOST},
+                       {"pytyche-cpu", -1}};
     for (int i = 0; i < DIALECTS; i++)
         dialect_new(&m->dialect[i], all[i].name, all[i].kind, h, NULL);
 }

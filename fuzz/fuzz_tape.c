@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of a tape. The first byte says what the rest is: 0 a whole file, 1 the records of two frames and their bits, 2 a
- * schema, 3 a header; 1 to 3 are compressed and put into frames with right CRCs, behind which a fuzzer would not find its way.
+ * The inside of a tape. The first byte says what the rest is: 0 a whole file, 1 the records of two frames and their
+ * bits, 2 a schema, 3 a header; 1 to 3 are compressed and put into frames with right CRCs, behind which a fuzzer would
+ * not find its way.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +56,8 @@ static void pack(struct buf *payload, ZSTD_CCtx *z, const uint8_t *at, size_t le
     payload->len = out.pos;
 }
 
-/* A quarter of the bytes are bits, the rest is cut into the records of a block's first frame and of one that follows. */
+/* A quarter of the bytes are bits, the rest is cut into the records of a block's first frame and of one that follows.
+ */
 static void add_block(struct buf *b, const uint8_t *data, size_t size)
 {
     ZSTD_CCtx *z = ZSTD_createCCtx();
@@ -88,7 +90,8 @@ static void make_file(struct buf *b, unsigned what, const uint8_t *data, size_t 
     struct span input = span_of(data, size);
     schema_write(&schema);
     head_write(&header, &h);
-    add_front(b, what == 3 ? input : span_of(header.at, header.len), what == 2 ? input : span_of(schema.at, schema.len));
+    add_front(b, what == 3 ? input : span_of(header.at, header.len),
+              what == 2 ? input : span_of(schema.at, schema.len));
     if (what == 1)
         add_block(b, data, size);
     buf_done(&schema);

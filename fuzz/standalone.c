@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs a fuzz target without a fuzzer: on each seed of a corpus as it is, cut off at many lengths, and changed at random
- * with a fixed start, so that `./check` says the same each time, with any compiler.
+ * Runs a fuzz target without a fuzzer: on each seed of a corpus as it is, cut off at many lengths, and changed at
+ * random with a fixed start, so that `./check` says the same each time, with any compiler.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -27,23 +27,24 @@ struct baro_event;
 
 /** Numbers are part of the format and are never used again. */
 enum baro_event_kind {
-    BARO_EVENT_START,        /**< the command was started, or a target attached to. cpu_ns: used before (attach); name */
-    BARO_EVENT_EXEC,         /**< a process executed another program. name: its new name */
-    BARO_EVENT_SIGNAL,       /**< the wrapper passed on a signal. signal */
-    BARO_EVENT_STOP,         /**< the command was stopped. signal */
-    BARO_EVENT_CONT,         /**< the command was continued */
-    BARO_EVENT_GAP,          /**< nothing could be recorded. duration_ns, reason */
-    BARO_EVENT_MISSED,       /**< samples were due and not taken. samples */
-    BARO_EVENT_LOSSY,        /**< an event source lost events. times, source */
-    BARO_EVENT_THINNED,      /**< reads are left out to stay within the overhead budget. level, what */
-    BARO_EVENT_CLOCK_STEP,   /**< the wall clock was set. step_ns (signed), message */
-    BARO_EVENT_SUSPEND,      /**< the machine slept. duration_ns, message */
-    BARO_EVENT_WARNING,      /**< something went wrong in the recorder. number, message */
+    BARO_EVENT_START,      /**< the command was started, or a target attached to. cpu_ns: used before (attach); name */
+    BARO_EVENT_EXEC,       /**< a process executed another program. name: its new name */
+    BARO_EVENT_SIGNAL,     /**< the wrapper passed on a signal. signal */
+    BARO_EVENT_STOP,       /**< the command was stopped. signal */
+    BARO_EVENT_CONT,       /**< the command was continued */
+    BARO_EVENT_GAP,        /**< nothing could be recorded. duration_ns, reason */
+    BARO_EVENT_MISSED,     /**< samples were due and not taken. samples */
+    BARO_EVENT_LOSSY,      /**< an event source lost events. times, source */
+    BARO_EVENT_THINNED,    /**< reads are left out to stay within the overhead budget. level, what */
+    BARO_EVENT_CLOCK_STEP, /**< the wall clock was set. step_ns (signed), message */
+    BARO_EVENT_SUSPEND,    /**< the machine slept. duration_ns, message */
+    BARO_EVENT_WARNING,    /**< something went wrong in the recorder. number, message */
     BARO_EVENT_WRAPPER_LOST, /**< the wrapper ended before the job. message */
     BARO_EVENT_SURVIVOR,     /**< a process outlived the command. name */
-    BARO_EVENT_END,          /**< the command or the last target ended. status (of wait4(2)), how: "", "unknown" or "detached" */
-    BARO_EVENT_SOURCE,       /**< an event source was opened later. forks (1: it tells forks, too), source */
-    BARO_EVENT_OOM           /**< the kernel's log was read for OOM kills. victims: processes of the job that it names; names: of the first ones */
+    BARO_EVENT_END, /**< the command or the last target ended. status (of wait4(2)), how: "", "unknown" or "detached" */
+    BARO_EVENT_SOURCE, /**< an event source was opened later. forks (1: it tells forks, too), source */
+    BARO_EVENT_OOM /**< the kernel's log was read for OOM kills. victims: processes of the job that it names; names: of
+                      the first ones */
 };
 
 enum baro_attribute_type {

@@ -43,8 +43,9 @@ BARO_API const char *baro_header_cgroup_mode(const struct baro_header *h);
 
 /* ---- how it was recorded ---- */
 BARO_API const char *baro_header_version(const struct baro_header *h);      /**< of barograph that wrote the tape */
-BARO_API uint64_t baro_header_interval_ns(const struct baro_header *h);     /**< between two samples; 0: chosen as it went */
-BARO_API uint64_t baro_header_overhead_ppm(const struct baro_header *h);    /**< budget: millionths of a core; 0: none */
+BARO_API uint64_t
+baro_header_interval_ns(const struct baro_header *h); /**< between two samples; 0: chosen as it went */
+BARO_API uint64_t baro_header_overhead_ppm(const struct baro_header *h); /**< budget: millionths of a core; 0: none */
 /** @return whether process metric @p metric (an id of baro_tape_metric()) was asked for. */
 BARO_API bool baro_header_wants(const struct baro_header *h, int metric);
 /** @return the pid of the recorder in its own PID namespace; 0: not known. */
@@ -52,7 +53,8 @@ BARO_API int32_t baro_header_recorder_pid(const struct baro_header *h);
 /** @return the start time of the recorder in clock ticks since boot. */
 BARO_API uint64_t baro_header_recorder_start_ticks(const struct baro_header *h);
 BARO_API const char *baro_header_event_source(const struct baro_header *h); /**< "connector", "perf" or "scan" */
-BARO_API const char *baro_header_exit_source(const struct baro_header *h);  /**< "taskstats", "perf", "wait4" or "none" */
+BARO_API const char *
+baro_header_exit_source(const struct baro_header *h); /**< "taskstats", "perf", "wait4" or "none" */
 
 /* ---- when ---- */
 /**

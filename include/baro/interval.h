@@ -29,16 +29,19 @@ extern "C" {
  * @p before and @p now are the same process in two samples. The time between them is that of their reads
  * (baro_process_read_ns()), not of the samples: a process that was not read for 5 s has its growth of 5 s.
  */
-BARO_API int baro_process_rate(const struct baro_process *before, const struct baro_process *now, int metric, double *ret);
+BARO_API int baro_process_rate(const struct baro_process *before, const struct baro_process *now, int metric,
+                               double *ret);
 /** The same of the job. */
 BARO_API int baro_job_rate(const struct baro_sample *before, const struct baro_sample *now, int metric, double *ret);
 /** The same of the machine, over the time between the reads of it (baro_sample_host_ns()). */
 BARO_API int baro_host_rate(const struct baro_sample *before, const struct baro_sample *now, int metric, double *ret);
 /** The same of an entity: @p before and @p now are one entity of the two samples. */
 BARO_API int baro_entity_rate(const struct baro_sample *sample_before, const struct baro_entity *before,
-                              const struct baro_sample *sample_now, const struct baro_entity *now, int metric, double *ret);
+                              const struct baro_sample *sample_now, const struct baro_entity *now, int metric,
+                              double *ret);
 
-/** CPU time of the machine in which a CPU ran something: all but idle, waiting for I/O and time stolen by the hypervisor. */
+/** CPU time of the machine in which a CPU ran something: all but idle, waiting for I/O and time stolen by the
+ * hypervisor. */
 BARO_API int baro_host_busy_ns(const struct baro_sample *s, uint64_t *ret);
 
 /** A sum over the living processes of a sample. */

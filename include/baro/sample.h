@@ -121,13 +121,14 @@ BARO_API const struct baro_entity *baro_sample_entity(const struct baro_sample *
 BARO_API uint32_t baro_entity_id(const struct baro_entity *e);
 BARO_API enum baro_kind baro_entity_kind(const struct baro_entity *e);
 BARO_API const char *baro_entity_name(const struct baro_entity *e);  /**< "cpu0", "nvme0n1", "/home", "eth0", ... */
-BARO_API const char *baro_entity_label(const struct baro_entity *e); /**< what else there is to say, such as a model; "" */
+BARO_API const char *
+baro_entity_label(const struct baro_entity *e); /**< what else there is to say, such as a model; "" */
 /** Reads a value of the entity. */
 BARO_API int baro_entity_value(const struct baro_entity *e, int metric, uint64_t *ret);
 
 /* ---- exits ---- */
 BARO_API uint64_t baro_exit_t_ns(const struct baro_exit *e); /**< when it ended, or when that was noticed */
-BARO_API uint32_t baro_exit_id(const struct baro_exit *e);   /**< as baro_process_id(); also of one that no sample has */
+BARO_API uint32_t baro_exit_id(const struct baro_exit *e); /**< as baro_process_id(); also of one that no sample has */
 BARO_API int32_t baro_exit_pid(const struct baro_exit *e);
 BARO_API uint64_t baro_exit_start_ticks(const struct baro_exit *e);
 BARO_API int32_t baro_exit_ppid(const struct baro_exit *e);

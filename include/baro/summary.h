@@ -38,13 +38,14 @@ typedef int baro_sink(void *context, const char *text, size_t len);
  * Writes the summary as one JSON object with a newline at its end; docs/json.md names its members.
  * @param tape_name what stands as "tape"; NULL: null.
  */
-BARO_API int baro_summary_json(const struct baro_summary *summary, const char *tape_name, baro_sink *sink, void *context,
-                               struct baro_error *err);
+BARO_API int baro_summary_json(const struct baro_summary *summary, const char *tape_name, baro_sink *sink,
+                               void *context, struct baro_error *err);
 
 /** @return the time from the start of the command (or from attaching) to its end, or as far as the tape goes. */
 BARO_API uint64_t baro_summary_wall_ns(const struct baro_summary *summary);
 
-/** @return 0 and the wait status of the command; or enum baro_absent: BARO_ABSENT_NOT_YET if the tape has no end yet. */
+/** @return 0 and the wait status of the command; or enum baro_absent: BARO_ABSENT_NOT_YET if the tape has no end yet.
+ */
 BARO_API int baro_summary_status(const struct baro_summary *summary, int *ret);
 
 /** Reads a total of the job as it was last recorded. @return 0 and the value, or why it is absent. */

@@ -3,10 +3,10 @@
  * @file
  * Reading tapes: at rest, torn, or while they grow.
  *
- * A cursor (struct baro_tape) walks a tape record by record: samples, exits, events and limits in the order in which they were
- * written. It holds the state of every living process at its position, so that after each sample the whole instant can
- * be asked for. A cursor belongs to one thread at a time; any number of cursors may read the same file. Nothing here
- * writes to a tape. Memory is bounded by the size of the file, whatever the file says.
+ * A cursor (struct baro_tape) walks a tape record by record: samples, exits, events and limits in the order in which
+ * they were written. It holds the state of every living process at its position, so that after each sample the whole
+ * instant can be asked for. A cursor belongs to one thread at a time; any number of cursors may read the same file.
+ * Nothing here writes to a tape. Memory is bounded by the size of the file, whatever the file says.
  *
  * Lifetimes: what a getter returns is borrowed from the cursor and valid until the next call that takes the cursor
  * non-const, unless it says otherwise.
@@ -108,16 +108,18 @@ enum baro_at {
  *
  * Interpolated, the processes are those that both samples have, counters and gauges lie on the line between the two
  * samples, and facts (BARO_SEM_INFO) are those of the earlier sample.
- * @return 1 and a sample to be freed with baro_sample_free(); 0 if the tape has no such instant: a time before the first
- * or behind the last sample has none before or after it, and no interpolation; negative on error.
+ * @return 1 and a sample to be freed with baro_sample_free(); 0 if the tape has no such instant: a time before the
+ * first or behind the last sample has none before or after it, and no interpolation; negative on error.
  */
-BARO_API int baro_tape_at(struct baro_tape *tape, uint64_t t_ns, enum baro_at how, struct baro_sample **ret, struct baro_error *err);
+BARO_API int baro_tape_at(struct baro_tape *tape, uint64_t t_ns, enum baro_at how, struct baro_sample **ret,
+                          struct baro_error *err);
 
 /**
  * The times of the first and of the last sample that are there now. The cursor stays where it is.
  * @return 1, 0 if there is no sample, negative on error.
  */
-BARO_API int baro_tape_range(struct baro_tape *tape, uint64_t *ret_first_ns, uint64_t *ret_last_ns, struct baro_error *err);
+BARO_API int baro_tape_range(struct baro_tape *tape, uint64_t *ret_first_ns, uint64_t *ret_last_ns,
+                             struct baro_error *err);
 
 /** Starts anew before the first record. */
 BARO_API int baro_tape_rewind(struct baro_tape *tape, struct baro_error *err);
@@ -129,18 +131,20 @@ BARO_API bool baro_tape_complete(const struct baro_tape *tape);
 enum baro_tape_state {
     BARO_TAPE_RUNNING, /**< a recorder writes it */
     BARO_TAPE_ENDED,   /**< its footer was read: the recording is complete */
-    BARO_TAPE_CUT_OFF  /**< nobody writes it any more, and it has no footer: the recorder was killed, or its disk was full */
+    BARO_TAPE_CUT_OFF  /**< nobody writes it any more, and it has no footer: the recorder was killed, or its disk was
+                          full */
 };
 
 /**
  * Tells whether the tape is still written: on the recorder's own machine by whether the process that the header names
- * lives (/proc/PID/stat), else by the lock that a recorder holds, on a network file system by when the file was written last.
+ * lives (/proc/PID/stat), else by the lock that a recorder holds, on a network file system by when the file was written
+ * last.
  */
 BARO_API enum baro_tape_state baro_tape_state(const struct baro_tape *tape);
 
 /**
- * Waits until the file has other bytes than when it was waited for last. To follow a tape, call baro_tape_next() until it
- * returns 0, then this, and begin again.
+ * Waits until the file has other bytes than when it was waited for last. To follow a tape, call baro_tape_next() until
+ * it returns 0, then this, and begin again.
  * @param timeout_ms 0: look and return; negative: wait as long as it takes.
  * @return 1: read on; 0: the time passed; BARO_E_ENDED: all was read and nobody writes the tape any more; or -errno.
  */
@@ -149,8 +153,9 @@ BARO_API int baro_tape_wait(struct baro_tape *tape, int timeout_ms, struct baro_
 /**
  * For programs that wait in an event loop of their own.
  * @return a descriptor that poll(2) finds readable when the file was written to (inotify(7)); -1 where there is none.
- * It belongs to the cursor. When it is readable call baro_tape_wait() with 0, which also makes it unreadable again. Call that every
- * second as well: what another host writes to a network file system is not told, and neither is the death of a recorder.
+ * It belongs to the cursor. When it is readable call baro_tape_wait() with 0, which also makes it unreadable again.
+ * Call that every second as well: what another host writes to a network file system is not told, and neither is the
+ * death of a recorder.
  */
 BARO_API int baro_tape_poll_fd(struct baro_tape *tape);
 
@@ -170,18 +175,19 @@ BARO_API const struct baro_metric *baro_tape_metric(const struct baro_tape *tape
 
 /* ---- limits ---- */
 /**
- * What the job may have at the cursor's position: by its control groups and those above, ulimits, affinity and what a batch system says.
- * They are found a moment after the job began, and may be others later: when the job is moved, when its affinity or ulimits
- * change, or what its control groups may have.
+ * What the job may have at the cursor's position: by its control groups and those above, ulimits, affinity and what a
+ * batch system says. They are found a moment after the job began, and may be others later: when the job is moved, when
+ * its affinity or ulimits change, or what its control groups may have.
  */
 BARO_API const struct baro_limits *baro_tape_limits(const struct baro_tape *tape);
 /**
  * Reads one of them. @p ret_source says what sets it, such as "cgroup /a memory.max" or "affinity"; borrowed.
- * @return 0 and the limit, with 0 and "" where there is none below what the machine has. Else why it is not known whether there is a tighter one; the
- * value is then the least that is known to bound it, or 0.
+ * @return 0 and the limit, with 0 and "" where there is none below what the machine has. Else why it is not known
+ * whether there is a tighter one; the value is then the least that is known to bound it, or 0.
  */
 BARO_API int baro_limits_memory_bytes(const struct baro_limits *l, uint64_t *ret, const char **ret_source);
-BARO_API int baro_limits_cores_ppm(const struct baro_limits *l, uint64_t *ret, const char **ret_source); /**< millionths of a core */
+BARO_API int baro_limits_cores_ppm(const struct baro_limits *l, uint64_t *ret,
+                                   const char **ret_source); /**< millionths of a core */
 BARO_API int baro_limits_pids(const struct baro_limits *l, uint64_t *ret, const char **ret_source);
 
 #ifdef __cplusplus

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A growing byte buffer. All-zero is an empty one. A failed allocation sets `failed`, after which appends do nothing,
- * so that callers check once at the end. A buffer keeps its memory over buf_clear(), so a steady user allocates nothing.
+ * so that callers check once at the end. A buffer keeps its memory over buf_clear(), so a steady user allocates
+ * nothing.
  */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H

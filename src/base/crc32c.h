@@ -10,7 +10,8 @@
  * next. */
 uint32_t crc32c(uint32_t crc, const void *at, size_t len);
 
-/* The same, thirty times as fast, on a processor that has an instruction for it. To be asked for once: in a virtual machine that takes some microseconds. */
+/* The same, thirty times as fast, on a processor that has an instruction for it. To be asked for once: in a virtual
+ * machine that takes some microseconds. */
 bool crc32c_has_instruction(void);
 uint32_t crc32c_by_instruction(uint32_t crc, const void *at, size_t len);
 

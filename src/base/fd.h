@@ -20,7 +20,8 @@ static inline void fd_closep(int *fd)
     *fd = fd_close(*fd);
 }
 
-/* Reads up to cap bytes from the start of an open file of the kernel's; EINTR is retried. Returns the length or -errno. */
+/* Reads up to cap bytes from the start of an open file of the kernel's; EINTR is retried. Returns the length or -errno.
+ */
 ssize_t fd_pread_all(int fd, void *at, size_t cap);
 /* Opens relative to dirfd with O_RDONLY|O_CLOEXEC, reads up to cap bytes, closes. Returns the length or -errno. */
 ssize_t fd_read_file(int dirfd, const char *path, void *at, size_t cap);

@@ -79,7 +79,8 @@ void fmt_decimal(struct buf *b, double v, int digits)
     static const uint64_t powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000};
     uint64_t power = powers[digits < 0 ? 0 : digits > 9 ? 9 : digits];
     double size = v < 0 ? -v : v;
-    /* Too large to have decimals, or no number; written so that a NaN comes here too. %.0f has no point in any locale. */
+    /* Too large to have decimals, or no number; written so that a NaN comes here too. %.0f has no point in any locale.
+     */
     if (!(size * (double)power < 1e18)) {
         buf_printf(b, "%.0f", v);
         return;
@@ -95,7 +96,8 @@ void fmt_decimal(struct buf *b, double v, int digits)
         buf_byte(b, (uint8_t)('0' + scaled / p % 10));
 }
 
-/* Counted from 1 March, so that the leap day is the last one of its year; 146,097 days are the 400 years after which all repeats. */
+/* Counted from 1 March, so that the leap day is the last one of its year; 146,097 days are the 400 years after which
+ * all repeats. */
 struct utc utc_of(int64_t realtime_ns)
 {
     enum { DAY = 86400, FOUR_CENTURIES = 146097, FROM_MARCH_0000 = 719468 };
@@ -110,17 +112,22 @@ struct utc utc_of(int64_t realtime_ns)
     unsigned in_year = d - (365 * year + year / 4 - year / 100);
     unsigned month = (5 * in_year + 2) / 153; /* 0: March; five months have 153 days, over and over */
     return (struct utc){
-        .year = era * 400 + year + (month >= 10), .month = month < 10 ? month + 3 : month - 9,
-        .day = in_year - (153 * month + 2) / 5 + 1, .hour = in_day / 3600, .minute = in_day / 60 % 60, .second = in_day % 60,
-        .ns = (unsigned)(realtime_ns % second + (realtime_ns % second < 0 ? second : 0)), /* seconds * second may not fit */
+        .year = era * 400 + year + (month >= 10),
+        .month = month < 10 ? month + 3 : month - 9,
+        .day = in_year - (153 * month + 2) / 5 + 1,
+        .hour = in_day / 3600,
+        .minute = in_day / 60 % 60,
+        .second = in_day % 60,
+        .ns = (unsigned)(realtime_ns % second +
+                         (realtime_ns % second < 0 ? second : 0)), /* seconds * second may not fit */
     };
 }
 
 void fmt_time_utc(struct buf *b, int64_t realtime_ns)
 {
     struct utc t = utc_of(realtime_ns);
-    buf_printf(b, "%04lld-%02u-%02uT%02u:%02u:%02u.%03uZ", (long long)t.year, t.month, t.day, t.hour, t.minute, t.second,
-               t.ns / (unsigned)NS_PER_MS);
+    buf_printf(b, "%04lld-%02u-%02uT%02u:%02u:%02u.%03uZ", (long long)t.year, t.month, t.day, t.hour, t.minute,
+               t.second, t.ns / (unsigned)NS_PER_MS);
 }
 
 void fmt_time_zone(struct buf *b, int64_t realtime_ns, long east_seconds, bool milliseconds)
@@ -138,7 +145,8 @@ void fmt_moment(struct buf *b, uint64_t t_ns)
     uint64_t ms = t_ns / NS_PER_MS, seconds = ms / 1000;
     buf_byte(b, '+');
     if (seconds >= 3600)
-        buf_printf(b, "%lluh%02umin%02u", (unsigned long long)(seconds / 3600), (unsigned)(seconds / 60 % 60), (unsigned)(seconds % 60));
+        buf_printf(b, "%lluh%02umin%02u", (unsigned long long)(seconds / 3600), (unsigned)(seconds / 60 % 60),
+                   (unsigned)(seconds % 60));
     else if (seconds >= 60)
         buf_printf(b, "%umin%02u", (unsigned)(seconds / 60), (unsigned)(seconds % 60));
     else

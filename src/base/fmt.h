@@ -20,9 +20,11 @@ struct utc {
 };
 struct utc utc_of(int64_t realtime_ns);
 void fmt_time_utc(struct buf *b, int64_t realtime_ns); /* RFC 3339 with milliseconds and Z */
-/* For people: RFC 3339 in a zone that lies so many seconds east of UTC, "2026-11-21T11:04:26.568+01:00", or without the milliseconds. */
+/* For people: RFC 3339 in a zone that lies so many seconds east of UTC, "2026-11-21T11:04:26.568+01:00", or without the
+ * milliseconds. */
 void fmt_time_zone(struct buf *b, int64_t realtime_ns, long east_seconds, bool milliseconds);
-/* A moment of a recording as --at takes it: "+4.831s", "+1h02min03.004s". Milliseconds are cut off, not rounded: what is printed is never after what is meant. */
+/* A moment of a recording as --at takes it: "+4.831s", "+1h02min03.004s". Milliseconds are cut off, not rounded: what
+ * is printed is never after what is meant. */
 void fmt_moment(struct buf *b, uint64_t t_ns);
 
 /* "100ms", "1s", "2.5 min", "1h", "1h30m"; a bare number is an error. */

@@ -12,7 +12,8 @@
 #include "base/fd.h"
 #include "base/span.h"
 
-/* A fault maps up to 64 KiB around what is touched (fault_around_bytes, mm/memory.c), so that a start leaves all of a small program mapped. */
+/* A fault maps up to 64 KiB around what is touched (fault_around_bytes, mm/memory.c), so that a start leaves all of a
+ * small program mapped. */
 /* A debugger's breakpoints are private copies of pages of code, and would go with them. */
 static bool is_traced(void)
 {

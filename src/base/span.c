@@ -103,7 +103,8 @@ static bool scan_range(struct span *s, uint64_t *first, uint64_t *last)
     return (!scan_char(s, '-') || scan_u64(s, last)) && *first <= *last && *last < UINT32_MAX;
 }
 
-bool scan_ranges(struct span *s, void (*fn)(void *context, uint32_t first, uint32_t last), void *context, uint64_t *ret_count)
+bool scan_ranges(struct span *s, void (*fn)(void *context, uint32_t first, uint32_t last), void *context,
+                 uint64_t *ret_count)
 {
     struct span rest = *s;
     uint64_t count = 0, first, last;

@@ -37,8 +37,10 @@ bool scan_char(struct span *s, char c);                /* that one byte */
 bool scan_word(struct span *s, struct span *ret);      /* bytes up to blank, tab or newline; at least one */
 bool scan_line(struct span *s, struct span *ret);      /* up to '\n' or the end, which is consumed; false at the end */
 void scan_blanks(struct span *s);                      /* skips blanks and tabs */
-/* A list of ranges as the kernel writes sets of CPUs and nodes, "0-3,8": calls fn (NULL: nothing) for each. None is a list, too. */
-bool scan_ranges(struct span *s, void (*fn)(void *context, uint32_t first, uint32_t last), void *context, uint64_t *ret_count);
+/* A list of ranges as the kernel writes sets of CPUs and nodes, "0-3,8": calls fn (NULL: nothing) for each. None is a
+ * list, too. */
+bool scan_ranges(struct span *s, void (*fn)(void *context, uint32_t first, uint32_t last), void *context,
+                 uint64_t *ret_count);
 bool scan_varint(struct span *s, uint64_t *ret);       /* LEB128 of 10 bytes at most */
 bool scan_zigzag(struct span *s, int64_t *ret);
 

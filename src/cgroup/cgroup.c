@@ -156,7 +156,8 @@ static void levels_done(struct levels *l)
     }
 }
 
-/* A job that is at several paths, one a hierarchy, has them all as its own: the one that counts memory is the first of them. Then the deepest first. */
+/* A job that is at several paths, one a hierarchy, has them all as its own: the one that counts memory is the first of
+ * them. Then the deepest first. */
 static int by_depth(const void *a, const void *b)
 {
     const struct level *x = a, *y = b;
@@ -190,7 +191,8 @@ void group_lack(struct group *g, const struct group_file *f, enum baro_absent wh
         entity_lack(g->entity, f->metric[i] - 1, why);
 }
 
-static void open_files(struct cgroups *g, struct group *group, const struct level *l, const struct cgroup_hierarchies *places)
+static void open_files(struct cgroups *g, struct group *group, const struct level *l,
+                       const struct cgroup_hierarchies *places)
 {
     for (size_t i = 0; i < group_files_n; i++) {
         const struct group_file *f = &group_files[i];
@@ -303,7 +305,8 @@ static void vanish(struct group *group)
     }
 }
 
-/* What can't be given back at once: of the use that was read last before inactive file pages were, which is seldomer. */
+/* What can't be given back at once: of the use that was read last before inactive file pages were, which is seldomer.
+ */
 static void working_set(struct baro_entity *e)
 {
     uint64_t all = e->value[CGROUP_memory], inactive = e->value[CGROUP_memory_inactive_file];
@@ -317,7 +320,12 @@ static void working_set(struct baro_entity *e)
 bool group_take(struct cgroups *g, struct group *group, size_t i, struct span text)
 {
     const struct group_file *f = &group_files[i];
-    struct group_text t = {.e = group->entity, .text = text, .v2 = g->v2[f->at], .options = &g->options, .period_us = &group->period_us, .counts = counts,
+    struct group_text t = {.e = group->entity,
+                           .text = text,
+                           .v2 = g->v2[f->at],
+                           .options = &g->options,
+                           .period_us = &group->period_us,
+                           .counts = counts,
                            .context = g};
     bool taken = f->take(&t);
     if (taken && f->pace == EXPENSIVE)
@@ -340,7 +348,8 @@ static void read_file(struct cgroups *g, struct group *group, size_t i)
         group->fd[i] = fd_close(group->fd[i]);
 }
 
-/* As often as their cost allows; a read that was preempted counts as dear, so that alone would leave out the OOM kill that ended the job. */
+/* As often as their cost allows; a read that was preempted counts as dear, so that alone would leave out the OOM kill
+ * that ended the job. */
 static void read_group(struct cgroups *g, struct group *group, uint64_t now_ns, bool last)
 {
     uint64_t before = clock_monotonic_ns();

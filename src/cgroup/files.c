@@ -144,7 +144,8 @@ static bool take_memory_stat(const struct group_text *t)
     if (!t->v2)
         put_if(t, CGROUP_swap, m.valid, CGMEM_SWAP, m.value[CGMEM_SWAP]);
     /* The kernel counts major faults among all faults. */
-    if ((m.valid & 1u << CGMEM_FAULTS) && (m.valid & 1u << CGMEM_FAULTS_MAJOR) && m.value[CGMEM_FAULTS] >= m.value[CGMEM_FAULTS_MAJOR])
+    if ((m.valid & 1u << CGMEM_FAULTS) && (m.valid & 1u << CGMEM_FAULTS_MAJOR) &&
+        m.value[CGMEM_FAULTS] >= m.value[CGMEM_FAULTS_MAJOR])
         entity_put(t->e, CGROUP_faults_minor, m.value[CGMEM_FAULTS] - m.value[CGMEM_FAULTS_MAJOR]);
     return true;
 }
@@ -176,11 +177,13 @@ static bool take_io(const struct group_text *t)
     return true;
 }
 
-/* Since 6.9 v1 counts where a limit on I/O was set at least once; elsewhere there is no line of a device, whatever was read. */
+/* Since 6.9 v1 counts where a limit on I/O was set at least once; elsewhere there is no line of a device, whatever was
+ * read. */
 static bool blkio(const struct group_text *t, bool bytes, int reads, int writes)
 {
     struct cgroup_io io;
-    if (!t->text.len || span_starts(t->text, "Total") || cgroup_blkio_parse(t->text, bytes, t->counts, t->context, &io) < 0)
+    if (!t->text.len || span_starts(t->text, "Total") ||
+        cgroup_blkio_parse(t->text, bytes, t->counts, t->context, &io) < 0)
         return false;
     entity_put(t->e, reads, io.value[bytes ? CGIO_READ_BYTES : CGIO_READS]);
     entity_put(t->e, writes, io.value[bytes ? CGIO_WRITE_BYTES : CGIO_WRITES]);
@@ -238,8 +241,18 @@ static bool take_pressure_io(const struct group_text *t)
 const struct group_file group_files[] = {
     {NULL, "cpuacct.usage", CGROUP_AT_CPUACCT, FAST, take_cpu, {M(cpu)}},
     {NULL, "cpuacct.stat", CGROUP_AT_CPUACCT, FAST, take_cpuacct, {M(cpu_user), M(cpu_system)}},
-    {"cpu.stat", NULL, CGROUP_AT_UNIFIED, FAST, take_cpu_stat, {M(cpu), M(cpu_user), M(cpu_system), M(cpu_periods), M(cpu_throttled_periods), M(cpu_throttled)}},
-    {NULL, "cpu.stat", CGROUP_AT_CPU, FAST, take_cpu_stat, {M(cpu_periods), M(cpu_throttled_periods), M(cpu_throttled)}},
+    {"cpu.stat",
+     NULL,
+     CGROUP_AT_UNIFIED,
+     FAST,
+     take_cpu_stat,
+     {M(cpu), M(cpu_user), M(cpu_system), M(cpu_periods), M(cpu_throttled_periods), M(cpu_throttled)}},
+    {NULL,
+     "cpu.stat",
+     CGROUP_AT_CPU,
+     FAST,
+     take_cpu_stat,
+     {M(cpu_periods), M(cpu_throttled_periods), M(cpu_throttled)}},
     {"cpu.max", NULL, CGROUP_AT_CPU, SLOW, take_quota, {M(cpu_limit)}},
     {NULL, "cpu.cfs_period_us", CGROUP_AT_CPU, SLOW, take_period, {M(cpu_limit)}},
     {NULL, "cpu.cfs_quota_us", CGROUP_AT_CPU, SLOW, take_cfs_quota, {M(cpu_limit)}},
@@ -248,27 +261,53 @@ const struct group_file group_files[] = {
     {"memory.peak", "memory.max_usage_in_bytes", CGROUP_AT_MEMORY, COUNTS, take_memory_peak, {M(memory_peak)}},
     {"memory.max", "memory.limit_in_bytes", CGROUP_AT_MEMORY, SLOW, take_memory_limit, {M(memory_limit)}},
     {"memory.high", NULL, CGROUP_AT_MEMORY, SLOW, take_memory_high, {M(memory_high)}},
-    {"memory.stat", "memory.stat", CGROUP_AT_MEMORY, EXPENSIVE, take_memory_stat,
-     {M(memory_anon), M(memory_file), M(memory_inactive_file), M(memory_shmem), M(memory_slab), M(faults_minor), M(faults_major)}},
+    {"memory.stat",
+     "memory.stat",
+     CGROUP_AT_MEMORY,
+     EXPENSIVE,
+     take_memory_stat,
+     {M(memory_anon), M(memory_file), M(memory_inactive_file), M(memory_shmem), M(memory_slab), M(faults_minor),
+      M(faults_major)}},
     {NULL, "memory.kmem.usage_in_bytes", CGROUP_AT_MEMORY, FAST, take_memory_kernel, {M(memory_kernel)}},
     /* Not memory.events.local: it lacks the kills in groups that the job makes below its own. Neither file of the
      * innermost group has those of groups beside it; and where only a group above the job's can be seen, the local
      * file of that one lacks the job's kills too. */
-    {"memory.events", "memory.oom_control", CGROUP_AT_MEMORY, COUNTS, take_events, {M(oom_kills), M(ooms), M(memory_high_hits)}},
+    {"memory.events",
+     "memory.oom_control",
+     CGROUP_AT_MEMORY,
+     COUNTS,
+     take_events,
+     {M(oom_kills), M(ooms), M(memory_high_hits)}},
     {NULL, "memory.failcnt", CGROUP_AT_MEMORY, COUNTS, take_memory_limit_hits, {M(memory_limit_hits)}},
     {"memory.swap.current", NULL, CGROUP_AT_MEMORY, FAST, take_swap, {M(swap)}},
     {"memory.swap.max", NULL, CGROUP_AT_MEMORY, SLOW, take_swap_limit, {M(swap_limit)}},
     {"io.stat", NULL, CGROUP_AT_IO, FAST, take_io, {M(io_read), M(io_write), M(io_reads), M(io_writes)}},
-    {NULL, "blkio.throttle.io_service_bytes_recursive", CGROUP_AT_IO, FAST, take_blkio_bytes, {M(io_read), M(io_write)}},
-    {NULL, "blkio.throttle.io_serviced_recursive", CGROUP_AT_IO, FAST, take_blkio_operations, {M(io_reads), M(io_writes)}},
+    {NULL,
+     "blkio.throttle.io_service_bytes_recursive",
+     CGROUP_AT_IO,
+     FAST,
+     take_blkio_bytes,
+     {M(io_read), M(io_write)}},
+    {NULL,
+     "blkio.throttle.io_serviced_recursive",
+     CGROUP_AT_IO,
+     FAST,
+     take_blkio_operations,
+     {M(io_reads), M(io_writes)}},
     {"pids.current", "pids.current", CGROUP_AT_PIDS, FAST, take_pids, {M(pids)}},
     {"pids.peak", "pids.peak", CGROUP_AT_PIDS, FAST, take_pids_peak, {M(pids_peak)}},
     {"pids.max", "pids.max", CGROUP_AT_PIDS, SLOW, take_pids_limit, {M(pids_limit)}},
     {"pids.events", "pids.events", CGROUP_AT_PIDS, COUNTS, take_pids_events, {M(pids_limit_hits)}},
     {"cpu.pressure", NULL, CGROUP_AT_UNIFIED, FAST, take_pressure_cpu, {M(pressure_cpu_some), M(pressure_cpu_full)}},
-    {"memory.pressure", NULL, CGROUP_AT_UNIFIED, FAST, take_pressure_memory, {M(pressure_memory_some), M(pressure_memory_full)}},
+    {"memory.pressure",
+     NULL,
+     CGROUP_AT_UNIFIED,
+     FAST,
+     take_pressure_memory,
+     {M(pressure_memory_some), M(pressure_memory_full)}},
     {"io.pressure", NULL, CGROUP_AT_UNIFIED, FAST, take_pressure_io, {M(pressure_io_some), M(pressure_io_full)}},
 };
 
 const size_t group_files_n = sizeof(group_files) / sizeof(*group_files);
-_Static_assert(sizeof(group_files) / sizeof(*group_files) <= GROUP_FILES_MAX, "a group has room for a descriptor of each");
+_Static_assert(sizeof(group_files) / sizeof(*group_files) <= GROUP_FILES_MAX,
+               "a group has room for a descriptor of each");

@@ -21,8 +21,9 @@ struct group_text {
 struct group_file {
     const char *v2, *v1;             /* NULL: there is none */
     enum cgroup_controller at;
-    /* COUNTS: as FAST, and at the last look whatever it cost before: it counts what ends a job, and the kernel sums up nothing for it. SLOW: not more than once in
-     * SLOW_NS. EXPENSIVE: it may take seconds: left to the helper, see cgroup_helper.c */
+    /* COUNTS: as FAST, and at the last look whatever it cost before: it counts what ends a job, and the kernel sums up
+     * nothing for it. SLOW: not more than once in SLOW_NS. EXPENSIVE: it may take seconds: left to the helper, see
+     * cgroup_helper.c */
     enum { FAST, COUNTS, SLOW, EXPENSIVE } pace;
     bool (*take)(const struct group_text *t);
     int8_t metric[GROUP_METRICS];    /* enum cgroup_metric of what it holds, + 1; 0: no more */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is dear: for memory.stat the kernel adds up all groups below, on some machines thousands that have died and hold a page still, and that can take seconds. It is asked of
- * a helper process, one question a group at a time, and the answer comes with a later look.
+ * What is dear: for memory.stat the kernel adds up all groups below, on some machines thousands that have died and hold
+ * a page still, and that can take seconds. It is asked of a helper process, one question a group at a time, and the
+ * answer comes with a later look.
  */
 #include <stdio.h>
 #include <string.h>
@@ -93,12 +94,18 @@ void groups_ask(struct cgroups *g, bool last)
     for (size_t i = 0; g->slow && i < g->n; i++) {
         struct group_left *l = &g->at[i].left;
         uint64_t early = last && !l->hung ? EXPENSIVE - LAST_AFTER : 0;
-        if (!l->path || l->asked || g->at[i].gone || g->now_ns + early < l->due_ns || (l->hung && helper_left_behind(g->slow) >= STUCK_MOST))
+        if (!l->path || l->asked || g->at[i].gone || g->now_ns + early < l->due_ns ||
+            (l->hung && helper_left_behind(g->slow) >= STUCK_MOST))
             continue;
         l->asked = true;
-        requests[n++] = (struct helper_request){.key = {(int32_t)g->at[i].entity->id, l->tries}, .what = HELPER_GROUP, .path = l->path};
+        requests[n++] = (struct helper_request){
+            .key = {(int32_t)g->at[i].entity->id, l->tries}, .what = HELPER_GROUP, .path = l->path};
     }
-    if (n && helper_ask(g->slow, requests, n, g->looks == 1 ? FIRST_DEADLINE : last ? LAST_DEADLINE : 0, -1, on_reply, g) < 0) {
+    if (n && helper_ask(g->slow, requests, n,
+                        g->looks == 1 ? FIRST_DEADLINE
+                        : last        ? LAST_DEADLINE
+                                      : 0,
+                        -1, on_reply, g) < 0) {
         for (size_t i = 0; i < g->n; i++)
             g->at[i].left.asked = false;
     }

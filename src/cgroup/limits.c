@@ -92,7 +92,8 @@ static bool status_of(struct span status, uint64_t *cpus, uint64_t *uid)
     return scan_u64(&uids, uid) && *cpus;
 }
 
-/* Affinity and user. In front of them there may be the line of all groups of the user: 64 K of them, of ten digits each. */
+/* Affinity and user. In front of them there may be the line of all groups of the user: 64 K of them, of ten digits
+ * each. */
 static void from_status(const struct limits_place *p, uint64_t *cpus, uint64_t *uid)
 {
     static const size_t sizes[] = {4096, 65536, 1u << 20};
@@ -135,7 +136,8 @@ static void by_process(const struct limits_place *p, struct baro_limits *l)
         tighten(&l->pids, l->pids_source, limits.value[PID_LIMIT_NPROC], "RLIMIT_NPROC");
 }
 
-/* ---- the environment: who started the job says what it was given, also where the groups that enforce it can't be seen ---- */
+/* ---- the environment: who started the job says what it was given, also where the groups that enforce it can't be seen
+ * ---- */
 
 static bool env_number(const struct limits_place *p, const char *name, uint64_t *ret)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the job may have: the tightest of its control groups, affinity, ulimits and what a batch system or Kubernetes says in the environment. What is no tighter than the machine
- * is no limit. Where there may be one that can't be seen, what is found is only an upper bound, and the limit is absent.
+ * What the job may have: the tightest of its control groups, affinity, ulimits and what a batch system or Kubernetes
+ * says in the environment. What is no tighter than the machine is no limit. Where there may be one that can't be seen,
+ * what is found is only an upper bound, and the limit is absent.
  */
 #ifndef CGROUP_LIMITS_H
 #define CGROUP_LIMITS_H
@@ -15,7 +16,8 @@ struct limits_place {
     int32_t pid;                        /* whose; 0: of this process */
     uint32_t cpus;                      /* of the machine, online */
     uint32_t affinity;                  /* CPUs that the scheduler allows; 0: what /proc/PID/status says */
-    const struct pid_limits *ulimits;   /* its, and then uid is its real user; NULL: what /proc/PID/limits and status say */
+    const struct pid_limits
+        *ulimits; /* its, and then uid is its real user; NULL: what /proc/PID/limits and status say */
     uint32_t uid;
     uint64_t memory_total;              /* of the machine, bytes; 0: not known */
     const struct cgroup_hierarchies *groups; /* the job's; NULL: they could not be found */

@@ -14,7 +14,8 @@ static int open_below(int root_fd, const struct cgroup_location *p, const char *
     return openat(root_fd, path, O_RDONLY | O_CLOEXEC);
 }
 
-int cgroup_meter_open(struct cgroup_meter *m, int root_fd, const struct cgroup_hierarchies *places, uint64_t ns_per_tick)
+int cgroup_meter_open(struct cgroup_meter *m, int root_fd, const struct cgroup_hierarchies *places,
+                      uint64_t ns_per_tick)
 {
     const struct cgroup_location *p = cgroup_location_of(places, CGROUP_AT_UNIFIED);
     *m = (struct cgroup_meter){.fd = -1, .split_fd = -1, .ns_per_tick = ns_per_tick};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who is in a control group and in all below it. All that is found is held; a folder is listed again when the number of its links says that groups came or went in it, or when the
- * list of one turns out to be that of a group that is gone. Parents stand before what is below them.
+ * Who is in a control group and in all below it. All that is found is held; a folder is listed again when the number of
+ * its links says that groups came or went in it, or when the list of one turns out to be that of a group that is gone.
+ * Parents stand before what is below them.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,7 +22,8 @@ void cgroup_walk_init(struct cgroup_walk *w, int root_fd, const struct cgroup_lo
 {
     struct rlimit limit;
     *w = (struct cgroup_walk){.root_fd = root_fd, .v2 = place->v2, .most = GROUPS_MOST};
-    /* Two descriptors each, and a quarter of what is allowed for them: the rest is for the processes and the machine. */
+    /* Two descriptors each, and a quarter of what is allowed for them: the rest is for the processes and the machine.
+     */
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 8 < w->most)
         w->most = (size_t)limit.rlim_cur / 8;
     memcpy(w->dir, place->dir, sizeof(w->dir));
@@ -146,7 +148,10 @@ static void look_into(struct cgroup_walk *w, size_t parent, DIR *d)
         }
         if (known(w, parent, name))
             continue;
-        struct cgroup_walked g = {.dir_fd = openat(dir_fd, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .parent = parent, .name = name, .depth = depth};
+        struct cgroup_walked g = {.dir_fd = openat(dir_fd, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+                                  .parent = parent,
+                                  .name = name,
+                                  .depth = depth};
         if (g.dir_fd >= 0)
             add(w, &g);
         else
@@ -260,9 +265,10 @@ static int processes_of(int fd, char *text, size_t cap, void (*fn)(void *context
     }
 }
 
-/* v1 makes a list when its file is opened, and whoever holds the file open sees that one again until nobody has read it for a second (kernel/cgroup/cgroup-v1.c,
- * cgroup_pidlist_start). */
-static int read_group(const struct cgroup_walk *w, const struct cgroup_walked *g, char *text, size_t cap, void (*fn)(void *context, int32_t pid), void *context)
+/* v1 makes a list when its file is opened, and whoever holds the file open sees that one again until nobody has read it
+ * for a second (kernel/cgroup/cgroup-v1.c, cgroup_pidlist_start). */
+static int read_group(const struct cgroup_walk *w, const struct cgroup_walked *g, char *text, size_t cap,
+                      void (*fn)(void *context, int32_t pid), void *context)
 {
     if (w->v2)
         return processes_of(g->procs_fd, text, cap, fn, context);
@@ -274,7 +280,8 @@ static int read_group(const struct cgroup_walk *w, const struct cgroup_walked *g
     return n;
 }
 
-int cgroup_walk_processes(struct cgroup_walk *w, char *text, size_t cap, void (*fn)(void *context, int32_t pid), void *context)
+int cgroup_walk_processes(struct cgroup_walk *w, char *text, size_t cap, void (*fn)(void *context, int32_t pid),
+                          void *context)
 {
     int sum = 0;
     for (size_t i = 0; i < w->n; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A path is looked for in every hierarchy, and nothing makes what is found there one group: in /a of the memory controller may be others than in /a of v2. */
+/* A path is looked for in every hierarchy, and nothing makes what is found there one group: in /a of the memory
+ * controller may be others than in /a of v2. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CPU time and quota. Every v2 group has usage, user and system in its cpu.stat (kernel/cgroup/rstat.c, cgroup_base_stat_cputime_show), whether the cpu controller is there or not;
- * the rest comes with the controller (kernel/sched/core.c, cpu_extra_stat_show). In v1 cpu.stat is the quota's alone and usage is cpuacct's.
+ * CPU time and quota. Every v2 group has usage, user and system in its cpu.stat (kernel/cgroup/rstat.c,
+ * cgroup_base_stat_cputime_show), whether the cpu controller is there or not; the rest comes with the controller
+ * (kernel/sched/core.c, cpu_extra_stat_show). In v1 cpu.stat is the quota's alone and usage is cpuacct's.
  */
 #include "cgroupfs/cgroup.h"
 #include "cgroupfs/flat.h"
@@ -79,7 +80,8 @@ int cgroup_cpu_cfs_parse(struct span quota, struct span period, uint64_t *ret_pp
 {
     int64_t us;
     uint64_t every;
-    if (!whole_line(&quota) || !whole_line(&period) || !scan_i64(&quota, &us) || quota.len || !scan_u64(&period, &every) || period.len)
+    if (!whole_line(&quota) || !whole_line(&period) || !scan_i64(&quota, &us) || quota.len ||
+        !scan_u64(&period, &every) || period.len)
         return BARO_E_SYNTAX;
     if (us >= 0)
         return quotient((uint64_t)us, every, ret_ppm);

@@ -61,7 +61,8 @@ static bool has_file(int dir_fd, const char *name)
 /* Files that v2 has everywhere but at its root (CFTYPE_NOT_ON_ROOT), and v1 there alone (CFTYPE_ONLY_ON_ROOT). */
 static bool is_root(int dir_fd, bool v2)
 {
-    return v2 ? !has_file(dir_fd, "cgroup.events") : has_file(dir_fd, "release_agent") || has_file(dir_fd, "cgroup.sane_behavior");
+    return v2 ? !has_file(dir_fd, "cgroup.events")
+              : has_file(dir_fd, "release_agent") || has_file(dir_fd, "cgroup.sane_behavior");
 }
 
 /* Is the process in this very group? */
@@ -94,7 +95,8 @@ static bool is_mount_of(const struct proc_mount *m, const struct cgroup_membersh
     size_t n = comma ? (size_t)(comma - list.at) : list.len;
     if (!n || n >= sizeof(word))
         return false;
-    memcpy(word, list.at, n); /* controllers that are mounted together are all options of that mount: the first will do */
+    memcpy(word, list.at,
+           n); /* controllers that are mounted together are all options of that mount: the first will do */
     word[n] = 0;
     return cgroup_listed(m->options, word);
 }
@@ -154,13 +156,15 @@ struct search {
     bool found;
 };
 
-/* The group is at this mount, below it, or (the path says something else, as in containers without a namespace of their own) the mount itself if the process is in there. */
+/* The group is at this mount, below it, or (the path says something else, as in containers without a namespace of their
+ * own) the mount itself if the process is in there. */
 static void try_mount(struct search *s, const struct proc_mount *m, const struct cgroup_membership *of)
 {
     char root[CGROUP_PATH_MAX], target[256];
     struct cgroup_location p = {.v2 = !of->controllers.len};
     struct span rest;
-    if (proc_mount_unescape(m->root, root, sizeof(root)) < 0 || proc_mount_unescape(m->point, target, sizeof(target)) < 0)
+    if (proc_mount_unescape(m->root, root, sizeof(root)) < 0 ||
+        proc_mount_unescape(m->point, target, sizeof(target)) < 0)
         return;
     size_t root_len = strlen(root);
     if (s->found && root_len >= s->best_root)
@@ -192,7 +196,8 @@ static void try_mount(struct search *s, const struct proc_mount *m, const struct
     s->found = true;
 }
 
-/* What is mounted later on the same point lies over it: its directory shows that other mount's groups, or none. later: what of mountinfo follows the mount. */
+/* What is mounted later on the same point lies over it: its directory shows that other mount's groups, or none. later:
+ * what of mountinfo follows the mount. */
 static bool is_covered(const struct proc_mount *m, struct span later)
 {
     struct proc_mount other;
@@ -242,7 +247,8 @@ static bool is_known(struct span controllers)
     return !controllers.len;
 }
 
-/* A controller that has no hierarchy of its own is v2's, where there is one. One that has, and is not to be seen, is nowhere. */
+/* A controller that has no hierarchy of its own is v2's, where there is one. One that has, and is not to be seen, is
+ * nowhere. */
 static void share_unified(struct cgroup_hierarchies *p, unsigned claimed)
 {
     for (int c = 0; c < CGROUP_AT_UNIFIED; c++) {
@@ -283,7 +289,8 @@ int cgroup_find(int root_fd, int32_t pid, struct cgroup_hierarchies *ret)
 {
     char path[48] = "proc/self/cgroup";
     struct buf mounts = {0}, memberships = {0};
-    struct search s = {.root_fd = root_fd, .initial = in_initial_namespace(root_fd), .pid = pid ? pid : (int32_t)getpid()};
+    struct search s = {
+        .root_fd = root_fd, .initial = in_initial_namespace(root_fd), .pid = pid ? pid : (int32_t)getpid()};
     clear(ret);
     if (pid)
         snprintf(path, sizeof(path), "proc/%d/cgroup", (int)pid);
@@ -326,7 +333,8 @@ static bool same_hierarchy(const struct cgroup_hierarchies *p, const struct proc
     return false;
 }
 
-static bool place_at(int root_fd, const struct proc_mount *m, const char *path, bool absolute, struct cgroup_location *p)
+static bool place_at(int root_fd, const struct proc_mount *m, const char *path, bool absolute,
+                     struct cgroup_location *p)
 {
     char root[CGROUP_PATH_MAX], point[256];
     struct span rest;

@@ -2,8 +2,9 @@
 /*
  * Where the control groups of a process are in the file system, and which limit above it binds.
  *
- * A machine has v1 hierarchies (each with some controllers), or one v2 hierarchy, or both: a controller is at exactly one of them. /proc/PID/cgroup says the path in each, as seen
- * from this process's control group namespace; mountinfo says where each is mounted and which directory of it is. A container may show a path that can't be seen from inside.
+ * A machine has v1 hierarchies (each with some controllers), or one v2 hierarchy, or both: a controller is at exactly
+ * one of them. /proc/PID/cgroup says the path in each, as seen from this process's control group namespace; mountinfo
+ * says where each is mounted and which directory of it is. A container may show a path that can't be seen from inside.
  */
 #ifndef CGROUPFS_DISCOVER_H
 #define CGROUPFS_DISCOVER_H
@@ -36,17 +37,19 @@ struct cgroup_hierarchies {
     uint32_t hidden;            /* a bit for each that the process is in a group of, but not where that is */
 };
 
-/* Fills *ret (some 16 KB) with what there is, which may be nothing. pid 0: this process. root_fd is a descriptor of "/". Returns 0, or -errno where /proc itself can't be read. */
+/* Fills *ret (some 16 KB) with what there is, which may be nothing. pid 0: this process. root_fd is a descriptor of
+ * "/". Returns 0, or -errno where /proc itself can't be read. */
 int cgroup_find(int root_fd, int32_t pid, struct cgroup_hierarchies *ret);
 
-/* The group with this path: absolute below a mount of a hierarchy ("/sys/fs/cgroup/a"), or as in /proc/PID/cgroup ("/a"), in every hierarchy that has it. Returns how many,
- * 0 if there is none. */
+/* The group with this path: absolute below a mount of a hierarchy ("/sys/fs/cgroup/a"), or as in /proc/PID/cgroup
+ * ("/a"), in every hierarchy that has it. Returns how many, 0 if there is none. */
 int cgroup_find_path(int root_fd, const char *path, struct cgroup_hierarchies *ret);
 
 /*
- * Of the places that a path names, those that are one group. at[0] becomes the one that says who is in it: where CPU time is counted (v2, else cpuacct), if anybody is in it or below
- * it; else the first with anybody. The others stay if any of these is in there as well, and are dropped if nobody is. Where there are others in one, 0 and *ret_other are two
- * groups of that path, and the answer is -EINVAL. Otherwise 0.
+ * Of the places that a path names, those that are one group. at[0] becomes the one that says who is in it: where CPU
+ * time is counted (v2, else cpuacct), if anybody is in it or below it; else the first with anybody. The others stay if
+ * any of these is in there as well, and are dropped if nobody is. Where there are others in one, 0 and *ret_other are
+ * two groups of that path, and the answer is -EINVAL. Otherwise 0.
  */
 int cgroup_agree(int root_fd, struct cgroup_hierarchies *p, size_t *ret_other);
 
@@ -55,7 +58,8 @@ bool cgroup_lists(struct span controllers, enum cgroup_controller c);
 
 const struct cgroup_location *cgroup_location_of(const struct cgroup_hierarchies *p, enum cgroup_controller c);
 
-/* Calls fn for the group itself and for all above it up to where the hierarchy is mounted, but never for its root. dir_fd is valid during the call alone. Stops if fn returns false. */
+/* Calls fn for the group itself and for all above it up to where the hierarchy is mounted, but never for its root.
+ * dir_fd is valid during the call alone. Stops if fn returns false. */
 typedef bool cgroup_level_fn(void *context, int dir_fd, const char *dir, const char *path);
 void cgroup_each_level(int root_fd, const struct cgroup_location *p, cgroup_level_fn *fn, void *context);
 
@@ -75,10 +79,12 @@ struct cgroup_bounds {
     struct cgroup_bound pids;
 };
 void cgroup_bounds_read(int root_fd, const struct cgroup_hierarchies *p, struct cgroup_bounds *ret);
-/* While somebody waits: without v1's memory.stat, which may take seconds, and which is read where it alone tells of groups above that can't be seen: these stay unseen. */
+/* While somebody waits: without v1's memory.stat, which may take seconds, and which is read where it alone tells of
+ * groups above that can't be seen: these stay unseen. */
 void cgroup_bounds_read_quickly(int root_fd, const struct cgroup_hierarchies *p, struct cgroup_bounds *ret);
 
-/* v1 could have groups that count their own processes alone, before 5.11 (memory.use_hierarchy is 0): their limit binds nobody below, and their use leaves out what is below. */
+/* v1 could have groups that count their own processes alone, before 5.11 (memory.use_hierarchy is 0): their limit binds
+ * nobody below, and their use leaves out what is below. */
 bool cgroup_memory_alone(int dir_fd);
 
 /* Does this one group set a limit on memory, CPU time or threads? */

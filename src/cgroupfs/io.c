@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * io.stat (block/blk-cgroup.c, blkcg_print_one_stat): "8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=5 dios=6", and whatever policies add. v1 (block/blk-throttle.c,
- * tg_print_rwstat): a line for each device and kind, "8:0 Read 1", and "Total 3" at the end.
+ * io.stat (block/blk-cgroup.c, blkcg_print_one_stat): "8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=5 dios=6", and
+ * whatever policies add. v1 (block/blk-throttle.c, tg_print_rwstat): a line for each device and kind, "8:0 Read 1", and
+ * "Total 3" at the end.
  */
 #include "cgroupfs/cgroup.h"
 #include "procfs/text.h"
@@ -10,7 +11,8 @@ static bool device(struct span *line, cgroup_device_fn *counts, void *context, b
 {
     uint64_t major, minor;
     struct span rest = *line;
-    if (!scan_u64(&rest, &major) || !scan_char(&rest, ':') || !scan_u64(&rest, &minor) || major > UINT32_MAX || minor > UINT32_MAX)
+    if (!scan_u64(&rest, &major) || !scan_char(&rest, ':') || !scan_u64(&rest, &minor) || major > UINT32_MAX ||
+        minor > UINT32_MAX)
         return false;
     scan_blanks(&rest);
     *line = rest;
@@ -29,7 +31,8 @@ static void take_pair(struct span word, struct cgroup_io *io)
     static const struct {
         const char *key;
         enum cgroup_io_field field;
-    } keys[] = {{"rbytes=", CGIO_READ_BYTES}, {"wbytes=", CGIO_WRITE_BYTES}, {"rios=", CGIO_READS}, {"wios=", CGIO_WRITES}};
+    } keys[] = {
+        {"rbytes=", CGIO_READ_BYTES}, {"wbytes=", CGIO_WRITE_BYTES}, {"rios=", CGIO_READS}, {"wios=", CGIO_WRITES}};
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
         size_t n = strlen(keys[i].key);
         uint64_t v;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The limit that binds is the tightest of the group and all above it: a pod has its own above that of its containers, a user's slice above that of a session. */
+/* The limit that binds is the tightest of the group and all above it: a pod has its own above that of its containers, a
+ * user's slice above that of a session. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -59,7 +60,8 @@ static void tighten(struct cgroup_bound *b, uint64_t value, const char *path, co
     size_t room = sizeof(b->source) - sizeof("cgroup ... ") - strlen(file), len = strlen(path);
     bool cut = len > room;
     b->value = value;
-    snprintf(b->source, sizeof(b->source), "cgroup %s%.*s %s", cut ? "..." : "", (int)room, path + (cut ? len - room : 0), file);
+    snprintf(b->source, sizeof(b->source), "cgroup %s%.*s %s", cut ? "..." : "", (int)room,
+             path + (cut ? len - room : 0), file);
 }
 
 /* What is not there is no limit: the controller is not on at this level. */
@@ -118,7 +120,8 @@ static bool sees_root(int root_fd, const struct cgroup_location *p)
     return (faccessat(root_fd, path, F_OK, 0) == 0) != p->v2;
 }
 
-/* Also of those above what is mounted here. Only where there are such: with many groups that died below, the kernel takes seconds to write memory.stat. */
+/* Also of those above what is mounted here. Only where there are such: with many groups that died below, the kernel
+ * takes seconds to write memory.stat. */
 static void memory_hierarchical(int root_fd, const struct cgroup_location *p, struct cgroup_bound *b)
 {
     char text[8192];
@@ -126,7 +129,8 @@ static void memory_hierarchical(int root_fd, const struct cgroup_location *p, st
     int fd = sees_root(root_fd, p) ? -1 : openat(root_fd, p->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : fd_read_file(fd, "memory.stat", text, sizeof(text));
     fd_close(fd);
-    if (n <= 0 || cgroup_memory_stat_parse(span_of(text, (size_t)n), true, &m) < 0 || !(m.valid & 1u << CGMEM_HIERARCHICAL_LIMIT))
+    if (n <= 0 || cgroup_memory_stat_parse(span_of(text, (size_t)n), true, &m) < 0 ||
+        !(m.valid & 1u << CGMEM_HIERARCHICAL_LIMIT))
         return;
     tighten(b, m.value[CGMEM_HIERARCHICAL_LIMIT], p->path, "hierarchical_memory_limit");
     b->unseen = 0; /* that was all of them */
@@ -193,7 +197,8 @@ static void read_cpus(int root_fd, const struct cgroup_location *p, struct cgrou
 }
 
 /* Notes whether all groups that could limit it are to be seen. */
-static const struct cgroup_location *place_of(int root_fd, const struct cgroup_hierarchies *places, enum cgroup_controller c, struct cgroup_bound *b)
+static const struct cgroup_location *place_of(int root_fd, const struct cgroup_hierarchies *places,
+                                              enum cgroup_controller c, struct cgroup_bound *b)
 {
     const struct cgroup_location *p = cgroup_location_of(places, c);
     if (places->hidden >> c & 1 || (p && !sees_root(root_fd, p)))
@@ -236,7 +241,8 @@ void cgroup_bounds_read_quickly(int root_fd, const struct cgroup_hierarchies *pl
 
 bool cgroup_sets_limit(int dir_fd, bool v2)
 {
-    static const char *const files[2][4] = {{"memory.limit_in_bytes", "pids.max", NULL, NULL}, {"memory.max", "memory.high", "pids.max", "memory.swap.max"}};
+    static const char *const files[2][4] = {{"memory.limit_in_bytes", "pids.max", NULL, NULL},
+                                            {"memory.max", "memory.high", "pids.max", "memory.swap.max"}};
     uint64_t v;
     for (size_t i = 0; i < 4; i++) {
         if (files[v2][i] && cgroup_read_value(dir_fd, files[v2][i], &v) == 0 && v != CGROUP_NO_LIMIT)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /proc/PID/cgroup (kernel/cgroup/cgroup.c, proc_cgroup_show): "hierarchy:controllers:path". The path is not escaped: it may have colons, and is relative to the root of the reader's
- * control group namespace, with "/.." for what lies outside of it.
+ * /proc/PID/cgroup (kernel/cgroup/cgroup.c, proc_cgroup_show): "hierarchy:controllers:path". The path is not escaped:
+ * it may have colons, and is relative to the root of the reader's control group namespace, with "/.." for what lies
+ * outside of it.
  */
 #include "cgroupfs/cgroup.h"
 #include "procfs/text.h"
@@ -25,7 +26,8 @@ bool cgroup_membership_next(struct span *text, struct cgroup_membership *ret)
     struct span line;
     bool found = false;
     while (!found && text_line(&p, end, &line)) {
-        found = scan_u64(&line, &m.hierarchy) && scan_char(&line, ':') && upto_colon(&line, &m.controllers) && line.len && *line.at == '/';
+        found = scan_u64(&line, &m.hierarchy) && scan_char(&line, ':') && upto_colon(&line, &m.controllers) &&
+                line.len && *line.at == '/';
         m.path = line;
     }
     *text = span_of(p, (size_t)(end - p));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory.stat (mm/memcontrol.c, memory_stat_format; mm/memcontrol-v1.c, memcg1_stat_format). The keys "shmem", "inactive_file" and "pgfault" mean this group alone in v1 and the
- * group with all below it in v2, so which of the two it is must be said.
+ * memory.stat (mm/memcontrol.c, memory_stat_format; mm/memcontrol-v1.c, memcg1_stat_format). The keys "shmem",
+ * "inactive_file" and "pgfault" mean this group alone in v1 and the group with all below it in v2, so which of the two
+ * it is must be said.
  */
 #include "cgroupfs/cgroup.h"
 #include "cgroupfs/flat.h"

@@ -71,8 +71,8 @@ void cli_usage(const struct cli *cli, const struct cli_command *c, struct buf *r
 void cli_overview(const struct cli *cli, struct buf *ret);
 
 /* cmd_run.c, cmd_record.c. They read s->record alone: it is complete and checked (units, metrics, pids). cmd_run() is
- * called before anything was printed or opened, so stdio has nothing buffered; argv is the command. It returns 125 for a
- * failure of our own (say it with cli_fail()), and otherwise ends as the command ended, or returns its status. */
+ * called before anything was printed or opened, so stdio has nothing buffered; argv is the command. It returns 125 for
+ * a failure of our own (say it with cli_fail()), and otherwise ends as the command ended, or returns its status. */
 cli_function cmd_run, cmd_record;
 cli_function cmd_summary, cmd_show, cmd_export, cmd_ls, cmd_rm, cmd_metrics, cmd_doctor, cmd_docs, cmd_help;
 

@@ -46,22 +46,29 @@ static void scdoc_head(struct buf *b, const char *name, const char *summary)
 
 static void scdoc_files(struct buf *b)
 {
-    buf_str(b, "# ENVIRONMENT\n\n"
-               "*BARO\\_DIR*\n\tThe folder of the kept runs. Default: _$XDG\\_STATE\\_HOME/barograph_, or _~/.local/state/barograph_.\n\n"
-               "*BARO\\_KEEP*\n\tHow many runs are kept, and how much they may take, such as _200 runs,1GB_. The oldest go first. "
-               "Default: 500 runs and 2 GB.\n\n"
-               "*NO\\_COLOR*\n\tIf set and not empty, nothing is coloured.\n\n"
-               "# EXIT STATUS\n\n*baro run* ends as the command ended: by the same status, or by the same signal. 125 is a failure of "
-               "baro's own, 126 means that the command could not be executed, 127 that it was not found. All other commands "
-               "end with 0, or with 2 where something failed.\n\n");
+    buf_str(
+        b,
+        "# ENVIRONMENT\n\n"
+        "*BARO\\_DIR*\n\tThe folder of the kept runs. Default: _$XDG\\_STATE\\_HOME/barograph_, or "
+        "_~/.local/state/barograph_.\n\n"
+        "*BARO\\_KEEP*\n\tHow many runs are kept, and how much they may take, such as _200 runs,1GB_. The oldest go "
+        "first. "
+        "Default: 500 runs and 2 GB.\n\n"
+        "*NO\\_COLOR*\n\tIf set and not empty, nothing is coloured.\n\n"
+        "# EXIT STATUS\n\n*baro run* ends as the command ended: by the same status, or by the same signal. 125 is a "
+        "failure of "
+        "baro's own, 126 means that the command could not be executed, 127 that it was not found. All other commands "
+        "end with 0, or with 2 where something failed.\n\n");
 }
 
 static void scdoc_baro(struct buf *b)
 {
     scdoc_head(b, "baro", "record what a job presses on a machine");
     buf_str(b, "*baro* _COMMAND_ [_OPTION_...]\n\n# DESCRIPTION\n\n"
-               "A barograph is a barometer that writes. *baro* records what a job and all its processes use of a machine (CPU, "
-               "memory, I/O and more) on a tape, which is readable at any time, whatever happens to the recorder.\n\n# COMMANDS\n\n");
+               "A barograph is a barometer that writes. *baro* records what a job and all its processes use of a "
+               "machine (CPU, "
+               "memory, I/O and more) on a tape, which is readable at any time, whatever happens to the recorder.\n\n# "
+               "COMMANDS\n\n");
     for (const struct cli_command *c = cli_commands; c->name; c++) {
         if (c->hidden)
             continue;
@@ -151,49 +158,66 @@ static void bash(struct buf *b)
         buf_str(b, "        esac\n        if [[ $cur == -* ]]; then\n            COMPREPLY=($(compgen -W '");
         bash_words(b, c->options);
         buf_str(b, "' -- \"$cur\"))\n            [[ ${COMPREPLY-} == *= ]] && compopt -o nospace\n        else\n");
-        buf_printf(b, "            COMPREPLY=($(compgen %s -- \"$cur\"))\n        fi ;;\n", c->stop_early ? "-cf" : "-f -W '@last @1 @2 @3'");
+        buf_printf(b, "            COMPREPLY=($(compgen %s -- \"$cur\"))\n        fi ;;\n",
+                   c->stop_early ? "-cf" : "-f -W '@last @1 @2 @3'");
     }
     buf_str(b, "    esac\n}\ncomplete -F _baro baro\n");
 }
 
 /* What is true of a kind as a whole; each rule stands here and nowhere else. */
 static const char *const notes[BARO_KIND_MAX] = {
-    [BARO_KIND_PROCESS] =
-        "`io_read_bytes` and `io_write_bytes` (of processes, exits and the job) are the kernel's count of what a process caused, not what a disk did. `write_bytes` of /proc/PID/io grows "
-        "when a folio of the page cache becomes dirty, by the whole folio, and a folio may have many pages: 4 kB written into each 1 MB of a 512 MB file in the page cache, four times, "
-        "was counted as 2,147 MB, where the process had written 8.4 MB (`io_wchar_bytes`) and the disk wrote 8.8 MB (ext4, Linux 6.18). A page that is made dirty again before it is written "
-        "counts once; one that is removed before it is written counts all the same (`io_cancelled_write_bytes`). What the disks themselves did is in `disk` and in the host's "
-        "`disk_write_bytes`, of the whole machine; the summary shows it beside the kernel's count where the two differ by more than a tenth and the job is charged with 10 MB or more.\n",
-    [BARO_KIND_FS] =
-        "A ZFS pool is one filesystem: the datasets that are mounted, asked by statvfs(3), and what they share counted once. That is what the pool's users may "
-        "still write, less parity and reservations; what datasets that are not mounted hold is not in it. `zpool` is not called: for the raw size of the pool it "
-        "would have to be started every few seconds beside the job.\n",
-    [BARO_KIND_NET] =
-        "The host's totals count each byte once. `counted` says of which interfaces:\n\n"
-        "- Where there is hardware (a `device` in /sys/class/net, as virtual machines have it too): the hardware, and bonds and teams in place of their members. "
-        "VLANs, bridges, tunnels, taps, and veths of containers carry what the hardware carries, or what never leaves.\n"
-        "- Where there is none, as in a container: what leads out. That is a veth, macvlan or the like whose other end is in another network namespace. Not one whose "
-        "other end is here as well (their `iflink` and `ifindex` name each other), unless the default route leads through it; not the port of a bridge; not "
-        "what lies over another interface. Where several are left, those that have a route to a network: a veth of a container inside the container has one to a single address at most.\n"
-        "- Where there is nothing of that kind either: the only port of a bridge whose other end is elsewhere, else a tap or a dummy (the way out of a container without privileges), "
-        "else a tunnel (that of a namespace for a VPN).\n\n"
-        "An interface that appears, or gets or loses its place among the counted, adds what it grows by from then on.\n",
+    [BARO_KIND_PROCESS] = "`io_read_bytes` and `io_write_bytes` (of processes, exits and the job) are the kernel's "
+                          "count of what a process caused, not what a disk did. `write_bytes` of /proc/PID/io grows "
+                          "when a folio of the page cache becomes dirty, by the whole folio, and a folio may have many "
+                          "pages: 4 kB written into each 1 MB of a 512 MB file in the page cache, four times, "
+                          "was counted as 2,147 MB, where the process had written 8.4 MB (`io_wchar_bytes`) and the "
+                          "disk wrote 8.8 MB (ext4, Linux 6.18). A page that is made dirty again before it is written "
+                          "counts once; one that is removed before it is written counts all the same "
+                          "(`io_cancelled_write_bytes`). What the disks themselves did is in `disk` and in the host's "
+                          "`disk_write_bytes`, of the whole machine; the summary shows it beside the kernel's count "
+                          "where the two differ by more than a tenth and the job is charged with 10 MB or more.\n",
+    [BARO_KIND_FS] = "A ZFS pool is one filesystem: the datasets that are mounted, asked by statvfs(3), and what they "
+                     "share counted once. That is what the pool's users may "
+                     "still write, less parity and reservations; what datasets that are not mounted hold is not in it. "
+                     "`zpool` is not called: for the raw size of the pool it "
+                     "would have to be started every few seconds beside the job.\n",
+    [BARO_KIND_NET] = "The host's totals count each byte once. `counted` says of which interfaces:\n\n"
+                      "- Where there is hardware (a `device` in /sys/class/net, as virtual machines have it too): the "
+                      "hardware, and bonds and teams in place of their members. "
+                      "VLANs, bridges, tunnels, taps, and veths of containers carry what the hardware carries, or what "
+                      "never leaves.\n"
+                      "- Where there is none, as in a container: what leads out. That is a veth, macvlan or the like "
+                      "whose other end is in another network namespace. Not one whose "
+                      "other end is here as well (their `iflink` and `ifindex` name each other), unless the default "
+                      "route leads through it; not the port of a bridge; not "
+                      "what lies over another interface. Where several are left, those that have a route to a network: "
+                      "a veth of a container inside the container has one to a single address at most.\n"
+                      "- Where there is nothing of that kind either: the only port of a bridge whose other end is "
+                      "elsewhere, else a tap or a dummy (the way out of a container without privileges), "
+                      "else a tunnel (that of a namespace for a VPN).\n\n"
+                      "An interface that appears, or gets or loses its place among the counted, adds what it grows by "
+                      "from then on.\n",
 };
 
 static void metrics(struct buf *b)
 {
-    buf_str(b, "# Metrics\n\nMade by `baro docs metrics` from the registry, `src/metric/*.def`. Names are those of CSV, JSON and Python; `--metrics` and "
-               "`--columns` also take them without the unit. A value that is not there is absent with a reason: not asked, not "
-               "supported, denied, gone, not yet read, thinned out, timed out or not known. It is never written as zero.\n\n"
-               "`rss_bytes` is approximate on kernels 6.2 to 6.15, which count it on each CPU and sum up now and then: by up to 32 "
-               "pages (or twice the number of CPUs, if that is more) for each CPU and kind of page.\n");
+    buf_str(
+        b,
+        "# Metrics\n\nMade by `baro docs metrics` from the registry, `src/metric/*.def`. Names are those of CSV, JSON "
+        "and Python; `--metrics` and "
+        "`--columns` also take them without the unit. A value that is not there is absent with a reason: not asked, "
+        "not "
+        "supported, denied, gone, not yet read, thinned out, timed out or not known. It is never written as zero.\n\n"
+        "`rss_bytes` is approximate on kernels 6.2 to 6.15, which count it on each CPU and sum up now and then: by up "
+        "to 32 "
+        "pages (or twice the number of CPUs, if that is more) for each CPU and kind of page.\n");
     for (int kind = 0; kind < BARO_KIND_MAX; kind++) {
         buf_printf(b, "\n## %s\n\n| name | unit | semantics | from | meaning |\n|---|---|---|---|---|\n",
                    baro_kind_name((enum baro_kind)kind));
         for (int id = 0; id < baro_metric_count((enum baro_kind)kind); id++) {
             const struct baro_metric *m = baro_metric_get((enum baro_kind)kind, id);
-            buf_printf(b, "| `%s` | %s | %s | %s | %s |\n", m->name, baro_unit_name(m->unit), baro_semantics_name(m->semantics),
-                       m->file, m->help);
+            buf_printf(b, "| `%s` | %s | %s | %s | %s |\n", m->name, baro_unit_name(m->unit),
+                       baro_semantics_name(m->semantics), m->file, m->help);
         }
         if (notes[kind])
             buf_printf(b, "\n%s", notes[kind]);

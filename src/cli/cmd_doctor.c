@@ -28,7 +28,8 @@ void finding_grant(struct finding *f, const char *format, ...)
     va_end(arguments);
 }
 
-static const char *const words[] = {[FOUND_YES] = "yes", [FOUND_PARTLY] = "partly", [FOUND_NO] = "no", [FOUND_FACT] = ""};
+static const char *const words[] = {
+    [FOUND_YES] = "yes", [FOUND_PARTLY] = "partly", [FOUND_NO] = "no", [FOUND_FACT] = ""};
 
 #define WHAT_WIDTH 20
 
@@ -57,7 +58,8 @@ static void as_text(const struct cli *cli, const struct findings *f, struct buf 
         buf_printf(out, "  %-*s", width, one->what);
         buf_escaped(out, one->text, strlen(one->text));
         buf_byte(out, '\n');
-        bool again = i + 1 < f->n && strcmp(one[1].topic, topic) == 0 && strcmp(one[1].grant, one->grant) == 0; /* said once, below the last of them */
+        bool again = i + 1 < f->n && strcmp(one[1].topic, topic) == 0 &&
+                     strcmp(one[1].grant, one->grant) == 0; /* said once, below the last of them */
         if (one->grant[0] && !again)
             buf_printf(out, "%*swould be granted by %s\n", width + 10, "", one->grant);
     }

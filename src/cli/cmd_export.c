@@ -92,11 +92,15 @@ static int choose(struct exporting *x)
 static int choose_dialect(struct exporting *x)
 {
     const struct settings *s = x->settings;
-    int kind = s->entity < 0 ? -1 : s->entity == ROW_PROCESS ? BARO_KIND_PROCESS : s->entity == ROW_HOST ? BARO_KIND_HOST : BARO_KIND_MAX;
+    int kind = s->entity < 0              ? -1
+               : s->entity == ROW_PROCESS ? BARO_KIND_PROCESS
+               : s->entity == ROW_HOST    ? BARO_KIND_HOST
+                                          : BARO_KIND_MAX;
     if (s->columns)
         return cli_failf(x->cli, "--columns and --dialect exclude each other: a dialect has its own");
     if (s->safe)
-        return cli_failf(x->cli, "--safe and --dialect exclude each other: a dialect is written as the other program writes it");
+        return cli_failf(
+            x->cli, "--safe and --dialect exclude each other: a dialect is written as the other program writes it");
     if (s->format != FORMAT_CSV)
         return cli_failf(x->cli, "--dialect %s is CSV", dialect_names[s->dialect]);
     if (dialect_new(&x->dialect, dialect_names[s->dialect], kind, baro_tape_header(x->tape), &x->err) < 0)
@@ -212,7 +216,8 @@ static int export(struct exporting *x)
         return cli_fail(x->cli, &x->err);
     if (x->dialect && dialect_silent(x->dialect))
         cli_note(x->cli, "the tape has nothing to make rows of: %s",
-                 dialect_kind(x->dialect) == BARO_KIND_HOST ? "the machine was looked at less than twice" : "no sample saw a process");
+                 dialect_kind(x->dialect) == BARO_KIND_HOST ? "the machine was looked at less than twice"
+                                                            : "no sample saw a process");
     if (x->settings->follow && baro_tape_state(x->tape) == BARO_TAPE_CUT_OFF)
         cli_note(x->cli, "nobody writes %s any more; it has no end", x->path);
     if (baro_tape_damage(x->tape))
@@ -225,7 +230,10 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
 {
     struct buf path = {0};
     const char *output = s->output && strcmp(s->output, "-") == 0 ? NULL : s->output;
-    struct exporting x = {.output = output, .cli = cli, .settings = s, .entity = s->entity < 0 ? ROW_PROCESS : (enum row_entity)s->entity};
+    struct exporting x = {.output = output,
+                          .cli = cli,
+                          .settings = s,
+                          .entity = s->entity < 0 ? ROW_PROCESS : (enum row_entity)s->entity};
     int status = reader_open(cli, argv[0], &x.tape, &path);
     if (status)
         return status;
@@ -234,7 +242,8 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
     if (onto_itself(&x))
         status = cli_failf(cli, "%s is the tape itself; it is left alone", output);
     else if (s->safe && s->format != FORMAT_CSV)
-        status = cli_failf(cli, "--safe is for CSV: text in JSON is never a formula; leave one of --safe and --format jsonl out");
+        status = cli_failf(
+            cli, "--safe is for CSV: text in JSON is never a formula; leave one of --safe and --format jsonl out");
     else
         status = s->dialect >= 0 ? choose_dialect(&x) : choose(&x);
     if (!status) {

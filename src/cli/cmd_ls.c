@@ -73,7 +73,8 @@ static const struct baro_process *find_pid(const struct baro_sample *s, int32_t 
     return NULL;
 }
 
-/* Of an attached recording: the command of its first target, as the first samples have it; the command line comes a little later than the name. */
+/* Of an attached recording: the command of its first target, as the first samples have it; the command line comes a
+ * little later than the name. */
 static void find_target(struct run *r, struct baro_tape *tape)
 {
     struct baro_record record;
@@ -82,7 +83,8 @@ static void find_target(struct run *r, struct baro_tape *tape)
     if (h->argv[0] || !h->n_targets || baro_tape_rewind(tape, NULL) < 0)
         return;
     while (samples < TARGET_SAMPLES && baro_tape_next(tape, &record, NULL) > 0) {
-        const struct baro_process *p = record.kind == BARO_RECORD_SAMPLE ? find_pid(record.u.sample, h->targets[0]) : NULL;
+        const struct baro_process *p =
+            record.kind == BARO_RECORD_SAMPLE ? find_pid(record.u.sample, h->targets[0]) : NULL;
         samples += record.kind == BARO_RECORD_SAMPLE;
         if (!p)
             continue;
@@ -169,7 +171,8 @@ static void look(struct run *r, const char *dir, struct table *t, struct json *j
     buf_printf(&path, "%s/%s", dir, r->name);
     buf_byte(&path, 0);
     int fd = path.failed ? -1 : open((const char *)path.at, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    int code = fd < 0 ? error_set(&err, -errno, "can't open it: %s", error_text(errno)) : tape_open_fd(&tape, fd, (const char *)path.at, EACH_MOST, &err);
+    int code = fd < 0 ? error_set(&err, -errno, "can't open it: %s", error_text(errno))
+                      : tape_open_fd(&tape, fd, (const char *)path.at, EACH_MOST, &err);
     if (code >= 0)
         code = reader_end(tape, &r->end, &err);
     if (code >= 0) {
@@ -190,7 +193,8 @@ static void look(struct run *r, const char *dir, struct table *t, struct json *j
 }
 
 /* For people the newest stands last, next to the prompt, and all fit the terminal; for programs it stands first. */
-static void table_of(struct cli *cli, const struct settings *s, const char *dir, const struct runs_list *list, struct buf *out)
+static void table_of(struct cli *cli, const struct settings *s, const char *dir, const struct runs_list *list,
+                     struct buf *out)
 {
     struct table t = {.columns = 6, .right = {true, false, true, false, true, false}, .drop = {4, 2, 1}, .n_drop = 3};
     size_t most = s->count ? s->count : cli->height > 3 ? cli->height - 2 : SIZE_MAX;

@@ -14,8 +14,12 @@ static void as_json(struct buf *out)
         for (int id = 0; id < baro_metric_count((enum baro_kind)kind); id++) {
             const struct baro_metric *m = baro_metric_get((enum baro_kind)kind, id);
             const char *const members[][2] = {
-                {"kind", baro_kind_name((enum baro_kind)kind)}, {"name", m->name}, {"stem", m->stem},
-                {"unit", baro_unit_name(m->unit)}, {"semantics", baro_semantics_name(m->semantics)}, {"source", m->file},
+                {"kind", baro_kind_name((enum baro_kind)kind)},
+                {"name", m->name},
+                {"stem", m->stem},
+                {"unit", baro_unit_name(m->unit)},
+                {"semantics", baro_semantics_name(m->semantics)},
+                {"source", m->file},
                 {"help", m->help},
             };
             json_begin(&j, '{');

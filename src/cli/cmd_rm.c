@@ -19,7 +19,8 @@ struct doomed {
     struct stat st;
 };
 
-/* Returns 0 where it may be removed. A tape of a newer version and a damaged one are tapes; what is too short to tell is one by its name. */
+/* Returns 0 where it may be removed. A tape of a newer version and a damaged one are tapes; what is too short to tell
+ * is one by its name. */
 static int check(const struct doomed *d, const char *path, bool yes, struct baro_error *err)
 {
     struct baro_tape *tape = NULL;

@@ -43,9 +43,11 @@ static void say_lost(struct running *run, const struct run_result *result, struc
     struct recording *r = &run->recording;
     struct stat st;
     const char *path = r->path.len ? (const char *)r->path.at : "";
-    const char *why = result->recorder_errno ? error_text(result->recorder_errno) : "the recorder went away before it could write";
+    const char *why =
+        result->recorder_errno ? error_text(result->recorder_errno) : "the recorder went away before it could write";
     if (result->recorder_stays)
-        error_set(line, -1, "the recorder has not finished; what it has written is readable: %s", *path ? path : "nowhere");
+        error_set(line, -1, "the recorder has not finished; what it has written is readable: %s",
+                  *path ? path : "nowhere");
     else if (recording_settle(r))
         error_set(line, -1, "the recorder went away; what it had written is readable: %.200s", path);
     else if (*path && fstatat(r->file.dir_fd, r->file.name, &st, AT_SYMLINK_NOFOLLOW) == 0)
@@ -114,7 +116,8 @@ static int execute_at_once(struct cli *cli, char **argv, const char *forbidden)
     if (forbidden)
         cli_note(cli, "nothing was recorded: a seccomp filter kills at a call that recording takes (%s)", forbidden);
     else
-        cli_note(cli, "nothing was recorded: no process can be started and waited for: %s", error_text(cli->filter.process_errno));
+        cli_note(cli, "nothing was recorded: no process can be started and waited for: %s",
+                 error_text(cli->filter.process_errno));
     const struct run_result result = {.exec_errno = filter_execute(argv), .filter = &cli->filter};
     cli_note(cli, "%s: %s", *argv[0] ? argv[0] : "''", error_text(result.exec_errno));
     run_die_like(&result);
@@ -143,7 +146,9 @@ static int own_group_make(struct running *run, const struct cli *cli, enum own_m
 {
     if (!filter_lacks(&cli->filter, FILTER_OWN_GROUP))
         return own_make(&run->own, mode, err);
-    return mode == OWN_OWN ? error_set(err, -EPERM, "no control group of its own: a seccomp filter kills at a call that it takes") : 0;
+    return mode == OWN_OWN
+               ? error_set(err, -EPERM, "no control group of its own: a seccomp filter kills at a call that it takes")
+               : 0;
 }
 
 int cmd_run(struct cli *cli, const struct settings *s, char **argv)
@@ -167,8 +172,14 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         recording_say(&run.recording, err.text); /* the job is worth more than how it is counted */
     run.options.own_group = &run.own;
     const struct run_options options = {
-        .argv = argv, .becoming = becoming, .subreaper = s->record.subreaper, .tape_fd = run.recording.tape_fd,
-        .events_fd = run.options.events_fd, .folder_fd = run.recording.file.dir_fd, .own = &run.own, .filter = &cli->filter,
+        .argv = argv,
+        .becoming = becoming,
+        .subreaper = s->record.subreaper,
+        .tape_fd = run.recording.tape_fd,
+        .events_fd = run.options.events_fd,
+        .folder_fd = run.recording.file.dir_fd,
+        .own = &run.own,
+        .filter = &cli->filter,
         .tape_path = run.recording.path.len ? (const char *)run.recording.path.at : NULL,
     };
     struct run_result result;

@@ -147,12 +147,14 @@ struct line {
 };
 
 /* Rates are asked once for each process: to be asked is to be remembered. */
-static void fill_line(struct show *w, const struct baro_record *record, const struct forest *f, size_t i, struct line *ret)
+static void fill_line(struct show *w, const struct baro_record *record, const struct forest *f, size_t i,
+                      struct line *ret)
 {
     struct row row = {.entity = ROW_PROCESS, .header = baro_tape_header(w->tape), .t_ns = record->t_ns,
                       .sample = record->u.sample, .process = f->at[i].process, .memory = w->memory};
     row_begin(&row);
-    *ret = (struct line){.node = i, .cores = row.cores_absent == BARO_PRESENT ? row.cores : 0, .cores_absent = row.cores_absent};
+    *ret = (struct line){
+        .node = i, .cores = row.cores_absent == BARO_PRESENT ? row.cores : 0, .cores_absent = row.cores_absent};
     baro_process_value(f->at[i].process, PROCESS_rss, &ret->rss);
 }
 
@@ -210,7 +212,8 @@ static void say_sum(struct buf *b, const struct baro_sample *s, enum process_met
     buf_printf(b, " %s", unit);
 }
 
-/* How far the sample lies from what was asked for; what is meant, though it was written less exactly, is that itself. */
+/* How far the sample lies from what was asked for; what is meant, though it was written less exactly, is that itself.
+ */
 static int64_t off_by(const struct show *w, const struct baro_record *record)
 {
     int64_t off = (int64_t)(record->t_ns - (uint64_t)w->asked_ns);
@@ -225,7 +228,9 @@ static void say_which(struct show *w, const struct baro_record *record, struct b
     fmt_time_zone(b, (int64_t)((uint64_t)baro_header_start_realtime_ns(h) + record->t_ns), w->zone, true);
     if (!w->asked) {
         bool any = baro_sample_count(record->u.sample) > 0;
-        buf_str(b, w->settings->follow ? ": the newest sample" : any ? ": the last sample with processes" : ": the last sample");
+        buf_str(b, w->settings->follow ? ": the newest sample"
+                   : any               ? ": the last sample with processes"
+                                       : ": the last sample");
     } else {
         int64_t off = off_by(w, record);
         uint64_t distance = off < 0 ? 0 - (uint64_t)off : (uint64_t)off;
@@ -236,7 +241,9 @@ static void say_which(struct show *w, const struct baro_record *record, struct b
         if (off && w->settings->pick == PICK_NEAREST)
             buf_str(b, ", the nearest sample");
         else if (off)
-            buf_str(b, off < 0 ? ", the last sample until then" : w->asked_ns < 0 ? ", the first sample" : ", the first sample from then on");
+            buf_str(b, off < 0           ? ", the last sample until then"
+                       : w->asked_ns < 0 ? ", the first sample"
+                                         : ", the first sample from then on");
     }
     buf_byte(b, '\n');
 }
@@ -253,7 +260,8 @@ static void say_job(struct show *w, const struct baro_record *record, struct buf
     say_sum(b, s, PROCESS_rss, "rss");
     say_sum(b, s, PROCESS_pss, "pss");
     say_sum(b, s, PROCESS_uss, "uss");
-    say_sum(b, s, PROCESS_threads, baro_sample_count(s) == 1 && derive_sum(s, PROCESS_threads).value == 1 ? "thread" : "threads");
+    say_sum(b, s, PROCESS_threads,
+            baro_sample_count(s) == 1 && derive_sum(s, PROCESS_threads).value == 1 ? "thread" : "threads");
     say_sum(b, s, PROCESS_fds, "fds");
     buf_byte(b, '\n');
     if (baro_sample_job(s, JOB_cpu, &v) == BARO_PRESENT) {
@@ -275,7 +283,8 @@ static void say_job(struct show *w, const struct baro_record *record, struct buf
     buf_byte(b, '\n');
 }
 
-/* How many processes are shown: what was asked for, or what fits below the lines above the table, its titles and the line of the rest. 0: all. */
+/* How many processes are shown: what was asked for, or what fits below the lines above the table, its titles and the
+ * line of the rest. 0: all. */
 static size_t most_of(const struct show *w, const struct buf *above)
 {
     unsigned lines = 2;
@@ -304,7 +313,10 @@ static void say_rest(const struct line *at, size_t n, struct buf *b)
 static int print_processes(struct show *w, const struct baro_record *record, const struct forest *f, struct buf *b)
 {
     static const char *const titles[] = {"PID", "S", "CORES", "CPU", "RSS", "PSS", "USS", "THR", "FDS", "COMMAND"};
-    struct table t = {.columns = 10, .right = {true, false, true, true, true, true, true, true, true, false}, .drop = {6, 8, 7, 1, 5, 3}, .n_drop = 6};
+    struct table t = {.columns = 10,
+                      .right = {true, false, true, true, true, true, true, true, true, false},
+                      .drop = {6, 8, 7, 1, 5, 3},
+                      .n_drop = 6};
     size_t most = most_of(w, b), n = most && most < f->n ? most : f->n;
     struct line *lines = calloc(f->n + 1, sizeof(*lines));
     if (!lines)
@@ -365,7 +377,11 @@ static void json_which(struct show *w, const struct baro_record *record, struct 
         json_null(j);
     int64_t off = w->asked ? off_by(w, record) : 0;
     json_key(j, "sample");
-    json_text(j, !w->asked ? "last" : off == 0 ? "at" : w->settings->pick == PICK_NEAREST ? "nearest" : off < 0 ? "before" : "after");
+    json_text(j, !w->asked                           ? "last"
+                 : off == 0                          ? "at"
+                 : w->settings->pick == PICK_NEAREST ? "nearest"
+                 : off < 0                           ? "before"
+                                                     : "after");
     json_key(j, "rates_over_ns");
     if (w->before_ns == UINT64_MAX)
         json_null(j);
@@ -425,7 +441,9 @@ static int print(struct show *w, uint64_t t_ns)
         buf_byte(&b, '\n');
     if (!code && w->settings->follow && w->cli->tty && !w->settings->json && b.len)
         b.len--; /* the last line stands on the last one of the terminal */
-    int status = code < 0 ? cli_fail(w->cli, &w->err) : w->settings->json ? cli_out(w->cli, &b) : cli_out_text(w->cli, &b);
+    int status = code < 0            ? cli_fail(w->cli, &w->err)
+                 : w->settings->json ? cli_out(w->cli, &b)
+                                     : cli_out_text(w->cli, &b);
     buf_done(&b);
     return status;
 }
@@ -474,7 +492,8 @@ static int outside(struct show *w, bool before, uint64_t end_ns)
     fmt_time_zone(&b, (int64_t)((uint64_t)start + end_ns), w->zone, true);
     buf_byte(&b, 0);
     int status = b.failed ? cli_failf(w->cli, "out of memory")
-                          : cli_failf(w->cli, "--at %.40s is %s; the tape has %s", w->settings->at, before ? "before the start" : "after the end", (const char *)b.at);
+                          : cli_failf(w->cli, "--at %.40s is %s; the tape has %s", w->settings->at,
+                                      before ? "before the start" : "after the end", (const char *)b.at);
     buf_done(&b);
     return status;
 }
@@ -492,7 +511,8 @@ static int find_peak(struct show *w)
     return known ? 0 : cli_failf(w->cli, "--at peak: no sample of %s has memory", w->path);
 }
 
-/* Finds the moment that was asked for. A moment that is written less exactly may lie a little outside: "12:30" of a run that began at 12:30:20. */
+/* Finds the moment that was asked for. A moment that is written less exactly may lie a little outside: "12:30" of a run
+ * that began at 12:30:20. */
 static int find_moment(struct show *w, uint64_t first_ns, uint64_t last_ns)
 {
     struct moment m;
@@ -500,7 +520,8 @@ static int find_moment(struct show *w, uint64_t first_ns, uint64_t last_ns)
     if (reader_end(w->tape, &end, &w->err) < 0)
         return cli_fail(w->cli, &w->err);
     uint64_t end_ns = end.end_ns > last_ns ? end.end_ns : last_ns;
-    if (moment_parse(w->settings->at, baro_header_start_realtime_ns(baro_tape_header(w->tape)), end_ns, &m, &w->err) < 0)
+    if (moment_parse(w->settings->at, baro_header_start_realtime_ns(baro_tape_header(w->tape)), end_ns, &m, &w->err) <
+        0)
         return cli_fail(w->cli, &w->err);
     if (m.kind == MOMENT_PEAK)
         return find_peak(w);
@@ -513,7 +534,8 @@ static int find_moment(struct show *w, uint64_t first_ns, uint64_t last_ns)
     return 0;
 }
 
-/* When all has ended the last sample is empty; what is asked for is how things stood. Of the machine alone they all are. */
+/* When all has ended the last sample is empty; what is asked for is how things stood. Of the machine alone they all
+ * are. */
 static int last_with_processes(struct show *w, uint64_t *t_ns)
 {
     struct baro_record record;

@@ -12,7 +12,8 @@ static int to_stdout(void *context, const char *text, size_t len)
     return fd_write_all(STDOUT_FILENO, text, len, NULL);
 }
 
-static int print(const struct cli *cli, const struct settings *s, const struct baro_tape *tape, const struct baro_summary *summary, const char *path)
+static int print(const struct cli *cli, const struct settings *s, const struct baro_tape *tape,
+                 const struct baro_summary *summary, const char *path)
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct buf text = {0};
@@ -22,7 +23,10 @@ static int print(const struct cli *cli, const struct settings *s, const struct b
             return cli_failf(cli, "can't write to standard output: %s", error_text(-code));
         return code < 0 ? cli_fail(cli, &err) : 0;
     }
-    struct report_style style = {.width = cli->width, .utf8 = cli->utf8, .color = cli->color, .running = baro_tape_state(tape) == BARO_TAPE_RUNNING,
+    struct report_style style = {.width = cli->width,
+                                 .utf8 = cli->utf8,
+                                 .color = cli->color,
+                                 .running = baro_tape_state(tape) == BARO_TAPE_RUNNING,
                                  .zone = zone_east(report_summary(summary)->start_realtime_ns)};
     report_block(report_summary(summary), path, style, &text);
     int status = cli_out(cli, &text);

@@ -23,8 +23,9 @@ struct findings {
     unsigned n;
 };
 
-__attribute__((format(printf, 5, 6))) struct finding *findings_add(struct findings *f, const char *topic, const char *what,
-                                                                   enum finding_state state, const char *format, ...);
+__attribute__((format(printf, 5, 6))) struct finding *findings_add(struct findings *f, const char *topic,
+                                                                   const char *what, enum finding_state state,
+                                                                   const char *format, ...);
 __attribute__((format(printf, 2, 3))) void finding_grant(struct finding *f, const char *format, ...);
 
 void doctor_place(struct findings *f);     /* kernel, namespaces, user, where runs are kept */
@@ -32,6 +33,6 @@ void doctor_processes(struct findings *f); /* files of own and of others' proces
 void doctor_events(struct findings *f);    /* who tells of forks and exits */
 void doctor_machine(struct findings *f);   /* what the machine says of itself */
 void doctor_metrics(struct findings *f);   /* each metric of the machine and of control groups */
-void doctor_cgroup(struct findings *f);    /* control groups: what they tell, what binds, and whether a job may have one */
+void doctor_cgroup(struct findings *f); /* control groups: what they tell, what binds, and whether a job may have one */
 
 #endif

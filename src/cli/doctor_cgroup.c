@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Control groups: which hierarchies there are, what they tell of this process's groups, what binds, and whether a job may have one of its own. */
+/* Control groups: which hierarchies there are, what they tell of this process's groups, what binds, and whether a job
+ * may have one of its own. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -30,12 +31,16 @@ static void hierarchies(struct findings *f, const struct cgroup_hierarchies *p)
         v2 = v2 || p->at[i].v2;
     }
     if (!p->n) {
-        finding_grant(findings_add(f, TOPIC, "hierarchies", FOUND_NO, "none is to be seen: limits above this process are not known"),
+        finding_grant(findings_add(f, TOPIC, "hierarchies", FOUND_NO,
+                                   "none is to be seen: limits above this process are not known"),
                       "a container with /sys/fs/cgroup mounted (read-only will do)");
         return;
     }
     const struct cgroup_location *own = cgroup_location_of(p, v2 ? CGROUP_AT_UNIFIED : CGROUP_AT_MEMORY);
-    findings_add(f, TOPIC, "hierarchies", FOUND_FACT, "%s; this process is in %.200s", v1 && v2 ? "v1 and v2 (hybrid)" : v2 ? "v2" : "v1",
+    findings_add(f, TOPIC, "hierarchies", FOUND_FACT, "%s; this process is in %.200s",
+                 v1 && v2 ? "v1 and v2 (hybrid)"
+                 : v2     ? "v2"
+                          : "v1",
                  own ? own->path : p->at[0].path);
 }
 
@@ -54,10 +59,14 @@ static void controllers(struct findings *f, const struct cgroup_hierarchies *p)
     for (size_t i = 0; p->n && i < sizeof(of) / sizeof(*of); i++) {
         const struct cgroup_location *place = cgroup_location_of(p, of[i].which);
         if (!place)
-            finding_grant(findings_add(f, TOPIC, of[i].name, FOUND_NO, "%s: the %s controller is not to be seen here", of[i].gives, of[i].name),
-                          "v2: +%s in cgroup.subtree_control of the groups above; v1: mounting it; memory may need cgroup_enable=memory", of[i].name);
+            finding_grant(findings_add(f, TOPIC, of[i].name, FOUND_NO, "%s: the %s controller is not to be seen here",
+                                       of[i].gives, of[i].name),
+                          "v2: +%s in cgroup.subtree_control of the groups above; v1: mounting it; memory may need "
+                          "cgroup_enable=memory",
+                          of[i].name);
         else if (place->root)
-            findings_add(f, TOPIC, of[i].name, FOUND_PARTLY, "this process is in the root group of %s, which is the machine: nothing of it is the job's",
+            findings_add(f, TOPIC, of[i].name, FOUND_PARTLY,
+                         "this process is in the root group of %s, which is the machine: nothing of it is the job's",
                          of[i].name);
         else
             findings_add(f, TOPIC, of[i].name, FOUND_YES, "%s (%s)", of[i].gives, place->v2 ? "v2" : "v1");
@@ -89,7 +98,10 @@ static void limits(struct findings *f, const struct cgroup_hierarchies *p, int r
     bound(&b, "threads", &bounds.pids, false, false);
     buf_byte(&b, 0);
     bool seen = !bounds.memory.unseen && !bounds.quota.unseen && !bounds.pids.unseen;
-    findings_add(f, TOPIC, "limits", FOUND_FACT, "%s%s", b.len > 1 && !b.failed ? (const char *)b.at : seen ? "none in any group from here up" : "none to be seen",
+    findings_add(f, TOPIC, "limits", FOUND_FACT, "%s%s",
+                 b.len > 1 && !b.failed ? (const char *)b.at
+                 : seen                 ? "none in any group from here up"
+                                        : "none to be seen",
                  seen ? "" : "; of others above nothing is known");
     buf_done(&b);
 }
@@ -101,12 +113,15 @@ static bool word_in(const struct cgroup_location *p, const char *file, const cha
     return span_has_word(own_read(dir, file, text, sizeof(text)), word);
 }
 
-/* What of memory a group below this one would tell. Processes other than this one are not looked for: doctor's caller is one. */
+/* What of memory a group below this one would tell. Processes other than this one are not looked for: doctor's caller
+ * is one. */
 static const char *memory_of_own(const struct cgroup_hierarchies *all, const struct cgroup_location *p)
 {
     const struct cgroup_location *memory = cgroup_location_of(all, CGROUP_AT_MEMORY);
     if (memory && !memory->v2)
-        return there(memory, ".", W_OK) && there(memory, "cgroup.procs", W_OK) ? "CPU time, and of v1 memory and its peak" : "CPU time";
+        return there(memory, ".", W_OK) && there(memory, "cgroup.procs", W_OK)
+                   ? "CPU time, and of v1 memory and its peak"
+                   : "CPU time";
     if (!p->v2)
         return "CPU time";
     if (word_in(p, "cgroup.subtree_control", "memory"))
@@ -114,7 +129,8 @@ static const char *memory_of_own(const struct cgroup_hierarchies *all, const str
     if (p->root)
         return "CPU time; no memory, as this is the root of the machine's";
     if (word_in(p, "cgroup.controllers", "memory") && there(p, "cgroup.subtree_control", W_OK))
-        return "CPU time; memory and its peak, too, where baro is alone in this group (systemd-run --scope -p Delegate=yes baro run ...)";
+        return "CPU time; memory and its peak, too, where baro is alone in this group (systemd-run --scope -p "
+               "Delegate=yes baro run ...)";
     return "CPU time; no memory, as this group has no memory controller to hand on";
 }
 
@@ -129,22 +145,30 @@ static bool auto_memory_of_own(const struct cgroup_hierarchies *p)
 static void delegated(struct findings *f, const struct cgroup_hierarchies *p)
 {
     static const char grant[] = "systemd-run --user --scope -p Delegate=yes baro run ..., or root";
-    const struct cgroup_location *v2 = cgroup_location_of(p, CGROUP_AT_UNIFIED), *at = v2 ? v2 : cgroup_location_of(p, CGROUP_AT_CPUACCT);
+    const struct cgroup_location *v2 = cgroup_location_of(p, CGROUP_AT_UNIFIED),
+                                 *at = v2 ? v2 : cgroup_location_of(p, CGROUP_AT_CPUACCT);
     char path[CGROUP_DIR_MAX + 2];
     if (!at) {
         if (p->n)
-            finding_grant(findings_add(f, TOPIC, "own group", FOUND_NO, "a job can't be given one: there is no hierarchy that counts CPU time"), "v2 mounted, beside v1 or alone");
+            finding_grant(findings_add(f, TOPIC, "own group", FOUND_NO,
+                                       "a job can't be given one: there is no hierarchy that counts CPU time"),
+                          "v2 mounted, beside v1 or alone");
         return;
     }
     const char *version = v2 ? "v2" : "v1", *what = memory_of_own(p, at);
     snprintf(path, sizeof(path), "/%s", at->dir);
     if (!there(at, ".", W_OK) || !there(at, "cgroup.procs", W_OK))
-        finding_grant(findings_add(f, TOPIC, "own group", FOUND_NO, "a job can't be given one: this one is not delegated to this user"), "%s", grant);
+        finding_grant(findings_add(f, TOPIC, "own group", FOUND_NO,
+                                   "a job can't be given one: this one is not delegated to this user"),
+                      "%s", grant);
     else if (v2 && own_handed_over(path))
-        findings_add(f, TOPIC, "own group", FOUND_YES, "every job is given one (v2): %s", auto_memory_of_own(p) ? what : "CPU time");
+        findings_add(f, TOPIC, "own group", FOUND_YES, "every job is given one (v2): %s",
+                     auto_memory_of_own(p) ? what : "CPU time");
     else
-        finding_grant(findings_add(f, TOPIC, "own group", FOUND_PARTLY, "with --cgroup own a job is given one (%s): %s", version, what),
-                      "user.delegate or trusted.delegate = 1 of this group of v2, as systemd sets with Delegate=yes, for every job");
+        finding_grant(findings_add(f, TOPIC, "own group", FOUND_PARTLY, "with --cgroup own a job is given one (%s): %s",
+                                   version, what),
+                      "user.delegate or trusted.delegate = 1 of this group of v2, as systemd sets with Delegate=yes, "
+                      "for every job");
 }
 
 static void pressure(struct findings *f, const struct cgroup_hierarchies *p)
@@ -153,7 +177,8 @@ static void pressure(struct findings *f, const struct cgroup_hierarchies *p)
     if (v2 && there(v2, "cpu.pressure", R_OK))
         findings_add(f, TOPIC, "pressure", FOUND_YES, "time that its processes spent waiting for CPU, memory, I/O");
     else if (p->n)
-        finding_grant(findings_add(f, TOPIC, "pressure", FOUND_NO, "time that its processes spent waiting: %s", v2 ? "not told here" : "v1 does not tell"),
+        finding_grant(findings_add(f, TOPIC, "pressure", FOUND_NO, "time that its processes spent waiting: %s",
+                                   v2 ? "not told here" : "v1 does not tell"),
                       "v2 on a kernel of 4.20 or later, with psi=1");
 }
 
@@ -163,7 +188,8 @@ void doctor_cgroup(struct findings *f)
     struct cgroup_hierarchies *p = malloc(sizeof(*p));
     int code = p && root >= 0 ? cgroup_find(root, 0, p) : -ENOMEM;
     if (code < 0) {
-        finding_grant(findings_add(f, TOPIC, "hierarchies", FOUND_NO, "limits and use are not known: /proc/self/cgroup: %s", error_text(-code)),
+        finding_grant(findings_add(f, TOPIC, "hierarchies", FOUND_NO,
+                                   "limits and use are not known: /proc/self/cgroup: %s", error_text(-code)),
                       "a kernel with CONFIG_CGROUPS, outside of a sandbox");
     } else {
         hierarchies(f, p);

@@ -70,10 +70,12 @@ static void cpu(struct look *l)
     unsigned lines = lines_with(l, "cpu");
     /* gVisor and some sandboxes give lines of zeros. */
     if (has(l, "cpu  0 0 0 0"))
-        finding_grant(findings_add(l->f, "machine", "cpu", FOUND_NO, "CPU time: /proc/stat says that no time has passed (a sandbox)"),
+        finding_grant(findings_add(l->f, "machine", "cpu", FOUND_NO,
+                                   "CPU time: /proc/stat says that no time has passed (a sandbox)"),
                       "running baro outside of the sandbox");
     else
-        findings_add(l->f, "machine", "cpu", FOUND_YES, "time of the machine and of %u CPUs by mode, interrupts, context switches, forks",
+        findings_add(l->f, "machine", "cpu", FOUND_YES,
+                     "time of the machine and of %u CPUs by mode, interrupts, context switches, forks",
                      lines ? lines - 1 : 0);
 }
 
@@ -82,9 +84,11 @@ static void frequency(struct look *l)
     if (read_text(l, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq") == 0)
         findings_add(l->f, "machine", "frequency", FOUND_YES, "frequency of each CPU, and its highest");
     else if (read_text(l, "/proc/cpuinfo") == 0 && has(l, "cpu MHz"))
-        findings_add(l->f, "machine", "frequency", FOUND_PARTLY, "as /proc/cpuinfo has it, without the highest: there is no cpufreq here, as in a virtual machine");
+        findings_add(l->f, "machine", "frequency", FOUND_PARTLY,
+                     "as /proc/cpuinfo has it, without the highest: there is no cpufreq here, as in a virtual machine");
     else
-        findings_add(l->f, "machine", "frequency", FOUND_NO, "no cpufreq, and none in /proc/cpuinfo: the machine below decides");
+        findings_add(l->f, "machine", "frequency", FOUND_NO,
+                     "no cpufreq, and none in /proc/cpuinfo: the machine below decides");
 }
 
 static void load(struct look *l)
@@ -102,10 +106,12 @@ static void memory(struct look *l)
     if (code < 0)
         no_file(l, "memory", "/proc/meminfo", "memory and swap", code);
     else if (!has(l, "MemAvailable:"))
-        finding_grant(findings_add(l->f, "machine", "memory", FOUND_PARTLY, "memory and swap, but not what could be had (MemAvailable)"),
+        finding_grant(findings_add(l->f, "machine", "memory", FOUND_PARTLY,
+                                   "memory and swap, but not what could be had (MemAvailable)"),
                       "a kernel of 3.14 or later, or one that is not made up by a container");
     else
-        findings_add(l->f, "machine", "memory", FOUND_YES, "memory by what it is used for, swap%s", has(l, "Zswap:") ? ", zswap" : "");
+        findings_add(l->f, "machine", "memory", FOUND_YES, "memory by what it is used for, swap%s",
+                     has(l, "Zswap:") ? ", zswap" : "");
 }
 
 static void events(struct look *l)
@@ -114,7 +120,8 @@ static void events(struct look *l)
     if (code < 0)
         no_file(l, "paging", "/proc/vmstat", "page faults, reclaim, swapping, processes OOM-killed", code);
     else if (!has(l, "\noom_kill "))
-        finding_grant(findings_add(l->f, "machine", "paging", FOUND_PARTLY, "page faults, reclaim, swapping; not processes OOM-killed"),
+        finding_grant(findings_add(l->f, "machine", "paging", FOUND_PARTLY,
+                                   "page faults, reclaim, swapping; not processes OOM-killed"),
                       "a kernel of 4.13 or later");
     else
         findings_add(l->f, "machine", "paging", FOUND_YES, "page faults, reclaim, swapping, processes OOM-killed");
@@ -142,9 +149,12 @@ static void pressure_of(struct look *l, int cpu_code)
     if (!any) {
         no_file(l, "pressure", "/proc/pressure/cpu", "time spent waiting", cpu_code);
     } else {
-        const char *irq = read_text(l, "/proc/pressure/irq") == 0 ? ", interrupts" : "; not for interrupts (6.1 and CONFIG_IRQ_TIME_ACCOUNTING)";
-        struct finding *one = findings_add(l->f, "machine", "pressure", missing ? FOUND_PARTLY : FOUND_YES, "time spent waiting for %s%s%s%s",
-                                           had.failed ? "" : (const char *)had.at, irq, missing ? "; not to be read: " : "", missing ? missing : "");
+        const char *irq = read_text(l, "/proc/pressure/irq") == 0
+                              ? ", interrupts"
+                              : "; not for interrupts (6.1 and CONFIG_IRQ_TIME_ACCOUNTING)";
+        struct finding *one = findings_add(l->f, "machine", "pressure", missing ? FOUND_PARTLY : FOUND_YES,
+                                           "time spent waiting for %s%s%s%s", had.failed ? "" : (const char *)had.at,
+                                           irq, missing ? "; not to be read: " : "", missing ? missing : "");
         if (missing)
             finding_grant(one, "running baro outside of the container, or a kernel that has %s", missing);
     }
@@ -155,12 +165,14 @@ static void pressure(struct look *l)
 {
     int code = read_text(l, "/proc/pressure/cpu");
     if (code == -EOPNOTSUPP) {
-        finding_grant(findings_add(l->f, "machine", "pressure", FOUND_NO, "time spent waiting for CPU, memory, I/O: it is switched off"),
+        finding_grant(findings_add(l->f, "machine", "pressure", FOUND_NO,
+                                   "time spent waiting for CPU, memory, I/O: it is switched off"),
                       "psi=1 on the kernel's command line");
         return;
     }
     if (code == -ENOENT) {
-        finding_grant(findings_add(l->f, "machine", "pressure", FOUND_NO, "time spent waiting for CPU, memory, I/O: this kernel does not tell"),
+        finding_grant(findings_add(l->f, "machine", "pressure", FOUND_NO,
+                                   "time spent waiting for CPU, memory, I/O: this kernel does not tell"),
                       "a kernel of 4.20 or later with CONFIG_PSI, and psi=1 on its command line");
         return;
     }
@@ -187,8 +199,11 @@ static void disks(struct look *l)
     } else if (code == -ENODATA) {
         findings_add(l->f, "machine", "disks", FOUND_NO, "no block device is to be seen here");
     } else if (!n) {
-        finding_grant(findings_add(l->f, "machine", "disks", FOUND_PARTLY, "bytes, operations and times; which of them lie over others is not known: /sys/block is not there"),
-                      "a container with /sys");
+        finding_grant(
+            findings_add(
+                l->f, "machine", "disks", FOUND_PARTLY,
+                "bytes, operations and times; which of them lie over others is not known: /sys/block is not there"),
+            "a container with /sys");
     } else {
         findings_add(l->f, "machine", "disks", FOUND_YES, "bytes, operations and times of %u block devices", n);
     }
@@ -203,7 +218,8 @@ static void filesystems(struct look *l)
     else if (statvfs("/", &st) < 0)
         findings_add(l->f, "machine", "filesystems", FOUND_NO, "size and use: statvfs: %s", error_text(errno));
     else
-        findings_add(l->f, "machine", "filesystems", FOUND_YES, "size and use, each once; one that does not answer is said so and holds up nothing");
+        findings_add(l->f, "machine", "filesystems", FOUND_YES,
+                     "size and use, each once; one that does not answer is said so and holds up nothing");
 }
 
 static void network(struct look *l)
@@ -218,10 +234,13 @@ static void network(struct look *l)
     while (scan_line(&rest, &line))
         n += memchr(line.at, ':', line.len) != NULL;
     if (entries("/sys/class/net"))
-        findings_add(l->f, "machine", "network", FOUND_YES, "bytes, packets, errors, drops of the %u interfaces in this network namespace", n);
+        findings_add(l->f, "machine", "network", FOUND_YES,
+                     "bytes, packets, errors, drops of the %u interfaces in this network namespace", n);
     else
         finding_grant(findings_add(l->f, "machine", "network", FOUND_PARTLY,
-                                   "bytes, packets, errors, drops of %u interfaces, but no total: which of them carry the same bytes is not known, as /sys/class/net is not there", n),
+                                   "bytes, packets, errors, drops of %u interfaces, but no total: which of them carry "
+                                   "the same bytes is not known, as /sys/class/net is not there",
+                                   n),
                       "a container with /sys");
 }
 
@@ -258,19 +277,22 @@ static void sensors(struct look *l)
     if (n || zones)
         findings_add(l->f, "machine", "temperatures", FOUND_YES, "%u chips in hwmon, %u thermal zones", n, zones);
     else
-        finding_grant(findings_add(l->f, "machine", "temperatures", FOUND_NO, "no sensor is to be seen, as in a virtual machine"),
-                      "the driver of its chips, such as coretemp, k10temp, nvme or drivetemp, on a machine of one's own");
+        finding_grant(
+            findings_add(l->f, "machine", "temperatures", FOUND_NO, "no sensor is to be seen, as in a virtual machine"),
+            "the driver of its chips, such as coretemp, k10temp, nvme or drivetemp, on a machine of one's own");
 }
 
 /* What /proc says is not always the machine. */
 static void made_up(struct look *l)
 {
     if (read_text(l, "/proc/self/mountinfo") == 0 && has(l, " - fuse.lxcfs "))
-        findings_add(l->f, "machine", "lxcfs", FOUND_FACT, "/proc is made up for this container: what stands for the machine is its share");
+        findings_add(l->f, "machine", "lxcfs", FOUND_FACT,
+                     "/proc is made up for this container: what stands for the machine is its share");
     if (read_text(l, "/proc/sys/kernel/osrelease") == 0 && (has(l, "microsoft") || has(l, "Microsoft")))
         findings_add(l->f, "machine", "WSL", FOUND_FACT, "the machine is a virtual one below Windows");
     if (read_text(l, "/proc/version") == 0 && has(l, "gVisor"))
-        findings_add(l->f, "machine", "gVisor", FOUND_FACT, "the kernel is a sandbox: much of what it says of the machine is nothing");
+        findings_add(l->f, "machine", "gVisor", FOUND_FACT,
+                     "the kernel is a sandbox: much of what it says of the machine is nothing");
 }
 
 void doctor_machine(struct findings *f)

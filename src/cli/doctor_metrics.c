@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every metric of the machine and of control groups: the collectors look once as they would for a recording, and what they found or not is told row by row. What
- * would grant a row follows from why it is missing, from where it comes and from what the registry says of it.
+ * Every metric of the machine and of control groups: the collectors look once as they would for a recording, and what
+ * they found or not is told row by row. What would grant a row follows from why it is missing, from where it comes and
+ * from what the registry says of it.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -51,18 +52,24 @@ static bool outstanding(const struct baro_sample *s)
                 return true;
         }
     }
-    return s->host_absent[HOST_temperature] == BARO_ABSENT_NOT_YET || s->host_absent[HOST_cpu_frequency] == BARO_ABSENT_NOT_YET;
+    return s->host_absent[HOST_temperature] == BARO_ABSENT_NOT_YET ||
+           s->host_absent[HOST_cpu_frequency] == BARO_ABSENT_NOT_YET;
 }
 
 static void look_at_machine(struct tried *t)
 {
     const struct timespec pause = {.tv_nsec = PAUSE};
-    const struct host_options o = {.proc_fd = t->proc_fd, .sys_fd = t->sys_fd, .clk_tck = (uint32_t)sysconf(_SC_CLK_TCK),
-                                   .page_size = (uint64_t)sysconf(_SC_PAGESIZE), .helper = true, .entity_ids = &t->ids};
+    const struct host_options o = {.proc_fd = t->proc_fd,
+                                   .sys_fd = t->sys_fd,
+                                   .clk_tck = (uint32_t)sysconf(_SC_CLK_TCK),
+                                   .page_size = (uint64_t)sysconf(_SC_PAGESIZE),
+                                   .helper = true,
+                                   .entity_ids = &t->ids};
     uint64_t begin = clock_monotonic_ns();
     if (t->proc_fd < 0 || host_new(&t->host, &o, NULL) < 0)
         return;
-    for (uint64_t now = 0; now == 0 || (outstanding(&t->sample) && now < PATIENCE); now = clock_monotonic_ns() - begin) {
+    for (uint64_t now = 0; now == 0 || (outstanding(&t->sample) && now < PATIENCE);
+         now = clock_monotonic_ns() - begin) {
         if (now)
             nanosleep(&pause, NULL);
         host_read(t->host, now + 1, BUDGET_ALL);
@@ -72,7 +79,8 @@ static void look_at_machine(struct tried *t)
 
 static void look_at_groups(struct tried *t)
 {
-    const struct cgroups_options o = {.root_fd = t->root_fd, .ns_per_tick = NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK), .ids = &t->ids};
+    const struct cgroups_options o = {
+        .root_fd = t->root_fd, .ns_per_tick = NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK), .ids = &t->ids};
     if (t->root_fd >= 0 && cgroup_find(t->root_fd, 0, &t->places) == 0 && cgroups_new(&t->groups, &o, &t->places) == 0)
         cgroups_tick(t->groups, 1, false, &t->sample);
 }
@@ -111,8 +119,9 @@ static const struct cgroup_location *place_of(const struct tried *t, const struc
     static const struct {
         const char *part;
         enum cgroup_controller which;
-    } rows[] = {{".pressure", CGROUP_AT_UNIFIED}, {"cpuacct", CGROUP_AT_CPUACCT}, {"cpuset", CGROUP_AT_CPUSET}, {"cpu.", CGROUP_AT_CPU},
-                {"memory.", CGROUP_AT_MEMORY}, {"io.", CGROUP_AT_IO}, {"pids.", CGROUP_AT_PIDS}};
+    } rows[] = {{".pressure", CGROUP_AT_UNIFIED}, {"cpuacct", CGROUP_AT_CPUACCT}, {"cpuset", CGROUP_AT_CPUSET},
+                {"cpu.", CGROUP_AT_CPU},          {"memory.", CGROUP_AT_MEMORY},  {"io.", CGROUP_AT_IO},
+                {"pids.", CGROUP_AT_PIDS}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         if (strstr(r->metric->file, rows[i].part))
             return cgroup_location_of(&t->places, rows[i].which);
@@ -125,7 +134,10 @@ static bool is_unlimited(const struct tried *t, const struct row *r)
 {
     static const struct {
         enum cgroup_metric limit, beside;
-    } rows[] = {{CGROUP_memory_limit, CGROUP_memory}, {CGROUP_memory_high, CGROUP_memory}, {CGROUP_swap_limit, CGROUP_swap}, {CGROUP_pids_limit, CGROUP_pids},
+    } rows[] = {{CGROUP_memory_limit, CGROUP_memory},
+                {CGROUP_memory_high, CGROUP_memory},
+                {CGROUP_swap_limit, CGROUP_swap},
+                {CGROUP_pids_limit, CGROUP_pids},
                 {CGROUP_cpu_limit, CGROUP_cpu_periods}};
     for (size_t i = 0; r->kind == BARO_KIND_CGROUP && i < sizeof(rows) / sizeof(*rows); i++) {
         const struct cgroup_location *p = place_of(t, r);
@@ -147,20 +159,23 @@ static void grant_unsupported(struct finding *f, const struct tried *t, const st
     if (since && t->kernel && t->kernel < version_of(since))
         finding_grant(f, "a kernel of %.*s or later", (int)strcspn(since, " "), since);
     else if (r->metric->source == BARO_SOURCE_PRESSURE)
-        finding_grant(f, r->id == HOST_pressure_irq_full ? "a kernel with CONFIG_IRQ_TIME_ACCOUNTING" : "a kernel with CONFIG_PSI, and psi=1 on its command line");
+        finding_grant(f, r->id == HOST_pressure_irq_full ? "a kernel with CONFIG_IRQ_TIME_ACCOUNTING"
+                                                         : "a kernel with CONFIG_PSI, and psi=1 on its command line");
     else if (r->metric->source == BARO_SOURCE_SYS_CPUFREQ)
         finding_grant(f, "a driver of cpufreq, on a machine of one's own");
     else if (r->metric->source == BARO_SOURCE_HWMON)
         finding_grant(f, "the driver of its chips, on a machine of one's own");
     else if (r->metric->source == BARO_SOURCE_MEMINFO && since)
         finding_grant(f, "a kernel that was built with it");
-    else if (r->metric->source == BARO_SOURCE_SYS_BLOCK || r->metric->source == BARO_SOURCE_SYS_NET || r->metric->source == BARO_SOURCE_PROC_STAT)
+    else if (r->metric->source == BARO_SOURCE_SYS_BLOCK || r->metric->source == BARO_SOURCE_SYS_NET ||
+             r->metric->source == BARO_SOURCE_PROC_STAT)
         finding_grant(f, "running baro outside of the container or sandbox");
 }
 
 #define V2 "v2 (systemd.unified_cgroup_hierarchy=1 on the kernel's command line)"
 
-/* Of the process's groups: the hierarchy can't be seen, it is in the root of it, it is of v1, or the kernel is too old. */
+/* Of the process's groups: the hierarchy can't be seen, it is in the root of it, it is of v1, or the kernel is too old.
+ */
 static void missing_in_group(struct findings *all, const char *topic, const struct tried *t, const struct row *r)
 {
     const struct cgroup_location *p = place_of(t, r);
@@ -170,10 +185,12 @@ static void missing_in_group(struct findings *all, const char *topic, const stru
     if (!p && strstr(file, ".pressure"))
         finding_grant(findings_add(all, topic, name, FOUND_NO, "%.*s: v1 does not tell", first, file), V2);
     else if (!p)
-        finding_grant(findings_add(all, topic, name, FOUND_NO, "%.*s: no hierarchy with this controller is to be seen", first, file),
+        finding_grant(findings_add(all, topic, name, FOUND_NO, "%.*s: no hierarchy with this controller is to be seen",
+                                   first, file),
                       "v2: +%.*s in cgroup.subtree_control of the groups above; v1: mounting it", word, file);
     else if (p->root)
-        finding_grant(findings_add(all, topic, name, FOUND_NO, "%.*s: this process is in the root group, which is the machine", first, file),
+        finding_grant(findings_add(all, topic, name, FOUND_NO,
+                                   "%.*s: this process is in the root group, which is the machine", first, file),
                       "a group below it, such as that of systemd-run --scope baro ...");
     else if (only_v2 && !p->v2)
         finding_grant(findings_add(all, topic, name, FOUND_NO, "%.*s: v1 does not tell", first, file), V2);
@@ -191,16 +208,22 @@ static void missing_in_group(struct findings *all, const char *topic, const stru
 static void missing(struct findings *all, const char *topic, const struct tried *t, const struct row *r)
 {
     static const char *const words[BARO_ABSENT_MAX] = {
-        [BARO_ABSENT_UNSUPPORTED] = "not told here", [BARO_ABSENT_DENIED] = "this user may not read it",
-        [BARO_ABSENT_UNKNOWN] = "empty, or can't be read: a container may hide it", [BARO_ABSENT_TIMEOUT] = "did not answer",
-        [BARO_ABSENT_NOT_YET] = "no answer so far", [BARO_ABSENT_GONE] = "gone",
+        [BARO_ABSENT_UNSUPPORTED] = "not told here",
+        [BARO_ABSENT_DENIED] = "this user may not read it",
+        [BARO_ABSENT_UNKNOWN] = "empty, or can't be read: a container may hide it",
+        [BARO_ABSENT_TIMEOUT] = "did not answer",
+        [BARO_ABSENT_NOT_YET] = "no answer so far",
+        [BARO_ABSENT_GONE] = "gone",
     };
-    bool io = r->kind == BARO_KIND_CGROUP && strstr(r->metric->file, "blkio"); /* a file of v1 that is there and counts nothing */
+    bool io = r->kind == BARO_KIND_CGROUP &&
+              strstr(r->metric->file, "blkio"); /* a file of v1 that is there and counts nothing */
     if (io || (r->kind == BARO_KIND_CGROUP && r->why == BARO_ABSENT_UNSUPPORTED)) {
         missing_in_group(all, topic, t, r);
         return;
     }
-    struct finding *f = findings_add(all, topic, r->metric->name, FOUND_NO, "%s: %s", r->metric->file, r->why < BARO_ABSENT_MAX && words[r->why] ? words[r->why] : baro_absent_name(r->why));
+    struct finding *f =
+        findings_add(all, topic, r->metric->name, FOUND_NO, "%s: %s", r->metric->file,
+                     r->why < BARO_ABSENT_MAX && words[r->why] ? words[r->why] : baro_absent_name(r->why));
     if (r->why == BARO_ABSENT_UNSUPPORTED)
         grant_unsupported(f, t, r);
     else if (r->why == BARO_ABSENT_DENIED)
@@ -218,8 +241,10 @@ static void nothing_of_the_kind(struct findings *all, const char *topic, const s
         [BARO_KIND_DISK] = {"no disk is to be seen", NULL},
         [BARO_KIND_FS] = {"no filesystem is to be seen", NULL},
         [BARO_KIND_NET] = {"no interface is to be seen", "running baro outside of the container"},
-        [BARO_KIND_SENSOR] = {"no sensor is to be seen, as in a virtual machine", "the driver of its chips, on a machine of one's own"},
-        [BARO_KIND_CGROUP] = {"no group but the root, which is the machine, is to be seen", "a group: systemd-run --scope baro ...; in a container /sys/fs/cgroup"},
+        [BARO_KIND_SENSOR] = {"no sensor is to be seen, as in a virtual machine",
+                              "the driver of its chips, on a machine of one's own"},
+        [BARO_KIND_CGROUP] = {"no group but the root, which is the machine, is to be seen",
+                              "a group: systemd-run --scope baro ...; in a container /sys/fs/cgroup"},
     };
     struct finding *f = findings_add(all, topic, r->metric->name, FOUND_NO, "%s", of[r->kind].what);
     if (of[r->kind].grant)
@@ -236,7 +261,8 @@ static void tell(struct findings *all, const struct tried *t, const struct row *
     else if (!r->there)
         missing(all, topic, t, r);
     else if (r->there < r->entities && r->kind != BARO_KIND_CGROUP)
-        findings_add(all, topic, r->metric->name, FOUND_PARTLY, "%s: of %zu of %zu", r->metric->file, r->there, r->entities);
+        findings_add(all, topic, r->metric->name, FOUND_PARTLY, "%s: of %zu of %zu", r->metric->file, r->there,
+                     r->entities);
     else
         findings_add(all, topic, r->metric->name, FOUND_YES, "%s", r->metric->file);
 }

@@ -40,9 +40,10 @@ static void namespaces(struct findings *f)
         findings_add(f, "place", "namespaces", FOUND_YES, "the initial ones, of pids and of users");
         return;
     }
-    struct finding *one = findings_add(f, "place", "namespaces", FOUND_PARTLY,
-                                       "a container: its own %s%s%s; events come from perf, or processes are found by scanning",
-                                       pid ? "" : "pids", pid || user ? "" : " and ", user ? "" : "users");
+    struct finding *one =
+        findings_add(f, "place", "namespaces", FOUND_PARTLY,
+                     "a container: its own %s%s%s; events come from perf, or processes are found by scanning",
+                     pid ? "" : "pids", pid || user ? "" : " and ", user ? "" : "users");
     finding_grant(one, "running baro outside, on the host; or --pid=host and --userns=host");
 }
 
@@ -51,7 +52,8 @@ static void kept_runs(struct findings *f)
     struct buf dir = {0};
     struct baro_error note = BARO_ERROR_INIT, err = BARO_ERROR_INIT;
     if (runs_dir(&dir, &note, &err) < 0)
-        finding_grant(findings_add(f, "place", "kept runs", FOUND_NO, "%s", err.text), "BARO_DIR=/some/folder, or -o FILE");
+        finding_grant(findings_add(f, "place", "kept runs", FOUND_NO, "%s", err.text),
+                      "BARO_DIR=/some/folder, or -o FILE");
     else if (note.text[0])
         finding_grant(findings_add(f, "place", "kept runs", FOUND_PARTLY, "%s", note.text), "BARO_DIR=/some/folder");
     else
@@ -71,8 +73,9 @@ void doctor_place(struct findings *f)
         findings_add(f, "place", "pidfd", FOUND_YES, "processes can be waited for and signalled by identity");
         close(fd);
     } else {
-        finding_grant(findings_add(f, "place", "pidfd", FOUND_NO, "%s; ends are seen at the next sample", error_text(errno)),
-                      "a kernel of 5.3 or later");
+        finding_grant(
+            findings_add(f, "place", "pidfd", FOUND_NO, "%s; ends are seen at the next sample", error_text(errno)),
+            "a kernel of 5.3 or later");
     }
     kept_runs(f);
 }
@@ -81,18 +84,20 @@ static void settings(struct findings *f)
 {
     int64_t v;
     if (number_in("/proc/sys/kernel/perf_event_paranoid", &v)) {
-        struct finding *one = findings_add(f, "events", "perf_event_paranoid", v > 2 ? FOUND_PARTLY : FOUND_FACT, "%lld",
-                                           (long long)v);
+        struct finding *one =
+            findings_add(f, "events", "perf_event_paranoid", v > 2 ? FOUND_PARTLY : FOUND_FACT, "%lld", (long long)v);
         if (v > 2)
             finding_grant(one, "sysctl kernel.perf_event_paranoid=2, or CAP_PERFMON");
     }
     if (number_in("/proc/sys/kernel/task_delayacct", &v))
-        findings_add(f, "events", "task_delayacct", FOUND_FACT, "%s", v ? "on" : "off: no delays for I/O and swap in exit records");
+        findings_add(f, "events", "task_delayacct", FOUND_FACT, "%s",
+                     v ? "on" : "off: no delays for I/O and swap in exit records");
 }
 
 void doctor_events(struct findings *f)
 {
-    static const char *const names[] = {[EXITS_CONNECTOR] = "connector", [EXITS_PERF] = "perf", [EXITS_TASKSTATS] = "taskstats"};
+    static const char *const names[] = {
+        [EXITS_CONNECTOR] = "connector", [EXITS_PERF] = "perf", [EXITS_TASKSTATS] = "taskstats"};
     struct exits_policy policy;
     exits_choose(&policy);
     for (int i = 0; i < 3; i++)

@@ -47,7 +47,8 @@ static void own_files(struct findings *f, int proc)
             findings_add(f, "own processes", files[i].file, FOUND_YES, "%s", files[i].gives);
             continue;
         }
-        struct finding *one = findings_add(f, "own processes", files[i].file, FOUND_NO, "%s: %s", files[i].gives, error_text(-code));
+        struct finding *one =
+            findings_add(f, "own processes", files[i].file, FOUND_NO, "%s: %s", files[i].gives, error_text(-code));
         if (code == -ENOENT && files[i].source == BARO_SOURCE_SMAPS)
             finding_grant(one, "a kernel of 4.14 or later, with CONFIG_PROC_PAGE_MONITOR");
         else if (code == -ENOENT && files[i].source == BARO_SOURCE_IO)
@@ -56,11 +57,11 @@ static void own_files(struct findings *f, int proc)
             finding_grant(one, "a kernel that has this file");
     }
     int64_t fds = proc_count_fds(proc, (int32_t)getpid());
-    findings_add(f, "own processes", "fd", fds >= 0 ? FOUND_YES : FOUND_NO, "open file descriptors%s%s", fds < 0 ? ": " : "",
-                 fds < 0 ? error_text((int)-fds) : "");
+    findings_add(f, "own processes", "fd", fds >= 0 ? FOUND_YES : FOUND_NO, "open file descriptors%s%s",
+                 fds < 0 ? ": " : "", fds < 0 ? error_text((int)-fds) : "");
     int code = clock_process_cpu_ns(getpid(), &ns);
-    findings_add(f, "own processes", "clock", code == 0 ? FOUND_YES : FOUND_NO, "cpu time in nanoseconds%s%s", code ? ": " : "",
-                 code ? error_text(-code) : "");
+    findings_add(f, "own processes", "clock", code == 0 ? FOUND_YES : FOUND_NO, "cpu time in nanoseconds%s%s",
+                 code ? ": " : "", code ? error_text(-code) : "");
 }
 
 struct search {
@@ -97,13 +98,14 @@ static void others_files(struct findings *f, int proc, const struct search *s)
         buf_str(to, files[i].file);
     }
     if (!lack.len) {
-        findings_add(f, "other users", "files", FOUND_YES, "all of them, tried on process %d of user %u", s->found, s->uid);
+        findings_add(f, "other users", "files", FOUND_YES, "all of them, tried on process %d of user %u", s->found,
+                     s->uid);
     } else {
         buf_byte(&have, 0);
         buf_byte(&lack, 0);
-        struct finding *one = findings_add(f, "other users", "files", FOUND_PARTLY, "%s; not %s (process %d of user %u)",
-                                           have.failed ? "" : (const char *)have.at, lack.failed ? "" : (const char *)lack.at,
-                                           s->found, s->uid);
+        struct finding *one = findings_add(
+            f, "other users", "files", FOUND_PARTLY, "%s; not %s (process %d of user %u)",
+            have.failed ? "" : (const char *)have.at, lack.failed ? "" : (const char *)lack.at, s->found, s->uid);
         finding_grant(one, PTRACE_GRANT);
     }
     buf_done(&have);
@@ -136,18 +138,21 @@ void doctor_processes(struct findings *f)
     char option[32];
     int proc CLEANUP(fd_closep) = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (proc < 0) {
-        finding_grant(findings_add(f, "own processes", "/proc", FOUND_NO, "nothing can be recorded: %s", error_text(errno)),
-                      "mount -t proc proc /proc");
+        finding_grant(
+            findings_add(f, "own processes", "/proc", FOUND_NO, "nothing can be recorded: %s", error_text(errno)),
+            "mount -t proc proc /proc");
         return;
     }
     own_files(f, proc);
     s.proc = proc;
     proc_each_process(proc, look, &s);
     if (hidden(option, sizeof(option)))
-        finding_grant(findings_add(f, "other users", "hidepid", FOUND_PARTLY, "/proc is mounted with %s, which hides others' processes",
-                                   option), "the group of gid=, or mount -o remount,hidepid=0 /proc");
+        finding_grant(findings_add(f, "other users", "hidepid", FOUND_PARTLY,
+                                   "/proc is mounted with %s, which hides others' processes", option),
+                      "the group of gid=, or mount -o remount,hidepid=0 /proc");
     if (s.found)
         others_files(f, proc, &s);
     else
-        findings_add(f, "other users", "files", FOUND_FACT, "no process of another user is to be seen among %u", s.seen);
+        findings_add(f, "other users", "files", FOUND_FACT, "no process of another user is to be seen among %u",
+                     s.seen);
 }

@@ -13,10 +13,12 @@
 /* What is set from outside; in --help of the overview, and where runs are kept. */
 static void environment(struct buf *b)
 {
-    buf_str(b, "environment:\n"
-               "  BARO_DIR the folder of the kept runs (default: $XDG_STATE_HOME/barograph, or ~/.local/state/barograph)\n"
-               "  BARO_KEEP how many runs are kept, and how much they may take: \"200 runs,1GB\" (default: 500 runs and 2 GB; the oldest go first)\n"
-               "  NO_COLOR if set and not empty, nothing is coloured\n");
+    buf_str(b,
+            "environment:\n"
+            "  BARO_DIR the folder of the kept runs (default: $XDG_STATE_HOME/barograph, or ~/.local/state/barograph)\n"
+            "  BARO_KEEP how many runs are kept, and how much they may take: \"200 runs,1GB\" (default: 500 runs and 2 "
+            "GB; the oldest go first)\n"
+            "  NO_COLOR if set and not empty, nothing is coloured\n");
 }
 
 void cli_overview(const struct cli *cli, struct buf *b)
@@ -110,7 +112,8 @@ static int check_operands(const struct cli *cli, char **argv, int n)
         return cli_failf(cli, "%s is missing; usage: baro %s %s", c->stop_early ? "the command" : "an operand", c->name,
                          c->operands);
     if (c->operands_max >= 0 && n > c->operands_max)
-        return cli_failf(cli, "unexpected %s; usage: baro %s [OPTION...] %s", argv[c->operands_max], c->name, c->operands);
+        return cli_failf(cli, "unexpected %s; usage: baro %s [OPTION...] %s", argv[c->operands_max], c->name,
+                         c->operands);
     return 0;
 }
 
@@ -194,15 +197,16 @@ static void on_own_stack(int signal)
     exit(begin(e->argc, e->argv, e->filter));
 }
 
-/* A handler runs where sigaltstack(2) says, and from this one nobody returns: the one way in C to another stack in the same process. The
- * limit stays as it is, for the command. Returns if it can't be done. */
+/* A handler runs where sigaltstack(2) says, and from this one nobody returns: the one way in C to another stack in the
+ * same process. The limit stays as it is, for the command. Returns if it can't be done. */
 static void move_to_own_stack(int argc, char **argv, const struct filter *filter)
 {
     struct entry e = {.argc = argc, .argv = argv, .filter = filter};
     const struct sigaction go = {.sa_handler = on_own_stack, .sa_flags = SA_ONSTACK};
     stack_t stack = {.ss_size = STACK_OWN};
     sigset_t set;
-    stack.ss_sp = mmap(NULL, STACK_OWN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+    stack.ss_sp =
+        mmap(NULL, STACK_OWN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
     if (stack.ss_sp == MAP_FAILED || sigaltstack(&stack, NULL) < 0)
         return;
     sigemptyset(&set);

@@ -16,8 +16,9 @@
 
 static int wrong(const char *text, struct baro_error *err)
 {
-    return error_set(err, BARO_E_SYNTAX, "--at: '%s' is no time: write +90s, -10s, 50%%, start, end, peak, 12:30:05 or 2026-11-21T12:30:05Z",
-                     text);
+    return error_set(
+        err, BARO_E_SYNTAX,
+        "--at: '%s' is no time: write +90s, -10s, 50%%, start, end, peak, 12:30:05 or 2026-11-21T12:30:05Z", text);
 }
 
 /* Exactly n digits. */
@@ -94,7 +95,8 @@ static bool date(struct span *s, struct tm *t)
     return month >= 1 && month <= 12 && t->tm_mday >= 1 && t->tm_mday <= 31;
 }
 
-/* In unsigned arithmetic: years go up to 9999 and a damaged header may say anything, so it may wrap, and then only misses. */
+/* In unsigned arithmetic: years go up to 9999 and a damaged header may say anything, so it may wrap, and then only
+ * misses. */
 static int64_t since(time_t when, int64_t fraction, int64_t start_realtime_ns)
 {
     return (int64_t)((uint64_t)when * NS_PER_SEC + (uint64_t)fraction - (uint64_t)start_realtime_ns);
@@ -108,7 +110,8 @@ static int absolute(const char *text, int64_t start_realtime_ns, struct moment *
     long offset;
     time_t when;
     zone_init();
-    if (!date(&s, &t) || !(scan_char(&s, 'T') || scan_char(&s, 't') || scan_char(&s, ' ')) || !clock_time(&s, &t, &fraction, &ret->unit_ns))
+    if (!date(&s, &t) || !(scan_char(&s, 'T') || scan_char(&s, 't') || scan_char(&s, ' ')) ||
+        !clock_time(&s, &t, &fraction, &ret->unit_ns))
         return wrong(text, err);
     if (!s.len)
         when = mktime(&t);
@@ -120,8 +123,8 @@ static int absolute(const char *text, int64_t start_realtime_ns, struct moment *
     return 0;
 }
 
-/* The first such time of day that is not before the start; where that lies after the end, the last one before the start is no
- * better, so it stands. */
+/* The first such time of day that is not before the start; where that lies after the end, the last one before the start
+ * is no better, so it stands. */
 static int time_of_day(const char *text, int64_t start_realtime_ns, struct moment *ret, struct baro_error *err)
 {
     struct span s = span_str(text);
@@ -139,7 +142,8 @@ static int time_of_day(const char *text, int64_t start_realtime_ns, struct momen
     return 0;
 }
 
-/* The last digit of "+4.83s" stands for 10 ms. Whole minutes and hours are no rounded ones, but of seconds. Of a duration that parse_duration() takes. */
+/* The last digit of "+4.83s" stands for 10 ms. Whole minutes and hours are no rounded ones, but of seconds. Of a
+ * duration that parse_duration() takes. */
 static uint64_t unit_of(const char *text)
 {
     size_t len = strlen(text), from;
@@ -200,7 +204,8 @@ static bool is_word(const char *text, struct moment *ret)
     return false;
 }
 
-int moment_parse(const char *text, int64_t start_realtime_ns, uint64_t end_ns, struct moment *ret, struct baro_error *err)
+int moment_parse(const char *text, int64_t start_realtime_ns, uint64_t end_ns, struct moment *ret,
+                 struct baro_error *err)
 {
     size_t len = strlen(text);
     *ret = (struct moment){.kind = MOMENT_TIME, .unit_ns = 1};

@@ -172,8 +172,9 @@ static int parse_short(struct parser *p, const char *letters)
             if (!letters[1])
                 p->next++;
             else if (*value == '=')
-                return error_set(p->err, BARO_E_SYNTAX, "-%c%s: a short option has no = before its %s; write -%c %s or --%s%s", o->letter, value, o->argument, o->letter,
-                                 value + 1, o->name, value);
+                return error_set(p->err, BARO_E_SYNTAX,
+                                 "-%c%s: a short option has no = before its %s; write -%c %s or --%s%s", o->letter,
+                                 value, o->argument, o->letter, value + 1, o->name, value);
         }
         int code = take(o, value, p->settings, p->help, p->err);
         if (code < 0 || o->argument || *p->help)
@@ -182,7 +183,8 @@ static int parse_short(struct parser *p, const char *letters)
     return 0;
 }
 
-int opt_parse(const struct opt *table, char **argv, bool stop_early, void *settings, bool *ret_help, struct baro_error *err)
+int opt_parse(const struct opt *table, char **argv, bool stop_early, void *settings, bool *ret_help,
+              struct baro_error *err)
 {
     struct parser p = {table, argv, settings, ret_help, err};
     int n = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Options: a command has one table of struct opt, and that table drives parsing, --help, the man page and the completion.
- * A table ends with an entry whose name is NULL. Values go to offsets within the command's settings.
+ * Options: a command has one table of struct opt, and that table drives parsing, --help, the man page and the
+ * completion. A table ends with an entry whose name is NULL. Values go to offsets within the command's settings.
  */
 #ifndef CLI_OPT_H
 #define CLI_OPT_H
@@ -39,12 +39,13 @@ struct opt {
 };
 
 /*
- * Parses argv (without the command's name, NULL-terminated) as GNU programs do: --name=value, --name value, -nvalue, -n value,
- * bundled short options, "--" ends them. Options and operands may be mixed unless stop_early. The operands are left in
- * argv, in order, NULL-terminated. *ret_help is set if help was asked for; then the rest is not looked at.
+ * Parses argv (without the command's name, NULL-terminated) as GNU programs do: --name=value, --name value, -nvalue, -n
+ * value, bundled short options, "--" ends them. Options and operands may be mixed unless stop_early. The operands are
+ * left in argv, in order, NULL-terminated. *ret_help is set if help was asked for; then the rest is not looked at.
  * Returns the number of operands, or a negative code with one line in err.
  */
-int opt_parse(const struct opt *table, char **argv, bool stop_early, void *settings, bool *ret_help, struct baro_error *err);
+int opt_parse(const struct opt *table, char **argv, bool stop_early, void *settings, bool *ret_help,
+              struct baro_error *err);
 
 /* The word in a list (NULL-terminated) that is the nearest to a mistyped one, or NULL if none is near. */
 const char *opt_nearest(const char *word, const char *const *list);

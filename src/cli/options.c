@@ -142,8 +142,10 @@ static int take_group(void *at, const char *text, struct baro_error *err)
 
 void settings_init(struct settings *s)
 {
-    *s = (struct settings){.record = {.cmdline = true, .overhead_ppm = 10000, .subreaper = true, .children = true, .host = true},
-                           .entity = -1, .dialect = -1};
+    *s = (struct settings){
+        .record = {.cmdline = true, .overhead_ppm = 10000, .subreaper = true, .children = true, .host = true},
+        .entity = -1,
+        .dialect = -1};
     metric_parse_list("default", &s->record.wanted, NULL);
 }
 
@@ -154,105 +156,235 @@ void settings_init(struct settings *s)
 #define HELP {.name = "help", .letter = 'h', .type = OPT_HELP, .help = "print this help"}
 
 #define RECORDING                                                                                                      \
-    {.name = "output", .letter = 'o', .argument = "FILE", .type = OPT_PARSED, .offset = AT(record.output), .parse = take_tape, \
-     .completes = OPT_A_FILE, .help = "write the tape to FILE, which must not exist (default: among the kept runs)"},  \
-    {.name = "force", .type = OPT_TRUE, .offset = AT(record.force), .help = "replace FILE if it is there",             \
-     .more = "Until the recording has begun the old one is kept beside it, as FILE.old-..."},                                                   \
-    {.name = "quiet", .letter = 'q', .type = OPT_TRUE, .offset = AT(record.quiet), .help = "print no summary at the end"}, \
-    {.name = "interval", .letter = 'i', .argument = "TIME", .type = OPT_PARSED, .offset = AT(record.interval_ns),      \
-     .parse = take_interval, .help = "time between samples: auto (the default), or 10ms to 1h",                        \
-     .more = "With auto, samples are dense at first and then come every hundredth of the time passed, between 10 ms "  \
-             "and 1 s, so that a run of any length has a curve; further apart where they would cost more than --overhead allows, " \
-             "and up to 1 s apart while the job does nothing. Units are ns, us, ms, s, min, h and d."},              \
-    {.name = "metrics", .letter = 'm', .argument = "LIST", .type = OPT_PARSED, .offset = AT(record.wanted),            \
-     .parse = take_metrics, .completes = OPT_A_METRIC,                                                                 \
-     .help = "record these metrics of processes, e.g. cpu,rss or -pss,-uss (default: all)",                      \
-     .more = "A leading - takes a metric away; a list that begins with one starts from all. What is not wanted is "    \
-             "not read. What the job's totals need, and what comes with it, is recorded in any case: cpu, faults, rss, state and "  \
-             "threads. baro metrics lists them."},                                   \
-    {.name = "no-cmdline", .type = OPT_FALSE, .offset = AT(record.cmdline), .help = "keep no command lines",           \
-     .more = "Without it, passwords, tokens and the like are blotted out before a command line reaches the tape."},    \
-    {.name = "overhead", .argument = "SHARE", .type = OPT_PARSED, .offset = AT(record.overhead_ppm),                   \
-     .parse = take_overhead, .help = "most CPU that sampling may take, as a share of a core: 1% (the default), or off", \
-     .more = "To stay within it, costly reads (pss, uss) thin out, and samples come later or, with a fixed interval, are left out. What was " \
-             "left out is on the tape and said in the summary. Starting takes up to 12 ms of CPU time besides."}
+    {.name = "output",                                                                                                 \
+     .letter = 'o',                                                                                                    \
+     .argument = "FILE",                                                                                               \
+     .type = OPT_PARSED,                                                                                               \
+     .offset = AT(record.output),                                                                                      \
+     .parse = take_tape,                                                                                               \
+     .completes = OPT_A_FILE,                                                                                          \
+     .help = "write the tape to FILE, which must not exist (default: among the kept runs)"},                           \
+        {.name = "force",                                                                                              \
+         .type = OPT_TRUE,                                                                                             \
+         .offset = AT(record.force),                                                                                   \
+         .help = "replace FILE if it is there",                                                                        \
+         .more = "Until the recording has begun the old one is kept beside it, as FILE.old-..."},                      \
+        {.name = "quiet",                                                                                              \
+         .letter = 'q',                                                                                                \
+         .type = OPT_TRUE,                                                                                             \
+         .offset = AT(record.quiet),                                                                                   \
+         .help = "print no summary at the end"},                                                                       \
+        {.name = "interval",                                                                                           \
+         .letter = 'i',                                                                                                \
+         .argument = "TIME",                                                                                           \
+         .type = OPT_PARSED,                                                                                           \
+         .offset = AT(record.interval_ns),                                                                             \
+         .parse = take_interval,                                                                                       \
+         .help = "time between samples: auto (the default), or 10ms to 1h",                                            \
+         .more =                                                                                                       \
+             "With auto, samples are dense at first and then come every hundredth of the time passed, between 10 ms "  \
+             "and 1 s, so that a run of any length has a curve; further apart where they would cost more than "        \
+             "--overhead allows, "                                                                                     \
+             "and up to 1 s apart while the job does nothing. Units are ns, us, ms, s, min, h and d."},                \
+        {.name = "metrics",                                                                                            \
+         .letter = 'm',                                                                                                \
+         .argument = "LIST",                                                                                           \
+         .type = OPT_PARSED,                                                                                           \
+         .offset = AT(record.wanted),                                                                                  \
+         .parse = take_metrics,                                                                                        \
+         .completes = OPT_A_METRIC,                                                                                    \
+         .help = "record these metrics of processes, e.g. cpu,rss or -pss,-uss (default: all)",                        \
+         .more =                                                                                                       \
+             "A leading - takes a metric away; a list that begins with one starts from all. What is not wanted is "    \
+             "not read. What the job's totals need, and what comes with it, is recorded in any case: cpu, faults, "    \
+             "rss, state and "                                                                                         \
+             "threads. baro metrics lists them."},                                                                     \
+        {.name = "no-cmdline",                                                                                         \
+         .type = OPT_FALSE,                                                                                            \
+         .offset = AT(record.cmdline),                                                                                 \
+         .help = "keep no command lines",                                                                              \
+         .more =                                                                                                       \
+             "Without it, passwords, tokens and the like are blotted out before a command line reaches the tape."},    \
+    {                                                                                                                  \
+        .name = "overhead", .argument = "SHARE", .type = OPT_PARSED, .offset = AT(record.overhead_ppm),                \
+        .parse = take_overhead,                                                                                        \
+        .help = "most CPU that sampling may take, as a share of a core: 1% (the default), or off",                     \
+        .more = "To stay within it, costly reads (pss, uss) thin out, and samples come later or, with a fixed "        \
+                "interval, are left out. What was "                                                                    \
+                "left out is on the tape and said in the summary. Starting takes up to 12 ms of CPU time besides."     \
+    }
 
 #define JSON_OPTION {.name = "json", .type = OPT_TRUE, .offset = AT(json), .help = "write JSON"}
 
 static const char *const formats[] = {"csv", "jsonl", NULL};
-static const char *const entities[] = {"process", "job", "event", "exit", "host", "cpu", "disk", "fs", "net", "sensor", "cgroup", NULL};
+static const char *const entities[] = {"process", "job", "event", "exit",   "host",   "cpu",
+                                       "disk",    "fs",  "net",   "sensor", "cgroup", NULL};
 static const char *const own_groups[] = {"auto", "own", "none", NULL}; /* in the order of enum own_mode */
 static const char *const picks[] = {"before", "nearest", "after", NULL};
 
 const struct opt options_run[] = {
     RECORDING,
-    {.name = "cgroup", .argument = "WHICH", .type = OPT_CHOICE, .offset = AT(record.own_group), .choices = own_groups,
+    {.name = "cgroup",
+     .argument = "WHICH",
+     .type = OPT_CHOICE,
+     .offset = AT(record.own_group),
+     .choices = own_groups,
      .help = "a control group for the command: auto (the default), own or none",
-     .more = "In a group of its own the command's CPU time and processes are the kernel's own count at every moment. With auto it gets one where ours was "
-             "handed over (v2; Delegate=yes of systemd, systemd-run --user --scope), with own wherever one can be made. Where baro is alone in that group and it "
-             "has the memory controller, the memory of the command's is counted, too: its peak is the kernel's own mark. Where memory and threads are v1's, own "
+     .more = "In a group of its own the command's CPU time and processes are the kernel's own count at every moment. "
+             "With auto it gets one where ours was "
+             "handed over (v2; Delegate=yes of systemd, systemd-run --user --scope), with own wherever one can be "
+             "made. Where baro is alone in that group and it "
+             "has the memory controller, the memory of the command's is counted, too: its peak is the kernel's own "
+             "mark. Where memory and threads are v1's, own "
              "makes groups there as well, and where there is no v2, v1 counts the CPU time."},
-    {.name = "no-subreaper", .type = OPT_FALSE, .offset = AT(record.subreaper),
+    {.name = "no-subreaper",
+     .type = OPT_FALSE,
+     .offset = AT(record.subreaper),
      .help = "leave orphans to init instead of taking them over"},
-    {.name = "no-host", .type = OPT_FALSE, .offset = AT(record.host), .help = "record the command and its control groups, not the machine"},
-    HELP, END,
+    {.name = "no-host",
+     .type = OPT_FALSE,
+     .offset = AT(record.host),
+     .help = "record the command and its control groups, not the machine"},
+    HELP,
+    END,
 };
 
 const struct opt options_record[] = {
-    {.name = "pid", .letter = 'p', .argument = "PID", .type = OPT_PARSED, .offset = AT(record), .parse = take_pid,
-     .completes = OPT_A_PID, .help = "record this process; may be given more than once"},
-    {.name = "host", .type = OPT_TRUE, .offset = AT(record.machine),
+    {.name = "pid",
+     .letter = 'p',
+     .argument = "PID",
+     .type = OPT_PARSED,
+     .offset = AT(record),
+     .parse = take_pid,
+     .completes = OPT_A_PID,
+     .help = "record this process; may be given more than once"},
+    {.name = "host",
+     .type = OPT_TRUE,
+     .offset = AT(record.machine),
      .help = "record the machine; without --pid and --cgroup the machine alone, until INT or TERM"},
-    {.name = "for", .argument = "TIME", .type = OPT_PARSED, .offset = AT(record.for_ns), .parse = take_for,
+    {.name = "for",
+     .argument = "TIME",
+     .type = OPT_PARSED,
+     .offset = AT(record.for_ns),
+     .parse = take_for,
      .help = "record for this long, e.g. 10min or 1h, instead of until the last process ended"},
-    {.name = "cgroup", .argument = "PATH", .type = OPT_PARSED, .offset = AT(record), .parse = take_group, .completes = OPT_A_FILE,
+    {.name = "cgroup",
+     .argument = "PATH",
+     .type = OPT_PARSED,
+     .offset = AT(record),
+     .parse = take_group,
+     .completes = OPT_A_FILE,
      .help = "record all that is in this control group and below it: a service, a container, a pod",
-     .more = "PATH is its folder, such as /sys/fs/cgroup/system.slice/cron.service or, below /sys/fs/cgroup, system.slice/cron.service; or as it stands in /proc/PID/cgroup; "
-             "v1 and v2. The latter is looked for in every hierarchy: who is in it is taken from where CPU time is counted (v2, else cpuacct), and where others are in a "
-             "group of that path elsewhere, a folder is to be given. CPU time is the group's own count, if it counts any. The recording ends when nobody is left in it, or "
+     .more = "PATH is its folder, such as /sys/fs/cgroup/system.slice/cron.service or, below /sys/fs/cgroup, "
+             "system.slice/cron.service; or as it stands in /proc/PID/cgroup; "
+             "v1 and v2. The latter is looked for in every hierarchy: who is in it is taken from where CPU time is "
+             "counted (v2, else cpuacct), and where others are in a "
+             "group of that path elsewhere, a folder is to be given. CPU time is the group's own count, if it counts "
+             "any. The recording ends when nobody is left in it, or "
              "it is gone."},
     {.name = "no-children", .type = OPT_FALSE, .offset = AT(record.children), .help = "leave out its descendants"},
     RECORDING,
-    {.name = "no-host", .type = OPT_FALSE, .offset = AT(record.host), .help = "record the processes and their control groups, not the machine"},
-    HELP, END,
+    {.name = "no-host",
+     .type = OPT_FALSE,
+     .offset = AT(record.host),
+     .help = "record the processes and their control groups, not the machine"},
+    HELP,
+    END,
 };
 
 const struct opt options_summary[] = {JSON_OPTION, HELP, END};
 
 const struct opt options_show[] = {
-    {.name = "at", .letter = 'a', .argument = "TIME", .type = OPT_TEXT, .offset = AT(at),
-     .help = "the moment: +90s, -10s (before the end), 50%, start, end, peak (of memory), 12:30:05 or ISO 8601 (default: as it ended)",
-     .more = "Times without a zone are local. A moment is taken as it is printed: +4.831s of the summary's peak finds that sample."},
-    {.name = "pick", .argument = "WHICH", .type = OPT_CHOICE, .offset = AT(pick), .choices = picks,
+    {.name = "at",
+     .letter = 'a',
+     .argument = "TIME",
+     .type = OPT_TEXT,
+     .offset = AT(at),
+     .help = "the moment: +90s, -10s (before the end), 50%, start, end, peak (of memory), 12:30:05 or ISO 8601 "
+             "(default: as it ended)",
+     .more = "Times without a zone are local. A moment is taken as it is printed: +4.831s of the summary's peak finds "
+             "that sample."},
+    {.name = "pick",
+     .argument = "WHICH",
+     .type = OPT_CHOICE,
+     .offset = AT(pick),
+     .choices = picks,
      .help = "where no sample is at TIME: the one before (the default), nearest or after"},
-    {.name = "follow", .letter = 'f', .type = OPT_TRUE, .offset = AT(follow),
+    {.name = "follow",
+     .letter = 'f',
+     .type = OPT_TRUE,
+     .offset = AT(follow),
      .help = "print the newest moment again and again until the recording ends"},
-    {.name = "top", .letter = 'n', .argument = "N", .type = OPT_PARSED, .offset = AT(count), .parse = take_count,
+    {.name = "top",
+     .letter = 'n',
+     .argument = "N",
+     .type = OPT_PARSED,
+     .offset = AT(count),
+     .parse = take_count,
      .help = "the N processes that take most CPU, or all (default: all; with --follow what fits the terminal)"},
-    JSON_OPTION, HELP, END,
+    JSON_OPTION,
+    HELP,
+    END,
 };
 
 const struct opt options_export[] = {
-    {.name = "format", .letter = 'F', .argument = "FORMAT", .type = OPT_CHOICE, .offset = AT(format), .choices = formats,
+    {.name = "format",
+     .letter = 'F',
+     .argument = "FORMAT",
+     .type = OPT_CHOICE,
+     .offset = AT(format),
+     .choices = formats,
      .help = "csv (the default) or jsonl"},
-    {.name = "safe", .type = OPT_TRUE, .offset = AT(safe), .help = "CSV for spreadsheets: no name or command line is a formula",
-     .more = "Text that begins with =, +, -, @, a tab or a carriage return gets an apostrophe in front, and so does text that begins with an "
+    {.name = "safe",
+     .type = OPT_TRUE,
+     .offset = AT(safe),
+     .help = "CSV for spreadsheets: no name or command line is a formula",
+     .more = "Text that begins with =, +, -, @, a tab or a carriage return gets an apostrophe in front, and so does "
+             "text that begins with an "
              "apostrophe: who takes one away in front of a text has what it was. Numbers are left alone."},
-    {.name = "entity", .letter = 'e', .argument = "WHAT", .type = OPT_CHOICE, .offset = AT(entity), .choices = entities,
-     .help = "a row for each process and sample (the default), or for each job sample, event or exit; host, cpu, disk, fs, net, sensor and "
+    {.name = "entity",
+     .letter = 'e',
+     .argument = "WHAT",
+     .type = OPT_CHOICE,
+     .offset = AT(entity),
+     .choices = entities,
+     .help = "a row for each process and sample (the default), or for each job sample, event or exit; host, cpu, disk, "
+             "fs, net, sensor and "
              "cgroup are the machine, each time it was looked at"},
-    {.name = "dialect", .letter = 'd', .argument = "NAME", .type = OPT_CHOICE, .offset = AT(dialect), .choices = dialect_names,
+    {.name = "dialect",
+     .letter = 'd',
+     .argument = "NAME",
+     .type = OPT_CHOICE,
+     .offset = AT(dialect),
+     .choices = dialect_names,
      .help = "CSV as another program writes it: spare-cores (of process or host), spare-cores-mended or pytyche-cpu",
-     .more = "spare-cores has the columns, units and quoting of the PidTracker and the SystemTracker of resource-tracker, and counts as they do; "
-             "spare-cores-mended has the same columns with what is known to be wrong in them put right, and nothing where the tape has no value; "
+     .more = "spare-cores has the columns, units and quoting of the PidTracker and the SystemTracker of "
+             "resource-tracker, and counts as they do; "
+             "spare-cores-mended has the same columns with what is known to be wrong in them put right, and nothing "
+             "where the tape has no value; "
              "pytyche-cpu has timestamp,usr_pct,idle_pct. docs/dialects.md tells of each column."},
-    {.name = "columns", .letter = 'c', .argument = "LIST", .type = OPT_TEXT, .offset = AT(columns),
-     .completes = OPT_A_METRIC, .help = "these columns, in this order, e.g. time,pid,name,rss (default: all)"},
-    {.name = "output", .letter = 'o', .argument = "FILE", .type = OPT_TEXT, .offset = AT(output), .completes = OPT_A_FILE,
+    {.name = "columns",
+     .letter = 'c',
+     .argument = "LIST",
+     .type = OPT_TEXT,
+     .offset = AT(columns),
+     .completes = OPT_A_METRIC,
+     .help = "these columns, in this order, e.g. time,pid,name,rss (default: all)"},
+    {.name = "output",
+     .letter = 'o',
+     .argument = "FILE",
+     .type = OPT_TEXT,
+     .offset = AT(output),
+     .completes = OPT_A_FILE,
      .help = "write to FILE, which must not exist (default, and -: standard output)"},
     {.name = "force", .type = OPT_TRUE, .offset = AT(force), .help = "replace FILE if it is there"},
-    {.name = "follow", .letter = 'f', .type = OPT_TRUE, .offset = AT(follow), .help = "go on while the tape grows, to its end"},
-    HELP, END,
+    {.name = "follow",
+     .letter = 'f',
+     .type = OPT_TRUE,
+     .offset = AT(follow),
+     .help = "go on while the tape grows, to its end"},
+    HELP,
+    END,
 };
 
 const struct opt options_ls[] = {
@@ -269,7 +401,13 @@ const struct opt options_rm[] = {
 
 const struct opt options_metrics[] = {JSON_OPTION, HELP, END};
 const struct opt options_doctor[] = {
-    {.name = "metrics", .letter = 'm', .type = OPT_TRUE, .offset = AT(metrics), .help = "a line for each metric of the machine and of control groups"},
-    JSON_OPTION, HELP, END,
+    {.name = "metrics",
+     .letter = 'm',
+     .type = OPT_TRUE,
+     .offset = AT(metrics),
+     .help = "a line for each metric of the machine and of control groups"},
+    JSON_OPTION,
+    HELP,
+    END,
 };
 const struct opt options_none[] = {HELP, END};

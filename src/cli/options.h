@@ -5,7 +5,7 @@
 
 #include "cli/opt.h"
 
-extern const struct opt options_run[], options_record[], options_summary[], options_show[], options_export[], options_ls[],
-    options_rm[], options_metrics[], options_doctor[], options_none[];
+extern const struct opt options_run[], options_record[], options_summary[], options_show[], options_export[],
+    options_ls[], options_rm[], options_metrics[], options_doctor[], options_none[];
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file that is there whole or not at all: written without a name, which it gets at the end. An existing file is not touched unless
- * forced, and then replaced in one step.
+ * A file that is there whole or not at all: written without a name, which it gets at the end. An existing file is not
+ * touched unless forced, and then replaced in one step.
  */
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H

@@ -8,12 +8,14 @@
 #include "encode/row.h"
 #include "sample/sample.h"
 
-/* Finds and opens the tape that a user named (NULL: @last). Returns 0, or the exit status of a failure that was said. */
+/* Finds and opens the tape that a user named (NULL: @last). Returns 0, or the exit status of a failure that was said.
+ */
 int reader_open(const struct cli *cli, const char *name, struct baro_tape **ret, struct buf *ret_path);
 
 const char *reader_state_name(enum baro_tape_state state); /* "ended", "running", "cut off" */
 
-/* Waits until a growing tape has more to read. False: it has its end, was removed or replaced, or nobody writes it any more, and all of it was read. */
+/* Waits until a growing tape has more to read. False: it has its end, was removed or replaced, or nobody writes it any
+ * more, and all of it was read. */
 bool reader_wait(struct baro_tape *tape);
 
 /* Names of users, from /etc/passwd alone: NSS would need shared objects. Fits row.user. */

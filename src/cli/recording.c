@@ -107,7 +107,8 @@ int recording_open(struct recording *r, const struct cli *cli, const struct reco
                    struct baro_error *err)
 {
     const char *name;
-    *r = (struct recording){.cli = cli, .settings = s, .tape_fd = -1, .stderr_fd = STDERR_FILENO, .file = {.dir_fd = -1}};
+    *r = (struct recording){
+        .cli = cli, .settings = s, .tape_fd = -1, .stderr_fd = STDERR_FILENO, .file = {.dir_fd = -1}};
     if (!s->output)
         return open_kept(r, command, err);
     int code = absolute(s->output, &r->path, err);
@@ -142,7 +143,8 @@ static void publish(struct recording *r)
     int code = r->begun ? tape_file_publish(&r->file, r->tape_fd) : 0;
     if (code == 0)
         return;
-    error_set(&line, code, "can't replace %.200s: %s; it is as it was, and the run is not kept", (const char *)r->path.at, error_text(-code));
+    error_set(&line, code, "can't replace %.200s: %s; it is as it was, and the run is not kept",
+              (const char *)r->path.at, error_text(-code));
     recording_say(r, line.text);
     tape_file_remove(&r->file);
     tape_file_done(&r->file);
@@ -161,7 +163,8 @@ static void take_name(struct recording *r)
 static void look_for_tape(struct recording *r)
 {
     struct stat st;
-    if (!r->begun || *r->file.temporary || r->moved || r->again_errno || r->file.dir_fd < 0 || tape_file_named(&r->file) || fstat(r->tape_fd, &st) < 0)
+    if (!r->begun || *r->file.temporary || r->moved || r->again_errno || r->file.dir_fd < 0 ||
+        tape_file_named(&r->file) || fstat(r->tape_fd, &st) < 0)
         return;
     if (st.st_nlink > 0) {
         r->moved = true;
@@ -183,9 +186,11 @@ static void say_what_happened(struct recording *r)
     else if (r->removed && r->again_errno == EOWNERDEAD)
         error_set(&line, -1, "the tape was removed while it was written: %.200s", path);
     else if (r->removed && r->again_errno)
-        error_set(&line, -1, "the tape was removed while it was written, and there is no other: %s", error_text(r->again_errno));
+        error_set(&line, -1, "the tape was removed while it was written, and there is no other: %s",
+                  error_text(r->again_errno));
     else if (r->removed)
-        error_set(&line, -1, "the tape was removed while it was written; all of it is in another file now: %.180s", path);
+        error_set(&line, -1, "the tape was removed while it was written; all of it is in another file now: %.180s",
+                  path);
     if (line.text[0])
         recording_say(r, line.text);
 }
@@ -279,15 +284,26 @@ void recording_options(struct recording *r, struct record_options *ret)
 {
     const struct record_settings *s = r->settings;
     *ret = (struct record_options){
-        .tape_fd = r->tape_fd, .wanted = s->wanted, .interval_ns = s->interval_ns, .overhead_ppm = s->overhead_ppm,
-        .cmdline = s->cmdline, .children = s->children, .host = s->host, .for_ns = s->for_ns, .adopts = s->subreaper, .on_error = recording_say, .begun = on_begun, .finished = on_finished,
+        .tape_fd = r->tape_fd,
+        .wanted = s->wanted,
+        .interval_ns = s->interval_ns,
+        .overhead_ppm = s->overhead_ppm,
+        .cmdline = s->cmdline,
+        .children = s->children,
+        .host = s->host,
+        .for_ns = s->for_ns,
+        .adopts = s->subreaper,
+        .on_error = recording_say,
+        .begun = on_begun,
+        .finished = on_finished,
         .no_events = getenv("BARO_NO_EVENTS") != NULL,
         .observer = {on_header, on_sample, on_exit_record, on_event, on_limits, r},
     };
 }
 
-/* A short command is kept waiting by it (0.2 to 0.3 ms with 480 kept runs), so after such a one it is done one time in 64, by a random number: a pid
- * may be the same in each container, and the time of a run that others start regularly is not random. */
+/* A short command is kept waiting by it (0.2 to 0.3 ms with 480 kept runs), so after such a one it is done one time in
+ * 64, by a random number: a pid may be the same in each container, and the time of a run that others start regularly is
+ * not random. */
 void recording_tidy(struct recording *r)
 {
     uint8_t chance = 0;
@@ -299,7 +315,9 @@ void recording_tidy(struct recording *r)
 bool recording_settle(struct recording *r)
 {
     struct baro_tape *tape = NULL;
-    int fd = r->path.len && recording_named(r) ? openat(r->file.dir_fd, r->file.name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+    int fd = r->path.len && recording_named(r)
+                 ? openat(r->file.dir_fd, r->file.name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+                 : -1;
     bool readable = fd >= 0 && tape_open_fd(&tape, fd, (const char *)r->path.at, 0, NULL) >= 0;
     baro_tape_close(tape);
     if (!readable)

@@ -32,7 +32,8 @@ int recording_open(struct recording *r, const struct cli *cli, const struct reco
 void recording_options(struct recording *r, struct record_options *ret);
 /* Thins out the kept runs, if that was not done while recording. */
 void recording_tidy(struct recording *r);
-/* The recorder went away: what can't be read, because it has no whole header, is removed. True if there is something to read. */
+/* The recorder went away: what can't be read, because it has no whole header, is removed. True if there is something to
+ * read. */
 bool recording_settle(struct recording *r);
 /* Nothing was recorded: leaves no file behind but one that was there before. */
 void recording_discard(struct recording *r);

@@ -8,9 +8,11 @@
 
 #define LOOKS_BACK 8 /* a look may be stamped a little later than its sample */
 
-static bool row_of(const struct baro_tape *tape, const struct baro_record *record, struct row_memory *memory, struct row *ret)
+static bool row_of(const struct baro_tape *tape, const struct baro_record *record, struct row_memory *memory,
+                   struct row *ret)
 {
-    *ret = (struct row){.entity = ROW_HOST, .header = baro_tape_header(tape), .sample = record->u.sample, .memory = memory};
+    *ret = (struct row){
+        .entity = ROW_HOST, .header = baro_tape_header(tape), .sample = record->u.sample, .memory = memory};
     return machine_looked_at(record->u.sample) && baro_sample_host_ns(record->u.sample, &ret->t_ns) == BARO_PRESENT;
 }
 
@@ -44,7 +46,8 @@ static void bytes(struct buf *b, const struct baro_sample *s, enum host_metric m
         buf_byte(b, '?');
 }
 
-void show_machine_line(const struct baro_tape *tape, const struct baro_record *record, struct row_memory *memory, struct buf *b)
+void show_machine_line(const struct baro_tape *tape, const struct baro_record *record, struct row_memory *memory,
+                       struct buf *b)
 {
     const struct baro_sample *s = record->u.sample;
     struct row row;
@@ -83,8 +86,8 @@ void show_machine_line(const struct baro_tape *tape, const struct baro_record *r
     buf_byte(b, '\n');
 }
 
-int show_machine_json(struct baro_tape *tape, const struct baro_record *record, struct row_memory *memory, struct json *j,
-                      struct baro_error *err)
+int show_machine_json(struct baro_tape *tape, const struct baro_record *record, struct row_memory *memory,
+                      struct json *j, struct baro_error *err)
 {
     struct columns columns;
     struct row row;

@@ -9,8 +9,8 @@
 #include "base/clock.h"
 
 /*
- * TZ=EST5EDT names a file of the zone's history, to glibc and to date(1); it is a rule as well, without a history, and musl takes it for that. With a colon
- * it can only be a file.
+ * TZ=EST5EDT names a file of the zone's history, to glibc and to date(1); it is a rule as well, without a history, and
+ * musl takes it for that. With a colon it can only be a file.
  */
 static void set_file(void)
 {

@@ -5,7 +5,8 @@
 
 #include <stdint.h>
 
-/* Called before localtime_r() and mktime(): what TZ names is looked up as date(1) does. Not in a process that is to execute a command: it changes TZ. */
+/* Called before localtime_r() and mktime(): what TZ names is looked up as date(1) does. Not in a process that is to
+ * execute a command: it changes TZ. */
 void zone_init(void);
 
 /* Seconds east of UTC at that time; 0 where that is not known. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Held descriptors of what runs. Reading a held file of /proc/PID costs half of opening it anew, and answers ESRCH once its process is gone.
- * Each holds 5 kB of kernel memory that is charged to the recorder's cgroup, often the job's own: hence the small number.
+ * Held descriptors of what runs. Reading a held file of /proc/PID costs half of opening it anew, and answers ESRCH once
+ * its process is gone. Each holds 5 kB of kernel memory that is charged to the recorder's cgroup, often the job's own:
+ * hence the small number.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,8 +18,8 @@
 
 static unsigned files_wanted(unsigned need)
 {
-    return 1 + !!(need & (BARO_SOURCE_STATUS | BARO_SOURCE_TASKS)) + !!(need & BARO_SOURCE_IO) + !!(need & BARO_SOURCE_SCHEDSTAT) +
-           !!(need & BARO_SOURCE_FD);
+    return 1 + !!(need & (BARO_SOURCE_STATUS | BARO_SOURCE_TASKS)) + !!(need & BARO_SOURCE_IO) +
+           !!(need & BARO_SOURCE_SCHEDSTAT) + !!(need & BARO_SOURCE_FD);
 }
 
 int cache_init(struct sampler *s)

@@ -19,8 +19,11 @@ static uint64_t ns_per_tick(const struct sampler *s)
 
 static void open_groups(struct sampler *s)
 {
-    const struct cgroups_options o = {.root_fd = s->options.root_fd, .ns_per_tick = ns_per_tick(s), .memory_total = s->options.memory_total,
-                                      .helper = s->options.helper, .ids = &s->entity_ids};
+    const struct cgroups_options o = {.root_fd = s->options.root_fd,
+                                      .ns_per_tick = ns_per_tick(s),
+                                      .memory_total = s->options.memory_total,
+                                      .helper = s->options.helper,
+                                      .ids = &s->entity_ids};
     s->groups_tried = true;
     cgroups_new(&s->groups, &o, s->options.groups);
 }
@@ -46,7 +49,8 @@ void sampler_groups_prepare(struct sampler *s)
         helper_start(helper);
 }
 
-/* With each look at the machine; where there is none, at their own pace. A job that is over before the machine was looked at, and whose groups were, has a last look at these. */
+/* With each look at the machine; where there is none, at their own pace. A job that is over before the machine was
+ * looked at, and whose groups were, has a last look at these. */
 static bool groups_due(const struct sampler *s)
 {
     const struct baro_sample *sample = &s->sample;
@@ -84,10 +88,12 @@ void sampler_groups_tick(struct sampler *s)
     cgroups_tick(s->groups, s->now_ns, s->job->closing, &s->sample);
 }
 
-/* The machine is left alone until the job has lived for a while, but what a limit refuses may be refused at once: growth of it is from the first look on. The next tick has it. */
+/* The machine is left alone until the job has lived for a while, but what a limit refuses may be refused at once:
+ * growth of it is from the first look on. The next tick has it. */
 void sampler_groups_early(struct sampler *s)
 {
-    if (!s->options.groups || !s->options.host || s->options.host_at_once || s->groups_tried || s->sample.has_host || s->job->closing)
+    if (!s->options.groups || !s->options.host || s->options.host_at_once || s->groups_tried || s->sample.has_host ||
+        s->job->closing)
         return;
     sampler_advance(s);
     open_groups(s);
@@ -98,7 +104,8 @@ void sampler_groups_early(struct sampler *s)
     cgroups_tick(s->groups, s->now_ns, false, &s->sample);
 }
 
-/* What was asked for of the old ones comes to nobody any more, and borrows nothing of them; of the new ones, if there are any, the next look tells. */
+/* What was asked for of the old ones comes to nobody any more, and borrows nothing of them; of the new ones, if there
+ * are any, the next look tells. */
 void sampler_groups_renew(struct sampler *s, const struct cgroup_hierarchies *groups)
 {
     struct cgroups *before = s->groups;
@@ -175,7 +182,8 @@ static void tell_left_out(struct sampler *s)
     if (!s->walk.left_out || s->groups_left_out)
         return;
     s->groups_left_out = true;
-    snprintf(text, sizeof(text), "%zu control groups are not looked into: too many, too deep, or too few descriptors", s->walk.left_out);
+    snprintf(text, sizeof(text), "%zu control groups are not looked into: too many, too deep, or too few descriptors",
+             s->walk.left_out);
     job_event(s->job, s->now_ns, BARO_EVENT_WARNING, NULL, s->walk.left_out, text);
 }
 

@@ -15,9 +15,14 @@ static bool have_host(struct sampler *s)
     if (!o->host || (!o->host_at_once && s->now_ns < SHORT_JOB))
         return false;
     struct host_options options = {
-        .proc_fd = o->proc_fd, .sys_fd = o->sys_fd, .clk_tck = o->clk_tck, .page_size = o->page_size, .helper = o->helper,
+        .proc_fd = o->proc_fd,
+        .sys_fd = o->sys_fd,
+        .clk_tck = o->clk_tck,
+        .page_size = o->page_size,
+        .helper = o->helper,
         .overhead_ppm = o->overhead_ppm,
-        .helper_after_ns = o->host_at_once ? 0 : SAMPLER_HELPER_AFTER, .entity_ids = &s->entity_ids,
+        .helper_after_ns = o->host_at_once ? 0 : SAMPLER_HELPER_AFTER,
+        .entity_ids = &s->entity_ids,
     };
     s->options.host = host_new(&s->machine, &options, NULL) == 0; /* if not, not: the job is what matters */
     return s->machine != NULL;

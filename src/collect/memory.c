@@ -2,9 +2,9 @@
 /*
  * pss and uss: when to read smaps_rollup of whom; and names and command lines, which come from the same helper.
  *
- * A read walks the page tables of its target (13 ns per 4 KiB page) and holds its mmap lock for that long. So a process is read when its memory has
- * moved, at most for one percent of its time, and all together within the budget. On a new peak of the tree the largest
- * are read within that tick, so that the peak is known in pss as well.
+ * A read walks the page tables of its target (13 ns per 4 KiB page) and holds its mmap lock for that long. So a process
+ * is read when its memory has moved, at most for one percent of its time, and all together within the budget. On a new
+ * peak of the tree the largest are read within that tick, so that the peak is known in pss as well.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,8 @@
 #include "base/clock.h"
 #include "collect/sampler.h"
 
-#define YOUNG (30 * NS_PER_MS)         /* most processes that live shorter than this are many: the helper is for those that stay */
+#define YOUNG                                                                                                          \
+    (30 * NS_PER_MS) /* most processes that live shorter than this are many: the helper is for those that stay */
 #define HELPER_AFTER YOUNG             /* a job shorter than this never pays for the helper's fork */
 #define IDLE_AFTER (60 * NS_PER_SEC)   /* sharers come and go without the process running */
 #define OF_ITS_TIME 100u               /* one percent */
@@ -21,7 +22,7 @@
 #define PEAK_STEP 50u                  /* a new peak is one that is 2 % higher */
 #define NS_PER_KIB 3u                  /* 13 ns per page of 4 KiB; far less with huge pages */
 #define LEAST_COST 30000u              /* the way to the helper and back */
-#define SLOWEST 4u                     /* wall time of a read beyond that many estimates is time in which the helper did not run */
+#define SLOWEST 4u /* wall time of a read beyond that many estimates is time in which the helper did not run */
 #define LEAST_AGE (50 * NS_PER_MS)
 #define INFO_TRIES 3u
 #define STALE_PART 16u                 /* what can be wrong by less is not worth a read */
@@ -45,8 +46,9 @@ static bool memory_moved(const struct member *m)
 
 /* ---- those that share memory ---- */
 
-/* Who was forked by the same parent, is a fork of the other, or runs the same program may share memory, and then the pss of each changes as the other comes, goes or writes. What moved is added up by
- * program and by parent; two that fall into one slot are read too often. */
+/* Who was forked by the same parent, is a fork of the other, or runs the same program may share memory, and then the
+ * pss of each changes as the other comes, goes or writes. What moved is added up by program and by parent; two that
+ * fall into one slot are read too often. */
 static uint32_t *slot(struct sampler *s, uint64_t key)
 {
     return &s->shared[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 55];
@@ -77,7 +79,8 @@ static uint32_t shared_kib(struct sampler *s, const struct member *m)
     return *slot(s, program_of(m)) + *slot(s, (uint64_t)m->row.parent.pid) + *slot(s, (uint64_t)m->row.key.pid);
 }
 
-/* By how much its pss may be wrong. A parent of 300 MB that forked four sleepers and was not read since: 300 MB, its pss was all its own and may be a fifth of that now. */
+/* By how much its pss may be wrong. A parent of 300 MB that forked four sleepers and was not read since: 300 MB, its
+ * pss was all its own and may be a fifth of that now. */
 static uint64_t doubt(struct sampler *s, const struct member *m)
 {
     uint64_t pss = m->row.value[PROCESS_pss], rss = m->row.value[PROCESS_rss], uss = m->row.value[PROCESS_uss];
@@ -143,8 +146,8 @@ static void reply_smaps(struct sampler *s, struct member *m, const struct helper
 {
     static const enum process_metric ids[] = {PROCESS_pss, PROCESS_uss, PROCESS_smaps_at};
     const uint64_t values[] = {reply->pss, reply->uss, s->now_ns};
-    m->note.smaps_barred = reply->smaps_absent == BARO_ABSENT_DENIED || reply->smaps_absent == BARO_ABSENT_UNSUPPORTED ||
-                           reply->smaps_absent == BARO_ABSENT_TIMEOUT;
+    m->note.smaps_barred = reply->smaps_absent == BARO_ABSENT_DENIED ||
+                           reply->smaps_absent == BARO_ABSENT_UNSUPPORTED || reply->smaps_absent == BARO_ABSENT_TIMEOUT;
     if (reply->smaps_absent == BARO_ABSENT_GONE || m->row.value[PROCESS_state] == 'Z')
         return; /* the next look at it will tell, or has told that its memory is gone */
     for (size_t i = 0; i < 3; i++) {
@@ -161,7 +164,8 @@ static void reply_smaps(struct sampler *s, struct member *m, const struct helper
     m->note.smaps_key = process_memory_key(m);
     if (!s->moved_since_asked)
         m->note.shared_kib = shared_kib(s, m);
-    if (m->row.absent[PROCESS_pss] == BARO_PRESENT && m->row.absent[PROCESS_rss] == BARO_PRESENT && reply->pss > m->row.value[PROCESS_rss])
+    if (m->row.absent[PROCESS_pss] == BARO_PRESENT && m->row.absent[PROCESS_rss] == BARO_PRESENT &&
+        reply->pss > m->row.value[PROCESS_rss])
         m->row.value[PROCESS_rss] = reply->pss; /* rss is counted in lots on each CPU (6.2 to 6.15) */
 }
 
@@ -236,7 +240,8 @@ static void request_largest(struct sampler *s)
     s->peak_unread = false;
     for (size_t i = 0; i < s->job->tree.n; i++) {
         struct member *m = s->job->tree.at[i];
-        if (!m || m->note.smaps_asked == (uint32_t)s->ticks || m->note.smaps_barred || !(memory_moved(m) || is_stale(s, m)) || m->row.value[PROCESS_state] == 'Z')
+        if (!m || m->note.smaps_asked == (uint32_t)s->ticks || m->note.smaps_barred ||
+            !(memory_moved(m) || is_stale(s, m)) || m->row.value[PROCESS_state] == 'Z')
             continue;
         if (m->note.smaps_ns && s->now_ns - m->note.smaps_ns < cost_of(m) * OF_ITS_TIME_AT_A_PEAK) {
             s->peak_unread = true;
@@ -256,7 +261,8 @@ static void request_due(struct sampler *s)
 {
     const struct tree *tree = &s->job->tree;
     /* The gate lets pass who is due, again and again until it is served. */
-    for (size_t i = tree_next_moved(tree, 0); i < tree->n && s->n_requests < REQUESTS_MOST; i = tree_next_moved(tree, i + 1)) {
+    for (size_t i = tree_next_moved(tree, 0); i < tree->n && s->n_requests < REQUESTS_MOST;
+         i = tree_next_moved(tree, i + 1)) {
         struct member *m = tree->at[i];
         if (!m->looked_at)
             continue;
@@ -274,7 +280,8 @@ static void request_due(struct sampler *s)
     }
 }
 
-/* Those whose pss others made old, though they sleep: the gate does not let them pass. Returns how many those are, if it matters to the sum. */
+/* Those whose pss others made old, though they sleep: the gate does not let them pass. Returns how many those are, if
+ * it matters to the sum. */
 static uint64_t request_stale(struct sampler *s, bool ask)
 {
     const struct tree *tree = &s->job->tree;
@@ -289,8 +296,8 @@ static uint64_t request_stale(struct sampler *s, bool ask)
         doubts += doubt(s, m);
         n++;
         uint64_t pause = cost_of(m) * OF_ITS_TIME;
-        if (!ask || m->note.smaps_barred || m->note.smaps_asked == (uint32_t)s->ticks || s->n_requests >= REQUESTS_MOST ||
-            s->now_ns < m->note.smaps_ns + (pause > LEAST_AGE ? pause : LEAST_AGE))
+        if (!ask || m->note.smaps_barred || m->note.smaps_asked == (uint32_t)s->ticks ||
+            s->n_requests >= REQUESTS_MOST || s->now_ns < m->note.smaps_ns + (pause > LEAST_AGE ? pause : LEAST_AGE))
             continue;
         if (budget_take_smaps(&s->budget, s->now_ns, cost_of(m), false))
             request(s, m, HELPER_SMAPS);
@@ -304,7 +311,8 @@ static uint64_t request_stale(struct sampler *s, bool ask)
 static bool stale_due(const struct sampler *s)
 {
     bool seldom = tree_count(&s->job->tree) > STALE_MANY;
-    return (s->need & BARO_SOURCE_SMAPS) && (s->shared_moved || s->stale) && (!seldom || s->now_ns >= s->shared_ns + NS_PER_SEC);
+    return (s->need & BARO_SOURCE_SMAPS) && (s->shared_moved || s->stale) &&
+           (!seldom || s->now_ns >= s->shared_ns + NS_PER_SEC);
 }
 
 /* A new peak of the tree; or one that still stands and of which something is left to read. */

@@ -93,8 +93,9 @@ static void put_comm(struct member *m, const char *comm)
     sampler_set_name(m, comm);
 }
 
-/* Since 6.2 stat shows what the CPUs have handed in, in lots of 32 pages and more for each, so that of a small process it shows nothing; status sums
- * it up since 6.16. So stat tells that something changed, and status how much there is, if it is read. */
+/* Since 6.2 stat shows what the CPUs have handed in, in lots of 32 pages and more for each, so that of a small process
+ * it shows nothing; status sums it up since 6.16. So stat tells that something changed, and status how much there is,
+ * if it is read. */
 static void put_rss(struct member *m, uint64_t rss)
 {
     if (rss == m->note.stat_rss && m->row.absent[PROCESS_rss] == BARO_PRESENT)
@@ -106,7 +107,8 @@ static void put_rss(struct member *m, uint64_t rss)
 /* What has ended holds none, whatever was seen of it last. */
 static void forget_memory(struct member *m)
 {
-    static const enum process_metric ids[] = {PROCESS_pss, PROCESS_uss, PROCESS_swap, PROCESS_rss_anon, PROCESS_rss_file, PROCESS_rss_shmem};
+    static const enum process_metric ids[] = {PROCESS_pss,      PROCESS_uss,      PROCESS_swap,
+                                              PROCESS_rss_anon, PROCESS_rss_file, PROCESS_rss_shmem};
     for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
         if (m->row.absent[ids[i]] == BARO_PRESENT || m->row.absent[ids[i]] == BARO_ABSENT_GONE)
             set(m, ids[i], 0);
@@ -136,7 +138,8 @@ static void put_stat(struct sampler *s, struct member *m, const struct pid_stat 
     set(m, PROCESS_state, (uint8_t)st->state);
     set(m, PROCESS_nice, (uint64_t)st->nice);
     set(m, PROCESS_threads, st->num_threads);
-    /* The mm of a zombie is gone, so it holds no memory; as long as threads run behind a dead leader that is not known. */
+    /* The mm of a zombie is gone, so it holds no memory; as long as threads run behind a dead leader that is not known.
+     */
     bool hollow = st->state == 'Z' && st->num_threads > 1;
     if (hollow) {
         lose_memory(m);
@@ -244,9 +247,11 @@ static const struct {
 #define IO_METRICS (sizeof(io_metrics) / sizeof(*io_metrics))
 
 /*
- * /proc/PID/io is what all threads did and signal->ioac (do_io_accounting() in fs/proc/base.c), to which the kernel adds what threads did as they end, and children as they are reaped, with what those
- * had reaped (wait_task_zombie(), since 2.6.27). /proc/PID/task/PID/io is the thread's own. So of a process that never had a second thread the difference is its children's. Example: rchar 104,862,600,
- * of the thread itself 5,000: the children that it reaped had read 104,857,600.
+ * /proc/PID/io is what all threads did and signal->ioac (do_io_accounting() in fs/proc/base.c), to which the kernel
+ * adds what threads did as they end, and children as they are reaped, with what those had reaped (wait_task_zombie(),
+ * since 2.6.27). /proc/PID/task/PID/io is the thread's own. So of a process that never had a second thread the
+ * difference is its children's. Example: rchar 104,862,600, of the thread itself 5,000: the children that it reaped had
+ * read 104,857,600.
  */
 static bool put_reaped_io(struct member *m, const struct pid_io *whole, const struct pid_io *own)
 {
@@ -260,7 +265,8 @@ static bool put_reaped_io(struct member *m, const struct pid_io *whole, const st
     return true;
 }
 
-/* The clock of a process has what all its threads ran, also those that ended: where it is the same as the first thread's there never was another. */
+/* The clock of a process has what all its threads ran, also those that ended: where it is the same as the first
+ * thread's there never was another. */
 static bool only_thread_ever(struct sampler *s, int32_t pid)
 {
     struct pid_schedstat ss;
@@ -286,7 +292,8 @@ bool process_reaped_io(struct sampler *s, struct member *m)
     if (n <= 0 || pid_io_parse(span_of(s->text, (size_t)n), &whole) != 0)
         return false;
     for (size_t i = 0; i < IO_METRICS; i++) {
-        if (m->row.absent[io_metrics[i].metric] == BARO_PRESENT && m->row.value[io_metrics[i].metric] != whole.value[io_metrics[i].field])
+        if (m->row.absent[io_metrics[i].metric] == BARO_PRESENT &&
+            m->row.value[io_metrics[i].metric] != whole.value[io_metrics[i].field])
             return false;
     }
     return put_reaped_io(m, &whole, &own);
@@ -363,8 +370,8 @@ uint64_t process_threads_took(struct sampler *s, uint64_t begin_cpu_ns)
     return pause;
 }
 
-/* Run delay and switches are kept per thread and not passed on. Their reading grows with the threads, so it is done once a second, or
- * so seldom that it takes a quarter of the budget, of all processes together. */
+/* Run delay and switches are kept per thread and not passed on. Their reading grows with the threads, so it is done
+ * once a second, or so seldom that it takes a quarter of the budget, of all processes together. */
 static void read_threads(struct sampler *s, struct member *m)
 {
     struct thread_sums sums = {.s = s, .pid = m->row.key.pid};
@@ -435,8 +442,8 @@ int process_clock(struct sampler *s, struct member *m, uint64_t *ret_ns)
     return r == -EINVAL ? -ESRCH : 0;
 }
 
-/* Is what the pid names now still this member? A member known from events alone has no start time yet; it gets the one that is read,
- * unless that lies after its end. */
+/* Is what the pid names now still this member? A member known from events alone has no start time yet; it gets the one
+ * that is read, unless that lies after its end. */
 static bool same(const struct sampler *s, struct member *m, const struct pid_stat *st)
 {
     if (m->looked_at)
@@ -451,8 +458,8 @@ static bool same(const struct sampler *s, struct member *m, const struct pid_sta
     return true;
 }
 
-/* Of a storm of short processes most are seen once, if at all. The first look at one that has just begun takes what tells of its size; what it has
- * read and written its parent takes over. */
+/* Of a storm of short processes most are seen once, if at all. The first look at one that has just begun takes what
+ * tells of its size; what it has read and written its parent takes over. */
 static bool young(const struct sampler *s, const struct member *m)
 {
     return m->begin_ns && s->now_ns < m->begin_ns + YOUNG_NS && !m->sampled && !m->target;
@@ -461,7 +468,8 @@ static bool young(const struct sampler *s, const struct member *m)
 /* Most die young: what their end tells is not worth the reading before. */
 static bool young_and_told(const struct sampler *s, const struct member *m)
 {
-    return s->job->ends_told && !s->job->closing && m->parent && m->begin_ns && s->now_ns < m->begin_ns + YOUNG_TOLD_NS && !m->target;
+    return s->job->ends_told && !s->job->closing && m->parent && m->begin_ns &&
+           s->now_ns < m->begin_ns + YOUNG_TOLD_NS && !m->target;
 }
 
 /* Of memory that is shared a page that is written to becomes one's own: faults tell, rss does not. */

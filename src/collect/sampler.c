@@ -19,10 +19,11 @@
 /* What the ledger adds up is read whatever the user wants to see. */
 static uint64_t always_wanted(void)
 {
-    return 1ull << PROCESS_cpu | 1ull << PROCESS_cpu_user | 1ull << PROCESS_cpu_system | 1ull << PROCESS_children_cpu_user |
-           1ull << PROCESS_children_cpu_system | 1ull << PROCESS_faults_minor | 1ull << PROCESS_faults_major |
-           1ull << PROCESS_children_faults_minor | 1ull << PROCESS_children_faults_major | 1ull << PROCESS_state |
-           1ull << PROCESS_threads | 1ull << PROCESS_rss;
+    return 1ull << PROCESS_cpu | 1ull << PROCESS_cpu_user | 1ull << PROCESS_cpu_system |
+           1ull << PROCESS_children_cpu_user | 1ull << PROCESS_children_cpu_system | 1ull << PROCESS_faults_minor |
+           1ull << PROCESS_faults_major | 1ull << PROCESS_children_faults_minor |
+           1ull << PROCESS_children_faults_major | 1ull << PROCESS_state | 1ull << PROCESS_threads |
+           1ull << PROCESS_rss;
 }
 
 int sampler_init(struct sampler *s, struct job *job, const struct sampler_options *options, struct baro_error *err)
@@ -143,9 +144,10 @@ static void gone(struct sampler *s, struct member *m)
     sampler_gone(s, m, s->now_ns);
 }
 
-/* The wrapper tells what it reaps, with all that the zombie had used: of the command, and of orphans, which may not have been seen to
- * change their parent. Its word comes within a moment. Whose parent was found gone just before is a case of its own: that one had most likely
- * waited for it, and was waited for itself; should the word come all the same it is known by then who is meant. */
+/* The wrapper tells what it reaps, with all that the zombie had used: of the command, and of orphans, which may not
+ * have been seen to change their parent. Its word comes within a moment. Whose parent was found gone just before is a
+ * case of its own: that one had most likely waited for it, and was waited for itself; should the word come all the same
+ * it is known by then who is meant. */
 static bool await_wrapper(struct sampler *s, struct member *m)
 {
     if (m->parent || !s->job->wrapper.pid || (m->successor && m->successor_epoch == s->job->tree.epoch))
@@ -203,8 +205,9 @@ int sampler_look(struct sampler *s, struct member *m)
 
 #define REAPED_IO_TRIES 3u
 
-/* Only if each child that it had reaped by then is known can what it took over be put down to those that are gone: forks that are still in the queue
- * may be of one that was born and reaped since the last drain. Those known that are no longer there check_children() finds, and then all of it is done again. */
+/* Only if each child that it had reaped by then is known can what it took over be put down to those that are gone:
+ * forks that are still in the queue may be of one that was born and reaped since the last drain. Those known that are
+ * no longer there check_children() finds, and then all of it is done again. */
 static void read_reaped_io(struct sampler *s, struct member *m, uint64_t clock_ns)
 {
     struct reaped_io *r = &m->reaped_io;
@@ -256,8 +259,8 @@ static void seen(struct sampler *s, struct member *m)
     m->sampled = true;
 }
 
-/* Whatever told its end, or that it was seen as a zombie, decides how many live. A group whose first thread has ended lives on: that of one whose
- * threads began before the events did may be told as its end. */
+/* Whatever told its end, or that it was seen as a zombie, decides how many live. A group whose first thread has ended
+ * lives on: that of one whose threads began before the events did may be told as its end. */
 static void check_end(struct sampler *s, struct member *m)
 {
     bool zombie = m->row.value[PROCESS_state] == 'Z' && m->row.value[PROCESS_threads] <= 1;
@@ -335,7 +338,8 @@ static uint64_t gate_due(const struct sampler *s, const struct member *m)
     return refresh < memory ? refresh : memory;
 }
 
-/* A child that stands before its parent was read before it, and may have ended and been waited for in between: then what it used would count twice. */
+/* A child that stands before its parent was read before it, and may have ended and been waited for in between: then
+ * what it used would count twice. */
 static void check_order(struct sampler *s)
 {
     struct tree *tree = &s->job->tree;
@@ -367,7 +371,8 @@ static void tick_from(struct sampler *s, size_t *i)
         struct member *m = tree->at[*i];
         tick_member(s, m, there, clock_ns);
         if (!m->gone)
-            tree->gates[*i] = (struct gate){m->note.clock_ns, gate_due(s, m), m->row.key.pid, m->note.scanned_clock_ns == m->note.clock_ns};
+            tree->gates[*i] = (struct gate){m->note.clock_ns, gate_due(s, m), m->row.key.pid,
+                                            m->note.scanned_clock_ns == m->note.clock_ns};
     }
 }
 
@@ -458,7 +463,8 @@ static void tell_moved(struct sampler *s)
 bool sampler_is_stirred(const struct sampler *s)
 {
     const struct tree *tree = &s->job->tree;
-    return s->job->n_gone || tree->removals != s->sample.removals || tree->n != s->sample.n || tree_next_moved(tree, 0) < tree->n;
+    return s->job->n_gone || tree->removals != s->sample.removals || tree->n != s->sample.n ||
+           tree_next_moved(tree, 0) < tree->n;
 }
 
 bool sampler_any_moved(const struct sampler *s)
@@ -474,13 +480,15 @@ bool sampler_is_quiet(struct sampler *s)
 {
     const struct tree *tree = &s->job->tree;
     sampler_advance(s);
-    if (s->options.whole_group || s->options.host_alone || s->scan_once || s->now_ns >= s->scanned_ns + RESCAN || !tree->n ||
-        sampler_is_stirred(s) || (s->slow && helper_busy(s->slow)) || (s->stale && s->now_ns < s->stale_since_ns + HEALS))
+    if (s->options.whole_group || s->options.host_alone || s->scan_once || s->now_ns >= s->scanned_ns + RESCAN ||
+        !tree->n || sampler_is_stirred(s) || (s->slow && helper_busy(s->slow)) ||
+        (s->stale && s->now_ns < s->stale_since_ns + HEALS))
         return false;
     for (size_t i = 0; i < tree->n; i++) {
         const struct gate *g = &tree->gates[i];
         uint64_t clock_ns = 0;
-        if (clock_process_cpu_ns(g->pid, &clock_ns) == -EINVAL || clock_ns != g->clock_ns || s->now_ns >= g->due_ns || !g->pid)
+        if (clock_process_cpu_ns(g->pid, &clock_ns) == -EINVAL || clock_ns != g->clock_ns || s->now_ns >= g->due_ns ||
+            !g->pid)
             return false;
     }
     return true;
@@ -490,7 +498,8 @@ const struct baro_sample *sampler_repeat(struct sampler *s, uint64_t t_ns)
 {
     struct baro_sample *sample = &s->sample;
     const struct tree *tree = &s->job->tree;
-    if (s->job->n_gone || tree->removals != sample->removals || tree->n < sample->n || !sample->moved || t_ns <= sample->t_ns)
+    if (s->job->n_gone || tree->removals != sample->removals || tree->n < sample->n || !sample->moved ||
+        t_ns <= sample->t_ns)
         return NULL;
     memset(s->moved, 0, (sample->n + 63) / 64 * sizeof(*s->moved));
     sample->processes = tree->rows;

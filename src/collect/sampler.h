@@ -2,9 +2,10 @@
 /*
  * The sampler: at each tick it looks at every member of the job, reads what has changed, and yields a sample.
  *
- * The gate (struct gate): a process whose CPU clock has not moved since it was last read has run no instruction, so its own counters stand still. State R is
- * always read (another core's clock moves with the kernel's tick only), and so is D (the parent of a vfork child shares its memory). What can
- * change from outside (reclaim, renice, sharers that leave) is refreshed in turn.
+ * The gate (struct gate): a process whose CPU clock has not moved since it was last read has run no instruction, so its
+ * own counters stand still. State R is always read (another core's clock moves with the kernel's tick only), and so is
+ * D (the parent of a vfork child shares its memory). What can change from outside (reclaim, renice, sharers that leave)
+ * is refreshed in turn.
  */
 #ifndef COLLECT_SAMPLER_H
 #define COLLECT_SAMPLER_H
@@ -19,7 +20,8 @@
 #include "procfs/procfs.h"
 
 #define SAMPLER_TEXT 16384
-#define SAMPLER_HELPER_AFTER (100 * NS_PER_MS) /* a shorter job pays for no helper that reads of the machine or of groups */
+#define SAMPLER_HELPER_AFTER                                                                                           \
+    (100 * NS_PER_MS) /* a shorter job pays for no helper that reads of the machine or of groups */
 
 struct sampler_options {
     int proc_fd;             /* directory descriptor of /proc; borrowed */
@@ -37,7 +39,8 @@ struct sampler_options {
     uint64_t page_size;
     int32_t self[3];         /* barograph's own processes, this one first: never members; 0: none */
     int wake_fd;             /* no wait for the helper when there is something to read here; -1: none */
-    /* Called in a tick that found members gone, before their exits are told: their ends are in the queues of the event sources by now. */
+    /* Called in a tick that found members gone, before their exits are told: their ends are in the queues of the event
+     * sources by now. */
     void (*catch_up)(void *context);
     void *catch_up_context;
     int root_fd;             /* directory descriptor of "/"; borrowed */
@@ -73,7 +76,8 @@ struct sampler {
     bool scan_once;          /* events were lost, or a while has passed */
     bool no_children_file;   /* kernel without CONFIG_PROC_CHILDREN */
     bool children_file_known;
-    int pids_fd;             /* /proc/loadavg, which tells the last pid that was given to anybody; -1: it does not, or not asked yet */
+    int pids_fd; /* /proc/loadavg, which tells the last pid that was given to anybody; -1: it does not, or not asked yet
+                  */
     bool pids_tried, nobody_born; /* since the last tick, in the whole of our pid namespace */
     uint64_t last_pid, born_ns, pids_ns; /* it; the tick that first saw it; the last tick that looked */
     uint64_t scanned_ns;
@@ -84,17 +88,20 @@ struct sampler {
     bool moved_since_asked;  /* since the helper was asked: what it answers may be older than that */
     uint64_t shared_ns;      /* when that was */
     uint64_t stale_since_ns; /* stale is not 0 since then */
-    uint64_t stale;          /* members whose pss is older than a change among those that share with them; 0: the sum is right but for a sixteenth */
+    uint64_t stale; /* members whose pss is older than a change among those that share with them; 0: the sum is right
+                       but for a sixteenth */
     struct helper_request *requests;
     size_t n_requests, cap_requests;
     uint64_t self_rss, self_rss_peak, self_checked_ns;
     uint8_t self_rss_absent;
     uint64_t ticks, process_samples, missed, sample_time_ns, sample_cpu_ns, lossy, thinned, self_cpu_ns;
-    uint64_t own_cpu_ns, helpers_cpu_ns; /* of this process and of those that read for it, as they were last looked at */
+    uint64_t own_cpu_ns,
+        helpers_cpu_ns;      /* of this process and of those that read for it, as they were last looked at */
     uint64_t began_cpu_ns;   /* of this process, as the last tick began */
     uint64_t charged_own_ns, charged_rest_ns; /* what the budget was told of: of this process, of all others */
     uint64_t left_out;       /* samples that the budget did not allow */
-    uint64_t threads_free_ns; /* when the threads of some process may be read next: they take a fixed part of the budget */
+    uint64_t
+        threads_free_ns; /* when the threads of some process may be read next: they take a fixed part of the budget */
     uint64_t refused, refused_here; /* forks of helpers; those that a group counts which the job is in as well */
     uint64_t refused_at_look;   /* the latter, when the groups were last read */
     bool lossy_now;
@@ -119,23 +126,26 @@ void sampler_end_helpers(struct sampler *s); /* of all that sampler_done() does:
 /* Takes a sample as of now. The result is valid until the next call. */
 const struct baro_sample *sampler_tick(struct sampler *s);
 
-/* Finds the descendants of the targets and marks what all have used so far as not this recording's. To be called before the first tick. */
+/* Finds the descendants of the targets and marks what all have used so far as not this recording's. To be called before
+ * the first tick. */
 void sampler_discover(struct sampler *s);
 
 /* Adds a process that the user named. Reads it at once. Returns the member or NULL with err. */
 struct member *sampler_add_target(struct sampler *s, int32_t pid, struct baro_error *err);
 
-/* Looks at a member outside a tick: after an exec, an exit event, when the ledger wants to know. Calls job_gone() if it is no longer there.
- * Returns 0, or -ESRCH. */
+/* Looks at a member outside a tick: after an exec, an exit event, when the ledger wants to know. Calls job_gone() if it
+ * is no longer there. Returns 0, or -ESRCH. */
 int sampler_look(struct sampler *s, struct member *m);
 
 /* Those below the member that are no longer there: it had waited for them before it went, or nobody knows. */
 void sampler_gather(struct sampler *s, struct member *m, uint64_t t_ns);
 
-/* The member is no longer there: lets go of what was held for it and calls job_gone(), which nobody else does. Those below it go before it. */
+/* The member is no longer there: lets go of what was held for it and calls job_gone(), which nobody else does. Those
+ * below it go before it. */
 void sampler_gone(struct sampler *s, struct member *m, uint64_t t_ns);
 
-/* Of a zombie, read by the wrapper: the raw text of its stat file, its CPU clock, and what it had read and written, as far as that is known. 0 and empty: not known. */
+/* Of a zombie, read by the wrapper: the raw text of its stat file, its CPU clock, and what it had read and written, as
+ * far as that is known. 0 and empty: not known. */
 struct sampler_zombie {
     struct span stat;
     uint64_t cpu_ns;
@@ -157,7 +167,8 @@ void sampler_renamed(struct member *m);
 /* Settles the ledger (job_settle) by reading ancestors again. */
 void sampler_settle(struct sampler *s);
 
-/* From now on all that is in this one of options.groups and below it is the job. What it had used before is not the job's if since_now. Returns 0, or -ENOENT. */
+/* From now on all that is in this one of options.groups and below it is the job. What it had used before is not the
+ * job's if since_now. Returns 0, or -ENOENT. */
 int sampler_groups_begin(struct sampler *s, const struct cgroup_location *place, bool since_now);
 
 /* The groups that the job is in, found later than at the start, or others than before. Borrowed. */
@@ -169,7 +180,8 @@ void sampler_groups_early(struct sampler *s);
 /* Adds whoever is in that group and not known. Returns how many are in it. */
 size_t sampler_groups_find_members(struct sampler *s);
 
-uint64_t sampler_self_refused(struct sampler *s); /* forks of helpers that a control group of the job's counts as refused */
+uint64_t
+sampler_self_refused(struct sampler *s); /* forks of helpers that a control group of the job's counts as refused */
 uint64_t sampler_now(const struct sampler *s);
 
 /* Looks at the clocks: now_ns is the present. */
@@ -199,8 +211,9 @@ enum process_depth { PROCESS_STAT, PROCESS_LEDGER, PROCESS_REFRESH, PROCESS_WHOL
 int process_read(struct sampler *s, struct member *m, uint64_t clock_ns, enum process_depth depth);
 /* What it took over from children that it had reaped, as of the row, into reaped_io.now. False: can't be told. */
 bool process_reaped_io(struct sampler *s, struct member *m);
-/* Files of threads, of which a process can have thousands, take a part of the budget: is it their turn (else it is counted as left out)? What they took since begin_cpu_ns (of this
- * process) says when they are next: returns how long that is. */
+/* Files of threads, of which a process can have thousands, take a part of the budget: is it their turn (else it is
+ * counted as left out)? What they took since begin_cpu_ns (of this process) says when they are next: returns how long
+ * that is. */
 bool process_threads_free(struct sampler *s);
 uint64_t process_threads_took(struct sampler *s, uint64_t begin_cpu_ns);
 /* cache.c */
@@ -217,7 +230,8 @@ void scan_everything(struct sampler *s);
 /* memory.c */
 void memory_prepare(struct sampler *s); /* before the tree grows: the helper is a fork of this process */
 void memory_tick(struct sampler *s);
-void memory_moved_by(struct sampler *s, const struct member *m, uint64_t bytes); /* it came, went, grew or shrank by that much */
+void memory_moved_by(struct sampler *s, const struct member *m,
+                     uint64_t bytes); /* it came, went, grew or shrank by that much */
 void memory_bound(struct sampler *s); /* no pss is above its rss */
 uint64_t memory_due(const struct sampler *s, const struct member *m); /* when the helper is to be asked for it */
 void memory_collect(struct sampler *s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding members without events. Only a process that ran can have forked, so only those that passed the gate are asked, and all their threads:
- * /proc/PID/task/TID/children lists the children of one thread alone.
+ * Finding members without events. Only a process that ran can have forked, so only those that passed the gate are
+ * asked, and all their threads: /proc/PID/task/TID/children lists the children of one thread alone.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -39,7 +39,8 @@ static bool add_child(void *context, int32_t pid)
     return true;
 }
 
-/* One thread's children. The list can outgrow any fixed buffer (10,000 children are 60 kB): read on in pieces, cut at a blank. */
+/* One thread's children. The list can outgrow any fixed buffer (10,000 children are 60 kB): read on in pieces, cut at a
+ * blank. */
 static int children_of_thread(struct sampler *s, int32_t pid, int32_t tid, struct adding *a)
 {
     char path[40];
@@ -91,7 +92,8 @@ static void check_children_file(struct sampler *s)
         close(fd);
 }
 
-/* The last field is the last pid that was given in this pid namespace, to a process or a thread (fs/proc/loadavg.c). lxcfs shows one of its own making; only the kernel's is of use. */
+/* The last field is the last pid that was given in this pid namespace, to a process or a thread (fs/proc/loadavg.c).
+ * lxcfs shows one of its own making; only the kernel's is of use. */
 static int open_last_pid(const struct sampler *s)
 {
     struct statfs fs;
@@ -101,8 +103,10 @@ static int open_last_pid(const struct sampler *s)
     return fd;
 }
 
-/* Where nobody was born since the last tick, nobody has new children. The pid is read before children are listed, so who is born in between is seen by the next tick. A parent that runs on
- * another core may show that it ran only after some milliseconds: those that ran are still asked with the first tick that comes CLOCKS after the one that saw the birth. */
+/* Where nobody was born since the last tick, nobody has new children. The pid is read before children are listed, so
+ * who is born in between is seen by the next tick. A parent that runs on another core may show that it ran only after
+ * some milliseconds: those that ran are still asked with the first tick that comes CLOCKS after the one that saw the
+ * birth. */
 void scan_begin(struct sampler *s)
 {
     struct proc_loadavg l;

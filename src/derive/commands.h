@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes by the name of their command. Names are kept once, in a table of at most COMMANDS_MAX; the processes of further ones count
- * together under COMMANDS_OTHER, so that a job in which each process calls itself differently can't eat the recorder's memory.
+ * Processes by the name of their command. Names are kept once, in a table of at most COMMANDS_MAX; the processes of
+ * further ones count together under COMMANDS_OTHER, so that a job in which each process calls itself differently can't
+ * eat the recorder's memory.
  */
 #ifndef DERIVE_COMMANDS_H
 #define DERIVE_COMMANDS_H
@@ -50,7 +51,8 @@ static inline bool command_io_is_bound(const struct command *c)
     return c->covered[COMMAND_IO_READ] && (c->io_is_short || c->covered[COMMAND_IO_READ] < c->processes);
 }
 
-/* Index of the command with this name, which is added if need be. Without memory: that of COMMANDS_OTHER, which is 0. */
+/* Index of the command with this name, which is added if need be. Without memory: that of COMMANDS_OTHER, which is 0.
+ */
 uint32_t commands_find(struct commands *c, const char *name);
 void command_add(struct command *c, const uint64_t value[COMMAND_MAX], const uint8_t absent[COMMAND_MAX]);
 int commands_init(struct commands *c);

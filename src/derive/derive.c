@@ -6,8 +6,8 @@
 /* What is left of a zombie holds no memory and no files; it owes no value. */
 static int is_zombie(const struct baro_process *p)
 {
-    return p->absent[PROCESS_state] == BARO_PRESENT && p->value[PROCESS_state] == 'Z' && p->absent[PROCESS_rss] == BARO_PRESENT &&
-           p->value[PROCESS_rss] == 0;
+    return p->absent[PROCESS_state] == BARO_PRESENT && p->value[PROCESS_state] == 'Z' &&
+           p->absent[PROCESS_rss] == BARO_PRESENT && p->value[PROCESS_rss] == 0;
 }
 
 void derive_sum_add(struct derive_sum *sum, const struct baro_process *p, enum process_metric metric)
@@ -82,8 +82,8 @@ static int busy(const uint64_t *value, const uint8_t *absent, const int *of, siz
 
 int derive_host_busy(const struct baro_sample *s, uint64_t *ret)
 {
-    static const int of[] = {HOST_cpu_user, HOST_cpu_nice, HOST_cpu_system, HOST_cpu_irq, HOST_cpu_softirq, HOST_cpu_guest,
-                             HOST_cpu_guest_nice};
+    static const int of[] = {HOST_cpu_user,    HOST_cpu_nice,  HOST_cpu_system,    HOST_cpu_irq,
+                             HOST_cpu_softirq, HOST_cpu_guest, HOST_cpu_guest_nice};
     return busy(s->host, s->host_absent, of, sizeof(of) / sizeof(*of), ret);
 }
 
@@ -109,7 +109,8 @@ void derive_peak_add(struct derive_peak *p, uint64_t t_ns, uint64_t value)
     }
     double rate;
     if (p->n && t_ns >= p->at[p->first].t_ns + DERIVE_PEAK_NS &&
-        derive_rate(p->at[p->first].t_ns, p->at[p->first].value, t_ns, value, &rate) == 0 && (!p->found || rate > p->rate)) {
+        derive_rate(p->at[p->first].t_ns, p->at[p->first].value, t_ns, value, &rate) == 0 &&
+        (!p->found || rate > p->rate)) {
         p->rate = rate;
         p->t_ns = t_ns;
         p->found = 1;

@@ -28,7 +28,8 @@ void derive_sum_add(struct derive_sum *sum, const struct baro_process *p, enum p
 void derive_sum_close(struct derive_sum *sum, const struct baro_sample *s);
 
 /* Does the sum over processes mean anything? It does for what a process has for itself. */
-/* Was the pss of some read before others that share memory with them came or went? Then its sum may be too high or too low. */
+/* Was the pss of some read before others that share memory with them came or went? Then its sum may be too high or too
+ * low. */
 bool derive_is_stale(const struct baro_sample *s);
 
 int derive_adds_up(enum process_metric metric);
@@ -37,16 +38,16 @@ int derive_adds_up(enum process_metric metric);
  * than before) or no time passed. */
 int derive_rate(uint64_t t0_ns, uint64_t v0, uint64_t t1_ns, uint64_t v1, double *ret);
 
-/* CPU time in which something ran on the machine, or on one CPU: all but idle, waiting for I/O and what the hypervisor gave to others. Returns why
- * it is absent, or 0. */
+/* CPU time in which something ran on the machine, or on one CPU: all but idle, waiting for I/O and what the hypervisor
+ * gave to others. Returns why it is absent, or 0. */
 int derive_host_busy(const struct baro_sample *s, uint64_t *ret);
 int derive_cpu_busy(const struct baro_entity *cpu, uint64_t *ret);
 
 /* The share of total that is not in counted; negative where more was counted than there is. 0 of nothing is 0. */
 double derive_remainder(uint64_t counted, uint64_t total);
 
-/* The largest rate over intervals of at least DERIVE_PEAK_NS: each moment is compared with the latest one that lies that far back, so
- * that a dense start (a sample each 10 ms, counters in 10 ms steps) makes no peaks out of steps. */
+/* The largest rate over intervals of at least DERIVE_PEAK_NS: each moment is compared with the latest one that lies
+ * that far back, so that a dense start (a sample each 10 ms, counters in 10 ms steps) makes no peaks out of steps. */
 #define DERIVE_PEAK_NS 100000000ull
 #define DERIVE_PEAK_SLOTS 32u
 struct derive_peak {

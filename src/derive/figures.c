@@ -55,7 +55,8 @@ int summary_cores_peak(const struct summary *s, double *ret)
 {
     double mean;
     int r = summary_cores_peak_of(s, &s->cores, ret);
-    /* What was used before the first look and after the last lies between no two; but the mean, which is at most all there is as well, was reached at some time. */
+    /* What was used before the first look and after the last lies between no two; but the mean, which is at most all
+     * there is as well, was reached at some time. */
     if (r == BARO_PRESENT && summary_cores_mean(s, &mean) == BARO_PRESENT && mean > *ret)
         *ret = mean;
     return r;
@@ -96,7 +97,8 @@ bool summary_processes_are_bound(const struct summary *s)
     double remainder;
     if (s->job_absent[JOB_processes_unsampled] != BARO_PRESENT || s->lossy_samples)
         return true;
-    return summary_remainder(s, &remainder) == BARO_PRESENT && remainder > UNKNOWN_SHARE && remainder * (double)s->job[JOB_cpu] > (double)UNKNOWN_LEAST;
+    return summary_remainder(s, &remainder) == BARO_PRESENT && remainder > UNKNOWN_SHARE &&
+           remainder * (double)s->job[JOB_cpu] > (double)UNKNOWN_LEAST;
 }
 
 static int mean(const struct summary *s, enum recorder_metric sum, enum recorder_metric count, uint64_t *ret)
@@ -130,15 +132,19 @@ const char *summary_kernel_source(const struct summary *s)
 }
 
 /*
- * Of some processes only the CPU time is known, and not how it splits (perf tells no more, and some never were looked at). What their split was all together follows from the job's, less
- * the splits that are known; each command takes part in that as its share of the unknown is. Example: the job has 100 ms user and 48 ms system; of make 4 and 1 are known;
- * true has 24 ms of which no split is known: 24 * 96 / (96 + 47) = 16.1 ms are user, and it is called an estimate.
+ * Of some processes only the CPU time is known, and not how it splits (perf tells no more, and some never were looked
+ * at). What their split was all together follows from the job's, less the splits that are known; each command takes
+ * part in that as its share of the unknown is. Example: the job has 100 ms user and 48 ms system; of make 4 and 1 are
+ * known; true has 24 ms of which no split is known: 24 * 96 / (96 + 47) = 16.1 ms are user, and it is called an
+ * estimate.
  */
 void summary_command_split(const struct summary *s, const struct command *c, struct summary_split *ret)
 {
     uint64_t user = c->value[COMMAND_CPU_USER], system = c->value[COMMAND_CPU_SYSTEM], cpu = c->value[COMMAND_CPU];
     uint64_t unknown = cpu > user + system ? cpu - user - system : 0;
-    *ret = (struct summary_split){.user_ns = user, .system_ns = system, .absent = c->covered[COMMAND_CPU] ? BARO_PRESENT : c->absent[COMMAND_CPU]};
+    *ret = (struct summary_split){.user_ns = user,
+                                  .system_ns = system,
+                                  .absent = c->covered[COMMAND_CPU] ? BARO_PRESENT : c->absent[COMMAND_CPU]};
     if (ret->absent != BARO_PRESENT || !unknown)
         return;
     double rest_user = (double)s->rest_user_ns, rest = rest_user + (double)s->rest_system_ns;

@@ -28,12 +28,14 @@ static const struct machine_group *counting(const struct summary *s)
     return found;
 }
 
-/* Was it made for the job? Groups of one recorder have its pid in their names; one above may have been made by another. */
+/* Was it made for the job? Groups of one recorder have its pid in their names; one above may have been made by another.
+ */
 static bool is_made(const struct summary *s, const struct machine_group *g)
 {
     const struct machine_group *one = s->own_cgroup ? counting(s) : NULL;
     const char *end = one ? strrchr(one->last, '-') : NULL;
-    return end && strncmp(one->last, BARO_GROUP_PREFIX, sizeof(BARO_GROUP_PREFIX) - 1) == 0 && strncmp(g->last, one->last, (size_t)(end - one->last) + 1) == 0;
+    return end && strncmp(one->last, BARO_GROUP_PREFIX, sizeof(BARO_GROUP_PREFIX) - 1) == 0 &&
+           strncmp(g->last, one->last, (size_t)(end - one->last) + 1) == 0;
 }
 
 /* A target is the same path wherever it is; all else is above it. */
@@ -95,7 +97,8 @@ static int group_grown(const struct summary *s, const struct machine_group *g, s
     return counter->seen ? BARO_PRESENT : counter->absent;
 }
 
-/* Of groups that are above each other the one that was held back most; a job that was moved from one place to another was held back in both. */
+/* Of groups that are above each other the one that was held back most; a job that was moved from one place to another
+ * was held back in both. */
 int summary_throttled(const struct summary *s, uint64_t *ret)
 {
     int absent = s->machine.looks ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
@@ -120,7 +123,8 @@ int summary_throttled(const struct summary *s, uint64_t *ret)
     return absent;
 }
 
-/* Of the job's innermost group that counts it, and of those that it was in before. A controller is at one hierarchy: those that count the same are above each other. */
+/* Of the job's innermost group that counts it, and of those that it was in before. A controller is at one hierarchy:
+ * those that count the same are above each other. */
 static int of_innermost(const struct summary *s, size_t member, uint64_t *ret)
 {
     int absent = s->machine.looks ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
@@ -177,8 +181,10 @@ uint64_t groups_memory(const struct summary *s, const struct machine_group *g, u
         return most;
     if (is_made(s, g) && !g->outlived_limit && mark > most)
         most = mark;
-    /* It ran into its limit, and the mark was there already. v2 counts with it what ran into a limit of its own further down. */
-    bool ran_into = limit && says(g, "memory") && group_grown(s, g, offsetof(struct machine_group, limit_hits), &hits) == BARO_PRESENT && hits;
+    /* It ran into its limit, and the mark was there already. v2 counts with it what ran into a limit of its own further
+     * down. */
+    bool ran_into = limit && says(g, "memory") &&
+                    group_grown(s, g, offsetof(struct machine_group, limit_hits), &hits) == BARO_PRESENT && hits;
     uint64_t there = mark < limit ? mark : limit;
     return ran_into && there > most ? there : most;
 }

@@ -23,7 +23,8 @@ static void reach(struct extreme *e, int absent, uint64_t value)
     e->absent = BARO_PRESENT;
 }
 
-void summary_note_held(struct summary *s, const struct baro_sample *sample, const struct derive_sum *rss, const struct derive_sum *pss)
+void summary_note_held(struct summary *s, const struct baro_sample *sample, const struct derive_sum *rss,
+                       const struct derive_sum *pss)
 {
     struct summary_held *h = &s->held;
     uint64_t mark = sample->job[JOB_process_rss_peak];
@@ -40,7 +41,8 @@ void summary_note_held(struct summary *s, const struct baro_sample *sample, cons
     if (!h->since_ns || mark > s->job[JOB_process_rss_peak])
         reach(&h->process, sample->job_absent[JOB_process_rss_peak], mark);
     for (size_t i = 0; i < sample->n; i++)
-        reach(&h->address_space, sample->processes[i]->absent[PROCESS_virtual], sample->processes[i]->value[PROCESS_virtual]);
+        reach(&h->address_space, sample->processes[i]->absent[PROCESS_virtual],
+              sample->processes[i]->value[PROCESS_virtual]);
     if (sample->job_absent[JOB_cpu] == BARO_PRESENT)
         derive_peak_add(&h->cores, sample->t_ns, sample->job[JOB_cpu]);
 }

@@ -12,7 +12,8 @@ static bool is_counter(enum baro_kind kind, int metric)
 }
 
 /* Either value may be absent; the later one's reason is the news. */
-static int rate_of(int absent_before, uint64_t t0_ns, uint64_t v0, int absent_now, uint64_t t1_ns, uint64_t v1, double *ret)
+static int rate_of(int absent_before, uint64_t t0_ns, uint64_t v0, int absent_now, uint64_t t1_ns, uint64_t v1,
+                   double *ret)
 {
     if (absent_now != BARO_PRESENT)
         return absent_now;
@@ -48,8 +49,8 @@ int baro_host_rate(const struct baro_sample *before, const struct baro_sample *n
     return rate_of(a0, before->host_ns, v0, a1, now->host_ns, v1, ret);
 }
 
-int baro_entity_rate(const struct baro_sample *sample_before, const struct baro_entity *before, const struct baro_sample *sample_now,
-                     const struct baro_entity *now, int metric, double *ret)
+int baro_entity_rate(const struct baro_sample *sample_before, const struct baro_entity *before,
+                     const struct baro_sample *sample_now, const struct baro_entity *now, int metric, double *ret)
 {
     uint64_t v0 = 0, v1 = 0;
     if (before->id != now->id)

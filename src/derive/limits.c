@@ -36,13 +36,17 @@ uint64_t summary_pids_limit(const struct summary *s, const char **ret_source)
 int summary_memory_unknown(const struct summary *s)
 {
     const char *source;
-    return s->limits.memory_absent ? s->limits.memory_absent : summary_memory_limit(s, &source) ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
+    return s->limits.memory_absent            ? s->limits.memory_absent
+           : summary_memory_limit(s, &source) ? BARO_PRESENT
+                                              : BARO_ABSENT_UNKNOWN;
 }
 
 int summary_cores_unknown(const struct summary *s)
 {
     const char *source;
-    return s->limits.cores_absent ? s->limits.cores_absent : summary_cores_limit(s, &source) > 0 ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
+    return s->limits.cores_absent                ? s->limits.cores_absent
+           : summary_cores_limit(s, &source) > 0 ? BARO_PRESENT
+                                                 : BARO_ABSENT_UNKNOWN;
 }
 
 int summary_pids_unknown(const struct summary *s)
@@ -106,7 +110,8 @@ static int most_of_tree(const struct summary *s, uint64_t *ret, enum memory_meas
     const struct summary_held *h = &s->held;
     bool whole = h->pss.seen && h->pss.value && !h->pss_partly && h->pss_doubt <= h->pss.value;
     const struct extreme *peak = whole ? &h->pss : &h->rss;
-    /* Attached, a mark may be older than the recording. rss is counted in lots on each CPU (6.2 to 6.15), so a little is nothing; nor is what pss leaves out. */
+    /* Attached, a mark may be older than the recording. rss is counted in lots on each CPU (6.2 to 6.15), so a little
+     * is nothing; nor is what pss leaves out. */
     bool marked = s->mode == BARO_MODE_RUN && h->process.seen && h->process.value, there = peak->seen && peak->value;
     if (marked && (!there || h->process.value > h->rss.value + h->rss.value / 20)) {
         *ret_measure = MEMORY_PROCESS;
@@ -123,7 +128,8 @@ int summary_memory_most(const struct summary *s, uint64_t *ret, enum memory_meas
     const char *source;
     uint64_t limit = summary_memory_limit(s, &source);
     const struct machine_group *g = groups_job(s);
-    /* In a group that was made for the job there can be nothing else; the mark of one that was there before may be older than the recording. */
+    /* In a group that was made for the job there can be nothing else; the mark of one that was there before may be
+     * older than the recording. */
     bool marked = g && s->own_cgroup && g->memory_mark.seen;
     *ret = 0;
     if (g && (marked ? !begins(source, "RLIMIT_") : begins(source, "cgroup "))) {
@@ -134,7 +140,8 @@ int summary_memory_most(const struct summary *s, uint64_t *ret, enum memory_meas
     if (begins(source, "RLIMIT_"))
         return most_of_process(s, source, ret, ret_measure);
     int absent = most_of_tree(s, ret, ret_measure);
-    /* The group never held more: what is above that is charged to another, which had read those pages first, or counted with each who shares it. */
+    /* The group never held more: what is above that is charged to another, which had read those pages first, or counted
+     * with each who shares it. */
     g = group_of(s, source);
     if (g && g->memory_mark.seen && *ret > g->memory_mark.value)
         *ret = g->memory_mark.value;

@@ -9,8 +9,8 @@
 #define LIMIT_DATA "RLIMIT_DATA"
 #define LIMIT_MACHINE "machine" /* the source where no limit lies below what the machine has */
 
-/* What it is at most, and by whom: the tightest that is known, the machine's own among them; 0: not known. That is the limit, unless summary_..._unknown() says why there may be a
- * tighter one. */
+/* What it is at most, and by whom: the tightest that is known, the machine's own among them; 0: not known. That is the
+ * limit, unless summary_..._unknown() says why there may be a tighter one. */
 uint64_t summary_memory_limit(const struct summary *s, const char **ret_source);
 double summary_cores_limit(const struct summary *s, const char **ret_source);
 uint64_t summary_pids_limit(const struct summary *s, const char **ret_source);
@@ -42,7 +42,8 @@ int summary_machine_grown(const struct summary *s, enum machine_counter counter,
 int summary_machine_gauge(const struct summary *s, enum machine_gauge gauge, uint64_t *ret);
 int summary_machine_cores_mean(const struct summary *s, double *ret);
 int summary_machine_cores_peak(const struct summary *s, double *ret);
-int summary_machine_others(const struct summary *s, double *ret); /* cores that neither the job nor the recorder kept busy */
+int summary_machine_others(const struct summary *s,
+                           double *ret); /* cores that neither the job nor the recorder kept busy */
 int summary_machine_steal(const struct summary *s, double *ret);  /* share of all CPU time */
 uint64_t summary_machine_watched_ns(const struct summary *s);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the machine around a job did while it was watched, and the control groups that the job is in: how much counters grew, how far gauges
- * went. A look at the machine counts once, however many samples carry it. Adding one is O(control groups) and allocates nothing.
+ * What the machine around a job did while it was watched, and the control groups that the job is in: how much counters
+ * grew, how far gauges went. A look at the machine counts once, however many samples carry it. Adding one is O(control
+ * groups) and allocates nothing.
  */
 #ifndef DERIVE_MACHINE_H
 #define DERIVE_MACHINE_H
@@ -39,7 +40,8 @@ enum machine_gauge {
     MACHINE_GAUGES
 };
 
-/* A counter that falls is another one than before, or has lost a part (a disk that went): what came until then stays. */
+/* A counter that falls is another one than before, or has lost a part (a disk that went): what came until then stays.
+ */
 struct growth {
     uint64_t from_ns, to_ns; /* first and last look that had it */
     uint64_t last, grown;
@@ -63,7 +65,8 @@ struct extreme {
 
 struct machine_group {
     uint32_t id;
-    uint32_t place;             /* which place of the job, one after the other where it was moved: those of one are its innermost ones and what is above them */
+    uint32_t place; /* which place of the job, one after the other where it was moved: those of one are its innermost
+                       ones and what is above them */
     size_t length;              /* of its path */
     char end[128];              /* of its path, all of it if it fits: what a source that was cut keeps */
     char last[32];              /* component of the path, its beginning */
@@ -75,7 +78,8 @@ struct machine_group {
     bool counts_memory;
     bool outlived_limit;        /* the mark may be of a time when the limit was another, */
     bool look_is_due;           /* and what it rises by until the next look as well */
-    struct extreme memory;      /* most that it held while it was watched and the limit was this one: that a look saw, or that the mark rose to */
+    struct extreme memory; /* most that it held while it was watched and the limit was this one: that a look saw, or
+                              that the mark rose to */
     struct extreme memory_mark; /* the kernel's own mark: as old as the group */
 };
 
@@ -94,7 +98,8 @@ struct baro_sample;
 void machine_init(struct machine *m);
 void machine_add(struct machine *m, const struct baro_sample *s);
 
-/* The limit on memory is another one from now on: what control groups held until now, and ran into, says nothing of that. */
+/* The limit on memory is another one from now on: what control groups held until now, and ran into, says nothing of
+ * that. */
 void machine_limit_changed(struct machine *m);
 
 /* Was the machine itself looked at, or its control groups alone (--no-host)? */

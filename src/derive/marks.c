@@ -2,8 +2,9 @@
 /*
  * The most memory that the job had resident, from samples and from the high-water marks of its processes.
  *
- * A process that grows and ends between two samples is in no sum over the tree, but the record of its end has its mark. Example: samples saw 11.8 MB at most, and one process
- * had 514 MB: the job had at least 514 MB, and more if others lived at that moment. So the larger of the two is the peak, a lower bound if it is the mark.
+ * A process that grows and ends between two samples is in no sum over the tree, but the record of its end has its mark.
+ * Example: samples saw 11.8 MB at most, and one process had 514 MB: the job had at least 514 MB, and more if others
+ * lived at that moment. So the larger of the two is the peak, a lower bound if it is the mark.
  */
 #include "derive/summary.h"
 
@@ -29,12 +30,14 @@ static struct summary_largest largest_of(const struct summary *s)
     return best;
 }
 
-/* The job's mark can be one that wait4(2) told of a process and of all that it had waited for: then it is known whose it was only if the record of an end says as much. */
+/* The job's mark can be one that wait4(2) told of a process and of all that it had waited for: then it is known whose
+ * it was only if the record of an end says as much. */
 static void take_mark(const struct summary *s, struct summary_rss *r)
 {
     struct summary_largest best = largest_of(s);
     uint64_t mark = best.value;
-    if (s->mode == BARO_MODE_RUN && s->job_absent[JOB_process_rss_peak] == BARO_PRESENT && s->job[JOB_process_rss_peak] > mark)
+    if (s->mode == BARO_MODE_RUN && s->job_absent[JOB_process_rss_peak] == BARO_PRESENT &&
+        s->job[JOB_process_rss_peak] > mark)
         mark = s->job[JOB_process_rss_peak];
     r->mark = mark;
     r->has_holder = best.known && best.value >= mark - mark / 20;
@@ -44,7 +47,9 @@ static void take_mark(const struct summary *s, struct summary_rss *r)
 void summary_rss_peak(const struct summary *s, struct summary_rss *ret)
 {
     const struct summary_peak *seen = &s->peak[PEAK_RSS];
-    *ret = (struct summary_rss){.value = seen->value, .absent = seen->absent, .is_bound = seen->absent == BARO_PRESENT && seen->covered < seen->members};
+    *ret = (struct summary_rss){.value = seen->value,
+                                .absent = seen->absent,
+                                .is_bound = seen->absent == BARO_PRESENT && seen->covered < seen->members};
     take_mark(s, ret);
     uint64_t sampled = seen->absent == BARO_PRESENT ? seen->value : 0;
     if (ret->mark <= sampled)
@@ -52,6 +57,7 @@ void summary_rss_peak(const struct summary *s, struct summary_rss *ret)
     ret->value = ret->mark;
     ret->absent = BARO_PRESENT;
     ret->is_bound = ret->of_process = true;
-    /* rss is counted in lots on each CPU (6.2 to 6.15), and a mark is a little above most samples: that is no other moment. */
+    /* rss is counted in lots on each CPU (6.2 to 6.15), and a mark is a little above most samples: that is no other
+     * moment. */
     ret->unsampled = ret->mark > sampled + sampled / 20;
 }

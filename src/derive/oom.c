@@ -8,7 +8,8 @@
 #include "base/clock.h"
 #include "derive/groups.h"
 
-/* The counter rises before SIGKILL is sent (mm/oom_kill.c), so a look may see that first; a large process takes a while to end. */
+/* The counter rises before SIGKILL is sent (mm/oom_kill.c), so a look may see that first; a large process takes a while
+ * to end. */
 #define ENDS_WITHIN (2 * NS_PER_SEC)
 
 void oom_add_exit(struct summary_oom *o, const struct baro_exit *e)
@@ -32,7 +33,8 @@ static uint64_t least_of(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Kills that a look saw, each with an end by SIGKILL at about that time. Example: the counter rises by 2 between the looks at 1.0 and 2.0 s; ends at 0.4, 1.7 and 9.0 s: one. */
+/* Kills that a look saw, each with an end by SIGKILL at about that time. Example: the counter rises by 2 between the
+ * looks at 1.0 and 2.0 s; ends at 0.4, 1.7 and 9.0 s: one. */
 static uint64_t matched(const struct summary *s, const struct growth_rise *rise, size_t n)
 {
     bool taken[OOM_TIMES] = {false};
@@ -66,7 +68,8 @@ static bool any_untold(const struct summary *s)
     return s->oom.untold || !s->event_source[0] || s->lossy_samples;
 }
 
-static void bound(const struct summary *s, uint64_t counted, uint64_t likely, uint64_t before, struct summary_oom_kills *ret)
+static void bound(const struct summary *s, uint64_t counted, uint64_t likely, uint64_t before,
+                  struct summary_oom_kills *ret)
 {
     const struct summary_oom *o = &s->oom;
     ret->likely = likely;

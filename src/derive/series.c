@@ -127,7 +127,8 @@ static int check(enum baro_kind kind, int metric, struct baro_error *err)
     return 0;
 }
 
-int baro_series_add_value(struct baro_series *s, enum baro_kind kind, uint32_t id, const char *name, int metric, struct baro_error *err)
+int baro_series_add_value(struct baro_series *s, enum baro_kind kind, uint32_t id, const char *name, int metric,
+                          struct baro_error *err)
 {
     int r = check(kind, metric, err);
     if (r < 0)
@@ -135,10 +136,12 @@ int baro_series_add_value(struct baro_series *s, enum baro_kind kind, uint32_t i
     if (kind == BARO_KIND_PROCESS && !id && metric < PROCESS_MAX && !derive_adds_up((enum process_metric)metric))
         return error_set(err, BARO_E_RANGE, "%s does not add up over processes", baro_metric_get(kind, metric)->name);
     bool one = one_of_a_kind(kind);
-    return add(s, (struct curve){.kind = kind, .id = one ? 0 : id, .metric = metric, .counter = -1}, one ? NULL : name, err);
+    return add(s, (struct curve){.kind = kind, .id = one ? 0 : id, .metric = metric, .counter = -1}, one ? NULL : name,
+               err);
 }
 
-int baro_series_add_rate(struct baro_series *s, enum baro_kind kind, uint32_t id, const char *name, int metric, struct baro_error *err)
+int baro_series_add_rate(struct baro_series *s, enum baro_kind kind, uint32_t id, const char *name, int metric,
+                         struct baro_error *err)
 {
     int r = check(kind, metric, err);
     if (r < 0)
@@ -150,7 +153,8 @@ int baro_series_add_rate(struct baro_series *s, enum baro_kind kind, uint32_t id
     int counter = counter_of(s, kind, metric);
     if (counter < 0)
         return error_set(err, counter, "out of memory");
-    return add(s, (struct curve){.kind = kind, .id = one ? 0 : id, .metric = metric, .counter = counter}, one ? NULL : name, err);
+    return add(s, (struct curve){.kind = kind, .id = one ? 0 : id, .metric = metric, .counter = counter},
+               one ? NULL : name, err);
 }
 
 /* ---- buckets ---- */
@@ -243,7 +247,8 @@ static void take(struct baro_series *s, enum baro_kind kind, int counter, uint32
 }
 
 /* One reading of a counter. fresh: what it shows at first has grown since the sample before. */
-static void read_counter(struct baro_series *s, int counter, uint32_t id, const char *name, uint64_t t_ns, uint64_t value, bool fresh)
+static void read_counter(struct baro_series *s, int counter, uint32_t id, const char *name, uint64_t t_ns,
+                         uint64_t value, bool fresh)
 {
     bool added;
     struct last *l = last_get(&s->counter[counter].last, id, t_ns > FORGET_NS ? t_ns - FORGET_NS : 0, &added);
@@ -260,7 +265,8 @@ static int one_value(const struct baro_sample *sample, enum baro_kind kind, int 
 {
     if (kind == BARO_KIND_JOB)
         return baro_sample_job(sample, metric, ret);
-    return kind == BARO_KIND_RECORDER ? baro_sample_recorder(sample, metric, ret) : baro_sample_host(sample, metric, ret);
+    return kind == BARO_KIND_RECORDER ? baro_sample_recorder(sample, metric, ret)
+                                      : baro_sample_host(sample, metric, ret);
 }
 
 static void read_counters(struct baro_series *s, const struct baro_sample *sample)
@@ -274,7 +280,8 @@ static void read_counters(struct baro_series *s, const struct baro_sample *sampl
             if (one_value(sample, c->kind, c->metric, &v) == BARO_PRESENT)
                 read_counter(s, k, ONE_ID, "", sample->t_ns, v, c->kind != BARO_KIND_HOST && s->from_start);
         } else if (c->kind == BARO_KIND_PROCESS) {
-            for (size_t i = baro_sample_next_changed(sample, 0); i < sample->n; i = baro_sample_next_changed(sample, i + 1)) {
+            for (size_t i = baro_sample_next_changed(sample, 0); i < sample->n;
+                 i = baro_sample_next_changed(sample, i + 1)) {
                 const struct baro_process *p = sample->processes[i];
                 if (baro_process_value(p, c->metric, &v) == BARO_PRESENT)
                     read_counter(s, k, p->id, baro_process_name(p), sample->t_ns, v, s->begun || s->from_start);
@@ -297,7 +304,8 @@ static void read_exit(struct baro_series *s, const struct baro_exit *e)
         if (c->exit_metric < 0 || baro_exit_value(e, c->exit_metric, &v) != BARO_PRESENT)
             continue;
         const struct last *l = last_find(&c->last, e->id);
-        if (!l || v > l->value) /* attached, an exit leaves out what the process had used before: less than the last sample */
+        if (!l ||
+            v > l->value) /* attached, an exit leaves out what the process had used before: less than the last sample */
             read_counter(s, k, e->id, baro_exit_name(e), e->t_ns, v, true);
     }
 }

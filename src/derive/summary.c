@@ -11,8 +11,12 @@ struct summary_alive {
 };
 
 static const enum process_metric of_process[COMMAND_MAX] = {
-    [COMMAND_CPU] = PROCESS_cpu,          [COMMAND_CPU_USER] = PROCESS_cpu_user, [COMMAND_CPU_SYSTEM] = PROCESS_cpu_system,
-    [COMMAND_IO_READ] = PROCESS_io_read,  [COMMAND_IO_WRITE] = PROCESS_io_write, [COMMAND_RSS_PEAK] = PROCESS_rss_peak,
+    [COMMAND_CPU] = PROCESS_cpu,
+    [COMMAND_CPU_USER] = PROCESS_cpu_user,
+    [COMMAND_CPU_SYSTEM] = PROCESS_cpu_system,
+    [COMMAND_IO_READ] = PROCESS_io_read,
+    [COMMAND_IO_WRITE] = PROCESS_io_write,
+    [COMMAND_RSS_PEAK] = PROCESS_rss_peak,
 };
 static const enum exit_metric of_exit[COMMAND_MAX] = {
     [COMMAND_CPU] = EXIT_cpu,         [COMMAND_CPU_USER] = EXIT_cpu_user, [COMMAND_CPU_SYSTEM] = EXIT_cpu_system,
@@ -220,7 +224,8 @@ void summary_add_sample(struct summary *s, const struct baro_sample *sample)
         if (p->key.pid == s->target && s->target && !s->target_name[0] && p->name)
             copy_text(s->target_name, sizeof(s->target_name), p->name);
     }
-    if ((sum[PEAK_PSS].covered < sum[PEAK_PSS].members || derive_is_stale(sample)) && sum[PEAK_RSS].value > s->pss_doubt)
+    if ((sum[PEAK_PSS].covered < sum[PEAK_PSS].members || derive_is_stale(sample)) &&
+        sum[PEAK_RSS].value > s->pss_doubt)
         s->pss_doubt = sum[PEAK_RSS].value;
     for (int k = 0; k < PEAK_MAX; k++) {
         derive_sum_close(&sum[k], sample);
@@ -257,7 +262,8 @@ void summary_add_exit(struct summary *s, const struct baro_exit *e)
     }
     uint32_t command = commands_find(&s->commands, e->name ? e->name : ""); /* may move the table */
     command_add(&s->commands.at[command], value, absent);
-    bool io_is_whole = e->absent[EXIT_io_is_lower_bound] == BARO_PRESENT && !e->value[EXIT_io_is_lower_bound]; /* of an old tape it is not known */
+    bool io_is_whole = e->absent[EXIT_io_is_lower_bound] == BARO_PRESENT &&
+                       !e->value[EXIT_io_is_lower_bound]; /* of an old tape it is not known */
     s->commands.at[command].io_is_short |= e->absent[EXIT_io_rchar] == BARO_PRESENT && !io_is_whole;
     summary_note_mark(s, e, command);
     oom_add_exit(&s->oom, e);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recording in a nutshell, made record by record: by the recorder as it writes, and by readers from the tape. Both get the same,
- * because both come through here. Adding a sample is O(processes) and allocates nothing once the tables have grown.
+ * A recording in a nutshell, made record by record: by the recorder as it writes, and by readers from the tape. Both
+ * get the same, because both come through here. Adding a sample is O(processes) and allocates nothing once the tables
+ * have grown.
  *
- * Totals are those of the last job row and are never computed anew; sums over the tree are lower bounds where not every member had the
- * value, and say so.
+ * Totals are those of the last job row and are never computed anew; sums over the tree are lower bounds where not every
+ * member had the value, and say so.
  */
 #ifndef DERIVE_SUMMARY_H
 #define DERIVE_SUMMARY_H
@@ -31,7 +32,7 @@ struct summary_peak {
     uint64_t value, t_ns;
     size_t members, covered; /* then */
     int absent;              /* enum baro_absent */
-    bool stale;              /* pss, uss: read before others that share memory came or went, and no sum without such was found */
+    bool stale; /* pss, uss: read before others that share memory came or went, and no sum without such was found */
     struct summary_holder top[SUMMARY_HOLDERS]; /* memory: the commands that held most of it; largest first */
     size_t n_top;
 };
@@ -139,7 +140,8 @@ struct summary {
     size_t n_ended, cap_ended;
     uint32_t *order;             /* after summary_finish(): commands by CPU time, those without processes left out */
     size_t n_order;
-    uint64_t rest_user_ns, rest_system_ns; /* after summary_finish(): of the job's CPU time what no process's own split has */
+    uint64_t rest_user_ns,
+        rest_system_ns; /* after summary_finish(): of the job's CPU time what no process's own split has */
 };
 
 /* Returns NULL without memory. */
@@ -154,7 +156,8 @@ void summary_free(struct summary *s); /* NULL allowed */
 
 /* held.c, for summary.c */
 void summary_held_begin(struct summary_held *h, uint64_t since_ns);
-void summary_note_held(struct summary *s, const struct baro_sample *sample, const struct derive_sum *rss, const struct derive_sum *pss);
+void summary_note_held(struct summary *s, const struct baro_sample *sample, const struct derive_sum *rss,
+                       const struct derive_sum *pss);
 
 /* marks.c, and what it asks of summary.c */
 void summary_note_mark(struct summary *s, const struct baro_exit *e, uint32_t command);
@@ -169,7 +172,8 @@ int summary_self(const struct summary *s, enum recorder_metric metric, uint64_t 
 int summary_status(const struct summary *s, int *ret);
 int summary_cores_mean(const struct summary *s, double *ret);
 int summary_cores_peak(const struct summary *s, double *ret);
-int summary_cores_peak_of(const struct summary *s, const struct derive_peak *peak, double *ret); /* of a part of the recording */
+int summary_cores_peak_of(const struct summary *s, const struct derive_peak *peak,
+                          double *ret); /* of a part of the recording */
 /* May the tree have held more pss than the peak says? Then that is a lower bound. */
 bool summary_pss_is_bound(const struct summary *s);
 /* May it have held more or less? The only sums there are were read while sharers came and went. */
@@ -179,7 +183,8 @@ bool summary_processes_are_bound(const struct summary *s);
 int summary_remainder(const struct summary *s, double *ret);
 int summary_sample_mean_ns(const struct summary *s, uint64_t *ret);
 int summary_process_sample_mean_ns(const struct summary *s, uint64_t *ret);
-/* Where the total comes from: "cgroup" if the job has one that counts, "wait4" once all was reaped by the wrapper, else "ledger". */
+/* Where the total comes from: "cgroup" if the job has one that counts, "wait4" once all was reaped by the wrapper, else
+ * "ledger". */
 const char *summary_kernel_source(const struct summary *s);
 void summary_command_split(const struct summary *s, const struct command *c, struct summary_split *ret);
 const struct command *summary_command(const struct summary *s, size_t i); /* heaviest first */

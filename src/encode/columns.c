@@ -39,7 +39,8 @@ static const struct {
     {"number", NULL, COLUMN_NUMBER, FOR(ROW_EVENT), true},
     {"text", NULL, COLUMN_TEXT, FOR(ROW_EVENT), true},
     {"lossy", NULL, COLUMN_LOSSY, FOR(ROW_JOB), true},
-    {"cores", NULL, COLUMN_CORES, FOR(ROW_PROCESS) | FOR(ROW_JOB) | FOR(ROW_HOST) | FOR(ROW_CPU) | FOR(ROW_CGROUP), true},
+    {"cores", NULL, COLUMN_CORES, FOR(ROW_PROCESS) | FOR(ROW_JOB) | FOR(ROW_HOST) | FOR(ROW_CPU) | FOR(ROW_CGROUP),
+     true},
 };
 #define IDENTITIES (sizeof(identities) / sizeof(*identities))
 
@@ -116,7 +117,8 @@ static int add_named(struct columns *c, const struct baro_tape *tape, struct spa
 {
     int kind = kind_of(c->entity), code = 0, id;
     for (size_t i = 0; i < IDENTITIES; i++) {
-        bool named = span_equal(word, identities[i].name) || (identities[i].alias && span_equal(word, identities[i].alias));
+        bool named =
+            span_equal(word, identities[i].name) || (identities[i].alias && span_equal(word, identities[i].alias));
         if (!named || !(identities[i].entities & FOR(c->entity)))
             continue;
         code = add(c, (struct column){identities[i].kind, -1, identities[i].name, NULL});

@@ -19,8 +19,8 @@ static void field(struct buf *b, const unsigned char *at, size_t len)
     buf_byte(b, '"');
 }
 
-/* Text that begins so is a formula in a spreadsheet. Text that begins with the apostrophe itself gets another one, so that
- * a reader gets back what it was by taking one away. */
+/* Text that begins so is a formula in a spreadsheet. Text that begins with the apostrophe itself gets another one, so
+ * that a reader gets back what it was by taking one away. */
 static bool needs_apostrophe(const char *at, size_t len)
 {
     return len && memchr("=+-@\t\r'", at[0], 7);

@@ -49,7 +49,8 @@ static const struct dialect_table *find(const char *name, int kind, bool *ret_na
     return NULL;
 }
 
-int dialect_new(struct dialect **ret, const char *name, int kind, const struct baro_header *header, struct baro_error *err)
+int dialect_new(struct dialect **ret, const char *name, int kind, const struct baro_header *header,
+                struct baro_error *err)
 {
     bool named;
     *ret = NULL;
@@ -165,7 +166,8 @@ static struct dialect_value fs_taken_of(const struct baro_sample *s)
     return total.absent ? total : (struct dialect_value){total.v, left.absent};
 }
 
-static struct dialect_value value_of(const struct dialect *d, const struct dialect_column *c, const struct baro_sample *s)
+static struct dialect_value value_of(const struct dialect *d, const struct dialect_column *c,
+                                     const struct baro_sample *s)
 {
     switch (c->from) {
     case FROM_PID:
@@ -244,7 +246,8 @@ static int growth(const struct dialect_value *now, const struct dialect_value *b
 }
 
 /* Whole ticks on either side, so that the sum of a column is the total. */
-static int ticks(const struct dialect *d, const struct dialect_value *now, const struct dialect_value *before, uint64_t *ret)
+static int ticks(const struct dialect *d, const struct dialect_value *now, const struct dialect_value *before,
+                 uint64_t *ret)
 {
     struct dialect_value a = {before->v / d->tick_ns, before->absent}, b = {now->v / d->tick_ns, now->absent};
     return growth(&b, &a, ret);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes JSON into a buffer as it comes: integers exact to 64 bits, doubles with as many digits as bring them back, text made
- * harmless first (buf_escaped) and then quoted. Nothing is checked but what can't go wrong silently: commas are the
- * writer's business, nesting the caller's.
+ * Writes JSON into a buffer as it comes: integers exact to 64 bits, doubles with as many digits as bring them back,
+ * text made harmless first (buf_escaped) and then quoted. Nothing is checked but what can't go wrong silently: commas
+ * are the writer's business, nesting the caller's.
  */
 #ifndef ENCODE_JSON_H
 #define ENCODE_JSON_H

@@ -33,7 +33,10 @@ void row_memory_free(struct row_memory *m)
 /* What a row is told apart by, and its CPU time. */
 static int cpu_of(const struct row *r, uint32_t *ret_id, uint64_t *ret)
 {
-    *ret_id = r->process ? r->process->id : r->machine ? r->machine->id : r->entity == ROW_HOST ? UINT32_MAX - 1 : UINT32_MAX;
+    *ret_id = r->process              ? r->process->id
+              : r->machine            ? r->machine->id
+              : r->entity == ROW_HOST ? UINT32_MAX - 1
+                                      : UINT32_MAX;
     switch (r->entity) {
     case ROW_PROCESS:
         return baro_process_value(r->process, PROCESS_cpu, ret);

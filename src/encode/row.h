@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows and columns for machines. A column is an identity (who, when), a metric of the registry or of the tape, or a figure that derive/
- * makes; a row is a process at a sample, the job at a sample, an exit or an event. A cell is the value where they meet.
- * Encoders walk columns and know no metric by name.
+ * Rows and columns for machines. A column is an identity (who, when), a metric of the registry or of the tape, or a
+ * figure that derive/ makes; a row is a process at a sample, the job at a sample, an exit or an event. A cell is the
+ * value where they meet. Encoders walk columns and know no metric by name.
  */
 #ifndef ENCODE_ROW_H
 #define ENCODE_ROW_H
@@ -17,34 +17,46 @@
 
 /* From ROW_HOST on: the machine, in the order of the kinds. Their rows are of the time when it was looked at. */
 enum row_entity {
-    ROW_PROCESS, ROW_JOB, ROW_EVENT, ROW_EXIT, ROW_HOST, ROW_CPU, ROW_DISK, ROW_FS, ROW_NET, ROW_SENSOR, ROW_CGROUP, ROW_ENTITIES
+    ROW_PROCESS,
+    ROW_JOB,
+    ROW_EVENT,
+    ROW_EXIT,
+    ROW_HOST,
+    ROW_CPU,
+    ROW_DISK,
+    ROW_FS,
+    ROW_NET,
+    ROW_SENSOR,
+    ROW_CGROUP,
+    ROW_ENTITIES
 };
 
 enum column_kind {
-    COLUMN_TIME,    /* UTC, RFC 3339 */
-    COLUMN_T,       /* ns since the tape began */
+    COLUMN_TIME, /* UTC, RFC 3339 */
+    COLUMN_T,    /* ns since the tape began */
     COLUMN_PID,
-    COLUMN_START,   /* clock ticks since boot: with the pid the identity of a process */
+    COLUMN_START, /* clock ticks since boot: with the pid the identity of a process */
     COLUMN_PPID,
     COLUMN_UID,
     COLUMN_USER,
     COLUMN_NAME,
     COLUMN_CMDLINE,
-    COLUMN_AGE,     /* ns since the values were read */
-    COLUMN_ID,      /* of the machine: which entity, where two of one name came after each other */
+    COLUMN_AGE, /* ns since the values were read */
+    COLUMN_ID,  /* of the machine: which entity, where two of one name came after each other */
     COLUMN_LABEL,
-    COLUMN_CORES,   /* CPU time a second since the row before of the same process, CPU or control group, or of the job or the host */
-    COLUMN_LOSSY,   /* events were lost since the sample before */
-    COLUMN_STATUS,  /* exit: the status, where it ended by one */
-    COLUMN_SIGNAL,  /* exit: the signal, where one ended it */
-    COLUMN_SOURCE,  /* exit: who told */
-    COLUMN_ORIGIN,  /* how it came to be known */
+    COLUMN_CORES,  /* CPU time a second since the row before of the same process, CPU or control group, or of the job or
+                      the host */
+    COLUMN_LOSSY,  /* events were lost since the sample before */
+    COLUMN_STATUS, /* exit: the status, where it ended by one */
+    COLUMN_SIGNAL, /* exit: the signal, where one ended it */
+    COLUMN_SOURCE, /* exit: who told */
+    COLUMN_ORIGIN, /* how it came to be known */
     COLUMN_SAMPLED, /* exit: a sample saw it */
     COLUMN_EVENT,   /* event: its kind */
     COLUMN_NUMBER,
     COLUMN_TEXT,
-    COLUMN_METRIC,  /* of the entity's own kind */
-    COLUMN_SUM,     /* job: the sum of a metric of processes */
+    COLUMN_METRIC, /* of the entity's own kind */
+    COLUMN_SUM,    /* job: the sum of a metric of processes */
 };
 
 struct column {
@@ -61,8 +73,8 @@ struct columns {
     bool sums, cores;
 };
 
-/* list NULL: all that the tape was asked to hold. Otherwise names separated by commas. Returns 0, BARO_E_SYNTAX with the
- * unknown name in err and in ret_unknown (may be NULL; 64 bytes), or -ENOMEM. */
+/* list NULL: all that the tape was asked to hold. Otherwise names separated by commas. Returns 0, BARO_E_SYNTAX with
+ * the unknown name in err and in ret_unknown (may be NULL; 64 bytes), or -ENOMEM. */
 int columns_choose(struct columns *ret, enum row_entity entity, const char *list, const struct baro_tape *tape,
                    char *ret_unknown, struct baro_error *err);
 void columns_done(struct columns *c);

@@ -17,7 +17,8 @@ struct table {
     unsigned width[TABLE_COLUMNS]; /* so far */
     struct buf text;               /* cells, each ended by NUL */
     size_t cells;
-    unsigned char drop[TABLE_COLUMNS]; /* columns to leave out, in this order, where a line would leave the last column less than TABLE_LAST_LEAST */
+    unsigned char drop[TABLE_COLUMNS]; /* columns to leave out, in this order, where a line would leave the last column
+                                          less than TABLE_LAST_LEAST */
     unsigned n_drop;
     bool wrap;                     /* the last column is broken at blanks, not cut */
 };

@@ -5,7 +5,8 @@
 
 #include "encode/table.h"
 
-/* The bytes up to the next blank at which a line may end: not the one between a number and its unit, as in "24.6 MB". */
+/* The bytes up to the next blank at which a line may end: not the one between a number and its unit, as in "24.6 MB".
+ */
 static size_t word_at(const char *at, size_t len)
 {
     bool number = true;

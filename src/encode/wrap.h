@@ -5,7 +5,8 @@
 
 #include "base/buf.h"
 
-/* Text that is harmless already, broken at blanks: from column on; further lines begin with indent blanks. A number keeps its unit. Returns the column at the end. */
+/* Text that is harmless already, broken at blanks: from column on; further lines begin with indent blanks. A number
+ * keeps its unit. Returns the column at the end. */
 unsigned wrap_words(struct buf *b, const char *at, size_t len, unsigned column, unsigned indent, unsigned width);
 
 /* Wraps what stands in b from there on, line by line; what is broken is indented by two more. */

@@ -39,7 +39,8 @@ struct baro_entity *entity_add(struct entity_table *t, uint32_t *ids, const char
     size_t label_at = names.len;
     redact_name(span_str(label), &names);
     buf_byte(&names, 0);
-    struct baro_entity *e = names.failed ? NULL : make(baro_metric_count(t->kind), (char *)names.at, (char *)names.at + label_at);
+    struct baro_entity *e =
+        names.failed ? NULL : make(baro_metric_count(t->kind), (char *)names.at, (char *)names.at + label_at);
     buf_done(&names);
     if (!e)
         return NULL;

@@ -11,7 +11,8 @@ struct entity_table {
     size_t n, cap;
 };
 
-/* Adds one, whose values are all not read yet. Secrets in both texts (a mount's https://user:password@host) are taken out. The id is the next of all kinds together: *ids is the last that was given. NULL without memory. */
+/* Adds one, whose values are all not read yet. Secrets in both texts (a mount's https://user:password@host) are taken
+ * out. The id is the next of all kinds together: *ids is the last that was given. NULL without memory. */
 struct baro_entity *entity_add(struct entity_table *t, uint32_t *ids, const char *name, const char *label);
 /* Takes it out and frees it. NULL is allowed. */
 void entity_remove(struct entity_table *t, struct baro_entity *e);

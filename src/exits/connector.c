@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process connector: forks, execs and exits of the whole machine over netlink. Root may listen on any kernel, everybody since 6.6,
- * in the initial user, pid and network namespaces.
+ * The process connector: forks, execs and exits of the whole machine over netlink. Root may listen on any kernel,
+ * everybody since 6.6, in the initial user, pid and network namespaces.
  *
- * What is foreign can be held back in the kernel (filter.h). The event filter of 6.6 (struct proc_input) is not used: it also filters the numbers out that make a loss visible. Each CPU counts
- * its events, so a gap tells of those that the kernel had no memory for, which no ENOBUFS does; and what a
- * filter could spare us (uid, gid, sid, ptrace, coredump) is rare beside forks.
+ * What is foreign can be held back in the kernel (filter.h). The event filter of 6.6 (struct proc_input) is not used:
+ * it also filters the numbers out that make a loss visible. Each CPU counts its events, so a gap tells of those that
+ * the kernel had no memory for, which no ENOBUFS does; and what a filter could spare us (uid, gid, sid, ptrace,
+ * coredump) is rare beside forks.
  */
 #include <errno.h>
 #include <linux/cn_proc.h>
@@ -24,7 +25,8 @@
 #include "exits/source.h"
 
 #define BUFFER_BYTES (8 << 20)    /* the kernel doubles it: 20,000 events */
-#define BYTES_PER_EVENT 832u      /* what one waiting event is charged; measured: 256 events in 212,992 bytes (x86-64, 6.18) */
+#define BYTES_PER_EVENT                                                                                                \
+    832u /* what one waiting event is charged; measured: 256 events in 212,992 bytes (x86-64, 6.18) */
 #define DATAGRAM 192u             /* netlink, connector and event heads and bodies are 76 bytes */
 #define BATCHES_PER_DRAIN 256u    /* 8,192 events: a machine that forks faster than we read may not hold us for ever */
 #define ANSWER_TRIES 4096u        /* what may be queued before the answer on a machine that forks a lot */
@@ -54,8 +56,9 @@ static int listen_to(int fd, uint32_t cookie)
     return netlink_send(fd, message, sizeof(message));
 }
 
-/* Looks for the answer, which the kernel gives before send() returns. Without one it did not listen to us: in another namespace a
- * request is dropped in silence (cn_proc_mcast_ctl()). Returns 1 and the errno in it, 0 if there is none. */
+/* Looks for the answer, which the kernel gives before send() returns. Without one it did not listen to us: in another
+ * namespace a request is dropped in silence (cn_proc_mcast_ctl()). Returns 1 and the errno in it, 0 if there is none.
+ */
 static int find_ack(struct connector *c, uint32_t cookie, uint32_t *ret_error)
 {
     int n;
@@ -89,7 +92,8 @@ static int check_answer(struct connector *c, uint32_t cookie, struct baro_error 
     if (!found)
         return error_set(err, -EPERM, "the process connector speaks only to the initial pid and user namespaces");
     if (refused)
-        return error_set(err, -(int)(refused & 0xfff), "the process connector refuses: %s", error_text((int)(refused & 0xfff)));
+        return error_set(err, -(int)(refused & 0xfff), "the process connector refuses: %s",
+                         error_text((int)(refused & 0xfff)));
     return 0;
 }
 
@@ -111,7 +115,8 @@ int exits_connector_listen(uint32_t cookie, struct baro_error *err)
     int fd = open_socket(err);
     if (fd < 0)
         return fd;
-    netlink_grow(fd, BUFFER_BYTES); /* now: 20 recorders that start at once beside 10,000 events a second read too late for the usual 256 */
+    netlink_grow(fd, BUFFER_BYTES); /* now: 20 recorders that start at once beside 10,000 events a second read too late
+                                       for the usual 256 */
     int code = listen_to(fd, cookie);
     if (code == 0)
         return fd;
@@ -134,7 +139,8 @@ static void event_numbers(struct connector *c, const struct connector_event *e)
     c->next[e->cpu] = (uint64_t)(uint32_t)(e->seq + 1) + 1;
 }
 
-/* An overflow is told once, when it is read, which is before what was queued earlier and before the gaps that it left. */
+/* An overflow is told once, when it is read, which is before what was queued earlier and before the gaps that it left.
+ */
 static void overflow_begin(struct connector *c)
 {
     c->lost++;
@@ -204,7 +210,8 @@ static int take(struct connector *c, struct span datagram, exits_event_fn *fn, v
             continue;
         event_numbers(c, &in);
         told += tell_lost(c, fn, context);
-        struct exits_event out = {.pid = in.tgid, .t_ns = in.t_ns + (uint64_t)c->base.clock_offset_ns, .uid = UINT32_MAX};
+        struct exits_event out = {
+            .pid = in.tgid, .t_ns = in.t_ns + (uint64_t)c->base.clock_offset_ns, .uid = UINT32_MAX};
         if (!translate(c, &in, &out))
             continue;
         fn(context, &out);
@@ -266,8 +273,14 @@ int exits_connector_take(struct exits_source **ret, int fd, uint32_t cookie, str
         fd_close(fd);
         return error_set(err, -ENOMEM, "out of memory");
     }
-    c->base = (struct exits_source){EXITS_CONNECTOR, fd, connector_drain, connector_capacity, connector_memory, connector_close,
-                                     namespace_monotonic_offset_ns(), false};
+    c->base = (struct exits_source){EXITS_CONNECTOR,
+                                    fd,
+                                    connector_drain,
+                                    connector_capacity,
+                                    connector_memory,
+                                    connector_close,
+                                    namespace_monotonic_offset_ns(),
+                                    false};
     c->batch = (struct netlink_batch){.slot = DATAGRAM, .at = c->text};
     int code = check_answer(c, cookie, err);
     if (code < 0) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A connector message is struct cn_msg (20 bytes), then struct proc_event: a head of 16 bytes and a body whose length
- * depends on the kind and the kernel. The head lies at an odd multiple of 4, so nothing is read through a pointer to it.
+ * depends on the kind and the kernel. The head lies at an odd multiple of 4, so nothing is read through a pointer to
+ * it.
  */
 #include <linux/cn_proc.h>
 #include <linux/connector.h>

@@ -27,8 +27,8 @@ struct connector_event {
     char comm[16];        /* not NUL-terminated if all are used */
 };
 
-/* Parses one connector message, the payload of a netlink message. Returns 0, or BARO_E_SYNTAX if it is cut short or of another
- * subsystem. */
+/* Parses one connector message, the payload of a netlink message. Returns 0, or BARO_E_SYNTAX if it is cut short or of
+ * another subsystem. */
 int connector_parse(struct span payload, struct connector_event *ret);
 
 #endif

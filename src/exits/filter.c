@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The programs are written as instructions, for there is no compiler and no library to load them where baro runs. Offsets are those of the messages: a netlink head of 16 bytes; of the connector struct cn_msg
- * (20, its number at 8) and struct proc_event (connector_parse.c); of taskstats a generic netlink head (4) and attributes (taskstats_parse.c).
+ * The programs are written as instructions, for there is no compiler and no library to load them where baro runs.
+ * Offsets are those of the messages: a netlink head of 16 bytes; of the connector struct cn_msg (20, its number at 8)
+ * and struct proc_event (connector_parse.c); of taskstats a generic netlink head (4) and attributes
+ * (taskstats_parse.c).
  */
 #include "exits/filter.h"
 
@@ -101,36 +103,74 @@ static size_t resolve(const struct bpf_insn *from, size_t n, struct bpf_insn *to
 #define NEXT_AT ((int)offsetof(struct filter_state, next))
 
 /* R6 and R7 as above. */
-#define BEGIN(map) \
-    MOV(R6, R1), STORE_I(BPF_W, FP, -4, 0), MOV(R2, FP), ADD_I(R2, -4), INSN(BPF_LD | BPF_DW | BPF_IMM, R1, BPF_PSEUDO_MAP_FD, 0, map), INSN(0, 0, 0, 0, 0), CALL(BPF_FUNC_map_lookup_elem), \
-        JEQ_I(R0, 0, L_PASS), MOV(R7, R0)
+#define BEGIN(map)                                                                                                     \
+    MOV(R6, R1), STORE_I(BPF_W, FP, -4, 0), MOV(R2, FP), ADD_I(R2, -4),                                                \
+        INSN(BPF_LD | BPF_DW | BPF_IMM, R1, BPF_PSEUDO_MAP_FD, 0, map), INSN(0, 0, 0, 0, 0),                           \
+        CALL(BPF_FUNC_map_lookup_elem), JEQ_I(R0, 0, L_PASS), MOV(R7, R0)
 /* len bytes of the message at from, which R8 is added to, to the stack at to. */
-#define COPY(from, to, len) MOV(R1, R6), MOV(R2, R8), ADD_I(R2, from), MOV(R3, FP), ADD_I(R3, to), MOV_I(R4, len), CALL(BPF_FUNC_skb_load_bytes), JNE_I(R0, 0, L_PASS)
+#define COPY(from, to, len)                                                                                            \
+    MOV(R1, R6), MOV(R2, R8), ADD_I(R2, from), MOV(R3, FP), ADD_I(R3, to), MOV_I(R4, len),                             \
+        CALL(BPF_FUNC_skb_load_bytes), JNE_I(R0, 0, L_PASS)
 /* R2: where the slot of the pid in r is, less SLOT_AT. */
 #define SLOT_OF(r) AND_I(r, SLOTS - 1), MOV(R2, R7), ADD(R2, r)
 #define ASK_SLOT(r) SLOT_OF(r), LOAD(BPF_B, R3, R2, SLOT_AT), JEQ_I(R3, 0, L_FOREIGN)
-#define END \
-    LABEL(L_PASS), MOV32_I(R0, -1), EXIT, LABEL(L_FOREIGN), LOAD(BPF_W, R1, R7, 0), JEQ_I(R1, 0, L_PASS), MOV_I(R0, 0), EXIT
+#define END                                                                                                            \
+    LABEL(L_PASS), MOV32_I(R0, -1), EXIT, LABEL(L_FOREIGN), LOAD(BPF_W, R1, R7, 0), JEQ_I(R1, 0, L_PASS),              \
+        MOV_I(R0, 0), EXIT
 
-/* On the stack from HEAD: number, two words that don't matter, kind, CPU, time (two words), and four words of the event. */
+/* On the stack from HEAD: number, two words that don't matter, kind, CPU, time (two words), and four words of the
+ * event. */
 #define HEAD (-56)
 #define WORD(n) (HEAD + 4 * (n))
 
 static size_t connector_program(int map, struct bpf_insn *ret)
 {
     const struct bpf_insn p[] = {
-        BEGIN(map), MOV_I(R8, 0), COPY(24, HEAD, 44),
+        BEGIN(map),
+        MOV_I(R8, 0),
+        COPY(24, HEAD, 44),
         /* Each CPU counts its events. */
-        LOAD(BPF_W, R1, FP, WORD(4)), JGT_I(R1, CPUS - 1, L_KINDS), LSH_I(R1, 2), MOV(R2, R7), ADD(R2, R1), LOAD(BPF_W, R3, FP, WORD(0)), LOAD(BPF_W, R4, R2, NEXT_AT),
-        MOV(R1, R3), ADD_I(R1, 1), STORE(BPF_W, R2, NEXT_AT, R1), JEQ_I(R4, 0, L_KINDS), JEQ(R4, R3, L_KINDS),
-        LOAD(BPF_W, R1, R7, 4), ADD_I(R1, 1), STORE(BPF_W, R7, 4, R1),
-        LABEL(L_KINDS), LOAD(BPF_W, R1, FP, WORD(3)), MOV32_I(R2, (int)PROC_EVENT_EXIT), JEQ(R1, R2, L_ONE), JEQ_I(R1, PROC_EVENT_FORK, L_FORK), JEQ_I(R1, PROC_EVENT_EXEC, L_ONE),
-        JEQ_I(R1, PROC_EVENT_COMM, L_ONE), JEQ_I(R1, PROC_EVENT_NONE, L_PASS), JUMP(L_FOREIGN),
-        LABEL(L_ONE), LOAD(BPF_W, R1, FP, WORD(8)), ASK_SLOT(R1), JUMP(L_PASS), /* the process that it is of */
+        LOAD(BPF_W, R1, FP, WORD(4)),
+        JGT_I(R1, CPUS - 1, L_KINDS),
+        LSH_I(R1, 2),
+        MOV(R2, R7),
+        ADD(R2, R1),
+        LOAD(BPF_W, R3, FP, WORD(0)),
+        LOAD(BPF_W, R4, R2, NEXT_AT),
+        MOV(R1, R3),
+        ADD_I(R1, 1),
+        STORE(BPF_W, R2, NEXT_AT, R1),
+        JEQ_I(R4, 0, L_KINDS),
+        JEQ(R4, R3, L_KINDS),
+        LOAD(BPF_W, R1, R7, 4),
+        ADD_I(R1, 1),
+        STORE(BPF_W, R7, 4, R1),
+        LABEL(L_KINDS),
+        LOAD(BPF_W, R1, FP, WORD(3)),
+        MOV32_I(R2, (int)PROC_EVENT_EXIT),
+        JEQ(R1, R2, L_ONE),
+        JEQ_I(R1, PROC_EVENT_FORK, L_FORK),
+        JEQ_I(R1, PROC_EVENT_EXEC, L_ONE),
+        JEQ_I(R1, PROC_EVENT_COMM, L_ONE),
+        JEQ_I(R1, PROC_EVENT_NONE, L_PASS),
+        JUMP(L_FOREIGN),
+        LABEL(L_ONE),
+        LOAD(BPF_W, R1, FP, WORD(8)),
+        ASK_SLOT(R1),
+        JUMP(L_PASS), /* the process that it is of */
         /* Parent's thread and process, child's thread and process. A thread's "parent" is that of its process. */
-        LABEL(L_FORK), LOAD(BPF_W, R1, FP, WORD(9)), LOAD(BPF_W, R4, FP, WORD(10)), JNE(R1, R4, L_THREAD), LOAD(BPF_W, R1, FP, WORD(8)), ASK_SLOT(R1),
-        SLOT_OF(R4), STORE_I(BPF_B, R2, SLOT_AT, 1), JUMP(L_PASS),
-        LABEL(L_THREAD), ASK_SLOT(R4), JUMP(L_PASS),
+        LABEL(L_FORK),
+        LOAD(BPF_W, R1, FP, WORD(9)),
+        LOAD(BPF_W, R4, FP, WORD(10)),
+        JNE(R1, R4, L_THREAD),
+        LOAD(BPF_W, R1, FP, WORD(8)),
+        ASK_SLOT(R1),
+        SLOT_OF(R4),
+        STORE_I(BPF_B, R2, SLOT_AT, 1),
+        JUMP(L_PASS),
+        LABEL(L_THREAD),
+        ASK_SLOT(R4),
+        JUMP(L_PASS),
         END,
     };
     return resolve(p, sizeof(p) / sizeof(*p), ret);
@@ -139,17 +179,38 @@ static size_t connector_program(int map, struct bpf_insn *ret)
 #define STATS_PID 128 /* ac_pid and ac_tgid of struct taskstats, but in version 15 */
 #define STATS_TGID 368
 
-/* The type of the aggregate at 22, the pid at 28, then struct taskstats behind its attribute's head, which may be padded. */
+/* The type of the aggregate at 22, the pid at 28, then struct taskstats behind its attribute's head, which may be
+ * padded. */
 static size_t taskstats_program(int map, struct bpf_insn *ret)
 {
     const struct bpf_insn p[] = {
-        BEGIN(map), MOV_I(R8, 0), COPY(20, -24, 20),
-        LOAD(BPF_H, R1, FP, -22), JNE_I(R1, TASKSTATS_TYPE_AGGR_PID, L_PASS),
-        LOAD(BPF_H, R1, FP, -10), JNE_I(R1, TASKSTATS_TYPE_STATS, L_PADDED), MOV_I(R8, 36), JUMP(L_STATS),
-        LABEL(L_PADDED), JNE_I(R1, TASKSTATS_TYPE_NULL, L_PASS), LOAD(BPF_H, R1, FP, -6), JNE_I(R1, TASKSTATS_TYPE_STATS, L_PASS), MOV_I(R8, 40),
-        LABEL(L_STATS), COPY(0, -32, 2), LOAD(BPF_H, R1, FP, -32), JUMP_I(BPF_JLT, R1, 12, L_PASS), JEQ_I(R1, 15, L_PASS),
-        COPY(STATS_PID, -32, 4), LOAD(BPF_W, R1, FP, -32), LOAD(BPF_W, R2, FP, -16), JNE(R1, R2, L_PASS),
-        COPY(STATS_TGID, -32, 4), LOAD(BPF_W, R1, FP, -32), ASK_SLOT(R1), JUMP(L_PASS),
+        BEGIN(map),
+        MOV_I(R8, 0),
+        COPY(20, -24, 20),
+        LOAD(BPF_H, R1, FP, -22),
+        JNE_I(R1, TASKSTATS_TYPE_AGGR_PID, L_PASS),
+        LOAD(BPF_H, R1, FP, -10),
+        JNE_I(R1, TASKSTATS_TYPE_STATS, L_PADDED),
+        MOV_I(R8, 36),
+        JUMP(L_STATS),
+        LABEL(L_PADDED),
+        JNE_I(R1, TASKSTATS_TYPE_NULL, L_PASS),
+        LOAD(BPF_H, R1, FP, -6),
+        JNE_I(R1, TASKSTATS_TYPE_STATS, L_PASS),
+        MOV_I(R8, 40),
+        LABEL(L_STATS),
+        COPY(0, -32, 2),
+        LOAD(BPF_H, R1, FP, -32),
+        JUMP_I(BPF_JLT, R1, 12, L_PASS),
+        JEQ_I(R1, 15, L_PASS),
+        COPY(STATS_PID, -32, 4),
+        LOAD(BPF_W, R1, FP, -32),
+        LOAD(BPF_W, R2, FP, -16),
+        JNE(R1, R2, L_PASS),
+        COPY(STATS_TGID, -32, 4),
+        LOAD(BPF_W, R1, FP, -32),
+        ASK_SLOT(R1),
+        JUMP(L_PASS),
         END,
     };
     return resolve(p, sizeof(p) / sizeof(*p), ret);

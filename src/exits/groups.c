@@ -80,7 +80,8 @@ void groups_thread(struct groups *g, int32_t tgid)
         known->threads++;
 }
 
-bool groups_end(struct groups *g, int32_t tgid, bool leader, uint32_t status, bool *ret_status_known, uint32_t *ret_status)
+bool groups_end(struct groups *g, int32_t tgid, bool leader, uint32_t status, bool *ret_status_known,
+                uint32_t *ret_status)
 {
     struct group *known = find(g, tgid);
     if (!known) {
@@ -96,8 +97,8 @@ bool groups_end(struct groups *g, int32_t tgid, bool leader, uint32_t status, bo
     if (--known->threads > 0)
         return false;
     bool ended = known->leaderless;
-    /* What the parent is told is the status of exit_group() if one was called, else that of the first thread: the event does
-     * not say which, so it is known only where both are the same. */
+    /* What the parent is told is the status of exit_group() if one was called, else that of the first thread: the event
+     * does not say which, so it is known only where both are the same. */
     *ret_status_known = ended && known->status == status;
     *ret_status = status;
     drop(g, known);

@@ -59,7 +59,8 @@ int netlink_receive(int fd, struct netlink_batch *b)
     struct sockaddr_nl from[NETLINK_BATCH];
     for (size_t i = 0; i < NETLINK_BATCH; i++) {
         iov[i] = (struct iovec){b->at + i * b->slot, b->slot};
-        messages[i].msg_hdr = (struct msghdr){.msg_name = &from[i], .msg_namelen = sizeof(from[i]), .msg_iov = &iov[i], .msg_iovlen = 1};
+        messages[i].msg_hdr =
+            (struct msghdr){.msg_name = &from[i], .msg_namelen = sizeof(from[i]), .msg_iov = &iov[i], .msg_iovlen = 1};
     }
     int n;
     do
@@ -68,7 +69,8 @@ int netlink_receive(int fd, struct netlink_batch *b)
     if (n < 0)
         return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -errno;
     for (int i = 0; i < n; i++) {
-        /* Any process may send to a netlink port that it can guess; what does not come from port 0 is not the kernel's. */
+        /* Any process may send to a netlink port that it can guess; what does not come from port 0 is not the kernel's.
+         */
         bool whole = !(messages[i].msg_hdr.msg_flags & MSG_TRUNC) && from[i].nl_pid == 0;
         b->len[i] = whole ? messages[i].msg_len : 0;
     }

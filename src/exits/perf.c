@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perf: forks, names, execs and exits of chosen processes and of all that they fork, and what the ended had used; for any user with
- * kernel.perf_event_paranoid at 2 or less, in any namespace.
+ * perf: forks, names, execs and exits of chosen processes and of all that they fork, and what the ended had used; for
+ * any user with kernel.perf_event_paranoid at 2 or less, in any namespace.
  *
- * An event that is inherited and has a ring must be bound to a CPU (perf_mmap()), so there is one per CPU, and each makes forks dearer.
- * There are two sets with a ring each, because READ records (attr.inherit_stat) are written by an ending task into the rings of all its
- * events, those of other CPUs too, and a ring has no lock against that: what is written there at the same time gets lost and
- * the ring may stay stuck. Records of forks, names and exits are only written by the ring's own CPU. Measured with two CPUs on 6.18, four shells
- * that run 500 times `true` each:
+ * An event that is inherited and has a ring must be bound to a CPU (perf_mmap()), so there is one per CPU, and each
+ * makes forks dearer. There are two sets with a ring each, because READ records (attr.inherit_stat) are written by an
+ * ending task into the rings of all its events, those of other CPUs too, and a ring has no lock against that: what is
+ * written there at the same time gets lost and the ring may stay stuck. Records of forks, names and exits are only
+ * written by the ring's own CPU. Measured with two CPUs on 6.18, four shells that run 500 times `true` each:
  *
  *   one set:   fork, exec, exit 1,267 to 1,871 of 2,004; READ 2,622 to 3,151 of 4,008 (one per task and CPU)
  *   two sets:  all of fork, exec, exit and READ, in each of six runs; the same with `make -j2` of 900 processes
@@ -114,7 +114,8 @@ static int tell_record(struct perf *p, const struct perf_record *r, exits_event_
     case PERF_EXECUTED:
         return tell_name(p, r, fn, context);
     case PERF_USED:
-        return r->value && !own_was_told(p, r->tid) ? tell(&e, fn, context) : 0; /* one for each CPU; it did not run on most */
+        return r->value && !own_was_told(p, r->tid) ? tell(&e, fn, context)
+                                                    : 0; /* one for each CPU; it did not run on most */
     case PERF_MISSED:
         p->lost++;
         return 0;
@@ -126,8 +127,9 @@ static int tell_record(struct perf *p, const struct perf_record *r, exits_event_
 
 /* ---- draining ---- */
 
-/* The ring with the oldest record, or NULL. A fork and its child's end may stand in the rings of two CPUs, of which one was looked at before the fork and the other after the end. But the fork is written before the
- * child runs: so of forks and ends only those are taken that are older than the looking, until_ns, and no end comes before its fork. */
+/* The ring with the oldest record, or NULL. A fork and its child's end may stand in the rings of two CPUs, of which one
+ * was looked at before the fork and the other after the end. But the fork is written before the child runs: so of forks
+ * and ends only those are taken that are older than the looking, until_ns, and no end comes before its fork. */
 static struct perf_ring *oldest(struct perf *p, uint64_t until_ns)
 {
     struct perf_ring *found = NULL;
@@ -141,7 +143,8 @@ static struct perf_ring *oldest(struct perf *p, uint64_t until_ns)
     return found;
 }
 
-/* An event that no task has any more hangs up for ever; its ring is then read when others wake us, and with every sample. */
+/* An event that no task has any more hangs up for ever; its ring is then read when others wake us, and with every
+ * sample. */
 static void drop_hung_up(struct perf *p)
 {
     struct epoll_event e[16];
@@ -158,7 +161,8 @@ static int perf_drain(struct exits_source *s, exits_event_fn *fn, void *context)
     struct perf_ring *r;
     int told = 0;
     uint64_t until_ns = clock_monotonic_ns() - (uint64_t)s->clock_offset_ns;
-    /* READ follows EXIT, so usage is looked at last: then what has ended has told its usage, but for the last microseconds. */
+    /* READ follows EXIT, so usage is looked at last: then what has ended has told its usage, but for the last
+     * microseconds. */
     for (size_t i = 0; i < SETS * p->n_cpus; i++)
         ring_refresh(&p->rings[i]);
     for (unsigned n = 0; n < RECORDS_PER_DRAIN && (r = oldest(p, until_ns)); n++) {
@@ -218,7 +222,8 @@ static int find_cpus(struct perf *p, unsigned max_cpus, struct baro_error *err)
     if (cpus <= 0)
         return error_set(err, cpus < 0 ? cpus : -EIO, "can't tell which CPUs are online");
     if ((unsigned)cpus > max_cpus || (unsigned)cpus > PERF_CPUS_MAX)
-        return error_set(err, -E2BIG, "perf events cost too much with %d CPUs: each has an event and a ring of its own", cpus);
+        return error_set(err, -E2BIG, "perf events cost too much with %d CPUs: each has an event and a ring of its own",
+                         cpus);
     p->n_cpus = (size_t)cpus;
     return 0;
 }
@@ -228,7 +233,8 @@ int exits_perf_open(struct exits_source **ret, unsigned max_cpus, struct baro_er
     struct perf *p = calloc(1, sizeof(*p));
     if (!p)
         return error_set(err, -ENOMEM, "out of memory");
-    p->base = (struct exits_source){EXITS_PERF, -1, perf_drain, perf_capacity, perf_memory, perf_close, namespace_monotonic_offset_ns(), false};
+    p->base = (struct exits_source){
+        EXITS_PERF, -1, perf_drain, perf_capacity, perf_memory, perf_close, namespace_monotonic_offset_ns(), false};
     int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     p->foreign_proc = !namespace_proc_is_own(proc);
     fd_close(proc);

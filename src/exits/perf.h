@@ -16,7 +16,8 @@
 
 enum perf_set { SET_TASKS, SET_USAGE, SETS };
 
-/* A thread that was attached to. The kernel writes no READ record for it, only for those that inherited; so it has a counter. */
+/* A thread that was attached to. The kernel writes no READ record for it, only for those that inherited; so it has a
+ * counter. */
 struct perf_thread {
     int32_t pid, tid;
     int counter; /* -1: none */
@@ -30,7 +31,8 @@ struct perf {
     int cpus[PERF_CPUS_MAX];
     int fds[PERF_FDS_MAX];
     struct perf_thread threads[PERF_THREADS_MAX];
-    int32_t own[PERF_OWN];   /* whose use was read from their counters: READ records of theirs are of an event that they had inherited besides */
+    int32_t own[PERF_OWN]; /* whose use was read from their counters: READ records of theirs are of an event that they
+                              had inherited besides */
     size_t own_at;
     struct perf_ring *rings; /* SETS times n_cpus */
     uint64_t lost;           /* times, not told yet */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* perf: opening the events of a process, one of each set per CPU and thread, and joining their output in one ring per set and CPU. */
+/* perf: opening the events of a process, one of each set per CPU and thread, and joining their output in one ring per
+ * set and CPU. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -125,8 +126,8 @@ bool perf_is_attached(const struct perf *p, int32_t pid, int32_t tid)
     return false;
 }
 
-/* Attaches to the threads that are there and were not attached to yet. Returns how many those are, or -errno; *ret_refused is how many of them could not be
- * attached to though they live, *ret_code why. */
+/* Attaches to the threads that are there and were not attached to yet. Returns how many those are, or -errno;
+ * *ret_refused is how many of them could not be attached to though they live, *ret_code why. */
 static int attach_threads(struct perf *p, int32_t pid, DIR *tasks, int *ret_refused, int *ret_code)
 {
     int attached = 0;
@@ -145,8 +146,8 @@ static int attach_threads(struct perf *p, int32_t pid, DIR *tasks, int *ret_refu
     return attached;
 }
 
-/* A thread starts others while it is attached to, which inherit or do not: all are listed again until none is new. Those that have inherited as well are told of
- * twice, and once is left out (ring_is_repeated()). */
+/* A thread starts others while it is attached to, which inherit or do not: all are listed again until none is new.
+ * Those that have inherited as well are told of twice, and once is left out (ring_is_repeated()). */
 static int attach_all(struct perf *p, int32_t pid, DIR *tasks, int *ret_refused, int *ret_code)
 {
     int attached = 0;
@@ -166,7 +167,9 @@ static int explain(int code, struct baro_error *err)
     if (code == -ESRCH)
         return error_set(err, code, "the process is gone");
     if (code == -EACCES || code == -EPERM)
-        return error_set(err, code, "perf events are refused: needs CAP_PERFMON, or kernel.perf_event_paranoid at 2 or less and a process of one's own");
+        return error_set(err, code,
+                         "perf events are refused: needs CAP_PERFMON, or kernel.perf_event_paranoid at 2 or less and a "
+                         "process of one's own");
     if (code == -EMFILE || code == -ENFILE)
         return error_set(err, code, "perf events would take too many descriptors: one per thread and CPU");
     return error_set(err, code, "perf events can't be opened: %s", error_text(-code));

@@ -19,14 +19,15 @@ struct perf_record {
     struct span comm;   /* named, executed: borrowed from the record */
 };
 
-/* The ring's clock and identity, at the end of each record that is no sample: PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID. */
+/* The ring's clock and identity, at the end of each record that is no sample: PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+ * PERF_SAMPLE_ID. */
 #define PERF_TRAILER 24u
 
 /* Parses one whole record with its header. Returns 0, or BARO_E_SYNTAX where its length is wrong for its type. */
 int perf_parse(struct span record, struct perf_record *ret);
 
-/* A list of CPUs as in /sys/devices/system/cpu/online, "0-3,8": the numbers into ret, at most cap. Returns how many there are, which may
- * be more than cap, or BARO_E_SYNTAX. */
+/* A list of CPUs as in /sys/devices/system/cpu/online, "0-3,8": the numbers into ret, at most cap. Returns how many
+ * there are, which may be more than cap, or BARO_E_SYNTAX. */
 int cpu_list_parse(struct span text, int *ret, int cap);
 
 #endif

@@ -30,17 +30,19 @@ struct perf_ring {
     struct ring_seen seen[RING_SEEN];
 };
 
-/* Maps the ring of an event. Takes less than size where the user's share of locked memory does not allow more. Returns 0 or -errno. */
+/* Maps the ring of an event. Takes less than size where the user's share of locked memory does not allow more. Returns
+ * 0 or -errno. */
 int ring_map(struct perf_ring *r, int fd, size_t size);
 void ring_unmap(struct perf_ring *r);
 /* Sees how far the kernel has written. */
 void ring_refresh(struct perf_ring *r);
-/* Makes next valid, if there is one before the head. Returns false if not. *ret_torn grows where bytes made no sense and all up
- * to the head was dropped. */
+/* Makes next valid, if there is one before the head. Returns false if not. *ret_torn grows where bytes made no sense
+ * and all up to the head was dropped. */
 bool ring_peek(struct perf_ring *r, uint64_t *ret_torn);
 void ring_advance(struct perf_ring *r);
-/* Has another event written the same record to this ring just before? A thread that was attached to though it had inherited has two events on each
- * CPU, and both tell of its forks, its end and its use. To be asked once for each record. */
+/* Has another event written the same record to this ring just before? A thread that was attached to though it had
+ * inherited has two events on each CPU, and both tell of its forks, its end and its use. To be asked once for each
+ * record. */
 bool ring_is_repeated(struct perf_ring *r, const struct perf_record *record);
 
 #endif

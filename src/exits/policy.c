@@ -9,7 +9,8 @@
 #include "base/span.h"
 #include "exits/policy.h"
 
-/* kernel.perf_event_paranoid, or -2 where it can't be read: then the kernel has no perf events. Debian and Ubuntu know 3 and 4. */
+/* kernel.perf_event_paranoid, or -2 where it can't be read: then the kernel has no perf events. Debian and Ubuntu know
+ * 3 and 4. */
 static int paranoid(void)
 {
     char text[32];
@@ -27,7 +28,8 @@ static void say_works(const struct exits_source *s, struct exits_probe *p)
         [EXITS_TASKSTATS] = "CPU time, peak memory and I/O of each process that ended",
     };
     p->works = true;
-    snprintf(p->text, sizeof(p->text), "%s; %llu may wait unread", gives[exits_kind(s)], (unsigned long long)exits_capacity(s));
+    snprintf(p->text, sizeof(p->text), "%s; %llu may wait unread", gives[exits_kind(s)],
+             (unsigned long long)exits_capacity(s));
 }
 
 static void say_perf(struct exits_probe *p, const struct baro_error *err)
@@ -36,9 +38,13 @@ static void say_perf(struct exits_probe *p, const struct baro_error *err)
     if (level == -2)
         snprintf(p->text, sizeof(p->text), "this kernel has no perf events (CONFIG_PERF_EVENTS)");
     else if ((p->code == -EACCES || p->code == -EPERM) && level > 2)
-        snprintf(p->text, sizeof(p->text), "perf_event_paranoid is %d: needs CAP_PERFMON or sysctl kernel.perf_event_paranoid=2", level);
+        snprintf(p->text, sizeof(p->text),
+                 "perf_event_paranoid is %d: needs CAP_PERFMON or sysctl kernel.perf_event_paranoid=2", level);
     else if (p->code == -EACCES || p->code == -EPERM)
-        snprintf(p->text, sizeof(p->text), "perf_event_paranoid is %d, yet it is refused: a container's seccomp profile may forbid perf_event_open(2)", level);
+        snprintf(
+            p->text, sizeof(p->text),
+            "perf_event_paranoid is %d, yet it is refused: a container's seccomp profile may forbid perf_event_open(2)",
+            level);
     else
         snprintf(p->text, sizeof(p->text), "%s", err->text);
 }
@@ -68,7 +74,9 @@ void exits_probe(enum exits_source_kind kind, struct exits_probe *ret)
 void exits_rank(struct exits_policy *policy)
 {
     const struct exits_probe *p = policy->probes;
-    policy->membership = p[EXITS_CONNECTOR].works ? MEMBERSHIP_CONNECTOR : p[EXITS_PERF].works ? MEMBERSHIP_PERF : MEMBERSHIP_SCAN;
+    policy->membership = p[EXITS_CONNECTOR].works ? MEMBERSHIP_CONNECTOR
+                         : p[EXITS_PERF].works    ? MEMBERSHIP_PERF
+                                                  : MEMBERSHIP_SCAN;
     policy->usage = p[EXITS_TASKSTATS].works ? USAGE_TASKSTATS : p[EXITS_PERF].works ? USAGE_PERF : USAGE_NONE;
 }
 

@@ -2,8 +2,9 @@
 /*
  * Which sources of events this user can have here, in order of preference, and why not the better ones.
  *
- * Who is there: the connector (all of the machine, cheapest), then perf (what was attached to, and what that forks; only with few CPUs), then scanning.
- * What the ended had used: taskstats (CPU, memory, I/O of each), then perf (CPU), then nothing but wait4(2) and last looks.
+ * Who is there: the connector (all of the machine, cheapest), then perf (what was attached to, and what that forks;
+ * only with few CPUs), then scanning. What the ended had used: taskstats (CPU, memory, I/O of each), then perf (CPU),
+ * then nothing but wait4(2) and last looks.
  */
 #ifndef EXITS_POLICY_H
 #define EXITS_POLICY_H
@@ -12,7 +13,8 @@
 
 #include "exits/events.h"
 
-#define EXITS_PERF_CPUS 16u /* an event and a ring per CPU and process: 128 of them more than double the cost of a fork */
+#define EXITS_PERF_CPUS                                                                                                \
+    16u /* an event and a ring per CPU and process: 128 of them more than double the cost of a fork */
 
 enum exits_membership { MEMBERSHIP_CONNECTOR, MEMBERSHIP_PERF, MEMBERSHIP_SCAN };
 enum exits_usage { USAGE_TASKSTATS, USAGE_PERF, USAGE_NONE };
@@ -29,7 +31,8 @@ struct exits_policy {
     struct exits_probe probes[3]; /* by enum exits_source_kind */
 };
 
-/* Opens a source and closes it again; perf on the calling process. Takes up to tens of milliseconds for the first perf event of a boot. */
+/* Opens a source and closes it again; perf on the calling process. Takes up to tens of milliseconds for the first perf
+ * event of a boot. */
 void exits_probe(enum exits_source_kind kind, struct exits_probe *ret);
 /* Pure: what is used where these work. */
 void exits_rank(struct exits_policy *policy);

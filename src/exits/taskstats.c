@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * taskstats: what each thread had used when it ended, over generic netlink. Needs CAP_NET_ADMIN in the initial user namespace.
+ * taskstats: what each thread had used when it ended, over generic netlink. Needs CAP_NET_ADMIN in the initial user
+ * namespace.
  *
- * The kernel sends one record per thread, on the way out (taskstats_exit()). Its own sum over a group (TASKSTATS_TYPE_AGGR_TGID,
- * with the record of the last thread of several) holds little but delays, so the threads of a group are added up here, until the record says that
- * the group is dead (AGROUP, version 12, Linux 5.19). Before that the group of a thread is not told: then a process of one thread is reported
- * whole, one of several with the kernel's sum of its CPU time.
+ * The kernel sends one record per thread, on the way out (taskstats_exit()). Its own sum over a group
+ * (TASKSTATS_TYPE_AGGR_TGID, with the record of the last thread of several) holds little but delays, so the threads of
+ * a group are added up here, until the record says that the group is dead (AGROUP, version 12, Linux 5.19). Before that
+ * the group of a thread is not told: then a process of one thread is reported whole, one of several with the kernel's
+ * sum of its CPU time.
  *
  * The records are cut before the last slice and the teardown of memory are charged: names and shares, not totals.
  */
@@ -26,7 +28,8 @@
 #include "exits/taskstats_parse.h"
 
 #define BUFFER_BYTES (16 << 20)  /* the kernel doubles it */
-#define BYTES_PER_RECORD 1280u   /* what one waiting record is charged; measured: 166 to 225 in 212,992 bytes (x86-64, 6.18) */
+#define BYTES_PER_RECORD                                                                                               \
+    1280u /* what one waiting record is charged; measured: 166 to 225 in 212,992 bytes (x86-64, 6.18) */
 #define DATAGRAM 2048u           /* two structs of version 16 with their heads are 1,180 bytes */
 #define BATCHES_PER_DRAIN 256u    /* 8,192 events: a machine that forks faster than we read may not hold us for ever */
 #define OVERFLOWS_PER_DRAIN 8u
@@ -36,7 +39,8 @@
 struct kept {
     int32_t tgid;
     bool has_comm;
-    char comm[32]; /* of the first thread, if that one has ended: the name of the process; other threads have names of their own */
+    char comm[32]; /* of the first thread, if that one has ended: the name of the process; other threads have names of
+                      their own */
     struct taskstats_usage sum;
 };
 
@@ -70,7 +74,8 @@ static int send_request(int fd, uint16_t family, uint8_t command, uint16_t type,
     return netlink_send(fd, m, h.nlmsg_len);
 }
 
-/* What the kernel answered, which it does before send() returns. Returns the family's id if one was told, 0 for a bare yes, or -errno. */
+/* What the kernel answered, which it does before send() returns. Returns the family's id if one was told, 0 for a bare
+ * yes, or -errno. */
 static int read_answer(struct listener *t)
 {
     int n, found = 0;
@@ -113,7 +118,8 @@ static int subscribe(struct listener *t, struct baro_error *err)
     return 0;
 }
 
-/* The mask may name possible CPUs only, and they may have holes; the kernel's list is what it takes back. Without that some ends would not be heard of. */
+/* The mask may name possible CPUs only, and they may have holes; the kernel's list is what it takes back. Without that
+ * some ends would not be heard of. */
 static int list_cpus(struct listener *t)
 {
     ssize_t n = fd_read_file(AT_FDCWD, "/sys/devices/system/cpu/possible", t->cpus, sizeof(t->cpus) - 1);
@@ -146,7 +152,8 @@ static void keep(struct listener *t, const struct taskstats_record *r)
         *k = (struct kept){.tgid = r->tgid};
     }
     taskstats_add(&k->sum, &r->usage);
-    if (r->has_comm) { /* a later one executed another program: exec ends the first thread, and another takes its place */
+    if (r->has_comm) { /* a later one executed another program: exec ends the first thread, and another takes its place
+                        */
         memcpy(k->comm, r->comm, sizeof(k->comm));
         k->has_comm = true;
     }
@@ -168,13 +175,15 @@ static void take_kept(struct listener *t, struct taskstats_record *r)
 static struct exits_event translate(const struct taskstats_record *r)
 {
     const struct taskstats_usage *u = &r->usage;
-    struct exits_event e = {.kind = EVENT_EXIT, .pid = r->tgid ? r->tgid : r->pid, .t_ns = clock_monotonic_ns(), .uid = r->uid};
+    struct exits_event e = {
+        .kind = EVENT_EXIT, .pid = r->tgid ? r->tgid : r->pid, .t_ns = clock_monotonic_ns(), .uid = r->uid};
     bool several = !r->has_group && r->tgid; /* an older kernel's group: only the CPU time is whole */
     e.has_usage = true;
     e.has_comm = r->has_comm;
     if (e.has_comm)
         memcpy(e.comm, r->comm, sizeof(r->comm));
-    /* The kernel puts it down for first threads only; and where another thread was the last, it may not be the group's. */
+    /* The kernel puts it down for first threads only; and where another thread was the last, it may not be the group's.
+     */
     e.has_status = e.pid == r->pid;
     e.status = e.has_status ? (int32_t)r->status : 0;
     e.elapsed_ns = r->elapsed_ns;
@@ -219,7 +228,8 @@ static int taskstats_drain(struct exits_source *s, exits_event_fn *fn, void *con
 {
     struct listener *t = (struct listener *)s;
     int told = 0, n = NETLINK_BATCH;
-    for (unsigned round = 0; round < BATCHES_PER_DRAIN && n == NETLINK_BATCH && t->lost < OVERFLOWS_PER_DRAIN; round++) {
+    for (unsigned round = 0; round < BATCHES_PER_DRAIN && n == NETLINK_BATCH && t->lost < OVERFLOWS_PER_DRAIN;
+         round++) {
         n = netlink_receive(s->fd, &t->batch);
         if (n == -ENOBUFS) {
             t->lost++;
@@ -268,7 +278,8 @@ int exits_taskstats_open(struct exits_source **ret, struct baro_error *err)
     struct listener *t = calloc(1, sizeof(*t));
     if (!t)
         return error_set(err, -ENOMEM, "out of memory");
-    t->base = (struct exits_source){EXITS_TASKSTATS, -1, taskstats_drain, taskstats_capacity, taskstats_memory, taskstats_close, 0, false};
+    t->base = (struct exits_source){
+        EXITS_TASKSTATS, -1, taskstats_drain, taskstats_capacity, taskstats_memory, taskstats_close, 0, false};
     t->batch = (struct netlink_batch){.slot = DATAGRAM, .at = t->text};
     int code = netlink_open(NETLINK_GENERIC, 0, &step);
     if (code < 0) {
@@ -278,7 +289,9 @@ int exits_taskstats_open(struct exits_source **ret, struct baro_error *err)
     t->base.fd = code;
     netlink_grow(code, BUFFER_BYTES);
     code = list_cpus(t);
-    code = code < 0 ? error_set(err, code, "taskstats can't be opened (which CPUs there may be is not known): %s", error_text(-code)) : subscribe(t, err);
+    code = code < 0 ? error_set(err, code, "taskstats can't be opened (which CPUs there may be is not known): %s",
+                                error_text(-code))
+                    : subscribe(t, err);
     if (code < 0) {
         exits_close(&t->base);
         return code;

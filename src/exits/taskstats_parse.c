@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * struct taskstats is read by offset: the header of the machine that builds may be older or newer than the kernel that speaks. Every version
- * but one only appended fields. Version 15 (6.14) put maxima and minima of delays between the others, and 16 moved them to the end;
- * so the place of the pid, which is known from elsewhere in the message, tells how far things were moved.
+ * struct taskstats is read by offset: the header of the machine that builds may be older or newer than the kernel that
+ * speaks. Every version but one only appended fields. Version 15 (6.14) put maxima and minima of delays between the
+ * others, and 16 moved them to the end; so the place of the pid, which is known from elsewhere in the message, tells
+ * how far things were moved.
  */
 #include <linux/genetlink.h>
 #include <linux/taskstats.h>
@@ -74,9 +75,10 @@ static int find_shift(struct span stats, int32_t pid, size_t *ret)
 
 #define TICK_MOST 10000000u /* ns: HZ is 100 at least */
 
-/* The scheduler adds to the count with each tick and as a slice ends, and the last one has not ended yet: of a process that ran in one go for less than a tick the count is 0. But a thread
- * that never gave up its core was either on it or waiting for one, and the kernel tells how long it lived and how long it waited. Beyond a tick it was kept waiting by what nobody tells
- * of: a hypervisor, interrupts. */
+/* The scheduler adds to the count with each tick and as a slice ends, and the last one has not ended yet: of a process
+ * that ran in one go for less than a tick the count is 0. But a thread that never gave up its core was either on it or
+ * waiting for one, and the kernel tells how long it lived and how long it waited. Beyond a tick it was kept waiting by
+ * what nobody tells of: a hypervisor, interrupts. */
 static uint64_t cpu_of(struct span s, size_t shift)
 {
     uint64_t counted = u64_at(s, AT_RUN_VIRTUAL + shift);
@@ -164,8 +166,8 @@ int taskstats_parse(struct span payload, struct taskstats_record *ret)
                 return BARO_E_SYNTAX;
             any = true;
         } else if (type == TASKSTATS_TYPE_AGGR_TGID && take_aggregate(value, TASKSTATS_TYPE_TGID, &tgid, &stats)) {
-            /* Of a group only delays and, with delay accounting, the CPU time are summed up by the kernel (fill_tgid_exit()). The place
-             * of that sum is known only where nothing was moved. */
+            /* Of a group only delays and, with delay accounting, the CPU time are summed up by the kernel
+             * (fill_tgid_exit()). The place of that sum is known only where nothing was moved. */
             r.has_total = stats.len >= END_VERSION_8 && r.version != 15;
             if (r.has_total)
                 r.total_cpu_ns = u64_at(stats, AT_RUN_VIRTUAL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The helper process. It was forked from the recorder and lives on its memory image, so it touches little: one stack frame, one
- * buffer for command lines that is given back when a long one was read. It holds nothing of the recorder's but the socket
- * and the directory of /proc and /sys: whatever it may hang in, no tape, pipe or lock hangs with it.
+ * The helper process. It was forked from the recorder and lives on its memory image, so it touches little: one stack
+ * frame, one buffer for command lines that is given back when a long one was read. It holds nothing of the recorder's
+ * but the socket and the directory of /proc and /sys: whatever it may hang in, no tape, pipe or lock hangs with it.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -60,7 +60,8 @@ static bool is_kept(const int kept[KEPT], uint64_t fd)
     return false;
 }
 
-/* Before close_range(2) (5.9): what /proc/self/fd names; where that can't be read, whatever the limit allows, within reason. */
+/* Before close_range(2) (5.9): what /proc/self/fd names; where that can't be read, whatever the limit allows, within
+ * reason. */
 static void close_listed(const int kept[KEPT])
 {
     DIR *d = opendir("/proc/self/fd");
@@ -122,8 +123,8 @@ static void mark(const struct child *c, uint64_t serial)
     atomic_store_explicit(&c->progress->serial, serial, memory_order_release);
 }
 
-/* Opens the directory of a process and makes sure that it is the one asked for: what is opened below a held directory is never
- * that of a later owner of the pid. Returns a descriptor or -errno. */
+/* Opens the directory of a process and makes sure that it is the one asked for: what is opened below a held directory
+ * is never that of a later owner of the pid. Returns a descriptor or -errno. */
 static int open_process(const struct child *c, struct baro_key key, struct pid_stat *ret)
 {
     char text[2048], path[16];
@@ -198,7 +199,8 @@ static void read_info(struct child *c, int dir, const struct pid_stat *st, struc
         n = fd_read_file(dir, "cmdline", c->cmdline, CMDLINE_READ);
     if (cut)
         linked = readlinkat(dir, "exe", exe, sizeof(exe)); /* fails for other users' processes: then cmdline must do */
-    pid_name(comm, span_of(exe, linked > 0 ? (size_t)linked : 0), span_of(c->cmdline, n > 0 ? (size_t)n : 0), &c->raw_name);
+    pid_name(comm, span_of(exe, linked > 0 ? (size_t)linked : 0), span_of(c->cmdline, n > 0 ? (size_t)n : 0),
+             &c->raw_name);
     redact_name(span_of(c->raw_name.at, c->raw_name.len), &c->name);
     c->name.failed = c->name.failed || c->raw_name.failed;
     w->name_absent = c->name.failed || c->name.len >= HELPER_NAME_MAX ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
@@ -254,7 +256,8 @@ static void put(struct child *c, struct helper_wire_reply *w)
         flush(c);
 }
 
-static void serve_host(struct child *c, const struct helper_wire_request *r, const char *path, struct helper_wire_reply *w)
+static void serve_host(struct child *c, const struct helper_wire_request *r, const char *path,
+                       struct helper_wire_reply *w)
 {
     uint64_t begin = clock_monotonic_ns();
     mark(c, r->serial);
@@ -321,7 +324,8 @@ static void live(struct child *c)
     _Alignas(8) unsigned char in[HELPER_REQUESTS_BYTES];
     for (unsigned long batches = 0;; batches++) {
         if (batches == 1)
-            memory_give_back(); /* the first ones tell names and command lines of all that is there; most others do not */
+            memory_give_back(); /* the first ones tell names and command lines of all that is there; most others do not
+                                 */
         ssize_t n = recv(c->socket_fd, in, sizeof(in), 0);
         if (n < 0 && errno == EINTR)
             continue;
@@ -337,7 +341,8 @@ static void live(struct child *c)
 
 _Noreturn void helper_child(const struct helper_child_options *o)
 {
-    struct child c = {.socket_fd = o->socket_fd, .root_fd = o->root_fd, .want_cmdline = o->want_cmdline, .progress = o->progress};
+    struct child c = {
+        .socket_fd = o->socket_fd, .root_fd = o->root_fd, .want_cmdline = o->want_cmdline, .progress = o->progress};
     struct helper_frequency frequencies[HELPER_FREQUENCIES];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != o->parent)

@@ -2,8 +2,8 @@
 /*
  * The recorder's side of the helper process: a queue of requests, answered in order; helpers that come and go.
  *
- * A helper that hangs is killed and left behind: it may be in an unkillable sleep, so nobody waits for it. What it hung in is
- * barred, all that was not answered goes to a new one. When too many are left behind, there are no more.
+ * A helper that hangs is killed and left behind: it may be in an unkillable sleep, so nobody waits for it. What it hung
+ * in is barred, all that was not answered goes to a new one. When too many are left behind, there are no more.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,8 +26,8 @@
 
 #define STUCK_AFTER NS_PER_SEC
 #define BARRED_MAX 256u
-/* How long a killed helper is waited for. On a busy machine it takes 40 ms until it is its turn to end, and a control group with a quota of CPU
- * time may stop it for 100 ms and more. */
+/* How long a killed helper is waited for. On a busy machine it takes 40 ms until it is its turn to end, and a control
+ * group with a quota of CPU time may stop it for 100 ms and more. */
 #define ENDS_WITHIN (500 * NS_PER_MS)
 #define ASLEEP_MOST (5 * NS_PER_MS) /* in an uninterruptible sleep, which may last for ever */
 #define ENDING_CPU (20 * NS_PER_MS) /* CPU time it may use meanwhile; else it is still at a read that takes long */
@@ -35,7 +35,8 @@
 #define LEFT_BEHIND_MAX 8u
 #define DIVERTED_MOST 2u
 #define LOOKS 2u /* the clock of a process that runs stands still between two ticks of the kernel */
-/* A fork that is refused is counted by the control group that refused it, where it passes for one of the job (pids.events, Documentation/admin-guide/cgroup-v2.rst). */
+/* A fork that is refused is counted by the control group that refused it, where it passes for one of the job
+ * (pids.events, Documentation/admin-guide/cgroup-v2.rst). */
 #define RETRY_FIRST NS_PER_SEC
 #define RETRY_MOST (64 * NS_PER_SEC)
 
@@ -272,7 +273,8 @@ static int deliver_failed(struct helper *h, helper_reply_fn *fn, void *context)
     int n = 0;
     while (h->first < h->n && h->queue[h->first].failed) {
         uint8_t why = h->queue[h->first].failed;
-        struct helper_reply reply = {.smaps_absent = why, .name_absent = why, .cmdline_absent = why, .host_absent = why};
+        struct helper_reply reply = {
+            .smaps_absent = why, .name_absent = why, .cmdline_absent = why, .host_absent = why};
         deliver(h, &reply, fn, context);
         n++;
     }
@@ -287,7 +289,8 @@ static void fail_all(struct helper *h, enum baro_absent why)
     }
 }
 
-/* The helper hangs, or it died: the request that it was at is answered with a reason, so that the next one gets further. */
+/* The helper hangs, or it died: the request that it was at is answered with a reason, so that the next one gets
+ * further. */
 static void fail_current(struct helper *h, enum baro_absent why)
 {
     uint64_t serial = atomic_load_explicit(&h->progress->serial, memory_order_acquire);
@@ -390,7 +393,9 @@ static int turn(struct helper *h, helper_reply_fn *fn, void *context)
     if (!h->pid) {
         int code = start(h);
         if (code < 0) {
-            fail_all(h, code == -EBUSY ? BARO_ABSENT_TIMEOUT : code == -EAGAIN ? BARO_ABSENT_NOT_YET : BARO_ABSENT_UNKNOWN);
+            fail_all(h, code == -EBUSY    ? BARO_ABSENT_TIMEOUT
+                        : code == -EAGAIN ? BARO_ABSENT_NOT_YET
+                                          : BARO_ABSENT_UNKNOWN);
             return n + deliver_failed(h, fn, context);
         }
     }
@@ -416,8 +421,8 @@ static bool wait_for(const struct helper *h, uint64_t ns, int wake_fd)
     return ppoll(p, 2, &t, NULL) > 0 && p[1].revents;
 }
 
-int helper_ask(struct helper *h, const struct helper_request *requests, size_t n, uint64_t deadline_ns, int wake_fd, helper_reply_fn *fn,
-             void *context)
+int helper_ask(struct helper *h, const struct helper_request *requests, size_t n, uint64_t deadline_ns, int wake_fd,
+               helper_reply_fn *fn, void *context)
 {
     uint64_t until = clock_monotonic_ns() + deadline_ns;
     int code = enqueue(h, requests, n), delivered = 0;
@@ -487,14 +492,16 @@ uint64_t helper_cpu_ns(struct helper *h)
 
 /* ---- the end ---- */
 
-/* Whether a killed helper is about to end: it runs, or waits for a CPU. Not: it sleeps uninterruptibly (a file server does not answer), or it goes on
- * using CPU time, as a walk of the page tables of 100 GB does, which SIGKILL does not interrupt. */
+/* Whether a killed helper is about to end: it runs, or waits for a CPU. Not: it sleeps uninterruptibly (a file server
+ * does not answer), or it goes on using CPU time, as a walk of the page tables of 100 GB does, which SIGKILL does not
+ * interrupt. */
 static bool is_ending(const struct helper *h, pid_t pid)
 {
     char path[32], text[1024];
     struct pid_stat st;
     uint64_t cpu_ns;
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid); /* root_fd is where it looks for others: / for some helpers */
+    snprintf(path, sizeof(path), "/proc/%d/stat",
+             (int)pid); /* root_fd is where it looks for others: / for some helpers */
     ssize_t len = fd_read_file(AT_FDCWD, path, text, sizeof(text));
     if (len <= 0 || pid_stat_parse(span_of(text, (size_t)len), &st) < 0 || st.state == 'D')
         return false;
@@ -526,7 +533,8 @@ void helper_free(struct helper *h)
     helper_end(h);
     reap_left(h);
     uint64_t begin = clock_monotonic_ns(), ending = begin;
-    for (uint64_t now = begin; h->n_left && now < begin + ENDS_WITHIN && now < ending + ASLEEP_MOST; now = clock_monotonic_ns()) {
+    for (uint64_t now = begin; h->n_left && now < begin + ENDS_WITHIN && now < ending + ASLEEP_MOST;
+         now = clock_monotonic_ns()) {
         nanosleep(&(struct timespec){.tv_nsec = ENDING_LOOK}, NULL);
         reap_left(h);
         if (any_is_ending(h))

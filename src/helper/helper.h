@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads that can block, done by a helper process that can be abandoned: smaps_rollup (takes the target's mmap lock and walks
- * its page tables), cmdline and exe (fault in the target's pages or touch its file systems); and of the machine: the size of a
- * filesystem (its server may be gone), sensors (a bus may be slow), the frequencies of CPUs (there are many) and sums over control groups (over those that
- * died as well). A thread would not do: one in unkillable sleep keeps its whole process from ending.
+ * Reads that can block, done by a helper process that can be abandoned: smaps_rollup (takes the target's mmap lock and
+ * walks its page tables), cmdline and exe (fault in the target's pages or touch its file systems); and of the machine:
+ * the size of a filesystem (its server may be gone), sensors (a bus may be slow), the frequencies of CPUs (there are
+ * many) and sums over control groups (over those that died as well). A thread would not do: one in unkillable sleep
+ * keeps its whole process from ending.
  */
 #ifndef HELPER_HELPER_H
 #define HELPER_HELPER_H
@@ -17,7 +18,8 @@
 enum helper_what {
     HELPER_SMAPS = 1 << 0,
     HELPER_INFO = 1 << 1, /* full name and redacted command line */
-    /* Of the machine. The key is whatever the asker knows it by, and one that hung is not asked for again under that key. */
+    /* Of the machine. The key is whatever the asker knows it by, and one that hung is not asked for again under that
+       key. */
     HELPER_FS = 1 << 2,        /* path: the mount point, absolute */
     HELPER_SENSOR = 1 << 3,    /* path: as of struct sys_sensor */
     HELPER_FREQUENCY = 1 << 4, /* key.start: the first CPU of at most HELPER_FREQUENCIES; key.pid: how many */
@@ -25,7 +27,15 @@ enum helper_what {
 };
 #define HELPER_FREQUENCIES 256u
 
-enum { HELPER_FS_TOTAL, HELPER_FS_FREE, HELPER_FS_AVAILABLE, HELPER_FS_INODES, HELPER_FS_INODES_FREE, HELPER_FS_ID, HELPER_VALUES };
+enum {
+    HELPER_FS_TOTAL,
+    HELPER_FS_FREE,
+    HELPER_FS_AVAILABLE,
+    HELPER_FS_INODES,
+    HELPER_FS_INODES_FREE,
+    HELPER_FS_ID,
+    HELPER_VALUES
+};
 enum { HELPER_SENSOR_NOW, HELPER_SENSOR_CRITICAL, HELPER_SENSOR_HAS_CRITICAL };
 struct helper_frequency {
     uint32_t now_khz, most_khz; /* 0: not known */
@@ -45,7 +55,8 @@ struct helper_reply {
     uint64_t spent_ns;  /* wall time of the smaps read: how long the target's mmap lock was held, at most */
     const char *name, *cmdline; /* borrowed until the next call */
     uint8_t host_absent;
-    uint64_t host[HELPER_VALUES]; /* of HELPER_FS: bytes and counts; of HELPER_SENSOR: millidegrees in two's complement */
+    uint64_t
+        host[HELPER_VALUES];    /* of HELPER_FS: bytes and counts; of HELPER_SENSOR: millidegrees in two's complement */
     const void *data;           /* of HELPER_FREQUENCY: struct helper_frequency, not aligned; of HELPER_GROUP: text */
     size_t data_len;
 };
@@ -57,36 +68,40 @@ struct helper;
 /* No process is started before the first request. root_fd is a directory descriptor of /proc, borrowed. */
 int helper_new(struct helper **ret, int root_fd, bool want_cmdline, struct baro_error *err);
 
-/* For what HELPER_SENSOR and HELPER_FREQUENCY ask: a directory descriptor of /sys, borrowed. Before the first request. */
+/* For what HELPER_SENSOR and HELPER_FREQUENCY ask: a directory descriptor of /sys, borrowed. Before the first request.
+ */
 void helper_use_sys(struct helper *h, int sys_fd);
 
 /* Two at most who share a helper: replies to these kinds go to this function, whoever asks for replies. */
 void helper_divert(struct helper *h, uint32_t what, helper_reply_fn *fn, void *context);
 
-/* What is asked for of these kinds and not answered yet is answered to nobody any more, and nothing is borrowed for it. */
+/* What is asked for of these kinds and not answered yet is answered to nobody any more, and nothing is borrowed for it.
+ */
 void helper_forget(struct helper *h, uint32_t what);
 
 /* Starts the helper now, while there is little that it would hold a copy of. */
 void helper_start(struct helper *h);
 
-/* Hands over a batch and waits up to deadline_ns for the replies, or until wake_fd (-1: none) is readable; those that come later are delivered by helper_collect(). A helper that
- * is stuck in one read for longer than a second is killed and abandoned, that key is not asked again (its replies say
- * BARO_ABSENT_TIMEOUT), and a new helper takes the rest. Returns the number of replies delivered, or -errno. */
-int helper_ask(struct helper *h, const struct helper_request *requests, size_t n, uint64_t deadline_ns, int wake_fd, helper_reply_fn *fn,
-             void *context);
+/* Hands over a batch and waits up to deadline_ns for the replies, or until wake_fd (-1: none) is readable; those that
+ * come later are delivered by helper_collect(). A helper that is stuck in one read for longer than a second is killed
+ * and abandoned, that key is not asked again (its replies say BARO_ABSENT_TIMEOUT), and a new helper takes the rest.
+ * Returns the number of replies delivered, or -errno. */
+int helper_ask(struct helper *h, const struct helper_request *requests, size_t n, uint64_t deadline_ns, int wake_fd,
+               helper_reply_fn *fn, void *context);
 int helper_collect(struct helper *h, helper_reply_fn *fn, void *context);
 bool helper_busy(const struct helper *h); /* replies are outstanding */
 size_t helper_left_behind(struct helper *h); /* helpers that hang still and were abandoned */
-/* A helper that was refused (EAGAIN: too many processes) is tried for again a second later, then two, up to a minute. Meanwhile what is asked for is answered with
- * BARO_ABSENT_NOT_YET, and may be asked for again. */
+/* A helper that was refused (EAGAIN: too many processes) is tried for again a second later, then two, up to a minute.
+ * Meanwhile what is asked for is answered with BARO_ABSENT_NOT_YET, and may be asked for again. */
 bool helper_is_put_off(const struct helper *h);
 uint64_t helper_refused(const struct helper *h); /* how often, so far */
 int helper_pid(const struct helper *h);   /* of the helper process, 0 if none: it is part of the recorder's own cost */
 uint64_t helper_cpu_ns(struct helper *h); /* of all helpers so far */
-/* Kills the helper and does not wait for its end; nothing may be asked afterwards. helper_free() then need not wait as long. NULL allowed, as for helper_free(). */
+/* Kills the helper and does not wait for its end; nothing may be asked afterwards. helper_free() then need not wait as
+ * long. NULL allowed, as for helper_free(). */
 void helper_end(struct helper *h);
-/* Reaps the helper, else it would be left to process 1, which may not reap: waits up to 0.5 s for one that is about to end (a busy machine, a CPU quota),
- * 5 ms for one in an uninterruptible sleep. One that hangs on is left behind. */
+/* Reaps the helper, else it would be left to process 1, which may not reap: waits up to 0.5 s for one that is about to
+ * end (a busy machine, a CPU quota), 5 ms for one in an uninterruptible sleep. One that hangs on is left behind. */
 void helper_free(struct helper *h);
 
 #endif

@@ -37,7 +37,8 @@ static void read_fs(const char *path, struct helper_wire_reply *w)
         return;
     }
     uint64_t unit = (uint64_t)(st.f_frsize ? st.f_frsize : st.f_bsize), id;
-    const uint64_t blocks[] = {[HELPER_FS_TOTAL] = st.f_blocks, [HELPER_FS_FREE] = st.f_bfree, [HELPER_FS_AVAILABLE] = st.f_bavail};
+    const uint64_t blocks[] = {
+        [HELPER_FS_TOTAL] = st.f_blocks, [HELPER_FS_FREE] = st.f_bfree, [HELPER_FS_AVAILABLE] = st.f_bavail};
     w->host_absent = BARO_PRESENT;
     for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++) {
         if (__builtin_mul_overflow(blocks[i], unit, &w->host[i]))
@@ -87,10 +88,12 @@ static uint32_t kilohertz(int sys_fd, uint64_t cpu, const char *file)
 }
 
 /* Where there is no cpufreq, as in most virtual machines, x86 and power have the clock in /proc/cpuinfo. */
-static size_t read_frequencies(const struct helper_host *host, const struct helper_wire_request *r, struct helper_wire_reply *w)
+static size_t read_frequencies(const struct helper_host *host, const struct helper_wire_request *r,
+                               struct helper_wire_reply *w)
 {
     struct proc_cpuinfo info;
-    uint64_t n = r->key.pid > 0 && (uint32_t)r->key.pid < HELPER_FREQUENCIES ? (uint64_t)r->key.pid : HELPER_FREQUENCIES;
+    uint64_t n =
+        r->key.pid > 0 && (uint32_t)r->key.pid < HELPER_FREQUENCIES ? (uint64_t)r->key.pid : HELPER_FREQUENCIES;
     struct clocks c = {host->frequencies, (uint32_t)r->key.start, n, false};
     memset(c.at, 0, HELPER_FREQUENCIES * sizeof(*c.at));
     for (uint64_t i = 0; i < c.n; i++) {
@@ -113,11 +116,14 @@ static size_t read_frequencies(const struct helper_host *host, const struct help
 static struct span read_group(const struct helper_host *host, const char *path, struct helper_wire_reply *w)
 {
     ssize_t n = fd_read_file(AT_FDCWD, path, host->text, host->text_cap);
-    w->host_absent = n < 0 ? reason((int)-n) : n == 0 || (size_t)n > HELPER_CMDLINE_MAX ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
+    w->host_absent = n < 0                                      ? reason((int)-n)
+                     : n == 0 || (size_t)n > HELPER_CMDLINE_MAX ? BARO_ABSENT_UNKNOWN
+                                                                : BARO_PRESENT;
     return span_of(host->text, w->host_absent ? 0 : (size_t)n);
 }
 
-struct span helper_host_serve(const struct helper_host *host, const struct helper_wire_request *r, const char *path, struct helper_wire_reply *w)
+struct span helper_host_serve(const struct helper_host *host, const struct helper_wire_request *r, const char *path,
+                              struct helper_wire_reply *w)
 {
     const char *clocks = (const char *)host->frequencies;
     if (r->what & HELPER_FREQUENCY)

@@ -19,7 +19,8 @@ bool helper_wire_next(const unsigned char **at, size_t *len, uint64_t *ret_seria
     if (w.name_len > rest || w.cmdline_len > rest - w.name_len)
         return false;
     const unsigned char *text = *at + sizeof(w);
-    struct helper_reply reply = {.smaps_absent = w.smaps_absent, .name_absent = w.name_absent, .cmdline_absent = w.cmdline_absent};
+    struct helper_reply reply = {
+        .smaps_absent = w.smaps_absent, .name_absent = w.name_absent, .cmdline_absent = w.cmdline_absent};
     reply.pss = w.pss;
     reply.uss = w.uss;
     reply.spent_ns = w.spent_ns;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the recorder and its helper process say to each other: packets of a SOCK_SEQPACKET pair, each with as many requests or
- * replies as fit. Both ends are one binary, so structs travel as they are; lengths are checked all the same, for the helper
- * handles bytes of other processes.
+ * What the recorder and its helper process say to each other: packets of a SOCK_SEQPACKET pair, each with as many
+ * requests or replies as fit. Both ends are one binary, so structs travel as they are; lengths are checked all the
+ * same, for the helper handles bytes of other processes.
  */
 #ifndef HELPER_WIRE_H
 #define HELPER_WIRE_H
@@ -39,14 +39,15 @@ struct helper_wire_reply {
 
 #define HELPER_REPLY_MOST (sizeof(struct helper_wire_reply) + HELPER_NAME_MAX + HELPER_CMDLINE_MAX + 16u)
 
-/* A page that both see: what the helper is reading, and since when. So the recorder knows what a helper hangs in without a
- * packet for each read. */
+/* A page that both see: what the helper is reading, and since when. So the recorder knows what a helper hangs in
+ * without a packet for each read. */
 struct helper_progress {
     _Atomic uint64_t serial; /* 0: none */
     _Atomic uint64_t since_ns;
 };
 
-/* Takes the first reply off a packet; text is borrowed from it. Returns false where the packet ends or its lengths lie. Pure. */
+/* Takes the first reply off a packet; text is borrowed from it. Returns false where the packet ends or its lengths lie.
+ * Pure. */
 bool helper_wire_next(const unsigned char **at, size_t *len, uint64_t *ret_serial, struct helper_reply *ret);
 
 /* helper_child.c: the helper's whole life; returns never. All descriptors but these are closed first. */
@@ -58,13 +59,15 @@ struct helper_child_options {
 };
 _Noreturn void helper_child(const struct helper_child_options *options);
 
-/* helper_host.c, in the helper: what is asked of the machine. Frequencies go into room for HELPER_FREQUENCIES of them, and text is for reading files. Returns what goes back beside *w. */
+/* helper_host.c, in the helper: what is asked of the machine. Frequencies go into room for HELPER_FREQUENCIES of them,
+ * and text is for reading files. Returns what goes back beside *w. */
 struct helper_host {
     int proc_fd, sys_fd;
     char *text;
     size_t text_cap;
     struct helper_frequency *frequencies;
 };
-struct span helper_host_serve(const struct helper_host *host, const struct helper_wire_request *r, const char *path, struct helper_wire_reply *w);
+struct span helper_host_serve(const struct helper_host *host, const struct helper_wire_request *r, const char *path,
+                              struct helper_wire_reply *w);
 
 #endif

@@ -12,14 +12,15 @@
 #define CPUS_MOST 65536u
 
 static const enum host_metric host_modes[MODE_MAX] = {
-    HOST_cpu_user, HOST_cpu_nice, HOST_cpu_system, HOST_cpu_idle, HOST_cpu_iowait, HOST_cpu_irq, HOST_cpu_softirq, HOST_cpu_steal,
-    HOST_cpu_guest, HOST_cpu_guest_nice,
+    HOST_cpu_user, HOST_cpu_nice,    HOST_cpu_system, HOST_cpu_idle,  HOST_cpu_iowait,
+    HOST_cpu_irq,  HOST_cpu_softirq, HOST_cpu_steal,  HOST_cpu_guest, HOST_cpu_guest_nice,
 };
 static const enum cpu_metric cpu_modes[MODE_MAX] = {
     CPU_user, CPU_nice, CPU_system, CPU_idle, CPU_iowait, CPU_irq, CPU_softirq, CPU_steal, CPU_guest, CPU_guest_nice,
 };
 
-/* A sandbox that has the file and tells nothing in it (gVisor): a machine whose CPUs never did anything, not even idle, is none. */
+/* A sandbox that has the file and tells nothing in it (gVisor): a machine whose CPUs never did anything, not even idle,
+ * is none. */
 static bool told(const struct proc_cpu *c)
 {
     for (int i = 0; i < MODE_MAX; i++) {
@@ -137,8 +138,11 @@ void host_cpus(struct host *h)
     static const struct {
         enum host_metric metric;
         enum proc_stat_field field;
-    } rows[] = {{HOST_switches, PROC_STAT_SWITCHES}, {HOST_interrupts, PROC_STAT_INTERRUPTS}, {HOST_forks, PROC_STAT_FORKS},
-                {HOST_threads_running, PROC_STAT_RUNNING}, {HOST_threads_blocked, PROC_STAT_BLOCKED}};
+    } rows[] = {{HOST_switches, PROC_STAT_SWITCHES},
+                {HOST_interrupts, PROC_STAT_INTERRUPTS},
+                {HOST_forks, PROC_STAT_FORKS},
+                {HOST_threads_running, PROC_STAT_RUNNING},
+                {HOST_threads_blocked, PROC_STAT_BLOCKED}};
     struct proc_stat st = {.valid = 0};
     struct span text;
     uint8_t why = BARO_ABSENT_UNSUPPORTED;

@@ -6,7 +6,8 @@
 
 static bool is(const struct device *d, struct span name, uint32_t major, uint32_t minor)
 {
-    return d->major == major && d->minor == minor && strlen(d->name) == name.len && memcmp(d->name, name.at, name.len) == 0;
+    return d->major == major && d->minor == minor && strlen(d->name) == name.len &&
+           memcmp(d->name, name.at, name.len) == 0;
 }
 
 struct device *devices_find(struct devices *all, struct span name, uint32_t major, uint32_t minor, bool *ret_new)

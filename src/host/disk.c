@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Disks: /proc/diskstats for the counters, /sys/class/block for what a device is, asked when it appears and when its counters fall. */
+/* Disks: /proc/diskstats for the counters, /sys/class/block for what a device is, asked when it appears and when its
+ * counters fall. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -11,10 +12,17 @@ static const struct {
     enum disk_field field;
     uint64_t factor;
 } rows[] = {
-    {DISK_read, DISKSTAT_READ_SECTORS, DISK_SECTOR}, {DISK_write, DISKSTAT_WRITE_SECTORS, DISK_SECTOR},
-    {DISK_discard, DISKSTAT_DISCARD_SECTORS, DISK_SECTOR}, {DISK_reads, DISKSTAT_READS, 1}, {DISK_writes, DISKSTAT_WRITES, 1},
-    {DISK_discards, DISKSTAT_DISCARDS, 1}, {DISK_flushes, DISKSTAT_FLUSHES, 1}, {DISK_read_time, DISKSTAT_READ_MS, NS_PER_MS},
-    {DISK_write_time, DISKSTAT_WRITE_MS, NS_PER_MS}, {DISK_busy, DISKSTAT_BUSY_MS, NS_PER_MS}, {DISK_queue_time, DISKSTAT_QUEUE_MS, NS_PER_MS},
+    {DISK_read, DISKSTAT_READ_SECTORS, DISK_SECTOR},
+    {DISK_write, DISKSTAT_WRITE_SECTORS, DISK_SECTOR},
+    {DISK_discard, DISKSTAT_DISCARD_SECTORS, DISK_SECTOR},
+    {DISK_reads, DISKSTAT_READS, 1},
+    {DISK_writes, DISKSTAT_WRITES, 1},
+    {DISK_discards, DISKSTAT_DISCARDS, 1},
+    {DISK_flushes, DISKSTAT_FLUSHES, 1},
+    {DISK_read_time, DISKSTAT_READ_MS, NS_PER_MS},
+    {DISK_write_time, DISKSTAT_WRITE_MS, NS_PER_MS},
+    {DISK_busy, DISKSTAT_BUSY_MS, NS_PER_MS},
+    {DISK_queue_time, DISKSTAT_QUEUE_MS, NS_PER_MS},
     {DISK_in_flight, DISKSTAT_IN_FLIGHT, 1},
 };
 
@@ -27,8 +35,8 @@ static bool did_something(const struct proc_disk *p)
     return false;
 }
 
-/* What it is. Partitions get no entity, and neither does what did nothing and has no medium or nothing below it: eight loop devices and sixteen RAM disks
- * that nobody uses. */
+/* What it is. Partitions get no entity, and neither does what did nothing and has no medium or nothing below it: eight
+ * loop devices and sixteen RAM disks that nobody uses. */
 static void look(struct host *h, struct device *d, const struct proc_disk *p)
 {
     struct sys_block b;
@@ -62,11 +70,13 @@ static void fill(struct baro_entity *e, const struct proc_disk *p)
     }
 }
 
-/* Under the same name and number, another disk: its counters began anew, and /sys has another sequence number for it. */
+/* Under the same name and number, another disk: its counters began anew, and /sys has another sequence number for it.
+ */
 static bool replaced(const struct host *h, const struct device *d, const uint64_t now[DEVICE_TOTALS])
 {
     struct sys_block b;
-    if (!d->primed || !d->identity || (now[TOTAL_READS] >= d->last[TOTAL_READS] && now[TOTAL_WRITES] >= d->last[TOTAL_WRITES]))
+    if (!d->primed || !d->identity ||
+        (now[TOTAL_READS] >= d->last[TOTAL_READS] && now[TOTAL_WRITES] >= d->last[TOTAL_WRITES]))
         return false;
     return sys_block_read(h->o.sys_fd, d->name, &b) == 0 && b.sequence != d->identity;
 }
@@ -75,8 +85,8 @@ static void one(struct host *h, const struct proc_disk *p)
 {
     bool added;
     struct device *d = devices_find(&h->disks, p->name, p->major, p->minor, &added);
-    const uint64_t now[DEVICE_TOTALS] = {p->value[DISKSTAT_READ_SECTORS], p->value[DISKSTAT_WRITE_SECTORS], p->value[DISKSTAT_READS],
-                                         p->value[DISKSTAT_WRITES]};
+    const uint64_t now[DEVICE_TOTALS] = {p->value[DISKSTAT_READ_SECTORS], p->value[DISKSTAT_WRITE_SECTORS],
+                                         p->value[DISKSTAT_READS], p->value[DISKSTAT_WRITES]};
     if (!d)
         return;
     d->looked = h->looks;
@@ -102,8 +112,8 @@ static bool any(void *found, const char *name, size_t len)
     return false;
 }
 
-/* The kernel writes a line for each device there is: a file without one is the file of a machine without disks, which /sys has none of either, or it was put
- * there to hide them. */
+/* The kernel writes a line for each device there is: a file without one is the file of a machine without disks, which
+ * /sys has none of either, or it was put there to hide them. */
 static bool are_hidden(const struct host *h)
 {
     bool found = false;
@@ -112,7 +122,8 @@ static bool are_hidden(const struct host *h)
 
 void host_disks(struct host *h)
 {
-    static const enum host_metric totals[DEVICE_TOTALS] = {HOST_disk_read, HOST_disk_write, HOST_disk_reads, HOST_disk_writes};
+    static const enum host_metric totals[DEVICE_TOTALS] = {HOST_disk_read, HOST_disk_write, HOST_disk_reads,
+                                                           HOST_disk_writes};
     struct proc_disk p;
     struct span text = span_of("", 0), rest;
     uint8_t why = BARO_PRESENT;

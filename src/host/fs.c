@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Filesystems: each once, however often it is mounted. The mount table says which there are (by device number; btrfs and ZFS, whose subvolumes and
- * datasets have numbers of their own, by source), the helper how full they are.
+ * Filesystems: each once, however often it is mounted. The mount table says which there are (by device number; btrfs
+ * and ZFS, whose subvolumes and datasets have numbers of their own, by source), the helper how full they are.
  *
- * An overlay has no space of its own: it counts where it is the root of a container, and what lies under it, if it shows as well (as /etc/hosts does),
- * gives the same answer with the same id and leaves. Of a ZFS pool the datasets that are mounted are added up, and what is free is theirs together:
- * that is what the pool's users see of it; what snapshots and datasets that are not mounted hold is not in it.
+ * An overlay has no space of its own: it counts where it is the root of a container, and what lies under it, if it
+ * shows as well (as /etc/hosts does), gives the same answer with the same id and leaves. Of a ZFS pool the datasets
+ * that are mounted are added up, and what is free is theirs together: that is what the pool's users see of it; what
+ * snapshots and datasets that are not mounted hold is not in it.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -36,10 +37,12 @@ static bool is_one_of(struct span word, const char *const *list)
 /* Has it space that can run out? */
 static bool has_space(const struct proc_mount *m, const char *point)
 {
-    static const char *const none[] = {
-        "autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs", "fuse.gvfsd-fuse", "fuse.lxcfs",
-        "fuse.portal", "fusectl", "hugetlbfs", "mqueue", "nfsd", "nsfs", "proc", "pstore", "ramfs", "resctrl", "rootfs", "rpc_pipefs", "securityfs",
-        "selinuxfs", "squashfs", "sysfs", "tracefs", NULL};
+    static const char *const none[] = {"autofs",          "binfmt_misc", "bpf",         "cgroup",     "cgroup2",
+                                       "configfs",        "debugfs",     "devpts",      "devtmpfs",   "efivarfs",
+                                       "fuse.gvfsd-fuse", "fuse.lxcfs",  "fuse.portal", "fusectl",    "hugetlbfs",
+                                       "mqueue",          "nfsd",        "nsfs",        "proc",       "pstore",
+                                       "ramfs",           "resctrl",     "rootfs",      "rpc_pipefs", "securityfs",
+                                       "selinuxfs",       "squashfs",    "sysfs",       "tracefs",    NULL};
     static const char *const kernels[] = {"/dev/", "/proc/", "/sys/", "/run/", NULL};
     if (is_one_of(m->type, none))
         return false;
@@ -113,7 +116,8 @@ static struct fs *find(struct host *h, const struct proc_mount *m)
 {
     for (size_t i = 0; i < h->n_fs; i++) {
         struct fs *f = &h->fs[i];
-        bool same = f->by_source ? by_source(m) && span_equal(source_of(m), f->source) : !by_source(m) && f->major == m->major && f->minor == m->minor;
+        bool same = f->by_source ? by_source(m) && span_equal(source_of(m), f->source)
+                                 : !by_source(m) && f->major == m->major && f->minor == m->minor;
         if (same && span_equal(m->type, f->type))
             return f;
     }
@@ -139,8 +143,15 @@ static void add(struct host *h, const struct proc_mount *m, const char *point)
     struct span source = source_of(m);
     if (h->n_fs == FS_MOST || !host_grow((void **)&h->fs, &h->cap_fs, h->n_fs, sizeof(*h->fs)))
         return;
-    struct fs f = {.major = m->major, .minor = m->minor, .source = copy(source), .type = copy(m->type), .seen = true, .by_source = by_source(m),
-                   .pool = span_equal(m->type, "zfs"), .local = is_local(m), .tries = 1};
+    struct fs f = {.major = m->major,
+                   .minor = m->minor,
+                   .source = copy(source),
+                   .type = copy(m->type),
+                   .seen = true,
+                   .by_source = by_source(m),
+                   .pool = span_equal(m->type, "zfs"),
+                   .local = is_local(m),
+                   .tries = 1};
     int n = snprintf(label, sizeof(label), "%.*s ", (int)m->type.len, m->type.at);
     if (f.source && f.type && n > 0 && (size_t)n < sizeof(label) &&
         proc_mount_unescape(source, label + n, sizeof(label) - (size_t)n) >= 0 && add_part(&f, point))
@@ -259,7 +270,9 @@ void fs_request(struct host *h)
             f->outstanding = 0;
             for (size_t k = 0; k < f->n_parts; k++) {
                 f->part[k].answered = false;
-                f->outstanding += host_ask(h, (struct helper_request){{(int32_t)f->entity->id, (uint64_t)f->tries << 32 | k}, HELPER_FS, f->part[k].point});
+                f->outstanding += host_ask(
+                    h, (struct helper_request){
+                           {(int32_t)f->entity->id, (uint64_t)f->tries << 32 | k}, HELPER_FS, f->part[k].point});
             }
         }
     }
@@ -284,12 +297,14 @@ static void failed(struct host *h, struct fs *f, uint8_t why)
     f->tries++; /* under this key the helper would not be asked again */
 }
 
-/* The overlay that is the root shows the same filesystem, which it lies over; under an id of its own since 6.6 (uuid=auto). */
+/* The overlay that is the root shows the same filesystem, which it lies over; under an id of its own since 6.6
+ * (uuid=auto). */
 static bool is_twin(const struct host *h, const struct fs *f)
 {
     for (const struct fs *o = h->fs; o < f; o++) {
-        if (strcmp(o->type, "overlay") == 0 && o->asked && o->n_parts && o->part[0].used && o->part[0].used == f->part[0].used &&
-            o->part[0].available == f->part[0].available && o->entity->value[FS_total] == f->entity->value[FS_total] &&
+        if (strcmp(o->type, "overlay") == 0 && o->asked && o->n_parts && o->part[0].used &&
+            o->part[0].used == f->part[0].used && o->part[0].available == f->part[0].available &&
+            o->entity->value[FS_total] == f->entity->value[FS_total] &&
             o->entity->value[FS_inodes] == f->entity->value[FS_inodes])
             return true;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What may block: when it is asked of the machine's helper, and what became of it. Nothing here waits; answers come with a later look. */
+/* What may block: when it is asked of the machine's helper, and what became of it. Nothing here waits; answers come
+ * with a later look. */
 #include "base/clock.h"
 #include "host/state.h"
 
@@ -51,8 +52,8 @@ static void ask_frequencies(struct host *h)
     }
 }
 
-/* Most virtual machines show one frequency for ever, and to wake the helper for it would be half of what a look costs: asked half as often
- * after each answer like the one before. */
+/* Most virtual machines show one frequency for ever, and to wake the helper for it would be half of what a look costs:
+ * asked half as often after each answer like the one before. */
 static uint64_t frequency_pace(struct host *h, bool is_short)
 {
     uint64_t slower = h->frequency_every_ns * 2 < FREQUENCY_SLOW ? h->frequency_every_ns * 2 : FREQUENCY_SLOW;
@@ -68,7 +69,8 @@ static bool have_helper(struct host *h)
     if (!h->o.helper || h->now_ns < h->o.helper_after_ns || helper_new(&h->slow, h->o.proc_fd, false, NULL) < 0)
         return false;
     helper_use_sys(h->slow, h->o.sys_fd);
-    helper_divert(h->slow, HELPER_FS | HELPER_SENSOR | HELPER_FREQUENCY, on_reply, h); /* others ask it as well, and may be there when ours is answered */
+    helper_divert(h->slow, HELPER_FS | HELPER_SENSOR | HELPER_FREQUENCY, on_reply,
+                  h); /* others ask it as well, and may be there when ours is answered */
     return true;
 }
 
@@ -90,7 +92,8 @@ void host_ask_helper(struct host *h, enum budget_level level)
     if (helper_busy(h->slow))
         return; /* what is asked for borrows from tables that would change */
     h->n_requests = 0;
-    bool company = !h->last && h->now_ns >= h->helper_due_ns && h->frequency_every_ns > FREQUENCY_EVERY && h->frequency_due_ns != UINT64_MAX;
+    bool company = !h->last && h->now_ns >= h->helper_due_ns && h->frequency_every_ns > FREQUENCY_EVERY &&
+                   h->frequency_due_ns != UINT64_MAX;
     if (h->last) {
         host_mounts(h);
         fs_request(h);
@@ -106,5 +109,9 @@ void host_ask_helper(struct host *h, enum budget_level level)
         ask_frequencies(h);
     }
     if (h->n_requests)
-        helper_ask(h->slow, h->requests, h->n_requests, h->looks == 1 ? FIRST_DEADLINE : h->last ? LAST_DEADLINE : 0, -1, on_reply, h);
+        helper_ask(h->slow, h->requests, h->n_requests,
+                   h->looks == 1 ? FIRST_DEADLINE
+                   : h->last     ? LAST_DEADLINE
+                                 : 0,
+                   -1, on_reply, h);
 }

@@ -37,7 +37,8 @@ static const char *const files[HOST_FILE_MAX] = {
     [HOST_FILE_MOUNTINFO] = "self/mountinfo",
 };
 
-/* A file of the kernel that is not there: this kernel or container does not have it. EOPNOTSUPP: pressure is compiled in and switched off. */
+/* A file of the kernel that is not there: this kernel or container does not have it. EOPNOTSUPP: pressure is compiled
+ * in and switched off. */
 static uint8_t reason(int error)
 {
     if (error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO)
@@ -111,9 +112,10 @@ bool host_grow(void **at, size_t *cap, size_t n, size_t size)
     return true;
 }
 
-/* The kernel hands out some files in pieces, each as long as whole records fit into its buffer. Where a record is a short line a piece of less than half
- * a page is the last, and asking for the end would make the kernel add all of vmstat up again. A disk with all its partitions, and a mount with all its
- * layers, is one record as well: the piece before a long one is short, and only the end says that this is all. Other files come in one piece. */
+/* The kernel hands out some files in pieces, each as long as whole records fit into its buffer. Where a record is a
+ * short line a piece of less than half a page is the last, and asking for the end would make the kernel add all of
+ * vmstat up again. A disk with all its partitions, and a mount with all its layers, is one record as well: the piece
+ * before a long one is short, and only the end says that this is all. Other files come in one piece. */
 static ssize_t read_up_to(int fd, enum host_file which, char *at, size_t cap)
 {
     bool by_line = which == HOST_FILE_VMSTAT || which == HOST_FILE_NETDEV;
@@ -131,7 +133,8 @@ static ssize_t read_up_to(int fd, enum host_file which, char *at, size_t cap)
     }
 }
 
-/* On a machine with thousands of interrupts /proc/stat is longer than anybody likes: the buffer grows to what is needed, once. */
+/* On a machine with thousands of interrupts /proc/stat is longer than anybody likes: the buffer grows to what is
+ * needed, once. */
 bool host_file_begin(struct host *h, enum host_file which, size_t most, struct span *ret)
 {
     if (h->fd[which] < 0)
@@ -143,7 +146,8 @@ bool host_file_begin(struct host *h, enum host_file which, size_t most, struct s
             return false;
         }
         *ret = span_of(h->text, (size_t)n);
-        char *text = (size_t)n < h->cap || (size_t)n == most || h->cap >= TEXT_MOST ? NULL : realloc(h->text, h->cap * 2);
+        char *text =
+            (size_t)n < h->cap || (size_t)n == most || h->cap >= TEXT_MOST ? NULL : realloc(h->text, h->cap * 2);
         if (!text)
             return true;
         h->text = text;

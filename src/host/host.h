@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The machine around the job: what /proc and /sys say of it, as this process sees it. Files of /proc are held open and read anew; what can block is
- * asked of a helper process of the machine's own, so that a mount that hangs holds up nothing else.
+ * The machine around the job: what /proc and /sys say of it, as this process sees it. Files of /proc are held open and
+ * read anew; what can block is asked of a helper process of the machine's own, so that a mount that hangs holds up
+ * nothing else.
  */
 #ifndef HOST_HOST_H
 #define HOST_HOST_H
@@ -33,14 +34,16 @@ void host_prepare(struct host *h);
 /* What there is to read at now_ns (time since the tape began). */
 void host_read(struct host *h, uint64_t now_ns, enum budget_level level);
 
-/* host_read(), if it is time for it: not more often than every 100 ms, seldomer when the overhead budget is short or a look is dear. last: there will be
- * no other, and the helper, if there is one, is asked once more for how full filesystems are, and waited for some milliseconds. Returns whether it was read. */
+/* host_read(), if it is time for it: not more often than every 100 ms, seldomer when the overhead budget is short or a
+ * look is dear. last: there will be no other, and the helper, if there is one, is asked once more for how full
+ * filesystems are, and waited for some milliseconds. Returns whether it was read. */
 bool host_tick(struct host *h, uint64_t now_ns, enum budget_level level, bool last);
 
 /* What was read last, into a sample; entities are borrowed until the next read. */
 void host_fill(const struct host *h, struct baro_sample *s);
 
-/* The helper itself, for others who have something to ask: NULL if there is none, or not yet. What is diverted from it is theirs. */
+/* The helper itself, for others who have something to ask: NULL if there is none, or not yet. What is diverted from it
+ * is theirs. */
 struct helper *host_helper(struct host *h);
 
 /* The helper's process, 0 if there is none; the CPU time of all that there were; how often it was refused one. */

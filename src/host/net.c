@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Interfaces: /proc/net/dev for the counters, /sys/class/net for what one is, asked when the set of them changes, when one
- * gets another master, and when counters fall. */
+/* Interfaces: /proc/net/dev for the counters, /sys/class/net for what one is, asked when the set of them changes, when
+ * one gets another master, and when counters fall. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -28,7 +28,8 @@ static void totals_of(const struct proc_net *p, uint64_t ret[DEVICE_TOTALS])
     ret[TOTAL_WRITES] = p->transmit[NET_PACKETS];
 }
 
-/* Whether it counts can change without its going: a bond takes it in, or it is all that there is. So all are looked at when the set changes. */
+/* Whether it counts can change without its going: a bond takes it in, or it is all that there is. So all are looked at
+ * when the set changes. */
 static void look_at_all(struct host *h)
 {
     bool hardware = false;
@@ -59,7 +60,8 @@ static void look_at_all(struct host *h)
 static bool replaced(const struct host *h, const struct device *d, const uint64_t now[DEVICE_TOTALS])
 {
     struct sys_net n;
-    if (!d->primed || !d->identity || (now[TOTAL_READ] >= d->last[TOTAL_READ] && now[TOTAL_WRITE] >= d->last[TOTAL_WRITE]))
+    if (!d->primed || !d->identity ||
+        (now[TOTAL_READ] >= d->last[TOTAL_READ] && now[TOTAL_WRITE] >= d->last[TOTAL_WRITE]))
         return false;
     return sys_net_read(h->o.sys_fd, d->name, &n) == 0 && n.index != d->identity;
 }
@@ -126,7 +128,8 @@ static void fill(struct host *h, const struct proc_net *p)
 
 void host_nets(struct host *h)
 {
-    static const enum host_metric totals[DEVICE_TOTALS] = {HOST_net_receive, HOST_net_transmit, HOST_net_receive_packets, HOST_net_transmit_packets};
+    static const enum host_metric totals[DEVICE_TOTALS] = {HOST_net_receive, HOST_net_transmit,
+                                                           HOST_net_receive_packets, HOST_net_transmit_packets};
     struct span text, rest;
     struct proc_net p;
     uint8_t why = BARO_PRESENT;

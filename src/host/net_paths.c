@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which interfaces lead out of a machine that has no hardware: a container, whose bytes are to be counted once as well. docs/metrics.md tells the rule
- * ("net"); sysfs/net.c says of each interface by itself what it may be. Asked when the set of interfaces changes, and now and then, for routes come later.
+ * Which interfaces lead out of a machine that has no hardware: a container, whose bytes are to be counted once as well.
+ * docs/metrics.md tells the rule
+ * ("net"); sysfs/net.c says of each interface by itself what it may be. Asked when the set of interfaces changes, and
+ * now and then, for routes come later.
  */
 #include <string.h>
 
@@ -30,8 +32,9 @@ static void read_routes(struct host *h, const char *path, next_fn *next)
 }
 
 /*
- * Two that name each other are the two ends of a pair, and what goes through goes nowhere. But numbers are each namespace's own: a veth whose other end has the
- * number 5 outside may meet another here that has it, whose other end has its number elsewhere. The way out is then the one that the default route takes.
+ * Two that name each other are the two ends of a pair, and what goes through goes nowhere. But numbers are each
+ * namespace's own: a veth whose other end has the number 5 outside may meet another here that has it, whose other end
+ * has its number elsewhere. The way out is then the one that the default route takes.
  */
 static void leave_out_pairs(struct devices *all)
 {
@@ -72,7 +75,8 @@ void host_ways_out(struct host *h)
         struct device *d = &all->at[i];
         d->route = d->route_all = false;
         d->link = 0;
-        d->way = d->known ? sys_net_way(h->o.sys_fd, d->name, &d->link) : SYS_NET_NO_WAY; /* of a bond's member the link is of use */
+        d->way = d->known ? sys_net_way(h->o.sys_fd, d->name, &d->link)
+                          : SYS_NET_NO_WAY; /* of a bond's member the link is of use */
         d->way = d->may_lead ? d->way : SYS_NET_NO_WAY;
         ways += d->way != SYS_NET_NO_WAY;
     }

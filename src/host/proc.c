@@ -25,13 +25,29 @@ void host_memory(struct host *h)
         enum host_metric metric;
         enum meminfo_field field;
     } rows[] = {
-        {HOST_memory_total, MEM_TOTAL}, {HOST_memory_free, MEM_FREE}, {HOST_memory_available, MEM_AVAILABLE}, {HOST_memory_buffers, MEM_BUFFERS},
-        {HOST_memory_cached, MEM_CACHED}, {HOST_memory_active, MEM_ACTIVE}, {HOST_memory_inactive, MEM_INACTIVE},
-        {HOST_memory_active_anon, MEM_ACTIVE_ANON}, {HOST_memory_inactive_anon, MEM_INACTIVE_ANON}, {HOST_memory_active_file, MEM_ACTIVE_FILE},
-        {HOST_memory_inactive_file, MEM_INACTIVE_FILE}, {HOST_memory_anon, MEM_ANON}, {HOST_memory_slab, MEM_SLAB},
-        {HOST_memory_slab_reclaimable, MEM_SLAB_RECLAIMABLE}, {HOST_memory_shmem, MEM_SHMEM}, {HOST_memory_dirty, MEM_DIRTY},
-        {HOST_memory_writeback, MEM_WRITEBACK}, {HOST_hugepages_total, MEM_HUGE_TOTAL}, {HOST_hugepages_free, MEM_HUGE_FREE},
-        {HOST_swap_total, MEM_SWAP_TOTAL}, {HOST_swap_free, MEM_SWAP_FREE}, {HOST_zswap, MEM_ZSWAP}, {HOST_zswapped, MEM_ZSWAPPED},
+        {HOST_memory_total, MEM_TOTAL},
+        {HOST_memory_free, MEM_FREE},
+        {HOST_memory_available, MEM_AVAILABLE},
+        {HOST_memory_buffers, MEM_BUFFERS},
+        {HOST_memory_cached, MEM_CACHED},
+        {HOST_memory_active, MEM_ACTIVE},
+        {HOST_memory_inactive, MEM_INACTIVE},
+        {HOST_memory_active_anon, MEM_ACTIVE_ANON},
+        {HOST_memory_inactive_anon, MEM_INACTIVE_ANON},
+        {HOST_memory_active_file, MEM_ACTIVE_FILE},
+        {HOST_memory_inactive_file, MEM_INACTIVE_FILE},
+        {HOST_memory_anon, MEM_ANON},
+        {HOST_memory_slab, MEM_SLAB},
+        {HOST_memory_slab_reclaimable, MEM_SLAB_RECLAIMABLE},
+        {HOST_memory_shmem, MEM_SHMEM},
+        {HOST_memory_dirty, MEM_DIRTY},
+        {HOST_memory_writeback, MEM_WRITEBACK},
+        {HOST_hugepages_total, MEM_HUGE_TOTAL},
+        {HOST_hugepages_free, MEM_HUGE_FREE},
+        {HOST_swap_total, MEM_SWAP_TOTAL},
+        {HOST_swap_free, MEM_SWAP_FREE},
+        {HOST_zswap, MEM_ZSWAP},
+        {HOST_zswapped, MEM_ZSWAPPED},
     };
     struct proc_meminfo m;
     struct span text;
@@ -68,13 +84,14 @@ static void sum(struct host *h, enum host_metric to, const struct proc_vmstat *v
         host_lack(h, to, BARO_ABSENT_UNKNOWN);
 }
 
-/* The kernel writes what it is asked for line by line, and a third of its lines come after the last that we want: a look asks for as much as was
- * needed the last time and some more, for numbers grow, and for all if that was not enough. */
+/* The kernel writes what it is asked for line by line, and a third of its lines come after the last that we want: a
+ * look asks for as much as was needed the last time and some more, for numbers grow, and for all if that was not
+ * enough. */
 static bool read_events(struct host *h, struct proc_vmstat *ret)
 {
     struct span text;
-    if (h->vmstat_end && host_file_begin(h, HOST_FILE_VMSTAT, h->vmstat_end + VMSTAT_GROWS, &text) && proc_vmstat_parse(text, ret) == 0 &&
-        ret->valid == h->vmstat_valid) {
+    if (h->vmstat_end && host_file_begin(h, HOST_FILE_VMSTAT, h->vmstat_end + VMSTAT_GROWS, &text) &&
+        proc_vmstat_parse(text, ret) == 0 && ret->valid == h->vmstat_valid) {
         h->vmstat_end = ret->end;
         return true;
     }
@@ -96,7 +113,8 @@ void host_events(struct host *h)
         return;
     }
     sum(h, HOST_faults_major, &vm, 1u << VM_FAULTS_MAJOR, 1);
-    if ((vm.valid >> VM_FAULTS & 1) && (vm.valid >> VM_FAULTS_MAJOR & 1) && vm.value[VM_FAULTS] >= vm.value[VM_FAULTS_MAJOR])
+    if ((vm.valid >> VM_FAULTS & 1) && (vm.valid >> VM_FAULTS_MAJOR & 1) &&
+        vm.value[VM_FAULTS] >= vm.value[VM_FAULTS_MAJOR])
         host_put(h, HOST_faults_minor, vm.value[VM_FAULTS] - vm.value[VM_FAULTS_MAJOR]);
     else
         host_lack(h, HOST_faults_minor, BARO_ABSENT_UNSUPPORTED);
@@ -128,7 +146,8 @@ void host_load(struct host *h)
     if (host_file(h, HOST_FILE_UPTIME, &text) && proc_uptime_parse(text, &ns) == 0)
         host_put(h, HOST_uptime, ns);
     else
-        host_lack(h, HOST_uptime, h->file_absent[HOST_FILE_UPTIME] ? h->file_absent[HOST_FILE_UPTIME] : BARO_ABSENT_UNKNOWN);
+        host_lack(h, HOST_uptime,
+                  h->file_absent[HOST_FILE_UPTIME] ? h->file_absent[HOST_FILE_UPTIME] : BARO_ABSENT_UNKNOWN);
 }
 
 void host_pressure(struct host *h)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Temperatures. Which sensors there are is looked up again when a chip came or went; their values take a bus and are the helper's. */
+/* Temperatures. Which sensors there are is looked up again when a chip came or went; their values take a bus and are
+ * the helper's. */
 #include <stdio.h>
 #include <string.h>
 
@@ -39,7 +40,8 @@ static void on_sensor(void *context, const struct sys_sensor *s)
             return;
         }
     }
-    if (h->n_sensors == SENSORS_MOST || !host_grow((void **)&h->sensor, &h->cap_sensors, h->n_sensors, sizeof(*h->sensor)))
+    if (h->n_sensors == SENSORS_MOST ||
+        !host_grow((void **)&h->sensor, &h->cap_sensors, h->n_sensors, sizeof(*h->sensor)))
         return;
     unsigned same = same_names(h, s->name);
     snprintf(name, sizeof(name), same ? "%s#%u" : "%s", s->name, same + 1);

@@ -11,14 +11,26 @@
 #include "sysfs/sysfs.h"
 
 enum host_file {
-    HOST_FILE_STAT, HOST_FILE_LOADAVG, HOST_FILE_UPTIME, HOST_FILE_MEMINFO, HOST_FILE_VMSTAT, HOST_FILE_DISKSTATS, HOST_FILE_NETDEV,
-    HOST_FILE_PRESSURE_CPU, HOST_FILE_PRESSURE_MEMORY, HOST_FILE_PRESSURE_IO, HOST_FILE_PRESSURE_IRQ, HOST_FILE_MOUNTINFO, HOST_FILE_MAX
+    HOST_FILE_STAT,
+    HOST_FILE_LOADAVG,
+    HOST_FILE_UPTIME,
+    HOST_FILE_MEMINFO,
+    HOST_FILE_VMSTAT,
+    HOST_FILE_DISKSTATS,
+    HOST_FILE_NETDEV,
+    HOST_FILE_PRESSURE_CPU,
+    HOST_FILE_PRESSURE_MEMORY,
+    HOST_FILE_PRESSURE_IO,
+    HOST_FILE_PRESSURE_IRQ,
+    HOST_FILE_MOUNTINFO,
+    HOST_FILE_MAX
 };
 
 /*
- * A total over devices that come and go never falls: it grows by what each counted device grew by. A counter that fell (a driver was loaded anew, 32 bits
- * wrapped) adds nothing at that look. A disk that appears adds all that it shows, for its counters began with it; an interface that appears adds
- * what it grows by from then on, for it may have come from another namespace with a past.
+ * A total over devices that come and go never falls: it grows by what each counted device grew by. A counter that fell
+ * (a driver was loaded anew, 32 bits wrapped) adds nothing at that look. A disk that appears adds all that it shows,
+ * for its counters began with it; an interface that appears adds what it grows by from then on, for it may have come
+ * from another namespace with a past.
  */
 enum { TOTAL_READ, TOTAL_WRITE, TOTAL_READS, TOTAL_WRITES, DEVICE_TOTALS };
 
@@ -34,7 +46,7 @@ struct device {
     bool may_lead;               /* of an interface: struct sys_net */
     uint32_t link;               /* sys_net_way(), where that was asked */
     enum sys_net_way way;
-    bool route, route_all;       /* a route leads through it to a network, to everywhere; looked at where there is a choice */
+    bool route, route_all; /* a route leads through it to a network, to everywhere; looked at where there is a choice */
     bool primed;                 /* last[] holds something */
     uint64_t last[DEVICE_TOTALS];
     uint64_t looked;             /* the look that saw it last */

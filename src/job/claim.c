@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose end does the wrapper tell of? Its messages wait in a socket while events are read, so when it tells of a process that one may be a
- * member, gone, reported already, or its pid may be another's.
+ * Whose end does the wrapper tell of? Its messages wait in a socket while events are read, so when it tells of a
+ * process that one may be a member, gone, reported already, or its pid may be another's.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,8 @@ static bool was_it(const struct job *j, const struct job_unclaimed *u, uint64_t 
     uint64_t begin = job_begin_ns(j, start);
     if (!start || begin > u->end_ns + SLACK)
         return !start;
-    return u->key.start ? u->key.start == start : begin + SLACK >= u->begin_ns && (!u->begin_ns || begin <= u->begin_ns + SLACK);
+    return u->key.start ? u->key.start == start
+                        : begin + SLACK >= u->begin_ns && (!u->begin_ns || begin <= u->begin_ns + SLACK);
 }
 
 static bool take_unclaimed(struct job *j, int32_t pid, uint64_t start)
@@ -100,7 +101,8 @@ void claim_note(struct job *j, const struct member *m, uint64_t now_ns)
     if (!may_come || !make_room(j))
         return;
     size_t *last = hash_of(j, m->row.key.pid);
-    j->unclaimed[j->n_unclaimed++] = (struct job_unclaimed){m->row.key, m->begin_ns, m->end_ns, now_ns, own_cpu(m), *last};
+    j->unclaimed[j->n_unclaimed++] =
+        (struct job_unclaimed){m->row.key, m->begin_ns, m->end_ns, now_ns, own_cpu(m), *last};
     j->unclaimed_ns += own_cpu(m);
     *last = j->let_go_unclaimed + j->n_unclaimed;
 }

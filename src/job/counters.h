@@ -5,8 +5,8 @@
 
 #include "job/job.h"
 
-/* cutime and cstime are cut to whole clock ticks for display, each on its own (fs/proc/array.c), so what a parent shows may be
- * short by just under two ticks. */
+/* cutime and cstime are cut to whole clock ticks for display, each on its own (fs/proc/array.c), so what a parent shows
+ * may be short by just under two ticks. */
 #define SHORT_TICKS 2u
 
 static inline uint64_t value(const struct member *m, enum process_metric id)
@@ -72,7 +72,8 @@ static inline uint64_t own_cpu(const struct member *m)
     return u->has_cpu && u->cpu_ns > seen ? u->cpu_ns : seen;
 }
 
-/* Is all that it read and wrote known? taskstats tells of its own doing alone, which is all only of one that had no children. */
+/* Is all that it read and wrote known? taskstats tells of its own doing alone, which is all only of one that had no
+ * children. */
 static inline bool io_is_whole(const struct job *j, const struct member *m)
 {
     bool childless = j->events && !j->lossy && !m->had_child && !reaped_of(m, LEDGER_FAULTS_MINOR);
@@ -95,10 +96,12 @@ static inline uint64_t faults_of(const struct member *m)
 static inline bool is_about_to_be_told(const struct job *j, const struct member *m)
 {
     bool ended = m->reap_pending || (value(m, PROCESS_state) == 'Z' && value(m, PROCESS_threads) <= 1);
-    return ended && m->row.origin == BARO_ORIGIN_TARGET && !m->gone && !m->final && !m->parent && j->wrapper.pid && !j->closing;
+    return ended && m->row.origin == BARO_ORIGIN_TARGET && !m->gone && !m->final && !m->parent && j->wrapper.pid &&
+           !j->closing;
 }
 
-/* reaped_io.c: which parents of the gone are to be asked what they took over; then that is put down to the children it came from. */
+/* reaped_io.c: which parents of the gone are to be asked what they took over; then that is put down to the children it
+ * came from. */
 void reaped_io_want(struct job *j);
 void reaped_io_account(struct job *j);
 

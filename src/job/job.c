@@ -60,7 +60,8 @@ void job_ended(struct job *j, struct member *m, uint64_t end_ns)
 void job_revive(struct job *j, struct member *m)
 {
     j->ended_members -= m->ended && !m->gone;
-    j->lossy |= j->hears; /* perf leaves who executes what may not be read (perf_event_exit_task() in begin_new_exec()) */
+    j->lossy |=
+        j->hears; /* perf leaves who executes what may not be read (perf_event_exit_task() in begin_new_exec()) */
     m->heard = !j->hears && m->heard;
     m->ended = m->end_told = m->status_known = false;
     m->end_ns = 0;
@@ -105,7 +106,8 @@ void job_gone(struct job *j, struct member *m, uint64_t now_ns)
     j->n_gone++;
 }
 
-void job_event(struct job *j, uint64_t t_ns, enum baro_event_kind kind, const struct member *m, uint64_t number, const char *text)
+void job_event(struct job *j, uint64_t t_ns, enum baro_event_kind kind, const struct member *m, uint64_t number,
+               const char *text)
 {
     struct baro_event e = {.t_ns = t_ns, .kind = kind, .number = number, .text = text ? text : ""};
     if (m)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A job: who belongs to it, and what all of it has used. No system calls: collect/ fills the rows, record/ brings what the
- * wrapper and the events say, and asks for totals.
+ * A job: who belongs to it, and what all of it has used. No system calls: collect/ fills the rows, record/ brings what
+ * the wrapper and the events say, and asks for totals.
  *
- * The ledger. A total is the sum over living members of their own counters and of those they took over from children they
- * waited for, plus what the wrapper reaped, plus what is known of processes whose counters the kernel passed to nobody
- * in the job (a parent that ignores SIGCHLD, an orphan that went to init): those are carried. A member that is found gone waits in a list until
- * job_settle(), when its nearest living ancestor has been read again: what that one gained must cover what is known of the gone.
+ * The ledger. A total is the sum over living members of their own counters and of those they took over from children
+ * they waited for, plus what the wrapper reaped, plus what is known of processes whose counters the kernel passed to
+ * nobody in the job (a parent that ignores SIGCHLD, an orphan that went to init): those are carried. A member that is
+ * found gone waits in a list until job_settle(), when its nearest living ancestor has been read again: what that one
+ * gained must cover what is known of the gone.
  */
 #ifndef JOB_JOB_H
 #define JOB_JOB_H
@@ -40,7 +41,7 @@ struct job_group {
 struct job_unclaimed {
     struct baro_key key;        /* pid 0: it told. start 0: known from events alone */
     uint64_t begin_ns, end_ns, noted_ns, cpu_ns;
-    size_t before;              /* the one before it of the same hash: its number, counted from 1 since the beginning; 0: none */
+    size_t before; /* the one before it of the same hash: its number, counted from 1 since the beginning; 0: none */
 };
 
 #define JOB_UNCLAIMED_HASH 256u
@@ -66,7 +67,7 @@ struct job {
     bool adopts;                /* orphans come to a wrapper that tells of each one: nobody's children are not lost */
     bool events;                /* a source tells forks and exits, so counts are exact unless lossy */
     bool ends_told;             /* and with what it used, whoever ends: the kernel's own counters */
-    bool hears;                 /* each member is to be heard by that source (member.heard), else it may have forked unheard */
+    bool hears; /* each member is to be heard by that source (member.heard), else it may have forked unheard */
     bool lossy;                 /* it lost some, ever, or began too late: what is counted are lower bounds */
 
     struct member *gone;        /* waiting for job_settle() */
@@ -83,7 +84,7 @@ struct job {
     bool closing;               /* the last settling: nothing is held back any more */
 
     size_t targets;             /* living members that the user named */
-    size_t ended_members;       /* members whose end was told and that are not reaped yet: no longer processes that live */
+    size_t ended_members; /* members whose end was told and that are not reaped yet: no longer processes that live */
     struct job_reported reported[JOB_REPORTED]; /* whose exits were told lately, by pid: nobody is told of twice */
     uint64_t started, ended, unsampled, peak;
     uint64_t counted_ended_ns;  /* CPU put down to ended processes */
@@ -97,21 +98,24 @@ struct job {
 int job_init(struct job *j, const struct job_sink *sink, bool attached, uint64_t start_boottime_ns, uint32_t clk_tck);
 void job_done(struct job *j);
 
-/* Adds a process that lives. parent may be NULL. Returns the member (the one that is there already if it is), NULL without memory. */
+/* Adds a process that lives. parent may be NULL. Returns the member (the one that is there already if it is), NULL
+ * without memory. */
 struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum baro_origin origin, uint64_t now_ns);
 
 /* An event told that the member ended at end_ns. It stays a member until it is reaped. */
 void job_ended(struct job *j, struct member *m, uint64_t end_ns);
 
-/* Was the exit of a process with this pid told, which still was there at t_ns? Whose fork at that time is heard of now, then, is the same. */
+/* Was the exit of a process with this pid told, which still was there at t_ns? Whose fork at that time is heard of now,
+ * then, is the same. */
 bool job_was_reported(const struct job *j, int32_t pid, uint64_t t_ns);
 
 /* Its end was a mistake: it lives. */
 void job_revive(struct job *j, struct member *m);
 
-/* Whose end the wrapper tells of: pid, start time (in ticks of the boot clock; 0: could not be read) and when it was still a zombie. Events can be
- * ahead of the wrapper's word, so the pid may belong to another by now. Returns the member, which may be gone already and wait for
- * job_settle(); or NULL, and then ret_reported tells whether its exit was reported before, or it was never heard of. */
+/* Whose end the wrapper tells of: pid, start time (in ticks of the boot clock; 0: could not be read) and when it was
+ * still a zombie. Events can be ahead of the wrapper's word, so the pid may belong to another by now. Returns the
+ * member, which may be gone already and wait for job_settle(); or NULL, and then ret_reported tells whether its exit
+ * was reported before, or it was never heard of. */
 struct member *job_claim(struct job *j, int32_t pid, uint64_t start, uint64_t t_ns, bool *ret_reported);
 
 /* What was reported before this instant the wrapper has no more to tell of. */
@@ -126,16 +130,17 @@ void job_rebase(struct member *m);
 /* The member is no longer there (reaped). Its exit is reported by job_settle(). */
 void job_gone(struct job *j, struct member *m, uint64_t now_ns);
 
-/* Calls read_again for each living member that was the nearest ancestor of a gone one (it reads the member's stat and io into its row;
- * it may find that one gone as well and call job_gone()), balances the ledger and reports the exits. read_again returns false if the
- * member is there and could not be read: then its children wait for the next time. */
+/* Calls read_again for each living member that was the nearest ancestor of a gone one (it reads the member's stat and
+ * io into its row; it may find that one gone as well and call job_gone()), balances the ledger and reports the exits.
+ * read_again returns false if the member is there and could not be read: then its children wait for the next time. */
 typedef bool job_read_fn(void *context, struct member *m);
 void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *context);
 
 /* Has it taken over something from children since then? */
 bool job_gained(const struct member *m);
 
-/* What the member has absorbed so far is accounted, but for what is of children that still wait: called for each one read in a tick, after job_settle(). */
+/* What the member has absorbed so far is accounted, but for what is of children that still wait: called for each one
+ * read in a tick, after job_settle(). */
 void job_settled(const struct job *j, struct member *m);
 
 /* Totals for a sample; also counts, peaks and bounds. */
@@ -147,6 +152,7 @@ uint64_t job_rss(struct job *j);
 /* What a member has used itself and taken over from children, since attach. */
 uint64_t job_ledger(const struct member *m, enum ledger_counter c);
 
-void job_event(struct job *j, uint64_t t_ns, enum baro_event_kind kind, const struct member *m, uint64_t number, const char *text);
+void job_event(struct job *j, uint64_t t_ns, enum baro_event_kind kind, const struct member *m, uint64_t number,
+               const char *text);
 
 #endif

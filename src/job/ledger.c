@@ -24,11 +24,16 @@ static uint64_t told_of_io(const struct member *m, enum ledger_counter c)
     const struct member_usage *u = member_usage(m);
     if (!u->has_io)
         return 0;
-    return c == LEDGER_IO_READ ? u->io_read : c == LEDGER_IO_WRITE ? u->io_write : c == LEDGER_IO_RCHAR ? u->io_rchar : c == LEDGER_IO_WCHAR ? u->io_wchar : 0;
+    return c == LEDGER_IO_READ    ? u->io_read
+           : c == LEDGER_IO_WRITE ? u->io_write
+           : c == LEDGER_IO_RCHAR ? u->io_rchar
+           : c == LEDGER_IO_WCHAR ? u->io_wchar
+                                  : 0;
 }
 
-/* What its successor must have gained: what a process that is gone had used itself, and what it had taken over by the time the ledger was last settled. What
- * it took over since then came from others that are gone, who stand in the list themselves. io holds both in one: of it the last settled value counts. */
+/* What its successor must have gained: what a process that is gone had used itself, and what it had taken over by the
+ * time the ledger was last settled. What it took over since then came from others that are gone, who stand in the list
+ * themselves. io holds both in one: of it the last settled value counts. */
 static void expect(const struct member *m, uint64_t ret[LEDGER_MAX])
 {
     if (m->absorbed)
@@ -85,14 +90,16 @@ void job_settled(const struct job *j, struct member *m)
 
 /* ---- what ended processes used beyond what is known of them ----
  *
- * The records of taskstats and perf are cut before a process gives up its memory and is torn down; its parent takes over all of it. So what a
- * parent gained, less what is known of the children that it lost, is theirs: it is shared among them by what a teardown costs (a fixed part, and one
- * for each page). The parent shows what it gained in ticks, so a rest, of either sign, stays in its pool for the next time.
- * This holds only if every child is known; and among several of whom nobody told the CPU nothing could be shared fairly.
+ * The records of taskstats and perf are cut before a process gives up its memory and is torn down; its parent takes
+ * over all of it. So what a parent gained, less what is known of the children that it lost, is theirs: it is shared
+ * among them by what a teardown costs (a fixed part, and one for each page). The parent shows what it gained in ticks,
+ * so a rest, of either sign, stays in its pool for the next time. This holds only if every child is known; and among
+ * several of whom nobody told the CPU nothing could be shared fairly.
  */
 #define TEARDOWN_NS 200000u
 #define TEARDOWN_NS_PER_PAGE 200u
-#define SHARE_MOST 8u /* times what it is held to cost: what the parent shows comes in steps of 10 ms, and may be for others */
+#define SHARE_MOST                                                                                                     \
+    8u /* times what it is held to cost: what the parent shows comes in steps of 10 ms, and may be for others */
 
 static uint64_t weight_of(const struct member *m)
 {
@@ -129,7 +136,8 @@ static uint64_t unattributed(struct job *j)
     return shown > named ? shown - named : 0;
 }
 
-/* Wherever a child was missed, a share of it would be put down twice: never more than the job as a whole has room for. */
+/* Wherever a child was missed, a share of it would be put down twice: never more than the job as a whole has room for.
+ */
 static void share_out(struct job *j, uint64_t shares)
 {
     uint64_t room = shares ? unattributed(j) : 0;
@@ -147,9 +155,10 @@ static void share_out(struct job *j, uint64_t shares)
     }
 }
 
-/* CPU is balanced as a whole: the split into user and system is scaled from ticks, and differs between what a process and what its successor
- * shows. What the wrapper tells is exact, what a member shows is not. */
-static void balance(struct job *j, const uint64_t expected[LEDGER_MAX], const uint64_t gained[LEDGER_MAX], uint64_t slack)
+/* CPU is balanced as a whole: the split into user and system is scaled from ticks, and differs between what a process
+ * and what its successor shows. What the wrapper tells is exact, what a member shows is not. */
+static void balance(struct job *j, const uint64_t expected[LEDGER_MAX], const uint64_t gained[LEDGER_MAX],
+                    uint64_t slack)
 {
     uint64_t used = expected[LEDGER_CPU_USER] + expected[LEDGER_CPU_SYSTEM];
     uint64_t have = gained[LEDGER_CPU_USER] + gained[LEDGER_CPU_SYSTEM];
@@ -160,7 +169,8 @@ static void balance(struct job *j, const uint64_t expected[LEDGER_MAX], const ui
         j->carried[LEDGER_CPU_USER] += user;
         j->carried[LEDGER_CPU_SYSTEM] += carried - user;
     }
-    uint64_t surplus = slack && have > used ? have - used : 0; /* what was withheld shows now, or what ended unnoticed */
+    uint64_t surplus =
+        slack && have > used ? have - used : 0; /* what was withheld shows now, or what ended unnoticed */
     j->withheld += missing - carried;
     j->withheld -= surplus < j->withheld ? surplus : j->withheld;
     for (int c = LEDGER_CPU_SYSTEM + 1; c < LEDGER_MAX; c++) {
@@ -169,8 +179,9 @@ static void balance(struct job *j, const uint64_t expected[LEDGER_MAX], const ui
     }
 }
 
-/* Of one whose parent does not wait for it (it ignores SIGCHLD), or that went to an init outside the job, the kernel passes nothing on: what it read and wrote since the last look is
- * lost. That its faults are missing with its parent tells of it, as io has a parent's own doing in it, too. */
+/* Of one whose parent does not wait for it (it ignores SIGCHLD), or that went to an init outside the job, the kernel
+ * passes nothing on: what it read and wrote since the last look is lost. That its faults are missing with its parent
+ * tells of it, as io has a parent's own doing in it, too. */
 static void note_short_io(struct job *j, const struct settlement *list)
 {
     for (const struct member *m = j->gone; m; m = m->list_next) {
@@ -248,11 +259,13 @@ static void read_successors(struct job *j, job_read_fn *read_again, void *contex
     } while (j->n_gone != before);
 }
 
-/* A parent that had ended when its child was found gone may have left its children to the wrapper, which tells of them, or may have waited for them first, which shows in what
- * it took over: either way nothing is lost. The same holds where no ancestor is left. */
+/* A parent that had ended when its child was found gone may have left its children to the wrapper, which tells of them,
+ * or may have waited for them first, which shows in what it took over: either way nothing is lost. The same holds where
+ * no ancestor is left. */
 static bool may_have_left(const struct member *successor, const struct member *m)
 {
-    bool ended = successor->gone || successor->ended || successor->reap_pending || value(successor, PROCESS_state) == 'Z';
+    bool ended =
+        successor->gone || successor->ended || successor->reap_pending || value(successor, PROCESS_state) == 'Z';
     return ended && (!successor->end_ns || successor->end_ns <= m->gone_ns);
 }
 
@@ -268,7 +281,8 @@ static bool ambiguous(const struct job *j, const struct member *m)
     return false;
 }
 
-#define UNTOLD_FOR 200000000u /* ns: do_exit() notifies the parent first, and may be kept from going on while others have the core */
+#define UNTOLD_FOR                                                                                                     \
+    200000000u /* ns: do_exit() notifies the parent first, and may be kept from going on while others have the core */
 #define UNTOLD_MOST 256u     /* gone members: in a storm there is always one */
 
 static void find_untold(const struct job *j, uint64_t now_ns)
@@ -286,8 +300,9 @@ static void find_untold(const struct job *j, uint64_t now_ns)
     }
 }
 
-/* What an reap_pending successor took over is told with its end; what one took over that could not be read is not known; and of what it took over nobody can say whose it is while one of them
- * is still to be told of. Until then its children wait. */
+/* What an reap_pending successor took over is told with its end; what one took over that could not be read is not
+ * known; and of what it took over nobody can say whose it is while one of them is still to be told of. Until then its
+ * children wait. */
 static struct member *hold_back(struct job *j, uint64_t now_ns)
 {
     struct member *now = NULL, *later = NULL;
@@ -296,7 +311,10 @@ static struct member *hold_back(struct job *j, uint64_t now_ns)
         struct member *m = j->gone;
         j->gone = m->list_next;
         const struct member *successor = nearest_living(m);
-        bool wait = successor && (successor->reap_pending || successor->unread || successor->untold || is_about_to_be_told(j, successor)) && !j->closing;
+        bool wait =
+            successor &&
+            (successor->reap_pending || successor->unread || successor->untold || is_about_to_be_told(j, successor)) &&
+            !j->closing;
         struct member **list = wait ? &later : &now;
         m->list_next = *list;
         *list = m;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What ended processes read and wrote, of whom nobody told all of it: an ordinary user can't read the io of a zombie, and its parent reaps it at once. But what the parent took over is known
- * (struct reaped_io), and each child of it that is gone is known, too, if events tell of forks. So if one of them ended since its parent was last asked, what the parent gained is that child's, to
- * the byte. Example: a shell had taken over rchar 104,862,600 by the last time, and 157,300,000 now, and `dd` is the one that is gone: it had read 52,437,400.
- * Of several the rest stays a lower bound, unless all but one are known, or nothing is missing.
+ * What ended processes read and wrote, of whom nobody told all of it: an ordinary user can't read the io of a zombie,
+ * and its parent reaps it at once. But what the parent took over is known (struct reaped_io), and each child of it that
+ * is gone is known, too, if events tell of forks. So if one of them ended since its parent was last asked, what the
+ * parent gained is that child's, to the byte. Example: a shell had taken over rchar 104,862,600 by the last time, and
+ * 157,300,000 now, and `dd` is the one that is gone: it had read 52,437,400. Of several the rest stays a lower bound,
+ * unless all but one are known, or nothing is missing.
  */
 #include <string.h>
 
@@ -15,7 +17,8 @@ static const enum process_metric metrics[REAPED_FAULTS] = {
     [REAPED_IO_CANCELLED_WRITE] = PROCESS_io_cancelled_write,
 };
 
-/* Where the kernel's own counters are told with each end (taskstats) little is missing, and most of what is there to be asked would be asked for nothing. */
+/* Where the kernel's own counters are told with each end (taskstats) little is missing, and most of what is there to be
+ * asked would be asked for nothing. */
 static bool is_of_use(const struct job *j)
 {
     return j->events && !j->lossy && !j->ends_told && !j->open;
@@ -46,8 +49,9 @@ static void add(struct reaped_io *r, const struct member *m)
         r->whole[i] += m->io_final ? value(m, metrics[i]) : 0;
 }
 
-/* Is what it gained that of the children that are gone? Whoever ignores SIGCHLD gains nothing of them, not even their faults. Those of a process that ended itself it may have left to others:
- * of one alone the faults tell, of several they don't. */
+/* Is what it gained that of the children that are gone? Whoever ignores SIGCHLD gains nothing of them, not even their
+ * faults. Those of a process that ended itself it may have left to others: of one alone the faults tell, of several
+ * they don't. */
 static bool is_theirs(const struct member *parent)
 {
     const struct reaped_io *r = &parent->reaped_io;

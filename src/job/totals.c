@@ -63,7 +63,8 @@ static struct member_part part_of(const struct member *m)
 {
     struct member_part p = {
         .counted = counted_of(m),
-        .reap_pending = m->reap_pending ? own_cpu(m) + reaped_of(m, LEDGER_CPU_USER) + reaped_of(m, LEDGER_CPU_SYSTEM) : 0,
+        .reap_pending =
+            m->reap_pending ? own_cpu(m) + reaped_of(m, LEDGER_CPU_USER) + reaped_of(m, LEDGER_CPU_SYSTEM) : 0,
         .run_delay = since_base(m, BASE_RUN_DELAY, value(m, PROCESS_run_delay)),
         .switches = {since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary)),
                      since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary))},
@@ -117,12 +118,14 @@ static void lower_bounds(const struct job *j, uint64_t *value_of)
 {
     value_of[JOB_run_delay] = j->ended_run_delay + j->sums.run_delay;
     /* What the wrapper's wait4 tells holds all that the command waited for; both are lower bounds. */
-    value_of[JOB_switches_voluntary] = max_u64(j->ended_switches[0] + j->sums.switches[0], j->wrapper.switches_voluntary);
-    value_of[JOB_switches_involuntary] = max_u64(j->ended_switches[1] + j->sums.switches[1], j->wrapper.switches_involuntary);
+    value_of[JOB_switches_voluntary] =
+        max_u64(j->ended_switches[0] + j->sums.switches[0], j->wrapper.switches_voluntary);
+    value_of[JOB_switches_involuntary] =
+        max_u64(j->ended_switches[1] + j->sums.switches[1], j->wrapper.switches_involuntary);
 }
 
-/* user + system is exact, the split between them is scaled from ticks and moves a little as processes end: so the sum is held from
- * falling, and each part within what the sum leaves it. */
+/* user + system is exact, the split between them is scaled from ticks and moves a little as processes end: so the sum
+ * is held from falling, and each part within what the sum leaves it. */
 static void publish_cpu(struct job *j, uint64_t user, uint64_t system)
 {
     uint64_t before = j->published[LEDGER_CPU_USER] + j->published[LEDGER_CPU_SYSTEM];
@@ -133,8 +136,10 @@ static void publish_cpu(struct job *j, uint64_t user, uint64_t system)
     j->published[LEDGER_CPU_SYSTEM] = sum - j->published[LEDGER_CPU_USER];
 }
 
-/* What parents show of their children lags behind by up to two ticks each, and what of it was lost is carried less that; what is known of each process by name is more, and of those that are waited for it is
- * all that there is: what they bring up makes the bound no smaller. Names are held within what may be missing: what taskstats tells of one that never slept is an estimate. */
+/* What parents show of their children lags behind by up to two ticks each, and what of it was lost is carried less
+ * that; what is known of each process by name is more, and of those that are waited for it is all that there is: what
+ * they bring up makes the bound no smaller. Names are held within what may be missing: what taskstats tells of one that
+ * never slept is an estimate. */
 static void fill_up(const struct job *j, uint64_t total[LEDGER_MAX], uint64_t named, uint64_t waiting, uint64_t *bound)
 {
     uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM];

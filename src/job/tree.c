@@ -22,7 +22,8 @@ int tree_init(struct tree *t)
     return 0;
 }
 
-/* Many of one size that are never given back one by one: side by side nothing is lost between them. As many as fill 16 KiB, which is a size that allocators have. */
+/* Many of one size that are never given back one by one: side by side nothing is lost between them. As many as fill 16
+ * KiB, which is a size that allocators have. */
 struct member_block {
     struct member_block *next;
     struct member at[(16 * 1024 - 64) / sizeof(struct member)];

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The living members of a job. A member is found by its pid, which is unique among the living; its identity is (pid, start
- * time). Members come in the order in which they were found, so parents stand before their children.
+ * The living members of a job. A member is found by its pid, which is unique among the living; its identity is (pid,
+ * start time). Members come in the order in which they were found, so parents stand before their children.
  *
  * Removed members go to a free list and are used again: a tree that has seen its largest size allocates nothing.
  *
- * What each tick asks of every member (the gate) stands side by side apart from the members, and a bitmap tells which of them changed: of those
- * that sleep nothing else is touched, as a miss of the cache costs as much as the question itself.
+ * What each tick asks of every member (the gate) stands side by side apart from the members, and a bitmap tells which
+ * of them changed: of those that sleep nothing else is touched, as a miss of the cache costs as much as the question
+ * itself.
  */
 #ifndef JOB_TREE_H
 #define JOB_TREE_H
@@ -61,7 +62,8 @@ struct member_part {
     uint64_t parents;            /* 1: it has, or had, children */
 };
 
-/* What the children of an successor were, that are gone: how many, what is known of their CPU, their weights, how many of them nobody told the CPU of. */
+/* What the children of an successor were, that are gone: how many, what is known of their CPU, their weights, how many
+ * of them nobody told the CPU of. */
 struct settlement {
     struct member *successor;
     struct settlement *next;
@@ -81,14 +83,24 @@ struct gate {
 
 struct tree;
 
-/* What a process took over from the children that it had reaped: /proc/PID/io less its only thread's own. reaped_io.c */
-enum { REAPED_IO_READ, REAPED_IO_WRITE, REAPED_IO_RCHAR, REAPED_IO_WCHAR, REAPED_IO_CANCELLED_WRITE, REAPED_FAULTS, REAPED_IO_MAX };
+/* What a process took over from the children that it had reaped: /proc/PID/io less its only thread's own. reaped_io.c
+ */
+enum {
+    REAPED_IO_READ,
+    REAPED_IO_WRITE,
+    REAPED_IO_RCHAR,
+    REAPED_IO_WCHAR,
+    REAPED_IO_CANCELLED_WRITE,
+    REAPED_FAULTS,
+    REAPED_IO_MAX
+};
 
 struct reaped_io {
     uint64_t now[REAPED_IO_MAX];  /* valid if known */
     uint64_t done[REAPED_IO_MAX]; /* of it, what children were accounted for; 0 at its birth */
     uint32_t forks;               /* children told of, ever */
-    uint32_t ended, not_whole;    /* scratch: of its children that ended since; of them, those whose io is not known whole */
+    uint32_t ended,
+        not_whole; /* scratch: of its children that ended since; of them, those whose io is not known whole */
     uint64_t faults;              /* scratch: that it must have taken over from those, at least */
     uint64_t whole[REAPED_IO_MAX]; /* scratch: of those whose io is known whole */
     uint8_t tries;                /* in this settling */
@@ -108,8 +120,9 @@ struct member {
     struct member *list_next;   /* of the list of the gone, or of the free */
     struct member *touched_next; /* record/: of the list of those that events spoke of */
     struct member_part part;
-    struct member *successor;        /* gone: who was its parent then; may be gone as well. Living: who was until it went, */
-    uint64_t successor_epoch;        /* if that was in this epoch of the tree: who is found gone after its parent may have gone before it */
+    struct member *successor; /* gone: who was its parent then; may be gone as well. Living: who was until it went, */
+    uint64_t successor_epoch; /* if that was in this epoch of the tree: who is found gone after its parent may have gone
+                                 before it */
     uint64_t reaped[LEDGER_MAX]; /* what it had absorbed from children when the ledger was last settled */
     uint64_t *base;             /* BASE_MAX values at attach, which are not this recording's; NULL: none */
     uint64_t begin_ns;          /* when the process began, since the tape began; 0 if before it or not known */
@@ -119,16 +132,20 @@ struct member {
     uint64_t reap_pending_ns;        /* when its absence was noticed first, while the wrapper's word is reap_pending */
     struct reaped_io reaped_io;
     struct settlement *settlement;      /* while the ledger settles: of an successor, what it lost */
-    int64_t pool;               /* gained from children, beyond what is known of them; below 0: what is shown in ticks is still to come */
+    int64_t
+        pool; /* gained from children, beyond what is known of them; below 0: what is shown in ticks is still to come */
     bool gone : 1;              /* no longer in the tree; waits for the ledger to settle */
     bool final : 1;             /* reaped, and its last values are in the row: not to be read again */
-    bool reap_pending : 1;           /* reaped, by a parent that went too or by the wrapper, which will tell: its counters stand elsewhere already */
-    bool unsure : 1;            /* it may show of children what is not known of them yet: not all of them were looked at */
+    bool reap_pending : 1; /* reaped, by a parent that went too or by the wrapper, which will tell: its counters stand
+                              elsewhere already */
+    bool unsure : 1;       /* it may show of children what is not known of them yet: not all of them were looked at */
     bool untold : 1;            /* a child of it is gone, and the event of that one's end was not read yet */
-    bool unread : 1;            /* it could not be read when its children had gone: what it took over is not known yet */
-    bool absorbed : 1;          /* gone without the word of the wrapper, that would have adopted it: its parent had waited for it */
+    bool unread : 1;   /* it could not be read when its children had gone: what it took over is not known yet */
+    bool absorbed : 1; /* gone without the word of the wrapper, that would have adopted it: its parent had waited for it
+                        */
     bool had_child : 1;         /* it was seen to have a child, ever */
-    bool owes : 1;              /* collect/: a read of it was left out for the budget, and is made up for at switches_due though it may sleep by then */
+    bool owes : 1; /* collect/: a read of it was left out for the budget, and is made up for at switches_due though it
+                      may sleep by then */
     bool children_listed : 1;   /* collect/: all that it had when somebody was born last */
     bool looked_at : 1;         /* its stat was read once: key.start is known */
     bool sampled : 1;           /* it stands in at least one sample */
@@ -136,7 +153,7 @@ struct member {
     bool touched : 1;           /* record/: since the last drain */
     bool named : 1;             /* record/: an event told its name */
     bool followed : 1;          /* record/: perf was attached to it, or told of its fork */
-    bool heard : 1;             /* perf was attached to it, or told of something that it did itself: so of all its forks too */
+    bool heard : 1; /* perf was attached to it, or told of something that it did itself: so of all its forks too */
     bool ended : 1;             /* its end was told, or seen; it may still be a zombie */
     bool end_told : 1;          /* by an event or by the wrapper */
     bool force : 1;             /* to be read whatever the gate says: member_wake() */
@@ -229,7 +246,8 @@ static inline void member_note_comm(struct member *m, const char *comm)
     memset(m->note.comm + n, 0, sizeof(m->note.comm) - n);
 }
 
-/* Replaces a text of the row; bumps info_version if it is another one. Returns false without memory (the old one stays). */
+/* Replaces a text of the row; bumps info_version if it is another one. Returns false without memory (the old one
+ * stays). */
 bool member_set_name(struct member *m, const char *name);
 bool member_set_cmdline(struct member *m, const char *cmdline);
 

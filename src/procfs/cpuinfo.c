@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /proc/cpuinfo: "key\t: value\n", a paragraph for each CPU (arch/X/kernel/cpu/proc.c and the like): x86 has "model name" and "cpu MHz", power "cpu" and
- * "clock", mips "cpu model", loongarch "Model Name" and "CPU MHz", riscv "uarch", s390 "cpu MHz dynamic"; arm64 has numbers for maker and part alone.
+ * /proc/cpuinfo: "key\t: value\n", a paragraph for each CPU (arch/X/kernel/cpu/proc.c and the like): x86 has "model
+ * name" and "cpu MHz", power "cpu" and "clock", mips "cpu model", loongarch "Model Name" and "CPU MHz", riscv "uarch",
+ * s390 "cpu MHz dynamic"; arm64 has numbers for maker and part alone.
  */
 #include "procfs/machine.h"
 #include "procfs/text.h"
@@ -55,7 +56,8 @@ static bool megahertz(struct span value, uint64_t *ret_hertz)
     return v > 0;
 }
 
-int proc_cpuinfo_parse(struct span text, struct proc_cpuinfo *ret, void (*fn)(void *context, uint32_t cpu, uint64_t hertz), void *context)
+int proc_cpuinfo_parse(struct span text, struct proc_cpuinfo *ret,
+                       void (*fn)(void *context, uint32_t cpu, uint64_t hertz), void *context)
 {
     static const char *const models[] = {"model name", "Model Name", "cpu model", "cpu", "uarch", NULL};
     static const char *const clocks[] = {"cpu MHz", "CPU MHz", "clock", "cpu MHz dynamic", NULL};

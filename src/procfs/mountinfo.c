@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /proc/PID/mountinfo (proc(5)): "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue\n". Any number of optional fields
- * ends with a "-". Some filesystems write an empty source.
+ * /proc/PID/mountinfo (proc(5)): "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue\n".
+ * Any number of optional fields ends with a "-". Some filesystems write an empty source.
  */
 #include <errno.h>
 
@@ -75,7 +75,8 @@ int proc_mount_unescape(struct span text, char *to, size_t cap)
     size_t n = 0;
     for (size_t i = 0; i < text.len; i++) {
         char c = text.at[i];
-        if (c == '\\' && text.len - i > 3 && text.at[i + 1] <= '3' && octal(text.at[i + 1]) && octal(text.at[i + 2]) && octal(text.at[i + 3])) {
+        if (c == '\\' && text.len - i > 3 && text.at[i + 1] <= '3' && octal(text.at[i + 1]) && octal(text.at[i + 2]) &&
+            octal(text.at[i + 3])) {
             c = (char)((text.at[i + 1] - '0') << 6 | (text.at[i + 2] - '0') << 3 | (text.at[i + 3] - '0'));
             i += 3;
         }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /proc/net/dev: two lines of headings, then "  eth0: 468716553   10372    0    0 ...\n". No blank need follow the colon (before 2.6.38 none did once
- * the number was long), and a name may have a colon itself: an alias.
+ * /proc/net/dev: two lines of headings, then "  eth0: 468716553   10372    0    0 ...\n". No blank need follow the
+ * colon (before 2.6.38 none did once the number was long), and a name may have a colon itself: an alias.
  */
 #include "procfs/machine.h"
 #include "procfs/text.h"
 
 static bool net_line(struct span line, struct proc_net *ret)
 {
-    const char *end = line.at + line.len, *name = text_blanks(line.at, end), *colon = memrchr(line.at, ':', line.len), *p;
+    const char *end = line.at + line.len, *name = text_blanks(line.at, end), *colon = memrchr(line.at, ':', line.len),
+               *p;
     if (!colon || colon <= name)
         return false;
     ret->name = span_of(name, (size_t)(colon - name));

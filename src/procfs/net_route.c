@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /proc/net/route, a line of headings and then "eth0\t00000000\t010011AC\t0003\t0\t0\t0\t00000000\t0\t0\t0\n": interface, destination and gateway in hex, flags,
- * three counters, mask; and /proc/net/ipv6_route, "DESTINATION LENGTH SOURCE LENGTH GATEWAY METRIC REFERENCES USE FLAGS     eth0\n", all hex.
+ * /proc/net/route, a line of headings and then "eth0\t00000000\t010011AC\t0003\t0\t0\t0\t00000000\t0\t0\t0\n":
+ * interface, destination and gateway in hex, flags, three counters, mask; and /proc/net/ipv6_route, "DESTINATION LENGTH
+ * SOURCE LENGTH GATEWAY METRIC REFERENCES USE FLAGS     eth0\n", all hex.
  */
 #include "procfs/machine.h"
 #include "procfs/text.h"

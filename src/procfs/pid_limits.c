@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /proc/PID/limits (fs/proc/base.c, proc_pid_limits): "%-25s %-20s %-20s %-10s\n" of name, soft, hard and unit. What binds is the soft one.
+ * /proc/PID/limits (fs/proc/base.c, proc_pid_limits): "%-25s %-20s %-20s %-10s\n" of name, soft, hard and unit. What
+ * binds is the soft one.
  */
 #include "procfs/procfs.h"
 #include "procfs/text.h"
@@ -24,8 +25,9 @@ static bool soft_of(struct span line, size_t key_len, uint64_t *ret)
 
 int pid_limits_parse(struct span text, struct pid_limits *ret)
 {
-    static const char *const keys[PID_LIMIT_MAX] = {
-        [PID_LIMIT_AS] = "Max address space ", [PID_LIMIT_DATA] = "Max data size ", [PID_LIMIT_NPROC] = "Max processes "};
+    static const char *const keys[PID_LIMIT_MAX] = {[PID_LIMIT_AS] = "Max address space ",
+                                                    [PID_LIMIT_DATA] = "Max data size ",
+                                                    [PID_LIMIT_NPROC] = "Max processes "};
     const char *p = text.at, *end = p + text.len;
     struct pid_limits limits = {0};
     struct span line;

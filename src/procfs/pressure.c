@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /proc/pressure/{cpu,memory,io,irq} (4.20+; irq 6.1+): "some avg10=1.98 avg60=1.90 avg300=2.54 total=1539269260\n", the total in microseconds. */
+/* /proc/pressure/{cpu,memory,io,irq} (4.20+; irq 6.1+): "some avg10=1.98 avg60=1.90 avg300=2.54 total=1539269260\n",
+ * the total in microseconds. */
 #include "procfs/machine.h"
 #include "procfs/text.h"
 
@@ -8,7 +9,8 @@ static bool total_of(struct span line, uint64_t *ret_ns)
     static const char key[] = " total=";
     const char *at = memmem(line.at, line.len, key, sizeof(key) - 1);
     uint64_t us;
-    return at && text_count(line, (size_t)(at - line.at) + sizeof(key) - 1, &us) && !__builtin_mul_overflow(us, 1000u, ret_ns);
+    return at && text_count(line, (size_t)(at - line.at) + sizeof(key) - 1, &us) &&
+           !__builtin_mul_overflow(us, 1000u, ret_ns);
 }
 
 int proc_pressure_parse(struct span text, struct proc_pressure *ret)

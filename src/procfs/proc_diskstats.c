@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /proc/diskstats: " 254       0 vda 899866 78178 34900482 ...\n", a line for each disk and partition (Documentation/admin-guide/iostats.rst). */
+/* /proc/diskstats: " 254       0 vda 899866 78178 34900482 ...\n", a line for each disk and partition
+ * (Documentation/admin-guide/iostats.rst). */
 #include "procfs/machine.h"
 #include "procfs/text.h"
 
 /* A partition of kernels before 2.6.25: reads, sectors read, writes, sectors written. */
-static const enum disk_field old_fields[] = {DISKSTAT_READS, DISKSTAT_READ_SECTORS, DISKSTAT_WRITES, DISKSTAT_WRITE_SECTORS};
+static const enum disk_field old_fields[] = {DISKSTAT_READS, DISKSTAT_READ_SECTORS, DISKSTAT_WRITES,
+                                             DISKSTAT_WRITE_SECTORS};
 enum { OLD_FIELDS = 4 };
 
 static const char *device_number(const char *p, const char *end, uint32_t *ret)

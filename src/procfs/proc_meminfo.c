@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /proc/meminfo: "MemTotal:       24689528 kB\n" and some fifty lines like it; huge pages are counted in pages of Hugepagesize. */
+/* /proc/meminfo: "MemTotal:       24689528 kB\n" and some fifty lines like it; huge pages are counted in pages of
+ * Hugepagesize. */
 #include "procfs/machine.h"
 #include "procfs/text.h"
 

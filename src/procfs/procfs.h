@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parsers of /proc: pure functions over bytes, one .c file per kernel file; and reader.c, which has the only system calls.
+ * Parsers of /proc: pure functions over bytes, one .c file per kernel file; and reader.c, which has the only system
+ * calls.
  *
- * A parser returns 0 or BARO_E_SYNTAX and leaves *ret untouched on failure. Unknown keys and trailing fields are skipped, so that a newer
- * kernel breaks nothing; a missing key leaves its valid bit unset. Nothing here allocates or needs a NUL.
+ * A parser returns 0 or BARO_E_SYNTAX and leaves *ret untouched on failure. Unknown keys and trailing fields are
+ * skipped, so that a newer kernel breaks nothing; a missing key leaves its valid bit unset. Nothing here allocates or
+ * needs a NUL.
  */
 #ifndef PROCFS_PROCFS_H
 #define PROCFS_PROCFS_H
@@ -42,8 +44,19 @@ int pid_stat_parse(struct span text, struct pid_stat *ret);
 
 /* /proc/PID/status. Sizes in bytes. */
 enum pid_status_field {
-    STATUS_VM_HWM, STATUS_VM_RSS, STATUS_VM_SWAP, STATUS_RSS_ANON, STATUS_RSS_FILE, STATUS_RSS_SHMEM,
-    STATUS_THREADS, STATUS_SWITCHES_VOLUNTARY, STATUS_SWITCHES_INVOLUNTARY, STATUS_TGID, STATUS_PPID, STATUS_UID, STATUS_KTHREAD,
+    STATUS_VM_HWM,
+    STATUS_VM_RSS,
+    STATUS_VM_SWAP,
+    STATUS_RSS_ANON,
+    STATUS_RSS_FILE,
+    STATUS_RSS_SHMEM,
+    STATUS_THREADS,
+    STATUS_SWITCHES_VOLUNTARY,
+    STATUS_SWITCHES_INVOLUNTARY,
+    STATUS_TGID,
+    STATUS_PPID,
+    STATUS_UID,
+    STATUS_KTHREAD,
     STATUS_MAX
 };
 struct pid_status {
@@ -53,7 +66,16 @@ struct pid_status {
 int pid_status_parse(struct span text, struct pid_status *ret);
 
 /* /proc/PID/io */
-enum pid_io_field { IO_RCHAR, IO_WCHAR, IO_SYSCR, IO_SYSCW, IO_READ_BYTES, IO_WRITE_BYTES, IO_CANCELLED_WRITE_BYTES, IO_MAX };
+enum pid_io_field {
+    IO_RCHAR,
+    IO_WCHAR,
+    IO_SYSCR,
+    IO_SYSCW,
+    IO_READ_BYTES,
+    IO_WRITE_BYTES,
+    IO_CANCELLED_WRITE_BYTES,
+    IO_MAX
+};
 struct pid_io {
     uint32_t valid;
     uint64_t value[IO_MAX];
@@ -85,45 +107,53 @@ int pid_schedstat_parse(struct span text, struct pid_schedstat *ret);
 /* /proc/PID/task/TID/children: calls fn for each pid; stops if it returns false. Returns how many, or BARO_E_SYNTAX. */
 int pid_children_parse(struct span text, bool (*fn)(void *context, int32_t pid), void *context);
 
-/* The full name of a process: comm, unless it was cut at 15 bytes and the base name of exe, argv[0] or of the script that an interpreter was
- * given (argv[1], argv[2] ...) begins with it. A " (deleted)" at the end of exe is dropped. Any argument may be empty. */
+/* The full name of a process: comm, unless it was cut at 15 bytes and the base name of exe, argv[0] or of the script
+ * that an interpreter was given (argv[1], argv[2] ...) begins with it. A " (deleted)" at the end of exe is dropped. Any
+ * argument may be empty. */
 void pid_name(struct span comm, struct span exe, struct span cmdline, struct buf *ret);
 
-/* The command line for people: arguments (NUL-separated in text) quoted as a POSIX shell would read them, single spaces between, secrets
- * replaced by "***" first. At most max bytes; "..." at the end if cut. Raw bytes else; escaping is for output. */
+/* The command line for people: arguments (NUL-separated in text) quoted as a POSIX shell would read them, single spaces
+ * between, secrets replaced by "***" first. At most max bytes; "..." at the end if cut. Raw bytes else; escaping is for
+ * output. */
 void pid_cmdline_format(struct span text, size_t max, struct buf *ret);
 
-/* Redacts one argument in the light of the one before it (may be empty): --password X, --token=X, -pX of mysql, KEY=VALUE with a telling KEY,
- * userinfo in URLs, Authorization headers, JWT, AWS, GitHub, Slack, private keys in PEM and the like. Writes the argument, redacted
- * if need be. Returns true if something was. */
+/* Redacts one argument in the light of the one before it (may be empty): --password X, --token=X, -pX of mysql,
+ * KEY=VALUE with a telling KEY, userinfo in URLs, Authorization headers, JWT, AWS, GitHub, Slack, private keys in PEM
+ * and the like. Writes the argument, redacted if need be. Returns true if something was. */
 bool redact_argument(struct span program, struct span before, struct span argument, struct buf *ret);
 
-/* Redacts a name that is no command line: of a process, a mount and its source, a control group, a host. Userinfo in URLs, NAME=value with a
- * telling NAME and tokens by their looks, in each component of a path. Returns true if something was. */
+/* Redacts a name that is no command line: of a process, a mount and its source, a control group, a host. Userinfo in
+ * URLs, NAME=value with a telling NAME and tokens by their looks, in each component of a path. Returns true if
+ * something was. */
 bool redact_name(struct span name, struct buf *ret);
-/* The same into a buffer of the caller's, cut at its end: "token=abc" becomes "token=***". Costs a look at each byte where nothing can be hidden. */
+/* The same into a buffer of the caller's, cut at its end: "token=abc" becomes "token=***". Costs a look at each byte
+ * where nothing can be hidden. */
 void redact_name_to(const char *name, char *to, size_t cap);
 
-/* Which program the arguments after this one belong to: `sudo mysql` goes on as mysql, `docker login` as a login. Returns program, a part of
- * argument, or a literal. Whoever walks a command line starts with the base name of argv[0] and asks for each argument that follows. */
+/* Which program the arguments after this one belong to: `sudo mysql` goes on as mysql, `docker login` as a login.
+ * Returns program, a part of argument, or a literal. Whoever walks a command line starts with the base name of argv[0]
+ * and asks for each argument that follows. */
 struct span redact_program(struct span program, struct span argument);
 
 /* ---- reader.c ---- */
 /* Reads "PID/what" below root_fd into at; the whole file or the first cap bytes. Returns the length or -errno. */
 ssize_t proc_read(int root_fd, int32_t pid, const char *what, void *at, size_t cap);
-/* The same with a single read(2), for files that the kernel writes in one piece (single_open()): stat, status, io, schedstat. */
+/* The same with a single read(2), for files that the kernel writes in one piece (single_open()): stat, status, io,
+ * schedstat. */
 ssize_t proc_read_record(int root_fd, int32_t pid, const char *what, void *at, size_t cap);
-/* Opens "PID/what" below root_fd, O_RDONLY|O_CLOEXEC. Returns a descriptor or -errno. A held descriptor of a /proc/PID file answers
- * ESRCH once the process is gone, never the next owner of the pid. */
+/* Opens "PID/what" below root_fd, O_RDONLY|O_CLOEXEC. Returns a descriptor or -errno. A held descriptor of a /proc/PID
+ * file answers ESRCH once the process is gone, never the next owner of the pid. */
 int proc_open(int root_fd, int32_t pid, const char *what, int flags);
-/* The number of open descriptors: st_size of /proc/PID/fd since 6.2 (needs no access), else counted. Returns -errno on failure. */
+/* The number of open descriptors: st_size of /proc/PID/fd since 6.2 (needs no access), else counted. Returns -errno on
+ * failure. */
 int64_t proc_count_fds(int root_fd, int32_t pid);
 /* The same from a held O_PATH descriptor of /proc/PID/fd. 0: this kernel does not tell so, or there is none; -errno. */
 int64_t proc_count_held_fds(int fd);
 /* Calls fn for each thread id of pid, resp. each process id below root_fd. Returns how many or -errno. */
 int proc_each_task(int root_fd, int32_t pid, bool (*fn)(void *context, int32_t tid), void *context);
 int proc_each_process(int root_fd, bool (*fn)(void *context, int32_t pid), void *context);
-/* enum baro_absent for an errno of a read below /proc/PID: ENOENT, ESRCH -> GONE; EACCES, EPERM -> DENIED; else UNSUPPORTED. */
+/* enum baro_absent for an errno of a read below /proc/PID: ENOENT, ESRCH -> GONE; EACCES, EPERM -> DENIED; else
+ * UNSUPPORTED. */
 int proc_absent(int error);
 
 #endif

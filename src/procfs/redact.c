@@ -116,7 +116,8 @@ static bool ends_with(struct span s, const char *end)
     return s.len >= n && memcmp(s.at + s.len - n, end, n) == 0;
 }
 
-/* A=1 COMMAND: not the assignment. --password-command=COMMAND, passwordeval=COMMAND: what is behind the "=", and what that prints is the secret. */
+/* A=1 COMMAND: not the assignment. --password-command=COMMAND, passwordeval=COMMAND: what is behind the "=", and what
+ * that prints is the secret. */
 static void begin_program(struct reading *r, struct span word)
 {
     const char *equals = memrchr(word.at, '=', word.len);
@@ -128,7 +129,8 @@ static void begin_program(struct reading *r, struct span word)
     if (!ends_with(key, "ommand") && !ends_with(key, "cmd") && !ends_with(key, "eval"))
         return;
     r->program = path_base(span_of(equals + 1, (size_t)(word.at + word.len - equals - 1)));
-    r->prints = memmem(key.at, key.len, "pass", 4) || memmem(key.at, key.len, "secret", 6) || memmem(key.at, key.len, "token", 5);
+    r->prints = memmem(key.at, key.len, "pass", 4) || memmem(key.at, key.len, "secret", 6) ||
+                memmem(key.at, key.len, "token", 5);
 }
 
 /* "user bob password hunter2" of .netrc and its like: one word that nobody would take for prose. */
@@ -139,8 +141,8 @@ static bool follows_password(const struct reading *r, struct span word)
         digit |= word.at[i] >= '0' && word.at[i] <= '9';
         letter |= (word.at[i] | 0x20) >= 'a' && (word.at[i] | 0x20) <= 'z';
     }
-    return span_equal(r->before, "password") && digit && letter && word.len >= 6 && word.at[0] != '-' && !memchr(word.at, '=', word.len) &&
-           !memchr(word.at, '/', word.len);
+    return span_equal(r->before, "password") && digit && letter && word.len >= 6 && word.at[0] != '-' &&
+           !memchr(word.at, '=', word.len) && !memchr(word.at, '/', word.len);
 }
 
 static void word_mark(struct marks *m, struct reading *r, struct span word, int depth)

@@ -53,8 +53,9 @@ static struct span typed(const char *p, const char *end)
 
 static bool is_common(struct span s)
 {
-    static const char *const words[] = {"exit", "quit", "yes", "no",  "y",   "n",    "q",   "logout", "enable", "ls", "pwd", "date", "uptime", "whoami",
-                                        "id",   "help", "end", "bye", "top", "shutdown", "reboot", NULL};
+    static const char *const words[] = {"exit",   "quit", "yes", "no",       "y",      "n",      "q",  "logout",
+                                        "enable", "ls",   "pwd", "date",     "uptime", "whoami", "id", "help",
+                                        "end",    "bye",  "top", "shutdown", "reboot", NULL};
     if (!s.len || s.at[0] == '$' || s.at[0] == '[' || s.at[0] == '\\')
         return true;
     for (const char *const *w = words; *w; w++) {
@@ -76,16 +77,20 @@ static bool has_space(struct span s)
 void expect_mark(struct marks *m, struct span program, struct span text)
 {
     const char *end = text.at + text.len, *asked = text.at;
-    if (!span_equal(program, "expect") && !memmem(text.at, text.len, "expect ", 7) && !memmem(text.at, text.len, "expect -c", 9))
+    if (!span_equal(program, "expect") && !memmem(text.at, text.len, "expect ", 7) &&
+        !memmem(text.at, text.len, "expect -c", 9))
         return;
     for (const char *p = text.at; (p = memmem(p, (size_t)(end - p), "send", 4)) != NULL;) {
-        bool whole = (p == text.at || is_space(p[-1]) || p[-1] == ';' || p[-1] == '{' || p[-1] == '\'' || p[-1] == '"') && p + 4 < end && is_space(p[4]);
+        bool whole =
+            (p == text.at || is_space(p[-1]) || p[-1] == ';' || p[-1] == '{' || p[-1] == '\'' || p[-1] == '"') &&
+            p + 4 < end && is_space(p[4]);
         const char *before = p;
         p += 4;
         if (!whole)
             continue;
         struct span value = typed(skip_flags(p, end), end);
-        bool prompted = memmem(asked, (size_t)(before - asked), "assword", 7) || memmem(asked, (size_t)(before - asked), "assphrase", 9);
+        bool prompted = memmem(asked, (size_t)(before - asked), "assword", 7) ||
+                        memmem(asked, (size_t)(before - asked), "assphrase", 9);
         if (!is_common(value) && (prompted || !has_space(value)))
             mark(m, value.at, value.at + value.len);
         asked = p = value.at + value.len > p ? value.at + value.len : p;

@@ -88,8 +88,9 @@ static bool is_flag(struct span s)
 /* A variable, a file: where the secret is, not what it is. */
 static bool is_reference(struct span s, bool script)
 {
-    return !s.len || span_equal(s, "-") || span_starts(s, "\\\\") || span_starts(s, "${") || span_starts(s, "$(") || span_starts(s, "env:") ||
-           span_starts(s, "file:") || span_starts(s, "fd:") || span_equal(s, "stdin") || (script && s.at[0] == '$');
+    return !s.len || span_equal(s, "-") || span_starts(s, "\\\\") || span_starts(s, "${") || span_starts(s, "$(") ||
+           span_starts(s, "env:") || span_starts(s, "file:") || span_starts(s, "fd:") || span_equal(s, "stdin") ||
+           (script && s.at[0] == '$');
 }
 
 static void mark_after(struct marks *m, struct span value, char separator, bool script)

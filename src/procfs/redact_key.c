@@ -191,8 +191,9 @@ static const char *const other_passes[] = {
 };
 /* WORD key: keys that are public, or say where something lies. */
 static const char *const plain_keys[] = {
-    "public", "pub",   "cache", "sort",      "partition", "object", "primary", "foreign", "row",   "hash",   "ssh", "gpg",  "pgp",
-    "host",   "trust", "signature", "verify",    "group",  "index",   "bucket",  "state", "lookup", "map", "sync", NULL,
+    "public", "pub",    "cache", "sort",   "partition", "object", "primary",   "foreign", "row",
+    "hash",   "ssh",    "gpg",   "pgp",    "host",      "trust",  "signature", "verify",  "group",
+    "index",  "bucket", "state", "lookup", "map",       "sync",   NULL,
 };
 static const char *const weak_words[] = {"cookie",  "cookies", "auth",  "signature", "sig",
                                          "userpwd", "creds",   "login", "tokens",    NULL};

@@ -4,7 +4,8 @@
 
 #include "procfs/redact.h"
 
-/* A token that is known by its looks has this many bytes at least (AKIA and 16 more); all else has one of these signs. */
+/* A token that is known by its looks has this many bytes at least (AKIA and 16 more); all else has one of these signs.
+ */
 #define LEAST_TOKEN 14u
 
 static bool can_hide(struct span name)

@@ -154,8 +154,8 @@ void shapes_mark(struct marks *m, struct span text)
 /* The text in the quotes that follow a word of SQL: PASSWORD 'x', PASSWORD('x'), IDENTIFIED WITH plugin BY 'x'. */
 void sql_mark(struct marks *m, struct span text)
 {
-    static const char *const words[] = {"password", "identified by", "convertto-securestring", "convertto-securestring -string",
-                                        " by", " using"};
+    static const char *const words[] = {
+        "password", "identified by", "convertto-securestring", "convertto-securestring -string", " by", " using"};
     const size_t alone = 4; /* so many tell by themselves */
     const char *end = text.at + text.len;
     for (const char *p = text.at; p < end; p++) {

@@ -23,8 +23,9 @@ void event_touch(struct recorder *r, struct member *m)
 
 /* ---- forks ---- */
 
-/* Was its pid given to another, which was forked at t? What was seen of it says so only roughly: one that a scan finds may have been forked, and may have ended, since the scan began. Its start time
- * does: one that started 1,230 to 1,240 ms after the tape began is the one that was forked at 1,236 ms. */
+/* Was its pid given to another, which was forked at t? What was seen of it says so only roughly: one that a scan finds
+ * may have been forked, and may have ended, since the scan began. Its start time does: one that started 1,230 to 1,240
+ * ms after the tape began is the one that was forked at 1,236 ms. */
 static bool another(const struct recorder *r, const struct member *known, uint64_t t)
 {
     if (known->end_told && known->end_ns < t)

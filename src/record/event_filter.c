@@ -2,11 +2,14 @@
 /*
  * When the kernel holds back what is foreign (exits/filter.h), and what it has to know for that: who is a member.
  *
- * The filter follows the forks of those that it knows. So it holds back only once it knows all: everything passes, members are made known as they are found, and when all that was queued has been read
- * without anybody new to it, nobody is left. Example: a member A forks B before the filter is attached, and B forks C after that. B is made known when its fork is read, C, whom the filter did not see as
- * a member's child, when its own is; a reading later all of theirs are. Who is found by other means (a scan) begins that anew.
+ * The filter follows the forks of those that it knows. So it holds back only once it knows all: everything passes,
+ * members are made known as they are found, and when all that was queued has been read without anybody new to it,
+ * nobody is left. Example: a member A forks B before the filter is attached, and B forks C after that. B is made known
+ * when its fork is read, C, whom the filter did not see as a member's child, when its own is; a reading later all of
+ * theirs are. Who is found by other means (a scan) begins that anew.
  *
- * Pids stay known when their processes end, as their ends may be read long after; they are forgotten all at once, which begins it anew as well.
+ * Pids stay known when their processes end, as their ends may be read long after; they are forgotten all at once, which
+ * begins it anew as well.
  */
 #include "record/recorder.h"
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perf as a source: it is opened once the command runs, because the first event of a boot takes 5 to 35 ms, and it tells only of those that were attached to and of what these fork from then
- * on. So nobody may be left out:
+ * perf as a source: it is opened once the command runs, because the first event of a boot takes 5 to 35 ms, and it
+ * tells only of those that were attached to and of what these fork from then on. So nobody may be left out:
  *
  * - Attaching goes on until a listing of the children of all who were attached to finds nobody new.
- * - A child that was being forked as its parent was attached to is told of but does not inherit. Whoever has not been heard (member.heard) is asked for children with each
- *   sample, and attached to if it has one that was not told of.
- * - Who came and went before that left a pid that nobody has. If each pid that was given since the command's own is known, or is there still, nobody did.
+ * - A child that was being forked as its parent was attached to is told of but does not inherit. Whoever has not been
+ * heard (member.heard) is asked for children with each sample, and attached to if it has one that was not told of.
+ * - Who came and went before that left a pid that nobody has. If each pid that was given since the command's own is
+ * known, or is there still, nobody did.
  *
- * Where one of these fails, what is counted are lower bounds (job.lossy); where somebody could not be attached to, scanning goes on as well.
+ * Where one of these fails, what is counted are lower bounds (job.lossy); where somebody could not be attached to,
+ * scanning goes on as well.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -47,8 +49,8 @@ static bool is_unfollowed(const struct member *m)
     return !m->followed;
 }
 
-/* One pass over the members; those that are found on the way come after them. What perf tells meanwhile is read before anybody else is attached to: who inherits need not be. Returns
- * how many there were that perf had not told of. */
+/* One pass over the members; those that are found on the way come after them. What perf tells meanwhile is read before
+ * anybody else is attached to: who inherits need not be. Returns how many there were that perf had not told of. */
 static unsigned attach_all(struct recorder *r)
 {
     unsigned untold = 0;
@@ -93,7 +95,9 @@ static int32_t last_pid(const struct recorder *r)
     char text[128];
     struct proc_loadavg l;
     ssize_t n = fd_read_file(r->proc_fd, "loadavg", text, sizeof(text));
-    return n > 0 && proc_loadavg_parse(span_of(text, (size_t)n), &l) == 0 && l.last_pid <= INT32_MAX ? (int32_t)l.last_pid : 0;
+    return n > 0 && proc_loadavg_parse(span_of(text, (size_t)n), &l) == 0 && l.last_pid <= INT32_MAX
+               ? (int32_t)l.last_pid
+               : 0;
 }
 
 void event_note_pid(struct recorder *r)
@@ -108,7 +112,8 @@ static bool all_are_known(struct recorder *r)
     if (!first || last < first || last - first > PIDS_MOST)
         return false;
     event_read(r);
-    uint64_t gone = 0, known = r->command ? r->job.ended + r->job.n_gone : 0; /* attached: of those that ended some are older */
+    uint64_t gone = 0,
+             known = r->command ? r->job.ended + r->job.n_gone : 0; /* attached: of those that ended some are older */
     for (int32_t pid = first + 1; pid <= last; pid++)
         gone += getpgid(pid) < 0 && !tree_find(&r->job.tree, pid); /* it takes the number of a thread, too */
     known -= known && !tree_find(&r->job.tree, first);

@@ -2,12 +2,14 @@
 /*
  * When the event sources are heard, and what follows (event_apply.c has what they say).
  *
- * One source tells who was forked, executed and ended (forks), one tells what the ended had used (usage); perf can be both. Each drain has three
- * steps: first all of forks, then all of usage, then a look at every member that was spoken of. The kernel reports the usage of a process before its
- * end (taskstats_exit() runs before proc_exit_connector() in do_exit()), so when forks has told an end, usage has it by the time it is read after forks.
- * The other way round usage can be ahead: what it tells of unknown processes is stashed until forks names them.
+ * One source tells who was forked, executed and ended (forks), one tells what the ended had used (usage); perf can be
+ * both. Each drain has three steps: first all of forks, then all of usage, then a look at every member that was spoken
+ * of. The kernel reports the usage of a process before its end (taskstats_exit() runs before proc_exit_connector() in
+ * do_exit()), so when forks has told an end, usage has it by the time it is read after forks. The other way round usage
+ * can be ahead: what it tells of unknown processes is stashed until forks names them.
  *
- * Draining waits a little after the first event, so that a storm is read in batches: as long as a quarter of the buffer can't fill.
+ * Draining waits a little after the first event, so that a storm is read in batches: as long as a quarter of the buffer
+ * can't fill.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,13 +19,14 @@
 #include "base/clock.h"
 #include "record/recorder.h"
 
-#define EVENTS_PER_MS 12u          /* a fork, an exec and an exit every 250 us on each of two cores: worse was not seen */
+#define EVENTS_PER_MS 12u /* a fork, an exec and an exit every 250 us on each of two cores: worse was not seen */
 #define DELAY_LEAST (1 * NS_PER_MS)
 #define DELAY_MOST (50 * NS_PER_MS)
 #define PERF_AFTER (20 * NS_PER_MS) /* the first perf_event_open() of a boot can take 5 to 35 ms */
 #define FOREIGN_MOST 6u            /* drains in a row that brought nothing of ours: each doubles the delay */
 #define SETTLE_AT 128u             /* gone members that may wait */
-#define LOOK_AFTER (40 * NS_PER_MS) /* of what is executed in a storm most has ended by then, and its end tells its name */
+#define LOOK_AFTER                                                                                                     \
+    (40 * NS_PER_MS) /* of what is executed in a storm most has ended by then, and its end tells its name */
 
 /* Opening takes 0.15 to 0.9 ms: off the start path, and before the children of the first drain are old. */
 void event_open_usage(struct recorder *r)
@@ -50,11 +53,13 @@ static void tell_exec(struct recorder *r, struct member *m)
     m->executed_ns = 0;
 }
 
-/* For the first file of a process that is opened in /proc the kernel makes dentries and inodes, which it takes down again as the process ends (proc_flush_pid()). Where ends are told with names a look
- * can wait: a compile is recorded for a sixth less CPU. */
+/* For the first file of a process that is opened in /proc the kernel makes dentries and inodes, which it takes down
+ * again as the process ends (proc_flush_pid()). Where ends are told with names a look can wait: a compile is recorded
+ * for a sixth less CPU. */
 static bool can_wait(struct recorder *r, const struct member *m)
 {
-    if (!r->job.ends_told || r->finishing || r->sampler.now_ns >= m->executed_ns + LOOK_AFTER || r->n_deferred_execs == DEFERRED_EXECS_MAX)
+    if (!r->job.ends_told || r->finishing || r->sampler.now_ns >= m->executed_ns + LOOK_AFTER ||
+        r->n_deferred_execs == DEFERRED_EXECS_MAX)
         return false;
     r->deferred_execs[r->n_deferred_execs++] = m->row.key.pid;
     if (!r->drain_due_ns)
@@ -143,7 +148,8 @@ void event_drain(struct recorder *r)
     if (!r->forks)
         return;
     if (!r->started) {
-        /* Who the command is has not been told yet: what it forked would be nobody's. The buffer holds far more than this takes. */
+        /* Who the command is has not been told yet: what it forked would be nobody's. The buffer holds far more than
+         * this takes. */
         event_ready(r);
         return;
     }
@@ -169,14 +175,16 @@ void event_drain(struct recorder *r)
         event_ready(r);
 }
 
-/* The rings of perf wake us when an eighth of one is full, and not at all once the process that they were opened for has gone. */
+/* The rings of perf wake us when an eighth of one is full, and not at all once the process that they were opened for
+ * has gone. */
 bool event_is_silent(const struct recorder *r)
 {
     return r->listening && exits_kind(r->forks) != EXITS_PERF;
 }
 
-/* Without a source that tells names with the usage, what is executed must be looked at before it is gone; and the sooner the first fork is seen, the
- * sooner there is such a source. The connector tells of the whole machine: a job that has not forked so far must not pay for each process of others. */
+/* Without a source that tells names with the usage, what is executed must be looked at before it is gone; and the
+ * sooner the first fork is seen, the sooner there is such a source. The connector tells of the whole machine: a job
+ * that has not forked so far must not pay for each process of others. */
 void event_ready(struct recorder *r)
 {
     bool forked = r->taskstats_tried, first = r->started && !forked && geteuid() == 0;
@@ -219,7 +227,8 @@ static int open_connector(struct recorder *r, struct exits_source **ret)
 {
     if (!r->wrapper)
         return exits_connector_open(ret, NULL);
-    return r->options->events_fd < 0 ? -1 : exits_connector_take(ret, r->options->events_fd, (uint32_t)r->wrapper, NULL);
+    return r->options->events_fd < 0 ? -1
+                                     : exits_connector_take(ret, r->options->events_fd, (uint32_t)r->wrapper, NULL);
 }
 
 void event_open(struct recorder *r)
@@ -235,7 +244,8 @@ void event_open(struct recorder *r)
         r->sampler.scan_always = false;
         name_source(r->header.event_source, sizeof(r->header.event_source), exits_name(source));
     }
-    /* Where the usage of the ended comes from is known now, and opened when there is somebody to end: not for a command that forks nothing. */
+    /* Where the usage of the ended comes from is known now, and opened when there is somebody to end: not for a command
+     * that forks nothing. */
     if (!r->forks)
         event_note_pid(r);
     if (r->forks && geteuid() == 0)

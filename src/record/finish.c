@@ -15,7 +15,8 @@ static void tell_survivors(struct recorder *r)
     for (size_t i = 0; i < r->job.tree.n && told < SURVIVORS_MOST; i++) {
         struct member *m = r->job.tree.at[i];
         uint64_t clock_ns;
-        if (!m || m->ended || process_clock(&r->sampler, m, &clock_ns) < 0 || (!*m->row.name && sampler_look(&r->sampler, m) < 0))
+        if (!m || m->ended || process_clock(&r->sampler, m, &clock_ns) < 0 ||
+            (!*m->row.name && sampler_look(&r->sampler, m) < 0))
             continue;
         recorder_event(r, BARO_EVENT_SURVIVOR, m, 0, m->row.name);
         told++;
@@ -41,8 +42,8 @@ static bool any_end_untold(const struct recorder *r)
     return false;
 }
 
-/* A parent can have its child's status before the connector tells of that end (do_exit() calls exit_notify() first, and may be preempted in
- * between): of the last ones to end the word is waited for, as briefly as nobody minds. */
+/* A parent can have its child's status before the connector tells of that end (do_exit() calls exit_notify() first, and
+ * may be preempted in between): of the last ones to end the word is waited for, as briefly as nobody minds. */
 static void await_ends(struct recorder *r)
 {
     uint64_t until = clock_monotonic_ns() + LAST_WORD;
@@ -59,7 +60,8 @@ static void tell_cut(const struct recorder *r)
     uint64_t bytes = tape_writer_cut(r->writer);
     if (!bytes || !r->options->on_error)
         return;
-    error_set(&line, -1, "the tape was cut off while it was written: %llu bytes of it are gone", (unsigned long long)bytes);
+    error_set(&line, -1, "the tape was cut off while it was written: %llu bytes of it are gone",
+              (unsigned long long)bytes);
     r->options->on_error(r->options->observer.context, line.text);
 }
 
@@ -80,8 +82,11 @@ void recorder_finish(struct recorder *r)
         event_check_survivors(r);
         tell_survivors(r);
         limits_find(r);
-        job_event(&r->job, r->end_ns ? r->end_ns : sampler_now(&r->sampler), BARO_EVENT_END, NULL, (uint64_t)(uint32_t)r->status,
-                  r->status_known ? "" : r->detached ? "detached" : "unknown");
+        job_event(&r->job, r->end_ns ? r->end_ns : sampler_now(&r->sampler), BARO_EVENT_END, NULL,
+                  (uint64_t)(uint32_t)r->status,
+                  r->status_known ? ""
+                  : r->detached   ? "detached"
+                                  : "unknown");
         recorder_tick(r);
         oom_tell(r);
     }

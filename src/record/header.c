@@ -29,7 +29,8 @@ static void copy_text(char *to, size_t cap, const char *from)
 }
 
 #if defined(__x86_64__) || defined(__i386__)
-/* The processor says its own name, in three parts (0x80000002 to 4). Opening /proc/cpuinfo can take 20 ms where the kernel measures all CPUs for it (before 5.18). */
+/* The processor says its own name, in three parts (0x80000002 to 4). Opening /proc/cpuinfo can take 20 ms where the
+ * kernel measures all CPUs for it (before 5.18). */
 static void fill_cpu(struct baro_header *h)
 {
     unsigned part[12];
@@ -57,8 +58,8 @@ static void fill_cpu(struct baro_header *h)
     if (info.model.len)
         snprintf(h->cpu_model, sizeof(h->cpu_model), "%.*s", (int)info.model.len, info.model.at);
     else if (info.part.len)
-        snprintf(h->cpu_model, sizeof(h->cpu_model), "implementer %.*s part %.*s", (int)info.implementer.len, info.implementer.at, (int)info.part.len,
-                 info.part.at);
+        snprintf(h->cpu_model, sizeof(h->cpu_model), "implementer %.*s part %.*s", (int)info.implementer.len,
+                 info.implementer.at, (int)info.part.len, info.part.at);
 }
 #endif
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which control groups the job is in, and what it may have. That is found when there is nothing else to do: while another CPU starts the command, once it runs, or as the job ends. The
- * command never waits for it. A job can be moved to another group, can change what it may have, and somebody can change what its groups may have, so all of that is looked at again; seldom,
- * as it is rare.
+ * Which control groups the job is in, and what it may have. That is found when there is nothing else to do: while
+ * another CPU starts the command, once it runs, or as the job ends. The command never waits for it. A job can be moved
+ * to another group, can change what it may have, and somebody can change what its groups may have, so all of that is
+ * looked at again; seldom, as it is rare.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,11 +24,13 @@
 #include "run/own.h"
 
 #define STARTS_WITHIN_MS 1000 /* an exec that takes longer hangs: in the group, as it was to be */
-/* When it is looked again: what starts a job moves itself at once and then executes it. Each time after four times as long: a look takes as long as half a sample of 200 processes. */
+/* When it is looked again: what starts a job moves itself at once and then executes it. Each time after four times as
+ * long: a look takes as long as half a sample of 200 processes. */
 #define AGAIN_FIRST (20 * NS_PER_MS)
 #define AGAIN_TIMES 4u
 #define AGAIN_MOST (20480 * NS_PER_MS)
-#define BOUNDS_SHARE 1000u /* of the time goes to what the groups allow: the kernel may need seconds for a memory.stat */
+#define BOUNDS_SHARE                                                                                                   \
+    1000u /* of the time goes to what the groups allow: the kernel may need seconds for a memory.stat */
 #define MOUNTED "/sys/fs/cgroup"
 
 struct limits_watch {
@@ -97,14 +100,16 @@ static int find_group(struct recorder *r, struct baro_error *err)
 {
     const char *path = r->options->cgroup;
     if (!find_path(r, path))
-        return error_set(err, -ENOENT, "%s: no such control group; give its path below " MOUNTED ", or as in /proc/PID/cgroup", path);
+        return error_set(err, -ENOENT,
+                         "%s: no such control group; give its path below " MOUNTED ", or as in /proc/PID/cgroup", path);
     for (size_t i = 0; i < r->places->n; i++) {
         if (r->places->at[i].root)
             return error_set(err, -EINVAL, "%s is the root of its hierarchy: all of the machine", path);
     }
     size_t other;
     if (cgroup_agree(r->root_fd, r->places, &other) < 0)
-        return error_set(err, -EINVAL, "%s is two groups with different processes: give /%s or /%s", path, r->places->at[0].dir, r->places->at[other].dir);
+        return error_set(err, -EINVAL, "%s is two groups with different processes: give /%s or /%s", path,
+                         r->places->at[0].dir, r->places->at[other].dir);
     return 0;
 }
 
@@ -123,7 +128,8 @@ static bool enter_one(struct cgroup_location *p, const struct own_dir *own)
 {
     size_t n = strlen(p->dir), len = strlen(own->path + 1), at = strlen(p->path);
     const char *name = own->path + 1 + n;
-    if (strncmp(own->path + 1, p->dir, n) != 0 || *name != '/' || strchr(name + 1, '/') || len >= sizeof(p->dir) || at + len - n >= sizeof(p->path))
+    if (strncmp(own->path + 1, p->dir, n) != 0 || *name != '/' || strchr(name + 1, '/') || len >= sizeof(p->dir) ||
+        at + len - n >= sizeof(p->path))
         return false;
     memcpy(p->dir, own->path + 1, len + 1);
     memcpy(p->path + (at == 1 ? 0 : at), name, len - n + 1);
@@ -131,7 +137,8 @@ static bool enter_one(struct cgroup_location *p, const struct own_dir *own)
     return true;
 }
 
-/* The command's own group is one below that of the wrapper, in each hierarchy that has a bit. False where that leaves it without what counts CPU time. */
+/* The command's own group is one below that of the wrapper, in each hierarchy that has a bit. False where that leaves
+ * it without what counts CPU time. */
 static bool enter_own(struct recorder *r, uint64_t entered)
 {
     const struct own_group *own = r->options->own_group;
@@ -188,7 +195,8 @@ void limits_settle(struct recorder *r)
 
 /* ---- what they and the process allow ---- */
 
-/* Quickly: somebody may wait for the end of the recording. What that leaves out is read with the first look that follows. */
+/* Quickly: somebody may wait for the end of the recording. What that leaves out is read with the first look that
+ * follows. */
 static void read_bounds(struct recorder *r, bool quickly, struct cgroup_bounds *ret)
 {
     struct limits_watch *w = r->limits;
@@ -236,8 +244,13 @@ static void read_limits(struct recorder *r, int32_t pid, struct baro_limits *ret
 {
     const struct limits_watch *w = r->limits;
     struct pid_limits ulimits;
-    struct limits_place p = {.root_fd = r->root_fd, .pid = pid, .cpus = r->header.cpus, .memory_total = r->header.memory_total,
-                             .groups = w->places_error ? NULL : &w->places, .groups_error = w->places_error, .bounds = w->places_error ? NULL : &w->bounds};
+    struct limits_place p = {.root_fd = r->root_fd,
+                             .pid = pid,
+                             .cpus = r->header.cpus,
+                             .memory_total = r->header.memory_total,
+                             .groups = w->places_error ? NULL : &w->places,
+                             .groups_error = w->places_error,
+                             .bounds = w->places_error ? NULL : &w->bounds};
     if (r->options->cgroup) {
         limits_read_groups(&p, ret);
         return;
@@ -253,7 +266,8 @@ static void read_limits(struct recorder *r, int32_t pid, struct baro_limits *ret
 static bool any_bound(const struct recorder *r)
 {
     const struct cgroup_bounds *b = &r->limits->bounds;
-    return !r->limits->places_error && (b->memory.value < r->header.memory_total || b->quota.value != CGROUP_NO_LIMIT || b->pids.value != CGROUP_NO_LIMIT);
+    return !r->limits->places_error && (b->memory.value < r->header.memory_total || b->quota.value != CGROUP_NO_LIMIT ||
+                                        b->pids.value != CGROUP_NO_LIMIT);
 }
 
 static void tell(struct recorder *r, const struct baro_limits *l)
@@ -313,7 +327,8 @@ static bool lives(const struct recorder *r, int32_t pid)
     char text[2048];
     struct pid_stat st;
     ssize_t n = m ? proc_read_record(r->proc_fd, pid, "stat", text, sizeof(text)) : 0;
-    return n > 0 && pid_stat_parse(span_of(text, (size_t)n), &st) == 0 && !(st.flags & PROC_PF_EXITING) && st.starttime == m->row.key.start;
+    return n > 0 && pid_stat_parse(span_of(text, (size_t)n), &st) == 0 && !(st.flags & PROC_PF_EXITING) &&
+           st.starttime == m->row.key.start;
 }
 
 /* Returns whether it did move: on its way to a zombie a process is in other groups, too. */
@@ -367,7 +382,8 @@ int limits_prepare(struct recorder *r, struct baro_error *err)
         return error_set(err, -ENOMEM, "can't open /");
     r->places = &r->limits->places;
     r->limits->early = affinity_of(0) > 1;
-    r->header.limits = (struct baro_limits){.memory_absent = BARO_ABSENT_NOT_YET, .cores_absent = BARO_ABSENT_NOT_YET, .pids_absent = BARO_ABSENT_NOT_YET};
+    r->header.limits = (struct baro_limits){
+        .memory_absent = BARO_ABSENT_NOT_YET, .cores_absent = BARO_ABSENT_NOT_YET, .pids_absent = BARO_ABSENT_NOT_YET};
     if (r->options->cgroup) {
         r->limits->placed = true;
         return find_group(r, err);

@@ -58,14 +58,16 @@ static uint64_t next_due(const struct recorder *r)
     return due;
 }
 
-/* One call where a timerfd would take three. Stopped and continued, or frozen and thawed, it is interrupted (signal(7)), where ppoll(2) would go on with the time that was left then. Since 5.11;
- * before, or where a sandbox forbids it, by the millisecond. */
+/* One call where a timerfd would take three. Stopped and continued, or frozen and thawed, it is interrupted
+ * (signal(7)), where ppoll(2) would go on with the time that was left then. Since 5.11; before, or where a sandbox
+ * forbids it, by the millisecond. */
 static int wait_until(struct recorder *r, uint64_t due_ns, struct epoll_event *events, int most)
 {
     uint64_t now = due_ns == UINT64_MAX ? 0 : clock_monotonic_ns(), left = due_ns > now ? due_ns - now : 0;
     struct __kernel_timespec t = {(int64_t)(left / NS_PER_SEC), (int64_t)(left % NS_PER_SEC)};
     if (!r->coarse) {
-        int n = (int)syscall(SYS_epoll_pwait2, r->epoll_fd, events, most, due_ns == UINT64_MAX ? NULL : &t, NULL, (size_t)0);
+        int n = (int)syscall(SYS_epoll_pwait2, r->epoll_fd, events, most, due_ns == UINT64_MAX ? NULL : &t, NULL,
+                             (size_t)0);
         if (n >= 0 || errno == EINTR)
             return n;
         r->coarse = true;

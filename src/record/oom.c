@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which processes of the job the kernel's log names as OOM-killed: "Memory cgroup out of memory: Killed process 4711 (cc1) ..." (mm/oom_kill.c, one line for each, never
- * suppressed). Read once, at the end, and only where SIGKILL ended a process of the job or its control group counted a kill. Without the right to read it (CAP_SYSLOG where
- * kernel.dmesg_restrict is set, no /dev/kmsg in most containers), in another PID namespace than the first, whose pids the log does not have, or where the
- * log begins after the job, nothing is said.
+ * Which processes of the job the kernel's log names as OOM-killed: "Memory cgroup out of memory: Killed process 4711
+ * (cc1) ..." (mm/oom_kill.c, one line for each, never suppressed). Read once, at the end, and only where SIGKILL ended
+ * a process of the job or its control group counted a kill. Without the right to read it (CAP_SYSLOG where
+ * kernel.dmesg_restrict is set, no /dev/kmsg in most containers), in another PID namespace than the first, whose pids
+ * the log does not have, or where the log begins after the job, nothing is said.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -69,10 +70,12 @@ static void take_line(const struct recorder *r, struct oom_log *l, struct span l
     static const char word[] = "ut of memory", killed[] = ": Killed process ";
     struct span rest = line;
     uint64_t number, us, pid;
-    if (!scan_u64(&rest, &number) || !scan_char(&rest, ',') || !scan_u64(&rest, &number) || !scan_char(&rest, ',') || !scan_u64(&rest, &us))
+    if (!scan_u64(&rest, &number) || !scan_char(&rest, ',') || !scan_u64(&rest, &number) || !scan_char(&rest, ',') ||
+        !scan_u64(&rest, &us))
         return;
     l->begins_before |= us < l->since_us;
-    const char *out = memmem(rest.at, rest.len, word, sizeof(word) - 1), *at = memmem(rest.at, rest.len, killed, sizeof(killed) - 1);
+    const char *out = memmem(rest.at, rest.len, word, sizeof(word) - 1),
+               *at = memmem(rest.at, rest.len, killed, sizeof(killed) - 1);
     if (us < l->since_us || !out || !at)
         return;
     rest = span_of(at + sizeof(killed) - 1, (size_t)(rest.at + rest.len - at) - (sizeof(killed) - 1));
@@ -105,7 +108,8 @@ static void read_log(const struct recorder *r, int fd, struct oom_log *l)
 
 void oom_tell(struct recorder *r)
 {
-    uint64_t counted = cgroups_oom_kills(r->sampler.groups), now = clock_monotonic_ns(), start_us = r->header.start_monotonic_ns / 1000;
+    uint64_t counted = cgroups_oom_kills(r->sampler.groups), now = clock_monotonic_ns(),
+             start_us = r->header.start_monotonic_ns / 1000;
     uint64_t slack = SLACK_US + now / 1000 / 1000; /* a thousandth, whichever of the two clocks is adjusted */
     struct oom_log l = {.since_us = start_us > slack ? start_us - slack : 0};
     const struct timespec pause = {0, NS_PER_MS};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recorder: one loop that follows what the wrapper and the event sources tell, takes samples on an absolute schedule, and
- * writes the tape. It never signals, slows or outlives the job without being told to; if it can't go on, the job does.
+ * The recorder: one loop that follows what the wrapper and the event sources tell, takes samples on an absolute
+ * schedule, and writes the tape. It never signals, slows or outlives the job without being told to; if it can't go on,
+ * the job does.
  */
 #ifndef RECORD_RECORD_H
 #define RECORD_RECORD_H
@@ -41,7 +42,8 @@ struct record_options {
     bool host_alone;         /* attach: there are no targets, only the machine */
     uint64_t for_ns;         /* attach: for so long; 0: until it is over */
     const char *cgroup;      /* attach: a control group in place of targets */
-    const struct own_group *own_group; /* run: the command's own control group (run/own.h), removed at the end; NULL or empty: none */
+    const struct own_group
+        *own_group; /* run: the command's own control group (run/own.h), removed at the end; NULL or empty: none */
     bool no_events;          /* scanning alone, for tests and for those who want it */
     int events_fd;           /* run: of record_listen(); taken over */
     struct record_observer observer;
@@ -50,12 +52,12 @@ struct record_options {
     void (*finished)(void *context, bool recorded);    /* all is on the tape; what remains is to tear down */
 };
 
-/* For record_run(), before the command is started: listens for the events of processes, so that not the first one of them is missed. Returns the
- * descriptor that the recorder needs, or -1 if there is no such source. */
+/* For record_run(), before the command is started: listens for the events of processes, so that not the first one of
+ * them is missed. Returns the descriptor that the recorder needs, or -1 if there is no such source. */
 int record_listen(const struct record_options *options);
 
-/* Records what a wrapper started, until it says LINK_ENDED or, if it is lost, until the last member ended. Returns 1, or 0 if nothing was
- * started, or a negative code if nothing could be recorded. */
+/* Records what a wrapper started, until it says LINK_ENDED or, if it is lost, until the last member ended. Returns 1,
+ * or 0 if nothing was started, or a negative code if nothing could be recorded. */
 int record_run(const struct record_options *options, const struct link_end *link, struct baro_error *err);
 
 struct record_end {
@@ -64,7 +66,8 @@ struct record_end {
     bool detached;  /* ended by INT or TERM, the targets live */
 };
 
-/* Records the targets and their descendants until the last target ended, or INT, TERM or HUP came, or the time is up; without targets, the machine alone. */
+/* Records the targets and their descendants until the last target ended, or INT, TERM or HUP came, or the time is up;
+ * without targets, the machine alone. */
 int record_attach(const struct record_options *options, struct record_end *ret, struct baro_error *err);
 
 #endif

@@ -79,7 +79,8 @@ static void on_event_record(void *context, const struct baro_event *e)
         commit(r, NULL);
 }
 
-void recorder_event(struct recorder *r, enum baro_event_kind kind, const struct member *m, uint64_t number, const char *text)
+void recorder_event(struct recorder *r, enum baro_event_kind kind, const struct member *m, uint64_t number,
+                    const char *text)
 {
     job_event(&r->job, sampler_now(&r->sampler), kind, m, number, text);
 }
@@ -140,7 +141,8 @@ static void end_rest(struct recorder *r)
         r->options->observer.sample(r->options->observer.context, s);
 }
 
-/* With an interval of auto a job that does nothing is looked at, and sampled seldom, for the machine around it. Returns true if a look was all there is to do. */
+/* With an interval of auto a job that does nothing is looked at, and sampled seldom, for the machine around it. Returns
+ * true if a look was all there is to do. */
 static bool only_look(struct recorder *r)
 {
     if (r->options->interval_ns)
@@ -149,7 +151,8 @@ static bool only_look(struct recorder *r)
         end_rest(r);
         return false;
     }
-    uint64_t now = r->sampler.now_ns, sample_ns = r->sampled_ns + schedule_quiet(r->quiet_ns, now), look_ns = schedule_look(r->quiet_ns, now);
+    uint64_t now = r->sampler.now_ns, sample_ns = r->sampled_ns + schedule_quiet(r->quiet_ns, now),
+             look_ns = schedule_look(r->quiet_ns, now);
     if (now >= sample_ns)
         return false;
     sampler_charge(&r->sampler, false);
@@ -219,7 +222,8 @@ static void close_all(struct recorder *r)
     header_free(&r->header);
 }
 
-/* The wrapper waits for the end of this process: what the kernel frees by itself is left to it, which is 0.4 ms less for a short command. */
+/* The wrapper waits for the end of this process: what the kernel frees by itself is left to it, which is 0.4 ms less
+ * for a short command. */
 static void close_for_wrapper(struct recorder *r)
 {
     sampler_end_helpers(&r->sampler);
@@ -229,7 +233,8 @@ static void close_for_wrapper(struct recorder *r)
 
 /* ---- the beginning ---- */
 
-/* Where few are allowed they are for the processes; the machine and its control groups, a dozen held files each, are left alone. */
+/* Where few are allowed they are for the processes; the machine and its control groups, a dozen held files each, are
+ * left alone. */
 static bool descriptors_left(void)
 {
     struct rlimit limit;
@@ -250,7 +255,8 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
         r->foreign_proc = true;
         r->proc_fd = fd_close(r->proc_fd);
         if (!r->wrapper)
-            return error_set(err, -ENOENT, "/proc is that of another PID namespace: mount one of this (mount -t proc proc /proc)");
+            return error_set(err, -ENOENT,
+                             "/proc is that of another PID namespace: mount one of this (mount -t proc proc /proc)");
     }
     int code = loop_open(r, err);
     if (code < 0)
@@ -273,12 +279,26 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
     r->job.wrapper.pid = r->wrapper;
     r->job.adopts = r->wrapper && o->adopts;
     struct sampler_options so = {
-        .proc_fd = r->proc_fd, .wanted = o->wanted, .overhead_ppm = o->overhead_ppm, .cmdline = o->cmdline,
-        .children = o->children, .helper = true, .start_monotonic_ns = now, .page_size = r->header.page_size,
-        .self = {getpid(), r->wrapper}, .wake_fd = r->link_fd,
-        .host = o->host && room, .host_at_once = !r->wrapper, .host_alone = o->host_alone, .sys_fd = r->sys_fd, .clk_tck = r->header.clk_tck,
-        .catch_up = event_catch_up, .catch_up_context = r,
-        .root_fd = r->root_fd, .groups = limits_placed(r) ? r->places : NULL, .memory_total = r->header.memory_total,
+        .proc_fd = r->proc_fd,
+        .wanted = o->wanted,
+        .overhead_ppm = o->overhead_ppm,
+        .cmdline = o->cmdline,
+        .children = o->children,
+        .helper = true,
+        .start_monotonic_ns = now,
+        .page_size = r->header.page_size,
+        .self = {getpid(), r->wrapper},
+        .wake_fd = r->link_fd,
+        .host = o->host && room,
+        .host_at_once = !r->wrapper,
+        .host_alone = o->host_alone,
+        .sys_fd = r->sys_fd,
+        .clk_tck = r->header.clk_tck,
+        .catch_up = event_catch_up,
+        .catch_up_context = r,
+        .root_fd = r->root_fd,
+        .groups = limits_placed(r) ? r->places : NULL,
+        .memory_total = r->header.memory_total,
     };
     code = sampler_init(&r->sampler, &r->job, &so, err);
     if (code < 0)
@@ -329,10 +349,12 @@ static void tell_attached(struct recorder *r)
 {
     for (size_t i = 0; i < r->options->n_targets; i++) {
         struct member *m = tree_find(&r->job.tree, r->options->targets[i]);
-        recorder_event(r, BARO_EVENT_START, m, m && m->base ? m->base[LEDGER_CPU_USER] + m->base[LEDGER_CPU_SYSTEM] : 0, "attached");
+        recorder_event(r, BARO_EVENT_START, m, m && m->base ? m->base[LEDGER_CPU_USER] + m->base[LEDGER_CPU_SYSTEM] : 0,
+                       "attached");
     }
     if (r->options->cgroup)
-        recorder_event(r, BARO_EVENT_START, NULL, r->sampler.meter_base.user_ns + r->sampler.meter_base.system_ns, "attached");
+        recorder_event(r, BARO_EVENT_START, NULL, r->sampler.meter_base.user_ns + r->sampler.meter_base.system_ns,
+                       "attached");
 }
 
 int record_attach(const struct record_options *options, struct record_end *ret, struct baro_error *err)

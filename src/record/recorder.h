@@ -48,7 +48,8 @@ struct recorder {
     struct exits_source *forks; /* tells forks, execs and exits; NULL: scanning */
     struct exits_source *usage; /* tells what ended processes used; may be forks itself; NULL: none */
     struct member *touched, *touched_last;
-    int32_t deferred_execs[DEFERRED_EXECS_MAX];   /* who executed something and is looked at when it has lived for a while */
+    int32_t
+        deferred_execs[DEFERRED_EXECS_MAX]; /* who executed something and is looked at when it has lived for a while */
     size_t n_deferred_execs;
     bool taskstats_tried;
     bool unpollable;                  /* the events' descriptor can't be waited for */
@@ -154,7 +155,8 @@ void recorder_finish(struct recorder *r);
 
 /* recorder.c */
 void recorder_writes(struct recorder *r, bool begins); /* for the wrapper to see, around whatever writes to the tape */
-void recorder_event(struct recorder *r, enum baro_event_kind kind, const struct member *m, uint64_t number, const char *text);
+void recorder_event(struct recorder *r, enum baro_event_kind kind, const struct member *m, uint64_t number,
+                    const char *text);
 void recorder_tick(struct recorder *r);
 void recorder_first_tick(struct recorder *r);
 void recorder_scheduled_tick(struct recorder *r);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attaching to what runs: whether it may be done, and how the end of a target is learnt. Nothing here ever signals a target. */
+/* Attaching to what runs: whether it may be done, and how the end of a target is learnt. Nothing here ever signals a
+ * target. */
 #include <errno.h>
 #include <linux/types.h>
 #include <stdio.h>
@@ -12,8 +13,8 @@
 #include "base/fd.h"
 #include "record/recorder.h"
 
-/* PIDFD_GET_INFO, since 6.13; the exit status of any process, also after it was reaped, since 6.15 (include/uapi/linux/pidfd.h). Declared
- * here because the headers of older distributions do not have it. */
+/* PIDFD_GET_INFO, since 6.13; the exit status of any process, also after it was reaped, since 6.15
+ * (include/uapi/linux/pidfd.h). Declared here because the headers of older distributions do not have it. */
 struct pidfd_info_v1 {
     __u64 mask, cgroupid;
     __u32 pid, tgid, ppid, ruid, rgid, euid, egid, suid, sgid, fsuid, fsgid;
@@ -31,7 +32,9 @@ static int refuse(int32_t pid, int error, struct baro_error *err)
     if (error == ENOENT || error == ESRCH)
         return error_set(err, -ESRCH, "no process has the pid %d", pid);
     if ((error == EACCES || error == EPERM) && geteuid() == 0)
-        return error_set(err, -EACCES, "process %d can't be looked at, not even by root: a container or a security module is in the way", pid);
+        return error_set(
+            err, -EACCES,
+            "process %d can't be looked at, not even by root: a container or a security module is in the way", pid);
     if (error == EACCES || error == EPERM)
         return error_set(err, -EACCES, "process %d belongs to another user: record it as that user or as root", pid);
     return error_set(err, -error, "can't look at process %d: %s", pid, error_text(error));
@@ -139,7 +142,8 @@ static void end_target(struct recorder *r, struct member *m)
 {
     r->job.targets -= m->target;
     m->target = false;
-    /* Its reaping is its parent's business, and may never come. Only a parent that belongs to the job takes over what it used, at that moment. */
+    /* Its reaping is its parent's business, and may never come. Only a parent that belongs to the job takes over what
+     * it used, at that moment. */
     if (!m->parent)
         sampler_gone(&r->sampler, m, m->end_ns);
 }

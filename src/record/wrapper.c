@@ -13,7 +13,8 @@
 #include "run/own.h"
 
 #define MESSAGES_AT_ONCE 16u
-#define UNCLAIMED_FOR NS_PER_SEC /* from the wrapper's wait4 to its word it is a few microseconds, if it is not starved */
+#define UNCLAIMED_FOR                                                                                                  \
+    NS_PER_SEC /* from the wrapper's wait4 to its word it is a few microseconds, if it is not starved */
 
 static void take_totals(struct recorder *r, const struct link_message *l)
 {
@@ -37,8 +38,10 @@ static void take_totals(struct recorder *r, const struct link_message *l)
                                            JOB_switches_voluntary, JOB_switches_involuntary};
     for (size_t i = 0; w->reaped && i < sizeof(told) / sizeof(*told); i++)
         r->job.known |= UINT64_C(1) << told[i];
-    static const enum ledger_counter io[] = {LEDGER_IO_READ, LEDGER_IO_WRITE, LEDGER_IO_RCHAR, LEDGER_IO_WCHAR, LEDGER_IO_CANCELLED_WRITE};
-    static const enum job_metric io_metric[] = {JOB_io_read, JOB_io_write, JOB_io_rchar, JOB_io_wchar, JOB_io_cancelled_write};
+    static const enum ledger_counter io[] = {LEDGER_IO_READ, LEDGER_IO_WRITE, LEDGER_IO_RCHAR, LEDGER_IO_WCHAR,
+                                             LEDGER_IO_CANCELLED_WRITE};
+    static const enum job_metric io_metric[] = {JOB_io_read, JOB_io_write, JOB_io_rchar, JOB_io_wchar,
+                                                JOB_io_cancelled_write};
     for (size_t i = 0; i < sizeof(io) / sizeof(*io); i++) {
         if (w->total[io[i]] || w->reaped > w->io_unknown)
             r->job.known |= UINT64_C(1) << io_metric[i];
@@ -64,8 +67,10 @@ static void begin_group(struct recorder *r, const struct link_message *l)
     const struct own_group *own = r->options->own_group;
     if (!own || !own->n || !r->places)
         return;
-    const struct cgroup_location *p = cgroup_location_of(r->places, own->at[0].v2 ? CGROUP_AT_UNIFIED : CGROUP_AT_CPUACCT);
-    if (!(l->number & 1) || strcmp(r->header.cgroup_mode, "own") != 0 || !p || sampler_groups_begin(&r->sampler, p, false) < 0)
+    const struct cgroup_location *p =
+        cgroup_location_of(r->places, own->at[0].v2 ? CGROUP_AT_UNIFIED : CGROUP_AT_CPUACCT);
+    if (!(l->number & 1) || strcmp(r->header.cgroup_mode, "own") != 0 || !p ||
+        sampler_groups_begin(&r->sampler, p, false) < 0)
         recorder_event(r, BARO_EVENT_WARNING, NULL, 0, "the command could not be put into its own control group");
 }
 
@@ -89,14 +94,15 @@ static void on_started(struct recorder *r, const struct link_message *l)
             scan_children_of(&r->sampler, m);
     }
     if (r->foreign_proc)
-        recorder_event(r, BARO_EVENT_WARNING, NULL, 0, "/proc is that of another PID namespace: of processes only what the wrapper is told is known");
+        recorder_event(r, BARO_EVENT_WARNING, NULL, 0,
+                       "/proc is that of another PID namespace: of processes only what the wrapper is told is known");
     r->started = true;
     event_drain(r);
     recorder_first_tick(r);
 }
 
-/* rusage's ru_maxrss is the largest of the process and of all that it has waited for; of a leaf it is its own. Below the wrapper's own size
- * it tells of the wrapper, whose mark the child inherits until it executes. */
+/* rusage's ru_maxrss is the largest of the process and of all that it has waited for; of a leaf it is its own. Below
+ * the wrapper's own size it tells of the wrapper, whose mark the child inherits until it executes. */
 static void take_memory(const struct link_message *l, struct member *m)
 {
     const struct baro_process *row = &m->row;
@@ -117,8 +123,11 @@ static void carry_io(struct recorder *r, const struct link_message *l, const str
 
 static struct pid_io io_of(const struct link_io *used, bool known)
 {
-    struct pid_io io = {.value = {[IO_RCHAR] = used->rchar_bytes, [IO_WCHAR] = used->wchar_bytes, [IO_READ_BYTES] = used->read_bytes,
-                                  [IO_WRITE_BYTES] = used->write_bytes, [IO_CANCELLED_WRITE_BYTES] = used->cancelled_write_bytes}};
+    struct pid_io io = {.value = {[IO_RCHAR] = used->rchar_bytes,
+                                  [IO_WCHAR] = used->wchar_bytes,
+                                  [IO_READ_BYTES] = used->read_bytes,
+                                  [IO_WRITE_BYTES] = used->write_bytes,
+                                  [IO_CANCELLED_WRITE_BYTES] = used->cancelled_write_bytes}};
     for (int i = 0; i < IO_MAX; i++)
         io.valid |= known || io.value[i] ? 1u << i : 0;
     return io;
@@ -126,8 +135,12 @@ static struct pid_io io_of(const struct link_io *used, bool known)
 
 static void fill_reaped(struct recorder *r, struct member *m, const struct link_message *l)
 {
-    const struct sampler_zombie z = {.stat = span_of(l->stat, l->stat_len), .cpu_ns = l->cpu_ns, .io = io_of(&l->io_used, l->io_known), .io_known = l->io_known,
-                                     .own_io = io_of(&l->own_io, l->own_io_known), .own_io_known = l->own_io_known};
+    const struct sampler_zombie z = {.stat = span_of(l->stat, l->stat_len),
+                                     .cpu_ns = l->cpu_ns,
+                                     .io = io_of(&l->io_used, l->io_known),
+                                     .io_known = l->io_known,
+                                     .own_io = io_of(&l->own_io, l->own_io_known),
+                                     .own_io_known = l->own_io_known};
     sampler_take_zombie(&r->sampler, m, &z);
     job_ended(&r->job, m, recorder_since(r, l->t_ns));
     m->end_told = true;
@@ -181,7 +194,8 @@ static void on_reaped(struct recorder *r, const struct link_message *l)
         return;
     }
     sampler_gather(&r->sampler, m, sampler_now(&r->sampler));
-    sampler_settle(&r->sampler); /* while it can still be the successor of the children it had; only then what it used moves to the wrapper */
+    sampler_settle(&r->sampler); /* while it can still be the successor of the children it had; only then what it used
+                                    moves to the wrapper */
     take_totals(r, l);
     sampler_gone(&r->sampler, m, t);
 }
@@ -246,8 +260,8 @@ static bool receive(struct recorder *r, struct link_message *l)
     return n == (ssize_t)sizeof(*l) && l->stat_len <= sizeof(l->stat);
 }
 
-/* Some at a time, else a storm of orphans would keep samples from being taken. What events told before belongs before, and is read once for all of
- * them. */
+/* Some at a time, else a storm of orphans would keep samples from being taken. What events told before belongs before,
+ * and is read once for all of them. */
 void wrapper_drain(struct recorder *r)
 {
     struct link_message l[MESSAGES_AT_ONCE];

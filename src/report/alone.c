@@ -84,8 +84,8 @@ static void memory(struct lines *l, const struct summary *s)
     buf_done(&b);
 }
 
-static void both_ways(struct lines *l, const struct summary *s, const char *label, enum machine_counter in, const char *verb_in,
-                      enum machine_counter out, const char *verb_out)
+static void both_ways(struct lines *l, const struct summary *s, const char *label, enum machine_counter in,
+                      const char *verb_in, enum machine_counter out, const char *verb_out)
 {
     struct buf b = {0};
     uint64_t v;

@@ -149,11 +149,14 @@ static const char *why_no_memory(const struct summary *s, int absent)
     return unseen ? "it ended before it was looked at" : baro_absent_name((enum baro_absent)absent);
 }
 
-/* The peak that the block tells of, and --at peak means: of pss where nothing can have been higher, as it counts shared pages once; else of rss. */
+/* The peak that the block tells of, and --at peak means: of pss where nothing can have been higher, as it counts shared
+ * pages once; else of rss. */
 const struct summary_peak *report_memory_peak(const struct summary *s)
 {
     const struct summary_peak *pss = &s->peak[PEAK_PSS];
-    return pss->absent == BARO_PRESENT && pss->value && !summary_pss_is_bound(s) && !summary_pss_is_approximate(s) ? pss : &s->peak[PEAK_RSS];
+    return pss->absent == BARO_PRESENT && pss->value && !summary_pss_is_bound(s) && !summary_pss_is_approximate(s)
+               ? pss
+               : &s->peak[PEAK_RSS];
 }
 
 static void peak_between_samples(struct lines *l, struct buf *b, const struct summary *s, const struct summary_rss *rss)
@@ -168,7 +171,8 @@ static void peak_between_samples(struct lines *l, struct buf *b, const struct su
     buf_str(b, ", between samples");
 }
 
-/* PSS where nothing can have been higher: it counts shared pages once. Else RSS, and PSS as the lower bound that it is. */
+/* PSS where nothing can have been higher: it counts shared pages once. Else RSS, and PSS as the lower bound that it is.
+ */
 static void memory_peak(struct lines *l, const struct summary *s, const struct summary_rss *rss, bool whole)
 {
     struct buf b = {0};
@@ -238,8 +242,9 @@ static bool differ(uint64_t disks, uint64_t charged)
 }
 
 /*
- * The kernel charges a process when it makes a folio of the page cache dirty, with the whole folio: 4 kB written into each 1 MB of a 512 MB file, four times, were counted as 2,147 MB
- * where write() took 8.4 MB and the disk wrote 8.8 MB (ext4, Linux 6.18). What the disks did is the whole machine's, and may come later.
+ * The kernel charges a process when it makes a folio of the page cache dirty, with the whole folio: 4 kB written into
+ * each 1 MB of a 512 MB file, four times, were counted as 2,147 MB where write() took 8.4 MB and the disk wrote 8.8 MB
+ * (ext4, Linux 6.18). What the disks did is the whole machine's, and may come later.
  */
 static void disks(struct buf *b, const struct summary *s)
 {
@@ -247,7 +252,8 @@ static void disks(struct buf *b, const struct summary *s)
     summary_job(s, JOB_io_read, &read_for);
     summary_job(s, JOB_io_write, &written_for);
     if (summary_machine_watched_ns(s) < summary_wall_ns(s) / 2 || (!read_for && !written_for) ||
-        summary_machine_grown(s, MACHINE_DISK_READ, &read) != BARO_PRESENT || summary_machine_grown(s, MACHINE_DISK_WRITE, &written) != BARO_PRESENT ||
+        summary_machine_grown(s, MACHINE_DISK_READ, &read) != BARO_PRESENT ||
+        summary_machine_grown(s, MACHINE_DISK_WRITE, &written) != BARO_PRESENT ||
         (!differ(read, read_for) && !differ(written, written_for)))
         return;
     buf_str(b, "the machine's disks: read ");
@@ -283,8 +289,8 @@ static void io(struct lines *l, const struct summary *s)
     buf_done(&b);
 }
 
-static void two_counts(struct lines *l, const struct summary *s, const char *what, enum job_metric one, const char *of_one, enum job_metric other,
-                       const char *of_other)
+static void two_counts(struct lines *l, const struct summary *s, const char *what, enum job_metric one,
+                       const char *of_one, enum job_metric other, const char *of_other)
 {
     struct buf b = {0};
     uint64_t v, w;
@@ -375,7 +381,8 @@ static void share(struct buf *b, double v)
 static void own_start(struct buf *b, const struct summary *s, uint64_t all)
 {
     double rate;
-    if (!s->self_first_ns || s->self_first_cpu_ns > all || derive_rate(s->self_first_ns, s->self_first_cpu_ns, s->last_ns, all, &rate) != BARO_PRESENT)
+    if (!s->self_first_ns || s->self_first_cpu_ns > all ||
+        derive_rate(s->self_first_ns, s->self_first_cpu_ns, s->last_ns, all, &rate) != BARO_PRESENT)
         return;
     buf_str(b, ": ");
     fmt_duration(b, s->self_first_cpu_ns);

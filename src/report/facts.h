@@ -22,7 +22,8 @@ void facts_number(struct facts *f, const char *key, int absent, uint64_t v);
 void facts_real(struct facts *f, const char *key, int absent, double v);
 void facts_finish(struct facts *f); /* writes "absent", and frees */
 
-void facts_limits(struct facts *f, const struct summary *s); /* "limits": what the job might have, and how near it came */
+void facts_limits(struct facts *f,
+                  const struct summary *s); /* "limits": what the job might have, and how near it came */
 void facts_host(struct facts *f, const struct summary *s);   /* "host": the machine around it */
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the job might have had, and the machine around it: members of `baro summary --json`, described in docs/json.md. */
+/* What the job might have had, and the machine around it: members of `baro summary --json`, described in docs/json.md.
+ */
 #include "derive/groups.h"
 #include "derive/limits.h"
 #include "report/facts.h"

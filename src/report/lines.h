@@ -21,7 +21,8 @@ struct lines {
 unsigned lines_columns(const char *at, size_t len);
 void lines_tone(struct lines *l, enum lines_tone tone);
 void lines_begin(struct lines *l, const char *label, enum lines_tone tone);
-/* Adds what is in part (and empties it), after a separator, on a new line if it does not fit; a part that is longer than a line is broken at blanks. */
+/* Adds what is in part (and empties it), after a separator, on a new line if it does not fit; a part that is longer
+ * than a line is broken at blanks. */
 void lines_part(struct lines *l, struct buf *part);
 void lines_end(struct lines *l);
 /* Text escaped, cut to columns with an ellipsis. */

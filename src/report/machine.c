@@ -41,7 +41,8 @@ void report_memory_share(struct buf *b, const struct summary *s)
         return;
     summary_memory_most(s, &most, &measure);
     if (measure == MEMORY_RSS && s->peak[PEAK_RSS].members > 1)
-        return; /* a sum of rss has pages that several share once for each of them: 16 workers that share 1.5 GB sum up to 25 GB */
+        return; /* a sum of rss has pages that several share once for each of them: 16 workers that share 1.5 GB sum up
+                   to 25 GB */
     if (measure == MEMORY_CGROUP) {
         fmt_bytes(b, most);
         buf_str(b, " with page cache, ");
@@ -117,8 +118,8 @@ static void unknown(struct buf *b, const struct summary *s)
 {
     bool of_cores = out_of_sight(s->limits.cores_absent), of_memory = out_of_sight(s->limits.memory_absent);
     if (of_cores || of_memory)
-        buf_printf(b, "%s%s%s not known: a control group out of sight may limit %s", of_cores ? "cores" : "", of_cores && of_memory ? ", " : "",
-                   of_memory ? "memory" : "", of_cores && of_memory ? "them" : "it");
+        buf_printf(b, "%s%s%s not known: a control group out of sight may limit %s", of_cores ? "cores" : "",
+                   of_cores && of_memory ? ", " : "", of_memory ? "memory" : "", of_cores && of_memory ? "them" : "it");
 }
 
 static void kills(struct buf *b, const char *before, uint64_t n, const char *after)

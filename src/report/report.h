@@ -16,7 +16,8 @@ struct report_style {
     long zone;    /* of local time when the recording began: seconds east of UTC */
 };
 
-/* The block of lines that stands at the end of a run. summary must be finished; tape: where it is kept, NULL: nowhere. */
+/* The block of lines that stands at the end of a run. summary must be finished; tape: where it is kept, NULL: nowhere.
+ */
 void report_block(const struct summary *s, const char *tape, struct report_style style, struct buf *ret);
 
 /* The members of `baro summary --json`, as one object. */
@@ -28,7 +29,8 @@ const struct summary_peak *report_memory_peak(const struct summary *s);
 /* What is inside of a public summary; borrowed. */
 const struct summary *report_summary(const struct baro_summary *summary);
 
-/* For terminals that show no more than ASCII: what stands behind from, with a u for the micro sign and \xNN for all else. */
+/* For terminals that show no more than ASCII: what stands behind from, with a u for the micro sign and \xNN for all
+ * else. */
 void report_ascii(struct buf *b, size_t from);
 
 /* A command's arguments as a POSIX shell would read them, single blanks between; raw bytes. */

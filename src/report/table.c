@@ -193,14 +193,16 @@ void report_notes(struct lines *l, const struct summary *s)
     note_counts(l, s, &b);
     if (summary_self(s, RECORDER_thinned, &v) == BARO_PRESENT && v) {
         fmt_count(&b, v);
-        buf_str(&b, v == 1 ? " read was left out to stay within the overhead budget" : " reads were left out to stay within the overhead budget");
+        buf_str(&b, v == 1 ? " read was left out to stay within the overhead budget"
+                           : " reads were left out to stay within the overhead budget");
         note(l, &b);
     }
     uint64_t samples;
-    if (summary_self(s, RECORDER_left_out, &v) == BARO_PRESENT && summary_self(s, RECORDER_samples, &samples) == BARO_PRESENT &&
-        v > samples / LEFT_OUT_MUCH) {
+    if (summary_self(s, RECORDER_left_out, &v) == BARO_PRESENT &&
+        summary_self(s, RECORDER_samples, &samples) == BARO_PRESENT && v > samples / LEFT_OUT_MUCH) {
         fmt_count(&b, v);
-        buf_str(&b, v == 1 ? " sample was left out to stay within the overhead budget" : " samples were left out to stay within the overhead budget");
+        buf_str(&b, v == 1 ? " sample was left out to stay within the overhead budget"
+                           : " samples were left out to stay within the overhead budget");
         note(l, &b);
     }
     if (s->wrapper_lost) {

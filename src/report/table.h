@@ -7,7 +7,9 @@
 
 void report_commands(struct lines *l, const struct summary *s); /* the heaviest commands, as a table */
 void report_notes(struct lines *l, const struct summary *s);    /* what makes the figures less than whole */
-void report_limits(struct lines *l, const struct summary *s);   /* which limit binds, and how near it came; nothing where none lies below the machine */
+void report_limits(
+    struct lines *l,
+    const struct summary *s); /* which limit binds, and how near it came; nothing where none lies below the machine */
 /* alone.c: has the tape no job? Then this tells of the machine what else is told of a job. */
 bool report_is_alone(const struct summary *s);
 void report_alone(struct lines *l, const struct summary *s);

@@ -25,7 +25,8 @@ static void exec_one(const char *path, struct spawn *s, char *const *env)
 /* May it still be found further on in PATH? */
 static bool is_elsewhere(int error)
 {
-    return error == EACCES || error == ENOENT || error == ESTALE || error == ENOTDIR || error == ENODEV || error == ETIMEDOUT;
+    return error == EACCES || error == ENOENT || error == ESTALE || error == ENOTDIR || error == ENODEV ||
+           error == ETIMEDOUT;
 }
 
 static void exec_search(struct spawn *s, char *const *env)

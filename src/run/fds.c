@@ -98,7 +98,8 @@ void fds_close_others(const struct filter *filter, const int *keep, size_t count
         unsigned last = next == INT_MAX ? UINT_MAX : (unsigned)next - 1;
 
 #ifdef SYS_close_range
-        if (next > from && (filter_lacks(filter, FILTER_CLOSE_RANGE) || syscall(SYS_close_range, (unsigned)from, last, 0u) < 0)) {
+        if (next > from &&
+            (filter_lacks(filter, FILTER_CLOSE_RANGE) || syscall(SYS_close_range, (unsigned)from, last, 0u) < 0)) {
             close_listed(filter, keep, count);
             return;
         }

@@ -36,7 +36,8 @@
 
 #define SCRAP ((char[256]){0}) /* for what a call reads or writes */
 
-/* The core of a child that is killed is of no use to anybody. 1 keeps it from a program that takes cores, too (fs/coredump.c). */
+/* The core of a child that is killed is of no use to anybody. 1 keeps it from a program that takes cores, too
+ * (fs/coredump.c). */
 static void no_core(void)
 {
     struct rlimit limit;
@@ -392,8 +393,9 @@ static const struct probe probes[] = {
 /* ---- children ---- */
 
 /*
- * A copy of ours whose end nobody is told: no SIGCHLD is left pending for the command, and only who asks with __WALL waits for it. We stand still
- * until it has ended (CLONE_VFORK), so that its end is known before it is known whether wait4(2) may be called. -1: no process to be had.
+ * A copy of ours whose end nobody is told: no SIGCHLD is left pending for the command, and only who asks with __WALL
+ * waits for it. We stand still until it has ended (CLONE_VFORK), so that its end is known before it is known whether
+ * wait4(2) may be called. -1: no process to be had.
  */
 static pid_t child_clone(void)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A filter of seccomp(2) that the command was to be started under, and that kills at a system call, would kill the wrapper
- * as well if it made that call, and the job would end by a signal that the command alone does not get. So where a filter is
- * there, each call that the wrapper may make is first made by a child (a probe). What the child was killed for is left out, or
- * the command is executed at once, in our own process.
+ * A filter of seccomp(2) that the command was to be started under, and that kills at a system call, would kill the
+ * wrapper as well if it made that call, and the job would end by a signal that the command alone does not get. So where
+ * a filter is there, each call that the wrapper may make is first made by a child (a probe). What the child was killed
+ * for is left out, or the command is executed at once, in our own process.
  */
 #ifndef RUN_FILTER_H
 #define RUN_FILTER_H
@@ -12,9 +12,10 @@
 
 /* What is left out. */
 enum filter_lack {
-    FILTER_MESSAGES = 1u << 0,    /* write(2): nothing can be said */
-    FILTER_TERMINAL = 1u << 1,    /* no terminal is asked for its size */
-    FILTER_EVENTS = 1u << 2,      /* the process connector, and the other sources of events, as each of them takes a socket */
+    FILTER_MESSAGES = 1u << 0, /* write(2): nothing can be said */
+    FILTER_TERMINAL = 1u << 1, /* no terminal is asked for its size */
+    FILTER_EVENTS =
+        1u << 2, /* the process connector, and the other sources of events, as each of them takes a socket */
     FILTER_OWN_GROUP = 1u << 3,   /* a control group for the command alone */
     FILTER_CLOSE_RANGE = 1u << 4, /* descriptors are closed one by one */
     FILTER_READ_FOLDER = 1u << 5, /* ... as far as RLIMIT_NOFILE goes, as /proc/self/fd can't be read */
@@ -36,10 +37,12 @@ struct filter {
     bool there;           /* a filter, or it can't be told (no /proc) */
     unsigned lacks;       /* bits of enum filter_lack */
     int process_errno;    /* no process is to be had for the probes, and why; 0: there was one */
-    const char *essential; /* the call without which there can be no wrapper: the command is to be executed at once; NULL: none */
+    const char *essential; /* the call without which there can be no wrapper: the command is to be executed at once;
+                              NULL: none */
 };
 
-/* To be called before anything else is done. Calls execute no more than a program that was linked dynamically does itself, and clone(2). */
+/* To be called before anything else is done. Calls execute no more than a program that was linked dynamically does
+ * itself, and clone(2). */
 void filter_look(struct filter *ret);
 
 static inline bool filter_lacks(const struct filter *f, enum filter_lack what)
@@ -48,12 +51,14 @@ static inline bool filter_lacks(const struct filter *f, enum filter_lack what)
 }
 
 /*
- * Runs fn in a child that has a copy of our memory, and waits for it, so that a filter kills that child at most. Where no filter is there,
- * or no process to be had, it runs here. quiet: the child's standard descriptors are /dev/null. Returns what fn returned; false: it was killed.
+ * Runs fn in a child that has a copy of our memory, and waits for it, so that a filter kills that child at most. Where
+ * no filter is there, or no process to be had, it runs here. quiet: the child's standard descriptors are /dev/null.
+ * Returns what fn returned; false: it was killed.
  */
 bool filter_apart(const struct filter *f, bool quiet, bool (*fn)(void *context), void *context);
 
-/* fork(2) by clone(2), which the probes have shown to be let through (musl's fork() calls fork(2)). SIGCHLD tells its end. */
+/* fork(2) by clone(2), which the probes have shown to be let through (musl's fork() calls fork(2)). SIGCHLD tells its
+ * end. */
 int filter_fork(void);
 
 /* Executes the command in this process, with nothing changed. Returns only if that failed, with the errno. */

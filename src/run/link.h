@@ -13,7 +13,8 @@
 #include <sys/types.h>
 
 enum link_kind {
-    LINK_STARTED = 1, /* the command was executed: pid, t_ns; number has a bit for each folder of its own control group that it is in */
+    LINK_STARTED = 1, /* the command was executed: pid, t_ns; number has a bit for each folder of its own control group
+                         that it is in */
     LINK_FAILED,      /* it could not be: number is the errno; nothing to record */
     LINK_REAPED,      /* a child was reaped: the command itself or an adopted orphan */
     LINK_SIGNAL,      /* number was passed on to the command */
@@ -43,7 +44,8 @@ struct link_message {
     int32_t io_known;       /* io_used is the kernel's own count, whole */
     int32_t own_io_known;   /* of the command, if it had one thread only: */
     struct link_io own_io;  /* of io_used, what it did itself; the rest is of those that it reaped */
-    struct link_io io_used; /* with what it had reaped; where it is not known, bytes from and to storage by rusage and no more */
+    struct link_io
+        io_used; /* with what it had reaped; where it is not known, bytes from and to storage by rusage and no more */
 
     /* Running totals over all that the wrapper reaped so far, the recorder left out. */
     uint64_t total_reaped, total_user_ns, total_system_ns, total_faults_minor, total_faults_major;
@@ -65,8 +67,8 @@ struct link_end {
     volatile uint64_t *writing_since;
 };
 
-/* For the recorder: text for people, which the wrapper prints; at once if now, else when the command has ended. Where the wrapper is gone or its
- * buffer is full the text is lost. */
+/* For the recorder: text for people, which the wrapper prints; at once if now, else when the command has ended. Where
+ * the wrapper is gone or its buffer is full the text is lost. */
 void link_say(const struct link_end *link, const char *text, size_t len, bool now);
 /* For the recorder: all is written and said; what is left to do is to end. */
 void link_done(const struct link_end *link);

@@ -44,7 +44,8 @@ struct watched {
     uint64_t cpu_ns; /* stands still as long as the command does */
 };
 
-/* The state of the command's first thread. 0: it can't be told; there is no /proc, or it is that of another PID namespace. */
+/* The state of the command's first thread. 0: it can't be told; there is no /proc, or it is that of another PID
+ * namespace. */
 static char state_of(const struct watched *c)
 {
     char path[64], text[512];
@@ -105,8 +106,8 @@ static bool settle(struct watched *c)
     return !ended && is_standing(c, state);
 }
 
-/* A thread that is marked as stopped may still have a few instructions to go, and on a busy machine they may wait: a clock that moved is
- * believed only where the state does not say that the command stands still. */
+/* A thread that is marked as stopped may still have a few instructions to go, and on a busy machine they may wait: a
+ * clock that moved is believed only where the state does not say that the command stands still. */
 static bool went_on(struct watched *c, bool look_at_state)
 {
     bool moved = c->has_clock && clock_moved(c);
@@ -205,7 +206,8 @@ bool mirror_has_news(const struct wrapper *w)
 {
     siginfo_t info = {0};
 
-    return waitid(P_PID, (id_t)w->command, &info, WSTOPPED | WCONTINUED | WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid;
+    return waitid(P_PID, (id_t)w->command, &info, WSTOPPED | WCONTINUED | WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid;
 }
 
 void mirror_update(struct wrapper *w)

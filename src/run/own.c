@@ -33,7 +33,8 @@ bool own_handed_over(const char *path)
     return says_one(path, "user.delegate") || says_one(path, "trusted.delegate");
 }
 
-/* Our own v2 group, if it is handed over, where v2 is mounted alone or beside v1: for all who have no such thing a few microseconds must do. */
+/* Our own v2 group, if it is handed over, where v2 is mounted alone or beside v1: for all who have no such thing a few
+ * microseconds must do. */
 static bool delegated_place(char *path, size_t cap)
 {
     static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
@@ -74,14 +75,16 @@ static bool counts_below(int root_fd, const struct cgroup_location *p)
     return p->root || !alone;
 }
 
-/* Wherever they are mounted: v2, which counts CPU time, or where there is none cpuacct of v1; and what counts memory and threads, if that is v1. */
+/* Wherever they are mounted: v2, which counts CPU time, or where there is none cpuacct of v1; and what counts memory
+ * and threads, if that is v1. */
 static void any_places(struct own_group *g)
 {
     struct cgroup_hierarchies *places = calloc(1, sizeof(*places));
     int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (places && root_fd >= 0 && cgroup_find(root_fd, 0, places) == 0) {
         const struct cgroup_location *cpu = cgroup_location_of(places, CGROUP_AT_UNIFIED);
-        const struct cgroup_location *memory = cgroup_location_of(places, CGROUP_AT_MEMORY), *pids = cgroup_location_of(places, CGROUP_AT_PIDS);
+        const struct cgroup_location *memory = cgroup_location_of(places, CGROUP_AT_MEMORY),
+                                     *pids = cgroup_location_of(places, CGROUP_AT_PIDS);
         cpu = cpu ? cpu : cgroup_location_of(places, CGROUP_AT_CPUACCT);
         if (cpu)
             add_place(g, cpu);
@@ -103,15 +106,18 @@ static bool alone_in(const char *parent)
     struct stat st;
     int n = snprintf(self, sizeof(self), "%d\n", (int)getpid());
     struct span procs = own_read(parent, "cgroup.procs", text, sizeof(text));
-    return procs.len == (size_t)n && memcmp(procs.at, self, procs.len) == 0 && stat(parent, &st) == 0 && st.st_nlink == 2;
+    return procs.len == (size_t)n && memcmp(procs.at, self, procs.len) == 0 && stat(parent, &st) == 0 &&
+           st.st_nlink == 2;
 }
 
-/* "+memory +pids +io" of what there is and is not handed on; "" without memory. The root of the hierarchy, which has no cgroup.type, is the machine's. */
+/* "+memory +pids +io" of what there is and is not handed on; "" without memory. The root of the hierarchy, which has no
+ * cgroup.type, is the machine's. */
 static void choose(const char *parent, char *ret, size_t cap)
 {
     static const char *const names[] = {"memory", "pids", "io"};
     char all[256], on[256], type[32];
-    struct span have = own_read(parent, "cgroup.controllers", all, sizeof(all)), given = own_read(parent, "cgroup.subtree_control", on, sizeof(on));
+    struct span have = own_read(parent, "cgroup.controllers", all, sizeof(all)),
+                given = own_read(parent, "cgroup.subtree_control", on, sizeof(on));
     size_t n = 0;
     *ret = 0;
     if (!span_starts(own_read(parent, "cgroup.type", type, sizeof(type)), "domain\n"))
@@ -160,7 +166,9 @@ static int may_divide(const char *parent)
 {
     char procs[CGROUP_DIR_MAX + 32];
     snprintf(procs, sizeof(procs), "%s/cgroup.procs", parent);
-    return faccessat(AT_FDCWD, procs, W_OK, AT_EACCESS) < 0 || faccessat(AT_FDCWD, parent, W_OK, AT_EACCESS) < 0 ? -errno : 0;
+    return faccessat(AT_FDCWD, procs, W_OK, AT_EACCESS) < 0 || faccessat(AT_FDCWD, parent, W_OK, AT_EACCESS) < 0
+               ? -errno
+               : 0;
 }
 
 static void choose_name(char name[static NAME_MOST])
@@ -191,7 +199,8 @@ static int make_one(struct own_group *g, struct own_dir *d, char name[static NAM
     return code;
 }
 
-/* The first is what the group is for, the others as far as they can be had. One name for all: a job that is at the same path everywhere is shown as one group. */
+/* The first is what the group is for, the others as far as they can be had. One name for all: a job that is at the same
+ * path everywhere is shown as one group. */
 static int make_all(struct own_group *g)
 {
     char name[NAME_MOST];
@@ -220,7 +229,8 @@ int own_make(struct own_group *g, enum own_mode mode, struct baro_error *err)
     if (mode == OWN_OWN) {
         any_places(g);
         if (!g->n)
-            return error_set(err, -ENOENT, "no control group of its own: no hierarchy that counts CPU time is to be seen here");
+            return error_set(err, -ENOENT,
+                             "no control group of its own: no hierarchy that counts CPU time is to be seen here");
     }
     int code = make_all(g);
     if (code == 0)
@@ -229,7 +239,8 @@ int own_make(struct own_group *g, enum own_mode mode, struct baro_error *err)
     own_remove(g);
     if (mode == OWN_AUTO)
         return 0;
-    return error_set(err, code, "no control group of its own: can't make one in %s: %s", g->at[0].parent, error_text(-code));
+    return error_set(err, code, "no control group of its own: can't make one in %s: %s", g->at[0].parent,
+                     error_text(-code));
 }
 
 void own_remove(const struct own_group *g)
@@ -238,7 +249,8 @@ void own_remove(const struct own_group *g)
         own_dir_remove(g->at[i].path);
     if (!*g->leaf)
         return;
-    own_write(g->at[0].parent, "cgroup.subtree_control", g->controllers); /* works with a survivor in the command's group, too */
+    own_write(g->at[0].parent, "cgroup.subtree_control",
+              g->controllers); /* works with a survivor in the command's group, too */
     own_write(g->at[0].parent, "cgroup.procs", "0");
     rmdir(g->leaf);
 }

@@ -2,8 +2,9 @@
 /*
  * One folder of a command's own control group: made, removed, and swept when left behind.
  *
- * Whoever records in there holds a shared flock(2) on the folder, wrapper and recorder alike, and so long nobody sweeps it. A pid in the name could not say that: in another PID
- * namespace it is another's, and the same folder is to be seen from there. The kernel drops the lock of whom it kills, and has one for all who see the folder.
+ * Whoever records in there holds a shared flock(2) on the folder, wrapper and recorder alike, and so long nobody sweeps
+ * it. A pid in the name could not say that: in another PID namespace it is another's, and the same folder is to be seen
+ * from there. The kernel drops the lock of whom it kills, and has one for all who see the folder.
  */
 #ifndef RUN_OWN_DIR_H
 #define RUN_OWN_DIR_H

@@ -62,8 +62,8 @@ static bool proc_is_own(struct wrapper *w)
 
 /*
  * A zombie still has its stat and its CPU clock; both are gone once it is reaped. Its clock is its own
- * time alone, in nanoseconds, where wait4 adds what it had reaped, in microseconds. In the /proc of another PID namespace
- * its number is another process's.
+ * time alone, in nanoseconds, where wait4 adds what it had reaped, in microseconds. In the /proc of another PID
+ * namespace its number is another process's.
  */
 static void zombie_look(struct wrapper *w, pid_t pid, struct link_message *m)
 {
@@ -85,9 +85,11 @@ static void usage_put(struct link_message *m, const struct rusage *u)
 }
 
 /*
- * What a process read and wrote, with all that it had reaped, the kernel adds to its parent's count as the parent reaps it (wait_task_zombie() in kernel/exit.c, since 2.6.27). A zombie's
- * own io is for root alone on 6.18 (it has no memory any more by which the kernel tells who may trace it), ours is for us: so its growth over wait4(2), less the text of our first look,
- * is what the process used. Example: rchar 5,000 before, in a text of 95 bytes; 104,867,000 after; the process had read 104,861,905.
+ * What a process read and wrote, with all that it had reaped, the kernel adds to its parent's count as the parent reaps
+ * it (wait_task_zombie() in kernel/exit.c, since 2.6.27). A zombie's own io is for root alone on 6.18 (it has no memory
+ * any more by which the kernel tells who may trace it), ours is for us: so its growth over wait4(2), less the text of
+ * our first look, is what the process used. Example: rchar 5,000 before, in a text of 95 bytes; 104,867,000 after; the
+ * process had read 104,861,905.
  */
 struct io_look {
     bool ok;
@@ -97,7 +99,8 @@ struct io_look {
 
 static bool io_parse(const char *text, uint64_t len, struct pid_io *ret)
 {
-    const unsigned all = 1u << IO_RCHAR | 1u << IO_WCHAR | 1u << IO_READ_BYTES | 1u << IO_WRITE_BYTES | 1u << IO_CANCELLED_WRITE_BYTES;
+    const unsigned all =
+        1u << IO_RCHAR | 1u << IO_WCHAR | 1u << IO_READ_BYTES | 1u << IO_WRITE_BYTES | 1u << IO_CANCELLED_WRITE_BYTES;
 
     return len && pid_io_parse(span_of(text, len), ret) == 0 && (ret->valid & all) == all;
 }
@@ -128,8 +131,9 @@ static struct link_io io_of(const struct pid_io *io)
 }
 
 /*
- * A zombie's io can't be opened by an ordinary user, as its files are root's then (task_dump_owner() in fs/proc/base.c); a descriptor from before is read all the same. What the command did itself is thus known to
- * the end, and with it what the children that it reaped last did.
+ * A zombie's io can't be opened by an ordinary user, as its files are root's then (task_dump_owner() in
+ * fs/proc/base.c); a descriptor from before is read all the same. What the command did itself is thus known to the end,
+ * and with it what the children that it reaped last did.
  */
 void reap_prepare(struct wrapper *w)
 {
@@ -141,7 +145,8 @@ void reap_prepare(struct wrapper *w)
     w->command_io = open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Not if there ever was another thread, for what that did is not told apart: then the clock of the process is ahead of that of its first thread. */
+/* Not if there ever was another thread, for what that did is not told apart: then the clock of the process is ahead of
+ * that of its first thread. */
 static void own_io_look(struct wrapper *w, pid_t pid, struct link_message *m)
 {
     struct pid_io io;
@@ -174,7 +179,8 @@ static struct io_look io_begin(struct wrapper *w, pid_t pid, struct link_message
     return m->io_known ? (struct io_look){0} : self_io_look(w);
 }
 
-/* After it was reaped. rusage has the bytes from and to storage at least, in units of 512 (include/linux/task_io_accounting_ops.h). */
+/* After it was reaped. rusage has the bytes from and to storage at least, in units of 512
+ * (include/linux/task_io_accounting_ops.h). */
 static void io_end(struct wrapper *w, const struct io_look *before, const struct rusage *u, struct link_message *m)
 {
     struct io_look after = {0};
@@ -183,7 +189,8 @@ static void io_end(struct wrapper *w, const struct io_look *before, const struct
         return;
     if (before->ok)
         after = self_io_look(w);
-    m->io_used = (struct link_io){.read_bytes = (uint64_t)u->ru_inblock * 512, .write_bytes = (uint64_t)u->ru_oublock * 512};
+    m->io_used =
+        (struct link_io){.read_bytes = (uint64_t)u->ru_inblock * 512, .write_bytes = (uint64_t)u->ru_oublock * 512};
     if (!after.ok)
         return;
     for (int i = 0; i < IO_MAX; i++)

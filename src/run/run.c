@@ -199,8 +199,8 @@ static void last_word(struct wrapper *w, enum link_kind kind, int64_t number, ui
 }
 
 /*
- * Until its process has ended: else it would be left to process 1, which does not reap in every container. One wake-up for all, as what it said is
- * there to be read afterwards; it asks for more room where it needs that.
+ * Until its process has ended: else it would be left to process 1, which does not reap in every container. One wake-up
+ * for all, as what it said is there to be read afterwards; it asks for more room where it needs that.
  */
 static void recorder_await(struct wrapper *w, uint64_t deadline)
 {
@@ -220,8 +220,8 @@ static uint64_t grace(const struct wrapper *w, uint64_t now)
     return since && now > since + HANGS_NS ? RECORDER_GRACE_HANGING_NS : RECORDER_GRACE_NS;
 }
 
-/* Helpers that the recorder has left to us, the subreaper: it was killed, or they had not got a CPU to end on. One that hangs in the kernel is
- * left to process 1. */
+/* Helpers that the recorder has left to us, the subreaper: it was killed, or they had not got a CPU to end on. One that
+ * hangs in the kernel is left to process 1. */
 static void helpers_await(struct wrapper *w)
 {
     uint64_t now = clock_monotonic_ns();
@@ -292,7 +292,8 @@ static void wrapper_init(struct wrapper *w, const struct filter *filter, struct 
     memset(result, 0, sizeof(*result));
     run_hold_standard_fds();
     result->filter = filter;
-    *w = (struct wrapper){.link = -1, .self_io = -1, .command_io = -1, .filter = filter, .result = result, .self = getpid()};
+    *w = (struct wrapper){
+        .link = -1, .self_io = -1, .command_io = -1, .filter = filter, .result = result, .self = getpid()};
     w->session_leader = !filter_lacks(filter, FILTER_SESSION) && getsid(0) == w->self;
     w->stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     if (w->stderr_fd < 0) /* no descriptor left: then it stays where it is */
@@ -310,7 +311,8 @@ static int waiting_refused(void)
     return wait4(INT_MAX, NULL, WNOHANG, NULL) < 0 && errno != ECHILD ? errno : 0;
 }
 
-/* No process to be had, or nothing to be known of it: the job is worth more than its record. Returns only if it can't be executed. */
+/* No process to be had, or nothing to be known of it: the job is worth more than its record. Returns only if it can't
+ * be executed. */
 static void become(const struct run_options *options, struct spawn *s, void *context, int error)
 {
     if (options->becoming)

@@ -23,9 +23,11 @@ struct run_options {
     int tape_fd;           /* for the recorder: closed in the wrapper once the recorder has it; -1: none */
     int events_fd;         /* the same */
     int folder_fd;         /* of the tape's folder, kept by both; -1: none */
-    void (*becoming)(void *context, int error); /* nothing is recorded, and why: this process becomes the command; may be NULL */
+    void (*becoming)(void *context,
+                     int error); /* nothing is recorded, and why: this process becomes the command; may be NULL */
     const struct own_group *own; /* the command's own control group (run/own.h); NULL or empty: none */
-    const struct filter *filter; /* run/filter.h: what the wrapper must not call; NULL: nothing is known to be forbidden */
+    const struct filter
+        *filter; /* run/filter.h: what the wrapper must not call; NULL: nothing is known to be forbidden */
 };
 
 struct run_result {
@@ -41,11 +43,11 @@ struct run_result {
 
 /*
  * The recorder, in a process and session of its own: 0, 1 and 2 are /dev/null, everything else is closed but the link
- * (non-blocking, receives struct link_message), tape_fd, events_fd and folder_fd, so that it holds nothing of the job's, however
- * long it hangs; what it has to say to people the wrapper prints (link_say()). The working directory is "/", so paths
- * must be absolute; signals that people or terminals send are ignored. Its result becomes its exit status. The wrapper
- * waits for its end after LINK_ENDED or LINK_FAILED, for a second at most, and reaps it; an end of file on the link
- * without LINK_ENDED means that the wrapper was killed.
+ * (non-blocking, receives struct link_message), tape_fd, events_fd and folder_fd, so that it holds nothing of the
+ * job's, however long it hangs; what it has to say to people the wrapper prints (link_say()). The working directory is
+ * "/", so paths must be absolute; signals that people or terminals send are ignored. Its result becomes its exit
+ * status. The wrapper waits for its end after LINK_ENDED or LINK_FAILED, for a second at most, and reaps it; an end of
+ * file on the link without LINK_ENDED means that the wrapper was killed.
  */
 typedef int run_recorder(void *context, const struct link_end *link);
 

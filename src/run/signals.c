@@ -81,7 +81,8 @@ void signal_handle(struct wrapper *w, const siginfo_t *info)
         link_hear(w);
     if (!w->command || w->command_ended || !is_for_command(w, info))
         return;
-    /* Continued with its group it is not continued once more: that would undo its next stop, or run its handler twice. */
+    /* Continued with its group it is not continued once more: that would undo its next stop, or run its handler twice.
+     */
     if (goes_on && mirror_has_news(w))
         return;
     if (signal_pass(w, info) == 0)

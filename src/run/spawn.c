@@ -119,8 +119,8 @@ static void stop_swallow(int signal)
 }
 
 /*
- * A child that a terminal stops between here and exec would leave us hanging in clone(2), unpollable, and the shell without
- * its terminal. A handler swallows that one key press; exec puts the default back. Ignored ones stay ignored.
+ * A child that a terminal stops between here and exec would leave us hanging in clone(2), unpollable, and the shell
+ * without its terminal. A handler swallows that one key press; exec puts the default back. Ignored ones stay ignored.
  */
 static void stops_swallow(void)
 {
@@ -195,12 +195,14 @@ struct clone_into {
 #define INTO_CGROUP (UINT64_C(1) << 33)
 
 /*
- * Born in its own group of v2: to be moved there would cost a grace period of RCU, some ten milliseconds. libc has no clone3() that takes a stack, so this child has a copy of ours, and
- * tells of itself in a page that both have. -ENOSYS and the like: not on this kernel, or not in this sandbox.
+ * Born in its own group of v2: to be moved there would cost a grace period of RCU, some ten milliseconds. libc has no
+ * clone3() that takes a stack, so this child has a copy of ours, and tells of itself in a page that both have. -ENOSYS
+ * and the like: not on this kernel, or not in this sandbox.
  */
 static pid_t start_grouped(struct spawn *s)
 {
-    struct clone_into into = {.flags = INTO_CGROUP | CLONE_VFORK, .exit_signal = SIGCHLD, .cgroup = (uint64_t)s->own->at[0].fd};
+    struct clone_into into = {
+        .flags = INTO_CGROUP | CLONE_VFORK, .exit_signal = SIGCHLD, .cgroup = (uint64_t)s->own->at[0].fd};
     struct spawn *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t pid;
 

@@ -46,7 +46,8 @@ typedef uint64_t sigmask;
 int link_put(struct wrapper *w, const struct link_message *m);
 int link_tell(struct wrapper *w, enum link_kind kind, int64_t number);
 void link_hear(struct wrapper *w); /* prints what the recorder has to say, as far as stderr takes it at once */
-bool link_hear_last(struct wrapper *w, uint64_t deadline_ns); /* the same, waiting for stderr; true: it has said that it is done */
+bool link_hear_last(struct wrapper *w,
+                    uint64_t deadline_ns); /* the same, waiting for stderr; true: it has said that it is done */
 
 /* signals.c */
 sigmask sigmask_set(int how, sigmask set); /* rt_sigprocmask(2); returns the mask before */

@@ -122,7 +122,8 @@ static uint64_t on_line(uint64_t from, uint64_t to, struct between b)
     return from + (uint64_t)(int64_t)change;
 }
 
-static void mix(enum baro_kind kind, struct between b, uint64_t *value, uint8_t *absent, const uint64_t *later, const uint8_t *later_absent)
+static void mix(enum baro_kind kind, struct between b, uint64_t *value, uint8_t *absent, const uint64_t *later,
+                const uint8_t *later_absent)
 {
     for (int i = 0; i < baro_metric_count(kind); i++) {
         const struct baro_metric *m = baro_metric_get(kind, i);
@@ -163,7 +164,8 @@ static void mix_processes(struct baro_sample *s, const struct baro_sample *later
     s->moved = NULL;
 }
 
-static void mix_entities(struct baro_entities *list, const struct baro_entities *later, enum baro_kind kind, struct between b)
+static void mix_entities(struct baro_entities *list, const struct baro_entities *later, enum baro_kind kind,
+                         struct between b)
 {
     struct baro_entity **at = (struct baro_entity **)(uintptr_t)list->at;
     size_t n = 0, j = 0;
@@ -179,8 +181,8 @@ static void mix_entities(struct baro_entities *list, const struct baro_entities 
     list->n = n;
 }
 
-int sample_interpolate(const struct baro_sample *earlier, const struct baro_sample *later, uint64_t t_ns, struct baro_sample **ret,
-                       struct baro_error *err)
+int sample_interpolate(const struct baro_sample *earlier, const struct baro_sample *later, uint64_t t_ns,
+                       struct baro_sample **ret, struct baro_error *err)
 {
     struct between b = {t_ns - earlier->t_ns, later->t_ns - earlier->t_ns};
     int r = baro_sample_copy(earlier, ret, err);
@@ -194,7 +196,8 @@ int sample_interpolate(const struct baro_sample *earlier, const struct baro_samp
     mix_extra(s->job_extra, later->job_extra);
     mix_extra(s->self_extra, later->self_extra);
     mix_processes(s, later, b);
-    /* The machine was read at times of its own: it is as old as it was in the earlier sample, unless it was read since. */
+    /* The machine was read at times of its own: it is as old as it was in the earlier sample, unless it was read since.
+     */
     if (!s->has_host || !later->has_host || later->host_ns == s->host_ns || later->host_ns <= t_ns)
         return 0;
     struct between host = {t_ns - s->host_ns, later->host_ns - s->host_ns};

@@ -39,7 +39,8 @@ bool baro_process_set_cmdline(struct baro_process *p, const char *at, size_t len
 
 bool baro_limits_equal(const struct baro_limits *a, const struct baro_limits *b)
 {
-    return a->memory_bytes == b->memory_bytes && a->cores_ppm == b->cores_ppm && a->pids == b->pids && a->memory_absent == b->memory_absent &&
-           a->cores_absent == b->cores_absent && a->pids_absent == b->pids_absent && strcmp(a->memory_source, b->memory_source) == 0 &&
+    return a->memory_bytes == b->memory_bytes && a->cores_ppm == b->cores_ppm && a->pids == b->pids &&
+           a->memory_absent == b->memory_absent && a->cores_absent == b->cores_absent &&
+           a->pids_absent == b->pids_absent && strcmp(a->memory_source, b->memory_source) == 0 &&
            strcmp(a->cores_source, b->cores_source) == 0 && strcmp(a->pids_source, b->pids_source) == 0;
 }

@@ -48,7 +48,7 @@ struct baro_process {
     uint64_t read_ns;         /* when its values were last read: the age of all but pss and uss (see smaps_at) */
     uint32_t info_version;    /* grows with each change of name, cmdline, uid or parent */
     char *name;               /* full name; "" where not known */
-    char *cmdline;            /* arguments separated by single spaces in shell quoting, redacted; NULL where not known */
+    char *cmdline; /* arguments separated by single spaces in shell quoting, redacted; NULL where not known */
     uint8_t cmdline_absent;   /* enum baro_absent */
     uint64_t value[PROCESS_MAX];
     uint8_t absent[PROCESS_MAX]; /* enum baro_absent; value is 0 where this is not BARO_PRESENT */
@@ -83,7 +83,8 @@ struct baro_event {
 
 /* One CPU, disk, filesystem, interface, sensor or control group. */
 struct baro_entity {
-    uint32_t id;            /* unique within a tape, all kinds together, from 1; never used twice: a disk that comes back is another */
+    uint32_t
+        id; /* unique within a tape, all kinds together, from 1; never used twice: a disk that comes back is another */
     enum baro_kind kind;
     char *name;             /* "cpu0", "nvme0n1", "/home", "eth0" */
     char *label;            /* what else there is to say, such as the model; "" */
@@ -107,8 +108,10 @@ struct baro_sample {
     bool lossy;                        /* events were lost since the sample before */
     size_t n;                          /* living members */
     struct baro_process *const *processes; /* order: parents before children; borrowed */
-    const uint64_t *moved;             /* a bit for each: it may have changed since the sample before; NULL: all may have; borrowed */
-    uint64_t removals;                 /* with moved: how many have left the list so far. If none did since, who is new stands at its end */
+    const uint64_t
+        *moved; /* a bit for each: it may have changed since the sample before; NULL: all may have; borrowed */
+    uint64_t
+        removals; /* with moved: how many have left the list so far. If none did since, who is new stands at its end */
     const struct baro_extra *job_extra, *self_extra, *host_extra; /* of a tape; NULL elsewhere */
     /* The machine, which is not looked at in every sample: as it was at host_ns. */
     bool has_host;                     /* it was looked at, at least once */
@@ -118,9 +121,10 @@ struct baro_sample {
     struct baro_entities entities[BARO_KIND_MAX]; /* of the kinds from BARO_KIND_CPU on; of the same instant */
 };
 
-/* What the job may have: the tightest of its control groups, ulimits, affinity and what a batch system says; and which of
- * them that is, such as "cgroup /kubepods/burst", "affinity", "RLIMIT_AS", "SLURM_MEM_PER_NODE"; "" with a value of 0: no limit below the machine's.
- * Where a limit is absent, one that can't be seen may be tighter: the value is only what it is at most. */
+/* What the job may have: the tightest of its control groups, ulimits, affinity and what a batch system says; and which
+ * of them that is, such as "cgroup /kubepods/burst", "affinity", "RLIMIT_AS", "SLURM_MEM_PER_NODE"; "" with a value of
+ * 0: no limit below the machine's. Where a limit is absent, one that can't be seen may be tighter: the value is only
+ * what it is at most. */
 struct baro_limits {
     uint64_t memory_bytes;
     char memory_source[128];
@@ -134,7 +138,8 @@ struct baro_limits {
 bool baro_limits_equal(const struct baro_limits *a, const struct baro_limits *b);
 
 /* What stands at the head of a tape. Strings are owned by whoever filled it. */
-#define BARO_GROUP_PREFIX "baro-" /* begins the name of a group that was made for a job; the recorder's pid and another '-' follow */
+#define BARO_GROUP_PREFIX                                                                                              \
+    "baro-" /* begins the name of a group that was made for a job; the recorder's pid and another '-' follow */
 
 struct baro_header {
     enum baro_mode mode;
@@ -156,7 +161,8 @@ struct baro_header {
     struct baro_limits limits;  /* of tapes that have no record of them; where that is still to come, not yet known */
     char cpu_model[128];
     uint32_t numa_nodes;
-    char cgroup_mode[16];       /* of run: "own", "none"; of record --cgroup "target", or "members" where the group counts no CPU time; else "" */
+    char cgroup_mode[16]; /* of run: "own", "none"; of record --cgroup "target", or "members" where the group counts no
+                             CPU time; else "" */
     uint32_t uid;
     char **argv;                /* the command redacted (run) or of the first target; NULL-terminated; may be empty */
     char *cwd;

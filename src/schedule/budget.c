@@ -3,7 +3,8 @@
 
 #include "base/clock.h"
 
-/* A start may cost 12 ms: 2 ms of them are kept for the end, where the last sample, the ledger and the tape are due whatever they cost. */
+/* A start may cost 12 ms: 2 ms of them are kept for the end, where the last sample, the ledger and the tape are due
+ * whatever they cost. */
 #define START_NS (10 * NS_PER_MS)
 #define START_SMAPS_NS (4 * NS_PER_MS)
 #define BURST_NS (NS_PER_SEC / 4) /* what was not spent is kept for that long */
@@ -97,7 +98,8 @@ uint64_t budget_pause(const struct budget *b, uint64_t cost_ns, unsigned parts)
     return (uint64_t)((double)cost_ns * (double)parts * 1e6 / (double)(b->ppm ? b->ppm : NO_LIMIT_PPM));
 }
 
-/* Reading smaps_rollup holds the target's mmap lock: 13 ns per 4 KiB page. A read that was too dear for the account is paid for by the time until the next one. */
+/* Reading smaps_rollup holds the target's mmap lock: 13 ns per 4 KiB page. A read that was too dear for the account is
+ * paid for by the time until the next one. */
 bool budget_take_smaps(struct budget *b, uint64_t now_ns, uint64_t cost_ns, bool peak)
 {
     if (!b->ppm)

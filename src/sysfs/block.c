@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /sys/class/block/NAME. A device counts if hardware is below it ("device") and no other block device ("slaves"): that leaves out dm, md, loop, zram, nbd,
- * drbd, bcache. With NVMe multipath the namespace is virtual and its hidden paths (nvme0c0n1) have the hardware: they count, since all I/O goes through
- * one of them, whereas the namespace itself has counters since 6.3 only.
+ * /sys/class/block/NAME. A device counts if hardware is below it ("device") and no other block device ("slaves"): that
+ * leaves out dm, md, loop, zram, nbd, drbd, bcache. With NVMe multipath the namespace is virtual and its hidden paths
+ * (nvme0c0n1) have the hardware: they count, since all I/O goes through one of them, whereas the namespace itself has
+ * counters since 6.3 only.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -94,7 +95,8 @@ int sys_block_read(int sys_fd, const char *name, struct sys_block *ret)
     ret->counted = !ret->partition && sys_exists(dir, "device") && !slaves && !is_virtual(sys_fd, path);
     if (!ret->partition && !ret->counted)
         describe(dir, ret);
-    else if (sys_text(dir, "device/model", ret->label, sizeof(ret->label)) <= 0 && sys_text(dir, "device/name", ret->label, sizeof(ret->label)) < 0)
+    else if (sys_text(dir, "device/model", ret->label, sizeof(ret->label)) <= 0 &&
+             sys_text(dir, "device/name", ret->label, sizeof(ret->label)) < 0)
         ret->label[0] = 0;
     close(dir);
     return 0;

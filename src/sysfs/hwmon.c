@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /sys/class/hwmon/hwmonN/{name,tempM_input,tempM_label,tempM_crit} and /sys/class/thermal/thermal_zoneN/{type,temp,trip_point_M_*}. Many thermal zones
- * are a chip of hwmon as well, under the zone's type: these are left out.
+ * /sys/class/hwmon/hwmonN/{name,tempM_input,tempM_label,tempM_crit} and
+ * /sys/class/thermal/thermal_zoneN/{type,temp,trip_point_M_*}. Many thermal zones are a chip of hwmon as well, under
+ * the zone's type: these are left out.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -56,7 +57,8 @@ static bool chip(void *context, const char *name, size_t len)
 {
     struct chips *c = context;
     char path[96];
-    if (c->n == CHIPS_MOST || snprintf(c->dir_name, sizeof(c->dir_name), "%.*s", (int)len, name) >= (int)sizeof(c->dir_name))
+    if (c->n == CHIPS_MOST ||
+        snprintf(c->dir_name, sizeof(c->dir_name), "%.*s", (int)len, name) >= (int)sizeof(c->dir_name))
         return true;
     snprintf(path, sizeof(path), "class/hwmon/%s", c->dir_name);
     c->dir = openat(c->sys_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

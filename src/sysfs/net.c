@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /sys/class/net/NAME. What goes through a VLAN, a tunnel, a bridge or a veth pair goes through hardware as well, so hardware alone counts; and of a
- * bond, a team or a synthetic interface with a fast path the master, not its members. Where there is no hardware: host/net_paths.c.
+ * /sys/class/net/NAME. What goes through a VLAN, a tunnel, a bridge or a veth pair goes through hardware as well, so
+ * hardware alone counts; and of a bond, a team or a synthetic interface with a fast path the master, not its members.
+ * Where there is no hardware: host/net_paths.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +38,8 @@ static bool lower(void *any, const char *name, size_t len)
     return !*(bool *)any;
 }
 
-/* A member whose master tells of the same bytes. The master of a bridge's port, or of a VRF's, does not count itself. */
+/* A member whose master tells of the same bytes. The master of a bridge's port, or of a VRF's, does not count itself.
+ */
 static bool is_member(int dir)
 {
     char kind[KIND_MAX];
@@ -123,7 +125,8 @@ enum sys_net_way sys_net_way(int sys_fd, const char *name, uint32_t *ret_link)
     if (dir < 0)
         return SYS_NET_NO_WAY;
     *ret_link = number(dir, "iflink");
-    enum sys_net_way way = is_loopback(dir, name) ? SYS_NET_NO_WAY : way_of(dir, *ret_link && *ret_link != number(dir, "ifindex"));
+    enum sys_net_way way =
+        is_loopback(dir, name) ? SYS_NET_NO_WAY : way_of(dir, *ret_link && *ret_link != number(dir, "ifindex"));
     close(dir);
     return way;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What /sys says of devices. sys_fd is a directory descriptor of /sys; nothing here allocates, and nothing here asks hardware. */
+/* What /sys says of devices. sys_fd is a directory descriptor of /sys; nothing here allocates, and nothing here asks
+ * hardware. */
 #ifndef SYSFS_SYSFS_H
 #define SYSFS_SYSFS_H
 
@@ -21,7 +22,8 @@ bool sys_exists(int dir_fd, const char *path);
 int sys_each(int dir_fd, const char *path, bool (*fn)(void *context, const char *name, size_t len), void *context);
 
 /* ---- list.c: pure ---- */
-/* "0-3,8,10-11": calls fn for each range. Returns how many numbers these are, or BARO_E_SYNTAX. An empty list has none. */
+/* "0-3,8,10-11": calls fn for each range. Returns how many numbers these are, or BARO_E_SYNTAX. An empty list has none.
+ */
 int64_t sys_list_parse(struct span text, void (*fn)(void *context, uint32_t first, uint32_t last), void *context);
 
 /* ---- block.c ---- */
@@ -51,8 +53,8 @@ struct sys_net {
     bool may_lead;      /* neither hardware, nor a bond or a team, nor in one: sys_net_way() tells */
 };
 int sys_net_read(int sys_fd, const char *name, struct sys_net *ret);
-/* Of one that may lead; of any other the link alone is to be believed. Some ten files, of use where no hardware is. The link is the index of its other end, in whatever namespace that is; its own,
- * or 0, if there is none. */
+/* Of one that may lead; of any other the link alone is to be believed. Some ten files, of use where no hardware is. The
+ * link is the index of its other end, in whatever namespace that is; its own, or 0, if there is none. */
 enum sys_net_way sys_net_way(int sys_fd, const char *name, uint32_t *ret_link);
 /* Another number for another master; 0: it has none. One system call. */
 uint64_t sys_net_master(int sys_fd, const char *name);
@@ -60,7 +62,7 @@ uint64_t sys_net_master(int sys_fd, const char *name);
 /* ---- hwmon.c ---- */
 struct sys_sensor {
     char name[64];      /* chip/label */
-    char path[96];      /* hwmon: ".../temp1", which "_input" and "_crit" are to be added to; zone: of the thermal zone */
+    char path[96]; /* hwmon: ".../temp1", which "_input" and "_crit" are to be added to; zone: of the thermal zone */
     bool zone;
 };
 /* Calls fn for each temperature sensor of hwmon, and for thermal zones that are none of these. Returns how many. */

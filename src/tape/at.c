@@ -28,8 +28,8 @@ int baro_tape_previous(struct baro_tape *t, struct baro_record *ret, struct baro
 }
 
 /* The sample after the one in *before, which is a copy: interpolated, or the nearer of the two. Takes *before. */
-static int between(struct baro_tape *t, uint64_t t_ns, enum baro_at how, struct baro_sample *before, struct baro_sample **ret,
-                   struct baro_error *err)
+static int between(struct baro_tape *t, uint64_t t_ns, enum baro_at how, struct baro_sample *before,
+                   struct baro_sample **ret, struct baro_error *err)
 {
     struct baro_record after;
     int r = next_sample(t, &after, err);
@@ -42,7 +42,8 @@ static int between(struct baro_tape *t, uint64_t t_ns, enum baro_at how, struct 
         return 1;
     if (how == BARO_AT_NEAREST && after.t_ns - t_ns >= t_ns - before->t_ns)
         return 1;
-    r = how == BARO_AT_NEAREST ? baro_sample_copy(after.u.sample, ret, err) : sample_interpolate(before, after.u.sample, t_ns, ret, err);
+    r = how == BARO_AT_NEAREST ? baro_sample_copy(after.u.sample, ret, err)
+                               : sample_interpolate(before, after.u.sample, t_ns, ret, err);
     baro_sample_free(before);
     return r < 0 ? r : 1;
 }
@@ -71,7 +72,8 @@ int baro_tape_range(struct baro_tape *t, uint64_t *ret_first_ns, uint64_t *ret_l
 {
     struct baro_tape *other;
     struct baro_record record;
-    int r = t->memory ? baro_tape_open_memory(&other, t->memory, (size_t)t->size, err) : baro_tape_open_fd(&other, t->fd, NULL, err);
+    int r = t->memory ? baro_tape_open_memory(&other, t->memory, (size_t)t->size, err)
+                      : baro_tape_open_fd(&other, t->fd, NULL, err);
     if (r < 0)
         return r;
     r = next_sample(other, &record, err);

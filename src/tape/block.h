@@ -16,13 +16,15 @@ struct block {
     uint32_t id;
     int32_t pid;
     uint64_t start, first_ns; /* of the last info or exit */
-    uint64_t fresh_value[COLUMNS_MAX]; /* the last new process, counters apart: the next is written as differences to it */
+    uint64_t
+        fresh_value[COLUMNS_MAX]; /* the last new process, counters apart: the next is written as differences to it */
     uint8_t fresh_absent[COLUMNS_MAX];
     uint16_t gap_size, run_size; /* of the numbers in rows */
     struct shapes process, fresh, job, recorder, exit;
 };
 
-/* The same for the machine: its kinds are those from BARO_KIND_HOST on. Apart, because it is large and not every tape has it. */
+/* The same for the machine: its kinds are those from BARO_KIND_HOST on. Apart, because it is large and not every tape
+ * has it. */
 enum { MACHINE_KINDS = BARO_KIND_MAX - BARO_KIND_HOST, GONE_END = 1, GONE_GAP = 2, ENTITIES_MAX = 1 << 16 };
 
 struct machine_block {
@@ -44,10 +46,10 @@ void exit_write(struct buf *out, struct bits *bits, struct block *b, const struc
                 bool texts_known);
 void event_write(struct buf *out, const struct block *b, const struct baro_event *e);
 
-/* What the row of the i-th entity is written as a difference to. rows: of the whole list, one behind the other. A new one's is that of the
- * one before it in the list, counters apart. */
-void machine_old_row(const struct columns *c, const uint64_t *rows, const uint8_t *absent_rows, size_t i, bool fresh, uint64_t now_ns,
-                     uint64_t *ret_value, uint8_t *ret_absent);
+/* What the row of the i-th entity is written as a difference to. rows: of the whole list, one behind the other. A new
+ * one's is that of the one before it in the list, counters apart. */
+void machine_old_row(const struct columns *c, const uint64_t *rows, const uint8_t *absent_rows, size_t i, bool fresh,
+                     uint64_t now_ns, uint64_t *ret_value, uint8_t *ret_absent);
 
 void entity_info_write(struct buf *out, uint32_t *last_id, const struct baro_entity *e);
 

@@ -44,7 +44,8 @@ static bool scan_delta(struct span *in, uint64_t base, uint64_t *ret)
 static bool scan_identity(struct span *in, struct block *b, uint32_t *ret_id, struct baro_key *ret_key)
 {
     uint64_t id;
-    if (!scan_delta(in, b->id, &id) || !scan_pid(in, b->pid, &ret_key->pid) || !scan_delta(in, b->start, &ret_key->start))
+    if (!scan_delta(in, b->id, &id) || !scan_pid(in, b->pid, &ret_key->pid) ||
+        !scan_delta(in, b->start, &ret_key->start))
         return false;
     *ret_id = b->id = (uint32_t)id;
     b->pid = ret_key->pid;
@@ -93,7 +94,8 @@ static bool scan_cmdline(struct span *in, enum cmdline_form *ret_form, struct sp
 bool entity_info_scan(struct span *in, uint32_t *last_id, struct entity_info *ret)
 {
     uint64_t id, version;
-    if (!scan_delta(in, *last_id, &id) || !scan_varint(in, &version) || !scan_text(in, &ret->name) || !scan_text(in, &ret->label))
+    if (!scan_delta(in, *last_id, &id) || !scan_varint(in, &version) || !scan_text(in, &ret->name) ||
+        !scan_text(in, &ret->label))
         return false;
     ret->id = *last_id = (uint32_t)id;
     ret->info_version = (uint32_t)version;
@@ -146,7 +148,8 @@ bool exit_scan(struct span *in, struct bits_in *bits, struct block *b, const str
     if (!ret_texts->known &&
         (!scan_text(in, &ret_texts->name) || !scan_cmdline(in, &ret_texts->form, &ret_texts->cmdline)))
         return false;
-    return row_scan_shape(in, bits, c, &b->exit, &row, &run) && !run && row_scan_values(in, bits, c, &b->exit, &row, value, absent);
+    return row_scan_shape(in, bits, c, &b->exit, &row, &run) && !run &&
+           row_scan_values(in, bits, c, &b->exit, &row, value, absent);
 }
 
 bool event_scan(struct span *in, const struct block *b, struct baro_event *ret, struct span *ret_text)

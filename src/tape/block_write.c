@@ -53,8 +53,8 @@ void info_write(struct buf *out, struct block *b, const struct baro_process *p, 
     write_cmdline(out, p->cmdline, cut);
 }
 
-void machine_old_row(const struct columns *c, const uint64_t *rows, const uint8_t *absent_rows, size_t i, bool fresh, uint64_t now_ns,
-                     uint64_t *ret_value, uint8_t *ret_absent)
+void machine_old_row(const struct columns *c, const uint64_t *rows, const uint8_t *absent_rows, size_t i, bool fresh,
+                     uint64_t now_ns, uint64_t *ret_value, uint8_t *ret_absent)
 {
     if (fresh && i == 0) {
         memset(ret_value, 0, c->n * sizeof *ret_value);

@@ -21,10 +21,15 @@ static void of_one(struct column *c, enum predictor p, unsigned term)
     c->term[0] = (uint8_t)term;
 }
 
-enum { THOUSANDS = SCALE_DECIMAL + 3, HUNDREDTHS = SCALE_DECIMAL + 4, MILLISECONDS = SCALE_DECIMAL + 6, TICKS = SCALE_DECIMAL + 7 };
+enum {
+    THOUSANDS = SCALE_DECIMAL + 3,
+    HUNDREDTHS = SCALE_DECIMAL + 4,
+    MILLISECONDS = SCALE_DECIMAL + 6,
+    TICKS = SCALE_DECIMAL + 7
+};
 
-/* What the kernel counts the machine in: clock ticks of 10 ms, milliseconds (diskstats), microseconds (pressure, cpu.stat), sectors of
- * 512 bytes, kHz, whole degrees, load in hundredths. */
+/* What the kernel counts the machine in: clock ticks of 10 ms, milliseconds (diskstats), microseconds (pressure,
+ * cpu.stat), sectors of 512 bytes, kHz, whole degrees, load in hundredths. */
 static uint8_t machine_scale(enum baro_kind kind, int id)
 {
     const struct baro_metric *m = baro_metric_get(kind, id);
@@ -86,7 +91,8 @@ static void job_columns(struct columns *c)
     of_one(&c->at[JOB_processes_peak], PREDICT_PEAK, JOB_processes);
 }
 
-/* The page cache grows at the cost of what is free, and both are available; what meminfo adds up it adds up from these. */
+/* The page cache grows at the cost of what is free, and both are available; what meminfo adds up it adds up from these.
+ */
 static void host_columns(struct columns *c)
 {
     static const uint8_t available[] = {HOST_memory_free, HOST_memory_active_file, HOST_memory_inactive_file};
@@ -95,8 +101,10 @@ static void host_columns(struct columns *c)
     of_sum(&c->at[HOST_memory_available], PREDICT_SUM, 3, available, 3);
     of_sum(&c->at[HOST_memory_used], PREDICT_SUM, 2, (const uint8_t[]){HOST_memory_total, HOST_memory_available}, 1);
     of_sum(&c->at[HOST_memory_cached], PREDICT_SUM, 3, cached, 3);
-    of_sum(&c->at[HOST_memory_active], PREDICT_SUM, 2, (const uint8_t[]){HOST_memory_active_anon, HOST_memory_active_file}, 2);
-    of_sum(&c->at[HOST_memory_inactive], PREDICT_SUM, 2, (const uint8_t[]){HOST_memory_inactive_anon, HOST_memory_inactive_file}, 2);
+    of_sum(&c->at[HOST_memory_active], PREDICT_SUM, 2,
+           (const uint8_t[]){HOST_memory_active_anon, HOST_memory_active_file}, 2);
+    of_sum(&c->at[HOST_memory_inactive], PREDICT_SUM, 2,
+           (const uint8_t[]){HOST_memory_inactive_anon, HOST_memory_inactive_file}, 2);
     of_sum(&c->at[HOST_memory_anon], PREDICT_SUM, 3, anon, 2);
     of_sum(&c->at[HOST_swap_used], PREDICT_SUM, 2, (const uint8_t[]){HOST_swap_total, HOST_swap_free}, 1);
 }
@@ -107,7 +115,8 @@ static void cgroup_columns(struct columns *c)
     of_sum(&c->at[CGROUP_cpu_system], PREDICT_SUM, 2, (const uint8_t[]){CGROUP_cpu, CGROUP_cpu_user}, 1);
     of_sum(&c->at[CGROUP_memory], PREDICT_SUM, 3, charged, 3);
     of_one(&c->at[CGROUP_memory_peak], PREDICT_PEAK, CGROUP_memory);
-    of_sum(&c->at[CGROUP_memory_working_set], PREDICT_SUM, 2, (const uint8_t[]){CGROUP_memory, CGROUP_memory_inactive_file}, 1);
+    of_sum(&c->at[CGROUP_memory_working_set], PREDICT_SUM, 2,
+           (const uint8_t[]){CGROUP_memory, CGROUP_memory_inactive_file}, 1);
     of_one(&c->at[CGROUP_pids_peak], PREDICT_PEAK, CGROUP_pids);
 }
 

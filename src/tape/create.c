@@ -77,8 +77,8 @@ static bool has_end(int fd)
            memcmp(mark, TAPE_END_MARK, sizeof mark) == 0;
 }
 
-/* A recorder holds a lock for as long as it lives. Where files lie on a server locks may be of each machine alone: there a tape
- * without its end is held to be written for a while. */
+/* A recorder holds a lock for as long as it lives. Where files lie on a server locks may be of each machine alone:
+ * there a tape without its end is held to be written for a while. */
 bool tape_in_work(int fd)
 {
     struct stat st;
@@ -90,10 +90,12 @@ bool tape_in_work(int fd)
         return true;
     else if (!tape_on_network(fd))
         return false;
-    return tape_on_network(fd) && fstat(fd, &st) == 0 && clock_realtime_ns() / (int64_t)NS_PER_SEC - st.st_mtime < STILL_WRITTEN;
+    return tape_on_network(fd) && fstat(fd, &st) == 0 &&
+           clock_realtime_ns() / (int64_t)NS_PER_SEC - st.st_mtime < STILL_WRITTEN;
 }
 
-/* Kept by whoever inherits the descriptor. Somebody may be looking whether there is one, which takes him some microseconds. */
+/* Kept by whoever inherits the descriptor. Somebody may be looking whether there is one, which takes him some
+ * microseconds. */
 static void take_lock(int fd)
 {
     for (int i = 0; i < 100 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK; i++)
@@ -136,27 +138,32 @@ static int may_replace(int dir_fd, const char *name, const char *path, struct ba
     int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     bool in_work = fd >= 0 && tape_in_work(fd);
     fd_close(fd);
-    return in_work ? error_set(err, -EBUSY, "%s is still being written by another recorder; it is left alone", path) : 0;
+    return in_work ? error_set(err, -EBUSY, "%s is still being written by another recorder; it is left alone", path)
+                   : 0;
 }
 
 /* Hidden, with a mark that no other has, and cut where it would become too long. */
 static void choose_temporary(struct tape_file *f)
 {
-    snprintf(f->temporary, sizeof f->temporary, ".%.*s.new-%llx", NAME_MAX - 24, f->name, (unsigned long long)clock_realtime_ns());
+    snprintf(f->temporary, sizeof f->temporary, ".%.*s.new-%llx", NAME_MAX - 24, f->name,
+             (unsigned long long)clock_realtime_ns());
 }
 
 /* A file without a name leaves nothing behind if its recorder dies; not every file system has such. */
 static int create_beside(struct tape_file *f)
 {
     choose_temporary(f);
-    int fd = access("/proc/self/fd", X_OK) < 0 ? -1 : openat(f->dir_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC | O_APPEND, 0600);
+    int fd = access("/proc/self/fd", X_OK) < 0
+                 ? -1
+                 : openat(f->dir_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC | O_APPEND, 0600);
     if (fd < 0)
         return create(f->dir_fd, f->temporary);
     take_lock(fd);
     return fd;
 }
 
-int tape_file_create(struct tape_file *ret, int dir_fd, const char *name, const char *path, bool replace, struct baro_error *err)
+int tape_file_create(struct tape_file *ret, int dir_fd, const char *name, const char *path, bool replace,
+                     struct baro_error *err)
 {
     *ret = (struct tape_file){.dir_fd = dir_fd};
     int fd = -ENAMETOOLONG;
@@ -186,7 +193,8 @@ int tape_file_publish(struct tape_file *f, int fd)
     if (f->dir_fd < 0 || !*f->temporary)
         return 0;
     snprintf(from, sizeof from, "/proc/self/fd/%d", fd);
-    if (!folder_holds(f->dir_fd, f->temporary, &f->file) && linkat(AT_FDCWD, from, f->dir_fd, f->temporary, AT_SYMLINK_FOLLOW) < 0)
+    if (!folder_holds(f->dir_fd, f->temporary, &f->file) &&
+        linkat(AT_FDCWD, from, f->dir_fd, f->temporary, AT_SYMLINK_FOLLOW) < 0)
         return -errno;
     if (renameat(f->dir_fd, f->temporary, f->dir_fd, f->name) < 0)
         return -errno;

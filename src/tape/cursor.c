@@ -31,7 +31,8 @@ static int read_preamble(struct baro_tape *t, const char *path, struct baro_erro
     const uint8_t *p;
     size_t len;
     int r = file_view(t, 0, TAPE_PREAMBLE_SIZE, &p, &len);
-    if (r == 0 && len >= TAPE_PREAMBLE_SIZE && (memcmp(p, TAPE_MAGIC, TAPE_MAGIC_SIZE) != 0 || get_le32(p + 20) != crc32c(0, p, 20))) {
+    if (r == 0 && len >= TAPE_PREAMBLE_SIZE &&
+        (memcmp(p, TAPE_MAGIC, TAPE_MAGIC_SIZE) != 0 || get_le32(p + 20) != crc32c(0, p, 20))) {
         r = repair_front(t);
         if (r >= 0)
             r = file_view(t, 0, TAPE_PREAMBLE_SIZE, &p, &len);
@@ -129,7 +130,8 @@ static int read_front(struct baro_tape *t, const char *path, struct baro_error *
 }
 
 /* Reads what stands at the head. Takes the descriptor (-1: the tape stands in memory). */
-static int open_cursor(struct baro_tape **ret, int fd, const void *memory, size_t size, const char *name, uint64_t cpu_ns, struct baro_error *err)
+static int open_cursor(struct baro_tape **ret, int fd, const void *memory, size_t size, const char *name,
+                       uint64_t cpu_ns, struct baro_error *err)
 {
     struct baro_tape *t = calloc(1, sizeof *t);
     if (!t) {

@@ -12,7 +12,8 @@ static uint64_t allowed(const struct baro_tape *t)
 {
     uint64_t block = BLOCK_RAW_FREE + BLOCK_RAW_RATIO * t->packed_total - t->raw_total;
     uint64_t tape = TAPE_RAW_FREE + BLOCK_RAW_RATIO * t->packed_read;
-    tape = tape > t->raw_read ? tape - t->raw_read : 0; /* thousands of blocks, each of which only uses what is free for one */
+    tape = tape > t->raw_read ? tape - t->raw_read
+                              : 0; /* thousands of blocks, each of which only uses what is free for one */
     block = block < tape ? block : tape;
     return block < FRAME_RAW_MAX ? block : FRAME_RAW_MAX;
 }

@@ -86,7 +86,8 @@ static int encode_gap(struct tape_writer *w, uint64_t t_ns)
         return 0;
     const char *why = w->lost_code ? error_text(-w->lost_code) : "too much at once";
     snprintf(text, sizeof text, "%s: %llu samples, %llu exits, %llu events lost", why,
-             (unsigned long long)w->lost_samples, (unsigned long long)w->lost_exits, (unsigned long long)w->lost_events);
+             (unsigned long long)w->lost_samples, (unsigned long long)w->lost_exits,
+             (unsigned long long)w->lost_events);
     struct baro_event gap = {.t_ns = t_ns, .kind = BARO_EVENT_GAP, .number = t_ns - w->good_t_ns, .text = text};
     event_write(&w->record, w->block, &gap);
     return encode_record(w, RECORD_EVENT);
@@ -168,7 +169,8 @@ static int encode_sample(struct tape_writer *w, const struct baro_sample *s)
     return r;
 }
 
-/* How far a block may decompress: what a reader accepts for its compressed size, of the block and of all blocks together. */
+/* How far a block may decompress: what a reader accepts for its compressed size, of the block and of all blocks
+ * together. */
 static uint64_t raw_limit(const struct tape_writer *w, uint64_t packed)
 {
     uint64_t block = BLOCK_RAW_FREE + BLOCK_RAW_RATIO * packed;
@@ -261,7 +263,8 @@ int encode_frame(struct tape_writer *w, const struct baro_sample *s, uint64_t t_
         return -EFBIG;
     w->packed += w->frame.len - from;
     *(keys ? &w->key_bytes : &w->delta_bytes) += w->frame.len;
-    frame_seal(w->frame.at, opens ? FRAME_BLOCK : FRAME_TICK, w->seq, (uint32_t)(w->frame.len - FRAME_HEAD_SIZE), w->seed);
+    frame_seal(w->frame.at, opens ? FRAME_BLOCK : FRAME_TICK, w->seq, (uint32_t)(w->frame.len - FRAME_HEAD_SIZE),
+               w->seed);
     return 0;
 }
 

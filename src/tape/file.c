@@ -30,8 +30,9 @@ int file_in_time(const struct baro_tape *t)
     return t->cpu_until_ns && clock_process_cpu_ns(0, &now_ns) == 0 && now_ns >= t->cpu_until_ns ? -ETIME : 0;
 }
 
-/* A CRC over what is no frame is time lost, and a file can be made of nothing but frames that claim to be long. All of them together may cost
- * some times the bytes that are there; after that, what claims to be longer than what is left is no frame. */
+/* A CRC over what is no frame is time lost, and a file can be made of nothing but frames that claim to be long. All of
+ * them together may cost some times the bytes that are there; after that, what claims to be longer than what is left is
+ * no frame. */
 static bool may_waste(const struct baro_tape *t, uint64_t len)
 {
     return t->wasted + len <= 4 * t->present + FRAME_PAYLOAD_MAX + (16u << 20);

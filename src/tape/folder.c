@@ -118,7 +118,8 @@ int folder_open(const char *path, bool make, struct baro_error *err)
         return w.fd;
     fd_close(w.fd);
     if (r == -EPERM && w.foreign)
-        return error_set(err, r, "%.180s leads by a link of another user out of his folders; root does not follow it", path);
+        return error_set(err, r, "%.180s leads by a link of another user out of his folders; root does not follow it",
+                         path);
     return error_set(err, r, "can't use %.180s: %s", path, error_text(-r));
 }
 
@@ -138,7 +139,8 @@ int folder_of(const char *path, const char **ret_name, struct baro_error *err)
 bool folder_holds(int dir_fd, const char *name, const struct stat *file)
 {
     struct stat st;
-    return fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == file->st_dev && st.st_ino == file->st_ino;
+    return fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == file->st_dev &&
+           st.st_ino == file->st_ino;
 }
 
 int folder_remove(int dir_fd, const char *name, const struct stat *file)

@@ -15,7 +15,8 @@ struct frame_seed frame_seed(const uint8_t nonce[8])
 static uint32_t frame_crc(const uint8_t *at, uint32_t len, struct frame_seed seed)
 {
     uint32_t crc = crc32c(seed.crc, at + FRAME_SYNC_SIZE, 6);
-    return seed.by_instruction ? crc32c_by_instruction(crc, at + FRAME_HEAD_SIZE, len) : crc32c(crc, at + FRAME_HEAD_SIZE, len);
+    return seed.by_instruction ? crc32c_by_instruction(crc, at + FRAME_HEAD_SIZE, len)
+                               : crc32c(crc, at + FRAME_HEAD_SIZE, len);
 }
 
 void frame_seal(uint8_t *at, enum frame_type type, uint8_t seq, uint32_t len, struct frame_seed seed)

@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The first byte is not ASCII and both line ends are in it, so that no text file and no mangled transfer passes for a tape. */
+/* The first byte is not ASCII and both line ends are in it, so that no text file and no mangled transfer passes for a
+ * tape. */
 #define TAPE_MAGIC "\211BARO\r\n\032"
 #define TAPE_MAGIC_SIZE 8
 #define TAPE_PREAMBLE_SIZE 24

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* struct baro_header, and its limits alone, as a list of fields with numbers and lengths, so that any later version reads it. */
+/* struct baro_header, and its limits alone, as a list of fields with numbers and lengths, so that any later version
+ * reads it. */
 #ifndef TAPE_HEAD_H
 #define TAPE_HEAD_H
 

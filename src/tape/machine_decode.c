@@ -138,7 +138,8 @@ static int scan_info(struct baro_tape *t, struct span *in, struct baro_entity *e
 }
 
 /* The row of the i-th entity, in the tape's columns, as the writer had it before this record. */
-static void old_row(const struct baro_tape *t, enum baro_kind kind, size_t i, bool fresh, uint64_t *value, uint8_t *absent)
+static void old_row(const struct baro_tape *t, enum baro_kind kind, size_t i, bool fresh, uint64_t *value,
+                    uint8_t *absent)
 {
     const struct entity_list *l = &t->entities[kind - BARO_KIND_HOST];
     const struct columns *c = &t->schema.columns[kind];
@@ -146,7 +147,8 @@ static void old_row(const struct baro_tape *t, enum baro_kind kind, size_t i, bo
     uint8_t before_absent[COLUMNS_MAX];
     size_t from = fresh ? i - 1 : i;
     if (!fresh || i > 0)
-        gather(&t->schema, kind, l->at[from]->value, l->at[from]->absent, of(l->at[from])->extra, before_value, before_absent);
+        gather(&t->schema, kind, l->at[from]->value, l->at[from]->absent, of(l->at[from])->extra, before_value,
+               before_absent);
     machine_old_row(c, before_value, before_absent, fresh && i > 0 ? 1 : 0, fresh, t->sample.host_ns, value, absent);
 }
 
@@ -155,7 +157,8 @@ static int scan_row(struct baro_tape *t, struct span *in, enum baro_kind kind, s
     struct entity_list *l = &t->entities[kind - BARO_KIND_HOST];
     const struct columns *c = &t->schema.columns[kind];
     bool fresh = i == l->n, is_run;
-    struct shapes *shapes = fresh ? &t->machine->kind[kind - BARO_KIND_HOST].fresh : &t->machine->kind[kind - BARO_KIND_HOST].known;
+    struct shapes *shapes =
+        fresh ? &t->machine->kind[kind - BARO_KIND_HOST].fresh : &t->machine->kind[kind - BARO_KIND_HOST].known;
     uint64_t value[COLUMNS_MAX];
     uint8_t absent[COLUMNS_MAX];
     struct row row;

@@ -76,7 +76,8 @@ static bool same(const struct kind_walk *k, size_t i, const struct baro_entity *
 {
     size_t at = i * k->c->n;
     return k->list->at[i].info_version == e->info_version &&
-           row_same((struct row_values){&k->list->value[at], &k->list->absent[at]}, (struct row_values){e->value, e->absent}, k->c->n);
+           row_same((struct row_values){&k->list->value[at], &k->list->absent[at]},
+                    (struct row_values){e->value, e->absent}, k->c->n);
 }
 
 static bool unchanged(const struct kind_walk *k, const struct baro_entities *e)
@@ -150,15 +151,22 @@ static struct kind_walk walk_of(struct tape_writer *w, unsigned i)
 {
     struct machine *m = w->machine;
     return (struct kind_walk){
-        .w = w, .kind = (enum baro_kind)(BARO_KIND_HOST + i), .c = &w->columns[BARO_KIND_HOST + i], .list = &m->list[i],
-        .known = &m->block.kind[i].known, .fresh = &m->block.kind[i].fresh,
-        .last_id = &m->block.kind[i].id, .gone_size = &m->block.kind[i].gone_size, .gap_size = &m->block.kind[i].gap_size,
+        .w = w,
+        .kind = (enum baro_kind)(BARO_KIND_HOST + i),
+        .c = &w->columns[BARO_KIND_HOST + i],
+        .list = &m->list[i],
+        .known = &m->block.kind[i].known,
+        .fresh = &m->block.kind[i].fresh,
+        .last_id = &m->block.kind[i].id,
+        .gone_size = &m->block.kind[i].gone_size,
+        .gap_size = &m->block.kind[i].gap_size,
     };
 }
 
 static bool encode_kinds(struct tape_writer *w, const struct baro_sample *s)
 {
-    struct baro_entity host = {.kind = BARO_KIND_HOST, .value = (uint64_t *)s->host, .absent = (uint8_t *)s->host_absent};
+    struct baro_entity host = {
+        .kind = BARO_KIND_HOST, .value = (uint64_t *)s->host, .absent = (uint8_t *)s->host_absent};
     struct baro_entity *hosts = &host;
     struct baro_entities e[MACHINE_KINDS] = {{1, &hosts}};
     struct kind_walk k;

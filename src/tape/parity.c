@@ -44,6 +44,6 @@ bool parity_scan(struct span in, struct parity_view *ret)
         return false;
     ret->at = (const uint8_t *)in.at;
     ret->columns = in.len;
-    return in.len >= 16 && in.len <= 64 << 10 && (in.len & (in.len - 1)) == 0 && ret->len > 0 && ret->len <= PARITY_COVERS_MOST &&
-           ret->from + ret->len >= ret->from;
+    return in.len >= 16 && in.len <= 64 << 10 && (in.len & (in.len - 1)) == 0 && ret->len > 0 &&
+           ret->len <= PARITY_COVERS_MOST && ret->from + ret->len >= ret->from;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What makes a damaged tape whole again: each 32 KiB of it are followed by the XOR of their columns (byte i belongs to column i modulo the number of
- * columns), so that a run of damaged bytes no longer than there are columns is computed from the rest; and the front of the file stands once more at its end.
+ * What makes a damaged tape whole again: each 32 KiB of it are followed by the XOR of their columns (byte i belongs to
+ * column i modulo the number of columns), so that a run of damaged bytes no longer than there are columns is computed
+ * from the rest; and the front of the file stands once more at its end.
  */
 #ifndef TAPE_PARITY_H
 #define TAPE_PARITY_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Damaged bytes that can be had again, from parity or from the copy of the front. The file stays as it is; what is read of it is patched. */
+/* Damaged bytes that can be had again, from parity or from the copy of the front. The file stays as it is; what is read
+ * of it is patched. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +86,8 @@ static bool frame_is_whole(const struct baro_tape *t, const struct damage *d)
     struct frame_head head;
     const uint8_t *p = d->data + (d->frame - d->from);
     size_t left = d->len - (size_t)(d->frame - d->from);
-    return left >= FRAME_HEAD_SIZE && frame_head_parse(p, &head) && head.len <= left - FRAME_HEAD_SIZE && frame_good(p, &head, t->seed);
+    return left >= FRAME_HEAD_SIZE && frame_head_parse(p, &head) && head.len <= left - FRAME_HEAD_SIZE &&
+           frame_good(p, &head, t->seed);
 }
 
 static void flip(struct damage *d, size_t begin, size_t end)
@@ -111,7 +113,8 @@ static int try_places(struct baro_tape *t, struct damage *d, size_t first, size_
     return 0;
 }
 
-/* Where most columns are wrong, what is right by chance within the run may be more than what is right behind it: then it may begin anywhere. */
+/* Where most columns are wrong, what is right by chance within the run may be more than what is right behind it: then
+ * it may begin anywhere. */
 static int try_all(struct baro_tape *t, struct damage *d)
 {
     int r = find_run(d) ? try_places(t, d, d->first, d->columns) : 0;
@@ -154,7 +157,8 @@ int repair_frame(struct baro_tape *t, uint64_t frame, uint64_t next)
             return r < 0 ? r : 0;
         if (!may_work(t, head.len))
             return 0;
-        if (head.type == FRAME_PARITY && parity_scan(span_of(payload, head.len), &v) && v.from <= frame && frame < v.from + v.len)
+        if (head.type == FRAME_PARITY && parity_scan(span_of(payload, head.len), &v) && v.from <= frame &&
+            frame < v.from + v.len)
             return by_parity(t, frame, next, &v);
         at += FRAME_HEAD_SIZE + (uint64_t)head.len;
     }
@@ -167,12 +171,13 @@ int repair_frame(struct baro_tape *t, uint64_t frame, uint64_t next)
 static bool is_copy(const uint8_t *p, size_t len, struct frame_head *ret)
 {
     uint8_t front[TAPE_PREAMBLE_SIZE];
-    if (len < FRAME_HEAD_SIZE + TAPE_PREAMBLE_SIZE || !frame_head_parse(p, ret) || ret->type != FRAME_COPY || ret->len < TAPE_PREAMBLE_SIZE ||
-        ret->len > len - FRAME_HEAD_SIZE)
+    if (len < FRAME_HEAD_SIZE + TAPE_PREAMBLE_SIZE || !frame_head_parse(p, ret) || ret->type != FRAME_COPY ||
+        ret->len < TAPE_PREAMBLE_SIZE || ret->len > len - FRAME_HEAD_SIZE)
         return false;
     for (size_t i = 0; i < sizeof front; i++)
         front[i] = (uint8_t)~p[FRAME_HEAD_SIZE + i];
-    return memcmp(front, TAPE_MAGIC, TAPE_MAGIC_SIZE) == 0 && get_le32(front + 20) == crc32c(0, front, 20) && frame_good(p, ret, frame_seed(front + 12));
+    return memcmp(front, TAPE_MAGIC, TAPE_MAGIC_SIZE) == 0 && get_le32(front + 20) == crc32c(0, front, 20) &&
+           frame_good(p, ret, frame_seed(front + 12));
 }
 
 static int take_copy(struct baro_tape *t, const uint8_t *payload, size_t len)

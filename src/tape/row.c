@@ -138,8 +138,25 @@ void number_write(struct bits *bits, uint16_t *size, uint64_t v)
 static uint64_t unit_of(unsigned scale)
 {
     static const uint64_t ten[] = {
-        1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000, 10000000000, 100000000000, 1000000000000,
-        10000000000000, 100000000000000, 1000000000000000, 10000000000000000, 100000000000000000, 1000000000000000000,
+        1,
+        10,
+        100,
+        1000,
+        10000,
+        100000,
+        1000000,
+        10000000,
+        100000000,
+        1000000000,
+        10000000000,
+        100000000000,
+        1000000000000,
+        10000000000000,
+        100000000000000,
+        1000000000000000,
+        10000000000000000,
+        100000000000000000,
+        1000000000000000000,
         10000000000000000000u,
     };
     return scale < SCALE_DECIMAL ? 1ull << scale : ten[scale - SCALE_DECIMAL];
@@ -231,7 +248,8 @@ bool number_scan(struct bits_in *bits, uint16_t *size, uint64_t *ret)
     return true;
 }
 
-bool row_scan_shape(struct span *in, struct bits_in *bits, const struct columns *c, struct shapes *s, struct row *ret, bool *ret_run)
+bool row_scan_shape(struct span *in, struct bits_in *bits, const struct columns *c, struct shapes *s, struct row *ret,
+                    bool *ret_run)
 {
     uint64_t number, flags, low, high = 0;
     if (!number_scan(bits, &s->number_size, &number))
@@ -240,7 +258,8 @@ bool row_scan_shape(struct span *in, struct bits_in *bits, const struct columns 
     if (*ret_run)
         return true;
     if (number == SHAPE_NEW) {
-        if (!scan_varint(in, &flags) || flags > ROW_FLAGS || !scan_varint(in, &low) || (c->n > 64 && !scan_varint(in, &high)))
+        if (!scan_varint(in, &flags) || flags > ROW_FLAGS || !scan_varint(in, &low) ||
+            (c->n > 64 && !scan_varint(in, &high)))
             return false;
         ret->mask = (column_mask)high << 64 | low;
         ret->flags = (unsigned)flags;
@@ -287,8 +306,8 @@ static bool scan_reasons(struct span *in, unsigned n, uint8_t *absent)
     return true;
 }
 
-bool row_scan_values(struct span *in, struct bits_in *bits, const struct columns *c, struct shapes *s, const struct row *row,
-                     uint64_t *value, uint8_t *absent)
+bool row_scan_values(struct span *in, struct bits_in *bits, const struct columns *c, struct shapes *s,
+                     const struct row *row, uint64_t *value, uint8_t *absent)
 {
     uint64_t old_value[COLUMNS_MAX];
     uint8_t old_absent[COLUMNS_MAX];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows: the values of one entity as differences to a row before. Each column has a prediction, made from the old row and
- * from other columns of the new one; what is written is which columns the prediction missed, and by how much. Columns that
- * are predicted as they were are taken first, then the others from left to right; each knows those that were taken before.
+ * Rows: the values of one entity as differences to a row before. Each column has a prediction, made from the old row
+ * and from other columns of the new one; what is written is which columns the prediction missed, and by how much.
+ * Columns that are predicted as they were are taken first, then the others from left to right; each knows those that
+ * were taken before.
  */
 #ifndef TAPE_ROW_H
 #define TAPE_ROW_H
@@ -72,8 +73,8 @@ struct shapes {
     uint8_t flags[SHAPES_MAX];
     unsigned n;
     uint16_t number_size; /* as below, of the shapes' numbers */
-    /* How many bits a column's residuals have of late, times 16; 0: none so far. Apart by how much of a row changes: what
-     * just wakes up and what works hard differ in all their sizes. */
+    /* How many bits a column's residuals have of late, times 16; 0: none so far. Apart by how much of a row changes:
+     * what just wakes up and what works hard differ in all their sizes. */
     uint16_t size[SIZE_SETS][COLUMNS_MAX];
 };
 
@@ -106,10 +107,12 @@ void row_compare(const struct columns *c, struct row_values old, struct row_valu
 void row_write(struct buf *out, struct bits *bits, const struct columns *c, struct shapes *s, const struct row *row,
                struct row_values old, struct row_values new);
 
-/* Reads the shape's number and the shape. *ret_run: it is no row, but a run of rows that were read and had not changed. */
-bool row_scan_shape(struct span *in, struct bits_in *bits, const struct columns *c, struct shapes *s, struct row *ret, bool *ret_run);
+/* Reads the shape's number and the shape. *ret_run: it is no row, but a run of rows that were read and had not changed.
+ */
+bool row_scan_shape(struct span *in, struct bits_in *bits, const struct columns *c, struct shapes *s, struct row *ret,
+                    bool *ret_run);
 /* Reads reasons and residuals; value and absent hold the old row and become the new one. */
-bool row_scan_values(struct span *in, struct bits_in *bits, const struct columns *c, struct shapes *s, const struct row *row,
-                     uint64_t *value, uint8_t *absent);
+bool row_scan_values(struct span *in, struct bits_in *bits, const struct columns *c, struct shapes *s,
+                     const struct row *row, uint64_t *value, uint8_t *absent);
 
 #endif

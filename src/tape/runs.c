@@ -28,8 +28,8 @@ static int terminated(struct buf *b, struct baro_error *err)
     return 0;
 }
 
-/* May this user keep runs there? What others may put into or take out of a folder is no matter for an ordinary user's runs, whose rights they don't gain; root
- * would write and remove files at their pleasure. */
+/* May this user keep runs there? What others may put into or take out of a folder is no matter for an ordinary user's
+ * runs, whose rights they don't gain; root would write and remove files at their pleasure. */
 static int usable(int fd, const char **ret_why)
 {
     struct stat st;
@@ -150,7 +150,8 @@ int runs_new_path(const char *dir, const char *command, struct buf *ret_path, st
 {
     struct utc t = utc_of(clock_realtime_ns());
     buf_clear(ret_path);
-    buf_printf(ret_path, "%s/%04lld%02u%02uT%02u%02u%02u.%06uZ-", dir, (long long)t.year, t.month, t.day, t.hour, t.minute, t.second, t.ns / 1000);
+    buf_printf(ret_path, "%s/%04lld%02u%02uT%02u%02u%02u.%06uZ-", dir, (long long)t.year, t.month, t.day, t.hour,
+               t.minute, t.second, t.ns / 1000);
     add_command(ret_path, command ? command : "");
     buf_printf(ret_path, "-%d.baro", (int)getpid());
     return terminated(ret_path, err);
@@ -199,7 +200,8 @@ enum { STAMP_SIZE = 16, CLOCKS_DIFFER = 3600 /* s: of machines that share a fold
 static void stamp(int64_t seconds, char ret[static STAMP_SIZE + 40])
 {
     struct utc t = utc_of((seconds + CLOCKS_DIFFER) * (int64_t)NS_PER_SEC);
-    snprintf(ret, STAMP_SIZE + 40, "%04lld%02u%02uT%02u%02u%02u.", (long long)t.year, t.month, t.day, t.hour, t.minute, t.second);
+    snprintf(ret, STAMP_SIZE + 40, "%04lld%02u%02uT%02u%02u%02u.", (long long)t.year, t.month, t.day, t.hour, t.minute,
+             t.second);
 }
 
 /* statx(2), Linux 4.11: the part of its answer that is wanted here. musl 1.2.3 has no declaration of it. */
@@ -219,8 +221,8 @@ static bool made_when(int dir, const char *name, int64_t *ret_s)
     return true;
 }
 
-/* A name tells when the recording began, and the file was made just then. What says that it is of a time after that, or of one that has not come yet, was not
- * named by a recorder of this time: it is the last of all, never @last. */
+/* A name tells when the recording began, and the file was made just then. What says that it is of a time after that, or
+ * of one that has not come yet, was not named by a recorder of this time: it is the last of all, never @last. */
 static bool is_untimely(int dir, const char *name, const char *now)
 {
     char made[STAMP_SIZE + 40];
@@ -242,7 +244,8 @@ static int list(DIR *d, bool all, struct runs_list *ret, struct baro_error *err)
     stamp(clock_realtime_ns() / (int64_t)NS_PER_SEC, now);
     *ret = (struct runs_list){0};
     while ((e = readdir(d)) != NULL) {
-        if (!is_run(e->d_name) || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) || (!all && st.st_size == 0))
+        if (!is_run(e->d_name) || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
+            (!all && st.st_size == 0))
             continue;
         if (!list_add(ret, &cap, e->d_name, (uint64_t)st.st_size, is_untimely(dirfd(d), e->d_name, now))) {
             runs_list_done(ret);
@@ -286,7 +289,8 @@ static int resolve_kept(uint64_t nth, struct buf *ret_path, struct baro_error *e
     if (l.n == 0) {
         r = error_set(err, -ENOENT, "no run is kept in %s; `baro run -- COMMAND` records one", dir);
     } else if (nth > l.n) {
-        r = error_set(err, -ENOENT, "there is no @%llu: %zu run%s kept in %s", (unsigned long long)nth, l.n, l.n == 1 ? " is" : "s are", dir);
+        r = error_set(err, -ENOENT, "there is no @%llu: %zu run%s kept in %s", (unsigned long long)nth, l.n,
+                      l.n == 1 ? " is" : "s are", dir);
     } else {
         buf_printf(ret_path, "/%s", l.at[nth - 1].name);
         r = terminated(ret_path, err);
@@ -386,7 +390,8 @@ int runs_check_limits(struct baro_error *err)
 #define SIZES_EVERY 16u /* runs between two looks at all sizes, */
 #define SIZES_SHARE 64u /* unless the newest takes a larger part of what is allowed */
 
-/* Is there anything to do? Names alone are read for that: five hundred stat(2) after each short command would cost as much as its recording. */
+/* Is there anything to do? Names alone are read for that: five hundred stat(2) after each short command would cost as
+ * much as its recording. */
 static bool worth_it(DIR *d, struct keep *keep)
 {
     char newest[NAME_MAX + 1] = "";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The folder of kept runs: ${BARO_DIR:-${XDG_STATE_HOME:-~/.local/state}/barograph}, mode 0700. A tape's name begins with
- * its UTC start time to the microsecond, so that names sort by age and parallel runs never race for @last.
+ * The folder of kept runs: ${BARO_DIR:-${XDG_STATE_HOME:-~/.local/state}/barograph}, mode 0700. A tape's name begins
+ * with its UTC start time to the microsecond, so that names sort by age and parallel runs never race for @last.
  */
 #ifndef TAPE_RUNS_H
 #define TAPE_RUNS_H
@@ -11,14 +11,17 @@
 #include "base/buf.h"
 #include "base/error.h"
 
-/* Finds or makes the folder. If it can't be had, falls back to a folder of this user's own (mode 0700, owner checked) under
+/* Finds or makes the folder. If it can't be had, falls back to a folder of this user's own (mode 0700, owner checked)
+ * under
  * ${TMPDIR:-/tmp} and says why in *ret_note (one line, empty if nothing is to say). path is NUL-terminated. */
 int runs_dir(struct buf *ret_path, struct baro_error *ret_note, struct baro_error *err);
-/* The same, held open (O_PATH): what is made in it and removed from it goes through the descriptor, which is returned. As root, a folder of another user, or one from which everybody may
- * remove files (mode o+w without the sticky bit), is not used. */
+/* The same, held open (O_PATH): what is made in it and removed from it goes through the descriptor, which is returned.
+ * As root, a folder of another user, or one from which everybody may remove files (mode o+w without the sticky bit), is
+ * not used. */
 int runs_open(struct buf *ret_path, struct baro_error *ret_note, struct baro_error *err);
 
-/* A path for a new run in dir: "<dir>/20261121T043450.123456Z-<command>-<pid>.baro"; command is cut to harmless bytes. */
+/* A path for a new run in dir: "<dir>/20261121T043450.123456Z-<command>-<pid>.baro"; command is cut to harmless bytes.
+ */
 int runs_new_path(const char *dir, const char *command, struct buf *ret_path, struct baro_error *err);
 
 struct runs_entry {
@@ -37,9 +40,10 @@ void runs_list_done(struct runs_list *l);
 /* A tape named by the user: a path, or @last, @1 (the same), @2 ... of the kept runs, or NULL for @last. */
 int runs_resolve(const char *name, struct buf *ret_path, struct baro_error *err);
 
-/* Unlinks the oldest finished runs until at most so many remain (a sixteenth less, once they are too many) and they take at most so many bytes; the
- * newest and those still being written stay. Sizes are looked at after each 16th run and after large ones.
- * Limits come from BARO_KEEP ("200 runs,1GB" style: "N", "SIZE" or both separated by a comma), default 500 and 2 GB. Returns how many were removed. */
+/* Unlinks the oldest finished runs until at most so many remain (a sixteenth less, once they are too many) and they
+ * take at most so many bytes; the newest and those still being written stay. Sizes are looked at after each 16th run
+ * and after large ones. Limits come from BARO_KEEP ("200 runs,1GB" style: "N", "SIZE" or both separated by a comma),
+ * default 500 and 2 GB. Returns how many were removed. */
 int runs_prune(const char *dir, struct baro_error *err);
 int runs_prune_at(int dir_fd, struct baro_error *err);
 

@@ -60,7 +60,8 @@ static bool scan_column(struct span *in, struct column *ret, struct texts *ret_t
     in->len -= (size_t)len;
     if (!scan_text(&row, &t->stem) || !scan_text(&row, &t->name) || !scan_text(&row, &t->help) ||
         !scan_text(&row, &t->file) || !scan_byte(&row, &t->unit) || !scan_byte(&row, &t->semantics) ||
-        !scan_byte(&row, &scale) || !scale_valid(scale) || !scan_byte(&row, &falls) || falls > 1 || !scan_byte(&row, &predictor) || predictor >= PREDICT_MAX)
+        !scan_byte(&row, &scale) || !scale_valid(scale) || !scan_byte(&row, &falls) || falls > 1 ||
+        !scan_byte(&row, &predictor) || predictor >= PREDICT_MAX)
         return false;
     ret->scale = (uint8_t)scale;
     ret->falls = falls;
@@ -103,8 +104,10 @@ static bool id_taken(const struct schema *s, int kind, unsigned n, int id)
 /* Same name and unit: the same metric. A name that another column has had already would make two values one. */
 static int own_id(const struct schema *s, int kind, unsigned i, const struct texts *t)
 {
-    const struct baro_metric *same = baro_metric_get((enum baro_kind)kind, (int)i); /* as it is where nothing has changed since */
-    int id = same && span_equal(t->name, same->name) ? (int)i : baro_metric_find((enum baro_kind)kind, t->name.at, t->name.len);
+    const struct baro_metric *same =
+        baro_metric_get((enum baro_kind)kind, (int)i); /* as it is where nothing has changed since */
+    int id = same && span_equal(t->name, same->name) ? (int)i
+                                                     : baro_metric_find((enum baro_kind)kind, t->name.at, t->name.len);
     if (id < 0 || (unsigned)baro_metric_get((enum baro_kind)kind, id)->unit != t->unit || id_taken(s, kind, i, id))
         return -1;
     return id;

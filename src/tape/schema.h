@@ -13,7 +13,8 @@ enum { SCHEMA_KINDS = 64 }; /* what has a number above is not known */
 struct schema {
     struct columns columns[BARO_KIND_MAX];
     uint8_t metric[BARO_KIND_MAX][COLUMNS_MAX]; /* column -> id; ids from baro_metric_count() on are extra */
-    /* By the tape's numbers; -1: none of this library's, or behind such a one: how many bits of a machine's record are that one's is not known. */
+    /* By the tape's numbers; -1: none of this library's, or behind such a one: how many bits of a machine's record are
+     * that one's is not known. */
     int8_t kind_of[SCHEMA_KINDS];
     unsigned n_extra[BARO_KIND_MAX];
     struct baro_metric *extra[BARO_KIND_MAX];   /* what only the tape's writer knew */
@@ -21,7 +22,8 @@ struct schema {
 
 void schema_write(struct buf *out);
 
-/* The same as one zstd frame. At each start of a recorder it would take longer to compress it than all else that the tape needs. */
+/* The same as one zstd frame. At each start of a recorder it would take longer to compress it than all else that the
+ * tape needs. */
 extern const uint8_t schema_packed[];
 extern const size_t schema_packed_len;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The schema of this library. tools/pack_schema.c compresses it while building, and compiles this for the machine that builds. */
+/* The schema of this library. tools/pack_schema.c compresses it while building, and compiles this for the machine that
+ * builds. */
 #include <string.h>
 
 #include "tape/schema.h"
@@ -14,7 +15,8 @@ static void write_column(struct buf *out, const struct baro_metric *m, const str
 {
     write_text(out, m->stem);
     write_text(out, m->name);
-    /* Help and file are in every reader's own table; here they would be two thirds of what is written twice into each tape. */
+    /* Help and file are in every reader's own table; here they would be two thirds of what is written twice into each
+     * tape. */
     write_text(out, "");
     write_text(out, "");
     buf_byte(out, (uint8_t)m->unit);

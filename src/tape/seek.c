@@ -51,8 +51,9 @@ static bool index_holds(struct baro_tape *t)
     for (size_t i = 0; i < t->n_blocks; i++) {
         struct frame_head head;
         const uint8_t *payload;
-        if ((i > 0 && t->blocks[i].offset <= t->blocks[i - 1].offset) || t->blocks[i].offset < t->first || file_peek(t, t->blocks[i].offset, 8, &head, &payload) != FRAME_GOOD ||
-            head.type != FRAME_BLOCK || head.len < 8 || get_le64(payload) != t->blocks[i].t_ns)
+        if ((i > 0 && t->blocks[i].offset <= t->blocks[i - 1].offset) || t->blocks[i].offset < t->first ||
+            file_peek(t, t->blocks[i].offset, 8, &head, &payload) != FRAME_GOOD || head.type != FRAME_BLOCK ||
+            head.len < 8 || get_le64(payload) != t->blocks[i].t_ns)
             return false;
     }
     return true;
@@ -106,7 +107,8 @@ static int walk(struct baro_tape *t)
             continue;
         }
         /* No head here, or its length leads out of the file: cut off, not whole yet, or the step before was wrong. */
-        uint64_t at, scan_end = t->scan_end, bad = before && file_frame(t, before, &head, &payload) != FRAME_GOOD ? before : t->walked;
+        uint64_t at, scan_end = t->scan_end,
+                     bad = before && file_frame(t, before, &head, &payload) != FRAME_GOOD ? before : t->walked;
         r = file_find(t, before ? before + 1 : t->walked, &at);
         t->scan_end = scan_end;
         if (r <= 0)

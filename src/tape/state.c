@@ -122,7 +122,8 @@ void gather(const struct schema *s, enum baro_kind kind, const uint64_t *value, 
     }
 }
 
-/* The job's and the recorder's rows. In a block's first sample they start from zero, not from the reader's "unknown". */
+/* The job's and the recorder's rows. In a block's first sample they start from zero, not from the reader's "unknown".
+ */
 static bool scan_entity(struct baro_tape *t, struct span *in, enum baro_kind kind, struct shapes *shapes, bool first,
                         uint64_t *value, uint8_t *absent, struct extras *extra)
 {
@@ -318,7 +319,8 @@ int state_rows(struct baro_tape *t, struct span body, size_t *next)
         if (gap - ROWS_GAP > t->n - *next)
             return BARO_E_CORRUPT;
         size_t at = *next + (size_t)(gap - ROWS_GAP);
-        if (!row_scan_shape(&body, &t->bits, &t->schema.columns[BARO_KIND_PROCESS], at < t->n ? &b->process : &b->fresh, &row, &is_run) ||
+        if (!row_scan_shape(&body, &t->bits, &t->schema.columns[BARO_KIND_PROCESS], at < t->n ? &b->process : &b->fresh,
+                            &row, &is_run) ||
             (is_run && !number_scan(&t->bits, &b->run_size, &run)) || run > t->n - at)
             return BARO_E_CORRUPT;
         for (uint64_t i = 0; i < run; i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of a writer, shared by the files that make it: writer.c (the file), encode.c (frames), pending.c (what waits). */
+/* The inside of a writer, shared by the files that make it: writer.c (the file), encode.c (frames), pending.c (what
+ * waits). */
 #ifndef TAPE_STATE_H
 #define TAPE_STATE_H
 
@@ -91,7 +92,8 @@ int encode_parity(struct tape_writer *w, const struct parity *p);
 int encode_rows(struct tape_writer *w, const struct baro_sample *s, size_t n_kept, bool fresh);
 int encode_record(struct tape_writer *w, enum record_tag tag); /* hands w->record on, compressed */
 
-/* machine_encode.c: the record of the machine, if it was looked at since the last one. Allocates only when its lists grow. */
+/* machine_encode.c: the record of the machine, if it was looked at since the last one. Allocates only when its lists
+ * grow. */
 int encode_machine(struct tape_writer *w, const struct baro_sample *s);
 void machine_new_block(struct machine *m);
 void machine_free(struct machine *m);

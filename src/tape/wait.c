@@ -40,7 +40,8 @@ static int recorder_lives(const struct baro_header *h)
         return -1;
     snprintf(path, sizeof(path), "/proc/%d/stat", h->recorder.pid);
     ssize_t n = fd_read_file(AT_FDCWD, path, text, sizeof(text));
-    /* With hidepid the processes of others look as if they were not there, but for kill(2), which sends nothing for 0. */
+    /* With hidepid the processes of others look as if they were not there, but for kill(2), which sends nothing for 0.
+     */
     if (n <= 0)
         return kill(h->recorder.pid, 0) < 0 && errno == ESRCH ? 0 : -1;
     if (pid_stat_parse(span_of(text, (size_t)n), &st) < 0)
@@ -92,8 +93,8 @@ static void forget_told(const struct baro_tape *t)
         ;
 }
 
-/* 1: it has other bytes than when it was read to its end. Of a file without a name only what is there now is read: it was
- * removed, or replaced by another tape. */
+/* 1: it has other bytes than when it was read to its end. Of a file without a name only what is there now is read: it
+ * was removed, or replaced by another tape. */
 static int has_grown(struct baro_tape *t)
 {
     uint64_t before = t->seen_size;
@@ -135,7 +136,8 @@ int baro_tape_wait(struct baro_tape *t, int timeout_ms, struct baro_error *err)
             return 1;
         if (now >= until)
             return 0;
-        uint64_t left_ms = (until - now + NS_PER_MS - 1) / NS_PER_MS, most = t->inotify_fd >= 0 ? TOLD_LOOK_MS : LOOK_MS;
+        uint64_t left_ms = (until - now + NS_PER_MS - 1) / NS_PER_MS,
+                 most = t->inotify_fd >= 0 ? TOLD_LOOK_MS : LOOK_MS;
         struct pollfd told = {.fd = t->inotify_fd, .events = POLLIN};
         poll(&told, 1, (int)(left_ms < most ? left_ms : most));
     }

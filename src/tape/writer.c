@@ -14,7 +14,8 @@
 #include "tape/little.h"
 #include "tape/state.h"
 
-/* Level 1 with a table that fits what a tick writes, some hundred bytes: a larger one finds no more (bench/tape_density.c: 2.64 bytes with 2 KiB and with 16). */
+/* Level 1 with a table that fits what a tick writes, some hundred bytes: a larger one finds no more
+ * (bench/tape_density.c: 2.64 bytes with 2 KiB and with 16). */
 static bool zstd_setup(ZSTD_CCtx *z)
 {
     return !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, 1)) &&
@@ -119,7 +120,8 @@ static int write_whole(struct tape_writer *w, const uint8_t *at, size_t len, siz
     return 0;
 }
 
-/* After a failed sync the pages may be gone (the kernel drops them): the frame counts as lost, and must not come twice. */
+/* After a failed sync the pages may be gone (the kernel drops them): the frame counts as lost, and must not come twice.
+ */
 static int sync_or_take_back(struct tape_writer *w, size_t len)
 {
     if (w->io.sync(w->io.context, w->fd) == 0)
@@ -237,8 +239,9 @@ static void look_for_cut(struct tape_writer *w)
     pending_event(w, &e);
 }
 
-/* Written after a sample: the parity of 32 KiB that are complete, some way behind their end, so that one run of damaged bytes can't hit both; and once, in
- * a tape that grows long, the copy of its front. What could not be written is tried again; the next frame then begins a block, as something may stand in between. */
+/* Written after a sample: the parity of 32 KiB that are complete, some way behind their end, so that one run of damaged
+ * bytes can't hit both; and once, in a tape that grows long, the copy of its front. What could not be written is tried
+ * again; the next frame then begins a block, as something may stand in between. */
 static void add_repairs(struct tape_writer *w)
 {
     enum { COPY_AT = 256 << 10 };

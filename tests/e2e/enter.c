@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * enter CGROUP NOTE COMMAND...: enters a cgroup and executes the command. NOTE gets two numbers of ns, between which lies what this process used before: for tests.
+ * enter CGROUP NOTE COMMAND...: enters a cgroup and executes the command. NOTE gets two numbers of ns, between which
+ * lies what this process used before: for tests.
  */
 #include <fcntl.h>
 #include <stdio.h>

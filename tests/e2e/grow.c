@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * grow DEPTH WIDTH LIFE: a chain of DEPTH processes, each of which first starts WIDTH - 1 others that live for LIFE microseconds and then the next
- * of the chain; all wait for whom they started. That makes 1 + DEPTH * WIDTH processes, this one among them, the sooner the shorter LIFE is.
+ * grow DEPTH WIDTH LIFE: a chain of DEPTH processes, each of which first starts WIDTH - 1 others that live for LIFE
+ * microseconds and then the next of the chain; all wait for whom they started. That makes 1 + DEPTH * WIDTH processes,
+ * this one among them, the sooner the shorter LIFE is.
  */
 #include <errno.h>
 #include <stdlib.h>

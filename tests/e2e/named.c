@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * named FILE [ARGUMENT...]: starts a process for each record of FILE, then reads a byte from the FIFO `gate`, and ends with
- * all of them. A record is a name and three arguments (the first one is argv[0]), each with a NUL behind it. For tests.
+ * named FILE [ARGUMENT...]: starts a process for each record of FILE, then reads a byte from the FIFO `gate`, and ends
+ * with all of them. A record is a name and three arguments (the first one is argv[0]), each with a NUL behind it. For
+ * tests.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -10,7 +10,8 @@
 
 #define TEXT(literal) span_of(literal, sizeof(literal) - 1)
 
-/* The beginning of a text in memory of its exact size, so that ASan sees a read beyond it; to be given to cut_free(). */
+/* The beginning of a text in memory of its exact size, so that ASan sees a read beyond it; to be given to cut_free().
+ */
 static inline struct span cut_of(struct span text, size_t len)
 {
     char *copy = malloc(len ? len : 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A kernel for the ledger to be seen against: processes fork, burn, end, are reaped, ignored or orphaned, and who takes over whose counters goes by the book.
- * What a recorder looks at is declared here and defined by the test. */
+/* A kernel for the ledger to be seen against: processes fork, burn, end, are reaped, ignored or orphaned, and who takes
+ * over whose counters goes by the book. What a recorder looks at is declared here and defined by the test. */
 #ifndef TESTS_LIVES_H
 #define TESTS_LIVES_H
 
@@ -78,19 +78,24 @@ static int fork_from(struct kernel *k, int parent)
     for (int i = 0; i < PROCESSES; i++) {
         if (k->at[i].life != FREE || (k->restless && k->at[i].tick == k->ticks))
             continue;
-        /* pids are handed out again at once (but by the restless kernel, where more could then come together than does): only the start time tells them apart */
-        k->at[i] = (struct process){.life = LIVES, .parent = parent, .pid = 100 + i, .start = ++k->clock, .ignores = dice(k, 20) == 0};
+        /* pids are handed out again at once (but by the restless kernel, where more could then come together than
+         * does): only the start time tells them apart */
+        k->at[i] = (struct process){
+            .life = LIVES, .parent = parent, .pid = 100 + i, .start = ++k->clock, .ignores = dice(k, 20) == 0};
         k->forks++;
         if (i >= k->n)
             k->n = i + 1;
         if (k->recorder == LATE) {
             assert_true(k->n_events < QUEUE);
-            k->event[k->n_events++] = (struct event){true, k->at[i].pid, parent >= 0 ? k->at[parent].pid : WRAPPER, now(k), 0};
+            k->event[k->n_events++] =
+                (struct event){true, k->at[i].pid, parent >= 0 ? k->at[parent].pid : WRAPPER, now(k), 0};
         } else if (k->events) {
             struct member *known = tree_find(&k->job.tree, k->at[i].pid);
             if (known)
                 gone(k, known);
-            assert_non_null(job_add(&k->job, k->at[i].pid, parent >= 0 ? tree_find(&k->job.tree, k->at[parent].pid) : NULL, BARO_ORIGIN_EVENT, now(k)));
+            assert_non_null(job_add(&k->job, k->at[i].pid,
+                                    parent >= 0 ? tree_find(&k->job.tree, k->at[parent].pid) : NULL, BARO_ORIGIN_EVENT,
+                                    now(k)));
         }
         return i;
     }
@@ -128,7 +133,8 @@ static void told_by_wrapper(struct kernel *k, struct process *p)
     member_tell(m)->has_cpu = m->final = true;
     member_tell(m)->cpu_ns = p->own_user + p->own_system;
     gather(k, m);
-    job_settle(&k->job, now(k), read_again, k); /* as its children's successor, before what it used moves to the wrapper */
+    job_settle(&k->job, now(k), read_again,
+               k); /* as its children's successor, before what it used moves to the wrapper */
     m->gone_ns = now(k);
     job_gone(&k->job, m, now(k));
 }
@@ -138,8 +144,9 @@ static void send(struct kernel *k, const struct process *p)
     k->dropped += k->n_messages == SOCKET;
     if (k->n_messages == SOCKET)
         return;
-    k->message[k->n_messages++] = (struct message){p->pid, p->start, now(k), p->own_user, p->own_system, p->reaped_user, p->reaped_system,
-                                                   p->reaped_faults, k->total_user, k->total_system};
+    k->message[k->n_messages++] =
+        (struct message){p->pid,         p->start,         now(k),           p->own_user,   p->own_system,
+                         p->reaped_user, p->reaped_system, p->reaped_faults, k->total_user, k->total_system};
 }
 
 static void let_go(const struct kernel *k, struct process *p)

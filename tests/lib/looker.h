@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machine's collector on a tree of files made for one test, which changes from look to look. Include after cmocka.h. */
+/* The machine's collector on a tree of files made for one test, which changes from look to look. Include after
+ * cmocka.h. */
 #ifndef TESTS_LOOKER_H
 #define TESTS_LOOKER_H
 
@@ -43,8 +44,12 @@ static inline void machine_open(struct looker *m, bool helper)
     char proc[80], sys[80];
     snprintf(proc, sizeof(proc), "%s/proc", m->dir);
     snprintf(sys, sizeof(sys), "%s/sys", m->dir);
-    struct host_options o = {.proc_fd = open(proc, O_RDONLY | O_DIRECTORY), .sys_fd = open(sys, O_RDONLY | O_DIRECTORY), .clk_tck = 100,
-                             .page_size = 4096, .helper = helper, .entity_ids = &m->ids};
+    struct host_options o = {.proc_fd = open(proc, O_RDONLY | O_DIRECTORY),
+                             .sys_fd = open(sys, O_RDONLY | O_DIRECTORY),
+                             .clk_tck = 100,
+                             .page_size = 4096,
+                             .helper = helper,
+                             .entity_ids = &m->ids};
     assert_int_equal(host_new(&m->host, &o, NULL), 0);
 }
 
@@ -74,8 +79,8 @@ static inline const struct baro_entity *named(const struct looker *m, enum baro_
 static inline void is(const struct looker *m, enum host_metric metric, uint64_t value)
 {
     if (m->sample.host_absent[metric] || m->sample.host[metric] != value)
-        print_message("%s: %llu %s\n", baro_metric_get(BARO_KIND_HOST, metric)->name, (unsigned long long)m->sample.host[metric],
-                      baro_absent_name(m->sample.host_absent[metric]));
+        print_message("%s: %llu %s\n", baro_metric_get(BARO_KIND_HOST, metric)->name,
+                      (unsigned long long)m->sample.host[metric], baro_absent_name(m->sample.host_absent[metric]));
     assert_int_equal(m->sample.host_absent[metric], BARO_PRESENT);
     assert_int_equal(m->sample.host[metric], value);
 }

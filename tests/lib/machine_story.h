@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A job in a container on a machine with four CPUs, told by hand: a quota of half a core, 500 MB that it shares with a neighbour, and others
- * that keep the machine busy. Its figures can be worked out on paper. Include after story.h.
+ * A job in a container on a machine with four CPUs, told by hand: a quota of half a core, 500 MB that it shares with a
+ * neighbour, and others that keep the machine busy. Its figures can be worked out on paper. Include after story.h.
  */
 #ifndef TESTS_MACHINE_STORY_H
 #define TESTS_MACHINE_STORY_H
@@ -27,8 +27,12 @@ static inline void machine_story_header(struct baro_header *h)
     story_header(h);
     h->cpus = 4;
     h->memory_total = 8 * GB;
-    h->limits = (struct baro_limits){.memory_bytes = 500 * MB, .memory_source = "cgroup /pod memory.max", .cores_ppm = 500000,
-                                     .cores_source = "cgroup /pod/job cpu.max", .pids = 100, .pids_source = "cgroup /pod/job pids.max"};
+    h->limits = (struct baro_limits){.memory_bytes = 500 * MB,
+                                     .memory_source = "cgroup /pod memory.max",
+                                     .cores_ppm = 500000,
+                                     .cores_source = "cgroup /pod/job cpu.max",
+                                     .pids = 100,
+                                     .pids_source = "cgroup /pod/job pids.max"};
 }
 
 static inline void machine_entity(struct machine_story *m, struct baro_entity *e, enum baro_kind kind, const char *name)
@@ -36,8 +40,13 @@ static inline void machine_entity(struct machine_story *m, struct baro_entity *e
     int i = m->n++;
     memset(m->absent[i], BARO_ABSENT_UNSUPPORTED, sizeof(m->absent[i]));
     strcpy(m->names[i], name);
-    *e = (struct baro_entity){.id = 100 + (uint32_t)i, .kind = kind, .name = m->names[i], .label = m->names[9], .info_version = 1,
-                              .value = m->value[i], .absent = m->absent[i]};
+    *e = (struct baro_entity){.id = 100 + (uint32_t)i,
+                              .kind = kind,
+                              .name = m->names[i],
+                              .label = m->names[9],
+                              .info_version = 1,
+                              .value = m->value[i],
+                              .absent = m->absent[i]};
 }
 
 static inline void machine_entity_set(struct baro_entity *e, int metric, uint64_t v)
@@ -86,7 +95,8 @@ static inline void machine_look(struct machine_story *m, uint64_t t_ns, uint64_t
     struct baro_sample *s = &m->y.s;
     s->has_host = true;
     s->host_ns = t_ns;
-    /* four seconds of CPU time: 1 user, 0.2 nice, 0.5 system, 0.01 irq, 0.04 softirq, 0.25 guests, 1.2 idle, 0.4 iowait, 0.4 stolen */
+    /* four seconds of CPU time: 1 user, 0.2 nice, 0.5 system, 0.01 irq, 0.04 softirq, 0.25 guests, 1.2 idle, 0.4
+     * iowait, 0.4 stolen */
     machine_host_set(s, HOST_cpu_user, 100 * SECOND + 1000 * MS * step);
     machine_host_set(s, HOST_cpu_nice, 7 * SECOND + 200 * MS * step);
     machine_host_set(s, HOST_cpu_system, 40 * SECOND + 500 * MS * step);

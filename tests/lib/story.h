@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A short job, told by hand, whose figures can be worked out on paper: make starts two cc1; one ends, the other executes ld; a process
- * with a name made to do harm holds shared memory; one that no sample saw. Include after cmocka.h.
+ * A short job, told by hand, whose figures can be worked out on paper: make starts two cc1; one ends, the other
+ * executes ld; a process with a name made to do harm holds shared memory; one that no sample saw. Include after
+ * cmocka.h.
  */
 #ifndef TESTS_STORY_H
 #define TESTS_STORY_H
@@ -32,10 +33,20 @@ struct story {
 static inline void story_header(struct baro_header *h)
 {
     static char *argv[] = {"make", "-j2", "all targets", NULL};
-    *h = (struct baro_header){.mode = BARO_MODE_RUN, .version = "0.1.0", .host = "h", .kernel = "6.18.0", .machine = "x86_64",
-                              .start_realtime_ns = 1795235690123000000, .clk_tck = 100, .cpus = 2, .page_size = 4096,
-                              .memory_total = 16000 * MB, .wanted = (1ull << PROCESS_MAX) - 1, .argv = argv,
-                              .event_source = "connector", .exit_source = "taskstats"};
+    *h = (struct baro_header){.mode = BARO_MODE_RUN,
+                              .version = "0.1.0",
+                              .host = "h",
+                              .kernel = "6.18.0",
+                              .machine = "x86_64",
+                              .start_realtime_ns = 1795235690123000000,
+                              .clk_tck = 100,
+                              .cpus = 2,
+                              .page_size = 4096,
+                              .memory_total = 16000 * MB,
+                              .wanted = (1ull << PROCESS_MAX) - 1,
+                              .argv = argv,
+                              .event_source = "connector",
+                              .exit_source = "taskstats"};
 }
 
 static inline void story_set(struct baro_process *p, enum process_metric m, uint64_t v)
@@ -44,12 +55,17 @@ static inline void story_set(struct baro_process *p, enum process_metric m, uint
     p->absent[m] = BARO_PRESENT;
 }
 
-static inline struct baro_process *story_process(struct story *y, int i, uint32_t id, int32_t pid, int32_t ppid, const char *name,
-                                                 const char *line)
+static inline struct baro_process *story_process(struct story *y, int i, uint32_t id, int32_t pid, int32_t ppid,
+                                                 const char *name, const char *line)
 {
     struct baro_process *p = &y->p[i];
-    *p = (struct baro_process){.id = id, .key = {pid, 1000 + (uint64_t)pid}, .parent = {ppid, 1000 + (uint64_t)ppid}, .uid = 1000,
-                               .origin = BARO_ORIGIN_EVENT, .info_version = 1, .name = y->names[i],
+    *p = (struct baro_process){.id = id,
+                               .key = {pid, 1000 + (uint64_t)pid},
+                               .parent = {ppid, 1000 + (uint64_t)ppid},
+                               .uid = 1000,
+                               .origin = BARO_ORIGIN_EVENT,
+                               .info_version = 1,
+                               .name = y->names[i],
                                .cmdline = line ? y->lines[i] : NULL,
                                .cmdline_absent = line ? BARO_PRESENT : BARO_ABSENT_DENIED};
     strcpy(y->names[i], name);
@@ -79,7 +95,8 @@ static inline void story_memory(struct baro_process *p, uint64_t t_ns, uint64_t 
     story_set(p, PROCESS_smaps_at, t_ns);
 }
 
-static inline void story_sample(struct story *y, const struct teller *t, uint64_t t_ns, size_t n, uint64_t cpu, uint64_t counted)
+static inline void story_sample(struct story *y, const struct teller *t, uint64_t t_ns, size_t n, uint64_t cpu,
+                                uint64_t counted)
 {
     struct baro_sample *s = &y->s;
     s->t_ns = t_ns;
@@ -99,12 +116,20 @@ static inline void story_sample(struct story *y, const struct teller *t, uint64_
     t->sample(t->context, s);
 }
 
-static inline void story_exit(const struct teller *t, uint64_t t_ns, uint32_t id, int32_t pid, const char *name, uint64_t cpu,
-                              uint64_t rss_peak, int status, bool sampled)
+static inline void story_exit(const struct teller *t, uint64_t t_ns, uint32_t id, int32_t pid, const char *name,
+                              uint64_t cpu, uint64_t rss_peak, int status, bool sampled)
 {
-    struct baro_exit e = {.t_ns = t_ns, .id = id, .key = {pid, sampled ? 1000 + (uint64_t)pid : 0}, .parent = {100, 1100},
-                          .uid = 1000, .origin = BARO_ORIGIN_EVENT, .source = BARO_EXIT_TASKSTATS, .sampled = sampled,
-                          .status_known = true, .status = status, .name = name};
+    struct baro_exit e = {.t_ns = t_ns,
+                          .id = id,
+                          .key = {pid, sampled ? 1000 + (uint64_t)pid : 0},
+                          .parent = {100, 1100},
+                          .uid = 1000,
+                          .origin = BARO_ORIGIN_EVENT,
+                          .source = BARO_EXIT_TASKSTATS,
+                          .sampled = sampled,
+                          .status_known = true,
+                          .status = status,
+                          .name = name};
     memset(e.absent, BARO_ABSENT_GONE, sizeof(e.absent));
     const struct {
         enum exit_metric metric;
@@ -117,10 +142,11 @@ static inline void story_exit(const struct teller *t, uint64_t t_ns, uint32_t id
     t->exit(t->context, &e);
 }
 
-static inline void story_event(const struct teller *t, uint64_t t_ns, enum baro_event_kind kind, int32_t pid, uint64_t number,
-                               const char *text)
+static inline void story_event(const struct teller *t, uint64_t t_ns, enum baro_event_kind kind, int32_t pid,
+                               uint64_t number, const char *text)
 {
-    struct baro_event e = {.t_ns = t_ns, .kind = kind, .key = {pid, pid ? 1000 + (uint64_t)pid : 0}, .number = number, .text = text};
+    struct baro_event e = {
+        .t_ns = t_ns, .kind = kind, .key = {pid, pid ? 1000 + (uint64_t)pid : 0}, .number = number, .text = text};
     t->event(t->context, &e);
 }
 
@@ -135,9 +161,22 @@ static inline void story_tell(struct story *y, const struct teller *t)
 {
     memset(y, 0, sizeof(*y));
     memset(y->s.job_absent, BARO_ABSENT_NOT_YET, sizeof(y->s.job_absent));
-    const enum job_metric have[] = {JOB_cpu, JOB_cpu_user, JOB_cpu_system, JOB_cpu_bound, JOB_cpu_counted, JOB_run_delay,
-                                    JOB_io_rchar, JOB_io_wchar, JOB_io_read, JOB_io_write, JOB_process_rss_peak, JOB_processes,
-                                    JOB_processes_peak, JOB_processes_started, JOB_processes_ended, JOB_processes_unsampled};
+    const enum job_metric have[] = {JOB_cpu,
+                                    JOB_cpu_user,
+                                    JOB_cpu_system,
+                                    JOB_cpu_bound,
+                                    JOB_cpu_counted,
+                                    JOB_run_delay,
+                                    JOB_io_rchar,
+                                    JOB_io_wchar,
+                                    JOB_io_read,
+                                    JOB_io_write,
+                                    JOB_process_rss_peak,
+                                    JOB_processes,
+                                    JOB_processes_peak,
+                                    JOB_processes_started,
+                                    JOB_processes_ended,
+                                    JOB_processes_unsampled};
     for (size_t i = 0; i < sizeof(have) / sizeof(*have); i++)
         y->s.job_absent[have[i]] = BARO_PRESENT;
     y->s.job[JOB_io_rchar] = 1200 * MB;

@@ -162,7 +162,8 @@ static inline void world_entities(struct world *w, enum baro_kind kind)
     s->entities[kind] = (struct baro_entities){w->n_entities[kind], w->entity[kind]};
 }
 
-/* Not at each tick, and not all of it: the tests that break a tape at each of its bytes take the square of its length. */
+/* Not at each tick, and not all of it: the tests that break a tape at each of its bytes take the square of its length.
+ */
 static inline void world_machine(struct world *w)
 {
     struct baro_sample *s = &w->sample;

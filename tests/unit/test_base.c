@@ -71,7 +71,9 @@ static void test_words(void **state)
 {
     (void)state;
     static const char list[] = "cpuset cpu  io\tmemory\npids\n";
-    const char *const words[] = {"cpuset", "cpu", "io", "memory", "pids"}, *const others[] = {"", "cpus", "set", "mem", "pid", "io\tmemory"};
+    const char *const words[] = {"cpuset", "cpu", "io", "memory", "pids"}, *const others[] = {"",    "cpus",
+                                                                                              "set", "mem",
+                                                                                              "pid", "io\tmemory"};
     for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
         assert_true(span_has_word(span_str(list), words[i]));
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
@@ -81,17 +83,28 @@ static void test_words(void **state)
     assert_false(span_has_word(span_of(list, 0), "cpuset"));
 }
 
-/* The check value of the catalogue of parametrised CRCs (CRC-32/ISCSI), whole and in pieces, by table and by instruction. */
+/* The check value of the catalogue of parametrised CRCs (CRC-32/ISCSI), whole and in pieces, by table and by
+ * instruction. */
 static void test_time_namespaces(void **state)
 {
     (void)state;
     int64_t ns = 7;
-    assert_int_equal(namespace_offset_parse(span_str("monotonic        1000         0\nboottime         2000         0\n"), &ns), 0);
+    assert_int_equal(
+        namespace_offset_parse(span_str("monotonic        1000         0\nboottime         2000         0\n"), &ns), 0);
     assert_true(ns == 1000000000000);
     assert_int_equal(namespace_offset_parse(span_str("boottime 1 2\nmonotonic -3 999999999\n"), &ns), 0);
     assert_true(ns == -2000000001);
-    static const char *const wrong[] = {"", "monotonic", "monotonic \n", "monotonic x 0\n", "monotonic 1\n", "monotonic 1 -1\n", "monotonic 1 1000000000\n",
-                                        "monotonic 9000000001 0\n", "monotonic 1 0 0\n", "boottime 1 0\n", "monotonic 99999999999999999999 0\n"};
+    static const char *const wrong[] = {"",
+                                        "monotonic",
+                                        "monotonic \n",
+                                        "monotonic x 0\n",
+                                        "monotonic 1\n",
+                                        "monotonic 1 -1\n",
+                                        "monotonic 1 1000000000\n",
+                                        "monotonic 9000000001 0\n",
+                                        "monotonic 1 0 0\n",
+                                        "boottime 1 0\n",
+                                        "monotonic 99999999999999999999 0\n"};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
         ns = 7;
         assert_int_equal(namespace_offset_parse(span_str(wrong[i]), &ns), BARO_E_SYNTAX);
@@ -129,7 +142,8 @@ static void test_error_texts(void **state)
     (void)state;
     char ours[64];
     for (int error = 0; error <= EHWPOISON; error++) {
-        strncpy(ours, error_text(error), sizeof(ours) - 1); /* that of a number that is none lasts until the next call */
+        strncpy(ours, error_text(error),
+                sizeof(ours) - 1); /* that of a number that is none lasts until the next call */
         ours[sizeof(ours) - 1] = 0;
         assert_string_equal(ours, strerror(error));
     }
@@ -138,8 +152,9 @@ static void test_error_texts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_utc), cmocka_unit_test(test_text), cmocka_unit_test(test_words), cmocka_unit_test(test_crc), cmocka_unit_test(test_error_texts),
-        cmocka_unit_test(test_time_namespaces), cmocka_unit_test(test_own_proc),
+        cmocka_unit_test(test_utc),      cmocka_unit_test(test_text),        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_crc),      cmocka_unit_test(test_error_texts), cmocka_unit_test(test_time_namespaces),
+        cmocka_unit_test(test_own_proc),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -132,7 +132,8 @@ static void two_groups(void **state)
     world_done(&w);
 }
 
-/* Some have ended before they are asked, of some v1 says "/" because they have: one that is in both is enough. 0 is nobody. */
+/* Some have ended before they are asked, of some v1 says "/" because they have: one that is in both is enough. 0 is
+ * nobody. */
 static void people_come_and_go(void **state)
 {
     struct world w;

@@ -71,7 +71,8 @@ static void the_whole_over_a_part(void **state)
 /* Another one lies over it that does not show this group, or none at all. That it has no limit nobody knows. */
 static void nothing_of_it_to_be_seen(void **state)
 {
-    static const char *const over[] = {WHOLE NO_GROUPS, WHOLE "32 31 0:31 /other /cg/memory rw - cgroup cgroup rw,memory\n"};
+    static const char *const over[] = {WHOLE NO_GROUPS,
+                                       WHOLE "32 31 0:31 /other /cg/memory rw - cgroup cgroup rw,memory\n"};
     for (int i = 0; i < 2; i++) {
         char dir[sizeof(FILES_NAME)];
         struct cgroup_hierarchies p;
@@ -109,7 +110,9 @@ static void seen_elsewhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_part_over_the_whole), cmocka_unit_test(the_whole_over_a_part), cmocka_unit_test(nothing_of_it_to_be_seen),
+        cmocka_unit_test(a_part_over_the_whole),
+        cmocka_unit_test(the_whole_over_a_part),
+        cmocka_unit_test(nothing_of_it_to_be_seen),
         cmocka_unit_test(seen_elsewhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is in a group and below it, while groups come and go. In any file system: a folder has a link for each folder in it there as well. */
+/* Who is in a group and below it, while groups come and go. In any file system: a folder has a link for each folder in
+ * it there as well. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parsers of control groups' files. Values are typed by hand from the kernel's admin-guide/cgroup-v2.rst and cgroup-v1/. */
+/* The parsers of control groups' files. Values are typed by hand from the kernel's admin-guide/cgroup-v2.rst and
+ * cgroup-v1/. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,8 +16,9 @@
 
 /* ---- cpu ---- */
 
-static const char cpu_v2[] = "usage_usec 3000001\nuser_usec 2000000\nsystem_usec 1000001\nnice_usec 5\ncore_sched.force_idle_usec 0\n"
-                             "nr_periods 20\nnr_throttled 3\nthrottled_usec 400\nnr_bursts 0\nburst_usec 0\n";
+static const char cpu_v2[] =
+    "usage_usec 3000001\nuser_usec 2000000\nsystem_usec 1000001\nnice_usec 5\ncore_sched.force_idle_usec 0\n"
+    "nr_periods 20\nnr_throttled 3\nthrottled_usec 400\nnr_bursts 0\nburst_usec 0\n";
 
 static void check_cpu_cut(struct span cut)
 {
@@ -44,12 +46,14 @@ static void cpu_stat(void **state)
     assert_int_equal(cpu.value[CGCPU_THROTTLED], 123456789);
     assert_int_equal(cgroup_cpu_stat_parse(TEXT("usage_usec 18446744073709551615\nuser_usec 7\n"), &cpu), 0);
     assert_int_equal(cpu.valid, 1u << CGCPU_USER); /* it does not fit in nanoseconds */
-    assert_int_equal(cgroup_cpu_stat_parse(TEXT("usage_usec -1\nusage_usec\nusage_usec 1 2\nusage_usecs 1\n"), &cpu), BARO_E_SYNTAX);
+    assert_int_equal(cgroup_cpu_stat_parse(TEXT("usage_usec -1\nusage_usec\nusage_usec 1 2\nusage_usecs 1\n"), &cpu),
+                     BARO_E_SYNTAX);
     assert_int_equal(cgroup_cpuacct_stat_parse(TEXT("user 12\nsystem 34\n"), 10000000, &cpu), 0);
     assert_int_equal(cpu.value[CGCPU_USER], 120000000);
     assert_int_equal(cpu.value[CGCPU_SYSTEM], 340000000);
     assert_int_equal(cgroup_cpuacct_stat_parse(TEXT("user 12\n"), 10000000, &cpu), BARO_E_SYNTAX);
-    assert_int_equal(cgroup_cpuacct_stat_parse(TEXT("user 12\nsystem 18446744073709551615\n"), 10000000, &cpu), BARO_E_SYNTAX);
+    assert_int_equal(cgroup_cpuacct_stat_parse(TEXT("user 12\nsystem 18446744073709551615\n"), 10000000, &cpu),
+                     BARO_E_SYNTAX);
 }
 
 static void cpu_quota(void **state)
@@ -57,8 +61,14 @@ static void cpu_quota(void **state)
     static const struct {
         const char *text;
         uint64_t ppm;
-    } good[] = {{"max 100000\n", CGROUP_NO_LIMIT}, {"50000 100000\n", 500000}, {"250000 100000\n", 2500000}, {"1000 1000000\n", 1000}, {"0 1\n", 0}};
-    static const char *const bad[] = {"", "max\n", "max 100000", "50000 10000", "50000 0\n", "50000\n", "-1 100000\n", "1 2 3\n", "mix 1\n", "18446744073709551615 1\n"};
+    } good[] = {{"max 100000\n", CGROUP_NO_LIMIT},
+                {"50000 100000\n", 500000},
+                {"250000 100000\n", 2500000},
+                {"1000 1000000\n", 1000},
+                {"0 1\n", 0}};
+    static const char *const bad[] = {
+        "",        "max\n",       "max 100000", "50000 10000", "50000 0\n",
+        "50000\n", "-1 100000\n", "1 2 3\n",    "mix 1\n",     "18446744073709551615 1\n"};
     uint64_t ppm;
     (void)state;
     for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
@@ -77,7 +87,8 @@ static void cpu_quota(void **state)
 
 /* ---- memory ---- */
 
-static const char memory_v2[] = "anon 100\nfile 200\nkernel 50\nkernel_stack 7\nshmem 30\nfile_mapped 1\ninactive_anon 9\ninactive_file 80\nslab_reclaimable 1\nslab 20\n"
+static const char memory_v2[] = "anon 100\nfile 200\nkernel 50\nkernel_stack 7\nshmem 30\nfile_mapped 1\ninactive_anon "
+                                "9\ninactive_file 80\nslab_reclaimable 1\nslab 20\n"
                                 "pgfault 1000\npgmajfault 5\nworkingset_refault_file 3\n";
 
 static void check_memory_cut(struct span cut)
@@ -99,8 +110,10 @@ static void memory_stat(void **state)
     each_cut(TEXT(memory_v2), check_memory_cut);
     assert_int_equal(cgroup_memory_stat_parse(TEXT(memory_v2), false, &m), 0);
     assert_int_equal(m.valid, (1u << CGMEM_MAX) - 1 - (1u << CGMEM_SWAP) - (1u << CGMEM_HIERARCHICAL_LIMIT));
-    static const char v1[] = "cache 1\nrss 2\nshmem 3\ninactive_file 4\nhierarchical_memory_limit 9223372036854771712\nhierarchical_memsw_limit 9\ntotal_cache 10\n"
-                             "total_rss 20\ntotal_rss_huge 21\ntotal_shmem 30\ntotal_swap 40\ntotal_pgfault 50\ntotal_pgmajfault 60\ntotal_inactive_file 70\n";
+    static const char v1[] = "cache 1\nrss 2\nshmem 3\ninactive_file 4\nhierarchical_memory_limit "
+                             "9223372036854771712\nhierarchical_memsw_limit 9\ntotal_cache 10\n"
+                             "total_rss 20\ntotal_rss_huge 21\ntotal_shmem 30\ntotal_swap 40\ntotal_pgfault "
+                             "50\ntotal_pgmajfault 60\ntotal_inactive_file 70\n";
     assert_int_equal(cgroup_memory_stat_parse(TEXT(v1), true, &m), 0);
     assert_int_equal(m.value[CGMEM_FILE], 10);
     assert_int_equal(m.value[CGMEM_ANON], 20);
@@ -119,7 +132,9 @@ static void events(void **state)
     struct cgroup_events e;
     uint64_t hits;
     (void)state;
-    assert_int_equal(cgroup_memory_events_parse(TEXT("low 1\nhigh 2\nmax 3\noom 4\noom_kill 5\noom_group_kill 6\nsock_throttled 7\n"), &e), 0);
+    assert_int_equal(cgroup_memory_events_parse(
+                         TEXT("low 1\nhigh 2\nmax 3\noom 4\noom_kill 5\noom_group_kill 6\nsock_throttled 7\n"), &e),
+                     0);
     assert_int_equal(e.valid, 15);
     assert_int_equal(e.value[CGEVENT_HIGH_HITS], 2);
     assert_int_equal(e.value[CGEVENT_MAX_HITS], 3);
@@ -128,7 +143,8 @@ static void events(void **state)
     assert_int_equal(cgroup_memory_events_parse(TEXT("oom_kill_disable 0\nunder_oom 1\noom_kill 9\n"), &e), 0);
     assert_int_equal(e.valid, 1u << CGEVENT_OOM_KILLS);
     assert_int_equal(e.value[CGEVENT_OOM_KILLS], 9);
-    assert_int_equal(cgroup_memory_events_parse(TEXT("oom_kill_disable 0\nunder_oom 1\n"), &e), BARO_E_SYNTAX); /* before 4.13 */
+    assert_int_equal(cgroup_memory_events_parse(TEXT("oom_kill_disable 0\nunder_oom 1\n"), &e),
+                     BARO_E_SYNTAX); /* before 4.13 */
     assert_int_equal(cgroup_pids_events_parse(TEXT("max 12\n"), &hits), 0);
     assert_int_equal(hits, 12);
     assert_int_equal(cgroup_pids_events_parse(TEXT("max 12"), &hits), BARO_E_SYNTAX);
@@ -144,9 +160,11 @@ static bool not_253(void *context, uint32_t major, uint32_t minor)
 
 static void io(void **state)
 {
-    static const char v2[] = "8:0 rbytes=100 wbytes=200 rios=3 wios=4 dbytes=5 dios=6\n253:1 rbytes=100 wbytes=200 rios=3 wios=4\n"
-                             "259:2 rbytes=1 wbytes=2 rios=1 wios=1 cost.usage=9\n7:0 \n(unknown) rbytes=1\n";
-    static const char v1[] = "8:0 Read 10\n8:0 Write 20\n8:0 Sync 1\n8:0 Async 29\n8:0 Discard 0\n8:0 Total 30\n253:0 Read 10\n253:0 Write 20\nTotal 30\n";
+    static const char v2[] =
+        "8:0 rbytes=100 wbytes=200 rios=3 wios=4 dbytes=5 dios=6\n253:1 rbytes=100 wbytes=200 rios=3 wios=4\n"
+        "259:2 rbytes=1 wbytes=2 rios=1 wios=1 cost.usage=9\n7:0 \n(unknown) rbytes=1\n";
+    static const char v1[] = "8:0 Read 10\n8:0 Write 20\n8:0 Sync 1\n8:0 Async 29\n8:0 Discard 0\n8:0 Total 30\n253:0 "
+                             "Read 10\n253:0 Write 20\nTotal 30\n";
     struct cgroup_io all;
     uint32_t asked = 0;
     (void)state;
@@ -178,9 +196,15 @@ static void values(void **state)
     static const struct {
         const char *text;
         uint64_t value;
-    } good[] = {{"0\n", 0}, {"max\n", CGROUP_NO_LIMIT}, {"-1\n", CGROUP_NO_LIMIT}, {"9223372036854771712\n", CGROUP_NO_LIMIT},
-                {"9223372036854710272\n", CGROUP_NO_LIMIT} /* pages of 64 KiB */, {"8589934592\n", 8589934592}, {"18446744073709551615\n", CGROUP_NO_LIMIT}};
-    static const char *const bad[] = {"", "\n", "12", "max", "12 \n", "-2\n", "maximum\n", "18446744073709551616\n", "0x12\n"};
+    } good[] = {{"0\n", 0},
+                {"max\n", CGROUP_NO_LIMIT},
+                {"-1\n", CGROUP_NO_LIMIT},
+                {"9223372036854771712\n", CGROUP_NO_LIMIT},
+                {"9223372036854710272\n", CGROUP_NO_LIMIT} /* pages of 64 KiB */,
+                {"8589934592\n", 8589934592},
+                {"18446744073709551615\n", CGROUP_NO_LIMIT}};
+    static const char *const bad[] = {
+        "", "\n", "12", "max", "12 \n", "-2\n", "maximum\n", "18446744073709551616\n", "0x12\n"};
     uint64_t v;
     (void)state;
     for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
@@ -212,7 +236,8 @@ static void cpus(void **state)
 
 static void membership(void **state)
 {
-    static const char text[] = "11:cpu,cpuacct:/docker/a\nnonsense\n1:name=systemd:/a:b (c)\n0::/user.slice/x (deleted)\n2:cpuset:relative\n3:pids:/cut";
+    static const char text[] = "11:cpu,cpuacct:/docker/a\nnonsense\n1:name=systemd:/a:b (c)\n0::/user.slice/x "
+                               "(deleted)\n2:cpuset:relative\n3:pids:/cut";
     struct span rest = TEXT(text);
     struct cgroup_membership m;
     (void)state;
@@ -262,8 +287,9 @@ static void limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cpu_stat), cmocka_unit_test(cpu_quota), cmocka_unit_test(memory_stat), cmocka_unit_test(events), cmocka_unit_test(io),
-        cmocka_unit_test(values),   cmocka_unit_test(cpus),      cmocka_unit_test(membership),  cmocka_unit_test(limits),
+        cmocka_unit_test(cpu_stat), cmocka_unit_test(cpu_quota),  cmocka_unit_test(memory_stat),
+        cmocka_unit_test(events),   cmocka_unit_test(io),         cmocka_unit_test(values),
+        cmocka_unit_test(cpus),     cmocka_unit_test(membership), cmocka_unit_test(limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

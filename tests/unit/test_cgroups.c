@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collector of control groups: what v1 does not have (tests/fixtures/machines), and one that goes away while it is watched (where one may be made). */
+/* The collector of control groups: what v1 does not have (tests/fixtures/machines), and one that goes away while it is
+ * watched (where one may be made). */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -175,7 +176,8 @@ static void one_look_fails(void **state)
 /* The kernel may give a file in as many pieces as it likes: here each byte is one. */
 static void in_pieces(void **state)
 {
-    static const char mounts[] = "31 23 0:31 / /cg rw - cgroup2 cgroup2 rw\n", where[] = "1:name=systemd:/x\n0::/a\n", most[] = "1000000\n";
+    static const char mounts[] = "31 23 0:31 / /cg rw - cgroup2 cgroup2 rw\n", where[] = "1:name=systemd:/x\n0::/a\n",
+                      most[] = "1000000\n";
     static const struct {
         const char *path, *text;
     } fifo[] = {{"proc/self/mountinfo", mounts}, {"proc/7/cgroup", where}, {"cg/a/memory.max", most}};
@@ -230,7 +232,8 @@ static void many_disks(void **state)
     files_make(dir);
     for (unsigned i = 0; i < DISKS; i++) {
         bool dm = i % 2;
-        at += (size_t)snprintf(io + at, sizeof(io) - at, "%u:%u rbytes=%u wbytes=0 rios=0 wios=0 dbytes=0 dios=0\n", dm ? 253u : 8u, i / 2, i + 1);
+        at += (size_t)snprintf(io + at, sizeof(io) - at, "%u:%u rbytes=%u wbytes=0 rios=0 wios=0 dbytes=0 dios=0\n",
+                               dm ? 253u : 8u, i / 2, i + 1);
         sum += dm ? 0 : i + 1;
         snprintf(path, sizeof(path), "sys/dev/block/253:%u/slaves/sd%u", i / 2, i);
         files_put(dir, path, "");
@@ -348,7 +351,13 @@ static void last_look_reads_what_counts(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_v1_does_not_have), cmocka_unit_test(long_path), cmocka_unit_test(memory_without_a_hierarchy), cmocka_unit_test(many_disks), cmocka_unit_test(one_look_fails), cmocka_unit_test(in_pieces), cmocka_unit_test(one_vanishes),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_v1_does_not_have),
+                                       cmocka_unit_test(long_path),
+                                       cmocka_unit_test(memory_without_a_hierarchy),
+                                       cmocka_unit_test(many_disks),
+                                       cmocka_unit_test(one_look_fails),
+                                       cmocka_unit_test(in_pieces),
+                                       cmocka_unit_test(one_vanishes),
                                        cmocka_unit_test(last_look_reads_what_counts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

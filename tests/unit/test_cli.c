@@ -37,11 +37,25 @@ static const struct opt table[] = {
     {.name = "alpha", .letter = 'a', .type = OPT_TRUE, .offset = offsetof(struct values, a), .help = "first"},
     {.name = "beta", .letter = 'b', .type = OPT_TRUE, .offset = offsetof(struct values, b), .help = "second"},
     {.name = "no-c", .type = OPT_FALSE, .offset = offsetof(struct values, c), .help = "third"},
-    {.name = "text", .letter = 't', .argument = "TEXT", .type = OPT_TEXT, .offset = offsetof(struct values, text), .help = "fourth"},
-    {.name = "color", .argument = "COLOR", .type = OPT_CHOICE, .offset = offsetof(struct values, choice), .choices = colors,
+    {.name = "text",
+     .letter = 't',
+     .argument = "TEXT",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct values, text),
+     .help = "fourth"},
+    {.name = "color",
+     .argument = "COLOR",
+     .type = OPT_CHOICE,
+     .offset = offsetof(struct values, choice),
+     .choices = colors,
      .help = "fifth"},
-    {.name = "five", .letter = '5', .argument = "N", .type = OPT_PARSED, .offset = offsetof(struct values, parsed),
-     .parse = take_number, .help = "sixth"},
+    {.name = "five",
+     .letter = '5',
+     .argument = "N",
+     .type = OPT_PARSED,
+     .offset = offsetof(struct values, parsed),
+     .parse = take_number,
+     .help = "sixth"},
     {.name = "help", .letter = 'h', .type = OPT_HELP, .help = "help"},
     {.name = NULL},
 };
@@ -174,7 +188,8 @@ static void test_moments(void **state)
     char text[64];
     snprintf(text, sizeof(text), "%02d:%02d:%02d", (int)(second / 3600), (int)(second / 60 % 60), (int)(second % 60));
     assert_int_equal(moment(text, start, 1), 0);
-    snprintf(text, sizeof(text), "%02d:%02d:%02d.250", (int)(second / 3600), (int)(second / 60 % 60), (int)(second % 60));
+    snprintf(text, sizeof(text), "%02d:%02d:%02d.250", (int)(second / 3600), (int)(second / 60 % 60),
+             (int)(second % 60));
     assert_int_equal(moment(text, start, 1), S / 4);
     struct tm t;
     time_t when = 1795235690 + 3600;
@@ -226,7 +241,8 @@ static void test_units_of_moments(void **state)
 /* What is printed is taken, and means the same millisecond. */
 static void test_printed_moments(void **state)
 {
-    static const uint64_t times[] = {0, 999999, 1000000, 1234567890, 59999999999, 60000000000, 754001999999, 3599999000000, 3600000000000, 98765432100000};
+    static const uint64_t times[] = {0,           999999,       1000000,       1234567890,    59999999999,
+                                     60000000000, 754001999999, 3599999000000, 3600000000000, 98765432100000};
     static const long zones[] = {0, 3600, -12600, 50400};
     const int64_t start = 1795235690 * S + 123456789;
     (void)state;
@@ -250,9 +266,28 @@ static void test_printed_moments(void **state)
 
 static void test_bad_moments(void **state)
 {
-    static const char *const texts[] = {"",     "5",    "+",      "+5",     "-x",        "25:00",     "12:60",
-                                        "1:30", "12:3", "12:30x", "12:30.", "2026-1-01", "2026-13-01T00:00Z",
-                                        "2026-11-21", "2026-11-21T12:30:05+", "2026-11-21T12:30:05+15:00", "+99999999999999h", "101%", "-5%x", "%", "peaks", "00"};
+    static const char *const texts[] = {"",
+                                        "5",
+                                        "+",
+                                        "+5",
+                                        "-x",
+                                        "25:00",
+                                        "12:60",
+                                        "1:30",
+                                        "12:3",
+                                        "12:30x",
+                                        "12:30.",
+                                        "2026-1-01",
+                                        "2026-13-01T00:00Z",
+                                        "2026-11-21",
+                                        "2026-11-21T12:30:05+",
+                                        "2026-11-21T12:30:05+15:00",
+                                        "+99999999999999h",
+                                        "101%",
+                                        "-5%x",
+                                        "%",
+                                        "peaks",
+                                        "00"};
     (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
         assert_true(moment(texts[i], 0, 1) == INT64_MIN);
@@ -261,9 +296,18 @@ static void test_bad_moments(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms),     cmocka_unit_test(test_short_value), cmocka_unit_test(test_stop_early),
-        cmocka_unit_test(test_double_dash_first), cmocka_unit_test(test_help_ends), cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_distance),  cmocka_unit_test(test_moments), cmocka_unit_test(test_words_for_moments), cmocka_unit_test(test_units_of_moments), cmocka_unit_test(test_printed_moments),     cmocka_unit_test(test_bad_moments),
+        cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_short_value),
+        cmocka_unit_test(test_stop_early),
+        cmocka_unit_test(test_double_dash_first),
+        cmocka_unit_test(test_help_ends),
+        cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_distance),
+        cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_words_for_moments),
+        cmocka_unit_test(test_units_of_moments),
+        cmocka_unit_test(test_printed_moments),
+        cmocka_unit_test(test_bad_moments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,8 @@ static void looks_are_far_apart_while_nothing_happens(void **state)
     assert_int_equal(schedule_quiet(NS_PER_SEC, 20 * NS_PER_SEC), NS_PER_SEC);
 }
 
-/* Samples of cost_ns, planned every interval_ns, until the time is up. Returns what they cost in all; *ret_most: within one second, but for the first. */
+/* Samples of cost_ns, planned every interval_ns, until the time is up. Returns what they cost in all; *ret_most: within
+ * one second, but for the first. */
 static uint64_t play(struct budget *b, uint64_t interval_ns, uint64_t cost_ns, uint64_t until_ns, uint64_t *ret_most)
 {
     uint64_t spent = 0, second = 0, in_second = 0;
@@ -98,7 +99,9 @@ static void samples_wait_until_they_are_paid_for(void **state)
             uint64_t spent = play(&b, 10 * NS_PER_MS, costs[i], ten, &most);
             assert_true(spent <= allowed + costs[i]);
             assert_true(spent >= allowed / 2 || spent == costs[i] * 999); /* and few are left out for nothing */
-            assert_true(i == 0 || most <= NS_PER_SEC / 1000000 * ppm * 5 / 4 + costs[i]); /* of the cheapest, what the start may cost lasts longer than that */
+            assert_true(i == 0 ||
+                        most <= NS_PER_SEC / 1000000 * ppm * 5 / 4 +
+                                    costs[i]); /* of the cheapest, what the start may cost lasts longer than that */
         }
     }
     budget_init(&b, 0); /* no limit */
@@ -167,13 +170,15 @@ static void smaps_are_paid_for(void **state)
     assert_true(budget_take_smaps(&b, 310 * NS_PER_MS, 30 * NS_PER_MS, true));   /* a peak may overdraw */
     assert_false(budget_take_smaps(&b, 310 * NS_PER_MS, 30 * NS_PER_MS, true));  /* once, */
     assert_false(budget_take_smaps(&b, 3310 * NS_PER_MS, 30 * NS_PER_MS, true)); /* and it is paid for: 15 ms in 3 s */
-    assert_true(budget_take_smaps(&b, 9310 * NS_PER_MS, 30 * NS_PER_MS, false)); /* what is never affordable goes ahead when the account is full */
+    assert_true(budget_take_smaps(&b, 9310 * NS_PER_MS, 30 * NS_PER_MS,
+                                  false)); /* what is never affordable goes ahead when the account is full */
     assert_false(budget_take_smaps(&b, 9310 * NS_PER_MS, NS_PER_MS, false));
 }
 
 #define STAT(pid, rss) #pid " (baro) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100 0 " rss " 0 0 0\n"
 
-/* What barograph's own processes use: of one that has ended nothing, and where one can't be asked it is not known, which is not nothing. */
+/* What barograph's own processes use: of one that has ended nothing, and where one can't be asked it is not known,
+ * which is not nothing. */
 static void own_memory(void **state)
 {
     char dir[sizeof(FILES_NAME)];
@@ -183,7 +188,8 @@ static void own_memory(void **state)
     files_make(dir);
     files_put(dir, "7/stat", STAT(7, "100"));
     files_put(dir, "8/stat", STAT(8, "20"));
-    s = (struct sampler){.options = {.proc_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .page_size = 4096, .self = {7, 8, 9}}};
+    s = (struct sampler){
+        .options = {.proc_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .page_size = 4096, .self = {7, 8, 9}}};
     s.now_ns = NS_PER_SEC;
     self_fill(&s);
     assert_int_equal(s.sample.self_absent[RECORDER_rss], BARO_PRESENT);
@@ -210,10 +216,14 @@ static void own_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(auto_interval),           cmocka_unit_test(grid_does_not_drift),
-        cmocka_unit_test(stalls_are_counted),      cmocka_unit_test(budget_thins_and_recovers),
-        cmocka_unit_test(no_budget_never_thins), cmocka_unit_test(smaps_are_paid_for),
-        cmocka_unit_test(looks_are_far_apart_while_nothing_happens), cmocka_unit_test(samples_wait_until_they_are_paid_for),
+        cmocka_unit_test(auto_interval),
+        cmocka_unit_test(grid_does_not_drift),
+        cmocka_unit_test(stalls_are_counted),
+        cmocka_unit_test(budget_thins_and_recovers),
+        cmocka_unit_test(no_budget_never_thins),
+        cmocka_unit_test(smaps_are_paid_for),
+        cmocka_unit_test(looks_are_far_apart_while_nothing_happens),
+        cmocka_unit_test(samples_wait_until_they_are_paid_for),
         cmocka_unit_test(what_cannot_wait_holds_up_samples_for_a_while),
         cmocka_unit_test(own_memory),
     };

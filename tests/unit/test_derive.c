@@ -106,8 +106,22 @@ static const char *text_of(struct buf *b)
 
 static void test_json_numbers(void **state)
 {
-    static const double values[] = {0, 0.1, 1.8, 1.0 / 3, 7.6, 1e22, 1e23, 5e-324, 1.7976931348623157e308, -2.5, 0.0475, 123456.789,
-                                    0.17847646216284932, 2.0 / 3 * 1e-5, 4503599627370497.5, 1e-7};
+    static const double values[] = {0,
+                                    0.1,
+                                    1.8,
+                                    1.0 / 3,
+                                    7.6,
+                                    1e22,
+                                    1e23,
+                                    5e-324,
+                                    1.7976931348623157e308,
+                                    -2.5,
+                                    0.0475,
+                                    123456.789,
+                                    0.17847646216284932,
+                                    2.0 / 3 * 1e-5,
+                                    4503599627370497.5,
+                                    1e-7};
     (void)state;
     for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
         struct buf b = {0};
@@ -147,8 +161,9 @@ static void test_json_text(void **state)
     json_begin(&j, '{');
     json_end(&j, '}');
     json_end(&j, '}');
-    assert_string_equal(text_of(&b), "{\"a\":\"q\\\" b\\\\\\\\ n\\\\x0a e\\\\x1b u\xc3\xa9 x\\\\xff\","
-                                     "\"b\":[18446744073709551615,-9223372036854775808,true,null,null,null],\"c\":{}}\n");
+    assert_string_equal(text_of(&b),
+                        "{\"a\":\"q\\\" b\\\\\\\\ n\\\\x0a e\\\\x1b u\xc3\xa9 x\\\\xff\","
+                        "\"b\":[18446744073709551615,-9223372036854775808,true,null,null,null],\"c\":{}}\n");
     buf_done(&b);
 }
 

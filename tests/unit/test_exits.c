@@ -235,12 +235,14 @@ static void groups_are_bounded(void **state)
 /* ---- taskstats ---- */
 
 /* struct taskstats with distinct values in the fields that are read. shift: as version 15 moved them. */
-static void stats_make(struct buf *b, uint16_t version, size_t len, size_t shift, uint32_t pid, uint32_t tgid, uint8_t flag)
+static void stats_make(struct buf *b, uint16_t version, size_t len, size_t shift, uint32_t pid, uint32_t tgid,
+                       uint8_t flag)
 {
     static const struct {
         size_t at;
         uint64_t value;
-    } fields[] = {{72, 1000001}, {272, 1}, {144, 2000}, {152, 3000}, {160, 4000}, {168, 55}, {176, 6}, {200, 700}, {216, 1024}, {224, 2048}, {248, 4096}, {256, 8192}};
+    } fields[] = {{72, 1000001}, {272, 1},   {144, 2000}, {152, 3000}, {160, 4000}, {168, 55},
+                  {176, 6},      {200, 700}, {216, 1024}, {224, 2048}, {248, 4096}, {256, 8192}};
     uint64_t delays[] = {3, 333};
     uint32_t status = 256, uid = 1000;
     buf_clear(b);
@@ -444,7 +446,8 @@ static void taskstats_family(void **state)
 static void taskstats_sums(void **state)
 {
     (void)state;
-    struct taskstats_usage a = {.cpu_ns = 1, .user_ns = 2, .rss_peak_bytes = 30, .io_read = 4}, b = {.cpu_ns = 10, .user_ns = 20, .rss_peak_bytes = 7, .io_read = 40};
+    struct taskstats_usage a = {.cpu_ns = 1, .user_ns = 2, .rss_peak_bytes = 30, .io_read = 4},
+                           b = {.cpu_ns = 10, .user_ns = 20, .rss_peak_bytes = 7, .io_read = 40};
     taskstats_add(&a, &b);
     assert_int_equal(a.cpu_ns, 11);
     assert_int_equal(a.user_ns, 22);
@@ -483,7 +486,8 @@ static void perf_records(void **state)
     struct buf b = {0};
     struct perf_record r;
     perf_head(&b, 7, 0, 56); /* FORK */
-    le32(&b, 20), le32(&b, 10), le32(&b, 21), le32(&b, 11), le64(&b, 777), le32(&b, 10), le32(&b, 11), le64(&b, 778), le64(&b, 7);
+    le32(&b, 20), le32(&b, 10), le32(&b, 21), le32(&b, 11), le64(&b, 777), le32(&b, 10), le32(&b, 11), le64(&b, 778),
+        le64(&b, 7);
     assert_int_equal(perf_parse(span_of(b.at, b.len), &r), 0);
     assert_int_equal(r.what, PERF_FORKED);
     assert_int_equal(r.pid, 20);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Event sources on the running kernel, as this user and, where we are root, as one without rights. Each test runs in a process of its own. What the
- * kernel or this user does not have is skipped, with the reason that the source itself gives.
+ * Event sources on the running kernel, as this user and, where we are root, as one without rights. Each test runs in a
+ * process of its own. What the kernel or this user does not have is skipped, with the reason that the source itself
+ * gives.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -30,12 +31,12 @@
 #define SKIPPED 77
 #define MIB (1u << 20)
 
-#define CHECK(condition)                                                                                                                             \
-    do {                                                                                                                                             \
-        if (!(condition)) {                                                                                                                          \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                                                         \
-            _exit(1);                                                                                                                                \
-        }                                                                                                                                            \
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                            \
+            _exit(1);                                                                                                  \
+        }                                                                                                              \
     } while (0)
 
 /* ---- running a test in a process of its own ---- */
@@ -135,7 +136,8 @@ static void on_child(void *context, const struct exits_event *e)
 
 static struct census *census_new(void)
 {
-    struct census *c = mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    struct census *c =
+        mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     CHECK(c != MAP_FAILED);
     c->self = getpid();
     return c;
@@ -156,13 +158,13 @@ static int five(void)
 }
 
 /* Who waits can have the status before the end is told: do_exit() notifies the parent first. */
-#define AWAIT(s, fn, context, condition)                                                                                                             \
-    do {                                                                                                                                             \
-        exits_drain(s, fn, context);                                                                                                                 \
-        for (int tries = 0; !(condition) && tries < 2000; tries++) {                                                                                 \
-            usleep(1000);                                                                                                                            \
-            exits_drain(s, fn, context);                                                                                                             \
-        }                                                                                                                                            \
+#define AWAIT(s, fn, context, condition)                                                                               \
+    do {                                                                                                               \
+        exits_drain(s, fn, context);                                                                                   \
+        for (int tries = 0; !(condition) && tries < 2000; tries++) {                                                   \
+            usleep(1000);                                                                                              \
+            exits_drain(s, fn, context);                                                                               \
+        }                                                                                                              \
     } while (0)
 
 static void fork_many(struct exits_source *s, struct census *c, int n)
@@ -314,7 +316,8 @@ static void filter_holds_back_what_is_foreign_body(void)
     exits_filter_add(f, getpid());
     struct told ours = {.only = fork_two(&inner)}, below = {.only = inner};
     CHECK(exits_filter_has(f, ours.only) && exits_filter_has(f, inner));
-    CHECK(foreign.only % 65536 == getpid() % 65536 || !exits_filter_has(f, foreign.only) || foreign.only % 65536 == inner % 65536);
+    CHECK(foreign.only % 65536 == getpid() % 65536 || !exits_filter_has(f, foreign.only) ||
+          foreign.only % 65536 == inner % 65536);
     struct several { struct told *at[3]; } several = {{&foreign, &ours, &below}};
     AWAIT(s, on_several, &several, ours.kinds[EVENT_EXIT] || ours.lost);
     skip_if_lost(ours.lost);
@@ -390,7 +393,8 @@ static struct told taskstats_of(struct exits_source *s, int (*body)(void), struc
 
 static uint64_t cpu_of(const struct rusage *u)
 {
-    return (uint64_t)(u->ru_utime.tv_sec + u->ru_stime.tv_sec) * NS_PER_SEC + (uint64_t)(u->ru_utime.tv_usec + u->ru_stime.tv_usec) * 1000;
+    return (uint64_t)(u->ru_utime.tv_sec + u->ru_stime.tv_sec) * NS_PER_SEC +
+           (uint64_t)(u->ru_utime.tv_usec + u->ru_stime.tv_usec) * 1000;
 }
 
 static void taskstats_body(void)
@@ -466,7 +470,8 @@ static void perf_tells_usage_body(void)
         CHECK(t.kinds[EVENT_FORK] == 1);
         CHECK(t.kinds[EVENT_EXIT] == 1);
         CHECK(t.kinds[EVENT_EXEC] == (i == 3));
-        CHECK(t.cpu_ns <= cpu_of(&u) + cpu_of(&u) / 4 + 20 * NS_PER_MS); /* perf counts what a hypervisor took as well */
+        CHECK(t.cpu_ns <=
+              cpu_of(&u) + cpu_of(&u) / 4 + 20 * NS_PER_MS); /* perf counts what a hypervisor took as well */
         if (i < 2)
             CHECK(t.cpu_ns > cpu_of(&u) / 2);
         if (i == 3)
@@ -534,16 +539,16 @@ static void perf_tells_loss_body(void)
 
 /* ---- as this user and as nobody ---- */
 
-#define BOTH(name)                                                                                                                                   \
-    static void name(void **state)                                                                                                                   \
-    {                                                                                                                                                \
-        (void)state;                                                                                                                                 \
-        run_as(name##_body, false);                                                                                                                  \
-    }                                                                                                                                                \
-    static void name##_as_nobody(void **state)                                                                                                       \
-    {                                                                                                                                                \
-        (void)state;                                                                                                                                 \
-        run_as(name##_body, true);                                                                                                                   \
+#define BOTH(name)                                                                                                     \
+    static void name(void **state)                                                                                     \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        run_as(name##_body, false);                                                                                    \
+    }                                                                                                                  \
+    static void name##_as_nobody(void **state)                                                                         \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        run_as(name##_body, true);                                                                                     \
     }
 
 BOTH(connector_sees_all)
@@ -559,15 +564,24 @@ BOTH(perf_tells_loss)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(connector_sees_all),          cmocka_unit_test(connector_sees_all_as_nobody),
-        cmocka_unit_test(filter_holds_back_what_is_foreign), cmocka_unit_test(filter_holds_back_what_is_foreign_as_nobody),
-        cmocka_unit_test(connector_knows_groups),      cmocka_unit_test(connector_knows_groups_as_nobody),
-        cmocka_unit_test(connector_tells_loss),        cmocka_unit_test(connector_tells_loss_as_nobody),
-        cmocka_unit_test(taskstats),                   cmocka_unit_test(taskstats_as_nobody),
-        cmocka_unit_test(perf_sees_all),               cmocka_unit_test(perf_sees_all_as_nobody),
-        cmocka_unit_test(perf_tells_usage),            cmocka_unit_test(perf_tells_usage_as_nobody),
-        cmocka_unit_test(perf_attaches_to_what_runs),  cmocka_unit_test(perf_attaches_to_what_runs_as_nobody),
-        cmocka_unit_test(perf_tells_loss),             cmocka_unit_test(perf_tells_loss_as_nobody),
+        cmocka_unit_test(connector_sees_all),
+        cmocka_unit_test(connector_sees_all_as_nobody),
+        cmocka_unit_test(filter_holds_back_what_is_foreign),
+        cmocka_unit_test(filter_holds_back_what_is_foreign_as_nobody),
+        cmocka_unit_test(connector_knows_groups),
+        cmocka_unit_test(connector_knows_groups_as_nobody),
+        cmocka_unit_test(connector_tells_loss),
+        cmocka_unit_test(connector_tells_loss_as_nobody),
+        cmocka_unit_test(taskstats),
+        cmocka_unit_test(taskstats_as_nobody),
+        cmocka_unit_test(perf_sees_all),
+        cmocka_unit_test(perf_sees_all_as_nobody),
+        cmocka_unit_test(perf_tells_usage),
+        cmocka_unit_test(perf_tells_usage_as_nobody),
+        cmocka_unit_test(perf_attaches_to_what_runs),
+        cmocka_unit_test(perf_attaches_to_what_runs_as_nobody),
+        cmocka_unit_test(perf_tells_loss),
+        cmocka_unit_test(perf_tells_loss_as_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What control groups on a tape say of the job: which of them is the job's, what was refused in them, and how full they were. Told and worked out by hand. */
+/* What control groups on a tape say of the job: which of them is the job's, what was refused in them, and how full they
+ * were. Told and worked out by hand. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -45,7 +46,12 @@ static void begin(struct world *w, const char *mode, const struct baro_limits *l
 static struct baro_entity *group(struct world *w, char *name, char *label)
 {
     size_t i = w->sample.entities[BARO_KIND_CGROUP].n++;
-    w->group[i] = (struct baro_entity){.id = 100 + (uint32_t)i, .kind = BARO_KIND_CGROUP, .name = name, .label = label, .value = w->value[i], .absent = w->absent[i]};
+    w->group[i] = (struct baro_entity){.id = 100 + (uint32_t)i,
+                                       .kind = BARO_KIND_CGROUP,
+                                       .name = name,
+                                       .label = label,
+                                       .value = w->value[i],
+                                       .absent = w->absent[i]};
     w->groups[i] = &w->group[i];
     w->sample.entities[BARO_KIND_CGROUP].at = w->groups;
     memset(w->absent[i], BARO_ABSENT_UNSUPPORTED, CGROUP_MAX);
@@ -152,13 +158,15 @@ static void test_kill_before_the_first_look(void **state)
     summary_free(w.s);
 }
 
-/* Of v2 and of the threads there is a group of the job's own; that of memory is shared, stands first, and is somebody else's. */
+/* Of v2 and of the threads there is a group of the job's own; that of memory is shared, stands first, and is somebody
+ * else's. */
 static void test_made_but_for_memory(void **state)
 {
     (void)state;
     struct world w;
     begin(&w, "own", NULL);
-    struct baro_entity *shared = group(&w, "/service/abc", "v1 memory"), *made = group(&w, "/baro-9-0000000a", "v2, v1 pids");
+    struct baro_entity *shared = group(&w, "/service/abc", "v1 memory"),
+                       *made = group(&w, "/baro-9-0000000a", "v2, v1 pids");
     set(shared, CGROUP_memory, 500 * MB);
     set(shared, CGROUP_memory_peak, 602 * MB);
     set(shared, CGROUP_oom_kills, 5);
@@ -173,16 +181,20 @@ static void test_made_but_for_memory(void **state)
     summary_free(w.s);
 }
 
-/* All three; the marks and counters of the group made for the job are its own from the first, those above it only as far as they grew. */
+/* All three; the marks and counters of the group made for the job are its own from the first, those above it only as
+ * far as they grew. */
 static void test_made(void **state)
 {
     (void)state;
-    static const struct baro_limits l = {.memory_bytes = 200 * MB, .memory_source = "cgroup /service memory.limit_in_bytes"};
+    static const struct baro_limits l = {.memory_bytes = 200 * MB,
+                                         .memory_source = "cgroup /service memory.limit_in_bytes"};
     struct world w;
     uint64_t v;
     begin(&w, "own", &l);
-    struct baro_entity *above = group(&w, "/service", "v1 memory"), *memory = group(&w, "/service/baro-9-0000000a", "v1 memory");
-    struct baro_entity *cpu = group(&w, "/quota", "v1 cpu"), *made = group(&w, "/baro-9-0000000b", "v1 cpuacct, pids"); /* the first name was taken there */
+    struct baro_entity *above = group(&w, "/service", "v1 memory"),
+                       *memory = group(&w, "/service/baro-9-0000000a", "v1 memory");
+    struct baro_entity *cpu = group(&w, "/quota", "v1 cpu"),
+                       *made = group(&w, "/baro-9-0000000b", "v1 cpuacct, pids"); /* the first name was taken there */
     set(above, CGROUP_memory, 90 * MB);
     set(above, CGROUP_memory_peak, 200 * MB);
     set(above, CGROUP_oom_kills, 7);
@@ -231,7 +243,8 @@ static void test_shared(void **state)
     (void)state;
     struct world w;
     begin(&w, "none", NULL);
-    struct baro_entity *memory = group(&w, "/a", "v1 memory"), *outer = group(&w, "/x", "v1 pids"), *inner = group(&w, "/x/y", "v1 pids");
+    struct baro_entity *memory = group(&w, "/a", "v1 memory"), *outer = group(&w, "/x", "v1 pids"),
+                       *inner = group(&w, "/x/y", "v1 pids");
     set(outer, CGROUP_pids_limit_hits, 100);
     set(inner, CGROUP_pids_limit_hits, 10);
     memory->absent[CGROUP_oom_kills] = BARO_ABSENT_DENIED;
@@ -260,7 +273,8 @@ static void test_own_helpers(void **state)
     summary_free(w.s);
 }
 
-/* A job that was killed held more than any look saw. The mark tells, where it rose; where it was there already, what ran into the limit does. */
+/* A job that was killed held more than any look saw. The mark tells, where it rose; where it was there already, what
+ * ran into the limit does. */
 static void test_full(void **state)
 {
     (void)state;
@@ -292,12 +306,16 @@ static void test_full(void **state)
     }
 }
 
-/* The same group has another limit: what it held and ran into before, up to the first look after, is not held against that. */
+/* The same group has another limit: what it held and ran into before, up to the first look after, is not held against
+ * that. */
 static void test_limit_that_changes(void **state)
 {
     (void)state;
     static const struct baro_limits large = {.memory_bytes = 100 * MB, .memory_source = "cgroup /a memory.max"};
-    static const struct baro_limits small = {.memory_bytes = 64 * MB, .memory_source = "cgroup /a memory.max", .cores_ppm = 1000000, .cores_source = "affinity"};
+    static const struct baro_limits small = {.memory_bytes = 64 * MB,
+                                             .memory_source = "cgroup /a memory.max",
+                                             .cores_ppm = 1000000,
+                                             .cores_source = "affinity"};
     struct baro_limits same = small;
     static const char *const modes[] = {"none", "target"};
     for (size_t i = 0; i < 2; i++) {
@@ -336,16 +354,23 @@ static void test_limit_that_changes(void **state)
 #define POD "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod01234567_89ab_cdef_0123_456789abcdef.slice"
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-/* Of a long path a source has the end, 95 bytes of this one; one that is not cut is the whole path, not the end of another. */
+/* Of a long path a source has the end, 95 bytes of this one; one that is not cut is the whole path, not the end of
+ * another. */
 static void test_long_path(void **state)
 {
     (void)state;
-    static const struct baro_limits pod = {.memory_bytes = 64 * MB, .memory_source = "cgroup ...def.slice/cri-containerd-" ID ".scope memory.limit_in_bytes"};
-    static const struct baro_limits above = {.memory_bytes = 64 * MB, .memory_source = "cgroup /b c memory.max"}, other = {.memory_bytes = 64 * MB, .memory_source = "cgroup .../x memory.max"};
+    static const struct baro_limits pod = {.memory_bytes = 64 * MB,
+                                           .memory_source =
+                                               "cgroup ...def.slice/cri-containerd-" ID ".scope memory.limit_in_bytes"};
+    static const struct baro_limits above = {.memory_bytes = 64 * MB, .memory_source = "cgroup /b c memory.max"},
+                                    other = {.memory_bytes = 64 * MB, .memory_source = "cgroup .../x memory.max"};
     static const struct {
         const struct baro_limits *l;
         char *path, *not;
-    } of[] = {{&pod, POD "/cri-containerd-" ID ".scope", POD}, {&above, "/b c", "/b c/b c"}, {&above, "/b c", "/b"}, {&other, "/a/x", "/x"}};
+    } of[] = {{&pod, POD "/cri-containerd-" ID ".scope", POD},
+              {&above, "/b c", "/b c/b c"},
+              {&above, "/b c", "/b"},
+              {&other, "/a/x", "/x"}};
     for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
         struct world w;
         begin(&w, "none", of[i].l);
@@ -385,7 +410,8 @@ static void test_charged_elsewhere(void **state)
     summary_free(w.s);
 }
 
-/* The job is a group that was there before: its mark is older, but for what it rose by. One that counts no CPU time is one all the same. */
+/* The job is a group that was there before: its mark is older, but for what it rose by. One that counts no CPU time is
+ * one all the same. */
 static void test_target(void **state)
 {
     (void)state;
@@ -405,7 +431,8 @@ static void test_target(void **state)
         set(e, CGROUP_pids_limit_hits, 0);
         look(&w);
         holds(&w, MEMORY_CGROUP, 20);
-        assert_int_equal(summary_group_oom_kills(w.s, &kills), BARO_ABSENT_UNKNOWN); /* seen once: nothing to compare with */
+        assert_int_equal(summary_group_oom_kills(w.s, &kills),
+                         BARO_ABSENT_UNKNOWN); /* seen once: nothing to compare with */
         set(e, CGROUP_memory_peak, 75 * MB);
         set(e, CGROUP_oom_kills, 3);
         look(&w);
@@ -421,7 +448,8 @@ static void test_target(void **state)
     }
 }
 
-/* The first look can be one at the groups alone; then the job's time is not held against a machine that was not looked at. */
+/* The first look can be one at the groups alone; then the job's time is not held against a machine that was not looked
+ * at. */
 static void test_groups_first(void **state)
 {
     (void)state;
@@ -434,7 +462,8 @@ static void test_groups_first(void **state)
     set(e, CGROUP_pids_limit_hits, 1);
     look(&w);
     set(e, CGROUP_pids_limit_hits, 6);
-    static const enum host_metric busy[] = {HOST_cpu_user, HOST_cpu_nice, HOST_cpu_system, HOST_cpu_irq, HOST_cpu_softirq, HOST_cpu_guest, HOST_cpu_guest_nice};
+    static const enum host_metric busy[] = {HOST_cpu_user,    HOST_cpu_nice,  HOST_cpu_system,    HOST_cpu_irq,
+                                            HOST_cpu_softirq, HOST_cpu_guest, HOST_cpu_guest_nice};
     for (uint64_t i = 1; i <= 2; i++) {
         for (size_t k = 0; k < sizeof(busy) / sizeof(*busy); k++) {
             w.sample.host[busy[k]] = k ? 0 : 1500 * MS * i;
@@ -452,9 +481,19 @@ static void test_groups_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_made_but_for_memory), cmocka_unit_test(test_whose_kill), cmocka_unit_test(test_kill_before_the_first_look), cmocka_unit_test(test_made),   cmocka_unit_test(test_made_by_another), cmocka_unit_test(test_shared),
-        cmocka_unit_test(test_full),                cmocka_unit_test(test_charged_elsewhere), cmocka_unit_test(test_target), cmocka_unit_test(test_groups_first),
-        cmocka_unit_test(test_long_path),           cmocka_unit_test(test_limit_that_changes), cmocka_unit_test(test_own_helpers),
+        cmocka_unit_test(test_made_but_for_memory),
+        cmocka_unit_test(test_whose_kill),
+        cmocka_unit_test(test_kill_before_the_first_look),
+        cmocka_unit_test(test_made),
+        cmocka_unit_test(test_made_by_another),
+        cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_full),
+        cmocka_unit_test(test_charged_elsewhere),
+        cmocka_unit_test(test_target),
+        cmocka_unit_test(test_groups_first),
+        cmocka_unit_test(test_long_path),
+        cmocka_unit_test(test_limit_that_changes),
+        cmocka_unit_test(test_own_helpers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The helper process, on real processes and on a made-up /proc. There a FIFO that nobody writes to stands for a file whose
- * read never returns.
+ * The helper process, on real processes and on a made-up /proc. There a FIFO that nobody writes to stands for a file
+ * whose read never returns.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -166,7 +166,8 @@ static void touch_both(void *argument)
     memset(mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, 4 * MIB);
 }
 
-/* Two processes map 16 MiB together, and one of them has 4 MiB of its own; a third has neither, and shows what they have beside. */
+/* Two processes map 16 MiB together, and one of them has 4 MiB of its own; a third has neither, and shows what they
+ * have beside. */
 static void shared_memory_is_halved(void **state)
 {
     (void)state;
@@ -209,7 +210,8 @@ static void another_process_is_gone(void **state)
     struct seen *s = calloc(1, sizeof(*s));
     pid_t pid = sleeper(NULL, NULL);
     uint64_t start = start_of(proc, pid);
-    struct helper_request r[] = {{{pid, start + 1}, HELPER_SMAPS | HELPER_INFO, NULL}, {{pid, start}, HELPER_SMAPS | HELPER_INFO, NULL}};
+    struct helper_request r[] = {{{pid, start + 1}, HELPER_SMAPS | HELPER_INFO, NULL},
+                                 {{pid, start}, HELPER_SMAPS | HELPER_INFO, NULL}};
     assert_int_equal(helper_ask(h, r, 2, LONG, -1, on_reply, s), 2);
     assert_int_equal(s->at[0].smaps_absent, BARO_ABSENT_GONE);
     assert_int_equal(s->at[0].name_absent, BARO_ABSENT_GONE);
@@ -322,7 +324,8 @@ static void helper_holds_nothing_of_ours(void **state)
     assert_int_equal(n, 2); /* the socket, and the directory of /proc */
     pid_t pid = helper_pid(h);
     helper_free(h);
-    assert_true(waitpid(pid, NULL, 0) == pid || errno == ECHILD); /* on a busy machine it may die after helper_free() has let go of it */
+    assert_true(waitpid(pid, NULL, 0) == pid ||
+                errno == ECHILD); /* on a busy machine it may die after helper_free() has let go of it */
     free(s);
     close(tape);
     close(other);
@@ -335,7 +338,8 @@ static void killed_helper_is_replaced(void **state)
     int proc = open_proc();
     struct helper *h = new_helper(proc, true);
     struct seen *s = calloc(1, sizeof(*s));
-    struct helper_request r[] = {{{getpid(), start_of(proc, getpid())}, HELPER_INFO, NULL}, {{getpid(), start_of(proc, getpid())}, HELPER_INFO, NULL}};
+    struct helper_request r[] = {{{getpid(), start_of(proc, getpid())}, HELPER_INFO, NULL},
+                                 {{getpid(), start_of(proc, getpid())}, HELPER_INFO, NULL}};
     assert_int_equal(helper_ask(h, r, 1, LONG, -1, on_reply, s), 1);
     uint64_t before = helper_cpu_ns(h);
     kill(helper_pid(h), SIGKILL);
@@ -344,7 +348,8 @@ static void killed_helper_is_replaced(void **state)
     assert_int_equal(helper_ask(h, r, 2, LONG, -1, on_reply, s), 2);
     assert_int_equal(s->at[1].name_absent, BARO_ABSENT_UNKNOWN); /* it could be what killed it */
     assert_int_equal(s->at[2].name_absent, BARO_PRESENT);
-    assert_true(helper_cpu_ns(h) > before); /* which may be 0: the clock of one that runs on another CPU stands still between ticks */
+    assert_true(helper_cpu_ns(h) >
+                before); /* which may be 0: the clock of one that runs on another CPU stands still between ticks */
     helper_free(h);
     free(s);
     close(proc);
@@ -370,10 +375,15 @@ static void make_file(int root, int32_t pid, const char *name, const char *text)
 static void make_process(int root, int32_t pid, bool hangs)
 {
     char stat[256];
-    snprintf(stat, sizeof(stat), "%d (x) S 1 1 1 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 77 1000 10 184467 1 1 1 1 1 0 0 0 0 0 0 0 17 0 0 0\n", pid);
+    snprintf(
+        stat, sizeof(stat),
+        "%d (x) S 1 1 1 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 77 1000 10 184467 1 1 1 1 1 0 0 0 0 0 0 0 17 0 0 0\n",
+        pid);
     make_file(root, pid, "stat", stat);
     make_file(root, pid, "smaps_rollup",
-              hangs ? NULL : "0-1 ---p 00000000 00:00 0 [rollup]\nRss: 8 kB\nPss: 6 kB\nPrivate_Clean: 1 kB\nPrivate_Dirty: 4 kB\nPrivate_Hugetlb: 0 kB\n");
+              hangs ? NULL
+                    : "0-1 ---p 00000000 00:00 0 [rollup]\nRss: 8 kB\nPss: 6 kB\nPrivate_Clean: 1 kB\nPrivate_Dirty: 4 "
+                      "kB\nPrivate_Hugetlb: 0 kB\n");
 }
 
 static void hung_read_is_abandoned(void **state)
@@ -425,7 +435,8 @@ static void fail_if_asked(void *context, const struct helper_reply *r)
     fail_msg("nobody is to be told");
 }
 
-/* What borrows is forgotten and its paths are gone, while the helper hangs in one of it: it is told to nobody, the others are. */
+/* What borrows is forgotten and its paths are gone, while the helper hangs in one of it: it is told to nobody, the
+ * others are. */
 static void what_is_forgotten_is_told_to_nobody(void **state)
 {
     (void)state;
@@ -437,7 +448,10 @@ static void what_is_forgotten_is_told_to_nobody(void **state)
     assert_true(asprintf(&path[0], "%s/10/stat", dir) > 0 && asprintf(&path[1], "%s/11/smaps_rollup", dir) > 0);
     struct helper *h = new_helper(root, true);
     struct seen *s = calloc(1, sizeof(*s));
-    struct helper_request r[] = {{{1, 0}, HELPER_GROUP, path[0]}, {{2, 0}, HELPER_GROUP, path[1]}, {{10, 77}, HELPER_SMAPS, NULL}, {{3, 0}, HELPER_GROUP, path[0]}};
+    struct helper_request r[] = {{{1, 0}, HELPER_GROUP, path[0]},
+                                 {{2, 0}, HELPER_GROUP, path[1]},
+                                 {{10, 77}, HELPER_SMAPS, NULL},
+                                 {{3, 0}, HELPER_GROUP, path[0]}};
     helper_divert(h, HELPER_GROUP, fail_if_asked, NULL);
     assert_int_equal(helper_ask(h, r, 4, 0, -1, on_reply, s), 0);
     helper_forget(h, HELPER_GROUP);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file whose read sleeps until its file system goes away, and no signal helps: a FUSE that took the request and never answers. And one that does not
- * tell how full it is, among the filesystems of the machine; and a control group whose memory.stat is such a file. (Command
- * lines can't be put there any more: since 4.17 the kernel reads them from anonymous memory only.) Needs root, for /dev/fuse and a mount
- * namespace of its own.
+ * A file whose read sleeps until its file system goes away, and no signal helps: a FUSE that took the request and never
+ * answers. And one that does not tell how full it is, among the filesystems of the machine; and a control group whose
+ * memory.stat is such a file. (Command lines can't be put there any more: since 4.17 the kernel reads them from
+ * anonymous memory only.) Needs root, for /dev/fuse and a mount namespace of its own.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,12 +33,12 @@
 
 #define SKIPPED 77
 
-#define CHECK(condition)                                                                                                                             \
-    do {                                                                                                                                             \
-        if (!(condition)) {                                                                                                                          \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                                                         \
-            _exit(1);                                                                                                                                \
-        }                                                                                                                                            \
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                            \
+            _exit(1);                                                                                                  \
+        }                                                                                                              \
     } while (0)
 
 static _Noreturn void give_up(const char *why)
@@ -86,7 +86,8 @@ static void serve(int fd)
         } else if (h.opcode == FUSE_OPEN) {
             struct fuse_open_out out = {.fh = 1};
             answer(fd, h.unique, 0, &out, sizeof(out));
-        } else if (h.opcode != FUSE_READ && h.opcode != FUSE_STATFS && h.opcode != FUSE_FORGET && h.opcode != FUSE_INTERRUPT) {
+        } else if (h.opcode != FUSE_READ && h.opcode != FUSE_STATFS && h.opcode != FUSE_FORGET &&
+                   h.opcode != FUSE_INTERRUPT) {
             answer(fd, h.unique, -ENOSYS, NULL, 0);
         }
     }
@@ -134,7 +135,9 @@ static void make_process(const char *root, int pid, const char *silent)
         return;
     }
     f = fopen(path, "w");
-    CHECK(f && fputs("Rss: 8 kB\nPss: 6 kB\nPrivate_Clean: 1 kB\nPrivate_Dirty: 4 kB\nPrivate_Hugetlb: 0 kB\n", f) >= 0 && fclose(f) == 0);
+    CHECK(f &&
+          fputs("Rss: 8 kB\nPss: 6 kB\nPrivate_Clean: 1 kB\nPrivate_Dirty: 4 kB\nPrivate_Hugetlb: 0 kB\n", f) >= 0 &&
+          fclose(f) == 0);
 }
 
 /* ---- the test ---- */
@@ -205,8 +208,10 @@ static void look(struct host *h, uint64_t now_ns, struct baro_sample *s)
     host_fill(h, s);
 }
 
-/* A small tmpfs of its own must go on being read while two others hang. Returns after how many looks both were given up. */
-static int watch_until_given_up(struct host *h, const char *dir, char silent[2][128], uint64_t *now, struct baro_sample *s)
+/* A small tmpfs of its own must go on being read while two others hang. Returns after how many looks both were given
+ * up. */
+static int watch_until_given_up(struct host *h, const char *dir, char silent[2][128], uint64_t *now,
+                                struct baro_sample *s)
 {
     for (int looks = 1; looks < 2000; looks++) {
         look(h, *now += 10 * NS_PER_MS, s);
@@ -230,7 +235,11 @@ static void machine_body(const char *dir)
     uint64_t now = 0;
     struct host *h;
     struct baro_sample s = {0};
-    struct host_options o = {.proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), .sys_fd = -1, .clk_tck = 100, .page_size = 4096, .helper = true,
+    struct host_options o = {.proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC),
+                             .sys_fd = -1,
+                             .clk_tck = 100,
+                             .page_size = 4096,
+                             .helper = true,
                              .entity_ids = &ids};
     own_mounts();
     CHECK(mount("good", dir, "tmpfs", 0, "size=1m") == 0);
@@ -246,13 +255,15 @@ static void machine_body(const char *dir)
     now += 3600 * NS_PER_SEC;
     for (int i = 0; i < 100 && mounted(&s, dir)->value[FS_read_at] < 3600 * NS_PER_SEC; i++, usleep(10000))
         look(h, now += NS_PER_MS, &s);
-    CHECK(mounted(&s, dir)->value[FS_read_at] >= 3600 * NS_PER_SEC && mounted(&s, silent[1])->absent[FS_total] == BARO_ABSENT_TIMEOUT);
+    CHECK(mounted(&s, dir)->value[FS_read_at] >= 3600 * NS_PER_SEC &&
+          mounted(&s, silent[1])->absent[FS_total] == BARO_ABSENT_TIMEOUT);
     kill(server[0], SIGKILL);
     umount2(silent[0], MNT_DETACH);
     now += 3600 * NS_PER_SEC;
     for (int i = 0; i < 1000 && mounted(&s, silent[0]); i++, usleep(10000))
         look(h, now += NS_PER_MS, &s);
-    CHECK(!mounted(&s, silent[0]) && mounted(&s, dir) && mounted(&s, silent[1])); /* the mount table changed, and the kernel told */
+    CHECK(!mounted(&s, silent[0]) && mounted(&s, dir) &&
+          mounted(&s, silent[1])); /* the mount table changed, and the kernel told */
     host_free(h);
     kill(server[1], SIGKILL);
     while (wait(NULL) > 0)
@@ -270,7 +281,8 @@ static void make_groups(const char *dir, const char *silent)
     for (int i = 0; i < 2; i++) {
         snprintf(path, sizeof(path), "%s/%s", dir, i ? "outer/inner" : "outer");
         CHECK(mkdir(path, 0700) == 0);
-        static const char *const files[][2] = {{"memory.current", "8192\n"}, {"memory.max", "1048576\n"}, {"cgroup.events", "populated 1\n"}};
+        static const char *const files[][2] = {
+            {"memory.current", "8192\n"}, {"memory.max", "1048576\n"}, {"cgroup.events", "populated 1\n"}};
         for (size_t k = 0; k < 3; k++) {
             snprintf(path, sizeof(path), "%s/%s/%s", dir, i ? "outer/inner" : "outer", files[k][0]);
             FILE *f = fopen(path, "w");
@@ -299,13 +311,15 @@ static void groups_body(const char *dir)
     CHECK(mkdir(silent, 0700) == 0);
     pid_t server = mount_silent(silent);
     make_groups(dir, silent);
-    struct cgroup_hierarchies places = {.n = 1, .of = {-1, -1, -1, 0, -1, -1, 0}, .at = {{.v2 = true, .dir = "outer/inner", .path = "/outer/inner"}}};
+    struct cgroup_hierarchies places = {
+        .n = 1, .of = {-1, -1, -1, 0, -1, -1, 0}, .at = {{.v2 = true, .dir = "outer/inner", .path = "/outer/inner"}}};
     struct cgroups_options o = {.root_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC), .helper = true, .ids = &ids};
     CHECK(cgroups_new(&g, &o, &places) == 0 && g);
     cgroups_tick(g, now, false, &s);
     const struct baro_entity *inner = s.entities[BARO_KIND_CGROUP].at[0], *outer = s.entities[BARO_KIND_CGROUP].at[1];
     CHECK(s.entities[BARO_KIND_CGROUP].n == 2);
-    CHECK(inner->absent[CGROUP_memory_anon] == BARO_ABSENT_NOT_YET && inner->value[CGROUP_memory] == 8192); /* no helper yet: the rest is read */
+    CHECK(inner->absent[CGROUP_memory_anon] == BARO_ABSENT_NOT_YET &&
+          inner->value[CGROUP_memory] == 8192); /* no helper yet: the rest is read */
     CHECK(helper_new(&h, open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), false, NULL) == 0);
     cgroups_use(g, h);
     int looks = 0;
@@ -315,9 +329,11 @@ static void groups_body(const char *dir)
         CHECK(outer->value[CGROUP_memory] == 8192);
     }
     CHECK(looks > 10 && looks < 2000); /* it went on looking meanwhile */
-    CHECK(outer->absent[CGROUP_memory_working_set] == BARO_ABSENT_TIMEOUT && outer->absent[CGROUP_memory] == BARO_PRESENT);
+    CHECK(outer->absent[CGROUP_memory_working_set] == BARO_ABSENT_TIMEOUT &&
+          outer->absent[CGROUP_memory] == BARO_PRESENT);
     CHECK(inner->absent[CGROUP_memory_anon] == BARO_PRESENT && inner->value[CGROUP_memory_anon] == 4096);
-    CHECK(inner->value[CGROUP_memory_working_set] == 8192 - 512 && inner->absent[CGROUP_faults_minor] == BARO_ABSENT_UNSUPPORTED);
+    CHECK(inner->value[CGROUP_memory_working_set] == 8192 - 512 &&
+          inner->absent[CGROUP_faults_minor] == BARO_ABSENT_UNSUPPORTED);
     CHECK(helper_left_behind(h) == 1);
     for (int i = 0; i < 100; i++) /* not asked again for a minute, and the other one goes on */
         cgroups_tick(g, now += 10 * NS_PER_MS, false, &s);
@@ -373,7 +389,8 @@ static void silent_groups_hold_up_nothing(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(silent_file_system_is_survived), cmocka_unit_test(silent_mounts_of_the_machine_hold_up_nothing),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(silent_file_system_is_survived),
+                                       cmocka_unit_test(silent_mounts_of_the_machine_hold_up_nothing),
                                        cmocka_unit_test(silent_groups_hold_up_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collector of the machine, on trees of files made here, which change from look to look. Values are typed by hand. */
+/* The collector of the machine, on trees of files made here, which change from look to look. Values are typed by hand.
+ */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,12 +23,17 @@ static void memory_load_events_pressure(void **state)
     struct looker m;
     (void)state;
     machine_new(&m);
-    put(&m, "proc/meminfo", "MemTotal: 1000 kB\nMemFree: 100 kB\nMemAvailable: 400 kB\nSwapTotal: 50 kB\nSwapFree: 20 kB\n");
+    put(&m, "proc/meminfo",
+        "MemTotal: 1000 kB\nMemFree: 100 kB\nMemAvailable: 400 kB\nSwapTotal: 50 kB\nSwapFree: 20 kB\n");
     put(&m, "proc/loadavg", "0.28 12.05 3.00 2/891 11735\n");
     put(&m, "proc/uptime", "350735.47 234388.90\n");
-    put(&m, "proc/vmstat", "pswpin 3\npswpout 4\npgfault 1000\npgmajfault 30\npgsteal_kswapd 5\npgsteal_direct 6\npgscan_kswapd 7\npgscan_direct 8\n");
-    put(&m, "proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=15\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n");
-    put(&m, "proc/pressure/io", "some avg10=0.00 avg60=0.00 avg300=0.00 total=9\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n");
+    put(&m, "proc/vmstat",
+        "pswpin 3\npswpout 4\npgfault 1000\npgmajfault 30\npgsteal_kswapd 5\npgsteal_direct 6\npgscan_kswapd "
+        "7\npgscan_direct 8\n");
+    put(&m, "proc/pressure/cpu",
+        "some avg10=0.00 avg60=0.00 avg300=0.00 total=15\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n");
+    put(&m, "proc/pressure/io",
+        "some avg10=0.00 avg60=0.00 avg300=0.00 total=9\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n");
     machine_open(&m, false);
     look(&m);
     is(&m, HOST_memory_total, 1024000);
@@ -49,7 +55,8 @@ static void memory_load_events_pressure(void **state)
     is(&m, HOST_pressure_io_full, 7000);
     lacks(&m, HOST_pressure_memory_some, BARO_ABSENT_UNSUPPORTED); /* no such file */
     lacks(&m, HOST_cpu_user, BARO_ABSENT_UNSUPPORTED);
-    put(&m, "proc/meminfo", "MemTotal: 1000 kB\nMemFree: 100 kB\nSwapTotal: 50 kB\nSwapFree: 51 kB\n"); /* LXCFS, an old kernel, a race */
+    put(&m, "proc/meminfo",
+        "MemTotal: 1000 kB\nMemFree: 100 kB\nSwapTotal: 50 kB\nSwapFree: 51 kB\n"); /* LXCFS, an old kernel, a race */
     put(&m, "proc/loadavg", "");
     look(&m);
     lacks(&m, HOST_memory_used, BARO_ABSENT_UNSUPPORTED);
@@ -99,8 +106,10 @@ static void cpus_come_and_go(void **state)
     struct looker m;
     (void)state;
     machine_new(&m);
-    put(&m, "proc/stat", "cpu 30 0 0 100 0 0 0 0 10 0\ncpu0 20 0 0 50 0 0 0 0 10 0\ncpu1 10 0 0 50 0 0 0 0 0 0\nintr 7 7\nctxt 5\nbtime 1\nprocesses 9\n"
-                         "procs_running 2\nprocs_blocked 1\n");
+    put(&m, "proc/stat",
+        "cpu 30 0 0 100 0 0 0 0 10 0\ncpu0 20 0 0 50 0 0 0 0 10 0\ncpu1 10 0 0 50 0 0 0 0 0 0\nintr 7 7\nctxt 5\nbtime "
+        "1\nprocesses 9\n"
+        "procs_running 2\nprocs_blocked 1\n");
     put(&m, "sys/devices/system/node/node0/cpulist", "0\n");
     put(&m, "sys/devices/system/node/node1/cpulist", "1-3\n");
     machine_open(&m, false);
@@ -130,13 +139,15 @@ static void cpus_come_and_go(void **state)
     machine_done(&m);
 }
 
-/* A sandbox whose file has lines and nothing in them: no CPU of which nothing is known is shown as one that never worked. */
+/* A sandbox whose file has lines and nothing in them: no CPU of which nothing is known is shown as one that never
+ * worked. */
 static void zeros_are_no_values(void **state)
 {
     struct looker m;
     (void)state;
     machine_new(&m);
-    put(&m, "proc/stat", "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\nintr 0\nctxt 0\nbtime 1795233600\nprocesses 0\n");
+    put(&m, "proc/stat",
+        "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\nintr 0\nctxt 0\nbtime 1795233600\nprocesses 0\n");
     put(&m, "proc/loadavg", "0.00 0.00 0.00 0/0 0\n"); /* not even the thread that reads it */
     machine_open(&m, false);
     look(&m);
@@ -148,7 +159,8 @@ static void zeros_are_no_values(void **state)
     lacks(&m, HOST_forks, BARO_ABSENT_UNSUPPORTED);
     lacks(&m, HOST_load_15m, BARO_ABSENT_UNSUPPORTED);
     lacks(&m, HOST_threads, BARO_ABSENT_UNSUPPORTED);
-    put(&m, "proc/stat", "cpu  0 0 0 7 0 0 0 0 0 0\ncpu0 0 0 0 7 0 0 0 0 0 0\nintr 0\nctxt 3\nbtime 1795233600\nprocesses 0\n");
+    put(&m, "proc/stat",
+        "cpu  0 0 0 7 0 0 0 0 0 0\ncpu0 0 0 0 7 0 0 0 0 0 0\nintr 0\nctxt 3\nbtime 1795233600\nprocesses 0\n");
     put(&m, "proc/loadavg", "0.00 0.00 0.00 1/2 2\n");
     look(&m); /* where there is something to tell, nothing is a value, too */
     is(&m, HOST_switches, 3);
@@ -158,8 +170,8 @@ static void zeros_are_no_values(void **state)
 }
 
 /*
- * Time spent waiting for I/O is the kernel's estimate and may fall (proc(5)); with LXCFS the sum falls when CPUs are taken away from a container. Values are
- * passed on as they are; of what fell no growth is made.
+ * Time spent waiting for I/O is the kernel's estimate and may fall (proc(5)); with LXCFS the sum falls when CPUs are
+ * taken away from a container. Values are passed on as they are; of what fell no growth is made.
  */
 static void what_falls_makes_no_growth(void **state)
 {
@@ -193,7 +205,8 @@ static void what_falls_makes_no_growth(void **state)
     machine_done(&m);
 }
 
-/* 300 CPUs, of which the last is offline, and interrupts for 100 kB: what stands behind that line is read all the same. */
+/* 300 CPUs, of which the last is offline, and interrupts for 100 kB: what stands behind that line is read all the same.
+ */
 static void a_large_machine(void **state)
 {
     enum { CPUS = 300, INTERRUPTS = 50000 };
@@ -228,7 +241,8 @@ static void a_large_machine(void **state)
 
 /* ---- disks ---- */
 
-/* A disk with a partition, dm-crypt over that and LVM over that, md over nothing that counts, a loop device in use and one that is not. */
+/* A disk with a partition, dm-crypt over that and LVM over that, md over nothing that counts, a loop device in use and
+ * one that is not. */
 static void make_disks(const struct looker *m)
 {
     put(m, "sys/class/block/nvme0n1/device/model", "FAST 1TB                  \n");
@@ -252,8 +266,10 @@ static void bytes_of_disks_count_once(void **state)
     (void)state;
     machine_new(&m);
     make_disks(&m);
-    put(&m, "proc/diskstats", " 259 0 nvme0n1 10 0 100 7 20 0 200 8 1 9 15 3 0 30 4 5 6\n 259 1 nvme0n1p1 10 0 100 7 20 0 200 8 0 9 15\n"
-                              " 253 0 dm-0 10 0 100 7 20 0 200 8 0 9 15\n 7 0 loop0 0 0 0 0 0 0 0 0 0 0 0\n 7 1 loop1 1 0 8 0 0 0 0 0 0 0 0\n");
+    put(&m, "proc/diskstats",
+        " 259 0 nvme0n1 10 0 100 7 20 0 200 8 1 9 15 3 0 30 4 5 6\n 259 1 nvme0n1p1 10 0 100 7 20 0 200 8 0 9 15\n"
+        " 253 0 dm-0 10 0 100 7 20 0 200 8 0 9 15\n 7 0 loop0 0 0 0 0 0 0 0 0 0 0 0\n 7 1 loop1 1 0 8 0 0 0 0 0 0 0 "
+        "0\n");
     machine_open(&m, false);
     look(&m);
     is(&m, HOST_disk_read, 51200);
@@ -262,10 +278,13 @@ static void bytes_of_disks_count_once(void **state)
     is(&m, HOST_disk_writes, 20);
     assert_int_equal(m.sample.entities[BARO_KIND_DISK].n, 3);
     const struct baro_entity *d = named(&m, BARO_KIND_DISK, "nvme0n1");
-    assert_true(d && strcmp(d->label, "FAST 1TB") == 0 && d->value[DISK_counted] == 1 && d->value[DISK_size] == 2000409264ull * 512);
-    assert_true(d->value[DISK_discard] == 15360 && d->value[DISK_flushes] == 5 && d->value[DISK_busy] == 9000000 && d->value[DISK_in_flight] == 1);
+    assert_true(d && strcmp(d->label, "FAST 1TB") == 0 && d->value[DISK_counted] == 1 &&
+                d->value[DISK_size] == 2000409264ull * 512);
+    assert_true(d->value[DISK_discard] == 15360 && d->value[DISK_flushes] == 5 && d->value[DISK_busy] == 9000000 &&
+                d->value[DISK_in_flight] == 1);
     d = named(&m, BARO_KIND_DISK, "dm-0");
-    assert_true(d && strcmp(d->label, "crypt over nvme0n1p1") == 0 && d->value[DISK_counted] == 0 && !d->absent[DISK_counted]);
+    assert_true(d && strcmp(d->label, "crypt over nvme0n1p1") == 0 && d->value[DISK_counted] == 0 &&
+                !d->absent[DISK_counted]);
     assert_int_equal(d->absent[DISK_discard], BARO_ABSENT_UNSUPPORTED); /* 14 fields: a kernel before 4.18 */
     d = named(&m, BARO_KIND_DISK, "loop1");
     assert_true(d && strcmp(d->label, "/img/a.img") == 0 && d->value[DISK_counted] == 0);
@@ -280,13 +299,16 @@ static void unused_disks_are_not_shown(void **state)
     machine_new(&m);
     make_disks(&m);
     put(&m, "sys/class/block/ram0/size", "131072\n");
-    put(&m, "proc/diskstats", " 1 0 ram0 0 0 0 0 0 0 0 0 0 0 0\n 7 0 loop0 0 0 0 0 0 0 0 0 0 0 0\n 7 1 loop1 0 0 0 0 0 0 0 0 0 0 0\n"
-                              " 253 0 dm-0 0 0 0 0 0 0 0 0 0 0 0\n 8 16 sdb 0 0 0 0 0 0 0 0 0 0 0\n");
+    put(&m, "proc/diskstats",
+        " 1 0 ram0 0 0 0 0 0 0 0 0 0 0 0\n 7 0 loop0 0 0 0 0 0 0 0 0 0 0 0\n 7 1 loop1 0 0 0 0 0 0 0 0 0 0 0\n"
+        " 253 0 dm-0 0 0 0 0 0 0 0 0 0 0 0\n 8 16 sdb 0 0 0 0 0 0 0 0 0 0 0\n");
     machine_open(&m, false);
     look(&m);
     assert_int_equal(m.sample.entities[BARO_KIND_DISK].n, 3);
-    assert_true(named(&m, BARO_KIND_DISK, "loop1") && named(&m, BARO_KIND_DISK, "dm-0") && named(&m, BARO_KIND_DISK, "sdb"));
-    put(&m, "proc/diskstats", " 1 0 ram0 1 0 8 0 0 0 0 0 0 0 0\n 7 0 loop0 0 0 0 0 0 0 0 0 0 0 0\n 8 16 sdb 0 0 0 0 0 0 0 0 0 0 0\n");
+    assert_true(named(&m, BARO_KIND_DISK, "loop1") && named(&m, BARO_KIND_DISK, "dm-0") &&
+                named(&m, BARO_KIND_DISK, "sdb"));
+    put(&m, "proc/diskstats",
+        " 1 0 ram0 1 0 8 0 0 0 0 0 0 0 0\n 7 0 loop0 0 0 0 0 0 0 0 0 0 0 0\n 8 16 sdb 0 0 0 0 0 0 0 0 0 0 0\n");
     look(&m);
     assert_int_equal(m.sample.entities[BARO_KIND_DISK].n, 2);
     const struct baro_entity *d = named(&m, BARO_KIND_DISK, "ram0");
@@ -305,7 +327,9 @@ static void disks_come_and_go(void **state)
     machine_open(&m, false);
     look(&m);
     is(&m, HOST_disk_read, 51200);
-    put(&m, "proc/diskstats", " 259 0 nvme0n1 11 0 104 7 20 0 200 8 0 9 15\n 8 16 sdb 5 0 40 0 0 0 0 0 0 0 0\n"); /* what is plugged in begins with 0 */
+    put(&m, "proc/diskstats",
+        " 259 0 nvme0n1 11 0 104 7 20 0 200 8 0 9 15\n 8 16 sdb 5 0 40 0 0 0 0 0 0 0 0\n"); /* what is plugged in begins
+                                                                                               with 0 */
     look(&m);
     is(&m, HOST_disk_read, 144 * 512);
     uint32_t first = named(&m, BARO_KIND_DISK, "sdb")->id;
@@ -346,7 +370,8 @@ static void no_total_without_sys(void **state)
     lacks(&m, HOST_disk_read, BARO_ABSENT_UNKNOWN);
     lacks(&m, HOST_net_receive, BARO_ABSENT_UNKNOWN);
     const struct baro_entity *d = named(&m, BARO_KIND_DISK, "sda");
-    assert_true(d && d->value[DISK_read] == 51200 && d->absent[DISK_counted] == BARO_ABSENT_UNKNOWN && d->absent[DISK_size] == BARO_ABSENT_UNSUPPORTED);
+    assert_true(d && d->value[DISK_read] == 51200 && d->absent[DISK_counted] == BARO_ABSENT_UNKNOWN &&
+                d->absent[DISK_size] == BARO_ABSENT_UNSUPPORTED);
     machine_done(&m);
 }
 
@@ -396,8 +421,10 @@ static void sensors_and_frequencies(void **state)
     machine_open(&m, true);
     wait_for_helper(&m, BARO_KIND_SENSOR, "x86_pkg_temp/thermal_zone0", SENSOR_temperature);
     assert_int_equal(m.sample.entities[BARO_KIND_SENSOR].n, 5);
-    assert_true(named(&m, BARO_KIND_SENSOR, "cpu_thermal/temp1") && named(&m, BARO_KIND_SENSOR, "cpu-thermal1/thermal_zone3"));
-    const struct baro_entity *a = named(&m, BARO_KIND_SENSOR, "nvme/Composite"), *b = named(&m, BARO_KIND_SENSOR, "nvme/Composite#2");
+    assert_true(named(&m, BARO_KIND_SENSOR, "cpu_thermal/temp1") &&
+                named(&m, BARO_KIND_SENSOR, "cpu-thermal1/thermal_zone3"));
+    const struct baro_entity *a = named(&m, BARO_KIND_SENSOR, "nvme/Composite"),
+                             *b = named(&m, BARO_KIND_SENSOR, "nvme/Composite#2");
     assert_true(a && b);
     if (a->absent[SENSOR_critical]) { /* in which order a directory is listed nobody knows */
         const struct baro_entity *swap = a;
@@ -405,7 +432,8 @@ static void sensors_and_frequencies(void **state)
         b = swap;
     }
     assert_true(a->value[SENSOR_temperature] == 38850 && a->value[SENSOR_critical] == 84850);
-    assert_true((int64_t)b->value[SENSOR_temperature] == -2500 && b->absent[SENSOR_critical] == BARO_ABSENT_UNSUPPORTED);
+    assert_true((int64_t)b->value[SENSOR_temperature] == -2500 &&
+                b->absent[SENSOR_critical] == BARO_ABSENT_UNSUPPORTED);
     is(&m, HOST_temperature, 41000);
     wait_for_helper(&m, BARO_KIND_CPU, "cpu0", CPU_frequency);
     is(&m, HOST_cpu_frequency, 1300000000);
@@ -452,13 +480,21 @@ static void filesystems_count_once(void **state)
     struct looker m;
     (void)state;
     machine_new(&m);
-    put(&m, "proc/self/mountinfo", "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 0:20 / /proc rw - proc proc rw\n3 1 8:1 /srv /mnt/bind rw - ext4 /dev/sda1 rw\n"
-                                   "4 1 0:40 /@ /tmp rw - btrfs /dev/sdb rw,subvol=/@\n5 1 0:41 /@home /var rw - btrfs /dev/sdb rw\n6 1 0:50 / /usr rw - tmpfs a rw\n"
-                                   "7 6 0:51 / /usr rw - tmpfs b rw\n8 1 0:52 / /run/user/0 rw - tmpfs c rw\n9 1 0:60 / /no\\040such rw - vfat /dev/sdc rw\n"
-                                   "10 1 0:70 / /etc rw - zfs pool/a rw\n11 1 0:71 / /bin rw - zfs pool/b rw\n12 1 0:80 / /dev rw - tmpfs tmpfs rw\n");
+    put(&m, "proc/self/mountinfo",
+        "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 0:20 / /proc rw - proc proc rw\n3 1 8:1 /srv /mnt/bind rw - ext4 "
+        "/dev/sda1 rw\n"
+        "4 1 0:40 /@ /tmp rw - btrfs /dev/sdb rw,subvol=/@\n5 1 0:41 /@home /var rw - btrfs /dev/sdb rw\n6 1 0:50 / "
+        "/usr rw - tmpfs a rw\n"
+        "7 6 0:51 / /usr rw - tmpfs b rw\n8 1 0:52 / /run/user/0 rw - tmpfs c rw\n9 1 0:60 / /no\\040such rw - vfat "
+        "/dev/sdc rw\n"
+        "10 1 0:70 / /etc rw - zfs pool/a rw\n11 1 0:71 / /bin rw - zfs pool/b rw\n12 1 0:80 / /dev rw - tmpfs tmpfs "
+        "rw\n");
     machine_open(&m, true);
     wait_for_helper(&m, BARO_KIND_FS, "/etc", FS_total);
-    static const char *const names[] = {"/", "/tmp", "/usr", "/no such", "/etc"}, *const labels[] = {"ext4 /dev/sda1", "btrfs /dev/sdb", "tmpfs b", "vfat /dev/sdc", "zfs pool"};
+    static const char *const names[] = {"/", "/tmp", "/usr", "/no such", "/etc"}, *const labels[] = {
+                                                                                      "ext4 /dev/sda1",
+                                                                                      "btrfs /dev/sdb", "tmpfs b",
+                                                                                      "vfat /dev/sdc", "zfs pool"};
     assert_int_equal(m.sample.entities[BARO_KIND_FS].n, 5);
     for (size_t i = 0; i < 5; i++) {
         const struct baro_entity *e = named(&m, BARO_KIND_FS, names[i]);
@@ -475,14 +511,17 @@ static void filesystems_count_once(void **state)
     machine_done(&m);
 }
 
-/* In a container the root is an overlay and a file of it a bind mount of what is below: the same filesystem, as its id and its values say. */
+/* In a container the root is an overlay and a file of it a bind mount of what is below: the same filesystem, as its id
+ * and its values say. */
 static void what_lies_below_an_overlay_is_it(void **state)
 {
     struct looker m;
     char mounts[512];
     (void)state;
     machine_new(&m);
-    snprintf(mounts, sizeof(mounts), "1 0 0:30 / / rw - overlay overlay rw,lowerdir=/l\n2 1 8:1 /d/hosts %s/proc rw - ext4 /dev/sda1 rw\n3 1 0:31 / /merged rw - overlay o rw\n",
+    snprintf(mounts, sizeof(mounts),
+             "1 0 0:30 / / rw - overlay overlay rw,lowerdir=/l\n2 1 8:1 /d/hosts %s/proc rw - ext4 /dev/sda1 rw\n3 1 "
+             "0:31 / /merged rw - overlay o rw\n",
              m.dir);
     put(&m, "proc/self/mountinfo", mounts);
     machine_open(&m, true);
@@ -521,12 +560,21 @@ static void not_too_often(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_load_events_pressure), cmocka_unit_test(events_that_move),
-        cmocka_unit_test(cpus_come_and_go), cmocka_unit_test(zeros_are_no_values), cmocka_unit_test(what_falls_makes_no_growth), cmocka_unit_test(a_large_machine),
-        cmocka_unit_test(bytes_of_disks_count_once), cmocka_unit_test(unused_disks_are_not_shown),
-        cmocka_unit_test(disks_come_and_go), cmocka_unit_test(no_total_without_sys),
-        cmocka_unit_test(sensors_and_frequencies), cmocka_unit_test(a_frequency_that_stands_still), cmocka_unit_test(filesystems_count_once),
-        cmocka_unit_test(what_lies_below_an_overlay_is_it), cmocka_unit_test(not_too_often),
+        cmocka_unit_test(memory_load_events_pressure),
+        cmocka_unit_test(events_that_move),
+        cmocka_unit_test(cpus_come_and_go),
+        cmocka_unit_test(zeros_are_no_values),
+        cmocka_unit_test(what_falls_makes_no_growth),
+        cmocka_unit_test(a_large_machine),
+        cmocka_unit_test(bytes_of_disks_count_once),
+        cmocka_unit_test(unused_disks_are_not_shown),
+        cmocka_unit_test(disks_come_and_go),
+        cmocka_unit_test(no_total_without_sys),
+        cmocka_unit_test(sensors_and_frequencies),
+        cmocka_unit_test(a_frequency_that_stands_still),
+        cmocka_unit_test(filesystems_count_once),
+        cmocka_unit_test(what_lies_below_an_overlay_is_it),
+        cmocka_unit_test(not_too_often),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

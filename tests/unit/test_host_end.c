@@ -55,8 +55,13 @@ static void none_for_the_end_alone(void **state)
     machine_new(&m);
     put(&m, "proc/self/mountinfo", "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n");
     snprintf(proc, sizeof(proc), "%s/proc", m.dir);
-    struct host_options o = {.proc_fd = open(proc, O_RDONLY | O_DIRECTORY), .sys_fd = -1, .clk_tck = 100, .page_size = 4096, .helper = true,
-                             .helper_after_ns = 100 * NS_PER_MS, .entity_ids = &m.ids};
+    struct host_options o = {.proc_fd = open(proc, O_RDONLY | O_DIRECTORY),
+                             .sys_fd = -1,
+                             .clk_tck = 100,
+                             .page_size = 4096,
+                             .helper = true,
+                             .helper_after_ns = 100 * NS_PER_MS,
+                             .entity_ids = &m.ids};
     assert_int_equal(host_new(&m.host, &o, NULL), 0);
     assert_true(host_tick(m.host, 30 * NS_PER_MS, BUDGET_ALL, false));
     assert_true(host_tick(m.host, 200 * NS_PER_MS, BUDGET_ALL, true));
@@ -66,6 +71,7 @@ static void none_for_the_end_alone(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(filesystems_at_the_end), cmocka_unit_test(none_for_the_end_alone)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(filesystems_at_the_end),
+                                       cmocka_unit_test(none_for_the_end_alone)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

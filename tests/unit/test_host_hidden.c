@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of /proc that something else lies over, as a container hides them: an empty one is no machine on which nothing happened. */
+/* Files of /proc that something else lies over, as a container hides them: an empty one is no machine on which nothing
+ * happened. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +12,8 @@
 #include "looker.h"
 
 static const enum host_metric disk_totals[] = {HOST_disk_read, HOST_disk_write, HOST_disk_reads, HOST_disk_writes};
-static const enum host_metric net_totals[] = {HOST_net_receive, HOST_net_transmit, HOST_net_receive_packets, HOST_net_transmit_packets};
+static const enum host_metric net_totals[] = {HOST_net_receive, HOST_net_transmit, HOST_net_receive_packets,
+                                              HOST_net_transmit_packets};
 
 static void expect_disks(const struct looker *m, enum baro_absent why)
 {
@@ -88,7 +90,8 @@ static void disks_that_were_seen(void **state)
 /* There is no network namespace without a loopback. */
 static void interfaces(void **state)
 {
-    static const char *const texts[] = {"", "Inter-|   Receive  |  Transmit\n face |bytes packets errs drop fifo frame compressed multicast|bytes packets\n"};
+    static const char *const texts[] = {"", "Inter-|   Receive  |  Transmit\n face |bytes packets errs drop fifo frame "
+                                            "compressed multicast|bytes packets\n"};
     for (int t = 0; t < 2; t++) {
         struct looker m;
         (void)state;
@@ -182,8 +185,9 @@ static void frequencies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(disks),       cmocka_unit_test(disks_without_sys), cmocka_unit_test(disks_that_were_seen), cmocka_unit_test(interfaces),
-        cmocka_unit_test(all_of_them), cmocka_unit_test(a_line_is_missing), cmocka_unit_test(frequencies),
+        cmocka_unit_test(disks),       cmocka_unit_test(disks_without_sys), cmocka_unit_test(disks_that_were_seen),
+        cmocka_unit_test(interfaces),  cmocka_unit_test(all_of_them),       cmocka_unit_test(a_line_is_missing),
+        cmocka_unit_test(frequencies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

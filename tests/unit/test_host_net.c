@@ -28,17 +28,22 @@ static void bytes_of_interfaces_count_once(void **state)
     put(&m, "sys/class/net/eth0.7/lower_eth0/x", "");
     put(&m, "sys/class/net/veth1/iflink", "9\n");
     put(&m, "sys/class/net/usb0/device/x", "");
-    put(&m, "proc/net/dev", LINE("lo", "1", "1") LINE("eth0", "10", "20") LINE("eth1", "100", "200") LINE("eth2", "1000", "2000") LINE("bond0", "10000", "20000")
-        LINE("br0", "500000", "500000") LINE("eth0.7", "500000", "500000") LINE("veth1", "500000", "500000"));
+    put(&m, "proc/net/dev",
+        LINE("lo", "1", "1") LINE("eth0", "10", "20") LINE("eth1", "100", "200") LINE("eth2", "1000", "2000")
+            LINE("bond0", "10000", "20000") LINE("br0", "500000", "500000") LINE("eth0.7", "500000", "500000")
+                LINE("veth1", "500000", "500000"));
     machine_open(&m, false);
     look(&m);
     is(&m, HOST_net_receive, 11010); /* eth0, eth2 (a port of a bridge) and the bond */
     is(&m, HOST_net_transmit, 22020);
     is(&m, HOST_net_receive_packets, 3);
-    assert_true(named(&m, BARO_KIND_NET, "eth2")->value[NET_counted] == 1 && named(&m, BARO_KIND_NET, "eth1")->value[NET_counted] == 0);
+    assert_true(named(&m, BARO_KIND_NET, "eth2")->value[NET_counted] == 1 &&
+                named(&m, BARO_KIND_NET, "eth1")->value[NET_counted] == 0);
     assert_int_equal(named(&m, BARO_KIND_NET, "br0")->value[NET_receive], 500000);
     /* One that appears may have a past elsewhere: it counts from here on. */
-    put(&m, "proc/net/dev", LINE("lo", "1", "1") LINE("eth0", "10", "20") LINE("eth2", "1000", "2000") LINE("bond0", "10000", "20000") LINE("usb0", "777", "777"));
+    put(&m, "proc/net/dev",
+        LINE("lo", "1", "1") LINE("eth0", "10", "20") LINE("eth2", "1000", "2000") LINE("bond0", "10000", "20000")
+            LINE("usb0", "777", "777"));
     look(&m);
     is(&m, HOST_net_receive, 11010);
     put(&m, "proc/net/dev", LINE("lo", "1", "1") LINE("eth0", "11", "20") LINE("usb0", "780", "777"));

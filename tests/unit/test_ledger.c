@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ledger against a simulated kernel: processes fork, burn, exit, are reaped, ignored or orphaned at random, and the kernel's rules for who
- * takes over whose counters are played by the book. Seeded; each failure names its seed.
+ * The ledger against a simulated kernel: processes fork, burn, exit, are reaped, ignored or orphaned at random, and the
+ * kernel's rules for who takes over whose counters are played by the book. Seeded; each failure names its seed.
  *
- * Three kinds of recorder look at it: one that scans, one that is told of all at once, and a late one: for it events and the wrapper's messages
- * wait in two queues, as they do while a recorder is starved; messages that do not fit are dropped, and each has the running totals.
+ * Three kinds of recorder look at it: one that scans, one that is told of all at once, and a late one: for it events
+ * and the wrapper's messages wait in two queues, as they do while a recorder is starved; messages that do not fit are
+ * dropped, and each has the running totals.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +51,8 @@ static void fill(struct kernel *k, struct member *m)
         tree_set_parent(m, parent);
 }
 
-/* As the sampler does: those below go first, and who has no parent among the members is the wrapper's to tell of, for a while. */
+/* As the sampler does: those below go first, and who has no parent among the members is the wrapper's to tell of, for a
+ * while. */
 static void gone(struct kernel *k, struct member *m)
 {
     gather(k, m);
@@ -333,10 +335,13 @@ static void check_sums(const struct job *j)
         uint64_t own = m->row.value[PROCESS_cpu];
         own = member_usage(m)->has_cpu && member_usage(m)->cpu_ns > own ? member_usage(m)->cpu_ns : own;
         all.counted += own - (m->base ? m->base[BASE_CPU] : 0);
-        all.reap_pending += m->reap_pending ? own + m->row.value[PROCESS_children_cpu_user] + m->row.value[PROCESS_children_cpu_system] : 0;
+        all.reap_pending +=
+            m->reap_pending ? own + m->row.value[PROCESS_children_cpu_user] + m->row.value[PROCESS_children_cpu_system]
+                            : 0;
         all.run_delay += m->row.value[PROCESS_run_delay] - (m->base ? m->base[BASE_RUN_DELAY] : 0);
         all.switches[0] += m->row.value[PROCESS_switches_voluntary] - (m->base ? m->base[BASE_SWITCHES_VOLUNTARY] : 0);
-        all.switches[1] += m->row.value[PROCESS_switches_involuntary] - (m->base ? m->base[BASE_SWITCHES_INVOLUNTARY] : 0);
+        all.switches[1] +=
+            m->row.value[PROCESS_switches_involuntary] - (m->base ? m->base[BASE_SWITCHES_INVOLUNTARY] : 0);
         all.parents += m->had_child || m->row.value[PROCESS_children_faults_minor] > 0;
     }
     assert_memory_equal(&all, &j->sums, sizeof(all));
@@ -392,14 +397,16 @@ static void check_step(struct kernel *k, uint64_t seed, uint64_t *last)
     uint64_t value[JOB_MAX];
     uint64_t now = total(k, value);
     if (now < *last || now > k->truth || value[JOB_cpu_counted] > k->truth) {
-        fail_msg("seed %llu: total %llu after %llu, counted %llu, truth %llu", (unsigned long long)seed, (unsigned long long)now,
-                 (unsigned long long)*last, (unsigned long long)value[JOB_cpu_counted], (unsigned long long)k->truth);
+        fail_msg("seed %llu: total %llu after %llu, counted %llu, truth %llu", (unsigned long long)seed,
+                 (unsigned long long)now, (unsigned long long)*last, (unsigned long long)value[JOB_cpu_counted],
+                 (unsigned long long)k->truth);
     }
     /* What it may be short by: the bound, and children that were passed to nobody before they were seen. */
     if (now + value[JOB_cpu_bound] + k->lost < k->truth_before)
         fail_msg("seed %llu: total %llu + bound %llu short of %llu", (unsigned long long)seed, (unsigned long long)now,
                  (unsigned long long)value[JOB_cpu_bound], (unsigned long long)k->truth_before);
-    if (value[JOB_processes_started] != value[JOB_processes_ended] + value[JOB_processes] + k->job.ended_members + k->job.n_gone)
+    if (value[JOB_processes_started] !=
+        value[JOB_processes_ended] + value[JOB_processes] + k->job.ended_members + k->job.n_gone)
         fail_msg("seed %llu: processes do not add up", (unsigned long long)seed);
     *last = now;
 }
@@ -423,17 +430,20 @@ static void random_lives(void **state)
         finish_all(&k);
         uint64_t value[JOB_MAX];
         uint64_t now = total(&k, value);
-        /* All that anybody waited for is exact to the nanosecond; what nobody waited for is there as far as it was seen. */
+        /* All that anybody waited for is exact to the nanosecond; what nobody waited for is there as far as it was
+         * seen. */
         if (now + k.lost < k.truth || now > k.truth)
-            fail_msg("seed %llu: %llu in the end, truth %llu, lost %llu", (unsigned long long)seed, (unsigned long long)now,
-                     (unsigned long long)k.truth, (unsigned long long)k.lost);
+            fail_msg("seed %llu: %llu in the end, truth %llu, lost %llu", (unsigned long long)seed,
+                     (unsigned long long)now, (unsigned long long)k.truth, (unsigned long long)k.lost);
         /* Of what was told, all but the shown ticks' rests is put down to processes. */
         if (k.events && value[JOB_cpu_counted] + k.lost < k.truth - k.truth / 50)
-            fail_msg("seed %llu: %llu counted of %llu", (unsigned long long)seed, (unsigned long long)value[JOB_cpu_counted], (unsigned long long)k.truth);
+            fail_msg("seed %llu: %llu counted of %llu", (unsigned long long)seed,
+                     (unsigned long long)value[JOB_cpu_counted], (unsigned long long)k.truth);
         assert_int_equal(value[JOB_processes], 0);
         assert_int_equal(k.exits, value[JOB_processes_ended]);
         if (k.events && k.exits != k.forks + 1)
-            fail_msg("seed %llu: %llu exits of %llu", (unsigned long long)seed, (unsigned long long)k.exits, (unsigned long long)k.forks + 1);
+            fail_msg("seed %llu: %llu exits of %llu", (unsigned long long)seed, (unsigned long long)k.exits,
+                     (unsigned long long)k.forks + 1);
         job_done(&k.job);
     }
 }
@@ -524,7 +534,8 @@ static void attach_leaves_the_past_out(void **state)
     k.at[0].own_user = 70000000;
     k.at[0].reaped_system = 20000000;
     struct member *m = tree_find(&k.job.tree, 100);
-    static const enum process_metric kept[] = {PROCESS_run_delay, PROCESS_switches_voluntary, PROCESS_switches_involuntary, PROCESS_faults_minor,
+    static const enum process_metric kept[] = {PROCESS_run_delay, PROCESS_switches_voluntary,
+                                               PROCESS_switches_involuntary, PROCESS_faults_minor,
                                                PROCESS_faults_major};
     fill(&k, m);
     for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the groups of a process are, and what it may have, on machines of many kinds (tests/fixtures/machines). Expected values are typed by hand. */
+/* Where the groups of a process are, and what it may have, on machines of many kinds (tests/fixtures/machines).
+ * Expected values are typed by hand. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -29,7 +30,8 @@ static int machine(const char *name)
     return fd;
 }
 
-static void expect_place(const struct cgroup_hierarchies *p, enum cgroup_controller c, const char *dir, const char *path, bool root)
+static void expect_place(const struct cgroup_hierarchies *p, enum cgroup_controller c, const char *dir,
+                         const char *path, bool root)
 {
     const struct cgroup_location *at = cgroup_location_of(p, c);
     assert_non_null(at);
@@ -42,7 +44,12 @@ static void limits_at(int fd, int32_t pid, uint32_t cpus, struct baro_limits *re
 {
     struct cgroup_hierarchies places;
     int code = cgroup_find(fd, pid, &places);
-    struct limits_place p = {.root_fd = fd, .pid = pid, .cpus = cpus, .memory_total = 64 * GIB, .groups = code == 0 ? &places : NULL, .groups_error = code};
+    struct limits_place p = {.root_fd = fd,
+                             .pid = pid,
+                             .cpus = cpus,
+                             .memory_total = 64 * GIB,
+                             .groups = code == 0 ? &places : NULL,
+                             .groups_error = code};
     limits_read(&p, ret);
 }
 
@@ -70,7 +77,8 @@ static void hybrid(void **state)
     expect_place(&p, CGROUP_AT_MEMORY, "sys/fs/cgroup/memory/batch/job7", "/batch/job7", false);
     expect_place(&p, CGROUP_AT_CPUACCT, "sys/fs/cgroup/cpuacct", "/", true);
     expect_place(&p, CGROUP_AT_UNIFIED, "sys/fs/cgroup/unified", "/", true);
-    expect_place(&p, CGROUP_AT_IO, "sys/fs/cgroup/unified", "/", true); /* no v1 blkio here: v2's, whether it has it or not */
+    expect_place(&p, CGROUP_AT_IO, "sys/fs/cgroup/unified", "/",
+                 true); /* no v1 blkio here: v2's, whether it has it or not */
     close(fd);
     limits_of("6.18-x86_64-hybrid-cgroups", 4000, 2, &l);
     assert_int_equal(l.memory_bytes, 209715200);
@@ -138,7 +146,8 @@ static void kubernetes_v1(void **state)
     assert_int_equal(l.memory_absent, 0);
 }
 
-/* While somebody waits memory.stat is left alone: the group's own limit is told, and that there may be a tighter one. */
+/* While somebody waits memory.stat is left alone: the group's own limit is told, and that there may be a tighter one.
+ */
 static void kubernetes_v1_quickly(void **state)
 {
     struct cgroup_hierarchies p;
@@ -179,7 +188,8 @@ static void kubernetes_v2(void **state)
     (void)state;
     limits_of("5.15-x86_64-kubernetes-v2", 4000, 8, &l);
     assert_int_equal(l.memory_bytes, 1073741824);
-    assert_string_equal(l.memory_source, "cgroup /kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1.slice memory.max");
+    assert_string_equal(l.memory_source,
+                        "cgroup /kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1.slice memory.max");
     assert_int_equal(l.cores_ppm, 2000000);
 }
 
@@ -241,7 +251,9 @@ static void put(const char *path, const char *text)
 
 #define MOUNTED_AT(root) "30 22 0:26 " root " /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
 #define STATUS "Name:\tjob\nUid:\t1000\t1000\t1000\t1000\nCpus_allowed_list:\t0-1\n"
-#define ULIMITS "Max processes             96365                96365                processes \nMax address space         unlimited            unlimited            bytes     \n"
+#define ULIMITS                                                                                                        \
+    "Max processes             96365                96365                processes \nMax address space         "       \
+    "unlimited            unlimited            bytes     \n"
 
 static void make(const char *mountinfo, const char *membership, struct baro_limits *ret)
 {
@@ -372,7 +384,13 @@ static const char *env_of(void *context, const char *name)
 static void with_env(const char *const *env, uint32_t affinity, struct baro_limits *ret)
 {
     int fd = machine("4.4-x86_64-gvisor");
-    struct limits_place p = {.root_fd = fd, .pid = 5, .cpus = 32, .affinity = affinity, .memory_total = 64 * GIB, .env = env_of, .context = (void *)env};
+    struct limits_place p = {.root_fd = fd,
+                             .pid = 5,
+                             .cpus = 32,
+                             .affinity = affinity,
+                             .memory_total = 64 * GIB,
+                             .env = env_of,
+                             .context = (void *)env};
     limits_read(&p, ret);
     close(fd);
 }
@@ -380,10 +398,21 @@ static void with_env(const char *const *env, uint32_t affinity, struct baro_limi
 static void slurm(void **state)
 {
     static const char *const node[] = {"SLURM_CPUS_ON_NODE", "16", "SLURM_MEM_PER_NODE", "4096", NULL};
-    static const char *const per_cpu[] = {"SLURM_JOB_CPUS_PER_NODE", "16(x2),8", "SLURM_NODEID", "2", "SLURM_MEM_PER_CPU", "1024", NULL};
-    static const char *const task[] = {"SLURM_CPUS_ON_NODE", "16", "SLURM_STEP_ID", "0", "SLURM_CPUS_PER_TASK", "4", NULL};
-    static const char *const script[] = {"SLURM_CPUS_ON_NODE", "16", "SLURM_CPUS_PER_TASK", "4", "SLURM_MEM_PER_NODE", "0", NULL};
-    static const char *const junk[] = {"SLURM_CPUS_ON_NODE", "-1", "SLURM_JOB_CPUS_PER_NODE", "8(x", "SLURM_MEM_PER_NODE", "99999999999999999999", "SLURM_MEM_PER_CPU", "1", NULL};
+    static const char *const per_cpu[] = {
+        "SLURM_JOB_CPUS_PER_NODE", "16(x2),8", "SLURM_NODEID", "2", "SLURM_MEM_PER_CPU", "1024", NULL};
+    static const char *const task[] = {
+        "SLURM_CPUS_ON_NODE", "16", "SLURM_STEP_ID", "0", "SLURM_CPUS_PER_TASK", "4", NULL};
+    static const char *const script[] = {
+        "SLURM_CPUS_ON_NODE", "16", "SLURM_CPUS_PER_TASK", "4", "SLURM_MEM_PER_NODE", "0", NULL};
+    static const char *const junk[] = {"SLURM_CPUS_ON_NODE",
+                                       "-1",
+                                       "SLURM_JOB_CPUS_PER_NODE",
+                                       "8(x",
+                                       "SLURM_MEM_PER_NODE",
+                                       "99999999999999999999",
+                                       "SLURM_MEM_PER_CPU",
+                                       "1",
+                                       NULL};
     struct baro_limits l;
     (void)state;
     with_env(node, 0, &l);
@@ -411,7 +440,8 @@ static void slurm(void **state)
 
 static void kubernetes_env(void **state)
 {
-    static const char *const pod[] = {"KUBERNETES_SERVICE_HOST", "10.0.0.1", "MEM_LIMIT", "2147483648", "CPU_LIMIT", "1.5", NULL};
+    static const char *const pod[] = {
+        "KUBERNETES_SERVICE_HOST", "10.0.0.1", "MEM_LIMIT", "2147483648", "CPU_LIMIT", "1.5", NULL};
     static const char *const elsewhere[] = {"MEM_LIMIT", "2147483648", "CPU_LIMIT", "1.5", NULL};
     struct baro_limits l;
     (void)state;
@@ -427,10 +457,14 @@ static void kubernetes_env(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hybrid),        cmocka_unit_test(systemd_v2), cmocka_unit_test(docker_v1), cmocka_unit_test(docker_v1_elsewhere),
-        cmocka_unit_test(kubernetes_v1), cmocka_unit_test(kubernetes_v1_quickly), cmocka_unit_test(docker_v2),  cmocka_unit_test(kubernetes_v2), cmocka_unit_test(lxcfs),
-        cmocka_unit_test(nothing_to_see), cmocka_unit_test(by_path),   cmocka_unit_test(slurm),     cmocka_unit_test(kubernetes_env),
-        cmocka_unit_test(hidden),        cmocka_unit_test(half_seen),  cmocka_unit_test(many_groups),
+        cmocka_unit_test(hybrid),         cmocka_unit_test(systemd_v2),
+        cmocka_unit_test(docker_v1),      cmocka_unit_test(docker_v1_elsewhere),
+        cmocka_unit_test(kubernetes_v1),  cmocka_unit_test(kubernetes_v1_quickly),
+        cmocka_unit_test(docker_v2),      cmocka_unit_test(kubernetes_v2),
+        cmocka_unit_test(lxcfs),          cmocka_unit_test(nothing_to_see),
+        cmocka_unit_test(by_path),        cmocka_unit_test(slurm),
+        cmocka_unit_test(kubernetes_env), cmocka_unit_test(hidden),
+        cmocka_unit_test(half_seen),      cmocka_unit_test(many_groups),
     };
     return cmocka_run_group_tests(tests, make_room, remove_room);
 }

@@ -26,7 +26,8 @@ static void begin(struct ends *e)
     int link[2], out[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link), 0);
     assert_int_equal(pipe2(out, O_NONBLOCK | O_CLOEXEC), 0);
-    *e = (struct ends){.wrapper = {.link = link[0], .stderr_fd = out[1]}, .recorder = {.fd = link[1]}, .printed = out[0]};
+    *e = (struct ends){
+        .wrapper = {.link = link[0], .stderr_fd = out[1]}, .recorder = {.fd = link[1]}, .printed = out[0]};
 }
 
 static void end(struct ends *e, const char *printed)

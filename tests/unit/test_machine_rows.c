@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of the machine: what is in them, under which names, and what a CPU second is there. Expected text is typed by hand. */
+/* Rows of the machine: what is in them, under which names, and what a CPU second is there. Expected text is typed by
+ * hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,8 +39,12 @@ static void set_up_machine(struct machine_of_two *m, struct baro_sample *s)
         m->cpus[i] = (struct baro_entity){.id = i + 1, .kind = BARO_KIND_CPU, .name = i ? "cpu1" : "cpu0", .label = "",
                                           .value = m->cpu[i], .absent = m->cpu_absent[i]};
         /* One disk after the other, of one name; the second one's label is made to do harm. */
-        m->disks[i] = (struct baro_entity){.id = i + 3, .kind = BARO_KIND_DISK, .name = "sda", .label = i ? "\x1b[31m,\"" : "old one",
-                                           .value = m->disk[i], .absent = m->disk_absent[i]};
+        m->disks[i] = (struct baro_entity){.id = i + 3,
+                                           .kind = BARO_KIND_DISK,
+                                           .name = "sda",
+                                           .label = i ? "\x1b[31m,\"" : "old one",
+                                           .value = m->disk[i],
+                                           .absent = m->disk_absent[i]};
         m->cpu_at[i] = &m->cpus[i];
     }
     memset(m->sensor_absent, BARO_ABSENT_NOT_YET, SENSOR_MAX);
@@ -52,8 +57,9 @@ static void set_up_machine(struct machine_of_two *m, struct baro_sample *s)
     s->entities[BARO_KIND_SENSOR] = (struct baro_entities){1, m->sensor_at};
 }
 
-/* Samples at 0, 1, 2 and 3 s, each 1 ms after the machine was looked at; at 1 s it was not. Between the first and the second look (2 s) CPU 0 is in user mode
- * for 1 s and in softirq for 0.5 s, CPU 1 gives 2 s to others; in the third (1 s) CPU 0 idles and CPU 1's user time falls, as none should. */
+/* Samples at 0, 1, 2 and 3 s, each 1 ms after the machine was looked at; at 1 s it was not. Between the first and the
+ * second look (2 s) CPU 0 is in user mode for 1 s and in softirq for 0.5 s, CPU 1 gives 2 s to others; in the third (1
+ * s) CPU 0 idles and CPU 1's user time falls, as none should. */
 static void write_machine(void)
 {
     static struct machine_of_two m;
@@ -101,8 +107,11 @@ static void expect_rows(enum row_entity entity, bool csv, const char *list, cons
     struct row_memory *memory = row_memory_new();
     while (baro_tape_next(t, &r, NULL) > 0) {
         assert_int_equal(baro_sample_host_ns(r.u.sample, &at), 0);
-        struct row row = {.entity = entity, .header = baro_tape_header(t), .t_ns = at, .sample = r.u.sample, .memory = memory};
-        size_t n = entity == ROW_HOST ? 1 : baro_sample_entity_count(r.u.sample, (enum baro_kind)(BARO_KIND_HOST + entity - ROW_HOST));
+        struct row row = {
+            .entity = entity, .header = baro_tape_header(t), .t_ns = at, .sample = r.u.sample, .memory = memory};
+        size_t n = entity == ROW_HOST
+                       ? 1
+                       : baro_sample_entity_count(r.u.sample, (enum baro_kind)(BARO_KIND_HOST + entity - ROW_HOST));
         for (size_t i = 0; at != last && i < n; i++) {
             row.machine = baro_sample_entity(r.u.sample, (enum baro_kind)(BARO_KIND_HOST + entity - ROW_HOST), i);
             row_begin(&row);
@@ -137,10 +146,14 @@ static void test_rows(void **state)
                 "cpu0,3000000000,0,6000000000,\n"
                 "cpu1,3000000000,,4000000000,2000000000\n");
     expect_rows(ROW_DISK, false, "id,name,label,read,write",
-                "{\"id\":3,\"name\":\"sda\",\"label\":\"old one\",\"read_bytes\":512,\"write_bytes\":null,\"absent\":{\"write_bytes\":\"denied\"}}\n"
-                "{\"id\":4,\"name\":\"sda\",\"label\":\"\\\\x1b[31m,\\\"\",\"read_bytes\":1024,\"write_bytes\":null,\"absent\":{\"write_bytes\":\"denied\"}}\n"
-                "{\"id\":4,\"name\":\"sda\",\"label\":\"\\\\x1b[31m,\\\"\",\"read_bytes\":1024,\"write_bytes\":null,\"absent\":{\"write_bytes\":\"denied\"}}\n");
-    expect_rows(ROW_SENSOR, true, "name,temperature,critical", "k10temp/Tctl,-1.5,\nk10temp/Tctl,-1.5,\nk10temp/Tctl,-1.5,\n");
+                "{\"id\":3,\"name\":\"sda\",\"label\":\"old "
+                "one\",\"read_bytes\":512,\"write_bytes\":null,\"absent\":{\"write_bytes\":\"denied\"}}\n"
+                "{\"id\":4,\"name\":\"sda\",\"label\":\"\\\\x1b[31m,\\\"\",\"read_bytes\":1024,\"write_bytes\":null,"
+                "\"absent\":{\"write_bytes\":\"denied\"}}\n"
+                "{\"id\":4,\"name\":\"sda\",\"label\":\"\\\\x1b[31m,\\\"\",\"read_bytes\":1024,\"write_bytes\":null,"
+                "\"absent\":{\"write_bytes\":\"denied\"}}\n");
+    expect_rows(ROW_SENSOR, true, "name,temperature,critical",
+                "k10temp/Tctl,-1.5,\nk10temp/Tctl,-1.5,\nk10temp/Tctl,-1.5,\n");
     expect_rows(ROW_FS, true, NULL, "");
 }
 

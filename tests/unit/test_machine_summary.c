@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machine around a job, and what it might have had: worked out by hand, the same live and from a tape, and as it is told. */
+/* The machine around a job, and what it might have had: worked out by hand, the same live and from a tape, and as it is
+ * told. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -91,7 +92,8 @@ static void test_limits(void **state)
     assert_int_equal(summary_memory_group_ratio(s, &d), 0);
     NEAR(d, 0.98); /* the neighbour's share is in it */
     assert_int_equal(summary_cores_peak_ratio(s, &d), 0);
-    NEAR(d, 0.604 / 0.5); /* 302 ms from 1502 to 2002 ms: over half a second, which touches more periods of a quota than fit in */
+    NEAR(d, 0.604 / 0.5); /* 302 ms from 1502 to 2002 ms: over half a second, which touches more periods of a quota than
+                             fit in */
     assert_int_equal(summary_throttled(s, &v), 0);
     assert_int_equal(v, 2100 * MS);
     assert_int_equal(summary_group_oom_kills(s, &v), 0);
@@ -118,7 +120,10 @@ static void of_data(struct baro_header *h)
 
 static void out_of_sight(struct baro_header *h)
 {
-    h->limits = (struct baro_limits){.cores_ppm = 2000000, .cores_source = "affinity", .memory_absent = BARO_ABSENT_UNKNOWN, .cores_absent = BARO_ABSENT_UNKNOWN,
+    h->limits = (struct baro_limits){.cores_ppm = 2000000,
+                                     .cores_source = "affinity",
+                                     .memory_absent = BARO_ABSENT_UNKNOWN,
+                                     .cores_absent = BARO_ABSENT_UNKNOWN,
                                      .pids_absent = BARO_ABSENT_DENIED};
 }
 
@@ -216,7 +221,8 @@ static void test_out_of_sight(void **state)
     summary_free(s);
 }
 
-static void look(struct baro_sample *s, uint64_t t_ns, uint64_t mb, struct baro_entity *group, uint64_t kills, uint64_t throttled_ms)
+static void look(struct baro_sample *s, uint64_t t_ns, uint64_t mb, struct baro_entity *group, uint64_t kills,
+                 uint64_t throttled_ms)
 {
     s->t_ns = s->host_ns = t_ns;
     s->has_host = true;
@@ -234,20 +240,26 @@ static void test_moved(void **state)
 {
     (void)state;
     static const struct baro_limits before = {.memory_bytes = 1000 * MB, .memory_source = "cgroup /a memory.max"};
-    static const struct baro_limits after = {.memory_bytes = 100 * MB, .memory_source = "cgroup /b memory.max", .cores_ppm = 500000, .cores_source = "cgroup /b cpu.max"};
+    static const struct baro_limits after = {.memory_bytes = 100 * MB,
+                                             .memory_source = "cgroup /b memory.max",
+                                             .cores_ppm = 500000,
+                                             .cores_source = "cgroup /b cpu.max"};
     struct baro_header h;
     struct baro_process p = {.id = 7, .key = {50, 5}, .name = "p"};
     struct baro_process *rows[] = {&p};
     struct baro_sample sample = {.n = 1, .processes = rows};
     uint64_t value[2][CGROUP_MAX] = {0}, v;
     uint8_t absent[2][CGROUP_MAX];
-    struct baro_entity a = {.id = 100, .kind = BARO_KIND_CGROUP, .name = "/a", .label = "", .value = value[0], .absent = absent[0]};
-    struct baro_entity b = {.id = 101, .kind = BARO_KIND_CGROUP, .name = "/b", .label = "", .value = value[1], .absent = absent[1]};
+    struct baro_entity a = {
+        .id = 100, .kind = BARO_KIND_CGROUP, .name = "/a", .label = "", .value = value[0], .absent = absent[0]};
+    struct baro_entity b = {
+        .id = 101, .kind = BARO_KIND_CGROUP, .name = "/b", .label = "", .value = value[1], .absent = absent[1]};
     struct baro_entity *of_a[] = {&a}, *of_b[] = {&b};
     const char *source;
     double d;
     story_header(&h);
-    h.limits = (struct baro_limits){.memory_absent = BARO_ABSENT_NOT_YET, .cores_absent = BARO_ABSENT_NOT_YET, .pids_absent = BARO_ABSENT_NOT_YET};
+    h.limits = (struct baro_limits){
+        .memory_absent = BARO_ABSENT_NOT_YET, .cores_absent = BARO_ABSENT_NOT_YET, .pids_absent = BARO_ABSENT_NOT_YET};
     struct summary *s = summary_new(&h);
     assert_int_equal(summary_memory_unknown(s), BARO_ABSENT_NOT_YET);
     sample.entities[BARO_KIND_CGROUP] = (struct baro_entities){1, of_a};
@@ -376,9 +388,12 @@ static void test_golden(void **state)
         void (*change)(struct baro_header *h);
         struct report_style style;
     } blocks[] = {
-        {"machine-100.txt", NULL, {.width = 100, .utf8 = true}}, {"machine-60-ascii.txt", NULL, {.width = 60}},
-        {"machine-own.txt", own, {.width = 100, .utf8 = true}}, {"machine-free.txt", free_of_limits, {.width = 100, .utf8 = true}},
-        {"machine-address-space.txt", of_address_space, {.width = 100, .utf8 = true}}, {"machine-data.txt", of_data, {.width = 100, .utf8 = true}},
+        {"machine-100.txt", NULL, {.width = 100, .utf8 = true}},
+        {"machine-60-ascii.txt", NULL, {.width = 60}},
+        {"machine-own.txt", own, {.width = 100, .utf8 = true}},
+        {"machine-free.txt", free_of_limits, {.width = 100, .utf8 = true}},
+        {"machine-address-space.txt", of_address_space, {.width = 100, .utf8 = true}},
+        {"machine-data.txt", of_data, {.width = 100, .utf8 = true}},
         {"machine-out-of-sight.txt", out_of_sight, {.width = 100, .utf8 = true}},
     };
     struct buf text = {0};
@@ -468,7 +483,8 @@ static void test_dialect_absent(void **state)
         dialect_record(d, &r, &text);
         dialect_free(d);
     }
-    static const char want[] = "1795235692.123,\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\"\r\n";
+    static const char want[] = "1795235692.123,\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\",\"\","
+                               "\"\",\"\",\"\",\"\",\"\",\"\"\r\n";
     assert_int_equal(text.len, sizeof(want) - 1);
     assert_memory_equal(text.at, want, sizeof(want) - 1);
     buf_done(&text);

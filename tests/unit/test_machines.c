@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All that the collectors say of each machine in tests/fixtures/machines, a line for each value or the reason why there is none, against tests/golden/machines; and values that were
- * computed by hand from the machine's files, which stand in tests/lib/machines_by_hand.h. A machine without a golden file fails, and so does one that is not there any more.
+ * All that the collectors say of each machine in tests/fixtures/machines, a line for each value or the reason why there
+ * is none, against tests/golden/machines; and values that were computed by hand from the machine's files, which stand
+ * in tests/lib/machines_by_hand.h. A machine without a golden file fails, and so does one that is not there any more.
  *
  * Filesystems are listed and no more: how full they are is asked of the kernel below, which has others.
  */
@@ -109,7 +110,11 @@ static bool settled(const struct baro_sample *s)
 static void read_host(struct fixture *f)
 {
     uint64_t now_ns = 0;
-    struct host_options o = {.proc_fd = f->proc_fd, .sys_fd = f->sys_fd, .clk_tck = (uint32_t)f->clk_tck, .page_size = f->page_size, .helper = true,
+    struct host_options o = {.proc_fd = f->proc_fd,
+                             .sys_fd = f->sys_fd,
+                             .clk_tck = (uint32_t)f->clk_tck,
+                             .page_size = f->page_size,
+                             .helper = true,
                              .entity_ids = &f->ids};
     assert_int_equal(host_new(&f->host, &o, NULL), 0);
     do {
@@ -126,10 +131,15 @@ static void read_groups(struct fixture *f)
     const struct baro_sample *s = &f->sample;
     uint64_t total = f->memory_total ? f->memory_total : s->host[HOST_memory_total];
     int found = cgroup_find(f->root_fd, f->pid, &f->places);
-    struct limits_place p = {.root_fd = f->root_fd, .pid = f->pid, .cpus = (uint32_t)s->host[HOST_cpus], .memory_total = total,
-                             .groups = found == 0 ? &f->places : NULL, .groups_error = found};
+    struct limits_place p = {.root_fd = f->root_fd,
+                             .pid = f->pid,
+                             .cpus = (uint32_t)s->host[HOST_cpus],
+                             .memory_total = total,
+                             .groups = found == 0 ? &f->places : NULL,
+                             .groups_error = found};
     limits_read(&p, &f->limits);
-    struct cgroups_options o = {.root_fd = f->root_fd, .ns_per_tick = NS_PER_SEC / f->clk_tck, .memory_total = total, .ids = &f->ids};
+    struct cgroups_options o = {
+        .root_fd = f->root_fd, .ns_per_tick = NS_PER_SEC / f->clk_tck, .memory_total = total, .ids = &f->ids};
     if (found == 0)
         assert_int_equal(cgroups_new(&f->groups, &o, &f->places), 0);
     cgroups_tick(f->groups, NS_PER_SEC, false, &f->sample);
@@ -201,16 +211,19 @@ static void put_entities(struct buf *b, enum baro_kind kind, const struct baro_e
         buf_printf(b, "%s %s \"%s\"\n", baro_kind_name(kind), at[i]->name, at[i]->label);
         for (int m = 0; m < baro_metric_count(kind); m++) {
             value_of(text, kind, m, at[i]->value[m], at[i]->absent[m]);
-            buf_printf(b, "  %s %s\n", baro_metric_get(kind, m)->name, is_moment(kind, m) && !at[i]->absent[m] ? "(a moment)" : text);
+            buf_printf(b, "  %s %s\n", baro_metric_get(kind, m)->name,
+                       is_moment(kind, m) && !at[i]->absent[m] ? "(a moment)" : text);
         }
     }
 }
 
-/* By a collector of its own that asks nobody how full they are: whether two of them are one is known by the answers, which would be those of the machine below. */
+/* By a collector of its own that asks nobody how full they are: whether two of them are one is known by the answers,
+ * which would be those of the machine below. */
 static void put_filesystems(struct buf *b, struct fixture *f)
 {
     struct host *h;
-    struct host_options o = {.proc_fd = f->proc_fd, .sys_fd = f->sys_fd, .clk_tck = 100, .page_size = 4096, .entity_ids = &f->ids};
+    struct host_options o = {
+        .proc_fd = f->proc_fd, .sys_fd = f->sys_fd, .clk_tck = 100, .page_size = 4096, .entity_ids = &f->ids};
     assert_int_equal(host_new(&h, &o, NULL), 0);
     host_mounts(h);
     for (size_t i = 0; i < h->table[BARO_KIND_FS].n; i++)
@@ -225,8 +238,9 @@ static void put_model(struct buf *b, const struct fixture *f)
     struct proc_cpuinfo info;
     ssize_t n = fd_read_file(f->proc_fd, "cpuinfo", text, sizeof(text));
     if (n > 0 && proc_cpuinfo_parse(span_of(text, (size_t)n), &info, NULL, NULL) == 0)
-        buf_printf(b, "model \"%.*s\" implementer \"%.*s\" part \"%.*s\"\n", (int)info.model.len, info.model.at, (int)info.implementer.len,
-             info.implementer.len ? info.implementer.at : "", (int)info.part.len, info.part.len ? info.part.at : "");
+        buf_printf(b, "model \"%.*s\" implementer \"%.*s\" part \"%.*s\"\n", (int)info.model.len, info.model.at,
+                   (int)info.implementer.len, info.implementer.len ? info.implementer.at : "", (int)info.part.len,
+                   info.part.len ? info.part.at : "");
     n = f->sys_fd < 0 ? -1 : sys_text(f->sys_fd, "devices/system/node/online", list, sizeof(list));
     buf_printf(b, "nodes %lld\n", n > 0 ? (long long)sys_list_parse(span_of(list, (size_t)n), NULL, NULL) : 0);
 }
@@ -273,8 +287,9 @@ static void check_by_hand(const struct fixture *f)
         const struct by_hand *k = &by_hand[i];
         if (strcmp(k->machine, f->name) != 0 || is_it(k, f, found))
             continue;
-        print_message("%s: %s %s: by hand %llu (%s), found %s\n", f->name, k->entity, baro_metric_get(k->kind, k->metric)->name,
-                      (unsigned long long)k->value, baro_absent_name(k->absent), found);
+        print_message("%s: %s %s: by hand %llu (%s), found %s\n", f->name, k->entity,
+                      baro_metric_get(k->kind, k->metric)->name, (unsigned long long)k->value,
+                      baro_absent_name(k->absent), found);
         wrong++;
     }
     assert_int_equal(wrong, 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where there is no hardware: which interfaces lead out, and are counted. Trees made by hand after what such machines have in /sys/class/net. */
+/* Where there is no hardware: which interfaces lead out, and are counted. Trees made by hand after what such machines
+ * have in /sys/class/net. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,20 +14,30 @@
 
 /* ---- routes ---- */
 
-#define V4(name, to, mask) name "\t" to "\t00000000\t0001\t0\t0\t0\t" mask "\t0\t0\t0                                                          \n"
-#define V6(name, to, length, flags) to " " length " 00000000000000000000000000000000 00 00000000000000000000000000000000 00000100 00000001 00000000 " flags "     " name "\n"
+#define V4(name, to, mask)                                                                                             \
+    name "\t" to "\t00000000\t0001\t0\t0\t0\t" mask                                                                    \
+         "\t0\t0\t0                                                          \n"
+#define V6(name, to, length, flags)                                                                                    \
+    to " " length                                                                                                      \
+       " 00000000000000000000000000000000 00 00000000000000000000000000000000 00000100 00000001 00000000 " flags       \
+       "     " name "\n"
 
 static void check_routes(struct span cut)
 {
-    static const struct proc_route rows[] = {{{"eth0", 4}, true, true}, {{"eth0", 4}, false, true}, {{"veth1", 5}, false, false}};
+    static const struct proc_route rows[] = {
+        {{"eth0", 4}, true, true}, {{"eth0", 4}, false, true}, {{"veth1", 5}, false, false}};
     struct proc_route r;
     for (size_t n = 0; proc_route_next(&cut, &r); n++)
-        assert_true(n < 3 && r.name.len == rows[n].name.len && memcmp(r.name.at, rows[n].name.at, r.name.len) == 0 && r.all == rows[n].all && r.network == rows[n].network);
+        assert_true(n < 3 && r.name.len == rows[n].name.len && memcmp(r.name.at, rows[n].name.at, r.name.len) == 0 &&
+                    r.all == rows[n].all && r.network == rows[n].network);
 }
 
 static void check_routes6(struct span cut)
 {
-    static const struct proc_route rows[] = {{{"eth0", 4}, false, true}, {{"eth0", 4}, false, false}, {{"eth0", 4}, false, false}, {{"eth0", 4}, true, true}};
+    static const struct proc_route rows[] = {{{"eth0", 4}, false, true},
+                                             {{"eth0", 4}, false, false},
+                                             {{"eth0", 4}, false, false},
+                                             {{"eth0", 4}, true, true}};
     struct proc_route r;
     for (size_t n = 0; proc_route6_next(&cut, &r); n++)
         assert_true(n < 4 && span_equal(r.name, "eth0") && r.all == rows[n].all && r.network == rows[n].network);
@@ -35,12 +46,17 @@ static void check_routes6(struct span cut)
 static void routes(void **state)
 {
     struct proc_route r;
-    struct span four = TEXT("Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT   \n"
-                            "eth0\t00000000\t010200C0\t0003\t0\t0\t100\t00000000\t0\t0\t0   \n" V4("eth0", "000200C0", "00FFFFFF")
-                            "*\t0000000A\t00000000\t0200\t0\t0\t0\t000000FF\t0\t0\t0\n" V4("veth1", "02F4000A", "FFFFFFFF"));
-    struct span six = TEXT(V6("eth0", "fd000000000000000000000000000000", "40", "00000001") V6("eth0", "fe800000000000000000000000000000", "40", "00000001")
-                           V6("lo", "00000000000000000000000000000000", "00", "00200200") V6("eth0", "ff000000000000000000000000000000", "08", "00000001")
-                           V6("eth0", "00000000000000000000000000000000", "00", "00000003"));
+    struct span four =
+        TEXT("Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT   \n"
+             "eth0\t00000000\t010200C0\t0003\t0\t0\t100\t00000000\t0\t0\t0   \n" V4(
+                 "eth0", "000200C0",
+                 "00FFFFFF") "*\t0000000A\t00000000\t0200\t0\t0\t0\t000000FF\t0\t0\t0\n" V4("veth1", "02F4000A",
+                                                                                            "FFFFFFFF"));
+    struct span six = TEXT(V6("eth0", "fd000000000000000000000000000000", "40", "00000001")
+                               V6("eth0", "fe800000000000000000000000000000", "40", "00000001")
+                                   V6("lo", "00000000000000000000000000000000", "00", "00200200")
+                                       V6("eth0", "ff000000000000000000000000000000", "08", "00000001")
+                                           V6("eth0", "00000000000000000000000000000000", "00", "00000003"));
     (void)state;
     each_cut(four, check_routes);
     each_cut(six, check_routes6);
@@ -50,8 +66,9 @@ static void routes(void **state)
     while (proc_route6_next(&six, &r))
         n6++;
     assert_true(n4 == 3 && n6 == 4);
-    struct span bad = TEXT("eth0\t00000000\n\neth0 00000000000000000 0 0003 0 0 0 0 0\neth0 0 0 3x 0 0 0 0\n"), none = TEXT("00 00 00\n\n"
-                           "00000000000000000000000000000000 00 0 00 0 0 0 0 00000001    \n");
+    struct span bad = TEXT("eth0\t00000000\n\neth0 00000000000000000 0 0003 0 0 0 0 0\neth0 0 0 3x 0 0 0 0\n"),
+                none = TEXT("00 00 00\n\n"
+                            "00000000000000000000000000000000 00 0 00 0 0 0 0 00000001    \n");
     assert_false(proc_route_next(&bad, &r));
     assert_false(proc_route6_next(&none, &r));
 }
@@ -98,7 +115,8 @@ static void machine_of(struct looker *m, const struct interface *all, size_t n, 
     for (size_t i = 0; i < n; i++, bytes *= 10) {
         put_interface(m, &all[i]);
         size_t len = strlen(text);
-        snprintf(text + len, sizeof(text) - len, "%6s: %llu 1 0 0 0 0 0 0 %llu 1 0 0 0 0 0 0\n", all[i].name, bytes, bytes);
+        snprintf(text + len, sizeof(text) - len, "%6s: %llu 1 0 0 0 0 0 0 %llu 1 0 0 0 0 0 0\n", all[i].name, bytes,
+                 bytes);
     }
     put(m, "proc/net/dev", text);
     if (four)
@@ -131,8 +149,10 @@ static void check(const struct interface *all, size_t n, const char *four, const
 static void a_host_with_containers(void **state)
 {
     static const struct interface rows[] = {
-        {"eth0", 2, 2, {HARDWARE}, true}, {"docker0", 3, 3, {BRIDGE, KIND("bridge")}, false}, {"veth1a", 5, 4, {PORT}, false}, {"veth2b", 7, 6, {PORT}, false},
-        {"cali1", 9, 4, {NULL}, false}, {"wg0", 10, 10, {KIND("wireguard")}, false}, {"tap0", 11, 11, {TAP}, false}, {"eth0.7", 12, 2, {"lower_eth0/x\0", KIND("vlan")}, false}};
+        {"eth0", 2, 2, {HARDWARE}, true}, {"docker0", 3, 3, {BRIDGE, KIND("bridge")}, false},
+        {"veth1a", 5, 4, {PORT}, false},  {"veth2b", 7, 6, {PORT}, false},
+        {"cali1", 9, 4, {NULL}, false},   {"wg0", 10, 10, {KIND("wireguard")}, false},
+        {"tap0", 11, 11, {TAP}, false},   {"eth0.7", 12, 2, {"lower_eth0/x\0", KIND("vlan")}, false}};
     (void)state;
     CHECK(rows, V4("cali1", "0000000A", "000000FF"), NULL); /* hardware is what counts, whatever routes say */
 }
@@ -140,26 +160,42 @@ static void a_host_with_containers(void **state)
 static void a_container(void **state)
 {
     static const struct interface one[] = {{"eth0", 2, 9, {NULL}, true}};
-    static const struct interface two[] = {{"eth0", 2, 9, {NULL}, true}, {"eth1", 3, 12, {NULL}, true}, {"dummy0", 4, 4, {NULL}, false}, {"ipip0", 5, 0, {"type\0" "768\n"}, false}};
+    static const struct interface two[] = {{"eth0", 2, 9, {NULL}, true},
+                                           {"eth1", 3, 12, {NULL}, true},
+                                           {"dummy0", 4, 4, {NULL}, false},
+                                           {"ipip0",
+                                            5,
+                                            0,
+                                            {"type\0"
+                                             "768\n"},
+                                            false}};
     (void)state;
     CHECK(one, NULL, NULL);
     CHECK(two, NULL, NULL); /* /proc/net is not there */
-    CHECK(two, V4("eth0", "00000000", "00000000") V4("eth0", "000011AC", "0000FFFF") V4("eth1", "000012AC", "0000FFFF"), NULL);
+    CHECK(two, V4("eth0", "00000000", "00000000") V4("eth0", "000011AC", "0000FFFF") V4("eth1", "000012AC", "0000FFFF"),
+          NULL);
 }
 
 /* A container in which containers run: their ends of pairs lead nowhere but to them. */
 static void a_container_with_containers(void **state)
 {
-    static const struct interface docker[] = {
-        {"eth0", 2, 9, {NULL}, true}, {"docker0", 3, 3, {BRIDGE}, false}, {"veth1", 5, 4, {PORT}, false}, {"veth2", 7, 6, {PORT}, false}};
-    static const struct interface kind[] = {
-        {"eth0", 11, 12, {NULL}, true}, {"veth1", 3, 2, {NULL}, false}, {"veth2", 4, 2, {NULL}, false}, {"veth3", 5, 2, {NULL}, false}};
+    static const struct interface docker[] = {{"eth0", 2, 9, {NULL}, true},
+                                              {"docker0", 3, 3, {BRIDGE}, false},
+                                              {"veth1", 5, 4, {PORT}, false},
+                                              {"veth2", 7, 6, {PORT}, false}};
+    static const struct interface kind[] = {{"eth0", 11, 12, {NULL}, true},
+                                            {"veth1", 3, 2, {NULL}, false},
+                                            {"veth2", 4, 2, {NULL}, false},
+                                            {"veth3", 5, 2, {NULL}, false}};
     /* Its other end has the number outside that veth3 has here, and veth3's in its container the number of eth0. */
-    static const struct interface same_numbers[] = {{"eth0", 2, 5, {NULL}, true}, {"veth1", 3, 2, {NULL}, false}, {"veth3", 5, 2, {NULL}, false}};
-    static const char four[] = V4("eth0", "00000000", "00000000") V4("veth1", "02F4000A", "FFFFFFFF") V4("veth2", "03F4000A", "FFFFFFFF")
-        V4("veth3", "04F4000A", "FFFFFFFF") V4("eth0", "000012AC", "0000FFFF");
-    static const char six[] = V6("veth1", "fd00000000000000000000000000000a", "80", "00000005") V6("veth1", "fe800000000000000000000000000000", "40", "00000001")
-        V6("veth2", "ff000000000000000000000000000000", "08", "00000001") V6("eth0", "00000000000000000000000000000000", "00", "00000003");
+    static const struct interface same_numbers[] = {
+        {"eth0", 2, 5, {NULL}, true}, {"veth1", 3, 2, {NULL}, false}, {"veth3", 5, 2, {NULL}, false}};
+    static const char four[] = V4("eth0", "00000000", "00000000") V4("veth1", "02F4000A", "FFFFFFFF")
+        V4("veth2", "03F4000A", "FFFFFFFF") V4("veth3", "04F4000A", "FFFFFFFF") V4("eth0", "000012AC", "0000FFFF");
+    static const char six[] = V6("veth1", "fd00000000000000000000000000000a", "80", "00000005")
+        V6("veth1", "fe800000000000000000000000000000", "40", "00000001")
+            V6("veth2", "ff000000000000000000000000000000", "08", "00000001")
+                V6("eth0", "00000000000000000000000000000000", "00", "00000003");
     (void)state;
     CHECK(docker, V4("eth0", "00000000", "00000000"), NULL);
     CHECK(docker, NULL, NULL);
@@ -171,35 +207,52 @@ static void a_container_with_containers(void **state)
 /* Both ends here: nothing goes out, whatever lies over them. */
 static void a_pair_with_both_ends(void **state)
 {
-    static const struct interface rows[] = {
-        {"v0", 2, 3, {NULL}, false}, {"v1", 3, 2, {PORT}, false}, {"br0", 4, 4, {BRIDGE}, false}, {"vx0", 5, 5, {"lower_v0/x\0", KIND("vxlan")}, false}};
-    static const struct interface with_a_way_out[] = {
-        {"v0", 2, 3, {NULL}, false}, {"v1", 3, 2, {NULL}, false}, {"eth0", 9, 20, {NULL}, true}, {"vx0", 5, 5, {KIND("vxlan")}, false}, {"tap0", 6, 6, {TAP}, false}};
+    static const struct interface rows[] = {{"v0", 2, 3, {NULL}, false},
+                                            {"v1", 3, 2, {PORT}, false},
+                                            {"br0", 4, 4, {BRIDGE}, false},
+                                            {"vx0", 5, 5, {"lower_v0/x\0", KIND("vxlan")}, false}};
+    static const struct interface with_a_way_out[] = {{"v0", 2, 3, {NULL}, false},
+                                                      {"v1", 3, 2, {NULL}, false},
+                                                      {"eth0", 9, 20, {NULL}, true},
+                                                      {"vx0", 5, 5, {KIND("vxlan")}, false},
+                                                      {"tap0", 6, 6, {TAP}, false}};
     (void)state;
     CHECK(rows, NULL, NULL);
     CHECK(rows, V4("v0", "0000000A", "000000FF"), NULL);
     CHECK(with_a_way_out, NULL, NULL);
-    CHECK(with_a_way_out, V4("eth0", "00000000", "00000000") V4("tap0", "0000000A", "000000FF") V4("vx0", "0000010A", "00FFFFFF"), NULL);
+    CHECK(with_a_way_out,
+          V4("eth0", "00000000", "00000000") V4("tap0", "0000000A", "000000FF") V4("vx0", "0000010A", "00FFFFFF"),
+          NULL);
 }
 
 /* A virtual machine in a container: its tap and the container's veth are ports of one bridge. */
 static void a_guest(void **state)
 {
-    static const struct interface bridged[] = {
-        {"nic", 2, 9, {PORT}, true}, {"br0", 3, 3, {BRIDGE}, false}, {"tap0", 4, 4, {PORT, TAP}, false}, {"dummy0", 5, 5, {NULL}, false}};
+    static const struct interface bridged[] = {{"nic", 2, 9, {PORT}, true},
+                                               {"br0", 3, 3, {BRIDGE}, false},
+                                               {"tap0", 4, 4, {PORT, TAP}, false},
+                                               {"dummy0", 5, 5, {NULL}, false}};
     static const struct interface routed[] = {{"eth0", 2, 9, {NULL}, true}, {"tap0", 4, 4, {TAP}, false}};
     (void)state;
     CHECK(bridged, V4("br0", "00000000", "00000000"), NULL);
     CHECK(routed, V4("eth0", "00000000", "00000000") V4("tap0", "0000000A", "000000FF"), NULL);
 }
 
-/* What leads out of a container without privileges is a tap of slirp4netns or pasta; of a namespace for a VPN, the tunnel. */
+/* What leads out of a container without privileges is a tap of slirp4netns or pasta; of a namespace for a VPN, the
+ * tunnel. */
 static void neither_hardware_nor_pair(void **state)
 {
     static const struct interface tap[] = {{"tap0", 2, 2, {TAP}, true}};
-    static const struct interface tap_and_vpn[] = {{"tap0", 2, 2, {TAP}, true}, {"tun0", 3, 3, {TUN, "type\0" "65534\n"}, false}};
+    static const struct interface tap_and_vpn[] = {{"tap0", 2, 2, {TAP}, true},
+                                                   {"tun0",
+                                                    3,
+                                                    3,
+                                                    {TUN, "type\0"
+                                                          "65534\n"},
+                                                    false}};
     static const struct interface vpn[] = {{"wg0", 2, 2, {KIND("wireguard"), "type\0" "65534\n"}, true}};
-    static const struct interface nothing[] = {{"docker0", 3, 3, {BRIDGE}, false}, {"veth1", 5, 4, {PORT}, false}, {"veth2", 7, 6, {PORT}, false}};
+    static const struct interface nothing[] = {
+        {"docker0", 3, 3, {BRIDGE}, false}, {"veth1", 5, 4, {PORT}, false}, {"veth2", 7, 6, {PORT}, false}};
     (void)state;
     CHECK(tap, NULL, NULL);
     CHECK(tap_and_vpn, V4("tun0", "00000000", "00000000") V4("tap0", "0002000A", "00FFFFFF"), NULL);
@@ -209,11 +262,13 @@ static void neither_hardware_nor_pair(void **state)
 
 static void a_bond_and_a_vlan(void **state)
 {
-    static const struct interface rows[] = {
-        {"eth0", 2, 9, {"master/bonding/mode\0"}, false}, {"eth1", 3, 11, {"master/bonding/mode\0"}, false}, {"bond0", 4, 4, {"bonding/mode\0"}, true},
-        {"bond0.7", 5, 4, {"lower_bond0/x\0", KIND("vlan")}, false}};
-    static const struct interface one_end_in_a_bond[] = {
-        {"v0", 2, 3, {NULL}, false}, {"v1", 3, 2, {"master/bonding/mode\0"}, false}, {"bond0", 4, 4, {"bonding/mode\0"}, true}};
+    static const struct interface rows[] = {{"eth0", 2, 9, {"master/bonding/mode\0"}, false},
+                                            {"eth1", 3, 11, {"master/bonding/mode\0"}, false},
+                                            {"bond0", 4, 4, {"bonding/mode\0"}, true},
+                                            {"bond0.7", 5, 4, {"lower_bond0/x\0", KIND("vlan")}, false}};
+    static const struct interface one_end_in_a_bond[] = {{"v0", 2, 3, {NULL}, false},
+                                                         {"v1", 3, 2, {"master/bonding/mode\0"}, false},
+                                                         {"bond0", 4, 4, {"bonding/mode\0"}, true}};
     static const struct interface macvlan[] = {{"eth0", 7, 2, {KIND("macvlan")}, true}};
     (void)state;
     CHECK(rows, NULL, NULL);
@@ -242,9 +297,15 @@ static void a_route_that_comes_later(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(routes),      cmocka_unit_test(a_host_with_containers), cmocka_unit_test(a_container), cmocka_unit_test(a_container_with_containers),
-        cmocka_unit_test(a_pair_with_both_ends), cmocka_unit_test(a_guest),      cmocka_unit_test(neither_hardware_nor_pair),
-        cmocka_unit_test(a_bond_and_a_vlan),     cmocka_unit_test(a_route_that_comes_later),
+        cmocka_unit_test(routes),
+        cmocka_unit_test(a_host_with_containers),
+        cmocka_unit_test(a_container),
+        cmocka_unit_test(a_container_with_containers),
+        cmocka_unit_test(a_pair_with_both_ends),
+        cmocka_unit_test(a_guest),
+        cmocka_unit_test(neither_hardware_nor_pair),
+        cmocka_unit_test(a_bond_and_a_vlan),
+        cmocka_unit_test(a_route_that_comes_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

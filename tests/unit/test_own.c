@@ -47,8 +47,18 @@ static int hold(const char *dir, const char *name)
 static void by_name(void **state)
 {
     static const char *const ours[] = {"baro-1-0123abcd", "baro-4194304-ffffffff", "baro-1-self", "baro-0-00000000"};
-    static const char *const others[] = {"baro-1-0123abc",  "baro-1-0123abcde", "baro-1-0123abcg", "baro-1-0123ABCD", "baro--0123abcd", "baro-x-0123abcd", "baro-1",
-                                         "baro-1-selfish", "baro",             "job",             "baro-1-",         "baro-99999999999999999999-0123abcd"};
+    static const char *const others[] = {"baro-1-0123abc",
+                                         "baro-1-0123abcde",
+                                         "baro-1-0123abcg",
+                                         "baro-1-0123ABCD",
+                                         "baro--0123abcd",
+                                         "baro-x-0123abcd",
+                                         "baro-1",
+                                         "baro-1-selfish",
+                                         "baro",
+                                         "job",
+                                         "baro-1-",
+                                         "baro-99999999999999999999-0123abcd"};
     char dir[sizeof(FILES_NAME)];
     (void)state;
     files_make(dir);
@@ -98,7 +108,8 @@ static void not_made(void **state)
     (void)state;
     files_make(dir);
     snprintf(d.parent, sizeof(d.parent), "%s", dir);
-    assert_int_equal(own_dir_make(&d, "baro-7-00000001"), -EAGAIN); /* no cgroup.procs: as of one that was swept meanwhile */
+    assert_int_equal(own_dir_make(&d, "baro-7-00000001"),
+                     -EAGAIN); /* no cgroup.procs: as of one that was swept meanwhile */
     assert_false(there(dir, "baro-7-00000001"));
     assert_string_equal(d.path, "");
     folder(dir, "baro-7-00000002");
@@ -114,6 +125,7 @@ static void not_made(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(by_name), cmocka_unit_test(by_lock), cmocka_unit_test(not_made)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(by_name), cmocka_unit_test(by_lock),
+                                       cmocka_unit_test(not_made)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -434,7 +434,8 @@ static void machine_files(void **state)
     for (size_t len = 0; len < sizeof(meminfo); len++) {
         struct proc_meminfo m = {.value = {5}};
         int r = proc_meminfo_parse(span_of(meminfo, len), &m);
-        assert_true(len >= 28 ? r == 0 && m.value[MEM_TOTAL] == 24689528ull * 1024 : r == BARO_E_SYNTAX && m.value[MEM_TOTAL] == 5);
+        assert_true(len >= 28 ? r == 0 && m.value[MEM_TOTAL] == 24689528ull * 1024
+                              : r == BARO_E_SYNTAX && m.value[MEM_TOTAL] == 5);
     }
 }
 

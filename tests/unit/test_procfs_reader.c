@@ -172,8 +172,8 @@ static void live_self(void **state)
     assert_true(proc_each_process(root, add_id, &ids) > 0);
     assert_true(has_id(&ids, self));
     ssize_t n = fd_read_file(root, "stat", text, sizeof(text));
-    assert_true(n > 0 && proc_stat_parse(span_of(text, (size_t)n), &machine, NULL, NULL) == 0 && machine.value[PROC_STAT_BTIME] &&
-                machine.value[PROC_STAT_FORKS] > 0);
+    assert_true(n > 0 && proc_stat_parse(span_of(text, (size_t)n), &machine, NULL, NULL) == 0 &&
+                machine.value[PROC_STAT_BTIME] && machine.value[PROC_STAT_FORKS] > 0);
     close(root);
 }
 
@@ -230,9 +230,12 @@ static int look_as_nobody(int root, pid_t target)
     if (setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
         return 1;
     ssize_t n = proc_read(root, target, "stat", text, sizeof(text));
-    if (n == -ENOENT && kill(target, 0) < 0 && errno == EPERM) /* /proc is mounted with hidepid=2: as if it were not there */
-        return proc_read(root, target, "io", text, sizeof(text)) == -ENOENT && proc_open(root, target, "smaps_rollup", 0) == -ENOENT &&
-               proc_count_fds(root, target) == -ENOENT ? 0 : 7;
+    if (n == -ENOENT && kill(target, 0) < 0 &&
+        errno == EPERM) /* /proc is mounted with hidepid=2: as if it were not there */
+        return proc_read(root, target, "io", text, sizeof(text)) == -ENOENT &&
+                       proc_open(root, target, "smaps_rollup", 0) == -ENOENT && proc_count_fds(root, target) == -ENOENT
+                   ? 0
+                   : 7;
     if (n <= 0 || pid_stat_parse(span_of(text, (size_t)n), &st) != 0 || st.pid != target)
         return 2;
     if (proc_read(root, target, "io", text, sizeof(text)) != -EACCES)

@@ -20,13 +20,15 @@ static void near(double a, double b)
 }
 
 /*
- * Four samples, at 1, 2, 4 and 8 s. "make" uses half a core throughout; "cc" begins after 1 s, uses 0.5 s up to 2 s and 1 s more up to
- * its end at 3 s; the exit record of "ld", which no sample has, tells 0.2 s. Memory of make: 10, 30, 20, 20.
+ * Four samples, at 1, 2, 4 and 8 s. "make" uses half a core throughout; "cc" begins after 1 s, uses 0.5 s up to 2 s and
+ * 1 s more up to its end at 3 s; the exit record of "ld", which no sample has, tells 0.2 s. Memory of make: 10, 30,
+ * 20, 20.
  */
 static void write_job(const char *path)
 {
     struct tape_writer *w = new_tape(path, NULL);
-    struct baro_process make = {.id = 1, .key = {100, 7}, .name = (char *)"make"}, cc = {.id = 2, .key = {101, 8}, .name = (char *)"cc"};
+    struct baro_process make = {.id = 1, .key = {100, 7}, .name = (char *)"make"},
+                        cc = {.id = 2, .key = {101, 8}, .name = (char *)"cc"};
     struct baro_process *both[] = {&make, &cc};
     struct baro_sample s = {.t_ns = 1 * SECOND, .n = 1, .processes = both};
     make.absent[PROCESS_pss] = BARO_ABSENT_DENIED;
@@ -93,7 +95,8 @@ static void test_rates(void **state)
     baro_sample_free(b);
 }
 
-static struct baro_series *series(const char *path, uint64_t from, uint64_t to, size_t n, int *ret, int (*add)(struct baro_series *))
+static struct baro_series *series(const char *path, uint64_t from, uint64_t to, size_t n, int *ret,
+                                  int (*add)(struct baro_series *))
 {
     struct baro_series *s;
     struct baro_tape *t;
@@ -175,7 +178,8 @@ static double total(const struct baro_series *s, int curve, size_t n)
     return sum;
 }
 
-/* Whatever the buckets, what is under the curve is what was used: nothing is lost with those that ended or that no sample has. */
+/* Whatever the buckets, what is under the curve is what was used: nothing is lost with those that ended or that no
+ * sample has. */
 static void test_growth(void **state)
 {
     static const struct {
@@ -236,7 +240,10 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rates), cmocka_unit_test(test_values), cmocka_unit_test(test_growth), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_rates),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

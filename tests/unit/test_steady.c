@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A steady tick allocates nothing: the sampler, the collector of the machine, the ledger and the tape's writer on real processes, some asleep and some busy, with an allocator that
- * counts.
+ * A steady tick allocates nothing: the sampler, the collector of the machine, the ledger and the tape's writer on real
+ * processes, some asleep and some busy, with an allocator that counts.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -104,11 +104,22 @@ static void steady_tick(void **state)
     usleep(200000);
     uint64_t now = clock_monotonic_ns();
     struct job_sink sink = {on_exit_record, on_event_record, NULL};
-    struct baro_header h = {.clk_tck = 100, .cpus = 2, .page_size = 4096, .start_monotonic_ns = now, .argv = (char *[]){NULL}};
+    struct baro_header h = {
+        .clk_tck = 100, .cpus = 2, .page_size = 4096, .start_monotonic_ns = now, .argv = (char *[]){NULL}};
     struct sampler_options o = {
-        .proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), .wanted = UINT64_MAX >> (64 - PROCESS_MAX), .cmdline = true,
-        .children = true, .helper = true, .start_monotonic_ns = now, .page_size = 4096, .self = {getpid()}, .wake_fd = -1,
-        .host = true, .host_at_once = true, .sys_fd = open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC), .clk_tck = 100,
+        .proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC),
+        .wanted = UINT64_MAX >> (64 - PROCESS_MAX),
+        .cmdline = true,
+        .children = true,
+        .helper = true,
+        .start_monotonic_ns = now,
+        .page_size = 4096,
+        .self = {getpid()},
+        .wake_fd = -1,
+        .host = true,
+        .host_at_once = true,
+        .sys_fd = open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC),
+        .clk_tck = 100,
     };
     assert_int_equal(job_init(&job, &sink, true, (uint64_t)clock_boottime_ns(), 100), 0);
     assert_int_equal(sampler_init(&s, &job, &o, NULL), 0);

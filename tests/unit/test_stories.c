@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The stories of tests/fixtures/stories, as the collectors see them: t0 is copied, t1 and what follows is laid over it in place (descriptors that are held see it), and what tN/GONE lists is
- * removed. Expected values are computed by hand from those files.
+ * The stories of tests/fixtures/stories, as the collectors see them: t0 is copied, t1 and what follows is laid over it
+ * in place (descriptors that are held see it), and what tN/GONE lists is removed. Expected values are computed by hand
+ * from those files.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -134,7 +135,8 @@ static void iowait_falls(void **state)
         assert_int_equal(named(&s, BARO_KIND_CPU, "cpu0")->value[CPU_iowait], at[i].iowait * TICK);
         assert_int_equal(named(&s, BARO_KIND_CPU, "cpu1")->value[CPU_idle], at[i].idle1 * TICK);
         uint64_t t = (uint64_t)(i + 1) * NS_PER_SEC, now = s.sample.host[HOST_cpu_iowait];
-        assert_int_equal(derive_rate(t - NS_PER_SEC, before, t, now, &rate), at[i].falls ? BARO_ABSENT_UNKNOWN : BARO_PRESENT);
+        assert_int_equal(derive_rate(t - NS_PER_SEC, before, t, now, &rate),
+                         at[i].falls ? BARO_ABSENT_UNKNOWN : BARO_PRESENT);
         before = now;
         assert_int_equal(s.seen.counter[MACHINE_ALL].grown, (at[i].all - 2300) * TICK);
         assert_int_equal(s.seen.counter[MACHINE_BUSY].grown, 0); /* 1500 ticks, all the time */
@@ -147,7 +149,8 @@ static void iowait_falls(void **state)
 static void net_wraps(void **state)
 {
     /* eth0 and eth1; what fell adds nothing, and what is new under an old name begins where it is */
-    static const uint64_t total[] = {4294967000 + 1000, 4294968000 + 100, 4294968100 + 500 + 100, 4294968700 + 100}, eth0[] = {4294967000, 204, 704, 50};
+    static const uint64_t total[] = {4294967000 + 1000, 4294968000 + 100, 4294968100 + 500 + 100, 4294968700 + 100},
+                          eth0[] = {4294967000, 204, 704, 50};
     struct story s;
     uint32_t first = 0;
     (void)state;
@@ -172,14 +175,16 @@ static void hotplug(void **state)
 {
     static const uint64_t cpus[] = {3, 2, 3, 3}, user[] = {600, 610, 630, 630};
     /* sectors; of sdb 400 and 500 in t1, 8 and none of the one that follows it */
-    static const uint64_t read[] = {1000, 1010 + 400, 1020 + 400, 1020 + 400 + 8}, write[] = {2000, 2500, 2500, 2500}, reads[] = {10, 15, 16, 17};
+    static const uint64_t read[] = {1000, 1010 + 400, 1020 + 400, 1020 + 400 + 8}, write[] = {2000, 2500, 2500, 2500},
+                          reads[] = {10, 15, 16, 17};
     struct story s;
     uint32_t cpu1 = 0, cpu2 = 0, sdb = 0;
     (void)state;
     begin(&s, "hotplug");
     for (int i = 0; i < 4; i++) {
         look(&s);
-        const struct baro_entity *one = named(&s, BARO_KIND_CPU, "cpu1"), *two = named(&s, BARO_KIND_CPU, "cpu2"), *disk = named(&s, BARO_KIND_DISK, "sdb");
+        const struct baro_entity *one = named(&s, BARO_KIND_CPU, "cpu1"), *two = named(&s, BARO_KIND_CPU, "cpu2"),
+                                 *disk = named(&s, BARO_KIND_DISK, "sdb");
         is(&s, HOST_cpus, cpus[i]);
         is(&s, HOST_cpu_user, user[i] * TICK);
         is(&s, HOST_disk_read, read[i] * SECTOR);
@@ -195,7 +200,8 @@ static void hotplug(void **state)
         if (i == 1)
             sdb = disk->id;
         if (i == 3)
-            assert_true(disk->id > sdb && strcmp(disk->label, "ANOTHER") == 0 && disk->value[DISK_size] == 4096 * SECTOR && disk->value[DISK_read] == 8 * SECTOR);
+            assert_true(disk->id > sdb && strcmp(disk->label, "ANOTHER") == 0 &&
+                        disk->value[DISK_size] == 4096 * SECTOR && disk->value[DISK_read] == 8 * SECTOR);
         if (i < 3)
             go_on(&s);
     }
@@ -224,7 +230,8 @@ static void cgroup_vanishes(void **state)
         struct cgroups *groups = NULL;
         const struct cgroups_options o = {.root_fd = root, .ns_per_tick = TICK, .ids = &s.ids};
         assert_int_equal(cgroup_find(root, 50, &places), 0);
-        const struct limits_place p = {.root_fd = root, .pid = 50, .cpus = 4, .memory_total = 1ull << 36, .groups = &places};
+        const struct limits_place p = {
+            .root_fd = root, .pid = 50, .cpus = 4, .memory_total = 1ull << 36, .groups = &places};
         limits_read_groups(&p, &l);
         assert_int_equal(l.memory_bytes, at[i].memory);
         assert_string_equal(l.memory_source, at[i].source);
@@ -245,6 +252,7 @@ static void cgroup_vanishes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(iowait_falls), cmocka_unit_test(net_wraps), cmocka_unit_test(hotplug), cmocka_unit_test(cgroup_vanishes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(iowait_falls), cmocka_unit_test(net_wraps),
+                                       cmocka_unit_test(hotplug), cmocka_unit_test(cgroup_vanishes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,12 +127,14 @@ static void test_commands(void **state)
     summary_free(s);
 }
 
-/* Those that live at the end count with what the last sample saw; who was attached to, without what it had used before. */
+/* Those that live at the end count with what the last sample saw; who was attached to, without what it had used before.
+ */
 static void test_alive_and_attached(void **state)
 {
     (void)state;
     struct baro_header h;
-    struct baro_process p = {.id = 7, .key = {50, 5}, .name = "server"}, q = {.id = 9, .key = {51, 6}, .name = "worker"};
+    struct baro_process p = {.id = 7, .key = {50, 5}, .name = "server"},
+                        q = {.id = 9, .key = {51, 6}, .name = "worker"};
     struct baro_process *rows[] = {&p, &q};
     struct baro_sample sample = {.t_ns = MS, .n = 1, .processes = rows};
     struct baro_event start = {.kind = BARO_EVENT_START, .key = {50, 5}, .number = 5000 * MS, .text = "attached"};
@@ -233,7 +235,8 @@ static void test_peak_is_no_less_than_mean(void **state)
     assert_true(peak == mean);  /* not (102 - 100) / 200 */
 }
 
-/* 801 ms within 400 ms on two CPUs: what was used before the first instruction is in it. Neither is more than there is. */
+/* 801 ms within 400 ms on two CPUs: what was used before the first instruction is in it. Neither is more than there is.
+ */
 static void test_no_more_than_there_is(void **state)
 {
     (void)state;
@@ -247,7 +250,8 @@ static void test_no_more_than_there_is(void **state)
 
 static struct summary *summary_of(struct baro_header *h, struct baro_sample *sample, uint64_t t_ns)
 {
-    struct baro_event start = {.kind = BARO_EVENT_START, .text = ""}, end = {.kind = BARO_EVENT_END, .t_ns = t_ns, .text = ""};
+    struct baro_event start = {.kind = BARO_EVENT_START, .text = ""},
+                      end = {.kind = BARO_EVENT_END, .t_ns = t_ns, .text = ""};
     struct summary *s = summary_new(h);
     assert_non_null(s);
     summary_add_event(s, &start);
@@ -278,7 +282,8 @@ static void expect_words(const struct summary *s, struct report_style style, con
 static void test_words_of_short_run(void **state)
 {
     (void)state;
-    struct baro_header h = {.version = "0", .overhead_ppm = 10000, .host = "here", .kernel = "6.1", .start_realtime_ns = 0};
+    struct baro_header h = {
+        .version = "0", .overhead_ppm = 10000, .host = "here", .kernel = "6.1", .start_realtime_ns = 0};
     struct baro_sample sample = {.t_ns = MS, .self[RECORDER_cpu] = 12 * MS};
     struct summary *s = summary_of(&h, &sample, 1001 * MS);
     expect_words(s, PLAIN, "recorder 2.2 % of a core: 12.0 ms to start, then 1.0 %", true);
@@ -296,11 +301,15 @@ static void test_words_without_end(void **state)
 {
     (void)state;
     struct baro_header h = {.version = "0"};
-    struct baro_sample sample = {.t_ns = MS, .job[JOB_faults_minor] = 1234, .job[JOB_faults_major] = 5, .job[JOB_switches_voluntary] = 7};
+    struct baro_sample sample = {
+        .t_ns = MS, .job[JOB_faults_minor] = 1234, .job[JOB_faults_major] = 5, .job[JOB_switches_voluntary] = 7};
     struct summary *s = summary_of(&h, &sample, 0);
     expect_words(s, PLAIN, "cut off, no end on the tape", true);
     expect_words(s, (struct report_style){.width = 100, .running = true}, "running", true);
-    expect_words(s, PLAIN, "pages at least 1,234 minor, 5 major\n             context switches at least 7 voluntary, 0 involuntary\n", true);
+    expect_words(
+        s, PLAIN,
+        "pages at least 1,234 minor, 5 major\n             context switches at least 7 voluntary, 0 involuntary\n",
+        true);
     summary_free(s);
 }
 
@@ -326,7 +335,8 @@ static void test_words_of_sharers(void **state)
     summary_free(s);
 }
 
-/* The kernel charged 2,147 MB where the disk wrote 8.8 MB. Less than 10 MB apart, or nothing of the job's: not a word. */
+/* The kernel charged 2,147 MB where the disk wrote 8.8 MB. Less than 10 MB apart, or nothing of the job's: not a word.
+ */
 static void words_of_disks(uint64_t charged, uint64_t wrote, const char *words, bool there)
 {
     struct baro_header h = {.version = "0"};
@@ -345,7 +355,10 @@ static void words_of_disks(uint64_t charged, uint64_t wrote, const char *words, 
 static void test_words_of_disks(void **state)
 {
     (void)state;
-    words_of_disks(2147 * MB, 8800000, "storage (kernel's count): read 0 B, wrote 2.15 GB\n             the machine's disks: read 0 B, wrote 8.80 MB\n", true);
+    words_of_disks(2147 * MB, 8800000,
+                   "storage (kernel's count): read 0 B, wrote 2.15 GB\n             the machine's disks: read 0 B, "
+                   "wrote 8.80 MB\n",
+                   true);
     words_of_disks(100 * MB, 95 * MB, "disks", false);
     words_of_disks(9 * MB, 0, "disks", false);
     words_of_disks(0, 500 * MB, "disks", false);
@@ -363,7 +376,8 @@ static void test_narrow(void **state)
         for (char *rest = (char *)text.at, *line; (line = strtok_r(rest, "\n", &rest)) != NULL;) {
             if (strlen(line) > width)
                 fail_msg("%u columns: %s", width, line);
-            assert_true(strncmp(line + strspn(line, " "), "MB", 2) != 0 && strncmp(line + strspn(line, " "), "s ", 2) != 0);
+            assert_true(strncmp(line + strspn(line, " "), "MB", 2) != 0 &&
+                        strncmp(line + strspn(line, " "), "s ", 2) != 0);
         }
         buf_done(&text);
     }
@@ -457,8 +471,10 @@ static void test_golden_report(void **state)
         const char *name;
         struct report_style style;
     } styles[] = {
-        {"summary-100.txt", {.width = 100, .utf8 = true}}, {"summary-80-ascii.txt", {.width = 80}},
-        {"summary-color.txt", {.width = 100, .utf8 = true, .color = true}}, {"summary-40.txt", {.width = 20, .utf8 = true}},
+        {"summary-100.txt", {.width = 100, .utf8 = true}},
+        {"summary-80-ascii.txt", {.width = 80}},
+        {"summary-color.txt", {.width = 100, .utf8 = true, .color = true}},
+        {"summary-40.txt", {.width = 20, .utf8 = true}},
     };
     struct summary *s = told();
     struct buf text = {0};
@@ -540,15 +556,26 @@ static void test_golden_rows(void **state)
     buf_done(&text);
 }
 
-/* What a spreadsheet takes for a formula gets an apostrophe, and so does an apostrophe; a number that begins with - does not. */
+/* What a spreadsheet takes for a formula gets an apostrophe, and so does an apostrophe; a number that begins with -
+ * does not. */
 static void test_safe_csv(void **state)
 {
     static const char *const names[][3] = {
-        {"=cmd|' /C calc'!A0", "=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"}, {"+1", "+1", "'+1"}, {"-1", "-1", "'-1"}, {"@SUM(A1)", "@SUM(A1)", "'@SUM(A1)"},
-        {"\t=1", "\\x09=1", "'\\x09=1"}, {"\r=1", "\\x0d=1", "'\\x0d=1"}, {"'=1", "'=1", "''=1"}, {"=1,\"a\"", "\"=1,\"\"a\"\"\"", "\"'=1,\"\"a\"\"\""},
-        {"cc1", "cc1", "cc1"}, {"a=1", "a=1", "a=1"}, {"\n=1", "\\x0a=1", "\\x0a=1"}, {"", "", ""},
+        {"=cmd|' /C calc'!A0", "=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"},
+        {"+1", "+1", "'+1"},
+        {"-1", "-1", "'-1"},
+        {"@SUM(A1)", "@SUM(A1)", "'@SUM(A1)"},
+        {"\t=1", "\\x09=1", "'\\x09=1"},
+        {"\r=1", "\\x0d=1", "'\\x0d=1"},
+        {"'=1", "'=1", "''=1"},
+        {"=1,\"a\"", "\"=1,\"\"a\"\"\"", "\"'=1,\"\"a\"\"\""},
+        {"cc1", "cc1", "cc1"},
+        {"a=1", "a=1", "a=1"},
+        {"\n=1", "\\x0a=1", "\\x0a=1"},
+        {"", "", ""},
     };
-    struct column at[] = {{.kind = COLUMN_NAME, .name = "name"}, {.kind = COLUMN_METRIC, .metric = PROCESS_nice, .name = "=nice"}};
+    struct column at[] = {{.kind = COLUMN_NAME, .name = "name"},
+                          {.kind = COLUMN_METRIC, .metric = PROCESS_nice, .name = "=nice"}};
     struct columns c = {.entity = ROW_PROCESS, .at = at, .n = 2};
     struct buf text = {0};
     char expected[64];
@@ -606,10 +633,16 @@ int main(void)
         cmocka_unit_test(test_commands),
         cmocka_unit_test(test_alive_and_attached),
         cmocka_unit_test(test_many_names),
-        cmocka_unit_test(test_nothing), cmocka_unit_test(test_safe_csv),
-        cmocka_unit_test(test_peak_is_no_less_than_mean), cmocka_unit_test(test_no_more_than_there_is),
-        cmocka_unit_test(test_words_of_short_run), cmocka_unit_test(test_words_without_end), cmocka_unit_test(test_words_of_sharers),
-        cmocka_unit_test(test_words_of_disks), cmocka_unit_test(test_narrow), cmocka_unit_test(test_path_is_cut_in_the_middle),
+        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_safe_csv),
+        cmocka_unit_test(test_peak_is_no_less_than_mean),
+        cmocka_unit_test(test_no_more_than_there_is),
+        cmocka_unit_test(test_words_of_short_run),
+        cmocka_unit_test(test_words_without_end),
+        cmocka_unit_test(test_words_of_sharers),
+        cmocka_unit_test(test_words_of_disks),
+        cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_path_is_cut_in_the_middle),
         cmocka_unit_test_prestate(test_story_live_is_replay, at),
         cmocka_unit_test_prestate(test_world_live_is_replay, at),
         cmocka_unit_test(test_golden_report),

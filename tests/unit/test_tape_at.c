@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Instants of a tape through the public API: copies, the sample before, around a time, what changed; other sources than a path. */
+/* Instants of a tape through the public API: copies, the sample before, around a time, what changed; other sources than
+ * a path. */
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -125,7 +126,8 @@ static void test_at(void **state)
 static void write_two(const char *path)
 {
     struct tape_writer *w = new_tape(path, NULL);
-    struct baro_process stays = {.id = 1, .key = {100, 7}, .name = (char *)"stays"}, ends = {.id = 2, .key = {101, 8}, .name = (char *)"ends"},
+    struct baro_process stays = {.id = 1, .key = {100, 7}, .name = (char *)"stays"},
+                        ends = {.id = 2, .key = {101, 8}, .name = (char *)"ends"},
                         begins = {.id = 3, .key = {102, 9}, .name = (char *)"begins"};
     struct baro_process *first[] = {&stays, &ends}, *second[] = {&stays, &begins};
     struct baro_sample s = {.t_ns = 1000000000, .n = 2, .processes = first};
@@ -276,8 +278,12 @@ static void test_changed(void **state)
 static void test_attributes(void **state)
 {
     (void)state;
-    struct baro_event step = {.kind = BARO_EVENT_CLOCK_STEP, .number = (uint64_t)-5, .text = "the wall clock was set", .t_ns = 9},
-                      unknown = {.kind = (enum baro_event_kind)1000, .number = 3, .text = "x"}, cont = {.kind = BARO_EVENT_CONT, .text = ""};
+    struct baro_event step = {.kind = BARO_EVENT_CLOCK_STEP,
+                              .number = (uint64_t)-5,
+                              .text = "the wall clock was set",
+                              .t_ns = 9},
+                      unknown = {.kind = (enum baro_event_kind)1000, .number = 3, .text = "x"},
+                      cont = {.kind = BARO_EVENT_CONT, .text = ""};
     struct baro_attribute a;
     assert_string_equal(baro_event_name(&step), "clock_step");
     assert_int_equal(baro_event_t_ns(&step), 9);

@@ -211,7 +211,8 @@ static void test_never_again(void **state)
     log_free(&l);
 }
 
-/* Many failures of all sorts: each sample is on the tape if and only if its commit said so; each exit is there or counted. */
+/* Many failures of all sorts: each sample is on the tape if and only if its commit said so; each exit is there or
+ * counted. */
 static void test_at_random(void **state)
 {
     (void)state;

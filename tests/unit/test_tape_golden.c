@@ -47,13 +47,32 @@ static void make_golden(const char *path)
 {
     char *argv[] = {"make", "-j8", "all targets", NULL};
     int32_t targets[] = {17, 4000000};
-    struct baro_header h = {.mode = BARO_MODE_ATTACH, .version = "0.1.0", .host = "golden", .kernel = "6.18.0",
-                            .machine = "x86_64", .boot_id = "01234567-89ab-cdef-0123-456789abcdef",
-                            .start_realtime_ns = 1795235690123456789, .start_monotonic_ns = 77, .start_boottime_ns = 78,
-                            .interval_ns = 1000000000, .overhead_ppm = 10000, .wanted = 0x5, .clk_tck = 100, .cpus = 8,
-                            .page_size = 4096, .memory_total = 1ull << 40, .uid = 1000, .argv = argv, .cwd = "/home/ada",
-                            .event_source = "connector", .exit_source = "taskstats", .targets = targets, .n_targets = 2,
-                            .job_id = "job", .step_id = "step", .rank = "3"};
+    struct baro_header h = {.mode = BARO_MODE_ATTACH,
+                            .version = "0.1.0",
+                            .host = "golden",
+                            .kernel = "6.18.0",
+                            .machine = "x86_64",
+                            .boot_id = "01234567-89ab-cdef-0123-456789abcdef",
+                            .start_realtime_ns = 1795235690123456789,
+                            .start_monotonic_ns = 77,
+                            .start_boottime_ns = 78,
+                            .interval_ns = 1000000000,
+                            .overhead_ppm = 10000,
+                            .wanted = 0x5,
+                            .clk_tck = 100,
+                            .cpus = 8,
+                            .page_size = 4096,
+                            .memory_total = 1ull << 40,
+                            .uid = 1000,
+                            .argv = argv,
+                            .cwd = "/home/ada",
+                            .event_source = "connector",
+                            .exit_source = "taskstats",
+                            .targets = targets,
+                            .n_targets = 2,
+                            .job_id = "job",
+                            .step_id = "step",
+                            .rank = "3"};
     struct baro_process p[LIVING] = {0}, *list[LIVING];
     struct baro_sample s = {.processes = list};
     struct tape_writer *w;
@@ -83,7 +102,8 @@ static void make_golden(const char *path)
             struct baro_exit e = {.t_ns = s.t_ns - 2, .id = 1, .key = p[0].key, .parent = p[0].parent, .uid = 1000,
                                   .origin = BARO_ORIGIN_EVENT, .source = BARO_EXIT_WAIT4, .sampled = true,
                                   .status_known = true, .status = 256, .name = "cc", .cmdline = "cc"};
-            struct baro_event v = {.t_ns = s.t_ns - 1, .kind = BARO_EVENT_STOP, .key = p[1].key, .number = 19, .text = "why"};
+            struct baro_event v = {
+                .t_ns = s.t_ns - 1, .kind = BARO_EVENT_STOP, .key = p[1].key, .number = 19, .text = "why"};
             fill(e.value, e.absent, V1_EXIT, tick, 7);
             tape_writer_exit(w, &e);
             tape_writer_event(w, &v);

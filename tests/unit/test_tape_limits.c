@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a job may have, on a tape: found after it began, changed later, and there wherever a reader comes from; and as it was laid down in
- * tests/tape/v1-limits.baro, which is never written again (`make_golden` says how it came to be).
+ * What a job may have, on a tape: found after it began, changed later, and there wherever a reader comes from; and as
+ * it was laid down in tests/tape/v1-limits.baro, which is never written again (`make_golden` says how it came to be).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,11 +18,20 @@
 
 enum { TICKS = 3000, FIRST = 3, SECOND = 1000, THIRD = 1001 };
 
-static const struct baro_limits none_yet = {.memory_absent = BARO_ABSENT_NOT_YET, .cores_absent = BARO_ABSENT_NOT_YET, .pids_absent = BARO_ABSENT_NOT_YET};
+static const struct baro_limits none_yet = {
+    .memory_absent = BARO_ABSENT_NOT_YET, .cores_absent = BARO_ABSENT_NOT_YET, .pids_absent = BARO_ABSENT_NOT_YET};
 static const struct baro_limits at[] = {
-    {.memory_bytes = 1ull << 33, .memory_source = "cgroup /pod memory.max", .cores_ppm = 1500000, .cores_source = "cgroup /pod/a cpu.max"},
-    {.cores_ppm = 2000000, .cores_source = "affinity", .cores_absent = BARO_ABSENT_UNKNOWN, .pids = UINT64_MAX, .pids_source = "RLIMIT_NPROC",
-     .memory_absent = BARO_ABSENT_DENIED, .pids_absent = BARO_ABSENT_GONE},
+    {.memory_bytes = 1ull << 33,
+     .memory_source = "cgroup /pod memory.max",
+     .cores_ppm = 1500000,
+     .cores_source = "cgroup /pod/a cpu.max"},
+    {.cores_ppm = 2000000,
+     .cores_source = "affinity",
+     .cores_absent = BARO_ABSENT_UNKNOWN,
+     .pids = UINT64_MAX,
+     .pids_source = "RLIMIT_NPROC",
+     .memory_absent = BARO_ABSENT_DENIED,
+     .pids_absent = BARO_ABSENT_GONE},
     {0},
 };
 
@@ -104,7 +113,8 @@ static void make_golden(const char *path)
 {
     char *argv[] = {"true", NULL};
     struct baro_header h = {.version = "0.1.0", .host = "golden", .argv = argv, .limits = none_yet};
-    struct baro_process p = {.id = 1, .key = {100, 5000}, .info_version = 1, .name = "true", .cmdline_absent = BARO_ABSENT_DENIED};
+    struct baro_process p = {
+        .id = 1, .key = {100, 5000}, .info_version = 1, .name = "true", .cmdline_absent = BARO_ABSENT_DENIED};
     struct baro_process *list[] = {&p};
     struct baro_sample s = {.n = 1, .processes = list};
     struct tape_writer *w;
@@ -241,8 +251,12 @@ int main(void)
     void *where = path;
     snprintf(path, sizeof path, "/tmp/test_tape_limits.%d.baro", (int)getpid());
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_in_order, where),  cmocka_unit_test_prestate(test_from_anywhere, where), cmocka_unit_test(test_getters), cmocka_unit_test(test_golden),
-        cmocka_unit_test_prestate(test_full_disk, where), cmocka_unit_test(test_fields),
+        cmocka_unit_test_prestate(test_in_order, where),
+        cmocka_unit_test_prestate(test_from_anywhere, where),
+        cmocka_unit_test(test_getters),
+        cmocka_unit_test(test_golden),
+        cmocka_unit_test_prestate(test_full_disk, where),
+        cmocka_unit_test(test_fields),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     unlink(path);

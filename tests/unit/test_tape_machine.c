@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The machine on a tape: as it was laid down in tests/tape/v1-machine.baro, which is never written again (`make_golden` says how it came to be); as a
- * reader sees it that lacks some of its kinds; and how old it is where it was not looked at anew.
+ * The machine on a tape: as it was laid down in tests/tape/v1-machine.baro, which is never written again (`make_golden`
+ * says how it came to be); as a reader sees it that lacks some of its kinds; and how old it is where it was not looked
+ * at anew.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,12 +38,14 @@ static uint8_t absent_at(unsigned tick, unsigned id, unsigned metric)
     return (uint8_t)(1 + (metric + tick / 4) % (BARO_ABSENT_MAX - 1));
 }
 
-/* The kinds as of this tape: later libraries may have more columns, and more kinds. Two of each, of which the first goes at tick 6; disks come at tick 3. */
+/* The kinds as of this tape: later libraries may have more columns, and more kinds. Two of each, of which the first
+ * goes at tick 6; disks come at tick 3. */
 static const struct {
     enum baro_kind kind;
     unsigned columns;
 } kinds[] = {
-    {BARO_KIND_CPU, 13}, {BARO_KIND_DISK, 14}, {BARO_KIND_FS, 6}, {BARO_KIND_NET, 9}, {BARO_KIND_SENSOR, 3}, {BARO_KIND_CGROUP, 41},
+    {BARO_KIND_CPU, 13}, {BARO_KIND_DISK, 14},  {BARO_KIND_FS, 6},
+    {BARO_KIND_NET, 9},  {BARO_KIND_SENSOR, 3}, {BARO_KIND_CGROUP, 41},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds, V1_HOST = 70, TICKS = 12 };
 
@@ -117,10 +120,16 @@ static void make_tape(const char *name)
     char *argv[] = {"true", NULL};
     static struct room room;
     struct baro_header h = {
-        .version = "0.1.0", .host = "golden", .argv = argv, .cpu_model = "Made-up 9000", .numa_nodes = 2, .cgroup_mode = "own",
+        .version = "0.1.0",
+        .host = "golden",
+        .argv = argv,
+        .cpu_model = "Made-up 9000",
+        .numa_nodes = 2,
+        .cgroup_mode = "own",
         .limits = {1ull << 33, "cgroup /pod", 1500000, "cgroup /pod/a", 4096, "RLIMIT_NPROC"},
     };
-    struct baro_process p = {.id = 100, .key = {100, 5000}, .info_version = 1, .name = "true", .cmdline_absent = BARO_ABSENT_DENIED};
+    struct baro_process p = {
+        .id = 100, .key = {100, 5000}, .info_version = 1, .name = "true", .cmdline_absent = BARO_ABSENT_DENIED};
     struct baro_process *list[] = {&p};
     struct baro_sample s = {.n = 1, .processes = list};
     struct tape_writer *w;
@@ -330,7 +339,8 @@ static void test_too_many(void **state)
     struct baro_tape *t;
     struct baro_record r;
     for (uint32_t i = 0; i < MANY; i++) {
-        e[i] = (struct baro_entity){.id = i + 1, .kind = BARO_KIND_SENSOR, .name = "x", .label = "", .value = value, .absent = absent};
+        e[i] = (struct baro_entity){
+            .id = i + 1, .kind = BARO_KIND_SENSOR, .name = "x", .label = "", .value = value, .absent = absent};
         at[i] = &e[i];
     }
     s.entities[BARO_KIND_SENSOR] = (struct baro_entities){MANY, at};
