@@ -53,7 +53,8 @@ def _mount():
 
 @contextlib.contextmanager
 def cgroup(for_everybody=False):
-    """A cgroup with two children: .tool and .job. for_everybody: a process of another user that starts in .tool may go to .job."""
+    """A cgroup with two children: .tool and .job. for_everybody: a process of another user that starts in .tool may go
+    to .job."""
     top = pathlib.Path(tempfile.mkdtemp(prefix="baro-bench-", dir=_mount()))
     groups = [top / "tool", top / "job"]
     for g in groups:

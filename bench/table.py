@@ -4,7 +4,8 @@
 
     bench/table.py [--build FOLDER] [--rounds N] [--markdown FILE] [QUESTION...]
 
-Needs root, for cgroups. The cgroup's count and wait4 are the truth. Medians; nothing is asserted. Nothing else should run meanwhile.
+Needs root, for cgroups. The cgroup's count and wait4 are the truth. Medians; nothing is asserted. Nothing else should
+run meanwhile.
 """
 
 import argparse
@@ -68,8 +69,13 @@ class Bench:
             shutil.copy(self.baro, own)
             inner = ["sh", "-c", f'echo 0 > {groups.job.path}/cgroup.procs; exec "$@"', "sh", *map(str, argv)]
             begin = time.monotonic()
-            run([own, "run", "-q", "-i", interval, *options, "-o", folder / "t.baro", "--", *inner], uid, groups.tool, cwd=folder,
-                stdout=subprocess.DEVNULL)
+            run(
+                [own, "run", "-q", "-i", interval, *options, "-o", folder / "t.baro", "--", *inner],
+                uid,
+                groups.tool,
+                cwd=folder,
+                stdout=subprocess.DEVNULL,
+            )
             wall = time.monotonic() - begin
             return Baro(str(own)).summary(folder / "t.baro"), groups.job.cpu_s(), wall
 
@@ -129,7 +135,12 @@ def spike(bench):
     argv = [bench.work, "spike", 12, 500, 50]
     with measure.folder() as folder:
         run([bench.baro, "run", "-q", "-i", "1s", "-o", folder / "t.baro", "--", *argv])
-        done = subprocess.run([bench.baro, "export", "-e", "exit", "-c", "rss_peak_bytes", folder / "t.baro"], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [bench.baro, "export", "-e", "exit", "-c", "rss_peak_bytes", folder / "t.baro"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         peaks = [int(v) for v in done.stdout.split()[1:] if v]
         found = sum(truth <= v <= truth * 1.01 for v in peaks)
         say("500 MB for 50 ms, samples at 1 s", "baro", f"{found} of 12")
@@ -158,7 +169,8 @@ def sure(ratios):
 
 
 def slowdown(bench, what, argv, others=()):
-    """Pairs: what drifts within minutes is the same for both. Whoever comes first finds another machine than whoever comes last."""
+    """Pairs: what drifts within minutes is the same for both. Whoever comes first finds another machine than whoever
+    comes last."""
     prefixes = {"bare": [], "baro": [bench.baro, "run", "-q", "--force", "-o", "t.baro", "--"], **dict(others)}
     more, bare = {name: [] for name in prefixes if name != "bare"}, []
     with measure.folder() as folder:
@@ -173,13 +185,22 @@ def slowdown(bench, what, argv, others=()):
             for name in names[1:]:
                 more[name].append(wall[name] / wall["bare"] - 1)
     for name, ratios in more.items():
-        say(what, name, f"{median(ratios):+.1%} wall", f"median of {len(ratios)} pairs{sure(ratios)}; bare {median(bare):.2f} s")
+        say(
+            what,
+            name,
+            f"{median(ratios):+.1%} wall",
+            f"median of {len(ratios)} pairs{sure(ratios)}; bare {median(bare):.2f} s",
+        )
 
 
 @question
 def slow(bench):
     head("slow-down of such jobs")
-    monitor = [("resource_monitor", ["resource_monitor", "-i", "1", "-O", "rm", "--"])] if shutil.which("resource_monitor") else []
+    monitor = (
+        [("resource_monitor", ["resource_monitor", "-i", "1", "-O", "rm", "--"])]
+        if shutil.which("resource_monitor")
+        else []
+    )
     slowdown(bench, "slow-down, 500 processes of 5 ms", [bench.work, "storm", 500, 5], monitor)
     with measure.folder() as src:
         make_compile_tree(src, 600)
@@ -198,14 +219,30 @@ def cost(bench, tool, pid, n, interval, seconds, cheap=False, settle=6):
         tape = (folder / "t.baro").stat().st_size if (folder / "t.baro").exists() else 0
         tool.stop()
         samples = passed / interval
-        return {"us": used / samples / n * 1e6, "share": used / passed, "kib": memory, "bytes": tape / ((passed + settle) / interval) / n}
+        return {
+            "us": used / samples / n * 1e6,
+            "share": used / passed,
+            "kib": memory,
+            "bytes": tape / ((passed + settle) / interval) / n,
+        }
 
 
 def floor(bench, what, pid, interval, seconds):
     """The system calls that a sample can't do without, and nothing done with what they say."""
     with measure.folder() as folder:
-        done = subprocess.run([bench.build / "bench" / "floor", what, str(int(interval * 1e6)), str(int(seconds / interval)), *map(str, measure.children(pid))],
-                              capture_output=True, text=True, check=True, cwd=folder)
+        done = subprocess.run(
+            [
+                bench.build / "bench" / "floor",
+                what,
+                str(int(interval * 1e6)),
+                str(int(seconds / interval)),
+                *map(str, measure.children(pid)),
+            ],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=folder,
+        )
     return float(done.stdout)
 
 
@@ -241,7 +278,9 @@ def tree(bench):
 
 @question
 def busy(bench):
-    head("the same with every process busy, 1 Hz: baro with cheap metrics alone, the loops with all that they read and with as little")
+    head(
+        "the same with every process busy, 1 Hz: baro with cheap metrics alone, the loops with all that they read and with as little"
+    )
     what = "µs per process-sample, 101 processes, all busy, cheap"
     with bench.people(100, 100) as pid:
         baro, *others = watchers(bench.baro)[:3]
@@ -259,7 +298,12 @@ def share(bench):
     for busy in (0, 2, 20, 200):
         with bench.people(200, busy) as pid:
             c = cost(bench, Baro(bench.baro, "--no-host"), pid, 201, 1, 15)
-            say(f"{busy} of 201 processes busy at 1 Hz", "baro", f"{c['share']:.3%} of a core, {c['us']:.1f} µs each", f"tape {c['bytes']:.1f} bytes per process-sample")
+            say(
+                f"{busy} of 201 processes busy at 1 Hz",
+                "baro",
+                f"{c['share']:.3%} of a core, {c['us']:.1f} µs each",
+                f"tape {c['bytes']:.1f} bytes per process-sample",
+            )
 
 
 @question
@@ -267,13 +311,22 @@ def scale(bench):
     head("as the number of processes grows, 1 Hz, all metrics, all asleep but one in a hundred")
     for n in (10, 100, 1000, 10000):
         with bench.people(n, (n + 99) // 100, 1000000) as pid:
-            c = cost(bench, Baro(bench.baro, "--no-host"), pid, n + 1, 1, 20, settle=6 if n < 10000 else 25)  # PSS of all is read within a budget
-            say(f"{n:,} processes at 1 Hz", "baro", f"{c['share']:.2%} of a core, {c['us']:.2f} µs each", f"{c['kib'] / 1024:.1f} MiB")
+            c = cost(
+                bench, Baro(bench.baro, "--no-host"), pid, n + 1, 1, 20, settle=6 if n < 10000 else 25
+            )  # PSS of all is read within a budget
+            say(
+                f"{n:,} processes at 1 Hz",
+                "baro",
+                f"{c['share']:.2%} of a core, {c['us']:.2f} µs each",
+                f"{c['kib'] / 1024:.1f} MiB",
+            )
 
 
 @question
 def host(bench):
-    head("CPU of one look at the machine itself, no process recorded; the floor reads the same files and does nothing with them")
+    head(
+        "CPU of one look at the machine itself, no process recorded; the floor reads the same files and does nothing with them"
+    )
     for interval, rate in ((1, "1 Hz"), (0.1, "10 Hz")):
         what = f"µs per host sample, {rate}"
         peers = host_watchers(bench.baro, interval)
@@ -295,21 +348,44 @@ def host(bench):
 @question
 def true(bench):
     head("wall added to `true` (interleaved)")
-    argv = [bench.build / "bench" / "wrap_true", "400", "/bin/true", ",", bench.baro, "run", "-q", "--", "/bin/true", ",", "/bin/true"]
+    argv = [
+        bench.build / "bench" / "wrap_true",
+        "400",
+        "/bin/true",
+        ",",
+        bench.baro,
+        "run",
+        "-q",
+        "--",
+        "/bin/true",
+        ",",
+        "/bin/true",
+    ]
     if shutil.which("time"):
         argv += [",", shutil.which("time"), "-o", "/dev/null", "/bin/true"]
     with measure.folder() as folder:
-        done = subprocess.run([str(a) for a in argv], capture_output=True, text=True, check=True, env={**os.environ, "BARO_DIR": str(folder)})
+        done = subprocess.run(
+            [str(a) for a in argv],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "BARO_DIR": str(folder)},
+        )
     for line in done.stdout.splitlines():
         words = line.split()
         name = " ".join(words[words.index("median", 8) + 3:]) if "median" in words[8:] else line
         print(f"  {line}")
         if "baro" in name or "time" in name:
-            say("wall added to true", "baro" if "baro" in name else "GNU time", f"{line.split('(+')[1].split(')')[0].strip()} µs")
+            say(
+                "wall added to true",
+                "baro" if "baro" in name else "GNU time",
+                f"{line.split('(+')[1].split(')')[0].strip()} µs",
+            )
 
 
 def mapped(bench, tool, mb):
-    """(mmap/munmap a second, longest, faults a second, longest, CPU of the tool as a share of a core) of a process with mb megabytes that the tool watches at 10 Hz."""
+    """(mmap/munmap a second, longest, faults a second, longest, CPU of the tool as a share of a core) of a process with
+    mb megabytes that the tool watches at 10 Hz."""
     p = popen([bench.work, "mmap", mb, 6], stdout=subprocess.PIPE, text=True)
     with measure.folder() as folder, measure.cgroup() as groups:
         wait_ready(p)
@@ -328,13 +404,19 @@ def mapped(bench, tool, mb):
 def say_mapped(what, who, seen, bare):
     maps, stall, faults, fault, share = (median(column) for column in zip(*seen))
     bare = [median(column) for column in zip(*bare)]
-    say(what, who, f"{maps / bare[0] - 1:+.1%} mmap, {faults / bare[2] - 1:+.1%} faults",
-        f"longest {stall / 1e3:.1f} and {fault / 1e3:.1f} ms (bare {bare[1] / 1e3:.1f} and {bare[3] / 1e3:.1f}); {share:.1%} of a core")
+    say(
+        what,
+        who,
+        f"{maps / bare[0] - 1:+.1%} mmap, {faults / bare[2] - 1:+.1%} faults",
+        f"longest {stall / 1e3:.1f} and {fault / 1e3:.1f} ms (bare {bare[1] / 1e3:.1f} and {bare[3] / 1e3:.1f}); {share:.1%} of a core",
+    )
 
 
 @question
 def mmap(bench):
-    head("what a process of 4 GB in 4 KiB pages feels of being watched at 10 Hz: mmap and page faults a second, and the longest that one took; its two threads keep two CPUs busy")
+    head(
+        "what a process of 4 GB in 4 KiB pages feels of being watched at 10 Hz: mmap and page faults a second, and the longest that one took; its two threads keep two CPUs busy"
+    )
     tools = [None] + [t for t in watchers(bench.baro)[:3] if t.there()]
     seen = {t: [] for t in tools}
     for _ in range(bench.rounds):

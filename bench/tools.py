@@ -19,7 +19,8 @@ PYTHON = "/usr/bin/python3"
 
 
 class Tool:
-    """Attached to a running process. looks_at: it sees all processes of the machine, so its cost is shared among these."""
+    """Attached to a running process. looks_at: it sees all processes of the machine, so its cost is shared among these.
+    """
 
     name = ""
     whole_machine = False
@@ -56,10 +57,24 @@ class Baro(Tool):
 
     def argv(self, pid, interval, folder, cheap):
         few = ["--metrics", "cpu,rss,io_read,io_write,io_rchar,io_wchar,faults_minor"] if cheap else []
-        return [self.binary, "record", "--pid", pid, "-i", f"{int(interval * 1000)}ms", "-q", "-o", folder / "t.baro", *few, *self.options]
+        return [
+            self.binary,
+            "record",
+            "--pid",
+            pid,
+            "-i",
+            f"{int(interval * 1000)}ms",
+            "-q",
+            "-o",
+            folder / "t.baro",
+            *few,
+            *self.options,
+        ]
 
     def summary(self, tape=None):
-        done = subprocess.run([self.binary, "summary", "--json", tape or self.folder / "t.baro"], capture_output=True, check=True)
+        done = subprocess.run(
+            [self.binary, "summary", "--json", tape or self.folder / "t.baro"], capture_output=True, check=True
+        )
         return json.loads(done.stdout)
 
 
@@ -69,7 +84,10 @@ class Psutil(Tool):
         self.name = {"psutil": "psutil loop", "proc": "/proc loop in Python"}[kind] + (f", {note}" if note else "")
 
     def there(self):
-        return self.kind == "proc" or subprocess.run([PYTHON, "-c", "import psutil"], capture_output=True, check=False).returncode == 0
+        return (
+            self.kind == "proc"
+            or subprocess.run([PYTHON, "-c", "import psutil"], capture_output=True, check=False).returncode == 0
+        )
 
     def argv(self, pid, interval, folder, cheap):
         return [PYTHON, HERE / "peer_psutil.py", self.kind, pid, interval, *(["cheap"] if cheap else [])]
@@ -109,7 +127,17 @@ def watchers(binary):
 
 class BaroHost(Baro):
     def argv(self, pid, interval, folder, cheap):
-        return [self.binary, "record", "--host", "-i", f"{int(interval * 1000)}ms", "-q", "-o", folder / "t.baro", *self.options]
+        return [
+            self.binary,
+            "record",
+            "--host",
+            "-i",
+            f"{int(interval * 1000)}ms",
+            "-q",
+            "-o",
+            folder / "t.baro",
+            *self.options,
+        ]
 
 
 class HostFloor(Tool):
@@ -131,10 +159,13 @@ class PsutilHost(Psutil):
 
 
 class NodeExporter(Program):
-    """Asked once in an interval, over loopback and one connection, as Prometheus does; what asking costs is not counted."""
+    """Asked once in an interval, over loopback and one connection, as Prometheus does; what asking costs is not
+    counted."""
 
     def __init__(self):
-        super().__init__("node_exporter", "prometheus-node-exporter", "--web.listen-address=127.0.0.1:PORT", "--log.level=error")
+        super().__init__(
+            "node_exporter", "prometheus-node-exporter", "--web.listen-address=127.0.0.1:PORT", "--log.level=error"
+        )
 
     def argv(self, pid, interval, folder, cheap):
         with socket.create_server(("127.0.0.1", 0)) as s:
@@ -191,5 +222,8 @@ def wait_ready(process):
 
 
 def machine():
-    model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), os.uname().machine)
+    model = next(
+        (line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")),
+        os.uname().machine,
+    )
     return f"{os.cpu_count()} CPUs ({model}), Linux {os.uname().release}"

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks at what tools/arm64-check.sh made a guest say (lines "@@ WORD TEXT"), and whether this machine reads its tapes alike."""
+"""Looks at what tools/arm64-check.sh made a guest say (lines "@@ WORD TEXT"), and whether this machine reads its tapes
+alike."""
 
 import sys
 
-# Not understood yet: on the emulated 6.1 the READ records of perf tell less than half of the CPU that ended processes used.
+# Not understood yet: on the emulated 6.1 the READ records of perf tell less than half of the CPU that ended processes
+# used.
 TODO = {"perf_tells_usage", "perf_attaches_to_what_runs"}
 
 
@@ -27,12 +29,17 @@ def checks(said, here):
         names = {one.rpartition(" - ")[2] for one in "".join(failed).split(";") if one}
         todo = f" # TODO {' '.join(sorted(names))}" if names and names <= TODO else ""
         yield f"unit {name}: {passed} passed{todo}", status == "0" or bool(todo), failed + said.get("said", [])
-    yield "end-to-end tests: " + said["e2e"][0].partition(" ")[2], said["e2e"][0].startswith("0 "), "\n".join(said.get("e2e-said", []))
+    yield "end-to-end tests: " + said["e2e"][0].partition(" ")[2], said["e2e"][0].startswith("0 "), "\n".join(
+        said.get("e2e-said", [])
+    )
     there = dict(text.rsplit(" ", 2)[:1] + [text] for text in said.get("reading", []))
     for line in here:
         what = line.rsplit(" ", 2)[0]
         yield f"both read alike: {what}", there.get(what) == line, (there.get(what), line)
-    yield "a tape of each architecture was read", {"arm.baro summary-json", "x86.baro summary-json"} <= there.keys(), sorted(there)
+    yield "a tape of each architecture was read", {
+        "arm.baro summary-json",
+        "x86.baro summary-json",
+    } <= there.keys(), sorted(there)
 
 
 def main():

@@ -28,24 +28,37 @@ def checks(said):
     yield "baro summary exits 0", said["text"] == ["0"], said["text"]
     told = "\n".join(said.get("told", []))
     yield "baro doctor exits 0", said["doctor"] == ["0"], said["doctor"]
-    yield "it says that there is v2 alone, and where it is", re.search(r"hierarchies +v2; this process is in /job/inner", told), told
+    yield "it says that there is v2 alone, and where it is", re.search(
+        r"hierarchies +v2; this process is in /job/inner", told
+    ), told
     yield "it says which limits bind", "/job memory.max" in told and "/job/inner cpu.max" in told, told
     summary = json.loads(said["summary"][0])
     limits, host, usage = summary["limits"], summary["host"], int(said["usage"][0]) * 1000
-    yield "memory limit of the group above", limits["memory_bytes"] == 99999744 and limits["memory_source"] == "cgroup /job memory.max", limits
-    yield "quota of its own group", limits["cores"] == 0.5 and limits["cores_source"] == "cgroup /job/inner cpu.max", limits
+    yield "memory limit of the group above", limits["memory_bytes"] == 99999744 and limits[
+        "memory_source"
+    ] == "cgroup /job memory.max", limits
+    yield "quota of its own group", limits["cores"] == 0.5 and limits[
+        "cores_source"
+    ] == "cgroup /job/inner cpu.max", limits
     yield "memory of the machine", host["memory_total_bytes"] == int(said["memory"][0]) * 1024, host
     yield "cores of the machine", host["cores"] == 2, host
     looks = rows(said, "host")
     last = looks[-1]
     yield "more than one look", len(looks) > 1, len(looks)
-    yield "6.1 has pressure, zswap and OOM kills", all(last[key] is not None for key in ("pressure_cpu_some_ns", "zswap_bytes", "oom_kills")), last
-    yield "nothing falls", all(a["switches"] <= b["switches"] and a["uptime_ns"] <= b["uptime_ns"] for a, b in zip(looks, looks[1:])), last
+    yield "6.1 has pressure, zswap and OOM kills", all(
+        last[key] is not None for key in ("pressure_cpu_some_ns", "zswap_bytes", "oom_kills")
+    ), last
+    yield "nothing falls", all(
+        a["switches"] <= b["switches"] and a["uptime_ns"] <= b["uptime_ns"] for a, b in zip(looks, looks[1:])
+    ), last
     groups = {row["name"]: row for row in rows(said, "cgroup")}
     inner, job = groups.get("/job/inner", {}), groups.get("/job", {})
     yield "the group's CPU is the kernel's", 0 < inner.get("cpu_ns", 0) <= usage, (inner.get("cpu_ns"), usage)
     yield "it ran into its quota", inner.get("cpu_throttled_periods", 0) > 0 and inner.get("cpu_limit") == 0.5, inner
-    yield "the limits of both", inner.get("pids_limit") == 60 and job.get("memory_limit_bytes") == 99999744, (inner, job)
+    yield "the limits of both", inner.get("pids_limit") == 60 and job.get("memory_limit_bytes") == 99999744, (
+        inner,
+        job,
+    )
     yield from of_its_own(said)
     yield from survivors(said)
     yield "the kernel's own mark of memory", 0 < job.get("memory_bytes", 0) <= job.get("memory_peak_bytes", 0), job
@@ -54,27 +67,47 @@ def checks(said):
 def of_its_own(said):
     """baro run --cgroup: (what, whether it is so, what was found)"""
     for name, group in (("auto", "/handed/baro-"), ("forced", "/other/baro-")):
-        ran, left, summary = said[name + "-run"][0].split(), said[name + "-left"], json.loads(said[name + "-summary"][0])
+        ran, left, summary = (
+            said[name + "-run"][0].split(),
+            said[name + "-left"],
+            json.loads(said[name + "-summary"][0]),
+        )
         yield f"{name}: the command is in a group of its own", ran[0] == "5" and ran[1].startswith(group), ran
         yield f"{name}: with these controllers and no others", sorted(ran[2:]) == ["io", "memory", "pids"], ran
         yield f"{name}: nothing is left of it", left == [""], left
         row = json.loads(said[name + "-group"][0])
-        yield f"{name}: CPU, memory and threads are its own", row["cpu_ns"] > 0 and row["memory_peak_bytes"] >= 20 << 20 and row["pids"] is not None, row
+        yield f"{name}: CPU, memory and threads are its own", row["cpu_ns"] > 0 and row[
+            "memory_peak_bytes"
+        ] >= 20 << 20 and row["pids"] is not None, row
         yield f"{name}: memory by the kernel's mark", summary["limits"]["memory_peak_of"] == "cgroup", summary["limits"]
-        yield f"{name}: CPU by the kernel's count", summary["accounting"]["kernel_source"] == "cgroup", summary["accounting"]
+        yield f"{name}: CPU by the kernel's count", summary["accounting"]["kernel_source"] == "cgroup", summary[
+            "accounting"
+        ]
     ran, summary = said["none-run"][0].split(), json.loads(said["none-summary"][0])
-    yield "none: not handed over, nothing changes", ran == ["5", "/other"] and summary["accounting"]["kernel_source"] == "wait4", ran
+    yield "none: not handed over, nothing changes", ran == ["5", "/other"] and summary["accounting"][
+        "kernel_source"
+    ] == "wait4", ran
     ran, summary = said["crowded-run"][0].split(), json.loads(said["crowded-summary"][0])
-    yield "crowded: a group without controllers", ran[0] == "5" and len(ran) == 2 and ran[1].startswith("/handed/baro-"), ran
-    yield "crowded: its CPU is the kernel's count all the same", summary["accounting"]["kernel_source"] == "cgroup", summary["accounting"]
+    yield "crowded: a group without controllers", ran[0] == "5" and len(ran) == 2 and ran[1].startswith(
+        "/handed/baro-"
+    ), ran
+    yield "crowded: its CPU is the kernel's count all the same", summary["accounting"][
+        "kernel_source"
+    ] == "cgroup", summary["accounting"]
 
 
 def survivors(said):
     """Who outlives the command, and who outlives nobody: (what, whether it is so, what was found)"""
-    for name, what, left in (("daemon-left", "it keeps its group, and no controllers", ["group"]),
-                             ("daemon-next", "what it left is swept when it has ended", []),
-                             ("nested-left", "who made a group with controllers for its own keeps all", ["group", "leaf", "io", "memory", "pids"]),
-                             ("killed-left", "where both are killed the controllers stay on", ["group", "leaf", "io", "memory", "pids"])):
+    for name, what, left in (
+        ("daemon-left", "it keeps its group, and no controllers", ["group"]),
+        ("daemon-next", "what it left is swept when it has ended", []),
+        (
+            "nested-left",
+            "who made a group with controllers for its own keeps all",
+            ["group", "leaf", "io", "memory", "pids"],
+        ),
+        ("killed-left", "where both are killed the controllers stay on", ["group", "leaf", "io", "memory", "pids"]),
+    ):
         yield f"{name[:6]}: {what}", said[name][0].split() == left, said[name]
 
 

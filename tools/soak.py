@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tools/soak.py BINARY SECONDS: records a job in which processes come and go all the time, and watches the recorder from outside: its memory
+"""tools/soak.py BINARY SECONDS: records a job in which processes come and go all the time, and watches the recorder
+from outside: its memory
 and its descriptors must not grow. Prints what it saw; the status is 1 if something grew."""
 
 import os
@@ -39,7 +40,9 @@ def main():
     first, last = seen[:tenth], seen[-tenth:]
     memory = [statistics.median(m for m, _ in part) for part in (first, last)]
     files = [max(f for _, f in part) for part in (first, last)]
-    print(f"soak: {seconds:.0f} s; memory {memory[0]:.0f} to {memory[1]:.0f} KiB, descriptors {files[0]} to {files[1]}, status {status}")
+    print(
+        f"soak: {seconds:.0f} s; memory {memory[0]:.0f} to {memory[1]:.0f} KiB, descriptors {files[0]} to {files[1]}, status {status}"
+    )
     sys.exit(status != 0 or memory[1] > memory[0] + 256 or files[1] > files[0] + 8)
 
 

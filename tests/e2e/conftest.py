@@ -23,7 +23,9 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 ORDINARY = 65534  # nobody: a user that owns nothing
 
 SANITIZED = os.environ.get("BARO_SANITIZED") == "1"
-SLOW = int(os.environ.get("BARO_SLOW", "1"))  # how many times slower than a machine: an emulated one's CPU takes longer for the same end of a process
+SLOW = int(
+    os.environ.get("BARO_SLOW", "1")
+)  # how many times slower than a machine: an emulated one's CPU takes longer for the same end of a process
 
 # A shell starts what it puts into the background with these ignored, and a command would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -36,8 +38,12 @@ if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
 def pytest_configure(config):
     config.addinivalue_line("markers", "not_sanitized(reason): meaningless on a binary built with sanitizers")
     config.addinivalue_line("markers", "slow: takes long; only in the full check (BARO_FULL=1)")
-    config.addinivalue_line("markers", "alone: changes or counts something of the whole machine; runs when no other test does")
-    config.addinivalue_line("markers", "xdist_group(name): tests that share a costly fixture run in one process (of pytest-xdist)")
+    config.addinivalue_line(
+        "markers", "alone: changes or counts something of the whole machine; runs when no other test does"
+    )
+    config.addinivalue_line(
+        "markers", "xdist_group(name): tests that share a costly fixture run in one process (of pytest-xdist)"
+    )
 
 
 def pytest_collection_modifyitems(items):
@@ -70,7 +76,8 @@ def beside(binary, name):
 
 @pytest.fixture(scope="session", autouse=True)
 def within_reach(tmp_path_factory):
-    """pytest's folders are root's alone; what lies in them is executed by an ordinary user, too. (Below pytest-xdist there is one folder more.)"""
+    """pytest's folders are root's alone; what lies in them is executed by an ordinary user, too. (Below pytest-xdist
+    there is one folder more.)"""
     base = tmp_path_factory.getbasetemp()
     for place in (base, *base.parents):
         status = place.stat()
@@ -80,7 +87,8 @@ def within_reach(tmp_path_factory):
 
 @pytest.fixture
 def work():
-    """A folder of its own for each test, in which an ordinary user may write too (pytest's tmp_path is root's alone)."""
+    """A folder of its own for each test, in which an ordinary user may write too (pytest's tmp_path is root's alone).
+    """
     path = pathlib.Path(tempfile.mkdtemp(prefix="baro-e2e-"))
     path.chmod(0o1777)
     yield path
@@ -141,16 +149,22 @@ class Runner:
             os.chmod(self.binary, 0o755)
 
     def popen(self, *args, cgroup=None, before=None, via=(), env=None, **kw):
-        """A running baro. cgroup: a Cgroup that it starts in; before: called in the child last of all; via: a command that
+        """A running baro. cgroup: a Cgroup that it starts in; before: called in the child last of all; via: a command
+        that
         executes baro, while it still has its privileges; env: additions (None takes a variable away)."""
         uid = self.uid
         args = [str(a) for a in args]
-        # A sanitized recorder takes many times the CPU time: within the budget it would sample too seldom for what is tested.
+        # A sanitized recorder takes many times the CPU time: within the budget it would sample too seldom for what is
+        # tested.
         if SANITIZED and args[:1] in (["run"], ["record"]) and "--overhead" not in args:
             args[1:1] = ["--overhead", "off"]
         argv = [self.binary, *args]
         if via:
-            argv = [*via, *(["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"] if uid is not None else []), *argv]
+            argv = [
+                *via,
+                *(["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"] if uid is not None else []),
+                *argv,
+            ]
 
         def child():
             if cgroup is not None:
@@ -190,7 +204,9 @@ class Runner:
             out, err = process.communicate()
             pytest.fail(f"baro {' '.join(map(str, args))}: not done after {timeout} s\n{out}\n{err}")
         if status is not None and process.returncode != status:
-            pytest.fail(f"baro {' '.join(map(str, args))}: status {process.returncode}, expected {status}\n{out}\n{err}")
+            pytest.fail(
+                f"baro {' '.join(map(str, args))}: status {process.returncode}, expected {status}\n{out}\n{err}"
+            )
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def record(self, tape, argv, *options, status=0, **kw):
@@ -222,7 +238,8 @@ class Runner:
             time.sleep(0.01)
 
     def listens(self, tape):
-        """Whether a recording that goes on hears events by now: perf, where there is no connector, begins some samples after the job."""
+        """Whether a recording that goes on hears events by now: perf, where there is no connector, begins some samples
+        after the job."""
         if not self.instants(tape):
             return False
         if self.summary(tape)["accounting"]["event_source"] != "perf":
@@ -230,12 +247,15 @@ class Runner:
         return any(e["event"] == "source" for e in self.export(tape, "event"))
 
     def record_gated(self, tape, argv, reached, *options, status=0, **kw):
-        """Records a command that at some point reads a byte from the FIFO `gate` in the work folder (its own), and comes past it when reached() is true,
+        """Records a command that at some point reads a byte from the FIFO `gate` in the work folder (its own), and
+        comes past it when reached() is true,
         e.g. of what is on the tape by then: however long that takes on a busy machine."""
         gate = self.work / "gate"
         os.mkfifo(gate)
         gate.chmod(0o666)
-        process = self.popen("run", "-q", "-o", tape, *options, "--", *(["sh", "-c", argv] if isinstance(argv, str) else argv), **kw)
+        process = self.popen(
+            "run", "-q", "-o", tape, *options, "--", *(["sh", "-c", argv] if isinstance(argv, str) else argv), **kw
+        )
         held = os.open(gate, os.O_RDWR)  # so that neither side is held up by opening it
         try:
             until = time.monotonic() + 60
@@ -264,7 +284,8 @@ class Runner:
 
 @pytest.fixture
 def run(baro, work):
-    """run("summary", tape, status=0), run.record(tape, ["make"]), run.summary(tape), run.export(tape), run.popen(...)"""
+    """run("summary", tape, status=0), run.record(tape, ["make"]), run.summary(tape), run.export(tape),
+    run.popen(...)"""
     return Runner(baro, work)
 
 
@@ -298,7 +319,8 @@ def _cgroup2_mounts():
 
 
 class Cgroup:
-    """A fresh cgroup v2. Its cpu.stat counts all CPU of all that ever ran in it, to the last instruction, whoever reaped
+    """A fresh cgroup v2. Its cpu.stat counts all CPU of all that ever ran in it, to the last instruction, whoever
+    reaped
     it or nobody: what a recording is compared with. usage_usec needs no controller to be enabled."""
 
     def __init__(self, path):
@@ -424,16 +446,21 @@ def started():
 
 
 class Truth:
-    """CPU of the command alone, as the kernel counted it. As root the command enters a cgroup of its own; an ordinary user's can't: then baro
-    starts in the cgroup, so the recorder is in it. What the process used before it entered, which the cgroup has not seen, is measured by the program
-    that enters (enter.c), right before and right after: the CPU may be taken away between the two, so the truth is an interval, mostly of some 50 us."""
+    """CPU of the command alone, as the kernel counted it. As root the command enters a cgroup of its own; an ordinary
+    user's can't: then baro
+    starts in the cgroup, so the recorder is in it. What the process used before it entered, which the cgroup has not
+    seen, is measured by the program
+    that enters (enter.c), right before and right after: the CPU may be taken away between the two, so the truth is an
+    interval, mostly of some 50 us.
+    """
 
     def __init__(self, runner, cgroup):
         self.runner = runner
         self.cgroup = cgroup
         self.alone = os.geteuid() == 0 and runner.uid is None
         self.slack_ns = SLOW * 5_000_000
-        # A recorder does not say what it and its helpers used after its last sample, and a sanitizer takes its time to go.
+        # A recorder does not say what it and its helpers used after its last sample, and a sanitizer takes its time to
+        # go.
         self.untold_ns = 0 if self.alone else SLOW * (20_000_000 if SANITIZED else 7_000_000)
         self.note = runner.work / "used-before"
 
@@ -453,7 +480,9 @@ class Truth:
     def check(self, summary, within=0.001):
         counted = summary["job"]["cpu_ns"] + (0 if self.alone else summary["recorder"]["cpu_ns"])
         least, most = (self.cgroup.usage_ns() + int(used) for used in self.note.read_text().split())
-        assert least * (1 - within) - self.slack_ns - self.untold_ns <= counted <= most * (1 + within) + self.slack_ns, (least, counted, most)
+        assert (
+            least * (1 - within) - self.slack_ns - self.untold_ns <= counted <= most * (1 + within) + self.slack_ns
+        ), (least, counted, most)
 
 
 @pytest.fixture

@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small FUSE file system for tests: files in memory, in one folder, that can be made to hang.
 
-`fuse_files.py FOLDER` mounts it (root) and prints "mounted". From SIGUSR1 on nothing is answered, which "held" says at the first
-request; from SIGUSR2 on all is. When it is killed, whoever waits for an answer gets an error. Structs: linux/fuse.h, protocol 7.31.
+`fuse_files.py FOLDER` mounts it (root) and prints "mounted". From SIGUSR1 on nothing is answered, which "held" says at
+the first
+request; from SIGUSR2 on all is. When it is killed, whoever waits for an answer gets an error. Structs: linux/fuse.h,
+protocol 7.31.
 """
+
 import ctypes
 import errno
 import os
@@ -81,7 +84,9 @@ class Files:
             return struct.pack("<5Q4I", 1 << 20, 1 << 20, 1 << 20, 1 << 20, 1 << 20, 4096, 255, 4096, 0) + bytes(24)
         if code == 10:  # UNLINK
             return b"" if self.names.pop(name, None) else -errno.ENOENT
-        return b"" if code in (18, 20, 25, 28, 29, 34) else -errno.ENOSYS  # RELEASE, FSYNC, FLUSH, READDIR, RELEASEDIR, ACCESS
+        return (
+            b"" if code in (18, 20, 25, 28, 29, 34) else -errno.ENOSYS
+        )  # RELEASE, FSYNC, FLUSH, READDIR, RELEASEDIR, ACCESS
 
     def serve(self):
         while True:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The overhead budget: what the recorder and its helpers use themselves, as the kernel counts it, against what they were allowed."""
+"""The overhead budget: what the recorder and its helpers use themselves, as the kernel counts it, against what they
+were allowed."""
 
 import os
 import subprocess
@@ -98,7 +99,8 @@ def test_fixed_interval_keeps_its_samples(run, tape):
 
 @pytest.mark.parametrize("env", [(), (("BARO_NO_EVENTS", "1"),)], ids=["events", "scan"])
 def test_who_wakes_up_is_sampled_at_once(run, tape, env, monkeypatch):
-    """Asleep for a second, then at work for as long as it takes to use 400 ms of CPU: the curve has that work, and none of it before."""
+    """Asleep for a second, then at work for as long as it takes to use 400 ms of CPU: the curve has that work, and none
+    of it before."""
     for name, value in env:
         monkeypatch.setenv(name, value)
     run.record(tape, script("""
@@ -114,6 +116,7 @@ def test_who_wakes_up_is_sampled_at_once(run, tape, env, monkeypatch):
     asleep = [c for c in cpu if c < last - 380_000_000]
     at_work = [c for c in cpu if last - 380_000_000 <= c < last - 20_000_000]
     assert asleep and len(at_work) >= 3
-    # nothing is spread over the time asleep: the first sample at work comes an eighth of that later at most, and what it used until then is what it could have
+    # nothing is spread over the time asleep: the first sample at work comes an eighth of that later at most, and what
+    # it used until then is what it could have
     first = next(i for i, c in enumerate(cpu) if c >= last - 380_000_000)
     assert cpu[first] - cpu[first - 1] <= rows[first]["t_ns"] - rows[first - 1]["t_ns"] + 20_000_000

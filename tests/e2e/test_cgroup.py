@@ -30,7 +30,11 @@ def v1():
     made = []
 
     def make(controller, name=None):
-        path = mount_of(controller) / name if name else pathlib.Path(tempfile.mkdtemp(prefix="baro-e2e-", dir=mount_of(controller)))
+        path = (
+            mount_of(controller) / name
+            if name
+            else pathlib.Path(tempfile.mkdtemp(prefix="baro-e2e-", dir=mount_of(controller)))
+        )
         path.mkdir(exist_ok=True)
         made.append(Cgroup(path))
         return made[-1]
@@ -104,7 +108,10 @@ def waiting(cgroup, work, script):
 
 def attach(run, tape, path, wait_until, **kw):
     p = run.popen("record", "--cgroup", str(path), "-o", str(tape), "-q", stderr=subprocess.PIPE, text=True, **kw)
-    wait_until(lambda: p.poll() is not None or (tape.exists() and tape.stat().st_size > 4096 and any_sample(run, tape)), "the first sample")
+    wait_until(
+        lambda: p.poll() is not None or (tape.exists() and tape.stat().st_size > 4096 and any_sample(run, tape)),
+        "the first sample",
+    )
     return p
 
 
@@ -114,8 +121,16 @@ def any_sample(run, tape):
 
 @pytest.mark.parametrize("whose", ["path", "proc"])
 def test_record_a_group(run, tape, work, cgroup, wait_until, whose):
-    job, go = waiting(cgroup, work, "for i in 1 2 3 4 5 6 7 8 9 10; do /bin/true; done; (setsid sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done' &); /bin/true")
-    inside = next(line.split(":", 2)[2] for line in pathlib.Path(f"/proc/{job.pid}/cgroup").read_text().splitlines() if line.startswith("0::"))
+    job, go = waiting(
+        cgroup,
+        work,
+        "for i in 1 2 3 4 5 6 7 8 9 10; do /bin/true; done; (setsid sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done' &); /bin/true",
+    )
+    inside = next(
+        line.split(":", 2)[2]
+        for line in pathlib.Path(f"/proc/{job.pid}/cgroup").read_text().splitlines()
+        if line.startswith("0::")
+    )
     recorder = attach(run, tape, cgroup.path if whose == "path" else inside, wait_until)
     before = cgroup.usage_ns()
     go()
@@ -188,14 +203,19 @@ def test_interrupted(run, tape, work, cgroup, wait_until):
 
 
 def test_what_can_not_be_recorded(run, tape, cgroup):
-    for path, words in (("/sys/fs/cgroup/no/such", "no such control group"), (str(cgroup.path), "no process"), (str(cgroup.path.parent), "root of its hierarchy")):
+    for path, words in (
+        ("/sys/fs/cgroup/no/such", "no such control group"),
+        (str(cgroup.path), "no process"),
+        (str(cgroup.path.parent), "root of its hierarchy"),
+    ):
         done = run("record", "--cgroup", path, "-o", str(tape), status=2)
         assert words in done.stderr and len(done.stderr.splitlines()) == 1
         assert not tape.exists()
     assert "one of them" in run("record", "--cgroup", "/x", "--pid", "1", status=2).stderr
 
 
-# ---- a group of its own ------------------------------------------------------------------------------------------------
+# ---- a group of its own
+# ------------------------------------------------------------------------------------------------
 
 
 def left(cgroup):
@@ -208,8 +228,10 @@ def source_of(run, tape):
 
 def test_own(run, tape, work, cgroup):
     """Also what nobody reaps and what runs away from the tree is counted."""
-    script = (f"sed -n s/^0:://p /proc/self/cgroup > {work}/seen; trap '' CHLD; i=0; while [ $i -lt 50 ]; do /bin/true; i=$((i+1)); done; "
-              "setsid sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done' & wait; exit 7")
+    script = (
+        f"sed -n s/^0:://p /proc/self/cgroup > {work}/seen; trap '' CHLD; i=0; while [ $i -lt 50 ]; do /bin/true; i=$((i+1)); done; "
+        "setsid sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done' & wait; exit 7"
+    )
     before = cgroup.usage_ns()
     run.record(tape, script, "--cgroup", "own", cgroup=cgroup, status=7)
     seen = (work / "seen").read_text().strip()
@@ -257,7 +279,9 @@ def test_auto_only_where_it_was_handed_over(run_both, tape, cgroup):
 
 
 def test_own_that_can_not_be_had(run_ordinary, tape, cgroup):
-    done = run_ordinary("run", "-q", "-o", str(tape), "--cgroup", "own", "--", "sh", "-c", "exit 3", cgroup=cgroup, status=3)
+    done = run_ordinary(
+        "run", "-q", "-o", str(tape), "--cgroup", "own", "--", "sh", "-c", "exit 3", cgroup=cgroup, status=3
+    )
     assert "no control group of its own" in done.stderr and len(done.stderr.splitlines()) == 1
     assert source_of(run_ordinary, tape) == "wait4"
     assert left(cgroup) == []
@@ -278,7 +302,9 @@ def test_own_that_can_not_be_entered(run, tape, cgroup):
     try:
         run("run", "-q", "-o", str(tape), "--cgroup", "own", "--", "sh", "-c", "exit 3", cgroup=Threaded, status=3)
         assert source_of(run, tape) == "wait4", "the tape says that it is in there"
-        assert [e["text"] for e in run.export(tape, "event") if e["event"] == "warning"] == ["the command could not be put into its own control group"]
+        assert [e["text"] for e in run.export(tape, "event") if e["event"] == "warning"] == [
+            "the command could not be put into its own control group"
+        ]
         assert [p for p in mine.iterdir() if p.is_dir()] == []
     finally:
         mine.rmdir()
@@ -286,16 +312,36 @@ def test_own_that_can_not_be_entered(run, tape, cgroup):
 
 def without_v2(run, *argv):
     """As on a machine that has v1 alone."""
-    mounts = [line.split()[1] for line in pathlib.Path("/proc/mounts").read_text().splitlines() if line.split()[2] == "cgroup2"]
-    return ["unshare", "-m", "--propagation", "private", "sh", "-c", f'umount {" ".join(mounts)} && exec "$@"', "sh", str(run.binary), *argv]
+    mounts = [
+        line.split()[1]
+        for line in pathlib.Path("/proc/mounts").read_text().splitlines()
+        if line.split()[2] == "cgroup2"
+    ]
+    return [
+        "unshare",
+        "-m",
+        "--propagation",
+        "private",
+        "sh",
+        "-c",
+        f'umount {" ".join(mounts)} && exec "$@"',
+        "sh",
+        str(run.binary),
+        *argv,
+    ]
 
 
-MEMORY = [sys.executable, "-c", "import time; x = bytearray(60 << 20); print(open('/proc/self/cgroup').read()); time.sleep(0.2)"]
+MEMORY = [
+    sys.executable,
+    "-c",
+    "import time; x = bytearray(60 << 20); print(open('/proc/self/cgroup').read()); time.sleep(0.2)",
+]
 
 
 @pytest.mark.parametrize("v2", [True, False], ids=["beside v2", "alone"])
 def test_own_of_v1(run, tape, v1, v2):
-    """v2 counts CPU time where there is one, else v1 does; memory and threads are v1's where v1 has them. In the groups that baro is in, and gone at the end."""
+    """v2 counts CPU time where there is one, else v1 does; memory and threads are v1's where v1 has them. In the groups
+    that baro is in, and gone at the end."""
     above = {c: v1(c) for c in ("cpuacct", "memory", "pids")}
     argv = ["run", "-q", "-o", str(tape), "--cgroup", "own", "--", *MEMORY]
     argv = [str(run.binary), *argv] if v2 else without_v2(run, *argv)
@@ -307,7 +353,9 @@ def test_own_of_v1(run, tape, v1, v2):
     done = subprocess.run(argv, preexec_fn=enter, stdout=subprocess.PIPE, text=True, timeout=60, check=True)
     where = {line.split(":")[1]: line.split(":", 2)[2] for line in done.stdout.splitlines() if line}
     assert where["memory"].rsplit("/", 2)[1:] == [above["memory"].path.name, pathlib.Path(where["memory"]).name]
-    assert pathlib.Path(where["memory"]).name.startswith("baro-") and pathlib.Path(where["pids"]).name.startswith("baro-")
+    assert pathlib.Path(where["memory"]).name.startswith("baro-") and pathlib.Path(where["pids"]).name.startswith(
+        "baro-"
+    )
     assert pathlib.Path(where["" if v2 else "cpuacct"]).name.startswith("baro-")
     assert (pathlib.Path(where["cpuacct"]).name == above["cpuacct"].path.name) == v2
     assert "baro-" not in where["cpu"], "it would change how CPU time is shared"
@@ -334,8 +382,32 @@ def test_own_of_v1_counts_the_cpu_time_of_all(run, tape, v1):
 
 def test_own_where_no_hierarchy_counts(run, tape, work):
     """Hidden from the job, as in some containers: it runs all the same."""
-    done = subprocess.run(["unshare", "-m", "--propagation", "private", "sh", "-c", 'if grep -q " /sys/fs/cgroup" /proc/mounts; then umount -R /sys/fs/cgroup; fi && exec "$@"', "sh", str(run.binary), "run", "-q", "-o", str(tape),
-                           "--cgroup", "own", "--", "sh", "-c", "exit 3"], stderr=subprocess.PIPE, text=True, timeout=60)
+    done = subprocess.run(
+        [
+            "unshare",
+            "-m",
+            "--propagation",
+            "private",
+            "sh",
+            "-c",
+            'if grep -q " /sys/fs/cgroup" /proc/mounts; then umount -R /sys/fs/cgroup; fi && exec "$@"',
+            "sh",
+            str(run.binary),
+            "run",
+            "-q",
+            "-o",
+            str(tape),
+            "--cgroup",
+            "own",
+            "--",
+            "sh",
+            "-c",
+            "exit 3",
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 3
     assert "no control group of its own" in done.stderr and len(done.stderr.splitlines()) == 1
     told = run.summary(tape)
@@ -351,9 +423,20 @@ def test_own_whose_job_makes_groups(run, tape, work, cgroup):
     assert told["accounting"]["kernel_source"] == "cgroup"
     assert told["accounting"]["cpu_counted_ns"] > 0.5 * told["job"]["cpu_ns"]
     assert left(cgroup) == []
-    run.record(tape, script + f"sh -c 'echo 0 > '$here'/c/cgroup.procs; exec sleep 1000' > {work}/none 2>&1 & echo $! > {work}/pid; until grep -q . $here/c/cgroup.procs; do sleep 0.01; done",
-               "--cgroup", "own", "--force", cgroup=cgroup)
-    assert sorted(name for name in left(cgroup) if not name.startswith("baro-")) == ["a", "b", "c"], "of who lives in one of them, none is taken"
+    run.record(
+        tape,
+        script
+        + f"sh -c 'echo 0 > '$here'/c/cgroup.procs; exec sleep 1000' > {work}/none 2>&1 & echo $! > {work}/pid; until grep -q . $here/c/cgroup.procs; do sleep 0.01; done",
+        "--cgroup",
+        "own",
+        "--force",
+        cgroup=cgroup,
+    )
+    assert sorted(name for name in left(cgroup) if not name.startswith("baro-")) == [
+        "a",
+        "b",
+        "c",
+    ], "of who lives in one of them, none is taken"
     run.record(tape, "true", "--force", "--cgroup", "own", cgroup=cgroup)
     assert len(left(cgroup)) == 4
     os.kill(int((work / "pid").read_text()), signal.SIGKILL)
@@ -378,15 +461,41 @@ def test_left_behind_is_swept(run, tape, work, cgroup, wait_until):
 
 
 def test_swept_is_what_nobody_records(run, tape, work, cgroup, wait_until):
-    """Whoever records holds a lock: also where the command has left its group, and from another PID namespace, in which its pid is nobody's or another's."""
+    """Whoever records holds a lock: also where the command has left its group, and from another PID namespace, in which
+    its pid is nobody's or another's."""
     (cgroup.path / "baro-1-00000000").mkdir()  # by its pid, of somebody who lives
     run.record(tape, "true", "--cgroup", "own", cgroup=cgroup)
     assert left(cgroup) == []
-    p = run.popen("run", "-q", "-o", str(work / "out.baro"), "--cgroup", "own", "--", "sh", "-c",
-                  f"echo 0 > {cgroup.path}/cgroup.procs; echo x > {work}/on; while [ ! -e {work}/off ]; do sleep 0.05; done", cgroup=cgroup)
+    p = run.popen(
+        "run",
+        "-q",
+        "-o",
+        str(work / "out.baro"),
+        "--cgroup",
+        "own",
+        "--",
+        "sh",
+        "-c",
+        f"echo 0 > {cgroup.path}/cgroup.procs; echo x > {work}/on; while [ ! -e {work}/off ]; do sleep 0.05; done",
+        cgroup=cgroup,
+    )
     wait_until(lambda: (work / "on").exists(), "the command, outside of its group")
     group = cgroup.path / left(cgroup)[0]
-    argv = ["unshare", "-pf", "--mount-proc", str(run.binary), "run", "-q", "-o", str(tape), "--force", "--cgroup", "own", "--", "true"]
+    argv = [
+        "unshare",
+        "-pf",
+        "--mount-proc",
+        str(run.binary),
+        "run",
+        "-q",
+        "-o",
+        str(tape),
+        "--force",
+        "--cgroup",
+        "own",
+        "--",
+        "true",
+    ]
     for _ in range(2):
         subprocess.run(argv, preexec_fn=cgroup.enter, timeout=60, check=True)
         assert left(cgroup) == [group.name]
@@ -402,12 +511,17 @@ def test_swept_is_what_nobody_records(run, tape, work, cgroup, wait_until):
 
 def processes_of(group):
     """By their names: of baro those that record are called otherwise."""
-    return {pathlib.Path(f"/proc/{pid}/comm").read_text().strip(): pid for g in [group, *group.below()] for pid in g.pids()}
+    return {
+        pathlib.Path(f"/proc/{pid}/comm").read_text().strip(): pid for g in [group, *group.below()] for pid in g.pids()
+    }
 
 
-@pytest.mark.parametrize("killed", [["baro-recorder"], ["baro"], ["baro", "baro-recorder"]], ids=["recorder", "wrapper", "both"])
+@pytest.mark.parametrize(
+    "killed", [["baro-recorder"], ["baro"], ["baro", "baro-recorder"]], ids=["recorder", "wrapper", "both"]
+)
 def test_killed_in_a_delegated_group(run_ordinary, tape, work, cgroup, wait_until, killed):
-    """An ordinary user, to whom a group was handed over: whoever of the two is left removes the command's, else the next recording does."""
+    """An ordinary user, to whom a group was handed over: whoever of the two is left removes the command's, else the
+    next recording does."""
     cgroup.path.chmod(0o755)
     mine = Cgroup(cgroup.path / "mine")
     mine.path.mkdir()
@@ -415,7 +529,13 @@ def test_killed_in_a_delegated_group(run_ordinary, tape, work, cgroup, wait_unti
         os.chown(mine.path / name, run_ordinary.uid, run_ordinary.uid)
     argv = ["--cgroup", "own", "--", "sh", "-c", f"echo $$ > {work}/on; while [ ! -e {work}/off ]; do sleep 0.05; done"]
     p = run_ordinary.popen("run", "-q", "-o", str(tape), *argv, cgroup=mine, stderr=subprocess.DEVNULL)
-    wait_until(lambda: (work / "on").exists() and tape.exists() and tape.stat().st_size > 4096 and any_sample(run_ordinary, tape), "the first sample")
+    wait_until(
+        lambda: (work / "on").exists()
+        and tape.exists()
+        and tape.stat().st_size > 4096
+        and any_sample(run_ordinary, tape),
+        "the first sample",
+    )
     (own,) = mine.below()
     assert (own.path / "cgroup.procs").stat().st_uid == run_ordinary.uid
     there = processes_of(mine)
@@ -438,9 +558,25 @@ def test_killed_in_a_delegated_group(run_ordinary, tape, work, cgroup, wait_unti
 
 def test_wrapper_killed(run, tape, work, cgroup, wait_until):
     """The recorder goes on to the end of the job, and removes the group."""
-    p = run.popen("run", "-q", "-o", str(tape), "--cgroup", "own", "--", "sh", "-c", f"echo x > {work}/on; while [ ! -e {work}/off ]; do sleep 0.05; done", cgroup=cgroup)
-    # Killed in the millisecond before it has told of the start, there is nobody to record: the group is then left to be swept.
-    wait_until(lambda: (work / "on").exists() and tape.exists() and tape.stat().st_size > 4096 and any_sample(run, tape), "the first sample")
+    p = run.popen(
+        "run",
+        "-q",
+        "-o",
+        str(tape),
+        "--cgroup",
+        "own",
+        "--",
+        "sh",
+        "-c",
+        f"echo x > {work}/on; while [ ! -e {work}/off ]; do sleep 0.05; done",
+        cgroup=cgroup,
+    )
+    # Killed in the millisecond before it has told of the start, there is nobody to record: the group is then left to be
+    # swept.
+    wait_until(
+        lambda: (work / "on").exists() and tape.exists() and tape.stat().st_size > 4096 and any_sample(run, tape),
+        "the first sample",
+    )
     p.kill()
     p.wait()
     (work / "off").touch()

@@ -13,7 +13,8 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups"
 
 
 def test_v1_without_cpu_time(run, tape, work, v1, wait_until):
-    """A hierarchy that counts no CPU time says who is in it and what they use of memory; the CPU time is theirs added up."""
+    """A hierarchy that counts no CPU time says who is in it and what they use of memory; the CPU time is theirs added
+    up."""
     group = v1("memory")
     job, go = waiting(group, work, "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")
     recorder = attach(run, tape, group.path, wait_until)
@@ -28,11 +29,14 @@ def test_v1_without_cpu_time(run, tape, work, v1, wait_until):
 
 
 def test_few_descriptors(run, tape, work, cgroup, wait_until):
-    """More groups than there are descriptors: those that can't be looked into are told, the CPU time is the group's all the same."""
+    """More groups than there are descriptors: those that can't be looked into are told, the CPU time is the group's all
+    the same."""
     for i in range(60):
         (cgroup.path / f"g{i}").mkdir()
     job, go = waiting(cgroup, work, "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
-    recorder = attach(run, tape, cgroup.path, wait_until, before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))
+    recorder = attach(
+        run, tape, cgroup.path, wait_until, before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+    )
     before = cgroup.usage_ns()
     go()
     assert recorder.wait(60) == 0, recorder.stderr.read()
@@ -48,7 +52,10 @@ def test_a_thousand_groups(run, tape, cgroup, wait_until):
         pytest.skip("not so many descriptors can be had")
     for i in range(1100):
         (cgroup.path / f"g{i}").mkdir()
-    sleepers = [subprocess.Popen(["sleep", "1000"], preexec_fn=lambda i=i: (cgroup.path / f"g{i}/cgroup.procs").write_text("0")) for i in (0, 1099)]
+    sleepers = [
+        subprocess.Popen(["sleep", "1000"], preexec_fn=lambda i=i: (cgroup.path / f"g{i}/cgroup.procs").write_text("0"))
+        for i in (0, 1099)
+    ]
 
     def all_descriptors():
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -73,12 +80,22 @@ HIDDEN = ["unshare", "-m", "--propagation", "private", "sh", "-c", 'umount -R /s
 
 def test_hidden_control_groups(run, tape, cgroup):
     """/proc says where one is, and nothing shows it: the job is recorded, and nothing is made up."""
-    subprocess.run([*HIDDEN, run.binary, "run", "-q", "-o", str(tape), "--", "sh", "-c", "true; true"], check=True, timeout=60, cwd="/")
+    subprocess.run(
+        [*HIDDEN, run.binary, "run", "-q", "-o", str(tape), "--", "sh", "-c", "true; true"],
+        check=True,
+        timeout=60,
+        cwd="/",
+    )
     told = run.summary(tape)
     assert told["accounting"]["kernel_source"] == "wait4"
     assert run.export(tape, "cgroup") == []
     assert not str(told["limits"]["memory_source"]).startswith("cgroup")
-    done = subprocess.run([*HIDDEN, run.binary, "record", "-q", "-o", str(tape), "--force", "--cgroup", str(cgroup.path)], stderr=subprocess.PIPE, text=True, timeout=60)
+    done = subprocess.run(
+        [*HIDDEN, run.binary, "record", "-q", "-o", str(tape), "--force", "--cgroup", str(cgroup.path)],
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 2 and "no such control group" in done.stderr and len(done.stderr.splitlines()) == 1
 
 
@@ -92,7 +109,8 @@ exec chroot $1/root /baro record --host --for 3s -q -o /t.baro
 
 @pytest.mark.not_sanitized("the binary is alone in its root, without any library")
 def test_root_is_an_overlay(run, tape, work):
-    """As in a container. It has an id of its own (6.6), and what it lies on shows as well, as /etc/hosts does: that is one filesystem."""
+    """As in a container. It has an id of its own (6.6), and what it lies on shows as well, as /etc/hosts does: that is
+    one filesystem."""
     if subprocess.run(["ldd", run.binary], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0:
         pytest.skip("not linked statically")
     for name in ("low/proc", "up", "work", "root"):
@@ -101,7 +119,13 @@ def test_root_is_an_overlay(run, tape, work):
     (work / "low/baro").chmod(0o755)
     for name in ("low/hosts", "hosts"):
         (work / name).touch()
-    done = subprocess.run(["unshare", "-m", "--propagation", "private", "sh", "-c", OVERLAY, "sh", str(work)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+    done = subprocess.run(
+        ["unshare", "-m", "--propagation", "private", "sh", "-c", OVERLAY, "sh", str(work)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+    )
     if done.returncode == 77:
         pytest.skip("no overlay can be mounted here: " + done.stderr.strip())
     assert done.returncode == 0, done.stderr
@@ -119,14 +143,21 @@ def test_group_and_mount_that_are_not_there(run, tape):
 
 @pytest.mark.parametrize("over", ["a group", "a tmpfs"])
 def test_a_mount_over_all_groups(run, tape, v1, over):
-    """What is mounted last on a point is what is there: the limit of the group that it shows is found, and none is made up where it shows nothing."""
+    """What is mounted last on a point is what is there: the limit of the group that it shows is found, and none is made
+    up where it shows nothing."""
     group = v1("memory")
     group.write("memory.limit_in_bytes", 64 << 20)
-    mount = f"mount --bind {group.path} {mount_of('memory')}" if over == "a group" else f"mount -t tmpfs none {mount_of('memory')}"
+    mount = (
+        f"mount --bind {group.path} {mount_of('memory')}"
+        if over == "a group"
+        else f"mount -t tmpfs none {mount_of('memory')}"
+    )
     via = ["unshare", "-m", "sh", "-c", f'echo 0 >{group.path}/cgroup.procs && {mount} && exec "$@"', "sh"]
     run.record(tape, ["true"], via=via)
     found = run.summary(tape)
     if over == "a group":
-        assert found["limits"]["memory_bytes"] == 64 << 20 and found["limits"]["memory_source"].endswith("memory.limit_in_bytes")
+        assert found["limits"]["memory_bytes"] == 64 << 20 and found["limits"]["memory_source"].endswith(
+            "memory.limit_in_bytes"
+        )
     else:
         assert found["limits"]["memory_bytes"] is None and found["absent"]["limits.memory_bytes"] == "unknown"

@@ -43,14 +43,37 @@ def people(started):
 
 
 def calls_per_tick(run, work, wait_until, pid, *options, machine=False, deaf=False):
-    """Medians over the ticks of a recorder that has settled: {system call: how many}, of the recorder itself without its helper. machine: over those
+    """Medians over the ticks of a recorder that has settled: {system call: how many}, of the recorder itself without
+    its helper. machine: over those
     that looked at it, which is not each where a look is dear, as it may be under strace."""
     log = work / f"strace-{pid}"
     tape = work / f"{pid}.baro"
-    r = subprocess.Popen(["strace", "-o", log, run.binary, "record", "--pid", str(pid), "-q", "-i", "100ms", "-o", tape, "--overhead", "off",
-                          *([] if machine else ["--no-host"]), *options], stdin=subprocess.DEVNULL,
-                         env={**os.environ, **({"BARO_NO_EVENTS": "1"} if deaf else {})})
-    wait_until(lambda: log.exists() and log.read_text(errors="replace").count('"cpu ' if machine else "\nwrite(") > 20, "some ticks")
+    r = subprocess.Popen(
+        [
+            "strace",
+            "-o",
+            log,
+            run.binary,
+            "record",
+            "--pid",
+            str(pid),
+            "-q",
+            "-i",
+            "100ms",
+            "-o",
+            tape,
+            "--overhead",
+            "off",
+            *([] if machine else ["--no-host"]),
+            *options,
+        ],
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, **({"BARO_NO_EVENTS": "1"} if deaf else {})},
+    )
+    wait_until(
+        lambda: log.exists() and log.read_text(errors="replace").count('"cpu ' if machine else "\nwrite(") > 20,
+        "some ticks",
+    )
     for child in open(f"/proc/{r.pid}/task/{r.pid}/children").read().split():
         os.kill(int(child), signal.SIGINT)
     r.wait(timeout=60)
@@ -94,7 +117,8 @@ def test_who_is_busy_costs_six(run, work, people, wait_until):
 
 
 def test_the_machine_costs_a_read_of_each_file(run, work, people, wait_until, monkeypatch):
-    """From descriptors that are held: nothing is opened, nothing is asked of /sys. Two clocks: what a look cost, and what its helper did."""
+    """From descriptors that are held: nothing is opened, nothing is asked of /sys. Two clocks: what a look cost, and
+    what its helper did."""
     monkeypatch.setenv("BARO_NO_EVENTS", "1")  # of others' processes
     without = calls_per_tick(run, work, wait_until, people(5))
     with_ = calls_per_tick(run, work, wait_until, people(5), machine=True)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests in other places: in containers, on a machine that hides others' processes, on another architecture. All slow; each is a script of its own, too."""
+"""The tests in other places: in containers, on a machine that hides others' processes, on another architecture. All
+slow; each is a script of its own, too."""
 
 import os
 import pathlib
@@ -13,7 +14,15 @@ pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.not_sanitized("th
 
 
 def ran(argv):
-    done = subprocess.run(list(map(str, argv)), cwd=SOURCE, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    done = subprocess.run(
+        list(map(str, argv)),
+        cwd=SOURCE,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
     if done.returncode == 77:
         pytest.skip(done.stdout.strip().splitlines()[-1])
     assert done.returncode == 0, done.stdout

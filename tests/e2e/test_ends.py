@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is told of those that have ended: how much memory they had at most, how their CPU time splits, what they read and wrote."""
+"""What is told of those that have ended: how much memory they had at most, how their CPU time splits, what they read
+and wrote."""
 
 import pytest
 
@@ -28,7 +29,10 @@ def test_peak_between_samples(run_both, tape):
 
 def test_cpu_is_the_sum_of_its_parts(run_both, tape):
     """Of whoever lives too short to be looked at nobody tells how its CPU time splits."""
-    run_both.record(tape, "for i in 1 2 3 4 5 6 7 8 9 10; do /bin/true; (true); ls / >/dev/null; done; sleep 0.2; for i in 1 2 3 4 5 6 7 8 9 10; do /bin/true; (true); ls / >/dev/null; done; exit 0")
+    run_both.record(
+        tape,
+        "for i in 1 2 3 4 5 6 7 8 9 10; do /bin/true; (true); ls / >/dev/null; done; sleep 0.2; for i in 1 2 3 4 5 6 7 8 9 10; do /bin/true; (true); ls / >/dev/null; done; exit 0",
+    )
     s = run_both.summary(tape)
     for c in s["commands"]:
         if c["cpu_user_ns"] is None or c["cpu_ns"] is None:
@@ -51,11 +55,19 @@ def test_all_that_a_job_read_and_wrote(run_both, work, tape, interval):
     """However short its processes, whether or not anybody looked at them, and whoever may look at a zombie."""
     (work / "big").write_bytes(bytes(20 * MIB))
     (work / "big").chmod(0o644)
-    run_both.record(tape, "cat big > /dev/null; dd if=/dev/zero of=/dev/null bs=1M count=50 2>/dev/null; (cat big big | cat > /dev/null)& wait; head -c 10M /dev/zero > /dev/null; exit 0", "-i", interval)
+    run_both.record(
+        tape,
+        "cat big > /dev/null; dd if=/dev/zero of=/dev/null bs=1M count=50 2>/dev/null; (cat big big | cat > /dev/null)& wait; head -c 10M /dev/zero > /dev/null; exit 0",
+        "-i",
+        interval,
+    )
     s = run_both.summary(tape)
     job = s["job"]
     assert job["io_is_lower_bound"] is False
-    assert 160 * MIB <= job["io_rchar_bytes"] < 160 * MIB + SLACK and 160 * MIB <= job["io_wchar_bytes"] < 160 * MIB + SLACK
+    assert (
+        160 * MIB <= job["io_rchar_bytes"] < 160 * MIB + SLACK
+        and 160 * MIB <= job["io_wchar_bytes"] < 160 * MIB + SLACK
+    )
     shell = next(e for e in run_both.export(tape, "exit") if e["source"] == "wait4" and e["io_rchar_bytes"])
     assert shell["io_rchar_bytes"] == job["io_rchar_bytes"] and shell["io_wchar_bytes"] == job["io_wchar_bytes"]
     assert shell["io_is_lower_bound"] == 0
@@ -63,7 +75,8 @@ def test_all_that_a_job_read_and_wrote(run_both, work, tape, interval):
 
 
 def test_whose_it_was(run_ordinary, work, tape):
-    """What a shell took over as it reaped the only child that ended since it was last asked is that child's, to the byte: also of one that ended between two looks, and of the shell's last."""
+    """What a shell took over as it reaped the only child that ended since it was last asked is that child's, to the
+    byte: also of one that ended between two looks, and of the shell's last."""
     (work / "big").write_bytes(bytes(100 * MIB))
     (work / "big").chmod(0o644)
 
@@ -71,7 +84,11 @@ def test_whose_it_was(run_ordinary, work, tape):
         done = run_ordinary("export", "--format", "jsonl", "--entity", "exit", tape) if tape.exists() else None
         return done and done.returncode == 0 and done.stdout
 
-    run_ordinary.record_gated(tape, "dd if=/dev/zero of=/dev/null bs=1M count=100 2> /dev/null; read x < gate; cat big > /dev/null; exit 0", dd_is_told)
+    run_ordinary.record_gated(
+        tape,
+        "dd if=/dev/zero of=/dev/null bs=1M count=100 2> /dev/null; read x < gate; cat big > /dev/null; exit 0",
+        dd_is_told,
+    )
     s = run_ordinary.summary(tape)
     if s["job"]["processes_started_is_lower_bound"] or s["accounting"]["event_source"] == "scan":
         pytest.skip("not all forks were told of: there may have been others")
@@ -102,7 +119,9 @@ def test_never_more_than_it_was(run_ordinary, tape):
                 os.wait()
             time.sleep(0.02)
         """))
-    children = [e for e in run_ordinary.export(tape, "exit") if e["source"] != "wait4" and e["io_rchar_bytes"] is not None]
+    children = [
+        e for e in run_ordinary.export(tape, "exit") if e["source"] != "wait4" and e["io_rchar_bytes"] is not None
+    ]
     for e in children:
         assert e["io_rchar_bytes"] < 10 * MIB + MIB // 8, e
         assert e["io_is_lower_bound"] == 1 or e["io_rchar_bytes"] >= 10 * MIB, e
@@ -126,7 +145,8 @@ def test_orphans_read_and_write_for_the_job(run_both, work, tape):
 
 
 def test_what_nobody_told_is_marked(run_both, tape):
-    """The kernel passes on nothing of those whose parent does not wait for them. What such a one read after the last look is missing, or not known to be there."""
+    """The kernel passes on nothing of those whose parent does not wait for them. What such a one read after the last
+    look is missing, or not known to be there."""
     run_both.record(tape, script("""
         import os, signal, time
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -147,7 +167,11 @@ def test_what_nobody_told_is_marked(run_both, tape):
 
 def test_the_last_look_is_a_lower_bound(run_ordinary, tape, started, wait_until):
     """Attached, without privileges, nobody tells what a process did after the last look at it."""
-    who = {"user": run_ordinary.uid, "group": run_ordinary.uid, "extra_groups": []} if run_ordinary.uid is not None else {}
+    who = (
+        {"user": run_ordinary.uid, "group": run_ordinary.uid, "extra_groups": []}
+        if run_ordinary.uid is not None
+        else {}
+    )
     target = started(script("""
         import time
         time.sleep(1)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What events tell, and when: of those who end at once, of those whom nobody waits for, and where few events are to be had."""
+"""What events tell, and when: of those who end at once, of those whom nobody waits for, and where few events are to be
+had."""
 
 import os
 import shutil
@@ -13,9 +14,16 @@ from jobs import names_of, script
 
 
 def test_execs_are_told_with_their_time(run, tape):
-    """Whenever somebody looked, and whether that was before they ended or after. What tells names of the ended is opened when the first fork is seen, which is up to
+    """Whenever somebody looked, and whether that was before they ended or after. What tells names of the ended is
+    opened when the first fork is seen, which is up to
     50 ms late beside the forks of others."""
-    run.record_gated(tape, "read x <gate; /usr/bin/sleep 0.2; for t in 0.01 0.3; do /usr/bin/sleep $t; date; done", lambda: run.listens(tape), "-i", "1s")
+    run.record_gated(
+        tape,
+        "read x <gate; /usr/bin/sleep 0.2; for t in 0.01 0.3; do /usr/bin/sleep $t; date; done",
+        lambda: run.listens(tape),
+        "-i",
+        "1s",
+    )
     told = sorted((e["t_ns"], e["text"]) for e in run.export(tape, "event") if e["event"] == "exec")
     assert [name for _, name in told][-4:] == ["sleep", "date", "sleep", "date"]
     (short, _), (date, _), (long, _), (last, _) = told[-4:]
@@ -24,7 +32,8 @@ def test_execs_are_told_with_their_time(run, tape):
 
 
 def test_exec_at_the_end(run, tape, work, started, wait_until):
-    """What was executed a moment before the last target ends is told all the same, and what goes on is called by its new name."""
+    """What was executed a moment before the last target ends is told all the same, and what goes on is called by its
+    new name."""
     target = started(script(f"""
         import os, time
         while not os.path.exists({str(work / "go")!r}):
@@ -47,9 +56,19 @@ def test_exec_at_the_end(run, tape, work, started, wait_until):
 def test_name_that_its_parents_begins_with(run, work, tape):
     """An inherited name is no longer form of what was executed: only names of 15 bytes are cut."""
     shutil.copy("/bin/sh", work / "trueness")
-    run.record_gated(tape, [work / "trueness", "-c", "read x <gate; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do /bin/true; done; exit 0"], lambda: run.listens(tape))
+    run.record_gated(
+        tape,
+        [
+            work / "trueness",
+            "-c",
+            "read x <gate; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do /bin/true; done; exit 0",
+        ],
+        lambda: run.listens(tape),
+    )
     names = names_of(run.export(tape, "exit"))
-    assert len(names) == 21 and names.count("trueness") <= 6, names  # itself, and who ended before there was somebody to tell its name
+    assert (
+        len(names) == 21 and names.count("trueness") <= 6
+    ), names  # itself, and who ended before there was somebody to tell its name
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a network of its own needs root")
@@ -65,7 +84,13 @@ def test_forks_told_by_perf(run, tape):
         time.sleep(1)
         os._exit(0)
         """)
-    done = subprocess.run(["unshare", "-n", run.binary, "run", "-q", "-i", "100ms", "-o", tape, "--", *kids], check=False, timeout=60, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        ["unshare", "-n", run.binary, "run", "-q", "-i", "100ms", "-o", tape, "--", *kids],
+        check=False,
+        timeout=60,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     if "unshare: " in done.stderr:
         pytest.skip(done.stderr.strip())
     assert done.returncode == 0
@@ -78,7 +103,19 @@ def test_forks_told_by_perf(run, tape):
 def test_time_goes_on_while_it_is_stopped(run, tape, started, wait_until):
     """What was due meanwhile is due at once when it goes on, and not after what was left to wait for."""
     target = started(["sleep", "1000"])
-    r = run.popen("record", "--pid", target.pid, "-q", "-i", "1h", "--for", "5s", "-o", tape, env={**os.environ, "BARO_NO_EVENTS": "1"})
+    r = run.popen(
+        "record",
+        "--pid",
+        target.pid,
+        "-q",
+        "-i",
+        "1h",
+        "--for",
+        "5s",
+        "-o",
+        tape,
+        env={**os.environ, "BARO_NO_EVENTS": "1"},
+    )
     run.await_samples(tape)
     time.sleep(0.3)  # the beginning has waits of its own
     os.kill(r.pid, signal.SIGSTOP)
@@ -119,7 +156,8 @@ THREADS = """
 @pytest.mark.parametrize("source", ["taskstats", "perf", "connector", "scan"])
 @pytest.mark.parametrize("first_ends", ["", "first"])
 def test_threads_give_a_process_no_name(run, run_ordinary, work, tape, compiled, source, first_ends):
-    """Whichever source tells the end: a process of several threads is called what it executed, not what one of its threads called itself."""
+    """Whichever source tells the end: a process of several threads is called what it executed, not what one of its
+    threads called itself."""
     if source in ("taskstats", "perf") and os.geteuid() != 0:
         pytest.skip("taskstats, and a network of its own, need root")
     program = compiled("serverlike", THREADS)

@@ -51,7 +51,8 @@ def test_ways(run_both, truth, tape, work, source, lives, way):
     events = source == "events" and accounting["event_source"] == "connector" and not accounting["lossy_intervals"]
     exits = run_both.export(tape, "exit")
 
-    # counted: to what the kernel counted. Only of a process whose counters the kernel gives to nobody what came after the last look is missing.
+    # counted: to what the kernel counted. Only of a process whose counters the kernel gives to nobody what came after
+    # the last look is missing.
     if way == "ignored" and not (events and truth.alone):
         assert job["cpu_ns"] <= truth.most_ns() + truth.slack_ns
     else:
@@ -101,7 +102,8 @@ def test_two_that_live_equally_long(run_both, tape, source):
 
 @pytest.mark.alone  # net.core.rmem_max is the whole machine's
 def test_overflow_is_seen_and_repaired(run_ordinary, tape, work, wait_until):
-    """More forks than the usual buffer holds while the recorder stands still: it is said, and what lives then is found."""
+    """More forks than the usual buffer holds while the recorder stands still: it is said, and what lives then is found.
+    """
     with open("/proc/sys/net/core/rmem_max", encoding="ascii") as f:
         usual = f.read().strip()
     if os.geteuid() != 0:
@@ -112,11 +114,23 @@ def test_overflow_is_seen_and_repaired(run_ordinary, tape, work, wait_until):
     except OSError:
         pytest.skip("net.core.rmem_max can't be set here")
     try:
-        p = run_ordinary.popen("run", "-q", "-o", tape, "--", "sh", "-c",
-                               "until [ -e go ]; do sleep 0.02; done; i=0; while [ $i -lt 1500 ]; do /bin/true; i=$((i+1)); done; touch done; (sleep 1; exit 7) & wait",
-                               stderr=subprocess.PIPE)
+        p = run_ordinary.popen(
+            "run",
+            "-q",
+            "-o",
+            tape,
+            "--",
+            "sh",
+            "-c",
+            "until [ -e go ]; do sleep 0.02; done; i=0; while [ $i -lt 1500 ]; do /bin/true; i=$((i+1)); done; touch done; (sleep 1; exit 7) & wait",
+            stderr=subprocess.PIPE,
+        )
         run_ordinary.await_samples(tape)
-        recorder = [int(c) for c in open(f"/proc/{p.pid}/task/{p.pid}/children").read().split() if open(f"/proc/{c}/comm").read().startswith("baro")]
+        recorder = [
+            int(c)
+            for c in open(f"/proc/{p.pid}/task/{p.pid}/children").read().split()
+            if open(f"/proc/{c}/comm").read().startswith("baro")
+        ]
         os.kill(recorder[0], signal.SIGSTOP)
         (work / "go").touch()
         wait_until((work / "done").exists, "all the forks")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file of a tape: what becomes of it when its folder, its name or its contents are changed by others, and what is said of it."""
+"""The file of a tape: what becomes of it when its folder, its name or its contents are changed by others, and what is
+said of it."""
 
 import json
 import os
@@ -43,7 +44,9 @@ def test_force_with_a_recorder_that_dies(baro, work):
     outcomes = set()
     for _ in range(ROUNDS):
         tape.write_text("mine")
-        p = subprocess.Popen([baro, "run", "-q", "--force", "-o", str(tape), "--", "sleep", "0.1"], stderr=subprocess.PIPE, text=True)
+        p = subprocess.Popen(
+            [baro, "run", "-q", "--force", "-o", str(tape), "--", "sleep", "0.1"], stderr=subprocess.PIPE, text=True
+        )
         recorder = None
         while recorder is None and p.poll() is None:
             recorder = recorder_of(p.pid)
@@ -69,7 +72,9 @@ def test_a_recorder_that_dies_at_once_leaves_no_empty_tape(baro, work):
     folder.mkdir()
     for _ in range(ROUNDS // 2):
         tape = folder / "t.baro"
-        p = subprocess.Popen([baro, "run", "-q", "-o", str(tape), "--", "sleep", "0.1"], stderr=subprocess.PIPE, text=True)
+        p = subprocess.Popen(
+            [baro, "run", "-q", "-o", str(tape), "--", "sleep", "0.1"], stderr=subprocess.PIPE, text=True
+        )
         recorder = None
         while recorder is None and p.poll() is None:
             recorder = recorder_of(p.pid)
@@ -97,8 +102,24 @@ def test_a_full_disk_leaves_no_empty_tape(run, work, monkeypatch):
 def meanwhile(baro, tape, what, *options):
     """Records while something is done to the tape in the middle; returns what was said."""
     go = tape.with_name("go")
-    p = subprocess.Popen([baro, "run", "-q", "-i", "20ms", *options, "-o", str(tape), "--", "sh", "-c", f"until test -e {go}; do sleep 0.05; done; sleep 2.5"],
-                         stderr=subprocess.PIPE, text=True)
+    p = subprocess.Popen(
+        [
+            baro,
+            "run",
+            "-q",
+            "-i",
+            "20ms",
+            *options,
+            "-o",
+            str(tape),
+            "--",
+            "sh",
+            "-c",
+            f"until test -e {go}; do sleep 0.05; done; sleep 2.5",
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     while not (samples(baro, tape) or []):
         time.sleep(0.05)
     what()
@@ -191,7 +212,11 @@ def test_root_is_not_led_out_of_the_folder(baro, work, argv):
     try:
         for i in range(ROUNDS * 2):
             for name in ("t.baro", f"t{i}.baro"):
-                subprocess.run([baro, "run", "-q", "--force", "-o", str(public / "d" / name), "--", *argv], capture_output=True, timeout=60)
+                subprocess.run(
+                    [baro, "run", "-q", "--force", "-o", str(public / "d" / name), "--", *argv],
+                    capture_output=True,
+                    timeout=60,
+                )
     finally:
         attacker.kill()
         attacker.wait()
@@ -200,7 +225,9 @@ def test_root_is_not_led_out_of_the_folder(baro, work, argv):
 
 
 @root_only
-@pytest.mark.parametrize("mode, owner, why", [(0o777, 0, "everybody may remove"), (0o755, ORDINARY, "belongs to another user")])
+@pytest.mark.parametrize(
+    "mode, owner, why", [(0o777, 0, "everybody may remove"), (0o755, ORDINARY, "belongs to another user")]
+)
 def test_root_keeps_no_runs_where_others_rule(run, work, monkeypatch, mode, owner, why):
     runs = work / "runs"
     runs.mkdir()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many processes there were: told exactly, or as a lower bound; by each source of events, and in each kind of namespace. A tree that grows while the recorder starts is the hardest."""
+"""How many processes there were: told exactly, or as a lower bound; by each source of events, and in each kind of
+namespace. A tree that grows while the recorder starts is the hardest."""
 
 import collections
 import os
@@ -26,7 +27,8 @@ ROOT = os.geteuid() == 0
 
 @pytest.fixture(scope="module")
 def grow():
-    """grow DEPTH WIDTH LIFE starts 1 + DEPTH * WIDTH processes, itself among them. pytest's own folder is closed to other users again whenever somebody starts another pytest."""
+    """grow DEPTH WIDTH LIFE starts 1 + DEPTH * WIDTH processes, itself among them. pytest's own folder is closed to
+    other users again whenever somebody starts another pytest."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="baro-grow-"))
     folder.chmod(0o755)
     subprocess.run(["gcc", "-O1", "-o", folder / "grow", SOURCE / "tests/e2e/grow.c"], check=True)
@@ -38,11 +40,21 @@ def in_namespaces(run, way, *args):
     """baro with these arguments, in namespaces of its own."""
     if way in ("net", "pid") and not ROOT:
         pytest.skip("network and PID namespaces need root")
-    ordinary = ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups"] if run.uid is not None else []
+    ordinary = (
+        ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups"] if run.uid is not None else []
+    )
     inner = [] if way == "user" else ordinary
     outer = ordinary if way == "user" else []
-    return subprocess.run([*outer, *WAYS[way], *inner, run.binary, *map(str, args)], check=False, timeout=120, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, cwd=run.work)
+    return subprocess.run(
+        [*outer, *WAYS[way], *inner, run.binary, *map(str, args)],
+        check=False,
+        timeout=120,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=run.work,
+    )
 
 
 def record(run, way, tape, argv):
@@ -60,7 +72,9 @@ def check_counts(run, tape, started):
     marked = job["processes_started_is_lower_bound"]
     told = (job["processes_started"], started, summary["accounting"]["event_source"])
     assert job["processes_started"] <= started if marked else job["processes_started"] == started, told
-    identities = collections.Counter((e["pid"], e["start_ticks"]) for e in run.export(tape, "exit") if e["start_ticks"] is not None)
+    identities = collections.Counter(
+        (e["pid"], e["start_ticks"]) for e in run.export(tape, "exit") if e["start_ticks"] is not None
+    )
     assert not [i for i, n in identities.items() if n > 1]
     return marked
 
@@ -102,7 +116,8 @@ def test_random_trees(baro, work, tape, grow):
 
 @pytest.mark.skipif(not ROOT, reason="a network namespace of its own needs root")
 def test_zombies_are_counted_once(run, tape):
-    """Events come late and are lost in such a storm; whoever a scan finds first is the same process when its fork is told."""
+    """Events come late and are lost in such a storm; whoever a scan finds first is the same process when its fork is
+    told."""
     for way in ("net", "pid"):
         done = record(run, way, tape, script("""
             import os, time
@@ -117,9 +132,18 @@ def test_zombies_are_counted_once(run, tape):
 
 @pytest.mark.skipif(not ROOT, reason="a network namespace of its own needs root")
 def test_long_lived_parents_are_followed_exactly(run, tape, work):
-    """Nobody came and went before perf was attached, and nobody was left out: then the number is exact. Retried, because others may have used up a pid meanwhile."""
+    """Nobody came and went before perf was attached, and nobody was left out: then the number is exact. Retried,
+    because others may have used up a pid meanwhile."""
     for _ in range(5):
-        assert record(run, "pid", tape, ["sh", "-c", "sh -c 'sleep 0.3; for i in 1 2 3 4 5; do sleep 0.01; done' & sleep 0.4; sleep 0.1; wait"]).returncode == 0
+        assert (
+            record(
+                run,
+                "pid",
+                tape,
+                ["sh", "-c", "sh -c 'sleep 0.3; for i in 1 2 3 4 5; do sleep 0.01; done' & sleep 0.4; sleep 0.1; wait"],
+            ).returncode
+            == 0
+        )
         if run.summary(tape)["accounting"]["event_source"] != "perf":
             pytest.skip("perf_event_open(2) is refused")
         if not check_counts(run, tape, 10):
@@ -130,7 +154,8 @@ def test_long_lived_parents_are_followed_exactly(run, tape, work):
 @pytest.mark.skipif(not ROOT, reason="the kernel's filter needs root")
 @pytest.mark.parametrize("depth, width, life", [(40, 3, 2000), (3, 100, 20000)])
 def test_counts_beside_forks_of_others(run, tape, grow, started, depth, width, life):
-    """What is foreign is held back by the kernel once there is enough of it; nobody of the job is, whoever was being forked as that began."""
+    """What is foreign is held back by the kernel once there is enough of it; nobody of the job is, whoever was being
+    forked as that began."""
     started(["sh", "-c", "while :; do (:); (:); done"])
     job = f"{grow} {depth} {width} {life}; sleep 0.3; {grow} {depth} {width} {life}; {grow} 1 1 1000; exit 0"
     run.record(tape, ["sh", "-c", job])

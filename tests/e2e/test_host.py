@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine around the job, against what others say of it in the same seconds. Counters are bracketed: what another said before the recording
+"""The machine around the job, against what others say of it in the same seconds. Counters are bracketed: what another
+said before the recording
 began is not more than the first sample, and what it says after the end not less than the last one."""
 
 import ctypes
@@ -47,10 +48,17 @@ def proc(name):
 def test_counters_lie_between_what_vmstat_says(run, tape):
     before, rows, after = vmstat(), record(run, tape), vmstat()
     pairs = {
-        "interrupts": ("interrupts", 1), "switches": ("CPU context switches", 1), "forks": ("forks", 1),
-        "swap_in_bytes": ("pages swapped in", os.sysconf("SC_PAGESIZE")), "swap_out_bytes": ("pages swapped out", os.sysconf("SC_PAGESIZE")),
-        "cpu_idle_ns": ("idle cpu ticks", TICK), "cpu_system_ns": ("system cpu ticks", TICK), "cpu_softirq_ns": ("softirq cpu ticks", TICK),
-        "cpu_steal_ns": ("stolen cpu ticks", TICK), "cpu_user_ns": ("non-nice user cpu ticks", TICK), "cpu_nice_ns": ("nice user cpu ticks", TICK),
+        "interrupts": ("interrupts", 1),
+        "switches": ("CPU context switches", 1),
+        "forks": ("forks", 1),
+        "swap_in_bytes": ("pages swapped in", os.sysconf("SC_PAGESIZE")),
+        "swap_out_bytes": ("pages swapped out", os.sysconf("SC_PAGESIZE")),
+        "cpu_idle_ns": ("idle cpu ticks", TICK),
+        "cpu_system_ns": ("system cpu ticks", TICK),
+        "cpu_softirq_ns": ("softirq cpu ticks", TICK),
+        "cpu_steal_ns": ("stolen cpu ticks", TICK),
+        "cpu_user_ns": ("non-nice user cpu ticks", TICK),
+        "cpu_nice_ns": ("nice user cpu ticks", TICK),
     }
     assert len(rows) >= 2
     for name, (words, unit) in pairs.items():
@@ -98,7 +106,9 @@ def test_disks_and_interfaces_lie_between_what_proc_says(run, tape):
     before = disks(), nets()
     rows = record(run, tape)
     after = disks(), nets()
-    for which, (entity, columns) in enumerate((("disk", ("read_bytes", "write_bytes")), ("net", ("receive_bytes", "transmit_bytes")))):
+    for which, (entity, columns) in enumerate(
+        (("disk", ("read_bytes", "write_bytes")), ("net", ("receive_bytes", "transmit_bytes")))
+    ):
         found = run.export(tape, entity)
         assert found or entity == "disk"
         counted = {}
@@ -153,8 +163,14 @@ def test_sar_sees_no_more_than_is_recorded_around_it(run, tape, wait_until):
     recorder.send_signal(signal.SIGINT)
     assert recorder.wait(timeout=60) == 0
     hosts = run.export(tape, "host")
-    seen = [(head, hosts[0][column], hosts[-1][column], sar[head][""], 1) for head, column in (("proc/s", "forks"), ("cswch/s", "switches"))]
-    for entity, heads in (("disk", {"rkB/s": "read_bytes", "wkB/s": "write_bytes"}), ("net", {"rxkB/s": "receive_bytes", "txkB/s": "transmit_bytes"})):
+    seen = [
+        (head, hosts[0][column], hosts[-1][column], sar[head][""], 1)
+        for head, column in (("proc/s", "forks"), ("cswch/s", "switches"))
+    ]
+    for entity, heads in (
+        ("disk", {"rkB/s": "read_bytes", "wkB/s": "write_bytes"}),
+        ("net", {"rxkB/s": "receive_bytes", "txkB/s": "transmit_bytes"}),
+    ):
         rows = {}
         for row in run.export(tape, entity):
             rows.setdefault(row["name"], []).append(row)
@@ -171,17 +187,36 @@ def test_all_that_psutil_knows(run, tape):
     def look():
         cpu, stat, swap = psutil.cpu_times(), psutil.cpu_stats(), psutil.swap_memory()
         found = {("host", "", m): round(getattr(cpu, m) * 100) for m in ("system", "idle", "softirq", "steal")}
-        found |= {("cpu", f"cpu{i}", m): round(getattr(c, m) * 100) for i, c in enumerate(psutil.cpu_times(percpu=True)) for m in ("system", "steal")}
+        found |= {
+            ("cpu", f"cpu{i}", m): round(getattr(c, m) * 100)
+            for i, c in enumerate(psutil.cpu_times(percpu=True))
+            for m in ("system", "steal")
+        }
         found |= {("host", "", "switches"): stat.ctx_switches, ("host", "", "interrupts"): stat.interrupts}
         found |= {("host", "", "swap_in_bytes"): swap.sin, ("host", "", "swap_out_bytes"): swap.sout}
         for name, d in psutil.disk_io_counters(perdisk=True).items():
-            found |= {("disk", name, m): getattr(d, n) for m, n in (("read_bytes", "read_bytes"), ("write_bytes", "write_bytes"), ("reads", "read_count"),
-                                                                   ("writes", "write_count"))}
+            found |= {
+                ("disk", name, m): getattr(d, n)
+                for m, n in (
+                    ("read_bytes", "read_bytes"),
+                    ("write_bytes", "write_bytes"),
+                    ("reads", "read_count"),
+                    ("writes", "write_count"),
+                )
+            }
             found |= {("disk", name, "busy_ns"): d.busy_time * 10**6}
         for name, n in psutil.net_io_counters(pernic=True).items():
-            found |= {("net", name, f"{way}_{what}"): getattr(n, field) for way, what, field in (
-                ("receive", "bytes", "bytes_recv"), ("transmit", "bytes", "bytes_sent"), ("receive", "packets", "packets_recv"),
-                ("transmit", "packets", "packets_sent"), ("receive", "errors", "errin"), ("transmit", "drops", "dropout"))}
+            found |= {
+                ("net", name, f"{way}_{what}"): getattr(n, field)
+                for way, what, field in (
+                    ("receive", "bytes", "bytes_recv"),
+                    ("transmit", "bytes", "bytes_sent"),
+                    ("receive", "packets", "packets_recv"),
+                    ("transmit", "packets", "packets_sent"),
+                    ("receive", "errors", "errin"),
+                    ("transmit", "drops", "dropout"),
+                )
+            }
         return found
 
     before, hosts, after = look(), record(run, tape), look()
@@ -221,7 +256,11 @@ def test_filesystems_are_what_df_says(run, tape, work):
         assert 0 <= row["used_bytes"] <= row["total_bytes"] and row["available_bytes"] <= row["total_bytes"]
         checked += 1
     assert checked
-    devices = [os.stat(point).st_dev for point, row in found.items() if "btrfs" not in row["label"] and "zfs" not in row["label"]]
+    devices = [
+        os.stat(point).st_dev
+        for point, row in found.items()
+        if "btrfs" not in row["label"] and "zfs" not in row["label"]
+    ]
     assert len(devices) == len(set(devices)), "one of them twice"
 
 
@@ -229,7 +268,12 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def mount(source, target, kind, flags=0, data=None):
-    if LIBC.mount(*(s and os.fsencode(s) for s in (source, target, kind)), ctypes.c_ulong(flags), data and os.fsencode(data)) < 0:
+    if (
+        LIBC.mount(
+            *(s and os.fsencode(s) for s in (source, target, kind)), ctypes.c_ulong(flags), data and os.fsencode(data)
+        )
+        < 0
+    ):
         raise OSError(ctypes.get_errno(), f"mount {target}")
 
 
@@ -253,8 +297,10 @@ def test_to_the_byte_where_nobody_else_writes(run, tape, work, mounts):
     """A filesystem that only the recorder and df see."""
     point = work / "full"
     point.mkdir()
-    (work / "df").write_text(f"#!/bin/sh\nhead -c 3000000 /dev/zero >{point}/file\ndf -B1 --output=size,used,avail,itotal,iavail {point} >{work}/said\n"
-                             f"exec {run.binary} record --host -q -o {tape} --for 400ms\n")
+    (work / "df").write_text(
+        f"#!/bin/sh\nhead -c 3000000 /dev/zero >{point}/file\ndf -B1 --output=size,used,avail,itotal,iavail {point} >{work}/said\n"
+        f"exec {run.binary} record --host -q -o {tape} --for 400ms\n"
+    )
     (work / "df").chmod(0o755)
 
     def prepare():
@@ -265,7 +311,13 @@ def test_to_the_byte_where_nobody_else_writes(run, tape, work, mounts):
     size, used, available, inodes, inodes_free = map(int, (work / "said").read_text().splitlines()[1].split())
     row = [row for row in run.export(tape, "fs") if row["name"] == str(point)][-1]
     assert used >= 3000000
-    assert (row["total_bytes"], row["used_bytes"], row["available_bytes"], row["inodes"], row["inodes_free"]) == (size, used, available, inodes, inodes_free)
+    assert (row["total_bytes"], row["used_bytes"], row["available_bytes"], row["inodes"], row["inodes_free"]) == (
+        size,
+        used,
+        available,
+        inodes,
+        inodes_free,
+    )
 
 
 @pytest.mark.skipif(not os.access("/dev/fuse", os.R_OK | os.W_OK), reason="no /dev/fuse to be had")
@@ -283,7 +335,9 @@ def test_a_mount_that_never_answers_is_missing_and_nothing_else(run, tape, work,
         return [row for row in run.export(tape, entity) if name in (None, row.get("name"))]
 
     def why():
-        return {row["absent"]["total_bytes"] for row in rows("fs", str(point)) if row["total_bytes"] is None} - {"not yet"}
+        return {row["absent"]["total_bytes"] for row in rows("fs", str(point)) if row["total_bytes"] is None} - {
+            "not yet"
+        }
 
     recorder = run.popen("record", "--host", "-q", "-i", "100ms", "-o", tape, before=prepare)
     try:
@@ -335,7 +389,9 @@ def test_what_goes_through_a_loop_device_counts_once(run, tape, work):
     try:
         recorder = run.popen("record", "--host", "-q", "-o", tape)
         run.await_samples(tape)
-        subprocess.run(["dd", "if=/dev/urandom", f"of={loop}", "bs=1M", "count=16", "conv=fsync"], check=True, capture_output=True)
+        subprocess.run(
+            ["dd", "if=/dev/urandom", f"of={loop}", "bs=1M", "count=16", "conv=fsync"], check=True, capture_output=True
+        )
         time.sleep(0.3)
         recorder.send_signal(signal.SIGINT)
         assert recorder.wait(timeout=60) == 0
@@ -355,7 +411,14 @@ def test_disks_behind_one_with_many_partitions(run, tape, work):
     image = work / "image"
     image.write_bytes(b"\0" * (1 << 20))
     loops = [f"/dev/loop{i}" for i in range(7, 0, -1)]  # not the first: something stands before it
-    loop = next((d for d in loops if os.path.exists(d) and subprocess.run(["losetup", d, image], capture_output=True).returncode == 0), None)
+    loop = next(
+        (
+            d
+            for d in loops
+            if os.path.exists(d) and subprocess.run(["losetup", d, image], capture_output=True).returncode == 0
+        ),
+        None,
+    )
     if not loop:
         pytest.skip("no loop device to be had")
     try:
@@ -439,9 +502,16 @@ def test_alone_it_goes_on_until_told(run, tape, sig):
     assert run.export(tape, "host")
 
 
-@pytest.mark.parametrize("options, word", [
-    ((), "--host"), (("--host", "--no-host"), "one of them"), (("--host", "--for", "0s"), "0s"), (("--host", "--for", "x"), "x"), (("--host", "--for", "5"), "5"),
-])
+@pytest.mark.parametrize(
+    "options, word",
+    [
+        ((), "--host"),
+        (("--host", "--no-host"), "one of them"),
+        (("--host", "--for", "0s"), "0s"),
+        (("--host", "--for", "x"), "x"),
+        (("--host", "--for", "5"), "5"),
+    ],
+)
 def test_wrong_calls(run, tape, options, word):
     done = run("record", *options, "-o", tape, status=2)
     assert word in done.stderr and done.stderr.count("\n") == 1
@@ -462,7 +532,11 @@ def test_alone_the_block_tells_of_the_machine(run, tape):
 def test_a_job_of_half_a_second_has_filesystems(run, tape):
     """Asked soon after its start, and once more at the end: what it filled is seen."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        run.record_gated(tape, f"sleep 0.3; head -c 30000000 /dev/zero >{folder}/x; read x <gate", lambda: run.instants(tape) and any(r["read_at_ns"] for r in run.export(tape, "fs")))
+        run.record_gated(
+            tape,
+            f"sleep 0.3; head -c 30000000 /dev/zero >{folder}/x; read x <gate",
+            lambda: run.instants(tape) and any(r["read_at_ns"] for r in run.export(tape, "fs")),
+        )
     rows = [r for r in run.export(tape, "fs") if r["name"] == "/dev/shm"]
     if not rows:
         pytest.skip("no filesystem of its own at /dev/shm")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hostile names and arguments of real processes (terminal sequences, formulas, markup, JSON, labels of Prometheus,
-reordered text, invalid UTF-8): every output is plain text without control characters, Python's parsers read it, and what
+reordered text, invalid UTF-8): every output is plain text without control characters, Python's parsers read it, and
+what
 they read can be turned back into the bytes of one name only."""
 
 import csv
@@ -83,7 +84,9 @@ def plain(raw):
 
 def words(line):
     """The arguments that a command line stands for, as bytes: escaped, and in the quotes of a shell."""
-    return tuple(w.encode("utf-8", "surrogateescape") for w in shlex.split(unescape(line).decode("utf-8", "surrogateescape")))
+    return tuple(
+        w.encode("utf-8", "surrogateescape") for w in shlex.split(unescape(line).decode("utf-8", "surrogateescape"))
+    )
 
 
 def members(pairs):
@@ -122,13 +125,17 @@ class Recorded:
         return not self.missing
 
     def read(self, *args, line_end=b"\n", **env):
-        done = subprocess.run([self.run.binary, *map(str, args)], capture_output=True, timeout=120, env={**os.environ, **env})
+        done = subprocess.run(
+            [self.run.binary, *map(str, args)], capture_output=True, timeout=120, env={**os.environ, **env}
+        )
         assert done.returncode == 0, (args, done.stderr)
         plain(done.stderr)
         return plain(done.stdout.replace(line_end, b"\n"))
 
     def csv(self, entity, *options):
-        rows = list(csv.reader(io.StringIO(self.read("export", "-e", entity, *options, self.tape), newline=""), strict=True))
+        rows = list(
+            csv.reader(io.StringIO(self.read("export", "-e", entity, *options, self.tape), newline=""), strict=True)
+        )
         assert len({len(row) for row in rows}) == 1
         return [dict(zip(rows[0], row)) for row in rows[1:]]
 
@@ -151,7 +158,8 @@ def cell(value):
 
 
 def check_rows(r, entity):
-    """CSV and JSON lines say the same, and CSV for spreadsheets differs in the apostrophe alone. A tab or carriage return
+    """CSV and JSON lines say the same, and CSV for spreadsheets differs in the apostrophe alone. A tab or carriage
+    return
     is \\x09 or \\x0d by then; what is so called itself begins with two backslashes."""
     rows, objects, safe = r.csv(entity), r.jsonl(entity), r.csv(entity, "--safe")
     for row, obj, guarded in zip(rows, objects, safe, strict=True):
@@ -198,7 +206,8 @@ def test_the_corpus_is_the_same_each_time():
 
 
 def test_injection_attached(run, work, started):
-    """Of whom a recording was attached to, the command is in the list of runs too; and messages have the path in them."""
+    """Of whom a recording was attached to, the command is in the list of runs too; and messages have the path in them.
+    """
     folder = work / "runs"
     folder.mkdir()
     records = work / "records"
@@ -213,5 +222,7 @@ def test_injection_attached(run, work, started):
         r.read(*args, BARO_DIR=str(folder))
     calls = (["summary"], ["export"], ["show"], ["export", "-c"], ["show", "--at"], ["run"], ["record", "--cgroup"])
     for args in calls:
-        done = subprocess.run([run.binary, *args, os.fsdecode(b"/\x1b[31m\xff\n\xe2\x80\xae")], capture_output=True, timeout=60)
+        done = subprocess.run(
+            [run.binary, *args, os.fsdecode(b"/\x1b[31m\xff\n\xe2\x80\xae")], capture_output=True, timeout=60
+        )
         assert done.returncode and plain(done.stderr).count("\n") == 1, (args, done)

@@ -48,7 +48,10 @@ def test_program_builds_with_pkg_config(installed, work):
     source.write_text(PROGRAM)
     env = dict(os.environ, PKG_CONFIG_PATH=str(pc.parent), PKG_CONFIG_SYSROOT_DIR=str(installed))
     flags = subprocess.check_output(["pkg-config", "--cflags", "--libs", "libbaro"], env=env, text=True).split()
-    subprocess.run(["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", str(source), "-o", str(work / "user"), *flags], check=True)
+    subprocess.run(
+        ["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", str(source), "-o", str(work / "user"), *flags],
+        check=True,
+    )
     env = dict(os.environ, LD_LIBRARY_PATH=str(find(installed, "libbaro.so").parent))
     version, header, refused, said = subprocess.check_output([str(work / "user")], env=env, text=True).split()
     assert version == header
@@ -56,14 +59,17 @@ def test_program_builds_with_pkg_config(installed, work):
 
 
 def test_installed_binary_runs(installed, run):
-    binary = find(installed, "baro") if not (installed / "usr/local/bin/baro").exists() else installed / "usr/local/bin/baro"
+    binary = (
+        find(installed, "baro") if not (installed / "usr/local/bin/baro").exists() else installed / "usr/local/bin/baro"
+    )
     out = subprocess.check_output([str(binary), "--version"], text=True)
     assert out == run("--version", status=0).stdout
 
 
 @pytest.mark.not_sanitized("sanitizers are shared objects")
 def test_binary_needs_no_shared_object(baro):
-    """Where a static libc is there, which is so wherever ./check installs its packages. Anything shared costs at each start."""
+    """Where a static libc is there, which is so wherever ./check installs its packages. Anything shared costs at each
+    start."""
     text = subprocess.check_output(["readelf", "-d", baro], text=True)
     needed = [line for line in text.splitlines() if "(NEEDED)" in line]
     assert not needed, needed

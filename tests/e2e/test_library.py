@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libbaro as a program outside the project uses it: the examples, built against the shared library, say what baro says."""
+"""libbaro as a program outside the project uses it: the examples, built against the shared library, say what baro says.
+"""
 
 import csv
 import json
@@ -40,8 +41,23 @@ def example(library, tmp_path_factory):
                 compiler = ["g++", "-std=c++11"] if source.suffix == ".cc" else ["gcc", "-std=c11"]
                 if not shutil.which(compiler[0]):
                     pytest.skip(f"no {compiler[0]}")
-                subprocess.run([*compiler, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", str(SOURCE / "include"), str(source), "-o", str(program),
-                                str(library), f"-Wl,-rpath,{library.parent}"], check=True)
+                subprocess.run(
+                    [
+                        *compiler,
+                        "-Wall",
+                        "-Wextra",
+                        "-Wpedantic",
+                        "-Werror",
+                        "-I",
+                        str(SOURCE / "include"),
+                        str(source),
+                        "-o",
+                        str(program),
+                        str(library),
+                        f"-Wl,-rpath,{library.parent}",
+                    ],
+                    check=True,
+                )
             argv = [str(program), *map(str, args)]
         done = subprocess.run(argv, capture_output=True, text=True, errors="surrogateescape", timeout=60)
         assert done.returncode == status, done.stderr

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job may have: found late, found again, and not claimed where it can't be seen. And the names in the JSON are those in its documentation."""
+"""What a job may have: found late, found again, and not claimed where it can't be seen. And the names in the JSON are
+those in its documentation."""
 
 import json
 import os
@@ -38,7 +39,10 @@ def named(group):
 def test_moved_at_its_start(run, tape, v1):  # noqa: F811
     group = v1("memory")
     group.write("memory.limit_in_bytes", 200 << 20)
-    run.record(tape, ["sh", "-c", f'echo $$ > {group.path}/cgroup.procs; exec "$@"', "sh", sys.executable, "-c", EATER, "50", "1"])
+    run.record(
+        tape,
+        ["sh", "-c", f'echo $$ > {group.path}/cgroup.procs; exec "$@"', "sh", sys.executable, "-c", EATER, "50", "1"],
+    )
     found, absent = limits(run, tape)
     assert found["memory_bytes"] == 200 << 20, found
     assert named(group) in found["memory_source"]
@@ -50,15 +54,18 @@ def test_moved_at_its_start(run, tape, v1):  # noqa: F811
 
 @root
 def test_moved_later(run, tape, v1):  # noqa: F811
-    """From one group to another: the limits are those of the second, and so are the peaks; what was killed is of both."""
+    """From one group to another: the limits are those of the second, and so are the peaks; what was killed is of both.
+    """
     first, second = v1("memory"), v1("memory")
     first.write("memory.limit_in_bytes", 400 << 20)
     second.write("memory.limit_in_bytes", 100 << 20)
-    script = (f"import os, subprocess, sys, time\n"
-              f"eat = [sys.executable, '-c', 'import time; time.sleep(0.2); x = bytearray(200 << 20); time.sleep(0.3)']\n"
-              f"time.sleep(1.2); assert subprocess.run(eat).returncode == 0; time.sleep(1.2)\n"
-              f"open('{second.path}/cgroup.procs', 'w').write('0'); time.sleep(4)\n"
-              f"assert subprocess.run(eat).returncode == -9; time.sleep(1.2)\n")
+    script = (
+        f"import os, subprocess, sys, time\n"
+        f"eat = [sys.executable, '-c', 'import time; time.sleep(0.2); x = bytearray(200 << 20); time.sleep(0.3)']\n"
+        f"time.sleep(1.2); assert subprocess.run(eat).returncode == 0; time.sleep(1.2)\n"
+        f"open('{second.path}/cgroup.procs', 'w').write('0'); time.sleep(4)\n"
+        f"assert subprocess.run(eat).returncode == -9; time.sleep(1.2)\n"
+    )
     run.record(tape, [sys.executable, "-c", script], before=first.enter)
     found, _ = limits(run, tape)
     assert found["memory_bytes"] == 100 << 20 and named(second) in found["memory_source"]
@@ -73,7 +80,8 @@ def test_moved_later(run, tape, v1):  # noqa: F811
 @root
 @pytest.mark.parametrize("whose", ["run", "record --cgroup"])
 def test_changed_meanwhile(run, tape, v1, wait_until, whose):  # noqa: F811
-    """Nobody moves, and the group may hold more than before: as `systemctl set-property` does it. What it held before says nothing of that."""
+    """Nobody moves, and the group may hold more than before: as `systemctl set-property` does it. What it held before
+    says nothing of that."""
     group = v1("memory")
     group.write("memory.limit_in_bytes", 100 << 20)
     job = [sys.executable, "-c", EATER, "60", "8"]
@@ -91,7 +99,9 @@ def test_changed_meanwhile(run, tape, v1, wait_until, whose):  # noqa: F811
     assert found["memory_bytes"] == 200 << 20 and named(group) in found["memory_source"]
     assert found["held_from_ns"] > 0
     assert 60 / 200 < found["memory_group_ratio"] < 0.5
-    assert [r["memory_limit_bytes"] for r in run.export(tape, "cgroup") if r["name"].endswith(named(group))][-1] == 200 << 20
+    assert [r["memory_limit_bytes"] for r in run.export(tape, "cgroup") if r["name"].endswith(named(group))][
+        -1
+    ] == 200 << 20
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
@@ -132,13 +142,25 @@ def test_data_size(run, tape):
 
 
 @root
-@pytest.mark.parametrize("how", [["unshare", "-C"], ["unshare", "-m", "sh", "-c", 'umount -R -l /sys/fs/cgroup; exec "$@"', "sh"],
-                                 ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys/fs/cgroup; exec "$@"', "sh"]],
-                         ids=["another namespace", "not mounted", "mounted over"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        ["unshare", "-C"],
+        ["unshare", "-m", "sh", "-c", 'umount -R -l /sys/fs/cgroup; exec "$@"', "sh"],
+        ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys/fs/cgroup; exec "$@"', "sh"],
+    ],
+    ids=["another namespace", "not mounted", "mounted over"],
+)
 def test_out_of_sight(baro, tape, run, v1, how):  # noqa: F811
     group = v1("memory")
     group.write("memory.limit_in_bytes", 300 << 20)
-    r = subprocess.run([*how, baro, "run", "-o", str(tape), "--", "sleep", "0.3"], preexec_fn=group.enter, capture_output=True, text=True, timeout=60)
+    r = subprocess.run(
+        [*how, baro, "run", "-o", str(tape), "--", "sleep", "0.3"],
+        preexec_fn=group.enter,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     if r.returncode and ("Operation not permitted" in r.stderr or "failed" in r.stderr):
         pytest.skip(r.stderr)
     assert r.returncode == 0, r.stderr

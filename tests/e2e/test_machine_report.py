@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine around a job, as the readers tell it: JSON, the dialects of other trackers, and what /proc says in the same seconds."""
+"""The machine around a job, as the readers tell it: JSON, the dialects of other trackers, and what /proc says in the
+same seconds."""
 
 import csv
 import datetime
@@ -18,10 +19,14 @@ LIMITS = """memory_bytes memory_source memory_at_most_bytes memory_at_most_sourc
 HOST = """name kernel machine cpu_model numa_nodes watched_ns cores cpu_mean_cores cpu_peak_cores cpu_others_mean_cores cpu_steal_ratio load_peak memory_total_bytes
     memory_used_peak_bytes memory_available_least_bytes swap_used_peak_bytes swap_in_bytes swap_out_bytes oom_kills disk_read_bytes
     disk_write_bytes net_receive_bytes net_transmit_bytes pressure""".split()
-PROCESS_COLUMNS = "timestamp pid children utime stime cpu_usage pss read_bytes write_bytes gpu_usage gpu_vram gpu_utilized".split()
-HOST_COLUMNS = """timestamp processes utime stime cpu_usage memory_free memory_used memory_buffers memory_cached memory_active_anon
+PROCESS_COLUMNS = (
+    "timestamp pid children utime stime cpu_usage pss read_bytes write_bytes gpu_usage gpu_vram gpu_utilized".split()
+)
+HOST_COLUMNS = (
+    """timestamp processes utime stime cpu_usage memory_free memory_used memory_buffers memory_cached memory_active_anon
     memory_inactive_anon disk_read_bytes disk_write_bytes disk_space_total_gb disk_space_used_gb disk_space_free_gb net_recv_bytes
     net_sent_bytes gpu_usage gpu_vram gpu_utilized""".split()
+)
 
 
 def call(baro, *args):
@@ -62,7 +67,9 @@ def watched(baro, work):
 
 def dialect(baro, path, *args):
     """Rows as Python's own reader takes them back: what is in quotes is text, all else a number."""
-    text = subprocess.run([baro, "export", str(path), *args], capture_output=True, timeout=60, check=True).stdout.decode()
+    text = subprocess.run(
+        [baro, "export", str(path), *args], capture_output=True, timeout=60, check=True
+    ).stdout.decode()
     rows = list(csv.reader(io.StringIO(text, newline=""), quoting=csv.QUOTE_NONNUMERIC, strict=True))
     assert text.count("\r\n") == len(rows) and text.endswith("\r\n")
     return rows[0], [dict(zip(rows[0], r, strict=True)) for r in rows[1:]]
@@ -88,7 +95,9 @@ def test_json(baro, watched):
     if d["limits"]["memory_bytes"] is None:
         return  # control groups are out of sight
     assert 0 < d["limits"]["memory_bytes"] <= host["memory_total_bytes"]
-    assert d["limits"]["memory_peak_ratio"] == pytest.approx(d["limits"]["memory_peak_bytes"] / d["limits"]["memory_bytes"])
+    assert d["limits"]["memory_peak_ratio"] == pytest.approx(
+        d["limits"]["memory_peak_bytes"] / d["limits"]["memory_bytes"]
+    )
 
 
 def test_no_host(baro, work):
@@ -144,8 +153,12 @@ def test_host_rows(baro, watched, name):
     own = list(csv.DictReader(io.StringIO(good(baro, "export", path, "--entity", "host"))))
     assert len(own) == len(rows) + 1  # the first look is what the first row is compared with
     for mine, row in zip(own[1:], rows):
-        for theirs, ours in (("memory_free", "memory_free_bytes"), ("memory_buffers", "memory_buffers_bytes"),
-                             ("memory_cached", "memory_cached_bytes"), ("memory_active_anon", "memory_active_anon_bytes")):
+        for theirs, ours in (
+            ("memory_free", "memory_free_bytes"),
+            ("memory_buffers", "memory_buffers_bytes"),
+            ("memory_cached", "memory_cached_bytes"),
+            ("memory_active_anon", "memory_active_anon_bytes"),
+        ):
             assert row[theirs] == int(mine[ours]) // 1024
         if name == "spare-cores":
             assert before["forks"] <= row["processes"] <= after["forks"]
@@ -166,8 +179,16 @@ def test_pytyche(baro, watched):
         assert 0 <= float(row["usr_pct"]) + float(row["idle_pct"]) <= 100.1
 
 
-@pytest.mark.parametrize("args", [["-d", "spare-cores", "-e", "job"], ["-d", "pytyche-cpu", "-e", "process"],
-                                  ["-d", "spare-cores", "-F", "jsonl"], ["-d", "spare-cores", "-c", "pid"], ["-d", "sparecores"]])
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["-d", "spare-cores", "-e", "job"],
+        ["-d", "pytyche-cpu", "-e", "process"],
+        ["-d", "spare-cores", "-F", "jsonl"],
+        ["-d", "spare-cores", "-c", "pid"],
+        ["-d", "sparecores"],
+    ],
+)
 def test_wrong_calls(baro, work, args):
     path = work / "x.baro"
     assert call(baro, "run", "-q", "-o", path, "true").returncode == 0
@@ -177,7 +198,18 @@ def test_wrong_calls(baro, work, args):
 
 def test_doctor(baro):
     found = {f["what"]: f for f in json.loads(good(baro, "doctor", "--json")) if f["topic"] == "machine"}
-    assert {"cpu", "frequency", "load", "memory", "paging", "pressure", "disks", "filesystems", "network", "temperatures"} <= set(found)
+    assert {
+        "cpu",
+        "frequency",
+        "load",
+        "memory",
+        "paging",
+        "pressure",
+        "disks",
+        "filesystems",
+        "network",
+        "temperatures",
+    } <= set(found)
     assert found["cpu"]["state"] == "yes" and found["memory"]["state"] == "yes"
     for f in found.values():
         assert f["text"] and (f["grant"] or f["state"] != "no" or f["what"] in ("frequency", "disks", "filesystems"))
@@ -194,7 +226,11 @@ def test_doctor_control_groups(baro):
 
 def where(first, *command):
     """Where some things lie over others, as in a container: nobody else sees them."""
-    r = subprocess.run(["unshare", "-m", "sh", "-c", 'set -e; eval "$0"; exec "$@"', first, *map(str, command)], capture_output=True, timeout=60)
+    r = subprocess.run(
+        ["unshare", "-m", "sh", "-c", 'set -e; eval "$0"; exec "$@"', first, *map(str, command)],
+        capture_output=True,
+        timeout=60,
+    )
     if b"unshare: " in r.stderr or b"mount: " in r.stderr:
         pytest.skip("may not mount anything here")
     assert r.returncode == 0, r.stderr
@@ -220,17 +256,33 @@ def test_doctor_where_something_is_hidden(baro, hide, what, state):
 
 @pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare here")
 def test_doctor_knows_no_limits_where_no_group_is_to_be_seen(baro):
-    found = {f["what"]: f for f in json.loads(where("umount -R /sys/fs/cgroup", baro, "doctor", "--json")) if f["topic"] == "control groups"}
+    found = {
+        f["what"]: f
+        for f in json.loads(where("umount -R /sys/fs/cgroup", baro, "doctor", "--json"))
+        if f["topic"] == "control groups"
+    }
     assert found["hierarchies"]["state"] == "no" and "limits" not in found
 
 
 @pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare here")
 def test_what_of_the_machine_is_not_known_is_said_once(baro, work):
     path = work / "h.baro"
-    where("mount --bind /dev/null /proc/stat; mount --bind /dev/null /proc/meminfo", baro, "record", "--host", "--for", "200ms", "-q", "-o", path)
+    where(
+        "mount --bind /dev/null /proc/stat; mount --bind /dev/null /proc/meminfo",
+        baro,
+        "record",
+        "--host",
+        "--for",
+        "200ms",
+        "-q",
+        "-o",
+        path,
+    )
     lines = [line.split() for line in good(baro, "summary", path).splitlines()]
     assert ["memory", "not", "known"] in lines
-    assert [line[:3] for line in lines if line[0] == "cpu"] == [["cpu", "not", "known"]] and "of" not in next(line for line in lines if line[0] == "cpu")
+    assert [line[:3] for line in lines if line[0] == "cpu"] == [["cpu", "not", "known"]] and "of" not in next(
+        line for line in lines if line[0] == "cpu"
+    )
 
 
 MACHINE_KINDS = ["host", "cpu", "disk", "fs", "net", "sensor", "cgroup"]
@@ -250,17 +302,25 @@ def test_doctor_tells_of_each_metric(baro, work):
     good(baro, "record", "--host", "--for", "300ms", "-q", "-o", path)
     row = json.loads(good(baro, "export", "-e", "host", "-F", "jsonl", path).splitlines()[-1])
     for (kind, name), f in found.items():
-        if kind == "host" and row["absent"].get(name) != "not yet":  # what a recording has is what is promised, and the other way round
+        if (
+            kind == "host" and row["absent"].get(name) != "not yet"
+        ):  # what a recording has is what is promised, and the other way round
             assert (f["state"] == "yes") == (row[name] is not None), name
     text = good(baro, "doctor", "-m")
     assert all(name in text for _, name in found)
 
 
 @pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare here")
-@pytest.mark.parametrize("hide, kind, name", [
-    ("mount --bind /dev/null /proc/meminfo", "host", "memory_used_bytes"), ("mount --bind /dev/null /proc/stat", "host", "cpu_user_ns"),
-    ("mount -t tmpfs none /sys", "net", "counted"), ("mount -t tmpfs none /sys", "host", "net_receive_bytes"), ("umount -R /sys/fs/cgroup", "cgroup", "memory_limit_bytes"),
-])
+@pytest.mark.parametrize(
+    "hide, kind, name",
+    [
+        ("mount --bind /dev/null /proc/meminfo", "host", "memory_used_bytes"),
+        ("mount --bind /dev/null /proc/stat", "host", "cpu_user_ns"),
+        ("mount -t tmpfs none /sys", "net", "counted"),
+        ("mount -t tmpfs none /sys", "host", "net_receive_bytes"),
+        ("umount -R /sys/fs/cgroup", "cgroup", "memory_limit_bytes"),
+    ],
+)
 def test_doctor_of_a_metric_that_is_hidden(baro, hide, kind, name):
     found = of_metrics(where(hide, baro, "doctor", "--metrics", "--json"))[kind, name]
     assert found["state"] == "no" and found["text"] and found["grant"]
@@ -269,8 +329,12 @@ def test_doctor_of_a_metric_that_is_hidden(baro, hide, kind, name):
 # Not net/dev, which each process has its own of: nobody can hide that of the recorder before there is one.
 HIDDEN = {
     "diskstats": ["disk_read_bytes", "disk_write_bytes", "disk_reads", "disk_writes"],
-    "stat": ["cpu_user_ns", "cpus", "forks", "interrupts"], "loadavg": ["load_1m", "threads"], "uptime": ["uptime_ns"], "vmstat": ["faults_major", "oom_kills"],
-    "meminfo": ["memory_total_bytes", "memory_used_bytes", "swap_total_bytes"], "pressure/memory": ["pressure_memory_some_ns"],
+    "stat": ["cpu_user_ns", "cpus", "forks", "interrupts"],
+    "loadavg": ["load_1m", "threads"],
+    "uptime": ["uptime_ns"],
+    "vmstat": ["faults_major", "oom_kills"],
+    "meminfo": ["memory_total_bytes", "memory_used_bytes", "swap_total_bytes"],
+    "pressure/memory": ["pressure_memory_some_ns"],
 }
 
 
@@ -300,7 +364,10 @@ def test_of_a_job_that_was_not_asked_for_nothing_is_told(baro, work):
     absent = json.loads(good(baro, "summary", "--json", path))["absent"]
     assert {why for name, why in absent.items() if name.startswith("job.")} == {"not asked"}
     row = json.loads(good(baro, "export", "-e", "job", "-F", "jsonl", path).splitlines()[-1])
-    assert all(row[name] is None and row["absent"][name] == "not asked" for name in ("cpu_ns", "rss_bytes", "threads", "processes"))
+    assert all(
+        row[name] is None and row["absent"][name] == "not asked"
+        for name in ("cpu_ns", "rss_bytes", "threads", "processes")
+    )
 
 
 def test_which_control_group_was_taken_is_told(baro, work):
@@ -315,13 +382,18 @@ def test_which_control_group_was_taken_is_told(baro, work):
 
 def test_one_control_group_at_a_time(baro, work):
     r = call(baro, "record", "--cgroup", "/a", "--cgroup", "/b", "-o", work / "x.baro")
-    assert r.returncode == 2 and r.stderr == b"baro record: --cgroup: given twice; one control group is recorded at a time\n"
+    assert (
+        r.returncode == 2
+        and r.stderr == b"baro record: --cgroup: given twice; one control group is recorded at a time\n"
+    )
 
 
 def test_affinity_is_a_limit(baro, work):
     path = work / "a.baro"
     one = min(os.sched_getaffinity(0))
-    r = subprocess.run(["taskset", "-c", str(one), baro, "run", "-o", str(path), "--", "sleep", "0.2"], capture_output=True, timeout=60)
+    r = subprocess.run(
+        ["taskset", "-c", str(one), baro, "run", "-o", str(path), "--", "sleep", "0.2"], capture_output=True, timeout=60
+    )
     assert r.returncode == 0, r.stderr
     d = json.loads(good(baro, "summary", "--json", path))
     if os.sysconf("SC_NPROCESSORS_ONLN") > 1:

@@ -9,7 +9,10 @@ import pytest
 
 ENDINGS = {
     **{f"exit-{n}": f"echo out; echo err >&2; exit {n}" for n in (0, 1, 2, 124, 125, 126, 127, 137, 255)},
-    **{f"by-{s}": f"echo out; kill -{s} $$; sleep 0.1" for s in ("TERM", "KILL", "INT", "HUP", "SEGV", "ABRT", "USR1", "PIPE", "ALRM")},
+    **{
+        f"by-{s}": f"echo out; kill -{s} $$; sleep 0.1"
+        for s in ("TERM", "KILL", "INT", "HUP", "SEGV", "ABRT", "USR1", "PIPE", "ALRM")
+    },
 }
 
 # What stands before the command, and how the outermost process is started.
@@ -35,7 +38,12 @@ SURROUNDINGS = {
     "fds": ["sh", "-c", 'exec 3</dev/null 4>/dev/null 9<&0; exec "$@"', "sh"],
     "umask": ["sh", "-c", 'umask 077; cd /; exec "$@"', "sh"],
     "int-ignored": ["sh", "-c", 'trap "" INT; exec "$@"', "sh"],
-    "chld-ignored": ["python3", "-S", "-c", "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execvp(sys.argv[1], sys.argv[1:])"],
+    "chld-ignored": [
+        "python3",
+        "-S",
+        "-c",
+        "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execvp(sys.argv[1], sys.argv[1:])",
+    ],
     "no-files": ["sh", "-c", 'ulimit -n 20; exec "$@"', "sh"],
     "script": ["script", "-qec", "COMMAND", "/dev/null"],
 }
@@ -44,7 +52,11 @@ SURROUNDINGS = {
 def outcome(argv):
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False)
     # A shell says which of its children a signal ended, by a number that is another each time.
-    err = [line for line in done.stderr.decode(errors="replace").splitlines() if "sh: line" not in line and "bash: line" not in line]
+    err = [
+        line
+        for line in done.stderr.decode(errors="replace").splitlines()
+        if "sh: line" not in line and "bash: line" not in line
+    ]
     return done.returncode, done.stdout, err
 
 
@@ -62,7 +74,11 @@ def test_same_as_bare(baro, work, surrounding, ending):
             quoted = " ".join("'" + w.replace("'", "'\\''") + "'" for w in words)
             return [quoted if w == "COMMAND" else w for w in before]
         # A wrapper within a wrapper is compared with one alone.
-        outer = [] if surrounding == "twice" and not prefix else [baro if w == "BARO" else str(work / f"inner{n}") if w == "INNER" else w for w in before]
+        outer = (
+            []
+            if surrounding == "twice" and not prefix
+            else [baro if w == "BARO" else str(work / f"inner{n}") if w == "INNER" else w for w in before]
+        )
         return [*outer, *words]
 
     bare = outcome(argv([], 0))

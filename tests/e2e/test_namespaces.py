@@ -10,8 +10,16 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="PID and time namespac
 
 
 def unshared(run, flags, *args):
-    done = subprocess.run(["unshare", *flags, run.binary, *map(str, args)], check=False, timeout=60, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          cwd=run.work)
+    done = subprocess.run(
+        ["unshare", *flags, run.binary, *map(str, args)],
+        check=False,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=run.work,
+    )
     if "unshare: " in done.stderr:
         pytest.skip(done.stderr.strip())
     return done
@@ -19,10 +27,13 @@ def unshared(run, flags, *args):
 
 @pytest.mark.parametrize("events", ["", "1"])
 def test_proc_of_another_pid_namespace(run, tape, monkeypatch, events):
-    """What has the number of a member there is somebody else: a thread of the kernel, mostly. All that is told is what wait4 and events say."""
+    """What has the number of a member there is somebody else: a thread of the kernel, mostly. All that is told is what
+    wait4 and events say."""
     if events:
         monkeypatch.setenv("BARO_NO_EVENTS", "1")
-    done = unshared(run, ["-p", "-f"], "run", "-o", tape, "--", "sh", "-c", "for i in 1 2 3; do sleep 0.1; done; exit 3")
+    done = unshared(
+        run, ["-p", "-f"], "run", "-o", tape, "--", "sh", "-c", "for i in 1 2 3; do sleep 0.1; done; exit 3"
+    )
     assert done.returncode == 3 and "another PID namespace" in done.stderr
     summary = run.summary(tape)
     assert {c["name"] for c in summary["commands"]} <= {"sh", "sleep", ""}, summary["commands"]
@@ -43,7 +54,20 @@ def test_time_namespace(run, tape, offset, network):
     """The kernel stamps events by the machine's clock; everybody else here goes by the namespace's."""
     if offset.startswith("-") and float(open("/proc/uptime", encoding="ascii").read().split()[0]) < 1000:
         pytest.skip("the machine has not been up for long enough")
-    done = unshared(run, ["-T", "--monotonic", offset, "--boottime", offset, *network], "run", "-q", "-i", "10ms", "-o", tape, "--", "sh", "-c", "sleep 0.2; sleep 0.2; true & sleep 0.1; exit 0")
+    done = unshared(
+        run,
+        ["-T", "--monotonic", offset, "--boottime", offset, *network],
+        "run",
+        "-q",
+        "-i",
+        "10ms",
+        "-o",
+        tape,
+        "--",
+        "sh",
+        "-c",
+        "sleep 0.2; sleep 0.2; true & sleep 0.1; exit 0",
+    )
     assert done.returncode == 0, done.stderr
     summary = run.summary(tape)
     end = next(e["t_ns"] for e in run.export(tape, "event") if e["event"] == "end")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose an OOM kill was that a control group counted: the job's, a neighbour's, or not known. The kernel's log says it where it can be read; each test runs without it as well."""
+"""Whose an OOM kill was that a control group counted: the job's, a neighbour's, or not known. The kernel's log says it
+where it can be read; each test runs without it as well."""
 
 import os
 import re
@@ -26,7 +27,16 @@ def via(request):
         return []
     if not shutil.which("unshare"):
         pytest.skip("no unshare")
-    argv = ["unshare", "-m", "--propagation", "private", "sh", "-c", 'mount --bind /dev/null /dev/kmsg && exec "$@"', "sh"]
+    argv = [
+        "unshare",
+        "-m",
+        "--propagation",
+        "private",
+        "sh",
+        "-c",
+        'mount --bind /dev/null /dev/kmsg && exec "$@"',
+        "sh",
+    ]
     if subprocess.run([*argv, "true"], capture_output=True).returncode:
         pytest.skip("can't mount")
     return argv

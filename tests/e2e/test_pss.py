@@ -62,7 +62,10 @@ def test_sharers_that_sleep(run, tape, env, monkeypatch):
             assert s["recorder"]["thinned"] + s["recorder"]["left_out"] + s["recorder"]["missed"] > 0
             continue
         assert any(abs(f - truth) < truth / 12 for f in found), (truth, found)
-        assert max(found) < max(told) * 1.1, (truth, found)  # before, a sum of values from before the forks: 200 of 156 MB
+        assert max(found) < max(told) * 1.1, (
+            truth,
+            found,
+        )  # before, a sum of values from before the forks: 200 of 156 MB
     if not job.get("pss_peak_is_approximate"):
         assert job["pss_peak_bytes"] < max(told) * 1.1, (job, told)
     for r in rows:

@@ -11,7 +11,14 @@ from conftest import SOURCE
 @pytest.mark.slow
 @pytest.mark.not_sanitized("the binary is alone in the machine, without any library")
 def test_debian_12(baro):
-    done = subprocess.run([SOURCE / "tools/qemu-check.sh", baro], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    done = subprocess.run(
+        [SOURCE / "tools/qemu-check.sh", baro],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
     if done.returncode == 77:
         pytest.skip(done.stdout.strip().splitlines()[-1])
     assert done.returncode == 0, done.stdout

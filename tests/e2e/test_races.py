@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorder that is late: it is stopped while things happen, so that events, messages of the wrapper and what /proc shows come in another
+"""A recorder that is late: it is stopped while things happen, so that events, messages of the wrapper and what /proc
+shows come in another
 order than they happened. What is counted must not depend on it."""
 
 import contextlib
@@ -23,7 +24,8 @@ def the_recorder(baro_pid):
 
 @pytest.fixture
 def late(run, tape, work, wait_until):
-    """late(argv): records it; from the moment when the job says `ready` (a file) the recorder stands still, the job sees the file `go`, and when
+    """late(argv): records it; from the moment when the job says `ready` (a file) the recorder stands still, the job
+    sees the file `go`, and when
     it says `done`, or has ended, the recorder goes on."""
 
     def record(argv, settle=0.0):
@@ -35,7 +37,9 @@ def late(run, tape, work, wait_until):
         (work / "go").touch()
         wait_until((work / "done").exists, "the job's work")
         time.sleep(0.3)  # longer than the wrapper's word is waited for
-        with contextlib.suppress(ProcessLookupError):  # where the command has ended the wrapper has continued it already
+        with contextlib.suppress(
+            ProcessLookupError
+        ):  # where the command has ended the wrapper has continued it already
             os.kill(recorder, signal.SIGCONT)
         err = p.communicate(timeout=120)[1]
         assert p.returncode == 0, err
@@ -55,7 +59,8 @@ WAIT = """
 
 @pytest.mark.parametrize("n", [50, 400])
 def test_many_orphans_end_at_once(late, run, tape, work, source, n):
-    """More messages than the socket holds: each orphan is counted once, and what was dropped is made good by the totals."""
+    """More messages than the socket holds: each orphan is counted once, and what was dropped is made good by the
+    totals."""
     (work / "data").write_bytes(bytes(50_000))
     s = late(script(WAIT + f"""
         r, w = os.pipe()
@@ -92,7 +97,8 @@ def test_many_orphans_end_at_once(late, run, tape, work, source, n):
 
 
 def test_all_ends_while_the_recorder_stands_still(late, truth, source):
-    """What was seen alive, and is gone with its parents when the recorder looks again, is in the wrapper's totals and nowhere besides."""
+    """What was seen alive, and is gone with its parents when the recorder looks again, is in the wrapper's totals and
+    nowhere besides."""
     if not truth.alone:
         pytest.skip("once is enough")
     s = late([*truth.entering(), *script(WAIT + """
@@ -142,7 +148,8 @@ def test_orphan_seen_before_its_parent_went(late, truth, source):
 
 @pytest.mark.parametrize("order", ["parent first", "child first"])
 def test_two_targets_one_the_child_of_the_other(run, tape, work, started, wait_until, source, order):
-    """The child ends and stays a zombie for a while: what it used is counted once, before and after its parent waits for it."""
+    """The child ends and stays a zombie for a while: what it used is counted once, before and after its parent waits
+    for it."""
     parent = started(script(WAIT + """
         child = os.fork()
         if child == 0:
@@ -202,7 +209,8 @@ def test_descriptors_behind_an_exited_leader(run, tape, compiled):
 
 
 def test_memory_behind_an_exited_leader(run, tape, compiled):
-    """Its memory can't be read any more, while a thread goes on with it: what was read before is not what it has now, and 0 isn't either."""
+    """Its memory can't be read any more, while a thread goes on with it: what was read before is not what it has now,
+    and 0 isn't either."""
     program = compiled("outlived", """
         #include <fcntl.h>
         #include <pthread.h>
@@ -226,7 +234,13 @@ def test_memory_behind_an_exited_leader(run, tape, compiled):
         return any(json.loads(line)["pss_bytes"] for line in done.stdout.splitlines())
 
     run.record_gated(tape, [program], pss_is_known, "-i", "20ms", "--overhead", "off")
-    rows = [r for r in run.export(tape, "process", "-c", "state,threads,rss,pss,uss,smaps_at,virtual,fds,cpu,io_rchar,cmdline") if r["state"] == "Z" and r["threads"] > 1]
+    rows = [
+        r
+        for r in run.export(
+            tape, "process", "-c", "state,threads,rss,pss,uss,smaps_at,virtual,fds,cpu,io_rchar,cmdline"
+        )
+        if r["state"] == "Z" and r["threads"] > 1
+    ]
     assert rows
     for row in rows:
         for name in ("rss_bytes", "pss_bytes", "uss_bytes", "smaps_at_ns", "virtual_bytes", "fds"):

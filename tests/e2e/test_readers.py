@@ -20,7 +20,8 @@ import time
 
 import pytest
 
-# 15 bytes as the kernel keeps them: ends a comm field, breaks a line and CSV, colours a terminal, starts a formula, is no UTF-8.
+# 15 bytes as the kernel keeps them: ends a comm field, breaks a line and CSV, colours a terminal, starts a formula, is
+# no UTF-8.
 HOSTILE_NAME = b'=) S 1\n\x1b[31m,"\xff'
 HOSTILE_ARGUMENT = b'a,"b"\n\x1b]0;t\x07 \\ \xc3\xa9 \xff\xfe\xe2\x80\xae x=\'1\''
 HOSTILE = (
@@ -65,8 +66,25 @@ def good(baro, *args, **kwargs):
 def tape(baro, work):
     path = work / "t.baro"
     r = subprocess.run(
-        [baro, "run", "-q", "-o", str(path), "--", "sh", "-c", "true; true; \"$@\"; exit 3", "sh", sys.executable, "-c", HOSTILE, HOSTILE_ARGUMENT],
-        env={**os.environb, b"NAME": HOSTILE_NAME}, timeout=60)
+        [
+            baro,
+            "run",
+            "-q",
+            "-o",
+            str(path),
+            "--",
+            "sh",
+            "-c",
+            "true; true; \"$@\"; exit 3",
+            "sh",
+            sys.executable,
+            "-c",
+            HOSTILE,
+            HOSTILE_ARGUMENT,
+        ],
+        env={**os.environb, b"NAME": HOSTILE_NAME},
+        timeout=60,
+    )
     assert r.returncode == 3
     return path
 
@@ -173,7 +191,9 @@ def test_csv_and_jsonl_agree(baro, tape):
             assert list(row) == list(obj)
             for name, cell in row.items():
                 v = obj[name]
-                assert cell == ("" if v is None else str(int(v)) if isinstance(v, bool) else v if isinstance(v, str) else cell)
+                assert cell == (
+                    "" if v is None else str(int(v)) if isinstance(v, bool) else v if isinstance(v, str) else cell
+                )
                 if isinstance(v, (int, float)) and not isinstance(v, bool):
                     assert float(cell) == v
 
@@ -182,12 +202,16 @@ MACHINE = pathlib.Path(__file__).parents[1] / "tape" / "v1-machine.baro"
 LOOKS = [2, 3, 5, 6, 8, 9, 11]  # the seconds in which it was looked at
 
 
-@pytest.mark.parametrize("entity,each", [("host", 1), ("cpu", 2), ("disk", 2), ("fs", 2), ("net", 2), ("sensor", 2), ("cgroup", 2)])
+@pytest.mark.parametrize(
+    "entity,each", [("host", 1), ("cpu", 2), ("disk", 2), ("fs", 2), ("net", 2), ("sensor", 2), ("cgroup", 2)]
+)
 def test_machine_rows(baro, entity, each):
     """A row for each look at the machine, not for each sample; of its parts one for each that was there."""
     rows = list(csv.DictReader(io.StringIO(good(baro, "export", "-e", entity, MACHINE).decode())))
     objects = [json.loads(line) for line in good(baro, "export", "-e", entity, "-F", "jsonl", MACHINE).splitlines()]
-    assert [o["t_ns"] // 10**9 for o in objects] == [s for s in LOOKS if entity != "disk" or s > 2 for _ in range(each if s < 6 else 1)]
+    assert [o["t_ns"] // 10**9 for o in objects] == [
+        s for s in LOOKS if entity != "disk" or s > 2 for _ in range(each if s < 6 else 1)
+    ]
     for row, obj in zip(rows, objects, strict=True):
         reasons = obj.pop("absent", {})
         assert list(row) == list(obj)
@@ -260,7 +284,12 @@ def test_show_says_which_sample(baro, tape):
 
 def test_show_outside_of_the_tape(baro, tape):
     """A moment that the tape has not is an error, in one line with the moments that it has."""
-    for at, where in (("2001-01-01T00:00:00Z", "before the start"), ("+1h", "after the end"), ("-1h", "before the start"), ("2101-01-01T00:00:00Z", "after the end")):
+    for at, where in (
+        ("2001-01-01T00:00:00Z", "before the start"),
+        ("+1h", "after the end"),
+        ("-1h", "before the start"),
+        ("2101-01-01T00:00:00Z", "after the end"),
+    ):
         r = call(baro, "show", "--at", at, tape, env=dict(os.environ, TZ="XXX-3"))
         one_line(r, 2, where, at, "+0.000s to +", "+03:00 to 2")
     for pick in ("nearest", "after"):
@@ -302,8 +331,13 @@ def test_show_takes_local_time(baro, tape, work):
     begin = json.loads(good(baro, "show", "--at", "+0s", "--json", tape))["time"]
     there = datetime.datetime.fromisoformat(begin.replace("Z", "+00:00")) + datetime.timedelta(hours=3, seconds=1)
     env = dict(os.environ, TZ="EST5EDT", TZDIR=str(work / "zone"))
-    shown = [json.loads(good(baro, "show", "--json", "--at", at, tape, env=env))["t_ns"] for at in (there.strftime("%Y-%m-%dT%H:%M:%S"), there.strftime("%H:%M:%S"))]
-    utc = json.loads(good(baro, "show", "--json", "--at", (there - datetime.timedelta(hours=3)).strftime("%Y-%m-%dT%H:%M:%SZ"), tape))["t_ns"]
+    shown = [
+        json.loads(good(baro, "show", "--json", "--at", at, tape, env=env))["t_ns"]
+        for at in (there.strftime("%Y-%m-%dT%H:%M:%S"), there.strftime("%H:%M:%S"))
+    ]
+    utc = json.loads(
+        good(baro, "show", "--json", "--at", (there - datetime.timedelta(hours=3)).strftime("%Y-%m-%dT%H:%M:%SZ"), tape)
+    )["t_ns"]
     assert shown == [utc, utc]
 
 
@@ -324,7 +358,21 @@ def test_show_tree(baro, work):
 
 def test_follow_to_the_end(baro, work):
     path = work / "f.baro"
-    job = subprocess.Popen([baro, "run", "-q", "-o", str(path), "--interval", "50ms", "--", "sh", "-c", "for i in 1 2 3 4 5; do sleep 0.2; done"])
+    job = subprocess.Popen(
+        [
+            baro,
+            "run",
+            "-q",
+            "-o",
+            str(path),
+            "--interval",
+            "50ms",
+            "--",
+            "sh",
+            "-c",
+            "for i in 1 2 3 4 5; do sleep 0.2; done",
+        ]
+    )
     while not path.exists() or path.stat().st_size == 0:
         time.sleep(0.01)
     followers = [subprocess.Popen([baro, "export", "-f", *a, str(path)], stdout=subprocess.PIPE)
@@ -346,7 +394,8 @@ FOREIGN = ["unshare", "--fork", "--pid", "--mount-proc"]  # the recorder's pid m
 
 @pytest.mark.parametrize("via", [[], FOREIGN], ids=["here", "other namespace"])
 def test_follow_of_a_killed_recorder_ends(baro, work, started, wait_until, via):
-    """Nobody writes any more: who follows has all that was written, ends with 0, and says why. A recorder that is stopped still writes."""
+    """Nobody writes any more: who follows has all that was written, ends with 0, and says why. A recorder that is
+    stopped still writes."""
     if via and subprocess.run([*via, "true"], capture_output=True).returncode:
         pytest.skip("no PID namespace can be made here")
     path = work / "k.baro"
@@ -365,7 +414,9 @@ def test_follow_of_a_killed_recorder_ends(baro, work, started, wait_until, via):
     done = [(*f.communicate(timeout=60), f.returncode) for f in followers]
     for out, err, status in done:
         assert status == 0 and out and b"nobody writes" in err and str(path).encode() in err
-    assert done[0][0] == good(baro, "export", "-e", "job", path) and done[1][0] == good(baro, "export", "-F", "jsonl", path)
+    assert done[0][0] == good(baro, "export", "-e", "job", path) and done[1][0] == good(
+        baro, "export", "-F", "jsonl", path
+    )
 
 
 def test_states_of_tapes(baro, started, wait_until):
@@ -373,14 +424,23 @@ def test_states_of_tapes(baro, started, wait_until):
     assert call(baro, "run", "-q", "true").returncode == 0
     job = started(["sleep", "1000"])
     both = [subprocess.Popen([baro, "record", "-q", "--pid", str(job.pid)]) for _ in range(2)]
-    runs = wait_until(lambda: [r for r in json.loads(good(baro, "ls", "--json")) if r.get("wall_ns")][2:] and json.loads(good(baro, "ls", "--json")), "three runs with samples")
+    runs = wait_until(
+        lambda: [r for r in json.loads(good(baro, "ls", "--json")) if r.get("wall_ns")][2:]
+        and json.loads(good(baro, "ls", "--json")),
+        "three runs with samples",
+    )
     assert sorted(r["state"] for r in runs) == ["ended", "running", "running"]
     both[0].kill()
     both[0].wait()
     runs = json.loads(good(baro, "ls", "--json"))
     assert sorted(r["state"] for r in runs) == ["cut off", "ended", "running"]
     lines = good(baro, "ls").decode().splitlines()
-    assert sum("  cut off  " in line for line in lines) == sum("  running  " in line for line in lines) == sum("  exit 0  " in line for line in lines) == 1
+    assert (
+        sum("  cut off  " in line for line in lines)
+        == sum("  running  " in line for line in lines)
+        == sum("  exit 0  " in line for line in lines)
+        == 1
+    )
     for r in runs:
         text = good(baro, "summary", f"@{r['number']}").decode().splitlines()[0]
         assert {"ended": "exit 0", "running": "running", "cut off": "cut off"}[r["state"]] in text
@@ -438,9 +498,14 @@ def test_ls_newest_last(baro, started, wait_until):
     assert [line.split()[0] for line in lines] == ["@4", "@3", "@2", "@1"]
     assert lines[-1].endswith(f"  sleep 1234 (pid {job.pid})")
     two = good(baro, "ls", "-n", "2").decode().splitlines()
-    assert [line.split() for line in two] == [line.split() for line in lines[-2:]]  # columns are as wide as what stands in them
+    assert [line.split() for line in two] == [
+        line.split() for line in lines[-2:]
+    ]  # columns are as wide as what stands in them
     assert good(baro, "ls", "--lines=all").decode().splitlines() == lines
-    assert re.search(r"  \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+05:45  ", good(baro, "ls", env=dict(os.environ, TZ="XXX-5:45")).decode().splitlines()[0])
+    assert re.search(
+        r"  \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+05:45  ",
+        good(baro, "ls", env=dict(os.environ, TZ="XXX-5:45")).decode().splitlines()[0],
+    )
     everything = json.loads(good(baro, "ls", "--json"))
     assert [r["number"] for r in everything] == [1, 2, 3, 4]
     assert json.loads(good(baro, "ls", "--json", "-n", "1")) == everything[:1]
@@ -464,23 +529,59 @@ def on_terminal(argv, columns, lines, cwd="."):
         out += got
     os.close(fd)
     os.waitpid(pid, 0)
-    return [re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", line) for line in out.decode().replace("\r", "").split("\x1b[2J")[-1].split("\n")]
+    return [
+        re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", line)
+        for line in out.decode().replace("\r", "").split("\x1b[2J")[-1].split("\n")
+    ]
 
 
 @pytest.mark.parametrize("columns", [40, 57, 80, 120])
 def test_fits_the_terminal(baro, work, columns):
-    """No line is longer than the terminal is wide, so that it breaks nothing inside a word; ls and show -f are no longer than it is high."""
+    """No line is longer than the terminal is wide, so that it breaks nothing inside a word; ls and show -f are no
+    longer than it is high."""
     path = work / "t.baro"
-    assert call(baro, "run", "-q", "-o", path, "--", "sh", "-c", "for i in 1 2 3 4 5 6 7 8; do sleep 0.4 & done; wait; exit 3", cwd=work).returncode == 3
+    assert (
+        call(
+            baro,
+            "run",
+            "-q",
+            "-o",
+            path,
+            "--",
+            "sh",
+            "-c",
+            "for i in 1 2 3 4 5 6 7 8; do sleep 0.4 & done; wait; exit 3",
+            cwd=work,
+        ).returncode
+        == 3
+    )
     for _ in range(12):
         assert call(baro, "run", "-q", "true").returncode == 0
-    for args in (["summary"], ["show"], ["show", "--at", "+200ms"], ["show", "--at", "+1h"], ["show", "--at", "peak"], ["show", "--top", "2", "--at", "+200ms"], ["show", "-f"]):
+    for args in (
+        ["summary"],
+        ["show"],
+        ["show", "--at", "+200ms"],
+        ["show", "--at", "+1h"],
+        ["show", "--at", "peak"],
+        ["show", "--top", "2", "--at", "+200ms"],
+        ["show", "-f"],
+    ):
         lines = on_terminal([baro, *args, "t.baro"], columns, 14, work)
         tape = [line for line in lines if "t.baro" in line]
         assert all(len(line) <= columns for line in lines if line not in tape), (args, lines)
         if args == ["show", "-f"]:
             assert len(lines) <= 14, lines
-    for args in (["ls"], ["ls", "--help"], ["run", "--help"], ["export", "--help"], ["--help"], ["metrics"], ["run", "-o", "-", "true"], ["show", "--help"], ["record", "--help"]):
+    for args in (
+        ["ls"],
+        ["ls", "--help"],
+        ["run", "--help"],
+        ["export", "--help"],
+        ["--help"],
+        ["metrics"],
+        ["run", "-o", "-", "true"],
+        ["show", "--help"],
+        ["record", "--help"],
+    ):
         lines = on_terminal([baro, *args], columns, 10)
         assert all(len(line) <= columns for line in lines), (args, [line for line in lines if len(line) > columns])
         if args == ["ls"]:
@@ -490,12 +591,33 @@ def test_fits_the_terminal(baro, work, columns):
 def test_top(baro, work):
     """Of more processes than were asked for the heaviest, and what is left out is said."""
     path = work / "top.baro"
-    assert call(baro, "run", "-q", "-i", "50ms", "--overhead", "off", "-o", path, "--", "sh", "-c", "sleep 3 & sleep 3 & sleep 3 & timeout 1 sh -c 'while :; do :; done'; kill %1 %2 %3; true").returncode == 0
+    assert (
+        call(
+            baro,
+            "run",
+            "-q",
+            "-i",
+            "50ms",
+            "--overhead",
+            "off",
+            "-o",
+            path,
+            "--",
+            "sh",
+            "-c",
+            "sleep 3 & sleep 3 & sleep 3 & timeout 1 sh -c 'while :; do :; done'; kill %1 %2 %3; true",
+        ).returncode
+        == 0
+    )
     all_ = good(baro, "show", "--at", "+700ms", path).decode().splitlines()
     top = good(baro, "show", "--at", "+700ms", "--top", "1", path).decode().splitlines()
     n = next(i for i, line in enumerate(all_) if line.split()[:2] == ["PID", "S"])
     assert top[:n] == all_[:n] and len(top) == n + 3
-    assert "while :; do" in top[n + 1] and "timeout" not in top[n + 1].split("sh -c")[0] and top[-1].startswith(f"({len(all_) - n - 2} more, ")
+    assert (
+        "while :; do" in top[n + 1]
+        and "timeout" not in top[n + 1].split("sh -c")[0]
+        and top[-1].startswith(f"({len(all_) - n - 2} more, ")
+    )
     assert good(baro, "show", "--at", "+700ms", "-n", "all", path).decode().splitlines() == all_
     one_line(call(baro, "show", "--top", "1", "--json", path), 2, "--json")
     one_line(call(baro, "show", "--top", "0", path), 2, "--top")
@@ -555,8 +677,18 @@ def test_help_and_docs(baro):
         assert good(baro, "docs", "man", command).startswith(f"baro-{command}(1)".encode())
     completion = good(baro, "docs", "bash")
     subprocess.run(["bash", "-n"], input=completion, check=True)
-    done = subprocess.run(["bash", "-c", 'eval "$1"; COMP_WORDS=(baro export --fo); COMP_CWORD=2; _baro 2>/dev/null; echo "${COMPREPLY[@]}"',
-                           "bash", completion.decode()], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [
+            "bash",
+            "-c",
+            'eval "$1"; COMP_WORDS=(baro export --fo); COMP_CWORD=2; _baro 2>/dev/null; echo "${COMPREPLY[@]}"',
+            "bash",
+            completion.decode(),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert "--format=" in done.stdout and "--force" in done.stdout
     assert b"`pss_bytes`" in good(baro, "docs", "metrics")
 
@@ -631,7 +763,11 @@ def test_bad_columns(baro, tape):
 def test_bad_tapes(baro, tape, work):
     whole = tape.read_bytes()
     bad = {
-        "empty": b"", "short": whole[:10], "text": b"time,pid\n" * 1000, "zeros": bytes(4096), "elf": pathlib.Path("/bin/true").read_bytes(),
+        "empty": b"",
+        "short": whole[:10],
+        "text": b"time,pid\n" * 1000,
+        "zeros": bytes(4096),
+        "elf": pathlib.Path("/bin/true").read_bytes(),
     }
     for name, content in bad.items():
         path = work / name

@@ -28,7 +28,11 @@ def test_compile(run_both, work, truth, tape, source):
     assert s["exit"] == {"status": 0, "signal": None}
     truth.check(s)
     assert s["accounting"]["cpu_kernel_ns"] == s["job"]["cpu_ns"]
-    if source == "events" and s["accounting"]["event_source"] == "connector" and s["accounting"]["lossy_intervals"] == 0:
+    if (
+        source == "events"
+        and s["accounting"]["event_source"] == "connector"
+        and s["accounting"]["lossy_intervals"] == 0
+    ):
         assert s["job"]["processes_started"] >= 24 * 2 + 1
         exits = run_both.export(tape, "exit")
         assert len(exits) == s["job"]["processes_started"]
@@ -52,7 +56,8 @@ def test_pipeline(run_both, truth, tape):
     truth.record(tape, "head -c 30000000 /dev/zero | gzip -1 | gzip -d | wc -c")
     s = run_both.summary(tape)
     truth.check(s)
-    # The kernel shows the io of a zombie to root alone: what an ordinary user's processes did after the last look is missing.
+    # The kernel shows the io of a zombie to root alone: what an ordinary user's processes did after the last look is
+    # missing.
     least = 90_000_000 if truth.alone else 0
     assert least < s["job"]["io_rchar_bytes"] < 95_000_000
     assert least * 2 / 3 <= s["job"]["io_wchar_bytes"] < 65_000_000
@@ -91,7 +96,10 @@ def test_survivor_is_left_and_reported(run, tape, wait_until):
 
 def test_descriptors_of_those_that_die_young(run, tape):
     """No end tells of them: they are looked at while they last, also where all else is left to the end."""
-    run.record(tape, "for i in 1 2 3 4 5 6; do /usr/bin/python3 -S -E -c 'import time; f = [open(\"/dev/null\") for i in range(300)]; time.sleep(0.06)'; done")
+    run.record(
+        tape,
+        "for i in 1 2 3 4 5 6; do /usr/bin/python3 -S -E -c 'import time; f = [open(\"/dev/null\") for i in range(300)]; time.sleep(0.06)'; done",
+    )
     assert run.summary(tape)["job"]["fds_peak"] >= 300
 
 
@@ -130,7 +138,9 @@ def test_sigchld_ignored(run_both, tape, source):
 
 
 def test_totals_never_fall(run, tape):
-    run.record(tape, "for i in 1 2 3 4 5 6; do " + PYTHON + " -S -c 'sum(range(3000000))'" + "; done", "--interval", "10ms")
+    run.record(
+        tape, "for i in 1 2 3 4 5 6; do " + PYTHON + " -S -c 'sum(range(3000000))'" + "; done", "--interval", "10ms"
+    )
     rows = run.export(tape, "job")
     assert len(rows) > 2
     for key in ("cpu_ns", "cpu_user_ns", "cpu_system_ns", "io_rchar_bytes", "faults_minor", "processes_started"):
@@ -145,7 +155,8 @@ def cpu_shown(pid):
 
 
 def test_total_in_the_middle(run, tape, wait_until):
-    """While the job runs, its total is between what the kernel shows before and after, within the bound that the tape carries."""
+    """While the job runs, its total is between what the kernel shows before and after, within the bound that the tape
+    carries."""
     p = run.popen("run", "-q", "-o", tape, "--interval", "20ms", "--", "bash", "-c",
                   "for i in $(seq 60); do " + PYTHON + " -S -c 'sum(range(1000000))'; done; sleep 1; :")
     try:
@@ -350,7 +361,8 @@ def test_disk_full(run, work):
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", small], check=True)
     try:
         filler = small / "filler"
-        # A full tmpfs takes what fits into the page that the tape has begun: more than that must come, and must not compress.
+        # A full tmpfs takes what fits into the page that the tape has begun: more than that must come, and must not
+        # compress.
         much = "for i in $(seq 40); do sh -c 'sleep 0.4; :' $(od -An -tu4 -N160 /dev/urandom) & done; wait"
         job = f"sleep 0.3; head -c 200000 /dev/zero > {filler} 2>/dev/null; {much}; sleep 0.3; rm {filler}; sleep 0.6; exit 4"
         done = run("run", "-q", "-o", small / "t.baro", "--interval", "20ms", "--", "sh", "-c", job, status=4)
@@ -423,7 +435,11 @@ def test_targets_that_cannot_be(run, run_ordinary, tape, started, make):
             pytest.skip("needs root to have another user's process")
         runner, pid = run_ordinary, started(["sleep", "300"]).pid
     elif make == "thread":
-        p = started(script("import threading, time; threading.Thread(target=time.sleep, args=(300,), daemon=True).start(); time.sleep(300)"))
+        p = started(
+            script(
+                "import threading, time; threading.Thread(target=time.sleep, args=(300,), daemon=True).start(); time.sleep(300)"
+            )
+        )
         end = time.monotonic() + 30
         while len(os.listdir(f"/proc/{p.pid}/task")) < 2 and time.monotonic() < end:
             time.sleep(0.01)
@@ -452,7 +468,10 @@ def test_output_is_not_overwritten(run, tape):
     assert list(tape.parent.glob(tape.name + "*")) == [tape]
 
 
-@pytest.mark.parametrize("argv", [["run", "--", "/nonexistent/program"], ["record", "--pid", "999999999"], ["record", "--cgroup", "/nowhere"]])
+@pytest.mark.parametrize(
+    "argv",
+    [["run", "--", "/nonexistent/program"], ["record", "--pid", "999999999"], ["record", "--cgroup", "/nowhere"]],
+)
 def test_what_was_there_is_kept_until_something_is_recorded(run, tape, argv):
     tape.write_text("mine")
     run(argv[0], "--force", "-o", tape, *argv[1:], status=127 if argv[0] == "run" else 2)
@@ -462,7 +481,19 @@ def test_what_was_there_is_kept_until_something_is_recorded(run, tape, argv):
 
 def test_what_was_there_is_kept_where_nothing_can_be_written(run, tape, wait_until):
     tape.write_text("mine")
-    run("run", "-q", "--force", "-o", tape, "--", "sh", "-c", "exit 3", before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)), status=3)
+    run(
+        "run",
+        "-q",
+        "--force",
+        "-o",
+        tape,
+        "--",
+        "sh",
+        "-c",
+        "exit 3",
+        before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)),
+        status=3,
+    )
     wait_until(lambda: list(tape.parent.glob(tape.name + "*")) == [tape], "the old tape to be back")
     assert tape.read_text() == "mine"
 
@@ -495,7 +526,8 @@ def test_interval(run, tape):
     run.record(tape, ["sleep", "1"], "--interval", "100ms")
     times = [r["t_ns"] for r in run.export(tape, "job")]
     s = run.summary(tape)
-    # the first after exec, the last at the end, and one for each mark of the grid that was not missed or left out for the budget
+    # the first after exec, the last at the end, and one for each mark of the grid that was not missed or left out for
+    # the budget
     assert len(times) == s["recorder"]["samples"]
     assert len(times) + s["recorder"]["missed"] + s["recorder"]["left_out"] >= 10
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What limits refused to a job, in whichever control group that is counted; how full that group was; and whose memory is the job's."""
+"""What limits refused to a job, in whichever control group that is counted; how full that group was; and whose memory
+is the job's."""
 
 import os
 import pathlib
@@ -58,12 +59,28 @@ def test_forks_in_a_shared_group(run, tape, work, v1, compiled, wait_until):  # 
     before = int(subprocess.run([forker], preexec_fn=group.enter, stdout=subprocess.PIPE, text=True, check=True).stdout)
     assert refusals(group) == before > 0
     os.mkfifo(work / "go")
-    p = run.popen("run", "-o", str(tape), "--", forker, str(work / "go"), before=group.enter, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    wait_until(lambda: tape.exists() and tape.stat().st_size > 4096 and run.export(tape, "cgroup"), "a look at the group")
+    p = run.popen(
+        "run",
+        "-o",
+        str(tape),
+        "--",
+        forker,
+        str(work / "go"),
+        before=group.enter,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_until(
+        lambda: tape.exists() and tape.stat().st_size > 4096 and run.export(tape, "cgroup"), "a look at the group"
+    )
     (work / "go").write_text("")
     out, err = p.communicate(timeout=60)
     summary = run.summary(tape)
-    found, ours = summary["limits"], summary["recorder"]["forks_refused"]  # a helper may want to begin while the group is full
+    found, ours = (
+        summary["limits"],
+        summary["recorder"]["forks_refused"],
+    )  # a helper may want to begin while the group is full
     assert found["forks_refused"] == refusals(group) - before - ours == int(out)
     assert found["pids"] == 20 and group.path.name in found["pids_source"]
     assert f"{int(out)} forks refused: at most 20 threads by cgroup" in err
@@ -92,7 +109,8 @@ def test_what_a_helper_tells_is_asked_for_again(run, tape, v1, wait_until):  # n
 
 
 def test_groups_that_limit_are_looked_at_first(run, work, v1, compiled):  # noqa: F811
-    """Before the machine is, for a job may be refused what it wants at once. A machine that is busy with others can be too late for that; not always."""
+    """Before the machine is, for a job may be refused what it wants at once. A machine that is busy with others can be
+    too late for that; not always."""
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one CPU: the job comes first")
     group = v1("pids")
@@ -123,9 +141,31 @@ def test_forks_in_a_group_of_its_own(run, tape, work, compiled):
 def test_own_group_that_counts_no_memory(run, tape, v1):  # noqa: F811
     """That of others does not stand in for it."""
     group = v1("memory")
-    argv = ["unshare", "-m", "--propagation", "private", "sh", "-c", f'mount -o remount,bind,ro {mount_of("memory")} && exec "$@"', "sh",
-            run.binary, "run", "-q", "-o", str(tape), "--cgroup", "own", "--", "sleep", "0.2"]
-    other = subprocess.Popen([sys.executable, "-c", "x = bytearray(80 << 20); print(1, flush=True); import time; time.sleep(1000)"], preexec_fn=group.enter, stdout=subprocess.PIPE)
+    argv = [
+        "unshare",
+        "-m",
+        "--propagation",
+        "private",
+        "sh",
+        "-c",
+        f'mount -o remount,bind,ro {mount_of("memory")} && exec "$@"',
+        "sh",
+        run.binary,
+        "run",
+        "-q",
+        "-o",
+        str(tape),
+        "--cgroup",
+        "own",
+        "--",
+        "sleep",
+        "0.2",
+    ]
+    other = subprocess.Popen(
+        [sys.executable, "-c", "x = bytearray(80 << 20); print(1, flush=True); import time; time.sleep(1000)"],
+        preexec_fn=group.enter,
+        stdout=subprocess.PIPE,
+    )
     try:
         other.stdout.readline()
         subprocess.run(argv, preexec_fn=group.enter, check=True, timeout=60)
@@ -134,7 +174,9 @@ def test_own_group_that_counts_no_memory(run, tape, v1):  # noqa: F811
         other.wait()
     told = run.summary(tape)
     assert told["cgroup"] == "own"
-    assert told["limits"]["memory_peak_of"] in ("pss", "rss", "process") and told["limits"]["memory_peak_bytes"] < 40 << 20
+    assert (
+        told["limits"]["memory_peak_of"] in ("pss", "rss", "process") and told["limits"]["memory_peak_bytes"] < 40 << 20
+    )
     rows = [r for r in run.export(tape, "cgroup") if "memory" in r["label"]]
     assert rows and int(rows[-1]["memory_bytes"]) > 80 << 20
 

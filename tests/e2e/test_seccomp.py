@@ -91,11 +91,27 @@ def stop_and_go(argv):
 
 def test_stops_as_the_command_alone(profiles):
     """Those calls that the wrapper and its watcher make for it."""
-    concerned = ["getppid", "getsid", "ioctl", "prctl", "setsid", "pidfd_open", "clock_gettime", "readlinkat", "close_range", "socket", "waitid", "kill"]
+    concerned = [
+        "getppid",
+        "getsid",
+        "ioctl",
+        "prctl",
+        "setsid",
+        "pidfd_open",
+        "clock_gettime",
+        "readlinkat",
+        "close_range",
+        "socket",
+        "waitid",
+        "kill",
+    ]
     known = {**profiles, "pidfd_open": 434}
     command = ["sh", "-c", "kill -TSTP $$; exit 5"]
     for name in concerned:
-        if name not in known or run(forbidding(known[name], "sh", "-c", "kill -USR1 $$; exit 5")).returncode != -signal.SIGUSR1:
+        if (
+            name not in known
+            or run(forbidding(known[name], "sh", "-c", "kill -USR1 $$; exit 5")).returncode != -signal.SIGUSR1
+        ):
             continue
         argv = forbidding(known[name], *WRAP, *command)
         assert stop_and_go(argv) == (signal.SIGTSTP, None, 5), name
@@ -112,7 +128,11 @@ def test_a_filter_that_forbids_nothing_we_call_changes_nothing(work):
 
 def test_it_is_said_that_nothing_was_recorded(profiles, work):
     tape = work / "t.baro"
-    done = run(forbidding(profiles["socketpair"], BARO, "run", "-q", "-o", str(tape), "--", "sh", "-c", "env | grep -c ^BARO_; exit 7"))
+    done = run(
+        forbidding(
+            profiles["socketpair"], BARO, "run", "-q", "-o", str(tape), "--", "sh", "-c", "env | grep -c ^BARO_; exit 7"
+        )
+    )
     assert done.returncode == 7
     assert done.stderr.count(b"\n") == 1 and b"socketpair" in done.stderr and b"nothing was recorded" in done.stderr
     assert not tape.exists()
@@ -139,7 +159,9 @@ def test_the_wrappers_own_calls_are_listed(work):
         [BARO, "run", "-q", "--force", "-o", "a.baro", "--", "./nothing-here"],
     )):
         log = work / str(i)
-        subprocess.run(["strace", "-o", str(log), *command], stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
+        subprocess.run(
+            ["strace", "-o", str(log), *command], stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE
+        )
         text = log.read_text(errors="replace") if log.exists() else ""
         made |= set(re.findall(r"^(\w+)\(", text, re.M))
     if not made:

@@ -43,15 +43,23 @@ def is_clean(run, tape, *also):
 
 
 def test_command_lines_names_and_environment(run_both, tape):
-    env = {"SLURM_JOB_ID": "token=" + CANARY.format("ID"), "SLURM_STEP_ID": "https://u:" + CANARY.format("STEP") + "@h",
-           "SLURM_PROCID": "password=" + CANARY.format("RANK"), "SLURM_JOB_NAME": "secret=" + CANARY.format("NAME"),
-           "SLURM_CPUS_ON_NODE": "token=" + CANARY.format("CPUS"), "PBS_O_PATH": CANARY.format("PBS"), "LSB_JOBNAME": CANARY.format("LSF")}
+    env = {
+        "SLURM_JOB_ID": "token=" + CANARY.format("ID"),
+        "SLURM_STEP_ID": "https://u:" + CANARY.format("STEP") + "@h",
+        "SLURM_PROCID": "password=" + CANARY.format("RANK"),
+        "SLURM_JOB_NAME": "secret=" + CANARY.format("NAME"),
+        "SLURM_CPUS_ON_NODE": "token=" + CANARY.format("CPUS"),
+        "PBS_O_PATH": CANARY.format("PBS"),
+        "LSB_JOBNAME": CANARY.format("LSF"),
+    }
     cwd = pathlib.Path(tape.parent) / ("token=" + CANARY.format("CWD"))
     cwd.mkdir()
     cwd.chmod(0o777)
     script = cwd.parent / "named.py"
     script.write_text(NAMED)
-    done = run_both("run", "-o", tape, "--", sys.executable, script, "--password", CANARY.format("ARGV"), status=0, env=env, cwd=cwd)
+    done = run_both(
+        "run", "-o", tape, "--", sys.executable, script, "--password", CANARY.format("ARGV"), status=0, env=env, cwd=cwd
+    )
     is_clean(run_both, tape, ("stderr", done.stderr))
     names = {r["name"] for r in run_both.export(tape)}
     assert "token=***" in names, names
@@ -61,9 +69,28 @@ def test_command_lines_names_and_environment(run_both, tape):
 def test_mounts_and_host(run, tape, work):
     point = work / ("mnt:token=" + CANARY.format("POINT"))
     point.mkdir()
-    script = (f"mount -t tmpfs 'https://bob:{CANARY.format('URL')}@cloud.test/dav' {point} && echo token={CANARY.format('H')} > /proc/sys/kernel/hostname && "
-              f'exec "$@"')
-    argv = ["unshare", "-m", "-u", "--propagation", "private", "sh", "-c", script, "sh", run.binary, "run", "-o", str(tape), "--", "sleep", "1.2"]
+    script = (
+        f"mount -t tmpfs 'https://bob:{CANARY.format('URL')}@cloud.test/dav' {point} && echo token={CANARY.format('H')} > /proc/sys/kernel/hostname && "
+        f'exec "$@"'
+    )
+    argv = [
+        "unshare",
+        "-m",
+        "-u",
+        "--propagation",
+        "private",
+        "sh",
+        "-c",
+        script,
+        "sh",
+        run.binary,
+        "run",
+        "-o",
+        str(tape),
+        "--",
+        "sleep",
+        "1.2",
+    ]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
     if done.returncode and ("ermitted" in done.stderr or "denied" in done.stderr):
         pytest.skip(done.stderr)

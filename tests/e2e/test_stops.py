@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whoever stops and continues the command alone, and whatever becomes of the recorder: the wrapper ends as the command ended, and when it did."""
+"""Whoever stops and continues the command alone, and whatever becomes of the recorder: the wrapper ends as the command
+ended, and when it did."""
+
 import os
 import pathlib
 import random
@@ -22,8 +24,12 @@ JOB = ["sh", "-c", "echo $$; read x; exit 7"]
 @pytest.fixture
 def hanging(tmp_path):
     """A folder whose file system can be made to hang. The test is skipped where none can be mounted."""
-    server = subprocess.Popen([sys.executable, pathlib.Path(__file__).with_name("fuse_files.py"), tempfile.mkdtemp(dir=tmp_path)],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    server = subprocess.Popen(
+        [sys.executable, pathlib.Path(__file__).with_name("fuse_files.py"), tempfile.mkdtemp(dir=tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     server.folder = server.args[2]
     if server.stdout.readline() != "mounted\n":
         pytest.skip("no FUSE: " + server.communicate()[1].strip())
@@ -51,7 +57,8 @@ def send(job, number):
 
 
 def one_run(wrapper, dice, spoil):
-    """Starts a job, stops and continues it at random moments, ends it, and returns what came of it: how its end was told, and how
+    """Starts a job, stops and continues it at random moments, ends it, and returns what came of it: how its end was
+    told, and how
     many seconds after it. A pidfd is what is signalled, so that no other process can be met."""
     run = subprocess.Popen(wrapper + JOB, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     pid = int(run.stdout.readline())
@@ -119,7 +126,9 @@ def test_stopped_and_continued_while_the_recorder_hangs(wrap, hanging, times):
         pytest.skip("only baro writes a tape")
 
     def run(dice, i):
-        got = one_run([*wrap[:-1], "-i", "10ms", "-o", f"{hanging.folder}/{i}", "--"], dice, lambda wrapper: hanging.hang())
+        got = one_run(
+            [*wrap[:-1], "-i", "10ms", "-o", f"{hanging.folder}/{i}", "--"], dice, lambda wrapper: hanging.hang()
+        )
         hanging.resume()
         return got
 

@@ -21,6 +21,8 @@ def test_a_folder_made_anew_keeps_the_tapes_in_it(work):
     for name, text in (("meson", "touch $2/build.ninja"), ("ninja", "exit 0")):
         (programs / name).write_text(f"#!/bin/sh\n{text}\n")
         (programs / name).chmod(0o755)
-    subprocess.run([source / "tools/build.sh", folder], env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}, check=True)
+    subprocess.run(
+        [source / "tools/build.sh", folder], env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}, check=True
+    )
     assert (folder / "demo.baro").read_text() == "a tape"
     assert not (folder / "old").exists() and (folder / ".made-for").read_text() != "other packages"

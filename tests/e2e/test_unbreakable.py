@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever is done to the recorder, the job's result is the same, and the tape is readable to the last acknowledged sample."""
+"""Whatever is done to the recorder, the job's result is the same, and the tape is readable to the last acknowledged
+sample."""
 
 import json
 import os
@@ -31,13 +32,27 @@ def test_killed_at_random_moments(run, work, started, wait_until, moments):
         tape = work / f"{i}.baro"
         r = run.popen("record", "--pid", job.pid, "-q", "-i", "10ms", "-o", tape)
         wait_until(lambda: tape.exists() and tape.stat().st_size > 0, "a tape")
-        follower = run.popen("export", "-f", "--entity", "job", "--format", "jsonl", "-c", "t_ns", tape, stdout=subprocess.PIPE, text=True)
+        follower = run.popen(
+            "export",
+            "-f",
+            "--entity",
+            "job",
+            "--format",
+            "jsonl",
+            "-c",
+            "t_ns",
+            tape,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         time.sleep(dice.uniform(0.02, 0.12))
         r.send_signal(signal.SIGKILL)
         r.wait()
         time.sleep(0.02)
         follower.send_signal(signal.SIGINT)
-        told = {json.loads(line)["t_ns"] for line in follower.communicate(timeout=60)[0].splitlines() if line.endswith("}")}
+        told = {
+            json.loads(line)["t_ns"] for line in follower.communicate(timeout=60)[0].splitlines() if line.endswith("}")
+        }
         kept = run.instants(tape)
         assert kept == sorted(kept)
         lost += len(told - set(kept))
@@ -54,8 +69,26 @@ def test_killed_at_random_moments(run, work, started, wait_until, moments):
 def test_killed_at_each_call_of_the_writer(run, work, started, call, nth):
     tape = work / "t.baro"
     job = started(["sleep", "1000"])
-    r = subprocess.Popen(["strace", "-o", "/dev/null", "-e", f"inject={call}:signal=SIGKILL:when={nth}", run.binary, "record", "--pid", str(job.pid), "-q",
-                          "-i", "10ms", "-o", tape], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    r = subprocess.Popen(
+        [
+            "strace",
+            "-o",
+            "/dev/null",
+            "-e",
+            f"inject={call}:signal=SIGKILL:when={nth}",
+            run.binary,
+            "record",
+            "--pid",
+            str(job.pid),
+            "-q",
+            "-i",
+            "10ms",
+            "-o",
+            tape,
+        ],
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     try:
         r.wait(timeout=1.5)
     except subprocess.TimeoutExpired:
@@ -71,9 +104,25 @@ def test_killed_at_each_call_of_the_writer(run, work, started, call, nth):
 # ---- calls that fail -------------------------------------------------------------------------------------------------
 
 CALLS = {
-    "openat": "EMFILE", "read": "EIO", "pread64": "EIO", "write": "ENOSPC", "clock_gettime": "EINVAL", "epoll_pwait2": "ENOSYS",
-    "epoll_create1": "EMFILE", "epoll_ctl": "ENOMEM", "socket": "EMFILE", "recvmmsg": "ENOBUFS", "sendto": "ECONNREFUSED", "newfstatat": "EACCES", "fork": "EAGAIN",
-    "clone": "EAGAIN", "mmap": "ENOMEM", "socketpair": "EMFILE", "perf_event_open": "EACCES", "pidfd_open": "ENOSYS", "flock": "ENOLCK",
+    "openat": "EMFILE",
+    "read": "EIO",
+    "pread64": "EIO",
+    "write": "ENOSPC",
+    "clock_gettime": "EINVAL",
+    "epoll_pwait2": "ENOSYS",
+    "epoll_create1": "EMFILE",
+    "epoll_ctl": "ENOMEM",
+    "socket": "EMFILE",
+    "recvmmsg": "ENOBUFS",
+    "sendto": "ECONNREFUSED",
+    "newfstatat": "EACCES",
+    "fork": "EAGAIN",
+    "clone": "EAGAIN",
+    "mmap": "ENOMEM",
+    "socketpair": "EMFILE",
+    "perf_event_open": "EACCES",
+    "pidfd_open": "ENOSYS",
+    "flock": "ENOLCK",
 }
 
 
@@ -81,11 +130,32 @@ CALLS = {
 @pytest.mark.parametrize("when", ["1+", "8+"] + (["40+", *(str(n) for n in range(1, 60))] if FULL else ["2", "17"]))
 @pytest.mark.parametrize("call", CALLS)
 def test_a_call_fails(run, work, started, call, when):
-    """Once or for ever: the recorder goes on or says in one line why not; it does not crash or hang, and the job lives."""
+    """Once or for ever: the recorder goes on or says in one line why not; it does not crash or hang, and the job lives.
+    """
     tape = work / "t.baro"
     job = started(["sleep", "1000"])
-    r = subprocess.Popen(["strace", "-o", "/dev/null", "-e", f"inject={call}:error={CALLS[call]}:when={when}", run.binary, "record", "--pid", str(job.pid), "-q",
-                          "-i", "20ms", "-o", tape], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    r = subprocess.Popen(
+        [
+            "strace",
+            "-o",
+            "/dev/null",
+            "-e",
+            f"inject={call}:error={CALLS[call]}:when={when}",
+            run.binary,
+            "record",
+            "--pid",
+            str(job.pid),
+            "-q",
+            "-i",
+            "20ms",
+            "-o",
+            tape,
+        ],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         err = r.communicate(timeout=0.5)[1]
     except subprocess.TimeoutExpired:
@@ -95,7 +165,10 @@ def test_a_call_fails(run, work, started, call, when):
         except subprocess.TimeoutExpired:
             subprocess.run(["pkill", "-KILL", "-P", str(r.pid)], check=False)
             err = r.communicate()[1]
-            assert call in ("clock_gettime", "read"), "it hangs"  # without timer, clock or signals it can't hear the INT
+            assert call in (
+                "clock_gettime",
+                "read",
+            ), "it hangs"  # without timer, clock or signals it can't hear the INT
     assert r.returncode in (0, 2, -signal.SIGKILL, 128 + signal.SIGKILL, 127), (r.returncode, err)
     assert len([line for line in err.splitlines() if line.startswith("baro")]) <= 2, err
     assert job.poll() is None
@@ -164,8 +237,17 @@ def small_group(request):
 
 
 @pytest.mark.not_sanitized("a sanitizer needs more")
-@pytest.mark.parametrize("small_group", [("memory", "memory.limit_in_bytes", str(12 << 20)), ("pids", "pids.max", "4"), ("pids", "pids.max", "3"),
-                                         ("pids", "pids.max", "2")], indirect=True, ids=["12 MB", "4 pids", "3 pids", "2 pids"])
+@pytest.mark.parametrize(
+    "small_group",
+    [
+        ("memory", "memory.limit_in_bytes", str(12 << 20)),
+        ("pids", "pids.max", "4"),
+        ("pids", "pids.max", "3"),
+        ("pids", "pids.max", "2"),
+    ],
+    indirect=True,
+    ids=["12 MB", "4 pids", "3 pids", "2 pids"],
+)
 def test_small_cgroups(run, tape, small_group):
     def enter():
         (small_group / "cgroup.procs").write_text("0")
@@ -216,7 +298,11 @@ def test_recorder_stopped(run, tape, wait_until):
     """SIGSTOP of the recorder is a gap of missed samples, which are counted; the job ends as ever."""
     p = run.popen("run", "-q", "-i", "20ms", "-o", tape, "--", "sh", "-c", "sleep 1.2; exit 6")
     run.await_samples(tape, 4)
-    recorder = [int(c) for c in open(f"/proc/{p.pid}/task/{p.pid}/children").read().split() if open(f"/proc/{c}/comm").read().startswith("baro")][0]
+    recorder = [
+        int(c)
+        for c in open(f"/proc/{p.pid}/task/{p.pid}/children").read().split()
+        if open(f"/proc/{c}/comm").read().startswith("baro")
+    ][0]
     os.kill(recorder, signal.SIGSTOP)
     time.sleep(0.4)
     os.kill(recorder, signal.SIGCONT)

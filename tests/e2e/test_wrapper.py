@@ -73,11 +73,20 @@ def test_exec_failure(wrap, tmp_path, command):
         assert not list((tmp_path / "runs").rglob("*.baro"))
 
 
-@pytest.mark.parametrize("path", [None, "", ":/bin", "/bin:", "denied:found", "found:denied", "denied", "plain:found", "none:found", "script:found"],
-                         ids=lambda p: "unset" if p is None else p[:20] or "empty")
+@pytest.mark.parametrize(
+    "path",
+    [None, "", ":/bin", "/bin:", "denied:found", "found:denied", "denied", "plain:found", "none:found", "script:found"],
+    ids=lambda p: "unset" if p is None else p[:20] or "empty",
+)
 def test_path_is_searched(wrap, tmp_path, monkeypatch, path):
-    """As execvp(3) does it, by which env(1) goes: what can't be executed is passed over, and is the reason if nothing else is found."""
-    for folder, mode, text in (("found", 0o755, "#!/bin/sh\necho found\n"), ("denied", 0o644, "echo no\n"), ("script", 0o755, "echo script $0\n"), (".", 0o755, "#!/bin/sh\necho here\n")):
+    """As execvp(3) does it, by which env(1) goes: what can't be executed is passed over, and is the reason if nothing
+    else is found."""
+    for folder, mode, text in (
+        ("found", 0o755, "#!/bin/sh\necho found\n"),
+        ("denied", 0o644, "echo no\n"),
+        ("script", 0o755, "echo script $0\n"),
+        (".", 0o755, "#!/bin/sh\necho here\n"),
+    ):
         (tmp_path / folder).mkdir(exist_ok=True)
         (tmp_path / folder / "looked-for").write_text(text)
         (tmp_path / folder / "looked-for").chmod(mode)
@@ -459,7 +468,8 @@ def test_command_stops_itself(wrap, number):
 
 def test_stop_and_go_many_times(wrap):
     job = own_group(wrap + ["sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do kill -STOP $$; done; exit 13"])
-    # The command is continued with the group and may stop again before the wrapper has woken: two stops can be seen as one.
+    # The command is continued with the group and may stop again before the wrapper has woken: two stops can be seen as
+    # one.
     for _ in range(11):
         _, status = os.waitpid(job.pid, os.WUNTRACED)
         if not os.WIFSTOPPED(status):

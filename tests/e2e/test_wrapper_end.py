@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run leaves behind: no descriptor of the job's, no process, no zombie; and when it says that the command began and ended."""
+"""What a run leaves behind: no descriptor of the job's, no process, no zombie; and when it says that the command began
+and ended."""
+
 import os
 import select
 import signal
@@ -34,23 +36,38 @@ print(len(zombies()), *zombies(), sep="\\n")
 
 
 def in_pid_namespace(argv):
-    unshare = ["unshare", "--pid", "--fork", "--mount-proc", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"])]
+    unshare = [
+        "unshare",
+        "--pid",
+        "--fork",
+        "--mount-proc",
+        *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]),
+    ]
     if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode:
         pytest.skip("no PID namespace of our own to be had")
     return [*unshare, *argv]
 
 
-# The second is long enough for helpers to be there, the third for the one that looks at file systems, sensors and smaps; the last has a group of its own.
-@pytest.mark.alone("a file system of another test that hangs holds the helper that asks how full it is, and such a one is left behind")
-@pytest.mark.parametrize(("times", "options", "command"), [
-    (40, [], ["true"]),
-    (8, [], ["sleep", "0.3"]),
-    (1, [], ["sleep", "2.3"]),
-    (3, ["--no-host"], ["sleep", "0.4"]),
-    (3, ["--cgroup", "own"], ["sleep", "0.3"]),
-], ids=["short", "helper", "long", "no host", "group"])
+# The second is long enough for helpers to be there, the third for the one that looks at file systems, sensors and
+# smaps; the last has a group of its own.
+@pytest.mark.alone(
+    "a file system of another test that hangs holds the helper that asks how full it is, and such a one is left behind"
+)
+@pytest.mark.parametrize(
+    ("times", "options", "command"),
+    [
+        (40, [], ["true"]),
+        (8, [], ["sleep", "0.3"]),
+        (1, [], ["sleep", "2.3"]),
+        (3, ["--no-host"], ["sleep", "0.4"]),
+        (3, ["--cgroup", "own"], ["sleep", "0.3"]),
+    ],
+    ids=["short", "helper", "long", "no host", "group"],
+)
 def test_nobody_is_left_to_process_1(run, work, times, options, command):
-    argv = in_pid_namespace([sys.executable, "-c", NOT_REAPING, str(times), run.binary, "run", "-q", *options, "--", *command])
+    argv = in_pid_namespace(
+        [sys.executable, "-c", NOT_REAPING, str(times), run.binary, "run", "-q", *options, "--", *command]
+    )
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=True, cwd=work)
     assert done.stdout.splitlines()[0] == "0", done.stdout
 
@@ -58,8 +75,21 @@ def test_nobody_is_left_to_process_1(run, work, times, options, command):
 @pytest.mark.parametrize("quiet", [["-q"], []], ids=["quiet", "summary"])
 def test_a_hung_file_system_holds_no_stream(run, hanging, quiet):  # noqa: F811
     """Whoever reads the job's stderr sees its end, though the recorder sits in a write that is not answered."""
-    p = run.popen("run", *quiet, "-i", "10ms", "-o", f"{hanging.folder}/t", "--", "sh", "-c", "echo up; read x; exit 4", stdin=subprocess.PIPE,
-                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    p = run.popen(
+        "run",
+        *quiet,
+        "-i",
+        "10ms",
+        "-o",
+        f"{hanging.folder}/t",
+        "--",
+        "sh",
+        "-c",
+        "echo up; read x; exit 4",
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     assert p.stdout.readline() == b"up\n"
     recorder = recorder_of(p.pid)
     hanging.hang()
@@ -103,7 +133,20 @@ def test_what_the_recorder_says_while_the_job_runs(run, work, wait_until):
         pytest.skip("needs root to mount a small file system")
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", small], check=True)
     try:
-        p = run.popen("run", "-q", "-i", "10ms", "-o", small / "t", "--", "sh", "-c", "read x; exit 6", stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        p = run.popen(
+            "run",
+            "-q",
+            "-i",
+            "10ms",
+            "-o",
+            small / "t",
+            "--",
+            "sh",
+            "-c",
+            "read x; exit 6",
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         wait_until(lambda: (small / "t").exists() and (small / "t").stat().st_size > 0, "a tape")
         with open(small / "filler", "wb", buffering=0) as f:
             try:
@@ -129,7 +172,13 @@ def test_it_began_before_its_own_stopwatch(run, tape):
     late = ["strace", "-f", "-o", "/dev/null", "-e", "trace=setsid", "-e", "inject=setsid:delay_enter=300000", "--"]
     if subprocess.run([*late, "true"], capture_output=True, check=False).returncode:
         pytest.skip("strace can't do that here")
-    done = subprocess.run([*late, run.binary, "run", "-q", "-o", tape, "--", sys.executable, "-c", STOPWATCH], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [*late, run.binary, "run", "-q", "-o", tape, "--", sys.executable, "-c", STOPWATCH],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
     begun, ended = map(int, done.stdout.split())
     summary = run.summary(tape)
     assert summary["wall_ns"] >= ended - begun

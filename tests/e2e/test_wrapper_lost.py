@@ -8,8 +8,25 @@ import time
 
 import pytest
 
-from wrapping import children, comm, DUMMY, held, own_group, PATIENCE, QUIET, read_when, recorder_of, run, shell, state, stopped_by, until, WAIT_FOR_STOP, wrap, WRAPPERS
-
+from wrapping import (
+    children,
+    comm,
+    DUMMY,
+    held,
+    own_group,
+    PATIENCE,
+    QUIET,
+    read_when,
+    recorder_of,
+    run,
+    shell,
+    state,
+    stopped_by,
+    until,
+    WAIT_FOR_STOP,
+    wrap,
+    WRAPPERS,
+)
 
 # ---- the recorder and the wrapper die or hang ----
 

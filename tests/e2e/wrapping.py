@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of wrapping share: bare against wrapped, whatever is done to a command, and whatever it does, must come out the same.
+"""What the tests of wrapping share: bare against wrapped, whatever is done to a command, and whatever it does, must
+come out the same.
 
 A test runs with each wrapper there is: `wrapdummy` (with a recorder that only listens) and `baro run -q`. BARO names
 the binary (build/baro); wrapdummy and probe lie in tests/e2e beside it, or are named by WRAPDUMMY and PROBE.
 """
+
 import os
 import pathlib
 import re
