@@ -110,17 +110,27 @@ static const char *forbidden_of(const struct cli *cli, const struct settings *s,
     return NULL;
 }
 
-/* Nothing was opened or changed so far. Returns only if it can't be executed, with the exit status. */
-static int execute_at_once(struct cli *cli, char **argv, const char *forbidden)
+/* Without wrapper and recorder. Nothing was opened or changed so far. Returns only if the command can't be executed,
+ * with the exit status. */
+static int execute_at_once(struct cli *cli, char **argv, const char *why)
 {
-    if (forbidden)
-        cli_note(cli, "nothing was recorded: a seccomp filter kills at a call that recording takes (%s)", forbidden);
-    else
-        cli_note(cli, "nothing was recorded: no process can be started and waited for: %s",
-                 error_text(cli->filter.process_errno));
+    cli_note(cli, "nothing was recorded: %s", why);
     const struct run_result result = {.exec_errno = filter_execute(argv), .filter = &cli->filter};
     cli_note(cli, "%s: %s", *argv[0] ? argv[0] : "''", error_text(result.exec_errno));
     run_die_like(&result);
+}
+
+/* False: there can be a wrapper. */
+static bool wrapper_refused(const struct cli *cli, const struct settings *s, const char *command,
+                            struct baro_error *why)
+{
+    const char *forbidden = forbidden_of(cli, s, command);
+    if (forbidden)
+        error_set(why, -EPERM, "a seccomp filter kills at a call that recording takes (%s)", forbidden);
+    else if (cli->filter.process_errno)
+        error_set(why, -cli->filter.process_errno, "no process can be started and waited for: %s",
+                  error_text(cli->filter.process_errno));
+    return *why->text;
 }
 
 struct last_words {
@@ -156,18 +166,20 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     static struct running run; /* larger than a short command should find on its way */
     struct baro_error err = BARO_ERROR_INIT;
     static char cwd[4096]; /* the stack may be small */
-    const char *forbidden = forbidden_of(cli, s, base_name(argv[0]));
-    if (forbidden || cli->filter.process_errno)
-        return execute_at_once(cli, argv, forbidden);
+    if (wrapper_refused(cli, s, base_name(argv[0]), &err))
+        return execute_at_once(cli, argv, err.text);
     run_hold_standard_fds();
-    if (recording_open(&run.recording, cli, &s->record, base_name(argv[0]), &err) < 0)
+    int code = recording_open(&run.recording, cli, &s->record, base_name(argv[0]), &err);
+    if (code == -EMFILE || code == -ENFILE) /* a limit of the job's, not a wrong call: the job is worth more */
+        return execute_at_once(cli, argv, err.text);
+    if (code < 0)
         return cli_fail(cli, &err);
     recording_options(&run.recording, &run.options);
     run.options.argv = argv;
     run.options.cwd = getcwd(cwd, sizeof(cwd));
     run.options.no_events = run.options.no_events || filter_lacks(&cli->filter, FILTER_EVENTS);
     run.options.events_fd = record_listen(&run.options);
-    int code = own_group_make(&run, cli, (enum own_mode)s->record.own_group, &err);
+    code = own_group_make(&run, cli, (enum own_mode)s->record.own_group, &err);
     if (code < 0)
         recording_say(&run.recording, err.text); /* the job is worth more than how it is counted */
     run.options.own_group = &run.own;

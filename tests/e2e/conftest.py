@@ -13,6 +13,7 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import textwrap
 import time
@@ -443,6 +444,45 @@ def started():
     for p in all_:
         p.kill()
         p.wait()
+
+
+@pytest.fixture
+def fuse(tmp_path):
+    """fuse(): a folder of fuse_files.py, as `.folder` of its process; `.hang()` and `.resume()`. fuse("EINVAL"): it
+    answers fsync(2) with that error. The test is skipped where none can be mounted."""
+    servers = []
+
+    def mount(*options):
+        program = pathlib.Path(__file__).with_name("fuse_files.py")
+        server = subprocess.Popen(
+            [sys.executable, program, tempfile.mkdtemp(dir=tmp_path), *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        server.folder = server.args[2]
+        if server.stdout.readline() != "mounted\n":
+            pytest.skip("no FUSE: " + (server.communicate()[1].strip().splitlines() or ["it ended"])[-1])
+
+        def hang():
+            server.send_signal(signal.SIGUSR1)
+            assert server.stdout.readline() == "held\n"
+
+        server.hang, server.resume = hang, lambda: server.send_signal(signal.SIGUSR2)
+        servers.append(server)
+        return server
+
+    yield mount
+    for server in servers:
+        server.kill()
+        server.wait()
+        subprocess.run(["umount", "-l", server.folder], check=False)
+
+
+@pytest.fixture
+def hanging(fuse):
+    """A folder whose file system can be made to hang."""
+    return fuse()
 
 
 class Truth:

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""A small FUSE file system for tests: files in memory, in one folder, that can be made to hang.
+"""A small FUSE file system for tests: files in memory, in one folder. It can be made to hang, or to refuse fsync(2).
 
-`fuse_files.py FOLDER` mounts it (root) and prints "mounted". From SIGUSR1 on nothing is answered, which "held" says at
-the first
-request; from SIGUSR2 on all is. When it is killed, whoever waits for an answer gets an error. Structs: linux/fuse.h,
-protocol 7.31.
+`fuse_files.py FOLDER [ERRNO]` mounts it (needs root) and prints "mounted". After SIGUSR1 it answers no request, and
+prints "held" at the first one; after SIGUSR2 it answers all of them. With ERRNO (EINVAL, EOPNOTSUPP) it prints "fsync"
+at each FSYNC request, and answers with that error. When it is killed, each process that waits for an answer gets an
+error. Structs: linux/fuse.h, protocol 7.31.
 """
 
 import ctypes
@@ -21,13 +21,14 @@ NO_ANSWER = (2, 36, 42)  # FORGET, INTERRUPT, BATCH_FORGET
 
 
 class Files:
-    def __init__(self, folder):
+    def __init__(self, folder, fsync_errno=0):
         self.fd = os.open("/dev/fuse", os.O_RDWR)
         libc = ctypes.CDLL(None, use_errno=True)
         options = f"fd={self.fd},rootmode=40000,user_id={os.getuid()},group_id={os.getgid()},allow_other"
         if libc.mount(b"baro-test", folder.encode(), b"fuse", 0, options.encode()) < 0:
             sys.exit(f"can't mount: {os.strerror(ctypes.get_errno())}")
         self.names, self.data, self.hangs, self.held = {}, {}, False, []
+        self.fsync_errno = fsync_errno
         signal.signal(signal.SIGUSR1, self.hang)
         signal.signal(signal.SIGUSR2, self.resume)
 
@@ -84,9 +85,15 @@ class Files:
             return struct.pack("<5Q4I", 1 << 20, 1 << 20, 1 << 20, 1 << 20, 1 << 20, 4096, 255, 4096, 0) + bytes(24)
         if code == 10:  # UNLINK
             return b"" if self.names.pop(name, None) else -errno.ENOENT
-        return (
-            b"" if code in (18, 20, 25, 28, 29, 34) else -errno.ENOSYS
-        )  # RELEASE, FSYNC, FLUSH, READDIR, RELEASEDIR, ACCESS
+        if code == 12:  # RENAME
+            old, new = body[8:].split(b"\0")[:2]
+            self.names[new] = self.names.pop(old)
+            return b""
+        if code == 20 and self.fsync_errno:  # FSYNC
+            print("fsync", flush=True)
+            return -self.fsync_errno
+        # RELEASE, FSYNC, FLUSH, READDIR, RELEASEDIR, ACCESS
+        return b"" if code in (18, 20, 25, 28, 29, 34) else -errno.ENOSYS
 
     def serve(self):
         while True:
@@ -116,6 +123,6 @@ class Files:
 
 
 if __name__ == "__main__":
-    files = Files(sys.argv[1])
+    files = Files(sys.argv[1], getattr(errno, sys.argv[2]) if len(sys.argv) > 2 else 0)
     print("mounted", flush=True)
     files.serve()

@@ -275,3 +275,18 @@ def test_rm_all_while_others_remove(run, work, monkeypatch):
     said = p.communicate()[1]
     assert p.returncode == 0 and said == ""
     assert list(runs.iterdir()) == []
+
+
+@root_only
+@pytest.mark.parametrize("fsync", ["EINVAL", "EOPNOTSUPP", "ENOSYS"])
+def test_a_file_system_without_fsync(run, fuse, fsync):
+    """The recorder calls fdatasync(2) after each frame there. What was written is kept, whatever the answer."""
+    server = fuse(fsync)
+    tape = f"{server.folder}/t.baro"
+    done = run("run", "-q", "-i", "10ms", "-o", tape, "--", "sh", "-c", "sleep 0.2; exit 4", status=4)
+    assert (done.stdout, done.stderr) == ("", "")
+    summary = run.summary(tape)
+    assert summary["exit"]["status"] == 4
+    assert summary["recorder"]["damaged_bytes"] == 0
+    assert len(samples(run.binary, tape)) > 1
+    assert server.stdout.readline() == "fsync\n"

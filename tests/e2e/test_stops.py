@@ -3,13 +3,10 @@
 ended, and when it did."""
 
 import os
-import pathlib
 import random
 import select
 import signal
 import subprocess
-import sys
-import tempfile
 import time
 
 import pytest
@@ -19,30 +16,6 @@ from wrapping import PATIENCE, recorder_of, WRAPPERS, wrap  # noqa: F401 (wrap i
 FULL = os.environ.get("BARO_FULL") == "1"
 TIMES = [8] + ([1000] if FULL else [])
 JOB = ["sh", "-c", "echo $$; read x; exit 7"]
-
-
-@pytest.fixture
-def hanging(tmp_path):
-    """A folder whose file system can be made to hang. The test is skipped where none can be mounted."""
-    server = subprocess.Popen(
-        [sys.executable, pathlib.Path(__file__).with_name("fuse_files.py"), tempfile.mkdtemp(dir=tmp_path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    server.folder = server.args[2]
-    if server.stdout.readline() != "mounted\n":
-        pytest.skip("no FUSE: " + server.communicate()[1].strip())
-
-    def hang():
-        server.send_signal(signal.SIGUSR1)
-        assert server.stdout.readline() == "held\n"
-
-    server.hang, server.resume = hang, lambda: server.send_signal(signal.SIGUSR2)
-    yield server
-    server.kill()
-    server.wait()
-    subprocess.run(["umount", "-l", server.folder], check=False)
 
 
 def readable(fd, seconds):
