@@ -264,6 +264,25 @@ static bool wrapper_waits(int link_fd)
     return poll(&p, 1, 0) == 0 || !(p.revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
+static void tell_people(struct recording *r)
+{
+    if (!r->link || wrapper_waits(r->link->fd))
+        say_what_happened(r);
+    if (!r->link || wrapper_waits(r->link->fd))
+        print(r);
+}
+
+/* A tape that has no name yet may still come to nothing. */
+static void on_summed_up(void *context)
+{
+    struct recording *r = context;
+    if (!r->begun || *r->file.temporary)
+        return;
+    look_for_tape(r);
+    tell_people(r);
+    r->told = true;
+}
+
 static void on_finished(void *context, bool recorded)
 {
     struct recording *r = context;
@@ -271,11 +290,10 @@ static void on_finished(void *context, bool recorded)
         tape_file_remove(&r->file); /* a full disk, from the beginning: there is nothing in it */
     else if (recorded)
         publish(r);
-    look_for_tape(r);
-    if (recorded && (!r->link || wrapper_waits(r->link->fd)))
-        say_what_happened(r);
-    if (recorded && (!r->link || wrapper_waits(r->link->fd)))
-        print(r);
+    if (!r->told)
+        look_for_tape(r);
+    if (recorded && !r->told)
+        tell_people(r);
     if (r->link)
         link_done(r->link);
 }
@@ -295,6 +313,7 @@ void recording_options(struct recording *r, struct record_options *ret)
         .adopts = s->subreaper,
         .on_error = recording_say,
         .begun = on_begun,
+        .summed_up = on_summed_up,
         .finished = on_finished,
         .no_events = getenv("BARO_NO_EVENTS") != NULL,
         .observer = {on_header, on_sample, on_exit_record, on_event, on_limits, r},

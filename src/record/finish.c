@@ -87,8 +87,7 @@ void recorder_finish(struct recorder *r)
                   r->status_known ? ""
                   : r->detached   ? "detached"
                                   : "unknown");
-        recorder_tick(r);
-        oom_tell(r);
+        recorder_last_tick(r);
     }
     sampler_kill_helpers(&r->sampler);
     recorder_writes(r, true);

@@ -49,6 +49,9 @@ struct record_options {
     struct record_observer observer;
     void (*on_error)(void *context, const char *line); /* one line for people */
     void (*begun)(void *context);                      /* the tape has its header */
+    /* The observer has seen everything; the last sample and the footer are not on the tape yet, and writing them can
+     * take long: text for people is printed first. */
+    void (*summed_up)(void *context);
     void (*finished)(void *context, bool recorded);    /* all is on the tape; what remains is to tear down */
 };
 

@@ -17,6 +17,7 @@
 
 #define PENDING_MOST 512u            /* exits and events between two ticks before they are written on their own */
 #define STEP_NS (100 * (int64_t)NS_PER_MS)
+#define HANGS_NS (30 * NS_PER_MS)
 #define SUSPEND_NS (100 * NS_PER_MS)
 #define DESCRIPTORS_FOR_THE_MACHINE 64u
 #define HOST_ALONE_LEAST (100 * NS_PER_MS)
@@ -28,19 +29,41 @@ uint64_t recorder_since(const struct recorder *r, uint64_t absolute_ns)
     return absolute_ns > start ? absolute_ns - start : 0;
 }
 
-/* ---- to the tape, and to whoever watches ---- */
+/* ---- to the tape, and to the observer ---- */
+
+/*
+ * A file server, or the process behind a FUSE mount, may never answer. Example: one whose writes took up to 40 ms hangs
+ * after 160 ms. A local disk answers at some time: it has the whole grace that the wrapper gives.
+ */
+void recorder_writes(struct recorder *r, bool begins)
+{
+    uint64_t now = clock_monotonic_ns(), took = now - r->write_began_ns, patience = HANGS_NS;
+
+    if (begins)
+        r->write_began_ns = now;
+    else if (took > r->write_longest_ns)
+        r->write_longest_ns = took;
+    if (4 * r->write_longest_ns > patience)
+        patience = 4 * r->write_longest_ns;
+    if (r->write_hangs_at)
+        *r->write_hangs_at = begins && !r->tape_is_local ? now + patience : 0;
+}
 
 static void begun(struct recorder *r)
 {
+    recorder_writes(r, true);
     if (!r->begun && r->options->begun)
         r->options->begun(r->options->observer.context);
+    recorder_writes(r, false);
     r->begun = true;
 }
 
-void recorder_writes(struct recorder *r, bool begins)
+static void observe(struct recorder *r, const struct baro_sample *s)
 {
-    if (r->writing_since)
-        *r->writing_since = begins ? clock_monotonic_ns() : 0;
+    recorder_writes(r, true); /* it looks whether the tape is still there */
+    if (r->options->observer.sample)
+        r->options->observer.sample(r->options->observer.context, s);
+    recorder_writes(r, false);
 }
 
 static void commit(struct recorder *r, const struct baro_sample *s)
@@ -108,8 +131,20 @@ void recorder_tick(struct recorder *r)
     check_clocks(r);
     const struct baro_sample *s = sampler_tick(&r->sampler);
     commit(r, s);
-    if (r->options->observer.sample)
-        r->options->observer.sample(r->options->observer.context, s);
+    observe(r, s);
+}
+
+void recorder_last_tick(struct recorder *r)
+{
+    check_clocks(r);
+    const struct baro_sample *s = sampler_tick(&r->sampler);
+    observe(r, s);
+    oom_tell(r);
+    recorder_writes(r, true);
+    if (r->options->summed_up)
+        r->options->summed_up(r->options->observer.context);
+    recorder_writes(r, false);
+    commit(r, s);
 }
 
 /* Without processes nothing is as fast as what the dense samples of a recording's beginning are for. */
@@ -137,8 +172,7 @@ static void end_rest(struct recorder *r)
     if (!s)
         return;
     commit(r, s);
-    if (r->options->observer.sample)
-        r->options->observer.sample(r->options->observer.context, s);
+    observe(r, s);
 }
 
 /* With an interval of auto a job that does nothing is looked at, and sampled seldom, for the machine around it. Returns
@@ -199,10 +233,12 @@ void recorder_scheduled_tick(struct recorder *r)
 
 /* ---- the end ---- */
 
-static void tell_finished(const struct recorder *r)
+static void tell_finished(struct recorder *r)
 {
+    recorder_writes(r, true);
     if (r->options->finished)
         r->options->finished(r->options->observer.context, r->started);
+    recorder_writes(r, false);
 }
 
 static void close_all(struct recorder *r)
@@ -309,13 +345,15 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
 
 static int start_tape(struct recorder *r, struct baro_error *err)
 {
-    int code = tape_writer_new(&r->writer, r->options->tape_fd, &r->header, NULL, err);
-    if (code < 0)
-        return code;
     struct baro_error trouble = BARO_ERROR_INIT;
     recorder_writes(r, true);
-    code = tape_writer_start(r->writer, &trouble);
+    int code = tape_writer_new(&r->writer, r->options->tape_fd, &r->header, NULL, err);
+    r->tape_is_local = code == 0 && !tape_writer_network(r->writer);
+    if (code == 0)
+        code = tape_writer_start(r->writer, &trouble);
     recorder_writes(r, false);
+    if (!r->writer)
+        return code;
     if (code == 0)
         begun(r);
     else if (!r->error_reported++ && r->options->on_error)
@@ -327,7 +365,7 @@ static int start_tape(struct recorder *r, struct baro_error *err)
 
 int record_run(const struct record_options *options, const struct link_end *link, struct baro_error *err)
 {
-    struct recorder r = {.link_fd = link->fd, .wrapper = link->wrapper, .writing_since = link->writing_since};
+    struct recorder r = {.link_fd = link->fd, .wrapper = link->wrapper, .write_hangs_at = link->write_hangs_at};
     int code = prepare(&r, options, err);
     if (code == 0) {
         event_open(&r); /* first: the command is being started meanwhile */

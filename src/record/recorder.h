@@ -42,7 +42,9 @@ struct recorder {
     struct sampler sampler;
     int proc_fd, sys_fd, epoll_fd, signal_fd, link_fd;
     pid_t wrapper;
-    volatile uint64_t *writing_since; /* of struct link_end; NULL: nobody looks */
+    volatile uint64_t *write_hangs_at; /* of struct link_end; NULL: nobody looks */
+    uint64_t write_began_ns, write_longest_ns;
+    bool tape_is_local; /* neither on a file server nor on FUSE */
     int32_t command;            /* pid of the command; 0 until LINK_STARTED */
 
     struct exits_source *forks; /* tells forks, execs and exits; NULL: scanning */
@@ -154,10 +156,12 @@ void loop_run(struct recorder *r);
 void recorder_finish(struct recorder *r);
 
 /* recorder.c */
-void recorder_writes(struct recorder *r, bool begins); /* for the wrapper to see, around whatever writes to the tape */
+/* Around whatever touches the tape's file system, which may not answer: the wrapper sees how long that takes. */
+void recorder_writes(struct recorder *r, bool begins);
 void recorder_event(struct recorder *r, enum baro_event_kind kind, const struct member *m, uint64_t number,
                     const char *text);
 void recorder_tick(struct recorder *r);
+void recorder_last_tick(struct recorder *r); /* the observer gets the sample before the tape does */
 void recorder_first_tick(struct recorder *r);
 void recorder_scheduled_tick(struct recorder *r);
 uint64_t recorder_since(const struct recorder *r, uint64_t absolute_ns);

@@ -61,10 +61,10 @@ struct link_message {
 struct link_end {
     int fd;
     pid_t wrapper;
-    /* In memory that the wrapper sees: CLOCK_MONOTONIC since when the recorder has been writing to the tape, which can
-     * take for ever; 0: it is not. A recorder that hangs in a write when the command ends is not waited for as long as
-     * another. NULL: no such memory. */
-    volatile uint64_t *writing_since;
+    /* In memory shared with the wrapper: while the recorder writes to the tape, the time (CLOCK_MONOTONIC) after which
+     * that write hangs; 0: it does not write. At the command's end the wrapper does not wait for a recorder that hangs
+     * in a write. NULL: no such memory. */
+    volatile uint64_t *write_hangs_at;
 };
 
 /* For the recorder: text for people, which the wrapper prints; at once if now, else when the command has ended. Where

@@ -272,6 +272,15 @@ bool reap_round(struct wrapper *w)
     return true;
 }
 
+char reap_state(struct wrapper *w, pid_t pid)
+{
+    char text[512];
+    uint32_t len = proc_is_own(w) ? zombie_read(pid, "stat", text, sizeof(text)) : 0;
+    const char *after = len ? memrchr(text, ')', len) : NULL;
+
+    return after && text + len - after > 2 ? after[2] : 0;
+}
+
 /* 0: it is no helper of the recorder's, or gone; else its state. */
 static char helper_state(const struct wrapper *w, pid_t pid)
 {

@@ -21,11 +21,10 @@
 
 /* How long the recorder may hold up the end. */
 #define RECORDER_GRACE_NS NS_PER_SEC
-#define RECORDER_GRACE_HANGING_NS (20 * NS_PER_MS)
 #define HELPERS_GRACE_NS (500 * NS_PER_MS)
 #define HELPERS_GRACE_HANGING_NS (5 * NS_PER_MS)
 #define HELPERS_LOOK_NS (2 * NS_PER_MS)
-#define HANGS_NS (300 * NS_PER_MS) /* in one write */
+#define LOOK_NS (5 * NS_PER_MS) /* how often it is checked whether the recorder hangs in a write */
 
 /* The recorder's own doing must not end it before the job; what limits it softly was meant for the job. */
 static void recorder_unbind(const struct filter *filter)
@@ -64,7 +63,7 @@ static size_t locks_of(const struct own_group *own, int *ret)
 static _Noreturn void recorder_run(const struct wrapper *w, int link, const struct run_options *options,
                                    run_recorder *recorder_main, void *context)
 {
-    const struct link_end end = {.fd = link, .wrapper = w->self, .writing_since = w->writing_since};
+    const struct link_end end = {.fd = link, .wrapper = w->self, .write_hangs_at = w->write_hangs_at};
     int keep[4 + OWN_MOST] = {link, options->tape_fd, options->events_fd, options->folder_fd};
     size_t count = 4 + locks_of(options->own, keep + 4);
 
@@ -94,7 +93,7 @@ static int recorder_start(struct wrapper *w, const struct run_options *options, 
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) < 0)
         return -errno;
-    w->writing_since = shared_word();
+    w->write_hangs_at = shared_word();
     pid = filter && filter->there ? filter_fork() : fork();
     if (pid == 0)
         recorder_run(w, ends[1], options, recorder_main, context);
@@ -186,38 +185,46 @@ static void reap_rest(struct wrapper *w)
         ;
 }
 
+/* One that is waiting for a CPU (R) does not hang, however long that takes. */
+static bool recorder_hangs(struct wrapper *w)
+{
+    uint64_t hangs_at = w->write_hangs_at ? *w->write_hangs_at : 0;
+
+    return hangs_at && clock_monotonic_ns() > hangs_at && reap_state(w, w->recorder) != 'R';
+}
+
+static struct timespec look_within(struct timespec left)
+{
+    return left.tv_sec || left.tv_nsec > (long)LOOK_NS ? (struct timespec){.tv_nsec = LOOK_NS} : left;
+}
+
 /* The last word is worth waiting for, as it has the totals; within the grace. */
 static void last_word(struct wrapper *w, enum link_kind kind, int64_t number, uint64_t deadline)
 {
     struct pollfd out = {.fd = w->link, .events = POLLOUT};
     struct timespec left;
 
-    while (link_tell(w, kind, number) == -EAGAIN && time_left(deadline, &left))
-        if (ppoll(&out, 1, &left, NULL) == 0)
-            break;
+    while (link_tell(w, kind, number) == -EAGAIN && time_left(deadline, &left) && !recorder_hangs(w)) {
+        left = look_within(left);
+        ppoll(&out, 1, &left, NULL);
+    }
     shutdown(w->link, SHUT_WR); /* where it was lost, the end of file says that this is the end */
 }
 
 /*
- * Until its process has ended: else it would be left to process 1, which does not reap in every container. One wake-up
- * for all, as what it said is there to be read afterwards; it asks for more room where it needs that.
+ * Waits until its process has ended: else it would be left to process 1, which does not reap in every container. One
+ * wake-up serves for all, because its messages can be read afterwards; it asks for more room where it needs that.
  */
 static void recorder_await(struct wrapper *w, uint64_t deadline)
 {
     struct timespec left;
     siginfo_t info;
 
-    while (!reap_recorder(w) && time_left(deadline, &left))
+    while (!reap_recorder(w) && time_left(deadline, &left) && !recorder_hangs(w)) {
+        left = look_within(left);
         if (sigmask_wait(SIGMASK_OF(SIGCHLD) | SIGMASK_OF(SIGURG), &info, &left) == SIGURG)
             signal_handle(w, &info);
-}
-
-/* One that has been in the same write for a while hangs in its file system. */
-static uint64_t grace(const struct wrapper *w, uint64_t now)
-{
-    uint64_t since = w->writing_since ? *w->writing_since : 0;
-
-    return since && now > since + HANGS_NS ? RECORDER_GRACE_HANGING_NS : RECORDER_GRACE_NS;
+    }
 }
 
 /* Helpers that the recorder has left to us, the subreaper: it was killed, or they had not got a CPU to end on. One that
@@ -250,7 +257,7 @@ static void recorder_continue(const struct wrapper *w)
 
 static void recorder_finish(struct wrapper *w, enum link_kind kind, int64_t number)
 {
-    uint64_t now = clock_monotonic_ns(), deadline = now + grace(w, now);
+    uint64_t now = clock_monotonic_ns(), deadline = now + RECORDER_GRACE_NS;
     bool done = false;
 
     if (!w->recorder)

@@ -16,7 +16,7 @@
 
 struct wrapper {
     int link, stderr_fd, folder_fd;
-    volatile uint64_t *writing_since; /* of struct link_end */
+    volatile uint64_t *write_hangs_at; /* of struct link_end */
     pid_t self, recorder, command; /* 0: none */
     pid_t watcher;       /* of a stop that is mirrored (mirror.c); 0: none */
     int stopped_by;      /* the signal that the command stands still by, if that is mirrored; 0: none */
@@ -64,6 +64,7 @@ bool mirror_has_news(const struct wrapper *w); /* has the command stopped, gone 
 void reap_prepare(struct wrapper *w); /* once the command runs */
 bool reap_round(struct wrapper *w);
 bool reap_recorder(struct wrapper *w);
+char reap_state(struct wrapper *w, pid_t pid); /* as in /proc/PID/stat: 'R', 'D', ...; 0: not known */
 /* Helpers that the recorder has left to us and that are not reaped. */
 enum reap_left { REAP_NONE_LEFT, REAP_HANGING /* in an uninterruptible wait, all of them */, REAP_ENDING };
 enum reap_left reap_helpers_left(struct wrapper *w);

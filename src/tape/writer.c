@@ -349,6 +349,11 @@ uint64_t tape_writer_cut(const struct tape_writer *w)
     return w->cut;
 }
 
+bool tape_writer_network(const struct tape_writer *w)
+{
+    return w->network;
+}
+
 bool tape_writer_failing(const struct tape_writer *w)
 {
     return w->failing;

@@ -63,6 +63,7 @@ int tape_writer_finish(struct tape_writer *w, struct baro_error *err);
 uint64_t tape_writer_bytes(const struct tape_writer *w);  /* acknowledged so far */
 uint64_t
 tape_writer_cut(const struct tape_writer *w); /* bytes that were in the file and that somebody else has cut off */
+bool tape_writer_network(const struct tape_writer *w);    /* it lies on a file server or on FUSE */
 bool tape_writer_failing(const struct tape_writer *w);    /* the last commit did not reach the file */
 void tape_writer_free(struct tape_writer *w);             /* NULL allowed; does not finish */
 
