@@ -19,15 +19,20 @@ int main(int argc, char **argv)
         fprintf(stderr, "heaviest: %s\n", err.text);
         return 1;
     }
-    for (size_t i = 0; i < baro_summary_command_count(summary); i++) {
-        uint64_t cpu_ns;
-        int absent = baro_summary_command_cpu_ns(summary, i, &cpu_ns);
-        printf("%-16s %6" PRIu64 " processes  ", baro_summary_command_name(summary, i),
-               baro_summary_command_processes(summary, i));
+    int section = baro_summary_section_find("commands");
+    int name = baro_summary_fact_find("commands", "name"), processes = baro_summary_fact_find("commands", "processes"),
+        cpu_ns = baro_summary_fact_find("commands", "cpu_ns");
+    for (size_t row = 0; row < baro_summary_rows(summary, section); row++) {
+        struct baro_value v;
+        baro_summary_value(summary, name, row, &v);
+        printf("%-16s", v.text);
+        baro_summary_value(summary, processes, row, &v);
+        printf(" %6" PRIu64 " processes  ", v.u64);
+        int absent = baro_summary_value(summary, cpu_ns, row, &v);
         if (absent)
             printf("CPU time not known: %s\n", baro_absent_name((enum baro_absent)absent));
         else
-            printf("%.3f s\n", (double)cpu_ns / 1e9);
+            printf("%.3f s\n", (double)v.u64 / 1e9);
     }
     baro_summary_free(summary);
     baro_tape_close(tape);

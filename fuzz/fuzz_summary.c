@@ -96,7 +96,7 @@ static void in_dialects(struct moment *m, const struct baro_record *r)
     }
 }
 
-static void one_sample(struct input *in, struct moment *m, struct summary *s)
+static void one_sample(struct input *in, struct moment *m, struct baro_summary *s)
 {
     m->s.t_ns += number(in);
     m->s.n = byte(in) % (ROWS + 1);
@@ -117,7 +117,7 @@ static void one_sample(struct input *in, struct moment *m, struct summary *s)
     in_dialects(m, &(struct baro_record){.kind = BARO_RECORD_SAMPLE, .t_ns = m->s.t_ns, .u.sample = &m->s});
 }
 
-static void one_exit(struct input *in, struct summary *s)
+static void one_exit(struct input *in, struct baro_summary *s)
 {
     char name[24];
     struct baro_exit e = {.id = byte(in), .name = name};
@@ -126,7 +126,7 @@ static void one_exit(struct input *in, struct summary *s)
     summary_add_exit(s, &e);
 }
 
-static void one_event(struct input *in, struct moment *m, struct summary *s)
+static void one_event(struct input *in, struct moment *m, struct baro_summary *s)
 {
     char words[200];
     struct baro_event e = {.kind = (enum baro_event_kind)(byte(in) % (EVENT_KIND_COUNT + 1)), .text = words};
@@ -137,7 +137,7 @@ static void one_event(struct input *in, struct moment *m, struct summary *s)
     in_dialects(m, &(struct baro_record){.kind = BARO_RECORD_EVENT, .t_ns = e.t_ns, .u.event = &e});
 }
 
-static void tell(const struct summary *s, uint8_t how)
+static void tell(const struct baro_summary *s, uint8_t how)
 {
     struct buf b = {0};
     struct json j = {.out = &b, .pretty = how & 1};
@@ -192,7 +192,7 @@ static void limits(struct input *in, struct baro_limits *ret)
     ret->pids_absent = why / 64;
 }
 
-static void new_limits(struct input *in, struct summary *s)
+static void new_limits(struct input *in, struct baro_summary *s)
 {
     struct baro_limits l = {0};
     limits(in, &l);
@@ -213,7 +213,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         limits(&in, &h.limits);
     if (how & 32)
         memcpy(h.cgroup_mode, "own", 4);
-    struct summary *s = summary_new(&h);
+    struct baro_summary *s = summary_new(&h);
     if (!s)
         return 0;
     dialects_begin(&m, &h);

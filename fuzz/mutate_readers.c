@@ -211,8 +211,13 @@ static int summary(const char *path)
         return 0;
     if (baro_summary_of_tape(t, &s, NULL) == 0) {
         baro_summary_json(s, "mutant", drop, &sum, NULL);
-        for (size_t i = 0; i < baro_summary_command_count(s); i++)
-            sum += strlen(baro_summary_command_name(s, i));
+        for (int f = 0; f < baro_summary_fact_count(); f++) {
+            for (size_t row = 0; row < baro_summary_rows(s, baro_summary_fact(f)->section); row++) {
+                struct baro_value v;
+                if (baro_summary_value(s, f, row, &v) == BARO_PRESENT)
+                    sum += v.u64 + (v.text ? strlen(v.text) : 0);
+            }
+        }
         baro_summary_free(s);
     }
     baro_tape_close(t);

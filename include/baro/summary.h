@@ -1,10 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * A tape in a nutshell: what `baro summary` tells.
+ * The summary of a recording: what `baro summary` prints, as data.
  *
- * A summary is made by reading a tape from its beginning to its end (what is there of it). The recorder makes the same
- * one while it records, by the same code, so both say the same. A summary belongs to one thread at a time.
+ * A summary is a list of facts in sections. A section has one row ("job", "limits", "host.pressure"), or it is a table
+ * with any number of rows ("commands"). A fact is a column of its section: its name, its type, its unit and what it
+ * means are constant; its value belongs to a summary and a row. One loop reads all of it:
+ *
+ *     for (int f = 0; f < baro_summary_fact_count(); f++) {
+ *         const struct baro_fact *fact = baro_summary_fact(f);
+ *         for (size_t row = 0; row < baro_summary_rows(summary, fact->section); row++) {
+ *             struct baro_value v;
+ *             if (baro_summary_value(summary, f, row, &v) == BARO_PRESENT)
+ *                 ...
+ *
+ * and one line reads one of them:
+ *
+ *     baro_summary_value(summary, baro_summary_fact_find("job", "cpu_ns"), 0, &v);
+ *
+ * The recorder makes its summary by the same code while it records, so both are the same. Facts and sections are
+ * constant and may be read from any thread; a summary belongs to one thread at a time.
  */
 #ifndef BARO_SUMMARY_H
 #define BARO_SUMMARY_H
@@ -14,6 +29,7 @@
 #include <stdint.h>
 
 #include "baro/error.h"
+#include "baro/metric.h"
 #include "baro/tape.h"
 
 #ifdef __cplusplus
@@ -22,8 +38,9 @@ extern "C" {
 
 struct baro_summary;
 
+/* ---- making a summary ---- */
 /**
- * Reads @p tape from its beginning to its end and sums it up. The cursor stands at the end afterwards.
+ * Reads @p tape from its beginning to its end (what is there of it) and sums it up. The cursor is at the end afterwards.
  * @return 0 and a summary, to be freed with baro_summary_free(); negative on a read error or -ENOMEM.
  */
 BARO_API int baro_summary_of_tape(struct baro_tape *tape, struct baro_summary **ret, struct baro_error *err);
@@ -31,32 +48,107 @@ BARO_API int baro_summary_of_tape(struct baro_tape *tape, struct baro_summary **
 /** NULL is allowed. */
 BARO_API void baro_summary_free(struct baro_summary *summary);
 
-/** Takes text as it is made. @return 0, or a negative code, which ends the writing and is handed on. */
+/**
+ * Begins a summary that is kept up while records arrive, as in a live view.
+ * @param header borrowed during the call.
+ * @return 0 and a summary without records, to be freed with baro_summary_free(); -ENOMEM.
+ */
+BARO_API int baro_summary_new(struct baro_summary **ret, const struct baro_header *header, struct baro_error *err);
+/** Adds one record: in the order of the tape, each once. Allocates nothing once its tables have grown. */
+BARO_API void baro_summary_add(struct baro_summary *summary, const struct baro_record *record);
+/**
+ * Adds all records from the position of the cursor to the end of what is there now. To follow a tape, call this and
+ * baro_summary_finish() each time baro_tape_wait() returns 1.
+ * @return 0, or negative on a read error: what was read before it is in the summary.
+ */
+BARO_API int baro_summary_add_tape(struct baro_summary *summary, struct baro_tape *tape, struct baro_error *err);
+/**
+ * Counts the processes that still live under their commands and sorts the commands. Values are to be read after this
+ * call. More records may be added afterwards; then call it again.
+ */
+BARO_API void baro_summary_finish(struct baro_summary *summary);
+
+/* ---- what a summary has: the same for all summaries ---- */
+enum baro_fact_type {
+    BARO_FACT_UNSIGNED, /**< u64 */
+    BARO_FACT_SIGNED,   /**< i64 */
+    BARO_FACT_REAL,     /**< real */
+    BARO_FACT_BOOLEAN,  /**< u64: 0 or 1 */
+    BARO_FACT_TEXT,     /**< text */
+    BARO_FACT_TIME      /**< i64: nanoseconds since 1970-01-01, UTC */
+};
+
+/** Members may be added at the end: take what baro_summary_fact() returns, make no arrays. */
+struct baro_fact {
+    int section;         /**< of baro_summary_section() */
+    const char *name;    /**< e.g. "cpu_ns"; the unit is in the name */
+    const char *help;    /**< what it means */
+    enum baro_fact_type type;
+    enum baro_unit unit;
+    bool in_json;        /**< baro_summary_json() writes it */
+};
+
+/** Members may be added at the end. */
+struct baro_section {
+    const char *name;    /**< "job", "host.pressure", ...; "" for facts about the recording as a whole */
+    const char *help;
+    bool is_table;       /**< any number of rows; else exactly one */
+    int first_fact;      /**< its facts are those from first_fact on, */
+    int fact_count;      /**< so many */
+};
+
+/** @return how many sections there are. */
+BARO_API int baro_summary_section_count(void);
+/** @return a section, constant; NULL if there is no such one. */
+BARO_API const struct baro_section *baro_summary_section(int section);
+/** @return the section with this name, or -1. */
+BARO_API int baro_summary_section_find(const char *name);
+/** @return how many facts there are; sections in order, facts in the order of their section. */
+BARO_API int baro_summary_fact_count(void);
+/** @return a fact, constant; NULL if there is no such one. */
+BARO_API const struct baro_fact *baro_summary_fact(int fact);
+/** @return the fact with this name in this section, or -1. */
+BARO_API int baro_summary_fact_find(const char *section, const char *name);
+
+/* ---- what this summary has ---- */
+/** How exact a value is: bits of baro_value.flags. */
+enum baro_value_flag {
+    BARO_VALUE_LOWER_BOUND = 1, /**< it may be too small */
+    BARO_VALUE_ESTIMATE = 2     /**< it may be wrong either way */
+};
+
+/** In place of a reason: there is no such value, and none is missing. A command that a signal ended has no exit status. */
+#define BARO_ABSENT_NONE (-1)
+
+struct baro_value {
+    int absent;       /**< 0; or why there is no value: enum baro_absent or BARO_ABSENT_NONE; all others are 0 then */
+    unsigned flags;   /**< enum baro_value_flag */
+    uint64_t u64;     /**< which of these four has the value is said by the type of the fact */
+    int64_t i64;
+    double real;
+    const char *text; /**< borrowed until the summary is changed or freed: bytes that end with NUL */
+};
+
+/** @return how many rows a section has: 1 unless it is a table; 0 if there is no such section. */
+BARO_API size_t baro_summary_rows(const struct baro_summary *summary, int section);
+/**
+ * Reads a fact.
+ * @param row from 0 to baro_summary_rows() - 1.
+ * @return BARO_PRESENT (0), or the reason why there is no value, which is in @p ret as well; BARO_E_RANGE for a fact or
+ * a row that does not exist: @p ret is as for BARO_ABSENT_UNKNOWN then.
+ */
+BARO_API int baro_summary_value(const struct baro_summary *summary, int fact, size_t row, struct baro_value *ret);
+
+/* ---- as text for programs ---- */
+/** Takes text as it is made. @return 0, or a negative code, which ends the writing and is returned. */
 typedef int baro_sink(void *context, const char *text, size_t len);
 
 /**
- * Writes the summary as one JSON object with a newline at its end; docs/json.md names its members.
- * @param tape_name what stands as "tape"; NULL: null.
+ * Writes the summary as one JSON object with a newline at its end; docs/json.md has its members.
+ * @param tape_name the value of "tape"; NULL: null.
  */
 BARO_API int baro_summary_json(const struct baro_summary *summary, const char *tape_name, baro_sink *sink,
                                void *context, struct baro_error *err);
-
-/** @return the time from the start of the command (or from attaching) to its end, or as far as the tape goes. */
-BARO_API uint64_t baro_summary_wall_ns(const struct baro_summary *summary);
-
-/** @return 0 and the wait status of the command; or enum baro_absent: BARO_ABSENT_NOT_YET if the tape has no end yet.
- */
-BARO_API int baro_summary_status(const struct baro_summary *summary, int *ret);
-
-/** Reads a total of the job as it was last recorded. @return 0 and the value, or why it is absent. */
-BARO_API int baro_summary_job(const struct baro_summary *summary, int metric, uint64_t *ret);
-
-/** @return how many commands there are, heaviest (by CPU time) first. */
-BARO_API size_t baro_summary_command_count(const struct baro_summary *summary);
-BARO_API const char *baro_summary_command_name(const struct baro_summary *summary, size_t i);
-BARO_API uint64_t baro_summary_command_processes(const struct baro_summary *summary, size_t i);
-/** @return 0 and the CPU time of all processes of that name, or why it is absent. */
-BARO_API int baro_summary_command_cpu_ns(const struct baro_summary *summary, size_t i, uint64_t *ret);
 
 #ifdef __cplusplus
 }

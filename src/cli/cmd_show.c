@@ -498,17 +498,17 @@ static int outside(struct show *w, bool before, uint64_t end_ns)
     return status;
 }
 
-/* When most memory was held, as the summary says it. */
+/* When the job held most memory, as the summary shows it. */
 static int find_peak(struct show *w)
 {
     struct baro_summary *summary;
     if (baro_summary_of_tape(w->tape, &summary, &w->err) < 0)
         return cli_fail(w->cli, &w->err);
-    const struct summary_peak *peak = report_memory_peak(report_summary(summary));
-    bool known = peak->absent == BARO_PRESENT;
-    w->asked_ns = (int64_t)peak->t_ns;
+    struct baro_value peak;
+    int absent = baro_summary_value(summary, baro_summary_fact_find("job", "memory_peak_t_ns"), 0, &peak);
+    w->asked_ns = (int64_t)peak.u64;
     baro_summary_free(summary);
-    return known ? 0 : cli_failf(w->cli, "--at peak: no sample of %s has memory", w->path);
+    return absent == BARO_PRESENT ? 0 : cli_failf(w->cli, "--at peak: no sample of %s has memory", w->path);
 }
 
 /* Finds the moment that was asked for. A moment that is written less exactly may lie a little outside: "12:30" of a run

@@ -27,8 +27,8 @@ static int print(const struct cli *cli, const struct settings *s, const struct b
                                  .utf8 = cli->utf8,
                                  .color = cli->color,
                                  .running = baro_tape_state(tape) == BARO_TAPE_RUNNING,
-                                 .zone = zone_east(report_summary(summary)->start_realtime_ns)};
-    report_block(report_summary(summary), path, style, &text);
+                                 .zone = zone_east(baro_header_start_realtime_ns(baro_tape_header(tape)))};
+    report_block(summary, path, style, &text);
     int status = cli_out(cli, &text);
     buf_done(&text);
     return status;

@@ -127,7 +127,7 @@ static void on_header(void *context, const struct baro_header *h)
 {
     struct recording *r = context;
     if (!r->settings->quiet)
-        r->summary = summary_new(h);
+        baro_summary_new(&r->summary, h, NULL);
 }
 
 static void on_begun(void *context)
@@ -202,11 +202,16 @@ static void prune(struct recording *r)
     r->pruned = true;
 }
 
+static void summarize(struct recording *r, struct baro_record record)
+{
+    if (r->summary)
+        baro_summary_add(r->summary, &record);
+}
+
 static void on_sample(void *context, const struct baro_sample *s)
 {
     struct recording *r = context;
-    if (r->summary)
-        summary_add_sample(r->summary, s);
+    summarize(r, (struct baro_record){.kind = BARO_RECORD_SAMPLE, .t_ns = s->t_ns, .u.sample = s});
     if (s->t_ns > PRUNE_AFTER)
         prune(r);
     publish(r);
@@ -218,16 +223,12 @@ static void on_sample(void *context, const struct baro_sample *s)
 
 static void on_exit_record(void *context, const struct baro_exit *e)
 {
-    struct recording *r = context;
-    if (r->summary)
-        summary_add_exit(r->summary, e);
+    summarize(context, (struct baro_record){.kind = BARO_RECORD_EXIT, .t_ns = e->t_ns, .u.exit = e});
 }
 
 static void on_event(void *context, const struct baro_event *e)
 {
-    struct recording *r = context;
-    if (r->summary)
-        summary_add_event(r->summary, e);
+    summarize(context, (struct baro_record){.kind = BARO_RECORD_EVENT, .t_ns = e->t_ns, .u.event = e});
 }
 
 bool recording_named(const struct recording *r)
@@ -237,21 +238,21 @@ bool recording_named(const struct recording *r)
 
 static void on_limits(void *context, const struct baro_limits *l, uint64_t t_ns)
 {
-    struct recording *r = context;
-    if (r->summary)
-        summary_add_limits(r->summary, l, t_ns);
+    summarize(context, (struct baro_record){.kind = BARO_RECORD_LIMITS, .t_ns = t_ns, .u.limits = l});
 }
 
 static void print(struct recording *r)
 {
     struct buf text = {0};
     if (r->summary) {
-        summary_finish(r->summary);
         struct report_style style = report_style_of(r->cli);
-        style.zone = zone_east(r->summary->start_realtime_ns);
+        struct baro_value start;
+        baro_summary_finish(r->summary);
+        baro_summary_value(r->summary, baro_summary_fact_find("", "start"), 0, &start);
+        style.zone = zone_east(start.i64);
         report_block(r->summary, recording_named(r) ? (const char *)r->path.at : NULL, style, &text);
         put(r, &text, false);
-        summary_free(r->summary);
+        baro_summary_free(r->summary);
         r->summary = NULL;
     }
     buf_done(&text);
@@ -351,7 +352,7 @@ void recording_discard(struct recording *r)
 
 void recording_done(struct recording *r)
 {
-    summary_free(r->summary);
+    baro_summary_free(r->summary);
     buf_done(&r->path);
     tape_file_done(&r->file);
     buf_done(&r->dir);

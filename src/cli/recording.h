@@ -4,7 +4,6 @@
 #define CLI_RECORDING_H
 
 #include "cli/cli.h"
-#include "derive/summary.h"
 #include "record/record.h"
 #include "tape/create.h"
 
@@ -24,7 +23,7 @@ struct recording {
     bool pruned;
     const struct link_end *link; /* in the recorder of run: to the wrapper, which prints; else NULL */
     int stderr_fd;        /* for lines to people; -1: none */
-    struct summary *summary;
+    struct baro_summary *summary;
 };
 
 /* Opens the tape where the settings say, or among the kept runs under a name with that of the command. */

@@ -2,26 +2,26 @@
 /* What a finished summary says. */
 #include "derive/summary.h"
 
-uint64_t summary_wall_ns(const struct summary *s)
+uint64_t summary_wall_ns(const struct baro_summary *s)
 {
     uint64_t from = s->started ? s->start_ns : 0;
     uint64_t to = s->ended ? s->end_ns : s->last_ns;
     return to > from ? to - from : 0;
 }
 
-int summary_job(const struct summary *s, enum job_metric metric, uint64_t *ret)
+int summary_job(const struct baro_summary *s, enum job_metric metric, uint64_t *ret)
 {
     *ret = s->job[metric];
     return s->job_absent[metric];
 }
 
-int summary_self(const struct summary *s, enum recorder_metric metric, uint64_t *ret)
+int summary_self(const struct baro_summary *s, enum recorder_metric metric, uint64_t *ret)
 {
     *ret = s->self[metric];
     return s->self_absent[metric];
 }
 
-int summary_status(const struct summary *s, int *ret)
+int summary_status(const struct baro_summary *s, int *ret)
 {
     *ret = s->status;
     if (!s->ended)
@@ -29,7 +29,7 @@ int summary_status(const struct summary *s, int *ret)
     return s->status_known ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
 }
 
-int summary_cores_mean(const struct summary *s, double *ret)
+int summary_cores_mean(const struct baro_summary *s, double *ret)
 {
     if (s->job_absent[JOB_cpu] != BARO_PRESENT)
         return s->job_absent[JOB_cpu];
@@ -40,7 +40,7 @@ int summary_cores_mean(const struct summary *s, double *ret)
     return r;
 }
 
-int summary_cores_peak_of(const struct summary *s, const struct derive_peak *peak, double *ret)
+int summary_cores_peak_of(const struct baro_summary *s, const struct derive_peak *peak, double *ret)
 {
     *ret = peak->rate / 1e9;
     if (!peak->found) /* no two samples lie far enough apart */
@@ -51,7 +51,7 @@ int summary_cores_peak_of(const struct summary *s, const struct derive_peak *pea
     return BARO_PRESENT;
 }
 
-int summary_cores_peak(const struct summary *s, double *ret)
+int summary_cores_peak(const struct baro_summary *s, double *ret)
 {
     double mean;
     int r = summary_cores_peak_of(s, &s->cores, ret);
@@ -62,12 +62,12 @@ int summary_cores_peak(const struct summary *s, double *ret)
     return r;
 }
 
-bool summary_pss_is_approximate(const struct summary *s)
+bool summary_pss_is_approximate(const struct baro_summary *s)
 {
     return s->peak[PEAK_PSS].absent == BARO_PRESENT && s->peak[PEAK_PSS].stale;
 }
 
-bool summary_pss_is_bound(const struct summary *s)
+bool summary_pss_is_bound(const struct baro_summary *s)
 {
     if (summary_pss_is_approximate(s))
         return false;
@@ -77,7 +77,15 @@ bool summary_pss_is_bound(const struct summary *s)
     return pss->absent == BARO_PRESENT && (pss->covered < pss->members || s->pss_doubt > pss->value || rss.unsampled);
 }
 
-int summary_remainder(const struct summary *s, double *ret)
+const struct summary_peak *summary_memory_peak(const struct baro_summary *s)
+{
+    const struct summary_peak *pss = &s->peak[PEAK_PSS];
+    return pss->absent == BARO_PRESENT && pss->value && !summary_pss_is_bound(s) && !summary_pss_is_approximate(s)
+               ? pss
+               : &s->peak[PEAK_RSS];
+}
+
+int summary_remainder(const struct baro_summary *s, double *ret)
 {
     *ret = 0;
     if (s->job_absent[JOB_cpu] != BARO_PRESENT)
@@ -92,7 +100,7 @@ int summary_remainder(const struct summary *s, double *ret)
 #define UNKNOWN_LEAST 100000000u /* ns */
 #define UNKNOWN_SHARE (1.0 / 3)
 
-bool summary_processes_are_bound(const struct summary *s)
+bool summary_processes_are_bound(const struct baro_summary *s)
 {
     double remainder;
     if (s->job_absent[JOB_processes_unsampled] != BARO_PRESENT || s->lossy_samples)
@@ -101,7 +109,7 @@ bool summary_processes_are_bound(const struct summary *s)
            remainder * (double)s->job[JOB_cpu] > (double)UNKNOWN_LEAST;
 }
 
-static int mean(const struct summary *s, enum recorder_metric sum, enum recorder_metric count, uint64_t *ret)
+static int mean(const struct baro_summary *s, enum recorder_metric sum, enum recorder_metric count, uint64_t *ret)
 {
     *ret = 0;
     if (s->self_absent[sum] != BARO_PRESENT)
@@ -114,17 +122,17 @@ static int mean(const struct summary *s, enum recorder_metric sum, enum recorder
     return BARO_PRESENT;
 }
 
-int summary_sample_mean_ns(const struct summary *s, uint64_t *ret)
+int summary_sample_mean_ns(const struct baro_summary *s, uint64_t *ret)
 {
     return mean(s, RECORDER_sample_time, RECORDER_samples, ret);
 }
 
-int summary_process_sample_mean_ns(const struct summary *s, uint64_t *ret)
+int summary_process_sample_mean_ns(const struct baro_summary *s, uint64_t *ret)
 {
     return mean(s, RECORDER_sample_cpu, RECORDER_process_samples, ret);
 }
 
-const char *summary_kernel_source(const struct summary *s)
+const char *summary_kernel_source(const struct baro_summary *s)
 {
     if (s->group_counts)
         return "cgroup";
@@ -138,7 +146,7 @@ const char *summary_kernel_source(const struct summary *s)
  * known; true has 24 ms of which no split is known: 24 * 96 / (96 + 47) = 16.1 ms are user, and it is called an
  * estimate.
  */
-void summary_command_split(const struct summary *s, const struct command *c, struct summary_split *ret)
+void summary_command_split(const struct baro_summary *s, const struct command *c, struct summary_split *ret)
 {
     uint64_t user = c->value[COMMAND_CPU_USER], system = c->value[COMMAND_CPU_SYSTEM], cpu = c->value[COMMAND_CPU];
     uint64_t unknown = cpu > user + system ? cpu - user - system : 0;
@@ -161,7 +169,7 @@ void summary_command_split(const struct summary *s, const struct command *c, str
     ret->system_ns = cpu - ret->user_ns;
 }
 
-const struct command *summary_command(const struct summary *s, size_t i)
+const struct command *summary_command(const struct baro_summary *s, size_t i)
 {
-    return i < s->n_order ? &s->commands.at[s->order[i]] : NULL;
+    return i < s->n_order ? &s->counted[s->order[i]] : NULL;
 }

@@ -14,7 +14,7 @@ static bool says(const struct machine_group *g, const char *word)
 }
 
 /* Whoever has a group made for the job has it where CPU time is counted: v2, else cpuacct. */
-static const struct machine_group *counting(const struct summary *s)
+static const struct machine_group *counting(const struct baro_summary *s)
 {
     static const char *const where[] = {"v2", "cpuacct"};
     const struct machine_group *found = NULL;
@@ -30,7 +30,7 @@ static const struct machine_group *counting(const struct summary *s)
 
 /* Was it made for the job? Groups of one recorder have its pid in their names; one above may have been made by another.
  */
-static bool is_made(const struct summary *s, const struct machine_group *g)
+static bool is_made(const struct baro_summary *s, const struct machine_group *g)
 {
     const struct machine_group *one = s->own_cgroup ? counting(s) : NULL;
     const char *end = one ? strrchr(one->last, '-') : NULL;
@@ -39,7 +39,7 @@ static bool is_made(const struct summary *s, const struct machine_group *g)
 }
 
 /* A target is the same path wherever it is; all else is above it. */
-static bool is_target(const struct summary *s, const struct machine_group *g)
+static bool is_target(const struct baro_summary *s, const struct machine_group *g)
 {
     for (size_t i = 0; i < s->machine.n_groups; i++) {
         if (s->machine.group[i].length > g->length)
@@ -48,7 +48,7 @@ static bool is_target(const struct summary *s, const struct machine_group *g)
     return s->is_cgroup && !s->own_cgroup;
 }
 
-const struct machine_group *groups_job(const struct summary *s)
+const struct machine_group *groups_job(const struct baro_summary *s)
 {
     for (size_t i = 0; s->is_cgroup && i < s->machine.n_groups; i++) {
         const struct machine_group *g = &s->machine.group[i];
@@ -70,7 +70,7 @@ static int worth(const struct machine_group *g, size_t member)
     return of->seen ? 2 : of->absent != BARO_ABSENT_UNSUPPORTED;
 }
 
-static const struct machine_group *innermost(const struct summary *s, uint32_t place, size_t member)
+static const struct machine_group *innermost(const struct baro_summary *s, uint32_t place, size_t member)
 {
     const struct machine_group *found = NULL;
     for (size_t i = 0; i < s->machine.n_groups; i++) {
@@ -87,7 +87,7 @@ static const struct machine_group *innermost(const struct summary *s, uint32_t p
 /* ---- what was refused ---- */
 
 /* A control group made for the job counts from nothing: what came before the first look is the job's too. */
-static int group_grown(const struct summary *s, const struct machine_group *g, size_t member, uint64_t *ret)
+static int group_grown(const struct baro_summary *s, const struct machine_group *g, size_t member, uint64_t *ret)
 {
     const struct growth *counter = growth_of(g, member);
     bool made = is_made(s, g);
@@ -99,7 +99,7 @@ static int group_grown(const struct summary *s, const struct machine_group *g, s
 
 /* Of groups that are above each other the one that was held back most; a job that was moved from one place to another
  * was held back in both. */
-int summary_throttled(const struct summary *s, uint64_t *ret)
+int summary_throttled(const struct baro_summary *s, uint64_t *ret)
 {
     int absent = s->machine.looks ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
     bool found = false;
@@ -125,7 +125,7 @@ int summary_throttled(const struct summary *s, uint64_t *ret)
 
 /* Of the job's innermost group that counts it, and of those that it was in before. A controller is at one hierarchy:
  * those that count the same are above each other. */
-static int of_innermost(const struct summary *s, size_t member, uint64_t *ret)
+static int of_innermost(const struct baro_summary *s, size_t member, uint64_t *ret)
 {
     int absent = s->machine.looks ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
     bool found = false;
@@ -142,12 +142,12 @@ static int of_innermost(const struct summary *s, size_t member, uint64_t *ret)
     return absent;
 }
 
-const struct machine_group *groups_oom(const struct summary *s, uint32_t place)
+const struct machine_group *groups_oom(const struct baro_summary *s, uint32_t place)
 {
     return innermost(s, place, offsetof(struct machine_group, oom_kills));
 }
 
-bool groups_oom_alone(const struct summary *s)
+bool groups_oom_alone(const struct baro_summary *s)
 {
     for (uint32_t place = 1; place <= s->machine.places; place++) {
         const struct machine_group *g = groups_oom(s, place);
@@ -157,12 +157,12 @@ bool groups_oom_alone(const struct summary *s)
     return s->machine.places > 0;
 }
 
-int summary_group_oom_kills(const struct summary *s, uint64_t *ret)
+int summary_group_oom_kills(const struct baro_summary *s, uint64_t *ret)
 {
     return of_innermost(s, offsetof(struct machine_group, oom_kills), ret);
 }
 
-int summary_fork_refusals(const struct summary *s, uint64_t *ret)
+int summary_fork_refusals(const struct baro_summary *s, uint64_t *ret)
 {
     size_t member = offsetof(struct machine_group, fork_refusals);
     int absent = of_innermost(s, member, ret);
@@ -174,7 +174,7 @@ int summary_fork_refusals(const struct summary *s, uint64_t *ret)
 
 /* ---- memory ---- */
 
-uint64_t groups_memory(const struct summary *s, const struct machine_group *g, uint64_t limit)
+uint64_t groups_memory(const struct baro_summary *s, const struct machine_group *g, uint64_t limit)
 {
     uint64_t most = g->memory.value, mark = g->memory_mark.value, hits;
     if (!g->memory_mark.seen)

@@ -6,12 +6,12 @@
 #include "derive/summary.h"
 
 /* The one that is the job and whose memory is known; NULL where the job is none, or none of it counts memory. */
-const struct machine_group *groups_job(const struct summary *s);
+const struct machine_group *groups_job(const struct baro_summary *s);
 /* The innermost group at this place that counts OOM kills, or might; and does it hold the job alone, at all places? */
-const struct machine_group *groups_oom(const struct summary *s, uint32_t place);
-bool groups_oom_alone(const struct summary *s);
+const struct machine_group *groups_oom(const struct baro_summary *s, uint32_t place);
+bool groups_oom_alone(const struct baro_summary *s);
 /* The most that a group held while it was watched; limit: its own, if that is known, else 0. */
-uint64_t groups_memory(const struct summary *s, const struct machine_group *g, uint64_t limit);
+uint64_t groups_memory(const struct baro_summary *s, const struct machine_group *g, uint64_t limit);
 
 /*
  * What was refused to the job: in a group that was made for it from the beginning on, in one that was there before
@@ -20,10 +20,10 @@ uint64_t groups_memory(const struct summary *s, const struct machine_group *g, u
  */
 /* For how long a CPU quota held back the group that it held back most: of those that the job was in at a place, and
  * those above. */
-int summary_throttled(const struct summary *s, uint64_t *ret);
+int summary_throttled(const struct baro_summary *s, uint64_t *ret);
 /* Processes OOM-killed, whoever's they were, and forks refused: of the innermost group at a place that counts it. Those
  * that the recorder was refused there itself are left out. */
-int summary_group_oom_kills(const struct summary *s, uint64_t *ret);
-int summary_fork_refusals(const struct summary *s, uint64_t *ret);
+int summary_group_oom_kills(const struct baro_summary *s, uint64_t *ret);
+int summary_fork_refusals(const struct baro_summary *s, uint64_t *ret);
 
 #endif

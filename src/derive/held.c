@@ -23,7 +23,7 @@ static void reach(struct extreme *e, int absent, uint64_t value)
     e->absent = BARO_PRESENT;
 }
 
-void summary_note_held(struct summary *s, const struct baro_sample *sample, const struct derive_sum *rss,
+void summary_note_held(struct baro_summary *s, const struct baro_sample *sample, const struct derive_sum *rss,
                        const struct derive_sum *pss)
 {
     struct summary_held *h = &s->held;
@@ -48,7 +48,7 @@ void summary_note_held(struct summary *s, const struct baro_sample *sample, cons
 }
 
 /* The first ones were found when there was time for it, and have held from the start. */
-void summary_add_limits(struct summary *s, const struct baro_limits *l, uint64_t t_ns)
+void summary_add_limits(struct baro_summary *s, const struct baro_limits *l, uint64_t t_ns)
 {
     const struct baro_limits *had = &s->limits;
     if (s->limits_told && !baro_limits_equal(l, had))

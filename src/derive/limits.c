@@ -9,7 +9,7 @@
 
 /* ---- limits ---- */
 
-uint64_t summary_memory_limit(const struct summary *s, const char **ret_source)
+uint64_t summary_memory_limit(const struct baro_summary *s, const char **ret_source)
 {
     uint64_t total;
     *ret_source = s->limits.memory_bytes ? s->limits.memory_source : LIMIT_MACHINE;
@@ -18,7 +18,7 @@ uint64_t summary_memory_limit(const struct summary *s, const char **ret_source)
     return summary_machine_memory(s, &total) == BARO_PRESENT ? total : 0;
 }
 
-double summary_cores_limit(const struct summary *s, const char **ret_source)
+double summary_cores_limit(const struct baro_summary *s, const char **ret_source)
 {
     uint64_t cpus;
     *ret_source = s->limits.cores_ppm ? s->limits.cores_source : LIMIT_MACHINE;
@@ -27,13 +27,13 @@ double summary_cores_limit(const struct summary *s, const char **ret_source)
     return summary_machine_cpus(s, &cpus) == BARO_PRESENT ? (double)cpus : 0;
 }
 
-uint64_t summary_pids_limit(const struct summary *s, const char **ret_source)
+uint64_t summary_pids_limit(const struct baro_summary *s, const char **ret_source)
 {
     *ret_source = s->limits.pids ? s->limits.pids_source : LIMIT_MACHINE;
     return s->limits.pids;
 }
 
-int summary_memory_unknown(const struct summary *s)
+int summary_memory_unknown(const struct baro_summary *s)
 {
     const char *source;
     return s->limits.memory_absent            ? s->limits.memory_absent
@@ -41,7 +41,7 @@ int summary_memory_unknown(const struct summary *s)
                                               : BARO_ABSENT_UNKNOWN;
 }
 
-int summary_cores_unknown(const struct summary *s)
+int summary_cores_unknown(const struct baro_summary *s)
 {
     const char *source;
     return s->limits.cores_absent                ? s->limits.cores_absent
@@ -49,7 +49,7 @@ int summary_cores_unknown(const struct summary *s)
                                                  : BARO_ABSENT_UNKNOWN;
 }
 
-int summary_pids_unknown(const struct summary *s)
+int summary_pids_unknown(const struct baro_summary *s)
 {
     return s->limits.pids_absent ? s->limits.pids_absent : s->limits.pids ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
 }
@@ -69,7 +69,7 @@ static bool is_path_of(const struct machine_group *g, const char *path, size_t n
 }
 
 /* The control group that sets a limit: "cgroup /PATH FILE". A path may have blanks, a file has none. */
-static const struct machine_group *group_of(const struct summary *s, const char *source)
+static const struct machine_group *group_of(const struct baro_summary *s, const char *source)
 {
     static const char word[] = "cgroup ";
     const struct machine_group *found = NULL;
@@ -95,7 +95,7 @@ const char *summary_memory_measure_name(enum memory_measure measure)
 }
 
 /* What RLIMIT_AS limits is in the samples; what RLIMIT_DATA does is in none. */
-static int most_of_process(const struct summary *s, const char *source, uint64_t *ret, enum memory_measure *ret_measure)
+static int most_of_process(const struct baro_summary *s, const char *source, uint64_t *ret, enum memory_measure *ret_measure)
 {
     const struct extreme *most = &s->held.address_space;
     *ret_measure = MEMORY_ADDRESS_SPACE;
@@ -105,7 +105,7 @@ static int most_of_process(const struct summary *s, const char *source, uint64_t
     return most->seen && most->value ? BARO_PRESENT : most->absent ? most->absent : BARO_ABSENT_NOT_YET;
 }
 
-static int most_of_tree(const struct summary *s, uint64_t *ret, enum memory_measure *ret_measure)
+static int most_of_tree(const struct baro_summary *s, uint64_t *ret, enum memory_measure *ret_measure)
 {
     const struct summary_held *h = &s->held;
     bool whole = h->pss.seen && h->pss.value && !h->pss_partly && h->pss_doubt <= h->pss.value;
@@ -123,7 +123,7 @@ static int most_of_tree(const struct summary *s, uint64_t *ret, enum memory_meas
     return there ? BARO_PRESENT : peak->absent ? peak->absent : BARO_ABSENT_NOT_YET;
 }
 
-int summary_memory_most(const struct summary *s, uint64_t *ret, enum memory_measure *ret_measure)
+int summary_memory_most(const struct baro_summary *s, uint64_t *ret, enum memory_measure *ret_measure)
 {
     const char *source;
     uint64_t limit = summary_memory_limit(s, &source);
@@ -148,7 +148,7 @@ int summary_memory_most(const struct summary *s, uint64_t *ret, enum memory_meas
     return absent;
 }
 
-int summary_memory_peak_ratio(const struct summary *s, double *ret)
+int summary_memory_peak_ratio(const struct baro_summary *s, double *ret)
 {
     const char *source;
     enum memory_measure measure;
@@ -163,7 +163,7 @@ int summary_memory_peak_ratio(const struct summary *s, double *ret)
     return BARO_PRESENT;
 }
 
-int summary_memory_group_ratio(const struct summary *s, double *ret)
+int summary_memory_group_ratio(const struct baro_summary *s, double *ret)
 {
     const char *source;
     uint64_t limit = summary_memory_limit(s, &source);
@@ -181,7 +181,7 @@ int summary_memory_group_ratio(const struct summary *s, double *ret)
 
 /* ---- cores ---- */
 
-int summary_cores_peak_ratio(const struct summary *s, double *ret)
+int summary_cores_peak_ratio(const struct baro_summary *s, double *ret)
 {
     const char *source;
     double limit = summary_cores_limit(s, &source);
@@ -194,30 +194,30 @@ int summary_cores_peak_ratio(const struct summary *s, double *ret)
 
 /* ---- the machine ---- */
 
-static int gauge_or(const struct summary *s, enum machine_gauge gauge, uint64_t otherwise, uint64_t *ret)
+static int gauge_or(const struct baro_summary *s, enum machine_gauge gauge, uint64_t otherwise, uint64_t *ret)
 {
     *ret = s->machine.gauge[gauge].seen ? s->machine.gauge[gauge].value : otherwise;
     return *ret ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
 }
 
-int summary_machine_cpus(const struct summary *s, uint64_t *ret)
+int summary_machine_cpus(const struct baro_summary *s, uint64_t *ret)
 {
     return gauge_or(s, MACHINE_CPUS, s->cpus, ret);
 }
 
-int summary_machine_memory(const struct summary *s, uint64_t *ret)
+int summary_machine_memory(const struct baro_summary *s, uint64_t *ret)
 {
     return gauge_or(s, MACHINE_MEMORY_TOTAL, s->memory_total, ret);
 }
 
-int summary_machine_grown(const struct summary *s, enum machine_counter counter, uint64_t *ret)
+int summary_machine_grown(const struct baro_summary *s, enum machine_counter counter, uint64_t *ret)
 {
     const struct growth *g = &s->machine.counter[counter];
     *ret = g->seen ? g->grown : 0;
     return g->seen ? BARO_PRESENT : g->absent;
 }
 
-int summary_machine_gauge(const struct summary *s, enum machine_gauge gauge, uint64_t *ret)
+int summary_machine_gauge(const struct baro_summary *s, enum machine_gauge gauge, uint64_t *ret)
 {
     const struct extreme *e = &s->machine.gauge[gauge];
     *ret = e->seen ? e->value : 0;
@@ -225,21 +225,21 @@ int summary_machine_gauge(const struct summary *s, enum machine_gauge gauge, uin
 }
 
 /* Counted in steps of 10 ms on each CPU; more than there is is that step. */
-static void at_most_all(const struct summary *s, double *cores)
+static void at_most_all(const struct baro_summary *s, double *cores)
 {
     uint64_t cpus;
     if (summary_machine_cpus(s, &cpus) == BARO_PRESENT && *cores > (double)cpus)
         *cores = (double)cpus;
 }
 
-int summary_machine_cores_mean(const struct summary *s, double *ret)
+int summary_machine_cores_mean(const struct baro_summary *s, double *ret)
 {
     int absent = machine_share(&s->machine, MACHINE_BUSY, ret);
     at_most_all(s, ret);
     return absent;
 }
 
-int summary_machine_cores_peak(const struct summary *s, double *ret)
+int summary_machine_cores_peak(const struct baro_summary *s, double *ret)
 {
     *ret = s->machine.cores.rate / 1e9;
     at_most_all(s, ret);
@@ -250,7 +250,7 @@ int summary_machine_cores_peak(const struct summary *s, double *ret)
     return BARO_PRESENT;
 }
 
-int summary_machine_others(const struct summary *s, double *ret)
+int summary_machine_others(const struct baro_summary *s, double *ret)
 {
     double busy, job, self;
     int absent = summary_machine_cores_mean(s, &busy);
@@ -265,7 +265,7 @@ int summary_machine_others(const struct summary *s, double *ret)
     return BARO_PRESENT;
 }
 
-int summary_machine_steal(const struct summary *s, double *ret)
+int summary_machine_steal(const struct baro_summary *s, double *ret)
 {
     const struct growth *steal = &s->machine.counter[MACHINE_STEAL], *all = &s->machine.counter[MACHINE_ALL];
     *ret = 0;
@@ -277,7 +277,7 @@ int summary_machine_steal(const struct summary *s, double *ret)
     return BARO_PRESENT;
 }
 
-uint64_t summary_machine_watched_ns(const struct summary *s)
+uint64_t summary_machine_watched_ns(const struct baro_summary *s)
 {
     const struct growth *busy = &s->machine.counter[MACHINE_BUSY];
     return busy->to_ns - busy->from_ns;

@@ -11,12 +11,12 @@
 
 /* What it is at most, and by whom: the tightest that is known, the machine's own among them; 0: not known. That is the
  * limit, unless summary_..._unknown() says why there may be a tighter one. */
-uint64_t summary_memory_limit(const struct summary *s, const char **ret_source);
-double summary_cores_limit(const struct summary *s, const char **ret_source);
-uint64_t summary_pids_limit(const struct summary *s, const char **ret_source);
-int summary_memory_unknown(const struct summary *s);
-int summary_cores_unknown(const struct summary *s);
-int summary_pids_unknown(const struct summary *s);
+uint64_t summary_memory_limit(const struct baro_summary *s, const char **ret_source);
+double summary_cores_limit(const struct baro_summary *s, const char **ret_source);
+uint64_t summary_pids_limit(const struct baro_summary *s, const char **ret_source);
+int summary_memory_unknown(const struct baro_summary *s);
+int summary_cores_unknown(const struct baro_summary *s);
+int summary_pids_unknown(const struct baro_summary *s);
 
 /* What counts against the memory limit, and the most of it that the job held. */
 enum memory_measure {
@@ -26,25 +26,25 @@ enum memory_measure {
     MEMORY_PROCESS, /* largest mark of one process: it was higher between samples than all of them at any */
     MEMORY_ADDRESS_SPACE, /* largest of one process in any sample: what RLIMIT_AS limits */
 };
-int summary_memory_most(const struct summary *s, uint64_t *ret, enum memory_measure *ret_measure);
+int summary_memory_most(const struct baro_summary *s, uint64_t *ret, enum memory_measure *ret_measure);
 const char *summary_memory_measure_name(enum memory_measure measure);
 
 /* Each returns 0 and the value, or enum baro_absent. */
-int summary_memory_peak_ratio(const struct summary *s, double *ret);
-int summary_cores_peak_ratio(const struct summary *s, double *ret);
+int summary_memory_peak_ratio(const struct baro_summary *s, double *ret);
+int summary_cores_peak_ratio(const struct baro_summary *s, double *ret);
 /* The most that the control group with the memory limit held, whoever's it was, as a share of that limit. */
-int summary_memory_group_ratio(const struct summary *s, double *ret);
+int summary_memory_group_ratio(const struct baro_summary *s, double *ret);
 
 /* The machine. */
-int summary_machine_cpus(const struct summary *s, uint64_t *ret);
-int summary_machine_memory(const struct summary *s, uint64_t *ret);
-int summary_machine_grown(const struct summary *s, enum machine_counter counter, uint64_t *ret);
-int summary_machine_gauge(const struct summary *s, enum machine_gauge gauge, uint64_t *ret);
-int summary_machine_cores_mean(const struct summary *s, double *ret);
-int summary_machine_cores_peak(const struct summary *s, double *ret);
-int summary_machine_others(const struct summary *s,
+int summary_machine_cpus(const struct baro_summary *s, uint64_t *ret);
+int summary_machine_memory(const struct baro_summary *s, uint64_t *ret);
+int summary_machine_grown(const struct baro_summary *s, enum machine_counter counter, uint64_t *ret);
+int summary_machine_gauge(const struct baro_summary *s, enum machine_gauge gauge, uint64_t *ret);
+int summary_machine_cores_mean(const struct baro_summary *s, double *ret);
+int summary_machine_cores_peak(const struct baro_summary *s, double *ret);
+int summary_machine_others(const struct baro_summary *s,
                            double *ret); /* cores that neither the job nor the recorder kept busy */
-int summary_machine_steal(const struct summary *s, double *ret);  /* share of all CPU time */
-uint64_t summary_machine_watched_ns(const struct summary *s);
+int summary_machine_steal(const struct baro_summary *s, double *ret);  /* share of all CPU time */
+uint64_t summary_machine_watched_ns(const struct baro_summary *s);
 
 #endif

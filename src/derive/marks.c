@@ -9,7 +9,7 @@
 #include "derive/summary.h"
 
 /* Attached, a mark may be older than the recording, unless the process began during it. */
-void summary_note_mark(struct summary *s, const struct baro_exit *e, uint32_t command)
+void summary_note_mark(struct baro_summary *s, const struct baro_exit *e, uint32_t command)
 {
     uint64_t mark = e->value[EXIT_rss_peak];
     if (e->absent[EXIT_rss_peak] != BARO_PRESENT || mark <= s->largest.value)
@@ -19,20 +19,20 @@ void summary_note_mark(struct summary *s, const struct baro_exit *e, uint32_t co
     s->largest = (struct summary_largest){mark, command, true};
 }
 
-static struct summary_largest largest_of(const struct summary *s)
+static struct summary_largest largest_of(const struct baro_summary *s)
 {
     struct summary_largest best = s->largest;
     for (size_t i = 0; i < s->n_alive && s->mode == BARO_MODE_RUN; i++) {
-        uint64_t mark = summary_alive_mark(s, i);
-        if (mark > best.value)
-            best = (struct summary_largest){mark, summary_alive_command(s, i), true};
+        const struct summary_alive *a = &s->alive[i];
+        if (!(a->absent >> COMMAND_RSS_PEAK & 1) && a->value[COMMAND_RSS_PEAK] > best.value)
+            best = (struct summary_largest){a->value[COMMAND_RSS_PEAK], a->command, true};
     }
     return best;
 }
 
 /* The job's mark can be one that wait4(2) told of a process and of all that it had waited for: then it is known whose
  * it was only if the record of an end says as much. */
-static void take_mark(const struct summary *s, struct summary_rss *r)
+static void take_mark(const struct baro_summary *s, struct summary_rss *r)
 {
     struct summary_largest best = largest_of(s);
     uint64_t mark = best.value;
@@ -44,7 +44,7 @@ static void take_mark(const struct summary *s, struct summary_rss *r)
     r->holder = best.command;
 }
 
-void summary_rss_peak(const struct summary *s, struct summary_rss *ret)
+void summary_rss_peak(const struct baro_summary *s, struct summary_rss *ret)
 {
     const struct summary_peak *seen = &s->peak[PEAK_RSS];
     *ret = (struct summary_rss){.value = seen->value,
@@ -60,4 +60,11 @@ void summary_rss_peak(const struct summary *s, struct summary_rss *ret)
     /* rss is counted in lots on each CPU (6.2 to 6.15), and a mark is a little above most samples: that is no other
      * moment. */
     ret->unsampled = ret->mark > sampled + sampled / 20;
+}
+
+size_t summary_rss_holders(const struct baro_summary *s)
+{
+    struct summary_rss rss;
+    summary_rss_peak(s, &rss);
+    return rss.unsampled ? rss.has_holder : s->peak[PEAK_RSS].n_top;
 }

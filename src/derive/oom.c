@@ -35,7 +35,7 @@ static uint64_t least_of(uint64_t a, uint64_t b)
 
 /* Kills that a look saw, each with an end by SIGKILL at about that time. Example: the counter rises by 2 between the
  * looks at 1.0 and 2.0 s; ends at 0.4, 1.7 and 9.0 s: one. */
-static uint64_t matched(const struct summary *s, const struct growth_rise *rise, size_t n)
+static uint64_t matched(const struct baro_summary *s, const struct growth_rise *rise, size_t n)
 {
     bool taken[OOM_TIMES] = {false};
     uint64_t all = 0;
@@ -54,7 +54,7 @@ static uint64_t matched(const struct summary *s, const struct growth_rise *rise,
 }
 
 /* Ends by SIGKILL before the first look at the counter, which may have counted them already. */
-static uint64_t ended_before(const struct summary *s, uint64_t first_ns)
+static uint64_t ended_before(const struct baro_summary *s, uint64_t first_ns)
 {
     uint64_t n = 0;
     for (size_t k = 0; k < s->oom.n; k++)
@@ -63,12 +63,12 @@ static uint64_t ended_before(const struct summary *s, uint64_t first_ns)
 }
 
 /* Who came and went between two scans, or while events were lost, has no exit record. */
-static bool any_untold(const struct summary *s)
+static bool any_untold(const struct baro_summary *s)
 {
     return s->oom.untold || !s->event_source[0] || s->lossy_samples;
 }
 
-static void bound(const struct summary *s, uint64_t counted, uint64_t likely, uint64_t before,
+static void bound(const struct baro_summary *s, uint64_t counted, uint64_t likely, uint64_t before,
                   struct summary_oom_kills *ret)
 {
     const struct summary_oom *o = &s->oom;
@@ -80,7 +80,7 @@ static void bound(const struct summary *s, uint64_t counted, uint64_t likely, ui
 }
 
 /* Of the machine, where no group of the job's counts. */
-static int by_machine(const struct summary *s, int absent, struct summary_oom_kills *ret)
+static int by_machine(const struct baro_summary *s, int absent, struct summary_oom_kills *ret)
 {
     const struct growth *g = &s->machine.counter[MACHINE_OOM_KILLS];
     *ret = (struct summary_oom_kills){0};
@@ -93,7 +93,7 @@ static int by_machine(const struct summary *s, int absent, struct summary_oom_ki
     return BARO_PRESENT;
 }
 
-int summary_oom_kills(const struct summary *s, struct summary_oom_kills *ret)
+int summary_oom_kills(const struct baro_summary *s, struct summary_oom_kills *ret)
 {
     uint64_t counted;
     const struct machine_group *first;

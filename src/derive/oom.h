@@ -15,7 +15,7 @@
 
 #define OOM_TIMES 32u
 
-/* For struct summary. */
+/* For struct baro_summary. */
 struct summary_oom {
     uint64_t end_ns[OOM_TIMES]; /* when SIGKILL ended a process of the job; the first ones */
     size_t n;
@@ -25,7 +25,7 @@ struct summary_oom {
     uint64_t log_own;           /* processes of the job that it names */
 };
 
-struct summary;
+struct baro_summary;
 struct baro_exit;
 struct baro_event;
 
@@ -36,6 +36,6 @@ struct summary_oom_kills {
     uint64_t likely, least, most; /* of the job's processes */
 };
 /* Returns 0 or enum baro_absent: nothing counts OOM kills where the job ran. */
-int summary_oom_kills(const struct summary *s, struct summary_oom_kills *ret);
+int summary_oom_kills(const struct baro_summary *s, struct summary_oom_kills *ret);
 
 #endif

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "derive/summary.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
-struct summary_alive {
-    uint32_t id, command;
-    uint32_t absent; /* bit per enum command_value */
-    uint64_t value[COMMAND_MAX];
-};
+#include "base/signal.h"
 
 static const enum process_metric of_process[COMMAND_MAX] = {
     [COMMAND_CPU] = PROCESS_cpu,
@@ -36,7 +34,7 @@ static void copy_text(char *to, size_t cap, const char *from)
     to[n] = 0;
 }
 
-static bool copy_argv(struct summary *s, char *const *argv)
+static bool copy_argv(struct baro_summary *s, char *const *argv)
 {
     size_t n = 0;
     while (argv && argv[n])
@@ -46,16 +44,26 @@ static bool copy_argv(struct summary *s, char *const *argv)
         s->argv[i] = strdup(argv[i]);
         if (!s->argv[i])
             return false;
+        s->n_argv++;
     }
     return s->argv != NULL;
 }
 
-struct summary *summary_new(const struct baro_header *h)
+static bool copy_targets(struct baro_summary *s, const struct baro_header *h)
 {
-    struct summary *s = calloc(1, sizeof(*s));
+    s->targets = calloc(h->n_targets + 1, sizeof(*s->targets)); /* at least one: 0 */
+    if (s->targets && h->n_targets)
+        memcpy(s->targets, h->targets, h->n_targets * sizeof(*s->targets));
+    s->n_targets = h->n_targets;
+    return s->targets != NULL;
+}
+
+struct baro_summary *summary_new(const struct baro_header *h)
+{
+    struct baro_summary *s = calloc(1, sizeof(*s));
     if (!s)
         return NULL;
-    if (commands_init(&s->commands) < 0 || !copy_argv(s, h->argv)) {
+    if (commands_init(&s->commands) < 0 || !copy_argv(s, h->argv) || !copy_targets(s, h)) {
         summary_free(s);
         return NULL;
     }
@@ -70,8 +78,6 @@ struct summary *summary_new(const struct baro_header *h)
     s->own_cgroup = strcmp(h->cgroup_mode, "own") == 0;
     s->is_cgroup = s->group_counts || strcmp(h->cgroup_mode, "members") == 0;
     machine_init(&s->machine);
-    s->n_targets = h->n_targets;
-    s->target = h->n_targets ? h->targets[0] : 0;
     copy_text(s->host, sizeof(s->host), h->host);
     copy_text(s->kernel, sizeof(s->kernel), h->kernel);
     copy_text(s->machine_type, sizeof(s->machine_type), h->machine);
@@ -87,7 +93,7 @@ struct summary *summary_new(const struct baro_header *h)
     return s;
 }
 
-void summary_free(struct summary *s)
+void summary_free(struct baro_summary *s)
 {
     if (!s)
         return;
@@ -97,13 +103,15 @@ void summary_free(struct summary *s)
     commands_done(&s->commands);
     free(s->alive);
     free(s->base);
+    free(s->targets);
     free(s->ended_ids);
+    free(s->counted);
     free(s->order);
     free(s);
 }
 
 /* Room for n elements; grows by half at least, so that a steady user allocates nothing. */
-static void *room(struct summary *s, void *at, size_t *cap, size_t n, size_t size)
+static void *room(struct baro_summary *s, void *at, size_t *cap, size_t n, size_t size)
 {
     if (n <= *cap)
         return at;
@@ -118,7 +126,7 @@ static void *room(struct summary *s, void *at, size_t *cap, size_t n, size_t siz
 
 /* ---- samples ---- */
 
-static void note_alive(struct summary *s, struct summary_alive *a, const struct baro_process *p)
+static void note_alive(struct baro_summary *s, struct summary_alive *a, const struct baro_process *p)
 {
     a->id = p->id;
     a->command = commands_find(&s->commands, p->name ? p->name : "");
@@ -127,17 +135,6 @@ static void note_alive(struct summary *s, struct summary_alive *a, const struct 
         a->value[i] = p->value[of_process[i]];
         a->absent |= (uint32_t)(p->absent[of_process[i]] != BARO_PRESENT) << i;
     }
-}
-
-uint64_t summary_alive_mark(const struct summary *s, size_t i)
-{
-    const struct summary_alive *a = &s->alive[i];
-    return a->absent >> COMMAND_RSS_PEAK & 1 ? 0 : a->value[COMMAND_RSS_PEAK];
-}
-
-uint32_t summary_alive_command(const struct summary *s, size_t i)
-{
-    return s->alive[i].command;
 }
 
 static void insert_holder(struct summary_peak *peak, const struct command *c, uint32_t index)
@@ -154,7 +151,7 @@ static void insert_holder(struct summary_peak *peak, const struct command *c, ui
 }
 
 /* Who held it: only asked at a new peak. */
-static void note_holders(struct summary *s, const struct baro_sample *sample, enum process_metric metric,
+static void note_holders(struct baro_summary *s, const struct baro_sample *sample, enum process_metric metric,
                          struct summary_peak *peak)
 {
     for (uint32_t i = 0; i < s->commands.n; i++) {
@@ -174,7 +171,7 @@ static void note_holders(struct summary *s, const struct baro_sample *sample, en
     }
 }
 
-static void note_peak(struct summary *s, const struct baro_sample *sample, enum summary_peak_kind kind,
+static void note_peak(struct baro_summary *s, const struct baro_sample *sample, enum summary_peak_kind kind,
                       const struct derive_sum *sum)
 {
     struct summary_peak *peak = &s->peak[kind];
@@ -196,7 +193,7 @@ static void note_peak(struct summary *s, const struct baro_sample *sample, enum 
         note_holders(s, sample, of_peak[kind], peak);
 }
 
-static void note_base(struct summary *s)
+static void note_base(struct baro_summary *s)
 {
     if (s->mode != BARO_MODE_ATTACH || s->samples > 1 || !s->n_alive)
         return;
@@ -209,7 +206,7 @@ static void note_base(struct summary *s)
     memcpy(s->base, s->alive, s->n_alive * sizeof(*s->base));
 }
 
-void summary_add_sample(struct summary *s, const struct baro_sample *sample)
+void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample)
 {
     struct derive_sum sum[PEAK_MAX] = {0};
     s->alive = room(s, s->alive, &s->cap_alive, sample->n, sizeof(*s->alive));
@@ -221,7 +218,7 @@ void summary_add_sample(struct summary *s, const struct baro_sample *sample)
             derive_sum_add(&sum[k], p, of_peak[k]);
         if (i < s->n_alive)
             note_alive(s, &s->alive[i], p);
-        if (p->key.pid == s->target && s->target && !s->target_name[0] && p->name)
+        if (p->key.pid == s->targets[0] && s->targets[0] && !s->target_name[0] && p->name)
             copy_text(s->target_name, sizeof(s->target_name), p->name);
     }
     if ((sum[PEAK_PSS].covered < sum[PEAK_PSS].members || derive_is_stale(sample)) &&
@@ -252,7 +249,7 @@ void summary_add_sample(struct summary *s, const struct baro_sample *sample)
 
 /* ---- exits and events ---- */
 
-void summary_add_exit(struct summary *s, const struct baro_exit *e)
+void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
 {
     uint64_t value[COMMAND_MAX];
     uint8_t absent[COMMAND_MAX];
@@ -272,7 +269,7 @@ void summary_add_exit(struct summary *s, const struct baro_exit *e)
         s->ended_ids[s->n_ended++] = e->id;
 }
 
-static void on_start(struct summary *s, const struct baro_event *e)
+static void on_start(struct baro_summary *s, const struct baro_event *e)
 {
     if (!s->started)
         s->start_ns = e->t_ns;
@@ -283,16 +280,27 @@ static void on_start(struct summary *s, const struct baro_event *e)
     }
 }
 
-static void on_end(struct summary *s, const struct baro_event *e)
+static void name_signal(struct baro_summary *s, int number)
+{
+    const char *name = signal_name(number);
+    if (name)
+        snprintf(s->exit_signal, sizeof(s->exit_signal), "SIG%s", name);
+    else
+        snprintf(s->exit_signal, sizeof(s->exit_signal), "%d", number);
+}
+
+static void on_end(struct baro_summary *s, const struct baro_event *e)
 {
     s->ended = true;
     s->end_ns = e->t_ns;
     s->status_known = !*e->text;
     s->detached = strcmp(e->text, "detached") == 0;
     s->status = (int)(uint32_t)e->number;
+    if (s->status_known && WIFSIGNALED(s->status))
+        name_signal(s, WTERMSIG(s->status));
 }
 
-void summary_add_event(struct summary *s, const struct baro_event *e)
+void summary_add_event(struct baro_summary *s, const struct baro_event *e)
 {
     switch (e->kind) {
     case BARO_EVENT_START:
@@ -338,90 +346,4 @@ void summary_add_event(struct summary *s, const struct baro_event *e)
     default:
         break;
     }
-}
-
-/* ---- the end ---- */
-
-static int by_id(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
-static void count_alive(struct summary *s, const struct summary_alive *a)
-{
-    uint64_t value[COMMAND_MAX];
-    uint8_t absent[COMMAND_MAX];
-    /* id stands first in the struct, so the same comparison does for both tables. */
-    const struct summary_alive *base = s->n_base ? bsearch(&a->id, s->base, s->n_base, sizeof(*s->base), by_id) : NULL;
-    for (int i = 0; i < COMMAND_MAX; i++) {
-        uint64_t before = base && i != COMMAND_RSS_PEAK ? base->value[i] : 0;
-        value[i] = a->value[i] > before ? a->value[i] - before : 0;
-        absent[i] = a->absent >> i & 1 ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
-    }
-    command_add(&s->commands.at[a->command], value, absent);
-}
-
-struct rank {
-    const struct command *command;
-    uint32_t index;
-};
-
-static int heavier(const void *a, const void *b)
-{
-    const struct command *x = ((const struct rank *)a)->command, *y = ((const struct rank *)b)->command;
-    if (x->value[COMMAND_CPU] != y->value[COMMAND_CPU])
-        return x->value[COMMAND_CPU] < y->value[COMMAND_CPU] ? 1 : -1;
-    return strcmp(x->name, y->name);
-}
-
-static void order_commands(struct summary *s)
-{
-    struct rank *rank = calloc(s->commands.n, sizeof(*rank));
-    s->order = calloc(s->commands.n, sizeof(*s->order));
-    if (!rank || !s->order) {
-        s->failed = true;
-        free(rank);
-        return;
-    }
-    for (uint32_t i = 0; i < s->commands.n; i++) {
-        if (s->commands.at[i].processes)
-            rank[s->n_order++] = (struct rank){&s->commands.at[i], i};
-    }
-    qsort(rank, s->n_order, sizeof(*rank), heavier);
-    for (size_t i = 0; i < s->n_order; i++)
-        s->order[i] = rank[i].index;
-    free(rank);
-}
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : 0;
-}
-
-static void note_rest(struct summary *s)
-{
-    uint64_t user = 0, system = 0;
-    for (uint32_t i = 0; i < s->commands.n; i++) {
-        user += s->commands.at[i].value[COMMAND_CPU_USER];
-        system += s->commands.at[i].value[COMMAND_CPU_SYSTEM];
-    }
-    s->rest_user_ns = less(s->job[JOB_cpu_user], user);
-    s->rest_system_ns = less(s->job[JOB_cpu_system], system);
-}
-
-void summary_finish(struct summary *s)
-{
-    if (s->order)
-        return;
-    if (s->n_base)
-        qsort(s->base, s->n_base, sizeof(*s->base), by_id);
-    if (s->n_ended)
-        qsort(s->ended_ids, s->n_ended, sizeof(*s->ended_ids), by_id);
-    for (size_t i = 0; i < s->n_alive; i++) {
-        if (!s->n_ended || !bsearch(&s->alive[i].id, s->ended_ids, s->n_ended, sizeof(*s->ended_ids), by_id))
-            count_alive(s, &s->alive[i]);
-    }
-    note_rest(s);
-    order_commands(s);
 }

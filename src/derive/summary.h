@@ -44,7 +44,12 @@ struct summary_split {
     bool is_estimate;            /* the split of some processes was not known */
 };
 
-struct summary_alive; /* a process as the last sample saw it */
+/* A process as the last sample saw it. */
+struct summary_alive {
+    uint32_t id, command;
+    uint32_t absent; /* bit per enum command_value */
+    uint64_t value[COMMAND_MAX];
+};
 
 /* The process with the largest high-water mark of those that have ended. */
 struct summary_largest {
@@ -69,17 +74,18 @@ struct summary_rss {
 struct summary_held {
     uint64_t since_ns;          /* 0: from the start */
     struct extreme rss, pss;    /* largest sum over the tree */
-    uint64_t pss_doubt;         /* as in struct summary */
+    uint64_t pss_doubt;         /* as in struct baro_summary */
     bool pss_partly;            /* the largest is without some members */
     struct extreme process;     /* largest mark of one process; of a change only what has grown since */
     struct extreme address_space; /* largest of one process, in any sample */
     struct derive_peak cores;
 };
 
-struct summary {
+struct baro_summary {
     /* from the header */
     enum baro_mode mode;
     char **argv;
+    size_t n_argv;
     char host[65], kernel[65], machine_type[65], cpu_model[128];
     uint32_t numa_nodes;   /* 0: not known */
     char event_source[16], exit_source[16];
@@ -93,8 +99,8 @@ struct summary {
     bool own_cgroup;       /* the command was put into a control group made for it */
     bool is_cgroup;        /* the job is a control group, that one or the target */
     size_t n_targets;
-    int32_t target;        /* attach: the first one */
-    char target_name[64];  /* its name when it was first seen */
+    int32_t *targets;      /* attach: their pids */
+    char target_name[64];  /* of the first one, when it was first sampled */
 
     /* of the tape as a whole */
     uint64_t samples;      /* seen here; the recorder's own count is in self */
@@ -108,6 +114,7 @@ struct summary {
     bool detached;         /* stopped while its targets lived */
     uint64_t start_ns, end_ns;
     int status;            /* wait status, if status_known */
+    char exit_signal[16];  /* "SIGKILL"; the number of a signal without a name */
     struct {
         bool known;        /* attached, and what was used before that was told */
         uint64_t cpu_ns;
@@ -138,55 +145,60 @@ struct summary {
     size_t n_base;
     uint32_t *ended_ids;         /* since the last sample */
     size_t n_ended, cap_ended;
-    uint32_t *order;             /* after summary_finish(): commands by CPU time, those without processes left out */
+    /* after summary_finish(): */
+    struct command *counted;     /* a copy of commands in which those that live are counted as well */
+    uint32_t *order;             /* into counted, most CPU time first; those without processes left out */
     size_t n_order;
-    uint64_t rest_user_ns,
-        rest_system_ns; /* after summary_finish(): of the job's CPU time what no process's own split has */
+    uint64_t rest_user_ns, rest_system_ns; /* of the job's CPU time what no process's own split has */
 };
 
 /* Returns NULL without memory. */
-struct summary *summary_new(const struct baro_header *h);
-void summary_add_sample(struct summary *s, const struct baro_sample *sample);
-void summary_add_exit(struct summary *s, const struct baro_exit *e);
-void summary_add_event(struct summary *s, const struct baro_event *e);
-void summary_add_limits(struct summary *s, const struct baro_limits *l, uint64_t t_ns);
-/* Nothing more comes: counts those that live on under their commands. Then the functions below may be asked. */
-void summary_finish(struct summary *s);
-void summary_free(struct summary *s); /* NULL allowed */
+struct baro_summary *summary_new(const struct baro_header *h);
+void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample);
+void summary_add_exit(struct baro_summary *s, const struct baro_exit *e);
+void summary_add_event(struct baro_summary *s, const struct baro_event *e);
+void summary_add_limits(struct baro_summary *s, const struct baro_limits *l, uint64_t t_ns);
+/* Counts the processes that live under their commands and sorts these. Call it before the functions below, and again
+ * after more was added. */
+void summary_finish(struct baro_summary *s);
+void summary_free(struct baro_summary *s); /* NULL allowed */
 
 /* held.c, for summary.c */
 void summary_held_begin(struct summary_held *h, uint64_t since_ns);
-void summary_note_held(struct summary *s, const struct baro_sample *sample, const struct derive_sum *rss,
+void summary_note_held(struct baro_summary *s, const struct baro_sample *sample, const struct derive_sum *rss,
                        const struct derive_sum *pss);
 
-/* marks.c, and what it asks of summary.c */
-void summary_note_mark(struct summary *s, const struct baro_exit *e, uint32_t command);
-void summary_rss_peak(const struct summary *s, struct summary_rss *ret);
-uint64_t summary_alive_mark(const struct summary *s, size_t i); /* 0: not known */
-uint32_t summary_alive_command(const struct summary *s, size_t i);
+/* marks.c */
+void summary_note_mark(struct baro_summary *s, const struct baro_exit *e, uint32_t command);
+void summary_rss_peak(const struct baro_summary *s, struct summary_rss *ret);
+/* How many commands are known to have held most at that peak: one if it is the mark of a process between samples. */
+size_t summary_rss_holders(const struct baro_summary *s);
 
-uint64_t summary_wall_ns(const struct summary *s);
+uint64_t summary_wall_ns(const struct baro_summary *s);
 /* Each returns 0 and the value, or enum baro_absent. */
-int summary_job(const struct summary *s, enum job_metric metric, uint64_t *ret);
-int summary_self(const struct summary *s, enum recorder_metric metric, uint64_t *ret);
-int summary_status(const struct summary *s, int *ret);
-int summary_cores_mean(const struct summary *s, double *ret);
-int summary_cores_peak(const struct summary *s, double *ret);
-int summary_cores_peak_of(const struct summary *s, const struct derive_peak *peak,
+int summary_job(const struct baro_summary *s, enum job_metric metric, uint64_t *ret);
+int summary_self(const struct baro_summary *s, enum recorder_metric metric, uint64_t *ret);
+int summary_status(const struct baro_summary *s, int *ret);
+int summary_cores_mean(const struct baro_summary *s, double *ret);
+int summary_cores_peak(const struct baro_summary *s, double *ret);
+int summary_cores_peak_of(const struct baro_summary *s, const struct derive_peak *peak,
                           double *ret); /* of a part of the recording */
 /* May the tree have held more pss than the peak says? Then that is a lower bound. */
-bool summary_pss_is_bound(const struct summary *s);
+bool summary_pss_is_bound(const struct baro_summary *s);
 /* May it have held more or less? The only sums there are were read while sharers came and went. */
-bool summary_pss_is_approximate(const struct summary *s);
+bool summary_pss_is_approximate(const struct baro_summary *s);
+/* The peak that is shown as the job's memory: of pss if it is neither a lower bound nor an estimate, as it counts shared
+ * pages once; else of rss. */
+const struct summary_peak *summary_memory_peak(const struct baro_summary *s);
 /* May there have been more processes than were counted? Their numbers are lower bounds then. */
-bool summary_processes_are_bound(const struct summary *s);
-int summary_remainder(const struct summary *s, double *ret);
-int summary_sample_mean_ns(const struct summary *s, uint64_t *ret);
-int summary_process_sample_mean_ns(const struct summary *s, uint64_t *ret);
+bool summary_processes_are_bound(const struct baro_summary *s);
+int summary_remainder(const struct baro_summary *s, double *ret);
+int summary_sample_mean_ns(const struct baro_summary *s, uint64_t *ret);
+int summary_process_sample_mean_ns(const struct baro_summary *s, uint64_t *ret);
 /* Where the total comes from: "cgroup" if the job has one that counts, "wait4" once all was reaped by the wrapper, else
  * "ledger". */
-const char *summary_kernel_source(const struct summary *s);
-void summary_command_split(const struct summary *s, const struct command *c, struct summary_split *ret);
-const struct command *summary_command(const struct summary *s, size_t i); /* heaviest first */
+const char *summary_kernel_source(const struct baro_summary *s);
+void summary_command_split(const struct baro_summary *s, const struct command *c, struct summary_split *ret);
+const struct command *summary_command(const struct baro_summary *s, size_t i); /* heaviest first */
 
 #endif

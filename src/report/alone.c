@@ -5,7 +5,7 @@
 #include "derive/limits.h"
 #include "report/table.h"
 
-bool report_is_alone(const struct summary *s)
+bool report_is_alone(const struct baro_summary *s)
 {
     return s->mode == BARO_MODE_ATTACH && !s->n_targets && !s->argv[0]; /* of a group argv is its path */
 }
@@ -18,7 +18,7 @@ static void not_known(struct buf *b, int absent)
         buf_printf(b, ": %s", baro_absent_name((enum baro_absent)absent));
 }
 
-static void cores(struct lines *l, const struct summary *s)
+static void cores(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
     double mean, peak, stolen;
@@ -52,7 +52,7 @@ static void cores(struct lines *l, const struct summary *s)
     buf_done(&b);
 }
 
-static void memory(struct lines *l, const struct summary *s)
+static void memory(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
     uint64_t used, total, left, swapped;
@@ -84,7 +84,7 @@ static void memory(struct lines *l, const struct summary *s)
     buf_done(&b);
 }
 
-static void both_ways(struct lines *l, const struct summary *s, const char *label, enum machine_counter in,
+static void both_ways(struct lines *l, const struct baro_summary *s, const char *label, enum machine_counter in,
                       const char *verb_in, enum machine_counter out, const char *verb_out)
 {
     struct buf b = {0};
@@ -106,7 +106,7 @@ static void both_ways(struct lines *l, const struct summary *s, const char *labe
     buf_done(&b);
 }
 
-void report_alone(struct lines *l, const struct summary *s)
+void report_alone(struct lines *l, const struct baro_summary *s)
 {
     cores(l, s);
     memory(l, s);

@@ -14,14 +14,14 @@
 #define WIDTH_MAX 100u
 #define SHORT (30 * NS_PER_MS) /* ended before its memory was looked at twice */
 
-static struct buf title_of(const struct summary *s)
+static struct buf title_of(const struct baro_summary *s)
 {
     struct buf b = {0};
     report_arguments((const char *const *)s->argv, &b);
     if (report_is_alone(s)) {
         buf_str(&b, s->host[0] ? s->host : "the machine");
     } else if (!b.len && s->mode == BARO_MODE_ATTACH) {
-        buf_printf(&b, "%s%spid %d", s->target_name, s->target_name[0] ? ", " : "", s->target);
+        buf_printf(&b, "%s%spid %d", s->target_name, s->target_name[0] ? ", " : "", s->targets[0]);
         if (s->n_targets > 1)
             buf_printf(&b, " and %zu more", s->n_targets - 1);
     } else if (!b.len) {
@@ -31,7 +31,7 @@ static struct buf title_of(const struct summary *s)
     return b;
 }
 
-static enum lines_tone result(const struct summary *s, bool running, struct buf *b)
+static enum lines_tone result(const struct baro_summary *s, bool running, struct buf *b)
 {
     int status, absent = summary_status(s, &status);
     enum lines_tone tone = TONE_PLAIN;
@@ -50,7 +50,7 @@ static enum lines_tone result(const struct summary *s, bool running, struct buf 
     return tone;
 }
 
-static void head(struct lines *l, const struct summary *s)
+static void head(struct lines *l, const struct baro_summary *s)
 {
     struct buf end = {0}, title = title_of(s);
     enum lines_tone tone = result(s, l->style.running, &end);
@@ -75,12 +75,12 @@ static void head(struct lines *l, const struct summary *s)
 }
 
 /* Counters of a job that has not been reaped to its end are lower bounds. */
-static bool exact(const struct summary *s)
+static bool exact(const struct baro_summary *s)
 {
     return strcmp(summary_kernel_source(s), "ledger") != 0;
 }
 
-static void cpu(struct lines *l, const struct summary *s)
+static void cpu(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
     uint64_t v;
@@ -126,7 +126,7 @@ static void cpu(struct lines *l, const struct summary *s)
     buf_done(&b);
 }
 
-static void holders(struct lines *l, struct buf *b, const struct summary *s, const struct summary_peak *peak)
+static void holders(struct lines *l, struct buf *b, const struct baro_summary *s, const struct summary_peak *peak)
 {
     for (size_t i = 0; i < peak->n_top && i < 3; i++) {
         const struct summary_holder *h = &peak->top[i];
@@ -143,23 +143,13 @@ static void holders(struct lines *l, struct buf *b, const struct summary *s, con
     }
 }
 
-static const char *why_no_memory(const struct summary *s, int absent)
+static const char *why_no_memory(const struct baro_summary *s, int absent)
 {
     bool unseen = s->ended && (absent == BARO_ABSENT_NOT_YET || absent == BARO_PRESENT);
     return unseen ? "it ended before it was looked at" : baro_absent_name((enum baro_absent)absent);
 }
 
-/* The peak that the block tells of, and --at peak means: of pss where nothing can have been higher, as it counts shared
- * pages once; else of rss. */
-const struct summary_peak *report_memory_peak(const struct summary *s)
-{
-    const struct summary_peak *pss = &s->peak[PEAK_PSS];
-    return pss->absent == BARO_PRESENT && pss->value && !summary_pss_is_bound(s) && !summary_pss_is_approximate(s)
-               ? pss
-               : &s->peak[PEAK_RSS];
-}
-
-static void peak_between_samples(struct lines *l, struct buf *b, const struct summary *s, const struct summary_rss *rss)
+static void peak_between_samples(struct lines *l, struct buf *b, const struct baro_summary *s, const struct summary_rss *rss)
 {
     buf_str(b, "peak at least ");
     fmt_bytes(b, rss->value);
@@ -173,7 +163,7 @@ static void peak_between_samples(struct lines *l, struct buf *b, const struct su
 
 /* PSS where nothing can have been higher: it counts shared pages once. Else RSS, and PSS as the lower bound that it is.
  */
-static void memory_peak(struct lines *l, const struct summary *s, const struct summary_rss *rss, bool whole)
+static void memory_peak(struct lines *l, const struct baro_summary *s, const struct summary_rss *rss, bool whole)
 {
     struct buf b = {0};
     const struct summary_peak *peak = whole ? &s->peak[PEAK_PSS] : &s->peak[PEAK_RSS];
@@ -193,13 +183,13 @@ static void memory_peak(struct lines *l, const struct summary *s, const struct s
     buf_done(&b);
 }
 
-static void memory(struct lines *l, const struct summary *s)
+static void memory(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
     const struct summary_peak *pss = &s->peak[PEAK_PSS];
     struct summary_rss rss;
     summary_rss_peak(s, &rss);
-    bool whole = report_memory_peak(s) == pss;
+    bool whole = summary_memory_peak(s) == pss;
     uint64_t largest;
     int no_largest = summary_job(s, JOB_process_rss_peak, &largest);
     lines_begin(l, "memory", TONE_FAINT);
@@ -225,7 +215,7 @@ static void memory(struct lines *l, const struct summary *s)
     buf_done(&b);
 }
 
-static void amount(struct buf *b, const struct summary *s, enum job_metric metric)
+static void amount(struct buf *b, const struct baro_summary *s, enum job_metric metric)
 {
     uint64_t v;
     if (summary_job(s, metric, &v) == BARO_PRESENT)
@@ -246,7 +236,7 @@ static bool differ(uint64_t disks, uint64_t charged)
  * each 1 MB of a 512 MB file, four times, were counted as 2,147 MB where write() took 8.4 MB and the disk wrote 8.8 MB
  * (ext4, Linux 6.18). What the disks did is the whole machine's, and may come later.
  */
-static void disks(struct buf *b, const struct summary *s)
+static void disks(struct buf *b, const struct baro_summary *s)
 {
     uint64_t read, written, read_for = 0, written_for = 0;
     summary_job(s, JOB_io_read, &read_for);
@@ -262,7 +252,7 @@ static void disks(struct buf *b, const struct summary *s)
     fmt_bytes(b, written);
 }
 
-static void io(struct lines *l, const struct summary *s)
+static void io(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
     int absent = s->job_absent[JOB_io_rchar];
@@ -289,7 +279,7 @@ static void io(struct lines *l, const struct summary *s)
     buf_done(&b);
 }
 
-static void two_counts(struct lines *l, const struct summary *s, const char *what, enum job_metric one,
+static void two_counts(struct lines *l, const struct baro_summary *s, const char *what, enum job_metric one,
                        const char *of_one, enum job_metric other, const char *of_other)
 {
     struct buf b = {0};
@@ -306,7 +296,7 @@ static void two_counts(struct lines *l, const struct summary *s, const char *wha
     buf_done(&b);
 }
 
-static void faults(struct lines *l, const struct summary *s)
+static void faults(struct lines *l, const struct baro_summary *s)
 {
     if (s->job_absent[JOB_faults_minor] != BARO_PRESENT && s->job_absent[JOB_switches_voluntary] != BARO_PRESENT)
         return;
@@ -316,7 +306,7 @@ static void faults(struct lines *l, const struct summary *s)
     lines_end(l);
 }
 
-static void unsampled(struct buf *b, const struct summary *s)
+static void unsampled(struct buf *b, const struct baro_summary *s)
 {
     uint64_t v;
     int absent = summary_job(s, JOB_processes_unsampled, &v);
@@ -330,7 +320,7 @@ static void unsampled(struct buf *b, const struct summary *s)
     }
 }
 
-static void processes(struct lines *l, const struct summary *s)
+static void processes(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
     uint64_t v;
@@ -378,7 +368,7 @@ static void share(struct buf *b, double v)
 }
 
 /* To start takes as much in a short run as in a long one, so its share of a short one is large. */
-static void own_start(struct buf *b, const struct summary *s, uint64_t all)
+static void own_start(struct buf *b, const struct baro_summary *s, uint64_t all)
 {
     double rate;
     if (!s->self_first_ns || s->self_first_cpu_ns > all ||
@@ -390,7 +380,7 @@ static void own_start(struct buf *b, const struct summary *s, uint64_t all)
     share(b, rate / 1e9);
 }
 
-static void own_cost(struct buf *b, const struct summary *s)
+static void own_cost(struct buf *b, const struct baro_summary *s)
 {
     uint64_t v;
     double rate;
@@ -412,7 +402,7 @@ static void own_cost(struct buf *b, const struct summary *s)
     }
 }
 
-static void accounted(struct lines *l, const struct summary *s)
+static void accounted(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
     double remainder;
@@ -433,7 +423,7 @@ static void accounted(struct lines *l, const struct summary *s)
     buf_done(&b);
 }
 
-static void before(struct lines *l, const struct summary *s)
+static void before(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
     if (!s->before.known || !s->before.cpu_ns)
@@ -446,7 +436,7 @@ static void before(struct lines *l, const struct summary *s)
     buf_done(&b);
 }
 
-static void started(struct lines *l, const struct summary *s)
+static void started(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
     lines_begin(l, "started", TONE_FAINT);
@@ -465,7 +455,7 @@ static void started(struct lines *l, const struct summary *s)
     buf_done(&b);
 }
 
-void report_block(const struct summary *s, const char *tape, struct report_style style, struct buf *ret)
+void report_block(const struct baro_summary *s, const char *tape, struct report_style style, struct buf *ret)
 {
     style.width = style.width < WIDTH_MIN ? WIDTH_MIN : style.width > WIDTH_MAX ? WIDTH_MAX : style.width;
     struct lines l = {.out = ret, .style = style};

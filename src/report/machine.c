@@ -31,7 +31,7 @@ static bool limited(const char *source)
     return strcmp(source, LIMIT_MACHINE) != 0;
 }
 
-void report_memory_share(struct buf *b, const struct summary *s)
+void report_memory_share(struct buf *b, const struct baro_summary *s)
 {
     const char *source;
     double ratio;
@@ -64,7 +64,7 @@ static void by(const struct lines *l, struct buf *b, const char *source)
     lines_path(l, b, source, room < NAME_COLUMNS ? room : NAME_COLUMNS);
 }
 
-static void cores(struct lines *l, const struct summary *s, struct buf *b)
+static void cores(struct lines *l, const struct baro_summary *s, struct buf *b)
 {
     const char *source;
     uint64_t ns;
@@ -84,7 +84,7 @@ static void cores(struct lines *l, const struct summary *s, struct buf *b)
     lines_part(l, b);
 }
 
-static void memory(struct lines *l, const struct summary *s, struct buf *b)
+static void memory(struct lines *l, const struct baro_summary *s, struct buf *b)
 {
     const char *source;
     uint64_t limit = summary_memory_limit(s, &source);
@@ -114,7 +114,7 @@ static bool out_of_sight(int absent)
     return absent != BARO_PRESENT && absent != BARO_ABSENT_NOT_YET;
 }
 
-static void unknown(struct buf *b, const struct summary *s)
+static void unknown(struct buf *b, const struct baro_summary *s)
 {
     bool of_cores = out_of_sight(s->limits.cores_absent), of_memory = out_of_sight(s->limits.memory_absent);
     if (of_cores || of_memory)
@@ -131,7 +131,7 @@ static void kills(struct buf *b, const char *before, uint64_t n, const char *aft
 }
 
 /* The job's, as sure as that is; and of what its control group counts, those that are others'. */
-static void report_kills(struct lines *l, struct buf *b, const struct summary *s)
+static void report_kills(struct lines *l, struct buf *b, const struct baro_summary *s)
 {
     struct summary_oom_kills k = {0};
     uint64_t counted = 0;
@@ -148,7 +148,7 @@ static void report_kills(struct lines *l, struct buf *b, const struct summary *s
     lines_part(l, b);
 }
 
-static bool any_kills(const struct summary *s)
+static bool any_kills(const struct baro_summary *s)
 {
     struct summary_oom_kills k = {0};
     uint64_t counted = 0;
@@ -157,7 +157,7 @@ static bool any_kills(const struct summary *s)
     return k.most || counted;
 }
 
-void report_limits(struct lines *l, const struct summary *s)
+void report_limits(struct lines *l, const struct baro_summary *s)
 {
     const char *of_cores, *of_memory, *of_pids;
     uint64_t v, refused = 0;
@@ -195,7 +195,7 @@ void report_limits(struct lines *l, const struct summary *s)
 
 /* ---- the machine ---- */
 
-static void others(struct buf *b, const struct summary *s)
+static void others(struct buf *b, const struct baro_summary *s)
 {
     double cores;
     uint64_t cpus;
@@ -207,7 +207,7 @@ static void others(struct buf *b, const struct summary *s)
     buf_printf(b, " of %llu cores busy", (unsigned long long)cpus);
 }
 
-static void steal(struct buf *b, const struct summary *s)
+static void steal(struct buf *b, const struct baro_summary *s)
 {
     double ratio;
     if (summary_machine_steal(s, &ratio) != BARO_PRESENT || ratio < LEAST_STEAL)
@@ -216,7 +216,7 @@ static void steal(struct buf *b, const struct summary *s)
     buf_str(b, " stolen");
 }
 
-static void pressure(struct buf *b, const struct summary *s)
+static void pressure(struct buf *b, const struct baro_summary *s)
 {
     static const struct {
         enum machine_counter counter;
@@ -236,7 +236,7 @@ static void pressure(struct buf *b, const struct summary *s)
     }
 }
 
-static void little_memory(struct lines *l, struct buf *b, const struct summary *s)
+static void little_memory(struct lines *l, struct buf *b, const struct baro_summary *s)
 {
     uint64_t in = 0, out = 0, left, total;
     if (summary_machine_gauge(s, MACHINE_MEMORY_AVAILABLE, &left) == BARO_PRESENT &&
@@ -257,7 +257,7 @@ static void little_memory(struct lines *l, struct buf *b, const struct summary *
     lines_part(l, b);
 }
 
-void report_machine(struct lines *l, const struct summary *s)
+void report_machine(struct lines *l, const struct baro_summary *s)
 {
     struct buf out = {0}, b = {0};
     struct lines parts = {.out = &out, .style = l->style, .column = LINES_INDENT};

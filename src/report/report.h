@@ -18,16 +18,10 @@ struct report_style {
 
 /* The block of lines that stands at the end of a run. summary must be finished; tape: where it is kept, NULL: nowhere.
  */
-void report_block(const struct summary *s, const char *tape, struct report_style style, struct buf *ret);
+void report_block(const struct baro_summary *s, const char *tape, struct report_style style, struct buf *ret);
 
 /* The members of `baro summary --json`, as one object. */
-void report_json(const struct summary *s, const char *tape, struct json *json);
-
-/* The peak of memory that the block tells of; it may be absent. */
-const struct summary_peak *report_memory_peak(const struct summary *s);
-
-/* What is inside of a public summary; borrowed. */
-const struct summary *report_summary(const struct baro_summary *summary);
+void report_json(const struct baro_summary *s, const char *tape, struct json *json);
 
 /* For terminals that show no more than ASCII: what stands behind from, with a u for the micro sign and \xNN for all
  * else. */
@@ -38,7 +32,5 @@ void report_arguments(const char *const *argv, struct buf *ret);
 
 /* "exit 0", "SIGKILL", ... of a wait status. */
 void report_status(int status, struct buf *ret);
-/* "KILL" of SIGKILL, NULL for a number that has no name. */
-const char *report_signal_name(int number);
 
 #endif

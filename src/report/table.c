@@ -58,7 +58,7 @@ static void row_of(struct lines *l, const struct command *c, uint64_t total, uns
     buf_done(&b);
 }
 
-static void row_of_rest(const struct summary *s, size_t from, uint64_t total, struct cells *ret)
+static void row_of_rest(const struct baro_summary *s, size_t from, uint64_t total, struct cells *ret)
 {
     uint64_t n = 0, cpu = 0, rss = 0;
     bool has_cpu = false, has_rss = false;
@@ -126,7 +126,7 @@ static void print(struct lines *l, const struct cells *rows, unsigned n, unsigne
     }
 }
 
-void report_commands(struct lines *l, const struct summary *s)
+void report_commands(struct lines *l, const struct baro_summary *s)
 {
     static const struct cells titles = {{"command", "processes", "cpu", "share", "peak rss"}};
     struct cells rows[ROWS + 2];
@@ -155,7 +155,7 @@ static void note(struct lines *l, struct buf *b)
     lines_end(l);
 }
 
-static void note_counts(struct lines *l, const struct summary *s, struct buf *b)
+static void note_counts(struct lines *l, const struct baro_summary *s, struct buf *b)
 {
     uint64_t v;
     if (s->gaps) {
@@ -186,7 +186,7 @@ static void note_counts(struct lines *l, const struct summary *s, struct buf *b)
     }
 }
 
-void report_notes(struct lines *l, const struct summary *s)
+void report_notes(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
     uint64_t v;

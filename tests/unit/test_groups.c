@@ -19,7 +19,7 @@
 #define MOST 4
 
 struct world {
-    struct summary *s;
+    struct baro_summary *s;
     struct baro_sample sample;
     struct baro_process p, *rows[1];
     struct baro_entity group[MOST], *groups[MOST];

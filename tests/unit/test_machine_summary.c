@@ -27,14 +27,14 @@ static void own(struct baro_header *h)
     memcpy(h->cgroup_mode, "own", 4);
 }
 
-static struct summary *told_with(void (*change)(struct baro_header *h))
+static struct baro_summary *told_with(void (*change)(struct baro_header *h))
 {
     struct baro_header h;
     struct machine_story *m = calloc(1, sizeof(*m));
     machine_story_header(&h);
     if (change)
         change(&h);
-    struct summary *s = summary_new(&h);
+    struct baro_summary *s = summary_new(&h);
     assert_non_null(s);
     m->inner = change == own ? "/pod/baro-100-01234567" : NULL;
     machine_story_tell(m, &(struct teller){to_summary_sample, to_summary_exit, to_summary_event, s});
@@ -46,7 +46,7 @@ static struct summary *told_with(void (*change)(struct baro_header *h))
 static void test_machine(void **state)
 {
     (void)state;
-    struct summary *s = told_with(NULL);
+    struct baro_summary *s = told_with(NULL);
     double d;
     uint64_t v;
     assert_int_equal(s->machine.looks, 4);
@@ -76,7 +76,7 @@ static void test_machine(void **state)
 static void test_limits(void **state)
 {
     (void)state;
-    struct summary *s = told_with(NULL);
+    struct baro_summary *s = told_with(NULL);
     const char *source;
     enum memory_measure measure;
     double d;
@@ -140,7 +140,7 @@ static void test_measures(void **state)
     enum memory_measure measure;
     uint64_t v;
     double d;
-    struct summary *s = told_with(own);
+    struct baro_summary *s = told_with(own);
     assert_int_equal(summary_memory_most(s, &v, &measure), 0);
     assert_int_equal(measure, MEMORY_CGROUP);
     assert_int_equal(v, 320 * MB);
@@ -182,7 +182,7 @@ static void test_address_space(void **state)
     double d;
     story_header(&h);
     h.limits = (struct baro_limits){.memory_bytes = 1000 * MB, .memory_source = "RLIMIT_AS"};
-    struct summary *s = summary_new(&h);
+    struct baro_summary *s = summary_new(&h);
     assert_int_equal(summary_memory_most(s, &v, &measure), BARO_ABSENT_NOT_YET);
     static const uint64_t sizes[][2] = {{300, 200}, {100, 400}, {350, 350}};
     for (size_t i = 0; i < 3; i++) {
@@ -208,7 +208,7 @@ static void test_out_of_sight(void **state)
     (void)state;
     const char *source;
     double d;
-    struct summary *s = told_with(out_of_sight);
+    struct baro_summary *s = told_with(out_of_sight);
     assert_int_equal(summary_memory_unknown(s), BARO_ABSENT_UNKNOWN);
     assert_int_equal(summary_memory_limit(s, &source), 8192 * MB); /* at most */
     assert_string_equal(source, "machine");
@@ -260,7 +260,7 @@ static void test_moved(void **state)
     story_header(&h);
     h.limits = (struct baro_limits){
         .memory_absent = BARO_ABSENT_NOT_YET, .cores_absent = BARO_ABSENT_NOT_YET, .pids_absent = BARO_ABSENT_NOT_YET};
-    struct summary *s = summary_new(&h);
+    struct baro_summary *s = summary_new(&h);
     assert_int_equal(summary_memory_unknown(s), BARO_ABSENT_NOT_YET);
     sample.entities[BARO_KIND_CGROUP] = (struct baro_entities){1, of_a};
     look(&sample, 10 * MS, 900, &a, 3, 500);
@@ -303,7 +303,7 @@ static void test_spike(void **state)
     enum memory_measure measure;
     uint64_t v;
     story_header(&h);
-    struct summary *s = summary_new(&h);
+    struct baro_summary *s = summary_new(&h);
     p.value[PROCESS_rss] = p.value[PROCESS_pss] = 10 * MB;
     sample.job[JOB_process_rss_peak] = 400 * MB;
     summary_add_sample(s, &sample);
@@ -364,12 +364,12 @@ static void test_live_is_replay(void **state)
     struct baro_tape *tape;
     struct baro_summary *replay;
     struct buf a = {0}, b = {0};
-    struct summary *live = told_with(NULL);
+    struct baro_summary *live = told_with(NULL);
     write_story(path);
     assert_int_equal(baro_tape_open(&tape, path, &err), 0);
     assert_int_equal(baro_summary_of_tape(tape, &replay, &err), 0);
     report_json(live, "t", &(struct json){.out = &a, .pretty = true});
-    report_json(report_summary(replay), "t", &(struct json){.out = &b, .pretty = true});
+    report_json(replay, "t", &(struct json){.out = &b, .pretty = true});
     buf_byte(&a, 0);
     buf_byte(&b, 0);
     assert_string_equal((char *)a.at, (char *)b.at);
@@ -398,13 +398,13 @@ static void test_golden(void **state)
     };
     struct buf text = {0};
     for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++) {
-        struct summary *s = told_with(blocks[i].change);
+        struct baro_summary *s = told_with(blocks[i].change);
         buf_clear(&text);
         report_block(s, "/t/x.baro", blocks[i].style, &text);
         expect_golden(blocks[i].name, &text);
         summary_free(s);
     }
-    struct summary *s = told_with(NULL);
+    struct baro_summary *s = told_with(NULL);
     buf_clear(&text);
     report_json(s, "/t/x.baro", &(struct json){.out = &text, .pretty = true});
     expect_golden("machine.json", &text);

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The facts of a summary: src/derive/facts.def names them, and the functions here get their values. Each is given what
+ * the table has as its argument: a metric, or a value of one of the enums below.
+ */
+#ifndef DERIVE_FACTS_H
+#define DERIVE_FACTS_H
+
+#include "baro/summary.h"
+#include "derive/summary.h"
+
+enum { HEAD_MODE, HEAD_CGROUP, HEAD_CPUS, HEAD_START, HEAD_WALL, HEAD_START_NS, HEAD_SUSPENDED, HEAD_CLOCK_STEPS,
+       HEAD_INCOMPLETE };
+enum { TARGET_PID, TARGET_NAME };
+enum { EXIT_STATUS, EXIT_SIGNAL, EXIT_WAIT_STATUS, EXIT_CORE, EXIT_DETACHED };
+enum { CORES_MEAN, CORES_PEAK };
+enum { RSS_PEAK, RSS_IS_BOUND, RSS_HOLDER, RSS_IS_OF_PROCESS, RSS_IS_UNSAMPLED };
+enum { PSS_IS_BOUND, PSS_IS_ESTIMATE };
+enum { MEMORY_PEAK_OF, MEMORY_PEAK_T_NS };
+enum { SURVIVORS, SURVIVOR_NAME };
+enum { HOLDER_NAME, HOLDER_PROCESSES, HOLDER_BYTES };
+enum { LIMIT_VALUE, LIMIT_SOURCE, LIMIT_AT_MOST, LIMIT_AT_MOST_SOURCE, LIMIT_PEAK_RATIO, LIMIT_PEAK, LIMIT_PEAK_OF,
+       LIMIT_GROUP_RATIO, LIMIT_IS_HIDDEN };
+enum { OOM_LIKELY, OOM_LEAST, OOM_MOST };
+enum { REFUSED_MEMORY, REFUSED_CPU, REFUSED_FORKS };
+enum { HOST_NAME, HOST_KERNEL, HOST_MACHINE, HOST_CPU_MODEL, HOST_NUMA_NODES, HOST_WATCHED, HOST_CORES, HOST_CORES_MEAN,
+       HOST_CORES_PEAK, HOST_OTHERS, HOST_STEAL, HOST_LOAD, HOST_MEMORY_TOTAL };
+enum { ACCOUNTING_KERNEL_SOURCE, ACCOUNTING_EVENT_SOURCE, ACCOUNTING_EXIT_SOURCE, ACCOUNTING_REMAINDER };
+enum { SPLIT_USER, SPLIT_SYSTEM, SPLIT_IS_ESTIMATE };
+enum { TAPE_GAP, TAPE_GAPS, TAPE_DAMAGE, TAPE_WRAPPER_LOST, TAPE_WARNINGS, TAPE_WARNING };
+enum { OWN_COST, OWN_BUDGET, OWN_START, OWN_AFTER_START };
+
+/* Fills what it has; the rest is 0. */
+typedef void fact_getter(const struct baro_summary *s, int of, size_t row, struct baro_value *ret);
+
+/* facts_job.c */
+fact_getter fact_argument, fact_head, fact_target, fact_exit, fact_job, fact_job_flag, fact_cores, fact_rss, fact_pss,
+    fact_peak, fact_peak_age, fact_peak_members, fact_peak_covered, fact_memory_peak, fact_processes,
+    fact_processes_bound, fact_survivors, fact_holder_of_pss, fact_holder_of_rss, fact_before;
+/* facts_machine.c */
+fact_getter fact_memory_limit, fact_cores_limit, fact_pids_limit, fact_oom_kills, fact_refused, fact_held_from,
+    fact_host, fact_gauge, fact_grown, fact_share;
+/* facts_accounting.c */
+fact_getter fact_accounting, fact_command, fact_command_name, fact_command_processes, fact_command_split,
+    fact_command_io_bound, fact_recorder, fact_recorder_mean, fact_own_cost, fact_tape;
+
+static inline void value_u64(struct baro_value *ret, int absent, uint64_t v)
+{
+    ret->absent = absent;
+    ret->u64 = absent ? 0 : v;
+}
+
+static inline void value_real(struct baro_value *ret, int absent, double v)
+{
+    ret->absent = absent;
+    ret->real = absent ? 0 : v;
+}
+
+static inline void value_text(struct baro_value *ret, int absent, const char *text)
+{
+    ret->absent = absent;
+    ret->text = absent ? NULL : text;
+}
+
+static inline void value_flag(struct baro_value *ret, enum baro_value_flag flag, bool is)
+{
+    if (is && !ret->absent)
+        ret->flags |= flag;
+}
+
+#endif

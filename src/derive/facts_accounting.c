@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Facts of commands, of the accounting, and of the recorder. */
+#include "derive/facts.h"
+
+/* ---- commands ---- */
+
+void fact_command_name(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    (void)of;
+    ret->text = summary_command(s, row)->name;
+}
+
+void fact_command_processes(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    (void)of;
+    ret->u64 = summary_command(s, row)->processes;
+}
+
+void fact_command(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    const struct command *c = summary_command(s, row);
+    bool is_io = of == COMMAND_IO_READ || of == COMMAND_IO_WRITE;
+    value_u64(ret, c->covered[of] ? BARO_PRESENT : c->absent[of], c->value[of]);
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, is_io ? command_io_is_bound(c) : c->covered[of] < c->processes);
+}
+
+void fact_command_split(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    struct summary_split split;
+    summary_command_split(s, summary_command(s, row), &split);
+    if (of == SPLIT_IS_ESTIMATE) {
+        ret->u64 = split.is_estimate;
+        return;
+    }
+    value_u64(ret, split.absent, of == SPLIT_USER ? split.user_ns : split.system_ns);
+    value_flag(ret, BARO_VALUE_ESTIMATE, split.is_estimate);
+}
+
+void fact_command_io_bound(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    (void)of;
+    ret->u64 = command_io_is_bound(summary_command(s, row));
+}
+
+/* ---- accounting ---- */
+
+void fact_accounting(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    double remainder;
+    int absent;
+    (void)row;
+    switch (of) {
+    case ACCOUNTING_KERNEL_SOURCE:
+        ret->text = summary_kernel_source(s);
+        break;
+    case ACCOUNTING_EVENT_SOURCE:
+        value_text(ret, *s->event_source ? BARO_PRESENT : BARO_ABSENT_NONE, s->event_source);
+        break;
+    case ACCOUNTING_EXIT_SOURCE:
+        value_text(ret, *s->exit_source ? BARO_PRESENT : BARO_ABSENT_NONE, s->exit_source);
+        break;
+    case ACCOUNTING_REMAINDER:
+        absent = summary_remainder(s, &remainder);
+        value_real(ret, absent, remainder);
+        break;
+    }
+}
+
+/* ---- the recorder ---- */
+
+void fact_recorder(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    uint64_t v;
+    int absent = summary_self(s, (enum recorder_metric)of, &v);
+    (void)row;
+    value_u64(ret, absent, v);
+}
+
+void fact_recorder_mean(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    uint64_t v;
+    int absent = of == RECORDER_sample_time ? summary_sample_mean_ns(s, &v) : summary_process_sample_mean_ns(s, &v);
+    (void)row;
+    value_u64(ret, absent, v);
+}
+
+/* Starting takes as much in a short run as in a long one, so it is a large share of a short one. Example: 12 ms at the
+ * first sample, at 1 ms, and 22 ms at the last, at 1001 ms: 2.2 % in all, 12 ms to start, then 1 %. */
+void fact_own_cost(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    uint64_t cpu;
+    double v = 0;
+    int absent = summary_self(s, RECORDER_cpu, &cpu);
+    bool has_start = s->self_first_ns && absent == BARO_PRESENT && s->self_first_cpu_ns <= cpu;
+    (void)row;
+    switch (of) {
+    case OWN_COST:
+        if (absent == BARO_PRESENT)
+            absent = derive_rate(0, 0, summary_wall_ns(s), cpu, &v);
+        value_real(ret, absent, v / 1e9);
+        break;
+    case OWN_BUDGET:
+        value_real(ret, s->overhead_ppm ? BARO_PRESENT : BARO_ABSENT_NONE, (double)s->overhead_ppm / 1e6);
+        break;
+    case OWN_START:
+        value_u64(ret, has_start ? BARO_PRESENT : absent ? absent : BARO_ABSENT_UNKNOWN, s->self_first_cpu_ns);
+        break;
+    case OWN_AFTER_START:
+        if (absent == BARO_PRESENT)
+            absent = has_start ? derive_rate(s->self_first_ns, s->self_first_cpu_ns, s->last_ns, cpu, &v)
+                               : BARO_ABSENT_UNKNOWN;
+        value_real(ret, absent, v / 1e9);
+        break;
+    }
+}
+
+void fact_tape(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    (void)row;
+    switch (of) {
+    case TAPE_GAP:
+        ret->u64 = s->gap_ns;
+        break;
+    case TAPE_GAPS:
+        ret->u64 = s->gaps;
+        break;
+    case TAPE_DAMAGE:
+        ret->u64 = s->damaged_bytes;
+        break;
+    case TAPE_WRAPPER_LOST:
+        ret->u64 = s->wrapper_lost;
+        break;
+    case TAPE_WARNINGS:
+        ret->u64 = s->warnings;
+        break;
+    case TAPE_WARNING:
+        value_text(ret, s->warnings ? BARO_PRESENT : BARO_ABSENT_NONE, s->warning);
+        break;
+    }
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands of a summary: with the processes that still live, sorted. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "derive/summary.h"
+
+static int by_id(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void count_alive(struct baro_summary *s, const struct summary_alive *a)
+{
+    uint64_t value[COMMAND_MAX];
+    uint8_t absent[COMMAND_MAX];
+    /* id stands first in the struct, so the same comparison does for both tables. */
+    const struct summary_alive *base = s->n_base ? bsearch(&a->id, s->base, s->n_base, sizeof(*s->base), by_id) : NULL;
+    for (int i = 0; i < COMMAND_MAX; i++) {
+        uint64_t before = base && i != COMMAND_RSS_PEAK ? base->value[i] : 0;
+        value[i] = a->value[i] > before ? a->value[i] - before : 0;
+        absent[i] = a->absent >> i & 1 ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
+    }
+    command_add(&s->counted[a->command], value, absent);
+}
+
+struct rank {
+    const struct command *command;
+    uint32_t index;
+};
+
+static int heavier(const void *a, const void *b)
+{
+    const struct command *x = ((const struct rank *)a)->command, *y = ((const struct rank *)b)->command;
+    if (x->value[COMMAND_CPU] != y->value[COMMAND_CPU])
+        return x->value[COMMAND_CPU] < y->value[COMMAND_CPU] ? 1 : -1;
+    return strcmp(x->name, y->name);
+}
+
+static void order_commands(struct baro_summary *s)
+{
+    struct rank *rank = calloc(s->commands.n, sizeof(*rank));
+    s->order = calloc(s->commands.n, sizeof(*s->order));
+    if (!rank || !s->order) {
+        s->failed = true;
+        free(rank);
+        return;
+    }
+    for (uint32_t i = 0; i < s->commands.n; i++) {
+        if (s->counted[i].processes)
+            rank[s->n_order++] = (struct rank){&s->counted[i], i};
+    }
+    qsort(rank, s->n_order, sizeof(*rank), heavier);
+    for (size_t i = 0; i < s->n_order; i++)
+        s->order[i] = rank[i].index;
+    free(rank);
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+static void note_rest(struct baro_summary *s)
+{
+    uint64_t user = 0, system = 0;
+    for (uint32_t i = 0; i < s->commands.n; i++) {
+        user += s->counted[i].value[COMMAND_CPU_USER];
+        system += s->counted[i].value[COMMAND_CPU_SYSTEM];
+    }
+    s->rest_user_ns = less(s->job[JOB_cpu_user], user);
+    s->rest_system_ns = less(s->job[JOB_cpu_system], system);
+}
+
+/* Not the table itself: those that live may have used more when this is called again. */
+static bool copy_commands(struct baro_summary *s)
+{
+    free(s->counted);
+    free(s->order);
+    s->order = NULL;
+    s->n_order = 0;
+    s->counted = calloc(s->commands.n, sizeof(*s->counted));
+    if (s->counted)
+        memcpy(s->counted, s->commands.at, s->commands.n * sizeof(*s->counted));
+    s->failed = s->failed || !s->counted;
+    return s->counted != NULL;
+}
+
+void summary_finish(struct baro_summary *s)
+{
+    if (!copy_commands(s))
+        return;
+    if (s->n_base)
+        qsort(s->base, s->n_base, sizeof(*s->base), by_id);
+    if (s->n_ended)
+        qsort(s->ended_ids, s->n_ended, sizeof(*s->ended_ids), by_id);
+    for (size_t i = 0; i < s->n_alive; i++) {
+        if (!s->n_ended || !bsearch(&s->alive[i].id, s->ended_ids, s->n_ended, sizeof(*s->ended_ids), by_id))
+            count_alive(s, &s->alive[i]);
+    }
+    note_rest(s);
+    order_commands(s);
+}
