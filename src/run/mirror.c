@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The wrapper stops when the command stops, by the same signal, so that the shell sees and says what it would have. A
- * stopped process can do nothing about itself, so a small process stands by, the watcher. It stops the wrapper, waits
- * until the command goes on or ends, and ends itself. The wrapper is woken by the kernel: the watcher was cloned with
- * SIGCONT as the signal of its end, so whatever ends it, SIGKILL too, continues the wrapper, and always after the stop
- * that the watcher itself sent. No message can get lost, and the recorder has no part in it.
+ * stopped process can do nothing about itself, so a small process stands by, the watcher. It stops the wrapper, and
+ * continues it when the command goes on or ends while the wrapper stands still. The wrapper kills the watcher once it
+ * has seen by itself that the command goes on.
+ *
+ * The watcher was cloned with SIGCONT as the signal of its end: whatever ends it, SIGKILL too, the kernel continues the
+ * wrapper. So no message can get lost, and the recorder has no part in it. For the same reason the watcher must not end
+ * merely because the command goes on: with `fg` the shell continues both, and a Ctrl-Z right after it stops both again,
+ * the wrapper by the default action, before it has run. A watcher that had ended would continue the wrapper behind the
+ * shell's back, or leave it stopped with nobody to see the command's end.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -44,16 +49,15 @@ struct watched {
     uint64_t cpu_ns; /* stands still as long as the command does */
 };
 
-/* The state of the command's first thread. 0: it can't be told; there is no /proc, or it is that of another PID
- * namespace. */
-static char state_of(const struct watched *c)
+/* The state of a process's first thread. 0: not known; there is no /proc, or it is that of another PID namespace. */
+static char state_of(const struct watched *c, pid_t pid)
 {
     char path[64], text[512];
     struct span rest, word;
 
     if (!c->has_proc)
         return 0;
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)c->command);
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
     ssize_t len = fd_read_file(AT_FDCWD, path, text, sizeof(text));
     const char *after = len > 0 ? memrchr(text, ')', (size_t)len) : NULL;
     if (!after)
@@ -86,10 +90,18 @@ static bool clock_moved(struct watched *c)
     return moved;
 }
 
-/* Its first thread may have ended and have left others, which is not told by its state. */
-static bool is_standing(const struct watched *c, char state)
+/* Where the first thread of a command has ended and others live on, its state says nothing of them. Without a pidfd a
+ * command that has ended altogether is told by that state alone. */
+static char command_state(const struct watched *c)
 {
-    return state == 'T' || state == 't' || (c->has_clock && (!state || (state == 'Z' && c->end_fd >= 0)));
+    char state = state_of(c, c->command);
+
+    return state == 'Z' && c->end_fd >= 0 ? 0 : state;
+}
+
+static bool stands(char state)
+{
+    return state == 'T' || state == 't';
 }
 
 /* Is it known to stand still? From here on each of its instructions moves its clock. */
@@ -100,10 +112,10 @@ static bool settle(struct watched *c)
 
     for (unsigned i = 0; !ended && clock_moved(c) && c->has_clock && i < SETTLE_LOOKS; i++)
         ended = ends_within(c, SETTLE_NS);
-    state = state_of(c);
+    state = command_state(c);
     if (!state && !c->has_clock)
         _exit(CANT_WATCH);
-    return !ended && is_standing(c, state);
+    return !ended && (state ? stands(state) : c->has_clock);
 }
 
 /* A thread that is marked as stopped may still have a few instructions to go, and on a busy machine they may wait: a
@@ -111,9 +123,51 @@ static bool settle(struct watched *c)
 static bool went_on(struct watched *c, bool look_at_state)
 {
     bool moved = c->has_clock && clock_moved(c);
-    char state = moved || look_at_state || !c->has_clock ? state_of(c) : 'T';
+    char state = moved || look_at_state || !c->has_clock ? command_state(c) : 'T';
 
-    return state ? !is_standing(c, state) : moved || !c->has_clock;
+    return state ? !stands(state) : moved || !c->has_clock;
+}
+
+/*
+ * The command was seen to go on. Does it, while the wrapper stands still? Both may have been continued and be stopping
+ * again, the wrapper first. A command that is about to stop is runnable (or in a system call that can't be
+ * interrupted), so in these states it must have run while the wrapper stood still; one that sleeps has nothing to stop
+ * it, for that would have woken it. Example: `fg` and Ctrl-Z 1 ms later on a busy CPU. The wrapper is 'T', the command
+ * 'R' and its clock the same in both looks: it may be stopping, and the next look tells.
+ */
+static bool is_ahead(struct watched *c)
+{
+    char state = state_of(c, c->wrapper);
+    bool moved;
+
+    if (state && !stands(state))
+        return false;
+    clock_moved(c);
+    if (ends_within(c, SETTLE_NS))
+        return true;
+    moved = clock_moved(c) || !c->has_clock;
+    state = state_of(c, c->wrapper);
+    if (state && !stands(state))
+        return false;
+    state = command_state(c);
+    return !state || (!stands(state) && (moved || (state != 'R' && state != 'D')));
+}
+
+/* Until the wrapper kills us, or the command ends. */
+static _Noreturn void stand_by(struct watched *c)
+{
+    bool on = false;
+
+    for (unsigned i = 0; !ends_within(c, LOOK_NS); i++) {
+        on = went_on(c, on || i % STATE_EVERY == 0);
+        if (!on || !is_ahead(c))
+            continue;
+        if (!filter_lacks(c->filter, FILTER_PARENT) && getppid() != c->wrapper)
+            break;
+        if (kill(c->wrapper, SIGCONT) < 0)
+            break;
+    }
+    _exit(0);
 }
 
 static _Noreturn void watch(const struct wrapper *w, int signal)
@@ -138,9 +192,7 @@ static _Noreturn void watch(const struct wrapper *w, int signal)
     c.has_proc = proc >= 0 && namespace_proc_is_own(proc);
     if (!settle(&c) || kill(w->self, signal) < 0)
         _exit(0);
-    for (unsigned i = 0; !went_on(&c, i % STATE_EVERY == 0) && !ends_within(&c, LOOK_NS); i++)
-        ;
-    _exit(0);
+    stand_by(&c);
 }
 
 /* ---- the wrapper ---- */
@@ -151,18 +203,14 @@ static pid_t watcher_fork(void)
     return (pid_t)syscall(SYS_clone, (unsigned long)SIGCONT, 0ul, 0ul, 0ul, 0ul);
 }
 
-static void watcher_ended(struct wrapper *w)
-{
-    w->watcher = 0;
-    sigmask_set(SIG_BLOCK, SIGMASK_OF(w->stopped_by));
-}
-
+/* The signal is held back first: the SIGCONT of the watcher's end would undo a stop that comes in between. */
 void mirror_end(struct wrapper *w)
 {
     if (w->watcher) {
+        sigmask_set(SIG_BLOCK, SIGMASK_OF(w->stopped_by));
         kill(w->watcher, SIGKILL);
         waitpid(w->watcher, NULL, __WALL);
-        watcher_ended(w);
+        w->watcher = 0;
     }
     w->stopped_by = 0;
 }
@@ -197,7 +245,8 @@ static void watcher_reap(struct wrapper *w)
 
     if (!w->watcher || waitpid(w->watcher, &status, WNOHANG | __WALL) != w->watcher)
         return;
-    watcher_ended(w);
+    w->watcher = 0;
+    sigmask_set(SIG_BLOCK, SIGMASK_OF(w->stopped_by));
     if (WIFEXITED(status) && WEXITSTATUS(status) == CANT_WATCH)
         w->stopped_by = 0;
 }

@@ -11,7 +11,18 @@ import time
 
 import pytest
 
-from wrapping import PATIENCE, recorder_of, WRAPPERS, wrap  # noqa: F401 (wrap is a fixture)
+from wrapping import (  # noqa: F401 (wrap is a fixture)
+    PATIENCE,
+    WRAPPERS,
+    children,
+    comm,
+    own_group,
+    recorder_of,
+    state,
+    stopped_by,
+    until,
+    wrap,
+)
 
 FULL = os.environ.get("BARO_FULL") == "1"
 TIMES = [8] + ([1000] if FULL else [])
@@ -106,3 +117,97 @@ def test_stopped_and_continued_while_the_recorder_hangs(wrap, hanging, times):
         return got
 
     many_runs(times, run)
+
+
+def command_of(run, name):
+    """The pid of the command below the wrapper."""
+    return until("the command", lambda: [c for c in children(run.pid) if comm(c) == name])[0]
+
+
+def ends_within_patience(run):
+    end = os.pidfd_open(run.pid)
+    told = readable(end, PATIENCE)
+    os.close(end)
+    if not told:
+        run.kill()
+    return run.wait() if told else None
+
+
+LEADERLESS = """
+    #include <pthread.h>
+    #include <unistd.h>
+    static void *work(void *nothing)
+    {
+        for (;;)
+            usleep(10000);
+        return nothing;
+    }
+    int main(void)
+    {
+        pthread_t t;
+        pthread_create(&t, NULL, work, NULL);
+        pthread_exit(NULL);
+    }
+    """
+
+
+def test_first_thread_has_ended(wrap, compiled):
+    """The state of such a command is 'Z', whether its other threads stand still or go on."""
+    run = own_group(wrap + [compiled("leaderless", LEADERLESS)])
+    pid = command_of(run, "leaderless")
+    until("the end of the first thread", lambda: state(pid) == "Z")
+    for _ in range(2):
+        os.kill(pid, signal.SIGSTOP)
+        assert stopped_by(run.pid) == signal.SIGSTOP
+        os.kill(pid, signal.SIGCONT)
+        until("going on", lambda: state(run.pid) != "T")
+    os.kill(pid, signal.SIGKILL)
+    assert ends_within_patience(run) == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("then", [signal.SIGKILL, signal.SIGCONT])
+def test_stopped_again_before_the_wrapper_has_run(wrap, cgroup, then):
+    """Continued with its group and stopped with it again, as by `fg` and Ctrl-Z on a busy machine; in between the
+    wrapper gets no CPU. Whatever happens to the command alone after that, the wrapper sees it."""
+    if not (cgroup.path / "cgroup.freeze").exists():
+        pytest.skip("the kernel can't freeze a control group (Linux 5.2)")
+    run = own_group(wrap + ["sleep", "1000"])
+    pid = command_of(run, "sleep")
+    os.killpg(run.pid, signal.SIGTSTP)
+    assert stopped_by(run.pid) == signal.SIGTSTP
+    cgroup.write("cgroup.procs", run.pid)
+    cgroup.write("cgroup.freeze", 1)
+    until("a frozen wrapper", lambda: "frozen 1" in cgroup.read("cgroup.events"))
+    os.killpg(run.pid, signal.SIGCONT)
+    until("the command going on", lambda: state(pid) == "S")
+    time.sleep(0.1)  # the watcher looks every 20 ms
+    os.killpg(run.pid, signal.SIGTSTP)
+    until("the second stop", lambda: state(pid) == "T")
+    cgroup.write("cgroup.freeze", 0)
+    assert stopped_by(run.pid) == signal.SIGTSTP
+    assert state(pid) == "T"
+    os.kill(pid, then)
+    if then == signal.SIGCONT:
+        until("the wrapper going on", lambda: state(run.pid) == "S")
+        os.killpg(run.pid, signal.SIGTSTP)
+        assert stopped_by(run.pid) == signal.SIGTSTP
+        os.kill(pid, signal.SIGKILL)
+    assert ends_within_patience(run) == -signal.SIGKILL
+
+
+def test_stopped_as_soon_as_it_goes_on(wrap):
+    """Continued and stopped with its group over and over: who waits for the wrapper, as a shell does, sees it stop once
+    each time, and not go on by itself."""
+    run = own_group(wrap + ["sleep", "1000"])
+    pid = command_of(run, "sleep")
+    for _ in range(60):
+        os.killpg(run.pid, signal.SIGTSTP)
+        assert stopped_by(run.pid) == signal.SIGTSTP
+        until("the command's stop", lambda: state(pid) == "T")
+        time.sleep(0.01)  # for what must not come
+        assert os.waitpid(run.pid, os.WNOHANG | os.WCONTINUED) == (0, 0)
+        os.killpg(run.pid, signal.SIGCONT)
+        assert os.WIFCONTINUED(os.waitpid(run.pid, os.WCONTINUED)[1])
+        until("the command going on", lambda: state(pid) == "S")
+    os.kill(pid, signal.SIGKILL)
+    assert ends_within_patience(run) == -signal.SIGKILL

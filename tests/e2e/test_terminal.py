@@ -120,7 +120,7 @@ def test_stop_by_key_and_foreground(terminal):
         terminal.type("\x1a")
         terminal.expect("Stopped")
         terminal.expect(re.escape(terminal.PROMPT))
-        assert state(pid) == "T"
+        until("the command's stop", lambda: state(pid) == "T")  # the shell saw that of its own child
         terminal.asks("jobs", "Stopped")
         terminal.line("fg")
         until("going on", lambda: state(pid) == "S")
