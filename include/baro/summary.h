@@ -40,7 +40,8 @@ struct baro_summary;
 
 /* ---- making a summary ---- */
 /**
- * Reads @p tape from its beginning to its end (what is there of it) and sums it up. The cursor is at the end afterwards.
+ * Reads @p tape from its beginning to its end (what is there of it) and sums it up. The cursor is at the end
+ * afterwards.
  * @return 0 and a summary, to be freed with baro_summary_free(); negative on a read error or -ENOMEM.
  */
 BARO_API int baro_summary_of_tape(struct baro_tape *tape, struct baro_summary **ret, struct baro_error *err);
@@ -80,21 +81,21 @@ enum baro_fact_type {
 
 /** Members may be added at the end: take what baro_summary_fact() returns, make no arrays. */
 struct baro_fact {
-    int section;         /**< of baro_summary_section() */
-    const char *name;    /**< e.g. "cpu_ns"; the unit is in the name */
-    const char *help;    /**< what it means */
+    int section;      /**< of baro_summary_section() */
+    const char *name; /**< e.g. "cpu_ns"; the unit is in the name */
+    const char *help; /**< what it means */
     enum baro_fact_type type;
     enum baro_unit unit;
-    bool in_json;        /**< baro_summary_json() writes it */
+    bool in_json; /**< baro_summary_json() writes it */
 };
 
 /** Members may be added at the end. */
 struct baro_section {
-    const char *name;    /**< "job", "host.pressure", ...; "" for facts about the recording as a whole */
+    const char *name; /**< "job", "host.pressure", ...; "" for facts about the recording as a whole */
     const char *help;
-    bool is_table;       /**< any number of rows; else exactly one */
-    int first_fact;      /**< its facts are those from first_fact on, */
-    int fact_count;      /**< so many */
+    bool is_table;  /**< any number of rows; else exactly one */
+    int first_fact; /**< its facts are those from first_fact on, */
+    int fact_count; /**< so many */
 };
 
 /** @return how many sections there are. */
@@ -117,13 +118,14 @@ enum baro_value_flag {
     BARO_VALUE_ESTIMATE = 2     /**< it may be wrong either way */
 };
 
-/** In place of a reason: there is no such value, and none is missing. A command that a signal ended has no exit status. */
+/** In place of a reason: there is no such value, and none is missing. A command that a signal ended has no exit status.
+ */
 #define BARO_ABSENT_NONE (-1)
 
 struct baro_value {
-    int absent;       /**< 0; or why there is no value: enum baro_absent or BARO_ABSENT_NONE; all others are 0 then */
-    unsigned flags;   /**< enum baro_value_flag */
-    uint64_t u64;     /**< which of these four has the value is said by the type of the fact */
+    int absent;     /**< 0; or why there is no value: enum baro_absent or BARO_ABSENT_NONE; all others are 0 then */
+    unsigned flags; /**< enum baro_value_flag */
+    uint64_t u64;   /**< which of these four has the value is said by the type of the fact */
     int64_t i64;
     double real;
     const char *text; /**< borrowed until the summary is changed or freed: bytes that end with NUL */

@@ -40,8 +40,7 @@ static const struct baro_section sections[SECTIONS] = {
 
 #define SECTION(id, name, is_table, help)
 static const struct baro_fact facts[FACTS] = {
-#define FACT(id, name, type, unit, get, of, help)                                                                      \
-    {SECTION_##id, #name, help, BARO_FACT_##type, BARO_UNIT_##unit, true},
+#define FACT(id, name, type, unit, get, of, help) {SECTION_##id, #name, help, BARO_FACT_##type, BARO_UNIT_##unit, true},
 #define FACT_NOT_IN_JSON(id, name, type, unit, get, of, help)                                                          \
     {SECTION_##id, #name, help, BARO_FACT_##type, BARO_UNIT_##unit, false},
 #include "derive/facts.def"

@@ -88,14 +88,17 @@ static const struct machine_group *group_of(const struct baro_summary *s, const 
 
 const char *summary_memory_measure_name(enum memory_measure measure)
 {
-    static const char *const names[] = {
-        [MEMORY_CGROUP] = "cgroup", [MEMORY_PSS] = "pss", [MEMORY_RSS] = "rss", [MEMORY_PROCESS] = "process",
-        [MEMORY_ADDRESS_SPACE] = "address_space"};
+    static const char *const names[] = {[MEMORY_CGROUP] = "cgroup",
+                                        [MEMORY_PSS] = "pss",
+                                        [MEMORY_RSS] = "rss",
+                                        [MEMORY_PROCESS] = "process",
+                                        [MEMORY_ADDRESS_SPACE] = "address_space"};
     return names[measure];
 }
 
 /* What RLIMIT_AS limits is in the samples; what RLIMIT_DATA does is in none. */
-static int most_of_process(const struct baro_summary *s, const char *source, uint64_t *ret, enum memory_measure *ret_measure)
+static int most_of_process(const struct baro_summary *s, const char *source, uint64_t *ret,
+                           enum memory_measure *ret_measure)
 {
     const struct extreme *most = &s->held.address_space;
     *ret_measure = MEMORY_ADDRESS_SPACE;

@@ -61,22 +61,22 @@ struct summary_largest {
 /* The most memory that the job had resident: marks.c. */
 struct summary_rss {
     uint64_t value;
-    int absent;       /* enum baro_absent */
-    bool is_bound;    /* it may have been more */
-    bool of_process;  /* value is the mark of one process, which is more than any sum over the tree that was sampled */
-    bool unsampled;   /* and that by more than a twentieth: it was between samples */
-    uint64_t mark;    /* the largest of any one process; 0: not known */
-    bool has_holder;  /* it is known whose that is: */
-    uint32_t holder;  /* index into commands */
+    int absent;      /* enum baro_absent */
+    bool is_bound;   /* it may have been more */
+    bool of_process; /* value is the mark of one process, which is more than any sum over the tree that was sampled */
+    bool unsampled;  /* and that by more than a twentieth: it was between samples */
+    uint64_t mark;   /* the largest of any one process; 0: not known */
+    bool has_holder; /* it is known whose that is: */
+    uint32_t holder; /* index into commands */
 };
 
 /* What is held against limits: since they were others, or from the start if they never were. */
 struct summary_held {
-    uint64_t since_ns;          /* 0: from the start */
-    struct extreme rss, pss;    /* largest sum over the tree */
-    uint64_t pss_doubt;         /* as in struct baro_summary */
-    bool pss_partly;            /* the largest is without some members */
-    struct extreme process;     /* largest mark of one process; of a change only what has grown since */
+    uint64_t since_ns;            /* 0: from the start */
+    struct extreme rss, pss;      /* largest sum over the tree */
+    uint64_t pss_doubt;           /* as in struct baro_summary */
+    bool pss_partly;              /* the largest is without some members */
+    struct extreme process;       /* largest mark of one process; of a change only what has grown since */
     struct extreme address_space; /* largest of one process, in any sample */
     struct derive_peak cores;
 };
@@ -87,7 +87,7 @@ struct baro_summary {
     char **argv;
     size_t n_argv;
     char host[65], kernel[65], machine_type[65], cpu_model[128];
-    uint32_t numa_nodes;   /* 0: not known */
+    uint32_t numa_nodes; /* 0: not known */
     char event_source[16], exit_source[16];
     int64_t start_realtime_ns;
     uint64_t memory_total;
@@ -95,28 +95,28 @@ struct baro_summary {
     struct baro_limits limits; /* the last ones */
     bool limits_told;
     struct summary_held held;
-    char cgroup_mode[16];  /* as on the tape: "own", "none", "target", "members", or "" where it was no question */
-    bool own_cgroup;       /* the command was put into a control group made for it */
-    bool is_cgroup;        /* the job is a control group, that one or the target */
+    char cgroup_mode[16]; /* as on the tape: "own", "none", "target", "members", or "" where it was no question */
+    bool own_cgroup;      /* the command was put into a control group made for it */
+    bool is_cgroup;       /* the job is a control group, that one or the target */
     size_t n_targets;
-    int32_t *targets;      /* attach: their pids */
-    char target_name[64];  /* of the first one, when it was first sampled */
+    int32_t *targets;     /* attach: their pids */
+    char target_name[64]; /* of the first one, when it was first sampled */
 
     /* of the tape as a whole */
-    uint64_t samples;      /* seen here; the recorder's own count is in self */
+    uint64_t samples;           /* seen here; the recorder's own count is in self */
     uint64_t first_ns, last_ns; /* of samples */
     uint64_t damaged_bytes;
-    bool failed;           /* out of memory: parts are missing */
+    bool failed; /* out of memory: parts are missing */
 
     /* start and end */
     bool started, ended, status_known, wrapper_lost;
-    bool group_counts;       /* CPU time is that of the job's own control group */
-    bool detached;         /* stopped while its targets lived */
+    bool group_counts; /* CPU time is that of the job's own control group */
+    bool detached;     /* stopped while its targets lived */
     uint64_t start_ns, end_ns;
-    int status;            /* wait status, if status_known */
-    char exit_signal[16];  /* "SIGKILL"; the number of a signal without a name */
+    int status;           /* wait status, if status_known */
+    char exit_signal[16]; /* "SIGKILL"; the number of a signal without a name */
     struct {
-        bool known;        /* attached, and what was used before that was told */
+        bool known; /* attached, and what was used before that was told */
         uint64_t cpu_ns;
     } before;
 
@@ -129,7 +129,7 @@ struct baro_summary {
     uint8_t job_absent[JOB_MAX];
     uint64_t self[RECORDER_MAX];
     uint8_t self_absent[RECORDER_MAX];
-    uint64_t overhead_ppm;       /* what the recorder was allowed, of a core; 0: no limit */
+    uint64_t overhead_ppm;                     /* what the recorder was allowed, of a core; 0: no limit */
     uint64_t self_first_ns, self_first_cpu_ns; /* what the recorder had used at the first sample that knows: to start */
     struct summary_peak peak[PEAK_MAX];
     struct summary_largest largest;
@@ -141,13 +141,13 @@ struct baro_summary {
     struct commands commands;
     struct summary_alive *alive; /* of the last sample */
     size_t n_alive, cap_alive;
-    struct summary_alive *base;  /* attach: of the first one */
+    struct summary_alive *base; /* attach: of the first one */
     size_t n_base;
-    uint32_t *ended_ids;         /* since the last sample */
+    uint32_t *ended_ids; /* since the last sample */
     size_t n_ended, cap_ended;
     /* after summary_finish(): */
-    struct command *counted;     /* a copy of commands in which those that live are counted as well */
-    uint32_t *order;             /* into counted, most CPU time first; those without processes left out */
+    struct command *counted; /* a copy of commands in which those that live are counted as well */
+    uint32_t *order;         /* into counted, most CPU time first; those without processes left out */
     size_t n_order;
     uint64_t rest_user_ns, rest_system_ns; /* of the job's CPU time what no process's own split has */
 };
@@ -187,8 +187,8 @@ int summary_cores_peak_of(const struct baro_summary *s, const struct derive_peak
 bool summary_pss_is_bound(const struct baro_summary *s);
 /* May it have held more or less? The only sums there are were read while sharers came and went. */
 bool summary_pss_is_approximate(const struct baro_summary *s);
-/* The peak that is shown as the job's memory: of pss if it is neither a lower bound nor an estimate, as it counts shared
- * pages once; else of rss. */
+/* The peak that is shown as the job's memory: of pss if it is neither a lower bound nor an estimate, as it counts
+ * shared pages once; else of rss. */
 const struct summary_peak *summary_memory_peak(const struct baro_summary *s);
 /* May there have been more processes than were counted? Their numbers are lower bounds then. */
 bool summary_processes_are_bound(const struct baro_summary *s);

@@ -149,7 +149,8 @@ static const char *why_no_memory(const struct baro_summary *s, int absent)
     return unseen ? "it ended before it was looked at" : baro_absent_name((enum baro_absent)absent);
 }
 
-static void peak_between_samples(struct lines *l, struct buf *b, const struct baro_summary *s, const struct summary_rss *rss)
+static void peak_between_samples(struct lines *l, struct buf *b, const struct baro_summary *s,
+                                 const struct summary_rss *rss)
 {
     buf_str(b, "peak at least ");
     fmt_bytes(b, rss->value);

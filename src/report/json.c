@@ -16,7 +16,8 @@ static bool is_in_json(const struct baro_summary *s, const struct baro_section *
     bool any = false;
     for (int i = 0; i < section->fact_count; i++)
         any = any || baro_summary_fact(section->first_fact + i)->in_json;
-    bool of_pss = strcmp(section->name, "pss_peak_held_by") == 0, of_rss = strcmp(section->name, "rss_peak_held_by") == 0;
+    bool of_pss = strcmp(section->name, "pss_peak_held_by") == 0,
+         of_rss = strcmp(section->name, "rss_peak_held_by") == 0;
     if (!of_pss && !of_rss)
         return any;
     bool has_pss = baro_summary_value(s, baro_summary_fact_find("job", "pss_peak_bytes"), 0, &v) == BARO_PRESENT;
