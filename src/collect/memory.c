@@ -1,33 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * pss and uss: when to read smaps_rollup of whom; and names and command lines, which come from the same helper.
- *
- * A read walks the page tables of its target (13 ns per 4 KiB page) and holds its mmap lock for that long. So a process
- * is read when its memory has moved, at most for one percent of its time, and all together within the budget. On a new
- * peak of the tree the largest are read within that tick, so that the peak is known in pss as well.
- */
+#include "collect/memory.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "collect/sampler.h"
-
-#define YOUNG                                                                                                          \
-    (30 * NS_PER_MS) /* most processes that live shorter than this are many: the helper is for those that stay */
-#define HELPER_AFTER YOUNG             /* a job shorter than this never pays for the helper's fork */
-#define IDLE_AFTER (60 * NS_PER_SEC)   /* sharers come and go without the process running */
-#define OF_ITS_TIME 100u               /* one percent */
+#define YOUNG (30 * NS_PER_MS)       /* many processes live shorter than this: the helper is for those that stay */
+#define HELPER_AFTER YOUNG           /* a job shorter than this never pays for the helper's fork */
+#define HEALS NS_PER_SEC             /* ticks go on for that long while stale pss waits to be read again */
+#define IDLE_AFTER (60 * NS_PER_SEC) /* sharers come and go without the process running */
+#define OF_ITS_TIME 100u             /* one percent */
 #define OF_ITS_TIME_AT_A_PEAK 20u
 #define DEADLINE (20 * NS_PER_MS)
-#define PEAK_STEP 50u                  /* a new peak is one that is 2 % higher */
-#define NS_PER_KIB 3u                  /* 13 ns per page of 4 KiB; far less with huge pages */
-#define LEAST_COST 30000u              /* the way to the helper and back */
-#define SLOWEST 4u /* wall time of a read beyond that many estimates is time in which the helper did not run */
+#define PEAK_STEP 50u     /* a new peak is one that is 2 % higher */
+#define NS_PER_KIB 3u     /* 13 ns per page of 4 KiB; far less with huge pages */
+#define LEAST_COST 30000u /* of sending a request and its reply */
+#define SLOWEST 4u        /* wall time beyond that many estimates is time in which the helper did not run */
 #define LEAST_AGE (50 * NS_PER_MS)
 #define INFO_TRIES 3u
-#define STALE_PART 16u                 /* what can be wrong by less is not worth a read */
+#define STALE_PART 16u /* an error of less than that is not worth a read */
 #define STALE_MANY 1000u
-#define REQUESTS_MOST 2048u             /* in one batch: what waits takes memory on both sides */
+#define REQUESTS_MOST 2048u /* in one batch: requests that wait take memory on both sides */
 
 static uint64_t estimate(const struct member *m)
 {
@@ -39,19 +31,24 @@ static uint64_t cost_of(const struct member *m)
     return m->note.smaps_cost_us ? m->note.smaps_cost_us * 1000ull : estimate(m);
 }
 
-static bool memory_moved(const struct member *m)
+uint64_t memory_key(const struct member *m)
 {
-    return m->note.smaps_key != process_memory_key(m);
+    return m->row.value[PROCESS_faults_minor] + m->row.value[PROCESS_faults_major] + m->note.stat_rss;
 }
 
-/* ---- those that share memory ---- */
-
-/* Who was forked by the same parent, is a fork of the other, or runs the same program may share memory, and then the
- * pss of each changes as the other comes, goes or writes. What moved is added up by program and by parent; two that
- * fall into one slot are read too often. */
-static uint32_t *slot(struct sampler *s, uint64_t key)
+static bool memory_moved(const struct member *m)
 {
-    return &s->shared[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 55];
+    return m->note.smaps_key != memory_key(m);
+}
+
+/* ---- processes that share memory ---- */
+
+/* Processes that have the same parent, are a fork of the other, or run the same program may share memory, and then the
+ * pss of each changes as the other starts, ends or writes. KiB that moved are added up by program and by parent; two
+ * that fall into one slot are read too often. */
+static uint32_t *slot(struct memory *y, uint64_t key)
+{
+    return &y->shared[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 55];
 }
 _Static_assert(SHARED_SLOTS == 1u << 9, "the shift above");
 
@@ -63,42 +60,42 @@ static uint64_t program_of(const struct member *m)
     return key;
 }
 
-void memory_moved_by(struct sampler *s, const struct member *m, uint64_t bytes)
+void memory_moved_by(struct memory *y, const struct member *m, uint64_t bytes)
 {
     uint32_t kib = (uint32_t)(bytes >> 10);
-    if (!kib || !(s->need & BARO_SOURCE_SMAPS))
+    if (!kib || !(y->sampling->need & BARO_SOURCE_SMAPS))
         return;
-    *slot(s, program_of(m)) += kib;
-    *slot(s, (uint64_t)m->row.parent.pid) += kib;
-    *slot(s, (uint64_t)m->row.key.pid) += kib;
-    s->shared_moved = s->moved_since_asked = true;
+    *slot(y, program_of(m)) += kib;
+    *slot(y, (uint64_t)m->row.parent.pid) += kib;
+    *slot(y, (uint64_t)m->row.key.pid) += kib;
+    y->shared_moved = y->moved_since_asked = true;
 }
 
-static uint32_t shared_kib(struct sampler *s, const struct member *m)
+static uint32_t shared_kib(struct memory *y, const struct member *m)
 {
-    return *slot(s, program_of(m)) + *slot(s, (uint64_t)m->row.parent.pid) + *slot(s, (uint64_t)m->row.key.pid);
+    return *slot(y, program_of(m)) + *slot(y, (uint64_t)m->row.parent.pid) + *slot(y, (uint64_t)m->row.key.pid);
 }
 
 /* By how much its pss may be wrong. A parent of 300 MB that forked four sleepers and was not read since: 300 MB, its
  * pss was all its own and may be a fifth of that now. */
-static uint64_t doubt(struct sampler *s, const struct member *m)
+static uint64_t uncertain(struct memory *y, const struct member *m)
 {
     uint64_t pss = m->row.value[PROCESS_pss], rss = m->row.value[PROCESS_rss], uss = m->row.value[PROCESS_uss];
-    uint64_t moved = (uint64_t)(shared_kib(s, m) - m->note.shared_kib) << 10;
+    uint64_t moved = (uint64_t)(shared_kib(y, m) - m->note.shared_kib) << 10;
     if (m->row.absent[PROCESS_pss] != BARO_PRESENT || m->row.value[PROCESS_state] == 'Z')
         return 0;
     uint64_t most = rss > uss && rss - uss > pss ? rss - uss : pss;
     return moved < most ? moved : most;
 }
 
-static bool is_stale(struct sampler *s, const struct member *m)
+static bool is_stale(struct memory *y, const struct member *m)
 {
-    return m->note.smaps_ns && doubt(s, m) > m->row.value[PROCESS_rss] / STALE_PART;
+    return m->note.smaps_ns && uncertain(y, m) > m->row.value[PROCESS_rss] / STALE_PART;
 }
 
-static uint64_t smaps_due(const struct sampler *s, const struct member *m)
+static uint64_t smaps_due(const struct memory *y, const struct member *m)
 {
-    if (!(s->need & BARO_SOURCE_SMAPS) || m->note.smaps_barred || m->row.value[PROCESS_state] == 'Z')
+    if (!(y->sampling->need & BARO_SOURCE_SMAPS) || m->note.smaps_barred || m->row.value[PROCESS_state] == 'Z')
         return UINT64_MAX;
     if (!m->note.smaps_ns)
         return m->row.first_ns + YOUNG;
@@ -108,23 +105,23 @@ static uint64_t smaps_due(const struct sampler *s, const struct member *m)
     return m->note.smaps_ns + (pause > LEAST_AGE ? pause : LEAST_AGE);
 }
 
-static bool request(struct sampler *s, struct member *m, uint32_t what)
+static bool request(struct memory *y, struct member *m, uint32_t what)
 {
-    if (s->n_requests == s->cap_requests) {
-        size_t cap = s->cap_requests ? s->cap_requests * 2 : 64;
-        struct helper_request *at = realloc(s->requests, cap * sizeof(*at));
+    if (y->n_requests == y->cap_requests) {
+        size_t cap = y->cap_requests ? y->cap_requests * 2 : 64;
+        struct helper_request *at = realloc(y->requests, cap * sizeof(*at));
         if (!at)
             return false;
-        s->requests = at;
-        s->cap_requests = cap;
+        y->requests = at;
+        y->cap_requests = cap;
     }
     if (what & HELPER_SMAPS)
-        m->note.smaps_asked = (uint32_t)s->ticks;
+        m->note.smaps_asked = (uint32_t)y->sampling->ticks;
     if (what & HELPER_INFO) {
         m->note.info_asked = true;
         m->note.info_tries++;
     }
-    s->requests[s->n_requests++] = (struct helper_request){.key = m->row.key, .what = what};
+    y->requests[y->n_requests++] = (struct helper_request){.key = m->row.key, .what = what};
     return true;
 }
 
@@ -134,22 +131,22 @@ static uint64_t info_due(const struct member *m)
     return wanted ? m->row.first_ns + YOUNG : UINT64_MAX;
 }
 
-uint64_t memory_due(const struct sampler *s, const struct member *m)
+uint64_t memory_due(const struct memory *y, const struct member *m)
 {
-    if (!s->options.helper)
+    if (!y->sampling->options.helper || y->no_helper)
         return UINT64_MAX;
-    uint64_t smaps = smaps_due(s, m), info = info_due(m);
+    uint64_t smaps = smaps_due(y, m), info = info_due(m);
     return smaps < info ? smaps : info;
 }
 
-static void reply_smaps(struct sampler *s, struct member *m, const struct helper_reply *reply)
+static void reply_smaps(struct memory *y, struct member *m, const struct helper_reply *reply)
 {
     static const enum process_metric ids[] = {PROCESS_pss, PROCESS_uss, PROCESS_smaps_at};
-    const uint64_t values[] = {reply->pss, reply->uss, s->now_ns};
+    const uint64_t values[] = {reply->pss, reply->uss, y->sampling->now_ns};
     m->note.smaps_barred = reply->smaps_absent == BARO_ABSENT_DENIED ||
                            reply->smaps_absent == BARO_ABSENT_UNSUPPORTED || reply->smaps_absent == BARO_ABSENT_TIMEOUT;
     if (reply->smaps_absent == BARO_ABSENT_GONE || m->row.value[PROCESS_state] == 'Z')
-        return; /* the next look at it will tell, or has told that its memory is gone */
+        return; /* the next read of its stat shows that it has ended, or has shown that its memory is freed */
     for (size_t i = 0; i < 3; i++) {
         if (m->row.absent[ids[i]] == BARO_ABSENT_NOT_ASKED)
             continue;
@@ -157,45 +154,45 @@ static void reply_smaps(struct sampler *s, struct member *m, const struct helper
         m->row.value[ids[i]] = reply->smaps_absent ? 0 : values[i];
     }
     uint64_t spent = reply->spent_ns + LEAST_COST, most = SLOWEST * estimate(m);
-    budget_correct_smaps(&s->budget, cost_of(m), spent < most ? spent : most);
+    allowance_correct(&y->allowance, cost_of(m), spent < most ? spent : most);
     uint64_t mean_us = ((m->note.smaps_cost_us ? (cost_of(m) * 3 + spent) / 4 : spent) + 999) / 1000;
     m->note.smaps_cost_us = mean_us < UINT32_MAX ? (uint32_t)mean_us : UINT32_MAX;
-    m->note.smaps_ns = s->now_ns;
-    m->note.smaps_key = process_memory_key(m);
-    if (!s->moved_since_asked)
-        m->note.shared_kib = shared_kib(s, m);
+    m->note.smaps_ns = y->sampling->now_ns;
+    m->note.smaps_key = memory_key(m);
+    if (!y->moved_since_asked)
+        m->note.shared_kib = shared_kib(y, m);
     if (m->row.absent[PROCESS_pss] == BARO_PRESENT && m->row.absent[PROCESS_rss] == BARO_PRESENT &&
         reply->pss > m->row.value[PROCESS_rss])
-        m->row.value[PROCESS_rss] = reply->pss; /* rss is counted in lots on each CPU (6.2 to 6.15) */
+        m->row.value[PROCESS_rss] = reply->pss; /* rss lags behind: each CPU counts in batches (6.2 to 6.15) */
 }
 
-/* There was no helper to be had: the same is due again once one is tried for. */
-static void ask_again(struct sampler *s, struct member *m, uint32_t what)
+/* No helper could be started: the same is due again when the next one is tried. */
+static void ask_again(struct memory *y, struct member *m, uint32_t what)
 {
     if ((what & HELPER_INFO) && m->note.info_asked) {
         m->note.info_asked = false;
         m->note.info_tries--;
     }
     if (what & HELPER_SMAPS) {
-        s->peak_unread = true;
-        budget_correct_smaps(&s->budget, cost_of(m), 0);
+        y->peak_unread = true;
+        allowance_correct(&y->allowance, cost_of(m), 0);
     }
     member_wake(m);
 }
 
 static void on_reply(void *context, const struct helper_reply *reply)
 {
-    struct sampler *s = context;
-    struct member *m = tree_find(&s->job->tree, reply->key.pid);
+    struct memory *y = context;
+    struct member *m = tree_find(&y->sampling->job->tree, reply->key.pid);
     if (!m || !baro_key_equal(m->row.key, reply->key))
         return;
     if (reply->smaps_absent == BARO_ABSENT_NOT_YET) {
-        ask_again(s, m, reply->what);
+        ask_again(y, m, reply->what);
         return;
     }
     member_moved(m);
     if (reply->what & HELPER_SMAPS)
-        reply_smaps(s, m, reply);
+        reply_smaps(y, m, reply);
     if ((reply->what & HELPER_INFO) && m->note.info_asked) {
         m->note.info_asked = false;
         m->note.info_wanted = false;
@@ -206,14 +203,14 @@ static void on_reply(void *context, const struct helper_reply *reply)
         else if (m->row.cmdline_absent != BARO_PRESENT)
             m->row.cmdline_absent = reply->cmdline_absent ? reply->cmdline_absent : (uint8_t)BARO_ABSENT_UNKNOWN;
     }
-    if (m->row.read_ns != s->now_ns)
-        member_wake(m); /* it came late: the row goes onto the tape with the next tick */
+    if (m->row.read_ns != y->sampling->now_ns)
+        member_wake(m); /* a late reply: the row goes onto the tape with the next tick */
 }
 
-void memory_collect(struct sampler *s)
+/* Does the budget allow it now? */
+static bool may_read(struct memory *y, const struct member *m, bool urgent)
 {
-    if (s->slow && helper_busy(s->slow))
-        helper_collect(s->slow, on_reply, s);
+    return allowance_take(&y->allowance, &y->sampling->budget, y->sampling->now_ns, cost_of(m), urgent);
 }
 
 #define LARGEST 16u
@@ -232,147 +229,149 @@ static size_t insert_by_rss(struct member **top, size_t n, struct member *m)
     return n;
 }
 
-/* The few largest members, whatever was read of them when: what makes up a peak. */
-static void request_largest(struct sampler *s)
+/* The few largest members make up a peak: they are asked for though they were read lately. */
+static void request_largest(struct memory *y)
 {
     struct member *top[LARGEST];
     size_t n = 0;
-    s->peak_unread = false;
-    for (size_t i = 0; i < s->job->tree.n; i++) {
-        struct member *m = s->job->tree.at[i];
-        if (!m || m->note.smaps_asked == (uint32_t)s->ticks || m->note.smaps_barred ||
-            !(memory_moved(m) || is_stale(s, m)) || m->row.value[PROCESS_state] == 'Z')
+    y->peak_unread = false;
+    for (size_t i = 0; i < y->sampling->job->tree.n; i++) {
+        struct member *m = y->sampling->job->tree.at[i];
+        if (!m || m->note.smaps_asked == (uint32_t)y->sampling->ticks || m->note.smaps_barred ||
+            !(memory_moved(m) || is_stale(y, m)) || m->row.value[PROCESS_state] == 'Z')
             continue;
-        if (m->note.smaps_ns && s->now_ns - m->note.smaps_ns < cost_of(m) * OF_ITS_TIME_AT_A_PEAK) {
-            s->peak_unread = true;
+        if (m->note.smaps_ns && y->sampling->now_ns - m->note.smaps_ns < cost_of(m) * OF_ITS_TIME_AT_A_PEAK) {
+            y->peak_unread = true;
             continue;
         }
         n = insert_by_rss(top, n, m);
     }
     for (size_t i = 0; i < n; i++) {
-        if (budget_take_smaps(&s->budget, s->now_ns, cost_of(top[i]), true))
-            request(s, top[i], HELPER_SMAPS);
+        if (may_read(y, top[i], true))
+            request(y, top[i], HELPER_SMAPS);
         else
-            s->peak_unread = true;
+            y->peak_unread = true;
     }
 }
 
-static void request_due(struct sampler *s)
+static void request_due(struct memory *y)
 {
-    const struct tree *tree = &s->job->tree;
-    /* The gate lets pass who is due, again and again until it is served. */
-    for (size_t i = tree_next_moved(tree, 0); i < tree->n && s->n_requests < REQUESTS_MOST;
+    const struct tree *tree = &y->sampling->job->tree;
+    /* A member that is due passes the gate at each tick until it was asked for. */
+    for (size_t i = tree_next_moved(tree, 0); i < tree->n && y->n_requests < REQUESTS_MOST;
          i = tree_next_moved(tree, i + 1)) {
         struct member *m = tree->at[i];
         if (!m->looked_at)
             continue;
         uint32_t what = 0;
-        if (s->now_ns >= info_due(m))
+        if (y->sampling->now_ns >= info_due(m))
             what |= HELPER_INFO;
-        if (s->now_ns >= smaps_due(s, m)) {
-            if (s->budget.level < BUDGET_NO_SMAPS && budget_take_smaps(&s->budget, s->now_ns, cost_of(m), false))
+        if (y->sampling->now_ns >= smaps_due(y, m)) {
+            if (y->sampling->budget.level < BUDGET_LESS && may_read(y, m, false))
                 what |= HELPER_SMAPS;
             else
-                s->thinned++;
+                y->sampling->thinned++;
         }
         if (what)
-            request(s, m, what);
+            request(y, m, what);
     }
 }
 
-/* Those whose pss others made old, though they sleep: the gate does not let them pass. Returns how many those are, if
- * it matters to the sum. */
-static uint64_t request_stale(struct sampler *s, bool ask)
+/* Members whose pss is stale because others changed; they may sleep, so the gate does not let them pass. Returns how
+ * many there are, or 0 where that changes the sum by less than a sixteenth. */
+static uint64_t request_stale(struct memory *y, bool ask)
 {
-    const struct tree *tree = &s->job->tree;
-    uint64_t sum = 0, doubts = 0, n = 0;
+    const struct tree *tree = &y->sampling->job->tree;
+    uint64_t sum = 0, uncertain_sum = 0, n = 0;
     for (size_t i = 0; i < tree->n; i++) {
         struct member *m = tree->at[i];
         if (!m || m->row.absent[PROCESS_pss] != BARO_PRESENT)
             continue;
         sum += m->row.value[PROCESS_pss];
-        if (!is_stale(s, m))
+        if (!is_stale(y, m))
             continue;
-        doubts += doubt(s, m);
+        uncertain_sum += uncertain(y, m);
         n++;
         uint64_t pause = cost_of(m) * OF_ITS_TIME;
-        if (!ask || m->note.smaps_barred || m->note.smaps_asked == (uint32_t)s->ticks ||
-            s->n_requests >= REQUESTS_MOST || s->now_ns < m->note.smaps_ns + (pause > LEAST_AGE ? pause : LEAST_AGE))
+        if (!ask || m->note.smaps_barred || m->note.smaps_asked == (uint32_t)y->sampling->ticks ||
+            y->n_requests >= REQUESTS_MOST ||
+            y->sampling->now_ns < m->note.smaps_ns + (pause > LEAST_AGE ? pause : LEAST_AGE))
             continue;
-        if (budget_take_smaps(&s->budget, s->now_ns, cost_of(m), false))
-            request(s, m, HELPER_SMAPS);
+        if (may_read(y, m, false))
+            request(y, m, HELPER_SMAPS);
         else
-            s->thinned++;
+            y->sampling->thinned++;
     }
-    return doubts > sum / STALE_PART ? n : 0;
+    return uncertain_sum > sum / STALE_PART ? n : 0;
 }
 
-/* With thousands of members the question is as dear as a tick. */
-static bool stale_due(const struct sampler *s)
+/* With thousands of members the question costs as much as a tick. */
+static bool stale_due(const struct memory *y)
 {
-    bool seldom = tree_count(&s->job->tree) > STALE_MANY;
-    return (s->need & BARO_SOURCE_SMAPS) && (s->shared_moved || s->stale) &&
-           (!seldom || s->now_ns >= s->shared_ns + NS_PER_SEC);
+    bool many = tree_count(&y->sampling->job->tree) > STALE_MANY;
+    return (y->sampling->need & BARO_SOURCE_SMAPS) && (y->shared_moved || y->stale) &&
+           (!many || y->sampling->now_ns >= y->shared_ns + NS_PER_SEC);
 }
 
 /* A new peak of the tree; or one that still stands and of which something is left to read. */
-static bool at_peak(struct sampler *s)
+static bool at_peak(struct memory *y)
 {
-    uint64_t sum = job_rss(s->job);
-    if (sum <= s->rss_sum_peak + s->rss_sum_peak / PEAK_STEP)
-        return s->peak_unread && sum >= s->rss_sum_peak - s->rss_sum_peak / PEAK_STEP;
-    s->rss_sum_peak = sum;
+    uint64_t sum = job_rss(y->sampling->job);
+    if (sum <= y->rss_sum_peak + y->rss_sum_peak / PEAK_STEP)
+        return y->peak_unread && sum >= y->rss_sum_peak - y->rss_sum_peak / PEAK_STEP;
+    y->rss_sum_peak = sum;
     return true;
 }
 
-static bool have_helper(struct sampler *s)
+static bool have_helper(struct memory *y)
 {
-    if (!s->slow && s->options.helper && helper_new(&s->slow, s->options.proc_fd, s->options.cmdline, NULL) < 0)
-        s->options.helper = false;
-    return s->slow != NULL;
+    const struct sampler_options *o = &y->sampling->options;
+    if (!y->helper && o->helper && !y->no_helper && helper_new(&y->helper, o->proc_fd, o->cmdline, NULL) < 0)
+        y->no_helper = true;
+    return y->helper != NULL;
 }
 
-void memory_prepare(struct sampler *s)
+static void collect_replies(struct memory *y)
 {
-    if (!s->options.host_alone && have_helper(s))
-        helper_start(s->slow);
+    if (y->helper && helper_busy(y->helper))
+        helper_collect(y->helper, on_reply, y);
 }
 
-static void ask(struct sampler *s)
+static void ask(struct memory *y)
 {
-    if (!s->options.helper || s->now_ns < HELPER_AFTER)
+    const struct sampler_options *o = &y->sampling->options;
+    if (!o->helper || y->no_helper || y->sampling->now_ns < HELPER_AFTER)
         return;
-    memory_collect(s);
-    if (s->slow && (helper_busy(s->slow) || helper_is_put_off(s->slow)))
+    collect_replies(y);
+    if (y->helper && (helper_busy(y->helper) || helper_is_put_off(y->helper)))
         return; /* one batch at a time */
-    s->n_requests = 0;
-    request_due(s);
-    if ((s->need & BARO_SOURCE_SMAPS) && at_peak(s))
-        request_largest(s);
-    if (stale_due(s))
-        request_stale(s, true);
-    if (!s->n_requests || !have_helper(s))
+    y->n_requests = 0;
+    request_due(y);
+    if ((y->sampling->need & BARO_SOURCE_SMAPS) && at_peak(y))
+        request_largest(y);
+    if (stale_due(y))
+        request_stale(y, true);
+    if (!y->n_requests || !have_helper(y))
         return;
-    s->moved_since_asked = false;
-    helper_ask(s->slow, s->requests, s->n_requests, DEADLINE, s->options.wake_fd, on_reply, s);
+    y->moved_since_asked = false;
+    helper_ask(y->helper, y->requests, y->n_requests, DEADLINE, o->wake_fd, on_reply, y);
 }
 
-void memory_tick(struct sampler *s)
+static void count_stale(struct memory *y)
 {
-    ask(s);
-    if (!stale_due(s))
+    if (!stale_due(y))
         return;
-    uint64_t stale = request_stale(s, false);
-    s->stale_since_ns = s->stale && stale ? s->stale_since_ns : s->now_ns;
-    s->stale = stale;
-    s->shared_moved = tree_count(&s->job->tree) > STALE_MANY && s->stale;
-    s->shared_ns = s->now_ns;
+    uint64_t stale = request_stale(y, false), now_ns = y->sampling->now_ns;
+    y->stale_since_ns = y->stale && stale ? y->stale_since_ns : now_ns;
+    y->stale = stale;
+    y->shared_moved = tree_count(&y->sampling->job->tree) > STALE_MANY && y->stale;
+    y->shared_ns = now_ns;
 }
 
-/* It gave back memory since its pss was read: that is at most what it has now, until it is read again. */
-void memory_bound(struct sampler *s)
+/* A process that gave back memory since its pss was read has at most what its rss is now, until it is read again. */
+static void limit_to_rss(struct memory *y)
 {
-    const struct tree *tree = &s->job->tree;
+    const struct tree *tree = &y->sampling->job->tree;
     for (size_t i = tree_next_moved(tree, 0); i < tree->n; i = tree_next_moved(tree, i + 1)) {
         struct baro_process *row = &tree->at[i]->row;
         uint64_t rss = row->value[PROCESS_rss];
@@ -382,3 +381,85 @@ void memory_bound(struct sampler *s)
         }
     }
 }
+
+uint64_t memory_stale(const struct memory *y, uint8_t *ret_absent)
+{
+    *ret_absent = y->sampling->need & BARO_SOURCE_SMAPS ? BARO_PRESENT : BARO_ABSENT_NOT_ASKED;
+    return y->stale;
+}
+
+/* ---- the row ---- */
+
+void memory_init(struct memory *y, struct sampling *sampling)
+{
+    *y = (struct memory){.sampling = sampling};
+    allowance_init(&y->allowance);
+}
+
+static void prepare(void *state)
+{
+    struct memory *y = state;
+    if (!y->sampling->options.host_alone && have_helper(y))
+        helper_start(y->helper);
+}
+
+static bool tick(void *state, const struct collector_tick *t)
+{
+    struct memory *y = state;
+    (void)t;
+    ask(y);
+    count_stale(y);
+    limit_to_rss(y);
+    return true;
+}
+
+static bool is_quiet(void *state, uint64_t now_ns)
+{
+    const struct memory *y = state;
+    return !(y->helper && helper_busy(y->helper)) && !(y->stale && now_ns < y->stale_since_ns + HEALS);
+}
+
+static int32_t pid_of_helper(void *state)
+{
+    const struct memory *y = state;
+    return y->helper ? helper_pid(y->helper) : 0;
+}
+
+static void cost(void *state, struct collector_cost *ret)
+{
+    struct memory *y = state;
+    if (y->helper)
+        *ret = (struct collector_cost){helper_cpu_ns(y->helper), helper_refused(y->helper)};
+}
+
+static void finish(void *state)
+{
+    struct memory *y = state;
+    helper_end(y->helper);
+}
+
+static void close_memory(void *state, bool exiting)
+{
+    struct memory *y = state;
+    helper_free(y->helper);
+    y->helper = NULL;
+    if (!exiting)
+        free(y->requests);
+    y->requests = exiting ? y->requests : NULL;
+}
+
+const struct collector memory_collector = {
+    .name = "memory",
+    .kinds = COLLECTOR_KIND(BARO_KIND_PROCESS),
+    .sources = BARO_SOURCE_SMAPS,
+    .left_out = {[BUDGET_LESS] = "pss and uss only at peaks",
+                 [BUDGET_SPARSE] = "pss and uss only at peaks",
+                 [BUDGET_LEAST] = "pss and uss only at peaks"},
+    .prepare = prepare,
+    .tick = tick,
+    .is_quiet = is_quiet,
+    .helper = pid_of_helper,
+    .cost = cost,
+    .finish = finish,
+    .close = close_memory,
+};

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Finding members without events. Only a process that ran can have forked, so only those that passed the gate are
- * asked, and all their threads: /proc/PID/task/TID/children lists the children of one thread alone.
- */
+#include "collect/scan.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,55 +10,48 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/fd.h"
-#include "collect/sampler.h"
 #include "procfs/machine.h"
 
+#define RESCAN (5 * NS_PER_SEC)
 #define CLOCKS (20 * NS_PER_MS) /* a CPU clock moves once in a tick of the kernel at least: 1 to 10 ms */
 
 struct adding {
-    struct sampler *s;
+    struct sampling *sampling;
     struct member *parent;
     enum baro_origin origin;
 };
 
-static bool is_self(const struct sampler *s, int32_t pid)
-{
-    const int32_t *self = s->options.self;
-    return pid == self[0] || pid == self[1] || pid == self[2] || (s->slow && pid == helper_pid(s->slow));
-}
-
 static bool add_child(void *context, int32_t pid)
 {
     struct adding *a = context;
-    if (!is_self(a->s, pid))
-        job_add(a->s->job, pid, a->parent, a->origin, a->s->now_ns);
+    if (!sampling_is_own(a->sampling, pid))
+        job_add(a->sampling->job, pid, a->parent, a->origin, a->sampling->now_ns);
     return true;
 }
 
 /* One thread's children. The list can outgrow any fixed buffer (10,000 children are 60 kB): read on in pieces, cut at a
  * blank. */
-static int children_of_thread(struct sampler *s, int32_t pid, int32_t tid, struct adding *a)
+static int children_of_thread(struct sampling *g, int32_t pid, int32_t tid, struct adding *a)
 {
     char path[40];
     snprintf(path, sizeof(path), "task/%d/children", (int)tid);
-    int fd = proc_open(s->options.proc_fd, pid, path, 0);
+    int fd = proc_open(g->options.proc_fd, pid, path, 0);
     if (fd < 0)
         return fd;
     size_t kept = 0;
     for (;;) {
-        ssize_t n = read(fd, s->text + kept, sizeof(s->text) - kept);
+        ssize_t n = read(fd, g->text + kept, sizeof(g->text) - kept);
         if (n <= 0)
             break;
         size_t len = kept + (size_t)n, whole = len;
-        while (whole && s->text[whole - 1] != ' ')
+        while (whole && g->text[whole - 1] != ' ')
             whole--;
-        pid_children_parse(span_of(s->text, whole), add_child, a);
+        pid_children_parse(span_of(g->text, whole), add_child, a);
         kept = len - whole;
-        memmove(s->text, s->text + whole, kept);
+        memmove(g->text, g->text + whole, kept);
     }
-    pid_children_parse(span_of(s->text, kept), add_child, a);
+    pid_children_parse(span_of(g->text, kept), add_child, a);
     close(fd);
     return 0;
 }
@@ -73,81 +64,121 @@ struct each_thread {
 static bool thread_children(void *context, int32_t tid)
 {
     struct each_thread *e = context;
-    children_of_thread(e->a->s, e->pid, tid, e->a);
+    children_of_thread(e->a->sampling, e->pid, tid, e->a);
     return true;
 }
 
 /* A missing file: the process is gone, or the kernel has none of them (CONFIG_PROC_CHILDREN). One's own tells. */
-static void check_children_file(struct sampler *s)
+static void check_children_file(struct scan *n)
 {
     char path[40];
-    int32_t self = s->options.self[0];
-    if (s->children_file_known || !self)
+    int32_t self = n->sampling->options.self[0];
+    if (n->children_file_known || !self)
         return;
-    s->children_file_known = true;
+    n->children_file_known = true;
     snprintf(path, sizeof(path), "task/%d/children", (int)self);
-    int fd = proc_open(s->options.proc_fd, self, path, 0);
-    s->no_children_file = fd == -ENOENT;
+    int fd = proc_open(n->sampling->options.proc_fd, self, path, 0);
+    n->no_children_file = fd == -ENOENT;
     if (fd >= 0)
         close(fd);
 }
 
 /* The last field is the last pid that was given in this pid namespace, to a process or a thread (fs/proc/loadavg.c).
  * lxcfs shows one of its own making; only the kernel's is of use. */
-static int open_last_pid(const struct sampler *s)
+static int open_last_pid(int proc_fd)
 {
     struct statfs fs;
-    int fd = openat(s->options.proc_fd, "loadavg", O_RDONLY | O_CLOEXEC);
+    int fd = openat(proc_fd, "loadavg", O_RDONLY | O_CLOEXEC);
     if (fd >= 0 && (fstatfs(fd, &fs) < 0 || fs.f_type != PROC_SUPER_MAGIC))
         fd = fd_close(fd);
     return fd;
 }
 
 /* Where nobody was born since the last tick, nobody has new children. The pid is read before children are listed, so
- * who is born in between is seen by the next tick. A parent that runs on another core may show that it ran only after
- * some milliseconds: those that ran are still asked with the first tick that comes CLOCKS after the one that saw the
- * birth. */
-void scan_begin(struct sampler *s)
+ * that a process that is born in between is seen by the next tick. A parent that runs on another core may show that it
+ * ran only after some milliseconds: those that ran are still asked with the first tick that comes CLOCKS after the one
+ * that saw the birth. */
+static void check_births(struct scan *n)
 {
     struct proc_loadavg l;
     char text[128];
-    if (!s->pids_tried)
-        s->pids_fd = open_last_pid(s);
-    s->pids_tried = true;
-    ssize_t n = s->pids_fd >= 0 ? pread(s->pids_fd, text, sizeof(text), 0) : -1;
-    bool ok = n > 0 && proc_loadavg_parse(span_of(text, (size_t)n), &l) == 0 && l.last_pid;
-    bool same = ok && l.last_pid == s->last_pid;
-    s->nobody_born = same && s->pids_ns >= s->born_ns + CLOCKS;
-    s->born_ns = same ? s->born_ns : s->now_ns;
-    s->pids_ns = s->now_ns;
-    s->last_pid = ok ? l.last_pid : 0;
+    if (!n->last_pid_tried)
+        n->last_pid_fd = open_last_pid(n->sampling->options.proc_fd);
+    n->last_pid_tried = true;
+    ssize_t len = n->last_pid_fd >= 0 ? pread(n->last_pid_fd, text, sizeof(text), 0) : -1;
+    bool ok = len > 0 && proc_loadavg_parse(span_of(text, (size_t)len), &l) == 0 && l.last_pid;
+    bool same = ok && l.last_pid == n->last_pid;
+    n->nobody_born = same && n->last_pid_ns >= n->born_ns + CLOCKS;
+    n->born_ns = same ? n->born_ns : n->sampling->now_ns;
+    n->last_pid_ns = n->sampling->now_ns;
+    n->last_pid = ok ? l.last_pid : 0;
 }
 
-bool scan_children_of(struct sampler *s, struct member *m)
+void scan_init(struct scan *n, struct sampling *sampling, struct threads *threads)
 {
-    struct adding a = {s, m, BARO_ORIGIN_SCAN};
+    *n = (struct scan){.sampling = sampling, .threads = threads, .last_pid_fd = -1};
+}
+
+void scan_done(struct scan *n)
+{
+    if (n->sampling)
+        n->last_pid_fd = fd_close(n->last_pid_fd);
+}
+
+void scan_set_always(struct scan *n, bool always)
+{
+    n->always = always;
+}
+
+void scan_request(struct scan *n)
+{
+    n->once = true;
+}
+
+bool scan_children_of(struct scan *n, struct member *m)
+{
+    struct adding a = {n->sampling, m, BARO_ORIGIN_SCAN};
     int32_t pid = m->row.key.pid;
     if (m->row.value[PROCESS_threads] > 1) {
         struct each_thread e = {&a, pid};
         uint64_t begin = 0;
-        if (!process_threads_free(s))
+        if (!threads_may_read(n->threads))
             return false;
         clock_process_cpu_ns(0, &begin);
-        proc_each_task(s->options.proc_fd, pid, thread_children, &e);
-        process_threads_took(s, begin);
+        proc_each_task(n->sampling->options.proc_fd, pid, thread_children, &e);
+        threads_were_read(n->threads, begin);
         return true;
     }
-    if (children_of_thread(s, pid, pid, &a) == -ENOENT)
-        check_children_file(s);
+    if (children_of_thread(n->sampling, pid, pid, &a) == -ENOENT)
+        check_children_file(n);
     return true;
 }
 
-void scan_wrapper(struct sampler *s)
+/* Only a process that ran since can have forked since. Another core's clock moves with the tick of the kernel alone. */
+void scan_member(struct scan *n, struct member *m, bool known, uint64_t clock_ns)
 {
-    if (!s->job->wrapper.pid)
+    char state = (char)m->row.value[PROCESS_state];
+    /* Events tell of it, and so of its children. */
+    bool told = m->row.origin == BARO_ORIGIN_EVENT && (m->heard || !n->sampling->job->hears);
+    if (!n->sampling->options.children || n->no_children_file || state == 'Z')
         return;
-    struct adding a = {s, NULL, BARO_ORIGIN_ADOPTED};
-    children_of_thread(s, s->job->wrapper.pid, s->job->wrapper.pid, &a);
+    if (!n->always && !n->once && (known || told))
+        return;
+    if (clock_ns && clock_ns == m->note.scanned_clock_ns && state != 'R')
+        return;
+    bool up_to_date = n->nobody_born && m->children_listed && !n->once;
+    if (!up_to_date)
+        m->children_listed = scan_children_of(n, m);
+    if (m->children_listed)
+        m->note.scanned_clock_ns = clock_ns;
+}
+
+void scan_wrapper(struct scan *n)
+{
+    int32_t wrapper = n->sampling->job->wrapper.pid;
+    struct adding a = {n->sampling, NULL, BARO_ORIGIN_ADOPTED};
+    if (wrapper)
+        children_of_thread(n->sampling, wrapper, wrapper, &a);
 }
 
 /* ---- the whole of /proc, where the kernel has no children files ---- */
@@ -157,7 +188,7 @@ struct found {
 };
 
 struct everything {
-    struct sampler *s;
+    struct sampling *sampling;
     struct found *at;
     size_t n, cap;
 };
@@ -165,12 +196,12 @@ struct everything {
 static bool note_process(void *context, int32_t pid)
 {
     struct everything *all = context;
-    struct sampler *s = all->s;
+    struct sampling *g = all->sampling;
     struct pid_stat st;
-    if (is_self(s, pid) || tree_find(&s->job->tree, pid))
+    if (sampling_is_own(g, pid) || tree_find(&g->job->tree, pid))
         return true;
-    ssize_t n = proc_read(s->options.proc_fd, pid, "stat", s->text, 2048);
-    if (n <= 0 || pid_stat_parse(span_of(s->text, (size_t)n), &st) != 0)
+    ssize_t n = proc_read(g->options.proc_fd, pid, "stat", g->text, 2048);
+    if (n <= 0 || pid_stat_parse(span_of(g->text, (size_t)n), &st) != 0)
         return true;
     if (all->n == all->cap) {
         size_t cap = all->cap ? all->cap * 2 : 256;
@@ -184,21 +215,44 @@ static bool note_process(void *context, int32_t pid)
     return true;
 }
 
-void scan_everything(struct sampler *s)
+static void scan_everything(struct sampling *g)
 {
-    struct everything all = {.s = s};
-    proc_each_process(s->options.proc_fd, note_process, &all);
+    struct everything all = {.sampling = g};
+    proc_each_process(g->options.proc_fd, note_process, &all);
     for (bool more = true; more;) {
         more = false;
         for (size_t i = 0; i < all.n; i++) {
-            struct member *parent = tree_find(&s->job->tree, all.at[i].ppid);
-            bool adopted = !parent && s->job->wrapper.pid && all.at[i].ppid == s->job->wrapper.pid;
+            struct member *parent = tree_find(&g->job->tree, all.at[i].ppid);
+            bool adopted = !parent && g->job->wrapper.pid && all.at[i].ppid == g->job->wrapper.pid;
             if (!all.at[i].pid || (!parent && !adopted))
                 continue;
-            job_add(s->job, all.at[i].pid, parent, adopted ? BARO_ORIGIN_ADOPTED : BARO_ORIGIN_SCAN, s->now_ns);
+            job_add(g->job, all.at[i].pid, parent, adopted ? BARO_ORIGIN_ADOPTED : BARO_ORIGIN_SCAN, g->now_ns);
             all.at[i].pid = 0;
             more = true;
         }
     }
     free(all.at);
+}
+
+bool scan_is_due(const struct scan *n, uint64_t now_ns)
+{
+    return n->once || now_ns >= n->scanned_ns + RESCAN;
+}
+
+void scan_begin(struct scan *n)
+{
+    n->once = scan_is_due(n, n->sampling->now_ns);
+    if (!n->always && !n->once)
+        return;
+    check_births(n);
+    scan_wrapper(n);
+    if (n->no_children_file && n->sampling->options.children)
+        scan_everything(n->sampling);
+}
+
+void scan_end(struct scan *n)
+{
+    if (n->once)
+        n->scanned_ns = n->sampling->now_ns;
+    n->once = false;
 }

@@ -13,14 +13,7 @@
 
 #define TEXT_LEAST 16384u
 #define TEXT_MOST (16u << 20)
-#define EVERY (100 * NS_PER_MS)
-#define EVERY_WHEN_SHORT NS_PER_SEC /* of budget */
-#define OF_OUR_TIME 200u            /* a look that costs 1 ms of CPU comes every 200 ms at most, */
-#define OF_OUR_BUDGET 2000000u      /* and with a budget of 0.1 % every 2 s */
-#define SLOW (20 * NS_PER_SEC)    /* it comes, whatever it costs */
 #define HALF_A_PAGE 2048
-#define JUST (10 * NS_PER_MS)
-#define JITTER 16u /* ticks of the same period come a little early or late */
 
 static const char *const files[HOST_FILE_MAX] = {
     [HOST_FILE_STAT] = "stat",
@@ -178,8 +171,6 @@ void entity_put_times(struct baro_entity *e, int m, uint64_t value, uint64_t fac
 
 void host_read(struct host *h, uint64_t now_ns, enum budget_level level)
 {
-    uint64_t begin = 0, end = 0;
-    clock_process_cpu_ns(0, &begin); /* not the wall's time: on a busy machine a look may take long and cost little */
     h->now_ns = now_ns;
     h->looks++;
     host_cpus(h);
@@ -189,24 +180,14 @@ void host_read(struct host *h, uint64_t now_ns, enum budget_level level)
     host_pressure(h);
     host_disks(h);
     host_nets(h);
-    clock_process_cpu_ns(0, &end);
-    h->cost_ns = end - begin;
     h->read_ns = now_ns;
     host_ask_helper(h, level); /* has a pace of its own */
 }
 
-bool host_tick(struct host *h, uint64_t now_ns, enum budget_level level, bool last)
+void host_tick(struct host *h, uint64_t now_ns, enum budget_level level, bool last)
 {
-    uint64_t every = level >= BUDGET_SPARSE ? EVERY_WHEN_SHORT : EVERY, age = now_ns - h->read_ns;
-    uint64_t times = h->o.overhead_ppm ? OF_OUR_BUDGET / h->o.overhead_ppm : OF_OUR_TIME;
-    times = times > OF_OUR_TIME ? times : OF_OUR_TIME;
-    if (h->cost_ns > every / times)
-        every = h->cost_ns < SLOW / times ? h->cost_ns * times : SLOW;
-    if (h->looks && (last ? age < JUST : age < every - every / JITTER))
-        return false;
     h->last = last;
     host_read(h, now_ns, level);
-    return true;
 }
 
 void host_fill(const struct host *h, struct baro_sample *s)

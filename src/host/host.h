@@ -12,13 +12,12 @@
 #include "sample/sample.h"
 
 struct host_options {
-    int proc_fd, sys_fd;  /* directory descriptors of /proc and /sys; borrowed; sys_fd may be -1 */
+    int proc_fd, sys_fd; /* directory descriptors of /proc and /sys; borrowed; sys_fd may be -1 */
     uint32_t clk_tck;
     uint64_t page_size;
-    bool helper;          /* a helper process may be started: else no filesystem, sensor or frequency is read */
-    uint64_t overhead_ppm; /* the budget, of which a look takes half at most; 0: none, or more than 1 % */
+    bool helper;              /* a helper process may be started: else no filesystem, sensor or frequency is read */
     uint64_t helper_after_ns; /* no helper before: a short job does not pay for its fork */
-    uint32_t *entity_ids; /* the last id given to an entity of this recording; borrowed */
+    uint32_t *entity_ids;     /* the last id given to an entity of this recording; borrowed */
 };
 
 struct host;
@@ -34,10 +33,9 @@ void host_prepare(struct host *h);
 /* What there is to read at now_ns (time since the tape began). */
 void host_read(struct host *h, uint64_t now_ns, enum budget_level level);
 
-/* host_read(), if it is time for it: not more often than every 100 ms, seldomer when the overhead budget is short or a
- * look is dear. last: there will be no other, and the helper, if there is one, is asked once more for how full
- * filesystems are, and waited for some milliseconds. Returns whether it was read. */
-bool host_tick(struct host *h, uint64_t now_ns, enum budget_level level, bool last);
+/* host_read(). last: no other call follows, so the helper, if there is one, is asked once more how full filesystems
+ * are, and waited for some milliseconds. */
+void host_tick(struct host *h, uint64_t now_ns, enum budget_level level, bool last);
 
 /* What was read last, into a sample; entities are borrowed until the next read. */
 void host_fill(const struct host *h, struct baro_sample *s);

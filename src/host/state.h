@@ -96,7 +96,7 @@ struct host {
     char *text;                  /* what was read; grows with the largest file */
     size_t cap;
 
-    uint64_t now_ns, read_ns, cost_ns, looks;
+    uint64_t now_ns, read_ns, looks;
     uint32_t vmstat_valid;       /* what of /proc/vmstat there was when it was read whole */
     size_t vmstat_end;           /* and how much of it was needed */
     uint64_t value[HOST_MAX];

@@ -101,13 +101,13 @@ static void on_end(struct recorder *r, struct member *m, const struct exits_even
 
 static void on_name(struct recorder *r, struct member *m, const struct exits_event *e, bool executed)
 {
-    sampler_renamed(m);
+    process_renamed(m);
     m->heard = true;
     if (executed)
         m->executed_ns = recorder_since(r, e->t_ns) | 1;
     if (e->has_comm) {
         member_note_comm(m, e->comm);
-        sampler_set_name(m, e->comm);
+        process_set_name(m, e->comm);
         m->named = true;
     }
     event_touch(r, m);
@@ -116,8 +116,7 @@ static void on_name(struct recorder *r, struct member *m, const struct exits_eve
 void event_lost(struct recorder *r, uint64_t times)
 {
     r->job.lossy = true;
-    r->sampler.lossy_now = true;
-    r->sampler.scan_once = true; /* what forked meanwhile and lives is found again */
+    sampler_lost_events(&r->sampler, true);
     recorder_event(r, BARO_EVENT_LOSSY, NULL, times, exits_name(r->forks));
 }
 
@@ -156,7 +155,7 @@ static void take_usage(struct recorder *r, struct member *m, const struct exits_
     u->has_delay = e->has_delay;
     u->run_delay_ns = e->run_delay_ns;
     if (e->has_comm && !is_name_of(e->comm, m->row.name))
-        sampler_set_name(m, e->comm);
+        process_set_name(m, e->comm);
     m->named |= e->has_comm;
     if (e->uid != UINT32_MAX)
         m->row.uid = e->uid;
@@ -230,7 +229,7 @@ static void on_usage(void *context, const struct exits_event *e)
 {
     struct recorder *r = context;
     if (e->kind == EVENT_LOST) {
-        r->sampler.lossy_now = true;
+        sampler_lost_events(&r->sampler, false);
         recorder_event(r, BARO_EVENT_LOSSY, NULL, e->count, exits_name(r->usage));
         return;
     }

@@ -28,7 +28,7 @@ static void attach(struct recorder *r, struct member *m)
     uint64_t before;
     int code = -ESRCH;
     m->followed = true;
-    if (!m->ended && process_clock(&r->sampler, m, &before) == 0)
+    if (!m->ended && process_clock(m, &before) == 0)
         code = exits_perf_attach(r->usage, m->row.key.pid, NULL);
     r->perf_partly |= code > 0 || (code < 0 && code != -ESRCH);
     m->heard = code == 0 || code == -ESRCH; /* who has ended forks no more */
@@ -65,7 +65,7 @@ static unsigned attach_all(struct recorder *r)
         uint64_t before = r->job.started;
         sampler_advance(&r->sampler); /* all of it takes a while, and whom it finds is dated */
         if (r->options->children)
-            scan_children_of(&r->sampler, m);
+            sampler_scan_children(&r->sampler, m);
         if (r->job.started != before)
             event_read(r);
     }
@@ -78,7 +78,7 @@ static unsigned attach_until_known(struct recorder *r)
     unsigned untold = 0, more = 1;
     for (unsigned pass = 0; more && pass < PASSES; pass++) {
         if (r->options->children)
-            scan_wrapper(&r->sampler);
+            sampler_scan_wrapper(&r->sampler);
         event_read(r);
         more = attach_all(r);
         untold += more;
@@ -137,7 +137,7 @@ static void begin_to_hear(struct recorder *r)
         m->heard = true;
     r->job.lossy |= r->perf_partly || !all_are_known(r);
     r->job.hears = true;
-    r->sampler.scan_always = r->perf_partly;
+    sampler_scan_always(&r->sampler, r->perf_partly);
     r->found = r->job.started - r->event_forks;
 }
 
@@ -186,7 +186,8 @@ void event_verify(struct recorder *r)
         return;
     unsigned untold = attach_until_known(r);
     r->job.lossy |= untold || r->perf_partly; /* there may have been more of them */
-    r->sampler.scan_always |= r->perf_partly;
+    if (r->perf_partly)
+        sampler_scan_always(&r->sampler, true);
     r->found = r->job.started - r->event_forks;
 }
 

@@ -58,7 +58,7 @@ static void tell_exec(struct recorder *r, struct member *m)
  * for a sixth less CPU. */
 static bool can_wait(struct recorder *r, const struct member *m)
 {
-    if (!r->job.ends_told || r->finishing || r->sampler.now_ns >= m->executed_ns + LOOK_AFTER ||
+    if (!r->job.ends_told || r->finishing || sampler_tick_ns(&r->sampler) >= m->executed_ns + LOOK_AFTER ||
         r->n_deferred_execs == DEFERRED_EXECS_MAX)
         return false;
     r->deferred_execs[r->n_deferred_execs++] = m->row.key.pid;
@@ -74,7 +74,7 @@ static void look_at_executed(struct recorder *r, struct member *m)
     if (!known && can_wait(r, m))
         return;
     /* Gone already: its end is in the queue, with the status, and comes with the next drain. */
-    if (known || (process_clock(&r->sampler, m, &clock_ns) == 0 && sampler_look(&r->sampler, m) == 0))
+    if (known || (process_clock(m, &clock_ns) == 0 && sampler_look(&r->sampler, m) == 0))
         tell_exec(r, m);
 }
 
@@ -99,7 +99,7 @@ static void look_at(struct recorder *r, struct member *m)
         tell_exec(r, m);
     if (!m->parent && r->job.wrapper.pid)
         return; /* the wrapper reads it whole before it reaps it */
-    if (process_clock(&r->sampler, m, &clock_ns) < 0) {
+    if (process_clock(m, &clock_ns) < 0) {
         sampler_gone(&r->sampler, m, m->end_ns);
         return;
     }
@@ -236,12 +236,12 @@ void event_open(struct recorder *r)
     struct exits_source *source;
     name_source(r->header.event_source, sizeof(r->header.event_source), "scan");
     name_source(r->header.exit_source, sizeof(r->header.exit_source), r->wrapper ? "wait4" : "none");
-    r->sampler.scan_always = true;
+    sampler_scan_always(&r->sampler, true);
     if (r->options->no_events)
         return;
     if (open_connector(r, &source) == 0) {
         event_use(r, source);
-        r->sampler.scan_always = false;
+        sampler_scan_always(&r->sampler, false);
         name_source(r->header.event_source, sizeof(r->header.event_source), exits_name(source));
     }
     /* Where the usage of the ended comes from is known now, and opened when there is somebody to end: not for a command

@@ -15,7 +15,7 @@ static void tell_survivors(struct recorder *r)
     for (size_t i = 0; i < r->job.tree.n && told < SURVIVORS_MOST; i++) {
         struct member *m = r->job.tree.at[i];
         uint64_t clock_ns;
-        if (!m || m->ended || process_clock(&r->sampler, m, &clock_ns) < 0 ||
+        if (!m || m->ended || process_clock(m, &clock_ns) < 0 ||
             (!*m->row.name && sampler_look(&r->sampler, m) < 0))
             continue;
         recorder_event(r, BARO_EVENT_SURVIVOR, m, 0, m->row.name);
@@ -72,7 +72,7 @@ void recorder_finish(struct recorder *r)
         event_drain(r);
         await_ends(r);
         if (r->options->children)
-            scan_wrapper(&r->sampler); /* an orphan whose fork nobody told */
+            sampler_scan_wrapper(&r->sampler); /* an orphan whose fork nobody told */
         event_verify(r);
         if (r->wrapper && !r->wrapper_lost)
             r->job.wrapper.pid = 0; /* it has nothing more to tell: what is gone now is gone */

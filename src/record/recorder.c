@@ -15,13 +15,13 @@
 #include "schedule/schedule.h"
 #include "run/own.h"
 
-#define PENDING_MOST 512u            /* exits and events between two ticks before they are written on their own */
+#define PENDING_MOST 512u /* exits and events between two ticks before they are written on their own */
 #define STEP_NS (100 * (int64_t)NS_PER_MS)
 #define HANGS_NS (30 * NS_PER_MS)
 #define SUSPEND_NS (100 * NS_PER_MS)
 #define DESCRIPTORS_FOR_THE_MACHINE 64u
 #define HOST_ALONE_LEAST (100 * NS_PER_MS)
-#define BEGUN_NS (2 * NS_PER_SEC)    /* all is running that will */
+#define BEGUN_NS (2 * NS_PER_SEC) /* all is running that will */
 
 uint64_t recorder_since(const struct recorder *r, uint64_t absolute_ns)
 {
@@ -150,7 +150,7 @@ void recorder_last_tick(struct recorder *r)
 /* Without processes nothing is as fast as what the dense samples of a recording's beginning are for. */
 static void thin_out(struct recorder *r)
 {
-    uint64_t least = r->sampler.now_ns + HOST_ALONE_LEAST;
+    uint64_t least = sampler_tick_ns(&r->sampler) + HOST_ALONE_LEAST;
     if (r->options->host_alone && !r->options->interval_ns && r->tick_due_ns < least)
         r->tick_due_ns = least;
 }
@@ -159,8 +159,9 @@ void recorder_first_tick(struct recorder *r)
 {
     recorder_tick(r);
     sampler_charge(&r->sampler, false); /* what starting took is no measure of a sample */
-    r->tick_due_ns = r->sampler.now_ns + schedule_interval(r->options->interval_ns, r->sampler.now_ns);
-    r->sampled_ns = r->quiet_ns = r->sampler.now_ns;
+    r->tick_due_ns =
+        sampler_tick_ns(&r->sampler) + schedule_interval(r->options->interval_ns, sampler_tick_ns(&r->sampler));
+    r->sampled_ns = r->quiet_ns = sampler_tick_ns(&r->sampler);
     thin_out(r);
 }
 
@@ -185,14 +186,14 @@ static bool only_look(struct recorder *r)
         end_rest(r);
         return false;
     }
-    uint64_t now = r->sampler.now_ns, sample_ns = r->sampled_ns + schedule_quiet(r->quiet_ns, now),
+    uint64_t now = sampler_tick_ns(&r->sampler), sample_ns = r->sampled_ns + schedule_quiet(r->quiet_ns, now),
              look_ns = schedule_look(r->quiet_ns, now);
     if (now >= sample_ns)
         return false;
     sampler_charge(&r->sampler, false);
     r->resting = true;
     r->looked_ns = now;
-    r->tick_due_ns = budget_wait(&r->sampler.budget, now, look_ns < sample_ns ? look_ns : sample_ns, NS_PER_SEC);
+    r->tick_due_ns = sampler_wait(&r->sampler, now, look_ns < sample_ns ? look_ns : sample_ns, NS_PER_SEC);
     return true;
 }
 
@@ -201,14 +202,14 @@ static void plan(struct recorder *r, uint64_t due_ns)
 {
     uint64_t missed = 0, fixed = r->options->interval_ns, now = sampler_now(&r->sampler);
     uint64_t next = schedule_next(fixed, due_ns, now, &missed);
-    uint64_t interval = schedule_interval(fixed, due_ns), paid = budget_wait(&r->sampler.budget, now, next, interval);
+    uint64_t interval = schedule_interval(fixed, due_ns), paid = sampler_wait(&r->sampler, now, next, interval);
     uint64_t late = (paid - next + (fixed ? interval - 1 : 0)) / interval;
-    r->sampler.left_out += late;
+    sampler_left_out(&r->sampler, late);
     r->tick_due_ns = fixed ? next + late * interval : paid;
     thin_out(r);
     if (!missed)
         return;
-    r->sampler.missed += missed;
+    sampler_missed(&r->sampler, missed);
     recorder_event(r, BARO_EVENT_MISSED, NULL, missed, "");
 }
 
@@ -219,7 +220,7 @@ void recorder_scheduled_tick(struct recorder *r)
     if (only_look(r))
         return;
     recorder_tick(r);
-    r->sampled_ns = r->sampler.now_ns;
+    r->sampled_ns = sampler_tick_ns(&r->sampler);
     r->resting = false;
     if (sampler_any_moved(&r->sampler))
         r->quiet_ns = r->sampled_ns;
@@ -339,7 +340,7 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
     code = sampler_init(&r->sampler, &r->job, &so, err);
     if (code < 0)
         return code;
-    r->header.wanted = r->sampler.options.wanted;
+    r->header.wanted = r->sampler.sampling.options.wanted;
     return 0;
 }
 
@@ -390,9 +391,10 @@ static void tell_attached(struct recorder *r)
         recorder_event(r, BARO_EVENT_START, m, m && m->base ? m->base[LEDGER_CPU_USER] + m->base[LEDGER_CPU_SYSTEM] : 0,
                        "attached");
     }
+    uint64_t before_ns;
+    sampler_group_counts(&r->sampler, &before_ns);
     if (r->options->cgroup)
-        recorder_event(r, BARO_EVENT_START, NULL, r->sampler.meter_base.user_ns + r->sampler.meter_base.system_ns,
-                       "attached");
+        recorder_event(r, BARO_EVENT_START, NULL, before_ns, "attached");
 }
 
 int record_attach(const struct record_options *options, struct record_end *ret, struct baro_error *err)

@@ -84,7 +84,8 @@ static int open_group(struct recorder *r, struct baro_error *err)
     sampler_advance(&r->sampler);
     if (sampler_groups_begin(&r->sampler, &r->places->at[0], true) < 0)
         return error_set(err, -ENOENT, "%s: the control group went away", path);
-    bool counts = r->sampler.meter.fd >= 0; /* the job's CPU time is its count; else that of its members, added up */
+    uint64_t before_ns;
+    bool counts = sampler_group_counts(&r->sampler, &before_ns); /* else the job's CPU time is the sum over members */
     snprintf(r->header.cgroup_mode, sizeof(r->header.cgroup_mode), "%s", counts ? "target" : "members");
     if (!sampler_groups_find_members(&r->sampler))
         return error_set(err, -ESRCH, "%s: no process is in this control group", path);
@@ -102,7 +103,7 @@ int targets_open(struct recorder *r, struct baro_error *err)
         r->target_fds[i] = -1;
     for (size_t i = 0; i < o->n_targets; i++) {
         int32_t pid = o->targets[i];
-        if (pid == r->sampler.options.self[0])
+        if (pid == getpid())
             return error_set(err, -EINVAL, "process %d is this recorder", pid);
         int code = watch(r, i, pid);
         if (code == 0)

@@ -91,7 +91,7 @@ static void on_started(struct recorder *r, const struct link_message *l)
             member_set_cmdline(m, line);
         free(line);
         if (r->options->children && !m->gone && !r->forks)
-            scan_children_of(&r->sampler, m);
+            sampler_scan_children(&r->sampler, m);
     }
     if (r->foreign_proc)
         recorder_event(r, BARO_EVENT_WARNING, NULL, 0,
@@ -135,7 +135,7 @@ static struct pid_io io_of(const struct link_io *used, bool known)
 
 static void fill_reaped(struct recorder *r, struct member *m, const struct link_message *l)
 {
-    const struct sampler_zombie z = {.stat = span_of(l->stat, l->stat_len),
+    const struct process_zombie z = {.stat = span_of(l->stat, l->stat_len),
                                      .cpu_ns = l->cpu_ns,
                                      .io = io_of(&l->io_used, l->io_known),
                                      .io_known = l->io_known,
@@ -240,7 +240,8 @@ static void lost(struct recorder *r)
 {
     r->wrapper_lost = true;
     epoll_ctl(r->epoll_fd, EPOLL_CTL_DEL, r->link_fd, NULL);
-    r->link_fd = r->sampler.options.wake_fd = -1;
+    r->link_fd = -1;
+    sampler_forget_wake(&r->sampler);
     r->job.wrapper.pid = 0;
     r->job.adopts = false;
     if (r->started)

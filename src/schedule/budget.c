@@ -6,17 +6,17 @@
 /* A start may cost 12 ms: 2 ms of them are kept for the end, where the last sample, the ledger and the tape are due
  * whatever they cost. */
 #define START_NS (10 * NS_PER_MS)
-#define START_SMAPS_NS (4 * NS_PER_MS)
+#define START_ALLOWANCE_NS (4 * NS_PER_MS)
 #define BURST_NS (NS_PER_SEC / 4) /* what was not spent is kept for that long */
 #define HELPERS_NS (2 * NS_PER_SEC)
 #define EVENTS_NS NS_PER_SEC
 #define CHECK_NS (NS_PER_SEC / 4)
-#define STRAINED 4u /* intervals that a sample had to wait for */
+#define STRAINED 4u         /* intervals that a sample had to wait for */
 #define NO_LIMIT_PPM 10000u /* what is in proportion to the budget is as with 1 % */
 
 void budget_init(struct budget *b, uint64_t ppm)
 {
-    *b = (struct budget){.ppm = ppm, .left_ns = START_NS, .smaps_left_ns = START_SMAPS_NS, .eased = true};
+    *b = (struct budget){.ppm = ppm, .left_ns = START_NS, .eased = true};
 }
 
 static int64_t share(const struct budget *b, uint64_t ns)
@@ -79,44 +79,34 @@ bool budget_update(struct budget *b, uint64_t now_ns)
     return b->level != before;
 }
 
-const char *budget_text(enum budget_level level)
-{
-    switch (level) {
-    case BUDGET_ALL:
-        return "all is read again";
-    case BUDGET_NO_SMAPS:
-        return "pss and uss only at peaks";
-    case BUDGET_SPARSE:
-        return "pss and uss only at peaks; status, threads and descriptors once a second at most";
-    default:
-        return "pss and uss only at peaks; all but stat once a second at most";
-    }
-}
-
 uint64_t budget_pause(const struct budget *b, uint64_t cost_ns, unsigned parts)
 {
     return (uint64_t)((double)cost_ns * (double)parts * 1e6 / (double)(b->ppm ? b->ppm : NO_LIMIT_PPM));
 }
 
-/* Reading smaps_rollup holds the target's mmap lock: 13 ns per 4 KiB page. A read that was too dear for the account is
- * paid for by the time until the next one. */
-bool budget_take_smaps(struct budget *b, uint64_t now_ns, uint64_t cost_ns, bool peak)
+void allowance_init(struct allowance *a)
+{
+    *a = (struct allowance){.left_ns = START_ALLOWANCE_NS};
+}
+
+/* A read that was too expensive for the account is paid for by the time until the next one. */
+bool allowance_take(struct allowance *a, const struct budget *b, uint64_t now_ns, uint64_t cost_ns, bool urgent)
 {
     if (!b->ppm)
         return true;
-    int64_t most = share(b, BURST_NS), half = b->smaps_left_ns;
-    half += now_ns > b->smaps_at_ns ? share(b, now_ns - b->smaps_at_ns) / 2 : 0;
-    b->smaps_left_ns = b->smaps_left_ns > most ? b->smaps_left_ns : half > most ? most : half;
-    b->smaps_at_ns = now_ns > b->smaps_at_ns ? now_ns : b->smaps_at_ns;
+    int64_t most = share(b, BURST_NS), half = a->left_ns;
+    half += now_ns > a->at_ns ? share(b, now_ns - a->at_ns) / 2 : 0;
+    a->left_ns = a->left_ns > most ? a->left_ns : half > most ? most : half;
+    a->at_ns = now_ns > a->at_ns ? now_ns : a->at_ns;
     /* What costs more than the account can ever hold goes ahead when it is full. */
-    bool enough = b->smaps_left_ns >= (int64_t)cost_ns || (b->smaps_left_ns >= most && most > 0);
-    if (!enough && (!peak || b->smaps_left_ns <= 0))
+    bool enough = a->left_ns >= (int64_t)cost_ns || (a->left_ns >= most && most > 0);
+    if (!enough && (!urgent || a->left_ns <= 0))
         return false;
-    b->smaps_left_ns -= (int64_t)cost_ns;
+    a->left_ns -= (int64_t)cost_ns;
     return true;
 }
 
-void budget_correct_smaps(struct budget *b, uint64_t estimated_ns, uint64_t spent_ns)
+void allowance_correct(struct allowance *a, uint64_t estimated_ns, uint64_t spent_ns)
 {
-    b->smaps_left_ns += (int64_t)estimated_ns - (int64_t)spent_ns;
+    a->left_ns += (int64_t)estimated_ns - (int64_t)spent_ns;
 }

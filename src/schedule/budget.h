@@ -14,25 +14,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What is left out at each level is said by the rows of the table of collectors (collect/collector.h). */
 enum budget_level {
-    BUDGET_ALL,      /* everything that is wanted */
-    BUDGET_NO_SMAPS, /* pss and uss only on a new peak of the tree */
-    BUDGET_SPARSE,   /* besides: status, threads and descriptors of a process once a second at most */
-    BUDGET_STAT,     /* besides: io once a second at most */
+    BUDGET_ALL,    /* everything that is wanted is read */
+    BUDGET_LESS,   /* without the most expensive reads */
+    BUDGET_SPARSE, /* besides: reads of middling cost once a second at most */
+    BUDGET_LEAST,  /* besides: all but the cheapest reads once a second at most */
     BUDGET_MAX
 };
 
 struct budget {
-    uint64_t ppm;          /* 0: no limit */
+    uint64_t ppm; /* 0: no limit */
     enum budget_level level;
-    int64_t left_ns;       /* what may be spent; below 0: debt */
-    uint64_t at_ns;        /* when it last grew */
-    uint64_t sample_ns;    /* what a sample costs, moving average */
+    int64_t left_ns;    /* what may be spent; below 0: debt */
+    uint64_t at_ns;     /* when it last grew */
+    uint64_t sample_ns; /* what a sample costs, moving average */
     uint64_t checked_ns;
-    bool strained, eased;  /* since checked_ns: a sample had to wait for long; none had to wait */
-    int64_t smaps_left_ns; /* a second account, of half the share: CPU time of the helper, for which the targets' mmap
-                              lock is held */
-    uint64_t smaps_at_ns;
+    bool strained, eased; /* since checked_ns: a sample had to wait for long; none had to wait */
+};
+
+/* A second account, of half the share, for reads that hold up the process that is read: CPU time of the helper, for
+ * which the mmap lock of its targets is held. */
+struct allowance {
+    int64_t left_ns;
+    uint64_t at_ns; /* when it last grew */
 };
 
 void budget_init(struct budget *b, uint64_t ppm);
@@ -49,14 +54,13 @@ uint64_t budget_wait(struct budget *b, uint64_t now_ns, uint64_t next_ns, uint64
 /* Returns true if the level changed. It changes four times a second at most. */
 bool budget_update(struct budget *b, uint64_t now_ns);
 
-/* Text for an event: what is left out at this level. */
-const char *budget_text(enum budget_level level);
-
 /* How long to do without something that cost cost_ns, so that it takes one part in `parts` of the budget. */
 uint64_t budget_pause(const struct budget *b, uint64_t cost_ns, unsigned parts);
 
-/* May a smaps read of about cost_ns go ahead? Takes it off the account if so. A peak may overdraw. */
-bool budget_take_smaps(struct budget *b, uint64_t now_ns, uint64_t cost_ns, bool peak);
-void budget_correct_smaps(struct budget *b, uint64_t estimated_ns, uint64_t spent_ns);
+void allowance_init(struct allowance *a);
+/* May a read of about cost_ns go ahead? Takes it off the account if so. An urgent one may overdraw it, once. */
+bool allowance_take(struct allowance *a, const struct budget *b, uint64_t now_ns, uint64_t cost_ns, bool urgent);
+/* What it cost is known now. */
+void allowance_correct(struct allowance *a, uint64_t estimated_ns, uint64_t spent_ns);
 
 #endif

@@ -9,6 +9,10 @@
 #define LOOK_SHARE 8u
 #define LOOK_MOST (250 * NS_PER_MS)
 #define QUIET_LEAST (30 * NS_PER_MS)
+#define PERIOD_SPARSE NS_PER_SEC
+#define PERIOD_MOST (20 * NS_PER_SEC)
+#define OF_THE_TIME 200u       /* a turn takes a 200th of the time at most, */
+#define OF_THE_BUDGET 2000000u /* and half of the budget */
 
 uint64_t schedule_interval(uint64_t fixed_ns, uint64_t elapsed_ns)
 {
@@ -41,4 +45,14 @@ uint64_t schedule_quiet(uint64_t quiet_ns, uint64_t now_ns)
 {
     uint64_t pause = (now_ns - quiet_ns) / 2;
     return pause < QUIET_LEAST ? QUIET_LEAST : pause < AUTO_MOST ? pause : AUTO_MOST;
+}
+
+uint64_t schedule_period(uint64_t least_ns, uint64_t cost_ns, uint64_t overhead_ppm, enum budget_level level)
+{
+    uint64_t period = level >= BUDGET_SPARSE ? PERIOD_SPARSE : least_ns;
+    uint64_t times = overhead_ppm ? OF_THE_BUDGET / overhead_ppm : OF_THE_TIME;
+    times = times > OF_THE_TIME ? times : OF_THE_TIME;
+    if (cost_ns > period / times)
+        period = cost_ns < PERIOD_MOST / times ? cost_ns * times : PERIOD_MOST;
+    return period;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The schedule, the overhead budget, and what the recorder says of itself. */
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +16,9 @@
 
 #include "base/clock.h"
 #include "schedule/budget.h"
-#include "collect/sampler.h"
+#include "collect/job_row.h"
+#include "collect/own_cost.h"
+#include "collect/processes.h"
 #include "schedule/schedule.h"
 #include "files.h"
 
@@ -136,7 +139,7 @@ static void budget_thins_and_recovers(void **state)
         budget_wait(&b, t, t + 10 * NS_PER_MS, 10 * NS_PER_MS);
         budget_update(&b, t);
     }
-    assert_int_equal(b.level, BUDGET_STAT);
+    assert_int_equal(b.level, BUDGET_LEAST);
     /* then samples that never have to wait */
     for (int i = 0; i < 10; i++) {
         t += NS_PER_SEC;
@@ -150,29 +153,151 @@ static void budget_thins_and_recovers(void **state)
 static void no_budget_never_thins(void **state)
 {
     struct budget b;
+    struct allowance a;
     (void)state;
     budget_init(&b, 0);
     budget_spend(&b, NS_PER_SEC, 10 * NS_PER_SEC, 0, 0);
     assert_false(budget_update(&b, 10 * NS_PER_SEC));
-    assert_true(budget_take_smaps(&b, 0, NS_PER_SEC, false));
+    allowance_init(&a);
+    assert_true(allowance_take(&a, &b, 0, NS_PER_SEC, false));
     assert_int_equal(budget_pause(&b, NS_PER_MS, 4), 400 * NS_PER_MS);
 }
 
 static void smaps_are_paid_for(void **state)
 {
     struct budget b;
+    struct allowance a;
     (void)state;
-    budget_init(&b, 10000); /* 10 ms a second, half of it for smaps */
-    while (budget_take_smaps(&b, 0, NS_PER_MS, false)) {
+    budget_init(&b, 10000); /* 10 ms a second, half of it for the allowance */
+    allowance_init(&a);
+    while (allowance_take(&a, &b, 0, NS_PER_MS, false)) {
     }
-    assert_false(budget_take_smaps(&b, 100 * NS_PER_MS, NS_PER_MS, false)); /* 0.5 ms earned */
-    assert_true(budget_take_smaps(&b, 300 * NS_PER_MS, NS_PER_MS, false));
-    assert_true(budget_take_smaps(&b, 310 * NS_PER_MS, 30 * NS_PER_MS, true));   /* a peak may overdraw */
-    assert_false(budget_take_smaps(&b, 310 * NS_PER_MS, 30 * NS_PER_MS, true));  /* once, */
-    assert_false(budget_take_smaps(&b, 3310 * NS_PER_MS, 30 * NS_PER_MS, true)); /* and it is paid for: 15 ms in 3 s */
-    assert_true(budget_take_smaps(&b, 9310 * NS_PER_MS, 30 * NS_PER_MS,
+    assert_false(allowance_take(&a, &b, 100 * NS_PER_MS, NS_PER_MS, false)); /* 0.5 ms earned */
+    assert_true(allowance_take(&a, &b, 300 * NS_PER_MS, NS_PER_MS, false));
+    assert_true(allowance_take(&a, &b, 310 * NS_PER_MS, 30 * NS_PER_MS, true));   /* a peak may overdraw */
+    assert_false(allowance_take(&a, &b, 310 * NS_PER_MS, 30 * NS_PER_MS, true));  /* once, */
+    assert_false(allowance_take(&a, &b, 3310 * NS_PER_MS, 30 * NS_PER_MS, true)); /* and it is paid for: 15 ms in 3 s */
+    assert_true(allowance_take(&a, &b, 9310 * NS_PER_MS, 30 * NS_PER_MS,
                                   false)); /* what is never affordable goes ahead when the account is full */
-    assert_false(budget_take_smaps(&b, 9310 * NS_PER_MS, NS_PER_MS, false));
+    assert_false(allowance_take(&a, &b, 9310 * NS_PER_MS, NS_PER_MS, false));
+}
+
+static void periods_follow_cost_and_budget(void **state)
+{
+    const uint64_t least = 100 * NS_PER_MS;
+    (void)state;
+    assert_int_equal(schedule_period(least, 0, 10000, BUDGET_ALL), least);
+    assert_int_equal(schedule_period(least, NS_PER_MS, 10000, BUDGET_ALL), 200 * NS_PER_MS);
+    assert_int_equal(schedule_period(least, NS_PER_MS, 0, BUDGET_ALL), 200 * NS_PER_MS);
+    assert_int_equal(schedule_period(least, NS_PER_MS, 50000, BUDGET_ALL), 200 * NS_PER_MS);
+    assert_int_equal(schedule_period(least, NS_PER_MS, 1000, BUDGET_ALL), 2 * NS_PER_SEC);
+    assert_int_equal(schedule_period(least, NS_PER_MS, 10000, BUDGET_SPARSE), NS_PER_SEC);
+    assert_int_equal(schedule_period(least, NS_PER_SEC, 10000, BUDGET_ALL), 20 * NS_PER_SEC);
+}
+
+/* ---- the table of collectors ---- */
+
+struct counting {
+    unsigned ticks, finished, closed;
+    bool reads, quiet;
+};
+
+static bool count_tick(void *state, const struct collector_tick *t)
+{
+    struct counting *c = state;
+    (void)t;
+    c->ticks++;
+    return c->reads;
+}
+
+static bool count_quiet(void *state, uint64_t now_ns)
+{
+    (void)now_ns;
+    return ((struct counting *)state)->quiet;
+}
+
+static void count_finish(void *state)
+{
+    ((struct counting *)state)->finished++;
+}
+
+static void count_close(void *state, bool exiting)
+{
+    ((struct counting *)state)->closed += !exiting;
+}
+
+static int32_t count_helper(void *state)
+{
+    (void)state;
+    return 4711;
+}
+
+static void turn(struct collectors *c, uint64_t now_ns, enum budget_level level, bool last)
+{
+    const struct collector_tick t = {now_ns, level, last, NULL};
+    collectors_tick(c, &t, 10000);
+}
+
+static void rows_have_their_turns(void **state)
+{
+    static struct collectors c;
+    static const struct collector each = {.name = "each", .tick = count_tick, .is_quiet = count_quiet,
+                                          .finish = count_finish, .close = count_close, .helper = count_helper};
+    static const struct collector periodic = {.name = "periodic", .tick = count_tick, .period_ns = 100 * NS_PER_MS};
+    struct counting a = {.quiet = true}, b = {.reads = true};
+    (void)state;
+    assert_int_equal(collectors_add(&c, &each, &a), 0);
+    assert_int_equal(collectors_add(&c, &periodic, &b), 0);
+    turn(&c, 30 * NS_PER_MS, BUDGET_ALL, false);
+    assert_int_equal(b.ticks, 1);
+    turn(&c, 120 * NS_PER_MS, BUDGET_ALL, false);
+    turn(&c, 35 * NS_PER_MS, BUDGET_ALL, true); /* the last turn, but it was just read */
+    assert_int_equal(b.ticks, 1);
+    turn(&c, 60 * NS_PER_MS, BUDGET_ALL, true);
+    assert_int_equal(b.ticks, 2);
+    turn(&c, 900 * NS_PER_MS, BUDGET_LEAST, false);
+    assert_int_equal(b.ticks, 2);
+    turn(&c, 20 * NS_PER_SEC, BUDGET_LEAST, false);
+    assert_int_equal(b.ticks, 3);
+    b.reads = false;
+    turn(&c, 21 * NS_PER_SEC, BUDGET_ALL, false); /* nothing was read: it is asked again */
+    turn(&c, 21 * NS_PER_SEC + 1, BUDGET_ALL, false);
+    assert_int_equal(b.ticks, 5);
+    assert_int_equal(a.ticks, 8);
+    assert_true(collectors_are_quiet(&c, 0));
+    a.quiet = false;
+    assert_false(collectors_are_quiet(&c, 0));
+    assert_true(collectors_is_helper(&c, 4711));
+    assert_false(collectors_is_helper(&c, 4712));
+    assert_int_equal(collectors_cost(&c, 0).cpu_ns, 0);
+    collectors_finish(&c);
+    collectors_close(&c, false);
+    assert_int_equal(a.finished, 1);
+    assert_int_equal(a.closed, 1);
+    for (size_t i = 0; i < COLLECTORS_MOST; i++)
+        assert_int_equal(collectors_add(&c, &each, &a), 0);
+    assert_int_equal(collectors_add(&c, &each, &a), -ENOSPC);
+}
+
+static void rows_say_what_they_serve_and_leave_out(void **state)
+{
+    struct collectors c = {0};
+    char text[256];
+    (void)state;
+    assert_true(collector_serves(&memory_collector, BARO_KIND_PROCESS, PROCESS_pss));
+    assert_false(collector_serves(&memory_collector, BARO_KIND_PROCESS, PROCESS_cpu));
+    assert_false(collector_serves(&memory_collector, BARO_KIND_PROCESS, PROCESS_MAX));
+    assert_true(collector_serves(&processes_collector, BARO_KIND_PROCESS, PROCESS_cpu));
+    assert_false(collector_serves(&processes_collector, BARO_KIND_PROCESS, PROCESS_pss));
+    assert_true(collector_serves(&job_collector, BARO_KIND_JOB, JOB_cpu));
+    collectors_add(&c, &processes_collector, NULL);
+    collectors_add(&c, &memory_collector, NULL);
+    assert_string_equal(collectors_left_out(&c, BUDGET_ALL, text, sizeof(text)), "all is read again");
+    assert_string_equal(collectors_left_out(&c, BUDGET_LESS, text, sizeof(text)), "pss and uss only at peaks");
+    assert_string_equal(collectors_left_out(&c, BUDGET_SPARSE, text, sizeof(text)),
+                        "pss and uss only at peaks; status, threads and descriptors once a second at most");
+    assert_string_equal(collectors_left_out(&c, BUDGET_LEAST, text, sizeof(text)),
+                        "pss and uss only at peaks; all but stat once a second at most");
 }
 
 #define STAT(pid, rss) #pid " (baro) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100 0 " rss " 0 0 0\n"
@@ -182,31 +307,33 @@ static void smaps_are_paid_for(void **state)
 static void own_memory(void **state)
 {
     char dir[sizeof(FILES_NAME)];
-    static struct sampler s;
+    static struct sampling s;
+    struct own_cost o;
     uint64_t *v = s.sample.self;
     (void)state;
     files_make(dir);
     files_put(dir, "7/stat", STAT(7, "100"));
     files_put(dir, "8/stat", STAT(8, "20"));
-    s = (struct sampler){
+    s = (struct sampling){
         .options = {.proc_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .page_size = 4096, .self = {7, 8, 9}}};
     s.now_ns = NS_PER_SEC;
-    self_fill(&s);
+    own_cost_init(&o, &s);
+    own_cost_fill(&o);
     assert_int_equal(s.sample.self_absent[RECORDER_rss], BARO_PRESENT);
     assert_int_equal(v[RECORDER_rss], 120 * 4096);
     assert_int_equal(v[RECORDER_rss_peak], 120 * 4096);
     files_put(dir, "8/stat", "8 (ba");
     s.now_ns += 10 * NS_PER_SEC;
-    self_fill(&s);
+    own_cost_fill(&o);
     assert_int_equal(s.sample.self_absent[RECORDER_rss], BARO_ABSENT_UNKNOWN);
     assert_int_equal(v[RECORDER_rss], 0);
     assert_int_equal(s.sample.self_absent[RECORDER_rss_peak], BARO_PRESENT); /* so much it was */
     assert_int_equal(v[RECORDER_rss_peak], 120 * 4096);
     s.options.self[0] = 6; /* the recorder itself, which surely is there */
     s.options.self[1] = 0;
-    s.self_rss_peak = 0;
+    o.rss_peak = 0;
     s.now_ns += 10 * NS_PER_SEC;
-    self_fill(&s);
+    own_cost_fill(&o);
     assert_int_equal(s.sample.self_absent[RECORDER_rss], BARO_ABSENT_UNKNOWN);
     assert_int_equal(s.sample.self_absent[RECORDER_rss_peak], BARO_ABSENT_UNKNOWN);
     close(s.options.proc_fd);
@@ -225,6 +352,9 @@ int main(void)
         cmocka_unit_test(looks_are_far_apart_while_nothing_happens),
         cmocka_unit_test(samples_wait_until_they_are_paid_for),
         cmocka_unit_test(what_cannot_wait_holds_up_samples_for_a_while),
+        cmocka_unit_test(periods_follow_cost_and_budget),
+        cmocka_unit_test(rows_have_their_turns),
+        cmocka_unit_test(rows_say_what_they_serve_and_leave_out),
         cmocka_unit_test(own_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -540,23 +540,6 @@ static void what_lies_below_an_overlay_is_it(void **state)
     machine_done(&m);
 }
 
-/* ---- when ---- */
-
-static void not_too_often(void **state)
-{
-    struct looker m;
-    (void)state;
-    machine_new(&m);
-    machine_open(&m, false);
-    assert_true(host_tick(m.host, 30 * NS_PER_MS, BUDGET_ALL, false));
-    assert_false(host_tick(m.host, 120 * NS_PER_MS, BUDGET_ALL, false));
-    assert_false(host_tick(m.host, 35 * NS_PER_MS, BUDGET_ALL, true)); /* the last, and it was just read */
-    assert_true(host_tick(m.host, 60 * NS_PER_MS, BUDGET_ALL, true));
-    assert_false(host_tick(m.host, 900 * NS_PER_MS, BUDGET_STAT, false));
-    assert_true(host_tick(m.host, 20 * NS_PER_SEC, BUDGET_STAT, false));
-    machine_done(&m);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -574,7 +557,6 @@ int main(void)
         cmocka_unit_test(a_frequency_that_stands_still),
         cmocka_unit_test(filesystems_count_once),
         cmocka_unit_test(what_lies_below_an_overlay_is_it),
-        cmocka_unit_test(not_too_often),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

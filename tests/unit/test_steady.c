@@ -128,7 +128,7 @@ static void steady_tick(void **state)
     assert_int_equal(tape_writer_start(w, NULL), 0);
     assert_non_null(sampler_add_target(&s, root, NULL));
     sampler_discover(&s);
-    s.scan_always = true; /* the dearer way */
+    sampler_scan_always(&s, true); /* the more expensive way */
     unsigned long before = 0;
     for (int i = 0; i < WARM + STEADY; i++) {
         if (i == WARM)
@@ -143,7 +143,7 @@ static void steady_tick(void **state)
     tape_writer_free(w);
     sampler_done(&s);
     job_done(&job);
-    assert_true(s.sample.has_host && s.sample.host_ns > s.sample.t_ns / 2);
+    assert_true(s.sampling.sample.has_host && s.sampling.sample.host_ns > s.sampling.sample.t_ns / 2);
     close(o.proc_fd);
     close(o.sys_fd);
 }

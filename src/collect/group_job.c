@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/group_job.h"
+
+#include <stdio.h>
+
+#define REWALK NS_PER_SEC
+
+void group_job_init(struct group_job *w, struct sampling *sampling)
+{
+    *w = (struct group_job){.sampling = sampling, .meter = {.fd = -1, .split_fd = -1}};
+}
+
+void group_job_done(struct group_job *w)
+{
+    if (!w->is_on)
+        return;
+    cgroup_meter_close(&w->meter);
+    cgroup_walk_done(&w->walk);
+    w->is_on = false;
+}
+
+int group_job_begin(struct group_job *w, const struct cgroup_location *place, bool since_now)
+{
+    struct sampling *g = w->sampling;
+    w->is_on = true;
+    g->job->open = since_now; /* processes that are moved in */
+    cgroup_walk_init(&w->walk, g->options.root_fd, place);
+    w->walk_error = cgroup_walk_groups(&w->walk);
+    if (w->walk_error < 0)
+        return w->walk_error;
+    if (cgroup_meter_open(&w->meter, g->options.root_fd, g->options.groups, g->job->ns_per_tick) == 0 && since_now)
+        cgroup_meter_read(&w->meter, &w->base);
+    return 0;
+}
+
+void group_job_count(struct group_job *w)
+{
+    struct cgroup_reading now;
+    if (!w->is_on || w->meter.fd < 0 || cgroup_meter_read(&w->meter, &now) < 0)
+        return; /* removed: its last count stands */
+    uint64_t user = now.user_ns - w->base.user_ns, sum = user + now.system_ns - w->base.system_ns;
+    if (now.user_ns < w->base.user_ns)
+        user = 0; /* the split moves a little, the sum does not */
+    w->sampling->job->group = (struct job_group){true, user < sum ? user : sum, user < sum ? sum - user : 0};
+}
+
+static void found(void *context, int32_t pid)
+{
+    struct group_job *w = context;
+    struct sampling *g = w->sampling;
+    if (sampling_is_own(g, pid))
+        return;
+    w->members++;
+    if (!tree_find(&g->job->tree, pid))
+        job_add(g->job, pid, NULL, BARO_ORIGIN_SCAN, g->now_ns);
+}
+
+size_t group_job_find(struct group_job *w)
+{
+    struct sampling *g = w->sampling;
+    w->members = 0;
+    if (!w->is_on)
+        return 0;
+    if (g->now_ns >= w->walked_ns + REWALK) {
+        w->walk_error = cgroup_walk_groups(&w->walk);
+        w->walked_ns = g->now_ns;
+    }
+    if (w->walk_error == 0)
+        w->walk_error = cgroup_walk_processes(&w->walk, g->text, sizeof(g->text), found, w) < 0 ? -1 : 0;
+    return w->members;
+}
+
+/* Once: processes in groups that are not walked become members only by events. */
+static void tell_left_out(struct group_job *w)
+{
+    char text[128];
+    if (!w->walk.left_out || w->left_out_told)
+        return;
+    w->left_out_told = true;
+    snprintf(text, sizeof(text), "%zu control groups are not looked into: too many, too deep, or too few descriptors",
+             w->walk.left_out);
+    job_event(w->sampling->job, w->sampling->now_ns, BARO_EVENT_WARNING, NULL, w->walk.left_out, text);
+}
+
+void group_job_find_if_due(struct group_job *w, bool at_once)
+{
+    if (!w->is_on)
+        return;
+    if (at_once || w->sampling->now_ns >= w->walked_ns + REWALK)
+        group_job_find(w);
+    tell_left_out(w); /* not before the first tick: then there is a tape */
+}

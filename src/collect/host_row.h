@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The collector "host": the machine around the job. */
+#ifndef COLLECT_HOST_ROW_H
+#define COLLECT_HOST_ROW_H
+
+#include "collect/sampling.h"
+#include "host/host.h"
+
+struct host_row {
+    struct sampling *sampling;
+    struct host *host; /* NULL: none yet */
+    bool failed;       /* there is no memory for it */
+};
+
+extern const struct collector host_collector;
+void host_row_init(struct host_row *r, struct sampling *sampling);
+
+/* Is the machine sampled, now or once the job is no longer a short one? */
+bool host_row_is_wanted(const struct host_row *r);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The collector "job": puts the members and the job's totals into the sample, once all that changes them was read. */
+#ifndef COLLECT_JOB_ROW_H
+#define COLLECT_JOB_ROW_H
+
+#include "collect/group_job.h"
+#include "collect/memory.h"
+
+struct job_row {
+    struct sampling *sampling;
+    const struct memory *memory;
+    struct group_job *group;
+    uint64_t *moved;  /* of the sample: a bit for each member that may have changed */
+    size_t cap_moved; /* words */
+    uint64_t lossy;   /* samples since whose predecessor events were lost */
+    bool lossy_now;
+};
+
+extern const struct collector job_collector;
+void job_row_init(struct job_row *r, struct sampling *sampling, const struct memory *memory, struct group_job *group);
+
+/* Events were lost since the last sample. */
+void job_row_lossy(struct job_row *r);
+
+/* Has an event changed a member since the last sample? */
+bool job_row_is_stirred(const struct job_row *r);
+
+/* Did the last sample find anything that had changed? */
+bool job_row_any_moved(const struct job_row *r);
+
+/* The last sample once more, as of t_ns: nothing has changed in between. NULL if that is not certain. */
+const struct baro_sample *job_row_repeat(struct job_row *r, uint64_t t_ns);
+
+#endif

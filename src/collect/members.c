@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/members.h"
+
+#include "collect/process.h"
+
+#define WRAPPER_WORD (100 * NS_PER_MS)
+
+void members_begin(struct processes *p, struct member *m)
+{
+    for (int i = 0; i < PROCESS_MAX; i++) {
+        if (!(p->sampling->options.wanted >> i & 1))
+            m->row.absent[i] = BARO_ABSENT_NOT_ASKED;
+    }
+    if (!p->sampling->options.cmdline && m->row.cmdline_absent == BARO_ABSENT_NOT_YET)
+        m->row.cmdline_absent = BARO_ABSENT_NOT_ASKED;
+    m->note.info_wanted = true;
+}
+
+static void take_out(struct processes *p, struct member *m, uint64_t t_ns)
+{
+    fd_cache_drop(&p->cache, m);
+    if (m->sampled)
+        memory_moved_by(p->memory, m, m->note.stat_rss);
+    m->gone_ns = p->sampling->now_ns;
+    if (!m->final)
+        m->absorbed |= !m->parent && p->sampling->job->adopts;
+    job_gone(p->sampling->job, m, t_ns);
+}
+
+static bool is_there(const struct member *m)
+{
+    uint64_t clock_ns;
+    return process_clock(m, &clock_ns) == 0;
+}
+
+/* Depth first, and without recursion: a tree can be as deep as there are pids. */
+void members_gather(struct processes *p, struct member *m, uint64_t t_ns)
+{
+    struct member *at = m, *child = m->first_child;
+    for (;;) {
+        while (child && is_there(child))
+            child = child->sibling_next;
+        if (child) {
+            at = child;
+            child = at->first_child;
+            continue;
+        }
+        if (at == m)
+            return;
+        struct member *up = at->parent;
+        child = at->sibling_next;
+        at->absorbed |= p->sampling->job->adopts; /* by its parent, or by the wrapper after that one had ended */
+        take_out(p, at, t_ns);
+        at = up;
+    }
+}
+
+void members_gone(struct processes *p, struct member *m, uint64_t t_ns)
+{
+    members_gather(p, m, t_ns);
+    take_out(p, m, t_ns);
+}
+
+/* The wrapper reaps the command, and orphans, which may not have been seen to change their parent. A member whose
+ * parent was found gone just before is not waited for: most likely the parent had reaped it, and was reaped itself.
+ * Should the wrapper report it all the same, job_claim() finds it. */
+bool members_await_wrapper(struct processes *p, struct member *m)
+{
+    if (m->parent || !p->sampling->job->wrapper.pid ||
+        (m->successor && m->successor_epoch == p->sampling->job->tree.epoch))
+        return false;
+    job_ended(p->sampling->job, m, p->sampling->now_ns);
+    if (!m->reap_pending)
+        m->reap_pending_ns = p->sampling->now_ns;
+    m->reap_pending = true;
+    member_moved(m);
+    return p->sampling->now_ns < m->reap_pending_ns + WRAPPER_WORD;
+}
+
+#define CHILDREN_MOST 256u
+
+/* A child that was reaped is contained in its parent's counters, and must not count twice. */
+static void check_children(struct processes *p, struct member *m)
+{
+    unsigned n = 0;
+    struct member *c = m->first_child;
+    for (struct member *next; c && ++n <= CHILDREN_MOST; c = next) {
+        next = c->sibling_next;
+        if (!is_there(c))
+            members_gone(p, c, p->sampling->now_ns);
+    }
+    m->unsure = c != NULL;
+}
+
+int members_look(struct processes *p, struct member *m)
+{
+    uint64_t clock_ns;
+    if (!m->looked_at && m->row.absent[PROCESS_cpu] == BARO_ABSENT_NOT_YET)
+        members_begin(p, m);
+    if (process_clock(m, &clock_ns) == 0 && process_read(p, m, clock_ns, PROCESS_STAT) != -ESRCH) {
+        check_children(p, m);
+        return 0;
+    }
+    if (!members_await_wrapper(p, m))
+        members_gone(p, m, p->sampling->now_ns);
+    return -ESRCH;
+}
+
+#define REAPED_IO_TRIES 3u
+
+/* What a parent took over can be attributed to its children that are gone only if all children that it had reaped by
+ * then are known: a fork event that is still in the queue may be of a child that started and was reaped since the last
+ * drain. check_children() finds known children that are no longer there, and then all of it is done again. */
+static void read_reaped_io(struct processes *p, struct member *m, uint64_t clock_ns)
+{
+    struct reaped_io *r = &m->reaped_io;
+    r->known = false;
+    while (r->tries < REAPED_IO_TRIES) {
+        uint32_t forks = r->forks;
+        r->tries++;
+        r->known = process_reaped_io(p, m);
+        if (r->known && p->sampling->options.catch_up)
+            p->sampling->options.catch_up(p->sampling->options.catch_up_context);
+        r->known &= r->forks == forks && !m->gone;
+        if (r->known || m->gone || process_read(p, m, clock_ns, PROCESS_LEDGER) != 0)
+            return;
+    }
+}
+
+static bool look_again(void *context, struct member *m)
+{
+    struct processes *p = context;
+    uint64_t clock_ns;
+    if (m->final)
+        return true;
+    int r = process_clock(m, &clock_ns);
+    if (r == 0)
+        r = process_read(p, m, clock_ns, PROCESS_LEDGER);
+    if (r == -ESRCH && !members_await_wrapper(p, m))
+        members_gone(p, m, p->sampling->now_ns);
+    if (r == 0 && m->reaped_io.wanted)
+        read_reaped_io(p, m, clock_ns);
+    if (r == 0 && !m->gone)
+        check_children(p, m);
+    if (m->gone)
+        return true;
+    member_wake(m); /* its row has changed: it goes onto the tape with the next tick */
+    return r == 0 || r == -ESRCH;
+}
+
+void members_settle(struct processes *p)
+{
+    job_settle(p->sampling->job, p->sampling->now_ns, look_again, p);
+}

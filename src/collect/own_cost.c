@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/own_cost.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Memory is read once in this time, at first: three files opened take as long as a tick of a small job. */
+#define CHECK_LEAST (10 * NS_PER_SEC)
+#define CHECK_MOST (30 * NS_PER_SEC)
+
+void own_cost_init(struct own_cost *o, struct sampling *sampling)
+{
+    *o = (struct own_cost){.sampling = sampling};
+}
+
+static uint64_t present_ns(const struct own_cost *o)
+{
+    return clock_monotonic_ns() - o->sampling->options.start_monotonic_ns;
+}
+
+/* ---- CPU ---- */
+
+static uint64_t helpers_cpu(const struct own_cost *o)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < o->sampling->collectors.n; i++)
+        sum += collectors_cost(&o->sampling->collectors, i).cpu_ns;
+    return sum;
+}
+
+void own_cost_begin(struct own_cost *o)
+{
+    clock_process_cpu_ns(0, &o->own_cpu_ns);
+    o->began_cpu_ns = o->own_cpu_ns;
+}
+
+void own_cost_charge(struct own_cost *o, bool sampled)
+{
+    uint64_t own = o->own_cpu_ns, rest = o->cpu_ns > own ? o->cpu_ns - own : 0, now = own;
+    clock_process_cpu_ns(0, &now);
+    uint64_t sample = sampled ? now - o->began_cpu_ns : 0, all = now - o->charged_own_ns;
+    uint64_t helpers = rest > o->charged_rest_ns ? rest - o->charged_rest_ns : 0;
+    o->charged_rest_ns += helpers;
+    o->charged_own_ns = now;
+    budget_spend(&o->sampling->budget, present_ns(o), sample, helpers, all > sample ? all - sample : 0);
+}
+
+/* What helpers did since the last sample is counted for this one. */
+static void add_cpu(struct own_cost *o)
+{
+    const int32_t *self = o->sampling->options.self;
+    uint64_t began = o->own_cpu_ns, helpers = helpers_cpu(o), sum, one;
+    clock_process_cpu_ns(0, &o->own_cpu_ns);
+    if (helpers < o->helpers_cpu_ns)
+        helpers = o->helpers_cpu_ns; /* one is just being reaped */
+    o->sample_cpu_ns += o->own_cpu_ns - began + helpers - o->helpers_cpu_ns;
+    o->helpers_cpu_ns = helpers;
+    sum = o->own_cpu_ns + helpers;
+    for (size_t i = 1; i < sizeof(o->sampling->options.self) / sizeof(*self); i++) {
+        if (self[i] && clock_process_cpu_ns(self[i], &one) == 0)
+            sum += one;
+    }
+    if (sum > o->cpu_ns)
+        o->cpu_ns = sum;
+}
+
+/* ---- forks that were refused ---- */
+
+/* Is this process in the group that counts the job's threads? */
+static bool is_counted_with_job(const struct own_cost *o)
+{
+    const struct sampler_options *options = &o->sampling->options;
+    struct cgroup_hierarchies *own = options->groups ? malloc(sizeof(*own)) : NULL;
+    const struct cgroup_location *ours, *theirs;
+    bool same = false;
+    if (own && cgroup_find(options->root_fd, 0, own) == 0) {
+        ours = cgroup_location_of(own, CGROUP_AT_PIDS);
+        theirs = cgroup_location_of(options->groups, CGROUP_AT_PIDS);
+        same = ours && theirs && strcmp(ours->dir, theirs->dir) == 0;
+    }
+    free(own);
+    return same;
+}
+
+void own_cost_note_refused(struct own_cost *o)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < o->sampling->collectors.n; i++)
+        sum += collectors_cost(&o->sampling->collectors, i).refused;
+    if (sum > o->refused && is_counted_with_job(o))
+        o->refused_here += sum - o->refused;
+    o->refused = sum;
+    o->refused_noted = o->refused_here;
+}
+
+/* ---- memory ---- */
+
+/* A process that has ended uses nothing; one whose file can't be read leaves the sum unknown. */
+static void add_rss(struct sampling *g, int32_t pid, uint64_t *sum, uint8_t *absent)
+{
+    struct pid_stat st;
+    ssize_t n = pid ? proc_read_record(g->options.proc_fd, pid, "stat", g->text, 2048) : -ESRCH;
+    if (n > 0 && pid_stat_parse(span_of(g->text, (size_t)n), &st) == 0)
+        *sum += st.rss * g->options.page_size;
+    else if (pid && ((n != -ESRCH && n != -ENOENT) || pid == g->options.self[0]))
+        *absent = n == -EACCES || n == -EPERM ? BARO_ABSENT_DENIED : BARO_ABSENT_UNKNOWN;
+}
+
+static void read_memory(struct own_cost *o)
+{
+    struct sampling *g = o->sampling;
+    uint64_t rss = 0;
+    uint8_t absent = BARO_PRESENT;
+    for (size_t i = 0; i < g->collectors.n; i++)
+        add_rss(g, collectors_helper(&g->collectors, i), &rss, &absent);
+    for (size_t i = 0; i < sizeof(g->options.self) / sizeof(*g->options.self); i++)
+        add_rss(g, g->options.self[i], &rss, &absent);
+    o->rss = rss;
+    o->rss_absent = absent;
+    if (!absent && rss > o->rss_peak)
+        o->rss_peak = rss;
+    o->memory_read_ns = g->now_ns;
+}
+
+static uint64_t check_after(uint64_t elapsed_ns)
+{
+    uint64_t half = elapsed_ns / 2;
+    return half < CHECK_LEAST ? CHECK_LEAST : half > CHECK_MOST ? CHECK_MOST : half;
+}
+
+void own_cost_fill(struct own_cost *o)
+{
+    struct sampling *g = o->sampling;
+    uint64_t *v = g->sample.self;
+    memset(g->sample.self_absent, 0, sizeof(g->sample.self_absent));
+    if (!o->memory_read_ns || g->now_ns >= o->memory_read_ns + check_after(g->now_ns))
+        read_memory(o);
+    g->sample.self_absent[RECORDER_rss] = o->rss_absent;
+    g->sample.self_absent[RECORDER_rss_peak] = o->rss_peak ? BARO_PRESENT : o->rss_absent;
+    v[RECORDER_rss] = o->rss_absent ? 0 : o->rss;
+    v[RECORDER_rss_peak] = o->rss_peak;
+    v[RECORDER_cpu] = o->cpu_ns;
+    v[RECORDER_samples] = g->ticks;
+    v[RECORDER_missed] = o->missed;
+    v[RECORDER_sample_time] = o->sample_time_ns;
+    v[RECORDER_sample_cpu] = o->sample_cpu_ns;
+    v[RECORDER_thinned] = g->thinned;
+    v[RECORDER_left_out] = o->left_out;
+    v[RECORDER_forks_refused] = o->refused_noted;
+}
+
+void own_cost_end(struct own_cost *o, uint64_t process_samples, uint64_t lossy)
+{
+    o->sample_time_ns += present_ns(o) - o->sampling->now_ns;
+    add_cpu(o);
+    own_cost_fill(o);
+    o->sampling->sample.self[RECORDER_process_samples] = process_samples;
+    o->sampling->sample.self[RECORDER_lossy_intervals] = lossy;
+}
+
+void own_cost_missed(struct own_cost *o, uint64_t n)
+{
+    o->missed += n;
+}
+
+void own_cost_left_out(struct own_cost *o, uint64_t n)
+{
+    o->left_out += n;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/processes.h"
+
+#include "collect/members.h"
+#include "collect/process.h"
+
+#define REFRESH_LEAST (30 * NS_PER_SEC)
+#define REFRESH_MOST (120 * NS_PER_SEC)
+#define REFRESH_PER_PROCESS (3 * NS_PER_MS) /* 333 refreshes a second at most: 0.3 % of a core */
+#define ENDING (100 * NS_PER_MS)            /* from the event of its end until all its threads are gone */
+
+static void gone(struct processes *p, struct member *m)
+{
+    members_gone(p, m, p->sampling->now_ns);
+}
+
+static uint64_t refresh_after(const struct processes *p, const struct member *m)
+{
+    uint64_t period = tree_count(&p->sampling->job->tree) * REFRESH_PER_PROCESS;
+    period = period < REFRESH_LEAST ? REFRESH_LEAST : period > REFRESH_MOST ? REFRESH_MOST : period;
+    return period + (m->row.id & 63) * (period / 256); /* not all in one tick */
+}
+
+/* Returns false if the member can't have changed its own values since they were read. */
+static bool may_have_run(const struct member *m, uint64_t clock_ns)
+{
+    char state = (char)m->row.value[PROCESS_state];
+    return m->force || !m->looked_at || clock_ns != m->note.clock_ns || !clock_ns || state == 'R' || state == 'D';
+}
+
+static void seen(struct processes *p, struct member *m)
+{
+    m->row.read_ns = p->sampling->now_ns;
+    if (!m->sampled)
+        memory_moved_by(p->memory, m, m->note.stat_rss);
+    m->sampled = true;
+}
+
+/* An event of its end, or seeing it as a zombie, ends its being counted as living. A process whose first thread has
+ * ended lives on while others run: the end of the first thread may be reported as that of the process if the other
+ * threads began before the events did. */
+static void check_end(struct processes *p, struct member *m)
+{
+    bool zombie = m->row.value[PROCESS_state] == 'Z' && m->row.value[PROCESS_threads] <= 1;
+    if (zombie && !m->ended)
+        job_ended(p->sampling->job, m, p->sampling->now_ns);
+    if (!m->ended || zombie || m->reap_pending)
+        return;
+    if (p->sampling->now_ns > m->end_ns + ENDING)
+        job_revive(p->sampling->job, m);
+    member_wake(m); /* read it again, whether it runs or not */
+}
+
+/* Ticks in a row in which it was read. */
+static void count_read(const struct processes *p, struct member *m)
+{
+    uint16_t more = m->note.reads < UINT16_MAX ? (uint16_t)(m->note.reads + 1) : UINT16_MAX;
+    m->note.reads = m->note.read_tick + 1 == (uint32_t)p->sampling->ticks ? more : 1;
+    m->note.read_tick = (uint32_t)p->sampling->ticks;
+}
+
+static void tick_member(struct processes *p, struct member *m, bool there, uint64_t clock_ns)
+{
+    bool known = m->looked_at;
+    member_moved(m);
+    if (!known && m->row.absent[PROCESS_cpu] == BARO_ABSENT_NOT_YET)
+        members_begin(p, m);
+    if (!there) {
+        if (!members_await_wrapper(p, m))
+            gone(p, m);
+        else if (known && !m->sampled)
+            seen(p, m); /* it was read as it started, an instant ago */
+        return;
+    }
+    bool ran = may_have_run(m, clock_ns) || (m->owes && p->sampling->now_ns >= m->note.switches_due);
+    if (!ran && p->sampling->now_ns < m->row.read_ns + refresh_after(p, m)) {
+        scan_member(&p->scan, m, known, clock_ns);
+        return;
+    }
+    count_read(p, m);
+    int r = process_read(p, m, clock_ns, ran ? PROCESS_WHOLE : PROCESS_REFRESH);
+    if (r == -ESRCH && !members_await_wrapper(p, m))
+        gone(p, m);
+    if (r < 0)
+        return;
+    seen(p, m);
+    check_end(p, m);
+    scan_member(&p->scan, m, known, clock_ns);
+}
+
+/* Until when it need not be read, as long as its clock does not move. */
+static uint64_t gate_due(const struct processes *p, const struct member *m)
+{
+    if (m->reap_pending || may_have_run(m, m->note.clock_ns))
+        return 0;
+    uint64_t refresh = m->row.read_ns + refresh_after(p, m), memory = memory_due(p->memory, m);
+    refresh = m->owes && m->note.switches_due < refresh ? m->note.switches_due : refresh;
+    return refresh < memory ? refresh : memory;
+}
+
+/* A child that comes before its parent in the tree was read before it, and may have ended and been reaped in between:
+ * then what it used would count twice, in its own row and in its parent's. */
+static void check_order(struct processes *p)
+{
+    struct tree *tree = &p->sampling->job->tree;
+    uint64_t clock_ns;
+    for (size_t i = tree_next_moved(tree, 0); i < tree->n; i = tree_next_moved(tree, i + 1)) {
+        struct member *parent = tree->at[i];
+        if (!parent->first_child || !job_gained(parent))
+            continue;
+        for (struct member *m = parent->first_child, *next; m; m = next) {
+            next = m->sibling_next;
+            if (m->index < i && process_clock(m, &clock_ns) < 0)
+                gone(p, m);
+        }
+    }
+}
+
+static void tick_from(struct processes *p, size_t *i)
+{
+    const struct tree *tree = &p->sampling->job->tree;
+    for (; *i < tree->n; ++*i) {               /* it grows while children are found */
+        const struct gate g = tree->gates[*i]; /* a copy: they move as the tree grows */
+        uint64_t clock_ns = 0;
+        if (!g.pid)
+            continue;
+        p->samples++;
+        bool there = clock_process_cpu_ns(g.pid, &clock_ns) != -EINVAL;
+        if (there && clock_ns == g.clock_ns && p->sampling->now_ns < g.due_ns && (g.scanned || !p->scan.once))
+            continue;
+        struct member *m = tree->at[*i];
+        tick_member(p, m, there, clock_ns);
+        if (!m->gone)
+            tree->gates[*i] = (struct gate){m->note.clock_ns, gate_due(p, m), m->row.key.pid,
+                                            m->note.scanned_clock_ns == m->note.clock_ns};
+    }
+}
+
+static void tick_members(struct processes *p)
+{
+    struct sampling *g = p->sampling;
+    scan_begin(&p->scan);
+    group_job_find_if_due(p->group, p->scan.always || p->scan.once);
+    size_t i = 0;
+    tick_from(p, &i);
+    check_order(p);
+    if (g->job->n_gone && g->job->events && g->options.catch_up) {
+        g->options.catch_up(g->options.catch_up_context);
+        tick_from(p, &i); /* those that were forked meanwhile */
+    }
+    scan_end(&p->scan);
+}
+
+static void after_settling(struct processes *p)
+{
+    const struct tree *tree = &p->sampling->job->tree;
+    for (size_t i = tree_next_moved(tree, 0); i < tree->n; i = tree_next_moved(tree, i + 1)) {
+        struct member *m = tree->at[i];
+        if (m->row.read_ns == p->sampling->now_ns)
+            job_settled(p->sampling->job, m);
+        if (m->row.absent[PROCESS_children] == BARO_ABSENT_NOT_ASKED)
+            continue;
+        m->row.value[PROCESS_children] = m->n_children;
+        m->row.absent[PROCESS_children] = BARO_PRESENT;
+    }
+}
+
+void processes_discover(struct processes *p)
+{
+    struct job *job = p->sampling->job;
+    scan_request(&p->scan);
+    for (size_t i = 0; i < job->tree.n; i++) {
+        if (job->tree.at[i])
+            member_wake(job->tree.at[i]); /* all of it is read: only what is known can be subtracted later */
+    }
+    tick_members(p);
+    members_settle(p);
+    tree_compact(&job->tree);
+    for (size_t i = 0; i < job->tree.n; i++) {
+        struct member *m = job->tree.at[i];
+        job_rebase(m);
+        job_settled(job, m);
+        member_wake(m);
+        m->sampled = false;
+    }
+}
+
+/* ---- the row ---- */
+
+int processes_init(struct processes *p, struct sampling *sampling, struct memory *memory, struct group_job *group)
+{
+    *p = (struct processes){.sampling = sampling, .memory = memory, .group = group, .threads = {.sampling = sampling}};
+    scan_init(&p->scan, sampling, &p->threads);
+    return fd_cache_init(&p->cache, sampling);
+}
+
+static bool tick(void *state, const struct collector_tick *t)
+{
+    struct processes *p = state;
+    (void)t;
+    tick_members(p);
+    members_settle(p);
+    after_settling(p);
+    return true;
+}
+
+static bool is_quiet(void *state, uint64_t now_ns)
+{
+    const struct processes *p = state;
+    const struct tree *tree = &p->sampling->job->tree;
+    if (scan_is_due(&p->scan, now_ns) || !tree->n)
+        return false;
+    for (size_t i = 0; i < tree->n; i++) {
+        const struct gate *g = &tree->gates[i];
+        uint64_t clock_ns = 0;
+        if (clock_process_cpu_ns(g->pid, &clock_ns) == -EINVAL || clock_ns != g->clock_ns || now_ns >= g->due_ns ||
+            !g->pid)
+            return false;
+    }
+    return true;
+}
+
+static void close_processes(void *state, bool exiting)
+{
+    struct processes *p = state;
+    if (exiting)
+        return;
+    scan_done(&p->scan);
+    fd_cache_done(&p->cache);
+}
+
+const struct collector processes_collector = {
+    .name = "processes",
+    .kinds = COLLECTOR_KIND(BARO_KIND_PROCESS),
+    .sources = BARO_SOURCE_CLOCK | BARO_SOURCE_STAT | BARO_SOURCE_STATUS | BARO_SOURCE_IO | BARO_SOURCE_FD |
+               BARO_SOURCE_SCHEDSTAT | BARO_SOURCE_TASKS | BARO_SOURCE_TREE,
+    .left_out = {[BUDGET_SPARSE] = "status, threads and descriptors once a second at most",
+                 [BUDGET_LEAST] = "all but stat once a second at most"},
+    .tick = tick,
+    .is_quiet = is_quiet,
+    .close = close_processes,
+};
