@@ -84,7 +84,7 @@ static void one_look(struct input *in, struct moment *m)
             m->parts[kind][i] = &m->part[kind][i];
             values(in, m->value[kind][i], m->absent[kind][i], (size_t)baro_metric_count(kind));
         }
-        m->s.entities[kind] = (struct baro_entities){n, m->parts[kind]};
+        m->s.entities[kind] = (struct baro_entities){.n = n, .at = m->parts[kind]};
     }
 }
 

@@ -10,6 +10,7 @@
 #ifndef BARO_BARO_H
 #define BARO_BARO_H
 
+#include "baro/attribute.h"
 #include "baro/error.h"
 #include "baro/event.h"
 #include "baro/header.h"

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "baro/attribute.h"
 #include "baro/error.h"
 #include "baro/metric.h"
 
@@ -43,22 +44,9 @@ enum baro_event_kind {
     BARO_EVENT_SURVIVOR,     /**< a process outlived the command. name */
     BARO_EVENT_END, /**< the command or the last target ended. status (of wait4(2)), how: "", "unknown" or "detached" */
     BARO_EVENT_SOURCE, /**< an event source was opened later. forks (1: it tells forks, too), source */
-    BARO_EVENT_OOM /**< the kernel's log was read for OOM kills. victims: processes of the job that it names; names: of
-                      the first ones */
-};
-
-enum baro_attribute_type {
-    BARO_ATTRIBUTE_UNSIGNED, /**< u64 */
-    BARO_ATTRIBUTE_SIGNED,   /**< i64 */
-    BARO_ATTRIBUTE_TEXT      /**< text */
-};
-
-struct baro_attribute {
-    const char *name; /**< "signal", "duration_ns", ...; the unit stands in the name */
-    enum baro_attribute_type type;
-    uint64_t u64;
-    int64_t i64;
-    const char *text; /**< bytes that end with NUL; NULL unless the type is text */
+    BARO_EVENT_OOM, /**< the kernel's log was read for OOM kills. victims: processes of the job that it names; names: of
+                       the first ones */
+    BARO_EVENT_MARK /**< a phase or a note of the user or of a program. name, and whatever attributes it was given */
 };
 
 BARO_API enum baro_event_kind baro_event_kind_of(const struct baro_event *e);

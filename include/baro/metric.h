@@ -42,7 +42,8 @@ enum baro_unit {
     BARO_UNIT_SIGNED, /**< a two's complement count, such as nice */
     BARO_UNIT_HERTZ,  /**< hertz */
     BARO_UNIT_CELSIUS, /**< degrees; thousandths of one as stored, in two's complement */
-    BARO_UNIT_DECIMAL /**< a plain number with a fraction, such as a load average: millionths as stored */
+    BARO_UNIT_DECIMAL, /**< a plain number with a fraction, such as a load average: millionths as stored */
+    BARO_UNIT_REAL     /**< the bits of an IEEE 754 double; the unit, if there is one, is part of the metric's name */
 };
 
 enum baro_semantics {
@@ -114,16 +115,16 @@ BARO_API int baro_kind_count(void);
 BARO_API int baro_kind_find(const char *name);
 
 /** @return how many metrics the registry has for a kind. */
-BARO_API int baro_metric_count(enum baro_kind kind);
+BARO_API int baro_metric_count(int kind);
 
 /** @return the descriptor of metric @p id, borrowed for ever; NULL if there is no such metric. */
-BARO_API const struct baro_metric *baro_metric_get(enum baro_kind kind, int id);
+BARO_API const struct baro_metric *baro_metric_get(int kind, int id);
 
 /** @return the id of the metric with this name or stem, or -1. @p name need not end with NUL. */
-BARO_API int baro_metric_find(enum baro_kind kind, const char *name, size_t len);
+BARO_API int baro_metric_find(int kind, const char *name, size_t len);
 
 /** @return "process", "job", "exit", "recorder", "host", "cpu", "disk", "fs", "net", "sensor" or "cgroup". */
-BARO_API const char *baro_kind_name(enum baro_kind kind);
+BARO_API const char *baro_kind_name(int kind);
 
 /** @return a short reason such as "denied"; "present" for 0. */
 BARO_API const char *baro_absent_name(enum baro_absent reason);

@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "baro/attribute.h"
 #include "baro/error.h"
 #include "baro/metric.h"
 
@@ -101,6 +102,11 @@ BARO_API const char *baro_process_cmdline(const struct baro_process *p);
 BARO_API int baro_process_cmdline_absent(const struct baro_process *p);
 BARO_API uint64_t baro_process_first_ns(const struct baro_process *p); /**< when the recorder first knew of it */
 BARO_API uint64_t baro_process_read_ns(const struct baro_process *p);  /**< when its values were read */
+/**
+ * Reads when pss and uss were read: they are read less often than the rest, because that holds up the process.
+ * @return 0 and the time in nanoseconds since the tape began, or why it is absent.
+ */
+BARO_API int baro_process_smaps_ns(const struct baro_process *p, uint64_t *ret);
 /** Reads a value of the process. */
 BARO_API int baro_process_value(const struct baro_process *p, int metric, uint64_t *ret);
 
@@ -112,19 +118,54 @@ BARO_API int baro_process_value(const struct baro_process *p, int metric, uint64
 BARO_API int baro_sample_host_ns(const struct baro_sample *s, uint64_t *ret);
 /** Reads a value of the machine. */
 BARO_API int baro_sample_host(const struct baro_sample *s, int metric, uint64_t *ret);
-/** @return how many entities of a kind (BARO_KIND_CPU and on) there were; 0 for other kinds. */
-BARO_API size_t baro_sample_entity_count(const struct baro_sample *s, enum baro_kind kind);
+/* ---- entities: what is neither a process nor the machine as a whole ---- */
+/**
+ * Reads when the entities of a kind were read.
+ * @param kind BARO_KIND_CPU and on; also a kind that only the tape has (baro_tape_kind_find()).
+ * @return 0 and the time in nanoseconds since the tape began; BARO_ABSENT_UNKNOWN if they were never read.
+ */
+BARO_API int baro_sample_entities_ns(const struct baro_sample *s, int kind, uint64_t *ret);
+/** @return how many entities of a kind there were; 0 for kinds that have none. */
+BARO_API size_t baro_sample_entity_count(const struct baro_sample *s, int kind);
 /** @return one of them, in the order in which they were found; NULL if there is no such one. */
-BARO_API const struct baro_entity *baro_sample_entity(const struct baro_sample *s, enum baro_kind kind, size_t i);
+BARO_API const struct baro_entity *baro_sample_entity(const struct baro_sample *s, int kind, size_t i);
 
 /** @return what tells it from all other entities of the tape. A disk that went and came back is another one. */
 BARO_API uint32_t baro_entity_id(const struct baro_entity *e);
-BARO_API enum baro_kind baro_entity_kind(const struct baro_entity *e);
+/** @return its kind: of enum baro_kind, or a number of baro_tape_kind_find(). */
+BARO_API int baro_entity_kind(const struct baro_entity *e);
 BARO_API const char *baro_entity_name(const struct baro_entity *e);  /**< "cpu0", "nvme0n1", "/home", "eth0", ... */
-BARO_API const char *
-baro_entity_label(const struct baro_entity *e); /**< what else there is to say, such as a model; "" */
+BARO_API const char *baro_entity_label(const struct baro_entity *e); /**< further information, such as a model; "" */
+/**
+ * Reads when the values of the entity were read: with its whole kind, or at a time of its own, as those of a filesystem
+ * whose server was slow to answer.
+ * @return 0 and the time in nanoseconds since the tape began, or why it is absent.
+ */
+BARO_API int baro_entity_read_ns(const struct baro_entity *e, uint64_t *ret);
 /** Reads a value of the entity. */
 BARO_API int baro_entity_value(const struct baro_entity *e, int metric, uint64_t *ret);
+
+/** To whom the values of an entity belong. Later versions may add owners. */
+enum baro_owner {
+    BARO_OWNER_NONE,    /**< to nobody: it stands for itself */
+    BARO_OWNER_JOB,     /**< to the job as a whole */
+    BARO_OWNER_PROCESS, /**< to a process: what it uses of a GPU, say */
+    BARO_OWNER_ENTITY   /**< to another entity: a directory on a filesystem, say */
+};
+BARO_API enum baro_owner baro_entity_owner(const struct baro_entity *e);
+/** @return the pid of the process that owns it; 0 if none does. */
+BARO_API int32_t baro_entity_owner_pid(const struct baro_entity *e);
+/** @return the start time of that process in clock ticks since boot; 0 if it is not known. */
+BARO_API uint64_t baro_entity_owner_start_ticks(const struct baro_entity *e);
+/** @return the id of the entity that owns it; 0 if none does. */
+BARO_API uint32_t baro_entity_owner_id(const struct baro_entity *e);
+
+/** @return how many attributes it has, such as the labels of an OpenMetrics sample. */
+BARO_API size_t baro_entity_attribute_count(const struct baro_entity *e);
+/** @return 0 and attribute @p i; BARO_E_RANGE if there is no such attribute. */
+BARO_API int baro_entity_attribute(const struct baro_entity *e, size_t i, struct baro_attribute *ret);
+/** @return 0 and the attribute of that name; BARO_E_RANGE if there is none. */
+BARO_API int baro_entity_attribute_find(const struct baro_entity *e, const char *name, struct baro_attribute *ret);
 
 /* ---- exits ---- */
 BARO_API uint64_t baro_exit_t_ns(const struct baro_exit *e); /**< when it ended, or when that was noticed */

@@ -165,13 +165,35 @@ BARO_API uint64_t baro_tape_damage(const struct baro_tape *tape);
 /** @return the header, borrowed until the cursor is closed. */
 BARO_API const struct baro_header *baro_tape_header(const struct baro_tape *tape);
 
+/* ---- kinds and metrics ---- */
+/**
+ * The kinds that this tape may hold: first those of this library, with their numbers of enum baro_kind, then those that
+ * only the tape has: a newer barograph wrote it, or they were declared while it was recorded (--collect). The number
+ * of a kind is the same as long as the cursor lives. A cursor knows a declared kind once it has read its declaration;
+ * baro_tape_read_kinds() reads all of them at once. Kinds and columns can be declared at any time of a recording.
+ * @return how many the cursor knows so far.
+ */
+BARO_API int baro_tape_kind_count(const struct baro_tape *tape);
+/** @return the name of a kind, borrowed until the cursor is closed; NULL if there is no such kind. */
+BARO_API const char *baro_tape_kind_name(const struct baro_tape *tape, int kind);
+/** @return the kind of that name, or -1. */
+BARO_API int baro_tape_kind_find(const struct baro_tape *tape, const char *name);
+/**
+ * Reads the declarations of all kinds that the tape has by now. The cursor stays where it is.
+ * @return 0 or a negative code.
+ */
+BARO_API int baro_tape_read_kinds(struct baro_tape *tape, struct baro_error *err);
+
 /**
  * The metrics that this tape may hold for a kind: first the library's own, with the ids of baro_metric_get(), then
- * those that only the tape's writer knew, with the ids that follow.
+ * those that only the tape's writer knew, with the ids that follow. Of a declared kind there may be more later.
  * @return how many.
  */
-BARO_API int baro_tape_metric_count(const struct baro_tape *tape, enum baro_kind kind);
-BARO_API const struct baro_metric *baro_tape_metric(const struct baro_tape *tape, enum baro_kind kind, int id);
+BARO_API int baro_tape_metric_count(const struct baro_tape *tape, int kind);
+/** @return a descriptor, borrowed until the cursor is closed; NULL if there is no such metric. */
+BARO_API const struct baro_metric *baro_tape_metric(const struct baro_tape *tape, int kind, int id);
+/** @return the id of the metric with this name or stem, or -1. @p name need not end with NUL. */
+BARO_API int baro_tape_metric_find(const struct baro_tape *tape, int kind, const char *name, size_t len);
 
 /* ---- limits ---- */
 /**

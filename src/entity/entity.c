@@ -73,5 +73,5 @@ void entity_table_done(struct entity_table *t)
 
 struct baro_entities entity_view(const struct entity_table *t)
 {
-    return (struct baro_entities){t->n, t->at};
+    return (struct baro_entities){.n = t->n, .at = t->at};
 }

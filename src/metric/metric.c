@@ -15,6 +15,7 @@
 #define SUFFIX_HERTZ "_hertz"
 #define SUFFIX_CELSIUS "_celsius"
 #define SUFFIX_DECIMAL ""
+#define SUFFIX_REAL ""
 
 #define FILE_CLOCK "clock_gettime(2)"
 #define FILE_STAT "/proc/PID/stat"
@@ -166,17 +167,17 @@ const char *baro_version(void)
     return BARO_VERSION;
 }
 
-int baro_metric_count(enum baro_kind kind)
+int baro_metric_count(int kind)
 {
     return (unsigned)kind < BARO_KIND_MAX ? kinds[kind].count : 0;
 }
 
-const struct baro_metric *baro_metric_get(enum baro_kind kind, int id)
+const struct baro_metric *baro_metric_get(int kind, int id)
 {
     return id >= 0 && id < baro_metric_count(kind) ? &kinds[kind].at[id] : NULL;
 }
 
-int baro_metric_find(enum baro_kind kind, const char *name, size_t len)
+int baro_metric_find(int kind, const char *name, size_t len)
 {
     struct span word = span_of(name, len);
     for (int i = 0; i < baro_metric_count(kind); i++) {
@@ -201,7 +202,7 @@ int baro_kind_find(const char *name)
     return -1;
 }
 
-const char *baro_kind_name(enum baro_kind kind)
+const char *baro_kind_name(int kind)
 {
     return (unsigned)kind < BARO_KIND_MAX ? kinds[kind].name : "unknown";
 }

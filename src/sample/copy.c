@@ -47,12 +47,26 @@ static struct baro_process *put_process(struct piece *p, const struct baro_proce
     return put(p, &copy, sizeof(copy));
 }
 
+static const struct baro_attribute *put_attributes(struct piece *p, const struct baro_attribute *from, size_t n)
+{
+    struct baro_attribute *list = put(p, from, n * sizeof(*from));
+    for (size_t i = 0; i < n; i++) {
+        const char *name = put_text(p, from[i].name), *text = put_text(p, from[i].text);
+        if (list) {
+            list[i].name = name;
+            list[i].text = text;
+        }
+    }
+    return list;
+}
+
 static struct baro_entity *put_entity(struct piece *p, const struct baro_entity *from)
 {
     struct baro_entity copy = *from;
-    size_t n = (size_t)baro_metric_count(from->kind);
+    size_t n = (size_t)entity_values(from);
     copy.name = put_text(p, from->name);
     copy.label = put_text(p, from->label);
+    copy.attribute = put_attributes(p, from->attribute, from->n_attributes);
     copy.value = put(p, from->value, n * sizeof(*from->value));
     copy.absent = put(p, from->absent, n * sizeof(*from->absent));
     copy.extra = put_extra(p, from->extra);
@@ -67,7 +81,43 @@ static void put_entities(struct piece *p, const struct baro_entities *from, stru
         if (list)
             list[i] = e;
     }
-    *to = (struct baro_entities){from->n, list};
+    *to = (struct baro_entities){.n = from->n, .at = list, .read_ns = from->read_ns};
+}
+
+static const struct baro_metric *put_metric(struct piece *p, const struct baro_metric *from)
+{
+    struct baro_metric copy = *from;
+    copy.stem = put_text(p, from->stem);
+    copy.name = put_text(p, from->name);
+    copy.help = put_text(p, from->help);
+    copy.file = put_text(p, from->file);
+    return put(p, &copy, sizeof(copy));
+}
+
+static struct baro_declared *put_declared(struct piece *p, const struct baro_declared *from)
+{
+    struct baro_declared copy = *from;
+    copy.name = put_text(p, from->name);
+    const struct baro_metric **list = put(p, from->metric, from->n_metrics * sizeof(*from->metric));
+    for (size_t i = 0; i < from->n_metrics; i++) {
+        const struct baro_metric *one = put_metric(p, from->metric[i]);
+        if (list)
+            list[i] = one;
+    }
+    copy.metric = list;
+    put_entities(p, &from->rows, &copy.rows);
+    return put(p, &copy, sizeof(copy));
+}
+
+static struct baro_declared *const *put_all_declared(struct piece *p, const struct baro_sample *from)
+{
+    struct baro_declared **list = put(p, from->declared, from->n_declared * sizeof(*from->declared));
+    for (size_t i = 0; i < from->n_declared; i++) {
+        struct baro_declared *one = put_declared(p, from->declared[i]);
+        if (list)
+            list[i] = one;
+    }
+    return list;
 }
 
 static struct baro_sample *put_sample(struct piece *p, const struct baro_sample *from)
@@ -87,6 +137,7 @@ static struct baro_sample *put_sample(struct piece *p, const struct baro_sample 
     copy.host_extra = put_extra(p, from->host_extra);
     for (size_t kind = 0; kind < BARO_KIND_MAX; kind++)
         put_entities(p, &from->entities[kind], &copy.entities[kind]);
+    copy.declared = put_all_declared(p, from);
     if (to)
         *to = copy;
     return to;
@@ -122,16 +173,33 @@ static uint64_t on_line(uint64_t from, uint64_t to, struct between b)
     return from + (uint64_t)(int64_t)change;
 }
 
-static void mix(enum baro_kind kind, struct between b, uint64_t *value, uint8_t *absent, const uint64_t *later,
+static uint64_t real_on_line(uint64_t from, uint64_t to, struct between b)
+{
+    double a, z;
+    memcpy(&a, &from, sizeof(a));
+    memcpy(&z, &to, sizeof(z));
+    a += (z - a) * ((double)b.at / (double)b.out_of);
+    memcpy(&from, &a, sizeof(a));
+    return from;
+}
+
+static void mix_value(const struct baro_metric *m, struct between b, uint64_t *value, uint8_t *absent, uint64_t later,
+                      uint8_t later_absent)
+{
+    if (m->semantics == BARO_SEM_INFO || m->unit == BARO_UNIT_CHAR || *absent != BARO_PRESENT)
+        return;
+    *absent = later_absent;
+    if (*absent != BARO_PRESENT)
+        *value = 0;
+    else
+        *value = m->unit == BARO_UNIT_REAL ? real_on_line(*value, later, b) : on_line(*value, later, b);
+}
+
+static void mix(int kind, struct between b, uint64_t *value, uint8_t *absent, const uint64_t *later,
                 const uint8_t *later_absent)
 {
-    for (int i = 0; i < baro_metric_count(kind); i++) {
-        const struct baro_metric *m = baro_metric_get(kind, i);
-        if (m->semantics == BARO_SEM_INFO || m->unit == BARO_UNIT_CHAR || absent[i] != BARO_PRESENT)
-            continue;
-        absent[i] = later_absent[i];
-        value[i] = absent[i] == BARO_PRESENT ? on_line(value[i], later[i], b) : 0;
-    }
+    for (int i = 0; i < baro_metric_count(kind); i++)
+        mix_value(baro_metric_get(kind, i), b, &value[i], &absent[i], later[i], later_absent[i]);
 }
 
 /* Metrics that this library does not know may be anything: only what has not changed is known. */
@@ -164,21 +232,64 @@ static void mix_processes(struct baro_sample *s, const struct baro_sample *later
     s->moved = NULL;
 }
 
-static void mix_entities(struct baro_entities *list, const struct baro_entities *later, enum baro_kind kind,
-                         struct between b)
+/* declared: its kind, if it is none of the registry. */
+static void mix_entity(struct baro_entity *e, const struct baro_entity *later, const struct baro_declared *declared,
+                       struct between b)
+{
+    size_t n = declared ? declared->n_metrics : 0;
+    if (!declared)
+        mix(e->kind, b, e->value, e->absent, later->value, later->absent);
+    for (size_t i = 0; i < n && i < e->n_values && i < later->n_values; i++)
+        mix_value(declared->metric[i], b, &e->value[i], &e->absent[i], later->value[i], later->absent[i]);
+    mix_extra(e->extra, later->extra);
+    e->read_ns = on_line(e->read_ns, later->read_ns, b);
+}
+
+static void mix_entities(struct baro_entities *list, const struct baro_entities *later,
+                         const struct baro_declared *declared, struct between b)
 {
     struct baro_entity **at = (struct baro_entity **)(uintptr_t)list->at;
     size_t n = 0, j = 0;
     for (size_t i = 0; i < list->n; i++) {
-        struct baro_entity *e = at[i];
-        if (j == later->n || later->at[j]->id != e->id)
+        if (j == later->n || later->at[j]->id != at[i]->id)
             continue;
-        mix(kind, b, e->value, e->absent, later->at[j]->value, later->at[j]->absent);
-        mix_extra(e->extra, later->at[j]->extra);
-        j++;
-        at[n++] = e;
+        mix_entity(at[i], later->at[j++], declared, b);
+        at[n++] = at[i];
     }
     list->n = n;
+}
+
+/* What was read at times of its own is as old as it was in the earlier sample, unless it was read since. */
+static bool read_since(uint64_t before_ns, uint64_t later_ns, uint64_t t_ns, struct between *ret)
+{
+    *ret = (struct between){t_ns - before_ns, later_ns - before_ns};
+    return later_ns != before_ns && later_ns > t_ns && before_ns <= t_ns;
+}
+
+static void mix_machine(struct baro_sample *s, const struct baro_sample *later, uint64_t t_ns)
+{
+    struct between b;
+    if (!s->has_host || !later->has_host || !read_since(s->host_ns, later->host_ns, t_ns, &b))
+        return;
+    s->host_ns = t_ns;
+    mix(BARO_KIND_HOST, b, s->host, s->host_absent, later->host, later->host_absent);
+    mix_extra(s->host_extra, later->host_extra);
+    for (int kind = BARO_KIND_CPU; kind <= BARO_KIND_CGROUP; kind++)
+        mix_entities(&s->entities[kind], &later->entities[kind], NULL, b);
+}
+
+/* Kinds that have a time of reading each. */
+static void mix_own_times(struct baro_sample *s, const struct baro_sample *later, uint64_t t_ns)
+{
+    struct between b;
+    for (int kind = BARO_KIND_CGROUP + 1; kind < BARO_KIND_MAX + (int)s->n_declared; kind++) {
+        struct baro_entities *now = (struct baro_entities *)(uintptr_t)sample_entities(s, kind);
+        const struct baro_entities *next = sample_entities(later, kind);
+        if (!next || !now->read_ns || !next->read_ns || !read_since(now->read_ns, next->read_ns, t_ns, &b))
+            continue;
+        mix_entities(now, next, kind < BARO_KIND_MAX ? NULL : s->declared[kind - BARO_KIND_MAX], b);
+        now->read_ns = t_ns;
+    }
 }
 
 int sample_interpolate(const struct baro_sample *earlier, const struct baro_sample *later, uint64_t t_ns,
@@ -196,15 +307,7 @@ int sample_interpolate(const struct baro_sample *earlier, const struct baro_samp
     mix_extra(s->job_extra, later->job_extra);
     mix_extra(s->self_extra, later->self_extra);
     mix_processes(s, later, b);
-    /* The machine was read at times of its own: it is as old as it was in the earlier sample, unless it was read since.
-     */
-    if (!s->has_host || !later->has_host || later->host_ns == s->host_ns || later->host_ns <= t_ns)
-        return 0;
-    struct between host = {t_ns - s->host_ns, later->host_ns - s->host_ns};
-    s->host_ns = t_ns;
-    mix(BARO_KIND_HOST, host, s->host, s->host_absent, later->host, later->host_absent);
-    mix_extra(s->host_extra, later->host_extra);
-    for (int kind = BARO_KIND_CPU; kind < BARO_KIND_MAX; kind++)
-        mix_entities(&s->entities[kind], &later->entities[kind], (enum baro_kind)kind, host);
+    mix_machine(s, later, t_ns);
+    mix_own_times(s, later, t_ns);
     return 0;
 }

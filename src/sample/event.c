@@ -28,6 +28,7 @@ static const struct event_kind {
     [BARO_EVENT_END] = {"end", "status", false, "how"},
     [BARO_EVENT_SOURCE] = {"source", "forks", false, "source"},
     [BARO_EVENT_OOM] = {"oom", "victims", false, "names"},
+    [BARO_EVENT_MARK] = {"mark", NULL, false, "name"},
 };
 _Static_assert(sizeof(kinds) / sizeof(*kinds) == EVENT_KIND_COUNT, "each kind of event has a row");
 
@@ -77,17 +78,26 @@ const char *baro_event_text(const struct baro_event *e)
     return e->text ? e->text : "";
 }
 
-size_t baro_event_attribute_count(const struct baro_event *e)
+static size_t from_kind(const struct event_kind *k)
 {
-    const struct event_kind *k = row_of(e);
     return (k->number != NULL) + (k->text != NULL);
 }
 
+size_t baro_event_attribute_count(const struct baro_event *e)
+{
+    return from_kind(row_of(e)) + e->n_attributes;
+}
+
+/* First those that number and text are, then those that were given with the event. */
 int baro_event_attribute(const struct baro_event *e, size_t i, struct baro_attribute *ret)
 {
     const struct event_kind *k = row_of(e);
     if (i >= baro_event_attribute_count(e))
         return BARO_E_RANGE;
+    if (i >= from_kind(k)) {
+        *ret = e->attribute[i - from_kind(k)];
+        return 0;
+    }
     if (k->number && i == 0) {
         enum baro_attribute_type type = k->is_signed ? BARO_ATTRIBUTE_SIGNED : BARO_ATTRIBUTE_UNSIGNED;
         *ret = (struct baro_attribute){.name = k->number, .type = type, .u64 = e->number, .i64 = (int64_t)e->number};

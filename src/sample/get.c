@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What readers ask of samples and exits. include/baro/sample.h has the rules. */
+#include <string.h>
+
 #include "sample/sample.h"
 
 /* A value of this library's metrics, or of those that only the tape has. */
@@ -94,14 +96,33 @@ int baro_sample_host(const struct baro_sample *s, int metric, uint64_t *ret)
     return value_of(s->host, s->host_absent, HOST_MAX, s->host_extra, metric, ret);
 }
 
-size_t baro_sample_entity_count(const struct baro_sample *s, enum baro_kind kind)
+const struct baro_entities *sample_entities(const struct baro_sample *s, int kind)
 {
-    return (unsigned)kind < BARO_KIND_MAX ? s->entities[kind].n : 0;
+    if (kind >= 0 && kind < BARO_KIND_MAX)
+        return &s->entities[kind];
+    return kind >= 0 && (size_t)kind - BARO_KIND_MAX < s->n_declared ? &s->declared[kind - BARO_KIND_MAX]->rows : NULL;
 }
 
-const struct baro_entity *baro_sample_entity(const struct baro_sample *s, enum baro_kind kind, size_t i)
+int baro_sample_entities_ns(const struct baro_sample *s, int kind, uint64_t *ret)
 {
-    return i < baro_sample_entity_count(s, kind) ? s->entities[kind].at[i] : NULL;
+    if (kind >= BARO_KIND_CPU && kind <= BARO_KIND_CGROUP)
+        return baro_sample_host_ns(s, ret);
+    const struct baro_entities *e = sample_entities(s, kind);
+    if (!e || !e->read_ns)
+        return BARO_ABSENT_UNKNOWN;
+    *ret = e->read_ns;
+    return BARO_PRESENT;
+}
+
+size_t baro_sample_entity_count(const struct baro_sample *s, int kind)
+{
+    const struct baro_entities *e = sample_entities(s, kind);
+    return e ? e->n : 0;
+}
+
+const struct baro_entity *baro_sample_entity(const struct baro_sample *s, int kind, size_t i)
+{
+    return i < baro_sample_entity_count(s, kind) ? sample_entities(s, kind)->at[i] : NULL;
 }
 
 uint32_t baro_entity_id(const struct baro_entity *e)
@@ -109,7 +130,7 @@ uint32_t baro_entity_id(const struct baro_entity *e)
     return e->id;
 }
 
-enum baro_kind baro_entity_kind(const struct baro_entity *e)
+int baro_entity_kind(const struct baro_entity *e)
 {
     return e->kind;
 }
@@ -126,7 +147,59 @@ const char *baro_entity_label(const struct baro_entity *e)
 
 int baro_entity_value(const struct baro_entity *e, int metric, uint64_t *ret)
 {
-    return value_of(e->value, e->absent, baro_metric_count(e->kind), e->extra, metric, ret);
+    return value_of(e->value, e->absent, entity_values(e), e->extra, metric, ret);
+}
+
+/* Some kinds have a column that says when the values were read: it may be earlier than the record that has them. */
+int baro_entity_read_ns(const struct baro_entity *e, uint64_t *ret)
+{
+    int column = e->kind == BARO_KIND_FS ? FS_read_at : e->kind == BARO_KIND_SENSOR ? SENSOR_read_at : -1;
+    if (column >= 0)
+        return baro_entity_value(e, column, ret);
+    *ret = e->read_ns;
+    return BARO_PRESENT;
+}
+
+enum baro_owner baro_entity_owner(const struct baro_entity *e)
+{
+    return e->owner.kind;
+}
+
+int32_t baro_entity_owner_pid(const struct baro_entity *e)
+{
+    return e->owner.process.pid;
+}
+
+uint64_t baro_entity_owner_start_ticks(const struct baro_entity *e)
+{
+    return e->owner.process.start;
+}
+
+uint32_t baro_entity_owner_id(const struct baro_entity *e)
+{
+    return e->owner.id;
+}
+
+size_t baro_entity_attribute_count(const struct baro_entity *e)
+{
+    return e->n_attributes;
+}
+
+int baro_entity_attribute(const struct baro_entity *e, size_t i, struct baro_attribute *ret)
+{
+    if (i >= e->n_attributes)
+        return BARO_E_RANGE;
+    *ret = e->attribute[i];
+    return 0;
+}
+
+int baro_entity_attribute_find(const struct baro_entity *e, const char *name, struct baro_attribute *ret)
+{
+    for (size_t i = 0; i < e->n_attributes; i++) {
+        if (strcmp(e->attribute[i].name, name) == 0)
+            return baro_entity_attribute(e, i, ret);
+    }
+    return BARO_E_RANGE;
 }
 
 uint32_t baro_process_id(const struct baro_process *p)
@@ -187,6 +260,11 @@ uint64_t baro_process_first_ns(const struct baro_process *p)
 uint64_t baro_process_read_ns(const struct baro_process *p)
 {
     return p->read_ns;
+}
+
+int baro_process_smaps_ns(const struct baro_process *p, uint64_t *ret)
+{
+    return baro_process_value(p, PROCESS_smaps_at, ret);
 }
 
 int baro_process_value(const struct baro_process *p, int metric, uint64_t *ret)

@@ -22,7 +22,7 @@
 /* How many there are of each. Numbers from there on come from newer writers. */
 #define ORIGIN_COUNT (BARO_ORIGIN_ADOPTED + 1)
 #define EXIT_SOURCE_COUNT (BARO_EXIT_WAIT4 + 1)
-#define EVENT_KIND_COUNT (BARO_EVENT_OOM + 1)
+#define EVENT_KIND_COUNT (BARO_EVENT_MARK + 1)
 
 /* pid alone is never an identity. start is field 22 of /proc/PID/stat: clock ticks since boot, as this reader sees
  * them. start == 0 means: not known (a process known from events only, that ended before it could be looked at). */
@@ -79,17 +79,41 @@ struct baro_event {
     struct baro_key key; /* pid 0 if it concerns no one process */
     uint64_t number;
     const char *text;    /* never NULL */
+    size_t n_attributes; /* beside those that number and text are; ATTRIBUTES_MAX at most */
+    const struct baro_attribute *attribute;
 };
 
-/* One CPU, disk, filesystem, interface, sensor or control group. */
+/* Whom the values of an entity are of: the memory of a GPU that process (815, 4711) uses has that process as its owner,
+ * and the GPU itself nobody. */
+struct baro_entity_owner {
+    enum baro_owner kind;
+    struct baro_key process; /* of BARO_OWNER_PROCESS */
+    uint32_t id;             /* of BARO_OWNER_ENTITY: another entity's id */
+};
+
+/* Limits of what the tape takes; longer texts and more attributes are left out. */
+enum {
+    ATTRIBUTES_MAX = 32,
+    ATTRIBUTE_NAME_MAX = 255,
+    ATTRIBUTE_TEXT_MAX = 4095,
+    KIND_NAME_MAX = 63,
+    METRIC_TEXT_MAX = 1023
+};
+
+/* One CPU, disk, filesystem, interface, sensor or control group; or a row of a kind that was declared. */
 struct baro_entity {
     uint32_t
         id; /* unique within a tape, all kinds together, from 1; never used twice: a disk that comes back is another */
-    enum baro_kind kind;
+    int kind;               /* enum baro_kind; of declared kinds that of baro_tape_kind_find(), and 0 elsewhere */
     char *name;             /* "cpu0", "nvme0n1", "/home", "eth0" */
     char *label;            /* what else there is to say, such as the model; "" */
-    uint32_t info_version;  /* grows with each change of the label */
-    uint64_t *value;        /* baro_metric_count(kind) of them */
+    struct baro_entity_owner owner;         /* as the attributes not of the kinds up to BARO_KIND_CGROUP */
+    size_t n_attributes;                    /* ATTRIBUTES_MAX at most */
+    const struct baro_attribute *attribute; /* such as the labels of OpenMetrics */
+    uint32_t info_version;  /* grows with each change of label, owner or attributes */
+    uint64_t read_ns;       /* of a tape: when its values were read; elsewhere the list's time says it */
+    size_t n_values;        /* of a tape: how many there are */
+    uint64_t *value;        /* one for each metric of its kind */
     uint8_t *absent;        /* as many */
     const struct baro_extra *extra; /* of a tape; NULL elsewhere */
 };
@@ -97,6 +121,16 @@ struct baro_entity {
 struct baro_entities {
     size_t n;
     struct baro_entity *const *at; /* borrowed; in the order in which they were found */
+    uint64_t read_ns; /* when they were read; 0: not so far. Kinds up to BARO_KIND_CGROUP have the sample's host_ns */
+};
+
+/* A kind that the registry does not have: it is declared while a recording lasts (--collect), or a newer barograph
+ * wrote the tape. */
+struct baro_declared {
+    const char *name; /* "jobqueue", ...: KIND_NAME_MAX bytes at most */
+    const struct baro_metric *const *metric; /* its columns; there may be more later, 128 at most */
+    size_t n_metrics;
+    struct baro_entities rows; /* each with n_metrics values */
 };
 
 struct baro_sample {
@@ -118,7 +152,12 @@ struct baro_sample {
     uint64_t host_ns;
     uint64_t host[HOST_MAX];
     uint8_t host_absent[HOST_MAX];
-    struct baro_entities entities[BARO_KIND_MAX]; /* of the kinds from BARO_KIND_CPU on; of the same instant */
+    struct baro_entities entities[BARO_KIND_MAX]; /* of the kinds from BARO_KIND_CPU on; those up to BARO_KIND_CGROUP
+                                                     are of the same instant */
+    /* In the order in which they were declared. There may be more later: DECLARED_MAX at most; none goes, and none
+     * changes its place or its name. All together have ENTITIES_MAX rows at most. */
+    size_t n_declared;
+    struct baro_declared *const *declared;
 };
 
 /* What the job may have: the tightest of its control groups, ulimits, affinity and what a batch system says; and which
@@ -176,6 +215,14 @@ struct baro_header {
     struct baro_key recorder;
     uint64_t pid_namespace;     /* inode of /proc/PID/ns/pid: where the recorder's pid means it */
 };
+
+/* Of any kind; NULL for one that the sample does not have. */
+const struct baro_entities *sample_entities(const struct baro_sample *s, int kind);
+/* How many values it has. */
+static inline int entity_values(const struct baro_entity *e)
+{
+    return e->kind < BARO_KIND_MAX ? baro_metric_count(e->kind) : (int)e->n_values;
+}
 
 /* Frees the texts of a process, not the struct; what is left is as before any was set. */
 void baro_process_done(struct baro_process *p);

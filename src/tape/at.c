@@ -68,12 +68,17 @@ int baro_tape_at(struct baro_tape *t, uint64_t t_ns, enum baro_at how, struct ba
     return 1;
 }
 
+static int open_again(const struct baro_tape *t, struct baro_tape **ret, struct baro_error *err)
+{
+    return t->memory ? baro_tape_open_memory(ret, t->memory, (size_t)t->size, err)
+                     : baro_tape_open_fd(ret, t->fd, NULL, err);
+}
+
 int baro_tape_range(struct baro_tape *t, uint64_t *ret_first_ns, uint64_t *ret_last_ns, struct baro_error *err)
 {
     struct baro_tape *other;
     struct baro_record record;
-    int r = t->memory ? baro_tape_open_memory(&other, t->memory, (size_t)t->size, err)
-                      : baro_tape_open_fd(&other, t->fd, NULL, err);
+    int r = open_again(t, &other, err);
     if (r < 0)
         return r;
     r = next_sample(other, &record, err);
@@ -84,4 +89,19 @@ int baro_tape_range(struct baro_tape *t, uint64_t *ret_first_ns, uint64_t *ret_l
     }
     baro_tape_close(other);
     return r;
+}
+
+/* Each block declares all kinds that were declared up to there, so the last one has them all. */
+int baro_tape_read_kinds(struct baro_tape *t, struct baro_error *err)
+{
+    struct baro_tape *other;
+    struct baro_record record;
+    int r = open_again(t, &other, err);
+    if (r < 0)
+        return r;
+    r = baro_tape_seek(other, UINT64_MAX, &record, err);
+    if (r > 0 && (r = schema_learn(&t->schema, &other->schema)) < 0)
+        error_set(err, r, "out of memory");
+    baro_tape_close(other);
+    return r < 0 ? r : 0;
 }

@@ -6,6 +6,7 @@
 #ifndef TAPE_BLOCK_H
 #define TAPE_BLOCK_H
 
+#include "base/span.h"
 #include "sample/sample.h"
 #include "tape/row.h"
 
@@ -23,17 +24,20 @@ struct block {
     struct shapes process, fresh, job, recorder, exit;
 };
 
-/* The same for the machine: its kinds are those from BARO_KIND_HOST on. Apart, because it is large and not every tape
- * has it. */
-enum { MACHINE_KINDS = BARO_KIND_MAX - BARO_KIND_HOST, GONE_END = 1, GONE_GAP = 2, ENTITIES_MAX = 1 << 16 };
-
-struct machine_block {
-    struct {
-        uint32_t id; /* of the last info */
-        uint16_t gone_size, gap_size;
-        struct shapes known, fresh;
-    } kind[MACHINE_KINDS];
+/* The same for the entities of one kind. Apart, because it is large and not every tape has them. */
+struct kind_block {
+    uint32_t id; /* of the last info */
+    uint16_t gone_size, gap_size;
+    struct shapes known, fresh;
 };
+
+/* The machine's record (tag 6) has the kinds from the host to the control groups; each later kind has records of its
+ * own (tag 9). */
+enum { MACHINE_KINDS = BARO_KIND_CGROUP + 1 - BARO_KIND_HOST, GONE_END = 1, GONE_GAP = 2, ENTITIES_MAX = 1 << 16 };
+
+/* What the kinds in records of their own may take together: each row counts as its columns and ROW_WEIGHT. A row of 12
+ * columns counts 16, so there may be 16384 of them. */
+enum { ROW_WEIGHT = 4, WEIGHT_MAX = 1 << 18 };
 
 enum exit_flag { EXIT_SAMPLED = 1, EXIT_STATUS = 2, EXIT_TEXTS = 4 };
 
@@ -44,19 +48,23 @@ void info_write(struct buf *out, struct block *b, const struct baro_process *p, 
 /* texts_known: name and command line are those of the living process with this id at the last sample of this block. */
 void exit_write(struct buf *out, struct bits *bits, struct block *b, const struct columns *c, const struct baro_exit *e,
                 bool texts_known);
-void event_write(struct buf *out, const struct block *b, const struct baro_event *e);
+/* attributes: as attributes_write() made them; empty: none. */
+void event_write(struct buf *out, const struct block *b, const struct baro_event *e, struct span attributes);
 
 /* What the row of the i-th entity is written as a difference to. rows: of the whole list, one behind the other. A new
  * one's is that of the one before it in the list, counters apart. */
-void machine_old_row(const struct columns *c, const uint64_t *rows, const uint8_t *absent_rows, size_t i, bool fresh,
+void entity_old_row(const struct columns *c, const uint64_t *rows, const uint8_t *absent_rows, size_t i, bool fresh,
                      uint64_t now_ns, uint64_t *ret_value, uint8_t *ret_absent);
 
-void entity_info_write(struct buf *out, uint32_t *last_id, const struct baro_entity *e);
+/* whole: with owner and attributes, which a machine's record does not have. */
+void entity_info_write(struct buf *out, uint32_t *last_id, const struct baro_entity *e, bool whole);
 
 /* Borrowed texts, not NUL-terminated. */
 struct entity_info {
     uint32_t id, info_version;
     struct span name, label;
+    struct baro_entity_owner owner;
+    struct span attributes; /* as attributes_fill() takes them */
 };
 struct info {
     struct baro_process p; /* its texts and values are not set */
@@ -70,11 +78,21 @@ struct exit_texts {
 };
 
 bool info_scan(struct span *in, struct block *b, struct info *ret);
-bool entity_info_scan(struct span *in, uint32_t *last_id, struct entity_info *ret);
+bool entity_info_scan(struct span *in, uint32_t *last_id, bool whole, struct entity_info *ret);
 /* Values go to value and absent, of the tape's columns, which are zero before. */
 bool exit_scan(struct span *in, struct bits_in *bits, struct block *b, const struct columns *c, struct baro_exit *ret,
                struct exit_texts *ret_texts, uint64_t *value, uint8_t *absent);
-bool event_scan(struct span *in, const struct block *b, struct baro_event *ret, struct span *ret_text);
+bool event_scan(struct span *in, const struct block *b, struct baro_event *ret, struct span *ret_text,
+                struct span *ret_attributes);
+
+/* attribute.c. Attributes that exceed the limits of sample.h are left out. */
+void attributes_write(struct buf *out, const struct baro_attribute *at, size_t n);
+/* Takes them from in; false if they are damaged. */
+bool attributes_scan(struct span *in, struct span *ret);
+/* Of what attributes_scan() gave: how many there are that are known, and the bytes of their texts. */
+size_t attributes_count(struct span in, size_t *ret_bytes);
+/* Fills as many attributes and bytes. */
+void attributes_fill(struct span in, struct baro_attribute *to, char *texts);
 
 bool scan_text(struct span *in, struct span *ret); /* length and bytes, none of them NUL */
 

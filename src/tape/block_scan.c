@@ -91,15 +91,37 @@ static bool scan_cmdline(struct span *in, enum cmdline_form *ret_form, struct sp
     return form == CMDLINE_NONE || scan_text(in, ret);
 }
 
-bool entity_info_scan(struct span *in, uint32_t *last_id, struct entity_info *ret)
+static bool scan_owner(struct span *in, struct baro_entity_owner *ret)
+{
+    unsigned kind;
+    uint64_t len, id = 0;
+    *ret = (struct baro_entity_owner){0};
+    if (!scan_byte(in, &kind) || !scan_varint(in, &len) || len > in->len)
+        return false;
+    struct span body = span_of(in->at, (size_t)len);
+    *in = span_of(in->at + len, in->len - (size_t)len);
+    if (kind > BARO_OWNER_ENTITY)
+        return true;
+    ret->kind = (enum baro_owner)kind;
+    if (kind == BARO_OWNER_PROCESS)
+        return scan_pid(&body, 0, &ret->process.pid) && scan_varint(&body, &ret->process.start);
+    if (kind == BARO_OWNER_ENTITY && (!scan_varint(&body, &id) || id > UINT32_MAX))
+        return false;
+    ret->id = (uint32_t)id;
+    return true;
+}
+
+bool entity_info_scan(struct span *in, uint32_t *last_id, bool whole, struct entity_info *ret)
 {
     uint64_t id, version;
+    ret->owner = (struct baro_entity_owner){0};
+    ret->attributes = span_of("", 0);
     if (!scan_delta(in, *last_id, &id) || !scan_varint(in, &version) || !scan_text(in, &ret->name) ||
         !scan_text(in, &ret->label))
         return false;
     ret->id = *last_id = (uint32_t)id;
     ret->info_version = (uint32_t)version;
-    return true;
+    return !whole || (scan_owner(in, &ret->owner) && attributes_scan(in, &ret->attributes));
 }
 
 bool info_scan(struct span *in, struct block *b, struct info *ret)
@@ -152,12 +174,14 @@ bool exit_scan(struct span *in, struct bits_in *bits, struct block *b, const str
            row_scan_values(in, bits, c, &b->exit, &row, value, absent);
 }
 
-bool event_scan(struct span *in, const struct block *b, struct baro_event *ret, struct span *ret_text)
+bool event_scan(struct span *in, const struct block *b, struct baro_event *ret, struct span *ret_text,
+                struct span *ret_attributes)
 {
     uint64_t kind;
     if (!scan_delta(in, b->t_ns, &ret->t_ns) || !scan_varint(in, &kind) || !scan_pid(in, 0, &ret->key.pid) ||
         !scan_varint(in, &ret->key.start) || !scan_varint(in, &ret->number) || !scan_text(in, ret_text))
         return false;
     ret->kind = kind < EVENT_KIND_COUNT ? (enum baro_event_kind)kind : (enum baro_event_kind)EVENT_KIND_COUNT;
-    return true;
+    *ret_attributes = span_of("", 0);
+    return in->len == 0 || attributes_scan(in, ret_attributes);
 }

@@ -53,7 +53,7 @@ void info_write(struct buf *out, struct block *b, const struct baro_process *p, 
     write_cmdline(out, p->cmdline, cut);
 }
 
-void machine_old_row(const struct columns *c, const uint64_t *rows, const uint8_t *absent_rows, size_t i, bool fresh,
+void entity_old_row(const struct columns *c, const uint64_t *rows, const uint8_t *absent_rows, size_t i, bool fresh,
                      uint64_t now_ns, uint64_t *ret_value, uint8_t *ret_absent)
 {
     if (fresh && i == 0) {
@@ -72,7 +72,23 @@ void machine_old_row(const struct columns *c, const uint64_t *rows, const uint8_
     }
 }
 
-void entity_info_write(struct buf *out, uint32_t *last_id, const struct baro_entity *e)
+/* With its length: a reader skips what it does not know. */
+static void write_owner(struct buf *out, const struct baro_entity_owner *owner)
+{
+    uint8_t body[32];
+    struct buf b = {.at = body, .cap = sizeof body};
+    if (owner->kind == BARO_OWNER_PROCESS) {
+        buf_zigzag(&b, owner->process.pid);
+        buf_varint(&b, owner->process.start);
+    } else if (owner->kind == BARO_OWNER_ENTITY) {
+        buf_varint(&b, owner->id);
+    }
+    buf_byte(out, (uint8_t)owner->kind);
+    buf_varint(out, b.len);
+    buf_add(out, b.at, b.len);
+}
+
+void entity_info_write(struct buf *out, uint32_t *last_id, const struct baro_entity *e, bool whole)
 {
     const char *name = e->name ? e->name : "", *label = e->label ? e->label : "";
     buf_zigzag(out, (int32_t)(e->id - *last_id));
@@ -80,6 +96,10 @@ void entity_info_write(struct buf *out, uint32_t *last_id, const struct baro_ent
     buf_varint(out, e->info_version);
     write_text(out, name, strlen(name));
     write_text(out, label, strlen(label));
+    if (!whole)
+        return;
+    write_owner(out, &e->owner);
+    attributes_write(out, e->attribute, e->n_attributes);
 }
 
 void exit_write(struct buf *out, struct bits *bits, struct block *b, const struct columns *c, const struct baro_exit *e,
@@ -109,7 +129,7 @@ void exit_write(struct buf *out, struct bits *bits, struct block *b, const struc
     row_write(out, bits, c, &b->exit, &row, old, new);
 }
 
-void event_write(struct buf *out, const struct block *b, const struct baro_event *e)
+void event_write(struct buf *out, const struct block *b, const struct baro_event *e, struct span attributes)
 {
     buf_zigzag(out, (int64_t)(e->t_ns - b->t_ns));
     buf_varint(out, (uint64_t)e->kind);
@@ -117,4 +137,5 @@ void event_write(struct buf *out, const struct block *b, const struct baro_event
     buf_varint(out, e->key.start);
     buf_varint(out, e->number);
     write_text(out, e->text ? e->text : "", e->text ? strlen(e->text) : 0);
+    buf_add(out, attributes.at, attributes.len);
 }

@@ -2,7 +2,7 @@
 /* How each metric is predicted and scaled. What stands here goes into the tape's schema, so it can change freely. */
 #include <string.h>
 
-#include "tape/row.h"
+#include "tape/schema.h"
 
 static void of_sum(struct column *c, enum predictor p, unsigned n, const uint8_t *terms, unsigned first_minus)
 {
@@ -162,4 +162,17 @@ void columns_of_kind(enum baro_kind kind, struct columns *ret)
     for (unsigned i = 0; i < ret->n; i++)
         ret->at[i].falls =
             ret->at[i].predictor != PREDICT_SAME || baro_metric_get(kind, (int)i)->semantics != BARO_SEM_COUNTER;
+}
+
+void columns_of_metrics(const struct baro_metric *const *metric, size_t n, struct columns *ret)
+{
+    /* Whole numbers below 2^33 have these bits of a double at 0, and so have their differences. */
+    enum { WHOLE = 20 };
+    memset(ret, 0, sizeof *ret);
+    ret->n = n < COLUMNS_MAX ? (unsigned)n : COLUMNS_MAX;
+    for (unsigned i = 0; i < ret->n; i++) {
+        bool real = metric[i]->unit == BARO_UNIT_REAL;
+        ret->at[i].scale = real ? WHOLE : 0;
+        ret->at[i].falls = real || metric[i]->semantics != BARO_SEM_COUNTER;
+    }
 }

@@ -56,9 +56,9 @@ static int read_preamble(struct baro_tape *t, const char *path, struct baro_erro
 static void map_wanted(struct baro_tape *t)
 {
     uint64_t wanted = 0;
-    for (unsigned c = 0; c < t->schema.columns[BARO_KIND_PROCESS].n; c++)
-        if (t->header.wanted >> c & 1 && t->schema.metric[BARO_KIND_PROCESS][c] < PROCESS_MAX)
-            wanted |= 1ull << t->schema.metric[BARO_KIND_PROCESS][c];
+    for (unsigned c = 0; c < t->schema.kind[BARO_KIND_PROCESS]->columns.n; c++)
+        if (t->header.wanted >> c & 1 && t->schema.kind[BARO_KIND_PROCESS]->metric[c] < PROCESS_MAX)
+            wanted |= 1ull << t->schema.kind[BARO_KIND_PROCESS]->metric[c];
     t->header.wanted = wanted;
 }
 

@@ -18,6 +18,11 @@ struct extras {
     uint8_t absent[COLUMNS_MAX];
 };
 
+static inline void view_extras(struct extras *e, const struct tape_kind *k)
+{
+    e->view = (struct baro_extra){kind_extras(k), e->value, e->absent};
+}
+
 struct tape_process {
     struct baro_process p; /* first: samples point to it */
     struct extras *extra;  /* NULL if the tape has none */
@@ -31,10 +36,16 @@ struct tape_entity {
     uint64_t values[];     /* and as many reasons */
 };
 
-struct entity_list {
+/* The entities of one kind at the cursor's position. */
+struct kind_state {
+    struct baro_declared view; /* of a kind that only the tape has */
     struct baro_entity **at;
     size_t n, cap;
     struct tape_entity *free;
+    bool used;  /* in this block */
+    bool whole; /* infos have owner and attributes */
+    uint64_t weight; /* of the rows, in the cursor's entity_weight */
+    struct kind_block block;
 };
 
 struct tape_patch {
@@ -91,9 +102,9 @@ struct baro_tape {
     struct baro_process **old; /* of the block before, for their command lines */
     size_t n_old, old_next, cap_old;
     struct tape_process *free;
-    struct machine_block *machine; /* NULL until a block has such a record */
-    bool machine_used;      /* in this block */
-    struct entity_list entities[MACHINE_KINDS]; /* of the host there is one */
+    struct kind_state *kinds[TAPE_KINDS_MAX]; /* of the host there is one entity. NULL: none was read so far */
+    struct baro_declared *declared[SCHEMA_KINDS + DECLARED_MAX]; /* the sample's view of them */
+    uint64_t entity_weight; /* of those in records of their own: see WEIGHT_MAX */
     struct baro_sample sample;
     uint64_t *moved;        /* of the sample: a bit for each process whose row it has */
     size_t cap_moved;       /* bits */
@@ -103,6 +114,7 @@ struct baro_tape {
     struct baro_exit exit;
     struct baro_event event;
     struct buf text;        /* of the exit or event */
+    struct buf attributes;  /* of the event, with their texts */
     struct baro_limits limits; /* the last ones; of the header until there are any */
     bool limits_told;
 
@@ -148,15 +160,18 @@ void state_new_block(struct baro_tape *t);
 void state_forget_old(struct baro_tape *t);
 void state_done(struct baro_tape *t);
 
-/* machine_decode.c: applies a record of the machine; what is left of it at the end of a block. */
+/* entities_decode.c: applies a record of the machine (tag 6), of a kind's declaration (8) or of its entities (9). */
 int state_machine(struct baro_tape *t, struct span body);
-void machine_forget(struct baro_tape *t);
-void machine_done(struct baro_tape *t);
+int state_declare(struct baro_tape *t, struct span body);
+int state_entities(struct baro_tape *t, struct span body);
+void entities_show(struct baro_tape *t); /* in the sample */
+void entities_forget(struct baro_tape *t);
+void entities_done(struct baro_tape *t);
 
 /* Rows between the tape's columns and this library's metrics. */
-void gather(const struct schema *s, enum baro_kind kind, const uint64_t *value, const uint8_t *absent,
-            const struct extras *extra, uint64_t *to_value, uint8_t *to_absent);
-void scatter(const struct schema *s, enum baro_kind kind, const uint64_t *from_value, const uint8_t *from_absent,
-             uint64_t *value, uint8_t *absent, struct extras *extra);
+void gather(const struct tape_kind *k, const uint64_t *value, const uint8_t *absent, const struct extras *extra,
+            uint64_t *to_value, uint8_t *to_absent);
+void scatter(const struct tape_kind *k, const uint64_t *from_value, const uint8_t *from_absent, uint64_t *value,
+             uint8_t *absent, struct extras *extra);
 
 #endif

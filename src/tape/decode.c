@@ -118,6 +118,10 @@ static int next_sample(struct baro_tape *t, struct span body, struct baro_record
             r = state_rows(t, body, &next);
         } else if (tag == RECORD_MACHINE) {
             r = state_machine(t, body);
+        } else if (tag == RECORD_DECLARE) {
+            r = state_declare(t, body);
+        } else if (tag == RECORD_ENTITIES) {
+            r = state_entities(t, body);
         } else if (tag == RECORD_SAMPLE || tag == RECORD_EXIT || tag == RECORD_EVENT || tag == RECORD_LIMITS) {
             t->rest = before;
             break;
@@ -126,6 +130,7 @@ static int next_sample(struct baro_tape *t, struct span body, struct baro_record
     if (r < 0)
         return r;
     state_forget_old(t);
+    entities_show(t);
     static struct baro_process *const none[1];
     t->sample.n = t->n;
     t->sample.processes = t->n ? t->processes : none;
@@ -183,11 +188,10 @@ static int next_exit(struct baro_tape *t, struct span body, struct baro_record *
     uint8_t absent[COLUMNS_MAX] = {0};
     memset(e, 0, sizeof *e);
     memset(e->absent, BARO_ABSENT_UNKNOWN, sizeof e->absent);
-    if (!exit_scan(&body, &t->bits, &t->block, &t->schema.columns[BARO_KIND_EXIT], e, &texts, value, absent))
+    if (!exit_scan(&body, &t->bits, &t->block, &t->schema.kind[BARO_KIND_EXIT]->columns, e, &texts, value, absent))
         return BARO_E_CORRUPT;
-    scatter(&t->schema, BARO_KIND_EXIT, value, absent, e->value, e->absent, &t->exit_extra);
-    t->exit_extra.view =
-        (struct baro_extra){t->schema.n_extra[BARO_KIND_EXIT], t->exit_extra.value, t->exit_extra.absent};
+    scatter(t->schema.kind[BARO_KIND_EXIT], value, absent, e->value, e->absent, &t->exit_extra);
+    view_extras(&t->exit_extra, t->schema.kind[BARO_KIND_EXIT]);
     e->extra = &t->exit_extra.view;
     if (!set_exit_texts(t, e, &texts))
         return t->text.failed ? -ENOMEM : BARO_E_CORRUPT;
@@ -197,17 +201,36 @@ static int next_exit(struct baro_tape *t, struct span body, struct baro_record *
     return 1;
 }
 
+static bool set_attributes(struct baro_tape *t, struct span from)
+{
+    size_t bytes, n = attributes_count(from, &bytes), size = n * sizeof(struct baro_attribute);
+    t->event.n_attributes = 0;
+    t->event.attribute = NULL;
+    buf_clear(&t->attributes);
+    if (n == 0)
+        return true;
+    if (!buf_reserve(&t->attributes, size + bytes)) {
+        t->attributes.failed = false;
+        return false;
+    }
+    struct baro_attribute *at = (struct baro_attribute *)(void *)t->attributes.at;
+    attributes_fill(from, at, (char *)(at + n));
+    t->event.n_attributes = n;
+    t->event.attribute = at;
+    return true;
+}
+
 static int next_event(struct baro_tape *t, struct span body, struct baro_record *ret)
 {
-    struct span text;
-    if (!event_scan(&body, &t->block, &t->event, &text))
+    struct span text, attributes;
+    if (!event_scan(&body, &t->block, &t->event, &text, &attributes))
         return BARO_E_CORRUPT;
     if (t->event.kind == EVENT_KIND_COUNT)
         return 0;
     buf_clear(&t->text);
     buf_add(&t->text, text.at, text.len);
     buf_byte(&t->text, 0);
-    if (t->text.failed)
+    if (t->text.failed || !set_attributes(t, attributes))
         return -ENOMEM;
     t->event.text = (const char *)t->text.at;
     ret->kind = BARO_RECORD_EVENT;
@@ -249,7 +272,7 @@ int decode_next(struct baro_tape *t, struct baro_record *ret)
             r = next_event(t, body, ret);
         else if (tag == RECORD_LIMITS)
             r = next_limits(t, body, ret);
-        else if (tag == RECORD_ROWS || tag == RECORD_MACHINE)
+        else if (tag == RECORD_ROWS || tag == RECORD_MACHINE || tag == RECORD_DECLARE || tag == RECORD_ENTITIES)
             r = BARO_E_CORRUPT;
         if (r != 0)
             return r;
@@ -275,4 +298,5 @@ void decode_done(struct baro_tape *t)
     buf_done(&t->raw);
     buf_done(&t->low);
     buf_done(&t->text);
+    buf_done(&t->attributes);
 }

@@ -66,7 +66,7 @@ static int encode_pending(struct tape_writer *w)
     int r = 0;
     for (size_t at = 0; r == 0 && pending_next(&w->pending, &at, &item);) {
         if (!item.is_exit) {
-            event_write(&w->record, w->block, &item.event);
+            event_write(&w->record, w->block, &item.event, item.attributes);
             r = encode_record(w, RECORD_EVENT);
             continue;
         }
@@ -89,7 +89,7 @@ static int encode_gap(struct tape_writer *w, uint64_t t_ns)
              (unsigned long long)w->lost_samples, (unsigned long long)w->lost_exits,
              (unsigned long long)w->lost_events);
     struct baro_event gap = {.t_ns = t_ns, .kind = BARO_EVENT_GAP, .number = t_ns - w->good_t_ns, .text = text};
-    event_write(&w->record, w->block, &gap);
+    event_write(&w->record, w->block, &gap, span_of("", 0));
     return encode_record(w, RECORD_EVENT);
 }
 
@@ -165,6 +165,8 @@ static int encode_sample(struct tape_writer *w, const struct baro_sample *s)
         r = encode_rows(w, s, kept, fresh);
     if (r == 0)
         r = encode_machine(w, s);
+    if (r == 0)
+        r = encode_entities(w, s);
     w->block_keyed = true;
     return r;
 }
@@ -220,7 +222,7 @@ static void open_block(struct tape_writer *w, uint64_t t_ns)
 {
     ZSTD_CCtx_reset(w->zstd, ZSTD_reset_session_only);
     memset(w->block, 0, sizeof *w->block);
-    machine_new_block(w->machine);
+    entities_new_block(w->entities);
     w->block_keyed = false;
     w->seq = 0;
     w->block_t_ns = t_ns;
@@ -244,7 +246,7 @@ int encode_frame(struct tape_writer *w, const struct baro_sample *s, uint64_t t_
         buf_add(&w->frame, t, sizeof t);
     }
     size_t from = w->frame.len;
-    uint64_t raw_before = w->raw;
+    w->raw_frame = w->raw;
     bool keys = s && !w->block_keyed;
     int r = w->frame.failed ? -ENOMEM : encode_gap(w, t_ns);
     if (r == 0)
@@ -259,7 +261,7 @@ int encode_frame(struct tape_writer *w, const struct baro_sample *s, uint64_t t_
         r = add_bits(w);
     if (r < 0)
         return r;
-    if (w->raw - raw_before > FRAME_RAW_MAX)
+    if (w->raw - w->raw_frame > FRAME_RAW_MAX)
         return -EFBIG;
     w->packed += w->frame.len - from;
     *(keys ? &w->key_bytes : &w->delta_bytes) += w->frame.len;

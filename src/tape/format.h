@@ -32,6 +32,10 @@
 
 #define BITS_LEN_SIZE 3
 #define BITS_MAX 0xffffffu
+/* What a frame may have come to with the readings of declared kinds; one that would exceed it is left out, so that it
+ * can't keep the sample from the tape. */
+#define FRAME_ENTITIES_MAX (32u << 20)
+#define BITS_ENTITIES_MAX (8u << 20)
 
 enum frame_type {
     FRAME_HEADER = 1,
@@ -51,6 +55,8 @@ enum record_tag {
     RECORD_PAD = 5,
     RECORD_MACHINE = 6,
     RECORD_LIMITS = 7,
+    RECORD_DECLARE = 8,
+    RECORD_ENTITIES = 9,
 };
 
 struct frame_head {

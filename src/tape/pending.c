@@ -7,6 +7,7 @@
 struct item_head {
     uint32_t size; /* of all of it */
     bool is_exit, has_second;
+    size_t attributes; /* bytes behind the texts */
 };
 
 static bool add_item(struct buf *b, bool is_exit, const void *body, size_t len, const char *first, const char *second)
@@ -15,7 +16,7 @@ static bool add_item(struct buf *b, bool is_exit, const void *body, size_t len, 
     size_t size = sizeof(struct item_head) + len + first_len + second_len;
     if (size > PENDING_MAX - b->len || !buf_reserve(b, size))
         return false;
-    struct item_head head = {(uint32_t)size, is_exit, second != NULL};
+    struct item_head head = {(uint32_t)size, is_exit, second != NULL, 0};
     buf_add(b, &head, sizeof head);
     buf_add(b, body, len);
     buf_add(b, first, first_len);
@@ -41,10 +42,31 @@ void pending_exit(struct tape_writer *w, const struct baro_exit *e)
         w->lost_exits++;
 }
 
+/* Attributes are kept as the tape has them. */
+static bool add_attributes(struct buf *b, size_t item, const struct baro_event *e)
+{
+    struct item_head head;
+    size_t from = b->len;
+    attributes_write(b, e->attribute, e->n_attributes);
+    if (b->failed || b->len > PENDING_MAX)
+        return false;
+    memcpy(&head, b->at + item, sizeof head);
+    head.attributes = b->len - from;
+    head.size += (uint32_t)head.attributes;
+    memcpy(b->at + item, &head, sizeof head);
+    return true;
+}
+
 void pending_event(struct tape_writer *w, const struct baro_event *e)
 {
-    if (!add_item(&w->pending.at, false, e, sizeof *e, e->text ? e->text : "", NULL))
-        w->lost_events++;
+    struct buf *b = &w->pending.at;
+    size_t item = b->len;
+    if (add_item(b, false, e, sizeof *e, e->text ? e->text : "", NULL) &&
+        (e->n_attributes == 0 || add_attributes(b, item, e)))
+        return;
+    b->len = item;
+    b->failed = false;
+    w->lost_events++;
 }
 
 bool pending_next(const struct pending *p, size_t *at, struct pending_item *ret)
@@ -64,6 +86,7 @@ bool pending_next(const struct pending *p, size_t *at, struct pending_item *ret)
     } else {
         memcpy(&ret->event, from, sizeof ret->event);
         ret->event.text = (const char *)from + sizeof ret->event;
+        ret->attributes = span_of(p->at.at + *at - head.attributes, head.attributes);
     }
     return true;
 }

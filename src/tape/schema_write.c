@@ -7,18 +7,17 @@
 
 static void write_text(struct buf *out, const char *text)
 {
-    buf_varint(out, strlen(text));
-    buf_str(out, text);
+    size_t len = strnlen(text, METRIC_TEXT_MAX);
+    buf_varint(out, len);
+    buf_add(out, text, len);
 }
 
-static void write_column(struct buf *out, const struct baro_metric *m, const struct column *c)
+void column_write(struct buf *out, const struct baro_metric *m, const struct column *c, bool texts)
 {
     write_text(out, m->stem);
     write_text(out, m->name);
-    /* Help and file are in every reader's own table; here they would be two thirds of what is written twice into each
-     * tape. */
-    write_text(out, "");
-    write_text(out, "");
+    write_text(out, texts ? m->help : "");
+    write_text(out, texts ? m->file : "");
     buf_byte(out, (uint8_t)m->unit);
     buf_byte(out, (uint8_t)m->semantics);
     buf_byte(out, c->scale);
@@ -42,7 +41,9 @@ void schema_write(struct buf *out)
         buf_varint(out, columns.n);
         for (unsigned i = 0; i < columns.n; i++) {
             buf_clear(&row);
-            write_column(&row, baro_metric_get((enum baro_kind)kind, (int)i), &columns.at[i]);
+            /* Help and file are in every reader's own table; here they would be two thirds of what is written twice
+             * into each tape. */
+            column_write(&row, baro_metric_get(kind, (int)i), &columns.at[i], false);
             buf_varint(out, row.len);
             buf_add(out, row.at, row.len);
         }

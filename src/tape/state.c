@@ -25,7 +25,7 @@ static struct baro_process *take(struct baro_tape *t)
         p = calloc(1, sizeof *p);
         if (!p)
             return NULL;
-        if (t->schema.n_extra[BARO_KIND_PROCESS] > 0 && !(p->extra = calloc(1, sizeof *p->extra))) {
+        if (kind_extras(t->schema.kind[BARO_KIND_PROCESS]) > 0 && !(p->extra = calloc(1, sizeof *p->extra))) {
             free(p);
             return NULL;
         }
@@ -34,7 +34,7 @@ static struct baro_process *take(struct baro_tape *t)
     memset(p, 0, sizeof *p);
     p->extra = extra;
     if (extra) {
-        extra->view = (struct baro_extra){t->schema.n_extra[BARO_KIND_PROCESS], extra->value, extra->absent};
+        view_extras(extra, t->schema.kind[BARO_KIND_PROCESS]);
         p->p.extra = &extra->view;
     }
     fill_absent(p->p.absent, sizeof p->p.absent);
@@ -70,7 +70,7 @@ void state_new_block(struct baro_tape *t)
         t->cap = cap;
         t->n = 0;
     }
-    machine_forget(t);
+    entities_forget(t);
     memset(&t->block, 0, sizeof t->block);
     memset(&t->sample, 0, sizeof t->sample);
     fill_absent(t->sample.job_absent, sizeof t->sample.job_absent);
@@ -83,7 +83,7 @@ void state_new_block(struct baro_tape *t)
 void state_done(struct baro_tape *t)
 {
     state_forget_old(t);
-    machine_done(t);
+    entities_done(t);
     for (size_t i = 0; i < t->n; i++)
         give(t, t->processes[i]);
     while (t->free) {
@@ -97,28 +97,26 @@ void state_done(struct baro_tape *t)
     free(t->old);
 }
 
-void scatter(const struct schema *s, enum baro_kind kind, const uint64_t *from_value, const uint8_t *from_absent,
-             uint64_t *value, uint8_t *absent, struct extras *extra)
+void scatter(const struct tape_kind *k, const uint64_t *from_value, const uint8_t *from_absent, uint64_t *value,
+             uint8_t *absent, struct extras *extra)
 {
-    unsigned own = (unsigned)baro_metric_count(kind);
-    for (unsigned c = 0; c < s->columns[kind].n; c++) {
-        unsigned id = s->metric[kind][c];
+    for (unsigned c = 0; c < k->columns.n; c++) {
+        unsigned id = k->metric[c];
         uint8_t reason = from_absent[c] < BARO_ABSENT_MAX ? from_absent[c] : BARO_ABSENT_UNKNOWN;
-        uint64_t *v = id < own ? &value[id] : &extra->value[id - own];
-        uint8_t *a = id < own ? &absent[id] : &extra->absent[id - own];
+        uint64_t *v = id < k->n_own ? &value[id] : &extra->value[id - k->n_own];
+        uint8_t *a = id < k->n_own ? &absent[id] : &extra->absent[id - k->n_own];
         *v = from_value[c];
         *a = reason;
     }
 }
 
-void gather(const struct schema *s, enum baro_kind kind, const uint64_t *value, const uint8_t *absent,
-            const struct extras *extra, uint64_t *to_value, uint8_t *to_absent)
+void gather(const struct tape_kind *k, const uint64_t *value, const uint8_t *absent, const struct extras *extra,
+            uint64_t *to_value, uint8_t *to_absent)
 {
-    unsigned own = (unsigned)baro_metric_count(kind);
-    for (unsigned c = 0; c < s->columns[kind].n; c++) {
-        unsigned id = s->metric[kind][c];
-        to_value[c] = id < own ? value[id] : extra->value[id - own];
-        to_absent[c] = id < own ? absent[id] : extra->absent[id - own];
+    for (unsigned c = 0; c < k->columns.n; c++) {
+        unsigned id = k->metric[c];
+        to_value[c] = id < k->n_own ? value[id] : extra->value[id - k->n_own];
+        to_absent[c] = id < k->n_own ? absent[id] : extra->absent[id - k->n_own];
     }
 }
 
@@ -127,16 +125,17 @@ void gather(const struct schema *s, enum baro_kind kind, const uint64_t *value, 
 static bool scan_entity(struct baro_tape *t, struct span *in, enum baro_kind kind, struct shapes *shapes, bool first,
                         uint64_t *value, uint8_t *absent, struct extras *extra)
 {
+    const struct tape_kind *k = t->schema.kind[kind];
     uint64_t v[COLUMNS_MAX] = {0};
     bool is_run;
     uint8_t a[COLUMNS_MAX] = {0};
     struct row row;
     if (!first)
-        gather(&t->schema, kind, value, absent, extra, v, a);
-    if (!row_scan_shape(in, &t->bits, &t->schema.columns[kind], shapes, &row, &is_run) || is_run ||
-        !row_scan_values(in, &t->bits, &t->schema.columns[kind], shapes, &row, v, a))
+        gather(k, value, absent, extra, v, a);
+    if (!row_scan_shape(in, &t->bits, &k->columns, shapes, &row, &is_run) || is_run ||
+        !row_scan_values(in, &t->bits, &k->columns, shapes, &row, v, a))
         return false;
-    scatter(&t->schema, kind, v, a, value, absent, extra);
+    scatter(k, v, a, value, absent, extra);
     return true;
 }
 
@@ -174,9 +173,8 @@ int state_sample(struct baro_tape *t, struct span body)
     if (!scan_entity(t, &body, BARO_KIND_JOB, &b->job, first, s->job, s->job_absent, &t->job_extra) ||
         !scan_entity(t, &body, BARO_KIND_RECORDER, &b->recorder, first, s->self, s->self_absent, &t->self_extra))
         return BARO_E_CORRUPT;
-    t->job_extra.view = (struct baro_extra){t->schema.n_extra[BARO_KIND_JOB], t->job_extra.value, t->job_extra.absent};
-    t->self_extra.view =
-        (struct baro_extra){t->schema.n_extra[BARO_KIND_RECORDER], t->self_extra.value, t->self_extra.absent};
+    view_extras(&t->job_extra, t->schema.kind[BARO_KIND_JOB]);
+    view_extras(&t->self_extra, t->schema.kind[BARO_KIND_RECORDER]);
     s->job_extra = &t->job_extra.view;
     s->self_extra = &t->self_extra.view;
     if (!scan_gone(t, &body))
@@ -196,23 +194,23 @@ static void note_moved(struct baro_tape *t, size_t at)
 
 static bool scan_values(struct baro_tape *t, struct span *in, const struct row *row, struct baro_process *p, bool fresh)
 {
-    const struct columns *c = &t->schema.columns[BARO_KIND_PROCESS];
+    const struct columns *c = &t->schema.kind[BARO_KIND_PROCESS]->columns;
     struct block *b = &t->block;
     uint64_t value[COLUMNS_MAX];
     uint8_t absent[COLUMNS_MAX];
     if (fresh) {
         if (!row_scan_values(in, &t->bits, c, &b->fresh, row, b->fresh_value, b->fresh_absent))
             return false;
-        scatter(&t->schema, BARO_KIND_PROCESS, b->fresh_value, b->fresh_absent, p->value, p->absent, of(p)->extra);
+        scatter(t->schema.kind[BARO_KIND_PROCESS], b->fresh_value, b->fresh_absent, p->value, p->absent, of(p)->extra);
         for (unsigned i = 0; i < c->n; i++)
             if (!c->at[i].falls)
                 b->fresh_value[i] = 0;
         return true;
     }
-    gather(&t->schema, BARO_KIND_PROCESS, p->value, p->absent, of(p)->extra, value, absent);
+    gather(t->schema.kind[BARO_KIND_PROCESS], p->value, p->absent, of(p)->extra, value, absent);
     if (!row_scan_values(in, &t->bits, c, &b->process, row, value, absent))
         return false;
-    scatter(&t->schema, BARO_KIND_PROCESS, value, absent, p->value, p->absent, of(p)->extra);
+    scatter(t->schema.kind[BARO_KIND_PROCESS], value, absent, p->value, p->absent, of(p)->extra);
     return true;
 }
 
@@ -308,6 +306,7 @@ static int scan_new(struct baro_tape *t, struct span *in, const struct row *row)
 int state_rows(struct baro_tape *t, struct span body, size_t *next)
 {
     struct block *b = &t->block;
+    const struct columns *c = &t->schema.kind[BARO_KIND_PROCESS]->columns;
     for (;;) {
         struct row row;
         uint64_t gap, run = 0;
@@ -319,8 +318,7 @@ int state_rows(struct baro_tape *t, struct span body, size_t *next)
         if (gap - ROWS_GAP > t->n - *next)
             return BARO_E_CORRUPT;
         size_t at = *next + (size_t)(gap - ROWS_GAP);
-        if (!row_scan_shape(&body, &t->bits, &t->schema.columns[BARO_KIND_PROCESS], at < t->n ? &b->process : &b->fresh,
-                            &row, &is_run) ||
+        if (!row_scan_shape(&body, &t->bits, c, at < t->n ? &b->process : &b->fresh, &row, &is_run) ||
             (is_run && !number_scan(&t->bits, &b->run_size, &run)) || run > t->n - at)
             return BARO_E_CORRUPT;
         for (uint64_t i = 0; i < run; i++)

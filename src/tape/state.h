@@ -47,6 +47,7 @@ struct tape_writer {
     ZSTD_CCtx *zstd;
     struct buf preface;   /* until it is written */
     struct buf record, frame;
+    struct buf declaration; /* of one kind, while it is written */
     struct bits bits;     /* of the frame */
     struct columns columns[BARO_KIND_MAX];
 
@@ -54,7 +55,7 @@ struct tape_writer {
     size_t n_base, cap_base;
     bool base_sorted;     /* ids ascend */
     uint64_t removals;    /* of the last sample */
-    struct machine *machine; /* NULL until a sample has one */
+    struct entity_writer *entities; /* NULL until a sample has some */
     uint64_t job[JOB_MAX], self[RECORDER_MAX];
     uint8_t job_absent[JOB_MAX], self_absent[RECORDER_MAX];
 
@@ -64,6 +65,7 @@ struct tape_writer {
     uint8_t seq;
     uint64_t block_t_ns, key_bytes, delta_bytes;
     uint64_t raw, packed; /* bytes of this block so far */
+    uint64_t raw_frame;   /* raw, when this frame began */
     uint64_t raw_before, packed_before; /* of those before it */
 
     struct pending pending;
@@ -92,11 +94,12 @@ int encode_parity(struct tape_writer *w, const struct parity *p);
 int encode_rows(struct tape_writer *w, const struct baro_sample *s, size_t n_kept, bool fresh);
 int encode_record(struct tape_writer *w, enum record_tag tag); /* hands w->record on, compressed */
 
-/* machine_encode.c: the record of the machine, if it was looked at since the last one. Allocates only when its lists
- * grow. */
+/* entities_encode.c: the record of the machine, if it was read since the last one; then those of later kinds, with
+ * their declarations. Allocates only when its lists grow. */
 int encode_machine(struct tape_writer *w, const struct baro_sample *s);
-void machine_new_block(struct machine *m);
-void machine_free(struct machine *m);
+int encode_entities(struct tape_writer *w, const struct baro_sample *s);
+void entities_new_block(struct entity_writer *e);
+void entities_free(struct entity_writer *e);
 
 /* pending.c */
 void pending_exit(struct tape_writer *w, const struct baro_exit *e);
@@ -105,6 +108,7 @@ struct pending_item {
     bool is_exit;
     struct baro_exit exit;
     struct baro_event event;
+    struct span attributes; /* of the event, as the tape has them */
 };
 /* Walks: *at is 0 first. */
 bool pending_next(const struct pending *p, size_t *at, struct pending_item *ret);

@@ -80,10 +80,11 @@ void tape_writer_free(struct tape_writer *w)
     ZSTD_freeCCtx(w->zstd);
     buf_done(&w->preface);
     buf_done(&w->record);
+    buf_done(&w->declaration);
     buf_done(&w->frame);
     buf_done(&w->bits.at);
     buf_done(&w->pending.at);
-    machine_free(w->machine);
+    entities_free(w->entities);
     free(w->base);
     free(w->block);
     free(w->index);

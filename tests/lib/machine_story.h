@@ -83,10 +83,10 @@ static inline void machine_begin(struct machine_story *m)
     machine_entity(m, m->groups[0] = &m->group[0], BARO_KIND_CGROUP, inner ? inner : "/pod/job");
     machine_entity(m, m->groups[1] = &m->group[1], BARO_KIND_CGROUP, "/pod");
     m->group[0].label = m->group[1].label = "v2";
-    s->entities[BARO_KIND_DISK] = (struct baro_entities){2, m->disks};
-    s->entities[BARO_KIND_FS] = (struct baro_entities){3, m->mounts};
-    s->entities[BARO_KIND_NET] = (struct baro_entities){2, m->nets};
-    s->entities[BARO_KIND_CGROUP] = (struct baro_entities){2, m->groups};
+    s->entities[BARO_KIND_DISK] = (struct baro_entities){.n = 2, .at = m->disks};
+    s->entities[BARO_KIND_FS] = (struct baro_entities){.n = 3, .at = m->mounts};
+    s->entities[BARO_KIND_NET] = (struct baro_entities){.n = 2, .at = m->nets};
+    s->entities[BARO_KIND_CGROUP] = (struct baro_entities){.n = 2, .at = m->groups};
 }
 
 /* Sets what grows by the same each second, and what does not move; step: seconds since the first look. */

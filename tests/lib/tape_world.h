@@ -10,7 +10,18 @@
 
 #include "sample/sample.h"
 
-enum { WORLD_MAX = 4096, WORLD_ENTITIES = 4 };
+enum { WORLD_MAX = 4096, WORLD_ENTITIES = 4, WORLD_DECLARED = 3, WORLD_ROWS = 6, WORLD_COLUMNS = 9 };
+
+/* A kind that is declared while the world is recorded. Rows come, go and change their owners and attributes; columns
+ * come. */
+struct world_declared {
+    char name[16];
+    struct baro_metric metric[WORLD_COLUMNS];
+    const struct baro_metric *metrics[WORLD_COLUMNS];
+    char metric_name[WORLD_COLUMNS][24];
+    struct baro_entity *row[WORLD_ROWS];
+    struct baro_declared view;
+};
 
 struct world {
     uint64_t random;
@@ -20,6 +31,8 @@ struct world {
     struct baro_process *at[WORLD_MAX];
     struct baro_entity *entity[BARO_KIND_MAX][WORLD_ENTITIES];
     size_t n_entities[BARO_KIND_MAX];
+    struct world_declared declared[WORLD_DECLARED];
+    struct baro_declared *declared_views[WORLD_DECLARED];
     struct baro_sample sample;
 };
 
@@ -159,7 +172,7 @@ static inline void world_entities(struct world *w, enum baro_kind kind)
         if (world_below(w, 30) == 0)
             world_labels(w, e);
     }
-    s->entities[kind] = (struct baro_entities){w->n_entities[kind], w->entity[kind]};
+    s->entities[kind] = (struct baro_entities){.n = w->n_entities[kind], .at = w->entity[kind]};
 }
 
 /* Not at each tick, and not all of it: the tests that break a tape at each of its bytes take the square of its length.
@@ -175,6 +188,119 @@ static inline void world_machine(struct world *w)
     for (unsigned kind = BARO_KIND_CPU; kind < BARO_KIND_MAX; kind++)
         if (world_below(w, 4) == 0)
             world_entities(w, (enum baro_kind)kind);
+}
+
+/* Attributes and their texts in one piece of memory each; at last an attribute that the tape leaves out. */
+static inline void world_attributes(struct world *w, struct baro_entity *e)
+{
+    enum { MOST = 3 };
+    static const char *const names[MOST] = {"device", "\xff", "unit"};
+    struct baro_attribute *at = calloc(MOST, sizeof *at);
+    assert(at);
+    for (size_t i = 0; i < e->n_attributes; i++)
+        free((char *)(uintptr_t)e->attribute[i].text);
+    free((void *)(uintptr_t)e->attribute);
+    e->n_attributes = world_below(w, MOST + 1);
+    for (size_t i = 0; i < e->n_attributes; i++) {
+        at[i].name = names[i];
+        at[i].type = (enum baro_attribute_type)world_below(w, BARO_ATTRIBUTE_REAL + 1);
+        if (at[i].type == BARO_ATTRIBUTE_TEXT)
+            at[i].text = world_text(w, 30);
+        else if (at[i].type == BARO_ATTRIBUTE_REAL)
+            at[i].real = (double)world_random(w) / 7;
+        else if (at[i].type == BARO_ATTRIBUTE_SIGNED)
+            at[i].i64 = (int64_t)world_any(w);
+        else
+            at[i].u64 = world_any(w);
+    }
+    e->attribute = at;
+    e->owner = (struct baro_entity_owner){.kind = (enum baro_owner)world_below(w, BARO_OWNER_ENTITY + 1)};
+    if (e->owner.kind == BARO_OWNER_PROCESS)
+        e->owner.process = (struct baro_key){(int32_t)world_below(w, 4194304), world_any(w)};
+    if (e->owner.kind == BARO_OWNER_ENTITY)
+        e->owner.id = (uint32_t)world_any(w);
+    e->info_version++;
+}
+
+static inline void world_add_row(struct world *w, struct world_declared *d)
+{
+    struct baro_entity *e = calloc(1, sizeof *e);
+    assert(e);
+    e->id = ++w->last_id;
+    e->name = world_text(w, 20);
+    e->label = world_text(w, 5);
+    e->value = calloc(WORLD_COLUMNS, sizeof *e->value);
+    e->absent = calloc(WORLD_COLUMNS, 1);
+    assert(e->value && e->absent);
+    world_attributes(w, e);
+    d->row[d->view.rows.n++] = e;
+}
+
+static inline void world_remove_row(struct world_declared *d, size_t i)
+{
+    struct baro_entity *e = d->row[i];
+    for (size_t k = 0; k < e->n_attributes; k++)
+        free((char *)(uintptr_t)e->attribute[k].text);
+    free((void *)(uintptr_t)e->attribute);
+    free(e->name);
+    free(e->label);
+    free(e->value);
+    free(e->absent);
+    free(e);
+    memmove(&d->row[i], &d->row[i + 1], (--d->view.rows.n - i) * sizeof *d->row);
+}
+
+static inline void world_add_column(struct world *w, struct world_declared *d)
+{
+    size_t i = d->view.n_metrics++;
+    snprintf(d->metric_name[i], sizeof d->metric_name[i], "column_%zu", i);
+    d->metric[i] = (struct baro_metric){
+        .stem = d->metric_name[i],
+        .name = d->metric_name[i],
+        .help = "made up",
+        .file = i % 2 ? "a command" : "",
+        .unit = (enum baro_unit)world_below(w, BARO_UNIT_REAL + 1),
+        .semantics = (enum baro_semantics)world_below(w, BARO_SEM_INFO + 1),
+    };
+    d->metrics[i] = &d->metric[i];
+}
+
+static inline void world_declare(struct world *w)
+{
+    struct baro_sample *s = &w->sample;
+    struct world_declared *d = &w->declared[s->n_declared];
+    snprintf(d->name, sizeof d->name, "made up %zu", s->n_declared);
+    d->view = (struct baro_declared){.name = d->name, .metric = d->metrics, .rows = {.at = d->row}};
+    w->declared_views[s->n_declared++] = &d->view;
+    s->declared = w->declared_views;
+}
+
+static inline void world_read_declared(struct world *w, struct world_declared *d)
+{
+    struct baro_entities *rows = &d->view.rows;
+    if (d->view.n_metrics < WORLD_COLUMNS && world_below(w, rows->n ? 60 : 3) == 0)
+        world_add_column(w, d);
+    if (rows->n < WORLD_ROWS && world_below(w, 4) == 0)
+        world_add_row(w, d);
+    if (rows->n > 1 && world_below(w, 8) == 0)
+        world_remove_row(d, world_below(w, rows->n));
+    for (size_t i = 0; i < rows->n; i++) {
+        if (world_below(w, 2))
+            world_values(w, d->row[i]->value, d->row[i]->absent, d->view.n_metrics, true);
+        if (world_below(w, 20) == 0)
+            world_attributes(w, d->row[i]);
+    }
+    rows->read_ns = w->sample.t_ns - world_below(w, 100000);
+}
+
+static inline void world_all_declared(struct world *w)
+{
+    struct baro_sample *s = &w->sample;
+    if (s->n_declared < WORLD_DECLARED && world_below(w, 10 * w->looks) == 0)
+        world_declare(w);
+    for (size_t i = 0; i < s->n_declared; i++)
+        if (world_below(w, 2 * w->looks) == 0)
+            world_read_declared(w, &w->declared[i]);
 }
 
 static inline void world_tick(struct world *w)
@@ -201,6 +327,7 @@ static inline void world_tick(struct world *w)
     s->n = w->n;
     s->processes = w->at;
     world_machine(w);
+    world_all_declared(w);
 }
 
 static inline struct world *world_new(uint64_t seed)
@@ -219,6 +346,9 @@ static inline void world_free(struct world *w)
     for (unsigned kind = 0; kind < BARO_KIND_MAX; kind++)
         while (w->n_entities[kind] > 0)
             world_lost(w, (enum baro_kind)kind, 0);
+    for (size_t i = 0; i < w->sample.n_declared; i++)
+        while (w->declared[i].view.rows.n > 0)
+            world_remove_row(&w->declared[i], 0);
     free(w);
 }
 
@@ -319,6 +449,55 @@ static inline void snapshot_machine(struct snapshot *s, const struct baro_sample
     }
 }
 
+static inline void snapshot_attributes(struct snapshot *s, const struct baro_attribute *at, size_t n)
+{
+    SNAP(s, n);
+    for (size_t i = 0; i < n; i++) {
+        snapshot_text(s, at[i].name);
+        SNAP(s, at[i].type);
+        SNAP(s, at[i].u64);
+        SNAP(s, at[i].i64);
+        SNAP(s, at[i].real);
+        snapshot_text(s, at[i].text);
+    }
+}
+
+static inline void snapshot_row(struct snapshot *s, const struct baro_entity *e, size_t n)
+{
+    SNAP(s, e->id);
+    SNAP(s, e->info_version);
+    snapshot_text(s, e->name);
+    snapshot_text(s, e->label);
+    SNAP(s, e->owner.kind);
+    SNAP(s, e->owner.process.pid);
+    SNAP(s, e->owner.process.start);
+    SNAP(s, e->owner.id);
+    snapshot_attributes(s, e->attribute, e->n_attributes);
+    snapshot_add(s, e->value, n * sizeof *e->value);
+    snapshot_add(s, e->absent, n);
+}
+
+/* A reader that came back from later knows kinds and columns that this sample does not have yet: what has no rows is
+ * not compared, and neither are columns of rows that were read before there were more. */
+static inline void snapshot_declared(struct snapshot *s, const struct baro_declared *d)
+{
+    if (d->rows.read_ns == 0)
+        return;
+    snapshot_text(s, d->name);
+    SNAP(s, d->rows.read_ns);
+    SNAP(s, d->rows.n);
+    for (size_t i = 0; i < d->rows.n; i++) {
+        size_t n = d->rows.at[i]->n_values ? d->rows.at[i]->n_values : d->n_metrics;
+        for (size_t m = 0; m < n; m++) {
+            snapshot_text(s, d->metric[m]->name);
+            snapshot_text(s, d->metric[m]->help);
+            SNAP(s, d->metric[m]->unit);
+            SNAP(s, d->metric[m]->semantics);
+        }
+        snapshot_row(s, d->rows.at[i], n);
+    }
+}
+
 static inline struct snapshot snapshot_sample(const struct baro_sample *v, bool with_cmdline)
 {
     struct snapshot s = {0};
@@ -332,6 +511,8 @@ static inline struct snapshot snapshot_sample(const struct baro_sample *v, bool 
     for (size_t i = 0; i < v->n; i++)
         snapshot_process(&s, v->processes[i], with_cmdline);
     snapshot_machine(&s, v);
+    for (size_t i = 0; i < v->n_declared; i++)
+        snapshot_declared(&s, v->declared[i]);
     return s;
 }
 

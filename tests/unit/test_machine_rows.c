@@ -52,9 +52,9 @@ static void set_up_machine(struct machine_of_two *m, struct baro_sample *s)
                                          .value = m->sensor, .absent = m->sensor_absent};
     m->disk_at[0] = &m->disks[0];
     m->sensor_at[0] = &m->sensors[0];
-    s->entities[BARO_KIND_CPU] = (struct baro_entities){2, m->cpu_at};
-    s->entities[BARO_KIND_DISK] = (struct baro_entities){1, m->disk_at};
-    s->entities[BARO_KIND_SENSOR] = (struct baro_entities){1, m->sensor_at};
+    s->entities[BARO_KIND_CPU] = (struct baro_entities){.n = 2, .at = m->cpu_at};
+    s->entities[BARO_KIND_DISK] = (struct baro_entities){.n = 1, .at = m->disk_at};
+    s->entities[BARO_KIND_SENSOR] = (struct baro_entities){.n = 1, .at = m->sensor_at};
 }
 
 /* Samples at 0, 1, 2 and 3 s, each 1 ms after the machine was looked at; at 1 s it was not. Between the first and the

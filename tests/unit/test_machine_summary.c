@@ -262,7 +262,7 @@ static void test_moved(void **state)
         .memory_absent = BARO_ABSENT_NOT_YET, .cores_absent = BARO_ABSENT_NOT_YET, .pids_absent = BARO_ABSENT_NOT_YET};
     struct baro_summary *s = summary_new(&h);
     assert_int_equal(summary_memory_unknown(s), BARO_ABSENT_NOT_YET);
-    sample.entities[BARO_KIND_CGROUP] = (struct baro_entities){1, of_a};
+    sample.entities[BARO_KIND_CGROUP] = (struct baro_entities){.n = 1, .at = of_a};
     look(&sample, 10 * MS, 900, &a, 3, 500);
     summary_add_sample(s, &sample);
     summary_add_limits(s, &before, 11 * MS); /* found late, and held from the start */
@@ -274,7 +274,7 @@ static void test_moved(void **state)
     assert_int_equal(summary_memory_peak_ratio(s, &d), 0);
     NEAR(d, 0.9);
     summary_add_limits(s, &after, 1002 * MS);
-    sample.entities[BARO_KIND_CGROUP] = (struct baro_entities){1, of_b};
+    sample.entities[BARO_KIND_CGROUP] = (struct baro_entities){.n = 1, .at = of_b};
     look(&sample, 1100 * MS, 40, &b, 7, 50);
     summary_add_sample(s, &sample);
     look(&sample, 2000 * MS, 30, &b, 9, 350);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file
+ * Attributes: named values with a type, of events and of entities.
+ */
+#ifndef BARO_ATTRIBUTE_H
+#define BARO_ATTRIBUTE_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Later versions may add types. */
+enum baro_attribute_type {
+    BARO_ATTRIBUTE_UNSIGNED, /**< u64 */
+    BARO_ATTRIBUTE_SIGNED,   /**< i64 */
+    BARO_ATTRIBUTE_TEXT,     /**< text */
+    BARO_ATTRIBUTE_REAL      /**< real */
+};
+
+/** The member that the type names has the value. */
+struct baro_attribute {
+    const char *name; /**< "signal", "duration_ns", ...; the unit is part of the name */
+    enum baro_attribute_type type;
+    uint64_t u64;
+    int64_t i64;
+    const char *text; /**< bytes that end with NUL; NULL unless the type is text */
+    double real;
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif
