@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/opt.h"
-#include "cli/options.h"
-#include "cli/settings.h"
+#include "command/opt.h"
+#include "command/options.h"
+#include "command/settings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

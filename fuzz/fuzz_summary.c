@@ -141,7 +141,7 @@ static void tell(const struct baro_summary *s, uint8_t how)
 {
     struct buf b = {0};
     struct json j = {.out = &b, .pretty = how & 1};
-    report_json(s, "t", &j);
+    summary_json(s, "t", &j);
     report_block(s, "t", (struct report_style){.width = how, .utf8 = how & 2, .color = how & 4}, &b);
     /* No byte may reach a terminal that could do harm there: control bytes but for line ends and our own colours. */
     for (size_t i = 0; i < b.len && !(how & 4); i++) {
@@ -160,7 +160,7 @@ static void dialects_begin(struct moment *m, const struct baro_header *h)
                        {"spare-cores", BARO_KIND_HOST},
                        {"spare-cores-mended", BARO_KIND_PROCESS},
                        {"spare-cores-mended", BARO_KIND_HOST},
-                       {"pytyche-cpu", -1}};
+                       {"pytyche-cpu", DIALECT_ANY}};
     for (int i = 0; i < DIALECTS; i++)
         dialect_new(&m->dialect[i], all[i].name, all[i].kind, h, NULL);
 }

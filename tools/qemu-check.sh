@@ -45,6 +45,14 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/root/bin" "$work/root/proc" "$work/root/sys" "$work/root/dev" "$work/root/tmp"
 cp "$keep/busybox" "$work/root/bin/busybox"
 cp "$baro" "$work/root/bin/baro"
+# The program that reads tapes, with the libraries that it links, each where it is here.
+cp "$(dirname "$baro")/baro-read" "$work/root/bin/"
+ldd "$work/root/bin/baro-read" "$(dirname "$baro")/baro-read" 2>/dev/null | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p; s/^\t\(\/[^ ]*\) .*/\1/p' | sort -u | while read -r library; do
+    case $library in
+    */libbaro.so.0) cp "$library" "$work/root/bin/" ;;
+    *) mkdir -p "$work/root$(dirname "$library")" && cp "$library" "$work/root$library" ;;
+    esac
+done
 cp tools/capture-machine "$work/root/bin/"
 # busybox can't set an extended attribute, which is how systemd says that a group was handed over.
 printf '%s\n' '#include <sys/xattr.h>' 'int main(int n, char **at) { return n < 2 || setxattr(at[1], "user.delegate", "1", 1, 0) != 0; }' >"$work/hand-over.c"

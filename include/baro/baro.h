@@ -16,6 +16,7 @@
 #include "baro/header.h"
 #include "baro/interval.h"
 #include "baro/metric.h"
+#include "baro/runs.h"
 #include "baro/sample.h"
 #include "baro/series.h"
 #include "baro/summary.h"

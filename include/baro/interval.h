@@ -43,6 +43,8 @@ BARO_API int baro_entity_rate(const struct baro_sample *sample_before, const str
 /** CPU time of the machine in which a CPU ran something: all but idle, waiting for I/O and time stolen by the
  * hypervisor. */
 BARO_API int baro_host_busy_ns(const struct baro_sample *s, uint64_t *ret);
+/** The same of one CPU. @return BARO_ABSENT_UNSUPPORTED for an entity of another kind. */
+BARO_API int baro_cpu_busy_ns(const struct baro_entity *cpu, uint64_t *ret);
 
 /** A sum over the living processes of a sample. */
 struct baro_sum {

@@ -141,6 +141,8 @@ enum baro_tape_state {
  * last.
  */
 BARO_API enum baro_tape_state baro_tape_state(const struct baro_tape *tape);
+/** @return "running", "ended" or "cut off"; "unknown" for a number that this library does not know. */
+BARO_API const char *baro_tape_state_name(enum baro_tape_state state);
 
 /**
  * Waits until the file has other bytes than when it was waited for last. To follow a tape, call baro_tape_next() until

@@ -74,3 +74,16 @@ int fd_write_all(int fd, const void *at, size_t len, size_t *ret_done)
         *ret_done = done;
     return code;
 }
+
+void fd_hold_standard(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        int held;
+
+        if (fcntl(fd, F_GETFD) >= 0)
+            continue;
+        held = open("/", O_PATH | O_CLOEXEC); /* the lowest free number, which is fd, as all below are open */
+        if (held > STDERR_FILENO)
+            close(held);
+    }
+}

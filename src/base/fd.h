@@ -30,4 +30,8 @@ ssize_t fd_read_record(int dirfd, const char *path, void *at, size_t cap);
 /* Writes all, retrying EINTR and short counts. Returns 0 or -errno with *ret_done (may be NULL) what was written. */
 int fd_write_all(int fd, const void *at, size_t len, size_t *ret_done);
 
+/* Opens what is closed of standard input, output and error on something that can neither be read nor written: no file
+ * that is opened later becomes one of them by accident. */
+void fd_hold_standard(void);
+
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "baro/baro.h"
-#include "cli/cli.h"
+#include "command/cli.h"
 #include "metric/ids.h"
 
 /* What scdoc would take for markup is escaped; a literal word stands between stars. */

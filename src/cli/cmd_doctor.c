@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "command/cli.h"
 #include "cli/doctor.h"
-#include "encode/json.h"
+#include "base/json.h"
 
 struct finding *findings_add(struct findings *f, const char *topic, const char *what, enum finding_state state,
                              const char *format, ...)

@@ -7,7 +7,6 @@
 #include "base/fd.h"
 #include "cli/recording.h"
 #include "procfs/procfs.h"
-#include "run/run.h"
 
 /* The name that the tape of this recording gets: that of the first target. */
 static void target_name(int32_t pid, char *name, size_t cap)
@@ -46,7 +45,7 @@ static int target_of(struct cli *cli, const struct record_settings *s, char *nam
         return cli_failf(cli, "--pid and --cgroup: one of them");
     if (s->machine && !s->host)
         return cli_failf(cli, "--host and --no-host: one of them");
-    run_hold_standard_fds();
+    fd_hold_standard();
     if (s->cgroup)
         group_name(s->cgroup, name, cap);
     else if (s->n_pids)

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "cli/recording.h"
+#include "run/filter.h"
 #include "run/own.h"
 #include "run/run.h"
 
@@ -103,9 +105,9 @@ static bool rehearse(void *context)
 static const char *forbidden_of(const struct cli *cli, const struct settings *s, const char *command)
 {
     struct rehearsal r = {.cli = cli, .settings = &s->record, .command = command};
-    if (cli->filter.essential)
-        return cli->filter.essential;
-    if (filter_lacks(&cli->filter, FILTER_RARE) && !filter_apart(&cli->filter, true, rehearse, &r))
+    if (cli->filter->essential)
+        return cli->filter->essential;
+    if (filter_lacks(cli->filter, FILTER_RARE) && !filter_apart(cli->filter, true, rehearse, &r))
         return "what opening a tape takes";
     return NULL;
 }
@@ -115,7 +117,7 @@ static const char *forbidden_of(const struct cli *cli, const struct settings *s,
 static int execute_at_once(struct cli *cli, char **argv, const char *why)
 {
     cli_note(cli, "nothing was recorded: %s", why);
-    const struct run_result result = {.exec_errno = filter_execute(argv), .filter = &cli->filter};
+    const struct run_result result = {.exec_errno = filter_execute(argv), .filter = cli->filter};
     cli_note(cli, "%s: %s", *argv[0] ? argv[0] : "''", error_text(result.exec_errno));
     run_die_like(&result);
 }
@@ -127,9 +129,9 @@ static bool wrapper_refused(const struct cli *cli, const struct settings *s, con
     const char *forbidden = forbidden_of(cli, s, command);
     if (forbidden)
         error_set(why, -EPERM, "a seccomp filter kills at a call that recording takes (%s)", forbidden);
-    else if (cli->filter.process_errno)
-        error_set(why, -cli->filter.process_errno, "no process can be started and waited for: %s",
-                  error_text(cli->filter.process_errno));
+    else if (cli->filter->process_errno)
+        error_set(why, -cli->filter->process_errno, "no process can be started and waited for: %s",
+                  error_text(cli->filter->process_errno));
     return *why->text;
 }
 
@@ -154,7 +156,7 @@ static bool remove_group(void *context)
 
 static int own_group_make(struct running *run, const struct cli *cli, enum own_mode mode, struct baro_error *err)
 {
-    if (!filter_lacks(&cli->filter, FILTER_OWN_GROUP))
+    if (!filter_lacks(cli->filter, FILTER_OWN_GROUP))
         return own_make(&run->own, mode, err);
     return mode == OWN_OWN
                ? error_set(err, -EPERM, "no control group of its own: a seccomp filter kills at a call that it takes")
@@ -168,7 +170,7 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     static char cwd[4096]; /* the stack may be small */
     if (wrapper_refused(cli, s, base_name(argv[0]), &err))
         return execute_at_once(cli, argv, err.text);
-    run_hold_standard_fds();
+    fd_hold_standard();
     int code = recording_open(&run.recording, cli, &s->record, base_name(argv[0]), &err);
     if (code == -EMFILE || code == -ENFILE) /* a limit of the job's, not a wrong call: the job is worth more */
         return execute_at_once(cli, argv, err.text);
@@ -177,7 +179,7 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     recording_options(&run.recording, &run.options);
     run.options.argv = argv;
     run.options.cwd = getcwd(cwd, sizeof(cwd));
-    run.options.no_events = run.options.no_events || filter_lacks(&cli->filter, FILTER_EVENTS);
+    run.options.no_events = run.options.no_events || filter_lacks(cli->filter, FILTER_EVENTS);
     run.options.events_fd = record_listen(&run.options);
     code = own_group_make(&run, cli, (enum own_mode)s->record.own_group, &err);
     if (code < 0)
@@ -191,7 +193,7 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         .events_fd = run.options.events_fd,
         .folder_fd = run.recording.file.dir_fd,
         .own = &run.own,
-        .filter = &cli->filter,
+        .filter = cli->filter,
         .tape_path = run.recording.path.len ? (const char *)run.recording.path.at : NULL,
     };
     struct run_result result;
@@ -202,9 +204,9 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         return cli_fail(cli, &err);
     }
     if (run.own.n || *run.own.leaf)
-        filter_apart(&cli->filter, false, remove_group, &run.own);
+        filter_apart(cli->filter, false, remove_group, &run.own);
     struct last_words last = {&run, &result, argv[0]};
     if (result.exec_errno || result.recorder_lost)
-        filter_apart(&cli->filter, false, say_apart, &last);
+        filter_apart(cli->filter, false, say_apart, &last);
     run_die_like(&result);
 }

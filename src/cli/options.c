@@ -5,10 +5,8 @@
 #include "base/clock.h"
 #include "base/fmt.h"
 #include "base/span.h"
-#include "cli/options.h"
-#include "cli/settings.h"
-#include "cli/moment.h"
-#include "encode/dialect.h"
+#include "command/options.h"
+#include "command/settings.h"
 #include "metric/ids.h"
 
 /* ---- values ---- */
@@ -48,17 +46,6 @@ static int take_tape(void *at, const char *text, struct baro_error *err)
     if (!*text)
         return error_set(err, BARO_E_SYNTAX, "its FILE is empty");
     *(const char **)at = text;
-    return 0;
-}
-
-/* "all" or so many; 0 stands for what fits. */
-static int take_count(void *at, const char *text, struct baro_error *err)
-{
-    struct span s = span_str(text);
-    uint64_t v = UINT32_MAX;
-    if (strcmp(text, "all") != 0 && (!scan_u64(&s, &v) || s.len || v == 0 || v > UINT32_MAX))
-        return error_set(err, BARO_E_SYNTAX, "'%s' is no number of lines: write 10, or all", text);
-    *(uint32_t *)at = (uint32_t)v;
     return 0;
 }
 
@@ -143,23 +130,17 @@ static int take_group(void *at, const char *text, struct baro_error *err)
 
 void settings_init(struct settings *s)
 {
+    settings_init_reading(s);
     /* BARO_NO_BUDGET is for tests: a recorder built with sanitizers uses many times the CPU time of an ordinary one. */
-    *s = (struct settings){
-        .record = {.cmdline = true,
-                   .overhead_ppm = getenv("BARO_NO_BUDGET") ? 0 : 10000,
-                   .subreaper = true,
-                   .children = true,
-                   .host = true},
-        .entity = -1,
-        .dialect = -1};
+    s->record = (struct record_settings){.cmdline = true,
+                                         .overhead_ppm = getenv("BARO_NO_BUDGET") ? 0 : 10000,
+                                         .subreaper = true,
+                                         .children = true,
+                                         .host = true};
     metric_parse_list("default", &s->record.wanted, NULL);
 }
 
 /* ---- rows that tables share ---- */
-
-#define AT(member) offsetof(struct settings, member)
-#define END {.name = NULL}
-#define HELP {.name = "help", .letter = 'h', .type = OPT_HELP, .help = "print this help"}
 
 #define RECORDING                                                                                                      \
     {.name = "output",                                                                                                 \
@@ -220,13 +201,7 @@ void settings_init(struct settings *s)
                 "left out is on the tape and said in the summary. Starting takes up to 12 ms of CPU time besides."     \
     }
 
-#define JSON_OPTION {.name = "json", .type = OPT_TRUE, .offset = AT(json), .help = "write JSON"}
-
-static const char *const formats[] = {"csv", "jsonl", NULL};
-static const char *const entities[] = {"process", "job", "event", "exit",   "host",   "cpu",
-                                       "disk",    "fs",  "net",   "sensor", "cgroup", NULL};
 static const char *const own_groups[] = {"auto", "own", "none", NULL}; /* in the order of enum own_mode */
-static const char *const picks[] = {"before", "nearest", "after", NULL};
 
 const struct opt options_run[] = {
     RECORDING,
@@ -298,114 +273,6 @@ const struct opt options_record[] = {
     END,
 };
 
-const struct opt options_summary[] = {JSON_OPTION, HELP, END};
-
-const struct opt options_show[] = {
-    {.name = "at",
-     .letter = 'a',
-     .argument = "TIME",
-     .type = OPT_TEXT,
-     .offset = AT(at),
-     .help = "the moment: +90s, -10s (before the end), 50%, start, end, peak (of memory), 12:30:05 or ISO 8601 "
-             "(default: as it ended)",
-     .more = "Times without a zone are local. A moment is taken as it is printed: +4.831s of the summary's peak finds "
-             "that sample."},
-    {.name = "pick",
-     .argument = "WHICH",
-     .type = OPT_CHOICE,
-     .offset = AT(pick),
-     .choices = picks,
-     .help = "where no sample is at TIME: the one before (the default), nearest or after"},
-    {.name = "follow",
-     .letter = 'f',
-     .type = OPT_TRUE,
-     .offset = AT(follow),
-     .help = "print the newest moment again and again until the recording ends"},
-    {.name = "top",
-     .letter = 'n',
-     .argument = "N",
-     .type = OPT_PARSED,
-     .offset = AT(count),
-     .parse = take_count,
-     .help = "the N processes that take most CPU, or all (default: all; with --follow what fits the terminal)"},
-    JSON_OPTION,
-    HELP,
-    END,
-};
-
-const struct opt options_export[] = {
-    {.name = "format",
-     .letter = 'F',
-     .argument = "FORMAT",
-     .type = OPT_CHOICE,
-     .offset = AT(format),
-     .choices = formats,
-     .help = "csv (the default) or jsonl"},
-    {.name = "safe",
-     .type = OPT_TRUE,
-     .offset = AT(safe),
-     .help = "CSV for spreadsheets: no name or command line is a formula",
-     .more = "Text that begins with =, +, -, @, a tab or a carriage return gets an apostrophe in front, and so does "
-             "text that begins with an "
-             "apostrophe: who takes one away in front of a text has what it was. Numbers are left alone."},
-    {.name = "entity",
-     .letter = 'e',
-     .argument = "WHAT",
-     .type = OPT_CHOICE,
-     .offset = AT(entity),
-     .choices = entities,
-     .help = "a row for each process and sample (the default), or for each job sample, event or exit; host, cpu, disk, "
-             "fs, net, sensor and "
-             "cgroup are the machine, each time it was looked at"},
-    {.name = "dialect",
-     .letter = 'd',
-     .argument = "NAME",
-     .type = OPT_CHOICE,
-     .offset = AT(dialect),
-     .choices = dialect_names,
-     .help = "CSV as another program writes it: spare-cores (of process or host), spare-cores-mended or pytyche-cpu",
-     .more = "spare-cores has the columns, units and quoting of the PidTracker and the SystemTracker of "
-             "resource-tracker, and counts as they do; "
-             "spare-cores-mended has the same columns with what is known to be wrong in them put right, and nothing "
-             "where the tape has no value; "
-             "pytyche-cpu has timestamp,usr_pct,idle_pct. docs/dialects.md tells of each column."},
-    {.name = "columns",
-     .letter = 'c',
-     .argument = "LIST",
-     .type = OPT_TEXT,
-     .offset = AT(columns),
-     .completes = OPT_A_METRIC,
-     .help = "these columns, in this order, e.g. time,pid,name,rss (default: all)"},
-    {.name = "output",
-     .letter = 'o',
-     .argument = "FILE",
-     .type = OPT_TEXT,
-     .offset = AT(output),
-     .completes = OPT_A_FILE,
-     .help = "write to FILE, which must not exist (default, and -: standard output)"},
-    {.name = "force", .type = OPT_TRUE, .offset = AT(force), .help = "replace FILE if it is there"},
-    {.name = "follow",
-     .letter = 'f',
-     .type = OPT_TRUE,
-     .offset = AT(follow),
-     .help = "go on while the tape grows, to its end"},
-    HELP,
-    END,
-};
-
-const struct opt options_ls[] = {
-    {.name = "lines", .letter = 'n', .argument = "N", .type = OPT_PARSED, .offset = AT(count), .parse = take_count,
-     .help = "the newest N, or all (default: what fits the terminal; all where there is none)"},
-    JSON_OPTION, HELP, END,
-};
-
-const struct opt options_rm[] = {
-    {.name = "all", .type = OPT_TRUE, .offset = AT(all), .help = "all kept runs; needs --yes"},
-    {.name = "yes", .letter = 'y', .type = OPT_TRUE, .offset = AT(yes), .help = "really"},
-    HELP, END,
-};
-
-const struct opt options_metrics[] = {JSON_OPTION, HELP, END};
 const struct opt options_doctor[] = {
     {.name = "metrics",
      .letter = 'm',
@@ -416,4 +283,3 @@ const struct opt options_doctor[] = {
     HELP,
     END,
 };
-const struct opt options_none[] = {HELP, END};

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "cli/zone.h"
+#include "command/zone.h"
 #include "encode/wrap.h"
 #include "report/report.h"
 #include "run/link.h"
@@ -27,7 +27,7 @@
 /* The recorder holds nothing of the job's: what it has to say goes through the wrapper. */
 static void put(const struct recording *r, const struct buf *text, bool now)
 {
-    if (text->failed || filter_lacks(&r->cli->filter, FILTER_MESSAGES))
+    if (text->failed || r->cli->mute)
         return;
     if (r->link)
         link_say(r->link, (const char *)text->at, text->len, now);
@@ -241,14 +241,28 @@ static void on_limits(void *context, const struct baro_limits *l, uint64_t t_ns)
     summarize(context, (struct baro_record){.kind = BARO_RECORD_LIMITS, .t_ns = t_ns, .u.limits = l});
 }
 
+/* TZ=EST5EDT names a file with the zone's history for glibc and date(1). It is also a rule without a history, which is
+ * what musl takes it for. With a colon it can only be a file. */
+static void zone_by_file(void)
+{
+    const char *zone = getenv("TZ"), *dir = getenv("TZDIR");
+    char path[512];
+    if (!zone || !*zone || *zone == ':' || *zone == '/')
+        return;
+    int n = snprintf(path, sizeof(path), ":%s/%s", dir && *dir ? dir : "/usr/share/zoneinfo", zone);
+    if (n > 0 && (size_t)n < sizeof(path) && access(path + 1, R_OK) == 0)
+        setenv("TZ", path, 1);
+}
+
 static void print(struct recording *r)
 {
     struct buf text = {0};
     if (r->summary) {
-        struct report_style style = report_style_of(r->cli);
+        struct report_style style = {.width = r->cli->width_err, .utf8 = r->cli->utf8, .color = r->cli->color_err};
         struct baro_value start;
         baro_summary_finish(r->summary);
         baro_summary_value(r->summary, baro_summary_fact_find("", "start"), 0, &start);
+        zone_by_file();
         style.zone = zone_east(start.i64);
         report_block(r->summary, recording_named(r) ? (const char *)r->path.at : NULL, style, &text);
         put(r, &text, false);

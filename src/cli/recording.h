@@ -3,7 +3,7 @@
 #ifndef CLI_RECORDING_H
 #define CLI_RECORDING_H
 
-#include "cli/cli.h"
+#include "command/cli.h"
 #include "record/record.h"
 #include "tape/create.h"
 

@@ -70,6 +70,15 @@ int baro_host_busy_ns(const struct baro_sample *s, uint64_t *ret)
     return absent;
 }
 
+int baro_cpu_busy_ns(const struct baro_entity *cpu, uint64_t *ret)
+{
+    uint64_t busy;
+    int absent = cpu->kind == BARO_KIND_CPU ? derive_cpu_busy(cpu, &busy) : BARO_ABSENT_UNSUPPORTED;
+    if (absent == BARO_PRESENT)
+        *ret = busy;
+    return absent;
+}
+
 bool baro_metric_adds_up(int process_metric)
 {
     return process_metric >= 0 && process_metric < PROCESS_MAX && derive_adds_up((enum process_metric)process_metric);

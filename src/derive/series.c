@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "derive/derive.h"
-#include "derive/last.h"
+#include "base/last.h"
 #include "sample/sample.h"
 
 #define RATE_OVER (100 * NS_PER_MS) /* at least: much is counted in steps of 10 ms */

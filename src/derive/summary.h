@@ -201,4 +201,8 @@ const char *summary_kernel_source(const struct baro_summary *s);
 void summary_command_split(const struct baro_summary *s, const struct command *c, struct summary_split *ret);
 const struct command *summary_command(const struct baro_summary *s, size_t i); /* heaviest first */
 
+struct json;
+/* The object of `baro summary --json`. tape: where it is kept, NULL: nowhere. */
+void summary_json(const struct baro_summary *s, const char *tape, struct json *json);
+
 #endif

@@ -3,60 +3,99 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/span.h"
-#include "derive/derive.h"
 #include "encode/row.h"
 
-#define FOR(entity) (1u << (entity))
-#define ALL (FOR(ROW_ENTITIES) - 1)
-#define WHO (FOR(ROW_PROCESS) | FOR(ROW_EXIT))
-#define PARTS (ALL & ~(FOR(ROW_HOST + 1) - 1)) /* of the machine */
+/* Kinds of rows by what they have besides metrics. */
+enum {
+    OF_PROCESS = 1,
+    OF_EXIT = 2,
+    OF_JOB = 4,
+    OF_EVENT = 8,
+    OF_HOST = 16,
+    OF_ENTITY = 32, /* of a kind of this library */
+    OF_OTHER = 64,  /* of a kind that only the tape has */
+    OF_ALL = 127,
+    CORES = 128     /* of a kind that has CPU time */
+};
+#define WHO (OF_PROCESS | OF_EXIT)
+#define ENTITIES (OF_ENTITY | OF_OTHER)
 
 static const struct {
     const char *name, *alias;
     enum column_kind kind;
-    unsigned entities;
-    bool shown; /* without being asked for */
+    unsigned rows;
+    bool shown; /* also where it was not asked for */
 } identities[] = {
-    {"time", NULL, COLUMN_TIME, ALL, true},
-    {"t_ns", "t", COLUMN_T, ALL, true},
-    {"event", "kind", COLUMN_EVENT, FOR(ROW_EVENT), true},
-    {"pid", NULL, COLUMN_PID, WHO | FOR(ROW_EVENT), true},
-    {"start_ticks", "start", COLUMN_START, WHO | FOR(ROW_EVENT), true},
+    {"time", NULL, COLUMN_TIME, OF_ALL, true},
+    {"t_ns", "t", COLUMN_T, OF_ALL, true},
+    {"event", "kind", COLUMN_EVENT, OF_EVENT, true},
+    {"pid", NULL, COLUMN_PID, WHO | OF_EVENT, true},
+    {"start_ticks", "start", COLUMN_START, WHO | OF_EVENT, true},
     {"ppid", "parent", COLUMN_PPID, WHO, true},
     {"uid", NULL, COLUMN_UID, WHO, true},
     {"user", NULL, COLUMN_USER, WHO, false},
-    {"id", NULL, COLUMN_ID, PARTS, false},
-    {"name", NULL, COLUMN_NAME, WHO | PARTS, true},
-    {"label", NULL, COLUMN_LABEL, PARTS, true},
+    {"id", NULL, COLUMN_ID, ENTITIES, false},
+    {"name", NULL, COLUMN_NAME, WHO | ENTITIES, true},
+    {"label", NULL, COLUMN_LABEL, ENTITIES, true},
+    {"attributes", NULL, COLUMN_ATTRIBUTES, OF_OTHER, true},
+    {"owner_pid", NULL, COLUMN_OWNER, OF_OTHER, false},
     {"cmdline", "command", COLUMN_CMDLINE, WHO, true},
-    {"age_ns", "age", COLUMN_AGE, FOR(ROW_PROCESS), false},
-    {"status", NULL, COLUMN_STATUS, FOR(ROW_EXIT), true},
-    {"signal", NULL, COLUMN_SIGNAL, FOR(ROW_EXIT), true},
-    {"source", NULL, COLUMN_SOURCE, FOR(ROW_EXIT), true},
+    {"age_ns", "age", COLUMN_AGE, OF_PROCESS, false},
+    {"status", NULL, COLUMN_STATUS, OF_EXIT, true},
+    {"signal", NULL, COLUMN_SIGNAL, OF_EXIT, true},
+    {"source", NULL, COLUMN_SOURCE, OF_EXIT, true},
     {"origin", NULL, COLUMN_ORIGIN, WHO, false},
-    {"sampled", NULL, COLUMN_SAMPLED, FOR(ROW_EXIT), true},
-    {"number", NULL, COLUMN_NUMBER, FOR(ROW_EVENT), true},
-    {"text", NULL, COLUMN_TEXT, FOR(ROW_EVENT), true},
-    {"lossy", NULL, COLUMN_LOSSY, FOR(ROW_JOB), true},
-    {"cores", NULL, COLUMN_CORES, FOR(ROW_PROCESS) | FOR(ROW_JOB) | FOR(ROW_HOST) | FOR(ROW_CPU) | FOR(ROW_CGROUP),
-     true},
+    {"sampled", NULL, COLUMN_SAMPLED, OF_EXIT, true},
+    {"number", NULL, COLUMN_NUMBER, OF_EVENT, true},
+    {"text", NULL, COLUMN_TEXT, OF_EVENT, true},
+    {"lossy", NULL, COLUMN_LOSSY, OF_JOB, true},
+    {"cores", NULL, COLUMN_CORES, CORES, true},
 };
 #define IDENTITIES (sizeof(identities) / sizeof(*identities))
 
-/* The kind of metrics that an entity's rows hold; -1: none. */
-static int kind_of(enum row_entity entity)
+static unsigned rows_of(int kind)
 {
-    switch (entity) {
-    case ROW_PROCESS:
-        return BARO_KIND_PROCESS;
-    case ROW_JOB:
-        return BARO_KIND_JOB;
-    case ROW_EXIT:
-        return BARO_KIND_EXIT;
+    switch (kind) {
+    case ROW_EVENT:
+        return OF_EVENT;
+    case BARO_KIND_PROCESS:
+        return OF_PROCESS | CORES;
+    case BARO_KIND_JOB:
+        return OF_JOB | CORES;
+    case BARO_KIND_EXIT:
+        return OF_EXIT;
+    case BARO_KIND_RECORDER:
+        return 0;
+    case BARO_KIND_HOST:
+        return OF_HOST | CORES;
+    case BARO_KIND_CPU:
+    case BARO_KIND_CGROUP:
+        return OF_ENTITY | CORES;
     default:
-        return entity >= ROW_HOST ? (int)(entity - ROW_HOST) + BARO_KIND_HOST : -1;
+        return kind < baro_kind_count() ? OF_ENTITY : OF_OTHER;
     }
+}
+
+int row_kind_find(const char *name, const struct baro_tape *tape)
+{
+    if (strcmp(name, "event") == 0)
+        return ROW_EVENT;
+    int kind = baro_tape_kind_find(tape, name);
+    return kind >= 0 && rows_of(kind) ? kind : ROW_NO_SUCH;
+}
+
+void row_kind_names(const struct baro_tape *tape, const char **ret, size_t cap)
+{
+    size_t n = 0;
+    for (int kind = 0; kind < baro_tape_kind_count(tape) && n + 2 < cap; kind++) {
+        if (rows_of(kind))
+            ret[n++] = baro_tape_kind_name(tape, kind);
+        if (kind == BARO_KIND_JOB)
+            ret[n++] = "event";
+    }
+    ret[n] = NULL;
 }
 
 static int add(struct columns *c, struct column column)
@@ -68,71 +107,63 @@ static int add(struct columns *c, struct column column)
         c->at = at;
     }
     c->at[c->n++] = column;
-    c->sums = c->sums || column.kind == COLUMN_SUM;
     c->cores = c->cores || column.kind == COLUMN_CORES;
     return 0;
 }
 
-static int add_metric(struct columns *c, const struct baro_tape *tape, enum baro_kind kind, int id, enum column_kind as)
+static int add_metric(struct columns *c, const struct baro_tape *tape, int kind, int id, enum column_kind as)
 {
     const struct baro_metric *m = baro_tape_metric(tape, kind, id);
     return add(c, (struct column){as, id, m->name, m});
 }
 
-static bool asked(const struct baro_tape *tape, enum row_entity entity, int id)
+/* Metrics that only the tape's writer knew, whose ids follow those of the library, were asked for. */
+static bool asked(const struct baro_tape *tape, int kind, int id)
 {
-    return entity != ROW_PROCESS || id >= PROCESS_MAX || baro_tape_header(tape)->wanted >> id & 1;
+    return kind != BARO_KIND_PROCESS || id >= baro_metric_count(BARO_KIND_PROCESS) ||
+           baro_header_wants(baro_tape_header(tape), id);
 }
 
 static int add_all(struct columns *c, const struct baro_tape *tape)
 {
-    int kind = kind_of(c->entity), code = 0;
+    int code = 0;
+    int kind = c->kind;
     for (size_t i = 0; i < IDENTITIES && code == 0; i++) {
-        if (identities[i].shown && (identities[i].entities & FOR(c->entity)))
+        if (identities[i].shown && (identities[i].rows & rows_of(c->kind)))
             code = add(c, (struct column){identities[i].kind, -1, identities[i].name, NULL});
     }
-    for (int id = 0; kind >= 0 && code == 0 && id < baro_tape_metric_count(tape, (enum baro_kind)kind); id++) {
-        if (asked(tape, c->entity, id))
-            code = add_metric(c, tape, (enum baro_kind)kind, id, COLUMN_METRIC);
+    for (int id = 0; c->kind >= 0 && code == 0 && id < baro_tape_metric_count(tape, kind); id++) {
+        if (asked(tape, c->kind, id))
+            code = add_metric(c, tape, kind, id, COLUMN_METRIC);
     }
-    for (int id = 0; c->entity == ROW_JOB && code == 0 && id < PROCESS_MAX; id++) {
-        if (derive_adds_up((enum process_metric)id) && asked(tape, ROW_PROCESS, id))
+    for (int id = 0; c->kind == BARO_KIND_JOB && code == 0 && id < baro_metric_count(BARO_KIND_PROCESS); id++) {
+        if (baro_metric_adds_up(id) && asked(tape, BARO_KIND_PROCESS, id))
             code = add_metric(c, tape, BARO_KIND_PROCESS, id, COLUMN_SUM);
     }
     return code;
 }
 
-static int find_metric(const struct baro_tape *tape, enum baro_kind kind, struct span word)
-{
-    for (int id = 0; id < baro_tape_metric_count(tape, kind); id++) {
-        const struct baro_metric *m = baro_tape_metric(tape, kind, id);
-        if (span_equal(word, m->name) || span_equal(word, m->stem))
-            return id;
-    }
-    return -1;
-}
-
 /* 1: added, 0: no such column, negative: error */
 static int add_named(struct columns *c, const struct baro_tape *tape, struct span word)
 {
-    int kind = kind_of(c->entity), code = 0, id;
+    int code, id;
     for (size_t i = 0; i < IDENTITIES; i++) {
         bool named =
             span_equal(word, identities[i].name) || (identities[i].alias && span_equal(word, identities[i].alias));
-        if (!named || !(identities[i].entities & FOR(c->entity)))
+        if (!named || !(identities[i].rows & rows_of(c->kind)))
             continue;
         code = add(c, (struct column){identities[i].kind, -1, identities[i].name, NULL});
         return code < 0 ? code : 1;
     }
-    if (kind < 0)
+    if (c->kind < 0)
         return 0;
-    id = find_metric(tape, (enum baro_kind)kind, word);
+    id = baro_tape_metric_find(tape, c->kind, word.at, word.len);
     if (id >= 0) {
-        code = add_metric(c, tape, (enum baro_kind)kind, id, COLUMN_METRIC);
+        code = add_metric(c, tape, c->kind, id, COLUMN_METRIC);
         return code < 0 ? code : 1;
     }
-    id = c->entity == ROW_JOB ? find_metric(tape, BARO_KIND_PROCESS, word) : -1;
-    if (id < 0 || id >= PROCESS_MAX || !derive_adds_up((enum process_metric)id))
+    id = c->kind == BARO_KIND_JOB ? baro_tape_metric_find(tape, BARO_KIND_PROCESS, word.at, word.len) : -1;
+    if (!baro_metric_adds_up(id))
         return 0;
     code = add_metric(c, tape, BARO_KIND_PROCESS, id, COLUMN_SUM);
     return code < 0 ? code : 1;
@@ -166,10 +197,10 @@ static int add_list(struct columns *c, const char *list, const struct baro_tape 
     }
 }
 
-int columns_choose(struct columns *ret, enum row_entity entity, const char *list, const struct baro_tape *tape,
-                   char *ret_unknown, struct baro_error *err)
+int columns_choose(struct columns *ret, int kind, const char *list, const struct baro_tape *tape, char *ret_unknown,
+                   struct baro_error *err)
 {
-    *ret = (struct columns){.entity = entity};
+    *ret = (struct columns){.kind = kind};
     if (list)
         return add_list(ret, list, tape, ret_unknown, err);
     return add_all(ret, tape) < 0 ? error_set(err, -ENOMEM, "out of memory") : 0;
@@ -181,21 +212,20 @@ void columns_done(struct columns *c)
     *c = (struct columns){0};
 }
 
-void columns_names(enum row_entity entity, const struct baro_tape *tape, const char **ret, size_t cap)
+void columns_names(int kind, const struct baro_tape *tape, const char **ret, size_t cap)
 {
     size_t n = 0;
-    int kind = kind_of(entity);
     for (size_t i = 0; i < IDENTITIES && n + 1 < cap; i++) {
-        if (identities[i].entities & FOR(entity))
+        if (identities[i].rows & rows_of(kind))
             ret[n++] = identities[i].name;
     }
-    for (int id = 0; kind >= 0 && id < baro_tape_metric_count(tape, (enum baro_kind)kind) && n + 2 < cap; id++) {
-        const struct baro_metric *m = baro_tape_metric(tape, (enum baro_kind)kind, id);
+    for (int id = 0; kind >= 0 && id < baro_tape_metric_count(tape, kind) && n + 2 < cap; id++) {
+        const struct baro_metric *m = baro_tape_metric(tape, kind, id);
         ret[n++] = m->name;
         ret[n++] = m->stem;
     }
-    for (int id = 0; entity == ROW_JOB && id < PROCESS_MAX && n + 2 < cap; id++) {
-        if (derive_adds_up((enum process_metric)id)) {
+    for (int id = 0; kind == BARO_KIND_JOB && id < baro_metric_count(BARO_KIND_PROCESS) && n + 2 < cap; id++) {
+        if (baro_metric_adds_up(id)) {
             ret[n++] = baro_metric_get(BARO_KIND_PROCESS, id)->name;
             ret[n++] = baro_metric_get(BARO_KIND_PROCESS, id)->stem;
         }

@@ -8,10 +8,8 @@
 
 #include "base/clock.h"
 #include "base/fmt.h"
-#include "derive/derive.h"
-#include "derive/machine.h"
 #include "encode/dialect_table.h"
-#include "sample/sample.h"
+#include "encode/row.h"
 
 struct dialect_value {
     uint64_t v;
@@ -33,7 +31,43 @@ struct dialect {
     bool silent;
     int32_t pid;
     uint64_t tick_ns;
+    int metric[DIALECT_COLUMNS];     /* ids of the columns' metrics */
+    int fs_total, fs_available, idle; /* of others that are computed with */
 };
+
+static int metric_of(enum baro_kind kind, const char *stem)
+{
+    return baro_metric_find(kind, stem, strlen(stem));
+}
+
+static enum baro_kind kind_of(enum dialect_from from)
+{
+    switch (from) {
+    case FROM_JOB:
+        return BARO_KIND_JOB;
+    case FROM_SUM:
+        return BARO_KIND_PROCESS;
+    case FROM_FS:
+        return BARO_KIND_FS;
+    case FROM_DISK:
+        return BARO_KIND_DISK;
+    case FROM_NET:
+        return BARO_KIND_NET;
+    default:
+        return BARO_KIND_HOST;
+    }
+}
+
+static void find_metrics(struct dialect *d)
+{
+    for (size_t i = 0; i < d->table->n; i++) {
+        const struct dialect_column *c = &d->table->columns[i];
+        d->metric[i] = c->metric ? metric_of(kind_of(c->from), c->metric) : -1;
+    }
+    d->fs_total = metric_of(BARO_KIND_FS, "total");
+    d->fs_available = metric_of(BARO_KIND_FS, "available");
+    d->idle = metric_of(BARO_KIND_HOST, "cpu_idle");
+}
 
 static const struct dialect_table *find(const char *name, int kind, bool *ret_named)
 {
@@ -43,7 +77,7 @@ static const struct dialect_table *find(const char *name, int kind, bool *ret_na
         if (strcmp(t->name, name) != 0)
             continue;
         *ret_named = true;
-        if (kind < 0 || (int)t->kind == kind)
+        if (kind == DIALECT_ANY || (int)t->kind == kind)
             return t;
     }
     return NULL;
@@ -65,8 +99,9 @@ int dialect_new(struct dialect **ret, const char *name, int kind, const struct b
     d->table = table;
     d->header = header;
     d->silent = true;
-    d->pid = d->header->n_targets ? d->header->targets[0] : 0;
-    d->tick_ns = NS_PER_SEC / (d->header->clk_tck ? d->header->clk_tck : 100);
+    d->pid = baro_header_target(header, 0);
+    d->tick_ns = NS_PER_SEC / (baro_header_clock_ticks(header) ? baro_header_clock_ticks(header) : 100);
+    find_metrics(d);
     d->begun = table->kind == BARO_KIND_PROCESS; /* a job's counters begin at nothing, with the tape */
     *ret = d;
     return 0;
@@ -89,49 +124,66 @@ bool dialect_silent(const struct dialect *d)
 
 /* ---- values ---- */
 
-static struct dialect_value host_of(const struct baro_sample *s, enum host_metric metric)
+static struct dialect_value host_of(const struct baro_sample *s, int metric)
 {
-    return (struct dialect_value){s->host[metric], s->host_absent[metric]};
+    struct dialect_value v = {0, BARO_PRESENT};
+    v.absent = baro_sample_host(s, metric, &v.v);
+    return v;
 }
 
-static struct dialect_value sum_of_host(const struct baro_sample *s, const enum host_metric *of, size_t n)
+/* The first one decides whether the sum is known: others are not counted by each kernel. */
+static struct dialect_value sum_of_host(const struct baro_sample *s, const char *const *stems, size_t n)
 {
-    struct dialect_value sum = host_of(s, of[0]);
+    struct dialect_value sum = host_of(s, metric_of(BARO_KIND_HOST, stems[0]));
     for (size_t i = 1; i < n && sum.absent == BARO_PRESENT; i++)
-        sum.v += s->host_absent[of[i]] == BARO_PRESENT ? s->host[of[i]] : 0;
+        sum.v += host_of(s, metric_of(BARO_KIND_HOST, stems[i])).v;
     return sum;
 }
 
 static struct dialect_value user_of(const struct baro_sample *s)
 {
-    static const enum host_metric of[] = {HOST_cpu_user, HOST_cpu_nice, HOST_cpu_guest, HOST_cpu_guest_nice};
+    static const char *const of[] = {"cpu_user", "cpu_nice", "cpu_guest", "cpu_guest_nice"};
     return sum_of_host(s, of, sizeof(of) / sizeof(*of));
 }
 
 static struct dialect_value system_of(const struct baro_sample *s)
 {
-    static const enum host_metric of[] = {HOST_cpu_system, HOST_cpu_irq, HOST_cpu_softirq};
+    static const char *const of[] = {"cpu_system", "cpu_irq", "cpu_softirq"};
     return sum_of_host(s, of, sizeof(of) / sizeof(*of));
 }
 
 static struct dialect_value taken_of(const struct baro_sample *s)
 {
-    static const enum host_metric of[] = {HOST_memory_free, HOST_memory_buffers, HOST_memory_cached};
-    struct dialect_value total = host_of(s, HOST_memory_total), rest = sum_of_host(s, of, sizeof(of) / sizeof(*of));
+    static const char *const of[] = {"memory_free", "memory_buffers", "memory_cached"};
+    struct dialect_value total = host_of(s, metric_of(BARO_KIND_HOST, "memory_total"));
+    struct dialect_value rest = sum_of_host(s, of, sizeof(of) / sizeof(*of));
     if (total.absent != BARO_PRESENT || rest.absent != BARO_PRESENT)
         return (struct dialect_value){0, total.absent ? total.absent : rest.absent};
     total.v = total.v > rest.v ? total.v - rest.v : 0;
     return total;
 }
 
+/* All CPU time of the machine: busy, idle, waiting for I/O, stolen. Busy time has guests in it. */
+static struct dialect_value all_of(const struct dialect *d, const struct baro_sample *s)
+{
+    static const char *const rest[] = {"cpu_idle", "cpu_iowait", "cpu_steal"};
+    struct dialect_value all = {0, BARO_PRESENT};
+    all.absent = baro_host_busy_ns(s, &all.v);
+    if (all.absent == BARO_PRESENT)
+        all.absent = host_of(s, d->idle).absent;
+    if (all.absent == BARO_PRESENT)
+        all.v += sum_of_host(s, rest, sizeof(rest) / sizeof(*rest)).v;
+    return all;
+}
+
 /* What the dialects that have sums leave out: the loopback interface, and what is mounted where no disk is. */
 static bool left_out(const struct baro_entity *e)
 {
     static const char *const places[] = {"/proc", "/sys", "/dev", "/run"};
-    const char *name = e->name ? e->name : "";
-    if (e->kind == BARO_KIND_NET)
+    const char *name = baro_entity_name(e);
+    if (baro_entity_kind(e) == BARO_KIND_NET)
         return strcmp(name, "lo") == 0;
-    for (size_t i = 0; e->kind == BARO_KIND_FS && i < sizeof(places) / sizeof(*places); i++) {
+    for (size_t i = 0; baro_entity_kind(e) == BARO_KIND_FS && i < sizeof(places) / sizeof(*places); i++) {
         size_t n = strlen(places[i]);
         if (strncmp(name, places[i], n) == 0 && (name[n] == 0 || name[n] == '/'))
             return true;
@@ -143,59 +195,71 @@ static bool left_out(const struct baro_entity *e)
 static struct dialect_value sum_over(const struct baro_sample *s, enum baro_kind kind, int metric)
 {
     struct dialect_value sum = {0, BARO_ABSENT_UNKNOWN};
-    for (size_t i = 0; i < s->entities[kind].n; i++) {
-        const struct baro_entity *e = s->entities[kind].at[i];
+    for (size_t i = 0; i < baro_sample_entity_count(s, kind); i++) {
+        const struct baro_entity *e = baro_sample_entity(s, kind, i);
+        uint64_t v;
         if (left_out(e))
             continue;
-        if (e->absent[metric] == BARO_PRESENT) {
-            sum.v += e->value[metric];
-            sum.absent = BARO_PRESENT;
-        } else if (sum.absent != BARO_PRESENT) {
-            sum.absent = e->absent[metric];
-        }
+        int absent = baro_entity_value(e, metric, &v);
+        if (absent == BARO_PRESENT)
+            sum = (struct dialect_value){sum.v + v, BARO_PRESENT};
+        else if (sum.absent != BARO_PRESENT)
+            sum.absent = absent;
     }
     return sum;
 }
 
-static struct dialect_value fs_taken_of(const struct baro_sample *s)
+static struct dialect_value fs_taken_of(const struct dialect *d, const struct baro_sample *s)
 {
-    struct dialect_value total = sum_over(s, BARO_KIND_FS, FS_total);
-    struct dialect_value left = sum_over(s, BARO_KIND_FS, FS_available);
+    struct dialect_value total = sum_over(s, BARO_KIND_FS, d->fs_total);
+    struct dialect_value left = sum_over(s, BARO_KIND_FS, d->fs_available);
     if (total.absent == BARO_PRESENT && left.absent == BARO_PRESENT)
         total.v = total.v > left.v ? total.v - left.v : 0;
     return total.absent ? total : (struct dialect_value){total.v, left.absent};
 }
 
-static struct dialect_value value_of(const struct dialect *d, const struct dialect_column *c,
-                                     const struct baro_sample *s)
+static struct dialect_value job_of(const struct baro_sample *s, int metric)
 {
-    switch (c->from) {
+    struct dialect_value v = {0, BARO_PRESENT};
+    v.absent = baro_sample_job(s, metric, &v.v);
+    return v;
+}
+
+static struct dialect_value sum_of(const struct baro_sample *s, int metric)
+{
+    struct baro_sum sum = {0};
+    int absent = baro_sample_sum(s, metric, &sum);
+    return (struct dialect_value){sum.value, absent};
+}
+
+static struct dialect_value value_of(const struct dialect *d, size_t column, const struct baro_sample *s)
+{
+    enum dialect_from from = d->table->columns[column].from;
+    int metric = d->metric[column];
+    size_t n = baro_sample_count(s);
+    switch (from) {
     case FROM_PID:
         return (struct dialect_value){(uint64_t)d->pid, d->pid ? BARO_PRESENT : BARO_ABSENT_UNKNOWN};
     case FROM_CHILDREN:
-        return (struct dialect_value){s->n ? s->n - 1 : 0, BARO_PRESENT};
+        return (struct dialect_value){n ? n - 1 : 0, BARO_PRESENT};
     case FROM_JOB:
-        return (struct dialect_value){s->job[c->metric], s->job_absent[c->metric]};
-    case FROM_SUM: {
-        struct derive_sum sum = derive_sum(s, (enum process_metric)c->metric);
-        return (struct dialect_value){sum.value, sum.absent};
-    }
+        return job_of(s, metric);
+    case FROM_SUM:
+        return sum_of(s, metric);
     case FROM_HOST:
-        return host_of(s, (enum host_metric)c->metric);
+        return host_of(s, metric);
     case FROM_USER:
         return user_of(s);
     case FROM_SYSTEM:
         return system_of(s);
     case FROM_TAKEN:
         return taken_of(s);
-    case FROM_FS:
-        return sum_over(s, BARO_KIND_FS, c->metric);
     case FROM_FS_TAKEN:
-        return fs_taken_of(s);
+        return fs_taken_of(d, s);
+    case FROM_FS:
     case FROM_DISK:
-        return sum_over(s, BARO_KIND_DISK, c->metric);
     case FROM_NET:
-        return sum_over(s, BARO_KIND_NET, c->metric);
+        return sum_over(s, kind_of(from), metric);
     case FROM_TIME:
     case FROM_NOTHING:
         break;
@@ -206,9 +270,9 @@ static struct dialect_value value_of(const struct dialect *d, const struct diale
 static void take(const struct dialect *d, const struct baro_sample *s, uint64_t t_ns, struct instant *ret)
 {
     ret->t_ns = t_ns;
-    ret->all.absent = machine_all(s, &ret->all.v);
+    ret->all = all_of(d, s);
     for (size_t i = 0; i < d->table->n; i++)
-        ret->column[i] = value_of(d, &d->table->columns[i], s);
+        ret->column[i] = value_of(d, i, s);
 }
 
 /* ---- forms ---- */
@@ -299,7 +363,7 @@ static int put_number(struct buf *b, int absent, uint64_t v)
 static int put(const struct dialect *d, const struct instant *now, size_t i, struct buf *b)
 {
     const struct dialect_value *v = &now->column[i];
-    int64_t realtime_ns = (int64_t)((uint64_t)d->header->start_realtime_ns + now->t_ns);
+    int64_t realtime_ns = baro_header_realtime_ns(d->header, now->t_ns);
     uint64_t n;
     int absent;
     switch (d->table->columns[i].form) {
@@ -361,12 +425,13 @@ static void row(struct dialect *d, const struct instant *now, struct buf *ret)
 static void of_processes(struct dialect *d, const struct baro_sample *s, struct buf *ret)
 {
     struct instant now;
-    d->ended = d->ended || (!s->n && !d->silent && !d->table->last);
-    if (d->ended || (!s->n && d->silent))
+    bool any = baro_sample_count(s) > 0;
+    d->ended = d->ended || (!any && !d->silent && !d->table->last);
+    if (d->ended || (!any && d->silent))
         return;
     if (!d->pid)
-        d->pid = s->processes[0]->key.pid;
-    take(d, s, s->t_ns, &now);
+        d->pid = baro_process_pid(baro_sample_process(s, 0));
+    take(d, s, baro_sample_t_ns(s), &now);
     row(d, &now, ret);
     d->before = now;
 }
@@ -374,9 +439,11 @@ static void of_processes(struct dialect *d, const struct baro_sample *s, struct 
 static void of_machine(struct dialect *d, const struct baro_sample *s, struct buf *ret)
 {
     struct instant now;
-    if (!machine_looked_at(s) || (d->begun && s->host_ns <= d->before.t_ns))
+    uint64_t host_ns;
+    if (baro_sample_host_ns(s, &host_ns) != BARO_PRESENT || !row_host_was_read(s) ||
+        (d->begun && host_ns <= d->before.t_ns))
         return;
-    take(d, s, s->host_ns, &now);
+    take(d, s, host_ns, &now);
     if (d->begun)
         row(d, &now, ret);
     d->before = now;
@@ -385,10 +452,10 @@ static void of_machine(struct dialect *d, const struct baro_sample *s, struct bu
 
 void dialect_record(struct dialect *d, const struct baro_record *record, struct buf *ret)
 {
-    if (record->kind == BARO_RECORD_EVENT && record->u.event->kind == BARO_EVENT_START && d->silent &&
+    if (record->kind == BARO_RECORD_EVENT && baro_event_kind_of(record->u.event) == BARO_EVENT_START && d->silent &&
         d->table->kind == BARO_KIND_PROCESS) {
         d->before.t_ns = record->t_ns;
-        d->pid = d->pid ? d->pid : record->u.event->key.pid;
+        d->pid = d->pid ? d->pid : baro_event_pid(record->u.event);
     }
     if (record->kind != BARO_RECORD_SAMPLE)
         return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rows as other programs write them: their columns, units and quoting, so that what reads those reads these.
- * docs/dialects.md says of each column where it comes from, and what of the original was mended.
+ * docs/dialects.md says of each column where it comes from, and what of the original was corrected.
  */
 #ifndef ENCODE_DIALECT_H
 #define ENCODE_DIALECT_H
@@ -10,10 +10,11 @@
 #include "base/buf.h"
 #include "base/error.h"
 
-struct dialect; /* with what the row before said */
+struct dialect; /* with the values of the previous row */
 
-/* kind: BARO_KIND_PROCESS or BARO_KIND_HOST; -1: whatever the dialect is of. Returns 0, BARO_E_SYNTAX with the reason
- * in err, or -ENOMEM. The header must outlive it. */
+#define DIALECT_ANY (-3)
+/* kind: of the rows (encode/row.h); DIALECT_ANY: the one that the dialect is of. Returns 0, BARO_E_SYNTAX with the
+ * reason in err, or -ENOMEM. The header must outlive it. */
 int dialect_new(struct dialect **ret, const char *name, int kind, const struct baro_header *header,
                 struct baro_error *err);
 void dialect_free(struct dialect *d); /* NULL allowed */

@@ -1,81 +1,83 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "encode/dialect_table.h"
 
+#include <stddef.h>
+
 #include "encode/dialect.h"
 
 const char *const dialect_names[] = {"spare-cores", "spare-cores-mended", "pytyche-cpu", NULL};
 
-/* Spare Cores resource-tracker, PidTracker: as it writes, and mended. */
+/* Spare Cores resource-tracker, PidTracker: as it writes, and corrected. */
 static const struct dialect_column pid_tracker[] = {
-    {"timestamp", FROM_TIME, 0, FORM_EPOCH},
-    {"pid", FROM_PID, 0, FORM_COUNT},
-    {"children", FROM_CHILDREN, 0, FORM_COUNT},
-    {"utime", FROM_JOB, JOB_cpu_user, FORM_TICKS},
-    {"stime", FROM_JOB, JOB_cpu_system, FORM_TICKS},
-    {"cpu_usage", FROM_NOTHING, 0, FORM_CORES},
-    {"pss", FROM_SUM, PROCESS_pss, FORM_KIB},
-    {"read_bytes", FROM_JOB, JOB_io_read, FORM_GROWN},
-    {"write_bytes", FROM_JOB, JOB_io_write, FORM_GROWN},
-    {"gpu_usage", FROM_NOTHING, 0, FORM_COUNT},
-    {"gpu_vram", FROM_NOTHING, 0, FORM_COUNT},
-    {"gpu_utilized", FROM_NOTHING, 0, FORM_COUNT},
+    {"timestamp", FROM_TIME, NULL, FORM_EPOCH},
+    {"pid", FROM_PID, NULL, FORM_COUNT},
+    {"children", FROM_CHILDREN, NULL, FORM_COUNT},
+    {"utime", FROM_JOB, "cpu_user", FORM_TICKS},
+    {"stime", FROM_JOB, "cpu_system", FORM_TICKS},
+    {"cpu_usage", FROM_NOTHING, NULL, FORM_CORES},
+    {"pss", FROM_SUM, "pss", FORM_KIB},
+    {"read_bytes", FROM_JOB, "io_read", FORM_GROWN},
+    {"write_bytes", FROM_JOB, "io_write", FORM_GROWN},
+    {"gpu_usage", FROM_NOTHING, NULL, FORM_COUNT},
+    {"gpu_vram", FROM_NOTHING, NULL, FORM_COUNT},
+    {"gpu_utilized", FROM_NOTHING, NULL, FORM_COUNT},
 };
 
 /* SystemTracker: as it writes. */
 static const struct dialect_column system_tracker[] = {
-    {"timestamp", FROM_TIME, 0, FORM_EPOCH},
-    {"processes", FROM_HOST, HOST_forks, FORM_COUNT},
-    {"utime", FROM_USER, 0, FORM_TICKS},
-    {"stime", FROM_HOST, HOST_cpu_system, FORM_TICKS},
-    {"cpu_usage", FROM_NOTHING, 0, FORM_CORES},
-    {"memory_free", FROM_HOST, HOST_memory_free, FORM_KIB},
-    {"memory_used", FROM_TAKEN, 0, FORM_KIB},
-    {"memory_buffers", FROM_HOST, HOST_memory_buffers, FORM_KIB},
-    {"memory_cached", FROM_HOST, HOST_memory_cached, FORM_KIB},
-    {"memory_active_anon", FROM_HOST, HOST_memory_active_anon, FORM_KIB},
-    {"memory_inactive_anon", FROM_HOST, HOST_memory_inactive_anon, FORM_KIB},
-    {"disk_read_bytes", FROM_DISK, DISK_read, FORM_GROWN},
-    {"disk_write_bytes", FROM_DISK, DISK_write, FORM_GROWN},
-    {"disk_space_total_gb", FROM_FS, FS_total, FORM_GIB},
-    {"disk_space_used_gb", FROM_FS_TAKEN, 0, FORM_GIB},
-    {"disk_space_free_gb", FROM_FS, FS_available, FORM_GIB},
-    {"net_recv_bytes", FROM_NET, NET_receive, FORM_GROWN},
-    {"net_sent_bytes", FROM_NET, NET_transmit, FORM_GROWN},
-    {"gpu_usage", FROM_NOTHING, 0, FORM_COUNT},
-    {"gpu_vram", FROM_NOTHING, 0, FORM_COUNT},
-    {"gpu_utilized", FROM_NOTHING, 0, FORM_COUNT},
+    {"timestamp", FROM_TIME, NULL, FORM_EPOCH},
+    {"processes", FROM_HOST, "forks", FORM_COUNT},
+    {"utime", FROM_USER, NULL, FORM_TICKS},
+    {"stime", FROM_HOST, "cpu_system", FORM_TICKS},
+    {"cpu_usage", FROM_NOTHING, NULL, FORM_CORES},
+    {"memory_free", FROM_HOST, "memory_free", FORM_KIB},
+    {"memory_used", FROM_TAKEN, NULL, FORM_KIB},
+    {"memory_buffers", FROM_HOST, "memory_buffers", FORM_KIB},
+    {"memory_cached", FROM_HOST, "memory_cached", FORM_KIB},
+    {"memory_active_anon", FROM_HOST, "memory_active_anon", FORM_KIB},
+    {"memory_inactive_anon", FROM_HOST, "memory_inactive_anon", FORM_KIB},
+    {"disk_read_bytes", FROM_DISK, "read", FORM_GROWN},
+    {"disk_write_bytes", FROM_DISK, "write", FORM_GROWN},
+    {"disk_space_total_gb", FROM_FS, "total", FORM_GIB},
+    {"disk_space_used_gb", FROM_FS_TAKEN, NULL, FORM_GIB},
+    {"disk_space_free_gb", FROM_FS, "available", FORM_GIB},
+    {"net_recv_bytes", FROM_NET, "receive", FORM_GROWN},
+    {"net_sent_bytes", FROM_NET, "transmit", FORM_GROWN},
+    {"gpu_usage", FROM_NOTHING, NULL, FORM_COUNT},
+    {"gpu_vram", FROM_NOTHING, NULL, FORM_COUNT},
+    {"gpu_utilized", FROM_NOTHING, NULL, FORM_COUNT},
 };
 
-/* The same, mended. */
+/* The same, corrected. */
 static const struct dialect_column system_tracker_mended[] = {
-    {"timestamp", FROM_TIME, 0, FORM_EPOCH},
-    {"processes", FROM_HOST, HOST_threads_running, FORM_COUNT},
-    {"utime", FROM_USER, 0, FORM_TICKS},
-    {"stime", FROM_SYSTEM, 0, FORM_TICKS},
-    {"cpu_usage", FROM_NOTHING, 0, FORM_CORES},
-    {"memory_free", FROM_HOST, HOST_memory_free, FORM_KIB},
-    {"memory_used", FROM_HOST, HOST_memory_used, FORM_KIB},
-    {"memory_buffers", FROM_HOST, HOST_memory_buffers, FORM_KIB},
-    {"memory_cached", FROM_HOST, HOST_memory_cached, FORM_KIB},
-    {"memory_active_anon", FROM_HOST, HOST_memory_active_anon, FORM_KIB},
-    {"memory_inactive_anon", FROM_HOST, HOST_memory_inactive_anon, FORM_KIB},
-    {"disk_read_bytes", FROM_HOST, HOST_disk_read, FORM_GROWN},
-    {"disk_write_bytes", FROM_HOST, HOST_disk_write, FORM_GROWN},
-    {"disk_space_total_gb", FROM_FS, FS_total, FORM_GIB},
-    {"disk_space_used_gb", FROM_FS, FS_used, FORM_GIB},
-    {"disk_space_free_gb", FROM_FS, FS_available, FORM_GIB},
-    {"net_recv_bytes", FROM_HOST, HOST_net_receive, FORM_GROWN},
-    {"net_sent_bytes", FROM_HOST, HOST_net_transmit, FORM_GROWN},
-    {"gpu_usage", FROM_NOTHING, 0, FORM_COUNT},
-    {"gpu_vram", FROM_NOTHING, 0, FORM_COUNT},
-    {"gpu_utilized", FROM_NOTHING, 0, FORM_COUNT},
+    {"timestamp", FROM_TIME, NULL, FORM_EPOCH},
+    {"processes", FROM_HOST, "threads_running", FORM_COUNT},
+    {"utime", FROM_USER, NULL, FORM_TICKS},
+    {"stime", FROM_SYSTEM, NULL, FORM_TICKS},
+    {"cpu_usage", FROM_NOTHING, NULL, FORM_CORES},
+    {"memory_free", FROM_HOST, "memory_free", FORM_KIB},
+    {"memory_used", FROM_HOST, "memory_used", FORM_KIB},
+    {"memory_buffers", FROM_HOST, "memory_buffers", FORM_KIB},
+    {"memory_cached", FROM_HOST, "memory_cached", FORM_KIB},
+    {"memory_active_anon", FROM_HOST, "memory_active_anon", FORM_KIB},
+    {"memory_inactive_anon", FROM_HOST, "memory_inactive_anon", FORM_KIB},
+    {"disk_read_bytes", FROM_HOST, "disk_read", FORM_GROWN},
+    {"disk_write_bytes", FROM_HOST, "disk_write", FORM_GROWN},
+    {"disk_space_total_gb", FROM_FS, "total", FORM_GIB},
+    {"disk_space_used_gb", FROM_FS, "used", FORM_GIB},
+    {"disk_space_free_gb", FROM_FS, "available", FORM_GIB},
+    {"net_recv_bytes", FROM_HOST, "net_receive", FORM_GROWN},
+    {"net_sent_bytes", FROM_HOST, "net_transmit", FORM_GROWN},
+    {"gpu_usage", FROM_NOTHING, NULL, FORM_COUNT},
+    {"gpu_vram", FROM_NOTHING, NULL, FORM_COUNT},
+    {"gpu_utilized", FROM_NOTHING, NULL, FORM_COUNT},
 };
 
 /* pytyche.diagnostics.run_monitor, cpu_metrics.csv */
 static const struct dialect_column pytyche_cpu[] = {
-    {"timestamp", FROM_TIME, 0, FORM_ISO},
-    {"usr_pct", FROM_USER, 0, FORM_PERCENT},
-    {"idle_pct", FROM_HOST, HOST_cpu_idle, FORM_PERCENT},
+    {"timestamp", FROM_TIME, NULL, FORM_ISO},
+    {"usr_pct", FROM_USER, NULL, FORM_PERCENT},
+    {"idle_pct", FROM_HOST, "cpu_idle", FORM_PERCENT},
 };
 
 #define COLUMNS(of) .columns = (of), .n = sizeof(of) / sizeof(*(of))

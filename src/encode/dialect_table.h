@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Columns of dialects: the one place besides the registry where quantities have names, for these are others' names. */
+/* Columns of dialects: besides the registry the only place that names quantities, with the names of other programs. */
 #ifndef ENCODE_DIALECT_TABLE_H
 #define ENCODE_DIALECT_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "metric/ids.h"
+#include "baro/metric.h"
 
 enum dialect_from {
     FROM_TIME,
     FROM_PID,      /* of the command, or of the first target */
-    FROM_CHILDREN, /* members but that one */
-    FROM_JOB,      /* metric: enum job_metric */
-    FROM_SUM,      /* over members; metric: enum process_metric */
-    FROM_HOST,     /* metric: enum host_metric */
-    FROM_USER,     /* the machine's CPU time in user mode, nice and guests with it */
+    FROM_CHILDREN, /* processes of the job except that one */
+    FROM_JOB,
+    FROM_SUM,      /* over the processes of the job */
+    FROM_HOST,
+    FROM_USER,     /* the machine's CPU time in user mode, nice, and guests */
     FROM_SYSTEM,   /* in the kernel and in interrupts */
     FROM_TAKEN,    /* memory less what is free, buffers and cache */
-    FROM_FS,       /* sum over filesystems but those below /proc, /sys, /dev, /run; metric: enum fs_metric */
+    FROM_FS,       /* sum over filesystems except those below /proc, /sys, /dev, /run */
     FROM_FS_TAKEN, /* size less what ordinary users may still take */
-    FROM_DISK,     /* sum over all disks, also those that lie over others; metric: enum disk_metric */
-    FROM_NET,      /* sum over all interfaces but lo; metric: enum net_metric */
+    FROM_DISK,     /* sum over all disks, also those that lie over others */
+    FROM_NET,      /* sum over all interfaces except lo */
     FROM_NOTHING,  /* not recorded */
 };
 
@@ -40,17 +40,17 @@ enum dialect_form {
 struct dialect_column {
     const char *name;
     enum dialect_from from;
-    int metric;
+    const char *metric; /* its stem, of the kind that `from` says; NULL where that needs none */
     enum dialect_form form;
 };
 
 struct dialect_table {
     const char *name;
     enum baro_kind kind;  /* BARO_KIND_PROCESS, BARO_KIND_HOST */
-    bool quoted;          /* what is no number stands in quotes, also the empty text of what is absent */
+    bool quoted;          /* everything but numbers stands in quotes, also the empty text of what is absent */
     bool zeros;           /* what is not recorded is written as 0, as the original does where it has no such device */
     bool whole;           /* no row where a value is absent */
-    bool last;            /* process: a row also for what came after the last look at a living one */
+    bool last;            /* process: a row also for what came after the last sample of a living one */
     const char *end;      /* of a line */
     const struct dialect_column *columns;
     size_t n;

@@ -4,7 +4,7 @@
 #define ENCODE_ENCODE_H
 
 #include "base/buf.h"
-#include "encode/json.h"
+#include "base/json.h"
 #include "encode/row.h"
 
 /* RFC 4180, but lines end with "\n" alone. What is absent is an empty cell. safe: text that a spreadsheet takes for a

@@ -7,20 +7,34 @@
 #include <sys/wait.h>
 
 #include "base/fmt.h"
-#include "derive/derive.h"
-#include "derive/last.h"
+#include "base/json.h"
+#include "base/last.h"
 
-/* ---- rates: what the row before said ---- */
+/* ---- rates ---- */
 
 #define OLD_NS 7200000000000ull /* a process that had no row for two hours is forgotten when room is needed */
+#define ID_JOB UINT32_MAX       /* ids of the tape are numbered from 1 on and do not reach these */
+#define ID_HOST (UINT32_MAX - 1)
 
 struct row_memory {
-    struct last_table cpu; /* the job is UINT32_MAX, the host one less */
+    struct last_table cpu;
+    int process_cpu, job_cpu, cgroup_cpu; /* ids of metrics */
 };
+
+static int find(enum baro_kind kind, const char *stem)
+{
+    return baro_metric_find(kind, stem, strlen(stem));
+}
 
 struct row_memory *row_memory_new(void)
 {
-    return calloc(1, sizeof(struct row_memory));
+    struct row_memory *m = calloc(1, sizeof(*m));
+    if (!m)
+        return NULL;
+    m->process_cpu = find(BARO_KIND_PROCESS, "cpu");
+    m->job_cpu = find(BARO_KIND_JOB, "cpu");
+    m->cgroup_cpu = find(BARO_KIND_CGROUP, "cpu");
+    return m;
 }
 
 void row_memory_free(struct row_memory *m)
@@ -30,59 +44,62 @@ void row_memory_free(struct row_memory *m)
     free(m);
 }
 
-/* What a row is told apart by, and its CPU time. */
+/* The CPU time of a row, and the id under which it is remembered. */
 static int cpu_of(const struct row *r, uint32_t *ret_id, uint64_t *ret)
 {
-    *ret_id = r->process              ? r->process->id
-              : r->machine            ? r->machine->id
-              : r->entity == ROW_HOST ? UINT32_MAX - 1
-                                      : UINT32_MAX;
-    switch (r->entity) {
-    case ROW_PROCESS:
-        return baro_process_value(r->process, PROCESS_cpu, ret);
-    case ROW_JOB:
-        return baro_sample_job(r->sample, JOB_cpu, ret);
-    case ROW_HOST:
-        return derive_host_busy(r->sample, ret);
-    case ROW_CPU:
-        return derive_cpu_busy(r->machine, ret);
-    case ROW_CGROUP:
-        return baro_entity_value(r->machine, CGROUP_cpu, ret);
+    switch (r->kind) {
+    case BARO_KIND_PROCESS:
+        *ret_id = baro_process_id(r->process);
+        return baro_process_value(r->process, r->memory->process_cpu, ret);
+    case BARO_KIND_JOB:
+        *ret_id = ID_JOB;
+        return baro_sample_job(r->sample, r->memory->job_cpu, ret);
+    case BARO_KIND_HOST:
+        *ret_id = ID_HOST;
+        return baro_host_busy_ns(r->sample, ret);
+    case BARO_KIND_CPU:
+        *ret_id = baro_entity_id(r->entity);
+        return baro_cpu_busy_ns(r->entity, ret);
+    case BARO_KIND_CGROUP:
+        *ret_id = baro_entity_id(r->entity);
+        return baro_entity_value(r->entity, r->memory->cgroup_cpu, ret);
     default:
         return BARO_ABSENT_UNSUPPORTED;
     }
 }
 
-static void rate(struct row *r, uint32_t id, uint64_t cpu)
+/* Growth of CPU time since the previous row, in cores. Example: 1.50 s at +2.0 s and 1.75 s at +2.5 s are 0.5 cores. */
+static int rate(struct row *r, uint32_t id, uint64_t cpu)
 {
     bool added;
     struct last *b = last_get(&r->memory->cpu, id, r->t_ns > OLD_NS ? r->t_ns - OLD_NS : 0, &added);
     if (!b)
-        return;
-    if (!added) {
-        r->cores_absent = derive_rate(b->t_ns, b->value, r->t_ns, cpu, &r->cores);
-        r->cores /= 1e9;
-        /* A value is read a moment after the sample's instant: over very short intervals that is too much. */
-        uint32_t cpus = r->entity == ROW_CPU ? 1 : r->header ? r->header->cpus : 0;
-        if (cpus && r->cores > cpus)
-            r->cores = cpus;
-    }
+        return BARO_ABSENT_NOT_YET;
+    const struct last before = *b;
     *b = (struct last){id, r->t_ns, cpu};
+    if (added)
+        return BARO_ABSENT_NOT_YET;
+    if (r->t_ns <= before.t_ns || cpu < before.value)
+        return BARO_ABSENT_UNKNOWN;
+    r->cores = (double)(cpu - before.value) * 1e9 / (double)(r->t_ns - before.t_ns) / 1e9;
+    /* A value is read a moment after the sample's instant: over very short intervals that is too much. */
+    uint32_t cpus = r->kind == BARO_KIND_CPU ? 1 : r->header ? baro_header_cpus(r->header) : 0;
+    if (cpus && r->cores > cpus)
+        r->cores = cpus;
+    return BARO_PRESENT;
 }
 
 void row_begin(struct row *r)
 {
     uint64_t cpu;
+    uint32_t id;
     r->cores = 0;
     r->cores_absent = BARO_ABSENT_NOT_YET;
     if (!r->memory)
         return;
-    uint32_t id;
     r->cores_absent = cpu_of(r, &id, &cpu);
-    if (r->cores_absent != BARO_PRESENT)
-        return;
-    r->cores_absent = BARO_ABSENT_NOT_YET;
-    rate(r, id, cpu);
+    if (r->cores_absent == BARO_PRESENT)
+        r->cores_absent = rate(r, id, cpu);
 }
 
 /* ---- cells ---- */
@@ -106,17 +123,26 @@ static void put_text(struct cell *c, const char *text)
     c->len = strlen(text);
 }
 
-static void put_time(struct cell *c, const struct row *r)
+static void write_time(struct row_time *t, int64_t realtime_ns)
 {
     struct buf b = {0};
-    /* unsigned: a damaged header may hold anything */
-    fmt_time_utc(&b, (int64_t)((uint64_t)r->header->start_realtime_ns + r->t_ns));
-    size_t n = b.failed ? 0 : b.len < sizeof(c->room) ? b.len : sizeof(c->room);
-    memcpy(c->room, b.at ? b.at : (const unsigned char *)"", n);
+    fmt_time_utc(&b, realtime_ns);
+    t->realtime_ns = realtime_ns;
+    t->len = b.failed ? 0 : b.len < sizeof(t->text) ? b.len : sizeof(t->text);
+    memcpy(t->text, b.at ? b.at : (const unsigned char *)"", t->len);
     buf_done(&b);
+}
+
+static void put_time(struct cell *c, const struct row *r)
+{
+    int64_t realtime_ns = baro_header_realtime_ns(r->header, r->t_ns);
+    struct row_time once = {0}, *t = r->time ? r->time : &once;
+    if (!t->len || t->realtime_ns != realtime_ns)
+        write_time(t, realtime_ns);
+    memcpy(c->room, t->text, t->len);
     c->kind = CELL_TEXT;
     c->text = c->room;
-    c->len = n;
+    c->len = t->len;
 }
 
 static void put_user(struct cell *c, const struct row *r, uint32_t uid)
@@ -154,6 +180,10 @@ static void put_value(struct cell *c, enum baro_unit unit, int absent, uint64_t 
         c->kind = CELL_REAL;
         c->real = (double)v / 1e6;
         break;
+    case BARO_UNIT_REAL:
+        c->kind = CELL_REAL;
+        memcpy(&c->real, &v, sizeof(c->real));
+        break;
     case BARO_UNIT_CELSIUS:
         c->kind = CELL_REAL;
         c->real = (double)(int64_t)v / 1e3;
@@ -163,25 +193,31 @@ static void put_value(struct cell *c, enum baro_unit unit, int absent, uint64_t 
     }
 }
 
+static int sum_of(const struct baro_sample *s, int metric, uint64_t *ret)
+{
+    struct baro_sum sum;
+    int absent = baro_sample_sum(s, metric, &sum);
+    if (absent == BARO_PRESENT)
+        *ret = sum.value;
+    return absent;
+}
+
 static void put_metric(struct cell *cell, const struct row *r, const struct column *c)
 {
     uint64_t v = 0;
     int absent = BARO_ABSENT_UNSUPPORTED;
-    if (c->kind == COLUMN_SUM) {
-        struct derive_sum sum = derive_sum(r->sample, (enum process_metric)c->metric);
-        v = sum.value;
-        absent = sum.absent;
-    } else if (r->entity == ROW_PROCESS) {
+    if (c->kind == COLUMN_SUM)
+        absent = sum_of(r->sample, c->metric, &v);
+    else if (r->kind == BARO_KIND_PROCESS)
         absent = baro_process_value(r->process, c->metric, &v);
-    } else if (r->entity == ROW_JOB) {
+    else if (r->kind == BARO_KIND_JOB)
         absent = baro_sample_job(r->sample, c->metric, &v);
-    } else if (r->entity == ROW_EXIT) {
+    else if (r->kind == BARO_KIND_EXIT)
         absent = baro_exit_value(r->exit, c->metric, &v);
-    } else if (r->entity == ROW_HOST) {
+    else if (r->kind == BARO_KIND_HOST)
         absent = baro_sample_host(r->sample, c->metric, &v);
-    } else if (r->machine) {
-        absent = baro_entity_value(r->machine, c->metric, &v);
-    }
+    else if (r->entity)
+        absent = baro_entity_value(r->entity, c->metric, &v);
     put_value(cell, c->describes->unit, absent, v);
 }
 
@@ -199,46 +235,129 @@ static void put_exit(struct cell *cell, const struct row *r, enum column_kind ki
     }
 }
 
-static struct baro_key key_of(const struct row *r)
+static int32_t pid_of(const struct row *r)
 {
-    return r->process ? r->process->key : r->exit ? r->exit->key : r->event->key;
+    return r->process ? baro_process_pid(r->process) : r->exit ? baro_exit_pid(r->exit) : baro_event_pid(r->event);
 }
 
-static void put_who(struct cell *cell, const struct row *r, enum column_kind kind)
+static uint64_t start_of(const struct row *r)
 {
-    struct baro_key key = key_of(r);
-    uint32_t uid = r->process ? r->process->uid : r->exit ? r->exit->uid : UINT32_MAX;
-    if (kind == COLUMN_PID && key.pid)
-        put_u64(cell, (uint64_t)key.pid);
-    else if (kind == COLUMN_START && key.start)
-        put_u64(cell, key.start);
-    else if (kind == COLUMN_PPID)
-        put_u64(cell, (uint64_t)(r->process ? r->process->parent.pid : r->exit->parent.pid));
-    else if (kind == COLUMN_USER)
-        put_user(cell, r, uid);
-    else if (kind == COLUMN_UID && uid != UINT32_MAX)
-        put_u64(cell, uid);
-    else
+    return r->process ? baro_process_start_ticks(r->process)
+           : r->exit  ? baro_exit_start_ticks(r->exit)
+                      : baro_event_start_ticks(r->event);
+}
+
+static int32_t ppid_of(const struct row *r)
+{
+    return r->process ? baro_process_ppid(r->process) : baro_exit_ppid(r->exit);
+}
+
+static uint32_t uid_of(const struct row *r)
+{
+    return r->process ? baro_process_uid(r->process) : baro_exit_uid(r->exit);
+}
+
+static void put_known(struct cell *cell, uint64_t v, uint64_t unknown)
+{
+    if (v == unknown)
         put_absent(cell, BARO_ABSENT_UNKNOWN);
+    else
+        put_u64(cell, v);
 }
 
-static void put_words(struct cell *cell, const struct row *r, enum column_kind kind)
+static void put_cmdline(struct cell *cell, const struct row *r)
 {
-    const char *line = r->process ? r->process->cmdline : r->exit ? r->exit->cmdline : NULL;
-    if (r->machine)
-        put_text(cell, kind == COLUMN_NAME ? baro_entity_name(r->machine) : baro_entity_label(r->machine));
-    else if (kind == COLUMN_NAME)
-        put_text(cell, r->process ? baro_process_name(r->process) : baro_exit_name(r->exit));
-    else if (line)
+    const char *line = r->process ? baro_process_cmdline(r->process) : baro_exit_cmdline(r->exit);
+    int absent = r->process ? baro_process_cmdline_absent(r->process) : BARO_PRESENT;
+    if (line)
         put_text(cell, line);
     else
-        put_absent(cell, r->process && r->process->cmdline_absent ? r->process->cmdline_absent : BARO_ABSENT_UNKNOWN);
+        put_absent(cell, absent ? absent : BARO_ABSENT_UNKNOWN);
+}
+
+static void put_name(struct cell *cell, const struct row *r)
+{
+    put_text(cell, r->entity    ? baro_entity_name(r->entity)
+                   : r->process ? baro_process_name(r->process)
+                                : baro_exit_name(r->exit));
+}
+
+static void write_attribute(struct buf *b, const struct baro_attribute *a)
+{
+    struct json number = {.out = b};
+    buf_str(b, b->len ? ", " : "");
+    buf_str(b, a->name);
+    buf_byte(b, '=');
+    switch (a->type) {
+    case BARO_ATTRIBUTE_UNSIGNED:
+        buf_u64(b, a->u64);
+        break;
+    case BARO_ATTRIBUTE_SIGNED:
+        json_i64(&number, a->i64);
+        break;
+    case BARO_ATTRIBUTE_REAL:
+        json_double(&number, a->real);
+        break;
+    case BARO_ATTRIBUTE_TEXT:
+        buf_str(b, a->text);
+        break;
+    }
+}
+
+static void put_attributes(struct cell *cell, const struct row *r)
+{
+    struct baro_attribute a;
+    struct buf *b = r->attributes;
+    if (!b)
+        return;
+    buf_clear(b);
+    for (size_t i = 0; baro_entity_attribute(r->entity, i, &a) == 0; i++)
+        write_attribute(b, &a);
+    if (b->failed)
+        return;
+    cell->kind = CELL_TEXT;
+    cell->text = b->len ? (const char *)b->at : "";
+    cell->len = b->len;
 }
 
 static void put_flag(struct cell *cell, bool v)
 {
     cell->kind = CELL_BOOL;
     cell->u64 = v;
+}
+
+static uint64_t age_of(const struct row *r)
+{
+    uint64_t read_ns = baro_process_read_ns(r->process);
+    return r->t_ns > read_ns ? r->t_ns - read_ns : 0;
+}
+
+/* Columns of exits and events only. */
+static void put_end(struct cell *ret, const struct row *r, enum column_kind kind)
+{
+    switch (kind) {
+    case COLUMN_STATUS:
+    case COLUMN_SIGNAL:
+        put_exit(ret, r, kind);
+        break;
+    case COLUMN_SOURCE:
+        put_text(ret, baro_exit_source_name(baro_exit_source_of(r->exit)));
+        break;
+    case COLUMN_SAMPLED:
+        put_flag(ret, baro_exit_sampled(r->exit));
+        break;
+    case COLUMN_EVENT:
+        put_text(ret, baro_event_name(r->event));
+        break;
+    case COLUMN_NUMBER:
+        put_u64(ret, baro_event_number(r->event));
+        break;
+    case COLUMN_TEXT:
+        put_text(ret, baro_event_text(r->event));
+        break;
+    default:
+        break;
+    }
 }
 
 void row_cell(const struct row *r, const struct column *c, struct cell *ret)
@@ -253,19 +372,37 @@ void row_cell(const struct row *r, const struct column *c, struct cell *ret)
         put_u64(ret, r->t_ns);
         break;
     case COLUMN_PID:
+        put_known(ret, (uint64_t)pid_of(r), 0);
+        break;
     case COLUMN_START:
+        put_known(ret, start_of(r), 0);
+        break;
     case COLUMN_PPID:
+        put_u64(ret, (uint64_t)ppid_of(r));
+        break;
     case COLUMN_UID:
+        put_known(ret, uid_of(r), UINT32_MAX);
+        break;
     case COLUMN_USER:
-        put_who(ret, r, c->kind);
+        put_user(ret, r, uid_of(r));
         break;
     case COLUMN_NAME:
+        put_name(ret, r);
+        break;
     case COLUMN_LABEL:
+        put_text(ret, baro_entity_label(r->entity));
+        break;
+    case COLUMN_ATTRIBUTES:
+        put_attributes(ret, r);
+        break;
+    case COLUMN_OWNER:
+        put_known(ret, (uint64_t)baro_entity_owner_pid(r->entity), 0);
+        break;
     case COLUMN_CMDLINE:
-        put_words(ret, r, c->kind);
+        put_cmdline(ret, r);
         break;
     case COLUMN_AGE:
-        put_u64(ret, r->t_ns > r->process->read_ns ? r->t_ns - r->process->read_ns : 0);
+        put_u64(ret, age_of(r));
         break;
     case COLUMN_CORES:
         ret->kind = r->cores_absent == BARO_PRESENT ? CELL_REAL : CELL_ABSENT;
@@ -273,36 +410,29 @@ void row_cell(const struct row *r, const struct column *c, struct cell *ret)
         ret->real = r->cores;
         break;
     case COLUMN_ID:
-        put_u64(ret, baro_entity_id(r->machine));
+        put_u64(ret, baro_entity_id(r->entity));
         break;
     case COLUMN_LOSSY:
-        put_flag(ret, r->sample->lossy);
-        break;
-    case COLUMN_STATUS:
-    case COLUMN_SIGNAL:
-        put_exit(ret, r, c->kind);
-        break;
-    case COLUMN_SOURCE:
-        put_text(ret, baro_exit_source_name(r->exit->source));
+        put_flag(ret, baro_sample_lossy(r->sample));
         break;
     case COLUMN_ORIGIN:
-        put_text(ret, baro_origin_name(r->process ? r->process->origin : r->exit->origin));
-        break;
-    case COLUMN_SAMPLED:
-        put_flag(ret, r->exit->sampled);
-        break;
-    case COLUMN_EVENT:
-        put_text(ret, baro_event_name(r->event));
-        break;
-    case COLUMN_NUMBER:
-        put_u64(ret, baro_event_number(r->event));
-        break;
-    case COLUMN_TEXT:
-        put_text(ret, baro_event_text(r->event));
+        put_text(ret, baro_origin_name(r->process ? baro_process_origin(r->process) : baro_exit_origin(r->exit)));
         break;
     case COLUMN_METRIC:
     case COLUMN_SUM:
         put_metric(ret, r, c);
         break;
+    default:
+        put_end(ret, r, c->kind);
     }
+}
+
+bool row_host_was_read(const struct baro_sample *s)
+{
+    uint64_t v;
+    for (int id = 0; id < baro_metric_count(BARO_KIND_HOST); id++) {
+        if (baro_sample_host(s, id, &v) == BARO_PRESENT)
+            return true;
+    }
+    return false;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows and columns for machines. A column is an identity (who, when), a metric of the registry or of the tape, or a
- * figure that derive/ makes; a row is a process at a sample, the job at a sample, an exit or an event. A cell is the
- * value where they meet. Encoders walk columns and know no metric by name.
+ * Rows and columns for programs. A row is a process at a sample, the job at a sample, an entity at a reading, an exit
+ * or an event. A column is part of a row's identity (which process, when), a metric of its kind, or a value that is
+ * computed from others (cores). A cell is the value of a column in a row. Encoders walk rows and columns; they know no
+ * metric by name, so that kinds and metrics which only the tape defines are written like all others.
  */
 #ifndef ENCODE_ROW_H
 #define ENCODE_ROW_H
@@ -11,25 +12,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "baro/tape.h"
-#include "base/error.h"
-#include "sample/sample.h"
+#include "baro/baro.h"
+#include "base/buf.h"
 
-/* From ROW_HOST on: the machine, in the order of the kinds. Their rows are of the time when it was looked at. */
-enum row_entity {
-    ROW_PROCESS,
-    ROW_JOB,
-    ROW_EVENT,
-    ROW_EXIT,
-    ROW_HOST,
-    ROW_CPU,
-    ROW_DISK,
-    ROW_FS,
-    ROW_NET,
-    ROW_SENSOR,
-    ROW_CGROUP,
-    ROW_ENTITIES
-};
+/* Whose rows: an enum baro_kind, or a kind of the tape's own; or events, which have no metrics and so no kind. */
+#define ROW_EVENT (-1)
+#define ROW_NO_SUCH (-2)
+
+/* Finds what rows a word means: "event" or the name of a kind. ROW_NO_SUCH: none that a tape has rows of. */
+int row_kind_find(const char *name, const struct baro_tape *tape);
+/* The names that it takes: fills at most cap - 1 and ends with NULL. */
+void row_kind_names(const struct baro_tape *tape, const char **ret, size_t cap);
 
 enum column_kind {
     COLUMN_TIME, /* UTC, RFC 3339 */
@@ -42,21 +35,23 @@ enum column_kind {
     COLUMN_NAME,
     COLUMN_CMDLINE,
     COLUMN_AGE, /* ns since the values were read */
-    COLUMN_ID,  /* of the machine: which entity, where two of one name came after each other */
+    COLUMN_ID,  /* of an entity: tells two of one name apart, of which one came after the other */
     COLUMN_LABEL,
-    COLUMN_CORES,  /* CPU time a second since the row before of the same process, CPU or control group, or of the job or
-                      the host */
-    COLUMN_LOSSY,  /* events were lost since the sample before */
-    COLUMN_STATUS, /* exit: the status, where it ended by one */
-    COLUMN_SIGNAL, /* exit: the signal, where one ended it */
-    COLUMN_SOURCE, /* exit: who told */
-    COLUMN_ORIGIN, /* how it came to be known */
-    COLUMN_SAMPLED, /* exit: a sample saw it */
+    COLUMN_ATTRIBUTES, /* of an entity, as text: "device=0, mode=fast" */
+    COLUMN_OWNER,      /* pid of the process that an entity belongs to */
+    COLUMN_CORES,  /* CPU time per second since the previous row of the same process, CPU or control group, or of the
+                      job or the host */
+    COLUMN_LOSSY,  /* events were lost since the previous sample */
+    COLUMN_STATUS, /* exit: the status, if it ended by one */
+    COLUMN_SIGNAL, /* exit: the signal, if one ended it */
+    COLUMN_SOURCE, /* exit: where its values come from */
+    COLUMN_ORIGIN, /* how the recorder found it */
+    COLUMN_SAMPLED, /* exit: at least one sample has it */
     COLUMN_EVENT,   /* event: its kind */
     COLUMN_NUMBER,
     COLUMN_TEXT,
-    COLUMN_METRIC, /* of the entity's own kind */
-    COLUMN_SUM,    /* job: the sum of a metric of processes */
+    COLUMN_METRIC, /* of the row's own kind */
+    COLUMN_SUM,    /* job: the sum of a metric over its processes */
 };
 
 struct column {
@@ -67,41 +62,50 @@ struct column {
 };
 
 struct columns {
-    enum row_entity entity;
+    int kind; /* of the rows */
     struct column *at;
     size_t n;
-    bool sums, cores;
+    bool cores; /* one of them is COLUMN_CORES */
 };
 
 /* list NULL: all that the tape was asked to hold. Otherwise names separated by commas. Returns 0, BARO_E_SYNTAX with
  * the unknown name in err and in ret_unknown (may be NULL; 64 bytes), or -ENOMEM. */
-int columns_choose(struct columns *ret, enum row_entity entity, const char *list, const struct baro_tape *tape,
-                   char *ret_unknown, struct baro_error *err);
+int columns_choose(struct columns *ret, int kind, const char *list, const struct baro_tape *tape, char *ret_unknown,
+                   struct baro_error *err);
 void columns_done(struct columns *c);
 /* All names that columns_choose() takes, for suggestions: fills at most cap - 1 and ends with NULL. */
-void columns_names(enum row_entity entity, const struct baro_tape *tape, const char **ret, size_t cap);
+void columns_names(int kind, const struct baro_tape *tape, const char **ret, size_t cap);
 
-struct row_memory; /* what the row before said, for rates */
+struct row_memory; /* values of previous rows, for rates */
 struct row_memory *row_memory_new(void);
 void row_memory_free(struct row_memory *m);
 
 struct row {
-    enum row_entity entity;
+    int kind; /* what it is a row of, as above */
     const struct baro_header *header;
     uint64_t t_ns;
     const struct baro_sample *sample; /* process, job, host */
-    const struct baro_entity *machine; /* a part of it */
+    const struct baro_entity *entity;
     const struct baro_process *process;
     const struct baro_exit *exit;
     const struct baro_event *event;
     struct row_memory *memory; /* NULL: no rates */
-    double cores;              /* filled by row_begin() */
+    double cores;              /* set by row_begin() */
     int cores_absent;
     const char *(*user)(void *context, uint32_t uid); /* NULL: users are shown as numbers */
     void *user_context;
+    struct row_time *time;     /* NULL: the text of times is not kept */
+    struct buf *attributes;    /* room for their text; NULL: they are absent */
 };
 
-/* To be called once for each row, in the order of the tape: works out what needs the row before. */
+/* The time of the previous row as text: all rows of a sample have the same. Begins as all zero. */
+struct row_time {
+    int64_t realtime_ns;
+    char text[32];
+    size_t len;
+};
+
+/* Called once for each row, in the order of the tape: computes what depends on previous rows. */
 void row_begin(struct row *r);
 
 enum cell_kind { CELL_ABSENT, CELL_U64, CELL_I64, CELL_REAL, CELL_BOOL, CELL_TEXT };
@@ -116,6 +120,9 @@ struct cell {
     size_t len;
     char room[40];
 };
+
+/* Was the machine itself read, or only its control groups (--no-host)? Then it has no row. */
+bool row_host_was_read(const struct baro_sample *s);
 
 void row_cell(const struct row *r, const struct column *c, struct cell *ret);
 

@@ -16,19 +16,6 @@ int fds_null(void)
     return fd >= 0 ? fd : open("/", O_PATH | O_CLOEXEC);
 }
 
-void run_hold_standard_fds(void)
-{
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-        int held;
-
-        if (fcntl(fd, F_GETFD) >= 0)
-            continue;
-        held = open("/", O_PATH | O_CLOEXEC); /* the lowest free number, which is fd, as all below are open */
-        if (held > STDERR_FILENO)
-            close(held);
-    }
-}
-
 void fds_null_standard(int but)
 {
     int null = fds_null();

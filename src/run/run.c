@@ -297,7 +297,7 @@ static void command_follow(struct wrapper *w)
 static void wrapper_init(struct wrapper *w, const struct filter *filter, struct run_result *result)
 {
     memset(result, 0, sizeof(*result));
-    run_hold_standard_fds();
+    fd_hold_standard();
     result->filter = filter;
     *w = (struct wrapper){
         .link = -1, .self_io = -1, .command_io = -1, .filter = filter, .result = result, .self = getpid()};

@@ -52,13 +52,6 @@ struct run_result {
 typedef int run_recorder(void *context, const struct link_end *link);
 
 /*
- * Opens what is closed of 0, 1 and 2 as a close-on-exec placeholder, so that no file of ours takes a number that the
- * command must find closed, and nothing meant for stderr is written into such a file. To be called before anything is
- * opened; run_wrapper() calls it too.
- */
-void run_hold_standard_fds(void);
-
-/*
  * Starts the recorder, runs the command, and returns when it has ended. The process must have one thread, and stdio
  * must have nothing buffered. All signals stay blocked afterwards. Returns 0 when the command was executed or could not
  * be (ret->exec_errno), negative on a failure of our own, for which the exit status is 125. Where no process can be had

@@ -83,6 +83,12 @@ int64_t baro_header_start_realtime_ns(const struct baro_header *h)
     return h->start_realtime_ns;
 }
 
+/* In unsigned arithmetic: the header of a damaged tape may hold any number. */
+int64_t baro_header_realtime_ns(const struct baro_header *h, uint64_t t_ns)
+{
+    return (int64_t)((uint64_t)h->start_realtime_ns + t_ns);
+}
+
 uint64_t baro_header_start_monotonic_ns(const struct baro_header *h)
 {
     return h->start_monotonic_ns;

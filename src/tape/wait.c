@@ -54,6 +54,13 @@ static void path_of(const struct baro_tape *t, char ret[64])
     snprintf(ret, 64, "/proc/self/fd/%d", t->fd);
 }
 
+const char *baro_tape_state_name(enum baro_tape_state state)
+{
+    static const char *const names[] = {
+        [BARO_TAPE_RUNNING] = "running", [BARO_TAPE_ENDED] = "ended", [BARO_TAPE_CUT_OFF] = "cut off"};
+    return (unsigned)state < sizeof(names) / sizeof(*names) ? names[state] : "unknown";
+}
+
 enum baro_tape_state baro_tape_state(const struct baro_tape *t)
 {
     char path[64];

@@ -140,6 +140,17 @@ def _drop_to(uid):
     os.setresuid(uid, uid, uid)
 
 
+def copy_programs(binary, folder):
+    """baro, the program that reads tapes, and the library that this one finds beside itself. Returns the path of baro.
+    """
+    for name in ("baro", "baro-read", "libbaro.so.0"):
+        path = pathlib.Path(binary).parent / name
+        if path.exists():
+            shutil.copy(path, folder / name)
+            (folder / name).chmod(0o755)
+    return str(folder / "baro")
+
+
 class Runner:
     """Calls the binary, as root or as an ordinary user. Every call has a deadline and leaves no process behind."""
 
@@ -149,9 +160,7 @@ class Runner:
         self.built = self.binary = binary
         if uid is not None:
             # The build folder may lie where that user can't go.
-            self.binary = str(work / "baro")
-            shutil.copy(binary, self.binary)
-            os.chmod(self.binary, 0o755)
+            self.binary = copy_programs(binary, work)
 
     def popen(self, *args, cgroup=None, before=None, via=(), env=None, **kw):
         """A running baro. cgroup: a Cgroup that it starts in; before: called in the child last of all; via: a command

@@ -64,6 +64,8 @@ def test_installed_binary_runs(installed, run):
     )
     out = subprocess.check_output([str(binary), "--version"], text=True)
     assert out == run("--version", status=0).stdout
+    # The program that reads tapes is found from there, and finds its library.
+    assert "pss_bytes" in subprocess.check_output([str(binary), "metrics"], text=True)
 
 
 @pytest.mark.not_sanitized("sanitizers are shared objects")

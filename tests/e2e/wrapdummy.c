@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "run/link.h"
 #include "run/run.h"
 
@@ -63,7 +64,7 @@ int main(int argc, char **argv)
     struct baro_error err = BARO_ERROR_INIT;
     int i;
 
-    run_hold_standard_fds();
+    fd_hold_standard();
     for (i = 1; i < argc && argv[i][0] == '-'; i++) {
         if (strcmp(argv[i], "--") == 0) {
             i++;

@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 /* These are not in the library; they need nothing else of the command line. */
-#include "../../src/cli/moment.c"
-#include "../../src/cli/opt.c"
-#include "../../src/cli/zone.c"
+#include "../../src/reader/moment.c"
+#include "../../src/command/opt.c"
+#include "../../src/command/zone.c"
 
 struct values {
     bool a, b;

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "derive/derive.h"
-#include "encode/json.h"
+#include "base/json.h"
 #include "sample/sample.h"
 
 static void test_rate(void **state)

@@ -440,7 +440,7 @@ static void test_target(void **state)
         holds(&w, MEMORY_CGROUP, 75);
         refused(&w, 0, 1, 0);
         assert_string_equal(summary_kernel_source(w.s), i ? "ledger" : "cgroup");
-        report_json(w.s, "t", &(struct json){.out = &text, .pretty = true});
+        summary_json(w.s, "t", &(struct json){.out = &text, .pretty = true});
         buf_byte(&text, 0);
         assert_non_null(strstr((char *)text.at, "\"cgroup\": \"target\""));
         buf_done(&text);

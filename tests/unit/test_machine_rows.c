@@ -95,7 +95,7 @@ static void write_machine(void)
     tape_writer_free(w);
 }
 
-static void expect_rows(enum row_entity entity, bool csv, const char *list, const char *expected)
+static void expect_rows(int kind, bool csv, const char *list, const char *expected)
 {
     struct buf text = {0};
     struct columns c;
@@ -103,17 +103,15 @@ static void expect_rows(enum row_entity entity, bool csv, const char *list, cons
     struct baro_record r;
     uint64_t last = UINT64_MAX, at;
     assert_int_equal(baro_tape_open(&t, path, NULL), 0);
-    assert_int_equal(columns_choose(&c, entity, list, t, NULL, NULL), 0);
+    assert_int_equal(columns_choose(&c, kind, list, t, NULL, NULL), 0);
     struct row_memory *memory = row_memory_new();
     while (baro_tape_next(t, &r, NULL) > 0) {
         assert_int_equal(baro_sample_host_ns(r.u.sample, &at), 0);
         struct row row = {
-            .entity = entity, .header = baro_tape_header(t), .t_ns = at, .sample = r.u.sample, .memory = memory};
-        size_t n = entity == ROW_HOST
-                       ? 1
-                       : baro_sample_entity_count(r.u.sample, (enum baro_kind)(BARO_KIND_HOST + entity - ROW_HOST));
+            .kind = kind, .header = baro_tape_header(t), .t_ns = at, .sample = r.u.sample, .memory = memory};
+        size_t n = kind == BARO_KIND_HOST ? 1 : baro_sample_entity_count(r.u.sample, (enum baro_kind)kind);
         for (size_t i = 0; at != last && i < n; i++) {
-            row.machine = baro_sample_entity(r.u.sample, (enum baro_kind)(BARO_KIND_HOST + entity - ROW_HOST), i);
+            row.entity = baro_sample_entity(r.u.sample, (enum baro_kind)kind, i);
             row_begin(&row);
             if (csv)
                 csv_row(&c, &row, false, &text);
@@ -134,27 +132,27 @@ static void test_rows(void **state)
 {
     (void)state;
     write_machine();
-    expect_rows(ROW_HOST, true, "t_ns,cores,load_1m,memory_used,cpu_idle",
+    expect_rows(BARO_KIND_HOST, true, "t_ns,cores,load_1m,memory_used,cpu_idle",
                 "0,,0.25,18446744073709551615,\n"
                 "2000000000,0.75,0.25,18446744073709551615,\n"
                 "3000000000,0,0.25,18446744073709551615,\n");
-    expect_rows(ROW_CPU, true, "name,t,cores,user,steal",
+    expect_rows(BARO_KIND_CPU, true, "name,t,cores,user,steal",
                 "cpu0,0,,5000000000,\n"
                 "cpu1,0,,5000000000,\n"
                 "cpu0,2000000000,0.75,6000000000,\n"
                 "cpu1,2000000000,0,5000000000,2000000000\n"
                 "cpu0,3000000000,0,6000000000,\n"
                 "cpu1,3000000000,,4000000000,2000000000\n");
-    expect_rows(ROW_DISK, false, "id,name,label,read,write",
+    expect_rows(BARO_KIND_DISK, false, "id,name,label,read,write",
                 "{\"id\":3,\"name\":\"sda\",\"label\":\"old "
                 "one\",\"read_bytes\":512,\"write_bytes\":null,\"absent\":{\"write_bytes\":\"denied\"}}\n"
                 "{\"id\":4,\"name\":\"sda\",\"label\":\"\\\\x1b[31m,\\\"\",\"read_bytes\":1024,\"write_bytes\":null,"
                 "\"absent\":{\"write_bytes\":\"denied\"}}\n"
                 "{\"id\":4,\"name\":\"sda\",\"label\":\"\\\\x1b[31m,\\\"\",\"read_bytes\":1024,\"write_bytes\":null,"
                 "\"absent\":{\"write_bytes\":\"denied\"}}\n");
-    expect_rows(ROW_SENSOR, true, "name,temperature,critical",
+    expect_rows(BARO_KIND_SENSOR, true, "name,temperature,critical",
                 "k10temp/Tctl,-1.5,\nk10temp/Tctl,-1.5,\nk10temp/Tctl,-1.5,\n");
-    expect_rows(ROW_FS, true, NULL, "");
+    expect_rows(BARO_KIND_FS, true, NULL, "");
 }
 
 static void test_columns(void **state)
@@ -165,17 +163,16 @@ static void test_columns(void **state)
     struct baro_error err = BARO_ERROR_INIT;
     write_machine();
     assert_int_equal(baro_tape_open(&t, path, NULL), 0);
-    for (int entity = ROW_HOST; entity < ROW_ENTITIES; entity++) {
-        int kind = entity - ROW_HOST + BARO_KIND_HOST;
-        bool cores = entity == ROW_HOST || entity == ROW_CPU || entity == ROW_CGROUP;
-        assert_int_equal(columns_choose(&c, (enum row_entity)entity, NULL, t, NULL, &err), 0);
-        assert_int_equal(c.n, baro_metric_count((enum baro_kind)kind) + (entity == ROW_HOST ? 2 : 4) + cores);
+    for (int kind = BARO_KIND_HOST; kind <= BARO_KIND_CGROUP; kind++) {
+        bool cores = kind == BARO_KIND_HOST || kind == BARO_KIND_CPU || kind == BARO_KIND_CGROUP;
+        assert_int_equal(columns_choose(&c, kind, NULL, t, NULL, &err), 0);
+        assert_int_equal(c.n, baro_metric_count((enum baro_kind)kind) + (kind == BARO_KIND_HOST ? 2 : 4) + cores);
         assert_int_equal(c.cores, cores);
         columns_done(&c);
-        assert_int_equal(columns_choose(&c, (enum row_entity)entity, "pid", t, NULL, &err), BARO_E_SYNTAX);
+        assert_int_equal(columns_choose(&c, kind, "pid", t, NULL, &err), BARO_E_SYNTAX);
         columns_done(&c);
     }
-    assert_int_equal(columns_choose(&c, ROW_HOST, "name", t, NULL, &err), BARO_E_SYNTAX);
+    assert_int_equal(columns_choose(&c, BARO_KIND_HOST, "name", t, NULL, &err), BARO_E_SYNTAX);
     columns_done(&c);
     baro_tape_close(t);
 }

@@ -368,8 +368,8 @@ static void test_live_is_replay(void **state)
     write_story(path);
     assert_int_equal(baro_tape_open(&tape, path, &err), 0);
     assert_int_equal(baro_summary_of_tape(tape, &replay, &err), 0);
-    report_json(live, "t", &(struct json){.out = &a, .pretty = true});
-    report_json(replay, "t", &(struct json){.out = &b, .pretty = true});
+    summary_json(live, "t", &(struct json){.out = &a, .pretty = true});
+    summary_json(replay, "t", &(struct json){.out = &b, .pretty = true});
     buf_byte(&a, 0);
     buf_byte(&b, 0);
     assert_string_equal((char *)a.at, (char *)b.at);
@@ -406,7 +406,7 @@ static void test_golden(void **state)
     }
     struct baro_summary *s = told_with(NULL);
     buf_clear(&text);
-    report_json(s, "/t/x.baro", &(struct json){.out = &text, .pretty = true});
+    summary_json(s, "/t/x.baro", &(struct json){.out = &text, .pretty = true});
     expect_golden("machine.json", &text);
     summary_free(s);
     buf_done(&text);
@@ -437,9 +437,9 @@ static void test_dialects(void **state)
     } all[] = {
         {"spare-cores", "dialect-spare-cores-process.csv", BARO_KIND_PROCESS},
         {"spare-cores", "dialect-spare-cores-host.csv", BARO_KIND_HOST},
-        {"spare-cores-mended", "dialect-spare-cores-mended-process.csv", -1},
+        {"spare-cores-mended", "dialect-spare-cores-mended-process.csv", DIALECT_ANY},
         {"spare-cores-mended", "dialect-spare-cores-mended-host.csv", BARO_KIND_HOST},
-        {"pytyche-cpu", "dialect-pytyche-cpu.csv", -1},
+        {"pytyche-cpu", "dialect-pytyche-cpu.csv", DIALECT_ANY},
     };
     struct buf text = {0};
     struct baro_error err = BARO_ERROR_INIT;
@@ -452,7 +452,7 @@ static void test_dialects(void **state)
     }
     buf_done(&text);
     assert_int_equal(baro_tape_open(&tape, *state, &err), 0);
-    assert_int_equal(dialect_new(&d, "spare", -1, baro_tape_header(tape), &err), BARO_E_SYNTAX);
+    assert_int_equal(dialect_new(&d, "spare", DIALECT_ANY, baro_tape_header(tape), &err), BARO_E_SYNTAX);
     assert_int_equal(dialect_new(&d, "pytyche-cpu", BARO_KIND_PROCESS, baro_tape_header(tape), &err), BARO_E_SYNTAX);
     assert_null(d);
     baro_tape_close(tape);

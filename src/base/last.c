@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/last.h"
+
+#include <stdlib.h>
+
+static struct last *slot_of(struct last *at, size_t size, uint32_t id)
+{
+    size_t i = id * 2654435761u & (size - 1);
+    while (at[i].id && at[i].id != id)
+        i = (i + 1) & (size - 1);
+    return &at[i];
+}
+
+static bool make_room(struct last_table *t, uint64_t old_ns)
+{
+    if (2 * (t->n + 1) <= t->size)
+        return true;
+    size_t size = t->size ? 2 * t->size : 256, n = 0;
+    struct last *at = calloc(size, sizeof(*at));
+    if (!at)
+        return false;
+    for (size_t i = 0; i < t->size; i++) {
+        if (t->at[i].id && t->at[i].t_ns >= old_ns) {
+            *slot_of(at, size, t->at[i].id) = t->at[i];
+            n++;
+        }
+    }
+    free(t->at);
+    *t = (struct last_table){at, n, size};
+    return true;
+}
+
+struct last *last_find(const struct last_table *t, uint32_t id)
+{
+    struct last *l = t->size ? slot_of(t->at, t->size, id) : NULL;
+    return l && l->id ? l : NULL;
+}
+
+struct last *last_get(struct last_table *t, uint32_t id, uint64_t old_ns, bool *ret_added)
+{
+    if (!make_room(t, old_ns))
+        return NULL;
+    struct last *l = slot_of(t->at, t->size, id);
+    *ret_added = !l->id;
+    if (!l->id) {
+        *l = (struct last){.id = id};
+        t->n++;
+    }
+    return l;
+}
+
+void last_done(struct last_table *t)
+{
+    free(t->at);
+    *t = (struct last_table){0};
+}

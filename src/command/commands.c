@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "command/cli.h"
+#include "command/options.h"
+
+#define TAPE_SAYS                                                                                                      \
+    "TAPE is a file, or @last (or @1), @2, ... of the runs kept under ${BARO_DIR:-${XDG_STATE_HOME:-~/.local/state}/"  \
+    "barograph}."
+#define ONE_TAPE_SAYS TAPE_SAYS " Left out, it is @last. A tape can be read while it is being written."
+
+const struct cli_command cli_commands[] = {
+    {"run", "[--] COMMAND [ARGUMENT...]", "record a command and all that it starts",
+     "Runs COMMAND and records what it and all its descendants use, down to processes that live a millisecond or leave "
+     "the "
+     "tree. The command is not disturbed: it keeps the terminal, its descriptors, its environment (plus BARO_*), its "
+     "limits "
+     "and its signals, and baro ends as the command ended, by the same status or the same signal.\n\n"
+     "At the end a short summary goes to standard error. The tape can be read while the command runs, and survives "
+     "whatever "
+     "ends the recorder.",
+     options_run, cmd_run, CLI_RUN_FAILED, 1, -1, true, false, true},
+    {"record", "--pid PID... | --cgroup PATH | --host",
+     "record what runs already: processes, a control group or the machine",
+     "Attaches to running processes and records them and their descendants, or all that is in a control group, until "
+     "the last of them has ended, or until "
+     "INT or TERM; with --host alone the machine and no process, until INT or TERM. Processes are never signalled or "
+     "stopped. Totals count from the moment of "
+     "attaching; what was used before is told apart.",
+     options_record, cmd_record, CLI_FAILED, 0, 0, false, false, true},
+    {"summary", "[TAPE]", "what it used, and what that was spent on", ONE_TAPE_SAYS, options_summary, cmd_summary,
+     CLI_FAILED, 0, 1, false, false, false},
+    {"show", "[TAPE]", "the tree of processes as it was at a moment",
+     "Prints the tree of processes with what each one used, from the sample that stands for the moment, and says which "
+     "sample that is. Rates are over the interval that ends there.\n\n" ONE_TAPE_SAYS,
+     options_show, cmd_show, CLI_FAILED, 0, 1, false, false, false},
+    {"export", "[TAPE]", "rows for other programs: CSV or JSON lines",
+     "Writes a row for each process at each sample, or for each sample of the job, each event or each exit; or, each "
+     "time the machine was "
+     "looked at, a row of it or one for each of its CPUs, disks, filesystems, network interfaces, sensors or control "
+     "groups. Times are UTC. "
+     "In CSV a cell without a value is empty; in JSON it is null, and \"absent\" says why. Text has control bytes, and "
+     "bytes "
+     "that are not UTF-8, as \\xNN and a backslash as two.\n\n"
+     "Besides the metrics that baro metrics lists (by entity) there are these columns. Of processes and exits: time, "
+     "t_ns (since "
+     "the tape began), pid, start_ticks (with pid: who it is), ppid, uid, user, name, cmdline, origin; of processes "
+     "age_ns and "
+     "cores; of exits status, signal, source, sampled; of the job time, t_ns, lossy and cores; of events time, t_ns, "
+     "event, pid, "
+     "start_ticks, number, text; of the host time, t_ns (when it was looked at) and cores (time in which something ran "
+     "on it), of its parts time, "
+     "t_ns, id, name, label, and cores of CPUs and control groups. user, age_ns, origin and id are written only where "
+     "they are asked for.\n\n" ONE_TAPE_SAYS,
+     options_export, cmd_export, CLI_FAILED, 0, 1, false, false, false},
+    {"ls", "", "the runs that are kept, newest last",
+     "A line for each kept run: its name for other commands, when it began (local time), how long it took, how it "
+     "ended (or \"running\", or \"cut off\": nobody writes it any more, and it has no "
+     "end), its size and its command. --json has the newest first.",
+     options_ls, cmd_ls, CLI_FAILED, 0, 0, false, false, true},
+    {"rm", "TAPE...", "remove tapes", "Removes tapes, and refuses whatever is not one.\n\n" TAPE_SAYS, options_rm,
+     cmd_rm, CLI_FAILED, 0, -1, false, false, true},
+    {"metrics", "[TAPE]", "what can be recorded, and what it means",
+     "Lists the metrics of each kind. With TAPE those that it may hold, also of kinds that only the tape defines.\n\n"
+     TAPE_SAYS, options_metrics, cmd_metrics, CLI_FAILED, 0, 1,
+     false, false, false},
+    {"doctor", "", "what can be had here, and what would grant the rest",
+     "Tries each source of values and of events as this user, in this container and on this kernel, and says what is "
+     "missing "
+     "and what would grant it. With --metrics it is told for each metric of the machine and of control groups that "
+     "baro metrics lists, from one look as a recording takes it. "
+     "The status is 0 even where something is missing.",
+     options_doctor, cmd_doctor, CLI_FAILED, 0, 0, false, false, false},
+    {"help", "[COMMAND]", "help on a command", NULL, options_none, cmd_help, CLI_FAILED, 0, 1, false, false, false},
+    {"docs", "man [COMMAND] | bash | metrics", "sources of the manual pages, the completion and docs/metrics.md", NULL,
+     options_none, cmd_docs, CLI_FAILED, 1, 2, false, true, false},
+    {.name = NULL},
+};
+
+const struct cli_command *cli_find(const char *name)
+{
+    for (const struct cli_command *c = cli_commands; c->name; c++) {
+        if (strcmp(c->name, name) == 0)
+            return c;
+    }
+    return NULL;
+}

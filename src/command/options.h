@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tables of options, one a command. Those of commands that record stand in cli/options.c, which the program
+ * baro-read does not have: there they are NULL.
+ */
+#ifndef COMMAND_OPTIONS_H
+#define COMMAND_OPTIONS_H
+
+#include "command/opt.h"
+#include "command/settings.h"
+
+
+extern const struct opt options_summary[], options_show[], options_export[], options_ls[], options_rm[],
+    options_metrics[], options_none[];
+extern __attribute__((weak)) const struct opt options_run[], options_record[], options_doctor[];
+
+/* ---- for those who write tables ---- */
+
+#define AT(member) offsetof(struct settings, member)
+#define END {.name = NULL}
+#define HELP {.name = "help", .letter = 'h', .type = OPT_HELP, .help = "print this help"}
+#define JSON_OPTION {.name = "json", .type = OPT_TRUE, .offset = AT(json), .help = "write JSON"}
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options of the commands that read tapes. */
+#include <string.h>
+
+#include "base/span.h"
+#include "command/options.h"
+#include "command/settings.h"
+#include "encode/dialect.h"
+
+/* "all" or so many; 0 stands for what fits. */
+static int take_count(void *at, const char *text, struct baro_error *err)
+{
+    struct span s = span_str(text);
+    uint64_t v = UINT32_MAX;
+    if (strcmp(text, "all") != 0 && (!scan_u64(&s, &v) || s.len || v == 0 || v > UINT32_MAX))
+        return error_set(err, BARO_E_SYNTAX, "'%s' is no number of lines: write 10, or all", text);
+    *(uint32_t *)at = (uint32_t)v;
+    return 0;
+}
+
+void settings_init_reading(struct settings *s)
+{
+    *s = (struct settings){.dialect = -1};
+}
+
+static const char *const formats[] = {"csv", "jsonl", NULL};
+static const char *const kinds[] = {"process", "job", "event", "exit",   "host",   "cpu",
+                                       "disk",    "fs",  "net",   "sensor", "cgroup", NULL};
+static const char *const picks[] = {"before", "nearest", "after", NULL};
+
+const struct opt options_summary[] = {JSON_OPTION, HELP, END};
+
+const struct opt options_show[] = {
+    {.name = "at",
+     .letter = 'a',
+     .argument = "TIME",
+     .type = OPT_TEXT,
+     .offset = AT(at),
+     .help = "the moment: +90s, -10s (before the end), 50%, start, end, peak (of memory), 12:30:05 or ISO 8601 "
+             "(default: as it ended)",
+     .more = "Times without a zone are local. A moment is taken as it is printed: +4.831s of the summary's peak finds "
+             "that sample."},
+    {.name = "pick",
+     .argument = "WHICH",
+     .type = OPT_CHOICE,
+     .offset = AT(pick),
+     .choices = picks,
+     .help = "where no sample is at TIME: the one before (the default), nearest or after"},
+    {.name = "follow",
+     .letter = 'f',
+     .type = OPT_TRUE,
+     .offset = AT(follow),
+     .help = "print the newest moment again and again until the recording ends"},
+    {.name = "top",
+     .letter = 'n',
+     .argument = "N",
+     .type = OPT_PARSED,
+     .offset = AT(count),
+     .parse = take_count,
+     .help = "the N processes that take most CPU, or all (default: all; with --follow what fits the terminal)"},
+    JSON_OPTION,
+    HELP,
+    END,
+};
+
+const struct opt options_export[] = {
+    {.name = "format",
+     .letter = 'F',
+     .argument = "FORMAT",
+     .type = OPT_CHOICE,
+     .offset = AT(format),
+     .choices = formats,
+     .help = "csv (the default) or jsonl"},
+    {.name = "safe",
+     .type = OPT_TRUE,
+     .offset = AT(safe),
+     .help = "CSV for spreadsheets: no name or command line is a formula",
+     .more = "Text that begins with =, +, -, @, a tab or a carriage return gets an apostrophe in front, and so does "
+             "text that begins with an "
+             "apostrophe: who takes one away in front of a text has what it was. Numbers are left alone."},
+    {.name = "entity",
+     .letter = 'e',
+     .argument = "WHAT",
+     .type = OPT_TEXT,
+     .offset = AT(entity),
+     .choices = kinds,
+     .help = "a row for each process and sample (the default), or for each job sample, event or exit; host, cpu, disk, "
+             "fs, net, sensor and "
+             "cgroup are the machine, each time it was looked at"},
+    {.name = "dialect",
+     .letter = 'd',
+     .argument = "NAME",
+     .type = OPT_CHOICE,
+     .offset = AT(dialect),
+     .choices = dialect_names,
+     .help = "CSV as another program writes it: spare-cores (of process or host), spare-cores-mended or pytyche-cpu",
+     .more = "spare-cores has the columns, units and quoting of the PidTracker and the SystemTracker of "
+             "resource-tracker, and counts as they do; "
+             "spare-cores-mended has the same columns with what is known to be wrong in them put right, and nothing "
+             "where the tape has no value; "
+             "pytyche-cpu has timestamp,usr_pct,idle_pct. docs/dialects.md tells of each column."},
+    {.name = "columns",
+     .letter = 'c',
+     .argument = "LIST",
+     .type = OPT_TEXT,
+     .offset = AT(columns),
+     .completes = OPT_A_METRIC,
+     .help = "these columns, in this order, e.g. time,pid,name,rss (default: all)"},
+    {.name = "output",
+     .letter = 'o',
+     .argument = "FILE",
+     .type = OPT_TEXT,
+     .offset = AT(output),
+     .completes = OPT_A_FILE,
+     .help = "write to FILE, which must not exist (default, and -: standard output)"},
+    {.name = "force", .type = OPT_TRUE, .offset = AT(force), .help = "replace FILE if it is there"},
+    {.name = "follow",
+     .letter = 'f',
+     .type = OPT_TRUE,
+     .offset = AT(follow),
+     .help = "go on while the tape grows, to its end"},
+    HELP,
+    END,
+};
+
+const struct opt options_ls[] = {
+    {.name = "lines", .letter = 'n', .argument = "N", .type = OPT_PARSED, .offset = AT(count), .parse = take_count,
+     .help = "the newest N, or all (default: what fits the terminal; all where there is none)"},
+    JSON_OPTION, HELP, END,
+};
+
+const struct opt options_rm[] = {
+    {.name = "all", .type = OPT_TRUE, .offset = AT(all), .help = "all kept runs; needs --yes"},
+    {.name = "yes", .letter = 'y', .type = OPT_TRUE, .offset = AT(yes), .help = "really"},
+    HELP, END,
+};
+
+const struct opt options_metrics[] = {JSON_OPTION, HELP, END};
+const struct opt options_none[] = {HELP, END};

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the options of all commands say. One struct, so that tables of different commands can share rows. */
+#ifndef COMMAND_SETTINGS_H
+#define COMMAND_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SETTINGS_PIDS_MAX 64
+
+struct record_settings {
+    const char *output;    /* -o FILE; NULL: a new one among the kept runs */
+    bool force;            /* replace an existing output */
+    bool quiet;            /* no summary at the end */
+    uint64_t interval_ns;  /* 0: auto */
+    uint64_t wanted;       /* mask of process metrics */
+    bool cmdline;          /* keep command lines */
+    uint64_t overhead_ppm; /* of a core; 0: no limit */
+    bool subreaper;        /* run: adopt orphans */
+    bool host;             /* the machine is recorded, too */
+    bool machine;          /* record: --host was given: the machine, with no process if none was named */
+    uint64_t for_ns;       /* record: for so long; 0: until it is over */
+    bool children;         /* record: descendants too */
+    int32_t pids[SETTINGS_PIDS_MAX];
+    int n_pids;
+    const char *cgroup;    /* record: a control group */
+    int own_group;         /* run: enum own_mode */
+};
+
+enum settings_format { FORMAT_CSV, FORMAT_JSONL };
+
+struct settings {
+    struct record_settings record;
+    bool json;
+    bool follow;
+    bool yes, all;
+    bool metrics;          /* doctor: each of them */
+    uint32_t count;        /* ls, show: so many lines at most; UINT32_MAX: all; 0: what fits */
+    bool force;
+    const char *output;    /* NULL: standard output */
+    const char *at;        /* show: when */
+    int pick;              /* show: enum baro_pick, which sample */
+    int format;            /* export */
+    const char *entity;    /* export: the name of a kind; NULL: process, or what the dialect is of */
+    bool safe;             /* export: text in CSV is no formula */
+    const char *columns;   /* NULL: all */
+    int dialect;           /* index into dialect_names; -1: none */
+};
+
+/* What holds where no option says otherwise: of all commands, and of those that read tapes. */
+void settings_init(struct settings *s);
+void settings_init_reading(struct settings *s);
+
+#endif

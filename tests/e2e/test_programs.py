@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`baro NAME` executes the program that has the command: baro-read for those that read tapes, baro-NAME for others."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import copy_programs
+
+
+def call(baro, *args, **kwargs):
+    return subprocess.run([baro, *args], capture_output=True, text=True, timeout=60, **kwargs)
+
+
+def script(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+def one_line(r, *words):
+    assert r.returncode == 2 and r.stdout == "" and r.stderr.count("\n") == 1, r
+    assert all(word in r.stderr for word in words), r.stderr
+
+
+@pytest.mark.parametrize("folder", ["bin", "libexec/barograph"])
+def test_own_programs_are_found_from_where_baro_lies(baro, work, folder):
+    """As installed, and beside each other as in a build tree; also by a link, and from anywhere."""
+    (work / "bin").mkdir()
+    moved = copy_programs(baro, work / "bin")
+    script(work / folder / "baro-read", 'echo "$0 $*"')
+    if folder != "bin":
+        (work / "bin" / "baro-read").unlink()
+    (work / "link").symlink_to(moved)
+    for name in (moved, str(work / "link")):
+        r = call(name, "summary", "--json", "x y", cwd="/")
+        assert r.stdout == f"{work}/bin/{'' if folder == 'bin' else '../' + folder + '/'}baro-read summary --json x y\n", r
+
+
+def test_without_the_reader_recording_goes_on(baro, work):
+    shutil.copy(baro, work / "baro")
+    alone = str(work / "baro")
+    assert call(alone, "run", "-q", "-o", str(work / "t"), "--", "sh", "-c", "exit 3").returncode == 3
+    assert "summary" in call(alone, "help").stdout and "--json" in call(alone, "help", "summary").stdout
+    one_line(call(alone, "summary", str(work / "t")), "baro summary: ", "baro-read", "not installed")
+
+
+def test_a_program_on_the_path(baro, work):
+    script(work / "path" / "baro-foo", 'echo "$*"; exit 7')
+    env = dict(os.environ, PATH=f"{work}/path:{os.environ['PATH']}")
+    r = call(baro, "foo", "-x", "a b", "", env=env)
+    assert (r.returncode, r.stdout, r.stderr) == (7, "-x a b \n", "")
+    one_line(call(baro, "../path/foo", env=env), "there is no command ../path/foo")
+    one_line(call(baro, "foo"), "there is no command foo")
+    # What is installed beside baro comes first, and a command of baro's own is never another program.
+    script(work / "path" / "baro-read", "echo stranger")
+    script(work / "path" / "baro-run", "echo stranger")
+    assert "stranger" not in call(baro, "summary", "--help", env=env).stdout
+    assert call(baro, "run", "-q", "-o", str(work / "t"), "--", "true", env=env).stdout == ""
