@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the event sources say, turned into members: forked, named, ended, and what they had used. */
+/* Applies events to the members: fork, exec, name, exit, and what ended processes had used. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "record/recorder.h"
 
-#define START_SLACK (20 * NS_PER_MS) /* start times are cut to 10 ms */
+#define START_SLACK (20 * NS_PER_MS) /* start times are rounded down to 10 ms */
 
 void event_touch(struct recorder *r, struct member *m)
 {
@@ -23,15 +23,15 @@ void event_touch(struct recorder *r, struct member *m)
 
 /* ---- forks ---- */
 
-/* Was its pid given to another, which was forked at t? What was seen of it says so only roughly: one that a scan finds
- * may have been forked, and may have ended, since the scan began. Its start time does: one that started 1,230 to 1,240
- * ms after the tape began is the one that was forked at 1,236 ms. */
-static bool another(const struct recorder *r, const struct member *known, uint64_t t)
+/* Is the known member another process than the one that was forked at t with the same pid? When a scan found the member
+ * says little: it may have been forked, and may have ended, since the scan began. Its start time does: one that started
+ * 1,230 to 1,240 ms after the tape began is the one that was forked at 1,236 ms. */
+static bool pid_was_reused(const struct recorder *r, const struct member *known, uint64_t t)
 {
     if (known->end_told && known->end_ns < t)
         return true;
     if (!known->begin_ns && !known->looked_at)
-        return false; /* a scan that may have begun long ago has just found it */
+        return false; /* just found by a scan that may have begun long ago */
     uint64_t begin = known->begin_ns ? known->begin_ns : job_begin_ns(&r->job, known->row.key.start);
     return begin + START_SLACK < t;
 }
@@ -42,12 +42,12 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
 {
     uint64_t t = recorder_since(r, e->t_ns);
     struct member *parent = member_of(r, e->ppid), *gone = NULL;
-    if (parent && parent->gone) { /* found gone before this was read: it left an orphan, whom nobody has told of yet */
+    if (parent && parent->gone) { /* it ended before this event was read: the child is an orphan */
         gone = parent;
         parent = NULL;
     }
     struct member *known = tree_find(&r->job.tree, e->pid);
-    if (known && another(r, known, t)) {
+    if (known && pid_was_reused(r, known, t)) {
         sampler_gone(&r->sampler, known, t);
         known = NULL;
     }
@@ -81,7 +81,7 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
         parent->heard = true;
     }
     m->row.uid = parent->row.uid;
-    member_set_name(m, parent->row.name); /* until it executes something, it is what its parent is */
+    member_set_name(m, parent->row.name); /* until it executes a program */
     event_touch(r, m);
 }
 
@@ -89,7 +89,7 @@ static void on_end(struct recorder *r, struct member *m, const struct exits_even
 {
     job_ended(&r->job, m, recorder_since(r, e->t_ns));
     if (!m->end_told)
-        m->end_ns = recorder_since(r, e->t_ns); /* before, it was only seen to have ended */
+        m->end_ns = recorder_since(r, e->t_ns); /* until now, only the time was known at which it was found ended */
     m->end_told = true;
     m->heard = true;
     if (e->has_status) {
@@ -120,7 +120,7 @@ void event_lost(struct recorder *r, uint64_t times)
     recorder_event(r, BARO_EVENT_LOSSY, NULL, times, exits_name(r->forks));
 }
 
-/* comm is cut after 15 bytes (TASK_COMM_LEN). */
+/* comm is truncated to 15 bytes (TASK_COMM_LEN). */
 static bool is_name_of(const char *comm, const char *name)
 {
     size_t n = strlen(comm);
@@ -162,7 +162,7 @@ static void take_usage(struct recorder *r, struct member *m, const struct exits_
     event_touch(r, m);
 }
 
-/* One whose end is told may have been found gone already, in the tick that is under way. */
+/* A process whose exit event arrives may have been found gone earlier in this tick. */
 static struct member *member_of(const struct recorder *r, int32_t pid)
 {
     struct member *m = tree_find(&r->job.tree, pid);
@@ -239,8 +239,8 @@ static void on_usage(void *context, const struct exits_event *e)
             on_name(r, m, e, false);
         return;
     }
-    bool tells = e->kind == EVENT_USAGE || (e->kind == EVENT_EXIT && e->has_usage);
-    if (!tells)
+    bool has_usage = e->kind == EVENT_USAGE || (e->kind == EVENT_EXIT && e->has_usage);
+    if (!has_usage)
         return;
     if (m)
         take_usage(r, m, e);

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When the kernel holds back what is foreign (exits/filter.h), and what it has to know for that: who is a member.
+ * Decides when the kernel drops foreign events (exits/filter.h), and adds the members to the filter.
  *
- * The filter follows the forks of those that it knows. So it holds back only once it knows all: everything passes,
- * members are made known as they are found, and when all that was queued has been read without anybody new to it,
- * nobody is left. Example: a member A forks B before the filter is attached, and B forks C after that. B is made known
- * when its fork is read, C, whom the filter did not see as a member's child, when its own is; a reading later all of
- * theirs are. Who is found by other means (a scan) begins that anew.
+ * The filter follows the forks of processes that it knows, so it may drop events only once it knows all members. Until
+ * then it passes everything, and members are added as they are found. When a drain has read everything that was queued
+ * and found no member that the filter did not know, the filter is complete. Example: member A forks B before the filter
+ * is attached, and B forks C after that. B is added when its fork is read. The filter did not know B when C was forked,
+ * so C is added when C's fork is read. The next drain finds nobody new. If a scan finds another member later, this
+ * starts again.
  *
- * Pids stay known when their processes end, as their ends may be read long after; they are forgotten all at once, which
- * begins it anew as well.
+ * Pids stay in the filter when their processes end, because their exits may be read long after. They are all removed at
+ * once when there are too many, and then this starts again, too.
  */
 #include "record/recorder.h"
 
-#define FOREIGN_LEAST 64u      /* forks of others; attaching it costs as much as reading some hundred events */
-#define FOREIGN_AGAIN 256u     /* that passed because they share a slot with somebody, or inherited it */
-#define ENDED_MOST 8192u       /* pids that are known and nobody's */
-#define EVENTS_OF_DRAIN 4096   /* more than that, and there may be more in the queue */
+#define FOREIGN_LEAST 64u    /* foreign forks; attaching the filter costs as much as reading some hundred events */
+#define FOREIGN_AGAIN 256u   /* foreign forks that passed, because pids share a slot with a member */
+#define ENDED_MOST 8192u     /* pids in the filter whose processes have ended */
+#define EVENTS_OF_DRAIN 4096 /* after more events, more may be queued */
 
-static void know_all(struct recorder *r)
+static void add_members(struct recorder *r)
 {
     for (size_t i = 0; i < r->job.tree.n; i++) {
         const struct member *m = r->job.tree.at[i];
@@ -35,8 +36,8 @@ static void begin(struct recorder *r)
     exits_filter_hold_back(r->filter, false);
     exits_filter_clear(r->filter);
     if (r->wrapper && !r->wrapper_lost)
-        exits_filter_add(r->filter, r->wrapper); /* the parent of whom a member forks with CLONE_PARENT */
-    know_all(r);
+        exits_filter_add(r->filter, r->wrapper); /* the real parent of a child forked with CLONE_PARENT */
+    add_members(r);
     r->filter_holds = false;
     r->filter_behind = true;
     r->filter_ended = r->job.ended;
@@ -59,7 +60,7 @@ static void open_filter(struct recorder *r)
 void event_filter_usage(struct recorder *r)
 {
     if (r->filter && r->usage && exits_kind(r->usage) == EXITS_TASKSTATS)
-        exits_filter_attach(r->filter, r->usage); /* not, and it tells of all as before */
+        exits_filter_attach(r->filter, r->usage); /* if this fails, all of the machine is reported as before */
 }
 
 void event_filter_fork(struct recorder *r, int32_t pid)
@@ -70,7 +71,7 @@ void event_filter_fork(struct recorder *r, int32_t pid)
     r->filter_behind = true;
 }
 
-/* Numbers that the kernel's events had and that reached nobody. */
+/* Reports events that got a sequence number but never arrived. */
 static void check_gaps(struct recorder *r)
 {
     uint32_t gaps = exits_filter_gaps(r->filter);
@@ -88,7 +89,7 @@ void event_filter(struct recorder *r, int events)
     }
     check_gaps(r);
     if (r->job.started - r->event_forks != r->filter_found)
-        know_all(r);
+        add_members(r);
     bool behind = r->filter_behind || events > EVENTS_OF_DRAIN;
     r->filter_behind = false;
     if (r->filter_holds && (r->foreign_forks >= FOREIGN_AGAIN || r->job.ended - r->filter_ended >= ENDED_MOST)) {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perf as a source: it is opened once the command runs, because the first event of a boot takes 5 to 35 ms, and it
- * tells only of those that were attached to and of what these fork from then on. So nobody may be left out:
+ * perf as an event source. It is opened once the command runs, because the first perf event after boot takes 5 to 35
+ * ms. It reports only processes that it is attached to and what they fork from then on. So that no member is missed:
  *
- * - Attaching goes on until a listing of the children of all who were attached to finds nobody new.
- * - A child that was being forked as its parent was attached to is told of but does not inherit. Whoever has not been
- * heard (member.heard) is asked for children with each sample, and attached to if it has one that was not told of.
- * - Who came and went before that left a pid that nobody has. If each pid that was given since the command's own is
- * known, or is there still, nobody did.
+ * - perf is attached to members, and their children are listed, until a listing finds no new process.
+ * - A child that was being forked while perf was attached to its parent is reported, but does not inherit the events.
+ *   Until an event that a process itself causes is seen (member.heard), its children are listed with each sample. If
+ *   one of them was not reported, perf is attached to the process.
+ * - A process that came and went before that used a pid that no known process has. If each pid that was assigned since
+ *   the command's own is that of a known or living process, there was none.
  *
- * Where one of these fails, what is counted are lower bounds (job.lossy); where somebody could not be attached to,
- * scanning goes on as well.
+ * If one of these checks fails, counts are lower bounds (job.lossy). If perf can't be attached to a member, scanning
+ * goes on as well.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -19,9 +20,9 @@
 #include "procfs/machine.h"
 #include "record/recorder.h"
 
-#define PERF_CPUS 16u   /* one event and ring per CPU: 128 of them double the cost of a fork */
+#define PERF_CPUS 16u  /* one event and ring per CPU: 128 of them double the cost of a fork */
 #define PASSES 32u
-#define PIDS_MOST 1024  /* given since the command's: a question each */
+#define PIDS_MOST 1024 /* assigned since the command's: each takes a system call */
 
 static void attach(struct recorder *r, struct member *m)
 {
@@ -31,15 +32,15 @@ static void attach(struct recorder *r, struct member *m)
     if (!m->ended && process_clock(m, &before) == 0)
         code = exits_perf_attach(r->usage, m->row.key.pid, NULL);
     r->perf_partly |= code > 0 || (code < 0 && code != -ESRCH);
-    m->heard = code == 0 || code == -ESRCH; /* who has ended forks no more */
+    m->heard = code == 0 || code == -ESRCH; /* a process that has ended forks no more */
     if (code < 0)
         return;
     member_moved(m);
-    member_tell(m)->cpu_ns = before; /* what it had used already is not in perf's count */
+    member_tell(m)->cpu_ns = before; /* perf counts only what follows */
     r->n_attached++;
 }
 
-/* perf had told of its fork, but it has a child that was not told of: it did not inherit. */
+/* perf reported its fork, but not that of a child of its: it did not inherit the events. */
 static bool is_unfollowed(const struct member *m)
 {
     for (const struct member *c = m->followed && !m->heard ? m->first_child : NULL; c; c = c->sibling_next) {
@@ -49,47 +50,48 @@ static bool is_unfollowed(const struct member *m)
     return !m->followed;
 }
 
-/* One pass over the members; those that are found on the way come after them. What perf tells meanwhile is read before
- * anybody else is attached to: who inherits need not be. Returns how many there were that perf had not told of. */
+/* One pass over the members; members found meanwhile are appended to the array and visited too. Events are read before
+ * perf is attached to the next member, because members that inherited need no attaching. Returns the number of members
+ * that perf had not reported. */
 static unsigned attach_all(struct recorder *r)
 {
-    unsigned untold = 0;
+    unsigned unreported = 0;
     for (size_t i = 0; i < r->job.tree.n; i++) {
         struct member *m = r->job.tree.at[i];
         bool unfollowed = m && is_unfollowed(m);
         if (unfollowed)
             attach(r, m);
-        untold += unfollowed;
+        unreported += unfollowed;
         if (!m || m->ended || (!unfollowed && m->heard))
             continue;
         uint64_t before = r->job.started;
-        sampler_advance(&r->sampler); /* all of it takes a while, and whom it finds is dated */
+        sampler_advance(&r->sampler); /* a pass takes a while, and processes found get the current time */
         if (r->options->children)
             sampler_scan_children(&r->sampler, m);
         if (r->job.started != before)
             event_read(r);
     }
-    return untold;
+    return unreported;
 }
 
-/* Until nobody is found who was not told of. Returns how many were. */
-static unsigned attach_until_known(struct recorder *r)
+/* Repeats until a pass finds no unreported member. Returns how many there were. */
+static unsigned attach_until_complete(struct recorder *r)
 {
-    unsigned untold = 0, more = 1;
+    unsigned unreported = 0, more = 1;
     for (unsigned pass = 0; more && pass < PASSES; pass++) {
         if (r->options->children)
             sampler_scan_wrapper(&r->sampler);
         event_read(r);
         more = attach_all(r);
-        untold += more;
+        unreported += more;
     }
     r->perf_partly |= more != 0;
-    return untold;
+    return unreported;
 }
 
-/* ---- who came and went before ---- */
+/* ---- processes that came and went before ---- */
 
-/* The last pid that was given in this pid namespace; 0: not known. */
+/* The pid that was assigned last in this pid namespace; 0: not known. */
 static int32_t last_pid(const struct recorder *r)
 {
     char text[128];
@@ -102,10 +104,13 @@ static int32_t last_pid(const struct recorder *r)
 
 void event_note_pid(struct recorder *r)
 {
-    r->first_pid = r->wrapper ? 0 : last_pid(r); /* of a command its own */
+    r->first_pid = r->wrapper ? 0 : last_pid(r); /* a command has its own pid */
 }
 
-/* Processes of others, and threads of whomever, that ended are taken for ours: then it is not known. */
+/* False if a process of the job may have come and gone unobserved: a pid was assigned to a process that has ended, and
+ * it is not known whose it was. Processes of other jobs and threads also use pids; if they ended, the answer is false
+ * although nothing was missed. Example: the command is pid 100, the last pid is 103; 101 lives, 102 and 103 have ended.
+ * With two known ended members the answer is true, with one it is false. */
 static bool all_are_known(struct recorder *r)
 {
     int32_t first = r->command ? r->command : r->first_pid, last = last_pid(r);
@@ -113,9 +118,9 @@ static bool all_are_known(struct recorder *r)
         return false;
     event_read(r);
     uint64_t gone = 0,
-             known = r->command ? r->job.ended + r->job.n_gone : 0; /* attached: of those that ended some are older */
+             known = r->command ? r->job.ended + r->job.n_gone : 0; /* attach: members that ended may be older */
     for (int32_t pid = first + 1; pid <= last; pid++)
-        gone += getpgid(pid) < 0 && !tree_find(&r->job.tree, pid); /* it takes the number of a thread, too */
+        gone += getpgid(pid) < 0 && !tree_find(&r->job.tree, pid); /* getpgid() finds threads, too */
     known -= known && !tree_find(&r->job.tree, first);
     return gone <= known;
 }
@@ -130,8 +135,8 @@ static void give_up(struct recorder *r)
     r->drain_due_ns = 0;
 }
 
-/* Who had gone by now forks no more, and whether others came and went is known or not. */
-static void begin_to_hear(struct recorder *r)
+/* Members that have ended fork no more. Whether others came and went unobserved is decided here. */
+static void begin_events(struct recorder *r)
 {
     for (struct member *m = r->job.gone; m; m = m->list_next)
         m->heard = true;
@@ -144,12 +149,12 @@ static void begin_to_hear(struct recorder *r)
 static void use_as_forks(struct recorder *r)
 {
     event_use(r, r->usage);
-    attach_until_known(r);
+    attach_until_complete(r);
     if (!r->n_attached) {
         give_up(r);
         return;
     }
-    begin_to_hear(r);
+    begin_events(r);
     recorder_event(r, BARO_EVENT_SOURCE, NULL, 1, exits_name(r->forks));
 }
 
@@ -184,8 +189,8 @@ void event_verify(struct recorder *r)
 {
     if (!r->job.hears || r->job.started - r->event_forks == r->found)
         return;
-    unsigned untold = attach_until_known(r);
-    r->job.lossy |= untold || r->perf_partly; /* there may have been more of them */
+    unsigned unreported = attach_until_complete(r);
+    r->job.lossy |= unreported || r->perf_partly; /* others may have been missed as well */
     if (r->perf_partly)
         sampler_scan_always(&r->sampler, true);
     r->found = r->job.started - r->event_forks;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When the event sources are heard, and what follows (event_apply.c has what they say).
+ * When the event sources are read, and what is read of processes after that (event_apply.c applies the events).
  *
- * One source tells who was forked, executed and ended (forks), one tells what the ended had used (usage); perf can be
- * both. Each drain has three steps: first all of forks, then all of usage, then a look at every member that was spoken
- * of. The kernel reports the usage of a process before its end (taskstats_exit() runs before proc_exit_connector() in
- * do_exit()), so when forks has told an end, usage has it by the time it is read after forks. The other way round usage
- * can be ahead: what it tells of unknown processes is stashed until forks names them.
+ * One source reports forks, execs and exits (forks), one reports what ended processes had used (usage); perf can be
+ * both. Each drain has three steps: read all of forks, then all of usage, then read each member that an event was
+ * about. The kernel sends the usage of a process before its exit event (in do_exit(), taskstats_exit() comes before
+ * proc_exit_connector()). So when an exit was read from forks, its usage is found when usage is read after that. Usage
+ * may also be ahead: what it reports of a process that is not known yet is stashed until its fork is read.
  *
- * Draining waits a little after the first event, so that a storm is read in batches: as long as a quarter of the buffer
- * can't fill.
+ * After the first event, the recorder waits a little before it drains, so that a burst is read in batches. It waits as
+ * long as events can't fill more than a quarter of the buffer.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,16 +19,16 @@
 #include "base/clock.h"
 #include "record/recorder.h"
 
-#define EVENTS_PER_MS 12u /* a fork, an exec and an exit every 250 us on each of two cores: worse was not seen */
+#define EVENTS_PER_MS 12u /* a fork, an exec and an exit every 250 us on each of two cores: more was not seen */
 #define DELAY_LEAST (1 * NS_PER_MS)
 #define DELAY_MOST (50 * NS_PER_MS)
-#define PERF_AFTER (20 * NS_PER_MS) /* the first perf_event_open() of a boot can take 5 to 35 ms */
-#define FOREIGN_MOST 6u            /* drains in a row that brought nothing of ours: each doubles the delay */
-#define SETTLE_AT 128u             /* gone members that may wait */
-#define LOOK_AFTER                                                                                                     \
-    (40 * NS_PER_MS) /* of what is executed in a storm most has ended by then, and its end tells its name */
+#define PERF_AFTER (20 * NS_PER_MS) /* the first perf_event_open() after boot can take 5 to 35 ms */
+#define FOREIGN_MOST 6u             /* drains in a row without an event of a member: each doubles the delay */
+#define SETTLE_AT 128u              /* ended members that may wait to be accounted */
+/* Most processes of a compile have ended 40 ms after their exec, and the exit event has their name. */
+#define EXEC_READ_AFTER (40 * NS_PER_MS)
 
-/* Opening takes 0.15 to 0.9 ms: off the start path, and before the children of the first drain are old. */
+/* Opening takes 0.15 to 0.9 ms: the command does not wait for it, and the first children have not ended by then. */
 void event_open_usage(struct recorder *r)
 {
     struct exits_source *source;
@@ -46,59 +46,59 @@ void event_open_usage(struct recorder *r)
 
 /* ---- after a drain ---- */
 
-static void tell_exec(struct recorder *r, struct member *m)
+static void report_exec(struct recorder *r, struct member *m)
 {
     if (*m->row.name)
         job_event(&r->job, m->executed_ns, BARO_EVENT_EXEC, m, 0, m->row.name);
     m->executed_ns = 0;
 }
 
-/* For the first file of a process that is opened in /proc the kernel makes dentries and inodes, which it takes down
- * again as the process ends (proc_flush_pid()). Where ends are told with names a look can wait: a compile is recorded
- * for a sixth less CPU. */
-static bool can_wait(struct recorder *r, const struct member *m)
+/* The first file of a process that is opened in /proc makes the kernel build dentries and inodes, which it tears down
+ * when the process ends (proc_flush_pid()). If exit events have names, reading can wait: recording a compile takes a
+ * sixth less CPU. */
+static bool can_defer(struct recorder *r, const struct member *m)
 {
-    if (!r->job.ends_told || r->finishing || sampler_tick_ns(&r->sampler) >= m->executed_ns + LOOK_AFTER ||
+    if (!r->job.ends_told || r->finishing || sampler_tick_ns(&r->sampler) >= m->executed_ns + EXEC_READ_AFTER ||
         r->n_deferred_execs == DEFERRED_EXECS_MAX)
         return false;
     r->deferred_execs[r->n_deferred_execs++] = m->row.key.pid;
     if (!r->drain_due_ns)
-        r->drain_due_ns = clock_monotonic_ns() + LOOK_AFTER;
+        r->drain_due_ns = clock_monotonic_ns() + EXEC_READ_AFTER;
     return true;
 }
 
-static void look_at_executed(struct recorder *r, struct member *m)
+static void read_executed(struct recorder *r, struct member *m)
 {
     uint64_t clock_ns;
     bool known = m->looked_at && m->row.read_ns > m->executed_ns;
-    if (!known && can_wait(r, m))
+    if (!known && can_defer(r, m))
         return;
-    /* Gone already: its end is in the queue, with the status, and comes with the next drain. */
+    /* If it has ended, its exit is queued, with the status, and is read with the next drain. */
     if (known || (process_clock(m, &clock_ns) == 0 && sampler_look(&r->sampler, m) == 0))
-        tell_exec(r, m);
+        report_exec(r, m);
 }
 
-static void look_at(struct recorder *r, struct member *m)
+static void read_touched_member(struct recorder *r, struct member *m)
 {
     uint64_t clock_ns;
     if (m->gone) {
-        if (m->executed_ns && (m->looked_at || m->named)) /* else its name is what it inherited */
-            tell_exec(r, m);
+        if (m->executed_ns && (m->looked_at || m->named)) /* otherwise it still has its parent's name */
+            report_exec(r, m);
         return;
     }
     if (!m->ended) {
         if (m->executed_ns)
-            look_at_executed(r, m);
+            read_executed(r, m);
         return;
     }
     if (r->usage && !member_usage(m)->has_cpu)
         event_take_stashed(r, m);
     if (m->executed_ns && !m->looked_at && !m->named)
-        member_set_name(m, ""); /* it executed something, and nobody saw what */
+        member_set_name(m, ""); /* the name of the program that it executed is not known */
     if (m->executed_ns)
-        tell_exec(r, m);
+        report_exec(r, m);
     if (!m->parent && r->job.wrapper.pid)
-        return; /* the wrapper reads it whole before it reaps it */
+        return; /* the wrapper reads the zombie before it reaps it */
     if (process_clock(m, &clock_ns) < 0) {
         sampler_gone(&r->sampler, m, m->end_ns);
         return;
@@ -118,14 +118,14 @@ static void touch_deferred_execs(struct recorder *r)
     r->n_deferred_execs = 0;
 }
 
-/* In the order of the events, so that a child that its parent waited for is gone before its parent is. */
-static void look_at_touched(struct recorder *r)
+/* In the order of the events, so that a child that was reaped is accounted before its parent. */
+static void read_touched(struct recorder *r)
 {
     while (r->touched) {
         struct member *m = r->touched;
         r->touched = m->touched_next;
         m->touched = false;
-        look_at(r, m);
+        read_touched_member(r, m);
     }
 }
 
@@ -139,7 +139,7 @@ void event_catch_up(void *recorder)
         if (!member_usage(m)->has_cpu)
             event_take_stashed(r, m);
     }
-    look_at_touched(r);
+    read_touched(r);
 }
 
 void event_drain(struct recorder *r)
@@ -148,8 +148,8 @@ void event_drain(struct recorder *r)
     if (!r->forks)
         return;
     if (!r->started) {
-        /* Who the command is has not been told yet: what it forked would be nobody's. The buffer holds far more than
-         * this takes. */
+        /* The command's pid is not known yet, so its forks could not be attributed to the job. The buffer holds far
+         * more events than arrive until then. */
         event_ready(r);
         return;
     }
@@ -161,13 +161,13 @@ void event_drain(struct recorder *r)
     else if (events > 0)
         r->foreign += r->foreign < FOREIGN_MOST;
     touch_deferred_execs(r);
-    look_at_touched(r);
+    read_touched(r);
     if (r->job.n_gone >= r->job.n_held + SETTLE_AT)
         sampler_settle(&r->sampler);
     if (r->job.tree.holes > tree_count(&r->job.tree) + SETTLE_AT)
-        tree_compact(&r->job.tree); /* else it would grow with all that lived since the last tick */
+        tree_compact(&r->job.tree); /* otherwise it would grow with each process since the last tick */
     int fd = exits_fd(r->forks);
-    /* Quiet: the next event wakes us. In a storm the timer alone does, once for many. */
+    /* Quiet: the next event wakes the recorder. In a burst only the timer does, once for many events. */
     struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = (uint64_t)fd};
     if (fd >= 0 && !r->unpollable && events == 0 && !r->listening)
         r->listening = epoll_ctl(r->epoll_fd, EPOLL_CTL_MOD, fd, &e) == 0;
@@ -175,16 +175,16 @@ void event_drain(struct recorder *r)
         event_ready(r);
 }
 
-/* The rings of perf wake us when an eighth of one is full, and not at all once the process that they were opened for
- * has gone. */
+/* The ring of a perf event wakes the recorder only when an eighth of it is full, and not at all once the process that
+ * it was opened for has ended. */
 bool event_is_silent(const struct recorder *r)
 {
     return r->listening && exits_kind(r->forks) != EXITS_PERF;
 }
 
-/* Without a source that tells names with the usage, what is executed must be looked at before it is gone; and the
- * sooner the first fork is seen, the sooner there is such a source. The connector tells of the whole machine: a job
- * that has not forked so far must not pay for each process of others. */
+/* Without a usage source, which reports names, a process that executes a program must be read before it ends. The first
+ * fork opens that source, so it should be seen soon. But the connector reports the whole machine: a job that has not
+ * forked yet must not pay for each process of others. */
 void event_ready(struct recorder *r)
 {
     bool forked = r->taskstats_tried, first = r->started && !forked && geteuid() == 0;
@@ -209,7 +209,7 @@ void event_use(struct recorder *r, struct exits_source *source)
     }
     struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = (uint64_t)fd};
     r->listening = epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &e) == 0;
-    r->unpollable = !r->listening; /* drained by time, then */
+    r->unpollable = !r->listening; /* then it is drained by timer */
 }
 
 static void name_source(char *to, size_t cap, const char *name)
@@ -244,8 +244,8 @@ void event_open(struct recorder *r)
         sampler_scan_always(&r->sampler, false);
         name_source(r->header.event_source, sizeof(r->header.event_source), exits_name(source));
     }
-    /* Where the usage of the ended comes from is known now, and opened when there is somebody to end: not for a command
-     * that forks nothing. */
+    /* The header names the source of usage now. The source is opened when there is a process that can end, so not for a
+     * command that forks nothing. */
     if (!r->forks)
         event_note_pid(r);
     if (r->forks && geteuid() == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a recording: what is still to be told, who outlives it, the last sample. */
+/* The end of a recording: last events, survivors, the last sample. */
 #include <errno.h>
 #include <poll.h>
 
@@ -7,54 +7,54 @@
 #include "record/recorder.h"
 
 #define SURVIVORS_MOST 100u
-#define LAST_WORD (3 * NS_PER_MS)
+#define EXITS_WITHIN (3 * NS_PER_MS)
 
-static void tell_survivors(struct recorder *r)
+static void report_survivors(struct recorder *r)
 {
-    unsigned told = 0;
-    for (size_t i = 0; i < r->job.tree.n && told < SURVIVORS_MOST; i++) {
+    unsigned n = 0;
+    for (size_t i = 0; i < r->job.tree.n && n < SURVIVORS_MOST; i++) {
         struct member *m = r->job.tree.at[i];
         uint64_t clock_ns;
         if (!m || m->ended || process_clock(m, &clock_ns) < 0 ||
             (!*m->row.name && sampler_look(&r->sampler, m) < 0))
             continue;
         recorder_event(r, BARO_EVENT_SURVIVOR, m, 0, m->row.name);
-        told++;
+        n++;
     }
 }
 
-static bool end_untold(const struct member *m)
+static bool exit_is_unreported(const struct member *m)
 {
     uint64_t clock_ns;
     return !m->end_told && !m->reap_pending && (m->gone || clock_process_cpu_ns(m->row.key.pid, &clock_ns) == -EINVAL);
 }
 
-static bool any_end_untold(const struct recorder *r)
+static bool any_exit_unreported(const struct recorder *r)
 {
     for (size_t i = 0; i < r->job.tree.n && i < SURVIVORS_MOST; i++) {
-        if (r->job.tree.at[i] && end_untold(r->job.tree.at[i]))
+        if (r->job.tree.at[i] && exit_is_unreported(r->job.tree.at[i]))
             return true;
     }
     for (const struct member *m = r->job.gone; m; m = m->list_next) {
-        if (end_untold(m))
+        if (exit_is_unreported(m))
             return true;
     }
     return false;
 }
 
-/* A parent can have its child's status before the connector tells of that end (do_exit() calls exit_notify() first, and
- * may be preempted in between): of the last ones to end the word is waited for, as briefly as nobody minds. */
-static void await_ends(struct recorder *r)
+/* A parent can reap its child before the connector reports the exit (do_exit() calls exit_notify() first, and may be
+ * preempted in between). The recorder waits for the exit events of the last processes, but only briefly. */
+static void wait_for_exits(struct recorder *r)
 {
-    uint64_t until = clock_monotonic_ns() + LAST_WORD;
-    while (r->forks && exits_fd(r->forks) >= 0 && any_end_untold(r) && clock_monotonic_ns() < until) {
+    uint64_t until = clock_monotonic_ns() + EXITS_WITHIN;
+    while (r->forks && exits_fd(r->forks) >= 0 && any_exit_unreported(r) && clock_monotonic_ns() < until) {
         struct pollfd p = {.fd = exits_fd(r->forks), .events = POLLIN};
         poll(&p, 1, 1);
         event_drain(r);
     }
 }
 
-static void tell_cut(const struct recorder *r)
+static void report_cut(const struct recorder *r)
 {
     struct baro_error line = BARO_ERROR_INIT;
     uint64_t bytes = tape_writer_cut(r->writer);
@@ -67,20 +67,20 @@ static void tell_cut(const struct recorder *r)
 
 void recorder_finish(struct recorder *r)
 {
-    r->finishing = true; /* whatever ended it: nothing can wait any more */
+    r->finishing = true; /* from now on no read is deferred */
     if (r->started) {
         event_drain(r);
-        await_ends(r);
+        wait_for_exits(r);
         if (r->options->children)
-            sampler_scan_wrapper(&r->sampler); /* an orphan whose fork nobody told */
+            sampler_scan_wrapper(&r->sampler); /* finds orphans whose fork was not reported */
         event_verify(r);
         if (r->wrapper && !r->wrapper_lost)
-            r->job.wrapper.pid = 0; /* it has nothing more to tell: what is gone now is gone */
+            r->job.wrapper.pid = 0; /* no more messages will come: what has ended can be accounted */
         wrapper_forget(r);
         r->job.closing = true;
         sampler_settle(&r->sampler);
         event_check_survivors(r);
-        tell_survivors(r);
+        report_survivors(r);
         limits_find(r);
         job_event(&r->job, r->end_ns ? r->end_ns : sampler_now(&r->sampler), BARO_EVENT_END, NULL,
                   (uint64_t)(uint32_t)r->status,
@@ -93,5 +93,5 @@ void recorder_finish(struct recorder *r)
     recorder_writes(r, true);
     tape_writer_finish(r->writer, NULL);
     recorder_writes(r, false);
-    tell_cut(r);
+    report_cut(r);
 }

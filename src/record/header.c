@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands at the head of a tape. All of it is on the start path, so nothing dear is asked. */
+/* The tape's header. All of this is on the start path, so nothing expensive is read. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -29,8 +29,8 @@ static void copy_text(char *to, size_t cap, const char *from)
 }
 
 #if defined(__x86_64__) || defined(__i386__)
-/* The processor says its own name, in three parts (0x80000002 to 4). Opening /proc/cpuinfo can take 20 ms where the
- * kernel measures all CPUs for it (before 5.18). */
+/* CPUID returns the processor's name in three parts (0x80000002 to 4). Opening /proc/cpuinfo can take 20 ms, because
+ * before 5.18 the kernel measures the frequency of all CPUs for it. */
 static void fill_cpu(struct baro_header *h)
 {
     unsigned part[12];
@@ -47,7 +47,7 @@ static void fill_cpu(struct baro_header *h)
     snprintf(h->cpu_model, sizeof(h->cpu_model), "%s", name + from);
 }
 #else
-/* Of the first CPU, which is in the first page; ARM's have numbers in place of a name. */
+/* The name of the first CPU is in the first page; ARM CPUs have numbers instead of a name. */
 static void fill_cpu(struct baro_header *h)
 {
     struct proc_cpuinfo info;
@@ -72,7 +72,7 @@ static uint32_t count_of(const char *path)
     return count > 0 && count <= UINT32_MAX ? (uint32_t)count : 0;
 }
 
-/* Not sysconf(), but where /sys is hidden: musl's counts those that this process may run on. */
+/* sysconf() is used only if /sys is hidden: musl counts the CPUs that this process may run on. */
 static void fill_counts(struct baro_header *h)
 {
     h->cpus = count_of("/sys/devices/system/cpu/online");
@@ -107,7 +107,7 @@ static void fill_machine(struct baro_header *h)
     fill_counts(h);
 }
 
-/* Who writes: a reader sees by it whether the recorder lives. */
+/* Identity of the recorder: with it a reader can tell whether the recorder is alive. */
 static void fill_recorder(struct baro_header *h)
 {
     char text[1024];
@@ -120,7 +120,7 @@ static void fill_recorder(struct baro_header *h)
     h->pid_namespace = stat("/proc/self/ns/pid", &ns) == 0 ? ns.st_ino : 0;
 }
 
-/* Schedulers and launchers say who a task is among many. */
+/* Batch schedulers and launchers put the identity of a task into its environment. */
 static void fill_place(struct baro_header *h)
 {
     static const char *const ranks[] = {"SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
@@ -150,7 +150,7 @@ static char *redacted_name(const char *name)
     return text;
 }
 
-/* What a control group is known by. */
+/* A recording of a control group is named by the path of the group. */
 static int fill_group(struct baro_header *h, const char *path)
 {
     h->argv = calloc(2, sizeof(*h->argv));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which control groups the job is in, and what it may have. That is found when there is nothing else to do: while
- * another CPU starts the command, once it runs, or as the job ends. The command never waits for it. A job can be moved
- * to another group, can change what it may have, and somebody can change what its groups may have, so all of that is
- * looked at again; seldom, as it is rare.
+ * Which control groups the job is in, and its limits. They are read when there is nothing else to do: while another CPU
+ * starts the command, once the command runs, or when the job ends. The command never waits for it. A job may be moved
+ * to another group or change its own limits, and the limits of its groups may be changed, so all of this is read again;
+ * rarely, because it is rare.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,14 +23,15 @@
 #include "run/link.h"
 #include "run/own.h"
 
-#define STARTS_WITHIN_MS 1000 /* an exec that takes longer hangs: in the group, as it was to be */
-/* When it is looked again: what starts a job moves itself at once and then executes it. Each time after four times as
- * long: a look takes as long as half a sample of 200 processes. */
+#define STARTS_WITHIN_MS 1000 /* an exec that takes longer hangs; the command is then taken to be in its group */
+/* When limits are read again: a program that starts a job often moves itself first and then executes it. The wait grows
+ * by a factor of four each time (20 ms, 80 ms, ... 20.48 s): a read takes as long as half a sample of 200 processes. */
 #define AGAIN_FIRST (20 * NS_PER_MS)
 #define AGAIN_TIMES 4u
 #define AGAIN_MOST (20480 * NS_PER_MS)
-#define BOUNDS_SHARE                                                                                                   \
-    1000u /* of the time goes to what the groups allow: the kernel may need seconds for a memory.stat */
+/* Reading the groups' limits may take a thousandth of the time: a kernel may need seconds for one memory.stat. A read
+ * of 2 ms is followed by 2 s without one. */
+#define BOUNDS_SHARE 1000u
 #define MOUNTED "/sys/fs/cgroup"
 
 struct limits_watch {
@@ -39,15 +40,15 @@ struct limits_watch {
     struct cgroup_bounds bounds;
     struct baro_limits last;
     bool placed, found;
-    bool early;                  /* another CPU starts the command meanwhile */
-    uint64_t due_ns, wait_ns;    /* since the tape began */
-    uint64_t bounds_due_ns;      /* no look at bounds before that */
+    bool early;               /* read before the command starts: another CPU is starting it */
+    uint64_t due_ns, wait_ns; /* since the tape began */
+    uint64_t bounds_due_ns;   /* bounds are not read before that */
     size_t membership_len;
-    char membership[4096];       /* of /proc/PID/cgroup, as it was when the places were found */
+    char membership[4096];    /* text of /proc/PID/cgroup when the places were found */
 };
 
-/* The wrapper has what the command has: the recorder has lifted some of its own limits. */
-static int32_t whose(const struct recorder *r)
+/* The process whose limits are the command's: the wrapper, because the recorder has raised some of its own. */
+static int32_t limits_pid(const struct recorder *r)
 {
     if (r->wrapper)
         return r->wrapper_lost ? r->command : r->wrapper;
@@ -56,11 +57,11 @@ static int32_t whose(const struct recorder *r)
 
 static uint32_t affinity_of(int32_t pid)
 {
-    cpu_set_t mask[8]; /* 8,192 CPUs: with more it fails, and the text of /proc is taken */
+    cpu_set_t mask[8]; /* 8,192 CPUs: with more this fails, and the text in /proc is read */
     return sched_getaffinity(pid, sizeof(mask), mask) == 0 ? (uint32_t)CPU_COUNT_S(sizeof(mask), mask) : 0;
 }
 
-/* False where it may not be asked. */
+/* False if prlimit(2) is not permitted. */
 static bool ulimits_of(int32_t pid, struct pid_limits *ret)
 {
     static const struct {
@@ -88,7 +89,7 @@ static const char *own_env(void *context, const char *name)
 
 /* ---- which groups ---- */
 
-/* A path that begins with no slash is one below where control groups are mounted: "memory/a". */
+/* A path without a leading slash is below the mount point of the control groups: "memory/a". */
 static int find_path(const struct recorder *r, const char *path)
 {
     char whole[CGROUP_DIR_MAX];
@@ -104,7 +105,7 @@ static int find_group(struct recorder *r, struct baro_error *err)
                          "%s: no such control group; give its path below " MOUNTED ", or as in /proc/PID/cgroup", path);
     for (size_t i = 0; i < r->places->n; i++) {
         if (r->places->at[i].root)
-            return error_set(err, -EINVAL, "%s is the root of its hierarchy: all of the machine", path);
+            return error_set(err, -EINVAL, "%s is the root of its hierarchy, that is, the whole machine", path);
     }
     size_t other;
     if (cgroup_agree(r->root_fd, r->places, &other) < 0)
@@ -113,7 +114,7 @@ static int find_group(struct recorder *r, struct baro_error *err)
     return 0;
 }
 
-/* Of where the wrapper went to let the command have controllers: what is the job's begins above it. */
+/* With v2 the wrapper moved into a leaf so that the command's group can have controllers; the job is above the leaf. */
 static void leave_leaf(struct cgroup_location *p, const struct own_group *own)
 {
     const char *name = strrchr(own->leaf, '/');
@@ -137,8 +138,8 @@ static bool enter_one(struct cgroup_location *p, const struct own_dir *own)
     return true;
 }
 
-/* The command's own group is one below that of the wrapper, in each hierarchy that has a bit. False where that leaves
- * it without what counts CPU time. */
+/* The command's own group is a child of the wrapper's, in each hierarchy whose bit is set. Returns false if the command
+ * is not in the group that counts CPU time. */
 static bool enter_own(struct recorder *r, uint64_t entered)
 {
     const struct own_group *own = r->options->own_group;
@@ -159,7 +160,7 @@ static bool is_group(const struct recorder *r)
     return r->options->cgroup || strcmp(r->header.cgroup_mode, "own") == 0;
 }
 
-/* The kernel writes the same text for the same groups. */
+/* /proc/PID/cgroup has the same text as long as the process is in the same groups. */
 static void place(struct recorder *r, int32_t pid)
 {
     struct limits_watch *w = r->limits;
@@ -177,7 +178,7 @@ static bool moved(const struct recorder *r, int32_t pid)
     return n > 0 && ((size_t)n != w->membership_len || memcmp(text, w->membership, (size_t)n) != 0);
 }
 
-/* The wrapper tells where the command is; the head of the tape, which says so, is not written before. */
+/* The wrapper reports which groups the command has entered. The tape's header has this, so it is written after that. */
 void limits_settle(struct recorder *r)
 {
     struct pollfd in = {.fd = r->link_fd, .events = POLLIN};
@@ -193,10 +194,9 @@ void limits_settle(struct recorder *r)
         memcpy(r->header.cgroup_mode, "none", 5);
 }
 
-/* ---- what they and the process allow ---- */
+/* ---- limits of the groups and of the process ---- */
 
-/* Quickly: somebody may wait for the end of the recording. What that leaves out is read with the first look that
- * follows. */
+/* quickly: somebody may be waiting for the end of the recording. What is left out then is read the next time. */
 static void read_bounds(struct recorder *r, bool quickly, struct cgroup_bounds *ret)
 {
     struct limits_watch *w = r->limits;
@@ -221,7 +221,7 @@ static bool any_gone(const struct recorder *r)
     return false;
 }
 
-/* Of the same groups. Where one went, what was seen last is what the job might have. */
+/* Reads the bounds of the same groups again. If a group was removed, the last bounds are kept. */
 static void read_bounds_again(struct recorder *r)
 {
     struct limits_watch *w = r->limits;
@@ -233,7 +233,7 @@ static void read_bounds_again(struct recorder *r)
         w->bounds = b;
 }
 
-/* The wrapper is our own user's, and so is the command if it did not change that. */
+/* The wrapper has our uid, and so has the command unless it changes that. */
 static uint32_t uid_of(const struct recorder *r, int32_t pid)
 {
     const struct member *m = r->wrapper ? NULL : tree_find(&r->job.tree, pid);
@@ -262,7 +262,7 @@ static void read_limits(struct recorder *r, int32_t pid, struct baro_limits *ret
     limits_read(&p, ret);
 }
 
-/* Does a control group limit anything? Most don't, and a job that is over at once need not pay for a look at them. */
+/* Does a control group limit anything? Most do not, and then a short job need not pay for reading their values. */
 static bool any_bound(const struct recorder *r)
 {
     const struct cgroup_bounds *b = &r->limits->bounds;
@@ -270,7 +270,7 @@ static bool any_bound(const struct recorder *r)
                                         b->pids.value != CGROUP_NO_LIMIT);
 }
 
-static void tell(struct recorder *r, const struct baro_limits *l)
+static void report_limits(struct recorder *r, const struct baro_limits *l)
 {
     const struct record_observer *o = &r->options->observer;
     uint64_t now = sampler_now(&r->sampler);
@@ -297,7 +297,7 @@ void limits_find(struct recorder *r)
     struct baro_limits l;
     if (!w || w->found)
         return;
-    int32_t pid = whose(r);
+    int32_t pid = limits_pid(r);
     if (!w->placed) {
         place(r, pid);
         if (r->places)
@@ -308,19 +308,19 @@ void limits_find(struct recorder *r)
     w->found = true;
     w->wait_ns = AGAIN_FIRST;
     put_off(w, sampler_now(&r->sampler));
-    tell(r, &l);
+    report_limits(r, &l);
     if (any_bound(r))
         sampler_groups_early(&r->sampler);
 }
 
-/* As of the tick that is just over. A zombie has no limits any more. */
+/* The member with this pid if it was alive in the tick that has just ended. A zombie has no limits any more. */
 static const struct member *living(const struct recorder *r, int32_t pid)
 {
     const struct member *m = tree_find(&r->job.tree, pid);
     return m && m->looked_at && !m->ended && !m->gone ? m : NULL;
 }
 
-/* Of what was read by pid nothing is taken if that is somebody else's by now, or if it is ending. */
+/* Is it still the same process, and is it not ending? If not, what was read by its pid is dropped. */
 static bool lives(const struct recorder *r, int32_t pid)
 {
     const struct member *m = living(r, pid);
@@ -331,8 +331,8 @@ static bool lives(const struct recorder *r, int32_t pid)
            st.starttime == m->row.key.start;
 }
 
-/* Returns whether it did move: on its way to a zombie a process is in other groups, too. */
-static bool event_move(struct recorder *r, int32_t pid)
+/* Returns whether the process was really moved: a process that is ending is in other groups, too. */
+static bool follow_move(struct recorder *r, int32_t pid)
 {
     struct limits_watch *w = r->limits, *before = malloc(sizeof(*before));
     bool lived = false;
@@ -353,20 +353,20 @@ static bool event_move(struct recorder *r, int32_t pid)
 void limits_turn(struct recorder *r)
 {
     struct limits_watch *w = r->limits;
-    int32_t pid = r->wrapper ? r->command : whose(r);
+    int32_t pid = r->wrapper ? r->command : limits_pid(r);
     uint64_t now = sampler_now(&r->sampler);
     struct baro_limits l;
     if (!w || now < w->due_ns || (!r->options->cgroup && !living(r, pid)))
         return;
     put_off(w, now);
     bool away = moved(r, pid);
-    if (away && !event_move(r, pid))
+    if (away && !follow_move(r, pid))
         return;
     if (!away)
         read_bounds_again(r);
     read_limits(r, pid, &l);
     if (!baro_limits_equal(&l, &w->last) && (r->options->cgroup || lives(r, pid)))
-        tell(r, &l);
+        report_limits(r, &l);
 }
 
 /* ---- the beginning and the end ---- */
@@ -390,7 +390,7 @@ int limits_prepare(struct recorder *r, struct baro_error *err)
     }
     if (!own || !own->n)
         return 0;
-    place(r, r->wrapper); /* what can't be found is not there */
+    place(r, r->wrapper); /* if this fails, there are no groups */
     if (enter_own(r, UINT64_MAX))
         memcpy(r->header.cgroup_mode, "own", 4);
     return 0;

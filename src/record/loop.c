@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The recorder's loop: it waits until somebody has something to say or something is due. */
+/* The recorder's loop: waits for a message, an event or the next tick, and handles it. */
 #include <errno.h>
 #include <limits.h>
 #include <linux/time_types.h>
@@ -32,18 +32,18 @@ int loop_open(struct recorder *r, struct baro_error *err)
     sigaddset(&set, SIGHUP);
     r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (r->epoll_fd < 0)
-        return error_set(err, -errno, "can't make an event loop: %s", error_text(errno));
-    int heard = r->link_fd; /* what ends the recording */
-    if (heard < 0) {
+        return error_set(err, -errno, "can't create an event loop: %s", error_text(errno));
+    int stop_fd = r->link_fd; /* what ends the recording */
+    if (stop_fd < 0) {
         sigprocmask(SIG_BLOCK, &set, NULL);
-        heard = r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+        stop_fd = r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     }
-    if (heard < 0 || !watched(r, heard))
-        return error_set(err, -errno, "can't make an event loop: %s", error_text(errno));
+    if (stop_fd < 0 || !watched(r, stop_fd))
+        return error_set(err, -errno, "can't create an event loop: %s", error_text(errno));
     return 0;
 }
 
-/* When there is something to do though nobody said so; absolute. */
+/* The absolute time at which something has to be done even if no descriptor is ready. */
 static uint64_t next_due(const struct recorder *r)
 {
     uint64_t due = r->started ? r->tick_due_ns + r->header.start_monotonic_ns : UINT64_MAX;
@@ -58,9 +58,9 @@ static uint64_t next_due(const struct recorder *r)
     return due;
 }
 
-/* One call where a timerfd would take three. Stopped and continued, or frozen and thawed, it is interrupted
- * (signal(7)), where ppoll(2) would go on with the time that was left then. Since 5.11; before, or where a sandbox
- * forbids it, by the millisecond. */
+/* epoll_pwait2(2) takes one system call where a timerfd would take three. If the process is stopped and continued, or
+ * frozen and thawed, it is interrupted (signal(7)), while ppoll(2) would continue with the time that was left. It
+ * exists since 5.11; before that, or if a sandbox forbids it, the wait is rounded up to milliseconds. */
 static int wait_until(struct recorder *r, uint64_t due_ns, struct epoll_event *events, int most)
 {
     uint64_t now = due_ns == UINT64_MAX ? 0 : clock_monotonic_ns(), left = due_ns > now ? due_ns - now : 0;
@@ -79,7 +79,7 @@ static int wait_until(struct recorder *r, uint64_t due_ns, struct epoll_event *e
 static void turn(struct recorder *r, bool quiet)
 {
     if (!quiet || !event_is_silent(r)) {
-        wrapper_drain(r); /* who it tells of need not be missed */
+        wrapper_drain(r); /* so that this tick does not miss processes that the wrapper has reported */
         if (r->finishing)
             return;
         event_drain(r);
@@ -92,7 +92,7 @@ static void turn(struct recorder *r, bool quiet)
     event_verify(r);
 }
 
-/* quiet: nobody had anything to say just before. */
+/* quiet: no descriptor was ready just before. */
 static void on_time(struct recorder *r, bool quiet)
 {
     uint64_t now = clock_monotonic_ns();
@@ -105,7 +105,7 @@ static void on_time(struct recorder *r, bool quiet)
         r->finishing = true;
         return;
     }
-    bool awake = r->resting && sampler_is_stirred(&r->sampler); /* somebody was told of meanwhile */
+    bool awake = r->resting && sampler_is_stirred(&r->sampler); /* an event was about a member */
     if (r->started && (awake || recorder_since(r, now) >= r->tick_due_ns))
         turn(r, quiet);
 }
@@ -129,7 +129,7 @@ static void dispatch(struct recorder *r, uint64_t what)
     }
 }
 
-/* Zombies that their new parent does not wait for are no reason to go on. */
+/* Zombies that nobody reaps do not keep the recording going. */
 static bool all_ended(const struct recorder *r)
 {
     return tree_count(&r->job.tree) == r->job.ended_members;

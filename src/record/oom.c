@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which processes of the job the kernel's log names as OOM-killed: "Memory cgroup out of memory: Killed process 4711
- * (cc1) ..." (mm/oom_kill.c, one line for each, never suppressed). Read once, at the end, and only where SIGKILL ended
- * a process of the job or its control group counted a kill. Without the right to read it (CAP_SYSLOG where
- * kernel.dmesg_restrict is set, no /dev/kmsg in most containers), in another PID namespace than the first, whose pids
- * the log does not have, or where the log begins after the job, nothing is said.
+ * Which processes of the job were OOM-killed, from the kernel's log: "Memory cgroup out of memory: Killed process 4711
+ * (cc1) ..." (mm/oom_kill.c; one line for each, never rate-limited). The log is read once, at the end, and only if
+ * SIGKILL ended a process of the job or its control group counted a kill. Nothing is reported if the log can't be read
+ * (CAP_SYSLOG if kernel.dmesg_restrict is set, no /dev/kmsg in most containers), in a PID namespace other than the
+ * initial one, whose pids the log does not have, or if the log begins after the job.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,8 +23,8 @@
 #define FIRST_PID_NAMESPACE "pid:[4026531836]" /* PROC_PID_INIT_INO */
 #define LINES_MOST 65536u
 #define READ_WITHIN (20 * NS_PER_MS)
-#define LOG_WITHIN (10 * NS_PER_MS)            /* the line is written after SIGKILL is sent */
-#define SLACK_US 1000000u                      /* the log's clock is not ours: it runs a little faster or slower */
+#define LOG_WITHIN (10 * NS_PER_MS) /* the kernel writes the line after it has sent SIGKILL */
+#define SLACK_US 1000000u           /* the log's clock (sched_clock) runs a little faster or slower than ours */
 
 void oom_note_exit(struct recorder *r, const struct baro_exit *e)
 {
@@ -46,12 +46,12 @@ static bool in_first_namespace(const struct recorder *r)
 }
 
 struct oom_log {
-    uint64_t since_us;      /* of the log's clock: lines before are of others' */
+    uint64_t since_us; /* on the log's clock: earlier lines are older than the job */
     uint64_t lines, kills;
     uint64_t own;
     char names[96];
-    bool begins_before;     /* there is a line from before the recording, */
-    bool lost;              /* and none was overwritten as it was read */
+    bool begins_before; /* the log has a line from before the job, so it is complete */
+    bool lost;          /* unless lines were overwritten before they were read */
 };
 
 static const struct oom_ended *ended_as(const struct recorder *r, uint64_t pid)
@@ -92,7 +92,7 @@ static void take_line(const struct recorder *r, struct oom_log *l, struct span l
 
 static void read_log(const struct recorder *r, int fd, struct oom_log *l)
 {
-    char text[8192]; /* a line of the log has 1 KiB at most, and its continuation */
+    char text[8192]; /* a line of the log has at most 1 KiB, plus its continuation */
     uint64_t until = clock_monotonic_ns() + READ_WITHIN;
     while (!l->lost) {
         ssize_t n = read(fd, text, sizeof(text));
@@ -106,11 +106,11 @@ static void read_log(const struct recorder *r, int fd, struct oom_log *l)
     }
 }
 
-void oom_tell(struct recorder *r)
+void oom_report(struct recorder *r)
 {
     uint64_t counted = sampler_oom_kills(&r->sampler), now = clock_monotonic_ns(),
              start_us = r->header.start_monotonic_ns / 1000;
-    uint64_t slack = SLACK_US + now / 1000 / 1000; /* a thousandth, whichever of the two clocks is adjusted */
+    uint64_t slack = SLACK_US + now / 1000 / 1000; /* plus a thousandth of the uptime, for drift of the clocks */
     struct oom_log l = {.since_us = start_us > slack ? start_us - slack : 0};
     const struct timespec pause = {0, NS_PER_MS};
     if ((!r->oom.killed && !counted) || !r->oom.n || !in_first_namespace(r))

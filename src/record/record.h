@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recorder: one loop that follows what the wrapper and the event sources tell, takes samples on an absolute
- * schedule, and writes the tape. It never signals, slows or outlives the job without being told to; if it can't go on,
- * the job does.
+ * The recorder: one loop that handles messages of the wrapper and of the event sources, takes samples on an absolute
+ * schedule, and writes the tape. It never signals or slows the job, and never outlives it unless asked to; if the
+ * recorder fails, the job goes on.
  */
 #ifndef RECORD_RECORD_H
 #define RECORD_RECORD_H
@@ -16,7 +16,7 @@
 
 struct link_end;
 
-/* Who wants to see what goes onto the tape as it happens; NULL members are left out. */
+/* Callbacks for what goes onto the tape, at the time it does; NULL members are not called. */
 struct record_observer {
     void (*header)(void *context, const struct baro_header *h);
     void (*sample)(void *context, const struct baro_sample *s);
@@ -27,50 +27,50 @@ struct record_observer {
 };
 
 struct record_options {
-    int tape_fd;             /* taken over */
-    uint64_t wanted;         /* mask of process metrics */
-    uint64_t interval_ns;    /* 0: auto */
-    uint64_t overhead_ppm;   /* 0: no limit */
+    int tape_fd;            /* closed by the recorder */
+    uint64_t wanted;        /* mask of process metrics */
+    uint64_t interval_ns;   /* 0: auto */
+    uint64_t overhead_ppm;  /* 0: no limit */
     bool cmdline, children;
-    bool adopts;             /* run: the wrapper is a subreaper */
-    char *const *argv;       /* run: the command as given; redacted before it reaches the tape */
-    const char *cwd;         /* run: where it was started */
-    uint64_t start_ns;       /* run: CLOCK_MONOTONIC when the tape begins, before the command does; 0: now */
-    const int32_t *targets;  /* attach */
+    bool adopts;            /* run: the wrapper is a subreaper */
+    char *const *argv;      /* run: the command as given; redacted before it reaches the tape */
+    const char *cwd;        /* run: the directory in which the command starts */
+    uint64_t start_ns;      /* run: CLOCK_MONOTONIC of the start of the tape, before the command starts; 0: now */
+    const int32_t *targets; /* attach */
     size_t n_targets;
-    bool host;               /* the machine is recorded, too */
-    bool host_alone;         /* attach: there are no targets, only the machine */
-    uint64_t for_ns;         /* attach: for so long; 0: until it is over */
-    const char *cgroup;      /* attach: a control group in place of targets */
-    const struct own_group
-        *own_group; /* run: the command's own control group (run/own.h), removed at the end; NULL or empty: none */
-    bool no_events;          /* scanning alone, for tests and for those who want it */
-    int events_fd;           /* run: of record_listen(); taken over */
+    bool host;              /* record the machine, too */
+    bool host_alone;        /* attach: no targets, only the machine */
+    uint64_t for_ns;        /* attach: the longest duration; 0: until the last target ends */
+    const char *cgroup;     /* attach: a control group instead of targets */
+    /* run: the command's own control group (run/own.h), removed at the end; NULL or empty: none */
+    const struct own_group *own_group;
+    bool no_events;         /* only scan, for tests and for users who ask for it */
+    int events_fd;          /* run: from record_listen(); closed by the recorder */
     struct record_observer observer;
     void (*on_error)(void *context, const char *line); /* one line for people */
-    void (*begun)(void *context);                      /* the tape has its header */
-    /* The observer has seen everything; the last sample and the footer are not on the tape yet, and writing them can
-     * take long: text for people is printed first. */
+    void (*begun)(void *context);                      /* the header is on the tape */
+    /* The observer has got everything. The last sample and the footer are not on the tape yet, and writing them can
+     * take long, so text for people is printed here. */
     void (*summed_up)(void *context);
-    void (*finished)(void *context, bool recorded);    /* all is on the tape; what remains is to tear down */
+    void (*finished)(void *context, bool recorded); /* everything is on the tape; only closing is left */
 };
 
-/* For record_run(), before the command is started: listens for the events of processes, so that not the first one of
- * them is missed. Returns the descriptor that the recorder needs, or -1 if there is no such source. */
+/* Call before the command is started, and pass the result to record_run(): subscribes to process events, so that the
+ * first one is not missed. Returns a descriptor, or -1 if there is no such event source. */
 int record_listen(const struct record_options *options);
 
-/* Records what a wrapper started, until it says LINK_ENDED or, if it is lost, until the last member ended. Returns 1,
- * or 0 if nothing was started, or a negative code if nothing could be recorded. */
+/* Records the command that the wrapper started until the wrapper sends LINK_ENDED or, if the wrapper is lost, until the
+ * last member ends. Returns 1, 0 if nothing was started, or a negative code if nothing could be recorded. */
 int record_run(const struct record_options *options, const struct link_end *link, struct baro_error *err);
 
 struct record_end {
     bool status_known;
     int status;     /* wait status of the first target */
-    bool detached;  /* ended by INT or TERM, the targets live */
+    bool detached;  /* stopped by a signal or after for_ns; the targets live */
 };
 
-/* Records the targets and their descendants until the last target ended, or INT, TERM or HUP came, or the time is up;
- * without targets, the machine alone. */
+/* Records the targets and their descendants until the last target ends, INT, TERM or HUP arrives, or for_ns is over;
+ * without targets, only the machine. */
 int record_attach(const struct record_options *options, struct record_end *ret, struct baro_error *err);
 
 #endif

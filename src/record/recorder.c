@@ -15,13 +15,13 @@
 #include "schedule/schedule.h"
 #include "run/own.h"
 
-#define PENDING_MOST 512u /* exits and events between two ticks before they are written on their own */
+#define PENDING_MOST 512u /* exits and events that are collected between two ticks before they are written */
 #define STEP_NS (100 * (int64_t)NS_PER_MS)
 #define HANGS_NS (30 * NS_PER_MS)
 #define SUSPEND_NS (100 * NS_PER_MS)
 #define DESCRIPTORS_FOR_THE_MACHINE 64u
 #define HOST_ALONE_LEAST (100 * NS_PER_MS)
-#define BEGUN_NS (2 * NS_PER_SEC) /* all is running that will */
+#define BEGUN_NS (2 * NS_PER_SEC) /* the recording has reached its steady state */
 
 uint64_t recorder_since(const struct recorder *r, uint64_t absolute_ns)
 {
@@ -31,10 +31,9 @@ uint64_t recorder_since(const struct recorder *r, uint64_t absolute_ns)
 
 /* ---- to the tape, and to the observer ---- */
 
-/*
- * A file server, or the process behind a FUSE mount, may never answer. Example: one whose writes took up to 40 ms hangs
- * after 160 ms. A local disk answers at some time: it has the whole grace that the wrapper gives.
- */
+/* A file server, or the process behind a FUSE mount, may never answer, so the wrapper gets a deadline: 30 ms, or four
+ * times the longest write so far. Example: if writes took up to 40 ms, one counts as hanging after 160 ms. A local disk
+ * answers at some time: the wrapper waits for it as long as it waits for the recorder. */
 void recorder_writes(struct recorder *r, bool begins)
 {
     uint64_t now = clock_monotonic_ns(), took = now - r->write_began_ns, patience = HANGS_NS;
@@ -60,7 +59,7 @@ static void begun(struct recorder *r)
 
 static void observe(struct recorder *r, const struct baro_sample *s)
 {
-    recorder_writes(r, true); /* it looks whether the tape is still there */
+    recorder_writes(r, true); /* the observer checks whether the tape is still there */
     if (r->options->observer.sample)
         r->options->observer.sample(r->options->observer.context, s);
     recorder_writes(r, false);
@@ -110,7 +109,7 @@ void recorder_event(struct recorder *r, enum baro_event_kind kind, const struct 
 
 /* ---- ticks ---- */
 
-/* Steps of the wall clock and sleep of the machine show as changes of its distance to the monotonic clock. */
+/* If the wall clock is set or the machine sleeps, the distance between that clock and the monotonic clock changes. */
 static void check_clocks(struct recorder *r)
 {
     uint64_t monotonic = clock_monotonic_ns();
@@ -139,7 +138,7 @@ void recorder_last_tick(struct recorder *r)
     check_clocks(r);
     const struct baro_sample *s = sampler_tick(&r->sampler);
     observe(r, s);
-    oom_tell(r);
+    oom_report(r);
     recorder_writes(r, true);
     if (r->options->summed_up)
         r->options->summed_up(r->options->observer.context);
@@ -147,7 +146,7 @@ void recorder_last_tick(struct recorder *r)
     commit(r, s);
 }
 
-/* Without processes nothing is as fast as what the dense samples of a recording's beginning are for. */
+/* Without processes there is nothing that needs the dense samples at the beginning of a recording. */
 static void thin_out(struct recorder *r)
 {
     uint64_t least = sampler_tick_ns(&r->sampler) + HOST_ALONE_LEAST;
@@ -158,17 +157,19 @@ static void thin_out(struct recorder *r)
 void recorder_first_tick(struct recorder *r)
 {
     recorder_tick(r);
-    sampler_charge(&r->sampler, false); /* what starting took is no measure of a sample */
+    sampler_charge(&r->sampler, false); /* the cost of starting is not that of a sample */
     r->tick_due_ns =
         sampler_tick_ns(&r->sampler) + schedule_interval(r->options->interval_ns, sampler_tick_ns(&r->sampler));
     r->sampled_ns = r->quiet_ns = sampler_tick_ns(&r->sampler);
     thin_out(r);
 }
 
-/* Who slept until the last look and ran after it must not seem to have run slowly since the last sample. */
+/* A process that slept until the last idle check and ran after it must not seem to have run slowly since the last
+ * sample. So the last check is written as a sample. Example: sampled at 1.0 s, last check at 9.8 s, busy from 9.8 s to
+ * 10.0 s: the CPU time of 0.2 s belongs to 0.2 s, not to 9 s. */
 static void end_rest(struct recorder *r)
 {
-    const struct baro_sample *s = r->resting ? sampler_repeat(&r->sampler, r->looked_ns) : NULL;
+    const struct baro_sample *s = r->resting ? sampler_repeat(&r->sampler, r->checked_ns) : NULL;
     r->resting = false;
     if (!s)
         return;
@@ -176,9 +177,9 @@ static void end_rest(struct recorder *r)
     observe(r, s);
 }
 
-/* With an interval of auto a job that does nothing is looked at, and sampled seldom, for the machine around it. Returns
- * true if a look was all there is to do. */
-static bool only_look(struct recorder *r)
+/* With interval auto, an idle job is only checked, and sampled rarely, for the machine around it. Returns true if the
+ * check was all there is to do. */
+static bool only_check(struct recorder *r)
 {
     if (r->options->interval_ns)
         return false;
@@ -187,17 +188,17 @@ static bool only_look(struct recorder *r)
         return false;
     }
     uint64_t now = sampler_tick_ns(&r->sampler), sample_ns = r->sampled_ns + schedule_quiet(r->quiet_ns, now),
-             look_ns = schedule_look(r->quiet_ns, now);
+             check_ns = schedule_look(r->quiet_ns, now);
     if (now >= sample_ns)
         return false;
     sampler_charge(&r->sampler, false);
     r->resting = true;
-    r->looked_ns = now;
-    r->tick_due_ns = sampler_wait(&r->sampler, now, look_ns < sample_ns ? look_ns : sample_ns, NS_PER_SEC);
+    r->checked_ns = now;
+    r->tick_due_ns = sampler_wait(&r->sampler, now, check_ns < sample_ns ? check_ns : sample_ns, NS_PER_SEC);
     return true;
 }
 
-/* When the budget allows the next sample; what it leaves out of the plan is counted. */
+/* Plans the next sample for when the budget allows it; planned samples that are left out are counted. */
 static void plan(struct recorder *r, uint64_t due_ns)
 {
     uint64_t missed = 0, fixed = r->options->interval_ns, now = sampler_now(&r->sampler);
@@ -217,7 +218,7 @@ void recorder_scheduled_tick(struct recorder *r)
 {
     uint64_t due = r->tick_due_ns;
     bool rested = r->resting;
-    if (only_look(r))
+    if (only_check(r))
         return;
     recorder_tick(r);
     r->sampled_ns = sampler_tick_ns(&r->sampler);
@@ -234,7 +235,7 @@ void recorder_scheduled_tick(struct recorder *r)
 
 /* ---- the end ---- */
 
-static void tell_finished(struct recorder *r)
+static void report_finished(struct recorder *r)
 {
     recorder_writes(r, true);
     if (r->options->finished)
@@ -259,8 +260,8 @@ static void close_all(struct recorder *r)
     header_free(&r->header);
 }
 
-/* The wrapper waits for the end of this process: what the kernel frees by itself is left to it, which is 0.4 ms less
- * for a short command. */
+/* The wrapper waits for the end of this process. Memory and descriptors are left to the kernel, which saves 0.4 ms for
+ * a short command. */
 static void close_for_wrapper(struct recorder *r)
 {
     sampler_end_helpers(&r->sampler);
@@ -270,8 +271,8 @@ static void close_for_wrapper(struct recorder *r)
 
 /* ---- the beginning ---- */
 
-/* Where few are allowed they are for the processes; the machine and its control groups, a dozen held files each, are
- * left alone. */
+/* If only few descriptors are allowed, they are used for the processes. The machine and the control groups, which keep
+ * a dozen files open each, are then not recorded. */
 static bool descriptors_left(void)
 {
     struct rlimit limit;
@@ -288,12 +289,12 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
     r->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (r->proc_fd < 0)
         return error_set(err, -errno, "can't open /proc: %s", error_text(errno));
-    if (!o->host_alone && !namespace_proc_is_own(r->proc_fd)) { /* what has the same number there is another process */
+    if (!o->host_alone && !namespace_proc_is_own(r->proc_fd)) { /* the same pid is another process there */
         r->foreign_proc = true;
         r->proc_fd = fd_close(r->proc_fd);
         if (!r->wrapper)
             return error_set(err, -ENOENT,
-                             "/proc is that of another PID namespace: mount one of this (mount -t proc proc /proc)");
+                             "/proc is that of another PID namespace: mount this one's (mount -t proc proc /proc)");
     }
     int code = loop_open(r, err);
     if (code < 0)
@@ -346,19 +347,19 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
 
 static int start_tape(struct recorder *r, struct baro_error *err)
 {
-    struct baro_error trouble = BARO_ERROR_INIT;
+    struct baro_error write_err = BARO_ERROR_INIT;
     recorder_writes(r, true);
     int code = tape_writer_new(&r->writer, r->options->tape_fd, &r->header, NULL, err);
     r->tape_is_local = code == 0 && !tape_writer_network(r->writer);
     if (code == 0)
-        code = tape_writer_start(r->writer, &trouble);
+        code = tape_writer_start(r->writer, &write_err);
     recorder_writes(r, false);
     if (!r->writer)
         return code;
     if (code == 0)
         begun(r);
     else if (!r->error_reported++ && r->options->on_error)
-        r->options->on_error(r->options->observer.context, trouble.text);
+        r->options->on_error(r->options->observer.context, write_err.text);
     if (r->options->observer.header)
         r->options->observer.header(r->options->observer.context, &r->header);
     return 0;
@@ -369,7 +370,7 @@ int record_run(const struct record_options *options, const struct link_end *link
     struct recorder r = {.link_fd = link->fd, .wrapper = link->wrapper, .write_hangs_at = link->write_hangs_at};
     int code = prepare(&r, options, err);
     if (code == 0) {
-        event_open(&r); /* first: the command is being started meanwhile */
+        event_open(&r); /* first: the wrapper is starting the command at the same time */
         limits_settle(&r);
         code = start_tape(&r, err);
     }
@@ -378,13 +379,13 @@ int record_run(const struct record_options *options, const struct link_end *link
         loop_run(&r);
         recorder_finish(&r);
         code = r.started;
-        tell_finished(&r);
+        report_finished(&r);
     }
     close_for_wrapper(&r);
     return code;
 }
 
-static void tell_attached(struct recorder *r)
+static void report_attached(struct recorder *r)
 {
     for (size_t i = 0; i < r->options->n_targets; i++) {
         struct member *m = tree_find(&r->job.tree, r->options->targets[i]);
@@ -410,12 +411,12 @@ int record_attach(const struct record_options *options, struct record_end *ret, 
     if (code == 0) {
         limits_find(&r);
         sampler_discover(&r.sampler);
-        tell_attached(&r);
+        report_attached(&r);
         r.started = true;
         recorder_first_tick(&r);
         loop_run(&r);
         recorder_finish(&r);
-        tell_finished(&r);
+        report_finished(&r);
         *ret = (struct record_end){r.status_known, r.status, r.detached};
     }
     close_all(&r);

@@ -11,7 +11,7 @@
 #include "run/link.h"
 #include "tape/writer.h"
 
-#define STASH_MAX 256u /* exits told by taskstats before the fork that made the process was seen */
+#define STASH_MAX 256u /* exits that taskstats reported before the process's fork was read */
 #define TARGETS_MAX 64u
 #define DEFERRED_EXECS_MAX 64u
 
@@ -21,74 +21,75 @@ struct stash {
 };
 
 #define OOM_ENDED_MAX 64u
-/* Processes of the job that SIGKILL ended, or nobody knows what. */
+/* Processes of the job that were ended by SIGKILL, or whose status is not known. */
 struct oom_watch {
     struct oom_ended {
         int32_t pid;
         char name[28];
     } at[OOM_ENDED_MAX];
-    size_t n;               /* all of them */
-    uint64_t killed;        /* of these by SIGKILL, as is known */
+    size_t n;        /* all that were noted; at[] has the last OOM_ENDED_MAX of them */
+    uint64_t killed; /* those known to be ended by SIGKILL */
 };
 
 struct recorder {
     const struct record_options *options;
     struct baro_header header;
-    struct limits_watch *limits;  /* limits.c; NULL: there is no job */
-    struct cgroup_hierarchies *places; /* the job's control groups; NULL: not to be looked at */
+    struct limits_watch *limits;       /* limits.c; NULL: there is no job */
+    struct cgroup_hierarchies *places; /* the job's control groups; NULL: they are not read */
     int root_fd;
     struct tape_writer *writer;
     struct job job;
     struct sampler sampler;
     int proc_fd, sys_fd, epoll_fd, signal_fd, link_fd;
     pid_t wrapper;
-    volatile uint64_t *write_hangs_at; /* of struct link_end; NULL: nobody looks */
+    volatile uint64_t *write_hangs_at; /* of struct link_end; NULL: no reader */
     uint64_t write_began_ns, write_longest_ns;
-    bool tape_is_local; /* neither on a file server nor on FUSE */
-    int32_t command;            /* pid of the command; 0 until LINK_STARTED */
+    bool tape_is_local; /* neither on a network file system nor on FUSE */
+    int32_t command;    /* pid of the command; 0 until LINK_STARTED */
 
-    struct exits_source *forks; /* tells forks, execs and exits; NULL: scanning */
-    struct exits_source *usage; /* tells what ended processes used; may be forks itself; NULL: none */
+    struct exits_source *forks; /* source of forks, execs and exits; NULL: scanning */
+    struct exits_source *usage; /* source of what ended processes used; may be the same as forks; NULL: none */
     struct member *touched, *touched_last;
-    int32_t
-        deferred_execs[DEFERRED_EXECS_MAX]; /* who executed something and is looked at when it has lived for a while */
+    /* Processes that executed a program and are read once they have lived for a while (EXEC_READ_AFTER). */
+    int32_t deferred_execs[DEFERRED_EXECS_MAX];
     size_t n_deferred_execs;
     bool taskstats_tried;
-    bool unpollable;                  /* the events' descriptor can't be waited for */
-    bool listening;             /* it is waited for: the next event wakes us */
+    bool unpollable;             /* the descriptor of forks can't be added to the epoll */
+    bool listening;              /* the epoll reports the next event */
     struct stash *stash;
     size_t stash_at;
-    uint64_t drain_due_ns;      /* absolute; 0: nothing to drain */
-    uint64_t drain_delay_ns;    /* the longest that the buffer allows */
-    unsigned foreign;           /* drains in a row that told of nobody of the job */
-    uint64_t perf_due_ns;       /* when perf is opened, off the start path; 0: not at all, or done */
-    size_t n_attached;          /* how many perf was attached to */
+    uint64_t drain_due_ns;       /* absolute; 0: nothing to drain */
+    uint64_t drain_delay_ns;     /* the longest that the buffer allows */
+    unsigned foreign;            /* drains in a row without an event of a member */
+    uint64_t perf_due_ns;        /* when perf is opened, so that the command does not wait for it; 0: never, or done */
+    size_t n_attached;           /* processes that perf is attached to */
     struct exits_filter *filter; /* event_filter.c; NULL: none */
-    bool filter_tried, filter_holds, filter_behind; /* it holds back what is foreign; it did not know somebody */
+    /* The filter drops foreign events; since the last drain a member was found that the filter did not know. */
+    bool filter_tried, filter_holds, filter_behind;
     uint32_t filter_gaps;
     uint64_t filter_found, filter_ended, foreign_forks;
-    bool perf_partly;           /* somebody could not be attached to */
-    int32_t first_pid;          /* given before any of the job's was that nobody has told of; 0: not known */
-    uint64_t event_forks;        /* members that an event made */
-    uint64_t found;             /* members that something else made, when they were last looked through */
+    bool perf_partly;            /* perf could not be attached to some member */
+    int32_t first_pid;           /* attach: last pid assigned before unobserved forks were possible; 0: not known */
+    uint64_t event_forks;        /* members added because of a fork event */
+    uint64_t found;              /* members added otherwise, at the last check */
 
-    uint64_t tick_due_ns;       /* since the tape began */
-    uint64_t sampled_ns;        /* the last sample */
-    uint64_t quiet_ns;          /* the last sample in which somebody had run */
-    uint64_t looked_ns;         /* the last look since then that found nobody who had */
-    bool resting;               /* between such looks */
-    bool coarse;                /* no epoll_pwait2(2) */
-    bool begun;                 /* the tape has its header */
-    bool foreign_proc;          /* /proc is of another PID namespace: it is not read */
+    uint64_t tick_due_ns;        /* since the tape began */
+    uint64_t sampled_ns;         /* the last sample */
+    uint64_t quiet_ns;           /* the last sample in which the CPU clock of a member had advanced */
+    uint64_t checked_ns;         /* the last idle check since then */
+    bool resting;                /* the job is idle: only its CPU clocks are checked */
+    bool coarse;                 /* no epoll_pwait2(2) */
+    bool begun;                  /* the header is on the tape */
+    bool foreign_proc;           /* /proc is of another PID namespace and is not read */
     bool started, finishing, wrapper_lost, link_closed, detached, trimmed;
     struct oom_watch oom;
     bool status_known;
     int status;
-    uint64_t end_ns;            /* of the command, or of the last target */
-    uint64_t error_reported;        /* the tape failed, and it was said */
-    size_t pending;             /* exits and events since the last commit */
-    int64_t wall_offset_ns;     /* realtime minus monotonic, at the last tick */
-    uint64_t boot_offset_ns;    /* boottime minus monotonic */
+    uint64_t end_ns;         /* when the command, or the last target, ended */
+    uint64_t error_reported; /* a write to the tape failed, and this was reported */
+    size_t pending;          /* exits and events since the last commit */
+    int64_t wall_offset_ns;  /* realtime minus monotonic, at the last tick */
+    uint64_t boot_offset_ns; /* boottime minus monotonic */
     int target_fds[TARGETS_MAX];
     struct baro_key target_keys[TARGETS_MAX];
 };
@@ -97,55 +98,55 @@ struct recorder {
 int header_fill(struct baro_header *h, const struct record_options *o, uint64_t now_monotonic_ns);
 void header_free(struct baro_header *h);
 
-/* event_apply.c: what event sources say */
-int event_read(struct recorder *r); /* all of it; returns how many events told who came and went */
-void event_lost(struct recorder *r, uint64_t times); /* so often some were lost */
-void event_touch(struct recorder *r, struct member *m); /* an event spoke of it: it is looked at after the drain */
-void event_take_stashed(struct recorder *r, struct member *m); /* what it had used, if that came before its name */
+/* event_apply.c: applies events to the members */
+int event_read(struct recorder *r); /* reads all queued events; returns how many */
+void event_lost(struct recorder *r, uint64_t times);
+void event_touch(struct recorder *r, struct member *m); /* after the drain, this member is read */
+void event_take_stashed(struct recorder *r, struct member *m); /* usage that was reported before its fork was read */
 
-/* event_sources.c: when they are heard */
+/* event_sources.c: opens and reads the event sources */
 void event_open(struct recorder *r);
-void event_open_usage(struct recorder *r); /* now that somebody was forked who will end */
+void event_open_usage(struct recorder *r); /* after the first fork: an exit will follow */
 void event_drain(struct recorder *r);
-bool event_is_silent(const struct recorder *r); /* had there been an event, it would have woken us */
+bool event_is_silent(const struct recorder *r); /* no event is queued: one would have woken the recorder */
 void event_ready(struct recorder *r);
-void event_catch_up(void *recorder); /* what ended in this tick: for struct sampler_options */
+void event_catch_up(void *recorder); /* reads events within a tick; for struct sampler_options */
 void event_close(struct recorder *r);
-void event_use(struct recorder *r, struct exits_source *forks); /* from now on it tells of forks */
+void event_use(struct recorder *r, struct exits_source *forks); /* uses it as the source of forks from now on */
 
-/* event_filter.c: what is foreign is held back by the kernel */
-void event_filter(struct recorder *r, int events); /* after a drain that told of so many */
-void event_filter_fork(struct recorder *r, int32_t pid); /* of a member was read */
-void event_filter_usage(struct recorder *r); /* there is a source of usage now */
+/* event_filter.c: lets the kernel drop foreign events */
+void event_filter(struct recorder *r, int events); /* after a drain that returned so many events */
+void event_filter_fork(struct recorder *r, int32_t pid); /* the fork of a member was read */
+void event_filter_usage(struct recorder *r); /* a source of usage was opened */
 
-/* event_perf.c: perf, which is to be attached to each member */
-void event_note_pid(struct recorder *r); /* before anybody of the job can be forked unheard */
+/* event_perf.c: perf, which has to be attached to each member */
+void event_note_pid(struct recorder *r); /* before the job can fork unobserved */
 void event_open_late(struct recorder *r);
-void event_verify(struct recorder *r); /* after members were found by other means: were they told of? */
-void event_check_survivors(struct recorder *r); /* at the end: may those that live on have forked unheard? */
+void event_verify(struct recorder *r); /* after members were found otherwise: had perf reported their forks? */
+void event_check_survivors(struct recorder *r); /* at the end: may living members have forked unobserved? */
 
-/* wrapper.c: what the wrapper says */
+/* wrapper.c: messages of the wrapper */
 void wrapper_drain(struct recorder *r);
-void wrapper_forget(struct recorder *r); /* who was reaped, and nobody told of them */
+void wrapper_forget(struct recorder *r); /* drops ended members for which the wrapper's message is overdue */
 
 /* targets.c: attach */
 int targets_open(struct recorder *r, struct baro_error *err);
 void targets_ended(struct recorder *r, size_t i);
-void targets_check(struct recorder *r); /* after a tick: where no descriptor tells */
+void targets_check(struct recorder *r); /* after a tick: for targets without a pidfd */
 void targets_close(struct recorder *r);
 
 /* oom.c */
 void oom_note_exit(struct recorder *r, const struct baro_exit *e);
-void oom_tell(struct recorder *r); /* after the last sample */
+void oom_report(struct recorder *r); /* after the last sample */
 
 /* limits.c */
 int limits_prepare(struct recorder *r, struct baro_error *err);
-void limits_without_groups(struct recorder *r); /* they are not looked at but for their limits */
-bool limits_placed(const struct recorder *r);   /* are the groups known already? */
+void limits_without_groups(struct recorder *r); /* reads only the limits of the groups, not their values */
+bool limits_placed(const struct recorder *r);   /* are the job's groups known already? */
 void limits_settle(struct recorder *r);
-bool limits_wanted(const struct recorder *r);   /* the first ones, when there is time */
-void limits_find(struct recorder *r);           /* if they are wanted still */
-void limits_turn(struct recorder *r);           /* after a tick: are they others by now? */
+bool limits_wanted(const struct recorder *r);   /* the limits were not read yet, and could be now */
+void limits_find(struct recorder *r);           /* reads them for the first time, unless that was done */
+void limits_turn(struct recorder *r);           /* after a tick: reads them again if it is time */
 void limits_close(struct recorder *r);
 
 /* loop.c */
@@ -156,12 +157,12 @@ void loop_run(struct recorder *r);
 void recorder_finish(struct recorder *r);
 
 /* recorder.c */
-/* Around whatever touches the tape's file system, which may not answer: the wrapper sees how long that takes. */
+/* Call before and after whatever touches the tape's file system, which may hang: shows the wrapper for how long. */
 void recorder_writes(struct recorder *r, bool begins);
 void recorder_event(struct recorder *r, enum baro_event_kind kind, const struct member *m, uint64_t number,
                     const char *text);
 void recorder_tick(struct recorder *r);
-void recorder_last_tick(struct recorder *r); /* the observer gets the sample before the tape does */
+void recorder_last_tick(struct recorder *r); /* the observer gets the sample before it is written to the tape */
 void recorder_first_tick(struct recorder *r);
 void recorder_scheduled_tick(struct recorder *r);
 uint64_t recorder_since(const struct recorder *r, uint64_t absolute_ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attaching to what runs: whether it may be done, and how the end of a target is learnt. Nothing here ever signals a
- * target. */
+/* Attaching to running processes: whether it is permitted, and how the end of a target is noticed. No target is ever
+ * signalled. */
 #include <errno.h>
 #include <linux/types.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "base/fd.h"
 #include "record/recorder.h"
 
-/* PIDFD_GET_INFO, since 6.13; the exit status of any process, also after it was reaped, since 6.15
+/* PIDFD_GET_INFO exists since 6.13; since 6.15 it returns the exit status of any process, also after it was reaped
  * (include/uapi/linux/pidfd.h). Declared here because the headers of older distributions do not have it. */
 struct pidfd_info_v1 {
     __u64 mask, cgroupid;
@@ -34,13 +34,13 @@ static int refuse(int32_t pid, int error, struct baro_error *err)
     if ((error == EACCES || error == EPERM) && geteuid() == 0)
         return error_set(
             err, -EACCES,
-            "process %d can't be looked at, not even by root: a container or a security module is in the way", pid);
+            "process %d can't be read, not even by root: a container or a security module forbids it", pid);
     if (error == EACCES || error == EPERM)
         return error_set(err, -EACCES, "process %d belongs to another user: record it as that user or as root", pid);
-    return error_set(err, -error, "can't look at process %d: %s", pid, error_text(error));
+    return error_set(err, -error, "can't read process %d: %s", pid, error_text(error));
 }
 
-/* A target must be a process (not one of its threads), with an address space, and this user's to look at. */
+/* A target must be a process (not one of its threads) with an address space that this user may read. */
 static int check(struct recorder *r, int32_t pid, struct baro_error *err)
 {
     struct pid_status st;
@@ -50,13 +50,14 @@ static int check(struct recorder *r, int32_t pid, struct baro_error *err)
         return refuse(pid, (int)-n, err);
     if (pid_status_parse(span_of(text, (size_t)n), &st) == 0 && (st.valid & 1u << STATUS_TGID) &&
         st.value[STATUS_TGID] != (uint64_t)pid)
-        return error_set(err, -EINVAL, "%d is a thread of process %d: give that one", pid, (int)st.value[STATUS_TGID]);
+        return error_set(err, -EINVAL, "%d is a thread of process %d: give the pid of the process", pid,
+                         (int)st.value[STATUS_TGID]);
     struct pid_stat stat;
     n = proc_read(r->proc_fd, pid, "stat", text, sizeof(text));
     if (n < 0)
         return refuse(pid, (int)-n, err);
     if (pid_stat_parse(span_of(text, (size_t)n), &stat) == 0 && (stat.flags & PROC_PF_KTHREAD))
-        return error_set(err, -EINVAL, "process %d is a thread of the kernel", pid);
+        return error_set(err, -EINVAL, "process %d is a kernel thread", pid);
     n = proc_read(r->proc_fd, pid, "io", text, sizeof(text));
     if (n == -EACCES || n == -EPERM || n == -ESRCH)
         return refuse(pid, (int)-n, err);
@@ -67,7 +68,7 @@ static int watch(struct recorder *r, size_t i, int32_t pid)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0)
-        return errno == ENOSYS || errno == EMFILE ? 0 : -errno; /* before 5.3 the next tick tells */
+        return errno == ENOSYS || errno == EMFILE ? 0 : -errno; /* before 5.3 its end is noticed at a tick */
     struct epoll_event e = {.events = EPOLLIN, .data.u64 = UINT64_C(1) << 32 | i};
     if (epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &e) < 0) {
         close(fd);
@@ -77,15 +78,15 @@ static int watch(struct recorder *r, size_t i, int32_t pid)
     return 0;
 }
 
-/* All that is in a control group. */
+/* Makes all processes in a control group members. */
 static int open_group(struct recorder *r, struct baro_error *err)
 {
     const char *path = r->options->cgroup;
     sampler_advance(&r->sampler);
     if (sampler_groups_begin(&r->sampler, &r->places->at[0], true) < 0)
-        return error_set(err, -ENOENT, "%s: the control group went away", path);
+        return error_set(err, -ENOENT, "%s: the control group was removed", path);
     uint64_t before_ns;
-    bool counts = sampler_group_counts(&r->sampler, &before_ns); /* else the job's CPU time is the sum over members */
+    bool counts = sampler_group_counts(&r->sampler, &before_ns); /* else CPU time is the sum over members */
     snprintf(r->header.cgroup_mode, sizeof(r->header.cgroup_mode), "%s", counts ? "target" : "members");
     if (!sampler_groups_find_members(&r->sampler))
         return error_set(err, -ESRCH, "%s: no process is in this control group", path);
@@ -138,18 +139,18 @@ static struct member *target_of(const struct recorder *r, size_t i)
     return m && m->target && baro_key_equal(m->row.key, r->target_keys[i]) ? m : NULL;
 }
 
-/* No longer one whose end is waited for. */
+/* From now on the recording does not wait for its end. */
 static void end_target(struct recorder *r, struct member *m)
 {
     r->job.targets -= m->target;
     m->target = false;
-    /* Its reaping is its parent's business, and may never come. Only a parent that belongs to the job takes over what
-     * it used, at that moment. */
+    /* When its parent reaps it is up to the parent, and may be never. What it used moves to the parent at that moment,
+     * and matters here only if the parent is a member. */
     if (!m->parent)
         sampler_gone(&r->sampler, m, m->end_ns);
 }
 
-/* The pidfd became readable: the target is a zombie, or gone already. */
+/* The pidfd became readable: the target is a zombie or was reaped already. */
 void targets_ended(struct recorder *r, size_t i)
 {
     struct member *m = target_of(r, i);
@@ -170,7 +171,7 @@ void targets_ended(struct recorder *r, size_t i)
     r->target_fds[i] = fd_close(fd);
 }
 
-/* A group ends when it is gone or when nobody is left in it or below it. Zombies are nobody. */
+/* The recording of a group ends when the group was removed or when only zombies are left in it and below it. */
 static void check_group(struct recorder *r)
 {
     if (tree_count(&r->job.tree) > r->job.ended_members)
@@ -179,7 +180,7 @@ static void check_group(struct recorder *r)
     r->finishing = tree_count(&r->job.tree) == r->job.ended_members;
 }
 
-/* Kernels before 5.3 have no descriptor of a process: a zombie is seen at a tick. */
+/* Before 5.3 there is no pidfd: a zombie is noticed at a tick. */
 void targets_check(struct recorder *r)
 {
     if (r->options->cgroup)

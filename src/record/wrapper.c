@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the wrapper says: see run/link.h. */
+/* Handles the wrapper's messages; see run/link.h. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -13,8 +13,9 @@
 #include "run/own.h"
 
 #define MESSAGES_AT_ONCE 16u
-#define UNCLAIMED_FOR                                                                                                  \
-    NS_PER_SEC /* from the wrapper's wait4 to its word it is a few microseconds, if it is not starved */
+/* How long an ended member waits for the wrapper's LINK_REAPED. The wrapper sends it a few microseconds after wait4()
+ * returns, unless it gets no CPU time. */
+#define UNCLAIMED_FOR NS_PER_SEC
 
 static void take_totals(struct recorder *r, const struct link_message *l)
 {
@@ -34,10 +35,10 @@ static void take_totals(struct recorder *r, const struct link_message *l)
     w->floor_rss = l->floor_rss_bytes;
     w->reaped = l->total_reaped;
     w->io_unknown = l->total_io_unknown;
-    static const enum job_metric told[] = {JOB_cpu_user, JOB_cpu_system, JOB_faults_minor, JOB_faults_major,
-                                           JOB_switches_voluntary, JOB_switches_involuntary};
-    for (size_t i = 0; w->reaped && i < sizeof(told) / sizeof(*told); i++)
-        r->job.known |= UINT64_C(1) << told[i];
+    static const enum job_metric from_wait4[] = {JOB_cpu_user, JOB_cpu_system, JOB_faults_minor, JOB_faults_major,
+                                                 JOB_switches_voluntary, JOB_switches_involuntary};
+    for (size_t i = 0; w->reaped && i < sizeof(from_wait4) / sizeof(*from_wait4); i++)
+        r->job.known |= UINT64_C(1) << from_wait4[i];
     static const enum ledger_counter io[] = {LEDGER_IO_READ, LEDGER_IO_WRITE, LEDGER_IO_RCHAR, LEDGER_IO_WCHAR,
                                              LEDGER_IO_CANCELLED_WRITE};
     static const enum job_metric io_metric[] = {JOB_io_read, JOB_io_write, JOB_io_rchar, JOB_io_wchar,
@@ -61,7 +62,7 @@ static char *joined(char *const *argv)
     return text;
 }
 
-/* Its CPU time, and who belongs to it, are the kernel's own count from the first instruction. */
+/* The kernel counts the group's CPU time and lists its processes from the command's first instruction on. */
 static void begin_group(struct recorder *r, const struct link_message *l)
 {
     const struct own_group *own = r->options->own_group;
@@ -85,7 +86,7 @@ static void on_started(struct recorder *r, const struct link_message *l)
         m = tree_find(&r->job.tree, l->pid);
     job_event(&r->job, recorder_since(r, l->t_ns), BARO_EVENT_START, m, 0, r->header.argv[0] ? r->header.argv[0] : "");
     if (m) {
-        m->begin_ns = recorder_since(r, l->t_ns) | 1; /* 0 means: before the tape, or not known */
+        m->begin_ns = recorder_since(r, l->t_ns) | 1; /* not 0, which means: before the tape, or not known */
         char *line = r->options->cmdline ? joined(r->options->argv) : NULL;
         if (line)
             member_set_cmdline(m, line);
@@ -95,14 +96,15 @@ static void on_started(struct recorder *r, const struct link_message *l)
     }
     if (r->foreign_proc)
         recorder_event(r, BARO_EVENT_WARNING, NULL, 0,
-                       "/proc is that of another PID namespace: of processes only what the wrapper is told is known");
+                       "/proc is that of another PID namespace: only the processes that the wrapper reaps are known");
     r->started = true;
     event_drain(r);
     recorder_first_tick(r);
 }
 
-/* rusage's ru_maxrss is the largest of the process and of all that it has waited for; of a leaf it is its own. Below
- * the wrapper's own size it tells of the wrapper, whose mark the child inherits until it executes. */
+/* ru_maxrss of wait4() is the maximum of the process and of all that it has waited for; for a process without children
+ * it is its own. A child inherits the wrapper's high-water mark until it executes a program, so a value that is not
+ * above the wrapper's own is ignored. */
 static void take_memory(const struct link_message *l, struct member *m)
 {
     const struct baro_process *row = &m->row;
@@ -113,7 +115,7 @@ static void take_memory(const struct link_message *l, struct member *m)
     member_tell(m)->rss_peak = l->maxrss_bytes;
 }
 
-/* Where nobody told all that it had read and written, what was seen of it while it lived is all there is. */
+/* If the process's own I/O count is not known, the last value read while it lived is added to the job. */
 static void carry_io(struct recorder *r, const struct link_message *l, const struct member *m)
 {
     static const enum ledger_counter lost[] = {LEDGER_IO_RCHAR, LEDGER_IO_WCHAR, LEDGER_IO_CANCELLED_WRITE};
@@ -156,12 +158,12 @@ static void fill_reaped(struct recorder *r, struct member *m, const struct link_
     m->reap_pending = m->absorbed = false;
     member_moved(m);
     if (!m->gone)
-        tree_set_parent(m, NULL); /* it was the wrapper's child in the end, whatever was seen of it */
+        tree_set_parent(m, NULL); /* the wrapper reaped it, so the wrapper was its parent at the end */
     m->successor = NULL;
     take_memory(l, m);
 }
 
-static struct member *whose(struct recorder *r, const struct link_message *l, uint64_t t)
+static struct member *find_reaped(struct recorder *r, const struct link_message *l, uint64_t t)
 {
     struct pid_stat st;
     bool reported, parsed = l->stat_len && pid_stat_parse(span_of(l->stat, l->stat_len), &st) == 0;
@@ -170,7 +172,7 @@ static struct member *whose(struct recorder *r, const struct link_message *l, ui
         return m;
     m = tree_find(&r->job.tree, l->pid);
     if (m && l->pid != r->command)
-        return NULL; /* the pid is another's by now, and this one nobody had heard of */
+        return NULL; /* the pid has been reused, and the process that was reaped was never seen */
     return job_add(&r->job, l->pid, NULL, BARO_ORIGIN_ADOPTED, t);
 }
 
@@ -182,20 +184,21 @@ static void on_reaped(struct recorder *r, const struct link_message *l)
         r->status = l->status;
         r->end_ns = t;
     }
-    struct member *m = whose(r, l, t);
+    struct member *m = find_reaped(r, l, t);
     if (!m) {
         take_totals(r, l);
         return;
     }
     fill_reaped(r, m, l);
     carry_io(r, l, m);
-    if (m->gone) { /* its parent went and left it to the wrapper */
+    if (m->gone) { /* it was found gone before; it is the wrapper's since its parent ended */
         take_totals(r, l);
         return;
     }
     sampler_gather(&r->sampler, m, sampler_now(&r->sampler));
-    sampler_settle(&r->sampler); /* while it can still be the successor of the children it had; only then what it used
-                                    moves to the wrapper */
+    /* Must come before take_totals(): the member can still take over what the children that it reaped had used; after
+     * that, all it used moves to the wrapper. */
+    sampler_settle(&r->sampler);
     take_totals(r, l);
     sampler_gone(&r->sampler, m, t);
 }
@@ -225,7 +228,7 @@ static void on_message(struct recorder *r, const struct link_message *l)
         break;
     case LINK_ENDED:
         take_totals(r, l);
-        if (!r->status_known && r->started) { /* the word of its end did not fit */
+        if (!r->status_known && r->started) { /* LINK_REAPED of the command was lost: the socket was full */
             r->status_known = true;
             r->status = l->status;
         }
@@ -236,7 +239,7 @@ static void on_message(struct recorder *r, const struct link_message *l)
     }
 }
 
-static void lost(struct recorder *r)
+static void on_wrapper_lost(struct recorder *r)
 {
     r->wrapper_lost = true;
     epoll_ctl(r->epoll_fd, EPOLL_CTL_DEL, r->link_fd, NULL);
@@ -261,8 +264,8 @@ static bool receive(struct recorder *r, struct link_message *l)
     return n == (ssize_t)sizeof(*l) && l->stat_len <= sizeof(l->stat);
 }
 
-/* Some at a time, else a storm of orphans would keep samples from being taken. What events told before belongs before,
- * and is read once for all of them. */
+/* Handles a few messages at a time, because samples must be taken even if many orphans end. Events that were queued
+ * before a message belong before it; they are read once for all messages. */
 void wrapper_drain(struct recorder *r)
 {
     struct link_message l[MESSAGES_AT_ONCE];
@@ -277,7 +280,7 @@ void wrapper_drain(struct recorder *r)
     for (unsigned i = 0; i < n && !r->finishing; i++)
         on_message(r, &l[i]);
     if (r->link_closed && !r->finishing)
-        lost(r);
+        on_wrapper_lost(r);
 }
 
 void wrapper_forget(struct recorder *r)
