@@ -78,9 +78,10 @@ static void look_at_head(const struct baro_tape *tape)
     for (const char *const *arg = baro_header_argv(h); arg && *arg; arg++)
         touch(*arg);
     touch(baro_header_host(h));
-    for (int kind = 0; kind < BARO_KIND_MAX; kind++) {
-        for (int m = 0; m < baro_tape_metric_count(tape, (enum baro_kind)kind); m++)
-            touch(baro_tape_metric(tape, (enum baro_kind)kind, m)->name);
+    for (int kind = 0; kind < baro_tape_kind_count(tape); kind++) {
+        touch(baro_tape_kind_name(tape, kind));
+        for (int m = 0; m < baro_tape_metric_count(tape, kind); m++)
+            touch(baro_tape_metric(tape, kind, m)->name);
     }
 }
 

@@ -104,11 +104,14 @@ static uint64_t look_machine(const struct baro_tape *t, const struct baro_sample
     sum += (uint64_t)baro_sample_host_ns(s, &v) + v;
     for (int metric = 0; metric < baro_tape_metric_count(t, BARO_KIND_HOST); metric++)
         sum += (uint64_t)baro_sample_host(s, metric, &v) + v;
-    for (int kind = 0; kind < BARO_KIND_MAX; kind++)
-        for (size_t i = 0; i < baro_sample_entity_count(s, (enum baro_kind)kind); i++) {
-            const struct baro_entity *e = baro_sample_entity(s, (enum baro_kind)kind, i);
+    for (int kind = 0; kind < baro_tape_kind_count(t); kind++)
+        for (size_t i = 0; i < baro_sample_entity_count(s, kind); i++) {
+            const struct baro_entity *e = baro_sample_entity(s, kind, i);
+            struct baro_attribute a;
             sum += strlen(baro_entity_name(e)) + strlen(baro_entity_label(e)) + baro_entity_id(e);
-            for (int metric = 0; metric < baro_tape_metric_count(t, (enum baro_kind)kind); metric++)
+            for (size_t k = 0; baro_entity_attribute(e, k, &a) == 0; k++)
+                sum += strlen(a.name) + (a.text ? strlen(a.text) : 0);
+            for (int metric = 0; metric < baro_tape_metric_count(t, kind); metric++)
                 sum += (uint64_t)baro_entity_value(e, metric, &v) + v;
         }
     return sum;

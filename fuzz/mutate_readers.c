@@ -23,20 +23,38 @@ static uint64_t look_process(const struct baro_tape *t, const struct baro_proces
     return sum;
 }
 
+static uint64_t look_attribute(const struct baro_attribute *a)
+{
+    return strlen(a->name) + a->u64 + (uint64_t)a->i64 + (a->text ? strlen(a->text) : 0) + (a->real > 0);
+}
+
+static uint64_t look_entity(const struct baro_tape *t, const struct baro_entity *e)
+{
+    uint64_t sum = strlen(baro_entity_name(e)) + strlen(baro_entity_label(e)) + baro_entity_id(e), v = 0;
+    struct baro_attribute a;
+    int kind = baro_entity_kind(e);
+    sum += (uint64_t)baro_entity_owner(e) + (uint64_t)baro_entity_owner_pid(e) + baro_entity_owner_id(e)
+        + baro_entity_owner_start_ticks(e) + (uint64_t)baro_entity_read_ns(e, &v) + v;
+    for (size_t i = 0; baro_entity_attribute(e, i, &a) == 0; i++)
+        sum += look_attribute(&a) + (uint64_t)baro_entity_attribute_find(e, a.name, &a);
+    for (int metric = -1; metric <= baro_tape_metric_count(t, kind); metric++) {
+        const struct baro_metric *m = baro_tape_metric(t, kind, metric);
+        sum += (uint64_t)baro_entity_value(e, metric, &v) + (m && baro_metric_real(m, v) > 0);
+    }
+    return sum;
+}
+
 static uint64_t look_machine(const struct baro_tape *t, const struct baro_sample *s)
 {
     uint64_t sum = 0, v = 0;
     sum += (uint64_t)baro_sample_host_ns(s, &v) + v + (uint64_t)baro_host_busy_ns(s, &v);
     for (int metric = -1; metric <= baro_tape_metric_count(t, BARO_KIND_HOST); metric++)
         sum += (uint64_t)baro_sample_host(s, metric, &v) + v;
-    for (int kind = -1; kind <= BARO_KIND_MAX; kind++)
-        for (size_t i = 0; i < baro_sample_entity_count(s, (enum baro_kind)kind); i++) {
-            const struct baro_entity *e = baro_sample_entity(s, (enum baro_kind)kind, i);
-            sum += strlen(baro_entity_name(e)) + strlen(baro_entity_label(e)) + baro_entity_id(e)
-                + (uint64_t)baro_entity_kind(e);
-            for (int metric = -1; metric <= baro_tape_metric_count(t, (enum baro_kind)kind); metric++)
-                sum += (uint64_t)baro_entity_value(e, metric, &v) + v;
-        }
+    for (int kind = -1; kind <= baro_tape_kind_count(t); kind++) {
+        sum += (uint64_t)baro_sample_entities_ns(s, kind, &v) + v;
+        for (size_t i = 0; i < baro_sample_entity_count(s, kind); i++)
+            sum += look_entity(t, baro_sample_entity(s, kind, i));
+    }
     return sum;
 }
 
@@ -79,8 +97,8 @@ static uint64_t look_event(const struct baro_event *e)
     struct baro_attribute a;
     uint64_t sum = strlen(baro_event_text(e)) + strlen(baro_event_name(e)) + baro_event_number(e)
         + (uint64_t)baro_event_pid(e);
-    for (size_t i = 0; i <= baro_event_attribute_count(e); i++)
-        sum += (uint64_t)baro_event_attribute(e, i, &a);
+    for (size_t i = 0; baro_event_attribute(e, i, &a) == 0; i++)
+        sum += look_attribute(&a);
     return sum + (uint64_t)baro_event_attribute_find(e, "mode", &a);
 }
 
@@ -111,9 +129,12 @@ static int walk(const char *path)
         sum += strlen(baro_header_argv(h)[i]);
     for (size_t i = 0; i <= baro_header_target_count(h); i++)
         sum += (uint64_t)baro_header_target(h, i);
-    for (int kind = 0; kind < BARO_KIND_MAX; kind++)
-        for (int metric = 0; metric < baro_tape_metric_count(t, (enum baro_kind)kind); metric++)
-            sum += strlen(baro_tape_metric(t, (enum baro_kind)kind, metric)->help);
+    baro_tape_read_kinds(t, NULL);
+    for (int kind = 0; kind < baro_tape_kind_count(t); kind++) {
+        sum += strlen(baro_tape_kind_name(t, kind)) + (uint64_t)baro_tape_kind_find(t, baro_tape_kind_name(t, kind));
+        for (int metric = 0; metric < baro_tape_metric_count(t, kind); metric++)
+            sum += strlen(baro_tape_metric(t, kind, metric)->help);
+    }
     while (baro_tape_next(t, &r, NULL) == 1)
         sum += look(t, &r);
     sum += baro_tape_damage(t) + baro_tape_complete(t) + (uint64_t)baro_tape_state(t);
@@ -166,10 +187,10 @@ static int moments(const char *path)
 
 static void add_curves(struct baro_series *s, const struct baro_tape *t)
 {
-    for (int kind = 0; kind < BARO_KIND_MAX; kind++)
-        for (int metric = 0; metric < baro_tape_metric_count(t, (enum baro_kind)kind) && metric < 3; metric++) {
-            baro_series_add_value(s, (enum baro_kind)kind, 0, NULL, metric, NULL);
-            baro_series_add_rate(s, (enum baro_kind)kind, (uint32_t)metric, NULL, metric, NULL);
+    for (int kind = 0; kind < baro_tape_kind_count(t); kind++)
+        for (int metric = 0; metric < baro_tape_metric_count(t, kind) && metric < 3; metric++) {
+            baro_series_add_value(s, kind, 0, NULL, metric, NULL);
+            baro_series_add_rate(s, kind, (uint32_t)metric, NULL, metric, NULL);
         }
     baro_series_add_rate(s, BARO_KIND_PROCESS, 0, "sh", 0, NULL);
 }

@@ -123,6 +123,12 @@ BARO_API const struct baro_metric *baro_metric_get(int kind, int id);
 /** @return the id of the metric with this name or stem, or -1. @p name need not end with NUL. */
 BARO_API int baro_metric_find(int kind, const char *name, size_t len);
 
+/**
+ * @return a stored value as a number of its unit: 0.25 for a ratio of 250 000 parts per million, -3 for a signed
+ * 2^64 - 3, 41.5 for 41 500 thousandths of a degree. Of a character its code.
+ */
+BARO_API double baro_metric_real(const struct baro_metric *m, uint64_t stored);
+
 /** @return "process", "job", "exit", "recorder", "host", "cpu", "disk", "fs", "net", "sensor" or "cgroup". */
 BARO_API const char *baro_kind_name(int kind);
 

@@ -52,12 +52,13 @@ BARO_API void baro_series_free(struct baro_series *s);
 /**
  * Adds a curve of a value as it stands: a gauge, or a counter's reading. It holds from its sample to the next one.
  * @param kind BARO_KIND_JOB, RECORDER, HOST: @p id and @p name are ignored. BARO_KIND_PROCESS: the process with this
- * id; id 0: the sum over all processes called @p name, or over all if @p name is NULL. Other kinds: the entity with
- * this id; id 0: the sum over all entities called @p name, or over all.
+ * id; id 0: the sum over all processes called @p name, or over all if @p name is NULL. Other kinds, also those that
+ * only the tape has (baro_tape_kind_find()): the entity with this id; id 0: the sum over all entities called @p name,
+ * or over all.
  * @param metric an id of baro_tape_metric() or baro_metric_find().
  * @return the number of the curve, from 0 on; BARO_E_RANGE for a kind or metric that has no series; -ENOMEM.
  */
-BARO_API int baro_series_add_value(struct baro_series *s, enum baro_kind kind, uint32_t id, const char *name,
+BARO_API int baro_series_add_value(struct baro_series *s, int kind, uint32_t id, const char *name,
                                    int metric, struct baro_error *err);
 /**
  * Adds a curve of the growth of a counter per second, in its unit per second. Of processes, what each used up to its
@@ -65,7 +66,7 @@ BARO_API int baro_series_add_value(struct baro_series *s, enum baro_kind kind, u
  * process and its end. Growth is spread over at least 100 ms, because the kernel counts much in steps of 10 ms: 10 ms
  * of CPU time that show up within one millisecond are not ten cores.
  */
-BARO_API int baro_series_add_rate(struct baro_series *s, enum baro_kind kind, uint32_t id, const char *name, int metric,
+BARO_API int baro_series_add_rate(struct baro_series *s, int kind, uint32_t id, const char *name, int metric,
                                   struct baro_error *err);
 
 /** Fills all curves. The cursor is moved. May be called once. @return 0 or a negative code. */

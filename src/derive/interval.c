@@ -49,16 +49,34 @@ int baro_host_rate(const struct baro_sample *before, const struct baro_sample *n
     return rate_of(a0, before->host_ns, v0, a1, now->host_ns, v1, ret);
 }
 
+/* Of a kind that only the tape has the sample knows the metrics. */
+static const struct baro_metric *metric_of(const struct baro_sample *s, int kind, int metric)
+{
+    size_t declared = (size_t)kind - (size_t)baro_kind_count();
+    if (kind < baro_kind_count() || declared >= s->n_declared)
+        return baro_metric_get(kind, metric);
+    const struct baro_declared *d = s->declared[declared];
+    return metric >= 0 && (size_t)metric < d->n_metrics ? d->metric[metric] : NULL;
+}
+
 int baro_entity_rate(const struct baro_sample *sample_before, const struct baro_entity *before,
                      const struct baro_sample *sample_now, const struct baro_entity *now, int metric, double *ret)
 {
-    uint64_t v0 = 0, v1 = 0;
-    if (before->id != now->id)
+    uint64_t v0 = 0, v1 = 0, t0_ns = 0, t1_ns = 0;
+    const struct baro_metric *m = metric_of(sample_now, now->kind, metric);
+    if (before->id != now->id || baro_sample_entities_ns(sample_before, before->kind, &t0_ns) != BARO_PRESENT ||
+        baro_sample_entities_ns(sample_now, now->kind, &t1_ns) != BARO_PRESENT)
         return BARO_ABSENT_UNKNOWN;
-    if (!is_counter(now->kind, metric))
+    if (!m || m->semantics != BARO_SEM_COUNTER)
         return BARO_ABSENT_UNSUPPORTED;
     int a0 = baro_entity_value(before, metric, &v0), a1 = baro_entity_value(now, metric, &v1);
-    return rate_of(a0, sample_before->host_ns, v0, a1, sample_now->host_ns, v1, ret);
+    if (m->unit != BARO_UNIT_REAL || a0 != BARO_PRESENT || a1 != BARO_PRESENT)
+        return rate_of(a0, t0_ns, v0, a1, t1_ns, v1, ret);
+    double growth = baro_metric_real(m, v1) - baro_metric_real(m, v0);
+    if (t1_ns <= t0_ns || !(growth >= 0))
+        return BARO_ABSENT_UNKNOWN;
+    *ret = growth * 1e9 / (double)(t1_ns - t0_ns);
+    return BARO_PRESENT;
 }
 
 int baro_host_busy_ns(const struct baro_sample *s, uint64_t *ret)

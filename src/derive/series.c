@@ -14,21 +14,24 @@
 
 #define RATE_OVER (100 * NS_PER_MS) /* at least: much is counted in steps of 10 ms */
 #define FORGET_NS (7200 * NS_PER_SEC)
+#define NEVER UINT64_MAX
 #define ONE_ID 1u /* of what there is one of: the job, the recorder, the machine */
 
 /* The readings that rates of one metric are taken from; shared by all curves of that metric. */
 struct counter {
-    enum baro_kind kind;
-    int metric, exit_metric;
+    int kind, metric, exit_metric;
+    bool real;        /* its values are doubles */
+    uint64_t read_ns; /* entities: when they were read last; NEVER: not so far */
     struct last_table last;
 };
 
 struct curve {
-    enum baro_kind kind;
+    int kind;
     uint32_t id;
     char *name; /* NULL: any */
     int metric;
     int counter; /* index; -1: a curve of values */
+    uint64_t read_ns; /* as of a counter */
     struct baro_bucket *at;
     bool has;         /* values: one holds since since_ns. Rates: growth is counted since then */
     uint64_t since_ns;
@@ -44,8 +47,7 @@ struct baro_series {
     size_t n_curves;
     struct counter *counter;
     size_t n_counters;
-    uint64_t looked_ns; /* at the machine, in the sample before */
-    bool looked;        /* the machine was read since the sample before */
+    const struct baro_tape *tape;
     bool begun;         /* a sample was read */
     bool from_start;    /* the first one is the tape's first: what processes had used then is of this recording */
     bool failed;        /* out of memory */
@@ -82,7 +84,7 @@ void baro_series_free(struct baro_series *s)
     free(s);
 }
 
-static int counter_of(struct baro_series *s, enum baro_kind kind, int metric)
+static int counter_of(struct baro_series *s, int kind, int metric)
 {
     for (size_t i = 0; i < s->n_counters; i++) {
         if (s->counter[i].kind == kind && s->counter[i].metric == metric)
@@ -93,7 +95,7 @@ static int counter_of(struct baro_series *s, enum baro_kind kind, int metric)
         return -ENOMEM;
     s->counter = grown;
     struct counter *c = &grown[s->n_counters];
-    *c = (struct counter){.kind = kind, .metric = metric, .exit_metric = -1};
+    *c = (struct counter){.kind = kind, .metric = metric, .exit_metric = -1, .read_ns = NEVER};
     const struct baro_metric *m = baro_metric_get(kind, metric);
     if (kind == BARO_KIND_PROCESS && m)
         c->exit_metric = baro_metric_find(BARO_KIND_EXIT, m->name, strlen(m->name));
@@ -111,23 +113,24 @@ static int add(struct baro_series *s, struct curve c, const char *name, struct b
         free(c.name);
         return error_set(err, -ENOMEM, "out of memory");
     }
+    c.read_ns = NEVER;
     s->curve[s->n_curves] = c;
     return (int)s->n_curves++;
 }
 
-static bool one_of_a_kind(enum baro_kind kind)
+static bool one_of_a_kind(int kind)
 {
     return kind == BARO_KIND_JOB || kind == BARO_KIND_RECORDER || kind == BARO_KIND_HOST;
 }
 
-static int check(enum baro_kind kind, int metric, struct baro_error *err)
+static int check(int kind, int metric, struct baro_error *err)
 {
-    if ((unsigned)kind >= BARO_KIND_MAX || kind == BARO_KIND_EXIT || metric < 0)
+    if (kind < 0 || kind > UINT8_MAX || kind == BARO_KIND_EXIT || metric < 0)
         return error_set(err, BARO_E_RANGE, "there is no series of that");
     return 0;
 }
 
-int baro_series_add_value(struct baro_series *s, enum baro_kind kind, uint32_t id, const char *name, int metric,
+int baro_series_add_value(struct baro_series *s, int kind, uint32_t id, const char *name, int metric,
                           struct baro_error *err)
 {
     int r = check(kind, metric, err);
@@ -140,7 +143,7 @@ int baro_series_add_value(struct baro_series *s, enum baro_kind kind, uint32_t i
                err);
 }
 
-int baro_series_add_rate(struct baro_series *s, enum baro_kind kind, uint32_t id, const char *name, int metric,
+int baro_series_add_rate(struct baro_series *s, int kind, uint32_t id, const char *name, int metric,
                          struct baro_error *err)
 {
     int r = check(kind, metric, err);
@@ -223,17 +226,33 @@ static void finish(struct baro_series *s)
 
 /* ---- readings ---- */
 
-static bool is_machine(enum baro_kind kind)
+/* The machine and entities: they are read at times of their own. */
+static bool has_own_time(int kind)
 {
     return kind >= BARO_KIND_HOST;
 }
 
-static uint64_t time_of(const struct curve *c, const struct baro_sample *sample)
+static int own_time(const struct baro_sample *sample, int kind, uint64_t *ret)
 {
-    return is_machine(c->kind) ? sample->host_ns : sample->t_ns;
+    return kind == BARO_KIND_HOST ? baro_sample_host_ns(sample, ret) : baro_sample_entities_ns(sample, kind, ret);
 }
 
-static void take(struct baro_series *s, enum baro_kind kind, int counter, uint32_t id, const char *name, double value)
+/* Were they read since *read_ns? Sets it. */
+static bool read_since(const struct baro_sample *sample, int kind, uint64_t *read_ns)
+{
+    uint64_t now_ns;
+    if (own_time(sample, kind, &now_ns) != BARO_PRESENT || now_ns == *read_ns)
+        return false;
+    *read_ns = now_ns;
+    return true;
+}
+
+static const struct baro_metric *metric_of(const struct baro_series *s, int kind, int metric)
+{
+    return baro_tape_metric(s->tape, kind, metric);
+}
+
+static void take(struct baro_series *s, int kind, int counter, uint32_t id, const char *name, double value)
 {
     for (size_t i = 0; i < s->n_curves; i++) {
         struct curve *c = &s->curve[i];
@@ -244,6 +263,15 @@ static void take(struct baro_series *s, enum baro_kind kind, int counter, uint32
         if (counter >= 0 && c->has)
             c->value += value;
     }
+}
+
+static double growth_of(const struct counter *c, uint64_t before, uint64_t value)
+{
+    static const struct baro_metric real = {.unit = BARO_UNIT_REAL};
+    if (!c->real)
+        return value > before ? (double)(value - before) : 0;
+    double growth = baro_metric_real(&real, value) - baro_metric_real(&real, before);
+    return growth > 0 ? growth : 0;
 }
 
 /* One reading of a counter. fresh: what it shows at first has grown since the sample before. */
@@ -257,11 +285,11 @@ static void read_counter(struct baro_series *s, int counter, uint32_t id, const 
         return;
     }
     uint64_t before = added ? (fresh ? 0 : value) : l->value;
-    take(s, s->counter[counter].kind, counter, id, name, value > before ? (double)(value - before) : 0);
+    take(s, s->counter[counter].kind, counter, id, name, growth_of(&s->counter[counter], before, value));
     *l = (struct last){id, t_ns, value};
 }
 
-static int one_value(const struct baro_sample *sample, enum baro_kind kind, int metric, uint64_t *ret)
+static int one_value(const struct baro_sample *sample, int kind, int metric, uint64_t *ret)
 {
     if (kind == BARO_KIND_JOB)
         return baro_sample_job(sample, metric, ret);
@@ -269,30 +297,42 @@ static int one_value(const struct baro_sample *sample, enum baro_kind kind, int 
                                       : baro_sample_host(sample, metric, ret);
 }
 
+static void read_processes(struct baro_series *s, int counter, const struct baro_sample *sample)
+{
+    for (size_t i = baro_sample_next_changed(sample, 0); i < sample->n; i = baro_sample_next_changed(sample, i + 1)) {
+        const struct baro_process *p = sample->processes[i];
+        uint64_t v;
+        if (baro_process_value(p, s->counter[counter].metric, &v) == BARO_PRESENT)
+            read_counter(s, counter, p->id, baro_process_name(p), sample->t_ns, v, s->begun || s->from_start);
+    }
+}
+
+static void read_entities(struct baro_series *s, int counter, const struct baro_sample *sample)
+{
+    struct counter *c = &s->counter[counter];
+    const struct baro_metric *m = metric_of(s, c->kind, c->metric);
+    c->real = m && m->unit == BARO_UNIT_REAL;
+    for (size_t i = 0; i < baro_sample_entity_count(sample, c->kind); i++) {
+        const struct baro_entity *e = baro_sample_entity(sample, c->kind, i);
+        uint64_t v;
+        if (baro_entity_value(e, c->metric, &v) == BARO_PRESENT)
+            read_counter(s, counter, e->id, baro_entity_name(e), c->read_ns, v, false);
+    }
+}
+
 static void read_counters(struct baro_series *s, const struct baro_sample *sample)
 {
     uint64_t v;
     for (int k = 0; k < (int)s->n_counters; k++) {
-        const struct counter *c = &s->counter[k];
-        if (is_machine(c->kind) && !s->looked)
+        struct counter *c = &s->counter[k];
+        if (has_own_time(c->kind) && !read_since(sample, c->kind, &c->read_ns))
             continue;
-        if (one_of_a_kind(c->kind)) {
-            if (one_value(sample, c->kind, c->metric, &v) == BARO_PRESENT)
-                read_counter(s, k, ONE_ID, "", sample->t_ns, v, c->kind != BARO_KIND_HOST && s->from_start);
-        } else if (c->kind == BARO_KIND_PROCESS) {
-            for (size_t i = baro_sample_next_changed(sample, 0); i < sample->n;
-                 i = baro_sample_next_changed(sample, i + 1)) {
-                const struct baro_process *p = sample->processes[i];
-                if (baro_process_value(p, c->metric, &v) == BARO_PRESENT)
-                    read_counter(s, k, p->id, baro_process_name(p), sample->t_ns, v, s->begun || s->from_start);
-            }
-        } else {
-            for (size_t i = 0; i < sample->entities[c->kind].n; i++) {
-                const struct baro_entity *e = sample->entities[c->kind].at[i];
-                if (baro_entity_value(e, c->metric, &v) == BARO_PRESENT)
-                    read_counter(s, k, e->id, baro_entity_name(e), sample->host_ns, v, false);
-            }
-        }
+        if (c->kind == BARO_KIND_PROCESS)
+            read_processes(s, k, sample);
+        else if (!one_of_a_kind(c->kind))
+            read_entities(s, k, sample);
+        else if (one_value(sample, c->kind, c->metric, &v) == BARO_PRESENT)
+            read_counter(s, k, ONE_ID, "", sample->t_ns, v, c->kind != BARO_KIND_HOST && s->from_start);
     }
 }
 
@@ -310,43 +350,56 @@ static void read_exit(struct baro_series *s, const struct baro_exit *e)
     }
 }
 
-static void add_value(struct curve *c, int absent, uint64_t value, enum baro_unit unit)
+/* m: NULL where it is not known. Of the units only those are converted that are no counts of something. */
+static void add_value(struct curve *c, int absent, uint64_t value, const struct baro_metric *m)
 {
     if (absent != BARO_PRESENT)
         return;
-    bool is_signed = unit == BARO_UNIT_SIGNED || unit == BARO_UNIT_CELSIUS;
-    c->now += is_signed ? (double)(int64_t)value : (double)value;
+    bool is_signed = m && (m->unit == BARO_UNIT_SIGNED || m->unit == BARO_UNIT_CELSIUS);
+    if (m && m->unit == BARO_UNIT_REAL)
+        c->now += baro_metric_real(m, value);
+    else
+        c->now += is_signed ? (double)(int64_t)value : (double)value;
     c->known = true;
 }
 
-static void read_value(struct curve *c, const struct baro_sample *sample)
+static void read_process_values(struct curve *c, const struct baro_sample *sample, const struct baro_metric *m)
 {
-    const struct baro_metric *m = baro_metric_get(c->kind, c->metric);
-    enum baro_unit unit = m ? m->unit : BARO_UNIT_NONE;
+    c->known = !c->id && !c->name && sample->n == 0; /* of no processes the sum is 0, and known */
+    for (size_t i = 0; i < sample->n; i++) {
+        const struct baro_process *p = sample->processes[i];
+        uint64_t v = 0;
+        if (c->id ? p->id != c->id : c->name && strcmp(baro_process_name(p), c->name) != 0)
+            continue;
+        int absent = baro_process_value(p, c->metric, &v);
+        add_value(c, absent, v, m);
+    }
+}
+
+static void read_entity_values(struct curve *c, const struct baro_sample *sample, const struct baro_metric *m)
+{
+    for (size_t i = 0; i < baro_sample_entity_count(sample, c->kind); i++) {
+        const struct baro_entity *e = baro_sample_entity(sample, c->kind, i);
+        uint64_t v = 0;
+        if (c->id ? e->id != c->id : c->name && strcmp(baro_entity_name(e), c->name) != 0)
+            continue;
+        int absent = baro_entity_value(e, c->metric, &v);
+        add_value(c, absent, v, m);
+    }
+}
+
+static void read_value(const struct baro_series *s, struct curve *c, const struct baro_sample *sample)
+{
+    const struct baro_metric *m = metric_of(s, c->kind, c->metric);
     uint64_t v = 0;
     c->now = 0;
     if (one_of_a_kind(c->kind)) {
         int absent = one_value(sample, c->kind, c->metric, &v);
-        add_value(c, absent, v, unit);
-        return;
-    }
-    if (c->kind == BARO_KIND_PROCESS) {
-        c->known = !c->id && !c->name && sample->n == 0; /* of no processes the sum is 0, and known */
-        for (size_t i = 0; i < sample->n; i++) {
-            const struct baro_process *p = sample->processes[i];
-            if (c->id ? p->id == c->id : !c->name || strcmp(baro_process_name(p), c->name) == 0) {
-                int absent = baro_process_value(p, c->metric, &v);
-                add_value(c, absent, v, unit);
-            }
-        }
-        return;
-    }
-    for (size_t i = 0; i < sample->entities[c->kind].n; i++) {
-        const struct baro_entity *e = sample->entities[c->kind].at[i];
-        if (c->id ? e->id == c->id : !c->name || strcmp(baro_entity_name(e), c->name) == 0) {
-            int absent = baro_entity_value(e, c->metric, &v);
-            add_value(c, absent, v, unit);
-        }
+        add_value(c, absent, v, m);
+    } else if (c->kind == BARO_KIND_PROCESS) {
+        read_process_values(c, sample, m);
+    } else {
+        read_entity_values(c, sample, m);
     }
 }
 
@@ -386,18 +439,16 @@ static void close_curve(const struct baro_series *s, struct curve *c, uint64_t t
 
 static void on_sample(struct baro_series *s, const struct baro_sample *sample)
 {
-    s->looked = sample->has_host && (!s->begun || sample->host_ns != s->looked_ns);
-    s->looked_ns = sample->host_ns;
     for (size_t i = 0; i < s->n_curves; i++)
         s->curve[i].known = false;
     read_counters(s, sample);
     for (size_t i = 0; i < s->n_curves; i++) {
         struct curve *c = &s->curve[i];
-        if (is_machine(c->kind) && !s->looked)
+        if (has_own_time(c->kind) && !read_since(sample, c->kind, &c->read_ns))
             continue;
         if (c->counter < 0)
-            read_value(c, sample);
-        close_curve(s, c, time_of(c, sample));
+            read_value(s, c, sample);
+        close_curve(s, c, has_own_time(c->kind) ? c->read_ns : sample->t_ns);
     }
     s->begun = true;
 }
@@ -417,12 +468,13 @@ int baro_series_read(struct baro_series *s, struct baro_tape *tape, struct baro_
 {
     struct baro_record record;
     uint64_t first_ns = 0, last_ns = 0;
+    s->tape = tape;
     int r = baro_tape_range(tape, &first_ns, &last_ns, err);
     if (r > 0)
         r = baro_tape_seek(tape, s->from_ns, &record, err);
     s->from_start = r > 0 && record.t_ns == first_ns && baro_header_mode(baro_tape_header(tape)) == BARO_MODE_RUN;
     for (size_t i = 0; s->from_start && i < s->n_curves; i++)
-        s->curve[i].has = s->curve[i].counter >= 0 && !is_machine(s->curve[i].kind); /* nothing, since 0 */
+        s->curve[i].has = s->curve[i].counter >= 0 && !has_own_time(s->curve[i].kind); /* nothing, since 0 */
     for (; r > 0; r = baro_tape_next(tape, &record, err)) {
         if (record.kind == BARO_RECORD_SAMPLE)
             on_sample(s, record.u.sample);

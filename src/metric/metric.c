@@ -237,6 +237,25 @@ const char *baro_unit_name(enum baro_unit unit)
     }
 }
 
+double baro_metric_real(const struct baro_metric *m, uint64_t stored)
+{
+    double real;
+    switch (m->unit) {
+    case BARO_UNIT_RATIO:
+    case BARO_UNIT_DECIMAL:
+        return (double)stored / 1e6;
+    case BARO_UNIT_CELSIUS:
+        return (double)(int64_t)stored / 1e3;
+    case BARO_UNIT_SIGNED:
+        return (double)(int64_t)stored;
+    case BARO_UNIT_REAL:
+        memcpy(&real, &stored, sizeof(real));
+        return real;
+    default:
+        return (double)stored;
+    }
+}
+
 const char *baro_semantics_name(enum baro_semantics semantics)
 {
     static const char *const names[] = {"counter", "gauge", "info"};

@@ -190,18 +190,21 @@ static inline void world_machine(struct world *w)
             world_entities(w, (enum baro_kind)kind);
 }
 
-/* Attributes and their texts in one piece of memory each; at last an attribute that the tape leaves out. */
-static inline void world_attributes(struct world *w, struct baro_entity *e)
+static inline void world_free_attributes(const struct baro_attribute *at, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free((char *)(uintptr_t)at[i].text);
+    free((void *)(uintptr_t)at);
+}
+
+static inline const struct baro_attribute *world_attributes(struct world *w, size_t *ret_n)
 {
     enum { MOST = 3 };
     static const char *const names[MOST] = {"device", "\xff", "unit"};
     struct baro_attribute *at = calloc(MOST, sizeof *at);
     assert(at);
-    for (size_t i = 0; i < e->n_attributes; i++)
-        free((char *)(uintptr_t)e->attribute[i].text);
-    free((void *)(uintptr_t)e->attribute);
-    e->n_attributes = world_below(w, MOST + 1);
-    for (size_t i = 0; i < e->n_attributes; i++) {
+    *ret_n = world_below(w, MOST + 1);
+    for (size_t i = 0; i < *ret_n; i++) {
         at[i].name = names[i];
         at[i].type = (enum baro_attribute_type)world_below(w, BARO_ATTRIBUTE_REAL + 1);
         if (at[i].type == BARO_ATTRIBUTE_TEXT)
@@ -213,7 +216,13 @@ static inline void world_attributes(struct world *w, struct baro_entity *e)
         else
             at[i].u64 = world_any(w);
     }
-    e->attribute = at;
+    return at;
+}
+
+static inline void world_row_info(struct world *w, struct baro_entity *e)
+{
+    world_free_attributes(e->attribute, e->n_attributes);
+    e->attribute = world_attributes(w, &e->n_attributes);
     e->owner = (struct baro_entity_owner){.kind = (enum baro_owner)world_below(w, BARO_OWNER_ENTITY + 1)};
     if (e->owner.kind == BARO_OWNER_PROCESS)
         e->owner.process = (struct baro_key){(int32_t)world_below(w, 4194304), world_any(w)};
@@ -232,16 +241,14 @@ static inline void world_add_row(struct world *w, struct world_declared *d)
     e->value = calloc(WORLD_COLUMNS, sizeof *e->value);
     e->absent = calloc(WORLD_COLUMNS, 1);
     assert(e->value && e->absent);
-    world_attributes(w, e);
+    world_row_info(w, e);
     d->row[d->view.rows.n++] = e;
 }
 
 static inline void world_remove_row(struct world_declared *d, size_t i)
 {
     struct baro_entity *e = d->row[i];
-    for (size_t k = 0; k < e->n_attributes; k++)
-        free((char *)(uintptr_t)e->attribute[k].text);
-    free((void *)(uintptr_t)e->attribute);
+    world_free_attributes(e->attribute, e->n_attributes);
     free(e->name);
     free(e->label);
     free(e->value);
@@ -288,7 +295,7 @@ static inline void world_read_declared(struct world *w, struct world_declared *d
         if (world_below(w, 2))
             world_values(w, d->row[i]->value, d->row[i]->absent, d->view.n_metrics, true);
         if (world_below(w, 20) == 0)
-            world_attributes(w, d->row[i]);
+            world_row_info(w, d->row[i]);
     }
     rows->read_ns = w->sample.t_ns - world_below(w, 100000);
 }
@@ -487,7 +494,7 @@ static inline void snapshot_declared(struct snapshot *s, const struct baro_decla
     SNAP(s, d->rows.read_ns);
     SNAP(s, d->rows.n);
     for (size_t i = 0; i < d->rows.n; i++) {
-        size_t n = d->rows.at[i]->n_values ? d->rows.at[i]->n_values : d->n_metrics;
+        size_t n = d->rows.at[i]->kind ? d->rows.at[i]->n_values : d->n_metrics; /* read, or written */
         for (size_t m = 0; m < n; m++) {
             snapshot_text(s, d->metric[m]->name);
             snapshot_text(s, d->metric[m]->help);
@@ -547,6 +554,7 @@ static inline struct snapshot snapshot_event(const struct baro_event *e)
     SNAP(&s, e->key.start);
     SNAP(&s, e->number);
     snapshot_text(&s, e->text);
+    snapshot_attributes(&s, e->attribute, e->n_attributes);
     return s;
 }
 

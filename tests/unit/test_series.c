@@ -218,7 +218,7 @@ static void test_refused(void **state)
     assert_string_equal(err.text, "rss_bytes is no counter: it has no rate");
     assert_int_equal(baro_series_add_value(s, BARO_KIND_PROCESS, 0, NULL, PROCESS_cpu, &err), BARO_E_RANGE);
     assert_int_equal(baro_series_add_value(s, BARO_KIND_EXIT, 0, NULL, 0, NULL), BARO_E_RANGE);
-    assert_int_equal(baro_series_add_value(s, (enum baro_kind)99, 0, NULL, 0, NULL), BARO_E_RANGE);
+    assert_int_equal(baro_series_add_value(s, 9999, 0, NULL, 0, NULL), BARO_E_RANGE);
     baro_series_free(s);
     baro_series_free(NULL);
 }

@@ -30,8 +30,10 @@ static void write_extras(struct tape_writer *w, struct world *world, struct log 
                                .key = {(int32_t)world_below(world, 100), world_any(world)},
                                .number = world_any(world),
                                .text = text};
+        e.attribute = world_attributes(world, &e.n_attributes);
         tape_writer_event(w, &e);
         log_add(l, BARO_RECORD_EVENT, e.t_ns)->whole = snapshot_event(&e);
+        world_free_attributes(e.attribute, e.n_attributes);
         free(text);
     }
 }
