@@ -112,7 +112,7 @@ def test_time_goes_on_while_it_is_stopped(run, tape, started, wait_until):
         "-i",
         "1h",
         "--for",
-        "5s",
+        "12s",
         "-o",
         tape,
         env={**os.environ, "BARO_NO_EVENTS": "1"},
@@ -120,9 +120,9 @@ def test_time_goes_on_while_it_is_stopped(run, tape, started, wait_until):
     run.await_samples(tape)
     time.sleep(0.3)  # the beginning has waits of its own
     os.kill(r.pid, signal.SIGSTOP)
-    time.sleep(5.5)
+    time.sleep(12.5)
     os.kill(r.pid, signal.SIGCONT)
-    assert r.wait(4) == 0
+    assert r.wait(10) == 0  # what was left to wait for when it was stopped is longer
 
 
 THREADS = """
