@@ -129,11 +129,13 @@ static void fill_exit(const struct job *j, const struct member *m, struct baro_e
         e->absent[EXIT_elapsed] = BARO_ABSENT_UNKNOWN;
 }
 
-/* Taken for gone, told, and then found again, as by an event that came late: it is the same process, counted once. */
+/* Taken for gone, reported, and then found again, as by an event that came late: it is the same process, counted once.
+ * Not so if it was forked after that end. Example: pid 200 ended at 966 us and was given out again at 1,020 us; both
+ * started within the same clock tick of 10 ms, so that their keys are equal. */
 static bool was_reported(struct job *j, const struct member *m)
 {
     struct job_reported *last = &j->reported[(uint32_t)m->row.key.pid % JOB_REPORTED];
-    bool same = m->row.key.start && baro_key_equal(last->key, m->row.key);
+    bool same = m->row.key.start && baro_key_equal(last->key, m->row.key) && m->begin_ns <= last->end_ns;
     *last = (struct job_reported){m->row.key, m->end_told || m->gone_ns < m->end_ns ? m->end_ns : m->gone_ns};
     return same;
 }

@@ -64,7 +64,10 @@ def test_ways(run_both, truth, tape, work, source, lives, way):
     looks = [row["cpu_ns"] for row in run_both.export(tape) if row["name"] == "burner"]
     if not events and not looks:
         return  # a recorder that came too late for it: nothing is known but the total
-    assert len(burners) == 1, [e["name"] for e in exits]
+    # Of two that had the same pid within one clock tick (10 ms) /proc can't tell which one it shows: the name of the
+    # second may stand on the first as well.
+    assert len(burners) == 1 or (way == "same-pid" and len(burners) == 2), [e["name"] for e in exits]
+    burners.sort(key=lambda e: e["cpu_ns"] or 0, reverse=True)
     # As root its end tells all; else what was seen of it is kept, and what was not is in the total alone.
     least = 0.95 * BURNT if events and truth.alone else max(looks, default=0)
     assert least <= burners[0]["cpu_ns"] <= (1.3 if SLOW == 1 else 2) * BURNT
@@ -79,7 +82,7 @@ def test_ways(run_both, truth, tape, work, source, lives, way):
 
     # put down to processes: never more than there was, and nearly all of it
     assert accounting["cpu_counted_ns"] <= job["cpu_ns"] * 1.005 + 1_000_000
-    assert commands(s)["burner"]["cpu_ns"] == burners[0]["cpu_ns"]
+    assert commands(s)["burner"]["cpu_ns"] == sum(e["cpu_ns"] for e in burners)
 
 
 def test_two_that_live_equally_long(run_both, tape, source):

@@ -501,9 +501,13 @@ static void count_exit(void *context, const struct baro_exit *e)
     told += e->key.pid == 200;
 }
 
-/* Taken for gone and found again: one process, told once and counted once. */
+/* Taken for gone and found again: one process, told once and counted once. The third has another start time; the fourth
+ * has that of the third, in ticks of 10 ms, and was forked after the third had ended. */
 static void found_again_is_told_once(void **state)
 {
+    static const struct {
+        uint64_t start, begin_ns, end_ns;
+    } at[] = {{1234, 0, 10}, {1234, 0, 10}, {1235, 11, 20}, {1235, 21, 30}};
     static struct job j;
     struct job_sink sink = {.exit = count_exit};
     uint64_t value[JOB_MAX];
@@ -511,17 +515,18 @@ static void found_again_is_told_once(void **state)
     (void)state;
     told = 0;
     assert_int_equal(job_init(&j, &sink, false, 0, 100), 0);
-    for (int i = 0; i < 3; i++) {
-        struct member *m = job_add(&j, 200, NULL, i ? BARO_ORIGIN_EVENT : BARO_ORIGIN_SCAN, 5);
+    for (int i = 0; i < 4; i++) {
+        struct member *m = job_add(&j, 200, NULL, i ? BARO_ORIGIN_EVENT : BARO_ORIGIN_SCAN, at[i].begin_ns);
         m->looked_at = true;
-        m->row.key.start = i < 2 ? 1234 : 1235; /* the third is another process */
-        job_gone(&j, m, 10);
-        job_settle(&j, 10, NULL, NULL);
+        m->begin_ns = at[i].begin_ns;
+        m->row.key.start = at[i].start;
+        job_gone(&j, m, at[i].end_ns);
+        job_settle(&j, at[i].end_ns, NULL, NULL);
     }
     job_totals(&j, value, absent);
-    assert_int_equal(told, 2);
-    assert_int_equal(value[JOB_processes_started], 2);
-    assert_int_equal(value[JOB_processes_ended], 2);
+    assert_int_equal(told, 3);
+    assert_int_equal(value[JOB_processes_started], 3);
+    assert_int_equal(value[JOB_processes_ended], 3);
     job_done(&j);
 }
 
