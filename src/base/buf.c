@@ -104,13 +104,26 @@ void buf_printf(struct buf *b, const char *format, ...)
 
 void buf_u64(struct buf *b, uint64_t v)
 {
-    char digits[20];
+    if (buf_reserve(b, BUF_U64_MOST))
+        b->len = (size_t)(buf_put_u64(b->at + b->len, v) - b->at);
+}
+
+/* Two digits for each division. */
+unsigned char *buf_put_u64(unsigned char *at, uint64_t v)
+{
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+                                "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+                                "8081828384858687888990919293949596979899";
+    unsigned char digits[BUF_U64_MOST];
     size_t n = sizeof(digits);
-    do {
-        digits[--n] = (char)('0' + v % 10);
-        v /= 10;
-    } while (v);
-    buf_add(b, digits + n, sizeof(digits) - n);
+    for (; v >= 100; v /= 100)
+        memcpy(digits + (n -= 2), pairs + 2 * (v % 100), 2);
+    if (v >= 10)
+        memcpy(digits + (n -= 2), pairs + 2 * v, 2);
+    else
+        digits[--n] = (unsigned char)('0' + v);
+    copy(at, digits + n, sizeof(digits) - n);
+    return at + sizeof(digits) - n;
 }
 
 void buf_varint(struct buf *b, uint64_t v)

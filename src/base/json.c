@@ -169,6 +169,10 @@ void json_double(struct json *j, double v)
         json_null(j);
         return;
     }
+    if (v >= 0 && v < 1e15 && v == (double)(uint64_t)v && !signbit(v)) { /* as many are: 0 cores */
+        json_u64(j, (uint64_t)v);
+        return;
+    }
     snprintf(text, sizeof(text), digits_suffice(v) ? "%.15g" : "%.17g", v);
     for (char *c = text; *c; c++) {
         if (*c == ',')
