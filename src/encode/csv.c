@@ -26,7 +26,7 @@ static bool needs_apostrophe(const char *at, size_t len)
     return len && memchr("=+-@\t\r'", at[0], 7);
 }
 
-/* What is neither escaped nor quoted: printable ASCII without a comma, a quote or a backslash, and no blank at an end. */
+/* Neither escaped nor quoted: printable ASCII without comma, quote or backslash, and without a blank at an end. */
 static bool is_plain(const unsigned char *at, size_t len)
 {
     bool plain = !len || (at[0] != ' ' && at[len - 1] != ' ');

@@ -429,7 +429,7 @@ static void of_processes(struct dialect *d, const struct baro_sample *s, struct 
     d->ended = d->ended || (!any && !d->silent && !d->table->last);
     if (d->ended || (!any && d->silent))
         return;
-    if (!d->pid)
+    if (!d->pid && any)
         d->pid = baro_process_pid(baro_sample_process(s, 0));
     take(d, s, baro_sample_t_ns(s), &now);
     row(d, &now, ret);
