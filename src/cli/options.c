@@ -128,6 +128,37 @@ static int take_group(void *at, const char *text, struct baro_error *err)
     return 0;
 }
 
+/* Names that rows of a tape have already, and `all`. */
+static bool is_taken(const struct record_settings *s, const char *name)
+{
+    for (int i = 0; i < s->n_programs; i++) {
+        if (strcmp(s->programs[i].name, name) == 0)
+            return true;
+    }
+    return baro_kind_find(name) >= 0 || strcmp(name, "event") == 0 || strcmp(name, "all") == 0;
+}
+
+static int take_collect(void *at, const char *text, struct baro_error *err)
+{
+    struct record_settings *s = at;
+    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_");
+    if (text[n] != '=' || n == 0 || *text < 'a' || *text > 'z' || n >= SETTINGS_PROGRAM_NAME)
+        return error_set(err, BARO_E_SYNTAX,
+                         "'%.80s' is not NAME=COMMAND; a NAME has a-z, 0-9 and _, and begins with a letter", text);
+    if (!text[n + 1 + strspn(text + n + 1, " \t\n")])
+        return error_set(err, BARO_E_SYNTAX, "'%.80s' has no command", text);
+    if (s->n_programs == SETTINGS_PROGRAMS_MAX)
+        return error_set(err, BARO_E_RANGE, "more than %d of them", SETTINGS_PROGRAMS_MAX);
+    struct program_setting *p = &s->programs[s->n_programs];
+    memcpy(p->name, text, n);
+    p->name[n] = 0;
+    p->command = text + n + 1;
+    if (is_taken(s, p->name))
+        return error_set(err, BARO_E_RANGE, "%s is the name of another kind; choose a new one", p->name);
+    s->n_programs++;
+    return 0;
+}
+
 void settings_init(struct settings *s)
 {
     settings_init_reading(s);
@@ -186,6 +217,20 @@ void settings_init(struct settings *s)
              "not read. What the job's totals need, and what comes with it, is recorded in any case: cpu, faults, "    \
              "rss, state and "                                                                                         \
              "threads. baro metrics lists them."},                                                                     \
+        {.name = "collect",                                                                                            \
+         .argument = "NAME=COMMAND",                                                                                   \
+         .type = OPT_PARSED,                                                                                           \
+         .offset = AT(record),                                                                                         \
+         .parse = take_collect,                                                                                        \
+         .help = "run COMMAND beside the job and record what it prints; may be given more than once",                  \
+         .more =                                                                                                       \
+             "COMMAND is run by sh. It prints OpenMetrics text that ends with a line \"# EOF\", or an object of JSON " \
+             "for each reading, as often as it likes; a command that ends after a reading is started again a second "  \
+             "after its start, or at each --interval. Its rows are a kind called NAME: baro export --entity NAME. "   \
+             "One that fails is started again 1 s later, then 2 s, up to a minute. Whatever it does, the job is not "  \
+             "affected, and it ends with the recording. BARO_INTERVAL tells it the seconds between readings, BARO_PID "\
+             "the first process of the job. 128 columns and 4096 rows are kept. What it uses is part of what the "     \
+             "recording costs, but not of --overhead."},                                                               \
         {.name = "no-cmdline",                                                                                         \
          .type = OPT_FALSE,                                                                                            \
          .offset = AT(record.cmdline),                                                                                 \

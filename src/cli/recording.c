@@ -316,6 +316,8 @@ static void on_finished(void *context, bool recorded)
 void recording_options(struct recording *r, struct record_options *ret)
 {
     const struct record_settings *s = r->settings;
+    for (int i = 0; i < s->n_programs; i++)
+        r->programs[i] = (struct record_program){s->programs[i].name, s->programs[i].command};
     *ret = (struct record_options){
         .tape_fd = r->tape_fd,
         .wanted = s->wanted,
@@ -323,6 +325,8 @@ void recording_options(struct recording *r, struct record_options *ret)
         .overhead_ppm = s->overhead_ppm,
         .cmdline = s->cmdline,
         .children = s->children,
+        .programs = r->programs,
+        .n_programs = (size_t)s->n_programs,
         .host = s->host,
         .for_ns = s->for_ns,
         .adopts = s->subreaper,

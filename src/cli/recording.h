@@ -4,6 +4,7 @@
 #define CLI_RECORDING_H
 
 #include "command/cli.h"
+#include "command/settings.h"
 #include "record/record.h"
 #include "tape/create.h"
 
@@ -24,6 +25,7 @@ struct recording {
     const struct link_end *link; /* in the recorder of run: to the wrapper, which prints; else NULL */
     int stderr_fd;        /* for lines to people; -1: none */
     struct baro_summary *summary;
+    struct record_program programs[SETTINGS_PROGRAMS_MAX];
 };
 
 /* Opens the tape where the settings say, or among the kept runs under a name with that of the command. */

@@ -138,7 +138,7 @@ static void cost(void *state, struct collector_cost *ret)
 {
     struct cgroup_row *r = state;
     if (r->helper)
-        *ret = (struct collector_cost){helper_cpu_ns(r->helper), helper_refused(r->helper)};
+        *ret = (struct collector_cost){.cpu_ns = helper_cpu_ns(r->helper), .refused = helper_refused(r->helper)};
 }
 
 static void finish(void *state)

@@ -110,6 +110,15 @@ bool collectors_is_helper(const struct collectors *c, int32_t pid)
     return false;
 }
 
+bool collectors_own(const struct collectors *c, int32_t pid)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        if (c->row[i].is->owns && c->row[i].is->owns(c->row[i].state, pid))
+            return true;
+    }
+    return false;
+}
+
 /* The level at which it begins to leave something out. */
 static int first_level(const struct collector *is)
 {

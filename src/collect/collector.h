@@ -27,6 +27,8 @@ struct collector_tick {
 /* What a collector costs besides the CPU time of its turns: its helper processes. */
 struct collector_cost {
     uint64_t cpu_ns;  /* of all its helpers so far */
+    uint64_t unbudgeted_ns; /* of programs that the user asked for: part of what barograph costs, but nothing is left
+                               out because of it */
     uint64_t refused; /* forks of them that the kernel refused (EAGAIN) */
 };
 
@@ -44,6 +46,7 @@ struct collector {
     bool (*tick)(void *state, const struct collector_tick *t); /* returns whether anything was read */
     bool (*is_quiet)(void *state, uint64_t now_ns); /* nothing has changed since the last turn, and nothing is due */
     int32_t (*helper)(void *state);                 /* the pid of the helper that runs now; 0: none */
+    bool (*owns)(void *state, int32_t pid);         /* is it a process that its helper has started? */
     void (*cost)(void *state, struct collector_cost *ret); /* asked at each sample: may not read files */
     void (*finish)(void *state);              /* after the last turn: helpers are killed, nobody waits for them */
     void (*close)(void *state, bool exiting); /* exiting: this process ends now, so only processes are seen to */
@@ -72,6 +75,7 @@ void collectors_close(struct collectors *c, bool exiting);
 struct collector_cost collectors_cost(const struct collectors *c, size_t i);
 int32_t collectors_helper(const struct collectors *c, size_t i); /* its pid */
 bool collectors_is_helper(const struct collectors *c, int32_t pid);
+bool collectors_own(const struct collectors *c, int32_t pid); /* was it started by a helper? Reads files */
 
 /* What all of them leave out at that level, as in "pss and uss only at peaks". Returns text. */
 const char *collectors_left_out(const struct collectors *c, enum budget_level level, char *text, size_t cap);

@@ -50,8 +50,11 @@ static void found(void *context, int32_t pid)
     struct sampling *g = w->sampling;
     if (sampling_is_own(g, pid))
         return;
+    bool known = tree_find(&g->job->tree, pid);
+    if (!known && collectors_own(&g->collectors, pid))
+        return;
     w->members++;
-    if (!tree_find(&g->job->tree, pid))
+    if (!known)
         job_add(g->job, pid, NULL, BARO_ORIGIN_SCAN, g->now_ns);
 }
 

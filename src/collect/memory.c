@@ -429,7 +429,7 @@ static void cost(void *state, struct collector_cost *ret)
 {
     struct memory *y = state;
     if (y->helper)
-        *ret = (struct collector_cost){helper_cpu_ns(y->helper), helper_refused(y->helper)};
+        *ret = (struct collector_cost){.cpu_ns = helper_cpu_ns(y->helper), .refused = helper_refused(y->helper)};
 }
 
 static void finish(void *state)

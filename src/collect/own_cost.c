@@ -21,11 +21,14 @@ static uint64_t present_ns(const struct own_cost *o)
 
 /* ---- CPU ---- */
 
-static uint64_t helpers_cpu(const struct own_cost *o)
+static struct collector_cost helpers_cost(const struct own_cost *o)
 {
-    uint64_t sum = 0;
-    for (size_t i = 0; i < o->sampling->collectors.n; i++)
-        sum += collectors_cost(&o->sampling->collectors, i).cpu_ns;
+    struct collector_cost sum = {0};
+    for (size_t i = 0; i < o->sampling->collectors.n; i++) {
+        struct collector_cost one = collectors_cost(&o->sampling->collectors, i);
+        sum.cpu_ns += one.cpu_ns;
+        sum.unbudgeted_ns += one.unbudgeted_ns;
+    }
     return sum;
 }
 
@@ -50,7 +53,8 @@ void own_cost_charge(struct own_cost *o, bool sampled)
 static void add_cpu(struct own_cost *o)
 {
     const int32_t *self = o->sampling->options.self;
-    uint64_t began = o->own_cpu_ns, helpers = helpers_cpu(o), sum, one;
+    struct collector_cost cost = helpers_cost(o);
+    uint64_t began = o->own_cpu_ns, helpers = cost.cpu_ns, sum, one;
     clock_process_cpu_ns(0, &o->own_cpu_ns);
     if (helpers < o->helpers_cpu_ns)
         helpers = o->helpers_cpu_ns; /* one is just being reaped */
@@ -63,6 +67,8 @@ static void add_cpu(struct own_cost *o)
     }
     if (sum > o->cpu_ns)
         o->cpu_ns = sum;
+    if (cost.unbudgeted_ns > o->unbudgeted_ns)
+        o->unbudgeted_ns = cost.unbudgeted_ns;
 }
 
 /* ---- forks that were refused ---- */
@@ -140,7 +146,7 @@ void own_cost_fill(struct own_cost *o)
     g->sample.self_absent[RECORDER_rss_peak] = o->rss_peak ? BARO_PRESENT : o->rss_absent;
     v[RECORDER_rss] = o->rss_absent ? 0 : o->rss;
     v[RECORDER_rss_peak] = o->rss_peak;
-    v[RECORDER_cpu] = o->cpu_ns;
+    v[RECORDER_cpu] = o->cpu_ns + o->unbudgeted_ns;
     v[RECORDER_samples] = g->ticks;
     v[RECORDER_missed] = o->missed;
     v[RECORDER_sample_time] = o->sample_time_ns;

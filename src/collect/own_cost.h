@@ -15,6 +15,7 @@ struct own_cost {
     uint64_t began_cpu_ns;                    /* CPU time of this process as the last tick began */
     uint64_t own_cpu_ns, helpers_cpu_ns;      /* of this process and of helpers, as they were last read */
     uint64_t cpu_ns;                          /* of all */
+    uint64_t unbudgeted_ns;                   /* of programs that the user asked for */
     uint64_t charged_own_ns, charged_rest_ns; /* what the budget was told of: of this process, of all others */
     uint64_t refused;                         /* forks of helpers */
     uint64_t refused_here;  /* of them, those that a control group counts which the job is in as well */

@@ -44,6 +44,28 @@ int sampler_add(struct sampler *s, const struct collector *is, void *state)
     return collectors_add(&s->sampling.collectors, is, state);
 }
 
+int sampler_add_program(struct sampler *s, const struct program_request *request, struct baro_error *err)
+{
+    struct program_row *row;
+    int code = program_row_new(&row, &s->sampling, request, err);
+    return code < 0 ? code : sampler_add(s, &program_collector, row);
+}
+
+void sampler_program_trouble(struct sampler *s, void (*say)(void *context, const char *line), void *context)
+{
+    const struct collectors *c = &s->sampling.collectors;
+    struct buf line = {0};
+    for (size_t i = 0; i < c->n; i++) {
+        if (c->row[i].is != &program_collector || !program_row_trouble(c->row[i].state, &line))
+            continue;
+        buf_byte(&line, 0);
+        if (!line.failed)
+            say(context, (const char *)line.at);
+        buf_clear(&line);
+    }
+    buf_done(&line);
+}
+
 void sampler_done(struct sampler *s)
 {
     collectors_close(&s->sampling.collectors, false);

@@ -13,6 +13,7 @@
 #include "collect/own_cost.h"
 #include "collect/process.h"
 #include "collect/processes.h"
+#include "collect/program_row.h"
 
 struct sampler {
     struct sampling sampling;
@@ -32,6 +33,11 @@ void sampler_done(struct sampler *s);
 /* Another collector, before the first tick: its turn comes after those that are there. Borrowed. Returns 0, or
  * -ENOSPC. */
 int sampler_add(struct sampler *s, const struct collector *is, void *state);
+
+/* A collector of this program's readings. Before the first tick. */
+int sampler_add_program(struct sampler *s, const struct program_request *request, struct baro_error *err);
+/* A line for each program that something went wrong with. */
+void sampler_program_trouble(struct sampler *s, void (*say)(void *context, const char *line), void *context);
 
 void sampler_kill_helpers(struct sampler *s); /* after the last sample: they end while the tape is finished */
 void sampler_end_helpers(struct sampler *s);  /* of all that sampler_done() does: this process ends now */

@@ -38,12 +38,22 @@ struct sampler_options {
     uint64_t memory_total;                   /* of the machine */
 };
 
+/* A program whose readings are recorded (--collect). All is borrowed. */
+#define PROGRAMS_MOST 16u
+struct program_request {
+    const char *name, *command;
+    const char *folder;   /* where it is run; NULL: where we are */
+    uint64_t interval_ns; /* 0: auto */
+};
+
 struct sampling {
     struct sampler_options options;
     struct collectors collectors;
     struct job *job;
     struct budget budget;
     struct baro_sample sample;
+    struct baro_declared *declared[PROGRAMS_MOST]; /* kinds of programs, of their rows */
+    size_t n_declared;
     unsigned need;       /* enum baro_source: what the wanted metrics are read from */
     uint32_t entity_ids; /* the last id that a CPU, disk, control group ... was given */
     uint64_t now_ns;     /* of the tick */

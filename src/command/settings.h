@@ -7,6 +7,14 @@
 #include <stdint.h>
 
 #define SETTINGS_PIDS_MAX 64
+#define SETTINGS_PROGRAMS_MAX 16
+#define SETTINGS_PROGRAM_NAME 64 /* with its NUL */
+
+/* --collect NAME=COMMAND */
+struct program_setting {
+    char name[SETTINGS_PROGRAM_NAME];
+    const char *command;
+};
 
 struct record_settings {
     const char *output;    /* -o FILE; NULL: a new one among the kept runs */
@@ -25,6 +33,8 @@ struct record_settings {
     int n_pids;
     const char *cgroup;    /* record: a control group */
     int own_group;         /* run: enum own_mode */
+    struct program_setting programs[SETTINGS_PROGRAMS_MAX];
+    int n_programs;
 };
 
 enum settings_format { FORMAT_CSV, FORMAT_JSONL };

@@ -4,7 +4,6 @@
  * frame, one buffer for command lines that is given back when a long one was read. It holds nothing of the recorder's
  * but the socket and the directory of /proc and /sys: whatever it may hang in, no tape, pipe or lock hangs with it.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -15,7 +14,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/span.h"
@@ -23,12 +21,9 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/memory.h"
+#include "helper/detach.h"
 #include "helper/wire.h"
 #include "procfs/procfs.h"
-
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
 
 #define CMDLINE_READ (256u << 10)
 #define CMDLINE_KEEP (16u << 10)
@@ -46,74 +41,6 @@ struct child {
     size_t out_len;
     _Alignas(8) unsigned char out[HELPER_PACKET_BYTES];
 };
-
-/* ---- letting go of the recorder ---- */
-
-#define KEPT 3 /* descriptors */
-
-static bool is_kept(const int kept[KEPT], uint64_t fd)
-{
-    for (int i = 0; i < KEPT; i++) {
-        if (kept[i] >= 0 && (uint64_t)kept[i] == fd)
-            return true;
-    }
-    return false;
-}
-
-/* Before close_range(2) (5.9): what /proc/self/fd names; where that can't be read, whatever the limit allows, within
- * reason. */
-static void close_listed(const int kept[KEPT])
-{
-    DIR *d = opendir("/proc/self/fd");
-    if (!d) {
-        for (int fd = 0; fd < 65536; fd++) {
-            if (!is_kept(kept, (uint64_t)fd))
-                close(fd);
-        }
-        return;
-    }
-    const struct dirent *entry;
-    while ((entry = readdir(d))) {
-        struct span name = span_str(entry->d_name);
-        uint64_t fd;
-        if (scan_u64(&name, &fd) && !is_kept(kept, fd) && fd != (uint64_t)dirfd(d))
-            close((int)fd);
-    }
-    closedir(d);
-}
-
-static void close_others(const int kept[KEPT])
-{
-    int64_t before = -1; /* all up to this one are done with */
-    for (;;) {
-        int64_t next = INT64_MAX;
-        for (int i = 0; i < KEPT; i++) {
-            if (kept[i] > before && kept[i] < next)
-                next = kept[i];
-        }
-        unsigned last = next == INT64_MAX ? ~0u : (unsigned)(next - 1);
-        if (next > before + 1 && syscall(SYS_close_range, (unsigned)(before + 1), last, 0u) != 0) {
-            close_listed(kept);
-            return;
-        }
-        if (next == INT64_MAX)
-            return;
-        before = next;
-    }
-}
-
-/* A terminal's ^C is for the job; the helper goes with the recorder, which the end of the socket tells. */
-static void reset_signals(void)
-{
-    static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU};
-    sigset_t none;
-    for (int s = 1; s < NSIG; s++)
-        signal(s, SIG_DFL);
-    for (size_t i = 0; i < sizeof(ignored) / sizeof(*ignored); i++)
-        signal(ignored[i], SIG_IGN);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-}
 
 /* ---- one process ---- */
 
@@ -347,8 +274,7 @@ _Noreturn void helper_child(const struct helper_child_options *o)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != o->parent)
         _exit(0);
-    close_others((const int[KEPT]){o->socket_fd, o->root_fd, o->sys_fd});
-    reset_signals();
+    helper_detach((const int[]){o->socket_fd, o->root_fd, o->sys_fd}, 3);
     prctl(PR_SET_NAME, "baro-helper");
     if (chdir("/") < 0)
         _exit(1);

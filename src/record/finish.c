@@ -90,6 +90,8 @@ void recorder_finish(struct recorder *r)
         recorder_last_tick(r);
     }
     sampler_kill_helpers(&r->sampler);
+    if (r->started && r->options->on_error)
+        sampler_program_trouble(&r->sampler, r->options->on_error, r->options->observer.context);
     recorder_writes(r, true);
     tape_writer_finish(r->writer, NULL);
     recorder_writes(r, false);

@@ -26,6 +26,11 @@ struct record_observer {
     void *context;
 };
 
+/* A program beside the job, whose readings become a kind of this name. */
+struct record_program {
+    const char *name, *command;
+};
+
 struct record_options {
     int tape_fd;            /* closed by the recorder */
     uint64_t wanted;        /* mask of process metrics */
@@ -44,6 +49,8 @@ struct record_options {
     const char *cgroup;     /* attach: a control group instead of targets */
     /* run: the command's own control group (run/own.h), removed at the end; NULL or empty: none */
     const struct own_group *own_group;
+    const struct record_program *programs; /* --collect; borrowed */
+    size_t n_programs;
     bool no_events;         /* only scan, for tests and for users who ask for it */
     int events_fd;          /* run: from record_listen(); closed by the recorder */
     struct record_observer observer;

@@ -341,6 +341,12 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
     code = sampler_init(&r->sampler, &r->job, &so, err);
     if (code < 0)
         return code;
+    for (size_t i = 0; i < o->n_programs && code == 0; i++) {
+        const struct program_request request = {o->programs[i].name, o->programs[i].command, o->cwd, o->interval_ns};
+        code = sampler_add_program(&r->sampler, &request, err);
+    }
+    if (code < 0)
+        return code;
     r->header.wanted = r->sampler.sampling.options.wanted;
     return 0;
 }

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What collector programs print, as rows and columns. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "reading/reading.h"
+
+static struct reading reading;
+static struct reading_parser parser;
+
+static void put_cell(struct buf *b, const struct reading_cell *c)
+{
+    double real;
+    memcpy(&real, &c->bits, sizeof(real));
+    if (c->value == READING_ABSENT)
+        buf_str(b, "-");
+    else if (c->value == READING_INTEGER)
+        buf_u64(b, c->bits);
+    else
+        buf_printf(b, "%.17g", real);
+}
+
+/* "row {labels} column:type=value ...; ..." */
+static const char *text_of(const struct reading *r, struct buf *b)
+{
+    static const char types[] = "gci";
+    buf_clear(b);
+    for (uint32_t i = 0; i < r->n_rows; i++) {
+        const struct reading_row *row = &r->row[i];
+        buf_printf(b, "%s[%s]", i ? "; " : "", reading_text(r, row->name));
+        uint32_t at = row->labels;
+        for (unsigned k = 0; k < row->n_labels; k++) {
+            const char *name = reading_text(r, at), *value = name + strlen(name) + 1;
+            buf_printf(b, " %s<%s>", name, value);
+            at += (uint32_t)(strlen(name) + strlen(value) + 2);
+        }
+        if (row->pid)
+            buf_printf(b, " of %d", row->pid);
+        for (uint32_t k = 0; k < r->n_cells; k++) {
+            const struct reading_column *c = &r->column[r->cell[k].column];
+            if (r->cell[k].row != i)
+                continue;
+            buf_printf(b, " %s:%c=", reading_text(r, c->name), types[c->type]);
+            put_cell(b, &r->cell[k]);
+        }
+    }
+    if (r->bad_lines)
+        buf_printf(b, " !%u", r->bad_lines);
+    buf_byte(b, 0);
+    return (const char *)b->at;
+}
+
+/* In a block of its exact size, so that a byte too far is seen. */
+static void parse(const char *text, size_t len)
+{
+    char *copy = malloc(len ? len : 1);
+    assert_non_null(copy);
+    memcpy(copy, text, len);
+    reading_parse(&parser, span_of(copy, len), &reading);
+    assert_true(reading_check(&reading));
+    free(copy);
+}
+
+struct row {
+    const char *text, *expected;
+};
+
+static void check(const struct row *rows, size_t n)
+{
+    struct buf b = {0};
+    for (size_t i = 0; i < n; i++) {
+        reading_parser_init(&parser);
+        parse(rows[i].text, strlen(rows[i].text));
+        assert_string_equal(text_of(&reading, &b), rows[i].expected);
+        for (size_t cut = 0; cut < strlen(rows[i].text); cut++)
+            parse(rows[i].text, cut);
+    }
+    buf_done(&b);
+}
+
+static void test_openmetrics(void **state)
+{
+    static const struct row rows[] = {
+        {"load1 0.25\n", "[] load1:g=0.25"},
+        {"load1 0.25", "[] load1:g=0.25"},
+        {"# TYPE a gauge\n# TYPE b counter\na 1\nb_total 2 1700000000.5\n# EOF\n", "[] a:g=1 b_total:c=2"},
+        /* the older format: the counter's family is called as its sample is */
+        {"# HELP x_total How many.\n# TYPE x_total counter\nx_total{a=\"1\"} 3 1700000000000\n",
+         "[a=1] a<1> x_total:c=3"},
+        {"# TYPE x_seconds counter\nx_seconds 3\n", "[] x_seconds:c=3"},
+        {"y_total 7\n", "[] y_total:c=7"},
+        {"# TYPE y untyped\ny_total 7\n", "[] y_total:c=7"},
+        {"# TYPE z gauge\nz_total 7\n", "[] z_total:g=7"},
+        /* a label set is a row, whatever the order of its labels */
+        {"a{x=\"1\",y=\"2\"} 1\nb{y=\"2\",x=\"1\"} 2\nb{y=\"3\"} 3\n",
+         "[x=1,y=2] x<1> y<2> a:g=1 b:g=2; [y=3] y<3> b:g=3"},
+        {"a { x = \"1\" , } 1\n", "[x=1] x<1> a:g=1"},
+        {"a{} 1\na{x=\"\"} 2\n", "[] a:g=1 a:g=2"},
+        {"a{x=\"q\\\"b\\\\n\\nz\\t\"} 1\n", "[x=\"q\\\"b\\\\n\\nz\\\\t\"] x<q\"b\\n\nz\\t> a:g=1"},
+        {"a{x=\"c,d\",y=\"e f\",z=\"}\"} 1\n", "[x=\"c,d\",y=\"e f\",z=\"}\"] x<c,d> y<e f> z<}> a:g=1"},
+        {"# TYPE h histogram\nh_bucket{le=\"0.1\"} 1\nh_bucket{le=\"+Inf\"} 5\nh_sum 0.5\nh_count 5\n"
+         "h_created 1.7e9\n",
+         "[le=0.1] le<0.1> h_bucket:c=1; [le=+Inf] le<+Inf> h_bucket:c=5; "
+         "[] h_sum:c=0.5 h_count:c=5 h_created:g=1700000000"},
+        {"# TYPE s summary\ns{quantile=\"0.5\"} 0.125\ns_sum 2\ns_count 4\n",
+         "[quantile=0.5] quantile<0.5> s:g=0.125; [] s_sum:c=2 s_count:c=4"},
+        {"# TYPE build info\nbuild_info{version=\"1.0\"} 1\n", "[version=1.0] version<1.0> build_info:i=1"},
+        {"# TYPE t counter\nt_total 1 # {trace_id=\"a\"} 0.5 123\n", "[] t_total:c=1"},
+        {"a NaN\nb +Inf\nc -Inf\nd -5\ne 1e400\n", "[] a:g=- b:g=- c:g=- d:g=-5 e:g=-"},
+        {"m{pid=\"815\"} 1\nn{pid=\"x\"} 1\n", "[pid=815] pid<815> of 815 m:g=1; [pid=x] pid<x> n:g=1"},
+        {"a 1\r\n\r\n  b 2\r\n# EOF\r\n", "[] a:g=1 b:g=2"},
+        {"# comment\n#\n#TYPE x counter\nx 1\n", "[] x:c=1"},
+        /* what is no sample costs itself alone */
+        {"hello world\na 1\n", "[] a:g=1 !1"},
+        {"a{x=\"1} 1\na{x=\"1\" 1\na{x=1} 1\na{x=\"1\"}\na\n1a 1\na 1x\na{x=\"1\",x=\"2\"} 1\na 0x10\n", " !9"},
+        {"", ""},
+        {"\n\n", ""},
+    };
+    (void)state;
+    check(rows, sizeof(rows) / sizeof(*rows));
+}
+
+static void test_json(void **state)
+{
+    static const struct row rows[] = {
+        {"{\"load1\": 0.25, \"tasks\": 3}", "[] load1:g=0.25 tasks:g=3"},
+        {"{\"a\":true,\"b\":false,\"c\":null,\"d\":-1.5e1}", "[] a:g=1 b:g=0 c:g=- d:g=-15"},
+        {"{\"jobs_total\":18446744073709551615}", "[] jobs_total:c=18446744073709551615"},
+        {"{\"mem\":{\"used bytes\":1,\"by-node\":{\"0\":2}},\"l\":[3,[4,5]]}",
+         "[] mem_used_bytes:g=1 mem_by_node_0:g=2 l_0:g=3 l_1_0:g=4 l_1_1:g=5"},
+        /* one object is one row, and its strings say more of it */
+        {"{\"state\":\"busy\",\"time\":\"12:00\",\"n\":1}", "[] state<busy> time<12:00> n:g=1"},
+        {"{\"name\":\"eth0\",\"rx_bytes\":7,\"state\":\"up\"}", "[eth0] state<up> rx_bytes:g=7"},
+        {"{\"labels\":{\"gpu\":0,\"mode\":\"a b\"},\"use_ratio\":0.5}",
+         "[gpu=0,mode=\"a b\"] gpu<0> mode<a b> use_ratio:g=0.5"},
+        {"{\"name\":\"q\",\"labels\":{\"b\":\"2\",\"a\":\"1\"},\"c\":\"3\",\"v\":1}",
+         "[q,a=1,b=2] a<1> b<2> c<3> v:g=1"},
+        {"{\"pid\":815,\"v\":1}", "[pid=815] pid<815> of 815 v:g=1"},
+        {"{\"name\":\"x\",\"job\":true,\"v\":1}", "[x] of -1 v:g=1"},
+        {"{\"pid\":-3,\"v\":1}", "[] pid:g=-3 v:g=1"},
+        {"[{\"v\":1,\"s\":\"p\"},{\"v\":2},{\"name\":\"n\",\"v\":3},{\"pid\":7,\"v\":4}]",
+         "[0] s<p> v:g=1; [1] v:g=2; [n] v:g=3; [pid=7] pid<7> of 7 v:g=4"},
+        {"[]", ""},
+        {"{}", "[]"},
+        {"{\"s\":\"\\u00e4\\ud83d\\ude00\\u0000\\ud800x\\n\\/\",\"v\":1}",
+         "[] s<\xc3\xa4\xf0\x9f\x98\x80\xef\xbf\xbd\xef\xbf\xbdx\n/> v:g=1"},
+        {" {\"a\" : 1 }\r\n", "[] a:g=1"},
+        {"{\"coretemp\":{\"Adapter\":\"ISA\",\"Core 0\":{\"temp2_input\":45.0}}}",
+         "[] coretemp_Adapter<ISA> coretemp_Core_0_temp2_input:g=45"},
+        {"{\"2x\":1,\"\":2}", "[] _2x:g=1"},
+        /* what is not JSON costs the object that it is in */
+        {"{\"a\":1", " !1"},
+        {"{\"a\":01x}", " !1"},
+        {"{\"a\":+1}", " !1"},
+        {"{\"a\":.5}", " !1"},
+        {"{\"a\" 1}", " !1"},
+        {"{\"a\":1}}", "[] a:g=1 !1"},
+        {"{\"a\":tru}", " !1"},
+        {"{\"a\":\"\\x\"}", " !1"},
+        {"[{\"a\":1},{\"a\":]", "[0] a:g=1 !1"},
+        {"[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]", " !1"},
+        {"{\"a\":[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]}", " !1"},
+    };
+    (void)state;
+    check(rows, sizeof(rows) / sizeof(*rows));
+}
+
+/* The header's types hold for the readings after it. */
+static void test_json_header(void **state)
+{
+    static const char header[] = "{\"baro\":1,\"metrics\":{\"done\":{\"type\":\"counter\",\"help\":\"Jobs.\"},"
+                                 "\"m\":{\"type\":\"gauge\",\"later\":[1,{}]},\"v\":{\"type\":\"info\"}},\"x\":{}}";
+    static const char line[] = "{\"done\":1,\"m\":2,\"v\":3}";
+    struct buf b = {0};
+    (void)state;
+    reading_parser_init(&parser);
+    parse(header, strlen(header));
+    assert_string_equal(text_of(&reading, &b), "");
+    assert_int_equal(parser.version, 1);
+    parse(line, strlen(line));
+    assert_string_equal(text_of(&reading, &b), "[] done:c=1 m:g=2 v:i=3");
+    assert_string_equal(reading_text(&reading, reading.column[0].help), "Jobs.");
+    reading_parser_init(&parser);
+    parse("{\"baro\":77}", 11);
+    assert_int_equal(parser.version, 77);
+    for (size_t cut = 0; cut < strlen(header); cut++)
+        parse(header, cut);
+    buf_done(&b);
+}
+
+static double number(const char *text)
+{
+    struct span s = span_str(text);
+    struct reading_cell c;
+    double real;
+    assert_true(reading_number(&s, &c));
+    assert_int_equal(s.len, 0);
+    assert_int_not_equal(c.value, READING_ABSENT);
+    memcpy(&real, &c.bits, sizeof(real));
+    return c.value == READING_INTEGER ? (double)c.bits : real;
+}
+
+/* Against strtod(3), which is right in the C locale. */
+static void test_numbers(void **state)
+{
+    static const char *const texts[] = {
+        "0", "-0", "1", "-1", "0.1", "0.30000000000000004", "123456.789e-3", "1e3", "1.7976931348623157e308",
+        "9007199254740993", "9007199254740992.5", "9007199254740993.5", "18446744073709551615",
+        "0.1000000000000000055511", "5e-1", "1.5", "2.5e-07", "4.35", "0.000001", "1234567890123456789",
+        "3.141592653589793", "2.2250738585072014e-308", "1e-20", "6.02214076e23", "00012.50", "1E5", "1e+5",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+        assert_true(number(texts[i]) == strtod(texts[i], NULL));
+    uint64_t random = 88172645463325252u;
+    for (int i = 0; i < 200000; i++) {
+        char text[64];
+        double expected;
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        double v = (double)(random >> 11) / (double)(1u << (random % 31)) / (i % 2 ? 1e6 : 1e9);
+        snprintf(text, sizeof(text), i % 3 ? "%.17g" : "%.9f", v);
+        expected = strtod(text, NULL);
+        assert_true(number(text) == expected);
+    }
+    static const char *const bad[] = {"", "-", ".", "e5", "1e", "1e+", "x", "+", "-.", "--1"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        struct span s = span_str(bad[i]);
+        struct reading_cell c;
+        assert_false(reading_number(&s, &c));
+        assert_int_equal(s.len, strlen(bad[i]));
+    }
+}
+
+/* ---- limits ---- */
+
+static void test_limits(void **state)
+{
+    struct buf b = {0};
+    (void)state;
+    reading_parser_init(&parser);
+    for (unsigned i = 0; i < READING_COLUMNS + 10; i++)
+        buf_printf(&b, "m%u %u\n", i, i);
+    parse((char *)b.at, b.len);
+    assert_int_equal(reading.n_columns, READING_COLUMNS);
+    assert_int_equal(reading.cut_columns, 10);
+    buf_clear(&b);
+    for (unsigned i = 0; i < READING_ROWS + 10; i++)
+        buf_printf(&b, "m{r=\"%u\"} %u\n", i, i);
+    parse((char *)b.at, b.len);
+    assert_int_equal(reading.n_rows, READING_ROWS);
+    assert_int_equal(reading.cut_rows, 10);
+    assert_int_equal(reading.n_cells, READING_ROWS);
+    buf_clear(&b);
+    for (unsigned i = 0; i < READING_CELLS + 10; i++)
+        buf_str(&b, "m 1\n");
+    parse((char *)b.at, b.len);
+    assert_int_equal(reading.n_cells, READING_CELLS);
+    assert_int_equal(reading.cut_cells, 10);
+    /* names and labels that are too long, and too many of them */
+    buf_clear(&b);
+    for (unsigned i = 0; i < 2000; i++)
+        buf_byte(&b, 'n');
+    buf_str(&b, " 1\nm{l=\"");
+    for (unsigned i = 0; i < 2000; i++)
+        buf_byte(&b, 'v');
+    buf_str(&b, "\"} 2\nm{");
+    for (unsigned i = 0; i < READING_LABELS + 1; i++)
+        buf_printf(&b, "l%u=\"1\",", i);
+    buf_str(&b, "} 3\nm 4\n");
+    parse((char *)b.at, b.len);
+    assert_int_equal(reading.n_rows, 1);
+    assert_int_equal(reading.bad_lines, 2);
+    assert_int_equal(reading.cut_rows, 1);
+    /* the text of all names and labels */
+    buf_clear(&b);
+    for (unsigned i = 0; i < READING_ROWS; i++) {
+        buf_printf(&b, "m{r=\"%u", i);
+        for (unsigned k = 0; k < 900; k++)
+            buf_byte(&b, 'x');
+        buf_str(&b, "\"} 1\n");
+    }
+    parse((char *)b.at, b.len);
+    assert_true(reading.cut_rows > 0 && reading.n_rows + reading.cut_rows == READING_ROWS);
+    buf_done(&b);
+}
+
+/* ---- a stream ---- */
+
+struct stream {
+    const char *text;
+    const char *pieces[8];
+};
+
+static void check_pieces(const struct stream *t, size_t step)
+{
+    size_t begin = 0, len = strlen(t->text), have = 0, piece = 0;
+    struct reading_frame f = {0};
+    while (begin < len) {
+        bool ended = have == len;
+        char *copy = malloc(have - begin ? have - begin : 1);
+        assert_non_null(copy);
+        memcpy(copy, t->text + begin, have - begin);
+        size_t n = reading_next(&f, span_of(copy, have - begin), ended);
+        free(copy);
+        if (!n) {
+            assert_false(ended);
+            have = have + step < len ? have + step : len;
+            continue;
+        }
+        size_t blanks = strspn(t->text + begin, " \n\t\r");
+        if (blanks < n) { /* one of blanks alone is no reading */
+            assert_non_null(t->pieces[piece]);
+            assert_int_equal(strlen(t->pieces[piece]), n - blanks);
+            assert_memory_equal(t->pieces[piece], t->text + begin + blanks, n - blanks);
+            piece++;
+        }
+        begin += n;
+        f = (struct reading_frame){0};
+    }
+    assert_null(t->pieces[piece]);
+}
+
+static void test_frames(void **state)
+{
+    static const struct stream streams[] = {
+        {"{\"a\":1}\n{\"a\":2}\n", {"{\"a\":1}", "{\"a\":2}"}},
+        {"{\"a\":{\"b\":\"}\\\"{\"}}{\"a\":2}", {"{\"a\":{\"b\":\"}\\\"{\"}}", "{\"a\":2}"}},
+        {"[{\"a\":1},\n{\"a\":2}]\n", {"[{\"a\":1},\n{\"a\":2}]"}},
+        {"a 1\nb 2\n# EOF\na 2\n# EOF\n", {"a 1\nb 2\n# EOF\n", "a 2\n# EOF\n"}},
+        {"a 1\nb 2\n", {"a 1\nb 2\n"}},
+        {"a 1\r\n# EOF\r\nb 2", {"a 1\r\n# EOF\r\n", "b 2"}},
+        {"# EOFF\n# EOF\n", {"# EOFF\n# EOF\n"}},
+        /* words before the first object are a piece of their own */
+        {"starting\n{\"a\":1}\n", {"starting\n", "{\"a\":1}"}},
+        /* one that breaks off does not take the next one with it */
+        {"{\"a\":\n{\"a\":2}\n", {"{\"a\":\n", "{\"a\":2}"}},
+        {"{\"a\":\"x\n{\"a\":2}\n", {"{\"a\":\"x\n", "{\"a\":2}"}},
+        {"{\"a\":1", {"{\"a\":1"}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(streams) / sizeof(*streams); i++) {
+        for (size_t step = 1; step < 8; step++)
+            check_pieces(&streams[i], step);
+    }
+}
+
+/* ---- a reading from elsewhere ---- */
+
+static void test_check(void **state)
+{
+    static const char text[] = "# HELP a Help.\na{x=\"1\"} 1\nb{y=\"2\",z=\"3\"} 2\n";
+    static struct reading good;
+    (void)state;
+    reading_parser_init(&parser);
+    parse(text, strlen(text));
+    good = reading;
+#define LIE(what)                                                                                                      \
+    do {                                                                                                               \
+        reading = good;                                                                                                \
+        what;                                                                                                          \
+        assert_false(reading_check(&reading));                                                                         \
+    } while (0)
+    LIE(reading.n_columns = READING_COLUMNS + 1);
+    LIE(reading.n_rows = READING_ROWS + 1);
+    LIE(reading.n_cells = READING_CELLS + 1);
+    LIE(reading.n_cells = UINT32_MAX);
+    LIE(reading.text_len = READING_TEXT + 1);
+    LIE(reading.text_len = 0);
+    LIE(reading.text[0] = 'x');
+    LIE(memset(reading.bad, 'x', sizeof(reading.bad)));
+    LIE(reading.column[0].name = 0);
+    LIE(reading.column[0].name = UINT32_MAX);
+    LIE(reading.column[1].help = good.text_len);
+    LIE(reading.column[0].type = 9);
+    LIE(reading.row[0].name = good.text_len);
+    LIE(reading.row[1].n_labels = READING_LABELS + 1);
+    LIE(reading.row[1].labels = good.text_len - 1);
+    LIE(reading.row[1].labels = UINT32_MAX);
+    LIE(reading.cell[0].row = 2);
+    LIE(reading.cell[1].column = 2);
+    LIE(reading.cell[1].value = 3);
+    LIE(memset(reading.text + 1, 'x', sizeof(reading.text) - 1));
+#undef LIE
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_openmetrics), cmocka_unit_test(test_json),   cmocka_unit_test(test_json_header),
+        cmocka_unit_test(test_numbers),     cmocka_unit_test(test_limits), cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_check),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
