@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* execvpe(3) as glibc's manual has it, whichever libc there is: musl's does not run a script without "#!". */
+/* execvpe(3) as documented for glibc, with either libc: musl's does not run a script without "#!". */
 #include <errno.h>
 #include <limits.h>
 #include <paths.h>
@@ -11,7 +11,7 @@
 
 #define PATH_UNSET "/bin:/usr/bin" /* confstr(3), _CS_PATH */
 
-/* What is no program of any kind that the kernel knows is a script for the shell. */
+/* A file in no format that the kernel knows (ENOEXEC) is a script for the shell. */
 static void exec_one(const char *path, struct spawn *s, char *const *env)
 {
     execve(path, s->argv, env);
@@ -19,10 +19,10 @@ static void exec_one(const char *path, struct spawn *s, char *const *env)
         return;
     s->for_shell[0] = (char *)_PATH_BSHELL;
     s->for_shell[1] = (char *)path;
-    execve(_PATH_BSHELL, s->for_shell, env); /* the rest stands there already: spawn_prepare() */
+    execve(_PATH_BSHELL, s->for_shell, env); /* spawn_prepare() has put the arguments there */
 }
 
-/* May it still be found further on in PATH? */
+/* After this error, may it still be found later in PATH? */
 static bool is_elsewhere(int error)
 {
     return error == EACCES || error == ENOENT || error == ESTALE || error == ENOTDIR || error == ENODEV ||

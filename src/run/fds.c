@@ -8,7 +8,7 @@
 #include "base/span.h"
 #include "run/wrapper.h"
 
-/* Both ends of nothing. Without /dev (a bare chroot) a descriptor that can neither be read nor written does as well. */
+/* /dev/null. Without /dev (a bare chroot) a descriptor that can neither be read nor written serves as well. */
 int fds_null(void)
 {
     int fd = open("/dev/null", O_RDWR | O_CLOEXEC | O_NOCTTY);
@@ -39,7 +39,7 @@ static bool is_kept(int fd, const int *keep, size_t count)
     return false;
 }
 
-/* For kernels before 5.9. Without /proc the limit bounds the search, though it may have been lowered since. */
+/* For kernels before 5.9. Without /proc it tries all up to the limit, although that may have been lowered meanwhile. */
 static void close_listed(const struct filter *filter, const int *keep, size_t count)
 {
     DIR *dir = filter_lacks(filter, FILTER_READ_FOLDER) ? NULL : opendir("/proc/self/fd");
@@ -75,7 +75,7 @@ static int next_kept(int from, const int *keep, size_t count)
     return next;
 }
 
-/* Closes all above stderr but those named. */
+/* Closes all above stderr except those in keep. */
 void fds_close_others(const struct filter *filter, const int *keep, size_t count)
 {
     int from = STDERR_FILENO + 1;

@@ -32,11 +32,11 @@
 #define NO_FD (-1)
 #define ALWAYS_TRIED 4 /* probes: what executing the command at once depends on */
 
-/* ---- the probes: one call each, as the wrapper makes it, with no effect outside of the child ---- */
+/* ---- the probes: one call each, as the wrapper makes it, without an effect outside of the child ---- */
 
-#define SCRAP ((char[256]){0}) /* for what a call reads or writes */
+#define SCRAP ((char[256]){0}) /* a buffer for calls that read or write */
 
-/* The core of a child that is killed is of no use to anybody. 1 keeps it from a program that takes cores, too
+/* Nobody needs the core of a child that is killed. A limit of 1 also disables a core pattern that is a pipe
  * (fs/coredump.c). */
 static void no_core(void)
 {
@@ -95,7 +95,7 @@ static void try_stat(void)
 {
     struct stat st;
 
-    fstat(STDIN_FILENO, &st); /* musl asks the kernel about no negative one */
+    fstat(STDIN_FILENO, &st); /* for negative descriptors musl makes no system call */
     fstatat(NO_FD, "-", &st, AT_SYMLINK_NOFOLLOW);
 }
 
@@ -179,7 +179,7 @@ static void try_poll(void)
 
 static void try_clock(void)
 {
-    clock_monotonic_ns(); /* a system call where the machine's clock can't be read from user space */
+    clock_monotonic_ns(); /* makes a system call only if the clock can't be read from user space */
     clock_realtime_ns();
 }
 
@@ -269,7 +269,7 @@ static void try_pread(void)
 static void try_close_range(void)
 {
 #ifdef SYS_close_range
-    syscall(SYS_close_range, 1u, 0u, 0u); /* refused: the last is before the first */
+    syscall(SYS_close_range, 1u, 0u, 0u); /* refused, because the last is before the first: closes nothing */
 #endif
 }
 
@@ -334,9 +334,9 @@ static void try_stack(void)
 }
 
 struct probe {
-    const char *name; /* of the system call, for people */
+    const char *name; /* of the system call, for messages */
     void (*call)(void);
-    unsigned lack;    /* 0: there can be no wrapper without it */
+    unsigned lack;    /* 0: there can be no wrapper without this call */
 };
 
 static const struct probe probes[] = {
@@ -392,11 +392,9 @@ static const struct probe probes[] = {
 
 /* ---- children ---- */
 
-/*
- * A copy of ours whose end nobody is told: no SIGCHLD is left pending for the command, and only who asks with __WALL
- * waits for it. We stand still until it has ended (CLONE_VFORK), so that its end is known before it is known whether
- * wait4(2) may be called. -1: no process to be had.
- */
+/* Clones a child whose end is not reported: no SIGCHLD stays pending for the command, and only __WALL waits for it. We
+ * are suspended until it has ended (CLONE_VFORK), so it has ended before it is known whether wait4(2) may be called.
+ * Returns -1 if no process can be created. */
 static pid_t child_clone(void)
 {
     return (pid_t)syscall(SYS_clone, (unsigned long)CLONE_VFORK, 0ul, 0ul, 0ul, 0ul);
@@ -414,7 +412,8 @@ static void child_reap(pid_t pid, bool by_waitid)
 
 /* ---- is there a filter? ---- */
 
-/* prctl(PR_GET_SECCOMP) may be what it kills at. What can't be told is taken for one: the probes only take time. */
+/* prctl(PR_GET_SECCOMP) may be what the filter kills at. If this can't be read, a filter is assumed: it only costs
+ * time. */
 static bool is_there(void)
 {
     char text[4096];
@@ -427,7 +426,7 @@ static bool is_there(void)
     return true;
 }
 
-/* Returns the number of the probe that the child was killed in, or PROBES; *ret is its pid, or -errno. */
+/* Returns the number of the probe in which the child was killed, or PROBES; *ret is the child's pid, or -errno. */
 static size_t probe_from(size_t from, bool may_limit, volatile size_t *at, pid_t *ret)
 {
     *at = from;
@@ -484,7 +483,7 @@ void filter_look(struct filter *ret)
     probe_all(ret, at);
 }
 
-/* ---- what the filter may kill at, but the job must not notice ---- */
+/* ---- work that the filter may kill at, without the job noticing ---- */
 
 bool filter_apart(const struct filter *f, bool quiet, bool (*fn)(void *context), void *context)
 {

@@ -9,13 +9,13 @@
 #include "base/clock.h"
 #include "run/wrapper.h"
 
-#define LINK_WORD_SAY 's'
-#define LINK_WORD_DONE 'd'
+#define LINK_KIND_SAY 's'
+#define LINK_KIND_DONE 'd'
 #define LINK_TEXT_MOST 1024 /* at once, below PIPE_BUF */
 #define SAY_TRIES 10
 #define SAY_WAIT_MS 100
 
-/* Returns 0 or -errno: -EAGAIN when the recorder does not keep up. */
+/* Returns 0 or -errno; -EAGAIN if the recorder is too slow. */
 int link_put(struct wrapper *w, const struct link_message *m)
 {
     if (w->link < 0)
@@ -23,7 +23,7 @@ int link_put(struct wrapper *w, const struct link_message *m)
     return send(w->link, m, sizeof(*m), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-int link_tell(struct wrapper *w, enum link_kind kind, int64_t number)
+int link_report(struct wrapper *w, enum link_kind kind, int64_t number)
 {
     struct link_message m = w->totals;
 
@@ -31,16 +31,16 @@ int link_tell(struct wrapper *w, enum link_kind kind, int64_t number)
     m.pid = w->command;
     m.t_ns = clock_monotonic_ns();
     m.number = number;
-    m.status = w->result->wait_status; /* said again by the last word, where there is one */
+    m.status = w->result->wait_status; /* for LINK_ENDED, in case LINK_REAPED of the command was lost */
     return link_put(w, &m);
 }
 
-/* ---- the recorder's words: a kind, and the text ---- */
+/* ---- messages of the recorder: one byte for the kind, then the text ---- */
 
 static void wrapper_wake(const struct link_end *link)
 {
     if (link->wrapper > 1 && getppid() == link->wrapper)
-        kill(link->wrapper, SIGURG); /* which ends nobody, should it meet another */
+        kill(link->wrapper, SIGURG); /* ignored by default, in case another process has this pid */
 }
 
 static int word_put(const struct link_end *link, char kind, const char *text, size_t len)
@@ -64,7 +64,7 @@ void link_say(const struct link_end *link, const char *text, size_t len, bool no
 {
     for (size_t n; len; text += n, len -= n) {
         n = len < LINK_TEXT_MOST ? len : LINK_TEXT_MOST;
-        if (word_put(link, LINK_WORD_SAY, text, n) < 0)
+        if (word_put(link, LINK_KIND_SAY, text, n) < 0)
             return;
     }
     if (now)
@@ -73,10 +73,10 @@ void link_say(const struct link_end *link, const char *text, size_t len, bool no
 
 void link_done(const struct link_end *link)
 {
-    word_put(link, LINK_WORD_DONE, NULL, 0);
+    word_put(link, LINK_KIND_DONE, NULL, 0);
 }
 
-/* Whoever reads stderr may have stopped reading. */
+/* False if the reader of stderr has stopped reading. */
 static bool stderr_ready(const struct wrapper *w, const struct timespec *timeout)
 {
     struct pollfd out = {.fd = w->stderr_fd, .events = POLLOUT};
@@ -84,13 +84,13 @@ static bool stderr_ready(const struct wrapper *w, const struct timespec *timeout
     return w->stderr_fd >= 0 && ppoll(&out, 1, timeout, NULL) > 0;
 }
 
-/* A pipe that can be written to takes as much as this at once. */
+/* If poll says that a pipe can be written to, it takes this much (PIPE_BUF) at once. */
 static bool stderr_put(const struct wrapper *w, const char *text, size_t len, const struct timespec *timeout)
 {
     return stderr_ready(w, timeout) && write(w->stderr_fd, text, len) == (ssize_t)len;
 }
 
-void link_hear(struct wrapper *w)
+void link_print(struct wrapper *w)
 {
     const struct timespec at_once = {0, 0};
     char word[1 + LINK_TEXT_MOST];
@@ -100,14 +100,14 @@ void link_hear(struct wrapper *w)
 
         if (n <= 0)
             return;
-        if (*word == LINK_WORD_DONE)
-            w->recorder_done = true; /* it came close behind a line that we were woken for */
+        if (*word == LINK_KIND_DONE)
+            w->recorder_done = true; /* it came right after the line that woke us */
         else if (!stderr_put(w, word + 1, (size_t)n - 1, &at_once))
             return;
     }
 }
 
-bool link_hear_last(struct wrapper *w, uint64_t deadline_ns)
+bool link_print_last(struct wrapper *w, uint64_t deadline_ns)
 {
     char word[1 + LINK_TEXT_MOST];
     ssize_t n;
@@ -116,7 +116,7 @@ bool link_hear_last(struct wrapper *w, uint64_t deadline_ns)
         uint64_t now = clock_monotonic_ns(), left = deadline_ns > now ? deadline_ns - now : 0;
         const struct timespec timeout = {(time_t)(left / NS_PER_SEC), (long)(left % NS_PER_SEC)};
 
-        if (*word == LINK_WORD_DONE)
+        if (*word == LINK_KIND_DONE)
             w->recorder_done = true;
         else
             stderr_put(w, word + 1, (size_t)n - 1, &timeout);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The wrapper stops when the command stops, by the same signal, so that the shell sees and says what it would have. A
- * stopped process can do nothing about itself, so a small process stands by, the watcher. It stops the wrapper, and
- * continues it when the command goes on or ends while the wrapper stands still. The wrapper kills the watcher once it
- * has seen by itself that the command goes on.
+ * The wrapper stops when the command stops, by the same signal, so that the shell sees and prints what it would without
+ * baro. A stopped process can't do anything, so there is a small process beside it, the watcher. It stops the wrapper,
+ * and continues it when the command continues or ends while the wrapper is stopped. The wrapper kills the watcher once
+ * it has seen that the command goes on.
  *
- * The watcher was cloned with SIGCONT as the signal of its end: whatever ends it, SIGKILL too, the kernel continues the
+ * The watcher was cloned with SIGCONT as its exit signal: whatever ends it, even SIGKILL, the kernel continues the
  * wrapper. So no message can get lost, and the recorder has no part in it. For the same reason the watcher must not end
  * merely because the command goes on: with `fg` the shell continues both, and a Ctrl-Z right after it stops both again,
- * the wrapper by the default action, before it has run. A watcher that had ended would continue the wrapper behind the
- * shell's back, or leave it stopped with nobody to see the command's end.
+ * the wrapper by the default action before it has run. If the watcher had ended, the wrapper would either be continued
+ * without the shell knowing, or stay stopped with no process to notice the command's end.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -27,12 +27,12 @@
 #include "base/span.h"
 #include "run/wrapper.h"
 
-#define LOOK_NS (20 * NS_PER_MS) /* how soon it is seen that the command goes on; its end is told by a pidfd, at once */
-#define SETTLE_NS NS_PER_MS  /* the kernel tells of a stop some microseconds before the last thread stands still */
-#define SETTLE_LOOKS 50u
-#define STATE_EVERY 50u      /* looks; the clock alone would do */
-#define WATCHERS_MOST 3u     /* for one stop, should somebody kill them */
-#define CANT_WATCH 2         /* exit status of a watcher that can see nothing of the command */
+#define CHECK_NS (20 * NS_PER_MS) /* interval of checks whether the command goes on; a pidfd reports its end */
+#define SETTLE_NS NS_PER_MS  /* the kernel reports a stop some microseconds before the last thread has stopped */
+#define SETTLE_CHECKS 50u
+#define STATE_EVERY 50u      /* checks; the clock alone would do */
+#define WATCHERS_MOST 3u     /* for one stop, in case somebody kills them */
+#define CANT_WATCH 2         /* exit status of a watcher that can read neither clock nor state of the command */
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -46,10 +46,10 @@ struct watched {
     int end_fd;      /* a pidfd; -1: before Linux 5.3 */
     bool has_proc;   /* /proc is of this PID namespace */
     bool has_clock;
-    uint64_t cpu_ns; /* stands still as long as the command does */
+    uint64_t cpu_ns; /* does not change while the command is stopped */
 };
 
-/* The state of a process's first thread. 0: not known; there is no /proc, or it is that of another PID namespace. */
+/* The state of a process's first thread. 0: not known, because /proc is missing or that of another PID namespace. */
 static char state_of(const struct watched *c, pid_t pid)
 {
     char path[64], text[512];
@@ -69,7 +69,7 @@ static char state_of(const struct watched *c, pid_t pid)
     return *word.at;
 }
 
-/* Waits for its end for so long. True: it has ended. */
+/* Waits up to ns for the command's end. Returns true if it has ended. */
 static bool ends_within(const struct watched *c, uint64_t ns)
 {
     const struct timespec t = {(time_t)(ns / NS_PER_SEC), (long)(ns % NS_PER_SEC)};
@@ -83,15 +83,15 @@ static bool clock_moved(struct watched *c)
     uint64_t now;
 
     if (filter_lacks(c->filter, FILTER_CPU_CLOCK) || clock_process_cpu_ns(c->command, &now) < 0)
-        return c->has_clock; /* it had one a moment ago: it is gone */
+        return c->has_clock; /* it had a clock before, so it has ended */
     bool moved = !c->has_clock || now != c->cpu_ns;
     c->has_clock = true;
     c->cpu_ns = now;
     return moved;
 }
 
-/* Where the first thread of a command has ended and others live on, its state says nothing of them. Without a pidfd a
- * command that has ended altogether is told by that state alone. */
+/* If the first thread has ended and others live on, its state ('Z') says nothing about them. Without a pidfd, the end
+ * of the whole command can only be seen by that state. */
 static char command_state(const struct watched *c)
 {
     char state = state_of(c, c->command);
@@ -104,13 +104,13 @@ static bool stands(char state)
     return state == 'T' || state == 't';
 }
 
-/* Is it known to stand still? From here on each of its instructions moves its clock. */
+/* Waits until the command has really stopped. From then on each instruction that it executes advances its clock. */
 static bool settle(struct watched *c)
 {
     bool ended = false;
     char state;
 
-    for (unsigned i = 0; !ended && clock_moved(c) && c->has_clock && i < SETTLE_LOOKS; i++)
+    for (unsigned i = 0; !ended && clock_moved(c) && c->has_clock && i < SETTLE_CHECKS; i++)
         ended = ends_within(c, SETTLE_NS);
     state = command_state(c);
     if (!state && !c->has_clock)
@@ -118,23 +118,22 @@ static bool settle(struct watched *c)
     return !ended && (state ? stands(state) : c->has_clock);
 }
 
-/* A thread that is marked as stopped may still have a few instructions to go, and on a busy machine they may wait: a
- * clock that moved is believed only where the state does not say that the command stands still. */
-static bool went_on(struct watched *c, bool look_at_state)
+/* A thread that is marked as stopped may still execute a few instructions, on a busy machine later than expected. So if
+ * the clock advanced, the command goes on only if its state does not say that it is stopped. */
+static bool went_on(struct watched *c, bool read_state)
 {
     bool moved = c->has_clock && clock_moved(c);
-    char state = moved || look_at_state || !c->has_clock ? command_state(c) : 'T';
+    char state = moved || read_state || !c->has_clock ? command_state(c) : 'T';
 
     return state ? !stands(state) : moved || !c->has_clock;
 }
 
-/*
- * The command was seen to go on. Does it, while the wrapper stands still? Both may have been continued and be stopping
- * again, the wrapper first. A command that is about to stop is runnable (or in a system call that can't be
- * interrupted), so in these states it must have run while the wrapper stood still; one that sleeps has nothing to stop
- * it, for that would have woken it. Example: `fg` and Ctrl-Z 1 ms later on a busy CPU. The wrapper is 'T', the command
- * 'R' and its clock the same in both looks: it may be stopping, and the next look tells.
- */
+/* The command was seen to go on. Does it go on while the wrapper is stopped? Both may have been continued and be about
+ * to stop again, the wrapper first. A command that is about to stop is runnable (or in uninterruptible sleep), so in
+ * these states its clock must have advanced while the wrapper was stopped. One that sleeps is not about to stop,
+ * because the stop signal would have woken it. Example: `fg`, and Ctrl-Z 1 ms later on a busy CPU. The wrapper is in
+ * state 'T', the command in 'R', and the clock is the same in both checks: the command may be stopping, and the next
+ * check decides. */
 static bool is_ahead(struct watched *c)
 {
     char state = state_of(c, c->wrapper);
@@ -153,12 +152,12 @@ static bool is_ahead(struct watched *c)
     return !state || (!stands(state) && (moved || (state != 'R' && state != 'D')));
 }
 
-/* Until the wrapper kills us, or the command ends. */
+/* Loops until the wrapper kills us, or the command ends. */
 static _Noreturn void stand_by(struct watched *c)
 {
     bool on = false;
 
-    for (unsigned i = 0; !ends_within(c, LOOK_NS); i++) {
+    for (unsigned i = 0; !ends_within(c, CHECK_NS); i++) {
         on = went_on(c, on || i % STATE_EVERY == 0);
         if (!on || !is_ahead(c))
             continue;
@@ -180,7 +179,7 @@ static _Noreturn void watch(const struct wrapper *w, int signal)
     if (!filter_lacks(w->filter, FILTER_PARENT) && getppid() != w->self)
         _exit(0);
     if (!filter_lacks(w->filter, FILTER_SETSID))
-        setsid(); /* out of reach of what stops the group */
+        setsid(); /* signals that stop the process group must not stop the watcher */
     fd_close(w->link);
     fd_close(w->stderr_fd);
     fd_close(w->folder_fd);
@@ -197,13 +196,13 @@ static _Noreturn void watch(const struct wrapper *w, int signal)
 
 /* ---- the wrapper ---- */
 
-/* fork(2), but its end is told by SIGCONT, and waited for only where it is asked for by __WALL. */
+/* fork(2) with SIGCONT as the exit signal; only a wait with __WALL finds such a child. */
 static pid_t watcher_fork(void)
 {
     return (pid_t)syscall(SYS_clone, (unsigned long)SIGCONT, 0ul, 0ul, 0ul, 0ul);
 }
 
-/* The signal is held back first: the SIGCONT of the watcher's end would undo a stop that comes in between. */
+/* The stop signal is blocked first: otherwise the SIGCONT of the watcher's end would undo a stop that comes between. */
 void mirror_end(struct wrapper *w)
 {
     if (w->watcher) {
@@ -215,19 +214,19 @@ void mirror_end(struct wrapper *w)
     w->stopped_by = 0;
 }
 
-/* Where no watcher can be had the wrapper goes on: it ends as the command ends, which is worth more than the mirror. */
+/* If no watcher can run, the wrapper goes on: ending as the command ended is worth more than mirroring its stop. */
 static void mirror_begin(struct wrapper *w)
 {
     const struct timespec at_once = {0, 0};
     siginfo_t info;
 
     if (sigmask_wait(SIGMASK_OF(SIGCONT), &info, &at_once) > 0)
-        signal_handle(w, &info); /* newer than the command's stop, and our stopping would discard it */
-    if (!w->stopped_by || w->self <= 1 || w->watchers++ == WATCHERS_MOST) { /* process 1 does not stop */
+        signal_handle(w, &info); /* it is newer than the command's stop, and stopping would discard it */
+    if (!w->stopped_by || w->self <= 1 || w->watchers++ == WATCHERS_MOST) { /* process 1 can't stop */
         w->stopped_by = 0;
         return;
     }
-    sigmask_wait(SIGMASK_OF(w->stopped_by), &info, &at_once); /* one key press stops both of us once */
+    sigmask_wait(SIGMASK_OF(w->stopped_by), &info, &at_once); /* a key press must stop both of us only once */
     if (w->stopped_by != SIGSTOP)
         signal_reset(w->stopped_by);
     w->watcher = watcher_fork();
@@ -236,7 +235,7 @@ static void mirror_begin(struct wrapper *w)
     if (w->watcher < 0)
         w->watcher = w->stopped_by = 0;
     else
-        sigmask_set(SIG_UNBLOCK, SIGMASK_OF(w->stopped_by)); /* of an orphaned group TSTP, TTIN and TTOU stop nobody */
+        sigmask_set(SIG_UNBLOCK, SIGMASK_OF(w->stopped_by)); /* TSTP, TTIN, TTOU don't stop an orphaned group */
 }
 
 static void watcher_reap(struct wrapper *w)
@@ -265,16 +264,16 @@ void mirror_update(struct wrapper *w)
     siginfo_t info = {0}, dropped;
 
     watcher_reap(w);
-    /* What continued the command with its group is not passed on; nor is the watcher's end. */
+    /* A SIGCONT that continued the command's group as well is not forwarded; nor is that of the watcher's end. */
     if (w->stopped_by && mirror_has_news(w))
         sigmask_wait(SIGMASK_OF(SIGCONT), &dropped, &at_once);
     while (w->command && !w->command_ended &&
            waitid(P_PID, (id_t)w->command, &info, WSTOPPED | WCONTINUED | WNOHANG) == 0 && info.si_pid) {
         mirror_end(w);
         if (info.si_code == CLD_CONTINUED) {
-            link_tell(w, LINK_CONTINUED, 0);
+            link_report(w, LINK_CONTINUED, 0);
         } else if (info.si_code == CLD_STOPPED) {
-            link_tell(w, LINK_STOPPED, info.si_status);
+            link_report(w, LINK_STOPPED, info.si_status);
             w->stopped_by = info.si_status;
             w->watchers = 0;
         }

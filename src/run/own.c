@@ -18,7 +18,7 @@
 #define NAMES_TRIED 8
 #define NAME_MOST 48
 
-/* ---- is it ours to divide? ---- */
+/* ---- may we make groups here? ---- */
 
 static bool says_one(const char *path, const char *name)
 {
@@ -27,14 +27,14 @@ static bool says_one(const char *path, const char *name)
     return n == 1 && *value == '1';
 }
 
-/* What systemd sets with Delegate=yes (since 251 also for users to see). */
+/* systemd sets these with Delegate=yes (since 251 also one that ordinary users can read). */
 bool own_handed_over(const char *path)
 {
     return says_one(path, "user.delegate") || says_one(path, "trusted.delegate");
 }
 
-/* Our own v2 group, if it is handed over, where v2 is mounted alone or beside v1: for all who have no such thing a few
- * microseconds must do. */
+/* Finds our own v2 group if it is delegated, where v2 is mounted alone or next to v1. Most users have no such group, so
+ * this must take only a few microseconds. */
 static bool delegated_place(char *path, size_t cap)
 {
     static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
@@ -59,14 +59,14 @@ static void add_place(struct own_group *g, const struct cgroup_location *p)
     snprintf(first, sizeof(first), "/%s", p->dir);
     for (size_t i = 0; i < g->n; i++) {
         if (strcmp(g->at[i].parent, first) == 0)
-            return; /* controllers that are mounted together */
+            return; /* controllers that are mounted together have one directory */
     }
     d->v2 = p->v2;
     memcpy(d->parent, first, sizeof(first));
     g->n++;
 }
 
-/* Below a group that counts for itself alone the command would escape its limit. */
+/* Does the group's limit count groups below it? If not (use_hierarchy is 0), the command would escape the limit. */
 static bool counts_below(int root_fd, const struct cgroup_location *p)
 {
     int fd = openat(root_fd, p->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -75,8 +75,7 @@ static bool counts_below(int root_fd, const struct cgroup_location *p)
     return p->root || !alone;
 }
 
-/* Wherever they are mounted: v2, which counts CPU time, or where there is none cpuacct of v1; and what counts memory
- * and threads, if that is v1. */
+/* Finds the groups that are mounted: v2, or v1's cpuacct without v2, for CPU time; and v1's memory and pids. */
 static void any_places(struct own_group *g)
 {
     struct cgroup_hierarchies *places = calloc(1, sizeof(*places));
@@ -99,7 +98,7 @@ static void any_places(struct own_group *g)
 
 /* ---- controllers ---- */
 
-/* Nobody but us is in it, and no group is below it, whose accounting would change. */
+/* Are we the only processes in it, and is there no group below it whose accounting would change? */
 static bool alone_in(const char *parent)
 {
     char text[64], self[16];
@@ -110,8 +109,8 @@ static bool alone_in(const char *parent)
            st.st_nlink == 2;
 }
 
-/* "+memory +pids +io" of what there is and is not handed on; "" without memory. The root of the hierarchy, which has no
- * cgroup.type, is the machine's. */
+/* "+memory +pids +io": those that are available and not enabled; "" without memory. The root of the hierarchy, which
+ * has no cgroup.type, is the whole machine's: "" as well. */
 static void choose(const char *parent, char *ret, size_t cap)
 {
     static const char *const names[] = {"memory", "pids", "io"};
@@ -136,8 +135,8 @@ static void take_back(struct own_group *g)
         *c = *c == '+' ? '-' : *c;
 }
 
-/* Into the leaf, and the controllers on; else all stays as it was. */
-static void hand_on(struct own_group *g)
+/* Moves us to the leaf and enables the controllers; if that fails, all is as before. */
+static void enable_controllers(struct own_group *g)
 {
     char wanted[sizeof(g->controllers)];
     const char *parent = g->at[0].parent;
@@ -161,7 +160,7 @@ static void hand_on(struct own_group *g)
 
 /* ---- all ---- */
 
-/* Who moves a process must be allowed to where it comes from, too: to be asked before anything is made. */
+/* Moving a process needs write permission also where it comes from. Checked before anything is made. */
 static int may_divide(const char *parent)
 {
     char procs[CGROUP_DIR_MAX + 32];
@@ -189,7 +188,7 @@ static int make_one(struct own_group *g, struct own_dir *d, char name[static NAM
     if (code < 0)
         return code;
     if (d->v2)
-        hand_on(g);
+        enable_controllers(g);
     for (int i = 0; i < NAMES_TRIED; i++) {
         code = own_dir_make(d, name);
         if (code != -EAGAIN)
@@ -199,8 +198,8 @@ static int make_one(struct own_group *g, struct own_dir *d, char name[static NAM
     return code;
 }
 
-/* The first is what the group is for, the others as far as they can be had. One name for all: a job that is at the same
- * path everywhere is shown as one group. */
+/* The first directory is required, the others are made if possible. All have the same name: a job with the same path in
+ * all hierarchies is shown as one group. */
 static int make_all(struct own_group *g)
 {
     char name[NAME_MOST];
@@ -230,7 +229,7 @@ int own_make(struct own_group *g, enum own_mode mode, struct baro_error *err)
         any_places(g);
         if (!g->n)
             return error_set(err, -ENOENT,
-                             "no control group of its own: no hierarchy that counts CPU time is to be seen here");
+                             "no control group of its own: no mounted hierarchy counts CPU time");
     }
     int code = make_all(g);
     if (code == 0)
@@ -249,8 +248,8 @@ void own_remove(const struct own_group *g)
         own_dir_remove(g->at[i].path);
     if (!*g->leaf)
         return;
-    own_write(g->at[0].parent, "cgroup.subtree_control",
-              g->controllers); /* works with a survivor in the command's group, too */
+    /* This works even if a process that outlived the command is still in its group. */
+    own_write(g->at[0].parent, "cgroup.subtree_control", g->controllers);
     own_write(g->at[0].parent, "cgroup.procs", "0");
     rmdir(g->leaf);
 }

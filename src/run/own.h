@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A control group for the command alone, below our own, so that nothing changes for the command but that the kernel
- * counts its CPU time and knows who belongs to it. It is one folder of v2; or of v1 one in each hierarchy that counts
- * CPU time, memory or threads; or both, where v2 is mounted beside v1: then CPU time is v2's and the rest v1's. Where
- * nobody but us is in our group of v2 and it has the memory controller for those below, memory, pids and io are counted
- * as well. The kernel lets no process be in a group whose controllers are handed on, so we sit in a leaf beside the
- * command's meanwhile. Never the cpu controller, which changes how CPU time is shared: but for v1 alone, where it is
- * mounted together with what counts CPU time.
+ * A control group for the command alone, below our own. Nothing else changes for the command; the kernel counts the
+ * group's CPU time and knows its members. It is one directory of v2; or, with v1, one in each hierarchy that counts CPU
+ * time, memory or threads; or both, where v2 is mounted next to v1: then v2 counts CPU time and v1 the rest.
+ *
+ * If nobody but us is in our v2 group and that group can delegate the memory controller, memory, pids and io are
+ * counted as well. A v2 group with enabled controllers must not have processes of its own, so wrapper and recorder move
+ * to a leaf next to the command's group meanwhile. The cpu controller is never enabled, because it changes how CPU time
+ * is shared; only v1 mounts it together with what counts CPU time.
  */
 #ifndef RUN_OWN_H
 #define RUN_OWN_H
@@ -17,29 +18,28 @@
 #include "run/own_dir.h"
 
 enum own_mode {
-    OWN_AUTO, /* where whoever manages control groups here has handed over ours: user.delegate or trusted.delegate is 1
-               */
-    OWN_OWN,  /* where it can be had */
+    OWN_AUTO, /* if our group was delegated to us: user.delegate or trusted.delegate is 1 */
+    OWN_OWN,  /* wherever it can be made */
     OWN_NONE,
 };
 
-#define OWN_MOST 3u /* what counts CPU time, memory, threads */
+#define OWN_MOST 3u /* directories: CPU time, memory, threads */
 
 struct own_group {
     size_t n;                       /* 0: there is none */
     struct own_dir at[OWN_MOST];    /* the first counts CPU time */
-    char leaf[CGROUP_DIR_MAX + 64]; /* where we are; "" if we stayed */
-    char controllers[32];           /* handed on by us: "-memory -pids -io" takes that back */
+    char leaf[CGROUP_DIR_MAX + 64]; /* where wrapper and recorder are; "" if they were not moved */
+    char controllers[32];           /* enabled by us; in the form that disables them: "-memory -pids -io" */
 };
 
-/* Did whoever manages control groups here hand over the one in this folder? */
+/* Was this directory delegated by whatever manages control groups here (systemd's Delegate=yes)? */
 bool own_handed_over(const char *path);
 
-/* Makes the group, and removes those that recorders which were killed left behind there. Returns 0 with or without one
- * (OWN_AUTO), or a negative code and why not (OWN_OWN). */
+/* Makes the group, and removes those that killed recorders left there. Returns 0 with or without a group (OWN_AUTO), or
+ * a negative code with the reason (OWN_OWN). */
 int own_make(struct own_group *g, enum own_mode mode, struct baro_error *err);
-/* Removes it unless somebody is in it, takes controllers back and goes where we came from. Any number of times, by all
- * that went into the leaf; the last removes that as well. */
+/* Removes the group unless a process is in it, disables the controllers and moves the caller back. May be called any
+ * number of times, by every process in the leaf; the last one removes the leaf. */
 void own_remove(const struct own_group *g);
 
 #endif

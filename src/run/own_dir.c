@@ -43,7 +43,7 @@ static int open_folder(int parent_fd, const char *name)
     return openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-/* Calls fn for each folder in fd, until it returns true; then so does this. Takes fd over. */
+/* Calls fn for each directory in fd until fn returns true; then returns true, too. Closes fd. */
 static bool any_below(int fd, int depth, bool (*fn)(int parent_fd, const char *name, int depth))
 {
     DIR *d = depth < DEPTH_MOST ? fdopendir(fd) : NULL;
@@ -59,8 +59,9 @@ static bool any_below(int fd, int depth, bool (*fn)(int parent_fd, const char *n
     return found;
 }
 
-/* v2 says it of all below as well; v1 of none, and has no such file. What can't be read is not known to be empty. */
-static bool somebody_in(int parent_fd, const char *name, int depth)
+/* In v2 cgroup.events covers the groups below as well; v1 has no such file. If it can't be read, the group may be in
+ * use. */
+static bool in_use(int parent_fd, const char *name, int depth)
 {
     char text[256];
     int fd = open_folder(parent_fd, name);
@@ -75,10 +76,10 @@ static bool somebody_in(int parent_fd, const char *name, int depth)
         close(fd);
         return true;
     }
-    return any_below(fd, depth, somebody_in);
+    return any_below(fd, depth, in_use);
 }
 
-/* The deepest first. rmdir(2) takes none that somebody is in. */
+/* Removes the deepest first. rmdir(2) removes no group that has a process in it. */
 static bool remove_tree(int parent_fd, const char *name, int depth)
 {
     if (unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 || errno != EBUSY)
@@ -90,10 +91,10 @@ static bool remove_tree(int parent_fd, const char *name, int depth)
     return false;
 }
 
-/* Who outlived the command may be about to use an empty group that it has made: it keeps all of them. */
+/* A process that outlived the command may be about to use an empty group that it made, so none is removed then. */
 static void remove_unless_used(int parent_fd, const char *name)
 {
-    if (unlinkat(parent_fd, name, AT_REMOVEDIR) < 0 && errno == EBUSY && !somebody_in(parent_fd, name, 0))
+    if (unlinkat(parent_fd, name, AT_REMOVEDIR) < 0 && errno == EBUSY && !in_use(parent_fd, name, 0))
         remove_tree(parent_fd, name, 0);
 }
 
@@ -136,7 +137,7 @@ void own_dir_sweep(const char *parent)
 
 /* ---- making ---- */
 
-/* A sweep beside us may meet it before it is locked, and then has taken it away or is about to. */
+/* A sweep by another recorder may find the directory before it is locked, and remove it. */
 static int lock(struct own_dir *d)
 {
     if (flock(d->fd, LOCK_SH | LOCK_NB) < 0)

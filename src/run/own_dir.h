@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One folder of a command's own control group: made, removed, and swept when left behind.
+ * One directory of a command's own control group: made, removed, and swept when it was left behind.
  *
- * Whoever records in there holds a shared flock(2) on the folder, wrapper and recorder alike, and so long nobody sweeps
- * it. A pid in the name could not say that: in another PID namespace it is another's, and the same folder is to be seen
- * from there. The kernel drops the lock of whom it kills, and has one for all who see the folder.
+ * Wrapper and recorder both hold a shared flock(2) on the directory, and nobody sweeps it meanwhile. The pid in its
+ * name can't say whether it is in use: it is another process's in another PID namespace, from which the same directory
+ * may be visible. The kernel drops the lock when it kills a process, and the lock is visible to all that see the
+ * directory.
  */
 #ifndef RUN_OWN_DIR_H
 #define RUN_OWN_DIR_H
@@ -16,17 +17,17 @@
 
 struct own_dir {
     bool v2;
-    int fd;                          /* of the folder, with the lock: for clone3(2) */
-    int procs_fd;                    /* its cgroup.procs, to write to where clone3 can't */
-    char parent[CGROUP_DIR_MAX + 2]; /* where we were; absolute */
+    int fd;                          /* of the directory, with the lock; for clone3(2) */
+    int procs_fd;                    /* its cgroup.procs, if clone3 can't be used */
+    char parent[CGROUP_DIR_MAX + 2]; /* the wrapper's group at the start; absolute */
     char path[CGROUP_DIR_MAX + 64];  /* "" if there is none */
 };
 
-/* "baro-PID-RANDOM" below d->parent, locked. Returns 0, or -errno; -EAGAIN: another name is to be tried. */
+/* Makes "baro-PID-RANDOM" below d->parent and locks it. Returns 0 or -errno; -EAGAIN: try another name. */
 int own_dir_make(struct own_dir *d, const char *name);
-/* With the groups that were made in there. All is left as it is where somebody is in any of them. */
+/* Removes it with the groups that were made in it. If a process is in any of them, nothing is removed. */
 void own_dir_remove(const char *path);
-/* Removes what recorders that are no longer there left in parent. */
+/* Removes directories in parent whose recorders have ended. */
 void own_dir_sweep(const char *parent);
 
 /* Files of a control group. */

@@ -28,8 +28,7 @@ static uint32_t zombie_read(pid_t pid, const char *file, char *at, size_t cap)
     return len > 0 ? (uint32_t)len : 0;
 }
 
-/* The session is the fourth field after the name, which may hold anything and ends with the last ')'. 0: can't be told.
- */
+/* The session of a zombie: the fourth field after the name, which ends with the last ')'. 0: not known. */
 static int64_t zombie_session(const struct link_message *m)
 {
     const char *after = memrchr(m->stat, ')', m->stat_len);
@@ -60,12 +59,10 @@ static bool proc_is_own(struct wrapper *w)
     return w->proc_is_own;
 }
 
-/*
- * A zombie still has its stat and its CPU clock; both are gone once it is reaped. Its clock is its own
- * time alone, in nanoseconds, where wait4 adds what it had reaped, in microseconds. In the /proc of another PID
- * namespace its number is another process's.
- */
-static void zombie_look(struct wrapper *w, pid_t pid, struct link_message *m)
+/* A zombie still has its stat and its CPU clock; both are gone once it is reaped. The clock is the time of the process
+ * alone in nanoseconds, while wait4() adds that of its reaped children, in microseconds. In the /proc of another PID
+ * namespace the same number is another process. */
+static void zombie_fill(struct wrapper *w, pid_t pid, struct link_message *m)
 {
     if (proc_is_own(w))
         m->stat_len = zombie_read(pid, "stat", m->stat, sizeof(m->stat));
@@ -84,14 +81,12 @@ static void usage_put(struct link_message *m, const struct rusage *u)
     m->switches_involuntary = (uint64_t)u->ru_nivcsw;
 }
 
-/*
- * What a process read and wrote, with all that it had reaped, the kernel adds to its parent's count as the parent reaps
- * it (wait_task_zombie() in kernel/exit.c, since 2.6.27). A zombie's own io is for root alone on 6.18 (it has no memory
- * any more by which the kernel tells who may trace it), ours is for us: so its growth over wait4(2), less the text of
- * our first look, is what the process used. Example: rchar 5,000 before, in a text of 95 bytes; 104,867,000 after; the
- * process had read 104,861,905.
- */
-struct io_look {
+/* When a parent reaps a process, the kernel adds what the process had read and written, with all that it had reaped, to
+ * the parent's count (wait_task_zombie() in kernel/exit.c, since 2.6.27). Only root may read a zombie's own io on 6.18
+ * (without an address space the kernel can't tell who may trace it), but we may read ours. So the growth of ours over
+ * wait4(2), minus the text of our first read, is what the process used. Example: rchar was 5,000 before, in a text of
+ * 95 bytes, and is 104,867,000 after: the process had read 104,861,905 bytes. */
+struct own_io {
     bool ok;
     uint64_t text_len;
     struct pid_io io;
@@ -105,18 +100,18 @@ static bool io_parse(const char *text, uint64_t len, struct pid_io *ret)
     return len && pid_io_parse(span_of(text, len), ret) == 0 && (ret->valid & all) == all;
 }
 
-static struct io_look self_io_look(struct wrapper *w)
+static struct own_io self_io_read(struct wrapper *w)
 {
-    struct io_look look = {0};
+    struct own_io own = {0};
     char text[256];
     ssize_t len;
 
     if (w->self_io < 0)
         w->self_io = open("/proc/self/io", O_RDONLY | O_CLOEXEC);
     len = w->self_io < 0 ? 0 : pread(w->self_io, text, sizeof(text), 0);
-    look.text_len = len > 0 ? (uint64_t)len : 0;
-    look.ok = io_parse(text, look.text_len, &look.io);
-    return look;
+    own.text_len = len > 0 ? (uint64_t)len : 0;
+    own.ok = io_parse(text, own.text_len, &own.io);
+    return own;
 }
 
 static struct link_io io_of(const struct pid_io *io)
@@ -130,11 +125,9 @@ static struct link_io io_of(const struct pid_io *io)
     };
 }
 
-/*
- * A zombie's io can't be opened by an ordinary user, as its files are root's then (task_dump_owner() in
- * fs/proc/base.c); a descriptor from before is read all the same. What the command did itself is thus known to the end,
- * and with it what the children that it reaped last did.
- */
+/* An ordinary user can't open a zombie's io, because its files belong to root (task_dump_owner() in fs/proc/base.c),
+ * but a descriptor that was opened before can be read. So the command's own I/O is known until its end, and with it the
+ * I/O of the children that it reaped. */
 void reap_prepare(struct wrapper *w)
 {
     char path[64];
@@ -145,9 +138,9 @@ void reap_prepare(struct wrapper *w)
     w->command_io = open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Not if there ever was another thread, for what that did is not told apart: then the clock of the process is ahead of
- * that of its first thread. */
-static void own_io_look(struct wrapper *w, pid_t pid, struct link_message *m)
+/* Only if the process never had another thread: the kernel does not count what other threads did apart from what reaped
+ * children did. If there was one, the CPU clock of the process is ahead of that of its first thread. */
+static void own_io_read(struct wrapper *w, pid_t pid, struct link_message *m)
 {
     struct pid_io io;
     struct pid_schedstat ss;
@@ -168,27 +161,27 @@ static void own_io_look(struct wrapper *w, pid_t pid, struct link_message *m)
     m->own_io_known = true;
 }
 
-/* Before it is reaped. Returns how things stand with us, if its own count can't be read. */
-static struct io_look io_begin(struct wrapper *w, pid_t pid, struct link_message *m)
+/* Call before the process is reaped. Returns our own count if the process's count can't be read. */
+static struct own_io io_begin(struct wrapper *w, pid_t pid, struct link_message *m)
 {
     struct pid_io io = {0};
     char text[256];
 
     m->io_known = proc_is_own(w) && io_parse(text, zombie_read(pid, "io", text, sizeof(text)), &io);
     m->io_used = io_of(&io);
-    return m->io_known ? (struct io_look){0} : self_io_look(w);
+    return m->io_known ? (struct own_io){0} : self_io_read(w);
 }
 
-/* After it was reaped. rusage has the bytes from and to storage at least, in units of 512
+/* Call after it was reaped. If nothing else is known, rusage has the bytes from and to storage, in units of 512
  * (include/linux/task_io_accounting_ops.h). */
-static void io_end(struct wrapper *w, const struct io_look *before, const struct rusage *u, struct link_message *m)
+static void io_end(struct wrapper *w, const struct own_io *before, const struct rusage *u, struct link_message *m)
 {
-    struct io_look after = {0};
+    struct own_io after = {0};
 
     if (m->io_known)
         return;
     if (before->ok)
-        after = self_io_look(w);
+        after = self_io_read(w);
     m->io_used =
         (struct link_io){.read_bytes = (uint64_t)u->ru_inblock * 512, .write_bytes = (uint64_t)u->ru_oublock * 512};
     if (!after.ok)
@@ -223,12 +216,12 @@ static void reap_one(struct wrapper *w, pid_t pid)
 {
     struct link_message m = w->totals;
     struct rusage usage;
-    struct io_look before;
+    struct own_io before;
     int status;
 
     m.t_ns = clock_monotonic_ns();
-    zombie_look(w, pid, &m);
-    own_io_look(w, pid, &m);
+    zombie_fill(w, pid, &m);
+    own_io_read(w, pid, &m);
     before = io_begin(w, pid, &m);
     if (wait4(pid, &status, WNOHANG, &usage) != pid)
         return;
@@ -237,7 +230,7 @@ static void reap_one(struct wrapper *w, pid_t pid)
         w->result->wait_status = status;
         w->result->ended_ns = m.t_ns;
     } else if (w->recorder && zombie_session(&m) == w->recorder) {
-        return; /* a helper that the recorder left behind: not the job's */
+        return; /* a helper that the recorder left behind; not of the job */
     }
     m.kind = LINK_REAPED;
     m.pid = pid;
@@ -256,7 +249,7 @@ bool reap_recorder(struct wrapper *w)
     return w->recorder_ended;
 }
 
-/* A round is bounded, so that a storm of orphans can't keep signals from the command. True: there may be more. */
+/* A round is limited, so that signals are forwarded even if many orphans end. Returns true if there may be more. */
 bool reap_round(struct wrapper *w)
 {
     for (int i = 0; i < 64; i++) {
@@ -281,7 +274,7 @@ char reap_state(struct wrapper *w, pid_t pid)
     return after && text + len - after > 2 ? after[2] : 0;
 }
 
-/* 0: it is no helper of the recorder's, or gone; else its state. */
+/* The state of a helper of the recorder; 0: it is none, or it has ended. */
 static char helper_state(const struct wrapper *w, pid_t pid)
 {
     struct link_message m = {0};
@@ -292,7 +285,7 @@ static char helper_state(const struct wrapper *w, pid_t pid)
     return after && zombie_session(&m) == w->recorder ? after[2] : 0;
 }
 
-/* Orphans of the job that live on are our children, too. */
+/* Living orphans of the job are our children, too; only the recorder's helpers count here. */
 enum reap_left reap_helpers_left(struct wrapper *w)
 {
     char path[64], text[4096];
@@ -302,7 +295,7 @@ enum reap_left reap_helpers_left(struct wrapper *w)
     uint64_t pid;
 
     if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || !proc_is_own(w))
-        return left; /* no child at all */
+        return left; /* no children */
     snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)w->self);
     ssize_t len = fd_read_file(AT_FDCWD, path, text, sizeof(text));
     for (rest = span_of(text, len > 0 ? (size_t)len : 0); scan_u64(&rest, &pid); scan_blanks(&rest)) {

@@ -19,14 +19,14 @@
 #include "run/own.h"
 #include "run/wrapper.h"
 
-/* How long the recorder may hold up the end. */
+/* How long the recorder may delay the end. */
 #define RECORDER_GRACE_NS NS_PER_SEC
 #define HELPERS_GRACE_NS (500 * NS_PER_MS)
 #define HELPERS_GRACE_HANGING_NS (5 * NS_PER_MS)
-#define HELPERS_LOOK_NS (2 * NS_PER_MS)
-#define LOOK_NS (5 * NS_PER_MS) /* how often it is checked whether the recorder hangs in a write */
+#define HELPERS_CHECK_NS (2 * NS_PER_MS)
+#define CHECK_NS (5 * NS_PER_MS) /* how often it is checked whether the recorder hangs in a write */
 
-/* The recorder's own doing must not end it before the job; what limits it softly was meant for the job. */
+/* Soft limits were meant for the job; they must not end the recorder before the job ends. */
 static void recorder_unbind(const struct filter *filter)
 {
     static const int ignored[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,
@@ -36,7 +36,7 @@ static void recorder_unbind(const struct filter *filter)
     struct rlimit limit;
 
     if (!filter_lacks(filter, FILTER_SETSID))
-        setsid(); /* out of reach of the terminal's signals and of kills of the group */
+        setsid(); /* the terminal's signals, and signals to the process group, must not reach the recorder */
     for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
         sigaction(ignored[i], &ignore, NULL);
     sigmask_set(SIG_SETMASK, 0);
@@ -50,7 +50,7 @@ static void recorder_unbind(const struct filter *filter)
         prctl(PR_SET_NAME, "baro-recorder");
 }
 
-/* They say that the group is in use, until the last of wrapper and recorder is gone (run/own_dir.h). */
+/* The locks show that the group is in use until both wrapper and recorder have ended (run/own_dir.h). */
 static size_t locks_of(const struct own_group *own, int *ret)
 {
     size_t n = own ? own->n : 0;
@@ -71,7 +71,7 @@ static _Noreturn void recorder_run(const struct wrapper *w, int link, const stru
     fds_null_standard(-1);
     fds_close_others(options->filter, keep, count);
     if (chdir("/") < 0) {
-        /* It then holds the job's directory, no worse. */
+        /* It then stays in the job's directory, which does no harm. */
     }
     _exit(recorder_main(context, &end));
 }
@@ -83,7 +83,7 @@ static volatile uint64_t *shared_word(void)
     return at == MAP_FAILED ? NULL : at;
 }
 
-/* Without a recorder the job runs all the same. */
+/* If this fails, the job runs without a recorder. */
 static int recorder_start(struct wrapper *w, const struct run_options *options, run_recorder *recorder_main,
                           void *context)
 {
@@ -110,11 +110,9 @@ static int recorder_start(struct wrapper *w, const struct run_options *options, 
     return 0;
 }
 
-/*
- * What execve() hands on as the first value of the command's ru_maxrss is the high-water mark of the address space it
- * leaves, here ours (setmax_mm_hiwater_rss() in exec_mmap(), fs/exec.c); getrusage() would also count what we were
- * ourselves started from.
- */
+/* The command's ru_maxrss starts with the high-water mark of the address space that execve() replaces, which is ours
+ * (setmax_mm_hiwater_rss() in exec_mmap(), fs/exec.c). It is read from /proc, because getrusage() would include what
+ * was inherited when we were started. */
 static uint64_t floor_read(void)
 {
     char text[2048];
@@ -132,9 +130,9 @@ static uint64_t floor_read(void)
     return 0;
 }
 
-/* From here on the command is the only one to hold what it was given: a pipe it closes is closed, a lock it drops is
+/* From here on the command alone holds what it was given: a pipe that it closes is closed, a lock that it drops is
  * free. */
-static void let_go(const struct wrapper *w)
+static void close_jobs_fds(const struct wrapper *w)
 {
     int keep[3 + OWN_MOST] = {w->link, w->stderr_fd, w->folder_fd};
     size_t count = 3 + locks_of(w->own, keep + 3);
@@ -154,7 +152,7 @@ static bool time_left(uint64_t deadline, struct timespec *ret)
     return true;
 }
 
-/* Each round sees all there is to see before it waits; whatever happens after that has its signal pending. */
+/* Each round handles all there is before it waits; anything that happens later leaves a pending signal. */
 static void command_wait(struct wrapper *w)
 {
     const struct timespec at_once = {0, 0};
@@ -169,13 +167,13 @@ static void command_wait(struct wrapper *w)
             mirror_end(w);
             return;
         }
-        /* The signal that is to stop us is not taken, but left to do so. */
+        /* The signal that is to stop us is not taken, so that it stops us. */
         if (sigmask_wait(w->watcher ? ~SIGMASK_OF(w->stopped_by) : SIGMASK_ALL, &info, more ? &at_once : NULL) > 0)
             signal_handle(w, &info);
     }
 }
 
-/* What the command left behind dead is the job's too; a storm of it must not hold up the end. */
+/* Zombies that the command left behind belong to the job; many of them must not delay the end. */
 static void reap_rest(struct wrapper *w)
 {
     uint64_t deadline = clock_monotonic_ns() + RECORDER_GRACE_NS;
@@ -185,7 +183,7 @@ static void reap_rest(struct wrapper *w)
         ;
 }
 
-/* One that is waiting for a CPU (R) does not hang, however long that takes. */
+/* A recorder that waits for a CPU (state R) does not hang, however long that takes. */
 static bool recorder_hangs(struct wrapper *w)
 {
     uint64_t hangs_at = w->write_hangs_at ? *w->write_hangs_at : 0;
@@ -193,43 +191,42 @@ static bool recorder_hangs(struct wrapper *w)
     return hangs_at && clock_monotonic_ns() > hangs_at && reap_state(w, w->recorder) != 'R';
 }
 
-static struct timespec look_within(struct timespec left)
+static struct timespec wait_within(struct timespec left)
 {
-    return left.tv_sec || left.tv_nsec > (long)LOOK_NS ? (struct timespec){.tv_nsec = LOOK_NS} : left;
+    return left.tv_sec || left.tv_nsec > (long)CHECK_NS ? (struct timespec){.tv_nsec = CHECK_NS} : left;
 }
 
-/* The last word is worth waiting for, as it has the totals; within the grace. */
-static void last_word(struct wrapper *w, enum link_kind kind, int64_t number, uint64_t deadline)
+/* Sends the last message. It has the totals, so it is worth waiting until it fits; within the grace period. */
+static void send_last(struct wrapper *w, enum link_kind kind, int64_t number, uint64_t deadline)
 {
     struct pollfd out = {.fd = w->link, .events = POLLOUT};
     struct timespec left;
 
-    while (link_tell(w, kind, number) == -EAGAIN && time_left(deadline, &left) && !recorder_hangs(w)) {
-        left = look_within(left);
+    while (link_report(w, kind, number) == -EAGAIN && time_left(deadline, &left) && !recorder_hangs(w)) {
+        left = wait_within(left);
         ppoll(&out, 1, &left, NULL);
     }
-    shutdown(w->link, SHUT_WR); /* where it was lost, the end of file says that this is the end */
+    shutdown(w->link, SHUT_WR); /* if the message was lost, the end of file says that this is the end */
 }
 
-/*
- * Waits until its process has ended: else it would be left to process 1, which does not reap in every container. One
- * wake-up serves for all, because its messages can be read afterwards; it asks for more room where it needs that.
- */
-static void recorder_await(struct wrapper *w, uint64_t deadline)
+/* Waits until the recorder's process has ended; otherwise it would be left to process 1, which does not reap in every
+ * container. Its messages are read afterwards, so one wake-up is enough; it wakes us earlier only if its buffer is
+ * full. */
+static void recorder_wait(struct wrapper *w, uint64_t deadline)
 {
     struct timespec left;
     siginfo_t info;
 
     while (!reap_recorder(w) && time_left(deadline, &left) && !recorder_hangs(w)) {
-        left = look_within(left);
+        left = wait_within(left);
         if (sigmask_wait(SIGMASK_OF(SIGCHLD) | SIGMASK_OF(SIGURG), &info, &left) == SIGURG)
             signal_handle(w, &info);
     }
 }
 
-/* Helpers that the recorder has left to us, the subreaper: it was killed, or they had not got a CPU to end on. One that
- * hangs in the kernel is left to process 1. */
-static void helpers_await(struct wrapper *w)
+/* Reaps helpers that were left to us, the subreaper, because the recorder was killed or they got no CPU time to end. A
+ * helper that hangs in the kernel is left to process 1. */
+static void helpers_wait(struct wrapper *w)
 {
     uint64_t now = clock_monotonic_ns();
     enum reap_left some;
@@ -239,14 +236,14 @@ static void helpers_await(struct wrapper *w)
     reap_round(w);
     while ((some = reap_helpers_left(w)) != REAP_NONE_LEFT &&
            time_left(now + (some == REAP_ENDING ? HELPERS_GRACE_NS : HELPERS_GRACE_HANGING_NS), &left)) {
-        const struct timespec look = {.tv_nsec = HELPERS_LOOK_NS};
+        const struct timespec pause = {.tv_nsec = HELPERS_CHECK_NS};
 
-        sigmask_wait(SIGMASK_OF(SIGCHLD), &info, &look);
+        sigmask_wait(SIGMASK_OF(SIGCHLD), &info, &pause);
         reap_round(w);
     }
 }
 
-/* One that somebody stopped goes on and finishes its tape. */
+/* A stopped recorder is continued, so that it finishes its tape. */
 static void recorder_continue(const struct wrapper *w)
 {
     siginfo_t info = {0};
@@ -264,12 +261,12 @@ static void recorder_finish(struct wrapper *w, enum link_kind kind, int64_t numb
         return;
     if (!reap_recorder(w)) {
         recorder_continue(w);
-        last_word(w, kind, number, deadline);
+        send_last(w, kind, number, deadline);
     }
-    recorder_await(w, deadline);
+    recorder_wait(w, deadline);
     if (w->recorder_ended)
-        helpers_await(w);
-    done = link_hear_last(w, deadline);
+        helpers_wait(w);
+    done = link_print_last(w, deadline);
     w->result->recorder_stays = !done && !w->recorder_ended;
     w->result->recorder_lost = !done;
     close(w->link);
@@ -287,7 +284,7 @@ static void command_follow(struct wrapper *w)
     started.t_ns = w->result->started_ns;
     started.number = w->entered;
     link_put(w, &started);
-    let_go(w);
+    close_jobs_fds(w);
     reap_prepare(w);
     command_wait(w);
     reap_rest(w);
@@ -303,12 +300,12 @@ static void wrapper_init(struct wrapper *w, const struct filter *filter, struct 
         .link = -1, .self_io = -1, .command_io = -1, .filter = filter, .result = result, .self = getpid()};
     w->session_leader = !filter_lacks(filter, FILTER_SESSION) && getsid(0) == w->self;
     w->stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    if (w->stderr_fd < 0) /* no descriptor left: then it stays where it is */
+    if (w->stderr_fd < 0) /* no descriptor left: stderr is used itself */
         w->stderr_fd = STDERR_FILENO;
     result->stderr_fd = w->stderr_fd;
 }
 
-/* Who can't wait for a child can't stand in for one. No process has a pid above 2^22 (PID_MAX_LIMIT). */
+/* Can wait4(2) be used at all? Without it there can be no wrapper. No process has a pid above 2^22 (PID_MAX_LIMIT). */
 static int waiting_refused(void)
 {
     siginfo_t info;
@@ -318,8 +315,8 @@ static int waiting_refused(void)
     return wait4(INT_MAX, NULL, WNOHANG, NULL) < 0 && errno != ECHILD ? errno : 0;
 }
 
-/* No process to be had, or nothing to be known of it: the job is worth more than its record. Returns only if it can't
- * be executed. */
+/* Runs the command unrecorded in this process, if no process can be created or none can be waited for. Returns only if
+ * the command can't be executed. */
 static void become(const struct run_options *options, struct spawn *s, void *context, int error)
 {
     if (options->becoming)

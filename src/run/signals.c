@@ -25,8 +25,7 @@ int sigmask_wait(sigmask set, siginfo_t *ret, const struct timespec *timeout)
     return signal < 0 ? -errno : (int)signal;
 }
 
-/* SIG_DFL, no flags, an empty mask: all zero in every layout of the kernel's struct, and libc would refuse 32 and 33.
- */
+/* SIG_DFL, no flags, an empty mask: all zero in every layout of the kernel's struct; libc would refuse 32 and 33. */
 void signal_reset(int signal)
 {
     uint64_t action[8] = {0};
@@ -34,14 +33,13 @@ void signal_reset(int signal)
     syscall(SYS_rt_sigaction, signal, action, NULL, sizeof(sigmask));
 }
 
-/*
- * What came from a process was meant for the command. What came from the kernel the command got as well, being in the
- * same process group, with one exception: when a terminal hangs up, only the leader of its session hears of it
- * (tty_signal_session_leader() in drivers/tty/tty_jobctrl.c), and without us that would have been the command.
- */
+/* A signal that a process sent was meant for the command. A signal from the kernel has reached the command as well,
+ * because it is in the same process group, with one exception: when a terminal hangs up, only the leader of its session
+ * is signalled (tty_signal_session_leader() in drivers/tty/tty_jobctrl.c), and without us that would have been the
+ * command. */
 static bool is_for_command(const struct wrapper *w, const siginfo_t *info)
 {
-    /* A timer of the command's that could not be given back to it. */
+    /* A timer of the command's that could not be restored in it. */
     if (info->si_code == SI_KERNEL && filter_lacks(w->filter, FILTER_TIMERS) &&
         (info->si_signo == SIGALRM || info->si_signo == SIGVTALRM || info->si_signo == SIGPROF))
         return true;
@@ -50,22 +48,20 @@ static bool is_for_command(const struct wrapper *w, const siginfo_t *info)
                info->si_code == SI_KERNEL;
     if (info->si_code != SI_USER && info->si_code != SI_QUEUE && info->si_code != SI_TKILL)
         return true;
-    /* The command's own comes from kill(0, ...): it has it already. Ours is the SIGPIPE of a closed stderr, which the
-     * kernel sends as if we had; the watcher's is our own stop. The recorder's says that it has something to say. */
+    /* Not forwarded: a signal of the command itself, from kill(0, ...), because it has it already; one of ours, the
+     * SIGPIPE of a closed stderr; the watcher's, which is to stop us; the recorder's, which announces a message. */
     return info->si_pid != w->self && info->si_pid != w->command && info->si_pid != w->recorder &&
            (!w->watcher || info->si_pid != w->watcher);
 }
 
-/*
- * The command is a child that only we reap, so its pid can't be another's; that makes kill(2) as exact as a pidfd, on
- * every kernel. Where the kernel allows it the sender and the value are kept: it lets nobody claim the codes of kill()
- * and tkill() for another (rt_sigqueueinfo(2)).
- */
+/* Only we reap the command, so its pid can't be another process's; that makes kill(2) as exact as a pidfd, on every
+ * kernel. Value and sender are kept where the kernel allows it: rt_sigqueueinfo(2) refuses the codes of kill() and
+ * tkill(). */
 static int signal_pass(const struct wrapper *w, const siginfo_t *info)
 {
     pid_t pid = w->command;
 
-    if (pid <= 1) /* kill(-1) would meet everybody */
+    if (pid <= 1) /* kill(-1) would signal every process */
         return -EINVAL;
     if (info->si_code < 0 && info->si_code != SI_TKILL && !filter_lacks(w->filter, FILTER_QUEUE))
         if (syscall(SYS_rt_sigqueueinfo, pid, info->si_signo, info) == 0)
@@ -78,15 +74,15 @@ void signal_handle(struct wrapper *w, const siginfo_t *info)
     bool goes_on = info->si_signo == SIGCONT && w->stopped_by;
 
     if (w->recorder && info->si_signo == SIGURG && info->si_code == SI_USER && info->si_pid == w->recorder)
-        link_hear(w);
+        link_print(w);
     if (!w->command || w->command_ended || !is_for_command(w, info))
         return;
-    /* Continued with its group it is not continued once more: that would undo its next stop, or run its handler twice.
+    /* If the command was continued with its group, a second SIGCONT could undo its next stop, or run a handler twice.
      */
     if (goes_on && mirror_has_news(w))
         return;
     if (signal_pass(w, info) == 0)
-        link_tell(w, LINK_SIGNAL, info->si_signo);
+        link_report(w, LINK_SIGNAL, info->si_signo);
     if (goes_on)
         mirror_end(w);
 }
@@ -94,7 +90,7 @@ void signal_handle(struct wrapper *w, const siginfo_t *info)
 _Noreturn void run_die_like(const struct run_result *result)
 {
     const struct rlimit none = {0, 0};
-    pid_t self = getpid(); /* may be refused, and -1 is everybody */
+    pid_t self = getpid(); /* may be refused, and kill(-1) is every process */
     int signal;
 
     if (result->exec_errno)
@@ -102,7 +98,7 @@ _Noreturn void run_die_like(const struct run_result *result)
     if (WIFEXITED(result->wait_status))
         _exit(WEXITSTATUS(result->wait_status));
     signal = WTERMSIG(result->wait_status);
-    /* One core, the command's, is enough. A limit of 0 does not stop a core pattern that is a pipe; this does. */
+    /* One core, the command's, is enough. A limit of 0 does not disable a core pattern that is a pipe; this does. */
     if (!filter_lacks(result->filter, FILTER_PRCTL))
         prctl(PR_SET_DUMPABLE, 0);
     if (!filter_lacks(result->filter, FILTER_LIMITS))
@@ -113,5 +109,5 @@ _Noreturn void run_die_like(const struct run_result *result)
     if (self > 1)
         kill(self, signal);
     sigmask_set(SIG_UNBLOCK, SIGMASK_OF(signal));
-    _exit(128 + signal); /* process 1 of a namespace is not ended by default signals */
+    _exit(128 + signal); /* default signals don't end process 1 of a namespace */
 }

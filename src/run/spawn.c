@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starting the command so that it can't tell: everything that fork(2) does not hand down and that exec(2) would have
- * kept is put back by hand.
+ * Starts the command in the state that it would have without baro: what exec(2) keeps but fork(2) does not is restored
+ * by hand.
  */
 #include <errno.h>
 #include <linux/sched.h>
@@ -20,7 +20,7 @@
 
 static const int timer_kinds[3] = {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF};
 
-/* Sets entry ("NAME=value") in place of one with the same name, so that a run within a run has one of each. */
+/* Replaces the entry with the same name by entry ("NAME=value"), so that a run within a run has one of each. */
 static size_t env_put(char **env, size_t count, char *entry)
 {
     size_t name = (size_t)(strchr(entry, '=') - entry) + 1;
@@ -34,7 +34,7 @@ static size_t env_put(char **env, size_t count, char *entry)
     return count + 1;
 }
 
-/* The strings stay where they are: order, doubles and entries without '=' are the command's own business. */
+/* Strings are not copied. Order, duplicates and entries without '=' are kept. */
 static char **env_make(const char *tape_path)
 {
     size_t count = 0;
@@ -62,7 +62,7 @@ static char **env_make(const char *tape_path)
     return env;
 }
 
-/* An interval timer lives on over exec ("alarm 5; exec ...") but not over fork: it moves on to the command. */
+/* An interval timer survives exec ("alarm 5; exec ...") but not fork: it is moved to the command. */
 static void timers_take(struct spawn *s)
 {
     const struct itimerval off = {{0, 0}, {0, 0}};
@@ -83,7 +83,7 @@ char **spawn_for_shell(char *const *argv)
         count++;
     made = malloc((count + 2) * sizeof(*made));
     if (made)
-        memcpy(made + 2, argv + 1, count * sizeof(*made)); /* with the NULL at its end */
+        memcpy(made + 2, argv + 1, count * sizeof(*made)); /* including the final NULL */
     return made;
 }
 
@@ -103,7 +103,7 @@ int spawn_prepare(struct spawn *s, const struct run_options *options, sigmask ma
     sigaction(SIGCHLD, NULL, &chld);
     s->chld_ignored = chld.sa_handler == SIG_IGN;
     if (s->chld_ignored)
-        signal_reset(SIGCHLD); /* ignored, it would have the kernel reap in our place */
+        signal_reset(SIGCHLD); /* if it is ignored, the kernel reaps our children itself */
     if (!filter_lacks(s->filter, FILTER_PRCTL)) {
         prctl(PR_GET_PDEATHSIG, &s->death_signal);
         prctl(PR_GET_CHILD_SUBREAPER, &s->was_subreaper);
@@ -118,10 +118,8 @@ static void stop_swallow(int signal)
     (void)signal;
 }
 
-/*
- * A child that a terminal stops between here and exec would leave us hanging in clone(2), unpollable, and the shell
- * without its terminal. A handler swallows that one key press; exec puts the default back. Ignored ones stay ignored.
- */
+/* If a terminal stopped the child between here and exec, we would hang in clone(2), and the shell would not get its
+ * terminal back. A handler drops that one key press; exec restores the default. Ignored signals stay ignored. */
 static void stops_swallow(void)
 {
     static const int stops[] = {SIGTSTP, SIGTTIN, SIGTTOU};
@@ -148,7 +146,7 @@ void spawn_become(struct spawn *s)
         prctl(PR_SET_CHILD_SUBREAPER, s->was_subreaper);
     sigmask_set(SIG_SETMASK, s->mask);
     exec_command(s, s->env);
-    if (errno == E2BIG) /* our variables may be the straw */
+    if (errno == E2BIG) /* perhaps because of our variables: try without them */
         exec_command(s, environ);
     s->exec_errno = errno;
 }
@@ -158,16 +156,14 @@ static int child_main(void *at)
     struct spawn *s = at;
 
     for (size_t i = 0; s->own && i < s->own->n; i++)
-        if (!(s->entered >> i & 1) && write(s->own->at[i].procs_fd, "0", 1) == 1) /* where not, it runs all the same */
+        if (!(s->entered >> i & 1) && write(s->own->at[i].procs_fd, "0", 1) == 1) /* if not, the command still runs */
             s->entered |= 1u << i;
     spawn_become(s);
-    return 127; /* which ends the child, without any of exit(3) */
+    return 127; /* ends the child, without exit(3) */
 }
 
-/*
- * Like vfork(2), but on a stack of its own: the child borrows our memory until exec, so that nothing is copied, and the
- * errno of a failed exec needs no pipe. Its signal handlers are its own (no CLONE_SIGHAND).
- */
+/* Like vfork(2), but on a separate stack: the child uses our memory until exec, so nothing is copied, and the errno of
+ * a failed exec needs no pipe. It has its own signal handlers (no CLONE_SIGHAND). */
 static pid_t start_borrowing(struct spawn *s)
 {
     const size_t size = 64 * 1024;
@@ -188,17 +184,15 @@ static pid_t start_borrowing(struct spawn *s)
 #define SYS_clone3 435
 #endif
 
-/* struct clone_args up to cgroup (5.7), and its flag, which older headers do not have. */
+/* struct clone_args up to cgroup (5.7), and its flag; older headers lack them. */
 struct clone_into {
     uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, set_tid, set_tid_size, cgroup;
 };
 #define INTO_CGROUP (UINT64_C(1) << 33)
 
-/*
- * Born in its own group of v2: to be moved there would cost a grace period of RCU, some ten milliseconds. libc has no
- * clone3() that takes a stack, so this child has a copy of ours, and tells of itself in a page that both have. -ENOSYS
- * and the like: not on this kernel, or not in this sandbox.
- */
+/* Creates the command in its own v2 group: moving it there would cost an RCU grace period, some ten milliseconds. libc
+ * has no clone3() that takes a stack, so this child gets a copy of our memory, and reports through a shared page.
+ * -ENOSYS and the like: not available on this kernel or in this sandbox. */
 static pid_t start_grouped(struct spawn *s)
 {
     struct clone_into into = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of this folder share; nobody else includes it. */
+/* Shared by the files of this folder; private to it. */
 #ifndef RUN_WRAPPER_H
 #define RUN_WRAPPER_H
 
@@ -18,36 +18,34 @@ struct wrapper {
     int link, stderr_fd, folder_fd;
     volatile uint64_t *write_hangs_at; /* of struct link_end */
     pid_t self, recorder, command; /* 0: none */
-    pid_t watcher;       /* of a stop that is mirrored (mirror.c); 0: none */
-    int stopped_by;      /* the signal that the command stands still by, if that is mirrored; 0: none */
-    unsigned watchers;   /* that this stop has had */
+    pid_t watcher;       /* of a mirrored stop (mirror.c); 0: none */
+    int stopped_by;      /* the signal that stopped the command, if the stop is mirrored; 0: none */
+    unsigned watchers;   /* started for this stop so far */
     bool session_leader;
     bool recorder_ended, command_ended;
-    bool recorder_done; /* it said that all is written */
+    bool recorder_done;             /* it reported that everything is written */
     bool proc_checked, proc_is_own; /* is /proc of this PID namespace? */
-    const struct own_group *own;   /* whose locks are held to the end */
-    unsigned entered;              /* as of struct spawn */
-    int self_io;                   /* /proc/self/io, held; -1: not needed so far, or not to be had */
-    int command_io;                /* /proc/PID/task/PID/io of the command, held; -1: not to be had */
-    const struct filter *filter;   /* what the wrapper must not call; NULL: nothing is known to be forbidden */
+    const struct own_group *own;    /* its locks are held until the end */
+    unsigned entered;               /* as in struct spawn */
+    int self_io;                    /* /proc/self/io, kept open; -1: not needed so far, or can't be opened */
+    int command_io;                 /* /proc/PID/task/PID/io of the command, kept open; -1: can't be opened */
+    const struct filter *filter;    /* forbidden system calls; NULL: none is known */
     struct run_result *result;
     struct link_message totals; /* only its running totals and the floor are used */
 };
 
-/*
- * Signal sets as the kernel has them. libc hides signals 32 and 33 in every set it handles, which would change the mask
- * that a command inherits and would let one of these end the wrapper.
- */
+/* Signal sets in the kernel's layout. libc hides signals 32 and 33 in every set that it handles; that would change the
+ * mask which the command inherits, and one of these signals could end the wrapper. */
 typedef uint64_t sigmask;
 #define SIGMASK_ALL (~(sigmask)0)
 #define SIGMASK_OF(signal) ((sigmask)1 << ((signal)-1))
 
-/* link.c: 0 or -errno, which callers may ignore; nothing here waits for the recorder. */
+/* link.c: 0 or -errno, which callers may ignore; none of these waits for the recorder. */
 int link_put(struct wrapper *w, const struct link_message *m);
-int link_tell(struct wrapper *w, enum link_kind kind, int64_t number);
-void link_hear(struct wrapper *w); /* prints what the recorder has to say, as far as stderr takes it at once */
-bool link_hear_last(struct wrapper *w,
-                    uint64_t deadline_ns); /* the same, waiting for stderr; true: it has said that it is done */
+int link_report(struct wrapper *w, enum link_kind kind, int64_t number);
+void link_print(struct wrapper *w); /* prints the recorder's messages as far as stderr takes them at once */
+/* The same, but waits for stderr; returns true if the recorder is done. */
+bool link_print_last(struct wrapper *w, uint64_t deadline_ns);
 
 /* signals.c */
 sigmask sigmask_set(int how, sigmask set); /* rt_sigprocmask(2); returns the mask before */
@@ -56,30 +54,30 @@ void signal_reset(int signal);
 void signal_handle(struct wrapper *w, const siginfo_t *info);
 
 /* mirror.c: stops */
-void mirror_update(struct wrapper *w); /* sees whether the command stopped or went on, and does the same */
-void mirror_end(struct wrapper *w);    /* the wrapper no longer stands still for the command */
-bool mirror_has_news(const struct wrapper *w); /* has the command stopped, gone on or ended since it was looked at? */
+void mirror_update(struct wrapper *w); /* stops or continues as the command did */
+void mirror_end(struct wrapper *w);    /* the wrapper is no longer to be stopped */
+bool mirror_has_news(const struct wrapper *w); /* has the command stopped, continued or ended since the last update? */
 
 /* reap.c */
-void reap_prepare(struct wrapper *w); /* once the command runs */
+void reap_prepare(struct wrapper *w); /* call once the command runs */
 bool reap_round(struct wrapper *w);
 bool reap_recorder(struct wrapper *w);
 char reap_state(struct wrapper *w, pid_t pid); /* as in /proc/PID/stat: 'R', 'D', ...; 0: not known */
-/* Helpers that the recorder has left to us and that are not reaped. */
-enum reap_left { REAP_NONE_LEFT, REAP_HANGING /* in an uninterruptible wait, all of them */, REAP_ENDING };
+/* Helpers of the recorder that were left to the wrapper and are not reaped yet. */
+enum reap_left { REAP_NONE_LEFT, REAP_HANGING /* all are in uninterruptible sleep */, REAP_ENDING };
 enum reap_left reap_helpers_left(struct wrapper *w);
 
 /* fds.c */
 int fds_null(void);
-void fds_null_standard(int but); /* leaves that one as it is; -1: none */
+void fds_null_standard(int but); /* keeps this one as it is; -1: none */
 void fds_close_others(const struct filter *filter, const int *keep, size_t count);
 
 /* spawn.c */
 struct spawn {
     char *const *argv;
     char **env;
-    char **for_shell; /* should it be a script without "#!": room for the shell and the path, then the arguments */
-    sigmask mask; /* to be given back */
+    char **for_shell; /* for a script without "#!": room for the shell and the path, then the arguments */
+    sigmask mask;     /* restored in the command */
     bool chld_ignored;
     int death_signal;
     int was_subreaper;
@@ -87,16 +85,16 @@ struct spawn {
     volatile int exec_errno;   /* written by the child, in our memory */
     const struct filter *filter;
     const struct own_group *own; /* the command's own control group; NULL or empty: none */
-    volatile unsigned entered;   /* a bit for each of its folders that the command is in */
+    volatile unsigned entered;   /* a bit for each directory of it that the command is in */
 };
 
-/* Becomes argv, looked for in PATH. Returns only if that failed, with errno. Allocates nothing. */
+/* Becomes argv, which is searched in PATH. Returns only if that failed, with errno. Allocates nothing. */
 void exec_command(struct spawn *s, char *const *env);
 
-/* Room for the shell before the arguments of a script; NULL: out of memory. */
+/* The arguments of a script with room for the shell in front; NULL: out of memory. */
 char **spawn_for_shell(char *const *argv);
 int spawn_prepare(struct spawn *s, const struct run_options *options, sigmask mask_on_entry);
-/* Returns the pid with s->exec_errno set if exec failed, or -errno if there is no process. */
+/* Returns the pid, with s->exec_errno set if exec failed, or -errno if no process could be created. */
 pid_t spawn_start(struct spawn *s);
 /* Becomes the command. Returns only if exec failed, with the errno in s->exec_errno. */
 void spawn_become(struct spawn *s);

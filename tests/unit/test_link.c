@@ -56,8 +56,8 @@ static void test_last_word_behind_a_line(void **state)
     say(&e, "one\n");
     say(&e, "two\n");
     link_done(&e.recorder);
-    link_hear(&e.wrapper);
-    assert_true(link_hear_last(&e.wrapper, clock_monotonic_ns()));
+    link_print(&e.wrapper);
+    assert_true(link_print_last(&e.wrapper, clock_monotonic_ns()));
     end(&e, "one\ntwo\n");
 }
 
@@ -67,11 +67,11 @@ static void test_last_word_alone(void **state)
     struct ends e;
     begin(&e);
     say(&e, "one\n");
-    link_hear(&e.wrapper);
-    assert_false(link_hear_last(&e.wrapper, clock_monotonic_ns()));
+    link_print(&e.wrapper);
+    assert_false(link_print_last(&e.wrapper, clock_monotonic_ns()));
     say(&e, "two\n");
     link_done(&e.recorder);
-    assert_true(link_hear_last(&e.wrapper, clock_monotonic_ns() + NS_PER_SEC));
+    assert_true(link_print_last(&e.wrapper, clock_monotonic_ns() + NS_PER_SEC));
     end(&e, "one\ntwo\n");
 }
 
@@ -84,8 +84,8 @@ static void test_no_last_word(void **state)
     say(&e, "one\n");
     close(e.recorder.fd);
     e.recorder.fd = -1;
-    link_hear(&e.wrapper);
-    assert_false(link_hear_last(&e.wrapper, clock_monotonic_ns()));
+    link_print(&e.wrapper);
+    assert_false(link_print_last(&e.wrapper, clock_monotonic_ns()));
     end(&e, "one\n");
 }
 
