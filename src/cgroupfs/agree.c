@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A path is looked for in every hierarchy, and nothing makes what is found there one group: in /a of the memory
- * controller may be others than in /a of v2. */
+/* The same path may exist in several hierarchies, and these need not be one group: /a of the memory controller may have
+ * other processes than /a of v2. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "cgroupfs/discover.h"
 
-#define ASKED_MOST 16u /* some end before they can be asked, and of v1 a zombie says "/" */
+#define ASKED_MOST 16u /* several, because some end before they are read, and for a zombie v1 reports "/" */
 #define DEPTH_MOST 16
 
 struct people {
@@ -55,7 +55,7 @@ static bool look_below(void *context, const char *name, size_t len)
     return all->n < ASKED_MOST;
 }
 
-/* Some of those who are in a group or below it. */
+/* Lists some of the processes in a group and below it. */
 static void find_people(int root_fd, const struct cgroup_location *p, struct people *ret)
 {
     ret->n = 0;
@@ -69,7 +69,7 @@ static void find_people(int root_fd, const struct cgroup_location *p, struct peo
     ret->dir_fd = fd_close(ret->dir_fd);
 }
 
-/* The place that a line of /proc/PID/cgroup speaks of, or -1. */
+/* The index of the directory that a line of /proc/PID/cgroup is about, or -1. */
 static int place_of(const struct cgroup_hierarchies *p, const struct cgroup_membership *m)
 {
     if (!m->controllers.len)
@@ -87,7 +87,7 @@ static bool at_or_below(struct span path, const char *of)
     return path.len >= n && memcmp(path.at, of, n) == 0 && (path.len == n || path.at[n] == '/' || n == 1); /* 1: "/" */
 }
 
-/* A bit for each place that any of them is in. */
+/* Returns a bit for each directory that one of the processes is in. */
 static unsigned places_of(int root_fd, const struct cgroup_hierarchies *p, const struct people *who)
 {
     char path[32], text[8192];
@@ -106,7 +106,7 @@ static unsigned places_of(int root_fd, const struct cgroup_hierarchies *p, const
     return in;
 }
 
-/* Those of the bits, the lead first. */
+/* Keeps the directories whose bits are set, with lead first. */
 static void keep(struct cgroup_hierarchies *p, size_t lead, unsigned kept)
 {
     static const int8_t nowhere = -1;
@@ -131,7 +131,7 @@ static void keep(struct cgroup_hierarchies *p, size_t lead, unsigned kept)
         p->of[c] = p->of[c] < 0 ? nowhere : becomes[p->of[c]];
 }
 
-/* Where CPU time is counted first of all: then who is in it and what it used are one group's. */
+/* Prefers the directory that counts CPU time, so that members and CPU time are those of the same group. */
 static int find_lead(int root_fd, const struct cgroup_hierarchies *p, struct people *ret)
 {
     int first[2] = {p->of[CGROUP_AT_UNIFIED], p->of[CGROUP_AT_CPUACCT]};
@@ -158,7 +158,7 @@ int cgroup_agree(int root_fd, struct cgroup_hierarchies *p, size_t *ret_other)
         return 0;
     unsigned in = places_of(root_fd, p, &people);
     if (!in)
-        return 0; /* they have all ended meanwhile */
+        return 0; /* all of them have ended meanwhile */
     for (size_t i = 0; i < p->n; i++) {
         if (in >> i & 1 || i == (size_t)lead)
             continue;

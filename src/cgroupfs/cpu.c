@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CPU time and quota. Every v2 group has usage, user and system in its cpu.stat (kernel/cgroup/rstat.c,
- * cgroup_base_stat_cputime_show), whether the cpu controller is there or not; the rest comes with the controller
- * (kernel/sched/core.c, cpu_extra_stat_show). In v1 cpu.stat is the quota's alone and usage is cpuacct's.
+ * CPU time and quota. Every v2 group has usage, user and system in cpu.stat, with or without the cpu controller
+ * (kernel/cgroup/rstat.c, cgroup_base_stat_cputime_show); the other keys come with the controller (kernel/sched/core.c,
+ * cpu_extra_stat_show). In v1 cpu.stat has only the quota, and cpuacct has the usage.
  */
 #include "cgroupfs/cgroup.h"
 #include "cgroupfs/flat.h"
@@ -41,7 +41,7 @@ int cgroup_cpuacct_stat_parse(struct span text, uint64_t ns_per_tick, struct cgr
     return 0;
 }
 
-/* Up to the newline that must be there: a number that was cut is a smaller one. */
+/* A newline must follow, because a truncated number would be a smaller number. */
 static bool whole_line(struct span *text)
 {
     if (!text->len || text->at[text->len - 1] != '\n')

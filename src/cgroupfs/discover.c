@@ -58,14 +58,14 @@ static bool has_file(int dir_fd, const char *name)
     return faccessat(dir_fd, name, F_OK, 0) == 0;
 }
 
-/* Files that v2 has everywhere but at its root (CFTYPE_NOT_ON_ROOT), and v1 there alone (CFTYPE_ONLY_ON_ROOT). */
+/* v2 has these files everywhere but at its root (CFTYPE_NOT_ON_ROOT), v1 only there (CFTYPE_ONLY_ON_ROOT). */
 static bool is_root(int dir_fd, bool v2)
 {
     return v2 ? !has_file(dir_fd, "cgroup.events")
               : has_file(dir_fd, "release_agent") || has_file(dir_fd, "cgroup.sane_behavior");
 }
 
-/* Is the process in this very group? */
+/* Is the process in this group itself? */
 static bool holds(int dir_fd, int32_t pid)
 {
     struct buf text = {0};
@@ -95,13 +95,13 @@ static bool is_mount_of(const struct proc_mount *m, const struct cgroup_membersh
     size_t n = comma ? (size_t)(comma - list.at) : list.len;
     if (!n || n >= sizeof(word))
         return false;
-    memcpy(word, list.at,
-           n); /* controllers that are mounted together are all options of that mount: the first will do */
+    /* Controllers that are mounted together are all options of that mount, so it is enough to check the first. */
+    memcpy(word, list.at, n);
     word[n] = 0;
     return cgroup_listed(m->options, word);
 }
 
-/* What of the path lies below the mount's root; false if it is not below it. */
+/* The part of the path below the mount's root; false if the path is not below it. */
 static bool below(struct span path, const char *root, struct span *ret)
 {
     size_t n = strlen(root);
@@ -115,7 +115,7 @@ static bool below(struct span path, const char *root, struct span *ret)
     return true;
 }
 
-/* "/../x" lies outside of what this namespace shows, and must not be walked up to by the file system's "..". */
+/* "/../x" is outside of this control group namespace. The file system must not resolve the "..". */
 static bool has_dots(struct span s)
 {
     return memmem(s.at, s.len, "/../", 4) || (s.len >= 3 && memcmp(s.at + s.len - 3, "/..", 3) == 0);
@@ -137,9 +137,9 @@ static bool put_dir(struct cgroup_location *p, const char *mount, struct span re
     return true;
 }
 
-#define INITIAL_NAMESPACE "cgroup:[4026531835]" /* PROC_CGROUP_INIT_INO, the same since there are such namespaces */
+#define INITIAL_NAMESPACE "cgroup:[4026531835]" /* PROC_CGROUP_INIT_INO, constant since these namespaces exist */
 
-/* There "/" is the root of a hierarchy, and needs no look. */
+/* In the initial namespace "/" is the root of a hierarchy, so that needs no check. */
 static bool in_initial_namespace(int root_fd)
 {
     char text[sizeof(INITIAL_NAMESPACE)];
@@ -149,15 +149,15 @@ static bool in_initial_namespace(int root_fd)
 
 struct search {
     int root_fd;
-    bool initial;           /* no namespace hides what is above */
-    int32_t pid;            /* 0: none to check */
+    bool initial;           /* no namespace hides ancestors */
+    int32_t pid;            /* 0: no process to check */
     struct cgroup_location best;
-    size_t best_root;       /* the shorter, the more of what is above can be seen */
+    size_t best_root;       /* length of the mount's root: the shorter, the more ancestors are visible */
     bool found;
 };
 
-/* The group is at this mount, below it, or (the path says something else, as in containers without a namespace of their
- * own) the mount itself if the process is in there. */
+/* The group is at this mount or below it. If the path does not fit, as in a container without a control group
+ * namespace, the group is the mount itself if the process is in it. */
 static void try_mount(struct search *s, const struct proc_mount *m, const struct cgroup_membership *of)
 {
     char root[CGROUP_PATH_MAX], target[256];
@@ -183,7 +183,7 @@ static void try_mount(struct search *s, const struct proc_mount *m, const struct
     if (fd < 0 && !p.root)
         return;
     p.root = p.root || is_root(fd, p.v2);
-    if (p.root && fd >= 0 && !has_file(fd, "cgroup.procs")) { /* something else is mounted over it */
+    if (p.root && fd >= 0 && !has_file(fd, "cgroup.procs")) { /* another file system is mounted over it */
         close(fd);
         return;
     }
@@ -196,8 +196,8 @@ static void try_mount(struct search *s, const struct proc_mount *m, const struct
     s->found = true;
 }
 
-/* What is mounted later on the same point lies over it: its directory shows that other mount's groups, or none. later:
- * what of mountinfo follows the mount. */
+/* A later mount on the same point covers it: the directory then shows the groups of that mount, or none. later: the
+ * part of mountinfo after this mount. */
 static bool is_covered(const struct proc_mount *m, struct span later)
 {
     struct proc_mount other;
@@ -247,8 +247,8 @@ static bool is_known(struct span controllers)
     return !controllers.len;
 }
 
-/* A controller that has no hierarchy of its own is v2's, where there is one. One that has, and is not to be seen, is
- * nowhere. */
+/* A controller that has no v1 hierarchy belongs to v2, if there is one. If it has a v1 hierarchy that is not visible,
+ * it is not found at all. */
 static void share_unified(struct cgroup_hierarchies *p, unsigned claimed)
 {
     for (int c = 0; c < CGROUP_AT_UNIFIED; c++) {
@@ -277,10 +277,10 @@ static void find_all(struct search *s, struct span mounts, struct span membershi
         search_mounts(s, mounts, &m);
         if (s->found)
             add_place(ret, &s->best, m.controllers);
-        else if (!s->initial || m.path.len != 1) /* the root of all needs no look */
+        else if (!s->initial || m.path.len != 1) /* the root of a hierarchy is not needed */
             ret->hidden |= these;
     }
-    if (ret->hidden >> CGROUP_AT_UNIFIED & 1) /* and with it whatever is in no hierarchy of v1 */
+    if (ret->hidden >> CGROUP_AT_UNIFIED & 1) /* hidden as well: every controller that is in no v1 hierarchy */
         ret->hidden |= ~claimed & ((1u << CGROUP_AT_UNIFIED) - 1);
     share_unified(ret, claimed);
 }
@@ -311,7 +311,7 @@ const struct cgroup_location *cgroup_location_of(const struct cgroup_hierarchies
 
 /* ---- by path ---- */
 
-/* The mount's point, if the path is at or below it. */
+/* If the path is at or below the mount point, the rest of the path. */
 static bool beneath(const char *path, const char *point, struct span *ret)
 {
     size_t n = strlen(point);
@@ -321,7 +321,7 @@ static bool beneath(const char *path, const char *point, struct span *ret)
     return true;
 }
 
-/* The options of a v1 mount name its controllers, among others. */
+/* Options of a v1 mount include the names of its controllers. */
 static bool same_hierarchy(const struct cgroup_hierarchies *p, const struct proc_mount *m)
 {
     if (span_equal(m->type, "cgroup2"))

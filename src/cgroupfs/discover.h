@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the control groups of a process are in the file system, and which limit above it binds.
+ * Finds the directories of a process's control groups, and the limit that binds.
  *
- * A machine has v1 hierarchies (each with some controllers), or one v2 hierarchy, or both: a controller is at exactly
- * one of them. /proc/PID/cgroup says the path in each, as seen from this process's control group namespace; mountinfo
- * says where each is mounted and which directory of it is. A container may show a path that can't be seen from inside.
+ * A machine has v1 hierarchies (each with some controllers), one v2 hierarchy, or both; each controller is in exactly
+ * one of them. /proc/PID/cgroup has the path in each hierarchy, relative to this process's control group namespace;
+ * mountinfo has the mount point of each hierarchy and which directory of it is mounted. In a container the path may be
+ * that of a directory that is not visible inside.
  */
 #ifndef CGROUPFS_DISCOVER_H
 #define CGROUPFS_DISCOVER_H
@@ -13,7 +14,7 @@
 
 enum cgroup_controller {
     CGROUP_AT_CPU, CGROUP_AT_CPUACCT, CGROUP_AT_CPUSET, CGROUP_AT_MEMORY, CGROUP_AT_IO, CGROUP_AT_PIDS,
-    CGROUP_AT_UNIFIED, /* what every group of v2 has: CPU time, pressure */
+    CGROUP_AT_UNIFIED, /* what every v2 group has without a controller: CPU time, pressure */
     CGROUP_AT_MAX
 };
 
@@ -23,9 +24,9 @@ enum cgroup_controller {
 /* A group in one hierarchy. */
 struct cgroup_location {
     bool v2;
-    bool root;                  /* of the whole hierarchy: what stands there is the machine's */
-    bool whole;                 /* all that is above it, up to the root of the hierarchy, is to be seen */
-    size_t mount_len;           /* of dir: this much is where the hierarchy is mounted */
+    bool root;                  /* it is the root of the hierarchy, whose values are the whole machine's */
+    bool whole;                 /* all its ancestors up to the root of the hierarchy are visible */
+    size_t mount_len;           /* length of the mount point in dir */
     char dir[CGROUP_DIR_MAX];   /* relative to the root descriptor: "sys/fs/cgroup/memory/a/b" */
     char path[CGROUP_PATH_MAX]; /* as in /proc/PID/cgroup: "/a/b" */
 };
@@ -33,44 +34,45 @@ struct cgroup_location {
 struct cgroup_hierarchies {
     size_t n;
     struct cgroup_location at[CGROUP_AT_MAX];
-    int8_t of[CGROUP_AT_MAX];   /* index into at[]; -1: this controller is nowhere to be seen */
-    uint32_t hidden;            /* a bit for each that the process is in a group of, but not where that is */
+    int8_t of[CGROUP_AT_MAX];   /* index into at[]; -1: no visible hierarchy has this controller */
+    uint32_t hidden;            /* bit per controller: the process is in a group whose directory is not visible */
 };
 
-/* Fills *ret (some 16 KB) with what there is, which may be nothing. pid 0: this process. root_fd is a descriptor of
- * "/". Returns 0, or -errno where /proc itself can't be read. */
+/* Fills *ret (some 16 KB) with what is found, which may be nothing. pid 0: this process. root_fd is a descriptor of
+ * "/". Returns 0, or -errno if /proc can't be read. */
 int cgroup_find(int root_fd, int32_t pid, struct cgroup_hierarchies *ret);
 
-/* The group with this path: absolute below a mount of a hierarchy ("/sys/fs/cgroup/a"), or as in /proc/PID/cgroup
- * ("/a"), in every hierarchy that has it. Returns how many, 0 if there is none. */
+/* Finds the group with this path in every hierarchy that has it. The path is absolute below a mount
+ * ("/sys/fs/cgroup/a") or as in /proc/PID/cgroup ("/a"). Returns the number of hierarchies. */
 int cgroup_find_path(int root_fd, const char *path, struct cgroup_hierarchies *ret);
 
-/*
- * Of the places that a path names, those that are one group. at[0] becomes the one that says who is in it: where CPU
- * time is counted (v2, else cpuacct), if anybody is in it or below it; else the first with anybody. The others stay if
- * any of these is in there as well, and are dropped if nobody is. Where there are others in one, 0 and *ret_other are
- * two groups of that path, and the answer is -EINVAL. Otherwise 0.
- */
+/* Reduces the directories that a path names to those that are one group, that is, have the same processes. at[0]
+ * becomes the one from which members are listed: the one that counts CPU time (v2, else cpuacct) if a process is in it
+ * or below it, else the first that has a process. Each of the others stays if one of these processes is in it as well,
+ * and is dropped if it has no process. If it has only other processes, at[0] and at[*ret_other] are two groups with the
+ * same path, and the result is -EINVAL. Otherwise 0. Example: v1 memory and v2 both have /a, with pid 10 in one and pid
+ * 11 in the other: -EINVAL. */
 int cgroup_agree(int root_fd, struct cgroup_hierarchies *p, size_t *ret_other);
 
-/* Is the controller (not CGROUP_AT_UNIFIED) in a list as /proc/PID/cgroup has it? */
+/* Is the controller (not CGROUP_AT_UNIFIED) in a list of /proc/PID/cgroup? */
 bool cgroup_lists(struct span controllers, enum cgroup_controller c);
 
 const struct cgroup_location *cgroup_location_of(const struct cgroup_hierarchies *p, enum cgroup_controller c);
 
-/* Calls fn for the group itself and for all above it up to where the hierarchy is mounted, but never for its root.
- * dir_fd is valid during the call alone. Stops if fn returns false. */
+/* Calls fn for the group and for each ancestor up to the mount point, but never for the root of the hierarchy. dir_fd
+ * is valid only during the call. Stops if fn returns false. */
 typedef bool cgroup_level_fn(void *context, int dir_fd, const char *dir, const char *path);
 void cgroup_each_level(int root_fd, const struct cgroup_location *p, cgroup_level_fn *fn, void *context);
 
-/* Reads a file of one value. Returns 0 or negative. */
+/* Reads a file with one value. Returns 0 or a negative code. */
 int cgroup_read_value(int dir_fd, const char *name, uint64_t *ret);
 
-/* The tightest of the chain, and where that is: "cgroup /a memory.max". CGROUP_NO_LIMIT and "" where there is none. */
+/* The tightest limit of the group and its ancestors, and its source: "cgroup /a memory.max". CGROUP_NO_LIMIT and "" if
+ * there is none. */
 struct cgroup_bound {
     uint64_t value;
     char source[128];
-    int unseen;                 /* a negative code: there may be a tighter one that can't be seen; 0: this is all */
+    int unseen; /* a negative code if an ancestor that is not visible may have a tighter limit; else 0 */
 };
 struct cgroup_bounds {
     struct cgroup_bound memory; /* bytes */
@@ -79,15 +81,15 @@ struct cgroup_bounds {
     struct cgroup_bound pids;
 };
 void cgroup_bounds_read(int root_fd, const struct cgroup_hierarchies *p, struct cgroup_bounds *ret);
-/* While somebody waits: without v1's memory.stat, which may take seconds, and which is read where it alone tells of
- * groups above that can't be seen: these stay unseen. */
+/* The same for when somebody waits: does not read v1's memory.stat, which may take seconds. That file is only needed
+ * for ancestors that are not visible; they stay unseen. */
 void cgroup_bounds_read_quickly(int root_fd, const struct cgroup_hierarchies *p, struct cgroup_bounds *ret);
 
-/* v1 could have groups that count their own processes alone, before 5.11 (memory.use_hierarchy is 0): their limit binds
- * nobody below, and their use leaves out what is below. */
+/* Before 5.11, v1 groups could count only their own processes (memory.use_hierarchy is 0): their limit does not apply
+ * to groups below, and their usage does not include them. */
 bool cgroup_memory_alone(int dir_fd);
 
-/* Does this one group set a limit on memory, CPU time or threads? */
+/* Does this group itself set a limit on memory, CPU time or threads? */
 bool cgroup_sets_limit(int dir_fd, bool v2);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flat keyed files, lines of "key value": what cpu.stat, memory.stat, memory.events and pids.events have in common. */
+/* Flat keyed files, with lines of "key value": cpu.stat, memory.stat, memory.events and pids.events. */
 #ifndef CGROUPFS_FLAT_H
 #define CGROUPFS_FLAT_H
 
@@ -24,7 +24,7 @@ static inline bool flat_number(struct span line, size_t key_len, uint64_t scale,
     return p == end && !__builtin_mul_overflow(v, scale, ret);
 }
 
-/* Fills value[] and returns the mask of the fields that were there. Of a key that comes twice the last counts. */
+/* Fills value[] and returns the mask of the fields that were found. If a key comes twice, the last one counts. */
 static inline uint32_t flat_parse(struct span text, const struct flat_key *keys, size_t n, uint64_t *value)
 {
     const char *p = text.at, *end = p + text.len;

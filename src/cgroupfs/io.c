@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * io.stat (block/blk-cgroup.c, blkcg_print_one_stat): "8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=5 dios=6", and
- * whatever policies add. v1 (block/blk-throttle.c, tg_print_rwstat): a line for each device and kind, "8:0 Read 1", and
- * "Total 3" at the end.
+ * io.stat (block/blk-cgroup.c, blkcg_print_one_stat): "8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=5 dios=6", and keys
+ * of I/O policies. v1 (block/blk-throttle.c, tg_print_rwstat): one line per device and kind, "8:0 Read 1", and "Total
+ * 3" at the end.
  */
 #include "cgroupfs/cgroup.h"
 #include "procfs/text.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The limit that binds is the tightest of the group and all above it: a pod has its own above that of its containers, a
- * user's slice above that of a session. */
+/* The limit that binds is the tightest of the group and its ancestors: a pod has a limit above those of its containers,
+ * a user's slice above that of a session. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ static bool call_level(int root_fd, const char *dir, const char *path, bool v2, 
     const char *root_file = v2 ? "cgroup.events" : "release_agent";
     int fd = openat(root_fd, *dir ? dir : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return true; /* gone, or not to be seen; what is above it may be */
+        return true; /* removed, or not visible; its parent may be visible */
     bool root = (faccessat(fd, root_file, F_OK, 0) == 0) != v2;
     bool more = root ? false : fn(context, fd, dir, path);
     close(fd);
@@ -40,7 +40,7 @@ void cgroup_each_level(int root_fd, const struct cgroup_location *p, cgroup_leve
         if (strlen(dir) <= p->mount_len || !up || !name)
             return;
         *up = 0;
-        if (name == path) /* the parent is what the namespace or the hierarchy begins with */
+        if (name == path) /* the parent is the root of the namespace or of the hierarchy */
             path[1] = 0;
         else
             *name = 0;
@@ -49,13 +49,13 @@ void cgroup_each_level(int root_fd, const struct cgroup_location *p, cgroup_leve
 
 /* ---- bounds ---- */
 
-/* "cgroup /a/b memory.max"; of a path that is too long the end, which says most. */
+/* source becomes "cgroup /a/b memory.max"; if the path is too long, its end is kept, which says most. */
 static void tighten(struct cgroup_bound *b, uint64_t value, const char *path, const char *file)
 {
     if (value >= b->value)
         return;
     char name[CGROUP_DIR_MAX];
-    redact_name_to(path, name, sizeof(name)); /* before it is cut: half a secret doesn't look like one */
+    redact_name_to(path, name, sizeof(name)); /* before it is cut: half a secret would not be recognised */
     path = name;
     size_t room = sizeof(b->source) - sizeof("cgroup ... ") - strlen(file), len = strlen(path);
     bool cut = len > room;
@@ -64,7 +64,7 @@ static void tighten(struct cgroup_bound *b, uint64_t value, const char *path, co
              path + (cut ? len - room : 0), file);
 }
 
-/* What is not there is no limit: the controller is not on at this level. */
+/* A file that does not exist is no limit: the controller is not enabled at this level. */
 static void note(struct cgroup_bound *b, int code)
 {
     if (code < 0 && code != -ENOENT && !b->unseen)
@@ -84,7 +84,7 @@ static bool memory_v2(void *context, int dir_fd, const char *dir, const char *pa
 {
     (void)dir;
     tighten_by(context, dir_fd, path, "memory.max");
-    tighten_by(context, dir_fd, path, "memory.high"); /* it is held back there until it is below again */
+    tighten_by(context, dir_fd, path, "memory.high"); /* above it, processes are throttled until they are below again */
     return true;
 }
 
@@ -104,13 +104,13 @@ static bool memory_v1(void *context, int dir_fd, const char *dir, const char *pa
     struct chain *c = context;
     (void)dir;
     if (c->above && cgroup_memory_alone(dir_fd))
-        return false; /* and so does nothing above it */
+        return false; /* its limit, and those of its ancestors, do not apply to groups below */
     c->above = true;
     tighten_by(c->bound, dir_fd, path, "memory.limit_in_bytes");
     return true;
 }
 
-/* Is the root of the hierarchy what is mounted here, so that all groups above this one can be seen? */
+/* Is the root of the hierarchy mounted here, so that all ancestors are visible? */
 static bool sees_root(int root_fd, const struct cgroup_location *p)
 {
     char path[CGROUP_DIR_MAX + 32];
@@ -120,8 +120,8 @@ static bool sees_root(int root_fd, const struct cgroup_location *p)
     return (faccessat(root_fd, path, F_OK, 0) == 0) != p->v2;
 }
 
-/* Also of those above what is mounted here. Only where there are such: with many groups that died below, the kernel
- * takes seconds to write memory.stat. */
+/* v1's memory.stat includes ancestors above the mount. It is read only if there are some: with many removed groups
+ * below, the kernel takes seconds to write memory.stat. */
 static void memory_hierarchical(int root_fd, const struct cgroup_location *p, struct cgroup_bound *b)
 {
     char text[8192];
@@ -133,7 +133,7 @@ static void memory_hierarchical(int root_fd, const struct cgroup_location *p, st
         !(m.valid & 1u << CGMEM_HIERARCHICAL_LIMIT))
         return;
     tighten(b, m.value[CGMEM_HIERARCHICAL_LIMIT], p->path, "hierarchical_memory_limit");
-    b->unseen = 0; /* that was all of them */
+    b->unseen = 0; /* this includes all ancestors */
 }
 
 static int read_quota(int dir_fd, bool v2, uint64_t *ret)
@@ -177,7 +177,7 @@ static bool pids_of(void *context, int dir_fd, const char *dir, const char *path
     return true;
 }
 
-/* The effective set is that of the group itself: it has been cut down to what all above it allow. */
+/* cpuset.cpus.effective of the group itself is enough: it is restricted to what all ancestors allow. */
 static void read_cpus(int root_fd, const struct cgroup_location *p, struct cgroup_bound *b)
 {
     static const char *const names[] = {"cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus"};
@@ -196,7 +196,7 @@ static void read_cpus(int root_fd, const struct cgroup_location *p, struct cgrou
     close(fd);
 }
 
-/* Notes whether all groups that could limit it are to be seen. */
+/* Also notes whether all ancestors that could limit the group are visible. */
 static const struct cgroup_location *place_of(int root_fd, const struct cgroup_hierarchies *places,
                                               enum cgroup_controller c, struct cgroup_bound *b)
 {

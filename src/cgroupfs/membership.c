@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /proc/PID/cgroup (kernel/cgroup/cgroup.c, proc_cgroup_show): "hierarchy:controllers:path". The path is not escaped:
- * it may have colons, and is relative to the root of the reader's control group namespace, with "/.." for what lies
+ * /proc/PID/cgroup (kernel/cgroup/cgroup.c, proc_cgroup_show): "hierarchy:controllers:path". The path is not escaped
+ * and may contain colons. It is relative to the root of the reader's control group namespace, with "/.." for what is
  * outside of it.
  */
 #include "cgroupfs/cgroup.h"

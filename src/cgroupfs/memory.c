@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * memory.stat (mm/memcontrol.c, memory_stat_format; mm/memcontrol-v1.c, memcg1_stat_format). The keys "shmem",
- * "inactive_file" and "pgfault" mean this group alone in v1 and the group with all below it in v2, so which of the two
- * it is must be said.
+ * "inactive_file" and "pgfault" are those of this group alone in v1, and include the groups below in v2, so the caller
+ * must say which version it is.
  */
 #include "cgroupfs/cgroup.h"
 #include "cgroupfs/flat.h"
@@ -19,7 +19,7 @@ static const struct flat_key keys_v2[] = {
 };
 
 static const struct flat_key keys_v1[] = {
-    FLAT_KEY("total_rss", CGMEM_ANON, 1), /* anonymous memory and swap cache; not what a process calls rss */
+    FLAT_KEY("total_rss", CGMEM_ANON, 1), /* anonymous memory and swap cache; not the sum of the processes' RSS */
     FLAT_KEY("total_cache", CGMEM_FILE, 1),
     FLAT_KEY("total_shmem", CGMEM_SHMEM, 1),
     FLAT_KEY("total_inactive_file", CGMEM_INACTIVE_FILE, 1),

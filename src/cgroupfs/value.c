@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of one value. */
+/* Files with one value. */
 #include "cgroupfs/cgroup.h"
 #include "procfs/text.h"
 

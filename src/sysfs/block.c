@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /sys/class/block/NAME. A device counts if hardware is below it ("device") and no other block device ("slaves"): that
- * leaves out dm, md, loop, zram, nbd, drbd, bcache. With NVMe multipath the namespace is virtual and its hidden paths
- * (nvme0c0n1) have the hardware: they count, since all I/O goes through one of them, whereas the namespace itself has
- * counters since 6.3 only.
+ * /sys/class/block/NAME. A device counts if it has hardware below it ("device") and no other block device ("slaves").
+ * That excludes dm, md, loop, zram, nbd, drbd and bcache. With NVMe multipath the namespace is virtual, and its hidden
+ * paths (nvme0c0n1) have the hardware: the paths count. All I/O goes through one of them, and the namespace itself has
+ * counters only since 6.3.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "sysfs/sysfs.h"
 
-#define SECTOR 512u /* of "size", whatever the device's own is */
+#define SECTOR 512u /* the unit of "size", whatever the sectors of the device */
 
 #define BELOW_MOST 16
 struct below {
@@ -22,7 +22,7 @@ struct below {
     size_t n;
 };
 
-/* In the order of their names: a directory has none that means anything. */
+/* Sorted by name, because a directory has no meaningful order. */
 static bool below(void *context, const char *name, size_t len)
 {
     struct below *b = context;
@@ -60,7 +60,7 @@ static void describe(int dir, struct sys_block *b)
         snprintf(b->label, sizeof(b->label), "%s", n > 0 ? name : "");
 }
 
-/* False where the directory is no link: a captured tree may have it so. */
+/* False if the directory is not a link, as may be in a captured tree. */
 static bool is_virtual(int sys_fd, const char *path)
 {
     char target[256];
@@ -83,7 +83,7 @@ int sys_block_read(int sys_fd, const char *name, struct sys_block *ret)
     if (snprintf(path, sizeof(path), "class/block/%s", name) >= (int)sizeof(path))
         return -ENAMETOOLONG;
     for (char *p = path + sizeof("class/block/") - 1; *p; p++)
-        *p = *p == '/' ? '!' : *p; /* cciss/c0d0: in sysfs a '!' stands for it */
+        *p = *p == '/' ? '!' : *p; /* cciss/c0d0: sysfs has '!' instead of '/' */
     int dir = openat(sys_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return -errno;

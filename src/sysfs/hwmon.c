@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * /sys/class/hwmon/hwmonN/{name,tempM_input,tempM_label,tempM_crit} and
- * /sys/class/thermal/thermal_zoneN/{type,temp,trip_point_M_*}. Many thermal zones are a chip of hwmon as well, under
- * the zone's type: these are left out.
+ * /sys/class/thermal/thermal_zoneN/{type,temp,trip_point_M_*}. Many thermal zones are also a chip of hwmon, named like
+ * the zone's type; these zones are left out.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -72,7 +72,7 @@ static bool chip(void *context, const char *name, size_t len)
     return true;
 }
 
-/* A name of hwmon has no '-': of a zone "cpu-thermal" the kernel makes a chip "cpu_thermal" (thermal_hwmon.c). */
+/* Names in hwmon have no '-': for a zone "cpu-thermal" the kernel makes a chip "cpu_thermal" (thermal_hwmon.c). */
 static bool is_chip(const char *chip, const char *type)
 {
     while (*chip && *chip == (*type == '-' ? '_' : *type)) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /sys/class/net/NAME. What goes through a VLAN, a tunnel, a bridge or a veth pair goes through hardware as well, so
- * hardware alone counts; and of a bond, a team or a synthetic interface with a fast path the master, not its members.
- * Where there is no hardware: host/net_paths.c.
+ * /sys/class/net/NAME. Packets of a VLAN, a tunnel, a bridge or a veth pair also go through hardware, so only hardware
+ * counts. With a bond, a team or a synthetic interface with a fast path, only the master counts, not its members.
+ * host/net_paths.c decides if there is no hardware.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 #define KIND_MAX 32u
 
-/* DEVTYPE of a uevent: "bond", "vlan"; "" where it has none. */
+/* DEVTYPE of the uevent: "bond", "vlan"; "" if it has none. */
 static void kind_of(int dir, const char *path, char ret[KIND_MAX])
 {
     char text[512];
@@ -38,8 +38,8 @@ static bool lower(void *any, const char *name, size_t len)
     return !*(bool *)any;
 }
 
-/* A member whose master tells of the same bytes. The master of a bridge's port, or of a VRF's, does not count itself.
- */
+/* Is it a member whose master counts the same bytes? The master of a bridge's port or of a VRF's port is not counted
+ * itself. */
 static bool is_member(int dir)
 {
     char kind[KIND_MAX];
