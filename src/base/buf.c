@@ -40,8 +40,8 @@ bool buf_reserve(struct buf *b, size_t more)
     return true;
 }
 
-/* Most pieces of text are short, and memcpy() of some C libraries is made for long ones. Copies of a length that is
- * known are a load and a store. */
+/* Most texts are short, and memcpy() of some C libraries is optimized for long ones. Copies of a constant length are a
+ * load and a store. */
 static void copy(uint8_t *to, const uint8_t *from, size_t len)
 {
     if (len > 16) {

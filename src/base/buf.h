@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A growing byte buffer. All-zero is an empty one. A failed allocation sets `failed`, after which appends do nothing,
- * so that callers check once at the end. A buffer keeps its memory over buf_clear(), so a steady user allocates
- * nothing.
+ * A growing byte buffer. All-zero is an empty one. If an allocation fails, `failed` is set and later appends do
+ * nothing, so callers check once at the end. buf_clear() keeps the memory, so steady use allocates nothing.
  */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
@@ -35,11 +34,11 @@ void buf_varint(struct buf *b, uint64_t v);  /* LEB128 */
 void buf_zigzag(struct buf *b, int64_t v);   /* zigzag, then LEB128 */
 void buf_le32(struct buf *b, uint32_t v);
 
-/* Bytes made harmless for terminals, CSV and JSON readers: control bytes, DEL, C1, the characters that reorder or break
- * lines, and bytes that are not valid UTF-8 become \xNN, a backslash becomes two. Every name can be got back. */
+/* Makes bytes harmless for terminals, CSV and JSON readers: control bytes, DEL, C1, characters that reorder or break
+ * lines, and bytes that are not valid UTF-8 become \xNN; a backslash becomes two. The result can be reversed. */
 void buf_escaped(struct buf *b, const char *at, size_t len);
-/* The same one step at a time: takes a character, or a byte that belongs to none, off a span that is not empty, and
- * returns how it is written, in place or in room. */
+/* The same one step at a time: takes a character, or an invalid byte, off a span that is not empty, and returns how it
+ * is written, either in place or in room. */
 struct span escape_next(struct span *s, char room[4]);
 
 #endif

@@ -27,8 +27,8 @@ int64_t clock_realtime_ns(void)
     return (int64_t)now(CLOCK_REALTIME);
 }
 
-/* include/linux/posix-timers.h: the complement of the pid above three bits; 2 is the scheduler's precise clock, and the
- * third bit left clear means the whole thread group. */
+/* include/linux/posix-timers.h: the complement of the pid, shifted by three bits; 2 is the scheduler's precise clock,
+ * and a clear third bit means the whole thread group. */
 #define CPUCLOCK_SCHED 2
 
 int clock_process_cpu_ns(pid_t pid, uint64_t *ret)

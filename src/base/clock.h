@@ -12,8 +12,8 @@ uint64_t clock_monotonic_ns(void);
 uint64_t clock_boottime_ns(void);
 int64_t clock_realtime_ns(void);
 
-/* CPU time of a whole thread group, living or zombie, of any user's process: the dynamic POSIX clock id that
- * clock_getcpuclockid(3) makes, without its checks. Returns 0 or -EINVAL (no such process) or another -errno. */
+/* CPU time of a whole thread group, living or zombie, of any user: through the dynamic POSIX clock id of
+ * clock_getcpuclockid(3), without its checks. Returns 0, -EINVAL (no such process) or another -errno. */
 int clock_process_cpu_ns(pid_t pid, uint64_t *ret);
 
 #endif

@@ -68,8 +68,8 @@ __attribute__((target("sse4.2"))) static uint32_t by_instruction(uint32_t crc, c
     return crc;
 }
 
-/* Not __builtin_cpu_supports(): that has libgcc ask all that can be asked before main(), in each program that contains
- * this. */
+/* Not __builtin_cpu_supports(): it makes libgcc execute all its CPUID instructions before main(), in every program that
+ * contains this. */
 bool crc32c_has_instruction(void)
 {
     unsigned a, b, c, d;

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* getdents64(2) into the stack: opendir(3) would allocate 32 kB for each. The layout is the kernel's struct
+/* getdents64(2) into a buffer on the stack, because opendir(3) would allocate 32 kB each time. The layout is struct
  * linux_dirent64. */
 enum { DIRENT_RECLEN = 16, DIRENT_NAME = 19, DIRENT_BYTES = 4096 };
 

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Calls fn for each name in an open directory, "." and ".." too, until it returns false; allocates nothing. The
- * descriptor is left at the end of it. Returns 0 or -errno. */
+/* Calls fn for each name in an open directory, including "." and "..", until fn returns false. Allocates nothing. The
+ * descriptor's position is the end afterwards. Returns 0 or -errno. */
 int dir_each(int fd, bool (*fn)(void *context, const char *name, size_t len), void *context);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
 
-/* Controls of Unicode (C0, DEL, C1, line and paragraph separators), and the marks, overrides and isolates that reorder
- * what a terminal shows: text that looks like other text. */
+/* Unicode control characters (C0, DEL, C1, line and paragraph separators), and the marks, overrides and isolates that
+ * reorder text on a terminal, so that it looks like other text. */
 static bool harmful(uint32_t point)
 {
     if (point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x2028 || point == 0x2029)
@@ -11,8 +11,8 @@ static bool harmful(uint32_t point)
            (point >= 0x2066 && point <= 0x2069);
 }
 
-/* The length of the character at the start as RFC 3629 allows it: shortest form, no surrogate, at most U+10FFFF. 0 if
- * there is none. */
+/* The length of the character at the start, if it is valid by RFC 3629: shortest form, no surrogate, at most U+10FFFF.
+ * Else 0. */
 static size_t utf8(const unsigned char *at, size_t len, uint32_t *ret_point)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 
-/* The kernel fills a page with the lines of a file of its own before it hands it out (seq_read_iter(), fs/seq_file.c):
- * far less than that is all of it. */
+/* The kernel fills a page with lines of such a file before it returns any (seq_read_iter(), fs/seq_file.c), so a read
+ * of far less than that is the whole file. */
 #define WHOLE_MOST 512u
 
 ssize_t fd_pread_all(int fd, void *at, size_t cap)

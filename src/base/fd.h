@@ -20,12 +20,12 @@ static inline void fd_closep(int *fd)
     *fd = fd_close(*fd);
 }
 
-/* Reads up to cap bytes from the start of an open file of the kernel's; EINTR is retried. Returns the length or -errno.
- */
+/* Reads up to cap bytes from the start of an open kernel file; retries after EINTR. Returns the length or -errno. */
 ssize_t fd_pread_all(int fd, void *at, size_t cap);
 /* Opens relative to dirfd with O_RDONLY|O_CLOEXEC, reads up to cap bytes, closes. Returns the length or -errno. */
 ssize_t fd_read_file(int dirfd, const char *path, void *at, size_t cap);
-/* The same by one read(2), which is enough for what the kernel makes in one piece, like most of /proc/PID. */
+/* The same with a single read(2), which is enough for files that the kernel writes in one piece, like most of
+ * /proc/PID. */
 ssize_t fd_read_record(int dirfd, const char *path, void *at, size_t cap);
 /* Writes all, retrying EINTR and short counts. Returns 0 or -errno with *ret_done (may be NULL) what was written. */
 int fd_write_all(int fd, const void *at, size_t len, size_t *ret_done);

@@ -39,7 +39,7 @@ void fmt_bytes(struct buf *b, uint64_t bytes)
     buf_str(b, units[i]);
 }
 
-/* Each bound is where rounding would reach the next unit. */
+/* Each bound is the value that would be rounded up to the next unit. */
 void fmt_duration(struct buf *b, uint64_t ns)
 {
     uint64_t seconds = ns / NS_PER_SEC + (ns % NS_PER_SEC >= NS_PER_SEC / 2);
@@ -96,8 +96,8 @@ void fmt_decimal(struct buf *b, double v, int digits)
         buf_byte(b, (uint8_t)('0' + scaled / p % 10));
 }
 
-/* Counted from 1 March, so that the leap day is the last one of its year; 146,097 days are the 400 years after which
- * all repeats. */
+/* Years are counted from 1 March, so that the leap day is the last of its year; the calendar repeats after 400 years,
+ * which are 146,097 days. */
 struct utc utc_of(int64_t realtime_ns)
 {
     enum { DAY = 86400, FOUR_CENTURIES = 146097, FROM_MARCH_0000 = 719468 };

@@ -13,18 +13,18 @@ void fmt_bytes(struct buf *b, uint64_t bytes);    /* "412 MB", "2.31 GB": decima
 void fmt_duration(struct buf *b, uint64_t ns);    /* "41.3 s", "5 min 12 s", "2 h 03 min", "3.1 ms" */
 void fmt_count(struct buf *b, uint64_t n);        /* "4,812" */
 void fmt_decimal(struct buf *b, double v, int digits); /* '.' in every locale */
-/* A moment in UTC. gmtime_r(3) would do, did it not read the local time zone's file first. */
+/* A time in UTC. Not struct tm, because gmtime_r(3) reads the file of the local time zone first. */
 struct utc {
     int64_t year;
     unsigned month, day, hour, minute, second, ns; /* month and day from 1 on */
 };
 struct utc utc_of(int64_t realtime_ns);
 void fmt_time_utc(struct buf *b, int64_t realtime_ns); /* RFC 3339 with milliseconds and Z */
-/* For people: RFC 3339 in a zone that lies so many seconds east of UTC, "2026-11-21T11:04:26.568+01:00", or without the
+/* For people: RFC 3339 in a zone east_seconds east of UTC, "2026-11-21T11:04:26.568+01:00", with or without
  * milliseconds. */
 void fmt_time_zone(struct buf *b, int64_t realtime_ns, long east_seconds, bool milliseconds);
-/* A moment of a recording as --at takes it: "+4.831s", "+1h02min03.004s". Milliseconds are cut off, not rounded: what
- * is printed is never after what is meant. */
+/* A time in a recording in the form of --at: "+4.831s", "+1h02min03.004s". It is rounded down to milliseconds, so it is
+ * never later than the time that is meant. */
 void fmt_moment(struct buf *b, uint64_t t_ns);
 
 /* "100ms", "1s", "2.5 min", "1h", "1h30m"; a bare number is an error. */

@@ -14,7 +14,7 @@ static void indent(struct json *j)
         buf_byte(j->out, ' ');
 }
 
-/* What stands before a value or a name. */
+/* Writes the comma and indentation before a value or a name. */
 static void separate(struct json *j)
 {
     if (j->named) {
@@ -61,8 +61,7 @@ static void quote(struct buf *b, const unsigned char *at, size_t len)
     buf_byte(b, '"');
 }
 
-/* After buf_escaped() no control byte and nothing but UTF-8 is left, so that quotes and backslashes are all that JSON
- * asks for. */
+/* buf_escaped() leaves only printable UTF-8, so JSON requires nothing but quotes and backslashes to be escaped. */
 static bool is_plain(const char *at, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
@@ -76,7 +75,7 @@ void json_text_n(struct json *j, const char *at, size_t len)
 {
     struct buf escaped = {0};
     separate(j);
-    if (is_plain(at, len)) { /* as nearly all are */
+    if (is_plain(at, len)) { /* the most frequent case */
         buf_byte(j->out, '"');
         buf_add(j->out, at, len);
         buf_byte(j->out, '"');
@@ -135,8 +134,8 @@ void json_i64(struct json *j, int64_t v)
     buf_u64(j->out, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
-/* Do 15 digits bring the number back? With at most 15 digits and a power of ten up to 22 both are exact as doubles, so
- * that one multiplication or division rounds once, as reading the text would. */
+/* Do 15 digits read back as the same number? Up to 15 digits and powers of ten up to 22 are exact as doubles, so one
+ * multiplication or division rounds once, as reading the text would. */
 static bool digits_suffice(double v)
 {
     static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
@@ -160,8 +159,8 @@ static bool digits_suffice(double v)
     return back == fabs(v);
 }
 
-/* 17 digits always read back as the same number; 15 are kinder where they do. The library never sets a locale, but its
- * user may have: a decimal comma is put right. */
+/* 17 digits always read back as the same number; 15 are more readable if they do, too. The library never sets a locale,
+ * but its user may have: a decimal comma is replaced. */
 void json_double(struct json *j, double v)
 {
     char text[40];

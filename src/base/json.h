@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes JSON into a buffer as it comes: integers exact to 64 bits, doubles with as many digits as bring them back,
- * text made harmless first (buf_escaped) and then quoted. Nothing is checked but what can't go wrong silently: commas
- * are the writer's business, nesting the caller's.
+ * Writes JSON into a buffer: integers exact to 64 bits, doubles with as many digits as are needed to read them back,
+ * text escaped (buf_escaped) and quoted. The writer sets commas; correct nesting is up to the caller.
  */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H

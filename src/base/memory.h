@@ -3,8 +3,8 @@
 #ifndef BASE_MEMORY_H
 #define BASE_MEMORY_H
 
-/* Gives back what a beginning needed and what follows does not: free heap, and pages of code, which come back from the
- * page cache as they are used. */
+/* Returns memory to the kernel that was needed only at the start: free heap, and pages of code, which are mapped again
+ * from the page cache when they are used. */
 void memory_give_back(void);
 
 #endif
