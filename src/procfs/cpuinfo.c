@@ -2,7 +2,7 @@
 /*
  * /proc/cpuinfo: "key\t: value\n", a paragraph for each CPU (arch/X/kernel/cpu/proc.c and the like): x86 has "model
  * name" and "cpu MHz", power "cpu" and "clock", mips "cpu model", loongarch "Model Name" and "CPU MHz", riscv "uarch",
- * s390 "cpu MHz dynamic"; arm64 has numbers for maker and part alone.
+ * s390 "cpu MHz dynamic"; arm64 has only numbers for implementer and part.
  */
 #include "procfs/machine.h"
 #include "procfs/text.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parsers of what /proc says of the machine; rules as in procfs.h. Names are borrowed from the text that was parsed.
- * Counters are as the kernel has them: some wrap at 32 bits, some fall; readers take differences.
+ * Parsers of the files of /proc about the machine; rules as in procfs.h. Names point into the parsed text. Counters are
+ * the kernel's own: some wrap at 32 bits, some decrease; readers of tapes compute differences.
  */
 #ifndef PROCFS_MACHINE_H
 #define PROCFS_MACHINE_H
@@ -30,10 +30,10 @@ enum cpu_mode {
 #define PROC_CPU_ALL UINT32_MAX
 
 struct proc_cpu {
-    uint32_t number;          /* PROC_CPU_ALL: the sum that the kernel gives */
-    uint32_t valid;           /* bit per enum cpu_mode: old kernels have fewer */
-    uint64_t
-        ticks[MODE_MAX]; /* guest is out of user, and guest_nice out of nice: the kernel counts them there as well */
+    uint32_t number; /* PROC_CPU_ALL: the kernel's sum of all */
+    uint32_t valid;  /* bit per enum cpu_mode: old kernels have fewer */
+    /* The kernel counts guest in user as well, and guest_nice in nice; both are subtracted here. */
+    uint64_t ticks[MODE_MAX];
 };
 
 enum proc_stat_field {
@@ -48,14 +48,14 @@ enum proc_stat_field {
 struct proc_stat {
     uint32_t valid;
     uint64_t value[PROC_STAT_MAX];
-    uint32_t cpus;            /* lines of single CPUs: those online */
+    uint32_t cpus;            /* number of lines of single CPUs, which are those online */
 };
 typedef void proc_cpu_fn(void *context, const struct proc_cpu *cpu);
-/* Calls fn (NULL: nobody) for each cpu line, the sum first. CPUs that are offline have no line. Of interrupts only the
- * sum is looked at. */
+/* Calls fn (may be NULL) for each cpu line, the sum first. CPUs that are offline have no line. Only the sum of the
+ * interrupts is parsed. */
 int proc_stat_parse(struct span text, struct proc_stat *ret, proc_cpu_fn *fn, void *context);
 
-/* /proc/loadavg: averages in millionths; last_pid is the last that was given in the reader's pid namespace, 0 if it is
+/* /proc/loadavg: averages in millionths; last_pid is the pid assigned last in the reader's pid namespace, 0 if it is
  * missing. */
 struct proc_loadavg {
     uint64_t load_1m, load_5m, load_15m, running, threads, last_pid;
@@ -114,7 +114,7 @@ enum vmstat_field {
 struct proc_vmstat {
     uint32_t valid;
     uint64_t value[VM_MAX];
-    size_t end;               /* where the line of the last one ends: nothing is wanted of what follows */
+    size_t end;               /* offset of the end of the last line that is used */
 };
 int proc_vmstat_parse(struct span text, struct proc_vmstat *ret);
 
@@ -140,14 +140,14 @@ enum disk_field {
     DISKSTAT_FLUSH_MS,
     DISKSTAT_MAX
 };
-#define DISK_SECTOR 512u /* whatever the device's own is */
+#define DISK_SECTOR 512u /* the unit of the counters, whatever the sectors of the device */
 struct proc_disk {
     uint32_t major, minor;
     struct span name;
     uint32_t valid;
     uint64_t value[DISKSTAT_MAX];
 };
-/* The next device; lines that are none are skipped. Returns false at the end, and at a line that was cut. */
+/* The next device; malformed lines are skipped. Returns false at the end, and at a truncated line. */
 bool proc_disk_next(struct span *text, struct proc_disk *ret);
 
 /* /proc/net/dev: 8 numbers for each direction. */
@@ -158,11 +158,11 @@ struct proc_net {
 };
 bool proc_net_next(struct span *text, struct proc_net *ret);
 
-/* /proc/net/route and /proc/net/ipv6_route: the next route that leads somewhere. */
+/* /proc/net/route and /proc/net/ipv6_route: the next route that is up and does not reject. */
 struct proc_route {
     struct span name;
-    bool all;     /* to wherever no other leads: a default route */
-    bool network; /* to more than one address; not what every interface has in IPv6, link-local and multicast */
+    bool all;     /* a default route */
+    bool network; /* to more than one address; not IPv6 link-local and multicast, which every interface has */
 };
 bool proc_route_next(struct span *text, struct proc_route *ret);
 bool proc_route6_next(struct span *text, struct proc_route *ret);
@@ -175,17 +175,16 @@ struct proc_pressure {
 };
 int proc_pressure_parse(struct span text, struct proc_pressure *ret);
 
-/* /proc/self/mountinfo. Texts are as they stand there: blank, tab, newline and backslash are octal escapes. */
+/* /proc/self/mountinfo. Texts are not unescaped: blank, tab, newline and backslash are octal escapes. */
 struct proc_mount {
     uint32_t id, parent, major, minor;
     struct span root, point, type, source, options; /* options: those of the superblock */
 };
 bool proc_mount_next(struct span *text, struct proc_mount *ret);
-/* Undoes the escapes; writes at most cap bytes with a NUL. Returns the length without it, or -ENAMETOOLONG. */
+/* Resolves the escapes; writes at most cap bytes with a NUL. Returns the length without it, or -ENAMETOOLONG. */
 int proc_mount_unescape(struct span text, char *to, size_t cap);
 
-/* /proc/cpuinfo, which differs by architecture: the name of the first CPU, and for each its frequency where it is said.
- */
+/* /proc/cpuinfo, which differs by architecture: the name of the first CPU, and the frequency of each if it is there. */
 struct proc_cpuinfo {
     struct span model, implementer, part; /* arm64 has no name but two numbers */
 };

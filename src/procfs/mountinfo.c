@@ -19,7 +19,7 @@ static bool number(const char **p, const char *end, char after, uint32_t *ret)
     return true;
 }
 
-/* Up to the next blank or the end; may be empty. */
+/* The text up to the next blank or the end; may be empty. */
 static struct span word(const char **p, const char *end)
 {
     const char *start = *p, *blank = memchr(start, ' ', (size_t)(end - start));
@@ -36,7 +36,7 @@ static bool mount_line(struct span line, struct proc_mount *ret)
         return false;
     ret->root = word(&p, end);
     ret->point = word(&p, end);
-    word(&p, end); /* options of the mount */
+    word(&p, end); /* mount options, not used */
     for (;;) {
         if (p == end)
             return false;

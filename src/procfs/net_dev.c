@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /proc/net/dev: two lines of headings, then "  eth0: 468716553   10372    0    0 ...\n". No blank need follow the
- * colon (before 2.6.38 none did once the number was long), and a name may have a colon itself: an alias.
+ * /proc/net/dev: two lines of headings, then "  eth0: 468716553   10372    0    0 ...\n". There may be no blank after
+ * the colon (before 2.6.38 if the number was long), and an alias has a colon in its name.
  */
 #include "procfs/machine.h"
 #include "procfs/text.h"

@@ -12,7 +12,7 @@
 #define MASK_OF_ONE 0xFFFFFFFFu
 #define LENGTH_OF_ONE 128u
 
-/* At most 16 hex digits and what blanks follow them. NULL: there are none, or more. */
+/* Up to 16 hex digits and the blanks after them. NULL if there are none or more. */
 static const char *hex(const char *p, const char *end, uint64_t *ret)
 {
     const char *start = p;
@@ -45,7 +45,7 @@ static bool route_line(struct span line, struct proc_route *ret)
     const char *end = line.at + line.len, *p = word(line.at, end, &ret->name);
     uint64_t v[FIELDS] = {0};
     for (int i = 0; p && i < FIELDS; i++)
-        p = hex(p, end, &v[i]); /* the counters are decimal: whatever they are here, nobody looks */
+        p = hex(p, end, &v[i]); /* the counters are decimal, but they are not used */
     if (!p || !ret->name.len || !(v[FLAGS] & ROUTE_UP) || v[FLAGS] & ROUTE_REJECT)
         return false;
     ret->all = !v[DESTINATION] && !v[MASK];
@@ -71,9 +71,9 @@ static bool route6_line(struct span line, struct proc_route *ret)
     if (!p || !(flags & ROUTE_UP) || flags & ROUTE_REJECT)
         return false;
     word(p, end, &ret->name);
-    bool everybodys = memcmp(to.at, "fe80", 4) == 0 || memcmp(to.at, "ff", 2) == 0; /* every interface has these */
+    bool on_all = memcmp(to.at, "fe80", 4) == 0 || memcmp(to.at, "ff", 2) == 0; /* every interface has these */
     ret->all = length == 0;
-    ret->network = length < LENGTH_OF_ONE && !everybodys;
+    ret->network = length < LENGTH_OF_ONE && !on_all;
     return ret->name.len > 0;
 }
 

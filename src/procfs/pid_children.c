@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * /proc/PID/task/TID/children, since 3.5: "12 13 14 ", a blank after each (fs/proc/array.c, children_seq_show). A last
- * number without its blank was cut and is left out. A 0 is a child that this /proc's pid namespace doesn't show.
+ * number without its blank is truncated and is dropped. A child that is not in the pid namespace of this /proc is 0.
  */
 #include "procfs/procfs.h"
 #include "procfs/text.h"

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /proc/PID/cmdline for people. Arguments end with a NUL each; a program that wrote a title over them leaves one text
- * without any, or a row of NULs behind it. Redaction comes first and quoting second, so that no quote splits what a
- * rule looks for.
+ * Formats /proc/PID/cmdline for people. Each argument ends with a NUL. A program that wrote a title over its arguments
+ * leaves one text without NULs, or with a row of NULs at its end. Redaction comes before quoting, so that no quote
+ * splits what a rule looks for.
  */
 #include "procfs/procfs.h"
 #include "procfs/redact.h"
 
-/* More empty arguments than this at the end are what a title left behind. */
+/* More empty arguments than this at the end are the rest of a title. */
 enum { PADDING = 8 };
-/* What is looked at of one argument beyond what is shown of it: a secret that begins in the part shown must be seen
- * whole. */
+/* How many bytes of an argument are examined beyond the part that is shown: a secret that begins in that part must be
+ * seen whole. */
 enum { LOOK_AHEAD = 16384 };
 
 static struct span base_name(struct span path)
@@ -37,7 +37,7 @@ static struct span take_argument(struct span *rest)
     return argument;
 }
 
-/* Bytes that no shell treats in a special way. '=' in the first word would be an assignment. */
+/* Bytes that are not special for a shell. In the first word a '=' would make it an assignment. */
 static bool is_plain(unsigned char c, bool first)
 {
     if ((c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z'))
@@ -45,8 +45,8 @@ static bool is_plain(unsigned char c, bool first)
     return c && strchr("_@%+:,./-", c) != NULL ? true : c == '=' && !first;
 }
 
-/* Puts what was appended since `from` into single quotes, in place, unless it needs none. The stars of a redaction need
- * none: a shell gives them back. */
+/* Puts the text since `from` into single quotes, in place, if it needs them. The stars of a redaction do not: a shell
+ * that finds no matching file leaves them as they are. */
 static void quote(struct buf *b, size_t from, bool first, bool redacted)
 {
     size_t quotes = 0, special = 0;
@@ -75,7 +75,7 @@ static void quote(struct buf *b, size_t from, bool first, bool redacted)
     b->at[--to] = '\'';
 }
 
-/* Cuts to max bytes, at the start of a UTF-8 sequence where there is one. */
+/* Cuts to max bytes, at the start of a UTF-8 sequence if there is one. */
 static void cut(struct buf *b, size_t start, size_t max)
 {
     if (b->failed || b->len - start <= max)

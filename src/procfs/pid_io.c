@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * /proc/PID/io, lines of "key: value" (fs/proc/base.c, do_io_accounting). Without CONFIG_TASK_XACCT the first four are
- * zero, without CONFIG_TASK_IO_ACCOUNTING there is no such file.
+ * zero; without CONFIG_TASK_IO_ACCOUNTING the file does not exist.
  */
 #include "procfs/procfs.h"
 #include "procfs/text.h"
@@ -21,7 +21,7 @@ static const struct {
 #undef KEY
 };
 
-/* Tries the key that every kernel so far has there first, then all. */
+/* Tries first the key that has been at this position in every kernel so far, then all. */
 static int key_of(struct span line, int expected)
 {
     for (int i = 0; i < IO_MAX; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The full name of a process. The kernel keeps 15 bytes of it (TASK_COMM_LEN); the rest is found where the process came
- * from. */
+/* The full name of a process. The kernel keeps 15 bytes of it (TASK_COMM_LEN); the rest is taken from exe or from the
+ * arguments. */
 #include "procfs/procfs.h"
 
 enum { COMM_MAX = 15, NAME_MAX_BYTES = 255, ARGS_MAX = 16 };
@@ -24,8 +24,8 @@ static struct span without_suffix(struct span s, const char *suffix)
     return s;
 }
 
-/* Programs write titles over their arguments ("postgres: checkpointer"), options and all: no more than the word that
- * comm began. */
+/* Programs write titles over their arguments ("postgres: checkpointer"), options included: only the first word, with
+ * which comm begins, is used. */
 static struct span first_word(struct span name, size_t from)
 {
     for (size_t i = from; i < name.len; i++)
@@ -46,13 +46,12 @@ static bool take_word(struct span *rest, struct span *ret)
     return true;
 }
 
-/* argv[0], or the script that an interpreter was given behind its options: the kernel names a process after the script.
- */
+/* argv[0], or the script after an interpreter's options: the kernel names the process after the script. */
 static struct span from_arguments(struct span comm, struct span cmdline)
 {
     struct span argument;
     for (int i = 0; i < ARGS_MAX && take_word(&cmdline, &argument); i++) {
-        /* A path may hold a blank and what follows a title may hold a slash, so both readings are tried. */
+        /* A path may contain a blank, and the rest of a title may contain a slash, so both are tried. */
         struct span name = base_name(argument);
         if (!begins_with(name, comm))
             name = base_name(first_word(argument, 0));

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /proc/PID/task/TID/schedstat: "1213285 0 1\n" (fs/proc/base.c, proc_pid_schedstat). "0 0 0" where sched_info is off.
- */
+/* /proc/PID/task/TID/schedstat: "1213285 0 1\n" (fs/proc/base.c, proc_pid_schedstat). "0 0 0" if sched_info is off. */
 #include "procfs/procfs.h"
 #include "procfs/text.h"
 

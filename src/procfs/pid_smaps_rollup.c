@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * /proc/PID/smaps_rollup, since 4.14: a line of addresses, then "Key:   value kB" (fs/proc/task_mmu.c). Keys are
- * matched with their colon, as Pss begins Pss_Anon and Swap begins SwapPss.
+ * matched with their colon, because Pss is a prefix of Pss_Anon, and Swap of SwapPss.
  */
 #include "procfs/procfs.h"
 #include "procfs/text.h"
@@ -53,8 +53,8 @@ int pid_smaps_parse(struct span text, struct pid_smaps *ret)
     while (text_line(&p, end, &line))
         if (line.len && (line.at[0] == 'R' || line.at[0] == 'P' || line.at[0] == 'S'))
             take(line, &sm, &seen);
-    /* A sum of three lines is whole only if all were seen. Swap comes after them: it proves that a line is missing, not
-     * cut off. */
+    /* USS is the sum of three lines, and valid only if all were seen. Older kernels have no Private_Hugetlb; if Swap,
+     * which comes later, was seen, the line is missing and not truncated. */
     if ((seen & PRIVATE_CLEAN) && (seen & PRIVATE_DIRTY) && ((seen & PRIVATE_HUGETLB) || (sm.valid & 1u << SMAPS_SWAP)))
         sm.valid |= 1u << SMAPS_USS;
     else

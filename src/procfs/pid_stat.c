@@ -4,8 +4,8 @@
  *
  *     7618 (cat) R 7616 7616 3861 0 -1 4194304 105 0 0 ...
  *
- * The name is raw: it may hold blanks, newlines and parentheses, so it ends at the last ')' of the file. 15 bytes are
- * too few to fake the 22 fields that must follow.
+ * The name is raw: it may contain blanks, newlines and parentheses, so it ends at the last ')' of the file. Its 15
+ * bytes are too few to imitate the 22 fields that must follow.
  */
 #include <string.h>
 
@@ -42,7 +42,7 @@ static bool fits_pid(uint64_t v)
     return n >= INT32_MIN && n <= INT32_MAX;
 }
 
-/* The kernel's own sums can pass below zero for a moment, and it has printed them as 2^64 less a little. */
+/* Sums in the kernel may fall below zero for a moment; it has then printed values just below 2^64. */
 static uint64_t saturated(uint64_t v)
 {
     return (int64_t)v < 0 ? 0 : v;

@@ -45,7 +45,7 @@ static const struct key keys_k[] = {COUNT("Kthread:", STATUS_KTHREAD), END};
 static const struct key keys_v[] = {COUNT("voluntary_ctxt_switches:", STATUS_SWITCHES_VOLUNTARY), END};
 static const struct key keys_n[] = {COUNT("nonvoluntary_ctxt_switches:", STATUS_SWITCHES_INVOLUNTARY), END};
 
-/* Most of the 60 lines are none of ours: the first byte says so. */
+/* Most of the 60 lines are not used: the first byte is enough to skip them. */
 static const struct key *keys_for(char first)
 {
     switch (first) {

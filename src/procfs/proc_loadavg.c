@@ -3,7 +3,7 @@
 #include "procfs/machine.h"
 #include "procfs/text.h"
 
-/* "12.34" in parts of unit, which is a power of ten. More digits than it has are cut off. */
+/* "12.34" in parts of unit, which is a power of ten. More digits than unit has are dropped. */
 static const char *decimal(const char *p, const char *end, uint64_t unit, uint64_t *ret)
 {
     uint64_t v;
@@ -40,7 +40,7 @@ int proc_loadavg_parse(struct span text, struct proc_loadavg *ret)
         return BARO_E_SYNTAX;
     p = *p == ' ' ? text_digits(p + 1, end, &l.last_pid) : NULL;
     if (!p || p == end || *p != '\n')
-        l.last_pid = 0; /* cut off */
+        l.last_pid = 0; /* truncated */
     *ret = l;
     return 0;
 }

@@ -6,7 +6,7 @@
 
 enum { MEM_HUGE_SIZE = MEM_MAX, KEYS };
 
-/* In the kernel's order, which is tried first. */
+/* In the kernel's order: the key after the last match is tried first. */
 static const struct {
     const char *text;
     size_t len;

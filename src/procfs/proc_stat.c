@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /proc/stat: "cpu  user nice system idle iowait irq softirq steal guest guest_nice" and such a line for each CPU that
- * is online; "intr", with a number for each source behind the sum, which can make the line 100 kB long; "ctxt",
- * "btime", "processes", "procs_running", "procs_blocked".
+ * /proc/stat: "cpu  user nice system idle iowait irq softirq steal guest guest_nice", and such a line for each CPU that
+ * is online; "intr", a sum followed by a number for each source, which may make the line 100 kB long; "ctxt", "btime",
+ * "processes", "procs_running", "procs_blocked".
  */
 #include "procfs/machine.h"
 #include "procfs/text.h"
@@ -21,8 +21,8 @@ static const struct {
 #undef KEY
 };
 
-/* The kernel adds a guest's time to user as well, a niced guest's to nice. The two are not read at one instant: never
- * below 0. */
+/* The kernel counts guest time in user as well, and that of niced guests in nice. Subtracts it; never below 0, because
+ * the two are not read at the same instant. */
 static void take_out(struct proc_cpu *c, enum cpu_mode whole, enum cpu_mode part)
 {
     if (!(c->valid >> part & 1))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /proc/vmstat: "pgfault 2239901\n" and 150 lines like it, in an order that few kernels share. */
+/* /proc/vmstat: "pgfault 2239901\n" and 150 such lines, in an order that differs between kernels. */
 #include "procfs/machine.h"
 #include "procfs/text.h"
 
@@ -20,7 +20,7 @@ static const struct {
 #undef KEY
 };
 
-/* Most lines begin with nr_, numa_, thp_ or another pg: those that can't be meant are left at a glance. */
+/* Most lines begin with nr_, numa_, thp_ or another pg: they are skipped without comparing keys. */
 static bool may_be_key(const char *at)
 {
     if (at[0] == 'o')

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parsers of /proc: pure functions over bytes, one .c file per kernel file; and reader.c, which has the only system
+ * Parsers of /proc/PID: pure functions over bytes, one .c file per kernel file; and reader.c, which has the only system
  * calls.
  *
- * A parser returns 0 or BARO_E_SYNTAX and leaves *ret untouched on failure. Unknown keys and trailing fields are
- * skipped, so that a newer kernel breaks nothing; a missing key leaves its valid bit unset. Nothing here allocates or
- * needs a NUL.
+ * A parser returns 0 or BARO_E_SYNTAX and does not change *ret on failure. Unknown keys and trailing fields are
+ * skipped, so newer kernels work; the valid bit of a missing key stays unset. Nothing here allocates or needs a NUL.
  */
 #ifndef PROCFS_PROCFS_H
 #define PROCFS_PROCFS_H
@@ -19,7 +18,7 @@
 #include "base/span.h"
 #include "procfs/machine.h"
 
-/* /proc/PID/stat; comments give the field numbers of proc(5). Fields up to 24 must be there. */
+/* /proc/PID/stat; comments give the field numbers of proc(5). Fields up to 24 are required. */
 struct pid_stat {
     int32_t pid;             /* 1 */
     char comm[64];           /* 2, raw bytes, NUL-terminated; ends at the last ')' of the file */
@@ -38,7 +37,7 @@ struct pid_stat {
     int32_t exit_code;       /* 52: wait status; valid if has_exit_code (since 3.5; 0 without ptrace access) */
     bool has_exit_code;
 };
-#define PROC_PF_EXITING 0x00000004u /* set at the beginning of do_exit() */
+#define PROC_PF_EXITING 0x00000004u /* set at the start of do_exit() */
 #define PROC_PF_KTHREAD 0x00200000u
 int pid_stat_parse(struct span text, struct pid_stat *ret);
 
@@ -90,7 +89,7 @@ struct pid_smaps {
 };
 int pid_smaps_parse(struct span text, struct pid_smaps *ret);
 
-/* /proc/PID/limits: soft limits, UINT64_MAX where there is none. */
+/* /proc/PID/limits: soft limits; UINT64_MAX: unlimited. */
 enum pid_limit_field { PID_LIMIT_AS, PID_LIMIT_DATA, PID_LIMIT_NPROC, PID_LIMIT_MAX };
 struct pid_limits {
     uint32_t valid; /* bit per enum pid_limit_field */
@@ -104,52 +103,53 @@ struct pid_schedstat {
 };
 int pid_schedstat_parse(struct span text, struct pid_schedstat *ret);
 
-/* /proc/PID/task/TID/children: calls fn for each pid; stops if it returns false. Returns how many, or BARO_E_SYNTAX. */
+/* /proc/PID/task/TID/children: calls fn for each pid until it returns false. Returns how many, or BARO_E_SYNTAX. */
 int pid_children_parse(struct span text, bool (*fn)(void *context, int32_t pid), void *context);
 
-/* The full name of a process: comm, unless it was cut at 15 bytes and the base name of exe, argv[0] or of the script
- * that an interpreter was given (argv[1], argv[2] ...) begins with it. A " (deleted)" at the end of exe is dropped. Any
- * argument may be empty. */
+/* The full name of a process: comm, unless that was truncated to 15 bytes and one of these begins with it: the base
+ * name of exe, argv[0], or the script that an interpreter was given (argv[1], argv[2] ...). A " (deleted)" at the end
+ * of exe is dropped. Any argument may be empty. */
 void pid_name(struct span comm, struct span exe, struct span cmdline, struct buf *ret);
 
-/* The command line for people: arguments (NUL-separated in text) quoted as a POSIX shell would read them, single spaces
- * between, secrets replaced by "***" first. At most max bytes; "..." at the end if cut. Raw bytes else; escaping is for
- * output. */
+/* The command line for people: arguments (NUL-separated in text) quoted as for a POSIX shell, with single spaces
+ * between. Secrets are replaced by "***" before quoting. At most max bytes; ends with "..." if it was cut. Other bytes
+ * are raw: the output escapes them. */
 void pid_cmdline_format(struct span text, size_t max, struct buf *ret);
 
-/* Redacts one argument in the light of the one before it (may be empty): --password X, --token=X, -pX of mysql,
- * KEY=VALUE with a telling KEY, userinfo in URLs, Authorization headers, JWT, AWS, GitHub, Slack, private keys in PEM
- * and the like. Writes the argument, redacted if need be. Returns true if something was. */
+/* Redacts one argument; the argument before it (may be empty) decides what it is. Secrets are: --password X, --token=X,
+ * -pX of mysql, KEY=VALUE with a KEY that means a secret, userinfo in URLs, Authorization headers, JWT, keys of AWS,
+ * GitHub and Slack, PEM private keys and the like. Appends the argument, redacted if need be. Returns true if something
+ * was redacted. */
 bool redact_argument(struct span program, struct span before, struct span argument, struct buf *ret);
 
-/* Redacts a name that is no command line: of a process, a mount and its source, a control group, a host. Userinfo in
- * URLs, NAME=value with a telling NAME and tokens by their looks, in each component of a path. Returns true if
- * something was. */
+/* Redacts a name that is not a command line: of a process, a mount and its source, a control group, a host. In each
+ * component of a path: userinfo in URLs, NAME=value with a NAME that means a secret, and tokens by their form. Returns
+ * true if something was redacted. */
 bool redact_name(struct span name, struct buf *ret);
-/* The same into a buffer of the caller's, cut at its end: "token=abc" becomes "token=***". Costs a look at each byte
- * where nothing can be hidden. */
+/* The same into the caller's buffer, truncated at its end: "token=abc" becomes "token=***". A name that can't hide a
+ * secret costs one pass over its bytes. */
 void redact_name_to(const char *name, char *to, size_t cap);
 
-/* Which program the arguments after this one belong to: `sudo mysql` goes on as mysql, `docker login` as a login.
- * Returns program, a part of argument, or a literal. Whoever walks a command line starts with the base name of argv[0]
- * and asks for each argument that follows. */
+/* Which program the arguments after this one belong to: after `sudo mysql` it is mysql, `docker login` is treated as
+ * login. Returns program, a part of argument, or a literal. Code that walks a command line starts with the base name of
+ * argv[0] and calls this for each argument that follows. */
 struct span redact_program(struct span program, struct span argument);
 
 /* ---- reader.c ---- */
-/* Reads "PID/what" below root_fd into at; the whole file or the first cap bytes. Returns the length or -errno. */
+/* Reads "PID/what" below root_fd into at, at most cap bytes from its start. Returns the length or -errno. */
 ssize_t proc_read(int root_fd, int32_t pid, const char *what, void *at, size_t cap);
 /* The same with a single read(2), for files that the kernel writes in one piece (single_open()): stat, status, io,
  * schedstat. */
 ssize_t proc_read_record(int root_fd, int32_t pid, const char *what, void *at, size_t cap);
-/* Opens "PID/what" below root_fd, O_RDONLY|O_CLOEXEC. Returns a descriptor or -errno. A held descriptor of a /proc/PID
- * file answers ESRCH once the process is gone, never the next owner of the pid. */
+/* Opens "PID/what" below root_fd, O_RDONLY|O_CLOEXEC. Returns a descriptor or -errno. Reading an open /proc/PID file
+ * fails with ESRCH once the process has ended, even if the pid is reused. */
 int proc_open(int root_fd, int32_t pid, const char *what, int flags);
-/* The number of open descriptors: st_size of /proc/PID/fd since 6.2 (needs no access), else counted. Returns -errno on
- * failure. */
+/* The number of open descriptors: st_size of /proc/PID/fd since 6.2 (which needs no permission), else they are counted.
+ * Returns -errno on failure. */
 int64_t proc_count_fds(int root_fd, int32_t pid);
-/* The same from a held O_PATH descriptor of /proc/PID/fd. 0: this kernel does not tell so, or there is none; -errno. */
+/* The same from an open O_PATH descriptor of /proc/PID/fd. 0: no descriptors, or before 6.2; or -errno. */
 int64_t proc_count_held_fds(int fd);
-/* Calls fn for each thread id of pid, resp. each process id below root_fd. Returns how many or -errno. */
+/* Calls fn for each thread id of pid, or for each process id below root_fd. Returns how many, or -errno. */
 int proc_each_task(int root_fd, int32_t pid, bool (*fn)(void *context, int32_t tid), void *context);
 int proc_each_process(int root_fd, bool (*fn)(void *context, int32_t pid), void *context);
 /* enum baro_absent for an errno of a read below /proc/PID: ENOENT, ESRCH -> GONE; EACCES, EPERM -> DENIED; else

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Redaction of one argument: passes mark what is secret, then the argument is written with "***" in those places. When
- * in doubt a secret goes: a tape is kept and shared, and a command line is read for what ran, not for its password.
+ * Redaction of one argument: passes mark what is secret, then the argument is written with "***" in those places. In
+ * doubt the value is redacted: a tape is kept and shared, and a command line is read to see what ran, not to see its
+ * password.
  */
 #include <string.h>
 
@@ -36,7 +37,7 @@ static bool has_space(struct span s)
     return false;
 }
 
-/* The next word of a shell's text: quotes hold it together. What separates commands is a word of its own. */
+/* The next word of shell text: quoted text is one word, and what separates commands is a word of its own. */
 static bool take_word(struct span *rest, struct span *ret)
 {
     static const char separators[] = ";|&()`";
@@ -73,11 +74,11 @@ static struct span inside(struct span word)
     return word;
 }
 
-/* What the shell's text has told so far. */
+/* What is known of the shell text up to here. */
 struct reading {
     struct span program, before;
-    const char *echoed, *echoed_end; /* what echo or printf put into the pipe that is read now */
-    bool drinks;                     /* the command takes a secret from its input */
+    const char *echoed, *echoed_end; /* what echo or printf wrote to the pipe that the command reads */
+    bool drinks;                     /* the command reads a secret from its input */
     bool prints;                     /* what echo or printf prints is a secret */
 };
 
@@ -116,8 +117,8 @@ static bool ends_with(struct span s, const char *end)
     return s.len >= n && memcmp(s.at + s.len - n, end, n) == 0;
 }
 
-/* A=1 COMMAND: not the assignment. --password-command=COMMAND, passwordeval=COMMAND: what is behind the "=", and what
- * that prints is the secret. */
+/* The program in A=1 COMMAND is COMMAND. In --password-command=COMMAND and passwordeval=COMMAND it is what follows the
+ * "=", and its output is the secret. */
 static void begin_program(struct reading *r, struct span word)
 {
     const char *equals = memrchr(word.at, '=', word.len);
@@ -133,7 +134,7 @@ static void begin_program(struct reading *r, struct span word)
                 memmem(key.at, key.len, "token", 5);
 }
 
-/* "user bob password hunter2" of .netrc and its like: one word that nobody would take for prose. */
+/* "user bob password hunter2" of .netrc and the like: a single word that does not look like prose. */
 static bool follows_password(const struct reading *r, struct span word)
 {
     bool digit = false, letter = false;
@@ -173,7 +174,7 @@ static void word_mark(struct marks *m, struct reading *r, struct span word, int 
     r->program = redact_program(r->program, word);
 }
 
-/* Flags and their values among the words of a text; pairs, URLs and shapes were looked for in the whole of it. */
+/* Marks values of flags among the words of a text. Pairs, URLs and shapes are marked elsewhere, in the whole text. */
 static void words_mark(struct marks *m, struct span text, int depth)
 {
     struct span rest = text, word;
@@ -188,7 +189,7 @@ static void words_mark(struct marks *m, struct span text, int depth)
     }
 }
 
-/* Joins ranges that meet, in order. Insertion sort: there are few, and most come in order. */
+/* Sorts the ranges and joins those that touch. Insertion sort: there are few, and most are in order already. */
 static void marks_sort(struct marks *m)
 {
     for (size_t i = 1; i < m->n; i++)

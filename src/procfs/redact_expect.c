@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a script of expect(1) types: `send "hunter2\r"`. A command that it types has blanks, or is a common one. */
+/* What an expect(1) script types: `send "hunter2\r"`. Commands that it types contain blanks or are common ones. */
 #include <string.h>
 
 #include "procfs/redact.h"
@@ -16,7 +16,7 @@ static const char *skip_spaces(const char *p, const char *end)
     return p;
 }
 
-/* -- and -s, -h: flags without a value; -i has one. */
+/* Skips -- and -s, -h, flags without a value, and -i with its value. */
 static const char *skip_flags(const char *p, const char *end)
 {
     p = skip_spaces(p, end);
@@ -31,7 +31,7 @@ static const char *skip_flags(const char *p, const char *end)
     return p;
 }
 
-/* The text in "...", {...}, or up to a blank or a semicolon; quotes may be escaped by an outer shell. */
+/* The text in "..." or {...}, or up to a blank or semicolon; the quotes may be escaped for an outer shell. */
 static struct span typed(const char *p, const char *end)
 {
     p += p + 1 < end && p[0] == '\\' && p[1] == '"';

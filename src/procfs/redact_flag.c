@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the argument before says of an argument, and what the program says of its flags. */
+/* Values that are secret because of the previous argument, or because of the program and its flags. */
 #include <string.h>
 
 #include "procfs/redact.h"
@@ -60,7 +60,7 @@ bool program_takes_prose(struct span program)
     return in_list(program, redact_prose);
 }
 
-/* sh -c, bash -lc; what ssh and watch are given. */
+/* sh -c, bash -lc; the arguments of ssh and watch. */
 bool program_takes_script(struct span program, struct span before)
 {
     if (in_list(program, redact_remotes))
@@ -85,7 +85,7 @@ static bool is_flag(struct span s)
     return s.at[1] == '-' ? s.len == 2 || is_letter(s.at[2]) : s.len == 2 && is_letter(s.at[1]);
 }
 
-/* A variable, a file: where the secret is, not what it is. */
+/* A variable or a file: it says where the secret is, not what it is. */
 static bool is_reference(struct span s, bool script)
 {
     return !s.len || span_equal(s, "-") || span_starts(s, "\\\\") || span_starts(s, "${") || span_starts(s, "$(") ||
@@ -100,7 +100,7 @@ static void mark_after(struct marks *m, struct span value, char separator, bool 
         mark(m, at + 1, end);
 }
 
-/* user/password@place; a path has no user before its first slash. */
+/* user/password@host; the user part of a path would be empty. */
 static void mark_slash(struct marks *m, struct span value)
 {
     if (span_starts(value, "userid="))
@@ -150,7 +150,7 @@ static void value_mark(struct marks *m, enum rule_how how, struct span value, bo
 
 /* ---- rules ---- */
 
-/* -p, or -xp for programs that take their short flags in a bunch. */
+/* -p, or -xp for programs that allow short flags to be combined. */
 static bool is_before(const struct rule *r, struct span before)
 {
     if (!(r->form & (FORM_NEXT | FORM_COMBINED)))
@@ -184,7 +184,7 @@ static bool is_word(struct span s)
     return s.len && s.at[0] != '-' && s.at[0] != '+';
 }
 
-/* Names with a mark in them, or the plainest ones: "password X" of nmcli, "aws_secret_access_key X". */
+/* Names with a separator in them, or the most common ones: "password X" of nmcli, "aws_secret_access_key X". */
 static bool tells_without_dash(struct span before)
 {
     enum telling tells = key_tells(before);
@@ -232,7 +232,7 @@ static bool rules_mark(struct marks *m, struct span program, struct span before,
     return false;
 }
 
-/* Programs that take the name of a secret where others take the secret. */
+/* Programs that take the name of a secret with a flag that takes the secret elsewhere. */
 bool program_takes_name(struct span program, struct span name)
 {
     static const char *const programs[] = {

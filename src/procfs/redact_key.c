@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a name tells of its value. A name is cut into words (DB_PASSWORD, dbPassword, --db-password, db.password), and
- * the last words decide: "token" tells, "token-file" and "max-tokens" don't.
+ * Decides by its name whether a value is a secret. A name is split into words (DB_PASSWORD, dbPassword, --db-password,
+ * db.password), and the last words decide: "token" means a secret, "token-file" and "max-tokens" do not.
  */
 #include <string.h>
 
@@ -48,7 +48,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* A word begins behind what is no letter or digit, at aB, and at the b of AAAb's last A. */
+/* A word begins after a byte that is neither letter nor digit, at the B of aB, and at the last A of AAAb. */
 static bool begins_word(struct span key, size_t i)
 {
     char c = key.at[i], last = i ? key.at[i - 1] : 0;
@@ -59,7 +59,7 @@ static bool begins_word(struct span key, size_t i)
     return is_lower(last) || is_digit(last) || (is_upper(last) && i + 1 < key.len && is_lower(key.at[i + 1]));
 }
 
-/* Lower case, without digits at the end (password2), longest tail of the words if there are too many. */
+/* In lower case, without digits at the end (password2); if there are too many words, the last ones are kept. */
 static void words_split(struct span key, struct words *w)
 {
     size_t len = 0;
@@ -91,7 +91,7 @@ static const char *const secret_words[] = {
     "credentials", "passwort", "kennwort", "otp",    "totp",    "jwt",     "bearer", "requirepass", "masterauth",
     "setcookie",   "apikeys",  "pat",      "passin", "passout", "webhook", "psw",         NULL,
 };
-/* Without a mark between the words: dbpassword, authtoken. */
+/* Ends of names without a separator between their words: dbpassword, authtoken. */
 static const char *const secret_ends[] = {
     "password",   "passwd",       "passphrase",    "passcode",   "passwrd",   "apikey",       "authkey",
     "secretkey",  "accesskey",    "privatekey",    "accountkey", "authtoken", "accesstoken",  "apitoken",
@@ -101,7 +101,7 @@ static const char *const secret_ends[] = {
     "oauthtoken", "bearertoken",  "sharedsecret",  "mypass",     "ownerpw",   "opw",          "upw",
     "rpcpass",    "secrettoken",  "encryptionkey", "signingkey", "masterkey", NULL,
 };
-/* WORD key: those that are secrets and not files or names of columns. */
+/* First words of "WORD key" that mean a secret, not a file or a column. */
 static const char *const secret_keys[] = {
     "api",
     "access",
@@ -149,7 +149,7 @@ static const char *const secret_keys[] = {
     "database",
     NULL,
 };
-/* At the end they say what kind of thing a secret's neighbour is. */
+/* Last words that make it something about a secret: password-file. */
 static const char *const neighbours[] = {
     "file",      "files",      "path",      "dir",        "folder",   "location",   "url",       "uri",
     "endpoint",  "name",       "names",     "id",         "ids",      "type",       "length",    "len",
@@ -168,19 +168,19 @@ static const char *const neighbours[] = {
     "symbol",    "position",   "sync",      "recovery",   "reset",    "change",     "page",      "form",
     "input",     "test",       "tests",     "migration",  "entropy",  NULL,
 };
-/* At the beginning they make a switch or a number of it. */
+/* First words that make it a switch or a number: ask-password. */
 static const char *const switches[] = {
     "max",     "min",    "num",    "no",      "ask",      "prompt", "with",  "without", "use", "show", "skip",
     "disable", "enable", "allow",  "require", "generate", "print",  "total", "is",      "has", "hide", "mask",
     "redact",  "avg",    "revoke", "rotate",  "force",    "list",   "per",   "n",       NULL,
 };
-/* WORD token, as language models have them, and a price of them. */
+/* First words of "WORD token" that are those of language models, or their price. */
 static const char *const plain_tokens[] = {
     "eos",       "bos",     "pad",     "unk", "mask",  "sep",  "cls",   "stop", "special", "image",
     "start",     "end",     "begin",   "per", "new",   "next", "first", "last", "audio",   "video",
     "separator", "decoder", "encoder", "by",  "delim", "csrf", "word",  "sub",  NULL,
 };
-/* At the end they change nothing: password-value. */
+/* Last words that change nothing: password-value. */
 static const char *const fillers[] = {"value", "text",      "string", "data", "base",    "b",
                                       "plain", "plaintext", "raw",    "hex",  "literal", NULL};
 /* Words that end with "pass" and are no passwords. */
@@ -189,7 +189,7 @@ static const char *const other_passes[] = {
     "multipass", "twopass",  "singlepass", "renderpass", "lowpass",  "highpass", "bandpass",  "allpass",   "onepass",
     "npass",     "prepass",  "testpass",   "lastpass",   "gopass",   "postpass", "midpass",   NULL,
 };
-/* WORD key: keys that are public, or say where something lies. */
+/* First words of "WORD key" that are public keys, or that say where something is. */
 static const char *const plain_keys[] = {
     "public", "pub",    "cache", "sort",   "partition", "object", "primary",   "foreign", "row",
     "hash",   "ssh",    "gpg",   "pgp",    "host",      "trust",  "signature", "verify",  "group",
@@ -239,7 +239,7 @@ enum telling key_tells(struct span key)
     enum telling tells = words_tell(&w, n);
     if (tells == TELLS_NOTHING && n < w.n)
         tells = words_tell(&w, w.n);
-    /* "pass" as a verb: bypass and the like are no words of the list; pass-through is a neighbour. */
+    /* Verbs with "pass": bypass and the like are not in the list; pass-through ends with a neighbour. */
     if (tells == TELLS_NOTHING || (n > 1 && among(w.at[n - 1], neighbours) && tells != TELLS_WEAK))
         return tells == TELLS_WEAK ? tells : TELLS_NOTHING;
     return tells;
@@ -281,7 +281,7 @@ static bool is_mask(struct span s)
     return s.len >= 2;
 }
 
-/* "/run/secrets/db", "./key.pem", "~/.ssh/id": a base64 key may begin with a slash as well, but it does not read so. */
+/* "/run/secrets/db", "./key.pem", "~/.ssh/id". A base64 key may also begin with a slash, but looks random. */
 static bool is_path(struct span s)
 {
     bool rooted = s.at[0] == '/' || span_starts(s, "./") || span_starts(s, "../") || span_starts(s, "~/");
@@ -318,7 +318,7 @@ static bool is_variable(struct span s)
     return s.len > 1 && s.at[0] == '$';
 }
 
-/* 32 hexadecimal digits and more, or what looks random. */
+/* 32 or more hexadecimal digits, or something that looks random. */
 static bool is_unmemorable(struct span s)
 {
     size_t hex = 0;
@@ -327,7 +327,7 @@ static bool is_unmemorable(struct span s)
     return (hex == s.len && s.len >= 32) || looks_random(s);
 }
 
-/* "user:password", "a=b" of a cookie, or something that no one would remember. */
+/* "user:password", "a=b" of a cookie, or something random. */
 static bool looks_weak_secret(struct span s)
 {
     size_t digits = 0;

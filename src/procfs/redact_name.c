@@ -4,8 +4,8 @@
 
 #include "procfs/redact.h"
 
-/* A token that is known by its looks has this many bytes at least (AKIA and 16 more); all else has one of these signs.
- */
+/* A token that is recognised by its form has at least this many bytes (AKIA and 16 more); all others have one of these
+ * characters. */
 #define LEAST_TOKEN 14u
 
 static bool can_hide(struct span name)
@@ -37,7 +37,7 @@ bool redact_name(struct span name, struct buf *ret)
     const char *p = name.at, *end = p + name.len;
     if (memmem(name.at, name.len, "://", 3))
         part_mark(&m, name);
-    /* A value goes on to the end of its component: /a/token=x/b. */
+    /* A value extends to the end of its path component: /a/token=x/b. */
     while (p < end) {
         const char *slash = memchr(p, '/', (size_t)(end - p)), *stop = slash ? slash : end;
         if (stop > p)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NAME=value and NAME: value, wherever they stand: options, environments, forms, queries, JSON, YAML, headers,
- * connection strings. */
+/* NAME=value and NAME: value, anywhere: options, environments, forms, queries, JSON, YAML, headers, connection strings.
+ */
 #include <string.h>
 
 #include "procfs/redact.h"
@@ -31,8 +31,8 @@ static bool is_key(char c)
     return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_' || c == '.' || c == '-';
 }
 
-/* The name that ends before the separator: NAME, "NAME", \"NAME\", form[NAME], and with a blank if one follows the
- * separator too. */
+/* The name that ends before the separator: NAME, "NAME", \"NAME\", form[NAME]; blanks may come between them if there is
+ * one after the separator, too. */
 static bool key_find(struct pair *p)
 {
     const char *q = p->separator;
@@ -66,7 +66,7 @@ static const char *until(const char *p, const char *end, const char *set, bool s
     return p;
 }
 
-/* Where an unquoted value ends: at what stood before its name, as "a=1;b=2" and "a=1&b=2" have it. */
+/* Where an unquoted value ends: at the byte that was before its name, as in "a=1;b=2" and "a=1&b=2". */
 static const char *value_end(const struct pair *p, const char *value)
 {
     bool first = p->key == p->start;
@@ -94,7 +94,7 @@ static const char *value_end(const struct pair *p, const char *value)
     }
 }
 
-/* The value inside its quotes, which may be escaped ones; or up to where it ends. */
+/* The value inside its quotes, which may be escaped; else up to its end. */
 static struct span value_find(const struct pair *p, const char *value)
 {
     const char *q = value;
@@ -122,7 +122,7 @@ static bool is_line_end(const struct pair *p, const char *at)
     return at == p->end || *at == '\n' || *at == '\r' || is_quote(*at) || *at == '}' || *at == ',' || *at == '\\';
 }
 
-/* "Authorization: Bearer X", "Cookie: a=b; c=d": all to the end of the line, but for the scheme. */
+/* "Authorization: Bearer X", "Cookie: a=b; c=d": everything to the end of the line, except the scheme. */
 static bool header_mark(struct marks *m, const struct pair *p, const char *value)
 {
     static const char *const schemes[] = {"bearer",           "basic",  "token", "digest", "negotiate", "apikey",
@@ -149,7 +149,7 @@ static bool header_mark(struct marks *m, const struct pair *p, const char *value
     return true;
 }
 
-/* A colon is a pair's only in JSON, in YAML, in /password:X of Windows, and behind a header's name. */
+/* A colon separates a pair only in JSON, in YAML, in /password:X of Windows, and after the name of a header. */
 static bool colon_counts(const struct pair *p, const char *value)
 {
     if (p->quoted)
@@ -163,21 +163,21 @@ static bool colon_counts(const struct pair *p, const char *value)
     return (p->key == p->start && p->key[0] == '-') || (p->before == '/' && p->key == p->start + 1);
 }
 
-/* In code, `token = get()` and `token = sys.argv[1]` name where it comes from. */
+/* In code, `token = get()` and `token = sys.argv[1]` say where the value comes from. */
 static bool is_code(const struct pair *p, struct span value)
 {
     bool quoted = value.at > p->start && is_quote(value.at[-1]);
     return !quoted && p->blanks && (memchr(value.at, '(', value.len) || memchr(value.at, '[', value.len));
 }
 
-/* ?sig=X of a URL that lets in whoever has it. */
+/* ?sig=X of a URL, which is a permission for everyone who has it. */
 static bool is_signature(struct span key)
 {
     return span_equal(key, "sig") || span_equal(key, "signature") || span_equal(key, "Signature") ||
            span_equal(key, "X-Amz-Signature") || span_equal(key, "X-Goog-Signature");
 }
 
-/* Returns where to look on. */
+/* Returns where to continue the search. */
 static const char *pair_mark(struct marks *m, struct pair *p)
 {
     const char *next = p->separator + 1, *value = next;

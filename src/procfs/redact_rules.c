@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of redaction. A short flag is a secret only in the programs named here: -p is a port to ssh and a password to
- * mysql. */
+/* Tables of redaction. A short flag means a secret only for the programs named here: -p is a port for ssh and a
+ * password for mysql. */
 #include <stddef.h>
 
 #include "procfs/redact.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Secrets that are known by their looks: tokens with a prefix of their maker, JWT, PEM keys, userinfo in URLs, and
- * words no one would remember. */
+/* Secrets that are recognised by their form: tokens with a prefix of their issuer, JWT, PEM keys, userinfo in URLs, and
+ * random words. */
 #include <string.h>
 
 #include "procfs/redact.h"
 
 enum { RANDOM_MIN = 32, RANDOM_MAX = 128 };
-/* What is looked at of one URL, so that a text of nothing but "://" costs no square of its length. */
+/* How many bytes of a URL are examined; without a limit a text of nothing but "://" would take quadratic time. */
 enum { URL_MAX = 2048 };
 
 static bool is_alnum(char c)
@@ -41,8 +41,8 @@ static unsigned class_of(char c)
     return is_digit(c) ? 1 : c >= 'a' && c <= 'z' ? 2 : c >= 'A' && c <= 'Z' ? 3 : 0;
 }
 
-/* Letters of both cases and digits, changing between them at half of all places, as 62 random letters do at 62 % of
- * them and CamelCase at 40 %. Hex, as in commits and digests, has one case. */
+/* Letters of both cases and digits that change at half of all places or more. Random text of 62 characters changes at
+ * 62 % of them, CamelCase at 40 %. Hex, as in commits and digests, has only one case. */
 bool looks_random(struct span s)
 {
     size_t changes = 0, digit_runs = 0;
@@ -70,7 +70,7 @@ static bool is_mixed(const char *p, const char *end)
     return digit && letter;
 }
 
-/* eyJ.... . eyJ.... . signature: the two first parts are JSON objects in base64. The signature may be missing. */
+/* eyJ.... . eyJ.... . signature: the first two parts are JSON objects in base64. The signature may be missing. */
 static const char *jwt_end(const char *p, const char *end)
 {
     if (end - p < 20 || memcmp(p, "eyJ", 3) != 0)
@@ -82,7 +82,7 @@ static const char *jwt_end(const char *p, const char *end)
     return second - dot < 10 ? NULL : while_token(second, end, ".=");
 }
 
-/* Looks no further than it must: a row of "s.s.s." would else be read from each of its bytes to the end. */
+/* Stops as early as it can: otherwise a row of "s.s.s." would be read to its end from each of its bytes. */
 static bool is_shape(const struct shape *s, const char *p, const char *end)
 {
     size_t len = strlen(s->prefix);
@@ -140,7 +140,7 @@ void shapes_mark(struct marks *m, struct span text)
             bool fingerprint = p - start >= 7 && memcmp(p - 7, "SHA256:", 7) == 0;
             if (!fingerprint && looks_random(span_of(p, (size_t)(stop - p))))
                 mark(m, p, stop);
-            /* "Bearer X" without its header, as some clients take it. */
+            /* "Bearer X" without its header, as some clients accept it. */
             if (stop - p == 6 && strncasecmp(p, "bearer", 6) == 0 && stop < end && is_space(*stop)) {
                 const char *from = stop + 1, *to = while_token(from, end, ".~+/=");
                 if (to - from >= 16 || (to - from >= 8 && is_mixed(from, to)))
@@ -151,12 +151,12 @@ void shapes_mark(struct marks *m, struct span text)
     }
 }
 
-/* The text in the quotes that follow a word of SQL: PASSWORD 'x', PASSWORD('x'), IDENTIFIED WITH plugin BY 'x'. */
+/* The quoted text after certain words of SQL: PASSWORD 'x', PASSWORD('x'), IDENTIFIED WITH plugin BY 'x'. */
 void sql_mark(struct marks *m, struct span text)
 {
     static const char *const words[] = {
         "password", "identified by", "convertto-securestring", "convertto-securestring -string", " by", " using"};
-    const size_t alone = 4; /* so many tell by themselves */
+    const size_t alone = 4; /* the first four are enough; the others need IDENTIFIED or "connect to" before them */
     const char *end = text.at + text.len;
     for (const char *p = text.at; p < end; p++) {
         if (*p != '\'' && *p != '"')
@@ -186,7 +186,7 @@ static const char *find_any(const char *p, const char *end, const char *set)
     return p;
 }
 
-/* A token in place of the user: https://TOKEN@github.com, or the hex key of an error reporter. */
+/* A token instead of a user: https://TOKEN@github.com, or the hex key of an error reporting service. */
 static bool is_lone_secret(const char *from, const char *to)
 {
     if (to - from < 16 || !is_mixed(from, to))
@@ -217,7 +217,7 @@ static void userinfo_mark(struct marks *m, const char *from, const char *at, boo
     }
 }
 
-/* The authority from p on. A password may hold '/', '#' or '?' although it must not. */
+/* The authority, which begins at p. A password may contain '/', '#' or '?' although that is not allowed. */
 static void authority_mark(struct marks *m, const char *p, const char *end, bool script)
 {
     if (end - p > URL_MAX)
@@ -240,7 +240,7 @@ static void authority_mark(struct marks *m, const char *p, const char *end, bool
     if (at)
         userinfo_mark(m, p, at, script);
     else if (stop == end && host_end == end && is_alnum(*port) && memchr("$%{", *(colon + 1), 3) == NULL)
-        mark(m, colon + 1, end); /* cut before its '@' came */
+        mark(m, colon + 1, end); /* truncated before its '@' */
 }
 
 static void place_mark(struct marks *m, const char *p, const char *end)
@@ -275,8 +275,8 @@ static bool is_version(const char *p, const char *end)
     return dots != 3;
 }
 
-/* user:password@host without a scheme, as proxies and Go's DSN are given. A digest, an alias of a package and an
- * address of mail look alike. */
+/* user:password@host without a scheme, as proxies and Go's DSN have it. Digests, package aliases and mail addresses
+ * look similar. */
 static void bare_mark(struct marks *m, const char *start, const char *at, const char *end, bool script)
 {
     static const char *const others[] = {"mailto", "sip",  "sips", "npm",    "acct", "xmpp",      "jsr",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers and lines of kernel text, inline because a tick reads thousands of them. A number or a line is believed only
- * if the byte that ends it is there: text that was cut in the middle of a number would else give a smaller one.
+ * Numbers and lines of kernel text, inline because a tick parses thousands of them. A number or a line is accepted only
+ * if the byte that ends it is there: "1234" may be the first part of a truncated "123456".
  */
 #ifndef PROCFS_TEXT_H
 #define PROCFS_TEXT_H
@@ -38,7 +38,7 @@ static inline const char *text_blanks(const char *p, const char *end)
     return p;
 }
 
-/* The next line that has its '\n'; false at the end, and at a last line that was cut. */
+/* The next line that ends with '\n'; false at the end, and at a truncated last line. */
 static inline bool text_line(const char **p, const char *end, struct span *ret)
 {
     const char *newline = *p < end ? memchr(*p, '\n', (size_t)(end - *p)) : NULL;
@@ -52,7 +52,7 @@ static inline bool text_line(const char **p, const char *end, struct span *ret)
 /* True if the line begins with the key, which is a literal with its colon. */
 #define TEXT_KEY(line, key) ((line).len >= sizeof(key) - 1 && memcmp((line).at, key, sizeof(key) - 1) == 0)
 
-/* The first number of what follows a key of key_len bytes; more words may follow it (Uid has four). */
+/* The first number after a key of key_len bytes; more words may follow it (Uid has four). */
 static inline bool text_count(struct span line, size_t key_len, uint64_t *ret)
 {
     const char *end = line.at + line.len;
@@ -60,7 +60,7 @@ static inline bool text_count(struct span line, size_t key_len, uint64_t *ret)
     return p && (p == end || *p == ' ' || *p == '\t');
 }
 
-/* "   1234 kB" as bytes. */
+/* Parses "   1234 kB" after the key, into bytes. */
 static inline bool text_kb(struct span line, size_t key_len, uint64_t *ret)
 {
     const char *end = line.at + line.len;
