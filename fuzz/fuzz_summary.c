@@ -57,10 +57,10 @@ struct moment {
     struct baro_process p[ROWS], *rows[ROWS];
     char name[ROWS][24], line[ROWS][40];
     struct baro_sample s;
-    struct baro_entity part[BARO_KIND_MAX][PARTS], *parts[BARO_KIND_MAX][PARTS];
-    uint64_t value[BARO_KIND_MAX][PARTS][VALUES];
-    uint8_t absent[BARO_KIND_MAX][PARTS][VALUES];
-    char part_name[BARO_KIND_MAX][PARTS][24];
+    struct baro_entity part[KIND_COUNT][PARTS], *parts[KIND_COUNT][PARTS];
+    uint64_t value[KIND_COUNT][PARTS][VALUES];
+    uint8_t absent[KIND_COUNT][PARTS][VALUES];
+    char part_name[KIND_COUNT][PARTS][24];
     struct dialect *dialect[DIALECTS];
     struct buf rows_text;
 };

@@ -18,6 +18,7 @@
 extern "C" {
 #endif
 
+/** Kinds that the library has from its beginning. Further ones have names alone: baro_kind_find(). */
 enum baro_kind {
     BARO_KIND_PROCESS,  /**< one process, identity (pid, start time) */
     BARO_KIND_JOB,      /**< all processes that are accounted together */
@@ -29,8 +30,7 @@ enum baro_kind {
     BARO_KIND_FS,       /**< one mounted filesystem */
     BARO_KIND_NET,      /**< one network interface */
     BARO_KIND_SENSOR,   /**< one temperature sensor */
-    BARO_KIND_CGROUP,   /**< a control group that the job is in */
-    BARO_KIND_MAX
+    BARO_KIND_CGROUP    /**< a control group that the job is in */
 };
 
 enum baro_unit {

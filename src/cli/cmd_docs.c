@@ -165,7 +165,7 @@ static void bash(struct buf *b)
 }
 
 /* What is true of a kind as a whole; each rule stands here and nowhere else. */
-static const char *const notes[BARO_KIND_MAX] = {
+static const char *const notes[KIND_COUNT] = {
     [BARO_KIND_PROCESS] = "`io_read_bytes` and `io_write_bytes` (of processes, exits and the job) are the kernel's "
                           "count of what a process caused, not what a disk did. `write_bytes` of /proc/PID/io grows "
                           "when a folio of the page cache becomes dirty, by the whole folio, and a folio may have many "
@@ -211,7 +211,7 @@ static void metrics(struct buf *b)
         "`rss_bytes` is approximate on kernels 6.2 to 6.15, which count it on each CPU and sum up now and then: by up "
         "to 32 "
         "pages (or twice the number of CPUs, if that is more) for each CPU and kind of page.\n");
-    for (int kind = 0; kind < BARO_KIND_MAX; kind++) {
+    for (int kind = 0; kind < KIND_COUNT; kind++) {
         buf_printf(b, "\n## %s\n\n| name | unit | semantics | from | meaning |\n|---|---|---|---|---|\n",
                    baro_kind_name((enum baro_kind)kind));
         for (int id = 0; id < baro_metric_count((enum baro_kind)kind); id++) {

@@ -236,7 +236,7 @@ static void nothing_of_the_kind(struct findings *all, const char *topic, const s
 {
     static const struct {
         const char *what, *grant;
-    } of[BARO_KIND_MAX] = {
+    } of[KIND_COUNT] = {
         [BARO_KIND_CPU] = {"no CPU is to be seen", "running baro outside of the container"},
         [BARO_KIND_DISK] = {"no disk is to be seen", NULL},
         [BARO_KIND_FS] = {"no filesystem is to be seen", NULL},

@@ -52,7 +52,7 @@ int host_new(struct host **ret, const struct host_options *options, struct baro_
     h->text = text;
     h->cap = TEXT_LEAST;
     memset(h->absent, BARO_ABSENT_NOT_YET, sizeof(h->absent));
-    for (int k = 0; k < BARO_KIND_MAX; k++)
+    for (int k = 0; k < KIND_COUNT; k++)
         h->table[k].kind = (enum baro_kind)k;
     for (int i = 0; i < HOST_FILE_MAX; i++) {
         h->fd[i] = openat(options->proc_fd, files[i], O_RDONLY | O_CLOEXEC);
@@ -77,7 +77,7 @@ void host_free(struct host *h)
     fs_done(h);
     for (int i = 0; i < HOST_FILE_MAX; i++)
         fd_close(h->fd[i]);
-    for (int k = 0; k < BARO_KIND_MAX; k++)
+    for (int k = 0; k < KIND_COUNT; k++)
         entity_table_done(&h->table[k]);
     free(h->disks.at);
     free(h->nets.at);

@@ -101,7 +101,7 @@ struct host {
     size_t vmstat_end;           /* and how much of it was needed */
     uint64_t value[HOST_MAX];
     uint8_t absent[HOST_MAX];
-    struct entity_table table[BARO_KIND_MAX];
+    struct entity_table table[KIND_COUNT];
 
     struct baro_entity **cpu;    /* by number */
     uint64_t *cpu_looked;

@@ -8,82 +8,37 @@
 
 #include "baro/metric.h"
 
-enum process_metric {
-#define METRIC(stem, unit, semantics, source, help) PROCESS_##stem,
-#include "metric/process.def"
+/* PROCESS_cpu, PROCESS_rss, ..., and PROCESS_MAX: how many there are; the same of each kind. */
+#define METRIC_ID_(kind, stem) kind##_##stem
+#define METRIC_ID(kind, stem) METRIC_ID_(kind, stem)
+#define METRIC(stem, ...) METRIC_ID(KIND, stem),
+#define KIND_BEGIN(name) enum name##_metric {
+#define KIND_END(name, time)                                                                                           \
+    METRIC_ID(KIND, MAX)                                                                                               \
+    }                                                                                                                  \
+    ;
+#include "metric/kinds.def"
+#undef KIND_END
+#undef KIND_BEGIN
 #undef METRIC
-    PROCESS_MAX
-};
 
-enum job_metric {
-#define METRIC(stem, unit, semantics, source, help) JOB_##stem,
-#include "metric/job.def"
+/* Numbers of kinds: those of enum baro_kind, and on from there. */
+enum kind {
+#define METRIC(...)
+#define KIND_BEGIN(name) KIND_##name,
+#define KIND_END(name, time)
+#include "metric/kinds.def"
+#undef KIND_END
+#undef KIND_BEGIN
 #undef METRIC
-    JOB_MAX
+    KIND_COUNT
 };
+_Static_assert((int)KIND_process == BARO_KIND_PROCESS && (int)KIND_host == BARO_KIND_HOST &&
+                   (int)KIND_cgroup == BARO_KIND_CGROUP,
+               "the public numbers are those of the table");
 
-enum exit_metric {
-#define METRIC(stem, unit, semantics, source, help) EXIT_##stem,
-#include "metric/exit.def"
-#undef METRIC
-    EXIT_MAX
-};
-
-enum recorder_metric {
-#define METRIC(stem, unit, semantics, source, help) RECORDER_##stem,
-#include "metric/recorder.def"
-#undef METRIC
-    RECORDER_MAX
-};
-
-enum host_metric {
-#define METRIC(stem, unit, semantics, source, help) HOST_##stem,
-#include "metric/host.def"
-#undef METRIC
-    HOST_MAX
-};
-
-enum cpu_metric {
-#define METRIC(stem, unit, semantics, source, help) CPU_##stem,
-#include "metric/cpu.def"
-#undef METRIC
-    CPU_MAX
-};
-
-enum disk_metric {
-#define METRIC(stem, unit, semantics, source, help) DISK_##stem,
-#include "metric/disk.def"
-#undef METRIC
-    DISK_MAX
-};
-
-enum fs_metric {
-#define METRIC(stem, unit, semantics, source, help) FS_##stem,
-#include "metric/fs.def"
-#undef METRIC
-    FS_MAX
-};
-
-enum net_metric {
-#define METRIC(stem, unit, semantics, source, help) NET_##stem,
-#include "metric/net.def"
-#undef METRIC
-    NET_MAX
-};
-
-enum sensor_metric {
-#define METRIC(stem, unit, semantics, source, help) SENSOR_##stem,
-#include "metric/sensor.def"
-#undef METRIC
-    SENSOR_MAX
-};
-
-enum cgroup_metric {
-#define METRIC(stem, unit, semantics, source, help) CGROUP_##stem,
-#include "metric/cgroup.def"
-#undef METRIC
-    CGROUP_MAX
-};
+/** @return the column that has the time at which an entity of @p kind was read; -1: they are all read together. */
+int metric_time(int kind);
 
 /* Masks of these metrics are one word. */
 _Static_assert(PROCESS_MAX <= 64 && JOB_MAX <= 64 && EXIT_MAX <= 64 && RECORDER_MAX <= 64, "a mask is 64 bits");

@@ -109,57 +109,27 @@
      .semantics = BARO_SEM_##semantics_,                                                                               \
      .source = BARO_SOURCE_##source_},
 
-static const struct baro_metric process_metrics[] = {
-#include "metric/process.def"
-};
-static const struct baro_metric job_metrics[] = {
-#include "metric/job.def"
-};
-static const struct baro_metric exit_metrics[] = {
-#include "metric/exit.def"
-};
-static const struct baro_metric recorder_metrics[] = {
-#include "metric/recorder.def"
-};
-static const struct baro_metric host_metrics[] = {
-#include "metric/host.def"
-};
-static const struct baro_metric cpu_metrics[] = {
-#include "metric/cpu.def"
-};
-static const struct baro_metric disk_metrics[] = {
-#include "metric/disk.def"
-};
-static const struct baro_metric fs_metrics[] = {
-#include "metric/fs.def"
-};
-static const struct baro_metric net_metrics[] = {
-#include "metric/net.def"
-};
-static const struct baro_metric sensor_metrics[] = {
-#include "metric/sensor.def"
-};
-static const struct baro_metric cgroup_metrics[] = {
-#include "metric/cgroup.def"
-};
+#define KIND_BEGIN(name) static const struct baro_metric name##_metrics[] = {
+#define KIND_END(name, time)                                                                                           \
+    }                                                                                                                  \
+    ;
+#include "metric/kinds.def"
+#undef KIND_END
+#undef KIND_BEGIN
 #undef METRIC
 
 static const struct {
     const char *name;
     const struct baro_metric *at;
-    int count;
-} kinds[BARO_KIND_MAX] = {
-    [BARO_KIND_PROCESS] = {"process", process_metrics, PROCESS_MAX},
-    [BARO_KIND_JOB] = {"job", job_metrics, JOB_MAX},
-    [BARO_KIND_EXIT] = {"exit", exit_metrics, EXIT_MAX},
-    [BARO_KIND_RECORDER] = {"recorder", recorder_metrics, RECORDER_MAX},
-    [BARO_KIND_HOST] = {"host", host_metrics, HOST_MAX},
-    [BARO_KIND_CPU] = {"cpu", cpu_metrics, CPU_MAX},
-    [BARO_KIND_DISK] = {"disk", disk_metrics, DISK_MAX},
-    [BARO_KIND_FS] = {"fs", fs_metrics, FS_MAX},
-    [BARO_KIND_NET] = {"net", net_metrics, NET_MAX},
-    [BARO_KIND_SENSOR] = {"sensor", sensor_metrics, SENSOR_MAX},
-    [BARO_KIND_CGROUP] = {"cgroup", cgroup_metrics, CGROUP_MAX},
+    int count, time;
+} kinds[KIND_COUNT] = {
+#define METRIC(...)
+#define KIND_BEGIN(name) {#name, name##_metrics,
+#define KIND_END(name, time) METRIC_ID(KIND, MAX), METRIC_ID(KIND, time)},
+#include "metric/kinds.def"
+#undef KIND_END
+#undef KIND_BEGIN
+#undef METRIC
 };
 
 const char *baro_version(void)
@@ -169,7 +139,7 @@ const char *baro_version(void)
 
 int baro_metric_count(int kind)
 {
-    return (unsigned)kind < BARO_KIND_MAX ? kinds[kind].count : 0;
+    return (unsigned)kind < KIND_COUNT ? kinds[kind].count : 0;
 }
 
 const struct baro_metric *baro_metric_get(int kind, int id)
@@ -188,14 +158,19 @@ int baro_metric_find(int kind, const char *name, size_t len)
     return -1;
 }
 
+int metric_time(int kind)
+{
+    return kind >= 0 && kind < KIND_COUNT && kinds[kind].time < kinds[kind].count ? kinds[kind].time : -1;
+}
+
 int baro_kind_count(void)
 {
-    return BARO_KIND_MAX;
+    return KIND_COUNT;
 }
 
 int baro_kind_find(const char *name)
 {
-    for (int kind = 0; kind < BARO_KIND_MAX; kind++) {
+    for (int kind = 0; kind < KIND_COUNT; kind++) {
         if (strcmp(kinds[kind].name, name) == 0)
             return kind;
     }
@@ -204,7 +179,7 @@ int baro_kind_find(const char *name)
 
 const char *baro_kind_name(int kind)
 {
-    return (unsigned)kind < BARO_KIND_MAX ? kinds[kind].name : "unknown";
+    return (unsigned)kind < KIND_COUNT ? kinds[kind].name : "unknown";
 }
 
 const char *baro_absent_name(enum baro_absent reason)

@@ -135,7 +135,7 @@ static struct baro_sample *put_sample(struct piece *p, const struct baro_sample 
     copy.job_extra = put_extra(p, from->job_extra);
     copy.self_extra = put_extra(p, from->self_extra);
     copy.host_extra = put_extra(p, from->host_extra);
-    for (size_t kind = 0; kind < BARO_KIND_MAX; kind++)
+    for (size_t kind = 0; kind < KIND_COUNT; kind++)
         put_entities(p, &from->entities[kind], &copy.entities[kind]);
     copy.declared = put_all_declared(p, from);
     if (to)
@@ -282,12 +282,12 @@ static void mix_machine(struct baro_sample *s, const struct baro_sample *later, 
 static void mix_own_times(struct baro_sample *s, const struct baro_sample *later, uint64_t t_ns)
 {
     struct between b;
-    for (int kind = BARO_KIND_CGROUP + 1; kind < BARO_KIND_MAX + (int)s->n_declared; kind++) {
+    for (int kind = BARO_KIND_CGROUP + 1; kind < KIND_COUNT + (int)s->n_declared; kind++) {
         struct baro_entities *now = (struct baro_entities *)(uintptr_t)sample_entities(s, kind);
         const struct baro_entities *next = sample_entities(later, kind);
         if (!next || !now->read_ns || !next->read_ns || !read_since(now->read_ns, next->read_ns, t_ns, &b))
             continue;
-        mix_entities(now, next, kind < BARO_KIND_MAX ? NULL : s->declared[kind - BARO_KIND_MAX], b);
+        mix_entities(now, next, kind < KIND_COUNT ? NULL : s->declared[kind - KIND_COUNT], b);
         now->read_ns = t_ns;
     }
 }

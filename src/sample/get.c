@@ -98,9 +98,9 @@ int baro_sample_host(const struct baro_sample *s, int metric, uint64_t *ret)
 
 const struct baro_entities *sample_entities(const struct baro_sample *s, int kind)
 {
-    if (kind >= 0 && kind < BARO_KIND_MAX)
+    if (kind >= 0 && kind < KIND_COUNT)
         return &s->entities[kind];
-    return kind >= 0 && (size_t)kind - BARO_KIND_MAX < s->n_declared ? &s->declared[kind - BARO_KIND_MAX]->rows : NULL;
+    return kind >= 0 && (size_t)kind - KIND_COUNT < s->n_declared ? &s->declared[kind - KIND_COUNT]->rows : NULL;
 }
 
 int baro_sample_entities_ns(const struct baro_sample *s, int kind, uint64_t *ret)
@@ -150,10 +150,10 @@ int baro_entity_value(const struct baro_entity *e, int metric, uint64_t *ret)
     return value_of(e->value, e->absent, entity_values(e), e->extra, metric, ret);
 }
 
-/* Some kinds have a column that says when the values were read: it may be earlier than the record that has them. */
+/* A column says it where the entities of a kind are read at different times. */
 int baro_entity_read_ns(const struct baro_entity *e, uint64_t *ret)
 {
-    int column = e->kind == BARO_KIND_FS ? FS_read_at : e->kind == BARO_KIND_SENSOR ? SENSOR_read_at : -1;
+    int column = metric_time(e->kind);
     if (column >= 0)
         return baro_entity_value(e, column, ret);
     *ret = e->read_ns;

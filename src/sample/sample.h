@@ -152,7 +152,7 @@ struct baro_sample {
     uint64_t host_ns;
     uint64_t host[HOST_MAX];
     uint8_t host_absent[HOST_MAX];
-    struct baro_entities entities[BARO_KIND_MAX]; /* of the kinds from BARO_KIND_CPU on; those up to BARO_KIND_CGROUP
+    struct baro_entities entities[KIND_COUNT]; /* of the kinds from BARO_KIND_CPU on; those up to BARO_KIND_CGROUP
                                                      are of the same instant */
     /* In the order in which they were declared. There may be more later: DECLARED_MAX at most; none goes, and none
      * changes its place or its name. All together have ENTITIES_MAX rows at most. */
@@ -221,7 +221,7 @@ const struct baro_entities *sample_entities(const struct baro_sample *s, int kin
 /* How many values it has. */
 static inline int entity_values(const struct baro_entity *e)
 {
-    return e->kind < BARO_KIND_MAX ? baro_metric_count(e->kind) : (int)e->n_values;
+    return e->kind < KIND_COUNT ? baro_metric_count(e->kind) : (int)e->n_values;
 }
 
 /* Frees the texts of a process, not the struct; what is left is as before any was set. */

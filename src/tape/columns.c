@@ -131,10 +131,6 @@ static void machine_columns(enum baro_kind kind, struct columns *c)
         break;
     case BARO_KIND_FS:
         of_sum(&c->at[FS_available], PREDICT_SUM, 2, (const uint8_t[]){FS_total, FS_used}, 1);
-        c->at[FS_read_at].predictor = PREDICT_TIME;
-        break;
-    case BARO_KIND_SENSOR:
-        c->at[SENSOR_read_at].predictor = PREDICT_TIME;
         break;
     case BARO_KIND_CGROUP:
         cgroup_columns(c);
@@ -159,6 +155,8 @@ void columns_of_kind(enum baro_kind kind, struct columns *ret)
     if (kind == BARO_KIND_RECORDER)
         of_one(&ret->at[RECORDER_rss_peak], PREDICT_PEAK, RECORDER_rss);
     machine_columns(kind, ret);
+    if (metric_time((int)kind) >= 0)
+        ret->at[metric_time((int)kind)].predictor = PREDICT_TIME;
     for (unsigned i = 0; i < ret->n; i++)
         ret->at[i].falls =
             ret->at[i].predictor != PREDICT_SAME || baro_metric_get(kind, (int)i)->semantics != BARO_SEM_COUNTER;

@@ -268,10 +268,10 @@ static int scan_kind(struct baro_tape *t, struct span *in, unsigned kind, bool w
 
 static void show_declared(struct baro_tape *t)
 {
-    unsigned n = t->schema.n_kinds - BARO_KIND_MAX;
+    unsigned n = t->schema.n_kinds - KIND_COUNT;
     for (unsigned i = 0; i < n; i++) {
         static struct baro_entity *const none[1];
-        unsigned kind = BARO_KIND_MAX + i;
+        unsigned kind = KIND_COUNT + i;
         const struct tape_kind *k = t->schema.kind[kind];
         struct kind_state *l = state_of(t, kind);
         if (!l)
@@ -291,7 +291,7 @@ void entities_show(struct baro_tape *t)
 {
     struct baro_sample *s = &t->sample;
     static struct baro_entity *const none[1];
-    for (unsigned kind = BARO_KIND_CPU; kind < BARO_KIND_MAX; kind++) {
+    for (unsigned kind = BARO_KIND_CPU; kind < KIND_COUNT; kind++) {
         const struct kind_state *l = t->kinds[kind];
         bool any = l && l->n > 0;
         s->entities[kind] = (struct baro_entities){any ? l->n : 0, any ? l->at : none, l ? l->view.rows.read_ns : 0};

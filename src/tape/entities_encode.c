@@ -31,7 +31,7 @@ struct kind_rows {
 struct entity_writer {
     bool machine_written; /* in this block */
     uint64_t machine_ns;
-    struct kind_rows *kind[BARO_KIND_MAX], *declared[DECLARED_MAX];
+    struct kind_rows *kind[KIND_COUNT], *declared[DECLARED_MAX];
     uint64_t weight; /* of the rows in records of their own: see WEIGHT_MAX */
 };
 
@@ -58,7 +58,7 @@ static void rows_free(struct kind_rows *k)
 
 void entities_free(struct entity_writer *e)
 {
-    for (size_t i = 0; e && i < BARO_KIND_MAX; i++)
+    for (size_t i = 0; e && i < KIND_COUNT; i++)
         rows_free(e->kind[i]);
     for (size_t i = 0; e && i < DECLARED_MAX; i++)
         rows_free(e->declared[i]);
@@ -79,7 +79,7 @@ void entities_new_block(struct entity_writer *e)
 {
     if (!e)
         return;
-    for (size_t i = 0; i < BARO_KIND_MAX; i++)
+    for (size_t i = 0; i < KIND_COUNT; i++)
         rows_new_block(e->kind[i]);
     for (size_t i = 0; i < DECLARED_MAX; i++)
         rows_new_block(e->declared[i]);
@@ -377,13 +377,13 @@ static int encode_declared(struct tape_writer *w, const struct baro_sample *s)
 int encode_entities(struct tape_writer *w, const struct baro_sample *s)
 {
     bool later_kinds = false;
-    for (int kind = BARO_KIND_CGROUP + 1; kind < BARO_KIND_MAX; kind++)
+    for (int kind = BARO_KIND_CGROUP + 1; kind < KIND_COUNT; kind++)
         later_kinds |= s->entities[kind].read_ns != 0;
     if (s->n_declared == 0 && !later_kinds)
         return 0;
     if (!writer_of(w))
         return -ENOMEM;
-    for (int kind = BARO_KIND_CGROUP + 1; kind < BARO_KIND_MAX; kind++) {
+    for (int kind = BARO_KIND_CGROUP + 1; kind < KIND_COUNT; kind++) {
         struct kind_rows *k = rows_of(w, kind);
         int r = k ? encode_reading(w, s, k, (uint64_t)kind, s->entities[kind]) : -ENOMEM;
         if (r < 0)

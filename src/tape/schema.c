@@ -183,7 +183,7 @@ static struct tape_kind *add_kind(struct schema *s, struct span name, bool own)
 static int kind_of_name(const struct schema *s, struct span name)
 {
     for (unsigned i = 0; i < s->n_kinds; i++)
-        if (span_equal(name, i < BARO_KIND_MAX ? baro_kind_name((int)i) : s->kind[i]->name))
+        if (span_equal(name, i < KIND_COUNT ? baro_kind_name((int)i) : s->kind[i]->name))
             return (int)i;
     return -1;
 }
@@ -218,7 +218,7 @@ int schema_scan(struct span in, struct schema *ret)
     bool seen[TAPE_KINDS_MAX] = {0};
     memset(ret, 0, sizeof *ret);
     memset(ret->kind_of, -1, sizeof ret->kind_of);
-    for (int kind = 0; kind < BARO_KIND_MAX; kind++)
+    for (int kind = 0; kind < KIND_COUNT; kind++)
         if (!add_kind(ret, span_of("", 0), true))
             return -ENOMEM;
     if (!scan_varint(&in, &n_kinds))

@@ -9,7 +9,7 @@
 #include "tape/row.h"
 
 /* Numbers of kinds in records: below SCHEMA_KINDS the schema's, from there on those that are declared in blocks. */
-enum { SCHEMA_KINDS = 64, DECLARED_MAX = 64, TAPE_KINDS_MAX = BARO_KIND_MAX + SCHEMA_KINDS + DECLARED_MAX };
+enum { SCHEMA_KINDS = 64, DECLARED_MAX = 64, TAPE_KINDS_MAX = KIND_COUNT + SCHEMA_KINDS + DECLARED_MAX };
 
 /* One kind as read: the tape's columns and the metrics that they are. */
 struct tape_kind {
@@ -23,7 +23,7 @@ struct tape_kind {
     const struct baro_metric *more[COLUMNS_MAX];
 };
 
-/* Kinds have the numbers of this library's registry; from BARO_KIND_MAX on those that only the tape has. */
+/* Kinds have the numbers of this library's registry; from KIND_COUNT on those that only the tape has. */
 struct schema {
     struct tape_kind *kind[TAPE_KINDS_MAX];
     unsigned n_kinds;

@@ -33,8 +33,8 @@ void column_write(struct buf *out, const struct baro_metric *m, const struct col
 void schema_write(struct buf *out)
 {
     struct buf row = {0};
-    buf_varint(out, BARO_KIND_MAX);
-    for (int kind = 0; kind < BARO_KIND_MAX; kind++) {
+    buf_varint(out, KIND_COUNT);
+    for (int kind = 0; kind < KIND_COUNT; kind++) {
         struct columns columns;
         columns_of_kind((enum baro_kind)kind, &columns);
         write_text(out, baro_kind_name((enum baro_kind)kind));

@@ -37,7 +37,7 @@ static int set_up(struct tape_writer *w, const struct baro_header *header)
     uint8_t nonce[8];
     random_nonce(nonce);
     w->seed = frame_seed(nonce);
-    for (int kind = 0; kind < BARO_KIND_MAX; kind++)
+    for (int kind = 0; kind < KIND_COUNT; kind++)
         columns_of_kind((enum baro_kind)kind, &w->columns[kind]);
     w->block = calloc(1, sizeof *w->block);
     w->index = malloc(INDEX_MAX * sizeof *w->index);

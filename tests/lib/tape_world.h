@@ -29,8 +29,8 @@ struct world {
     uint32_t last_id;
     size_t n;
     struct baro_process *at[WORLD_MAX];
-    struct baro_entity *entity[BARO_KIND_MAX][WORLD_ENTITIES];
-    size_t n_entities[BARO_KIND_MAX];
+    struct baro_entity *entity[KIND_COUNT][WORLD_ENTITIES];
+    size_t n_entities[KIND_COUNT];
     struct world_declared declared[WORLD_DECLARED];
     struct baro_declared *declared_views[WORLD_DECLARED];
     struct baro_sample sample;
@@ -172,7 +172,8 @@ static inline void world_entities(struct world *w, enum baro_kind kind)
         if (world_below(w, 30) == 0)
             world_labels(w, e);
     }
-    s->entities[kind] = (struct baro_entities){.n = w->n_entities[kind], .at = w->entity[kind]};
+    s->entities[kind] = (struct baro_entities){
+        .n = w->n_entities[kind], .at = w->entity[kind], .read_ns = kind > BARO_KIND_CGROUP ? s->t_ns - 5 : 0};
 }
 
 /* Not at each tick, and not all of it: the tests that break a tape at each of its bytes take the square of its length.
@@ -185,7 +186,7 @@ static inline void world_machine(struct world *w)
     s->has_host = true;
     s->host_ns = s->t_ns + world_below(w, 100000) - 1000;
     world_values(w, s->host, s->host_absent, HOST_MAX, true);
-    for (unsigned kind = BARO_KIND_CPU; kind < BARO_KIND_MAX; kind++)
+    for (unsigned kind = BARO_KIND_CPU; kind < KIND_COUNT; kind++)
         if (world_below(w, 4) == 0)
             world_entities(w, (enum baro_kind)kind);
 }
@@ -350,7 +351,7 @@ static inline void world_free(struct world *w)
 {
     while (w->n > 0)
         world_died(w, w->n - 1);
-    for (unsigned kind = 0; kind < BARO_KIND_MAX; kind++)
+    for (unsigned kind = 0; kind < KIND_COUNT; kind++)
         while (w->n_entities[kind] > 0)
             world_lost(w, (enum baro_kind)kind, 0);
     for (size_t i = 0; i < w->sample.n_declared; i++)
@@ -449,8 +450,10 @@ static inline void snapshot_machine(struct snapshot *s, const struct baro_sample
     SNAP(s, v->host_ns);
     SNAP(s, v->host);
     SNAP(s, v->host_absent);
-    for (unsigned kind = 0; kind < BARO_KIND_MAX; kind++) {
+    for (unsigned kind = 0; kind < KIND_COUNT; kind++) {
         SNAP(s, v->entities[kind].n);
+        if (kind > BARO_KIND_CGROUP)
+            SNAP(s, v->entities[kind].read_ns);
         for (size_t i = 0; i < v->entities[kind].n; i++)
             snapshot_entity(s, v->entities[kind].at[i]);
     }

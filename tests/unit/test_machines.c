@@ -312,7 +312,7 @@ static void one(void **state)
     put_cpus(&b, &f.sample.entities[BARO_KIND_CPU]);
     put_entities(&b, BARO_KIND_DISK, &f.sample.entities[BARO_KIND_DISK]);
     put_filesystems(&b, &f);
-    for (int k = BARO_KIND_NET; k < BARO_KIND_MAX; k++)
+    for (int k = BARO_KIND_NET; k < KIND_COUNT; k++)
         put_entities(&b, (enum baro_kind)k, &f.sample.entities[k]);
     check_by_hand(&f);
     snprintf(golden, sizeof(golden), "machines/%s.txt", f.name);
