@@ -1,63 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The block at the end of a run: the story in the time it takes to read it. */
-#include <signal.h>
-#include <string.h>
-#include <sys/wait.h>
-
+/* The block at the end of a run. */
 #include "base/clock.h"
 #include "base/fmt.h"
-#include "derive/limits.h"
-#include "report/lines.h"
-#include "report/table.h"
+#include "report/parts.h"
+#include "report/read.h"
 
 #define WIDTH_MIN 40u
 #define WIDTH_MAX 100u
-#define SHORT (30 * NS_PER_MS) /* ended before its memory was looked at twice */
+
+static void put_target(struct buf *b, const struct baro_summary *s)
+{
+    struct baro_value name = report_fact(s, "targets", "name");
+    size_t n = report_rows(s, "targets");
+    buf_printf(b, "%s%spid %d", name.absent ? "" : name.text, name.absent ? "" : ", ",
+               (int)report_u64(s, "targets", "pid"));
+    if (n > 1)
+        buf_printf(b, " and %zu more", n - 1);
+}
 
 static struct buf title_of(const struct baro_summary *s)
 {
     struct buf b = {0};
-    report_arguments((const char *const *)s->argv, &b);
-    if (report_is_alone(s)) {
-        buf_str(&b, s->host[0] ? s->host : "the machine");
-    } else if (!b.len && s->mode == BARO_MODE_ATTACH) {
-        buf_printf(&b, "%s%spid %d", s->target_name, s->target_name[0] ? ", " : "", s->targets[0]);
-        if (s->n_targets > 1)
-            buf_printf(&b, " and %zu more", s->n_targets - 1);
-    } else if (!b.len) {
-        buf_str(&b, "(no command)");
+    const char *host = report_text(s, "host", "name");
+    for (size_t i = 0; i < report_rows(s, "command"); i++) {
+        buf_str(&b, i ? " " : "");
+        report_argument(report_row(s, "command", "argument", i).text, &b);
     }
+    if (report_is_host_only(s))
+        buf_str(&b, *host ? host : "the machine");
+    else if (!b.len && report_text_is(s, "", "mode", "attach"))
+        put_target(&b, s);
+    else if (!b.len)
+        buf_str(&b, "(no command)");
     buf_byte(&b, 0);
     return b;
 }
 
 static enum lines_tone result(const struct baro_summary *s, bool running, struct buf *b)
 {
-    int status, absent = summary_status(s, &status);
-    enum lines_tone tone = TONE_PLAIN;
-    if (absent == BARO_PRESENT) {
-        report_status(status, b);
-        tone = status == 0 ? TONE_GOOD : TONE_BAD;
-    } else if (s->detached) {
+    struct baro_value status = report_fact(s, "exit", "wait_status");
+    if (status.absent == BARO_PRESENT) {
+        report_status((int)status.u64, b);
+        return status.u64 == 0 ? TONE_GOOD : TONE_BAD;
+    }
+    if (report_is(s, "exit", "is_detached")) {
         buf_str(b, "recorded for");
         return TONE_PLAIN;
-    } else if (absent == BARO_ABSENT_UNKNOWN) {
-        buf_str(b, "ended, status not known");
-    } else {
-        buf_str(b, running ? "running" : "cut off, no end on the tape");
-        tone = running ? TONE_PLAIN : TONE_WARN;
     }
-    return tone;
+    if (status.absent == BARO_ABSENT_UNKNOWN) {
+        buf_str(b, "ended, status not known");
+        return TONE_PLAIN;
+    }
+    buf_str(b, running ? "running" : "cut off, no end on the tape");
+    return running ? TONE_PLAIN : TONE_WARN;
 }
 
 static void head(struct lines *l, const struct baro_summary *s)
 {
     struct buf end = {0}, title = title_of(s);
     enum lines_tone tone = result(s, l->style.running, &end);
-    buf_str(&end, s->detached ? " " : l->style.utf8 ? " · " : " - ");
-    fmt_duration(&end, summary_wall_ns(s));
+    buf_str(&end, report_is(s, "exit", "is_detached") ? " " : l->style.utf8 ? " · " : " - ");
+    fmt_duration(&end, report_u64(s, "", "wall_ns"));
     unsigned taken = lines_columns((const char *)end.at, end.len), width = l->style.width;
-    bool apart = taken + 2 + 20 > width; /* too little is left of the line for the command */
+    bool apart = taken + 2 + 20 > width; /* too little of the line is left for the command */
     lines_tone(l, TONE_STRONG);
     size_t from = l->out->len;
     lines_name(l, l->out, title.failed ? "" : (const char *)title.at, apart ? width : width - taken - 2);
@@ -74,158 +79,87 @@ static void head(struct lines *l, const struct baro_summary *s)
     buf_done(&title);
 }
 
-/* Counters of a job that has not been reaped to its end are lower bounds. */
-static bool exact(const struct baro_summary *s)
+static const char *at_least(struct baro_value v)
 {
-    return strcmp(summary_kernel_source(s), "ledger") != 0;
+    return v.flags & BARO_VALUE_LOWER_BOUND ? "at least " : "";
+}
+
+static void not_known(struct buf *b, int absent)
+{
+    buf_printf(b, "not known: %s", baro_absent_name((enum baro_absent)absent));
+}
+
+/* ---- cpu ---- */
+
+static void cpu_time(struct buf *b, const struct baro_summary *s)
+{
+    struct baro_value cpu = report_fact(s, "job", "cpu_ns");
+    uint64_t user;
+    if (cpu.absent) {
+        not_known(b, cpu.absent);
+        return;
+    }
+    buf_str(b, at_least(cpu));
+    fmt_duration(b, cpu.u64);
+    if (cpu.u64 && report_has_u64(s, "job", "cpu_user_ns", &user)) {
+        buf_str(b, " (user ");
+        fmt_duration(b, user);
+        buf_str(b, ", system ");
+        fmt_duration(b, report_u64(s, "job", "cpu_system_ns"));
+        buf_byte(b, ')');
+    }
+}
+
+static void cores(struct buf *b, const struct baro_summary *s)
+{
+    double mean, peak;
+    if (report_u64(s, "", "wall_ns") < 10 * NS_PER_MS || !report_has_real(s, "job", "cores_mean", &mean))
+        return;
+    fmt_decimal(b, mean, mean < 10 ? 2 : 1);
+    buf_str(b, " cores of ");
+    report_cores(b, report_fact(s, "limits", "cores_at_most").real);
+    if (report_has_real(s, "job", "cores_peak", &peak) && peak > mean) {
+        buf_str(b, ", peak ");
+        fmt_decimal(b, peak, peak < 10 ? 2 : 1);
+    }
 }
 
 static void cpu(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
-    uint64_t v;
-    double mean, peak;
-    const char *source;
-    int absent = summary_job(s, JOB_cpu, &v);
+    bool is_known = report_fact(s, "job", "cpu_ns").absent == BARO_PRESENT;
+    uint64_t delay = report_u64(s, "job", "run_delay_ns");
     lines_begin(l, "cpu", TONE_FAINT);
-    if (absent != BARO_PRESENT) {
-        buf_printf(&b, "not known: %s", baro_absent_name((enum baro_absent)absent));
-        lines_part(l, &b);
-        lines_end(l);
-        buf_done(&b);
-        return;
-    }
-    buf_str(&b, exact(s) || !v ? "" : "at least ");
-    fmt_duration(&b, v);
-    if (v && summary_job(s, JOB_cpu_user, &v) == BARO_PRESENT) {
-        buf_str(&b, " (user ");
-        fmt_duration(&b, v);
-        buf_str(&b, ", system ");
-        summary_job(s, JOB_cpu_system, &v);
-        fmt_duration(&b, v);
-        buf_byte(&b, ')');
-    }
+    cpu_time(&b, s);
     lines_part(l, &b);
-    if (summary_wall_ns(s) >= 10 * NS_PER_MS && summary_cores_mean(s, &mean) == BARO_PRESENT) {
-        fmt_decimal(&b, mean, mean < 10 ? 2 : 1);
-        buf_str(&b, " cores of ");
-        report_cores(&b, summary_cores_limit(s, &source));
-        if (summary_cores_peak(s, &peak) == BARO_PRESENT && peak > mean) {
-            buf_str(&b, ", peak ");
-            fmt_decimal(&b, peak, peak < 10 ? 2 : 1);
-        }
-        lines_part(l, &b);
-    }
-    if (summary_job(s, JOB_run_delay, &v) == BARO_PRESENT && v >= 10 * NS_PER_MS) {
+    if (is_known)
+        cores(&b, s);
+    lines_part(l, &b);
+    if (is_known && delay >= 10 * NS_PER_MS) {
         buf_str(&b, "waited at least ");
-        fmt_duration(&b, v);
+        fmt_duration(&b, delay);
         buf_str(&b, " for a core");
-        lines_part(l, &b);
     }
+    lines_part(l, &b);
     lines_end(l);
     buf_done(&b);
 }
 
-static void holders(struct lines *l, struct buf *b, const struct baro_summary *s, const struct summary_peak *peak)
-{
-    for (size_t i = 0; i < peak->n_top && i < 3; i++) {
-        const struct summary_holder *h = &peak->top[i];
-        buf_str(b, i ? ", " : ": ");
-        lines_name(l, b, s->commands.at[h->command].name, 24);
-        if (h->processes > 1) {
-            buf_printf(b, " %s", lines_times(l));
-            fmt_count(b, h->processes);
-        }
-        if (peak->n_top > 1) {
-            buf_byte(b, ' ');
-            fmt_bytes(b, h->value);
-        }
-    }
-}
+/* ---- i/o ---- */
 
-static const char *why_no_memory(const struct baro_summary *s, int absent)
+static void amount(struct buf *b, const struct baro_summary *s, const char *before, const char *name)
 {
-    bool unseen = s->ended && (absent == BARO_ABSENT_NOT_YET || absent == BARO_PRESENT);
-    return unseen ? "it ended before it was looked at" : baro_absent_name((enum baro_absent)absent);
-}
-
-static void peak_between_samples(struct lines *l, struct buf *b, const struct baro_summary *s,
-                                 const struct summary_rss *rss)
-{
-    buf_str(b, "peak at least ");
-    fmt_bytes(b, rss->value);
-    buf_str(b, " rss");
-    if (rss->has_holder && *s->commands.at[rss->holder].name) {
-        buf_str(b, ": ");
-        lines_name(l, b, s->commands.at[rss->holder].name, 24);
-    }
-    buf_str(b, ", between samples");
-}
-
-/* PSS where nothing can have been higher: it counts shared pages once. Else RSS, and PSS as the lower bound that it is.
- */
-static void memory_peak(struct lines *l, const struct baro_summary *s, const struct summary_rss *rss, bool whole)
-{
-    struct buf b = {0};
-    const struct summary_peak *peak = whole ? &s->peak[PEAK_PSS] : &s->peak[PEAK_RSS];
-    if (!whole && rss->unsampled) {
-        peak_between_samples(l, &b, s, rss);
-    } else if (peak->absent == BARO_PRESENT && peak->value) {
-        bool bound = whole ? peak->covered < peak->members : rss->is_bound;
-        buf_str(&b, bound ? "peak at least " : "peak ");
-        fmt_bytes(&b, whole ? peak->value : rss->value);
-        buf_str(&b, whole ? " pss at " : " rss at ");
-        fmt_moment(&b, peak->t_ns);
-        holders(l, &b, s, peak);
-    } else {
-        buf_printf(&b, "not known: %s", why_no_memory(s, peak->absent));
-    }
-    lines_part(l, &b);
-    buf_done(&b);
-}
-
-static void memory(struct lines *l, const struct baro_summary *s)
-{
-    struct buf b = {0};
-    const struct summary_peak *pss = &s->peak[PEAK_PSS];
-    struct summary_rss rss;
-    summary_rss_peak(s, &rss);
-    bool whole = summary_memory_peak(s) == pss;
-    uint64_t largest;
-    int no_largest = summary_job(s, JOB_process_rss_peak, &largest);
-    lines_begin(l, "memory", TONE_FAINT);
-    memory_peak(l, s, &rss, whole);
-    if (!whole && pss->absent == BARO_PRESENT && pss->value) {
-        buf_str(&b, summary_pss_is_approximate(s) ? "pss about " : "pss at least ");
-        fmt_bytes(&b, pss->value);
-        lines_part(l, &b);
-    }
-    if (no_largest == BARO_PRESENT && largest && (whole || !rss.of_process)) { /* else it is the peak itself */
-        buf_str(&b, summary_wall_ns(s) < SHORT ? "largest process at least " : "largest process ");
-        fmt_bytes(&b, largest);
-    }
-    lines_part(l, &b);
-    report_memory_share(&b, s);
-    lines_part(l, &b);
-    if (s->peak[PEAK_SWAP].absent == BARO_PRESENT && s->peak[PEAK_SWAP].value) {
-        buf_str(&b, "swap ");
-        fmt_bytes(&b, s->peak[PEAK_SWAP].value);
-        lines_part(l, &b);
-    }
-    lines_end(l);
-    buf_done(&b);
-}
-
-static void amount(struct buf *b, const struct baro_summary *s, enum job_metric metric)
-{
-    uint64_t v;
-    if (summary_job(s, metric, &v) == BARO_PRESENT)
-        fmt_bytes(b, v);
-    else
+    struct baro_value v = report_fact(s, "job", name);
+    buf_str(b, before);
+    /* All of them are lower bounds, or none. */
+    buf_str(b, report_is(s, "job", "io_is_lower_bound") ? "at least " : "");
+    if (v.absent)
         buf_byte(b, '?');
+    else
+        fmt_bytes(b, v.u64);
 }
 
-/* Of 10 MB and more that the job is charged with; of less, what the disks did was mostly for others. */
+/* For a job that is charged with 10 MB and more; what the disks wrote beside less was mostly for others. */
 static bool differ(uint64_t disks, uint64_t charged)
 {
     uint64_t more = disks > charged ? disks : charged, less = disks > charged ? charged : disks;
@@ -239,13 +173,12 @@ static bool differ(uint64_t disks, uint64_t charged)
  */
 static void disks(struct buf *b, const struct baro_summary *s)
 {
-    uint64_t read, written, read_for = 0, written_for = 0;
-    summary_job(s, JOB_io_read, &read_for);
-    summary_job(s, JOB_io_write, &written_for);
-    if (summary_machine_watched_ns(s) < summary_wall_ns(s) / 2 || (!read_for && !written_for) ||
-        summary_machine_grown(s, MACHINE_DISK_READ, &read) != BARO_PRESENT ||
-        summary_machine_grown(s, MACHINE_DISK_WRITE, &written) != BARO_PRESENT ||
-        (!differ(read, read_for) && !differ(written, written_for)))
+    uint64_t read, written, charged_read = report_u64(s, "job", "io_read_bytes"),
+                            charged_write = report_u64(s, "job", "io_write_bytes");
+    if (report_u64(s, "host", "watched_ns") < report_u64(s, "", "wall_ns") / 2 || (!charged_read && !charged_write) ||
+        !report_has_u64(s, "host", "disk_read_bytes", &read) ||
+        !report_has_u64(s, "host", "disk_write_bytes", &written) ||
+        (!differ(read, charged_read) && !differ(written, charged_write)))
         return;
     buf_str(b, "the machine's disks: read ");
     fmt_bytes(b, read);
@@ -256,22 +189,16 @@ static void disks(struct buf *b, const struct baro_summary *s)
 static void io(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
-    int absent = s->job_absent[JOB_io_rchar];
+    int absent = report_fact(s, "job", "io_rchar_bytes").absent;
     lines_begin(l, "i/o", TONE_FAINT);
-    if (absent != BARO_PRESENT && s->job_absent[JOB_io_read] != BARO_PRESENT) {
-        buf_printf(&b, "not known: %s", baro_absent_name((enum baro_absent)absent));
+    if (absent && report_fact(s, "job", "io_read_bytes").absent) {
+        not_known(&b, absent);
     } else {
-        uint64_t bound;
-        const char *least = summary_job(s, JOB_io_is_lower_bound, &bound) == BARO_PRESENT && bound ? "at least " : "";
-        buf_printf(&b, "read %s", least);
-        amount(&b, s, JOB_io_rchar);
-        buf_printf(&b, ", wrote %s", least);
-        amount(&b, s, JOB_io_wchar);
+        amount(&b, s, "read ", "io_rchar_bytes");
+        amount(&b, s, ", wrote ", "io_wchar_bytes");
         lines_part(l, &b);
-        buf_printf(&b, "storage (kernel's count): read %s", least);
-        amount(&b, s, JOB_io_read);
-        buf_printf(&b, ", wrote %s", least);
-        amount(&b, s, JOB_io_write);
+        amount(&b, s, "storage (kernel's count): read ", "io_read_bytes");
+        amount(&b, s, ", wrote ", "io_write_bytes");
         lines_part(l, &b);
         disks(&b, s);
     }
@@ -280,17 +207,18 @@ static void io(struct lines *l, const struct baro_summary *s)
     buf_done(&b);
 }
 
-static void two_counts(struct lines *l, const struct baro_summary *s, const char *what, enum job_metric one,
-                       const char *of_one, enum job_metric other, const char *of_other)
+/* ---- faults and processes ---- */
+
+static void two_counts(struct lines *l, const char *what, struct baro_value one, const char *of_one,
+                       struct baro_value other, const char *of_other)
 {
     struct buf b = {0};
-    uint64_t v, w;
-    if (summary_job(s, one, &v) == BARO_PRESENT && summary_job(s, other, &w) == BARO_PRESENT) {
-        /* Of a process that ended, these are as of the last look at it; wait4 has them whole. */
-        buf_printf(&b, "%s%s", what, strcmp(summary_kernel_source(s), "wait4") == 0 || (!v && !w) ? "" : "at least ");
-        fmt_count(&b, v);
+    if (!one.absent && !other.absent) {
+        buf_str(&b, what);
+        buf_str(&b, one.u64 || other.u64 ? at_least(one) : "");
+        fmt_count(&b, one.u64);
         buf_printf(&b, " %s, ", of_one);
-        fmt_count(&b, w);
+        fmt_count(&b, other.u64);
         buf_printf(&b, " %s", of_other);
     }
     lines_part(l, &b);
@@ -299,63 +227,75 @@ static void two_counts(struct lines *l, const struct baro_summary *s, const char
 
 static void faults(struct lines *l, const struct baro_summary *s)
 {
-    if (s->job_absent[JOB_faults_minor] != BARO_PRESENT && s->job_absent[JOB_switches_voluntary] != BARO_PRESENT)
+    struct baro_value minor = report_fact(s, "job", "faults_minor"),
+                      voluntary = report_fact(s, "job", "switches_voluntary");
+    if (minor.absent && voluntary.absent)
         return;
     lines_begin(l, "faults", TONE_FAINT);
-    two_counts(l, s, "pages ", JOB_faults_minor, "minor", JOB_faults_major, "major");
-    two_counts(l, s, "context switches ", JOB_switches_voluntary, "voluntary", JOB_switches_involuntary, "involuntary");
+    two_counts(l, "pages ", minor, "minor", report_fact(s, "job", "faults_major"), "major");
+    two_counts(l, "context switches ", voluntary, "voluntary", report_fact(s, "job", "switches_involuntary"),
+               "involuntary");
     lines_end(l);
 }
 
 static void unsampled(struct buf *b, const struct baro_summary *s)
 {
-    uint64_t v;
-    int absent = summary_job(s, JOB_processes_unsampled, &v);
-    if (absent != BARO_PRESENT || (!v && summary_processes_are_bound(s)))
+    struct baro_value v = report_fact(s, "job", "processes_unsampled");
+    if (v.absent || (!v.u64 && report_is(s, "job", "processes_started_is_lower_bound"))) {
         buf_str(b, "how many were too short to be sampled is not known");
-    else if (v == 0)
+    } else if (v.u64 == 0) {
         buf_str(b, "all sampled");
-    else {
-        fmt_count(b, v);
+    } else {
+        fmt_count(b, v.u64);
         buf_str(b, " too short to be sampled, counted all the same");
     }
+}
+
+static void started(struct buf *b, const struct baro_summary *s)
+{
+    struct baro_value v = report_fact(s, "job", "processes_started");
+    uint64_t peak;
+    if (v.absent) {
+        buf_str(b, "not known");
+        return;
+    }
+    buf_str(b, at_least(v));
+    fmt_count(b, v.u64);
+    buf_str(b, " started");
+    if (report_has_u64(s, "job", "processes_peak", &peak)) {
+        buf_str(b, ", peak ");
+        fmt_count(b, peak);
+        buf_str(b, " at once");
+    }
+    buf_str(b, ", ");
+    unsampled(b, s);
 }
 
 static void processes(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
-    uint64_t v;
+    uint64_t threads = report_u64(s, "job", "threads_peak"), survivors = report_u64(s, "job", "survivors");
+    struct baro_value survivor = report_fact(s, "job", "survivor_name");
     lines_begin(l, "processes", TONE_FAINT);
-    if (summary_job(s, JOB_processes_started, &v) == BARO_PRESENT) {
-        buf_str(&b, summary_processes_are_bound(s) ? "at least " : "");
-        fmt_count(&b, v);
-        buf_str(&b, " started");
-        if (summary_job(s, JOB_processes_peak, &v) == BARO_PRESENT) {
-            buf_str(&b, ", peak ");
-            fmt_count(&b, v);
-            buf_str(&b, " at once");
-        }
-        buf_str(&b, ", ");
-        unsampled(&b, s);
-    } else {
-        buf_str(&b, "not known");
+    started(&b, s);
+    lines_part(l, &b);
+    if (threads > 1) {
+        fmt_count(&b, threads);
+        buf_str(&b, " threads");
     }
     lines_part(l, &b);
-    if (s->peak[PEAK_THREADS].absent == BARO_PRESENT && s->peak[PEAK_THREADS].value > 1) {
-        fmt_count(&b, s->peak[PEAK_THREADS].value);
-        buf_str(&b, " threads");
-        lines_part(l, &b);
+    if (survivors) {
+        fmt_count(&b, survivors);
+        buf_str(&b, survivors == 1 ? " outlives it: " : " outlive it: ");
+        lines_name(l, &b, survivor.absent ? "(not known)" : survivor.text, 24);
+        buf_str(&b, survivors == 1 ? "" : ", ...");
     }
-    if (s->survivors) {
-        fmt_count(&b, s->survivors);
-        buf_str(&b, s->survivors == 1 ? " outlives it: " : " outlive it: ");
-        lines_name(l, &b, *s->survivor ? s->survivor : "(not known)", 24);
-        buf_str(&b, s->survivors == 1 ? "" : ", ...");
-        lines_part(l, &b);
-    }
+    lines_part(l, &b);
     lines_end(l);
     buf_done(&b);
 }
+
+/* ---- accounting ---- */
 
 static void share(struct buf *b, double v)
 {
@@ -368,38 +308,39 @@ static void share(struct buf *b, double v)
     buf_str(b, " %");
 }
 
-/* To start takes as much in a short run as in a long one, so its share of a short one is large. */
-static void own_start(struct buf *b, const struct baro_summary *s, uint64_t all)
+/* To start takes as much in a short run as in a long one, so it is a large share of a short one. */
+static void cost_to_start(struct buf *b, const struct baro_summary *s)
 {
-    double rate;
-    if (!s->self_first_ns || s->self_first_cpu_ns > all ||
-        derive_rate(s->self_first_ns, s->self_first_cpu_ns, s->last_ns, all, &rate) != BARO_PRESENT)
+    uint64_t to_start;
+    double after;
+    if (!report_has_u64(s, "recorder", "cpu_to_start_ns", &to_start) ||
+        !report_has_real(s, "recorder", "cpu_after_start_ratio", &after))
         return;
     buf_str(b, ": ");
-    fmt_duration(b, s->self_first_cpu_ns);
+    fmt_duration(b, to_start);
     buf_str(b, " to start, then ");
-    share(b, rate / 1e9);
+    share(b, after);
 }
 
 static void own_cost(struct buf *b, const struct baro_summary *s)
 {
-    uint64_t v;
-    double rate;
-    if (summary_self(s, RECORDER_cpu, &v) != BARO_PRESENT)
+    uint64_t cpu_ns, rss;
+    double ratio, budget;
+    if (!report_has_u64(s, "recorder", "cpu_ns", &cpu_ns))
         return;
     buf_str(b, "recorder ");
-    if (derive_rate(0, 0, summary_wall_ns(s), v, &rate) == BARO_PRESENT && summary_wall_ns(s) >= NS_PER_SEC) {
-        share(b, rate / 1e9);
+    if (report_has_real(s, "recorder", "cpu_ratio", &ratio) && report_u64(s, "", "wall_ns") >= NS_PER_SEC) {
+        share(b, ratio);
         buf_str(b, " of a core");
-        if (rate / 1e9 * 1e6 > (double)(s->overhead_ppm ? s->overhead_ppm : 10000))
-            own_start(b, s, v);
+        if (ratio > (report_has_real(s, "recorder", "cpu_budget_ratio", &budget) ? budget : 0.01))
+            cost_to_start(b, s);
     } else {
-        fmt_duration(b, v);
+        fmt_duration(b, cpu_ns);
         buf_str(b, " cpu");
     }
-    if (summary_self(s, RECORDER_rss_peak, &v) == BARO_PRESENT) {
+    if (report_has_u64(s, "recorder", "rss_peak_bytes", &rss)) {
         buf_str(b, ", ");
-        fmt_bytes(b, v);
+        fmt_bytes(b, rss);
     }
 }
 
@@ -408,14 +349,14 @@ static void accounted(struct lines *l, const struct baro_summary *s)
     struct buf b = {0};
     double remainder;
     lines_begin(l, "accounted", TONE_FAINT);
-    if (summary_remainder(s, &remainder) == BARO_PRESENT) {
+    if (report_has_real(s, "accounting", "remainder_ratio", &remainder)) {
         share(&b, 1 - remainder);
         buf_str(&b, " of ");
-        fmt_duration(&b, s->job[JOB_cpu]);
+        fmt_duration(&b, report_u64(s, "job", "cpu_ns"));
         buf_str(&b, " attributed to processes");
         lines_part(l, &b);
     }
-    if (s->own_cgroup)
+    if (report_text_is(s, "", "cgroup", "own"))
         buf_str(&b, "in a control group of its own");
     lines_part(l, &b);
     own_cost(&b, s);
@@ -427,30 +368,44 @@ static void accounted(struct lines *l, const struct baro_summary *s)
 static void before(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
-    if (!s->before.known || !s->before.cpu_ns)
+    uint64_t cpu_ns = report_u64(s, "before", "cpu_ns");
+    if (!cpu_ns)
         return;
     lines_begin(l, "before", TONE_FAINT);
-    fmt_duration(&b, s->before.cpu_ns);
+    fmt_duration(&b, cpu_ns);
     buf_str(&b, " cpu used before attaching, counted in nothing above");
     lines_part(l, &b);
     lines_end(l);
     buf_done(&b);
 }
 
-static void started(struct lines *l, const struct baro_summary *s)
+static void place_and_time(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
+    const char *host = report_text(s, "host", "name"), *kernel = report_text(s, "host", "kernel");
     lines_begin(l, "started", TONE_FAINT);
-    fmt_time_zone(&b, s->start_realtime_ns, l->style.zone, false);
-    if (s->host[0]) {
+    fmt_time_zone(&b, report_fact(s, "", "start").i64, l->style.zone, false);
+    if (*host) {
         buf_str(&b, " on ");
-        lines_name(l, &b, s->host, 40);
+        lines_name(l, &b, host, 40);
     }
     lines_part(l, &b);
-    if (s->kernel[0]) {
+    if (*kernel) {
         buf_str(&b, "Linux ");
-        lines_name(l, &b, s->kernel, 40);
+        lines_name(l, &b, kernel, 40);
     }
+    lines_part(l, &b);
+    lines_end(l);
+    buf_done(&b);
+}
+
+static void path(struct lines *l, const char *tape)
+{
+    struct buf b = {0};
+    if (!tape)
+        return;
+    lines_begin(l, "tape", TONE_FAINT);
+    lines_name(l, &b, tape, 4096);
     lines_part(l, &b);
     lines_end(l);
     buf_done(&b);
@@ -462,12 +417,12 @@ void report_block(const struct baro_summary *s, const char *tape, struct report_
     struct lines l = {.out = ret, .style = style};
     size_t from = ret->len;
     head(&l, s);
-    if (report_is_alone(s)) {
-        report_alone(&l, s);
+    if (report_is_host_only(s)) {
+        report_host(&l, s);
         report_machine(&l, s);
     } else {
         cpu(&l, s);
-        memory(&l, s);
+        report_memory(&l, s);
         io(&l, s);
         faults(&l, s);
         processes(&l, s);
@@ -478,15 +433,8 @@ void report_block(const struct baro_summary *s, const char *tape, struct report_
     accounted(&l, s);
     before(&l, s);
     report_notes(&l, s);
-    started(&l, s);
-    if (tape) {
-        struct buf b = {0};
-        lines_begin(&l, "tape", TONE_FAINT);
-        lines_name(&l, &b, tape, 4096);
-        lines_part(&l, &b);
-        lines_end(&l);
-        buf_done(&b);
-    }
+    place_and_time(&l, s);
+    path(&l, tape);
     if (!style.utf8)
         report_ascii(ret, from);
 }

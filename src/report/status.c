@@ -28,18 +28,23 @@ static bool needs_quotes(const char *word)
     return !*word || word[n];
 }
 
+void report_argument(const char *argument, struct buf *ret)
+{
+    bool quoted = needs_quotes(argument);
+    buf_str(ret, quoted ? "'" : "");
+    for (const char *c = argument; *c; c++) {
+        if (*c == '\'')
+            buf_str(ret, "'\\''");
+        else
+            buf_byte(ret, (uint8_t)*c);
+    }
+    buf_str(ret, quoted ? "'" : "");
+}
+
 void report_arguments(const char *const *argv, struct buf *ret)
 {
     for (size_t i = 0; argv[i]; i++) {
-        bool quoted = needs_quotes(argv[i]);
         buf_str(ret, i ? " " : "");
-        buf_str(ret, quoted ? "'" : "");
-        for (const char *c = argv[i]; *c; c++) {
-            if (*c == '\'')
-                buf_str(ret, "'\\''");
-            else
-                buf_byte(ret, (uint8_t)*c);
-        }
-        buf_str(ret, quoted ? "'" : "");
+        report_argument(argv[i], ret);
     }
 }

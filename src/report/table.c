@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/table.h"
-
+/* The commands of the job, as a table. */
 #include <string.h>
 
 #include "base/fmt.h"
-
-#define LEFT_OUT_MUCH 4u /* fewer left out than a quarter of those taken are no news */
+#include "report/parts.h"
+#include "report/read.h"
 
 #define ROWS 5u
 #define CELLS 5u
@@ -24,57 +23,71 @@ static void put(struct cells *c, unsigned i, struct buf *b)
     buf_clear(b);
 }
 
-static void numbers(struct cells *c, uint64_t n, uint64_t cpu, bool has_cpu, uint64_t total, uint64_t rss, bool has_rss)
+/* A command, or several together. */
+struct figures {
+    uint64_t processes, cpu_ns, rss_bytes;
+    bool has_cpu, has_rss;
+};
+
+/* The largest mark of one process is not a sum. */
+static void add_figures(struct figures *f, const struct baro_summary *s, size_t i)
+{
+    struct baro_value cpu = report_row(s, "commands", "cpu_ns", i),
+                      rss = report_row(s, "commands", "rss_peak_bytes", i);
+    f->processes += report_row(s, "commands", "processes", i).u64;
+    f->cpu_ns += cpu.u64;
+    f->rss_bytes = rss.u64 > f->rss_bytes ? rss.u64 : f->rss_bytes;
+    f->has_cpu = f->has_cpu || !cpu.absent;
+    f->has_rss = f->has_rss || !rss.absent;
+}
+
+static void put_figures(struct cells *c, const struct figures *f, uint64_t total)
 {
     struct buf b = {0};
-    fmt_count(&b, n);
+    fmt_count(&b, f->processes);
     put(c, 1, &b);
-    if (has_cpu)
-        fmt_duration(&b, cpu);
+    if (f->has_cpu)
+        fmt_duration(&b, f->cpu_ns);
     else
         buf_byte(&b, '?');
     put(c, 2, &b);
-    if (has_cpu && total)
-        lines_percent(&b, (double)cpu / (double)total);
+    if (f->has_cpu && total)
+        lines_percent(&b, (double)f->cpu_ns / (double)total);
     put(c, 3, &b);
-    if (has_rss)
-        fmt_bytes(&b, rss);
+    if (f->has_rss)
+        fmt_bytes(&b, f->rss_bytes);
     else
         buf_byte(&b, '?');
     put(c, 4, &b);
     buf_done(&b);
 }
 
-static void row_of(struct lines *l, const struct command *c, uint64_t total, unsigned name_width, struct cells *ret)
+static void row_of(struct lines *l, const struct baro_summary *s, size_t i, uint64_t total, unsigned name_width,
+                   struct cells *ret)
 {
     struct buf b = {0};
-    if (*c->name)
-        lines_name(l, &b, c->name, name_width);
+    struct figures f = {0};
+    const char *name = report_row(s, "commands", "name", i).text;
+    if (*name)
+        lines_name(l, &b, name, name_width);
     else
         buf_str(&b, "(not known)");
     put(ret, 0, &b);
-    numbers(ret, c->processes, c->value[COMMAND_CPU], c->covered[COMMAND_CPU] > 0, total, c->value[COMMAND_RSS_PEAK],
-            c->covered[COMMAND_RSS_PEAK] > 0);
+    add_figures(&f, s, i);
+    put_figures(ret, &f, total);
     buf_done(&b);
 }
 
-static void row_of_rest(const struct baro_summary *s, size_t from, uint64_t total, struct cells *ret)
+static void row_of_rest(const struct baro_summary *s, size_t from, size_t n, uint64_t total, struct cells *ret)
 {
-    uint64_t n = 0, cpu = 0, rss = 0;
-    bool has_cpu = false, has_rss = false;
-    for (size_t i = from; i < s->n_order; i++) {
-        const struct command *c = summary_command(s, i);
-        n += c->processes;
-        cpu += c->value[COMMAND_CPU];
-        rss = c->value[COMMAND_RSS_PEAK] > rss ? c->value[COMMAND_RSS_PEAK] : rss;
-        has_cpu = has_cpu || c->covered[COMMAND_CPU];
-        has_rss = has_rss || c->covered[COMMAND_RSS_PEAK];
-    }
     struct buf b = {0};
-    fmt_count(&b, s->n_order - from);
+    struct figures f = {0};
+    for (size_t i = from; i < n; i++)
+        add_figures(&f, s, i);
+    fmt_count(&b, n - from);
     buf_str(&b, " more");
     put(ret, 0, &b);
-    numbers(ret, n, cpu, has_cpu, total, rss, has_rss);
+    put_figures(ret, &f, total);
     buf_done(&b);
 }
 
@@ -132,95 +145,15 @@ void report_commands(struct lines *l, const struct baro_summary *s)
     struct cells rows[ROWS + 2];
     bool narrow = l->style.width < NARROW;
     unsigned n = 0, name_width = l->style.width > 90 ? 36 : narrow ? 15 : 24;
-    if (s->n_order < 2)
+    size_t commands = report_rows(s, "commands");
+    if (commands < 2)
         return; /* the lines above have said it all */
     rows[n++] = titles;
-    uint64_t total = s->job_absent[JOB_cpu] == BARO_PRESENT ? s->job[JOB_cpu] : 0;
-    size_t shown = s->n_order <= ROWS + 1 ? s->n_order : ROWS;
+    uint64_t total = report_u64(s, "job", "cpu_ns");
+    size_t shown = commands <= ROWS + 1 ? commands : ROWS;
     for (size_t i = 0; i < shown; i++)
-        row_of(l, summary_command(s, i), total, name_width, &rows[n++]);
-    if (shown < s->n_order)
-        row_of_rest(s, shown, total, &rows[n++]);
+        row_of(l, s, i, total, name_width, &rows[n++]);
+    if (shown < commands)
+        row_of_rest(s, shown, commands, total, &rows[n++]);
     print(l, rows, n, narrow ? 4 : LINES_INDENT);
-}
-
-/* ---- what makes the figures less than whole ---- */
-
-static void note(struct lines *l, struct buf *b)
-{
-    if (!b->len)
-        return;
-    lines_begin(l, "note", TONE_WARN);
-    lines_part(l, b);
-    lines_end(l);
-}
-
-static void note_counts(struct lines *l, const struct baro_summary *s, struct buf *b)
-{
-    uint64_t v;
-    if (s->gaps) {
-        buf_str(b, "nothing could be recorded for ");
-        fmt_duration(b, s->gap_ns);
-        note(l, b);
-    }
-    if (s->suspended_ns) {
-        buf_str(b, "the machine slept for ");
-        fmt_duration(b, s->suspended_ns);
-        note(l, b);
-    }
-    if (s->clock_steps) {
-        buf_str(b, "the wall clock was set during the run; times here come from another clock");
-        note(l, b);
-    }
-    if (summary_self(s, RECORDER_lossy_intervals, &v) == BARO_PRESENT && v) {
-        buf_str(b, "events were lost in ");
-        fmt_count(b, v);
-        buf_str(b, v == 1 ? " interval" : " intervals");
-        buf_str(b, ": counts of processes are lower bounds, totals are not touched");
-        note(l, b);
-    }
-    if (summary_self(s, RECORDER_missed, &v) == BARO_PRESENT && v) {
-        fmt_count(b, v);
-        buf_str(b, v == 1 ? " sample was missed" : " samples were missed");
-        note(l, b);
-    }
-}
-
-void report_notes(struct lines *l, const struct baro_summary *s)
-{
-    struct buf b = {0};
-    uint64_t v;
-    note_counts(l, s, &b);
-    if (summary_self(s, RECORDER_thinned, &v) == BARO_PRESENT && v) {
-        fmt_count(&b, v);
-        buf_str(&b, v == 1 ? " read was left out to stay within the overhead budget"
-                           : " reads were left out to stay within the overhead budget");
-        note(l, &b);
-    }
-    uint64_t samples;
-    if (summary_self(s, RECORDER_left_out, &v) == BARO_PRESENT &&
-        summary_self(s, RECORDER_samples, &samples) == BARO_PRESENT && v > samples / LEFT_OUT_MUCH) {
-        fmt_count(&b, v);
-        buf_str(&b, v == 1 ? " sample was left out to stay within the overhead budget"
-                           : " samples were left out to stay within the overhead budget");
-        note(l, &b);
-    }
-    if (s->wrapper_lost) {
-        buf_str(&b, "the wrapper went away before the job: what it reaped after that is missing");
-        note(l, &b);
-    }
-    if (s->damaged_bytes) {
-        fmt_bytes(&b, s->damaged_bytes);
-        buf_str(&b, " of the tape are damaged and were stepped over");
-        note(l, &b);
-    }
-    if (s->warnings) {
-        lines_name(l, &b, s->warning, 160);
-        note(l, &b);
-    }
-    if (s->failed) {
-        buf_str(&b, "out of memory: parts of this summary are missing");
-        note(l, &b);
-    }
-    buf_done(&b);
 }

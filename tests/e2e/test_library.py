@@ -5,6 +5,7 @@
 import csv
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -78,6 +79,51 @@ def test_heaviest(run, recorded, example):
         (c["name"], c["processes"], pytest.approx(c["cpu_ns"] / 1e9, abs=0.0006)) for c in commands]
 
 
+def flat(value, path=""):
+    """{"job.cpu_ns": 5, "commands.0.name": "sh", ...}"""
+    if isinstance(value, (dict, list)) and value:
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        return {k: v for name, part in pairs for k, v in flat(part, f"{path}.{name}" if path else str(name)).items()}
+    return {path: value}
+
+
+def test_facts(run, recorded, example):
+    """Each value of the JSON is a fact of that name, and what is absent is absent for the same reason."""
+    summary = run.summary(recorded)
+    absent = summary.pop("absent")
+    facts = dict(line.split(" ", 1) for line in example("facts.c", recorded).splitlines())
+    for path, value in flat({k: v for k, v in summary.items() if k not in ("tape", "command", "before")}).items():
+        words = facts[path].replace(" (at least)", "").replace(" (estimate)", "")
+        if path == "start":
+            assert len(words) == 19  # nanoseconds since 1970
+        elif value is None:
+            assert words == (f"absent: {absent[path]}" if path in absent else "none"), path
+        elif isinstance(value, bool):
+            assert words == str(value).lower(), path
+        elif isinstance(value, float):
+            assert float(words) == pytest.approx(value, rel=1e-5), path
+        else:
+            assert words == str(value), path
+    assert [facts[f"command.{i}.argument"] for i in range(len(summary["command"]))] == summary["command"]
+    assert facts["exit.wait_status"] == "0"
+    assert facts["before.cpu_ns"] == "none"
+
+
+def test_names_of_facts_in_the_report(run, recorded, example):
+    """src/report reads facts by name: each of these exists."""
+    there = {re.sub(r"\.\d+\.", ".", line.split(" ", 1)[0]) for line in example("facts.c", recorded).splitlines()}
+    sections = {name.rpartition(".")[0] for name in there} | {"targets"}
+    there |= {"targets.pid", "targets.name", "pss_peak_held_by.name", "rss_peak_held_by.name"}
+    read = re.compile(r'report_(?:fact|has_u64|has_real|u64|is|text|text_is|row)\(s, "([a-z_.]*)",\s*"([a-z0-9_]+)"')
+    count = 0
+    for path in sorted((SOURCE / "src" / "report").glob("*.c")):
+        for section, name in read.findall(path.read_text()):
+            assert (f"{section}.{name}" if section else name) in there, f"{path.name}: {section}, {name}"
+            assert section in sections
+            count += 1
+    assert count > 60
+
+
 def test_curve(run, recorded, example):
     lines = example("curve.c", recorded).splitlines()
     samples = run.export(recorded, "job")
@@ -118,6 +164,6 @@ def test_python(run, recorded, example):
             assert cell == ("" if want is None else str(want)), name
 
 
-@pytest.mark.parametrize("name", ["heaviest.c", "curve.c", "dump.cc", "job_csv.py"])
+@pytest.mark.parametrize("name", ["heaviest.c", "facts.c", "curve.c", "dump.cc", "job_csv.py"])
 def test_examples_say_what_is_wrong(example, work, name):
     assert "No such file" in example(name, work / "no.baro", status=1)

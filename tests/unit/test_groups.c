@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/json.h"
 #include "derive/groups.h"
 #include "derive/limits.h"
 #include "report/report.h"

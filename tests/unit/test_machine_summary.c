@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "baro/summary.h"
+#include "base/json.h"
 #include "derive/groups.h"
 #include "derive/limits.h"
 #include "encode/dialect.h"

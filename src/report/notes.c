@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Notes: what makes the figures of a summary incomplete, a line for each. */
+#include "base/fmt.h"
+#include "report/parts.h"
+#include "report/read.h"
+
+#define LEFT_OUT_MUCH 4u /* fewer samples left out than a quarter of those taken are no news */
+
+static void note(struct lines *l, struct buf *b)
+{
+    if (!b->len)
+        return;
+    lines_begin(l, "note", TONE_WARN);
+    lines_part(l, b);
+    lines_end(l);
+}
+
+static void note_count(struct lines *l, struct buf *b, const char *before, uint64_t n, const char *one,
+                       const char *many)
+{
+    if (!n)
+        return;
+    buf_str(b, before);
+    fmt_count(b, n);
+    buf_str(b, n == 1 ? one : many);
+    note(l, b);
+}
+
+static void note_times(struct lines *l, struct buf *b, const struct baro_summary *s)
+{
+    uint64_t suspended = report_u64(s, "", "suspended_ns");
+    if (report_u64(s, "recorder", "gaps")) {
+        buf_str(b, "nothing could be recorded for ");
+        fmt_duration(b, report_u64(s, "recorder", "gap_ns"));
+        note(l, b);
+    }
+    if (suspended) {
+        buf_str(b, "the machine slept for ");
+        fmt_duration(b, suspended);
+        note(l, b);
+    }
+    if (report_u64(s, "", "clock_steps")) {
+        buf_str(b, "the wall clock was set during the run; times here come from another clock");
+        note(l, b);
+    }
+}
+
+static void note_samples(struct lines *l, struct buf *b, const struct baro_summary *s)
+{
+    uint64_t samples, left_out = report_u64(s, "recorder", "left_out");
+    note_count(l, b, "events were lost in ", report_u64(s, "accounting", "lossy_intervals"),
+               " interval: counts of processes are lower bounds, totals are not touched",
+               " intervals: counts of processes are lower bounds, totals are not touched");
+    note_count(l, b, "", report_u64(s, "recorder", "missed"), " sample was missed", " samples were missed");
+    note_count(l, b, "", report_u64(s, "recorder", "thinned"), " read was left out to stay within the overhead budget",
+               " reads were left out to stay within the overhead budget");
+    if (report_has_u64(s, "recorder", "samples", &samples) && left_out > samples / LEFT_OUT_MUCH)
+        note_count(l, b, "", left_out, " sample was left out to stay within the overhead budget",
+                   " samples were left out to stay within the overhead budget");
+}
+
+void report_notes(struct lines *l, const struct baro_summary *s)
+{
+    struct buf b = {0};
+    uint64_t damaged = report_u64(s, "recorder", "damaged_bytes");
+    note_times(l, &b, s);
+    note_samples(l, &b, s);
+    if (report_is(s, "recorder", "is_wrapper_lost")) {
+        buf_str(&b, "the wrapper went away before the job: what it reaped after that is missing");
+        note(l, &b);
+    }
+    if (damaged) {
+        fmt_bytes(&b, damaged);
+        buf_str(&b, " of the tape are damaged and were stepped over");
+        note(l, &b);
+    }
+    if (report_u64(s, "recorder", "warnings")) {
+        lines_name(l, &b, report_text(s, "recorder", "warning"), 160);
+        note(l, &b);
+    }
+    if (report_is(s, "", "is_incomplete")) {
+        buf_str(&b, "out of memory: parts of this summary are missing");
+        note(l, &b);
+    }
+    buf_done(&b);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts of the block that are in files of their own. */
+#ifndef REPORT_PARTS_H
+#define REPORT_PARTS_H
+
+#include "report/lines.h"
+
+/* memory.c */
+void report_memory(struct lines *l, const struct baro_summary *s);
+/* table.c: the commands with most CPU time, as a table */
+void report_commands(struct lines *l, const struct baro_summary *s);
+/* notes.c: what makes the figures incomplete */
+void report_notes(struct lines *l, const struct baro_summary *s);
+/* limits.c: the limits of the job, and what they refused; nothing if none is below what the machine has */
+void report_limits(struct lines *l, const struct baro_summary *s);
+bool report_is_limit(const char *source);       /* and not simply what the machine has */
+void report_cores(struct buf *b, double cores); /* "2", "0.50" */
+/* "12 processes" between two texts */
+void report_kills(struct buf *b, const char *before, uint64_t n, const char *after);
+/* machine.c: the machine around the job, where it was busy with something else */
+void report_machine(struct lines *l, const struct baro_summary *s);
+/* host.c: the lines of a tape that has the machine and no job */
+bool report_is_host_only(const struct baro_summary *s);
+void report_host(struct lines *l, const struct baro_summary *s);
+
+#endif

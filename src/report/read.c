@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/read.h"
+
+#include <string.h>
+
+struct baro_value report_row(const struct baro_summary *s, const char *section, const char *name, size_t row)
+{
+    struct baro_value v;
+    baro_summary_value(s, baro_summary_fact_find(section, name), row, &v);
+    return v;
+}
+
+struct baro_value report_fact(const struct baro_summary *s, const char *section, const char *name)
+{
+    return report_row(s, section, name, 0);
+}
+
+size_t report_rows(const struct baro_summary *s, const char *section)
+{
+    return baro_summary_rows(s, baro_summary_section_find(section));
+}
+
+bool report_has_u64(const struct baro_summary *s, const char *section, const char *name, uint64_t *ret)
+{
+    struct baro_value v = report_fact(s, section, name);
+    *ret = v.u64;
+    return v.absent == BARO_PRESENT;
+}
+
+bool report_has_real(const struct baro_summary *s, const char *section, const char *name, double *ret)
+{
+    struct baro_value v = report_fact(s, section, name);
+    *ret = v.real;
+    return v.absent == BARO_PRESENT;
+}
+
+uint64_t report_u64(const struct baro_summary *s, const char *section, const char *name)
+{
+    return report_fact(s, section, name).u64;
+}
+
+bool report_is(const struct baro_summary *s, const char *section, const char *name)
+{
+    return report_fact(s, section, name).u64 != 0;
+}
+
+const char *report_text(const struct baro_summary *s, const char *section, const char *name)
+{
+    struct baro_value v = report_fact(s, section, name);
+    return v.text ? v.text : "";
+}
+
+bool report_text_is(const struct baro_summary *s, const char *section, const char *name, const char *text)
+{
+    return strcmp(report_text(s, section, name), text) == 0;
+}

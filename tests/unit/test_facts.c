@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The facts of a summary through the public API: the table itself, and values worked out by hand from tapes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "baro/summary.h"
+#include "machine_story.h"
+#include "story.h"
+#include "tape_file.h"
+#include "tellers.h"
+
+#define COUNT(a) (sizeof(a) / sizeof(*(a)))
+
+/* ---- the table ---- */
+
+static void test_table_is_whole(void **state)
+{
+    int next = 0;
+    (void)state;
+    for (int i = 0; i < baro_summary_section_count(); i++) {
+        const struct baro_section *section = baro_summary_section(i);
+        assert_int_equal(baro_summary_section_find(section->name), i);
+        assert_true(section->help[0]);
+        assert_int_equal(section->first_fact, next);
+        assert_true(section->fact_count > 0);
+        for (int f = next; f < next + section->fact_count; f++) {
+            const struct baro_fact *fact = baro_summary_fact(f);
+            assert_int_equal(fact->section, i);
+            assert_true(fact->help[0]);
+            assert_int_equal(baro_summary_fact_find(section->name, fact->name), f); /* no name twice */
+        }
+        next += section->fact_count;
+    }
+    assert_int_equal(next, baro_summary_fact_count());
+    assert_null(baro_summary_section(-1));
+    assert_null(baro_summary_section(baro_summary_section_count()));
+    assert_null(baro_summary_fact(-1));
+    assert_null(baro_summary_fact(next));
+    assert_int_equal(baro_summary_section_find("jobs"), -1);
+    assert_int_equal(baro_summary_fact_find("job", "cpu"), -1);
+    assert_int_equal(baro_summary_fact_find("jobs", "cpu_ns"), -1);
+}
+
+/* The unit is in the name, as for metrics. */
+static void test_units_are_in_names(void **state)
+{
+    static const struct {
+        enum baro_unit unit;
+        const char *end;
+    } ends[] = {{BARO_UNIT_NS, "_ns"}, {BARO_UNIT_BYTES, "bytes"}, {BARO_UNIT_RATIO, "_ratio"}};
+    (void)state;
+    for (int f = 0; f < baro_summary_fact_count(); f++) {
+        const struct baro_fact *fact = baro_summary_fact(f);
+        for (size_t i = 0; i < COUNT(ends); i++) {
+            size_t n = strlen(fact->name), m = strlen(ends[i].end);
+            bool ends_so = n >= m && strcmp(fact->name + n - m, ends[i].end) == 0;
+            if (ends_so != (fact->unit == ends[i].unit))
+                fail_msg("%s: unit %s", fact->name, baro_unit_name(fact->unit));
+        }
+    }
+}
+
+/* ---- values ---- */
+
+struct expected {
+    const char *section, *name;
+    size_t row;
+    int absent;
+    unsigned flags;
+    uint64_t u64;
+    double real;
+    const char *text;
+};
+
+static void expect(const struct baro_summary *s, const struct expected *e)
+{
+    struct baro_value v;
+    int fact = baro_summary_fact_find(e->section, e->name);
+    int absent = baro_summary_value(s, fact, e->row, &v);
+    double off = v.real - e->real;
+    if (fact < 0 || absent != e->absent || v.absent != absent || v.flags != e->flags || v.u64 != e->u64 || off > 1e-9 ||
+        off < -1e-9 || strcmp(v.text ? v.text : "", e->text ? e->text : "") != 0)
+        fail_msg("%s.%s[%zu] is %d, flags %u, %llu, %.9f, %s", e->section, e->name, e->row, absent, v.flags,
+                 (unsigned long long)v.u64, v.real, v.text ? v.text : "NULL");
+}
+
+/* What tests/lib/story.h records, from a tape. */
+static struct baro_summary *summary_of_story(const char *path)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_header h;
+    struct story story;
+    struct baro_tape *tape;
+    struct baro_summary *s;
+    story_header(&h);
+    struct tape_writer *w = tape_begun(path, &h);
+    story_tell(&story, &(struct teller){to_tape_sample, to_tape_exit, to_tape_event, w});
+    tape_ended(w);
+    assert_int_equal(baro_tape_open(&tape, path, &err), 0);
+    assert_int_equal(baro_summary_of_tape(tape, &s, &err), 0);
+    baro_tape_close(tape); /* the summary does not need it any more */
+    return s;
+}
+
+static void test_story(void **state)
+{
+    static const struct expected all[] = {
+        {"command", "argument", 0, .text = "make"},
+        {"command", "argument", 2, .text = "all targets"},
+        {"", "mode", 0, .text = "run"},
+        {"", "cgroup", 0, .absent = BARO_ABSENT_NONE},
+        {"", "cpus", 0, .u64 = 2},
+        {"", "wall_ns", 0, .u64 = 2900 * MS},
+        {"exit", "status", 0, .u64 = 2},
+        {"exit", "signal", 0, .absent = BARO_ABSENT_NONE},
+        {"exit", "wait_status", 0, .u64 = 512},
+        {"job", "cpu_ns", 0, .u64 = 2400 * MS},
+        {"job", "cores_mean", 0, .real = 2400.0 / 2900},
+        {"job", "cores_peak", 0, .real = 1.8},
+        {"job", "run_delay_ns", 0, .flags = BARO_VALUE_LOWER_BOUND, .u64 = 310 * MS},
+        {"job", "switches_voluntary", 0, .absent = BARO_ABSENT_NOT_YET},
+        {"job", "rss_peak_bytes", 0, .u64 = 652 * MB},
+        {"job", "pss_peak_bytes", 0, .flags = BARO_VALUE_LOWER_BOUND, .u64 = 490 * MB},
+        {"job", "pss_peak_is_lower_bound", 0, .u64 = 1},
+        {"job", "swap_peak_bytes", 0, .absent = BARO_ABSENT_NOT_YET},
+        {"job", "process_rss_peak_name", 0, .text = "ld"},
+        {"job", "io_write_bytes", 0, .u64 = UINT64_MAX - 1},
+        {"job", "processes_started", 0, .flags = BARO_VALUE_LOWER_BOUND, .u64 = 5},
+        {"job", "memory_peak_of", 0, .text = "rss"},
+        {"job", "memory_peak_t_ns", 0, .u64 = 2001 * MS},
+        {"pss_peak_held_by", "name", 0, .text = "cc1"},
+        {"pss_peak_held_by", "processes", 0, .u64 = 2},
+        {"pss_peak_held_by", "bytes", 0, .u64 = 489 * MB},
+        {"rss_peak_held_by", "name", 0, .text = "ld"},
+        {"before", "cpu_ns", 0, .absent = BARO_ABSENT_NONE},
+        {"limits", "cores_at_most_source", 0, .text = "machine"},
+        {"limits", "cores_at_most", 0, .real = 2},
+        {"host", "name", 0, .text = "h"},
+        {"host", "cpu_model", 0, .absent = BARO_ABSENT_UNKNOWN},
+        {"accounting", "kernel_source", 0, .text = "wait4"},
+        {"accounting", "remainder_ratio", 0, .real = 0.0475},
+        {"commands", "name", 1, .text = "cc1"},
+        {"commands", "cpu_ns", 1, .u64 = 1010 * MS},
+        {"commands", "io_read_bytes", 1, .absent = BARO_ABSENT_GONE},
+        {"recorder", "cpu_budget_ratio", 0, .absent = BARO_ABSENT_NONE},
+        {"recorder", "warning", 0, .absent = BARO_ABSENT_NONE},
+    };
+    struct baro_summary *s = summary_of_story(*state);
+    for (size_t i = 0; i < COUNT(all); i++)
+        expect(s, &all[i]);
+    assert_int_equal(baro_summary_rows(s, baro_summary_section_find("command")), 3);
+    assert_int_equal(baro_summary_rows(s, baro_summary_section_find("commands")), 5);
+    assert_int_equal(baro_summary_rows(s, baro_summary_section_find("rss_peak_held_by")), 3);
+    assert_int_equal(baro_summary_rows(s, baro_summary_section_find("targets")), 0);
+    assert_int_equal(baro_summary_rows(s, baro_summary_section_find("job")), 1);
+    assert_int_equal(baro_summary_rows(s, -1), 0);
+    baro_summary_free(s);
+}
+
+/* A container with a quota of half a core, on a busy machine: tests/lib/machine_story.h. */
+static void test_machine_story(void **state)
+{
+    static const struct expected all[] = {
+        {"limits", "memory_bytes", 0, .u64 = 500 * MB},
+        {"limits", "memory_source", 0, .text = "cgroup /pod memory.max"},
+        {"limits", "cores", 0, .real = 0.5},
+        {"limits", "pids", 0, .u64 = 100},
+        {"limits", "cores_is_hidden", 0, .u64 = 0},
+        {"host", "cores", 0, .u64 = 4},
+        {"host", "watched_ns", 0, .u64 = 3000 * MS},
+    };
+    struct machine_story *m = calloc(1, sizeof(*m));
+    struct baro_header h;
+    (void)state;
+    machine_story_header(&h);
+    struct baro_summary *s = summary_new(&h);
+    assert_true(m && s);
+    machine_story_tell(m, &(struct teller){to_summary_sample, to_summary_exit, to_summary_event, s});
+    baro_summary_finish(s);
+    for (size_t i = 0; i < COUNT(all); i++)
+        expect(s, &all[i]);
+    baro_summary_free(s);
+    free(m);
+}
+
+static void test_what_does_not_exist(void **state)
+{
+    struct baro_header h = {.version = "0"};
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_summary *s;
+    struct baro_value v;
+    (void)state;
+    assert_int_equal(baro_summary_new(&s, &h, &err), 0);
+    assert_int_equal(baro_summary_value(s, -1, 0, &v), BARO_E_RANGE);
+    assert_int_equal(v.absent, BARO_ABSENT_UNKNOWN);
+    assert_int_equal(baro_summary_value(s, baro_summary_fact_count(), 0, &v), BARO_E_RANGE);
+    assert_int_equal(baro_summary_value(s, baro_summary_fact_find("job", "cpu_ns"), 1, &v), BARO_E_RANGE);
+    assert_int_equal(baro_summary_value(s, baro_summary_fact_find("commands", "name"), 0, &v), BARO_E_RANGE);
+    assert_int_equal(baro_summary_value(s, baro_summary_fact_find("job", "cpu_ns"), 0, &v), BARO_ABSENT_NOT_YET);
+    assert_int_equal(baro_summary_value(s, baro_summary_fact_find("", "wall_ns"), 0, &v), BARO_ABSENT_NOT_YET);
+    baro_summary_free(s);
+    baro_summary_free(NULL);
+}
+
+/* ---- record by record ---- */
+
+static struct baro_record sample_record(const struct baro_sample *sample)
+{
+    return (struct baro_record){.kind = BARO_RECORD_SAMPLE, .t_ns = sample->t_ns, .u.sample = sample};
+}
+
+/* A live view finishes it after each sample: who still lives is counted with what it has used by then, each time once,
+ * and not once more when it has ended. */
+static void test_finished_again_and_again(void **state)
+{
+    struct baro_header h;
+    struct baro_summary *s;
+    struct baro_process p = {.id = 7, .key = {50, 5}, .name = "a"}, q = {.id = 9, .key = {51, 6}, .name = "b"};
+    struct baro_process *rows[] = {&p, &q};
+    struct baro_sample sample = {.n = 2, .processes = rows};
+    struct baro_exit end = {.id = 9, .key = {51, 6}, .name = "b", .t_ns = 3500 * MS, .value = {[EXIT_cpu] = 70 * MS}};
+    struct baro_record exit = {.kind = BARO_RECORD_EXIT, .t_ns = end.t_ns, .u.exit = &end};
+    (void)state;
+    story_header(&h);
+    assert_int_equal(baro_summary_new(&s, &h, NULL), 0);
+    for (uint64_t second = 1; second <= 3; second++) {
+        sample.t_ns = second * 1000 * MS;
+        p.value[PROCESS_cpu] = second * 10 * MS;
+        q.value[PROCESS_cpu] = second * 20 * MS;
+        baro_summary_add(s, &(struct baro_record){0}); /* nothing */
+        struct baro_record record = sample_record(&sample);
+        baro_summary_add(s, &record);
+        baro_summary_finish(s);
+        assert_int_equal(baro_summary_rows(s, baro_summary_section_find("commands")), 2);
+        expect(s, &(struct expected){"commands", "name", 0, .text = "b"});
+        expect(s, &(struct expected){"commands", "processes", 0, .u64 = 1});
+        expect(s, &(struct expected){"commands", "cpu_ns", 0, .u64 = second * 20 * MS});
+        expect(s, &(struct expected){"commands", "cpu_ns", 1, .u64 = second * 10 * MS});
+    }
+    baro_summary_add(s, &exit);
+    baro_summary_finish(s);
+    baro_summary_finish(s);
+    expect(s, &(struct expected){"commands", "processes", 0, .u64 = 1});
+    expect(s, &(struct expected){"commands", "cpu_ns", 0, .u64 = 70 * MS});
+    baro_summary_free(s);
+}
+
+static void test_targets_and_signals(void **state)
+{
+    static int32_t targets[] = {50, 60};
+    static const struct {
+        int status;
+        const char *signal;
+    } ends[] = {{9, "SIGKILL"}, {40, "40"}, {11 | 0x80, "SIGSEGV"}};
+    struct baro_process p = {.id = 7, .key = {50, 5}, .name = "server"}, *rows[] = {&p};
+    struct baro_sample sample = {.t_ns = MS, .n = 1, .processes = rows};
+    (void)state;
+    for (size_t i = 0; i < COUNT(ends); i++) {
+        struct baro_header h = {.version = "0", .mode = BARO_MODE_ATTACH, .n_targets = 2, .targets = targets};
+        struct baro_event end = {.kind = BARO_EVENT_END, .t_ns = MS, .number = (uint64_t)ends[i].status, .text = ""};
+        struct baro_record record = sample_record(&sample), last = {.kind = BARO_RECORD_EVENT, .u.event = &end};
+        struct baro_summary *s;
+        assert_int_equal(baro_summary_new(&s, &h, NULL), 0);
+        baro_summary_add(s, &record);
+        baro_summary_add(s, &last);
+        baro_summary_finish(s);
+        expect(s, &(struct expected){"targets", "pid", 1, .u64 = 60});
+        expect(s, &(struct expected){"targets", "name", 0, .text = "server"});
+        expect(s, &(struct expected){"targets", "name", 1, .absent = BARO_ABSENT_UNKNOWN});
+        expect(s, &(struct expected){"exit", "status", 0, .absent = BARO_ABSENT_NONE});
+        expect(s, &(struct expected){"exit", "signal", 0, .text = ends[i].signal});
+        expect(s, &(struct expected){"exit", "is_core_dumped", 0, .u64 = ends[i].status == (11 | 0x80)});
+        baro_summary_free(s);
+    }
+}
+
+int main(void)
+{
+    char path[] = "/tmp/test_facts_XXXXXX";
+    int fd = mkstemp(path);
+    void *at = path;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_table_is_whole),      cmocka_unit_test(test_units_are_in_names),
+        cmocka_unit_test_prestate(test_story, at),  cmocka_unit_test(test_machine_story),
+        cmocka_unit_test(test_what_does_not_exist), cmocka_unit_test(test_finished_again_and_again),
+        cmocka_unit_test(test_targets_and_signals),
+    };
+    close(fd);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    unlink(path);
+    return failed;
+}
