@@ -30,7 +30,7 @@ static bool has_entries(int root_fd, const char *path)
     return any;
 }
 
-/* What goes through dm, md, loop or zram is counted at the devices below as well, or never reaches one. */
+/* I/O of dm, md, loop or zram is counted at the devices below as well, or never reaches a device. */
 static bool stands_alone(int root_fd, uint32_t major, uint32_t minor)
 {
     char path[64];
@@ -50,14 +50,14 @@ static void remember(struct cgroups *g, const struct device *d)
         size_t cap = g->cap_devices ? g->cap_devices * 2 : 16;
         struct device *at = realloc(g->device, cap * sizeof(*at));
         if (!at)
-            return; /* it is asked again */
+            return; /* tried again at the next read */
         g->device = at;
         g->cap_devices = cap;
     }
     g->device[g->n_devices++] = *d;
 }
 
-/* The kernel's files have them in the same order each time: the first guess is right. */
+/* The kernel's files have the devices in the same order each time, so the first guess is mostly right. */
 static bool counts(void *context, uint32_t major, uint32_t minor)
 {
     struct cgroups *g = context;
@@ -78,15 +78,15 @@ static bool counts(void *context, uint32_t major, uint32_t minor)
 
 struct level {
     char *path;
-    int dir_fd[CGROUP_AT_MAX]; /* of the place with this number */
+    int dir_fd[CGROUP_AT_MAX]; /* by index into cgroup_hierarchies.at[] */
     bool own, limited, memory;
-    bool memory_partly;        /* what is below it is not in what it says of memory */
+    bool memory_partly;        /* its memory does not include groups below it (v1, use_hierarchy 0) */
 };
 
 struct levels {
     struct level at[4 * GROUPS_MAX];
     size_t n;
-    size_t place;              /* that is being walked */
+    size_t place;              /* the one whose ancestors are visited */
     size_t memory_place;       /* SIZE_MAX: none */
     bool v2, first;
 };
@@ -121,7 +121,7 @@ static bool add_level(void *context, int dir_fd, const char *dir, const char *pa
     bool memory = l->place == l->memory_place, alone = memory && !l->v2 && cgroup_memory_alone(dir_fd);
     (void)dir;
     if (alone && !l->first)
-        return false; /* it does not concern the job, nor does what is above it */
+        return false; /* neither it nor its ancestors limit the job */
     struct level *at = level_of(l, path);
     if (!at)
         return false;
@@ -156,8 +156,8 @@ static void levels_done(struct levels *l)
     }
 }
 
-/* A job that is at several paths, one a hierarchy, has them all as its own: the one that counts memory is the first of
- * them. Then the deepest first. */
+/* A job with different paths in the hierarchies has several groups of its own: the one that counts memory comes first,
+ * then the deepest. */
 static int by_depth(const void *a, const void *b)
 {
     const struct level *x = a, *y = b;
@@ -178,7 +178,7 @@ static enum baro_absent reason(int error)
     case EPERM:
         return BARO_ABSENT_DENIED;
     case ENOENT:
-    case EOPNOTSUPP: /* pressure that is switched off */
+    case EOPNOTSUPP: /* pressure information is disabled */
         return BARO_ABSENT_UNSUPPORTED;
     default:
         return BARO_ABSENT_UNKNOWN;
@@ -217,7 +217,7 @@ static void open_files(struct cgroups *g, struct group *group, const struct leve
     }
 }
 
-/* "v2", "v1 memory, pids" or both: which controllers see the job at this path. */
+/* "v2", "v1 memory, pids" or both: in which hierarchies the job is at or below this path. */
 static void make_label(const struct level *l, const struct cgroup_hierarchies *places, char *at, size_t cap)
 {
     static const char *const names[CGROUP_AT_MAX] = {"cpu", "cpuacct", "cpuset", "memory", "io", "pids", NULL};
@@ -305,7 +305,7 @@ static void vanish(struct group *group)
     }
 }
 
-/* What can't be given back at once: of the use that was read last before inactive file pages were, which is seldomer.
+/* Memory that can't be reclaimed at once: the last usage that was read before inactive_file, which is read less often.
  */
 static void working_set(struct baro_entity *e)
 {
@@ -348,8 +348,8 @@ static void read_file(struct cgroups *g, struct group *group, size_t i)
         group->fd[i] = fd_close(group->fd[i]);
 }
 
-/* As often as their cost allows; a read that was preempted counts as dear, so that alone would leave out the OOM kill
- * that ended the job. */
+/* Reads files as often as their cost allows. A read that was preempted looks expensive; that alone must not leave out
+ * the OOM kill that ended the job, so at the end the cheap counters are always read. */
 static void read_group(struct cgroups *g, struct group *group, uint64_t now_ns, bool last)
 {
     uint64_t before = clock_monotonic_ns();

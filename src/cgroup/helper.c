@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is dear: for memory.stat the kernel adds up all groups below, on some machines thousands that have died and hold
- * a page still, and that can take seconds. It is asked of a helper process, one question a group at a time, and the
- * answer comes with a later look.
+ * Expensive files: for memory.stat the kernel adds up all groups below, on some machines thousands of removed ones that
+ * still hold a page, which can take seconds. A helper process reads it, one request per group at a time, and the reply
+ * arrives with a later tick.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,15 +11,15 @@
 #include "base/fd.h"
 #include "cgroup/state.h"
 
-#define AGAIN (60 * NS_PER_SEC) /* after it hung; then two minutes, four ... */
+#define AGAIN (60 * NS_PER_SEC) /* after a read hung; then two minutes, four ... */
 #define AGAIN_DOUBLED 5u
-#define EXPENSIVE (5 * NS_PER_SEC) /* between two questions: waking a helper costs more than most answers */
-#define STUCK_MOST 4u           /* helpers that hang: what hung is not asked for again */
-#define LAST_AFTER NS_PER_SEC   /* at the end, if what was answered is older than this */
+#define EXPENSIVE (5 * NS_PER_SEC) /* between two requests: waking a helper costs more than most replies */
+#define STUCK_MOST 4u           /* hanging helpers: a file that hung is not requested again */
+#define LAST_AFTER NS_PER_SEC   /* at the end, if the last reply is older than this */
 #define LAST_DEADLINE (5 * NS_PER_MS)
-#define FIRST_DEADLINE (20 * NS_PER_MS) /* of a recorder that has a helper at its first look: nobody waits for it */
+#define FIRST_DEADLINE (20 * NS_PER_MS) /* at the first tick, if there is a helper by then: nothing waits for it */
 
-/* The helper opens it anew: it holds nothing of ours. */
+/* The helper opens the file itself: it does not share our descriptors. */
 void group_leave(struct group *group, size_t i)
 {
     char link[64], path[4096];
@@ -36,14 +36,14 @@ void group_leave(struct group *group, size_t i)
 static void failed(struct cgroups *g, struct group *group, uint8_t why)
 {
     struct group_left *l = &group->left;
-    if (why == BARO_ABSENT_NOT_YET) { /* there was no helper to ask: nothing was learned */
+    if (why == BARO_ABSENT_NOT_YET) { /* there was no helper for the request: nothing was read */
         l->due_ns = g->now_ns + EXPENSIVE;
         return;
     }
     group_lack(group, &group_files[l->file], why);
     l->hung = why == BARO_ABSENT_TIMEOUT;
     l->due_ns = g->now_ns + (l->hung ? AGAIN << (l->tries < AGAIN_DOUBLED ? l->tries : AGAIN_DOUBLED) : EXPENSIVE);
-    l->tries += l->hung; /* under this key the helper would not be asked again */
+    l->tries += l->hung; /* makes a new key: the helper refuses one that hung */
 }
 
 static void on_reply(void *context, const struct helper_reply *reply)

@@ -12,7 +12,8 @@
 #define MIB (UINT64_C(1) << 20)
 #define CORE UINT64_C(1000000)
 
-/* The first to name a value keeps it: an affinity that a cpuset made is the cpuset's. */
+/* If two limits are equal, the first source is kept: an affinity that follows from a cpuset is reported as the cpuset.
+ */
 static void tighten(uint64_t *value, char source[128], uint64_t v, const char *why)
 {
     if (v >= *value)
@@ -38,7 +39,7 @@ static uint8_t reason(int error)
     return error == -EACCES || error == -EPERM ? BARO_ABSENT_DENIED : BARO_ABSENT_UNKNOWN;
 }
 
-/* One that is seen is a limit, whatever is above it; where none is, there may be one that isn't seen. */
+/* A limit that was found is a limit, whatever is above it. If none was found, there may be one that is not visible. */
 static uint8_t unseen(const struct cgroup_bound *b)
 {
     return b->unseen && b->value == CGROUP_NO_LIMIT ? reason(b->unseen) : BARO_PRESENT;
@@ -62,13 +63,13 @@ static void by_groups(const struct limits_place *p, struct baro_limits *l)
         tighten(&l->cores_ppm, l->cores_source, b->cpus.value * CORE, b->cpus.source);
     tighten(&l->pids, l->pids_source, b->pids.value, b->pids.source);
     l->memory_absent = unseen(&b->memory);
-    l->cores_absent = unseen(&b->quota); /* CPUs that a cpuset takes away the affinity has not, either */
+    l->cores_absent = unseen(&b->quota); /* a hidden cpuset needs no care: it shows in the affinity */
     l->pids_absent = unseen(&b->pids);
 }
 
 /* ---- the process: affinity, ulimits ---- */
 
-/* What follows the key, with the end of its line; empty if the line is not there or not whole. */
+/* The text after the key up to the end of its line; empty if the line is missing or truncated. */
 static struct span line_of(struct span text, const char *key)
 {
     struct span line;
@@ -92,8 +93,7 @@ static bool status_of(struct span status, uint64_t *cpus, uint64_t *uid)
     return scan_u64(&uids, uid) && *cpus;
 }
 
-/* Affinity and user. In front of them there may be the line of all groups of the user: 64 K of them, of ten digits
- * each. */
+/* Affinity and user. Before them there may be a line with all groups of the user: up to 65,536 of ten digits each. */
 static void from_status(const struct limits_place *p, uint64_t *cpus, uint64_t *uid)
 {
     static const size_t sizes[] = {4096, 65536, 1u << 20};
@@ -132,12 +132,11 @@ static void by_process(const struct limits_place *p, struct baro_limits *l)
         tighten(&l->memory_bytes, l->memory_source, limits.value[PID_LIMIT_AS], "RLIMIT_AS");
     if (limits.valid & 1u << PID_LIMIT_DATA)
         tighten(&l->memory_bytes, l->memory_source, limits.value[PID_LIMIT_DATA], "RLIMIT_DATA");
-    if (uid != 0 && (limits.valid & 1u << PID_LIMIT_NPROC)) /* not enforced on root */
+    if (uid != 0 && (limits.valid & 1u << PID_LIMIT_NPROC)) /* does not apply to root */
         tighten(&l->pids, l->pids_source, limits.value[PID_LIMIT_NPROC], "RLIMIT_NPROC");
 }
 
-/* ---- the environment: who started the job says what it was given, also where the groups that enforce it can't be seen
- * ---- */
+/* ---- the environment: the batch system's limits, also if the groups that enforce them are not visible ---- */
 
 static bool env_number(const struct limits_place *p, const char *name, uint64_t *ret)
 {
@@ -148,7 +147,7 @@ static bool env_number(const struct limits_place *p, const char *name, uint64_t 
     return scan_u64(&s, ret) && !s.len && *ret > 0;
 }
 
-/* SLURM_JOB_CPUS_PER_NODE, "16(x2),8": of the node with this number. */
+/* SLURM_JOB_CPUS_PER_NODE, "16(x2),8": the value for this node. */
 static uint64_t cpus_of_node(const char *text, uint64_t node)
 {
     struct span s = span_str(text);
@@ -179,7 +178,7 @@ static void by_slurm(const struct limits_place *p, struct baro_limits *l)
         tighten(&l->cores_ppm, l->cores_source, cpus < UINT64_MAX / CORE ? cpus * CORE : UINT64_MAX, why);
         l->cores_absent = BARO_PRESENT;
     }
-    /* A batch script has all that its job was given on the node; only what srun starts is a task. */
+    /* A batch script may use all that its job has on the node; only what srun starts is limited to a task's share. */
     if (p->env(p->context, "SLURM_STEP_ID") && env_number(p, "SLURM_CPUS_PER_TASK", &v) && v < UINT64_MAX / CORE)
         tighten(&l->cores_ppm, l->cores_source, v * CORE, "SLURM_CPUS_PER_TASK");
     why = "SLURM_MEM_PER_NODE";
@@ -211,7 +210,7 @@ static bool decimal(const char *text, uint64_t *ret)
     return !s.len && *ret > 0;
 }
 
-/* There is no standard name for what the downward API gives; these are KubeSpawner's, bytes and cores. */
+/* The downward API has no standard variable names; these are KubeSpawner's, in bytes and cores. */
 static void by_kubernetes(const struct limits_place *p, struct baro_limits *l)
 {
     const char *cores = p->env(p->context, "CPU_LIMIT");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the job may have: the tightest of its control groups, affinity, ulimits and what a batch system or Kubernetes
- * says in the environment. What is no tighter than the machine is no limit. Where there may be one that can't be seen,
- * what is found is only an upper bound, and the limit is absent.
+ * The job's limits: the tightest of its control groups, its affinity, its ulimits, and what a batch system or
+ * Kubernetes set in the environment. A value that is not below the machine's is no limit. If a limit may exist that is
+ * not visible, the value found is only an upper bound, and the limit is absent.
  */
 #ifndef CGROUP_LIMITS_H
 #define CGROUP_LIMITS_H
@@ -13,22 +13,22 @@
 
 struct limits_place {
     int root_fd;                        /* directory descriptor of "/" */
-    int32_t pid;                        /* whose; 0: of this process */
-    uint32_t cpus;                      /* of the machine, online */
-    uint32_t affinity;                  /* CPUs that the scheduler allows; 0: what /proc/PID/status says */
-    const struct pid_limits
-        *ulimits; /* its, and then uid is its real user; NULL: what /proc/PID/limits and status say */
+    int32_t pid;       /* the process; 0: this one */
+    uint32_t cpus;     /* of the machine, online */
+    uint32_t affinity; /* CPUs that the scheduler allows; 0: read from /proc/PID/status */
+    /* Its ulimits, and uid is its real user; NULL: read from /proc/PID/limits and status. */
+    const struct pid_limits *ulimits;
     uint32_t uid;
     uint64_t memory_total;              /* of the machine, bytes; 0: not known */
     const struct cgroup_hierarchies *groups; /* the job's; NULL: they could not be found */
-    int groups_error;                   /* then a negative code: why; 0: nobody knows */
-    const struct cgroup_bounds *bounds; /* what they say, if that was read; NULL: it is read */
-    const char *(*env)(void *context, const char *name); /* of the job; NULL: not known */
+    int groups_error; /* without groups: a negative code; 0: not known why */
+    const struct cgroup_bounds *bounds; /* the groups' limits if they were read; NULL: read them */
+    const char *(*env)(void *context, const char *name); /* environment of the job; NULL: not known */
     void *context;
 };
 
 void limits_read(const struct limits_place *place, struct baro_limits *ret);
-/* Of the groups alone: for a job that is one. */
+/* Only the limits of the groups: for a job that is a control group. */
 void limits_read_groups(const struct limits_place *place, struct baro_limits *ret);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of the collector of control groups, for its own files. */
+/* The state of the collector of control groups; private to this folder. */
 #ifndef CGROUP_STATE_H
 #define CGROUP_STATE_H
 
@@ -7,14 +7,14 @@
 #include "cgroup/files.h"
 #include "helper/helper.h"
 
-#define GROUPS_MAX 16u      /* own ones and those above that set a limit: a deep tree has some five */
-#define TEXT 65536u         /* io.stat has a line of some 100 bytes a device */
-#define SLOW_NS (4 * NS_PER_SEC) /* what is allowed seldom changes */
-#define OF_ITS_TIME 500u    /* a file may take a five-hundredth of the time */
+#define GROUPS_MAX 16u      /* the job's own and ancestors with a limit: a deep tree has about five */
+#define TEXT 65536u         /* io.stat has a line of about 100 bytes per device */
+#define SLOW_NS (4 * NS_PER_SEC) /* for limits, which change rarely */
+#define OF_ITS_TIME 500u    /* reading a file may take a five-hundredth of the time */
 
-/* The one file of a group that is left to the helper. */
+/* The file of a group that the helper reads. */
 struct group_left {
-    char *path;             /* absolute; NULL: none is */
+    char *path;             /* absolute; NULL: there is none */
     size_t file;            /* of group_files */
     bool asked, hung;
     uint32_t tries;
@@ -40,8 +40,8 @@ struct cgroups {
     struct entity_table table;
     struct group at[GROUPS_MAX];
     size_t n;
-    bool v2[CGROUP_AT_MAX];     /* is this controller at a hierarchy of v2? */
-    struct device *device;      /* that I/O was counted of so far */
+    bool v2[CGROUP_AT_MAX];     /* is this controller in the v2 hierarchy? */
+    struct device *device;      /* devices that were seen in I/O files so far */
     size_t n_devices, cap_devices, next_device;
     struct helper *slow;   /* borrowed; NULL: none yet */
     uint64_t now_ns, looks;
@@ -50,11 +50,11 @@ struct cgroups {
     char text[TEXT];
 };
 
-/* cgroup.c: parses what file i of the group says into its entity. False if that says nothing. */
+/* cgroup.c: parses the text of file i of the group into its entity. Returns false if it has no value. */
 bool group_take(struct cgroups *g, struct group *group, size_t i, struct span text);
 void group_lack(struct group *g, const struct group_file *f, enum baro_absent why);
 
-/* cgroup_helper.c: file i, which is open, is the helper's from now on. */
+/* helper.c: from now on the helper reads file i, which is open. */
 void group_leave(struct group *group, size_t i);
 void groups_ask(struct cgroups *g, bool last);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who is in a control group and in all below it. All that is found is held; a folder is listed again when the number of
- * its links says that groups came or went in it, or when the list of one turns out to be that of a group that is gone.
- * Parents stand before what is below them.
+ * Lists the processes of a control group and of all groups below it. Directories stay open. A directory is listed again
+ * when its number of links shows that groups were made or removed in it, or when the list of a group shows that the
+ * group was removed. In the array, parents come before their children.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -15,15 +15,15 @@
 #include "base/fd.h"
 #include "cgroup/cgroup.h"
 
-#define GROUPS_MOST 16384u /* below one: a pod has a few, a builder of images some hundred */
+#define GROUPS_MOST 16384u /* below one group: a pod has a few, a builder of images some hundred */
 #define DEPTH_MOST 16
 
 void cgroup_walk_init(struct cgroup_walk *w, int root_fd, const struct cgroup_location *place)
 {
     struct rlimit limit;
     *w = (struct cgroup_walk){.root_fd = root_fd, .v2 = place->v2, .most = GROUPS_MOST};
-    /* Two descriptors each, and a quarter of what is allowed for them: the rest is for the processes and the machine.
-     */
+    /* Each group takes two descriptors; a quarter of the limit may be used for them, the rest is for processes and the
+     * machine. */
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 8 < w->most)
         w->most = (size_t)limit.rlim_cur / 8;
     memcpy(w->dir, place->dir, sizeof(w->dir));
@@ -50,7 +50,7 @@ static uint64_t links_of(int dir_fd)
     return fstat(dir_fd, &st) == 0 ? (uint64_t)st.st_nlink : 0;
 }
 
-/* The slot of this one, or the empty one that it would take. They are powers of two, and half of them are empty. */
+/* The slot of this group, or the empty one that it would take. The size is a power of two, and half of it is empty. */
 static uint32_t *slot_of(const struct cgroup_walk *w, size_t parent, uint64_t name)
 {
     size_t mask = 2 * w->cap - 1, i = (size_t)(name ^ (name >> 32) ^ parent * UINT64_C(0x9e3779b97f4a7c15)) & mask;
@@ -86,7 +86,7 @@ static bool room(struct cgroup_walk *w)
     return true;
 }
 
-/* Takes dir_fd over. What is below it is still to be looked for. */
+/* Adds a group; closes dir_fd if it fails. Groups below it are found later. */
 static void add(struct cgroup_walk *w, const struct cgroup_walked *g)
 {
     struct cgroup_walked *at;
@@ -103,11 +103,11 @@ static void add(struct cgroup_walk *w, const struct cgroup_walked *g)
     at = &w->at[w->n++];
     *at = *g;
     at->procs_fd = w->v2 ? procs_fd : fd_close(procs_fd);
-    at->links = 0; /* no folder has so few: it is listed */
+    at->links = 0; /* no directory has 0 links, so it is listed at the next walk */
     at->seen = true;
 }
 
-/* FNV-1a: two names below one folder that have the same are one in 2^64, and then one of them is not looked into. */
+/* FNV-1a. Two names in one directory have the same hash with a probability of 2^-64; then one of them is left out. */
 static uint64_t hash(const char *name)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
@@ -133,7 +133,7 @@ static DIR *listing(int dir_fd)
     return d;
 }
 
-/* Adds what is new in there. */
+/* Adds the groups in a directory that are not known yet. */
 static void look_into(struct cgroup_walk *w, size_t parent, DIR *d)
 {
     const struct dirent *e;
@@ -159,7 +159,7 @@ static void look_into(struct cgroup_walk *w, size_t parent, DIR *d)
     }
 }
 
-/* And drops what is not there any more. */
+/* Lists a directory: adds new groups and marks those that were removed. */
 static void list(struct cgroup_walk *w, size_t parent)
 {
     size_t end = w->at[parent].parent_of ? w->n : 0, left = w->left_now;
@@ -176,11 +176,11 @@ static void list(struct cgroup_walk *w, size_t parent)
     for (size_t i = parent + 1; i < end; i++) {
         w->at[i].gone |= !w->at[i].seen;
         if (w->at[i].gone && w->left_now > left)
-            w->at[parent].links = 0; /* there is room the next time */
+            w->at[parent].links = 0; /* list it again when there is room */
     }
 }
 
-/* Those that are gone, with what was below them. The first stays. */
+/* Drops removed groups with all below them. The first group stays. */
 static void drop_gone(struct cgroup_walk *w)
 {
     size_t n = 1;
@@ -224,7 +224,7 @@ int cgroup_walk_groups(struct cgroup_walk *w)
         return -ENOENT;
     for (size_t i = 1; i < w->n; i++) {
         if (w->at[i].gone)
-            w->at[w->at[i].parent].links = 0; /* made anew under its name, maybe: the number of links does not tell */
+            w->at[w->at[i].parent].links = 0; /* perhaps made again with its name: the number of links is the same */
     }
     if (any_gone(w))
         drop_gone(w);
@@ -238,7 +238,7 @@ int cgroup_walk_groups(struct cgroup_walk *w)
     return 0;
 }
 
-/* A list can outgrow any buffer: read on in pieces, cut at a newline. */
+/* A list may be larger than any buffer: it is read in pieces that are cut at a newline. */
 static int processes_of(int fd, char *text, size_t cap, void (*fn)(void *context, int32_t pid), void *context)
 {
     size_t kept = 0;
@@ -265,8 +265,8 @@ static int processes_of(int fd, char *text, size_t cap, void (*fn)(void *context
     }
 }
 
-/* v1 makes a list when its file is opened, and whoever holds the file open sees that one again until nobody has read it
- * for a second (kernel/cgroup/cgroup-v1.c, cgroup_pidlist_start). */
+/* v1 makes the list when its file is opened. Who keeps the file open gets the same list until nobody has read it for a
+ * second (kernel/cgroup/cgroup-v1.c, cgroup_pidlist_start). */
 static int read_group(const struct cgroup_walk *w, const struct cgroup_walked *g, char *text, size_t cap,
                       void (*fn)(void *context, int32_t pid), void *context)
 {
@@ -290,7 +290,7 @@ int cgroup_walk_processes(struct cgroup_walk *w, char *text, size_t cap, void (*
             sum += n;
         w->at[i].gone |= n < 0;
         if (n < 0 && i == 0)
-            return n; /* the group itself; those below it may come and go */
+            return n; /* only an error of the group itself counts; those below may be removed at any time */
     }
     return w->n ? sum : -ENODEV;
 }

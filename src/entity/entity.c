@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One block for all of an entity: they are many, and go as one. */
+/* An entity is one block of memory: there are many, and they are freed as a whole. */
 static struct baro_entity *make(int metrics, const char *name, const char *label)
 {
     size_t n = (size_t)metrics, name_len = strlen(name) + 1, label_len = strlen(label) + 1;

@@ -11,13 +11,14 @@ struct entity_table {
     size_t n, cap;
 };
 
-/* Adds one, whose values are all not read yet. Secrets in both texts (a mount's https://user:password@host) are taken
- * out. The id is the next of all kinds together: *ids is the last that was given. NULL without memory. */
+/* Adds an entity whose values are all absent (not read yet). Secrets in both texts (a mount's
+ * https://user:password@host) are redacted. Ids are unique over all kinds: *ids is the last one that was used. Returns
+ * NULL without memory. */
 struct baro_entity *entity_add(struct entity_table *t, uint32_t *ids, const char *name, const char *label);
-/* Takes it out and frees it. NULL is allowed. */
+/* Removes it and frees it. NULL is allowed. */
 void entity_remove(struct entity_table *t, struct baro_entity *e);
 void entity_table_done(struct entity_table *t);
-/* What a sample borrows. */
+/* A view of the table for a sample; valid until the table changes. */
 struct baro_entities entity_view(const struct entity_table *t);
 
 static inline void entity_put(struct baro_entity *e, int metric, uint64_t value)

@@ -3,16 +3,16 @@
 
 #include "base/clock.h"
 
-/* A start may cost 12 ms: 2 ms of them are kept for the end, where the last sample, the ledger and the tape are due
+/* A start may cost 12 ms, of which 2 ms are kept for the end: the last sample, the ledger and the tape are written
  * whatever they cost. */
 #define START_NS (10 * NS_PER_MS)
 #define START_ALLOWANCE_NS (4 * NS_PER_MS)
-#define BURST_NS (NS_PER_SEC / 4) /* what was not spent is kept for that long */
+#define BURST_NS (NS_PER_SEC / 4) /* what is not spent accumulates for so long */
 #define HELPERS_NS (2 * NS_PER_SEC)
 #define EVENTS_NS NS_PER_SEC
 #define CHECK_NS (NS_PER_SEC / 4)
-#define STRAINED 4u         /* intervals that a sample had to wait for */
-#define NO_LIMIT_PPM 10000u /* what is in proportion to the budget is as with 1 % */
+#define STRAINED 4u         /* intervals that a sample had to be delayed by */
+#define NO_LIMIT_PPM 10000u /* without a limit, shares of the budget are those of 1 % */
 
 void budget_init(struct budget *b, uint64_t ppm)
 {
@@ -24,14 +24,14 @@ static int64_t share(const struct budget *b, uint64_t ns)
     return (int64_t)((double)ns * (double)b->ppm / 1e6);
 }
 
-/* What is left of the start is kept, and does not grow. */
+/* What is left of the initial amount is kept, but does not grow. */
 static int64_t grown(const struct budget *b, int64_t left, uint64_t since_ns, uint64_t now_ns)
 {
     int64_t most = share(b, BURST_NS), sum = left + (now_ns > since_ns ? share(b, now_ns - since_ns) : 0);
     return left > most ? left : sum > most ? most : sum;
 }
 
-/* The debt grows to most_debt (below 0) and no further. */
+/* Subtracts the cost, but not below most_debt, which is negative. */
 static int64_t less(int64_t left, uint64_t cost_ns, int64_t most_debt)
 {
     int64_t after = left - (int64_t)cost_ns;
@@ -89,7 +89,7 @@ void allowance_init(struct allowance *a)
     *a = (struct allowance){.left_ns = START_ALLOWANCE_NS};
 }
 
-/* A read that was too expensive for the account is paid for by the time until the next one. */
+/* An account that was overdrawn by an expensive read recovers until the next one. */
 bool allowance_take(struct allowance *a, const struct budget *b, uint64_t now_ns, uint64_t cost_ns, bool urgent)
 {
     if (!b->ppm)
@@ -98,7 +98,7 @@ bool allowance_take(struct allowance *a, const struct budget *b, uint64_t now_ns
     half += now_ns > a->at_ns ? share(b, now_ns - a->at_ns) / 2 : 0;
     a->left_ns = a->left_ns > most ? a->left_ns : half > most ? most : half;
     a->at_ns = now_ns > a->at_ns ? now_ns : a->at_ns;
-    /* What costs more than the account can ever hold goes ahead when it is full. */
+    /* A read that costs more than the account can ever hold is allowed when the account is full. */
     bool enough = a->left_ns >= (int64_t)cost_ns || (a->left_ns >= most && most > 0);
     if (!enough && (!urgent || a->left_ns <= 0))
         return false;

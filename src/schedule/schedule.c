@@ -11,8 +11,8 @@
 #define QUIET_LEAST (30 * NS_PER_MS)
 #define PERIOD_SPARSE NS_PER_SEC
 #define PERIOD_MOST (20 * NS_PER_SEC)
-#define OF_THE_TIME 200u       /* a turn takes a 200th of the time at most, */
-#define OF_THE_BUDGET 2000000u /* and half of the budget */
+#define OF_THE_TIME 200u       /* a turn takes at most a 200th of the time */
+#define OF_THE_BUDGET 2000000u /* and at most half of the budget */
 
 uint64_t schedule_interval(uint64_t fixed_ns, uint64_t elapsed_ns)
 {
@@ -28,7 +28,7 @@ uint64_t schedule_next(uint64_t fixed_ns, uint64_t due_ns, uint64_t now_ns, uint
     *ret_missed = 0;
     if (next > now_ns)
         return next;
-    /* After a stall of hours the grid is entered again by a division, not by a walk. */
+    /* A division, because after a stall of hours a loop over the missed times would be long. */
     uint64_t interval = schedule_interval(fixed_ns, now_ns);
     *ret_missed = (now_ns - next) / interval + 1;
     return next + *ret_missed * interval;
