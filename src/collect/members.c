@@ -21,10 +21,7 @@ static void take_out(struct processes *p, struct member *m, uint64_t t_ns)
     fd_cache_drop(&p->cache, m);
     if (m->sampled)
         memory_moved_by(p->memory, m, m->note.stat_rss);
-    m->gone_ns = p->sampling->now_ns;
-    if (!m->final)
-        m->absorbed |= !m->parent && p->sampling->job->adopts;
-    job_gone(p->sampling->job, m, t_ns);
+    job_gone(p->sampling->job, m, t_ns, p->sampling->now_ns);
 }
 
 static bool is_there(const struct member *m)
@@ -49,7 +46,7 @@ void members_gather(struct processes *p, struct member *m, uint64_t t_ns)
             return;
         struct member *up = at->parent;
         child = at->sibling_next;
-        at->absorbed |= p->sampling->job->adopts; /* by its parent, or by the wrapper after that one had ended */
+        job_absorbed(p->sampling->job, at);
         take_out(p, at, t_ns);
         at = up;
     }
@@ -69,12 +66,7 @@ bool members_await_wrapper(struct processes *p, struct member *m)
     if (m->parent || !p->sampling->job->wrapper.pid ||
         (m->successor && m->successor_epoch == p->sampling->job->tree.epoch))
         return false;
-    job_ended(p->sampling->job, m, p->sampling->now_ns);
-    if (!m->reap_pending)
-        m->reap_pending_ns = p->sampling->now_ns;
-    m->reap_pending = true;
-    member_moved(m);
-    return p->sampling->now_ns < m->reap_pending_ns + WRAPPER_WORD;
+    return job_await_reaping(p->sampling->job, m, p->sampling->now_ns) < WRAPPER_WORD;
 }
 
 #define CHILDREN_MOST 256u
@@ -121,8 +113,8 @@ static void read_reaped_io(struct processes *p, struct member *m, uint64_t clock
         r->known = process_reaped_io(p, m);
         if (r->known && p->sampling->options.catch_up)
             p->sampling->options.catch_up(p->sampling->options.catch_up_context);
-        r->known &= r->forks == forks && !m->gone;
-        if (r->known || m->gone || process_read(p, m, clock_ns, PROCESS_LEDGER) != 0)
+        r->known &= r->forks == forks && !member_is_gone(m);
+        if (r->known || member_is_gone(m) || process_read(p, m, clock_ns, PROCESS_LEDGER) != 0)
             return;
     }
 }
@@ -131,7 +123,7 @@ static bool look_again(void *context, struct member *m)
 {
     struct processes *p = context;
     uint64_t clock_ns;
-    if (m->final)
+    if (member_is_final(m))
         return true;
     int r = process_clock(m, &clock_ns);
     if (r == 0)
@@ -140,9 +132,9 @@ static bool look_again(void *context, struct member *m)
         members_gone(p, m, p->sampling->now_ns);
     if (r == 0 && m->reaped_io.wanted)
         read_reaped_io(p, m, clock_ns);
-    if (r == 0 && !m->gone)
+    if (r == 0 && !member_is_gone(m))
         check_children(p, m);
-    if (m->gone)
+    if (member_is_gone(m))
         return true;
     member_wake(m); /* its row has changed: it goes onto the tape with the next tick */
     return r == 0 || r == -ESRCH;

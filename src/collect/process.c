@@ -380,7 +380,7 @@ static bool same(const struct processes *p, struct member *m, const struct pid_s
     if (m->looked_at)
         return m->row.key.start == st->starttime;
     uint64_t begin_ns = job_begin_ns(p->sampling->job, st->starttime);
-    if (m->ended && begin_ns > m->end_ns)
+    if (member_state(m) != MEMBER_ALIVE && begin_ns > m->end_ns)
         return false;
     m->row.key.start = st->starttime;
     m->looked_at = true;

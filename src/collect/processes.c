@@ -42,9 +42,9 @@ static void seen(struct processes *p, struct member *m)
 static void check_end(struct processes *p, struct member *m)
 {
     bool zombie = m->row.value[PROCESS_state] == 'Z' && m->row.value[PROCESS_threads] <= 1;
-    if (zombie && !m->ended)
+    if (zombie && !member_has_ended(m))
         job_ended(p->sampling->job, m, p->sampling->now_ns);
-    if (!m->ended || zombie || m->reap_pending)
+    if (!member_has_ended(m) || zombie || member_is_reap_pending(m))
         return;
     if (p->sampling->now_ns > m->end_ns + ENDING)
         job_revive(p->sampling->job, m);
@@ -91,7 +91,7 @@ static void tick_member(struct processes *p, struct member *m, bool there, uint6
 /* Until when it need not be read, as long as its clock does not move. */
 static uint64_t gate_due(const struct processes *p, const struct member *m)
 {
-    if (m->reap_pending || may_have_run(m, m->note.clock_ns))
+    if (member_is_reap_pending(m) || may_have_run(m, m->note.clock_ns))
         return 0;
     uint64_t refresh = m->row.read_ns + refresh_after(p, m), memory = memory_due(p->memory, m);
     refresh = m->owes && m->note.switches_due < refresh ? m->note.switches_due : refresh;
@@ -130,7 +130,7 @@ static void tick_from(struct processes *p, size_t *i)
             continue;
         struct member *m = tree->at[*i];
         tick_member(p, m, there, clock_ns);
-        if (!m->gone)
+        if (!member_is_gone(m))
             tree->gates[*i] = (struct gate){m->note.clock_ns, gate_due(p, m), m->row.key.pid,
                                             m->note.scanned_clock_ns == m->note.clock_ns};
     }

@@ -184,8 +184,7 @@ struct member *sampler_add_target(struct sampler *s, int32_t pid, struct baro_er
         error_set(err, -ENOMEM, "out of memory");
         return NULL;
     }
-    job->targets += !m->target;
-    m->target = true;
+    job_set_target(job, m, true);
     if (sampler_look(s, m) == 0)
         return m;
     error_set(err, -ESRCH, "process %d ended before it could be read", pid);

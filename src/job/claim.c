@@ -97,7 +97,7 @@ static bool make_room(struct job *j)
 
 void claim_note(struct job *j, const struct member *m, uint64_t now_ns)
 {
-    bool may_come = j->adopts && !m->final && (m->absorbed || !m->successor || m->successor->gone);
+    bool may_come = j->adopts && !member_is_final(m) && (m->absorbed || !m->successor || member_is_gone(m->successor));
     if (!may_come || !make_room(j))
         return;
     size_t *last = hash_of(j, m->row.key.pid);

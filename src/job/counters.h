@@ -95,10 +95,27 @@ static inline uint64_t faults_of(const struct member *m)
 /* The command has ended, and the wrapper will tell with it what it took over in the end. */
 static inline bool is_about_to_be_told(const struct job *j, const struct member *m)
 {
-    bool ended = m->reap_pending || (value(m, PROCESS_state) == 'Z' && value(m, PROCESS_threads) <= 1);
-    return ended && m->row.origin == BARO_ORIGIN_TARGET && !m->gone && !m->final && !m->parent && j->wrapper.pid &&
-           !j->closing;
+    bool ended = member_is_reap_pending(m) || (value(m, PROCESS_state) == 'Z' && value(m, PROCESS_threads) <= 1);
+    return ended && m->row.origin == BARO_ORIGIN_TARGET && !member_is_gone(m) && !member_is_final(m) && !m->parent &&
+           j->wrapper.pid && !j->closing;
 }
+
+/* Invariants of the ledger are checked in debug and sanitizer builds (meson.build), which stop where one does not hold.
+ * In release builds there are no checks. */
+#ifndef JOB_CHECKS
+#define JOB_CHECKS 0
+#endif
+#if JOB_CHECKS
+#define JOB_CHECK(holds) ((holds) ? (void)0 : __builtin_trap())
+#else
+#define JOB_CHECK(holds) ((void)0)
+#endif
+
+/* state.c: the only function that changes a state. Returns false if the transition is not allowed; then nothing is
+ * changed. */
+bool state_change(struct job *j, struct member *m, enum member_state to);
+/* state.c: checks all invariants: what the sums hold, who is counted where. */
+void state_check(const struct job *j);
 
 /* reaped_io.c: which parents of the gone are to be asked what they took over; then that is put down to the children it
  * came from. */

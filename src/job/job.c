@@ -37,7 +37,7 @@ struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum b
     member_wake(m);
     j->started++;
     uint64_t now = tree_count(&j->tree) - j->ended_members;
-    now += parent && parent->ended; /* it lived when it forked: of both one hears late */
+    now += parent && member_has_ended(parent); /* it was alive when it forked: both events come late */
     if (now > j->peak)
         j->peak = now;
     return m;
@@ -51,20 +51,33 @@ uint64_t job_begin_ns(const struct job *j, uint64_t start)
 
 void job_ended(struct job *j, struct member *m, uint64_t end_ns)
 {
-    j->ended_members += !m->ended && !m->gone;
-    m->ended = true;
+    if (member_state(m) == MEMBER_ALIVE)
+        state_change(j, m, MEMBER_ENDED);
     if (!m->end_ns)
         m->end_ns = end_ns;
 }
 
 void job_revive(struct job *j, struct member *m)
 {
-    j->ended_members -= m->ended && !m->gone;
+    if (!state_change(j, m, MEMBER_ALIVE))
+        return;
     j->lossy |=
         j->hears; /* perf leaves who executes what may not be read (perf_event_exit_task() in begin_new_exec()) */
     m->heard = !j->hears && m->heard;
-    m->ended = m->end_told = m->status_known = false;
+    m->end_told = m->status_known = false;
     m->end_ns = 0;
+}
+
+void job_set_target(struct job *j, struct member *m, bool target)
+{
+    j->targets += target && !m->target;
+    j->targets -= !target && m->target;
+    m->target = target;
+}
+
+void job_absorbed(const struct job *j, struct member *m)
+{
+    m->absorbed |= j->adopts;
 }
 
 void job_rebase(struct member *m)
@@ -91,15 +104,39 @@ void job_rebase(struct member *m)
     m->base[BASE_SWITCHES_INVOLUNTARY] = value(m, PROCESS_switches_involuntary);
 }
 
-void job_gone(struct job *j, struct member *m, uint64_t now_ns)
+uint64_t job_await_reaping(struct job *j, struct member *m, uint64_t now_ns)
 {
-    if (m->gone)
+    job_ended(j, m, now_ns);
+    if (!member_is_reap_pending(m))
+        m->reap_pending_ns = now_ns;
+    state_change(j, m, MEMBER_REAP_PENDING);
+    member_moved(m);
+    return now_ns - m->reap_pending_ns;
+}
+
+void job_reaped(struct job *j, struct member *m, uint64_t end_ns)
+{
+    job_ended(j, m, end_ns);
+    state_change(j, m, member_is_gone(m) ? MEMBER_GONE_REAPED : MEMBER_REAPED);
+    m->absorbed = false;
+    member_moved(m);
+    if (!member_is_gone(m))
+        tree_set_parent(m, NULL); /* it was the wrapper's child in the end, whatever was seen of it */
+    m->successor = NULL;
+}
+
+void job_gone(struct job *j, struct member *m, uint64_t end_ns, uint64_t noticed_ns)
+{
+    bool final = member_is_final(m);
+    if (member_is_gone(m))
         return;
+    m->gone_ns = noticed_ns;
+    m->absorbed |= !final && !m->parent && j->adopts;
     if (!m->end_ns)
-        m->end_ns = now_ns;
+        m->end_ns = end_ns;
     j->targets -= m->target;
-    j->ended_members -= m->ended;
     totals_leave(j, m);
+    state_change(j, m, final ? MEMBER_GONE_REAPED : MEMBER_GONE);
     tree_remove(&j->tree, m);
     m->list_next = j->gone;
     j->gone = m;

@@ -13,7 +13,7 @@ uint64_t job_ledger(const struct member *m, enum ledger_counter c)
 static struct member *nearest_living(const struct member *m)
 {
     struct member *up = m->successor;
-    while (up && up->gone)
+    while (up && member_is_gone(up))
         up = up->successor;
     return up;
 }
@@ -73,7 +73,7 @@ static void settled(struct member *m)
 /* What it took over of children that wait, for it to tell or to be read, is theirs when their turn comes. */
 static bool is_waited_for(const struct job *j, const struct member *successor)
 {
-    if (!successor->reap_pending && !successor->unread && !successor->untold)
+    if (!member_is_reap_pending(successor) && !successor->unread && !successor->untold)
         return false;
     for (const struct member *m = j->gone; m; m = m->list_next) {
         if (nearest_living(m) == successor)
@@ -252,7 +252,7 @@ static void read_successors(struct job *j, job_read_fn *read_again, void *contex
         reaped_io_want(j);
         struct settlement *list = list_successors(j);
         for (const struct settlement *e = list; e; e = e->next) {
-            if (!e->successor->gone)
+            if (!member_is_gone(e->successor))
                 e->successor->unread = !read_again(context, e->successor);
         }
         forget_successors(j, list);
@@ -264,8 +264,7 @@ static void read_successors(struct job *j, job_read_fn *read_again, void *contex
  * no ancestor is left. */
 static bool may_have_left(const struct member *successor, const struct member *m)
 {
-    bool ended =
-        successor->gone || successor->ended || successor->reap_pending || value(successor, PROCESS_state) == 'Z';
+    bool ended = member_state(successor) != MEMBER_ALIVE || value(successor, PROCESS_state) == 'Z';
     return ended && (!successor->end_ns || successor->end_ns <= m->gone_ns);
 }
 
@@ -275,7 +274,7 @@ static bool ambiguous(const struct job *j, const struct member *m)
         const struct member *successor = m->successor;
         if (!successor || may_have_left(successor, m))
             return true;
-        if (!successor->gone)
+        if (!member_is_gone(successor))
             return false;
     }
     return false;
@@ -283,7 +282,7 @@ static bool ambiguous(const struct job *j, const struct member *m)
 
 #define UNTOLD_FOR                                                                                                     \
     200000000u /* ns: do_exit() notifies the parent first, and may be kept from going on while others have the core */
-#define UNTOLD_MOST 256u     /* gone members: in a storm there is always one */
+#define UNTOLD_MOST 256u /* gone members: in a storm there is always one */
 
 static void find_untold(const struct job *j, uint64_t now_ns)
 {
@@ -311,10 +310,10 @@ static struct member *hold_back(struct job *j, uint64_t now_ns)
         struct member *m = j->gone;
         j->gone = m->list_next;
         const struct member *successor = nearest_living(m);
-        bool wait =
-            successor &&
-            (successor->reap_pending || successor->unread || successor->untold || is_about_to_be_told(j, successor)) &&
-            !j->closing;
+        bool wait = successor &&
+                    (member_is_reap_pending(successor) || successor->unread || successor->untold ||
+                     is_about_to_be_told(j, successor)) &&
+                    !j->closing;
         struct member **list = wait ? &later : &now;
         m->list_next = *list;
         *list = m;
@@ -375,4 +374,5 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
     exits_report(j, now_ns);
     give_back(j, later);
     j->n_held = j->n_gone;
+    state_check(j);
 }

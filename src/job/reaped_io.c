@@ -35,7 +35,7 @@ void reaped_io_want(struct job *j)
         return;
     for (const struct member *m = j->gone; m; m = m->list_next) {
         struct reaped_io *r = of_parent(j, m);
-        if (r && !m->successor->gone)
+        if (r && !member_is_gone(m->successor))
             r->wanted = true;
     }
 }
@@ -60,7 +60,7 @@ static bool is_theirs(const struct member *parent)
             return false;
     }
     bool reaped = r->now[REAPED_FAULTS] >= r->done[REAPED_FAULTS] + r->faults;
-    return r->known && !r->lost && reaped && (r->ended == 1 || !parent->final);
+    return r->known && !r->lost && reaped && (r->ended == 1 || !member_is_final(parent));
 }
 
 static void put(struct member *m)

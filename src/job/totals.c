@@ -7,7 +7,8 @@
 static const struct {
     enum job_metric job;
     enum process_metric process;
-} sums[] = { /* made of what processes tell; the first LEDGER_MAX in the order of enum ledger_counter */
+} sums[] = {
+    /* made of what processes tell; the first LEDGER_MAX in the order of enum ledger_counter */
     {JOB_cpu_user, PROCESS_cpu_user},
     {JOB_cpu_system, PROCESS_cpu_system},
     {JOB_io_read, PROCESS_io_read},
@@ -63,15 +64,16 @@ static struct member_part part_of(const struct member *m)
 {
     struct member_part p = {
         .counted = counted_of(m),
-        .reap_pending =
-            m->reap_pending ? own_cpu(m) + reaped_of(m, LEDGER_CPU_USER) + reaped_of(m, LEDGER_CPU_SYSTEM) : 0,
+        .reap_pending = member_is_reap_pending(m)
+                            ? own_cpu(m) + reaped_of(m, LEDGER_CPU_USER) + reaped_of(m, LEDGER_CPU_SYSTEM)
+                            : 0,
         .run_delay = since_base(m, BASE_RUN_DELAY, value(m, PROCESS_run_delay)),
         .switches = {since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary)),
                      since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary))},
         .rss = value(m, PROCESS_rss),
         .parents = m->had_child || reaped_of(m, LEDGER_FAULTS_MINOR) > 0, /* no process lives without a fault */
     };
-    for (int c = 0; c < LEDGER_MAX && !m->reap_pending; c++)
+    for (int c = 0; c < LEDGER_MAX && !member_is_reap_pending(m); c++)
         p.ledger[c] = job_ledger(m, c);
     return p;
 }
@@ -209,4 +211,5 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     else
         ret_absent[JOB_processes_unsampled] = BARO_ABSENT_UNKNOWN;
     tell_absent(j, ret_value, ret_absent);
+    state_check(j);
 }

@@ -151,6 +151,7 @@ struct member *tree_add(struct tree *t, int32_t pid, struct member *parent)
         return NULL;
     }
     m->tree = t;
+    m->state = MEMBER_ALIVE;
     m->row.id = ++t->last_id;
     m->row.key.pid = pid;
     m->row.uid = UINT32_MAX;
@@ -224,7 +225,6 @@ void tree_remove(struct tree *t, struct member *m)
     if (m->parent || m->successor_epoch != t->epoch)
         m->successor = m->parent;
     unlink_sibling(m);
-    m->gone = true;
     t->moved[m->index / 64] &= ~(UINT64_C(1) << m->index % 64);
     t->gates[m->index].pid = 0;
     t->at[m->index] = NULL;
@@ -265,6 +265,7 @@ void tree_release(struct tree *t, struct member *m)
     free(m->base);
     m->row.name = m->row.cmdline = NULL;
     m->base = NULL;
+    m->state = MEMBER_FREE;
     m->list_next = t->free;
     t->free = m;
 }

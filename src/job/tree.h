@@ -55,9 +55,9 @@ struct member_usage {
 
 /* What the job's running sums hold of a member. */
 struct member_part {
-    uint64_t ledger[LEDGER_MAX]; /* nothing while its word is reap_pending */
-    uint64_t counted;            /* own CPU since attach: put down to it by name */
-    uint64_t reap_pending;            /* the same and what it had taken over, while its word is reap_pending */
+    uint64_t ledger[LEDGER_MAX]; /* nothing while it is REAP_PENDING */
+    uint64_t counted;            /* own CPU since attach: attributed to it by name */
+    uint64_t reap_pending;       /* the same and what it had taken over, while it is REAP_PENDING */
     uint64_t run_delay, switches[2], rss;
     uint64_t parents;            /* 1: it has, or had, children */
 };
@@ -82,6 +82,30 @@ struct gate {
 };
 
 struct tree;
+
+/*
+ * Where a member is between its start and the report of its exit. job/state.c has the allowed transitions; only the
+ * functions of job.h change a state.
+ *
+ *     job_add() ─▶ ALIVE ◀─▶ ENDED ─▶ REAP_PENDING ─▶ REAPED ─▶ GONE_REAPED ─▶ reported, FREE
+ *                    └────────┴───────────┴─▶ GONE ─────────────▲─▶ reported, FREE
+ *
+ * Example: `make` starts `cc1`, which is ALIVE. An event tells of its exit: ENDED, while it is a zombie. make reaps it:
+ * the pid is no longer there, so it is GONE, and what make took over has to cover what cc1 had used. Of the command
+ * itself and of orphans the wrapper is the parent: their pid is no longer there and the wrapper's report is on its way:
+ * REAP_PENDING; with the report REAPED, its last values are in the row. A report that comes when it was given up
+ * already makes it GONE_REAPED.
+ */
+enum member_state {
+    MEMBER_FREE,         /* no member: in the list of free ones */
+    MEMBER_ALIVE,
+    MEMBER_ENDED,        /* its end was reported or seen, and it is not reaped: a zombie, or about to be one */
+    MEMBER_REAP_PENDING, /* reaped, and the wrapper is going to report it: others hold its counters already */
+    MEMBER_REAPED,       /* reported by the wrapper: its last values are in the row, and it is not read again */
+    MEMBER_GONE,         /* no longer in the tree; waits for the ledger to settle */
+    MEMBER_GONE_REAPED,  /* the same, and its last values are in the row */
+    MEMBER_STATES
+};
 
 /* What a process took over from the children that it had reaped: /proc/PID/io less its only thread's own. reaped_io.c
  */
@@ -129,15 +153,12 @@ struct member {
     uint64_t end_ns;            /* when it ended: told by an event, or first seen as a zombie; 0: neither */
     uint64_t gone_ns;           /* when its absence was noticed for good */
     uint64_t executed_ns;       /* record/: when it executed something that nobody was told of yet; 0: it did not */
-    uint64_t reap_pending_ns;        /* when its absence was noticed first, while the wrapper's word is reap_pending */
+    uint64_t reap_pending_ns;   /* when it was first seen that it is no longer there, while it is REAP_PENDING */
     struct reaped_io reaped_io;
     struct settlement *settlement;      /* while the ledger settles: of an successor, what it lost */
     int64_t
         pool; /* gained from children, beyond what is known of them; below 0: what is shown in ticks is still to come */
-    bool gone : 1;              /* no longer in the tree; waits for the ledger to settle */
-    bool final : 1;             /* reaped, and its last values are in the row: not to be read again */
-    bool reap_pending : 1; /* reaped, by a parent that went too or by the wrapper, which will tell: its counters stand
-                              elsewhere already */
+    uint8_t state;              /* enum member_state; member_state() */
     bool unsure : 1;       /* it may show of children what is not known of them yet: not all of them were looked at */
     bool untold : 1;            /* a child of it is gone, and the event of that one's end was not read yet */
     bool unread : 1;   /* it could not be read when its children had gone: what it took over is not known yet */
@@ -154,7 +175,6 @@ struct member {
     bool named : 1;             /* record/: an event told its name */
     bool followed : 1;          /* record/: perf was attached to it, or told of its fork */
     bool heard : 1; /* perf was attached to it, or told of something that it did itself: so of all its forks too */
-    bool ended : 1;             /* its end was told, or seen; it may still be a zombie */
     bool end_told : 1;          /* by an event or by the wrapper */
     bool force : 1;             /* to be read whatever the gate says: member_wake() */
     bool status_known : 1;
@@ -201,6 +221,35 @@ struct tree {
     uint64_t epoch;         /* the members removed in it are kept until it ends */
 };
 
+static inline enum member_state member_state(const struct member *m)
+{
+    return (enum member_state)m->state;
+}
+
+static inline bool member_is_gone(const struct member *m)
+{
+    return m->state >= MEMBER_GONE;
+}
+
+/* In the tree, and no longer a process that lives. */
+static inline bool member_has_ended(const struct member *m)
+{
+    return m->state >= MEMBER_ENDED && m->state < MEMBER_GONE;
+}
+
+/* Its row has the last values: it is not read again. */
+static inline bool member_is_final(const struct member *m)
+{
+    return m->state == MEMBER_REAPED || m->state == MEMBER_GONE_REAPED;
+}
+
+static inline bool member_is_reap_pending(const struct member *m)
+{
+    return m->state == MEMBER_REAP_PENDING;
+}
+
+bool member_may_become(enum member_state from, enum member_state to);
+
 int tree_init(struct tree *t);
 void tree_done(struct tree *t);
 struct member *tree_find(const struct tree *t, int32_t pid);
@@ -225,7 +274,7 @@ struct member_usage *member_tell(struct member *m);
 /* Its row has changed, or whatever else the job's sums are made of. */
 static inline void member_moved(const struct member *m)
 {
-    if (!m->gone)
+    if (!member_is_gone(m))
         m->tree->moved[m->index / 64] |= UINT64_C(1) << m->index % 64;
 }
 
@@ -233,7 +282,7 @@ static inline void member_moved(const struct member *m)
 static inline void member_wake(struct member *m)
 {
     m->force = true;
-    if (!m->gone)
+    if (!member_is_gone(m))
         m->tree->gates[m->index].due_ns = 0;
 }
 

@@ -42,7 +42,7 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
 {
     uint64_t t = recorder_since(r, e->t_ns);
     struct member *parent = member_of(r, e->ppid), *gone = NULL;
-    if (parent && parent->gone) { /* it ended before this event was read: the child is an orphan */
+    if (parent && member_is_gone(parent)) { /* it ended before this event was read: the child is an orphan */
         gone = parent;
         parent = NULL;
     }

@@ -29,7 +29,7 @@ static void attach(struct recorder *r, struct member *m)
     uint64_t before;
     int code = -ESRCH;
     m->followed = true;
-    if (!m->ended && process_clock(m, &before) == 0)
+    if (!member_has_ended(m) && process_clock(m, &before) == 0)
         code = exits_perf_attach(r->usage, m->row.key.pid, NULL);
     r->perf_partly |= code > 0 || (code < 0 && code != -ESRCH);
     m->heard = code == 0 || code == -ESRCH; /* a process that has ended forks no more */
@@ -62,7 +62,7 @@ static unsigned attach_all(struct recorder *r)
         if (unfollowed)
             attach(r, m);
         unreported += unfollowed;
-        if (!m || m->ended || (!unfollowed && m->heard))
+        if (!m || member_has_ended(m) || (!unfollowed && m->heard))
             continue;
         uint64_t before = r->job.started;
         sampler_advance(&r->sampler); /* a pass takes a while, and processes found get the current time */

@@ -81,12 +81,12 @@ static void read_executed(struct recorder *r, struct member *m)
 static void read_touched_member(struct recorder *r, struct member *m)
 {
     uint64_t clock_ns;
-    if (m->gone) {
+    if (member_is_gone(m)) {
         if (m->executed_ns && (m->looked_at || m->named)) /* otherwise it still has its parent's name */
             report_exec(r, m);
         return;
     }
-    if (!m->ended) {
+    if (!member_has_ended(m)) {
         if (m->executed_ns)
             read_executed(r, m);
         return;

@@ -15,7 +15,7 @@ static void report_survivors(struct recorder *r)
     for (size_t i = 0; i < r->job.tree.n && n < SURVIVORS_MOST; i++) {
         struct member *m = r->job.tree.at[i];
         uint64_t clock_ns;
-        if (!m || m->ended || process_clock(m, &clock_ns) < 0 ||
+        if (!m || member_has_ended(m) || process_clock(m, &clock_ns) < 0 ||
             (!*m->row.name && sampler_look(&r->sampler, m) < 0))
             continue;
         recorder_event(r, BARO_EVENT_SURVIVOR, m, 0, m->row.name);
@@ -26,7 +26,8 @@ static void report_survivors(struct recorder *r)
 static bool exit_is_unreported(const struct member *m)
 {
     uint64_t clock_ns;
-    return !m->end_told && !m->reap_pending && (m->gone || clock_process_cpu_ns(m->row.key.pid, &clock_ns) == -EINVAL);
+    return !m->end_told && !member_is_reap_pending(m) &&
+           (member_is_gone(m) || clock_process_cpu_ns(m->row.key.pid, &clock_ns) == -EINVAL);
 }
 
 static bool any_exit_unreported(const struct recorder *r)

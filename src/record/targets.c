@@ -142,8 +142,7 @@ static struct member *target_of(const struct recorder *r, size_t i)
 /* From now on the recording does not wait for its end. */
 static void end_target(struct recorder *r, struct member *m)
 {
-    r->job.targets -= m->target;
-    m->target = false;
+    job_set_target(&r->job, m, false);
     /* When its parent reaps it is up to the parent, and may be never. What it used moves to the parent at that moment,
      * and matters here only if the parent is a member. */
     if (!m->parent)
@@ -165,7 +164,7 @@ void targets_ended(struct recorder *r, size_t i)
         take_status(r, m, m->status, i == 0);
     else if (ioctl(fd, PIDFD_GET_INFO_V1, &info) == 0 && (info.mask & PIDFD_INFO_EXIT_BIT))
         take_status(r, m, info.exit_code, i == 0);
-    if (m && !m->gone)
+    if (m && !member_is_gone(m))
         end_target(r, m);
     epoll_ctl(r->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
     r->target_fds[i] = fd_close(fd);
@@ -187,7 +186,7 @@ void targets_check(struct recorder *r)
         check_group(r);
     for (size_t i = 0; i < r->options->n_targets && r->job.targets; i++) {
         struct member *m = r->target_fds[i] < 0 ? target_of(r, i) : NULL;
-        if (m && m->ended)
+        if (m && member_has_ended(m))
             end_target(r, m);
     }
 }

@@ -91,7 +91,7 @@ static void on_started(struct recorder *r, const struct link_message *l)
         if (line)
             member_set_cmdline(m, line);
         free(line);
-        if (r->options->children && !m->gone && !r->forks)
+        if (r->options->children && !member_is_gone(m) && !r->forks)
             sampler_scan_children(&r->sampler, m);
     }
     if (r->foreign_proc)
@@ -144,7 +144,7 @@ static void fill_reaped(struct recorder *r, struct member *m, const struct link_
                                      .own_io = io_of(&l->own_io, l->own_io_known),
                                      .own_io_known = l->own_io_known};
     sampler_take_zombie(&r->sampler, m, &z);
-    job_ended(&r->job, m, recorder_since(r, l->t_ns));
+    job_reaped(&r->job, m, recorder_since(r, l->t_ns));
     m->end_told = true;
     m->status_known = true;
     m->status = l->status;
@@ -154,12 +154,6 @@ static void fill_reaped(struct recorder *r, struct member *m, const struct link_
     }
     if (l->stat_len)
         member_tell(m)->source = BARO_EXIT_WAIT4;
-    m->final = true;
-    m->reap_pending = m->absorbed = false;
-    member_moved(m);
-    if (!m->gone)
-        tree_set_parent(m, NULL); /* the wrapper reaped it, so the wrapper was its parent at the end */
-    m->successor = NULL;
     take_memory(l, m);
 }
 
@@ -191,7 +185,7 @@ static void on_reaped(struct recorder *r, const struct link_message *l)
     }
     fill_reaped(r, m, l);
     carry_io(r, l, m);
-    if (m->gone) { /* it was found gone before; it is the wrapper's since its parent ended */
+    if (member_is_gone(m)) { /* it was found gone before; it is the wrapper's since its parent ended */
         take_totals(r, l);
         return;
     }

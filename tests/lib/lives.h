@@ -130,13 +130,13 @@ static void told_by_wrapper(struct kernel *k, struct process *p)
     if (!m || (m->looked_at && m->row.key.start != p->start))
         return;
     fill(k, m);
-    member_tell(m)->has_cpu = m->final = true;
+    member_tell(m)->has_cpu = true;
     member_tell(m)->cpu_ns = p->own_user + p->own_system;
+    job_reaped(&k->job, m, now(k));
     gather(k, m);
     job_settle(&k->job, now(k), read_again,
                k); /* as its children's successor, before what it used moves to the wrapper */
-    m->gone_ns = now(k);
-    job_gone(&k->job, m, now(k));
+    job_gone(&k->job, m, now(k), now(k));
 }
 
 static void send(struct kernel *k, const struct process *p)

@@ -56,10 +56,7 @@ static void fill(struct kernel *k, struct member *m)
 static void gone(struct kernel *k, struct member *m)
 {
     gather(k, m);
-    m->gone_ns = now(k);
-    if (!m->final)
-        m->absorbed |= !m->parent && k->job.adopts;
-    job_gone(&k->job, m, now(k));
+    job_gone(&k->job, m, now(k), now(k));
 }
 
 static void gather(struct kernel *k, struct member *m)
@@ -68,7 +65,7 @@ static void gather(struct kernel *k, struct member *m)
         next = c->sibling_next;
         if (same(k, c))
             continue;
-        c->absorbed |= k->job.adopts;
+        job_absorbed(&k->job, c);
         gone(k, c);
     }
 }
@@ -77,12 +74,7 @@ static void missing(struct kernel *k, struct member *m)
 {
     bool parent_just_went = m->successor && m->successor_epoch == k->job.tree.epoch;
     if (k->recorder == LATE && !m->parent && !parent_just_went && k->job.wrapper.pid) {
-        job_ended(&k->job, m, now(k));
-        if (!m->reap_pending)
-            m->reap_pending_ns = now(k);
-        m->reap_pending = true;
-        member_moved(m);
-        if (now(k) < m->reap_pending_ns + PATIENCE)
+        if (job_await_reaping(&k->job, m, now(k)) < PATIENCE)
             return;
     }
     gone(k, m);
@@ -91,7 +83,7 @@ static void missing(struct kernel *k, struct member *m)
 static bool read_again(void *context, struct member *m)
 {
     struct kernel *k = context;
-    if (m->final)
+    if (member_is_final(m))
         return true;
     if (!same(k, m)) {
         missing(k, m);
@@ -118,8 +110,8 @@ static struct member *member_of(struct kernel *k, int32_t pid)
 static void told_fork(struct kernel *k, const struct event *e)
 {
     struct member *m = tree_find(&k->job.tree, e->pid), *parent = member_of(k, e->ppid);
-    struct member *left_by = parent && parent->gone ? parent : NULL;
-    if (m && (m->begin_ns < e->t || m->ended))
+    struct member *left_by = parent && member_is_gone(parent) ? parent : NULL;
+    if (m && (m->begin_ns < e->t || member_has_ended(m)))
         gone(k, m);
     m = job_add(&k->job, e->pid, left_by ? NULL : parent, BARO_ORIGIN_EVENT, e->t);
     assert_non_null(m);
@@ -146,7 +138,7 @@ static void drain_events(struct kernel *k)
     }
     for (size_t i = 0; i < k->n_events; i++) { /* a look at each that has ended, in their order */
         struct member *m = tree_find(&k->job.tree, k->event[i].pid);
-        if (!m || !m->ended || (!m->parent && k->job.wrapper.pid))
+        if (!m || !member_has_ended(m) || (!m->parent && k->job.wrapper.pid))
             continue;
         if (same(k, m)) {
             fill(k, m);
@@ -185,23 +177,17 @@ static void drain_messages(struct kernel *k)
         put(m, PROCESS_children_cpu_user, l->reaped_user / TICK * TICK);
         put(m, PROCESS_children_cpu_system, l->reaped_system / TICK * TICK);
         put(m, PROCESS_children_faults_minor, l->reaped_faults);
-        job_ended(&k->job, m, l->t);
-        member_tell(m)->has_cpu = m->final = true;
+        member_tell(m)->has_cpu = true;
         member_tell(m)->cpu_ns = l->own_user + l->own_system;
-        m->reap_pending = m->absorbed = false;
-        member_moved(m);
-        if (!m->gone)
-            tree_set_parent(m, NULL);
-        m->successor = NULL;
-        if (m->gone) {
+        job_reaped(&k->job, m, l->t);
+        if (member_is_gone(m)) {
             take_totals(k, l);
             continue;
         }
         gather(k, m);
         job_settle(&k->job, now(k), read_again, k);
         take_totals(k, l);
-        m->gone_ns = now(k);
-        job_gone(&k->job, m, l->t);
+        job_gone(&k->job, m, l->t, now(k));
     }
     k->n_messages = 0;
 }
@@ -330,14 +316,14 @@ static void check_sums(const struct job *j)
         const struct member *m = j->tree.at[i];
         if (!m)
             continue;
-        for (int c = 0; c < LEDGER_MAX && !m->reap_pending; c++)
+        for (int c = 0; c < LEDGER_MAX && !member_is_reap_pending(m); c++)
             all.ledger[c] += job_ledger(m, (enum ledger_counter)c);
         uint64_t own = m->row.value[PROCESS_cpu];
         own = member_usage(m)->has_cpu && member_usage(m)->cpu_ns > own ? member_usage(m)->cpu_ns : own;
         all.counted += own - (m->base ? m->base[BASE_CPU] : 0);
-        all.reap_pending +=
-            m->reap_pending ? own + m->row.value[PROCESS_children_cpu_user] + m->row.value[PROCESS_children_cpu_system]
-                            : 0;
+        all.reap_pending += member_is_reap_pending(m) ? own + m->row.value[PROCESS_children_cpu_user] +
+                                                            m->row.value[PROCESS_children_cpu_system]
+                                                      : 0;
         all.run_delay += m->row.value[PROCESS_run_delay] - (m->base ? m->base[BASE_RUN_DELAY] : 0);
         all.switches[0] += m->row.value[PROCESS_switches_voluntary] - (m->base ? m->base[BASE_SWITCHES_VOLUNTARY] : 0);
         all.switches[1] +=
@@ -520,13 +506,90 @@ static void found_again_is_told_once(void **state)
         m->looked_at = true;
         m->begin_ns = at[i].begin_ns;
         m->row.key.start = at[i].start;
-        job_gone(&j, m, at[i].end_ns);
+        job_gone(&j, m, at[i].end_ns, at[i].end_ns);
         job_settle(&j, at[i].end_ns, NULL, NULL);
     }
     job_totals(&j, value, absent);
     assert_int_equal(told, 3);
     assert_int_equal(value[JOB_processes_started], 3);
     assert_int_equal(value[JOB_processes_ended], 3);
+    job_done(&j);
+}
+
+/* All transitions that there are, by hand. */
+static void states_of_a_member(void **state)
+{
+    static const enum member_state allowed[][2] = {
+        {MEMBER_FREE, MEMBER_ALIVE},         {MEMBER_ALIVE, MEMBER_ENDED},        {MEMBER_ALIVE, MEMBER_GONE},
+        {MEMBER_ENDED, MEMBER_ALIVE},        {MEMBER_ENDED, MEMBER_REAP_PENDING}, {MEMBER_ENDED, MEMBER_REAPED},
+        {MEMBER_ENDED, MEMBER_GONE},         {MEMBER_REAP_PENDING, MEMBER_GONE},  {MEMBER_REAP_PENDING, MEMBER_REAPED},
+        {MEMBER_REAPED, MEMBER_GONE_REAPED}, {MEMBER_GONE, MEMBER_GONE_REAPED},   {MEMBER_GONE, MEMBER_FREE},
+        {MEMBER_GONE_REAPED, MEMBER_FREE},
+    };
+    (void)state;
+    for (int from = MEMBER_FREE; from <= MEMBER_STATES; from++) {
+        for (int to = MEMBER_FREE; to <= MEMBER_STATES; to++) {
+            bool expected = false;
+            for (size_t i = 0; i < sizeof(allowed) / sizeof(*allowed); i++)
+                expected |= (int)allowed[i][0] == from && (int)allowed[i][1] == to;
+            assert_int_equal(member_may_become((enum member_state)from, (enum member_state)to), expected);
+        }
+    }
+}
+
+/* The lives that a member can have, as the functions of job.h make them, and who is counted when. */
+static void lives_of_a_member(void **state)
+{
+    static struct job j;
+    struct job_sink sink = {.exit = count_exit};
+    (void)state;
+    assert_int_equal(job_init(&j, &sink, false, 0, 100), 0);
+    j.wrapper.pid = WRAPPER;
+    j.adopts = true;
+    struct member *parent = job_add(&j, 300, NULL, BARO_ORIGIN_TARGET, 5);
+    struct member *m = job_add(&j, 301, parent, BARO_ORIGIN_EVENT, 5);
+    assert_int_equal(member_state(m), MEMBER_ALIVE);
+    job_ended(&j, m, 7);
+    job_ended(&j, m, 8); /* told twice: the first time stands */
+    assert_int_equal(member_state(m), MEMBER_ENDED);
+    assert_int_equal(m->end_ns, 7);
+    assert_int_equal(j.ended_members, 1);
+    job_revive(&j, m);
+    assert_int_equal(member_state(m), MEMBER_ALIVE);
+    assert_int_equal(j.ended_members, 0);
+    job_gone(&j, m, 9, 10); /* its parent reaped it */
+    job_gone(&j, m, 11, 12);
+    assert_int_equal(member_state(m), MEMBER_GONE);
+    assert_int_equal(m->end_ns, 9);
+    assert_int_equal(m->gone_ns, 10);
+    assert_int_equal(j.n_gone, 1);
+    assert_false(m->absorbed);
+    job_reaped(&j, m, 13); /* it was an orphan: the wrapper's report comes late */
+    assert_int_equal(member_state(m), MEMBER_GONE_REAPED);
+    assert_int_equal(j.ended_members, 0);
+    job_set_target(&j, parent, true);
+    job_set_target(&j, parent, true);
+    assert_int_equal(j.targets, 1);
+    assert_int_equal(job_await_reaping(&j, parent, 20), 0);
+    assert_int_equal(job_await_reaping(&j, parent, 25), 5);
+    assert_int_equal(member_state(parent), MEMBER_REAP_PENDING);
+    assert_int_equal(j.ended_members, 1);
+    job_reaped(&j, parent, 26);
+    assert_int_equal(member_state(parent), MEMBER_REAPED);
+    assert_true(member_is_final(parent) && member_has_ended(parent) && !member_is_gone(parent));
+    job_gone(&j, parent, 26, 27);
+    assert_int_equal(member_state(parent), MEMBER_GONE_REAPED);
+    assert_int_equal(j.ended_members + j.targets, 0);
+    assert_false(parent->absorbed); /* its last values are known: nothing had to be taken over by anybody */
+    told = 0;
+    job_settle(&j, 30, NULL, NULL);
+    assert_int_equal(j.n_gone, 0);
+    assert_int_equal(j.started, 2);
+    assert_int_equal(j.ended, 2);
+    assert_int_equal(member_state(m), MEMBER_FREE);
+    m = job_add(&j, 302, NULL, BARO_ORIGIN_ADOPTED, 40);
+    job_gone(&j, m, 41, 42); /* no parent in the job, and the wrapper did not report it: its parent had reaped it */
+    assert_true(m->absorbed);
     job_done(&j);
 }
 
@@ -578,6 +641,8 @@ int main(void)
         cmocka_unit_test(ignored_child_is_carried),
         cmocka_unit_test(same_pid_other_process),
         cmocka_unit_test(found_again_is_told_once),
+        cmocka_unit_test(states_of_a_member),
+        cmocka_unit_test(lives_of_a_member),
         cmocka_unit_test(attach_leaves_the_past_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
