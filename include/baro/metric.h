@@ -120,6 +120,24 @@ BARO_API int baro_metric_count(int kind);
 /** @return the descriptor of metric @p id, borrowed for ever; NULL if there is no such metric. */
 BARO_API const struct baro_metric *baro_metric_get(int kind, int id);
 
+/**
+ * Since which kernel metric @p id is there.
+ *
+ * @return the version as major * 1000 + minor, such as 5019 for Linux 5.19; 0: since before any kernel that barograph
+ * runs on, or there is no such metric. Of a control group's metric whose file has another name in v1 it is the file
+ * of v2 that came with that kernel.
+ */
+BARO_API int baro_metric_since(int kind, int id);
+
+/**
+ * The file that a metric of a control group is read from.
+ *
+ * @param version of control groups, 1 or 2
+ * @return its name, such as "memory.current"; NULL: this version has no such file, or the metric is not of a control
+ * group. Borrowed for ever.
+ */
+BARO_API const char *baro_metric_cgroup_file(int kind, int id, int version);
+
 /** @return the id of the metric with this name or stem, or -1. @p name need not end with NUL. */
 BARO_API int baro_metric_find(int kind, const char *name, size_t len);
 

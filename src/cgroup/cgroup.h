@@ -37,6 +37,10 @@ void cgroups_tick(struct cgroups *g, uint64_t now_ns, bool last, struct baro_sam
 uint64_t cgroups_oom_kills(const struct cgroups *g);
 void cgroups_free(struct cgroups *g);
 
+/* Which of these hierarchies has the file that a metric is read from: one of the version that has such a file if there
+ * is one, else any that has its controller; NULL: none. */
+const struct cgroup_location *cgroups_location_of(const struct cgroup_hierarchies *places, enum cgroup_metric id);
+
 /* CPU time of a group and of all that ever was in it, as the kernel counts it: cpu.stat, or of v1 cpuacct.usage with
  * cpuacct.stat for the split. */
 struct cgroup_meter {

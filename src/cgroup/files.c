@@ -311,3 +311,27 @@ const struct group_file group_files[] = {
 const size_t group_files_n = sizeof(group_files) / sizeof(*group_files);
 _Static_assert(sizeof(group_files) / sizeof(*group_files) <= GROUP_FILES_MAX,
                "a group has room for a descriptor of each");
+
+static bool has_metric(const struct group_file *f, enum cgroup_metric id)
+{
+    for (size_t i = 0; i < GROUP_METRICS && f->metric[i]; i++) {
+        if (f->metric[i] == (int)id + 1)
+            return true;
+    }
+    return false;
+}
+
+const struct cgroup_location *cgroups_location_of(const struct cgroup_hierarchies *places, enum cgroup_metric id)
+{
+    const struct cgroup_location *any = NULL;
+    if (id == CGROUP_memory_working_set)
+        id = CGROUP_memory; /* made of two files of the same controller */
+    for (size_t i = 0; i < group_files_n; i++) {
+        const struct group_file *f = &group_files[i];
+        const struct cgroup_location *p = has_metric(f, id) ? cgroup_location_of(places, f->at) : NULL;
+        if (p && (p->v2 ? f->v2 : f->v1))
+            return p;
+        any = any ? any : p;
+    }
+    return any;
+}

@@ -12,11 +12,11 @@ enum finding_state { FOUND_YES, FOUND_PARTLY, FOUND_NO, FOUND_FACT };
 struct finding {
     const char *topic, *what; /* constants */
     enum finding_state state;
-    char text[320];           /* what it gives, or what is in the way */
-    char grant[200];          /* what would grant it; "" where nothing is missing, or nothing would */
+    char text[320];  /* what it gives, or what is in the way */
+    char grant[200]; /* what would grant it; "" where nothing is missing, or nothing would */
 };
 
-#define FINDINGS_MAX 240 /* more than there are metrics of the machine */
+#define FINDINGS_MAX 320 /* more than there are metrics */
 
 struct findings {
     struct finding at[FINDINGS_MAX];
@@ -32,7 +32,7 @@ void doctor_place(struct findings *f);     /* kernel, namespaces, user, where ru
 void doctor_processes(struct findings *f); /* files of own and of others' processes */
 void doctor_events(struct findings *f);    /* who tells of forks and exits */
 void doctor_machine(struct findings *f);   /* what the machine says of itself */
-void doctor_metrics(struct findings *f);   /* each metric of the machine and of control groups */
+void doctor_metrics(struct findings *f);   /* each metric that a collector serves */
 void doctor_cgroup(struct findings *f); /* control groups: what they tell, what binds, and whether a job may have one */
 
 #endif

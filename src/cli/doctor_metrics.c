@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every metric of the machine and of control groups: the collectors look once as they would for a recording, and what
- * they found or not is told row by row. What would grant a row follows from why it is missing, from where it comes and
- * from what the registry says of it.
+ * Each metric that the collectors serve: they take samples as they would for a recording, of this process, and each row
+ * says whether the value is there. What would enable it follows from the reason why it is absent, from its file and
+ * from what the registry has of it: since which kernel, in which version of control groups.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,91 +16,111 @@
 #include "base/fd.h"
 #include "base/span.h"
 #include "cli/doctor.h"
-#include "cgroup/cgroup.h"
-#include "host/host.h"
+#include "collect/sampler.h"
 #include "metric/ids.h"
 
 #define PATIENCE (2 * NS_PER_SEC) /* a mount that hangs is given up after one */
 #define PAUSE (20 * NS_PER_MS)
-#define SINCE "; since Linux "
 
 struct tried {
     int proc_fd, sys_fd, root_fd;
-    uint32_t ids;
-    uint64_t kernel;            /* as version_of() has it */
+    int kernel; /* as baro_metric_since() has it; 0: not known */
+    struct job job;
+    struct sampler sampler;
     struct baro_sample sample;
-    struct host *host;
-    struct cgroups *groups;
     struct cgroup_hierarchies places;
 };
 
-/* "5.19.0-rc1" as 5 * 1000 + 19. 0: none */
-static uint64_t version_of(const char *text)
+/* "5.19.0-rc1" as 5019; 0: none */
+static int version_of(const char *text)
 {
     struct span rest = span_str(text);
     uint64_t major, minor;
-    return scan_u64(&rest, &major) && scan_char(&rest, '.') && scan_u64(&rest, &minor) ? major * 1000 + minor : 0;
+    bool ok = scan_u64(&rest, &major) && scan_char(&rest, '.') && scan_u64(&rest, &minor) && major < 1000;
+    return ok && minor < 1000 ? (int)(major * 1000 + minor) : 0;
 }
 
-/* ---- a look ---- */
+/* ---- samples ---- */
+
+static bool any_outstanding(const uint8_t *absent, int kind)
+{
+    return memchr(absent, BARO_ABSENT_NOT_YET, (size_t)baro_metric_count(kind)) != NULL;
+}
 
 static bool outstanding(const struct baro_sample *s)
 {
     for (int k = BARO_KIND_CPU; k <= BARO_KIND_SENSOR; k++) {
         for (size_t i = 0; i < s->entities[k].n; i++) {
-            if (memchr(s->entities[k].at[i]->absent, BARO_ABSENT_NOT_YET, (size_t)baro_metric_count((enum baro_kind)k)))
+            if (any_outstanding(s->entities[k].at[i]->absent, k))
                 return true;
         }
     }
-    return s->host_absent[HOST_temperature] == BARO_ABSENT_NOT_YET ||
+    return (s->n && any_outstanding(s->processes[0]->absent, BARO_KIND_PROCESS)) ||
+           s->host_absent[HOST_temperature] == BARO_ABSENT_NOT_YET ||
            s->host_absent[HOST_cpu_frequency] == BARO_ABSENT_NOT_YET;
 }
 
-static void look_at_machine(struct tried *t)
+static void ignore_exit(void *context, const struct baro_exit *e)
+{
+    (void)context;
+    (void)e;
+}
+
+static void ignore_event(void *context, const struct baro_event *e)
+{
+    (void)context;
+    (void)e;
+}
+
+static void take_samples(struct tried *t)
 {
     const struct timespec pause = {.tv_nsec = PAUSE};
-    const struct host_options o = {.proc_fd = t->proc_fd,
-                                   .sys_fd = t->sys_fd,
-                                   .clk_tck = (uint32_t)sysconf(_SC_CLK_TCK),
-                                   .page_size = (uint64_t)sysconf(_SC_PAGESIZE),
-                                   .helper = true,
-                                   .entity_ids = &t->ids};
-    uint64_t begin = clock_monotonic_ns();
-    if (t->proc_fd < 0 || host_new(&t->host, &o, NULL) < 0)
+    const struct job_sink sink = {ignore_exit, ignore_event, NULL};
+    const struct sampler_options o = {.proc_fd = t->proc_fd,
+                                      .sys_fd = t->sys_fd,
+                                      .root_fd = t->root_fd,
+                                      .wanted = UINT64_MAX >> (64 - PROCESS_MAX),
+                                      .clk_tck = (uint32_t)sysconf(_SC_CLK_TCK),
+                                      .page_size = (uint64_t)sysconf(_SC_PAGESIZE),
+                                      .start_monotonic_ns = clock_monotonic_ns(),
+                                      .self = {getpid()},
+                                      .wake_fd = -1,
+                                      .helper = true,
+                                      .host = true,
+                                      .host_at_once = true,
+                                      .groups = t->places.n ? &t->places : NULL};
+    if (job_init(&t->job, &sink, true, clock_boottime_ns(), o.clk_tck) < 0)
         return;
-    for (uint64_t now = 0; now == 0 || (outstanding(&t->sample) && now < PATIENCE);
-         now = clock_monotonic_ns() - begin) {
-        if (now)
+    if (sampler_init(&t->sampler, &t->job, &o, NULL) < 0)
+        return;
+    sampler_add_target(&t->sampler, getpid(), NULL);
+    do {
+        if (t->sample.t_ns)
             nanosleep(&pause, NULL);
-        host_read(t->host, now + 1, BUDGET_ALL);
-        host_fill(t->host, &t->sample);
-    }
+        t->sample = *sampler_tick(&t->sampler);
+    } while (outstanding(&t->sample) && t->sample.t_ns < PATIENCE);
 }
 
-static void look_at_groups(struct tried *t)
-{
-    const struct cgroups_options o = {
-        .root_fd = t->root_fd, .ns_per_tick = NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK), .ids = &t->ids};
-    if (t->root_fd >= 0 && cgroup_find(t->root_fd, 0, &t->places) == 0 && cgroups_new(&t->groups, &o, &t->places) == 0)
-        cgroups_tick(t->groups, 1, false, &t->sample);
-}
-
-/* ---- what became of a row ---- */
+/* ---- a row ---- */
 
 struct row {
     const struct baro_metric *metric;
     enum baro_kind kind;
     int id;
-    size_t entities, there;     /* of how many, and which have it */
-    uint8_t why;                /* of one that has it not */
+    size_t entities, there; /* of how many, and which have it */
+    uint8_t why;            /* the reason where it is absent */
 };
 
 static struct row row_of(const struct tried *t, enum baro_kind kind, int id)
 {
     struct row r = {.metric = baro_metric_get(kind, id), .kind = kind, .id = id};
-    if (kind == BARO_KIND_HOST) {
+    if (kind == BARO_KIND_HOST || kind == BARO_KIND_PROCESS) {
         r.entities = 1;
-        r.why = t->sample.has_host ? t->sample.host_absent[id] : (uint8_t)BARO_ABSENT_UNKNOWN;
+        r.why = kind == BARO_KIND_HOST ? t->sample.host_absent[id]
+                : t->sample.n          ? t->sample.processes[0]->absent[id]
+                                       : (uint8_t)BARO_ABSENT_UNKNOWN;
+        if (kind == BARO_KIND_HOST && !t->sample.has_host)
+            r.why = BARO_ABSENT_UNKNOWN;
         r.there = !r.why;
         return r;
     }
@@ -113,23 +133,15 @@ static struct row row_of(const struct tried *t, enum baro_kind kind, int id)
     return r;
 }
 
-/* Whose hierarchy has the file of this row. */
-static const struct cgroup_location *place_of(const struct tried *t, const struct row *r)
+/* Of a control group's metric: the hierarchy that has its file, and the name of that file there, or NULL. */
+static const struct cgroup_location *place_of(const struct tried *t, const struct row *r, const char **ret_file)
 {
-    static const struct {
-        const char *part;
-        enum cgroup_controller which;
-    } rows[] = {{".pressure", CGROUP_AT_UNIFIED}, {"cpuacct", CGROUP_AT_CPUACCT}, {"cpuset", CGROUP_AT_CPUSET},
-                {"cpu.", CGROUP_AT_CPU},          {"memory.", CGROUP_AT_MEMORY},  {"io.", CGROUP_AT_IO},
-                {"pids.", CGROUP_AT_PIDS}};
-    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        if (strstr(r->metric->file, rows[i].part))
-            return cgroup_location_of(&t->places, rows[i].which);
-    }
-    return NULL;
+    const struct cgroup_location *p = cgroups_location_of(&t->places, (enum cgroup_metric)r->id);
+    *ret_file = p ? baro_metric_cgroup_file(r->kind, r->id, p->v2 ? 2 : 1) : NULL;
+    return p;
 }
 
-/* The group is there, and so is what stands beside the limit: it has none. */
+/* The group is there, and so is the value that the limit is for: it has no limit. */
 static bool is_unlimited(const struct tried *t, const struct row *r)
 {
     static const struct {
@@ -140,24 +152,18 @@ static bool is_unlimited(const struct tried *t, const struct row *r)
                 {CGROUP_pids_limit, CGROUP_pids},
                 {CGROUP_cpu_limit, CGROUP_cpu_periods}};
     for (size_t i = 0; r->kind == BARO_KIND_CGROUP && i < sizeof(rows) / sizeof(*rows); i++) {
-        const struct cgroup_location *p = place_of(t, r);
-        if (r->id == (int)rows[i].limit && p && (p->v2 || !strstr(r->metric->file, "not in v1")))
+        const char *file;
+        if (r->id == (int)rows[i].limit && place_of(t, r, &file) && file)
             return row_of(t, r->kind, (int)rows[i].beside).there > 0;
     }
     return false;
 }
 
-static const char *since_of(const struct baro_metric *m)
-{
-    const char *at = strstr(m->help, SINCE);
-    return at ? at + sizeof(SINCE) - 1 : NULL;
-}
-
 static void grant_unsupported(struct finding *f, const struct tried *t, const struct row *r)
 {
-    const char *since = since_of(r->metric);
-    if (since && t->kernel && t->kernel < version_of(since))
-        finding_grant(f, "a kernel of %.*s or later", (int)strcspn(since, " "), since);
+    int since = baro_metric_since(r->kind, r->id);
+    if (t->kernel && t->kernel < since)
+        finding_grant(f, "a kernel of %d.%d or later", since / 1000, since % 1000);
     else if (r->metric->source == BARO_SOURCE_PRESSURE)
         finding_grant(f, r->id == HOST_pressure_irq_full ? "a kernel with CONFIG_IRQ_TIME_ACCOUNTING"
                                                          : "a kernel with CONFIG_PSI, and psi=1 on its command line");
@@ -174,33 +180,32 @@ static void grant_unsupported(struct finding *f, const struct tried *t, const st
 
 #define V2 "v2 (systemd.unified_cgroup_hierarchy=1 on the kernel's command line)"
 
-/* Of the process's groups: the hierarchy can't be seen, it is in the root of it, it is of v1, or the kernel is too old.
- */
+/* Of the process's control groups: there is no hierarchy, it is in the root of one, that is of v1, or the kernel is too
+ * old. */
 static void missing_in_group(struct findings *all, const char *topic, const struct tried *t, const struct row *r)
 {
-    const struct cgroup_location *p = place_of(t, r);
+    const char *here, *v1 = baro_metric_cgroup_file(r->kind, r->id, 1);
+    const struct cgroup_location *p = place_of(t, r, &here);
     const char *file = r->metric->file, *name = r->metric->name;
     int word = (int)strcspn(file, "."), first = (int)strcspn(file, ";,");
-    bool only_v2 = strstr(file, "not in v1");
-    if (!p && strstr(file, ".pressure"))
-        finding_grant(findings_add(all, topic, name, FOUND_NO, "%.*s: v1 does not tell", first, file), V2);
+    bool pressure = strstr(file, ".pressure") != NULL, is_io = r->id >= CGROUP_io_read && r->id <= CGROUP_io_writes;
+    if ((p && !p->root && !here) || (!p && pressure))
+        finding_grant(findings_add(all, topic, name, FOUND_NO, "%.*s: not in v1", first, file), V2);
     else if (!p)
-        finding_grant(findings_add(all, topic, name, FOUND_NO, "%.*s: no hierarchy with this controller is to be seen",
-                                   first, file),
-                      "v2: +%.*s in cgroup.subtree_control of the groups above; v1: mounting it", word, file);
+        finding_grant(
+            findings_add(all, topic, name, FOUND_NO, "%.*s: there is no hierarchy with this controller", first, file),
+            "v2: +%.*s in cgroup.subtree_control of the groups above; v1: mounting it", word, file);
     else if (p->root)
         finding_grant(findings_add(all, topic, name, FOUND_NO,
                                    "%.*s: this process is in the root group, which is the machine", first, file),
                       "a group below it, such as that of systemd-run --scope baro ...");
-    else if (only_v2 && !p->v2)
-        finding_grant(findings_add(all, topic, name, FOUND_NO, "%.*s: v1 does not tell", first, file), V2);
     else {
-        struct finding *f = findings_add(all, topic, name, FOUND_NO, "%s: not told here", file);
-        if (!p->v2 && strstr(file, "blkio"))
+        struct finding *f = findings_add(all, topic, name, FOUND_NO, "%s: not supported here", file);
+        if (!p->v2 && is_io)
             finding_grant(f, V2 ", or a limit on its I/O: since 6.9 the kernel counts in v1 where there was one");
-        else if (strstr(file, ".pressure"))
+        else if (pressure)
             finding_grant(f, "a kernel of 4.20 or later with CONFIG_PSI, and psi=1 on its command line");
-        else
+        else if (p->v2 || !v1)
             grant_unsupported(f, t, r);
     }
 }
@@ -208,16 +213,16 @@ static void missing_in_group(struct findings *all, const char *topic, const stru
 static void missing(struct findings *all, const char *topic, const struct tried *t, const struct row *r)
 {
     static const char *const words[BARO_ABSENT_MAX] = {
-        [BARO_ABSENT_UNSUPPORTED] = "not told here",
+        [BARO_ABSENT_UNSUPPORTED] = "not supported here",
         [BARO_ABSENT_DENIED] = "this user may not read it",
         [BARO_ABSENT_UNKNOWN] = "empty, or can't be read: a container may hide it",
-        [BARO_ABSENT_TIMEOUT] = "did not answer",
-        [BARO_ABSENT_NOT_YET] = "no answer so far",
+        [BARO_ABSENT_TIMEOUT] = "no reply in time",
+        [BARO_ABSENT_NOT_YET] = "no reply so far",
         [BARO_ABSENT_GONE] = "gone",
     };
-    bool io = r->kind == BARO_KIND_CGROUP &&
-              strstr(r->metric->file, "blkio"); /* a file of v1 that is there and counts nothing */
-    if (io || (r->kind == BARO_KIND_CGROUP && r->why == BARO_ABSENT_UNSUPPORTED)) {
+    /* blkio's files of v1 can be there and count nothing. */
+    bool is_io = r->id >= CGROUP_io_read && r->id <= CGROUP_io_writes;
+    if (r->kind == BARO_KIND_CGROUP && (is_io || r->why == BARO_ABSENT_UNSUPPORTED)) {
         missing_in_group(all, topic, t, r);
         return;
     }
@@ -237,13 +242,13 @@ static void nothing_of_the_kind(struct findings *all, const char *topic, const s
     static const struct {
         const char *what, *grant;
     } of[KIND_COUNT] = {
-        [BARO_KIND_CPU] = {"no CPU is to be seen", "running baro outside of the container"},
-        [BARO_KIND_DISK] = {"no disk is to be seen", NULL},
-        [BARO_KIND_FS] = {"no filesystem is to be seen", NULL},
-        [BARO_KIND_NET] = {"no interface is to be seen", "running baro outside of the container"},
-        [BARO_KIND_SENSOR] = {"no sensor is to be seen, as in a virtual machine",
+        [BARO_KIND_CPU] = {"there is no CPU", "running baro outside of the container"},
+        [BARO_KIND_DISK] = {"there is no disk", NULL},
+        [BARO_KIND_FS] = {"there is no filesystem", NULL},
+        [BARO_KIND_NET] = {"there is no interface", "running baro outside of the container"},
+        [BARO_KIND_SENSOR] = {"there is no sensor, as in a virtual machine",
                               "the driver of its chips, on a machine of one's own"},
-        [BARO_KIND_CGROUP] = {"no group but the root, which is the machine, is to be seen",
+        [BARO_KIND_CGROUP] = {"there is no group but the root, which is the machine",
                               "a group: systemd-run --scope baro ...; in a container /sys/fs/cgroup"},
     };
     struct finding *f = findings_add(all, topic, r->metric->name, FOUND_NO, "%s", of[r->kind].what);
@@ -251,7 +256,7 @@ static void nothing_of_the_kind(struct findings *all, const char *topic, const s
         finding_grant(f, "%s", of[r->kind].grant);
 }
 
-static void tell(struct findings *all, const struct tried *t, const struct row *r)
+static void add_row(struct findings *all, const struct tried *t, const struct row *r)
 {
     const char *topic = baro_kind_name(r->kind);
     if (!r->entities)
@@ -267,6 +272,15 @@ static void tell(struct findings *all, const struct tried *t, const struct row *
         findings_add(all, topic, r->metric->name, FOUND_YES, "%s", r->metric->file);
 }
 
+static bool is_served(const struct collectors *c, int kind, int id)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        if (collector_serves(c->row[i].is, (enum baro_kind)kind, id))
+            return true;
+    }
+    return false;
+}
+
 void doctor_metrics(struct findings *f)
 {
     struct tried *t = calloc(1, sizeof(*t));
@@ -278,16 +292,18 @@ void doctor_metrics(struct findings *f)
     t->sys_fd = open("/sys", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     t->root_fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     memset(t->places.of, -1, sizeof(t->places.of));
-    look_at_machine(t);
-    look_at_groups(t);
-    for (int k = BARO_KIND_HOST; k <= BARO_KIND_CGROUP; k++) {
-        for (int id = 0; id < baro_metric_count((enum baro_kind)k); id++) {
-            struct row r = row_of(t, (enum baro_kind)k, id);
-            tell(f, t, &r);
+    if (t->root_fd >= 0)
+        cgroup_find(t->root_fd, 0, &t->places);
+    take_samples(t);
+    for (int kind = 0; kind < baro_kind_count(); kind++) { /* but for the job's totals, which are sums over processes */
+        for (int id = 0; id < baro_metric_count(kind); id++) {
+            struct row r = row_of(t, (enum baro_kind)kind, id);
+            if (kind != BARO_KIND_JOB && is_served(&t->sampler.sampling.collectors, kind, id))
+                add_row(f, t, &r);
         }
     }
-    host_free(t->host);
-    cgroups_free(t->groups);
+    sampler_done(&t->sampler);
+    job_done(&t->job);
     fd_close(t->proc_fd);
     fd_close(t->sys_fd);
     fd_close(t->root_fd);

@@ -106,7 +106,7 @@ static void close_job(void *state, bool exiting)
 
 const struct collector job_collector = {
     .name = "job",
-    .kinds = COLLECTOR_KIND(BARO_KIND_JOB) | COLLECTOR_KIND(BARO_KIND_EXIT),
+    .kinds = COLLECTOR_KIND(BARO_KIND_JOB),
     .tick = tick,
     .is_quiet = is_quiet,
     .close = close_job,

@@ -44,72 +44,97 @@
 #define FILE_SYS_NODE "/sys/devices/system/node"
 #define FILE_HWMON "/sys/class/hwmon, /sys/class/thermal"
 
-/* A control group's metrics have one source, and a file each: of v1 the same where no other is named. */
-#define FILE_CG_CPU "cpu.stat; v1: cpuacct.usage"
+/* A control group's metrics have one source, and a file each, which may have another name in v1 or be in v2 alone. */
+#define SAME(file) file, file, file
+#define OTHER(v2, v1) v2 "; v1: " v1, v2, v1
+#define V2_ONLY(v2) v2 "; not in v1", v2, NULL
+#define FILE_CG_CPU OTHER("cpu.stat", "cpuacct.usage")
+#define FILE_CG_CPU_MODES OTHER("cpu.stat", "cpuacct.stat")
+#define FILE_CG_THROTTLING SAME("cpu.stat")
+#define FILE_CG_QUOTA OTHER("cpu.max", "cpu.cfs_quota_us, cpu.cfs_period_us")
+#define FILE_CG_CPUSET OTHER("cpuset.cpus.effective", "cpuset.effective_cpus")
+#define FILE_CG_MEMORY OTHER("memory.current", "memory.usage_in_bytes")
+#define FILE_CG_MEMORY_PEAK OTHER("memory.peak", "memory.max_usage_in_bytes")
+#define FILE_CG_MEMORY_LIMIT OTHER("memory.max", "memory.limit_in_bytes")
+#define FILE_CG_MEMORY_HIGH V2_ONLY("memory.high")
+#define FILE_CG_WORKING_SET OTHER("memory.current, memory.stat", "memory.usage_in_bytes, memory.stat")
+#define FILE_CG_MEMORY_STAT SAME("memory.stat")
+#define FILE_CG_MEMORY_SLAB V2_ONLY("memory.stat")
+#define FILE_CG_MEMORY_KERNEL OTHER("memory.stat", "memory.kmem.usage_in_bytes")
+#define FILE_CG_SWAP OTHER("memory.swap.current", "memory.stat")
+#define FILE_CG_SWAP_LIMIT V2_ONLY("memory.swap.max")
+#define FILE_CG_LIMIT_HITS OTHER("memory.events", "memory.failcnt")
+#define FILE_CG_MEMORY_EVENTS V2_ONLY("memory.events")
+#define FILE_CG_OOM_KILLS OTHER("memory.events", "memory.oom_control")
+#define FILE_CG_IO_BYTES OTHER("io.stat", "blkio.throttle.io_service_bytes_recursive")
+#define FILE_CG_IO OTHER("io.stat", "blkio.throttle.io_serviced_recursive")
+#define FILE_CG_PIDS SAME("pids.current")
+#define FILE_CG_PIDS_PEAK SAME("pids.peak")
+#define FILE_CG_PIDS_LIMIT SAME("pids.max")
+#define FILE_CG_PIDS_EVENTS SAME("pids.events")
+#define FILE_CG_PRESSURE_CPU V2_ONLY("cpu.pressure")
+#define FILE_CG_PRESSURE_MEMORY V2_ONLY("memory.pressure")
+#define FILE_CG_PRESSURE_IO V2_ONLY("io.pressure")
+
 #define BARO_SOURCE_CG_CPU BARO_SOURCE_CGROUP
-#define FILE_CG_CPU_MODES "cpu.stat; v1: cpuacct.stat"
 #define BARO_SOURCE_CG_CPU_MODES BARO_SOURCE_CGROUP
-#define FILE_CG_THROTTLING "cpu.stat"
 #define BARO_SOURCE_CG_THROTTLING BARO_SOURCE_CGROUP
-#define FILE_CG_QUOTA "cpu.max; v1: cpu.cfs_quota_us, cpu.cfs_period_us"
 #define BARO_SOURCE_CG_QUOTA BARO_SOURCE_CGROUP
-#define FILE_CG_CPUSET "cpuset.cpus.effective; v1: cpuset.effective_cpus"
 #define BARO_SOURCE_CG_CPUSET BARO_SOURCE_CGROUP
-#define FILE_CG_MEMORY "memory.current; v1: memory.usage_in_bytes"
 #define BARO_SOURCE_CG_MEMORY BARO_SOURCE_CGROUP
-#define FILE_CG_MEMORY_PEAK "memory.peak; v1: memory.max_usage_in_bytes"
 #define BARO_SOURCE_CG_MEMORY_PEAK BARO_SOURCE_CGROUP
-#define FILE_CG_MEMORY_LIMIT "memory.max; v1: memory.limit_in_bytes"
 #define BARO_SOURCE_CG_MEMORY_LIMIT BARO_SOURCE_CGROUP
-#define FILE_CG_MEMORY_HIGH "memory.high; not in v1"
 #define BARO_SOURCE_CG_MEMORY_HIGH BARO_SOURCE_CGROUP
-#define FILE_CG_WORKING_SET "memory.current, memory.stat; v1: memory.usage_in_bytes, memory.stat"
 #define BARO_SOURCE_CG_WORKING_SET BARO_SOURCE_CGROUP
-#define FILE_CG_MEMORY_STAT "memory.stat"
 #define BARO_SOURCE_CG_MEMORY_STAT BARO_SOURCE_CGROUP
-#define FILE_CG_MEMORY_SLAB "memory.stat; not in v1"
 #define BARO_SOURCE_CG_MEMORY_SLAB BARO_SOURCE_CGROUP
-#define FILE_CG_MEMORY_KERNEL "memory.stat; v1: memory.kmem.usage_in_bytes"
 #define BARO_SOURCE_CG_MEMORY_KERNEL BARO_SOURCE_CGROUP
-#define FILE_CG_SWAP "memory.swap.current; v1: memory.stat"
 #define BARO_SOURCE_CG_SWAP BARO_SOURCE_CGROUP
-#define FILE_CG_SWAP_LIMIT "memory.swap.max; not in v1"
 #define BARO_SOURCE_CG_SWAP_LIMIT BARO_SOURCE_CGROUP
-#define FILE_CG_LIMIT_HITS "memory.events; v1: memory.failcnt"
 #define BARO_SOURCE_CG_LIMIT_HITS BARO_SOURCE_CGROUP
-#define FILE_CG_MEMORY_EVENTS "memory.events; not in v1"
 #define BARO_SOURCE_CG_MEMORY_EVENTS BARO_SOURCE_CGROUP
-#define FILE_CG_OOM_KILLS "memory.events; v1: memory.oom_control"
 #define BARO_SOURCE_CG_OOM_KILLS BARO_SOURCE_CGROUP
-#define FILE_CG_IO_BYTES "io.stat; v1: blkio.throttle.io_service_bytes_recursive"
 #define BARO_SOURCE_CG_IO_BYTES BARO_SOURCE_CGROUP
-#define FILE_CG_IO "io.stat; v1: blkio.throttle.io_serviced_recursive"
 #define BARO_SOURCE_CG_IO BARO_SOURCE_CGROUP
-#define FILE_CG_PIDS "pids.current"
 #define BARO_SOURCE_CG_PIDS BARO_SOURCE_CGROUP
-#define FILE_CG_PIDS_PEAK "pids.peak"
 #define BARO_SOURCE_CG_PIDS_PEAK BARO_SOURCE_CGROUP
-#define FILE_CG_PIDS_LIMIT "pids.max"
 #define BARO_SOURCE_CG_PIDS_LIMIT BARO_SOURCE_CGROUP
-#define FILE_CG_PIDS_EVENTS "pids.events"
 #define BARO_SOURCE_CG_PIDS_EVENTS BARO_SOURCE_CGROUP
-#define FILE_CG_PRESSURE_CPU "cpu.pressure; not in v1"
 #define BARO_SOURCE_CG_PRESSURE_CPU BARO_SOURCE_CGROUP
-#define FILE_CG_PRESSURE_MEMORY "memory.pressure; not in v1"
 #define BARO_SOURCE_CG_PRESSURE_MEMORY BARO_SOURCE_CGROUP
-#define FILE_CG_PRESSURE_IO "io.pressure; not in v1"
 #define BARO_SOURCE_CG_PRESSURE_IO BARO_SOURCE_CGROUP
 
-#define METRIC(stem_, unit_, semantics_, source_, help_)                                                               \
-    {.stem = #stem_,                                                                                                   \
-     .name = #stem_ SUFFIX_##unit_,                                                                                    \
-     .help = help_,                                                                                                    \
-     .file = FILE_##source_,                                                                                           \
-     .unit = BARO_UNIT_##unit_,                                                                                        \
-     .semantics = BARO_SEM_##semantics_,                                                                               \
-     .source = BARO_SOURCE_##source_},
+/* Since which kernel: a number, and as it ends the help. */
+#define SINCE_ALWAYS 0
+#define HELP_ALWAYS ""
+#define SINCE_LINUX(major, minor) (major) * 1000 + (minor)
+#define HELP_LINUX(major, minor) "; since Linux " #major "." #minor
+#define SINCE_LINUX_V2(major, minor) SINCE_LINUX(major, minor)
+#define HELP_LINUX_V2(major, minor) HELP_LINUX(major, minor) " in v2"
 
-#define KIND_BEGIN(name) static const struct baro_metric name##_metrics[] = {
+#define FIRST(...) FIRST_OF(__VA_ARGS__, )
+#define FIRST_OF(first, ...) first
+
+struct registered {
+    struct baro_metric is;
+    struct { /* what it is read from, for people; of a control group: in v2, in v1 */
+        const char *file, *v2, *v1;
+    } from;
+    int since;
+};
+
+#define METRIC(stem_, unit_, semantics_, source_, since_, help_)                                                       \
+    {.is = {.stem = #stem_,                                                                                            \
+            .name = #stem_ SUFFIX_##unit_,                                                                             \
+            .help = help_ HELP_##since_,                                                                               \
+            .file = FIRST(FILE_##source_),                                                                             \
+            .unit = BARO_UNIT_##unit_,                                                                                 \
+            .semantics = BARO_SEM_##semantics_,                                                                        \
+            .source = BARO_SOURCE_##source_},                                                                          \
+     .from = {FILE_##source_},                                                                                         \
+     .since = SINCE_##since_},
+
+#define KIND_BEGIN(name) static const struct registered name##_metrics[] = {
 #define KIND_END(name, time)                                                                                           \
     }                                                                                                                  \
     ;
@@ -120,7 +145,7 @@
 
 static const struct {
     const char *name;
-    const struct baro_metric *at;
+    const struct registered *at;
     int count, time;
 } kinds[KIND_COUNT] = {
 #define METRIC(...)
@@ -144,14 +169,26 @@ int baro_metric_count(int kind)
 
 const struct baro_metric *baro_metric_get(int kind, int id)
 {
-    return id >= 0 && id < baro_metric_count(kind) ? &kinds[kind].at[id] : NULL;
+    return id >= 0 && id < baro_metric_count(kind) ? &kinds[kind].at[id].is : NULL;
+}
+
+int baro_metric_since(int kind, int id)
+{
+    return baro_metric_get(kind, id) ? kinds[kind].at[id].since : 0;
+}
+
+const char *baro_metric_cgroup_file(int kind, int id, int version)
+{
+    if (!baro_metric_get(kind, id))
+        return NULL;
+    return version == 2 ? kinds[kind].at[id].from.v2 : version == 1 ? kinds[kind].at[id].from.v1 : NULL;
 }
 
 int baro_metric_find(int kind, const char *name, size_t len)
 {
     struct span word = span_of(name, len);
     for (int i = 0; i < baro_metric_count(kind); i++) {
-        const struct baro_metric *m = &kinds[kind].at[i];
+        const struct baro_metric *m = &kinds[kind].at[i].is;
         if (span_equal(word, m->name) || span_equal(word, m->stem))
             return i;
     }
@@ -242,7 +279,7 @@ unsigned metric_need(uint64_t wanted)
     unsigned need = 0;
     for (int i = 0; i < PROCESS_MAX; i++) {
         if (wanted >> i & 1)
-            need |= process_metrics[i].source;
+            need |= process_metrics[i].is.source;
     }
     return need;
 }

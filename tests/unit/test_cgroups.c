@@ -349,6 +349,43 @@ static void last_look_reads_what_counts(void **state)
     files_remove(d);
 }
 
+/* The registry names the files of each metric, for people; the collector's table those that are read. They agree. */
+static void registry_names_the_files(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < group_files_n; i++) {
+        const struct group_file *f = &group_files[i];
+        for (size_t k = 0; k < GROUP_METRICS && f->metric[k]; k++) {
+            int id = f->metric[k] - 1;
+            const char *v2 = baro_metric_cgroup_file(BARO_KIND_CGROUP, id, 2);
+            const char *v1 = baro_metric_cgroup_file(BARO_KIND_CGROUP, id, 1);
+            bool by_v2 = f->v2 && v2 && strstr(v2, f->v2), by_v1 = f->v1 && v1 && strstr(v1, f->v1);
+            if (!by_v2 && !by_v1)
+                fail_msg("%s: from %s or %s", baro_metric_get(BARO_KIND_CGROUP, id)->name, f->v2, f->v1);
+        }
+    }
+    assert_null(baro_metric_cgroup_file(BARO_KIND_CGROUP, CGROUP_memory_high, 1));
+    assert_string_equal(baro_metric_cgroup_file(BARO_KIND_CGROUP, CGROUP_memory_high, 2), "memory.high");
+    assert_string_equal(baro_metric_cgroup_file(BARO_KIND_CGROUP, CGROUP_pids, 1), "pids.current");
+    assert_null(baro_metric_cgroup_file(BARO_KIND_CGROUP, CGROUP_pids, 3));
+    assert_null(baro_metric_cgroup_file(BARO_KIND_CGROUP, CGROUP_MAX, 2));
+    assert_null(baro_metric_cgroup_file(BARO_KIND_HOST, HOST_memory_total, 2));
+}
+
+/* Some, typed by hand. */
+static void registry_knows_since_when(void **state)
+{
+    (void)state;
+    assert_int_equal(baro_metric_since(BARO_KIND_HOST, HOST_memory_available), 3014);
+    assert_int_equal(baro_metric_since(BARO_KIND_HOST, HOST_pressure_irq_full), 6001);
+    assert_int_equal(baro_metric_since(BARO_KIND_CGROUP, CGROUP_memory_peak), 5019);
+    assert_int_equal(baro_metric_since(BARO_KIND_DISK, DISK_flushes), 5005);
+    assert_int_equal(baro_metric_since(BARO_KIND_HOST, HOST_memory_free), 0);
+    assert_int_equal(baro_metric_since(BARO_KIND_HOST, HOST_MAX), 0);
+    assert_int_equal(baro_metric_since(-1, 0), 0);
+    assert_non_null(strstr(baro_metric_get(BARO_KIND_CGROUP, CGROUP_memory_peak)->help, "; since Linux 5.19 in v2"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(what_v1_does_not_have),
@@ -358,6 +395,8 @@ int main(void)
                                        cmocka_unit_test(one_look_fails),
                                        cmocka_unit_test(in_pieces),
                                        cmocka_unit_test(one_vanishes),
-                                       cmocka_unit_test(last_look_reads_what_counts)};
+                                       cmocka_unit_test(last_look_reads_what_counts),
+                                       cmocka_unit_test(registry_names_the_files),
+                                       cmocka_unit_test(registry_knows_since_when)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
