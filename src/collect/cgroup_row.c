@@ -46,7 +46,7 @@ static void fill_no_host(struct cgroup_row *r, enum baro_absent why)
 {
     struct baro_sample *sample = &r->sampling->sample;
     for (int i = 0; !sample->has_host && i < HOST_MAX; i++)
-        sample->host_absent[i] = why;
+        sample->host_absent[i] = (uint8_t)why;
     sample->has_host = true;
     sample->host_ns = r->sampling->now_ns;
 }

@@ -34,7 +34,7 @@ static void copy_text(char *to, size_t cap, const char *from)
 static void fill_cpu(struct baro_header *h)
 {
     unsigned part[12];
-    if (__get_cpuid_max(0x80000000u, NULL) < 0x80000004u)
+    if ((unsigned)__get_cpuid_max(0x80000000u, NULL) < 0x80000004u) /* int in clang's header */
         return;
     for (unsigned i = 0; i < 3; i++)
         __cpuid(0x80000002u + i, part[4 * i], part[4 * i + 1], part[4 * i + 2], part[4 * i + 3]);

@@ -37,7 +37,7 @@ struct story {
     struct machine seen; /* by who derives */
 };
 
-static void shell(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static void shell(const char *format, ...)
 {
     char command[1024];
     va_list args;

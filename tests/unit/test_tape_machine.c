@@ -126,7 +126,12 @@ static void make_tape(const char *name)
         .cpu_model = "Made-up 9000",
         .numa_nodes = 2,
         .cgroup_mode = "own",
-        .limits = {1ull << 33, "cgroup /pod", 1500000, "cgroup /pod/a", 4096, "RLIMIT_NPROC"},
+        .limits = {.memory_bytes = 1ull << 33,
+                   .memory_source = "cgroup /pod",
+                   .cores_ppm = 1500000,
+                   .cores_source = "cgroup /pod/a",
+                   .pids = 4096,
+                   .pids_source = "RLIMIT_NPROC"},
     };
     struct baro_process p = {
         .id = 100, .key = {100, 5000}, .info_version = 1, .name = "true", .cmdline_absent = BARO_ABSENT_DENIED};
