@@ -70,6 +70,10 @@ def tape(baro, work):
             baro,
             "run",
             "-q",
+            "-i",
+            "20ms",
+            "--overhead",  # a slow machine's start uses up the budget, and nobody is seen by the new name
+            "off",
             "-o",
             str(path),
             "--",
