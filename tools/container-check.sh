@@ -56,7 +56,7 @@ if [ "$kind" = full ]; then
     mknod -m 666 "$root/dev/tty" c 5 0
     mount --rbind /sys/fs/cgroup "$root/sys/fs/cgroup"
 fi
-mount --rbind "$source" "$root/src"
+mount --bind "$source" "$root/src" # without what is mounted below: the root lies in there, with its control groups
 hostname container
 ip link set lo up 2>/dev/null || :
 mkdir -p "$root/old"
@@ -67,5 +67,13 @@ exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/root PYTHOND
 END2
 baro=$(realpath "$baro")
 case $baro in "$PWD"/*) baro=/src/${baro#"$PWD"/} ;; *) skip 'the binary does not lie in the source tree' ;; esac
-exec unshare -m -p -n -u -f sh "$keep/inside" "$keep/root" "$kind" "$PWD" BARO="$baro" \
-    /usr/bin/python3 -m pytest --rootdir=/src -q -ra -p no:cacheprovider -n 4 --dist loadgroup /src/tests/e2e "$@"
+# Tests with the mark `alone` run one after the other when no other test does, as in tools/run-suites.
+tests()
+{
+    unshare -m -p -n -u -f sh "$keep/inside" "$keep/root" "$kind" "$PWD" BARO="$baro" \
+        /usr/bin/python3 -m pytest --rootdir=/src -q -ra -p no:cacheprovider "$@"
+}
+failed=0
+tests -n 4 --dist loadgroup -m 'not alone' /src/tests/e2e "$@" || failed=1
+tests -m alone /src/tests/e2e "$@" || failed=1
+exit $failed

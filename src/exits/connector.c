@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process connector: forks, execs and exits of the whole machine over netlink. Root may listen on any kernel,
- * everybody since 6.6, in the initial user, pid and network namespaces.
+ * The process connector: forks, execs and exits of the whole machine over netlink. Root may listen on any kernel, every
+ * user since 6.6, in the initial user, pid and network namespaces.
  *
- * What is foreign can be held back in the kernel (filter.h). The event filter of 6.6 (struct proc_input) is not used:
- * it also filters the numbers out that make a loss visible. Each CPU counts its events, so a gap tells of those that
- * the kernel had no memory for, which no ENOBUFS does; and what a filter could spare us (uid, gid, sid, ptrace,
- * coredump) is rare beside forks.
+ * Our own filter can drop foreign events in the kernel (filter.h). The event filter of Linux 6.6 (struct proc_input) is
+ * not used, because it hides losses: each CPU numbers its events, so a gap shows events that the kernel had no memory
+ * to send (ENOBUFS does not report those), but that filter drops numbered events as well. It would also save little:
+ * the kinds that it could drop (uid, gid, sid, ptrace, coredump) are rare compared with forks.
  */
 #include <errno.h>
 #include <linux/cn_proc.h>
@@ -24,23 +24,23 @@
 #include "exits/netlink.h"
 #include "exits/source.h"
 
-#define BUFFER_BYTES (8 << 20)    /* the kernel doubles it: 20,000 events */
-#define BYTES_PER_EVENT                                                                                                \
-    832u /* what one waiting event is charged; measured: 256 events in 212,992 bytes (x86-64, 6.18) */
-#define DATAGRAM 192u             /* netlink, connector and event heads and bodies are 76 bytes */
-#define BATCHES_PER_DRAIN 256u    /* 8,192 events: a machine that forks faster than we read may not hold us for ever */
-#define ANSWER_TRIES 4096u        /* what may be queued before the answer on a machine that forks a lot */
-#define OVERFLOWS_PER_DRAIN 8u    /* each is followed by what was queued before it */
-#define SEQ_CPUS 1024u            /* CPUs whose numbers are followed; untouched entries cost no memory */
+#define BUFFER_BYTES (8 << 20) /* the kernel doubles it: 20,000 events */
+/* What the kernel charges for one queued event; measured: 256 events in 212,992 bytes (x86-64, 6.18). */
+#define BYTES_PER_EVENT 832u
+#define DATAGRAM 192u          /* headers and bodies of netlink, connector and event are 76 bytes */
+#define BATCHES_PER_DRAIN 256u /* 8,192 events: a machine that forks faster than we read must not keep us here */
+#define ANSWER_TRIES 4096u     /* datagrams that may be queued before the reply on a machine that forks a lot */
+#define OVERFLOWS_PER_DRAIN 8u /* after each, the events that were queued before it are read */
+#define SEQ_CPUS 1024u         /* CPUs whose sequence numbers are checked; unused entries cost no memory */
 
 struct connector {
     struct exits_source base;
     struct groups groups;
     struct netlink_batch batch;
     unsigned char text[NETLINK_BATCH * DATAGRAM];
-    uint64_t next[SEQ_CPUS]; /* the number that the next event of a CPU will have, plus 1; 0: not known */
-    uint64_t lost;           /* times, not told yet */
-    bool overflown;          /* since the queue was last seen empty: the gaps to come are told already */
+    uint64_t next[SEQ_CPUS]; /* expected sequence number of each CPU, plus 1; 0: not known */
+    uint64_t lost;           /* losses not reported yet */
+    bool overflown; /* since the queue was last empty: the overflow was reported, so the gaps that it left are not */
 };
 
 static int listen_to(int fd, uint32_t cookie)
@@ -56,9 +56,9 @@ static int listen_to(int fd, uint32_t cookie)
     return netlink_send(fd, message, sizeof(message));
 }
 
-/* Looks for the answer, which the kernel gives before send() returns. Without one it did not listen to us: in another
- * namespace a request is dropped in silence (cn_proc_mcast_ctl()). Returns 1 and the errno in it, 0 if there is none.
- */
+/* Looks for the reply, which the kernel queues before send() returns. No reply means that it ignored the request:
+ * cn_proc_mcast_ctl() silently drops requests from other namespaces. Returns 1 with the reply's errno in *ret_error, 0
+ * if there is no reply. */
 static int find_ack(struct connector *c, uint32_t cookie, uint32_t *ret_error)
 {
     int n;
@@ -82,7 +82,7 @@ static int find_ack(struct connector *c, uint32_t cookie, uint32_t *ret_error)
     return 0;
 }
 
-/* What is queued behind the answer has happened since, and is for the first drain. */
+/* Events queued behind the reply happened after it; they are left for the first drain. */
 static int check_answer(struct connector *c, uint32_t cookie, struct baro_error *err)
 {
     uint32_t refused = 0;
@@ -90,9 +90,9 @@ static int check_answer(struct connector *c, uint32_t cookie, struct baro_error 
     int found = find_ack(c, cookie, &refused);
     c->batch.most = 0;
     if (!found)
-        return error_set(err, -EPERM, "the process connector speaks only to the initial pid and user namespaces");
+        return error_set(err, -EPERM, "the process connector works only in the initial pid and user namespaces");
     if (refused)
-        return error_set(err, -(int)(refused & 0xfff), "the process connector refuses: %s",
+        return error_set(err, -(int)(refused & 0xfff), "the process connector refused to listen: %s",
                          error_text((int)(refused & 0xfff)));
     return 0;
 }
@@ -115,23 +115,26 @@ int exits_connector_listen(uint32_t cookie, struct baro_error *err)
     int fd = open_socket(err);
     if (fd < 0)
         return fd;
-    netlink_grow(fd, BUFFER_BYTES); /* now: 20 recorders that start at once beside 10,000 events a second read too late
-                                       for the usual 256 */
+    /* Grow it now, not in the recorder: with 20 recorders started at once and 10,000 events a second, the recorder was
+     * too late for the default of 256 events. */
+    netlink_grow(fd, BUFFER_BYTES);
     int code = listen_to(fd, cookie);
     if (code == 0)
         return fd;
     fd_close(fd);
-    if (code == -ECONNREFUSED) /* only the initial network namespace has its end of the socket */
-        return error_set(err, code, "the process connector speaks only in the initial network namespace");
-    return error_set(err, code, "the process connector can't be asked: %s", error_text(-code));
+    if (code == -ECONNREFUSED) /* the kernel's end of the socket exists only in the initial network namespace */
+        return error_set(err, code, "the process connector works only in the initial network namespace");
+    return error_set(err, code, "can't send a request to the process connector: %s", error_text(-code));
 }
 
 /* ---- events ---- */
 
-static void event_numbers(struct connector *c, const struct connector_event *e)
+static void check_sequence(struct connector *c, const struct connector_event *e)
 {
-    if (e->cpu >= SEQ_CPUS || c->base.filtered) /* then the filter does */
-        return; /* an answer to somebody's request before 6.6 has CPU -1 */
+    if (c->base.filtered) /* the filter checks the numbers */
+        return;
+    if (e->cpu >= SEQ_CPUS) /* before 6.6 the reply to another program's request has CPU -1 */
+        return;
     if (c->next[e->cpu] && c->next[e->cpu] != (uint64_t)e->seq + 1 && !c->overflown) {
         c->lost++;
         groups_clear(&c->groups);
@@ -139,8 +142,8 @@ static void event_numbers(struct connector *c, const struct connector_event *e)
     c->next[e->cpu] = (uint64_t)(uint32_t)(e->seq + 1) + 1;
 }
 
-/* An overflow is told once, when it is read, which is before what was queued earlier and before the gaps that it left.
- */
+/* ENOBUFS is returned before the events that were queued earlier and before the gaps that the overflow left. It is
+ * reported at once, and the gaps are not reported again. */
 static void overflow_begin(struct connector *c)
 {
     c->lost++;
@@ -190,7 +193,7 @@ static bool translate(struct connector *c, const struct connector_event *e, stru
     return false;
 }
 
-static int tell_lost(struct connector *c, exits_event_fn *fn, void *context)
+static int report_lost(struct connector *c, exits_event_fn *fn, void *context)
 {
     if (!c->lost)
         return 0;
@@ -200,36 +203,36 @@ static int tell_lost(struct connector *c, exits_event_fn *fn, void *context)
     return 1;
 }
 
-static int take(struct connector *c, struct span datagram, exits_event_fn *fn, void *context)
+static int handle_datagram(struct connector *c, struct span datagram, exits_event_fn *fn, void *context)
 {
-    int told = 0;
+    int events = 0;
     struct netlink_message m;
     struct connector_event in;
     while (netlink_next(&datagram, &m)) {
         if (connector_parse(m.payload, &in) < 0)
             continue;
-        event_numbers(c, &in);
-        told += tell_lost(c, fn, context);
+        check_sequence(c, &in);
+        events += report_lost(c, fn, context);
         struct exits_event out = {
             .pid = in.tgid, .t_ns = in.t_ns + (uint64_t)c->base.clock_offset_ns, .uid = UINT32_MAX};
         if (!translate(c, &in, &out))
             continue;
         fn(context, &out);
-        told++;
+        events++;
     }
-    return told;
+    return events;
 }
 
 static int connector_drain(struct exits_source *s, exits_event_fn *fn, void *context)
 {
     struct connector *c = (struct connector *)s;
-    int told = 0;
+    int events = 0;
     unsigned overflows = 0;
     for (unsigned round = 0; round < BATCHES_PER_DRAIN; round++) {
         int n = netlink_receive(s->fd, &c->batch);
         if (n == -ENOBUFS) {
             overflow_begin(c);
-            told += tell_lost(c, fn, context);
+            events += report_lost(c, fn, context);
             if (++overflows == OVERFLOWS_PER_DRAIN)
                 break;
             continue;
@@ -237,14 +240,14 @@ static int connector_drain(struct exits_source *s, exits_event_fn *fn, void *con
         if (n < 0)
             return n;
         for (int i = 0; i < n; i++)
-            told += take(c, span_of(c->text + (size_t)i * DATAGRAM, c->batch.len[i]), fn, context);
+            events += handle_datagram(c, span_of(c->text + (size_t)i * DATAGRAM, c->batch.len[i]), fn, context);
         if (n < NETLINK_BATCH) {
             if (c->overflown)
                 overflow_end(c);
             break;
         }
     }
-    return told;
+    return events;
 }
 
 /* ---- life ---- */

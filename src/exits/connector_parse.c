@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A connector message is struct cn_msg (20 bytes), then struct proc_event: a head of 16 bytes and a body whose length
- * depends on the kind and the kernel. The head lies at an odd multiple of 4, so nothing is read through a pointer to
- * it.
+ * A connector message is struct cn_msg (20 bytes), then struct proc_event: a header of 16 bytes and a body whose length
+ * depends on the kind of event and the kernel. The event starts at an odd multiple of 4 bytes, so its 8-byte fields are
+ * not aligned: everything is copied, nothing is read through a struct pointer.
  */
 #include <linux/cn_proc.h>
 #include <linux/connector.h>
@@ -21,7 +21,7 @@ static uint32_t word(struct span s, size_t i)
     return v;
 }
 
-/* Bodies, in words of 32 bits: what is needed of each kind. */
+/* The bodies as 32-bit words; a body must have at least the words that are used. */
 static int parse_body(uint32_t what, struct span body, struct connector_event *e)
 {
     size_t words = body.len / sizeof(uint32_t);

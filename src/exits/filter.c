@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The programs are written as instructions, for there is no compiler and no library to load them where baro runs.
- * Offsets are those of the messages: a netlink head of 16 bytes; of the connector struct cn_msg (20, its number at 8)
- * and struct proc_event (connector_parse.c); of taskstats a generic netlink head (4) and attributes
- * (taskstats_parse.c).
+ * The BPF programs are written as instructions, because there is no compiler or loader library where baro runs. Offsets
+ * are those in the messages: a netlink header of 16 bytes; then, for the connector, struct cn_msg (20 bytes, its
+ * sequence number at 8) and struct proc_event (connector_parse.c); for taskstats, a generic netlink header (4 bytes)
+ * and attributes (taskstats_parse.c).
  */
 #include "exits/filter.h"
 
@@ -29,11 +29,11 @@
 #define SLOTS 65536u
 #define CPUS 1024u
 
-/* What both sides see: the value of a map with one element, mapped into this process. */
+/* State shared by the programs and this process: the value of a map with one element, mapped into memory. */
 struct filter_state {
     uint32_t hold_back, gaps;
-    uint32_t next[CPUS];  /* the number that the next event of a CPU will have; 0: none came yet */
-    uint8_t slots[SLOTS]; /* 1: of a member */
+    uint32_t next[CPUS];  /* expected sequence number of each CPU; 0: no event came yet */
+    uint8_t slots[SLOTS]; /* 1: a member has this slot */
 };
 
 struct exits_filter {
@@ -63,11 +63,12 @@ struct exits_filter {
 #define JUMP_I(op, d, i, where) INSN(BPF_JMP | (op) | BPF_K, d, 0, where, i)
 #define CALL(f) INSN(BPF_JMP | BPF_CALL, 0, 0, 0, f)
 #define EXIT INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
-#define LABEL(n) INSN(0xff, 0, 0, 0, n) /* taken out before it is loaded */
+#define LABEL(n) INSN(0xff, 0, 0, 0, n) /* removed by resolve() */
 
 enum label { L_PASS = 1, L_FOREIGN, L_KINDS, L_FORK, L_THREAD, L_ONE, L_STATS, L_PADDED };
 
-/* Jumps name labels, those that compare registers in imm, those with a number in off; what is loaded has distances. */
+/* Removes the labels and turns the label of each jump into a distance. A jump that compares with a register has its
+ * label in imm, one that compares with a constant has it in off. */
 static size_t resolve(const struct bpf_insn *from, size_t n, struct bpf_insn *to)
 {
     size_t at[16] = {0}, len = 0;
@@ -102,24 +103,24 @@ static size_t resolve(const struct bpf_insn *from, size_t n, struct bpf_insn *to
 #define SLOT_AT ((int)offsetof(struct filter_state, slots))
 #define NEXT_AT ((int)offsetof(struct filter_state, next))
 
-/* R6 and R7 as above. */
+/* Sets R6 and R7. */
 #define BEGIN(map)                                                                                                     \
     MOV(R6, R1), STORE_I(BPF_W, FP, -4, 0), MOV(R2, FP), ADD_I(R2, -4),                                                \
         INSN(BPF_LD | BPF_DW | BPF_IMM, R1, BPF_PSEUDO_MAP_FD, 0, map), INSN(0, 0, 0, 0, 0),                           \
         CALL(BPF_FUNC_map_lookup_elem), JEQ_I(R0, 0, L_PASS), MOV(R7, R0)
-/* len bytes of the message at from, which R8 is added to, to the stack at to. */
+/* Copies len bytes of the message from offset R8 + from to the stack at to. */
 #define COPY(from, to, len)                                                                                            \
     MOV(R1, R6), MOV(R2, R8), ADD_I(R2, from), MOV(R3, FP), ADD_I(R3, to), MOV_I(R4, len),                             \
         CALL(BPF_FUNC_skb_load_bytes), JNE_I(R0, 0, L_PASS)
-/* R2: where the slot of the pid in r is, less SLOT_AT. */
+/* Sets R2 to the address of the slot of the pid in r, minus SLOT_AT. */
 #define SLOT_OF(r) AND_I(r, SLOTS - 1), MOV(R2, R7), ADD(R2, r)
 #define ASK_SLOT(r) SLOT_OF(r), LOAD(BPF_B, R3, R2, SLOT_AT), JEQ_I(R3, 0, L_FOREIGN)
 #define END                                                                                                            \
     LABEL(L_PASS), MOV32_I(R0, -1), EXIT, LABEL(L_FOREIGN), LOAD(BPF_W, R1, R7, 0), JEQ_I(R1, 0, L_PASS),              \
         MOV_I(R0, 0), EXIT
 
-/* On the stack from HEAD: number, two words that don't matter, kind, CPU, time (two words), and four words of the
- * event. */
+/* The message on the stack from HEAD on: sequence number, two words that are not used, kind, CPU, time (two words), and
+ * four words of the event. */
 #define HEAD (-56)
 #define WORD(n) (HEAD + 4 * (n))
 
@@ -129,7 +130,7 @@ static size_t connector_program(int map, struct bpf_insn *ret)
         BEGIN(map),
         MOV_I(R8, 0),
         COPY(24, HEAD, 44),
-        /* Each CPU counts its events. */
+        /* Each CPU numbers its events: compare with the expected number. */
         LOAD(BPF_W, R1, FP, WORD(4)),
         JGT_I(R1, CPUS - 1, L_KINDS),
         LSH_I(R1, 2),
@@ -155,10 +156,11 @@ static size_t connector_program(int map, struct bpf_insn *ret)
         JEQ_I(R1, PROC_EVENT_NONE, L_PASS),
         JUMP(L_FOREIGN),
         LABEL(L_ONE),
-        LOAD(BPF_W, R1, FP, WORD(8)),
+        LOAD(BPF_W, R1, FP, WORD(8)), /* the process */
         ASK_SLOT(R1),
-        JUMP(L_PASS), /* the process that it is of */
-        /* Parent's thread and process, child's thread and process. A thread's "parent" is that of its process. */
+        JUMP(L_PASS),
+        /* Fork: thread and process of the parent, thread and process of the child. A new thread's "parent" in the event
+         * is the parent of its process, so threads are looked up by their own process. */
         LABEL(L_FORK),
         LOAD(BPF_W, R1, FP, WORD(9)),
         LOAD(BPF_W, R4, FP, WORD(10)),
@@ -176,11 +178,11 @@ static size_t connector_program(int map, struct bpf_insn *ret)
     return resolve(p, sizeof(p) / sizeof(*p), ret);
 }
 
-#define STATS_PID 128 /* ac_pid and ac_tgid of struct taskstats, but in version 15 */
+#define STATS_PID 128 /* offsets of ac_pid and ac_tgid in struct taskstats, except in version 15 */
 #define STATS_TGID 368
 
-/* The type of the aggregate at 22, the pid at 28, then struct taskstats behind its attribute's head, which may be
- * padded. */
+/* The type of the aggregate is at 22 and the pid at 28. struct taskstats follows the header of its attribute; padding
+ * may come before it (since 6.12). */
 static size_t taskstats_program(int map, struct bpf_insn *ret)
 {
     const struct bpf_insn p[] = {
@@ -277,7 +279,7 @@ int exits_filter_attach(struct exits_filter *f, struct exits_source *s)
     return code;
 }
 
-/* ---- what it knows ---- */
+/* ---- members ---- */
 
 void exits_filter_add(struct exits_filter *f, int32_t pid)
 {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A filter in the kernel (eBPF on the sockets) that lets through what is of the job's processes alone. The connector
- * and taskstats tell of the whole machine, and hearing of one foreign fork costs the recorder more than a microsecond.
+ * A socket filter in the kernel (eBPF) that passes only events of the job's processes. The connector and taskstats
+ * report the whole machine, and reading one event of a foreign process costs the recorder more than a microsecond.
  *
- * It has a slot for each pid (by its last 16 bits, so a foreign one may share a member's, and passes: nobody may rely
- * on that nothing foreign comes). A fork whose parent's slot is set is let through and sets the child's before the
- * child runs, so what is below a member is followed without gap. It begins by letting all pass
- * (exits_filter_hold_back(f, false)), for the members must be known to it first.
+ * The filter has one slot per pid, indexed by the pid's last 16 bits. Two pids may therefore share a slot (1234 and
+ * 66770 = 1234 + 65536 do), and then events of a foreign process pass: callers must not rely on seeing members only. If
+ * the slot of a forking parent is set, the filter passes the event and sets the child's slot before the child runs, so
+ * descendants of a member are followed without gaps. At first it passes everything (exits_filter_hold_back(f, false)):
+ * the caller has to add the existing members first.
  *
- * Only where bpf(2) is allowed (root; not in most containers) and maps can be shared (Linux 5.5).
+ * Works only where bpf(2) is allowed (root; not in most containers) and maps can be mapped into memory (Linux 5.5).
  */
 #ifndef EXITS_FILTER_H
 #define EXITS_FILTER_H
@@ -22,16 +23,17 @@
 struct exits_filter;
 
 int exits_filter_open(struct exits_filter **ret, struct baro_error *err);
-void exits_filter_close(struct exits_filter *f); /* NULL allowed; what it is attached to keeps it */
-/* To the connector or taskstats. Returns 0 or -errno. */
+void exits_filter_close(struct exits_filter *f); /* NULL allowed; sockets that it is attached to keep the program */
+/* Attaches the filter to a connector or taskstats source. Returns 0 or -errno. */
 int exits_filter_attach(struct exits_filter *f, struct exits_source *s);
 
 void exits_filter_add(struct exits_filter *f, int32_t pid);
 bool exits_filter_has(const struct exits_filter *f, int32_t pid);
-void exits_filter_clear(struct exits_filter *f); /* all pids */
+void exits_filter_clear(struct exits_filter *f); /* removes all pids */
+/* foreign: true drops events of processes that were not added. */
 void exits_filter_hold_back(struct exits_filter *f, bool foreign);
-/* How often the numbers of the connector's events had a gap: the kernel had no memory for some. The filter sees them
- * all, its listener no longer does. */
+/* How many gaps the connector's sequence numbers had: the kernel had no memory to send some events. The filter must
+ * count them, because the listener no longer sees all numbers. */
 uint32_t exits_filter_gaps(const struct exits_filter *f);
 
 #endif

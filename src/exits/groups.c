@@ -97,8 +97,8 @@ bool groups_end(struct groups *g, int32_t tgid, bool leader, uint32_t status, bo
     if (--known->threads > 0)
         return false;
     bool ended = known->leaderless;
-    /* What the parent is told is the status of exit_group() if one was called, else that of the first thread: the event
-     * does not say which, so it is known only where both are the same. */
+    /* The parent gets the status of exit_group() if a thread called it, else that of the first thread. The event does
+     * not say which, so the status is known only if both are the same. */
     *ret_status_known = ended && known->status == status;
     *ret_status = status;
     drop(g, known);

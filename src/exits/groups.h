@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When a thread group has ended, told from the ends of its threads. The connector reports threads, and the end of a
- * group's first thread is not the group's end: others may live on (pthread_exit() in main()), or one of them executes a
- * program and takes over the pid (de_thread() in fs/exec.c). So the threads that were seen to start are counted.
+ * Finds out when a thread group has ended, from the exits of its threads. The connector reports threads, and the exit
+ * of the first thread is not the end of its group: other threads may live on (pthread_exit() in main()), or one of them
+ * executes a program and takes over the pid (de_thread() in fs/exec.c). So the threads that were seen to start are
+ * counted.
  *
- * Memory is bounded; a group that does not fit is taken to end with its first thread. Of groups that had threads before
- * anybody listened, those are not known: the end may then be told too early, and who can look at the process should.
+ * Example: a process starts two threads (threads = 2). Its first thread exits: the group lives. Both others exit: the
+ * group has ended.
+ *
+ * Memory is bounded; a group that does not fit is taken to end with its first thread. Threads that started before the
+ * source was opened are not counted; for their groups the end may be reported too early, and callers that can read
+ * /proc should check.
  */
 #ifndef EXITS_GROUPS_H
 #define EXITS_GROUPS_H
@@ -16,24 +21,24 @@
 
 struct group {
     int32_t tgid;     /* 0: free */
-    uint32_t threads; /* beside the first */
-    uint32_t status;  /* of the first, once it ended */
-    bool leaderless;
+    uint32_t threads; /* not counting the first */
+    uint32_t status;  /* of the first thread, once that has ended */
+    bool leaderless;  /* the first thread has ended */
 };
 
 #define GROUPS_SLOTS 4096u /* 64 KiB, touched as needed */
 
 struct groups {
-    struct group *at; /* NULL until there is a thread */
+    struct group *at; /* NULL until a second thread is seen */
     size_t n;
 };
 
 void groups_done(struct groups *g);
-void groups_clear(struct groups *g); /* events were lost: the counts are worth nothing */
-void groups_process(struct groups *g,
-                    int32_t tgid); /* a process with one thread begins: forked, or executed a program */
-void groups_thread(struct groups *g, int32_t tgid);  /* a thread begins */
-/* A thread ended. Returns true if its group did: then *ret_status_known and *ret_status are those of the group. */
+void groups_clear(struct groups *g); /* after lost events: the counts can't be trusted any more */
+/* A process has exactly one thread: it was forked, or it executed a program. */
+void groups_process(struct groups *g, int32_t tgid);
+void groups_thread(struct groups *g, int32_t tgid); /* a thread started */
+/* A thread ended. Returns true if its group ended with it; *ret_status_known and *ret_status are then the group's. */
 bool groups_end(struct groups *g, int32_t tgid, bool leader, uint32_t status, bool *ret_status_known,
                 uint32_t *ret_status);
 

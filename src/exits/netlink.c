@@ -25,7 +25,7 @@ int netlink_open(int protocol, uint32_t groups, const char **ret_step)
 void netlink_grow(int fd, int want)
 {
     if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &want, sizeof(want)) < 0)
-        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &want, sizeof(want)); /* cut at rmem_max, without an error */
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &want, sizeof(want)); /* limited to rmem_max, without an error */
 }
 
 uint64_t netlink_granted(int fd)
@@ -69,8 +69,7 @@ int netlink_receive(int fd, struct netlink_batch *b)
     if (n < 0)
         return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -errno;
     for (int i = 0; i < n; i++) {
-        /* Any process may send to a netlink port that it can guess; what does not come from port 0 is not the kernel's.
-         */
+        /* Any process may send to a netlink port number that it guesses. The kernel's port is 0. */
         bool whole = !(messages[i].msg_hdr.msg_flags & MSG_TRUNC) && from[i].nl_pid == 0;
         b->len[i] = whole ? messages[i].msg_len : 0;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The framing of netlink: messages and attributes, each a length (header included), a type, and padding to 4 bytes. */
+/* Netlink messages and attributes: each is a length (header included), a type, a payload, and padding to 4 bytes. */
 #include <linux/netlink.h>
 
 #include "exits/netlink.h"

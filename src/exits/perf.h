@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What perf.c and perf_attach.c share; nobody else includes it. */
+/* Shared by perf.c and perf_attach.c; private to this folder. */
 #ifndef EXITS_PERF_H
 #define EXITS_PERF_H
 
@@ -10,14 +10,14 @@
 #include "exits/source.h"
 
 #define PERF_CPUS_MAX 128u
-#define PERF_FDS_MAX 1536u    /* descriptors that may be held */
-#define PERF_THREADS_MAX 256u /* attached threads */
-#define PERF_OWN 16u          /* attached threads that ended lately */
+#define PERF_FDS_MAX 1536u    /* most open descriptors */
+#define PERF_THREADS_MAX 256u /* most attached threads */
+#define PERF_ENDED 16u        /* threads, or processes, that are remembered when they have ended */
 
 enum perf_set { SET_TASKS, SET_USAGE, SETS };
 
-/* A thread that was attached to. The kernel writes no READ record for it, only for those that inherited; so it has a
- * counter. */
+/* A thread that was attached to. The kernel writes READ records only for tasks that inherited an event, not for the
+ * attached thread itself; so this one has a counter of its own. */
 struct perf_thread {
     int32_t pid, tid;
     int counter; /* -1: none */
@@ -26,16 +26,21 @@ struct perf_thread {
 struct perf {
     struct exits_source base; /* fd: an epoll of the rings */
     struct groups groups;
-    bool foreign_proc; /* it is of another PID namespace */
+    bool foreign_proc; /* /proc is that of another PID namespace */
     size_t n_cpus, n_fds, n_threads;
     int cpus[PERF_CPUS_MAX];
     int fds[PERF_FDS_MAX];
     struct perf_thread threads[PERF_THREADS_MAX];
-    int32_t own[PERF_OWN]; /* whose use was read from their counters: READ records of theirs are of an event that they
-                              had inherited besides */
-    size_t own_at;
+    /* Threads whose CPU time was read from their counters. If such a thread had inherited an event as well, its READ
+     * record would count the time twice. */
+    int32_t ended[PERF_ENDED];
+    size_t ended_at;
+    /* Processes of which a thread ended that was not attached, before the first READ record. */
+    int32_t unread[PERF_ENDED];
+    size_t unread_at;
+    bool has_read; /* this kernel writes READ records */
     struct perf_ring *rings; /* SETS times n_cpus */
-    uint64_t lost;           /* times, not told yet */
+    uint64_t lost;           /* losses not reported yet */
 };
 
 bool perf_is_attached(const struct perf *p, int32_t pid, int32_t tid);

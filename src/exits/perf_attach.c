@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* perf: opening the events of a process, one of each set per CPU and thread, and joining their output in one ring per
+/* perf: opens the events of a process, one of each set per CPU and thread, and redirects their output to one ring per
  * set and CPU. */
 #include <dirent.h>
 #include <errno.h>
@@ -28,7 +28,7 @@ static void attr_fill(struct perf_event_attr *a, enum perf_set set)
     a->sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID;
     a->sample_id_all = 1;
     a->inherit = 1;
-    a->exclude_kernel = a->exclude_hv = 1; /* perf_event_paranoid 2 demands it; clocks and side records don't mind */
+    a->exclude_kernel = a->exclude_hv = 1; /* required by perf_event_paranoid 2; has no effect on clocks and records */
     a->watermark = 1;
     a->wakeup_watermark = RING_BYTES / 8;
     a->use_clockid = 1;
@@ -43,7 +43,7 @@ static int event_open(const struct perf_event_attr *a, int32_t tid, int cpu)
     return fd < 0 ? -errno : fd;
 }
 
-/* The first event of a set on a CPU gets the ring, those after it write to that. */
+/* The first event of a set on a CPU gets the ring; later ones write to it. */
 static int join_ring(struct perf *p, enum perf_set set, size_t cpu, int fd)
 {
     struct perf_ring *r = perf_ring_of(p, set, cpu);
@@ -57,7 +57,7 @@ static int join_ring(struct perf *p, enum perf_set set, size_t cpu, int fd)
     return 0;
 }
 
-/* Rings of events that are about to be closed go with them. */
+/* Unmaps the rings of events that are about to be closed. */
 static void close_from(struct perf *p, size_t first)
 {
     for (size_t i = 0; i < SETS * p->n_cpus; i++) {
@@ -88,7 +88,7 @@ static int open_set(struct perf *p, enum perf_set set, int32_t tid)
     return 0;
 }
 
-/* The thread's own time, without those that inherit. */
+/* Counts the thread's own CPU time, without tasks that inherit. */
 static int open_counter(int32_t tid)
 {
     struct perf_event_attr a;
@@ -109,7 +109,7 @@ static int attach_thread(struct perf *p, int32_t pid, int32_t tid)
         return code;
     struct perf_thread *t = &p->threads[p->n_threads++];
     *t = (struct perf_thread){pid, tid, -1};
-    /* A kernel that refuses the other set still tells who lived. */
+    /* If the kernel refuses the second set, the first still reports forks and exits. */
     if (open_set(p, SET_USAGE, tid) == 0)
         t->counter = open_counter(tid);
     if (tid != pid)
@@ -126,8 +126,8 @@ bool perf_is_attached(const struct perf *p, int32_t pid, int32_t tid)
     return false;
 }
 
-/* Attaches to the threads that are there and were not attached to yet. Returns how many those are, or -errno;
- * *ret_refused is how many of them could not be attached to though they live, *ret_code why. */
+/* Attaches to all present threads that are not attached to yet. Returns how many were attached to; *ret_refused is
+ * incremented for each living thread that could not be, and *ret_code says why. */
 static int attach_threads(struct perf *p, int32_t pid, DIR *tasks, int *ret_refused, int *ret_code)
 {
     int attached = 0;
@@ -146,8 +146,8 @@ static int attach_threads(struct perf *p, int32_t pid, DIR *tasks, int *ret_refu
     return attached;
 }
 
-/* A thread starts others while it is attached to, which inherit or do not: all are listed again until none is new.
- * Those that have inherited as well are told of twice, and once is left out (ring_is_repeated()). */
+/* While threads are being attached to, they start others, which may or may not inherit. So the list is read again until
+ * it has no new thread. Threads that also inherited write each record twice; ring_is_repeated() drops one. */
 static int attach_all(struct perf *p, int32_t pid, DIR *tasks, int *ret_refused, int *ret_code)
 {
     int attached = 0;
@@ -158,20 +158,20 @@ static int attach_all(struct perf *p, int32_t pid, DIR *tasks, int *ret_refused,
             return attached;
         rewinddir(tasks);
     }
-    ++*ret_refused; /* it starts threads faster than they can be attached to */
+    ++*ret_refused; /* it starts threads faster than we attach to them */
     return attached;
 }
 
 static int explain(int code, struct baro_error *err)
 {
     if (code == -ESRCH)
-        return error_set(err, code, "the process is gone");
+        return error_set(err, code, "the process has ended");
     if (code == -EACCES || code == -EPERM)
         return error_set(err, code,
-                         "perf events are refused: needs CAP_PERFMON, or kernel.perf_event_paranoid at 2 or less and a "
-                         "process of one's own");
+                         "perf events are refused: needs CAP_PERFMON, or kernel.perf_event_paranoid at most 2 "
+                         "and a process of the same user");
     if (code == -EMFILE || code == -ENFILE)
-        return error_set(err, code, "perf events would take too many descriptors: one per thread and CPU");
+        return error_set(err, code, "perf events need too many file descriptors: one per thread and CPU");
     return error_set(err, code, "perf events can't be opened: %s", error_text(-code));
 }
 
@@ -180,7 +180,7 @@ int exits_perf_attach(struct exits_source *s, int32_t pid, struct baro_error *er
     struct perf *p = (struct perf *)s;
     char path[32];
     int refused = 0, code = -ESRCH;
-    if (p->foreign_proc) { /* of its threads the first one alone is known */
+    if (p->foreign_proc) { /* only the first thread of each process is known */
         code = perf_is_attached(p, pid, pid) ? 0 : attach_thread(p, pid, pid);
         return code < 0 ? explain(code, err) : 1;
     }

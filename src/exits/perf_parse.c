@@ -59,7 +59,7 @@ int perf_parse(struct span record, struct perf_record *ret)
     struct span body = span_of(record.at + sizeof(h), record.len - sizeof(h));
     if (body.len < PERF_TRAILER) {
         *ret = r;
-        return 0; /* of a type that has no trailer, which none of ours is */
+        return 0; /* a type without trailer; we ask for none */
     }
     r.t_ns = u64_at(body, body.len - 16);
     r.id = u64_at(body, body.len - 8);
@@ -78,7 +78,7 @@ int perf_parse(struct span record, struct perf_record *ret)
         r.what = PERF_USED;
         code = parse_thread(body, &r);
         break;
-    case PERF_RECORD_LOST: /* id, lost */
+    case PERF_RECORD_LOST: /* id, number of lost records */
         r.what = PERF_MISSED;
         if (body.len < 16)
             return BARO_E_SYNTAX;

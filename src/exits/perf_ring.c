@@ -8,7 +8,7 @@
 #include "exits/perf_ring.h"
 
 #define LEAST (16u << 10)
-#define REPEATED_WITHIN 10000000u /* ns; they are written one right after the other */
+#define REPEATED_WITHIN 10000000u /* ns; duplicates are written right after each other */
 
 static size_t page_size(void)
 {

@@ -9,8 +9,8 @@
 #include "base/span.h"
 #include "exits/policy.h"
 
-/* kernel.perf_event_paranoid, or -2 where it can't be read: then the kernel has no perf events. Debian and Ubuntu know
- * 3 and 4. */
+/* kernel.perf_event_paranoid, or -2 if it can't be read, which means that the kernel has no perf events. Debian and
+ * Ubuntu add the levels 3 and 4. */
 static int paranoid(void)
 {
     char text[32];
@@ -20,7 +20,7 @@ static int paranoid(void)
     return n > 0 && scan_i64(&s, &level) ? (int)level : -2;
 }
 
-static void say_works(const struct exits_source *s, struct exits_probe *p)
+static void describe_working(const struct exits_source *s, struct exits_probe *p)
 {
     static const char *const gives[] = {
         [EXITS_CONNECTOR] = "every fork, exec and exit of the machine",
@@ -28,11 +28,11 @@ static void say_works(const struct exits_source *s, struct exits_probe *p)
         [EXITS_TASKSTATS] = "CPU time, peak memory and I/O of each process that ended",
     };
     p->works = true;
-    snprintf(p->text, sizeof(p->text), "%s; %llu may wait unread", gives[exits_kind(s)],
+    snprintf(p->text, sizeof(p->text), "%s; %llu can be queued", gives[exits_kind(s)],
              (unsigned long long)exits_capacity(s));
 }
 
-static void say_perf(struct exits_probe *p, const struct baro_error *err)
+static void describe_perf(struct exits_probe *p, const struct baro_error *err)
 {
     int level = paranoid();
     if (level == -2)
@@ -63,9 +63,9 @@ void exits_probe(enum exits_source_kind kind, struct exits_probe *ret)
     if (ret->code == 0 && kind == EXITS_PERF)
         ret->code = exits_perf_attach(s, (int32_t)getpid(), &err);
     if (ret->code == 0)
-        say_works(s, ret);
+        describe_working(s, ret);
     else if (kind == EXITS_PERF)
-        say_perf(ret, &err);
+        describe_perf(ret, &err);
     else
         snprintf(ret->text, sizeof(ret->text), "%s", err.text);
     exits_close(s);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which sources of events this user can have here, in order of preference, and why not the better ones.
+ * Which event sources this user can open here, in order of preference, and why better ones can't be used.
  *
- * Who is there: the connector (all of the machine, cheapest), then perf (what was attached to, and what that forks;
- * only with few CPUs), then scanning. What the ended had used: taskstats (CPU, memory, I/O of each), then perf (CPU),
- * then nothing but wait4(2) and last looks.
+ * To know the members: the connector (the whole machine, cheapest), then perf (attached processes and their
+ * descendants; only with few CPUs), then scanning /proc. To know what ended processes had used: taskstats (CPU, memory,
+ * I/O of each), then perf (CPU), then only wait4(2) and the last sample.
  */
 #ifndef EXITS_POLICY_H
 #define EXITS_POLICY_H
@@ -13,8 +13,8 @@
 
 #include "exits/events.h"
 
-#define EXITS_PERF_CPUS                                                                                                \
-    16u /* an event and a ring per CPU and process: 128 of them more than double the cost of a fork */
+/* With perf, each process has an event and a ring per CPU: 128 of them more than double the cost of a fork. */
+#define EXITS_PERF_CPUS 16u
 
 enum exits_membership { MEMBERSHIP_CONNECTOR, MEMBERSHIP_PERF, MEMBERSHIP_SCAN };
 enum exits_usage { USAGE_TASKSTATS, USAGE_PERF, USAGE_NONE };
@@ -22,7 +22,7 @@ enum exits_usage { USAGE_TASKSTATS, USAGE_PERF, USAGE_NONE };
 struct exits_probe {
     bool works;
     int code;       /* 0 or -errno */
-    char text[256]; /* one line: what it gives, or what is in the way and what would grant it */
+    char text[256]; /* one line: what the source reports, or why it can't be used and what would allow it */
 };
 
 struct exits_policy {
@@ -31,10 +31,10 @@ struct exits_policy {
     struct exits_probe probes[3]; /* by enum exits_source_kind */
 };
 
-/* Opens a source and closes it again; perf on the calling process. Takes up to tens of milliseconds for the first perf
- * event of a boot. */
+/* Opens a source and closes it again; perf is attached to the calling process. The first perf event after boot may take
+ * tens of milliseconds. */
 void exits_probe(enum exits_source_kind kind, struct exits_probe *ret);
-/* Pure: what is used where these work. */
+/* Pure: chooses among the sources that work. */
 void exits_rank(struct exits_policy *policy);
 /* Probes all and ranks them. */
 void exits_choose(struct exits_policy *ret);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The interface that all sources have. */
+/* The interface of all sources: calls through the table of each. */
 #include "base/fd.h"
 #include "exits/source.h"
 

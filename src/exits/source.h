@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the sources of this folder share; nobody else includes it. */
+/* Shared by the sources of this folder; private to it. */
 #ifndef EXITS_SOURCE_H
 #define EXITS_SOURCE_H
 
@@ -13,8 +13,8 @@ struct exits_source {
     uint64_t (*capacity)(const struct exits_source *s);
     uint64_t (*memory)(const struct exits_source *s);
     void (*close)(struct exits_source *s); /* frees s and all but fd */
-    int64_t clock_offset_ns; /* to be added to the kernel's times, for those of the caller's time namespace */
-    bool filtered; /* not all that the kernel numbered comes */
+    int64_t clock_offset_ns; /* added to the kernel's times to get those of the caller's time namespace */
+    bool filtered; /* a filter is attached: sequence numbers have gaps */
 };
 
 #endif

@@ -3,13 +3,16 @@
  * taskstats: what each thread had used when it ended, over generic netlink. Needs CAP_NET_ADMIN in the initial user
  * namespace.
  *
- * The kernel sends one record per thread, on the way out (taskstats_exit()). Its own sum over a group
- * (TASKSTATS_TYPE_AGGR_TGID, with the record of the last thread of several) holds little but delays, so the threads of
- * a group are added up here, until the record says that the group is dead (AGROUP, version 12, Linux 5.19). Before that
- * the group of a thread is not told: then a process of one thread is reported whole, one of several with the kernel's
- * sum of its CPU time.
+ * The kernel sends one record per thread when it exits (taskstats_exit()). The kernel's own sum over a group
+ * (TASKSTATS_TYPE_AGGR_TGID, sent with the record of the last thread of several) holds little but delays. So the
+ * threads of a group are added up here until a record says that the group is dead (AGROUP, version 12, Linux 5.19).
+ * Example: records of 20 ms and 30 ms without AGROUP, then 5 ms with it, become one EVENT_EXIT of 55 ms.
  *
- * The records are cut before the last slice and the teardown of memory are charged: names and shares, not totals.
+ * Before version 12 a record does not name the group of its thread. Then a process of one thread is reported in full,
+ * and one of several threads with the kernel's sum of its CPU time.
+ *
+ * The kernel fills the records before it charges the last time slice and the teardown of memory. They are good for
+ * names and shares, not for totals.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,20 +30,19 @@
 #include "exits/source.h"
 #include "exits/taskstats_parse.h"
 
-#define BUFFER_BYTES (16 << 20)  /* the kernel doubles it */
-#define BYTES_PER_RECORD                                                                                               \
-    1280u /* what one waiting record is charged; measured: 166 to 225 in 212,992 bytes (x86-64, 6.18) */
-#define DATAGRAM 2048u           /* two structs of version 16 with their heads are 1,180 bytes */
-#define BATCHES_PER_DRAIN 256u    /* 8,192 events: a machine that forks faster than we read may not hold us for ever */
+#define BUFFER_BYTES (16 << 20) /* the kernel doubles it */
+/* What the kernel charges for one queued record; measured: 166 to 225 records in 212,992 bytes (x86-64, 6.18). */
+#define BYTES_PER_RECORD 1280u
+#define DATAGRAM 2048u         /* two structs of version 16 with their headers are 1,180 bytes */
+#define BATCHES_PER_DRAIN 256u /* 8,192 events: a machine that forks faster than we read must not keep us here */
 #define OVERFLOWS_PER_DRAIN 8u
-#define GROUPS_MAX 512u          /* living groups of which a thread has ended */
+#define GROUPS_MAX 512u        /* living groups of which a thread has ended */
 
-/* A living group of which threads have ended. */
-struct kept {
+/* The sum over the ended threads of a group that still lives. */
+struct partial {
     int32_t tgid;
     bool has_comm;
-    char comm[32]; /* of the first thread, if that one has ended: the name of the process; other threads have names of
-                      their own */
+    char comm[32]; /* of the first thread if that has ended: the name of the process */
     struct taskstats_usage sum;
 };
 
@@ -49,7 +51,7 @@ struct listener {
     uint16_t family;
     uint64_t lost;
     size_t n;
-    struct kept group[GROUPS_MAX];
+    struct partial group[GROUPS_MAX];
     char cpus[256];
     struct netlink_batch batch;
     unsigned char text[NETLINK_BATCH * DATAGRAM];
@@ -74,8 +76,8 @@ static int send_request(int fd, uint16_t family, uint8_t command, uint16_t type,
     return netlink_send(fd, m, h.nlmsg_len);
 }
 
-/* What the kernel answered, which it does before send() returns. Returns the family's id if one was told, 0 for a bare
- * yes, or -errno. */
+/* Reads the reply, which the kernel queues before send() returns. Returns the id of the family if the reply has one, 0
+ * for a plain acknowledgement, or -errno. */
 static int read_answer(struct listener *t)
 {
     int n, found = 0;
@@ -112,14 +114,14 @@ static int subscribe(struct listener *t, struct baro_error *err)
     if (code == -EPERM)
         return error_set(err, code, "taskstats needs root (CAP_NET_ADMIN in the initial user namespace)");
     if (code == -EINVAL)
-        return error_set(err, code, "taskstats speaks only to the initial user and pid namespaces");
+        return error_set(err, code, "taskstats works only in the initial user and pid namespaces");
     if (code < 0)
-        return error_set(err, code, "taskstats refuses: %s", error_text(-code));
+        return error_set(err, code, "taskstats refused to register: %s", error_text(-code));
     return 0;
 }
 
-/* The mask may name possible CPUs only, and they may have holes; the kernel's list is what it takes back. Without that
- * some ends would not be heard of. */
+/* The mask must name possible CPUs only, and these may have gaps; the kernel accepts its own list. Exits on a CPU that
+ * is not in the mask are not reported. */
 static int list_cpus(struct listener *t)
 {
     ssize_t n = fd_read_file(AT_FDCWD, "/sys/devices/system/cpu/possible", t->cpus, sizeof(t->cpus) - 1);
@@ -131,7 +133,7 @@ static int list_cpus(struct listener *t)
 
 /* ---- records ---- */
 
-static struct kept *find_group(struct listener *t, int32_t tgid)
+static struct partial *find_partial(struct listener *t, int32_t tgid)
 {
     for (size_t i = 0; i < t->n; i++) {
         if (t->group[i].tgid == tgid)
@@ -140,28 +142,28 @@ static struct kept *find_group(struct listener *t, int32_t tgid)
     return NULL;
 }
 
-static void keep(struct listener *t, const struct taskstats_record *r)
+static void keep_partial(struct listener *t, const struct taskstats_record *r)
 {
-    struct kept *k = find_group(t, r->tgid);
+    struct partial *k = find_partial(t, r->tgid);
     if (!k && t->n == GROUPS_MAX) {
         t->lost++;
         return;
     }
     if (!k) {
         k = &t->group[t->n++];
-        *k = (struct kept){.tgid = r->tgid};
+        *k = (struct partial){.tgid = r->tgid};
     }
     taskstats_add(&k->sum, &r->usage);
-    if (r->has_comm) { /* a later one executed another program: exec ends the first thread, and another takes its place
-                        */
+    /* The name may change: exec ends the first thread, and the thread that called it takes its place. */
+    if (r->has_comm) {
         memcpy(k->comm, r->comm, sizeof(k->comm));
         k->has_comm = true;
     }
 }
 
-static void take_kept(struct listener *t, struct taskstats_record *r)
+static void add_partial(struct listener *t, struct taskstats_record *r)
 {
-    struct kept *k = find_group(t, r->tgid);
+    struct partial *k = find_partial(t, r->tgid);
     if (!k)
         return;
     taskstats_add(&r->usage, &k->sum);
@@ -177,13 +179,12 @@ static struct exits_event translate(const struct taskstats_record *r)
     const struct taskstats_usage *u = &r->usage;
     struct exits_event e = {
         .kind = EVENT_EXIT, .pid = r->tgid ? r->tgid : r->pid, .t_ns = clock_monotonic_ns(), .uid = r->uid};
-    bool several = !r->has_group && r->tgid; /* an older kernel's group: only the CPU time is whole */
+    bool several = !r->has_group && r->tgid; /* a group before version 12: only its CPU time is complete */
     e.has_usage = true;
     e.has_comm = r->has_comm;
     if (e.has_comm)
         memcpy(e.comm, r->comm, sizeof(r->comm));
-    /* The kernel puts it down for first threads only; and where another thread was the last, it may not be the group's.
-     */
+    /* The kernel fills in the status only for first threads, and it is the group's only if the first was the last. */
     e.has_status = e.pid == r->pid;
     e.status = e.has_status ? (int32_t)r->status : 0;
     e.elapsed_ns = r->elapsed_ns;
@@ -203,52 +204,52 @@ static struct exits_event translate(const struct taskstats_record *r)
     return e;
 }
 
-static int take(struct listener *t, struct span datagram, exits_event_fn *fn, void *context)
+static int handle_datagram(struct listener *t, struct span datagram, exits_event_fn *fn, void *context)
 {
-    int told = 0;
+    int events = 0;
     struct netlink_message m;
     while (netlink_next(&datagram, &m)) {
         struct taskstats_record r;
         if (m.type != t->family || taskstats_parse(m.payload, &r) < 0)
             continue;
         if (r.has_group && !r.last) {
-            keep(t, &r);
+            keep_partial(t, &r);
             continue;
         }
         if (r.has_group)
-            take_kept(t, &r);
+            add_partial(t, &r);
         struct exits_event e = translate(&r);
         fn(context, &e);
-        told++;
+        events++;
     }
-    return told;
+    return events;
 }
 
 static int taskstats_drain(struct exits_source *s, exits_event_fn *fn, void *context)
 {
     struct listener *t = (struct listener *)s;
-    int told = 0, n = NETLINK_BATCH;
+    int events = 0, n = NETLINK_BATCH;
     for (unsigned round = 0; round < BATCHES_PER_DRAIN && n == NETLINK_BATCH && t->lost < OVERFLOWS_PER_DRAIN;
          round++) {
         n = netlink_receive(s->fd, &t->batch);
         if (n == -ENOBUFS) {
             t->lost++;
-            t->n = 0; /* whose last record was lost would never leave */
+            t->n = 0; /* a group whose last record was lost would stay for ever */
             n = NETLINK_BATCH;
             continue;
         }
         if (n < 0)
             return n;
         for (int i = 0; i < n; i++)
-            told += take(t, span_of(t->text + (size_t)i * DATAGRAM, t->batch.len[i]), fn, context);
+            events += handle_datagram(t, span_of(t->text + (size_t)i * DATAGRAM, t->batch.len[i]), fn, context);
     }
     if (t->lost) {
         struct exits_event e = {.kind = EVENT_LOST, .t_ns = clock_monotonic_ns(), .uid = UINT32_MAX, .count = t->lost};
         t->lost = 0;
         fn(context, &e);
-        told++;
+        events++;
     }
-    return told;
+    return events;
 }
 
 /* ---- life ---- */
@@ -266,7 +267,7 @@ static uint64_t taskstats_memory(const struct exits_source *s)
 static void taskstats_close(struct exits_source *s)
 {
     struct listener *t = (struct listener *)s;
-    /* Else each CPU finds out for itself, with the next process that ends on it. */
+    /* Otherwise each CPU notices that the socket is closed only when the next process exits on it. */
     if (t->family)
         send_request(s->fd, t->family, TASKSTATS_CMD_GET, TASKSTATS_CMD_ATTR_DEREGISTER_CPUMASK, t->cpus);
     free(t);
@@ -289,7 +290,7 @@ int exits_taskstats_open(struct exits_source **ret, struct baro_error *err)
     t->base.fd = code;
     netlink_grow(code, BUFFER_BYTES);
     code = list_cpus(t);
-    code = code < 0 ? error_set(err, code, "taskstats can't be opened (which CPUs there may be is not known): %s",
+    code = code < 0 ? error_set(err, code, "taskstats can't be opened (the list of possible CPUs can't be read): %s",
                                 error_text(-code))
                     : subscribe(t, err);
     if (code < 0) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * struct taskstats is read by offset: the header of the machine that builds may be older or newer than the kernel that
- * speaks. Every version but one only appended fields. Version 15 (6.14) put maxima and minima of delays between the
- * others, and 16 moved them to the end; so the place of the pid, which is known from elsewhere in the message, tells
- * how far things were moved.
+ * struct taskstats is read by offset: the header on the build machine may be older or newer than the running kernel.
+ * Every version except one only appended fields. Version 15 (6.14) inserted maxima and minima of delays, and version 16
+ * moved them to the end. The pid is known from another attribute of the message, so the offset at which it is found
+ * shows how far the fields were moved.
  */
 #include <linux/genetlink.h>
 #include <linux/taskstats.h>
@@ -18,7 +18,7 @@ enum offset {
     AT_FLAG = 8,
     AT_CPU_COUNT = 16,
     AT_CPU_DELAY = 24,
-    /* behind the first delays: moved by shift */
+    /* after the first delays: moved by shift */
     AT_RUN_VIRTUAL = 72,
     AT_COMM = 80,
     AT_UID = 120,
@@ -35,7 +35,7 @@ enum offset {
     AT_WRITE_BYTES = 256,
     AT_SWITCHES_VOLUNTARY = 272,
     END_VERSION_8 = 328,
-    /* behind all delays: moved by twice the shift */
+    /* after all delays: moved by twice the shift */
     AT_TGID = 368,
     AT_TGETIME = 376,
     END_VERSION_12 = 400,
@@ -60,7 +60,7 @@ static uint64_t u64_at(struct span s, size_t at)
     return v;
 }
 
-/* How far version 15 moved the fields: three maxima before the names, or three maxima and three minima. */
+/* How far version 15 moved the fields: by three maxima, or by three maxima and three minima. */
 static int find_shift(struct span stats, int32_t pid, size_t *ret)
 {
     static const size_t candidates[] = {0, 24, 48};
@@ -73,12 +73,13 @@ static int find_shift(struct span stats, int32_t pid, size_t *ret)
     return BARO_E_SYNTAX;
 }
 
-#define TICK_MOST 10000000u /* ns: HZ is 100 at least */
+#define TICK_MOST 10000000u /* ns: HZ is at least 100 */
 
-/* The scheduler adds to the count with each tick and as a slice ends, and the last one has not ended yet: of a process
- * that ran in one go for less than a tick the count is 0. But a thread that never gave up its core was either on it or
- * waiting for one, and the kernel tells how long it lived and how long it waited. Beyond a tick it was kept waiting by
- * what nobody tells of: a hypervisor, interrupts. */
+/* The scheduler adds to the CPU time at each tick and when a time slice ends. The last slice has not ended when the
+ * record is made, so a process that ran in one go for less than a tick has 0. But a thread that never slept was always
+ * either running or waiting for a CPU, and the kernel reports its lifetime and its waiting time. Example: lived 3 ms,
+ * waited 1 ms, counted 0: it ran for 2 ms. The correction is limited to one tick, because time may also be lost to a
+ * hypervisor or to interrupts, which nothing reports. */
 static uint64_t cpu_of(struct span s, size_t shift)
 {
     uint64_t counted = u64_at(s, AT_RUN_VIRTUAL + shift);
@@ -132,7 +133,7 @@ static int parse_stats(struct span s, struct taskstats_record *r)
     return 0;
 }
 
-/* PID or TGID, and STATS. Since 6.12 an attribute of no type pads what follows to 8 bytes; unknown ones are skipped. */
+/* An aggregate holds PID or TGID, and STATS. Since 6.12 an attribute without a type pads STATS to 8 bytes. */
 static bool take_aggregate(struct span nested, uint16_t id_type, int32_t *ret_id, struct span *ret_stats)
 {
     uint16_t type;
@@ -166,8 +167,8 @@ int taskstats_parse(struct span payload, struct taskstats_record *ret)
                 return BARO_E_SYNTAX;
             any = true;
         } else if (type == TASKSTATS_TYPE_AGGR_TGID && take_aggregate(value, TASKSTATS_TYPE_TGID, &tgid, &stats)) {
-            /* Of a group only delays and, with delay accounting, the CPU time are summed up by the kernel
-             * (fill_tgid_exit()). The place of that sum is known only where nothing was moved. */
+            /* The kernel sums only delays and, with delay accounting, the CPU time of a group (fill_tgid_exit()). The
+             * offset of that sum is not known in version 15. */
             r.has_total = stats.len >= END_VERSION_8 && r.version != 15;
             if (r.has_total)
                 r.total_cpu_ns = u64_at(stats, AT_RUN_VIRTUAL);

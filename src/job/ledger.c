@@ -187,6 +187,10 @@ static void note_short_io(struct job *j, const struct settlement *list)
     for (const struct member *m = j->gone; m; m = m->list_next) {
         const struct member *successor = nearest_living(m);
         j->io_short |= !successor && !j->adopts && !m->absorbed && !io_is_whole(j, m);
+        /* The last values of its parent say that it took over nothing. */
+        const struct member *parent = m->successor;
+        j->io_short |= parent && parent->final && !reaped_of(parent, LEDGER_FAULTS_MINOR) &&
+                       !io_is_whole(j, m);
     }
     for (const struct settlement *e = list; e; e = e->next) {
         uint64_t one[LEDGER_MAX] = {0};

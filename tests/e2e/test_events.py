@@ -46,7 +46,7 @@ def test_exec_at_the_end(run, tape, work, started, wait_until):
         os._exit(0)
         """))
     r = run.popen("record", "--pid", target.pid, "-q", "-i", "1s", "-o", tape)
-    run.await_samples(tape)
+    wait_until(lambda: run.listens(tape), "events")
     (work / "go").touch()
     assert target.wait(60) == 0 and r.wait(60) == 0
     events = [(e["event"], e["text"]) for e in run.export(tape, "event")]
