@@ -4,20 +4,7 @@ alike."""
 
 import sys
 
-# Not understood yet: on the emulated 6.1 the READ records of perf tell less than half of the CPU that ended processes
-# used.
-TODO = {"perf_tells_usage", "perf_attaches_to_what_runs"}
-
-
-def read(path):
-    said = {}
-    with open(path, encoding="utf-8", errors="replace") as f:
-        for line in f:
-            at = line.find("@@ ")
-            if at >= 0:
-                word, _, text = line[at + 3:].rstrip("\n").partition(" ")
-                said.setdefault(word, []).append(text)
-    return said
+import guest
 
 
 def checks(said, here):
@@ -26,9 +13,7 @@ def checks(said, here):
     yield "baro run ends like its command", said["run"] == ["3"], said["run"]
     for text in said.get("unit", []):
         name, status, passed, *failed = text.split(" ", 3)
-        names = {one.rpartition(" - ")[2] for one in "".join(failed).split(";") if one}
-        todo = f" # TODO {' '.join(sorted(names))}" if names and names <= TODO else ""
-        yield f"unit {name}: {passed} passed{todo}", status == "0" or bool(todo), failed + said.get("said", [])
+        yield f"unit {name}: {passed} passed", status == "0", failed + said.get("said", [])
     yield "end-to-end tests: " + said["e2e"][0].partition(" ")[2], said["e2e"][0].startswith("0 "), "\n".join(
         said.get("e2e-said", [])
     )
@@ -43,15 +28,10 @@ def checks(said, here):
 
 
 def main():
-    said, failed = read(sys.argv[1]), 0
-    if not {"machine", "run", "e2e", "done"} <= said.keys():
-        sys.exit("arm64-check: the guest said no more than: " + str(said)[:4000])
+    said = guest.read(sys.argv[1], {"machine", "run", "e2e", "done"})
     with open(sys.argv[2], encoding="utf-8") as f:
         here = f.read().splitlines()
-    for what, so, found in checks(said, here):
-        print("ok" if so else "not ok", "-", what if so else f"{what} ({found})")
-        failed += not so
-    sys.exit(1 if failed else 0)
+    guest.report(checks(said, here))
 
 
 main()

@@ -5,16 +5,7 @@ import json
 import re
 import sys
 
-
-def read(path):
-    said = {}
-    with open(path, encoding="utf-8", errors="replace") as f:
-        for line in f:
-            at = line.find("@@ ")
-            if at >= 0:
-                word, _, text = line[at + 3:].rstrip("\n").partition(" ")
-                said.setdefault(word, []).append(text)
-    return said
+import guest
 
 
 def rows(said, word):
@@ -112,15 +103,10 @@ def survivors(said):
 
 
 def main():
-    said, failed = read(sys.argv[1]), 0
-    if "done" not in said or not {"run", "record", "text", "doctor", "summary", "usage", "memory"} <= said.keys():
-        sys.exit("qemu-check: the machine said no more than: " + json.dumps(said)[:2000])
+    said = guest.read(sys.argv[1], {"run", "record", "text", "doctor", "summary", "usage", "memory", "done"})
     for line in said.get("seen", []) + said.get("told", []):
         print("#", line)
-    for what, so, found in checks(said):
-        print("ok" if so else "not ok", "-", what if so else f"{what} ({found})")
-        failed += not so
-    sys.exit(1 if failed else 0)
+    guest.report(checks(said))
 
 
 main()

@@ -411,6 +411,16 @@ def wait_until():
     return wait
 
 
+@pytest.fixture
+def ptys():
+    """The test is skipped where there are no pseudo-terminals: a container without devpts."""
+    try:
+        for fd in os.openpty():
+            os.close(fd)
+    except OSError as no:
+        pytest.skip(f"no pseudo-terminal: {no}")
+
+
 # ---- jobs -----------------------------------------------------------------------------------------------------------
 
 

@@ -62,8 +62,10 @@ def outcome(argv):
 
 @pytest.mark.parametrize("surrounding", SURROUNDINGS)
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_same_as_bare(baro, work, surrounding, ending):
+def test_same_as_bare(baro, work, request, surrounding, ending):
     before = SURROUNDINGS[surrounding]
+    if surrounding == "script":
+        request.getfixturevalue("ptys")
     if before and before[0] != "BARO" and not shutil.which(before[0]):
         pytest.skip(f"no {before[0]}")
     command = ["sh", "-c", ENDINGS[ending]]

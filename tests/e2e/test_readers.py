@@ -540,7 +540,7 @@ def on_terminal(argv, columns, lines, cwd="."):
 
 
 @pytest.mark.parametrize("columns", [40, 57, 80, 120])
-def test_fits_the_terminal(baro, work, columns):
+def test_fits_the_terminal(baro, work, ptys, columns):
     """No line is longer than the terminal is wide, so that it breaks nothing inside a word; ls and show -f are no
     longer than it is high."""
     path = work / "t.baro"
