@@ -15,9 +15,10 @@
  * READ is written before the memory is torn down, so it misses that time: it had 87 % (shells) and 92 % (make) of the
  * CPU time that wait4() returned.
  *
- * Some kernels write no READ record when a task exits: Debian's 6.1.192 (x86-64 and arm64) does not, 6.18.44 does. There
- * the CPU time of tasks that inherited the events is unknown. A process that was attached has only the counters of its
- * attached threads then, e.g. 2.4 s where it had used 8.4 s: they are withdrawn when another of its threads has ended.
+ * Some kernels write no READ record when a task exits: Debian's 6.1.192 (x86-64 and arm64) does not, 6.18.44 does.
+ * There the CPU time of tasks that inherited the events is unknown. A process that was attached has only the counters
+ * of its attached threads then, e.g. 2.4 s where it had used 8.4 s: they are withdrawn when another of its threads has
+ * ended.
  */
 #include <errno.h>
 #include <fcntl.h>
