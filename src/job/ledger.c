@@ -189,7 +189,7 @@ static void note_short_io(struct job *j, const struct settlement *list)
         j->io_short |= !successor && !j->adopts && !m->absorbed && !io_is_whole(j, m);
         /* The last values of its parent say that it took over nothing. */
         const struct member *parent = m->successor;
-        j->io_short |= parent && parent->final && !reaped_of(parent, LEDGER_FAULTS_MINOR) &&
+        j->io_short |= parent && member_is_final(parent) && !reaped_of(parent, LEDGER_FAULTS_MINOR) &&
                        !io_is_whole(j, m);
     }
     for (const struct settlement *e = list; e; e = e->next) {
