@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The recorder's side of a collector program. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -76,6 +79,37 @@ static void add_counts(struct program_status *sum, const struct program_status *
     sum->cut += one->cut;
 }
 
+/* One look at our children: those in another session than ours are what a killed helper process had started. Returns
+ * whether there are any. */
+static bool kill_strays(void)
+{
+    char path[64], text[4096];
+    bool any = false;
+    snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+    ssize_t n = fd_read_file(AT_FDCWD, path, text, sizeof(text));
+    struct span rest = span_of(text, n > 0 ? (size_t)n : 0);
+    uint64_t pid;
+    while (scan_u64(&rest, &pid) && scan_char(&rest, ' ')) { /* one that is cut off has no blank */
+        pid_t session = pid > 1 && pid <= INT32_MAX ? getsid((pid_t)pid) : -1;
+        if (session < 0 || session == getsid(0))
+            continue;
+        kill((pid_t)pid, SIGKILL);
+        any |= waitpid((pid_t)pid, NULL, WNOHANG) == 0;
+    }
+    return any;
+}
+
+/* Somebody killed the helper process. What it had started is ours now (start()). */
+static void end_strays(const struct program *p)
+{
+    uint64_t until = clock_monotonic_ns() + KILLED_WITHIN;
+    int32_t group = atomic_load(&p->shared->group);
+    if (group > 1)
+        kill(-group, SIGKILL);
+    while (kill_strays() && clock_monotonic_ns() < until)
+        nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+}
+
 static bool reap(struct program *p, int options)
 {
     struct rusage u;
@@ -89,6 +123,8 @@ static bool reap(struct program *p, int options)
     }
     p->pid = 0;
     p->control_fd = fd_close(p->control_fd);
+    if (got < 0 || WIFSIGNALED(status))
+        end_strays(p);
     return true;
 }
 
@@ -108,15 +144,11 @@ static bool read_status(struct program *p, struct program_status *ret)
     return false;
 }
 
-/* Somebody killed it. The kernel kills the command with it, the rest of the command's process group is killed here. */
 static void check_lost(struct program *p)
 {
     struct program_status last;
     if (!p->pid || !reap(p, WNOHANG))
         return;
-    int32_t group = atomic_load(&p->shared->group);
-    if (group > 1)
-        kill(-group, SIGKILL);
     if (read_status(p, &last))
         add_counts(&p->ended, &last);
     p->lost++;
@@ -134,6 +166,8 @@ static void start(struct program *p, int32_t job_pid)
     memset(p->shared, 0, offsetof(struct program_shared, mailbox));
     atomic_store(&p->shared->mailbox.middle, 1);
     p->slot = 2;
+    /* Else the wrapper would take what a killed helper process leaves for the job's. */
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     pid_t self = getpid(), pid = fork();
     if (pid == 0)
         program_child(&(struct program_child_options){&p->options, job_pid, p->shared, pair[1], self});
@@ -228,10 +262,7 @@ void program_free(struct program *p)
         return;
     program_end(p);
     if (p->pid && !ends_within(p, ENDS_WITHIN)) {
-        int32_t group = atomic_load(&p->shared->group);
         kill(p->pid, SIGKILL);
-        if (group > 1)
-            kill(-group, SIGKILL);
         ends_within(p, KILLED_WITHIN);
     }
     if (p->reading)

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--collect NAME=COMMAND: what a program prints is rows of a kind of its own, and whatever it does costs these alone."""
+
+import csv
+import io
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import uuid
+
+import pytest
+
+READINGS = 6  # that the job waits for
+
+# A collector in Python: a kind that nobody knows, with a header, labels, an owner and a counter. It notes each reading
+# in a file, so that a job can wait for it in place of time.
+GOOD = """
+import json, os, sys, time
+print(json.dumps({"baro": 1, "metrics": {"beats": {"type": "counter", "help": "Readings so far."}}}), flush=True)
+n = 0
+while True:
+    n += 1
+    rows = [{"name": "heart", "beats": n, "rest_seconds": 0.25, "mood": "calm"},
+            {"labels": {"side": "left", "valve": 2}, "flow_bytes": 4096 * n, "open": True},
+            {"pid": int(os.environ["BARO_PID"]), "share_ratio": 0.5}]
+    print(json.dumps(rows), flush=True)
+    open(sys.argv[1], "a").write("x")
+    time.sleep(0.1)
+"""
+
+BAD = {
+    "hangs": "sleep 1000",
+    "floods": "yes",
+    "floods_json": """yes '{"a":1}'""",
+    "floods_without_lines": "cat /dev/zero",
+    "floods_errors": "yes >&2",
+    "garbage": """while sleep 0.05; do echo 'hello "{[ world'; echo '# EOF'; done""",
+    "binary": "cat /dev/urandom",
+    "dies_at_once": "echo no device >&2; exit 3",
+    "dies_later": """echo '{"a":1}'; sleep 0.3; exit 4""",
+    "stops": "kill -STOP $$",
+    "killed": "kill -KILL $$",
+    "closes_its_output": "exec >&-; sleep 1000",
+    "partial": """while sleep 0.05; do printf '{"a":'; done""",
+    "deaf": "trap '' TERM; while :; do sleep 1; done",
+    "leaves_children": """echo '{"a":1}'; (sleep 1000 & setsid sleep 1001 &); sleep 0.2""",
+    "version": """echo '{"baro":77}'; sleep 1000""",
+    "not_there": "/nonexistent/program",
+    "many_rows": """i=0; while [ $i -lt 5000 ]; do echo "m{r=\\"$i\\"} $i"; i=$((i+1)); done; echo '# EOF'; sleep 1000""",
+}
+
+
+@pytest.fixture
+def mark(monkeypatch):
+    """In the environment of all that baro starts."""
+    text = "BARO_TEST_" + uuid.uuid4().hex
+    monkeypatch.setenv(text, "1")
+    return text.encode()
+
+
+def marked(mark):
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if mark in path.read_bytes():
+                found.append((int(path.parent.name), (path.parent / "cmdline").read_bytes().replace(b"\0", b" ")))
+        except OSError:
+            continue
+    return [f for f in found if f[0] != os.getpid()]
+
+
+def none_left(mark):
+    until = time.monotonic() + 20  # a killed process takes its time on a busy machine
+    while marked(mark) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert marked(mark) == []
+
+
+@pytest.fixture
+def good(work):
+    script = work / "good.py"
+    script.write_text(GOOD)
+    return f"good=exec {sys.executable} {script} {work}/beats"
+
+
+def job(work, status=0):
+    """Ends once the good collector has printed some readings."""
+    return f"while [ $(wc -c <{work}/beats 2>/dev/null || echo 0) -lt {READINGS} ]; do sleep 0.05; done; exit {status}"
+
+
+def record(baro, tape, command, *collect, options=()):
+    named = [word for text in collect for word in ("--collect", text)]
+    return subprocess.run(
+        [baro, "run", "-o", str(tape), *options, *named, "--", "sh", "-c", command], capture_output=True, text=True,
+        timeout=120
+    )
+
+
+def rows(baro, tape, kind):
+    run = subprocess.run([baro, "export", str(tape), "--entity", kind], capture_output=True, text=True)
+    if run.returncode:  # never a reading
+        return []
+    return list(csv.DictReader(io.StringIO(run.stdout)))
+
+
+def names(baro, tape):
+    return {row["name"] for kind in ("process", "exit") for row in rows(baro, tape, kind)}
+
+
+def test_an_unknown_kind(baro, tape, work, good, mark):
+    run = record(baro, tape, job(work, 7), good)
+    assert run.returncode == 7
+    assert "collector" not in run.stderr
+    found = rows(baro, tape, "good")
+    heart = [int(float(r["beats"])) for r in found if r["name"] == "heart"]
+    assert heart and heart == sorted(set(heart)), "each reading once, in order"
+    left = [r for r in found if r["name"] == "side=left,valve=2"]
+    assert {int(r["flow_bytes"]) for r in left} == {4096 * n for n in heart}
+    assert {r["open"] for r in left} == {"1"} and {r["beats"] for r in left} == {""}
+    pid = next(r["pid"] for r in rows(baro, tape, "process"))
+    owned = [r for r in found if r["name"] == f"pid={pid}"]
+    assert len(owned) == len(heart) and {r["share_ratio"] for r in owned} == {"0.5"}
+    assert all("mood" in r["attributes"] for r in found if r["name"] == "heart")
+    listed = subprocess.run([baro, "metrics", str(tape)], capture_output=True, text=True).stdout
+    line = next(text.split() for text in listed.splitlines() if text.startswith("good") and " beats " in text)
+    assert line[:3] == ["good", "beats", "counter"] and line[3:] == ["Readings", "so", "far."]
+    assert not {"python3", "good.py"} & names(baro, tape), "it is no process of the job"
+    none_left(mark)
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_costs_its_own_rows_alone(baro, tape, work, good, mark, what):
+    run = record(baro, tape, job(work, 7), f"bad={BAD[what]}", good)
+    assert run.returncode == 7
+    beats = [int(float(r["beats"])) for r in rows(baro, tape, "good") if r["name"] == "heart"]
+    assert beats and beats == sorted(set(beats))
+    assert rows(baro, tape, "job") and rows(baro, tape, "process")
+    assert names(baro, tape) <= {"sh", "wc", "sleep", "dash", "bash"}, "no process of a collector is the job's"
+    none_left(mark)
+    told = [r["text"] for r in rows(baro, tape, "event") if r["event"] == "warning"]
+    if what == "dies_at_once":
+        assert "collector bad ended with status 3; last words: no device" in told
+        assert "collector bad: ended with status 3" in run.stderr and "last words: no device" in run.stderr
+    elif what == "killed":
+        assert "collector bad was ended by signal 9" in told
+    elif what == "version":
+        assert any("speaks version 77" in text for text in told)
+    elif what == "garbage":
+        assert any("neither OpenMetrics nor JSON" in text for text in told)
+    elif what == "many_rows":
+        assert any("more columns or rows than there is room for" in text for text in told)
+    elif what == "leaves_children":
+        assert {r["a"] for r in rows(baro, tape, "bad")} == {"1"}
+
+
+@pytest.mark.parametrize("whom", ["baro-recorder", "baro-collect", "sh"])
+def test_sigkill(baro, tape, work, good, mark, whom):
+    """Of the recorder, of the process that runs the collector, of the collector: nothing of it stays, the job goes on.
+    """
+    command = "while [ ! -e %s/go ]; do sleep 0.05; done; exit 9" % work
+    collect = f"tree=echo '{{\"a\":1}}'; touch {work}/there; sleep 1000 & setsid sleep 1001; :"
+    run = subprocess.Popen([baro, "run", "-o", str(tape), "--collect", collect, "--", "sh", "-c", command],
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not (work / "there").exists():
+        assert run.poll() is None
+        time.sleep(0.02)
+    for pid, line in marked(mark):
+        try:
+            name = pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+            if name == whom and (whom != "sh" or (b"touch" in line and b"baro" not in line.split()[0])):
+                os.kill(pid, signal.SIGKILL)
+        except (FileNotFoundError, ProcessLookupError):
+            pass  # it has ended since
+    (work / "go").touch()
+    assert run.wait(60) == 9
+    none_left(mark)
+
+
+def test_stopped_and_killed_while_it_prints(baro, tape, work, good, mark):
+    """The collector itself is stopped, continued and killed from outside; it is started again."""
+    command = f"while [ ! -e {work}/go ]; do sleep 0.05; done"
+    run = subprocess.Popen([baro, "run", "-q", "-o", str(tape), "--collect", good, "--", "sh", "-c", command])
+    beats = work / "beats"
+
+    def wait(more):
+        until = len(beats.read_text()) + more if beats.exists() else more
+        while not beats.exists() or len(beats.read_text()) < until:
+            assert run.poll() is None
+            time.sleep(0.02)
+
+    def pid():
+        return next(p for p, line in marked(mark) if line.startswith(sys.executable.encode()) and b"good.py" in line)
+
+    wait(3)
+    os.kill(pid(), signal.SIGSTOP)
+    time.sleep(0.3)
+    os.kill(pid(), signal.SIGCONT)
+    wait(3)
+    os.kill(pid(), signal.SIGKILL)
+    wait(3)  # it was started again
+    (work / "go").touch()
+    assert run.wait(60) == 0
+    told = [r["text"] for r in rows(baro, tape, "event") if r["event"] == "warning"]
+    assert "collector good was ended by signal 9" in told
+    none_left(mark)
+
+
+def test_started_again_after_each_reading(baro, tape, work, mark):
+    command = f"while [ $(wc -l <{work}/starts 2>/dev/null || echo 0) -lt 4 ]; do sleep 0.05; done"
+    collect = f"""once=echo start >>{work}/starts; echo '# TYPE n_total counter'
+        echo "n_total{{a=\\"b c\\"}} $(wc -l <{work}/starts)" """
+    run = record(baro, tape, command, collect, options=["-i", "100ms"])
+    assert run.returncode == 0 and "collector" not in run.stderr
+    counts = [float(r["n_total"]) for r in rows(baro, tape, "once")]
+    assert counts and counts == sorted(counts)
+    assert {r["name"] for r in rows(baro, tape, "once")} == {'a="b c"'}
+    none_left(mark)
+
+
+def test_record(baro, tape, work, good, mark):
+    target = subprocess.Popen(["sh", "-c", job(work)])
+    argv = [baro, "record", "-q", "--pid", str(target.pid), "-o", str(tape), "--collect", good]
+    run = subprocess.run(argv, timeout=120)
+    target.wait()
+    assert run.returncode == 0
+    assert rows(baro, tape, "good")
+    none_left(mark)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "x", "=true", "X=true", "1x=true", "a-b=true", "x=", "x= ", "process=true", "host=true", "event=true",
+     "a" * 64 + "=true"],
+)
+def test_refused(baro, tape, text):
+    run = record(baro, tape, "exit 0", text)
+    assert run.returncode == 125 and "--collect" in run.stderr and run.stderr.count("\n") == 1
+    assert not tape.exists()
+
+
+def test_twice(baro, tape):
+    run = record(baro, tape, "exit 0", "x=true", "x=true")
+    assert run.returncode == 125 and "x is the name of another kind" in run.stderr
