@@ -35,7 +35,7 @@ static void values(struct input *in, uint64_t *value, uint8_t *absent, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         uint8_t how = byte(in);
-        absent[i] = how < 200 ? BARO_PRESENT : how % (BARO_ABSENT_MAX + 1);
+        absent[i] = how < 200 ? BARO_PRESENT : how % (ABSENT_COUNT + 1);
         value[i] = absent[i] ? 0 : number(in);
     }
 }
@@ -187,8 +187,8 @@ static void limits(struct input *in, struct baro_limits *ret)
     text(in, ret->cores_source, sizeof(ret->cores_source));
     text(in, ret->pids_source, sizeof(ret->pids_source));
     uint8_t why = byte(in);
-    ret->memory_absent = why % BARO_ABSENT_MAX;
-    ret->cores_absent = why / 8 % BARO_ABSENT_MAX;
+    ret->memory_absent = why % ABSENT_COUNT;
+    ret->cores_absent = why / 8 % ABSENT_COUNT;
     ret->pids_absent = why / 64;
 }
 

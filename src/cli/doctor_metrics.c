@@ -212,7 +212,7 @@ static void missing_in_group(struct findings *all, const char *topic, const stru
 
 static void missing(struct findings *all, const char *topic, const struct tried *t, const struct row *r)
 {
-    static const char *const words[BARO_ABSENT_MAX] = {
+    static const char *const words[ABSENT_COUNT] = {
         [BARO_ABSENT_UNSUPPORTED] = "not supported here",
         [BARO_ABSENT_DENIED] = "this user may not read it",
         [BARO_ABSENT_UNKNOWN] = "empty, or can't be read: a container may hide it",
@@ -228,7 +228,7 @@ static void missing(struct findings *all, const char *topic, const struct tried 
     }
     struct finding *f =
         findings_add(all, topic, r->metric->name, FOUND_NO, "%s: %s", r->metric->file,
-                     r->why < BARO_ABSENT_MAX && words[r->why] ? words[r->why] : baro_absent_name(r->why));
+                     r->why < ABSENT_COUNT && words[r->why] ? words[r->why] : baro_absent_name(r->why));
     if (r->why == BARO_ABSENT_UNSUPPORTED)
         grant_unsupported(f, t, r);
     else if (r->why == BARO_ABSENT_DENIED)

@@ -221,14 +221,14 @@ const char *baro_kind_name(int kind)
 
 const char *baro_absent_name(enum baro_absent reason)
 {
-    static const char *const names[BARO_ABSENT_MAX] = {
+    static const char *const names[ABSENT_COUNT] = {
         [BARO_PRESENT] = "present",           [BARO_ABSENT_NOT_ASKED] = "not asked",
         [BARO_ABSENT_UNSUPPORTED] = "unsupported", [BARO_ABSENT_DENIED] = "denied",
         [BARO_ABSENT_GONE] = "gone",          [BARO_ABSENT_NOT_YET] = "not yet",
         [BARO_ABSENT_THINNED] = "thinned",    [BARO_ABSENT_TIMEOUT] = "timeout",
         [BARO_ABSENT_UNKNOWN] = "unknown",
     };
-    return (unsigned)reason < BARO_ABSENT_MAX ? names[reason] : "unknown";
+    return (unsigned)reason < ABSENT_COUNT ? names[reason] : "unknown";
 }
 
 const char *baro_unit_name(enum baro_unit unit)

@@ -132,7 +132,7 @@ bool info_scan(struct span *in, struct block *b, struct info *ret)
     if (!scan_identity(in, b, &p->id, &p->key) || !scan_parent(in, p->key, &p->parent) || !scan_uid(in, &p->uid) ||
         !scan_small(in, ORIGIN_COUNT, BARO_ORIGIN_SCAN, &origin) || !scan_delta(in, b->first_ns, &p->first_ns) ||
         !scan_varint(in, &version) || version > UINT32_MAX || !scan_text(in, &ret->name) ||
-        !scan_small(in, BARO_ABSENT_MAX, BARO_ABSENT_UNKNOWN, &absent) || !scan_cmdline(in, &ret->form, &ret->cmdline))
+        !scan_small(in, ABSENT_COUNT, BARO_ABSENT_UNKNOWN, &absent) || !scan_cmdline(in, &ret->form, &ret->cmdline))
         return false;
     b->first_ns = p->first_ns;
     p->origin = (enum baro_origin)origin;

@@ -187,7 +187,7 @@ static bool take_text(uint64_t field, struct span v, struct baro_header *h)
 static uint8_t reason_of(struct span v)
 {
     uint64_t n = number_of(v);
-    return n < BARO_ABSENT_MAX ? (uint8_t)n : BARO_ABSENT_UNKNOWN;
+    return n < ABSENT_COUNT ? (uint8_t)n : BARO_ABSENT_UNKNOWN;
 }
 
 static bool take_limit(uint64_t field, struct span v, struct baro_limits *l)

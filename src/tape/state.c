@@ -102,7 +102,7 @@ void scatter(const struct tape_kind *k, const uint64_t *from_value, const uint8_
 {
     for (unsigned c = 0; c < k->columns.n; c++) {
         unsigned id = k->metric[c];
-        uint8_t reason = from_absent[c] < BARO_ABSENT_MAX ? from_absent[c] : BARO_ABSENT_UNKNOWN;
+        uint8_t reason = from_absent[c] < ABSENT_COUNT ? from_absent[c] : BARO_ABSENT_UNKNOWN;
         uint64_t *v = id < k->n_own ? &value[id] : &extra->value[id - k->n_own];
         uint8_t *a = id < k->n_own ? &absent[id] : &extra->absent[id - k->n_own];
         *v = from_value[c];

@@ -66,7 +66,7 @@ static inline void world_values(struct world *w, uint64_t *value, uint8_t *absen
 {
     for (size_t i = 0; i < n; i++) {
         if (world_below(w, 30) == 0)
-            absent[i] = (uint8_t)world_below(w, BARO_ABSENT_MAX);
+            absent[i] = (uint8_t)world_below(w, ABSENT_COUNT);
         else if (absent[i] && world_below(w, 4) == 0)
             absent[i] = BARO_PRESENT;
         if (absent[i])
@@ -95,7 +95,7 @@ static inline void world_info(struct world *w, struct baro_process *p)
     free(p->cmdline);
     p->name = world_text(w, 20);
     p->cmdline = world_below(w, 4) ? world_text(w, world_below(w, 10) ? 60 : 5000) : NULL;
-    p->cmdline_absent = p->cmdline ? 0 : (uint8_t)(1 + world_below(w, BARO_ABSENT_MAX - 1));
+    p->cmdline_absent = p->cmdline ? 0 : (uint8_t)(1 + world_below(w, ABSENT_COUNT - 1));
     p->uid = world_below(w, 3) ? 1000 : UINT32_MAX;
     p->parent = (struct baro_key){(int32_t)world_below(w, 4194304), world_below(w, 100000000)};
     p->info_version++;

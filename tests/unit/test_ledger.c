@@ -280,7 +280,7 @@ static void on_exit_record(void *context, const struct baro_exit *e)
     k->last_exit = *e;
     assert_true(e->id > 0);
     for (int i = 0; i < EXIT_MAX; i++)
-        assert_true(e->absent[i] < BARO_ABSENT_MAX);
+        assert_true(e->absent[i] < ABSENT_COUNT);
 }
 
 static void on_event_record(void *context, const struct baro_event *e)

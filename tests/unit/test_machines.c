@@ -264,7 +264,7 @@ static bool is_it(const struct by_hand *k, const struct fixture *f, char found[3
 {
     const struct baro_sample *s = &f->sample;
     uint64_t value = k->kind == BARO_KIND_HOST ? s->host[k->metric] : 0;
-    uint8_t absent = k->kind == BARO_KIND_HOST ? s->host_absent[k->metric] : BARO_ABSENT_MAX;
+    uint8_t absent = k->kind == BARO_KIND_HOST ? s->host_absent[k->metric] : ABSENT_COUNT;
     for (size_t i = 0; k->kind != BARO_KIND_HOST && i < s->entities[k->kind].n; i++) {
         const struct baro_entity *e = s->entities[k->kind].at[i];
         if (strcmp(e->name, k->entity) != 0)
@@ -272,7 +272,7 @@ static bool is_it(const struct by_hand *k, const struct fixture *f, char found[3
         value = e->value[k->metric];
         absent = e->absent[k->metric];
     }
-    if (absent == BARO_ABSENT_MAX)
+    if (absent == ABSENT_COUNT)
         snprintf(found, 32, "no such thing");
     else
         value_of(found, k->kind, k->metric, value, absent);

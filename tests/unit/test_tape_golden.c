@@ -28,7 +28,7 @@ static uint8_t absent_at(unsigned tick, unsigned process, unsigned metric)
 {
     if ((metric + process) % 7 != 0 || tick < metric % 5)
         return 0;
-    return (uint8_t)(1 + (metric + tick / 4) % (BARO_ABSENT_MAX - 1));
+    return (uint8_t)(1 + (metric + tick / 4) % (ABSENT_COUNT - 1));
 }
 
 /* The kinds as of format 1: later ones may have more columns. */

@@ -35,7 +35,7 @@ static uint8_t absent_at(unsigned tick, unsigned id, unsigned metric)
 {
     if ((metric + id) % 7 != 0 || tick < metric % 5)
         return 0;
-    return (uint8_t)(1 + (metric + tick / 4) % (BARO_ABSENT_MAX - 1));
+    return (uint8_t)(1 + (metric + tick / 4) % (ABSENT_COUNT - 1));
 }
 
 /* The kinds as of this tape: later libraries may have more columns, and more kinds. Two of each, of which the first
