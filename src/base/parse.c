@@ -100,7 +100,7 @@ int parse_duration(const char *text, uint64_t *ret_ns, struct baro_error *err)
         uint64_t part;
         scan_blanks(&s);
         if (!scan_decimal(&s, &d))
-            return error_set(err, BARO_E_SYNTAX, "'%s' is no duration: write 100ms, 1s, 5min or 1h30m", text);
+            return error_set(err, BARO_E_SYNTAX, "invalid duration '%s': write 100ms, 1s, 5min or 1h30m", text);
         const struct unit *u = unit_find(unit_word(&s), durations, sizeof(durations) / sizeof(*durations));
         if (!u)
             return error_set(err, BARO_E_SYNTAX, "'%s' has no unit of time: write 100ms, 1s, 5min or 1h30m", text);
@@ -117,10 +117,10 @@ int parse_size(const char *text, uint64_t *ret_bytes, struct baro_error *err)
     struct span s = span_str(text);
     struct decimal d;
     if (!scan_decimal(&s, &d))
-        return error_set(err, BARO_E_SYNTAX, "'%s' is no size: write 512, 10k, 1.5GB or 2GiB", text);
+        return error_set(err, BARO_E_SYNTAX, "invalid size '%s': write 512, 10k, 1.5GB or 2GiB", text);
     const struct unit *u = unit_find(unit_word(&s), sizes, sizeof(sizes) / sizeof(*sizes));
     if (!u || s.len)
-        return error_set(err, BARO_E_SYNTAX, "'%s' is no size: write 512, 10k, 1.5GB or 2GiB", text);
+        return error_set(err, BARO_E_SYNTAX, "invalid size '%s': write 512, 10k, 1.5GB or 2GiB", text);
     if (!times(&d, u->factor, ret_bytes))
         return error_set(err, BARO_E_RANGE, "'%s' is too large a size", text);
     return 0;
@@ -131,7 +131,7 @@ int parse_percent(const char *text, uint64_t *ret_ppm, struct baro_error *err)
     struct span s = span_str(text);
     struct decimal d;
     if (!scan_decimal(&s, &d) || !scan_char(&s, '%') || s.len || !times(&d, 10000, ret_ppm))
-        return error_set(err, BARO_E_SYNTAX, "'%s' is no share: write 1%% or 0.5%%", text);
+        return error_set(err, BARO_E_SYNTAX, "invalid share '%s': write 1%% or 0.5%%", text);
     return 0;
 }
 
@@ -140,7 +140,7 @@ int parse_pid(const char *text, int32_t *ret, struct baro_error *err)
     struct span s = span_str(text);
     uint64_t v;
     if (!scan_u64(&s, &v) || s.len || v == 0 || v > INT32_MAX)
-        return error_set(err, BARO_E_SYNTAX, "'%s' is no pid", text);
+        return error_set(err, BARO_E_SYNTAX, "invalid pid '%s'", text);
     *ret = (int32_t)v;
     return 0;
 }

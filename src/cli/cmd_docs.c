@@ -63,7 +63,7 @@ static void scdoc_files(struct buf *b)
 
 static void scdoc_baro(struct buf *b)
 {
-    scdoc_head(b, "baro", "record what a job presses on a machine");
+    scdoc_head(b, "baro", "record what a job uses of a machine");
     buf_str(b, "*baro* _COMMAND_ [_OPTION_...]\n\n# DESCRIPTION\n\n"
                "A barograph is a barometer that writes. *baro* records what a job and all its processes use of a "
                "machine (CPU, "

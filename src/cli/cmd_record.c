@@ -73,7 +73,7 @@ int cmd_record(struct cli *cli, const struct settings *s, char **argv)
     options.n_targets = (size_t)s->record.n_pids;
     options.cgroup = s->record.cgroup;
     options.host_alone = !s->record.n_pids && !s->record.cgroup;
-    options.no_events |= options.host_alone; /* of what ends nobody is interested */
+    options.no_events |= options.host_alone; /* there are no processes whose ends matter */
     code = record_attach(&options, &end, &err);
     if (code < 0) {
         recording_discard(&recording);

@@ -39,7 +39,7 @@ static const char *base_name(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* Where the tape lies nothing may answer: it is not looked at if the recorder hangs there. */
+/* If the recorder hangs in the file system of the tape, so would we: the tape is not opened then. */
 static void say_lost(struct running *run, const struct run_result *result, struct baro_error *line)
 {
     struct recording *r = &run->recording;

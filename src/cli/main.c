@@ -71,7 +71,7 @@ static int begin(int argc, char **argv, const struct filter *filter)
 #define STACK_LEAST (512u << 10)
 #define STACK_OWN (1u << 20)
 
-/* What a signal handler can be told. Written before it runs, and never after. */
+/* The arguments of the signal handler. Written before it runs, and never after. */
 struct entry {
     int argc;
     char **argv;

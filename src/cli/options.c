@@ -34,7 +34,7 @@ static int take_for(void *at, const char *text, struct baro_error *err)
     if (code < 0)
         return code;
     if (ns == 0 || ns > 3660 * 24 * 3600 * NS_PER_SEC)
-        return error_set(err, BARO_E_RANGE, "%s is no time to record for: 1ns to 3660d", text);
+        return error_set(err, BARO_E_RANGE, "invalid time to record for %s: 1ns to 3660d", text);
     *(uint64_t *)at = ns;
     return 0;
 }
@@ -303,7 +303,7 @@ const struct opt options_record[] = {
      .help = "record all that is in this control group and below it: a service, a container, a pod",
      .more = "PATH is its folder, such as /sys/fs/cgroup/system.slice/cron.service or, below /sys/fs/cgroup, "
              "system.slice/cron.service; or as it stands in /proc/PID/cgroup; "
-             "v1 and v2. The latter is looked for in every hierarchy: who is in it is taken from where CPU time is "
+             "v1 and v2. Such a path is searched for in every hierarchy: its members are those of the hierarchy that counts CPU time "
              "counted (v2, else cpuacct), and where others are in a "
              "group of that path elsewhere, a folder is to be given. CPU time is the group's own count, if it counts "
              "any. The recording ends when nobody is left in it, or "

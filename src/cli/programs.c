@@ -14,13 +14,13 @@
 #define BARO_LIBEXEC "../libexec/barograph"
 #endif
 
-/* The folder of this program. Without /proc it is where execve(2) was told to find it. */
+/* The folder of this program. Without /proc it is the path that execve(2) was given. */
 static bool own_folder(char ret[PATH_MAX])
 {
     ssize_t n = readlink("/proc/self/exe", ret, PATH_MAX - 1);
-    const char *told = n < 0 ? (const char *)getauxval(AT_EXECFN) : NULL;
-    if (n < 0 && told)
-        n = snprintf(ret, PATH_MAX, "%s", told);
+    const char *given = n < 0 ? (const char *)getauxval(AT_EXECFN) : NULL;
+    if (n < 0 && given)
+        n = snprintf(ret, PATH_MAX, "%s", given);
     if (n < 0 || n >= PATH_MAX)
         return false;
     ret[n] = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Programs behind commands that this one does not have, as git has them. `baro summary` executes baro-read with the
- * same words; `baro foo` executes baro-foo. They are looked for in libexec/barograph as it was installed beside this
+ * same words; `baro foo` executes baro-foo. They are searched for in libexec/barograph as it was installed beside this
  * program's folder, in that folder itself (a build tree), and along PATH.
  */
 #ifndef CLI_PROGRAMS_H

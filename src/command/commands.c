@@ -26,7 +26,7 @@ const struct cli_command cli_commands[] = {
      "the last of them has ended, or until "
      "INT or TERM; with --host alone the machine and no process, until INT or TERM. Processes are never signalled or "
      "stopped. Totals count from the moment of "
-     "attaching; what was used before is told apart.",
+     "attaching; what was used before is listed separately.",
      options_record, cmd_record, CLI_FAILED, 0, 0, false, false, true},
     {"summary", "[TAPE]", "what it used, and what that was spent on", ONE_TAPE_SAYS, options_summary, cmd_summary,
      CLI_FAILED, 0, 1, false, false, false},
@@ -37,7 +37,7 @@ const struct cli_command cli_commands[] = {
     {"export", "[TAPE]", "rows for other programs: CSV or JSON lines",
      "Writes a row for each process at each sample, or for each sample of the job, each event or each exit; or, each "
      "time the machine was "
-     "looked at, a row of it or one for each of its CPUs, disks, filesystems, network interfaces, sensors or control "
+     "read, a row of it or one for each of its CPUs, disks, filesystems, network interfaces, sensors or control "
      "groups. Times are UTC. "
      "In CSV a cell without a value is empty; in JSON it is null, and \"absent\" says why. Text has control bytes, and "
      "bytes "
@@ -48,14 +48,14 @@ const struct cli_command cli_commands[] = {
      "age_ns and "
      "cores; of exits status, signal, source, sampled; of the job time, t_ns, lossy and cores; of events time, t_ns, "
      "event, pid, "
-     "start_ticks, number, text; of the host time, t_ns (when it was looked at) and cores (time in which something ran "
+     "start_ticks, number, text; of the host time, t_ns (when it was read) and cores (time in which something ran "
      "on it), of its parts time, "
      "t_ns, id, name, label, and cores of CPUs and control groups. user, age_ns, origin and id are written only where "
      "they are asked for.\n\n" ONE_TAPE_SAYS,
      options_export, cmd_export, CLI_FAILED, 0, 1, false, false, false},
     {"ls", "", "the runs that are kept, newest last",
      "A line for each kept run: its name for other commands, when it began (local time), how long it took, how it "
-     "ended (or \"running\", or \"cut off\": nobody writes it any more, and it has no "
+     "ended (or \"running\", or \"cut off\": no recorder writes it any more, and it has no "
      "end), its size and its command. --json has the newest first.",
      options_ls, cmd_ls, CLI_FAILED, 0, 0, false, false, true},
     {"rm", "TAPE...", "remove tapes", "Removes tapes, and refuses whatever is not one.\n\n" TAPE_SAYS, options_rm,
@@ -64,11 +64,11 @@ const struct cli_command cli_commands[] = {
      "Lists the metrics of each kind. With TAPE those that it may hold, also of kinds that only the tape defines.\n\n"
      TAPE_SAYS, options_metrics, cmd_metrics, CLI_FAILED, 0, 1,
      false, false, false},
-    {"doctor", "", "what can be had here, and what would grant the rest",
+    {"doctor", "", "what can be recorded here, and what permission or setting would enable the rest",
      "Tries each source of values and of events as this user, in this container and on this kernel, and says what is "
      "missing "
-     "and what would grant it. With --metrics it is told for each metric of the machine and of control groups that "
-     "baro metrics lists, from one look as a recording takes it. "
+     "and what would enable it. With --metrics it says so of each metric of the machine and of control groups that "
+     "baro metrics lists, from one reading as a recording takes it. "
      "The status is 0 even where something is missing.",
      options_doctor, cmd_doctor, CLI_FAILED, 0, 0, false, false, false},
     {"help", "[COMMAND]", "help on a command", NULL, options_none, cmd_help, CLI_FAILED, 0, 1, false, false, false},

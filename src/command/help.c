@@ -17,7 +17,7 @@ static void environment(struct buf *b)
 
 void cli_overview(const struct cli *cli, struct buf *b)
 {
-    buf_str(b, "baro records what a job presses on a machine: every process of it, at a cost nobody notices.\n\n"
+    buf_str(b, "baro records what a job uses of a machine: every process of it, at a cost nobody notices.\n\n"
                "usage: baro COMMAND [OPTION...]\n\n");
     for (const struct cli_command *c = cli_commands; c->name; c++) {
         if (!c->hidden)

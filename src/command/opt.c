@@ -132,7 +132,7 @@ static int take(const struct opt *o, const char *argument, void *settings, bool 
 
 struct parser {
     const struct opt *table;
-    char **next; /* the word to look at next */
+    char **next; /* the word to parse next */
     void *settings;
     bool *help;
     struct baro_error *err;

@@ -41,7 +41,7 @@ struct opt {
 /*
  * Parses argv (without the command's name, NULL-terminated) as GNU programs do: --name=value, --name value, -nvalue, -n
  * value, bundled short options, "--" ends them. Options and operands may be mixed unless stop_early. The operands are
- * left in argv, in order, NULL-terminated. *ret_help is set if help was asked for; then the rest is not looked at.
+ * left in argv, in order, NULL-terminated. *ret_help is set if help was asked for; then the rest is not parsed.
  * Returns the number of operands, or a negative code with one line in err.
  */
 int opt_parse(const struct opt *table, char **argv, bool stop_early, void *settings, bool *ret_help,

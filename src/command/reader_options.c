@@ -13,7 +13,7 @@ static int take_count(void *at, const char *text, struct baro_error *err)
     struct span s = span_str(text);
     uint64_t v = UINT32_MAX;
     if (strcmp(text, "all") != 0 && (!scan_u64(&s, &v) || s.len || v == 0 || v > UINT32_MAX))
-        return error_set(err, BARO_E_SYNTAX, "'%s' is no number of lines: write 10, or all", text);
+        return error_set(err, BARO_E_SYNTAX, "invalid number of lines '%s': write 10, or all", text);
     *(uint32_t *)at = (uint32_t)v;
     return 0;
 }
@@ -77,7 +77,7 @@ const struct opt options_export[] = {
      .help = "CSV for spreadsheets: no name or command line is a formula",
      .more = "Text that begins with =, +, -, @, a tab or a carriage return gets an apostrophe in front, and so does "
              "text that begins with an "
-             "apostrophe: who takes one away in front of a text has what it was. Numbers are left alone."},
+             "apostrophe: remove one apostrophe to get the original text. Numbers are left alone."},
     {.name = "entity",
      .letter = 'e',
      .argument = "WHAT",
@@ -86,7 +86,7 @@ const struct opt options_export[] = {
      .choices = kinds,
      .help = "a row for each process and sample (the default), or for each job sample, event or exit; host, cpu, disk, "
              "fs, net, sensor and "
-             "cgroup are the machine, each time it was looked at"},
+             "cgroup are the machine, each time it was read"},
     {.name = "dialect",
      .letter = 'd',
      .argument = "NAME",
@@ -96,9 +96,9 @@ const struct opt options_export[] = {
      .help = "CSV as another program writes it: spare-cores (of process or host), spare-cores-mended or pytyche-cpu",
      .more = "spare-cores has the columns, units and quoting of the PidTracker and the SystemTracker of "
              "resource-tracker, and counts as they do; "
-             "spare-cores-mended has the same columns with what is known to be wrong in them put right, and nothing "
+             "spare-cores-mended has the same columns with what is known to be wrong in them corrected, and nothing "
              "where the tape has no value; "
-             "pytyche-cpu has timestamp,usr_pct,idle_pct. docs/dialects.md tells of each column."},
+             "pytyche-cpu has timestamp,usr_pct,idle_pct. docs/dialects.md describes each column."},
     {.name = "columns",
      .letter = 'c',
      .argument = "LIST",

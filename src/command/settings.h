@@ -52,7 +52,7 @@ struct settings {
     int pick;              /* show: enum baro_pick, which sample */
     int format;            /* export */
     const char *entity;    /* export: the name of a kind; NULL: process, or what the dialect is of */
-    bool safe;             /* export: text in CSV is no formula */
+    bool safe;             /* export: no text in CSV is a formula */
     const char *columns;   /* NULL: all */
     int dialect;           /* index into dialect_names; -1: none */
 };

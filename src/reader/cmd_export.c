@@ -30,7 +30,7 @@ struct exporting {
     struct output out;
     struct buf text;
     uint64_t end_ns, shown_ns; /* of the tape; 0: no progress is shown; and when it was last */
-    bool told;
+    bool progressed;      /* progress was written */
     bool any_read;        /* rows of entities were written, the last ones as they were at read_ns */
     uint64_t read_ns;
     struct baro_error err;
@@ -58,13 +58,13 @@ static void progress(struct exporting *x, uint64_t t_ns)
     int n = snprintf(text, sizeof(text), "\r%3u %%", share < 1 ? (unsigned)(share * 100) : 100u);
     fd_write_all(STDERR_FILENO, text, (size_t)n, NULL);
     x->shown_ns = clock_monotonic_ns();
-    x->told = true;
+    x->progressed = true;
 }
 
 static void progress_end(const struct exporting *x)
 {
     static const char clear[] = "\r     \r";
-    if (x->told)
+    if (x->progressed)
         fd_write_all(STDERR_FILENO, clear, sizeof(clear) - 1, NULL);
 }
 
@@ -241,7 +241,7 @@ static int export(struct exporting *x)
                  dialect_kind(x->dialect) == BARO_KIND_HOST ? "the machine was read less than twice"
                                                             : "no sample has a process");
     if (x->settings->follow && baro_tape_state(x->tape) == BARO_TAPE_CUT_OFF)
-        cli_note(x->cli, "nobody writes %s any more; it has no end", x->path);
+        cli_note(x->cli, "no recorder writes %s any more; it has no end", x->path);
     if (baro_tape_damage(x->tape))
         cli_note(x->cli, "%llu bytes of the tape are damaged and were left out",
                  (unsigned long long)baro_tape_damage(x->tape));

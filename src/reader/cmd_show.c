@@ -95,7 +95,7 @@ static void remember(struct show *w, const struct baro_record *record, int kind)
     }
 }
 
-/* Moves to the sample at t_ns, after a look at the one that rates are taken from. */
+/* Moves to the sample at t_ns, by way of the one that rates are taken from. */
 static int go_to(struct show *w, uint64_t t_ns, struct baro_record *ret)
 {
     int code;
@@ -502,7 +502,7 @@ static int follow(struct show *w)
             buf_done(&end);
         }
         if (!status && baro_tape_state(w->tape) == BARO_TAPE_CUT_OFF)
-            cli_note(w->cli, "nobody writes %s any more; it has no end", w->path);
+            cli_note(w->cli, "no recorder writes %s any more; it has no end", w->path);
         return status;
     }
 }
@@ -605,7 +605,7 @@ int cmd_show(struct cli *cli, const struct settings *s, char **argv)
     struct reader_path path;
     struct show w = {.cli = cli, .settings = s, .asked = s->at != NULL, .metric = find_metrics(), .path = path.at};
     struct moment checked;
-    /* Bad text is said before a tape is looked for. */
+    /* Bad text is reported before a tape is opened. */
     if (s->at && moment_parse(s->at, 0, 0, &checked, &w.err) < 0)
         return cli_fail(cli, &w.err);
     if (s->at && s->follow)

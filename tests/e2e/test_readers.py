@@ -417,7 +417,7 @@ def test_follow_of_a_killed_recorder_ends(baro, work, started, wait_until, via):
     recorder.wait()
     done = [(*f.communicate(timeout=60), f.returncode) for f in followers]
     for out, err, status in done:
-        assert status == 0 and out and b"nobody writes" in err and str(path).encode() in err
+        assert status == 0 and out and b"no recorder writes" in err and str(path).encode() in err
     assert done[0][0] == good(baro, "export", "-e", "job", path) and done[1][0] == good(
         baro, "export", "-F", "jsonl", path
     )
