@@ -303,8 +303,9 @@ const struct opt options_record[] = {
      .help = "record all that is in this control group and below it: a service, a container, a pod",
      .more = "PATH is its folder, such as /sys/fs/cgroup/system.slice/cron.service or, below /sys/fs/cgroup, "
              "system.slice/cron.service; or as it stands in /proc/PID/cgroup; "
-             "v1 and v2. Such a path is searched for in every hierarchy: its members are those of the hierarchy that counts CPU time "
-             "counted (v2, else cpuacct), and where others are in a "
+             "v1 and v2. Such a path is searched for in every hierarchy: its members are those of the hierarchy that "
+             "counts CPU time "
+             "(v2, else cpuacct), and where others are in a "
              "group of that path elsewhere, a folder is to be given. CPU time is the group's own count, if it counts "
              "any. The recording ends when nobody is left in it, or "
              "it is gone."},
