@@ -64,6 +64,13 @@ static int next_sample(struct show *w, struct baro_record *ret)
     return code;
 }
 
+/* Zombies are in a sample, and are not counted as processes. */
+static bool has_processes(const struct show *w, const struct baro_sample *s)
+{
+    uint64_t n;
+    return baro_sample_job(s, w->metric.job_processes, &n) == BARO_PRESENT ? n > 0 : baro_sample_count(s) > 0;
+}
+
 /* Finds the time of the sample that stands for the moment. */
 static int choose(struct show *w, uint64_t moment_ns, uint64_t *ret_ns)
 {
@@ -257,10 +264,9 @@ static void say_which(struct show *w, const struct baro_record *record, struct b
     buf_str(b, ", ");
     fmt_time_zone(b, baro_header_realtime_ns(h, record->t_ns), w->zone, true);
     if (!w->asked) {
-        bool any = baro_sample_count(record->u.sample) > 0;
-        buf_str(b, w->settings->follow ? ": the newest sample"
-                   : any               ? ": the last sample with processes"
-                                       : ": the last sample");
+        buf_str(b, w->settings->follow                ? ": the newest sample"
+                   : has_processes(w, record->u.sample) ? ": the last sample with processes"
+                                                      : ": the last sample");
     } else {
         int64_t off = off_by(w, record);
         uint64_t distance = off < 0 ? 0 - (uint64_t)off : (uint64_t)off;
@@ -563,14 +569,27 @@ static int find_moment(struct show *w, uint64_t first_ns, uint64_t last_ns)
     return 0;
 }
 
-/* When all has ended the last sample is empty; what is asked for is how things stood. Of the machine alone they all
- * are. */
-static int last_with_processes(struct show *w, uint64_t *t_ns)
+/*
+ * When all has ended the last samples have no process, several of them on a busy machine; what is asked for is the last
+ * one before. It is looked for in the last second, then in the last four, and so on, because a tape is read forwards.
+ * Of the machine alone no sample has any.
+ */
+static int last_with_processes(struct show *w, const struct baro_sample *last, uint64_t *t_ns)
 {
     struct baro_record record;
-    int code = *t_ns > 0 ? baro_tape_seek(w->tape, *t_ns - 1, &record, &w->err) : 0;
-    if (code > 0 && baro_sample_count(record.u.sample))
-        *t_ns = record.t_ns;
+    uint64_t unused, end_ns = *t_ns, from_ns = end_ns, back_ns = NS_PER_SEC;
+    bool found = baro_sample_job(last, w->metric.job_processes, &unused) == BARO_ABSENT_NOT_ASKED;
+    int code = 1;
+    for (; code >= 0 && !found && from_ns > 0; back_ns *= 4) {
+        from_ns = end_ns > back_ns ? end_ns - back_ns : 0;
+        code = baro_tape_seek(w->tape, from_ns, &record, &w->err);
+        for (; code > 0 && record.t_ns < end_ns; code = next_sample(w, &record)) {
+            if (!has_processes(w, record.u.sample))
+                continue;
+            found = true;
+            *t_ns = record.t_ns;
+        }
+    }
     return code < 0 ? code : 1;
 }
 
@@ -587,8 +606,8 @@ static int show(struct show *w)
         code = baro_tape_seek(w->tape, UINT64_MAX, &record, &w->err);
     if (code > 0)
         t_ns = record.t_ns;
-    if (code > 0 && !baro_sample_count(record.u.sample) && (!w->asked || strcmp(w->settings->at, "end") == 0))
-        code = last_with_processes(w, &t_ns);
+    if (code > 0 && !has_processes(w, record.u.sample) && (!w->asked || strcmp(w->settings->at, "end") == 0))
+        code = last_with_processes(w, record.u.sample, &t_ns);
     if (code > 0 && w->asked) {
         int status = find_moment(w, first_ns, t_ns);
         if (status)

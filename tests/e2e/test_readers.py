@@ -265,7 +265,8 @@ def test_broken_pipe_is_quiet(baro, tape):
 
 
 def test_show_says_which_sample(baro, tape):
-    samples = [int(r["t_ns"]) for r in csv.DictReader(io.StringIO(good(baro, "export", "-e", "job", tape).decode()))]
+    rows = list(csv.DictReader(io.StringIO(good(baro, "export", "-e", "job", tape).decode())))
+    samples = [int(r["t_ns"]) for r in rows]
     middle = samples[len(samples) // 2]
     at = json.loads(good(baro, "show", "--at", f"+{middle}ns", "--json", tape))
     assert (at["t_ns"], at["sample"]) == (middle, "at")
@@ -276,7 +277,8 @@ def test_show_says_which_sample(baro, tape):
     nearest = json.loads(good(baro, "show", "--at", f"+{middle - 1}ns", "--pick", "nearest", "--json", tape))
     assert (nearest["t_ns"], nearest["sample"]) == (middle, "nearest")
     last = json.loads(good(baro, "show", "--json", tape))
-    assert last["sample"] == "last" and last["processes"] and last["t_ns"] in samples[-2:]
+    assert last["sample"] == "last" and last["processes"]
+    assert last["t_ns"] == max(int(r["t_ns"]) for r in rows if int(r["processes"]))
     end = json.loads(good(baro, "show", "--at", "-0s", "--json", tape))
     assert end["t_ns"] == samples[-1]
     for at in ("start", "0", "0%", "+0s"):
@@ -284,6 +286,26 @@ def test_show_says_which_sample(baro, tape):
     assert json.loads(good(baro, "show", "--at", "end", "--json", tape))["t_ns"] == last["t_ns"]
     half = json.loads(good(baro, "show", "--at", "50%", "--json", tape))
     assert half["t_ns"] <= half["asked_ns"] < samples[-1] and half["sample"] in ("at", "before")
+
+
+def test_show_the_last_with_processes(run, work):
+    """However many samples are empty after it: the wrapper that would tell of the end gets no CPU."""
+    path = work / "late.baro"
+    job = run.popen("run", "-q", "-i", "10ms", "-o", path, "--", "sleep", "1000")
+    run.await_samples(path, 3)
+    job.send_signal(signal.SIGSTOP)
+    command = json.loads(run("show", "--json", path, status=0).stdout)["processes"][0]["pid"]
+    os.kill(command, signal.SIGKILL)
+    run.await_samples(path, len(run.instants(path)) + 5)
+    job.send_signal(signal.SIGCONT)
+    assert job.wait(60) == -signal.SIGKILL
+    rows = run.export(path, "job")
+    last = [row["t_ns"] for row in rows if row["processes"]][-1]
+    assert not any(row["processes"] for row in rows[-3:])
+    for at in ([], ["--at", "end"]):
+        shown = json.loads(run("show", "--json", *at, path, status=0).stdout)
+        assert shown["t_ns"] == last and [p["name"] for p in shown["processes"]] == ["sleep"]
+    assert ": the last sample with processes\n" in run("show", path, status=0).stdout
 
 
 def test_show_outside_of_the_tape(baro, tape):
@@ -345,16 +367,21 @@ def test_show_takes_local_time(baro, tape, work):
     assert shown == [utc, utc]
 
 
-def test_show_tree(baro, work):
+def test_show_tree(run, work):
     path = work / "tree.baro"
-    r = call(baro, "run", "-q", "-o", path, "--", "sh", "-c", "sh -c 'sleep 0.6; true'; true")
-    assert r.returncode == 0
-    shown = good(baro, "show", "--at", "+300ms", path).decode().splitlines()
-    lines = [line for line in shown if "sleep 0.6" in line]
-    assert len(lines) == 3
-    assert lines[2].endswith("   └─ sleep 0.6") and "└─ sh -c" in lines[1]
-    ascii_ = good(baro, "show", "--at", "+300ms", path, env=dict(os.environ, LC_ALL="C"))
-    assert ascii_.isascii() and b"`- sleep 0.6" in ascii_
+
+    def lines(**env):
+        return [line for line in run("show", path, env=env).stdout.splitlines() if "head -c1 gate" in line]
+
+    def all_are_known():
+        shown[:] = lines(), lines(LC_ALL="C")
+        return len(shown[0]) == len(shown[1]) == 3
+
+    shown = []
+    run.record_gated(path, "sh -c 'head -c1 gate; true'; true", all_are_known)
+    tree, in_ascii = shown
+    assert "   └─ head" in tree[2] and "└─ sh -c" in tree[1]
+    assert "   `- head" in in_ascii[2] and "".join(in_ascii).isascii()
 
 
 # ---- following -------------------------------------------------------------------------------------------------------
