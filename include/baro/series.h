@@ -62,7 +62,7 @@ BARO_API int baro_series_add_value(struct baro_series *s, int kind, uint32_t id,
                                    int metric, struct baro_error *err);
 /**
  * Adds a curve of the growth of a counter per second, in its unit per second. Of processes, what each used up to its
- * end is in it, also of those that no sample saw: it comes from their exits, and lies between the last look at the
+ * end is in it, also of those that no sample saw: it comes from their exits, and lies between the last sample of the
  * process and its end. Growth is spread over at least 100 ms, because the kernel counts much in steps of 10 ms: 10 ms
  * of CPU time that show up within one millisecond are not ten cores.
  */

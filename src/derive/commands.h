@@ -32,7 +32,7 @@ struct command {
     uint64_t value[COMMAND_MAX];
     uint64_t covered[COMMAND_MAX]; /* processes that had it */
     uint8_t absent[COMMAND_MAX];   /* why the last one that had it not, had it not */
-    bool io_is_short;              /* of one that ended nobody told all that it had read and written */
+    bool io_is_short;              /* of one that ended it is not known all that it had read and written */
     uint64_t held;                 /* scratch: memory at this moment */
     uint32_t holders;              /* scratch: of how many processes */
 };

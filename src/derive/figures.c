@@ -55,7 +55,7 @@ int summary_cores_peak(const struct baro_summary *s, double *ret)
 {
     double mean;
     int r = summary_cores_peak_of(s, &s->cores, ret);
-    /* What was used before the first look and after the last lies between no two; but the mean, which is at most all
+    /* What was used before the first sample and after the last lies between no two; but the mean, which is at most all
      * there is as well, was reached at some time. */
     if (r == BARO_PRESENT && summary_cores_mean(s, &mean) == BARO_PRESENT && mean > *ret)
         *ret = mean;
@@ -74,7 +74,8 @@ bool summary_pss_is_bound(const struct baro_summary *s)
     const struct summary_peak *pss = &s->peak[PEAK_PSS];
     struct summary_rss rss;
     summary_rss_peak(s, &rss);
-    return pss->absent == BARO_PRESENT && (pss->covered < pss->members || s->pss_doubt > pss->value || rss.unsampled);
+    return pss->absent == BARO_PRESENT &&
+           (pss->covered < pss->members || s->rss_without_pss > pss->value || rss.unsampled);
 }
 
 const struct summary_peak *summary_memory_peak(const struct baro_summary *s)
@@ -140,10 +141,10 @@ const char *summary_kernel_source(const struct baro_summary *s)
 }
 
 /*
- * Of some processes only the CPU time is known, and not how it splits (perf tells no more, and some never were looked
- * at). What their split was all together follows from the job's, less the splits that are known; each command takes
- * part in that as its share of the unknown is. Example: the job has 100 ms user and 48 ms system; of make 4 and 1 are
- * known; true has 24 ms of which no split is known: 24 * 96 / (96 + 47) = 16.1 ms are user, and it is called an
+ * Of some processes only the CPU time is known, and not how it splits (perf reports no more, and some never were
+ * sampled at). What their split was all together follows from the job's, less the splits that are known; each command
+ * takes part in that as its share of the unknown is. Example: the job has 100 ms user and 48 ms system; of make 4 and 1
+ * are known; true has 24 ms of which no split is known: 24 * 96 / (96 + 47) = 16.1 ms are user, and it is called an
  * estimate.
  */
 void summary_command_split(const struct baro_summary *s, const struct command *c, struct summary_split *ret)

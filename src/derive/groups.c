@@ -86,7 +86,7 @@ static const struct machine_group *innermost(const struct baro_summary *s, uint3
 
 /* ---- what was refused ---- */
 
-/* A control group made for the job counts from nothing: what came before the first look is the job's too. */
+/* A control group made for the job counts from nothing: what came before the first reading is the job's too. */
 static int group_grown(const struct baro_summary *s, const struct machine_group *g, size_t member, uint64_t *ret)
 {
     const struct growth *counter = growth_of(g, member);
@@ -101,7 +101,7 @@ static int group_grown(const struct baro_summary *s, const struct machine_group 
  * was held back in both. */
 int summary_throttled(const struct baro_summary *s, uint64_t *ret)
 {
-    int absent = s->machine.looks ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
+    int absent = s->machine.readings ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
     bool found = false;
     uint32_t place = 0;
     uint64_t most = 0, ns;
@@ -127,7 +127,7 @@ int summary_throttled(const struct baro_summary *s, uint64_t *ret)
  * those that count the same are above each other. */
 static int of_innermost(const struct baro_summary *s, size_t member, uint64_t *ret)
 {
-    int absent = s->machine.looks ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
+    int absent = s->machine.readings ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
     bool found = false;
     *ret = 0;
     for (uint32_t place = 1; place <= s->machine.places; place++) {

@@ -35,9 +35,9 @@ void summary_note_held(struct baro_summary *s, const struct baro_sample *sample,
             h->pss_partly = pss->covered < pss->members;
         reach(&h->pss, pss->absent, pss->value);
     }
-    if ((pss->covered < pss->members || derive_is_stale(sample)) && rss->value > h->pss_doubt)
-        h->pss_doubt = rss->value;
-    /* A mark from before tells nothing of now. */
+    if ((pss->covered < pss->members || derive_is_stale(sample)) && rss->value > h->rss_without_pss)
+        h->rss_without_pss = rss->value;
+    /* A mark from before says nothing about now. */
     if (!h->since_ns || mark > s->job[JOB_process_rss_peak])
         reach(&h->process, sample->job_absent[JOB_process_rss_peak], mark);
     for (size_t i = 0; i < sample->n; i++)
@@ -51,10 +51,10 @@ void summary_note_held(struct baro_summary *s, const struct baro_sample *sample,
 void summary_add_limits(struct baro_summary *s, const struct baro_limits *l, uint64_t t_ns)
 {
     const struct baro_limits *had = &s->limits;
-    if (s->limits_told && !baro_limits_equal(l, had))
+    if (s->has_limits && !baro_limits_equal(l, had))
         summary_held_begin(&s->held, t_ns ? t_ns : 1);
-    if (s->limits_told && (l->memory_bytes != had->memory_bytes || strcmp(l->memory_source, had->memory_source) != 0))
+    if (s->has_limits && (l->memory_bytes != had->memory_bytes || strcmp(l->memory_source, had->memory_source) != 0))
         machine_limit_changed(&s->machine);
     s->limits = *l;
-    s->limits_told = true;
+    s->has_limits = true;
 }

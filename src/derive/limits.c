@@ -111,7 +111,7 @@ static int most_of_process(const struct baro_summary *s, const char *source, uin
 static int most_of_tree(const struct baro_summary *s, uint64_t *ret, enum memory_measure *ret_measure)
 {
     const struct summary_held *h = &s->held;
-    bool whole = h->pss.seen && h->pss.value && !h->pss_partly && h->pss_doubt <= h->pss.value;
+    bool whole = h->pss.seen && h->pss.value && !h->pss_partly && h->rss_without_pss <= h->pss.value;
     const struct extreme *peak = whole ? &h->pss : &h->rss;
     /* Attached, a mark may be older than the recording. rss is counted in lots on each CPU (6.2 to 6.15), so a little
      * is nothing; nor is what pss leaves out. */

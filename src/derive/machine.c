@@ -21,21 +21,15 @@ static const enum host_metric of_counter[MACHINE_COUNTERS] = {
     [MACHINE_IO_FULL] = HOST_pressure_io_full,
 };
 static const enum host_metric of_gauge[MACHINE_GAUGES] = {
-    [MACHINE_MEMORY_USED] = HOST_memory_used, [MACHINE_MEMORY_AVAILABLE] = HOST_memory_available,
-    [MACHINE_SWAP_USED] = HOST_swap_used,     [MACHINE_LOAD] = HOST_load_1m,
-    [MACHINE_CPUS] = HOST_cpus,               [MACHINE_MEMORY_TOTAL] = HOST_memory_total,
+    [MACHINE_MEMORY_USED] = HOST_memory_used,
+    [MACHINE_MEMORY_AVAILABLE] = HOST_memory_available,
+    [MACHINE_SWAP_USED] = HOST_swap_used,
+    [MACHINE_LOAD] = HOST_load_1m,
+    [MACHINE_CPUS] = HOST_cpus,
+    [MACHINE_MEMORY_TOTAL] = HOST_memory_total,
 };
 
-/* ---- one look ---- */
-
-bool machine_looked_at(const struct baro_sample *s)
-{
-    for (int i = 0; s->has_host && i < HOST_MAX; i++) {
-        if (s->host_absent[i] == BARO_PRESENT)
-            return true;
-    }
-    return false;
-}
+/* ---- one reading ---- */
 
 int machine_all(const struct baro_sample *s, uint64_t *ret)
 {
@@ -125,12 +119,12 @@ static struct machine_group *group_of(struct machine *m, const struct baro_entit
     return g;
 }
 
-/* A mark that rose between two looks was reached between them, whatever they saw themselves. */
+/* A mark that rose between two readings was reached between them, whatever these had themselves. */
 static void reach_mark(struct machine_group *g, int absent, uint64_t mark)
 {
-    if (absent == BARO_PRESENT && g->memory_mark.seen && mark > g->memory_mark.value && !g->look_is_due)
+    if (absent == BARO_PRESENT && g->memory_mark.seen && mark > g->memory_mark.value && !g->reading_is_due)
         reach(&g->memory, absent, mark, false);
-    g->look_is_due = false;
+    g->reading_is_due = false;
     reach(&g->memory_mark, absent, mark, false);
 }
 
@@ -177,14 +171,14 @@ static void add_groups(struct machine *m, const struct baro_sample *s)
 void machine_add(struct machine *m, const struct baro_sample *s)
 {
     uint64_t busy, all;
-    if (!s->has_host || (m->looks && s->host_ns <= m->look_ns))
+    if (!s->has_host || (m->readings && s->host_ns <= m->read_ns))
         return;
-    uint64_t t = m->look_ns = s->host_ns;
-    m->looks++;
+    uint64_t t = m->read_ns = s->host_ns;
+    m->readings++;
     int no_busy = derive_host_busy(s, &busy), no_all = machine_all(s, &all);
     grow(&m->counter[MACHINE_BUSY], t, no_busy, busy);
     grow(&m->counter[MACHINE_ALL], t, no_all, all);
-    /* The first look can be one at the control groups alone. */
+    /* The first reading may be of the control groups alone. */
     grow(&m->counter[MACHINE_JOB], t, no_busy ? no_busy : s->job_absent[JOB_cpu], s->job[JOB_cpu]);
     grow(&m->counter[MACHINE_SELF], t, no_busy ? no_busy : s->self_absent[RECORDER_cpu], s->self[RECORDER_cpu]);
     for (int i = 0; i < MACHINE_COUNTERS; i++) {
@@ -204,7 +198,7 @@ void machine_limit_changed(struct machine *m)
         struct machine_group *g = &m->group[i];
         g->memory = (struct extreme){.absent = g->memory.seen ? BARO_ABSENT_NOT_YET : g->memory.absent};
         g->limit_hits = (struct growth){.absent = g->limit_hits.seen ? BARO_ABSENT_NOT_YET : g->limit_hits.absent};
-        g->outlived_limit = g->look_is_due = true;
+        g->outlived_limit = g->reading_is_due = true;
     }
 }
 

@@ -30,8 +30,8 @@ static struct summary_largest largest_of(const struct baro_summary *s)
     return best;
 }
 
-/* The job's mark can be one that wait4(2) told of a process and of all that it had waited for: then it is known whose
- * it was only if the record of an end says as much. */
+/* The job's mark can be one that wait4(2) returned for a process and for all that it had waited for: then it is known
+ * whose it was only if the record of an end says as much. */
 static void take_mark(const struct baro_summary *s, struct summary_rss *r)
 {
     struct summary_largest best = largest_of(s);

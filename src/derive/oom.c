@@ -8,13 +8,13 @@
 #include "base/clock.h"
 #include "derive/groups.h"
 
-/* The counter rises before SIGKILL is sent (mm/oom_kill.c), so a look may see that first; a large process takes a while
- * to end. */
+/* The counter rises before SIGKILL is sent (mm/oom_kill.c), so a reading may have that first; a large process takes a
+ * while to end. */
 #define ENDS_WITHIN (2 * NS_PER_SEC)
 
 void oom_add_exit(struct summary_oom *o, const struct baro_exit *e)
 {
-    o->untold |= !e->status_known;
+    o->status_unknown |= !e->status_known;
     if (!e->status_known || !WIFSIGNALED(e->status) || WTERMSIG(e->status) != SIGKILL)
         return;
     if (o->n < OOM_TIMES)
@@ -33,8 +33,8 @@ static uint64_t least_of(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Kills that a look saw, each with an end by SIGKILL at about that time. Example: the counter rises by 2 between the
- * looks at 1.0 and 2.0 s; ends at 0.4, 1.7 and 9.0 s: one. */
+/* Kills that a reading had, each with an end by SIGKILL at about that time. Example: the counter rises by 2 between the
+ * readings at 1.0 and 2.0 s; ends at 0.4, 1.7 and 9.0 s: one. */
 static uint64_t matched(const struct baro_summary *s, const struct growth_rise *rise, size_t n)
 {
     bool taken[OOM_TIMES] = {false};
@@ -53,7 +53,7 @@ static uint64_t matched(const struct baro_summary *s, const struct growth_rise *
     return all;
 }
 
-/* Ends by SIGKILL before the first look at the counter, which may have counted them already. */
+/* Ends by SIGKILL before the first reading of the counter, which may have counted them already. */
 static uint64_t ended_before(const struct baro_summary *s, uint64_t first_ns)
 {
     uint64_t n = 0;
@@ -63,9 +63,9 @@ static uint64_t ended_before(const struct baro_summary *s, uint64_t first_ns)
 }
 
 /* Who came and went between two scans, or while events were lost, has no exit record. */
-static bool any_untold(const struct baro_summary *s)
+static bool any_unknown(const struct baro_summary *s)
 {
-    return s->oom.untold || !s->event_source[0] || s->lossy_samples;
+    return s->oom.status_unknown || !s->event_source[0] || s->lossy_samples;
 }
 
 static void bound(const struct baro_summary *s, uint64_t counted, uint64_t likely, uint64_t before,
@@ -74,7 +74,7 @@ static void bound(const struct baro_summary *s, uint64_t counted, uint64_t likel
     const struct summary_oom *o = &s->oom;
     ret->likely = likely;
     ret->least = 0;
-    ret->most = any_untold(s) ? counted + before : least_of(counted + before, o->ended);
+    ret->most = any_unknown(s) ? counted + before : least_of(counted + before, o->ended);
     if (o->logged)
         ret->likely = ret->least = ret->most = o->log_own;
 }
@@ -108,7 +108,7 @@ int summary_oom_kills(const struct baro_summary *s, struct summary_oom_kills *re
     first = groups_oom(s, 1);
     if (absent != BARO_PRESENT) {
         /* Seen once: what it counted until then may be the job's, if SIGKILL ended one of it. */
-        bool none = first && first->oom_kills.seen && !s->oom.ended && !any_untold(s);
+        bool none = first && first->oom_kills.seen && !s->oom.ended && !any_unknown(s);
         bound(s, 0, 0, 0, ret);
         return none || s->oom.logged ? BARO_PRESENT : absent;
     }

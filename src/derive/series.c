@@ -453,7 +453,7 @@ static void on_sample(struct baro_series *s, const struct baro_sample *sample)
     s->begun = true;
 }
 
-/* The last growth: exits that were told behind the last sample are of the time up to them. */
+/* The last growth: exits after the last sample are of the time up to them. */
 static void close_all(struct baro_series *s, uint64_t end_ns)
 {
     for (size_t i = 0; i < s->n_curves; i++) {

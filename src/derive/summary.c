@@ -222,8 +222,8 @@ void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample
             copy_text(s->target_name, sizeof(s->target_name), p->name);
     }
     if ((sum[PEAK_PSS].covered < sum[PEAK_PSS].members || derive_is_stale(sample)) &&
-        sum[PEAK_RSS].value > s->pss_doubt)
-        s->pss_doubt = sum[PEAK_RSS].value;
+        sum[PEAK_RSS].value > s->rss_without_pss)
+        s->rss_without_pss = sum[PEAK_RSS].value;
     for (int k = 0; k < PEAK_MAX; k++) {
         derive_sum_close(&sum[k], sample);
         note_peak(s, sample, (enum summary_peak_kind)k, &sum[k]);

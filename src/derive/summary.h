@@ -74,7 +74,7 @@ struct summary_rss {
 struct summary_held {
     uint64_t since_ns;            /* 0: from the start */
     struct extreme rss, pss;      /* largest sum over the tree */
-    uint64_t pss_doubt;           /* as in struct baro_summary */
+    uint64_t rss_without_pss;     /* as in struct baro_summary */
     bool pss_partly;              /* the largest is without some members */
     struct extreme process;       /* largest mark of one process; of a change only what has grown since */
     struct extreme address_space; /* largest of one process, in any sample */
@@ -93,7 +93,7 @@ struct baro_summary {
     uint64_t memory_total;
     uint32_t cpus;
     struct baro_limits limits; /* the last ones */
-    bool limits_told;
+    bool has_limits;
     struct summary_held held;
     char cgroup_mode[16]; /* as on the tape: "own", "none", "target", "members", or "" where it was no question */
     bool own_cgroup;      /* the command was put into a control group made for it */
@@ -116,7 +116,7 @@ struct baro_summary {
     int status;           /* wait status, if status_known */
     char exit_signal[16]; /* "SIGKILL"; the number of a signal without a name */
     struct {
-        bool known; /* attached, and what was used before that was told */
+        bool known; /* attached, and what was used before that is known */
         uint64_t cpu_ns;
     } before;
 
@@ -133,7 +133,8 @@ struct baro_summary {
     uint64_t self_first_ns, self_first_cpu_ns; /* what the recorder had used at the first sample that knows: to start */
     struct summary_peak peak[PEAK_MAX];
     struct summary_largest largest;
-    uint64_t pss_doubt; /* largest rss of a sample in which not all members had pss: their pss may have been as high */
+    uint64_t
+        rss_without_pss; /* largest rss of a sample in which not all members had pss: their pss may have been as high */
     struct derive_peak cores;
     struct machine machine;
     struct summary_oom oom;
