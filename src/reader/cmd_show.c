@@ -10,6 +10,7 @@
 #include "reader/forest.h"
 #include "reader/moment.h"
 #include "reader/reader.h"
+#include "reader/show_kinds.h"
 #include "reader/show_machine.h"
 #include "command/zone.h"
 #include "encode/encode.h"
@@ -382,6 +383,7 @@ static int print_text(struct show *w, const struct baro_record *record, struct b
     if (baro_sample_job(record->u.sample, w->metric.job_processes, &v) != BARO_ABSENT_NOT_ASKED)
         say_job(w, record, b);
     show_machine_line(w->tape, record, w->memory, b);
+    show_kinds_text(w->tape, record, b);
     if (w->cli->tty)
         wrap_lines(b, from, w->cli->width);
     buf_byte(b, '\n');
@@ -452,6 +454,8 @@ static int print_json(struct show *w, const struct baro_record *record, struct b
     json_end(&j, ']');
     json_key(&j, "host");
     code = show_machine_json(w->tape, record, w->memory, &j, &w->err);
+    if (code == 0)
+        code = show_kinds_json(w->tape, record, &j, &w->err);
     json_end(&j, '}');
     columns_done(&processes);
     columns_done(&job);

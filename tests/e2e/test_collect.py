@@ -3,6 +3,7 @@
 
 import csv
 import io
+import json
 import os
 import pathlib
 import signal
@@ -244,3 +245,16 @@ def test_refused(baro, tape, text):
 def test_twice(baro, tape):
     run = record(baro, tape, "exit 0", "x=true", "x=true")
     assert run.returncode == 125 and "x is the name of another kind" in run.stderr
+
+
+def test_show_has_the_values_of_that_moment(baro, work, tape, good):
+    """One line for each row at the end of the head, and the same rows as JSON."""
+    assert record(baro, tape, job(work), good).returncode == 0
+    shown = subprocess.run([baro, "show", str(tape)], capture_output=True, text=True, check=True).stdout
+    lines = [line for line in shown.splitlines() if line.startswith("good")]
+    assert len(lines) == 3, shown
+    moment = json.loads(subprocess.run([baro, "show", "--json", str(tape)], capture_output=True, check=True).stdout)
+    by_name = {row["name"]: row for row in moment["entities"]["good"]}
+    beats = by_name["heart"]["beats"]
+    assert any(line.startswith(f"good heart: beats {beats}, ") and "rest_seconds 0.25" in line for line in lines), lines
+    assert by_name["heart"]["label"] == "" and any("valve=2: flow_bytes " in line and "kB" in line for line in lines), lines

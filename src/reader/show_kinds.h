@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kinds that only the tape has (`--collect`) at the moment that baro show shows. */
+#ifndef READER_SHOW_KINDS_H
+#define READER_SHOW_KINDS_H
+
+#include "baro/tape.h"
+#include "encode/encode.h"
+
+/* One line for each entity, a few of each kind; nothing if the sample has none. */
+void show_kinds_text(const struct baro_tape *tape, const struct baro_record *record, struct buf *b);
+
+/* A member "entities" whose members are the kinds, each an array of its entities; nothing if the sample has none.
+ * Returns 0 or a negative code. */
+int show_kinds_json(const struct baro_tape *tape, const struct baro_record *record, struct json *j,
+                    struct baro_error *err);
+
+#endif
