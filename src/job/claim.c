@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose end does the wrapper tell of? Its messages wait in a socket while events are read, so when it tells of a
- * process that one may be a member, gone, reported already, or its pid may be another's.
+ * Finds the process that a report of the wrapper is about. Reports wait in a socket while events are read: when one is
+ * handled, its process may be a member, may be gone, may have been reported already, or its pid may belong to another
+ * process.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +10,9 @@
 #include "base/clock.h"
 #include "job/counters.h"
 
-#define SLACK (20 * NS_PER_MS) /* start times are cut to ticks of 10 ms */
+#define SLACK (20 * NS_PER_MS) /* start times are truncated to ticks of 10 ms */
 
-static bool is_it(const struct job *j, const struct member *m, uint64_t start, uint64_t t_ns)
+static bool is_same(const struct job *j, const struct member *m, uint64_t start, uint64_t t_ns)
 {
     if (m->looked_at && start)
         return m->row.key.start == start;
@@ -27,7 +28,7 @@ static size_t *hash_of(struct job *j, int32_t pid)
     return &j->unclaimed_of[(uint32_t)pid % JOB_UNCLAIMED_HASH];
 }
 
-static bool was_it(const struct job *j, const struct job_unclaimed *u, uint64_t start)
+static bool was_same(const struct job *j, const struct job_unclaimed *u, uint64_t start)
 {
     uint64_t begin = job_begin_ns(j, start);
     if (!start || begin > u->end_ns + SLACK)
@@ -38,12 +39,12 @@ static bool was_it(const struct job *j, const struct job_unclaimed *u, uint64_t 
 
 static bool take_unclaimed(struct job *j, int32_t pid, uint64_t start)
 {
-    for (size_t n = *hash_of(j, pid); n > j->let_go_unclaimed + j->first_unclaimed;) {
-        struct job_unclaimed *u = &j->unclaimed[n - 1 - j->let_go_unclaimed];
+    for (size_t n = *hash_of(j, pid); n > j->dropped_unclaimed + j->first_unclaimed;) {
+        struct job_unclaimed *u = &j->unclaimed[n - 1 - j->dropped_unclaimed];
         n = u->before;
         if (u->key.pid != pid)
             continue;
-        if (!was_it(j, u, start))
+        if (!was_same(j, u, start))
             continue;
         u->key.pid = 0;
         j->unclaimed_ns -= u->cpu_ns;
@@ -58,17 +59,17 @@ struct member *job_claim(struct job *j, int32_t pid, uint64_t start, uint64_t t_
 {
     *ret_reported = false;
     struct member *m = tree_find(&j->tree, pid);
-    if (m && is_it(j, m, start, t_ns))
+    if (m && is_same(j, m, start, t_ns))
         return m;
     for (m = j->gone; m; m = m->list_next) {
-        if (m->row.key.pid == pid && is_it(j, m, start, t_ns))
+        if (m->row.key.pid == pid && is_same(j, m, start, t_ns))
             return m;
     }
     *ret_reported = take_unclaimed(j, pid, start);
     return NULL;
 }
 
-/* Closes the room that claimed ones left at the front, or makes more. */
+/* Makes room for one more: moves the entries to the front, over the claimed ones, or grows the array. */
 static bool make_room(struct job *j)
 {
     if (j->n_unclaimed < j->cap_unclaimed)
@@ -89,7 +90,7 @@ static bool make_room(struct job *j)
         j->unclaimed = malloc(64 * sizeof(*j->unclaimed));
         j->cap_unclaimed = j->unclaimed ? 64 : 0;
     }
-    j->let_go_unclaimed += j->first_unclaimed;
+    j->dropped_unclaimed += j->first_unclaimed;
     j->first_unclaimed = 0;
     j->n_unclaimed = n;
     return j->n_unclaimed < j->cap_unclaimed;
@@ -104,7 +105,7 @@ void claim_note(struct job *j, const struct member *m, uint64_t now_ns)
     j->unclaimed[j->n_unclaimed++] =
         (struct job_unclaimed){m->row.key, m->begin_ns, m->end_ns, now_ns, own_cpu(m), *last};
     j->unclaimed_ns += own_cpu(m);
-    *last = j->let_go_unclaimed + j->n_unclaimed;
+    *last = j->dropped_unclaimed + j->n_unclaimed;
 }
 
 void job_forget_unclaimed(struct job *j, uint64_t before_ns)

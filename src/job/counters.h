@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the ledger share: which values of a member are its own, and which it took over. */
+/* Shared by the files of the ledger: a member's own counters, and those it took over from children that it reaped. */
 #ifndef JOB_COUNTERS_H
 #define JOB_COUNTERS_H
 
 #include "job/job.h"
 
-/* cutime and cstime are cut to whole clock ticks for display, each on its own (fs/proc/array.c), so what a parent shows
- * may be short by just under two ticks. */
+/* The kernel truncates cutime and cstime to whole clock ticks, each for itself (fs/proc/array.c), so the CPU time that
+ * a parent shows for its children may be too small by just under two ticks. Example: 19.9 ms user and 19.9 ms system
+ * are shown as 10 + 10 ms at 100 ticks per second. */
 #define SHORT_TICKS 2u
 
 static inline uint64_t value(const struct member *m, enum process_metric id)
@@ -14,7 +15,8 @@ static inline uint64_t value(const struct member *m, enum process_metric id)
     return m->row.value[id];
 }
 
-/* What a member shows of its children alone, as far as the kernel keeps it apart. */
+/* The member's counter for its reaped children. For I/O the kernel keeps one sum for the process and its reaped
+ * children. */
 static inline uint64_t reaped_of(const struct member *m, enum ledger_counter c)
 {
     switch (c) {
@@ -53,18 +55,19 @@ static inline uint64_t own_of(const struct member *m, enum ledger_counter c)
     case LEDGER_FAULTS_MAJOR:
         return value(m, PROCESS_faults_major);
     default:
-        return 0; /* /proc/PID/io holds both in one */
+        return 0; /* /proc/PID/io adds both: reaped_of() */
     }
 }
 
-/* What of it is this recording's. */
+/* The part of v that was used since the recording attached. */
 static inline uint64_t since_base(const struct member *m, unsigned counter, uint64_t v)
 {
     uint64_t base = m->base ? m->base[counter] : 0;
     return v > base ? v - base : 0;
 }
 
-/* The last look and what a source told are both lower bounds, so the larger one is nearer. */
+/* Both the values read last and the record of an event source are lower bounds: the larger one is nearer to the truth.
+ */
 static inline uint64_t own_cpu(const struct member *m)
 {
     uint64_t seen = value(m, PROCESS_cpu);
@@ -72,8 +75,8 @@ static inline uint64_t own_cpu(const struct member *m)
     return u->has_cpu && u->cpu_ns > seen ? u->cpu_ns : seen;
 }
 
-/* Is all that it read and wrote known? taskstats tells of its own doing alone, which is all only of one that had no
- * children. */
+/* Is the I/O of the member known completely? A taskstats record covers the process alone, so it is complete only for a
+ * process that had no children. */
 static inline bool io_is_whole(const struct job *j, const struct member *m)
 {
     bool childless = j->events && !j->lossy && !m->had_child && !reaped_of(m, LEDGER_FAULTS_MINOR);
@@ -85,15 +88,16 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* The least that who waited for it must have gained: no process lives without a fault. */
+/* The page faults that the parent must have gained by reaping the member, at least: every process has at least one
+ * fault. */
 static inline uint64_t faults_of(const struct member *m)
 {
     uint64_t own = max_u64(value(m, PROCESS_faults_minor), member_usage(m)->faults_minor);
     return m->absorbed ? 0 : max_u64(own + m->reaped[LEDGER_FAULTS_MINOR], 1);
 }
 
-/* The command has ended, and the wrapper will tell with it what it took over in the end. */
-static inline bool is_about_to_be_told(const struct job *j, const struct member *m)
+/* The command has ended, and the wrapper's report with its final counters is still to come. */
+static inline bool report_is_due(const struct job *j, const struct member *m)
 {
     bool ended = member_is_reap_pending(m) || (value(m, PROCESS_state) == 'Z' && value(m, PROCESS_threads) <= 1);
     return ended && m->row.origin == BARO_ORIGIN_TARGET && !member_is_gone(m) && !member_is_final(m) && !m->parent &&
@@ -114,25 +118,27 @@ static inline bool is_about_to_be_told(const struct job *j, const struct member 
 /* state.c: the only function that changes a state. Returns false if the transition is not allowed; then nothing is
  * changed. */
 bool state_change(struct job *j, struct member *m, enum member_state to);
-/* state.c: checks all invariants: what the sums hold, who is counted where. */
+/* state.c: checks all invariants: the sums, and that each member is counted once. */
 void state_check(const struct job *j);
 
-/* reaped_io.c: which parents of the gone are to be asked what they took over; then that is put down to the children it
- * came from. */
+/* reaped_io.c: reaped_io_want() marks the parents whose reaped I/O is to be read; reaped_io_account() attributes what
+ * they gained to the children that ended. */
 void reaped_io_want(struct job *j);
 void reaped_io_account(struct job *j);
 
-/* claim.c: the exit of m, which is gone, is being reported. */
+/* claim.c: the exit of m, which is gone, is being reported. Notes it if the wrapper may still report it. */
 void claim_note(struct job *j, const struct member *m, uint64_t now_ns);
 
-/* totals.c: brings the sums up to those that moved; takes out what they hold of one that goes. */
+/* totals.c: totals_refresh() updates the sums with the members that changed; totals_leave() subtracts a member that
+ * goes. */
 void totals_refresh(struct job *j);
 void totals_leave(struct job *j, struct member *m);
 
-/* totals.c: notes which of the job's values the member tells of. */
+/* totals.c: notes which of the job's values are known for this member, and else the reason. */
 void totals_know(struct job *j, const struct member *m);
 
-/* exits.c: tells the exits of all that are gone, in the order in which they were noticed, and lets go of them. */
+/* exits.c: reports the exits of all members that are gone, in the order in which that was noticed, and releases them.
+ */
 void exits_report(struct job *j, uint64_t now_ns);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a process as a record: the last look, and what the sources told of its end. */
+/* Makes the exit record of a process: from the values read last, and from what was reported of its end. */
 #include <string.h>
 
 #include "job/counters.h"
@@ -16,13 +16,13 @@ static void copy(struct baro_exit *e, enum exit_metric to, const struct member *
     e->value[to] = m->row.value[from];
 }
 
-/* The last look and what a source told are both lower bounds of what was used, so the larger one is nearer. */
+/* Both are lower bounds: the larger one is nearer to the truth. */
 static void raise(struct baro_exit *e, enum exit_metric id, uint64_t v)
 {
     put(e, id, e->absent[id] == BARO_PRESENT ? max_u64(e->value[id], v) : v);
 }
 
-static void values_of_last_look(struct baro_exit *e, const struct member *m)
+static void values_read_last(struct baro_exit *e, const struct member *m)
 {
     copy(e, EXIT_cpu, m, PROCESS_cpu);
     copy(e, EXIT_cpu_user, m, PROCESS_cpu_user);
@@ -63,7 +63,7 @@ static void values_of_usage(struct baro_exit *e, const struct member_usage *u)
             uint64_t user_ns = (uint64_t)((double)u->cpu_ns * ((double)user / (double)split));
             put(e, EXIT_cpu_user, user_ns);
             put(e, EXIT_cpu_system, u->cpu_ns - user_ns);
-        } else { /* the last look saw nothing of it yet */
+        } else { /* nothing of it was used yet when it was last read */
             no_split(e);
         }
     }
@@ -81,7 +81,7 @@ static void values_of_usage(struct baro_exit *e, const struct member_usage *u)
     }
 }
 
-/* What it had used before the recording began is not the recording's. */
+/* Subtracts what it had used before the recording began. */
 static void take_base(struct baro_exit *e, const struct member *m)
 {
     static const struct {
@@ -116,7 +116,7 @@ static void fill_exit(const struct job *j, const struct member *m, struct baro_e
         .name = m->row.name, .cmdline = m->row.cmdline,
     };
     e->source = member_usage(m)->source ? member_usage(m)->source : m->end_told ? BARO_EXIT_EVENT : BARO_EXIT_LAST_LOOK;
-    values_of_last_look(e, m);
+    values_read_last(e, m);
     values_of_usage(e, member_usage(m));
     take_base(e, m);
     if (e->absent[EXIT_io_rchar])
@@ -129,9 +129,10 @@ static void fill_exit(const struct job *j, const struct member *m, struct baro_e
         e->absent[EXIT_elapsed] = BARO_ABSENT_UNKNOWN;
 }
 
-/* Taken for gone, reported, and then found again, as by an event that came late: it is the same process, counted once.
- * Not so if it was forked after that end. Example: pid 200 ended at 966 us and was given out again at 1,020 us; both
- * started within the same clock tick of 10 ms, so that their keys are equal. */
+/* Was the exit of this process reported before? A process that was taken for gone and reported can be found again, for
+ * example by a late event: it is the same one and counts once. It is another one if it was forked after that end.
+ * Example: pid 200 ended at 966 us and was used again at 1,020 us; both processes started within the same clock tick of
+ * 10 ms, so their keys are equal. */
 static bool was_reported(struct job *j, const struct member *m)
 {
     struct job_reported *last = &j->reported[(uint32_t)m->row.key.pid % JOB_REPORTED];
@@ -176,7 +177,7 @@ static void report(struct job *j, struct member *m, uint64_t now_ns)
 
 void exits_report(struct job *j, uint64_t now_ns)
 {
-    /* The list is newest first; exits are told in the order in which they were noticed. */
+    /* The list is newest first; exits are reported in the order in which they were noticed. */
     struct member *list = NULL;
     while (j->gone) {
         struct member *m = j->gone;

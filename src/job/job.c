@@ -37,7 +37,7 @@ struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum b
     member_wake(m);
     j->started++;
     uint64_t now = tree_count(&j->tree) - j->ended_members;
-    now += parent && member_has_ended(parent); /* it was alive when it forked: both events come late */
+    now += parent && member_has_ended(parent); /* it was alive when it forked: both events came late */
     if (now > j->peak)
         j->peak = now;
     return m;
@@ -61,8 +61,9 @@ void job_revive(struct job *j, struct member *m)
 {
     if (!state_change(j, m, MEMBER_ALIVE))
         return;
-    j->lossy |=
-        j->hears; /* perf leaves who executes what may not be read (perf_event_exit_task() in begin_new_exec()) */
+    /* perf detaches from a process that executes a file that may not be read (perf_event_exit_task() in
+     * begin_new_exec()), so later events of it are lost. */
+    j->lossy |= j->hears;
     m->heard = !j->hears && m->heard;
     m->end_told = m->status_known = false;
     m->end_ns = 0;
@@ -121,7 +122,7 @@ void job_reaped(struct job *j, struct member *m, uint64_t end_ns)
     m->absorbed = false;
     member_moved(m);
     if (!member_is_gone(m))
-        tree_set_parent(m, NULL); /* it was the wrapper's child in the end, whatever was seen of it */
+        tree_set_parent(m, NULL); /* it was the wrapper's child when it was reaped, whatever parent was seen before */
     m->successor = NULL;
 }
 

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A job: who belongs to it, and what all of it has used. No system calls: collect/ fills the rows, record/ brings what
- * the wrapper and the events say, and asks for totals.
+ * A job: its members, and what they have used together. Nothing here makes a system call: collect/ fills the rows,
+ * record/ passes the reports of the wrapper and of the event sources, and asks for totals.
  *
- * The ledger. A total is the sum over living members of their own counters and of those they took over from children
- * they waited for, plus what the wrapper reaped, plus what is known of processes whose counters the kernel passed to
- * nobody in the job (a parent that ignores SIGCHLD, an orphan that went to init): those are carried. A member that is
- * found gone waits in a list until job_settle(), when its nearest living ancestor has been read again: what that one
- * gained must cover what is known of the gone.
+ *
+ * The ledger. A total is the sum of
+ *   - the own counters of the living members,
+ *   - the counters that they took over from children that they reaped,
+ *   - the counters that the wrapper reaped (wait4(2)), and
+ *   - the carried counters: those of ended processes that the kernel added to no process of the job (the parent
+ *     ignores SIGCHLD, or an orphan was reaped by init).
+ *
+ * A member that is found gone waits in a list until job_settle(). By then its nearest living ancestor has been read
+ * again, and what that ancestor gained must cover what is known of the member. Example: cc1 had used 800 ms when it was
+ * last read, and is gone. If make's children_cpu has grown by 830 ms, cc1 is covered. If it has not grown, 800 ms less
+ * the allowed rounding are carried.
  */
 #ifndef JOB_JOB_H
 #define JOB_JOB_H
@@ -15,39 +22,41 @@
 #include "base/error.h"
 #include "job/tree.h"
 
-/* Where ended processes and happenings go: to the tape, and to whoever watches. */
+/* Receives exits and events: for the tape, and for live output. */
 struct job_sink {
     void (*exit)(void *context, const struct baro_exit *e);
     void (*event)(void *context, const struct baro_event *e);
     void *context;
 };
 
-/* What the wrapper has reaped so far (wait4), running totals. */
+/* What the wrapper has reaped so far (wait4(2)): running totals. */
 struct job_wrapper {
-    int32_t pid; /* 0: no wrapper (attached), or it is lost */
+    int32_t pid; /* 0: no wrapper (attached), or it was lost */
     uint64_t total[LEDGER_MAX];
     uint64_t switches_voluntary, switches_involuntary;
     uint64_t maxrss, floor_rss;  /* bytes */
-    uint64_t reaped, io_unknown; /* the latter: of how many of them total[LEDGER_IO_...] has not all */
+    /* io_unknown: of the reaped processes, those whose I/O is not completely in total[LEDGER_IO_...] */
+    uint64_t reaped, io_unknown;
 };
 
-/* A job that is a control group: what the kernel counts for it, also of processes that nobody ever saw. */
+/* A job that is a control group: the kernel's CPU time of the group, which includes processes that were never seen. */
 struct job_group {
     bool known;
     uint64_t user_ns, system_ns;
 };
 
-/* A process whose exit was reported although the wrapper, which adopts orphans, may still tell of it. */
+/* A process whose exit was reported before the wrapper, which adopts orphans, has reported it. It may still do so. */
 struct job_unclaimed {
-    struct baro_key key; /* pid 0: it told. start 0: known from events alone */
+    struct baro_key key; /* pid 0: the wrapper has reported it. start 0: known from events alone */
     uint64_t begin_ns, end_ns, noted_ns, cpu_ns;
-    size_t before; /* the one before it of the same hash: its number, counted from 1 since the beginning; 0: none */
+    /* the previous one with the same hash: its number, counted from 1 since the recording began; 0: none */
+    size_t before;
 };
 
 #define JOB_UNCLAIMED_HASH 256u
 #define JOB_REPORTED 256u
 
-/* end_ns: when it ended, or when its absence was noticed. */
+/* end_ns: when it ended, or when it was found gone. */
 struct job_reported {
     struct baro_key key;
     uint64_t end_ns;
@@ -55,115 +64,127 @@ struct job_reported {
 
 struct job {
     struct tree tree;
-    struct member_part sums; /* of all living members, once totals_refresh() has seen those that moved */
+    /* of all living members; up to date after totals_refresh() */
+    struct member_part sums;
     struct job_sink sink;
     struct job_wrapper wrapper;
     struct job_group group;
     uint64_t start_boottime_ns; /* of the tape */
-    uint64_t slept_ns;          /* the boot clock went on for that long since, and the monotonic one did not */
-    uint64_t ns_per_tick;       /* clock tick of /proc */
+    /* time that the machine was suspended since: CLOCK_BOOTTIME advanced and CLOCK_MONOTONIC did not */
+    uint64_t slept_ns;
+    uint64_t ns_per_tick; /* a clock tick of /proc */
     bool attached;
-    bool open;      /* processes may join it that nobody told of: who came and went unseen is not known */
-    bool adopts;    /* orphans come to a wrapper that tells of each one: nobody's children are not lost */
-    bool events;    /* a source tells forks and exits, so counts are exact unless lossy */
-    bool ends_told; /* and with what it used, whoever ends: the kernel's own counters */
-    bool hears;     /* each member is to be heard by that source (member.heard), else it may have forked unheard */
-    bool lossy;     /* it lost some, ever, or began too late: what is counted are lower bounds */
+    /* processes can join without an event (moved into the group): how many came and went unseen is not known */
+    bool open;
+    /* orphans become children of the wrapper, which reports each one: the counters of orphans are not lost */
+    bool adopts;
+    bool events; /* an event source reports forks and exits, so counts are exact unless lossy */
+    /* that source also reports the kernel's counters of each process that ends (taskstats) */
+    bool ends_told;
+    /* that source covers single processes (perf): a member without member.heard may have forked without an event */
+    bool hears;
+    bool lossy; /* events were lost at some time, or the source began too late: counts are lower bounds */
 
-    struct member *gone;             /* waiting for job_settle() */
-    size_t n_gone, n_held;           /* n_held: of them, those that the last settling held back */
-    struct job_unclaimed *unclaimed; /* oldest first: [first, n) */
-    size_t first_unclaimed, n_unclaimed, cap_unclaimed, let_go_unclaimed; /* number of unclaimed[0], less 1 */
-    uint64_t unclaimed_ns;                                                /* their CPU time */
-    size_t unclaimed_of[JOB_UNCLAIMED_HASH];                              /* the number of the last one */
+    struct member *gone;             /* members that wait for job_settle() */
+    size_t n_gone, n_held;           /* n_held: of these, those that the last job_settle() held back */
+    struct job_unclaimed *unclaimed; /* oldest first; valid: [first, n) */
+    /* dropped_unclaimed: how many were dropped from the front; unclaimed[0] has this number + 1 */
+    size_t first_unclaimed, n_unclaimed, cap_unclaimed, dropped_unclaimed;
+    uint64_t unclaimed_ns;                   /* the sum of their CPU time */
+    size_t unclaimed_of[JOB_UNCLAIMED_HASH]; /* by hash: the number of the last one */
     uint64_t wrapper_settled[LEDGER_MAX];
     uint64_t carried[LEDGER_MAX];
-    uint64_t withheld;              /* CPU that is missing too, and may yet show when a parent's next tick is full */
-    uint64_t published[LEDGER_MAX]; /* totals never fall below these */
-    bool io_short;                  /* a process has ended of whose reading and writing nobody told all */
-    bool closing;                   /* the last settling: nothing is held back any more */
+    /* CPU time that is missing within the allowed rounding; it may still show with the parent's next full tick */
+    uint64_t withheld;
+    uint64_t published[LEDGER_MAX]; /* the last published totals: they never fall */
+    /* a process has ended whose I/O is not known completely: I/O totals are lower bounds */
+    bool io_short;
+    bool closing; /* the last job_settle(): nothing is held back any more */
 
     size_t targets;       /* living members that the user named */
-    size_t ended_members; /* members whose end was told and that are not reaped yet: no longer processes that live */
-    struct job_reported reported[JOB_REPORTED]; /* whose exits were told lately, by pid: nobody is told of twice */
+    size_t ended_members; /* members that have ended and are not reaped yet: they no longer count as living */
+    /* the exits that were reported last, by pid: none is reported twice */
+    struct job_reported reported[JOB_REPORTED];
     uint64_t started, ended, unsampled, peak;
-    uint64_t counted_ended_ns; /* CPU put down to ended processes */
-    uint64_t rss_peak;         /* largest high-water mark of any one process */
-    /* lower bounds: of ended members */
+    uint64_t counted_ended_ns; /* CPU time attributed to ended processes */
+    uint64_t rss_peak;         /* the largest peak of any one process */
+    /* of ended members; lower bounds */
     uint64_t ended_run_delay, ended_switches[2];
-    uint64_t known;       /* mask of enum job_metric: of at least one process it was known, ever */
-    uint8_t why[JOB_MAX]; /* else: of the last one that could not tell, why */
+    uint64_t known;       /* mask of enum job_metric: known for at least one process at some time */
+    uint8_t why[JOB_MAX]; /* else: the reason that the last process gave */
 };
 
 int job_init(struct job *j, const struct job_sink *sink, bool attached, uint64_t start_boottime_ns, uint32_t clk_tck);
 void job_done(struct job *j);
 
-/* The states of members and their transitions are in tree.h. Adds a process that is alive. parent may be NULL. Returns
- * the member (the one that is there already if it is), NULL if out of memory. */
+/* Adds a process that is alive; parent may be NULL. tree.h has the states of members and their transitions. Returns the
+ * new member, the existing one if the pid is a member already, or NULL if out of memory. */
 struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum baro_origin origin, uint64_t now_ns);
 
-/* The user named it; or is no longer interested in its end. */
+/* Marks the member as one that the user named; or removes the mark, when its end no longer ends the recording. */
 void job_set_target(struct job *j, struct member *m, bool target);
 
-/* It ended at end_ns, as an event reported or as seen. It stays a member until it is reaped. */
+/* The member ended at end_ns: an event reported it, or it was seen as a zombie. It stays a member until it is reaped.
+ */
 void job_ended(struct job *j, struct member *m, uint64_t end_ns);
 
-/* Was the exit of a process with this pid told, which still was there at t_ns? Whose fork at that time is heard of now,
- * then, is the same. */
+/* Was an exit reported for this pid with an end at or after t_ns? Then a fork event of that time is of the same
+ * process, and must not add it again. */
 bool job_was_reported(const struct job *j, int32_t pid, uint64_t t_ns);
 
-/* The pid is no longer there, and the wrapper, its parent, is going to report it. Returns how long that was waited for
- * so far. */
+/* The pid is no longer there, and the wrapper, its parent, is going to report it. Returns how long ago that was first
+ * seen, in ns. */
 uint64_t job_await_reaping(struct job *j, struct member *m, uint64_t now_ns);
 
-/* The wrapper reported it, and its row has its last values. It may be gone already. */
+/* The wrapper reported the member, and the row has its last values. The member may be gone already. */
 void job_reaped(struct job *j, struct member *m, uint64_t end_ns);
 
-/* Its end was a mistake: it is alive. */
+/* The reported end was wrong: the process is alive. */
 void job_revive(struct job *j, struct member *m);
 
-/* Whose end the wrapper tells of: pid, start time (in ticks of the boot clock; 0: could not be read) and when it was
- * still a zombie. Events can be ahead of the wrapper's word, so the pid may belong to another by now. Returns the
- * member, which may be gone already and wait for job_settle(); or NULL, and then ret_reported tells whether its exit
- * was reported before, or it was never heard of. */
+/* Finds the process that a report of the wrapper is about. start: its start time in ticks of CLOCK_BOOTTIME, 0 if it
+ * could not be read; t_ns: when it was still a zombie. Events can arrive before the wrapper's report, so the pid may
+ * belong to another process by now. Returns the member, which may be gone and wait for job_settle(). Returns NULL if
+ * there is none; then ret_reported says whether its exit was reported before. */
 struct member *job_claim(struct job *j, int32_t pid, uint64_t start, uint64_t t_ns, bool *ret_reported);
 
-/* What was reported before this instant the wrapper has no more to tell of. */
+/* Drops the unclaimed exits that were noted before this time: the wrapper has reported all that it will. */
 void job_forget_unclaimed(struct job *j, uint64_t before_ns);
 
-/* When a process began, since the tape began, from its start time in ticks; 0: before. As exact as a tick. */
+/* When a process began, in ns since the tape began, from its start time in ticks; 0: before. Precision: one tick. */
 uint64_t job_begin_ns(const struct job *j, uint64_t start);
 
-/* Marks what the member has used up to now as not this recording's (attach). */
+/* Sets the member's base (attach): what it has used so far is not part of this recording. */
 void job_rebase(struct member *m);
 
-/* It was reaped by its parent, or by the wrapper after that one had ended: nothing of it is lost. */
+/* The member was reaped by its parent, or by the wrapper after its parent ended: its counters are not lost. */
 void job_absorbed(const struct job *j, struct member *m);
 
-/* The member is no longer there (reaped): it ended at end_ns if nobody knows better, and that was noticed at
- * noticed_ns. Its exit is reported by job_settle(). */
+/* The member is no longer there (reaped), which was noticed at noticed_ns. end_ns is used as its end if none is known.
+ * job_settle() reports its exit. */
 void job_gone(struct job *j, struct member *m, uint64_t end_ns, uint64_t noticed_ns);
 
-/* Calls read_again for each living member that was the nearest ancestor of a gone one (it reads the member's stat and
- * io into its row; it may find that one gone as well and call job_gone()), balances the ledger and reports the exits.
- * read_again returns false if the member is there and could not be read: then its children wait for the next time. */
+/* Settles the ledger: calls read_again for each nearest living ancestor of a member that is gone, compares, and reports
+ * the exits. read_again reads the ancestor's stat and io into its row; it may find that one gone as well and call
+ * job_gone(). It returns false if the ancestor is there and could not be read: then the exits below it wait for the
+ * next call. */
 typedef bool job_read_fn(void *context, struct member *m);
 void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *context);
 
-/* Has it taken over something from children since then? */
+/* Have the member's counters of reaped children grown since the ledger was last settled? */
 bool job_gained(const struct member *m);
 
-/* What the member has absorbed so far is accounted, but for what is of children that still wait: called for each one
- * read in a tick, after job_settle(). */
+/* Marks what the member took over so far as settled, unless children of it still wait. To be called after job_settle()
+ * for each member that was read in this tick. */
 void job_settled(const struct job *j, struct member *m);
 
-/* Totals for a sample; also counts, peaks and bounds. */
+/* Fills the job's values of a sample: totals, counts, peaks and bounds. */
 void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[JOB_MAX]);
 
-/* What living members have resident, all together. */
+/* The sum of the resident memory of all living members, in bytes. */
 uint64_t job_rss(struct job *j);
 
-/* What a member has used itself and taken over from children, since attach. */
+/* What a member has used itself and taken over from reaped children, since attach. */
 uint64_t job_ledger(const struct member *m, enum ledger_counter c);
 
 void job_event(struct job *j, uint64_t t_ns, enum baro_event_kind kind, const struct member *m, uint64_t number,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settling: what the gone had used must turn up with those who took it over. */
+/* Settling the ledger: the processes that took over the counters of ended processes must have gained what those had
+ * used. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,8 +19,8 @@ static struct member *nearest_living(const struct member *m)
     return up;
 }
 
-/* What its end told of its own reading and writing; its children's is not in it. */
-static uint64_t told_of_io(const struct member *m, enum ledger_counter c)
+/* The I/O that was reported with its end, of the process alone; its children's is not included. */
+static uint64_t reported_io(const struct member *m, enum ledger_counter c)
 {
     const struct member_usage *u = member_usage(m);
     if (!u->has_io)
@@ -31,18 +32,23 @@ static uint64_t told_of_io(const struct member *m, enum ledger_counter c)
                                   : 0;
 }
 
-/* What its successor must have gained: what a process that is gone had used itself, and what it had taken over by the
- * time the ledger was last settled. What it took over since then came from others that are gone, who stand in the list
- * themselves. io holds both in one: of it the last settled value counts. */
+/*
+ * What the successor of m must have gained: what m had used itself, and what m had taken over when the ledger was last
+ * settled. What m took over since then came from other gone members, which are in the list themselves. /proc/PID/io is
+ * the sum of both parts, so of I/O the last settled value counts.
+ *
+ * Example: sh used 5 ms itself, had taken over 40 ms by the last settling, and shows 70 ms now; dd, which it reaped
+ * since then and which used 30 ms, is gone as well. sh adds 45 ms, dd adds 30 ms.
+ */
 static void expect(const struct member *m, uint64_t ret[LEDGER_MAX])
 {
     if (m->absorbed)
         return;
     for (int c = 0; c < LEDGER_MAX; c++) {
         uint64_t known = own_of(m, (enum ledger_counter)c) + m->reaped[c];
-        ret[c] += since_base(m, (unsigned)c, max_u64(known, told_of_io(m, (enum ledger_counter)c)));
+        ret[c] += since_base(m, (unsigned)c, max_u64(known, reported_io(m, (enum ledger_counter)c)));
     }
-    /* A record of its end may know of more than the last look did. */
+    /* The record of its end may show more CPU time than the values read last. */
     ret[LEDGER_CPU_USER] += own_cpu(m) - value(m, PROCESS_cpu);
 }
 
@@ -70,10 +76,11 @@ static void settled(struct member *m)
         m->reaped[c] = reaped_of(m, c);
 }
 
-/* What it took over of children that wait, for it to tell or to be read, is theirs when their turn comes. */
-static bool is_waited_for(const struct job *j, const struct member *successor)
+/* Does a gone child still wait for this member, to be read or to be reported? Then what it took over from that child is
+ * settled later. */
+static bool has_waiting_children(const struct job *j, const struct member *successor)
 {
-    if (!member_is_reap_pending(successor) && !successor->unread && !successor->untold)
+    if (!member_is_reap_pending(successor) && !successor->unread && !successor->events_pending)
         return false;
     for (const struct member *m = j->gone; m; m = m->list_next) {
         if (nearest_living(m) == successor)
@@ -84,22 +91,27 @@ static bool is_waited_for(const struct job *j, const struct member *successor)
 
 void job_settled(const struct job *j, struct member *m)
 {
-    if (!is_waited_for(j, m))
+    if (!has_waiting_children(j, m))
         settled(m);
 }
 
-/* ---- what ended processes used beyond what is known of them ----
+/*
+ * ---- what ended processes used beyond what is known of them ----
  *
- * The records of taskstats and perf are cut before a process gives up its memory and is torn down; its parent takes
- * over all of it. So what a parent gained, less what is known of the children that it lost, is theirs: it is shared
- * among them by what a teardown costs (a fixed part, and one for each page). The parent shows what it gained in ticks,
- * so a rest, of either sign, stays in its pool for the next time. This holds only if every child is known; and among
- * several of whom nobody told the CPU nothing could be shared fairly.
+ * taskstats and perf write their records before a process frees its memory and is torn down; the parent takes over the
+ * CPU time of all of it. So what a parent gained, less what is known of the children that it lost, belongs to these
+ * children. It is shared among them by the cost of a teardown: a fixed part, and a part for each page.
+ *
+ * Example: taskstats reported 90 ms for the only child that is gone, and the parent's children_cpu grew by 100 ms. The
+ * child gets the 10 ms, if they are no more than SHARE_MOST times the expected cost of its teardown.
+ *
+ * The parent shows its gain in ticks, so a rest of either sign stays in its pool for the next time. Nothing is shared
+ * unless every child is known, nor among several children if the CPU time of one was not reported.
  */
 #define TEARDOWN_NS 200000u
 #define TEARDOWN_NS_PER_PAGE 200u
-#define SHARE_MOST                                                                                                     \
-    8u /* times what it is held to cost: what the parent shows comes in steps of 10 ms, and may be for others */
+/* Times the expected cost: the parent's values come in steps of 10 ms, and a step may be due to other children. */
+#define SHARE_MOST 8u
 
 static uint64_t weight_of(const struct member *m)
 {
@@ -112,7 +124,7 @@ static void plan_share(const struct job *j, struct settlement *e, uint64_t gaine
     struct member *successor = e->successor;
     e->share = 0;
     successor->pool += (int64_t)gained_ns - (int64_t)e->known;
-    if (!j->events || j->lossy || (e->blind && e->lost > 1)) {
+    if (!j->events || j->lossy || (e->without_cpu && e->lost > 1)) {
         successor->pool = successor->pool < 0 ? successor->pool : 0;
         return;
     }
@@ -123,7 +135,7 @@ static void plan_share(const struct job *j, struct settlement *e, uint64_t gaine
     successor->pool -= (int64_t)e->share;
 }
 
-/* What is shown of the whole job, and not put down to anybody yet. */
+/* CPU time that the job has used and that is not attributed to any process yet. */
 static uint64_t unattributed(struct job *j)
 {
     totals_refresh(j);
@@ -136,8 +148,8 @@ static uint64_t unattributed(struct job *j)
     return shown > named ? shown - named : 0;
 }
 
-/* Wherever a child was missed, a share of it would be put down twice: never more than the job as a whole has room for.
- */
+/* Distributes the shares. If a child was missed, part of a share is already attributed to another process, so the
+ * shares are scaled down to the job's unattributed CPU time. */
 static void share_out(struct job *j, uint64_t shares)
 {
     uint64_t room = shares ? unattributed(j) : 0;
@@ -155,8 +167,11 @@ static void share_out(struct job *j, uint64_t shares)
     }
 }
 
-/* CPU is balanced as a whole: the split into user and system is scaled from ticks, and differs between what a process
- * and what its successor shows. What the wrapper tells is exact, what a member shows is not. */
+/* Carries what is missing. user and system are balanced together: the kernel scales the split between them from ticks,
+ * and the split of a process differs from what its successor shows for it. slack: how much may be missing due to
+ * rounding (0 for the wrapper's wait4(2), which is exact). Example: 800 ms are expected, and slack is 40 ms. If the
+ * successor gained 770 ms, nothing is carried and 30 ms are withheld; if it gained nothing, 760 ms are carried and 40
+ * ms withheld. */
 static void balance(struct job *j, const uint64_t expected[LEDGER_MAX], const uint64_t gained[LEDGER_MAX],
                     uint64_t slack)
 {
@@ -169,8 +184,8 @@ static void balance(struct job *j, const uint64_t expected[LEDGER_MAX], const ui
         j->carried[LEDGER_CPU_USER] += user;
         j->carried[LEDGER_CPU_SYSTEM] += carried - user;
     }
-    uint64_t surplus =
-        slack && have > used ? have - used : 0; /* what was withheld shows now, or what ended unnoticed */
+    /* Gained more than expected: what was withheld shows now, or a child ended unnoticed. */
+    uint64_t surplus = slack && have > used ? have - used : 0;
     j->withheld += missing - carried;
     j->withheld -= surplus < j->withheld ? surplus : j->withheld;
     for (int c = LEDGER_CPU_SYSTEM + 1; c < LEDGER_MAX; c++) {
@@ -179,15 +194,16 @@ static void balance(struct job *j, const uint64_t expected[LEDGER_MAX], const ui
     }
 }
 
-/* Of one whose parent does not wait for it (it ignores SIGCHLD), or that went to an init outside the job, the kernel
- * passes nothing on: what it read and wrote since the last look is lost. That its faults are missing with its parent
- * tells of it, as io has a parent's own doing in it, too. */
+/* The kernel adds the counters of a process to nobody in the job if its parent does not wait for it (it ignores
+ * SIGCHLD), or if it became a child of an init outside the job. What such a process read and wrote since it was last
+ * read is lost. It shows in the parent's minor faults: the parent did not gain those of the child. (The parent's io
+ * does not show it, as it also contains the parent's own I/O.) */
 static void note_short_io(struct job *j, const struct settlement *list)
 {
     for (const struct member *m = j->gone; m; m = m->list_next) {
         const struct member *successor = nearest_living(m);
         j->io_short |= !successor && !j->adopts && !m->absorbed && !io_is_whole(j, m);
-        /* The last values of its parent say that it took over nothing. */
+        /* The last values of its parent show that the parent reaped nothing. */
         const struct member *parent = m->successor;
         j->io_short |= parent && member_is_final(parent) && !reaped_of(parent, LEDGER_FAULTS_MINOR) &&
                        !io_is_whole(j, m);
@@ -216,7 +232,8 @@ static struct settlement *settlement_of(struct job *j, struct member *successor,
     return e;
 }
 
-/* Who could not be given one, for want of memory, is balanced with those that have no successor. */
+/* Makes a settlement for each successor. Members whose settlement can't be allocated are balanced with those without a
+ * successor. */
 static struct settlement *list_successors(struct job *j)
 {
     struct settlement *list = NULL;
@@ -229,9 +246,9 @@ static struct settlement *list_successors(struct job *j)
         e->faults += faults_of(m);
         e->lost++;
         e->known += own_cpu(m) + m->reaped[LEDGER_CPU_USER] + m->reaped[LEDGER_CPU_SYSTEM];
-        e->known += m->pool < 0 ? (uint64_t)-m->pool : 0; /* put down to its children, and not yet shown as reaped */
+        e->known += m->pool < 0 ? (uint64_t)-m->pool : 0; /* attributed to its children, and not yet shown as reaped */
         e->weight += weight_of(m);
-        e->blind += !member_usage(m)->has_cpu;
+        e->without_cpu += !member_usage(m)->has_cpu;
     }
     return list;
 }
@@ -247,7 +264,7 @@ static void forget_successors(struct job *j, struct settlement *list)
     }
 }
 
-/* Reading an ancestor may show that it is gone too; then its own ancestor is the successor. */
+/* Reads each successor again. One of them may turn out to be gone as well; then its own ancestor is the successor. */
 static void read_successors(struct job *j, job_read_fn *read_again, void *context)
 {
     size_t before;
@@ -263,10 +280,9 @@ static void read_successors(struct job *j, job_read_fn *read_again, void *contex
     } while (j->n_gone != before);
 }
 
-/* A parent that had ended when its child was found gone may have left its children to the wrapper, which tells of them,
- * or may have waited for them first, which shows in what it took over: either way nothing is lost. The same holds where
- * no ancestor is left. */
-static bool may_have_left(const struct member *successor, const struct member *m)
+/* Had the successor ended when m was found gone? Then it may have reaped m before, which shows in what it took over; or
+ * it left m to the wrapper, which reports m. In both cases nothing is lost. The same holds if no ancestor is left. */
+static bool has_ended_before(const struct member *successor, const struct member *m)
 {
     bool ended = member_state(successor) != MEMBER_ALIVE || value(successor, PROCESS_state) == 'Z';
     return ended && (!successor->end_ns || successor->end_ns <= m->gone_ns);
@@ -276,7 +292,7 @@ static bool ambiguous(const struct job *j, const struct member *m)
 {
     for (; j->adopts; m = m->successor) {
         const struct member *successor = m->successor;
-        if (!successor || may_have_left(successor, m))
+        if (!successor || has_ended_before(successor, m))
             return true;
         if (!member_is_gone(successor))
             return false;
@@ -284,39 +300,41 @@ static bool ambiguous(const struct job *j, const struct member *m)
     return false;
 }
 
-#define UNTOLD_FOR                                                                                                     \
-    200000000u /* ns: do_exit() notifies the parent first, and may be kept from going on while others have the core */
-#define UNTOLD_MOST 256u /* gone members: in a storm there is always one */
+/* How long the event of an end is waited for, in ns: do_exit() notifies the parent first, and may be preempted before
+ * it sends the event. */
+#define EVENT_WAIT 200000000u
+/* With more gone members than this nothing is waited for: at a high rate of exits one event is always outstanding. */
+#define EVENT_WAIT_GONE_MOST 256u
 
-static void find_untold(const struct job *j, uint64_t now_ns)
+static void mark_events_pending(const struct job *j, uint64_t now_ns)
 {
-    bool waits = j->events && !j->closing && j->n_gone < UNTOLD_MOST;
+    bool waits = j->events && !j->closing && j->n_gone < EVENT_WAIT_GONE_MOST;
     for (const struct member *m = j->gone; m; m = m->list_next) {
         struct member *successor = nearest_living(m);
         if (successor)
-            successor->untold = false;
+            successor->events_pending = false;
     }
     for (const struct member *m = j->gone; m; m = m->list_next) {
         struct member *successor = nearest_living(m);
         if (successor)
-            successor->untold |= waits && !m->end_told && now_ns < m->gone_ns + UNTOLD_FOR;
+            successor->events_pending |= waits && !m->end_told && now_ns < m->gone_ns + EVENT_WAIT;
     }
 }
 
-/* What an reap_pending successor took over is told with its end; what one took over that could not be read is not
- * known; and of what it took over nobody can say whose it is while one of them is still to be told of. Until then its
- * children wait. */
+/* Takes the gone members out of the list that can't be settled yet, and returns them. A member waits if what its
+ * successor took over is not known (the successor is REAP_PENDING, could not be read, or the wrapper's report of it is
+ * due), or can't be attributed because the end event of another child of it is still outstanding. */
 static struct member *hold_back(struct job *j, uint64_t now_ns)
 {
     struct member *now = NULL, *later = NULL;
-    find_untold(j, now_ns);
+    mark_events_pending(j, now_ns);
     while (j->gone) {
         struct member *m = j->gone;
         j->gone = m->list_next;
         const struct member *successor = nearest_living(m);
         bool wait = successor &&
-                    (member_is_reap_pending(successor) || successor->unread || successor->untold ||
-                     is_about_to_be_told(j, successor)) &&
+                    (member_is_reap_pending(successor) || successor->unread || successor->events_pending ||
+                     report_is_due(j, successor)) &&
                     !j->closing;
         struct member **list = wait ? &later : &now;
         m->list_next = *list;
@@ -324,7 +342,7 @@ static struct member *hold_back(struct job *j, uint64_t now_ns)
         m->absorbed |= ambiguous(j, m);
         j->n_gone -= list == &later;
     }
-    while (now) { /* the order of the list is kept */
+    while (now) { /* keeps the order of the list */
         struct member *m = now;
         now = m->list_next;
         m->list_next = j->gone;
@@ -364,7 +382,7 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
             expect(m, expected);
     }
     balance(j, expected, gained, 0);
-    /* Each successor for itself: what one gained from others must not hide what was lost below another. */
+    /* Each successor is balanced for itself: a surplus of one must not hide what was lost below another. */
     for (struct settlement *e = list; e; e = e->next) {
         uint64_t one[LEDGER_MAX] = {0};
         gain_of(e->successor, one);

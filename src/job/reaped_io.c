@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What ended processes read and wrote, of whom nobody told all of it: an ordinary user can't read the io of a zombie,
- * and its parent reaps it at once. But what the parent took over is known (struct reaped_io), and each child of it that
- * is gone is known, too, if events tell of forks. So if one of them ended since its parent was last asked, what the
- * parent gained is that child's, to the byte. Example: a shell had taken over rchar 104,862,600 by the last time, and
- * 157,300,000 now, and `dd` is the one that is gone: it had read 52,437,400. Of several the rest stays a lower bound,
- * unless all but one are known, or nothing is missing.
+ * The I/O of ended processes for which no complete record exists: an ordinary user can't read the io of a zombie, and
+ * its parent usually reaps it at once. But the parent shows what it took over (struct reaped_io), and if events report
+ * forks, all children that are gone are known. So if exactly one child ended since the parent was last read, what the
+ * parent gained is that child's I/O, to the byte.
+ *
+ * Example: a shell had taken over rchar 104,862,600 by the last time and 157,300,000 now, and only `dd` is gone: dd had
+ * read 52,437,400. If several are gone, their values stay lower bounds, unless all but one of them are known.
  */
 #include <string.h>
 
@@ -17,8 +18,7 @@ static const enum process_metric metrics[REAPED_FAULTS] = {
     [REAPED_IO_CANCELLED_WRITE] = PROCESS_io_cancelled_write,
 };
 
-/* Where the kernel's own counters are told with each end (taskstats) little is missing, and most of what is there to be
- * asked would be asked for nothing. */
+/* With taskstats each end comes with the kernel's counters: little is missing, and most reads would be for nothing. */
 static bool is_of_use(const struct job *j)
 {
     return j->events && !j->lossy && !j->ends_told && !j->open;
@@ -26,7 +26,7 @@ static bool is_of_use(const struct job *j)
 
 static struct reaped_io *of_parent(const struct job *j, const struct member *m)
 {
-    return m->successor && !m->io_accounted && !is_about_to_be_told(j, m->successor) ? &m->successor->reaped_io : NULL;
+    return m->successor && !m->io_accounted && !report_is_due(j, m->successor) ? &m->successor->reaped_io : NULL;
 }
 
 void reaped_io_want(struct job *j)
@@ -49,9 +49,9 @@ static void add(struct reaped_io *r, const struct member *m)
         r->whole[i] += m->io_final ? value(m, metrics[i]) : 0;
 }
 
-/* Is what it gained that of the children that are gone? Whoever ignores SIGCHLD gains nothing of them, not even their
- * faults. Those of a process that ended itself it may have left to others: of one alone the faults tell, of several
- * they don't. */
+/* Did the parent gain its I/O from the children that are gone? A parent that ignores SIGCHLD gains nothing from them,
+ * not even their page faults. A parent that ended itself may have left children to another process: if one child is
+ * gone, the faults show whether it was reaped; if several are gone, they don't. */
 static bool is_theirs(const struct member *parent)
 {
     const struct reaped_io *r = &parent->reaped_io;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The states of a member and the transitions between them (the table stands in tree.h): nothing else sets a state. */
+/* The transitions between the states of a member (tree.h describes them). No other file sets a state. */
 #include "job/counters.h"
 
 #define TO(state) (1u << (state))
@@ -40,7 +40,7 @@ static void check_member(const struct tree *t, const struct member *m, size_t at
     size_t children = 0;
     JOB_CHECK(m->index == at && m->tree == t && t->rows[at] == &m->row && t->gates[at].pid == m->row.key.pid);
     JOB_CHECK(member_state(m) >= MEMBER_ALIVE && !member_is_gone(m));
-    JOB_CHECK(tree_find(t, m->row.key.pid) == m); /* a pid is unique among those that are not gone */
+    JOB_CHECK(tree_find(t, m->row.key.pid) == m); /* a pid is unique among members that are not gone */
     JOB_CHECK(!m->parent || (!member_is_gone(m->parent) && m->parent != m));
     JOB_CHECK(member_state(m) != MEMBER_REAPED || !m->parent); /* the wrapper was its parent */
     for (const struct member *c = m->first_child; c; c = c->sibling_next, children++)
@@ -48,7 +48,7 @@ static void check_member(const struct tree *t, const struct member *m, size_t at
     JOB_CHECK(children == m->n_children);
 }
 
-/* What the job's running sums hold of a member is what they hold of all members together. */
+/* The job's running sums are the sums of the members' parts. */
 static void check_sums(const struct job *j)
 {
     struct member_part all = {0};
@@ -89,7 +89,7 @@ void state_check(const struct job *j)
         gone++;
     }
     JOB_CHECK(gone == j->n_gone);
-    /* Each process that was ever a member is one now, waits for the ledger, or was reported. */
+    /* Each process that was ever a member is one now, is gone and not settled, or was reported. */
     JOB_CHECK(j->started == members + gone + j->ended);
     check_sums(j);
     for (size_t i = j->first_unclaimed; i < j->n_unclaimed; i++)

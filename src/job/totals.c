@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The job as a whole at one instant. */
+/* The totals of the job for a sample. */
 #include <string.h>
 
 #include "job/counters.h"
@@ -8,7 +8,7 @@ static const struct {
     enum job_metric job;
     enum process_metric process;
 } sums[] = {
-    /* made of what processes tell; the first LEDGER_MAX in the order of enum ledger_counter */
+    /* job metrics that are made of process metrics; the first LEDGER_MAX in the order of enum ledger_counter */
     {JOB_cpu_user, PROCESS_cpu_user},
     {JOB_cpu_system, PROCESS_cpu_system},
     {JOB_io_read, PROCESS_io_read},
@@ -37,8 +37,8 @@ void totals_know(struct job *j, const struct member *m)
     }
 }
 
-/* A sum of nothing is not zero. */
-static void tell_absent(const struct job *j, uint64_t *value_of, uint8_t *absent)
+/* A total is absent if the value was known for no process at all. */
+static void fill_absent(const struct job *j, uint64_t *value_of, uint8_t *absent)
 {
     for (size_t i = 0; i < N_SUMS; i++) {
         enum job_metric id = sums[i].job;
@@ -71,14 +71,14 @@ static struct member_part part_of(const struct member *m)
         .switches = {since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary)),
                      since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary))},
         .rss = value(m, PROCESS_rss),
-        .parents = m->had_child || reaped_of(m, LEDGER_FAULTS_MINOR) > 0, /* no process lives without a fault */
+        .parents = m->had_child || reaped_of(m, LEDGER_FAULTS_MINOR) > 0, /* every process has at least one fault */
     };
     for (int c = 0; c < LEDGER_MAX && !member_is_reap_pending(m); c++)
         p.ledger[c] = job_ledger(m, c);
     return p;
 }
 
-/* All of it is 64-bit counts, so differences may wrap on the way. */
+/* Unsigned arithmetic: an intermediate difference may wrap. */
 static void replace(struct member_part *all, struct member_part *old, const struct member_part *new)
 {
     for (int c = 0; c < LEDGER_MAX; c++)
@@ -119,15 +119,15 @@ uint64_t job_rss(struct job *j)
 static void lower_bounds(const struct job *j, uint64_t *value_of)
 {
     value_of[JOB_run_delay] = j->ended_run_delay + j->sums.run_delay;
-    /* What the wrapper's wait4 tells holds all that the command waited for; both are lower bounds. */
+    /* The wrapper's wait4(2) includes all that the command has reaped; both are lower bounds. */
     value_of[JOB_switches_voluntary] =
         max_u64(j->ended_switches[0] + j->sums.switches[0], j->wrapper.switches_voluntary);
     value_of[JOB_switches_involuntary] =
         max_u64(j->ended_switches[1] + j->sums.switches[1], j->wrapper.switches_involuntary);
 }
 
-/* user + system is exact, the split between them is scaled from ticks and moves a little as processes end: so the sum
- * is held from falling, and each part within what the sum leaves it. */
+/* user + system is exact; the split between them is scaled from ticks and changes a little as processes end. So neither
+ * the sum nor one of its parts may fall. */
 static void publish_cpu(struct job *j, uint64_t user, uint64_t system)
 {
     uint64_t before = j->published[LEDGER_CPU_USER] + j->published[LEDGER_CPU_SYSTEM];
@@ -138,10 +138,15 @@ static void publish_cpu(struct job *j, uint64_t user, uint64_t system)
     j->published[LEDGER_CPU_SYSTEM] = sum - j->published[LEDGER_CPU_USER];
 }
 
-/* What parents show of their children lags behind by up to two ticks each, and what of it was lost is carried less
- * that; what is known of each process by name is more, and of those that are waited for it is all that there is: what
- * they bring up makes the bound no smaller. Names are held within what may be missing: what taskstats tells of one that
- * never slept is an estimate. */
+/*
+ * Raises the total to what is known of each process by name, if that is more. A parent shows the CPU time of its
+ * children too small by up to two ticks, and what was lost is carried less this rounding. What is added makes the bound
+ * smaller, except for the part of gone members that still wait (`waiting`): what is known of these is all there is. The
+ * sum by name is limited to what may be missing, as the taskstats record of a process that never slept is an estimate.
+ *
+ * Example: the total is 970 ms with a bound of 40 ms, and the processes by name have 990 ms: 20 ms are added, and the
+ * bound becomes 20 ms.
+ */
 static void fill_up(const struct job *j, uint64_t total[LEDGER_MAX], uint64_t named, uint64_t waiting, uint64_t *bound)
 {
     uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM];
@@ -157,7 +162,7 @@ static void fill_up(const struct job *j, uint64_t total[LEDGER_MAX], uint64_t na
     *bound -= more < *bound ? more : *bound;
 }
 
-/* Those whose exits wait to be reported. */
+/* CPU time of the members whose exits are not reported yet. */
 static uint64_t known_of_gone(const struct job *j)
 {
     uint64_t sum = 0;
@@ -193,7 +198,8 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     ret_value[JOB_cpu_bound] = bound;
     ret_value[JOB_cpu_counted] = named < ret_value[JOB_cpu] ? named : ret_value[JOB_cpu];
     lower_bounds(j, ret_value);
-    /* Below the wrapper's own size ru_maxrss tells of the wrapper (the child inherits its mark until exec). */
+    /* A child inherits the wrapper's peak until it executes, so an ru_maxrss below the wrapper's own size is the
+     * wrapper's. */
     if (j->wrapper.maxrss > j->wrapper.floor_rss) {
         j->rss_peak = max_u64(j->rss_peak, j->wrapper.maxrss);
         j->known |= UINT64_C(1) << JOB_process_rss_peak;
@@ -210,6 +216,6 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
         ret_value[JOB_processes_unsampled] = j->unsampled;
     else
         ret_absent[JOB_processes_unsampled] = BARO_ABSENT_UNKNOWN;
-    tell_absent(j, ret_value, ret_absent);
+    fill_absent(j, ret_value, ret_absent);
     state_check(j);
 }

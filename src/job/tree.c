@@ -22,8 +22,8 @@ int tree_init(struct tree *t)
     return 0;
 }
 
-/* Many of one size that are never given back one by one: side by side nothing is lost between them. As many as fill 16
- * KiB, which is a size that allocators have. */
+/* Members have one size and are never freed one by one, so they are allocated in blocks of 16 KiB, a size class of
+ * common allocators, without waste between them. */
 struct member_block {
     struct member_block *next;
     struct member at[(16 * 1024 - 64) / sizeof(struct member)];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The living members of a job. A member is found by its pid, which is unique among the living; its identity is (pid,
- * start time). Members come in the order in which they were found, so parents stand before their children.
+ * The living members of a job. A member is found by its pid, which is unique among living processes; its identity is
+ * (pid, start time). Members stand in the order in which they were found, so parents usually come before their
+ * children.
  *
- * Removed members go to a free list and are used again: a tree that has seen its largest size allocates nothing.
+ * Removed members go to a free list and are used again: a tree that has had its largest size allocates nothing.
  *
- * What each tick asks of every member (the gate) stands side by side apart from the members, and a bitmap tells which
- * of them changed: of those that sleep nothing else is touched, as a miss of the cache costs as much as the question
- * itself.
+ * What each tick checks for every member (struct gate) is stored in an array of its own, and a bitmap has a bit for
+ * each member that changed. For a sleeping member nothing else is read: a cache miss costs as much as the check.
  */
 #ifndef JOB_TREE_H
 #define JOB_TREE_H
@@ -16,7 +16,7 @@
 
 #include "sample/sample.h"
 
-/* What the kernel passes from a child to the parent that waits for it, and what therefore adds up over a tree. */
+/* The counters that the kernel adds to the parent when it reaps a child, so that they add up over the tree. */
 enum ledger_counter {
     LEDGER_CPU_USER,
     LEDGER_CPU_SYSTEM,
@@ -30,7 +30,7 @@ enum ledger_counter {
     LEDGER_MAX
 };
 
-/* Besides the ledger's counters: what is its own alone, or its children's. */
+/* More counters with a base: those of the process alone, and those of its children alone. */
 enum base_counter {
     BASE_CPU = LEDGER_MAX,
     BASE_CPU_USER,
@@ -44,71 +44,73 @@ enum base_counter {
     BASE_MAX
 };
 
-/* What a source told of a process as it ended; each part only where has_* says so. */
+/* What the event sources and the wrapper reported of a process when it ended. A field is valid if its has_* is set. */
 struct member_usage {
-    struct member_usage *next; /* of the free */
+    struct member_usage *next; /* in the list of free ones */
     bool has_cpu, has_split, has_memory, has_io, has_delay;
     enum baro_exit_source source;
     uint64_t cpu_ns, user_ns, system_ns, rss_peak, run_delay_ns;
     uint64_t io_read, io_write, io_rchar, io_wchar, faults_minor, faults_major;
 };
 
-/* What the job's running sums hold of a member. */
+/* A member's part of the job's running sums. */
 struct member_part {
-    uint64_t ledger[LEDGER_MAX]; /* nothing while it is REAP_PENDING */
-    uint64_t counted;            /* own CPU since attach: attributed to it by name */
-    uint64_t reap_pending;       /* the same and what it had taken over, while it is REAP_PENDING */
+    uint64_t ledger[LEDGER_MAX]; /* 0 while it is REAP_PENDING: its parent has the counters */
+    uint64_t counted;            /* own CPU time since attach: attributed to this process */
+    /* own CPU time and that of its reaped children, while it is REAP_PENDING; else 0 */
+    uint64_t reap_pending;
     uint64_t run_delay, switches[2], rss;
-    uint64_t parents;            /* 1: it has, or had, children */
+    uint64_t parents; /* 1: it has or had children */
 };
 
-/* What the children of an successor were, that are gone: how many, what is known of their CPU, their weights, how many
- * of them nobody told the CPU of. */
+/* job_settle(): the children of one successor that are gone. lost: how many; without_cpu: of these, those whose CPU
+ * time nobody reported. */
 struct settlement {
     struct member *successor;
     struct settlement *next;
-    size_t lost, blind;
-    uint64_t expected[LEDGER_MAX]; /* what it must have gained from those */
-    uint64_t faults;               /* page faults without I/O that it must have gained: at least one of each */
+    size_t lost, without_cpu;
+    uint64_t expected[LEDGER_MAX]; /* what the successor must have gained from them */
+    uint64_t faults;               /* minor page faults that it must have gained: at least one for each child */
     uint64_t known, weight, share;
 };
 
-/* When a member is worth looking at: its CPU clock has moved, or it is due. */
+/* Decides whether a tick reads a member: its CPU clock has moved, or it is due. */
 struct gate {
     uint64_t clock_ns; /* when its values were last read */
     uint64_t due_ns;   /* 0: at once */
-    int32_t pid;       /* 0: a hole */
-    bool scanned;      /* its children were listed at that clock */
+    int32_t pid;       /* 0: an unused element */
+    bool scanned;      /* its children were listed at this clock_ns */
 };
 
 struct tree;
 
 /*
- * Where a member is between its start and the report of its exit. job/state.c has the allowed transitions; only the
- * functions of job.h change a state.
+ * The states of a member between its start and the report of its exit. job/state.c has the allowed transitions; only
+ * the functions of job.h change a state.
  *
  *     job_add() ─▶ ALIVE ◀─▶ ENDED ─▶ REAP_PENDING ─▶ REAPED ─▶ GONE_REAPED ─▶ reported, FREE
  *                    └────────┴───────────┴─▶ GONE ─────────────▲─▶ reported, FREE
  *
- * Example: `make` starts `cc1`, which is ALIVE. An event tells of its exit: ENDED, while it is a zombie. make reaps it:
- * the pid is no longer there, so it is GONE, and what make took over has to cover what cc1 had used. Of the command
- * itself and of orphans the wrapper is the parent: their pid is no longer there and the wrapper's report is on its way:
- * REAP_PENDING; with the report REAPED, its last values are in the row. A report that comes when it was given up
- * already makes it GONE_REAPED.
+ * Example: `make` starts `cc1`, which is ALIVE. An event reports its exit: it is ENDED, a zombie. make reaps it: the
+ * pid is no longer there, so it is GONE, and what make took over must cover what cc1 had used.
+ *
+ * The wrapper is the parent of the command and of orphans. When the pid of such a process is no longer there, the
+ * wrapper's report is on its way: REAP_PENDING. With the report it is REAPED, and its row has the last values. If the
+ * report comes after the member was given up (GONE), it becomes GONE_REAPED.
  */
 enum member_state {
-    MEMBER_FREE,         /* no member: in the list of free ones */
+    MEMBER_FREE, /* not a member: in the list of free ones */
     MEMBER_ALIVE,
-    MEMBER_ENDED,        /* its end was reported or seen, and it is not reaped: a zombie, or about to be one */
-    MEMBER_REAP_PENDING, /* reaped, and the wrapper is going to report it: others hold its counters already */
-    MEMBER_REAPED,       /* reported by the wrapper: its last values are in the row, and it is not read again */
-    MEMBER_GONE,         /* no longer in the tree; waits for the ledger to settle */
-    MEMBER_GONE_REAPED,  /* the same, and its last values are in the row */
+    MEMBER_ENDED,        /* its end was reported or seen; not reaped yet: it is or will be a zombie */
+    MEMBER_REAP_PENDING, /* reaped, and the wrapper's report is on its way: its parent has its counters */
+    MEMBER_REAPED,       /* reported by the wrapper: the row has the last values; it is not read again */
+    MEMBER_GONE,         /* no longer in the tree; waits for job_settle() */
+    MEMBER_GONE_REAPED,  /* the same, and the row has the last values */
     MEMBER_STATES
 };
 
-/* What a process took over from the children that it had reaped: /proc/PID/io less its only thread's own. reaped_io.c
- */
+/* What a process took over from the children that it reaped: /proc/PID/io less the io of its only thread. See
+ * reaped_io.c. */
 enum {
     REAPED_IO_READ,
     REAPED_IO_WRITE,
@@ -120,15 +122,17 @@ enum {
 };
 
 struct reaped_io {
-    uint64_t now[REAPED_IO_MAX];  /* valid if known */
-    uint64_t done[REAPED_IO_MAX]; /* of it, what children were accounted for; 0 at its birth */
-    uint32_t forks;               /* children told of, ever */
-    uint32_t ended,
-        not_whole; /* scratch: of its children that ended since; of them, those whose io is not known whole */
-    uint64_t faults;              /* scratch: that it must have taken over from those, at least */
-    uint64_t whole[REAPED_IO_MAX]; /* scratch: of those whose io is known whole */
-    uint8_t tries;                /* in this settling */
-    bool wanted : 1;              /* a child ended since: now[] is to be read */
+    uint64_t now[REAPED_IO_MAX];  /* as read last; valid if `known` */
+    uint64_t done[REAPED_IO_MAX]; /* the part of it that was attributed to children; 0 when the process began */
+    uint32_t forks;               /* children that became members, ever */
+    /* Scratch values of one job_settle(), about the children that ended since: their number; those whose io is not
+     * known completely; the minor faults that the parent must have taken over from them, at least; the sum of the io
+     * that is known completely. */
+    uint32_t ended, not_whole;
+    uint64_t faults;
+    uint64_t whole[REAPED_IO_MAX];
+    uint8_t tries;   /* reads of now[] in this job_settle() */
+    bool wanted : 1; /* a child has ended: now[] is to be read */
     bool known : 1;
     bool lost : 1;                /* done[] is not known: children ended while now[] could not be read */
 };
@@ -136,68 +140,80 @@ struct reaped_io {
 struct member {
     struct baro_process row;
     struct tree *tree;
-    struct member *parent;      /* living member, or NULL: the wrapper, or one outside the job */
+    struct member *parent; /* a living member; NULL: the wrapper, or a process outside the job */
     struct member *first_child, *sibling_next, *sibling_prev;
     struct member *hash_next;
-    uint32_t index;             /* where it stands in tree.at */
-    uint32_t n_children;        /* living */
-    struct member *list_next;   /* of the list of the gone, or of the free */
-    struct member *touched_next; /* record/: of the list of those that events spoke of */
+    uint32_t index;              /* into tree.at */
+    uint32_t n_children;         /* living ones */
+    struct member *list_next;    /* of the list of gone members, or of free ones */
+    struct member *touched_next; /* record/: of the list of members that events were about */
     struct member_part part;
-    struct member *successor; /* gone: who was its parent then; may be gone as well. Living: who was until it went, */
-    uint64_t successor_epoch; /* if that was in this epoch of the tree: who is found gone after its parent may have gone
-                                 before it */
-    uint64_t reaped[LEDGER_MAX]; /* what it had absorbed from children when the ledger was last settled */
-    uint64_t *base;             /* BASE_MAX values at attach, which are not this recording's; NULL: none */
-    uint64_t begin_ns;          /* when the process began, since the tape began; 0 if before it or not known */
-    uint64_t end_ns;            /* when it ended: told by an event, or first seen as a zombie; 0: neither */
-    uint64_t gone_ns;           /* when its absence was noticed for good */
-    uint64_t executed_ns;       /* record/: when it executed something that nobody was told of yet; 0: it did not */
-    uint64_t reap_pending_ns;   /* when it was first seen that it is no longer there, while it is REAP_PENDING */
+    /* A gone member: its parent when it went, which may be gone as well. A living member: its parent until that one
+     * went, valid only if that was in this epoch of the tree. (A child that is found gone after its parent may have
+     * ended before it.) */
+    struct member *successor;
+    uint64_t successor_epoch;
+    /* its counters of reaped children when the ledger was last settled */
+    uint64_t reaped[LEDGER_MAX];
+    /* BASE_MAX values at attach, which are not part of this recording; NULL: all 0 */
+    uint64_t *base;
+    uint64_t begin_ns; /* when the process began, since the tape began; 0: before, or not known */
+    uint64_t end_ns;   /* when it ended: from an event, or first seen as a zombie; 0: neither */
+    uint64_t gone_ns;  /* when it was found gone */
+    /* record/: when it executed a program that was not reported yet; 0: none */
+    uint64_t executed_ns;
+    uint64_t reap_pending_ns; /* when its pid was first found gone, while it is REAP_PENDING */
     struct reaped_io reaped_io;
-    struct settlement *settlement;      /* while the ledger settles: of an successor, what it lost */
-    int64_t
-        pool; /* gained from children, beyond what is known of them; below 0: what is shown in ticks is still to come */
+    struct settlement *settlement; /* during job_settle(), of a successor */
+    /* CPU time gained from children beyond what is known of them, in ns; below 0: more is known than the parent shows
+     * in ticks so far */
+    int64_t pool;
     uint8_t state;              /* enum member_state; member_state() */
-    bool unsure : 1;       /* it may show of children what is not known of them yet: not all of them were looked at */
-    bool untold : 1;            /* a child of it is gone, and the event of that one's end was not read yet */
-    bool unread : 1;   /* it could not be read when its children had gone: what it took over is not known yet */
-    bool absorbed : 1; /* gone without the word of the wrapper, that would have adopted it: its parent had waited for it
-                        */
-    bool had_child : 1;         /* it was seen to have a child, ever */
-    bool owes : 1; /* collect/: a read of it was left out for the budget, and is made up for at switches_due though it
-                      may sleep by then */
-    bool children_listed : 1;   /* collect/: all that it had when somebody was born last */
-    bool looked_at : 1;         /* its stat was read once: key.start is known */
-    bool sampled : 1;           /* it stands in at least one sample */
+    /* not all of its children were read: its counters may contain more than is known of them */
+    bool unsure : 1;
+    /* a child of it is gone, and the event of that child's end was not read yet */
+    bool events_pending : 1;
+    /* it could not be read after its children went: what it took over is not known yet */
+    bool unread : 1;
+    /* gone without a report of the wrapper, which would have adopted it: so its parent reaped it */
+    bool absorbed : 1;
+    bool had_child : 1; /* it had a child at some time */
+    /* collect/: a read was left out for the budget; it is done at switches_due even if the process sleeps */
+    bool owes : 1;
+    /* collect/: all children were listed that it had when the last birth was seen */
+    bool children_listed : 1;
+    bool looked_at : 1;         /* its stat was read at least once: key.start is known */
+    bool sampled : 1;           /* it is in at least one sample */
     bool target : 1;            /* named by the user */
     bool touched : 1;           /* record/: since the last drain */
-    bool named : 1;             /* record/: an event told its name */
-    bool followed : 1;          /* record/: perf was attached to it, or told of its fork */
-    bool heard : 1; /* perf was attached to it, or told of something that it did itself: so of all its forks too */
-    bool end_told : 1;          /* by an event or by the wrapper */
-    bool force : 1;             /* to be read whatever the gate says: member_wake() */
+    bool named : 1;             /* record/: its name is from an event */
+    bool followed : 1;          /* record/: perf was attached to it, or reported its fork */
+    /* perf was attached to it, or reported something that it did itself: so all its forks are reported, too */
+    bool heard : 1;
+    bool end_told : 1; /* its end was reported by an event or by the wrapper */
+    bool force : 1;    /* to be read although the gate is closed: member_wake() */
     bool status_known : 1;
-    bool io_final : 1;          /* what its row says of reading and writing is all that it did */
-    bool io_accounted : 1;      /* gone: reaped_io.c has seen to it */
+    bool io_final : 1;     /* the row has its final I/O counters */
+    bool io_accounted : 1; /* gone: reaped_io.c has handled it */
     int status;
-    struct member_usage *told;  /* of its end; NULL: nothing. member_usage(), member_tell() */
+    struct member_usage *told; /* what was reported of its end; NULL: nothing. member_usage(), member_tell() */
 
-    /* collect/'s own notes; zero when the member is made */
+    /* used by collect/ alone; zero when the member is made */
     struct {
         uint64_t clock_ns;      /* its CPU clock when its values were last read */
         uint64_t switches_due;  /* when its threads are read next */
         uint64_t smaps_ns;      /* when smaps was last read; 0: never */
         uint64_t smaps_key;     /* faults and stat_rss when smaps was last read */
         uint64_t scanned_clock_ns; /* its CPU clock when its children were last listed */
-        uint64_t stat_rss;      /* as stat had it, which may be less than the row's */
+        uint64_t stat_rss;         /* as stat showed it, which may be less than the row's rss */
         uint64_t status_key;    /* faults and stat_rss when status was last read */
-        uint32_t smaps_asked;   /* tick in which the helper was last asked for it */
+        uint32_t smaps_asked;   /* tick in which the helper was last asked for smaps */
         uint32_t smaps_cost_us; /* moving average, rounded up */
         uint32_t fds_at;        /* index + 1 of its slot in the descriptor cache; 0: none */
-        uint32_t read_tick;     /* the last tick in which it was read, */
-        uint32_t shared_kib;    /* memory.c: what had moved among those that share with it when smaps was last read */
-        uint16_t reads;         /* and how many in a row */
+        uint32_t read_tick;     /* the last tick in which it was read */
+        /* memory.c: KiB that had moved among the processes that share memory with it when smaps was last read */
+        uint32_t shared_kib;
+        uint16_t reads; /* ticks in a row in which it was read, up to read_tick */
         uint8_t info_tries;
         bool info_wanted : 1, info_asked : 1, smaps_barred : 1;
         char comm[16];
@@ -205,11 +221,11 @@ struct member {
 };
 
 struct tree {
-    struct member **at;     /* in order; holes are NULL until tree_compact() */
+    struct member **at;         /* in order; NULL where one was removed, until tree_compact() */
     struct baro_process **rows; /* the same, for a sample */
     struct gate *gates;     /* the same */
-    uint64_t *moved;        /* the same, a bit each: it may have changed since the last sample */
-    uint64_t removals;      /* members taken out so far */
+    uint64_t *moved;        /* the same, a bit each: the member may have changed since the last sample */
+    uint64_t removals;      /* members removed so far */
     size_t n, cap, holes;
     struct member **hash;
     size_t hash_size;
@@ -218,7 +234,7 @@ struct tree {
     struct settlement *free_settlements;
     struct member_usage *free_usages, spare_usage;
     uint32_t last_id;
-    uint64_t epoch;         /* the members removed in it are kept until it ends */
+    uint64_t epoch; /* members that are removed are kept until the epoch ends */
 };
 
 static inline enum member_state member_state(const struct member *m)
@@ -231,13 +247,13 @@ static inline bool member_is_gone(const struct member *m)
     return m->state >= MEMBER_GONE;
 }
 
-/* In the tree, and no longer a process that lives. */
+/* Still in the tree, but no longer a living process. */
 static inline bool member_has_ended(const struct member *m)
 {
     return m->state >= MEMBER_ENDED && m->state < MEMBER_GONE;
 }
 
-/* Its row has the last values: it is not read again. */
+/* The row has the last values: the member is not read again. */
 static inline bool member_is_final(const struct member *m)
 {
     return m->state == MEMBER_REAPED || m->state == MEMBER_GONE_REAPED;
@@ -253,32 +269,32 @@ bool member_may_become(enum member_state from, enum member_state to);
 int tree_init(struct tree *t);
 void tree_done(struct tree *t);
 struct member *tree_find(const struct tree *t, int32_t pid);
-/* Adds a member that is not there yet. Returns NULL without memory. */
+/* Adds a member; the pid may not be one yet. Returns NULL if out of memory. */
 struct member *tree_add(struct tree *t, int32_t pid, struct member *parent);
 void tree_set_parent(struct member *m, struct member *parent);
-/* Takes a member out; it stays valid until tree_release(). Its children lose their parent and are to be read again. */
+/* Removes a member; it stays valid until tree_release(). Its children lose their parent and will be read again. */
 void tree_remove(struct tree *t, struct member *m);
 void tree_release(struct tree *t, struct member *m);
-/* Closes the holes and fills rows. Returns the number of members. */
+/* Closes the gaps in the arrays. Returns the number of members. */
 size_t tree_compact(struct tree *t);
-/* The first at or after i that may have changed; n if there is none. */
+/* The index of the first member at or after i that may have changed; n if there is none. */
 size_t tree_next_moved(const struct tree *t, size_t i);
 void tree_clear_moved(struct tree *t);
 size_t tree_count(const struct tree *t);
 
-/* What was told of its end so far; never NULL. */
+/* What was reported of its end so far; never NULL. */
 const struct member_usage *member_usage(const struct member *m);
-/* Where it is to be put. Without memory it is put where nobody looks. */
+/* The record to fill. Out of memory it is a spare one that is never read. */
 struct member_usage *member_tell(struct member *m);
 
-/* Its row has changed, or whatever else the job's sums are made of. */
+/* Its row, or something else that the job's sums are made of, has changed. */
 static inline void member_moved(const struct member *m)
 {
     if (!member_is_gone(m))
         m->tree->moved[m->index / 64] |= UINT64_C(1) << m->index % 64;
 }
 
-/* It is looked at with the next tick, whether it runs or not. */
+/* The next tick reads it, whether it runs or not. */
 static inline void member_wake(struct member *m)
 {
     m->force = true;
@@ -286,7 +302,7 @@ static inline void member_wake(struct member *m)
         m->tree->gates[m->index].due_ns = 0;
 }
 
-/* A task's name has 15 bytes; what the kernel shows of some of its own threads beyond that is left out. */
+/* comm has at most 15 bytes; of the longer names that the kernel shows for some of its threads the rest is left out. */
 static inline void member_note_comm(struct member *m, const char *comm)
 {
     size_t n = 0;
@@ -295,7 +311,7 @@ static inline void member_note_comm(struct member *m, const char *comm)
     memset(m->note.comm + n, 0, sizeof(m->note.comm) - n);
 }
 
-/* Replaces a text of the row; bumps info_version if it is another one. Returns false without memory (the old one
+/* Replaces a text of the row, and raises info_version if it differs. Returns false if out of memory (the old one
  * stays). */
 bool member_set_name(struct member *m, const char *name);
 bool member_set_cmdline(struct member *m, const char *cmdline);
