@@ -251,7 +251,8 @@ static void nothing_of_the_kind(struct findings *all, const char *topic, const s
         [BARO_KIND_CGROUP] = {"there is no group but the root, which is the machine",
                               "a group: systemd-run --scope baro ...; in a container /sys/fs/cgroup"},
     };
-    struct finding *f = findings_add(all, topic, r->metric->name, FOUND_NO, "%s", of[r->kind].what);
+    const char *what = of[r->kind].what ? of[r->kind].what : "there is none";
+    struct finding *f = findings_add(all, topic, r->metric->name, FOUND_NO, "%s", what);
     if (of[r->kind].grant)
         finding_grant(f, "%s", of[r->kind].grant);
 }

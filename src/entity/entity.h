@@ -6,7 +6,7 @@
 #include "sample/sample.h"
 
 struct entity_table {
-    enum baro_kind kind;
+    int kind; /* enum kind */
     struct baro_entity **at; /* in the order in which they were found */
     size_t n, cap;
 };
