@@ -199,6 +199,43 @@ static const char *const notes[KIND_COUNT] = {
                       "from then on.\n",
 };
 
+static void ids(struct buf *b, int kind, const int *id, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        buf_printf(b, "%s`%s`", i ? " + " : "", baro_metric_get(kind, id[i])->name);
+}
+
+/* "`read_time_ns` per `reads`", or with sums in brackets. */
+static void derived_from(struct buf *b, const struct baro_derived *d)
+{
+    ids(b, d->kind, d->from, d->n_from);
+    if (!d->per)
+        return;
+    buf_str(b, d->n_per > 1 ? " per (" : " per ");
+    ids(b, d->kind, d->per, d->n_per);
+    buf_str(b, d->n_per > 1 ? ")" : "");
+}
+
+static void derived(struct buf *b)
+{
+    buf_str(b, "\n# Derived metrics\n\nDerived metrics are not recorded. libbaro computes them from two samples "
+               "(`baro_derived_get()`, baro/interval.h): the growth of a counter, or of several added up, per second; "
+               "of a time in nanoseconds, per nanosecond. Example: `cpu_ns` of a process grew by 500,000,000 in "
+               "0.25 s, so it used 2 cores. Where the table says per, that growth is divided by the growth of another "
+               "counter. Example: `read_time_ns` of a disk grew by 12,000,000 and `reads` by 4, so a read took "
+               "3,000,000 ns. `cores` is also a column of CSV and JSON lines, where it is at most the number of CPUs. "
+               "For the rate of any other counter there are `baro_process_rate()` and its like.\n\n"
+               "| kind | name | unit | growth of | meaning |\n|---|---|---|---|---|\n");
+    for (int kind = 0; kind < baro_kind_count(); kind++) {
+        for (int i = 0; i < baro_derived_count(kind); i++) {
+            const struct baro_derived *d = baro_derived_get(kind, i);
+            buf_printf(b, "| %s | `%s` | %s | ", baro_kind_name(kind), d->name, d->unit);
+            derived_from(b, d);
+            buf_printf(b, " | %s |\n", d->help);
+        }
+    }
+}
+
 static void metrics(struct buf *b)
 {
     buf_str(
@@ -222,6 +259,7 @@ static void metrics(struct buf *b)
         if (notes[kind])
             buf_printf(b, "\n%s", notes[kind]);
     }
+    derived(b);
 }
 
 int cmd_docs(struct cli *cli, const struct settings *s, char **argv)

@@ -61,7 +61,9 @@ const struct cli_command cli_commands[] = {
     {"rm", "TAPE...", "remove tapes", "Removes tapes, and refuses whatever is not one.\n\n" TAPE_SAYS, options_rm,
      cmd_rm, CLI_FAILED, 0, -1, false, false, true},
     {"metrics", "[TAPE]", "what can be recorded, and what it means",
-     "Lists the metrics of each kind. With TAPE those that it may hold, also of kinds that only the tape defines.\n\n"
+     "Lists the metrics of each kind. With TAPE those that it may hold, also of kinds that only the tape defines. "
+     "After these come derived metrics, which libbaro computes from two samples; of them, baro export has a column "
+     "for cores only.\n\n"
      TAPE_SAYS, options_metrics, cmd_metrics, CLI_FAILED, 0, 1,
      false, false, false},
     {"doctor", "", "what can be recorded here, and what permission or setting would enable the rest",

@@ -71,7 +71,7 @@ int derive_rate(uint64_t t0_ns, uint64_t v0, uint64_t t1_ns, uint64_t v1, double
     return BARO_PRESENT;
 }
 
-/* User time every kernel has; what an older one does not count it does not have. */
+/* The sum of some counters. The first is there on each kernel; what an older kernel does not count is left out. */
 static int busy(const uint64_t *value, const uint8_t *absent, const int *of, size_t n, uint64_t *ret)
 {
     *ret = 0;
@@ -82,14 +82,13 @@ static int busy(const uint64_t *value, const uint8_t *absent, const int *of, siz
 
 int derive_host_busy(const struct baro_sample *s, uint64_t *ret)
 {
-    static const int of[] = {HOST_cpu_user,    HOST_cpu_nice,  HOST_cpu_system,    HOST_cpu_irq,
-                             HOST_cpu_softirq, HOST_cpu_guest, HOST_cpu_guest_nice};
+    static const int of[] = {DERIVE_HOST_BUSY};
     return busy(s->host, s->host_absent, of, sizeof(of) / sizeof(*of), ret);
 }
 
 int derive_cpu_busy(const struct baro_entity *cpu, uint64_t *ret)
 {
-    static const int of[] = {CPU_user, CPU_nice, CPU_system, CPU_irq, CPU_softirq, CPU_guest, CPU_guest_nice};
+    static const int of[] = {DERIVE_CPU_BUSY};
     return busy(cpu->value, cpu->absent, of, sizeof(of) / sizeof(*of), ret);
 }
 

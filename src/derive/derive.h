@@ -27,16 +27,21 @@ struct derive_sum derive_sum(const struct baro_sample *s, enum process_metric me
 void derive_sum_add(struct derive_sum *sum, const struct baro_process *p, enum process_metric metric);
 void derive_sum_close(struct derive_sum *sum, const struct baro_sample *s);
 
-/* Does the sum over processes mean anything? It does for what a process has for itself. */
 /* Was the pss of some read before others that share memory with them came or went? Then its sum may be too high or too
  * low. */
 bool derive_is_stale(const struct baro_sample *s);
 
+/* Does the sum over processes mean anything? It does for what a process has for itself. */
 int derive_adds_up(enum process_metric metric);
 
 /* Growth of a counter a second, in its unit a second. Returns 0, or BARO_ABSENT_UNKNOWN where it fell (another counter
  * than before) or no time passed. */
 int derive_rate(uint64_t t0_ns, uint64_t v0, uint64_t t1_ns, uint64_t v1, double *ret);
+
+/* The metrics that busy time is the sum of. The first is there on each kernel; another one may be absent. */
+#define DERIVE_HOST_BUSY                                                                                               \
+    HOST_cpu_user, HOST_cpu_nice, HOST_cpu_system, HOST_cpu_irq, HOST_cpu_softirq, HOST_cpu_guest, HOST_cpu_guest_nice
+#define DERIVE_CPU_BUSY CPU_user, CPU_nice, CPU_system, CPU_irq, CPU_softirq, CPU_guest, CPU_guest_nice
 
 /* CPU time in which something ran on the machine, or on one CPU: all but idle, waiting for I/O and what the hypervisor
  * gave to others. Returns why it is absent, or 0. */

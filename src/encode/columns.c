@@ -17,7 +17,7 @@ enum {
     OF_ENTITY = 32, /* of a kind of this library */
     OF_OTHER = 64,  /* of a kind that only the tape has */
     OF_ALL = 127,
-    CORES = 128     /* of a kind that has CPU time */
+    CORES = 128     /* of a kind of which cores can be derived */
 };
 #define WHO (OF_PROCESS | OF_EXIT)
 #define ENTITIES (OF_ENTITY | OF_OTHER)
@@ -57,24 +57,22 @@ static const struct {
 
 static unsigned rows_of(int kind)
 {
+    unsigned cores = baro_derived_find(kind, "cores", strlen("cores")) >= 0 ? CORES : 0;
     switch (kind) {
     case ROW_EVENT:
         return OF_EVENT;
     case BARO_KIND_PROCESS:
-        return OF_PROCESS | CORES;
+        return OF_PROCESS | cores;
     case BARO_KIND_JOB:
-        return OF_JOB | CORES;
+        return OF_JOB | cores;
     case BARO_KIND_EXIT:
         return OF_EXIT;
     case BARO_KIND_RECORDER:
         return 0;
     case BARO_KIND_HOST:
-        return OF_HOST | CORES;
-    case BARO_KIND_CPU:
-    case BARO_KIND_CGROUP:
-        return OF_ENTITY | CORES;
+        return OF_HOST | cores;
     default:
-        return kind < baro_kind_count() ? OF_ENTITY : OF_OTHER;
+        return kind < baro_kind_count() ? OF_ENTITY | cores : OF_OTHER;
     }
 }
 

@@ -26,6 +26,32 @@ static int count_of(const struct baro_tape *tape, int kind)
     return tape ? baro_tape_metric_count(tape, kind) : baro_metric_count(kind);
 }
 
+static void ids_as_json(struct json *j, const char *key, int kind, const int *id, size_t n)
+{
+    json_key(j, key);
+    json_begin(j, '[');
+    for (size_t i = 0; i < n; i++)
+        json_text(j, baro_metric_get(kind, id[i])->name);
+    json_end(j, ']');
+}
+
+/* With the members of a recorded metric, and what it is computed from. */
+static void derived_as_json(struct json *j, const struct baro_derived *d)
+{
+    const char *const members[][2] = {
+        {"kind", baro_kind_name(d->kind)}, {"name", d->name},    {"stem", d->name}, {"unit", d->unit},
+        {"semantics", "derived"},          {"source", "derived"}, {"help", d->help},
+    };
+    json_begin(j, '{');
+    for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
+        json_key(j, members[i][0]);
+        json_text(j, members[i][1]);
+    }
+    ids_as_json(j, "from", d->kind, d->from, d->n_from);
+    ids_as_json(j, "per", d->kind, d->per, d->n_per);
+    json_end(j, '}');
+}
+
 static void as_json(const struct baro_tape *tape, struct buf *out)
 {
     struct json j = {.out = out, .pretty = true};
@@ -50,6 +76,10 @@ static void as_json(const struct baro_tape *tape, struct buf *out)
             json_end(&j, '}');
         }
     }
+    for (int kind = 0; kind < kinds_of(tape); kind++) {
+        for (int i = 0; i < baro_derived_count(kind); i++)
+            derived_as_json(&j, baro_derived_get(kind, i));
+    }
     json_end(&j, ']');
 }
 
@@ -71,6 +101,15 @@ static void as_text(const struct cli *cli, const struct baro_tape *tape, struct 
             text_cell(&t, m->name);
             text_cell(&t, baro_semantics_name(m->semantics));
             text_cell(&t, m->help);
+        }
+    }
+    for (int kind = 0; kind < kinds_of(tape); kind++) {
+        for (int i = 0; i < baro_derived_count(kind); i++) {
+            const struct baro_derived *d = baro_derived_get(kind, i);
+            text_cell(&t, baro_kind_name(kind));
+            text_cell(&t, d->name);
+            text_cell(&t, "derived");
+            text_cell(&t, d->help);
         }
     }
     table_print(&t, cli->tty ? cli->width : 0, out);

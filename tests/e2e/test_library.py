@@ -134,6 +134,26 @@ def test_curve(run, recorded, example):
     assert sum(cores) * width == pytest.approx(samples[-1]["cpu_ns"] / 1e9, abs=len(lines) * 0.005 * width + 0.001)
 
 
+def test_derived(run, recorded, example):
+    """Derived metrics are the growth of the recorded ones that the library says they are made from."""
+    samples = run.export(recorded, "job")
+    rows = list(csv.DictReader(example("derived.c", recorded, "job").splitlines()))
+    assert len(rows) == len(samples) - 1 > 0
+    cpus = run.summary(recorded)["cpus"]
+    for row, before, now in zip(rows, samples, samples[1:]):
+        seconds = (now["t_ns"] - before["t_ns"]) / 1e9
+        assert int(row["t_ns"]) == now["t_ns"]
+        cores = (now["cpu_ns"] - before["cpu_ns"]) / 1e9 / seconds
+        assert float(row["cores"]) == pytest.approx(cores)
+        assert now["cores"] == pytest.approx(min(cores, cpus))
+        if None not in (before["io_write_bytes"], now["io_write_bytes"]):
+            growth = now["io_write_bytes"] - before["io_write_bytes"]
+            assert float(row["io_write_bytes_per_second"]) == pytest.approx(growth / seconds)
+    header = example("derived.c", recorded, "host").splitlines()[0].split(",")
+    listed = [m for m in json.loads(run("metrics", "--json", status=0).stdout) if m["semantics"] == "derived"]
+    assert header[1:] == [m["name"] for m in listed if m["kind"] == "host"]
+
+
 def test_tree(run, recorded, example):
     seconds = run.export(recorded, "process")[-1]["t_ns"] / 1e9
     lines = example("tree.c", recorded, f"{seconds:.9f}").splitlines()

@@ -673,6 +673,12 @@ def test_metrics(baro):
     assert len(names) == len(rows)
     assert {("process", "pss_bytes"), ("job", "cpu_ns"), ("exit", "rss_peak_bytes"), ("recorder", "missed")} <= names
     assert len(good(baro, "metrics").splitlines()) == len(rows)
+    derived = [r for r in rows if r["semantics"] == "derived"]
+    assert rows[-len(derived):] == derived, "after the recorded ones"
+    for r in derived:
+        assert all((r["kind"], name) in names for name in r["from"] + r["per"]) and r["from"] and r["help"]
+    kinds = {r["kind"] for r in derived if r["name"] == "cores"}
+    assert kinds == {"process", "job", "recorder", "host", "cpu", "cgroup"}
 
 
 def test_doctor(baro, as_user):
