@@ -56,7 +56,7 @@ lint: all ## layers, style, headers, exports, shell scripts
 fmt: ## clang-format over the sources
 	@clang-format -i $$(find src include tests fuzz bench -name '*.[ch]')
 
-docs: all ## docs/metrics.md, man pages and completion from the binary's own tables
+docs: all ## docs/metrics.md, docs/json.md, man pages and completion from the binary's own tables
 	@tools/docs.sh $(BUILD)
 
 install: ## install below PREFIX=/usr/local (DESTDIR is respected)

@@ -262,6 +262,81 @@ static void metrics(struct buf *b)
     derived(b);
 }
 
+static const char *json_type(const struct baro_fact *fact)
+{
+    switch (fact->type) {
+    case BARO_FACT_UNSIGNED:
+    case BARO_FACT_SIGNED:
+        return "integer";
+    case BARO_FACT_REAL:
+        return "number";
+    case BARO_FACT_BOOLEAN:
+        return "boolean";
+    default:
+        return "string";
+    }
+}
+
+/* A table of one column is a member of the object itself: a list. */
+static bool is_list(const struct baro_section *section)
+{
+    return section->is_table && section->fact_count == 1;
+}
+
+static void json_rows(struct buf *b, const struct baro_section *section)
+{
+    if (is_list(section)) {
+        buf_printf(b, "| `%s` | array of strings | %s |\n", section->name, section->help);
+        return;
+    }
+    for (int i = section->first_fact; i < section->first_fact + section->fact_count; i++) {
+        const struct baro_fact *fact = baro_summary_fact(i);
+        if (!fact->in_json)
+            continue;
+        buf_printf(b, "| `%s%s%s` | %s | %s |\n", section->name,
+                   section->is_table ? "[]."
+                   : *section->name  ? "."
+                                     : "",
+                   fact->name, json_type(fact), fact->help);
+    }
+}
+
+static void json_heading(struct buf *b, const char *name, const char *help)
+{
+    buf_printf(b, "\n### %s\n\n%c%s.\n\n| member | type | meaning |\n|---|---|---|\n", name,
+               toupper((unsigned char)help[0]), help + 1);
+}
+
+static bool has_members(const struct baro_section *section)
+{
+    for (int i = section->first_fact; i < section->first_fact + section->fact_count; i++) {
+        if (baro_summary_fact(i)->in_json)
+            return true;
+    }
+    return false;
+}
+
+/* The members of the object itself, then those of each object and array in it. */
+static void json_members(struct buf *b)
+{
+    buf_str(b, "Made by `baro docs json` from the table of facts, `src/derive/facts.def`.\n");
+    json_heading(b, "Members of the object", "the recording as a whole");
+    buf_str(b, "| `tape` | string | path of the tape |\n");
+    for (int i = 0; i < baro_summary_section_count(); i++) {
+        const struct baro_section *section = baro_summary_section(i);
+        if (is_list(section) || !*section->name)
+            json_rows(b, section);
+    }
+    buf_str(b, "| `absent` | object | why what is null is null, by path |\n");
+    for (int i = 0; i < baro_summary_section_count(); i++) {
+        const struct baro_section *section = baro_summary_section(i);
+        if (is_list(section) || !*section->name || !has_members(section))
+            continue;
+        json_heading(b, section->name, section->help);
+        json_rows(b, section);
+    }
+}
+
 int cmd_docs(struct cli *cli, const struct settings *s, char **argv)
 {
     struct buf b = {0};
@@ -275,8 +350,10 @@ int cmd_docs(struct cli *cli, const struct settings *s, char **argv)
         bash(&b);
     else if (strcmp(argv[0], "metrics") == 0)
         metrics(&b);
+    else if (strcmp(argv[0], "json") == 0)
+        json_members(&b);
     else
-        return cli_failf(cli, "there are man [COMMAND], bash and metrics");
+        return cli_failf(cli, "there are man [COMMAND], bash, metrics and json");
     int status = cli_out(cli, &b);
     buf_done(&b);
     return status;
