@@ -3,8 +3,8 @@
 
 #include "helper/helper.h"
 
-#define LEAST_AGE NS_PER_SEC /* between two readings where the machine, which else sets the pace, is not sampled */
-#define JITTER 16u           /* samples of the same period come a little early or late */
+#define LEAST_AGE NS_PER_SEC /* between two reads if the machine, which otherwise sets the period, is not sampled */
+#define JITTER 16u           /* samples may come a 16th of the period too early */
 
 static void open_groups(struct cgroup_row *r)
 {
@@ -18,7 +18,7 @@ static void open_groups(struct cgroup_row *r)
     cgroups_new(&r->groups, &o, g->options.groups);
 }
 
-/* That of the machine; where the machine is not sampled, one of its own. */
+/* The helper of the machine; if the machine is not sampled, a helper of this row. */
 static struct helper *helper_of(struct cgroup_row *r)
 {
     const struct sampler_options *o = &r->sampling->options;
@@ -29,8 +29,8 @@ static struct helper *helper_of(struct cgroup_row *r)
     return r->helper;
 }
 
-/* Together with the machine; where that is not sampled, at a pace of its own. The groups of a job that ends before the
- * machine was sampled are read once more at its end, if they were before. */
+/* The groups are read together with the machine; if that is not sampled, with a period of their own. If the job ends
+ * before the machine was sampled, groups that were read early are read once more at the end. */
 static bool is_due(const struct cgroup_row *r, const struct collector_tick *t)
 {
     const struct baro_sample *sample = t->sample;
@@ -41,7 +41,7 @@ static bool is_due(const struct cgroup_row *r, const struct collector_tick *t)
     return !sample->has_host || t->now_ns >= sample->host_ns + LEAST_AGE - LEAST_AGE / JITTER || t->last;
 }
 
-/* A sample without the machine. */
+/* Marks the machine's values in the sample as absent. */
 static void fill_no_host(struct cgroup_row *r, enum baro_absent why)
 {
     struct baro_sample *sample = &r->sampling->sample;
@@ -68,8 +68,8 @@ void cgroup_row_early(struct cgroup_row *r)
     cgroups_tick(r->groups, r->sampling->now_ns, false, &r->sampling->sample);
 }
 
-/* Replies to requests for the old groups are dropped, and nothing of them is borrowed any more; the new ones, if there
- * are any, are read with the next turn. */
+/* Replies to requests for the old groups are dropped, and the sample borrows nothing from them any more. The new
+ * groups, if there are any, are read in the next turn. */
 void cgroup_row_renew(struct cgroup_row *r)
 {
     struct cgroups *before = r->groups;
@@ -150,7 +150,7 @@ static void finish(void *state)
 static void close_groups(void *state, bool exiting)
 {
     struct cgroup_row *r = state;
-    helper_free(r->helper); /* first: its requests borrow paths from the groups */
+    helper_free(r->helper); /* first, because its requests borrow paths from the groups */
     r->helper = NULL;
     if (exiting)
         return;

@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "schedule/schedule.h"
 
-#define JUST_READ (10 * NS_PER_MS) /* a last turn so soon after another one tells nothing new */
-#define JITTER 16u                 /* samples of the same period come a little early or late */
+#define JUST_READ (10 * NS_PER_MS) /* a last turn this soon after another one is left out */
+#define JITTER 16u                 /* samples may come a 16th of the period too early */
 
 int collectors_add(struct collectors *c, const struct collector *is, void *state)
 {
@@ -28,7 +28,7 @@ void collectors_prepare(struct collectors *c)
     }
 }
 
-/* A row with a period: is its turn due? */
+/* Is the turn of a row with a period due? */
 static bool is_due(const struct collectors *c, size_t i, const struct collector_tick *t, uint64_t overhead_ppm)
 {
     uint64_t period = schedule_period(c->row[i].is->period_ns, c->row[i].cost_ns, overhead_ppm, t->level);
@@ -119,7 +119,7 @@ bool collectors_own(const struct collectors *c, int32_t pid)
     return false;
 }
 
-/* The level at which it begins to leave something out. */
+/* The lowest level at which the collector leaves something out. */
 static int first_level(const struct collector *is)
 {
     int level = BUDGET_ALL;

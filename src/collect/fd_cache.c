@@ -10,7 +10,7 @@
 #include "base/fd.h"
 
 #define DESCRIPTORS 315u /* 63 processes with five files each, 157 with two */
-#define WORTH_IT 2u      /* ticks in a row in which a process ran */
+#define WORTH_IT 2u      /* ticks in a row in which a process must have run before its files stay open */
 
 static unsigned files_wanted(unsigned need)
 {

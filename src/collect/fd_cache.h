@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Held descriptors of processes that run often. Reading a held file of /proc/PID costs half of opening it anew, and
- * answers ESRCH once its process has ended. Each holds 5 kB of kernel memory that is charged to the recorder's control
- * group, often the job's own: hence the small number.
+ * Open descriptors of files of /proc/PID, for processes that run often. Reading an open file costs half of opening it
+ * each time, and fails with ESRCH once its process has ended. Each descriptor holds 5 kB of kernel memory, which is
+ * charged to the recorder's control group, often the job's own: so there are few of them.
  */
 #ifndef COLLECT_FD_CACHE_H
 #define COLLECT_FD_CACHE_H

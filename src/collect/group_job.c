@@ -23,7 +23,7 @@ int group_job_begin(struct group_job *w, const struct cgroup_location *place, bo
 {
     struct sampling *g = w->sampling;
     w->is_on = true;
-    g->job->open = since_now; /* processes that are moved in */
+    g->job->open = since_now; /* processes may be moved into the group */
     cgroup_walk_init(&w->walk, g->options.root_fd, place);
     w->walk_error = cgroup_walk_groups(&w->walk);
     if (w->walk_error < 0)
@@ -37,10 +37,10 @@ void group_job_count(struct group_job *w)
 {
     struct cgroup_reading now;
     if (!w->is_on || w->meter.fd < 0 || cgroup_meter_read(&w->meter, &now) < 0)
-        return; /* removed: its last count stands */
+        return; /* the group was removed: its last values stay */
     uint64_t user = now.user_ns - w->base.user_ns, sum = user + now.system_ns - w->base.system_ns;
     if (now.user_ns < w->base.user_ns)
-        user = 0; /* the split moves a little, the sum does not */
+        user = 0; /* the split between user and system may change a little; the sum never falls */
     w->sampling->job->group = (struct job_group){true, user < sum ? user : sum, user < sum ? sum - user : 0};
 }
 
@@ -73,13 +73,13 @@ size_t group_job_find(struct group_job *w)
     return w->members;
 }
 
-/* Once: processes in groups that are not walked become members only by events. */
-static void tell_left_out(struct group_job *w)
+/* Reported once: processes in groups that are not walked become members only through events. */
+static void report_left_out(struct group_job *w)
 {
     char text[128];
-    if (!w->walk.left_out || w->left_out_told)
+    if (!w->walk.left_out || w->left_out_reported)
         return;
-    w->left_out_told = true;
+    w->left_out_reported = true;
     snprintf(text, sizeof(text), "%zu control groups are not looked into: too many, too deep, or too few descriptors",
              w->walk.left_out);
     job_event(w->sampling->job, w->sampling->now_ns, BARO_EVENT_WARNING, NULL, w->walk.left_out, text);
@@ -91,5 +91,5 @@ void group_job_find_if_due(struct group_job *w, bool at_once)
         return;
     if (at_once || w->sampling->now_ns >= w->walked_ns + REWALK)
         group_job_find(w);
-    tell_left_out(w); /* not before the first tick: then there is a tape */
+    report_left_out(w); /* only in a tick: there is a tape for the event by then */
 }

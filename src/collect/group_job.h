@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job that is a control group: who is in it and in the groups below it, and the CPU time that the kernel counts for
- * it, also of processes that no sample saw. */
+/* A job that is a control group: the processes in it and in the groups below it, and the CPU time that the kernel
+ * counts for it, which includes processes that no sample contains. */
 #ifndef COLLECT_GROUP_JOB_H
 #define COLLECT_GROUP_JOB_H
 
@@ -8,10 +8,10 @@
 
 struct group_job {
     struct sampling *sampling;
-    bool is_on; /* else the job is no control group, and the rest is not used */
-    bool left_out_told;
+    bool is_on; /* false: the job is no control group, and the other fields are not used */
+    bool left_out_reported;
     struct cgroup_meter meter;
-    struct cgroup_reading base; /* what it had used before the recording */
+    struct cgroup_reading base; /* CPU time that the group had used before the recording */
     struct cgroup_walk walk;
     uint64_t walked_ns;
     int walk_error;
@@ -21,15 +21,16 @@ struct group_job {
 void group_job_init(struct group_job *w, struct sampling *sampling);
 void group_job_done(struct group_job *w);
 
-/* From now on all that is in this one of options.groups and below it is the job. What it had used before is not the
- * job's if since_now. Returns 0, or -ENOENT. */
+/* The job is now this one of options.groups, with all groups below it. If since_now, the CPU time used before is not
+ * counted for the job. Returns 0, or -ENOENT. */
 int group_job_begin(struct group_job *w, const struct cgroup_location *place, bool since_now);
 
-/* Adds processes in that group that are no members yet. Returns how many processes are in it. */
+/* Adds the processes of the group that are not members yet. Returns the number of processes in it. */
 size_t group_job_find(struct group_job *w);
-void group_job_find_if_due(struct group_job *w, bool at_once); /* a process that is moved into it causes no event */
+/* needed because moving a process into the group causes no event */
+void group_job_find_if_due(struct group_job *w, bool at_once);
 
-/* Reads what the kernel counts for it into job->group. */
+/* Reads the kernel's CPU time of the group into job->group. */
 void group_job_count(struct group_job *w);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "helper/helper.h"
 
-#define SHORT_JOB (30 * NS_PER_MS) /* for a job that is over by then the machine is not sampled */
+#define SHORT_JOB (30 * NS_PER_MS) /* a job that ends before this has no samples of the machine */
 #define PERIOD_LEAST (100 * NS_PER_MS)
 
 void host_row_init(struct host_row *r, struct sampling *sampling)
@@ -32,7 +32,7 @@ static bool have_host(struct host_row *r)
         .helper_after_ns = o->host_at_once ? 0 : SAMPLING_HELPER_AFTER,
         .entity_ids = &r->sampling->entity_ids,
     };
-    r->failed = host_new(&r->host, &options, NULL) < 0; /* the job is what matters */
+    r->failed = host_new(&r->host, &options, NULL) < 0; /* the recording of the job goes on without it */
     return r->host != NULL;
 }
 

@@ -9,13 +9,13 @@
 struct host_row {
     struct sampling *sampling;
     struct host *host; /* NULL: none yet */
-    bool failed;       /* there is no memory for it */
+    bool failed;       /* out of memory */
 };
 
 extern const struct collector host_collector;
 void host_row_init(struct host_row *r, struct sampling *sampling);
 
-/* Is the machine sampled, now or once the job is no longer a short one? */
+/* Is the machine sampled, now or once the job has run long enough? */
 bool host_row_is_wanted(const struct host_row *r);
 
 #endif

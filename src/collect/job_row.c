@@ -47,7 +47,7 @@ const struct baro_sample *job_row_repeat(struct job_row *r, uint64_t t_ns)
     return sample;
 }
 
-/* Out of memory: the sample says that all members may have changed. */
+/* If out of memory, sample->moved is NULL: all members may have changed. */
 static void fill_moved(struct job_row *r)
 {
     struct tree *tree = &r->sampling->job->tree;

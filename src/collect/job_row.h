@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collector "job": puts the members and the job's totals into the sample, once all that changes them was read. */
+/* The collector "job": puts the members and the job's totals into the sample, after all collectors that change them. */
 #ifndef COLLECT_JOB_ROW_H
 #define COLLECT_JOB_ROW_H
 
@@ -10,9 +10,9 @@ struct job_row {
     struct sampling *sampling;
     const struct memory *memory;
     struct group_job *group;
-    uint64_t *moved;  /* of the sample: a bit for each member that may have changed */
+    uint64_t *moved;  /* for the sample: a bit for each member that may have changed */
     size_t cap_moved; /* words */
-    uint64_t lossy;   /* samples since whose predecessor events were lost */
+    uint64_t lossy;   /* number of samples with lost events in the interval before them */
     bool lossy_now;
 };
 
@@ -25,10 +25,10 @@ void job_row_lossy(struct job_row *r);
 /* Has an event changed a member since the last sample? */
 bool job_row_is_stirred(const struct job_row *r);
 
-/* Did the last sample find anything that had changed? */
+/* Had any member changed at the last sample? */
 bool job_row_any_moved(const struct job_row *r);
 
-/* The last sample once more, as of t_ns: nothing has changed in between. NULL if that is not certain. */
+/* The last sample again, with time t_ns, if nothing has changed since. NULL if that is not certain. */
 const struct baro_sample *job_row_repeat(struct job_row *r, uint64_t t_ns);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "collect/process.h"
 
-#define WRAPPER_WORD (100 * NS_PER_MS)
+#define WRAPPER_DEADLINE (100 * NS_PER_MS)
 
 void members_begin(struct processes *p, struct member *m)
 {
@@ -16,7 +16,7 @@ void members_begin(struct processes *p, struct member *m)
     m->note.info_wanted = true;
 }
 
-static void take_out(struct processes *p, struct member *m, uint64_t t_ns)
+static void remove_member(struct processes *p, struct member *m, uint64_t t_ns)
 {
     fd_cache_drop(&p->cache, m);
     if (m->sampled)
@@ -30,7 +30,7 @@ static bool is_there(const struct member *m)
     return process_clock(m, &clock_ns) == 0;
 }
 
-/* Depth first, and without recursion: a tree can be as deep as there are pids. */
+/* Depth first, without recursion: a tree can be as deep as there are pids. */
 void members_gather(struct processes *p, struct member *m, uint64_t t_ns)
 {
     struct member *at = m, *child = m->first_child;
@@ -47,7 +47,7 @@ void members_gather(struct processes *p, struct member *m, uint64_t t_ns)
         struct member *up = at->parent;
         child = at->sibling_next;
         job_absorbed(p->sampling->job, at);
-        take_out(p, at, t_ns);
+        remove_member(p, at, t_ns);
         at = up;
     }
 }
@@ -55,23 +55,24 @@ void members_gather(struct processes *p, struct member *m, uint64_t t_ns)
 void members_gone(struct processes *p, struct member *m, uint64_t t_ns)
 {
     members_gather(p, m, t_ns);
-    take_out(p, m, t_ns);
+    remove_member(p, m, t_ns);
 }
 
-/* The wrapper reaps the command, and orphans, which may not have been seen to change their parent. A member whose
- * parent was found gone just before is not waited for: most likely the parent had reaped it, and was reaped itself.
- * Should the wrapper report it all the same, job_claim() finds it. */
+/* The wrapper reaps the command, and orphans, whose change of parent may not have been seen. A member whose parent was
+ * found gone just before is not waited for: most likely the parent had reaped it and was then reaped itself. If the
+ * wrapper reports it nevertheless, job_claim() finds it. */
 bool members_await_wrapper(struct processes *p, struct member *m)
 {
     if (m->parent || !p->sampling->job->wrapper.pid ||
         (m->successor && m->successor_epoch == p->sampling->job->tree.epoch))
         return false;
-    return job_await_reaping(p->sampling->job, m, p->sampling->now_ns) < WRAPPER_WORD;
+    return job_await_reaping(p->sampling->job, m, p->sampling->now_ns) < WRAPPER_DEADLINE;
 }
 
 #define CHILDREN_MOST 256u
 
-/* A child that was reaped is contained in its parent's counters, and must not count twice. */
+/* A reaped child is included in its parent's counters and must not count twice, so children that are no longer there
+ * are removed when their parent was read. */
 static void check_children(struct processes *p, struct member *m)
 {
     unsigned n = 0;
@@ -100,9 +101,9 @@ int members_look(struct processes *p, struct member *m)
 
 #define REAPED_IO_TRIES 3u
 
-/* What a parent took over can be attributed to its children that are gone only if all children that it had reaped by
- * then are known: a fork event that is still in the queue may be of a child that started and was reaped since the last
- * drain. check_children() finds known children that are no longer there, and then all of it is done again. */
+/* What a parent took over can be attributed to its gone children only if all children that it had reaped by then are
+ * known. A fork event that is still in the queue may be of a child that started and was reaped since the queue was last
+ * read: then everything is read again. check_children() finds known children that are no longer there. */
 static void read_reaped_io(struct processes *p, struct member *m, uint64_t clock_ns)
 {
     struct reaped_io *r = &m->reaped_io;
@@ -119,7 +120,7 @@ static void read_reaped_io(struct processes *p, struct member *m, uint64_t clock
     }
 }
 
-static bool look_again(void *context, struct member *m)
+static bool read_ancestor(void *context, struct member *m)
 {
     struct processes *p = context;
     uint64_t clock_ns;
@@ -136,11 +137,11 @@ static bool look_again(void *context, struct member *m)
         check_children(p, m);
     if (member_is_gone(m))
         return true;
-    member_wake(m); /* its row has changed: it goes onto the tape with the next tick */
+    member_wake(m); /* its row has changed: the next tick writes it to the tape */
     return r == 0 || r == -ESRCH;
 }
 
 void members_settle(struct processes *p)
 {
-    job_settle(p->sampling->job, p->sampling->now_ns, look_again, p);
+    job_settle(p->sampling->job, p->sampling->now_ns, read_ancestor, p);
 }

@@ -5,25 +5,25 @@
 
 #include "collect/processes.h"
 
-/* Before a member is read for the first time. */
+/* To be called before a member is read for the first time. */
 void members_begin(struct processes *p, struct member *m);
 
-/* The member is no longer there: releases what was held for it and calls job_gone(). Members below it that are no
- * longer there go before it. */
+/* The member is no longer there: releases what was held for it and calls job_gone(). Does the same first for members
+ * below it that are no longer there. */
 void members_gone(struct processes *p, struct member *m, uint64_t t_ns);
 
-/* The same for those below it alone: it had waited for them, or nobody knows. */
+/* The same only for the members below it: it reaped them, or it is not known who did. */
 void members_gather(struct processes *p, struct member *m, uint64_t t_ns);
 
-/* The pid is no longer there. The wrapper reports what it reaps, with all that the zombie had used, within a moment:
- * returns true if that is to be waited for, false if the member is gone. */
+/* The pid is no longer there. The wrapper reports each process that it reaps, with the zombie's counters, within a
+ * moment. Returns true if that report is to be waited for, false if the member is gone. */
 bool members_await_wrapper(struct processes *p, struct member *m);
 
-/* Reads a member's stat. Returns 0, or -ESRCH if it is no longer there; then it is gone or the wrapper is waited for.
- */
+/* Reads a member's stat. Returns 0, or -ESRCH if the process is no longer there: then the member is gone, or the
+ * wrapper's report is waited for. */
 int members_look(struct processes *p, struct member *m);
 
-/* Settles the ledger (job_settle) by reading ancestors again. */
+/* Settles the ledger (job_settle()); reads the ancestors of gone members again for that. */
 void members_settle(struct processes *p);
 
 #endif

@@ -4,22 +4,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define YOUNG (30 * NS_PER_MS)       /* many processes live shorter than this: the helper is for those that stay */
-#define HELPER_AFTER YOUNG           /* a job shorter than this never pays for the helper's fork */
-#define HEALS NS_PER_SEC             /* ticks go on for that long while stale pss waits to be read again */
-#define IDLE_AFTER (60 * NS_PER_SEC) /* sharers come and go without the process running */
-#define OF_ITS_TIME 100u             /* one percent */
+#define YOUNG (30 * NS_PER_MS)       /* many processes end earlier: the helper reads only those that stay */
+#define HELPER_AFTER YOUNG           /* a job that ends earlier does not pay for the helper's fork */
+#define STALE_WAIT NS_PER_SEC        /* for this long ticks are not left out while stale pss is to be read again */
+#define IDLE_AFTER (60 * NS_PER_SEC) /* other processes that share its memory may have changed its pss */
+#define OF_ITS_TIME 100u             /* a read may take a hundredth of the time since the last one */
 #define OF_ITS_TIME_AT_A_PEAK 20u
 #define DEADLINE (20 * NS_PER_MS)
-#define PEAK_STEP 50u     /* a new peak is one that is 2 % higher */
+#define PEAK_STEP 50u     /* a new peak is at least 2 % higher */
 #define NS_PER_KIB 3u     /* 13 ns per page of 4 KiB; far less with huge pages */
 #define LEAST_COST 30000u /* of sending a request and its reply */
-#define SLOWEST 4u        /* wall time beyond that many estimates is time in which the helper did not run */
+/* of the helper's wall time, at most this many estimates count: beyond that it was not running */
+#define SLOWEST 4u
 #define LEAST_AGE (50 * NS_PER_MS)
 #define INFO_TRIES 3u
-#define STALE_PART 16u /* an error of less than that is not worth a read */
+#define STALE_PART 16u /* a possible error of less than a sixteenth is not worth a read */
 #define STALE_MANY 1000u
-#define REQUESTS_MOST 2048u /* in one batch: requests that wait take memory on both sides */
+#define REQUESTS_MOST 2048u /* in one batch: waiting requests take memory in both processes */
 
 static uint64_t estimate(const struct member *m)
 {
@@ -43,9 +44,9 @@ static bool memory_moved(const struct member *m)
 
 /* ---- processes that share memory ---- */
 
-/* Processes that have the same parent, are a fork of the other, or run the same program may share memory, and then the
- * pss of each changes as the other starts, ends or writes. KiB that moved are added up by program and by parent; two
- * that fall into one slot are read too often. */
+/* Processes may share memory if they have the same parent, are parent and child, or run the same program. Then the pss
+ * of each changes when another one starts, ends or writes. So changes in KiB are summed up by program, by parent and by
+ * process, in a small hash table; a collision only causes more reads than needed. */
 static uint32_t *slot(struct memory *y, uint64_t key)
 {
     return &y->shared[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 55];
@@ -76,8 +77,8 @@ static uint32_t shared_kib(struct memory *y, const struct member *m)
     return *slot(y, program_of(m)) + *slot(y, (uint64_t)m->row.parent.pid) + *slot(y, (uint64_t)m->row.key.pid);
 }
 
-/* By how much its pss may be wrong. A parent of 300 MB that forked four sleepers and was not read since: 300 MB, its
- * pss was all its own and may be a fifth of that now. */
+/* By how much the member's pss may be wrong. Example: a process of 300 MB forks four children that sleep, and is not
+ * read again. Its pss was 300 MB, all its own, and may be a fifth of that now: uncertain by 300 MB. */
 static uint64_t uncertain(struct memory *y, const struct member *m)
 {
     uint64_t pss = m->row.value[PROCESS_pss], rss = m->row.value[PROCESS_rss], uss = m->row.value[PROCESS_uss];
@@ -146,7 +147,7 @@ static void reply_smaps(struct memory *y, struct member *m, const struct helper_
     m->note.smaps_barred = reply->smaps_absent == BARO_ABSENT_DENIED ||
                            reply->smaps_absent == BARO_ABSENT_UNSUPPORTED || reply->smaps_absent == BARO_ABSENT_TIMEOUT;
     if (reply->smaps_absent == BARO_ABSENT_GONE || m->row.value[PROCESS_state] == 'Z')
-        return; /* the next read of its stat shows that it has ended, or has shown that its memory is freed */
+        return; /* the next read of stat shows that it ended, or the last one set its memory to 0 */
     for (size_t i = 0; i < 3; i++) {
         if (m->row.absent[ids[i]] == BARO_ABSENT_NOT_ASKED)
             continue;
@@ -163,10 +164,10 @@ static void reply_smaps(struct memory *y, struct member *m, const struct helper_
         m->note.shared_kib = shared_kib(y, m);
     if (m->row.absent[PROCESS_pss] == BARO_PRESENT && m->row.absent[PROCESS_rss] == BARO_PRESENT &&
         reply->pss > m->row.value[PROCESS_rss])
-        m->row.value[PROCESS_rss] = reply->pss; /* rss lags behind: each CPU counts in batches (6.2 to 6.15) */
+        m->row.value[PROCESS_rss] = reply->pss; /* rss is behind: each CPU counts in batches (6.2 to 6.15) */
 }
 
-/* No helper could be started: the same is due again when the next one is tried. */
+/* No helper could be started: the request becomes due again when another start is tried. */
 static void ask_again(struct memory *y, struct member *m, uint32_t what)
 {
     if ((what & HELPER_INFO) && m->note.info_asked) {
@@ -204,10 +205,10 @@ static void on_reply(void *context, const struct helper_reply *reply)
             m->row.cmdline_absent = reply->cmdline_absent ? reply->cmdline_absent : (uint8_t)BARO_ABSENT_UNKNOWN;
     }
     if (m->row.read_ns != y->sampling->now_ns)
-        member_wake(m); /* a late reply: the row goes onto the tape with the next tick */
+        member_wake(m); /* a late reply: the next tick writes the row to the tape */
 }
 
-/* Does the budget allow it now? */
+/* Does the budget allow this read now? */
 static bool may_read(struct memory *y, const struct member *m, bool urgent)
 {
     return allowance_take(&y->allowance, &y->sampling->budget, y->sampling->now_ns, cost_of(m), urgent);
@@ -215,7 +216,7 @@ static bool may_read(struct memory *y, const struct member *m, bool urgent)
 
 #define LARGEST 16u
 
-/* Largest first, at most LARGEST. */
+/* Inserts m into the list of the largest members: largest first, at most LARGEST. */
 static size_t insert_by_rss(struct member **top, size_t n, struct member *m)
 {
     size_t at = n;
@@ -229,7 +230,7 @@ static size_t insert_by_rss(struct member **top, size_t n, struct member *m)
     return n;
 }
 
-/* The few largest members make up a peak: they are asked for though they were read lately. */
+/* Requests the largest members, which make up most of a peak, even if they were read recently. */
 static void request_largest(struct memory *y)
 {
     struct member *top[LARGEST];
@@ -257,7 +258,7 @@ static void request_largest(struct memory *y)
 static void request_due(struct memory *y)
 {
     const struct tree *tree = &y->sampling->job->tree;
-    /* A member that is due passes the gate at each tick until it was asked for. */
+    /* A member that is due passes the gate in each tick until it was requested. */
     for (size_t i = tree_next_moved(tree, 0); i < tree->n && y->n_requests < REQUESTS_MOST;
          i = tree_next_moved(tree, i + 1)) {
         struct member *m = tree->at[i];
@@ -277,8 +278,8 @@ static void request_due(struct memory *y)
     }
 }
 
-/* Members whose pss is stale because others changed; they may sleep, so the gate does not let them pass. Returns how
- * many there are, or 0 where that changes the sum by less than a sixteenth. */
+/* Finds members whose pss is stale because others changed, and requests them if ask. They may sleep and so not pass the
+ * gate. Returns their number, or 0 if the sum of pss is wrong by less than a sixteenth. */
 static uint64_t request_stale(struct memory *y, bool ask)
 {
     const struct tree *tree = &y->sampling->job->tree;
@@ -305,7 +306,7 @@ static uint64_t request_stale(struct memory *y, bool ask)
     return uncertain_sum > sum / STALE_PART ? n : 0;
 }
 
-/* With thousands of members the question costs as much as a tick. */
+/* With thousands of members, counting takes as long as a tick: it is done once a second. */
 static bool stale_due(const struct memory *y)
 {
     bool many = tree_count(&y->sampling->job->tree) > STALE_MANY;
@@ -313,7 +314,7 @@ static bool stale_due(const struct memory *y)
            (!many || y->sampling->now_ns >= y->shared_ns + NS_PER_SEC);
 }
 
-/* A new peak of the tree; or one that still stands and of which something is left to read. */
+/* Is this a new peak of the job's rss, or still the last one with members left to read? */
 static bool at_peak(struct memory *y)
 {
     uint64_t sum = job_rss(y->sampling->job);
@@ -368,7 +369,7 @@ static void count_stale(struct memory *y)
     y->shared_ns = now_ns;
 }
 
-/* A process that gave back memory since its pss was read has at most what its rss is now, until it is read again. */
+/* pss and uss can't be larger than rss: a process whose rss fell since its pss was read gets the smaller value. */
 static void limit_to_rss(struct memory *y)
 {
     const struct tree *tree = &y->sampling->job->tree;
@@ -416,7 +417,7 @@ static bool tick(void *state, const struct collector_tick *t)
 static bool is_quiet(void *state, uint64_t now_ns)
 {
     const struct memory *y = state;
-    return !(y->helper && helper_busy(y->helper)) && !(y->stale && now_ns < y->stale_since_ns + HEALS);
+    return !(y->helper && helper_busy(y->helper)) && !(y->stale && now_ns < y->stale_since_ns + STALE_WAIT);
 }
 
 static int32_t pid_of_helper(void *state)

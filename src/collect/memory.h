@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The collector "memory": pss and uss of processes, full names and command lines. All come from a helper process, as
- * reading them can block.
+ * The collector "memory": pss and uss of processes, full names and command lines. A helper process reads all of them,
+ * as these reads can block.
  *
- * A read of smaps_rollup walks the page tables of its target (13 ns per 4 KiB page) and holds its mmap lock for that
- * long. So a process is read when its memory has moved, at most for one percent of its time, and all together within
- * the budget. Example: 4 GB resident are a million pages, 13 ms; that process is read every 1.3 s at most. On a new
- * peak of the job the largest are read within that tick, so that the peak is known in pss as well.
+ * A read of smaps_rollup walks the page tables of its process (13 ns per 4 KiB page) and holds the mmap lock of that
+ * process meanwhile. So a process is read only when its memory has changed, for at most one percent of the time, and
+ * all processes together within the budget. Example: 4 GB resident are a million pages or 13 ms, so that process is
+ * read at most every 1.3 s. At a new peak of the job the largest processes are read within that tick, so that the peak
+ * is known in pss as well.
  */
 #ifndef COLLECT_MEMORY_H
 #define COLLECT_MEMORY_H
@@ -19,17 +20,18 @@
 struct memory {
     struct sampling *sampling;
     struct helper *helper; /* NULL: none yet */
-    bool no_helper;        /* none can be made */
+    bool no_helper;        /* creating one failed */
     struct allowance allowance;
     uint64_t rss_sum_peak;
-    bool peak_unread;              /* of those that make up the peak some could not be read yet */
-    uint32_t shared[SHARED_SLOTS]; /* KiB that moved, by program and by parent */
-    bool shared_moved;             /* since members whose pss that makes stale were last looked for */
-    bool moved_since_asked;        /* since the helper was asked: its reply may be older than that */
-    uint64_t shared_ns;            /* when that was */
-    uint64_t stale_since_ns;       /* stale is not 0 since then */
-    uint64_t stale;                /* members whose pss is older than a change among those that share with them; 0: the
-                                      sum is right but for a sixteenth */
+    bool peak_unread;              /* some of the largest members at the peak were not read yet */
+    uint32_t shared[SHARED_SLOTS]; /* KiB that changed, by hash of program, parent and process */
+    bool shared_moved;             /* changed since stale members were last counted */
+    bool moved_since_asked;        /* changed since the helper was asked: its reply may be older */
+    uint64_t shared_ns;            /* when stale members were last counted */
+    uint64_t stale_since_ns;       /* since when stale is not 0 */
+    /* members whose pss is older than a change of memory that they may share; 0: the sum of pss is right within a
+     * sixteenth */
+    uint64_t stale;
     struct helper_request *requests;
     size_t n_requests, cap_requests;
 };
@@ -37,16 +39,16 @@ struct memory {
 extern const struct collector memory_collector;
 void memory_init(struct memory *y, struct sampling *sampling);
 
-/* Changes when the memory of the process may have changed: page faults and rss, as stat shows them. */
+/* A value that changes when the memory of the process may have changed: page faults plus rss, as in stat. */
 uint64_t memory_key(const struct member *m);
 
-/* The member came, went, grew or shrank by that many bytes. */
+/* The member appeared, went, grew or shrank by this many bytes. */
 void memory_moved_by(struct memory *y, const struct member *m, uint64_t bytes);
 
-/* When the helper is to be asked for something of this member; UINT64_MAX: not until it changes. */
+/* When the helper is to be asked about this member; UINT64_MAX: not before the member changes. */
 uint64_t memory_due(const struct memory *y, const struct member *m);
 
-/* How many members have a pss that is stale; absent where it is not read. */
+/* The number of members whose pss is stale; absent if pss is not read. */
 uint64_t memory_stale(const struct memory *y, uint8_t *ret_absent);
 
 #endif

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Memory is read once in this time, at first: three files opened take as long as a tick of a small job. */
+/* Memory is read every half of the elapsed time, within these limits: opening its three files takes as long as a tick
+ * of a small job. */
 #define CHECK_LEAST (10 * NS_PER_SEC)
 #define CHECK_MOST (30 * NS_PER_SEC)
 
@@ -49,7 +50,7 @@ void own_cost_charge(struct own_cost *o, bool sampled)
     budget_spend(&o->sampling->budget, present_ns(o), sample, helpers, all > sample ? all - sample : 0);
 }
 
-/* What helpers did since the last sample is counted for this one. */
+/* The helpers' CPU time since the last sample is counted for this one. */
 static void add_cpu(struct own_cost *o)
 {
     const int32_t *self = o->sampling->options.self;
@@ -57,7 +58,7 @@ static void add_cpu(struct own_cost *o)
     uint64_t began = o->own_cpu_ns, helpers = cost.cpu_ns, sum, one;
     clock_process_cpu_ns(0, &o->own_cpu_ns);
     if (helpers < o->helpers_cpu_ns)
-        helpers = o->helpers_cpu_ns; /* one is just being reaped */
+        helpers = o->helpers_cpu_ns; /* a helper is being reaped */
     o->sample_cpu_ns += o->own_cpu_ns - began + helpers - o->helpers_cpu_ns;
     o->helpers_cpu_ns = helpers;
     sum = o->own_cpu_ns + helpers;
@@ -73,7 +74,7 @@ static void add_cpu(struct own_cost *o)
 
 /* ---- forks that were refused ---- */
 
-/* Is this process in the group that counts the job's threads? */
+/* Is this process in the control group that counts the job's threads? */
 static bool is_counted_with_job(const struct own_cost *o)
 {
     const struct sampler_options *options = &o->sampling->options;
@@ -102,7 +103,7 @@ void own_cost_note_refused(struct own_cost *o)
 
 /* ---- memory ---- */
 
-/* A process that has ended uses nothing; one whose file can't be read leaves the sum unknown. */
+/* A process that has ended uses no memory; if the file of one can't be read, the sum is absent. */
 static void add_rss(struct sampling *g, int32_t pid, uint64_t *sum, uint8_t *absent)
 {
     struct pid_stat st;

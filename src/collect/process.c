@@ -6,8 +6,8 @@
 #include <string.h>
 
 #define YOUNG_NS (20 * NS_PER_MS)
-#define YOUNG_TOLD_NS (100 * NS_PER_MS)
-#define SWITCHES_EVERY (10 * NS_PER_SEC) /* status costs as much as stat, io and schedstat together */
+#define YOUNG_REPORTED_NS (100 * NS_PER_MS)
+#define SWITCHES_EVERY (10 * NS_PER_SEC) /* reading status costs as much as stat, io and schedstat together */
 
 static void set(struct member *m, enum process_metric id, uint64_t v)
 {
@@ -25,7 +25,7 @@ static void unset(struct member *m, enum process_metric id, int reason)
     m->row.absent[id] = (uint8_t)reason;
 }
 
-/* A counter that a race or scaling lets fall is held. */
+/* A counter never falls: a smaller value, due to a race or to scaling, is ignored. */
 static void set_counter(struct member *m, enum process_metric id, uint64_t v)
 {
     if (m->row.absent[id] == BARO_PRESENT && v < m->row.value[id])
@@ -41,7 +41,8 @@ static void put_cpu(struct processes *p, struct member *m, const struct pid_stat
         cpu = before;
     uint64_t ticks = st->utime + st->stime;
     uint64_t user = ticks ? (uint64_t)((double)cpu * ((double)st->utime / (double)ticks)) : cpu;
-    /* As the kernel's own cputime_adjust(): neither part falls, and their sum is the precise run time. */
+    /* Like the kernel's cputime_adjust(): neither part falls, and their sum is the exact run time. Example: cpu 95 ms
+     * with utime 6 and stime 3 ticks: user 63.3 ms, system 31.7 ms. */
     uint64_t user_before = m->row.value[PROCESS_cpu_user];
     uint64_t most = user_before + (cpu - before);
     user = user < user_before ? user_before : user > most ? most : user;
@@ -70,7 +71,7 @@ static void put_parent(struct processes *p, struct member *m, int32_t ppid)
 void process_renamed(struct member *m)
 {
     m->note.info_wanted = true;
-    m->note.info_asked = false; /* an answer that is under way is about what it was before */
+    m->note.info_asked = false; /* a reply that is still to come is about the program before */
     m->note.info_tries = 0;
 }
 
@@ -90,9 +91,9 @@ static void put_comm(struct member *m, const char *comm)
     process_set_name(m, comm);
 }
 
-/* Since 6.2 stat shows what the CPUs have handed in, in lots of 32 pages and more for each, so that of a small process
- * it shows nothing; status sums it up since 6.16. So stat tells that something changed, and status how much there is,
- * if it is read. */
+/* Since 6.2 rss in stat contains only what each CPU has added to the common counter, in batches of 32 pages or more, so
+ * for a small process it can be 0; status sums over all CPUs since 6.16. So stat shows that rss changed, and status, if
+ * it is read, how large it is. */
 static void put_rss(struct member *m, uint64_t rss)
 {
     if (rss == m->note.stat_rss && m->row.absent[PROCESS_rss] == BARO_PRESENT)
@@ -101,7 +102,7 @@ static void put_rss(struct member *m, uint64_t rss)
     set(m, PROCESS_rss, rss);
 }
 
-/* What has ended holds none, whatever was seen of it last. */
+/* A process that has ended holds no memory: the values read before are replaced by 0. */
 static void forget_memory(struct member *m)
 {
     static const enum process_metric ids[] = {PROCESS_pss,      PROCESS_uss,      PROCESS_swap,
@@ -113,8 +114,8 @@ static void forget_memory(struct member *m)
     set(m, PROCESS_rss, 0);
 }
 
-/* A leader that has exited has no memory to read (its mm is gone) while its threads go on. What was read before that is
- * not kept: 31.6 MB of pss would stand in every later sample, whatever the threads do. */
+/* A thread group leader that has exited has no mm to read while its threads go on. The values read before are dropped:
+ * else 31.6 MB of pss would be in every later sample, whatever the threads do. */
 static void lose_memory(struct member *m)
 {
     static const enum process_metric ids[] = {PROCESS_rss, PROCESS_virtual, PROCESS_pss, PROCESS_uss, PROCESS_smaps_at};
@@ -135,8 +136,8 @@ static void put_stat(struct processes *p, struct member *m, const struct pid_sta
     set(m, PROCESS_state, (uint8_t)st->state);
     set(m, PROCESS_nice, (uint64_t)st->nice);
     set(m, PROCESS_threads, st->num_threads);
-    /* The mm of a zombie is gone, so it holds no memory; as long as threads run behind a dead leader that is not known.
-     */
+    /* A zombie has no mm and holds no memory; but if its leader has exited while threads run, their memory is not
+     * known. */
     bool hollow = st->state == 'Z' && st->num_threads > 1;
     if (hollow) {
         lose_memory(m);
@@ -153,7 +154,8 @@ static bool due(const struct processes *p, const struct member *m)
     return p->sampling->now_ns >= m->note.switches_due;
 }
 
-/* status changes where memory did; switches change whenever the process ran and are worth a read once in a while. */
+/* status is read if memory changed. Context switches change whenever the process ran, and are read only from time to
+ * time. */
 static bool status_worth_it(struct processes *p, struct member *m, bool now_due)
 {
     bool moved = memory_key(m) != m->note.status_key || m->row.absent[PROCESS_rss_peak] == BARO_ABSENT_NOT_YET;
@@ -177,14 +179,14 @@ static void read_status(struct processes *p, struct member *m)
     ssize_t n = fd_cache_read(&p->cache, m, FD_CACHE_STATUS, "status", sizeof(p->sampling->text));
     int reason = n < 0 ? proc_absent((int)-n) : BARO_ABSENT_UNSUPPORTED;
     bool ok = n > 0 && pid_status_parse(span_of(p->sampling->text, (size_t)n), &st) == 0;
-    /* Once it has let go of its memory, on the way to a zombie, there are no Vm lines. */
+    /* A process that is exiting and has released its mm shows no Vm lines. */
     bool hollow = ok && !(st.valid & 1u << STATUS_VM_RSS);
     for (size_t i = 0; i < sizeof(status_metrics) / sizeof(*status_metrics); i++) {
         enum process_metric id = status_metrics[i].metric;
         if (ok && (st.valid & 1u << status_metrics[i].field))
             set(m, id, st.value[status_metrics[i].field]);
         else if (hollow && id == PROCESS_rss_peak && m->row.absent[id] == BARO_PRESENT)
-            continue; /* its mark outlives its memory */
+            continue; /* the peak stays valid */
         else
             unset(m, id, hollow ? BARO_ABSENT_GONE : reason);
     }
@@ -241,11 +243,11 @@ static const struct {
 #define IO_METRICS (sizeof(io_metrics) / sizeof(*io_metrics))
 
 /*
- * /proc/PID/io is what all threads did and signal->ioac (do_io_accounting() in fs/proc/base.c), to which the kernel
- * adds what threads did as they end, and children as they are reaped, with what those had reaped (wait_task_zombie(),
- * since 2.6.27). /proc/PID/task/PID/io is the thread's own. So of a process that never had a second thread the
- * difference is its children's. Example: rchar 104,862,600, of the thread itself 5,000: the children that it reaped had
- * read 104,857,600.
+ * /proc/PID/io is the I/O of all threads plus signal->ioac (do_io_accounting() in fs/proc/base.c). The kernel adds to
+ * signal->ioac the I/O of threads when they end and of children when they are reaped, including what those had reaped
+ * (wait_task_zombie(), since 2.6.27). /proc/PID/task/PID/io is the I/O of one thread. So for a process that never had a
+ * second thread the difference is the I/O of its reaped children. Example: rchar is 104,862,600, and 5,000 for the
+ * thread itself: the reaped children had read 104,857,600.
  */
 static bool put_reaped_io(struct member *m, const struct pid_io *whole, const struct pid_io *own)
 {
@@ -259,8 +261,8 @@ static bool put_reaped_io(struct member *m, const struct pid_io *whole, const st
     return true;
 }
 
-/* The clock of a process has what all its threads ran, also those that ended: where it is the same as the first
- * thread's there never was another. */
+/* The CPU clock of a process counts all its threads, including those that ended. If it equals the run time of the first
+ * thread, there never was another one. */
 static bool only_thread_ever(struct processes *p, int32_t pid)
 {
     struct pid_schedstat ss;
@@ -270,7 +272,8 @@ static bool only_thread_ever(struct processes *p, int32_t pid)
     return ok && clock_process_cpu_ns(pid, &clock_ns) == 0 && ss.run_ns == clock_ns;
 }
 
-/* The whole is read before (into the row) and after the thread's own: if it stood still, so did both parts of it. */
+/* The process's io is read before (into the row) and after that of its thread: if it is equal, neither part changed in
+ * between. */
 bool process_reaped_io(struct processes *p, struct member *m)
 {
     struct pid_io own, whole;
@@ -308,8 +311,8 @@ static void put_threads(struct member *m, const struct thread_sums *sums)
     }
 }
 
-/* The kernel keeps run delay and context switches per thread and passes them on to nobody. The more threads, the more
- * files: they are read once a second, or less often where that takes a quarter of the budget. */
+/* /proc has run delay and context switches only per thread, in one or two files for each. They are read once a second,
+ * or less often to stay within a quarter of the budget. */
 static void read_threads(struct processes *p, struct member *m)
 {
     struct thread_sums sums;
@@ -323,7 +326,7 @@ static void read_threads(struct processes *p, struct member *m)
     m->note.switches_due = p->sampling->now_ns + (pause > NS_PER_SEC ? pause : NS_PER_SEC);
 }
 
-/* The only thread's switches come with status. */
+/* The process has one thread: its context switches are read from status. */
 static void read_thread(struct processes *p, struct member *m)
 {
     struct thread_sums sums = {0};
@@ -336,7 +339,7 @@ static void read_thread(struct processes *p, struct member *m)
     put_threads(m, &sums);
 }
 
-/* Is a read that is left out from that level on to be done now? */
+/* May a read be done that is left out from level `from` on? A refused one is counted, and made up for later (owes). */
 static bool allowed(struct processes *p, struct member *m, enum budget_level from, bool now_due)
 {
     bool is_allowed = p->sampling->budget.level < from || now_due;
@@ -363,7 +366,7 @@ static void read_fds(struct processes *p, struct member *m)
 {
     int64_t fds = fd_cache_count(&p->cache, m);
     bool hollow = m->row.value[PROCESS_state] == 'Z' && m->row.value[PROCESS_threads] > 1;
-    if (hollow && fds == 0) /* the dead leader's table is gone; its threads have one still */
+    if (hollow && fds == 0) /* the leader has exited and closed its table; the threads still have one */
         unset(m, PROCESS_fds, BARO_ABSENT_GONE);
     else if (fds >= 0)
         set(m, PROCESS_fds, (uint64_t)fds);
@@ -373,8 +376,8 @@ static void read_fds(struct processes *p, struct member *m)
 
 /* ---- the whole ---- */
 
-/* Is what the pid names now still this member? A member known from events alone has no start time yet; it gets the one
- * that is read, unless that lies after its end. */
+/* Is the process with this pid still this member? A member that is known from events alone has no start time yet: it
+ * gets the one in stat, unless that lies after its end. */
 static bool same(const struct processes *p, struct member *m, const struct pid_stat *st)
 {
     if (m->looked_at)
@@ -389,21 +392,22 @@ static bool same(const struct processes *p, struct member *m, const struct pid_s
     return true;
 }
 
-/* Of a storm of short processes most are seen once, if at all. The first look at one that has just begun takes what
- * tells of its size; what it has read and written its parent takes over. */
+/* At high rates of short processes most are read once or never. The first read of a process that has just begun takes
+ * stat and status only; its parent takes over its I/O. */
 static bool young(const struct processes *p, const struct member *m)
 {
     return m->begin_ns && p->sampling->now_ns < m->begin_ns + YOUNG_NS && !m->sampled && !m->target;
 }
 
-/* Most die young: what their end tells is not worth the reading before. */
-static bool young_and_told(const struct processes *p, const struct member *m)
+/* Most young processes end soon, and their I/O is reported with their end: reading it before is not worth the cost. */
+static bool young_and_reported(const struct processes *p, const struct member *m)
 {
     return p->sampling->job->ends_told && !p->sampling->job->closing && m->parent && m->begin_ns &&
-           p->sampling->now_ns < m->begin_ns + YOUNG_TOLD_NS && !m->target;
+           p->sampling->now_ns < m->begin_ns + YOUNG_REPORTED_NS && !m->target;
 }
 
-/* Of memory that is shared a page that is written to becomes one's own: faults tell, rss does not. */
+/* A write to a shared page makes a private copy: that shows in the page faults, and not in rss. So the larger of the
+ * two changes is reported. Example: 1,000 minor faults and an unchanged rss count as 4 MB. */
 static void note_growth(struct processes *p, const struct member *m, uint64_t key, uint64_t stat_rss)
 {
     uint64_t now = m->note.stat_rss, moved = memory_key(m) - now - (key - stat_rss);
@@ -440,12 +444,12 @@ int process_read(struct processes *p, struct member *m, uint64_t clock_ns, enum 
     if (depth == PROCESS_REFRESH)
         return 0;
     if (young(p, m)) {
-        member_wake(m); /* the rest of it with the next tick, though it may not run until then */
+        member_wake(m); /* the next tick reads the rest, even if the process does not run until then */
         return 0;
     }
     if ((p->sampling->need & BARO_SOURCE_FD) && allowed(p, m, BUDGET_SPARSE, now_due))
         read_fds(p, m);
-    if (young_and_told(p, m)) {
+    if (young_and_reported(p, m)) {
         member_wake(m);
         return 0;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One process: which of its files are worth reading now, and their values put into its row. */
+/* One process: decides which of its files to read, and puts their values into its row. */
 #ifndef COLLECT_PROCESS_H
 #define COLLECT_PROCESS_H
 
@@ -7,7 +7,7 @@
 
 #include "collect/processes.h"
 
-/* Reads the CPU clock of the member. Returns 0, or -ESRCH if it is no longer there. */
+/* Reads the member's CPU clock. Returns 0, or -ESRCH if the process is no longer there. */
 static inline int process_clock(const struct member *m, uint64_t *ret_ns)
 {
     *ret_ns = 0;
@@ -15,36 +15,35 @@ static inline int process_clock(const struct member *m, uint64_t *ret_ns)
 }
 
 enum process_depth {
-    PROCESS_STAT,    /* stat alone */
-    PROCESS_LEDGER,  /* what the ledger adds up */
-    PROCESS_REFRESH, /* what can change without the process running */
-    PROCESS_WHOLE    /* everything that is wanted */
+    PROCESS_STAT,    /* only stat */
+    PROCESS_LEDGER,  /* what the ledger sums up */
+    PROCESS_REFRESH, /* what can change while the process sleeps */
+    PROCESS_WHOLE    /* all wanted metrics */
 };
 
 int process_read(struct processes *p, struct member *m, uint64_t clock_ns, enum process_depth depth);
 
-/* What it took over from children that it had reaped, as of the row, into reaped_io.now. Returns false if that can't be
- * known. */
+/* Reads what the member took over from reaped children into reaped_io.now, if it fits the row's values. Returns false
+ * if it can't be determined. */
 bool process_reaped_io(struct processes *p, struct member *m);
 
-/* Of a zombie, read by the wrapper: the raw text of its stat file, its CPU clock, and what it had read and written, as
- * far as that is known. 0 and empty: not known. */
+/* What the wrapper read of a zombie: the text of its stat, its CPU clock and its I/O. 0 or empty: not known. */
 struct process_zombie {
     struct span stat;
     uint64_t cpu_ns;
     struct pid_io io;
-    bool io_known;        /* all of it, to the end */
-    struct pid_io own_io; /* of that, what it did itself */
+    bool io_known;        /* io is complete, up to its end */
+    struct pid_io own_io; /* of io, the part of the process itself */
     bool own_io_known;
 };
 
-/* Puts it into the row. The memory that the row has stays: it was read while the process was alive. */
+/* Puts a zombie's values into the row. The row's memory values stay: they were read while the process was alive. */
 void process_take_zombie(struct processes *p, struct member *m, const struct process_zombie *z);
 
-/* The name that the kernel has for it, with secrets removed (prctl(PR_SET_NAME) takes any text). */
+/* Sets the member's name to its comm, with secrets removed (prctl(PR_SET_NAME) takes any text). */
 void process_set_name(struct member *m, const char *comm);
 
-/* It executed another program: its name and command line are asked for again. */
+/* The process executed another program: its name and command line are requested again. */
 void process_renamed(struct member *m);
 
 #endif

@@ -7,7 +7,7 @@
 #define REFRESH_LEAST (30 * NS_PER_SEC)
 #define REFRESH_MOST (120 * NS_PER_SEC)
 #define REFRESH_PER_PROCESS (3 * NS_PER_MS) /* 333 refreshes a second at most: 0.3 % of a core */
-#define ENDING (100 * NS_PER_MS)            /* from the event of its end until all its threads are gone */
+#define ENDING (100 * NS_PER_MS)            /* after the end event all threads must be gone within this time */
 
 static void gone(struct processes *p, struct member *m)
 {
@@ -18,17 +18,17 @@ static uint64_t refresh_after(const struct processes *p, const struct member *m)
 {
     uint64_t period = tree_count(&p->sampling->job->tree) * REFRESH_PER_PROCESS;
     period = period < REFRESH_LEAST ? REFRESH_LEAST : period > REFRESH_MOST ? REFRESH_MOST : period;
-    return period + (m->row.id & 63) * (period / 256); /* not all in one tick */
+    return period + (m->row.id & 63) * (period / 256); /* spread over several ticks */
 }
 
-/* Returns false if the member can't have changed its own values since they were read. */
+/* Returns false if the process can't have changed its counters since it was read. */
 static bool may_have_run(const struct member *m, uint64_t clock_ns)
 {
     char state = (char)m->row.value[PROCESS_state];
     return m->force || !m->looked_at || clock_ns != m->note.clock_ns || !clock_ns || state == 'R' || state == 'D';
 }
 
-static void seen(struct processes *p, struct member *m)
+static void mark_sampled(struct processes *p, struct member *m)
 {
     m->row.read_ns = p->sampling->now_ns;
     if (!m->sampled)
@@ -36,9 +36,9 @@ static void seen(struct processes *p, struct member *m)
     m->sampled = true;
 }
 
-/* An event of its end, or seeing it as a zombie, ends its being counted as living. A process whose first thread has
- * ended lives on while others run: the end of the first thread may be reported as that of the process if the other
- * threads began before the events did. */
+/* A member that an event reported as ended, or that is a zombie, no longer counts as living. But a process lives on
+ * after its first thread ended while others run, and the event of that thread may be taken for the end of the process
+ * if the other threads began before the event source did: such a member is revived. */
 static void check_end(struct processes *p, struct member *m)
 {
     bool zombie = m->row.value[PROCESS_state] == 'Z' && m->row.value[PROCESS_threads] <= 1;
@@ -48,10 +48,10 @@ static void check_end(struct processes *p, struct member *m)
         return;
     if (p->sampling->now_ns > m->end_ns + ENDING)
         job_revive(p->sampling->job, m);
-    member_wake(m); /* read it again, whether it runs or not */
+    member_wake(m); /* read it in the next tick, whether it runs or not */
 }
 
-/* Ticks in a row in which it was read. */
+/* Counts the ticks in a row in which the member was read. */
 static void count_read(const struct processes *p, struct member *m)
 {
     uint16_t more = m->note.reads < UINT16_MAX ? (uint16_t)(m->note.reads + 1) : UINT16_MAX;
@@ -69,7 +69,7 @@ static void tick_member(struct processes *p, struct member *m, bool there, uint6
         if (!members_await_wrapper(p, m))
             gone(p, m);
         else if (known && !m->sampled)
-            seen(p, m); /* it was read as it started, an instant ago */
+            mark_sampled(p, m); /* it was read when it started, just before */
         return;
     }
     bool ran = may_have_run(m, clock_ns) || (m->owes && p->sampling->now_ns >= m->note.switches_due);
@@ -83,12 +83,12 @@ static void tick_member(struct processes *p, struct member *m, bool there, uint6
         gone(p, m);
     if (r < 0)
         return;
-    seen(p, m);
+    mark_sampled(p, m);
     check_end(p, m);
     scan_member(&p->scan, m, known, clock_ns);
 }
 
-/* Until when it need not be read, as long as its clock does not move. */
+/* Until when the member is not read, unless its clock advances. */
 static uint64_t gate_due(const struct processes *p, const struct member *m)
 {
     if (member_is_reap_pending(m) || may_have_run(m, m->note.clock_ns))
@@ -98,8 +98,8 @@ static uint64_t gate_due(const struct processes *p, const struct member *m)
     return refresh < memory ? refresh : memory;
 }
 
-/* A child that comes before its parent in the tree was read before it, and may have ended and been reaped in between:
- * then what it used would count twice, in its own row and in its parent's. */
+/* A child that comes before its parent in the tree was read before the parent, and may have ended and been reaped in
+ * between. Then its CPU time would count twice: in its own row and in its parent's. */
 static void check_order(struct processes *p)
 {
     struct tree *tree = &p->sampling->job->tree;
@@ -119,8 +119,8 @@ static void check_order(struct processes *p)
 static void tick_from(struct processes *p, size_t *i)
 {
     const struct tree *tree = &p->sampling->job->tree;
-    for (; *i < tree->n; ++*i) {               /* it grows while children are found */
-        const struct gate g = tree->gates[*i]; /* a copy: they move as the tree grows */
+    for (; *i < tree->n; ++*i) {               /* n grows as children are found */
+        const struct gate g = tree->gates[*i]; /* a copy: the array moves as the tree grows */
         uint64_t clock_ns = 0;
         if (!g.pid)
             continue;
@@ -146,7 +146,7 @@ static void tick_members(struct processes *p)
     check_order(p);
     if (g->job->n_gone && g->job->events && g->options.catch_up) {
         g->options.catch_up(g->options.catch_up_context);
-        tick_from(p, &i); /* those that were forked meanwhile */
+        tick_from(p, &i); /* the processes that were forked meanwhile */
     }
     scan_end(&p->scan);
 }
@@ -171,7 +171,7 @@ void processes_discover(struct processes *p)
     scan_request(&p->scan);
     for (size_t i = 0; i < job->tree.n; i++) {
         if (job->tree.at[i])
-            member_wake(job->tree.at[i]); /* all of it is read: only what is known can be subtracted later */
+            member_wake(job->tree.at[i]); /* read all values: only a known value can be subtracted later */
     }
     tick_members(p);
     members_settle(p);

@@ -12,7 +12,7 @@
 
 #define PERIOD_LEAST (100 * NS_PER_MS) /* readings are taken at most this often */
 #define INTERVAL_AUTO NS_PER_SEC
-#define SHORT_RUN NS_PER_SEC /* in which a program need not have come to print anything */
+#define SHORT_RUN NS_PER_SEC /* a program that ran shorter may have printed nothing */
 #define ANCESTORS_MOST 64
 
 struct program_row {
@@ -20,7 +20,7 @@ struct program_row {
     const char *name;
     struct program *program;
     struct program_table table;
-    struct program_status reported; /* what has been said in events */
+    struct program_status reported; /* what events have reported so far */
     uint64_t cut_reported;
 };
 
@@ -102,7 +102,7 @@ static void report(struct program_row *r, uint64_t number, struct buf *line)
     buf_printf(line, "collector %s ", r->name);
 }
 
-/* Each failure as it comes: they are ever further apart. What is left out is reported once. */
+/* Reports each failure when it happens (the pauses between restarts grow). What was left out is reported once. */
 static void report_changes(struct program_row *r)
 {
     const struct program_status *now = program_status(r->program);
@@ -188,7 +188,7 @@ static uint64_t start_of(void *context, int32_t pid)
     return n > 0 && pid_stat_parse(span_of(text, (size_t)n), &st) == 0 ? st.starttime : 0;
 }
 
-/* The first process of the job, for the program to know. */
+/* The first process of the job, which is passed to the program. */
 static int32_t first_pid(const struct sampling *g)
 {
     const struct tree *tree = &g->job->tree;
@@ -220,7 +220,7 @@ static int32_t pid_of_helper(void *state)
     return (int32_t)program_pid(r->program);
 }
 
-/* Has the helper process started it, or one that it has started? */
+/* Was the process started by the helper process or by a descendant of it? */
 static bool owns(void *state, int32_t pid)
 {
     const struct program_row *r = state;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collector of a program that the user named (--collect NAME=COMMAND): its readings become a kind NAME. */
+/* The collector of a program that the user named (--collect NAME=COMMAND): its readings become the kind NAME. */
 #ifndef COLLECT_PROGRAM_ROW_H
 #define COLLECT_PROGRAM_ROW_H
 
 #include "collect/sampling.h"
 #include "helper/program.h"
 
-/* For one program: what is declared of its kind, and its rows. */
+/* One program: its declared kind, and the rows of it. */
 struct program_row;
 
 extern const struct collector program_collector;
@@ -15,7 +15,7 @@ extern const struct collector program_collector;
 int program_row_new(struct program_row **ret, struct sampling *sampling, const struct program_request *request,
                     struct baro_error *err);
 
-/* One line for people on what went wrong with it so far. False: nothing did. */
+/* Appends one line, for users, on what went wrong so far. Returns false if nothing did. */
 bool program_row_trouble(struct program_row *r, struct buf *line);
 
 #endif

@@ -11,7 +11,7 @@
 
 struct program_entity {
     struct baro_entity e; /* first: the kind's list points to it */
-    char *key;            /* the row's name in readings: e.name has secrets taken out */
+    char *key;            /* the row's name in readings; e.name is the same with secrets removed */
     bool seen;            /* in this reading */
 };
 
@@ -24,7 +24,7 @@ void program_table_init(struct program_table *t, const char *name)
 static void free_attributes(struct baro_entity *e)
 {
     for (size_t i = 0; i < e->n_attributes; i++)
-        free((char *)e->attribute[i].name); /* and the text behind it */
+        free((char *)e->attribute[i].name); /* one block with the text */
     free((struct baro_attribute *)e->attribute);
     e->attribute = NULL;
     e->n_attributes = 0;
@@ -64,7 +64,7 @@ static bool has_unit(const char *name, const char *unit)
     return at && at > name && (!at[n] || strcmp(at + n, "_total") == 0 || strcmp(at + n, "_sum") == 0);
 }
 
-/* Bytes and nanoseconds are whole; any other unit stands in the name. */
+/* Bytes and nanoseconds are integers; any other unit is only part of the name. */
 static enum baro_unit unit_of(const char *name)
 {
     return has_unit(name, "_bytes") ? BARO_UNIT_BYTES : has_unit(name, "_ns") ? BARO_UNIT_NS : BARO_UNIT_REAL;
@@ -90,7 +90,7 @@ static struct baro_metric *make_metric(const char *name, const char *help, enum 
     return m;
 }
 
-/* Returns the number of the column + 1, 0 without room. */
+/* Returns the index of the column + 1, or 0 if there is no room. */
 static uint16_t find_column(struct program_table *t, const struct reading *r, uint32_t i)
 {
     const struct reading_column *c = &r->column[i];
@@ -201,7 +201,7 @@ static bool same_attributes(const struct baro_entity *e, const struct reading *r
     return true;
 }
 
-/* One block for each: the name, the value as it was printed, and the value with secrets taken out. */
+/* One block for each attribute: the name, the value as it was printed, and the value with secrets removed. */
 static int set_attributes(struct baro_entity *e, const struct reading *r, const struct reading_row *row)
 {
     const char *at = reading_text(r, row->labels);
@@ -236,15 +236,15 @@ static void set_owner(struct baro_entity *e, int32_t pid, program_start_fn *star
     if (pid > 0) {
         o.process = (struct baro_key){pid, start_of(context, pid)};
         if (!o.process.start && e->owner.kind == o.kind && e->owner.process.pid == pid)
-            return; /* it has ended since */
-        o.kind = o.process.start ? o.kind : BARO_OWNER_NONE; /* no process of that number is known here */
+            return;                                          /* it has ended: its known start time stays */
+        o.kind = o.process.start ? o.kind : BARO_OWNER_NONE; /* no process with this pid is known here */
         o.process = o.process.start ? o.process : (struct baro_key){0};
     }
     e->info_version += o.kind != e->owner.kind || !baro_key_equal(o.process, e->owner.process);
     e->owner = o;
 }
 
-/* Returns the index of the row, -1 without room, or -ENOMEM. */
+/* Returns the index of the row, -1 if there is no room, or -ENOMEM. */
 static int64_t add_row(struct program_table *t, const char *key, uint32_t *ids)
 {
     size_t n = t->kind.rows.n;
@@ -269,7 +269,7 @@ static int64_t add_row(struct program_table *t, const char *key, uint32_t *ids)
     return (int64_t)n;
 }
 
-/* Rows that the reading does not have any more are gone. */
+/* Removes the rows that are not in the reading. */
 static void drop_unseen(struct program_table *t)
 {
     size_t kept = 0;

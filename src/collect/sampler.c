@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "collect/members.h"
 
-/* What the ledger adds up is read whatever the user asks for. */
+/* The values that the ledger sums up are read whatever metrics the user chose. */
 static uint64_t always_wanted(void)
 {
     return 1ull << PROCESS_cpu | 1ull << PROCESS_cpu_user | 1ull << PROCESS_cpu_system |

@@ -14,7 +14,7 @@
 #include "procfs/machine.h"
 
 #define RESCAN (5 * NS_PER_SEC)
-#define CLOCKS (20 * NS_PER_MS) /* a CPU clock moves once in a tick of the kernel at least: 1 to 10 ms */
+#define CLOCKS (20 * NS_PER_MS) /* a CPU clock advances at least once per tick of the kernel: 1 to 10 ms */
 
 struct adding {
     struct sampling *sampling;
@@ -30,8 +30,8 @@ static bool add_child(void *context, int32_t pid)
     return true;
 }
 
-/* One thread's children. The list can outgrow any fixed buffer (10,000 children are 60 kB): read on in pieces, cut at a
- * blank. */
+/* Lists the children of one thread. The list can be larger than any fixed buffer (10,000 children are 60 kB), so it is
+ * read in pieces, which are cut at a blank. */
 static int children_of_thread(struct sampling *g, int32_t pid, int32_t tid, struct adding *a)
 {
     char path[40];
@@ -68,7 +68,8 @@ static bool thread_children(void *context, int32_t tid)
     return true;
 }
 
-/* A missing file: the process is gone, or the kernel has none of them (CONFIG_PROC_CHILDREN). One's own tells. */
+/* A missing file means that the process is gone, or that the kernel has no such files (CONFIG_PROC_CHILDREN). The file
+ * of this process shows which. */
 static void check_children_file(struct scan *n)
 {
     char path[40];
@@ -83,8 +84,8 @@ static void check_children_file(struct scan *n)
         close(fd);
 }
 
-/* The last field is the last pid that was given in this pid namespace, to a process or a thread (fs/proc/loadavg.c).
- * lxcfs shows one of its own making; only the kernel's is of use. */
+/* The last field is the last pid that was given to a process or thread in this PID namespace (fs/proc/loadavg.c). The
+ * file of lxcfs has no such pid, so only that of procfs is used. */
 static int open_last_pid(int proc_fd)
 {
     struct statfs fs;
@@ -94,9 +95,9 @@ static int open_last_pid(int proc_fd)
     return fd;
 }
 
-/* Where nobody was born since the last tick, nobody has new children. The pid is read before children are listed, so
- * that a process that is born in between is seen by the next tick. A parent that runs on another core may show that it
- * ran only after some milliseconds: those that ran are still asked with the first tick that comes CLOCKS after the one
+/* If no process was born since the last tick, no member has new children. The last pid is read before children are
+ * listed, so a process that is born in between is seen by the next tick. The clock of a parent on another core may
+ * advance some milliseconds late: the members that ran are still read in the first tick that comes CLOCKS after the one
  * that saw the birth. */
 static void check_births(struct scan *n)
 {
@@ -154,15 +155,16 @@ bool scan_children_of(struct scan *n, struct member *m)
     return true;
 }
 
-/* Only a process that ran since can have forked since. Another core's clock moves with the tick of the kernel alone. */
+/* Only a process that ran since the last list can have forked since. In state R its clock may be late: the clock of
+ * another core advances with the kernel's tick only. */
 void scan_member(struct scan *n, struct member *m, bool known, uint64_t clock_ns)
 {
     char state = (char)m->row.value[PROCESS_state];
-    /* Events tell of it, and so of its children. */
-    bool told = m->row.origin == BARO_ORIGIN_EVENT && (m->heard || !n->sampling->job->hears);
+    /* An event source covers this process, so it also reports its children. */
+    bool covered = m->row.origin == BARO_ORIGIN_EVENT && (m->heard || !n->sampling->job->hears);
     if (!n->sampling->options.children || n->no_children_file || state == 'Z')
         return;
-    if (!n->always && !n->once && (known || told))
+    if (!n->always && !n->once && (known || covered))
         return;
     if (clock_ns && clock_ns == m->note.scanned_clock_ns && state != 'R')
         return;
@@ -181,7 +183,7 @@ void scan_wrapper(struct scan *n)
         children_of_thread(n->sampling, wrapper, wrapper, &a);
 }
 
-/* ---- the whole of /proc, where the kernel has no children files ---- */
+/* ---- all of /proc, if the kernel has no children files ---- */
 
 struct found {
     int32_t pid, ppid;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding members without events. Only a process that ran can have forked, so only those whose CPU clock has moved are
- * asked, and all their threads: /proc/PID/task/TID/children lists the children of one thread alone.
+ * Finding members without events, by listing children. Only a process that ran can have forked, so only members whose
+ * CPU clock advanced are read. /proc/PID/task/TID/children has the children of one thread, so it is read for all
+ * threads.
  */
 #ifndef COLLECT_SCAN_H
 #define COLLECT_SCAN_H
@@ -11,34 +12,35 @@
 struct scan {
     struct sampling *sampling;
     struct threads *threads;
-    bool always;           /* no event source: members that ran are asked for children at every tick */
-    bool once;             /* in the next tick all are asked: events were lost, or the last time was a while ago */
-    bool no_children_file; /* kernel without CONFIG_PROC_CHILDREN */
+    bool always; /* no event source: each tick lists the children of members that ran */
+    /* the next tick lists the children of all members: events were lost, or the last time was a while ago */
+    bool once;
+    bool no_children_file; /* the kernel has no CONFIG_PROC_CHILDREN */
     bool children_file_known;
     bool last_pid_tried;
-    bool nobody_born;           /* since the last tick, in the whole of our PID namespace */
-    int last_pid_fd;            /* /proc/loadavg, which ends with the last pid that was given; -1: it does not */
-    uint64_t last_pid, born_ns; /* it; the tick that first saw it */
-    uint64_t last_pid_ns;       /* the last tick that read it */
-    uint64_t scanned_ns;        /* the last tick in which all were asked */
+    bool nobody_born;           /* no process was born since the last tick in our PID namespace */
+    int last_pid_fd;            /* /proc/loadavg, whose last field is the last pid given; -1: not usable */
+    uint64_t last_pid, born_ns; /* the last pid; the tick that first saw it */
+    uint64_t last_pid_ns;       /* the last tick that read the last pid */
+    uint64_t scanned_ns;        /* the last tick that listed the children of all members */
 };
 
 void scan_init(struct scan *n, struct sampling *sampling, struct threads *threads);
 void scan_done(struct scan *n);
 
 void scan_set_always(struct scan *n, bool always);
-void scan_request(struct scan *n); /* all members are asked in the next tick */
+void scan_request(struct scan *n); /* the next tick lists the children of all members */
 
-/* Around a tick over all members. */
+/* To be called around a tick over all members. */
 void scan_begin(struct scan *n);
 void scan_end(struct scan *n);
-bool scan_is_due(const struct scan *n, uint64_t now_ns); /* are all members to be asked? */
+bool scan_is_due(const struct scan *n, uint64_t now_ns); /* are the children of all members to be listed? */
 
-/* A member that was just read at this CPU clock: adds its children to the job if it may have new ones. */
+/* For a member that was just read at this CPU clock: adds its children to the job if there may be new ones. */
 void scan_member(struct scan *n, struct member *m, bool known, uint64_t clock_ns);
 
-/* Returns false if that was put off because there are many threads. */
+/* Adds the children of m. Returns false if that was put off because m has many threads. */
 bool scan_children_of(struct scan *n, struct member *m);
-void scan_wrapper(struct scan *n); /* orphans become children of the wrapper */
+void scan_wrapper(struct scan *n); /* adds the wrapper's children: orphans */
 
 #endif
