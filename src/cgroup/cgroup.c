@@ -30,7 +30,7 @@ static bool has_entries(int root_fd, const char *path)
     return any;
 }
 
-/* I/O of dm, md, loop or zram is counted at the devices below as well, or never reaches a device. */
+/* The I/O of dm, md, loop or zram is also counted for the devices below, or reaches no device. */
 static bool stands_alone(int root_fd, uint32_t major, uint32_t minor)
 {
     char path[64];
@@ -50,14 +50,14 @@ static void remember(struct cgroups *g, const struct device *d)
         size_t cap = g->cap_devices ? g->cap_devices * 2 : 16;
         struct device *at = realloc(g->device, cap * sizeof(*at));
         if (!at)
-            return; /* tried again at the next read */
+            return; /* the next read tries again */
         g->device = at;
         g->cap_devices = cap;
     }
     g->device[g->n_devices++] = *d;
 }
 
-/* The kernel's files have the devices in the same order each time, so the first guess is mostly right. */
+/* The kernel's files have the devices in the same order each time, so the first comparison mostly hits. */
 static bool counts(void *context, uint32_t major, uint32_t minor)
 {
     struct cgroups *g = context;
@@ -80,14 +80,14 @@ struct level {
     char *path;
     int dir_fd[CGROUP_AT_MAX]; /* by index into cgroup_hierarchies.at[] */
     bool own, limited, memory;
-    bool memory_partly;        /* its memory does not include groups below it (v1, use_hierarchy 0) */
+    bool memory_partly; /* its memory does not include the groups below it (v1, use_hierarchy 0) */
 };
 
 struct levels {
     struct level at[4 * GROUPS_MAX];
     size_t n;
-    size_t place;              /* the one whose ancestors are visited */
-    size_t memory_place;       /* SIZE_MAX: none */
+    size_t place;        /* index of the hierarchy whose ancestors are visited */
+    size_t memory_place; /* index of the hierarchy that counts memory; SIZE_MAX: none */
     bool v2, first;
 };
 
@@ -121,7 +121,7 @@ static bool add_level(void *context, int dir_fd, const char *dir, const char *pa
     bool memory = l->place == l->memory_place, alone = memory && !l->v2 && cgroup_memory_alone(dir_fd);
     (void)dir;
     if (alone && !l->first)
-        return false; /* neither it nor its ancestors limit the job */
+        return false; /* neither this group nor its ancestors limit the job */
     struct level *at = level_of(l, path);
     if (!at)
         return false;
@@ -156,8 +156,8 @@ static void levels_done(struct levels *l)
     }
 }
 
-/* A job with different paths in the hierarchies has several groups of its own: the one that counts memory comes first,
- * then the deepest. */
+/* A job with different paths in its hierarchies has several own groups: the one that counts memory comes first, then
+ * the deepest. */
 static int by_depth(const void *a, const void *b)
 {
     const struct level *x = a, *y = b;
@@ -217,7 +217,8 @@ static void open_files(struct cgroups *g, struct group *group, const struct leve
     }
 }
 
-/* "v2", "v1 memory, pids" or both: in which hierarchies the job is at or below this path. */
+/* The label of an entity, "v2", "v1 memory, pids" or both: the hierarchies in which the job is at or below this path.
+ */
 static void make_label(const struct level *l, const struct cgroup_hierarchies *places, char *at, size_t cap)
 {
     static const char *const names[CGROUP_AT_MAX] = {"cpu", "cpuacct", "cpuset", "memory", "io", "pids", NULL};
@@ -305,8 +306,8 @@ static void vanish(struct group *group)
     }
 }
 
-/* Memory that can't be reclaimed at once: the last usage that was read before inactive_file, which is read less often.
- */
+/* Memory that can't be reclaimed at once: memory less inactive_file. inactive_file is read less often, so memory is
+ * newer. Example: 900 MB, of which 200 MB are inactive_file: 700 MB. */
 static void working_set(struct baro_entity *e)
 {
     uint64_t all = e->value[CGROUP_memory], inactive = e->value[CGROUP_memory_inactive_file];
@@ -348,8 +349,9 @@ static void read_file(struct cgroups *g, struct group *group, size_t i)
         group->fd[i] = fd_close(group->fd[i]);
 }
 
-/* Reads files as often as their cost allows. A read that was preempted looks expensive; that alone must not leave out
- * the OOM kill that ended the job, so at the end the cheap counters are always read. */
+/* Reads each file as often as its cost allows: reading for 1 ms is followed by a pause of 500 ms. A read that was
+ * preempted ticks expensive. That must not hide the OOM kill that ended the job, so the last tick always reads the
+ * cheap counters. */
 static void read_group(struct cgroups *g, struct group *group, uint64_t now_ns, bool last)
 {
     uint64_t before = clock_monotonic_ns();
@@ -389,7 +391,7 @@ void cgroups_tick(struct cgroups *g, uint64_t now_ns, bool last, struct baro_sam
     if (!g)
         return;
     g->now_ns = now_ns;
-    g->looks++;
+    g->ticks++;
     for (size_t i = 0; i < g->n; i++) {
         if (!g->at[i].gone)
             read_group(g, &g->at[i], now_ns, last);

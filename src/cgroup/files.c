@@ -11,7 +11,7 @@ static void put_if(const struct group_text *t, int metric, uint32_t valid, unsig
         entity_lack(t->e, metric, BARO_ABSENT_UNSUPPORTED);
 }
 
-/* That there is no limit is no value: neither 0 nor a very large number. */
+/* "No limit" makes the metric absent: it is neither 0 nor a very large number. */
 static void put_limit(const struct group_text *t, int metric, uint64_t value, uint64_t most)
 {
     if (value == CGROUP_NO_LIMIT || (most && value >= most))
@@ -57,7 +57,7 @@ static bool take_quota(const struct group_text *t)
     return true;
 }
 
-/* v1 has the quota and the period in a file each; the period is read first. */
+/* v1 has quota and period in two files; the period is read first. */
 static bool take_period(const struct group_text *t)
 {
     return cgroup_value_parse(t->text, t->period_us) == 0;
@@ -143,7 +143,7 @@ static bool take_memory_stat(const struct group_text *t)
     put_if(t, CGROUP_faults_major, m.valid, CGMEM_FAULTS_MAJOR, m.value[CGMEM_FAULTS_MAJOR]);
     if (!t->v2)
         put_if(t, CGROUP_swap, m.valid, CGMEM_SWAP, m.value[CGMEM_SWAP]);
-    /* The kernel counts major faults among all faults. */
+    /* The kernel's pgfault includes major faults. */
     if ((m.valid & 1u << CGMEM_FAULTS) && (m.valid & 1u << CGMEM_FAULTS_MAJOR) &&
         m.value[CGMEM_FAULTS] >= m.value[CGMEM_FAULTS_MAJOR])
         entity_put(t->e, CGROUP_faults_minor, m.value[CGMEM_FAULTS] - m.value[CGMEM_FAULTS_MAJOR]);
@@ -157,8 +157,8 @@ static bool take_events(const struct group_text *t)
         return false;
     put_if(t, CGROUP_oom_kills, ev.valid, CGEVENT_OOM_KILLS, ev.value[CGEVENT_OOM_KILLS]);
     put_if(t, CGROUP_memory_high_hits, ev.valid, CGEVENT_HIGH_HITS, ev.value[CGEVENT_HIGH_HITS]);
-    put_if(t, CGROUP_ooms, ev.valid, CGEVENT_OOMS, ev.value[CGEVENT_OOMS]); /* v1 has neither */
-    if (t->v2) /* which v1 has a file of its own for */
+    put_if(t, CGROUP_ooms, ev.valid, CGEVENT_OOMS, ev.value[CGEVENT_OOMS]); /* not in v1 */
+    if (t->v2)                                                              /* v1 has a file of its own for it */
         put_if(t, CGROUP_memory_limit_hits, ev.valid, CGEVENT_MAX_HITS, ev.value[CGEVENT_MAX_HITS]);
     return true;
 }
@@ -177,8 +177,8 @@ static bool take_io(const struct group_text *t)
     return true;
 }
 
-/* Since 6.9 v1 counts where a limit on I/O was set at least once; elsewhere there is no line of a device, whatever was
- * read. */
+/* Since 6.9 v1 counts only groups for which an I/O limit was ever set; for others the file has no line of a device,
+ * although there was I/O. */
 static bool blkio(const struct group_text *t, bool bytes, int reads, int writes)
 {
     struct cgroup_io io;
@@ -269,9 +269,9 @@ const struct group_file group_files[] = {
      {M(memory_anon), M(memory_file), M(memory_inactive_file), M(memory_shmem), M(memory_slab), M(faults_minor),
       M(faults_major)}},
     {NULL, "memory.kmem.usage_in_bytes", CGROUP_AT_MEMORY, FAST, take_memory_kernel, {M(memory_kernel)}},
-    /* Not memory.events.local: it lacks the kills in groups that the job makes below its own. Neither file of the
-     * innermost group has those of groups beside it; and where only a group above the job's can be seen, the local
-     * file of that one lacks the job's kills too. */
+    /* Not memory.events.local: that file lacks the kills in groups that the job makes below its own. Neither file of
+     * the innermost group has the kills of its siblings. If only a group above the job's is visible, its local file
+     * lacks the job's kills, too. */
     {"memory.events",
      "memory.oom_control",
      CGROUP_AT_MEMORY,
@@ -325,7 +325,7 @@ const struct cgroup_location *cgroups_location_of(const struct cgroup_hierarchie
 {
     const struct cgroup_location *any = NULL;
     if (id == CGROUP_memory_working_set)
-        id = CGROUP_memory; /* made of two files of the same controller */
+        id = CGROUP_memory; /* computed from two files of the same controller */
     for (size_t i = 0; i < group_files_n; i++) {
         const struct group_file *f = &group_files[i];
         const struct cgroup_location *p = has_metric(f, id) ? cgroup_location_of(places, f->at) : NULL;

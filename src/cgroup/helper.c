@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Expensive files: for memory.stat the kernel adds up all groups below, on some machines thousands of removed ones that
- * still hold a page, which can take seconds. A helper process reads it, one request per group at a time, and the reply
- * arrives with a later tick.
+ * Reads expensive files. For memory.stat the kernel sums up all groups below, which on some machines include thousands
+ * of removed groups that still hold a page; that can take seconds. A helper process reads it, one request per group at
+ * a time, and a later tick gets the reply.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,13 +11,14 @@
 #include "base/fd.h"
 #include "cgroup/state.h"
 
-#define AGAIN (60 * NS_PER_SEC) /* after a read hung; then two minutes, four ... */
+#define AGAIN (60 * NS_PER_SEC) /* pause after a read that hung; then two minutes, four ... */
 #define AGAIN_DOUBLED 5u
 #define EXPENSIVE (5 * NS_PER_SEC) /* between two requests: waking a helper costs more than most replies */
-#define STUCK_MOST 4u           /* hanging helpers: a file that hung is not requested again */
-#define LAST_AFTER NS_PER_SEC   /* at the end, if the last reply is older than this */
+#define STUCK_MOST 4u              /* helpers that may hang: a file that hung is not requested again */
+#define LAST_AFTER NS_PER_SEC      /* the last tick requests it again if the last reply is older */
 #define LAST_DEADLINE (5 * NS_PER_MS)
-#define FIRST_DEADLINE (20 * NS_PER_MS) /* at the first tick, if there is a helper by then: nothing waits for it */
+/* in the first tick, if a helper runs by then: nothing else waits for that tick */
+#define FIRST_DEADLINE (20 * NS_PER_MS)
 
 /* The helper opens the file itself: it does not share our descriptors. */
 void group_leave(struct group *group, size_t i)
@@ -36,14 +37,14 @@ void group_leave(struct group *group, size_t i)
 static void failed(struct cgroups *g, struct group *group, uint8_t why)
 {
     struct group_left *l = &group->left;
-    if (why == BARO_ABSENT_NOT_YET) { /* there was no helper for the request: nothing was read */
+    if (why == BARO_ABSENT_NOT_YET) { /* the request reached no helper: nothing was read */
         l->due_ns = g->now_ns + EXPENSIVE;
         return;
     }
     group_lack(group, &group_files[l->file], why);
     l->hung = why == BARO_ABSENT_TIMEOUT;
     l->due_ns = g->now_ns + (l->hung ? AGAIN << (l->tries < AGAIN_DOUBLED ? l->tries : AGAIN_DOUBLED) : EXPENSIVE);
-    l->tries += l->hung; /* makes a new key: the helper refuses one that hung */
+    l->tries += l->hung; /* makes a new key: the helper refuses a key that hung */
 }
 
 static void on_reply(void *context, const struct helper_reply *reply)
@@ -102,7 +103,7 @@ void groups_ask(struct cgroups *g, bool last)
             .key = {(int32_t)g->at[i].entity->id, l->tries}, .what = HELPER_GROUP, .path = l->path};
     }
     if (n && helper_ask(g->slow, requests, n,
-                        g->looks == 1 ? FIRST_DEADLINE
+                        g->ticks == 1 ? FIRST_DEADLINE
                         : last        ? LAST_DEADLINE
                                       : 0,
                         -1, on_reply, g) < 0) {

@@ -39,7 +39,8 @@ static uint8_t reason(int error)
     return error == -EACCES || error == -EPERM ? BARO_ABSENT_DENIED : BARO_ABSENT_UNKNOWN;
 }
 
-/* A limit that was found is a limit, whatever is above it. If none was found, there may be one that is not visible. */
+/* If a limit was found, it applies, whatever there is above. If none was found, there may be one that is not visible.
+ */
 static uint8_t unseen(const struct cgroup_bound *b)
 {
     return b->unseen && b->value == CGROUP_NO_LIMIT ? reason(b->unseen) : BARO_PRESENT;
@@ -63,7 +64,7 @@ static void by_groups(const struct limits_place *p, struct baro_limits *l)
         tighten(&l->cores_ppm, l->cores_source, b->cpus.value * CORE, b->cpus.source);
     tighten(&l->pids, l->pids_source, b->pids.value, b->pids.source);
     l->memory_absent = unseen(&b->memory);
-    l->cores_absent = unseen(&b->quota); /* a hidden cpuset needs no care: it shows in the affinity */
+    l->cores_absent = unseen(&b->quota); /* a hidden cpuset shows in the affinity */
     l->pids_absent = unseen(&b->pids);
 }
 

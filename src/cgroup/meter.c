@@ -37,8 +37,8 @@ void cgroup_meter_close(struct cgroup_meter *m)
     m->split_fd = fd_close(m->split_fd);
 }
 
-/* cpuacct.usage is in nanoseconds, user and system are in ticks: the ticks only divide usage. Example: usage 100 ms,
- * 6 and 3 ticks: user 66.7 ms, system 33.3 ms. */
+/* cpuacct.usage is in nanoseconds, user and system in ticks, so the ticks are only used to divide usage. Example: usage
+ * 100 ms, 6 and 3 ticks: user 66.7 ms, system 33.3 ms. */
 static void split(const struct cgroup_meter *m, uint64_t usage, struct cgroup_reading *ret)
 {
     struct cgroup_cpu c;

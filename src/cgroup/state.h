@@ -7,15 +7,15 @@
 #include "cgroup/files.h"
 #include "helper/helper.h"
 
-#define GROUPS_MAX 16u      /* the job's own and ancestors with a limit: a deep tree has about five */
+#define GROUPS_MAX 16u      /* the job's own groups and ancestors with a limit: a deep tree has about five */
 #define TEXT 65536u         /* io.stat has a line of about 100 bytes per device */
 #define SLOW_NS (4 * NS_PER_SEC) /* for limits, which change rarely */
-#define OF_ITS_TIME 500u    /* reading a file may take a five-hundredth of the time */
+#define OF_ITS_TIME 500u         /* reading a file may take 1/500 of the time */
 
 /* The file of a group that the helper reads. */
 struct group_left {
     char *path;             /* absolute; NULL: there is none */
-    size_t file;            /* of group_files */
+    size_t file;            /* index into group_files */
     bool asked, hung;
     uint32_t tries;
     uint64_t due_ns;
@@ -41,11 +41,11 @@ struct cgroups {
     struct group at[GROUPS_MAX];
     size_t n;
     bool v2[CGROUP_AT_MAX];     /* is this controller in the v2 hierarchy? */
-    struct device *device;      /* devices that were seen in I/O files so far */
+    struct device *device;      /* devices that have been in I/O files so far */
     size_t n_devices, cap_devices, next_device;
     struct helper *slow;   /* borrowed; NULL: none yet */
-    uint64_t now_ns, looks;
-    uint64_t oom_first, oom_last; /* kills that the first group counts */
+    uint64_t now_ns, ticks;
+    uint64_t oom_first, oom_last; /* the first group's count of kills: as read first, and last */
     bool oom_seen;
     char text[TEXT];
 };
@@ -54,7 +54,7 @@ struct cgroups {
 bool group_take(struct cgroups *g, struct group *group, size_t i, struct span text);
 void group_lack(struct group *g, const struct group_file *f, enum baro_absent why);
 
-/* helper.c: from now on the helper reads file i, which is open. */
+/* helper.c: the helper now reads file i, which is open. */
 void group_leave(struct group *group, size_t i);
 void groups_ask(struct cgroups *g, bool last);
 

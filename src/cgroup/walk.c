@@ -15,7 +15,7 @@
 #include "base/fd.h"
 #include "cgroup/cgroup.h"
 
-#define GROUPS_MOST 16384u /* below one group: a pod has a few, a builder of images some hundred */
+#define GROUPS_MOST 16384u /* below one group: a pod has a few, an image builder some hundred */
 #define DEPTH_MOST 16
 
 void cgroup_walk_init(struct cgroup_walk *w, int root_fd, const struct cgroup_location *place)
@@ -255,7 +255,7 @@ static int processes_of(int fd, char *text, size_t cap, void (*fn)(void *context
         while (rest.len && memchr(rest.at, '\n', rest.len)) {
             uint64_t pid;
             scan_line(&rest, &line);
-            if (!scan_u64(&line, &pid) || pid == 0 || pid > INT32_MAX) /* 0: outside of this PID namespace */
+            if (!scan_u64(&line, &pid) || pid == 0 || pid > INT32_MAX) /* 0: a process outside of this PID namespace */
                 continue;
             fn(context, (int32_t)pid);
             count++;
