@@ -350,7 +350,7 @@ static void read_file(struct cgroups *g, struct group *group, size_t i)
 }
 
 /* Reads each file as often as its cost allows: reading for 1 ms is followed by a pause of 500 ms. A read that was
- * preempted ticks expensive. That must not hide the OOM kill that ended the job, so the last tick always reads the
+ * preempted looks expensive. That must not hide the OOM kill that ended the job, so the last tick always reads the
  * cheap counters. */
 static void read_group(struct cgroups *g, struct group *group, uint64_t now_ns, bool last)
 {

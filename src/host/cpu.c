@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CPUs. One that is taken offline has no line any more: it leaves, and is another entity when it comes back. */
+/* CPUs. A CPU that is taken offline has no line in /proc/stat: its entity ends, and it gets a new one when it comes
+ * back. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +20,9 @@ static const enum cpu_metric cpu_modes[MODE_MAX] = {
     CPU_user, CPU_nice, CPU_system, CPU_idle, CPU_iowait, CPU_irq, CPU_softirq, CPU_steal, CPU_guest, CPU_guest_nice,
 };
 
-/* A sandbox that has the file and tells nothing in it (gVisor): a machine whose CPUs never did anything, not even idle,
- * is none. */
-static bool told(const struct proc_cpu *c)
+/* Is any counter above 0? In a sandbox (gVisor) the file has only zeros: a machine whose CPUs were never busy nor idle
+ * does not exist, so these zeros are not values. */
+static bool has_counts(const struct proc_cpu *c)
 {
     for (int i = 0; i < MODE_MAX; i++) {
         if (c->ticks[i])
@@ -38,9 +39,9 @@ static struct baro_entity *entity_of(struct host *h, uint32_t number)
     size_t cap = h->cap_cpus;
     if (!host_grow((void **)&h->cpu, &cap, number, sizeof(struct baro_entity *)))
         return NULL;
-    if (cap != h->cap_cpus && !host_grow((void **)&h->cpu_looked, &h->cap_cpus, number, sizeof(*h->cpu_looked)))
+    if (cap != h->cap_cpus && !host_grow((void **)&h->cpu_seen_tick, &h->cap_cpus, number, sizeof(*h->cpu_seen_tick)))
         return NULL;
-    h->cpu_looked[number] = h->looks;
+    h->cpu_seen_tick[number] = h->ticks;
     if (!h->cpu[number]) {
         snprintf(name, sizeof(name), "cpu%u", number);
         h->cpu[number] = entity_add(&h->table[BARO_KIND_CPU], h->o.entity_ids, name, "");
@@ -53,7 +54,7 @@ static void on_cpu(void *context, const struct proc_cpu *c)
 {
     struct host *h = context;
     uint64_t tick = NS_PER_SEC / (h->o.clk_tck ? h->o.clk_tck : 100);
-    bool any = told(c);
+    bool any = has_counts(c);
     if (c->number == PROC_CPU_ALL) {
         h->stat_is_empty = !any;
         for (int i = 0; i < MODE_MAX; i++) {
@@ -73,7 +74,7 @@ static void on_cpu(void *context, const struct proc_cpu *c)
     }
 }
 
-/* ---- what does not change: which node it belongs to ---- */
+/* ---- what does not change: the NUMA node of a CPU ---- */
 
 struct node {
     struct host *h;
@@ -126,7 +127,7 @@ static void read_nodes(struct host *h)
 static void drop_offline(struct host *h)
 {
     for (size_t i = 0; i < h->cap_cpus; i++) {
-        if (h->cpu[i] && h->cpu_looked[i] != h->looks) {
+        if (h->cpu[i] && h->cpu_seen_tick[i] != h->ticks) {
             entity_remove(&h->table[BARO_KIND_CPU], h->cpu[i]);
             h->cpu[i] = NULL;
         }
@@ -170,7 +171,7 @@ void host_cpus(struct host *h)
         read_nodes(h);
 }
 
-/* ---- frequencies, which the helper reads ---- */
+/* ---- frequencies: the helper reads them ---- */
 
 static void mean_frequency(struct host *h, uint8_t why)
 {

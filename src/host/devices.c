@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What disks and interfaces share: found again in the order of the kernel's file, totals that never fall. */
+/* Shared by disks and interfaces: finding a device in the order of the kernel's file, and totals that never fall. */
 #include <string.h>
 
 #include "host/state.h"
@@ -13,7 +13,7 @@ static bool is(const struct device *d, struct span name, uint32_t major, uint32_
 struct device *devices_find(struct devices *all, struct span name, uint32_t major, uint32_t minor, bool *ret_new)
 {
     *ret_new = false;
-    for (size_t i = 0; i < all->n; i++) { /* the first guess is right as long as nothing comes or goes */
+    for (size_t i = 0; i < all->n; i++) { /* the first comparison hits unless devices come or go */
         size_t at = all->next + i < all->n ? all->next + i : all->next + i - all->n;
         if (is(&all->at[at], name, major, minor)) {
             all->next = at + 1;
@@ -45,7 +45,7 @@ void devices_sweep(struct host *h, struct devices *all, struct entity_table *t)
 {
     size_t kept = 0;
     for (size_t i = 0; i < all->n; i++) {
-        if (all->at[i].looked != h->looks) {
+        if (all->at[i].seen_tick != h->ticks) {
             entity_remove(t, all->at[i].entity);
             continue;
         }

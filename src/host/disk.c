@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Disks: /proc/diskstats for the counters, /sys/class/block for what a device is, asked when it appears and when its
- * counters fall. */
+/* Disks: counters from /proc/diskstats, properties from /sys/class/block. Properties are read when a device appears and
+ * when its counters fall. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -35,9 +35,9 @@ static bool did_something(const struct proc_disk *p)
     return false;
 }
 
-/* What it is. Partitions get no entity, and neither does what did nothing and has no medium or nothing below it: eight
- * loop devices and sixteen RAM disks that nobody uses. */
-static void look(struct host *h, struct device *d, const struct proc_disk *p)
+/* Reads the properties of a new disk. Partitions get no entity. Neither does a disk without I/O that has no medium or
+ * nothing below it, for example the usual eight loop devices and sixteen RAM disks that are not used. */
+static void read_properties(struct host *h, struct device *d, const struct proc_disk *p)
 {
     struct sys_block b;
     d->known = h->o.sys_fd >= 0 && sys_block_read(h->o.sys_fd, d->name, &b) == 0;
@@ -70,8 +70,7 @@ static void fill(struct baro_entity *e, const struct proc_disk *p)
     }
 }
 
-/* Under the same name and number, another disk: its counters began anew, and /sys has another sequence number for it.
- */
+/* Has another disk taken this name and number? Then its counters are smaller, and it has another diskseq in /sys. */
 static bool replaced(const struct host *h, const struct device *d, const uint64_t now[DEVICE_TOTALS])
 {
     struct sys_block b;
@@ -89,7 +88,7 @@ static void one(struct host *h, const struct proc_disk *p)
                                          p->value[DISKSTAT_READS], p->value[DISKSTAT_WRITES]};
     if (!d)
         return;
-    d->looked = h->looks;
+    d->seen_tick = h->ticks;
     if (!added && replaced(h, d, now)) {
         entity_remove(&h->table[BARO_KIND_DISK], d->entity);
         d->entity = NULL;
@@ -97,7 +96,7 @@ static void one(struct host *h, const struct proc_disk *p)
         added = true;
     }
     if (added || (d->unused && did_something(p)))
-        look(h, d, p);
+        read_properties(h, d, p);
     h->disks.unknown |= !d->known;
     devices_count(&h->disks, d, now, true);
     if (d->entity)
@@ -112,8 +111,7 @@ static bool any(void *found, const char *name, size_t len)
     return false;
 }
 
-/* The kernel writes a line for each device there is: a file without one is the file of a machine without disks, which
- * /sys has none of either, or it was put there to hide them. */
+/* The file has no line: either the machine has no disks, and then /sys has none either, or something hides them. */
 static bool are_hidden(const struct host *h)
 {
     bool found = false;
@@ -135,10 +133,10 @@ void host_disks(struct host *h)
         why = BARO_ABSENT_UNKNOWN;
     while (!why && proc_disk_next(&text, &p))
         one(h, &p);
-    if (!why) /* what could not be read says nothing of who left */
+    if (!why) /* a failed read does not mean that devices are gone */
         devices_sweep(h, &h->disks, &h->table[BARO_KIND_DISK]);
     if (!why && h->disks.unknown)
-        why = BARO_ABSENT_UNKNOWN; /* without /sys nobody knows what lies over what */
+        why = BARO_ABSENT_UNKNOWN; /* without /sys it is not known which devices lie on others */
     for (int i = 0; i < DEVICE_TOTALS; i++) {
         if (why)
             host_lack(h, totals[i], why);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Filesystems: each once, however often it is mounted. The mount table says which there are (by device number; btrfs
- * and ZFS, whose subvolumes and datasets have numbers of their own, by source), the helper how full they are.
+ * Filesystems, each one once, however often it is mounted. The mount table says which there are: they are identified by
+ * device number, btrfs and ZFS by source, as their subvolumes and datasets have different numbers. The helper reads how
+ * full they are.
  *
- * An overlay has no space of its own: it counts where it is the root of a container, and what lies under it, if it
- * shows as well (as /etc/hosts does), gives the same answer with the same id and leaves. Of a ZFS pool the datasets
- * that are mounted are added up, and what is free is theirs together: that is what the pool's users see of it; what
- * snapshots and datasets that are not mounted hold is not in it.
+ * An overlay has no space of its own. It counts if it is the root of a container. The filesystem below it, if it is
+ * mounted as well (as for /etc/hosts), has the same values and id and is dropped.
+ *
+ * Of a ZFS pool the mounted datasets are added up; their free space is shared. This is what users of the pool see:
+ * snapshots and datasets that are not mounted are not included. Example: datasets with 10 and 5 GB used and 100 GB
+ * available each: 15 GB used, 100 GB available, 115 GB in total.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -19,9 +22,10 @@
 #define FS_MOST 512u
 #define MOUNTS_MOST 8192u
 #define POINT_MAX 4096u
-#define AGAIN (60 * NS_PER_SEC)  /* a mount that hung; twice as long after each time that it hangs again */
-#define AGAIN_DOUBLED 6u         /* so often */
-#define RISKED 6u                /* so many helpers may hang at once; a few are kept for what is on devices */
+#define AGAIN (60 * NS_PER_SEC) /* the pause after a mount hung; doubled each time that it hangs again */
+#define AGAIN_DOUBLED 6u        /* at most this many times */
+/* at most this many helpers may hang at once on remote filesystems; a few are kept for those on local devices */
+#define RISKED 6u
 
 /* ---- the mount table ---- */
 
@@ -34,7 +38,7 @@ static bool is_one_of(struct span word, const char *const *list)
     return false;
 }
 
-/* Has it space that can run out? */
+/* Does this mount have space that can run out? */
 static bool has_space(const struct proc_mount *m, const char *point)
 {
     static const char *const none[] = {"autofs",          "binfmt_misc", "bpf",         "cgroup",     "cgroup2",
@@ -47,11 +51,11 @@ static bool has_space(const struct proc_mount *m, const char *point)
     if (is_one_of(m->type, none))
         return false;
     if (span_equal(m->type, "zfs") && memchr(m->source.at, '@', m->source.len))
-        return false; /* a snapshot, which is mounted when somebody looks into it: its space is its dataset's */
+        return false; /* a snapshot, which is mounted on access: its space belongs to the dataset */
     if (span_equal(m->type, "overlay"))
         return strcmp(point, "/") == 0;
     if (span_equal(m->type, "tmpfs") && strcmp(point, "/dev") == 0)
-        return false; /* of a container: device nodes */
+        return false; /* a container's device nodes */
     for (const char *const *k = kernels; span_equal(m->type, "tmpfs") && *k; k++) {
         if (span_starts(span_str(point), *k) && strcmp(point, "/dev/shm") != 0)
             return false;
@@ -100,7 +104,7 @@ void fs_done(struct host *h)
     h->n_fs = 0;
 }
 
-/* The pool is what stands before the first '/' of a dataset. */
+/* The source; of a ZFS dataset the pool, which is the part before the first '/'. */
 static struct span source_of(const struct proc_mount *m)
 {
     const char *slash = span_equal(m->type, "zfs") ? memchr(m->source.at, '/', m->source.len) : NULL;
@@ -163,7 +167,7 @@ static void add(struct host *h, const struct proc_mount *m, const char *point)
     h->fs[h->n_fs++] = f;
 }
 
-/* What is mounted over a mount point hides it, of those from the index on. */
+/* A later mount on the same mount point hides the earlier ones: removes those from index `from` on. */
 static void hide(struct host *h, const char *point, size_t from)
 {
     for (size_t i = from; i < h->n_fs; i++) {
@@ -194,7 +198,8 @@ static void remove_unseen(struct host *h)
     h->n_fs = kept;
 }
 
-/* Those that are still where they were stay who they are. A pool's parts are listed anew. */
+/* Keeps the filesystems that are still mounted at the same place, with their entities. The parts of a pool are listed
+ * again. */
 static void keep(struct host *h, struct span text)
 {
     char point[POINT_MAX];
@@ -225,7 +230,7 @@ static void add_new(struct host *h, struct span text)
     for (size_t n = 0; n < MOUNTS_MOST && proc_mount_next(&text, &m); n++) {
         if (proc_mount_unescape(m.point, point, sizeof(point)) < 0)
             continue;
-        hide(h, point, old); /* the old ones know already what hides them */
+        hide(h, point, old); /* for the old ones keep() has done this */
         struct fs *f = has_space(&m, point) ? find(h, &m) : NULL;
         if (f && f->seen) {
             if (f->pool && f >= h->fs + old)
@@ -249,7 +254,7 @@ void host_mounts(struct host *h)
     add_new(h, text);
 }
 
-/* ---- questions and answers ---- */
+/* ---- requests and replies ---- */
 
 void fs_request(struct host *h)
 {
@@ -262,7 +267,7 @@ void fs_request(struct host *h)
             if (f->local != local || f->twin || h->now_ns < f->due_ns)
                 continue;
             if (f->hung && left >= hung)
-                continue; /* each of them still hangs with a helper in it */
+                continue; /* each filesystem that hung still blocks a helper */
             bool trusted = f->local || (f->asked && !f->hung);
             if (!trusted && risked >= RISKED)
                 continue;
@@ -287,18 +292,18 @@ static void lack_all(struct fs *f, uint8_t why)
 static void failed(struct host *h, struct fs *f, uint8_t why)
 {
     if (why == BARO_ABSENT_NOT_YET)
-        return; /* there was no helper to ask: nothing was learned */
+        return; /* the request reached no helper: nothing is known */
     lack_all(f, why);
     f->hung = why == BARO_ABSENT_TIMEOUT;
     if (!f->hung)
         return;
     unsigned doubled = f->tries - 1 < AGAIN_DOUBLED ? f->tries - 1 : AGAIN_DOUBLED;
     f->due_ns = h->now_ns + (AGAIN << doubled);
-    f->tries++; /* under this key the helper would not be asked again */
+    f->tries++; /* makes a new key: the helper refuses a key that hung */
 }
 
-/* The overlay that is the root shows the same filesystem, which it lies over; under an id of its own since 6.6
- * (uuid=auto). */
+/* Is this the filesystem below the overlay that is the root? An overlay shows the same values, but since 6.6
+ * (uuid=auto) an id of its own. */
 static bool is_twin(const struct host *h, const struct fs *f)
 {
     for (const struct fs *o = h->fs; o < f; o++) {
@@ -311,14 +316,14 @@ static bool is_twin(const struct host *h, const struct fs *f)
     return false;
 }
 
-static void answer(struct host *h, struct fs *f, const struct helper_reply *reply)
+static void take_reply(struct host *h, struct fs *f, const struct helper_reply *reply)
 {
     struct baro_entity *e = f->entity;
     entity_put(e, FS_total, reply->host[HELPER_FS_TOTAL]);
     entity_put(e, FS_used, f->part[0].used);
     entity_put(e, FS_available, reply->host[HELPER_FS_AVAILABLE]);
     entity_put(e, FS_read_at, h->now_ns);
-    if (reply->host[HELPER_FS_INODES] && !f->pool) { /* btrfs and FAT have no number of them */
+    if (reply->host[HELPER_FS_INODES] && !f->pool) { /* btrfs and FAT have no number of inodes */
         entity_put(e, FS_inodes, reply->host[HELPER_FS_INODES]);
         entity_put(e, FS_inodes_free, reply->host[HELPER_FS_INODES_FREE]);
     } else {
@@ -358,7 +363,7 @@ void fs_reply(struct host *h, const struct helper_reply *reply)
     part->answered = true;
     f->hung = false;
     f->due_ns = 0;
-    answer(h, f, reply);
+    take_reply(h, f, reply);
     f->asked = true;
     if (f->outstanding && --f->outstanding == 0 && !f->pool && is_twin(h, f)) {
         f->twin = true;

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What may block: when it is asked of the machine's helper, and what became of it. Nothing here waits; answers come
- * with a later look. */
+/* Reads that may block: when the machine's helper is asked for them, and what is done with its replies. Nothing here
+ * waits; a later tick handles the replies. */
 #include "base/clock.h"
 #include "host/state.h"
 
 #define HELPER_EVERY (10 * NS_PER_SEC)
 #define HELPER_EVERY_WHEN_SHORT (60 * NS_PER_SEC)
 #define FREQUENCY_EVERY NS_PER_SEC
-#define FREQUENCY_SLOW (10 * NS_PER_SEC) /* when the budget is short, and where nothing moves it */
-#define FREQUENCY_AGAIN (60 * NS_PER_SEC) /* after one that hung, or that could not be asked */
-#define FREQUENCY_KEY (UINT64_C(1) << 62) /* requests are known by their keys: no group has this one */
+#define FREQUENCY_SLOW (10 * NS_PER_SEC)  /* if the budget is short, or the frequency does not change */
+#define FREQUENCY_AGAIN (60 * NS_PER_SEC) /* after a read that hung or failed */
+#define FREQUENCY_KEY (UINT64_C(1) << 62) /* marks the key of these requests: no control group has such a key */
 #define OF_THE_HELPERS_TIME 200u
-#define LAST_DEADLINE (5 * NS_PER_MS) /* somebody may wait for the recording's end, and a server may be gone */
-#define FIRST_DEADLINE (20 * NS_PER_MS) /* of a recorder that nobody waits for: its first sample has it all */
+/* short: the user may wait for the end of the recording, and a server may be down */
+#define LAST_DEADLINE (5 * NS_PER_MS)
+/* longer: nothing waits for the first tick, and so the first sample has all values */
+#define FIRST_DEADLINE (20 * NS_PER_MS)
 
 bool host_ask(struct host *h, struct helper_request request)
 {
@@ -32,7 +34,7 @@ static void on_reply(void *context, const struct helper_reply *reply)
     } else if (reply->what & HELPER_FREQUENCY) {
         host_frequencies(h, (uint32_t)reply->key.start, reply);
         uint64_t due = h->now_ns + reply->spent_ns * OF_THE_HELPERS_TIME;
-        if (reply->host_absent == BARO_ABSENT_UNSUPPORTED) /* no such thing here */
+        if (reply->host_absent == BARO_ABSENT_UNSUPPORTED) /* this machine has no frequencies */
             h->frequency_due_ns = UINT64_MAX;
         else if (reply->host_absent)
             h->frequency_due_ns = h->now_ns + FREQUENCY_AGAIN;
@@ -52,8 +54,8 @@ static void ask_frequencies(struct host *h)
     }
 }
 
-/* Most virtual machines show one frequency for ever, and to wake the helper for it would be half of what a look costs:
- * asked half as often after each answer like the one before. */
+/* Most virtual machines always show the same frequency, and waking the helper for it takes half of the time of a tick.
+ * So after each unchanged reply the period is doubled: 1, 2, 4, 8, 10 s. */
 static uint64_t frequency_pace(struct host *h, bool is_short)
 {
     uint64_t slower = h->frequency_every_ns * 2 < FREQUENCY_SLOW ? h->frequency_every_ns * 2 : FREQUENCY_SLOW;
@@ -70,7 +72,7 @@ static bool have_helper(struct host *h)
         return false;
     helper_use_sys(h->slow, h->o.sys_fd);
     helper_divert(h->slow, HELPER_FS | HELPER_SENSOR | HELPER_FREQUENCY, on_reply,
-                  h); /* others ask it as well, and may be there when ours is answered */
+                  h); /* other users of the helper may collect our reply with theirs */
     return true;
 }
 
@@ -90,7 +92,7 @@ void host_ask_helper(struct host *h, enum budget_level level)
     else if (helper_busy(h->slow))
         helper_collect(h->slow, on_reply, h);
     if (helper_busy(h->slow))
-        return; /* what is asked for borrows from tables that would change */
+        return; /* the outstanding requests borrow from tables that would change */
     h->n_requests = 0;
     bool company = !h->last && h->now_ns >= h->helper_due_ns && h->frequency_every_ns > FREQUENCY_EVERY &&
                    h->frequency_due_ns != UINT64_MAX;
@@ -110,7 +112,7 @@ void host_ask_helper(struct host *h, enum budget_level level)
     }
     if (h->n_requests)
         helper_ask(h->slow, h->requests, h->n_requests,
-                   h->looks == 1 ? FIRST_DEADLINE
+                   h->ticks == 1 ? FIRST_DEADLINE
                    : h->last     ? LAST_DEADLINE
                                  : 0,
                    -1, on_reply, h);

@@ -30,12 +30,12 @@ static const char *const files[HOST_FILE_MAX] = {
     [HOST_FILE_MOUNTINFO] = "self/mountinfo",
 };
 
-/* A file of the kernel that is not there: this kernel or container does not have it. EOPNOTSUPP: pressure is compiled
- * in and switched off. */
+/* A missing file means that this kernel or container does not have it. EOPNOTSUPP: pressure information is compiled in
+ * and disabled. */
 static uint8_t reason(int error)
 {
     if (error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO)
-        return BARO_ABSENT_UNKNOWN; /* it may well be there */
+        return BARO_ABSENT_UNKNOWN; /* the file may exist */
     return error == EACCES || error == EPERM ? BARO_ABSENT_DENIED : BARO_ABSENT_UNSUPPORTED;
 }
 
@@ -73,7 +73,7 @@ void host_free(struct host *h)
 {
     if (!h)
         return;
-    helper_free(h->slow); /* first: requests borrow paths */
+    helper_free(h->slow); /* first, because its requests borrow paths */
     fs_done(h);
     for (int i = 0; i < HOST_FILE_MAX; i++)
         fd_close(h->fd[i]);
@@ -84,7 +84,7 @@ void host_free(struct host *h)
     free(h->sensor);
     free(h->requests);
     free(h->cpu);
-    free(h->cpu_looked);
+    free(h->cpu_seen_tick);
     free(h->text);
     free(h);
 }
@@ -105,10 +105,10 @@ bool host_grow(void **at, size_t *cap, size_t n, size_t size)
     return true;
 }
 
-/* The kernel hands out some files in pieces, each as long as whole records fit into its buffer. Where a record is a
- * short line a piece of less than half a page is the last, and asking for the end would make the kernel add all of
- * vmstat up again. A disk with all its partitions, and a mount with all its layers, is one record as well: the piece
- * before a long one is short, and only the end says that this is all. Other files come in one piece. */
+/* The kernel returns some files in pieces: as many whole records as fit into its buffer. If a record is a short line, a
+ * piece of less than half a page is the last one, and no further read is made: it would make the kernel sum up all of
+ * vmstat again. But a disk with all its partitions, or a mount with all its layers, is one record: the piece before a
+ * long record can be short, so only a read of 0 bytes is the end. Other files come in one piece. */
 static ssize_t read_up_to(int fd, enum host_file which, char *at, size_t cap)
 {
     bool by_line = which == HOST_FILE_VMSTAT || which == HOST_FILE_NETDEV;
@@ -126,8 +126,7 @@ static ssize_t read_up_to(int fd, enum host_file which, char *at, size_t cap)
     }
 }
 
-/* On a machine with thousands of interrupts /proc/stat is longer than anybody likes: the buffer grows to what is
- * needed, once. */
+/* /proc/stat is long on a machine with thousands of interrupts: the buffer grows once to the size that is needed. */
 bool host_file_begin(struct host *h, enum host_file which, size_t most, struct span *ret)
 {
     if (h->fd[which] < 0)
@@ -172,7 +171,7 @@ void entity_put_times(struct baro_entity *e, int m, uint64_t value, uint64_t fac
 void host_read(struct host *h, uint64_t now_ns, enum budget_level level)
 {
     h->now_ns = now_ns;
-    h->looks++;
+    h->ticks++;
     host_cpus(h);
     host_load(h);
     host_memory(h);
@@ -181,7 +180,7 @@ void host_read(struct host *h, uint64_t now_ns, enum budget_level level)
     host_disks(h);
     host_nets(h);
     h->read_ns = now_ns;
-    host_ask_helper(h, level); /* has a pace of its own */
+    host_ask_helper(h, level); /* has periods of its own */
 }
 
 void host_tick(struct host *h, uint64_t now_ns, enum budget_level level, bool last)
@@ -192,7 +191,7 @@ void host_tick(struct host *h, uint64_t now_ns, enum budget_level level, bool la
 
 void host_fill(const struct host *h, struct baro_sample *s)
 {
-    s->has_host = h->looks > 0;
+    s->has_host = h->ticks > 0;
     if (!s->has_host)
         return;
     s->host_ns = h->read_ns;

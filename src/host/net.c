@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Interfaces: /proc/net/dev for the counters, /sys/class/net for what one is, asked when the set of them changes, when
- * one gets another master, and when counters fall. */
+/* Network interfaces: counters from /proc/net/dev, properties from /sys/class/net. Properties are read when the set of
+ * interfaces changes, when one gets another master, and when counters fall. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -28,9 +28,9 @@ static void totals_of(const struct proc_net *p, uint64_t ret[DEVICE_TOTALS])
     ret[TOTAL_WRITES] = p->transmit[NET_PACKETS];
 }
 
-/* Whether it counts can change without its going: a bond takes it in, or it is all that there is. So all are looked at
- * when the set changes. */
-static void look_at_all(struct host *h)
+/* Decides for each interface whether its bytes count in the totals. That can change while it exists: it becomes part of
+ * a bond, or is the only one left. So all are checked when the set changes. */
+static void check_counted(struct host *h)
 {
     bool hardware = false;
     struct sys_net n;
@@ -66,7 +66,8 @@ static bool replaced(const struct host *h, const struct device *d, const uint64_
     return sys_net_read(h->o.sys_fd, d->name, &n) == 0 && n.index != d->identity;
 }
 
-/* A bond took in what was there, or let it go: then the same bytes would count twice, or not at all. */
+/* Was an interface added to a bond or removed from it? Without a check, the same bytes would count twice or not at all.
+ */
 static bool masters_changed(struct host *h)
 {
     if (h->now_ns < h->masters_due_ns)
@@ -80,7 +81,7 @@ static bool masters_changed(struct host *h)
     return false;
 }
 
-/* An interface has its routes some time after it came. */
+/* The routes of an interface are set some time after it appears. */
 static bool routes_may_have_changed(struct host *h)
 {
     if (!h->many_ways || h->now_ns < h->ways_due_ns)
@@ -98,7 +99,7 @@ static bool meet(struct host *h, const struct proc_net *p)
     struct device *d = devices_find(&h->nets, p->name, 0, 0, &added);
     if (!d)
         return false;
-    d->looked = h->looks;
+    d->seen_tick = h->ticks;
     totals_of(p, now);
     if (!added && replaced(h, d, now)) {
         entity_remove(t, d->entity);
@@ -119,7 +120,7 @@ static void fill(struct host *h, const struct proc_net *p)
         return;
     totals_of(p, now);
     h->nets.unknown |= !d->known;
-    devices_count(&h->nets, d, now, h->looks == 1);
+    devices_count(&h->nets, d, now, h->ticks == 1);
     for (size_t i = 0; d->entity && i < sizeof(rows) / sizeof(*rows); i++) {
         entity_put(d->entity, rows[i].receive, p->receive[rows[i].field]);
         entity_put(d->entity, rows[i].transmit, p->transmit[rows[i].field]);
@@ -140,13 +141,13 @@ void host_nets(struct host *h)
     }
     for (rest = text; proc_net_next(&rest, &p); any = true)
         changed |= meet(h, &p);
-    if (!why && !any) /* every network namespace has its loopback: this is no such file, but what hides it */
+    if (!why && !any) /* every network namespace has a loopback device: this file is hidden or made up */
         why = BARO_ABSENT_UNKNOWN;
     size_t before = h->nets.n;
-    if (!why) /* what could not be read says nothing of who left */
+    if (!why) /* a failed read does not mean that interfaces are gone */
         devices_sweep(h, &h->nets, &h->table[BARO_KIND_NET]);
     if (changed || h->nets.n != before || masters_changed(h) || routes_may_have_changed(h))
-        look_at_all(h);
+        check_counted(h);
     h->nets.unknown = false;
     for (rest = text; proc_net_next(&rest, &p);)
         fill(h, &p);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which interfaces lead out of a machine that has no hardware: a container, whose bytes are to be counted once as well.
- * docs/metrics.md tells the rule
- * ("net"); sysfs/net.c says of each interface by itself what it may be. Asked when the set of interfaces changes, and
- * now and then, for routes come later.
+ * Which interfaces connect a machine without network hardware, a container, to the outside: their bytes are counted,
+ * each once. docs/metrics.md has the rule ("net"); sysfs/net.c decides for a single interface what it may be. Checked
+ * when the set of interfaces changes, and from time to time, as routes are set later.
  */
 #include <string.h>
 
 #include "base/fd.h"
 #include "host/state.h"
 
-#define ROUTES_MOST 16384u /* default routes stand first; of many thousands the first will do */
+#define ROUTES_MOST 16384u /* default routes come first; of many thousands the first ones suffice */
 
 typedef bool next_fn(struct span *text, struct proc_route *ret);
 
@@ -32,9 +31,9 @@ static void read_routes(struct host *h, const char *path, next_fn *next)
 }
 
 /*
- * Two that name each other are the two ends of a pair, and what goes through goes nowhere. But numbers are each
- * namespace's own: a veth whose other end has the number 5 outside may meet another here that has it, whose other end
- * has its number elsewhere. The way out is then the one that the default route takes.
+ * If the iflink of two interfaces is the ifindex of the other, they are the two ends of a veth pair, and its traffic
+ * stays inside. But an ifindex is unique only within its namespace: the other end of a veth may have ifindex 5 outside,
+ * and an unrelated interface may have 5 here. So an interface with the default route is kept.
  */
 static void leave_out_pairs(struct devices *all)
 {
@@ -58,7 +57,7 @@ static enum sys_net_way best_way(const struct devices *all, bool with_route)
     return best;
 }
 
-/* Ports of a bridge: one is how the bridge leads out, of several nobody can tell which. */
+/* A bridge with one port is connected through it; of several ports it is not known which one. */
 static bool one_of_many_ports(const struct devices *all, enum sys_net_way best)
 {
     size_t n = 0;
@@ -76,7 +75,7 @@ void host_ways_out(struct host *h)
         d->route = d->route_all = false;
         d->link = 0;
         d->way = d->known ? sys_net_way(h->o.sys_fd, d->name, &d->link)
-                          : SYS_NET_NO_WAY; /* of a bond's member the link is of use */
+                          : SYS_NET_NO_WAY; /* the link of a bond's member is needed, too */
         d->way = d->may_lead ? d->way : SYS_NET_NO_WAY;
         ways += d->way != SYS_NET_NO_WAY;
     }

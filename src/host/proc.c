@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machine as a whole: memory, events, load, pressure. One table for each file: what of it is which metric. */
+/* Values of the whole machine: memory, events, load, pressure. Each file has a table of its metrics. */
 #include "host/state.h"
 
 #define COUNT(table) (sizeof(table) / sizeof(*(table)))
@@ -66,7 +66,7 @@ void host_memory(struct host *h)
     less(h, HOST_swap_used, HOST_swap_total, HOST_swap_free);
 }
 
-/* The sum of some counters times a factor, if all of them are there. */
+/* Puts the sum of some counters times a factor; absent unless all of them are there. */
 static void sum(struct host *h, enum host_metric to, const struct proc_vmstat *vm, uint32_t fields, uint64_t factor)
 {
     uint64_t v = 0;
@@ -84,9 +84,9 @@ static void sum(struct host *h, enum host_metric to, const struct proc_vmstat *v
         host_lack(h, to, BARO_ABSENT_UNKNOWN);
 }
 
-/* The kernel writes what it is asked for line by line, and a third of its lines come after the last that we want: a
- * look asks for as much as was needed the last time and some more, for numbers grow, and for all if that was not
- * enough. */
+/* The kernel produces /proc/vmstat line by line, and a third of the lines come after the last one that we need. So a
+ * tick reads as many bytes as were needed the last time and some more, as numbers grow; and the whole file if that was
+ * not enough. */
 static bool read_events(struct host *h, struct proc_vmstat *ret)
 {
     struct span text;
@@ -132,7 +132,7 @@ void host_load(struct host *h)
     struct span text;
     uint64_t ns;
     bool read = host_file(h, HOST_FILE_LOADAVG, &text) && proc_loadavg_parse(text, &l) == 0;
-    if (read && !l.threads) { /* we are one: it is made up, with zeros (gVisor) */
+    if (read && !l.threads) { /* there is at least our own thread: these zeros are made up (gVisor) */
         lack_all(h, HOST_load_1m, HOST_threads, BARO_ABSENT_UNSUPPORTED);
     } else if (read) {
         host_put(h, HOST_load_1m, l.load_1m);

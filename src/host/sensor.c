@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Temperatures. Which sensors there are is looked up again when a chip came or went; their values take a bus and are
- * the helper's. */
+/* Temperatures. Sensors are listed again when a chip was added or removed. Their values are read over a bus, which
+ * takes time, so the helper reads them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 #define SENSORS_MOST 512u
 
-/* A sum over the names: changes with them, whatever their order. */
+/* Adds the hash of a name: the sum changes with the set of names, whatever their order. */
 static bool add_name(void *context, const char *name, size_t len)
 {
     uint64_t hash = 14695981039346656037u;
@@ -29,7 +29,7 @@ static unsigned same_names(const struct host *h, const char *name)
     return n;
 }
 
-/* Two disks have the same chip and the same label: the second is called nvme/Composite#2. */
+/* Two disks have the same chip and label: the second one is named nvme/Composite#2. */
 static void on_sensor(void *context, const struct sys_sensor *s)
 {
     struct host *h = context;
