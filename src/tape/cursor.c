@@ -52,7 +52,7 @@ static int read_preamble(struct baro_tape *t, const char *path, struct baro_erro
     return 0;
 }
 
-/* Bits of `wanted` are columns on the tape, and metrics of this library in memory. */
+/* The bits of `wanted` are columns on the tape; in memory they are metrics of this library. */
 static void map_wanted(struct baro_tape *t)
 {
     uint64_t wanted = 0;
@@ -78,7 +78,7 @@ static int unpack_schema(const struct frame_head *head, const uint8_t *payload, 
     return r;
 }
 
-/* By the copy that stands at the end; in a tape that has no end yet, by parity. */
+/* Repairs the front from the copy at the end of the tape; if the tape has no end yet, by parity. */
 static int repair_front_frame(struct baro_tape *t)
 {
     uint64_t next, scan_end = t->scan_end;
@@ -90,7 +90,7 @@ static int repair_front_frame(struct baro_tape *t)
     return r == 1 ? repair_frame(t, t->pos, next) : r;
 }
 
-/* Header and schema, in that order; frames of types that are not known may stand between them. */
+/* Reads header and schema, in that order; frames of unknown types may be between them. */
 static int read_front(struct baro_tape *t, const char *path, struct baro_error *err)
 {
     bool have_header = false, have_schema = false;
@@ -107,7 +107,7 @@ static int read_front(struct baro_tape *t, const char *path, struct baro_error *
             if (repaired)
                 continue;
         }
-        /* A disk that was full at first and could not be cut back: the writer began once more, behind that. */
+        /* If the disk was full at first and the file could not be truncated, the writer began again after that. */
         if (r == FRAME_BAD && file_find(t, t->pos + 1, &t->pos) == 1)
             continue;
         if (r == FRAME_BAD || (r == FRAME_GOOD && (head.type == FRAME_BLOCK || head.type == FRAME_TICK)))
@@ -129,7 +129,7 @@ static int read_front(struct baro_tape *t, const char *path, struct baro_error *
     return 0;
 }
 
-/* Reads what stands at the head. Takes the descriptor (-1: the tape stands in memory). */
+/* Opens a cursor and reads the front of the tape. Takes over the descriptor (-1: the tape is in memory). */
 static int open_cursor(struct baro_tape **ret, int fd, const void *memory, size_t size, const char *name,
                        uint64_t cpu_ns, struct baro_error *err)
 {
@@ -154,7 +154,7 @@ static int open_cursor(struct baro_tape **ret, int fd, const void *memory, size_
         baro_tape_close(t);
         return r;
     }
-    /* What a writer may use; a larger window would be memory that the file's size does not bound. */
+    /* The largest window that a writer uses. A larger one would take memory that the file's size does not limit. */
     ZSTD_DCtx_setParameter(t->zstd, ZSTD_d_windowLogMax, 20);
     t->first = t->walked = t->pos;
     decode_reset(t);
@@ -228,7 +228,8 @@ static int report_damage(struct baro_tape *t, uint64_t bytes, struct baro_record
 
 enum { REPAIRED = 2 };
 
-/* At pos there is no good frame. A later one makes it damage; else it is a tail that may still become whole. */
+/* There is no good frame at pos. If a good one follows, this is damage; otherwise it is a tail that may still be
+ * completed. */
 static int step_over(struct baro_tape *t, struct baro_record *ret, struct baro_error *err)
 {
     uint64_t at, from = t->scan_end > t->pos ? t->scan_end : t->pos + 1;
@@ -236,7 +237,7 @@ static int step_over(struct baro_tape *t, struct baro_record *ret, struct baro_e
     if (r < 0)
         return error_set(err, r, "can't read the tape: %s", error_text(-r));
     if (r == 0) {
-        t->window.len = 0; /* it may be cut and written anew */
+        t->window.len = 0; /* the writer may truncate it and write it again */
         return 0;
     }
     r = repair_frame(t, t->pos, at);
@@ -250,7 +251,7 @@ static int step_over(struct baro_tape *t, struct baro_record *ret, struct baro_e
     return report_damage(t, bytes, ret);
 }
 
-/* Takes the frame at pos. 1: a record (damage), 0: go on, negative: an error. */
+/* Handles the frame at pos. Returns 1 for a record (damage), 0 to go on, or a negative code. */
 static int take_frame(struct baro_tape *t, const struct frame_head *head, const uint8_t *payload,
                       struct baro_record *ret, struct baro_error *err)
 {
@@ -260,12 +261,13 @@ static int take_frame(struct baro_tape *t, const struct frame_head *head, const 
         t->complete = true;
     if (head->type != FRAME_BLOCK && head->type != FRAME_TICK)
         return 0;
-    /* What was damaged was none of the block's frames: fewer than 256 fit there, and this one is the next. */
+    /* No frame of this block was damaged: the bytes can hold fewer than 256 frames, and this frame has the expected
+     * seq. */
     if (head->type == FRAME_TICK && t->may_go_on && head->seq == t->seq)
         t->block_good = true;
     t->may_go_on = false;
     if (head->type == FRAME_TICK && !t->block_good) {
-        t->damage += size; /* of a block that was reported already */
+        t->damage += size; /* the damage of this block was reported already */
         return 0;
     }
     int r = decode_start(t, head, payload);
@@ -283,7 +285,7 @@ static int next_frame(struct baro_tape *t, struct baro_record *ret, struct baro_
     if (r == 0)
         r = file_frame(t, t->pos, &head, &payload);
     if (r == FRAME_BAD) {
-        t->window.len = 0; /* a tail that was cut off and written anew since it was read */
+        t->window.len = 0; /* the tail may have been truncated and written again since it was read */
         r = file_frame(t, t->pos, &head, &payload);
     }
     if (r < 0)

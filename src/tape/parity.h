@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What makes a damaged tape whole again: each 32 KiB of it are followed by the XOR of their columns (byte i belongs to
- * column i modulo the number of columns), so that a run of damaged bytes no longer than there are columns is computed
- * from the rest; and the front of the file stands once more at its end.
+ * Repair data of a tape. Each 32 KiB are followed by the XOR of their columns (byte i belongs to column i modulo the
+ * number of columns), so a run of damaged bytes that is no longer than the number of columns can be computed from the
+ * rest. A copy of the front of the file is at its end. Example: with 512 columns, any 512 consecutive bytes can be
+ * repaired.
  */
 #ifndef TAPE_PARITY_H
 #define TAPE_PARITY_H
@@ -17,10 +18,10 @@ struct parity {
     uint8_t at[PARITY_COLUMNS];
 };
 
-/* Bytes that were written at an offset. Where they don't continue what was before, that is forgotten. */
+/* Adds bytes that were written at an offset. If they don't continue the ones before, begins anew. */
 void parity_add(struct parity *p, uint64_t offset, const uint8_t *at, size_t len);
 
-/* The payload of a parity frame: for little that is covered there are fewer columns. */
+/* Writes the payload of a parity frame; if few bytes are covered, it has fewer columns. */
 void parity_write(struct buf *out, const struct parity *p);
 
 struct parity_view {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Damaged bytes that can be had again, from parity or from the copy of the front. The file stays as it is; what is read
- * of it is patched. */
+/* Repairs damaged bytes, from parity or from the copy of the front. The file is not changed: the bytes that are read
+ * from it are patched. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 enum { PATCHES_MOST = 1024 };
 
-/* Tape that was made to be repaired again and again may cost some times its bytes, too. */
+/* Limits the work: a tape made on purpose to be repaired again and again may cost only a few times its size. */
 static bool may_work(struct baro_tape *t, uint64_t bytes)
 {
     t->repair_work += bytes;
@@ -56,15 +56,15 @@ void repair_done(struct baro_tape *t)
 /* ---- by parity ---- */
 
 struct damage {
-    uint64_t frame, next;  /* where a frame should be, and where the next good one is */
-    uint64_t from;         /* of what is covered */
+    uint64_t frame, next; /* where a frame should be, and the next good one */
+    uint64_t from;        /* offset of the covered bytes */
     uint8_t *data;
     size_t len, columns;
-    uint8_t *wrong;        /* what is wrong in each column; all of it belongs to one run of damaged bytes */
+    uint8_t *wrong;        /* the XOR of the errors in each column; all belong to one run of damaged bytes */
     size_t first, width;   /* the run's first column and its length */
 };
 
-/* The run begins behind the longest sequence of columns, taken as a circle, in which nothing is wrong. */
+/* Finds the run of damaged bytes: it begins after the longest cyclic sequence of columns without errors. */
 static bool find_run(struct damage *d)
 {
     size_t best = 0, zeros = 0, n = d->columns;
@@ -96,7 +96,7 @@ static void flip(struct damage *d, size_t begin, size_t end)
         d->data[i] ^= d->wrong[i % d->columns];
 }
 
-/* Which of the places it was, the frame's CRC says. */
+/* Tries the possible places of the run; the frame's CRC shows which one is right. */
 static int try_places(struct baro_tape *t, struct damage *d, size_t first, size_t step)
 {
     for (size_t begin = first; begin < d->len; begin += step) {
@@ -113,8 +113,8 @@ static int try_places(struct baro_tape *t, struct damage *d, size_t first, size_
     return 0;
 }
 
-/* Where most columns are wrong, what is right by chance within the run may be more than what is right behind it: then
- * it may begin anywhere. */
+/* If most columns have errors, more columns within the run may be right by chance than there are right ones outside of
+ * it. Then the run may begin anywhere. */
 static int try_all(struct baro_tape *t, struct damage *d)
 {
     int r = find_run(d) ? try_places(t, d, d->first, d->columns) : 0;
@@ -167,7 +167,8 @@ int repair_frame(struct baro_tape *t, uint64_t frame, uint64_t next)
 
 /* ---- by the copy of the front ---- */
 
-/* A copy that its own nonce seals: that of the file itself may be what is damaged. Its bytes are inverted. */
+/* Is this a copy of the front? It is checked with its own nonce, as the nonce in the file's preamble may be damaged.
+ * Its bytes are inverted. */
 static bool is_copy(const uint8_t *p, size_t len, struct frame_head *ret)
 {
     uint8_t front[TAPE_PREAMBLE_SIZE];

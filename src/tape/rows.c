@@ -9,9 +9,9 @@ enum { CHUNK = 8 << 10 };
 struct walk {
     struct tape_writer *w;
     uint64_t t_ns;
-    size_t entries;     /* in the record so far */
+    size_t entries;     /* entries in the record so far */
     size_t next;        /* position that a gap counts from */
-    size_t run_at, run; /* processes that were read and had not changed */
+    size_t run_at, run; /* a run of processes that were read and had not changed */
 };
 
 static void write_gap(struct walk *k, size_t i)

@@ -45,7 +45,8 @@ static int scan_index(struct baro_tape *t, struct span in)
     return 0;
 }
 
-/* Every entry must lead to a later block than the one before, with that time; else the whole index is not believed. */
+/* Does each entry of the index point to a later block than the one before, with the time of that block? Otherwise the
+ * whole index is ignored. */
 static bool index_holds(struct baro_tape *t)
 {
     for (size_t i = 0; i < t->n_blocks; i++) {
@@ -88,7 +89,8 @@ static int load_index(struct baro_tape *t)
     return 0;
 }
 
-/* Walks frame heads from where the last walk ended. A head that is not one leads to a search. */
+/* Walks the frame heads from where the last walk ended. Where there is no valid head, it searches the next good frame.
+ */
 static int walk(struct baro_tape *t)
 {
     uint64_t before = 0;
@@ -106,7 +108,8 @@ static int walk(struct baro_tape *t)
             t->walked = end;
             continue;
         }
-        /* No head here, or its length leads out of the file: cut off, not whole yet, or the step before was wrong. */
+        /* No head here, or its length points behind the end of the file: the tape is truncated, or not complete yet, or
+         * the length of the frame before was wrong. */
         uint64_t at, scan_end = t->scan_end,
                      bad = before && file_frame(t, before, &head, &payload) != FRAME_GOOD ? before : t->walked;
         r = file_find(t, before ? before + 1 : t->walked, &at);
@@ -143,7 +146,7 @@ static void go_to(struct baro_tape *t, uint64_t offset)
     t->scan_end = 0;
 }
 
-/* Goes to the n-th sample from here on; n 0: counts samples up to t_ns into *ret_count instead. */
+/* Reads up to the n-th sample from here. If n is 0, counts the samples up to t_ns into *ret_count instead. */
 static int run_to(struct baro_tape *t, uint64_t n, uint64_t t_ns, uint64_t *ret_count, struct baro_record *ret,
                   struct baro_error *err)
 {
@@ -165,7 +168,7 @@ static int seek_block(struct baro_tape *t, size_t k, uint64_t t_ns, struct baro_
 {
     uint64_t count = 0;
     go_to(t, t->blocks[k].offset);
-    /* Each block for itself: a tape of nothing but empty blocks is not read to its end from each of them. */
+    /* Stops at the end of this block: a tape of empty blocks is not read to its end from each of them. */
     t->stop_at = k + 1 < t->n_blocks ? t->blocks[k + 1].offset : 0;
     int r = run_to(t, 0, t_ns, &count, ret, err);
     t->stop_at = 0;
@@ -198,13 +201,14 @@ int baro_tape_seek(struct baro_tape *t, uint64_t t_ns, struct baro_record *ret, 
     uint64_t damage = t->damage;
     bool complete = t->complete;
     r = seek(t, t_ns, ret, err);
-    t->sample.moved = NULL; /* since the sample that was delivered before, anything may have changed */
-    t->damage = damage; /* looking for a place is not stepping over it */
+    t->sample.moved = NULL; /* relative to the sample delivered before, any process may have changed */
+    t->damage = damage;     /* damage counts when it is read, not while seeking */
     t->complete = complete;
     return r;
 }
 
-/* The n-th block from behind among the frames from `from` on. Returns 1, 0 if there are not so many, -errno. */
+/* Finds the n-th last block (0: the last) among the frames from `from` on. Returns 1, 0 if there are not so many, or
+ * -errno. */
 static int last_blocks(struct baro_tape *t, uint64_t from, unsigned n, uint64_t *ret_at)
 {
     uint64_t found[TAIL_BLOCKS] = {0};

@@ -121,8 +121,8 @@ static int write_whole(struct tape_writer *w, const uint8_t *at, size_t len, siz
     return 0;
 }
 
-/* After a failed sync the pages may be gone (the kernel drops them): the frame counts as lost, and must not come twice.
- */
+/* After a failed sync the pages may be gone (the kernel drops them), so the frame counts as lost. It is truncated, so
+ * that it is not on the tape twice. */
 static int sync_or_take_back(struct tape_writer *w, size_t len)
 {
     if (w->io.sync(w->io.context, w->fd) == 0)
@@ -193,7 +193,7 @@ static void succeed(struct tape_writer *w, const struct baro_sample *s, uint64_t
     }
 }
 
-/* The next frame begins a block, because this one's state can't be relied on by what follows. */
+/* The next frame begins a block: later frames can't rely on the state of this one. */
 static int fail(struct tape_writer *w, const struct baro_sample *s, int code, struct baro_error *err)
 {
     w->failing = true;
@@ -218,7 +218,8 @@ int tape_writer_start(struct tape_writer *w, struct baro_error *err)
     return 0;
 }
 
-/* Behind what was cut off, what is appended would be read with a state that is gone, or without a header. */
+/* Handles a truncation by another process: what is appended after it would be decoded with a lost state, or without a
+ * header. */
 static void look_for_cut(struct tape_writer *w)
 {
     struct stat st;
@@ -292,7 +293,7 @@ int tape_writer_commit(struct tape_writer *w, const struct baro_sample *s, struc
     return 0;
 }
 
-/* A storm of exits within one tick goes to the file before it reaches the limit of what may wait. */
+/* Many exits within one tick are written before they reach the limit of what may wait. */
 static void relieve(struct tape_writer *w)
 {
     if (w->pending.at.len > PENDING_MAX / 2 && !w->failing)
@@ -326,7 +327,7 @@ int tape_writer_finish(struct tape_writer *w, struct baro_error *err)
         r = tape_writer_start(w, err);
     if (r < 0)
         return r;
-    /* The copy stands between the last samples and their parity. */
+    /* The copy is between the last samples and their parity. */
     buf_clear(&w->frame);
     r = encode_copy(w);
     if (r == 0)
