@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Control groups: which hierarchies there are, what they tell of this process's groups, what binds, and whether a job
- * may have one of its own. */
+/* Control groups: which hierarchies exist, what they report for this process's groups, which limit applies, and whether
+ * a job may have a group of its own. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -113,8 +113,8 @@ static bool word_in(const struct cgroup_location *p, const char *file, const cha
     return span_has_word(own_read(dir, file, text, sizeof(text)), word);
 }
 
-/* What of memory a group below this one would tell. Processes other than this one are not looked for: doctor's caller
- * is one. */
+/* Which memory values a group below this one would have. Only this process is taken into account: doctor's caller is
+ * another one in the group. */
 static const char *memory_of_own(const struct cgroup_hierarchies *all, const struct cgroup_location *p)
 {
     const struct cgroup_location *memory = cgroup_location_of(all, CGROUP_AT_MEMORY);
@@ -134,14 +134,14 @@ static const char *memory_of_own(const struct cgroup_hierarchies *all, const str
     return "CPU time; no memory, as this group has no memory controller to hand on";
 }
 
-/* That of v1 takes --cgroup own. */
+/* v1 needs --cgroup own. */
 static bool auto_memory_of_own(const struct cgroup_hierarchies *p)
 {
     const struct cgroup_location *memory = cgroup_location_of(p, CGROUP_AT_MEMORY);
     return !memory || memory->v2;
 }
 
-/* A group may be made where its parent's folder and its list of processes can be written to. */
+/* A group can be made if the directory and the cgroup.procs of its parent are writable. */
 static void delegated(struct findings *f, const struct cgroup_hierarchies *p)
 {
     static const char grant[] = "systemd-run --user --scope -p Delegate=yes baro run ..., or root";
@@ -195,7 +195,7 @@ void doctor_cgroup(struct findings *f)
         hierarchies(f, p);
         controllers(f, p);
         pressure(f, p);
-        if (p->n) /* of groups that are not to be seen nobody knows */
+        if (p->n) /* nothing is known of groups that are not visible */
             limits(f, p, root);
         delegated(f, p);
     }

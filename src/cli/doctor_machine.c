@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be had of the machine: each file is read, and what is missing said. */
+/* Which values of the machine are available: reads each file and reports what is missing. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "base/span.h"
 #include "cli/doctor.h"
 
-#define TEXT_MAX (256u << 10) /* a machine of many CPUs has long lines */
+#define TEXT_MAX (256u << 10) /* a machine with many CPUs has long lines */
 
 struct look {
     struct findings *f;
@@ -22,7 +22,7 @@ struct look {
     size_t len;
 };
 
-/* Returns 0 or -errno; an empty file is -ENODATA: what a container puts over a file that it hides. */
+/* Returns 0 or -errno. An empty file is -ENODATA: some containers hide a file by mounting an empty one over it. */
 static int read_text(struct look *l, const char *path)
 {
     ssize_t n = fd_read_file(AT_FDCWD, path, l->text, TEXT_MAX);
@@ -68,7 +68,7 @@ static void cpu(struct look *l)
         return;
     }
     unsigned lines = lines_with(l, "cpu");
-    /* gVisor and some sandboxes give lines of zeros. */
+    /* gVisor and some other sandboxes have lines of zeros. */
     if (has(l, "cpu  0 0 0 0"))
         finding_grant(findings_add(l->f, "machine", "cpu", FOUND_NO,
                                    "CPU time: /proc/stat says that no time has passed (a sandbox)"),
@@ -127,7 +127,7 @@ static void events(struct look *l)
         findings_add(l->f, "machine", "paging", FOUND_YES, "page faults, reclaim, swapping, processes OOM-killed");
 }
 
-/* Each of its files may be hidden alone. */
+/* Each of these files may be hidden alone. */
 static void pressure_of(struct look *l, int cpu_code)
 {
     static const struct {
@@ -194,7 +194,7 @@ static void disks(struct look *l)
 {
     int code = read_text(l, "/proc/diskstats");
     unsigned n = entries("/sys/block");
-    if (code < 0 && (code != -ENODATA || n)) { /* a machine may have none; then the file is empty as well */
+    if (code < 0 && (code != -ENODATA || n)) { /* a machine without any has an empty file */
         no_file(l, "disks", "/proc/diskstats", "bytes, operations and times of disks", code);
     } else if (code == -ENODATA) {
         findings_add(l->f, "machine", "disks", FOUND_NO, "no block device is to be seen here");
@@ -282,7 +282,7 @@ static void sensors(struct look *l)
             "the driver of its chips, such as coretemp, k10temp, nvme or drivetemp, on a machine of one's own");
 }
 
-/* What /proc says is not always the machine. */
+/* The values of /proc are not always those of the machine. */
 static void made_up(struct look *l)
 {
     if (read_text(l, "/proc/self/mountinfo") == 0 && has(l, " - fuse.lxcfs "))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each metric that the collectors serve: they take samples as they would for a recording, of this process, and each row
- * says whether the value is there. What would enable it follows from the reason why it is absent, from its file and
- * from what the registry has of it: since which kernel, in which version of control groups.
+ * A row for each metric that the collectors serve. The collectors take samples of this process as in a recording, and
+ * each row says whether the value is available. What would enable an absent one follows from the reason, from its file,
+ * and from the registry: the first kernel version, and the version of control groups.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,12 +19,12 @@
 #include "collect/sampler.h"
 #include "metric/ids.h"
 
-#define PATIENCE (2 * NS_PER_SEC) /* a mount that hangs is given up after one */
+#define PATIENCE (2 * NS_PER_SEC) /* a mount that hangs is given up after one second */
 #define PAUSE (20 * NS_PER_MS)
 
 struct tried {
     int proc_fd, sys_fd, root_fd;
-    int kernel; /* as baro_metric_since() has it; 0: not known */
+    int kernel; /* as returned by baro_metric_since(); 0: not known */
     struct job job;
     struct sampler sampler;
     struct baro_sample sample;
@@ -107,8 +107,8 @@ struct row {
     const struct baro_metric *metric;
     enum baro_kind kind;
     int id;
-    size_t entities, there; /* of how many, and which have it */
-    uint8_t why;            /* the reason where it is absent */
+    size_t entities, there; /* how many entities there are, and how many have the value */
+    uint8_t why;            /* the reason if it is absent */
 };
 
 static struct row row_of(const struct tried *t, enum baro_kind kind, int id)
@@ -133,7 +133,7 @@ static struct row row_of(const struct tried *t, enum baro_kind kind, int id)
     return r;
 }
 
-/* Of a control group's metric: the hierarchy that has its file, and the name of that file there, or NULL. */
+/* For a metric of control groups: the hierarchy that has its file, and the name of the file there, or NULL. */
 static const struct cgroup_location *place_of(const struct tried *t, const struct row *r, const char **ret_file)
 {
     const struct cgroup_location *p = cgroups_location_of(&t->places, (enum cgroup_metric)r->id);
@@ -141,7 +141,7 @@ static const struct cgroup_location *place_of(const struct tried *t, const struc
     return p;
 }
 
-/* The group is there, and so is the value that the limit is for: it has no limit. */
+/* The group exists and has the value that the limit is for: so it has no limit. */
 static bool is_unlimited(const struct tried *t, const struct row *r)
 {
     static const struct {
@@ -180,8 +180,8 @@ static void grant_unsupported(struct finding *f, const struct tried *t, const st
 
 #define V2 "v2 (systemd.unified_cgroup_hierarchy=1 on the kernel's command line)"
 
-/* Of the process's control groups: there is no hierarchy, it is in the root of one, that is of v1, or the kernel is too
- * old. */
+/* The reason for the process's control groups: there is no hierarchy, the process is in the root group, the hierarchy
+ * is v1, or the kernel is too old. */
 static void missing_in_group(struct findings *all, const char *topic, const struct tried *t, const struct row *r)
 {
     const char *here, *v1 = baro_metric_cgroup_file(r->kind, r->id, 1);
@@ -220,7 +220,7 @@ static void missing(struct findings *all, const char *topic, const struct tried 
         [BARO_ABSENT_NOT_YET] = "no reply so far",
         [BARO_ABSENT_GONE] = "gone",
     };
-    /* blkio's files of v1 can be there and count nothing. */
+    /* the blkio files of v1 may exist and count nothing */
     bool is_io = r->id >= CGROUP_io_read && r->id <= CGROUP_io_writes;
     if (r->kind == BARO_KIND_CGROUP && (is_io || r->why == BARO_ABSENT_UNSUPPORTED)) {
         missing_in_group(all, topic, t, r);
@@ -296,7 +296,8 @@ void doctor_metrics(struct findings *f)
     if (t->root_fd >= 0)
         cgroup_find(t->root_fd, 0, &t->places);
     take_samples(t);
-    for (int kind = 0; kind < baro_kind_count(); kind++) { /* but for the job's totals, which are sums over processes */
+    /* except for the job's totals, which are sums over processes */
+    for (int kind = 0; kind < baro_kind_count(); kind++) {
         for (int id = 0; id < baro_metric_count(kind); id++) {
             struct row r = row_of(t, (enum baro_kind)kind, id);
             if (kind != BARO_KIND_JOB && is_served(&t->sampler.sampling.collectors, kind, id))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where we are: kernel, namespaces, user; and who tells of forks and exits here. */
+/* The environment: kernel, namespaces, user, and the event sources that report forks and exits here. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

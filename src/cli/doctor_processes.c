@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which files of processes this user may read: of its own, and of another user's. */
+/* Which files of processes this user may read: of own processes and of another user's. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 #define PTRACE_GRANT "CAP_SYS_PTRACE (root, or setcap cap_sys_ptrace+ep on baro), or being that user"
 
-/* The files by what they give. */
+/* The files, with the metrics that they have. */
 static const struct {
     const char *file;
     const char *gives;
@@ -73,7 +73,7 @@ struct search {
     char text[8192];
 };
 
-/* A process of another user that has memory: one of the kernel's own threads would prove nothing. */
+/* Finds a process of another user that has memory: a kernel thread would prove nothing. */
 static bool look(void *context, int32_t pid)
 {
     struct search *s = context;
@@ -112,7 +112,7 @@ static void others_files(struct findings *f, int proc, const struct search *s)
     buf_done(&lack);
 }
 
-/* hidepid is an option of the mount: since 5.8 each mount of proc has its own. */
+/* hidepid is a mount option: since 5.8 each mount of proc has its own. */
 static bool hidden(char *ret, size_t cap)
 {
     char text[32768];

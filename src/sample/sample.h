@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One instant: what was read of each process, of the job and of the recorder, all raw; and the two things that happen
- * between instants, exits and events. The same structs are filled by the sampler (live) and by the tape's cursor
- * (replay), so that everything to the right of a sample is one code.
+ * A sample: the values of all processes, of the job and of the recorder at one instant, as they were read. And what
+ * happens between samples: exits and events. The sampler (live) and the tape's cursor (replay) fill the same structs,
+ * so all code that uses samples exists once.
  *
- * Times are nanoseconds of CLOCK_MONOTONIC since the tape began (header.start_monotonic_ns), except where said.
- * Strings are bytes as the kernel gave them, secrets redacted, NUL-terminated; they are owned by the struct's owner.
+ * Times are nanoseconds of CLOCK_MONOTONIC since the tape began (header.start_monotonic_ns), unless noted otherwise.
+ * Strings are bytes as the kernel gave them, with secrets redacted, NUL-terminated; the owner of the struct owns them.
  */
 #ifndef SAMPLE_SAMPLE_H
 #define SAMPLE_SAMPLE_H
@@ -19,19 +19,21 @@
 #include "baro/sample.h"
 #include "metric/ids.h"
 
-/* How many there are of each. Numbers from there on come from newer writers. */
+/* The number of values of each enum. Larger numbers come from newer writers. */
 #define ORIGIN_COUNT (BARO_ORIGIN_ADOPTED + 1)
 #define EXIT_SOURCE_COUNT (BARO_EXIT_WAIT4 + 1)
 #define EVENT_KIND_COUNT (BARO_EVENT_MARK + 1)
 
-/* pid alone is never an identity. start is field 22 of /proc/PID/stat: clock ticks since boot, as this reader sees
- * them. start == 0 means: not known (a process known from events only, that ended before it could be looked at). */
+/* The identity of a process; a pid alone is none. start is field 22 of /proc/PID/stat: clock ticks since boot, as seen
+ * in the reader's time namespace. start == 0: not known (the process is known from events alone and ended before it
+ * could be read). */
 struct baro_key {
     int32_t pid;
     uint64_t start;
 };
 
-/* Values of metrics that this library does not know: a newer one wrote the tape. Ids go on from this library's last. */
+/* Values of metrics that this library does not know: a newer one wrote the tape. Their ids follow the last one of this
+ * library. */
 struct baro_extra {
     size_t n;
     const uint64_t *value;
@@ -41,11 +43,12 @@ struct baro_extra {
 struct baro_process {
     uint32_t id;              /* unique within a tape, from 1; never used twice */
     struct baro_key key;
-    struct baro_key parent;   /* as it is now; changes when it is adopted */
+    struct baro_key parent;   /* the current parent: it changes when the process is adopted */
     uint32_t uid;             /* real uid, UINT32_MAX where not known */
     enum baro_origin origin;
-    uint64_t first_ns;        /* when it was first known of */
-    uint64_t read_ns;         /* when its values were last read: the age of all but pss and uss (see smaps_at) */
+    uint64_t first_ns; /* when it became known */
+    /* when its values were last read, except pss and uss (see smaps_at) */
+    uint64_t read_ns;
     uint32_t info_version;    /* grows with each change of name, cmdline, uid or parent */
     char *name;               /* full name; "" where not known */
     char *cmdline; /* arguments separated by single spaces in shell quoting, redacted; NULL where not known */
@@ -56,14 +59,14 @@ struct baro_process {
 };
 
 struct baro_exit {
-    uint64_t t_ns;       /* when it ended, or when its absence was noticed */
+    uint64_t t_ns;       /* when it ended, or when it was found gone */
     uint32_t id;         /* the process's id; also given to processes that no sample saw */
     struct baro_key key;
     struct baro_key parent;
     uint32_t uid;
     enum baro_origin origin;
     enum baro_exit_source source;
-    bool sampled;        /* at least one sample saw it */
+    bool sampled; /* it is in at least one sample */
     bool status_known;
     int status;          /* wait status as of wait4(2), valid if status_known */
     const char *name;
@@ -76,15 +79,15 @@ struct baro_exit {
 struct baro_event {
     uint64_t t_ns;
     enum baro_event_kind kind;
-    struct baro_key key; /* pid 0 if it concerns no one process */
+    struct baro_key key; /* pid 0: about no single process */
     uint64_t number;
     const char *text;    /* never NULL */
-    size_t n_attributes; /* beside those that number and text are; ATTRIBUTES_MAX at most */
+    size_t n_attributes; /* besides number and text; at most ATTRIBUTES_MAX */
     const struct baro_attribute *attribute;
 };
 
-/* Whom the values of an entity are of: the memory of a GPU that process (815, 4711) uses has that process as its owner,
- * and the GPU itself nobody. */
+/* The owner of an entity's values. Example: the memory of a GPU that process (815, 4711) uses has that process as its
+ * owner; the GPU itself has none. */
 struct baro_entity_owner {
     enum baro_owner kind;
     struct baro_key process; /* of BARO_OWNER_PROCESS */
@@ -106,7 +109,7 @@ struct baro_entity {
         id; /* unique within a tape, all kinds together, from 1; never used twice: a disk that comes back is another */
     int kind;               /* enum baro_kind; of declared kinds that of baro_tape_kind_find(), and 0 elsewhere */
     char *name;             /* "cpu0", "nvme0n1", "/home", "eth0" */
-    char *label;            /* what else there is to say, such as the model; "" */
+    char *label;            /* more about it, such as the model; "" */
     struct baro_entity_owner owner;         /* as the attributes not of the kinds up to BARO_KIND_CGROUP */
     size_t n_attributes;                    /* ATTRIBUTES_MAX at most */
     const struct baro_attribute *attribute; /* such as the labels of OpenMetrics */
@@ -147,8 +150,8 @@ struct baro_sample {
     uint64_t
         removals; /* with moved: how many have left the list so far. If none did since, who is new stands at its end */
     const struct baro_extra *job_extra, *self_extra, *host_extra; /* of a tape; NULL elsewhere */
-    /* The machine, which is not looked at in every sample: as it was at host_ns. */
-    bool has_host;                     /* it was looked at, at least once */
+    /* The machine, which is not read for every sample: its values at host_ns. */
+    bool has_host; /* the machine was read at least once */
     uint64_t host_ns;
     uint64_t host[HOST_MAX];
     uint8_t host_absent[HOST_MAX];
@@ -160,10 +163,10 @@ struct baro_sample {
     struct baro_declared *const *declared;
 };
 
-/* What the job may have: the tightest of its control groups, ulimits, affinity and what a batch system says; and which
- * of them that is, such as "cgroup /kubepods/burst", "affinity", "RLIMIT_AS", "SLURM_MEM_PER_NODE"; "" with a value of
- * 0: no limit below the machine's. Where a limit is absent, one that can't be seen may be tighter: the value is only
- * what it is at most. */
+/* The job's limits: the tightest one of its control groups, ulimits, affinity and the batch system's environment. The
+ * source says which, for example "cgroup /kubepods/burst", "affinity", "RLIMIT_AS", "SLURM_MEM_PER_NODE"; "" with a
+ * value of 0: no limit below the machine's. If a limit is absent, a tighter one may exist that is not visible, and the
+ * value is only an upper bound. */
 struct baro_limits {
     uint64_t memory_bytes;
     char memory_source[128];
@@ -176,7 +179,7 @@ struct baro_limits {
 
 bool baro_limits_equal(const struct baro_limits *a, const struct baro_limits *b);
 
-/* What stands at the head of a tape. Strings are owned by whoever filled it. */
+/* The header of a tape. Its strings are owned by the code that filled it. */
 #define BARO_GROUP_PREFIX                                                                                              \
     "baro-" /* begins the name of a group that was made for a job; the recorder's pid and another '-' follow */
 
@@ -216,17 +219,18 @@ struct baro_header {
     uint64_t pid_namespace;     /* inode of /proc/PID/ns/pid: where the recorder's pid means it */
 };
 
-/* Of any kind; NULL for one that the sample does not have. */
+/* The entities of any kind; NULL if the sample has none. */
 const struct baro_entities *sample_entities(const struct baro_sample *s, int kind);
-/* How many values it has. */
+/* The number of values of an entity. */
 static inline int entity_values(const struct baro_entity *e)
 {
     return e->kind < KIND_COUNT ? baro_metric_count(e->kind) : (int)e->n_values;
 }
 
-/* Frees the texts of a process, not the struct; what is left is as before any was set. */
+/* Frees the texts of a process, but not the struct; they are unset afterwards. */
 void baro_process_done(struct baro_process *p);
-/* Replace a text by a copy. False without memory; the old one stays then. The cmdline may be NULL, the name may not. */
+/* Replace a text by a copy. Return false if out of memory; then the old one stays. cmdline may be NULL, name may not.
+ */
 bool baro_process_set_name(struct baro_process *p, const char *at, size_t len);
 bool baro_process_set_cmdline(struct baro_process *p, const char *at, size_t len);
 
