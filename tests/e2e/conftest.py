@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the end-to-end tests share. They drive the real binary on real processes and read real tapes.
+"""Shared by the end-to-end tests. They run the real binary on real processes and read real tapes.
 
 Run by `./check`, or alone:  /usr/bin/python3 -m pytest tests/e2e -k name
-The binary is $BARO, else build/baro. $BARO_SANITIZED=1 says that it was built with sanitizers.
+The binary is $BARO, else build/baro. $BARO_SANITIZED=1 means that it was built with sanitizers.
 
 Nothing here asserts a timing, and no test should: a test states what is true whatever the load of the machine.
 """
@@ -21,21 +21,21 @@ import time
 import pytest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-ORDINARY = 65534  # nobody: a user that owns nothing
+ORDINARY = 65534  # nobody: a user that owns no files
 
 SANITIZED = os.environ.get("BARO_SANITIZED") == "1"
 if SANITIZED:
-    # A sanitized recorder uses many times the CPU time of an ordinary one: within its budget it would leave out most
-    # samples. All that tests start inherits this, however they start it; --overhead on the command line goes first.
+    # A sanitized recorder uses many times the CPU time of an ordinary one and would leave out most samples to stay
+    # within its budget. All processes that tests start inherit this; --overhead on the command line has precedence.
     os.environ["BARO_NO_BUDGET"] = "1"
 SLOW = int(
     os.environ.get("BARO_SLOW", "1")
-)  # how many times slower than a machine: an emulated one's CPU takes longer for the same end of a process
+)  # how many times slower this machine is: an emulated CPU takes longer until a process has ended
 
-# A shell starts what it puts into the background with these ignored, and a command would inherit that.
+# A shell ignores these signals for background commands, and our commands would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
-# So does nohup(1) with this one; we are spared by it still.
+# nohup(1) does so with this one. A handler keeps us alive and is not inherited over execve(2).
 if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
     signal.signal(signal.SIGHUP, lambda *_: None)
 
@@ -81,8 +81,8 @@ def beside(binary, name):
 
 @pytest.fixture(scope="session", autouse=True)
 def within_reach(tmp_path_factory):
-    """pytest's folders are root's alone; what lies in them is executed by an ordinary user, too. (Below pytest-xdist
-    there is one folder more.)"""
+    """Lets an ordinary user execute what is in pytest's folders, which only root can enter otherwise. (With
+    pytest-xdist there is one folder more.)"""
     base = tmp_path_factory.getbasetemp()
     for place in (base, *base.parents):
         status = place.stat()
@@ -92,8 +92,7 @@ def within_reach(tmp_path_factory):
 
 @pytest.fixture
 def work():
-    """A folder of its own for each test, in which an ordinary user may write too (pytest's tmp_path is root's alone).
-    """
+    """A folder for each test, in which an ordinary user may write, too (pytest's tmp_path belongs to root)."""
     path = pathlib.Path(tempfile.mkdtemp(prefix="baro-e2e-"))
     path.chmod(0o1777)
     yield path
@@ -102,8 +101,8 @@ def work():
 
 @pytest.fixture(autouse=True)
 def isolated(work, monkeypatch):
-    """No test sees the user's own runs, and none leaves any behind. Sanitizer reports fail the test that caused them,
-    also those of a recorder whose stderr nobody reads."""
+    """Keeps tests away from the user's own runs. A sanitizer report fails the test that caused it, even if it comes
+    from a recorder whose stderr is not read."""
     home = work / "home"
     home.mkdir()
     home.chmod(0o1777)
@@ -116,8 +115,8 @@ def isolated(work, monkeypatch):
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
     if SANITIZED:
-        # LeakSanitizer stops its process with ptrace, which one that isn't dumpable (the wrapper) does not allow;
-        # leaks are looked for where run() calls a reader, and in the unit tests.
+        # LeakSanitizer stops its process with ptrace, which is not allowed for a process that isn't dumpable (the
+        # wrapper). So leaks are checked only in readers that run() calls, and in the unit tests.
         monkeypatch.setenv("ASAN_OPTIONS", f"detect_leaks=0:log_path={reports}/report")
         monkeypatch.setenv("UBSAN_OPTIONS", f"print_stacktrace=1:log_path={reports}/report")
     yield
@@ -141,8 +140,7 @@ def _drop_to(uid):
 
 
 def copy_programs(binary, folder):
-    """baro, the program that reads tapes, and the library that this one finds beside itself. Returns the path of baro.
-    """
+    """Copies baro, baro-read and libbaro, which baro-read loads from its own folder. Returns the path of baro."""
     for name in ("baro", "baro-read", "libbaro.so.0"):
         path = pathlib.Path(binary).parent / name
         if path.exists():
@@ -152,20 +150,19 @@ def copy_programs(binary, folder):
 
 
 class Runner:
-    """Calls the binary, as root or as an ordinary user. Every call has a deadline and leaves no process behind."""
+    """Runs the binary, as root or as an ordinary user. Every call has a deadline and leaves no process behind."""
 
     def __init__(self, binary, work, uid=None):
         self.work = work
         self.uid = uid
         self.built = self.binary = binary
         if uid is not None:
-            # The build folder may lie where that user can't go.
+            # That user may have no access to the build folder.
             self.binary = copy_programs(binary, work)
 
     def popen(self, *args, cgroup=None, before=None, via=(), env=None, **kw):
-        """A running baro. cgroup: a Cgroup that it starts in; before: called in the child last of all; via: a command
-        that
-        executes baro, while it still has its privileges; env: additions (None takes a variable away)."""
+        """Starts baro. cgroup: a Cgroup to start it in; before: called last in the child; via: a command that executes
+        baro and still has our privileges; env: added variables (None removes one)."""
         uid = self.uid
         argv = [self.binary, *map(str, args)]
         if via:
@@ -194,7 +191,7 @@ class Runner:
         return subprocess.Popen(argv, preexec_fn=None if via else child, env=full, **kw)
 
     def __call__(self, *args, timeout=120, status=None, text=True, input=None, **kw):
-        """Runs it to its end and returns the CompletedProcess; with status=N anything else is a failure."""
+        """Runs baro to its end and returns the CompletedProcess; with status=N any other exit status is a failure."""
         env = dict(kw.pop("env", None) or {})
         if SANITIZED and args and args[0] not in ("run", "record"):
             env.setdefault("ASAN_OPTIONS", os.environ["ASAN_OPTIONS"].replace("detect_leaks=0", "detect_leaks=1"))
@@ -219,7 +216,7 @@ class Runner:
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def record(self, tape, argv, *options, status=0, **kw):
-        """`baro run -q -o TAPE OPTIONS -- ARGV`; fails unless the command's status comes back. Returns the tape."""
+        """`baro run -q -o TAPE OPTIONS -- ARGV`; fails if the exit status is not `status`. Returns the tape."""
         if isinstance(argv, str):
             argv = ["sh", "-c", argv]
         self("run", "-q", "-o", tape, *options, "--", *argv, status=status, **kw)
@@ -228,26 +225,26 @@ class Runner:
 
     @staticmethod
     def await_end(tape):
-        """A recorder that shares a limit with its job may need longer than the wrapper waits for it."""
+        """Waits for the end mark: a recorder that shares a limit with its job may outlast the wrapper."""
         until = time.monotonic() + 60
         while not pathlib.Path(tape).read_bytes().endswith(b"BAROEND\n"):
             assert time.monotonic() < until, f"{tape} has no end"
             time.sleep(0.02)
 
     def instants(self, tape):
-        """When the samples on a tape were taken, in ns; none while it has no header yet, or is not there."""
+        """The times of the samples on a tape, in ns; empty while the tape has no header yet or does not exist."""
         done = self("export", "--format", "jsonl", "--entity", "job", "-c", "t_ns", tape)
         return [json.loads(line)["t_ns"] for line in done.stdout.splitlines()] if done.returncode == 0 else []
 
     def await_samples(self, tape, n=1):
-        """Returns when a recording that goes on has n samples on its tape."""
+        """Waits until a running recording has n samples on its tape."""
         until = time.monotonic() + 60
         while len(self.instants(tape)) < n:
             assert time.monotonic() < until, f"{tape} has no {n} samples"
             time.sleep(0.01)
 
     def listens(self, tape):
-        """Whether a recording that goes on hears events by now: perf, where there is no connector, begins some samples
+        """Does a running recording receive events yet? Without the connector it uses perf, which begins some samples
         after the job."""
         if not self.instants(tape):
             return False
@@ -256,16 +253,15 @@ class Runner:
         return any(e["event"] == "source" for e in self.export(tape, "event"))
 
     def record_gated(self, tape, argv, reached, *options, status=0, **kw):
-        """Records a command that at some point reads a byte from the FIFO `gate` in the work folder (its own), and
-        comes past it when reached() is true,
-        e.g. of what is on the tape by then: however long that takes on a busy machine."""
+        """Records a command that reads a byte from the FIFO `gate` in its work folder at some point. It gets the byte
+        when reached() is true, for example when a value is on the tape, however long that takes on a busy machine."""
         gate = self.work / "gate"
         os.mkfifo(gate)
         gate.chmod(0o666)
         process = self.popen(
             "run", "-q", "-o", tape, *options, "--", *(["sh", "-c", argv] if isinstance(argv, str) else argv), **kw
         )
-        held = os.open(gate, os.O_RDWR)  # so that neither side is held up by opening it
+        held = os.open(gate, os.O_RDWR)  # opened for both, so that no open(2) blocks
         try:
             until = time.monotonic() + 60
             while not reached():
@@ -300,13 +296,13 @@ def run(baro, work):
 
 @pytest.fixture
 def run_ordinary(baro, work):
-    """The same as a user without privileges. Where the tests themselves run as one, it is that one."""
+    """`run` as a user without privileges: the user of the tests, if that is not root."""
     return Runner(baro, work, uid=ORDINARY if os.geteuid() == 0 else None)
 
 
 @pytest.fixture(params=["root", "ordinary"])
 def run_both(request, baro, work):
-    """The test runs twice: as root (skipped where we aren't) and as an ordinary user."""
+    """The test runs twice: as root (skipped if we are not root) and as an ordinary user."""
     if request.param == "root":
         if os.geteuid() != 0:
             pytest.skip("not root")
@@ -328,15 +324,14 @@ def _cgroup2_mounts():
 
 
 class Cgroup:
-    """A fresh cgroup v2. Its cpu.stat counts all CPU of all that ever ran in it, to the last instruction, whoever
-    reaped
-    it or nobody: what a recording is compared with. usage_usec needs no controller to be enabled."""
+    """A new cgroup v2. A recording is compared with its cpu.stat, which counts the CPU time of all processes that ever
+    ran in it, to the last instruction, whether they were reaped or not. usage_usec needs no controller."""
 
     def __init__(self, path):
         self.path = pathlib.Path(path)
 
     def enter(self):
-        """Moves the calling process; for preexec_fn, while it still has its privileges."""
+        """Moves the calling process into the group; for preexec_fn, before privileges are dropped."""
         with open(self.path / "cgroup.procs", "w", encoding="ascii") as procs:
             procs.write("0")
 
@@ -357,11 +352,11 @@ class Cgroup:
         return (self.path / name).read_text()
 
     def below(self):
-        """The groups that were made in it, the deepest first."""
+        """The groups below this one, the deepest first."""
         return sorted((Cgroup(path) for path, _, _ in os.walk(self.path)), key=lambda g: -len(g.path.parts))[:-1]
 
     def remove(self):
-        """With all that is in it."""
+        """Removes the group with all groups below it; kills their processes."""
         for _ in range(500):
             for group in [*self.below(), self]:
                 for pid in group.pids():
@@ -372,14 +367,14 @@ class Cgroup:
                 try:
                     group.path.rmdir()
                 except OSError:
-                    time.sleep(0.01)  # the kernel is still taking its processes down
+                    time.sleep(0.01)  # its processes have not ended yet
             if not self.path.exists():
                 return
 
 
 @pytest.fixture
 def cgroup():
-    """A Cgroup, given to popen/run/record as cgroup=. For the job alone without baro see Truth."""
+    """A Cgroup, to be passed to popen/run/record as cgroup=. Truth measures the job alone, without baro."""
     for mount in _cgroup2_mounts():
         path = pathlib.Path(tempfile.mkdtemp(prefix="baro-e2e-", dir=mount)) if os.access(mount, os.W_OK) else None
         if path is None:
@@ -396,7 +391,7 @@ def cgroup():
 
 @pytest.fixture
 def wait_until():
-    """wait_until(condition, "what for"): polls; a deadline so generous that only a hang meets it."""
+    """wait_until(condition, "what for"): polls. The deadline is so long that only a hang reaches it."""
 
     def wait(condition, what="the condition", timeout=60):
         end = time.monotonic() + timeout
@@ -413,7 +408,7 @@ def wait_until():
 
 @pytest.fixture
 def ptys():
-    """The test is skipped where there are no pseudo-terminals: a container without devpts."""
+    """Skips the test if there are no pseudo-terminals, as in a container without devpts."""
     try:
         for fd in os.openpty():
             os.close(fd)
@@ -442,7 +437,7 @@ def compiled(work):
 
 @pytest.fixture(params=["events", "scan"])
 def source(request, monkeypatch):
-    """The test runs twice: with the events that this machine gives, and by scanning alone."""
+    """The test runs twice: with the event sources of this machine, and with scanning only."""
     if request.param == "scan":
         monkeypatch.setenv("BARO_NO_EVENTS", "1")
     return request.param
@@ -450,7 +445,7 @@ def source(request, monkeypatch):
 
 @pytest.fixture
 def started():
-    """started(argv): a process that is gone when the test ends."""
+    """started(argv): starts a process that is killed when the test ends."""
     all_ = []
 
     def start(argv, **kw):
@@ -466,8 +461,8 @@ def started():
 
 @pytest.fixture
 def fuse(tmp_path):
-    """fuse(): a folder of fuse_files.py, as `.folder` of its process; `.hang()` and `.resume()`. fuse("EINVAL"): it
-    answers fsync(2) with that error. The test is skipped where none can be mounted."""
+    """fuse(): mounts fuse_files.py and returns its process, with `.folder`, `.hang()` and `.resume()`. fuse("EINVAL"):
+    fsync(2) fails with that error. The test is skipped if mounting is not possible."""
     servers = []
 
     def mount(*options):
@@ -499,17 +494,16 @@ def fuse(tmp_path):
 
 @pytest.fixture
 def hanging(fuse):
-    """A folder whose file system can be made to hang."""
+    """A folder on a file system that a test can make hang."""
     return fuse()
 
 
 class Truth:
-    """CPU of the command alone, as the kernel counted it. As root the command enters a cgroup of its own; an ordinary
-    user's can't: then baro
-    starts in the cgroup, so the recorder is in it. What the process used before it entered, which the cgroup has not
-    seen, is measured by the program
-    that enters (enter.c), right before and right after: the CPU may be taken away between the two, so the truth is an
-    interval, mostly of some 50 us.
+    """The kernel's CPU time of the command alone. As root, the command enters a cgroup of its own. An ordinary user's
+    command can't: then baro starts in the cgroup, which so includes the recorder.
+
+    The program that enters (enter.c) measures what its process used before, which the cgroup has not counted, right
+    before and right after entering. It may be preempted in between, so the truth is an interval, mostly of some 50 us.
     """
 
     def __init__(self, runner, cgroup):
@@ -517,13 +511,12 @@ class Truth:
         self.cgroup = cgroup
         self.alone = os.geteuid() == 0 and runner.uid is None
         self.slack_ns = SLOW * 5_000_000
-        # A recorder does not say what it and its helpers used after its last sample, and a sanitizer takes its time to
-        # go.
+        # What the recorder and its helpers use after the last sample is not on the tape; a sanitizer's exit takes long.
         self.untold_ns = 0 if self.alone else SLOW * (20_000_000 if SANITIZED else 7_000_000)
         self.note = runner.work / "used-before"
 
     def entering(self):
-        """A command that enters the cgroup and executes the rest of the line."""
+        """The start of a command line that enters the cgroup and executes the rest."""
         return [str(beside(self.runner.built, "enter")), str(self.cgroup.path), str(self.note)]
 
     def record(self, tape, argv, *options, **kw):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs that the tests record, and what is asked of a recording."""
+"""Jobs that the tests record, and what they read from a summary."""
 
 import textwrap
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of wrapping share: bare against wrapped, whatever is done to a command, and whatever it does, must
-come out the same.
+"""Shared by the tests of wrapping. They compare a command that runs alone with the same command in a wrapper: whatever
+is done to the command, and whatever it does, the result must be the same.
 
-A test runs with each wrapper there is: `wrapdummy` (with a recorder that only listens) and `baro run -q`. BARO names
-the binary (build/baro); wrapdummy and probe lie in tests/e2e beside it, or are named by WRAPDUMMY and PROBE.
+A test runs with each wrapper that was built: `wrapdummy` (its recorder only listens) and `baro run -q`. BARO is the
+binary (build/baro); wrapdummy and probe are in tests/e2e next to it, or where WRAPDUMMY and PROBE say.
 """
 
 import os
@@ -21,7 +21,7 @@ BESIDE = pathlib.Path(BARO).parent / "tests" / "e2e"
 DUMMY = os.environ.get("WRAPDUMMY", str(BESIDE / "wrapdummy"))
 PROBE = os.environ.get("PROBE", str(BESIDE / "probe"))
 QUIET = {"stderr": subprocess.DEVNULL}
-PATIENCE = 20  # seconds until something that should happen is taken not to; nothing is measured by it
+PATIENCE = 20  # seconds after which an awaited condition counts as failed; not a measurement
 
 WRAPPERS = {}
 if os.access(DUMMY, os.X_OK):
@@ -46,7 +46,7 @@ def run(argv, **kw):
 
 
 def shell(text, prefix, **kw):
-    """Runs a bash text in which {W} stands for the wrapper, or for nothing."""
+    """Runs a bash script. {W} is replaced by the wrapper, or by nothing; {P} by the probe."""
     return run(["bash", "-c", text.replace("{W}", shlex.join(prefix)).replace("{P}", shlex.quote(PROBE))], **kw)
 
 
@@ -83,7 +83,7 @@ def comm(pid):
 
 
 def held(pid):
-    """What its descriptors point to."""
+    """The link targets of all descriptors of a process."""
     links = []
     for entry in os.scandir("/proc/%d/fd" % pid):
         try:
@@ -111,7 +111,7 @@ WAIT_FOR_STOP = "while [ ! -e stop ]; do sleep 0.02; done"
 
 
 def stopped_by(pid):
-    """The signal by which our child stopped, as a shell sees it."""
+    """Waits until our child stops, and returns the signal that stopped it, as a shell would see it."""
 
     def look():
         got, status = os.waitpid(pid, os.WNOHANG | os.WUNTRACED)
@@ -122,5 +122,5 @@ def stopped_by(pid):
 
 
 def own_group(argv):
-    """In a group of its own, as a shell would start it: only then do TSTP, TTIN and TTOU stop anybody."""
+    """Starts a command in a process group of its own, as a shell does: TSTP, TTIN and TTOU have no effect otherwise."""
     return subprocess.Popen(argv, preexec_fn=lambda: os.setpgid(0, 0))
