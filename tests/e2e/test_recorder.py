@@ -366,7 +366,10 @@ def test_disk_full(run, work):
         # A full tmpfs takes what fits into the page that the tape has begun: more than that must come, and must not
         # compress.
         much = "for i in $(seq 40); do sh -c 'sleep 0.4; :' $(od -An -tu4 -N160 /dev/urandom) & done; wait"
-        job = f"sleep 0.3; head -c 200000 /dev/zero > {filler} 2>/dev/null; {much}; sleep 0.3; rm {filler}; sleep 0.6; exit 4"
+        job = (
+            f"sleep 0.3; head -c 200000 /dev/zero > {filler} 2>/dev/null; for round in 1 2 3; do {much}; done; "
+            f"sleep 0.3; rm {filler}; sleep 0.6; exit 4"
+        )
         done = run("run", "-q", "-o", small / "t.baro", "--interval", "20ms", "--", "sh", "-c", job, status=4)
         assert done.stderr.count("No space left") == 1, done.stderr
         events = run.export(small / "t.baro", "event")
