@@ -16,7 +16,7 @@ import subprocess
 import pytest
 
 from conftest import beside
-from test_readers import unescape
+from readers import unescape
 
 TAPES, EACH, ARGUMENTS = 3, 450, 3  # 3 * 450 * (1 + 3) = 5400 strings
 ENTITIES = ["process", "job", "event", "exit", "host", "cpu", "disk", "fs", "net", "sensor", "cgroup"]

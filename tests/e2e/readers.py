@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shared by the tests of the readers: a tape with hostile names, and calls of the binary."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+# 15 bytes as the kernel keeps them: ends a comm field, breaks a line and CSV, colours a terminal, starts a formula, is
+# no UTF-8.
+HOSTILE_NAME = b'=) S 1\n\x1b[31m,"\xff'
+HOSTILE_ARGUMENT = b'a,"b"\n\x1b]0;t\x07 \\ \xc3\xa9 \xff\xfe\xe2\x80\xae x=\'1\''
+HOSTILE = (
+    "import ctypes,os,sys,time\n"
+    "n = os.environb[b'NAME']\n"
+    "assert ctypes.CDLL(None).prctl(15, n, 0, 0, 0) == 0\n"
+    "x = bytearray(20 << 20)\n"
+    "t = time.process_time()\n"
+    "while time.process_time() - t < 0.3: pass\n"
+    "time.sleep(0.2)\n"
+)
+
+
+def unescape(text):
+    """The bytes that an escaped text stands for."""
+    out, i, raw = b"", 0, text.encode()
+    while i < len(raw):
+        if raw[i : i + 2] == b"\\x":
+            out += bytes([int(raw[i + 2 : i + 4], 16)])
+            i += 4
+        elif raw[i : i + 1] == b"\\":
+            assert raw[i : i + 2] == b"\\\\"
+            out += b"\\"
+            i += 2
+        else:
+            out += raw[i : i + 1]
+            i += 1
+    return out
+
+
+def call(baro, *args, **kwargs):
+    return subprocess.run([baro, *map(str, args)], capture_output=True, timeout=60, **kwargs)
+
+
+def good(baro, *args, **kwargs):
+    r = call(baro, *args, **kwargs)
+    assert r.returncode == 0, r.stderr.decode()
+    return r.stdout
+
+
+@pytest.fixture
+def tape(baro, work):
+    path = work / "t.baro"
+    r = subprocess.run(
+        [
+            baro,
+            "run",
+            "-q",
+            "-i",
+            "20ms",
+            "--overhead",  # a slow machine's start uses up the budget, and nobody is seen by the new name
+            "off",
+            "-o",
+            str(path),
+            "--",
+            "sh",
+            "-c",
+            "true; true; \"$@\"; exit 3",
+            "sh",
+            sys.executable,
+            "-c",
+            HOSTILE,
+            HOSTILE_ARGUMENT,
+        ],
+        env={**os.environb, b"NAME": HOSTILE_NAME},
+        timeout=60,
+    )
+    assert r.returncode == 3
+    return path
+
+
+def one_line(r, status, *words):
+    assert r.returncode == status, (r.returncode, r.stderr)
+    assert r.stdout == b""
+    text = r.stderr.decode()
+    assert text.count("\n") == 1 and text.endswith("\n") and text.startswith("baro"), text
+    for word in words:
+        assert word in text, text
