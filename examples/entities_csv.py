@@ -8,6 +8,7 @@ import ctypes as c
 import sys
 
 SAMPLE = 1  # BARO_RECORD_SAMPLE
+WHOLE = (0, 1, 2)  # BARO_UNIT_NONE, _NS and _BYTES: exact as they are; the others have fractions
 
 
 class Error(c.Structure):
@@ -19,7 +20,7 @@ class Record(c.Structure):
 
 
 class Metric(c.Structure):
-    _fields_ = [("stem", c.c_char_p), ("name", c.c_char_p)]  # and more
+    _fields_ = [(n, c.c_char_p) for n in ("stem", "name", "help", "file")] + [("unit", c.c_int)]  # and more
 
 
 def load(path):
@@ -64,10 +65,14 @@ def main(path, kind_name, library="libbaro.so.0"):
             if lib.baro_entity_read_ns(entity, c.byref(read_ns)) or (i == 0 and read_ns.value == last):
                 break  # not read since the sample before
             last = read_ns.value if i == 0 else last
-            cells = (
-                "" if lib.baro_entity_value(entity, m, c.byref(value)) else f"{lib.baro_metric_real(metric, value):.15g}"
-                for m, metric in enumerate(metrics)
-            )
+            cells = []
+            for m, metric in enumerate(metrics):
+                if lib.baro_entity_value(entity, m, c.byref(value)):
+                    cells.append("")
+                elif metric.contents.unit in WHOLE:
+                    cells.append(value.value)
+                else:
+                    cells.append(f"{lib.baro_metric_real(metric, value):.15g}")
             out.writerow([read_ns.value, lib.baro_entity_name(entity).decode(errors="replace"), *cells])
     lib.baro_tape_close(tape)
 

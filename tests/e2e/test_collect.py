@@ -257,4 +257,5 @@ def test_show_has_the_values_of_that_moment(baro, work, tape, good):
     by_name = {row["name"]: row for row in moment["entities"]["good"]}
     beats = by_name["heart"]["beats"]
     assert any(line.startswith(f"good heart: beats {beats}, ") and "rest_seconds 0.25" in line for line in lines), lines
-    assert by_name["heart"]["label"] == "" and any("valve=2: flow_bytes " in line and "kB" in line for line in lines), lines
+    assert by_name["heart"]["label"] == ""
+    assert any("valve=2: flow_bytes " in line and "kB" in line for line in lines), lines

@@ -97,6 +97,9 @@ extern const struct collector pool_collector;
 }
 
 
+INCLUDE = {"src/collect/sampler.h": ('#include "collect/own_cost.h"\n', '#include "collect/pool_row.h"\n')}
+
+
 def change(tree, places):
     for name, (after, text) in places.items():
         path = tree / name
@@ -111,12 +114,14 @@ def extended(tmp_path_factory):
         pytest.skip("no meson and ninja to build a copy with")
     tree = tmp_path_factory.mktemp("extended") / "tree"
     shutil.copytree(
-        ROOT, tree, ignore=lambda folder, names: [n for n in names if n == ".git" or n.startswith("build")], symlinks=True
+        ROOT,
+        tree,
+        ignore=lambda folder, names: [n for n in names if n == ".git" or n.startswith("build")],
+        symlinks=True,
     )
     change(tree, METRIC)
     change(tree, KIND)
-    header = tree / "src/collect/sampler.h"
-    header.write_text(header.read_text().replace('#include "collect/own_cost.h"', '#include "collect/own_cost.h"\n#include "collect/pool_row.h"'))
+    change(tree, INCLUDE)
     options = ["-Dmusl=disabled", "-Dfuzz=off", "--werror", "--buildtype=plain"]
     subprocess.run(["meson", "setup", "build", *options], cwd=tree, check=True, stdout=subprocess.PIPE)
     done = subprocess.run(["ninja", "-C", "build", "baro", "baro-read"], cwd=tree, stdout=subprocess.PIPE, text=True)
@@ -149,9 +154,10 @@ def test_a_metric_and_a_kind_in_a_copy_of_the_tree(extended, tmp_path):
     doctor = out("doctor", "--metrics")
     assert any(line.split()[:1] == ["entropy"] or " entropy " in line for line in doctor.splitlines()), doctor
     # A library that was built without them, and a program that knows neither: by the schema in the tape.
-    plain = subprocess.run([os.environ.get("BARO", ROOT / "build/baro"), "export", "-e", "pool", tape], capture_output=True, text=True)
+    other = pathlib.Path(os.environ.get("BARO", ROOT / "build/baro"))
+    plain = subprocess.run([other, "export", "-e", "pool", tape], capture_output=True, text=True)
     assert [row["entropy"] for row in rows(plain.stdout)] == [row["entropy"] for row in pools], plain.stderr
-    library = pathlib.Path(os.environ.get("BARO", ROOT / "build/baro")).parent / "libbaro.so.0"
+    library = other.parent / "libbaro.so.0"
     for lib in (extended / "build/libbaro.so.0", library):
         done = subprocess.run(
             [sys.executable, ROOT / "examples/entities_csv.py", tape, "pool", str(lib)], capture_output=True, text=True
