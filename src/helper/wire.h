@@ -50,7 +50,7 @@ struct helper_progress {
  * Pure. */
 bool helper_wire_next(const unsigned char **at, size_t *len, uint64_t *ret_serial, struct helper_reply *ret);
 
-/* helper_child.c: the helper's whole life; returns never. All descriptors but these are closed first. */
+/* child.c: the helper's whole life; returns never. All descriptors but these are closed first. */
 struct helper_child_options {
     int socket_fd, root_fd, sys_fd; /* sys_fd may be -1 */
     bool want_cmdline;
@@ -59,7 +59,7 @@ struct helper_child_options {
 };
 _Noreturn void helper_child(const struct helper_child_options *options);
 
-/* helper_host.c, in the helper: what is asked of the machine. Frequencies go into room for HELPER_FREQUENCIES of them,
+/* serve_host.c, in the helper: what is asked of the machine. Frequencies go into room for HELPER_FREQUENCIES of them,
  * and text is for reading files. Returns what goes back beside *w. */
 struct helper_host {
     int proc_fd, sys_fd;
