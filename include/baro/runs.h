@@ -102,7 +102,7 @@ struct baro_tape_end {
     int status;        /**< as wait4(2) gives it, if status_known */
     bool ended;        /**< the command or the last target ended */
     bool status_known;
-    bool detached;     /**< the recorder was told to stop; its targets live on */
+    bool detached;     /**< the recorder was told to stop; its targets were still running */
     bool complete;     /**< the tape has the footer that a recorder writes last */
 };
 

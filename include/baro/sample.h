@@ -35,7 +35,7 @@ struct baro_exit;    /**< the end of a process */
 /** How a process came to be known as a member of the job. */
 enum baro_origin {
     BARO_ORIGIN_TARGET, /**< the command, or a process that the user named */
-    BARO_ORIGIN_EVENT,  /**< a member forked it: an event source told */
+    BARO_ORIGIN_EVENT,  /**< a member forked it: an event source reported that */
     BARO_ORIGIN_SCAN,   /**< found as a child of a member */
     BARO_ORIGIN_ADOPTED /**< an orphan that the wrapper adopted (PR_SET_CHILD_SUBREAPER) */
 };
@@ -43,7 +43,7 @@ enum baro_origin {
 /** Where the values of an exit come from. */
 enum baro_exit_source {
     BARO_EXIT_LAST_LOOK, /**< the last read of the living process: lower bounds */
-    BARO_EXIT_EVENT,     /**< the same; an event told the end itself */
+    BARO_EXIT_EVENT,     /**< the same; an event reported the end itself */
     BARO_EXIT_PERF,      /**< perf_event_open(2): CPU time without the teardown of the process */
     BARO_EXIT_TASKSTATS, /**< taskstats: CPU time without the last slice and the teardown */
     BARO_EXIT_ZOMBIE,    /**< /proc read after its end: complete */

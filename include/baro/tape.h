@@ -156,7 +156,7 @@ BARO_API int baro_tape_wait(struct baro_tape *tape, int timeout_ms, struct baro_
  * For programs that wait in an event loop of their own.
  * @return a descriptor that poll(2) finds readable when the file was written to (inotify(7)); -1 where there is none.
  * It belongs to the cursor. When it is readable call baro_tape_wait() with 0, which also makes it unreadable again.
- * Call that every second as well: what another host writes to a network file system is not told, and neither is the
+ * Call that every second as well: what another host writes to a network file system is not reported, and neither is the
  * death of a recorder.
  */
 BARO_API int baro_tape_poll_fd(struct baro_tape *tape);

@@ -51,7 +51,7 @@ static void controllers(struct findings *f, const struct cgroup_hierarchies *p)
         const char *name, *gives;
     } of[] = {
         {CGROUP_AT_CPU, "cpu", "CPU quota, and how long it held back"},
-        {CGROUP_AT_MEMORY, "memory", "memory by kind, its peak and limit, what was killed for want of it"},
+        {CGROUP_AT_MEMORY, "memory", "memory by kind, its peak and limit, OOM kills"},
         {CGROUP_AT_IO, "io", "bytes and operations of devices"},
         {CGROUP_AT_PIDS, "pids", "threads, their limit, forks refused"},
         {CGROUP_AT_CPUSET, "cpuset", "the CPUs that may be used"},
@@ -178,7 +178,7 @@ static void pressure(struct findings *f, const struct cgroup_hierarchies *p)
         findings_add(f, TOPIC, "pressure", FOUND_YES, "time that its processes spent waiting for CPU, memory, I/O");
     else if (p->n)
         finding_grant(findings_add(f, TOPIC, "pressure", FOUND_NO, "time that its processes spent waiting: %s",
-                                   v2 ? "not told here" : "v1 does not tell"),
+                                   v2 ? "not reported here" : "v1 does not report it"),
                       "v2 on a kernel of 4.20 or later, with psi=1");
 }
 

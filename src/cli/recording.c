@@ -279,7 +279,7 @@ static bool wrapper_waits(int link_fd)
     return poll(&p, 1, 0) == 0 || !(p.revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
-static void tell_people(struct recording *r)
+static void report_to_user(struct recording *r)
 {
     if (!r->link || wrapper_waits(r->link->fd))
         say_what_happened(r);
@@ -294,8 +294,8 @@ static void on_summed_up(void *context)
     if (!r->begun || *r->file.temporary)
         return;
     look_for_tape(r);
-    tell_people(r);
-    r->told = true;
+    report_to_user(r);
+    r->reported = true;
 }
 
 static void on_finished(void *context, bool recorded)
@@ -305,10 +305,10 @@ static void on_finished(void *context, bool recorded)
         tape_file_remove(&r->file); /* a full disk, from the beginning: there is nothing in it */
     else if (recorded)
         publish(r);
-    if (!r->told)
+    if (!r->reported)
         look_for_tape(r);
-    if (recorded && !r->told)
-        tell_people(r);
+    if (recorded && !r->reported)
+        report_to_user(r);
     if (r->link)
         link_done(r->link);
 }

@@ -16,7 +16,7 @@ struct recording {
     struct buf dir;       /* of the kept runs; empty if -o was given */
     int tape_fd;
     bool begun;           /* its header is in the file */
-    bool told;            /* the summary was printed */
+    bool reported;        /* the summary was printed */
     bool moved, removed;  /* somebody did so while it was written */
     int again_errno;      /* why another could not be made; 0: there is one */
     uint64_t look_ns;     /* when it is looked for next */
