@@ -33,7 +33,7 @@ static int other_program(struct cli *cli, char **argv)
     int status;
     const char *word = argv[1];
     if (cli->command)
-        return programs_read(cli, argv);
+        return programs_execute(cli, argv);
     return programs_other(cli, word, argv + 1, &status) ? status : cli_unknown(cli, word);
 }
 

@@ -49,15 +49,16 @@ static int execute(const char *program, char **argv)
     return error;
 }
 
-int programs_read(struct cli *cli, char **argv)
+int programs_execute(struct cli *cli, char **argv)
 {
-    static char name[] = "baro-read";
-    argv[0] = name;
-    int error = execute(name, argv);
+    char program[NAME_MAX + 1];
+    snprintf(program, sizeof(program), "%s", cli->command->program ? cli->command->program : "baro-read");
+    argv[0] = program;
+    int error = execute(program, argv);
     if (error == ENOENT)
-        return cli_failf(cli, "the program baro-read, which reads tapes, is not installed: it belongs in %s beside the "
-                              "folder of baro, or in that folder", BARO_LIBEXEC);
-    return cli_failf(cli, "can't execute baro-read: %s", error_text(error));
+        return cli_failf(cli, "the program %s, which has this command, is not installed: it belongs in %s beside the "
+                              "folder of baro, or in that folder", program, BARO_LIBEXEC);
+    return cli_failf(cli, "can't execute %s: %s", program, error_text(error));
 }
 
 bool programs_other(struct cli *cli, const char *name, char **argv, int *ret)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Programs behind commands that this one does not have, as git has them. `baro summary` executes baro-read with the
- * same words; `baro foo` executes baro-foo. They are searched for in libexec/barograph as it was installed beside this
- * program's folder, in that folder itself (a build tree), and along PATH.
+ * same words (the table of commands says which program has a command); `baro foo` executes baro-foo. They are searched
+ * for in libexec/barograph as it was installed beside this program's folder, in that folder itself (a build tree), and
+ * along PATH.
  */
 #ifndef CLI_PROGRAMS_H
 #define CLI_PROGRAMS_H
 
 #include "command/cli.h"
 
-/* The program that has the commands which read tapes. argv is that of main(). Returns only on failure, with the exit
- * status. */
-int programs_read(struct cli *cli, char **argv);
+/* Executes the program that has cli->command. argv is that of main(). Returns only on failure, with the exit status. */
+int programs_execute(struct cli *cli, char **argv);
 
 /* The program baro-NAME. Returns false if there is none; else it has reported why it cannot be executed, and *ret is
  * the exit status. */

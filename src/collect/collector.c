@@ -8,8 +8,7 @@
 #include "base/clock.h"
 #include "schedule/schedule.h"
 
-#define JUST_READ (10 * NS_PER_MS) /* a last turn this soon after another one is left out */
-#define JITTER 16u                 /* samples may come a 16th of the period too early */
+#define JITTER 16u /* samples may come a 16th of the period too early */
 
 int collectors_add(struct collectors *c, const struct collector *is, void *state)
 {
@@ -28,14 +27,15 @@ void collectors_prepare(struct collectors *c)
     }
 }
 
-/* Is the turn of a row with a period due? */
+/* Is the turn of a row with a period due? The last turn always is: what the kernel counted since the one before, such
+ * as the OOM kill that ended the job 5 ms later, is on the tape only if it is read now. */
 static bool is_due(const struct collectors *c, size_t i, const struct collector_tick *t, uint64_t overhead_ppm)
 {
     uint64_t period = schedule_period(c->row[i].is->period_ns, c->row[i].cost_ns, overhead_ppm, t->level);
     uint64_t age = t->now_ns - c->row[i].read_ns;
     if (!c->row[i].began)
         return true;
-    return t->last ? age >= JUST_READ : age >= period - period / JITTER;
+    return t->last ? age > 0 : age >= period - period / JITTER;
 }
 
 static void tick_with_period(struct collectors *c, size_t i, const struct collector_tick *t, uint64_t overhead_ppm)

@@ -32,6 +32,7 @@ struct cli_command {
     bool stop_early;      /* options end at the first operand */
     bool hidden;
     bool kept;            /* it uses the folder of kept runs */
+    const char *program;  /* the program in libexec that has it, if function is NULL; NULL: baro-read */
 };
 
 struct cli {
@@ -70,6 +71,8 @@ const struct cli_command *cli_find(const char *name);
 int cli_unknown(const struct cli *cli, const char *word);
 /* Parses the words behind cli->command and calls its function. Returns the exit status. */
 int cli_run(struct cli *cli, struct settings *settings, char **argv);
+/* main() of a program that reads tapes: argv[1] is the command, one that this program has. */
+int cli_reader_main(int argc, char **argv);
 void cli_usage(const struct cli *cli, const struct cli_command *c, struct buf *ret);
 void cli_overview(const struct cli *cli, struct buf *ret);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From words to a command with its settings. */
+#include "base/fd.h"
 #include "command/cli.h"
 
 int cli_unknown(const struct cli *cli, const char *word)
@@ -45,4 +46,19 @@ int cli_run(struct cli *cli, struct settings *settings, char **argv)
     }
     int status = check_operands(cli, argv, n);
     return status ? status : cli->command->function(cli, settings, argv);
+}
+
+int cli_reader_main(int argc, char **argv)
+{
+    struct cli cli = {.command = NULL};
+    struct settings settings;
+    fd_hold_standard();
+    cli_init(&cli);
+    settings_init_reading(&settings);
+    if (argc < 2)
+        return cli_failf(&cli, "no command is given; `baro help` lists all");
+    cli.command = cli_find(argv[1]);
+    if (!cli.command || !cli.command->function)
+        return cli_unknown(&cli, argv[1]);
+    return cli_run(&cli, &settings, argv + 2);
 }

@@ -251,9 +251,9 @@ static void rows_have_their_turns(void **state)
     turn(&c, 30 * NS_PER_MS, BUDGET_ALL, false);
     assert_int_equal(b.ticks, 1);
     turn(&c, 120 * NS_PER_MS, BUDGET_ALL, false);
-    turn(&c, 35 * NS_PER_MS, BUDGET_ALL, true); /* the last turn, but it was just read */
+    turn(&c, 30 * NS_PER_MS, BUDGET_ALL, true); /* the last turn, but it was read at that very instant */
     assert_int_equal(b.ticks, 1);
-    turn(&c, 60 * NS_PER_MS, BUDGET_ALL, true);
+    turn(&c, 35 * NS_PER_MS, BUDGET_ALL, true); /* what happened in the last 5 ms is read, too */
     assert_int_equal(b.ticks, 2);
     turn(&c, 900 * NS_PER_MS, BUDGET_LEAST, false);
     assert_int_equal(b.ticks, 2);
