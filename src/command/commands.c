@@ -19,7 +19,7 @@ const struct cli_command cli_commands[] = {
      "At the end a short summary goes to standard error. The tape can be read while the command runs, and survives "
      "whatever "
      "ends the recorder.",
-     options_run, cmd_run, CLI_RUN_FAILED, 1, -1, true, false, true},
+     options_run, cmd_run, CLI_RUN_FAILED, 1, -1, true, false, true, NULL},
     {"record", "--pid PID... | --cgroup PATH | --host",
      "record what runs already: processes, a control group or the machine",
      "Attaches to running processes and records them and their descendants, or all that is in a control group, until "
@@ -27,13 +27,13 @@ const struct cli_command cli_commands[] = {
      "INT or TERM; with --host alone the machine and no process, until INT or TERM. Processes are never signalled or "
      "stopped. Totals count from the moment of "
      "attaching; what was used before is listed separately.",
-     options_record, cmd_record, CLI_FAILED, 0, 0, false, false, true},
+     options_record, cmd_record, CLI_FAILED, 0, 0, false, false, true, NULL},
     {"summary", "[TAPE]", "what it used, and what that was spent on", ONE_TAPE_SAYS, options_summary, cmd_summary,
-     CLI_FAILED, 0, 1, false, false, false},
+     CLI_FAILED, 0, 1, false, false, false, NULL},
     {"show", "[TAPE]", "the tree of processes as it was at a moment",
      "Prints the tree of processes with what each one used, from the sample that stands for the moment, and says which "
      "sample that is. Rates are over the interval that ends there.\n\n" ONE_TAPE_SAYS,
-     options_show, cmd_show, CLI_FAILED, 0, 1, false, false, false},
+     options_show, cmd_show, CLI_FAILED, 0, 1, false, false, false, NULL},
     {"export", "[TAPE]", "rows for other programs: CSV or JSON lines",
      "Writes a row for each process at each sample, or for each sample of the job, each event or each exit; or, each "
      "time the machine was "
@@ -52,31 +52,31 @@ const struct cli_command cli_commands[] = {
      "on it), of its parts time, "
      "t_ns, id, name, label, and cores of CPUs and control groups. user, age_ns, origin and id are written only where "
      "they are asked for.\n\n" ONE_TAPE_SAYS,
-     options_export, cmd_export, CLI_FAILED, 0, 1, false, false, false},
+     options_export, cmd_export, CLI_FAILED, 0, 1, false, false, false, NULL},
     {"ls", "", "the runs that are kept, newest last",
      "A line for each kept run: its name for other commands, when it began (local time), how long it took, how it "
      "ended (or \"running\", or \"cut off\": no recorder writes it any more, and it has no "
      "end), its size and its command. --json has the newest first.",
-     options_ls, cmd_ls, CLI_FAILED, 0, 0, false, false, true},
+     options_ls, cmd_ls, CLI_FAILED, 0, 0, false, false, true, NULL},
     {"rm", "TAPE...", "remove tapes", "Removes tapes, and refuses whatever is not one.\n\n" TAPE_SAYS, options_rm,
-     cmd_rm, CLI_FAILED, 0, -1, false, false, true},
+     cmd_rm, CLI_FAILED, 0, -1, false, false, true, NULL},
     {"metrics", "[TAPE]", "what can be recorded, and what it means",
      "Lists the metrics of each kind. With TAPE those that it may hold, also of kinds that only the tape defines. "
      "After these come derived metrics, which libbaro computes from two samples; of them, baro export has a column "
      "for cores only.\n\n"
      TAPE_SAYS, options_metrics, cmd_metrics, CLI_FAILED, 0, 1,
-     false, false, false},
+     false, false, false, NULL},
     {"doctor", "", "what can be recorded here, and what permission or setting would enable the rest",
      "Tries each source of values and of events as this user, in this container and on this kernel, and says what is "
      "missing "
      "and what would enable it. With --metrics it says so of each metric of the machine and of control groups that "
      "baro metrics lists, from one reading as a recording takes it. "
      "The status is 0 even where something is missing.",
-     options_doctor, cmd_doctor, CLI_FAILED, 0, 0, false, false, false},
-    {"help", "[COMMAND]", "help on a command", NULL, options_none, cmd_help, CLI_FAILED, 0, 1, false, false, false},
+     options_doctor, cmd_doctor, CLI_FAILED, 0, 0, false, false, false, NULL},
+    {"help", "[COMMAND]", "help on a command", NULL, options_none, cmd_help, CLI_FAILED, 0, 1, false, false, false, NULL},
     {"docs", "man [COMMAND] | bash | metrics | json",
      "sources of the manual pages, the completion, docs/metrics.md and the members in docs/json.md", NULL,
-     options_none, cmd_docs, CLI_FAILED, 1, 2, false, true, false},
+     options_none, cmd_docs, CLI_FAILED, 1, 2, false, true, false, NULL},
     {.name = NULL},
 };
 
