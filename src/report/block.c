@@ -18,47 +18,51 @@ static void put_target(struct buf *b, const struct baro_summary *s)
         buf_printf(b, " and %zu more", n - 1);
 }
 
-static struct buf title_of(const struct baro_summary *s)
+void report_title(const struct baro_summary *s, struct buf *ret)
 {
-    struct buf b = {0};
+    size_t from = ret->len;
     const char *host = report_text(s, "host", "name");
     for (size_t i = 0; i < report_rows(s, "command"); i++) {
-        buf_str(&b, i ? " " : "");
-        report_argument(report_row(s, "command", "argument", i).text, &b);
+        buf_str(ret, i ? " " : "");
+        report_argument(report_row(s, "command", "argument", i).text, ret);
     }
     if (report_is_host_only(s))
-        buf_str(&b, *host ? host : "the machine");
-    else if (!b.len && report_text_is(s, "", "mode", "attach"))
-        put_target(&b, s);
-    else if (!b.len)
-        buf_str(&b, "(no command)");
-    buf_byte(&b, 0);
-    return b;
+        buf_str(ret, *host ? host : "the machine");
+    else if (ret->len == from && report_text_is(s, "", "mode", "attach"))
+        put_target(ret, s);
+    else if (ret->len == from)
+        buf_str(ret, "(no command)");
 }
 
-static enum lines_tone result(const struct baro_summary *s, bool running, struct buf *b)
+enum report_result report_result(const struct baro_summary *s, bool running, struct buf *ret)
 {
     struct baro_value status = report_fact(s, "exit", "wait_status");
     if (status.absent == BARO_PRESENT) {
-        report_status((int)status.u64, b);
-        return status.u64 == 0 ? TONE_GOOD : TONE_BAD;
+        report_status((int)status.u64, ret);
+        return status.u64 == 0 ? REPORT_GOOD : REPORT_BAD;
     }
     if (report_is(s, "exit", "is_detached")) {
-        buf_str(b, "recorded for");
-        return TONE_PLAIN;
+        buf_str(ret, "recorded for");
+        return REPORT_OTHER;
     }
     if (status.absent == BARO_ABSENT_UNKNOWN) {
-        buf_str(b, "ended, status not known");
-        return TONE_PLAIN;
+        buf_str(ret, "ended, status not known");
+        return REPORT_OTHER;
     }
-    buf_str(b, running ? "running" : "cut off, no end on the tape");
-    return running ? TONE_PLAIN : TONE_WARN;
+    buf_str(ret, running ? "running" : "cut off, no end on the tape");
+    return running ? REPORT_OTHER : REPORT_CUT_OFF;
 }
 
 static void head(struct lines *l, const struct baro_summary *s)
 {
-    struct buf end = {0}, title = title_of(s);
-    enum lines_tone tone = result(s, l->style.running, &end);
+    static const enum lines_tone tones[] = {[REPORT_GOOD] = TONE_GOOD,
+                                            [REPORT_BAD] = TONE_BAD,
+                                            [REPORT_CUT_OFF] = TONE_WARN,
+                                            [REPORT_OTHER] = TONE_PLAIN};
+    struct buf end = {0}, title = {0};
+    enum lines_tone tone = tones[report_result(s, l->style.running, &end)];
+    report_title(s, &title);
+    buf_byte(&title, 0);
     buf_str(&end, report_is(s, "exit", "is_detached") ? " " : l->style.utf8 ? " · " : " - ");
     fmt_duration(&end, report_u64(s, "", "wall_ns"));
     unsigned taken = lines_columns((const char *)end.at, end.len), width = l->style.width;
@@ -411,30 +415,51 @@ static void path(struct lines *l, const char *tape)
     buf_done(&b);
 }
 
+/* All lines but the title, the table of commands, and when and where the recording began. */
+static void lines_before_table(struct lines *l, const struct baro_summary *s)
+{
+    if (report_is_host_only(s)) {
+        report_host(l, s);
+        report_machine(l, s);
+        return;
+    }
+    cpu(l, s);
+    report_memory(l, s);
+    io(l, s);
+    faults(l, s);
+    processes(l, s);
+    report_limits(l, s);
+    report_machine(l, s);
+}
+
+static void lines_after_table(struct lines *l, const struct baro_summary *s)
+{
+    accounted(l, s);
+    before(l, s);
+    report_notes(l, s);
+}
+
 void report_block(const struct baro_summary *s, const char *tape, struct report_style style, struct buf *ret)
 {
     style.width = style.width < WIDTH_MIN ? WIDTH_MIN : style.width > WIDTH_MAX ? WIDTH_MAX : style.width;
     struct lines l = {.out = ret, .style = style};
     size_t from = ret->len;
     head(&l, s);
-    if (report_is_host_only(s)) {
-        report_host(&l, s);
-        report_machine(&l, s);
-    } else {
-        cpu(&l, s);
-        report_memory(&l, s);
-        io(&l, s);
-        faults(&l, s);
-        processes(&l, s);
-        report_limits(&l, s);
-        report_machine(&l, s);
+    lines_before_table(&l, s);
+    if (!report_is_host_only(s))
         report_commands(&l, s);
-    }
-    accounted(&l, s);
-    before(&l, s);
-    report_notes(&l, s);
+    lines_after_table(&l, s);
     place_and_time(&l, s);
     path(&l, tape);
     if (!style.utf8)
         report_ascii(ret, from);
+}
+
+void report_words(const struct baro_summary *s, struct report_style style, report_visit *visit, void *context)
+{
+    struct buf none = {0};
+    struct lines l = {.out = &none, .style = style, .visit = visit, .context = context};
+    lines_before_table(&l, s);
+    lines_after_table(&l, s);
+    buf_done(&none);
 }

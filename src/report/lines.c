@@ -40,6 +40,9 @@ void lines_percent(struct buf *b, double ratio)
 void lines_begin(struct lines *l, const char *label, enum lines_tone tone)
 {
     unsigned n = lines_columns(label, strlen(label));
+    l->label = label;
+    if (l->visit)
+        return;
     lines_spaces(l->out, 2);
     lines_tone(l, tone);
     buf_str(l->out, label);
@@ -53,6 +56,11 @@ void lines_part(struct lines *l, struct buf *part)
 {
     if (!part->len)
         return;
+    if (l->visit) {
+        l->visit(l->context, l->label, (const char *)part->at, part->len);
+        buf_clear(part);
+        return;
+    }
     unsigned n = lines_columns((const char *)part->at, part->len);
     if (l->parts && l->column + 3 + n > l->style.width) {
         buf_byte(l->out, '\n');
@@ -69,7 +77,8 @@ void lines_part(struct lines *l, struct buf *part)
 
 void lines_end(struct lines *l)
 {
-    buf_byte(l->out, '\n');
+    if (!l->visit)
+        buf_byte(l->out, '\n');
 }
 
 const char *lines_times(const struct lines *l)

@@ -15,6 +15,9 @@ struct lines {
     struct report_style style;
     unsigned column; /* where the line has come to */
     unsigned parts;  /* on this line */
+    report_visit *visit; /* takes parts as data, and nothing is written to out; or NULL */
+    void *context;
+    const char *label; /* of this line, for visit */
 };
 
 /* How many columns a text takes: one a code point; what we print has no wider ones but in names. */

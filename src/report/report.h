@@ -17,6 +17,21 @@ struct report_style {
 /* The block of lines at the end of a run. The summary is finished; tape: its path, NULL if it has none. */
 void report_block(const struct baro_summary *s, const char *tape, struct report_style style, struct buf *ret);
 
+/*
+ * The same lines as data, for other documents: a call for each part of each line, in order, with the label of the line.
+ * Without the title, the table of commands, and when and where the recording began. Names in a part are escaped
+ * (buf_escaped). Borrowed during the call.
+ */
+typedef void report_visit(void *context, const char *label, const char *part, size_t len);
+void report_words(const struct baro_summary *s, struct report_style style, report_visit *visit, void *context);
+
+/* What was recorded, such as the command: raw bytes. */
+void report_title(const struct baro_summary *s, struct buf *ret);
+
+/* How it ended, in words: "exit 0", "killed by SIGKILL", "running", ... */
+enum report_result { REPORT_GOOD, REPORT_BAD, REPORT_CUT_OFF, REPORT_OTHER };
+enum report_result report_result(const struct baro_summary *s, bool running, struct buf *ret);
+
 /* For terminals that show ASCII alone: in the text from there on, u for the micro sign and \xNN for all others. */
 void report_ascii(struct buf *b, size_t from);
 
