@@ -15,10 +15,15 @@ static bool make_room(struct last_table *t, uint64_t old_ns)
 {
     if (2 * (t->n + 1) <= t->size)
         return true;
-    size_t size = t->size ? 2 * t->size : 256, n = 0;
+    size_t size = t->size ? t->size : 256, n = 0;
+    for (size_t i = 0; i < t->size; i++)
+        n += t->at[i].id && t->at[i].t_ns >= old_ns;
+    while (4 * (n + 1) > size) /* where most are dropped it does not grow */
+        size *= 2;
     struct last *at = calloc(size, sizeof(*at));
     if (!at)
         return false;
+    n = 0;
     for (size_t i = 0; i < t->size; i++) {
         if (t->at[i].id && t->at[i].t_ns >= old_ns) {
             *slot_of(at, size, t->at[i].id) = t->at[i];

@@ -23,7 +23,7 @@ void settings_init_reading(struct settings *s)
     *s = (struct settings){.dialect = -1};
 }
 
-static const char *const formats[] = {"csv", "jsonl", NULL};
+static const char *const formats[] = {"csv", "jsonl", "trace", NULL};
 static const char *const kinds[] = {"process", "job", "event", "exit",   "host",   "cpu",
                                        "disk",    "fs",  "net",   "sensor", "cgroup", NULL};
 static const char *const picks[] = {"before", "nearest", "after", NULL};
@@ -70,7 +70,9 @@ const struct opt options_export[] = {
      .type = OPT_CHOICE,
      .offset = AT(format),
      .choices = formats,
-     .help = "csv (the default) or jsonl"},
+     .help = "csv (the default), jsonl, or trace: the whole tape for Perfetto (ui.perfetto.dev) and chrome://tracing",
+     .more = "A trace has each process as a bar from its start to its end, values of the job and of the machine as "
+             "counters, and events. It is JSON of the Trace Event Format; docs/trace.md describes it."},
     {.name = "safe",
      .type = OPT_TRUE,
      .offset = AT(safe),

@@ -37,7 +37,7 @@ struct record_settings {
     int n_programs;
 };
 
-enum settings_format { FORMAT_CSV, FORMAT_JSONL };
+enum settings_format { FORMAT_CSV, FORMAT_JSONL, FORMAT_TRACE };
 
 struct settings {
     struct record_settings record;

@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "encode/dialect.h"
 #include "encode/encode.h"
+#include "encode/trace.h"
 #include "reader/output.h"
 #include "reader/reader.h"
 
@@ -23,6 +24,7 @@ struct exporting {
     int kind;             /* of the rows */
     struct columns columns;
     struct dialect *dialect; /* NULL: rows of our own */
+    struct trace *trace;     /* NULL: rows */
     struct row_memory *memory;
     struct users users;
     struct row_time time;
@@ -128,6 +130,18 @@ static int choose_dialect(struct exporting *x)
     return 0;
 }
 
+static int choose_trace(struct exporting *x)
+{
+    const struct settings *s = x->settings;
+    const char *other = s->columns        ? "--columns"
+                        : s->entity       ? "--entity"
+                        : s->dialect >= 0 ? "--dialect"
+                                          : NULL;
+    if (other)
+        return cli_failf(x->cli, "%s and --format trace exclude each other: a trace is the whole tape", other);
+    return trace_new(&x->trace, x->tape, &x->err) < 0 ? cli_fail(x->cli, &x->err) : 0;
+}
+
 static int flush(struct exporting *x, size_t at_least)
 {
     if (x->text.len < at_least)
@@ -173,10 +187,12 @@ static int put_entities(struct exporting *x, struct row *row)
 
 static int put_record(struct exporting *x, const struct baro_record *record)
 {
-    if (x->dialect) {
+    if (x->trace)
+        trace_record(x->trace, record, &x->text);
+    else if (x->dialect)
         dialect_record(x->dialect, record, &x->text);
+    if (x->trace || x->dialect)
         return flush(x, CHUNK);
-    }
     struct row row = {.kind = x->kind, .header = baro_tape_header(x->tape), .t_ns = record->t_ns,
                       .memory = x->columns.cores ? x->memory : NULL, .user = users_name, .user_context = &x->users,
                       .time = &x->time, .attributes = &x->attributes};
@@ -223,14 +239,29 @@ static int rows(struct exporting *x)
     }
 }
 
+/* What lives at the end is known from the last sample. */
+static int end_trace(struct exporting *x)
+{
+    struct baro_record record;
+    int code = baro_tape_seek(x->tape, UINT64_MAX, &record, &x->err);
+    if (code < 0)
+        return cli_fail(x->cli, &x->err);
+    trace_end(x->trace, code > 0 ? record.u.sample : NULL, &x->text);
+    return flush(x, 1);
+}
+
 static int export(struct exporting *x)
 {
-    if (x->dialect)
+    if (x->trace)
+        trace_begin(x->trace, &x->text);
+    else if (x->dialect)
         dialect_header(x->dialect, &x->text);
     else if (x->settings->format == FORMAT_CSV)
         csv_header(&x->columns, x->settings->safe, &x->text);
     progress_begin(x);
     int status = rows(x);
+    if (!status && x->trace)
+        status = end_trace(x);
     progress_end(x);
     if (status)
         return status;
@@ -261,16 +292,20 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
         status = cli_failf(cli, "%s is the tape itself; it is left alone", output);
     else if (s->safe && s->format != FORMAT_CSV)
         status = cli_failf(
-            cli, "--safe is for CSV: text in JSON is never a formula; leave one of --safe and --format jsonl out");
+            cli, "--safe is for CSV: text in JSON is never a formula; leave one of --safe and --format %s out",
+            s->format == FORMAT_TRACE ? "trace" : "jsonl");
+    else if (s->format == FORMAT_TRACE)
+        status = choose_trace(&x);
     else
         status = choose_kind(&x);
-    if (!status)
+    if (!status && s->format != FORMAT_TRACE)
         status = s->dialect >= 0 ? choose_dialect(&x) : choose(&x);
     if (!status) {
         status = output_open(&x.out, output, s->force, s->follow, &x.err) < 0 ? cli_fail(cli, &x.err) : export(&x);
         output_done(&x.out);
     }
     dialect_free(x.dialect);
+    trace_free(x.trace);
     columns_done(&x.columns);
     row_memory_free(x.memory);
     buf_done(&x.text);
