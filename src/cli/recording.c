@@ -258,7 +258,8 @@ static void print(struct recording *r)
 {
     struct buf text = {0};
     if (r->summary) {
-        struct report_style style = {.width = r->cli->width_err, .utf8 = r->cli->utf8, .color = r->cli->color_err};
+        struct report_style style = {.width = r->cli->width_err, .utf8 = r->cli->utf8, .color = r->cli->color_err,
+                                     .curves = r->cli->tty_err};
         struct baro_value start;
         baro_summary_finish(r->summary);
         baro_summary_value(r->summary, baro_summary_fact_find("", "start"), 0, &start);

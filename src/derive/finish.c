@@ -89,6 +89,7 @@ static bool copy_commands(struct baro_summary *s)
 
 void summary_finish(struct baro_summary *s)
 {
+    course_finish(&s->course);
     if (!copy_commands(s))
         return;
     if (s->n_base)

@@ -86,6 +86,7 @@ struct baro_summary *summary_new(const struct baro_header *h)
     copy_text(s->event_source, sizeof(s->event_source), h->event_source);
     copy_text(s->exit_source, sizeof(s->exit_source), h->exit_source);
     summary_held_begin(&s->held, 0);
+    course_init(&s->course, h->mode == BARO_MODE_RUN);
     memset(s->job_absent, BARO_ABSENT_NOT_YET, sizeof(s->job_absent));
     memset(s->self_absent, BARO_ABSENT_NOT_YET, sizeof(s->self_absent));
     for (int i = 0; i < PEAK_MAX; i++)
@@ -229,6 +230,7 @@ void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample
         note_peak(s, sample, (enum summary_peak_kind)k, &sum[k]);
     }
     summary_note_held(s, sample, &sum[PEAK_RSS], &sum[PEAK_PSS]);
+    course_add(&s->course, sample, &sum[PEAK_RSS], &sum[PEAK_PSS]);
     memcpy(s->job, sample->job, sizeof(s->job));
     memcpy(s->job_absent, sample->job_absent, sizeof(s->job_absent));
     memcpy(s->self, sample->self, sizeof(s->self));

@@ -12,6 +12,7 @@
 
 #include "baro/error.h"
 #include "derive/commands.h"
+#include "derive/course.h"
 #include "derive/derive.h"
 #include "derive/machine.h"
 #include "derive/oom.h"
@@ -137,6 +138,7 @@ struct baro_summary {
         rss_without_pss; /* largest rss of a sample in which not all members had pss: their pss may have been as high */
     struct derive_peak cores;
     struct machine machine;
+    struct course course;
     struct summary_oom oom;
 
     struct commands commands;

@@ -27,6 +27,7 @@ static int print(const struct cli *cli, const struct settings *s, const struct b
     struct report_style style = {.width = cli->width,
                                  .utf8 = cli->utf8,
                                  .color = cli->color,
+                                 .curves = cli->tty,
                                  .running = baro_tape_state(tape) == BARO_TAPE_RUNNING,
                                  .zone = zone_east(baro_header_start_realtime_ns(baro_tape_header(tape)))};
     report_block(summary, path, style, &text);

@@ -445,6 +445,8 @@ void report_block(const struct baro_summary *s, const char *tape, struct report_
     struct lines l = {.out = ret, .style = style};
     size_t from = ret->len;
     head(&l, s);
+    if (style.curves)
+        report_curves(&l, s);
     lines_before_table(&l, s);
     if (!report_is_host_only(s))
         report_commands(&l, s);

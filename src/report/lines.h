@@ -8,7 +8,8 @@
 
 #define LINES_INDENT 13u /* columns before the text of a line */
 
-enum lines_tone { TONE_PLAIN, TONE_STRONG, TONE_GOOD, TONE_BAD, TONE_WARN, TONE_FAINT };
+enum lines_tone { TONE_PLAIN, TONE_STRONG, TONE_GOOD, TONE_BAD, TONE_WARN, TONE_FAINT,
+                  TONE_CPU, TONE_MEMORY, TONE_IO };
 
 struct lines {
     struct buf *out;

@@ -5,6 +5,8 @@
 
 #include "report/lines.h"
 
+/* curves.c: the course of CPU, memory and I/O; nothing of a recording of less than a second */
+void report_curves(struct lines *l, const struct baro_summary *s);
 /* memory.c */
 void report_memory(struct lines *l, const struct baro_summary *s);
 /* table.c: the commands with most CPU time, as a table */

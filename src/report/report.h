@@ -10,6 +10,7 @@ struct report_style {
     unsigned width; /* columns of the terminal */
     bool utf8;      /* may show more than ASCII */
     bool color;
+    bool curves;    /* small curves of CPU, memory and I/O: for a terminal of 80 columns and more */
     bool running; /* the tape is still written */
     long zone;    /* of local time when the recording began: seconds east of UTC */
 };

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The course of a recording in a few buckets, kept while it goes on: what the small curves of the summary are drawn
+ * from. Memory is constant: when time runs past the last bucket, each two become one. Example: 192 buckets of 1 ms are
+ * full after 192 ms; then there are 96 of 2 ms, and after an hour 108 of 33.554 s are in use.
+ */
+#ifndef DERIVE_COURSE_H
+#define DERIVE_COURSE_H
+
+#include "derive/derive.h"
+#include "sample/sample.h"
+
+#define COURSE_BUCKETS 192u
+
+enum course_growth { COURSE_CPU, COURSE_IO, COURSE_GROWTHS };
+enum course_gauge { COURSE_RSS, COURSE_PSS, COURSE_GAUGES };
+
+struct course {
+    uint64_t width_ns;
+    double grown[COURSE_GROWTHS][COURSE_BUCKETS]; /* in the bucket's time */
+    uint64_t most[COURSE_GAUGES][COURSE_BUCKETS]; /* of what held in it */
+    struct course_since {
+        bool known;
+        uint64_t t_ns, value;         /* what grew since then is not in grown[] yet */
+        uint64_t last_ns, last_value; /* of the last sample that had it */
+    } since[COURSE_GROWTHS];
+    struct course_held {
+        bool known;
+        uint64_t t_ns, value; /* the last value, and its sample */
+    } held[COURSE_GAUGES];
+    uint64_t end_ns; /* of the last sample */
+    bool any;
+};
+
+/* from_start: the job's counters were 0 at time 0. */
+void course_init(struct course *c, bool from_start);
+void course_add(struct course *c, const struct baro_sample *sample, const struct derive_sum *rss,
+                const struct derive_sum *pss);
+/* Counts what has grown up to the last sample. More may be added afterwards. */
+void course_finish(struct course *c);
+/* How many buckets are in use. */
+size_t course_buckets(const struct course *c);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The course of a recording in a few stretches, worked out by hand, and the curves that are drawn from it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "baro/summary.h"
+#include "derive/summary.h"
+#include "golden.h"
+#include "report/report.h"
+
+#define MS 1000000ull
+#define SECOND 1000000000ull
+
+static double value(const struct baro_summary *s, const char *fact, size_t row)
+{
+    struct baro_value v;
+    int index = baro_summary_fact_find("course", fact);
+    assert_int_equal(baro_summary_value(s, index, row, &v), BARO_PRESENT);
+    return baro_summary_fact(index)->type == BARO_FACT_REAL ? v.real : (double)v.u64;
+}
+
+static size_t rows(const struct baro_summary *s)
+{
+    return baro_summary_rows(s, baro_summary_section_find("course"));
+}
+
+static void near(double a, double b)
+{
+    double off = a > b ? a - b : b - a;
+    if (off > 1e-9 * (1 + (b < 0 ? -b : b)))
+        fail_msg("%.17g is not %.17g", a, b);
+}
+
+static void add(struct baro_summary *s, uint64_t t_ns, uint64_t cpu_ns, uint64_t io, uint64_t rss)
+{
+    struct baro_process p = {.id = 1, .key = {100, 7}, .name = (char *)"make"}, *one = &p;
+    struct baro_sample sample = {.t_ns = t_ns, .n = 1, .processes = &one};
+    p.value[PROCESS_rss] = rss;
+    p.absent[PROCESS_pss] = BARO_ABSENT_DENIED;
+    sample.job[JOB_cpu] = cpu_ns;
+    sample.job[JOB_io_rchar] = io / 2;
+    sample.job[JOB_io_wchar] = io - io / 2;
+    summary_add_sample(s, &sample);
+}
+
+static struct baro_summary *of(enum baro_mode mode)
+{
+    struct baro_header h = {.version = "0", .cpus = 2, .mode = mode};
+    struct baro_summary *s = summary_new(&h);
+    assert_non_null(s);
+    return s;
+}
+
+/* 0.15 s at one core, of which the first 0.1 s are one step; memory of 10, then 30, then 20. */
+static void test_stretches_of_a_millisecond(void **state)
+{
+    (void)state;
+    struct baro_summary *s = of(BARO_MODE_RUN);
+    add(s, 10 * MS, 20 * MS, 0, 10);
+    add(s, 100 * MS, 100 * MS, 1000, 30);
+    add(s, 150 * MS, 150 * MS, 1000, 20);
+    summary_finish(s);
+    assert_int_equal(rows(s), 151);
+    near(value(s, "duration_ns", 0), MS);
+    near(value(s, "t_ns", 150), 150 * MS);
+    for (size_t i = 0; i < 150; i++)
+        near(value(s, "cores", i), 1);
+    near(value(s, "io_bytes_per_second", 5), 10000);
+    near(value(s, "io_bytes_per_second", 120), 0);
+    near(value(s, "rss_peak_bytes", 9), 0); /* no sample so far */
+    near(value(s, "rss_peak_bytes", 99), 10);
+    near(value(s, "rss_peak_bytes", 100), 30);
+    near(value(s, "rss_peak_bytes", 149), 30);
+    near(value(s, "rss_peak_bytes", 150), 30);
+    struct baro_value v;
+    assert_int_equal(baro_summary_value(s, baro_summary_fact_find("course", "pss_peak_bytes"), 0, &v),
+                     BARO_ABSENT_DENIED);
+    summary_free(s);
+}
+
+/* What was used stays the same sum however often stretches are joined, and no peak is lost. */
+static void test_stretches_are_joined(void **state)
+{
+    (void)state;
+    struct baro_summary *s = of(BARO_MODE_RUN);
+    for (uint64_t i = 1; i <= 10000; i++) {
+        add(s, i * SECOND, i * SECOND / 2, i * 100, i == 5000 ? 999 : 5);
+        summary_finish(s); /* as a live view does */
+    }
+    assert_true(rows(s) > 96 && rows(s) <= 192);
+    double width = value(s, "duration_ns", 0), cpu = 0, io = 0, most = 0;
+    for (size_t i = 0; i < rows(s); i++) {
+        double begin = value(s, "t_ns", i), end = begin + width < 1e13 ? begin + width : 1e13;
+        cpu += value(s, "cores", i) * (end - begin) / 1e9;
+        io += value(s, "io_bytes_per_second", i) * (end - begin) / 1e9;
+        double rss = value(s, "rss_peak_bytes", i);
+        most = rss > most ? rss : most;
+        near(value(s, "cores", i), 0.5);
+    }
+    near(cpu, 5000);
+    near(io, 1000000);
+    near(most, 999);
+    summary_free(s);
+}
+
+/* Attached: what was used before the first sample is not of the recording. */
+static void test_attached(void **state)
+{
+    (void)state;
+    struct baro_summary *s = of(BARO_MODE_ATTACH);
+    add(s, 1 * SECOND, 100 * SECOND, 0, 1);
+    add(s, 2 * SECOND, 101 * SECOND, 0, 1);
+    summary_finish(s);
+    near(value(s, "cores", 0), 0);
+    near(value(s, "cores", rows(s) - 2), 1);
+    summary_free(s);
+}
+
+static void test_times_without_end(void **state)
+{
+    (void)state;
+    struct baro_summary *s = of(BARO_MODE_RUN);
+    add(s, 1, 1, 1, 1);
+    add(s, UINT64_MAX, 2, 2, 2);
+    add(s, 5, 3, 3, 3);
+    summary_finish(s);
+    assert_true(rows(s) <= 192);
+    for (size_t i = 0; i < rows(s); i++)
+        value(s, "cores", i);
+    summary_free(s);
+}
+
+static void test_none(void **state)
+{
+    (void)state;
+    struct baro_summary *s = of(BARO_MODE_RUN);
+    summary_finish(s);
+    assert_int_equal(rows(s), 0);
+    summary_free(s);
+}
+
+/* 60 s: idle for 10 s, one core for 20 s, two for 20 s, idle again; memory grows to 600 MB; 1 MB/s in the last half. */
+static void test_drawn(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        struct report_style style;
+    } styles[] = {
+        {"curves-120.txt", {.width = 120, .utf8 = true, .curves = true}},
+        {"curves-80-ascii.txt", {.width = 80, .curves = true}},
+        {"curves-color.txt", {.width = 80, .utf8 = true, .color = true, .curves = true}},
+        {"curves-none.txt", {.width = 79, .utf8 = true, .curves = true}},
+    };
+    struct baro_summary *s = of(BARO_MODE_RUN);
+    struct buf text = {0};
+    uint64_t cpu = 0;
+    for (uint64_t t = 1; t <= 60; t++) {
+        cpu += t <= 10 ? 0 : t <= 30 ? SECOND : t <= 50 ? 2 * SECOND : 0;
+        add(s, t * SECOND, cpu, t > 30 ? (t - 30) * 1000000 : 0, t * 10000000);
+    }
+    summary_finish(s);
+    for (size_t i = 0; i < sizeof(styles) / sizeof(*styles); i++) {
+        buf_clear(&text);
+        report_block(s, NULL, styles[i].style, &text);
+        expect_golden(styles[i].name, &text);
+    }
+    buf_done(&text);
+    summary_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_stretches_of_a_millisecond), cmocka_unit_test(test_stretches_are_joined),
+        cmocka_unit_test(test_attached),                   cmocka_unit_test(test_times_without_end),
+        cmocka_unit_test(test_none),                       cmocka_unit_test(test_drawn),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
