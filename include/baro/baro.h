@@ -21,6 +21,7 @@
 #include "baro/series.h"
 #include "baro/summary.h"
 #include "baro/tape.h"
+#include "baro/timeline.h"
 #include "baro/version.h"
 
 #endif

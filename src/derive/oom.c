@@ -35,9 +35,8 @@ static uint64_t least_of(uint64_t a, uint64_t b)
 
 /* Kills that a reading had, each with an end by SIGKILL at about that time. Example: the counter rises by 2 between the
  * readings at 1.0 and 2.0 s; ends at 0.4, 1.7 and 9.0 s: one. */
-static uint64_t matched(const struct baro_summary *s, const struct growth_rise *rise, size_t n)
+static uint64_t match(const struct baro_summary *s, const struct growth_rise *rise, size_t n, bool taken[OOM_TIMES])
 {
-    bool taken[OOM_TIMES] = {false};
     uint64_t all = 0;
     for (size_t i = 0; i < n; i++) {
         uint64_t left = rise[i].by;
@@ -51,6 +50,12 @@ static uint64_t matched(const struct baro_summary *s, const struct growth_rise *
         }
     }
     return all;
+}
+
+static uint64_t matched(const struct baro_summary *s, const struct growth_rise *rise, size_t n)
+{
+    bool taken[OOM_TIMES] = {false};
+    return match(s, rise, n, taken);
 }
 
 /* Ends by SIGKILL before the first reading of the counter, which may have counted them already. */
@@ -120,4 +125,28 @@ int summary_oom_kills(const struct baro_summary *s, struct summary_oom_kills *re
     }
     bound(s, counted, least_of(likely, counted), first ? ended_before(s, first->oom_kills.from_ns) : 0, ret);
     return absent;
+}
+
+void oom_ends(const struct baro_summary *s, bool ret[OOM_TIMES])
+{
+    uint64_t counted;
+    const struct growth *of_host = &s->machine.counter[MACHINE_OOM_KILLS];
+    const struct growth_rise whole = {of_host->from_ns, of_host->to_ns, of_host->grown};
+    int absent = summary_group_oom_kills(s, &counted);
+    for (size_t i = 0; i < OOM_TIMES; i++)
+        ret[i] = false;
+    if (absent == BARO_ABSENT_UNSUPPORTED || absent == BARO_ABSENT_NOT_ASKED) {
+        match(s, &whole, of_host->seen && of_host->grown, ret);
+        return;
+    }
+    for (uint32_t place = 1; place <= s->machine.places; place++) {
+        const struct machine_group *g = groups_oom(s, place);
+        if (!g)
+            continue;
+        /* A group made for the job counts from nothing: what it had at its first reading is the job's. */
+        const struct growth *c = &g->oom_kills;
+        const struct growth_rise first = {0, c->from_ns, c->last - c->grown};
+        match(s, &first, s->own_cgroup && groups_oom_alone(s) && c->seen && first.by, ret);
+        match(s, g->oom_rise, g->n_oom_rises, ret);
+    }
 }

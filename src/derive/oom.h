@@ -37,5 +37,7 @@ struct summary_oom_kills {
 };
 /* Returns 0 or enum baro_absent: nothing counts OOM kills where the job ran. */
 int summary_oom_kills(const struct baro_summary *s, struct summary_oom_kills *ret);
+/* Which of the ends in end_ns[] are likely OOM kills, by the counter of the job's control group. */
+void oom_ends(const struct baro_summary *s, bool ret[OOM_TIMES]);
 
 #endif

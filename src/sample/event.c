@@ -29,6 +29,8 @@ static const struct event_kind {
     [BARO_EVENT_SOURCE] = {"source", "forks", false, "source"},
     [BARO_EVENT_OOM] = {"oom", "victims", false, "names"},
     [BARO_EVENT_MARK] = {"mark", NULL, false, "name"},
+    [BARO_EVENT_PHASE_BEGIN] = {"phase_begin", NULL, false, "name"},
+    [BARO_EVENT_PHASE_END] = {"phase_end", NULL, false, "name"},
 };
 _Static_assert(sizeof(kinds) / sizeof(*kinds) == EVENT_KIND_COUNT, "each kind of event has a row");
 

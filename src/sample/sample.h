@@ -22,7 +22,7 @@
 /* The number of values of each enum. Larger numbers come from newer writers. */
 #define ORIGIN_COUNT (BARO_ORIGIN_ADOPTED + 1)
 #define EXIT_SOURCE_COUNT (BARO_EXIT_WAIT4 + 1)
-#define EVENT_KIND_COUNT (BARO_EVENT_MARK + 1)
+#define EVENT_KIND_COUNT (BARO_EVENT_PHASE_END + 1)
 
 /* The identity of a process; a pid alone is none. start is field 22 of /proc/PID/stat: clock ticks since boot, as seen
  * in the reader's time namespace. start == 0: not known (the process is known from events alone and ended before it
@@ -93,6 +93,11 @@ struct baro_entity_owner {
     struct baro_key process; /* of BARO_OWNER_PROCESS */
     uint32_t id;             /* of BARO_OWNER_ENTITY: another entity's id */
 };
+
+/* Attributes of marks and phases that have a meaning of their own (baro/event.h). */
+#define ATTRIBUTE_PHASE_ID "id"
+#define ATTRIBUTE_DURATION "duration_ns"
+#define ATTRIBUTE_TIME_ERROR "time_error_ns"
 
 /* Limits of what the tape takes; longer texts and more attributes are left out. */
 enum {

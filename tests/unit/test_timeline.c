@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Phases, marks and notable events of tapes typed by hand; what was used during a phase, worked out by hand. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "baro/baro.h"
+#include "tape_file.h"
+
+#define MS 1000000ull
+#define SECOND (1000 * MS)
+
+static const char *path;
+
+static struct baro_attribute text_of(const char *name, const char *text)
+{
+    return (struct baro_attribute){.name = name, .type = BARO_ATTRIBUTE_TEXT, .text = text};
+}
+
+static void event_with(struct tape_writer *w, enum baro_event_kind kind, uint64_t t_ns, const char *name,
+                       const struct baro_attribute *at, size_t n)
+{
+    const struct baro_event e = {.t_ns = t_ns, .kind = kind, .text = name, .n_attributes = n, .attribute = at};
+    tape_writer_event(w, &e);
+}
+
+static void event(struct tape_writer *w, enum baro_event_kind kind, uint64_t t_ns, uint64_t number, const char *text)
+{
+    const struct baro_event e = {.t_ns = t_ns, .kind = kind, .number = number, .text = text};
+    tape_writer_event(w, &e);
+}
+
+static void phase(struct tape_writer *w, bool begins, uint64_t t_ns, const char *name)
+{
+    event(w, begins ? BARO_EVENT_PHASE_BEGIN : BARO_EVENT_PHASE_END, t_ns, 0, name);
+}
+
+static void sample(struct tape_writer *w, uint64_t t_ns, uint64_t cpu_ns, uint64_t rss)
+{
+    struct baro_process p = {.id = 1, .key = {100, 7}, .name = (char *)"work", .read_ns = t_ns};
+    struct baro_process *all[] = {&p};
+    struct baro_sample s = {.t_ns = t_ns, .n = 1, .processes = all};
+    memset(p.absent, BARO_ABSENT_NOT_ASKED, sizeof(p.absent));
+    p.absent[PROCESS_rss] = BARO_PRESENT;
+    p.value[PROCESS_rss] = rss;
+    memset(s.job_absent, BARO_ABSENT_UNKNOWN, sizeof(s.job_absent));
+    s.job_absent[JOB_cpu] = BARO_PRESENT;
+    s.job[JOB_cpu] = cpu_ns;
+    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+}
+
+static void finish(struct tape_writer *w)
+{
+    assert_int_equal(tape_writer_finish(w, NULL), 0);
+    tape_writer_free(w);
+}
+
+static struct baro_timeline *timeline(void)
+{
+    struct baro_timeline *t;
+    struct baro_tape *tape;
+    assert_int_equal(baro_tape_open(&tape, path, NULL), 0);
+    assert_int_equal(baro_timeline_of_tape(tape, &t, NULL), 0);
+    baro_tape_close(tape);
+    return t;
+}
+
+/* The same, as a live view makes it. */
+static struct baro_timeline *live(void)
+{
+    struct baro_timeline *t;
+    struct baro_tape *tape;
+    struct baro_record r;
+    assert_int_equal(baro_tape_open(&tape, path, NULL), 0);
+    assert_int_equal(baro_timeline_new(&t, baro_tape_header(tape), NULL), 0);
+    while (baro_tape_next(tape, &r, NULL) > 0) {
+        baro_timeline_add(t, &r);
+        assert_int_equal(baro_timeline_finish(t, NULL), 0);
+    }
+    baro_tape_close(tape);
+    return t;
+}
+
+static const struct baro_timeline_item *item(const struct baro_timeline *t, size_t i, enum baro_timeline_kind kind,
+                                             const char *name, uint64_t begin_ns, uint64_t end_ns)
+{
+    const struct baro_timeline_item *v = baro_timeline_get(t, i);
+    assert_non_null(v);
+    assert_string_equal(v->name, name);
+    assert_int_equal(v->kind, kind);
+    assert_int_equal(v->begin_ns, begin_ns);
+    assert_int_equal(v->end_ns, end_ns);
+    return v;
+}
+
+/* ---- nested, overlapping, open ---- */
+
+/*
+ *     train   1 .............. 9
+ *     epoch      2 ... 5
+ *     epoch                6 ... 8
+ *     fetch         4 ................ 11
+ *     tail                          9.5 .. (open until the end at 12)
+ */
+static void write_phases(struct tape_writer *w)
+{
+    sample(w, SECOND / 2, 0, 1);
+    phase(w, true, 1 * SECOND, "train");
+    phase(w, true, 2 * SECOND, "epoch");
+    phase(w, true, 4 * SECOND, "fetch");
+    phase(w, false, 5 * SECOND, "epoch");
+    sample(w, 11 * SECOND / 2, 0, 1);
+    phase(w, true, 6 * SECOND, "epoch");
+    event(w, BARO_EVENT_MARK, 7 * SECOND, 0, "checkpoint");
+    phase(w, false, 8 * SECOND, "epoch");
+    phase(w, false, 9 * SECOND, "train");
+    phase(w, true, 19 * SECOND / 2, "tail");
+    phase(w, false, 11 * SECOND, "fetch");
+    phase(w, false, 23 * SECOND / 2, "never");
+    sample(w, 12 * SECOND, 0, 1);
+}
+
+static void check_phases(struct baro_timeline *t)
+{
+    assert_int_equal(baro_timeline_count(t), 7);
+    item(t, 0, BARO_TIMELINE_PHASE, "train", 1 * SECOND, 9 * SECOND);
+    item(t, 1, BARO_TIMELINE_PHASE, "epoch", 2 * SECOND, 5 * SECOND);
+    item(t, 2, BARO_TIMELINE_PHASE, "fetch", 4 * SECOND, 11 * SECOND);
+    item(t, 3, BARO_TIMELINE_PHASE, "epoch", 6 * SECOND, 8 * SECOND);
+    item(t, 4, BARO_TIMELINE_MARK, "checkpoint", 7 * SECOND, 7 * SECOND);
+    item(t, 5, BARO_TIMELINE_PHASE, "tail", 19 * SECOND / 2, 12 * SECOND);
+    item(t, 6, BARO_TIMELINE_EVENT, "unmatched_end", 23 * SECOND / 2, 23 * SECOND / 2);
+    static const int depth[] = {0, 1, 2, 1, 0, 0};
+    static const ptrdiff_t parent[] = {-1, 0, 1, 2, 3, 2};
+    for (size_t i = 0; i < 6; i++) {
+        assert_int_equal(baro_timeline_get(t, i)->depth, depth[i]);
+        assert_int_equal(baro_timeline_get(t, i)->parent, parent[i]);
+        assert_int_equal(baro_timeline_get(t, i)->is_open, i == 5);
+    }
+    assert_int_equal(baro_timeline_lanes(t), 3);
+    assert_null(baro_timeline_get(t, 7));
+    static const struct {
+        uint64_t half_seconds;
+        ptrdiff_t phase;
+    } at[] = {{0, -1}, {2, 0}, {3, 0}, {4, 1}, {8, 2}, {10, 2}, {12, 3}, {15, 3}, {16, 2}, {18, 2}, {19, 5}, {24, 5}};
+    for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++)
+        assert_int_equal(baro_timeline_phase_at(t, at[i].half_seconds * SECOND / 2), at[i].phase);
+    baro_timeline_free(t);
+}
+
+static void test_phases(void **state)
+{
+    (void)state;
+    struct tape_writer *w = new_tape(path, NULL);
+    write_phases(w);
+    finish(w);
+    check_phases(timeline());
+    check_phases(live());
+}
+
+/* Two phases of one name, told apart by their id; the one that is reported by a process ends with that at the latest;
+ * an end that comes after the exit record counts. */
+static void test_ids(void **state)
+{
+    (void)state;
+    struct tape_writer *w = new_tape(path, NULL);
+    const struct baro_attribute a[] = {text_of("id", "1"), text_of("file", "a.c")}, b = text_of("id", "2");
+    const struct baro_key key[2] = {{200, 50}, {201, 51}};
+    sample(w, 1, 0, 1);
+    struct baro_event e = {.t_ns = 1 * SECOND, .kind = BARO_EVENT_PHASE_BEGIN, .key = key[0], .text = "cc",
+                           .n_attributes = 2, .attribute = a};
+    tape_writer_event(w, &e);
+    e = (struct baro_event){.t_ns = 2 * SECOND, .kind = BARO_EVENT_PHASE_BEGIN, .key = key[1], .text = "cc",
+                            .n_attributes = 1, .attribute = &b};
+    tape_writer_event(w, &e);
+    struct baro_exit gone = {.t_ns = 4 * SECOND, .id = 7, .key = key[0], .name = "baro"};
+    tape_writer_exit(w, &gone);
+    const struct baro_attribute end[] = {
+        text_of("id", "1"), {.name = "status", .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = 3}, text_of("file", "b.c")};
+    event_with(w, BARO_EVENT_PHASE_END, 3 * SECOND, "cc", end, 3);
+    gone.id = 8;
+    gone.key = key[1];
+    gone.t_ns = 5 * SECOND;
+    tape_writer_exit(w, &gone);
+    sample(w, 6 * SECOND, 0, 1);
+    finish(w);
+    struct baro_timeline *t = timeline();
+    assert_int_equal(baro_timeline_count(t), 2);
+    const struct baro_timeline_item *v = item(t, 0, BARO_TIMELINE_PHASE, "cc", 1 * SECOND, 3 * SECOND);
+    assert_string_equal(v->text, "cc status=3 file=b.c");
+    assert_int_equal(v->attribute_count, 2);
+    assert_int_equal(v->pid, 200);
+    assert_false(v->is_open);
+    v = item(t, 1, BARO_TIMELINE_PHASE, "cc", 2 * SECOND, 5 * SECOND);
+    assert_false(v->is_open);
+    assert_int_equal(v->depth, 1);
+    baro_timeline_free(t);
+}
+
+/* ---- what was used ---- */
+
+static void expect(const struct baro_timeline *t, size_t i, const char *fact, double value, unsigned flags)
+{
+    struct baro_value v;
+    int f = baro_timeline_fact_find(fact);
+    assert_true(f >= 0);
+    assert_int_equal(baro_timeline_value(t, i, f, &v), 0);
+    double is = baro_timeline_fact(f)->type == BARO_FACT_REAL ? v.real : (double)v.u64, off = is - value;
+    if (off > 1e-6 || off < -1e-6)
+        fail_msg("%s of item %zu is %.9g, not %.9g", fact, i, is, value);
+    if (v.flags != flags)
+        fail_msg("%s of item %zu has flags %u, not %u", fact, i, v.flags, flags);
+}
+
+static void expect_absent(const struct baro_timeline *t, size_t i, const char *fact, int reason)
+{
+    struct baro_value v;
+    assert_int_equal(baro_timeline_value(t, i, baro_timeline_fact_find(fact), &v), reason);
+}
+
+/* Samples each second: cpu 0, 2, 3, 3.5, 5.5 s at 1, 2, 3, 4 and 5 s; rss 10, 30, 20, 20, 40. */
+static void write_usage(struct tape_writer *w)
+{
+    sample(w, 1 * SECOND, 0, 10);
+    phase(w, true, 1500 * MS, "a");
+    sample(w, 2 * SECOND, 2 * SECOND, 30);
+    phase(w, false, 3 * SECOND, "a");
+    phase(w, true, 3 * SECOND, "b");
+    sample(w, 3 * SECOND, 3 * SECOND, 20);
+    phase(w, true, 3200 * MS, "short");
+    phase(w, false, 3700 * MS, "short");
+    struct baro_exit e = {.t_ns = 3800 * MS, .id = 9, .key = {500, 5}, .name = "cc1"};
+    memset(e.absent, BARO_ABSENT_UNKNOWN, sizeof(e.absent));
+    e.absent[EXIT_rss_peak] = e.absent[EXIT_elapsed] = BARO_PRESENT;
+    e.value[EXIT_rss_peak] = 700;
+    e.value[EXIT_elapsed] = 500 * MS;
+    tape_writer_exit(w, &e);
+    sample(w, 4 * SECOND, 3500 * MS, 20);
+    sample(w, 5 * SECOND, 5500 * MS, 40);
+}
+
+static void check_usage(struct baro_timeline *t)
+{
+    assert_int_equal(baro_timeline_count(t), 3);
+    /* Half of the first 2 s, all of the next second; between 1 and 3 s are possible. */
+    expect(t, 0, "wall_ns", 1.5e9, 0);
+    expect(t, 0, "cpu_ns", 2e9, BARO_VALUE_ESTIMATE);
+    expect(t, 0, "cores_mean", 4.0 / 3, BARO_VALUE_ESTIMATE);
+    expect(t, 0, "rss_peak_bytes", 30, 0);
+    expect(t, 0, "samples", 2, 0);
+    expect_absent(t, 0, "io_read_bytes", BARO_ABSENT_UNKNOWN);
+    expect_absent(t, 0, "pss_peak_bytes", BARO_ABSENT_NOT_ASKED);
+    expect_absent(t, 0, "throttled_ns", BARO_ABSENT_NOT_YET);
+    /* Open, from 3 s on: its begin is that of a sample. The exit lies in it. */
+    assert_true(baro_timeline_get(t, 1)->is_open);
+    expect(t, 1, "wall_ns", 2e9, 0);
+    expect(t, 1, "cpu_ns", 2.5e9, 0);
+    expect(t, 1, "cores_mean", 1.25, 0);
+    expect(t, 1, "cores_peak", 2, 0);
+    expect(t, 1, "rss_peak_bytes", 700, BARO_VALUE_LOWER_BOUND);
+    /* Half of the growth between two samples; memory on the line between them. */
+    expect(t, 2, "cpu_ns", 250e6, BARO_VALUE_ESTIMATE);
+    expect(t, 2, "rss_peak_bytes", 20, BARO_VALUE_ESTIMATE);
+    expect(t, 2, "samples", 0, 0);
+    baro_timeline_free(t);
+}
+
+static void test_usage(void **state)
+{
+    (void)state;
+    struct tape_writer *w = new_tape(path, NULL);
+    write_usage(w);
+    finish(w);
+    check_usage(timeline());
+    check_usage(live());
+}
+
+/* A phase that is reported as a whole, at its end: it began long before. */
+static void test_whole(void **state)
+{
+    (void)state;
+    struct tape_writer *w = new_tape(path, NULL);
+    const struct baro_attribute at[] = {{.name = "duration_ns", .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = 3 * SECOND},
+                                        {.name = "loss", .type = BARO_ATTRIBUTE_REAL, .real = 0.125}};
+    for (uint64_t i = 1; i <= 600; i++)
+        sample(w, i * SECOND / 100, i * SECOND / 100, i);
+    event_with(w, BARO_EVENT_PHASE_END, 5 * SECOND, "fit", at, 2);
+    sample(w, 7 * SECOND, 7 * SECOND, 1);
+    finish(w);
+    struct baro_timeline *t = timeline();
+    assert_string_equal(item(t, 0, BARO_TIMELINE_PHASE, "fit", 2 * SECOND, 5 * SECOND)->text, "fit loss=0.125");
+    expect(t, 0, "cpu_ns", 3e9, 0);
+    expect(t, 0, "rss_peak_bytes", 500, 0);
+    baro_timeline_free(t);
+    t = live(); /* of what came before the rows that are kept only the rest is known */
+    expect(t, 0, "cpu_ns", 1.55e9, BARO_VALUE_LOWER_BOUND);
+    baro_timeline_free(t);
+}
+
+/* ---- events ---- */
+
+static void test_events(void **state)
+{
+    (void)state;
+    struct tape_writer *w = new_tape(path, NULL);
+    struct baro_event e = {.t_ns = 10, .kind = BARO_EVENT_START, .key = {100, 7}, .text = "sh"};
+    tape_writer_event(w, &e);
+    e = (struct baro_event){.t_ns = 20, .kind = BARO_EVENT_EXEC, .key = {100, 7}, .text = "python3"};
+    tape_writer_event(w, &e);
+    e.key.pid = 101;
+    tape_writer_event(w, &e);
+    event(w, BARO_EVENT_STOP, 1 * SECOND, SIGTSTP, "");
+    event(w, BARO_EVENT_CONT, 2 * SECOND, 0, "");
+    event(w, BARO_EVENT_GAP, 6 * SECOND, 3 * SECOND, "disk full");
+    event(w, BARO_EVENT_SUSPEND, 7 * SECOND, 3600 * SECOND, "the machine slept");
+    event(w, BARO_EVENT_CLOCK_STEP, 8 * SECOND, (uint64_t)(-5 * (int64_t)SECOND), "");
+    event(w, BARO_EVENT_LOSSY, 9 * SECOND, 1, "connector");
+    struct baro_exit dead = {.t_ns = 10 * SECOND, .id = 3, .key = {102, 8}, .name = "worker", .status_known = true,
+                             .status = SIGSEGV};
+    tape_writer_exit(w, &dead);
+    dead = (struct baro_exit){.t_ns = 11 * SECOND, .id = 4, .key = {100, 7}, .name = "python3", .status_known = true,
+                              .status = SIGKILL};
+    tape_writer_exit(w, &dead);
+    event(w, BARO_EVENT_END, 11 * SECOND, SIGKILL, "");
+    finish(w);
+    struct baro_timeline *t = timeline();
+    static const struct {
+        const char *name, *text;
+        bool is_problem;
+    } want[] = {{"start", "start of sh", false},
+                {"exec", "exec python3", false},
+                {"stopped", "stopped by SIGTSTP", false},
+                {"gap", "gap of 3.00 s: disk full", true},
+                {"suspend", "the machine slept for 1 h 00 min", true},
+                {"clock_step", "the wall clock was set 5.00 s back", false},
+                {"lost_events", "events lost (connector)", true},
+                {"killed", "worker killed by SIGSEGV", true},
+                {"end", "killed by SIGKILL", true}};
+    assert_int_equal(baro_timeline_count(t), sizeof(want) / sizeof(*want));
+    for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
+        const struct baro_timeline_item *v = baro_timeline_get(t, i);
+        assert_int_equal(v->kind, BARO_TIMELINE_EVENT);
+        assert_string_equal(v->name, want[i].name);
+        assert_string_equal(v->text, want[i].text);
+        assert_int_equal(v->is_problem, want[i].is_problem);
+    }
+    item(t, 2, BARO_TIMELINE_EVENT, "stopped", 1 * SECOND, 2 * SECOND);
+    item(t, 3, BARO_TIMELINE_EVENT, "gap", 3 * SECOND, 6 * SECOND);
+    assert_int_equal(baro_timeline_lanes(t), 0);
+    assert_int_equal(baro_timeline_phase_at(t, SECOND), -1);
+    baro_timeline_free(t);
+}
+
+static void write_group(struct tape_writer *w, uint64_t t_ns, uint64_t throttled_ns, uint64_t kills)
+{
+    uint64_t value[CGROUP_MAX] = {0};
+    uint8_t absent[CGROUP_MAX];
+    struct baro_entity g = {.id = 5, .kind = BARO_KIND_CGROUP, .name = (char *)"/job", .label = (char *)"v2",
+                            .value = value, .absent = absent};
+    struct baro_entity *all[] = {&g};
+    struct baro_sample s = {.t_ns = t_ns, .has_host = true, .host_ns = t_ns};
+    memset(absent, BARO_ABSENT_UNSUPPORTED, sizeof(absent));
+    memset(s.host_absent, BARO_ABSENT_UNSUPPORTED, sizeof(s.host_absent));
+    absent[CGROUP_cpu_throttled] = absent[CGROUP_oom_kills] = BARO_PRESENT;
+    value[CGROUP_cpu_throttled] = throttled_ns;
+    value[CGROUP_oom_kills] = kills;
+    s.entities[BARO_KIND_CGROUP] = (struct baro_entities){1, all, 0};
+    s.job[JOB_cpu] = t_ns;
+    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+}
+
+/* Throttled from 1 to 4 s with a quiet second between, and again up to 7 s; a kill between 6 and 7 s. */
+static void test_groups(void **state)
+{
+    (void)state;
+    struct tape_writer *w = new_tape(path, NULL);
+    phase(w, true, 2 * SECOND, "busy");
+    write_group(w, 1 * SECOND, 100 * MS, 0);
+    write_group(w, 2 * SECOND, 500 * MS, 0);
+    write_group(w, 3 * SECOND, 500 * MS, 0);
+    write_group(w, 4 * SECOND, 1000 * MS, 0);
+    phase(w, false, 4 * SECOND, "busy");
+    write_group(w, 5 * SECOND, 1000 * MS, 0);
+    write_group(w, 6 * SECOND, 1000 * MS, 0);
+    struct baro_exit dead = {.t_ns = 6500 * MS, .id = 3, .key = {102, 8}, .name = "python3", .status_known = true,
+                             .status = SIGKILL};
+    tape_writer_exit(w, &dead);
+    write_group(w, 7 * SECOND, 1700 * MS, 1);
+    finish(w);
+    struct baro_timeline *t = timeline();
+    assert_int_equal(baro_timeline_count(t), 4);
+    const struct baro_timeline_item *v =
+        item(t, 0, BARO_TIMELINE_EVENT, "throttled", 1 * SECOND, 4 * SECOND);
+    assert_string_equal(v->text, "throttled 900 ms by its CPU quota");
+    assert_true(v->is_problem);
+    item(t, 1, BARO_TIMELINE_PHASE, "busy", 2 * SECOND, 4 * SECOND);
+    item(t, 2, BARO_TIMELINE_EVENT, "throttled", 6 * SECOND, 7 * SECOND);
+    v = item(t, 3, BARO_TIMELINE_EVENT, "oom_kill", 6500 * MS, 6500 * MS);
+    assert_string_equal(v->text, "likely OOM kill of python3");
+    expect(t, 1, "throttled_ns", 500e6, 0);
+    baro_timeline_free(t);
+}
+
+/* Many phases that are never ended, of one name and of many; all of them stay, and the order is right. */
+static void test_many(void **state)
+{
+    (void)state;
+    enum { MANY = 20000 };
+    struct tape_writer *w = new_tape(path, NULL);
+    sample(w, 1, 0, 1);
+    for (unsigned i = 0; i < MANY; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "n%u", i % 100);
+        phase(w, true, SECOND + i, name);
+    }
+    for (unsigned i = 0; i < MANY / 2; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "n%u", i % 100);
+        phase(w, false, 2 * SECOND + i, name);
+    }
+    sample(w, 3 * SECOND, 0, 1);
+    finish(w);
+    struct baro_timeline *t = timeline();
+    assert_int_equal(baro_timeline_count(t), MANY);
+    size_t open = 0;
+    for (size_t i = 0; i < MANY; i++) {
+        open += baro_timeline_get(t, i)->is_open;
+        assert_int_equal(baro_timeline_get(t, i)->begin_ns, SECOND + i);
+        assert_int_equal(baro_timeline_get(t, i)->is_open, i < MANY / 2); /* the last begun ends first */
+    }
+    assert_int_equal(open, MANY / 2);
+    assert_int_equal(baro_timeline_lanes(t), 64);
+    baro_timeline_free(t);
+}
+
+static int set_up(void **state)
+{
+    static char name[64];
+    snprintf(name, sizeof(name), "/tmp/baro-timeline-%d.baro", (int)getpid());
+    *state = name;
+    path = name;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    return unlink(*state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_phases), cmocka_unit_test(test_ids),    cmocka_unit_test(test_usage),
+        cmocka_unit_test(test_whole),  cmocka_unit_test(test_events), cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_many),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
