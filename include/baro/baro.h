@@ -22,6 +22,7 @@
 #include "baro/summary.h"
 #include "baro/tape.h"
 #include "baro/timeline.h"
+#include "baro/verdict.h"
 #include "baro/version.h"
 
 #endif

@@ -207,5 +207,7 @@ const struct command *summary_command(const struct baro_summary *s, size_t i); /
 struct json;
 /* The object of `baro summary --json`. tape: where it is kept, NULL: nowhere. */
 void summary_json(const struct baro_summary *s, const char *tape, struct json *json);
+/* Its members alone, for an object that has more. */
+void summary_json_members(const struct baro_summary *s, const char *tape, struct json *json);
 
 #endif

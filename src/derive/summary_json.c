@@ -148,9 +148,8 @@ static void write_reasons(struct json *j, const struct baro_summary *s, int numb
     }
 }
 
-void summary_json(const struct baro_summary *s, const char *tape, struct json *j)
+void summary_json_members(const struct baro_summary *s, const char *tape, struct json *j)
 {
-    json_begin(j, '{');
     json_key(j, "tape");
     json_text(j, tape);
     for (int i = 0; i < baro_summary_section_count();) {
@@ -169,6 +168,12 @@ void summary_json(const struct baro_summary *s, const char *tape, struct json *j
     for (int i = 0; i < baro_summary_section_count(); i++)
         write_reasons(j, s, i);
     json_end(j, '}');
+}
+
+void summary_json(const struct baro_summary *s, const char *tape, struct json *j)
+{
+    json_begin(j, '{');
+    summary_json_members(s, tape, j);
     json_end(j, '}');
 }
 

@@ -13,13 +13,38 @@ static int to_stdout(void *context, const char *text, size_t len)
     return fd_write_all(STDOUT_FILENO, text, len, NULL);
 }
 
-static int print(const struct cli *cli, const struct settings *s, const struct baro_tape *tape,
-                 const struct baro_summary *summary, const char *path)
+/* A summary with its verdicts. */
+struct judged {
+    struct baro_summary *summary;
+    struct baro_verdicts *verdicts;
+};
+
+static void judged_done(struct judged *j)
+{
+    baro_summary_free(j->summary);
+    baro_verdicts_free(j->verdicts);
+}
+
+static int judge(struct judged *j, struct baro_tape *tape, struct baro_error *err)
+{
+    int code = baro_summary_new(&j->summary, baro_tape_header(tape), err);
+    if (code >= 0)
+        code = baro_verdicts_new(&j->verdicts, baro_tape_header(tape), err);
+    if (code >= 0)
+        code = baro_verdicts_add_tape(j->verdicts, j->summary, tape, err);
+    if (code < 0)
+        return code;
+    baro_summary_finish(j->summary);
+    return baro_verdicts_finish(j->verdicts, j->summary, err);
+}
+
+static int print(const struct cli *cli, const struct settings *s, const struct baro_tape *tape, const struct judged *j,
+                 const char *path)
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct buf text = {0};
     if (s->json) {
-        int code = baro_summary_json(summary, path, to_stdout, NULL, &err);
+        int code = baro_verdicts_json(j->verdicts, j->summary, path, to_stdout, NULL, &err);
         if (code < 0 && !err.text[0])
             return cli_failf(cli, "can't write to standard output: %s", error_text(-code));
         return code < 0 ? cli_fail(cli, &err) : 0;
@@ -30,7 +55,8 @@ static int print(const struct cli *cli, const struct settings *s, const struct b
                                  .curves = cli->tty,
                                  .running = baro_tape_state(tape) == BARO_TAPE_RUNNING,
                                  .zone = zone_east(baro_header_start_realtime_ns(baro_tape_header(tape)))};
-    report_block(summary, path, style, &text);
+    report_block(j->summary, path, style, &text);
+    report_verdicts(j->verdicts, style, &text);
     int status = cli_out(cli, &text);
     buf_done(&text);
     return status;
@@ -39,18 +65,14 @@ static int print(const struct cli *cli, const struct settings *s, const struct b
 int cmd_summary(struct cli *cli, const struct settings *s, char **argv)
 {
     struct baro_tape *tape;
-    struct baro_summary *summary;
+    struct judged judged = {0};
     struct baro_error err = BARO_ERROR_INIT;
     struct reader_path path;
     int status = reader_open(cli, argv[0], &tape, &path);
     if (status)
         return status;
-    if (baro_summary_of_tape(tape, &summary, &err) < 0) {
-        status = cli_fail(cli, &err);
-    } else {
-        status = print(cli, s, tape, summary, path.at);
-        baro_summary_free(summary);
-    }
+    status = judge(&judged, tape, &err) < 0 ? cli_fail(cli, &err) : print(cli, s, tape, &judged, path.at);
+    judged_done(&judged);
     baro_tape_close(tape);
     return status;
 }

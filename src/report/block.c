@@ -5,9 +5,6 @@
 #include "report/parts.h"
 #include "report/read.h"
 
-#define WIDTH_MIN 40u
-#define WIDTH_MAX 100u
-
 static void put_target(struct buf *b, const struct baro_summary *s)
 {
     struct baro_value name = report_fact(s, "targets", "name");
@@ -441,7 +438,7 @@ static void lines_after_table(struct lines *l, const struct baro_summary *s)
 
 void report_block(const struct baro_summary *s, const char *tape, struct report_style style, struct buf *ret)
 {
-    style.width = style.width < WIDTH_MIN ? WIDTH_MIN : style.width > WIDTH_MAX ? WIDTH_MAX : style.width;
+    style = lines_fit(style);
     struct lines l = {.out = ret, .style = style};
     size_t from = ret->len;
     head(&l, s);

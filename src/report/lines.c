@@ -6,6 +6,15 @@
 #include "base/fmt.h"
 #include "encode/wrap.h"
 
+#define WIDTH_MIN 40u
+#define WIDTH_MAX 100u
+
+struct report_style lines_fit(struct report_style style)
+{
+    style.width = style.width < WIDTH_MIN ? WIDTH_MIN : style.width > WIDTH_MAX ? WIDTH_MAX : style.width;
+    return style;
+}
+
 unsigned lines_columns(const char *at, size_t len)
 {
     unsigned n = 0;

@@ -21,6 +21,8 @@ struct lines {
     const char *label; /* of this line, for visit */
 };
 
+/* For a terminal that is very narrow or very wide: as if it were less so. */
+struct report_style lines_fit(struct report_style style);
 /* How many columns a text takes: one a code point; what we print has no wider ones but in names. */
 unsigned lines_columns(const char *at, size_t len);
 void lines_tone(struct lines *l, enum lines_tone tone);

@@ -4,6 +4,7 @@
 #define REPORT_REPORT_H
 
 #include "baro/summary.h"
+#include "baro/verdict.h"
 #include "base/buf.h"
 
 struct report_style {
@@ -17,6 +18,9 @@ struct report_style {
 
 /* The block of lines at the end of a run. The summary is finished; tape: its path, NULL if it has none. */
 void report_block(const struct baro_summary *s, const char *tape, struct report_style style, struct buf *ret);
+
+/* Of the verdicts that are more than notes the two heaviest, a line for each; nothing if there is none. */
+void report_verdicts(const struct baro_verdicts *verdicts, struct report_style style, struct buf *ret);
 
 /*
  * The same lines as data, for other documents: a call for each part of each line, in order, with the label of the line.

@@ -92,7 +92,7 @@ def test_facts(run, recorded, example):
     summary = run.summary(recorded)
     absent = summary.pop("absent")
     facts = dict(line.split(" ", 1) for line in example("facts.c", recorded).splitlines())
-    for path, value in flat({k: v for k, v in summary.items() if k not in ("tape", "command", "before")}).items():
+    for path, value in flat({k: v for k, v in summary.items() if k not in ("tape", "command", "before", "verdicts")}).items():
         words = facts[path].replace(" (at least)", "").replace(" (estimate)", "")
         if path == "start":
             assert len(words) == 19  # nanoseconds since 1970
@@ -110,7 +110,7 @@ def test_facts(run, recorded, example):
 
 
 def test_names_of_facts_in_the_report(run, recorded, example):
-    """src/report reads facts by name: each of these exists."""
+    """src/report and src/verdict read facts by name: each of these exists."""
     there = {re.sub(r"\.\d+\.", ".", line.split(" ", 1)[0]) for line in example("facts.c", recorded).splitlines()}
     sections = {name.rpartition(".")[0] for name in there} | {"targets"}
     there |= {"targets.pid", "targets.name", "pss_peak_held_by.name", "rss_peak_held_by.name"}
@@ -122,6 +122,10 @@ def test_names_of_facts_in_the_report(run, recorded, example):
             assert section in sections
             count += 1
     assert count > 60
+    evidence = (SOURCE / "src" / "verdict" / "evidence.h").read_text()
+    of_rules = re.findall(r'(?:FACT|TEXT)\(\w+, "([a-z_.]*)", "([a-z0-9_]+)"\)', evidence)
+    assert {f"{section}.{name}" if section else name for section, name in of_rules} <= there
+    assert len(of_rules) > 40
 
 
 def test_curve(run, recorded, example):

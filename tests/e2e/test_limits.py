@@ -202,7 +202,8 @@ def members(value, path=""):
 
 
 def test_every_name_is_documented(run, work):
-    ran, attached = work / "r.baro", work / "a.baro"
+    ran, attached, failed = work / "r.baro", work / "a.baro", work / "f.baro"
+    run.record(failed, "exit 3", status=3)  # it has a verdict
     job = [sys.executable, "-c", EATER, "20", "0.6"]
     run.record(ran, job)
     other = subprocess.Popen([sys.executable, "-c", EATER, "20", "60"])
@@ -213,10 +214,12 @@ def test_every_name_is_documented(run, work):
         other.kill()
         other.wait()
     found = set()
-    for tape in (ran, attached):
+    for tape in (ran, attached, failed):
         d = json.loads(run("summary", "--json", tape, status=0).stdout)
         found |= {m.replace("rss_peak_held_by", "pss_peak_held_by") for m in members(d)}
         if d["before"] is None:
             found.discard("before")
+        if not d["verdicts"]:
+            found.discard("verdicts")
     assert sorted(found - documented()) == [], "in the JSON, and not in docs/json.md"
     assert sorted(documented() - found) == [], "in docs/json.md, and not in the JSON"

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A rule: its row in the table, and what it finds. */
+#ifndef VERDICT_RULE_H
+#define VERDICT_RULE_H
+
+#include "baro/verdict.h"
+#include "base/buf.h"
+#include "verdict/evidence.h"
+
+#define SECOND_NS 1e9
+#define LONG_ENOUGH_NS (1 * SECOND_NS) /* a shorter stretch has no history that rules could judge */
+#define SAMPLES_ENOUGH 10.0
+
+#define FINDING_ROWS_MOST 8u
+
+struct finding {
+    struct buf title, advice;
+    uint64_t begin_ns, end_ns; /* preset to the stretch */
+    struct finding_row {
+        const char *name;
+        double value;
+        enum baro_unit unit;
+        struct buf text;
+    } row[FINDING_ROWS_MOST];
+    size_t n_rows;
+};
+
+/* Returns whether it has something to say; then it has filled in a title. */
+typedef bool rule_fn(const struct evidence *e, const struct stretch *s, struct finding *f);
+
+enum rule_flag {
+    RULE_OF_PHASES = 1,    /* is applied to phases, too */
+    RULE_NEEDS_HISTORY = 2 /* needs a job of at least LONG_ENOUGH_NS and SAMPLES_ENOUGH */
+};
+
+struct rule {
+    struct baro_rule is;
+    rule_fn *apply;
+    unsigned flags;
+};
+
+#define THRESHOLDS(array) .thresholds = (array), .threshold_count = sizeof(array) / sizeof(*(array))
+
+/* rules.c: in the order in which verdicts of one weight are listed */
+extern const struct rule *const verdict_rules[];
+extern const int verdict_rule_count;
+
+/* ---- what rules need of each other: one cause is named once ---- */
+bool is_throttled(const struct evidence *e, const struct stretch *s);
+bool is_contended(const struct evidence *e, const struct stretch *s);
+bool is_short_of_memory(const struct evidence *e, const struct stretch *s);
+bool is_waiting_for_storage(const struct evidence *e, const struct stretch *s);
+
+/* ---- finding.c: sentences and numbers ---- */
+__attribute__((format(printf, 2, 3))) void find_title(struct finding *f, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void find_advice(struct finding *f, const char *format, ...);
+/* A number of the evidence; one that is not known is left out. */
+void find_number(struct finding *f, const char *name, double value, enum baro_unit unit);
+void find_text(struct finding *f, const char *name, const char *text);
+void finding_done(struct finding *f);
+
+/* Numbers as words: words_duration(9.8e9).at is "9.8 s". */
+struct words {
+    char at[48];
+};
+/* Without libm. NAN and what is below 0 are 0. */
+double whole_down(double value);
+double whole_up(double value);
+struct words words_duration(double ns);
+struct words words_bytes(double bytes);
+struct words words_count(double n);
+struct words words_percent(double ratio);
+struct words words_cores(double cores); /* "2", "0.50" */
+
+#endif

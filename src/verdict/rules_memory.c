@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules about memory: its limit, the page cache, swap, growth. */
+#include <math.h>
+
+#include "verdict/rule.h"
+
+#define PRESSURE_SHARE 0.1
+
+/* Share of the time in which threads waited for memory: those of the job's innermost control group; without that, those
+ * of the machine. */
+static double memory_pressure(const struct stretch *s)
+{
+    double own = s->grown[CURVE_GROUP_MEMORY] / s->wall_ns;
+    return isnan(own) ? s->grown[CURVE_HOST_MEMORY] / s->grown[CURVE_HOST_TIME] : own;
+}
+
+static double smaller(double a, double b)
+{
+    return a <= b || isnan(b) ? a : b;
+}
+
+static double limit_of(const struct group *g)
+{
+    return smaller(g->memory_limit, g->memory_high);
+}
+
+/* The group with the tightest limit that was run into. */
+#define LIMIT_HITS 20.0
+static const struct group *hit_group(const struct evidence *e)
+{
+    const struct group *found = NULL;
+    for (size_t i = 0; i < e->n_groups; i++) {
+        const struct group *g = &e->group[i];
+        if ((g->limit_hits >= LIMIT_HITS || g->high_hits >= LIMIT_HITS) && limit_of(g) > 0 &&
+            !(found && limit_of(g) >= limit_of(found)))
+            found = g;
+    }
+    return found;
+}
+
+#define CACHE_READ 2.0
+#define CACHE_ANON 0.6
+#define SWAP_BYTES 16e6
+
+static bool is_swapping(const struct evidence *e)
+{
+    return e->swap_peak_bytes >= SWAP_BYTES && e->host_swap_in_bytes >= SWAP_BYTES;
+}
+
+static bool is_rereading(const struct stretch *s, const struct group *g)
+{
+    return s->grown[CURVE_READ] >= CACHE_READ * limit_of(g) && g->anon_most <= CACHE_ANON * limit_of(g);
+}
+
+bool is_short_of_memory(const struct evidence *e, const struct stretch *s)
+{
+    return is_swapping(e) || (hit_group(e) && memory_pressure(s) >= PRESSURE_SHARE);
+}
+
+static void find_limit(const struct evidence *e, const struct stretch *s, const struct group *g, struct finding *f)
+{
+    find_number(f, "memory_pressure_ratio", memory_pressure(s), BARO_UNIT_RATIO);
+    find_number(f, "limit_bytes", limit_of(g), BARO_UNIT_BYTES);
+    find_number(f, "limit_hits", g->limit_hits > 0 ? g->limit_hits : g->high_hits, BARO_UNIT_NONE);
+    find_number(f, "anonymous_bytes", g->anon_most, BARO_UNIT_BYTES);
+    find_number(f, s->phase ? "io_read_bytes" : "job.io_read_bytes", s->phase ? s->grown[CURVE_READ] : e->io_read_bytes,
+                BARO_UNIT_BYTES);
+    find_text(f, "cgroup", g->name);
+}
+
+/* ---- memory-limit ---- */
+
+static bool memory_limit(const struct evidence *e, const struct stretch *s, struct finding *f)
+{
+    const struct group *g = hit_group(e);
+    if (!g || !(memory_pressure(s) >= PRESSURE_SHARE) || is_rereading(s, g) || is_swapping(e))
+        return false;
+    find_title(f, "It waited for memory %s of the time: the limit of %s (cgroup %s) was run into %s times.",
+               words_percent(memory_pressure(s)).at, words_bytes(limit_of(g)).at, g->name,
+               words_count(g->limit_hits > 0 ? g->limit_hits : g->high_hits).at);
+    find_advice(f, "Ask for more than %s of memory, or let it hold less at a time.", words_bytes(limit_of(g)).at);
+    find_limit(e, s, g, f);
+    return true;
+}
+
+static const struct baro_threshold limit_thresholds[] = {
+    {"time in which threads waited for memory, as a share", PRESSURE_SHARE, BARO_UNIT_RATIO},
+    {"times that the limit was run into", LIMIT_HITS, BARO_UNIT_NONE},
+};
+const struct rule rule_memory_limit = {
+    {"memory-limit", BARO_VERDICT_PROBLEM,
+     "Threads waited for memory because a control group was at its limit (memory.max) or throttled (memory.high).",
+     THRESHOLDS(limit_thresholds)},
+    memory_limit,
+    RULE_OF_PHASES | RULE_NEEDS_HISTORY};
+
+/* ---- page-cache ---- */
+
+static bool page_cache(const struct evidence *e, const struct stretch *s, struct finding *f)
+{
+    const struct group *g = hit_group(e);
+    if (!g || !(memory_pressure(s) >= PRESSURE_SHARE) || !is_rereading(s, g) || is_swapping(e))
+        return false;
+    find_title(f,
+               "The page cache was too small for what it reads: it read %s from storage beside a limit of %s (cgroup "
+               "%s), and waited for memory %s of the time.",
+               words_bytes(s->grown[CURVE_READ]).at, words_bytes(limit_of(g)).at, g->name,
+               words_percent(memory_pressure(s)).at);
+    find_advice(f, "Ask for memory for its files as well (%s was there for them), or let it read each file once.",
+                words_bytes(limit_of(g) - (g->anon_most > 0 ? g->anon_most : 0)).at);
+    find_limit(e, s, g, f);
+    return true;
+}
+
+static const struct baro_threshold cache_thresholds[] = {
+    {"time in which threads waited for memory, as a share", PRESSURE_SHARE, BARO_UNIT_RATIO},
+    {"times that the limit was run into", LIMIT_HITS, BARO_UNIT_NONE},
+    {"bytes read from storage, as a multiple of the limit", CACHE_READ, BARO_UNIT_REAL},
+    {"anonymous memory, as a share of the limit, at most", CACHE_ANON, BARO_UNIT_RATIO},
+};
+const struct rule rule_page_cache = {
+    {"page-cache", BARO_VERDICT_PROBLEM,
+     "Files were dropped from the page cache for lack of memory and read again, and threads waited for that.",
+     THRESHOLDS(cache_thresholds)},
+    page_cache,
+    RULE_OF_PHASES | RULE_NEEDS_HISTORY};
+
+/* ---- swap ---- */
+
+static bool swap(const struct evidence *e, const struct stretch *s, struct finding *f)
+{
+    if (!is_swapping(e))
+        return false;
+    find_title(f, "Up to %s of its memory was swapped out, and the machine read %s back from swap.",
+               words_bytes(e->swap_peak_bytes).at, words_bytes(e->host_swap_in_bytes).at);
+    find_advice(f, "Ask for more memory: it held %s besides.", words_bytes(e->rss_peak_bytes).at);
+    find_number(f, "job.swap_peak_bytes", e->swap_peak_bytes, BARO_UNIT_BYTES);
+    find_number(f, "host.swap_in_bytes", e->host_swap_in_bytes, BARO_UNIT_BYTES);
+    find_number(f, "host.swap_out_bytes", e->host_swap_out_bytes, BARO_UNIT_BYTES);
+    find_number(f, "memory_pressure_ratio", memory_pressure(s), BARO_UNIT_RATIO);
+    return true;
+}
+
+static const struct baro_threshold swap_thresholds[] = {
+    {"memory of the job that was swapped out at one time; and bytes that the machine read back from swap", SWAP_BYTES,
+     BARO_UNIT_BYTES},
+};
+const struct rule rule_swap = {{"swap", BARO_VERDICT_PROBLEM,
+                                "Memory of the job was swapped out, and the machine read memory back from swap.",
+                                THRESHOLDS(swap_thresholds)},
+                               swap,
+                               0};
+
+/* ---- memory-near-limit ---- */
+
+#define NEAR_RATIO 0.9
+
+static bool near_limit(const struct evidence *e, const struct stretch *s, struct finding *f)
+{
+    (void)s;
+    if (!(e->memory_peak_ratio >= NEAR_RATIO) || e->oom_kills >= 1)
+        return false;
+    find_title(f, "Its memory came to %s, %s of the limit of %s (%s)", words_bytes(e->memory_peak_bytes).at,
+               words_percent(e->memory_peak_ratio).at, words_bytes(e->memory_limit_bytes).at, e->memory_source);
+    if (*e->holder)
+        find_title(f, "; most was held by %s", e->holder);
+    find_title(f, ".");
+    find_advice(f, "Ask for %s, so that a little more does not end it.", words_bytes(e->memory_peak_bytes * 1.25).at);
+    find_number(f, "limits.memory_peak_bytes", e->memory_peak_bytes, BARO_UNIT_BYTES);
+    find_number(f, "limits.memory_bytes", e->memory_limit_bytes, BARO_UNIT_BYTES);
+    find_number(f, "limits.memory_peak_ratio", e->memory_peak_ratio, BARO_UNIT_RATIO);
+    return true;
+}
+
+static const struct baro_threshold near_thresholds[] = {
+    {"most memory that it held, as a share of its limit", NEAR_RATIO, BARO_UNIT_RATIO},
+};
+const struct rule rule_near_limit = {
+    {"memory-near-limit", BARO_VERDICT_ADVICE,
+     "The job's memory came near to its limit, and none of its processes was OOM-killed.", THRESHOLDS(near_thresholds)},
+    near_limit,
+    0};
+
+/* ---- leak ---- */
+
+#define LEAK_WINDOWS 20
+#define LEAK_FROM 0.25
+#define LEAK_BYTES 32e6
+#define LEAK_GROWTH 0.5
+#define LEAK_STEADY 0.6
+
+/* Memory at the ends of the windows in the part of the time that begins with LEAK_FROM and ends a little before the
+ * end, where processes may be gone. */
+static bool memory_history(const struct evidence *e, const struct stretch *s, double *ret)
+{
+    for (int i = 0; e->history && i <= LEAK_WINDOWS; i++) {
+        double part = LEAK_FROM + (0.97 - LEAK_FROM) * i / LEAK_WINDOWS;
+        ret[i] = history_at(e->history, CURVE_MEMORY, s->begin_ns + (uint64_t)(part * s->wall_ns));
+        if (isnan(ret[i]))
+            return false;
+    }
+    return e->history;
+}
+
+/* Of a memory that grows steadily each window has about its share of the growth. */
+static bool grows_steadily(const double *memory)
+{
+    double growth = memory[LEAK_WINDOWS] - memory[0], share = growth / LEAK_WINDOWS;
+    int steady = 0;
+    for (int i = 0; i < LEAK_WINDOWS; i++) {
+        double step = memory[i + 1] - memory[i];
+        if (step < -0.02 * growth)
+            return false;
+        steady += step >= share / 4 && step <= share * 3;
+    }
+    return steady >= LEAK_STEADY * LEAK_WINDOWS;
+}
+
+static bool leak(const struct evidence *e, const struct stretch *s, struct finding *f)
+{
+    double memory[LEAK_WINDOWS + 1];
+    if (!memory_history(e, s, memory))
+        return false;
+    double growth = memory[LEAK_WINDOWS] - memory[0], rate = growth / ((0.97 - LEAK_FROM) * s->wall_ns) * SECOND_NS;
+    if (!(growth >= LEAK_BYTES && growth >= LEAK_GROWTH * memory[0]) || !grows_steadily(memory))
+        return false;
+    find_title(f, "Its memory grew steadily to its end, by %s a second, up to %s", words_bytes(rate).at,
+               words_bytes(memory[LEAK_WINDOWS]).at);
+    if (*e->holder)
+        find_title(f, "; most was held by %s", e->holder);
+    find_title(f, ".");
+    find_advice(f,
+                "If it runs longer it needs more: look for a leak, or for data that is collected and never dropped.");
+    find_number(f, "growth_bytes", growth, BARO_UNIT_BYTES);
+    find_number(f, "growth_bytes_per_second", rate, BARO_UNIT_BYTES);
+    find_number(f, "job.rss_peak_bytes", e->rss_peak_bytes, BARO_UNIT_BYTES);
+    find_text(f, "command", e->holder);
+    f->begin_ns = s->begin_ns + (uint64_t)(LEAK_FROM * s->wall_ns);
+    return true;
+}
+
+static const struct baro_threshold leak_thresholds[] = {
+    {"growth in the last three quarters of the time", LEAK_BYTES, BARO_UNIT_BYTES},
+    {"the same as a share of the memory before it", LEAK_GROWTH, BARO_UNIT_RATIO},
+    {"share of twenty windows in which it grew by a quarter to three times of what is even", LEAK_STEADY,
+     BARO_UNIT_RATIO},
+};
+const struct rule rule_leak = {{"leak", BARO_VERDICT_ADVICE,
+                                "The memory of the job grew steadily up to its end, and never fell.",
+                                THRESHOLDS(leak_thresholds)},
+                               leak,
+                               RULE_NEEDS_HISTORY};

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules about processes: too many of them, one that dominates; and what to ask for next time. */
+#include <math.h>
+
+#include "verdict/rule.h"
+
+/* ---- many-processes ---- */
+
+#define MANY_STARTED 500.0
+#define MANY_PER_SECOND 30.0
+#define MANY_CPU_NS 10e6
+#define MANY_SYSTEM 0.5
+
+static bool many_processes(const struct evidence *e, const struct stretch *s, struct finding *f)
+{
+    double each = e->cpu_ns / e->processes_started, in_kernel = e->cpu_system_ns / e->cpu_ns;
+    (void)s;
+    if (!(e->processes_started >= MANY_STARTED && each <= MANY_CPU_NS && in_kernel >= MANY_SYSTEM &&
+          e->processes_started / e->cpu_ns * SECOND_NS >= MANY_PER_SECOND))
+        return false;
+    find_title(f,
+               "It started %s processes that used %s of CPU time each, and spent %s of its CPU time in the kernel, "
+               "mostly to start and end them",
+               words_count(e->processes_started).at, words_duration(each).at, words_percent(in_kernel).at);
+    if (e->n_commands)
+        find_title(f, " (%s \xc3\x97 %s)", words_count(e->command[0].processes).at, e->command[0].name);
+    find_title(f, ".");
+    find_advice(f, "Let each process do more: a builtin instead of a command, xargs instead of a loop, one interpreter "
+                   "instead of one per file.");
+    find_number(f, "job.processes_started", e->processes_started, BARO_UNIT_NONE);
+    find_number(f, "cpu_per_process_ns", each, BARO_UNIT_NS);
+    find_number(f, "system_ratio", in_kernel, BARO_UNIT_RATIO);
+    return true;
+}
+
+static const struct baro_threshold many_thresholds[] = {
+    {"processes that it started", MANY_STARTED, BARO_UNIT_NONE},
+    {"processes per second of CPU time", MANY_PER_SECOND, BARO_UNIT_NONE},
+    {"CPU time per process, at most", MANY_CPU_NS, BARO_UNIT_NS},
+    {"CPU time in the kernel, as a share", MANY_SYSTEM, BARO_UNIT_RATIO},
+};
+const struct rule rule_many_processes = {
+    {"many-processes", BARO_VERDICT_ADVICE,
+     "The job started so many short processes that starting and ending them took most of its CPU time.",
+     THRESHOLDS(many_thresholds)},
+    many_processes,
+    0};
+
+/* ---- dominates ---- */
+
+#define DOMINATES_SHARE 0.8
+#define DOMINATES_COMMANDS 3
+#define DOMINATES_CPU_NS (1 * SECOND_NS)
+
+static bool dominates(const struct evidence *e, const struct stretch *s, struct finding *f)
+{
+    const struct heavy *first = &e->command[0];
+    (void)s;
+    if (!(e->n_all_commands >= DOMINATES_COMMANDS && e->cpu_ns >= DOMINATES_CPU_NS &&
+          first->cpu_ns >= DOMINATES_SHARE * e->cpu_ns))
+        return false;
+    find_title(f, "%s used %s of the CPU time: %s in %s process%s.", first->name,
+               words_percent(first->cpu_ns / e->cpu_ns).at, words_duration(first->cpu_ns).at,
+               words_count(first->processes).at, first->processes >= 2 ? "es" : "");
+    find_number(f, "commands.0.cpu_ns", first->cpu_ns, BARO_UNIT_NS);
+    find_number(f, "commands.0.processes", first->processes, BARO_UNIT_NONE);
+    find_number(f, "job.cpu_ns", e->cpu_ns, BARO_UNIT_NS);
+    return true;
+}
+
+static const struct baro_threshold dominates_thresholds[] = {
+    {"its share of the CPU time", DOMINATES_SHARE, BARO_UNIT_RATIO},
+    {"commands that the job had", DOMINATES_COMMANDS, BARO_UNIT_NONE},
+    {"CPU time of the job", DOMINATES_CPU_NS, BARO_UNIT_NS},
+};
+const struct rule rule_dominates = {{"dominates", BARO_VERDICT_NOTE,
+                                     "One command of several used most of the CPU time.",
+                                     THRESHOLDS(dominates_thresholds)},
+                                    dominates,
+                                    0};
+
+/* ---- right-size ---- */
+
+#define SIZE_MEMORY 1.25
+#define SIZE_MEMORY_STEP 67108864.0 /* 64 MiB */
+#define SIZE_TIME 1.5
+#define SIZE_CORES 0.25
+#define SIZE_WINDOWS 20
+
+static double round_up(double value, double step)
+{
+    return whole_up(value / step) * step;
+}
+
+/* Cores for which there was work in all but a tenth of the time: a peak of a moment is no reason to ask for a core. */
+static double cores_needed(const struct evidence *e, const struct stretch *s)
+{
+    double most[3] = {0, 0, 0};
+    for (int i = 0; e->history && i < SIZE_WINDOWS; i++) {
+        uint64_t begin = s->begin_ns + (uint64_t)(s->wall_ns * i / SIZE_WINDOWS),
+                 end = s->begin_ns + (uint64_t)(s->wall_ns * (i + 1) / SIZE_WINDOWS);
+        double demand = (history_growth(e->history, CURVE_CPU, begin, end) +
+                         history_growth(e->history, CURVE_RUN_DELAY, begin, end)) /
+                        (double)(end - begin);
+        if (isnan(demand))
+            return NAN;
+        for (int j = 0; j < 3; j++) {
+            if (demand > most[j]) {
+                double lower = most[j];
+                most[j] = demand;
+                demand = lower;
+            }
+        }
+    }
+    double needed = whole_up((e->history ? most[2] : stretch_demand(s)) - SIZE_CORES);
+    return needed >= 1 ? needed : 1;
+}
+
+static bool right_size(const struct evidence *e, const struct stretch *s, struct finding *f)
+{
+    double cores = cores_needed(e, s), memory = round_up(e->memory_peak_bytes * SIZE_MEMORY, SIZE_MEMORY_STEP),
+           minutes = whole_up(e->wall_ns * SIZE_TIME / (60 * SECOND_NS)), mib = memory / 1048576;
+    if (e->is_running || *e->exit_signal || e->oom_kills >= 1 || !(cores >= 1 && memory > 0 && minutes >= 1))
+        return false;
+    find_title(f, "It needed %s core%s, %s of memory and %s.", words_cores(cores).at, cores >= 2 ? "s" : "",
+               words_bytes(e->memory_peak_bytes).at, words_duration(e->wall_ns).at);
+    find_advice(f,
+                "Next time ask for %s core%s, %.0f MiB and %.0f min. Slurm: --cpus-per-task=%s --mem=%.0fM "
+                "--time=%.0f. Kubernetes: cpu: %s, memory: %.0fMi.",
+                words_cores(cores).at, cores >= 2 ? "s" : "", mib, minutes, words_cores(cores).at, mib, minutes,
+                words_cores(cores).at, mib);
+    find_number(f, "ask_cores", cores, BARO_UNIT_REAL);
+    find_number(f, "ask_memory_bytes", memory, BARO_UNIT_BYTES);
+    find_number(f, "ask_time_ns", minutes * 60 * SECOND_NS, BARO_UNIT_NS);
+    find_number(f, "job.cores_mean", e->cores_mean, BARO_UNIT_REAL);
+    find_number(f, "limits.memory_peak_bytes", e->memory_peak_bytes, BARO_UNIT_BYTES);
+    find_number(f, "wall_ns", e->wall_ns, BARO_UNIT_NS);
+    return true;
+}
+
+static const struct baro_threshold size_thresholds[] = {
+    {"memory to ask for, as a multiple of the most that it held; rounded up to 64 MiB", SIZE_MEMORY, BARO_UNIT_REAL},
+    {"time to ask for, as a multiple of its time; rounded up to minutes", SIZE_TIME, BARO_UNIT_REAL},
+    {"cores to ask for: those it had work for in all but a tenth of the time, rounded up from this fraction of one on",
+     SIZE_CORES, BARO_UNIT_REAL},
+};
+const struct rule rule_right_size = {
+    {"right-size", BARO_VERDICT_NOTE,
+     "What the job needed and what to ask for next time, with margins; not if it runs still, was killed or ran out of "
+     "memory.",
+     THRESHOLDS(size_thresholds)},
+    right_size,
+    RULE_NEEDS_HISTORY};

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef VERDICT_VERDICT_H
+#define VERDICT_VERDICT_H
+
+#include "baro/verdict.h"
+#include "verdict/evidence.h"
+
+/* Applies the rules to evidence; replaces the verdicts that were there. 0 or -ENOMEM. */
+int verdicts_judge(struct baro_verdicts *v, const struct evidence *e, const struct stretch *phases, size_t n_phases);
+
+#endif
