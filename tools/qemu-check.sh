@@ -45,9 +45,9 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/root/bin" "$work/root/proc" "$work/root/sys" "$work/root/dev" "$work/root/tmp"
 cp "$keep/busybox" "$work/root/bin/busybox"
 cp "$baro" "$work/root/bin/baro"
-# The program that reads tapes, with the libraries that it links, each where it is here.
-cp "$(dirname "$baro")/baro-read" "$work/root/bin/"
-ldd "$work/root/bin/baro-read" "$(dirname "$baro")/baro-read" 2>/dev/null | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p; s/^\t\(\/[^ ]*\) .*/\1/p' | sort -u | while read -r library; do
+# The programs that read tapes, with the libraries that they link, each where it is here.
+cp "$(dirname "$baro")/baro-read" "$(dirname "$baro")/baro-report" "$work/root/bin/"
+ldd "$(dirname "$baro")/baro-read" "$(dirname "$baro")/baro-report" 2>/dev/null | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p; s/^\t\(\/[^ ]*\) .*/\1/p' | sort -u | while read -r library; do
     case $library in
     */libbaro.so.0) cp "$library" "$work/root/bin/" ;;
     *) mkdir -p "$work/root$(dirname "$library")" && cp "$library" "$work/root$library" ;;

@@ -20,7 +20,7 @@ static int take_count(void *at, const char *text, struct baro_error *err)
 
 void settings_init_reading(struct settings *s)
 {
-    *s = (struct settings){.dialect = -1};
+    *s = (struct settings){.dialect = -1, .report_format = -1};
 }
 
 static const char *const formats[] = {"csv", "jsonl", "trace", NULL};
@@ -121,6 +121,28 @@ const struct opt options_export[] = {
      .type = OPT_TRUE,
      .offset = AT(follow),
      .help = "go on while the tape grows, to its end"},
+    HELP,
+    END,
+};
+
+static const char *const report_format_names[] = {"html", NULL}; /* as in reporter/formats.c */
+
+const struct opt options_report[] = {
+    {.name = "output",
+     .letter = 'o',
+     .argument = "FILE",
+     .type = OPT_TEXT,
+     .offset = AT(output),
+     .completes = OPT_A_FILE,
+     .help = "write to FILE.html, which must not exist (-: standard output; default: the tape's name with .html)"},
+    {.name = "format",
+     .letter = 'F',
+     .argument = "FORMAT",
+     .type = OPT_CHOICE,
+     .offset = AT(report_format),
+     .choices = report_format_names,
+     .help = "html; default: as FILE ends"},
+    {.name = "force", .type = OPT_TRUE, .offset = AT(force), .help = "replace FILE if it is there"},
     HELP,
     END,
 };

@@ -51,6 +51,7 @@ struct settings {
     const char *at;        /* show: when */
     int pick;              /* show: enum baro_pick, which sample */
     int format;            /* export */
+    int report_format;     /* -1: by the end of the output's name */
     const char *entity;    /* export: the name of a kind; NULL: process, or what the dialect is of */
     bool safe;             /* export: no text in CSV is a formula */
     const char *columns;   /* NULL: all */

@@ -140,8 +140,8 @@ def _drop_to(uid):
 
 
 def copy_programs(binary, folder):
-    """Copies baro, baro-read and libbaro, which baro-read loads from its own folder. Returns the path of baro."""
-    for name in ("baro", "baro-read", "libbaro.so.0"):
+    """Copies baro, the programs that it executes, and libbaro, which they load from their own folder. Returns the path of baro."""
+    for name in ("baro", "baro-read", "baro-report", "libbaro.so.0"):
         path = pathlib.Path(binary).parent / name
         if path.exists():
             shutil.copy(path, folder / name)

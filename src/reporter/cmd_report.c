@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <limits.h>
+#include <string.h>
+
+#include "command/zone.h"
+#include "reader/output.h"
+#include "reader/reader.h"
+#include "reporter/formats.h"
+
+static bool ends_with(const char *name, const char *ending)
+{
+    size_t n = strlen(name), k = strlen(ending);
+    return n > k && strcmp(name + n - k, ending) == 0;
+}
+
+/* By --format, else by the end of the name. NULL: neither says it. */
+static const struct report_format *choose(const struct settings *s)
+{
+    if (s->report_format >= 0)
+        return &report_formats[s->report_format];
+    if (!s->output || strcmp(s->output, "-") == 0)
+        return &report_formats[0];
+    const struct report_format *f = report_formats;
+    while (f->name && !ends_with(s->output, f->ending))
+        f++;
+    return f->name ? f : NULL;
+}
+
+/* The name of the tape's file with another ending, in the current folder. */
+static void default_name(const char *tape, const char *ending, char ret[PATH_MAX])
+{
+    const char *slash = strrchr(tape, '/');
+    const char *name = slash ? slash + 1 : tape;
+    int n = (int)strlen(name);
+    if (ends_with(name, ".baro"))
+        n -= 5;
+    snprintf(ret, PATH_MAX, "%.*s%s", n, name, ending);
+}
+
+static int to_output(void *context, const char *text, size_t len)
+{
+    return output_write(context, text, len, NULL);
+}
+
+static int write_file(const struct cli *cli, const struct report_format *format, const struct report_input *in,
+                      const char *name)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct output o;
+    int code = output_open(&o, name, in->force, false, &err);
+    if (code >= 0)
+        code = format->write(in, to_output, &o, &err);
+    if (code >= 0)
+        code = output_commit(&o, &err);
+    if (code < 0 && !err.text[0])
+        error_set(&err, code, "can't write %s: %s", name ? name : "to standard output", error_text(-code));
+    output_done(&o);
+    return code < 0 ? cli_fail(cli, &err) : 0;
+}
+
+static int report(const struct cli *cli, const struct settings *s, const struct report_input *in)
+{
+    const struct report_format *format = choose(s);
+    char name[PATH_MAX];
+    if (!format)
+        return cli_failf(cli, "what %s should be is not clear from its name: it ends with .html, or --format says it",
+                         s->output);
+    if (s->output)
+        return write_file(cli, format, in, strcmp(s->output, "-") == 0 ? NULL : s->output);
+    default_name(in->path, format->ending, name);
+    int status = write_file(cli, format, in, name);
+    if (status == 0)
+        cli_note(cli, "wrote %s", name);
+    return status;
+}
+
+int cmd_report(struct cli *cli, const struct settings *s, char **argv)
+{
+    struct reader_path path;
+    struct report_input in = {.path = path.at, .force = s->force};
+    int status = reader_open(cli, argv[0], &in.tape, &path);
+    if (status)
+        return status;
+    in.zone = zone_east(baro_header_start_realtime_ns(baro_tape_header(in.tape)));
+    status = report(cli, s, &in);
+    baro_tape_close(in.tape);
+    return status;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reporter/formats.h"
+
+#include <string.h>
+
+#include "page/page.h"
+
+/* The names are those of report_format_names (command/reader_options.c), in the same order. */
+const struct report_format report_formats[] = {
+    {"html", ".html", report_html},
+    {.name = NULL},
+};
+
+int report_html(const struct report_input *in, baro_sink *sink, void *context, struct baro_error *err)
+{
+    const char *slash = strrchr(in->path, '/');
+    struct page_options options = {.tape_name = slash ? slash + 1 : in->path, .zone = in->zone};
+    return page_write(in->tape, &options, sink, context, err);
+}
