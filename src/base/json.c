@@ -2,7 +2,6 @@
 #include "base/json.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static void indent(struct json *j)
@@ -134,36 +133,8 @@ void json_i64(struct json *j, int64_t v)
     buf_u64(j->out, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
-/* Do 15 digits read back as the same number? Up to 15 digits and powers of ten up to 22 are exact as doubles, so one
- * multiplication or division rounds once, as reading the text would. */
-static bool digits_suffice(double v)
-{
-    static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                  1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    char text[40];
-    int64_t mantissa = 0;
-    int exponent = 0;
-    snprintf(text, sizeof(text), "%.14e", fabs(v));
-    const char *c = text;
-    for (; *c && *c != 'e'; c++) {
-        if (*c >= '0' && *c <= '9')
-            mantissa = 10 * mantissa + (*c - '0');
-    }
-    bool negative = *c && c[1] == '-';
-    for (c += *c ? 2 : 0; *c >= '0' && *c <= '9'; c++)
-        exponent = 10 * exponent + (*c - '0');
-    exponent = (negative ? -exponent : exponent) - 14;
-    if (exponent < -22 || exponent > 22)
-        return false;
-    double back = exponent < 0 ? (double)mantissa / tens[-exponent] : (double)mantissa * tens[exponent];
-    return back == fabs(v);
-}
-
-/* 17 digits always read back as the same number; 15 are more readable if they do, too. The library never sets a locale,
- * but its user may have: a decimal comma is replaced. */
 void json_double(struct json *j, double v)
 {
-    char text[40];
     if (!isfinite(v)) {
         json_null(j);
         return;
@@ -172,10 +143,6 @@ void json_double(struct json *j, double v)
         json_u64(j, (uint64_t)v);
         return;
     }
-    snprintf(text, sizeof(text), digits_suffice(v) ? "%.15g" : "%.17g", v);
-    for (char *c = text; *c; c++) {
-        if (*c == ',')
-            *c = '.';
-    }
-    plain(j, text);
+    separate(j);
+    buf_double(j->out, v);
 }

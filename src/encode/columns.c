@@ -195,17 +195,33 @@ static int add_list(struct columns *c, const char *list, const struct baro_tape 
     }
 }
 
+static int make_room(struct columns *c)
+{
+    c->metric = calloc(c->n + 1, sizeof(*c->metric));
+    c->value = calloc(c->n + 1, sizeof(*c->value));
+    c->absent = calloc(c->n + 1, sizeof(*c->absent));
+    if (!c->metric || !c->value || !c->absent)
+        return -ENOMEM;
+    for (size_t i = 0; i < c->n; i++)
+        c->metric[i] = c->at[i].metric;
+    return 0;
+}
+
 int columns_choose(struct columns *ret, int kind, const char *list, const struct baro_tape *tape, char *ret_unknown,
                    struct baro_error *err)
 {
     *ret = (struct columns){.kind = kind};
-    if (list)
-        return add_list(ret, list, tape, ret_unknown, err);
-    return add_all(ret, tape) < 0 ? error_set(err, -ENOMEM, "out of memory") : 0;
+    int code = list ? add_list(ret, list, tape, ret_unknown, err) : add_all(ret, tape);
+    if (code == 0)
+        code = make_room(ret);
+    return code == -ENOMEM ? error_set(err, code, "out of memory") : code;
 }
 
 void columns_done(struct columns *c)
 {
+    free(c->metric);
+    free(c->value);
+    free(c->absent);
     free(c->at);
     *c = (struct columns){0};
 }

@@ -79,10 +79,11 @@ void csv_row(const struct columns *c, const struct row *r, bool safe, struct buf
     struct cell cell;
     if (!buf_reserve(ret, c->n * CELL_MOST + 1))
         return;
+    row_read(r, c);
     for (size_t i = 0; i < c->n; i++) {
         if (i)
             ret->at[ret->len++] = ',';
-        row_cell(r, &c->at[i], &cell);
+        row_cell(r, c, i, &cell);
         if (cell.kind == CELL_ABSENT)
             continue;
         if (cell.kind == CELL_U64) {

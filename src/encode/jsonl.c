@@ -29,9 +29,10 @@ void json_row(const struct columns *c, const struct row *r, struct json *json)
 {
     struct cell cell;
     bool any = false;
+    row_read(r, c);
     json_begin(json, '{');
     for (size_t i = 0; i < c->n; i++) {
-        row_cell(r, &c->at[i], &cell);
+        row_cell(r, c, i, &cell);
         json_key(json, c->at[i].name);
         value(json, &cell);
         any = any || (cell.kind == CELL_ABSENT && cell.absent != BARO_PRESENT);
@@ -40,7 +41,7 @@ void json_row(const struct columns *c, const struct row *r, struct json *json)
         json_key(json, "absent");
         json_begin(json, '{');
         for (size_t i = 0; i < c->n; i++) {
-            row_cell(r, &c->at[i], &cell);
+            row_cell(r, c, i, &cell);
             if (cell.kind != CELL_ABSENT || cell.absent == BARO_PRESENT)
                 continue;
             json_key(json, c->at[i].name);

@@ -202,23 +202,33 @@ static int sum_of(const struct baro_sample *s, int metric, uint64_t *ret)
     return absent;
 }
 
-static void put_metric(struct cell *cell, const struct row *r, const struct column *c)
+/* The job's and the machine's values are one row of a sample; all others are read in one call. */
+static void read_one_by_one(const struct row *r, const struct columns *c)
 {
-    uint64_t v = 0;
-    int absent = BARO_ABSENT_UNSUPPORTED;
-    if (c->kind == COLUMN_SUM)
-        absent = sum_of(r->sample, c->metric, &v);
-    else if (r->kind == BARO_KIND_PROCESS)
-        absent = baro_process_value(r->process, c->metric, &v);
-    else if (r->kind == BARO_KIND_JOB)
-        absent = baro_sample_job(r->sample, c->metric, &v);
-    else if (r->kind == BARO_KIND_EXIT)
-        absent = baro_exit_value(r->exit, c->metric, &v);
-    else if (r->kind == BARO_KIND_HOST)
-        absent = baro_sample_host(r->sample, c->metric, &v);
+    for (size_t i = 0; i < c->n; i++) {
+        c->value[i] = 0;
+        c->absent[i] = BARO_ABSENT_UNSUPPORTED;
+        if (c->at[i].kind == COLUMN_SUM)
+            c->absent[i] = (uint8_t)sum_of(r->sample, c->metric[i], &c->value[i]);
+        else if (r->kind == BARO_KIND_JOB)
+            c->absent[i] = (uint8_t)baro_sample_job(r->sample, c->metric[i], &c->value[i]);
+        else if (r->kind == BARO_KIND_HOST)
+            c->absent[i] = (uint8_t)baro_sample_host(r->sample, c->metric[i], &c->value[i]);
+    }
+}
+
+void row_read(const struct row *r, const struct columns *c)
+{
+    if (!c->metric)
+        return;
+    if (r->process)
+        baro_process_values(r->process, c->metric, c->n, c->value, c->absent);
+    else if (r->exit)
+        baro_exit_values(r->exit, c->metric, c->n, c->value, c->absent);
     else if (r->entity)
-        absent = baro_entity_value(r->entity, c->metric, &v);
-    put_value(cell, c->describes->unit, absent, v);
+        baro_entity_values(r->entity, c->metric, c->n, c->value, c->absent);
+    else
+        read_one_by_one(r, c);
 }
 
 static void put_exit(struct cell *cell, const struct row *r, enum column_kind kind)
@@ -360,8 +370,9 @@ static void put_end(struct cell *ret, const struct row *r, enum column_kind kind
     }
 }
 
-void row_cell(const struct row *r, const struct column *c, struct cell *ret)
+void row_cell(const struct row *r, const struct columns *columns, size_t i, struct cell *ret)
 {
+    const struct column *c = &columns->at[i];
     ret->kind = CELL_ABSENT;
     ret->absent = BARO_ABSENT_UNKNOWN;
     switch (c->kind) {
@@ -420,7 +431,7 @@ void row_cell(const struct row *r, const struct column *c, struct cell *ret)
         break;
     case COLUMN_METRIC:
     case COLUMN_SUM:
-        put_metric(ret, r, c);
+        put_value(ret, c->describes->unit, columns->absent[i], columns->value[i]);
         break;
     default:
         put_end(ret, r, c->kind);

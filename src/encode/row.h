@@ -66,6 +66,10 @@ struct columns {
     struct column *at;
     size_t n;
     bool cores; /* one of them is COLUMN_CORES */
+    /* For row_read(): the columns' metrics, and room for the values of a row; NULL: none of them is a metric. */
+    int *metric;
+    uint64_t *value;
+    uint8_t *absent;
 };
 
 /* list NULL: all that the tape was asked to hold. Otherwise names separated by commas. Returns 0, BARO_E_SYNTAX with
@@ -124,6 +128,8 @@ struct cell {
 /* Was the machine itself read, or only its control groups (--no-host)? Then it has no row. */
 bool row_host_was_read(const struct baro_sample *s);
 
-void row_cell(const struct row *r, const struct column *c, struct cell *ret);
+/* The cells of a row: row_read() first, then each. */
+void row_read(const struct row *r, const struct columns *c);
+void row_cell(const struct row *r, const struct columns *c, size_t i, struct cell *ret);
 
 #endif

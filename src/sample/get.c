@@ -20,6 +20,26 @@ static int value_of(const uint64_t *value, const uint8_t *absent, int own, const
     return absent[metric];
 }
 
+/* The same for several metrics. */
+static size_t values_of(const uint64_t *value, const uint8_t *absent, int own, const struct baro_extra *extra,
+                        const int *metrics, size_t n, uint64_t *ret_value, uint8_t *ret_absent)
+{
+    size_t present = 0;
+    for (size_t i = 0; i < n; i++) {
+        int metric = metrics[i];
+        ret_value[i] = 0;
+        if (metric >= 0 && metric < own) { /* nearly always */
+            ret_absent[i] = absent[metric];
+            if (absent[metric] == BARO_PRESENT)
+                ret_value[i] = value[metric];
+        } else {
+            ret_absent[i] = (uint8_t)value_of(value, absent, own, extra, metric, &ret_value[i]);
+        }
+        present += ret_absent[i] == BARO_PRESENT;
+    }
+    return present;
+}
+
 uint64_t baro_sample_t_ns(const struct baro_sample *s)
 {
     return s->t_ns;
@@ -150,6 +170,12 @@ int baro_entity_value(const struct baro_entity *e, int metric, uint64_t *ret)
     return value_of(e->value, e->absent, entity_values(e), e->extra, metric, ret);
 }
 
+size_t baro_entity_values(const struct baro_entity *e, const int *metrics, size_t n, uint64_t *ret_value,
+                          uint8_t *ret_absent)
+{
+    return values_of(e->value, e->absent, entity_values(e), e->extra, metrics, n, ret_value, ret_absent);
+}
+
 /* A column says it where the entities of a kind are read at different times. */
 int baro_entity_read_ns(const struct baro_entity *e, uint64_t *ret)
 {
@@ -272,6 +298,12 @@ int baro_process_value(const struct baro_process *p, int metric, uint64_t *ret)
     return value_of(p->value, p->absent, PROCESS_MAX, p->extra, metric, ret);
 }
 
+size_t baro_process_values(const struct baro_process *p, const int *metrics, size_t n, uint64_t *ret_value,
+                           uint8_t *ret_absent)
+{
+    return values_of(p->value, p->absent, PROCESS_MAX, p->extra, metrics, n, ret_value, ret_absent);
+}
+
 uint64_t baro_exit_t_ns(const struct baro_exit *e)
 {
     return e->t_ns;
@@ -343,6 +375,12 @@ int baro_exit_status(const struct baro_exit *e, int *ret)
 int baro_exit_value(const struct baro_exit *e, int metric, uint64_t *ret)
 {
     return value_of(e->value, e->absent, EXIT_MAX, e->extra, metric, ret);
+}
+
+size_t baro_exit_values(const struct baro_exit *e, const int *metrics, size_t n, uint64_t *ret_value,
+                        uint8_t *ret_absent)
+{
+    return values_of(e->value, e->absent, EXIT_MAX, e->extra, metrics, n, ret_value, ret_absent);
 }
 
 const char *baro_origin_name(enum baro_origin origin)

@@ -7,6 +7,7 @@
 #define TAPE_BITS_H
 
 #include "base/buf.h"
+#include "tape/little.h"
 
 struct bits {
     struct buf at;
@@ -48,10 +49,24 @@ struct bits_in {
     uint64_t next, end; /* counted in bits; the end is that of a byte */
 };
 
+/* The next 57 to 64 bits with zeros behind them, where eight bytes are left. */
+static inline bool bits_word(const struct bits_in *b, uint64_t *ret)
+{
+    if (b->end - b->next < 64 + 7)
+        return false;
+    *ret = get_le64(b->at + b->next / 8) >> b->next % 8;
+    return true;
+}
+
 /* Takes zeros and the one behind them; false where there is none within max zeros. */
 static inline bool bits_zeros(struct bits_in *b, unsigned max, unsigned *ret)
 {
-    uint64_t next = b->next;
+    uint64_t next = b->next, word;
+    if (bits_word(b, &word) && word) { /* nearly always */
+        *ret = (unsigned)__builtin_ctzll(word);
+        b->next = next + *ret + 1;
+        return *ret <= max;
+    }
     for (; next < b->end; next += 8 - next % 8) {
         unsigned byte = (unsigned)b->at[next / 8] >> next % 8;
         if (byte == 0)
@@ -69,6 +84,12 @@ static inline bool bits_zeros(struct bits_in *b, unsigned max, unsigned *ret)
 static inline bool bits_get(struct bits_in *b, unsigned n, uint64_t *ret)
 {
     uint64_t v = 0;
+    if (n <= 57 && bits_word(b, &v)) {
+        *ret = v & ((1ull << n) - 1);
+        b->next += n;
+        return true;
+    }
+    v = 0;
     if (n > b->end - b->next)
         return false;
     for (unsigned got = 0; got < n;) {

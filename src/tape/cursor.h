@@ -125,6 +125,7 @@ struct baro_tape {
 
     struct tape_block *blocks; /* for seeking */
     size_t n_blocks, cap_blocks;
+    size_t n_indexed; /* the first ones are those of the tape's index */
     uint64_t walked; /* the blocks before this offset are known */
     bool index_tried;
 };
@@ -151,6 +152,9 @@ int file_in_time(const struct baro_tape *t); /* 0, or -ETIME */
 /* decode.c. Return 1 for a record, 0 if the frame has no more, BARO_E_CORRUPT or -ENOMEM. */
 int decode_start(struct baro_tape *t, const struct frame_head *head, const uint8_t *payload);
 int decode_next(struct baro_tape *t, struct baro_record *ret);
+/* Counts the samples of the frame that decode_start() began up to t_ns, by the times in their records; *ret_later:
+ * there is one behind t_ns. Nothing else is decoded. Returns false if the frame is corrupt. */
+bool decode_times(struct baro_tape *t, uint64_t t_ns, uint64_t *count, bool *ret_later);
 void decode_reset(struct baro_tape *t);
 void decode_done(struct baro_tape *t);
 

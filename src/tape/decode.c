@@ -280,6 +280,29 @@ int decode_next(struct baro_tape *t, struct baro_record *ret)
     return 0;
 }
 
+bool decode_times(struct baro_tape *t, uint64_t t_ns, uint64_t *count, bool *ret_later)
+{
+    struct block *b = &t->block;
+    unsigned tag;
+    struct span body;
+    int64_t change;
+    while (t->rest.len > 0) {
+        if (!scan_record(&t->rest, &tag, &body))
+            return false;
+        if (tag != RECORD_SAMPLE)
+            continue;
+        if (!scan_zigzag(&body, &change))
+            return false;
+        b->step_ns += (uint64_t)change;
+        b->t_ns += b->step_ns;
+        *ret_later = b->t_ns > t_ns;
+        if (*ret_later)
+            return true;
+        ++*count;
+    }
+    return true;
+}
+
 void decode_reset(struct baro_tape *t)
 {
     t->rest = span_of("", 0);

@@ -299,17 +299,41 @@ static bool scan_reasons(struct span *in, unsigned n, uint8_t *absent)
         unsigned column = (unsigned char)in->at[0], reason = (unsigned char)in->at[1];
         if (column >= n)
             return false;
-        absent[column] = (uint8_t)reason;
+        absent[column] = (uint8_t)(reason < ABSENT_COUNT ? reason : BARO_ABSENT_UNKNOWN);
         in->at += 2;
         in->len -= 2;
     }
     return true;
 }
 
+/* Reads the residuals of a row's columns, in their order. */
+static bool scan_residuals(struct bits_in *bits, const struct columns *c, struct shapes *s, const struct row *row,
+                           const uint8_t *absent, uint64_t *ret)
+{
+    uint16_t *sizes = s->size[size_set(row->mask)];
+    for (column_mask rest = row->mask; rest; rest &= rest - 1) {
+        unsigned i = mask_lowest(rest);
+        if (absent[i] || !scan_residual(bits, &c->at[i], &sizes[i], &ret[i]))
+            return false;
+    }
+    return true;
+}
+
+static void predict_others(const struct columns *c, const struct row *row, const uint64_t *residual,
+                           struct row_values old, struct row_values new, uint64_t *value)
+{
+    for (unsigned i = 0; i < c->n; i++) {
+        if (c->at[i].predictor == PREDICT_SAME)
+            continue;
+        uint64_t missed = row->mask >> i & 1 ? residual[i] : 0;
+        value[i] = new.absent[i] ? 0 : predict(c, i, old, new) + missed;
+    }
+}
+
 bool row_scan_values(struct span *in, struct bits_in *bits, const struct columns *c, struct shapes *s,
                      const struct row *row, uint64_t *value, uint8_t *absent)
 {
-    uint64_t old_value[COLUMNS_MAX];
+    uint64_t old_value[COLUMNS_MAX], residual[COLUMNS_MAX];
     uint8_t old_absent[COLUMNS_MAX];
     struct row_values old = {old_value, old_absent}, new = {value, absent};
     if (c->n < COLUMNS_MAX && row->mask >> c->n)
@@ -318,18 +342,15 @@ bool row_scan_values(struct span *in, struct bits_in *bits, const struct columns
     memcpy(old_absent, absent, c->n);
     if ((row->flags & ROW_ABSENT) && !scan_reasons(in, c->n, absent))
         return false;
-    uint64_t residual[COLUMNS_MAX] = {0};
-    uint16_t *sizes = s->size[size_set(row->mask)];
-    for (column_mask rest = row->mask; rest; rest &= rest - 1) {
-        unsigned i = mask_lowest(rest);
-        if (absent[i] || !scan_residual(bits, &c->at[i], &sizes[i], &residual[i]))
-            return false;
+    if (!scan_residuals(bits, c, s, row, absent, residual))
+        return false;
+    if (row->flags & ROW_ABSENT) {
+        for (unsigned i = 0; i < c->n; i++)
+            if (old_absent[i] || absent[i])
+                value[i] = 0;
     }
-    for (unsigned i = 0; i < c->n; i++)
-        if (c->at[i].predictor == PREDICT_SAME)
-            value[i] = absent[i] ? 0 : predict(c, i, old, new) + residual[i];
-    for (unsigned i = 0; i < c->n; i++)
-        if (c->at[i].predictor != PREDICT_SAME)
-            value[i] = absent[i] ? 0 : predict(c, i, old, new) + residual[i];
+    for (column_mask rest = row->mask; rest; rest &= rest - 1)
+        value[mask_lowest(rest)] += residual[mask_lowest(rest)];
+    predict_others(c, row, residual, old, new, value);
     return true;
 }

@@ -150,6 +150,7 @@ static int add_column(struct span *in, struct tape_kind *k, int kind)
         id = (k->name ? 0 : (int)k->n_own) + (int)k->n_more++;
     }
     k->metric[i] = (uint8_t)id;
+    k->other_order = k->other_order || (unsigned)id != i || i >= k->n_own;
     k->columns.n++;
     return 0;
 }

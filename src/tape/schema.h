@@ -21,6 +21,7 @@ struct tape_kind {
     unsigned n_own;
     unsigned n_more; /* metrics that only the tape has: beside the registry's, or all that were read so far */
     const struct baro_metric *more[COLUMNS_MAX];
+    bool other_order; /* a column is not the metric of its own number: rows have to be converted */
 };
 
 /* Kinds have the numbers of this library's registry; from KIND_COUNT on those that only the tape has. */

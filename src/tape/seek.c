@@ -45,19 +45,31 @@ static int scan_index(struct baro_tape *t, struct span in)
     return 0;
 }
 
-/* Does each entry of the index point to a later block than the one before, with the time of that block? Otherwise the
- * whole index is ignored. */
-static bool index_holds(struct baro_tape *t)
+/* Do the entries of the index point to ever later places behind the front? */
+static bool index_rises(const struct baro_tape *t)
 {
     for (size_t i = 0; i < t->n_blocks; i++) {
-        struct frame_head head;
-        const uint8_t *payload;
-        if ((i > 0 && t->blocks[i].offset <= t->blocks[i - 1].offset) || t->blocks[i].offset < t->first ||
-            file_peek(t, t->blocks[i].offset, 8, &head, &payload) != FRAME_GOOD || head.type != FRAME_BLOCK ||
-            head.len < 8 || get_le64(payload) != t->blocks[i].t_ns)
+        if (t->blocks[i].offset < t->first || (i > 0 && t->blocks[i].offset <= t->blocks[i - 1].offset))
             return false;
     }
     return true;
+}
+
+/* Is there a block of that time where the index says? Asked of an entry when it is used: to ask all of them when the
+ * tape is opened reads a page of the file for each. */
+static bool block_holds(struct baro_tape *t, size_t i)
+{
+    struct frame_head head;
+    const uint8_t *payload;
+    return i >= t->n_indexed ||
+           (file_peek(t, t->blocks[i].offset, 8, &head, &payload) == FRAME_GOOD && head.type == FRAME_BLOCK &&
+            head.len >= 8 && get_le64(payload) == t->blocks[i].t_ns);
+}
+
+static void forget_index(struct baro_tape *t)
+{
+    t->n_blocks = t->n_indexed = 0;
+    t->walked = t->first;
 }
 
 static int load_index(struct baro_tape *t)
@@ -82,10 +94,12 @@ static int load_index(struct baro_tape *t)
     r = scan_index(t, span_of(p, head.len));
     if (r == -ENOMEM)
         return r;
-    if (r < 0 || !index_holds(t))
+    if (r < 0 || !index_rises(t)) {
         t->n_blocks = 0;
-    else
-        t->walked = at;
+        return 0;
+    }
+    t->n_indexed = t->n_blocks;
+    t->walked = at;
     return 0;
 }
 
@@ -126,6 +140,7 @@ static int walk(struct baro_tape *t)
         t->walked = at;
         while (t->n_blocks > 0 && t->blocks[t->n_blocks - 1].offset >= at)
             t->n_blocks--;
+        t->n_indexed = t->n_indexed < t->n_blocks ? t->n_indexed : t->n_blocks;
     }
 }
 
@@ -164,32 +179,80 @@ static int run_to(struct baro_tape *t, uint64_t n, uint64_t t_ns, uint64_t *ret_
     }
 }
 
+/* Counts the samples of block k up to t_ns by the times in their records, without decoding what they hold. Returns
+ * whether that is possible: no frame of it is damaged. */
+static bool count_by_times(struct baro_tape *t, size_t k, uint64_t t_ns, uint64_t *ret)
+{
+    uint64_t end = k + 1 < t->n_blocks ? t->blocks[k + 1].offset : t->walked;
+    bool later = false;
+    for (uint64_t at = t->blocks[k].offset; at < end && !later;) {
+        struct frame_head head;
+        const uint8_t *payload;
+        if (file_in_time(t) < 0 || file_frame(t, at, &head, &payload) != FRAME_GOOD)
+            return false;
+        at += FRAME_HEAD_SIZE + (uint64_t)head.len;
+        if ((head.type == FRAME_BLOCK || head.type == FRAME_TICK) &&
+            (decode_start(t, &head, payload) != 0 || !decode_times(t, t_ns, ret, &later)))
+            return false;
+    }
+    return true;
+}
+
+/* The same by decoding them, which steps over damage. */
+static int count_by_decoding(struct baro_tape *t, size_t k, uint64_t t_ns, uint64_t *ret, struct baro_error *err)
+{
+    struct baro_record record;
+    *ret = 0;
+    go_to(t, t->blocks[k].offset);
+    int r = run_to(t, 0, t_ns, ret, &record, err);
+    return r < 0 ? r : 0;
+}
+
+/* Moves to the last sample of block k up to t_ns. Returns 1, 0 if it has none, or a negative code. */
 static int seek_block(struct baro_tape *t, size_t k, uint64_t t_ns, struct baro_record *ret, struct baro_error *err)
 {
     uint64_t count = 0;
+    int r = 0;
     go_to(t, t->blocks[k].offset);
+    bool counted = count_by_times(t, k, t_ns, &count);
+    go_to(t, t->blocks[k].offset);
+    if (counted && count == 0)
+        return 0;
     /* Stops at the end of this block: a tape of empty blocks is not read to its end from each of them. */
     t->stop_at = k + 1 < t->n_blocks ? t->blocks[k + 1].offset : 0;
-    int r = run_to(t, 0, t_ns, &count, ret, err);
+    if (counted)
+        r = run_to(t, count, 0, NULL, ret, err);
+    if (r == 0) { /* damaged */
+        r = count_by_decoding(t, k, t_ns, &count, err);
+        t->stop_at = 0;
+        go_to(t, t->blocks[k].offset);
+        if (r == 0 && count > 0)
+            r = run_to(t, count, 0, NULL, ret, err);
+    }
     t->stop_at = 0;
-    if (r < 0 || count == 0)
-        return r < 0 ? r : 0;
-    go_to(t, t->blocks[k].offset);
-    return run_to(t, count, 0, &count, ret, err);
+    return r;
 }
 
 static int seek(struct baro_tape *t, uint64_t t_ns, struct baro_record *ret, struct baro_error *err)
 {
-    uint64_t count;
     for (size_t k = t->n_blocks; k > 0; k--) {
         if (t->blocks[k - 1].t_ns > t_ns)
             continue;
-        int r = seek_block(t, k - 1, t_ns, ret, err);
+        int r;
+        if (!block_holds(t, k - 1)) {
+            forget_index(t);
+            r = walk(t);
+            if (r < 0)
+                return error_set(err, r, "can't read the tape: %s", error_text(-r));
+            k = t->n_blocks + 1;
+            continue;
+        }
+        r = seek_block(t, k - 1, t_ns, ret, err);
         if (r != 0)
             return r;
     }
     go_to(t, t->first);
-    return run_to(t, 1, 0, &count, ret, err);
+    return run_to(t, 1, 0, NULL, ret, err);
 }
 
 int baro_tape_seek(struct baro_tape *t, uint64_t t_ns, struct baro_record *ret, struct baro_error *err)
@@ -246,7 +309,7 @@ int tape_seek_tail(struct baro_tape *t, unsigned n, struct baro_error *err)
         t->index_tried = true;
         r = load_index(t);
     }
-    bool found = r == 0 && n < t->n_blocks;
+    bool found = r == 0 && n < t->n_blocks && block_holds(t, t->n_blocks - 1 - n);
     if (found)
         at = t->blocks[t->n_blocks - 1 - n].offset;
     for (uint64_t look = FIRST_LOOK; r == 0 && !found; look *= MORE) {

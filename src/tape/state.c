@@ -102,11 +102,10 @@ void scatter(const struct tape_kind *k, const uint64_t *from_value, const uint8_
 {
     for (unsigned c = 0; c < k->columns.n; c++) {
         unsigned id = k->metric[c];
-        uint8_t reason = from_absent[c] < ABSENT_COUNT ? from_absent[c] : BARO_ABSENT_UNKNOWN;
         uint64_t *v = id < k->n_own ? &value[id] : &extra->value[id - k->n_own];
         uint8_t *a = id < k->n_own ? &absent[id] : &extra->absent[id - k->n_own];
         *v = from_value[c];
-        *a = reason;
+        *a = from_absent[c];
     }
 }
 
@@ -207,6 +206,8 @@ static bool scan_values(struct baro_tape *t, struct span *in, const struct row *
                 b->fresh_value[i] = 0;
         return true;
     }
+    if (!t->schema.kind[BARO_KIND_PROCESS]->other_order) /* as nearly always */
+        return row_scan_values(in, &t->bits, c, &b->process, row, p->value, p->absent);
     gather(t->schema.kind[BARO_KIND_PROCESS], p->value, p->absent, of(p)->extra, value, absent);
     if (!row_scan_values(in, &t->bits, c, &b->process, row, value, absent))
         return false;

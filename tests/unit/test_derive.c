@@ -3,7 +3,9 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,6 +142,40 @@ static void test_json_numbers(void **state)
     }
 }
 
+/* What printf writes: with 15 digits where these read back as the same number, else with 17. */
+static void same_as_printf(double v)
+{
+    struct buf b = {0};
+    char expected[40];
+    snprintf(expected, sizeof(expected), "%.15g", v);
+    if (strtod(expected, NULL) != v)
+        snprintf(expected, sizeof(expected), "%.17g", v);
+    buf_double(&b, v);
+    assert_string_equal(text_of(&b), expected);
+    buf_done(&b);
+}
+
+static void test_doubles_as_printf(void **state)
+{
+    static const double values[] = {1e-6, 9.999999999999999e-7, 9.99999999999999e-5, 0.0001, 0.00012345, 0.001, 0.1,
+                                    0.3, 0.1 + 0.2, 0.99999999999999989, 1, 9.9999999999999982, 10, 100, 123.456,
+                                    99999999999999.984, 999999999999999.88, 1e15, 1e300, 5e-324, 2.5, 1024, -0.25, -3e9,
+                                    1.0 / 3, 2.0 / 3, 1e-5 / 3};
+    (void)state;
+    for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
+        same_as_printf(values[i]);
+    uint64_t bits = 88172645463325252u;
+    for (int i = 0; i < 200000; i++) {
+        bits ^= bits << 13;
+        bits ^= bits >> 7;
+        bits ^= bits << 17;
+        double whole = (double)(bits >> 11), decimals = (double)(bits % 100000) / 1000;
+        same_as_printf(ldexp(whole, (int)(bits % 80) - 80)); /* from 2^-80 to 2^53 */
+        same_as_printf(decimals);
+        same_as_printf((double)(bits >> 40) * 1e9 / (double)(1 + (bits >> 30 & 0x3fffffff)) / 1e9);
+    }
+}
+
 static void test_json_text(void **state)
 {
     struct buf b = {0};
@@ -172,7 +208,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rate),          cmocka_unit_test(test_remainder),  cmocka_unit_test(test_sum),
         cmocka_unit_test(test_peak_over_100_ms), cmocka_unit_test(test_peak_ring), cmocka_unit_test(test_json_numbers),
-        cmocka_unit_test(test_json_text),
+        cmocka_unit_test(test_json_text),       cmocka_unit_test(test_doubles_as_printf),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

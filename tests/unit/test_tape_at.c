@@ -174,6 +174,35 @@ static void test_interpolate(void **state)
     unlink(path);
 }
 
+/* Several values in one call are those that the getters of one value give. */
+static void test_values(void **state)
+{
+    struct fixture *f = *state;
+    const int metrics[] = {PROCESS_rss, -1, PROCESS_cpu, PROCESS_pss, PROCESS_rss, 1000, PROCESS_children};
+    enum { N = sizeof(metrics) / sizeof(*metrics) };
+    struct baro_tape *t;
+    struct baro_record r;
+    size_t rows = 0;
+    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
+    while (baro_tape_next(t, &r, NULL) > 0) {
+        for (size_t i = 0; i < baro_sample_count(r.u.sample); i++, rows++) {
+            const struct baro_process *p = baro_sample_process(r.u.sample, i);
+            uint64_t value[N];
+            uint8_t absent[N];
+            size_t present = baro_process_values(p, metrics, N, value, absent);
+            for (size_t k = 0; k < N; k++) {
+                uint64_t v = 0;
+                assert_int_equal(absent[k], baro_process_value(p, metrics[k], &v));
+                assert_int_equal(value[k], v);
+                present -= absent[k] == BARO_PRESENT;
+            }
+            assert_int_equal(present, 0);
+        }
+    }
+    assert_true(rows > TICKS);
+    baro_tape_close(t);
+}
+
 static void test_range(void **state)
 {
     struct fixture *f = *state;
@@ -383,6 +412,7 @@ int main(void)
         cmocka_unit_test(test_copy),        cmocka_unit_test(test_previous), cmocka_unit_test(test_at),
         cmocka_unit_test(test_interpolate), cmocka_unit_test(test_range),    cmocka_unit_test(test_sources),
         cmocka_unit_test(test_changed),     cmocka_unit_test(test_attributes), cmocka_unit_test(test_follow),
+        cmocka_unit_test(test_values),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
