@@ -219,8 +219,6 @@ static void read_one_by_one(const struct row *r, const struct columns *c)
 
 void row_read(const struct row *r, const struct columns *c)
 {
-    if (!c->metric)
-        return;
     if (r->process)
         baro_process_values(r->process, c->metric, c->n, c->value, c->absent);
     else if (r->exit)

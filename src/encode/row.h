@@ -66,7 +66,7 @@ struct columns {
     struct column *at;
     size_t n;
     bool cores; /* one of them is COLUMN_CORES */
-    /* For row_read(): the columns' metrics, and room for the values of a row; NULL: none of them is a metric. */
+    /* For row_read(): the columns' metrics, and room for the values of a row. */
     int *metric;
     uint64_t *value;
     uint8_t *absent;

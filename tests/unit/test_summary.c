@@ -592,7 +592,11 @@ static void test_safe_csv(void **state)
     };
     struct column at[] = {{.kind = COLUMN_NAME, .name = "name"},
                           {.kind = COLUMN_METRIC, .metric = PROCESS_nice, .name = "=nice"}};
-    struct columns c = {.kind = BARO_KIND_PROCESS, .at = at, .n = 2};
+    int metric[] = {-1, PROCESS_nice};
+    uint64_t value[2];
+    uint8_t absent[2];
+    struct columns c = {
+        .kind = BARO_KIND_PROCESS, .at = at, .n = 2, .metric = metric, .value = value, .absent = absent};
     struct buf text = {0};
     char expected[64];
     (void)state;
