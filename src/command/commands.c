@@ -52,15 +52,11 @@ const struct cli_command cli_commands[] = {
      "on it), of its parts time, "
      "t_ns, id, name, label, and cores of CPUs and control groups. user, age_ns, origin and id are written only where "
      "they are asked for.\n\n" ONE_TAPE_SAYS,
-<<<<<<< HEAD
      options_export, cmd_export, CLI_FAILED, 0, 1, false, false, false, NULL},
-=======
-     options_export, cmd_export, CLI_FAILED, 0, 1, false, false, false},
     {"report", "[TAPE]", "a report to look at: one HTML file",
      "Writes what the recording shows as one HTML file that needs nothing else: it can be mailed, and opens without a "
      "network. The end of the output's name says which format is written.\n\n" ONE_TAPE_SAYS,
      options_report, cmd_report, CLI_FAILED, 0, 1, false, false, false, "baro-report"},
->>>>>>> e278250 (reporter: the program baro-report with baro report, which writes the facts as an HTML page; rooms for charts and the page)
     {"ls", "", "the runs that are kept, newest last",
      "A line for each kept run: its name for other commands, when it began (local time), how long it took, how it "
      "ended (or \"running\", or \"cut off\": no recorder writes it any more, and it has no "
