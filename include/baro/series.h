@@ -50,7 +50,8 @@ BARO_API int baro_series_new(struct baro_series **ret, uint64_t from_ns, uint64_
 BARO_API void baro_series_free(struct baro_series *s);
 
 /**
- * Adds a curve of a value as it stands: a gauge, or a counter's reading. It holds from its sample to the next one.
+ * Adds a curve of a value as it stands: a gauge, or a counter's reading. It holds from its sample to the next one, and
+ * is not known during a gap (BARO_EVENT_GAP).
  * @param kind BARO_KIND_JOB, RECORDER, HOST: @p id and @p name are ignored. BARO_KIND_PROCESS: the process with this
  * id; id 0: the sum over all processes called @p name, or over all if @p name is NULL. Other kinds, also those that
  * only the tape has (baro_tape_kind_find()): the entity with this id; id 0: the sum over all entities called @p name,
@@ -68,6 +69,18 @@ BARO_API int baro_series_add_value(struct baro_series *s, int kind, uint32_t id,
  */
 BARO_API int baro_series_add_rate(struct baro_series *s, int kind, uint32_t id, const char *name, int metric,
                                   struct baro_error *err);
+
+/**
+ * Adds a curve of a derived metric, such as the cores that a process used or the share of time in which a disk was busy.
+ * Of several entities those counters are added up first: the busy ratio of all CPUs is the time in which they were busy
+ * divided by the time of all of them. A stretch in which what divides did not grow (a disk without a read has no time
+ * per read) is not known.
+ * @param derived its number in the kind, of baro_derived_find().
+ */
+BARO_API int baro_series_add_derived(struct baro_series *s, int kind, uint32_t id, const char *name, int derived,
+                                     struct baro_error *err);
+/** Adds a curve of how many there are: processes, or entities of a kind, called @p name, or all if it is NULL. */
+BARO_API int baro_series_add_count(struct baro_series *s, int kind, const char *name, struct baro_error *err);
 
 /** Fills all curves. The cursor is moved. May be called once. @return 0 or a negative code. */
 BARO_API int baro_series_read(struct baro_series *s, struct baro_tape *tape, struct baro_error *err);

@@ -57,6 +57,12 @@ const struct cli_command cli_commands[] = {
      "Writes what the recording shows as one HTML file that needs nothing else: it can be mailed, and opens without a "
      "network. The end of the output's name says which format is written.\n\n" ONE_TAPE_SAYS,
      options_report, cmd_report, CLI_FAILED, 0, 1, false, false, false, "baro-report"},
+    {"plot", "[TAPE...] FIGURE|METRIC", "draw one figure or metric of one or several tapes",
+     "Draws a figure (baro plot --list) or a metric (baro metrics) over the time of a recording: in the terminal, or "
+     "with -o as SVG or PNG. A metric can be named with its kind, and with the process or entity that it is of: "
+     "job.cores, rss@cc1, disk.busy_ratio@sda. Of a counter the growth per second is drawn. Several tapes stand in one "
+     "plot, each from its start.\n\n" ONE_TAPE_SAYS,
+     options_plot, cmd_plot, CLI_FAILED, 0, -1, false, false, false, "baro-report"},
     {"ls", "", "the runs that are kept, newest last",
      "A line for each kept run: its name for other commands, when it began (local time), how long it took, how it "
      "ended (or \"running\", or \"cut off\": no recorder writes it any more, and it has no "

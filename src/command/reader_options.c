@@ -147,6 +147,49 @@ const struct opt options_report[] = {
     END,
 };
 
+static int take_size(void *at, const char *text, struct baro_error *err)
+{
+    struct span s = span_str(text);
+    uint64_t v = 0;
+    if (!scan_u64(&s, &v) || s.len || v < 10 || v > 20000)
+        return error_set(err, BARO_E_SYNTAX, "invalid size '%s': write a number from 10 to 20000", text);
+    *(unsigned *)at = (unsigned)v;
+    return 0;
+}
+
+const struct opt options_plot[] = {
+    {.name = "output",
+     .letter = 'o',
+     .argument = "FILE",
+     .type = OPT_TEXT,
+     .offset = AT(output),
+     .completes = OPT_A_FILE,
+     .help = "write to FILE.svg, FILE.png or FILE.txt, which must not exist (default: the terminal)"},
+    {.name = "from",
+     .argument = "TIME",
+     .type = OPT_TEXT,
+     .offset = AT(from),
+     .help = "begin there: +90s, -10s (before the end), 50%, 12:30:05 or ISO 8601 (default: at the start)"},
+    {.name = "to", .argument = "TIME", .type = OPT_TEXT, .offset = AT(to), .help = "end there (default: at the end)"},
+    {.name = "width",
+     .argument = "N",
+     .type = OPT_PARSED,
+     .offset = AT(width),
+     .parse = take_size,
+     .help = "so many columns, or pixels of a picture (default: as wide as the terminal; 900)"},
+    {.name = "height",
+     .argument = "N",
+     .type = OPT_PARSED,
+     .offset = AT(height),
+     .parse = take_size,
+     .help = "so many lines of the plot, or pixels of a picture (default: 12; 320)",
+     .more = "A PNG has twice as many pixels each way, for screens with a high resolution."},
+    {.name = "list", .type = OPT_TRUE, .offset = AT(list), .help = "list the figures"},
+    {.name = "force", .type = OPT_TRUE, .offset = AT(force), .help = "replace FILE if it is there"},
+    HELP,
+    END,
+};
+
 const struct opt options_ls[] = {
     {.name = "lines", .letter = 'n', .argument = "N", .type = OPT_PARSED, .offset = AT(count), .parse = take_count,
      .help = "the newest N, or all (default: what fits the terminal; all where there is none)"},

@@ -50,6 +50,9 @@ struct settings {
     const char *output;    /* NULL: standard output */
     const char *at;        /* show: when */
     int pick;              /* show: enum baro_pick, which sample */
+    unsigned width, height; /* plot: in pixels or columns and lines; 0: what fits */
+    const char *from, *to; /* plot: the stretch of time */
+    bool list;             /* plot: the figures */
     int format;            /* export */
     int report_format;     /* -1: by the end of the output's name */
     const char *entity;    /* export: the name of a kind; NULL: process, or what the dialect is of */

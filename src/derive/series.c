@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "baro/interval.h"
 #include "base/error.h"
 #include "derive/derive.h"
 #include "base/last.h"
@@ -17,8 +18,20 @@
 #define NEVER UINT64_MAX
 #define ONE_ID 1u /* of what there is one of: the job, the recorder, the machine */
 
+#define COUNT (-2)  /* as the metric of a curve of values: how many there are */
+#define SCALE_RATE 1e9 /* of growth per nanosecond: per second */
+
+/* A curve that a counter is part of. */
+struct term {
+    size_t curve;
+    bool first; /* without it the curve has no value */
+    bool per;   /* its growth divides */
+};
+
 /* The readings that rates of one metric are taken from; shared by all curves of that metric. */
 struct counter {
+    struct term *term;
+    size_t n_terms;
     int kind, metric, exit_metric;
     bool real;        /* its values are doubles */
     uint64_t read_ns; /* entities: when they were read last; NEVER: not so far */
@@ -30,7 +43,10 @@ struct curve {
     uint32_t id;
     char *name; /* NULL: any */
     int metric;
-    int counter; /* index; -1: a curve of values */
+    int counter; /* index of the first; -1: a curve of values */
+    double scale; /* of growth per nanosecond */
+    bool share;   /* growth is divided by that of other counters, not by time */
+    double per;   /* the growth of these */
     uint64_t read_ns; /* as of a counter */
     struct baro_bucket *at;
     bool has;         /* values: one holds since since_ns. Rates: growth is counted since then */
@@ -77,8 +93,10 @@ void baro_series_free(struct baro_series *s)
         free(s->curve[i].name);
         free(s->curve[i].at);
     }
-    for (size_t i = 0; i < s->n_counters; i++)
+    for (size_t i = 0; i < s->n_counters; i++) {
         last_done(&s->counter[i].last);
+        free(s->counter[i].term);
+    }
     free(s->curve);
     free(s->counter);
     free(s);
@@ -102,6 +120,21 @@ static int counter_of(struct baro_series *s, int kind, int metric)
     return (int)s->n_counters++;
 }
 
+/* Growth of the counter goes to the curve that will be added next. */
+static int add_term(struct baro_series *s, int kind, int metric, bool first, bool per)
+{
+    int i = counter_of(s, kind, metric);
+    if (i < 0)
+        return i;
+    struct counter *c = &s->counter[i];
+    struct term *grown = realloc(c->term, (c->n_terms + 1) * sizeof(*grown));
+    if (!grown)
+        return -ENOMEM;
+    c->term = grown;
+    grown[c->n_terms++] = (struct term){.curve = s->n_curves, .first = first, .per = per};
+    return i;
+}
+
 static int add(struct baro_series *s, struct curve c, const char *name, struct baro_error *err)
 {
     struct curve *grown = realloc(s->curve, (s->n_curves + 1) * sizeof(*grown));
@@ -111,6 +144,7 @@ static int add(struct baro_series *s, struct curve c, const char *name, struct b
     if (!grown || !c.at || (name && !c.name)) {
         free(c.at);
         free(c.name);
+        s->failed = true;
         return error_set(err, -ENOMEM, "out of memory");
     }
     c.read_ns = NEVER;
@@ -153,11 +187,40 @@ int baro_series_add_rate(struct baro_series *s, int kind, uint32_t id, const cha
     if (m && m->semantics != BARO_SEM_COUNTER)
         return error_set(err, BARO_E_RANGE, "%s is no counter: it has no rate", m->name);
     bool one = one_of_a_kind(kind);
-    int counter = counter_of(s, kind, metric);
+    int counter = add_term(s, kind, metric, true, false);
     if (counter < 0)
         return error_set(err, counter, "out of memory");
-    return add(s, (struct curve){.kind = kind, .id = one ? 0 : id, .metric = metric, .counter = counter},
+    return add(s,
+               (struct curve){
+                   .kind = kind, .id = one ? 0 : id, .metric = metric, .counter = counter, .scale = SCALE_RATE},
                one ? NULL : name, err);
+}
+
+int baro_series_add_derived(struct baro_series *s, int kind, uint32_t id, const char *name, int derived,
+                            struct baro_error *err)
+{
+    const struct baro_derived *d = baro_derived_get(kind, derived);
+    if (!d)
+        return error_set(err, BARO_E_RANGE, "there is no such derived metric");
+    bool one = one_of_a_kind(kind);
+    bool of_time = baro_metric_get(kind, d->from[0])->unit == BARO_UNIT_NS;
+    struct curve c = {.kind = kind, .id = one ? 0 : id, .metric = d->from[0], .share = d->per != NULL,
+                      .scale = d->per || of_time ? 1 : SCALE_RATE};
+    int r = 0;
+    for (size_t i = 0; i < d->n_from && r >= 0; i++) {
+        r = add_term(s, kind, d->from[i], i == 0, false);
+        c.counter = i == 0 ? r : c.counter;
+    }
+    for (size_t i = 0; i < d->n_per && d->per && r >= 0; i++)
+        r = add_term(s, kind, d->per[i], false, true);
+    return r < 0 ? error_set(err, r, "out of memory") : add(s, c, one ? NULL : name, err);
+}
+
+int baro_series_add_count(struct baro_series *s, int kind, const char *name, struct baro_error *err)
+{
+    if (one_of_a_kind(kind) || check(kind, 0, err) < 0)
+        return error_set(err, BARO_E_RANGE, "there is no count of that");
+    return add(s, (struct curve){.kind = kind, .metric = COUNT, .counter = -1}, name, err);
 }
 
 /* ---- buckets ---- */
@@ -252,16 +315,20 @@ static const struct baro_metric *metric_of(const struct baro_series *s, int kind
     return baro_tape_metric(s->tape, kind, metric);
 }
 
-static void take(struct baro_series *s, int kind, int counter, uint32_t id, const char *name, double value)
+static void take(struct baro_series *s, const struct counter *counter, uint32_t id, const char *name, double growth)
 {
-    for (size_t i = 0; i < s->n_curves; i++) {
-        struct curve *c = &s->curve[i];
-        bool same = counter < 0 ? c->counter < 0 && c->kind == kind : c->counter == counter;
-        if (!same || (c->id && c->id != id) || (!c->id && c->name && strcmp(c->name, name) != 0))
+    for (size_t i = 0; i < counter->n_terms; i++) {
+        const struct term *term = &counter->term[i];
+        struct curve *c = &s->curve[term->curve];
+        if (term->curve >= s->n_curves) /* there was no memory for it */
             continue;
-        c->known = true;
-        if (counter >= 0 && c->has)
-            c->value += value;
+        if ((c->id && c->id != id) || (!c->id && c->name && strcmp(c->name, name) != 0))
+            continue;
+        c->known = c->known || term->first;
+        if (c->has && term->per)
+            c->per += growth;
+        else if (c->has)
+            c->value += growth;
     }
 }
 
@@ -285,7 +352,7 @@ static void read_counter(struct baro_series *s, int counter, uint32_t id, const 
         return;
     }
     uint64_t before = added ? (fresh ? 0 : value) : l->value;
-    take(s, s->counter[counter].kind, counter, id, name, growth_of(&s->counter[counter], before, value));
+    take(s, &s->counter[counter], id, name, growth_of(&s->counter[counter], before, value));
     *l = (struct last){id, t_ns, value};
 }
 
@@ -365,12 +432,17 @@ static void add_value(struct curve *c, int absent, uint64_t value, const struct 
 
 static void read_process_values(struct curve *c, const struct baro_sample *sample, const struct baro_metric *m)
 {
-    c->known = !c->id && !c->name && sample->n == 0; /* of no processes the sum is 0, and known */
+    /* Of no processes the sum is 0, and known. */
+    c->known = c->metric == COUNT || (!c->id && !c->name && sample->n == 0);
     for (size_t i = 0; i < sample->n; i++) {
         const struct baro_process *p = sample->processes[i];
         uint64_t v = 0;
         if (c->id ? p->id != c->id : c->name && strcmp(baro_process_name(p), c->name) != 0)
             continue;
+        if (c->metric == COUNT) {
+            c->now += 1;
+            continue;
+        }
         int absent = baro_process_value(p, c->metric, &v);
         add_value(c, absent, v, m);
     }
@@ -378,11 +450,16 @@ static void read_process_values(struct curve *c, const struct baro_sample *sampl
 
 static void read_entity_values(struct curve *c, const struct baro_sample *sample, const struct baro_metric *m)
 {
+    c->known = c->metric == COUNT;
     for (size_t i = 0; i < baro_sample_entity_count(sample, c->kind); i++) {
         const struct baro_entity *e = baro_sample_entity(sample, c->kind, i);
         uint64_t v = 0;
         if (c->id ? e->id != c->id : c->name && strcmp(baro_entity_name(e), c->name) != 0)
             continue;
+        if (c->metric == COUNT) {
+            c->now += 1;
+            continue;
+        }
         int absent = baro_entity_value(e, c->metric, &v);
         add_value(c, absent, v, m);
     }
@@ -410,9 +487,11 @@ static void close_rate(const struct baro_series *s, struct curve *c, uint64_t t_
 {
     if (t_ns <= c->since_ns || (!at_once && t_ns - c->since_ns < RATE_OVER))
         return;
-    spread(s, c, c->since_ns, t_ns, c->value * 1e9 / (double)(t_ns - c->since_ns));
+    double over = c->share ? c->per : (double)(t_ns - c->since_ns);
+    if (over > 0)
+        spread(s, c, c->since_ns, t_ns, c->value * c->scale / over);
     c->since_ns = t_ns;
-    c->value = 0;
+    c->value = c->per = 0;
 }
 
 static void close_curve(const struct baro_series *s, struct curve *c, uint64_t t_ns)
@@ -453,6 +532,20 @@ static void on_sample(struct baro_series *s, const struct baro_sample *sample)
     s->begun = true;
 }
 
+/* Nothing was recorded for a while up to now: what a value was then is not known. Growth is: its mean is that of the
+ * whole gap. */
+static void on_gap(struct baro_series *s, const struct baro_event *e)
+{
+    uint64_t begin_ns = e->t_ns > e->number ? e->t_ns - e->number : 0;
+    for (size_t i = 0; i < s->n_curves; i++) {
+        struct curve *c = &s->curve[i];
+        if (c->counter >= 0 || !c->has)
+            continue;
+        spread(s, c, c->since_ns, begin_ns, c->value);
+        c->has = false;
+    }
+}
+
 /* The last growth: exits after the last sample are of the time up to them. */
 static void close_all(struct baro_series *s, uint64_t end_ns)
 {
@@ -480,6 +573,8 @@ int baro_series_read(struct baro_series *s, struct baro_tape *tape, struct baro_
             on_sample(s, record.u.sample);
         else if (record.kind == BARO_RECORD_EXIT)
             read_exit(s, record.u.exit);
+        else if (record.kind == BARO_RECORD_EVENT && baro_event_kind_of(record.u.event) == BARO_EVENT_GAP)
+            on_gap(s, record.u.event);
         if (record.kind == BARO_RECORD_SAMPLE && record.t_ns >= s->to_ns)
             break;
         last_ns = record.t_ns > last_ns ? record.t_ns : last_ns;

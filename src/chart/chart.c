@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Charts as data. */
+#include "chart/chart.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LIMIT_NEAR 1.6 /* a limit up to so many times the highest value is drawn as a line */
+
+static void *grow(void **list, size_t n, size_t size)
+{
+    /* To the next power of two whenever n is one. */
+    if (n && (n & (n - 1)))
+        return *list;
+    void *grown = realloc(*list, (n ? 2 * n : 1) * size);
+    if (grown)
+        *list = grown;
+    return grown;
+}
+
+struct chart_curve *chart_add_curve(struct chart *c, const char *name, enum chart_shape shape, unsigned color)
+{
+    if (!grow((void **)&c->curves, c->n_curves, sizeof(*c->curves)))
+        return NULL;
+    struct chart_curve curve = {.name = strdup(name), .shape = shape, .color = color};
+    curve.at = calloc(c->buckets ? c->buckets : 1, sizeof(*curve.at));
+    if (!curve.name || !curve.at) {
+        free(curve.name);
+        free(curve.at);
+        return NULL;
+    }
+    c->curves[c->n_curves] = curve;
+    return &c->curves[c->n_curves++];
+}
+
+int chart_add_limit(struct chart *c, const char *name, double value)
+{
+    char *copy = strdup(name);
+    if (!copy || !grow((void **)&c->limits, c->n_limits, sizeof(*c->limits))) {
+        free(copy);
+        return -ENOMEM;
+    }
+    c->limits[c->n_limits++] = (struct chart_limit){.name = copy, .value = value};
+    return 0;
+}
+
+int chart_add_mark(struct chart *c, uint64_t t_ns, double value, const char *text)
+{
+    char *copy = strdup(text);
+    if (!copy || !grow((void **)&c->marks, c->n_marks, sizeof(*c->marks))) {
+        free(copy);
+        return -ENOMEM;
+    }
+    c->marks[c->n_marks++] = (struct chart_mark){.t_ns = t_ns, .value = value, .text = copy};
+    return 0;
+}
+
+void chart_done(struct chart *c)
+{
+    for (size_t i = 0; i < c->n_curves; i++) {
+        free(c->curves[i].name);
+        free(c->curves[i].at);
+    }
+    for (size_t i = 0; i < c->n_limits; i++)
+        free(c->limits[i].name);
+    for (size_t i = 0; i < c->n_marks; i++)
+        free(c->marks[i].text);
+    free(c->curves);
+    free(c->limits);
+    free(c->marks);
+    free(c->id);
+    free(c->title);
+    free(c->help);
+    free(c->absent);
+    *c = (struct chart){0};
+}
+
+uint64_t chart_bucket_ns(const struct chart *c, size_t i)
+{
+    return c->from_ns + (uint64_t)((unsigned __int128)(c->to_ns - c->from_ns) * i / c->buckets);
+}
+
+static void finish_curve(const struct chart *c, struct chart_curve *curve)
+{
+    double sum = 0;
+    size_t n = 0;
+    curve->known = false;
+    curve->max = 0;
+    for (size_t i = 0; i < c->buckets; i++) {
+        const struct chart_bucket *b = &curve->at[i];
+        if (!b->known)
+            continue;
+        if (!curve->known || b->max > curve->max) {
+            curve->max = b->max;
+            curve->max_ns = (chart_bucket_ns(c, i) + chart_bucket_ns(c, i + 1)) / 2;
+        }
+        curve->known = true;
+        curve->last = b->last;
+        sum += b->mean;
+        n++;
+    }
+    curve->mean = n ? sum / (double)n : 0;
+}
+
+void chart_finish(struct chart *c)
+{
+    for (size_t i = 0; i < c->n_curves; i++)
+        finish_curve(c, &c->curves[i]);
+}
+
+/* The sum of stacked means. */
+static double stack_top(const struct chart *c)
+{
+    double top = 0;
+    for (size_t i = 0; i < c->buckets; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < c->n_curves; k++) {
+            if (c->curves[k].shape == CHART_STACK && c->curves[k].at[i].known)
+                sum += c->curves[k].at[i].mean;
+        }
+        top = sum > top ? sum : top;
+    }
+    return top;
+}
+
+static double values_top(const struct chart *c)
+{
+    double top = stack_top(c);
+    for (size_t i = 0; i < c->n_curves; i++) {
+        if (c->curves[i].shape != CHART_STACK && c->curves[i].known && c->curves[i].max > top)
+            top = c->curves[i].max;
+    }
+    for (size_t i = 0; i < c->n_marks; i++)
+        top = c->marks[i].value > top ? c->marks[i].value : top;
+    return top;
+}
+
+bool chart_limit_is_drawn(const struct chart *c, const struct chart_limit *limit)
+{
+    return limit->value > 0 && limit->value <= LIMIT_NEAR * values_top(c);
+}
+
+double chart_top(const struct chart *c)
+{
+    double top = values_top(c);
+    for (size_t i = 0; i < c->n_limits; i++) {
+        if (c->limits[i].value > top && chart_limit_is_drawn(c, &c->limits[i]))
+            top = c->limits[i].value;
+    }
+    return top;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of the table of figures, and what making a figure is made of. Only for the files of this folder. */
+#ifndef CHART_ROWS_H
+#define CHART_ROWS_H
+
+#include "chart/figure.h"
+
+enum row_how {
+    ROW_VALUE,      /* a gauge */
+    ROW_RATE,       /* a counter's growth per second */
+    ROW_DERIVED,    /* a derived metric */
+    ROW_COUNT,      /* how many there are */
+    ROW_CUMULATIVE  /* a counter's growth since the start of the chart */
+};
+
+/* One curve, or with `by_command` one for each of the heaviest commands and one for all others. */
+struct curve_row {
+    const char *name; /* NULL: there is no such row; by_command: what follows the name of the command, such as " RSS" */
+    int kind;
+    const char *metric;
+    enum row_how how;
+    enum chart_shape shape;
+    bool by_command;
+};
+
+#define ROW_CURVES 6u
+
+enum row_order { ORDER_CPU, ORDER_MEMORY }; /* which commands are the heaviest */
+
+struct figure_row {
+    struct figure_info info;
+    struct curve_row curve[ROW_CURVES];
+    enum row_order order;
+    const char *others; /* the curve between the stacked ones and the CHART_TOTAL; NULL: none */
+    /* Adds limits and marks once the curves are known. NULL: none. */
+    void (*decorate)(struct chart *c, const struct baro_summary *summary);
+};
+
+extern const struct figure_row figure_rows[];
+extern const size_t figure_rows_count;
+
+/* ---- facts ---- */
+/* A fact as a number; false: it is absent. */
+bool fact_number(const struct baro_summary *s, const char *section, const char *name, size_t row, double *ret);
+const char *fact_text(const struct baro_summary *s, const char *section, const char *name, size_t row); /* NULL: absent */
+size_t fact_rows(const struct baro_summary *s, const char *section);
+
+void decorate_cpu(struct chart *c, const struct baro_summary *s);
+void decorate_memory(struct chart *c, const struct baro_summary *s);       /* of rss */
+void decorate_memory_kinds(struct chart *c, const struct baro_summary *s);
+void decorate_footprint(struct chart *c, const struct baro_summary *s);    /* of uss, with the machine's memory */
+void decorate_threads(struct chart *c, const struct baro_summary *s);
+void decorate_host_cpu(struct chart *c, const struct baro_summary *s);
+void decorate_host_memory(struct chart *c, const struct baro_summary *s);
+void decorate_peak(struct chart *c, const struct baro_summary *s); /* marks the highest value of all curves */
+
+/* ---- making ---- */
+struct figures {
+    struct chart *charts;
+    size_t n;
+    struct chart_spans spans;
+};
+
+/* Where a curve comes from. */
+struct feed {
+    size_t chart, curve;
+    int series;
+    double scale; /* to the chart's unit */
+    bool cumulative;
+};
+
+struct making {
+    struct baro_tape *tape;
+    const struct baro_summary *summary;
+    const struct figure_options *options;
+    struct baro_series *series;
+    struct figures *figures;
+    struct feed *feeds;
+    size_t n_feeds;
+    uint64_t from_ns, to_ns, start_ns;
+    size_t buckets;
+    int failed; /* a negative code */
+    struct baro_error *err;
+};
+
+/* Adds a chart without curves; its number, or -1. */
+int making_chart(struct making *m, const char *id, const char *title, const char *help, enum chart_unit unit);
+/* Adds a curve that is fed by a metric of its kind. False: there is no such metric. name: of a process or an entity;
+ * NULL: all of them. */
+bool making_curve(struct making *m, size_t chart, const struct curve_row *row, const char *title, const char *name,
+                  unsigned color);
+/* Finds the range, makes the summary and the series; then `add` adds charts, and all of them are filled. */
+int making_run(struct making *m, int (*add)(struct making *m, void *context), void *context, struct figures **ret);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text in pictures: how wide it is about, and what of it can be shown. */
+#include <string.h>
+
+#include "chart/canvas.h"
+
+/* Shares of the font's size, for sans-serif fonts as they are usual. */
+static double advance(unsigned char c)
+{
+    if (c >= '0' && c <= '9')
+        return 0.58;
+    if (strchr("iljtfrI.,:;'|!()[] ", c) && c)
+        return 0.34;
+    if (strchr("mwMW@%", c) && c)
+        return 0.9;
+    if (c >= 'A' && c <= 'Z')
+        return 0.68;
+    return c >= 0xe2 ? 1.0 : 0.57;
+}
+
+static size_t next(const char *at, size_t len)
+{
+    size_t n = 1;
+    while (n < len && ((unsigned char)at[n] & 0xc0) == 0x80)
+        n++;
+    return n;
+}
+
+double text_width(const char *at, size_t len, double size)
+{
+    double width = 0;
+    for (size_t i = 0; i < len; i += next(at + i, len - i))
+        width += advance((unsigned char)at[i]) * size;
+    return width;
+}
+
+size_t text_fit(const char *at, size_t len, double size, double width)
+{
+    size_t i = 0;
+    while (i < len) {
+        width -= advance((unsigned char)at[i]) * size;
+        if (width < 0)
+            break;
+        i += next(at + i, len - i);
+    }
+    return i;
+}
+
+void shown_text(const char *at, struct buf *ret)
+{
+    buf_escaped(ret, at, strlen(at));
+}

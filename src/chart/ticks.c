@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where ticks stand, and how values are written. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fmt.h"
+#include "chart/chart.h"
+
+const char *chart_unit_name(enum chart_unit unit)
+{
+    static const char *const names[] = {
+        [CHART_COUNT] = "",          [CHART_CORES] = "cores",  [CHART_BYTES] = "bytes",
+        [CHART_BYTES_PER_SECOND] = "bytes per second",         [CHART_PER_SECOND] = "per second",
+        [CHART_RATIO] = "ratio",     [CHART_SECONDS] = "seconds",
+        [CHART_CELSIUS] = "celsius", [CHART_HERTZ] = "hertz",
+    };
+    return names[unit];
+}
+
+static double clamp(double v)
+{
+    return v < 0 ? 0 : v > 9e18 ? 9e18 : v;
+}
+
+/* Three digits: "1.97", "12.3", "151", "1,510". */
+static void number_text(double v, struct buf *ret)
+{
+    double size = fabs(v);
+    if (size >= 999.5 && size < 9e18) {
+        if (v < 0)
+            buf_byte(ret, '-');
+        fmt_count(ret, (uint64_t)(size + 0.5));
+        return;
+    }
+    int digits = size >= 99.95 ? 0 : size >= 9.995 ? 1 : size >= 0.0995 || size == 0 ? 2 : 3;
+    if (size == floor(size))
+        digits = 0;
+    fmt_decimal(ret, v, digits);
+}
+
+void chart_value_text(enum chart_unit unit, double value, struct buf *ret)
+{
+    switch (unit) {
+    case CHART_CORES:
+        fmt_decimal(ret, value, value < 9.995 ? 2 : 1);
+        buf_str(ret, " cores");
+        break;
+    case CHART_BYTES:
+    case CHART_BYTES_PER_SECOND:
+        fmt_bytes(ret, (uint64_t)(clamp(value) + 0.5));
+        buf_str(ret, unit == CHART_BYTES ? "" : "/s");
+        break;
+    case CHART_RATIO:
+        number_text(value * 100, ret);
+        buf_str(ret, " %");
+        break;
+    case CHART_SECONDS:
+        fmt_duration(ret, (uint64_t)(clamp(value * 1e9)));
+        break;
+    case CHART_CELSIUS:
+        fmt_decimal(ret, value, 1);
+        buf_str(ret, " \302\260C");
+        break;
+    case CHART_HERTZ:
+        fmt_decimal(ret, value / 1e9, 2);
+        buf_str(ret, " GHz");
+        break;
+    default:
+        number_text(value, ret);
+        buf_str(ret, unit == CHART_PER_SECOND ? "/s" : "");
+    }
+}
+
+/* ---- values ---- */
+
+/* The least of 1, 2, 5 times a power of ten that is not below v. */
+static double nice_above(double v)
+{
+    double power = pow(10, floor(log10(v)));
+    static const double steps[] = {1, 2, 5, 10};
+    for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+        if (steps[i] * power >= v * (1 - 1e-9))
+            return steps[i] * power;
+    }
+    return 10 * power;
+}
+
+struct scale {
+    double by;
+    const char *text;
+};
+
+/* The unit of an axis that ends there: all its ticks have the same one. */
+static struct scale scale_of(enum chart_unit unit, double end)
+{
+    static const struct scale bytes[] = {{1e15, " PB"}, {1e12, " TB"}, {1e9, " GB"}, {1e6, " MB"}, {1e3, " kB"}, {1, " B"}};
+    static const struct scale rates[] = {{1e15, " PB/s"}, {1e12, " TB/s"}, {1e9, " GB/s"},
+                                         {1e6, " MB/s"},  {1e3, " kB/s"},  {1, " B/s"}};
+    const struct scale *list = unit == CHART_BYTES ? bytes : unit == CHART_BYTES_PER_SECOND ? rates : NULL;
+    for (size_t i = 0; list && i < 6; i++) {
+        if (end >= list[i].by || i == 5)
+            return list[i];
+    }
+    switch (unit) {
+    case CHART_RATIO: return (struct scale){0.01, " %"};
+    case CHART_PER_SECOND: return end >= 1e7 ? (struct scale){1e6, " M/s"} : end >= 1e4 ? (struct scale){1e3, " k/s"} : (struct scale){1, "/s"};
+    case CHART_HERTZ: return (struct scale){1e9, " GHz"};
+    case CHART_CELSIUS: return (struct scale){1, " \302\260C"};
+    case CHART_SECONDS:
+        return end >= 7200 ? (struct scale){3600, " h"} : end >= 120 ? (struct scale){60, " min"} : (struct scale){1, " s"};
+    case CHART_COUNT: return end >= 1e7 ? (struct scale){1e6, " M"} : end >= 1e5 ? (struct scale){1e3, " k"} : (struct scale){1, ""};
+    default: return (struct scale){1, ""};
+    }
+}
+
+static double least_step(enum chart_unit unit)
+{
+    return unit == CHART_COUNT || unit == CHART_BYTES ? 1 : 0;
+}
+
+static void tick_text(const struct scale *scale, double at, double step, char ret[CHART_TICK_TEXT])
+{
+    double shown = at / scale->by, step_shown = step / scale->by;
+    int digits = step_shown >= 0.999 ? 0 : (int)ceil(-log10(step_shown) - 1e-9);
+    struct buf b = {0};
+    if (digits <= 0 && shown >= 1000 && shown < 9e18)
+        fmt_count(&b, (uint64_t)(shown + 0.5));
+    else
+        fmt_decimal(&b, shown, digits < 0 ? 0 : digits > 6 ? 6 : digits);
+    if (at > 0)
+        buf_str(&b, scale->text);
+    snprintf(ret, CHART_TICK_TEXT, "%.*s", (int)b.len, b.at ? (const char *)b.at : "");
+    buf_done(&b);
+}
+
+void chart_value_ticks(enum chart_unit unit, double top, size_t most, struct chart_ticks *ret)
+{
+    if (!(top > 0) || top > 1e30)
+        top = top > 1e30 ? 1e30 : 1;
+    most = most < 2 ? 2 : most > CHART_TICKS_MAX ? CHART_TICKS_MAX : most;
+    double step = nice_above(top / (double)(most - 1));
+    step = step < least_step(unit) ? least_step(unit) : step;
+    size_t n = (size_t)ceil(top / step - 1e-9);
+    ret->n = 0;
+    ret->end = step * (double)n;
+    struct scale scale = scale_of(unit, ret->end);
+    /* Time in minutes or hours: ticks at round numbers of these. */
+    if (unit == CHART_SECONDS && scale.by > 1) {
+        step = nice_above(top / scale.by / (double)(most - 1)) * scale.by;
+        n = (size_t)ceil(top / step - 1e-9);
+        ret->end = step * (double)n;
+    }
+    for (size_t i = 0; i <= n && i < CHART_TICKS_MAX; i++) {
+        struct chart_tick *tick = &ret->at[ret->n++];
+        tick->at = step * (double)i;
+        tick_text(&scale, tick->at, step, tick->text);
+    }
+}
+
+/* ---- time ---- */
+
+static const uint64_t time_steps[] = {
+    1000, 10000, 100000, NS_PER_MS, 2 * NS_PER_MS, 5 * NS_PER_MS, 10 * NS_PER_MS, 20 * NS_PER_MS,
+    50 * NS_PER_MS, 100 * NS_PER_MS, 200 * NS_PER_MS, 500 * NS_PER_MS, NS_PER_SEC, 2 * NS_PER_SEC,
+    5 * NS_PER_SEC, 10 * NS_PER_SEC, 15 * NS_PER_SEC, 30 * NS_PER_SEC, 60 * NS_PER_SEC, 120 * NS_PER_SEC,
+    300 * NS_PER_SEC, 600 * NS_PER_SEC, 900 * NS_PER_SEC, 1800 * NS_PER_SEC, 3600 * NS_PER_SEC,
+    7200 * NS_PER_SEC, 10800 * NS_PER_SEC, 21600 * NS_PER_SEC, 43200 * NS_PER_SEC, 86400 * NS_PER_SEC,
+    172800 * NS_PER_SEC, 604800 * NS_PER_SEC, 2592000 * NS_PER_SEC, 31536000 * NS_PER_SEC,
+};
+#define TIME_STEPS (sizeof(time_steps) / sizeof(*time_steps))
+
+/* "0", "250 ms", "1.5 s", "45 s", "1:30" (minutes), "2:30 h", "3 d 6 h": in the form that the step asks for. */
+static void time_text(int64_t ns, uint64_t step_ns, uint64_t span_ns, char ret[CHART_TICK_TEXT])
+{
+    const char *sign = ns < 0 ? "-" : "";
+    uint64_t t = ns < 0 ? (uint64_t)-ns : (uint64_t)ns, s = t / NS_PER_SEC;
+    if (ns == 0)
+        snprintf(ret, CHART_TICK_TEXT, "0");
+    else if (span_ns < NS_PER_MS)
+        snprintf(ret, CHART_TICK_TEXT, "%s%llu \302\265s", sign, (unsigned long long)(t / 1000));
+    else if (span_ns < NS_PER_SEC)
+        snprintf(ret, CHART_TICK_TEXT, "%s%llu ms", sign, (unsigned long long)(t / NS_PER_MS));
+    else if (step_ns < NS_PER_SEC)
+        snprintf(ret, CHART_TICK_TEXT, "%s%.*f s", sign, step_ns < 10 * NS_PER_MS ? 3 : step_ns < 100 * NS_PER_MS ? 2 : 1,
+                 (double)t / 1e9);
+    else if (span_ns <= 120 * NS_PER_SEC)
+        snprintf(ret, CHART_TICK_TEXT, "%s%llu s", sign, (unsigned long long)s);
+    else if (s < 3600 && span_ns < 7200 * NS_PER_SEC && step_ns % (60 * NS_PER_SEC) == 0)
+        snprintf(ret, CHART_TICK_TEXT, "%s%llu min", sign, (unsigned long long)(s / 60));
+    else if (span_ns < 7200 * NS_PER_SEC)
+        snprintf(ret, CHART_TICK_TEXT, "%s%llu:%02llu", sign, (unsigned long long)(s / 60), (unsigned long long)(s % 60));
+    else if (span_ns < 3 * 86400 * NS_PER_SEC && step_ns % (3600 * NS_PER_SEC) == 0)
+        snprintf(ret, CHART_TICK_TEXT, "%s%llu h", sign, (unsigned long long)(s / 3600));
+    else if (span_ns < 3 * 86400 * NS_PER_SEC)
+        snprintf(ret, CHART_TICK_TEXT, "%s%llu:%02llu h", sign, (unsigned long long)(s / 3600),
+                 (unsigned long long)(s / 60 % 60));
+    else if (step_ns % (86400 * NS_PER_SEC) == 0)
+        snprintf(ret, CHART_TICK_TEXT, "%s%llu d", sign, (unsigned long long)(s / 86400));
+    else
+        snprintf(ret, CHART_TICK_TEXT, "%s%llu d %llu h", sign, (unsigned long long)(s / 86400),
+                 (unsigned long long)(s / 3600 % 24));
+}
+
+void chart_time_ticks(const struct chart *c, size_t most, struct chart_ticks *ret)
+{
+    uint64_t span = c->to_ns - c->from_ns;
+    most = most < 2 ? 2 : most > CHART_TICKS_MAX ? CHART_TICKS_MAX : most;
+    size_t i = 0;
+    while (i + 1 < TIME_STEPS && span / time_steps[i] > most - 1)
+        i++;
+    int64_t step = (int64_t)time_steps[i];
+    int64_t from = (int64_t)(c->from_ns - c->start_ns), at = from / step * step;
+    if (at < from)
+        at += step;
+    ret->n = 0;
+    ret->end = (double)c->to_ns;
+    for (; at <= from + (int64_t)span && ret->n < most; at += step) {
+        struct chart_tick *tick = &ret->at[ret->n++];
+        tick->at = (double)(at + (int64_t)c->start_ns);
+        time_text(at, (uint64_t)step, span, tick->text);
+    }
+}
