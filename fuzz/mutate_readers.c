@@ -4,117 +4,9 @@
 
 #include "baro/baro.h"
 #include "mutate.h"
+#include "touch.h"
 
 int baro_main(int argc, char **argv); /* main() of baro, by another name */
-
-/* ---- getters ---- */
-static uint64_t look_process(const struct baro_tape *t, const struct baro_process *p)
-{
-    const char *cmdline = baro_process_cmdline(p);
-    uint64_t sum = strlen(baro_process_name(p)) + (cmdline ? strlen(cmdline)
-        : (size_t)baro_process_cmdline_absent(p)), v = 0;
-    sum += baro_process_id(p) + (uint64_t)baro_process_pid(p) + baro_process_start_ticks(p)
-        + (uint64_t)baro_process_ppid(p);
-    sum += baro_process_parent_start_ticks(p) + baro_process_uid(p) + baro_process_first_ns(p)
-        + baro_process_read_ns(p);
-    sum += strlen(baro_origin_name(baro_process_origin(p)));
-    for (int metric = -1; metric <= baro_tape_metric_count(t, BARO_KIND_PROCESS); metric++)
-        sum += (uint64_t)baro_process_value(p, metric, &v) + v;
-    return sum;
-}
-
-static uint64_t look_attribute(const struct baro_attribute *a)
-{
-    return strlen(a->name) + a->u64 + (uint64_t)a->i64 + (a->text ? strlen(a->text) : 0) + (a->real > 0);
-}
-
-static uint64_t look_entity(const struct baro_tape *t, const struct baro_entity *e)
-{
-    uint64_t sum = strlen(baro_entity_name(e)) + strlen(baro_entity_label(e)) + baro_entity_id(e), v = 0;
-    struct baro_attribute a;
-    int kind = baro_entity_kind(e);
-    sum += (uint64_t)baro_entity_owner(e) + (uint64_t)baro_entity_owner_pid(e) + baro_entity_owner_id(e)
-        + baro_entity_owner_start_ticks(e) + (uint64_t)baro_entity_read_ns(e, &v) + v;
-    for (size_t i = 0; baro_entity_attribute(e, i, &a) == 0; i++)
-        sum += look_attribute(&a) + (uint64_t)baro_entity_attribute_find(e, a.name, &a);
-    for (int metric = -1; metric <= baro_tape_metric_count(t, kind); metric++) {
-        const struct baro_metric *m = baro_tape_metric(t, kind, metric);
-        sum += (uint64_t)baro_entity_value(e, metric, &v) + (m && baro_metric_real(m, v) > 0);
-    }
-    return sum;
-}
-
-static uint64_t look_machine(const struct baro_tape *t, const struct baro_sample *s)
-{
-    uint64_t sum = 0, v = 0;
-    sum += (uint64_t)baro_sample_host_ns(s, &v) + v + (uint64_t)baro_host_busy_ns(s, &v);
-    for (int metric = -1; metric <= baro_tape_metric_count(t, BARO_KIND_HOST); metric++)
-        sum += (uint64_t)baro_sample_host(s, metric, &v) + v;
-    for (int kind = -1; kind <= baro_tape_kind_count(t); kind++) {
-        sum += (uint64_t)baro_sample_entities_ns(s, kind, &v) + v;
-        for (size_t i = 0; i < baro_sample_entity_count(s, kind); i++)
-            sum += look_entity(t, baro_sample_entity(s, kind, i));
-    }
-    return sum;
-}
-
-static uint64_t look_sample(const struct baro_tape *t, const struct baro_sample *s)
-{
-    uint64_t sum = baro_sample_t_ns(s) + baro_sample_lossy(s), v = 0;
-    struct baro_sum total;
-    for (int metric = -1; metric <= baro_tape_metric_count(t, BARO_KIND_JOB); metric++)
-        sum += (uint64_t)baro_sample_job(s, metric, &v) + v;
-    for (int metric = -1; metric <= baro_tape_metric_count(t, BARO_KIND_RECORDER); metric++)
-        sum += (uint64_t)baro_sample_recorder(s, metric, &v) + v;
-    for (int metric = -1; metric <= baro_tape_metric_count(t, BARO_KIND_PROCESS); metric++)
-        sum += (uint64_t)baro_sample_sum(s, metric, &total);
-    for (size_t i = 0; i < baro_sample_count(s); i++)
-        sum += look_process(t, baro_sample_process(s, i));
-    for (size_t i = baro_sample_next_changed(s, 0); i < baro_sample_count(s); i = baro_sample_next_changed(s, i + 1)) {
-        const struct baro_process *p = baro_sample_process(s, i);
-        if (sum % 64 == 0)
-            sum += baro_sample_find(s, baro_process_pid(p), baro_process_start_ticks(p)) != p;
-    }
-    return sum + look_machine(t, s);
-}
-
-static uint64_t look_exit(const struct baro_tape *t, const struct baro_exit *e)
-{
-    const char *cmdline = baro_exit_cmdline(e);
-    uint64_t sum = strlen(baro_exit_name(e)) + (cmdline ? strlen(cmdline) : 0), v = 0;
-    int status = 0;
-    sum += baro_exit_id(e) + (uint64_t)baro_exit_pid(e) + baro_exit_uid(e)
-        + strlen(baro_origin_name(baro_exit_origin(e)));
-    sum += strlen(baro_exit_source_name(baro_exit_source_of(e))) + (uint64_t)baro_exit_status(e, &status)
-        + (uint64_t)status;
-    for (int metric = -1; metric <= baro_tape_metric_count(t, BARO_KIND_EXIT); metric++)
-        sum += (uint64_t)baro_exit_value(e, metric, &v) + v;
-    return sum;
-}
-
-static uint64_t look_event(const struct baro_event *e)
-{
-    struct baro_attribute a;
-    uint64_t sum = strlen(baro_event_text(e)) + strlen(baro_event_name(e)) + baro_event_number(e)
-        + (uint64_t)baro_event_pid(e);
-    for (size_t i = 0; baro_event_attribute(e, i, &a) == 0; i++)
-        sum += look_attribute(&a);
-    return sum + (uint64_t)baro_event_attribute_find(e, "mode", &a);
-}
-
-static uint64_t look(const struct baro_tape *t, const struct baro_record *r)
-{
-    uint64_t v = 0, sum;
-    const char *source;
-    sum = (uint64_t)baro_limits_memory_bytes(baro_tape_limits(t), &v, &source) + v + strlen(source);
-    sum += (uint64_t)baro_limits_cores_ppm(baro_tape_limits(t), &v, &source) + v + strlen(source);
-    sum += (uint64_t)baro_limits_pids(baro_tape_limits(t), &v, &source) + v + strlen(source);
-    if (r->kind == BARO_RECORD_SAMPLE)
-        return sum + look_sample(t, r->u.sample);
-    if (r->kind == BARO_RECORD_EXIT)
-        return sum + look_exit(t, r->u.exit);
-    return r->kind == BARO_RECORD_EVENT ? sum + look_event(r->u.event) : sum;
-}
 
 /* ---- libbaro ---- */
 static int walk(const char *path)
@@ -123,20 +15,9 @@ static int walk(const char *path)
     struct baro_record r;
     if (baro_tape_open(&t, path, NULL) < 0)
         return 0;
-    const struct baro_header *h = baro_tape_header(t);
-    uint64_t sum = strlen(baro_header_host(h)) + strlen(baro_header_cwd(h)) + strlen(baro_header_cpu_model(h));
-    for (size_t i = 0; baro_header_argv(h)[i]; i++)
-        sum += strlen(baro_header_argv(h)[i]);
-    for (size_t i = 0; i <= baro_header_target_count(h); i++)
-        sum += (uint64_t)baro_header_target(h, i);
-    baro_tape_read_kinds(t, NULL);
-    for (int kind = 0; kind < baro_tape_kind_count(t); kind++) {
-        sum += strlen(baro_tape_kind_name(t, kind)) + (uint64_t)baro_tape_kind_find(t, baro_tape_kind_name(t, kind));
-        for (int metric = 0; metric < baro_tape_metric_count(t, kind); metric++)
-            sum += strlen(baro_tape_metric(t, kind, metric)->help);
-    }
+    uint64_t sum = touch_front(t);
     while (baro_tape_next(t, &r, NULL) == 1)
-        sum += look(t, &r);
+        sum += touch_record(t, &r);
     sum += baro_tape_damage(t) + baro_tape_complete(t) + (uint64_t)baro_tape_state(t);
     (void)sum;
     baro_tape_close(t);
@@ -150,17 +31,17 @@ static void look_at(struct baro_tape *t, uint64_t t_ns)
         struct baro_sample *s, *copy;
         if (baro_tape_at(t, t_ns, (enum baro_at)how, &s, NULL) != 1)
             continue;
-        look_sample(t, s);
+        touch_sample(t, s);
         if (baro_sample_copy(s, &copy, NULL) == 0)
             baro_sample_free(copy);
         baro_sample_free(s);
     }
     if (baro_tape_seek(t, t_ns, &r, NULL) == 1)
-        look(t, &r);
+        touch_record(t, &r);
     for (int i = 0; i < 3 && baro_tape_previous(t, &r, NULL) == 1; i++)
-        look(t, &r);
+        touch_record(t, &r);
     for (int i = 0; i < 3 && baro_tape_next(t, &r, NULL) == 1; i++)
-        look(t, &r);
+        touch_record(t, &r);
 }
 
 static int moments(const char *path)
@@ -176,7 +57,7 @@ static int moments(const char *path)
         look_at(t, first);
     }
     if (baro_tape_seek(t, UINT64_MAX, &r, NULL) == 1)
-        look(t, &r);
+        touch_record(t, &r);
     baro_tape_rewind(t, NULL);
     for (int i = 0; i < 5; i++)
         baro_tape_next(t, &r, NULL);
