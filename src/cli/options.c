@@ -229,8 +229,8 @@ void settings_init(struct settings *s)
              "after its start, or at each --interval. Its rows are a kind called NAME: baro export --entity NAME. "   \
              "One that fails is started again 1 s later, then 2 s, up to a minute. Whatever it does, the job is not "  \
              "affected, and it ends with the recording. BARO_INTERVAL tells it the seconds between readings, BARO_PID "\
-             "the first process of the job. 128 columns and 4096 rows are kept. What it uses is part of what the "     \
-             "recording costs, but not of --overhead."},                                                               \
+             "the first process of the job. 128 columns and 4096 rows are kept; what is left out is reported. What it "\
+             "uses is part of what the recording costs, but not of --overhead."},                                      \
         {.name = "no-cmdline",                                                                                         \
          .type = OPT_FALSE,                                                                                            \
          .offset = AT(record.cmdline),                                                                                 \

@@ -21,7 +21,7 @@ struct program_row {
     struct program *program;
     struct program_table table;
     struct program_status reported; /* what events have reported so far */
-    uint64_t cut_reported;
+    bool left_out_reported;
 };
 
 int program_row_new(struct program_row **ret, struct sampling *sampling, const struct program_request *request,
@@ -93,6 +93,31 @@ static void put_redacted(struct buf *b, const char *before, const char *text)
     buf_done(&plain);
 }
 
+static bool left_out(const struct program_row *r, const struct program_status *s)
+{
+    const struct program_left_out *l = &r->table.left_out;
+    return s->cut || l->columns || l->rows || l->values;
+}
+
+/* What is not on the tape, and why. Example: "157 columns beyond the 128 that a kind has, the first is node_load1;" */
+static void put_left_out(struct buf *b, const struct program_row *r, const struct program_status *s)
+{
+    const struct program_left_out *l = &r->table.left_out;
+    buf_str(b, "left out:");
+    if (l->columns) {
+        buf_printf(b, " %u columns beyond the %u that a kind has", l->columns, PROGRAM_COLUMNS);
+        put_redacted(b, ", the first is ", l->first_column);
+        buf_str(b, " (let the command print fewer, or use --collect once for each part);");
+    }
+    if (l->rows)
+        buf_printf(b, " %u rows beyond the %u that a kind has;", l->rows, READING_ROWS);
+    if (s->cut)
+        buf_printf(b, " %u rows, columns or values of readings that are too large;", s->cut);
+    if (l->values)
+        buf_printf(b, " %llu values that don't fit their unit, such as -5 bytes;", (unsigned long long)l->values);
+    b->len -= !b->failed; /* the last semicolon */
+}
+
 static void report(struct program_row *r, uint64_t number, struct buf *line)
 {
     buf_byte(line, 0);
@@ -107,9 +132,9 @@ static void report_changes(struct program_row *r)
 {
     const struct program_status *now = program_status(r->program);
     struct program_status *then = &r->reported;
-    uint64_t cut = now->cut + r->table.cut;
     struct buf line = {0};
-    if (!memcmp(now, then, sizeof(*now)) && cut == r->cut_reported)
+    bool left = left_out(r, now) && !r->left_out_reported;
+    if (!memcmp(now, then, sizeof(*now)) && !left)
         return;
     buf_printf(&line, "collector %s ", r->name);
     if (now->failures != then->failures) {
@@ -130,21 +155,20 @@ static void report_changes(struct program_row *r)
         buf_str(&line, "printed more than 1 MiB without an end of a reading");
         report(r, now->too_long, &line);
     }
-    if (cut && !r->cut_reported) {
-        buf_str(&line, "printed more columns or rows than there is room for, or values that don't fit their unit");
-        report(r, cut, &line);
+    if (left) {
+        put_left_out(&line, r, now);
+        report(r, 0, &line);
+        r->left_out_reported = true;
     }
     *then = *now;
-    r->cut_reported = cut;
     buf_done(&line);
 }
 
 bool program_row_trouble(struct program_row *r, struct buf *line)
 {
     const struct program_status *s = program_status(r->program);
-    uint64_t cut = s->cut + r->table.cut;
     bool nothing = s->starts && !s->readings && !s->failures && r->sampling->now_ns >= SHORT_RUN;
-    if (!s->failures && !s->silences && !s->bad_lines && !s->too_long && !cut && !nothing)
+    if (!s->failures && !s->silences && !s->bad_lines && !s->too_long && !left_out(r, s) && !nothing)
         return false;
     buf_printf(line, "collector %s:", r->name);
     if (s->failures) {
@@ -168,9 +192,10 @@ bool program_row_trouble(struct program_row *r, struct buf *line)
         put_redacted(line, "", s->bad);
         before = ";";
     }
-    if (cut)
-        buf_printf(line, "%s %llu values, rows or columns left out, see `man baro-run`", before,
-                   (unsigned long long)cut);
+    if (left_out(r, s)) {
+        buf_printf(line, "%s ", before);
+        put_left_out(line, r, s);
+    }
     return true;
 }
 

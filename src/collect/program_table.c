@@ -2,6 +2,7 @@
 #include "collect/program_table.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,7 +105,8 @@ static uint16_t find_column(struct program_table *t, const struct reading *r, ui
     }
     if (n == PROGRAM_COLUMNS ||
         !(t->metric[n] = make_metric(name, reading_text(r, c->help), (enum reading_type)c->type))) {
-        t->cut++;
+        if (!t->left_out.first_column[0])
+            snprintf(t->left_out.first_column, sizeof(t->left_out.first_column), "%s", name);
         return 0;
     }
     return (uint16_t)++t->kind.n_metrics;
@@ -249,7 +251,6 @@ static int64_t add_row(struct program_table *t, const char *key, uint32_t *ids)
 {
     size_t n = t->kind.rows.n;
     if (n == READING_ROWS || (n + 1) * (t->kind.n_metrics + 4) > PROGRAM_WEIGHT) {
-        t->cut++;
         return -1;
     }
     if (n == t->cap) {
@@ -294,7 +295,7 @@ static void put_value(struct program_table *t, struct baro_entity *e, size_t col
     if (c->value == READING_ABSENT)
         return;
     if (whole && c->value == READING_REAL && !(real >= 0 && real < 18446744073709549568.0)) { /* -5 bytes */
-        t->cut++;
+        t->left_out.values++;
         return;
     }
     e->absent[column] = BARO_PRESENT;
@@ -307,9 +308,15 @@ static void put_value(struct program_table *t, struct baro_entity *e, size_t col
     memcpy(&e->value[column], &real, sizeof(real));
 }
 
+static void note_most(uint32_t *most, uint32_t n)
+{
+    *most = n > *most ? n : *most;
+}
+
 static int take_rows(struct program_table *t, const struct reading *r, uint32_t *ids, uint16_t *row_of,
                      program_start_fn *start_of, void *context)
 {
+    uint32_t left_out = 0;
     for (uint32_t i = 0; i < r->n_rows; i++) {
         const struct reading_row *row = &r->row[i];
         const char *key = reading_text(r, row->name);
@@ -317,6 +324,7 @@ static int take_rows(struct program_table *t, const struct reading *r, uint32_t 
         if (at < 0 && (at = add_row(t, key, ids)) == -ENOMEM)
             return -ENOMEM;
         row_of[i] = at < 0 ? 0 : (uint16_t)(at + 1);
+        left_out += at < 0;
         if (at < 0)
             continue;
         struct baro_entity *e = &t->row[at]->e;
@@ -327,6 +335,7 @@ static int take_rows(struct program_table *t, const struct reading *r, uint32_t 
         if (!same_attributes(e, r, row) && set_attributes(e, r, row) < 0)
             return -ENOMEM;
     }
+    note_most(&t->left_out.rows, left_out);
     return 0;
 }
 
@@ -334,9 +343,13 @@ static int prepare(struct program_table *t, const struct reading *r)
 {
     if (!t->slot && !(t->slot = calloc(SLOTS, sizeof(*t->slot))))
         return -ENOMEM;
+    uint32_t left_out = 0;
     memset(t->slot, 0, SLOTS * sizeof(*t->slot));
-    for (uint32_t i = 0; i < r->n_columns; i++)
+    for (uint32_t i = 0; i < r->n_columns; i++) {
         t->column_of[i] = find_column(t, r, i);
+        left_out += !t->column_of[i];
+    }
+    note_most(&t->left_out.columns, left_out);
     if (grow_rows(t) < 0)
         return -ENOMEM;
     for (size_t i = 0; i < t->kind.rows.n; i++) {

@@ -13,6 +13,13 @@
 /* Returns the start time of a process; 0: not known. */
 typedef uint64_t program_start_fn(void *context, int32_t pid);
 
+/* What there was no room for, or did not fit. */
+struct program_left_out {
+    uint32_t columns, rows;           /* of the reading that had the most of them */
+    uint64_t values;                  /* of all readings: not of their unit, such as -5 bytes */
+    char first_column[READING_NAME];  /* the first column that was left out */
+};
+
 struct program_table {
     struct baro_declared kind; /* borrows name */
     struct baro_metric *metric[PROGRAM_COLUMNS];
@@ -20,8 +27,7 @@ struct program_table {
     size_t cap, cap_columns;
     uint16_t column_of[READING_COLUMNS]; /* the kind's column + 1 of a column of the reading; 0: none */
     uint16_t *slot;                      /* hash table of the rows' keys; 0: free, else index + 1 */
-    /* columns, rows and values for which there was no room, or that did not fit their unit */
-    uint64_t cut;
+    struct program_left_out left_out;
 };
 
 void program_table_init(struct program_table *t, const char *name);

@@ -83,7 +83,8 @@ const struct cli_command cli_commands[] = {
      "baro metrics lists, from one reading as a recording takes it. "
      "The status is 0 even where something is missing.",
      options_doctor, cmd_doctor, CLI_FAILED, 0, 0, false, false, false, NULL},
-    {"help", "[COMMAND]", "help on a command", NULL, options_none, cmd_help, CLI_FAILED, 0, 1, false, false, false, NULL},
+    {"help", "[COMMAND]", "help on a command", NULL, options_none, cmd_help, CLI_FAILED, 0, 1, false, false, false,
+     NULL},
     {"docs", "man [COMMAND] | bash | metrics | json",
      "sources of the manual pages, the completion, docs/metrics.md and the members in docs/json.md", NULL,
      options_none, cmd_docs, CLI_FAILED, 1, 2, false, true, false, NULL},

@@ -72,7 +72,7 @@ static int fill(struct baro_tape *t, uint64_t at, size_t want)
 {
     buf_clear(&t->window);
     t->window_at = at;
-    if (!buf_reserve(&t->window, want)) {
+    if (!buf_reserve(&t->window, want + 1)) { /* also of an empty file there is a place to point to */
         t->window.failed = false;
         return -ENOMEM;
     }

@@ -50,6 +50,7 @@ BAD = {
     "leaves_children": """echo '{"a":1}'; (sleep 1000 & setsid sleep 1001 &); sleep 0.2""",
     "version": """echo '{"baro":77}'; sleep 1000""",
     "not_there": "/nonexistent/program",
+    "many_columns": """i=0; while [ $i -lt 200 ]; do echo "column_$i $i"; i=$((i+1)); done; echo '# EOF'; sleep 1000""",
     "many_rows": """i=0; while [ $i -lt 5000 ]; do echo "m{r=\\"$i\\"} $i"; i=$((i+1)); done; echo '# EOF'; sleep 1000""",
 }
 
@@ -152,7 +153,12 @@ def test_costs_its_own_rows_alone(baro, tape, work, good, mark, what):
     elif what == "garbage":
         assert any("neither OpenMetrics nor JSON" in text for text in told)
     elif what == "many_rows":
-        assert any("more columns or rows than there is room for" in text for text in told)
+        assert any("rows, columns or values of readings that are too large" in text for text in told)
+    elif what == "many_columns":
+        text = next(text for text in told if "collector bad left out:" in text)
+        assert "72 columns beyond the 128 that a kind has, the first is column_128" in text
+        assert "72 columns" in run.stderr
+        assert len(rows(baro, tape, "bad")[0]) == 128 + 5  # and time, t_ns, name, label, attributes
     elif what == "leaves_children":
         assert {r["a"] for r in rows(baro, tape, "bad")} == {"1"}
 
@@ -206,6 +212,36 @@ def test_stopped_and_killed_while_it_prints(baro, tape, work, good, mark):
     assert run.wait(60) == 0
     told = [r["text"] for r in rows(baro, tape, "event") if r["event"] == "warning"]
     assert "collector good was ended by signal 9" in told
+    none_left(mark)
+
+
+# What a collector does while the recorder has to go on; the program gets the name of a file to make once it has begun.
+PACE = {
+    "stopped": "touch {there}; kill -STOP $$",
+    "floods": "touch {there}; yes",
+    "floods_rows": """touch {there}; yes '[{{"name":"a","x":1}},{{"name":"b","x":2}}]'""",
+    "no_end": "touch {there}; yes 'x{{a=\"' | tr -d '\\n'",
+    "dies_again_and_again": "touch {there}; kill -KILL $$",
+    "lies_about_lengths": """touch {there}; while :; do printf '{{"baro":1}}\\n[{{"name":"%01000000d","x":1' 0; done""",
+}
+
+
+@pytest.mark.parametrize("what", PACE)
+def test_samples_go_on(baro, tape, work, mark, what):
+    """While the collector does its worst the tape gets sample after sample: the job ends only when it has seen 20."""
+    collect = "bad=" + PACE[what].format(there=work / "there")
+    command = f"while [ ! -e {work}/go ]; do sleep 0.05; done"
+    run = subprocess.Popen([baro, "run", "-q", "-i", "50ms", "--overhead", "off", "-o", str(tape), "--collect", collect,
+                            "--", "sh", "-c", command], stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 60
+    while not (work / "there").exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    before = len(rows(baro, tape, "job"))
+    while len(rows(baro, tape, "job")) < before + 20:
+        assert run.poll() is None and time.monotonic() < until, "the recorder waits for its collector"
+        time.sleep(0.05)
+    (work / "go").touch()
+    assert run.wait(60) == 0
     none_left(mark)
 
 

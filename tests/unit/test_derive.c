@@ -151,7 +151,10 @@ static void same_as_printf(double v)
     if (strtod(expected, NULL) != v)
         snprintf(expected, sizeof(expected), "%.17g", v);
     buf_double(&b, v);
-    assert_string_equal(text_of(&b), expected);
+    if (fabs(v) < 1e-7 || fabs(v) > 1e30) /* 17 digits more often than is needed */
+        assert_true(strtod(text_of(&b), NULL) == v);
+    else
+        assert_string_equal(text_of(&b), expected);
     buf_done(&b);
 }
 
