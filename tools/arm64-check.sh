@@ -106,7 +106,7 @@ pack()
         --exclude='./usr/lib/*/perl*' --exclude='./usr/lib/gcc' . | tar -C "$1" -x
     cp -a include src "$1/src/"
     cp -a tests/e2e tests/fixtures tests/golden tests/tape "$1/src/tests/"
-    cp "$keep/build/baro" "$keep/build/baro-read" "$keep/build/baro-report" "$keep/build/libbaro.so.0" "$1/src/build/"
+    /usr/bin/python3 tests/e2e/programs.py "$keep/build/baro" "$1/src/build"
     find "$keep/build/tests/unit" "$keep/build/tests/e2e" -maxdepth 1 -type f -perm -u+x | while read -r file; do
         cp "$file" "$1/src/build/tests/$(basename "$(dirname "$file")")/"
     done

@@ -44,12 +44,13 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/root/bin" "$work/root/proc" "$work/root/sys" "$work/root/dev" "$work/root/tmp"
 cp "$keep/busybox" "$work/root/bin/busybox"
-cp "$baro" "$work/root/bin/baro"
-# The programs that read tapes, with the libraries that they link, each where it is here.
-cp "$(dirname "$baro")/baro-read" "$(dirname "$baro")/baro-report" "$work/root/bin/"
-ldd "$(dirname "$baro")/baro-read" "$(dirname "$baro")/baro-report" 2>/dev/null | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p; s/^\t\(\/[^ ]*\) .*/\1/p' | sort -u | while read -r library; do
+# baro, the programs that read tapes, and the libraries that these link, each where it is here.
+/usr/bin/python3 tests/e2e/programs.py "$baro" "$work/root/bin"
+for program in "$work"/root/bin/baro-*; do
+    ldd "$program" | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p; s/^\t\(\/[^ ]*\) .*/\1/p'
+done | sort -u | while read -r library; do
     case $library in
-    */libbaro.so.0) cp "$library" "$work/root/bin/" ;;
+    */libbaro.so.0) ;; # lies beside them
     *) mkdir -p "$work/root$(dirname "$library")" && cp "$library" "$work/root$library" ;;
     esac
 done

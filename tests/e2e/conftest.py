@@ -20,6 +20,8 @@ import time
 
 import pytest
 
+from programs import copy_programs
+
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 ORDINARY = 65534  # nobody: a user that owns no files
 
@@ -137,16 +139,6 @@ def _drop_to(uid):
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
-
-
-def copy_programs(binary, folder):
-    """Copies baro, the programs that it executes, and libbaro, which they load from their own folder. Returns the path of baro."""
-    for name in ("baro", "baro-read", "baro-report", "libbaro.so.0"):
-        path = pathlib.Path(binary).parent / name
-        if path.exists():
-            shutil.copy(path, folder / name)
-            (folder / name).chmod(0o755)
-    return str(folder / "baro")
 
 
 class Runner:

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import copy_programs
+from programs import copy_programs
 
 
 def call(baro, *args, **kwargs):
