@@ -46,7 +46,7 @@ const struct cli_command cli_commands[] = {
      "t_ns (since "
      "the tape began), pid, start_ticks (with pid: who it is), ppid, uid, user, name, cmdline, origin; of processes "
      "age_ns and "
-     "cores; of exits status, signal, source, sampled; of the job time, t_ns, lossy and cores; of events time, t_ns, "
+     "cores; of exits status, signal, source, sampled; of the job time, t_ns, lossy, lower_bounds and cores; of events time, t_ns, "
      "event, pid, "
      "start_ticks, number, text; of the host time, t_ns (when it was read) and cores (time in which something ran "
      "on it), of its parts time, "

@@ -51,6 +51,7 @@ static const struct {
     {"number", NULL, COLUMN_NUMBER, OF_EVENT, true},
     {"text", NULL, COLUMN_TEXT, OF_EVENT, true},
     {"lossy", NULL, COLUMN_LOSSY, OF_JOB, true},
+    {"lower_bounds", NULL, COLUMN_BOUNDS, OF_JOB, true},
     {"cores", NULL, COLUMN_CORES, CORES, true},
 };
 #define IDENTITIES (sizeof(identities) / sizeof(*identities))

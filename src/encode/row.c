@@ -424,6 +424,9 @@ void row_cell(const struct row *r, const struct columns *columns, size_t i, stru
     case COLUMN_LOSSY:
         put_flag(ret, baro_sample_lossy(r->sample));
         break;
+    case COLUMN_BOUNDS:
+        row_bounds(r, ret);
+        break;
     case COLUMN_ORIGIN:
         put_text(ret, baro_origin_name(r->process ? baro_process_origin(r->process) : baro_exit_origin(r->exit)));
         break;

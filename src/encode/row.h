@@ -52,6 +52,7 @@ enum column_kind {
     COLUMN_TEXT,
     COLUMN_METRIC, /* of the row's own kind */
     COLUMN_SUM,    /* job: the sum of a metric over its processes */
+    COLUMN_BOUNDS, /* job: the names of those sums that lack the value of a process */
 };
 
 struct column {
@@ -99,7 +100,7 @@ struct row {
     const char *(*user)(void *context, uint32_t uid); /* NULL: users are shown as numbers */
     void *user_context;
     struct row_time *time;     /* NULL: the text of times is not kept */
-    struct buf *attributes;    /* room for their text; NULL: they are absent */
+    struct buf *attributes;    /* room for their text, and for other lists; NULL: these are absent */
 };
 
 /* The time of the previous row as text: all rows of a sample have the same. Begins as all zero. */
@@ -131,5 +132,7 @@ bool row_host_was_read(const struct baro_sample *s);
 /* The cells of a row: row_read() first, then each. */
 void row_read(const struct row *r, const struct columns *c);
 void row_cell(const struct row *r, const struct columns *c, size_t i, struct cell *ret);
+/* Those sums of a job's row that are lower bounds, as "pss_bytes uss_bytes" (COLUMN_BOUNDS). */
+void row_bounds(const struct row *r, struct cell *ret);
 
 #endif
