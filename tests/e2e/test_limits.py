@@ -14,6 +14,7 @@ import time
 import pytest
 
 from test_cgroup import v1  # noqa: F401: a fixture
+from test_oom import ends_are_known
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 root = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups and namespaces")
@@ -71,7 +72,9 @@ def test_moved_later(run, tape, v1):  # noqa: F811
     assert found["memory_bytes"] == 100 << 20 and named(second) in found["memory_source"]
     assert found["held_from_ns"] > 10**9
     assert found["memory_peak_bytes"] <= 100 << 20 and found["memory_peak_ratio"] <= 1
-    assert found["oom_kills"] == 1
+    assert found["oom_kills_at_most"] == 1
+    if ends_are_known(run, tape):
+        assert found["oom_kills"] == 1
     assert run.summary(tape)["job"]["rss_peak_bytes"] > 200 << 20
     names = [r["name"] for r in run.export(tape, "cgroup")]
     assert names[0].endswith(named(first)) and names[-1].endswith(named(second))

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 from test_cgroup import v1  # noqa: F401 (a fixture)
@@ -17,7 +18,9 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups"
 
 LIMIT = 48 << 20
 EAT = "x = bytearray(200 << 20)"
-OWN = [sys.executable, "-c", f"import time; time.sleep(0.25); {EAT}"]
+# A job that waits for the file "first" before it lets anybody be killed.
+FIRST = "while ! [ -e first ]; do sleep 0.02; done"
+OWN = ["sh", "-c", f'{FIRST}; exec "$@"', "sh", sys.executable, "-c", EAT]
 OWN_TIMES = 50 if os.environ.get("BARO_FULL") == "1" else 3
 
 
@@ -64,18 +67,34 @@ def neighbour(group, work):
 
     thread = threading.Thread(target=wait)
     thread.start()
-    yield f"sleep 0.2; : > {go}; while ! [ -e {gone} ]; do sleep 0.05; done"
+    yield f"{FIRST}; : > {go}; while ! [ -e {gone} ]; do sleep 0.05; done"
     if not gone.exists():
         eater.kill()
     thread.join()
     assert eater.returncode == -signal.SIGKILL
 
 
+def ends_are_known(run, tape):
+    """Are the statuses of all processes known? A scan and perf have that of the command alone; so it is in a PID and
+    network namespace of its own, as in most containers."""
+    return all(e["status"] is not None or e["signal"] is not None for e in run.export(tape, "exit"))
+
+
 def record(run, tape, group, via, argv, status):
+    """The file "first" is there once a reading of the control group is on the tape: what was counted before it is not
+    known to be of the job's time."""
     before = [*via, "sh", "-c", f'echo 0 > {group.path}/cgroup.procs && exec "$@"', "sh"]
-    done = run("run", "-o", tape, "--", *argv, via=before, status=status)
+    first = run.work / "first"
+    first.unlink(missing_ok=True)
+    done = run.popen("run", "-o", tape, "--", *argv, via=before, stderr=subprocess.PIPE, text=True)
+    while done.poll() is None and not first.exists():
+        if run.instants(tape) and any(r["oom_kills"] is not None for r in run.export(tape, "cgroup")):
+            first.touch()
+        time.sleep(0.01)
+    said = done.communicate()[1]
+    assert done.returncode == status
     run.await_end(tape)
-    text = run("summary", tape, status=0).stdout + done.stderr
+    text = run("summary", tape, status=0).stdout + said
     # On the same machine others may be killed meanwhile; the lines on the machine are about all of it.
     own = re.sub(r"^  machine .*\n(?:   .*\n)*", "", text, flags=re.M)
     return run.summary(tape)["limits"], own
@@ -97,22 +116,30 @@ def test_own(run, work, group, via):
 
 def test_neighbour(run, tape, group, via, neighbour):
     found, text = record(run, tape, group, via, ["sh", "-c", neighbour], 0)
-    assert bounds(found) == (0, 0, 0) and found["oom_kills_in_group"] == 1, found
-    assert "1 process of others in its control group OOM-killed" in text
+    assert bounds(found)[:2] == (0, 0) and found["oom_kills_in_group"] == 1, found
+    if ends_are_known(run, tape):
+        assert found["oom_kills_at_most"] == 0
+        assert "1 process of others in its control group OOM-killed" in text
+    else:
+        assert found["oom_kills_at_most"] == 1
+        assert "perhaps of the job: at most 1 process OOM-killed" in text
 
 
 def test_both(run, tape, group, via, neighbour):
     argv = ["sh", "-c", f"{neighbour}; \"$@\"; sleep 0.1", "sh", *OWN]
     found, text = record(run, tape, group, via, argv, 0)
-    assert found["oom_kills"] == 1 and found["oom_kills_in_group"] == 2, found
+    assert found["oom_kills_in_group"] == 2, found
     assert found["oom_kills_at_least"] <= 1 <= found["oom_kills_at_most"] <= 2
-    assert "1 process OOM-killed" in text
+    if ends_are_known(run, tape):
+        assert found["oom_kills"] == 1 and "1 process OOM-killed" in text
+    else:
+        assert "at most 2 processes OOM-killed" in text
     if found["oom_kills_at_most"] == 1:
         assert "1 process of others in its control group OOM-killed" in text
 
 
 def test_kills_itself(run, tape, group, via):
-    found, text = record(run, tape, group, via, ["sh", "-c", "sleep 0.3; kill -9 $$"], -signal.SIGKILL)
+    found, text = record(run, tape, group, via, ["sh", "-c", f"{FIRST}; kill -9 $$"], -signal.SIGKILL)
     assert bounds(found)[:2] == (0, 0) and found["oom_kills_in_group"] == 0, found
     assert found["oom_kills_at_most"] == 0 and "OOM-killed" not in text
 

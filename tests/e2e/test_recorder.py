@@ -47,10 +47,11 @@ def test_many_short_processes(run_both, truth, tape, source):
     truth.record(tape, "i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i+1)); done")
     s = run_both.summary(tape)
     truth.check(s)
-    if source == "events" and s["accounting"]["event_source"] == "connector":
-        assert s["job"]["processes_started"] == 301
+    job, told_of_all = s["job"], source == "events" and s["accounting"]["event_source"] == "connector"
+    if told_of_all or job["processes_unsampled"] is not None:  # perf may have begun before the first fork, or not
+        assert job["processes_started"] == 301 and 0 <= job["processes_unsampled"] <= 301
     else:
-        assert s["job"]["processes_unsampled"] is None
+        assert job["processes_started"] <= 301 and job["processes_started_is_lower_bound"]
         assert "job.processes_unsampled" in s["absent"]
 
 
