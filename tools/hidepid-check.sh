@@ -17,7 +17,7 @@ exec unshare -m sh -c '
     folder=$1
     shift
     failed=0
-    for name in procfs_reader collect exits exits_live host_hidden own slow; do
+    for name in procfs_reader collect exits exits_live host_hidden own; do
         BARO_FIXTURES=$PWD/tests/fixtures "$folder/tests/unit/$name" || failed=1
     done
     BARO="$folder/baro" /usr/bin/python3 -m pytest -q -ra -p no:cacheprovider --ignore tests/e2e/test_matrix.py --ignore tests/e2e/test_elsewhere.py "$@" tests/e2e || failed=1

@@ -219,7 +219,7 @@ def test_follow_to_the_end(baro, work):
     assert out[1] == good(baro, "export", "-e", "exit", "-F", "jsonl", path)
     assert out[2] == good(baro, "export", "-c", "t,pid,name,cpu", path)
     times = [json.loads(line)["t_ns"] for line in shown]
-    assert times == sorted(set(times)) and len(times) > 2
+    assert times == sorted(set(times)) and len(times) >= 2  # how many it comes to show depends on the machine
 
 
 FOREIGN = ["unshare", "--fork", "--pid", "--mount-proc"]  # the recorder's pid means nothing there
