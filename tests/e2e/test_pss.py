@@ -71,3 +71,20 @@ def test_sharers_that_sleep(run, tape, env, monkeypatch):
     for r in rows:
         if r.get("pss_bytes") is not None and r.get("rss_bytes") is not None:
             assert r["pss_bytes"] <= r["rss_bytes"] and r["uss_bytes"] <= r["rss_bytes"]
+
+
+def test_sums_that_lack_a_process(run, tape):
+    """A row of the job names the sums that some process's value is missing from; PSS of new ones is read later."""
+    run.record(tape, ["sh", "-c", "sleep 0.3 & sleep 0.3 & sleep 0.3 & wait"])
+    values = {}
+    for r in run.export(tape):
+        if r["state"] != "Z":
+            values.setdefault(r["t_ns"], []).append(r)
+    found = set()
+    for row in run.export(tape, "job"):
+        for name in ("pss_bytes", "rss_bytes", "threads"):
+            known = [r[name] is not None for r in values.get(row["t_ns"], [])]
+            is_bound = name in row["lower_bounds"].split()
+            assert is_bound == (any(known) and not all(known)), (name, row)
+            found.add((name, is_bound))
+    assert ("rss_bytes", False) in found

