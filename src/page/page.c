@@ -1,141 +1,150 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The page from its first to its last byte: reads the tape, and calls each part. */
 #include "page/page.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/error.h"
-#include "base/fmt.h"
+#include "page/parts.h"
+#include "report/parts.h"
+#include "report/read.h"
 
-void page_text(struct buf *html, const char *at, size_t len)
+#define BUCKETS 800u /* of charts: about a pixel each on a large screen */
+
+/* One walk for the summary, the timeline, the verdicts and the processes. */
+static int walk(struct page *p, struct baro_tape *tape, struct baro_verdicts *verdicts, struct baro_error *err)
 {
-    struct buf safe = {0};
-    buf_escaped(&safe, at, len);
-    for (size_t i = 0; i < safe.len; i++) {
-        switch (safe.at[i]) {
-        case '&': buf_str(html, "&amp;"); break;
-        case '<': buf_str(html, "&lt;"); break;
-        case '>': buf_str(html, "&gt;"); break;
-        case '"': buf_str(html, "&quot;"); break;
-        case '\'': buf_str(html, "&#39;"); break;
-        default: buf_byte(html, safe.at[i]);
-        }
+    struct baro_record r;
+    int code;
+    while ((code = baro_tape_next(tape, &r, err)) > 0) {
+        baro_summary_add(p->summary, &r);
+        baro_timeline_add(p->timeline, &r);
+        baro_verdicts_add(verdicts, &r);
+        lives_add(&p->lives, &r);
+        moments_add(&p->moments, &r);
     }
-    html->failed = html->failed || safe.failed;
-    buf_done(&safe);
+    if (code < 0)
+        return code;
+    baro_summary_finish(p->summary);
+    code = baro_timeline_finish(p->timeline, err);
+    if (code == 0)
+        code = baro_verdicts_finish(verdicts, p->summary, err);
+    if (code == 0 && (lives_finish(&p->lives) < 0 || p->moments.failed || bars_make(&p->bars, &p->lives) < 0))
+        code = error_set(err, -ENOMEM, "out of memory");
+    return code;
 }
 
-static void text(struct buf *html, const char *s)
+static int make_figures(struct page *p, struct baro_tape *tape, struct baro_error *err)
 {
-    page_text(html, s, strlen(s));
-}
-
-static void number(struct buf *html, const struct baro_fact *fact, const struct baro_value *v)
-{
-    if (fact->type == BARO_FACT_BOOLEAN)
-        buf_str(html, v->u64 ? "yes" : "no");
-    else if (fact->type == BARO_FACT_REAL)
-        fmt_decimal(html, v->real, 3);
-    else if (fact->type == BARO_FACT_SIGNED)
-        buf_printf(html, "%lld", (long long)v->i64);
-    else if (fact->unit == BARO_UNIT_BYTES)
-        fmt_bytes(html, v->u64);
-    else if (fact->unit == BARO_UNIT_NS)
-        fmt_duration(html, v->u64);
-    else
-        fmt_count(html, v->u64);
-}
-
-static void cell(struct buf *html, const struct baro_summary *summary, int id, size_t row)
-{
-    const struct baro_fact *fact = baro_summary_fact(id);
-    struct baro_value v;
-    baro_summary_value(summary, id, row, &v);
-    buf_str(html, "<td>");
-    if (v.absent == BARO_ABSENT_NONE)
-        buf_str(html, "&ndash;");
-    else if (v.absent)
-        text(html, baro_absent_name((enum baro_absent)v.absent));
-    else if (v.flags & BARO_VALUE_LOWER_BOUND)
-        buf_str(html, "at least ");
-    else if (v.flags & BARO_VALUE_ESTIMATE)
-        buf_str(html, "about ");
-    if (!v.absent && fact->type == BARO_FACT_TEXT)
-        text(html, v.text);
-    else if (!v.absent && fact->type == BARO_FACT_TIME)
-        fmt_time_utc(html, v.i64);
-    else if (!v.absent)
-        number(html, fact, &v);
-    buf_str(html, "</td>");
-}
-
-static void heading_cell(struct buf *html, const struct baro_fact *fact)
-{
-    buf_str(html, "<th title=\"");
-    text(html, fact->help);
-    buf_str(html, "\">");
-    text(html, fact->name);
-    buf_str(html, "</th>");
-}
-
-static void table(struct buf *html, const struct baro_summary *summary, const struct baro_section *section, int id)
-{
-    buf_str(html, "<tr>");
-    for (int i = 0; i < section->fact_count; i++)
-        heading_cell(html, baro_summary_fact(section->first_fact + i));
-    buf_str(html, "</tr>\n");
-    for (size_t row = 0; row < baro_summary_rows(summary, id); row++) {
-        buf_str(html, "<tr>");
-        for (int i = 0; i < section->fact_count; i++)
-            cell(html, summary, section->first_fact + i, row);
-        buf_str(html, "</tr>\n");
+    struct figure_options options = {.buckets = BUCKETS, .summary = p->summary};
+    p->from_ns = 0;
+    p->to_ns = p->lives.end_ns ? p->lives.end_ns : 1;
+    p->start_ns = report_u64(p->summary, "", "start_ns");
+    int code = figures_of_tape(tape, &options, &p->figures, err);
+    if (code == BARO_E_RANGE) /* nothing but a header: no charts */
+        return 0;
+    if (code == 0 && figures_count(p->figures)) {
+        const struct chart *c = figures_chart(p->figures, 0);
+        p->from_ns = c->from_ns;
+        p->to_ns = c->to_ns > c->from_ns ? c->to_ns : c->from_ns + 1;
+        p->start_ns = c->start_ns;
     }
+    return code;
 }
 
-static void list(struct buf *html, const struct baro_summary *summary, const struct baro_section *section)
+static void head_of_file(struct page *p)
 {
-    for (int i = 0; i < section->fact_count; i++) {
-        buf_str(html, "<tr>");
-        heading_cell(html, baro_summary_fact(section->first_fact + i));
-        cell(html, summary, section->first_fact + i, 0);
-        buf_str(html, "</tr>\n");
-    }
+    struct buf *html = &p->html;
+    struct buf title = {0};
+    report_title(p->summary, &title);
+    buf_printf(html, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                     "<meta http-equiv=\"Content-Security-Policy\" content=\"%s\">\n"
+                     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                     "<meta name=\"generator\" content=\"barograph " BARO_VERSION "\">\n<title>", page_csp);
+    page_text(html, (const char *)title.at, title.len < 80 ? title.len : 80);
+    buf_str(html, " - barograph</title>\n<style>");
+    buf_str(html, page_css);
+    buf_str(html, "</style>\n</head>\n<body>\n");
+    buf_done(&title);
 }
 
-static void sections(struct buf *html, const struct baro_summary *summary)
+static void in_short(struct page *p, const struct baro_verdicts *verdicts)
 {
-    for (int i = 0; i < baro_summary_section_count(); i++) {
-        const struct baro_section *section = baro_summary_section(i);
-        if (!baro_summary_rows(summary, i))
-            continue;
-        buf_str(html, "<h2>");
-        text(html, *section->name ? section->name : "recording");
-        buf_str(html, "</h2>\n<table>\n");
-        if (section->is_table)
-            table(html, summary, section, i);
-        else
-            list(html, summary, section);
-        buf_str(html, "</table>\n");
-    }
+    page_begin_section(p, "verdict", "In short");
+    buf_str(&p->html, "<div class=\"short\"><div><h3>Verdict</h3>\n");
+    page_verdicts(p, verdicts);
+    buf_str(&p->html, "</div><div><h3>What it used</h3>\n");
+    page_words(p, false);
+    buf_str(&p->html, "</div></div>\n");
+    page_end_section(p);
+}
+
+static void over_time(struct page *p)
+{
+    if (!p->figures)
+        return;
+    page_begin_section(p, "time", "Over time");
+    buf_str(&p->html, "<div class=\"tracks\">\n");
+    page_axis(p);
+    page_charts(p);
+    page_bars(p);
+    buf_str(&p->html, "</div>\n");
+    page_end_section(p);
+}
+
+static int write_page(struct page *p, const struct baro_verdicts *verdicts, struct baro_error *err)
+{
+    head_of_file(p);
+    page_head(p);
+    page_key_figures(p);
+    in_short(p, verdicts);
+    over_time(p);
+    page_tree(p);
+    page_tables(p);
+    page_facts(p);
+    buf_str(&p->html, "</main>\n<footer>Made by barograph " BARO_VERSION " from a tape of version ");
+    page_string(&p->html, baro_header_version(p->header));
+    buf_str(&p->html, ". This file asks for nothing over a network.</footer>\n");
+    int code = page_data(p);
+    buf_str(&p->html, "<script>");
+    buf_str(&p->html, page_js);
+    buf_str(&p->html, "</script>\n</body>\n</html>\n");
+    page_flush(p, true);
+    if (code < 0 || p->html.failed)
+        return error_set(err, -ENOMEM, "out of memory");
+    return p->code;
 }
 
 int page_write(struct baro_tape *tape, const struct page_options *options, baro_sink *sink, void *context,
                struct baro_error *err)
 {
-    struct baro_summary *summary;
-    struct buf html = {0};
-    int r = baro_summary_of_tape(tape, &summary, err);
-    if (r < 0)
-        return r;
-    buf_str(&html, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>");
-    text(&html, options->tape_name);
-    buf_str(&html, "</title>\n</head>\n<body>\n<h1>");
-    text(&html, options->tape_name);
-    buf_str(&html, "</h1>\n");
-    sections(&html, summary);
-    buf_str(&html, "</body>\n</html>\n");
-    r = html.failed ? error_set(err, -ENOMEM, "out of memory") : sink(context, (const char *)html.at, html.len);
-    buf_done(&html);
-    baro_summary_free(summary);
-    return r;
+    struct page p = {.options = options, .header = baro_tape_header(tape), .sink = sink, .context = context};
+    struct baro_verdicts *verdicts = NULL;
+    uint64_t first, last = 0;
+    int code = baro_tape_range(tape, &first, &last, err);
+    lives_init(&p.lives, p.header);
+    moments_init(&p.moments, &p.lives, last);
+    if (code >= 0)
+        code = baro_summary_new(&p.summary, p.header, err);
+    if (code >= 0)
+        code = baro_timeline_new(&p.timeline, p.header, err);
+    if (code >= 0)
+        code = baro_verdicts_new(&verdicts, p.header, err);
+    if (code >= 0)
+        code = walk(&p, tape, verdicts, err);
+    p.is_running = code >= 0 && baro_tape_state(tape) == BARO_TAPE_RUNNING;
+    p.is_host_only = code >= 0 && report_is_host_only(p.summary);
+    if (code >= 0)
+        code = make_figures(&p, tape, err);
+    if (code >= 0)
+        code = write_page(&p, verdicts, err);
+    figures_free(p.figures);
+    bars_done(&p.bars);
+    moments_done(&p.moments);
+    lives_done(&p.lives);
+    baro_verdicts_free(verdicts);
+    baro_timeline_free(p.timeline);
+    baro_summary_free(p.summary);
+    buf_done(&p.html);
+    return code;
 }

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text in its contexts, and values as text. */
+#include <string.h>
+
+#include "base/fmt.h"
+#include "page/parts.h"
+#include "report/report.h"
+
+void page_escaped(struct buf *html, const char *at, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        switch (at[i]) {
+        case '&': buf_str(html, "&amp;"); break;
+        case '<': buf_str(html, "&lt;"); break;
+        case '>': buf_str(html, "&gt;"); break;
+        case '"': buf_str(html, "&quot;"); break;
+        case '\'': buf_str(html, "&#39;"); break;
+        default: buf_byte(html, (uint8_t)at[i]);
+        }
+    }
+}
+
+void page_text(struct buf *html, const char *at, size_t len)
+{
+    struct span rest = span_of(at, len);
+    char room[4];
+    while (rest.len) {
+        struct span written = escape_next(&rest, room);
+        page_escaped(html, written.at, written.len);
+    }
+}
+
+void page_string(struct buf *html, const char *text)
+{
+    page_text(html, text, strlen(text));
+}
+
+/* These characters occur in strings of JSON alone, where they may be written as escapes. */
+void page_script_json(struct buf *html, const char *json, size_t len)
+{
+    size_t from = 0;
+    for (size_t i = 0; i < len; i++) {
+        if (json[i] != '<' && json[i] != '>' && json[i] != '&')
+            continue;
+        buf_add(html, json + from, i - from);
+        buf_printf(html, "\\u%04x", (unsigned)json[i]);
+        from = i + 1;
+    }
+    buf_add(html, json + from, len - from);
+}
+
+void page_flush(struct page *p, bool all)
+{
+    if (p->html.failed || p->code < 0 || (!all && p->html.len < 65536))
+        return;
+    p->code = p->html.len ? p->sink(p->context, (const char *)p->html.at, p->html.len) : 0;
+    buf_clear(&p->html);
+}
+
+void page_begin_section(struct page *p, const char *id, const char *title)
+{
+    buf_printf(&p->html, "<section id=\"%s\" aria-labelledby=\"h-%s\">\n<h2 id=\"h-%s\">%s</h2>\n", id, id, id, title);
+}
+
+void page_end_section(struct page *p)
+{
+    buf_str(&p->html, "</section>\n");
+    page_flush(p, false);
+}
+
+static void number(struct buf *html, const struct baro_fact *fact, const struct baro_value *v)
+{
+    if (fact->type == BARO_FACT_TEXT)
+        page_string(html, v->text);
+    else if (fact->type == BARO_FACT_TIME)
+        fmt_time_utc(html, v->i64);
+    else if (fact->type == BARO_FACT_BOOLEAN)
+        buf_str(html, v->u64 ? "yes" : "no");
+    else if (fact->type == BARO_FACT_REAL && fact->unit == BARO_UNIT_RATIO) {
+        fmt_decimal(html, v->real * 100, v->real < 0.0995 ? 2 : 1);
+        buf_str(html, " %");
+    } else if (fact->type == BARO_FACT_REAL)
+        fmt_decimal(html, v->real, v->real < 10 ? 2 : 1);
+    else if (fact->type == BARO_FACT_SIGNED)
+        buf_printf(html, "%lld", (long long)v->i64);
+    else if (fact->unit == BARO_UNIT_BYTES)
+        fmt_bytes(html, v->u64);
+    else if (fact->unit == BARO_UNIT_NS)
+        fmt_duration(html, v->u64);
+    else
+        fmt_count(html, v->u64);
+}
+
+void page_value(struct buf *html, const struct baro_fact *fact, const struct baro_value *v)
+{
+    if (v->absent == BARO_ABSENT_NONE) {
+        buf_str(html, "<span class=\"none\">none</span>");
+    } else if (v->absent) {
+        buf_printf(html, "<span class=\"absent\">%s</span>", baro_absent_name((enum baro_absent)v->absent));
+    } else {
+        buf_str(html, v->flags & BARO_VALUE_LOWER_BOUND ? "at least " : v->flags & BARO_VALUE_ESTIMATE ? "about " : "");
+        number(html, fact, v);
+    }
+}
+
+void page_value_cell(struct buf *html, const struct baro_fact *fact, const struct baro_value *v)
+{
+    bool is_text = fact->type == BARO_FACT_TEXT || fact->type == BARO_FACT_BOOLEAN;
+    buf_str(html, is_text ? "<td" : "<td class=\"n\"");
+    if (!v->absent && !is_text) {
+        buf_str(html, " data-v=\"");
+        if (fact->type == BARO_FACT_REAL)
+            buf_printf(html, "%.17g", v->real);
+        else if (fact->type == BARO_FACT_UNSIGNED)
+            buf_u64(html, v->u64);
+        else
+            buf_printf(html, "%lld", (long long)v->i64);
+        buf_byte(html, '"');
+    }
+    buf_byte(html, '>');
+    page_value(html, fact, v);
+    buf_str(html, "</td>");
+}
+
+unsigned page_color(const struct page *p, const char *command)
+{
+    const struct chart *c = p->figures ? figures_find(p->figures, "cpu") : NULL;
+    for (size_t i = 0; c && i < c->n_curves; i++) {
+        if (c->curves[i].shape == CHART_STACK && strcmp(c->curves[i].name, command) == 0)
+            return c->curves[i].color;
+    }
+    return CHART_COLOR_OTHERS;
+}
+
+void page_percent(const struct page *p, struct buf *html, uint64_t t_ns)
+{
+    t_ns = t_ns < p->from_ns ? p->from_ns : t_ns > p->to_ns ? p->to_ns : t_ns;
+    fmt_decimal(html, 100 * (double)(t_ns - p->from_ns) / (double)(p->to_ns - p->from_ns), 3);
+}
+
+void page_status(struct buf *html, const struct life *life)
+{
+    if (life->has & LIFE_STATUS)
+        report_status(life->status, html);
+}
+
+void page_life_name(const struct page *p, struct buf *html, const struct life *life)
+{
+    const char *name = names_at(&p->lives.names, life->name);
+    page_string(html, *name ? name : "(not known)");
+}

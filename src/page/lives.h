@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The lives of all processes of a tape: who began when under whom, what it used, how it ended. Filled by one walk. */
+#ifndef PAGE_LIVES_H
+#define PAGE_LIVES_H
+
+#include "baro/baro.h"
+#include "page/names.h"
+
+#define LIVES_MOST 400000u /* of more, only the number is kept: 45 MB */
+#define LIFE_NONE UINT32_MAX
+
+enum life_has {
+    LIFE_ENDED = 1,
+    LIFE_STATUS = 2,
+    LIFE_CPU = 4,
+    LIFE_RSS = 8,
+    LIFE_READ = 16,
+    LIFE_WRITE = 32,
+    LIFE_CMDLINE = 64
+};
+
+struct life {
+    uint32_t name, cmdline; /* positions in lives.names */
+    int32_t pid, ppid, status;
+    uint32_t parent; /* position of its parent; LIFE_NONE */
+    uint32_t depth;
+    unsigned has; /* enum life_has */
+    uint64_t start_ticks, parent_start_ticks;
+    uint64_t begin_ns, end_ns; /* since the tape began. Of one that has not ended, end_ns is the last sample */
+    uint64_t cpu_ns, rss_peak_bytes, read_bytes, write_bytes;
+    uint64_t read_ns; /* when it was read last */
+};
+
+struct lives {
+    struct life *at;
+    uint32_t n, room;
+    uint64_t left_out;        /* processes beyond LIVES_MOST */
+    uint64_t end_ns;          /* of the last record */
+    struct names names;
+    struct numbers by_id;     /* positions by the id that the tape gives a process */
+    uint32_t *order;          /* after lives_finish(): all positions, each process after its parent, siblings by begin */
+    const struct baro_header *header; /* borrowed */
+    bool failed;              /* out of memory */
+    struct {
+        int process_cpu, process_rss, process_rss_peak, process_read, process_write;
+        int exit_cpu, exit_rss_peak, exit_read, exit_write, exit_elapsed;
+    } metric;
+};
+
+void lives_init(struct lives *l, const struct baro_header *header);
+void lives_done(struct lives *l);
+void lives_add(struct lives *l, const struct baro_record *record);
+/* Finds parents and the order. Returns 0 or -ENOMEM. */
+int lives_finish(struct lives *l);
+
+/* The position of a process of a sample; LIFE_NONE if it was left out. */
+uint32_t lives_find(const struct lives *l, uint32_t id);
+
+#endif

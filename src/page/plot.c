@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Charts as inline SVG that is as wide as the page: curves stand in an inner svg whose coordinates (buckets across, 1000
+ * down) are stretched; text and marks stand outside of it, at percentages. Zooming is another viewBox.
+ */
+#include <stdlib.h>
+
+#include "base/fmt.h"
+#include "base/json.h"
+#include "page/parts.h"
+
+#define TALL 168u
+#define LOW 96u
+#define DOWN 1000 /* coordinates of a plot from its top to its bottom */
+
+struct plot {
+    struct page *p;
+    const struct chart *c;
+    double end; /* value at the top of the axis */
+    unsigned height;
+};
+
+static int down(const struct plot *w, double v)
+{
+    double y = w->end > 0 ? DOWN - v / w->end * DOWN : DOWN;
+    return y < 0 ? 0 : y > DOWN ? DOWN : (int)(y + 0.5);
+}
+
+/* ---- paths: a point where the value changes, at the middle of its bucket ---- */
+
+/* One stretch of known buckets [from, to): y of each by value(). */
+typedef double value_function(const struct chart_curve *curve, const double *below, size_t i);
+
+static double value_mean(const struct chart_curve *curve, const double *below, size_t i)
+{
+    return curve->at[i].mean + (below ? below[i] : 0);
+}
+
+static double value_max(const struct chart_curve *curve, const double *below, size_t i)
+{
+    (void)below;
+    return curve->at[i].max;
+}
+
+static double value_min(const struct chart_curve *curve, const double *below, size_t i)
+{
+    (void)below;
+    return curve->at[i].min;
+}
+
+/* Points at twice the bucket's number plus one: the middle. Points on one level are left out. */
+static void points(const struct plot *w, const struct chart_curve *curve, const double *below, value_function *value,
+                   size_t from, size_t to, bool back)
+{
+    struct buf *html = &w->p->html;
+    int last = -1;
+    for (size_t k = from; k < to; k++) {
+        size_t i = back ? to - 1 - (k - from) : k;
+        int y = down(w, value(curve, below, i));
+        size_t next_k = k + 1;
+        int next = next_k < to ? down(w, value(curve, below, back ? to - 1 - (next_k - from) : next_k)) : -1;
+        if (k > from && y == last && next == y)
+            continue;
+        if (k == from)
+            buf_printf(html, "%s%zu %d", back ? "L" : "M", back ? 2 * i + 2 : 2 * i, y);
+        buf_printf(html, "L%zu %d", 2 * i + 1, y);
+        if (next < 0)
+            buf_printf(html, "L%zu %d", back ? 2 * i : 2 * i + 2, y);
+        last = y;
+    }
+}
+
+static size_t next_known(const struct chart *c, const struct chart_curve *curve, size_t i, bool known)
+{
+    while (i < c->buckets && curve->at[i].known != known)
+        i++;
+    return i;
+}
+
+/* kind: 'a' an area down to 0, 'l' a line, 'b' the band from the lowest to the highest value. */
+static void path(const struct plot *w, const struct chart_curve *curve, const double *below, char kind)
+{
+    struct buf *html = &w->p->html;
+    value_function *value = kind == 'b' || curve->shape == CHART_TOTAL ? value_max : value_mean;
+    buf_printf(html, "<path class=\"%c k%u\" data-k=\"", curve->shape == CHART_DASHED && kind == 'l' ? 'd' : kind,
+               curve->color);
+    page_string(html, curve->name);
+    buf_str(html, "\" d=\"");
+    for (size_t i = next_known(w->c, curve, 0, true); i < w->c->buckets; i = next_known(w->c, curve, i, true)) {
+        size_t to = next_known(w->c, curve, i, false);
+        points(w, curve, below, value, i, to, false);
+        if (kind == 'b')
+            points(w, curve, NULL, value_min, i, to, true);
+        if (kind == 'a')
+            buf_printf(html, "V%dH%zuZ", DOWN, 2 * i);
+        else if (kind == 'b')
+            buf_byte(html, 'Z');
+        i = to;
+    }
+    buf_str(html, "\"/>\n");
+}
+
+/* Stacked areas from the highest to the lowest: each covers what is below it. */
+static void stack(const struct plot *w)
+{
+    const struct chart *c = w->c;
+    double *below = calloc(c->buckets * (c->n_curves + 1), sizeof *below);
+    if (!below) {
+        w->p->html.failed = true;
+        return;
+    }
+    size_t n = 0, which[64];
+    for (size_t k = 0; k < c->n_curves && n < 63; k++) {
+        if (c->curves[k].shape != CHART_STACK || !c->curves[k].known)
+            continue;
+        which[n++] = k;
+        for (size_t i = 0; i < c->buckets; i++)
+            below[n * c->buckets + i] = below[(n - 1) * c->buckets + i] +
+                                        (c->curves[k].at[i].known ? c->curves[k].at[i].mean : 0);
+    }
+    for (size_t k = n; k-- > 0;)
+        path(w, &c->curves[which[k]], below + k * c->buckets, 'a');
+    free(below);
+}
+
+static bool has_band(const struct chart *c, const struct chart_curve *curve)
+{
+    for (size_t i = 0; i < c->buckets; i++) {
+        if (curve->at[i].known && curve->at[i].max > curve->at[i].min * 1.02)
+            return true;
+    }
+    return false;
+}
+
+static void curves(const struct plot *w)
+{
+    stack(w);
+    for (size_t k = 0; k < w->c->n_curves; k++) {
+        const struct chart_curve *curve = &w->c->curves[k];
+        if (curve->shape == CHART_STACK || !curve->known)
+            continue;
+        if (curve->shape == CHART_AREA)
+            path(w, curve, NULL, 'a');
+        if (curve->shape != CHART_TOTAL && has_band(w->c, curve))
+            path(w, curve, NULL, 'b');
+        path(w, curve, NULL, curve->shape == CHART_TOTAL ? 't' : 'l');
+    }
+}
+
+/* ---- around them ---- */
+
+static void limits(const struct plot *w)
+{
+    struct buf *html = &w->p->html;
+    for (size_t i = 0; i < w->c->n_limits; i++) {
+        const struct chart_limit *limit = &w->c->limits[i];
+        if (!chart_limit_is_drawn(w->c, limit))
+            continue;
+        int y = down(w, limit->value);
+        buf_printf(html, "<path class=\"limit\" d=\"M0 %dH%zu\"/>\n", y, 2 * w->c->buckets);
+    }
+}
+
+static void value_axis(const struct plot *w, const struct chart_ticks *ticks)
+{
+    struct buf *html = &w->p->html;
+    buf_str(html, "<g class=\"ya\" aria-hidden=\"true\">");
+    for (size_t i = 0; i < ticks->n; i++) {
+        double y = (double)down(w, ticks->at[i].at) * w->height / DOWN;
+        buf_printf(html, "<line x1=\"0\" x2=\"100%%\" y1=\"%.1f\" y2=\"%.1f\"/>", y, y);
+        if (i || ticks->n == 1) {
+            buf_printf(html, "<text x=\"4\" y=\"%.1f\">", y + 11);
+            page_string(html, ticks->at[i].text);
+            buf_str(html, "</text>");
+        }
+    }
+    buf_str(html, "</g>\n");
+}
+
+static void time_grid(const struct plot *w)
+{
+    struct buf *html = &w->p->html;
+    struct chart_ticks ticks;
+    chart_time_ticks(w->c, 9, &ticks);
+    buf_str(html, "<g class=\"tg\">");
+    for (size_t i = 0; i < ticks.n; i++) {
+        buf_str(html, "<line y1=\"0\" y2=\"100%\" x1=\"");
+        page_percent(w->p, html, (uint64_t)ticks.at[i].at);
+        buf_str(html, "%\" x2=\"");
+        page_percent(w->p, html, (uint64_t)ticks.at[i].at);
+        buf_str(html, "%\"/>");
+    }
+    buf_str(html, "</g>\n");
+}
+
+static void marks(const struct plot *w)
+{
+    struct buf *html = &w->p->html;
+    for (size_t i = 0; i < w->c->n_marks; i++) {
+        const struct chart_mark *mark = &w->c->marks[i];
+        double y = (double)down(w, mark->value) * w->height / DOWN;
+        bool left = (double)(mark->t_ns - w->p->from_ns) > 0.6 * (double)(w->p->to_ns - w->p->from_ns);
+        buf_printf(html, "<svg class=\"mark%s\" overflow=\"visible\" data-t=\"%llu\" data-y=\"%.9g\" x=\"",
+                   left ? " left" : "", (unsigned long long)mark->t_ns, mark->value);
+        page_percent(w->p, html, mark->t_ns);
+        buf_printf(html, "%%\" y=\"%.1f\"><circle r=\"3.5\"/><text x=\"%s\" y=\"%s\">", y, left ? "-8" : "8",
+                   y < 14 ? "14" : "-6");
+        page_string(html, mark->text);
+        buf_str(html, "</text></svg>\n");
+    }
+}
+
+static void drawing(const struct plot *w)
+{
+    struct buf *html = &w->p->html;
+    struct chart_ticks ticks;
+    chart_value_ticks(w->c->unit, chart_top(w->c), w->height > LOW ? 5 : 4, &ticks);
+    struct plot scaled = *w;
+    scaled.end = ticks.end;
+    buf_printf(html, "<svg class=\"plot\" width=\"100%%\" height=\"%u\" role=\"img\" data-end=\"%.9g\" aria-label=\"",
+               w->height, scaled.end);
+    page_string(html, w->c->title);
+    for (size_t i = 0; i < w->c->n_marks; i++) {
+        buf_str(html, ", ");
+        page_string(html, w->c->marks[i].text);
+    }
+    buf_str(html, "\">\n");
+    time_grid(&scaled);
+    buf_printf(html, "<svg class=\"in\" width=\"100%%\" height=\"%u\" viewBox=\"0 0 %zu %d\" preserveAspectRatio=\"none\">\n",
+               w->height, 2 * w->c->buckets, DOWN);
+    curves(&scaled);
+    limits(&scaled);
+    buf_str(html, "</svg>\n");
+    value_axis(&scaled, &ticks);
+    marks(&scaled);
+    buf_str(html, "</svg>\n");
+}
+
+static void legend(const struct plot *w)
+{
+    struct buf *html = &w->p->html;
+    buf_str(html, "<ul class=\"legend\">\n");
+    for (size_t k = 0; k < w->c->n_curves; k++) {
+        const struct chart_curve *curve = &w->c->curves[k];
+        if (!curve->known)
+            continue;
+        buf_printf(html, "<li%s><button type=\"button\" data-k=\"", curve->shape == CHART_TOTAL ? " class=\"total\"" : "");
+        page_string(html, curve->name);
+        buf_printf(html, "\"><i class=\"k%u%s\"></i><span>", curve->color,
+                   curve->shape == CHART_DASHED ? " dash" : curve->shape == CHART_TOTAL ? " tot" : "");
+        page_string(html, curve->name);
+        buf_printf(html, "</span><b data-curve=\"%zu\">", k);
+        struct buf text = {0};
+        chart_value_text(w->c->unit, curve->max, &text);
+        page_escaped(html, (const char *)text.at, text.len);
+        buf_done(&text);
+        buf_str(html, "</b></button></li>\n");
+    }
+    for (size_t i = 0; i < w->c->n_limits; i++) {
+        buf_str(html, "<li class=\"lim\"><i></i><span>");
+        page_string(html, w->c->limits[i].name);
+        buf_str(html, "</span><b>");
+        struct buf text = {0};
+        chart_value_text(w->c->unit, w->c->limits[i].value, &text);
+        page_escaped(html, (const char *)text.at, text.len);
+        buf_done(&text);
+        buf_str(html, "</b></li>\n");
+    }
+    buf_str(html, "</ul>\n");
+}
+
+static void track(struct page *p, const struct chart *c, size_t i, bool tall)
+{
+    struct plot w = {.p = p, .c = c, .height = tall ? TALL : LOW};
+    buf_printf(&p->html, "<figure class=\"track chart\" id=\"c-%s\" data-chart=\"%zu\"><figcaption class=\"th\"><h3 title=\"", c->id, i);
+    page_string(&p->html, c->help);
+    buf_str(&p->html, "\">");
+    page_string(&p->html, c->title);
+    buf_str(&p->html, "</h3>\n");
+    legend(&w);
+    buf_str(&p->html, "</figcaption><div class=\"tp\">\n");
+    drawing(&w);
+    buf_str(&p->html, "</div></figure>\n");
+    page_flush(p, false);
+}
+
+void page_charts(struct page *p)
+{
+    struct buf absent = {0};
+    for (size_t i = 0; i < figures_count(p->figures); i++) {
+        const struct chart *c = figures_chart(p->figures, i);
+        if (!c->absent) {
+            track(p, c, i, i < 2);
+            continue;
+        }
+        buf_str(&absent, "<li>");
+        page_string(&absent, c->title);
+        buf_str(&absent, ": ");
+        page_string(&absent, c->absent);
+        buf_str(&absent, "</li>\n");
+    }
+    if (absent.len) {
+        buf_str(&p->html, "<details class=\"without\"><summary>Not drawn</summary><ul>\n");
+        buf_add(&p->html, absent.at, absent.len);
+        buf_str(&p->html, "</ul></details>\n");
+    }
+    buf_done(&absent);
+}
+
+/* ---- small curves, and data for the script ---- */
+
+void page_spark(struct page *p, const struct chart *c, const struct chart_curve *curve)
+{
+    enum { ACROSS = 120 };
+    if (!c || !curve || !curve->known || curve->max <= 0)
+        return;
+    buf_printf(&p->html, "<svg class=\"spark\" viewBox=\"0 0 %d 100\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><path d=\"M0 100", ACROSS);
+    for (size_t x = 0; x < ACROSS; x++) {
+        double most = 0;
+        size_t from = x * c->buckets / ACROSS, to = (x + 1) * c->buckets / ACROSS;
+        for (size_t i = from; i < to || i == from; i++)
+            most = curve->at[i].known && curve->at[i].max > most ? curve->at[i].max : most;
+        buf_printf(&p->html, "L%zu %d", x, 100 - (int)(most / curve->max * 96));
+    }
+    buf_printf(&p->html, "L%d 100Z\"/></svg>", ACROSS);
+}
+
+/* Rounded to four digits: more can't be seen, and the page stays small. */
+static double four_digits(double v)
+{
+    double scale = 1, size = v < 0 ? -v : v;
+    if (!(size > 1e-12 && size < 1e18))
+        return 0;
+    for (; size * scale < 1000; scale *= 10)
+        ;
+    for (; size * scale >= 10000; scale /= 10)
+        ;
+    double whole = (double)(uint64_t)(size * scale + 0.5), rounded = scale >= 1 ? whole / scale : whole * (1 / scale);
+    return v < 0 ? -rounded : rounded;
+}
+
+static void curve_data(const struct chart *c, const struct chart_curve *curve, struct json *j)
+{
+    json_begin(j, '{');
+    json_key(j, "name");
+    json_text(j, curve->name);
+    json_key(j, "shape");
+    json_u64(j, curve->shape);
+    json_key(j, "v");
+    json_begin(j, '[');
+    for (size_t i = 0; i < c->buckets; i++) {
+        if (curve->at[i].known)
+            json_double(j, four_digits(curve->shape == CHART_STACK ? curve->at[i].mean : curve->at[i].max));
+        else
+            json_null(j);
+    }
+    json_end(j, ']');
+    json_end(j, '}');
+}
+
+void page_chart_data(const struct page *p, struct json *j)
+{
+    json_begin(j, '[');
+    for (size_t i = 0; i < figures_count(p->figures); i++) {
+        const struct chart *c = figures_chart(p->figures, i);
+        json_begin(j, '{');
+        json_key(j, "id");
+        json_text(j, c->id);
+        json_key(j, "unit");
+        json_u64(j, c->unit);
+        json_key(j, "buckets");
+        json_u64(j, c->buckets);
+        json_key(j, "curves");
+        json_begin(j, '[');
+        for (size_t k = 0; k < c->n_curves; k++)
+            curve_data(c, &c->curves[k], j);
+        json_end(j, ']');
+        json_end(j, '}');
+    }
+    json_end(j, ']');
+}
