@@ -7,10 +7,10 @@
 
 struct build {
     const struct lives *l;
-    uint32_t *row_of;        /* by life: its own row, or that of the merged ones it is part of; LIFE_NONE: none yet */
-    struct bar_row *row;     /* singles first, then merged ones */
+    uint32_t *row_of;    /* by life: its own row, or that of the merged ones it is part of; LIFE_NONE: none yet */
+    struct bar_row *row; /* singles first, then merged ones */
     uint32_t n, singles, room;
-    uint32_t *slot, slots;   /* merged rows by parent row and name */
+    uint32_t *slot, slots; /* merged rows by parent row and name */
 };
 
 /* ---- which ones have a row of their own ---- */
@@ -54,7 +54,7 @@ static void single_with_parents(struct build *b, uint32_t i)
 static int choose(struct build *b)
 {
     const struct lives *l = b->l;
-    uint64_t cpu = 1, rss = 1, span = l->end_ns + 1;
+    uint64_t cpu = 1, rss = 1, span = l->end_ns + 1; /* cpu: of all together */
     if (l->n <= BARS_MOST) {
         for (uint32_t k = 0; k < l->n; k++)
             single(b, l->order[k]);
@@ -65,13 +65,13 @@ static int choose(struct build *b)
     if (!score)
         return -ENOMEM;
     for (uint32_t i = 0; i < l->n; i++) {
-        cpu = l->at[i].cpu_ns > cpu ? l->at[i].cpu_ns : cpu;
+        cpu += l->at[i].cpu_ns;
         rss = l->at[i].rss_peak_bytes > rss ? l->at[i].rss_peak_bytes : rss;
     }
     for (uint32_t i = 0; i < l->n; i++) {
         const struct life *life = &l->at[i];
-        double lived = (double)(life->end_ns - life->begin_ns) / (double)span, c = (double)life->cpu_ns / (double)cpu,
-               m = (double)life->rss_peak_bytes / (double)rss;
+        double lived = (double)(life->end_ns - life->begin_ns) / (double)span,
+               c = 4 * (double)life->cpu_ns / (double)cpu, m = (double)life->rss_peak_bytes / (double)rss;
         /* Memory counts for those that lived for a while: all compilers of a build hold much for a moment. */
         score[i] = (struct score){lived + c + m * (lived > 0.02 ? 1 : 0), i};
     }
@@ -130,11 +130,11 @@ static bool merge(struct build *b, uint32_t i)
     if (!grow(b))
         return false;
     uint32_t at = (parent * 31 + life->name) & (b->slots - 1);
-    while (b->slot[at] &&
-           (b->row[b->slot[at] - 1].parent != parent || b->row[b->slot[at] - 1].name != life->name))
+    while (b->slot[at] && (b->row[b->slot[at] - 1].parent != parent || b->row[b->slot[at] - 1].name != life->name))
         at = (at + 1) & (b->slots - 1);
     if (!b->slot[at]) {
-        b->row[b->n] = (struct bar_row){.life = LIFE_NONE, .parent = parent, .name = life->name, .begin_ns = UINT64_MAX};
+        b->row[b->n] =
+            (struct bar_row){.life = LIFE_NONE, .parent = parent, .name = life->name, .begin_ns = UINT64_MAX};
         b->slot[at] = ++b->n;
     }
     uint32_t r = b->slot[at] - 1;
@@ -193,7 +193,8 @@ static int limit_merged(struct build *b)
 }
 
 /* How many of a row lived at once: +1 where one begins, -1 behind its end, summed up along the buckets. One that begins
- * and ends in a bucket counts there as the share of the bucket that it lived for, but at least as one of all that did. */
+ * and ends in a bucket counts there as the share of the bucket that it lived for, but at least as one of all that did.
+ */
 static int strips(struct build *b, uint64_t end_ns)
 {
     uint32_t merged = b->n - b->singles;
@@ -257,6 +258,18 @@ static void put_children(struct build *b, struct bars *out, uint32_t parent, uin
     }
 }
 
+/* A row of one that was merged with nobody is that process. */
+static void unmerge(struct build *b)
+{
+    for (uint32_t i = 0; i < b->l->n; i++) {
+        struct bar_row *row = &b->row[b->row_of[i]];
+        if (row->n == 1 && row->life == LIFE_NONE) {
+            row->life = i;
+            row->name = b->l->at[i].name;
+        }
+    }
+}
+
 static int order(struct build *b, struct bars *out)
 {
     bool done[BARS_MOST] = {false};
@@ -265,6 +278,7 @@ static int order(struct build *b, struct bars *out)
         return -ENOMEM;
     for (uint32_t r = 0; r < b->singles; r++)
         b->row[r].parent = shown_parent(b, b->row[r].life);
+    unmerge(b);
     put_children(b, out, LIFE_NONE, 0, done);
     for (uint32_t r = 0; r < b->n; r++) {
         if (!done[r]) /* the rest of all names */

@@ -72,24 +72,26 @@ static void or_null(struct json *j, bool has, uint64_t v)
         json_null(j);
 }
 
-#define PUT(name, code) \
-    static void put_##name(const struct page *p, const struct chosen *c, const struct life *life, struct json *j) \
-    { \
-        (void)p; \
-        (void)c; \
-        code; \
+#define PUT(name, code)                                                                                                \
+    static void put_##name(const struct page *p, const struct chosen *c, const struct life *life, struct json *j)      \
+    {                                                                                                                  \
+        (void)p;                                                                                                       \
+        (void)c;                                                                                                       \
+        code;                                                                                                          \
     }
 PUT(pid, json_i64(j, life->pid))
 PUT(name, json_u64(j, life->name))
-PUT(parent, json_i64(j, life->parent == LIFE_NONE || c->index[life->parent] == LIFE_NONE ? -1 : (int64_t)c->index[life->parent]))
+PUT(parent,
+    json_i64(j,
+             life->parent == LIFE_NONE || c->index[life->parent] == LIFE_NONE ? -1 : (int64_t)c->index[life->parent]))
 PUT(begin, json_u64(j, life->begin_ns))
 PUT(lived, json_u64(j, life->end_ns - life->begin_ns))
-PUT(cpu, or_null(j, life->has & LIFE_CPU, life->cpu_ns))
-PUT(rss, or_null(j, life->has & LIFE_RSS, life->rss_peak_bytes))
-PUT(read, or_null(j, life->has & LIFE_READ, life->read_bytes))
-PUT(write, or_null(j, life->has & LIFE_WRITE, life->write_bytes))
+PUT(cpu, or_null(j, life->has &LIFE_CPU, life->cpu_ns))
+PUT(rss, or_null(j, life->has &LIFE_RSS, life->rss_peak_bytes))
+PUT(read, or_null(j, life->has &LIFE_READ, life->read_bytes))
+PUT(write, or_null(j, life->has &LIFE_WRITE, life->write_bytes))
 /* -1: ended, and the status is not known; null: it has not ended */
-PUT(status, life->has & LIFE_STATUS ? json_i64(j, life->status) : life->has & LIFE_ENDED ? json_i64(j, -1) : json_null(j))
+PUT(status, life->has &LIFE_STATUS ? json_i64(j, life->status) : life->has &LIFE_ENDED ? json_i64(j, -1) : json_null(j))
 
 static void column(const struct page *p, const struct chosen *c, struct json *j, const char *name, put_function *put)
 {

@@ -20,8 +20,10 @@ void page_facts(struct page *p)
     struct buf *html = &p->html;
     page_begin_section(p, "complete", "How complete this is");
     page_words(p, true);
-    buf_str(html, "<details><summary>All figures</summary><div class=\"tw\"><table class=\"facts\" data-table=\"facts\"><thead><tr>"
-                  "<th scope=\"col\">figure</th><th scope=\"col\" class=\"n\">value</th><th scope=\"col\">meaning</th></tr></thead><tbody>\n");
+    buf_str(html, "<details><summary>All figures</summary><div class=\"tw\"><table class=\"facts\" "
+                  "data-table=\"facts\"><thead><tr>"
+                  "<th scope=\"col\">figure</th><th scope=\"col\" class=\"n\">value</th><th "
+                  "scope=\"col\">meaning</th></tr></thead><tbody>\n");
     for (int i = 0; i < baro_summary_section_count(); i++) {
         const struct baro_section *section = baro_summary_section(i);
         for (int k = 0; !section->is_table && k < section->fact_count; k++)

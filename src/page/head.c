@@ -43,10 +43,12 @@ void page_head(struct page *p)
     struct buf *html = &p->html;
     enum report_result result = report_result(p->summary, p->is_running, &end);
     report_title(p->summary, &title);
-    buf_str(html, "<header>\n<div class=\"bar\"><span class=\"brand\">barograph</span><span class=\"tools\">"
-                  "<button type=\"button\" id=\"theme\" hidden>dark</button>"
-                  "<button type=\"button\" id=\"help\" aria-haspopup=\"dialog\" hidden>keys <kbd>?</kbd></button></span></div>\n"
-                  "<h1><code>");
+    buf_str(
+        html,
+        "<header>\n<div class=\"bar\"><span class=\"brand\">barograph</span><span class=\"tools\">"
+        "<button type=\"button\" id=\"theme\" hidden>dark</button>"
+        "<button type=\"button\" id=\"help\" aria-haspopup=\"dialog\" hidden>keys <kbd>?</kbd></button></span></div>\n"
+        "<h1><code>");
     page_text(html, (const char *)title.at, title.len);
     buf_printf(html, "</code></h1>\n<p class=\"result\"><span class=\"pill %s\">", classes[result]);
     page_escaped(html, (const char *)end.at, end.len);
@@ -66,7 +68,7 @@ void page_head(struct page *p)
 struct key_figure {
     const char *label;
     const char *section, *fact;
-    const char *chart;       /* NULL: no curve */
+    const char *chart; /* NULL: no curve */
     struct {
         const char *before, *section, *fact, *after;
     } beside[3];
@@ -74,25 +76,49 @@ struct key_figure {
 };
 
 static const struct key_figure of_job[] = {
-    {"CPU time", "job", "cpu_ns", "cpu",
-     {{"", "job", "cores_mean", " cores on average"}, {"peak ", "job", "cores_peak", ""}, {"of ", "limits", "cores", ""}},
-     "limits", "cores_peak_ratio"},
-    {"memory", "limits", "memory_peak_bytes", "memory",
-     {{"", "limits", "memory_peak_of", " at the peak"}, {"of ", "limits", "memory_bytes", ""}}, "limits",
+    {"CPU time",
+     "job",
+     "cpu_ns",
+     "cpu",
+     {{"", "job", "cores_mean", " cores on average"},
+      {"peak ", "job", "cores_peak", ""},
+      {"of ", "limits", "cores", ""}},
+     "limits",
+     "cores_peak_ratio"},
+    {"memory",
+     "limits",
+     "memory_peak_bytes",
+     "memory",
+     {{"", "limits", "memory_peak_of", " at the peak"}, {"of ", "limits", "memory_bytes", ""}},
+     "limits",
      "memory_peak_ratio"},
     {"read", "job", "io_rchar_bytes", NULL, {{"from storage ", "job", "io_read_bytes", ""}}, NULL, NULL},
     {"wrote", "job", "io_wchar_bytes", NULL, {{"to storage ", "job", "io_write_bytes", ""}}, NULL, NULL},
-    {"processes", "job", "processes_started", "processes",
+    {"processes",
+     "job",
+     "processes_started",
+     "processes",
      {{"at most ", "job", "processes_peak", " at once"}, {"", "job", "processes_unsampled", " too short for a sample"}},
-     NULL, NULL},
+     NULL,
+     NULL},
     {"waited for a core", "job", "run_delay_ns", NULL, {{"throttled ", "limits", "throttled_ns", ""}}, NULL, NULL},
 };
 
 static const struct key_figure of_host[] = {
-    {"CPUs busy", "host", "cpu_mean_cores", "host_cpu",
-     {{"peak ", "host", "cpu_peak_cores", ""}, {"of ", "host", "cores", ""}}, NULL, NULL},
-    {"memory in use", "host", "memory_used_peak_bytes", "host_memory",
-     {{"of ", "host", "memory_total_bytes", ""}, {"swap ", "host", "swap_used_peak_bytes", ""}}, NULL, NULL},
+    {"CPUs busy",
+     "host",
+     "cpu_mean_cores",
+     "host_cpu",
+     {{"peak ", "host", "cpu_peak_cores", ""}, {"of ", "host", "cores", ""}},
+     NULL,
+     NULL},
+    {"memory in use",
+     "host",
+     "memory_used_peak_bytes",
+     "host_memory",
+     {{"of ", "host", "memory_total_bytes", ""}, {"swap ", "host", "swap_used_peak_bytes", ""}},
+     NULL,
+     NULL},
     {"disks read", "host", "disk_read_bytes", NULL, {{"wrote ", "host", "disk_write_bytes", ""}}, NULL, NULL},
     {"networks received", "host", "net_receive_bytes", NULL, {{"sent ", "host", "net_transmit_bytes", ""}}, NULL, NULL},
     {"load", "host", "load_peak", NULL, {{NULL, NULL, NULL, NULL}}, NULL, NULL},
@@ -116,10 +142,15 @@ static void share_bar(struct page *p, const char *section, const char *name)
     if (!name || !report_has_real(p->summary, section, name, &ratio))
         return;
     double percent = ratio < 0 ? 0 : ratio > 1 ? 100 : ratio * 100;
-    buf_printf(&p->html, "<svg class=\"meter%s\" viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"",
-               ratio > 0.95 ? " full" : ratio > 0.8 ? " high" : "");
+    buf_printf(&p->html,
+               "<svg class=\"meter%s\" viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"",
+               ratio > 0.95  ? " full"
+               : ratio > 0.8 ? " high"
+                             : "");
     fmt_decimal(&p->html, ratio * 100, 0);
-    buf_printf(&p->html, " %% of the limit\"><rect width=\"1000\" height=\"10\"/><rect class=\"part\" width=\"%d\" height=\"10\"/></svg>",
+    buf_printf(&p->html,
+               " %% of the limit\"><rect width=\"1000\" height=\"10\"/><rect class=\"part\" width=\"%d\" "
+               "height=\"10\"/></svg>",
                (int)(percent * 10));
 }
 

@@ -10,12 +10,23 @@ void page_escaped(struct buf *html, const char *at, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
         switch (at[i]) {
-        case '&': buf_str(html, "&amp;"); break;
-        case '<': buf_str(html, "&lt;"); break;
-        case '>': buf_str(html, "&gt;"); break;
-        case '"': buf_str(html, "&quot;"); break;
-        case '\'': buf_str(html, "&#39;"); break;
-        default: buf_byte(html, (uint8_t)at[i]);
+        case '&':
+            buf_str(html, "&amp;");
+            break;
+        case '<':
+            buf_str(html, "&lt;");
+            break;
+        case '>':
+            buf_str(html, "&gt;");
+            break;
+        case '"':
+            buf_str(html, "&quot;");
+            break;
+        case '\'':
+            buf_str(html, "&#39;");
+            break;
+        default:
+            buf_byte(html, (uint8_t)at[i]);
         }
     }
 }

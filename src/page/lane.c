@@ -43,7 +43,8 @@ static void phase(struct page *p, const struct baro_timeline_item *item, unsigne
     buf_str(html, ", ");
     fmt_duration(html, item->end_ns - item->begin_ns);
     buf_str(html, item->is_open ? ", not ended" : "");
-    buf_printf(html, "</title><rect class=\"k%u\" width=\"100%%\" height=\"100%%\" rx=\"3\"/><text x=\"6\" y=\"13\">", color);
+    buf_printf(html, "</title><rect class=\"k%u\" width=\"100%%\" height=\"100%%\" rx=\"3\"/><text x=\"6\" y=\"13\">",
+               color);
     page_string(html, item->name);
     buf_str(html, "</text></svg>\n");
 }
@@ -64,7 +65,8 @@ static void phases(struct page *p)
     lanes = lanes < LANES_MOST ? lanes : LANES_MOST;
     if (!lanes)
         return;
-    buf_printf(&p->html, "<div class=\"track lanes\"><div class=\"th\"><h3>Phases</h3></div><div class=\"tp\">"
+    buf_printf(&p->html,
+               "<div class=\"track lanes\"><div class=\"th\"><h3>Phases</h3></div><div class=\"tp\">"
                "<svg class=\"lane\" width=\"100%%\" height=\"%u\" role=\"img\" aria-label=\"phases of the job\">\n",
                (unsigned)lanes * LANE_HEIGHT);
     size_t drawn = 0;
@@ -91,7 +93,8 @@ static void point(struct page *p, const struct baro_timeline_item *item)
         page_percent(p, html, item->begin_ns);
         buf_str(html, "%\" width=\"");
         uint64_t end = item->end_ns < p->to_ns ? item->end_ns : p->to_ns;
-        fmt_decimal(html, end > item->begin_ns ? 100 * (double)(end - item->begin_ns) / (double)(p->to_ns - p->from_ns) : 0, 3);
+        fmt_decimal(
+            html, end > item->begin_ns ? 100 * (double)(end - item->begin_ns) / (double)(p->to_ns - p->from_ns) : 0, 3);
         buf_str(html, "%\"><rect width=\"100%\" height=\"100%\"/></svg>");
     }
     buf_printf(html, "<svg class=\"pt %s\" overflow=\"visible\" data-t=\"%llu\" x=\"", kind,
@@ -113,9 +116,10 @@ static void points(struct page *p)
         n += is_point(baro_timeline_get(p->timeline, i));
     if (!n)
         return;
-    buf_str(&p->html, "<div class=\"track lanes\"><div class=\"th\"><h3>Events</h3></div><div class=\"tp\">"
-                      "<svg class=\"lane\" width=\"100%\" height=\"18\" role=\"img\" aria-label=\"marks and events; the "
-                      "table of events lists them\">\n");
+    buf_str(&p->html,
+            "<div class=\"track lanes\"><div class=\"th\"><h3>Events</h3></div><div class=\"tp\">"
+            "<svg class=\"lane\" width=\"100%\" height=\"18\" role=\"img\" aria-label=\"marks and events; the "
+            "table of events lists them\">\n");
     for (int problems = 0; problems < 2; problems++) { /* problems last: over the others */
         for (size_t i = 0; i < count && drawn < EVENTS_MOST; i++) {
             const struct baro_timeline_item *item = baro_timeline_get(p->timeline, i);

@@ -105,6 +105,7 @@ static void add_process(struct lives *l, const struct baro_process *p)
 {
     struct life *life = born(l, baro_process_id(p));
     uint64_t v = 0;
+    int absent;
     if (!life)
         return;
     if (life->begin_ns == UINT64_MAX) {
@@ -118,18 +119,23 @@ static void add_process(struct lives *l, const struct baro_process *p)
     }
     life->read_ns = baro_process_read_ns(p);
     name_it(l, life, baro_process_name(p), baro_process_cmdline(p));
-    put(life, LIFE_CPU, baro_process_value(p, l->metric.process_cpu, &v), v, &life->cpu_ns);
-    put(life, LIFE_RSS, baro_process_value(p, l->metric.process_rss, &v), v, &life->rss_peak_bytes);
-    put(life, LIFE_RSS, baro_process_value(p, l->metric.process_rss_peak, &v), v, &life->rss_peak_bytes);
-    put(life, LIFE_READ, baro_process_value(p, l->metric.process_read, &v), v, &life->read_bytes);
-    put(life, LIFE_WRITE, baro_process_value(p, l->metric.process_write, &v), v, &life->write_bytes);
+    absent = baro_process_value(p, l->metric.process_cpu, &v);
+    put(life, LIFE_CPU, absent, v, &life->cpu_ns);
+    absent = baro_process_value(p, l->metric.process_rss, &v);
+    put(life, LIFE_RSS, absent, v, &life->rss_peak_bytes);
+    absent = baro_process_value(p, l->metric.process_rss_peak, &v);
+    put(life, LIFE_RSS, absent, v, &life->rss_peak_bytes);
+    absent = baro_process_value(p, l->metric.process_read, &v);
+    put(life, LIFE_READ, absent, v, &life->read_bytes);
+    absent = baro_process_value(p, l->metric.process_write, &v);
+    put(life, LIFE_WRITE, absent, v, &life->write_bytes);
 }
 
 static void add_exit(struct lives *l, const struct baro_exit *e)
 {
     struct life *life = born(l, baro_exit_id(e));
     uint64_t v = 0;
-    int status;
+    int status, absent;
     if (!life)
         return;
     life->pid = baro_exit_pid(e);
@@ -149,10 +155,14 @@ static void add_exit(struct lives *l, const struct baro_exit *e)
         life->status = status;
         life->has |= LIFE_STATUS;
     }
-    put(life, LIFE_CPU, baro_exit_value(e, l->metric.exit_cpu, &v), v, &life->cpu_ns);
-    put(life, LIFE_RSS, baro_exit_value(e, l->metric.exit_rss_peak, &v), v, &life->rss_peak_bytes);
-    put(life, LIFE_READ, baro_exit_value(e, l->metric.exit_read, &v), v, &life->read_bytes);
-    put(life, LIFE_WRITE, baro_exit_value(e, l->metric.exit_write, &v), v, &life->write_bytes);
+    absent = baro_exit_value(e, l->metric.exit_cpu, &v);
+    put(life, LIFE_CPU, absent, v, &life->cpu_ns);
+    absent = baro_exit_value(e, l->metric.exit_rss_peak, &v);
+    put(life, LIFE_RSS, absent, v, &life->rss_peak_bytes);
+    absent = baro_exit_value(e, l->metric.exit_read, &v);
+    put(life, LIFE_READ, absent, v, &life->read_bytes);
+    absent = baro_exit_value(e, l->metric.exit_write, &v);
+    put(life, LIFE_WRITE, absent, v, &life->write_bytes);
 }
 
 void lives_add(struct lives *l, const struct baro_record *r)

@@ -34,13 +34,13 @@ struct life {
 struct lives {
     struct life *at;
     uint32_t n, room;
-    uint64_t left_out;        /* processes beyond LIVES_MOST */
-    uint64_t end_ns;          /* of the last record */
+    uint64_t left_out; /* processes beyond LIVES_MOST */
+    uint64_t end_ns;   /* of the last record */
     struct names names;
-    struct numbers by_id;     /* positions by the id that the tape gives a process */
-    uint32_t *order;          /* after lives_finish(): all positions, each process after its parent, siblings by begin */
+    struct numbers by_id; /* positions by the id that the tape gives a process */
+    uint32_t *order;      /* after lives_finish(): all positions, each process after its parent, siblings by begin */
     const struct baro_header *header; /* borrowed */
-    bool failed;              /* out of memory */
+    bool failed;                      /* out of memory */
     struct {
         int process_cpu, process_rss, process_rss_peak, process_read, process_write;
         int exit_cpu, exit_rss_peak, exit_read, exit_write, exit_elapsed;

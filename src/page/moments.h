@@ -24,20 +24,20 @@ struct moment_row {
 struct moment {
     uint64_t t_ns, rss_bytes; /* rss: of all processes */
     uint32_t n, room;
-    uint32_t more;            /* processes that are not in rows */
+    uint32_t more; /* processes that are not in rows */
     uint64_t more_rss_bytes, more_millicores;
-    struct moment_row *row;   /* in the order of the tape: parents before children */
+    struct moment_row *row; /* in the order of the tape: parents before children */
 };
 
 struct moments {
     const struct lives *lives; /* borrowed */
     struct moment at[MOMENTS_MOST];
-    uint32_t n;                /* stretches: MOMENTS_MOST divided by powers of two */
+    uint32_t n; /* stretches: MOMENTS_MOST divided by powers of two */
     uint64_t stretch_ns, rows;
-    struct moment_now *now;    /* the last values of each process, by its position in lives */
+    struct moment_now *now; /* the last values of each process, by its position in lives */
     uint32_t now_n;
-    uint64_t sample;           /* their number so far */
-    struct moment_row *room;   /* for one sample */
+    uint64_t sample;         /* their number so far */
+    struct moment_row *room; /* for one sample */
     size_t room_n;
     bool failed;
 };

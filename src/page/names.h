@@ -12,8 +12,8 @@
 
 /* All-zero is empty. If an allocation fails, what was asked for is NAMES_NONE. */
 struct names {
-    struct buf text;     /* all texts, each with its NUL */
-    uint32_t *offset;    /* where each text is */
+    struct buf text;  /* all texts, each with its NUL */
+    uint32_t *offset; /* where each text is */
     uint32_t n, room;
     uint32_t *slot, slots; /* position + 1 by hash; slots is a power of two */
 };

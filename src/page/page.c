@@ -57,10 +57,12 @@ static void head_of_file(struct page *p)
     struct buf *html = &p->html;
     struct buf title = {0};
     report_title(p->summary, &title);
-    buf_printf(html, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                     "<meta http-equiv=\"Content-Security-Policy\" content=\"%s\">\n"
-                     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                     "<meta name=\"generator\" content=\"barograph " BARO_VERSION "\">\n<title>", page_csp);
+    buf_printf(html,
+               "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+               "<meta http-equiv=\"Content-Security-Policy\" content=\"%s\">\n"
+               "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+               "<meta name=\"generator\" content=\"barograph " BARO_VERSION "\">\n<title>",
+               page_csp);
     page_text(html, (const char *)title.at, title.len < 80 ? title.len : 80);
     buf_str(html, " - barograph</title>\n<style>");
     buf_str(html, page_css);

@@ -25,7 +25,7 @@ struct page {
     struct moments moments;
     struct bars bars;
     struct figures *figures;
-    struct chart_spans spans; /* none: the page draws phases in a lane above the charts */
+    struct chart_spans spans;          /* none: the page draws phases in a lane above the charts */
     uint64_t from_ns, to_ns, start_ns; /* the time axis of all charts, and where its 0 is */
     baro_sink *sink;
     void *context;
@@ -60,17 +60,17 @@ void page_status(struct buf *html, const struct life *life);
 void page_life_name(const struct page *p, struct buf *html, const struct life *life);
 
 /* ---- parts of the page, in order ---- */
-void page_head(struct page *p);       /* head.c: what was recorded, how it ended */
+void page_head(struct page *p);                                      /* head.c: what was recorded, how it ended */
 void page_verdicts(struct page *p, const struct baro_verdicts *all); /* verdicts.c */
-void page_words(struct page *p, bool about_the_recording); /* words.c: the lines of the summary */
+void page_words(struct page *p, bool about_the_recording);           /* words.c: the lines of the summary */
 void page_key_figures(struct page *p);
-void page_axis(struct page *p);       /* lane.c: the time axis, phases and events */
-void page_charts(struct page *p);     /* plot.c */
-void page_bars(struct page *p);       /* rows.c */
-void page_tree(struct page *p);       /* tree.c: the processes at the moment with most memory */
-void page_tables(struct page *p);     /* tables.c */
-void page_facts(struct page *p);      /* facts.c: completeness, cost, and all facts */
-int page_data(struct page *p); /* data.c: JSON for the script; 0 or -ENOMEM */
+void page_axis(struct page *p);   /* lane.c: the time axis, phases and events */
+void page_charts(struct page *p); /* plot.c */
+void page_bars(struct page *p);   /* rows.c */
+void page_tree(struct page *p);   /* tree.c: the processes at the moment with most memory */
+void page_tables(struct page *p); /* tables.c */
+void page_facts(struct page *p);  /* facts.c: completeness, cost, and all facts */
+int page_data(struct page *p);    /* data.c: JSON for the script; 0 or -ENOMEM */
 
 /* plot.c */
 void page_chart_data(const struct page *p, struct json *j);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Charts as inline SVG that is as wide as the page: curves stand in an inner svg whose coordinates (buckets across, 1000
- * down) are stretched; text and marks stand outside of it, at percentages. Zooming is another viewBox.
+ * Charts as inline SVG that is as wide as the page: curves stand in an inner svg whose coordinates (buckets across,
+ * 1000 down) are stretched; text and marks stand outside of it, at percentages. Zooming is another viewBox.
  */
 #include <stdlib.h>
 
@@ -82,8 +82,12 @@ static void path(const struct plot *w, const struct chart_curve *curve, const do
 {
     struct buf *html = &w->p->html;
     value_function *value = kind == 'b' || curve->shape == CHART_TOTAL ? value_max : value_mean;
-    buf_printf(html, "<path class=\"%c k%u\" data-k=\"", curve->shape == CHART_DASHED && kind == 'l' ? 'd' : kind,
-               curve->color);
+    const char *class = kind == 'a'                                   ? (curve->shape == CHART_STACK ? "a" : "a pale")
+                        : kind == 'l' && curve->shape == CHART_DASHED ? "d"
+                        : kind == 'l'                                 ? "l"
+                        : kind == 't'                                 ? "t"
+                                                                      : "b";
+    buf_printf(html, "<path class=\"%s k%u\" data-k=\"", class, curve->color);
     page_string(html, curve->name);
     buf_str(html, "\" d=\"");
     for (size_t i = next_known(w->c, curve, 0, true); i < w->c->buckets; i = next_known(w->c, curve, i, true)) {
@@ -115,8 +119,8 @@ static void stack(const struct plot *w)
             continue;
         which[n++] = k;
         for (size_t i = 0; i < c->buckets; i++)
-            below[n * c->buckets + i] = below[(n - 1) * c->buckets + i] +
-                                        (c->curves[k].at[i].known ? c->curves[k].at[i].mean : 0);
+            below[n * c->buckets + i] =
+                below[(n - 1) * c->buckets + i] + (c->curves[k].at[i].known ? c->curves[k].at[i].mean : 0);
     }
     for (size_t k = n; k-- > 0;)
         path(w, &c->curves[which[k]], below + k * c->buckets, 'a');
@@ -214,7 +218,10 @@ static void drawing(const struct plot *w)
 {
     struct buf *html = &w->p->html;
     struct chart_ticks ticks;
-    chart_value_ticks(w->c->unit, chart_top(w->c), w->height > LOW ? 5 : 4, &ticks);
+    double top = chart_top(w->c);
+    if (w->c->unit == CHART_RATIO && top > 1 && top < 1.1) /* two reads that were not at the same instant */
+        top = 1;
+    chart_value_ticks(w->c->unit, top, w->height > LOW ? 5 : 4, &ticks);
     struct plot scaled = *w;
     scaled.end = ticks.end;
     buf_printf(html, "<svg class=\"plot\" width=\"100%%\" height=\"%u\" role=\"img\" data-end=\"%.9g\" aria-label=\"",
@@ -226,7 +233,8 @@ static void drawing(const struct plot *w)
     }
     buf_str(html, "\">\n");
     time_grid(&scaled);
-    buf_printf(html, "<svg class=\"in\" width=\"100%%\" height=\"%u\" viewBox=\"0 0 %zu %d\" preserveAspectRatio=\"none\">\n",
+    buf_printf(html,
+               "<svg class=\"in\" width=\"100%%\" height=\"%u\" viewBox=\"0 0 %zu %d\" preserveAspectRatio=\"none\">\n",
                w->height, 2 * w->c->buckets, DOWN);
     curves(&scaled);
     limits(&scaled);
@@ -244,10 +252,13 @@ static void legend(const struct plot *w)
         const struct chart_curve *curve = &w->c->curves[k];
         if (!curve->known)
             continue;
-        buf_printf(html, "<li%s><button type=\"button\" data-k=\"", curve->shape == CHART_TOTAL ? " class=\"total\"" : "");
+        buf_printf(html, "<li%s><button type=\"button\" data-k=\"",
+                   curve->shape == CHART_TOTAL ? " class=\"total\"" : "");
         page_string(html, curve->name);
         buf_printf(html, "\"><i class=\"k%u%s\"></i><span>", curve->color,
-                   curve->shape == CHART_DASHED ? " dash" : curve->shape == CHART_TOTAL ? " tot" : "");
+                   curve->shape == CHART_DASHED  ? " dash"
+                   : curve->shape == CHART_TOTAL ? " tot"
+                                                 : "");
         page_string(html, curve->name);
         buf_printf(html, "</span><b data-curve=\"%zu\">", k);
         struct buf text = {0};
@@ -272,7 +283,9 @@ static void legend(const struct plot *w)
 static void track(struct page *p, const struct chart *c, size_t i, bool tall)
 {
     struct plot w = {.p = p, .c = c, .height = tall ? TALL : LOW};
-    buf_printf(&p->html, "<figure class=\"track chart\" id=\"c-%s\" data-chart=\"%zu\"><figcaption class=\"th\"><h3 title=\"", c->id, i);
+    buf_printf(&p->html,
+               "<figure class=\"track chart\" id=\"c-%s\" data-chart=\"%zu\"><figcaption class=\"th\"><h3 title=\"",
+               c->id, i);
     page_string(&p->html, c->help);
     buf_str(&p->html, "\">");
     page_string(&p->html, c->title);
@@ -314,7 +327,10 @@ void page_spark(struct page *p, const struct chart *c, const struct chart_curve 
     enum { ACROSS = 120 };
     if (!c || !curve || !curve->known || curve->max <= 0)
         return;
-    buf_printf(&p->html, "<svg class=\"spark\" viewBox=\"0 0 %d 100\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><path d=\"M0 100", ACROSS);
+    buf_printf(&p->html,
+               "<svg class=\"spark\" viewBox=\"0 0 %d 100\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><path "
+               "d=\"M0 100",
+               ACROSS);
     for (size_t x = 0; x < ACROSS; x++) {
         double most = 0;
         size_t from = x * c->buckets / ACROSS, to = (x + 1) * c->buckets / ACROSS;

@@ -79,8 +79,8 @@ static void single(struct page *p, const struct bar_row *row, unsigned y)
                to - from < 12 ? 12 : to - from, ROW_HEIGHT - 4);
     bool is_bad = (life->has & LIFE_STATUS) && life->status;
     if (is_bad)
-        buf_printf(&p->html, "<rect class=\"failed\" x=\"%d\" y=\"%u\" width=\"14\" height=\"%u\"/>", to > 14 ? to - 14 : 0,
-                   y + 2, ROW_HEIGHT - 4);
+        buf_printf(&p->html, "<rect class=\"failed\" x=\"%d\" y=\"%u\" width=\"14\" height=\"%u\"/>",
+                   to > 14 ? to - 14 : 0, y + 2, ROW_HEIGHT - 4);
     buf_str(&p->html, "</g>\n");
 }
 
@@ -146,15 +146,18 @@ static void caption(struct page *p)
         merged += p->bars.row[i].life == LIFE_NONE ? p->bars.row[i].n : 0;
         strips += p->bars.row[i].life == LIFE_NONE;
     }
-    buf_str(html, "<p class=\"hint\">Each bar is a process, below its parent; the darker, the more CPU it used. Red ends: "
-                  "it failed.");
+    buf_str(html,
+            "<p class=\"hint\">Each bar is a process, below its parent; the darker, the more CPU it used. Red ends: "
+            "it failed.");
     if (merged) {
         buf_byte(html, ' ');
         fmt_count(html, merged);
         buf_str(html, " of ");
         fmt_count(html, p->lives.n + p->lives.left_out);
-        buf_printf(html, " processes are merged into %llu strip%s: by name under their parent, the darker, the more of "
-                   "them lived at that time.", (unsigned long long)strips, strips == 1 ? "" : "s");
+        buf_printf(html,
+                   " processes are merged into %llu strip%s: by name under their parent, the darker, the more of "
+                   "them lived at that time.",
+                   (unsigned long long)strips, strips == 1 ? "" : "s");
     }
     if (p->lives.left_out) {
         buf_byte(html, ' ');
@@ -173,8 +176,10 @@ void page_bars(struct page *p)
     buf_str(&p->html, "<div class=\"track bars\"><ul class=\"th\">\n");
     for (uint32_t i = 0; i < p->bars.n; i++)
         label(p, &p->bars.row[i]);
-    buf_printf(&p->html, "</ul><div class=\"tp\"><svg class=\"plot\" width=\"100%%\" height=\"%u\" role=\"img\" "
-               "aria-label=\"processes over time; the table of processes lists them\"><svg class=\"in\" width=\"100%%\" height=\"%u\" "
+    buf_printf(&p->html,
+               "</ul><div class=\"tp\"><svg class=\"plot\" width=\"100%%\" height=\"%u\" role=\"img\" "
+               "aria-label=\"processes over time; the table of processes lists them\"><svg class=\"in\" "
+               "width=\"100%%\" height=\"%u\" "
                "viewBox=\"0 0 %d %u\" preserveAspectRatio=\"none\">\n",
                p->bars.n * ROW_HEIGHT, p->bars.n * ROW_HEIGHT, (int)ACROSS, p->bars.n * ROW_HEIGHT);
     for (uint32_t i = 0; i < p->bars.n; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables: phases, commands, processes, exits, events. Scripts make them sort and search, and add rows that are in the data alone. */
+/* Tables: phases, commands, processes, exits, events. Scripts make them sort and search, and add rows that are in the
+ * data alone. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,12 +16,16 @@ static void begin_table(struct page *p, const char *id, const char *title, const
 {
     struct buf *html = &p->html;
     page_begin_section(p, id, title);
-    buf_printf(html, "<div class=\"tw\" tabindex=\"0\" role=\"region\" aria-labelledby=\"h-%s\"><table data-table=\"%s\"><thead><tr>", id, id);
+    buf_printf(html,
+               "<div class=\"tw\" tabindex=\"0\" role=\"region\" aria-labelledby=\"h-%s\"><table "
+               "data-table=\"%s\"><thead><tr>",
+               id, id);
     /* "name|cpu>|..." : ">" marks numbers */
     while (*columns) {
         size_t n = strcspn(columns, "|");
         bool is_number = n && columns[n - 1] == '>';
-        buf_printf(html, "<th scope=\"col\"%s>%.*s</th>", is_number ? " class=\"n\"" : "", (int)(n - is_number), columns);
+        buf_printf(html, "<th scope=\"col\"%s>%.*s</th>", is_number ? " class=\"n\"" : "", (int)(n - is_number),
+                   columns);
         columns += columns[n] ? n + 1 : n;
     }
     buf_str(html, "</tr></thead><tbody>\n");
@@ -62,7 +67,8 @@ static void moment_cell(struct page *p, uint64_t t_ns)
 
 static void phases(struct page *p)
 {
-    static const char *const names[] = {"wall_ns", "cpu_ns", "cores_mean", "rss_peak_bytes", "pss_peak_bytes", "io_read_bytes", "io_write_bytes"};
+    static const char *const names[] = {"wall_ns",        "cpu_ns",        "cores_mean",    "rss_peak_bytes",
+                                        "pss_peak_bytes", "io_read_bytes", "io_write_bytes"};
     size_t n = 0, count = baro_timeline_count(p->timeline);
     for (size_t i = 0; i < count; i++)
         n += baro_timeline_get(p->timeline, i)->kind == BARO_TIMELINE_PHASE;
@@ -99,7 +105,8 @@ static void phases(struct page *p)
 
 static void command(struct page *p, size_t row)
 {
-    static const char *const names[] = {"processes", "cpu_ns", "cpu_user_ns", "cpu_system_ns", "rss_peak_bytes", "io_read_bytes", "io_write_bytes"};
+    static const char *const names[] = {"processes",      "cpu_ns",        "cpu_user_ns",   "cpu_system_ns",
+                                        "rss_peak_bytes", "io_read_bytes", "io_write_bytes"};
     struct baro_value v;
     baro_summary_value(p->summary, baro_summary_fact_find("commands", "name"), row, &v);
     const char *name = v.text ? v.text : "";
@@ -156,7 +163,8 @@ static void process(struct page *p, uint32_t i)
     number_cell(p, life->has & LIFE_WRITE, life->write_bytes, fmt_bytes);
     buf_str(&p->html, (life->has & LIFE_STATUS) && life->status ? "<td class=\"fail\">" : "<td>");
     page_status(&p->html, life);
-    buf_str(&p->html, life->has & LIFE_ENDED ? "</td><td class=\"cmd\">" : "<span class=\"absent\">not ended</span></td><td class=\"cmd\">");
+    buf_str(&p->html, life->has & LIFE_ENDED ? "</td><td class=\"cmd\">"
+                                             : "<span class=\"absent\">not ended</span></td><td class=\"cmd\">");
     if (life->cmdline != NAMES_NONE) {
         const char *cmdline = names_at(&p->lives.names, life->cmdline);
         page_text(&p->html, cmdline, strnlen(cmdline, PAGE_CMDLINE_MOST));

@@ -78,9 +78,12 @@ void page_tree(struct page *p)
     fmt_bytes(html, m->rss_bytes);
     buf_str(html, " rss, ");
     fmt_decimal(html, (double)(millicores + m->more_millicores) / 1000, 2);
-    buf_str(html, " cores</b></p>\n<div class=\"tw\" tabindex=\"0\" role=\"region\" aria-labelledby=\"h-tree\"><table class=\"tree\" data-table=\"tree\"><thead><tr>"
-                  "<th scope=\"col\">process</th><th scope=\"col\" class=\"n\">pid</th><th scope=\"col\" class=\"n\">cores</th>"
-                  "<th scope=\"col\" class=\"n\">rss</th><th scope=\"col\">command line</th></tr></thead><tbody>\n");
+    buf_str(
+        html,
+        " cores</b></p>\n<div class=\"tw\" tabindex=\"0\" role=\"region\" aria-labelledby=\"h-tree\"><table "
+        "class=\"tree\" data-table=\"tree\"><thead><tr>"
+        "<th scope=\"col\">process</th><th scope=\"col\" class=\"n\">pid</th><th scope=\"col\" class=\"n\">cores</th>"
+        "<th scope=\"col\" class=\"n\">rss</th><th scope=\"col\">command line</th></tr></thead><tbody>\n");
     uint32_t n = rows(p, m);
     buf_str(html, "</tbody></table></div>\n");
     if (n < m->n + m->more) {

@@ -25,8 +25,9 @@ static void verdict(struct page *p, const struct baro_verdict *v)
 {
     struct buf *html = &p->html;
     const char *weight = baro_verdict_weight_name(v->weight);
-    buf_printf(html, "<li class=\"v-%s\" data-b=\"%llu\" data-e=\"%llu\"><span class=\"tag\">%s</span><div><p class=\"vt\">", weight,
-               (unsigned long long)v->begin_ns, (unsigned long long)v->end_ns, weight);
+    buf_printf(html,
+               "<li class=\"v-%s\" data-b=\"%llu\" data-e=\"%llu\"><span class=\"tag\">%s</span><div><p class=\"vt\">",
+               weight, (unsigned long long)v->begin_ns, (unsigned long long)v->end_ns, weight);
     page_string(html, v->title);
     if (v->phase) {
         buf_str(html, " <span class=\"in-phase\">in ");

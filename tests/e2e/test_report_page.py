@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The HTML page of `baro report`: parsed back by parsers that know nothing of it, and compared with `summary --json`."""
+
+import base64
+import hashlib
+import html.parser
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree
+
+import pytest
+from readers import HOSTILE, HOSTILE_ARGUMENT, HOSTILE_NAME, call, good, unescape
+
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+# Each would do harm in some context: an element, an attribute, a script, a comment, CDATA, CSS.
+NASTY = [
+    "</script><script>alert(1)</script>",
+    "<!--<script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onload='alert(1)",
+    "]]><svg/onload=alert(1)>",
+    "&lt;b&gt;&#60;i&#62;",
+    "</style><style>*{display:none}",
+    "javascript:alert(1)//",
+    "\u2028\u2029\u202e{{7*7}}${7*7}",
+    "</textarea></title></svg>",
+]
+
+
+class Page(html.parser.HTMLParser):
+    """Checks that elements nest, and keeps what tests ask for."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.open, self.tags, self.attributes, self.text, self.rows = [], [], [], [], []
+        self.scripts, self.styles, self.facts, self.comments = [], [], {}, []
+        self.table = None
+        self.feed(text)
+        self.close()
+        assert self.open == [], "elements that are not closed"
+
+    def handle_starttag(self, tag, attrs):
+        assert len({name for name, _ in attrs}) == len(attrs), f"<{tag}> has an attribute twice"
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value) for name, value in attrs]
+        a = dict(attrs)
+        if tag == "table":
+            self.table = a.get("data-table")
+        if tag == "tr":
+            self.rows.append((self.table, []))
+        if tag in ("td", "th"):
+            self.rows[-1][1].append({"v": a.get("data-v"), "text": ""})
+        if tag in ("script", "style"):
+            (self.scripts if tag == "script" else self.styles).append([a, ""])
+        if tag not in VOID:
+            self.open.append((tag, a))
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value) for name, value in attrs]
+        inside = any(t == "svg" for t, _ in self.open) or tag == "svg"
+        assert inside or tag in VOID, f"<{tag}/> is no void element"
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open[-1][0] == tag, f"</{tag}> closes {self.open[-1:]}"
+        self.open.pop()
+
+    def handle_comment(self, data):
+        self.comments.append(data)
+
+    def handle_data(self, data):
+        tags = [t for t, _ in self.open]
+        if "script" in tags or "style" in tags:
+            (self.scripts if "script" in tags else self.styles)[-1][1] += data
+            return
+        self.text.append(data)
+        if ("td" in tags or "th" in tags) and self.rows:
+            self.rows[-1][1][-1]["text"] += data
+        for _, a in self.open:
+            if "data-fact" in a:
+                self.facts[a["data-fact"]] = self.facts.get(a["data-fact"], "") + data
+
+    def data(self):
+        (data,) = [json.loads(text) for a, text in self.scripts if a.get("type") == "application/json"]
+        return data
+
+    def table_rows(self, name):
+        return [cells for table, cells in self.rows if table == name and cells]
+
+
+def page_of(baro, tape, *args):
+    text = good(baro, "report", "-o", "-", *args, tape).decode()
+    page = Page(text)
+    check_safe(page, text)
+    return page
+
+
+def check_safe(page, text):
+    """What has to be true of every page: nothing loads, nothing runs but what the build made, SVG is XML."""
+    assert page.comments == []
+    known = {"html", "head", "meta", "title", "style", "body", "header", "main", "footer", "section", "div", "span", "h1", "h2", "h3", "p", "ul", "li", "dl",
+             "dt", "dd", "code", "kbd", "b", "i", "button", "figure", "figcaption", "details", "summary", "table", "thead", "tbody", "tr", "th", "td", "script",
+             "svg", "g", "path", "rect", "line", "circle", "text"}
+    assert set(page.tags) <= known
+    for tag, name, value in page.attributes:
+        assert not name.startswith("on") and name not in ("style", "src", "href", "xlink:href", "action", "srcdoc"), (tag, name, value)
+    assert "@import" not in text and "url(" not in text
+    for address in re.findall(r"[a-z]+://[^\s\"'<]*", "".join(t for _, t in page.styles + page.scripts[-1:])):
+        assert address == "http://www.w3.org/2000/svg", address  # the name of a namespace, which nothing loads
+    (policy,) = [v for tag, name, v in page.attributes if tag == "meta" and name == "content" and "default-src" in v]
+    assert policy.startswith("default-src 'none';") and "unsafe" not in policy
+    for kind, elements in (("script-src", [t for a, t in page.scripts if not a]), ("style-src", [t for _, t in page.styles])):
+        (body,) = elements
+        assert f"{kind} 'sha256-{base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()}'" in policy
+    for svg in outer_svgs(text):
+        xml.etree.ElementTree.fromstring(svg.replace("<svg", "<svg xmlns='http://www.w3.org/2000/svg'", 1))
+    page.data()
+
+
+def outer_svgs(text):
+    """The SVG elements of a page that stand in no other."""
+    depth = 0
+    for match in re.finditer(r"<svg[\s>]|</svg>", text[: text.index('<script type="application/json"')]):
+        if match[0] != "</svg>":
+            begin = match.start() if depth == 0 else begin
+            depth += 1
+        else:
+            depth -= 1
+            if depth == 0:
+                yield text[begin : match.end()]
+
+
+def record(baro, tape, *command, options=()):
+    r = subprocess.run([baro, "run", "-q", "-o", tape, *options, "--", *command], capture_output=True, timeout=120)
+    assert tape.exists(), r.stderr.decode()
+    return tape
+
+
+BUSY = "import os,sys,time\nt=time.process_time()\nx=bytearray(30<<20)\nwhile time.process_time()-t<0.4: pass\nopen(sys.argv[1],'wb').write(x[:3<<20])\n"
+
+
+@pytest.fixture(scope="module")
+def job(baro, tmp_path_factory):
+    """A tape of a small tree: a shell, three that fail, one that computes and writes."""
+    work = tmp_path_factory.mktemp("page")
+    script = work / "busy.py"
+    script.write_text(BUSY)
+    shell = f"for i in 1 2 3; do sh -c 'sleep 0.05; exit 3'; done; {sys.executable} {script} {work}/out & wait"
+    return record(baro, work / "t.baro", "sh", "-c", shell, options=("-i", "50ms"))
+
+
+def test_numbers_are_those_of_the_summary(baro, job):
+    page, summary = page_of(baro, job), json.loads(good(baro, "summary", "--json", job))
+    facts = {cells[0]["text"]: cells[1] for cells in page.table_rows("facts")[1:]}
+    compared = 0
+    for section in ("job", "limits", "host", "accounting", "recorder", "exit"):
+        for name, value in summary[section].items():
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                assert float(facts[f"{section}.{name}"]["v"]) == value, (section, name)
+                compared += 1
+    assert compared > 40
+    assert int(facts["wall_ns"]["v"]) == summary["wall_ns"]
+    # The same fact reads the same wherever it stands.
+    for name, text in page.facts.items():
+        assert text == facts[name]["text"], name
+    commands = page.table_rows("commands")[1:]
+    assert [(c[0]["text"], int(c[2]["v"])) for c in commands] == [(c["name"], c["cpu_ns"]) for c in summary["commands"]]
+
+
+def test_verdicts_are_those_of_the_summary(baro, job):
+    page, summary = page_of(baro, job), json.loads(good(baro, "summary", "--json", job))
+    text = "".join(page.text)
+    assert summary["verdicts"]
+    for verdict in summary["verdicts"]:
+        assert verdict["title"] in text and verdict["advice"] in text
+
+
+def test_processes_are_those_of_the_tape(baro, job):
+    page = page_of(baro, job)
+    data, summary = page.data(), json.loads(good(baro, "summary", "--json", job))
+    p = data["processes"]
+    exits = {int(e["pid"]): e for e in map(json.loads, good(baro, "export", "-F", "jsonl", "--entity", "exit", job).splitlines())}
+    assert p["all"] == len(p["pid"]) == summary["job"]["processes_started"]
+    for i, pid in enumerate(p["pid"]):
+        assert data["names"][p["name"][i]] == exits[pid]["name"]
+        assert p["cpu_ns"][i] == exits[pid]["cpu_ns"]
+        parent = p["parent"][i]
+        assert parent == -1 or p["pid"][parent] == exits[pid]["ppid"]
+    failed = page.table_rows("exits")[1:]
+    assert len(failed) == 3 and all("exit 3" in [c["text"] for c in cells] for cells in failed)
+
+
+def test_moments_have_the_peak(baro, job):
+    data = page_of(baro, job).data()
+    samples = [json.loads(r) for r in good(baro, "export", "-F", "jsonl", "--entity", "process", job).splitlines()]
+    sums = {}
+    for row in samples:
+        sums[row["t_ns"]] = sums.get(row["t_ns"], 0) + (row["rss_bytes"] or 0)
+    best = max(data["moments"], key=lambda m: sum(x or 0 for x in m["p"][1::3]))
+    assert abs(sum(x or 0 for x in best["p"][1::3]) * 1000 - max(sums.values())) < 1000 * len(best["p"])
+    # Peaks survive in the curves, too.
+    (memory,) = [c for c in data["charts"] if c["id"] == "memory"]
+    top = max(v for c in memory["curves"] if c["shape"] == 4 for v in c["v"] if v is not None)
+    assert abs(top - max(sums.values())) <= 0.001 * top
+
+
+def test_hostile_text(baro, tmp_path):
+    """Names and command lines that would break out of every context that they stand in."""
+    script = tmp_path / "hostile.py"
+    script.write_text(
+        HOSTILE.replace("time.sleep(0.2)", "[os.spawnv(os.P_WAIT, sys.executable, [sys.executable, '-c', 'pass', a]) for a in sys.argv[1:]]; time.sleep(0.2)")
+    )
+    for name in (HOSTILE_NAME, b"</script><b>", b"\"'><i>&amp;"):
+        tape = tmp_path / "t.baro"
+        env = {**os.environb, b"NAME": name}
+        subprocess.run([baro, "run", "-q", "-i", "50ms", "-o", tape, "--", sys.executable, str(script), *NASTY, HOSTILE_ARGUMENT], env=env, capture_output=True, timeout=120)
+        page = page_of(baro, tape)
+        data = page.data()
+        assert name[:15] in [unescape(n) for n in data["names"]]
+        assert name[:15] in [unescape(c[0]["text"]) for c in page.table_rows("processes")[1:]]
+        for nasty in NASTY:
+            quoted = nasty.encode().replace(b"'", b"'\\''")
+            assert any(quoted in unescape(n) for n in data["names"]), nasty
+        title = "".join(page.text)
+        assert "<img src=x onerror=alert(1)>" in title  # as text: check_safe() saw no such element
+        tape.unlink()
+
+
+def test_short_host_and_collected(baro, tmp_path):
+    """A command that ends at once, the machine alone, and a kind that only the tape has."""
+    page = page_of(baro, record(baro, tmp_path / "true.baro", "true"))
+    assert "exit 0" in page.text
+    subprocess.run([baro, "record", "--host", "--for", "400ms", "-i", "100ms", "-q", "-o", tmp_path / "host.baro"], check=True, timeout=60)
+    page = page_of(baro, tmp_path / "host.baro")
+    assert page.table_rows("processes") == [] and "memory in use" in page.text
+    program = tmp_path / "weather"
+    program.write_text("#!/bin/sh\nwhile :; do echo 'weather_temperature{place=\"<b>\"} 21.5'; echo '# EOF'; sleep 0.1; done\n")
+    program.chmod(0o755)
+    page_of(baro, record(baro, tmp_path / "kinds.baro", "sleep", "0.5", options=("-i", "100ms", f"--collect={program}")))
+
+
+@pytest.mark.parametrize("part", [0, 0.02, 0.3, 0.7, 0.999])
+def test_cut_off(baro, job, tmp_path, part):
+    """A tape that ends anywhere has a page, or one line that says why not."""
+    whole = job.read_bytes()
+    cut = tmp_path / "cut.baro"
+    cut.write_bytes(whole[: int(len(whole) * part)])
+    r = call(baro, "report", "-o", "-", cut)
+    if r.returncode == 0:
+        page = Page(r.stdout.decode())
+        check_safe(page, r.stdout.decode())
+        assert part > 0.9 or "cut off" in "".join(page.text)
+    else:
+        assert r.stdout == b"" and r.stderr.count(b"\n") == 1
+
+
+def test_growing(baro, tmp_path):
+    tape = tmp_path / "t.baro"
+    p = subprocess.Popen([baro, "run", "-q", "-i", "50ms", "-o", tape, "--", "sleep", "30"])
+    try:
+        while not tape.exists() or call(baro, "summary", tape).returncode:
+            time.sleep(0.05)
+        assert "running" in page_of(baro, tape).text
+    finally:
+        p.terminate()
+        p.wait()
+
+
+def test_many_processes(baro, tmp_path):
+    """Bars of many short processes are merged, and none is lost."""
+    tape = record(baro, tmp_path / "t.baro", "sh", "-c", "i=0; while [ $i -lt 300 ]; do i=$((i+1)); /bin/true; done")
+    text = good(baro, "report", "-o", "-", tape).decode()
+    page = Page(text)
+    check_safe(page, text)
+    bars = re.search(r'<div class="track bars">.*', text, re.S)[0]
+    merged = [int(n.replace(",", "")) for n in re.findall(r"<b>×([\d,]+)</b>", bars)]
+    single = len(re.findall(r'<li class="d\d+"', bars)) - len(merged)
+    assert sum(merged) + single == page.data()["processes"]["all"] == 301
+    assert len(merged) + single <= 72
