@@ -204,7 +204,7 @@ def test_moments_have_the_peak(baro, job):
     assert abs(sum(x or 0 for x in best["p"][1::3]) * 1000 - max(sums.values())) < 1000 * len(best["p"])
     # Peaks survive in the curves, too.
     (memory,) = [c for c in data["charts"] if c["id"] == "memory"]
-    top = max(v for c in memory["curves"] if c["shape"] == 4 for v in c["v"] if v is not None)
+    top = max(v for c in memory["curves"] if c["shape"] == 3 for v in c["v"] if v is not None)
     assert abs(top - max(sums.values())) <= 0.001 * top
 
 
@@ -240,7 +240,7 @@ def test_short_host_and_collected(baro, tmp_path):
     program = tmp_path / "weather"
     program.write_text("#!/bin/sh\nwhile :; do echo 'weather_temperature{place=\"<b>\"} 21.5'; echo '# EOF'; sleep 0.1; done\n")
     program.chmod(0o755)
-    page_of(baro, record(baro, tmp_path / "kinds.baro", "sleep", "0.5", options=("-i", "100ms", f"--collect={program}")))
+    page_of(baro, record(baro, tmp_path / "kinds.baro", "sleep", "0.5", options=("-i", "100ms", f"--collect=weather={program}")))
 
 
 @pytest.mark.parametrize("part", [0, 0.02, 0.3, 0.7, 0.999])
