@@ -14,6 +14,11 @@ static double memory_pressure(const struct stretch *s)
     return isnan(own) ? s->grown[CURVE_HOST_MEMORY] / s->grown[CURVE_HOST_TIME] : own;
 }
 
+static double larger(double a, double b)
+{
+    return a >= b || isnan(b) ? a : b;
+}
+
 static double smaller(double a, double b)
 {
     return a <= b || isnan(b) ? a : b;
@@ -40,6 +45,9 @@ static const struct group *hit_group(const struct evidence *e)
 
 #define CACHE_READ 2.0
 #define CACHE_ANON 0.6
+#define CACHE_BLOCKED 0.2
+#define CACHE_FAULTS 100.0
+#define CACHE_PRESSURE 0.005
 #define SWAP_BYTES 16e6
 
 static bool is_swapping(const struct evidence *e)
@@ -47,14 +55,20 @@ static bool is_swapping(const struct evidence *e)
     return e->swap_peak_bytes >= SWAP_BYTES && e->host_swap_in_bytes >= SWAP_BYTES;
 }
 
+/* Pages that were dropped are read again: threads wait for memory while that is done; of pages that were used only once
+ * before the kernel counts little as waiting for memory, but each is a major fault. */
 static bool is_rereading(const struct stretch *s, const struct group *g)
 {
-    return s->grown[CURVE_READ] >= CACHE_READ * limit_of(g) && g->anon_most <= CACHE_ANON * limit_of(g);
+    double pressure = memory_pressure(s), faults = s->grown[CURVE_FAULTS] / s->wall_ns * SECOND_NS;
+    return s->grown[CURVE_READ] >= CACHE_READ * limit_of(g) && g->anon_most <= CACHE_ANON * limit_of(g) &&
+           (pressure >= PRESSURE_SHARE || (pressure >= CACHE_PRESSURE && faults >= CACHE_FAULTS &&
+                                           s->grown[CURVE_BLOCKED] >= CACHE_BLOCKED * s->wall_ns));
 }
 
 bool is_short_of_memory(const struct evidence *e, const struct stretch *s)
 {
-    return is_swapping(e) || (hit_group(e) && memory_pressure(s) >= PRESSURE_SHARE);
+    const struct group *g = hit_group(e);
+    return is_swapping(e) || (g && (memory_pressure(s) >= PRESSURE_SHARE || is_rereading(s, g)));
 }
 
 static void find_limit(const struct evidence *e, const struct stretch *s, const struct group *g, struct finding *f)
@@ -99,24 +113,28 @@ const struct rule rule_memory_limit = {
 static bool page_cache(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
     const struct group *g = hit_group(e);
-    if (!g || !(memory_pressure(s) >= PRESSURE_SHARE) || !is_rereading(s, g) || is_swapping(e))
+    if (!g || !is_rereading(s, g) || is_swapping(e))
         return false;
     find_title(f,
-               "The page cache was too small for what it reads: it read %s from storage beside a limit of %s (cgroup "
-               "%s), and waited for memory %s of the time.",
-               words_bytes(s->grown[CURVE_READ]).at, words_bytes(limit_of(g)).at, g->name,
-               words_percent(memory_pressure(s)).at);
-    find_advice(f, "Ask for memory for its files as well (%s was there for them), or let it read each file once.",
-                words_bytes(limit_of(g) - (g->anon_most > 0 ? g->anon_most : 0)).at);
+               "It read %s from storage, %s times its memory limit of %s (cgroup %s), and waited for that %s of the "
+               "time: files that it reads again were probably dropped from the page cache meanwhile.",
+               words_bytes(s->grown[CURVE_READ]).at, words_count(s->grown[CURVE_READ] / limit_of(g)).at,
+               words_bytes(limit_of(g)).at, g->name,
+               words_percent(larger(s->grown[CURVE_BLOCKED] / s->wall_ns, memory_pressure(s))).at);
+    find_advice(f, "Ask for memory for its files as well, or let it read each file once.");
     find_limit(e, s, g, f);
+    find_number(f, "faults_major", s->grown[CURVE_FAULTS], BARO_UNIT_NONE);
     return true;
 }
 
 static const struct baro_threshold cache_thresholds[] = {
-    {"time in which threads waited for memory, as a share", PRESSURE_SHARE, BARO_UNIT_RATIO},
     {"times that the limit was run into", LIMIT_HITS, BARO_UNIT_NONE},
     {"bytes read from storage, as a multiple of the limit", CACHE_READ, BARO_UNIT_REAL},
     {"anonymous memory, as a share of the limit, at most", CACHE_ANON, BARO_UNIT_RATIO},
+    {"time in which threads waited for memory, as a share", PRESSURE_SHARE, BARO_UNIT_RATIO},
+    {"or that, where there are many major faults", CACHE_PRESSURE, BARO_UNIT_RATIO},
+    {"many are so many a second", CACHE_FAULTS, BARO_UNIT_NONE},
+    {"and a process was in uninterruptible sleep for that share of the time", CACHE_BLOCKED, BARO_UNIT_RATIO},
 };
 const struct rule rule_page_cache = {
     {"page-cache", BARO_VERDICT_PROBLEM,
@@ -154,11 +172,22 @@ const struct rule rule_swap = {{"swap", BARO_VERDICT_PROBLEM,
 /* ---- memory-near-limit ---- */
 
 #define NEAR_RATIO 0.9
+#define NEAR_ANON 0.7
+
+/* Resident memory includes mapped files, which the kernel drops when it has to. */
+static bool is_mostly_files(const struct evidence *e)
+{
+    for (size_t i = 0; i < e->n_groups; i++) {
+        if (e->group[i].memory_limit == e->memory_limit_bytes &&
+            e->group[i].anon_most < NEAR_ANON * e->memory_limit_bytes)
+            return true;
+    }
+    return false;
+}
 
 static bool near_limit(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
-    (void)s;
-    if (!(e->memory_peak_ratio >= NEAR_RATIO) || e->oom_kills >= 1)
+    if (!(e->memory_peak_ratio >= NEAR_RATIO) || e->oom_kills >= 1 || is_mostly_files(e) || is_short_of_memory(e, s))
         return false;
     find_title(f, "Its memory came to %s, %s of the limit of %s (%s)", words_bytes(e->memory_peak_bytes).at,
                words_percent(e->memory_peak_ratio).at, words_bytes(e->memory_limit_bytes).at, e->memory_source);
@@ -174,6 +203,7 @@ static bool near_limit(const struct evidence *e, const struct stretch *s, struct
 
 static const struct baro_threshold near_thresholds[] = {
     {"most memory that it held, as a share of its limit", NEAR_RATIO, BARO_UNIT_RATIO},
+    {"most anonymous memory of the control group, as a share of it, where that is known", NEAR_ANON, BARO_UNIT_RATIO},
 };
 const struct rule rule_near_limit = {
     {"memory-near-limit", BARO_VERDICT_ADVICE,

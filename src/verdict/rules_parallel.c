@@ -116,7 +116,7 @@ static bool is_edge(const struct windows *w, bool at_end, double low, double hig
 {
     int n = edge(w, at_end, low);
     *ret = n;
-    return n < WINDOWS && n >= EDGE_SHARE * WINDOWS && n * w->length_ns >= EDGE_TIME_NS &&
+    return WINDOWS - n >= EDGE_SHARE * WINDOWS && n >= EDGE_SHARE * WINDOWS && n * w->length_ns >= EDGE_TIME_NS &&
            (at_end ? mean(w, 0, WINDOWS - n) : mean(w, n, WINDOWS)) >= high;
 }
 
@@ -161,7 +161,7 @@ static bool slow_start(const struct evidence *e, const struct stretch *s, struct
 }
 
 static const struct baro_threshold edge_thresholds[] = {
-    {"how long it lasts, as a share of the time", EDGE_SHARE, BARO_UNIT_RATIO},
+    {"how long it lasts, and how long the rest, as a share of the time", EDGE_SHARE, BARO_UNIT_RATIO},
     {"how long it lasts", EDGE_TIME_NS, BARO_UNIT_NS},
     {"serial: threads that ran or could have run in it, at most", EDGE_SERIAL, BARO_UNIT_REAL},
     {"and in the rest, at least", EDGE_PARALLEL, BARO_UNIT_REAL},

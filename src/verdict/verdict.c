@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "baro/timeline.h"
 #include "base/error.h"
 #include "verdict/gather.h"
 #include "verdict/rule.h"
@@ -13,6 +14,7 @@
 
 struct baro_verdicts {
     struct gather gather;
+    struct baro_timeline *timeline;
     struct baro_verdict *verdict;
     size_t n, room;
 };
@@ -119,7 +121,7 @@ static int apply_everywhere(struct baro_verdicts *v, const struct rule *rule, co
     if (!(rule->flags & RULE_OF_PHASES))
         return code;
     for (size_t i = 0; code == 0 && i < n_phases; i++) {
-        if (phases[i].wall_ns >= PHASE_SHARE * e->job.wall_ns && apply(v, rule, e, &phases[i]) < 0)
+        if (apply(v, rule, e, &phases[i]) < 0)
             code = -ENOMEM;
     }
     return code;
@@ -143,12 +145,12 @@ int verdicts_judge(struct baro_verdicts *v, const struct evidence *e, const stru
 int baro_verdicts_new(struct baro_verdicts **ret, const struct baro_header *header, struct baro_error *err)
 {
     struct baro_verdicts *v = calloc(1, sizeof(*v));
-    if (!v || gather_init(&v->gather, header) < 0) {
-        free(v);
-        return error_set(err, -ENOMEM, "out of memory");
+    if (v && gather_init(&v->gather, header) >= 0 && baro_timeline_new(&v->timeline, header, NULL) >= 0) {
+        *ret = v;
+        return 0;
     }
-    *ret = v;
-    return 0;
+    baro_verdicts_free(v);
+    return error_set(err, -ENOMEM, "out of memory");
 }
 
 void baro_verdicts_free(struct baro_verdicts *verdicts)
@@ -157,6 +159,7 @@ void baro_verdicts_free(struct baro_verdicts *verdicts)
         return;
     clear(verdicts);
     gather_done(&verdicts->gather);
+    baro_timeline_free(verdicts->timeline);
     free(verdicts->verdict);
     free(verdicts);
 }
@@ -164,16 +167,43 @@ void baro_verdicts_free(struct baro_verdicts *verdicts)
 void baro_verdicts_add(struct baro_verdicts *verdicts, const struct baro_record *record)
 {
     gather_add(&verdicts->gather, record);
+    baro_timeline_add(verdicts->timeline, record);
+}
+
+/* The phases that are long enough for verdicts of their own. */
+static int phases_of(const struct baro_verdicts *v, const struct evidence *e, struct stretch **ret, size_t *ret_n)
+{
+    const struct baro_timeline_item *item;
+    size_t n = 0, count = baro_timeline_count(v->timeline);
+    struct stretch *phases = malloc((count ? count : 1) * sizeof(*phases));
+    if (!phases)
+        return -ENOMEM;
+    for (size_t i = 0; (item = baro_timeline_get(v->timeline, i)); i++) {
+        if (item->kind == BARO_TIMELINE_PHASE &&
+            (double)(item->end_ns - item->begin_ns) >= PHASE_SHARE * e->job.wall_ns)
+            stretch_fill(&phases[n++], e->history, item->name, item->begin_ns, item->end_ns);
+    }
+    *ret = phases;
+    *ret_n = n;
+    return 0;
 }
 
 int baro_verdicts_finish(struct baro_verdicts *verdicts, const struct baro_summary *summary, struct baro_error *err)
 {
     struct evidence e;
+    struct stretch *phases = NULL;
+    size_t n_phases = 0;
     evidence_init(&e);
     evidence_of_summary(&e, summary);
     gather_finish(&verdicts->gather, &e);
     evidence_agree(&e);
-    return verdicts_judge(verdicts, &e, NULL, 0) < 0 ? error_set(err, -ENOMEM, "out of memory") : 0;
+    int code = baro_timeline_finish(verdicts->timeline, err);
+    if (code >= 0)
+        code = phases_of(verdicts, &e, &phases, &n_phases);
+    if (code >= 0)
+        code = verdicts_judge(verdicts, &e, phases, n_phases);
+    free(phases);
+    return code < 0 ? error_set(err, -ENOMEM, "out of memory") : 0;
 }
 
 int baro_verdicts_add_tape(struct baro_verdicts *verdicts, struct baro_summary *summary, struct baro_tape *tape,

@@ -1,0 +1,401 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs made to suffer from one thing each: the rule for that makes its verdict, and no other rule makes one.
+
+Each runs in a control group of its own that has precedence over the rest of the machine where that is possible, so that
+the job is what it is meant to be on a busy machine, too. What a busy machine does to it all the same may be said as well:
+OF_THE_MACHINE. Sizes and what to ask for are always there.
+"""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import textwrap
+import threading
+import time
+
+import pytest
+from conftest import Cgroup, _cgroup2_mounts
+from jobs import PYTHON, script
+
+OF_THE_MACHINE = {"cpu-neighbour", "cpu-steal"}
+ALWAYS = {"right-size", "dominates"}
+BURN = "import time\nend = time.monotonic() + {0}\nwhile time.monotonic() < end: pass\n"
+BURNS = """
+    import os, sys, time
+    def burn(n, seconds):
+        children = []
+        for _ in range(n):
+            child = os.fork()
+            if not child:
+                end = time.monotonic() + seconds
+                while time.monotonic() < end: pass
+                os._exit(0)
+            children.append(child)
+        for child in children: os.waitpid(child, 0)
+"""
+
+
+def burning(text):
+    return script(textwrap.dedent(BURNS) + text)
+
+
+# ---- control groups --------------------------------------------------------------------------------------------------
+
+
+class Groups:
+    """The control groups that a workload runs in: `set("memory", v1=("memory.limit_in_bytes", ...), v2=("memory.max", ...))`."""
+
+    def __init__(self):
+        self.made = {}
+
+    @staticmethod
+    def _mount(controller):
+        with open("/proc/mounts", encoding="ascii") as mounts:
+            for words in map(str.split, mounts):
+                if words[2] == "cgroup" and controller in words[3].split(","):
+                    return pathlib.Path(words[1]), 1
+        for mount in _cgroup2_mounts():
+            if controller in (pathlib.Path(mount) / "cgroup.subtree_control").read_text().split():
+                return pathlib.Path(mount), 2
+        return None, 0
+
+    def group(self, controller):
+        """The group and which version it is of; None if there is none to be had."""
+        mount, version = self._mount(controller)
+        if mount is None or not os.access(mount, os.W_OK):
+            return None, 0
+        if mount not in self.made:
+            try:
+                self.made[mount] = Cgroup(tempfile.mkdtemp(prefix="baro-e2e-", dir=mount))
+            except OSError:
+                return None, 0
+        return self.made[mount], version
+
+    def set(self, controller, v1, v2, needed=True):
+        group, version = self.group({"io": "blkio"}.get(controller, controller) if self._mount("blkio")[0] else controller)
+        name, value = v1 if version == 1 else v2
+        if group is None or not (group.path / name).exists():
+            if needed:
+                pytest.skip(f"no control group with {controller} that we may make")
+            return
+        group.write(name, value)
+
+    def enter(self):
+        for group in self.made.values():
+            group.enter()
+
+    def remove(self):
+        for group in self.made.values():
+            group.remove()
+
+
+@pytest.fixture
+def groups():
+    found = Groups()
+    if os.geteuid() == 0:
+        found.set("cpu", ("cpu.shares", 262144), ("cpu.weight", 10000), needed=False)
+    yield found
+    found.remove()
+
+
+@pytest.fixture
+def verdicts(run, tape, groups):
+    """verdicts(argv, status=0): runs the job and returns its verdicts by rule."""
+
+    def judge(argv, *options, status=0, **kw):
+        run("run", "-q", "-o", tape, *options, "--", *argv, before=groups.enter, status=status, **kw)
+        run.await_end(tape)
+        return {v["rule"]: v for v in run.summary(tape)["verdicts"]}
+
+    return judge
+
+
+def check(found, *expected):
+    said = {name: v["title"] for name, v in found.items()}
+    assert set(found) - ALWAYS - (OF_THE_MACHINE - set(expected)) == set(expected), said
+    for v in found.values():
+        assert v["title"].endswith(".") and v["evidence"]
+        assert v["begin_ns"] <= v["end_ns"]
+
+
+# ---- nothing to complain of ------------------------------------------------------------------------------------------
+
+
+def test_healthy(verdicts):
+    """As many busy processes as there are cores."""
+    found = verdicts(burning(f"burn({len(os.sched_getaffinity(0))}, 2.5)"))
+    check(found)
+    assert "Next time ask for" in found["right-size"]["advice"]
+
+
+def test_idle(verdicts):
+    check(verdicts(["sleep", "2.5"]), "idle")
+
+
+def test_short(verdicts):
+    assert verdicts(["true"]) == {}
+
+
+# ---- CPU -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cores():
+    n = len(os.sched_getaffinity(0))
+    if n < 2:
+        pytest.skip("one CPU")
+    return n
+
+
+def test_one_core(verdicts, cores):
+    check(verdicts([PYTHON, "-S", "-c", BURN.format(2.5)]), "one-core")
+
+
+def test_few_cores(verdicts):
+    check(verdicts(burning(f"burn({4 * len(os.sched_getaffinity(0))}, 2.5)")), "few-cores")
+
+
+def test_quota(verdicts, groups):
+    groups.set("cpu", ("cpu.cfs_quota_us", 40000), ("cpu.max", "40000 100000"))
+    found = verdicts([PYTHON, "-S", "-c", BURN.format(2.5)])
+    check(found, "cpu-quota")
+    assert "the quota is 0.40 cores" in found["cpu-quota"]["title"]
+
+
+def test_neighbour(verdicts, groups, started, cores):
+    for _ in range(3 * cores):
+        started([PYTHON, "-S", "-c", BURN.format(60)], preexec_fn=groups.enter)
+    found = verdicts(burning(f"burn({cores}, 2.5)"))
+    check(found, "cpu-neighbour")
+
+
+def test_serial_tail(verdicts, cores):
+    found = verdicts(burning(f"burn({cores}, 2.2)\nburn(1, 1.6)"))
+    check(found, "serial-tail")
+    assert found["serial-tail"]["begin_ns"] > 1e9
+
+
+def test_serial_start(verdicts, cores):
+    check(verdicts(burning(f"burn(1, 1.6)\nburn({cores}, 2.2)")), "slow-start")
+
+
+def test_slow_start(verdicts, cores):
+    found = verdicts(burning(f"time.sleep(1.6)\nburn({cores}, 2.2)"))
+    check(found, "slow-start")
+    assert "did next to nothing" in found["slow-start"]["title"]
+
+
+# ---- memory ----------------------------------------------------------------------------------------------------------
+
+
+def limit_memory(groups, mb):
+    groups.set("memory", ("memory.limit_in_bytes", mb << 20), ("memory.max", mb << 20))
+
+
+def test_oom(verdicts, groups):
+    limit_memory(groups, 48)
+    found = verdicts(script("import time\ntime.sleep(0.25)\nx = bytearray(200 << 20)"), status=-signal.SIGKILL)
+    check(found, "oom")
+
+
+def test_near_limit(verdicts, groups):
+    """Holds nearly all that it may have. (It moves: what only sleeps is idle.)"""
+    limit_memory(groups, 100)
+    found = verdicts(script("""
+        import time
+        x = bytearray(89 << 20)
+        for _ in range(20):
+            end = time.monotonic() + 0.05
+            while time.monotonic() < end: pass
+            time.sleep(0.05)"""))
+    check(found, "memory-near-limit")
+
+
+def test_leak(verdicts):
+    check(verdicts(script("""
+        import time
+        kept, begin = [], time.monotonic()
+        while time.monotonic() < begin + 3:
+            kept.append(bytearray(2 << 20))
+            end = time.monotonic() + 0.015
+            while time.monotonic() < end: pass
+            time.sleep(0.015)""")), "leak")
+
+
+REREAD = """
+    import mmap, os, sys, time
+    path, limit = sys.argv[1], float(sys.argv[2])
+    with open(path, "rb") as f:
+        m = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ)
+    m.madvise(mmap.MADV_RANDOM)
+    end, sum = time.monotonic() + limit, 0
+    while time.monotonic() < end:
+        for at in range(0, len(m), 4096):
+            sum += m[at]
+            if time.monotonic() >= end: break
+"""
+
+
+@pytest.fixture
+def large_file(work):
+    path = work / "large"
+    with open(path, "wb") as f:
+        for _ in range(64):
+            f.write(os.urandom(1 << 20))
+        f.flush()
+        os.fsync(f.fileno())
+        os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    return path
+
+
+def test_memory_limit(verdicts, groups):
+    """What it holds leaves next to no room for what it writes."""
+    limit_memory(groups, 64)
+    check(verdicts(script("""
+        import os, time
+        x, part, n = bytearray(52 << 20), bytes(1 << 20), 0
+        end = time.monotonic() + 3
+        while time.monotonic() < end:
+            n += 1
+            with open("out", "wb") as f:
+                for _ in range(40): f.write(part)
+            for at in range(0, len(x), 4096): x[at] = n & 255
+        os.unlink("out")""")), "memory-limit")
+
+
+def test_page_cache(verdicts, groups, large_file):
+    limit_memory(groups, 40)
+    check(verdicts([*script(REREAD), large_file, "3"]), "page-cache")
+
+
+# ---- what it waits for -----------------------------------------------------------------------------------------------
+
+
+def disk_of(path):
+    """MAJOR:MINOR of the disk that a folder is on."""
+    device = os.stat(path).st_dev
+    node = pathlib.Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}")
+    if not node.exists():
+        pytest.skip("not on a disk")
+    if (node / "partition").exists():
+        return (node.resolve().parent / "dev").read_text().strip()
+    return f"{os.major(device)}:{os.minor(device)}"
+
+
+def test_slow_disk(verdicts, groups, work):
+    disk = disk_of(work)
+    groups.set("io", ("blkio.throttle.write_bps_device", f"{disk} 4000000"), ("io.max", f"{disk} wbps=4000000"))
+    check(verdicts(["dd", "if=/dev/zero", f"of={work}/f", "bs=1M", "count=10", "oflag=direct"], stderr=subprocess.DEVNULL), "io-wait")
+
+
+LOCK = """
+    #include <pthread.h>
+    #include <time.h>
+    #include <unistd.h>
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static volatile unsigned long done;
+    static time_t end;
+    static void *work(void *arg)
+    {
+        (void)arg;
+        while (time(NULL) < end) {
+            pthread_mutex_lock(&lock);
+            for (int i = 0; i < 2000; i++)
+                done++;
+            usleep(20);
+            pthread_mutex_unlock(&lock);
+        }
+        return NULL;
+    }
+    int main(void)
+    {
+        pthread_t thread[8];
+        end = time(NULL) + 4;
+        for (int i = 0; i < 8; i++)
+            pthread_create(&thread[i], NULL, work, NULL);
+        for (int i = 0; i < 8; i++)
+            pthread_join(thread[i], NULL);
+        return 0;
+    }
+"""
+
+
+def test_lock_contention(verdicts, compiled, cores):
+    found = verdicts([compiled("locking", LOCK)])
+    check(found, "lock-contention")
+    assert "locking" in found["lock-contention"]["title"]
+
+
+@pytest.fixture
+def slow_server():
+    """Sends a byte fifty times a second to whoever connects."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    over = threading.Event()
+
+    def serve():
+        with contextlib.suppress(OSError):
+            connection, _ = listener.accept()
+            with connection:
+                while not over.wait(0.02):
+                    connection.sendall(b"x")
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    yield listener.getsockname()[1]
+    over.set()
+    listener.close()
+    thread.join()
+
+
+def test_network(verdicts, slow_server):
+    check(verdicts(script(f"""
+        import socket
+        with socket.create_connection(("127.0.0.1", {slow_server})) as s:
+            for _ in range(120): s.recv(1)""")), "network-wait")
+
+
+# ---- processes, and the end ------------------------------------------------------------------------------------------
+
+
+def test_many_processes(verdicts):
+    true = shutil.which("true")
+    found = verdicts(["sh", "-c", f"i=0; while [ $i -lt 800 ]; do {true}; i=$((i+1)); done"])
+    assert "many-processes" in found
+    check({k: v for k, v in found.items() if k != "one-core"}, "many-processes")
+
+
+def test_killed(verdicts):
+    found = verdicts(["sh", "-c", "ulimit -c 0; kill -SEGV $$"], status=-signal.SIGSEGV)
+    check(found, "killed")
+    assert found["killed"]["title"].startswith("SIGSEGV ended it after")
+
+
+def test_failed(verdicts):
+    found = verdicts(["sh", "-c", "no-such-command-here"], status=127, stderr=subprocess.DEVNULL)
+    check(found, "failed")
+    assert "was not found" in found["failed"]["title"]
+
+
+def test_pids_limit(verdicts, groups):
+    groups.set("pids", ("pids.max", 12), ("pids.max", 12))
+    check(verdicts(script("""
+        import os, time
+        time.sleep(0.3)
+        refused, children = 0, []
+        for _ in range(30):
+            try:
+                pid = os.fork()
+            except OSError:
+                refused += 1
+                continue
+            if not pid:
+                time.sleep(0.5)
+                os._exit(0)
+            children.append(pid)
+        for pid in children: os.waitpid(pid, 0)
+        assert refused""")), "pids-limit")
