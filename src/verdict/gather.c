@@ -131,7 +131,7 @@ static void curves_of(const struct gather *g, const struct baro_sample *s, struc
     if (baro_host_busy_ns(s, &v) == BARO_PRESENT)
         p->at[CURVE_HOST_BUSY] = (double)v;
     p->at[CURVE_PACKETS] = packets(g, s);
-    if (baro_sample_sum(s, g->id[WANT_PROCESS_RSS], &rss) == BARO_PRESENT)
+    if (baro_sample_sum(s, g->id[WANT_PROCESS_RSS], &rss) == BARO_PRESENT && rss.members)
         p->at[CURVE_MEMORY] = (double)rss.value;
 }
 

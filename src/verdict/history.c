@@ -80,9 +80,23 @@ double history_at(const struct history *c, enum curve curve, uint64_t t_ns)
     return a->at[curve] + part * (b->at[curve] - a->at[curve]);
 }
 
+uint64_t history_last_ns(const struct history *c, enum curve curve)
+{
+    size_t i = known_before(c, curve, c->n);
+    return i == c->n ? 0 : c->point[i].t_ns;
+}
+
 double history_growth(const struct history *c, enum curve curve, uint64_t begin_ns, uint64_t end_ns)
 {
     return history_at(c, curve, end_ns) - history_at(c, curve, begin_ns);
+}
+
+size_t history_points(const struct history *c, uint64_t begin_ns, uint64_t end_ns)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++)
+        n += c->point[i].t_ns >= begin_ns && c->point[i].t_ns <= end_ns;
+    return n;
 }
 
 const char *history_runner(const struct history *c, const char (*names)[HISTORY_NAME_ROOM], uint64_t begin_ns,

@@ -65,8 +65,13 @@ void history_add(struct history *c, const struct history_point *p);
 /* A curve at an instant: on the straight line between two points. NAN where it is not known; before the first point
  * and behind the last one a counter is what it is there. */
 double history_at(const struct history *c, enum curve curve, uint64_t t_ns);
+/* The last instant at which it is known; 0: there is none. */
+uint64_t history_last_ns(const struct history *c, enum curve curve);
 /* How much a counter grew. NAN: not known at both ends. */
 double history_growth(const struct history *c, enum curve curve, uint64_t begin_ns, uint64_t end_ns);
+
+/* How many points lie in [begin, end]. */
+size_t history_points(const struct history *c, uint64_t begin_ns, uint64_t end_ns);
 
 /* The name that most points in [begin, end) have. names: those with the numbers 1, 2, ... */
 #define HISTORY_NAMES 64u

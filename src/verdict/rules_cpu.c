@@ -56,7 +56,8 @@ static bool cpu_quota(const struct evidence *e, const struct stretch *s, struct 
         find_title(f, ", and it ran into it in %s of %s periods", words_count(g->throttled_periods).at,
                    words_count(g->periods).at);
     find_title(f, ".");
-    find_advice(f, "Ask for %s cores, or start fewer threads at a time.", words_cores(cores_wanted(e, s)).at);
+    find_advice(f, "Ask for %s core%s, or start fewer threads at a time.", words_cores(cores_wanted(e, s)).at,
+                cores_wanted(e, s) >= 2 ? "s" : "");
     find_number(f, s->phase ? "throttled_ns" : "limits.throttled_ns", throttled_ns(e, s), BARO_UNIT_NS);
     find_number(f, "cpu_ns", s->grown[CURVE_CPU], BARO_UNIT_NS);
     find_number(f, "quota_cores", g ? g->quota_cores : NAN, BARO_UNIT_REAL);

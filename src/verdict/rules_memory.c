@@ -47,7 +47,6 @@ static const struct group *hit_group(const struct evidence *e)
 #define CACHE_ANON 0.6
 #define CACHE_BLOCKED 0.2
 #define CACHE_FAULTS 100.0
-#define CACHE_PRESSURE 0.005
 #define SWAP_BYTES 16e6
 
 static bool is_swapping(const struct evidence *e)
@@ -61,8 +60,8 @@ static bool is_rereading(const struct stretch *s, const struct group *g)
 {
     double pressure = memory_pressure(s), faults = s->grown[CURVE_FAULTS] / s->wall_ns * SECOND_NS;
     return s->grown[CURVE_READ] >= CACHE_READ * limit_of(g) && g->anon_most <= CACHE_ANON * limit_of(g) &&
-           (pressure >= PRESSURE_SHARE || (pressure >= CACHE_PRESSURE && faults >= CACHE_FAULTS &&
-                                           s->grown[CURVE_BLOCKED] >= CACHE_BLOCKED * s->wall_ns));
+           (pressure >= PRESSURE_SHARE ||
+            (faults >= CACHE_FAULTS && s->grown[CURVE_BLOCKED] >= CACHE_BLOCKED * s->wall_ns));
 }
 
 bool is_short_of_memory(const struct evidence *e, const struct stretch *s)
@@ -87,7 +86,7 @@ static void find_limit(const struct evidence *e, const struct stretch *s, const 
 static bool memory_limit(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
     const struct group *g = hit_group(e);
-    if (!g || !(memory_pressure(s) >= PRESSURE_SHARE) || is_rereading(s, g) || is_swapping(e))
+    if (!g || !(memory_pressure(s) >= PRESSURE_SHARE) || is_rereading(s, g) || is_swapping(e) || e->oom_kills >= 1)
         return false;
     find_title(f, "It waited for memory %s of the time: the limit of %s (cgroup %s) was run into %s times.",
                words_percent(memory_pressure(s)).at, words_bytes(limit_of(g)).at, g->name,
@@ -113,7 +112,7 @@ const struct rule rule_memory_limit = {
 static bool page_cache(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
     const struct group *g = hit_group(e);
-    if (!g || !is_rereading(s, g) || is_swapping(e))
+    if (!g || !is_rereading(s, g) || is_swapping(e) || e->oom_kills >= 1)
         return false;
     find_title(f,
                "It read %s from storage, %s times its memory limit of %s (cgroup %s), and waited for that %s of the "
@@ -132,9 +131,8 @@ static const struct baro_threshold cache_thresholds[] = {
     {"bytes read from storage, as a multiple of the limit", CACHE_READ, BARO_UNIT_REAL},
     {"anonymous memory, as a share of the limit, at most", CACHE_ANON, BARO_UNIT_RATIO},
     {"time in which threads waited for memory, as a share", PRESSURE_SHARE, BARO_UNIT_RATIO},
-    {"or that, where there are many major faults", CACHE_PRESSURE, BARO_UNIT_RATIO},
-    {"many are so many a second", CACHE_FAULTS, BARO_UNIT_NONE},
-    {"and a process was in uninterruptible sleep for that share of the time", CACHE_BLOCKED, BARO_UNIT_RATIO},
+    {"or major faults per second", CACHE_FAULTS, BARO_UNIT_NONE},
+    {"and the share of the time in which a process was in uninterruptible sleep", CACHE_BLOCKED, BARO_UNIT_RATIO},
 };
 const struct rule rule_page_cache = {
     {"page-cache", BARO_VERDICT_PROBLEM,
@@ -215,21 +213,27 @@ const struct rule rule_near_limit = {
 
 #define LEAK_WINDOWS 20
 #define LEAK_FROM 0.25
+#define LEAK_TO 0.75
 #define LEAK_BYTES 32e6
 #define LEAK_GROWTH 0.5
 #define LEAK_STEADY 0.6
 
-/* Memory at the ends of the windows in the part of the time that begins with LEAK_FROM and ends a little before the
- * end, where processes may be gone. */
-static bool memory_history(const struct evidence *e, const struct stretch *s, double *ret)
+/* Memory at the ends of the windows, from LEAK_FROM of the time to the last sample with a living process. Returns how
+ * long that is; 0 if it is not known, or ends long before the job did. */
+static double memory_history(const struct evidence *e, const struct stretch *s, double *ret)
 {
-    for (int i = 0; e->history && i <= LEAK_WINDOWS; i++) {
-        double part = LEAK_FROM + (0.97 - LEAK_FROM) * i / LEAK_WINDOWS;
-        ret[i] = history_at(e->history, CURVE_MEMORY, s->begin_ns + (uint64_t)(part * s->wall_ns));
+    uint64_t begin_ns = s->begin_ns + (uint64_t)(LEAK_FROM * s->wall_ns), end_ns;
+    if (!e->history)
+        return 0;
+    end_ns = history_last_ns(e->history, CURVE_MEMORY);
+    if (end_ns < s->begin_ns + (uint64_t)(LEAK_TO * s->wall_ns))
+        return 0;
+    for (int i = 0; i <= LEAK_WINDOWS; i++) {
+        ret[i] = history_at(e->history, CURVE_MEMORY, begin_ns + (end_ns - begin_ns) * (uint64_t)i / LEAK_WINDOWS);
         if (isnan(ret[i]))
-            return false;
+            return 0;
     }
-    return e->history;
+    return (double)(end_ns - begin_ns);
 }
 
 /* Of a memory that grows steadily each window has about its share of the growth. */
@@ -249,9 +253,10 @@ static bool grows_steadily(const double *memory)
 static bool leak(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
     double memory[LEAK_WINDOWS + 1];
-    if (!memory_history(e, s, memory))
+    double length_ns = memory_history(e, s, memory);
+    if (!(length_ns > 0))
         return false;
-    double growth = memory[LEAK_WINDOWS] - memory[0], rate = growth / ((0.97 - LEAK_FROM) * s->wall_ns) * SECOND_NS;
+    double growth = memory[LEAK_WINDOWS] - memory[0], rate = growth / length_ns * SECOND_NS;
     if (!(growth >= LEAK_BYTES && growth >= LEAK_GROWTH * memory[0]) || !grows_steadily(memory))
         return false;
     find_title(f, "Its memory grew steadily to its end, by %s a second, up to %s", words_bytes(rate).at,

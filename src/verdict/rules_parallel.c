@@ -59,10 +59,8 @@ static bool one_core(const struct evidence *e, const struct stretch *s, struct f
         one += w.demand[i] <= ONE_DEMAND_MOST ? 1.0 / WINDOWS : 0;
     if (!(one >= ONE_TIME && stretch_demand(s) <= ONE_DEMAND_MOST))
         return false;
-    find_title(f,
-               "It had work for one core at a time and might have used %s: for %s of the time at most one thread could "
-               "run.",
-               words_cores(e->cores).at, words_percent(one).at);
+    find_title(f, "One thread at a time had work, for %s of the time, and it might have used %s cores.",
+               words_percent(one).at, words_cores(e->cores).at);
     find_advice(f, "Run its steps in parallel (make -j%s, xargs -P%s, threads), or ask for 1 core.",
                 words_cores(whole_down(e->cores)).at, words_cores(whole_down(e->cores)).at);
     find_number(f, "demand_cores", stretch_demand(s), BARO_UNIT_REAL);
@@ -90,6 +88,7 @@ const struct rule rule_one_core = {{"one-core", BARO_VERDICT_ADVICE,
 
 #define EDGE_SHARE 0.15
 #define EDGE_TIME_NS (1 * SECOND_NS)
+#define EDGE_POINTS 5
 #define EDGE_SERIAL 1.3
 #define EDGE_PARALLEL 1.6
 #define EDGE_IDLE 0.3
@@ -105,9 +104,8 @@ static int edge(const struct windows *w, bool at_end, double low)
             break;
         n++;
     }
-    /* the window that the smoothing takes from what is beside the edge */
-    int last = at_end ? WINDOWS - 1 - n : n;
-    if (n < WINDOWS && w->demand[last] <= low)
+    /* The smoothing takes up to two windows from the edge. */
+    for (int i = 0; i < 2 && n < WINDOWS && w->demand[at_end ? WINDOWS - 1 - n : n] <= low; i++)
         n++;
     return n;
 }
@@ -124,21 +122,23 @@ static bool find_edge(const struct evidence *e, const struct stretch *s, bool at
 {
     struct windows w;
     int n;
-    bool serial = true;
+    bool serial = false;
     if (!(e->cores >= ONE_CORES) || !windows_of(e, s, &w))
         return false;
-    if (!is_edge(&w, at_end, EDGE_SERIAL, EDGE_PARALLEL, &n)) {
-        serial = false;
-        if (!is_edge(&w, at_end, EDGE_IDLE, EDGE_BUSY, &n))
+    if (!is_edge(&w, at_end, EDGE_IDLE, EDGE_BUSY, &n)) {
+        serial = true;
+        if (!is_edge(&w, at_end, EDGE_SERIAL, EDGE_PARALLEL, &n))
             return false;
     }
-    double rest = at_end ? mean(&w, 0, WINDOWS - n) : mean(&w, n, WINDOWS), length = n * w.length_ns;
     *(at_end ? &f->begin_ns : &f->end_ns) = window_ns(s, at_end ? WINDOWS - n : n);
+    if (history_points(e->history, f->begin_ns, f->end_ns) < EDGE_POINTS)
+        return false;
+    double rest = at_end ? mean(&w, 0, WINDOWS - n) : mean(&w, n, WINDOWS), length = n * w.length_ns;
     const char *runner = e->history ? history_runner(e->history, e->names, f->begin_ns, f->end_ns) : "";
-    find_title(f, "%s %s (%s of the time) it %s, and had work for %s cores %s", at_end ? "In its last" : "In its first",
+    find_title(f, "%s %s (%s of the time) it %s, and %s %s cores %s", at_end ? "In its last" : "In its first",
                words_duration(length).at, words_percent(length / s->wall_ns).at,
-               serial ? "had work for one core at most" : "did next to nothing", words_cores(rest).at,
-               at_end ? "before that" : "after that");
+               serial ? "had work for one core at most" : "did next to nothing", serial ? "for" : "had work for",
+               words_cores(rest).at, at_end ? "before that" : "after that");
     if (*runner && serial)
         find_title(f, "; what ran then was mostly %s", runner);
     find_title(f, ".");
@@ -163,6 +163,7 @@ static bool slow_start(const struct evidence *e, const struct stretch *s, struct
 static const struct baro_threshold edge_thresholds[] = {
     {"how long it lasts, and how long the rest, as a share of the time", EDGE_SHARE, BARO_UNIT_RATIO},
     {"how long it lasts", EDGE_TIME_NS, BARO_UNIT_NS},
+    {"samples in it", EDGE_POINTS, BARO_UNIT_NONE},
     {"serial: threads that ran or could have run in it, at most", EDGE_SERIAL, BARO_UNIT_REAL},
     {"and in the rest, at least", EDGE_PARALLEL, BARO_UNIT_REAL},
     {"idle: threads that ran or could have run in it, at most", EDGE_IDLE, BARO_UNIT_REAL},

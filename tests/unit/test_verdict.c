@@ -1,0 +1,601 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Verdicts: rule by rule with evidence typed by hand, at its thresholds and short of them; and docs/verdicts.md, whose
+ * rules and examples are made from the table and from the evidence here (BARO_GOLDEN_WRITE=1 writes them).
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "baro/verdict.h"
+#include "base/buf.h"
+#include "base/fmt.h"
+#include "verdict/rule.h"
+
+#define SECOND 1000000000ull
+#define MB 1e6
+
+/* ---- evidence by hand ---- */
+
+struct world {
+    struct evidence e;
+    struct history history;
+};
+
+/* A job of 100 s on a machine of 4 cores, which it may use; of which nothing else is known. */
+static void world_init(struct world *w)
+{
+    memset(w, 0, sizeof(*w));
+    evidence_init(&w->e);
+    assert_int_equal(history_init(&w->history), 0);
+    w->e.wall_ns = w->e.job.wall_ns = 100e9;
+    w->e.job.end_ns = 100 * SECOND;
+    w->e.samples = 200;
+    w->e.cores = w->e.host_cores = 4;
+    w->e.cores_source = w->e.memory_source = "machine";
+    w->e.exit_status = 0;
+}
+
+static void world_done(struct world *w)
+{
+    history_done(&w->history);
+}
+
+/* Cores that are used and waited for, from `from` on to `to` seconds; in order, without holes. */
+static void demand(struct world *w, unsigned from, unsigned to, double cores, double delayed)
+{
+    struct history *h = &w->history;
+    struct history_point p;
+    for (unsigned t = from; t <= to; t++) {
+        const struct history_point *last = h->n ? &h->point[h->n - 1] : NULL;
+        if (last && last->t_ns == t * SECOND)
+            continue;
+        for (int i = 0; i < CURVE_COUNT; i++)
+            p.at[i] = NAN;
+        p.t_ns = t * SECOND;
+        p.runner = 1;
+        p.at[CURVE_CPU] = last ? last->at[CURVE_CPU] + cores * 1e9 : 0;
+        p.at[CURVE_RUN_DELAY] = last ? last->at[CURVE_RUN_DELAY] + delayed * 1e9 : 0;
+        history_add(h, &p);
+    }
+    static const char names[1][HISTORY_NAME_ROOM] = {"ld"};
+    w->e.names = names;
+    w->e.history = h;
+    stretch_fill(&w->e.job, h, NULL, 0, 100 * SECOND);
+    w->e.cpu_ns = w->e.job.grown[CURVE_CPU];
+    w->e.run_delay_ns = w->e.job.grown[CURVE_RUN_DELAY];
+    w->e.cores_mean = w->e.cpu_ns / w->e.wall_ns;
+}
+
+static struct group *add_group(struct world *w, const char *name)
+{
+    struct group *g = &w->e.group[w->e.n_groups++];
+    *g = (struct group){.periods = NAN,
+                        .throttled_periods = NAN,
+                        .throttled_ns = NAN,
+                        .limit_hits = NAN,
+                        .high_hits = NAN,
+                        .memory_limit = NAN,
+                        .memory_high = NAN,
+                        .anon_most = NAN,
+                        .file_most = NAN,
+                        .quota_cores = NAN};
+    snprintf(g->name, sizeof(g->name), "%s", name);
+    return g;
+}
+
+static void make_oom(struct world *w)
+{
+    w->e.oom_kills = w->e.oom_kills_at_least = 1;
+    w->e.victims = "python3";
+    w->e.holder = "python3";
+    w->e.memory_limit_bytes = 2e9;
+    w->e.memory_peak_bytes = 1.98e9;
+    w->e.memory_source = "cgroup /job memory.max";
+}
+
+static void make_killed(struct world *w)
+{
+    w->e.exit_signal = "SIGSEGV";
+    w->e.is_core_dumped = 1;
+    w->e.exit_status = NAN;
+}
+
+static void make_pids_limit(struct world *w)
+{
+    w->e.forks_refused = 12;
+    w->e.pids = 64;
+    w->e.pids_source = "cgroup /job pids.max";
+}
+
+static void make_swap(struct world *w)
+{
+    w->e.swap_peak_bytes = 512 * MB;
+    w->e.host_swap_in_bytes = 2e9;
+    w->e.host_swap_out_bytes = 2.5e9;
+    w->e.rss_peak_bytes = 1e9;
+}
+
+static struct group *make_short(struct world *w, double pressure)
+{
+    struct group *g = add_group(w, "/job");
+    g->memory_limit = 512 * MB;
+    g->limit_hits = 4812;
+    w->e.job.grown[CURVE_GROUP_MEMORY] = pressure * 100e9;
+    return g;
+}
+
+static void make_memory_limit(struct world *w)
+{
+    make_short(w, 0.41)->anon_most = 490 * MB;
+    w->e.job.grown[CURVE_READ] = 3 * MB;
+}
+
+static void make_page_cache(struct world *w)
+{
+    make_short(w, 0.02)->anon_most = 20 * MB;
+    w->e.job.grown[CURVE_READ] = w->e.io_read_bytes = 40e9;
+    w->e.job.grown[CURVE_FAULTS] = 100 * 150;
+    w->e.job.grown[CURVE_BLOCKED] = 71e9;
+}
+
+static void make_cpu_quota(struct world *w)
+{
+    struct group *g = add_group(w, "/a");
+    demand(w, 0, 100, 0.5, 0.5);
+    g->quota_cores = 0.5;
+    g->periods = 1000;
+    g->throttled_periods = 812;
+    g->throttled_ns = w->e.throttled_ns = 49.2e9;
+}
+
+static void make_io_wait(struct world *w)
+{
+    w->e.job.grown[CURVE_BLOCKED] = 87e9;
+    w->e.job.grown[CURVE_READ] = 1.2e9;
+    w->e.job.grown[CURVE_WRITTEN] = 160 * MB;
+}
+
+static void make_lock_contention(struct world *w)
+{
+    demand(w, 0, 100, 0.7, 0.1);
+    w->e.contender = (struct contender){"server", 8, 2.4e6, 70e9, 1200};
+    w->e.job.grown[CURVE_PACKETS] = 300;
+}
+
+static void make_cpu_neighbour(struct world *w)
+{
+    demand(w, 0, 100, 2, 2);
+    w->e.host_others_cores = 2;
+    w->e.host_mean_cores = 4;
+}
+
+static void make_cpu_steal(struct world *w)
+{
+    demand(w, 0, 100, 2, 0);
+    w->e.host_steal_ratio = 0.08;
+}
+
+static void make_near_limit(struct world *w)
+{
+    w->e.memory_peak_bytes = 1.94e9;
+    w->e.memory_limit_bytes = 2e9;
+    w->e.memory_peak_ratio = 0.97;
+    w->e.memory_source = "cgroup /job memory.max";
+    w->e.holder = "python3";
+}
+
+static void make_leak(struct world *w)
+{
+    demand(w, 0, 100, 0.5, 0);
+    for (size_t i = 0; i < w->history.n; i++)
+        w->history.point[i].at[CURVE_MEMORY] = 100 * MB + 12 * MB * (double)i;
+    w->e.holder = "python3";
+    w->e.rss_peak_bytes = 1.3e9;
+}
+
+static void make_one_core(struct world *w)
+{
+    demand(w, 0, 100, 0.9, 0.1);
+}
+
+static void make_serial_tail(struct world *w)
+{
+    demand(w, 0, 70, 3.8, 0);
+    demand(w, 70, 100, 1, 0);
+}
+
+static void make_slow_start(struct world *w)
+{
+    demand(w, 0, 30, 0.02, 0);
+    demand(w, 30, 100, 3.8, 0);
+}
+
+static void make_many_processes(struct world *w)
+{
+    w->e.processes_started = 52104;
+    w->e.cpu_ns = 94e9;
+    w->e.command[0] = (struct heavy){"sed", 41203, 71e9};
+    w->e.n_commands = 1;
+}
+
+static void make_few_cores(struct world *w)
+{
+    demand(w, 0, 100, 3.9, 4.1);
+}
+
+static void make_failed(struct world *w)
+{
+    w->e.exit_status = 127;
+}
+
+static void make_network_wait(struct world *w)
+{
+    demand(w, 0, 100, 0.01, 0);
+    w->e.job.grown[CURVE_SWITCHES] = 4812;
+    w->e.job.grown[CURVE_PACKETS] = 9204;
+}
+
+static void make_idle(struct world *w)
+{
+    demand(w, 0, 100, 0.001, 0);
+    w->e.job.grown[CURVE_SWITCHES] = 12;
+    w->e.job.grown[CURVE_PACKETS] = 9204;
+}
+
+static void make_dominates(struct world *w)
+{
+    w->e.cpu_ns = 44e9;
+    w->e.command[0] = (struct heavy){"cc1", 812, 41e9};
+    w->e.n_commands = 1;
+    w->e.n_all_commands = 9;
+}
+
+static void make_right_size(struct world *w)
+{
+    demand(w, 0, 100, 1.9, 0);
+    w->e.memory_peak_bytes = 213 * MB;
+}
+
+static const struct made {
+    const char *rule;
+    void (*make)(struct world *w);
+} made[] = {
+    {"oom", make_oom},
+    {"killed", make_killed},
+    {"pids-limit", make_pids_limit},
+    {"swap", make_swap},
+    {"memory-limit", make_memory_limit},
+    {"page-cache", make_page_cache},
+    {"cpu-quota", make_cpu_quota},
+    {"io-wait", make_io_wait},
+    {"lock-contention", make_lock_contention},
+    {"cpu-neighbour", make_cpu_neighbour},
+    {"cpu-steal", make_cpu_steal},
+    {"memory-near-limit", make_near_limit},
+    {"leak", make_leak},
+    {"one-core", make_one_core},
+    {"serial-tail", make_serial_tail},
+    {"slow-start", make_slow_start},
+    {"many-processes", make_many_processes},
+    {"few-cores", make_few_cores},
+    {"failed", make_failed},
+    {"network-wait", make_network_wait},
+    {"idle", make_idle},
+    {"dominates", make_dominates},
+    {"right-size", make_right_size},
+};
+#define MADE ((int)(sizeof(made) / sizeof(*made)))
+
+/* ---- asking a rule ---- */
+
+static const struct rule *find_rule(const char *name)
+{
+    for (int i = 0; i < verdict_rule_count; i++) {
+        if (strcmp(verdict_rules[i]->is.name, name) == 0)
+            return verdict_rules[i];
+    }
+    fail_msg("no rule %s", name);
+    return NULL;
+}
+
+static bool says(const struct world *w, const char *name)
+{
+    struct finding f = {.begin_ns = w->e.job.begin_ns, .end_ns = w->e.job.end_ns};
+    bool is = find_rule(name)->apply(&w->e, &w->e.job, &f);
+    if (is)
+        assert_true(f.title.len > 0);
+    finding_done(&f);
+    return is;
+}
+
+/* ---- tests ---- */
+
+static void test_table(void **state)
+{
+    (void)state;
+    assert_int_equal(baro_verdict_rule_count(), MADE);
+    assert_null(baro_verdict_rule(-1));
+    assert_null(baro_verdict_rule(MADE));
+    for (int i = 0; i < MADE; i++) {
+        const struct baro_rule *r = baro_verdict_rule(i);
+        assert_string_equal(r->name, made[i].rule);
+        assert_true(r->help[0]);
+        for (size_t t = 0; t < r->threshold_count; t++)
+            assert_true(r->thresholds[t].help[0] && r->thresholds[t].value > 0);
+        for (int j = 0; j < i; j++)
+            assert_string_not_equal(r->name, made[j].rule);
+    }
+    assert_string_equal(baro_verdict_weight_name(BARO_VERDICT_PROBLEM), "problem");
+    assert_string_equal(baro_verdict_weight_name((enum baro_verdict_weight)77), "unknown");
+}
+
+/* Each rule has a verdict on the evidence made for it, and none on nothing. */
+static void test_each(void **state)
+{
+    struct world w;
+    (void)state;
+    for (int i = 0; i < MADE; i++) {
+        world_init(&w);
+        assert_false(says(&w, made[i].rule));
+        made[i].make(&w);
+        if (!says(&w, made[i].rule))
+            fail_msg("%s", made[i].rule);
+        world_done(&w);
+    }
+}
+
+/* Of what holds a job up each has one cause: no other rule of that weight has a verdict. */
+static void test_no_other(void **state)
+{
+    struct world w;
+    (void)state;
+    for (int i = 0; i < MADE; i++) {
+        world_init(&w);
+        made[i].make(&w);
+        for (int j = 0; j < MADE; j++) {
+            const struct baro_rule *r = baro_verdict_rule(j);
+            if (j != i && r->weight != BARO_VERDICT_NOTE && says(&w, r->name))
+                fail_msg("%s: %s as well", made[i].rule, r->name);
+        }
+        world_done(&w);
+    }
+}
+
+/* A number of the evidence, at its threshold and just short of it. */
+static void check_edge(int i, size_t offset, double at, double off)
+{
+    struct world w;
+    for (int short_of = 0; short_of < 2; short_of++) {
+        world_init(&w);
+        made[i].make(&w);
+        *(double *)((char *)&w.e + offset) = short_of ? off : at;
+        if (says(&w, made[i].rule) == short_of)
+            fail_msg("%s: %s", made[i].rule, short_of ? "short of its threshold" : "at its threshold");
+        /* what is not known is no evidence */
+        *(double *)((char *)&w.e + offset) = NAN;
+        assert_false(says(&w, made[i].rule));
+        world_done(&w);
+    }
+}
+
+static void test_thresholds(void **state)
+{
+#define OF(member) offsetof(struct evidence, member)
+#define GROWN(curve) (OF(job.grown) + sizeof(double) * (curve))
+    static const struct {
+        const char *rule;
+        size_t offset;
+        double at, off;
+    } edges[] = {
+        {"oom", OF(oom_kills), 1, 0},
+        {"pids-limit", OF(forks_refused), 1, 0},
+        {"swap", OF(swap_peak_bytes), 16e6, 15.9e6},
+        {"swap", OF(host_swap_in_bytes), 16e6, 15.9e6},
+        {"memory-limit", GROWN(CURVE_GROUP_MEMORY), 10e9, 9.9e9},
+        {"memory-limit", OF(group[0].limit_hits), 20, 19},
+        {"page-cache", GROWN(CURVE_READ), 1024e6, 1023e6},
+        {"page-cache", OF(group[0].anon_most), 307.2e6, 308e6},
+        {"page-cache", GROWN(CURVE_FAULTS), 10000, 9900},
+        {"page-cache", GROWN(CURVE_BLOCKED), 20e9, 19.9e9},
+        {"cpu-quota", OF(throttled_ns), 50e9 / 9 + 1, 50e9 / 9 - 1e6}, /* 50 s of CPU time */
+        {"io-wait", GROWN(CURVE_BLOCKED), 20e9, 19.9e9},
+        {"lock-contention", OF(contender.switches), 100000, 99999},
+        {"lock-contention", OF(contender.threads), 2, 1},
+        {"lock-contention", OF(contender.read_write_bytes), 2.4e6, 2.41e6},
+        {"lock-contention", GROWN(CURVE_RUN_DELAY), 210e9, 211e9}, /* 280 s of 4 cores */
+        {"cpu-neighbour", OF(host_others_cores), 0.25, 0.24},
+        {"cpu-neighbour", OF(host_mean_cores), 3.2, 3.1},
+        {"cpu-neighbour", GROWN(CURVE_RUN_DELAY), 50e9, 49e9}, /* 200 s of CPU time */
+        {"cpu-steal", OF(host_steal_ratio), 0.05, 0.049},
+        {"memory-near-limit", OF(memory_peak_ratio), 0.9, 0.89},
+        {"one-core", OF(cores), 2, 1},
+        {"one-core", GROWN(CURVE_RUN_DELAY), 30e9, 31e9},        /* 90 s of CPU time */
+        {"many-processes", OF(processes_started), 23500, 23400}, /* 94 s of CPU time */
+        {"few-cores", GROWN(CURVE_RUN_DELAY), 210e9, 209e9},     /* 390 s of CPU time */
+        {"few-cores", GROWN(CURVE_CPU), 320e9, 100e9},
+        {"failed", OF(exit_status), 1, 0},
+        {"network-wait", GROWN(CURVE_SWITCHES), 500, 499},
+        {"network-wait", GROWN(CURVE_PACKETS), 0.3 * 4812, 0.29 * 4812},
+        {"network-wait", GROWN(CURVE_CPU), 10e9, 11e9},
+        {"idle", GROWN(CURVE_CPU), 10e9, 11e9},
+        {"dominates", OF(command[0].cpu_ns), 35.2e9, 35.1e9},
+    };
+    (void)state;
+    for (size_t k = 0; k < sizeof(edges) / sizeof(*edges); k++) {
+        int i = 0;
+        while (strcmp(made[i].rule, edges[k].rule) != 0)
+            i++;
+        check_edge(i, edges[k].offset, edges[k].at, edges[k].off);
+    }
+}
+
+/* ---- rules that look at the history ---- */
+
+static void test_tail(void **state)
+{
+    struct world w;
+    (void)state;
+    world_init(&w);
+    demand(&w, 0, 88, 3.8, 0);
+    demand(&w, 88, 100, 1, 0); /* an eighth of the time: too short */
+    assert_false(says(&w, "serial-tail"));
+    world_done(&w);
+
+    world_init(&w);
+    demand(&w, 0, 70, 3.8, 0);
+    demand(&w, 70, 100, 0.2, 0.8); /* one thread that waits for a core is not idle */
+    assert_true(says(&w, "serial-tail"));
+    assert_false(says(&w, "slow-start"));
+    world_done(&w);
+
+    world_init(&w);
+    demand(&w, 0, 70, 1.4, 0);
+    demand(&w, 70, 100, 1, 0); /* what was before had little more */
+    assert_false(says(&w, "serial-tail"));
+    world_done(&w);
+}
+
+static void test_leak(void **state)
+{
+    struct world w;
+    (void)state;
+    world_init(&w);
+    make_leak(&w);
+    for (size_t i = 40; i < w.history.n; i++)
+        w.history.point[i].at[CURVE_MEMORY] = 600 * MB; /* it grew and then held */
+    assert_false(says(&w, "leak"));
+    world_done(&w);
+
+    world_init(&w);
+    make_leak(&w);
+    for (size_t i = 78; i < 84; i++)
+        w.history.point[i].at[CURVE_MEMORY] = 200 * MB; /* it gave some back */
+    assert_false(says(&w, "leak"));
+    world_done(&w);
+
+    world_init(&w);
+    make_leak(&w);
+    for (size_t i = 96; i < w.history.n; i++)
+        w.history.point[i].at[CURVE_MEMORY] = NAN; /* its processes had ended at the last samples */
+    assert_true(says(&w, "leak"));
+    world_done(&w);
+}
+
+/* A history keeps its first and its last point, and sums do not change. */
+static void test_history(void **state)
+{
+    struct history h;
+    struct history_point p = {0};
+    (void)state;
+    assert_int_equal(history_init(&h), 0);
+    assert_true(isnan(history_at(&h, CURVE_CPU, 5)));
+    for (uint64_t t = 0; t <= 100000; t++) {
+        p.t_ns = t * SECOND;
+        p.at[CURVE_CPU] = (double)p.t_ns / 2;
+        p.at[CURVE_READ] = t < 50000 ? NAN : (double)t;
+        history_add(&h, &p);
+    }
+    assert_true(h.n <= HISTORY_POINTS && h.n >= HISTORY_POINTS / 4);
+    assert_int_equal(h.point[0].t_ns, 0);
+    assert_int_equal(h.point[h.n - 1].t_ns, 100000 * SECOND);
+    assert_true(fabs(history_growth(&h, CURVE_CPU, 1000 * SECOND, 3000 * SECOND) - 1000e9) < 1);
+    assert_true(history_at(&h, CURVE_READ, 0) >= 50000); /* known later: it is what it is there */
+    assert_true(history_at(&h, CURVE_READ, 999999 * SECOND) == 100000);
+    assert_int_equal(history_last_ns(&h, CURVE_CPU), 100000 * SECOND);
+    assert_int_equal(history_points(&h, 0, 0), 1);
+    history_done(&h);
+}
+
+/* ---- docs/verdicts.md ---- */
+
+static struct words words_of_threshold(const struct baro_threshold *t)
+{
+    struct words w;
+    switch (t->unit) {
+    case BARO_UNIT_NS:
+        return words_duration(t->value);
+    case BARO_UNIT_BYTES:
+        return words_bytes(t->value);
+    case BARO_UNIT_RATIO:
+        return words_percent(t->value);
+    default:
+        snprintf(w.at, sizeof(w.at), "%g", t->value);
+        return w;
+    }
+}
+
+static void write_rule(struct buf *b, const struct baro_rule *r, const struct made *m)
+{
+    struct world w;
+    struct finding f = {.end_ns = 100 * SECOND};
+    buf_printf(b, "\n### %s\n\n*%s.* %s\n\n", r->name, baro_verdict_weight_name(r->weight), r->help);
+    for (size_t i = 0; i < r->threshold_count; i++)
+        buf_printf(b, "- %s: **%s**\n", r->thresholds[i].help, words_of_threshold(&r->thresholds[i]).at);
+    world_init(&w);
+    m->make(&w);
+    assert_true(find_rule(r->name)->apply(&w.e, &w.e.job, &f));
+    buf_printf(b, "%s> %.*s", r->threshold_count ? "\n" : "", (int)f.title.len, (const char *)f.title.at);
+    if (f.advice.len)
+        buf_printf(b, " %.*s", (int)f.advice.len, (const char *)f.advice.at);
+    buf_str(b, "\n");
+    finding_done(&f);
+    world_done(&w);
+}
+
+static void read_document(const char *path, struct buf *b)
+{
+    char part[4096];
+    size_t n;
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while ((n = fread(part, 1, sizeof(part), file)) > 0)
+        buf_add(b, part, n);
+    buf_byte(b, 0);
+    fclose(file);
+}
+
+static void test_document(void **state)
+{
+    static const char mark[] = "<!-- rules -->\n";
+    struct buf text = {0}, made_part = {0};
+    char path[4096];
+    (void)state;
+    if (!getenv("BARO_FIXTURES"))
+        skip();
+    snprintf(path, sizeof(path), "%s/../../docs/verdicts.md", getenv("BARO_FIXTURES"));
+    read_document(path, &text);
+    char *found = strstr((char *)text.at, mark);
+    assert_non_null(found);
+    found += sizeof(mark) - 1;
+    for (int i = 0; i < MADE; i++)
+        write_rule(&made_part, baro_verdict_rule(i), &made[i]);
+    buf_byte(&made_part, 0);
+    if (getenv("BARO_GOLDEN_WRITE")) {
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        fprintf(file, "%.*s%s", (int)(found - (char *)text.at), (char *)text.at, (char *)made_part.at);
+        fclose(file);
+    } else if (strcmp(found, (char *)made_part.at) != 0) {
+        fail_msg("docs/verdicts.md is not what the rules are: BARO_GOLDEN_WRITE=1 writes it");
+    }
+    buf_done(&text);
+    buf_done(&made_part);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_table),      cmocka_unit_test(test_each),     cmocka_unit_test(test_no_other),
+        cmocka_unit_test(test_thresholds), cmocka_unit_test(test_tail),     cmocka_unit_test(test_leak),
+        cmocka_unit_test(test_history),    cmocka_unit_test(test_document),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
