@@ -16,10 +16,10 @@ enum stroke { STROKE_LINE, STROKE_THIN, STROKE_DASHED, STROKE_GRID };
 enum fill { FILL_SOLID, FILL_AREA, FILL_BAND, FILL_SPAN };
 
 /* A part of the picture, for formats that have structure. */
-enum part { PART_GRID, PART_CURVE, PART_LIMIT, PART_MARK, PART_SPANS, PART_LEGEND };
+enum part { PART_GRID, PART_CURVE, PART_LIMIT, PART_MARK, PART_SPANS, PART_SPAN, PART_LEGEND };
 
 struct canvas {
-    /* data: the curve, limit or mark; NULL for others. */
+    /* data: the curve, limit, mark or span; NULL for others. */
     void (*begin)(struct canvas *c, enum part part, const void *data);
     void (*end)(struct canvas *c);
     /* A path is made of moves and lines, then drawn and forgotten. */

@@ -2,9 +2,9 @@
 /*
  * A chart as data, and the canvases that draw it: SVG, PNG (cairo) and the terminal.
  *
- * All values are in the unit of the chart (cores, bytes, ...), times in nanoseconds since the tape began. Texts may come
- * from a tape: they are raw bytes, and whoever writes them escapes them. Figures of a tape are made by figure.h; a chart
- * can also be filled by hand.
+ * All values are in the unit of the chart (cores, bytes, ...), times in nanoseconds since the tape began. Texts may
+ * come from a tape: they are raw bytes, and whoever writes them escapes them. Figures of a tape are made by figure.h;
+ * a chart can also be filled by hand.
  */
 #ifndef CHART_CHART_H
 #define CHART_CHART_H
@@ -114,7 +114,8 @@ void chart_done(struct chart *c); /* frees what it owns */
 /* ---- what drawings share ---- */
 /* When bucket i begins. */
 uint64_t chart_bucket_ns(const struct chart *c, size_t i);
-/* The highest value that has to fit: of curves (stacked: of their sum), marks, and limits less than 1.6 times as high. */
+/* The highest value that has to fit: of curves (stacked: of their sum), marks, and limits less than 1.6 times as
+ * high. */
 double chart_top(const struct chart *c);
 /* Is a limit drawn as a line? Else the legend names it. */
 bool chart_limit_is_drawn(const struct chart *c, const struct chart_limit *limit);
@@ -130,7 +131,8 @@ struct chart_ticks {
     size_t n;
     double end; /* of values: where the axis ends, the tick at or above the top */
 };
-/* At most `most` ticks (2 or more) from 0 on, at steps of 1, 2 or 5 times a power of ten. The last is at or above top. */
+/* At most `most` ticks (2 or more) from 0 on, at steps of 1, 2 or 5 times a power of ten. The last is at or above
+ * top. */
 void chart_value_ticks(enum chart_unit unit, double top, size_t most, struct chart_ticks *ret);
 /* Ticks within the time of a chart, counted from its start_ns: at steps of 1, 2, 5 s, 15 s, 1 min, 1 h, ... */
 void chart_time_ticks(const struct chart *c, size_t most, struct chart_ticks *ret);
@@ -154,17 +156,18 @@ struct chart_picture {
 
 /*
  * Writes a chart as SVG. Elements have classes, colours are CSS variables (--chart-0 to --chart-9, --chart-others,
- * --chart-text, --chart-grid, --chart-limit, --chart-bad, --chart-back), which a page may set for a theme. All text is
- * escaped. Numbers for programs stand in attributes: svg has data-figure, data-unit, data-from-ns, data-to-ns,
+ * --chart-text, --chart-muted, --chart-grid, --chart-axis, --chart-limit, --chart-gap, --chart-back), which a page may
+ * set for a theme. All text is escaped. Numbers for programs stand in attributes: svg has data-figure, data-unit, data-from-ns, data-to-ns,
  * data-start-ns, data-axis-end, and data-plot="x y width height" of the plot in its coordinates; the group of a curve
- * data-curve (its name), data-max, data-mean, data-last; limits and marks data-value, marks data-t-ns.
+ * data-curve (its name), data-max, data-mean, data-last; limits and marks data-value, marks data-t-ns; phases, marks
+ * of the job and events data-span (phase, mark, event, gap), data-begin-ns and data-end-ns.
  */
 void chart_svg(const struct chart *c, const struct chart_picture *p, struct buf *ret);
-/* The rules for the classes and the variables, light and dark, without <style>: for a page. The variables are set on :root; a
- * page that sets them itself does so behind these rules. */
+/* The rules for the classes and the variables, light and dark, without <style>: for a page. The variables are set on
+ * :root; a page that sets them itself does so behind these rules. */
 void chart_svg_style(struct buf *ret);
-/* Adds raw bytes as text of XML or HTML: also fit for attributes between double quotes. Control bytes and bytes that are
- * not UTF-8 become \xNN. */
+/* Adds raw bytes as text of XML or HTML: also fit for attributes between double quotes. Control bytes and bytes that
+ * are not UTF-8 become \xNN. */
 void chart_xml_text(struct buf *ret, const char *at, size_t len);
 
 /* Writes a chart as a PNG file. Returns 0; -ENOTSUP if it was built without cairo, -ENOMEM. */

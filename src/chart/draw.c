@@ -267,39 +267,76 @@ static void marks(const struct drawing *d)
 
 /* ---- phases, marks and events ---- */
 
-static void phase(const struct drawing *d, const struct chart_span *s, unsigned color)
+#define LANES_MOST 6u /* deeper phases are not drawn */
+
+/* The same name has the same colour. */
+static unsigned color_of(const char *name)
 {
-    double x = x_of(d, (double)s->begin_ns), w = x_of(d, (double)s->end_ns) - x;
+    unsigned hash = 2166136261u;
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 16777619u;
+    return hash / 7 % CHART_COLORS;
+}
+
+/* right: how far the lane is covered so far. What would be less than half a pixel more says nothing. */
+static void phase(const struct drawing *d, const struct chart_span *s, double *right)
+{
+    double x = x_of(d, (double)s->begin_ns), end = x_of(d, (double)s->end_ns);
     double y = d->l->spans_y + d->l->lane * s->lane;
     struct buf b = {0};
+    if (end < *right + 0.5)
+        return;
+    double w = end - x < 1 ? 1 : end - x;
+    *right = x + w;
     shown_text(s->text, &b);
-    w = w < 1 ? 1 : w;
-    rectangle(d, x, y, w, d->l->lane - 2, (struct ink){INK_PHASE, color}, FILL_SPAN);
+    d->to->begin(d->to, PART_SPAN, s);
+    rectangle(d, x, y, w > 4 ? w - 0.75 : w, d->l->lane - 2, (struct ink){INK_PHASE, color_of(s->text)}, FILL_SPAN);
     size_t fit = b.failed ? 0 : text_fit((const char *)b.at, b.len, TEXT_SIZE, w - 8);
     if (fit == b.len && fit)
         d->to->text(d->to, x + 4, y + d->l->lane - 5, ANCHOR_START, (struct ink){.kind = INK_TEXT}, false, false,
                     (const char *)b.at, fit);
+    d->to->end(d->to);
     buf_done(&b);
+}
+
+static void moment(const struct drawing *d, const struct chart_span *s, double *before)
+{
+    double x = x_of(d, (double)s->begin_ns);
+    if (x - *before < 1)
+        return;
+    *before = x;
+    d->to->begin(d->to, PART_SPAN, s);
+    straight(d, x, d->l->y - 3, x, d->l->y + d->l->height, s->bad ? INK_BAD : INK_AXIS, STROKE_DASHED);
+    d->to->end(d->to);
+}
+
+static void gap(const struct drawing *d, const struct chart_span *s)
+{
+    double x = x_of(d, (double)s->begin_ns), end = x_of(d, (double)s->end_ns);
+    d->to->begin(d->to, PART_SPAN, s);
+    rectangle(d, x, d->l->y, end - x < 1 ? 1 : end - x, d->l->height, (struct ink){.kind = INK_GAP}, FILL_SPAN);
+    d->to->end(d->to);
 }
 
 static void spans(const struct drawing *d)
 {
     const struct chart_spans *s = d->c->spans;
-    unsigned color = 0;
+    double right[LANES_MOST], before = -1;
     if (!s || !s->n)
         return;
+    for (size_t i = 0; i < LANES_MOST; i++)
+        right[i] = d->l->x - 1;
     d->to->begin(d->to, PART_SPANS, NULL);
     for (size_t i = 0; i < s->n; i++) {
         const struct chart_span *span = &s->at[i];
         if (span->end_ns < d->c->from_ns || span->begin_ns > d->c->to_ns)
             continue;
-        double x = x_of(d, (double)span->begin_ns), end = x_of(d, (double)span->end_ns);
-        if (span->kind == CHART_PHASE)
-            phase(d, span, color++ % CHART_COLORS);
+        if (span->kind == CHART_PHASE && span->lane < LANES_MOST)
+            phase(d, span, &right[span->lane]);
         else if (span->kind == CHART_GAP)
-            rectangle(d, x, d->l->y, end - x < 1 ? 1 : end - x, d->l->height, (struct ink){.kind = INK_GAP}, FILL_SPAN);
-        else
-            straight(d, x, d->l->y - 3, x, d->l->y + d->l->height, span->bad ? INK_BAD : INK_AXIS, STROKE_DASHED);
+            gap(d, span);
+        else if (span->kind != CHART_PHASE)
+            moment(d, span, &before);
     }
     d->to->end(d->to);
 }
@@ -353,8 +390,12 @@ static size_t legend(const struct drawing *d)
         }
         if (d->to) {
             double at = curve ? swatch(d, x, y, curve) : x;
+            if (is_limit)
+                d->to->begin(d->to, PART_LIMIT, limit);
             d->to->text(d->to, at, y, ANCHOR_START, (struct ink){.kind = is_limit ? INK_MUTED : INK_TEXT}, false, false,
                         (const char *)b.at, fit);
+            if (is_limit)
+                d->to->end(d->to);
         }
         x += width;
         any = true;
@@ -383,7 +424,7 @@ void chart_lay_out(const struct chart *c, const struct chart_picture *p, struct 
         y += 16.0 * (double)legend(&d) + 4;
     l.spans_y = y;
     if (p->has_spans && c->spans && c->spans->lanes)
-        y += l.lane * c->spans->lanes + 2;
+        y += l.lane * (c->spans->lanes < LANES_MOST ? c->spans->lanes : LANES_MOST) + 2;
     l.y = y + 4;
     l.height = p->height - bottom - l.y < 20 ? 20 : p->height - bottom - l.y;
     size_t most = (size_t)(l.width / 74);

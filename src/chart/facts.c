@@ -99,7 +99,7 @@ static void cores_limit(struct chart *c, const struct baro_summary *s)
     double cores;
     const char *source = fact_text(s, "limits", "cores_source", 0);
     if (fact_number(s, "limits", "cores", 0, &cores) && cores > 0)
-        chart_add_limit(c, source && strcmp(source, "machine") == 0 ? "cores of the machine" : "limit", cores);
+        chart_add_limit(c, source && strcmp(source, "machine") == 0 ? "machine" : "limit", cores);
 }
 
 static void memory_limit(struct chart *c, const struct baro_summary *s)
@@ -107,7 +107,7 @@ static void memory_limit(struct chart *c, const struct baro_summary *s)
     double bytes;
     const char *source = fact_text(s, "limits", "memory_source", 0);
     if (fact_number(s, "limits", "memory_bytes", 0, &bytes) && bytes > 0)
-        chart_add_limit(c, source && strcmp(source, "machine") == 0 ? "memory of the machine" : "limit", bytes);
+        chart_add_limit(c, source && strcmp(source, "machine") == 0 ? "machine" : "limit", bytes);
 }
 
 /* Who held the peak: "cc1 ×2, gcc ×2, make". */
@@ -180,7 +180,7 @@ static void machine_memory(struct chart *c, const struct baro_summary *s)
 {
     double bytes;
     if (fact_number(s, "host", "memory_total_bytes", 0, &bytes) && bytes > 0)
-        chart_add_limit(c, "memory of the machine", bytes);
+        chart_add_limit(c, "machine", bytes);
 }
 
 void decorate_footprint(struct chart *c, const struct baro_summary *s)
@@ -205,7 +205,7 @@ void decorate_host_cpu(struct chart *c, const struct baro_summary *s)
 {
     double cores;
     if (fact_number(s, "host", "cores", 0, &cores))
-        chart_add_limit(c, "cores of the machine", cores);
+        chart_add_limit(c, "machine", cores);
 }
 
 void decorate_host_memory(struct chart *c, const struct baro_summary *s)

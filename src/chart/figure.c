@@ -177,16 +177,13 @@ int figures_of_tape(struct baro_tape *tape, const struct figure_options *options
     int r = choose(options, &wanted, err);
     if (r < 0)
         return r;
-    struct baro_summary *own = NULL;
-    if (!options->summary)
-        r = baro_summary_of_tape(tape, &own, err);
-    if (r < 0)
-        return r;
-    struct making m = {.tape = tape, .options = options, .err = err, .summary = own ? own : options->summary};
-    r = making_run(&m, add_wanted, &wanted, ret);
+    struct making m = {.tape = tape, .options = options, .err = err};
+    r = making_begin(&m);
+    if (r >= 0)
+        r = making_run(&m, add_wanted, &wanted, ret);
     if (r >= 0)
         decorate(*ret, &wanted, m.summary);
-    baro_summary_free(own);
+    making_done(&m);
     return r;
 }
 

@@ -42,7 +42,9 @@ struct figure_options {
     unsigned commands;       /* stacks: so many commands by name, the rest as "others"; 0: 8, at most 9 */
     unsigned sets;           /* enum figure_set, or'ed; 0: FIGURE_PAGE. Without effect if ids are given */
     const char *const *ids;  /* these figures, NULL-terminated; NULL: all of the sets */
-    const struct baro_summary *summary; /* of this tape, borrowed during the call; NULL: it is made here */
+    /* Of this tape, borrowed during the call; NULL: they are made here, which takes another walk. */
+    const struct baro_summary *summary;
+    const struct baro_timeline *timeline;
 };
 
 struct figures;
@@ -57,11 +59,11 @@ const struct chart *figures_find(const struct figures *f, const char *id); /* NU
 void figures_free(struct figures *f);
 
 /*
- * A figure of one metric. What: "KIND.NAME" or NAME, of recorded and of derived metrics, such as "rss" (of processes, the
- * sum of all), "job.cores", "host.memory_used", "disk.read_bytes_per_second"; NAME alone is looked for in the kinds
- * process, job, host and then all others. "@ENTITY" behind it takes one process name or entity: "rss@cc1",
- * "disk.busy_ratio@sda". A counter is drawn as growth per second. Returns 0 and figures with one chart; BARO_E_RANGE if
- * there is no such metric.
+ * A figure of one metric. What: "KIND.NAME" or NAME, of recorded and of derived metrics, such as "rss" (of processes,
+ * the sum of all), "job.cores", "host.memory_used", "disk.read_bytes_per_second"; NAME alone is looked for in the
+ * kinds process, job, host and then all others. "@ENTITY" behind it takes one process name or entity: "rss@cc1",
+ * "disk.busy_ratio@sda". A counter is drawn as growth per second. Returns 0 and figures with one chart; BARO_E_RANGE
+ * if there is no such metric.
  */
 int figures_of_metric(struct baro_tape *tape, const char *what, const struct figure_options *options,
                       struct figures **ret, struct baro_error *err);

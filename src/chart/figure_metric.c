@@ -123,15 +123,13 @@ static int add_metric(struct making *m, void *context)
 int figures_of_metric(struct baro_tape *tape, const char *what, const struct figure_options *options,
                       struct figures **ret, struct baro_error *err)
 {
-    struct baro_summary *own = NULL;
-    int r = options->summary ? 0 : baro_summary_of_tape(tape, &own, err);
-    if (r < 0)
-        return r;
-    struct making m = {.tape = tape, .options = options, .err = err, .summary = own ? own : options->summary};
+    struct making m = {.tape = tape, .options = options, .err = err};
     struct found f = {.what = what};
-    r = making_run(&m, add_metric, &f, ret);
+    int r = making_begin(&m);
+    if (r >= 0)
+        r = making_run(&m, add_metric, &f, ret);
     if (r >= 0 && !(*ret)->charts[0].absent)
         decorate_peak(&(*ret)->charts[0], m.summary);
-    baro_summary_free(own);
+    making_done(&m);
     return r;
 }

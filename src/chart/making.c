@@ -46,27 +46,28 @@ static double stored_scale(const struct baro_metric *m)
     }
 }
 
-/* Adds the curve of the series; its number, or negative: there is no such metric. Sets the scale. */
-static int add_series(struct making *m, const struct curve_row *row, const char *name, double *ret_scale)
+/* Adds the curve of the series; its number, or negative: there is no such metric. Sets scale and most. */
+static int add_series(struct making *m, const struct curve_row *row, const char *name, struct feed *feed)
 {
     size_t len = strlen(row->metric);
-    *ret_scale = 1;
+    feed->scale = 1;
     if (row->how == ROW_COUNT)
         return baro_series_add_count(m->series, row->kind, name, NULL);
     if (row->how == ROW_DERIVED) {
         int i = baro_derived_find(row->kind, row->metric, len);
         const struct baro_derived *d = baro_derived_get(row->kind, i);
-        *ret_scale = d && strcmp(d->unit, "ns") == 0 ? 1e-9 : 1;
+        feed->scale = d && strcmp(d->unit, "ns") == 0 ? 1e-9 : 1;
+        feed->most = d && strcmp(d->unit, "ratio") == 0 && (d->per || name || row->kind == BARO_KIND_HOST) ? 1 : 0;
         return i < 0 ? i : baro_series_add_derived(m->series, row->kind, 0, name, i, NULL);
     }
     int metric = baro_tape_metric_find(m->tape, row->kind, row->metric, len);
     if (metric < 0)
         return metric;
     if (row->how == ROW_VALUE) {
-        *ret_scale = stored_scale(baro_tape_metric(m->tape, row->kind, metric));
+        feed->scale = stored_scale(baro_tape_metric(m->tape, row->kind, metric));
         return baro_series_add_value(m->series, row->kind, 0, name, metric, NULL);
     }
-    *ret_scale = is_ns(row->kind, metric, m->tape) ? 1e-9 : 1;
+    feed->scale = is_ns(row->kind, metric, m->tape) ? 1e-9 : 1;
     return baro_series_add_rate(m->series, row->kind, 0, name, metric, NULL);
 }
 
@@ -74,7 +75,7 @@ bool making_curve(struct making *m, size_t chart, const struct curve_row *row, c
                   unsigned color)
 {
     struct feed feed = {.chart = chart, .cumulative = row->how == ROW_CUMULATIVE};
-    feed.series = add_series(m, row, name, &feed.scale);
+    feed.series = add_series(m, row, name, &feed);
     if (feed.series == -ENOMEM)
         m->failed = -ENOMEM;
     if (feed.series < 0 || m->failed < 0)
@@ -93,6 +94,12 @@ bool making_curve(struct making *m, size_t chart, const struct curve_row *row, c
 
 /* ---- filling ---- */
 
+static double of(const struct feed *feed, double v)
+{
+    v *= feed->scale;
+    return feed->most > 0 && v > feed->most ? feed->most : v;
+}
+
 static void fill(const struct making *m, const struct feed *feed)
 {
     struct chart_curve *curve = &m->figures->charts[feed->chart].curves[feed->curve];
@@ -106,8 +113,8 @@ static void fill(const struct making *m, const struct feed *feed)
             so_far += known ? from->mean * feed->scale * (double)from->covered_ns / 1e9 : 0;
             *to = (struct chart_bucket){known, before, so_far, (before + so_far) / 2, so_far};
         } else if (known) {
-            *to = (struct chart_bucket){true, from->min * feed->scale, from->max * feed->scale,
-                                        from->mean * feed->scale, from->last * feed->scale};
+            *to = (struct chart_bucket){true, of(feed, from->min), of(feed, from->max), of(feed, from->mean),
+                                        of(feed, from->last)};
         }
     }
 }
@@ -181,6 +188,43 @@ static void finish(struct chart *c)
 
 /* ---- the walk ---- */
 
+/* Both in one walk. */
+static int read_tape(struct making *m)
+{
+    const struct baro_header *header = baro_tape_header(m->tape);
+    struct baro_record record;
+    int r = baro_tape_rewind(m->tape, m->err);
+    if (r >= 0 && !m->summary)
+        r = baro_summary_new(&m->own_summary, header, m->err);
+    if (r >= 0 && !m->timeline)
+        r = baro_timeline_new(&m->own_timeline, header, m->err);
+    while (r >= 0 && (r = baro_tape_next(m->tape, &record, m->err)) > 0) {
+        if (m->own_summary)
+            baro_summary_add(m->own_summary, &record);
+        if (m->own_timeline)
+            baro_timeline_add(m->own_timeline, &record);
+    }
+    if (m->own_summary)
+        baro_summary_finish(m->own_summary);
+    return r >= 0 && m->own_timeline ? baro_timeline_finish(m->own_timeline, m->err) : r;
+}
+
+int making_begin(struct making *m)
+{
+    m->summary = m->options->summary;
+    m->timeline = m->options->timeline;
+    int r = m->summary && m->timeline ? 0 : read_tape(m);
+    m->summary = m->summary ? m->summary : m->own_summary;
+    m->timeline = m->timeline ? m->timeline : m->own_timeline;
+    return r;
+}
+
+void making_done(struct making *m)
+{
+    baro_summary_free(m->own_summary);
+    baro_timeline_free(m->own_timeline);
+}
+
 static int find_range(struct making *m)
 {
     const struct figure_options *o = m->options;
@@ -228,12 +272,16 @@ int making_run(struct making *m, int (*add)(struct making *m, void *context), vo
     if (r >= 0) {
         for (size_t i = 0; i < m->n_feeds; i++)
             fill(m, &m->feeds[i]);
-        for (size_t i = 0; i < m->figures->n; i++)
+        for (size_t i = 0; i < m->figures->n; i++) {
             finish(&m->figures->charts[i]);
-        *ret = m->figures;
-    } else {
-        figures_free(m->figures);
+            m->figures->charts[i].spans = &m->figures->spans;
+        }
+        r = spans_of_timeline(m->timeline, &m->figures->spans);
     }
+    if (r >= 0)
+        *ret = m->figures;
+    else
+        figures_free(m->figures);
     baro_series_free(m->series);
     free(m->feeds);
     return r < 0 ? r : 0;

@@ -108,7 +108,8 @@ static void text(struct canvas *c, double x, double y, enum anchor anchor, struc
     if (b.failed)
         return;
     cairo_text_extents_t size;
-    cairo_select_font_face(cr, "sans-serif", CAIRO_FONT_SLANT_NORMAL, bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
+    cairo_select_font_face(cr, "sans-serif", CAIRO_FONT_SLANT_NORMAL,
+                           bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
     cairo_set_font_size(cr, bold ? TITLE_SIZE : TEXT_SIZE);
     cairo_text_extents(cr, (const char *)b.at, &size);
     x -= anchor == ANCHOR_END ? size.x_advance : anchor == ANCHOR_MIDDLE ? size.x_advance / 2 : 0;

@@ -42,7 +42,8 @@ extern const size_t figure_rows_count;
 /* ---- facts ---- */
 /* A fact as a number; false: it is absent. */
 bool fact_number(const struct baro_summary *s, const char *section, const char *name, size_t row, double *ret);
-const char *fact_text(const struct baro_summary *s, const char *section, const char *name, size_t row); /* NULL: absent */
+/* NULL: it is absent. */
+const char *fact_text(const struct baro_summary *s, const char *section, const char *name, size_t row);
 size_t fact_rows(const struct baro_summary *s, const char *section);
 
 void decorate_cpu(struct chart *c, const struct baro_summary *s);
@@ -61,17 +62,24 @@ struct figures {
     struct chart_spans spans;
 };
 
+/* Fills spans, which figures_free() frees, also after a failure. Returns 0 or -ENOMEM. */
+int spans_of_timeline(const struct baro_timeline *timeline, struct chart_spans *ret);
+
 /* Where a curve comes from. */
 struct feed {
     size_t chart, curve;
     int series;
     double scale; /* to the chart's unit */
+    double most;  /* values above it come from the steps in which the kernel counts time; 0: there is no such value */
     bool cumulative;
 };
 
 struct making {
     struct baro_tape *tape;
     const struct baro_summary *summary;
+    const struct baro_timeline *timeline;
+    struct baro_summary *own_summary;   /* made here, as the options have none */
+    struct baro_timeline *own_timeline;
     const struct figure_options *options;
     struct baro_series *series;
     struct figures *figures;
@@ -85,11 +93,14 @@ struct making {
 
 /* Adds a chart without curves; its number, or -1. */
 int making_chart(struct making *m, const char *id, const char *title, const char *help, enum chart_unit unit);
-/* Adds a curve that is fed by a metric of its kind. False: there is no such metric. name: of a process or an entity;
- * NULL: all of them. */
+/* Adds a curve that is fed by a metric of its kind. False: there is no such metric. name: of a process or an
+ * entity; NULL: all of them. */
 bool making_curve(struct making *m, size_t chart, const struct curve_row *row, const char *title, const char *name,
                   unsigned color);
-/* Finds the range, makes the summary and the series; then `add` adds charts, and all of them are filled. */
+/* Makes the summary and the timeline if they are not given. Returns 0 or a negative code. */
+int making_begin(struct making *m);
+void making_done(struct making *m);
+/* Finds the range and makes the series; then `add` adds charts, and all of them are filled. */
 int making_run(struct making *m, int (*add)(struct making *m, void *context), void *context, struct figures **ret);
 
 #endif

@@ -100,11 +100,26 @@ static void begin_curve(struct svg *s, const struct chart_curve *curve)
     buf_str(s->out, "</title>");
 }
 
+static void begin_span(struct svg *s, const struct chart_span *span)
+{
+    static const char *const kinds[] = {[CHART_PHASE] = "phase", [CHART_MARK] = "mark", [CHART_EVENT] = "event",
+                                        [CHART_GAP] = "gap"};
+    buf_printf(s->out, "<g data-span=\"%s\"", kinds[span->kind]);
+    attribute_ns(s, "data-begin-ns", span->begin_ns);
+    attribute_ns(s, "data-end-ns", span->end_ns);
+    buf_str(s->out, ">");
+    title(s, span->text);
+}
+
 static void begin(struct canvas *c, enum part part, const void *data)
 {
     struct svg *s = (struct svg *)c;
     if (part == PART_CURVE) {
         begin_curve(s, data);
+        return;
+    }
+    if (part == PART_SPAN) {
+        begin_span(s, data);
         return;
     }
     static const char *const classes[] = {[PART_GRID] = "grid", [PART_LIMIT] = "limit", [PART_MARK] = "mark",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The style sheet of charts. In a page colours are variables, which it can set for its themes. A file of its own has the
- * colours themselves, because many programs that show SVG know no variables. */
+/* The style sheet of charts. In a page colours are variables, which it can set for its themes. A file of its own has
+ * the colours themselves, because many programs that show SVG know no variables. */
 #include <stdio.h>
 
 #include "chart/canvas.h"

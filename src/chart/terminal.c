@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Charts as lines of text: braille dots for lines, blocks for stacks; letters where the locale has ASCII alone or there is
- * no colour to tell stacked curves apart. */
+/* Charts as lines of text: braille dots for lines, blocks for stacks; letters where the locale has ASCII alone or
+ * there is no colour to tell stacked curves apart. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -339,7 +339,8 @@ static void legend(const struct grid *g, struct buf *ret)
         if (curve->shape == CHART_TOTAL)
             continue;
         entry(&l, blocks ? curve->shape == CHART_STACK ? "\342\226\210" : "\342\240\211" : letter,
-              colors[curve->color <= CHART_COLORS ? curve->color : CHART_COLORS], curve->name, strlen(curve->name), true);
+              colors[curve->color <= CHART_COLORS ? curve->color : CHART_COLORS], curve->name, strlen(curve->name),
+              true);
     }
     for (size_t i = 0; i < c->n_limits; i++) {
         struct buf b = {0};

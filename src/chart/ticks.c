@@ -44,8 +44,8 @@ void chart_value_text(enum chart_unit unit, double value, struct buf *ret)
 {
     switch (unit) {
     case CHART_CORES:
-        fmt_decimal(ret, value, value < 9.995 ? 2 : 1);
-        buf_str(ret, " cores");
+        fmt_decimal(ret, value, value == floor(value) ? 0 : value < 9.995 ? 2 : 1);
+        buf_str(ret, value == 1 ? " core" : " cores");
         break;
     case CHART_BYTES:
     case CHART_BYTES_PER_SECOND:
@@ -95,7 +95,8 @@ struct scale {
 /* The unit of an axis that ends there: all its ticks have the same one. */
 static struct scale scale_of(enum chart_unit unit, double end)
 {
-    static const struct scale bytes[] = {{1e15, " PB"}, {1e12, " TB"}, {1e9, " GB"}, {1e6, " MB"}, {1e3, " kB"}, {1, " B"}};
+    static const struct scale bytes[] = {{1e15, " PB"}, {1e12, " TB"}, {1e9, " GB"},
+                                         {1e6, " MB"},  {1e3, " kB"},  {1, " B"}};
     static const struct scale rates[] = {{1e15, " PB/s"}, {1e12, " TB/s"}, {1e9, " GB/s"},
                                          {1e6, " MB/s"},  {1e3, " kB/s"},  {1, " B/s"}};
     const struct scale *list = unit == CHART_BYTES ? bytes : unit == CHART_BYTES_PER_SECOND ? rates : NULL;
@@ -103,15 +104,23 @@ static struct scale scale_of(enum chart_unit unit, double end)
         if (end >= list[i].by || i == 5)
             return list[i];
     }
+    const struct scale one = {1, unit == CHART_PER_SECOND ? "/s" : unit == CHART_CELSIUS ? " \302\260C" : ""};
     switch (unit) {
-    case CHART_RATIO: return (struct scale){0.01, " %"};
-    case CHART_PER_SECOND: return end >= 1e7 ? (struct scale){1e6, " M/s"} : end >= 1e4 ? (struct scale){1e3, " k/s"} : (struct scale){1, "/s"};
-    case CHART_HERTZ: return (struct scale){1e9, " GHz"};
-    case CHART_CELSIUS: return (struct scale){1, " \302\260C"};
+    case CHART_RATIO:
+        return (struct scale){0.01, " %"};
+    case CHART_PER_SECOND:
+        return end >= 1e7 ? (struct scale){1e6, " M/s"} : end >= 1e4 ? (struct scale){1e3, " k/s"} : one;
+    case CHART_HERTZ:
+        return (struct scale){1e9, " GHz"};
     case CHART_SECONDS:
-        return end >= 7200 ? (struct scale){3600, " h"} : end >= 120 ? (struct scale){60, " min"} : (struct scale){1, " s"};
-    case CHART_COUNT: return end >= 1e7 ? (struct scale){1e6, " M"} : end >= 1e5 ? (struct scale){1e3, " k"} : (struct scale){1, ""};
-    default: return (struct scale){1, ""};
+        return end >= 7200 ? (struct scale){3600, " h"}
+               : end >= 120 ? (struct scale){60, " min"}
+               : end >= 1  ? (struct scale){1, " s"}
+                           : (struct scale){1e-3, " ms"};
+    case CHART_COUNT:
+        return end >= 1e7 ? (struct scale){1e6, " M"} : end >= 1e5 ? (struct scale){1e3, " k"} : one;
+    default:
+        return one;
     }
 }
 
@@ -137,12 +146,11 @@ static void tick_text(const struct scale *scale, double at, double step, char re
 
 void chart_value_ticks(enum chart_unit unit, double top, size_t most, struct chart_ticks *ret)
 {
-    if (!(top > 0) || top > 1e30)
-        top = top > 1e30 ? 1e30 : 1;
+    top = !(top > 0) ? 1 : top < 1e-12 ? 1e-12 : top > 1e30 ? 1e30 : top;
     most = most < 2 ? 2 : most > CHART_TICKS_MAX ? CHART_TICKS_MAX : most;
     double step = nice_above(top / (double)(most - 1));
     step = step < least_step(unit) ? least_step(unit) : step;
-    size_t n = (size_t)ceil(top / step - 1e-9);
+    size_t n = (size_t)fmax(1, ceil(top / step - 1e-9));
     ret->n = 0;
     ret->end = step * (double)n;
     struct scale scale = scale_of(unit, ret->end);
@@ -171,36 +179,41 @@ static const uint64_t time_steps[] = {
 };
 #define TIME_STEPS (sizeof(time_steps) / sizeof(*time_steps))
 
-/* "0", "250 ms", "1.5 s", "45 s", "1:30" (minutes), "2:30 h", "3 d 6 h": in the form that the step asks for. */
+struct clock {
+    unsigned long long days, hours, minutes, seconds; /* of all days, hours, ...: not of the next larger unit */
+};
+
+/* "0", "250 ms", "1.5 s", "45 s", "1:30", "5 min", "2:30 h", "3 d 6 h": in the form that step and span ask for. */
 static void time_text(int64_t ns, uint64_t step_ns, uint64_t span_ns, char ret[CHART_TICK_TEXT])
 {
-    const char *sign = ns < 0 ? "-" : "";
-    uint64_t t = ns < 0 ? (uint64_t)-ns : (uint64_t)ns, s = t / NS_PER_SEC;
-    if (ns == 0)
-        snprintf(ret, CHART_TICK_TEXT, "0");
+    const uint64_t minute = 60 * NS_PER_SEC, hour = 60 * minute, day = 24 * hour;
+    char text[CHART_TICK_TEXT - 1];
+    uint64_t t = ns < 0 ? (uint64_t)-ns : (uint64_t)ns;
+    const struct clock c = {t / day, t / hour, t / minute, t / NS_PER_SEC};
+    int digits = step_ns < 10 * NS_PER_MS ? 3 : step_ns < 100 * NS_PER_MS ? 2 : 1;
+    if (t == 0)
+        snprintf(text, sizeof(text), "0");
     else if (span_ns < NS_PER_MS)
-        snprintf(ret, CHART_TICK_TEXT, "%s%llu \302\265s", sign, (unsigned long long)(t / 1000));
+        snprintf(text, sizeof(text), "%llu \302\265s", (unsigned long long)(t / 1000));
     else if (span_ns < NS_PER_SEC)
-        snprintf(ret, CHART_TICK_TEXT, "%s%llu ms", sign, (unsigned long long)(t / NS_PER_MS));
+        snprintf(text, sizeof(text), "%llu ms", (unsigned long long)(t / NS_PER_MS));
     else if (step_ns < NS_PER_SEC)
-        snprintf(ret, CHART_TICK_TEXT, "%s%.*f s", sign, step_ns < 10 * NS_PER_MS ? 3 : step_ns < 100 * NS_PER_MS ? 2 : 1,
-                 (double)t / 1e9);
-    else if (span_ns <= 120 * NS_PER_SEC)
-        snprintf(ret, CHART_TICK_TEXT, "%s%llu s", sign, (unsigned long long)s);
-    else if (s < 3600 && span_ns < 7200 * NS_PER_SEC && step_ns % (60 * NS_PER_SEC) == 0)
-        snprintf(ret, CHART_TICK_TEXT, "%s%llu min", sign, (unsigned long long)(s / 60));
-    else if (span_ns < 7200 * NS_PER_SEC)
-        snprintf(ret, CHART_TICK_TEXT, "%s%llu:%02llu", sign, (unsigned long long)(s / 60), (unsigned long long)(s % 60));
-    else if (span_ns < 3 * 86400 * NS_PER_SEC && step_ns % (3600 * NS_PER_SEC) == 0)
-        snprintf(ret, CHART_TICK_TEXT, "%s%llu h", sign, (unsigned long long)(s / 3600));
-    else if (span_ns < 3 * 86400 * NS_PER_SEC)
-        snprintf(ret, CHART_TICK_TEXT, "%s%llu:%02llu h", sign, (unsigned long long)(s / 3600),
-                 (unsigned long long)(s / 60 % 60));
-    else if (step_ns % (86400 * NS_PER_SEC) == 0)
-        snprintf(ret, CHART_TICK_TEXT, "%s%llu d", sign, (unsigned long long)(s / 86400));
+        snprintf(text, sizeof(text), "%.*f s", digits, (double)t / 1e9);
+    else if (span_ns <= 2 * minute)
+        snprintf(text, sizeof(text), "%llu s", c.seconds);
+    else if (span_ns < 2 * hour && step_ns % minute == 0)
+        snprintf(text, sizeof(text), "%llu min", c.minutes);
+    else if (span_ns < 2 * hour)
+        snprintf(text, sizeof(text), "%llu:%02llu", c.minutes, c.seconds % 60);
+    else if (span_ns < 3 * day && step_ns % hour == 0)
+        snprintf(text, sizeof(text), "%llu h", c.hours);
+    else if (span_ns < 3 * day)
+        snprintf(text, sizeof(text), "%llu:%02llu h", c.hours, c.minutes % 60);
+    else if (step_ns % day == 0)
+        snprintf(text, sizeof(text), "%llu d", c.days);
     else
-        snprintf(ret, CHART_TICK_TEXT, "%s%llu d %llu h", sign, (unsigned long long)(s / 86400),
-                 (unsigned long long)(s / 3600 % 24));
+        snprintf(text, sizeof(text), "%llu d %llu h", c.days, c.hours % 24);
+    snprintf(ret, CHART_TICK_TEXT, "%s%s", ns < 0 ? "-" : "", text);
 }
 
 void chart_time_ticks(const struct chart *c, size_t most, struct chart_ticks *ret)
