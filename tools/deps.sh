@@ -15,7 +15,7 @@ demo='cmd/make:make'
 test='cmd/make:make cmd/g++:g++ pc/cmocka:libcmocka-dev py/pytest:python3-pytest py/xdist:python3-pytest-xdist py/psutil:python3-psutil
     cmd/strace:strace cmd/stress-ng:stress-ng cmd/setpriv:util-linux cmd/ps:procps cmd/nm:binutils cmd/mandoc:mandoc
     cmd/shellcheck:shellcheck cmd/setsid:util-linux file//usr/bin/time:time cmd/script:bsdutils cmd/bash:bash
-    pl/Time::HiRes:perl cmd/vmstat:procps cmd/free:procps cmd/iostat:sysstat cmd/sar:sysstat cmd/df:coreutils'
+    pl/Time::HiRes:perl cmd/vmstat:procps cmd/free:procps cmd/iostat:sysstat cmd/sar:sysstat cmd/df:coreutils cmd/cmark-gfm:cmark-gfm'
 full='cmd/clang:clang cmd/qemu-system-x86_64:qemu-system-x86 cmd/qemu-system-aarch64:qemu-system-arm cmd/aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu
     cmd/cpio:cpio cmd/debootstrap:debootstrap'
 bench='py/psutil:python3-psutil cmd/pidstat:sysstat cmd/atop:atop cmd/top:procps file//usr/bin/time:time cmd/resource_monitor:coop-computing-tools

@@ -128,6 +128,8 @@ static void on_header(void *context, const struct baro_header *h)
     struct recording *r = context;
     if (!r->settings->quiet)
         baro_summary_new(&r->summary, h, NULL);
+    if (r->summary && r->cli->tty_err)
+        baro_timeline_new(&r->timeline, h, NULL);
 }
 
 static void on_begun(void *context)
@@ -206,6 +208,8 @@ static void summarize(struct recording *r, struct baro_record record)
 {
     if (r->summary)
         baro_summary_add(r->summary, &record);
+    if (r->timeline && record.kind == BARO_RECORD_EVENT) /* phases alone, not what was used in them */
+        baro_timeline_add(r->timeline, &record);
 }
 
 static void on_sample(void *context, const struct baro_sample *s)
@@ -260,6 +264,8 @@ static void print(struct recording *r)
     if (r->summary) {
         struct report_style style = {.width = r->cli->width_err, .utf8 = r->cli->utf8, .color = r->cli->color_err,
                                      .curves = r->cli->tty_err};
+        if (r->timeline && baro_timeline_finish(r->timeline, NULL) == 0)
+            style.timeline = r->timeline;
         struct baro_value start;
         baro_summary_finish(r->summary);
         baro_summary_value(r->summary, baro_summary_fact_find("", "start"), 0, &start);
@@ -372,8 +378,10 @@ void recording_discard(struct recording *r)
 void recording_done(struct recording *r)
 {
     baro_summary_free(r->summary);
+    baro_timeline_free(r->timeline);
     buf_done(&r->path);
     tape_file_done(&r->file);
     buf_done(&r->dir);
     r->summary = NULL;
+    r->timeline = NULL;
 }

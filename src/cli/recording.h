@@ -25,6 +25,7 @@ struct recording {
     const struct link_end *link; /* in the recorder of run: to the wrapper, which prints; else NULL */
     int stderr_fd;        /* for lines to people; -1: none */
     struct baro_summary *summary;
+    struct baro_timeline *timeline; /* for a terminal: the phases; NULL elsewhere */
     struct record_program programs[SETTINGS_PROGRAMS_MAX];
 };
 

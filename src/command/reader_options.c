@@ -125,7 +125,7 @@ const struct opt options_export[] = {
     END,
 };
 
-static const char *const report_format_names[] = {"html", NULL}; /* as in reporter/formats.c */
+static const char *const report_format_names[] = {"html", "markdown", "json", NULL}; /* as in reporter/formats.c */
 
 const struct opt options_report[] = {
     {.name = "output",
@@ -134,14 +134,21 @@ const struct opt options_report[] = {
      .type = OPT_TEXT,
      .offset = AT(output),
      .completes = OPT_A_FILE,
-     .help = "write to FILE.html, which must not exist (-: standard output; default: the tape's name with .html)"},
+     .help = "write to FILE.html, FILE.md or FILE.json, which must not exist (-: standard output; default: the tape's "
+             "name with .html)",
+     .more = "FILE.html is a page; FILE.md is Markdown for pull requests, wikis and mail; FILE.json has all of the "
+             "report as data (docs/json.md)."},
     {.name = "format",
      .letter = 'F',
      .argument = "FORMAT",
      .type = OPT_CHOICE,
      .offset = AT(report_format),
      .choices = report_format_names,
-     .help = "html; default: as FILE ends"},
+     .help = "html, markdown or json; default: as FILE ends"},
+    {.name = "github",
+     .type = OPT_TRUE,
+     .offset = AT(github),
+     .help = "append Markdown to the job summary of GitHub Actions: the file in $GITHUB_STEP_SUMMARY"},
     {.name = "force", .type = OPT_TRUE, .offset = AT(force), .help = "replace FILE if it is there"},
     HELP,
     END,

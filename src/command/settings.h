@@ -54,6 +54,7 @@ struct settings {
     const char *from, *to; /* plot: the stretch of time */
     bool list;             /* plot: the figures */
     int format;            /* export */
+    bool github;           /* report: append to the job summary of GitHub Actions */
     int report_format;     /* -1: by the end of the output's name */
     const char *entity;    /* export: the name of a kind; NULL: process, or what the dialect is of */
     bool safe;             /* export: no text in CSV is a formula */

@@ -3,6 +3,7 @@
 #ifndef ENCODE_ENCODE_H
 #define ENCODE_ENCODE_H
 
+#include "baro/timeline.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "encode/row.h"
@@ -16,5 +17,11 @@ void csv_row(const struct columns *c, const struct row *r, bool safe, struct buf
 void jsonl_row(const struct columns *c, const struct row *r, struct buf *ret);
 /* The same object as part of a larger text. */
 void json_row(const struct columns *c, const struct row *r, struct json *json);
+
+/* Members of an object that is open: the facts of a phase; what is no exact value is listed in "lower_bounds",
+ * "estimates" and "absent". */
+void json_phase_facts(const struct baro_timeline *t, size_t item, struct json *json);
+/* The attributes of a phase or a mark, as an object. */
+void json_attributes(const struct baro_timeline_item *item, struct json *json);
 
 #endif

@@ -14,7 +14,7 @@ struct trace {
     struct trace_out out;
     struct trace_bars bars;
     struct trace_counters counters;
-    struct columns event;
+    struct baro_timeline *timeline;
     uint64_t end_ns; /* of the last record */
 };
 
@@ -84,7 +84,7 @@ int trace_new(struct trace **ret, const struct baro_tape *tape, struct baro_erro
     t->header = baro_tape_header(tape);
     int r = trace_bars_init(&t->bars, tape, err);
     if (r == 0)
-        r = columns_choose(&t->event, ROW_EVENT, "pid,start_ticks,number,text", tape, NULL, err);
+        r = baro_timeline_new(&t->timeline, t->header, err);
     if (r < 0) {
         trace_free(t);
         return r;
@@ -99,7 +99,7 @@ void trace_free(struct trace *t)
     if (!t)
         return;
     trace_bars_done(&t->bars);
-    columns_done(&t->event);
+    baro_timeline_free(t->timeline);
     free(t);
 }
 
@@ -154,21 +154,6 @@ void trace_begin(struct trace *t, struct buf *ret)
     trace_name(&t->out, GROUP_RECORDER, 0, "barograph", 4);
 }
 
-/* What a process executed last is the name of its bar. */
-static void event(struct trace *t, const struct baro_event *e)
-{
-    struct row row = {.kind = ROW_EVENT, .header = t->header, .t_ns = baro_event_t_ns(e), .event = e};
-    if (baro_event_kind_of(e) == BARO_EVENT_EXEC)
-        return;
-    trace_open(&t->out, "i", GROUP_JOB, ROW_EVENTS, baro_event_name(e));
-    member(&t->out.json, "cat", "event");
-    member(&t->out.json, "s", "t");
-    trace_time(&t->out, "ts", baro_event_t_ns(e));
-    json_key(&t->out.json, "args");
-    json_row(&t->event, &row, &t->out.json);
-    trace_close(&t->out);
-}
-
 void trace_record(struct trace *t, const struct baro_record *record, struct buf *ret)
 {
     t->out.to = ret;
@@ -178,9 +163,8 @@ void trace_record(struct trace *t, const struct baro_record *record, struct buf 
         trace_counters_sample(&t->counters, record->u.sample, &t->out);
     } else if (record->kind == BARO_RECORD_EXIT) {
         trace_bars_exit(&t->bars, record->u.exit, &t->out);
-    } else if (record->kind == BARO_RECORD_EVENT) {
-        event(t, record->u.event);
     }
+    baro_timeline_add(t->timeline, record);
 }
 
 void trace_end(struct trace *t, const struct baro_sample *last, struct buf *ret)
@@ -188,5 +172,9 @@ void trace_end(struct trace *t, const struct baro_sample *last, struct buf *ret)
     t->out.to = ret;
     trace_bars_end(&t->bars, last, &t->out);
     trace_counters_end(&t->counters, t->end_ns, &t->out);
+    if (baro_timeline_finish(t->timeline, NULL) < 0)
+        ret->failed = true;
+    else
+        trace_timeline(t->timeline, &t->out);
     buf_str(ret, "\n]}\n");
 }

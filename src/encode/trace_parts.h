@@ -3,6 +3,7 @@
 #ifndef ENCODE_TRACE_PARTS_H
 #define ENCODE_TRACE_PARTS_H
 
+#include "baro/timeline.h"
 #include "base/json.h"
 #include "base/last.h"
 #include "encode/row.h"
@@ -11,6 +12,8 @@
 enum trace_group { GROUP_JOB = 1, GROUP_PROCESSES, GROUP_HOST, GROUP_RECORDER };
 /* Rows within a group, its "tid": no two groups may use the same one. */
 #define ROW_EVENTS 10u
+#define ROW_MARKS 11u
+#define ROW_PHASES 20000000u
 #define ROW_LANES 1000u
 
 /* ---- events of the format: trace.c ---- */
@@ -51,6 +54,9 @@ void trace_bars_done(struct trace_bars *b);
 void trace_bars_sample(struct trace_bars *b, const struct baro_sample *s, struct trace_out *o);
 void trace_bars_exit(struct trace_bars *b, const struct baro_exit *e, struct trace_out *o);
 void trace_bars_end(struct trace_bars *b, const struct baro_sample *last, struct trace_out *o);
+
+/* ---- phases, marks and events: trace_timeline.c ---- */
+void trace_timeline(const struct baro_timeline *t, struct trace_out *o);
 
 /* ---- values as counters: trace_counters.c ---- */
 #define TRACE_COUNTERS_MAX 32

@@ -38,7 +38,16 @@ static int judge(struct judged *j, struct baro_tape *tape, struct baro_error *er
     return baro_verdicts_finish(j->verdicts, j->summary, err);
 }
 
-static int print(const struct cli *cli, const struct settings *s, const struct baro_tape *tape, const struct judged *j,
+/* The phases, where they can be drawn. */
+static struct baro_timeline *phases_of(const struct cli *cli, struct baro_tape *tape)
+{
+    struct baro_timeline *t = NULL;
+    if (cli->tty && baro_tape_rewind(tape, NULL) == 0)
+        baro_timeline_of_tape(tape, &t, NULL);
+    return t;
+}
+
+static int print(const struct cli *cli, const struct settings *s, struct baro_tape *tape, const struct judged *j,
                  const char *path)
 {
     struct baro_error err = BARO_ERROR_INIT;
@@ -49,15 +58,18 @@ static int print(const struct cli *cli, const struct settings *s, const struct b
             return cli_failf(cli, "can't write to standard output: %s", error_text(-code));
         return code < 0 ? cli_fail(cli, &err) : 0;
     }
+    struct baro_timeline *timeline = phases_of(cli, tape);
     struct report_style style = {.width = cli->width,
                                  .utf8 = cli->utf8,
                                  .color = cli->color,
                                  .curves = cli->tty,
+                                 .timeline = timeline,
                                  .running = baro_tape_state(tape) == BARO_TAPE_RUNNING,
                                  .zone = zone_east(baro_header_start_realtime_ns(baro_tape_header(tape)))};
     report_block(j->summary, path, style, &text);
     report_verdicts(j->verdicts, style, &text);
     int status = cli_out(cli, &text);
+    baro_timeline_free(timeline);
     buf_done(&text);
     return status;
 }

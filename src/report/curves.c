@@ -181,7 +181,15 @@ static void label_of(struct buf *b, uint64_t ns)
         buf_printf(b, "%llu h", (unsigned long long)(s / 3600));
 }
 
-static void axis(struct lines *l, uint64_t wall_ns, unsigned cells)
+unsigned axis_column(const struct axis *axis, uint64_t t_ns)
+{
+    uint64_t since = t_ns > axis->from_ns ? t_ns - axis->from_ns : 0;
+    if (since >= axis->wall_ns)
+        return axis->columns;
+    return (unsigned)((unsigned __int128)since * axis->columns / axis->wall_ns);
+}
+
+static void draw_axis(struct lines *l, uint64_t wall_ns, unsigned cells)
 {
     struct buf label = {0};
     uint64_t step = step_of(wall_ns, cells);
@@ -214,5 +222,14 @@ void report_curves(struct lines *l, const struct baro_summary *s)
     cpu(l, s, cells);
     memory(l, s, cells);
     io(l, s, cells);
-    axis(l, report_u64(s, "", "wall_ns"), cells);
+    struct axis axis = {report_u64(s, "", "start_ns"), report_u64(s, "", "wall_ns"), cells};
+    if (l->style.timeline)
+        report_lanes(l, l->style.timeline, &axis);
+    draw_axis(l, axis.wall_ns, cells);
+}
+
+void report_course(const struct baro_summary *s, struct report_style style, struct buf *ret)
+{
+    struct lines l = {.out = ret, .style = style};
+    report_curves(&l, s);
 }

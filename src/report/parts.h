@@ -7,6 +7,14 @@
 
 /* curves.c: the course of CPU, memory and I/O; nothing of a recording of less than a second */
 void report_curves(struct lines *l, const struct baro_summary *s);
+/* The time axis of the curves. */
+struct axis {
+    uint64_t from_ns, wall_ns;
+    unsigned columns;
+};
+unsigned axis_column(const struct axis *axis, uint64_t t_ns);
+/* lanes.c: phases over that axis */
+void report_lanes(struct lines *l, const struct baro_timeline *t, const struct axis *axis);
 /* memory.c */
 void report_memory(struct lines *l, const struct baro_summary *s);
 /* table.c: the commands with most CPU time, as a table */

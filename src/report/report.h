@@ -4,6 +4,7 @@
 #define REPORT_REPORT_H
 
 #include "baro/summary.h"
+#include "baro/timeline.h"
 #include "baro/verdict.h"
 #include "base/buf.h"
 
@@ -12,6 +13,7 @@ struct report_style {
     bool utf8;      /* may show more than ASCII */
     bool color;
     bool curves;    /* small curves of CPU, memory and I/O: for a terminal of 80 columns and more */
+    const struct baro_timeline *timeline; /* its phases are drawn under the curves; NULL: none are */
     bool running; /* the tape is still written */
     long zone;    /* of local time when the recording began: seconds east of UTC */
 };
@@ -22,8 +24,11 @@ void report_block(const struct baro_summary *s, const char *tape, struct report_
 /* Of the verdicts that are more than notes the two heaviest, a line for each; nothing if there is none. */
 void report_verdicts(const struct baro_verdicts *verdicts, struct report_style style, struct buf *ret);
 
+/* The small curves alone, for other documents; nothing of a recording of less than a second, or below 80 columns. */
+void report_course(const struct baro_summary *s, struct report_style style, struct buf *ret);
+
 /*
- * The same lines as data, for other documents: a call for each part of each line, in order, with the label of the line.
+ * The lines of the block as data, for other documents: a call for each part of each line, in order, with the label of the line.
  * Without the title, the table of commands, and when and where the recording began. Names in a part are escaped
  * (buf_escaped). Borrowed during the call.
  */

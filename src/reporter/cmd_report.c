@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/fd.h"
 #include "command/zone.h"
 #include "reader/output.h"
 #include "reader/reader.h"
@@ -63,7 +69,7 @@ static int report(const struct cli *cli, const struct settings *s, const struct 
     const struct report_format *format = choose(s);
     char name[PATH_MAX];
     if (!format)
-        return cli_failf(cli, "what %s should be is not clear from its name: it ends with .html, or --format says it",
+        return cli_failf(cli, "what %s should be is not clear from its name: it ends with .html, .md or .json, or --format says it",
                          s->output);
     if (s->output)
         return write_file(cli, format, in, strcmp(s->output, "-") == 0 ? NULL : s->output);
@@ -74,6 +80,28 @@ static int report(const struct cli *cli, const struct settings *s, const struct 
     return status;
 }
 
+static int append(void *context, const char *text, size_t len)
+{
+    return fd_write_all(*(int *)context, text, len, NULL);
+}
+
+/* The Markdown behind what is in the job summary of GitHub Actions already. */
+static int add_to_github(const struct cli *cli, const struct report_input *in)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    const char *path = getenv("GITHUB_STEP_SUMMARY");
+    if (!path || !*path)
+        return cli_failf(cli, "--github: GITHUB_STEP_SUMMARY is not set; GitHub Actions sets it, or use -o FILE.md");
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return cli_failf(cli, "can't open %s: %s", path, error_text(errno));
+    int code = report_markdown(in, append, &fd, &err);
+    close(fd);
+    if (code < 0 && !err.text[0])
+        error_set(&err, code, "can't write %s: %s", path, error_text(-code));
+    return code < 0 ? cli_fail(cli, &err) : 0;
+}
+
 int cmd_report(struct cli *cli, const struct settings *s, char **argv)
 {
     struct reader_path path;
@@ -82,7 +110,10 @@ int cmd_report(struct cli *cli, const struct settings *s, char **argv)
     if (status)
         return status;
     in.zone = zone_east(baro_header_start_realtime_ns(baro_tape_header(in.tape)));
-    status = report(cli, s, &in);
+    if (s->github && (s->output || s->report_format >= 0))
+        status = cli_failf(cli, "--github and %s exclude each other", s->output ? "-o" : "--format");
+    else
+        status = s->github ? add_to_github(cli, &in) : report(cli, s, &in);
     baro_tape_close(in.tape);
     return status;
 }

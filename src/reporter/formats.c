@@ -8,6 +8,8 @@
 /* The names are those of report_format_names (command/reader_options.c), in the same order. */
 const struct report_format report_formats[] = {
     {"html", ".html", report_html},
+    {"markdown", ".md", report_markdown},
+    {"json", ".json", report_json},
     {.name = NULL},
 };
 

@@ -25,6 +25,6 @@ struct report_format {
 /* Ended by a row without a name. The first one is the default. */
 extern const struct report_format report_formats[];
 
-report_function report_html;
+report_function report_html, report_markdown, report_json;
 
 #endif

@@ -25,8 +25,9 @@ def trace_of(baro, path):
 
 def check_format(events):
     """What the format requires of each phase of event that is used."""
+    asynchronous = {}
     for e in events:
-        assert e["ph"] in ("X", "C", "i", "M"), e
+        assert e["ph"] in ("X", "C", "i", "M", "b", "e"), e
         assert isinstance(e["name"], str) and e["name"], e
         assert isinstance(e["pid"], int) and e["pid"] > 0, e
         if e["ph"] == "M":
@@ -40,8 +41,12 @@ def check_format(events):
         assert isinstance(e["tid"], int) and isinstance(e["cat"], str), e
         if e["ph"] == "X":
             assert isinstance(e["dur"], NUMBER) and e["dur"] >= 0, e
+        elif e["ph"] in "be":
+            asynchronous.setdefault((e["cat"], e["id"], e["name"]), []).append((e["ts"], e["ph"]))
         else:
             assert e["s"] in ("g", "p", "t"), e
+    for pair in asynchronous.values():
+        assert [ph for _, ph in sorted(pair)] == ["b", "e"], pair
 
 
 def check_rows(events):

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`report` as Markdown and JSON. The Markdown is rendered by GitHub's own parser (cmark-gfm): what a job calls itself
+stays text."""
+
+import html.parser
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from readers import HOSTILE_ARGUMENT, HOSTILE_NAME, call, good, one_line, tape, unescape  # noqa: F401
+
+# What would be markup: Markdown, HTML, table cells, links, mentions, references, emoji, mathematics.
+NAMES = [
+    "a|b",
+    "\\|x",
+    "`code`",
+    "``",
+    "*bold*",
+    "[l](http://x)",
+    "<b>x</b>",
+    "&lt;",
+    "www.a.org",
+    "http://a.b",
+    "@root #1",
+    ":smile: $x$",
+    "~~x~~",
+    "<!-- x -->",
+    "# h",
+    "1. x",
+    "![i](u)",
+    "a@b.org",
+]
+ALLOWED = set("h2 h3 p strong code pre table thead tbody tr th td br ul li details summary sub".split())
+
+
+class Html(html.parser.HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.cells, self.rows, self.text, self.code = [], [], [], "", []
+        self.open = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+        if tag == "code":
+            self.code.append("")
+
+    def handle_endtag(self, tag):
+        while self.open and self.open.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        self.text += data
+        if "td" in self.open or "th" in self.open:
+            self.rows[-1][-1] += data
+        if "code" in self.open:
+            self.code[-1] += data
+
+
+def rendered(markdown):
+    if not shutil.which("cmark-gfm"):
+        pytest.skip("cmark-gfm is not installed")
+    extensions = [x for e in ("table", "autolink", "strikethrough", "tagfilter", "tasklist") for x in ("-e", e)]
+    done = subprocess.run(["cmark-gfm", "--unsafe", *extensions], input=markdown, capture_output=True, check=True)
+    return Html(done.stdout.decode())
+
+
+def report(baro, path, form):
+    return good(baro, "report", "-F", form, "-o", "-", path)
+
+
+@pytest.fixture(scope="module")
+def named(baro, tmp_path_factory):
+    """Programs with names that are markup, under a command with such arguments."""
+    work = tmp_path_factory.mktemp("named")
+    for i, name in enumerate(NAMES):
+        path = work / f"{i}"
+        path.mkdir()
+        shutil.copy(shutil.which("sleep"), path / name.replace("/", "_")[:15])
+    script = "; ".join(f"./{i}/* 0.05" for i in range(len(NAMES)))
+    path = work / "t.baro"
+    argv = [baro, "run", "-q", "-i", "10ms", "-o", path, "--", "sh", "-c", script, *NAMES]
+    subprocess.run(argv, cwd=work, check=True, timeout=60)
+    return path
+
+
+def test_markdown_is_whole(baro, tape):
+    page = rendered(report(baro, tape, "markdown"))
+    assert {tag for tag, _ in page.tags} <= ALLOWED
+    summary = json.loads(good(baro, "summary", "--json", tape))
+    assert ["command", "processes", "cpu", "share", "peak rss", "storage read", "storage wrote"] in page.rows
+    assert {row[0] for row in page.rows} >= {"cpu", "memory", "i/o", "processes"}
+    assert "exit 3" in page.text
+    commands = [row for row in page.rows if len(row) == 7][1:]
+    assert len(commands) == min(10, len(summary["commands"]))
+    for row, command in zip(commands, summary["commands"]):
+        assert unescape(row[0]) == unescape(command["name"]) and row[1] == f"{command['processes']:,}"
+
+
+def test_names_stay_text_in_markdown(baro, tape):
+    page = rendered(report(baro, tape, "markdown"))
+    text = page.text.encode()
+    assert not any(c < 0x20 and c != 0x0A for c in text)
+    assert any(unescape(code) == HOSTILE_NAME for code in page.code if "\\x0a" in code and len(code) < 60)
+
+
+def test_names_that_are_markup(baro, named):
+    markdown = report(baro, named, "markdown")
+    page = rendered(markdown)
+    assert {tag for tag, _ in page.tags} <= ALLOWED
+    assert not any(a for tag, a in page.tags if set(a) - {"align", "class"}), "a link or a handler"
+    widths = {len(row) for row in page.rows}
+    assert widths <= {2, 3, 7, 8}, page.rows
+    summary = json.loads(good(baro, "summary", "--json", named))
+    shown = [row[0] for row in page.rows if len(row) == 7][1:]
+    for command, cell in zip(summary["commands"][:10], shown):
+        assert cell == command["name"], (cell, command["name"])
+    title = next(row[1] for row in page.rows if row[0] == "command" and len(row) == 2)
+    for name in NAMES:
+        assert name.replace("\\", "\\\\") in title
+
+
+def test_json_has_all(baro, tape):
+    whole = json.loads(report(baro, tape, "json"))
+    assert whole["version"] == 1
+    summary = json.loads(good(baro, "summary", "--json", tape))
+    assert whole["summary"] == summary
+    cpu = next(f for f in whole["figures"] if f["id"] == "cpu")
+    assert all(len(c["mean"]) == cpu["buckets"] for c in cpu["curves"]) and cpu["unit"] == "cores"
+    kinds = {item["kind"] for item in whole["timeline"]}
+    assert kinds <= {"phase", "mark", "event"} and "event" in kinds
+    assert [i for i in whole["timeline"] if i["name"] == "start"][0]["begin_ns"] <= whole["timeline"][-1]["end_ns"]
+
+
+def test_chosen_by_name(baro, tape, work):
+    good(baro, "report", "-o", work / "a.md", tape)
+    good(baro, "report", "-o", work / "a.json", tape)
+    assert (work / "a.md").read_text().startswith("## `sh -c")
+    json.loads((work / "a.json").read_text())
+    one_line(call(baro, "report", "-o", work / "a.md", tape), 2, "a.md")
+    one_line(call(baro, "report", "-o", work / "a.txt", tape), 2, ".md", "--format")
+
+
+def test_github(baro, tape, work):
+    """The job summary of earlier steps stays."""
+    path = work / "summary.md"
+    path.write_text("before\n")
+    env = {**os.environ, "GITHUB_STEP_SUMMARY": str(path)}
+    good(baro, "report", "--github", tape, env=env)
+    text = path.read_text()
+    assert text.startswith("before\n## `sh -c") or text.startswith("before\n\n## `sh -c")
+    assert text.endswith(report(baro, tape, "markdown").decode())
+    one_line(call(baro, "report", "--github", "-o", "x.md", tape, env=env), 2, "--github")
+    bare = {k: v for k, v in os.environ.items() if k != "GITHUB_STEP_SUMMARY"}
+    one_line(call(baro, "report", "--github", tape, env=bare), 2, "GITHUB_STEP_SUMMARY")

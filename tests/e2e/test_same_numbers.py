@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All outputs of a tape show the same numbers: the text, its form on a terminal, JSON, Markdown and the trace. Each is
+read back as a person or a program would, and compared with the facts as JSON has them, to the digits that are shown."""
+
+import json
+import re
+import subprocess
+
+import pytest
+
+from readers import good
+
+UNITS = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9, "cores": 1, "": 1}
+AMOUNT = r"([\d.]+)(?: (B|kB|MB|GB|ns|µs|ms|s)\b)?"
+
+# What is shown of the job: how text says it, and the fact.
+SHOWN = [
+    (r"(?m)exit 0 · " + AMOUNT + r"(?: ·|$)", "wall_ns"),
+    (r"cpu\W+(?:at least )?" + AMOUNT + r" \(user", "job.cpu_ns"),
+    (r"\(user " + AMOUNT, "job.cpu_user_ns"),
+    (r"([\d.]+)() cores of", "job.cores_mean"),
+    (r"memory\W+peak (?:at least )?" + AMOUNT + r" pss|$", "job.pss_peak_bytes"),
+    (r"memory\W+peak (?:at least )?" + AMOUNT + r" rss|$", "job.rss_peak_bytes"),
+    (r"read (?:at least )?" + AMOUNT + r", wrote", "job.io_rchar_bytes"),
+    (r"wrote (?:at least )?" + AMOUNT, "job.io_wchar_bytes"),
+    (r"pages ([\d,]+)() minor", "job.faults_minor"),
+    (r"([\d,]+)() started", "job.processes_started"),
+]
+
+
+@pytest.fixture(scope="module")
+def told(baro, tmp_path_factory):
+    """A tape of some work, and its facts."""
+    work = tmp_path_factory.mktemp("same")
+    path = work / "t.baro"
+    script = (
+        "python3 -c 'import time; x = bytearray(60 << 20); time.sleep(1)';"
+        f"dd if=/dev/zero of={work}/f bs=1M count=20 2>/dev/null; cat {work}/f >/dev/null; true"
+    )
+    subprocess.run([baro, "run", "-q", "-o", path, "--", "sh", "-c", script], check=True, timeout=120)
+    summary = json.loads(good(baro, "summary", "--json", path))
+    return path, summary
+
+
+def fact(summary, name):
+    value = summary
+    for part in name.split("."):
+        value = value[part]
+    return value
+
+
+def check_text(text, summary):
+    text = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    assert re.search(r"memory\W+peak", text), text
+    for pattern, name in SHOWN:
+        found = re.search(pattern, text)
+        assert found, (pattern, text)
+        if not found.group(0):
+            continue  # it has the other kind of memory
+        number, unit = found.group(1).replace(",", ""), found.group(2) or ""
+        value, shown = fact(summary, name), float(number) * UNITS[unit]
+        digits = len(number.split(".")[1]) if "." in number else 0
+        assert abs(shown - value) <= 0.5001 * UNITS[unit] / 10**digits, (name, found.group(0), value)
+
+
+def test_text(baro, told):
+    check_text(good(baro, "summary", told[0]).decode(), told[1])
+
+
+def test_terminal(baro, told, ptys):
+    command = f"stty cols 100 rows 50; LC_ALL=C.UTF-8 {baro} summary {told[0]}"
+    done = subprocess.run(["script", "-qec", command, "/dev/null"], capture_output=True, timeout=60)
+    text = done.stdout.decode().replace("\r\n", "\n")
+    assert "█" in text
+    head, _, rest = text.partition("\n")
+    # Without the curves, which have no figures of the summary but what a full block stands for.
+    lines = [line for line in rest.splitlines() if not re.search("[▁▂▃▄▅▆▇█╵]", line)]
+    check_text("\n".join([head, *lines]), told[1])
+    full = re.search(r"memory.*[▁█].*?([\d.]+) (MB) (pss|rss)", re.sub(r"\x1b\[[0-9;]*m", "", text))
+    assert abs(float(full[1]) * 1e6 - fact(told[1], f"job.{full[3]}_peak_bytes")) <= 0.5e6
+
+
+def test_markdown(baro, told):
+    text = good(baro, "report", "-F", "markdown", "-o", "-", told[0]).decode()
+    check_text(text.replace("<br>", " · ").replace(" | ", "  ").replace("**", ""), told[1])
+
+
+def test_json(baro, told):
+    assert json.loads(good(baro, "report", "-F", "json", "-o", "-", told[0]))["summary"] == told[1]
+
+
+def test_trace(baro, told):
+    events = json.loads(good(baro, "export", "-F", "trace", told[0]))["traceEvents"]
+    bars = [e for e in events if e["ph"] == "X" and e.get("cat") == "process"]
+    assert len(bars) == told[1]["job"]["processes_started"]
+    by_name = {}
+    for bar in bars:
+        by_name[bar["name"]] = by_name.get(bar["name"], 0) + bar["args"]["cpu_ns"]
+    assert by_name == {c["name"]: c["cpu_ns"] for c in told[1]["commands"]}
+    for kind in ("rss", "pss"):
+        values = [e["args"]["bytes"] for e in events if e["ph"] == "C" and e["name"] == "memory " + kind]
+        assert max(values) <= told[1]["job"][f"{kind}_peak_bytes"]
