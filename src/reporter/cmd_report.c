@@ -69,8 +69,9 @@ static int report(const struct cli *cli, const struct settings *s, const struct 
     const struct report_format *format = choose(s);
     char name[PATH_MAX];
     if (!format)
-        return cli_failf(cli, "what %s should be is not clear from its name: it ends with .html, .md or .json, or --format says it",
-                         s->output);
+        return cli_failf(
+            cli, "what %s should be is not clear from its name: it ends with .html, .md or .json, or --format says it",
+            s->output);
     if (s->output)
         return write_file(cli, format, in, strcmp(s->output, "-") == 0 ? NULL : s->output);
     default_name(in->path, format->ending, name);

@@ -55,7 +55,7 @@ static bool begins_link(const char *at, size_t len, size_t i)
     if (at[i] == '@' || at[i] == '#')
         return is_word(next);
     if (at[i] == ':')
-        return next == '/' || next == '+' || next == '-' || next == '_' || (is_word(next) && (next < '0' || next > '9'));
+        return (next && strchr("/+-_", next)) || (is_word(next) && (next < '0' || next > '9'));
     return next == '.' && i >= 2 && (at[i] | 0x20) == 'w' && (at[i - 1] | 0x20) == 'w' && (at[i - 2] | 0x20) == 'w';
 }
 
