@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Phases under the curves, over the same time axis: a row for each lane. "├ build ─────┤", "├─┤", or "│" of a short one. */
+/* Phases under the curves, over the same time axis: a row for each lane. "├ build ──┤", or "│" of a short one. */
 #include <string.h>
 
 #include "base/fmt.h"
