@@ -427,6 +427,9 @@ void chart_lay_out(const struct chart *c, const struct chart_picture *p, struct 
         y += l.lane * (c->spans->lanes < LANES_MOST ? c->spans->lanes : LANES_MOST) + 2;
     l.y = y + 4;
     l.height = p->height - bottom - l.y < 20 ? 20 : p->height - bottom - l.y;
+    /* Room for the text of a mark above the curves. */
+    double room = chart_top(c) * (1 + 22 / l.height);
+    l.top = c->n_marks && room > l.top ? room : l.top;
     size_t most = (size_t)(l.width / 74);
     chart_time_ticks(c, most < 3 ? 3 : most > 14 ? 14 : most, &l.times);
     *ret = l;
