@@ -53,10 +53,10 @@ const struct cli_command cli_commands[] = {
      "t_ns, id, name, label, and cores of CPUs and control groups. user, age_ns, origin and id are written only where "
      "they are asked for.\n\n" ONE_TAPE_SAYS,
      options_export, cmd_export, CLI_FAILED, 0, 1, false, false, false, NULL},
-    {"report", "[TAPE]", "a report to look at: an HTML page, Markdown or JSON",
+    {"report", "[TAPE]", "a report to look at: an HTML page, Markdown, JSON or a folder with pictures",
      "Writes what the recording shows as one HTML file that needs nothing else: it can be mailed, and opens without a "
-     "network. Or as Markdown, for pull requests and job summaries, or as JSON. The end of the output's name says "
-     "which format is written.\n\n" ONE_TAPE_SAYS,
+     "network. Or as Markdown, for pull requests and job summaries, as JSON, or as a folder with Markdown and "
+     "pictures. The end of the output's name says which format is written.\n\n" ONE_TAPE_SAYS,
      options_report, cmd_report, CLI_FAILED, 0, 1, false, false, false, "baro-report"},
     {"plot", "[TAPE...] FIGURE|METRIC", "draw one figure or metric of one or several tapes",
      "Draws a figure (baro plot --list) or a metric (baro metrics) over the time of a recording: in the terminal, or "

@@ -134,10 +134,12 @@ const struct opt options_report[] = {
      .type = OPT_TEXT,
      .offset = AT(output),
      .completes = OPT_A_FILE,
-     .help = "write to FILE.html, FILE.md or FILE.json, which must not exist (-: standard output; default: the tape's "
-             "name with .html)",
+     .help = "write to FILE.html, FILE.md or FILE.json, which must not exist, or to the folder DIR/ (-: standard "
+             "output; default: the tape's name with .html)",
      .more = "FILE.html is a page; FILE.md is Markdown for pull requests, wikis and mail; FILE.json has all of the "
-             "report as data (docs/json.md)."},
+             "report as data (docs/json.md). DIR/ gets report.md and a picture for each figure: PNG of 1800 pixels, or "
+             "SVG where baro was built without cairo. The folder must not exist, or be empty, or --force replaces the "
+             "files of a report in it."},
     {.name = "format",
      .letter = 'F',
      .argument = "FORMAT",

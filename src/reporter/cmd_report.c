@@ -5,12 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "command/zone.h"
 #include "reader/output.h"
 #include "reader/reader.h"
+#include "reporter/folder.h"
 #include "reporter/formats.h"
 
 static bool ends_with(const char *name, const char *ending)
@@ -64,14 +66,34 @@ static int write_file(const struct cli *cli, const struct report_format *format,
     return code < 0 ? cli_fail(cli, &err) : 0;
 }
 
+/* DIR/, or a folder that is there. */
+static bool is_folder(const struct settings *s)
+{
+    struct stat st;
+    return s->output && s->report_format < 0 &&
+           (ends_with(s->output, "/") || (stat(s->output, &st) == 0 && S_ISDIR(st.st_mode)));
+}
+
+static int write_folder(const struct cli *cli, const struct report_input *in, const char *path)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    int code = report_folder(in, path, &err);
+    if (code < 0 && !err.text[0])
+        error_set(&err, code, "can't write %s: %s", path, error_text(-code));
+    return code < 0 ? cli_fail(cli, &err) : 0;
+}
+
 static int report(const struct cli *cli, const struct settings *s, const struct report_input *in)
 {
     const struct report_format *format = choose(s);
     char name[PATH_MAX];
+    if (is_folder(s))
+        return write_folder(cli, in, s->output);
     if (!format)
-        return cli_failf(
-            cli, "what %s should be is not clear from its name: it ends with .html, .md or .json, or --format says it",
-            s->output);
+        return cli_failf(cli,
+                         "what %s should be is not clear from its name: it ends with .html, .md, .json or / (a folder), "
+                         "or --format says it",
+                         s->output);
     if (s->output)
         return write_file(cli, format, in, strcmp(s->output, "-") == 0 ? NULL : s->output);
     default_name(in->path, format->ending, name);

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reporter/folder_page.h"
+
+#include <string.h>
+
+#include "base/fmt.h"
+#include "reporter/markdown_text.h"
+
+/* ---- the table of commands ---- */
+
+/* A fact of a command in the chart's unit and words; a dash where it is absent. */
+static void fact_cell(const struct folder_page *p, const char *name, size_t row, enum chart_unit unit, struct buf *ret)
+{
+    int id = baro_summary_fact_find("commands", name);
+    struct baro_value v;
+    buf_str(ret, " | ");
+    if (baro_summary_value(p->summary, id, row, &v) != BARO_PRESENT)
+        buf_str(ret, "-");
+    else
+        chart_value_text(unit, unit == CHART_SECONDS ? (double)v.u64 / 1e9 : (double)v.u64, ret);
+}
+
+static const struct chart_curve *curve_of(const struct folder_page *p, const char *figure, const char *name,
+                                          const char *suffix)
+{
+    const struct chart *c = figures_find(p->figures, figure);
+    size_t n = strlen(name);
+    for (size_t i = 0; c && i < c->n_curves; i++) {
+        const char *title = c->curves[i].name;
+        if (strncmp(title, name, n) == 0 && strcmp(title + n, suffix) == 0)
+            return &c->curves[i];
+    }
+    return NULL;
+}
+
+/* The highest value of a curve, or its mean. */
+static void curve_cell(const struct folder_page *p, const char *figure, const char *name, const char *suffix, bool mean,
+                       struct buf *ret)
+{
+    const struct chart *c = figures_find(p->figures, figure);
+    const struct chart_curve *curve = curve_of(p, figure, name, suffix);
+    buf_str(ret, " | ");
+    if (curve)
+        chart_value_text(c->unit, mean ? curve->mean : curve->max, ret);
+    else
+        buf_str(ret, "-");
+}
+
+static void commands(const struct folder_page *p, struct buf *ret)
+{
+    int section = baro_summary_section_find("commands"), name = baro_summary_fact_find("commands", "name");
+    size_t shown = 0;
+    buf_str(ret, "| command | processes | CPU time | user | system | peak CPU | mean CPU | peak USS | peak RSS | "
+                 "peak RSS of one |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+    for (size_t row = 0; row < baro_summary_rows(p->summary, section); row++) {
+        struct baro_value v;
+        if (baro_summary_value(p->summary, name, row, &v) != BARO_PRESENT ||
+            (!curve_of(p, "aggregate_cpu", v.text, "") && !curve_of(p, "aggregate_uss", v.text, "")))
+            continue;
+        buf_str(ret, "| ");
+        markdown_code(ret, v.text, strlen(v.text), true);
+        fact_cell(p, "processes", row, CHART_COUNT, ret);
+        fact_cell(p, "cpu_ns", row, CHART_SECONDS, ret);
+        fact_cell(p, "cpu_user_ns", row, CHART_SECONDS, ret);
+        fact_cell(p, "cpu_system_ns", row, CHART_SECONDS, ret);
+        curve_cell(p, "aggregate_cpu", v.text, "", false, ret);
+        curve_cell(p, "aggregate_cpu", v.text, "", true, ret);
+        curve_cell(p, "aggregate_uss", v.text, "", false, ret);
+        curve_cell(p, "rss_vs_uss", v.text, " RSS", false, ret);
+        fact_cell(p, "rss_peak_bytes", row, CHART_BYTES, ret);
+        buf_str(ret, " |\n");
+        shown++;
+    }
+    size_t rest = baro_summary_rows(p->summary, section) - shown;
+    if (rest)
+        buf_printf(ret, "\n%zu more %s smaller.\n", rest, rest == 1 ? "is" : "are");
+    buf_byte(ret, '\n');
+}
+
+/* ---- the page ---- */
+
+static void pictures(const struct folder_page *p, enum figure_set set, struct buf *ret)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        const struct chart *c = p->picture[i].chart;
+        const struct figure_info *info = figure_get((size_t)figure_find(c->id));
+        if (info->set != set)
+            continue;
+        buf_printf(ret, "### %s\n\n%s.\n\n![%s](%s)\n\n", c->title, c->help, c->title, p->picture[i].name);
+    }
+}
+
+void folder_page(const struct folder_page *p, struct buf *ret)
+{
+    buf_str(ret, "\n## Figures\n\n");
+    pictures(p, FIGURE_PAGE, ret);
+    buf_str(ret, "## By command\n\nPeaks and means of CPU, USS and RSS are those of all processes of the command "
+                 "together, at the samples; CPU of 100 % is one core. USS is memory that no other process shares; RSS "
+                 "counts shared memory in each process.\n\n");
+    commands(p, ret);
+    pictures(p, FIGURE_SEED, ret);
+}
