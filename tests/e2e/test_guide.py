@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/guide.md: each command of it works on new runs, and the page has the questions and commands of tools/make-guide."""
+
+import pathlib
+import re
+import subprocess
+
+from conftest import SOURCE
+
+
+def commands(path):
+    text = path.read_text()
+    questions = re.findall(r"^## (.+)$", text, re.M)
+    return list(zip(questions, re.findall(r"^```\n\$ (.+)$", text, re.M), strict=True))
+
+
+def test_each_command_of_the_guide_works(baro, work):
+    done = subprocess.run(
+        [SOURCE / "tools" / "make-guide", pathlib.Path(baro).parent, work / "guide.md"], capture_output=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert commands(work / "guide.md") == commands(SOURCE / "docs" / "guide.md")
+    assert len(commands(work / "guide.md")) >= 15
