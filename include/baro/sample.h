@@ -42,7 +42,7 @@ enum baro_origin {
 
 /** Where the values of an exit come from. */
 enum baro_exit_source {
-    BARO_EXIT_LAST_LOOK, /**< the last read of the living process: lower bounds */
+    BARO_EXIT_LAST_SAMPLE, /**< the last sample of the living process: lower bounds */
     BARO_EXIT_EVENT,     /**< the same; an event reported the end itself */
     BARO_EXIT_PERF,      /**< perf_event_open(2): CPU time without the teardown of the process */
     BARO_EXIT_TASKSTATS, /**< taskstats: CPU time without the last slice and the teardown */
@@ -203,7 +203,7 @@ BARO_API size_t baro_exit_values(const struct baro_exit *e, const int *metrics, 
 
 /** @return "target", "event", "scan", "adopted"; "unknown" for a number that this library does not know. */
 BARO_API const char *baro_origin_name(enum baro_origin origin);
-/** @return "last_look", "event", "perf", "taskstats", "zombie", "wait4"; else "unknown". */
+/** @return "last_look" (of BARO_EXIT_LAST_SAMPLE), "event", "perf", "taskstats", "zombie", "wait4"; else "unknown". */
 BARO_API const char *baro_exit_source_name(enum baro_exit_source source);
 
 #ifdef __cplusplus

@@ -19,8 +19,8 @@ struct last_table {
 
 /* The entry of id, NULL if there is none. */
 struct last *last_find(const struct last_table *t, uint32_t id);
-/* The entry of id, added (with t_ns and value 0) if there is none; *ret_added tells. When the table is full, those that
- * have not been touched since old_ns are dropped. NULL without memory. */
+/* The entry of id, added (with t_ns and value 0) if there is none; *ret_added says which. When the table is full,
+ * those that have not been touched since old_ns are dropped. NULL without memory. */
 struct last *last_get(struct last_table *t, uint32_t id, uint64_t old_ns, bool *ret_added);
 void last_done(struct last_table *t);
 

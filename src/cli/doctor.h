@@ -30,9 +30,10 @@ __attribute__((format(printf, 2, 3))) void finding_grant(struct finding *f, cons
 
 void doctor_place(struct findings *f);     /* kernel, namespaces, user, where runs are kept */
 void doctor_processes(struct findings *f); /* files of own and of others' processes */
-void doctor_events(struct findings *f);    /* who tells of forks and exits */
+void doctor_events(struct findings *f);    /* sources of fork and exit events */
 void doctor_machine(struct findings *f);   /* what the machine says of itself */
 void doctor_metrics(struct findings *f);   /* each metric that a collector serves */
-void doctor_cgroup(struct findings *f); /* control groups: what they tell, what binds, and whether a job may have one */
+/* control groups: their values, which limits bind, and whether a job may have one */
+void doctor_cgroup(struct findings *f);
 
 #endif

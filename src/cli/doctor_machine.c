@@ -172,7 +172,7 @@ static void pressure(struct look *l)
     }
     if (code == -ENOENT) {
         finding_grant(findings_add(l->f, "machine", "pressure", FOUND_NO,
-                                   "time spent waiting for CPU, memory, I/O: this kernel does not tell"),
+                                   "time spent waiting for CPU, memory, I/O: this kernel does not count it"),
                       "a kernel of 4.20 or later with CONFIG_PSI, and psi=1 on its command line");
         return;
     }

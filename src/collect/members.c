@@ -66,7 +66,7 @@ bool members_await_wrapper(struct processes *p, struct member *m)
     if (m->parent || !p->sampling->job->wrapper.pid ||
         (m->successor && m->successor_epoch == p->sampling->job->tree.epoch))
         return false;
-    return job_await_reaping(p->sampling->job, m, p->sampling->now_ns) < WRAPPER_DEADLINE;
+    return job_expect_reaping(p->sampling->job, m, p->sampling->now_ns) < WRAPPER_DEADLINE;
 }
 
 #define CHILDREN_MOST 256u
@@ -88,7 +88,7 @@ static void check_children(struct processes *p, struct member *m)
 int members_look(struct processes *p, struct member *m)
 {
     uint64_t clock_ns;
-    if (!m->looked_at && m->row.absent[PROCESS_cpu] == BARO_ABSENT_NOT_YET)
+    if (!m->stat_was_read && m->row.absent[PROCESS_cpu] == BARO_ABSENT_NOT_YET)
         members_begin(p, m);
     if (process_clock(m, &clock_ns) == 0 && process_read(p, m, clock_ns, PROCESS_STAT) != -ESRCH) {
         check_children(p, m);

@@ -262,7 +262,7 @@ static void request_due(struct memory *y)
     for (size_t i = tree_next_moved(tree, 0); i < tree->n && y->n_requests < REQUESTS_MOST;
          i = tree_next_moved(tree, i + 1)) {
         struct member *m = tree->at[i];
-        if (!m->looked_at)
+        if (!m->stat_was_read)
             continue;
         uint32_t what = 0;
         if (y->sampling->now_ns >= info_due(m))

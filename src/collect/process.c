@@ -161,7 +161,7 @@ static bool status_worth_it(struct processes *p, struct member *m, bool now_due)
     bool moved = memory_key(m) != m->note.status_key || m->row.absent[PROCESS_rss_peak] == BARO_ABSENT_NOT_YET;
     bool sparse = p->sampling->budget.level >= BUDGET_SPARSE && !now_due;
     p->sampling->thinned += sparse && moved;
-    m->owes |= sparse && moved;
+    m->read_pending |= sparse && moved;
     return now_due || (moved && !sparse);
 }
 
@@ -344,7 +344,7 @@ static bool allowed(struct processes *p, struct member *m, enum budget_level fro
 {
     bool is_allowed = p->sampling->budget.level < from || now_due;
     p->sampling->thinned += !is_allowed;
-    m->owes |= !is_allowed;
+    m->read_pending |= !is_allowed;
     return is_allowed;
 }
 
@@ -380,13 +380,13 @@ static void read_fds(struct processes *p, struct member *m)
  * gets the one in stat, unless that lies after its end. */
 static bool same(const struct processes *p, struct member *m, const struct pid_stat *st)
 {
-    if (m->looked_at)
+    if (m->stat_was_read)
         return m->row.key.start == st->starttime;
     uint64_t begin_ns = job_begin_ns(p->sampling->job, st->starttime);
     if (member_state(m) != MEMBER_ALIVE && begin_ns > m->end_ns)
         return false;
     m->row.key.start = st->starttime;
-    m->looked_at = true;
+    m->stat_was_read = true;
     if (!m->begin_ns)
         m->begin_ns = begin_ns;
     return true;
@@ -402,7 +402,7 @@ static bool young(const struct processes *p, const struct member *m)
 /* Most young processes end soon, and their I/O is reported with their end: reading it before is not worth the cost. */
 static bool young_and_reported(const struct processes *p, const struct member *m)
 {
-    return p->sampling->job->ends_told && !p->sampling->job->closing && m->parent && m->begin_ns &&
+    return p->sampling->job->ends_reported && !p->sampling->job->closing && m->parent && m->begin_ns &&
            p->sampling->now_ns < m->begin_ns + YOUNG_REPORTED_NS && !m->target;
 }
 
@@ -438,7 +438,7 @@ int process_read(struct processes *p, struct member *m, uint64_t clock_ns, enum 
     if (depth < PROCESS_REFRESH)
         return 0;
     bool now_due = depth == PROCESS_WHOLE && due(p, m);
-    m->owes &= !now_due;
+    m->read_pending &= !now_due;
     if ((p->sampling->need & (BARO_SOURCE_STATUS | BARO_SOURCE_TASKS)) && status_worth_it(p, m, now_due))
         read_status(p, m);
     if (depth == PROCESS_REFRESH)

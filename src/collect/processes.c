@@ -25,7 +25,7 @@ static uint64_t refresh_after(const struct processes *p, const struct member *m)
 static bool may_have_run(const struct member *m, uint64_t clock_ns)
 {
     char state = (char)m->row.value[PROCESS_state];
-    return m->force || !m->looked_at || clock_ns != m->note.clock_ns || !clock_ns || state == 'R' || state == 'D';
+    return m->force || !m->stat_was_read || clock_ns != m->note.clock_ns || !clock_ns || state == 'R' || state == 'D';
 }
 
 static void mark_sampled(struct processes *p, struct member *m)
@@ -61,7 +61,7 @@ static void count_read(const struct processes *p, struct member *m)
 
 static void tick_member(struct processes *p, struct member *m, bool there, uint64_t clock_ns)
 {
-    bool known = m->looked_at;
+    bool known = m->stat_was_read;
     member_moved(m);
     if (!known && m->row.absent[PROCESS_cpu] == BARO_ABSENT_NOT_YET)
         members_begin(p, m);
@@ -72,7 +72,7 @@ static void tick_member(struct processes *p, struct member *m, bool there, uint6
             mark_sampled(p, m); /* it was read when it started, just before */
         return;
     }
-    bool ran = may_have_run(m, clock_ns) || (m->owes && p->sampling->now_ns >= m->note.switches_due);
+    bool ran = may_have_run(m, clock_ns) || (m->read_pending && p->sampling->now_ns >= m->note.switches_due);
     if (!ran && p->sampling->now_ns < m->row.read_ns + refresh_after(p, m)) {
         scan_member(&p->scan, m, known, clock_ns);
         return;
@@ -94,7 +94,7 @@ static uint64_t gate_due(const struct processes *p, const struct member *m)
     if (member_is_reap_pending(m) || may_have_run(m, m->note.clock_ns))
         return 0;
     uint64_t refresh = m->row.read_ns + refresh_after(p, m), memory = memory_due(p->memory, m);
-    refresh = m->owes && m->note.switches_due < refresh ? m->note.switches_due : refresh;
+    refresh = m->read_pending && m->note.switches_due < refresh ? m->note.switches_due : refresh;
     return refresh < memory ? refresh : memory;
 }
 

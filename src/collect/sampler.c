@@ -185,13 +185,13 @@ struct member *sampler_add_target(struct sampler *s, int32_t pid, struct baro_er
         return NULL;
     }
     job_set_target(job, m, true);
-    if (sampler_look(s, m) == 0)
+    if (sampler_read_member(s, m) == 0)
         return m;
     error_set(err, -ESRCH, "process %d ended before it could be read", pid);
     return NULL;
 }
 
-int sampler_look(struct sampler *s, struct member *m)
+int sampler_read_member(struct sampler *s, struct member *m)
 {
     return members_look(&s->processes, m);
 }

@@ -88,7 +88,7 @@ struct member *sampler_add_target(struct sampler *s, int32_t pid, struct baro_er
 
 /* Reads a member outside of a tick: after an exec, after an exit event, for the ledger. Calls job_gone() if it is no
  * longer there. Returns 0, or -ESRCH. */
-int sampler_look(struct sampler *s, struct member *m);
+int sampler_read_member(struct sampler *s, struct member *m);
 
 /* Removes the members below this one that are no longer there: it reaped them before it ended, or it is not known who
  * did. */

@@ -35,7 +35,7 @@ enum column_kind {
     COLUMN_NAME,
     COLUMN_CMDLINE,
     COLUMN_AGE, /* ns since the values were read */
-    COLUMN_ID,  /* of an entity: tells two of the same name apart, of which one replaced the other */
+    COLUMN_ID,  /* of an entity: differs for two of the same name of which one replaced the other */
     COLUMN_LABEL,
     COLUMN_ATTRIBUTES, /* of an entity, as text: "device=0, mode=fast" */
     COLUMN_OWNER,      /* pid of the process that an entity belongs to */

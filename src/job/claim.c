@@ -14,7 +14,7 @@
 
 static bool is_same(const struct job *j, const struct member *m, uint64_t start, uint64_t t_ns)
 {
-    if (m->looked_at && start)
+    if (m->stat_was_read && start)
         return m->row.key.start == start;
     uint64_t began = m->begin_ns ? m->begin_ns : m->row.first_ns;
     if (!start)

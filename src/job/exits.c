@@ -115,7 +115,9 @@ static void fill_exit(const struct job *j, const struct member *m, struct baro_e
         .origin = m->row.origin, .sampled = m->sampled, .status_known = m->status_known, .status = m->status,
         .name = m->row.name, .cmdline = m->row.cmdline,
     };
-    e->source = member_usage(m)->source ? member_usage(m)->source : m->end_told ? BARO_EXIT_EVENT : BARO_EXIT_LAST_LOOK;
+    e->source = m->end_reported ? BARO_EXIT_EVENT : BARO_EXIT_LAST_SAMPLE;
+    if (member_usage(m)->source)
+        e->source = member_usage(m)->source;
     values_read_last(e, m);
     values_of_usage(e, member_usage(m));
     take_base(e, m);
@@ -137,7 +139,7 @@ static bool was_reported(struct job *j, const struct member *m)
 {
     struct job_reported *last = &j->reported[(uint32_t)m->row.key.pid % JOB_REPORTED];
     bool same = m->row.key.start && baro_key_equal(last->key, m->row.key) && m->begin_ns <= last->end_ns;
-    *last = (struct job_reported){m->row.key, m->end_told || m->gone_ns < m->end_ns ? m->end_ns : m->gone_ns};
+    *last = (struct job_reported){m->row.key, m->end_reported || m->gone_ns < m->end_ns ? m->end_ns : m->gone_ns};
     return same;
 }
 
@@ -158,7 +160,7 @@ static void report(struct job *j, struct member *m, uint64_t now_ns)
     }
     fill_exit(j, m, &e);
     claim_note(j, m, now_ns);
-    j->lossy |= j->hears && !m->heard;
+    j->lossy |= j->covers_members && !m->covered;
     j->ended++;
     j->unsampled += !m->sampled;
     if (!e.absent[EXIT_cpu])

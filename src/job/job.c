@@ -63,9 +63,9 @@ void job_revive(struct job *j, struct member *m)
         return;
     /* perf detaches from a process that executes a file that may not be read (perf_event_exit_task() in
      * begin_new_exec()), so later events of it are lost. */
-    j->lossy |= j->hears;
-    m->heard = !j->hears && m->heard;
-    m->end_told = m->status_known = false;
+    j->lossy |= j->covers_members;
+    m->covered = !j->covers_members && m->covered;
+    m->end_reported = m->status_known = false;
     m->end_ns = 0;
 }
 
@@ -105,7 +105,7 @@ void job_rebase(struct member *m)
     m->base[BASE_SWITCHES_INVOLUNTARY] = value(m, PROCESS_switches_involuntary);
 }
 
-uint64_t job_await_reaping(struct job *j, struct member *m, uint64_t now_ns)
+uint64_t job_expect_reaping(struct job *j, struct member *m, uint64_t now_ns)
 {
     job_ended(j, m, now_ns);
     if (!member_is_reap_pending(m))

@@ -80,9 +80,9 @@ struct job {
     bool adopts;
     bool events; /* an event source reports forks and exits, so counts are exact unless lossy */
     /* that source also reports the kernel's counters of each process that ends (taskstats) */
-    bool ends_told;
-    /* that source covers single processes (perf): a member without member.heard may have forked without an event */
-    bool hears;
+    bool ends_reported;
+    /* that source covers single processes (perf): a member without member.covered may have forked without an event */
+    bool covers_members;
     bool lossy; /* events were lost at some time, or the source began too late: counts are lower bounds */
 
     struct member *gone;             /* members that wait for job_settle() */
@@ -134,7 +134,7 @@ bool job_was_reported(const struct job *j, int32_t pid, uint64_t t_ns);
 
 /* The pid is no longer there, and the wrapper, its parent, is going to report it. Returns how long ago that was first
  * seen, in ns. */
-uint64_t job_await_reaping(struct job *j, struct member *m, uint64_t now_ns);
+uint64_t job_expect_reaping(struct job *j, struct member *m, uint64_t now_ns);
 
 /* The wrapper reported the member, and the row has its last values. The member may be gone already. */
 void job_reaped(struct job *j, struct member *m, uint64_t end_ns);

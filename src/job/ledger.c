@@ -161,7 +161,7 @@ static void share_out(struct job *j, uint64_t shares)
             continue;
         uint64_t part = (uint64_t)((double)e->share * part_of * ((double)weight_of(m) / (double)e->weight));
         part += own_cpu(m);
-        struct member_usage *u = member_tell(m);
+        struct member_usage *u = member_make_usage(m);
         u->cpu_ns = part;
         u->has_cpu = true;
     }
@@ -317,7 +317,7 @@ static void mark_events_pending(const struct job *j, uint64_t now_ns)
     for (const struct member *m = j->gone; m; m = m->list_next) {
         struct member *successor = nearest_living(m);
         if (successor)
-            successor->events_pending |= waits && !m->end_told && now_ns < m->gone_ns + EVENT_WAIT;
+            successor->events_pending |= waits && !m->end_reported && now_ns < m->gone_ns + EVENT_WAIT;
     }
 }
 

@@ -21,7 +21,7 @@ static const enum process_metric metrics[REAPED_FAULTS] = {
 /* With taskstats each end comes with the kernel's counters: little is missing, and most reads would be for nothing. */
 static bool is_of_use(const struct job *j)
 {
-    return j->events && !j->lossy && !j->ends_told && !j->open;
+    return j->events && !j->lossy && !j->ends_reported && !j->open;
 }
 
 static struct reaped_io *of_parent(const struct job *j, const struct member *m)

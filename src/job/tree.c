@@ -34,7 +34,7 @@ static void member_free(struct member *m)
     free(m->row.name);
     free(m->row.cmdline);
     free(m->base);
-    free(m->told);
+    free(m->end_usage);
 }
 
 void tree_done(struct tree *t)
@@ -235,30 +235,30 @@ void tree_remove(struct tree *t, struct member *m)
 const struct member_usage *member_usage(const struct member *m)
 {
     static const struct member_usage nothing;
-    return m->told ? m->told : &nothing;
+    return m->end_usage ? m->end_usage : &nothing;
 }
 
-struct member_usage *member_tell(struct member *m)
+struct member_usage *member_make_usage(struct member *m)
 {
     struct tree *t = m->tree;
-    if (m->told)
-        return m->told;
-    m->told = t->free_usages;
-    if (m->told)
-        t->free_usages = m->told->next;
+    if (m->end_usage)
+        return m->end_usage;
+    m->end_usage = t->free_usages;
+    if (m->end_usage)
+        t->free_usages = m->end_usage->next;
     else
-        m->told = malloc(sizeof(*m->told));
-    struct member_usage *u = m->told ? m->told : &t->spare_usage;
+        m->end_usage = malloc(sizeof(*m->end_usage));
+    struct member_usage *u = m->end_usage ? m->end_usage : &t->spare_usage;
     *u = (struct member_usage){0};
     return u;
 }
 
 void tree_release(struct tree *t, struct member *m)
 {
-    if (m->told) {
-        m->told->next = t->free_usages;
-        t->free_usages = m->told;
-        m->told = NULL;
+    if (m->end_usage) {
+        m->end_usage->next = t->free_usages;
+        t->free_usages = m->end_usage;
+        m->end_usage = NULL;
     }
     free(m->row.name);
     free(m->row.cmdline);

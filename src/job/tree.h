@@ -178,25 +178,26 @@ struct member {
     /* gone without a report of the wrapper, which would have adopted it: so its parent reaped it */
     bool absorbed : 1;
     bool had_child : 1; /* it had a child at some time */
-    /* collect/: a read was left out for the budget; it is done at switches_due even if the process sleeps */
-    bool owes : 1;
+    /* collect/: a read was left out for the budget; it is done when switches_due has come, even if the process
+     * sleeps */
+    bool read_pending : 1;
     /* collect/: all children were listed that it had when the last birth was seen */
     bool children_listed : 1;
-    bool looked_at : 1;         /* its stat was read at least once: key.start is known */
+    bool stat_was_read : 1;         /* at least once: key.start is known */
     bool sampled : 1;           /* it is in at least one sample */
     bool target : 1;            /* named by the user */
     bool touched : 1;           /* record/: since the last drain */
     bool named : 1;             /* record/: its name is from an event */
     bool followed : 1;          /* record/: perf was attached to it, or reported its fork */
-    /* perf was attached to it, or reported something that it did itself: so all its forks are reported, too */
-    bool heard : 1;
-    bool end_told : 1; /* its end was reported by an event or by the wrapper */
+    /* all its forks are reported: perf was attached to it, or an event that it caused itself was seen */
+    bool covered : 1;
+    bool end_reported : 1; /* its end was reported by an event or by the wrapper */
     bool force : 1;    /* to be read although the gate is closed: member_wake() */
     bool status_known : 1;
     bool io_final : 1;     /* the row has its final I/O counters */
     bool io_accounted : 1; /* gone: reaped_io.c has handled it */
     int status;
-    struct member_usage *told; /* what was reported of its end; NULL: nothing. member_usage(), member_tell() */
+    struct member_usage *end_usage; /* what was reported of its end; NULL: nothing. See member_usage() */
 
     /* used by collect/ alone; zero when the member is made */
     struct {
@@ -285,7 +286,7 @@ size_t tree_count(const struct tree *t);
 /* What was reported of its end so far; never NULL. */
 const struct member_usage *member_usage(const struct member *m);
 /* The record to fill. Out of memory it is a spare one that is never read. */
-struct member_usage *member_tell(struct member *m);
+struct member_usage *member_make_usage(struct member *m);
 
 /* Its row, or something else that the job's sums are made of, has changed. */
 static inline void member_moved(const struct member *m)

@@ -28,9 +28,9 @@ void event_touch(struct recorder *r, struct member *m)
  * 1,230 to 1,240 ms after the tape began is the one that was forked at 1,236 ms. */
 static bool pid_was_reused(const struct recorder *r, const struct member *known, uint64_t t)
 {
-    if (known->end_told && known->end_ns < t)
+    if (known->end_reported && known->end_ns < t)
         return true;
-    if (!known->begin_ns && !known->looked_at)
+    if (!known->begin_ns && !known->stat_was_read)
         return false; /* just found by a scan that may have begun long ago */
     uint64_t begin = known->begin_ns ? known->begin_ns : job_begin_ns(&r->job, known->row.key.start);
     return begin + START_SLACK < t;
@@ -52,7 +52,7 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
         known = NULL;
     }
     if (parent)
-        parent->heard = true;
+        parent->covered = true;
     if (known) {
         known->begin_ns = t;
         known->followed = true;
@@ -78,7 +78,7 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
         m->successor = gone;
         m->successor_epoch = r->job.tree.epoch;
         parent = gone;
-        parent->heard = true;
+        parent->covered = true;
     }
     m->row.uid = parent->row.uid;
     member_set_name(m, parent->row.name); /* until it executes a program */
@@ -88,10 +88,10 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
 static void on_end(struct recorder *r, struct member *m, const struct exits_event *e)
 {
     job_ended(&r->job, m, recorder_since(r, e->t_ns));
-    if (!m->end_told)
+    if (!m->end_reported)
         m->end_ns = recorder_since(r, e->t_ns); /* until now, only the time was known at which it was found ended */
-    m->end_told = true;
-    m->heard = true;
+    m->end_reported = true;
+    m->covered = true;
     if (e->has_status) {
         m->status_known = true;
         m->status = e->status;
@@ -102,7 +102,7 @@ static void on_end(struct recorder *r, struct member *m, const struct exits_even
 static void on_name(struct recorder *r, struct member *m, const struct exits_event *e, bool executed)
 {
     process_renamed(m);
-    m->heard = true;
+    m->covered = true;
     if (executed)
         m->executed_ns = recorder_since(r, e->t_ns) | 1;
     if (e->has_comm) {
@@ -129,7 +129,7 @@ static bool is_name_of(const char *comm, const char *name)
 
 static void take_usage(struct recorder *r, struct member *m, const struct exits_event *e)
 {
-    struct member_usage *u = member_tell(m);
+    struct member_usage *u = member_make_usage(m);
     member_moved(m);
     bool perf = e->kind == EVENT_USAGE;
     u->has_cpu = true;
@@ -166,11 +166,11 @@ static void take_usage(struct recorder *r, struct member *m, const struct exits_
  * 8.4 s. What another source reported is kept. */
 static void drop_usage(struct recorder *r, struct member *m)
 {
-    struct member_usage *u = member_tell(m);
-    if (u->source != BARO_EXIT_PERF && u->source != BARO_EXIT_LAST_LOOK)
+    struct member_usage *u = member_make_usage(m);
+    if (u->source != BARO_EXIT_PERF && u->source != BARO_EXIT_LAST_SAMPLE)
         return;
     u->has_cpu = false;
-    u->source = BARO_EXIT_LAST_LOOK;
+    u->source = BARO_EXIT_LAST_SAMPLE;
     u->cpu_ns = 0;
     event_touch(r, m);
 }

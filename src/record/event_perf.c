@@ -5,7 +5,7 @@
  *
  * - perf is attached to members, and their children are listed, until a listing finds no new process.
  * - A child that was being forked while perf was attached to its parent is reported, but does not inherit the events.
- *   Until an event that a process itself causes is seen (member.heard), its children are listed with each sample. If
+ *   Until an event that a process itself causes is seen (member.covered), its children are listed with each sample. If
  *   one of them was not reported, perf is attached to the process.
  * - A process that came and went before that used a pid that no known process has. If each pid that was assigned since
  *   the command's own is that of a known or living process, there was none.
@@ -32,18 +32,18 @@ static void attach(struct recorder *r, struct member *m)
     if (!member_has_ended(m) && process_clock(m, &before) == 0)
         code = exits_perf_attach(r->usage, m->row.key.pid, NULL);
     r->perf_partly |= code > 0 || (code < 0 && code != -ESRCH);
-    m->heard = code == 0 || code == -ESRCH; /* a process that has ended forks no more */
+    m->covered = code == 0 || code == -ESRCH; /* a process that has ended forks no more */
     if (code < 0)
         return;
     member_moved(m);
-    member_tell(m)->cpu_ns = before; /* perf counts only what follows */
+    member_make_usage(m)->cpu_ns = before; /* perf counts only what follows */
     r->n_attached++;
 }
 
 /* perf reported its fork, but not that of a child of its: it did not inherit the events. */
 static bool is_unfollowed(const struct member *m)
 {
-    for (const struct member *c = m->followed && !m->heard ? m->first_child : NULL; c; c = c->sibling_next) {
+    for (const struct member *c = m->followed && !m->covered ? m->first_child : NULL; c; c = c->sibling_next) {
         if (!c->followed)
             return true;
     }
@@ -62,7 +62,7 @@ static unsigned attach_all(struct recorder *r)
         if (unfollowed)
             attach(r, m);
         unreported += unfollowed;
-        if (!m || member_has_ended(m) || (!unfollowed && m->heard))
+        if (!m || member_has_ended(m) || (!unfollowed && m->covered))
             continue;
         uint64_t before = r->job.started;
         sampler_advance(&r->sampler); /* a pass takes a while, and processes found get the current time */
@@ -139,9 +139,9 @@ static void give_up(struct recorder *r)
 static void begin_events(struct recorder *r)
 {
     for (struct member *m = r->job.gone; m; m = m->list_next)
-        m->heard = true;
+        m->covered = true;
     r->job.lossy |= r->perf_partly || !all_are_known(r);
-    r->job.hears = true;
+    r->job.covers_members = true;
     sampler_scan_always(&r->sampler, r->perf_partly);
     r->found = r->job.started - r->event_forks;
 }
@@ -187,7 +187,7 @@ void event_open_late(struct recorder *r)
 
 void event_verify(struct recorder *r)
 {
-    if (!r->job.hears || r->job.started - r->event_forks == r->found)
+    if (!r->job.covers_members || r->job.started - r->event_forks == r->found)
         return;
     unsigned unreported = attach_until_complete(r);
     r->job.lossy |= unreported || r->perf_partly; /* others may have been missed as well */
@@ -198,8 +198,8 @@ void event_verify(struct recorder *r)
 
 void event_check_survivors(struct recorder *r)
 {
-    for (size_t i = 0; r->job.hears && i < r->job.tree.n; i++) {
+    for (size_t i = 0; r->job.covers_members && i < r->job.tree.n; i++) {
         const struct member *m = r->job.tree.at[i];
-        r->job.lossy |= m && !m->heard && (m->had_child || m->row.value[PROCESS_children_faults_minor]);
+        r->job.lossy |= m && !m->covered && (m->had_child || m->row.value[PROCESS_children_faults_minor]);
     }
 }

@@ -35,8 +35,8 @@ void event_open_usage(struct recorder *r)
     r->taskstats_tried = true;
     if (geteuid() != 0 || r->usage)
         return;
-    r->job.ends_told = exits_taskstats_open(&source, NULL) == 0;
-    if (r->job.ends_told) {
+    r->job.ends_reported = exits_taskstats_open(&source, NULL) == 0;
+    if (r->job.ends_reported) {
         r->usage = source;
         event_filter_usage(r);
     } else {
@@ -58,7 +58,7 @@ static void report_exec(struct recorder *r, struct member *m)
  * sixth less CPU. */
 static bool can_defer(struct recorder *r, const struct member *m)
 {
-    if (!r->job.ends_told || r->finishing || sampler_tick_ns(&r->sampler) >= m->executed_ns + EXEC_READ_AFTER ||
+    if (!r->job.ends_reported || r->finishing || sampler_tick_ns(&r->sampler) >= m->executed_ns + EXEC_READ_AFTER ||
         r->n_deferred_execs == DEFERRED_EXECS_MAX)
         return false;
     r->deferred_execs[r->n_deferred_execs++] = m->row.key.pid;
@@ -70,11 +70,11 @@ static bool can_defer(struct recorder *r, const struct member *m)
 static void read_executed(struct recorder *r, struct member *m)
 {
     uint64_t clock_ns;
-    bool known = m->looked_at && m->row.read_ns > m->executed_ns;
+    bool known = m->stat_was_read && m->row.read_ns > m->executed_ns;
     if (!known && can_defer(r, m))
         return;
     /* If it has ended, its exit is queued, with the status, and is read with the next drain. */
-    if (known || (process_clock(m, &clock_ns) == 0 && sampler_look(&r->sampler, m) == 0))
+    if (known || (process_clock(m, &clock_ns) == 0 && sampler_read_member(&r->sampler, m) == 0))
         report_exec(r, m);
 }
 
@@ -82,7 +82,7 @@ static void read_touched_member(struct recorder *r, struct member *m)
 {
     uint64_t clock_ns;
     if (member_is_gone(m)) {
-        if (m->executed_ns && (m->looked_at || m->named)) /* otherwise it still has its parent's name */
+        if (m->executed_ns && (m->stat_was_read || m->named)) /* otherwise it still has its parent's name */
             report_exec(r, m);
         return;
     }
@@ -93,7 +93,7 @@ static void read_touched_member(struct recorder *r, struct member *m)
     }
     if (r->usage && !member_usage(m)->has_cpu)
         event_take_stashed(r, m);
-    if (m->executed_ns && !m->looked_at && !m->named)
+    if (m->executed_ns && !m->stat_was_read && !m->named)
         member_set_name(m, ""); /* the name of the program that it executed is not known */
     if (m->executed_ns)
         report_exec(r, m);
@@ -104,7 +104,7 @@ static void read_touched_member(struct recorder *r, struct member *m)
         return;
     }
     /* Still a zombie: its counters are final. */
-    if (sampler_look(&r->sampler, m) == 0)
+    if (sampler_read_member(&r->sampler, m) == 0)
         member_wake(m);
 }
 

@@ -16,7 +16,7 @@ static void report_survivors(struct recorder *r)
         struct member *m = r->job.tree.at[i];
         uint64_t clock_ns;
         if (!m || member_has_ended(m) || process_clock(m, &clock_ns) < 0 ||
-            (!*m->row.name && sampler_look(&r->sampler, m) < 0))
+            (!*m->row.name && sampler_read_member(&r->sampler, m) < 0))
             continue;
         recorder_event(r, BARO_EVENT_SURVIVOR, m, 0, m->row.name);
         n++;
@@ -26,7 +26,7 @@ static void report_survivors(struct recorder *r)
 static bool exit_is_unreported(const struct member *m)
 {
     uint64_t clock_ns;
-    return !m->end_told && !member_is_reap_pending(m) &&
+    return !m->end_reported && !member_is_reap_pending(m) &&
            (member_is_gone(m) || clock_process_cpu_ns(m->row.key.pid, &clock_ns) == -EINVAL);
 }
 

@@ -188,7 +188,7 @@ static bool only_check(struct recorder *r)
         return false;
     }
     uint64_t now = sampler_tick_ns(&r->sampler), sample_ns = r->sampled_ns + schedule_quiet(r->quiet_ns, now),
-             check_ns = schedule_look(r->quiet_ns, now);
+             check_ns = schedule_check(r->quiet_ns, now);
     if (now >= sample_ns)
         return false;
     sampler_charge(&r->sampler, false);

@@ -157,7 +157,7 @@ void targets_ended(struct recorder *r, size_t i)
     int fd = r->target_fds[i];
     if (m) {
         job_ended(&r->job, m, sampler_now(&r->sampler));
-        if (sampler_look(&r->sampler, m) == 0)
+        if (sampler_read_member(&r->sampler, m) == 0)
             member_wake(m);
     }
     if (m && m->status_known)

@@ -111,8 +111,8 @@ static void take_memory(const struct link_message *l, struct member *m)
     bool leaf = !row->value[PROCESS_children_faults_minor] && !row->value[PROCESS_children_cpu_user];
     if (!leaf || l->maxrss_bytes <= l->floor_rss_bytes)
         return;
-    member_tell(m)->has_memory = true;
-    member_tell(m)->rss_peak = l->maxrss_bytes;
+    member_make_usage(m)->has_memory = true;
+    member_make_usage(m)->rss_peak = l->maxrss_bytes;
 }
 
 /* If the process's own I/O count is not known, the last value read while it lived is added to the job. */
@@ -145,15 +145,15 @@ static void fill_reaped(struct recorder *r, struct member *m, const struct link_
                                      .own_io_known = l->own_io_known};
     sampler_take_zombie(&r->sampler, m, &z);
     job_reaped(&r->job, m, recorder_since(r, l->t_ns));
-    m->end_told = true;
+    m->end_reported = true;
     m->status_known = true;
     m->status = l->status;
     if (l->cpu_ns) {
-        member_tell(m)->has_cpu = true;
-        member_tell(m)->cpu_ns = l->cpu_ns;
+        member_make_usage(m)->has_cpu = true;
+        member_make_usage(m)->cpu_ns = l->cpu_ns;
     }
     if (l->stat_len)
-        member_tell(m)->source = BARO_EXIT_WAIT4;
+        member_make_usage(m)->source = BARO_EXIT_WAIT4;
     take_memory(l, m);
 }
 

@@ -34,7 +34,7 @@ uint64_t schedule_next(uint64_t fixed_ns, uint64_t due_ns, uint64_t now_ns, uint
     return next + *ret_missed * interval;
 }
 
-uint64_t schedule_look(uint64_t quiet_ns, uint64_t now_ns)
+uint64_t schedule_check(uint64_t quiet_ns, uint64_t now_ns)
 {
     uint64_t pause = (now_ns - quiet_ns) / LOOK_SHARE, interval = schedule_interval(0, now_ns);
     pause = pause < LOOK_MOST ? pause : LOOK_MOST;

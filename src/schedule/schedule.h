@@ -18,7 +18,7 @@ uint64_t schedule_next(uint64_t fixed_ns, uint64_t due_ns, uint64_t now_ns, uint
 /* Auto, idle job: the time of the next idle check (which is not a sample) at now_ns, if nothing has happened since
  * quiet_ns. After an eighth of the idle time, at most 250 ms, but not before a sample would be due: a job that slept
  * for a second is checked at most 125 ms after it woke up. */
-uint64_t schedule_look(uint64_t quiet_ns, uint64_t now_ns);
+uint64_t schedule_check(uint64_t quiet_ns, uint64_t now_ns);
 
 /* Auto, idle job: how long after the last sample there is another one, for the machine around the job. Half of the idle
  * time, 30 ms to 1 s. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The low-order bits of numbers, packed without gaps, least significant first. They are as good as random: a compressor
- * would only be misled by them, so they stand beside its stream.
+ * The low-order bits of numbers, packed without gaps, least significant first. They are nearly random, and a compressor
+ * can't make them smaller: so they are written beside the compressed stream.
  */
 #ifndef TAPE_BITS_H
 #define TAPE_BITS_H
@@ -11,7 +11,7 @@
 
 struct bits {
     struct buf at;
-    uint64_t held; /* fewer than 8 bits that are no whole byte yet */
+    uint64_t held; /* fewer than 8 bits, which are not a whole byte yet */
     unsigned n;
 };
 
@@ -58,7 +58,7 @@ static inline bool bits_word(const struct bits_in *b, uint64_t *ret)
     return true;
 }
 
-/* Takes zeros and the one behind them; false where there is none within max zeros. */
+/* Reads zeros up to the next one; false if that does not come within max zeros. */
 static inline bool bits_zeros(struct bits_in *b, unsigned max, unsigned *ret)
 {
     uint64_t next = b->next, word;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What writer and reader both remember within a block, and the coding of all that is no row: infos, exits, events.
- * A block starts with this all zero, so that it needs nothing from before.
+ * What both writer and reader remember within a block, and the coding of everything that is not a row: infos, exits,
+ * events. At the start of a block all of it is zero, so that a block can be read without the blocks before it.
  */
 #ifndef TAPE_BLOCK_H
 #define TAPE_BLOCK_H
@@ -18,13 +18,13 @@ struct block {
     int32_t pid;
     uint64_t start, first_ns; /* of the last info or exit */
     uint64_t
-        fresh_value[COLUMNS_MAX]; /* the last new process, counters apart: the next is written as differences to it */
+        fresh_value[COLUMNS_MAX]; /* the last new process, with counters as 0; the next new one differs from it */
     uint8_t fresh_absent[COLUMNS_MAX];
     uint16_t gap_size, run_size; /* of the numbers in rows */
     struct shapes process, fresh, job, recorder, exit;
 };
 
-/* The same for the entities of one kind. Apart, because it is large and not every tape has them. */
+/* The same for the entities of one kind. It is allocated only for tapes that have them, because it is large. */
 struct kind_block {
     uint32_t id; /* of the last info */
     uint16_t gone_size, gap_size;
@@ -35,15 +35,15 @@ struct kind_block {
  * own (tag 9). */
 enum { MACHINE_KINDS = BARO_KIND_CGROUP + 1 - BARO_KIND_HOST, GONE_END = 1, GONE_GAP = 2, ENTITIES_MAX = 1 << 16 };
 
-/* What the kinds in records of their own may take together: each row counts as its columns and ROW_WEIGHT. A row of 12
- * columns counts 16, so there may be 16384 of them. */
+/* The limit of all kinds in records of their own together: each row counts as its columns plus ROW_WEIGHT. A row of 12
+ * columns counts as 16, so there may be 16384 of them. */
 enum { ROW_WEIGHT = 4, WEIGHT_MAX = 1 << 18 };
 
 enum exit_flag { EXIT_SAMPLED = 1, EXIT_STATUS = 2, EXIT_TEXTS = 4 };
 
 enum cmdline_form { CMDLINE_NONE, CMDLINE_WHOLE, CMDLINE_FRONT, CMDLINE_FORM_MAX };
 
-/* cut: the whole command line stands earlier on this tape. */
+/* cut: the command line is written truncated, because the whole one is earlier on this tape. */
 void info_write(struct buf *out, struct block *b, const struct baro_process *p, bool cut);
 /* texts_known: name and command line are those of the living process with this id at the last sample of this block. */
 void exit_write(struct buf *out, struct bits *bits, struct block *b, const struct columns *c, const struct baro_exit *e,
@@ -51,8 +51,8 @@ void exit_write(struct buf *out, struct bits *bits, struct block *b, const struc
 /* attributes: as attributes_write() made them; empty: none. */
 void event_write(struct buf *out, const struct block *b, const struct baro_event *e, struct span attributes);
 
-/* What the row of the i-th entity is written as a difference to. rows: of the whole list, one behind the other. A new
- * one's is that of the one before it in the list, counters apart. */
+/* The row that the row of the i-th entity is written as differences to: its own old one, or for a new entity that of
+ * the entity before it in the list, with counters as 0. rows: of the whole list, one after the other. */
 void entity_old_row(const struct columns *c, const uint64_t *rows, const uint8_t *absent_rows, size_t i, bool fresh,
                      uint64_t now_ns, uint64_t *ret_value, uint8_t *ret_absent);
 

@@ -146,7 +146,7 @@ static bool scan_exit_facts(struct span *in, struct baro_exit *ret, bool *ret_kn
     unsigned origin, source, flags;
     int64_t status = 0;
     if (!scan_uid(in, &ret->uid) || !scan_small(in, ORIGIN_COUNT, BARO_ORIGIN_SCAN, &origin) ||
-        !scan_small(in, EXIT_SOURCE_COUNT, BARO_EXIT_LAST_LOOK, &source) || !scan_byte(in, &flags))
+        !scan_small(in, EXIT_SOURCE_COUNT, BARO_EXIT_LAST_SAMPLE, &source) || !scan_byte(in, &flags))
         return false;
     if ((flags & EXIT_STATUS) && (!scan_zigzag(in, &status) || status < INT32_MIN || status > INT32_MAX))
         return false;

@@ -118,7 +118,7 @@ struct baro_tape {
     struct buf text;        /* of the exit or event */
     struct buf attributes;  /* of the event, with their texts */
     struct baro_limits limits; /* the limits read last; those of the header before any were read */
-    bool limits_told;
+    bool limits_delivered;
 
     uint64_t last_t_ns, damage;
     bool complete;

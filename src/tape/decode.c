@@ -13,7 +13,7 @@ static uint64_t allowed(const struct baro_tape *t)
     uint64_t block = BLOCK_RAW_FREE + BLOCK_RAW_RATIO * t->packed_total - t->raw_total;
     uint64_t tape = TAPE_RAW_FREE + BLOCK_RAW_RATIO * t->packed_read;
     tape = tape > t->raw_read ? tape - t->raw_read
-                              : 0; /* thousands of blocks, each of which only uses what is free for one */
+                              : 0; /* a tape of thousands of blocks, each within the limit of one */
     block = block < tape ? block : tape;
     return block < FRAME_RAW_MAX ? block : FRAME_RAW_MAX;
 }
@@ -43,7 +43,7 @@ static int unpack(struct baro_tape *t, const uint8_t *at, size_t len)
     }
 }
 
-/* A copy: what they were read into is used for the next frame's bytes. */
+/* Copies the bits, because the file's window will be filled with other bytes. */
 static bool take_bits(struct baro_tape *t, const uint8_t *payload, size_t *len)
 {
     if (*len < BITS_LEN_SIZE)
@@ -239,17 +239,17 @@ static int next_event(struct baro_tape *t, struct span body, struct baro_record 
     return 1;
 }
 
-/* Each block has them once more: they are told when they are others than before. */
+/* Each block repeats the limits: a record is delivered when they have changed. */
 static int next_limits(struct baro_tape *t, struct span body, struct baro_record *ret)
 {
     struct baro_limits l;
     int64_t ago;
     if (!scan_zigzag(&body, &ago) || !limits_scan(body, &l))
         return BARO_E_CORRUPT;
-    if (t->limits_told && baro_limits_equal(&l, &t->limits))
+    if (t->limits_delivered && baro_limits_equal(&l, &t->limits))
         return 0;
     t->limits = l;
-    t->limits_told = true;
+    t->limits_delivered = true;
     ret->kind = BARO_RECORD_LIMITS;
     ret->t_ns = t->block.t_ns + (uint64_t)ago;
     ret->u.limits = &t->limits;
@@ -309,7 +309,7 @@ void decode_reset(struct baro_tape *t)
     t->block_good = false;
     t->raw_read = t->packed_read = 0;
     t->limits = t->header.limits;
-    t->limits_told = false;
+    t->limits_delivered = false;
     state_new_block(t);
     state_forget_old(t);
 }

@@ -78,7 +78,8 @@ static int encode_pending(struct tape_writer *w)
     return r;
 }
 
-/* The gap is written in front of what ends it, at each try: no one knows which will succeed. */
+/* The event of a gap is written before the first thing after it. It is part of each attempt to write, because any of them
+ * may fail. */
 static int encode_gap(struct tape_writer *w, uint64_t t_ns)
 {
     char text[160];
@@ -93,7 +94,7 @@ static int encode_gap(struct tape_writer *w, uint64_t t_ns)
     return encode_record(w, RECORD_EVENT);
 }
 
-/* A block begins with what holds; later ones are in the frame that follows their finding. */
+/* A block begins with the limits that hold; new ones are in the next frame after they were found. */
 static int encode_limits(struct tape_writer *w, bool opens)
 {
     w->limits_due = w->limits_due || (w->has_limits && opens);
@@ -116,7 +117,8 @@ static void write_state(struct tape_writer *w, enum baro_kind kind, struct shape
     memcpy(old_absent, absent, c->n);
 }
 
-/* Matches what the tape has with what lives now, in order; writes who is gone. Returns how many stay. */
+/* Compares the processes on the tape with those that live now, in order, and writes which are gone. Returns how many
+ * stay. */
 static size_t drop_gone(struct tape_writer *w, const struct baro_sample *s, bool fresh)
 {
     size_t kept = 0, next = 0;
@@ -171,8 +173,8 @@ static int encode_sample(struct tape_writer *w, const struct baro_sample *s)
     return r;
 }
 
-/* How far a block may decompress: what a reader accepts for its compressed size, of the block and of all blocks
- * together. */
+/* How many bytes the block may have when decompressed: what a reader accepts for the compressed size of this block, and
+ * of all blocks together. */
 static uint64_t raw_limit(const struct tape_writer *w, uint64_t packed)
 {
     uint64_t block = BLOCK_RAW_FREE + BLOCK_RAW_RATIO * packed;
@@ -181,7 +183,7 @@ static uint64_t raw_limit(const struct tape_writer *w, uint64_t packed)
     return block < tape ? block : tape;
 }
 
-/* Keeps within that limit: adds bytes that don't compress. */
+/* Stays within that limit by adding bytes that don't compress. */
 static int flush(struct tape_writer *w, size_t from)
 {
     int r = pack(w, NULL, 0, ZSTD_e_flush);
@@ -197,7 +199,7 @@ static int flush(struct tape_writer *w, size_t from)
     return r < 0 ? r : pack(w, NULL, 0, ZSTD_e_flush);
 }
 
-/* The bits stand behind the compressed stream, their length behind them. */
+/* The compressed stream is followed by the bits, and these by their length. */
 static int add_bits(struct tape_writer *w)
 {
     uint8_t len[BITS_LEN_SIZE];
@@ -326,7 +328,7 @@ int encode_copy(struct tape_writer *w)
     size_t at = w->frame.len;
     buf_add(&w->frame, head, sizeof head);
     for (size_t i = 0; i < w->preface.len; i++)
-        buf_byte(&w->frame, (uint8_t)~w->preface.at[i]); /* inverted: the frames in it are not to be found as such */
+        buf_byte(&w->frame, (uint8_t)~w->preface.at[i]); /* inverted, so that a search for frames does not find those in it */
     seal_plain(&w->frame, at, FRAME_COPY, w->seed);
     return w->frame.failed ? -ENOMEM : 0;
 }

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The first byte is not ASCII and both line ends are in it, so that no text file and no mangled transfer passes for a
- * tape. */
+/* The first byte is not ASCII, and both kinds of line ends are in it: a text file is not taken for a tape, and a
+ * transfer that changed line ends is noticed. */
 #define TAPE_MAGIC "\211BARO\r\n\032"
 #define TAPE_MAGIC_SIZE 8
 #define TAPE_PREAMBLE_SIZE 24
@@ -24,7 +24,7 @@
 #define TAPE_END_MARK_SIZE 8
 #define TAPE_END_SIZE 12    /* length of the footer's frame, end mark */
 
-/* What the frames of one block may decompress to, so that a small file can't ask for much memory. */
+/* How many bytes the frames of one block may have when decompressed, so that a small file can't use much memory. */
 #define BLOCK_RAW_FREE (1u << 20)
 #define BLOCK_RAW_RATIO 64u
 #define FRAME_RAW_MAX (64u << 20)
@@ -32,8 +32,8 @@
 
 #define BITS_LEN_SIZE 3
 #define BITS_MAX 0xffffffu
-/* What a frame may have come to with the readings of declared kinds; one that would exceed it is left out, so that it
- * can't keep the sample from the tape. */
+/* How large a frame may become by the rows of declared kinds. A reading that would exceed it is left out, so that the
+ * sample itself still gets onto the tape. */
 #define FRAME_ENTITIES_MAX (32u << 20)
 #define BITS_ENTITIES_MAX (8u << 20)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exits and events that wait for the next commit: copies, in the order in which they came, within a fixed limit. */
+/* Exits and events that wait for the next commit: copies in the order in which they came, up to a fixed limit. */
 #include <string.h>
 
 #include "tape/state.h"
@@ -7,7 +7,7 @@
 struct item_head {
     uint32_t size; /* of all of it */
     bool is_exit, has_second;
-    size_t attributes; /* bytes behind the texts */
+    size_t attributes; /* bytes, after the texts */
 };
 
 static bool add_item(struct buf *b, bool is_exit, const void *body, size_t len, const char *first, const char *second)
@@ -24,7 +24,7 @@ static bool add_item(struct buf *b, bool is_exit, const void *body, size_t len, 
     return true;
 }
 
-/* A hash that tells texts of one process apart; it decides only whether they are written once more. */
+/* A hash of the texts of a process: they are written again when it has changed. */
 uint64_t texts_hash(const char *name, const char *cmdline)
 {
     uint64_t h = 0xcbf29ce484222325ull;

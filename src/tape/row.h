@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows: the values of one entity as differences to a row before. Each column has a prediction, made from the old row
- * and from other columns of the new one; what is written is which columns the prediction missed, and by how much.
- * Columns that are predicted as they were are taken first, then the others from left to right; each knows those that
- * were taken before.
+ * Rows: the values of one entity, written as differences to an earlier row. Each column is predicted from the old row
+ * and from other columns of the new row; a row says which predictions were wrong, and by how much (the residual).
+ * Columns with PREDICT_SAME are decoded first, then the others from left to right, so that a prediction can use the
+ * columns before it. Example: rss_peak was 40 MB and is predicted as 40 MB, or as the new rss_anon + rss_file +
+ * rss_shmem if that is more.
  */
 #ifndef TAPE_ROW_H
 #define TAPE_ROW_H
@@ -30,10 +31,10 @@ static inline unsigned mask_lowest(column_mask m)
 }
 
 enum predictor {
-    PREDICT_SAME,  /* as before */
-    PREDICT_SUM,   /* as before, plus or minus what the terms have grown by */
-    PREDICT_SHARE, /* before, times the term's growth: the new term * old / old term */
-    PREDICT_PEAK,  /* as before or as the sum of the terms, whichever is more */
+    PREDICT_SAME,  /* the old value */
+    PREDICT_SUM,   /* the old value, plus or minus the growth of the terms */
+    PREDICT_SHARE, /* the old value * the new term / the old term */
+    PREDICT_PEAK,  /* the old value or the sum of the terms, whichever is more */
     PREDICT_TIME,  /* the time of the record that the row is in */
     PREDICT_MAX
 };
@@ -43,7 +44,7 @@ struct column {
     uint8_t scale;     /* differences are mostly multiples of 1 << scale, or of ten to the power of scale - 64 */
     bool falls;        /* differences are of both signs; else they are mostly positive */
     uint8_t n_terms;
-    uint8_t term[COLUMN_TERMS]; /* columns, all taken before this one */
+    uint8_t term[COLUMN_TERMS]; /* columns, all decoded before this one */
     bool minus[COLUMN_TERMS];
 };
 
@@ -57,7 +58,7 @@ struct row_values {
     const uint8_t *absent;
 };
 
-/* What a row says beside its values. */
+/* What a row says besides its values. */
 enum row_flag {
     ROW_ABSENT = 1, /* reasons changed */
     ROW_READ = 2,   /* read_ns is not the time of the sample */
@@ -65,20 +66,21 @@ enum row_flag {
     ROW_FLAGS = 7
 };
 
-/* Rows resemble each other in which columns they change: the last shapes seen have numbers, the latest the lowest. */
+/* A shape is which columns a row changes. Many rows have the same: the shapes seen last have numbers, the latest the
+ * lowest. */
 enum { SHAPES_MAX = 120, SIZE_SETS = 4, SHAPE_NEW = 1, SHAPE_RUN = 2, SHAPE_FIRST = 3 };
 
 struct shapes {
     column_mask mask[SHAPES_MAX];
     uint8_t flags[SHAPES_MAX];
     unsigned n;
-    uint16_t number_size; /* as below, of the shapes' numbers */
+    uint16_t number_size; /* as size, for the numbers of shapes */
     /* How many bits a column's residuals have of late, times 16; 0: none so far. Apart by how much of a row changes:
      * what just wakes up and what works hard differ in all their sizes. */
     uint16_t size[SIZE_SETS][COLUMNS_MAX];
 };
 
-/* A row between its two forms. */
+/* A row while it is written or read. */
 struct row {
     column_mask mask; /* columns that the prediction missed */
     unsigned flags;
@@ -96,19 +98,18 @@ static inline bool scale_valid(unsigned scale)
 /* The columns that this library writes for a kind: one per metric, in the order of their ids. */
 void columns_of_kind(enum baro_kind kind, struct columns *ret);
 
-/* A number from 1 on, in few bits if it is of about the size that those before it had. */
+/* A number of at least 1. It takes few bits if it has about as many bits as the numbers before it. */
 void number_write(struct bits *bits, uint16_t *size, uint64_t v);
 bool number_scan(struct bits_in *bits, uint16_t *size, uint64_t *ret);
 
-/* Are all n values the same, and why they are not there? By words: memcmp() of some C libraries goes by bytes. */
+/* Are all n values and reasons the same? Compares words: memcmp() of some C libraries compares bytes. */
 bool row_same(struct row_values a, struct row_values b, size_t n);
 
 void row_compare(const struct columns *c, struct row_values old, struct row_values new, struct row *ret);
 void row_write(struct buf *out, struct bits *bits, const struct columns *c, struct shapes *s, const struct row *row,
                struct row_values old, struct row_values new);
 
-/* Reads the shape's number and the shape. *ret_run: it is no row, but a run of rows that were read and had not changed.
- */
+/* Reads the shape. *ret_run: what follows is not a row but a run of processes that were read and had not changed. */
 bool row_scan_shape(struct span *in, struct bits_in *bits, const struct columns *c, struct shapes *s, struct row *ret,
                     bool *ret_run);
 /* Reads reasons and residuals; value and absent hold the old row and become the new one. */

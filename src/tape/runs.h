@@ -11,9 +11,8 @@
 #include "base/buf.h"
 #include "base/error.h"
 
-/* Finds or makes the folder. If it can't be had, falls back to a folder of this user's own (mode 0700, owner checked)
- * under
- * ${TMPDIR:-/tmp} and says why in *ret_note (one line, empty if nothing is to say). path is NUL-terminated. */
+/* Finds or makes the folder. If that fails, falls back to a folder of this user (mode 0700, owner checked) in
+ * ${TMPDIR:-/tmp}, and *ret_note says why in one line; otherwise *ret_note is empty. path is NUL-terminated. */
 int runs_dir(struct buf *ret_path, struct baro_error *ret_note, struct baro_error *err);
 /* The same, held open (O_PATH): what is made in it and removed from it goes through the descriptor, which is returned.
  * As root, a folder of another user, or one from which everybody may remove files (mode o+w without the sticky bit), is
@@ -27,13 +26,13 @@ int runs_new_path(const char *dir, const char *command, struct buf *ret_path, st
 struct runs_entry {
     char *name; /* within the folder */
     uint64_t bytes;
-    bool untimely; /* its name is of a time at which it was not there */
+    bool untimely; /* the time in its name is not the time when it was made */
 };
 struct runs_list {
     struct runs_entry *at; /* newest first, untimely ones last */
     size_t n;
 };
-/* all: with empty files, which nothing was recorded in (yet); else what @1, @2 ... are. */
+/* all: also empty files, in which nothing was recorded (yet); otherwise the runs that have numbers: @1, @2 ... */
 int runs_list(const char *dir, bool all, struct runs_list *ret, struct baro_error *err);
 void runs_list_done(struct runs_list *l);
 
@@ -41,13 +40,13 @@ void runs_list_done(struct runs_list *l);
 int runs_resolve(const char *name, struct buf *ret_path, struct baro_error *err);
 
 /* Unlinks the oldest finished runs until at most so many remain (a sixteenth less, once they are too many) and they
- * take at most so many bytes; the newest and those still being written stay. Sizes are looked at after each 16th run
+ * take at most so many bytes; the newest and those still being written stay. Sizes are checked after each 16th run
  * and after large ones. Limits come from BARO_KEEP ("200 runs,1GB" style: "N", "SIZE" or both separated by a comma),
  * default 500 and 2 GB. Returns how many were removed. */
 int runs_prune(const char *dir, struct baro_error *err);
 int runs_prune_at(int dir_fd, struct baro_error *err);
 
-/* Does BARO_KEEP make sense? Returns 0, or negative with what is wrong. */
+/* Checks BARO_KEEP. Returns 0, or a negative code with what is wrong in err. */
 int runs_check_limits(struct baro_error *err);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The registry's rows that a tape was written with, as a frame, and how they meet the registry of whoever reads. */
+/* The schema: the registry of the library that wrote a tape, as a frame of that tape; and how a reader maps its
+ * kinds and columns to the registry of its own library. */
 #ifndef TAPE_SCHEMA_H
 #define TAPE_SCHEMA_H
 
@@ -15,7 +16,7 @@ enum { SCHEMA_KINDS = 64, DECLARED_MAX = 64, TAPE_KINDS_MAX = KIND_COUNT + SCHEM
 struct tape_kind {
     char *name;                  /* NULL: of the registry */
     struct columns columns;
-    uint8_t metric[COLUMNS_MAX]; /* column -> id; ids from n_own on are extra */
+    uint8_t metric[COLUMNS_MAX]; /* id of the metric of each column; ids from n_own on are in struct baro_extra */
     /* How many values an entity of it has: the registry's metrics; of a kind that only the tape has the columns, which
      * may be more in later blocks. */
     unsigned n_own;
@@ -32,7 +33,7 @@ struct schema {
     unsigned first_declared;       /* the kind that is declared first */
 };
 
-/* How many of an entity's values stand apart from the registry's (struct baro_extra). */
+/* How many values of an entity are in struct baro_extra: those of metrics that the registry does not have. */
 static inline unsigned kind_extras(const struct tape_kind *k)
 {
     return k->name ? 0 : k->n_more;
@@ -44,14 +45,14 @@ void column_write(struct buf *out, const struct baro_metric *m, const struct col
 /* The columns of a declared kind. */
 void columns_of_metrics(const struct baro_metric *const *metric, size_t n, struct columns *ret);
 
-/* The same as one zstd frame. At each start of a recorder it would take longer to compress it than all else that the
- * tape needs. */
+/* The schema that this library writes, as one zstd frame. It is compressed when the library is built: at each start
+ * of a recorder that would take longer than everything else that a new tape needs. */
 extern const uint8_t schema_packed[];
 extern const size_t schema_packed_len;
 
 /* Returns 0, BARO_E_CORRUPT or -ENOMEM; what was made so far goes with schema_done(). */
 int schema_scan(struct span in, struct schema *ret);
-/* Reads a declaration (tag 8). *ret_kind: the kind. *ret_changed: its columns are others than before. */
+/* Reads a declaration (tag 8). *ret_kind: the kind. *ret_changed: its number of columns is another than before. */
 int schema_declare(struct span in, struct schema *s, unsigned *ret_kind, bool *ret_changed);
 /* Takes over the kinds and columns that another cursor of the same tape has read. */
 int schema_learn(struct schema *s, const struct schema *from);

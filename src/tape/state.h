@@ -12,7 +12,7 @@
 #include "tape/parity.h"
 #include "tape/writer.h"
 
-/* What the tape holds of a living process, kept for each: 10,000 of them are 3 MB. */
+/* What the tape has of a living process so far. 10,000 of them take 3 MB. */
 struct baseline {
     uint32_t id;
     uint32_t info_version;
@@ -29,7 +29,7 @@ struct index_entry {
 enum { PENDING_MAX = 256 << 10, INDEX_MAX = 4096 };
 
 struct pending {
-    struct buf at; /* items, one behind the other */
+    struct buf at; /* items, one after the other */
 };
 
 struct tape_writer {
@@ -40,9 +40,9 @@ struct tape_writer {
     bool started;         /* preamble, header and schema are in the file */
     bool failing;
     struct frame_seed seed;        /* of the CRCs */
-    struct parity parity, parity_due; /* of what was written last; of what is complete and waits to be written */
-    bool copied;          /* the front stands a second time */
-    uint64_t end;         /* of the last whole frame, and of what could not be cut off behind it */
+    struct parity parity, parity_due; /* of the frames written last; and one that is complete but not written yet */
+    bool copied;          /* the second copy of the front is written */
+    uint64_t end;         /* of the last whole frame, and of bytes after it that could not be truncated */
 
     ZSTD_CCtx *zstd;
     struct buf preface;   /* until it is written */
@@ -85,7 +85,7 @@ struct tape_writer {
 /* encode.c: makes w->frame, with head. s may be NULL. Returns 0 or -errno. */
 int encode_frame(struct tape_writer *w, const struct baro_sample *s, uint64_t t_ns);
 int encode_preface(struct tape_writer *w, const struct baro_header *h, const uint8_t nonce[8]);
-/* Behind what is in w->frame already. */
+/* Appends to w->frame. */
 int encode_footer(struct tape_writer *w);
 int encode_copy(struct tape_writer *w);
 int encode_parity(struct tape_writer *w, const struct parity *p);
@@ -110,7 +110,7 @@ struct pending_item {
     struct baro_event event;
     struct span attributes; /* of the event, as the tape has them */
 };
-/* Walks: *at is 0 first. */
+/* Walks the items: *at is 0 at first. */
 bool pending_next(const struct pending *p, size_t *at, struct pending_item *ret);
 uint64_t pending_last_t(const struct pending *p, uint64_t otherwise);
 

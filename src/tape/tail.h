@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a tape ended, from its head and its last blocks alone: for lists of many tapes, some of which may be large,
- * damaged or made to be slow. */
+/* Reads how a recording ended from the front and the last blocks of its tape only: for lists of many tapes, of which
+ * some may be large, damaged, or made to be slow to read. */
 #ifndef TAPE_TAIL_H
 #define TAPE_TAIL_H
 
@@ -10,9 +10,9 @@
  * limit) every call that reads fails with -ETIME. */
 int tape_open_fd(struct baro_tape **ret, int fd, const char *path, uint64_t cpu_ns, struct baro_error *err);
 
-/* Moves to the last block but n (0: the last) by the index or by searching backwards from the end; baro_tape_next()
- * goes on from there. Returns 1, 0 where there are not so many (then it stands before the first record), or a negative
- * code. */
+/* Moves to the n-th block from the end (0: the last one), by the index or by searching backwards; baro_tape_next() goes
+ * on from there. Returns 1; 0 if there are not so many blocks (the cursor is before the first record then); or a
+ * negative code. */
 int tape_seek_tail(struct baro_tape *tape, unsigned n, struct baro_error *err);
 
 #endif

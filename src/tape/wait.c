@@ -17,9 +17,9 @@
 #include "tape/cursor.h"
 #include "tape/writer.h"
 
-#define LOOK_MS 100          /* how often the size is looked at where nothing tells of growth */
-#define TOLD_LOOK_MS 1000    /* and where inotify should: it does not tell what another host writes */
-#define STILL_NS NS_PER_SEC  /* without growth, then it is asked whether anybody writes */
+#define CHECK_MS 100           /* how often the size is checked without inotify */
+#define NOTIFIED_CHECK_MS 1000 /* and with it: it does not report what another host writes */
+#define STILL_NS NS_PER_SEC    /* without growth for that long: does anybody still write it? */
 
 static bool same_boot(const struct baro_header *h)
 {
@@ -30,7 +30,7 @@ static bool same_boot(const struct baro_header *h)
     return *boot && strcmp(boot, h->boot_id) == 0;
 }
 
-/* Does the process live that the header names? -1: that can't be told from here. */
+/* Does the process that the header names live? -1: that can't be known from here. */
 static int recorder_lives(const struct baro_header *h)
 {
     char path[64], text[1024];
@@ -93,7 +93,7 @@ int baro_tape_poll_fd(struct baro_tape *t)
     return fd;
 }
 
-static void forget_told(const struct baro_tape *t)
+static void drain_events(const struct baro_tape *t)
 {
     char events[4096];
     while (t->inotify_fd >= 0 && read(t->inotify_fd, events, sizeof(events)) > 0)
@@ -133,7 +133,7 @@ int baro_tape_wait(struct baro_tape *t, int timeout_ms, struct baro_error *err)
     baro_tape_poll_fd(t);
     t->grown_ns = t->grown_ns ? t->grown_ns : now;
     for (;; now = clock_monotonic_ns()) {
-        forget_told(t); /* before the look: what is written from here on is told again */
+        drain_events(t); /* before the size is read: what is written from now on makes a new event */
         int r = has_grown(t);
         if (r != 0) {
             t->grown_ns = now;
@@ -144,8 +144,8 @@ int baro_tape_wait(struct baro_tape *t, int timeout_ms, struct baro_error *err)
         if (now >= until)
             return 0;
         uint64_t left_ms = (until - now + NS_PER_MS - 1) / NS_PER_MS,
-                 most = t->inotify_fd >= 0 ? TOLD_LOOK_MS : LOOK_MS;
-        struct pollfd told = {.fd = t->inotify_fd, .events = POLLIN};
-        poll(&told, 1, (int)(left_ms < most ? left_ms : most));
+                 most = t->inotify_fd >= 0 ? NOTIFIED_CHECK_MS : CHECK_MS;
+        struct pollfd notified = {.fd = t->inotify_fd, .events = POLLIN};
+        poll(&notified, 1, (int)(left_ms < most ? left_ms : most));
     }
 }

@@ -127,11 +127,11 @@ static void gather(struct kernel *k, struct member *m);
 static void told_by_wrapper(struct kernel *k, struct process *p)
 {
     struct member *m = tree_find(&k->job.tree, p->pid);
-    if (!m || (m->looked_at && m->row.key.start != p->start))
+    if (!m || (m->stat_was_read && m->row.key.start != p->start))
         return;
     fill(k, m);
-    member_tell(m)->has_cpu = true;
-    member_tell(m)->cpu_ns = p->own_user + p->own_system;
+    member_make_usage(m)->has_cpu = true;
+    member_make_usage(m)->cpu_ns = p->own_user + p->own_system;
     job_reaped(&k->job, m, now(k));
     gather(k, m);
     job_settle(&k->job, now(k), read_again,
@@ -180,11 +180,11 @@ static void end(struct kernel *k, int i)
         k->event[k->n_events++] = (struct event){false, p->pid, 0, (++k->clock, now(k)), all > cut ? all - cut : 0};
     }
     struct member *m = k->recorder == TOLD ? tree_find(&k->job.tree, p->pid) : NULL;
-    if (m && (!m->looked_at || m->row.key.start == p->start)) {
+    if (m && (!m->stat_was_read || m->row.key.start == p->start)) {
         uint64_t all = p->own_user + p->own_system, cut = dice(k, 400000);
         job_ended(&k->job, m, now(k));
-        member_tell(m)->has_cpu = true;
-        member_tell(m)->cpu_ns = all > cut ? all - cut : 0;
+        member_make_usage(m)->has_cpu = true;
+        member_make_usage(m)->cpu_ns = all > cut ? all - cut : 0;
         member_moved(m);
     }
     if (p->parent >= 0 && k->at[p->parent].ignores) {

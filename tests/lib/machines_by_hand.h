@@ -281,7 +281,7 @@ static const struct by_hand by_hand[] = {
     HOST_NONE(WSL, pressure_cpu_some, UNSUPPORTED),
     HOST_NONE(WSL, temperature, UNSUPPORTED),
 
-    /* zeros for want of knowledge are no values; what it does know stays */
+    /* zeros that stand for "unknown" are no values; what it does know stays */
     HOST_NONE(GVISOR, cpu_user, UNSUPPORTED),
     HOST_NONE(GVISOR, switches, UNSUPPORTED),
     HOST_NONE(GVISOR, forks, UNSUPPORTED),

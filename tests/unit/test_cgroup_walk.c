@@ -228,7 +228,7 @@ static void few_descriptors(void **state)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-/* Below what is looked into no descent ends for want of room on the stack. */
+/* However deep the groups are below the ones that are read, the walk does not run out of stack. */
 static void very_deep(void **state)
 {
     struct world w;

@@ -61,10 +61,10 @@ static void stalls_are_counted(void **state)
 static void looks_are_far_apart_while_nothing_happens(void **state)
 {
     (void)state;
-    assert_int_equal(schedule_look(0, 20 * NS_PER_MS), 30 * NS_PER_MS);
-    assert_int_equal(schedule_look(NS_PER_SEC, 2 * NS_PER_SEC), 2125 * NS_PER_MS);
-    assert_int_equal(schedule_look(NS_PER_SEC, 20 * NS_PER_SEC), 20250 * NS_PER_MS);
-    assert_int_equal(schedule_look(NS_PER_SEC, 200 * NS_PER_SEC), 201 * NS_PER_SEC);
+    assert_int_equal(schedule_check(0, 20 * NS_PER_MS), 30 * NS_PER_MS);
+    assert_int_equal(schedule_check(NS_PER_SEC, 2 * NS_PER_SEC), 2125 * NS_PER_MS);
+    assert_int_equal(schedule_check(NS_PER_SEC, 20 * NS_PER_SEC), 20250 * NS_PER_MS);
+    assert_int_equal(schedule_check(NS_PER_SEC, 200 * NS_PER_SEC), 201 * NS_PER_SEC);
     assert_int_equal(schedule_quiet(0, 0), 30 * NS_PER_MS);
     assert_int_equal(schedule_quiet(NS_PER_SEC, 2 * NS_PER_SEC), 500 * NS_PER_MS);
     assert_int_equal(schedule_quiet(NS_PER_SEC, 20 * NS_PER_SEC), NS_PER_SEC);

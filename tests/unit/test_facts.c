@@ -15,7 +15,7 @@
 #include "machine_story.h"
 #include "story.h"
 #include "tape_file.h"
-#include "tellers.h"
+#include "receivers.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 

@@ -29,7 +29,7 @@ static void put(struct member *m, enum process_metric id, uint64_t v)
 static struct process *same(struct kernel *k, const struct member *m)
 {
     struct process *p = &k->at[m->row.key.pid - 100];
-    bool other = m->looked_at ? m->row.key.start != p->start : m->begin_ns && m->begin_ns != p->start * TICK;
+    bool other = m->stat_was_read ? m->row.key.start != p->start : m->begin_ns && m->begin_ns != p->start * TICK;
     if (p->life == FREE || other)
         return NULL;
     return p;
@@ -38,7 +38,7 @@ static struct process *same(struct kernel *k, const struct member *m)
 static void fill(struct kernel *k, struct member *m)
 {
     struct process *p = same(k, m);
-    m->looked_at = true;
+    m->stat_was_read = true;
     m->row.key.start = p->start;
     put(m, PROCESS_cpu, p->own_user + p->own_system);
     put(m, PROCESS_cpu_user, p->own_user);
@@ -74,7 +74,7 @@ static void missing(struct kernel *k, struct member *m)
 {
     bool parent_just_went = m->successor && m->successor_epoch == k->job.tree.epoch;
     if (k->recorder == LATE && !m->parent && !parent_just_went && k->job.wrapper.pid) {
-        if (job_await_reaping(&k->job, m, now(k)) < PATIENCE)
+        if (job_expect_reaping(&k->job, m, now(k)) < PATIENCE)
             return;
     }
     gone(k, m);
@@ -131,9 +131,9 @@ static void drain_events(struct kernel *k)
             told_fork(k, e);
         } else if (m) {
             job_ended(&k->job, m, e->t);
-            m->end_told = true;
-            member_tell(m)->has_cpu = true;
-            member_tell(m)->cpu_ns = e->usage;
+            m->end_reported = true;
+            member_make_usage(m)->has_cpu = true;
+            member_make_usage(m)->cpu_ns = e->usage;
         }
     }
     for (size_t i = 0; i < k->n_events; i++) { /* a look at each that has ended, in their order */
@@ -169,7 +169,7 @@ static void drain_messages(struct kernel *k)
             take_totals(k, l);
             continue;
         }
-        m->looked_at = true;
+        m->stat_was_read = true;
         m->row.key.start = l->start;
         put(m, PROCESS_cpu, l->own_user + l->own_system);
         put(m, PROCESS_cpu_user, l->own_user);
@@ -177,8 +177,8 @@ static void drain_messages(struct kernel *k)
         put(m, PROCESS_children_cpu_user, l->reaped_user / TICK * TICK);
         put(m, PROCESS_children_cpu_system, l->reaped_system / TICK * TICK);
         put(m, PROCESS_children_faults_minor, l->reaped_faults);
-        member_tell(m)->has_cpu = true;
-        member_tell(m)->cpu_ns = l->own_user + l->own_system;
+        member_make_usage(m)->has_cpu = true;
+        member_make_usage(m)->cpu_ns = l->own_user + l->own_system;
         job_reaped(&k->job, m, l->t);
         if (member_is_gone(m)) {
             take_totals(k, l);
@@ -201,7 +201,7 @@ static void discover(struct kernel *k)
         for (int i = 0; i < k->n; i++) {
             struct process *p = &k->at[i];
             struct member *known = tree_find(&k->job.tree, p->pid);
-            if (p->life == FREE || (known && (!known->looked_at || known->row.key.start == p->start)))
+            if (p->life == FREE || (known && (!known->stat_was_read || known->row.key.start == p->start)))
                 continue;
             if (known)
                 gone(k, known);
@@ -503,7 +503,7 @@ static void found_again_is_told_once(void **state)
     assert_int_equal(job_init(&j, &sink, false, 0, 100), 0);
     for (int i = 0; i < 4; i++) {
         struct member *m = job_add(&j, 200, NULL, i ? BARO_ORIGIN_EVENT : BARO_ORIGIN_SCAN, at[i].begin_ns);
-        m->looked_at = true;
+        m->stat_was_read = true;
         m->begin_ns = at[i].begin_ns;
         m->row.key.start = at[i].start;
         job_gone(&j, m, at[i].end_ns, at[i].end_ns);
@@ -570,8 +570,8 @@ static void lives_of_a_member(void **state)
     job_set_target(&j, parent, true);
     job_set_target(&j, parent, true);
     assert_int_equal(j.targets, 1);
-    assert_int_equal(job_await_reaping(&j, parent, 20), 0);
-    assert_int_equal(job_await_reaping(&j, parent, 25), 5);
+    assert_int_equal(job_expect_reaping(&j, parent, 20), 0);
+    assert_int_equal(job_expect_reaping(&j, parent, 25), 5);
     assert_int_equal(member_state(parent), MEMBER_REAP_PENDING);
     assert_int_equal(j.ended_members, 1);
     job_reaped(&j, parent, 26);

@@ -19,7 +19,7 @@
 #include "golden.h"
 #include "machine_story.h"
 #include "report/report.h"
-#include "tellers.h"
+#include "receivers.h"
 
 #define NEAR(a, b) assert_true((a) - (b) < 1e-9 && (b) - (a) < 1e-9)
 

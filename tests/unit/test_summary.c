@@ -18,7 +18,7 @@
 #include "report/report.h"
 #include "story.h"
 #include "tape_file.h"
-#include "tellers.h"
+#include "receivers.h"
 
 static struct baro_summary *told(void)
 {

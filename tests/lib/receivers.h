@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who hears a story: a summary, or a tape. Include after cmocka.h, and after story.h or machine_story.h. */
-#ifndef TESTS_TELLERS_H
-#define TESTS_TELLERS_H
+/* What receives a story: a summary, or a tape. Include after cmocka.h, and after story.h or machine_story.h. */
+#ifndef TESTS_RECEIVERS_H
+#define TESTS_RECEIVERS_H
 
 #include "derive/summary.h"
 #include "tape_file.h"
