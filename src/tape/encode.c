@@ -78,8 +78,8 @@ static int encode_pending(struct tape_writer *w)
     return r;
 }
 
-/* The event of a gap is written before the first thing after it. It is part of each attempt to write, because any of them
- * may fail. */
+/* The event of a gap is written before the first thing after it. Each attempt to write has it, because any of them may
+ * fail. */
 static int encode_gap(struct tape_writer *w, uint64_t t_ns)
 {
     char text[160];
@@ -328,7 +328,7 @@ int encode_copy(struct tape_writer *w)
     size_t at = w->frame.len;
     buf_add(&w->frame, head, sizeof head);
     for (size_t i = 0; i < w->preface.len; i++)
-        buf_byte(&w->frame, (uint8_t)~w->preface.at[i]); /* inverted, so that a search for frames does not find those in it */
+        buf_byte(&w->frame, (uint8_t)~w->preface.at[i]); /* inverted: a search for frames does not find it */
     seal_plain(&w->frame, at, FRAME_COPY, w->seed);
     return w->frame.failed ? -ENOMEM : 0;
 }
