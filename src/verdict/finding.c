@@ -44,24 +44,29 @@ static struct words words_of(struct buf *b)
     return w;
 }
 
+uint64_t whole_of(double v)
+{
+    return !(v > 0) ? 0 : v >= 18446744073709551616.0 ? UINT64_MAX : (uint64_t)v;
+}
+
 struct words words_duration(double ns)
 {
     struct buf b = {0};
-    fmt_duration(&b, ns > 0 ? (uint64_t)ns : 0);
+    fmt_duration(&b, whole_of(ns));
     return words_of(&b);
 }
 
 struct words words_bytes(double bytes)
 {
     struct buf b = {0};
-    fmt_bytes(&b, bytes > 0 ? (uint64_t)bytes : 0);
+    fmt_bytes(&b, whole_of(bytes));
     return words_of(&b);
 }
 
 struct words words_count(double n)
 {
     struct buf b = {0};
-    fmt_count(&b, n > 0 ? (uint64_t)(n + 0.5) : 0);
+    fmt_count(&b, whole_of(n + 0.5));
     return words_of(&b);
 }
 

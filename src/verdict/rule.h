@@ -66,6 +66,9 @@ struct words {
 /* Without libm. NAN and what is below 0 are 0. */
 double whole_down(double value);
 double whole_up(double value);
+/* The number without its fraction; 0 for what is negative, UINT64_MAX for what is larger: a damaged tape has any value.
+ */
+uint64_t whole_of(double v);
 struct words words_duration(double ns);
 struct words words_bytes(double bytes);
 struct words words_count(double n);

@@ -222,11 +222,11 @@ const struct rule rule_near_limit = {
  * long that is; 0 if it is not known, or ends long before the job did. */
 static double memory_history(const struct evidence *e, const struct stretch *s, double *ret)
 {
-    uint64_t begin_ns = s->begin_ns + (uint64_t)(LEAK_FROM * s->wall_ns), end_ns;
+    uint64_t begin_ns = s->begin_ns + whole_of(LEAK_FROM * s->wall_ns), end_ns;
     if (!e->history)
         return 0;
     end_ns = history_last_ns(e->history, CURVE_MEMORY);
-    if (end_ns < s->begin_ns + (uint64_t)(LEAK_TO * s->wall_ns))
+    if (end_ns < s->begin_ns + whole_of(LEAK_TO * s->wall_ns))
         return 0;
     for (int i = 0; i <= LEAK_WINDOWS; i++) {
         ret[i] = history_at(e->history, CURVE_MEMORY, begin_ns + (end_ns - begin_ns) * (uint64_t)i / LEAK_WINDOWS);
@@ -270,7 +270,7 @@ static bool leak(const struct evidence *e, const struct stretch *s, struct findi
     find_number(f, "growth_bytes_per_second", rate, BARO_UNIT_BYTES);
     find_number(f, "job.rss_peak_bytes", e->rss_peak_bytes, BARO_UNIT_BYTES);
     find_text(f, "command", e->holder);
-    f->begin_ns = s->begin_ns + (uint64_t)(LEAK_FROM * s->wall_ns);
+    f->begin_ns = s->begin_ns + whole_of(LEAK_FROM * s->wall_ns);
     return true;
 }
 

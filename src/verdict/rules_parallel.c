@@ -15,7 +15,7 @@ struct windows {
 
 static uint64_t window_ns(const struct stretch *s, int i)
 {
-    return s->begin_ns + (uint64_t)(s->wall_ns * i / WINDOWS);
+    return s->begin_ns + whole_of(s->wall_ns * i / WINDOWS);
 }
 
 /* False if one of them is not known. */

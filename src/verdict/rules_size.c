@@ -94,8 +94,8 @@ static double cores_needed(const struct evidence *e, const struct stretch *s)
 {
     double most[3] = {0, 0, 0};
     for (int i = 0; e->history && i < SIZE_WINDOWS; i++) {
-        uint64_t begin = s->begin_ns + (uint64_t)(s->wall_ns * i / SIZE_WINDOWS),
-                 end = s->begin_ns + (uint64_t)(s->wall_ns * (i + 1) / SIZE_WINDOWS);
+        uint64_t begin = s->begin_ns + whole_of(s->wall_ns * i / SIZE_WINDOWS),
+                 end = s->begin_ns + whole_of(s->wall_ns * (i + 1) / SIZE_WINDOWS);
         double demand = (history_growth(e->history, CURVE_CPU, begin, end) +
                          history_growth(e->history, CURVE_RUN_DELAY, begin, end)) /
                         (double)(end - begin);
