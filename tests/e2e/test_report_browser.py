@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of `baro report` in a browser: no request leaves it, nothing complains, and it does what it says."""
+
+import subprocess
+import sys
+
+import pytest
+from browser import CHROMIUM, Browser
+from readers import HOSTILE, HOSTILE_NAME, good
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not CHROMIUM, reason="no Chromium"), pytest.mark.xdist_group("browser")]
+
+
+@pytest.fixture(scope="module")
+def page(baro, tmp_path_factory):
+    work = tmp_path_factory.mktemp("browser")
+    script = work / "hostile.py"
+    script.write_text(HOSTILE)
+    shell = f"sleep 0.3; {sys.executable} {script} '</script><script>window.hit=1</script>' '\"><img src=x onerror=window.hit=1>'; exit 3"
+    subprocess.run([baro, "run", "-q", "-i", "50ms", "-o", work / "t.baro", "--", "sh", "-c", shell], env={"NAME": HOSTILE_NAME, b"PATH": b"/usr/bin:/bin"}, timeout=120)
+    good(baro, "report", "-o", work / "t.html", work / "t.baro")
+    browser = Browser(work / "profile")
+    browser.open(f"file://{work}/t.html")
+    yield browser
+    browser.close()
+
+
+def view(page):
+    return page.run("document.querySelector('.chart .in').getAttribute('viewBox').split(' ').map(Number)")
+
+
+def box(page, selector):
+    return page.run(f"(() => {{ const e = document.querySelector({selector!r}); e.scrollIntoView({{block: 'center'}}); const b = e.getBoundingClientRect(); return [b.x, b.y, b.width, b.height]; }})()")
+
+
+def test_nothing_leaves_the_page(page):
+    assert [u for u in page.requests() if not u.startswith("file://")] == [] and len(page.requests()) == 1
+    assert page.complaints() == []
+    assert page.run("window.hit === undefined && document.images.length === 0")
+
+
+def test_drag_zooms(page):
+    whole = view(page)
+    x, y, width, height = box(page, "#c-cpu .tp")
+    page.mouse("mouseMoved", x + width * 0.25, y + height / 2)
+    page.mouse("mousePressed", x + width * 0.25, y + height / 2, buttons=1)
+    page.mouse("mouseMoved", x + width * 0.5, y + height / 2, buttons=1)
+    page.mouse("mouseReleased", x + width * 0.5, y + height / 2)
+    part = view(page)
+    assert abs(part[0] - whole[2] * 0.25) < whole[2] * 0.01 and abs(part[2] - whole[2] * 0.25) < whole[2] * 0.01
+    boxes = page.run("[...document.querySelectorAll('.chart .in')].map(e => e.getAttribute('viewBox').split(' ').map(Number)).map(v => [v[0], v[2]])")
+    assert all(b == boxes[0] for b in boxes), "all charts show the same stretch"
+    assert page.run("!document.querySelector('.zoomed').hidden")
+    page.key("0")
+    assert view(page) == whole and page.run("document.querySelector('.zoomed').hidden")
+
+
+def test_cursor_has_values(page):
+    frame = "new Promise(f => requestAnimationFrame(() => requestAnimationFrame(f)))"
+    x, y, width, height = box(page, "#c-memory .tp")
+    page.mouse("mouseMoved", 2, 2)
+    page.run(frame)
+    before = page.run("document.querySelector('#c-memory .legend').textContent")
+    page.mouse("mouseMoved", x + width * 0.7, y + height / 2)
+    page.run(frame)
+    assert page.run("[...document.querySelectorAll('.cursor:not(.pinned)')].every(c => !c.hidden && c.style.left.startsWith('70') || c.style.left.startsWith('69.9'))")
+    assert page.run("document.querySelector('#c-memory .legend').classList.contains('live')")
+    page.mouse("mouseMoved", 2, 2)
+    page.run(frame)
+    assert page.run("document.querySelector('#c-memory .legend').textContent") == before
+
+
+def test_a_command_is_highlighted_everywhere(page):
+    name = page.run("document.querySelector('#c-cpu .legend button').dataset.k")
+    page.run("document.querySelector('#c-cpu .legend button').click()")
+    for part in (".chart path", ".bars g", "#commands tr", "#processes tr"):
+        on = page.run(f"[...document.querySelectorAll({part + '.on'!r})].map(e => e.dataset.k)")
+        assert on and set(on) == {name}, part
+    page.key("Escape")
+    assert page.run("document.querySelectorAll('.on').length") == 0
+
+
+def test_keys_walk_through_moments(page):
+    title = "document.querySelector('#h-tree').firstChild.textContent"
+    page.key("p")
+    peak = page.run(title)
+    page.key("ArrowLeft")
+    page.key("ArrowLeft")
+    assert page.run(title) != peak
+    page.key("p")
+    assert page.run(title) == peak
+    assert page.run("document.querySelectorAll('#tree tbody tr').length") > 0
+    page.key("?")
+    assert page.run("document.querySelector('dialog').open && document.querySelectorAll('dialog kbd').length > 8")
+    page.key("Escape")
+    page.run("document.querySelector('dialog').close()")
+
+
+def test_tables_sort_and_search(page):
+    names = "[...document.querySelectorAll('#processes tbody tr')].map(r => r.cells[1].textContent).map(Number)"
+    page.run("document.querySelectorAll('#processes thead th')[1].click()")
+    down = page.run(names)
+    assert down == sorted(down, reverse=True) and len(down) > 2
+    page.run("document.querySelectorAll('#processes thead th')[1].click()")
+    assert page.run(names) == down[::-1]
+    assert page.run("document.querySelectorAll('#processes thead th')[1].getAttribute('aria-sort')") == "ascending"
+
+
+def test_theme(page):
+    back = "getComputedStyle(document.body).backgroundColor"
+    first = page.run(back)
+    page.key("t")
+    assert page.run(back) != first
+    page.key("t")
+    assert page.run(back) == first
+
+
+def test_names_for_a_screen_reader(page):
+    """Each button, table, section and picture has a name."""
+    nameless = page.run(
+        "[...document.querySelectorAll('button, section, svg[role], [role=region], input')].filter(e => !(e.textContent.trim() || e.getAttribute('aria-label') || e.getAttribute('aria-labelledby'))).length"
+    )
+    assert nameless == 0
+    assert page.run("[...document.querySelectorAll('[aria-labelledby]')].every(e => document.getElementById(e.getAttribute('aria-labelledby')))")
+    ids = page.run("[...document.querySelectorAll('[id]')].map(e => e.id)")
+    assert len(set(ids)) == len(ids)
