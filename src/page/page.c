@@ -36,7 +36,7 @@ static int walk(struct page *p, struct baro_tape *tape, struct baro_verdicts *ve
 
 static int make_figures(struct page *p, struct baro_tape *tape, struct baro_error *err)
 {
-    struct figure_options options = {.buckets = BUCKETS, .summary = p->summary};
+    struct figure_options options = {.buckets = BUCKETS, .summary = p->summary, .timeline = p->timeline};
     p->from_ns = 0;
     p->to_ns = p->lives.end_ns ? p->lives.end_ns : 1;
     p->start_ns = report_u64(p->summary, "", "start_ns");
