@@ -86,8 +86,18 @@ static void agree(double *ours, double fact)
         *ours = fact;
 }
 
+/* Of a job of one process the totals are those of that process, and exact; what samples have of its threads is less. */
+static void agree_on_contender(struct evidence *e)
+{
+    struct contender *c = &e->contender;
+    if (e->processes_started != 1 || !(e->threads_peak >= 2) || c->switches > e->switches || !e->n_commands)
+        return;
+    *c = (struct contender){e->command[0].name, e->threads_peak, e->switches, e->cpu_ns, e->job.grown[CURVE_CALLED]};
+}
+
 void evidence_agree(struct evidence *e)
 {
+    agree_on_contender(e);
     agree(&e->job.wall_ns, e->wall_ns);
     agree(&e->job.grown[CURVE_CPU], e->cpu_ns);
     agree(&e->job.grown[CURVE_RUN_DELAY], e->run_delay_ns);

@@ -47,6 +47,7 @@ extern const int verdict_rule_count;
 
 /* ---- what rules need of each other: one cause is named once ---- */
 bool is_throttled(const struct evidence *e, const struct stretch *s);
+bool is_short_of_cores(const struct evidence *e, const struct stretch *s);
 bool is_contended(const struct evidence *e, const struct stretch *s);
 bool is_short_of_memory(const struct evidence *e, const struct stretch *s);
 bool is_waiting_for_storage(const struct evidence *e, const struct stretch *s);

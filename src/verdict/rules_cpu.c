@@ -161,10 +161,16 @@ const struct rule rule_cpu_steal = {{"cpu-steal", BARO_VERDICT_PROBLEM,
 #define FEW_DEMAND 1.5
 #define FEW_USED 0.8
 
+bool is_short_of_cores(const struct evidence *e, const struct stretch *s)
+{
+    return stretch_demand(s) >= FEW_DEMAND * e->cores && s->grown[CURVE_CPU] / s->wall_ns >= FEW_USED * e->cores &&
+           !is_throttled(e, s);
+}
+
 static bool few_cores(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
     double demand = stretch_demand(s), used = s->grown[CURVE_CPU] / s->wall_ns;
-    if (!(demand >= FEW_DEMAND * e->cores && used >= FEW_USED * e->cores) || is_throttled(e, s))
+    if (!is_short_of_cores(e, s))
         return false;
     find_title(f,
                "It kept all of its %s cores busy, and its threads waited %s for them: they could have used %s cores.",

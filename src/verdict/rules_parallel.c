@@ -52,7 +52,7 @@ static bool one_core(const struct evidence *e, const struct stretch *s, struct f
 {
     struct windows w;
     double one = 0;
-    if (!(e->cores >= ONE_CORES && stretch_demand(s) >= ONE_DEMAND_LEAST) || is_contended(e, s) || is_throttled(e, s) ||
+    if (!(e->cores >= ONE_CORES && stretch_demand(s) >= ONE_DEMAND_LEAST) || is_contended(e, s) || is_throttled(e, s) || is_short_of_memory(e, s) ||
         !windows_of(e, s, &w))
         return false;
     for (int i = 0; i < WINDOWS; i++)
@@ -89,6 +89,7 @@ const struct rule rule_one_core = {{"one-core", BARO_VERDICT_ADVICE,
 #define EDGE_SHARE 0.15
 #define EDGE_TIME_NS (1 * SECOND_NS)
 #define EDGE_POINTS 5
+#define EDGE_BLOCKED 0.3 /* said in the sentence, decides nothing */
 #define EDGE_SERIAL 1.3
 #define EDGE_PARALLEL 1.6
 #define EDGE_IDLE 0.3
@@ -134,18 +135,22 @@ static bool find_edge(const struct evidence *e, const struct stretch *s, bool at
     if (history_points(e->history, f->begin_ns, f->end_ns) < EDGE_POINTS)
         return false;
     double rest = at_end ? mean(&w, 0, WINDOWS - n) : mean(&w, n, WINDOWS), length = n * w.length_ns;
+    double blocked = history_growth(e->history, CURVE_BLOCKED, f->begin_ns, f->end_ns) / length;
     const char *runner = e->history ? history_runner(e->history, e->names, f->begin_ns, f->end_ns) : "";
     find_title(f, "%s %s (%s of the time) it %s, and %s %s cores %s", at_end ? "In its last" : "In its first",
                words_duration(length).at, words_percent(length / s->wall_ns).at,
                serial ? "had work for one core at most" : "did next to nothing", serial ? "for" : "had work for",
                words_cores(rest).at, at_end ? "before that" : "after that");
-    if (*runner && serial)
+    if (blocked >= EDGE_BLOCKED)
+        find_title(f, "; a process waited for storage %s of that time", words_percent(blocked).at);
+    else if (*runner && serial)
         find_title(f, "; what ran then was mostly %s", runner);
     find_title(f, ".");
     find_advice(f, at_end ? "Start the longest steps first, or divide the last one."
                           : "Begin with what can run in parallel, or find out what it waits for at the start.");
     find_number(f, at_end ? "tail_ns" : "start_ns", length, BARO_UNIT_NS);
     find_number(f, "rest_demand_cores", rest, BARO_UNIT_REAL);
+    find_number(f, "io_wait_ratio", blocked, BARO_UNIT_RATIO);
     find_text(f, "command", runner);
     return true;
 }

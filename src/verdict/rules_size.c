@@ -109,18 +109,29 @@ static double cores_needed(const struct evidence *e, const struct stretch *s)
             }
         }
     }
-    double needed = whole_up((e->history ? most[2] : stretch_demand(s)) - SIZE_CORES);
+    if (is_short_of_cores(e, s))
+        return whole_up(stretch_demand(s) - SIZE_CORES); /* as that verdict says */
+    double needed = whole_up((e->history ? most[2] : stretch_demand(s)) - SIZE_CORES), had = whole_up(e->cores);
+    needed = needed > had && had >= 1 ? had : needed;
     return needed >= 1 ? needed : 1;
+}
+
+/* What it held, and what it would have held besides. Example: 67 MB resident at a limit of 67 MB and 63 MB swapped out
+ * are 130 MB. */
+static double memory_needed(const struct evidence *e, const struct stretch *s)
+{
+    double held = e->memory_peak_bytes + (e->swap_peak_bytes > 0 ? e->swap_peak_bytes : 0);
+    return is_short_of_memory(e, s) && e->memory_limit_bytes > held ? e->memory_limit_bytes : held;
 }
 
 static bool right_size(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
-    double cores = cores_needed(e, s), memory = round_up(e->memory_peak_bytes * SIZE_MEMORY, SIZE_MEMORY_STEP),
+    double cores = cores_needed(e, s), memory = round_up(memory_needed(e, s) * SIZE_MEMORY, SIZE_MEMORY_STEP),
            minutes = whole_up(e->wall_ns * SIZE_TIME / (60 * SECOND_NS)), mib = memory / 1048576;
     if (e->is_running || *e->exit_signal || e->oom_kills >= 1 || !(cores >= 1 && memory > 0 && minutes >= 1))
         return false;
-    find_title(f, "It needed %s core%s, %s of memory and %s.", words_cores(cores).at, cores >= 2 ? "s" : "",
-               words_bytes(e->memory_peak_bytes).at, words_duration(e->wall_ns).at);
+    find_title(f, "It had work for %s core%s, held %s of memory and took %s.", words_cores(cores).at,
+               cores >= 2 ? "s" : "", words_bytes(e->memory_peak_bytes).at, words_duration(e->wall_ns).at);
     find_advice(f,
                 "Next time ask for %s core%s, %.0f MiB and %.0f min. Slurm: --cpus-per-task=%s --mem=%.0fM "
                 "--time=%.0f. Kubernetes: cpu: %s, memory: %.0fMi.",
@@ -138,7 +149,8 @@ static bool right_size(const struct evidence *e, const struct stretch *s, struct
 static const struct baro_threshold size_thresholds[] = {
     {"memory to ask for, as a multiple of the most that it held; rounded up to 64 MiB", SIZE_MEMORY, BARO_UNIT_REAL},
     {"time to ask for, as a multiple of its time; rounded up to minutes", SIZE_TIME, BARO_UNIT_REAL},
-    {"cores to ask for: those it had work for in all but a tenth of the time, rounded up from this fraction of one on",
+    {"cores to ask for: those it had work for in all but a tenth of the time, and at most those that it had (more "
+     "where few-cores says so); rounded up from this fraction of one on",
      SIZE_CORES, BARO_UNIT_REAL},
 };
 const struct rule rule_right_size = {
