@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All outputs of a tape show the same numbers: the text, its form on a terminal, JSON, Markdown and the trace. Each is
+"""All outputs of a tape show the same numbers: the text, its form on a terminal, JSON, Markdown, the page and the trace. Each is
 read back as a person or a program would, and compared with the facts as JSON has them, to the digits that are shown."""
 
+import html.parser
 import json
 import re
 import subprocess
@@ -100,3 +101,48 @@ def test_trace(baro, told):
     for kind in ("rss", "pss"):
         values = [e["args"]["bytes"] for e in events if e["ph"] == "C" and e["name"] == "memory " + kind]
         assert max(values) <= told[1]["job"][f"{kind}_peak_bytes"]
+
+
+class Text(html.parser.HTMLParser):
+    """What a page says, without its styles and scripts."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.parts, self.hidden = [], 0
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.hidden += tag in ("style", "script")
+
+    def handle_endtag(self, tag):
+        self.hidden -= tag in ("style", "script")
+
+    def handle_data(self, data):
+        if not self.hidden and data.strip():
+            self.parts.append(" ".join(data.split()))
+
+
+def test_page(baro, told):
+    page = Text(good(baro, "report", "-F", "html", "-o", "-", told[0]).decode())
+    check_text(" · ".join(page.parts), told[1])
+
+
+def test_folder(baro, told, tmp_path):
+    good(baro, "report", "-o", f"{tmp_path}/all/", told[0])
+    text = (tmp_path / "all" / "report.md").read_text()
+    check_text(text.replace("<br>", " · ").replace(" | ", "  ").replace("**", ""), told[1])
+
+
+def peak_of(figure):
+    """The highest value that is drawn of the job as a whole."""
+    total = next(c for c in figure["curves"] if c["name"] in ("job", "RSS"))
+    return max(v for v in total["max"] if v is not None)
+
+
+def test_figures(baro, told):
+    """The curves have no peak that the summary does not have, and not less than its samples."""
+    figures = {f["id"]: f for f in json.loads(good(baro, "report", "-F", "json", "-o", "-", told[0]))["figures"]}
+    job = told[1]["job"]
+    kind = "pss" if "PSS" in figures["memory"]["title"] else "rss"
+    assert 0.9 * job[f"{kind}_peak_bytes"] <= peak_of(figures["memory"]) <= job[f"{kind}_peak_bytes"]
+    assert peak_of(figures["cpu"]) <= told[1]["cpus"] * 1.2
