@@ -118,14 +118,14 @@ static void verdicts(struct page *p)
     size_t n = baro_verdicts_count(p->d->verdicts);
     for (size_t i = 0; i < n; i++) {
         const struct baro_verdict *v = baro_verdicts_get(p->d->verdicts, i);
-        buf_str(p->out, "- **");
+        buf_str(p->out, "- ");
+        if (v->phase) {
+            markdown_code(p->out, v->phase, strlen(v->phase), false);
+            buf_str(p->out, ": ");
+        }
+        buf_str(p->out, "**");
         markdown_text(p->out, v->title, strlen(v->title));
         buf_str(p->out, "**");
-        if (v->phase) {
-            buf_str(p->out, " (phase ");
-            markdown_code(p->out, v->phase, strlen(v->phase), false);
-            buf_byte(p->out, ')');
-        }
         buf_str(p->out, *v->advice ? " " : "");
         markdown_text(p->out, v->advice, strlen(v->advice));
         buf_byte(p->out, '\n');
@@ -206,6 +206,18 @@ static void notes(struct page *p)
 
 /* ---- tables ---- */
 
+/* A figure stays in one line. */
+static void put_unbroken(struct page *p, const struct buf *b)
+{
+    for (size_t i = 0; i < b->len; i++) {
+        if (b->at[i] == ' ')
+            buf_str(p->out, "\xc2\xa0");
+        else
+            buf_byte(p->out, b->at[i]);
+    }
+    p->out->failed = p->out->failed || b->failed;
+}
+
 static void cell(struct page *p, struct baro_value v, void (*format)(struct buf *, uint64_t))
 {
     struct buf b = {0};
@@ -216,7 +228,7 @@ static void cell(struct page *p, struct baro_value v, void (*format)(struct buf 
     }
     buf_str(&b, v.flags & BARO_VALUE_LOWER_BOUND ? "at least " : v.flags & BARO_VALUE_ESTIMATE ? "about " : "");
     format(&b, v.u64);
-    put_escaped(p, &b);
+    put_unbroken(p, &b);
     buf_done(&b);
 }
 
@@ -238,10 +250,12 @@ static void phase_row(struct page *p, size_t i, const struct baro_timeline_item 
     markdown_code(p->out, item->name, strlen(item->name), true);
     buf_str(p->out, " | ");
     fmt_moment(&b, item->begin_ns);
-    buf_str(&b, " | ");
+    put_unbroken(p, &b);
+    buf_clear(&b);
+    buf_str(p->out, " | ");
     fmt_duration(&b, item->end_ns - item->begin_ns);
     buf_str(&b, item->is_open ? ", open" : "");
-    buf_add(p->out, b.at, b.len);
+    put_unbroken(p, &b);
     cell(p, document_phase(p->d, i, "cpu_ns"), fmt_duration);
     cell_real(p, document_phase(p->d, i, "cores_mean"));
     cell(p, document_phase(p->d, i, "rss_peak_bytes"), fmt_bytes);
