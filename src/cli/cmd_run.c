@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "cli/recording.h"
 #include "run/filter.h"
+#include "run/marks_file.h"
 #include "run/own.h"
 #include "run/run.h"
 
@@ -17,6 +18,7 @@ struct running {
     struct recording recording;
     struct record_options options;
     struct own_group own;
+    struct marks_file marks;
 };
 
 static int recorder(void *context, const struct link_end *link)
@@ -80,6 +82,7 @@ static void becoming(void *context, int error)
     recording_say(&run->recording, line.text);
     recording_discard(&run->recording);
     own_remove(&run->own);
+    marks_file_remove(&run->marks);
 }
 
 /* ---- under a filter of seccomp(2) that kills (run/filter.h) ---- */
@@ -148,9 +151,11 @@ static bool say_apart(void *context)
     return true;
 }
 
-static bool remove_group(void *context)
+static bool clean_up(void *context)
 {
-    own_remove(context);
+    struct running *run = context;
+    own_remove(&run->own);
+    marks_file_remove(&run->marks);
     return true;
 }
 
@@ -161,6 +166,18 @@ static int own_group_make(struct running *run, const struct cli *cli, enum own_m
     return mode == OWN_OWN
                ? error_set(err, -EPERM, "no control group of its own: a seccomp filter kills at a call that it takes")
                : 0;
+}
+
+static void marks_make(struct running *run, const struct cli *cli)
+{
+    struct baro_error line = BARO_ERROR_INIT;
+    if (filter_lacks(cli->filter, FILTER_OWN_GROUP | FILTER_RARE))
+        return;
+    int code = marks_file_make(&run->marks);
+    if (code == 0)
+        return;
+    error_set(&line, code, "no file for marks and phases (BARO_EVENTS): %s", error_text(-code));
+    recording_say(&run->recording, line.text); /* the job is worth more than these */
 }
 
 int cmd_run(struct cli *cli, const struct settings *s, char **argv)
@@ -185,12 +202,15 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     if (code < 0)
         recording_say(&run.recording, err.text); /* the job is worth more than how it is counted */
     run.options.own_group = &run.own;
+    marks_make(&run, cli);
+    run.options.marks = &run.marks;
     const struct run_options options = {
         .argv = argv,
         .becoming = becoming,
         .subreaper = s->record.subreaper,
         .tape_fd = run.recording.tape_fd,
         .events_fd = run.options.events_fd,
+        .marks = &run.marks,
         .folder_fd = run.recording.file.dir_fd,
         .own = &run.own,
         .filter = cli->filter,
@@ -200,11 +220,11 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     run.options.start_ns = clock_monotonic_ns();
     if (run_wrapper(&options, recorder, &run, &result, &err) < 0) {
         own_remove(&run.own);
+        marks_file_remove(&run.marks);
         recording_discard(&run.recording);
         return cli_fail(cli, &err);
     }
-    if (run.own.n || *run.own.leaf)
-        filter_apart(cli->filter, false, remove_group, &run.own);
+    filter_apart(cli->filter, false, clean_up, &run);
     struct last_words last = {&run, &result, argv[0]};
     if (result.exec_errno || result.recorder_lost)
         filter_apart(cli->filter, false, say_apart, &last);

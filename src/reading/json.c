@@ -3,6 +3,7 @@
  * JSON (RFC 8259) as readings: an object is a row, an array has one row for each object in it. Parsed in one pass that
  * keeps what it needs: the libraries that there are build a tree first, and none is there for a static musl.
  */
+#include "reading/json_text.h"
 #include "reading/reading.h"
 
 #define DEPTH_MOST 16u
@@ -13,136 +14,12 @@ struct json {
     unsigned unnamed; /* values below a name that is too long, or none: they are parsed and left out */
 };
 
-static void skip_blanks(struct span *s)
-{
-    while (s->len && (*s->at == ' ' || *s->at == '\t' || *s->at == '\n' || *s->at == '\r')) {
-        s->at++;
-        s->len--;
-    }
-}
-
-static bool next_is(struct span *s, char c)
-{
-    skip_blanks(s);
-    return scan_char(s, c);
-}
-
-/* ---- strings ---- */
-
-static bool scan_hex4(struct span *s, uint32_t *ret)
-{
-    uint32_t v = 0;
-    if (s->len < 4)
-        return false;
-    for (int i = 0; i < 4; i++) {
-        char c = s->at[i];
-        uint32_t digit = c >= '0' && c <= '9'                 ? (uint32_t)(c - '0')
-                         : (c | 32) >= 'a' && (c | 32) <= 'f' ? (uint32_t)((c | 32) - 'a' + 10)
-                                                              : 16;
-        if (digit == 16)
-            return false;
-        v = v << 4 | digit;
-    }
-    s->at += 4;
-    s->len -= 4;
-    *ret = v;
-    return true;
-}
-
-static size_t utf8(uint32_t c, char out[4])
-{
-    if (c < 0x80) {
-        out[0] = (char)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        out[0] = (char)(0xc0 | c >> 6);
-        out[1] = (char)(0x80 | (c & 0x3f));
-        return 2;
-    }
-    if (c < 0x10000) {
-        out[0] = (char)(0xe0 | c >> 12);
-        out[1] = (char)(0x80 | (c >> 6 & 0x3f));
-        out[2] = (char)(0x80 | (c & 0x3f));
-        return 3;
-    }
-    out[0] = (char)(0xf0 | c >> 18);
-    out[1] = (char)(0x80 | (c >> 12 & 0x3f));
-    out[2] = (char)(0x80 | (c >> 6 & 0x3f));
-    out[3] = (char)(0x80 | (c & 0x3f));
-    return 4;
-}
-
-/* After "\u". Half a pair of surrogates, and NUL, which no string of ours can hold, become U+FFFD. */
-static bool scan_unicode(struct span *s, uint32_t *ret)
-{
-    uint32_t c, low;
-    if (!scan_hex4(s, &c))
-        return false;
-    struct span rest = *s;
-    if (c >= 0xd800 && c < 0xdc00 && scan_char(&rest, '\\') && scan_char(&rest, 'u') && scan_hex4(&rest, &low) &&
-        low >= 0xdc00 && low < 0xe000) {
-        c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
-        *s = rest;
-    }
-    *ret = !c || (c >= 0xd800 && c < 0xe000) ? 0xfffd : c;
-    return true;
-}
-
-static bool scan_escape(struct span *s, char out[4], size_t *ret_len)
-{
-    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    uint32_t c;
-    if (!s->len)
-        return false;
-    char e = *s->at++;
-    s->len--;
-    const char *known = e ? strchr(from, e) : NULL;
-    *ret_len = 1;
-    if (known)
-        out[0] = to[known - from];
-    else if (e == 'u' && scan_unicode(s, &c))
-        *ret_len = utf8(c, out);
-    else
-        return false;
-    return true;
-}
-
-/* A string, unescaped into room for cap bytes. What does not fit is cut off (*ret_len is cap then). */
-static bool scan_string(struct span *s, char *out, size_t cap, size_t *ret_len)
-{
-    size_t len = 0;
-    skip_blanks(s);
-    struct span rest = *s;
-    if (!scan_char(&rest, '"'))
-        return false;
-    while (rest.len) {
-        char c = *rest.at++, bytes[4];
-        size_t n = 1;
-        rest.len--;
-        if (c == '"') {
-            *ret_len = len;
-            *s = rest;
-            return true;
-        }
-        if ((unsigned char)c < ' ')
-            return false;
-        bytes[0] = c;
-        if (c == '\\' && !scan_escape(&rest, bytes, &n))
-            return false;
-        n = n < cap - len ? n : cap - len;
-        memcpy(out + len, bytes, n);
-        len += n;
-    }
-    return false;
-}
-
 /* One that the row keeps. */
 static bool scan_kept(struct span *s, struct json *j, struct span *ret)
 {
     struct reading_object *o = j->row;
     size_t len;
-    if (!scan_string(s, o->text + o->text_len, sizeof(o->text) - o->text_len, &len))
+    if (!json_string(s, o->text + o->text_len, sizeof(o->text) - o->text_len, &len))
         return false;
     *ret = span_of(o->text + o->text_len, len);
     o->text_len += len;
@@ -208,27 +85,17 @@ static bool add_label(struct json *j, const char *name, struct span value, bool 
     return true;
 }
 
-static bool scan_literal(struct span *s, const char *word)
-{
-    size_t n = strlen(word);
-    if (s->len < n || memcmp(s->at, word, n) != 0)
-        return false;
-    s->at += n;
-    s->len -= n;
-    return true;
-}
-
 static bool scan_scalar(struct span *s, struct reading_cell *ret)
 {
     *ret = (struct reading_cell){.value = READING_INTEGER, .bits = 0};
-    skip_blanks(s);
-    if (scan_literal(s, "false"))
+    json_blanks(s);
+    if (json_literal(s, "false"))
         return true;
-    if (scan_literal(s, "true")) {
+    if (json_literal(s, "true")) {
         ret->bits = 1;
         return true;
     }
-    if (scan_literal(s, "null") || scan_literal(s, "NaN")) {
+    if (json_literal(s, "null") || json_literal(s, "NaN")) {
         ret->value = READING_ABSENT;
         return true;
     }
@@ -244,18 +111,18 @@ static bool each_member(struct json *j, struct span *s, const char *path, unsign
 {
     char key[READING_NAME];
     size_t len;
-    if (!next_is(s, '{') || depth > DEPTH_MOST)
+    if (!json_next_is(s, '{') || depth > DEPTH_MOST)
         return false;
-    if (next_is(s, '}'))
+    if (json_next_is(s, '}'))
         return true;
     do {
-        if (!scan_string(s, key, sizeof(key) - 1, &len) || !next_is(s, ':'))
+        if (!json_string(s, key, sizeof(key) - 1, &len) || !json_next_is(s, ':'))
             return false;
         key[len] = 0;
         if (!fn(j, s, key, len, path, depth))
             return false;
-    } while (next_is(s, ','));
-    return next_is(s, '}');
+    } while (json_next_is(s, ','));
+    return json_next_is(s, '}');
 }
 
 static bool take_named(struct json *j, struct span *s, const char *key, size_t key_len, const char *path,
@@ -277,9 +144,9 @@ static bool take_array(struct json *j, struct span *s, const char *path, unsigne
 {
     char digits[12];
     unsigned n = 0;
-    if (!next_is(s, '[') || depth > DEPTH_MOST)
+    if (!json_next_is(s, '[') || depth > DEPTH_MOST)
         return false;
-    if (next_is(s, ']'))
+    if (json_next_is(s, ']'))
         return true;
     do {
         size_t at = sizeof(digits);
@@ -287,15 +154,15 @@ static bool take_array(struct json *j, struct span *s, const char *path, unsigne
             digits[--at] = (char)('0' + v % 10);
         if (!take_named(j, s, digits + at, sizeof(digits) - at, path, depth + 1))
             return false;
-    } while (next_is(s, ','));
-    return next_is(s, ']');
+    } while (json_next_is(s, ','));
+    return json_next_is(s, ']');
 }
 
 static bool take_value(struct json *j, struct span *s, const char *path, unsigned depth)
 {
     struct reading_cell cell;
     struct span text;
-    skip_blanks(s);
+    json_blanks(s);
     if (s->len && *s->at == '{')
         return each_member(j, s, path, depth + 1, take_named);
     if (s->len && *s->at == '[')
@@ -321,7 +188,7 @@ static bool on_label(struct json *j, struct span *s, const char *key, size_t key
     struct span text;
     (void)path;
     (void)depth;
-    skip_blanks(s);
+    json_blanks(s);
     struct span number = *s;
     struct reading_cell cell;
     if (scan_scalar(s, &cell))
@@ -335,7 +202,7 @@ static bool take_pid(struct json *j, struct span *s)
 {
     struct reading_object *o = j->row;
     struct reading_cell cell;
-    skip_blanks(s);
+    json_blanks(s);
     struct span digits = *s;
     if (!scan_scalar(s, &cell))
         return false;
@@ -351,7 +218,7 @@ static bool on_member(struct json *j, struct span *s, const char *key, size_t ke
 {
     struct reading_object *o = j->row;
     struct reading_cell cell;
-    skip_blanks(s);
+    json_blanks(s);
     if (span_equal(span_of(key, key_len), "name") && s->len && *s->at == '"') {
         o->identified = true;
         return scan_kept(s, j, &o->name);
@@ -426,15 +293,15 @@ static bool take_row(struct json *j, struct span *s, int64_t index)
 static bool take_rows(struct json *j, struct span *s)
 {
     int64_t index = 0;
-    if (!next_is(s, '['))
+    if (!json_next_is(s, '['))
         return take_row(j, s, -1);
-    if (next_is(s, ']'))
+    if (json_next_is(s, ']'))
         return true;
     do {
         if (!take_row(j, s, index++))
             return false;
-    } while (next_is(s, ','));
-    return next_is(s, ']');
+    } while (json_next_is(s, ','));
+    return json_next_is(s, ']');
 }
 
 /* ---- the header: {"baro": 1, "metrics": {"jobs_done": {"type": "counter", "help": "..."}}} ---- */
@@ -446,11 +313,11 @@ static bool on_description(struct json *j, struct span *s, const char *key, size
     struct span word = span_of(key, key_len);
     char type[16];
     size_t len;
-    if (span_equal(word, "help") && scan_string(s, d->help, sizeof(d->help) - 1, &len)) {
+    if (span_equal(word, "help") && json_string(s, d->help, sizeof(d->help) - 1, &len)) {
         d->help[len] = 0;
         return true;
     }
-    if (!span_equal(word, "type") || !scan_string(s, type, sizeof(type), &len))
+    if (!span_equal(word, "type") || !json_string(s, type, sizeof(type), &len))
         return take_value(j, s, path, depth); /* of a later version */
     d->type = span_equal(span_of(type, len), "counter") ? READING_COUNTER
               : span_equal(span_of(type, len), "info")  ? READING_INFO
@@ -477,7 +344,7 @@ static bool on_header(struct json *j, struct span *s, const char *key, size_t ke
 {
     struct span word = span_of(key, key_len);
     struct reading_cell version;
-    skip_blanks(s);
+    json_blanks(s);
     if (span_equal(word, "baro")) {
         if (!reading_number(s, &version) || version.value != READING_INTEGER || version.bits > UINT32_MAX)
             return false;
@@ -493,7 +360,7 @@ static bool is_header(struct span s)
 {
     char key[8];
     size_t len;
-    return next_is(&s, '{') && scan_string(&s, key, sizeof(key), &len) && span_equal(span_of(key, len), "baro");
+    return json_next_is(&s, '{') && json_string(&s, key, sizeof(key), &len) && span_equal(span_of(key, len), "baro");
 }
 
 bool reading_json(struct reading_parser *p, struct span text)
@@ -509,7 +376,7 @@ bool reading_json(struct reading_parser *p, struct span text)
     } else {
         good = take_rows(&j, &s);
     }
-    skip_blanks(&s);
+    json_blanks(&s);
     if (!good || s.len)
         reading_bad(p, text);
     return good && !header;

@@ -83,6 +83,7 @@ void recorder_finish(struct recorder *r)
         event_check_survivors(r);
         report_survivors(r);
         limits_find(r);
+        marks_finish(r);
         job_event(&r->job, r->end_ns ? r->end_ns : sampler_now(&r->sampler), BARO_EVENT_END, NULL,
                   (uint64_t)(uint32_t)r->status,
                   r->status_known ? ""

@@ -86,6 +86,7 @@ static void turn(struct recorder *r, bool quiet)
     }
     wrapper_forget(r);
     limits_find(r);
+    marks_turn(r);
     recorder_scheduled_tick(r);
     limits_turn(r);
     targets_check(r);
@@ -120,6 +121,8 @@ static void dispatch(struct recorder *r, uint64_t what)
     int fd = (int)what;
     if (fd == r->link_fd) {
         wrapper_drain(r);
+    } else if (fd == r->marks.watch_fd) {
+        marks_ready(r);
     } else if (fd == r->signal_fd) {
         r->detached = true;
         r->finishing = true;

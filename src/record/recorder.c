@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/namespace.h"
 #include "schedule/schedule.h"
+#include "run/marks_file.h"
 #include "run/own.h"
 
 #define PENDING_MOST 512u /* exits and events that are collected between two ticks before they are written */
@@ -125,8 +126,15 @@ static void check_clocks(struct recorder *r)
     r->boot_offset_ns = boot;
 }
 
+void recorder_flush(struct recorder *r)
+{
+    if (r->pending)
+        commit(r, NULL);
+}
+
 void recorder_tick(struct recorder *r)
 {
+    r->marks.edge = false;
     check_clocks(r);
     const struct baro_sample *s = sampler_tick(&r->sampler);
     commit(r, s);
@@ -183,7 +191,7 @@ static bool only_check(struct recorder *r)
 {
     if (r->options->interval_ns)
         return false;
-    if (!sampler_is_quiet(&r->sampler)) {
+    if (!sampler_is_quiet(&r->sampler) || r->marks.edge) {
         end_rest(r);
         return false;
     }
@@ -196,6 +204,17 @@ static bool only_check(struct recorder *r)
     r->checked_ns = now;
     r->tick_due_ns = sampler_wait(&r->sampler, now, check_ns < sample_ns ? check_ns : sample_ns, NS_PER_SEC);
     return true;
+}
+
+/* So that what is used on one side of the edge is known apart from what is used on the other. With a fixed interval all
+ * samples are on its grid. */
+void recorder_sample_soon(struct recorder *r)
+{
+    if (!r->marks.edge || !r->started || r->options->interval_ns)
+        return;
+    uint64_t now = sampler_now(&r->sampler), due = sampler_wait(&r->sampler, now, now, NS_PER_SEC);
+    if (due < r->tick_due_ns)
+        r->tick_due_ns = due;
 }
 
 /* Plans the next sample for when the budget allows it; planned samples that are left out are counted. */
@@ -254,6 +273,7 @@ static void close_all(struct recorder *r)
     fd_close(r->signal_fd);
     fd_close(r->proc_fd);
     fd_close(r->sys_fd);
+    marks_close(r);
     limits_close(r);
     if (r->options->own_group)
         own_remove(r->options->own_group);
@@ -267,6 +287,8 @@ static void close_for_wrapper(struct recorder *r)
     sampler_end_helpers(&r->sampler);
     if (r->options->own_group)
         own_remove(r->options->own_group);
+    if (r->wrapper_lost)
+        marks_file_remove(r->options->marks);
 }
 
 /* ---- the beginning ---- */
@@ -296,6 +318,7 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
             return error_set(err, -ENOENT,
                              "/proc is that of another PID namespace: mount this one's (mount -t proc proc /proc)");
     }
+    marks_open(r);
     int code = loop_open(r, err);
     if (code < 0)
         return code;

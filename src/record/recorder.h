@@ -7,6 +7,7 @@
 #include "schedule/schedule.h"
 #include "exits/events.h"
 #include "exits/filter.h"
+#include "record/marks.h"
 #include "record/record.h"
 #include "run/link.h"
 #include "tape/writer.h"
@@ -83,6 +84,7 @@ struct recorder {
     bool foreign_proc;           /* /proc is of another PID namespace and is not read */
     bool started, finishing, wrapper_lost, link_closed, detached, trimmed;
     struct oom_watch oom;
+    struct marks marks;
     bool status_known;
     int status;
     uint64_t end_ns;         /* when the command, or the last target, ended */
@@ -162,6 +164,8 @@ void recorder_writes(struct recorder *r, bool begins);
 void recorder_event(struct recorder *r, enum baro_event_kind kind, const struct member *m, uint64_t number,
                     const char *text);
 void recorder_tick(struct recorder *r);
+void recorder_flush(struct recorder *r);       /* events that were reported since the last tick go to the tape */
+void recorder_sample_soon(struct recorder *r); /* at the edge of a phase: as soon as the budget allows */
 void recorder_last_tick(struct recorder *r); /* the observer gets the sample before it is written to the tape */
 void recorder_first_tick(struct recorder *r);
 void recorder_scheduled_tick(struct recorder *r);

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/span.h"
+#include "run/marks_file.h"
 #include "run/own.h"
 #include "run/wrapper.h"
 
@@ -64,8 +65,8 @@ static _Noreturn void recorder_run(const struct wrapper *w, int link, const stru
                                    run_recorder *recorder_main, void *context)
 {
     const struct link_end end = {.fd = link, .wrapper = w->self, .write_hangs_at = w->write_hangs_at};
-    int keep[4 + OWN_MOST] = {link, options->tape_fd, options->events_fd, options->folder_fd};
-    size_t count = 4 + locks_of(options->own, keep + 4);
+    int keep[5 + OWN_MOST] = {link, options->tape_fd, options->events_fd, options->folder_fd, marks_fd(options->marks)};
+    size_t count = 5 + locks_of(options->own, keep + 5);
 
     recorder_unbind(options->filter);
     fds_null_standard(-1);

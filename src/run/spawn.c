@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "run/marks_file.h"
 #include "run/own.h"
 #include "run/wrapper.h"
 
@@ -35,15 +36,15 @@ static size_t env_put(char **env, size_t count, char *entry)
 }
 
 /* Strings are not copied. Order, duplicates and entries without '=' are kept. */
-static char **env_make(const char *tape_path)
+static char **env_make(const char *tape_path, const char *marks_path)
 {
     size_t count = 0;
     char **env, *text;
-    size_t text_len = (tape_path ? strlen(tape_path) : 0) + 64;
+    size_t text_len = (tape_path ? strlen(tape_path) : 0) + (marks_path ? strlen(marks_path) : 0) + 96;
 
     while (environ && environ[count])
         count++;
-    env = calloc(count + 3, sizeof(*env));
+    env = calloc(count + 4, sizeof(*env));
     text = malloc(text_len);
     if (!env || !text) {
         free(env);
@@ -56,7 +57,12 @@ static char **env_make(const char *tape_path)
     count = env_put(env, count, text);
     if (tape_path) {
         text += strlen(text) + 1;
-        snprintf(text, text_len - 32, "BARO_TAPE=%s", tape_path);
+        snprintf(text, strlen(tape_path) + 16, "BARO_TAPE=%s", tape_path);
+        count = env_put(env, count, text);
+    }
+    if (marks_path) {
+        text += strlen(text) + 1;
+        snprintf(text, strlen(marks_path) + 16, "BARO_EVENTS=%s", marks_path);
         env_put(env, count, text);
     }
     return env;
@@ -95,7 +101,7 @@ int spawn_prepare(struct spawn *s, const struct run_options *options, sigmask ma
     s->argv = options->argv;
     s->mask = mask_on_entry;
     s->own = options->own;
-    s->env = env_make(options->tape_path);
+    s->env = env_make(options->tape_path, marks_fd(options->marks) < 0 ? NULL : options->marks->path);
     s->filter = options->filter;
     s->for_shell = spawn_for_shell(s->argv);
     if (!s->env || !s->for_shell)

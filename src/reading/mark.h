@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A line of the file $BARO_EVENTS: a mark, or the begin or end of a phase. Text is a mark of that name; JSON is
+ *
+ *     {"mark": "checkpoint", "loss": 0.12}
+ *     {"begin": "load"}    {"end": "load", "rows": 1000}
+ *     {"phase": "fit", "seconds": 1.25}                      a phase that has just ended, as a whole
+ *
+ * Other members are attributes; those of an object within get its name in front ("data.rows"), an array is kept as
+ * text. "id" tells phases of one name apart. When it was: "monotonic_ns", "monotonic" (seconds of CLOCK_MONOTONIC) or
+ * "time" (seconds since 1970). "pid" with "start_ticks" is the process that reports it.
+ *
+ * The parser is pure: bytes in, struct out; no system call, no allocation.
+ */
+#ifndef READING_MARK_H
+#define READING_MARK_H
+
+#include <stdint.h>
+
+#include "baro/attribute.h"
+#include "base/span.h"
+
+#define MARK_LINE 16384u /* the longest line; what is beyond is left out */
+#define MARK_NAME 1024u  /* bytes of a name, with its NUL; what is beyond is left out */
+#define MARK_ATTRIBUTES 30u
+#define MARK_ATTRIBUTE_NAME 128u /* with its NUL; a longer one is left out with its value */
+#define MARK_ATTRIBUTE_TEXT 4096u
+
+enum mark_kind { MARK_POINT, MARK_BEGIN, MARK_END, MARK_WHOLE };
+enum mark_clock { MARK_UNTIMED, MARK_MONOTONIC, MARK_REALTIME };
+
+struct mark {
+    enum mark_kind kind;
+    enum mark_clock clock;
+    uint64_t time_ns;     /* on that clock */
+    uint64_t duration_ns; /* of MARK_WHOLE */
+    const char *name, *id; /* "" if there is none */
+    int32_t pid;          /* with start_ticks; 0: not given */
+    uint64_t start_ticks;
+    size_t n_attributes, left_out; /* left out: because they were too many or too long */
+    struct baro_attribute attribute[MARK_ATTRIBUTES];
+    size_t text_len;
+    char text[MARK_LINE + MARK_ATTRIBUTES * MARK_ATTRIBUTE_NAME]; /* what the members above point to */
+};
+
+enum mark_result { MARK_GOOD, MARK_EMPTY, MARK_BAD };
+/* line: without its newline. MARK_EMPTY: nothing but blanks. MARK_BAD: it begins with '{' and is no JSON object. */
+enum mark_result mark_parse(struct span line, struct mark *ret);
+
+#endif

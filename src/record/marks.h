@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is appended to the file $BARO_EVENTS (run/marks_file.h), or to the file of `baro record --events`: marks and
+ * phases of the job, as events on the tape.
+ *
+ * The recorder is woken by the first line after each tick (inotify(7)), and reads all that was appended by then; what
+ * comes after that is read at the next tick. So a line costs a wake-up at most once a tick, and nothing is done at a
+ * tick before which nothing was written. Each turn reads MARKS_READ bytes at most. A writer that is faster than that,
+ * for long, loses lines; they are counted, and the tape says so.
+ */
+#ifndef RECORD_MARKS_H
+#define RECORD_MARKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct recorder;
+struct mark;
+
+struct marks {
+    int fd, watch_fd; /* -1: there is no file; nothing reports that it was written to */
+    bool watched;     /* it was tried to watch it */
+    bool armed;       /* the next write wakes the recorder */
+    bool edge;        /* an edge of a phase was read since the last sample */
+    uint64_t offset;  /* of the file, up to which it was read */
+    uint64_t freed;   /* up to which it was given back to the file system */
+    uint64_t read_ns; /* when it was read last: all that was read since came later */
+    /* A bucket of lines that may be taken: see take_token() */
+    uint64_t tokens, tokens_ns;
+    struct marks_buffer *buffer; /* allocated when the first line comes */
+    bool skipping;               /* the rest of a line that is too long */
+    uint64_t lost_lines, lost_bytes, bad_lines, long_lines;
+    bool removed, failed;
+};
+
+/* In the recorder, before the first tick. path: for inotify(7). */
+void marks_open(struct recorder *r);
+/* The watch descriptor is readable. */
+void marks_ready(struct recorder *r);
+/* Before a sample is taken. */
+void marks_turn(struct recorder *r);
+/* After the last line can have come; reports what was lost. */
+void marks_finish(struct recorder *r);
+void marks_close(struct recorder *r);
+
+#endif

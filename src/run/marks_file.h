@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The file $BARO_EVENTS of a command: whoever is in the job appends lines to it, the recorder reads them. It is a
+ * regular file, so that writing to it neither blocks nor fails, whatever became of the recorder; and it is in a folder
+ * with mode 0700, so that no other user can read it or put another file in its place.
+ */
+#ifndef RUN_MARKS_FILE_H
+#define RUN_MARKS_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct marks_file {
+    char path[256 + 64]; /* absolute; "": there is none */
+    char made[256];      /* a folder that was made for it alone; "": none */
+    bool is_ours;        /* it was made for this recording */
+    int fd;              /* for the recorder */
+};
+
+static inline int marks_fd(const struct marks_file *f)
+{
+    return f && *f->path ? f->fd : -1;
+}
+
+/* Returns 0, or -errno: then there is none. */
+int marks_file_make(struct marks_file *f);
+/* Removes it if it is ours; the descriptor stays open. NULL is allowed. */
+void marks_file_remove(const struct marks_file *f);
+
+#endif
