@@ -15,7 +15,7 @@
 static struct filter filter_of(int argc, char **argv)
 {
     struct filter f = {0};
-    if (argc > 1 && strcmp(argv[1], "run") == 0)
+    if (argc > 1 && (strcmp(argv[1], "run") == 0 || strcmp(argv[1], "phase") == 0))
         filter_look(&f);
     return f;
 }

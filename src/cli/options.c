@@ -275,6 +275,22 @@ const struct opt options_run[] = {
     END,
 };
 
+#define NO_NOTE                                                                                                        \
+    {                                                                                                                  \
+        .name = "quiet", .letter = 'q', .type = OPT_TRUE, .offset = AT(record.quiet),                                  \
+        .help = "no note where there is no recording",                                                                 \
+    }
+
+const struct opt options_mark[] = {
+    {.name = "begin", .type = OPT_TRUE, .offset = AT(begins), .help = "a phase of this name begins"},
+    {.name = "end", .type = OPT_TRUE, .offset = AT(ends), .help = "the phase of this name ends that began last"},
+    NO_NOTE,
+    HELP,
+    END,
+};
+
+const struct opt options_phase[] = {NO_NOTE, HELP, END};
+
 const struct opt options_record[] = {
     {.name = "pid",
      .letter = 'p',

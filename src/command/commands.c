@@ -28,6 +28,23 @@ const struct cli_command cli_commands[] = {
      "stopped. Totals count from the moment of "
      "attaching; what was used before is listed separately.",
      options_record, cmd_record, CLI_FAILED, 0, 0, false, false, true, NULL},
+    {"mark", "NAME... [KEY=VALUE...]", "name a moment of the job, from inside a recording",
+     "Puts a mark on the tape of the recording that it is called in: a name (words without '=' are one name) and "
+     "attributes; a VALUE that is a number stays one. With --begin and --end it is the edge of a phase.\n\n"
+     "It appends a line to the file that the environment variable BARO_EVENTS names, which every program can do by "
+     "itself, in any language: a line of text is a mark of that name; JSON is {\"mark\": \"checkpoint\", \"loss\": "
+     "0.12}, {\"begin\": \"load\"}, {\"end\": \"load\"} or {\"phase\": \"fit\", \"seconds\": 1.25} (one that has just "
+     "ended), with whatever other members. \"time\" (seconds since 1970), \"monotonic\" (seconds) or \"monotonic_ns\" says "
+     "when it was; \"id\" tells phases of one name apart. Append (>>), with the whole line in one write.\n\n"
+     "Outside of a recording, or where the line can't be written, it prints a note, and the status is 0 all the same: "
+     "a script that marks runs as well without a recording.",
+     options_mark, cmd_mark, CLI_FAILED, 1, -1, false, false, false, NULL},
+    {"phase", "NAME [KEY=VALUE...] -- COMMAND [ARGUMENT...]", "run a command as a phase of the job",
+     "Runs COMMAND, and the tape of the recording that it is called in has a phase NAME from its start to its end, "
+     "with its exit status as an attribute beside those that are given. Phases nest and overlap. baro phase ends as "
+     "COMMAND ended, by the same status or the same signal, and passes signals and stops on to it, as baro run "
+     "does.\n\nOutside of a recording it runs COMMAND all the same and prints a note.",
+     options_phase, cmd_phase, CLI_RUN_FAILED, 2, -1, true, false, false, NULL},
     {"summary", "[TAPE]", "what it used, and what that was spent on", ONE_TAPE_SAYS, options_summary, cmd_summary,
      CLI_FAILED, 0, 1, false, false, false, NULL},
     {"show", "[TAPE]", "the tree of processes as it was at a moment",

@@ -42,6 +42,7 @@ enum settings_format { FORMAT_CSV, FORMAT_JSONL, FORMAT_TRACE };
 struct settings {
     struct record_settings record;
     bool json;
+    bool begins, ends;     /* mark: the edge of a phase */
     bool follow;
     bool yes, all;
     bool metrics;          /* doctor: each of them */

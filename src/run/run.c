@@ -334,7 +334,7 @@ int run_wrapper(const struct run_options *options, run_recorder *recorder_main, 
     int code;
 
     wrapper_init(&w, options->filter, ret);
-    code = spawn_prepare(&spawn, options, sigmask_set(SIG_BLOCK, SIGMASK_ALL));
+    code = spawn_prepare(&spawn, options, recorder_main != NULL, sigmask_set(SIG_BLOCK, SIGMASK_ALL));
     if (code < 0)
         return error_set(err, code, "can't start %s: out of memory", options->argv[0]);
     code = waiting_refused();
@@ -343,7 +343,8 @@ int run_wrapper(const struct run_options *options, run_recorder *recorder_main, 
         ret->exec_errno = spawn.exec_errno;
         return 0;
     }
-    ret->recorder_errno = -recorder_start(&w, options, recorder_main, context);
+    if (recorder_main)
+        ret->recorder_errno = -recorder_start(&w, options, recorder_main, context);
     ret->recorder_lost = ret->recorder_errno != 0;
     if (options->tape_fd >= 0)
         close(options->tape_fd);

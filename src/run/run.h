@@ -52,7 +52,7 @@ struct run_result {
  * link without LINK_ENDED means that the wrapper was killed. */
 typedef int run_recorder(void *context, const struct link_end *link);
 
-/* Starts the recorder, runs the command, and returns when it has ended. The process must have one thread, and stdio
+/* Starts the recorder (NULL: none, and the command's environment is left as it is), runs the command, and returns when it has ended. The process must have one thread, and stdio
  * must have nothing buffered. All signals stay blocked afterwards. Returns 0 if the command was executed or could not
  * be (ret->exec_errno); negative on a failure of our own, for which the exit status is 125. If no process can be
  * created for the command, this process becomes the command, unrecorded, and the function does not return. */

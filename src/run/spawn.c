@@ -36,8 +36,10 @@ static size_t env_put(char **env, size_t count, char *entry)
 }
 
 /* Strings are not copied. Order, duplicates and entries without '=' are kept. */
-static char **env_make(const char *tape_path, const char *marks_path)
+static char **env_make(const struct run_options *options)
 {
+    const char *tape_path = options->tape_path;
+    const char *marks_path = marks_fd(options->marks) < 0 ? NULL : options->marks->path;
     size_t count = 0;
     char **env, *text;
     size_t text_len = (tape_path ? strlen(tape_path) : 0) + (marks_path ? strlen(marks_path) : 0) + 96;
@@ -93,7 +95,7 @@ char **spawn_for_shell(char *const *argv)
     return made;
 }
 
-int spawn_prepare(struct spawn *s, const struct run_options *options, sigmask mask_on_entry)
+int spawn_prepare(struct spawn *s, const struct run_options *options, bool is_recorded, sigmask mask_on_entry)
 {
     struct sigaction chld;
 
@@ -101,7 +103,7 @@ int spawn_prepare(struct spawn *s, const struct run_options *options, sigmask ma
     s->argv = options->argv;
     s->mask = mask_on_entry;
     s->own = options->own;
-    s->env = env_make(options->tape_path, marks_fd(options->marks) < 0 ? NULL : options->marks->path);
+    s->env = is_recorded ? env_make(options) : environ;
     s->filter = options->filter;
     s->for_shell = spawn_for_shell(s->argv);
     if (!s->env || !s->for_shell)

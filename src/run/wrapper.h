@@ -93,7 +93,7 @@ void exec_command(struct spawn *s, char *const *env);
 
 /* The arguments of a script with room for the shell in front; NULL: out of memory. */
 char **spawn_for_shell(char *const *argv);
-int spawn_prepare(struct spawn *s, const struct run_options *options, sigmask mask_on_entry);
+int spawn_prepare(struct spawn *s, const struct run_options *options, bool is_recorded, sigmask mask_on_entry);
 /* Returns the pid, with s->exec_errno set if exec failed, or -errno if no process could be created. */
 pid_t spawn_start(struct spawn *s);
 /* Becomes the command. Returns only if exec failed, with the errno in s->exec_errno. */

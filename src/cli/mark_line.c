@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/mark_line.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fd.h"
+#include "reading/reading.h"
+
+/* JSON's own escapes, and nothing else: the recorder gets the bytes that were given. */
+static void put_text(struct buf *b, const char *text, size_t len)
+{
+    buf_byte(b, '"');
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c < ' ')
+            buf_printf(b, "\\u%04x", c);
+        else
+            buf_printf(b, c == '"' || c == '\\' ? "\\%c" : "%c", c);
+    }
+    buf_byte(b, '"');
+}
+
+static void put_key(struct buf *b, const char *key, size_t len)
+{
+    buf_str(b, b->len ? ", " : "{");
+    put_text(b, key, len);
+    buf_str(b, ": ");
+}
+
+void mark_line_begin(struct buf *b, const char *edge, const char *name, uint64_t t_ns)
+{
+    mark_line_text(b, edge, name);
+    mark_line_number(b, "monotonic_ns", t_ns);
+}
+
+void mark_line_number(struct buf *b, const char *key, uint64_t v)
+{
+    put_key(b, key, strlen(key));
+    buf_u64(b, v);
+}
+
+void mark_line_text(struct buf *b, const char *key, const char *text)
+{
+    put_key(b, key, strlen(key));
+    put_text(b, text, strlen(text));
+}
+
+static bool is_number(const char *text)
+{
+    struct span s = span_str(text);
+    struct reading_cell cell;
+    bool is_one = *text == '-' || (*text >= '0' && *text <= '9');
+    return is_one && reading_number(&s, &cell) && !s.len;
+}
+
+bool mark_line_attribute(struct buf *b, const char *word)
+{
+    const char *value = strchr(word, '=');
+    if (!value || value == word)
+        return false;
+    put_key(b, word, (size_t)(value - word));
+    value++;
+    if (is_number(value) || strcmp(value, "true") == 0 || strcmp(value, "false") == 0)
+        buf_str(b, value);
+    else
+        put_text(b, value, strlen(value));
+    return true;
+}
+
+int mark_line_append(struct buf *b)
+{
+    const char *path = getenv("BARO_EVENTS");
+    buf_str(b, "}\n");
+    if (b->failed)
+        return -ENOMEM;
+    if (!path || !*path)
+        return -ENOENT;
+    int fd = open(path, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    ssize_t n = write(fd, b->at, b->len);
+    int code = n < 0 ? -errno : (size_t)n < b->len ? -ENOSPC : 0;
+    fd_close(fd);
+    return code;
+}
