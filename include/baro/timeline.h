@@ -73,7 +73,7 @@ struct baro_timeline_item {
      * program), "end", "stopped" (from its stop to its continuation), "signal" (the wrapper forwarded one), "oom_kill",
      * "killed" (a process was ended by a signal that tells of a fault or a kill), "throttled" (by a CPU quota),
      * "memory_limit", "memory_high", "fork_limit" (the job ran into that limit), "survivor" (a process outlived the
-     * command), "gap", "suspend", "clock_step", "lost_events", "missed_samples", "damage", "wrapper_lost", "warning",
+     * command), "gap", "suspend", "clock_step", "lost_events", "damage", "wrapper_lost", "warning",
      * "unmatched_end" (of a phase that was not begun). Later versions may add some.
      */
     const char *name;

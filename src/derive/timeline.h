@@ -43,6 +43,13 @@ struct timeline_killed {
     char logged[128]; /* names of the OOM-killed in the kernel's log */
 };
 
+/* The last processes that have ended: a line that one of them wrote may be read after its exit was reported. */
+#define TIMELINE_ENDED 256u
+struct timeline_ended {
+    struct baro_key key;
+    uint64_t t_ns;
+};
+
 /* For each moment at which it changes, the innermost phase from then on. */
 struct timeline_turn {
     uint64_t t_ns;
@@ -64,6 +71,8 @@ struct baro_timeline {
     uint64_t held_ns; /* the last reading of the groups */
     struct timeline_killed killed;
     struct timeline_item *stopped; /* the command is stopped since then; NULL: it is not */
+    struct timeline_ended ended[TIMELINE_ENDED]; /* a ring */
+    size_t n_ended;
     struct baro_key command;
     uint64_t last_ns, end_ns; /* of all records; of the job: 0: it has not ended */
     struct usage_history history;

@@ -144,14 +144,6 @@ static void on_lossy(struct baro_timeline *t, const struct baro_event *e)
     note(t, e, "lost_events", true, &text);
 }
 
-static void on_missed(struct baro_timeline *t, const struct baro_event *e)
-{
-    struct buf text = {0};
-    fmt_count(&text, e->number);
-    buf_str(&text, e->number == 1 ? " sample missed" : " samples missed");
-    note(t, e, "missed_samples", false, &text);
-}
-
 static void on_text(struct baro_timeline *t, const struct baro_event *e, const char *name, const char *format,
                     bool is_problem)
 {
@@ -206,9 +198,6 @@ void timeline_add_event(struct baro_timeline *t, const struct baro_event *e)
     case BARO_EVENT_LOSSY:
         on_lossy(t, e);
         break;
-    case BARO_EVENT_MISSED:
-        on_missed(t, e);
-        break;
     case BARO_EVENT_WARNING:
         on_text(t, e, "warning", "", true);
         break;
@@ -230,6 +219,7 @@ void timeline_add_event(struct baro_timeline *t, const struct baro_event *e)
     case BARO_EVENT_PHASE_END:
         timeline_add_end(t, e);
         break;
+    case BARO_EVENT_MISSED:
     case BARO_EVENT_THINNED:
     case BARO_EVENT_SOURCE:
         break;

@@ -116,6 +116,15 @@ void timeline_add_mark(struct baro_timeline *t, const struct baro_event *e)
     append(t, BARO_TIMELINE_MARK, e);
 }
 
+static const struct timeline_ended *find_ended(const struct baro_timeline *t, struct baro_key key)
+{
+    for (size_t i = 0; i < TIMELINE_ENDED && i < t->n_ended; i++) {
+        if (baro_key_equal(t->ended[i].key, key))
+            return &t->ended[i];
+    }
+    return NULL;
+}
+
 void timeline_add_begin(struct baro_timeline *t, const struct baro_event *e)
 {
     struct timeline_item *i = append(t, BARO_TIMELINE_PHASE, e);
@@ -123,6 +132,9 @@ void timeline_add_begin(struct baro_timeline *t, const struct baro_event *e)
         return;
     open_phase(t, i);
     measure(t, i, USAGE_OPEN);
+    const struct timeline_ended *gone = ends_with_process(i) ? find_ended(t, e->key) : NULL;
+    if (gone)
+        close_phase(t, i, gone->t_ns);
 }
 
 static void add_whole(struct baro_timeline *t, const struct baro_event *e, uint64_t duration_ns)
@@ -163,6 +175,7 @@ void timeline_add_end(struct baro_timeline *t, const struct baro_event *e)
 /* The end that it reported itself may come later: an exit event overtakes a line that is read at the next tick. */
 void timeline_process_ended(struct baro_timeline *t, const struct baro_exit *e)
 {
+    t->ended[t->n_ended++ % TIMELINE_ENDED] = (struct timeline_ended){e->key, e->t_ns};
     for (struct timeline_item *i; (i = find_process(t, e->key)) != NULL;)
         close_phase(t, i, e->t_ns);
 }

@@ -168,8 +168,9 @@ static void test_ids(void **state)
 {
     (void)state;
     struct tape_writer *w = new_tape(path, NULL);
-    const struct baro_attribute a[] = {text_of("id", "1"), text_of("file", "a.c")}, b = text_of("id", "2");
-    const struct baro_key key[2] = {{200, 50}, {201, 51}};
+    const struct baro_attribute a[] = {text_of("id", "1"), text_of("file", "a.c")}, b = text_of("id", "2"),
+                                c = text_of("id", "3");
+    const struct baro_key key[3] = {{200, 50}, {201, 51}, {202, 52}};
     sample(w, 1, 0, 1);
     struct baro_event e = {.t_ns = 1 * SECOND, .kind = BARO_EVENT_PHASE_BEGIN, .key = key[0], .text = "cc",
                            .n_attributes = 2, .attribute = a};
@@ -186,10 +187,18 @@ static void test_ids(void **state)
     gone.key = key[1];
     gone.t_ns = 5 * SECOND;
     tape_writer_exit(w, &gone);
+    gone.id = 9; /* its exit is on the tape before its line */
+    gone.key = key[2];
+    gone.t_ns = 5500 * MS;
+    tape_writer_exit(w, &gone);
+    e = (struct baro_event){.t_ns = 5 * SECOND, .kind = BARO_EVENT_PHASE_BEGIN, .key = key[2], .text = "late",
+                            .n_attributes = 1, .attribute = &c};
+    tape_writer_event(w, &e);
     sample(w, 6 * SECOND, 0, 1);
     finish(w);
     struct baro_timeline *t = timeline();
-    assert_int_equal(baro_timeline_count(t), 2);
+    assert_int_equal(baro_timeline_count(t), 3);
+    assert_false(item(t, 2, BARO_TIMELINE_PHASE, "late", 5 * SECOND, 5500 * MS)->is_open);
     const struct baro_timeline_item *v = item(t, 0, BARO_TIMELINE_PHASE, "cc", 1 * SECOND, 3 * SECOND);
     assert_string_equal(v->text, "cc status=3 file=b.c");
     assert_int_equal(v->attribute_count, 2);
