@@ -89,6 +89,7 @@ struct baro_timeline_item {
     uint64_t start_ticks; /**< its start time in clock ticks since boot; 0: not known */
     size_t attribute_count;
     const struct baro_attribute *attribute; /**< what was given with a phase (begin and end) or a mark */
+    size_t id; /**< tells it from all other items; it stays the same when records are added. Small numbers from 0 on */
 };
 
 /** @return how many items there are, in order of begin_ns; a phase stands before what lies in it. */

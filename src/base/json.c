@@ -109,6 +109,12 @@ static void plain(struct json *j, const char *text)
     buf_str(j->out, text);
 }
 
+void json_raw(struct json *j, const char *at, size_t len)
+{
+    separate(j);
+    buf_add(j->out, at, len);
+}
+
 void json_null(struct json *j)
 {
     plain(j, "null");

@@ -29,6 +29,7 @@ void json_bool(struct json *j, bool v);
 void json_u64(struct json *j, uint64_t v);
 void json_i64(struct json *j, int64_t v);
 void json_double(struct json *j, double v); /* what is not finite becomes null */
+void json_raw(struct json *j, const char *at, size_t len); /* a value that is JSON already */
 void json_text(struct json *j, const char *text); /* NULL becomes null */
 void json_text_n(struct json *j, const char *at, size_t len);
 

@@ -11,14 +11,9 @@
 
 
 extern const struct opt options_summary[], options_show[], options_export[], options_ls[], options_rm[],
-<<<<<<< HEAD
     options_metrics[], options_report[], options_plot[], options_none[];
-extern __attribute__((weak)) const struct opt options_run[], options_record[], options_doctor[];
-=======
-    options_metrics[], options_none[];
 extern __attribute__((weak)) const struct opt options_run[], options_record[], options_doctor[], options_mark[],
     options_phase[];
->>>>>>> 2ccdb48 (mark, phase: name moments and phases of a job from inside a recording)
 
 /* ---- for those who write tables ---- */
 

@@ -20,15 +20,26 @@ static int take_count(void *at, const char *text, struct baro_error *err)
 
 void settings_init_reading(struct settings *s)
 {
-    *s = (struct settings){.dialect = -1, .report_format = -1};
+    *s = (struct settings){.dialect = -1, .report_format = -1, .by = BY_NOTHING};
 }
 
-static const char *const formats[] = {"csv", "jsonl", "trace", NULL};
+static const char *const formats[] = {"csv", "jsonl", "trace", "runlog", NULL};
+static const char *const bys[] = {"phase", NULL};
 static const char *const kinds[] = {"process", "job", "event", "exit",   "host",   "cpu",
                                        "disk",    "fs",  "net",   "sensor", "cgroup", NULL};
 static const char *const picks[] = {"before", "nearest", "after", NULL};
 
-const struct opt options_summary[] = {JSON_OPTION, HELP, END};
+const struct opt options_summary[] = {
+    {.name = "by",
+     .argument = "WHAT",
+     .type = OPT_CHOICE,
+     .offset = AT(by),
+     .choices = bys,
+     .help = "phase: what was used in each phase of the job (baro help phase)"},
+    JSON_OPTION,
+    HELP,
+    END,
+};
 
 const struct opt options_show[] = {
     {.name = "at",

@@ -37,12 +37,15 @@ struct record_settings {
     int n_programs;
 };
 
-enum settings_format { FORMAT_CSV, FORMAT_JSONL, FORMAT_TRACE };
+enum settings_by { BY_NOTHING = -1, BY_PHASE };
+
+enum settings_format { FORMAT_CSV, FORMAT_JSONL, FORMAT_TRACE, FORMAT_RUNLOG };
 
 struct settings {
     struct record_settings record;
     bool json;
     bool begins, ends;     /* mark: the edge of a phase */
+    int by;                /* summary: enum settings_by */
     bool follow;
     bool yes, all;
     bool metrics;          /* doctor: each of them */

@@ -40,9 +40,8 @@ struct timeline_item *timeline_append(struct baro_timeline *t, enum baro_timelin
         return NULL;
     }
     i->view = (struct baro_timeline_item){
-        .kind = kind, .name = name, .text = name, .begin_ns = t_ns, .end_ns = t_ns, .parent = -1};
+        .kind = kind, .name = name, .text = name, .begin_ns = t_ns, .end_ns = t_ns, .parent = -1, .id = t->n_all};
     i->id = "";
-    i->number = t->n_all;
     t->all[t->n_all++] = i;
     return i;
 }

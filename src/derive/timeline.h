@@ -14,7 +14,6 @@ enum { CHAIN_NAME, CHAIN_PROCESS, CHAINS };
 struct timeline_item {
     struct baro_timeline_item view; /* its texts are in block */
     char *block;
-    size_t number;   /* in the order of the tape */
     const char *id;  /* of a phase among others of its name; "" */
     uint64_t amount; /* of an interval that grows: nanoseconds or times */
     bool is_hidden;

@@ -193,7 +193,7 @@ static int compare(const void *a, const void *b)
         return x->view.end_ns > y->view.end_ns ? -1 : 1;
     if (is_phase[0] != is_phase[1])
         return is_phase[0] ? -1 : 1;
-    return (x->number > y->number) - (x->number < y->number);
+    return (x->view.id > y->view.id) - (x->view.id < y->view.id); /* the order of the tape */
 }
 
 static void end_open(struct baro_timeline *t)

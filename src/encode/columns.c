@@ -50,6 +50,8 @@ static const struct {
     {"sampled", NULL, COLUMN_SAMPLED, OF_EXIT, true},
     {"number", NULL, COLUMN_NUMBER, OF_EVENT, true},
     {"text", NULL, COLUMN_TEXT, OF_EVENT, true},
+    {"attributes", NULL, COLUMN_GIVEN, OF_EVENT, true},
+    {"phase", NULL, COLUMN_PHASE, OF_ALL, false},
     {"lossy", NULL, COLUMN_LOSSY, OF_JOB, true},
     {"lower_bounds", NULL, COLUMN_BOUNDS, OF_JOB, true},
     {"cores", NULL, COLUMN_CORES, CORES, true},
@@ -107,6 +109,7 @@ static int add(struct columns *c, struct column column)
     }
     c->at[c->n++] = column;
     c->cores = c->cores || column.kind == COLUMN_CORES;
+    c->phase = c->phase || column.kind == COLUMN_PHASE;
     return 0;
 }
 

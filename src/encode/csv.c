@@ -94,7 +94,9 @@ void csv_row(const struct columns *c, const struct row *r, bool safe, struct buf
             ret->at[ret->len++] = cell.u64 ? '1' : '0';
             continue;
         }
-        if (cell.kind == CELL_TEXT)
+        if (cell.kind == CELL_JSON)
+            field(ret, (const unsigned char *)cell.text, cell.len);
+        else if (cell.kind == CELL_TEXT)
             text(ret, cell.text, cell.len, safe);
         else
             number(ret, &cell);

@@ -19,6 +19,9 @@ static void value(struct json *j, const struct cell *c)
     case CELL_BOOL:
         json_bool(j, c->u64 != 0);
         break;
+    case CELL_JSON:
+        json_raw(j, c->text, c->len);
+        break;
     case CELL_TEXT:
         json_text_n(j, c->text, c->len);
         break;

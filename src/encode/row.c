@@ -328,6 +328,58 @@ static void put_attributes(struct cell *cell, const struct row *r)
     cell->len = b->len;
 }
 
+static void json_attribute(struct json *j, const struct baro_attribute *a)
+{
+    json_key(j, a->name);
+    switch (a->type) {
+    case BARO_ATTRIBUTE_UNSIGNED:
+        json_u64(j, a->u64);
+        break;
+    case BARO_ATTRIBUTE_SIGNED:
+        json_i64(j, a->i64);
+        break;
+    case BARO_ATTRIBUTE_REAL:
+        json_double(j, a->real);
+        break;
+    case BARO_ATTRIBUTE_TEXT:
+        json_text(j, a->text);
+        break;
+    default:
+        json_null(j); /* of a later version */
+    }
+}
+
+/* What a mark or a phase was given besides its name, which is its first attribute. */
+static void put_given(struct cell *cell, const struct row *r)
+{
+    enum baro_event_kind kind = baro_event_kind_of(r->event);
+    bool named = kind == BARO_EVENT_MARK || kind == BARO_EVENT_PHASE_BEGIN || kind == BARO_EVENT_PHASE_END;
+    size_t n = named ? baro_event_attribute_count(r->event) : 0;
+    struct json json = {.out = r->attributes};
+    struct baro_attribute a;
+    cell->absent = BARO_PRESENT; /* there is none, and none is missing */
+    if (!r->attributes || n < 2)
+        return;
+    buf_clear(r->attributes);
+    json_begin(&json, '{');
+    for (size_t i = 1; i < n && baro_event_attribute(r->event, i, &a) == 0; i++)
+        json_attribute(&json, &a);
+    json_end(&json, '}');
+    if (r->attributes->failed)
+        return;
+    cell->kind = CELL_JSON;
+    cell->text = (const char *)r->attributes->at;
+    cell->len = r->attributes->len - 1; /* without the end of the line */
+}
+
+static void put_phase(struct cell *cell, const struct row *r)
+{
+    ptrdiff_t i = r->timeline ? baro_timeline_phase_at(r->timeline, r->t_ns) : -1;
+    cell->absent = r->timeline ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
+    if (i >= 0)
+        put_text(cell, baro_timeline_get(r->timeline, (size_t)i)->name);
+}
+
 static void put_flag(struct cell *cell, bool v)
 {
     cell->kind = CELL_BOOL;
@@ -362,6 +414,9 @@ static void put_end(struct cell *ret, const struct row *r, enum column_kind kind
         break;
     case COLUMN_TEXT:
         put_text(ret, baro_event_text(r->event));
+        break;
+    case COLUMN_GIVEN:
+        put_given(ret, r);
         break;
     default:
         break;
@@ -403,6 +458,9 @@ void row_cell(const struct row *r, const struct columns *columns, size_t i, stru
         break;
     case COLUMN_ATTRIBUTES:
         put_attributes(ret, r);
+        break;
+    case COLUMN_PHASE:
+        put_phase(ret, r);
         break;
     case COLUMN_OWNER:
         put_known(ret, (uint64_t)baro_entity_owner_pid(r->entity), 0);

@@ -38,6 +38,8 @@ enum column_kind {
     COLUMN_ID,  /* of an entity: differs for two of the same name of which one replaced the other */
     COLUMN_LABEL,
     COLUMN_ATTRIBUTES, /* of an entity, as text: "device=0, mode=fast" */
+    COLUMN_GIVEN,      /* of a mark or phase, as JSON: {"loss": 0.12} */
+    COLUMN_PHASE,      /* the innermost phase that the row lies in */
     COLUMN_OWNER,      /* pid of the process that an entity belongs to */
     COLUMN_CORES,  /* CPU time per second since the previous row of the same process, CPU or control group, or of the
                       job or the host */
@@ -67,6 +69,7 @@ struct columns {
     struct column *at;
     size_t n;
     bool cores; /* one of them is COLUMN_CORES */
+    bool phase; /* one of them is COLUMN_PHASE */
     /* For row_read(): the columns' metrics, and room for the values of a row. */
     int *metric;
     uint64_t *value;
@@ -101,6 +104,7 @@ struct row {
     void *user_context;
     struct row_time *time;     /* NULL: the text of times is not kept */
     struct buf *attributes;    /* room for their text, and for other lists; NULL: these are absent */
+    const struct baro_timeline *timeline; /* NULL: phases are absent */
 };
 
 /* The time of the previous row as text: all rows of a sample have the same. Begins as all zero. */
@@ -113,7 +117,7 @@ struct row_time {
 /* Called once for each row, in the order of the tape: computes what depends on previous rows. */
 void row_begin(struct row *r);
 
-enum cell_kind { CELL_ABSENT, CELL_U64, CELL_I64, CELL_REAL, CELL_BOOL, CELL_TEXT };
+enum cell_kind { CELL_ABSENT, CELL_U64, CELL_I64, CELL_REAL, CELL_BOOL, CELL_TEXT, CELL_JSON };
 
 struct cell {
     enum cell_kind kind;

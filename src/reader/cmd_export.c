@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "encode/dialect.h"
 #include "encode/encode.h"
+#include "encode/runlog.h"
 #include "encode/trace.h"
 #include "reader/output.h"
 #include "reader/reader.h"
@@ -25,6 +26,8 @@ struct exporting {
     struct columns columns;
     struct dialect *dialect; /* NULL: rows of our own */
     struct trace *trace;     /* NULL: rows */
+    struct runlog *runlog;   /* the same */
+    struct baro_timeline *timeline; /* where a column is the phase */
     struct row_memory *memory;
     struct users users;
     struct row_time time;
@@ -35,6 +38,7 @@ struct exporting {
     bool progressed;      /* progress was written */
     bool any_read;        /* rows of entities were written, the last ones as they were at read_ns */
     uint64_t read_ns;
+    uint64_t known_ns;    /* the timeline has what was on the tape up to then */
     struct baro_error err;
 };
 
@@ -130,7 +134,8 @@ static int choose_dialect(struct exporting *x)
     return 0;
 }
 
-static int choose_trace(struct exporting *x)
+/* A format that has no rows and columns. */
+static int choose_whole(struct exporting *x)
 {
     const struct settings *s = x->settings;
     const char *other = s->columns        ? "--columns"
@@ -138,8 +143,12 @@ static int choose_trace(struct exporting *x)
                         : s->dialect >= 0 ? "--dialect"
                                           : NULL;
     if (other)
-        return cli_failf(x->cli, "%s and --format trace exclude each other: a trace is the whole tape", other);
-    return trace_new(&x->trace, x->tape, &x->err) < 0 ? cli_fail(x->cli, &x->err) : 0;
+        return cli_failf(x->cli, "%s and --format %s exclude each other: a %s", other,
+                         s->format == FORMAT_TRACE ? "trace" : "runlog",
+                         s->format == FORMAT_TRACE ? "trace is the whole tape" : "run log has phases and marks");
+    int code = s->format == FORMAT_TRACE ? trace_new(&x->trace, x->tape, &x->err)
+                                         : runlog_new(&x->runlog, baro_tape_header(x->tape), &x->err);
+    return code < 0 ? cli_fail(x->cli, &x->err) : 0;
 }
 
 static int flush(struct exporting *x, size_t at_least)
@@ -185,17 +194,29 @@ static int put_entities(struct exporting *x, struct row *row)
     return status;
 }
 
+/* Of a tape that grows: what is known when the row is written. */
+static void keep_timeline(struct exporting *x, const struct baro_record *record)
+{
+    if (!x->timeline || record->t_ns <= x->known_ns || record->kind != BARO_RECORD_EVENT)
+        return;
+    baro_timeline_add(x->timeline, record);
+    baro_timeline_finish(x->timeline, NULL);
+}
+
 static int put_record(struct exporting *x, const struct baro_record *record)
 {
     if (x->trace)
         trace_record(x->trace, record, &x->text);
+    else if (x->runlog)
+        runlog_record(x->runlog, record);
     else if (x->dialect)
         dialect_record(x->dialect, record, &x->text);
-    if (x->trace || x->dialect)
+    if (x->trace || x->runlog || x->dialect)
         return flush(x, CHUNK);
+    keep_timeline(x, record);
     struct row row = {.kind = x->kind, .header = baro_tape_header(x->tape), .t_ns = record->t_ns,
                       .memory = x->columns.cores ? x->memory : NULL, .user = users_name, .user_context = &x->users,
-                      .time = &x->time, .attributes = &x->attributes};
+                      .time = &x->time, .attributes = &x->attributes, .timeline = x->timeline};
     if (record->kind == BARO_RECORD_EXIT && x->kind == BARO_KIND_EXIT) {
         row.exit = record->u.exit;
         return put(x, &row);
@@ -232,6 +253,8 @@ static int rows(struct exporting *x)
         }
         if (!status && code < 0)
             status = cli_fail(x->cli, &x->err);
+        if (!status && x->runlog && runlog_write(x->runlog, false, &x->text) < 0)
+            status = cli_failf(x->cli, "out of memory");
         if (!status)
             status = flush(x, 1);
         if (status || !x->settings->follow || !reader_wait(x->tape))
@@ -250,18 +273,35 @@ static int end_trace(struct exporting *x)
     return flush(x, 1);
 }
 
+static int end_whole(struct exporting *x)
+{
+    if (x->trace)
+        return end_trace(x);
+    /* What is open in a recording that goes on may end yet. */
+    bool all = baro_tape_state(x->tape) != BARO_TAPE_RUNNING;
+    if (x->runlog && runlog_write(x->runlog, all, &x->text) < 0)
+        return cli_failf(x->cli, "out of memory");
+    return flush(x, 1);
+}
+
 static int export(struct exporting *x)
 {
     if (x->trace)
         trace_begin(x->trace, &x->text);
     else if (x->dialect)
         dialect_header(x->dialect, &x->text);
-    else if (x->settings->format == FORMAT_CSV)
+    else if (x->settings->format == FORMAT_CSV && !x->runlog)
         csv_header(&x->columns, x->settings->safe, &x->text);
+    if (x->columns.phase && baro_timeline_of_tape(x->tape, &x->timeline, &x->err) < 0)
+        return cli_fail(x->cli, &x->err);
+    uint64_t first_ns;
+    if (x->columns.phase && (baro_tape_range(x->tape, &first_ns, &x->known_ns, NULL) <= 0 ||
+                             baro_tape_rewind(x->tape, &x->err) < 0))
+        x->known_ns = 0;
     progress_begin(x);
     int status = rows(x);
-    if (!status && x->trace)
-        status = end_trace(x);
+    if (!status)
+        status = end_whole(x);
     progress_end(x);
     if (status)
         return status;
@@ -293,12 +333,12 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
     else if (s->safe && s->format != FORMAT_CSV)
         status = cli_failf(
             cli, "--safe is for CSV: text in JSON is never a formula; leave one of --safe and --format %s out",
-            s->format == FORMAT_TRACE ? "trace" : "jsonl");
-    else if (s->format == FORMAT_TRACE)
-        status = choose_trace(&x);
+            s->format == FORMAT_JSONL ? "jsonl" : s->format == FORMAT_TRACE ? "trace" : "runlog");
+    else if (s->format == FORMAT_TRACE || s->format == FORMAT_RUNLOG)
+        status = choose_whole(&x);
     else
         status = choose_kind(&x);
-    if (!status && s->format != FORMAT_TRACE)
+    if (!status && !x.trace && !x.runlog)
         status = s->dialect >= 0 ? choose_dialect(&x) : choose(&x);
     if (!status) {
         status = output_open(&x.out, output, s->force, s->follow, &x.err) < 0 ? cli_fail(cli, &x.err) : export(&x);
@@ -306,6 +346,8 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
     }
     dialect_free(x.dialect);
     trace_free(x.trace);
+    runlog_free(x.runlog);
+    baro_timeline_free(x.timeline);
     columns_done(&x.columns);
     row_memory_free(x.memory);
     buf_done(&x.text);

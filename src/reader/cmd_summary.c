@@ -4,6 +4,7 @@
 
 #include "base/fd.h"
 #include "reader/reader.h"
+#include "reader/summary_phases.h"
 #include "report/report.h"
 #include "command/zone.h"
 
@@ -83,7 +84,10 @@ int cmd_summary(struct cli *cli, const struct settings *s, char **argv)
     int status = reader_open(cli, argv[0], &tape, &path);
     if (status)
         return status;
-    status = judge(&judged, tape, &err) < 0 ? cli_fail(cli, &err) : print(cli, s, tape, &judged, path.at);
+    if (s->by == BY_PHASE)
+        status = summary_phases(cli, s, tape, path.at);
+    else
+        status = judge(&judged, tape, &err) < 0 ? cli_fail(cli, &err) : print(cli, s, tape, &judged, path.at);
     judged_done(&judged);
     baro_tape_close(tape);
     return status;

@@ -51,8 +51,8 @@ struct record_options {
     const struct own_group *own_group;
     const struct record_program *programs; /* --collect; borrowed */
     size_t n_programs;
-    /* Lines that the job appends are marks and phases (run/marks_file.h). NULL or without a descriptor: none. Removed by
-     * the recorder if the wrapper was killed. */
+    /* Lines that the job appends are marks and phases (run/marks_file.h). NULL or without a descriptor: none. The
+     * recorder removes it if the wrapper was killed. */
     const struct marks_file *marks;
     bool no_events;         /* only scan, for tests and for users who ask for it */
     int events_fd;          /* run: from record_listen(); closed by the recorder */

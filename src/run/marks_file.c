@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
+
 #define BELOW "/tmp"
 #define BELOW_MOST 200u
 
@@ -28,11 +30,14 @@ static unsigned long long random_number(void)
     return random & 0xffffffffffff;
 }
 
-/* Ours alone? In a folder with the sticky bit nobody else can take it away then. */
+/* Ours alone? In a folder with the sticky bit nobody else can take it away then. (Not lstat(2): run/filter.h.) */
 static bool is_private(const char *folder)
 {
     struct stat st;
-    return lstat(folder, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() && (st.st_mode & 0777) == 0700;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    bool is = fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 0777) == 0700;
+    fd_close(fd);
+    return is;
 }
 
 /* Somebody else may have made what has the common name: then a folder for this run alone. */

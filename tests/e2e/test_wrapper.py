@@ -168,7 +168,7 @@ INHERITED = [
     "perl -e 'syscall(157, 36, 1, 0, 0, 0) if `uname -m` =~ /x86_64/; exec @ARGV' {W} {P} $OUT",  # a subreaper
     "timeout --foreground 60 {W} {P} $OUT",
 ]
-MAY_DIFFER = re.compile(rb"^(env (BARO_(TAPE|PID)|_|OUT)=.*|ids ppid=\d+ )", re.M)
+MAY_DIFFER = re.compile(rb"^(env (BARO_(TAPE|PID|EVENTS)|_|OUT)=.*|ids ppid=\d+ )", re.M)
 
 
 def inherited(text, prefix, out):
@@ -207,7 +207,7 @@ def test_environment_adds_only_ours(wrap, tmp_path):
     wrapped = run(wrap + ["env", "-0"]).stdout.split(b"\0")
     added = set(wrapped) - bare
     assert bare <= set(wrapped)
-    assert all(a.startswith((b"BARO_PID=", b"BARO_TAPE=")) for a in added) and added
+    assert all(a.startswith((b"BARO_PID=", b"BARO_TAPE=", b"BARO_EVENTS=")) for a in added) and added
     assert len(wrapped) == len(set(wrapped))
 
 

@@ -34,7 +34,7 @@ assert WRAPPERS, "build first: neither %s nor %s is there" % (DUMMY, BARO)
 @pytest.fixture(params=sorted(WRAPPERS))
 def wrap(request, tmp_path, monkeypatch):
     monkeypatch.setenv("BARO_DIR", str(tmp_path / "runs"))
-    for name in ("BARO_TAPE", "BARO_PID"):
+    for name in ("BARO_TAPE", "BARO_PID", "BARO_EVENTS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     return WRAPPERS[request.param]

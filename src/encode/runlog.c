@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "encode/runlog.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/fmt.h"
+#include "base/json.h"
+
+struct runlog {
+    struct baro_timeline *timeline;
+    const struct baro_header *header;
+    bool *written; /* by the id of an item */
+    size_t n_written;
+};
+
+int runlog_new(struct runlog **ret, const struct baro_header *header, struct baro_error *err)
+{
+    struct runlog *r = calloc(1, sizeof(*r));
+    *ret = r;
+    if (!r)
+        return error_set(err, -ENOMEM, "out of memory");
+    r->header = header;
+    return baro_timeline_new(&r->timeline, header, err);
+}
+
+void runlog_free(struct runlog *r)
+{
+    if (!r)
+        return;
+    baro_timeline_free(r->timeline);
+    free(r->written);
+    free(r);
+}
+
+void runlog_record(struct runlog *r, const struct baro_record *record)
+{
+    if (record->kind != BARO_RECORD_SAMPLE) /* what was used is of no matter here */
+        baro_timeline_add(r->timeline, record);
+}
+
+/* ---- values as Python's json writes them ---- */
+
+static size_t utf8(const unsigned char *at, uint32_t *ret)
+{
+    size_t more = *at >= 0xf0 && *at < 0xf5 ? 3 : *at >= 0xe0 && *at < 0xf0 ? 2 : *at >= 0xc2 && *at < 0xe0 ? 1 : 0;
+    static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
+    uint32_t c = *at & (0x3fu >> more);
+    for (size_t i = 1; i <= more; i++) {
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+        c = c << 6 | (at[i] & 0x3fu);
+    }
+    *ret = c;
+    return more && c >= least[more] && c <= 0x10ffff && (c < 0xd800 || c >= 0xe000) ? more + 1 : 0;
+}
+
+/* ASCII only; bytes that are not UTF-8 become U+FFFD. */
+static void put_wide(struct buf *b, const unsigned char **at)
+{
+    uint32_t c;
+    size_t n = utf8(*at, &c);
+    *at += n ? n : 1;
+    c = n ? c : 0xfffd;
+    if (c < 0x10000)
+        buf_printf(b, "\\u%04x", c);
+    else
+        buf_printf(b, "\\u%04x\\u%04x", 0xd800 + ((c - 0x10000) >> 10), 0xdc00 + ((c - 0x10000) & 0x3ff));
+}
+
+static void put_text(struct buf *b, const char *text)
+{
+    static const char from[] = "\"\\\n\r\t\f\b", to[] = "\"\\nrtfb";
+    buf_byte(b, '"');
+    for (const unsigned char *at = (const unsigned char *)text; *at;) {
+        const char *known = strchr(from, *at);
+        if (*at >= 0x7f) {
+            put_wide(b, &at);
+            continue;
+        }
+        if (known)
+            buf_printf(b, "\\%c", to[known - from]);
+        else if (*at < ' ')
+            buf_printf(b, "\\u%04x", *at);
+        else
+            buf_byte(b, *at);
+        at++;
+    }
+    buf_byte(b, '"');
+}
+
+/* A float has a point or an exponent, also if it is whole. */
+static void put_real(struct buf *b, double v)
+{
+    size_t begin = b->len;
+    json_double(&(struct json){.out = b}, v);
+    bool is_float = b->failed || b->at[begin] == 'n';
+    for (size_t i = begin; i < b->len && !is_float; i++)
+        is_float = b->at[i] == '.' || b->at[i] == 'e';
+    if (!is_float)
+        buf_str(b, ".0");
+}
+
+static void put_key(struct buf *b, const char *key)
+{
+    buf_str(b, b->at[b->len - 1] == '{' ? "" : ", ");
+    put_text(b, key);
+    buf_str(b, ": ");
+}
+
+static void put_attributes(struct buf *b, const struct baro_timeline_item *v)
+{
+    for (size_t i = 0; i < v->attribute_count && !b->failed; i++) {
+        const struct baro_attribute *a = &v->attribute[i];
+        put_key(b, a->name);
+        switch (a->type) {
+        case BARO_ATTRIBUTE_UNSIGNED:
+            buf_u64(b, a->u64);
+            break;
+        case BARO_ATTRIBUTE_SIGNED:
+            buf_printf(b, "%lld", (long long)a->i64);
+            break;
+        case BARO_ATTRIBUTE_REAL:
+            put_real(b, a->real);
+            break;
+        case BARO_ATTRIBUTE_TEXT:
+            put_text(b, a->text);
+            break;
+        default:
+            buf_str(b, "null"); /* of a later version */
+        }
+    }
+}
+
+/* ---- lines ---- */
+
+static void put_line(const struct runlog *r, const struct baro_timeline_item *v, struct buf *b)
+{
+    bool is_phase = v->kind == BARO_TIMELINE_PHASE;
+    buf_str(b, "{\"ts\": \"");
+    fmt_time_zone(b, baro_header_realtime_ns(r->header, v->end_ns), 0, true);
+    buf_str(b, is_phase ? "\", \"type\": \"phase\", \"name\": " : "\", \"type\": \"event\", \"event\": ");
+    put_text(b, v->name);
+    if (is_phase) {
+        uint64_t ms = (v->end_ns - v->begin_ns + 500000) / 1000000;
+        buf_str(b, ", \"seconds\": ");
+        put_real(b, (double)ms / 1e3);
+        if (v->is_open)
+            buf_str(b, ", \"is_open\": true");
+        put_attributes(b, v);
+    } else if (v->attribute_count) {
+        buf_str(b, ", \"data\": {");
+        put_attributes(b, v);
+        buf_byte(b, '}');
+    }
+    buf_str(b, "}\n");
+}
+
+static int by_end(const void *a, const void *b)
+{
+    const struct baro_timeline_item *x = *(const struct baro_timeline_item *const *)a,
+                                    *y = *(const struct baro_timeline_item *const *)b;
+    if (x->end_ns != y->end_ns)
+        return x->end_ns < y->end_ns ? -1 : 1;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static bool is_due(const struct runlog *r, const struct baro_timeline_item *v, bool all_read)
+{
+    bool is_of_job = v->kind == BARO_TIMELINE_PHASE || v->kind == BARO_TIMELINE_MARK;
+    return is_of_job && !r->written[v->id] && (!v->is_open || all_read);
+}
+
+/* Ids are those of all items so far. */
+static bool make_room(struct runlog *r)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < baro_timeline_count(r->timeline); i++) {
+        size_t id = baro_timeline_get(r->timeline, i)->id;
+        n = id >= n ? id + 1 : n;
+    }
+    if (n <= r->n_written)
+        return true;
+    bool *at = realloc(r->written, n * sizeof(*at));
+    if (!at)
+        return false;
+    memset(at + r->n_written, 0, (n - r->n_written) * sizeof(*at));
+    r->written = at;
+    r->n_written = n;
+    return true;
+}
+
+int runlog_write(struct runlog *r, bool all_read, struct buf *ret)
+{
+    if (baro_timeline_finish(r->timeline, NULL) < 0 || !make_room(r))
+        return -ENOMEM;
+    size_t n = 0, count = baro_timeline_count(r->timeline);
+    const struct baro_timeline_item **due = malloc((count + 1) * sizeof(*due));
+    for (size_t i = 0; due && i < count; i++) {
+        const struct baro_timeline_item *v = baro_timeline_get(r->timeline, i);
+        if (is_due(r, v, all_read))
+            due[n++] = v;
+    }
+    if (!due)
+        return -ENOMEM;
+    qsort(due, n, sizeof(*due), by_end);
+    for (size_t i = 0; i < n; i++) {
+        put_line(r, due[i], ret);
+        r->written[due[i]->id] = true;
+    }
+    free(due);
+    return ret->failed ? -ENOMEM : 0;
+}

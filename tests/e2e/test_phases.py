@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Phases and marks: lines of $BARO_EVENTS, `baro mark`, `baro phase`, and what readers make of them."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from jobs import script
+
+
+def phases(run, tape):
+    return json.loads(run("summary", "--by", "phase", "--json", tape, status=0).stdout)
+
+
+def runlog(run, tape):
+    return [json.loads(line) for line in run("export", "--format", "runlog", tape, status=0).stdout.splitlines()]
+
+
+def named(items, name):
+    found = [i for i in items if i["name"] == name]
+    assert len(found) == 1, (name, items)
+    return found[0]
+
+
+def test_lines_of_a_shell_are_on_the_tape(run_both, tape):
+    run_both.record(
+        tape,
+        """test "$(stat -c '%F %a' "$(dirname "$BARO_EVENTS")")" = "directory 700" || exit 3
+        test -f "$BARO_EVENTS" || exit 4
+        echo "epoch 1" >>"$BARO_EVENTS"
+        echo '{"begin": "load", "rows": 1000}' >>"$BARO_EVENTS"
+        echo '{"mark": "checkpoint", "loss": 0.12, "step": -3, "ok": true, "by": {"host": "a b"}}' >>"$BARO_EVENTS"
+        echo '{"end": "load", "rows": 2000}' >>"$BARO_EVENTS"
+        printf 'without newline' >>"$BARO_EVENTS\"""",
+    )
+    got = phases(run_both, tape)
+    assert [m["name"] for m in got["marks"]] == ["epoch 1", "checkpoint", "without newline"]
+    assert got["marks"][1]["attributes"] == {"loss": 0.12, "step": -3, "ok": "true", "by.host": "a b"}
+    load = named(got["phases"], "load")
+    assert load["attributes"] == {"rows": 2000} and not load["is_open"]
+    assert load["begin_ns"] <= got["marks"][1]["begin_ns"] <= load["end_ns"]
+
+
+def test_python_without_a_library(run, tape):
+    run.record(tape, script("""
+        import json, os, time
+        def event(**line):
+            with open(os.environ["BARO_EVENTS"], "a") as f:
+                f.write(json.dumps({**line, "monotonic_ns": time.monotonic_ns()}) + "\\n")
+        event(begin="train")
+        for epoch in range(3):
+            event(begin="epoch", id=str(epoch))
+            sum(range(300000))
+            event(end="epoch", id=str(epoch), loss=1 / (epoch + 1))
+        began = time.monotonic()
+        sum(range(300000))
+        event(phase="score", seconds=time.monotonic() - began)
+        event(begin="never ended")
+    """))
+    got = phases(run, tape)
+    names = [p["name"] for p in got["phases"]]
+    assert sorted(names) == ["epoch"] * 3 + ["never ended", "score", "train"]
+    epochs = [p for p in got["phases"] if p["name"] == "epoch"]
+    assert [p["attributes"]["loss"] for p in epochs] == [1, 0.5, 1 / 3]
+    assert [p["depth"] for p in epochs] == [1, 1, 1]
+    assert all(a["end_ns"] <= b["begin_ns"] for a, b in zip(epochs, epochs[1:]))
+    assert named(got["phases"], "never ended")["is_open"] and named(got["phases"], "train")["is_open"]
+    whole = run.summary(tape)["job"]["cpu_ns"]
+    train = named(got["phases"], "train")
+    assert 0 < train["cpu_ns"] <= whole
+
+
+def test_phase_is_the_command_to_its_caller(run, baro, tape, work):
+    (work / "job.sh").write_text(f"""
+        B={baro}
+        $B phase outer corpus=news -- sh -c "$B phase inner -- true; $B mark half way x=0.5 y=z"
+        $B phase fails -- sh -c 'exit 7'; test $? = 7 || exit 1
+        $B phase fails -- sh -c 'kill -TERM $$'; test $? = 143 || exit 2
+        $B phase missing -- ./no-such-program 2>/dev/null; test $? = 127 || exit 3
+        $B phase piped -- cat <job.sh | cmp - job.sh || exit 4
+        $B mark --begin by hand; $B mark --end by hand
+        $B phase tricky -- env -u A FOO=1 sh -c 'test "$FOO" = 1' || exit 5
+    """)
+    run.record(tape, ["sh", "job.sh"], cwd=str(work))
+    got = phases(run, tape)
+    outer, inner = named(got["phases"], "outer"), named(got["phases"], "inner")
+    assert outer["attributes"] == {"corpus": "news", "status": 0}
+    assert outer["begin_ns"] <= inner["begin_ns"] <= inner["end_ns"] <= outer["end_ns"]
+    assert [p["attributes"] for p in got["phases"] if p["name"] == "fails"] == [{"status": 7}, {"signal": "TERM"}]
+    assert named(got["phases"], "missing")["attributes"] == {"status": 127}
+    assert got["marks"][0]["name"] == "half way" and got["marks"][0]["attributes"] == {"x": 0.5, "y": "z"}
+    assert not any(p["is_open"] for p in got["phases"])
+    lines = runlog(run, tape)
+    assert list(lines[0]) == ["ts", "type", "name", "seconds", "status"] and lines[0]["name"] == "inner"
+    mark = [line for line in lines if line["type"] == "event"]
+    assert mark == [{"ts": mark[0]["ts"], "type": "event", "event": "half way", "data": {"x": 0.5, "y": "z"}}]
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", line["ts"]) for line in lines)
+    assert [line["ts"] for line in lines] == sorted(line["ts"] for line in lines)
+
+
+def test_without_a_recording(run, work):
+    env = {"BARO_EVENTS": None}
+    done = run("mark", "epoch", env=env, status=0)
+    assert "not within a recording" in done.stderr and not done.stdout
+    assert run("mark", "-q", "epoch", env=env, status=0).stderr == ""
+    done = run("phase", "load", "--", "sh", "-c", "echo out; exit 5", env=env, status=5)
+    assert done.stdout == "out\n" and "not within a recording" in done.stderr
+    assert run("phase", "-q", "load", "true", env=env, status=0).stderr == ""
+    assert run("mark", "x", env={"BARO_EVENTS": work / "gone" / "events"}, status=0).stderr.count("\n") == 1
+    os.mkfifo(work / "fifo")
+    assert run("mark", "x", env={"BARO_EVENTS": work / "fifo"}, status=0).stderr.count("\n") == 1
+    run("phase", "load", status=125)
+    run("mark", status=2)
+
+
+def test_phase_that_is_killed_ends_with_its_process(run, baro, tape, work):
+    run.record(
+        tape,
+        f"""{baro} phase lost -- sh -c 'echo $$ >pid; exec sleep 1000' &
+        until test -s pid; do :; done; kill -9 $!; wait
+        {baro} phase next -- true
+        kill -9 $(cat pid)""",
+        cwd=str(work),
+    )
+    got = phases(run, tape)
+    lost, after = named(got["phases"], "lost"), named(got["phases"], "next")
+    assert not lost["is_open"] and lost["end_ns"] < after["end_ns"]
+
+
+def test_writers_go_on_without_the_recorder(run, tape, work, wait_until):
+    """The recorder is killed: writing still works, the command's end is its own, and no file stays."""
+    note = work / "path"
+    process = run.popen("run", "-q", "-o", tape, "--", "sh", "-c",
+                        f"echo $BARO_EVENTS >{note}; while test ! -e {work}/go; do echo line >>$BARO_EVENTS || exit 9;"
+                        "sleep 0.01; done; echo more >>$BARO_EVENTS && exit 6", stderr=subprocess.PIPE)
+    wait_until(lambda: note.exists() and note.read_text().endswith("\n"))
+    events = pathlib.Path(note.read_text().strip())
+    run.await_samples(tape)
+    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    recorder = [p for p in children if pathlib.Path(f"/proc/{p}/comm").read_text() == "baro-recorder\n"]
+    os.kill(int(recorder[0]), signal.SIGKILL)
+    (work / "go").touch()
+    process.communicate(timeout=60)
+    assert process.returncode == 6
+    assert not events.exists()
+
+
+def test_nested_runs_have_files_of_their_own(run, baro, work, tape):
+    inner = work / "inner.baro"
+    run.record(tape, f"echo outer >>$BARO_EVENTS; {baro} run -q -o {inner} -- sh -c 'echo inner >>$BARO_EVENTS'")
+    assert [m["name"] for m in phases(run, tape)["marks"]] == ["outer"]
+    assert [m["name"] for m in phases(run, inner)["marks"]] == ["inner"]
+
+
+HOSTILE = b"\xff\xfe\x1b]0;x\x07,\"'=cmd|' /C calc'!A0\\<script>\xe2\x80\xae"
+
+
+def test_hostile_lines(run, tape, work):
+    """Whatever is written there, the tape stays readable, and no output has a raw control byte."""
+    (work / "name").write_bytes(HOSTILE)
+    run.record(tape, script("""
+        import os
+        hostile = open("name", "rb").read()
+        with open(os.environ["BARO_EVENTS"], "ab", 0) as f:
+            f.write(hostile + b"\\n")
+            f.write(b'{"begin": "' + hostile.replace(b"\\\\", b"\\\\\\\\").replace(b'"', b'\\\\"').replace(b"\\x1b", b"\\\\u001b")
+                    .replace(b"\\x07", b"\\\\u0007") + b'", "k\\\\n": "v\\\\u0000"}\\n')
+            f.write(b'{"begin": "cut in the mid\\n')
+            f.write(b"{" * 100000 + b"\\n")
+            f.write(b"x" * 200000 + b"\\n")
+            f.write(b"\\0" * 5000 + b"after NULs\\n")
+            f.write(os.urandom(50000).replace(b"\\n", b" ").replace(b"{", b"(") + b"\\n")
+            f.write(b"\\n\\n   \\n")
+            f.write(b'{"mark": "last"}\\n')
+    """), cwd=str(work))
+    outputs = [("export", "--entity", "event"), ("export", "--entity", "event", "--format", "jsonl"),
+               ("export", "--format", "runlog"), ("summary", "--by", "phase"), ("summary", "--by", "phase", "--json"),
+               ("summary",)]
+    for args in outputs:
+        out = run(*args, tape, status=0, text=False).stdout
+        assert not re.search(rb"[\x00-\x08\x0b-\x1f\x7f]", out), args
+        out.decode("utf-8")
+    marks = [m["name"] for m in phases(run, tape)["marks"]]
+    assert marks[-1] == "last" and "after NULs" in marks
+    assert any("too long or no JSON" in e["text"] for e in run.export(tape, "event") if e["event"] == "warning")
+
+
+def test_flood_costs_lines_and_nothing_else(run, tape):
+    run.record(tape, script("""
+        import os
+        with open(os.environ["BARO_EVENTS"], "ab", 0) as f:
+            for i in range(300):
+                f.write(b"flood\\n" * 10000)
+            f.write(b"the end\\n")
+    """))
+    events = run.export(tape, "event")
+    assert any("came too fast" in e["text"] for e in events if e["event"] == "warning")
+    assert len([e for e in events if e["event"] == "mark"]) < 200_000
+    assert os.path.getsize(tape) < 10_000_000
+
+
+def test_rows_say_their_phase(run, baro, tape):
+    run.record(tape, f"{baro} phase 'a,b' -- sleep 0.3; sleep 0.05", "-i", "10ms")
+    rows = run.export(tape, "job", "-c", "t_ns,phase")
+    assert {r["phase"] for r in rows} >= {None, "a,b"}
+    inside = named(phases(run, tape)["phases"], "a,b")
+    assert all((r["phase"] == "a,b") == (inside["begin_ns"] <= r["t_ns"] < inside["end_ns"]) for r in rows)
+
+
+def test_make_marks_its_build(run, baro, tape, work):
+    if not shutil.which("make"):
+        pytest.skip("no make")
+    (work / "Makefile").write_text(
+        f"all: a b\n\t{baro} mark built\na b:\n\t{baro} phase compile target=$@ -- sh -c 'echo $@ >$@'\n")
+    run.record(tape, ["make", "-s", "-j2"], cwd=str(work))
+    got = phases(run, tape)
+    assert sorted(p["attributes"]["target"] for p in got["phases"]) == ["a", "b"]
+    assert [m["name"] for m in got["marks"]] == ["built"]
+
+
+def test_live(run, tape, work, wait_until):
+    """A line is on the tape soon, also of a job that sleeps; export -f writes a phase when it has ended."""
+    process = run.popen("run", "-q", "-o", tape, "--", "sh", "-c",
+                        f"echo $BARO_EVENTS >{work}/path; exec sleep 1000")
+    try:
+        note = work / "path"
+        wait_until(lambda: note.exists() and note.read_text().endswith("\n"))
+        run.await_samples(tape, 3)
+        with open(note.read_text().strip(), "a", encoding="utf-8") as f:
+            f.write('{"begin": "asleep"}\n')
+        wait_until(lambda: any(e["event"] == "phase_begin" for e in run.export(tape, "event")))
+        log = work / "log"
+        with open(log, "wb") as out:
+            follower = run.popen("export", "--format", "runlog", "-f", tape, stdout=out)
+        with open(note.read_text().strip(), "a", encoding="utf-8") as f:
+            f.write('{"end": "asleep", "n": 1}\n')
+        wait_until(lambda: log.read_bytes().endswith(b"}\n"))
+        line = json.loads(log.read_text())
+        assert (line["type"], line["name"], line["n"]) == ("phase", "asleep", 1)
+    finally:
+        process.terminate()
+        process.wait()
+    assert follower.wait(timeout=60) == 0
+    assert len(log.read_text().splitlines()) == 1
