@@ -33,9 +33,10 @@ const struct cli_command cli_commands[] = {
      "attributes; a VALUE that is a number stays one. With --begin and --end it is the edge of a phase.\n\n"
      "It appends a line to the file that the environment variable BARO_EVENTS names, which every program can do by "
      "itself, in any language: a line of text is a mark of that name; JSON is {\"mark\": \"checkpoint\", \"loss\": "
-     "0.12}, {\"begin\": \"load\"}, {\"end\": \"load\"} or {\"phase\": \"fit\", \"seconds\": 1.25} (one that has just "
-     "ended), with whatever other members. \"time\" (seconds since 1970), \"monotonic\" (seconds) or \"monotonic_ns\" says "
-     "when it was; \"id\" tells phases of one name apart. Append (>>), with the whole line in one write.\n\n"
+     "0.12}, {\"begin\": \"load\"}, {\"end\": \"load\"} or {\"phase\": \"fit\", \"seconds\": 1.25} (one that has "
+     "just ended), with whatever other members. \"time\" (seconds since 1970), \"monotonic\" (seconds) or "
+     "\"monotonic_ns\" says when it was; \"id\" tells phases of one name apart. Append (>>), with the whole line in "
+     "one write. The file goes with the recording.\n\n"
      "Outside of a recording, or where the line can't be written, it prints a note, and the status is 0 all the same: "
      "a script that marks runs as well without a recording.",
      options_mark, cmd_mark, CLI_FAILED, 1, -1, false, false, false, NULL},

@@ -6,6 +6,7 @@
 #include "baro/timeline.h"
 #include "base/fmt.h"
 #include "base/json.h"
+#include "encode/encode.h"
 #include "encode/table.h"
 
 #define INDENT_MOST 8
@@ -101,56 +102,6 @@ static void print_table(struct cli *cli, const struct baro_timeline *timeline, s
 
 /* ---- as JSON ---- */
 
-static void put_attributes(struct json *j, const struct baro_timeline_item *v)
-{
-    json_key(j, "attributes");
-    json_begin(j, '{');
-    for (size_t i = 0; i < v->attribute_count; i++) {
-        const struct baro_attribute *a = &v->attribute[i];
-        json_key(j, a->name);
-        if (a->type == BARO_ATTRIBUTE_TEXT)
-            json_text(j, a->text);
-        else if (a->type == BARO_ATTRIBUTE_REAL)
-            json_double(j, a->real);
-        else if (a->type == BARO_ATTRIBUTE_SIGNED)
-            json_i64(j, a->i64);
-        else
-            json_u64(j, a->u64);
-    }
-    json_end(j, '}');
-}
-
-static void put_flag(struct json *j, const char *name, const char *what)
-{
-    struct buf key = {0};
-    buf_printf(&key, "%s_%s", name, what);
-    buf_byte(&key, 0);
-    if (!key.failed) {
-        json_key(j, (const char *)key.at);
-        json_bool(j, true);
-    }
-    buf_done(&key);
-}
-
-static void put_facts(struct json *j, const struct baro_timeline *timeline, size_t i)
-{
-    for (int f = 0; f < baro_timeline_fact_count(); f++) {
-        const struct baro_fact *fact = baro_timeline_fact(f);
-        struct baro_value v;
-        json_key(j, fact->name);
-        if (baro_timeline_value(timeline, i, f, &v) != BARO_PRESENT)
-            json_null(j);
-        else if (fact->type == BARO_FACT_REAL)
-            json_double(j, v.real);
-        else
-            json_u64(j, v.u64);
-        if (v.flags & BARO_VALUE_LOWER_BOUND)
-            put_flag(j, fact->name, "is_lower_bound");
-        if (v.flags & BARO_VALUE_ESTIMATE)
-            put_flag(j, fact->name, "is_estimate");
-    }
-}
-
 static void put_item(struct json *j, const struct baro_timeline *timeline, size_t i)
 {
     const struct baro_timeline_item *v = baro_timeline_get(timeline, i);
@@ -175,9 +126,10 @@ static void put_item(struct json *j, const struct baro_timeline *timeline, size_
         json_key(j, "depth");
         json_i64(j, v->depth);
     }
-    put_attributes(j, v);
+    json_key(j, "attributes");
+    json_attributes(v, j);
     if (v->kind == BARO_TIMELINE_PHASE)
-        put_facts(j, timeline, i);
+        json_phase_facts(timeline, i, j);
     json_end(j, '}');
 }
 

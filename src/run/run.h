@@ -47,15 +47,16 @@ struct run_result {
 /* The recorder, in a process and session of its own. Descriptors 0, 1 and 2 are /dev/null. All others are closed except
  * the link (non-blocking, receives struct link_message), tape_fd, events_fd, folder_fd and that of marks, so it holds
  * nothing of the job's, however long it hangs. The wrapper prints its messages to people (link_say()). The working
- * directory is "/", so paths must be absolute; signals that people or terminals send are ignored. Its return value becomes its exit
- * status. After LINK_ENDED or LINK_FAILED the wrapper waits at most a second for it and reaps it. End of file on the
- * link without LINK_ENDED means that the wrapper was killed. */
+ * directory is "/", so paths must be absolute; signals that people or terminals send are ignored. Its return value
+ * becomes its exit status. After LINK_ENDED or LINK_FAILED the wrapper waits at most a second for it and reaps it. End
+ * of file on the link without LINK_ENDED means that the wrapper was killed. */
 typedef int run_recorder(void *context, const struct link_end *link);
 
 /* Starts the recorder (NULL: none, and the command's environment is left as it is), runs the command, and returns when
- * it has ended. The process must have one thread, and stdio must have nothing buffered. All signals stay blocked afterwards. Returns 0 if the command was executed or could not
- * be (ret->exec_errno); negative on a failure of our own, for which the exit status is 125. If no process can be
- * created for the command, this process becomes the command, unrecorded, and the function does not return. */
+ * it has ended. The process must have one thread, and stdio must have nothing buffered. All signals stay blocked
+ * afterwards. Returns 0 if the command was executed or could not be (ret->exec_errno); negative on a failure of our
+ * own, for which the exit status is 125. If no process can be created for the command, this process becomes the
+ * command, unrecorded, and the function does not return. */
 int run_wrapper(const struct run_options *options, run_recorder *recorder_main, void *context, struct run_result *ret,
                 struct baro_error *err);
 
