@@ -109,7 +109,8 @@ void page_value(struct buf *html, const struct baro_fact *fact, const struct bar
     } else if (v->absent) {
         buf_printf(html, "<span class=\"absent\">%s</span>", baro_absent_name((enum baro_absent)v->absent));
     } else {
-        buf_str(html, v->flags & BARO_VALUE_LOWER_BOUND ? "at least " : v->flags & BARO_VALUE_ESTIMATE ? "about " : "");
+        if (v->flags & (BARO_VALUE_LOWER_BOUND | BARO_VALUE_ESTIMATE))
+            buf_printf(html, "<small>%s</small> ", v->flags & BARO_VALUE_LOWER_BOUND ? "at least" : "about");
         number(html, fact, v);
     }
 }

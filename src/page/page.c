@@ -22,6 +22,7 @@ static int walk(struct page *p, struct baro_tape *tape, struct baro_verdicts *ve
         baro_verdicts_add(verdicts, &r);
         lives_add(&p->lives, &r);
         moments_add(&p->moments, &r);
+        kinds_add(&p->kinds, tape, &r);
     }
     if (code < 0)
         return code;
@@ -48,6 +49,7 @@ static int make_figures(struct page *p, struct baro_tape *tape, struct baro_erro
         p->from_ns = c->from_ns;
         p->to_ns = c->to_ns > c->from_ns ? c->to_ns : c->from_ns + 1;
         p->start_ns = c->start_ns;
+        code = kinds_make(&p->kinds, tape, c, err);
     }
     return code;
 }
@@ -142,6 +144,7 @@ int page_write(struct baro_tape *tape, const struct page_options *options, baro_
         code = write_page(&p, verdicts, err);
     figures_free(p.figures);
     bars_done(&p.bars);
+    kinds_done(&p.kinds);
     moments_done(&p.moments);
     lives_done(&p.lives);
     baro_verdicts_free(verdicts);

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "chart/figure.h"
 #include "page/bars.h"
+#include "page/kinds.h"
 #include "page/lives.h"
 #include "page/moments.h"
 #include "page/page.h"
@@ -24,6 +25,7 @@ struct page {
     struct lives lives;
     struct moments moments;
     struct bars bars;
+    struct kinds kinds;
     struct figures *figures;
     struct chart_spans spans;          /* none: the page draws phases in a lane above the charts */
     uint64_t from_ns, to_ns, start_ns; /* the time axis of all charts, and where its 0 is */

@@ -297,19 +297,35 @@ static void track(struct page *p, const struct chart *c, size_t i, bool tall)
     page_flush(p, false);
 }
 
+/* The figures, then the kinds that only the tape has. */
+static const struct chart *chart_at(const struct page *p, size_t i)
+{
+    size_t n = figures_count(p->figures);
+    return i < n ? figures_chart(p->figures, i) : i - n < p->kinds.charts ? &p->kinds.chart[i - n] : NULL;
+}
+
+static bool has_value(const struct chart *c)
+{
+    for (size_t k = 0; k < c->n_curves; k++) {
+        if (c->curves[k].known)
+            return true;
+    }
+    return false;
+}
+
 void page_charts(struct page *p)
 {
     struct buf absent = {0};
-    for (size_t i = 0; i < figures_count(p->figures); i++) {
-        const struct chart *c = figures_chart(p->figures, i);
-        if (!c->absent) {
+    const struct chart *c;
+    for (size_t i = 0; (c = chart_at(p, i)); i++) {
+        if (!c->absent && has_value(c)) {
             track(p, c, i, i < 2);
             continue;
         }
         buf_str(&absent, "<li>");
         page_string(&absent, c->title);
         buf_str(&absent, ": ");
-        page_string(&absent, c->absent);
+        page_string(&absent, c->absent ? c->absent : "no sample has the values");
         buf_str(&absent, "</li>\n");
     }
     if (absent.len) {
@@ -376,9 +392,9 @@ static void curve_data(const struct chart *c, const struct chart_curve *curve, s
 
 void page_chart_data(const struct page *p, struct json *j)
 {
+    const struct chart *c;
     json_begin(j, '[');
-    for (size_t i = 0; i < figures_count(p->figures); i++) {
-        const struct chart *c = figures_chart(p->figures, i);
+    for (size_t i = 0; (c = chart_at(p, i)); i++) {
         json_begin(j, '{');
         json_key(j, "id");
         json_text(j, c->id);

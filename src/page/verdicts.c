@@ -44,16 +44,35 @@ static void verdict(struct page *p, const struct baro_verdict *v)
     buf_str(html, "</div></li>\n");
 }
 
+/* Those about the job as a whole, or those about its phases. Returns how many there are. */
+static size_t list(struct page *p, const struct baro_verdicts *all, bool of_phases, bool write)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < baro_verdicts_count(all); i++) {
+        const struct baro_verdict *v = baro_verdicts_get(all, i);
+        if ((v->phase != NULL) != of_phases)
+            continue;
+        if (!n++ && write)
+            buf_str(&p->html, "<ul class=\"verdicts\">\n");
+        if (write)
+            verdict(p, v);
+    }
+    if (n && write)
+        buf_str(&p->html, "</ul>\n");
+    return n;
+}
+
 void page_verdicts(struct page *p, const struct baro_verdicts *all)
 {
-    size_t n = baro_verdicts_count(all);
-    if (n) {
-        buf_str(&p->html, "<ul class=\"verdicts\">\n");
-        for (size_t i = 0; i < n; i++)
-            verdict(p, baro_verdicts_get(all, i));
-        buf_str(&p->html, "</ul>\n");
-    } else {
+    if (!list(p, all, false, true))
         buf_str(&p->html, "<p class=\"calm\">No rule found anything that held it up.</p>\n");
+    size_t of_phases = list(p, all, true, false);
+    if (of_phases) {
+        bool few = of_phases <= 2;
+        buf_printf(&p->html, "<details%s><summary>%zu about %s</summary>\n", few ? " open" : "", of_phases,
+                   of_phases == 1 ? "a phase" : "phases");
+        list(p, all, true, true);
+        buf_str(&p->html, "</details>\n");
     }
     page_flush(p, false);
 }

@@ -103,7 +103,7 @@ def check_safe(page, text):
     """What has to be true of every page: nothing loads, nothing runs but what the build made, SVG is XML."""
     assert page.comments == []
     known = {"html", "head", "meta", "title", "style", "body", "header", "main", "footer", "section", "div", "span", "h1", "h2", "h3", "p", "ul", "li", "dl",
-             "dt", "dd", "code", "kbd", "b", "i", "button", "figure", "figcaption", "details", "summary", "table", "thead", "tbody", "tr", "th", "td", "script",
+             "dt", "dd", "code", "kbd", "b", "i", "small", "button", "figure", "figcaption", "details", "summary", "table", "thead", "tbody", "tr", "th", "td", "script",
              "svg", "g", "path", "rect", "line", "circle", "text"}
     assert set(page.tags) <= known
     for tag, name, value in page.attributes:
@@ -238,9 +238,17 @@ def test_short_host_and_collected(baro, tmp_path):
     page = page_of(baro, tmp_path / "host.baro")
     assert page.table_rows("processes") == [] and "memory in use" in page.text
     program = tmp_path / "weather"
-    program.write_text("#!/bin/sh\nwhile :; do echo 'weather_temperature{place=\"<b>\"} 21.5'; echo '# EOF'; sleep 0.1; done\n")
+    program.write_text("""#!/bin/sh
+    while :; do
+        printf 'temperature{name="</script>"} 21.5\\ntemperature{name="b"} 3\\n# EOF\\n'
+        sleep 0.1
+    done
+    """)
     program.chmod(0o755)
-    page_of(baro, record(baro, tmp_path / "kinds.baro", "sleep", "0.5", options=("-i", "100ms", f"--collect=weather={program}")))
+    page = page_of(baro, record(baro, tmp_path / "kinds.baro", "sleep", "1", options=("-i", "100ms", f"--collect=weather={program}")))
+    (chart,) = [c for c in page.data()["charts"] if c["id"].startswith("kind-")]
+    assert {max(v for v in c["v"] if v is not None) for c in chart["curves"]} == {21.5, 3}
+    assert "weather: temperature" in "".join(page.text)
 
 
 @pytest.mark.parametrize("part", [0, 0.02, 0.3, 0.7, 0.999])
