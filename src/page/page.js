@@ -117,7 +117,7 @@
     ticks.forEach((v, i) => {
       const y = plot.height * (1 - v / end);
       lines.push(makeSvg("line", { x1: 0, x2: "100%", y1: y, y2: y }));
-      if (i) lines.push(makeSvg("text", { x: 4, y: y + 11 }, units[plot.chart.unit](v)));
+      if (i) lines.push(makeSvg("text", { x: 4, y: y + 11 }, units[plot.chart.unit](v).replace(" cores", "")));
     });
     plot.axis.replaceChildren(...lines);
   };
@@ -268,8 +268,8 @@
   let focused = null;
   function focus(name) {
     focused = focused === name ? null : name;
-    tracks.classList.toggle("focus", focused !== null);
     for (const e of $$("[data-k]")) e.classList.toggle("on", focused !== null && e.dataset.k === focused);
+    for (const track of $$(".track", tracks)) track.classList.toggle("focus", focused !== null && $(".on", track) !== null);
   }
   for (const e of $$(".legend button, .bars li[data-k]", tracks)) e.addEventListener("click", () => focus(e.dataset.k));
 
