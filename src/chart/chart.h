@@ -158,8 +158,8 @@ struct chart_picture {
  * Writes a chart as SVG. Elements have classes, colours are CSS variables (--chart-0 to --chart-9, --chart-others,
  * --chart-text, --chart-muted, --chart-grid, --chart-axis, --chart-limit, --chart-gap, --chart-back), which a page may
  * set for a theme. All text is escaped. Numbers for programs stand in attributes: svg has data-figure, data-unit,
- * data-from-ns, data-to-ns, data-start-ns, data-axis-end, and data-plot="x y width height" of the plot in its coordinates; the group of a curve
- * data-curve (its name), data-max, data-mean, data-last; limits and marks data-value, marks data-t-ns; phases, marks
+ * data-from-ns, data-to-ns, data-start-ns, data-axis-end, and data-plot="x y width height" of the plot in its
+ * coordinates; the group of a curve data-curve (its name), data-max, data-mean, data-last; limits and marks data-value, marks data-t-ns; phases, marks
  * of the job and events data-span (phase, mark, event, gap), data-begin-ns and data-end-ns.
  */
 void chart_svg(const struct chart *c, const struct chart_picture *p, struct buf *ret);

@@ -24,6 +24,20 @@ int chart_png(const struct chart *c, const struct chart_picture *p, struct buf *
 
 #include <cairo.h>
 
+#ifdef __SANITIZE_ADDRESS__
+/* fontconfig keeps what it has read of fonts until the process ends. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:libfontconfig\n";
+}
+const char *__lsan_default_options(void);
+const char *__lsan_default_options(void)
+{
+    return "print_suppressions=0";
+}
+#endif
+
 struct png {
     struct canvas canvas;
     cairo_t *cr;

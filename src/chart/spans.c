@@ -31,7 +31,7 @@ int spans_of_timeline(const struct baro_timeline *timeline, struct chart_spans *
             span.kind = CHART_EVENT;
         else
             continue;
-        span.text = strdup(item->text);
+        span.text = strdup(item->kind == BARO_TIMELINE_PHASE ? item->name : item->text);
         if (!span.text)
             return -ENOMEM;
         ret->at[ret->n++] = span;

@@ -154,16 +154,19 @@ static void line_curve(struct grid *g, const struct chart_curve *curve, char let
     }
 }
 
-/* Above the stack: what was the most within a column. */
+/* Above the stack: what was the most within a column, where that is a good part of a cell more. */
 static void peaks(struct grid *g, const struct chart_curve *total)
 {
     for (size_t x = 0; x < 2 * g->columns; x++) {
-        double high = -1;
+        double high = -1, mean = 0;
         size_t first, end;
         grid_buckets(g, x, 2 * g->columns, &first, &end);
-        for (size_t i = first; i < end; i++)
-            high = total->at[i].known && total->at[i].max > high ? total->at[i].max : high;
-        if (high > 0)
+        for (size_t i = first; i < end; i++) {
+            const struct chart_bucket *b = &total->at[i];
+            high = b->known && b->max > high ? b->max : high;
+            mean += b->known ? b->mean / (double)(end - first) : 0;
+        }
+        if (high - mean > row_value(g, 0.75))
             dots(g, x, high, high, COLOR_MUTED, '.');
     }
 }
@@ -338,7 +341,7 @@ static void legend(const struct grid *g, struct buf *ret)
         bool blocks = g->t->utf8 && (g->t->color || (curve->shape != CHART_STACK && c->n_curves == 1));
         if (curve->shape == CHART_TOTAL)
             continue;
-        entry(&l, blocks ? curve->shape == CHART_STACK ? "\342\226\210" : "\342\240\211" : letter,
+        entry(&l, blocks ? curve->shape == CHART_STACK ? "\342\226\210" : "\342\224\200" : letter,
               colors[curve->color <= CHART_COLORS ? curve->color : CHART_COLORS], curve->name, strlen(curve->name),
               true);
     }

@@ -91,8 +91,8 @@ static int report(const struct cli *cli, const struct settings *s, const struct 
         return write_folder(cli, in, s->output);
     if (!format)
         return cli_failf(cli,
-                         "what %s should be is not clear from its name: it ends with .html, .md, .json or / (a folder), "
-                         "or --format says it",
+                         "what %s should be is not clear from its name: it ends with .html, .md, .json or / (a "
+                         "folder), or --format says it",
                          s->output);
     if (s->output)
         return write_file(cli, format, in, strcmp(s->output, "-") == 0 ? NULL : s->output);

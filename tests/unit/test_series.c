@@ -205,6 +205,140 @@ static void test_growth(void **state)
     baro_series_free(s);
 }
 
+static int add_make_cores(struct baro_series *s)
+{
+    return baro_series_add_derived(s, BARO_KIND_PROCESS, 0, "make", baro_derived_find(BARO_KIND_PROCESS, "cores", 5),
+                                   NULL);
+}
+
+static int add_count(struct baro_series *s)
+{
+    return baro_series_add_count(s, BARO_KIND_PROCESS, NULL, NULL);
+}
+
+static int add_count_of_cc(struct baro_series *s)
+{
+    return baro_series_add_count(s, BARO_KIND_PROCESS, "cc", NULL);
+}
+
+static void test_derived_and_counts(void **state)
+{
+    int curve;
+    struct baro_series *s = series(*state, 0, 8 * SECOND, 8, &curve, add_make_cores);
+    for (size_t i = 0; i < 8; i++)
+        near(baro_series_bucket(s, curve, i)->mean, 0.5);
+    baro_series_free(s);
+    s = series(*state, 0, 8 * SECOND, 8, &curve, add_count);
+    static const double all[] = {0, 1, 2, 2, 1, 1, 1, 1}, cc[] = {0, 0, 1, 1, 0, 0, 0, 0};
+    assert_int_equal(baro_series_bucket(s, curve, 0)->covered_ns, 0);
+    for (size_t i = 1; i < 8; i++)
+        near(baro_series_bucket(s, curve, i)->mean, all[i]);
+    baro_series_free(s);
+    s = series(*state, 0, 8 * SECOND, 8, &curve, add_count_of_cc);
+    for (size_t i = 1; i < 8; i++)
+        near(baro_series_bucket(s, curve, i)->mean, cc[i]);
+    baro_series_free(s);
+}
+
+/* Machine at 1, 2 and 3 s: of 2 s of all CPUs 0.5 s busy, then of 2 s all. PSI of 0.25 s, then 0. */
+static void write_machine(const char *path)
+{
+    struct tape_writer *w = new_tape(path, NULL);
+    struct baro_sample s = {.t_ns = 1 * SECOND, .has_host = true, .host_ns = 1 * SECOND};
+    for (int i = 0; i < HOST_MAX; i++)
+        s.host_absent[i] = BARO_ABSENT_UNKNOWN;
+    s.host_absent[HOST_cpu_user] = s.host_absent[HOST_cpu_idle] = s.host_absent[HOST_pressure_cpu_some] = 0;
+    s.host[HOST_cpu_user] = 7 * SECOND;
+    s.host[HOST_cpu_idle] = 9 * SECOND;
+    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    s.t_ns = s.host_ns = 2 * SECOND;
+    s.host[HOST_cpu_user] += SECOND / 2;
+    s.host[HOST_cpu_idle] += SECOND * 3 / 2;
+    s.host[HOST_pressure_cpu_some] += SECOND / 4;
+    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    s.t_ns = s.host_ns = 3 * SECOND;
+    s.host[HOST_cpu_user] += 2 * SECOND;
+    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    assert_int_equal(tape_writer_finish(w, NULL), 0);
+    tape_writer_free(w);
+}
+
+static int add_busy(struct baro_series *s)
+{
+    return baro_series_add_derived(s, BARO_KIND_HOST, 0, NULL, baro_derived_find(BARO_KIND_HOST, "cpu_busy_ratio", 14),
+                                   NULL);
+}
+
+static int add_pressure(struct baro_series *s)
+{
+    return baro_series_add_derived(s, BARO_KIND_HOST, 0, NULL,
+                                   baro_derived_find(BARO_KIND_HOST, "pressure_cpu_some_ratio", 23), NULL);
+}
+
+static int add_steal(struct baro_series *s)
+{
+    return baro_series_add_derived(s, BARO_KIND_HOST, 0, NULL, baro_derived_find(BARO_KIND_HOST, "cpu_steal_ratio", 15),
+                                   NULL);
+}
+
+static void test_shares(void **state)
+{
+    char path[64];
+    int curve;
+    (void)state;
+    snprintf(path, sizeof path, "/tmp/test_series_machine.%d.baro", (int)getpid());
+    write_machine(path);
+    struct baro_series *s = series(path, 1 * SECOND, 3 * SECOND, 2, &curve, add_busy);
+    near(baro_series_bucket(s, curve, 0)->mean, 0.25);
+    near(baro_series_bucket(s, curve, 1)->mean, 1);
+    baro_series_free(s);
+    s = series(path, 1 * SECOND, 3 * SECOND, 2, &curve, add_pressure);
+    near(baro_series_bucket(s, curve, 0)->mean, 0.25);
+    near(baro_series_bucket(s, curve, 1)->mean, 0);
+    baro_series_free(s);
+    s = series(path, 1 * SECOND, 3 * SECOND, 2, &curve, add_steal); /* its counter is absent */
+    assert_int_equal(baro_series_bucket(s, curve, 0)->covered_ns, 0);
+    baro_series_free(s);
+    unlink(path);
+}
+
+/* Nothing was recorded from 2 to 4 s: rss was 10 before, and is 20 after that; CPU time grew by 3 s in these 3 s. */
+static void test_gap(void **state)
+{
+    char path[64];
+    int curve;
+    struct baro_process make = {.id = 1, .key = {100, 7}, .name = (char *)"make", .read_ns = SECOND};
+    struct baro_process *one[] = {&make};
+    struct baro_sample s = {.t_ns = 1 * SECOND, .n = 1, .processes = one};
+    struct baro_event gap = {.t_ns = 4 * SECOND, .kind = BARO_EVENT_GAP, .number = 2 * SECOND, .text = (char *)""};
+    (void)state;
+    snprintf(path, sizeof path, "/tmp/test_series_gap.%d.baro", (int)getpid());
+    struct tape_writer *w = new_tape(path, NULL);
+    make.value[PROCESS_rss] = 10;
+    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    tape_writer_event(w, &gap);
+    s.t_ns = make.read_ns = 4 * SECOND;
+    make.value[PROCESS_rss] = 20;
+    make.value[PROCESS_cpu] = 3 * SECOND;
+    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    s.t_ns = make.read_ns = 5 * SECOND;
+    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    assert_int_equal(tape_writer_finish(w, NULL), 0);
+    tape_writer_free(w);
+    struct baro_series *rss = series(path, 1 * SECOND, 5 * SECOND, 4, &curve, add_rss);
+    near(baro_series_bucket(rss, curve, 0)->mean, 10);
+    assert_int_equal(baro_series_bucket(rss, curve, 0)->covered_ns, SECOND);
+    assert_int_equal(baro_series_bucket(rss, curve, 1)->covered_ns, 0);
+    assert_int_equal(baro_series_bucket(rss, curve, 2)->covered_ns, 0);
+    near(baro_series_bucket(rss, curve, 3)->mean, 20);
+    baro_series_free(rss);
+    struct baro_series *cpu = series(path, 1 * SECOND, 5 * SECOND, 4, &curve, add_all_cpu);
+    for (size_t i = 0; i < 3; i++)
+        near(baro_series_bucket(cpu, curve, i)->mean, 1e9);
+    baro_series_free(cpu);
+    unlink(path);
+}
+
 static void test_refused(void **state)
 {
     struct baro_series *s;
@@ -219,6 +353,10 @@ static void test_refused(void **state)
     assert_int_equal(baro_series_add_value(s, BARO_KIND_PROCESS, 0, NULL, PROCESS_cpu, &err), BARO_E_RANGE);
     assert_int_equal(baro_series_add_value(s, BARO_KIND_EXIT, 0, NULL, 0, NULL), BARO_E_RANGE);
     assert_int_equal(baro_series_add_value(s, 9999, 0, NULL, 0, NULL), BARO_E_RANGE);
+    assert_int_equal(baro_series_add_derived(s, BARO_KIND_PROCESS, 0, NULL, -1, &err), BARO_E_RANGE);
+    assert_string_equal(err.text, "there is no such derived metric");
+    assert_int_equal(baro_series_add_count(s, BARO_KIND_JOB, NULL, NULL), BARO_E_RANGE);
+    assert_int_equal(baro_series_add_count(s, -1, NULL, NULL), BARO_E_RANGE);
     baro_series_free(s);
     baro_series_free(NULL);
 }
@@ -243,6 +381,9 @@ int main(void)
         cmocka_unit_test(test_rates),
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_derived_and_counts),
+        cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_gap),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
