@@ -72,9 +72,9 @@ BARO_API int baro_series_add_rate(struct baro_series *s, int kind, uint32_t id, 
 
 /**
  * Adds a curve of a derived metric, such as the cores that a process used or the share of time in which a disk was
- * busy. Of several entities those counters are added up first: the busy ratio of all CPUs is the time in which they were busy
- * divided by the time of all of them. A stretch in which what divides did not grow (a disk without a read has no time
- * per read) is not known.
+ * busy. Of several entities those counters are added up first: the busy ratio of all CPUs is the time in which they
+ * were busy divided by the time of all of them. A stretch in which what divides did not grow (a disk without a read
+ * has no time per read) is not known.
  * @param derived its number in the kind, of baro_derived_find().
  */
 BARO_API int baro_series_add_derived(struct baro_series *s, int kind, uint32_t id, const char *name, int derived,

@@ -159,8 +159,9 @@ struct chart_picture {
  * --chart-text, --chart-muted, --chart-grid, --chart-axis, --chart-limit, --chart-gap, --chart-back), which a page may
  * set for a theme. All text is escaped. Numbers for programs stand in attributes: svg has data-figure, data-unit,
  * data-from-ns, data-to-ns, data-start-ns, data-axis-end, and data-plot="x y width height" of the plot in its
- * coordinates; the group of a curve data-curve (its name), data-max, data-mean, data-last; limits and marks data-value, marks data-t-ns; phases, marks
- * of the job and events data-span (phase, mark, event, gap), data-begin-ns and data-end-ns.
+ * coordinates; the group of a curve data-curve (its name), data-max, data-mean, data-last; limits and marks
+ * data-value, marks data-t-ns; phases, marks of the job and events data-span (phase, mark, event, gap), data-begin-ns
+ * and data-end-ns.
  */
 void chart_svg(const struct chart *c, const struct chart_picture *p, struct buf *ret);
 /* The rules for the classes and the variables, light and dark, without <style>: for a page. The variables are set on
