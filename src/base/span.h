@@ -26,6 +26,21 @@ static inline struct span span_str(const char *s)
     return (struct span){s, strlen(s)};
 }
 
+/* The number at an offset, in the machine's byte order; the caller has checked that it is there. */
+static inline uint32_t span_u32(struct span s, size_t at)
+{
+    uint32_t v;
+    memcpy(&v, s.at + at, sizeof(v));
+    return v;
+}
+
+static inline uint64_t span_u64(struct span s, size_t at)
+{
+    uint64_t v;
+    memcpy(&v, s.at + at, sizeof(v));
+    return v;
+}
+
 bool span_equal(struct span a, const char *b);
 bool span_starts(struct span s, const char *prefix);
 bool span_has_word(struct span list, const char *word); /* one of the words between blanks, tabs and newlines */

@@ -44,11 +44,11 @@ static bool stands_alone(int root_fd, uint32_t major, uint32_t minor)
     return faccessat(root_fd, path, F_OK, 0) < 0;
 }
 
-static void remember(struct cgroups *g, const struct device *d)
+static void remember(struct cgroups *g, const struct cgroup_device *d)
 {
     if (g->n_devices == g->cap_devices) {
         size_t cap = g->cap_devices ? g->cap_devices * 2 : 16;
-        struct device *at = realloc(g->device, cap * sizeof(*at));
+        struct cgroup_device *at = realloc(g->device, cap * sizeof(*at));
         if (!at)
             return; /* the next read tries again */
         g->device = at;
@@ -68,7 +68,7 @@ static bool counts(void *context, uint32_t major, uint32_t minor)
         g->next_device = at + 1;
         return g->device[at].counts;
     }
-    const struct device d = {major, minor, stands_alone(g->options.root_fd, major, minor)};
+    const struct cgroup_device d = {major, minor, stands_alone(g->options.root_fd, major, minor)};
     remember(g, &d);
     g->next_device = g->n_devices;
     return d.counts;
@@ -185,13 +185,13 @@ static enum baro_absent reason(int error)
     }
 }
 
-void group_lack(struct group *g, const struct group_file *f, enum baro_absent why)
+void group_lack(struct cgroup_state *g, const struct group_file *f, enum baro_absent why)
 {
     for (size_t i = 0; i < GROUP_METRICS && f->metric[i]; i++)
         entity_lack(g->entity, f->metric[i] - 1, why);
 }
 
-static void open_files(struct cgroups *g, struct group *group, const struct level *l,
+static void open_files(struct cgroups *g, struct cgroup_state *group, const struct level *l,
                        const struct cgroup_hierarchies *places)
 {
     for (size_t i = 0; i < group_files_n; i++) {
@@ -240,9 +240,9 @@ static void make_label(const struct level *l, const struct cgroup_hierarchies *p
 static bool add_group(struct cgroups *g, const struct level *l, const struct cgroup_hierarchies *places)
 {
     char label[64];
-    struct group *group = &g->at[g->n];
+    struct cgroup_state *group = &g->at[g->n];
     make_label(l, places, label, sizeof(label));
-    *group = (struct group){.entity = entity_add(&g->table, g->options.ids, l->path, label)};
+    *group = (struct cgroup_state){.entity = entity_add(&g->table, g->options.ids, l->path, label)};
     if (!group->entity)
         return false;
     for (int i = 0; i < CGROUP_MAX; i++)
@@ -295,7 +295,7 @@ void cgroups_free(struct cgroups *g)
 
 /* ---- a tick ---- */
 
-static void vanish(struct group *group)
+static void vanish(struct cgroup_state *group)
 {
     group->gone = true;
     for (size_t i = 0; i < group_files_n; i++)
@@ -318,7 +318,7 @@ static void working_set(struct baro_entity *e)
         entity_put(e, CGROUP_memory_working_set, all > inactive ? all - inactive : 0);
 }
 
-bool group_take(struct cgroups *g, struct group *group, size_t i, struct span text)
+bool group_take(struct cgroups *g, struct cgroup_state *group, size_t i, struct span text)
 {
     const struct group_file *f = &group_files[i];
     struct group_text t = {.e = group->entity,
@@ -334,7 +334,7 @@ bool group_take(struct cgroups *g, struct group *group, size_t i, struct span te
     return taken;
 }
 
-static void read_file(struct cgroups *g, struct group *group, size_t i)
+static void read_file(struct cgroups *g, struct cgroup_state *group, size_t i)
 {
     const struct group_file *f = &group_files[i];
     ssize_t n = fd_pread_all(group->fd[i], g->text, sizeof(g->text));
@@ -352,7 +352,7 @@ static void read_file(struct cgroups *g, struct group *group, size_t i)
 /* Reads each file as often as its cost allows: reading for 1 ms is followed by a pause of 500 ms. A read that was
  * preempted looks expensive. That must not hide the OOM kill that ended the job, so the last tick always reads the
  * cheap counters. */
-static void read_group(struct cgroups *g, struct group *group, uint64_t now_ns, bool last)
+static void read_group(struct cgroups *g, struct cgroup_state *group, uint64_t now_ns, bool last)
 {
     uint64_t before = clock_monotonic_ns();
     for (size_t i = 0; i < group_files_n && !group->gone; i++) {

@@ -21,7 +21,7 @@
 #define FIRST_DEADLINE (20 * NS_PER_MS)
 
 /* The helper opens the file itself: it does not share our descriptors. */
-void group_leave(struct group *group, size_t i)
+void group_leave(struct cgroup_state *group, size_t i)
 {
     char link[64], path[4096];
     snprintf(link, sizeof(link), "/proc/self/fd/%d", group->fd[i]);
@@ -34,7 +34,7 @@ void group_leave(struct group *group, size_t i)
         group_lack(group, &group_files[i], BARO_ABSENT_UNKNOWN);
 }
 
-static void failed(struct cgroups *g, struct group *group, uint8_t why)
+static void failed(struct cgroups *g, struct cgroup_state *group, uint8_t why)
 {
     struct group_left *l = &group->left;
     if (why == BARO_ABSENT_NOT_YET) { /* the request reached no helper: nothing was read */
@@ -50,7 +50,7 @@ static void failed(struct cgroups *g, struct group *group, uint8_t why)
 static void on_reply(void *context, const struct helper_reply *reply)
 {
     struct cgroups *g = context;
-    struct group *group = g->at, *end = g->at + g->n;
+    struct cgroup_state *group = g->at, *end = g->at + g->n;
     while (group < end && group->entity->id != (uint32_t)reply->key.pid)
         group++;
     if (group == end)

@@ -21,7 +21,7 @@ struct group_left {
     uint64_t due_ns;
 };
 
-struct group {
+struct cgroup_state {
     struct baro_entity *entity;
     bool gone;
     int fd[GROUP_FILES_MAX];
@@ -30,7 +30,7 @@ struct group {
     struct group_left left;
 };
 
-struct device {
+struct cgroup_device {
     uint32_t major, minor;
     bool counts;
 };
@@ -38,10 +38,10 @@ struct device {
 struct cgroups {
     struct cgroups_options options;
     struct entity_table table;
-    struct group at[GROUPS_MAX];
+    struct cgroup_state at[GROUPS_MAX];
     size_t n;
     bool v2[CGROUP_AT_MAX];     /* is this controller in the v2 hierarchy? */
-    struct device *device;      /* devices that have been in I/O files so far */
+    struct cgroup_device *device;      /* devices that have been in I/O files so far */
     size_t n_devices, cap_devices, next_device;
     struct helper *slow;   /* borrowed; NULL: none yet */
     uint64_t now_ns, ticks;
@@ -51,11 +51,11 @@ struct cgroups {
 };
 
 /* cgroup.c: parses the text of file i of the group into its entity. Returns false if it has no value. */
-bool group_take(struct cgroups *g, struct group *group, size_t i, struct span text);
-void group_lack(struct group *g, const struct group_file *f, enum baro_absent why);
+bool group_take(struct cgroups *g, struct cgroup_state *group, size_t i, struct span text);
+void group_lack(struct cgroup_state *g, const struct group_file *f, enum baro_absent why);
 
 /* helper.c: the helper now reads file i, which is open. */
-void group_leave(struct group *group, size_t i);
+void group_leave(struct cgroup_state *group, size_t i);
 void groups_ask(struct cgroups *g, bool last);
 
 #endif

@@ -8,19 +8,19 @@
 #include "cli/doctor.h"
 #include "base/json.h"
 
-struct finding *findings_add(struct findings *f, const char *topic, const char *what, enum finding_state state,
+struct doctor_finding *findings_add(struct findings *f, const char *topic, const char *what, enum finding_state state,
                              const char *format, ...)
 {
-    struct finding *one = &f->at[f->n < FINDINGS_MAX ? f->n++ : FINDINGS_MAX - 1];
+    struct doctor_finding *one = &f->at[f->n < FINDINGS_MAX ? f->n++ : FINDINGS_MAX - 1];
     va_list arguments;
-    *one = (struct finding){.topic = topic, .what = what, .state = state};
+    *one = (struct doctor_finding){.topic = topic, .what = what, .state = state};
     va_start(arguments, format);
     vsnprintf(one->text, sizeof(one->text), format, arguments);
     va_end(arguments);
     return one;
 }
 
-void finding_grant(struct finding *f, const char *format, ...)
+void finding_grant(struct doctor_finding *f, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -47,7 +47,7 @@ static void as_text(const struct cli *cli, const struct findings *f, struct buf 
     const char *topic = "";
     int width = width_of(f);
     for (unsigned i = 0; i < f->n; i++) {
-        const struct finding *one = &f->at[i];
+        const struct doctor_finding *one = &f->at[i];
         if (strcmp(topic, one->topic) != 0)
             buf_printf(out, "%s%s\n", i ? "\n" : "", one->topic);
         topic = one->topic;
@@ -70,7 +70,7 @@ static void as_json(const struct findings *f, struct buf *out)
     struct json j = {.out = out, .pretty = true};
     json_begin(&j, '[');
     for (unsigned i = 0; i < f->n; i++) {
-        const struct finding *one = &f->at[i];
+        const struct doctor_finding *one = &f->at[i];
         json_begin(&j, '{');
         json_key(&j, "topic");
         json_text(&j, one->topic);

@@ -9,7 +9,7 @@
 
 enum finding_state { FOUND_YES, FOUND_PARTLY, FOUND_NO, FOUND_FACT };
 
-struct finding {
+struct doctor_finding {
     const char *topic, *what; /* constants */
     enum finding_state state;
     char text[320];  /* what it gives, or what is in the way */
@@ -19,14 +19,14 @@ struct finding {
 #define FINDINGS_MAX 320 /* more than there are metrics */
 
 struct findings {
-    struct finding at[FINDINGS_MAX];
+    struct doctor_finding at[FINDINGS_MAX];
     unsigned n;
 };
 
-__attribute__((format(printf, 5, 6))) struct finding *findings_add(struct findings *f, const char *topic,
+__attribute__((format(printf, 5, 6))) struct doctor_finding *findings_add(struct findings *f, const char *topic,
                                                                    const char *what, enum finding_state state,
                                                                    const char *format, ...);
-__attribute__((format(printf, 2, 3))) void finding_grant(struct finding *f, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void finding_grant(struct doctor_finding *f, const char *format, ...);
 
 void doctor_place(struct findings *f);     /* kernel, namespaces, user, where runs are kept */
 void doctor_processes(struct findings *f); /* files of own and of others' processes */

@@ -50,9 +50,9 @@ static unsigned lines_with(const struct look *l, const char *word)
     return n;
 }
 
-static struct finding *no_file(struct look *l, const char *what, const char *path, const char *gives, int code)
+static struct doctor_finding *no_file(struct look *l, const char *what, const char *path, const char *gives, int code)
 {
-    struct finding *one = findings_add(l->f, "machine", what, FOUND_NO, "%s: %s: %s", gives, path, why(code));
+    struct doctor_finding *one = findings_add(l->f, "machine", what, FOUND_NO, "%s: %s: %s", gives, path, why(code));
     if (code == -EACCES || code == -EPERM)
         finding_grant(one, "a container or a policy that lets this user read %s", path);
     else if (code == -ENODATA || code == -ENOENT)
@@ -152,7 +152,7 @@ static void pressure_of(struct look *l, int cpu_code)
         const char *irq = read_text(l, "/proc/pressure/irq") == 0
                               ? ", interrupts"
                               : "; not for interrupts (6.1 and CONFIG_IRQ_TIME_ACCOUNTING)";
-        struct finding *one = findings_add(l->f, "machine", "pressure", missing ? FOUND_PARTLY : FOUND_YES,
+        struct doctor_finding *one = findings_add(l->f, "machine", "pressure", missing ? FOUND_PARTLY : FOUND_YES,
                                            "time spent waiting for %s%s%s%s", had.failed ? "" : (const char *)had.at,
                                            irq, missing ? "; not to be read: " : "", missing ? missing : "");
         if (missing)

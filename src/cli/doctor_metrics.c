@@ -159,7 +159,7 @@ static bool is_unlimited(const struct tried *t, const struct row *r)
     return false;
 }
 
-static void grant_unsupported(struct finding *f, const struct tried *t, const struct row *r)
+static void grant_unsupported(struct doctor_finding *f, const struct tried *t, const struct row *r)
 {
     int since = baro_metric_since(r->kind, r->id);
     if (t->kernel && t->kernel < since)
@@ -200,7 +200,7 @@ static void missing_in_group(struct findings *all, const char *topic, const stru
                                    "%.*s: this process is in the root group, which is the machine", first, file),
                       "a group below it, such as that of systemd-run --scope baro ...");
     else {
-        struct finding *f = findings_add(all, topic, name, FOUND_NO, "%s: not supported here", file);
+        struct doctor_finding *f = findings_add(all, topic, name, FOUND_NO, "%s: not supported here", file);
         if (!p->v2 && is_io)
             finding_grant(f, V2 ", or a limit on its I/O: since 6.9 the kernel counts in v1 where there was one");
         else if (pressure)
@@ -226,7 +226,7 @@ static void missing(struct findings *all, const char *topic, const struct tried 
         missing_in_group(all, topic, t, r);
         return;
     }
-    struct finding *f =
+    struct doctor_finding *f =
         findings_add(all, topic, r->metric->name, FOUND_NO, "%s: %s", r->metric->file,
                      r->why < ABSENT_COUNT && words[r->why] ? words[r->why] : baro_absent_name(r->why));
     if (r->why == BARO_ABSENT_UNSUPPORTED)
@@ -252,7 +252,7 @@ static void nothing_of_the_kind(struct findings *all, const char *topic, const s
                               "a group: systemd-run --scope baro ...; in a container /sys/fs/cgroup"},
     };
     const char *what = of[r->kind].what ? of[r->kind].what : "there is none";
-    struct finding *f = findings_add(all, topic, r->metric->name, FOUND_NO, "%s", what);
+    struct doctor_finding *f = findings_add(all, topic, r->metric->name, FOUND_NO, "%s", what);
     if (of[r->kind].grant)
         finding_grant(f, "%s", of[r->kind].grant);
 }

@@ -40,7 +40,7 @@ static void namespaces(struct findings *f)
         findings_add(f, "place", "namespaces", FOUND_YES, "the initial ones, of pids and of users");
         return;
     }
-    struct finding *one =
+    struct doctor_finding *one =
         findings_add(f, "place", "namespaces", FOUND_PARTLY,
                      "a container: its own %s%s%s; events come from perf, or processes are found by scanning",
                      pid ? "" : "pids", pid || user ? "" : " and ", user ? "" : "users");
@@ -84,7 +84,7 @@ static void settings(struct findings *f)
 {
     int64_t v;
     if (number_in("/proc/sys/kernel/perf_event_paranoid", &v)) {
-        struct finding *one =
+        struct doctor_finding *one =
             findings_add(f, "events", "perf_event_paranoid", v > 2 ? FOUND_PARTLY : FOUND_FACT, "%lld", (long long)v);
         if (v > 2)
             finding_grant(one, "sysctl kernel.perf_event_paranoid=2, or CAP_PERFMON");

@@ -47,7 +47,7 @@ static void own_files(struct findings *f, int proc)
             findings_add(f, "own processes", files[i].file, FOUND_YES, "%s", files[i].gives);
             continue;
         }
-        struct finding *one =
+        struct doctor_finding *one =
             findings_add(f, "own processes", files[i].file, FOUND_NO, "%s: %s", files[i].gives, error_text(-code));
         if (code == -ENOENT && files[i].source == BARO_SOURCE_SMAPS)
             finding_grant(one, "a kernel of 4.14 or later, with CONFIG_PROC_PAGE_MONITOR");
@@ -103,7 +103,7 @@ static void others_files(struct findings *f, int proc, const struct search *s)
     } else {
         buf_byte(&have, 0);
         buf_byte(&lack, 0);
-        struct finding *one = findings_add(
+        struct doctor_finding *one = findings_add(
             f, "other users", "files", FOUND_PARTLY, "%s; not %s (process %d of user %u)",
             have.failed ? "" : (const char *)have.at, lack.failed ? "" : (const char *)lack.at, s->found, s->uid);
         finding_grant(one, PTRACE_GRANT);

@@ -25,90 +25,87 @@ static void memory_peak(const struct baro_summary *s, int of, struct baro_value 
     }
 }
 
-void fact_memory_limit(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+/* What the facts of memory, cores and processes have in common. */
+struct limit {
+    bool is_real;         /* cores: real has it, else u64 */
+    double real;
+    uint64_t u64;         /* the least that is known to bound it; 0: nothing does */
+    const char *source;   /* what sets it */
+    int absent;           /* why it is not known to be the tightest one */
+    int source_absent;
+};
+
+static void put_limit(const struct limit *l, int absent, struct baro_value *ret)
 {
-    const char *source;
-    uint64_t limit = summary_memory_limit(s, &source);
-    double ratio;
-    int absent;
-    (void)row;
+    if (l->is_real)
+        value_real(ret, absent, l->real);
+    else
+        value_u64(ret, absent, l->u64);
+}
+
+/* Returns false for a fact that is not of all limits. */
+static bool limit_fact(const struct limit *l, int of, struct baro_value *ret)
+{
+    bool bounded = l->is_real ? l->real > 0 : l->u64 > 0;
     switch (of) {
     case LIMIT_VALUE:
-        value_u64(ret, summary_memory_unknown(s), limit);
-        break;
+        put_limit(l, l->absent, ret);
+        return true;
     case LIMIT_SOURCE:
-        value_text(ret, summary_memory_unknown(s), source);
-        break;
+        value_text(ret, l->source_absent, l->source);
+        return true;
     case LIMIT_AT_MOST:
-        value_u64(ret, limit ? BARO_PRESENT : BARO_ABSENT_UNKNOWN, limit);
-        break;
+        put_limit(l, bounded ? BARO_PRESENT : BARO_ABSENT_UNKNOWN, ret);
+        return true;
     case LIMIT_AT_MOST_SOURCE:
-        ret->text = source;
-        break;
-    case LIMIT_PEAK_RATIO:
-        absent = summary_memory_peak_ratio(s, &ratio);
-        value_real(ret, absent, ratio);
-        break;
-    case LIMIT_GROUP_RATIO:
-        absent = summary_memory_group_ratio(s, &ratio);
-        value_real(ret, absent, ratio);
-        break;
-    case LIMIT_IS_HIDDEN:
-        ret->u64 = is_hidden(s->limits.memory_absent);
-        break;
+        ret->text = l->source;
+        return true;
     default:
+        return false;
+    }
+}
+
+void fact_memory_limit(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    struct limit l = {.absent = summary_memory_unknown(s), .source_absent = summary_memory_unknown(s)};
+    double ratio = 0;
+    (void)row;
+    l.u64 = summary_memory_limit(s, &l.source);
+    if (limit_fact(&l, of, ret))
+        return;
+    if (of == LIMIT_IS_HIDDEN) {
+        ret->u64 = is_hidden(s->limits.memory_absent);
+    } else if (of == LIMIT_PEAK_RATIO || of == LIMIT_GROUP_RATIO) {
+        int absent =
+            of == LIMIT_PEAK_RATIO ? summary_memory_peak_ratio(s, &ratio) : summary_memory_group_ratio(s, &ratio);
+        value_real(ret, absent, ratio);
+    } else {
         memory_peak(s, of, ret);
     }
 }
 
 void fact_cores_limit(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
-    const char *source;
-    double ratio, limit = summary_cores_limit(s, &source);
-    int absent;
+    struct limit l = {.is_real = true, .absent = summary_cores_unknown(s), .source_absent = summary_cores_unknown(s)};
+    double ratio = 0;
     (void)row;
-    switch (of) {
-    case LIMIT_VALUE:
-        value_real(ret, summary_cores_unknown(s), limit);
-        break;
-    case LIMIT_SOURCE:
-        value_text(ret, summary_cores_unknown(s), source);
-        break;
-    case LIMIT_AT_MOST:
-        value_real(ret, limit > 0 ? BARO_PRESENT : BARO_ABSENT_UNKNOWN, limit);
-        break;
-    case LIMIT_AT_MOST_SOURCE:
-        ret->text = source;
-        break;
-    case LIMIT_PEAK_RATIO:
-        absent = summary_cores_peak_ratio(s, &ratio);
-        value_real(ret, absent, ratio);
-        break;
-    case LIMIT_IS_HIDDEN:
+    l.real = summary_cores_limit(s, &l.source);
+    if (limit_fact(&l, of, ret))
+        return;
+    if (of == LIMIT_IS_HIDDEN) {
         ret->u64 = is_hidden(s->limits.cores_absent);
-        break;
+    } else if (of == LIMIT_PEAK_RATIO) {
+        int absent = summary_cores_peak_ratio(s, &ratio);
+        value_real(ret, absent, ratio);
     }
 }
 
 void fact_pids_limit(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
-    const char *source;
-    uint64_t limit = summary_pids_limit(s, &source);
+    struct limit l = {.absent = summary_pids_unknown(s), .source_absent = s->limits.pids_absent};
     (void)row;
-    switch (of) {
-    case LIMIT_VALUE:
-        value_u64(ret, summary_pids_unknown(s), limit);
-        break;
-    case LIMIT_SOURCE:
-        value_text(ret, s->limits.pids_absent, source);
-        break;
-    case LIMIT_AT_MOST:
-        value_u64(ret, limit ? BARO_PRESENT : BARO_ABSENT_UNKNOWN, limit);
-        break;
-    case LIMIT_AT_MOST_SOURCE:
-        ret->text = source;
-        break;
-    }
+    l.u64 = summary_pids_limit(s, &l.source);
+    limit_fact(&l, of, ret);
 }
 
 void fact_oom_kills(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)

@@ -12,7 +12,7 @@ static size_t slot_of(int32_t tgid)
     return ((uint32_t)tgid * 2654435761u) >> 20 & (GROUPS_SLOTS - 1);
 }
 
-static struct group *find(const struct groups *g, int32_t tgid)
+static struct event_group *find(const struct groups *g, int32_t tgid)
 {
     if (!g->n)
         return NULL;
@@ -23,7 +23,7 @@ static struct group *find(const struct groups *g, int32_t tgid)
     return NULL;
 }
 
-static void drop(struct groups *g, struct group *gone)
+static void drop(struct groups *g, struct event_group *gone)
 {
     size_t hole = (size_t)(gone - g->at);
     for (size_t i = (hole + 1) & (GROUPS_SLOTS - 1); g->at[i].tgid; i = (i + 1) & (GROUPS_SLOTS - 1)) {
@@ -37,7 +37,7 @@ static void drop(struct groups *g, struct group *gone)
     g->n--;
 }
 
-static struct group *add(struct groups *g, int32_t tgid)
+static struct event_group *add(struct groups *g, int32_t tgid)
 {
     if (!g->at)
         g->at = calloc(GROUPS_SLOTS, sizeof(*g->at));
@@ -46,7 +46,7 @@ static struct group *add(struct groups *g, int32_t tgid)
     size_t i = slot_of(tgid);
     while (g->at[i].tgid)
         i = (i + 1) & (GROUPS_SLOTS - 1);
-    g->at[i] = (struct group){.tgid = tgid};
+    g->at[i] = (struct event_group){.tgid = tgid};
     g->n++;
     return &g->at[i];
 }
@@ -66,14 +66,14 @@ void groups_clear(struct groups *g)
 
 void groups_process(struct groups *g, int32_t tgid)
 {
-    struct group *known = find(g, tgid);
+    struct event_group *known = find(g, tgid);
     if (known)
         drop(g, known);
 }
 
 void groups_thread(struct groups *g, int32_t tgid)
 {
-    struct group *known = tgid > 0 ? find(g, tgid) : NULL;
+    struct event_group *known = tgid > 0 ? find(g, tgid) : NULL;
     if (!known && tgid > 0)
         known = add(g, tgid);
     if (known)
@@ -83,7 +83,7 @@ void groups_thread(struct groups *g, int32_t tgid)
 bool groups_end(struct groups *g, int32_t tgid, bool leader, uint32_t status, bool *ret_status_known,
                 uint32_t *ret_status)
 {
-    struct group *known = find(g, tgid);
+    struct event_group *known = find(g, tgid);
     if (!known) {
         *ret_status_known = true;
         *ret_status = status;

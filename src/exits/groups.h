@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct group {
+struct event_group {
     int32_t tgid;     /* 0: free */
     uint32_t threads; /* not counting the first */
     uint32_t status;  /* of the first thread, once that has ended */
@@ -29,7 +29,7 @@ struct group {
 #define GROUPS_SLOTS 4096u /* 64 KiB, touched as needed */
 
 struct groups {
-    struct group *at; /* NULL until a second thread is seen */
+    struct event_group *at; /* NULL until a second thread is seen */
     size_t n;
 };
 

@@ -6,29 +6,15 @@
 
 #define CPU_MOST 65535u
 
-static uint32_t u32_at(struct span s, size_t at)
-{
-    uint32_t v;
-    memcpy(&v, s.at + at, sizeof(v));
-    return v;
-}
-
-static uint64_t u64_at(struct span s, size_t at)
-{
-    uint64_t v;
-    memcpy(&v, s.at + at, sizeof(v));
-    return v;
-}
-
 /* FORK and EXIT: pid, ppid, tid, ptid, time. */
 static int parse_task(struct span body, struct perf_record *r)
 {
     if (body.len < 24)
         return BARO_E_SYNTAX;
-    r->pid = (int32_t)u32_at(body, 0);
-    r->ppid = (int32_t)u32_at(body, 4);
-    r->tid = (int32_t)u32_at(body, 8);
-    r->t_ns = u64_at(body, 16);
+    r->pid = (int32_t)span_u32(body, 0);
+    r->ppid = (int32_t)span_u32(body, 4);
+    r->tid = (int32_t)span_u32(body, 8);
+    r->t_ns = span_u64(body, 16);
     return 0;
 }
 
@@ -37,10 +23,10 @@ static int parse_thread(struct span body, struct perf_record *r)
 {
     if (body.len < 16)
         return BARO_E_SYNTAX;
-    r->pid = (int32_t)u32_at(body, 0);
-    r->tid = (int32_t)u32_at(body, 4);
+    r->pid = (int32_t)span_u32(body, 0);
+    r->tid = (int32_t)span_u32(body, 4);
     if (r->what == PERF_USED)
-        r->value = u64_at(body, 8);
+        r->value = span_u64(body, 8);
     else
         r->comm = span_of(body.at + 8, strnlen(body.at + 8, body.len - 8));
     return 0;
@@ -61,8 +47,8 @@ int perf_parse(struct span record, struct perf_record *ret)
         *ret = r;
         return 0; /* a type without trailer; we ask for none */
     }
-    r.t_ns = u64_at(body, body.len - 16);
-    r.id = u64_at(body, body.len - 8);
+    r.t_ns = span_u64(body, body.len - 16);
+    r.id = span_u64(body, body.len - 8);
     body.len -= PERF_TRAILER;
     switch (h.type) {
     case PERF_RECORD_FORK:
@@ -82,7 +68,7 @@ int perf_parse(struct span record, struct perf_record *ret)
         r.what = PERF_MISSED;
         if (body.len < 16)
             return BARO_E_SYNTAX;
-        r.value = u64_at(body, 8);
+        r.value = span_u64(body, 8);
         break;
     default:
         break;

@@ -46,26 +46,12 @@ enum offset {
 #define NS_PER_US 1000u
 #define KIB 1024u
 
-static uint32_t u32_at(struct span s, size_t at)
-{
-    uint32_t v;
-    memcpy(&v, s.at + at, sizeof(v));
-    return v;
-}
-
-static uint64_t u64_at(struct span s, size_t at)
-{
-    uint64_t v;
-    memcpy(&v, s.at + at, sizeof(v));
-    return v;
-}
-
 /* How far version 15 moved the fields: by three maxima, or by three maxima and three minima. */
 static int find_shift(struct span stats, int32_t pid, size_t *ret)
 {
     static const size_t candidates[] = {0, 24, 48};
     for (size_t i = 0; i < sizeof(candidates) / sizeof(*candidates); i++) {
-        if (END_VERSION_8 + candidates[i] <= stats.len && u32_at(stats, AT_PID + candidates[i]) == (uint32_t)pid) {
+        if (END_VERSION_8 + candidates[i] <= stats.len && span_u32(stats, AT_PID + candidates[i]) == (uint32_t)pid) {
             *ret = candidates[i];
             return 0;
         }
@@ -82,9 +68,9 @@ static int find_shift(struct span stats, int32_t pid, size_t *ret)
  * hypervisor or to interrupts, which nothing reports. */
 static uint64_t cpu_of(struct span s, size_t shift)
 {
-    uint64_t counted = u64_at(s, AT_RUN_VIRTUAL + shift);
-    uint64_t lived = u64_at(s, AT_ETIME + shift) * NS_PER_US, waited = u64_at(s, AT_CPU_DELAY);
-    bool never_slept = u64_at(s, AT_SWITCHES_VOLUNTARY + shift) == 0 && u64_at(s, AT_CPU_COUNT) > 0;
+    uint64_t counted = span_u64(s, AT_RUN_VIRTUAL + shift);
+    uint64_t lived = span_u64(s, AT_ETIME + shift) * NS_PER_US, waited = span_u64(s, AT_CPU_DELAY);
+    bool never_slept = span_u64(s, AT_SWITCHES_VOLUNTARY + shift) == 0 && span_u64(s, AT_CPU_COUNT) > 0;
     uint64_t ran = never_slept && lived > waited ? lived - waited : 0;
     if (ran > counted + TICK_MOST)
         ran = counted + TICK_MOST;
@@ -93,18 +79,18 @@ static uint64_t cpu_of(struct span s, size_t shift)
 
 static void parse_usage(struct span s, size_t shift, struct taskstats_usage *u)
 {
-    u->delays = u64_at(s, AT_CPU_COUNT);
-    u->run_delay_ns = u64_at(s, AT_CPU_DELAY);
+    u->delays = span_u64(s, AT_CPU_COUNT);
+    u->run_delay_ns = span_u64(s, AT_CPU_DELAY);
     u->cpu_ns = cpu_of(s, shift);
-    u->user_ns = u64_at(s, AT_UTIME + shift) * NS_PER_US;
-    u->system_ns = u64_at(s, AT_STIME + shift) * NS_PER_US;
-    u->faults_minor = u64_at(s, AT_MINFLT + shift);
-    u->faults_major = u64_at(s, AT_MAJFLT + shift);
-    u->io_read = u64_at(s, AT_READ_BYTES + shift);
-    u->io_write = u64_at(s, AT_WRITE_BYTES + shift);
-    u->io_rchar = u64_at(s, AT_READ_CHAR + shift);
-    u->io_wchar = u64_at(s, AT_WRITE_CHAR + shift);
-    u->rss_peak_bytes = u64_at(s, AT_HIWATER_RSS + shift) * KIB;
+    u->user_ns = span_u64(s, AT_UTIME + shift) * NS_PER_US;
+    u->system_ns = span_u64(s, AT_STIME + shift) * NS_PER_US;
+    u->faults_minor = span_u64(s, AT_MINFLT + shift);
+    u->faults_major = span_u64(s, AT_MAJFLT + shift);
+    u->io_read = span_u64(s, AT_READ_BYTES + shift);
+    u->io_write = span_u64(s, AT_WRITE_BYTES + shift);
+    u->io_rchar = span_u64(s, AT_READ_CHAR + shift);
+    u->io_wchar = span_u64(s, AT_WRITE_CHAR + shift);
+    u->rss_peak_bytes = span_u64(s, AT_HIWATER_RSS + shift) * KIB;
 }
 
 static int parse_stats(struct span s, struct taskstats_record *r)
@@ -117,9 +103,9 @@ static int parse_stats(struct span s, struct taskstats_record *r)
     if (version < 8)
         return BARO_E_SYNTAX;
     r->version = version;
-    r->status = u32_at(s, AT_EXITCODE);
-    r->uid = u32_at(s, AT_UID + shift);
-    r->elapsed_ns = u64_at(s, AT_ETIME + shift) * NS_PER_US;
+    r->status = span_u32(s, AT_EXITCODE);
+    r->uid = span_u32(s, AT_UID + shift);
+    r->elapsed_ns = span_u64(s, AT_ETIME + shift) * NS_PER_US;
     memcpy(r->comm, s.at + AT_COMM + shift, COMM_BYTES - 1);
     parse_usage(s, shift, &r->usage);
     if (version < 12)
@@ -128,8 +114,8 @@ static int parse_stats(struct span s, struct taskstats_record *r)
         return BARO_E_SYNTAX;
     r->has_group = true;
     r->last = (uint8_t)s.at[AT_FLAG] & FLAG_GROUP;
-    r->tgid = (int32_t)u32_at(s, AT_TGID + 2 * shift);
-    r->elapsed_ns = u64_at(s, AT_TGETIME + 2 * shift) * NS_PER_US;
+    r->tgid = (int32_t)span_u32(s, AT_TGID + 2 * shift);
+    r->elapsed_ns = span_u64(s, AT_TGETIME + 2 * shift) * NS_PER_US;
     return 0;
 }
 
@@ -141,7 +127,7 @@ static bool take_aggregate(struct span nested, uint16_t id_type, int32_t *ret_id
     bool has_id = false, has_stats = false;
     while (netlink_attribute(&nested, &type, &value)) {
         if (type == id_type && value.len >= sizeof(uint32_t)) {
-            *ret_id = (int32_t)u32_at(value, 0);
+            *ret_id = (int32_t)span_u32(value, 0);
             has_id = true;
         } else if (type == TASKSTATS_TYPE_STATS) {
             *ret_stats = value;
@@ -171,7 +157,7 @@ int taskstats_parse(struct span payload, struct taskstats_record *ret)
              * offset of that sum is not known in version 15. */
             r.has_total = stats.len >= END_VERSION_8 && r.version != 15;
             if (r.has_total)
-                r.total_cpu_ns = u64_at(stats, AT_RUN_VIRTUAL);
+                r.total_cpu_ns = span_u64(stats, AT_RUN_VIRTUAL);
         }
     }
     if (!any)

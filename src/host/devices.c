@@ -4,13 +4,13 @@
 
 #include "host/state.h"
 
-static bool is(const struct device *d, struct span name, uint32_t major, uint32_t minor)
+static bool is(const struct host_device *d, struct span name, uint32_t major, uint32_t minor)
 {
     return d->major == major && d->minor == minor && strlen(d->name) == name.len &&
            memcmp(d->name, name.at, name.len) == 0;
 }
 
-struct device *devices_find(struct devices *all, struct span name, uint32_t major, uint32_t minor, bool *ret_new)
+struct host_device *devices_find(struct devices *all, struct span name, uint32_t major, uint32_t minor, bool *ret_new)
 {
     *ret_new = false;
     for (size_t i = 0; i < all->n; i++) { /* the first comparison hits unless devices come or go */
@@ -22,15 +22,15 @@ struct device *devices_find(struct devices *all, struct span name, uint32_t majo
     }
     if (name.len >= sizeof(all->at->name) || !host_grow((void **)&all->at, &all->cap, all->n, sizeof(*all->at)))
         return NULL;
-    struct device *d = &all->at[all->n++];
-    *d = (struct device){.major = major, .minor = minor};
+    struct host_device *d = &all->at[all->n++];
+    *d = (struct host_device){.major = major, .minor = minor};
     memcpy(d->name, name.at, name.len);
     all->next = all->n;
     *ret_new = true;
     return d;
 }
 
-void devices_count(struct devices *all, struct device *d, const uint64_t now[DEVICE_TOTALS], bool from_start)
+void devices_count(struct devices *all, struct host_device *d, const uint64_t now[DEVICE_TOTALS], bool from_start)
 {
     for (int i = 0; i < DEVICE_TOTALS; i++) {
         uint64_t before = d->primed ? d->last[i] : from_start ? 0 : now[i];

@@ -37,7 +37,7 @@ static bool did_something(const struct proc_disk *p)
 
 /* Reads the properties of a new disk. Partitions get no entity. Neither does a disk without I/O that has no medium or
  * nothing below it, for example the usual eight loop devices and sixteen RAM disks that are not used. */
-static void read_properties(struct host *h, struct device *d, const struct proc_disk *p)
+static void read_properties(struct host *h, struct host_device *d, const struct proc_disk *p)
 {
     struct sys_block b;
     d->known = h->o.sys_fd >= 0 && sys_block_read(h->o.sys_fd, d->name, &b) == 0;
@@ -71,7 +71,7 @@ static void fill(struct baro_entity *e, const struct proc_disk *p)
 }
 
 /* Has another disk taken this name and number? Then its counters are smaller, and it has another diskseq in /sys. */
-static bool replaced(const struct host *h, const struct device *d, const uint64_t now[DEVICE_TOTALS])
+static bool replaced(const struct host *h, const struct host_device *d, const uint64_t now[DEVICE_TOTALS])
 {
     struct sys_block b;
     if (!d->primed || !d->identity ||
@@ -83,7 +83,7 @@ static bool replaced(const struct host *h, const struct device *d, const uint64_
 static void one(struct host *h, const struct proc_disk *p)
 {
     bool added;
-    struct device *d = devices_find(&h->disks, p->name, p->major, p->minor, &added);
+    struct host_device *d = devices_find(&h->disks, p->name, p->major, p->minor, &added);
     const uint64_t now[DEVICE_TOTALS] = {p->value[DISKSTAT_READ_SECTORS], p->value[DISKSTAT_WRITE_SECTORS],
                                          p->value[DISKSTAT_READS], p->value[DISKSTAT_WRITES]};
     if (!d)

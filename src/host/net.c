@@ -35,7 +35,7 @@ static void check_counted(struct host *h)
     bool hardware = false;
     struct sys_net n;
     for (size_t i = 0; i < h->nets.n; i++) {
-        struct device *d = &h->nets.at[i];
+        struct host_device *d = &h->nets.at[i];
         d->known = h->o.sys_fd >= 0 && sys_net_read(h->o.sys_fd, d->name, &n) == 0;
         d->counted = d->known && n.own;
         d->may_lead = d->known && n.may_lead;
@@ -47,7 +47,7 @@ static void check_counted(struct host *h)
     if (!hardware)
         host_ways_out(h);
     for (size_t i = 0; i < h->nets.n; i++) {
-        struct device *d = &h->nets.at[i];
+        struct host_device *d = &h->nets.at[i];
         if (!d->entity)
             continue;
         if (d->known)
@@ -57,7 +57,7 @@ static void check_counted(struct host *h)
     }
 }
 
-static bool replaced(const struct host *h, const struct device *d, const uint64_t now[DEVICE_TOTALS])
+static bool replaced(const struct host *h, const struct host_device *d, const uint64_t now[DEVICE_TOTALS])
 {
     struct sys_net n;
     if (!d->primed || !d->identity ||
@@ -74,7 +74,7 @@ static bool masters_changed(struct host *h)
         return false;
     h->masters_due_ns = h->now_ns + MASTERS_EVERY;
     for (size_t i = 0; i < h->nets.n; i++) {
-        const struct device *d = &h->nets.at[i];
+        const struct host_device *d = &h->nets.at[i];
         if (d->known && (d->counted || d->master) && sys_net_master(h->o.sys_fd, d->name) != d->master)
             return true;
     }
@@ -96,7 +96,7 @@ static bool meet(struct host *h, const struct proc_net *p)
     struct entity_table *t = &h->table[BARO_KIND_NET];
     uint64_t now[DEVICE_TOTALS];
     bool added;
-    struct device *d = devices_find(&h->nets, p->name, 0, 0, &added);
+    struct host_device *d = devices_find(&h->nets, p->name, 0, 0, &added);
     if (!d)
         return false;
     d->seen_tick = h->ticks;
@@ -115,7 +115,7 @@ static void fill(struct host *h, const struct proc_net *p)
 {
     uint64_t now[DEVICE_TOTALS];
     bool added;
-    struct device *d = devices_find(&h->nets, p->name, 0, 0, &added);
+    struct host_device *d = devices_find(&h->nets, p->name, 0, 0, &added);
     if (!d || added)
         return;
     totals_of(p, now);

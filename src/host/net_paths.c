@@ -21,7 +21,7 @@ static void read_routes(struct host *h, const char *path, next_fn *next)
     struct span rest = span_of(text, n > 0 ? (size_t)n : 0);
     while (next(&rest, &r)) {
         for (size_t i = 0; i < h->nets.n; i++) {
-            struct device *d = &h->nets.at[i];
+            struct host_device *d = &h->nets.at[i];
             if (!span_equal(r.name, d->name))
                 continue;
             d->route |= r.network;
@@ -38,9 +38,9 @@ static void read_routes(struct host *h, const char *path, next_fn *next)
 static void leave_out_pairs(struct devices *all)
 {
     for (size_t i = 0; i < all->n; i++) {
-        struct device *d = &all->at[i];
+        struct host_device *d = &all->at[i];
         for (size_t k = 0; k < all->n && d->way >= SYS_NET_PORT; k++) {
-            const struct device *o = &all->at[k];
+            const struct host_device *o = &all->at[k];
             if (k != i && o->identity && o->identity == d->link && o->link == d->identity && !d->route_all)
                 d->way = SYS_NET_NO_WAY;
         }
@@ -71,7 +71,7 @@ void host_ways_out(struct host *h)
     struct devices *all = &h->nets;
     size_t ways = 0;
     for (size_t i = 0; i < all->n; i++) {
-        struct device *d = &all->at[i];
+        struct host_device *d = &all->at[i];
         d->route = d->route_all = false;
         d->link = 0;
         d->way = d->known ? sys_net_way(h->o.sys_fd, d->name, &d->link)

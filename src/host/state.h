@@ -35,7 +35,7 @@ enum host_file {
  */
 enum { TOTAL_READ, TOTAL_WRITE, TOTAL_READS, TOTAL_WRITES, DEVICE_TOTALS };
 
-struct device {
+struct host_device {
     char name[64];
     uint32_t major, minor;       /* of a disk */
     uint64_t identity;           /* diskseq, ifindex; 0: not known */
@@ -55,7 +55,7 @@ struct device {
 };
 
 struct devices {
-    struct device *at;   /* in the order of the file */
+    struct host_device *at;   /* in the order of the file */
     size_t n, cap, next; /* next: where the next device is expected */
     uint64_t total[DEVICE_TOTALS];
     bool unknown; /* for some device it is not known whether it counts */
@@ -162,10 +162,10 @@ void host_pressure(struct host *h);
 void host_cpus(struct host *h);
 void host_frequencies(struct host *h, uint32_t first, const struct helper_reply *reply);
 /* devices.c */
-typedef void device_read_fn(struct host *h, struct device *d);
-struct device *devices_find(struct devices *all, struct span name, uint32_t major, uint32_t minor, bool *ret_new);
+typedef void device_read_fn(struct host *h, struct host_device *d);
+struct host_device *devices_find(struct devices *all, struct span name, uint32_t major, uint32_t minor, bool *ret_new);
 /* Adds the growth of d to the totals. from_start: for a new device, all that its counters show. */
-void devices_count(struct devices *all, struct device *d, const uint64_t now[DEVICE_TOTALS], bool from_start);
+void devices_count(struct devices *all, struct host_device *d, const uint64_t now[DEVICE_TOTALS], bool from_start);
 void devices_sweep(struct host *h, struct devices *all, struct entity_table *t);
 /* disk.c, net.c, net_paths.c */
 void host_disks(struct host *h);

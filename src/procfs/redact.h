@@ -81,12 +81,12 @@ enum rule_form {
     FORM_BOTH = 3,
     FORM_COMBINED = 4, /* -xp X */
 };
-struct rule {
+struct redact_rule {
     const char *program; /* "mysql*" is a prefix */
     const char *flag;    /* with its dash; or a word without one; or "" */
     unsigned char how, form;
 };
-extern const struct rule redact_rules[];
+extern const struct redact_rule redact_rules[];
 /* A subcommand that changes the meaning of flags. */
 struct turn {
     const char *program, *word, *becomes;

@@ -35,7 +35,7 @@ static bool is_program(struct span program, const char *pattern)
 
 static bool is_known(struct span name)
 {
-    for (const struct rule *r = redact_rules; r->program; r++)
+    for (const struct redact_rule *r = redact_rules; r->program; r++)
         if (is_program(name, r->program))
             return true;
     for (const struct turn *t = redact_turns; t->program; t++)
@@ -151,7 +151,7 @@ static void value_mark(struct marks *m, enum rule_how how, struct span value, bo
 /* ---- rules ---- */
 
 /* -p, or -xp for programs that allow short flags to be combined. */
-static bool is_before(const struct rule *r, struct span before)
+static bool is_before(const struct redact_rule *r, struct span before)
 {
     if (!(r->form & (FORM_NEXT | FORM_COMBINED)))
         return false;
@@ -166,7 +166,7 @@ static bool is_before(const struct rule *r, struct span before)
 }
 
 /* -pX, --user=X */
-static bool is_glued(const struct rule *r, struct span argument, struct span *ret)
+static bool is_glued(const struct redact_rule *r, struct span argument, struct span *ret)
 {
     size_t len = strlen(r->flag);
     if (!(r->form & (FORM_GLUED | FORM_COMBINED)) || argument.len <= len || memcmp(argument.at, r->flag, len) != 0)
@@ -198,7 +198,7 @@ static bool tells_without_dash(struct span before)
            span_equal(before, "pass");
 }
 
-static bool is_positional(const struct rule *r, struct span program, struct span before, struct span argument)
+static bool is_positional(const struct redact_rule *r, struct span program, struct span before, struct span argument)
 {
     struct span name = path_base(before);
     bool behind_word = is_word(before) && !(name.len == program.len && memcmp(name.at, program.at, name.len) == 0);
@@ -216,7 +216,7 @@ static bool is_positional(const struct rule *r, struct span program, struct span
 
 static bool rules_mark(struct marks *m, struct span program, struct span before, struct span argument, bool script)
 {
-    for (const struct rule *r = redact_rules; r->program; r++) {
+    for (const struct redact_rule *r = redact_rules; r->program; r++) {
         struct span value = argument;
         if (!is_program(program, r->program))
             continue;

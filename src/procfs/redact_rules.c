@@ -10,7 +10,7 @@
         program, flag, HOW_WHOLE, FORM_##form                                                                          \
     }
 
-const struct rule redact_rules[] = {
+const struct redact_rule redact_rules[] = {
     WHOLE("mysql*", "-p", GLUED),
     WHOLE("mariadb*", "-p", GLUED),
     WHOLE("mycli", "-p", BOTH),

@@ -46,15 +46,15 @@ enum cmdline_form { CMDLINE_NONE, CMDLINE_WHOLE, CMDLINE_FRONT, CMDLINE_FORM_MAX
 /* cut: the command line is written truncated, because the whole one is earlier on this tape. */
 void info_write(struct buf *out, struct block *b, const struct baro_process *p, bool cut);
 /* texts_known: name and command line are those of the living process with this id at the last sample of this block. */
-void exit_write(struct buf *out, struct bits *bits, struct block *b, const struct columns *c, const struct baro_exit *e,
-                bool texts_known);
+void exit_write(struct buf *out, struct bits *bits, struct block *b, const struct tape_columns *c,
+                const struct baro_exit *e, bool texts_known);
 /* attributes: as attributes_write() made them; empty: none. */
 void event_write(struct buf *out, const struct block *b, const struct baro_event *e, struct span attributes);
 
 /* The row that the row of the i-th entity is written as differences to: its own old one, or for a new entity that of
  * the entity before it in the list, with counters as 0. rows: of the whole list, one after the other. */
-void entity_old_row(const struct columns *c, const uint64_t *rows, const uint8_t *absent_rows, size_t i, bool fresh,
-                     uint64_t now_ns, uint64_t *ret_value, uint8_t *ret_absent);
+void entity_old_row(const struct tape_columns *c, const uint64_t *rows, const uint8_t *absent_rows, size_t i,
+                    bool fresh, uint64_t now_ns, uint64_t *ret_value, uint8_t *ret_absent);
 
 /* whole: with owner and attributes, which a machine's record does not have. */
 void entity_info_write(struct buf *out, uint32_t *last_id, const struct baro_entity *e, bool whole);
@@ -80,8 +80,8 @@ struct exit_texts {
 bool info_scan(struct span *in, struct block *b, struct info *ret);
 bool entity_info_scan(struct span *in, uint32_t *last_id, bool whole, struct entity_info *ret);
 /* Values go to value and absent, of the tape's columns, which are zero before. */
-bool exit_scan(struct span *in, struct bits_in *bits, struct block *b, const struct columns *c, struct baro_exit *ret,
-               struct exit_texts *ret_texts, uint64_t *value, uint8_t *absent);
+bool exit_scan(struct span *in, struct bits_in *bits, struct block *b, const struct tape_columns *c,
+               struct baro_exit *ret, struct exit_texts *ret_texts, uint64_t *value, uint8_t *absent);
 bool event_scan(struct span *in, const struct block *b, struct baro_event *ret, struct span *ret_text,
                 struct span *ret_attributes);
 

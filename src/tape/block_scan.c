@@ -159,10 +159,10 @@ static bool scan_exit_facts(struct span *in, struct baro_exit *ret, bool *ret_kn
     return true;
 }
 
-bool exit_scan(struct span *in, struct bits_in *bits, struct block *b, const struct columns *c, struct baro_exit *ret,
-               struct exit_texts *ret_texts, uint64_t *value, uint8_t *absent)
+bool exit_scan(struct span *in, struct bits_in *bits, struct block *b, const struct tape_columns *c,
+               struct baro_exit *ret, struct exit_texts *ret_texts, uint64_t *value, uint8_t *absent)
 {
-    struct row row;
+    struct tape_row row;
     bool run;
     if (!scan_delta(in, b->t_ns, &ret->t_ns) || !scan_identity(in, b, &ret->id, &ret->key) ||
         !scan_parent(in, ret->key, &ret->parent) || !scan_exit_facts(in, ret, &ret_texts->known))

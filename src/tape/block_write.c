@@ -53,7 +53,8 @@ void info_write(struct buf *out, struct block *b, const struct baro_process *p, 
     write_cmdline(out, p->cmdline, cut);
 }
 
-void entity_old_row(const struct columns *c, const uint64_t *rows, const uint8_t *absent_rows, size_t i, bool fresh,
+void entity_old_row(const struct tape_columns *c, const uint64_t *rows, const uint8_t *absent_rows, size_t i,
+                    bool fresh,
                      uint64_t now_ns, uint64_t *ret_value, uint8_t *ret_absent)
 {
     if (fresh && i == 0) {
@@ -102,13 +103,13 @@ void entity_info_write(struct buf *out, uint32_t *last_id, const struct baro_ent
     attributes_write(out, e->attribute, e->n_attributes);
 }
 
-void exit_write(struct buf *out, struct bits *bits, struct block *b, const struct columns *c, const struct baro_exit *e,
-                bool texts_known)
+void exit_write(struct buf *out, struct bits *bits, struct block *b, const struct tape_columns *c,
+                const struct baro_exit *e, bool texts_known)
 {
     static const uint64_t zero_value[EXIT_MAX];
     static const uint8_t zero_absent[EXIT_MAX];
     struct row_values old = {zero_value, zero_absent}, new = {e->value, e->absent};
-    struct row row;
+    struct tape_row row;
 
     buf_zigzag(out, (int64_t)(e->t_ns - b->t_ns));
     write_identity(out, b, e->id, e->key);

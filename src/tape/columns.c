@@ -4,7 +4,7 @@
 
 #include "tape/schema.h"
 
-static void of_sum(struct column *c, enum predictor p, unsigned n, const uint8_t *terms, unsigned first_minus)
+static void of_sum(struct tape_column *c, enum predictor p, unsigned n, const uint8_t *terms, unsigned first_minus)
 {
     c->predictor = (uint8_t)p;
     c->n_terms = (uint8_t)n;
@@ -14,7 +14,7 @@ static void of_sum(struct column *c, enum predictor p, unsigned n, const uint8_t
     }
 }
 
-static void of_one(struct column *c, enum predictor p, unsigned term)
+static void of_one(struct tape_column *c, enum predictor p, unsigned term)
 {
     c->predictor = (uint8_t)p;
     c->n_terms = 1;
@@ -73,7 +73,7 @@ static uint8_t scale_of(enum baro_kind kind, int id)
     return 12;
 }
 
-static void process_columns(struct columns *c)
+static void process_columns(struct tape_columns *c)
 {
     of_one(&c->at[PROCESS_cpu_user], PREDICT_SHARE, PROCESS_cpu);
     of_sum(&c->at[PROCESS_cpu_system], PREDICT_SUM, 2, (const uint8_t[]){PROCESS_cpu, PROCESS_cpu_user}, 1);
@@ -83,7 +83,7 @@ static void process_columns(struct columns *c)
     of_sum(&c->at[PROCESS_uss], PREDICT_SUM, 1, (const uint8_t[]){PROCESS_pss}, 1);
 }
 
-static void job_columns(struct columns *c)
+static void job_columns(struct tape_columns *c)
 {
     of_one(&c->at[JOB_cpu_user], PREDICT_SHARE, JOB_cpu);
     of_sum(&c->at[JOB_cpu_system], PREDICT_SUM, 2, (const uint8_t[]){JOB_cpu, JOB_cpu_user}, 1);
@@ -93,7 +93,7 @@ static void job_columns(struct columns *c)
 
 /* The page cache grows at the cost of what is free, and both are available; what meminfo adds up it adds up from these.
  */
-static void host_columns(struct columns *c)
+static void host_columns(struct tape_columns *c)
 {
     static const uint8_t available[] = {HOST_memory_free, HOST_memory_active_file, HOST_memory_inactive_file};
     static const uint8_t cached[] = {HOST_memory_active_file, HOST_memory_inactive_file, HOST_memory_shmem};
@@ -109,7 +109,7 @@ static void host_columns(struct columns *c)
     of_sum(&c->at[HOST_swap_used], PREDICT_SUM, 2, (const uint8_t[]){HOST_swap_total, HOST_swap_free}, 1);
 }
 
-static void cgroup_columns(struct columns *c)
+static void cgroup_columns(struct tape_columns *c)
 {
     static const uint8_t charged[] = {CGROUP_memory_anon, CGROUP_memory_file, CGROUP_memory_kernel};
     of_sum(&c->at[CGROUP_cpu_system], PREDICT_SUM, 2, (const uint8_t[]){CGROUP_cpu, CGROUP_cpu_user}, 1);
@@ -120,7 +120,7 @@ static void cgroup_columns(struct columns *c)
     of_one(&c->at[CGROUP_pids_peak], PREDICT_PEAK, CGROUP_pids);
 }
 
-static void machine_columns(enum baro_kind kind, struct columns *c)
+static void machine_columns(enum baro_kind kind, struct tape_columns *c)
 {
     switch (kind) {
     case BARO_KIND_HOST:
@@ -140,7 +140,7 @@ static void machine_columns(enum baro_kind kind, struct columns *c)
     }
 }
 
-void columns_of_kind(enum baro_kind kind, struct columns *ret)
+void columns_of_kind(enum baro_kind kind, struct tape_columns *ret)
 {
     memset(ret, 0, sizeof *ret);
     ret->n = (unsigned)baro_metric_count(kind);
@@ -162,7 +162,7 @@ void columns_of_kind(enum baro_kind kind, struct columns *ret)
             ret->at[i].predictor != PREDICT_SAME || baro_metric_get(kind, (int)i)->semantics != BARO_SEM_COUNTER;
 }
 
-void columns_of_metrics(const struct baro_metric *const *metric, size_t n, struct columns *ret)
+void columns_of_metrics(const struct baro_metric *const *metric, size_t n, struct tape_columns *ret)
 {
     /* Whole numbers below 2^33 have these bits of a double at 0, and so have their differences. */
     enum { WHOLE = 20 };

@@ -108,9 +108,9 @@ static int encode_limits(struct tape_writer *w, bool opens)
 static void write_state(struct tape_writer *w, enum baro_kind kind, struct shapes *shapes, uint64_t *old_value,
                         uint8_t *old_absent, const uint64_t *value, const uint8_t *absent)
 {
-    const struct columns *c = &w->columns[kind];
+    const struct tape_columns *c = &w->columns[kind];
     struct row_values old = {old_value, old_absent}, new = {value, absent};
-    struct row row;
+    struct tape_row row;
     row_compare(c, old, new, &row);
     row_write(&w->record, &w->bits, c, shapes, &row, old, new);
     memcpy(old_value, value, c->n * sizeof *value);

@@ -211,7 +211,7 @@ static int scan_row(struct baro_tape *t, struct span *in, unsigned kind, size_t 
     struct shapes *shapes = fresh ? &l->block.fresh : &l->block.known;
     uint64_t value[COLUMNS_MAX];
     uint8_t absent[COLUMNS_MAX];
-    struct row row;
+    struct tape_row row;
     old_row(k, l, i, fresh, read_ns, value, absent);
     if (!row_scan_shape(in, &t->bits, &k->columns, shapes, &row, &is_run) || is_run ||
         (fresh && !(row.flags & ROW_INFO)) || !row_scan_values(in, &t->bits, &k->columns, shapes, &row, value, absent))

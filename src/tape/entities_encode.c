@@ -15,8 +15,8 @@ struct entity_base {
  * columns. */
 struct kind_rows {
     struct kind_block block;
-    const struct columns *c;
-    struct columns *own; /* c of a declared kind */
+    const struct tape_columns *c;
+    struct tape_columns *own; /* c of a declared kind */
     bool usable;         /* declared kinds: its name is one that a reader takes */
     bool declared;       /* in this block */
     bool written;        /* in this block */
@@ -39,7 +39,7 @@ struct entity_writer {
 struct kind_walk {
     struct tape_writer *w;
     struct kind_rows *rows;
-    const struct columns *c;
+    const struct tape_columns *c;
     bool whole;        /* infos have owner and attributes */
     uint64_t read_ns;
     size_t next;       /* position that a gap counts from */
@@ -165,7 +165,7 @@ static void write_row(struct kind_walk *k, size_t i, const struct baro_entity *e
     uint64_t value[COLUMNS_MAX];
     uint8_t absent[COLUMNS_MAX];
     struct row_values old = {value, absent}, new = {e->value, e->absent};
-    struct row row;
+    struct tape_row row;
     entity_old_row(k->c, l->value, l->absent, i, fresh, k->read_ns, value, absent);
     row_compare(k->c, old, new, &row);
     if (fresh || l->at[i].info_version != e->info_version)
@@ -309,7 +309,7 @@ static struct kind_rows *declared_of(struct entity_writer *e, const struct baro_
     if (*k)
         return *k;
     struct kind_rows *made = calloc(1, sizeof *made);
-    struct columns *columns = made ? calloc(1, sizeof *columns) : NULL;
+    struct tape_columns *columns = made ? calloc(1, sizeof *columns) : NULL;
     if (!columns) {
         free(made);
         return NULL;

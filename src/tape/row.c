@@ -9,7 +9,8 @@ static bool both_present(struct row_values old, struct row_values new, unsigned 
     return !old.absent[c] && !new.absent[c];
 }
 
-static uint64_t predict_sum(const struct column *col, struct row_values old, struct row_values new, uint64_t before)
+static uint64_t predict_sum(const struct tape_column *col, struct row_values old, struct row_values new,
+                            uint64_t before)
 {
     for (unsigned i = 0; i < col->n_terms; i++) {
         unsigned t = col->term[i];
@@ -29,7 +30,7 @@ static uint64_t predict_share(struct row_values old, struct row_values new, unsi
     return (uint64_t)((unsigned __int128)new.value[t] * before / old.value[t]);
 }
 
-static uint64_t predict_peak(const struct column *col, struct row_values new, uint64_t before)
+static uint64_t predict_peak(const struct tape_column *col, struct row_values new, uint64_t before)
 {
     uint64_t sum = 0;
     for (unsigned i = 0; i < col->n_terms; i++) {
@@ -40,9 +41,9 @@ static uint64_t predict_peak(const struct column *col, struct row_values new, ui
     return sum > before ? sum : before;
 }
 
-static uint64_t predict(const struct columns *c, unsigned i, struct row_values old, struct row_values new)
+static uint64_t predict(const struct tape_columns *c, unsigned i, struct row_values old, struct row_values new)
 {
-    const struct column *col = &c->at[i];
+    const struct tape_column *col = &c->at[i];
     if (old.absent[i])
         return 0;
     uint64_t before = old.value[i];
@@ -66,7 +67,7 @@ bool row_same(struct row_values a, struct row_values b, size_t n)
     return other == 0;
 }
 
-void row_compare(const struct columns *c, struct row_values old, struct row_values new, struct row *ret)
+void row_compare(const struct tape_columns *c, struct row_values old, struct row_values new, struct tape_row *ret)
 {
     ret->mask = 0;
     ret->flags = memcmp(old.absent, new.absent, c->n) != 0 ? ROW_ABSENT : 0;
@@ -178,7 +179,7 @@ static bool divide(unsigned scale, uint64_t *residual)
     return true;
 }
 
-static void write_residual(struct bits *bits, const struct column *c, uint16_t *size, uint64_t residual)
+static void write_residual(struct bits *bits, const struct tape_column *c, uint16_t *size, uint64_t residual)
 {
     if (c->scale > 0)
         bits_put(bits, !divide(c->scale, &residual), 1);
@@ -201,8 +202,8 @@ static void write_reasons(struct buf *out, unsigned n, const uint8_t *old, const
     }
 }
 
-void row_write(struct buf *out, struct bits *bits, const struct columns *c, struct shapes *s, const struct row *row,
-               struct row_values old, struct row_values new)
+void row_write(struct buf *out, struct bits *bits, const struct tape_columns *c, struct shapes *s,
+               const struct tape_row *row, struct row_values old, struct row_values new)
 {
     int known = shape_find(s, row->mask, row->flags);
     if (known >= 0) {
@@ -248,8 +249,8 @@ bool number_scan(struct bits_in *bits, uint16_t *size, uint64_t *ret)
     return true;
 }
 
-bool row_scan_shape(struct span *in, struct bits_in *bits, const struct columns *c, struct shapes *s, struct row *ret,
-                    bool *ret_run)
+bool row_scan_shape(struct span *in, struct bits_in *bits, const struct tape_columns *c, struct shapes *s,
+                    struct tape_row *ret, bool *ret_run)
 {
     uint64_t number, flags, low, high = 0;
     if (!number_scan(bits, &s->number_size, &number))
@@ -275,7 +276,7 @@ bool row_scan_shape(struct span *in, struct bits_in *bits, const struct columns 
     return true;
 }
 
-static bool scan_residual(struct bits_in *bits, const struct column *c, uint16_t *size, uint64_t *ret)
+static bool scan_residual(struct bits_in *bits, const struct tape_column *c, uint16_t *size, uint64_t *ret)
 {
     uint64_t unscaled = 1, v;
     if (c->scale > 0 && !bits_get(bits, 1, &unscaled))
@@ -307,8 +308,8 @@ static bool scan_reasons(struct span *in, unsigned n, uint8_t *absent)
 }
 
 /* Reads the residuals of a row's columns, in their order. */
-static bool scan_residuals(struct bits_in *bits, const struct columns *c, struct shapes *s, const struct row *row,
-                           const uint8_t *absent, uint64_t *ret)
+static bool scan_residuals(struct bits_in *bits, const struct tape_columns *c, struct shapes *s,
+                           const struct tape_row *row, const uint8_t *absent, uint64_t *ret)
 {
     uint16_t *sizes = s->size[size_set(row->mask)];
     for (column_mask rest = row->mask; rest; rest &= rest - 1) {
@@ -319,7 +320,7 @@ static bool scan_residuals(struct bits_in *bits, const struct columns *c, struct
     return true;
 }
 
-static void predict_others(const struct columns *c, const struct row *row, const uint64_t *residual,
+static void predict_others(const struct tape_columns *c, const struct tape_row *row, const uint64_t *residual,
                            struct row_values old, struct row_values new, uint64_t *value)
 {
     for (unsigned i = 0; i < c->n; i++) {
@@ -330,8 +331,8 @@ static void predict_others(const struct columns *c, const struct row *row, const
     }
 }
 
-bool row_scan_values(struct span *in, struct bits_in *bits, const struct columns *c, struct shapes *s,
-                     const struct row *row, uint64_t *value, uint8_t *absent)
+bool row_scan_values(struct span *in, struct bits_in *bits, const struct tape_columns *c, struct shapes *s,
+                     const struct tape_row *row, uint64_t *value, uint8_t *absent)
 {
     uint64_t old_value[COLUMNS_MAX], residual[COLUMNS_MAX];
     uint8_t old_absent[COLUMNS_MAX];

@@ -39,7 +39,7 @@ enum predictor {
     PREDICT_MAX
 };
 
-struct column {
+struct tape_column {
     uint8_t predictor; /* enum predictor */
     uint8_t scale;     /* differences are mostly multiples of 1 << scale, or of ten to the power of scale - 64 */
     bool falls;        /* differences are of both signs; else they are mostly positive */
@@ -48,9 +48,9 @@ struct column {
     bool minus[COLUMN_TERMS];
 };
 
-struct columns {
+struct tape_columns {
     unsigned n;
-    struct column at[COLUMNS_MAX];
+    struct tape_column at[COLUMNS_MAX];
 };
 
 struct row_values {
@@ -81,7 +81,7 @@ struct shapes {
 };
 
 /* A row while it is written or read. */
-struct row {
+struct tape_row {
     column_mask mask; /* columns that the prediction missed */
     unsigned flags;
     uint64_t residual[COLUMNS_MAX];
@@ -96,7 +96,7 @@ static inline bool scale_valid(unsigned scale)
 }
 
 /* The columns that this library writes for a kind: one per metric, in the order of their ids. */
-void columns_of_kind(enum baro_kind kind, struct columns *ret);
+void columns_of_kind(enum baro_kind kind, struct tape_columns *ret);
 
 /* A number of at least 1. It takes few bits if it has about as many bits as the numbers before it. */
 void number_write(struct bits *bits, uint16_t *size, uint64_t v);
@@ -105,15 +105,15 @@ bool number_scan(struct bits_in *bits, uint16_t *size, uint64_t *ret);
 /* Are all n values and reasons the same? Compares words: memcmp() of some C libraries compares bytes. */
 bool row_same(struct row_values a, struct row_values b, size_t n);
 
-void row_compare(const struct columns *c, struct row_values old, struct row_values new, struct row *ret);
-void row_write(struct buf *out, struct bits *bits, const struct columns *c, struct shapes *s, const struct row *row,
-               struct row_values old, struct row_values new);
+void row_compare(const struct tape_columns *c, struct row_values old, struct row_values new, struct tape_row *ret);
+void row_write(struct buf *out, struct bits *bits, const struct tape_columns *c, struct shapes *s,
+               const struct tape_row *row, struct row_values old, struct row_values new);
 
 /* Reads the shape. *ret_run: what follows is not a row but a run of processes that were read and had not changed. */
-bool row_scan_shape(struct span *in, struct bits_in *bits, const struct columns *c, struct shapes *s, struct row *ret,
-                    bool *ret_run);
+bool row_scan_shape(struct span *in, struct bits_in *bits, const struct tape_columns *c, struct shapes *s,
+                    struct tape_row *ret, bool *ret_run);
 /* Reads reasons and residuals; value and absent hold the old row and become the new one. */
-bool row_scan_values(struct span *in, struct bits_in *bits, const struct columns *c, struct shapes *s,
-                     const struct row *row, uint64_t *value, uint8_t *absent);
+bool row_scan_values(struct span *in, struct bits_in *bits, const struct tape_columns *c, struct shapes *s,
+                     const struct tape_row *row, uint64_t *value, uint8_t *absent);
 
 #endif

@@ -66,7 +66,7 @@ static void write_known(struct walk *k, size_t i, struct baseline *b, const stru
 {
     struct tape_writer *w = k->w;
     struct row_values old = {b->value, b->absent}, new = {p->value, p->absent};
-    struct row row;
+    struct tape_row row;
     row_compare(&w->columns[BARO_KIND_PROCESS], old, new, &row);
     row.flags |= (p->read_ns != k->t_ns ? ROW_READ : 0) | (p->info_version != b->info_version ? ROW_INFO : 0);
     write_gap(k, i);
@@ -101,7 +101,7 @@ static void encode_new(struct walk *k, size_t i, struct baseline *b, const struc
     struct tape_writer *w = k->w;
     struct block *block = w->block;
     struct row_values old = {block->fresh_value, block->fresh_absent}, new = {p->value, p->absent};
-    struct row row;
+    struct tape_row row;
     row_compare(&w->columns[BARO_KIND_PROCESS], old, new, &row);
     row.flags |= ROW_INFO | (p->read_ns != k->t_ns ? ROW_READ : 0);
     end_run(k);

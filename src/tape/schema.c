@@ -21,7 +21,7 @@ static bool scan_byte(struct span *in, unsigned *ret)
     return true;
 }
 
-static bool scan_terms(struct span *in, struct column *ret)
+static bool scan_terms(struct span *in, struct tape_column *ret)
 {
     unsigned n, term, minus;
     if (!scan_byte(in, &n) || n > COLUMN_TERMS)
@@ -37,7 +37,7 @@ static bool scan_terms(struct span *in, struct column *ret)
 }
 
 /* What a column is predicted from must be there before it. */
-static bool terms_hold(const struct columns *c)
+static bool terms_hold(const struct tape_columns *c)
 {
     for (unsigned i = 0; i < c->n; i++)
         for (unsigned k = 0; k < c->at[i].n_terms; k++) {
@@ -48,7 +48,7 @@ static bool terms_hold(const struct columns *c)
     return true;
 }
 
-static bool scan_column(struct span *in, struct column *ret, struct texts *ret_texts)
+static bool scan_column(struct span *in, struct tape_column *ret, struct texts *ret_texts)
 {
     struct texts *t = ret_texts;
     uint64_t len;
@@ -234,7 +234,7 @@ int schema_scan(struct span in, struct schema *ret)
 }
 
 /* The columns that are known already must be those of the declaration before. */
-static bool same_column(const struct tape_kind *k, unsigned i, const struct column *c, const struct texts *t)
+static bool same_column(const struct tape_kind *k, unsigned i, const struct tape_column *c, const struct texts *t)
 {
     const struct baro_metric *m = k->more[i];
     return memcmp(&k->columns.at[i], c, sizeof *c) == 0 && span_equal(t->name, m->name) &&
@@ -259,7 +259,7 @@ static int declare_columns(struct span *in, struct tape_kind *k, unsigned n)
 {
     unsigned known = n < k->n_more ? n : k->n_more;
     for (unsigned i = 0; i < known; i++) {
-        struct column c = {0};
+        struct tape_column c = {0};
         struct texts t;
         if (!scan_column(in, &c, &t) || !same_column(k, i, &c, &t))
             return BARO_E_CORRUPT;

@@ -15,7 +15,7 @@ enum { SCHEMA_KINDS = 64, DECLARED_MAX = 64, TAPE_KINDS_MAX = KIND_COUNT + SCHEM
 /* One kind as read: the tape's columns and the metrics that they are. */
 struct tape_kind {
     char *name;                  /* NULL: of the registry */
-    struct columns columns;
+    struct tape_columns columns;
     uint8_t metric[COLUMNS_MAX]; /* id of the metric of each column; ids from n_own on are in struct baro_extra */
     /* How many values an entity of it has: the registry's metrics; of a kind that only the tape has the columns, which
      * may be more in later blocks. */
@@ -41,9 +41,9 @@ static inline unsigned kind_extras(const struct tape_kind *k)
 
 void schema_write(struct buf *out);
 /* A column as the schema and a declaration have it. texts: with help and file, which readers don't have. */
-void column_write(struct buf *out, const struct baro_metric *m, const struct column *c, bool texts);
+void column_write(struct buf *out, const struct baro_metric *m, const struct tape_column *c, bool texts);
 /* The columns of a declared kind. */
-void columns_of_metrics(const struct baro_metric *const *metric, size_t n, struct columns *ret);
+void columns_of_metrics(const struct baro_metric *const *metric, size_t n, struct tape_columns *ret);
 
 /* The schema that this library writes, as one zstd frame. It is compressed when the library is built: at each start
  * of a recorder that would take longer than everything else that a new tape needs. */

@@ -12,7 +12,7 @@ static void write_text(struct buf *out, const char *text)
     buf_add(out, text, len);
 }
 
-void column_write(struct buf *out, const struct baro_metric *m, const struct column *c, bool texts)
+void column_write(struct buf *out, const struct baro_metric *m, const struct tape_column *c, bool texts)
 {
     write_text(out, m->stem);
     write_text(out, m->name);
@@ -35,7 +35,7 @@ void schema_write(struct buf *out)
     struct buf row = {0};
     buf_varint(out, KIND_COUNT);
     for (int kind = 0; kind < KIND_COUNT; kind++) {
-        struct columns columns;
+        struct tape_columns columns;
         columns_of_kind((enum baro_kind)kind, &columns);
         write_text(out, baro_kind_name((enum baro_kind)kind));
         buf_varint(out, columns.n);

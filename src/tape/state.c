@@ -128,7 +128,7 @@ static bool scan_entity(struct baro_tape *t, struct span *in, enum baro_kind kin
     uint64_t v[COLUMNS_MAX] = {0};
     bool is_run;
     uint8_t a[COLUMNS_MAX] = {0};
-    struct row row;
+    struct tape_row row;
     if (!first)
         gather(k, value, absent, extra, v, a);
     if (!row_scan_shape(in, &t->bits, &k->columns, shapes, &row, &is_run) || is_run ||
@@ -191,9 +191,10 @@ static void note_moved(struct baro_tape *t, size_t at)
     t->moved[at / 64] |= UINT64_C(1) << at % 64;
 }
 
-static bool scan_values(struct baro_tape *t, struct span *in, const struct row *row, struct baro_process *p, bool fresh)
+static bool scan_values(struct baro_tape *t, struct span *in, const struct tape_row *row, struct baro_process *p,
+                        bool fresh)
 {
-    const struct columns *c = &t->schema.kind[BARO_KIND_PROCESS]->columns;
+    const struct tape_columns *c = &t->schema.kind[BARO_KIND_PROCESS]->columns;
     struct block *b = &t->block;
     uint64_t value[COLUMNS_MAX];
     uint8_t absent[COLUMNS_MAX];
@@ -279,7 +280,8 @@ static bool reserve(struct baro_tape *t)
     return moved != NULL;
 }
 
-static int scan_row(struct baro_tape *t, struct span *in, const struct row *row, struct baro_process *p, bool fresh)
+static int scan_row(struct baro_tape *t, struct span *in, const struct tape_row *row, struct baro_process *p,
+                    bool fresh)
 {
     int64_t change = 0;
     if (!scan_values(t, in, row, p, fresh))
@@ -295,7 +297,7 @@ static int scan_row(struct baro_tape *t, struct span *in, const struct row *row,
     return scan_info(t, in, p);
 }
 
-static int scan_new(struct baro_tape *t, struct span *in, const struct row *row)
+static int scan_new(struct baro_tape *t, struct span *in, const struct tape_row *row)
 {
     struct baro_process *p = reserve(t) ? take(t) : NULL;
     if (!p)
@@ -307,9 +309,9 @@ static int scan_new(struct baro_tape *t, struct span *in, const struct row *row)
 int state_rows(struct baro_tape *t, struct span body, size_t *next)
 {
     struct block *b = &t->block;
-    const struct columns *c = &t->schema.kind[BARO_KIND_PROCESS]->columns;
+    const struct tape_columns *c = &t->schema.kind[BARO_KIND_PROCESS]->columns;
     for (;;) {
-        struct row row;
+        struct tape_row row;
         uint64_t gap, run = 0;
         bool is_run;
         if (!number_scan(&t->bits, &b->gap_size, &gap))

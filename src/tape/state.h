@@ -49,7 +49,7 @@ struct tape_writer {
     struct buf record, frame;
     struct buf declaration; /* of one kind, while it is written */
     struct bits bits;     /* of the frame */
-    struct columns columns[KIND_COUNT];
+    struct tape_columns columns[KIND_COUNT];
 
     struct baseline *base; /* in the order of the last sample */
     size_t n_base, cap_base;
