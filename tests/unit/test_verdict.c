@@ -17,7 +17,9 @@
 #include "baro/verdict.h"
 #include "base/buf.h"
 #include "base/fmt.h"
+#include "sample/sample.h"
 #include "verdict/rule.h"
+#include "verdict/verdict.h"
 
 #define SECOND 1000000000ull
 #define MB 1e6
@@ -514,6 +516,49 @@ static void test_history(void **state)
     history_done(&h);
 }
 
+/* ---- judging ---- */
+
+/* Storage held up one of two phases: said of that phase. Then of the whole job, and of no phase. */
+static void test_phases(void **state)
+{
+    struct baro_header header = {0};
+    struct baro_verdicts *v;
+    struct stretch phases[2];
+    struct world w;
+    (void)state;
+    assert_int_equal(baro_verdicts_new(&v, &header, NULL), 0);
+    world_init(&w);
+    demand(&w, 0, 100, 0.5, 0);
+    w.e.exit_status = NAN;
+    for (size_t i = 0; i < w.history.n; i++) {
+        w.history.point[i].at[CURVE_BLOCKED] = i < 85 ? 0 : (double)(i - 85) * 0.8e9;
+        w.history.point[i].at[CURVE_READ] = (double)i * MB;
+        w.history.point[i].at[CURVE_WRITTEN] = 0;
+    }
+    stretch_fill(&w.e.job, &w.history, NULL, 0, 100 * SECOND);
+    stretch_fill(&phases[0], &w.history, "compute", 0, 85 * SECOND);
+    stretch_fill(&phases[1], &w.history, "save", 85 * SECOND, 100 * SECOND);
+    assert_int_equal(verdicts_judge(v, &w.e, phases, 2), 0);
+    assert_int_equal(baro_verdicts_count(v), 1);
+    assert_string_equal(baro_verdicts_get(v, 0)->rule, "io-wait");
+    assert_string_equal(baro_verdicts_get(v, 0)->phase, "save");
+    assert_int_equal(baro_verdicts_get(v, 0)->begin_ns, 85 * SECOND);
+    assert_null(baro_verdicts_get(v, 1));
+
+    w.e.job.grown[CURVE_BLOCKED] = 30e9;
+    assert_int_equal(verdicts_judge(v, &w.e, phases, 2), 0);
+    assert_int_equal(baro_verdicts_count(v), 1);
+    assert_null(baro_verdicts_get(v, 0)->phase);
+
+    w.e.samples = 9; /* too few for that; what is certain is said */
+    w.e.exit_signal = "SIGTERM";
+    assert_int_equal(verdicts_judge(v, &w.e, phases, 2), 0);
+    assert_int_equal(baro_verdicts_count(v), 1);
+    assert_string_equal(baro_verdicts_get(v, 0)->rule, "killed");
+    baro_verdicts_free(v);
+    world_done(&w);
+}
+
 /* ---- docs/verdicts.md ---- */
 
 static struct words words_of_threshold(const struct baro_threshold *t)
@@ -593,9 +638,9 @@ static void test_document(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),      cmocka_unit_test(test_each),     cmocka_unit_test(test_no_other),
-        cmocka_unit_test(test_thresholds), cmocka_unit_test(test_tail),     cmocka_unit_test(test_leak),
-        cmocka_unit_test(test_history),    cmocka_unit_test(test_document),
+        cmocka_unit_test(test_table),      cmocka_unit_test(test_each),   cmocka_unit_test(test_no_other),
+        cmocka_unit_test(test_thresholds), cmocka_unit_test(test_tail),   cmocka_unit_test(test_leak),
+        cmocka_unit_test(test_history),    cmocka_unit_test(test_phases), cmocka_unit_test(test_document),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
