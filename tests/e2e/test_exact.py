@@ -70,12 +70,14 @@ def test_ways(run_both, truth, tape, work, source, lives, way):
     burners.sort(key=lambda e: e["cpu_ns"] or 0, reverse=True)
     # As root its end tells all; else what was seen of it is kept, and what was not is in the total alone.
     least = 0.95 * BURNT if events and truth.alone else max(looks, default=0)
-    assert least <= burners[0]["cpu_ns"] <= (1.3 if SLOW == 1 else 2) * BURNT
+    assert least <= burners[0]["cpu_ns"], (burners, looks)
+    # What an emulated CPU takes for a fork and for execve(2) depends on what the machine around it does.
+    assert burners[0]["cpu_ns"] <= 1.3 * BURNT or SLOW > 1, (burners, looks)
     if way == "ignored":
         assert job["cpu_ns"] >= least
     if events:
         expected, status = WAYS[way]
-        assert job["processes_started"] == expected + 1
+        assert job["processes_started"] == expected + 1, exits
         assert (burners[0]["signal"] or burners[0]["status"]) == status
     elif accounting["event_source"] == "scan":
         assert job["processes_unsampled"] is None  # flagged: without events nobody knows
