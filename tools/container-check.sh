@@ -14,6 +14,7 @@ baro=${2-build/baro}
 [ $# -lt 1 ] || shift
 keep=$PWD/build-container
 packages=python3-pytest,python3-pytest-xdist,python3-psutil,procps,util-linux,mount,strace,gcc,libc6-dev,make,bsdutils,time,sysstat,perl,iproute2,binutils,psmisc
+libraries=libcairo2,libncursesw6 # of the programs that read tapes
 
 skip()
 {
@@ -25,13 +26,14 @@ case $kind in bare|full) ;; *) echo 'container-check: say bare or full' >&2; exi
 [ "$(id -u)" = 0 ] || skip 'needs root'
 command -v debootstrap >/dev/null 2>&1 || skip 'no debootstrap (tools/deps.sh full installs it)'
 unshare -m -p -n -u -f true 2>/dev/null || skip 'no namespaces to be had'
-if [ ! -e "$keep/root/made" ]; then
+packages=$packages,$libraries
+if [ "$(cat "$keep/root/made" 2>/dev/null)" != "$packages" ]; then
     rm -rf "$keep"
     mkdir -p "$keep"
     mirror=$(sed -n 's/^URIs: *\(http[^ ]*debian\)\/\{0,1\}$/\1/p; s/^deb \(http[^ ]*debian\)\/\{0,1\} .*/\1/p' /etc/apt/sources.list.d/*.sources /etc/apt/sources.list 2>/dev/null | head -n 1)
     debootstrap --variant=minbase --include="$packages" bookworm "$keep/root" ${mirror:+"$mirror"} >"$keep/log" 2>&1 ||
         { tail -n 5 "$keep/log" >&2; skip "debootstrap can't make a root"; }
-    touch "$keep/root/made"
+    echo "$packages" >"$keep/root/made"
 fi
 cat >"$keep/inside" <<'END2'
 set -eu

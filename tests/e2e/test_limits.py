@@ -54,7 +54,7 @@ def test_moved_at_its_start(run, tape, v1):  # noqa: F811
 
 
 @root
-def test_moved_later(run, tape, v1):  # noqa: F811
+def test_moved_later(run, tape, v1, wait_until):  # noqa: F811
     """From one group to another: the limits are those of the second, and so are the peaks; what was killed is of both.
     """
     first, second = v1("memory"), v1("memory")
@@ -64,10 +64,15 @@ def test_moved_later(run, tape, v1):  # noqa: F811
         f"import os, subprocess, sys, time\n"
         f"eat = [sys.executable, '-c', 'import time; time.sleep(0.2); x = bytearray(200 << 20); time.sleep(0.3)']\n"
         f"time.sleep(1.2); assert subprocess.run(eat).returncode == 0; time.sleep(1.2)\n"
-        f"open('{second.path}/cgroup.procs', 'w').write('0'); time.sleep(4)\n"
+        f"open('{second.path}/cgroup.procs', 'w').write('0')\n"
+        f"while not os.path.exists('moved'): time.sleep(0.05)\n"
         f"assert subprocess.run(eat).returncode == -9; time.sleep(1.2)\n"
     )
-    run.record(tape, [sys.executable, "-c", script], before=first.enter)
+    recorder = run.popen("run", "-q", "-o", tape, "--", sys.executable, "-c", script, before=first.enter)
+    wait_until(lambda: tape.exists() and limits_now(run, tape)["memory_bytes"] == 100 << 20, "the second limits")
+    (run.work / "moved").touch()
+    assert recorder.wait(60) == 0
+    run.await_end(tape)
     found, _ = limits(run, tape)
     assert found["memory_bytes"] == 100 << 20 and named(second) in found["memory_source"]
     assert found["held_from_ns"] > 10**9
