@@ -49,7 +49,8 @@ static void test_json(void **state)
     (void)state;
     assert_int_equal(parse("{\"mark\": \"a\\u00e4\\n\", \"n\": 18446744073709551615, \"i\": -3, \"r\": 2.0,"
                            " \"e\": 1e3,"
-                           " \"t\": \"x\", \"b\": true, \"z\": null, \"o\": {\"k\": {\"l\": 1}}, \"l\": [1, \"]\", {}]}"),
+                           " \"t\": \"x\", \"b\": true, \"z\": null,"
+                           " \"o\": {\"k\": {\"l\": 1}}, \"l\": [1, \"]\", {}]}"),
                      MARK_GOOD);
     assert_string_equal(m.name, "a\xc3\xa4\n");
     assert_int_equal(m.n_attributes, 8);
