@@ -10,11 +10,11 @@ set -eu
 
 # PROBE:PACKAGE  cmd/NAME a program, file/PATH a file, pc/NAME a pkg-config module, py/ and pl/NAME a module of Python, Perl
 build='cmd/gcc:gcc file//usr/include/stdio.h:libc6-dev cmd/musl-gcc:musl-tools cmd/meson:meson cmd/ninja:ninja-build cmd/pkg-config:pkg-config
-    pc/libzstd:libzstd-dev pc/cairo:libcairo2-dev cmd/scdoc:scdoc'
+    pc/libzstd:libzstd-dev pc/cairo:libcairo2-dev pc/ncursesw:libncurses-dev cmd/scdoc:scdoc'
 demo='cmd/make:make'
 test='cmd/make:make cmd/g++:g++ pc/cmocka:libcmocka-dev py/pytest:python3-pytest py/xdist:python3-pytest-xdist py/psutil:python3-psutil
     cmd/strace:strace cmd/stress-ng:stress-ng cmd/setpriv:util-linux cmd/ps:procps cmd/nm:binutils cmd/mandoc:mandoc
-    cmd/shellcheck:shellcheck cmd/setsid:util-linux file//usr/bin/time:time cmd/script:bsdutils cmd/bash:bash
+    cmd/shellcheck:shellcheck cmd/setsid:util-linux file//usr/bin/time:time cmd/script:bsdutils cmd/tmux:tmux cmd/bash:bash
     pl/Time::HiRes:perl cmd/vmstat:procps cmd/free:procps cmd/iostat:sysstat cmd/sar:sysstat cmd/df:coreutils cmd/cmark-gfm:cmark-gfm'
 full='cmd/clang:clang cmd/qemu-system-x86_64:qemu-system-x86 cmd/qemu-system-aarch64:qemu-system-arm cmd/aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu
     cmd/cpio:cpio cmd/debootstrap:debootstrap cmd/chromium:chromium'

@@ -74,6 +74,27 @@ const struct opt options_show[] = {
     END,
 };
 
+const struct opt options_top[] = {
+    {.name = "once", .type = OPT_TRUE, .offset = AT(once), .help = "print what is to be seen now, and end",
+     .more = "So it does without being asked where standard output is no terminal."},
+    {.name = "at",
+     .letter = 'a',
+     .argument = "TIME",
+     .type = OPT_TEXT,
+     .offset = AT(at),
+     .help = "begin at this moment: +90s, -10s (before the end), 50%, start, end, peak (of memory), 12:30:05 or "
+             "ISO 8601"},
+    {.name = "lines",
+     .letter = 'n',
+     .argument = "N",
+     .type = OPT_PARSED,
+     .offset = AT(count),
+     .parse = take_count,
+     .help = "print so many processes, or all (default: 25)"},
+    HELP,
+    END,
+};
+
 const struct opt options_export[] = {
     {.name = "format",
      .letter = 'F',

@@ -52,7 +52,8 @@ struct settings {
     uint32_t count;        /* ls, show: so many lines at most; UINT32_MAX: all; 0: what fits */
     bool force;
     const char *output;    /* NULL: standard output */
-    const char *at;        /* show: when */
+    const char *at;        /* show, top: when */
+    bool once;             /* top: print and end */
     int pick;              /* show: enum baro_pick, which sample */
     unsigned width, height; /* plot: in pixels or columns and lines; 0: what fits */
     const char *from, *to; /* plot: the stretch of time */

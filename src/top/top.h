@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The live view put together. */
+#ifndef TOP_TOP_H
+#define TOP_TOP_H
+
+#include "command/cli.h"
+#include "reader/reader.h"
+#include "top/feed.h"
+#include "top/grid.h"
+#include "top/model.h"
+#include "top/ui.h"
+
+struct top {
+    struct cli *cli;
+    const struct settings *settings;
+    struct feed feed;
+    struct model model;
+    struct ui ui;
+    struct grid grid;
+    struct instant past;          /* the moment that is shown, unless it is the newest */
+    const struct instant *shown;  /* past or feed.newest */
+    struct users users;
+    struct baro_error err;
+};
+
+/* After more was read, or another moment was chosen: all that is drawn is made anew. Returns 0 or a negative code. */
+int top_refresh(struct top *t);
+/* Moves to the moment of ui.at_ns, or to the newest one. */
+int top_move(struct top *t);
+/* Moves to a moment as the user names it. Returns 0, or BARO_E_SYNTAX with one line in t->err. */
+int top_go(struct top *t, const char *text);
+void top_draw(struct top *t, bool is_once);
+
+/* loop.c: until the user quits. Returns the exit status. */
+int top_loop(struct top *t, int in_fd);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From data to cells. Pure: nothing here asks the system, and each part writes into its own rows of the grid. */
+#ifndef TOP_VIEW_H
+#define TOP_VIEW_H
+
+#include "top/feed.h"
+#include "top/grid.h"
+#include "top/model.h"
+#include "top/ui.h"
+
+struct view {
+    struct grid *grid;
+    const struct feed *feed;
+    const struct instant *instant;
+    const struct model *model;
+    struct ui *ui;
+    const char *(*user)(void *context, uint32_t uid); /* the name of a user; NULL: they are shown as numbers */
+    void *user_context;
+    bool is_once; /* printed, without keys */
+};
+
+/* A part of the screen. */
+struct box {
+    int row, column, rows, end; /* end: the column behind it */
+};
+
+/* All of it. */
+void view_draw(struct view *v);
+
+/* head.c: the job's figures with their curves. Returns the rows that it took. */
+int view_head(struct view *v, int most_rows);
+/* spark.c */
+void view_spark(struct grid *g, struct box box, enum style style, const float *value, int n, double scale);
+/* lanes.c: phases over the time axis, and the axis itself. Returns the rows that it took. */
+int view_lanes(struct view *v, struct box box, uint64_t from_ns, uint64_t to_ns);
+/* table.c */
+void view_processes(struct view *v, struct box box);
+/* commands.c */
+void view_commands(struct view *v, struct box box, bool is_panel);
+size_t view_commands_count(const struct view *v);
+/* events.c */
+void view_events(struct view *v, struct box box, bool is_panel);
+size_t view_events_count(const struct view *v);
+/* details.c */
+void view_details(struct view *v, struct box box);
+/* help.c */
+void view_help(struct view *v, struct box box);
+
+/* Cells that several parts have. */
+void cell_cores(struct buf *b, double cores);
+void cell_rate(struct buf *b, double bytes_per_second);
+/* The style of a row of a list. */
+enum style view_row_style(const struct view *v, enum tab tab, size_t row, enum style style);
+
+#endif

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The live view: printed, and on a terminal (tmux) with keys, other sizes, signals, and a shell that gets it back."""
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from readers import tape as hostile_tape  # a fixture
+
+PATIENCE = 60
+STTY = "stty -a | md5sum"
+
+
+class Screen:
+    """bash on a terminal of tmux."""
+
+    def __init__(self, folder, columns=80, rows=24):
+        self.folder, self.socket = folder, str(folder / "tmux")
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", columns, "-y", rows, "bash --norc --noprofile")
+        self.line("PS1='ready> '")
+        self.until(r"ready>$")
+
+    def tmux(self, *args):
+        r = subprocess.run(["tmux", "-S", self.socket, *map(str, args)], stdout=subprocess.PIPE, timeout=60, check=True)
+        return r.stdout.decode("utf-8", "replace")
+
+    def keys(self, *keys):
+        self.tmux("send-keys", *keys)
+
+    def line(self, text):
+        self.tmux("send-keys", "-l", text)
+        self.keys("Enter")
+
+    def text(self):
+        return "\n".join(line.rstrip() for line in self.tmux("capture-pane", "-p").split("\n")).rstrip()
+
+    def until(self, pattern, but=None):
+        end = time.monotonic() + PATIENCE
+        while True:
+            text = self.text()
+            if re.search(pattern, text) and not (but and re.search(but, text)):
+                return text
+            assert time.monotonic() < end, f"no {pattern!r} in\n{text}"
+            time.sleep(0.05)
+
+    def size(self, columns, rows):
+        self.tmux("resize-window", "-x", columns, "-y", rows)
+
+    def pid_of(self, name):
+        """Of the program that runs under the shell."""
+        shell = self.tmux("display", "-p", "#{pane_pid}").strip()
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            for pid in open(f"/proc/{shell}/task/{shell}/children", encoding="ascii").read().split():
+                if open(f"/proc/{pid}/comm", encoding="ascii").read().strip() == name:
+                    return int(pid)
+            time.sleep(0.02)
+        pytest.fail(f"no {name} under the shell")
+
+    def is_alternate(self):
+        return self.tmux("display", "-p", "#{alternate_on} #{cursor_flag}").split() != ["0", "1"]
+
+    def close(self):
+        subprocess.run(["tmux", "-S", self.socket, "kill-server"], check=False)
+
+
+@pytest.fixture
+def screen(work):
+    if not shutil.which("tmux"):
+        pytest.skip("no tmux")
+    s = Screen(work)
+    yield s
+    s.close()
+
+
+@pytest.fixture
+def job(run, work):
+    """A recording that goes on until the test is over: a shell with a child that is easy to tell."""
+    tape = work / "live.baro"
+    process = run.popen("run", "-q", "-o", tape, "--", "sh", "-c", "sleep $((4000 + 711)) & wait")
+    run.await_samples(tape, 2)
+    yield tape
+    process.terminate()
+    process.wait()
+
+
+def start(screen, baro, tape, *options):
+    screen.line(STTY)
+    before = screen.until(r"[0-9a-f]{32}")
+    screen.line("clear; " + shlex.join([baro, "top", *options, str(tape)]) + "; echo status=$?")
+    screen.until("sleep 4711")
+    return re.search(r"[0-9a-f]{32}", before)[0]
+
+
+def check_restored(screen, stty):
+    assert not screen.is_alternate()
+    screen.line("clear; " + STTY)
+    assert stty in screen.until(r"[0-9a-f]{32}")
+
+
+def test_printed(run, work):
+    """Where standard output is no terminal it is printed once, with the numbers of the summary."""
+    tape = run.record(work / "t", "for i in 1 2 3; do /bin/true; done; sleep 0.3")
+    text = run("top", tape, status=0).stdout
+    assert "\x1b" not in text and "sleep 0.3" in text and "exit 0" in text
+    for command in run.summary(tape)["commands"]:
+        row = re.search(rf"^.* {re.escape(command['name'])}$", text.split(" COMMAND")[2], re.M)
+        assert row and f" {command['processes']} " in row[0], (command, text)
+    assert run("top", "--once", "-n", "1", "--at", "start", tape, status=0).stdout.count("sh -c") == 2
+    wrong = run("top", "--once", "--at", "yesterday", tape, status=2)
+    assert "invalid time 'yesterday'" in wrong.stderr and wrong.stderr.count("\n") == 1
+
+
+def test_nothing_recorded(run):
+    r = run("top", status=2)
+    assert r.stderr.count("\n") == 1 and "baro run" in r.stderr
+
+
+def test_newest_that_runs(run, job, work):
+    """Without a name it is what is being recorded, though something else was recorded since."""
+    kept = run.popen("run", "-q", "--", "sleep", "4712")
+    folder = work / "home" / ".local" / "state" / "barograph"
+    end = time.monotonic() + PATIENCE
+    while not (folder.is_dir() and any(run.instants(p) for p in folder.glob("*.baro"))):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    run("run", "-q", "--", "sleep", "0.01", status=0)
+    text = run("top", status=0).stdout
+    kept.terminate()
+    kept.wait()
+    assert "sleep 4712" in text and "running" in text
+    assert "sleep 0.01" in run("top", "@1", status=0).stdout
+
+
+@pytest.mark.parametrize("locale", ["C.UTF-8", "C"])
+def test_hostile_names(run, hostile_tape, locale):
+    environment = {"LC_ALL": locale, "COLUMNS": "300"}
+    out = run("top", "--at", "peak", hostile_tape, status=0, text=False, env=environment).stdout
+    assert b"\\x1b[31m" in out
+    assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", out) and "\u202e".encode() not in out
+    out.decode("utf-8" if locale == "C.UTF-8" else "ascii")
+
+
+def test_keys(screen, baro, job):
+    stty = start(screen, baro, job)
+    assert screen.is_alternate()
+    screen.keys("Tab")
+    screen.until("COMMAND", but="sleep 4711")
+    screen.keys("Tab")
+    screen.until("WHAT HAPPENED")
+    screen.keys("Tab")
+    screen.until("sleep 4711")
+    screen.keys("?")
+    screen.until("regular expression")
+    screen.keys("?")
+    screen.until("sleep 4711")
+    screen.line("/nobody")
+    screen.until("no process matches")
+    screen.keys("Escape")
+    screen.keys("Escape")
+    screen.until("sleep 4711")
+    screen.keys("Home")
+    screen.until("at \\+0")
+    screen.line("g50%")
+    screen.until("at \\+")
+    screen.keys("End")
+    screen.until("running", but="at \\+[0-9.]*s of")
+    screen.keys("Enter")
+    screen.until("run_delay +[0-9]")
+    screen.keys("Enter")
+    screen.keys("f")
+    screen.until(r"\[\+1\]", but="sleep 4711")
+    screen.keys("q")
+    screen.until("status=0")
+    check_restored(screen, stty)
+
+
+@pytest.mark.parametrize("columns,rows", [(40, 12), (200, 60), (10, 3)])
+def test_resize(screen, baro, job, columns, rows):
+    start(screen, baro, job)
+    screen.size(columns, rows)
+    screen.until("sh -c" if columns > 20 else "COMM|sh")
+    screen.size(80, 24)
+    screen.until("sleep 4711")
+    screen.keys("q")
+    screen.until("status=0")
+
+
+@pytest.mark.parametrize("number,status", [(signal.SIGTERM, 143), (signal.SIGINT, 0), (signal.SIGHUP, 129)])
+def test_signals_restore_the_terminal(screen, baro, job, number, status):
+    stty = start(screen, baro, job)
+    os.kill(screen.pid_of("baro-top"), number)
+    screen.until(f"status={status}")
+    check_restored(screen, stty)
+
+
+def test_stopped_and_continued(screen, baro, job):
+    stty = start(screen, baro, job)
+    screen.keys("C-z")
+    screen.until(r"Stopped")
+    assert not screen.is_alternate()
+    screen.line("fg")
+    screen.until("sleep 4711.*", but="Stopped")
+    assert screen.is_alternate()
+    screen.keys("q")
+    screen.until("ready>$")
+    check_restored(screen, stty)
+
+
+def test_end_of_the_job(screen, baro, run, work):
+    """The view stays when the job ends, says how it ended, and shows the last moment with processes."""
+    tape = work / "t"
+    process = run.popen("run", "-q", "-o", tape, "--", "sh", "-c", "sleep $((4000 + 711)) & wait $!")
+    run.await_samples(tape, 2)
+    start(screen, baro, tape)
+    process.terminate()
+    process.wait()
+    screen.until(r"killed by SIGTERM")
+    screen.until("sleep 4711")
+    screen.keys("q")
+    screen.until("status=0")
+
+
+def test_no_color(screen, baro, job):
+    screen.line("export NO_COLOR=1")
+    start(screen, baro, job)
+    colors = screen.tmux("capture-pane", "-p", "-e")
+    assert not re.search(r"\x1b\[[0-9;]*(3[0-8]|4[0-8])[;m]", colors)
+    screen.keys("q")
+    screen.until("status=0")

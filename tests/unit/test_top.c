@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The live view without a terminal: cells, curves, the tree with its totals, keys, and screens of any size. */
+#include <locale.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "baro/baro.h"
+#include "tape_file.h"
+#include "top/view.h"
+
+#define SECOND 1000000000ull
+#define PATH "test_top.baro"
+
+static void assert_row(struct grid *g, int row, const char *expected)
+{
+    struct buf b = {0};
+    struct grid one = *g;
+    one.rows = 1;
+    one.at += (size_t)row * (size_t)g->columns;
+    grid_print(&one, 1, false, &b);
+    buf_byte(&b, 0);
+    b.at[b.len - 2] = 0; /* the newline */
+    assert_string_equal((const char *)b.at, expected);
+    buf_done(&b);
+}
+
+/* ---- cells ---- */
+
+static void test_grid(void **state)
+{
+    struct grid g;
+    (void)state;
+    assert_int_equal(grid_init(&g, 2, 10, true), 0);
+    assert_int_equal(grid_text(&g, 0, 0, 10, STYLE_PLAIN, "a\033[31mb"), 10);
+    assert_row(&g, 0, "a\\x1b[31mb");
+    grid_clear(&g);
+    assert_int_equal(grid_text(&g, 0, 0, 10, STYLE_PLAIN, "\xe2\x80\xae\xff\\"), 8); /* no reordering, no half \xNN */
+    assert_row(&g, 0, "\\xe2\\x80");
+    grid_clear(&g);
+    assert_int_equal(grid_text(&g, 0, 0, 5, STYLE_PLAIN, "日本語"), 4); /* the third has no room */
+    assert_row(&g, 0, "日本");
+    grid_text(&g, 0, 1, 2, STYLE_PLAIN, "x"); /* half of a wide one is a blank */
+    assert_row(&g, 0, " x本");
+    grid_text(&g, 1, 8, 99, STYLE_PLAIN, "語語");
+    assert_row(&g, 1, "        語");
+    grid_text(&g, 7, 0, 5, STYLE_PLAIN, "nowhere");
+    grid_text(&g, -1, -3, 5, STYLE_PLAIN, "nowhere");
+    grid_done(&g);
+    assert_int_equal(grid_init(&g, 1, 12, false), 0);
+    grid_text(&g, 0, 0, 12, STYLE_PLAIN, "5 µs é");
+    assert_row(&g, 0, "5 us");
+    grid_text(&g, 0, 0, 12, STYLE_PLAIN, "é");
+    assert_row(&g, 0, "\\xc3\\xa9");
+    grid_done(&g);
+}
+
+static void test_numbers_stand_at_the_right(void **state)
+{
+    struct grid g;
+    struct buf b = {0};
+    (void)state;
+    assert_int_equal(grid_init(&g, 1, 10, true), 0);
+    buf_str(&b, "42");
+    grid_take_right(&g, 0, 2, 8, STYLE_PLAIN, &b);
+    assert_row(&g, 0, "      42");
+    buf_str(&b, "123456789");
+    grid_take_right(&g, 0, 2, 8, STYLE_PLAIN, &b);
+    assert_row(&g, 0, "  123456");
+    buf_done(&b);
+    grid_done(&g);
+}
+
+/* ---- curves ---- */
+
+/* A peak of one sample in a day is still seen in 20 columns, and where it belongs. */
+static void test_history_keeps_peaks(void **state)
+{
+    static struct history h;
+    float ret[20];
+    (void)state;
+    history_init(&h);
+    for (uint64_t s = 1; s <= 86400; s++) {
+        float value[CURVES] = {0};
+        value[CURVE_CORES] = s == 43000 ? 7 : 1;
+        value[CURVE_READ] = NAN;
+        history_add(&h, s * SECOND, value);
+    }
+    history_read(&h, CURVE_CORES, 0, 86400 * SECOND, ret, 20);
+    for (int i = 0; i < 20; i++)
+        assert_true(ret[i] == (i == 9 ? 7 : 1));
+    history_read(&h, CURVE_READ, 0, 86400 * SECOND, ret, 20);
+    assert_true(isnan(ret[0]) && isnan(ret[19]));
+    history_read(&h, CURVE_CORES, 86390 * SECOND, 86400 * SECOND, ret, 10); /* one by one */
+    assert_true(ret[0] == 1 && ret[9] == 1);
+}
+
+static void test_spark(void **state)
+{
+    struct grid g;
+    const float value[] = {0, 0.01f, 4, 8, 99, NAN};
+    (void)state;
+    assert_int_equal(grid_init(&g, 2, 6, true), 0);
+    view_spark(&g, (struct box){0, 0, 1, 6}, STYLE_CPU, value, 6, 8);
+    assert_row(&g, 0, " ▁▄██·");
+    view_spark(&g, (struct box){0, 0, 2, 6}, STYLE_CPU, value, 6, 8);
+    assert_row(&g, 0, "   ██");
+    assert_row(&g, 1, " ▁███·");
+    g.utf8 = false;
+    view_spark(&g, (struct box){0, 0, 1, 6}, STYLE_CPU, value, 6, 8);
+    assert_row(&g, 0, " .=##");
+    grid_done(&g);
+}
+
+/* ---- a job ---- */
+
+static void commit(struct tape_writer *w, struct baro_sample *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        s->processes[i]->read_ns = s->t_ns;
+    assert_int_equal(tape_writer_commit(w, s, NULL), 0);
+}
+
+static void exits(struct tape_writer *w, uint32_t id, int32_t pid, int32_t ppid, const char *name, uint64_t cpu_ns)
+{
+    struct baro_exit end = {.t_ns = 3 * SECOND, .id = id, .key = {pid, 8}, .parent = {ppid, 7}, .name = (char *)name};
+    end.value[EXIT_cpu] = cpu_ns;
+    tape_writer_exit(w, &end);
+}
+
+/*
+ * make (half a core) has the children sh (idle, 5 bytes) and cc. cc used 0.5 s up to the sample at 2 s and ends at 3 s
+ * with 1.5 s; "as", which cc had started and no sample has, ends with 0.2 s. At 4 s sh has a child "ld", which began
+ * after 2 s and has used 0.4 s.
+ */
+static void write_job(void)
+{
+    struct tape_writer *w = new_tape(PATH, NULL);
+    struct baro_process make = {.id = 1, .key = {100, 7}, .name = (char *)"make", .cmdline = (char *)"/bin/make -j2"},
+                        sh = {.id = 2, .key = {101, 8}, .parent = {100, 7}, .name = (char *)"sh"},
+                        cc = {.id = 3, .key = {102, 8}, .parent = {100, 7}, .name = (char *)"cc"},
+                        ld = {.id = 5, .key = {104, 9}, .parent = {101, 8}, .name = (char *)"ld",
+                              .first_ns = 2500000000, .origin = BARO_ORIGIN_EVENT};
+    struct baro_process *early[] = {&make, &sh, &cc}, *late[] = {&make, &sh, &ld};
+    struct baro_sample s = {.t_ns = 2 * SECOND, .n = 3, .processes = early};
+    make.value[PROCESS_rss] = 100;
+    sh.value[PROCESS_rss] = 5;
+    ld.value[PROCESS_rss] = 7;
+    make.value[PROCESS_cpu] = 1 * SECOND;
+    cc.value[PROCESS_cpu] = SECOND / 2;
+    s.job[JOB_cpu] = SECOND * 3 / 2;
+    s.job[JOB_processes] = 3;
+    commit(w, &s);
+    exits(w, 4, 103, 102, "as", SECOND / 5);
+    exits(w, 3, 102, 100, "cc", SECOND * 3 / 2);
+    s.t_ns = 4 * SECOND;
+    s.processes = late;
+    make.value[PROCESS_cpu] = 2 * SECOND;
+    ld.value[PROCESS_cpu] = SECOND * 2 / 5;
+    s.job[JOB_cpu] = SECOND * 41 / 10;
+    commit(w, &s);
+    assert_int_equal(tape_writer_finish(w, NULL), 0);
+    tape_writer_free(w);
+}
+
+struct scene {
+    struct feed feed;
+    struct model model;
+    struct ui ui;
+};
+
+static void begin(struct scene *w)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    *w = (struct scene){.feed = {.path = PATH}};
+    write_job();
+    ui_init(&w->ui);
+    assert_int_equal(feed_open(&w->feed, &err), 0);
+    assert_int_equal(feed_read(&w->feed, 0, &err), 0);
+    baro_summary_finish(w->feed.summary);
+    assert_int_equal(baro_timeline_finish(w->feed.timeline, &err), 0);
+    assert_int_equal(model_read(&w->model, &w->feed.newest, &w->feed.metric), 0);
+    assert_int_equal(model_arrange(&w->model, &w->ui.wish), 0);
+    w->ui.first_ns = w->feed.first_ns;
+    w->ui.last_ns = w->feed.last_ns;
+    w->ui.page = 10;
+    ui_settle(&w->ui, &w->model);
+}
+
+static void end(struct scene *w)
+{
+    feed_close(&w->feed);
+    model_done(&w->model);
+    ui_done(&w->ui);
+    unlink(PATH);
+}
+
+static void near(double a, double b)
+{
+    if (fabs(a - b) > 1e-9)
+        fail_msg("%.17g is not %.17g", a, b);
+}
+
+static const char *name_of(const struct scene *w, size_t row)
+{
+    return baro_process_name(w->model.at[w->model.row[row].node].process);
+}
+
+static void press(struct scene *w, const char *keys)
+{
+    for (; *keys; keys++) {
+        if (ui_key(&w->ui, &w->model, (unsigned char)*keys) == ACTION_ARRANGE)
+            model_arrange(&w->model, &w->ui.wish);
+        ui_settle(&w->ui, &w->model);
+    }
+}
+
+/* Two seconds: make 0.5, ld 0.4 / 2, cc (1.5 - 0.5) / 2, as 0.2 / 2. */
+static void test_totals(void **state)
+{
+    struct scene w;
+    (void)state;
+    begin(&w);
+    assert_int_equal(w.model.n_rows, 3);
+    const struct node *make = &w.model.at[w.model.row[0].node];
+    assert_string_equal(name_of(&w, 0), "make");
+    near(make->own.cores, 0.5);
+    near(make->tree.cores, 0.5 + 0.2 + 0.5 + 0.1);
+    assert_int_equal(make->tree.rss, 112);
+    assert_int_equal(make->below, 2);
+    assert_string_equal(name_of(&w, 2), "ld");
+    near(w.model.at[w.model.row[2].node].own.cores, 0.2);
+    near(model_command(&w.model, "cc")->cores, 0.5);
+    assert_int_equal(model_command(&w.model, "cc")->living, 0);
+    assert_int_equal(model_command(&w.model, "ld")->living, 1);
+    assert_null(model_command(&w.model, "nobody"));
+    end(&w);
+}
+
+static void test_filter_and_fold(void **state)
+{
+    struct scene w;
+    (void)state;
+    begin(&w);
+    press(&w, "f");
+    assert_int_equal(w.model.n_rows, 1);
+    press(&w, "f");
+    assert_int_equal(w.model.n_rows, 3);
+    press(&w, "jF"); /* all: make alone is left, and it is selected by what it is, not by its row */
+    assert_int_equal(w.model.n_rows, 1);
+    press(&w, "F");
+    assert_int_equal(w.model.n_rows, 3);
+    press(&w, "/^ld$\n");
+    assert_int_equal(w.model.n_rows, 3); /* with those above it */
+    assert_int_equal(w.model.n_matches, 1);
+    press(&w, "T");
+    assert_int_equal(w.model.n_rows, 1);
+    assert_string_equal(name_of(&w, 0), "ld");
+    press(&w, "/\x15(\n"); /* not a regular expression: as it stands */
+    assert_string_equal(w.ui.filter, "(");
+    assert_int_equal(w.model.n_rows, 0);
+    press(&w, "\033");
+    assert_int_equal(w.model.n_rows, 3);
+    press(&w, "m");
+    assert_string_equal(name_of(&w, 0), "make");
+    press(&w, "r");
+    assert_string_equal(name_of(&w, 0), "sh");
+    end(&w);
+}
+
+static void test_time_keys(void **state)
+{
+    struct scene w;
+    (void)state;
+    begin(&w);
+    assert_int_equal(ui_key(&w.ui, &w.model, KEY_IS_RIGHT), ACTION_NONE); /* there is nothing later */
+    assert_int_equal(ui_key(&w.ui, &w.model, KEY_IS_LEFT), ACTION_MOVE);
+    assert_false(w.ui.live);
+    assert_int_equal(w.ui.at_ns, 4 * SECOND - 2 * SECOND / 100);
+    assert_int_equal(ui_key(&w.ui, &w.model, KEY_IS_RIGHT), ACTION_MOVE);
+    assert_true(w.ui.live);
+    assert_int_equal(ui_key(&w.ui, &w.model, KEY_IS_HOME), ACTION_MOVE);
+    assert_int_equal(w.ui.at_ns, 2 * SECOND);
+    ui_key(&w.ui, &w.model, KEY_IS_LEFT);
+    assert_int_equal(w.ui.at_ns, 2 * SECOND);
+    ui_key(&w.ui, &w.model, '5');
+    assert_int_equal(w.ui.at_ns, 3 * SECOND);
+    ui_key(&w.ui, &w.model, KEY_IS_END);
+    assert_true(w.ui.live);
+    ui_key(&w.ui, &w.model, ' ');
+    assert_false(w.ui.live);
+    assert_int_equal(ui_key(&w.ui, &w.model, 'q'), ACTION_QUIT);
+    struct instant then = {0};
+    assert_int_equal(feed_at(&w.feed, 2 * SECOND, &then, NULL), 1);
+    assert_null(then.before);
+    assert_int_equal(baro_sample_t_ns(then.now), 2 * SECOND);
+    assert_int_equal(feed_neighbour(&w.feed, 2 * SECOND, true), 4 * SECOND);
+    assert_int_equal(feed_neighbour(&w.feed, 2 * SECOND, false), 2 * SECOND);
+    instant_done(&then);
+    end(&w);
+}
+
+/* Whatever the size, nothing is written outside, and the first row has the command. */
+static void test_every_size(void **state)
+{
+    static const char *const keys[] = {"", "\t", "\t", "\n", "?", "/ab"};
+    struct scene w;
+    struct grid g;
+    (void)state;
+    begin(&w);
+    struct view v = {.grid = &g, .feed = &w.feed, .instant = &w.feed.newest, .model = &w.model, .ui = &w.ui};
+    for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++) {
+        press(&w, keys[k]);
+        if (k == 3)
+            w.ui.tab = TAB_PROCESSES;
+        for (int rows = 1; rows < 70; rows += rows < 16 ? 1 : 9) {
+            for (int columns = 1; columns < 220; columns += columns < 50 ? 3 : 31) {
+                assert_int_equal(grid_init(&g, rows, columns, columns % 2), 0);
+                view_draw(&v);
+                grid_done(&g);
+            }
+        }
+    }
+    v.is_once = true;
+    assert_int_equal(grid_init(&g, 40, 100, true), 0);
+    view_draw(&v);
+    assert_memory_equal(&g.at[1].point, &(uint32_t){'m'}, 4);
+    grid_done(&g);
+    end(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_grid),   cmocka_unit_test(test_numbers_stand_at_the_right),
+        cmocka_unit_test(test_history_keeps_peaks), cmocka_unit_test(test_spark),
+        cmocka_unit_test(test_totals), cmocka_unit_test(test_filter_and_fold),
+        cmocka_unit_test(test_time_keys), cmocka_unit_test(test_every_size),
+    };
+    if (!setlocale(LC_CTYPE, "C.UTF-8"))
+        setlocale(LC_CTYPE, "en_US.UTF-8");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
