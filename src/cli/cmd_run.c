@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "cli/beside.h"
 #include "cli/recording.h"
 #include "run/filter.h"
 #include "run/marks_file.h"
@@ -180,6 +181,16 @@ static void marks_make(struct running *run, const struct cli *cli)
     recording_say(&run->recording, line.text); /* the job is worth more than these */
 }
 
+/* Under a filter that kills nothing is started that it might kill. */
+static int start_view(struct running *run, const struct cli *cli, int *ret_fd, struct baro_error *err)
+{
+    int code = cli->filter->there ? error_set(err, -EPERM, "--top: not under a seccomp filter")
+                                  : beside_start(cli, run->recording.tape_fd, ret_fd, err);
+    if (code < 0)
+        recording_discard(&run->recording);
+    return code;
+}
+
 int cmd_run(struct cli *cli, const struct settings *s, char **argv)
 {
     static struct running run; /* larger than a short command should find on its way */
@@ -192,6 +203,9 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     if (code == -EMFILE || code == -ENFILE) /* a limit of the job's, not a wrong call: the job is worth more */
         return execute_at_once(cli, argv, err.text);
     if (code < 0)
+        return cli_fail(cli, &err);
+    int beside_fd = -1;
+    if (s->record.top && start_view(&run, cli, &beside_fd, &err) < 0)
         return cli_fail(cli, &err);
     recording_options(&run.recording, &run.options);
     run.options.argv = argv;
@@ -212,13 +226,16 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         .events_fd = run.options.events_fd,
         .marks = &run.marks,
         .folder_fd = run.recording.file.dir_fd,
+        .beside_fd = beside_fd,
         .own = &run.own,
         .filter = cli->filter,
         .tape_path = run.recording.path.len ? (const char *)run.recording.path.at : NULL,
     };
     struct run_result result;
     run.options.start_ns = clock_monotonic_ns();
-    if (run_wrapper(&options, recorder, &run, &result, &err) < 0) {
+    int code_of_run = run_wrapper(&options, recorder, &run, &result, &err);
+    beside_end(beside_fd);
+    if (code_of_run < 0) {
         own_remove(&run.own);
         marks_file_remove(&run.marks);
         recording_discard(&run.recording);

@@ -271,6 +271,12 @@ const struct opt options_run[] = {
      .type = OPT_FALSE,
      .offset = AT(record.host),
      .help = "record the command and its control groups, not the machine"},
+    {.name = "top",
+     .type = OPT_TRUE,
+     .offset = AT(record.top),
+     .help = "show the job with baro top while it runs; its output must go elsewhere, as in `>log 2>&1`",
+     .more = "^C and ^Z reach the command as ever; all other keys are the view's, so a command that reads the terminal "
+             "should not be run with it. q ends the view, and the command goes on. The view ends with the command."},
     HELP,
     END,
 };

@@ -49,6 +49,12 @@ static int execute(const char *program, char **argv)
     return error;
 }
 
+void programs_become(char *program, char **argv)
+{
+    argv[0] = program;
+    errno = execute(program, argv);
+}
+
 int programs_execute(struct cli *cli, char **argv)
 {
     char program[NAME_MAX + 1];

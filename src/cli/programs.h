@@ -13,6 +13,9 @@
 /* Executes the program that has cli->command. argv is that of main(). Returns only on failure, with the exit status. */
 int programs_execute(struct cli *cli, char **argv);
 
+/* Becomes a program of libexec; argv[0] is set to its name. Returns only if that failed, with errno set. */
+void programs_become(char *program, char **argv);
+
 /* The program baro-NAME. Returns false if there is none; else it has reported why it cannot be executed, and *ret is
  * the exit status. */
 bool programs_other(struct cli *cli, const char *name, char **argv, int *ret);

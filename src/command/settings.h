@@ -20,6 +20,7 @@ struct record_settings {
     const char *output;    /* -o FILE; NULL: a new one among the kept runs */
     bool force;            /* replace an existing output */
     bool quiet;            /* no summary at the end */
+    bool top;              /* run: the live view beside the command */
     uint64_t interval_ns;  /* 0: auto */
     uint64_t wanted;       /* mask of process metrics */
     bool cmdline;          /* keep command lines */

@@ -26,6 +26,7 @@ struct run_options {
     /* For BARO_EVENTS; its descriptor is the recorder's. NULL or without one: the variable is left as it is. */
     const struct marks_file *marks;
     int folder_fd;         /* of the tape's directory, kept open by both; -1: none */
+    int beside_fd;         /* kept open by the wrapper alone (cli/beside.h); -1: none */
     /* Nothing can be recorded, because of error, and this process will become the command; may be NULL. */
     void (*becoming)(void *context, int error);
     const struct own_group *own; /* the command's own control group (run/own.h); NULL or empty: none */

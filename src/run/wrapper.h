@@ -10,12 +10,13 @@
 #include <sys/time.h>
 #include <sys/types.h>
 
+#include "run/fds.h"
 #include "run/filter.h"
 #include "run/link.h"
 #include "run/run.h"
 
 struct wrapper {
-    int link, stderr_fd, folder_fd;
+    int link, stderr_fd, folder_fd, beside_fd;
     volatile uint64_t *write_hangs_at; /* of struct link_end */
     pid_t self, recorder, command; /* 0: none */
     pid_t watcher;       /* of a mirrored stop (mirror.c); 0: none */
@@ -66,11 +67,6 @@ char reap_state(struct wrapper *w, pid_t pid); /* as in /proc/PID/stat: 'R', 'D'
 /* Helpers of the recorder that were left to the wrapper and are not reaped yet. */
 enum reap_left { REAP_NONE_LEFT, REAP_HANGING /* all are in uninterruptible sleep */, REAP_ENDING };
 enum reap_left reap_helpers_left(struct wrapper *w);
-
-/* fds.c */
-int fds_null(void);
-void fds_null_standard(int but); /* keeps this one as it is; -1: none */
-void fds_close_others(const struct filter *filter, const int *keep, size_t count);
 
 /* spawn.c */
 struct spawn {

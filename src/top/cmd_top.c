@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "reader/moment.h"
 #include "report/read.h"
+#include "top/beside.h"
 #include "top/terminal.h"
 #include "top/top.h"
 #include "top/view.h"
@@ -154,21 +155,37 @@ static int keys_fd(void)
     return isatty(STDIN_FILENO) ? dup(STDIN_FILENO) : open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
 }
 
+static void done(struct top *t)
+{
+    feed_close(&t->feed);
+    instant_done(&t->past);
+    model_done(&t->model);
+    ui_done(&t->ui);
+    grid_done(&t->grid);
+}
+
+/* Of `baro run --top`: the job says nothing of it if it is over before there is something to show. */
+static int show_beside(struct top *t)
+{
+    int code = beside_open(&t->feed, &t->err);
+    if (code == BARO_E_ENDED)
+        return 0;
+    return code < 0 ? cli_fail(t->cli, &t->err) : top_loop(t, STDIN_FILENO, BESIDE_SOCKET);
+}
+
 int cmd_top(struct cli *cli, const struct settings *s, char **argv)
 {
     static struct top top;
     top = (struct top){.cli = cli, .settings = s};
     ui_init(&top.ui);
-    int status = open_tape(&top, argv[0]);
-    if (status)
-        return status;
-    int in_fd = s->once || !cli->tty || !terminal_is_built() ? -1 : keys_fd();
-    status = in_fd < 0 ? once(&top) : top_loop(&top, in_fd);
+    int in_fd = -1, status;
+    if (beside_begin()) {
+        status = show_beside(&top);
+    } else if ((status = open_tape(&top, argv[0])) == 0) {
+        in_fd = s->once || !cli->tty || !terminal_is_built() ? -1 : keys_fd();
+        status = in_fd < 0 ? once(&top) : top_loop(&top, in_fd, -1);
+    }
     fd_close(in_fd);
-    feed_close(&top.feed);
-    instant_done(&top.past);
-    model_done(&top.model);
-    ui_done(&top.ui);
-    grid_done(&top.grid);
+    done(&top);
     return status;
 }

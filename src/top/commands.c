@@ -31,7 +31,7 @@ static const struct {
     const char *title;
     int width, least; /* least: how wide the box has to be */
 } columns[COMMANDS_COLUMNS] = {
-    {"CORES", 5, 30}, {"NOW", 6, 58}, {"CPU", 10, 0}, {"SHARE", 5, 64}, {"ALL", 7, 0}, {"PEAK RSS", 8, 48},
+    {"CORES", 5, 30}, {"LIVE", 6, 58}, {"CPU", 10, 0}, {"SHARE", 5, 64}, {"ALL", 7, 0}, {"PEAK RSS", 8, 48},
     {"READ", 7, 80},  {"WRITTEN", 7, 88},
 };
 

@@ -14,7 +14,7 @@
 int feed_open(struct feed *f, struct baro_error *err)
 {
     f->metric = metrics_find();
-    history_init(&f->history);
+    curves_init(&f->curves);
     int code = baro_tape_open(&f->tape, f->path, err);
     if (code < 0)
         return code;
@@ -116,7 +116,7 @@ static void add_point(struct feed *f, const struct baro_sample *s, uint64_t t_ns
     take_pressure(was, &now);
     for (int i = 0; i < 3; i++)
         value[CURVE_PRESSURE_CPU + i] = now.pressure[i];
-    history_add(&f->history, t_ns, value);
+    curves_add(&f->curves, t_ns, value);
     now.memory = now.processes = NAN;
     *was = now;
 }

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "baro/baro.h"
-#include "top/history.h"
+#include "top/curves.h"
 #include "top/instant.h"
 #include "top/metrics.h"
 
@@ -33,7 +33,7 @@ struct feed {
     struct baro_tape *tape, *other;
     struct baro_summary *summary;
     struct baro_timeline *timeline;
-    struct history history;
+    struct curves curves;
     struct feed_base base;
     struct instant newest, next; /* next: only exits, since newest.now */
     enum baro_tape_state state;

@@ -218,7 +218,7 @@ static int last_pressure(const struct view *v, int i, double *ret)
 {
     float value;
     uint64_t t_ns = v->instant->now ? baro_sample_t_ns(v->instant->now) : 0;
-    history_read(&v->feed->history, (enum curve)(CURVE_PRESSURE_CPU + i), t_ns ? t_ns - 1 : 0, t_ns ? t_ns : 1, &value,
+    curves_read(&v->feed->curves, (enum curve)(CURVE_PRESSURE_CPU + i), t_ns ? t_ns - 1 : 0, t_ns ? t_ns : 1, &value,
                  1);
     *ret = value;
     return isnan(value) ? BARO_ABSENT_NOT_YET : BARO_PRESENT;
@@ -319,7 +319,7 @@ static void draw_figure(struct view *v, const struct figure *f, struct box box, 
     grid_take(g, box.row, c.value, c.curve - 1, style, &b);
     if (n > 3) {
         double most = 0;
-        history_read(&v->feed->history, f->curve, from_ns, to_ns, curve, n);
+        curves_read(&v->feed->curves, f->curve, from_ns, to_ns, curve, n);
         for (int i = 0; i < n; i++)
             most = curve[i] > most ? curve[i] : most;
         view_spark(g, (struct box){box.row, c.curve, box.rows, c.curve + n}, f->style, curve, n, f->scale(v, most));

@@ -11,16 +11,20 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "report/read.h"
+#include "top/beside.h"
 #include "top/terminal.h"
 #include "top/top.h"
 
 #define SLICE_NS (30 * NS_PER_MS) /* of reading, between two looks at the keys */
 #define CHECK_NS NS_PER_SEC       /* a recorder that dies writes nothing: so often it is checked */
+#define STOP_NS (300 * NS_PER_MS) /* beside a job: so long after ^Z the shell has taken the terminal, or never will */
 
 struct loop {
     struct top *top;
     struct terminal terminal;
     int in_fd, signal_fd;
+    int beside_fd;     /* beside a job: the wrapper's socket; -1: on our own */
+    uint64_t asked_ns; /* beside a job: when ^Z asked for a stop; 0: it did not, or that was answered */
     uint64_t read_ns;  /* when the tape was read last */
     bool is_written;   /* the tape has more */
     bool is_behind;    /* not all of it was read yet */
@@ -55,8 +59,23 @@ static void let_signal(int signal)
     sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
+/* Beside a job ^C and ^Z are meant for the job. Where it stops, the shell takes the terminal; we do not stop, as a job
+ * that ignores ^Z goes on, and nobody would continue us. */
+static bool on_signal_of_job(struct loop *l, int signal)
+{
+    if (l->beside_fd < 0)
+        return false;
+    if (signal == SIGTSTP) {
+        terminal_suspend(&l->terminal);
+        l->asked_ns = clock_monotonic_ns();
+    }
+    return signal == SIGTSTP || signal == SIGINT || signal == SIGQUIT || signal == SIGCONT;
+}
+
 static void on_signal(struct loop *l, int signal)
 {
+    if (on_signal_of_job(l, signal))
+        return;
     switch (signal) {
     case SIGTSTP: /* stops here, until it is continued */
         terminal_suspend(&l->terminal);
@@ -187,11 +206,29 @@ static int follow(struct loop *l)
     return code;
 }
 
+/* Beside a job: is the terminal ours now? Gives it back and takes it again. */
+static bool has_terminal(struct loop *l)
+{
+    if (l->beside_fd < 0)
+        return true;
+    bool is_ours = beside_has_terminal(l->in_fd) && clock_monotonic_ns() >= l->asked_ns + STOP_NS;
+    if (is_ours && l->terminal.is_suspended) {
+        l->asked_ns = 0;
+        terminal_resume(&l->terminal);
+        l->is_changed = true;
+    } else if (!is_ours) {
+        terminal_suspend(&l->terminal);
+    }
+    return is_ours;
+}
+
 static int timeout_of(const struct loop *l)
 {
     uint64_t now_ns = clock_monotonic_ns(), due_ns;
     if (l->is_behind)
         return 0;
+    if (l->terminal.is_suspended)
+        return (int)((now_ns < l->asked_ns + STOP_NS ? STOP_NS : CHECK_NS) / NS_PER_MS);
     if (l->top->feed.state != BARO_TAPE_RUNNING)
         return -1;
     due_ns = l->read_ns + (l->is_written ? FEED_STEP_NS : CHECK_NS);
@@ -215,25 +252,29 @@ static int turn(struct loop *l)
     int code = follow(l);
     if (code < 0)
         return code;
-    if (l->is_changed)
+    bool is_ours = has_terminal(l);
+    if (l->is_changed && is_ours)
         draw(l);
     struct pollfd fds[] = {{.fd = l->signal_fd, .events = POLLIN},
-                           {.fd = l->in_fd, .events = POLLIN},
-                           {.fd = l->is_written ? -1 : baro_tape_poll_fd(l->top->feed.tape), .events = POLLIN}};
-    if (poll(fds, 3, timeout_of(l)) < 0)
+                           {.fd = is_ours ? l->in_fd : -1, .events = POLLIN},
+                           {.fd = l->is_written ? -1 : baro_tape_poll_fd(l->top->feed.tape), .events = POLLIN},
+                           {.fd = l->beside_fd, .events = POLLIN}};
+    if (poll(fds, 4, timeout_of(l)) < 0)
         return errno == EINTR ? 0 : -errno;
     if (fds[0].revents)
         read_signals(l);
     if (fds[2].revents & POLLIN)
         l->is_written = true;
+    if (fds[3].revents) /* the job is over */
+        l->is_over = true;
     if (fds[1].revents & (POLLERR | POLLHUP | POLLNVAL)) /* the terminal is gone */
         l->is_over = true;
     return fds[1].revents & POLLIN ? read_keys(l) : 0;
 }
 
-int top_loop(struct top *t, int in_fd)
+int top_loop(struct top *t, int in_fd, int beside_fd)
 {
-    struct loop l = {.top = t, .in_fd = in_fd, .signal_fd = -1, .is_behind = true};
+    struct loop l = {.top = t, .in_fd = in_fd, .signal_fd = -1, .beside_fd = beside_fd, .is_behind = true};
     int code = take_signals(&l);
     t->shown = &t->feed.newest;
     if (code < 0)

@@ -31,7 +31,8 @@ int top_move(struct top *t);
 int top_go(struct top *t, const char *text);
 void top_draw(struct top *t, bool is_once);
 
-/* loop.c: until the user quits. Returns the exit status. */
-int top_loop(struct top *t, int in_fd);
+/* loop.c: until the user quits. beside_fd: the socket of the wrapper that runs the job (beside.h), -1 if there is none.
+ * Returns the exit status. */
+int top_loop(struct top *t, int in_fd, int beside_fd);
 
 #endif

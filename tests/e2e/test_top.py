@@ -233,3 +233,71 @@ def test_no_color(screen, baro, job):
     assert not re.search(r"\x1b\[[0-9;]*(3[0-8]|4[0-8])[;m]", colors)
     screen.keys("q")
     screen.until("status=0")
+
+
+# ---- beside a job: baro run --top ----
+
+
+def beside(screen, run, work, command, *options):
+    """Starts it; the output of the command goes to a file."""
+    tape = work / "beside.baro"
+    argv = [run.binary, "run", "--top", "-q", "-o", str(tape), *options, "--", "sh", "-c", command]
+    screen.line(STTY)
+    stty = re.search(r"[0-9a-f]{32}", screen.until(r"[0-9a-f]{32}"))[0]
+    screen.line("clear; " + shlex.join(argv) + " >log 2>&1; echo status=$?")
+    return tape, stty
+
+
+def test_beside_a_job(screen, run, work):
+    """^C reaches the job; the terminal is as it was; the view is no part of the job."""
+    tape, stty = beside(screen, run, work, "sleep $((4000 + 711)) & wait")
+    screen.until("sleep 4711")
+    screen.keys("C-c")
+    screen.until("ready>$")
+    screen.line("echo status=$?")
+    screen.until("status=130")
+    check_restored(screen, stty)
+    run.await_end(tape)
+    assert run.summary(tape)["job"]["processes_started"] == 2
+
+
+def test_beside_a_job_that_ends(screen, run, work):
+    """The status is the command's, though it is over before anything could be seen, too."""
+    screen.line("cd " + shlex.quote(str(work)))
+    for command in ("exit 7", "sleep 0.5; echo said; exit 8"):
+        _, stty = beside(screen, run, work, command, "--force")
+        screen.until("status=" + command[-1])
+        check_restored(screen, stty)
+    assert (work / "log").read_text() == "said\n"
+
+
+def test_beside_a_job_that_stops(screen, run, work):
+    _, stty = beside(screen, run, work, "sleep $((4000 + 711)) & wait")
+    screen.until("sleep 4711")
+    screen.keys("C-z")
+    screen.until("Stopped")
+    screen.until("ready>$")
+    assert not screen.is_alternate()
+    screen.line("clear; " + STTY)
+    assert stty in screen.until("[0-9a-f]{32}")
+    screen.line("clear; fg")
+    screen.until("sleep 4711", but="Stopped")
+    screen.keys("q")
+    screen.until("log 2>&1$")
+    screen.keys("C-c")
+    screen.until("ready>$")
+    check_restored(screen, stty)
+
+
+def test_beside_needs_the_terminal(run, work):
+    """Where standard output is a terminal, or there is none, it is one line and the command does not run."""
+    main, end = os.openpty()
+    r = run("run", "--top", "-o", work / "t", "--", "touch", work / "ran", status=125, stdout=end)
+    os.close(main)
+    os.close(end)
+    assert r.stderr.count("\n") == 1 and ">log" in r.stderr
+    if not os.path.exists("/dev/tty") or subprocess.run(["setsid", "true"], check=False).returncode:
+        return
+    r = run("run", "--top", "-o", work / "t", "--", "touch", work / "ran", status=125, via=["setsid", "-w"])
+    assert "no terminal" in r.stderr
+    assert not (work / "ran").exists() and not (work / "t").exists()

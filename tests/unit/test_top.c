@@ -78,24 +78,24 @@ static void test_numbers_stand_at_the_right(void **state)
 /* ---- curves ---- */
 
 /* A peak of one sample in a day is still seen in 20 columns, and where it belongs. */
-static void test_history_keeps_peaks(void **state)
+static void test_curves_keep_peaks(void **state)
 {
-    static struct history h;
+    static struct curves h;
     float ret[20];
     (void)state;
-    history_init(&h);
+    curves_init(&h);
     for (uint64_t s = 1; s <= 86400; s++) {
         float value[CURVES] = {0};
         value[CURVE_CORES] = s == 43000 ? 7 : 1;
         value[CURVE_READ] = NAN;
-        history_add(&h, s * SECOND, value);
+        curves_add(&h, s * SECOND, value);
     }
-    history_read(&h, CURVE_CORES, 0, 86400 * SECOND, ret, 20);
+    curves_read(&h, CURVE_CORES, 0, 86400 * SECOND, ret, 20);
     for (int i = 0; i < 20; i++)
         assert_true(ret[i] == (i == 9 ? 7 : 1));
-    history_read(&h, CURVE_READ, 0, 86400 * SECOND, ret, 20);
+    curves_read(&h, CURVE_READ, 0, 86400 * SECOND, ret, 20);
     assert_true(isnan(ret[0]) && isnan(ret[19]));
-    history_read(&h, CURVE_CORES, 86390 * SECOND, 86400 * SECOND, ret, 10); /* one by one */
+    curves_read(&h, CURVE_CORES, 86390 * SECOND, 86400 * SECOND, ret, 10); /* one by one */
     assert_true(ret[0] == 1 && ret[9] == 1);
 }
 
@@ -337,7 +337,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_grid),   cmocka_unit_test(test_numbers_stand_at_the_right),
-        cmocka_unit_test(test_history_keeps_peaks), cmocka_unit_test(test_spark),
+        cmocka_unit_test(test_curves_keep_peaks), cmocka_unit_test(test_spark),
         cmocka_unit_test(test_totals), cmocka_unit_test(test_filter_and_fold),
         cmocka_unit_test(test_time_keys), cmocka_unit_test(test_every_size),
     };

@@ -6,8 +6,8 @@
  * Example: 1024 bins of 10 ms hold 10.24 s. At 10.25 s two neighbours become one each: 512 bins of 20 ms are used, and
  * there is room up to 20.48 s.
  */
-#ifndef TOP_HISTORY_H
-#define TOP_HISTORY_H
+#ifndef TOP_CURVES_H
+#define TOP_CURVES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,22 +24,22 @@ enum curve {
     CURVES
 };
 
-#define HISTORY_BINS 1024
-#define HISTORY_POINTS 1024
+#define CURVES_BINS 1024
+#define CURVES_POINTS 1024
 
-struct history {
+struct curves {
     uint64_t bin_ns, last_ns;
     int n_bins;
-    float bin[CURVES][HISTORY_BINS]; /* NaN: not known */
-    uint64_t point_ns[HISTORY_POINTS]; /* a ring of the last samples */
-    float point[CURVES][HISTORY_POINTS];
+    float bin[CURVES][CURVES_BINS]; /* NaN: not known */
+    uint64_t point_ns[CURVES_POINTS]; /* a ring of the last samples */
+    float point[CURVES][CURVES_POINTS];
     unsigned n_points; /* that ever were */
 };
 
-void history_init(struct history *h);
+void curves_init(struct curves *h);
 /* Adds what holds up to t_ns since the last one; NaN: not known. Times do not fall. */
-void history_add(struct history *h, uint64_t t_ns, const float value[CURVES]);
+void curves_add(struct curves *h, uint64_t t_ns, const float value[CURVES]);
 /* Fills ret with n values between two times, each the largest in its part; NaN: not known. */
-void history_read(const struct history *h, enum curve curve, uint64_t from_ns, uint64_t to_ns, float *ret, int n);
+void curves_read(const struct curves *h, enum curve curve, uint64_t from_ns, uint64_t to_ns, float *ret, int n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "top/history.h"
+#include "top/curves.h"
 
 #include <math.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #define BIN_FIRST (10 * NS_PER_MS)
 
-void history_init(struct history *h)
+void curves_init(struct curves *h)
 {
     memset(h, 0, sizeof(*h));
     h->bin_ns = BIN_FIRST;
@@ -20,7 +20,7 @@ static float larger(float a, float b)
 }
 
 /* Two neighbours become one. */
-static void halve(struct history *h)
+static void halve(struct curves *h)
 {
     int n = (h->n_bins + 1) / 2;
     for (int c = 0; c < CURVES; c++) {
@@ -31,17 +31,17 @@ static void halve(struct history *h)
     h->bin_ns *= 2;
 }
 
-void history_add(struct history *h, uint64_t t_ns, const float value[CURVES])
+void curves_add(struct curves *h, uint64_t t_ns, const float value[CURVES])
 {
-    while (t_ns / h->bin_ns >= HISTORY_BINS)
+    while (t_ns / h->bin_ns >= CURVES_BINS)
         halve(h);
     int first = h->last_ns ? (int)(h->last_ns / h->bin_ns) : 0, last = (int)(t_ns / h->bin_ns);
     for (int c = 0; c < CURVES; c++) {
         for (int i = first; i <= last; i++)
             h->bin[c][i] = i < h->n_bins ? larger(h->bin[c][i], value[c]) : value[c];
-        h->point[c][h->n_points % HISTORY_POINTS] = value[c];
+        h->point[c][h->n_points % CURVES_POINTS] = value[c];
     }
-    h->point_ns[h->n_points++ % HISTORY_POINTS] = t_ns;
+    h->point_ns[h->n_points++ % CURVES_POINTS] = t_ns;
     if (last >= h->n_bins)
         h->n_bins = last + 1;
     h->last_ns = t_ns;
@@ -59,17 +59,17 @@ static void spread(float *ret, int n, uint64_t from_ns, uint64_t to_ns, uint64_t
         ret[i] = larger(ret[i], value);
 }
 
-void history_read(const struct history *h, enum curve curve, uint64_t from_ns, uint64_t to_ns, float *ret, int n)
+void curves_read(const struct curves *h, enum curve curve, uint64_t from_ns, uint64_t to_ns, float *ret, int n)
 {
-    unsigned kept = h->n_points < HISTORY_POINTS ? h->n_points : HISTORY_POINTS;
+    unsigned kept = h->n_points < CURVES_POINTS ? h->n_points : CURVES_POINTS;
     unsigned oldest = h->n_points - kept;
     for (int i = 0; i < n; i++)
         ret[i] = NAN;
-    if (kept && (oldest == 0 || h->point_ns[oldest % HISTORY_POINTS] <= from_ns)) {
-        uint64_t begin_ns = oldest ? h->point_ns[oldest % HISTORY_POINTS] : 0;
+    if (kept && (oldest == 0 || h->point_ns[oldest % CURVES_POINTS] <= from_ns)) {
+        uint64_t begin_ns = oldest ? h->point_ns[oldest % CURVES_POINTS] : 0;
         for (unsigned i = oldest; i != h->n_points; i++) {
-            uint64_t end_ns = h->point_ns[i % HISTORY_POINTS];
-            float value = h->point[curve][i % HISTORY_POINTS];
+            uint64_t end_ns = h->point_ns[i % CURVES_POINTS];
+            float value = h->point[curve][i % CURVES_POINTS];
             spread(ret, n, from_ns, to_ns, begin_ns, end_ns + (end_ns == begin_ns), value);
             begin_ns = end_ns;
         }

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The view beside a job that `baro run --top` runs (cli/beside.h): in the process group of the wrapper, with the tape
+ * and a socket that ends when the job has.
+ */
+#ifndef TOP_BESIDE_H
+#define TOP_BESIDE_H
+
+#include <stdbool.h>
+
+#include "top/feed.h"
+
+#define BESIDE_SOCKET 3
+#define BESIDE_TAPE 4
+
+/* Were we started so? It is asked once, and not told to others. */
+bool beside_begin(void);
+/* Opens the tape once it has begun. Returns 0; BARO_E_ENDED: the job is over; or a negative code. */
+int beside_open(struct feed *f, struct baro_error *err);
+/* May we draw and read keys? Not while a shell or a debugger has the terminal. */
+bool beside_has_terminal(int terminal_fd);
+
+#endif
