@@ -2,11 +2,10 @@
 /*
  * `baro run --top`: the live view beside a job, whose own output goes elsewhere.
  *
- * The view is a process of its own (baro-top) in the process group of the wrapper. It is neither the wrapper's child, so
- * that its CPU time and I/O are not the job's, nor does it hold any of the job's descriptors. Keys that send signals
- * (^C, ^Z) reach the command as ever, because it is in the same process group. Wrapper and view hold the two ends of a
- * socket: the view ends when the wrapper has closed its end or died, and the wrapper waits until the terminal has been
- * given back.
+ * The view is a process of its own (baro-top) in the process group of the wrapper. It is not the wrapper's child, so
+ * its CPU time and I/O are not the job's, and it holds none of the job's descriptors. Keys that send signals (^C, ^Z)
+ * reach the command as ever, because it is in the same process group. Wrapper and view hold the ends of a socket: the view
+ * ends when the wrapper has closed its end or died, and the wrapper waits until the terminal has been given back.
  */
 #ifndef CLI_BESIDE_H
 #define CLI_BESIDE_H
@@ -17,8 +16,8 @@
 #define BESIDE_SOCKET 3
 #define BESIDE_TAPE 4
 
-/* Starts the view of the tape that is open at tape_fd. Returns 0 and the wrapper's end, or a negative code with one line
- * in err; then there is no view. */
+/* Starts the view of the tape that is open at tape_fd. Returns 0 and the wrapper's end, or a negative code with one
+ * line in err; then there is no view. */
 int beside_start(const struct cli *cli, int tape_fd, int *ret_fd, struct baro_error *err);
 /* Ends the view, and waits until it has given the terminal back; a second at most. -1: there is none. */
 void beside_end(int fd);

@@ -68,10 +68,13 @@ static enum style put_cell(const struct view *v, struct buf *b, int c, const str
         fmt_count(b, now ? now->living : 0);
         return now && now->living ? STYLE_PLAIN : STYLE_FAINT;
     case COMMANDS_CPU:
-        fmt_duration(b, cpu.u64);
+        if (cpu.absent)
+            buf_byte(b, '-');
+        else
+            fmt_duration(b, cpu.u64);
         return STYLE_PLAIN;
     case COMMANDS_SHARE:
-        if (all.u64)
+        if (all.u64 && !cpu.absent)
             buf_printf(b, "%u %%", (unsigned)((double)cpu.u64 / (double)all.u64 * 100 + 0.5));
         return STYLE_PLAIN;
     case COMMANDS_ALL:

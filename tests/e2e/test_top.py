@@ -109,7 +109,7 @@ def test_printed(run, work):
     text = run("top", tape, status=0).stdout
     assert "\x1b" not in text and "sleep 0.3" in text and "exit 0" in text
     for command in run.summary(tape)["commands"]:
-        row = re.search(rf"^.* {re.escape(command['name'])}$", text.split(" COMMAND")[2], re.M)
+        row = re.search(rf"^.* {re.escape(command['name'] or '?')}$", text.split(" COMMAND")[2], re.M)
         assert row and f" {command['processes']} " in row[0], (command, text)
     assert run("top", "--once", "-n", "1", "--at", "start", tape, status=0).stdout.count("sh -c") == 2
     wrong = run("top", "--once", "--at", "yesterday", tape, status=2)
