@@ -4,8 +4,8 @@
  *
  * The view is a process of its own (baro-top) in the process group of the wrapper. It is not the wrapper's child, so
  * its CPU time and I/O are not the job's, and it holds none of the job's descriptors. Keys that send signals (^C, ^Z)
- * reach the command as ever, because it is in the same process group. Wrapper and view hold the ends of a socket: the view
- * ends when the wrapper has closed its end or died, and the wrapper waits until the terminal has been given back.
+ * reach the command as ever, because it is in the same process group. Wrapper and view hold the ends of a socket: the
+ * view ends when the wrapper has closed its end or died; the wrapper waits until the terminal has been given back.
  */
 #ifndef CLI_BESIDE_H
 #define CLI_BESIDE_H
