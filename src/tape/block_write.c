@@ -54,8 +54,7 @@ void info_write(struct buf *out, struct block *b, const struct baro_process *p, 
 }
 
 void entity_old_row(const struct tape_columns *c, const uint64_t *rows, const uint8_t *absent_rows, size_t i,
-                    bool fresh,
-                     uint64_t now_ns, uint64_t *ret_value, uint8_t *ret_absent)
+                    bool fresh, uint64_t now_ns, uint64_t *ret_value, uint8_t *ret_absent)
 {
     if (fresh && i == 0) {
         memset(ret_value, 0, c->n * sizeof *ret_value);
