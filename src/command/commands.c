@@ -54,8 +54,8 @@ const struct cli_command cli_commands[] = {
      options_show, cmd_show, CLI_FAILED, 0, 1, false, false, false, NULL},
     {"top", "[TAPE]", "the job as it runs: live, or at any moment of a tape",
      "Shows what the job uses, against what it may use, with the course of it; the tree of processes with what each "
-     "one and all below it use; what each command took so far, also of processes that have ended; phases and events. Keys "
-     "sort, filter and fold, and move through the tape while it grows; ? lists them. Where standard output is no "
+     "one and all below it use; what each command took so far, also of processes that have ended; phases and events. "
+     "Keys sort, filter and fold, and move through the tape while it grows; ? lists them. Where standard output is no "
      "terminal it is printed once.\n\n" TAPE_SAYS " Left out, it is the newest one that is being written, else "
      "@last.",
      options_top, cmd_top, CLI_FAILED, 0, 1, false, false, true, "baro-top"},

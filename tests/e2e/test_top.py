@@ -171,7 +171,7 @@ def test_keys(screen, baro, job):
     screen.keys("End")
     screen.until("running", but="at \\+[0-9.]*s of")
     screen.keys("Enter")
-    screen.until("run_delay +[0-9]")
+    screen.until("run_delay +([0-9]|- \\()")  # a value, or why there is none
     screen.keys("Enter")
     screen.keys("f")
     screen.until(r"\[\+1\]", but="sleep 4711")
