@@ -6,15 +6,16 @@
 #include "base/clock.h"
 
 /* As in series.c: the kernel counts much in steps of 10 ms, so growth is spread over so long at least. */
-#define RATE_OVER (100 * NS_PER_MS)
+#define RATE_OVER STRETCHES_SHORT_NS
 #define WIDTH_FIRST NS_PER_MS
 #define WIDTH_MOST (UINT64_MAX / (2 * COURSE_BUCKETS))
 
-void course_init(struct course *c, bool from_start)
+void course_init(struct course *c, bool from_start, uint32_t cpus)
 {
     *c = (struct course){.width_ns = WIDTH_FIRST};
     for (int k = 0; k < COURSE_GROWTHS; k++)
         c->since[k].known = from_start;
+    c->limit[COURSE_CPU] = cpus;
 }
 
 /* Each two buckets become one. */
@@ -37,14 +38,42 @@ static void fold(struct course *c)
 }
 
 /* Growth from one time to another, to each bucket its share of the time. */
-static void spread(struct course *c, int k, uint64_t from_ns, uint64_t to_ns, uint64_t growth)
+static void spread(struct course *c, int k, uint64_t from_ns, uint64_t to_ns, double growth)
 {
-    double per_ns = (double)growth / (double)(to_ns - from_ns);
+    double per_ns = growth / (double)(to_ns - from_ns);
     for (size_t i = from_ns / c->width_ns; from_ns < to_ns && i < COURSE_BUCKETS; i++) {
         uint64_t end_ns = (i + 1) * c->width_ns < to_ns ? (i + 1) * c->width_ns : to_ns;
         c->grown[k][i] += per_ns * (double)(end_ns - from_ns);
         from_ns = end_ns;
     }
+}
+
+/* What is more than there can be in a bucket was used before. */
+static void carry_back(struct course *c, int k, uint64_t to_ns)
+{
+    double excess = 0;
+    for (size_t i = (to_ns - 1) / c->width_ns + 1; i-- > 0 && c->limit[k] > 0;) {
+        uint64_t begin_ns = i * c->width_ns, end_ns = begin_ns + c->width_ns < to_ns ? begin_ns + c->width_ns : to_ns;
+        double most = c->limit[k] * (double)(end_ns - begin_ns);
+        c->grown[k][i] += excess;
+        excess = c->grown[k][i] > most ? c->grown[k][i] - most : 0;
+        c->grown[k][i] -= excess;
+        if (!(excess > 0) && end_ns <= c->latest[k].begin_ns)
+            break;
+    }
+}
+
+static void add_stretch(struct course *c, int k, struct stretch_grown one)
+{
+    struct stretch_grown *before = &c->latest[k];
+    if (before->end_ns && stretches_are_one(before, &one)) {
+        spread(c, k, before->begin_ns, before->end_ns, -before->growth);
+        one.begin_ns = before->begin_ns;
+        one.growth += before->growth;
+    }
+    spread(c, k, one.begin_ns, one.end_ns, one.growth);
+    *before = one;
+    carry_back(c, k, one.end_ns);
 }
 
 static void grow(struct course *c, int k, uint64_t t_ns, uint64_t value, uint64_t over_ns)
@@ -54,8 +83,8 @@ static void grow(struct course *c, int k, uint64_t t_ns, uint64_t value, uint64_
     s->last_value = value;
     if (s->known && (t_ns <= s->t_ns || t_ns - s->t_ns < over_ns))
         return;
-    if (s->known && value > s->value)
-        spread(c, k, s->t_ns, t_ns, value - s->value);
+    if (s->known && t_ns > s->t_ns)
+        add_stretch(c, k, (struct stretch_grown){s->t_ns, t_ns, value > s->value ? (double)(value - s->value) : 0});
     *s = (struct course_since){true, t_ns, value, t_ns, value};
 }
 

@@ -8,6 +8,7 @@
 #define DERIVE_COURSE_H
 
 #include "derive/derive.h"
+#include "derive/stretches.h"
 #include "sample/sample.h"
 
 #define COURSE_BUCKETS 192u
@@ -24,6 +25,8 @@ struct course {
         uint64_t t_ns, value;         /* what grew since then is not in grown[] yet */
         uint64_t last_ns, last_value; /* of the last sample that had it */
     } since[COURSE_GROWTHS];
+    struct stretch_grown latest[COURSE_GROWTHS]; /* the latest stretch that grown[] has; none: end_ns is 0 */
+    double limit[COURSE_GROWTHS];                 /* of stretches: what there can be per nanosecond */
     struct course_held {
         bool known;
         uint64_t t_ns, value; /* the last value, and its sample */
@@ -32,8 +35,8 @@ struct course {
     bool any;
 };
 
-/* from_start: the job's counters were 0 at time 0. */
-void course_init(struct course *c, bool from_start);
+/* from_start: the job's counters were 0 at time 0. cpus: those of the machine; 0: not known. */
+void course_init(struct course *c, bool from_start, uint32_t cpus);
 void course_add(struct course *c, const struct baro_sample *sample, const struct derive_sum *rss,
                 const struct derive_sum *pss);
 /* Counts what has grown up to the last sample. More may be added afterwards. */

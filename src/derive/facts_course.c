@@ -7,7 +7,8 @@ static double per_second(const struct course *c, int k, size_t row)
     uint64_t begin_ns = row * c->width_ns, length_ns = c->width_ns;
     if (c->end_ns - begin_ns < length_ns && c->end_ns > begin_ns)
         length_ns = c->end_ns - begin_ns; /* the last one: nothing grew after the end */
-    return c->grown[k][row] * 1e9 / (double)length_ns;
+    double rate = c->grown[k][row] * 1e9 / (double)length_ns;
+    return rate > 0 ? rate : 0; /* what was added and taken back may leave less than nothing */
 }
 
 void fact_course(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)

@@ -10,10 +10,11 @@
 #include "baro/interval.h"
 #include "base/error.h"
 #include "derive/derive.h"
+#include "derive/stretches.h"
 #include "base/last.h"
 #include "sample/sample.h"
 
-#define RATE_OVER (100 * NS_PER_MS) /* at least: much is counted in steps of 10 ms */
+#define RATE_OVER STRETCHES_SHORT_NS
 #define FORGET_NS (7200 * NS_PER_SEC)
 #define NEVER UINT64_MAX
 #define ONE_ID 1u /* of what there is one of: the job, the recorder, the machine */
@@ -54,6 +55,7 @@ struct curve {
     double value;     /* that holds, or that grew since then */
     bool known;       /* in the sample that is being read */
     double now;       /* values: of that sample */
+    struct stretches held; /* rates: growth that no bucket has so far */
 };
 
 struct baro_series {
@@ -244,9 +246,9 @@ static size_t bucket_of(const struct baro_series *s, uint64_t t_ns)
     return i;
 }
 
-static void reach(struct baro_bucket *b, double value)
+static void reach(const struct curve *c, struct baro_bucket *b, double value)
 {
-    bool first = !b->covered_ns && !b->points;
+    bool first = !b->covered_ns && (c->counter >= 0 || !b->points);
     b->min = first || value < b->min ? value : b->min;
     b->max = first || value > b->max ? value : b->max;
     b->last = value;
@@ -260,7 +262,7 @@ static void spread(const struct baro_series *s, struct curve *c, uint64_t a, uin
     for (size_t i = a < b ? bucket_of(s, a) : 0; a < b; i++) {
         uint64_t end = baro_series_bucket_ns(s, i + 1);
         uint64_t part = (end < b ? end : b) - a;
-        reach(&c->at[i], value);
+        reach(c, &c->at[i], value);
         c->at[i].covered_ns += part;
         c->at[i].mean += value * (double)part;
         a += part;
@@ -273,7 +275,7 @@ static void point(const struct baro_series *s, struct curve *c, uint64_t t_ns, d
         return;
     struct baro_bucket *b = &c->at[bucket_of(s, t_ns)];
     if (c->counter < 0)
-        reach(b, value);
+        reach(c, b, value);
     b->points++;
 }
 
@@ -482,14 +484,31 @@ static void read_value(const struct baro_series *s, struct curve *c, const struc
 
 /* ---- the walk ---- */
 
+/* What there can be of a counter per nanosecond; 0: that is not known. */
+static double most_of(const struct baro_series *s, const struct curve *c)
+{
+    const struct baro_metric *m = metric_of(s, c->kind, c->metric);
+    bool is_cpu = (c->kind == BARO_KIND_JOB || c->kind == BARO_KIND_PROCESS) && m && m->unit == BARO_UNIT_NS &&
+                  m->semantics == BARO_SEM_COUNTER && strncmp(m->name, "cpu_", 4) == 0;
+    return is_cpu && !c->share ? baro_header_cpus(baro_tape_header(s->tape)) : 0;
+}
+
+static void spread_growth(const struct baro_series *s, struct curve *c, const struct stretch_grown *grown)
+{
+    spread(s, c, grown->begin_ns, grown->end_ns,
+           grown->growth * c->scale / (double)(grown->end_ns - grown->begin_ns));
+}
+
 /* What grew since since_ns, as a rate over that time. */
 static void close_rate(const struct baro_series *s, struct curve *c, uint64_t t_ns, bool at_once)
 {
     if (t_ns <= c->since_ns || (!at_once && t_ns - c->since_ns < RATE_OVER))
         return;
-    double over = c->share ? c->per : (double)(t_ns - c->since_ns);
-    if (over > 0)
-        spread(s, c, c->since_ns, t_ns, c->value * c->scale / over);
+    struct stretch_grown one = {c->since_ns, t_ns, c->value}, ready;
+    if (!c->share && stretches_add(&c->held, one, &ready))
+        spread_growth(s, c, &ready);
+    else if (c->share && c->per > 0)
+        spread(s, c, c->since_ns, t_ns, c->value * c->scale / c->per);
     c->since_ns = t_ns;
     c->value = c->per = 0;
 }
@@ -553,6 +572,8 @@ static void close_all(struct baro_series *s, uint64_t end_ns)
         struct curve *c = &s->curve[i];
         if (c->counter >= 0 && c->has && c->value > 0)
             close_rate(s, c, end_ns > c->since_ns ? end_ns : c->since_ns + 1, true);
+        for (struct stretch_grown ready; stretches_take(&c->held, &ready);)
+            spread_growth(s, c, &ready);
     }
     finish(s);
 }
@@ -568,6 +589,8 @@ int baro_series_read(struct baro_series *s, struct baro_tape *tape, struct baro_
     s->from_start = r > 0 && record.t_ns == first_ns && baro_header_mode(baro_tape_header(tape)) == BARO_MODE_RUN;
     for (size_t i = 0; s->from_start && i < s->n_curves; i++)
         s->curve[i].has = s->curve[i].counter >= 0 && !has_own_time(s->curve[i].kind); /* nothing, since 0 */
+    for (size_t i = 0; i < s->n_curves; i++)
+        s->curve[i].held.most = most_of(s, &s->curve[i]);
     for (; r > 0; r = baro_tape_next(tape, &record, err)) {
         if (record.kind == BARO_RECORD_SAMPLE)
             on_sample(s, record.u.sample);
@@ -575,9 +598,9 @@ int baro_series_read(struct baro_series *s, struct baro_tape *tape, struct baro_
             read_exit(s, record.u.exit);
         else if (record.kind == BARO_RECORD_EVENT && baro_event_kind_of(record.u.event) == BARO_EVENT_GAP)
             on_gap(s, record.u.event);
+        last_ns = record.t_ns > last_ns ? record.t_ns : last_ns;
         if (record.kind == BARO_RECORD_SAMPLE && record.t_ns >= s->to_ns)
             break;
-        last_ns = record.t_ns > last_ns ? record.t_ns : last_ns;
     }
     close_all(s, last_ns);
     if (r >= 0 && s->failed)

@@ -109,6 +109,50 @@ static void test_stretches_are_joined(void **state)
     summary_free(s);
 }
 
+/*
+ * What wait4(2) reports at the end is of more than the last moment: 1 s at 0.6 cores, and 0.1 s of CPU time and 5 MB
+ * more in the last 40 ms are 0.7 s and 5 MB in 1.04 s, at most in the last stretch between samples: 0.16 s in 0.14 s.
+ */
+static void test_end_of_job(void **state)
+{
+    (void)state;
+    struct baro_summary *s = of(BARO_MODE_RUN);
+    double cpu = 0, io = 0;
+    for (uint64_t t = 100; t <= 1000; t += 100)
+        add(s, t * MS, t * 6 / 10 * MS, 0, 10);
+    add(s, 1040 * MS, 700 * MS, 5000000, 10);
+    summary_finish(s);
+    for (size_t i = 0; i < rows(s); i++) {
+        double width = value(s, "duration_ns", i), rest = 1040 * MS - value(s, "t_ns", i);
+        width = (width < rest ? width : rest) / SECOND;
+        assert_true(value(s, "cores", i) < 1.16);
+        assert_true(value(s, "io_bytes_per_second", i) < 40e6);
+        cpu += value(s, "cores", i) * width;
+        io += value(s, "io_bytes_per_second", i) * width;
+    }
+    near(cpu, 0.7);
+    near(io, 5e6);
+    summary_free(s);
+}
+
+/* No machine of 2 CPUs uses 3 s of CPU time in 1 s: the third was used before. */
+static void test_more_than_the_machine(void **state)
+{
+    (void)state;
+    struct baro_summary *s = of(BARO_MODE_RUN);
+    double cpu = 0;
+    add(s, 1 * SECOND, SECOND / 2, 0, 1);
+    add(s, 2 * SECOND, 7 * SECOND / 2, 0, 1);
+    summary_finish(s);
+    for (size_t i = 0; i < rows(s); i++) {
+        double width = value(s, "duration_ns", i), rest = 2 * SECOND - value(s, "t_ns", i);
+        assert_true(value(s, "cores", i) <= 2 + 1e-9);
+        cpu += value(s, "cores", i) * (width < rest ? width : rest) / SECOND;
+    }
+    near(cpu, 3.5);
+    summary_free(s);
+}
+
 /* Attached: what was used before the first sample is not of the recording. */
 static void test_attached(void **state)
 {
@@ -180,6 +224,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stretches_of_a_millisecond), cmocka_unit_test(test_stretches_are_joined),
         cmocka_unit_test(test_attached),                   cmocka_unit_test(test_times_without_end),
+        cmocka_unit_test(test_end_of_job),                 cmocka_unit_test(test_more_than_the_machine),
         cmocka_unit_test(test_none),                       cmocka_unit_test(test_drawn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -339,6 +339,75 @@ static void test_gap(void **state)
     unlink(path);
 }
 
+/* What cores_peak says, and the highest value of the job's curve, agree. */
+static double expect_same_peak(const char *path, uint64_t end_ns)
+{
+    struct baro_summary *summary;
+    struct baro_tape *t;
+    struct baro_value v;
+    int curve;
+    double most = 0;
+    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    assert_int_equal(baro_summary_of_tape(t, &summary, NULL), 0);
+    baro_summary_value(summary, baro_summary_fact_find("job", "cores_peak"), 0, &v);
+    baro_tape_close(t);
+    struct baro_series *s = series(path, 0, end_ns, 104, &curve, add_job_cpu);
+    for (size_t i = 0; i < 104; i++)
+        most = baro_series_bucket(s, curve, i)->max > most ? baro_series_bucket(s, curve, i)->max : most;
+    near(most / 1e9, v.real);
+    baro_series_free(s);
+    baro_summary_free(summary);
+    return most / 1e9;
+}
+
+static struct tape_writer *tape_of_two_cpus(const char *path)
+{
+    static char *argv[] = {"make", NULL};
+    struct baro_header h = {.version = "0", .host = "h", .clk_tck = 100, .wanted = UINT32_MAX, .argv = argv, .cpus = 2};
+    struct tape_writer *w;
+    unlink(path);
+    int fd = tape_create(path, NULL);
+    assert_true(fd >= 0);
+    assert_int_equal(tape_writer_new(&w, fd, &h, NULL, NULL), 0);
+    return w;
+}
+
+/* What wait4(2) reports at the end of a job is of more than the last moment. */
+static void test_end_of_job(void **state)
+{
+    static const struct {
+        uint64_t last_ns, cpu_ns; /* of the last sample, after 1 s of 0.6 cores in steps of 0.1 s */
+        double peak, first;
+    } cases[] = {
+        {SECOND + 40000000, 700000000, 0.16 / 0.14, 0.6}, /* with the 0.1 s before 0.16 s in 0.14 s */
+        {SECOND + 100000000, 900000000, 2, 0.6},          /* 3 cores: at most all there is */
+        {SECOND + 40000000, 602000000, 0.6, 0.6},         /* less than before */
+    };
+    char path[64];
+    (void)state;
+    snprintf(path, sizeof path, "/tmp/test_series_end.%d.baro", (int)getpid());
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct tape_writer *w = tape_of_two_cpus(path);
+        struct baro_sample s = {0};
+        for (s.t_ns = SECOND / 10; s.t_ns <= SECOND; s.t_ns += SECOND / 10) {
+            s.job[JOB_cpu] = s.t_ns * 6 / 10;
+            assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+        }
+        s.t_ns = cases[i].last_ns;
+        s.job[JOB_cpu] = cases[i].cpu_ns;
+        assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+        assert_int_equal(tape_writer_finish(w, NULL), 0);
+        tape_writer_free(w);
+        int curve;
+        near(expect_same_peak(path, cases[i].last_ns), cases[i].peak);
+        struct baro_series *one = series(path, 0, cases[i].last_ns, 104, &curve, add_job_cpu);
+        near(baro_series_bucket(one, curve, 0)->min, cases[i].first * 1e9);
+        near(total(one, curve, 104), (double)cases[i].cpu_ns);
+        baro_series_free(one);
+    }
+    unlink(path);
+}
+
 static void test_refused(void **state)
 {
     struct baro_series *s;
@@ -384,6 +453,7 @@ int main(void)
         cmocka_unit_test(test_derived_and_counts),
         cmocka_unit_test(test_shares),
         cmocka_unit_test(test_gap),
+        cmocka_unit_test(test_end_of_job),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
