@@ -89,6 +89,13 @@ static double round_up(double value, double step)
     return whole_up(value / step) * step;
 }
 
+/* whole_up() of what is not known, or below 0, is 0 */
+static double at_most(double cores, double most)
+{
+    double whole = whole_up(most);
+    return whole >= 1 && cores > whole ? whole : cores;
+}
+
 /* Cores for which there was work in all but a tenth of the time: a peak of a moment is no reason to ask for a core. */
 static double cores_needed(const struct evidence *e, const struct stretch *s)
 {
@@ -109,10 +116,13 @@ static double cores_needed(const struct evidence *e, const struct stretch *s)
             }
         }
     }
-    if (is_short_of_cores(e, s))
-        return whole_up(stretch_demand(s) - SIZE_CORES); /* as that verdict says */
-    double needed = whole_up((e->history ? most[2] : stretch_demand(s)) - SIZE_CORES), had = whole_up(e->cores);
-    needed = needed > had && had >= 1 ? had : needed;
+    bool is_short = is_short_of_cores(e, s);
+    double needed = whole_up((e->history && !is_short ? most[2] : stretch_demand(s)) - SIZE_CORES);
+    if (!is_short)
+        needed = at_most(needed, e->cores);
+    if (!is_short && !is_contended(e, s) && !is_throttled(e, s))
+        needed = at_most(needed, e->cores_peak - SIZE_CORES);
+    needed = at_most(needed, e->host_cores);
     return needed >= 1 ? needed : 1;
 }
 
@@ -149,8 +159,9 @@ static bool right_size(const struct evidence *e, const struct stretch *s, struct
 static const struct baro_threshold size_thresholds[] = {
     {"memory to ask for, as a multiple of the most that it held; rounded up to 64 MiB", SIZE_MEMORY, BARO_UNIT_REAL},
     {"time to ask for, as a multiple of its time; rounded up to minutes", SIZE_TIME, BARO_UNIT_REAL},
-    {"cores to ask for: those it had work for in all but a tenth of the time, and at most those that it had (more "
-     "where few-cores says so); rounded up from this fraction of one on",
+    {"cores to ask for: those it had work for in all but a tenth of the time, and at most those that it might use, the "
+     "most that it used at once unless others used them too, and those of the machine (where few-cores says so, those "
+     "of the machine alone); rounded up from this fraction of one on",
      SIZE_CORES, BARO_UNIT_REAL},
 };
 const struct rule rule_right_size = {

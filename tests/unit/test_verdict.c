@@ -465,6 +465,46 @@ static void test_tail(void **state)
     world_done(&w);
 }
 
+static double cores_asked(const struct world *w)
+{
+    struct finding f = {0};
+    double cores = NAN;
+    assert_true(find_rule("right-size")->apply(&w->e, &w->e.job, &f));
+    for (size_t i = 0; i < f.n_rows; i++)
+        cores = strcmp(f.row[i].name, "ask_cores") == 0 ? f.row[i].value : cores;
+    finding_done(&f);
+    return cores;
+}
+
+/* Threads that waited for a core do not need more than there are, or than were used at once. */
+static void test_cores_to_ask_for(void **state)
+{
+    static const struct {
+        double used, delayed, may_use, machine, peak, asked;
+    } cases[] = {
+        {0.31, 2.5, NAN, 2, NAN, 2}, /* what it may use is not known */
+        {0.31, 2.5, 4, 2, NAN, 2},   /* more than there are */
+        {0.31, 2.5, 2, 2, 0.97, 1},  /* it never used more than one */
+        {0.31, 2.5, 4, 4, 1.9, 2},
+        {1.9, 0, 4, 4, 2, 2},
+        {1.95, 6, 2, 2, 2, 2},       /* few-cores, on a machine that has no more */
+        {1.95, 6, 2, 16, 2, 8},      /* few-cores, by a limit */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct world w;
+        world_init(&w);
+        demand(&w, 0, 100, cases[i].used, cases[i].delayed);
+        w.e.memory_peak_bytes = 213 * MB;
+        w.e.cores = cases[i].may_use;
+        w.e.host_cores = cases[i].machine;
+        w.e.cores_peak = cases[i].peak;
+        if (cores_asked(&w) != cases[i].asked)
+            fail_msg("case %zu: asks for %g", i, cores_asked(&w));
+        world_done(&w);
+    }
+}
+
 static void test_leak(void **state)
 {
     struct world w;
@@ -640,6 +680,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),      cmocka_unit_test(test_each),   cmocka_unit_test(test_no_other),
         cmocka_unit_test(test_thresholds), cmocka_unit_test(test_tail),   cmocka_unit_test(test_leak),
+        cmocka_unit_test(test_cores_to_ask_for),
         cmocka_unit_test(test_history),    cmocka_unit_test(test_phases), cmocka_unit_test(test_document),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
