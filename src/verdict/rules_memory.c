@@ -216,7 +216,9 @@ const struct rule rule_near_limit = {
 #define LEAK_TO 0.75
 #define LEAK_BYTES 32e6
 #define LEAK_GROWTH 0.5
-#define LEAK_STEADY 0.6
+#define LEAK_STEADY 0.75
+#define LEAK_LAST 0.2
+#define LEAK_TIME_NS (60 * SECOND_NS)
 
 /* Memory at the ends of the windows, from LEAK_FROM of the time to the last sample with a living process. Returns how
  * long that is; 0 if it is not known, or ends long before the job did. */
@@ -247,14 +249,15 @@ static bool grows_steadily(const double *memory)
             return false;
         steady += step >= share / 4 && step <= share * 3;
     }
-    return steady >= LEAK_STEADY * LEAK_WINDOWS;
+    double last = memory[LEAK_WINDOWS] - memory[LEAK_WINDOWS * 2 / 3];
+    return steady >= LEAK_STEADY * LEAK_WINDOWS && last >= LEAK_LAST * growth;
 }
 
 static bool leak(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
     double memory[LEAK_WINDOWS + 1];
     double length_ns = memory_history(e, s, memory);
-    if (!(length_ns > 0))
+    if (!(length_ns > 0 && s->wall_ns >= LEAK_TIME_NS)) /* a short job fills its memory once */
         return false;
     double growth = memory[LEAK_WINDOWS] - memory[0], rate = growth / length_ns * SECOND_NS;
     if (!(growth >= LEAK_BYTES && growth >= LEAK_GROWTH * memory[0]) || !grows_steadily(memory))
@@ -275,10 +278,12 @@ static bool leak(const struct evidence *e, const struct stretch *s, struct findi
 }
 
 static const struct baro_threshold leak_thresholds[] = {
+    {"time that the job took", LEAK_TIME_NS, BARO_UNIT_NS},
     {"growth in the last three quarters of the time", LEAK_BYTES, BARO_UNIT_BYTES},
     {"the same as a share of the memory before it", LEAK_GROWTH, BARO_UNIT_RATIO},
     {"share of twenty windows in which it grew by a quarter to three times of what is even", LEAK_STEADY,
      BARO_UNIT_RATIO},
+    {"growth in the last third of them, as a share of all of it", LEAK_LAST, BARO_UNIT_RATIO},
 };
 const struct rule rule_leak = {{"leak", BARO_VERDICT_ADVICE,
                                 "The memory of the job grew steadily up to its end, and never fell.",

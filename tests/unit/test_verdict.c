@@ -525,6 +525,21 @@ static void test_leak(void **state)
 
     world_init(&w);
     make_leak(&w);
+    w.e.job.wall_ns = 60e9;
+    assert_true(says(&w, "leak"));
+    w.e.job.wall_ns = 59e9; /* a job so short fills its memory once */
+    assert_false(says(&w, "leak"));
+    world_done(&w);
+
+    world_init(&w);
+    make_leak(&w);
+    for (size_t i = 72; i < w.history.n; i++) /* the last third: at a third of the rate */
+        w.history.point[i].at[CURVE_MEMORY] = 964 * MB + 4 * MB * (double)(i - 72);
+    assert_false(says(&w, "leak"));
+    world_done(&w);
+
+    world_init(&w);
+    make_leak(&w);
     for (size_t i = 96; i < w.history.n; i++)
         w.history.point[i].at[CURVE_MEMORY] = NAN; /* its processes had ended at the last samples */
     assert_true(says(&w, "leak"));
