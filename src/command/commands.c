@@ -87,7 +87,7 @@ const struct cli_command cli_commands[] = {
      "Draws a figure (baro plot --list) or a metric (baro metrics) over the time of a recording: in the terminal, or "
      "with -o as SVG or PNG. A metric can be named with its kind, and with the process or entity that it is of: "
      "job.cores, rss@cc1, disk.busy_ratio@sda. Of a counter the growth per second is drawn. Several tapes stand in one "
-     "plot, each from its start.\n\n" ONE_TAPE_SAYS,
+     "plot, each from its start. The figure may also stand before the tapes.\n\n" ONE_TAPE_SAYS,
      options_plot, cmd_plot, CLI_FAILED, 0, -1, false, false, false, "baro-report"},
     {"ls", "", "the runs that are kept, newest last",
      "A line for each kept run: its name for other commands, when it began (local time), how long it took, how it "

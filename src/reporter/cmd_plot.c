@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fmt.h"
 #include "base/span.h"
@@ -247,6 +248,32 @@ static int choose(struct plot *p)
     return 0;
 }
 
+/* Is it the name of a figure, or of a metric that barograph knows, as figures_of_metric() takes it? */
+static bool is_figure(const char *word)
+{
+    size_t len = strcspn(word, "@");
+    const char *dot = memchr(word, '.', len), *name = dot ? dot + 1 : word;
+    len -= (size_t)(name - word);
+    for (int kind = 0; kind < baro_kind_count(); kind++) {
+        const char *of = baro_kind_name(kind);
+        if (dot && (strlen(of) != (size_t)(dot - word) || memcmp(of, word, (size_t)(dot - word)) != 0))
+            continue;
+        if (baro_metric_find(kind, name, len) >= 0 || baro_derived_find(kind, name, len) >= 0)
+            return true;
+    }
+    return figure_find(word) >= 0;
+}
+
+/* Puts the figure behind the tapes, where it is expected: `plot cpu TAPE` is understood as well. */
+static void put_figure_last(char **argv, size_t n)
+{
+    char *first = argv[0];
+    if (n < 2 || is_figure(argv[n - 1]) || !is_figure(first) || access(first, F_OK) == 0)
+        return;
+    memmove(argv, argv + 1, (n - 1) * sizeof(*argv));
+    argv[n - 1] = first;
+}
+
 int cmd_plot(struct cli *cli, const struct settings *s, char **argv)
 {
     size_t n = 0;
@@ -254,6 +281,10 @@ int cmd_plot(struct cli *cli, const struct settings *s, char **argv)
         n++;
     if (s->list)
         return list_figures(cli);
+    put_figure_last(argv, n);
+    if (n == 1 && !is_figure(argv[0]) && access(argv[0], F_OK) == 0)
+        return cli_failf(cli, "%s is a tape, and what to draw is missing: `baro plot %s cpu`; `baro plot --list` lists "
+                              "the figures", argv[0], argv[0]);
     if (n == 0)
         return cli_failf(cli, "what to draw is missing, such as cpu, memory or host.memory_used; `baro plot --list` "
                               "lists the figures");

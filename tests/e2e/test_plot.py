@@ -135,7 +135,18 @@ def test_a_stretch_of_time(baro, tape, work):
     assert int(root.get("data-to-ns")) - start == pytest.approx(wall / 2, rel=0.2)
 
 
+def test_the_figure_may_stand_first(baro, tape, work):
+    for what in ("cpu", "rss", "job.cores"):
+        first, last = (good(baro, "plot", "--width", "80", *operands) for operands in ((what, tape), (tape, what)))
+        assert first == last
+    (work / "cpu").write_bytes(tape.read_bytes())
+    assert "RSS" in subprocess.run([baro, "plot", "cpu", "memory"], cwd=work, stdout=subprocess.PIPE, text=True,
+                                   timeout=60, check=True).stdout
+
+
 def test_errors(baro, tape, work):
+    one_line(call(baro, "plot", tape), 2, "what to draw is missing", "baro plot --list")
+    one_line(call(baro, "plot", "no_such", tape), 2, "no_such")
     one_line(call(baro, "plot", tape, "no_such"), 2, "no_such", "baro plot --list")
     one_line(call(baro, "plot"), 2, "what to draw is missing")
     one_line(call(baro, "plot", tape, "cpu", "-o", work / "x.gif"), 2, ".svg", ".png")
