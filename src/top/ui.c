@@ -223,7 +223,7 @@ static size_t append(char *text, size_t cap, uint32_t point)
     size_t len = strlen(text), more = point < 0x80 ? 0 : point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
     if (len + more + 2 > cap)
         return len;
-    text[len] = more ? (char)(0xff00u >> (more + 1) | point >> (6 * more)) : (char)point;
+    text[len] = (char)(more ? 0xff00u >> (more + 1) | point >> (6 * more) : point);
     for (size_t i = 1; i <= more; i++)
         text[len + i] = (char)(0x80 | (point >> (6 * (more - i)) & 0x3f));
     text[len + more + 1] = 0;
