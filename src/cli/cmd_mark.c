@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "cli/mark_line.h"
 #include "command/cli.h"
 
@@ -34,10 +33,8 @@ int cmd_mark(struct cli *cli, const struct settings *s, char **argv)
             mark_line_attribute(&line, argv[i]);
         code = mark_line_append(&line);
     }
-    if (code == -ENOENT && !s->record.quiet)
-        cli_note(cli, "nothing is marked: this is not within a recording (BARO_EVENTS names no file)");
-    else if (code < 0 && !s->record.quiet)
-        cli_note(cli, "nothing is marked: %s", error_text(-code));
+    if (code < 0 && !s->record.quiet)
+        cli_note(cli, "nothing is marked: %s", mark_line_why(code));
     buf_done(&name);
     buf_done(&line);
     return 0;

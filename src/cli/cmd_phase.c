@@ -32,10 +32,8 @@ struct phase {
 
 static void note(const struct phase *p, int code)
 {
-    if (code == -ENOENT && !p->quiet)
-        cli_note(p->cli, "%s is no phase: this is not within a recording (BARO_EVENTS names no file)", p->name);
-    else if (code < 0 && !p->quiet)
-        cli_note(p->cli, "%s is no phase: %s", p->name, error_text(-code));
+    if (code < 0 && !p->quiet)
+        cli_note(p->cli, "%s is no phase: %s", p->name, mark_line_why(code));
 }
 
 static uint64_t own_start_ticks(void)

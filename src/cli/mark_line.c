@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/fd.h"
 #include "reading/reading.h"
 
@@ -85,4 +86,17 @@ int mark_line_append(struct buf *b)
     int code = n < 0 ? -errno : (size_t)n < b->len ? -ENOSPC : 0;
     fd_close(fd);
     return code;
+}
+
+const char *mark_line_why(int code)
+{
+    switch (code) {
+    case -ENOENT:
+        return "this is not within a recording (BARO_EVENTS names no file)";
+    case -EACCES:
+    case -EPERM:
+        return "this user may not write to the file that BARO_EVENTS names";
+    default:
+        return error_text(-code);
+    }
 }

@@ -17,5 +17,7 @@ bool mark_line_attribute(struct buf *b, const char *word);
 /* Closes the object and appends it to the file with one write. Returns 0 or -errno; -ENOENT: there is no recording.
  * Never waits, whatever the file is. */
 int mark_line_append(struct buf *b);
+/* Why a line was not appended, for people. code: as mark_line_append() returned it. */
+const char *mark_line_why(int code);
 
 #endif

@@ -239,7 +239,8 @@ static void watch(struct recorder *r)
     struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = (uint64_t)m->watch_fd};
     if (m->watch_fd < 0)
         return;
-    if (inotify_add_watch(m->watch_fd, r->options->marks->path, IN_MODIFY) < 0 ||
+    /* IN_ATTRIB: also when it is removed, while it is open */
+    if (inotify_add_watch(m->watch_fd, r->options->marks->path, IN_MODIFY | IN_ATTRIB) < 0 ||
         epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, m->watch_fd, &e) < 0)
         m->watch_fd = fd_close(m->watch_fd);
     m->armed = m->watch_fd >= 0;

@@ -22,6 +22,7 @@
 #define SUSPEND_NS (100 * NS_PER_MS)
 #define DESCRIPTORS_FOR_THE_MACHINE 64u
 #define HOST_ALONE_LEAST (100 * NS_PER_MS)
+#define SWEEP_AFTER_NS (50 * NS_PER_MS) /* a short command is not kept waiting */
 #define BEGUN_NS (2 * NS_PER_SEC) /* the recording has reached its steady state */
 
 uint64_t recorder_since(const struct recorder *r, uint64_t absolute_ns)
@@ -289,6 +290,8 @@ static void close_for_wrapper(struct recorder *r)
         own_remove(r->options->own_group);
     if (r->wrapper_lost)
         marks_file_remove(r->options->marks);
+    if (sampler_now(&r->sampler) > SWEEP_AFTER_NS)
+        marks_file_sweep(r->options->marks);
 }
 
 /* ---- the beginning ---- */

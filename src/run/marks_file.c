@@ -6,6 +6,7 @@
  */
 #include "run/marks_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,6 +23,8 @@
 
 #define BELOW "/tmp"
 #define BELOW_MOST 200u
+#define ENDING ".events"
+#define TRIES 8
 
 static unsigned long long random_number(void)
 {
@@ -53,15 +57,34 @@ static int folder_below(struct marks_file *f, const char *below, char *ret, size
     return 0;
 }
 
+/* Another recorder that sweeps may find the file before it is locked, and remove it: -EAGAIN. */
+static int make_file(struct marks_file *f, const char *folder)
+{
+    struct stat st;
+    snprintf(f->path, sizeof(f->path), "%s/%d-%012llx" ENDING, folder, (int)getpid(), random_number());
+    f->fd = open(f->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (f->fd < 0)
+        return -errno;
+    bool swept = flock(f->fd, LOCK_SH | LOCK_NB) < 0 ? errno == EWOULDBLOCK
+                                                     : fstat(f->fd, &st) == 0 && st.st_nlink == 0;
+    if (!swept)
+        return 0; /* also where the file system knows no locks */
+    f->fd = fd_close(f->fd);
+    return -EAGAIN;
+}
+
 static int make_below(struct marks_file *f, const char *below)
 {
     char folder[sizeof(f->made)];
     int code = folder_below(f, below, folder, sizeof(folder));
     if (code < 0)
         return code;
-    snprintf(f->path, sizeof(f->path), "%s/%d-%012llx.events", folder, (int)getpid(), random_number());
-    f->fd = open(f->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    return f->fd < 0 ? -errno : 0;
+    for (int i = 0; i < TRIES; i++) {
+        code = make_file(f, folder);
+        if (code != -EAGAIN)
+            break;
+    }
+    return code;
 }
 
 int marks_file_make(struct marks_file *f)
@@ -90,4 +113,37 @@ void marks_file_remove(const struct marks_file *f)
         unlinkat(AT_FDCWD, f->path, 0);
     if (*f->made)
         unlinkat(AT_FDCWD, f->made, AT_REMOVEDIR);
+}
+
+/* ---- what killed recordings left ---- */
+
+static bool is_ours(const char *name)
+{
+    size_t len = strlen(name), end = sizeof(ENDING) - 1;
+    return len > end && strcmp(name + len - end, ENDING) == 0;
+}
+
+/* A recording that has just made it, and not locked it yet, makes another. */
+static void remove_unlocked(int folder_fd, const char *name)
+{
+    int fd = openat(folder_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        unlinkat(folder_fd, name, 0);
+    fd_close(fd);
+}
+
+void marks_file_sweep(const struct marks_file *f)
+{
+    char folder[sizeof(f->path)];
+    const struct dirent *e;
+    if (!f || !f->is_ours || !*f->path || *f->made)
+        return;
+    snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(f->path, '/') - f->path), f->path);
+    DIR *d = opendir(folder);
+    while (d && (e = readdir(d))) {
+        if (is_ours(e->d_name))
+            remove_unlocked(dirfd(d), e->d_name);
+    }
+    if (d)
+        closedir(d);
 }

@@ -3,6 +3,10 @@
  * The file $BARO_EVENTS of a command: whoever is in the job appends lines to it, the recorder reads them. It is a
  * regular file, so that writing to it neither blocks nor fails, whatever became of the recorder; and it is in a folder
  * with mode 0700, so that no other user can read it or put another file in its place.
+ *
+ * Wrapper and recorder hold a shared flock(2) on it. The one that is left at the end removes it. When both were killed
+ * it stays, and a later recording removes it, because nobody has it locked. (A pid in its name would mean nothing: the
+ * folder may be shared between PID namespaces.)
  */
 #ifndef RUN_MARKS_FILE_H
 #define RUN_MARKS_FILE_H
@@ -14,7 +18,7 @@ struct marks_file {
     char path[256 + 64]; /* absolute; "": there is none */
     char made[256];      /* a folder that was made for it alone; "": none */
     bool is_ours;        /* it was made for this recording */
-    int fd;              /* for the recorder */
+    int fd;              /* for the recorder; it has the lock */
 };
 
 static inline int marks_fd(const struct marks_file *f)
@@ -26,5 +30,7 @@ static inline int marks_fd(const struct marks_file *f)
 int marks_file_make(struct marks_file *f);
 /* Removes it if it is ours; the descriptor stays open. NULL is allowed. */
 void marks_file_remove(const struct marks_file *f);
+/* Removes the files beside it that no recording has locked. NULL is allowed. */
+void marks_file_sweep(const struct marks_file *f);
 
 #endif

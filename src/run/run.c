@@ -135,8 +135,8 @@ static uint64_t floor_read(void)
  * free. */
 static void close_jobs_fds(const struct wrapper *w)
 {
-    int keep[4 + OWN_MOST] = {w->link, w->stderr_fd, w->folder_fd, w->beside_fd};
-    size_t count = 4 + locks_of(w->own, keep + 4);
+    int keep[5 + OWN_MOST] = {w->link, w->stderr_fd, w->folder_fd, w->beside_fd, w->marks_fd};
+    size_t count = 5 + locks_of(w->own, keep + 5);
 
     fds_null_standard(w->stderr_fd);
     fds_close_others(w->filter, keep, count);
@@ -363,6 +363,7 @@ int run_wrapper(const struct run_options *options, run_recorder *recorder_main, 
     w.own = options->own;
     w.folder_fd = options->folder_fd;
     w.beside_fd = options->beside_fd;
+    w.marks_fd = marks_fd(options->marks);
     if (!ret->exec_errno) {
         command_follow(&w);
         return 0;

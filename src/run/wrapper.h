@@ -16,7 +16,7 @@
 #include "run/run.h"
 
 struct wrapper {
-    int link, stderr_fd, folder_fd, beside_fd;
+    int link, stderr_fd, folder_fd, beside_fd, marks_fd;
     volatile uint64_t *write_hangs_at; /* of struct link_end */
     pid_t self, recorder, command; /* 0: none */
     pid_t watcher;       /* of a mirrored stop (mirror.c); 0: none */

@@ -248,3 +248,91 @@ def test_live(run, tape, work, wait_until):
         process.wait()
     assert follower.wait(timeout=60) == 0
     assert len(log.read_text().splitlines()) == 1
+
+
+# ---- the file itself -----------------------------------------------------------------------------------------------
+
+
+def events_in(folder):
+    return sorted(folder.glob("baro-*/*.events"))
+
+
+def started_run(run, tape, work, wait_until, text):
+    """A run whose command has begun; its $BARO_EVENTS is in work. Returns it and its recorder's pid."""
+    process = run.popen("run", "-q", "-o", tape, "--", "sh", "-c",
+                        f"touch {work}/begun; until test -e {work}/go; do sleep 0.02; done; {text}",
+                        env={"TMPDIR": work})
+    wait_until((work / "begun").exists)
+    run.await_samples(tape)
+    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    recorder = [int(p) for p in children if pathlib.Path(f"/proc/{p}/comm").read_text() == "baro-recorder\n"]
+    assert len(recorder) == 1 and len(events_in(work)) == 1
+    return process, recorder[0]
+
+
+def test_file_is_gone_at_the_end(run, tape, work, wait_until):
+    process, _ = started_run(run, tape, work, wait_until, "exit 5")
+    (work / "go").touch()
+    assert process.wait(timeout=60) == 5
+    wait_until(lambda: not events_in(work))
+
+
+def test_file_is_gone_after_the_wrapper_was_killed(run, tape, work, wait_until):
+    """The recorder goes on, and so do marks."""
+    process, _ = started_run(run, tape, work, wait_until, "echo later >>$BARO_EVENTS")
+    process.kill()
+    process.wait()
+    (work / "go").touch()
+    wait_until(lambda: not events_in(work))
+    run.await_end(tape)
+    assert [m["name"] for m in phases(run, tape)["marks"]] == ["later"]
+
+
+def test_file_is_gone_after_the_recorder_was_killed(run, tape, work, wait_until):
+    """While the wrapper lives nobody else removes it."""
+    process, recorder = started_run(run, tape, work, wait_until, "exit 6")
+    os.kill(recorder, signal.SIGKILL)
+    run("run", "-q", "-o", work / "other.baro", "--", "sleep", "0.3", env={"TMPDIR": work}, status=0)
+    assert len(events_in(work)) == 1
+    (work / "go").touch()
+    assert process.wait(timeout=60) == 6
+    assert not events_in(work)
+
+
+def test_a_later_run_removes_what_killed_runs_left(run, tape, work, wait_until):
+    lost, recorder = started_run(run, tape, work, wait_until, "exit 0")
+    os.kill(recorder, signal.SIGKILL)
+    lost.kill()
+    lost.wait()
+    left = events_in(work)
+    assert len(left) == 1
+    beside = left[0].parent / "notes.txt"
+    beside.touch()
+    (left[0].parent / "link.events").symlink_to(beside)
+    run("run", "-q", "-o", work / "other.baro", "--", "sleep", "0.3", env={"TMPDIR": work}, status=0)
+    assert not left[0].exists() and beside.exists()
+    (work / "go").touch()
+
+
+def test_truncated_and_removed_while_it_is_recorded(run, tape, work, wait_until):
+    """A file that was written anew is read from its beginning; of a removed one the tape says so."""
+    def marked(name):
+        return lambda: any(e["text"] == name for e in run.export(tape, "event") if e["event"] == "mark")
+
+    process, _ = started_run(run, tape, work, wait_until, "echo lost >$BARO_EVENTS; exit 3")
+    events = events_in(work)[0]
+    events.write_text("a first line\n")
+    wait_until(marked("a first line"))
+    events.write_text("")
+    events.write_text("anew\n")
+    wait_until(marked("anew"))
+    events.write_bytes(b"\0" * 100 + b"after a hole\n")
+    wait_until(marked("after a hole"))
+    events.unlink()
+    run.await_samples(tape, len(run.instants(tape)) + 3)  # at the end it is not told from the wrapper's own removal
+    (work / "go").touch()
+    assert process.wait(timeout=60) == 3
+    run.await_end(tape)
+    assert [m["name"] for m in phases(run, tape)["marks"]] == ["a first line", "anew", "after a hole"]
+    assert any("was removed" in e["text"] for e in run.export(tape, "event") if e["event"] == "warning")
+    wait_until(lambda: not events_in(work))

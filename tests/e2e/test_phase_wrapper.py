@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`baro phase` keeps the rules of the wrapper: a choice of the tests of `baro run`, with `baro phase` in front of the
+command."""
+
+import json
+import os
+
+import pytest
+
+from test_terminal import (  # noqa: F401 (terminal is a fixture, the others are collected here)
+    terminal,
+    test_command_that_handles_ctrl_c,
+    test_ctrl_c_comes_once,
+    test_handles_ctrl_z_itself,
+    test_isatty_size_and_foreground,
+    test_keys_that_end,
+    test_shell_within,
+    test_stop_background_and_foreground,
+    test_stop_by_key_and_foreground,
+)
+from test_wrapper import (  # noqa: F401
+    test_command_alone_is_continued_or_killed,
+    test_command_stops_itself,
+    test_command_that_ignores_term,
+    test_death_by_signal,
+    test_exec_failure,
+    test_exit_status,
+    test_group_signal_from_the_command_is_not_sent_back,
+    test_in_the_shell,
+    test_lock_is_free_when_the_command_drops_it,
+    test_no_core_of_its_own,
+    test_pipe_reader_sees_eof_when_the_command_closes_it,
+    test_queued_values_are_kept_in_order,
+    test_signal_to_the_wrapper_ends_the_job,
+    test_stdin_is_not_read,
+    test_stop_and_go_many_times,
+    test_stop_passed_on,
+)
+from wrapping import BARO
+
+NAME = "a phase"
+
+
+@pytest.fixture
+def wrap(tmp_path, monkeypatch):
+    """In place of the fixture with which these tests run elsewhere. At the end each phase that began has ended."""
+    events = tmp_path / "events"
+    events.touch()
+    for name in ("BARO_TAPE", "BARO_PID"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("BARO_EVENTS", str(events))
+    monkeypatch.chdir(tmp_path)
+    yield [BARO, "phase", "-q", NAME, "--"]
+    lines = [json.loads(line) for line in events.read_text().splitlines()]
+    begun = [line["id"] for line in lines if line.get("begin") == NAME]
+    ended = [line["id"] for line in lines if line.get("end") == NAME]
+    assert set(ended) <= set(begun) and len(set(ended)) == len(ended)
+    assert all("status" in line or "signal" in line for line in lines if "end" in line)
+
+
+def test_a_file_of_another_user(tmp_path, run):
+    """A child that may not write to the file: one clear line, and the command runs all the same."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    folder = tmp_path / "private"
+    folder.mkdir(mode=0o700)
+    (folder / "events").touch(mode=0o600)
+    as_nobody = {"via": ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"],
+                 "env": {"BARO_EVENTS": folder / "events"}}
+    done = run("mark", "epoch", status=0, **as_nobody)
+    assert done.stderr.count("\n") == 1 and "may not write" in done.stderr and "BARO_EVENTS" in done.stderr
+    assert run("mark", "-q", "epoch", status=0, **as_nobody).stderr == ""
+    done = run("phase", "load", "--", "sh", "-c", "echo out; exit 5", status=5, **as_nobody)
+    assert done.stdout == "out\n" and done.stderr.count("\n") == 1 and "may not write" in done.stderr
+    assert (folder / "events").read_bytes() == b""
