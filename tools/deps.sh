@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is missing of the Debian packages that a purpose needs, and nothing else.
 #
-#   tools/deps.sh build|demo|test|full|fuzz|bench ...       (fuzz: after full)
+#   tools/deps.sh build|demo|test|full|fuzz|bench|pictures ...       (fuzz: after full)
 #
 # A package counts as there if what we use of it is there, wherever it came from. As root it installs; else through
 # sudo; else it says what to install. Needs nothing but a shell and apt.
@@ -20,6 +20,7 @@ full='cmd/clang:clang cmd/qemu-system-x86_64:qemu-system-x86 cmd/qemu-system-aar
     cmd/cpio:cpio cmd/debootstrap:debootstrap cmd/chromium:chromium'
 bench='py/psutil:python3-psutil cmd/pidstat:sysstat cmd/atop:atop cmd/top:procps file//usr/bin/time:time cmd/resource_monitor:coop-computing-tools
     cmd/vmstat:procps cmd/prometheus-node-exporter:prometheus-node-exporter'
+pictures='cmd/chromium:chromium cmd/tmux:tmux cmd/pngquant:pngquant'
 # Packages that would run as a service from then on: what is measured is started by who measures it.
 services='atop atopacct prometheus-node-exporter'
 # clang's run time libraries carry its version in their package's name.
@@ -71,8 +72,9 @@ for purpose in "$@"; do
     test) wanted="$wanted $test" ;;
     full) wanted="$wanted $full" ;;
     bench) wanted="$wanted $bench" ;;
+    pictures) wanted="$wanted $pictures" ;;
     fuzz) wanted="$wanted $(fuzz)" ;;
-    *) echo "deps: $purpose: not one of build, demo, test, full, fuzz, bench" >&2; exit 2 ;;
+    *) echo "deps: $purpose: not one of build, demo, test, full, fuzz, bench, pictures" >&2; exit 2 ;;
     esac
 done
 
