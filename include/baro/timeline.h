@@ -77,7 +77,8 @@ struct baro_timeline_item {
      * "unmatched_end" (of a phase that was not begun). Later versions may add some.
      */
     const char *name;
-    const char *text; /**< the same for people, such as "OOM kill of python3" or "epoch 3 loss=0.12" */
+    const char *text; /**< the same for people, such as "OOM kill of python3", "epoch 3 loss=0.12", or of a phase whose
+                           command failed "load (status 7)" */
     uint64_t begin_ns, end_ns; /**< since the tape began; the same for what has no duration */
     bool is_open;              /**< a phase that has not ended; end_ns is the end of the job or of the tape so far */
     bool is_problem;           /**< an event that somebody may want to know of: the job was held back or killed, or data

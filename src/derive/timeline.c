@@ -67,6 +67,20 @@ static void text_of_attribute(struct buf *b, const struct baro_attribute *a)
     }
 }
 
+/* Of a phase: how the command ended that was it (`baro phase`); 0 goes without saying. */
+static void text_of_status(struct buf *b, const struct baro_attribute *a)
+{
+    long long status = a->type == BARO_ATTRIBUTE_SIGNED ? (long long)a->i64 : (long long)a->u64;
+    if (status != 0)
+        buf_printf(b, " (status %lld)", status);
+}
+
+static bool is_status(const struct timeline_item *i, const struct baro_attribute *a)
+{
+    return i->view.kind == BARO_TIMELINE_PHASE && strcmp(a->name, "status") == 0 &&
+           (a->type == BARO_ATTRIBUTE_UNSIGNED || a->type == BARO_ATTRIBUTE_SIGNED);
+}
+
 static bool has_meaning(const char *name)
 {
     return strcmp(name, ATTRIBUTE_PHASE_ID) == 0 || strcmp(name, ATTRIBUTE_DURATION) == 0 ||
@@ -161,7 +175,7 @@ void timeline_describe(struct baro_timeline *t, struct timeline_item *i, const s
     struct buf text = {0};
     buf_str(&text, more->text);
     for (size_t k = 0; k < n; k++)
-        text_of_attribute(&text, &all[k]);
+        (is_status(i, &all[k]) ? text_of_status : text_of_attribute)(&text, &all[k]);
     buf_byte(&text, 0);
     if (text.failed || !set_block(i, more->text, (char *)text.at,
                                   id && id->type == BARO_ATTRIBUTE_TEXT ? id->text : i->id, all, n))

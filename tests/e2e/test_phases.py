@@ -94,6 +94,8 @@ def test_phase_is_the_command_to_its_caller(run, baro, tape, work):
     assert outer["begin_ns"] <= inner["begin_ns"] <= inner["end_ns"] <= outer["end_ns"]
     assert [p["attributes"] for p in got["phases"] if p["name"] == "fails"] == [{"status": 7}, {"signal": "TERM"}]
     assert named(got["phases"], "missing")["attributes"] == {"status": 127}
+    table = run("summary", "--by", "phase", tape, status=0).stdout
+    assert re.search(r"outer corpus=news$", table, re.M) and re.search(r" fails \(status 7\)$", table, re.M), table
     assert got["marks"][0]["name"] == "half way" and got["marks"][0]["attributes"] == {"x": 0.5, "y": "z"}
     assert not any(p["is_open"] for p in got["phases"])
     lines = runlog(run, tape)

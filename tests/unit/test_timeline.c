@@ -200,7 +200,7 @@ static void test_ids(void **state)
     assert_int_equal(baro_timeline_count(t), 3);
     assert_false(item(t, 2, BARO_TIMELINE_PHASE, "late", 5 * SECOND, 5500 * MS)->is_open);
     const struct baro_timeline_item *v = item(t, 0, BARO_TIMELINE_PHASE, "cc", 1 * SECOND, 3 * SECOND);
-    assert_string_equal(v->text, "cc status=3 file=b.c");
+    assert_string_equal(v->text, "cc (status 3) file=b.c");
     assert_int_equal(v->attribute_count, 2);
     assert_int_equal(v->pid, 200);
     assert_false(v->is_open);
