@@ -11,6 +11,7 @@
 #include "verdict/rule.h"
 
 #define PHASE_SHARE 0.1 /* a shorter phase gets no verdicts of its own */
+#define PHASES_MOST 256u /* phases may overlap, so there may be any number of them; more get none */
 
 struct baro_verdicts {
     struct gather gather;
@@ -102,26 +103,59 @@ static bool is_worth(const struct rule *rule, const struct evidence *e, const st
     return true;
 }
 
-/* 1: it made a verdict. */
-static int apply(struct baro_verdicts *v, const struct rule *rule, const struct evidence *e, const struct stretch *s)
+static bool finds(const struct rule *rule, const struct evidence *e, const struct stretch *s)
+{
+    struct finding f = {.begin_ns = s->begin_ns, .end_ns = s->end_ns};
+    bool is = is_worth(rule, e, s) && rule->apply(e, s, &f);
+    finding_done(&f);
+    return is;
+}
+
+/* alike: phases of this name that the verdict is of. 1: it made a verdict. */
+static int apply(struct baro_verdicts *v, const struct rule *rule, const struct evidence *e, const struct stretch *s,
+                 size_t alike)
 {
     struct finding f = {.begin_ns = s->begin_ns, .end_ns = s->end_ns};
     int code = is_worth(rule, e, s) && rule->apply(e, s, &f);
+    if (code && alike > 1) {
+        find_advice(&f, "%sIt was so in %zu phases of this name; the figures are those of the longest.",
+                    f.advice.len ? " " : "", alike);
+        find_number(&f, "phases", (double)alike, BARO_UNIT_NONE);
+    }
     if (code)
         code = keep(v, rule, s, &f) < 0 ? -ENOMEM : 1;
     finding_done(&f);
     return code;
 }
 
+/* Of phases of one name (epochs) there is one verdict. Those before the first were judged. */
+static int apply_to_name(struct baro_verdicts *v, const struct rule *rule, const struct evidence *e,
+                         const struct stretch *phases, size_t n_phases, size_t first)
+{
+    const struct stretch *longest = NULL;
+    size_t alike = 0;
+    for (size_t i = 0; i < first; i++) {
+        if (strcmp(phases[i].phase, phases[first].phase) == 0)
+            return 0;
+    }
+    for (size_t i = first; i < n_phases; i++) {
+        if (strcmp(phases[i].phase, phases[first].phase) != 0 || !finds(rule, e, &phases[i]))
+            continue;
+        longest = longest && longest->wall_ns >= phases[i].wall_ns ? longest : &phases[i];
+        alike++;
+    }
+    return longest ? apply(v, rule, e, longest, alike) : 0;
+}
+
 /* A rule that has a verdict on the whole job has none on its phases. */
 static int apply_everywhere(struct baro_verdicts *v, const struct rule *rule, const struct evidence *e,
                             const struct stretch *phases, size_t n_phases)
 {
-    int code = apply(v, rule, e, &e->job);
+    int code = apply(v, rule, e, &e->job, 1);
     if (!(rule->flags & RULE_OF_PHASES))
         return code;
     for (size_t i = 0; code == 0 && i < n_phases; i++) {
-        if (apply(v, rule, e, &phases[i]) < 0)
+        if (apply_to_name(v, rule, e, phases, n_phases, i) < 0)
             code = -ENOMEM;
     }
     return code;
@@ -178,7 +212,7 @@ static int phases_of(const struct baro_verdicts *v, const struct evidence *e, st
     struct stretch *phases = malloc((count ? count : 1) * sizeof(*phases));
     if (!phases)
         return -ENOMEM;
-    for (size_t i = 0; (item = baro_timeline_get(v->timeline, i)); i++) {
+    for (size_t i = 0; n < PHASES_MOST && (item = baro_timeline_get(v->timeline, i)); i++) {
         if (item->kind == BARO_TIMELINE_PHASE &&
             (double)(item->end_ns - item->begin_ns) >= PHASE_SHARE * e->job.wall_ns)
             stretch_fill(&phases[n++], e->history, item->name, item->begin_ns, item->end_ns);

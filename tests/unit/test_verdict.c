@@ -614,6 +614,42 @@ static void test_phases(void **state)
     world_done(&w);
 }
 
+/* Epochs: one verdict, with the figures of the longest that has it. */
+static void test_phases_of_one_name(void **state)
+{
+    struct baro_header header = {0};
+    struct baro_verdicts *v;
+    struct stretch phases[5];
+    struct world w;
+    (void)state;
+    assert_int_equal(baro_verdicts_new(&v, &header, NULL), 0);
+    world_init(&w);
+    demand(&w, 0, 100, 0.5, 0);
+    w.e.exit_status = NAN;
+    for (size_t i = 0; i < w.history.n; i++) {
+        w.history.point[i].at[CURVE_BLOCKED] = 0;
+        w.history.point[i].at[CURVE_READ] = (double)i * MB;
+        w.history.point[i].at[CURVE_WRITTEN] = 0;
+    }
+    stretch_fill(&w.e.job, &w.history, NULL, 0, 100 * SECOND);
+    for (uint64_t i = 0; i < 5; i++) {
+        stretch_fill(&phases[i], &w.history, i == 3 ? "check" : "epoch", i * 20 * SECOND, (i * 20 + 10 + i) * SECOND);
+        phases[i].grown[CURVE_BLOCKED] = i == 4 ? 0 : 5e9; /* the last epoch did not wait */
+    }
+    assert_int_equal(verdicts_judge(v, &w.e, phases, 5), 0);
+    assert_int_equal(baro_verdicts_count(v), 2);
+    const struct baro_verdict *one = baro_verdicts_get(v, 0);
+    assert_string_equal(one->phase, "epoch");
+    assert_int_equal(one->begin_ns, 40 * SECOND);
+    assert_non_null(strstr(one->advice, " It was so in 3 phases of this name;"));
+    assert_string_equal(one->evidence[one->evidence_count - 1].name, "phases");
+    one = baro_verdicts_get(v, 1);
+    assert_string_equal(one->phase, "check");
+    assert_null(strstr(one->advice, "phases of this name"));
+    baro_verdicts_free(v);
+    world_done(&w);
+}
+
 /* ---- docs/verdicts.md ---- */
 
 static struct words words_of_threshold(const struct baro_threshold *t)
@@ -696,7 +732,8 @@ int main(void)
         cmocka_unit_test(test_table),      cmocka_unit_test(test_each),   cmocka_unit_test(test_no_other),
         cmocka_unit_test(test_thresholds), cmocka_unit_test(test_tail),   cmocka_unit_test(test_leak),
         cmocka_unit_test(test_cores_to_ask_for),
-        cmocka_unit_test(test_history),    cmocka_unit_test(test_phases), cmocka_unit_test(test_document),
+        cmocka_unit_test(test_history),    cmocka_unit_test(test_phases),
+        cmocka_unit_test(test_phases_of_one_name), cmocka_unit_test(test_document),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
