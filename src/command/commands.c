@@ -36,7 +36,7 @@ const struct cli_command cli_commands[] = {
      "0.12}, {\"begin\": \"load\"}, {\"end\": \"load\"} or {\"phase\": \"fit\", \"seconds\": 1.25} (one that has "
      "just ended), with whatever other members. \"time\" (seconds since 1970), \"monotonic\" (seconds) or "
      "\"monotonic_ns\" says when it was; \"id\" tells phases of one name apart. Append (>>), with the whole line in "
-     "one write. The file goes with the recording.\n\n"
+     "one write. Lines as RunLog writes them are taken, too. The file goes with the recording.\n\n"
      "Outside of a recording, or where the line can't be written, it prints a note, and the status is 0 all the same: "
      "a script that marks runs as well without a recording.",
      options_mark, cmd_mark, CLI_FAILED, 1, -1, false, false, false, NULL},

@@ -6,6 +6,7 @@
 
 #include "reading/json_text.h"
 #include "reading/reading.h"
+#include "reading/time_text.h"
 
 #define DEPTH_MOST 8u
 #define SECONDS_MOST 1e10
@@ -263,6 +264,7 @@ static bool on_member(struct mark *m, struct span *s, const char *key, const cha
         return take_name(m, s, MARK_END);
     if (is_text && is(key, "phase"))
         return take_name(m, s, MARK_WHOLE);
+    m->is_mark = m->is_mark || (is_text && is(key, "mark"));
     if (is_text && (is(key, "mark") || (!*m->name && is(key, "name"))))
         return take_name(m, s, m->kind);
     if (is_text && is(key, "id"))
@@ -287,10 +289,56 @@ static bool take_out(struct mark *m, const char *name, struct baro_attribute *re
     return false;
 }
 
+/* ---- lines of the RunLog ---- */
+
+static const struct baro_attribute *find_text(const struct mark *m, const char *name)
+{
+    for (size_t i = 0; i < m->n_attributes; i++) {
+        if (is(m->attribute[i].name, name))
+            return m->attribute[i].type == BARO_ATTRIBUTE_TEXT ? &m->attribute[i] : NULL;
+    }
+    return NULL;
+}
+
+/* "data.step" becomes "step" again. */
+static void without_data(struct mark *m)
+{
+    static const char before[] = "data.";
+    size_t len = sizeof(before) - 1;
+    for (size_t i = 0; i < m->n_attributes; i++) {
+        struct baro_attribute *a = &m->attribute[i];
+        if (strncmp(a->name, before, len) == 0 && a->name[len])
+            a->name += len;
+    }
+}
+
+static void settle_runlog(struct mark *m)
+{
+    const struct baro_attribute *type = find_text(m, "type"), *name = find_text(m, "event"), *ts = find_text(m, "ts");
+    bool is_phase = type && is(type->text, "phase") && *m->name, is_event = type && is(type->text, "event") && name;
+    struct baro_attribute a;
+    if (m->kind != MARK_POINT || m->is_mark || !(is_phase || is_event))
+        return;
+    if (is_phase)
+        m->kind = MARK_WHOLE;
+    else
+        m->name = name->text;
+    if (ts && m->clock == MARK_UNTIMED && time_text_parse(ts->text, &m->time_ns)) {
+        m->clock = MARK_REALTIME;
+        take_out(m, "ts", &a);
+    }
+    take_out(m, "type", &a);
+    if (is_event) {
+        take_out(m, "event", &a);
+        without_data(m);
+    }
+}
+
 /* "pid" alone may be anything of the job's own; "seconds" is a duration only of a phase as a whole. */
 static void settle(struct mark *m)
 {
     struct baro_attribute a;
+    settle_runlog(m);
     if (m->start_ticks && take_out(m, "pid", &a) && a.type == BARO_ATTRIBUTE_UNSIGNED && a.u64 <= INT32_MAX)
         m->pid = (int32_t)a.u64;
     if (m->kind == MARK_WHOLE && (!take_out(m, "seconds", &a) || !seconds_of(&a, &m->duration_ns)))
@@ -322,6 +370,7 @@ static void begin(struct mark *m)
     m->time_ns = m->duration_ns = m->start_ticks = 0;
     m->name = m->id = "";
     m->pid = 0;
+    m->is_mark = false;
     m->n_attributes = m->left_out = m->text_len = 0;
 }
 

@@ -6,6 +6,11 @@
  *     {"begin": "load"}    {"end": "load", "rows": 1000}
  *     {"phase": "fit", "seconds": 1.25}                      a phase that has just ended, as a whole
  *
+ * Lines of a RunLog are taken as well, and `export --format runlog` writes them back:
+ *
+ *     {"ts": "2026-01-02T03:04:05.678+00:00", "type": "phase", "name": "fit", "seconds": 1.25, "rows": 7}
+ *     {"ts": "2026-01-02T03:04:06.000+00:00", "type": "event", "event": "saved", "data": {"step": 3}}
+ *
  * Other members are attributes; those of an object within get its name in front ("data.rows"), an array is kept as
  * text. "id" tells phases of one name apart. When it was: "monotonic_ns", "monotonic" (seconds of CLOCK_MONOTONIC) or
  * "time" (seconds since 1970). "pid" with "start_ticks" is the process that reports it.
@@ -15,6 +20,7 @@
 #ifndef READING_MARK_H
 #define READING_MARK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "baro/attribute.h"
@@ -37,6 +43,7 @@ struct mark {
     const char *name, *id; /* "" if there is none */
     int32_t pid;          /* with start_ticks; 0: not given */
     uint64_t start_ticks;
+    bool is_mark;         /* it has a member "mark" */
     size_t n_attributes, left_out; /* left out: because they were too many or too long */
     struct baro_attribute attribute[MARK_ATTRIBUTES];
     size_t text_len;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Phases and marks: lines of $BARO_EVENTS, `baro mark`, `baro phase`, and what readers make of them."""
 
+import datetime
 import json
 import os
 import pathlib
@@ -74,6 +75,29 @@ def test_python_without_a_library(run, tape):
     whole = run.summary(tape)["job"]["cpu_ns"]
     train = named(got["phases"], "train")
     assert 0 < train["cpu_ns"] <= whole
+
+
+def test_lines_of_a_runlog_come_back(run, tape):
+    """Lines as RunLog writes them, at the end of a job: phases and marks at their own times, and the same lines again."""
+    run.record(tape, script("""
+        import datetime, json, os, time
+        def now():
+            return datetime.datetime.now(tz=datetime.timezone.utc).isoformat(timespec="milliseconds")
+        time.sleep(0.2)
+        lines = [{"ts": now(), "type": "phase", "name": "fit", "seconds": 0.15, "ok": True, "rows": 7},
+                 {"ts": now(), "type": "event", "event": "saved", "data": {"step": 3, "last": False, "at": "a b"}}]
+        time.sleep(0.2)
+        with open(os.environ["BARO_EVENTS"], "w") as f:
+            for line in lines:
+                f.write(json.dumps(line) + "\\n")
+        open("lines", "w").write(json.dumps(lines))
+    """), cwd=str(tape.parent))
+    given = json.loads((tape.parent / "lines").read_text())
+    got = runlog(run, tape)
+    for line in given + got:
+        line["ts"] = datetime.datetime.fromisoformat(line["ts"]).timestamp()
+    for a, b in zip(given, got, strict=True):
+        assert abs(a.pop("ts") - b.pop("ts")) < 0.05 and list(a) == list(b) and a == b
 
 
 def test_phase_is_the_command_to_its_caller(run, baro, tape, work):

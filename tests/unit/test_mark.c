@@ -143,11 +143,47 @@ static void test_limits(void **state)
     free(text);
 }
 
+static void test_runlog(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("{\"ts\": \"2026-01-02T03:04:05.678+00:00\", \"type\": \"phase\", \"name\": \"fit\","
+                           " \"seconds\": 1.25, \"rows\": 7, \"ok\": true}"),
+                     MARK_GOOD);
+    assert_int_equal(m.kind, MARK_WHOLE);
+    assert_string_equal(m.name, "fit");
+    assert_int_equal(m.duration_ns, 1250000000);
+    assert_int_equal(m.clock, MARK_REALTIME);
+    assert_int_equal(m.time_ns, 1767323045678000000); /* date -u -d ... +%s */
+    assert_int_equal(m.n_attributes, 2);
+    assert_int_equal(attribute("rows")->u64, 7);
+    assert_int_equal(parse("{\"ts\": \"2024-02-29T23:59:59-01:30\", \"type\": \"event\", \"event\": \"saved\","
+                           " \"data\": {\"step\": 3, \"by\": {\"host\": \"a\"}}}"),
+                     MARK_GOOD);
+    assert_int_equal(m.kind, MARK_POINT);
+    assert_string_equal(m.name, "saved");
+    assert_int_equal(m.time_ns, 1709256599000000000);
+    assert_int_equal(m.n_attributes, 2);
+    assert_int_equal(attribute("step")->u64, 3);
+    assert_string_equal(attribute("by.host")->text, "a");
+    /* What is not of that form is a mark with these attributes. */
+    assert_int_equal(parse("{\"type\": \"phase\", \"name\": \"fit\"}"), MARK_GOOD);
+    assert_int_equal(m.kind, MARK_POINT);
+    assert_int_equal(parse("{\"mark\": \"a\", \"type\": \"phase\", \"seconds\": 1}"), MARK_GOOD);
+    assert_int_equal(m.kind, MARK_POINT);
+    assert_string_equal(attribute("type")->text, "phase");
+    assert_int_equal(attribute("seconds")->u64, 1);
+    assert_int_equal(parse("{\"type\": \"phase\", \"name\": \"fit\", \"seconds\": 2, \"ts\": \"yesterday\"}"),
+                     MARK_GOOD);
+    assert_int_equal(m.kind, MARK_WHOLE);
+    assert_int_equal(m.clock, MARK_UNTIMED);
+    assert_string_equal(attribute("ts")->text, "yesterday");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text), cmocka_unit_test(test_json),   cmocka_unit_test(test_edges_and_times),
-        cmocka_unit_test(test_cut),  cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_cut),  cmocka_unit_test(test_limits), cmocka_unit_test(test_runlog),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
