@@ -43,6 +43,10 @@ void cgroups_free(struct cgroups *g);
  * the metric's controller; NULL: none. */
 const struct cgroup_location *cgroups_location_of(const struct cgroup_hierarchies *places, enum cgroup_metric id);
 
+/* Returns the controller of the first file that a metric is read from: CGROUP_AT_IO of io_read, CGROUP_AT_UNIFIED of
+ * pressure, and CGROUP_AT_CPUACCT of cpu, a controller of v1. CGROUP_AT_MAX: it is in no file. */
+enum cgroup_controller cgroups_controller_of(enum cgroup_metric id);
+
 /* The kernel's CPU time of a group, which includes all processes that were ever in it: from cpu.stat, or for v1 from
  * cpuacct.usage, split by cpuacct.stat. */
 struct cgroup_meter {

@@ -321,11 +321,26 @@ static bool has_metric(const struct group_file *f, enum cgroup_metric id)
     return false;
 }
 
+/* The working set is computed from two files of the controller of CGROUP_memory. */
+static enum cgroup_metric metric_in_files(enum cgroup_metric id)
+{
+    return id == CGROUP_memory_working_set ? CGROUP_memory : id;
+}
+
+enum cgroup_controller cgroups_controller_of(enum cgroup_metric id)
+{
+    id = metric_in_files(id);
+    for (size_t i = 0; i < group_files_n; i++) {
+        if (has_metric(&group_files[i], id))
+            return group_files[i].at;
+    }
+    return CGROUP_AT_MAX;
+}
+
 const struct cgroup_location *cgroups_location_of(const struct cgroup_hierarchies *places, enum cgroup_metric id)
 {
     const struct cgroup_location *any = NULL;
-    if (id == CGROUP_memory_working_set)
-        id = CGROUP_memory; /* computed from two files of the same controller */
+    id = metric_in_files(id);
     for (size_t i = 0; i < group_files_n; i++) {
         const struct group_file *f = &group_files[i];
         const struct cgroup_location *p = has_metric(f, id) ? cgroup_location_of(places, f->at) : NULL;

@@ -184,24 +184,30 @@ static void grant_unsupported(struct doctor_finding *f, const struct tried *t, c
  * is v1, or the kernel is too old. */
 static void missing_in_group(struct findings *all, const char *topic, const struct tried *t, const struct row *r)
 {
+    static const char *const v2_names[CGROUP_AT_MAX + 1] = {
+        [CGROUP_AT_CPU] = "cpu",       [CGROUP_AT_CPUACCT] = "cpu", [CGROUP_AT_CPUSET] = "cpuset",
+        [CGROUP_AT_MEMORY] = "memory", [CGROUP_AT_IO] = "io",       [CGROUP_AT_PIDS] = "pids",
+    };
+    enum cgroup_controller controller = cgroups_controller_of((enum cgroup_metric)r->id);
     const char *here, *v1 = baro_metric_cgroup_file(r->kind, r->id, 1);
+    const char *v2 = baro_metric_cgroup_file(r->kind, r->id, 2); /* each has one */
     const struct cgroup_location *p = place_of(t, r, &here);
-    const char *file = r->metric->file, *name = r->metric->name;
-    int word = (int)strcspn(file, "."), first = (int)strcspn(file, ";,");
-    bool pressure = strstr(file, ".pressure") != NULL, is_io = r->id >= CGROUP_io_read && r->id <= CGROUP_io_writes;
+    const char *name = r->metric->name, *word = v2_names[controller];
+    int first = (int)strcspn(v2, ","); /* it may be made from several files */
+    bool pressure = controller == CGROUP_AT_UNIFIED && !v1;
     if ((p && !p->root && !here) || (!p && pressure))
-        finding_grant(findings_add(all, topic, name, FOUND_NO, "%.*s: not in v1", first, file), V2);
+        finding_grant(findings_add(all, topic, name, FOUND_NO, "%.*s: not in v1", first, v2), V2);
     else if (!p)
         finding_grant(
-            findings_add(all, topic, name, FOUND_NO, "%.*s: there is no hierarchy with this controller", first, file),
-            "v2: +%.*s in cgroup.subtree_control of the groups above; v1: mounting it", word, file);
+            findings_add(all, topic, name, FOUND_NO, "%.*s: there is no hierarchy with this controller", first, v2),
+            "v2: +%s in cgroup.subtree_control of the groups above; v1: mounting it", word ? word : "cpu");
     else if (p->root)
         finding_grant(findings_add(all, topic, name, FOUND_NO,
-                                   "%.*s: this process is in the root group, which is the machine", first, file),
+                                   "%.*s: this process is in the root group, which is the machine", first, v2),
                       "a group below it, such as that of systemd-run --scope baro ...");
     else {
-        struct doctor_finding *f = findings_add(all, topic, name, FOUND_NO, "%s: not supported here", file);
-        if (!p->v2 && is_io)
+        struct doctor_finding *f = findings_add(all, topic, name, FOUND_NO, "%s: not supported here", r->metric->file);
+        if (!p->v2 && controller == CGROUP_AT_IO)
             finding_grant(f, V2 ", or a limit on its I/O: since 6.9 the kernel counts in v1 where there was one");
         else if (pressure)
             finding_grant(f, "a kernel of 4.20 or later with CONFIG_PSI, and psi=1 on its command line");
@@ -221,7 +227,7 @@ static void missing(struct findings *all, const char *topic, const struct tried 
         [BARO_ABSENT_GONE] = "gone",
     };
     /* the blkio files of v1 may exist and count nothing */
-    bool is_io = r->id >= CGROUP_io_read && r->id <= CGROUP_io_writes;
+    bool is_io = r->kind == BARO_KIND_CGROUP && cgroups_controller_of((enum cgroup_metric)r->id) == CGROUP_AT_IO;
     if (r->kind == BARO_KIND_CGROUP && (is_io || r->why == BARO_ABSENT_UNSUPPORTED)) {
         missing_in_group(all, topic, t, r);
         return;

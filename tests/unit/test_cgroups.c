@@ -372,6 +372,25 @@ static void registry_names_the_files(void **state)
     assert_null(baro_metric_cgroup_file(BARO_KIND_HOST, HOST_memory_total, 2));
 }
 
+/* Each metric has a controller and a file of v2, which doctor names. Pressure alone has no controller, and no v1. */
+static void metrics_have_controllers(void **state)
+{
+    (void)state;
+    for (int id = 0; id < CGROUP_MAX; id++) {
+        enum cgroup_controller c = cgroups_controller_of((enum cgroup_metric)id);
+        assert_int_not_equal(c, CGROUP_AT_MAX);
+        assert_non_null(baro_metric_cgroup_file(BARO_KIND_CGROUP, id, 2));
+        bool pressure = id >= CGROUP_pressure_cpu_some && id <= CGROUP_pressure_io_full;
+        assert_int_equal(c == CGROUP_AT_UNIFIED && !baro_metric_cgroup_file(BARO_KIND_CGROUP, id, 1), pressure);
+    }
+    assert_int_equal(cgroups_controller_of(CGROUP_cpu), CGROUP_AT_CPUACCT);
+    assert_int_equal(cgroups_controller_of(CGROUP_cpu_limit), CGROUP_AT_CPU);
+    assert_int_equal(cgroups_controller_of(CGROUP_memory_working_set), CGROUP_AT_MEMORY);
+    assert_int_equal(cgroups_controller_of(CGROUP_io_writes), CGROUP_AT_IO);
+    assert_int_equal(cgroups_controller_of(CGROUP_pids_limit), CGROUP_AT_PIDS);
+    assert_int_equal(cgroups_controller_of(CGROUP_MAX), CGROUP_AT_MAX);
+}
+
 /* Some, typed by hand. */
 static void registry_knows_since_when(void **state)
 {
@@ -397,6 +416,7 @@ int main(void)
                                        cmocka_unit_test(one_vanishes),
                                        cmocka_unit_test(last_look_reads_what_counts),
                                        cmocka_unit_test(registry_names_the_files),
+                                       cmocka_unit_test(metrics_have_controllers),
                                        cmocka_unit_test(registry_knows_since_when)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
