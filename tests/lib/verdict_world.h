@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Evidence by hand for each rule of the verdicts. Include after cmocka.h. */
+#ifndef TESTS_VERDICT_WORLD_H
+#define TESTS_VERDICT_WORLD_H
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "verdict/rule.h"
+
+#define SECOND 1000000000ull
+#define MB 1e6
+
+/* ---- evidence by hand ---- */
+
+struct world {
+    struct evidence e;
+    struct history history;
+};
+
+/* A job of 100 s on a machine of 4 cores, which it may use; of which nothing else is known. */
+static void world_init(struct world *w)
+{
+    memset(w, 0, sizeof(*w));
+    evidence_init(&w->e);
+    assert_int_equal(history_init(&w->history), 0);
+    w->e.wall_ns = w->e.job.wall_ns = 100e9;
+    w->e.job.end_ns = 100 * SECOND;
+    w->e.samples = 200;
+    w->e.cores = w->e.host_cores = 4;
+    w->e.cores_source = w->e.memory_source = "machine";
+    w->e.exit_status = 0;
+}
+
+static void world_done(struct world *w)
+{
+    history_done(&w->history);
+}
+
+/* Cores that are used and waited for, from `from` on to `to` seconds; in order, without holes. */
+static void demand(struct world *w, unsigned from, unsigned to, double cores, double delayed)
+{
+    struct history *h = &w->history;
+    struct history_point p;
+    for (unsigned t = from; t <= to; t++) {
+        const struct history_point *last = h->n ? &h->point[h->n - 1] : NULL;
+        if (last && last->t_ns == t * SECOND)
+            continue;
+        for (int i = 0; i < CURVE_COUNT; i++)
+            p.at[i] = NAN;
+        p.t_ns = t * SECOND;
+        p.runner = 1;
+        p.at[CURVE_CPU] = last ? last->at[CURVE_CPU] + cores * 1e9 : 0;
+        p.at[CURVE_RUN_DELAY] = last ? last->at[CURVE_RUN_DELAY] + delayed * 1e9 : 0;
+        history_add(h, &p);
+    }
+    static const char names[1][HISTORY_NAME_ROOM] = {"ld"};
+    w->e.names = names;
+    w->e.history = h;
+    stretch_fill(&w->e.job, h, NULL, 0, 100 * SECOND);
+    w->e.cpu_ns = w->e.job.grown[CURVE_CPU];
+    w->e.run_delay_ns = w->e.job.grown[CURVE_RUN_DELAY];
+    w->e.cores_mean = w->e.cpu_ns / w->e.wall_ns;
+}
+
+static struct group *add_group(struct world *w, const char *name)
+{
+    struct group *g = &w->e.group[w->e.n_groups++];
+    *g = (struct group){.periods = NAN,
+                        .throttled_periods = NAN,
+                        .throttled_ns = NAN,
+                        .limit_hits = NAN,
+                        .high_hits = NAN,
+                        .memory_limit = NAN,
+                        .memory_high = NAN,
+                        .anon_most = NAN,
+                        .file_most = NAN,
+                        .quota_cores = NAN};
+    snprintf(g->name, sizeof(g->name), "%s", name);
+    return g;
+}
+
+static void make_oom(struct world *w)
+{
+    w->e.oom_kills = w->e.oom_kills_at_least = 1;
+    w->e.victims = "python3";
+    w->e.holder = "python3";
+    w->e.memory_limit_bytes = 2e9;
+    w->e.memory_peak_bytes = 1.98e9;
+    w->e.memory_source = "cgroup /job memory.max";
+}
+
+static void make_killed(struct world *w)
+{
+    w->e.exit_signal = "SIGSEGV";
+    w->e.is_core_dumped = 1;
+    w->e.exit_status = NAN;
+}
+
+static void make_pids_limit(struct world *w)
+{
+    w->e.forks_refused = 12;
+    w->e.pids = 64;
+    w->e.pids_source = "cgroup /job pids.max";
+}
+
+static void make_swap(struct world *w)
+{
+    w->e.swap_peak_bytes = 512 * MB;
+    w->e.host_swap_in_bytes = 2e9;
+    w->e.host_swap_out_bytes = 2.5e9;
+    w->e.rss_peak_bytes = 1e9;
+}
+
+static struct group *make_short(struct world *w, double pressure)
+{
+    struct group *g = add_group(w, "/job");
+    g->memory_limit = 512 * MB;
+    g->limit_hits = 4812;
+    w->e.job.grown[CURVE_GROUP_MEMORY] = pressure * 100e9;
+    return g;
+}
+
+static void make_memory_limit(struct world *w)
+{
+    make_short(w, 0.41)->anon_most = 490 * MB;
+    w->e.job.grown[CURVE_READ] = 3 * MB;
+}
+
+static void make_page_cache(struct world *w)
+{
+    make_short(w, 0.02)->anon_most = 20 * MB;
+    w->e.job.grown[CURVE_READ] = w->e.io_read_bytes = 40e9;
+    w->e.job.grown[CURVE_FAULTS] = 100 * 150;
+    w->e.job.grown[CURVE_BLOCKED] = 71e9;
+}
+
+static void make_cpu_quota(struct world *w)
+{
+    struct group *g = add_group(w, "/a");
+    demand(w, 0, 100, 0.5, 0.5);
+    g->quota_cores = 0.5;
+    g->periods = 1000;
+    g->throttled_periods = 812;
+    g->throttled_ns = w->e.throttled_ns = 49.2e9;
+}
+
+static void make_io_wait(struct world *w)
+{
+    w->e.job.grown[CURVE_BLOCKED] = 87e9;
+    w->e.job.grown[CURVE_READ] = 1.2e9;
+    w->e.job.grown[CURVE_WRITTEN] = 160 * MB;
+}
+
+static void make_lock_contention(struct world *w)
+{
+    demand(w, 0, 100, 0.7, 0.1);
+    w->e.contender = (struct contender){"server", 8, 2.4e6, 70e9, 1200};
+    w->e.job.grown[CURVE_PACKETS] = 300;
+}
+
+static void make_cpu_neighbour(struct world *w)
+{
+    demand(w, 0, 100, 2, 2);
+    w->e.host_others_cores = 2;
+    w->e.host_mean_cores = 4;
+}
+
+static void make_cpu_steal(struct world *w)
+{
+    demand(w, 0, 100, 2, 0);
+    w->e.host_steal_ratio = 0.08;
+}
+
+static void make_near_limit(struct world *w)
+{
+    w->e.memory_peak_bytes = 1.94e9;
+    w->e.memory_limit_bytes = 2e9;
+    w->e.memory_peak_ratio = 0.97;
+    w->e.memory_source = "cgroup /job memory.max";
+    w->e.holder = "python3";
+}
+
+static void make_leak(struct world *w)
+{
+    demand(w, 0, 100, 0.5, 0);
+    for (size_t i = 0; i < w->history.n; i++)
+        w->history.point[i].at[CURVE_MEMORY] = 100 * MB + 12 * MB * (double)i;
+    w->e.holder = "python3";
+    w->e.rss_peak_bytes = 1.3e9;
+}
+
+static void make_one_core(struct world *w)
+{
+    demand(w, 0, 100, 0.9, 0.1);
+}
+
+static void make_serial_tail(struct world *w)
+{
+    demand(w, 0, 70, 3.8, 0);
+    demand(w, 70, 100, 1, 0);
+}
+
+static void make_slow_start(struct world *w)
+{
+    demand(w, 0, 30, 0.02, 0);
+    demand(w, 30, 100, 3.8, 0);
+}
+
+static void make_many_processes(struct world *w)
+{
+    w->e.processes_started = 52104;
+    w->e.cpu_ns = 94e9;
+    w->e.command[0] = (struct heavy){"sed", 41203, 71e9};
+    w->e.n_commands = 1;
+}
+
+static void make_few_cores(struct world *w)
+{
+    demand(w, 0, 100, 3.9, 4.1);
+}
+
+static void make_failed(struct world *w)
+{
+    w->e.exit_status = 127;
+}
+
+static void make_network_wait(struct world *w)
+{
+    demand(w, 0, 100, 0.01, 0);
+    w->e.job.grown[CURVE_SWITCHES] = 4812;
+    w->e.job.grown[CURVE_PACKETS] = 9204;
+}
+
+static void make_idle(struct world *w)
+{
+    demand(w, 0, 100, 0.001, 0);
+    w->e.job.grown[CURVE_SWITCHES] = 12;
+    w->e.job.grown[CURVE_PACKETS] = 9204;
+}
+
+static void make_dominates(struct world *w)
+{
+    w->e.cpu_ns = 44e9;
+    w->e.command[0] = (struct heavy){"cc1", 812, 41e9};
+    w->e.n_commands = 1;
+    w->e.n_all_commands = 9;
+}
+
+static void make_right_size(struct world *w)
+{
+    demand(w, 0, 100, 1.9, 0);
+    w->e.memory_peak_bytes = 213 * MB;
+}
+
+static const struct made {
+    const char *rule;
+    void (*make)(struct world *w);
+} made[] = {
+    {"oom", make_oom},
+    {"killed", make_killed},
+    {"pids-limit", make_pids_limit},
+    {"swap", make_swap},
+    {"memory-limit", make_memory_limit},
+    {"page-cache", make_page_cache},
+    {"cpu-quota", make_cpu_quota},
+    {"io-wait", make_io_wait},
+    {"lock-contention", make_lock_contention},
+    {"cpu-neighbour", make_cpu_neighbour},
+    {"cpu-steal", make_cpu_steal},
+    {"memory-near-limit", make_near_limit},
+    {"leak", make_leak},
+    {"one-core", make_one_core},
+    {"serial-tail", make_serial_tail},
+    {"slow-start", make_slow_start},
+    {"many-processes", make_many_processes},
+    {"few-cores", make_few_cores},
+    {"failed", make_failed},
+    {"network-wait", make_network_wait},
+    {"idle", make_idle},
+    {"dominates", make_dominates},
+    {"right-size", make_right_size},
+};
+#define MADE ((int)(sizeof(made) / sizeof(*made)))
+
+#endif
