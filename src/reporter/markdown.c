@@ -226,6 +226,10 @@ static void cell(struct page *p, struct baro_value v, void (*format)(struct buf 
         buf_str(p->out, v.absent > 0 ? baro_absent_name((enum baro_absent)v.absent) : "");
         return;
     }
+    if (v.flags & BARO_VALUE_LOWER_BOUND && v.u64 == 0) { /* of a process that was too short to be read: says nothing */
+        buf_str(p->out, "-");
+        return;
+    }
     buf_str(&b, v.flags & BARO_VALUE_LOWER_BOUND ? "at least " : v.flags & BARO_VALUE_ESTIMATE ? "about " : "");
     format(&b, v.u64);
     put_unbroken(p, &b);

@@ -86,6 +86,13 @@ def test_markdown(baro, told):
     check_text(text.replace("<br>", " · ").replace(" | ", "  ").replace("**", ""), told[1])
 
 
+def test_markdown_has_no_bound_of_nothing(run_ordinary, baro, tape):
+    """What a process wrote that was too short to be read is known to root alone: "at least 0 B" says nothing."""
+    run_ordinary.record(tape, "sleep 0; sleep 0.5 & sleep 0; sleep 0; wait", "-i", "100ms", "--overhead", "off")
+    text = good(baro, "report", "-F", "markdown", "-o", "-", tape).decode().replace("\u00a0", " ")
+    assert "| `sleep` |" in text and "at least 0 B" not in text, text
+
+
 def test_json(baro, told):
     assert json.loads(good(baro, "report", "-F", "json", "-o", "-", told[0]))["summary"] == told[1]
 
