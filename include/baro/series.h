@@ -65,7 +65,10 @@ BARO_API int baro_series_add_value(struct baro_series *s, int kind, uint32_t id,
  * Adds a curve of the growth of a counter per second, in its unit per second. Of processes, what each used up to its
  * end is in it, also of those that no sample saw: it comes from their exits, and lies between the last sample of the
  * process and its end. Growth is spread over at least 100 ms, because the kernel counts much in steps of 10 ms: 10 ms
- * of CPU time that show up within one millisecond are not ten cores.
+ * of CPU time that show up within one millisecond are not ten cores. A last stretch that is short and grew faster than
+ * the one before is spread together with it, and CPU time of the job or of processes that is more than the machine's
+ * CPUs have is moved to the time before: it was used there. So the highest value of the job's cores is
+ * cores_peak of baro/summary.h.
  */
 BARO_API int baro_series_add_rate(struct baro_series *s, int kind, uint32_t id, const char *name, int metric,
                                   struct baro_error *err);

@@ -25,7 +25,7 @@ struct stretches {
     double most; /* growth per nanosecond that there can be: of CPU time the CPUs; 0: there is no such limit */
 };
 
-/* Is the growth of both of one stretch? Yes if the second follows the first, and grew faster but is too short for it. */
+/* Is the growth of both of one stretch? Yes if the second follows the first and grew faster, but is too short. */
 bool stretches_are_one(const struct stretch_grown *first, const struct stretch_grown *second);
 
 /* Adds one behind the others. Returns whether there was no room: then *ret is the first one, which is removed. Growth
