@@ -99,6 +99,31 @@ static int compare(const void *a, const void *b, void *context)
     return c->wish->is_reversed ? -order : order;
 }
 
+/*
+ * Sorts what is nearly in order already, as the processes of a sample are: of each pair that is not, both are taken
+ * out, sorted, and merged into the rest. Example: 1 2 9 3 4 becomes 1 2 4 and 9 3; sorted and merged 1 2 3 4 9.
+ */
+static void sort(size_t *at, size_t n, size_t *spare, struct comparison *c)
+{
+    size_t kept = 0, out = 0, end = n;
+    for (size_t k = 0; k < n; k++) {
+        size_t next = at[k];
+        if (kept && compare(&at[kept - 1], &next, c) > 0) {
+            spare[out++] = at[--kept];
+            spare[out++] = next;
+        } else {
+            at[kept++] = next;
+        }
+    }
+    qsort_r(spare, out, sizeof(*spare), compare, c);
+    while (out) {
+        if (kept && compare(&at[kept - 1], &spare[out - 1], c) > 0)
+            at[--end] = at[--kept];
+        else
+            at[--end] = spare[--out];
+    }
+}
+
 /* Orders siblings that are shown, and leaves out the others. Returns the first; MODEL_NONE: there is none. */
 static size_t order_siblings(struct model *m, const struct wish *w, size_t first)
 {
@@ -108,7 +133,7 @@ static size_t order_siblings(struct model *m, const struct wish *w, size_t first
         if (m->at[k].is_shown)
             m->order[n++] = k;
     }
-    qsort_r(m->order, n, sizeof(*m->order), compare, &c);
+    sort(m->order, n, m->spare, &c);
     for (size_t k = 0; k < n; k++) {
         m->at[m->order[k]].next = k + 1 < n ? m->order[k + 1] : MODEL_NONE;
         m->at[m->order[k]].is_last = k + 1 == n;
@@ -188,7 +213,7 @@ int model_arrange(struct model *m, const struct wish *w)
         if (m->at[k].is_shown)
             m->order[n++] = k;
     }
-    qsort_r(m->order, n, sizeof(*m->order), compare, &c);
+    sort(m->order, n, m->spare, &c);
     for (size_t k = 0; k < n; k++)
         m->row[m->n_rows++] = (struct model_row){m->order[k], 0};
     return 0;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "reader/moment.h"
@@ -15,12 +16,26 @@
 #include "top/view.h"
 
 #define ONCE_ROWS 25 /* processes that are printed, unless the user says how many */
+#define FINISH_PAUSE 2000 /* times as long as finishing the summary took, until it is finished again, */
+#define FINISH_MOST_NS (5 * NS_PER_SEC) /* and so long at most */
 #define OPEN_MOST_NS 20000000ULL /* of CPU time, to see whether a kept tape is still written */
+
+/* Finishing takes time for each living process: of a job with very many, facts may be some seconds old. Example: 1 ms
+ * for 10,000 processes, and so every 2 s. At the end of the recording all of it is there. */
+static void finish_summary(struct top *t)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    if (t->feed.state == BARO_TAPE_RUNNING && now_ns < t->finish_ns)
+        return;
+    baro_summary_finish(t->feed.summary);
+    uint64_t end_ns = clock_monotonic_ns(), pause_ns = FINISH_PAUSE * (end_ns - now_ns);
+    t->finish_ns = end_ns + (pause_ns < FINISH_MOST_NS ? pause_ns : FINISH_MOST_NS);
+}
 
 int top_refresh(struct top *t)
 {
     struct feed *f = &t->feed;
-    baro_summary_finish(f->summary);
+    finish_summary(t);
     int code = baro_timeline_finish(f->timeline, &t->err);
     t->ui.first_ns = f->first_ns;
     t->ui.last_ns = f->last_ns;

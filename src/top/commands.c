@@ -31,8 +31,8 @@ static const struct {
     const char *title;
     int width, least; /* least: how wide the box has to be */
 } columns[COMMANDS_COLUMNS] = {
-    {"CORES", 5, 30}, {"LIVE", 6, 58}, {"CPU", 10, 0}, {"SHARE", 5, 64}, {"ALL", 7, 0}, {"PEAK RSS", 8, 48},
-    {"READ", 7, 80},  {"WRITTEN", 7, 88},
+    {"CORES", 6, 30}, {"LIVE", 6, 58}, {"CPU", 11, 0}, {"SHARE", 5, 64}, {"ALL", 8, 0}, {"PEAK RSS", 8, 48},
+    {"READ", 8, 80},  {"WRITTEN", 8, 90},
 };
 
 size_t view_commands_count(const struct view *v)
@@ -47,12 +47,16 @@ static struct baro_value value_of(const struct view *v, int fact, size_t row)
     return ret;
 }
 
-static void put_bytes(struct buf *b, struct baro_value value)
+/* A value by its unit, marked if it is a lower bound or an estimate. */
+static void put(struct buf *b, const struct view *v, struct baro_value value,
+                void (*format)(struct buf *b, uint64_t value))
 {
-    if (value.absent)
+    if (value.absent) {
         buf_str(b, value.absent == BARO_ABSENT_DENIED ? "denied" : "-");
-    else
-        fmt_bytes(b, value.u64);
+        return;
+    }
+    cell_mark(b, v->grid->utf8, value.flags);
+    format(b, value.u64);
 }
 
 static enum style put_cell(const struct view *v, struct buf *b, int c, const struct fact_ids *f, size_t row)
@@ -62,32 +66,30 @@ static enum style put_cell(const struct view *v, struct buf *b, int c, const str
     const struct command_now *now = name ? model_command(v->model, name) : NULL;
     switch (c) {
     case COMMANDS_NOW:
+        cell_mark(b, v->grid->utf8, now && now->is_least && v->model->rates_over_ns ? BARO_VALUE_LOWER_BOUND : 0);
         cell_cores(b, now ? now->cores : 0);
         return now && now->cores >= 0.005 ? STYLE_CPU : STYLE_FAINT;
     case COMMANDS_LIVE:
         fmt_count(b, now ? now->living : 0);
         return now && now->living ? STYLE_PLAIN : STYLE_FAINT;
     case COMMANDS_CPU:
-        if (cpu.absent)
-            buf_byte(b, '-');
-        else
-            fmt_duration(b, cpu.u64);
+        put(b, v, cpu, fmt_duration);
         return STYLE_PLAIN;
     case COMMANDS_SHARE:
         if (all.u64 && !cpu.absent)
             buf_printf(b, "%u %%", (unsigned)((double)cpu.u64 / (double)all.u64 * 100 + 0.5));
         return STYLE_PLAIN;
     case COMMANDS_ALL:
-        fmt_count(b, value_of(v, f->processes, row).u64);
+        put(b, v, value_of(v, f->processes, row), fmt_count);
         return STYLE_PLAIN;
     case COMMANDS_PEAK:
-        put_bytes(b, value_of(v, f->rss, row));
+        put(b, v, value_of(v, f->rss, row), fmt_bytes);
         return STYLE_MEMORY;
     case COMMANDS_READ:
-        put_bytes(b, value_of(v, f->read, row));
+        put(b, v, value_of(v, f->read, row), fmt_bytes);
         return STYLE_READ;
     default:
-        put_bytes(b, value_of(v, f->write, row));
+        put(b, v, value_of(v, f->write, row), fmt_bytes);
         return STYLE_WRITE;
     }
 }

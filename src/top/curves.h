@@ -14,7 +14,9 @@
 
 enum curve {
     CURVE_CORES,
-    CURVE_MEMORY,
+    CURVE_RSS, /* sums over the processes */
+    CURVE_PSS, /* where all of them have one */
+    CURVE_GROUP, /* of the job's control group */
     CURVE_READ,
     CURVE_WRITE,
     CURVE_PROCESSES,

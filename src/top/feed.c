@@ -58,7 +58,8 @@ static uint64_t host_value(const struct baro_sample *s, int metric)
 
 static struct feed_base base_of(const struct feed *f, const struct baro_sample *s, uint64_t t_ns)
 {
-    struct feed_base b = {.is_set = true, .t_ns = t_ns, .pressure = {NAN, NAN, NAN}, .memory = NAN, .processes = NAN};
+    struct feed_base b = {.is_set = true, .t_ns = t_ns, .pressure = {NAN, NAN, NAN}, .memory = {NAN, NAN, NAN},
+                          .processes = NAN};
     if (baro_sample_host_ns(s, &b.host_ns) != BARO_PRESENT)
         b.host_ns = 0;
     b.cpu_ns = job_value(s, f->metric.job.cpu);
@@ -90,15 +91,27 @@ static void take_pressure(const struct feed_base *was, struct feed_base *now)
     now->host_ns = is_read ? now->host_ns : was->host_ns;
 }
 
+/* The most by each measure: which of them is drawn is decided when it is. */
+static void take_memory(const struct feed *f, const struct baro_sample *s, float most[MEASURES])
+{
+    struct memory best = memory_of(s, &f->metric, false);
+    struct baro_sum rss;
+    uint64_t group;
+    if (!best.absent)
+        most[best.measure] = fmaxf(most[best.measure], (float)best.bytes);
+    if (memory_of_group(s, &f->metric, &group) == BARO_PRESENT)
+        most[MEASURE_GROUP] = fmaxf(most[MEASURE_GROUP], (float)group);
+    if (best.measure != MEASURE_RSS && baro_sample_sum(s, f->metric.process.rss, &rss) == BARO_PRESENT)
+        most[MEASURE_RSS] = fmaxf(most[MEASURE_RSS], (float)rss.value);
+}
+
 static void add_point(struct feed *f, const struct baro_sample *s, uint64_t t_ns)
 {
     struct feed_base now = base_of(f, s, t_ns), *was = &f->base;
-    struct baro_sum rss;
     uint64_t processes = job_value(s, f->metric.job.processes);
-    if (baro_sample_sum(s, f->metric.process.rss, &rss) == BARO_PRESENT)
-        was->memory = fmaxf(was->memory, (float)rss.value);
+    take_memory(f, s, was->memory);
     was->processes = fmaxf(was->processes, processes == UINT64_MAX ? (float)baro_sample_count(s) : (float)processes);
-    now.memory = was->memory;
+    memcpy(now.memory, was->memory, sizeof(now.memory));
     now.processes = was->processes;
     if (!was->is_set) {
         *was = now;
@@ -109,7 +122,8 @@ static void add_point(struct feed *f, const struct baro_sample *s, uint64_t t_ns
         return;
     float value[CURVES];
     value[CURVE_CORES] = growth(was->cpu_ns, now.cpu_ns, ns);
-    value[CURVE_MEMORY] = was->memory;
+    for (int i = 0; i < MEASURES; i++)
+        value[CURVE_RSS + i] = was->memory[i];
     value[CURVE_READ] = growth(was->read_bytes, now.read_bytes, ns) * 1e9f;
     value[CURVE_WRITE] = growth(was->write_bytes, now.write_bytes, ns) * 1e9f;
     value[CURVE_PROCESSES] = was->processes;
@@ -117,7 +131,7 @@ static void add_point(struct feed *f, const struct baro_sample *s, uint64_t t_ns
     for (int i = 0; i < 3; i++)
         value[CURVE_PRESSURE_CPU + i] = now.pressure[i];
     curves_add(&f->curves, t_ns, value);
-    now.memory = now.processes = NAN;
+    now.processes = now.memory[MEASURE_RSS] = now.memory[MEASURE_PSS] = now.memory[MEASURE_GROUP] = NAN;
     *was = now;
 }
 

@@ -12,6 +12,7 @@
 #include "baro/baro.h"
 #include "top/curves.h"
 #include "top/instant.h"
+#include "top/memory.h"
 #include "top/metrics.h"
 
 /* Samples that are shown, and those that their rates are taken from, lie so far apart at least. */
@@ -24,7 +25,7 @@ struct feed_base {
     uint64_t cpu_ns, read_bytes, write_bytes;
     uint64_t pressure_ns[3]; /* at host_ns: the machine is read less often than the job */
     float pressure[3];       /* the last growth of these */
-    float memory, processes; /* the most since then */
+    float memory[MEASURES], processes; /* the most since then */
 };
 
 struct feed {

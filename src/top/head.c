@@ -19,7 +19,7 @@ struct columns_of_head {
 };
 
 struct figure {
-    const char *label, *brief; /* brief: where there is little room */
+    const char *label, *brief; /* brief: where there is little room; NULL: of memory, which has several measures */
     enum curve curve;
     enum style style;
     void (*value)(const struct view *v, struct buf *b, enum style *ret_style);
@@ -34,13 +34,21 @@ void cell_cores(struct buf *b, double cores)
     fmt_decimal(b, cores, cores < 9.995 ? 2 : 1);
 }
 
+void cell_mark(struct buf *b, bool utf8, unsigned flags)
+{
+    if (flags & BARO_VALUE_ESTIMATE)
+        buf_str(b, utf8 ? "≈" : "~");
+    else if (flags & BARO_VALUE_LOWER_BOUND)
+        buf_str(b, utf8 ? "≥" : ">");
+}
+
 void cell_rate(struct buf *b, double bytes_per_second)
 {
     fmt_bytes(b, bytes_per_second > 0 ? (uint64_t)bytes_per_second : 0);
     buf_str(b, "/s");
 }
 
-static void absent(struct buf *b, int reason)
+void cell_absent_why(struct buf *b, int reason)
 {
     if (reason == BARO_ABSENT_NOT_YET || reason < 0)
         buf_byte(b, '-');
@@ -69,7 +77,7 @@ static void value_cores(const struct view *v, struct buf *b, enum style *ret_sty
     double cores, limit = cores_limit(v);
     int reason = job_rate(v, v->feed->metric.job.cores, &cores);
     if (reason)
-        absent(b, reason);
+        cell_absent_why(b, reason);
     else
         cell_cores(b, cores);
     if (limit > 0) {
@@ -100,48 +108,6 @@ static double scale_cores(const struct view *v, double most)
     return against(cores_limit(v), most);
 }
 
-/* ---- memory ---- */
-
-static double memory_limit(const struct view *v)
-{
-    struct baro_value limit = report_fact(v->feed->summary, "limits", "memory_at_most_bytes");
-    return limit.u64 ? (double)limit.u64 : (double)baro_header_memory_bytes(baro_tape_header(v->feed->tape));
-}
-
-static void value_memory(const struct view *v, struct buf *b, enum style *ret_style)
-{
-    struct baro_sum sum = {0};
-    int reason = v->instant->now ? baro_sample_sum(v->instant->now, v->feed->metric.process.rss, &sum)
-                                 : BARO_ABSENT_NOT_YET;
-    double limit = memory_limit(v);
-    if (reason && v->instant->now && baro_sample_count(v->instant->now) == 0)
-        reason = 0; /* nobody lives */
-    if (reason)
-        absent(b, reason);
-    else
-        fmt_bytes(b, sum.value);
-    if (limit > 0) {
-        buf_str(b, " of ");
-        fmt_bytes(b, (uint64_t)limit);
-    }
-    if (!reason && limit > 0 && (double)sum.value >= 0.8 * limit)
-        *ret_style = (double)sum.value >= 0.95 * limit ? STYLE_BAD : STYLE_WARN;
-}
-
-static void note_memory(const struct view *v, struct buf *b)
-{
-    struct baro_value peak = report_fact(v->feed->summary, "job", "rss_peak_bytes");
-    if (peak.absent)
-        return;
-    buf_str(b, peak.flags & BARO_VALUE_LOWER_BOUND ? "peak at least " : "peak ");
-    fmt_bytes(b, peak.u64);
-}
-
-static double scale_memory(const struct view *v, double most)
-{
-    return against(memory_limit(v), most);
-}
-
 /* ---- I/O ---- */
 
 static void value_rate(const struct view *v, struct buf *b, int derived)
@@ -149,7 +115,7 @@ static void value_rate(const struct view *v, struct buf *b, int derived)
     double rate;
     int reason = job_rate(v, derived, &rate);
     if (reason)
-        absent(b, reason);
+        cell_absent_why(b, reason);
     else
         cell_rate(b, rate);
 }
@@ -172,6 +138,7 @@ static void note_io(const struct view *v, struct buf *b, const char *name)
     if (all.absent)
         return;
     buf_str(b, "so far ");
+    cell_mark(b, v->grid->utf8, all.flags);
     fmt_bytes(b, all.u64);
 }
 
@@ -209,7 +176,8 @@ static void note_processes(const struct view *v, struct buf *b)
     struct baro_value all = report_fact(v->feed->summary, "job", "processes_started");
     if (all.absent)
         return;
-    buf_str(b, all.flags & BARO_VALUE_LOWER_BOUND ? "so far at least " : "so far ");
+    buf_str(b, "so far ");
+    cell_mark(b, v->grid->utf8, all.flags);
     fmt_count(b, all.u64);
 }
 
@@ -237,7 +205,7 @@ static void value_pressure(const struct view *v, struct buf *b, enum style *ret_
         if (reason == BARO_ABSENT_UNKNOWN || reason == BARO_ABSENT_NOT_YET)
             reason = last_pressure(v, i, &share);
         if (reason && reason != BARO_ABSENT_NOT_YET) {
-            absent(b, reason);
+            cell_absent_why(b, reason);
             return;
         }
         buf_printf(b, "%s%s", i ? " " : "", names[i]);
@@ -266,7 +234,7 @@ static double scale_share(const struct view *v, double most)
 
 static const struct figure figures[] = {
     {"cores", "cpu", CURVE_CORES, STYLE_CPU, value_cores, note_cores, scale_cores, 0, true},
-    {"memory", "mem", CURVE_MEMORY, STYLE_MEMORY, value_memory, note_memory, scale_memory, 1, true},
+    {NULL, NULL, CURVE_RSS, STYLE_MEMORY, head_memory_value, head_memory_note, head_memory_scale, 1, true},
     {"read", "read", CURVE_READ, STYLE_READ, value_read, note_read, scale_own, 3, false},
     {"write", "wr", CURVE_WRITE, STYLE_WRITE, value_write, note_write, scale_own, 4, false},
     {"processes", "proc", CURVE_PROCESSES, STYLE_COUNT, value_processes, note_processes, scale_own, 2, false},
@@ -314,12 +282,15 @@ static void draw_figure(struct view *v, const struct figure *f, struct box box, 
     enum style style = STYLE_PLAIN;
     int n = c.note - 1 - c.curve;
     n = n > CURVE_MOST ? CURVE_MOST : n;
-    grid_text(g, box.row, 1, c.value, STYLE_LABEL, c.value < 8 ? f->brief : f->label);
+    const bool is_brief = c.value < 8;
+    enum curve which = f->label ? f->curve : head_memory_curve(v);
+    grid_text(g, box.row, 1, c.value, STYLE_LABEL,
+              !f->label ? head_memory_label(v, is_brief) : is_brief ? f->brief : f->label);
     f->value(v, &b, &style);
     grid_take(g, box.row, c.value, c.curve - 1, style, &b);
     if (n > 3) {
         double most = 0;
-        curves_read(&v->feed->curves, f->curve, from_ns, to_ns, curve, n);
+        curves_read(&v->feed->curves, which, from_ns, to_ns, curve, n);
         for (int i = 0; i < n; i++)
             most = curve[i] > most ? curve[i] : most;
         view_spark(g, (struct box){box.row, c.curve, box.rows, c.curve + n}, f->style, curve, n, f->scale(v, most));
@@ -365,6 +336,7 @@ int view_head(struct view *v, int most_rows)
     int tall, row = 1, n = shown_figures(most_rows - 2, &tall);
     if (v->ui->recent && to_ns > RECENT_NS)
         from_ns = to_ns - RECENT_NS;
+    v->memory = head_memory(v);
     title(v);
     if (n <= 0)
         n = most_rows - 1; /* no axis then */

@@ -3,7 +3,7 @@
 
 /* Keys and what they do; a line without a key is a heading. */
 static const struct {
-    const char *key, *text;
+    const char *key, *text, *ascii; /* ascii: the key without UTF-8, if that is another */
 } lines[] = {
     {NULL, "Lists"},
     {"Tab", "processes, commands, events"},
@@ -11,20 +11,19 @@ static const struct {
     {"Enter", "all that is known of the process, and back"},
     {"c t m i p n", "sort by cores, CPU time, memory, I/O, pid, name"},
     {"s r", "next order; the other way round"},
-    {"T", "tree, or one list"},
-    {"f F", "fold what is below a process; all"},
-    {"/", "filter by name, command line or pid: a regular expression; Esc ends it"},
+    {"T f F", "tree or one list; fold what is below a process; fold all"},
+    {"/ Esc", "filter names and command lines: a regular expression; end"},
     {NULL, "Time"},
     {"left right", "back and on by a hundredth ([ ]: a tenth; , .: a sample)"},
-    {"Home End", "the beginning; follow the newest sample again"},
-    {"0 ... 9", "0 % to 90 % of the recording"},
-    {"g", "go to +90s, -10s, 50%, peak, 12:30:05"},
-    {"P", "go to the peak of memory"},
+    {"Home End 0 ... 9", "the beginning; the newest sample; 0 % to 90 % of it"},
+    {"g P", "go to +90s, -10s, 50%, 12:30:05; to the peak of memory"},
     {"Space", "freeze, and go on"},
     {"z", "curves of all of it, or of the last two minutes"},
     {NULL, "Columns"},
     {"CORES RSS", "of the process itself"},
     {"with a sum sign", "with all below it, also what ended since the sample before"},
+    {"memory rss", "sum of rss: shared pages count in each process (pss: once)"},
+    {"≥ ≈", "at least so much; about so much", "> ~"},
     {"w", "mouse wheel on or off (off: the terminal can select text)"},
     {"q", "quit"},
 };
@@ -36,7 +35,8 @@ static void draw_line(struct view *v, int row, int column, int end, int i)
         grid_text(v->grid, row, column, end, STYLE_STRONG, lines[i].text);
         return;
     }
-    grid_text(v->grid, row, column + 1, column + 19, STYLE_KEY, lines[i].key);
+    grid_text(v->grid, row, column + 1, column + 19, STYLE_KEY,
+              lines[i].ascii && !v->grid->utf8 ? lines[i].ascii : lines[i].key);
     grid_text(v->grid, row, column + 20, end, STYLE_PLAIN, lines[i].text);
 }
 

@@ -27,7 +27,11 @@ int instant_add_exit(struct instant *i, const struct baro_exit *e, int cpu_metri
     *to = (struct ended){.id = baro_exit_id(e), .pid = baro_exit_pid(e), .ppid = baro_exit_ppid(e)};
     size_t len = strnlen(baro_exit_name(e), sizeof(to->name) - 1);
     memcpy(to->name, baro_exit_name(e), len);
-    if (baro_exit_value(e, cpu_metric, &to->cpu_ns) != BARO_PRESENT)
+    enum baro_exit_source source = baro_exit_source_of(e);
+    to->is_least = source == BARO_EXIT_LAST_SAMPLE || source == BARO_EXIT_EVENT;
+    if (baro_exit_value(e, cpu_metric, &to->cpu_ns) != BARO_PRESENT) {
         to->cpu_ns = 0;
+        to->is_least = true;
+    }
     return 0;
 }

@@ -3,6 +3,7 @@
 #ifndef TOP_INSTANT_H
 #define TOP_INSTANT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,7 @@ struct ended {
     uint32_t id;
     int32_t pid, ppid;
     uint64_t cpu_ns; /* that it had used in all; 0 if that is not known */
+    bool is_least;   /* cpu_ns is a lower bound: it is of the last sample of the living process, or not known */
     char name[INSTANT_NAME];
 };
 

@@ -5,7 +5,7 @@
 
 struct metrics {
     struct {
-        int cpu, state, rss, pss, uss, threads, fds;
+        int cpu, state, rss, pss, uss, threads, fds, io_read;
         int cores, read_rate, write_rate; /* derived */
     } process;
     struct {
@@ -19,6 +19,9 @@ struct metrics {
     struct {
         int cpu;
     } exit;
+    struct {
+        int memory;
+    } group;
 };
 
 struct metrics metrics_find(void);

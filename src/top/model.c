@@ -24,10 +24,12 @@ static int reserve(void *at, size_t *cap, size_t n, size_t size)
 
 static int make_room(struct model *m, const struct instant *i, size_t n)
 {
-    size_t cap = m->cap, cap_order = m->cap;
+    size_t cap = m->cap, cap_order = m->cap, cap_spare = m->cap;
     int code = reserve(&m->at, &cap, n, sizeof(*m->at));
     if (code == 0)
         code = reserve(&m->order, &cap_order, n, sizeof(*m->order));
+    if (code == 0)
+        code = reserve(&m->spare, &cap_spare, n, sizeof(*m->spare));
     if (code == 0)
         m->cap = cap;
     if (code == 0)
@@ -58,21 +60,30 @@ static void take_figures(struct node *node, const struct baro_sample *earlier, c
 {
     const struct baro_process *p = node->process;
     struct figures *own = &node->own;
+    enum { CPU, IO_READ, STATE, RSS, PSS, VALUES };
+    const int ids[VALUES] = {metric->process.cpu, metric->process.io_read, metric->process.state, metric->process.rss,
+                             metric->process.pss};
+    uint64_t value[VALUES];
+    uint8_t absent[VALUES];
+    baro_process_values(p, ids, VALUES, value, absent);
+    node->cpu_ns = value[CPU];
+    own->rss = value[RSS];
+    own->pss = value[PSS];
+    node->rss_absent = absent[RSS];
     node->cores_absent = node->read_absent = BARO_ABSENT_NOT_YET;
-    if (before) {
+    if (before && baro_process_read_ns(before) == baro_process_read_ns(p)) {
+        node->cores_absent = absent[CPU]; /* it did not run, and so was not read again: all rates are 0 */
+        node->read_absent = absent[IO_READ];
+    } else if (before) {
         baro_process_derived(before, p, metric->process.write_rate, &own->write); /* absent: it stays 0 */
         node->cores_absent = baro_process_derived(before, p, metric->process.cores, &own->cores);
         node->read_absent = baro_process_derived(before, p, metric->process.read_rate, &own->read);
-        if (node->cores_absent && baro_process_read_ns(before) == baro_process_read_ns(p))
-            node->cores_absent = node->read_absent = BARO_PRESENT; /* it did not run, and so was not read again */
-    }
-    node->rss_absent = baro_process_value(p, metric->process.rss, &own->rss);
-    baro_process_value(p, metric->process.pss, &own->pss);
-    int cpu_absent = baro_process_value(p, metric->process.cpu, &node->cpu_ns);
-    if (!before && !cpu_absent && over_ns && is_new(p, earlier)) {
+    } else if (absent[CPU] == BARO_PRESENT && over_ns && is_new(p, earlier)) {
         own->cores = (double)node->cpu_ns / (double)over_ns;
         node->cores_absent = BARO_PRESENT;
     }
+    own->cores_is_least = node->cores_absent != BARO_PRESENT;
+    own->rss_is_least = node->rss_absent != BARO_PRESENT && value[STATE] != 'Z'; /* a zombie holds nothing */
 }
 
 static uint32_t hash_of(const char *name)
@@ -97,17 +108,41 @@ static struct command_now *command_slot(const struct model *m, const char *name,
     }
 }
 
-static void add_to_command(struct model *m, const char *name, double cores, bool lives)
+static void add_to_command(struct model *m, const char *name, double cores, bool is_least, bool lives)
 {
     uint32_t key;
-    struct command_now *c = command_slot(m, name, &key);
+    /* Processes of one command often follow each other. */
+    struct command_now *last = m->last_command == MODEL_NONE ? NULL : &m->command[m->last_command];
+    struct command_now *c = last && strcmp(last->name, name) == 0 ? last : command_slot(m, name, &key);
     if (!c) {
         map_put(&m->by_name, key, m->n_commands);
         c = &m->command[m->n_commands++];
         *c = (struct command_now){.name = name};
     }
+    m->last_command = (size_t)(c - m->command);
     c->cores += cores;
+    c->is_least = c->is_least || is_least;
     c->living += lives;
+}
+
+/* Where the process stood in the sample before; MODEL_NONE: it was not there. Those that stayed are in the same order,
+ * so it mostly is the one behind the last that was found. */
+static size_t find_before(struct model *m, const struct baro_sample *before, uint32_t id, size_t *guess)
+{
+    if (!before)
+        return MODEL_NONE;
+    const struct baro_process *next = baro_sample_process(before, *guess);
+    if (next && baro_process_id(next) == id)
+        return (*guess)++;
+    size_t n = m->has_by_id ? 0 : baro_sample_count(before);
+    for (size_t k = 0; k < n; k++)
+        map_put(&m->by_id, baro_process_id(baro_sample_process(before, k)), k);
+    m->has_by_id = true;
+    size_t found = map_get(&m->by_id, id);
+    if (found == MAP_NONE)
+        return MODEL_NONE;
+    *guess = found + 1;
+    return found;
 }
 
 const struct command_now *model_command(const struct model *m, const char *name)
@@ -118,17 +153,17 @@ const struct command_now *model_command(const struct model *m, const char *name)
 
 /* Parents stand before their children in a sample. */
 static void add_node(struct model *m, const struct instant *i, const struct metrics *metric,
-                     const struct baro_process *p)
+                     const struct baro_process *p, size_t *guess)
 {
-    size_t at = m->n++, before = map_get(&m->by_id, baro_process_id(p));
+    size_t at = m->n++, before = find_before(m, i->before, baro_process_id(p), guess);
     struct node *node = &m->at[at];
     *node = (struct node){.process = p, .id = baro_process_id(p), .first = MODEL_NONE, .last = MODEL_NONE,
                           .next = MODEL_NONE, .parent = map_get(&m->by_pid, (uint32_t)baro_process_ppid(p))};
-    take_figures(node, i->before, before == MAP_NONE ? NULL : baro_sample_process(i->before, before), m->rates_over_ns,
-                 metric);
+    const struct baro_process *earlier = before == MODEL_NONE ? NULL : baro_sample_process(i->before, before);
+    take_figures(node, i->before, earlier, m->rates_over_ns, metric);
     node->tree = node->own;
     map_put(&m->by_pid, (uint32_t)baro_process_pid(p), at);
-    add_to_command(m, baro_process_name(p), node->own.cores, true);
+    add_to_command(m, baro_process_name(p), node->own.cores, node->own.cores_is_least, true);
     if (node->parent == MODEL_NONE)
         return;
     struct node *up = &m->at[node->parent];
@@ -146,12 +181,12 @@ static void add_ended(struct model *m, const struct instant *i, const struct met
         map_put(&m->by_ended_pid, (uint32_t)i->ended[k].pid, k);
     for (size_t k = 0; k < i->n_ended && m->rates_over_ns; k++) {
         const struct ended *e = &i->ended[k];
-        size_t before = map_get(&m->by_id, e->id), up;
+        size_t nowhere = MODEL_NONE, before = find_before(m, i->before, e->id, &nowhere), up;
         uint64_t had_ns = 0;
-        if (before != MAP_NONE)
+        if (before != MODEL_NONE)
             baro_process_value(baro_sample_process(i->before, before), metric->process.cpu, &had_ns);
         double cores = e->cpu_ns > had_ns ? (double)(e->cpu_ns - had_ns) / (double)m->rates_over_ns : 0;
-        add_to_command(m, e->name, cores, false);
+        add_to_command(m, e->name, cores, e->is_least, false);
         int32_t ppid = e->ppid;
         for (int climbed = 0; climbed < CLIMB_MOST; climbed++) {
             up = map_get(&m->by_pid, (uint32_t)ppid);
@@ -161,8 +196,10 @@ static void add_ended(struct model *m, const struct instant *i, const struct met
             ppid = i->ended[ended].ppid;
         }
         up = map_get(&m->by_pid, (uint32_t)ppid);
-        if (up != MAP_NONE)
-            m->at[up].tree.cores += cores;
+        if (up == MAP_NONE)
+            continue;
+        m->at[up].tree.cores += cores;
+        m->at[up].tree.cores_is_least = m->at[up].tree.cores_is_least || e->is_least;
     }
 }
 
@@ -178,22 +215,24 @@ static void add_up(struct model *m)
         up->tree.write += node->tree.write;
         up->tree.rss += node->tree.rss;
         up->tree.pss += node->tree.pss;
+        up->tree.cores_is_least = up->tree.cores_is_least || node->tree.cores_is_least;
+        up->tree.rss_is_least = up->tree.rss_is_least || node->tree.rss_is_least;
         up->below += 1 + node->below;
     }
 }
 
 int model_read(struct model *m, const struct instant *i, const struct metrics *metric)
 {
-    size_t n = i->now ? baro_sample_count(i->now) : 0, n_before = i->before ? baro_sample_count(i->before) : 0;
+    size_t n = i->now ? baro_sample_count(i->now) : 0, guess = 0;
+    m->last_command = MODEL_NONE;
+    m->has_by_id = false;
     m->n = m->n_rows = m->n_matches = m->n_commands = 0;
     int code = make_room(m, i, n);
     if (code < 0)
         return code;
     m->rates_over_ns = i->before && i->now ? baro_sample_t_ns(i->now) - baro_sample_t_ns(i->before) : 0;
-    for (size_t k = 0; k < n_before; k++)
-        map_put(&m->by_id, baro_process_id(baro_sample_process(i->before, k)), k);
     for (size_t k = 0; k < n; k++)
-        add_node(m, i, metric, baro_sample_process(i->now, k));
+        add_node(m, i, metric, baro_sample_process(i->now, k), &guess);
     add_ended(m, i, metric);
     add_up(m);
     return 0;
@@ -203,6 +242,7 @@ void model_done(struct model *m)
 {
     free(m->at);
     free(m->order);
+    free(m->spare);
     free(m->row);
     free(m->command);
     map_done(&m->by_pid);

@@ -21,6 +21,7 @@
 struct figures {
     double cores, read, write; /* bytes per second */
     uint64_t rss, pss;
+    bool cores_is_least, rss_is_least; /* of a sum: a lower bound, as one of those in it is not known in full */
 };
 
 struct node {
@@ -48,6 +49,7 @@ struct command_now {
     const char *name;
     double cores;
     uint32_t living;
+    bool is_least; /* cores is a lower bound */
 };
 
 enum sort { SORT_CORES, SORT_CPU, SORT_MEMORY, SORT_IO, SORT_PID, SORT_NAME, SORTS };
@@ -72,7 +74,9 @@ struct model {
     struct command_now *command;
     size_t n_commands, cap_commands;
     uint64_t rates_over_ns; /* 0: there is no sample before */
-    size_t *order;          /* for sorting */
+    size_t *order, *spare;  /* for sorting */
+    size_t last_command;    /* that a process was added to; MODEL_NONE: none */
+    bool has_by_id;
     struct map by_pid, by_id, by_ended_pid, by_name;
 };
 

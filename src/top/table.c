@@ -26,11 +26,11 @@ static const struct column columns[COLUMNS] = {
     [COLUMN_THREADS] = {"THR", NULL, 4, 9, -1},
     [COLUMN_FDS] = {"FDS", NULL, 4, 12, -1},
     [COLUMN_CORES] = {"CORES", NULL, 5, 1, SORT_CORES},
-    [COLUMN_CORES_TREE] = {"ΣCORES", "+CORES", 6, 3, SORT_CORES},
+    [COLUMN_CORES_TREE] = {"ΣCORES", "+CORES", 7, 3, SORT_CORES},
     [COLUMN_CPU] = {"CPU", NULL, 10, 5, SORT_CPU},
     [COLUMN_RSS] = {"RSS", NULL, 7, 2, SORT_MEMORY},
-    [COLUMN_RSS_TREE] = {"ΣRSS", "+RSS", 7, 4, SORT_MEMORY},
-    [COLUMN_PSS] = {"PSS", NULL, 7, 10, -1},
+    [COLUMN_RSS_TREE] = {"ΣRSS", "+RSS", 8, 4, SORT_MEMORY},
+    [COLUMN_PSS] = {"PSS", NULL, 8, 10, -1},
     [COLUMN_READ] = {"READ/s", NULL, 7, 7, SORT_IO},
     [COLUMN_WRITE] = {"WRITE/s", NULL, 7, 8, SORT_IO},
 };
@@ -92,7 +92,7 @@ static enum style cell(const struct view *v, struct buf *b, const struct node *n
 {
     const struct baro_process *p = node->process;
     const struct metrics *m = &v->feed->metric;
-    uint64_t state;
+    uint64_t state, pss;
     switch (c) {
     case COLUMN_PID:
         buf_printf(b, "%d", baro_process_pid(p));
@@ -118,6 +118,11 @@ static enum style cell(const struct view *v, struct buf *b, const struct node *n
             cell_cores(b, node->own.cores);
         return node->own.cores >= 0.005 ? STYLE_CPU : STYLE_FAINT;
     case COLUMN_CORES_TREE:
+        if (!v->model->rates_over_ns) {
+            cell_absent(b, BARO_ABSENT_NOT_YET);
+            return STYLE_FAINT;
+        }
+        cell_mark(b, v->grid->utf8, node->tree.cores_is_least ? BARO_VALUE_LOWER_BOUND : 0);
         cell_cores(b, node->tree.cores);
         return node->tree.cores >= 0.005 ? STYLE_CPU : STYLE_FAINT;
     case COLUMN_CPU:
@@ -127,9 +132,12 @@ static enum style cell(const struct view *v, struct buf *b, const struct node *n
         cell_value(v, b, p, m->process.rss, true);
         return STYLE_MEMORY;
     case COLUMN_RSS_TREE:
+        cell_mark(b, v->grid->utf8, node->tree.rss_is_least ? BARO_VALUE_LOWER_BOUND : 0);
         fmt_bytes(b, node->tree.rss);
         return STYLE_MEMORY;
     case COLUMN_PSS:
+        if (baro_process_value(p, m->process.pss, &pss) == BARO_PRESENT && memory_pss_is_stale(v->instant->now, m))
+            cell_mark(b, v->grid->utf8, BARO_VALUE_ESTIMATE);
         cell_value(v, b, p, m->process.pss, true);
         return STYLE_MEMORY;
     case COLUMN_READ:

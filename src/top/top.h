@@ -19,6 +19,7 @@ struct top {
     struct grid grid;
     struct instant past;          /* the moment that is shown, unless it is the newest */
     const struct instant *shown;  /* past or feed.newest */
+    uint64_t finish_ns;           /* when the summary is to be finished again */
     struct users users;
     struct baro_error err;
 };

@@ -14,6 +14,8 @@ static const char *const sort_names[SORTS] = {"cores", "CPU time", "memory", "I/
 static int head_rows(const struct view *v)
 {
     int rows = v->grid->rows, lanes = baro_timeline_lanes(v->feed->timeline);
+    if (v->ui->help && rows < 40)
+        return 1; /* the help needs the room: 22 rows, and so fits into 80x24 */
     lanes = rows < 20 ? 0 : lanes > 3 ? 3 : lanes;
     if (rows < 8)
         return rows < 5 ? 1 : 2;
@@ -115,7 +117,7 @@ static void draw_foot(struct view *v, int row)
 static void draw_screen(struct view *v)
 {
     struct grid *g = v->grid;
-    int head = view_head(v, head_rows(v)), foot = g->rows >= 6, bar = g->rows >= 10;
+    int head = view_head(v, head_rows(v)), foot = g->rows >= 6, bar = g->rows >= 10 && !v->ui->help;
     bool has_side = g->columns >= SIDE_FROM && !v->ui->help && !v->ui->details;
     int split = has_side ? g->columns - g->columns / 3 : g->columns;
     struct box box = {head + bar, 0, g->rows - head - bar - foot, has_side ? split - 1 : split};

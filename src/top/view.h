@@ -5,6 +5,7 @@
 
 #include "top/feed.h"
 #include "top/grid.h"
+#include "top/memory.h"
 #include "top/model.h"
 #include "top/ui.h"
 
@@ -16,7 +17,8 @@ struct view {
     struct ui *ui;
     const char *(*user)(void *context, uint32_t uid); /* the name of a user; NULL: they are shown as numbers */
     void *user_context;
-    bool is_once; /* printed, without keys */
+    bool is_once;         /* printed, without keys */
+    struct memory memory; /* of the job at the instant; set by view_head() */
 };
 
 /* A part of the screen. */
@@ -46,7 +48,18 @@ void view_details(struct view *v, struct box box);
 /* help.c */
 void view_help(struct view *v, struct box box);
 
+/* head_memory.c: the line of memory, whose measure depends on what the sample has. */
+struct memory head_memory(const struct view *v);
+const char *head_memory_label(const struct view *v, bool is_brief);
+enum curve head_memory_curve(const struct view *v);
+void head_memory_value(const struct view *v, struct buf *b, enum style *ret_style);
+void head_memory_note(const struct view *v, struct buf *b);
+double head_memory_scale(const struct view *v, double most);
+
 /* Cells that several parts have. */
+/* "≥" before a lower bound and "≈" before an estimate (enum baro_value_flag): ">" and "~" without UTF-8. */
+void cell_mark(struct buf *b, bool utf8, unsigned flags);
+void cell_absent_why(struct buf *b, int reason); /* "-", with the reason where it is not that there is none yet */
 void cell_cores(struct buf *b, double cores);
 void cell_rate(struct buf *b, double bytes_per_second);
 /* The style of a row of a list. */

@@ -241,6 +241,123 @@ static void test_totals(void **state)
     end(&w);
 }
 
+/* Of 300 processes some of which use a CPU, each order is as it should be, whatever the order before. */
+static void test_order_of_many(void **state)
+{
+    enum { MANY = 300 };
+    static struct baro_process process[MANY];
+    struct baro_process *list[MANY];
+    struct baro_sample s = {.t_ns = SECOND, .n = MANY, .processes = list};
+    struct instant i = {.now = &s};
+    struct metrics metric = metrics_find();
+    struct model m = {0};
+    struct ui u;
+    (void)state;
+    ui_init(&u);
+    for (int k = 0; k < MANY; k++) {
+        process[k] = (struct baro_process){.id = (uint32_t)k + 1, .key = {1000 + k, 7}, .name = (char *)"p"};
+        process[k].value[PROCESS_rss] = k % 37 == 5 ? (uint64_t)(k * 7919 % 101) : 50;
+        list[k] = &process[k];
+    }
+    u.wish.is_tree = false;
+    u.wish.sort = SORT_MEMORY;
+    for (int reversed = 0; reversed < 2; reversed++) {
+        u.wish.is_reversed = reversed;
+        assert_int_equal(model_read(&m, &i, &metric), 0);
+        assert_int_equal(model_arrange(&m, &u.wish), 0);
+        assert_int_equal(m.n_rows, MANY);
+        for (size_t k = 1; k < MANY; k++) {
+            const struct node *a = &m.at[m.row[k - reversed].node], *b = &m.at[m.row[k - !reversed].node];
+            assert_true(a->own.rss < b->own.rss || (a->own.rss == b->own.rss && a->id > b->id));
+        }
+    }
+    model_done(&m);
+    ui_done(&u);
+}
+
+/* A sum is marked where one in it is not known: who may not be read (denied), but no zombie, which holds nothing. */
+static void test_sums_that_are_lower_bounds(void **state)
+{
+    struct baro_process up = {.id = 1, .key = {100, 7}, .name = (char *)"up"},
+                        down = {.id = 2, .key = {101, 8}, .parent = {100, 7}, .name = (char *)"down"};
+    struct baro_process *list[] = {&up, &down};
+    struct baro_sample s = {.t_ns = SECOND, .n = 2, .processes = list};
+    struct instant i = {.now = &s};
+    struct metrics metric = metrics_find();
+    struct model m = {0};
+    (void)state;
+    up.value[PROCESS_rss] = 100;
+    down.absent[PROCESS_rss] = BARO_ABSENT_DENIED;
+    assert_int_equal(model_read(&m, &i, &metric), 0);
+    assert_true(m.at[0].tree.rss_is_least && !m.at[0].own.rss_is_least);
+    down.value[PROCESS_state] = 'Z';
+    assert_int_equal(model_read(&m, &i, &metric), 0);
+    assert_false(m.at[0].tree.rss_is_least);
+    model_done(&m);
+}
+
+static void assert_memory(const struct baro_sample *s, enum memory_measure measure, uint64_t bytes, unsigned flags,
+                          bool counts_shared)
+{
+    struct metrics metric = metrics_find();
+    struct memory m = memory_of(s, &metric, false);
+    assert_int_equal(m.absent, BARO_PRESENT);
+    assert_int_equal(m.measure, measure);
+    assert_int_equal(m.bytes, bytes);
+    assert_int_equal(m.flags, flags);
+    assert_int_equal(m.counts_shared, counts_shared);
+}
+
+/* pss where all have it; else rss, of which a sum counts shared pages several times. */
+static void test_memory(void **state)
+{
+    struct baro_process a = {.id = 1, .key = {100, 7}}, b = {.id = 2, .key = {101, 8}};
+    struct baro_process *list[] = {&a, &b};
+    struct baro_sample s = {.t_ns = SECOND, .n = 2, .processes = list};
+    struct metrics metric = metrics_find();
+    (void)state;
+    assert_int_equal(memory_of(NULL, &metric, true).absent, BARO_ABSENT_NOT_YET);
+    a.value[PROCESS_rss] = b.value[PROCESS_rss] = 100;
+    a.value[PROCESS_pss] = b.value[PROCESS_pss] = 60;
+    assert_memory(&s, MEASURE_PSS, 120, 0, false);
+    s.job[JOB_pss_stale] = 1;
+    assert_memory(&s, MEASURE_PSS, 120, BARO_VALUE_ESTIMATE, false);
+    b.absent[PROCESS_pss] = BARO_ABSENT_NOT_YET;
+    assert_memory(&s, MEASURE_RSS, 200, 0, true);
+    b.absent[PROCESS_rss] = BARO_ABSENT_DENIED;
+    assert_memory(&s, MEASURE_RSS, 100, BARO_VALUE_LOWER_BOUND, true);
+    s.n = 1;
+    a.absent[PROCESS_pss] = BARO_ABSENT_NOT_ASKED;
+    assert_memory(&s, MEASURE_RSS, 100, 0, false);
+}
+
+/* No machine has 1 EB: a sum of rss above that is not said to be so much of it. */
+static void test_memory_in_the_head(void **state)
+{
+    struct scene w;
+    struct grid g;
+    struct buf b = {0};
+    enum style style = STYLE_PLAIN;
+    (void)state;
+    begin(&w);
+    assert_int_equal(grid_init(&g, 24, 80, true), 0);
+    struct view v = {.grid = &g, .feed = &w.feed, .instant = &w.feed.newest, .model = &w.model, .ui = &w.ui};
+    for (size_t i = 0; i < w.feed.newest.now->n; i++) {
+        w.feed.newest.now->processes[i]->absent[PROCESS_pss] = BARO_ABSENT_NOT_ASKED;
+        w.feed.newest.now->processes[i]->value[PROCESS_rss] = 1ull << 60;
+    }
+    v.memory = head_memory(&v);
+    head_memory_value(&v, &b, &style);
+    buf_byte(&b, 0);
+    assert_non_null(strstr((const char *)b.at, "sum "));
+    assert_null(strstr((const char *)b.at, " of "));
+    assert_int_equal(style, STYLE_PLAIN);
+    assert_string_equal(head_memory_label(&v, false), "memory rss");
+    buf_done(&b);
+    grid_done(&g);
+    end(&w);
+}
+
 static void test_filter_and_fold(void **state)
 {
     struct scene w;
@@ -338,7 +455,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_grid),   cmocka_unit_test(test_numbers_stand_at_the_right),
         cmocka_unit_test(test_curves_keep_peaks), cmocka_unit_test(test_spark),
-        cmocka_unit_test(test_totals), cmocka_unit_test(test_filter_and_fold),
+        cmocka_unit_test(test_totals), cmocka_unit_test(test_order_of_many),
+        cmocka_unit_test(test_sums_that_are_lower_bounds), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_memory_in_the_head), cmocka_unit_test(test_filter_and_fold),
         cmocka_unit_test(test_time_keys), cmocka_unit_test(test_every_size),
     };
     if (!setlocale(LC_CTYPE, "C.UTF-8"))
