@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "top/view.h"
 
+static const char marks[] = "≥ ≈"; /* of cell_mark() */
+
 /* Keys and what they do; a line without a key is a heading. */
 static const struct {
-    const char *key, *text, *ascii; /* ascii: the key without UTF-8, if that is another */
+    const char *key, *text;
 } lines[] = {
     {NULL, "Lists"},
     {"Tab", "processes, commands, events"},
@@ -23,7 +25,7 @@ static const struct {
     {"CORES RSS", "of the process itself"},
     {"with a sum sign", "with all below it, also what ended since the sample before"},
     {"memory rss", "sum of rss: shared pages count in each process (pss: once)"},
-    {"≥ ≈", "at least so much; about so much", "> ~"},
+    {marks, "at least so much; about so much"},
     {"w", "mouse wheel on or off (off: the terminal can select text)"},
     {"q", "quit"},
 };
@@ -36,7 +38,7 @@ static void draw_line(struct view *v, int row, int column, int end, int i)
         return;
     }
     grid_text(v->grid, row, column + 1, column + 19, STYLE_KEY,
-              lines[i].ascii && !v->grid->utf8 ? lines[i].ascii : lines[i].key);
+              lines[i].key == marks && !v->grid->utf8 ? "> ~" : lines[i].key);
     grid_text(v->grid, row, column + 20, end, STYLE_PLAIN, lines[i].text);
 }
 
