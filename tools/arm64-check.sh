@@ -62,9 +62,9 @@ fetch()
         [ -n "$kernel" ] || exit 1
         # shellcheck disable=SC2086  # the list is meant to be split
         apt-get install -y --download-only --no-install-recommends $packages >>"$log" 2>&1 || exit 1
-        (cd "$keep/new" && apt-get download "$kernel" musl-dev >>"$log" 2>&1) || exit 1
+        (cd "$keep/new" && apt-get download "$kernel" >>"$log" 2>&1) || exit 1
     ) || { tail -n 5 "$keep/new/log" >&2; skip "can't download Debian's packages for arm64"; }
-    for package in "$keep"/new/apt/cache/archives/*.deb "$keep"/new/musl-dev_*.deb; do
+    for package in "$keep"/new/apt/cache/archives/*.deb; do
         dpkg-deb -x "$package" "$keep/new/root"
     done
     dpkg-deb --fsys-tarfile "$keep"/new/linux-image-*.deb | tar -C "$keep/new" -x --wildcards './boot/vmlinuz-*'
@@ -77,8 +77,6 @@ fetch()
 # Compiles for arm64 into $keep/build.
 cross()
 {
-    # musl-gcc's specs name absolute paths.
-    sed "s:/usr/:$keep/root/usr/:g; s:^ld:&:" "$keep/root/usr/lib/aarch64-linux-musl/musl-gcc.specs" >"$keep/musl-gcc.specs"
     cat >"$keep/cross.ini" <<END2
 [binaries]
 c = ['aarch64-linux-gnu-gcc', '--sysroot=$keep/root']
@@ -88,7 +86,6 @@ pkgconfig = 'pkg-config'
 [properties]
 sys_root = '$keep/root'
 pkg_config_libdir = '$keep/root/usr/lib/aarch64-linux-gnu/pkgconfig'
-musl_specs = '$keep/musl-gcc.specs'
 [host_machine]
 system = 'linux'
 cpu_family = 'aarch64'
@@ -102,7 +99,7 @@ END2
 pack()
 {
     mkdir -p "$1/src/build/tests/e2e" "$1/src/build/tests/unit" "$1/src/tests" "$1/tapes" "$1/dev" "$1/proc" "$1/sys" "$1/tmp"
-    tar -C "$keep/root" -c --exclude='*.a' --exclude='*.o' --exclude='./usr/include' --exclude='./usr/share/*' --exclude='./usr/lib/aarch64-linux-musl' --exclude='./usr/bin/perl*' \
+    tar -C "$keep/root" -c --exclude='*.a' --exclude='*.o' --exclude='./usr/include' --exclude='./usr/share/*' --exclude='./usr/bin/perl*' \
         --exclude='./usr/lib/*/perl*' --exclude='./usr/lib/gcc' . | tar -C "$1" -x
     cp -a include src "$1/src/"
     cp -a tests/e2e tests/fixtures tests/golden tests/tape "$1/src/tests/"

@@ -40,29 +40,11 @@ bool buf_reserve(struct buf *b, size_t more)
     return true;
 }
 
-/* Most texts are short, and memcpy() of some C libraries is optimized for long ones. Copies of a constant length are a
- * load and a store. */
-static void copy(uint8_t *to, const uint8_t *from, size_t len)
-{
-    if (len > 16) {
-        memcpy(to, from, len);
-    } else if (len >= 8) {
-        uint64_t first, last;
-        memcpy(&first, from, 8);
-        memcpy(&last, from + len - 8, 8);
-        memcpy(to, &first, 8);
-        memcpy(to + len - 8, &last, 8);
-    } else {
-        for (size_t i = 0; i < len; i++)
-            to[i] = from[i];
-    }
-}
-
 void buf_add(struct buf *b, const void *at, size_t len)
 {
     if (!len || !buf_reserve(b, len))
         return;
-    copy(b->at + b->len, at, len);
+    memcpy(b->at + b->len, at, len);
     b->len += len;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/error.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,30 +27,7 @@ __attribute__((format(printf, 2, 0))) static void set_text(struct baro_error *er
 
 const char *error_text(int error)
 {
-    switch (error) {
-    case EIO:
-        return "Input/output error";
-    case ENOMEM:
-        return "Cannot allocate memory";
-    case EBUSY:
-        return "Device or resource busy";
-    case EXDEV:
-        return "Invalid cross-device link";
-    case EMFILE:
-        return "Too many open files";
-    case ENAMETOOLONG:
-        return "File name too long";
-    case ELOOP:
-        return "Too many levels of symbolic links";
-    case EOPNOTSUPP:
-        return "Operation not supported";
-    case ETIMEDOUT:
-        return "Connection timed out";
-    case EDQUOT:
-        return "Disk quota exceeded";
-    default:
-        return strerror(error);
-    }
+    return strerror(error);
 }
 
 int error_set(struct baro_error *err, int code, const char *format, ...)

@@ -4,7 +4,7 @@
 
 #include "baro/error.h"
 
-/* strerror(3) with the texts of glibc, which people know and search for, with any libc. Valid until the next call. */
+/* strerror(3). Valid until the next call. */
 const char *error_text(int error);
 
 /* Fills *err (which may be NULL) with a formatted line and returns code, so that callers can say

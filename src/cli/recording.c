@@ -245,19 +245,6 @@ static void on_limits(void *context, const struct baro_limits *l, uint64_t t_ns)
     summarize(context, (struct baro_record){.kind = BARO_RECORD_LIMITS, .t_ns = t_ns, .u.limits = l});
 }
 
-/* TZ=EST5EDT names a file with the zone's history for glibc and date(1). It is also a rule without a history, which is
- * what musl takes it for. With a colon it can only be a file. */
-static void zone_by_file(void)
-{
-    const char *zone = getenv("TZ"), *dir = getenv("TZDIR");
-    char path[512];
-    if (!zone || !*zone || *zone == ':' || *zone == '/')
-        return;
-    int n = snprintf(path, sizeof(path), ":%s/%s", dir && *dir ? dir : "/usr/share/zoneinfo", zone);
-    if (n > 0 && (size_t)n < sizeof(path) && access(path + 1, R_OK) == 0)
-        setenv("TZ", path, 1);
-}
-
 static void print(struct recording *r)
 {
     struct buf text = {0};
@@ -269,7 +256,6 @@ static void print(struct recording *r)
         struct baro_value start;
         baro_summary_finish(r->summary);
         baro_summary_value(r->summary, baro_summary_fact_find("", "start"), 0, &start);
-        zone_by_file();
         style.zone = zone_east(start.i64);
         report_block(r->summary, recording_named(r) ? (const char *)r->path.at : NULL, style, &text);
         put(r, &text, false);

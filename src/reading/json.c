@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * JSON (RFC 8259) as readings: an object is a row, an array has one row for each object in it. Parsed in one pass that
- * keeps what it needs: the libraries that there are build a tree first, and none is there for a static musl.
+ * keeps what it needs; JSON libraries build a tree first.
  */
 #include "reading/json_text.h"
 #include "reading/reading.h"

@@ -72,7 +72,7 @@ static uint32_t count_of(const char *path)
     return count > 0 && count <= UINT32_MAX ? (uint32_t)count : 0;
 }
 
-/* sysconf() is used only if /sys is hidden: musl counts the CPUs that this process may run on. */
+/* sysconf() is used only if /sys is hidden: some C libraries count the CPUs that this process may run on. */
 static void fill_counts(struct baro_header *h)
 {
     h->cpus = count_of("/sys/devices/system/cpu/online");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* execvpe(3) as documented for glibc, with either libc: musl's does not run a script without "#!". */
+/* As execvpe(3) does, which puts a copy of argv on the stack if it finds a script without "#!". The stack of the child
+ * has 64 KiB (spawn.c), and an argv may have a megabyte. */
 #include <errno.h>
 #include <limits.h>
 #include <paths.h>

@@ -95,7 +95,7 @@ static void try_stat(void)
 {
     struct stat st;
 
-    fstat(STDIN_FILENO, &st); /* for negative descriptors musl makes no system call */
+    fstat(STDIN_FILENO, &st); /* for negative descriptors some C libraries make no system call */
     fstatat(NO_FD, "-", &st, AT_SYMLINK_NOFOLLOW);
 }
 
@@ -468,6 +468,15 @@ static void probe_all(struct filter *f, volatile size_t *at)
     }
     for (size_t i = 0; i < n && !(no_wait4 && no_waitid); i++)
         child_reap(child[i], no_wait4);
+}
+
+/* Replaces a function of glibc (elf/dl-origin.c) in a static program. glibc's calls readlink(2) before main(), which a
+ * filter may kill at, to know what $ORIGIN is in the paths of dlopen(3); nothing here calls that. -1: not known. A libc
+ * without a function of this name does not call it. */
+const char *_dl_get_origin(void);
+const char *_dl_get_origin(void)
+{
+    return (const char *)-1;
 }
 
 void filter_look(struct filter *ret)

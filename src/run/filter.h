@@ -54,8 +54,8 @@ static inline bool filter_lacks(const struct filter *f, enum filter_lack what)
  * Returns what fn returned, or false if it was killed. */
 bool filter_apart(const struct filter *f, bool quiet, bool (*fn)(void *context), void *context);
 
-/* fork(2) by way of clone(2), which the probes have shown to be allowed (musl's fork() calls fork(2)). SIGCHLD reports
- * the child's end. */
+/* fork(2) by way of clone(2), which the probes have shown to be allowed. fork(3) makes calls of its own in the
+ * child. SIGCHLD reports the child's end. */
 int filter_fork(void);
 
 /* Executes the command in this process, with nothing changed. Returns the errno if that failed. */

@@ -61,10 +61,7 @@ static uint64_t predict(const struct tape_columns *c, unsigned i, struct row_val
 
 bool row_same(struct row_values a, struct row_values b, size_t n)
 {
-    uint64_t other = 0;
-    for (size_t i = 0; i < n; i++)
-        other |= (a.value[i] ^ b.value[i]) | (uint64_t)(a.absent[i] ^ b.absent[i]);
-    return other == 0;
+    return memcmp(a.value, b.value, n * sizeof(*a.value)) == 0 && memcmp(a.absent, b.absent, n) == 0;
 }
 
 void row_compare(const struct tape_columns *c, struct row_values old, struct row_values new, struct tape_row *ret)

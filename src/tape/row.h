@@ -102,7 +102,7 @@ void columns_of_kind(enum baro_kind kind, struct tape_columns *ret);
 void number_write(struct bits *bits, uint16_t *size, uint64_t v);
 bool number_scan(struct bits_in *bits, uint16_t *size, uint64_t *ret);
 
-/* Are all n values and reasons the same? Compares words: memcmp() of some C libraries compares bytes. */
+/* Are all n values and reasons the same? */
 bool row_same(struct row_values a, struct row_values b, size_t n);
 
 void row_compare(const struct tape_columns *c, struct row_values old, struct row_values new, struct tape_row *ret);

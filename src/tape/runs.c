@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -204,20 +203,12 @@ static void stamp(int64_t seconds, char ret[static STAMP_SIZE + 40])
              t.second);
 }
 
-/* statx(2), Linux 4.11: the part of its answer that is wanted here. musl 1.2.3 has no declaration of it. */
-struct made {
-    uint32_t mask, to_btime_1[19];
-    int64_t btime_s;
-    uint64_t rest[21];
-};
-
 static bool made_when(int dir, const char *name, int64_t *ret_s)
 {
-    enum { WANT_BTIME = 0x800 };
-    struct made m;
-    if (syscall(SYS_statx, dir, name, AT_SYMLINK_NOFOLLOW, WANT_BTIME, &m) < 0 || !(m.mask & WANT_BTIME))
+    struct statx m;
+    if (statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BTIME, &m) < 0 || !(m.stx_mask & STATX_BTIME))
         return false;
-    *ret_s = m.btime_s;
+    *ret_s = m.stx_btime.tv_sec;
     return true;
 }
 

@@ -122,7 +122,7 @@ def extended(tmp_path_factory):
     change(tree, METRIC)
     change(tree, KIND)
     change(tree, INCLUDE)
-    options = ["-Dmusl=disabled", "-Dfuzz=off", "--werror", "--buildtype=plain"]
+    options = ["-Dfuzz=off", "--werror", "--buildtype=plain"]
     subprocess.run(["meson", "setup", "build", *options], cwd=tree, check=True, stdout=subprocess.PIPE)
     done = subprocess.run(["ninja", "-C", "build", "baro", "baro-read"], cwd=tree, stdout=subprocess.PIPE, text=True)
     assert done.returncode == 0, done.stdout[-3000:]
