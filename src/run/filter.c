@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -254,6 +255,13 @@ static void try_remove(void)
     (void)!unlinkat(NO_FD, "-", 0);
 }
 
+static void try_filesystem(void)
+{
+    struct statfs fs;
+
+    fstatfs(NO_FD, &fs);
+}
+
 static void try_read_folder(void)
 {
 #ifdef SYS_getdents64
@@ -375,6 +383,7 @@ static const struct probe probes[] = {
     {"mkdir", try_folders, FILTER_OWN_GROUP | FILTER_RARE},
     {"unlinkat", try_remove, FILTER_OWN_GROUP | FILTER_RARE},
     {"getdents64", try_read_folder, FILTER_OWN_GROUP | FILTER_READ_FOLDER | FILTER_RARE},
+    {"fstatfs", try_filesystem, FILTER_RARE}, /* an old tape without an end, or a link in the way to the folder */
     {"pread64", try_pread, 0},
     {"close_range", try_close_range, FILTER_CLOSE_RANGE},
     {"getitimer", try_getitimer, FILTER_TIMERS},

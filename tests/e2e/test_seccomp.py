@@ -140,6 +140,15 @@ def test_it_is_said_that_nothing_was_recorded(profiles, work):
     assert run(forbidding(profiles["socketpair"], *WRAP, "./nothing-here")).returncode == 127
 
 
+def test_an_old_tape_without_an_end(profiles, work):
+    """Whether it is still being written depends on its file system, where another machine may hold the lock."""
+    tape = work / "t.baro"
+    assert run([BARO, "run", "-q", "-o", str(tape), "--", "true"]).returncode == 0
+    tape.write_bytes(tape.read_bytes()[:-1])
+    done = run(forbidding(profiles["fstatfs"], BARO, "run", "-q", "--force", "-o", str(tape), "--", "sh", "-c", "exit 3"))
+    assert done.returncode == 3
+
+
 def test_what_is_optional_is_left_out(profiles, work):
     """The job is recorded all the same."""
     for name in ("bind", "close_range", "getxattr", "getsid", "getitimer"):
