@@ -32,21 +32,40 @@ struct marks_buffer {
     struct mark mark;
 };
 
-/* When lines without a time of their own came. */
+/* When lines without a time of their own came; and realtime minus monotonic, one value for all that is read at once,
+ * so that lines keep their order. */
 struct came {
     uint64_t t_ns, error_ns;
+    int64_t realtime_offset_ns;
 };
 
 /* ---- a line becomes an event ---- */
 
-static uint64_t time_of(const struct recorder *r, const struct mark *m, uint64_t read_ns)
+/* The process may lose its core between the two clocks: the shortest of three readings counts. */
+static int64_t realtime_offset_ns(void)
+{
+    int64_t offset = 0;
+    uint64_t shortest = UINT64_MAX;
+    for (int i = 0; i < 3; i++) {
+        uint64_t before = clock_monotonic_ns();
+        int64_t wall = clock_realtime_ns();
+        uint64_t took = clock_monotonic_ns() - before;
+        if (took >= shortest)
+            continue;
+        shortest = took;
+        offset = wall - (int64_t)(before + took / 2);
+    }
+    return offset;
+}
+
+static uint64_t time_of(const struct recorder *r, const struct mark *m, const struct came *came)
 {
     uint64_t now = clock_monotonic_ns(), t = m->time_ns;
     if (m->clock == MARK_UNTIMED)
-        return read_ns;
+        return came->t_ns;
     if (m->clock == MARK_REALTIME) {
-        int64_t behind = clock_realtime_ns() - (int64_t)t;
-        t = behind > 0 && (uint64_t)behind < now ? now - (uint64_t)behind : behind > 0 ? 0 : now;
+        int64_t monotonic = (int64_t)t - came->realtime_offset_ns;
+        t = monotonic > 0 ? (uint64_t)monotonic : 0;
     }
     return recorder_since(r, t < now ? t : now);
 }
@@ -68,7 +87,7 @@ static void put(struct recorder *r, const struct mark *m, const struct came *cam
     if (m->clock == MARK_UNTIMED && came->error_ns)
         all[n++] = (struct baro_attribute){
             .name = ATTRIBUTE_TIME_ERROR, .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = came->error_ns};
-    const struct baro_event e = {.t_ns = time_of(r, m, came->t_ns),
+    const struct baro_event e = {.t_ns = time_of(r, m, came),
                                  .kind = kinds[m->kind],
                                  .key = {m->pid, m->pid ? m->start_ticks : 0},
                                  .text = m->name,
@@ -119,7 +138,7 @@ static void end_line(struct recorder *r, struct span line, const struct came *ca
     struct came at = *came;
     struct marks_buffer *b = r->marks.buffer;
     if (is_first && b->line_ns && b->line_ns < at.t_ns)
-        at = (struct came){b->line_ns, 0};
+        at = (struct came){b->line_ns, 0, came->realtime_offset_ns};
     b->line_ns = 0;
     if (!r->marks.skipping)
         take_line(r, line, &at);
@@ -217,7 +236,7 @@ static void read_new(struct recorder *r, bool woken, uint64_t most)
     uint64_t now = sampler_now(&r->sampler), size = (uint64_t)st.st_size;
     m->removed = m->removed || (st.st_nlink == 0 && !r->finishing);
     if (size != m->offset && have_buffer(m)) {
-        struct came came = {.t_ns = written_ns(r, &st, now)};
+        struct came came = {.t_ns = written_ns(r, &st, now), .realtime_offset_ns = realtime_offset_ns()};
         uint64_t error = came.t_ns - m->read_ns;
         came.error_ns = woken || error < TIME_ERROR_LEAST ? 0 : error;
         if (size < m->offset)
@@ -314,7 +333,7 @@ void marks_finish(struct recorder *r)
     read_new(r, m->armed, MARKS_BEHIND);
     if (m->buffer && m->buffer->len) {
         m->buffer->at[m->buffer->len++] = '\n'; /* the last line may have none: room is left for it */
-        take_lines(r, &(struct came){sampler_now(&r->sampler), 0});
+        take_lines(r, &(struct came){sampler_now(&r->sampler), 0, realtime_offset_ns()});
     }
     report(r);
 }
