@@ -243,6 +243,7 @@ def beside(screen, run, work, command, *options):
     """Starts it; the output of the command goes to a file."""
     tape = work / "beside.baro"
     argv = [run.binary, "run", "--top", "-q", "-o", str(tape), *options, "--", "sh", "-c", command]
+    screen.line("cd " + shlex.quote(str(work)))
     screen.line(STTY)
     stty = re.search(r"[0-9a-f]{32}", screen.until(r"[0-9a-f]{32}"))[0]
     screen.line("clear; " + shlex.join(argv) + " >log 2>&1; echo status=$?")
@@ -264,7 +265,6 @@ def test_beside_a_job(screen, run, work):
 
 def test_beside_a_job_that_ends(screen, run, work):
     """The status is the command's, though it is over before anything could be seen, too."""
-    screen.line("cd " + shlex.quote(str(work)))
     for command in ("exit 7", "sleep 0.5; echo said; exit 8"):
         _, stty = beside(screen, run, work, command, "--force")
         screen.until("status=" + command[-1])
