@@ -286,7 +286,7 @@ def events_in(folder):
 def started_run(run, tape, work, wait_until, text):
     """A run whose command has begun; its $BARO_EVENTS is in work. Returns it and its recorder's pid."""
     process = run.popen("run", "-q", "-o", tape, "--", "sh", "-c",
-                        f"touch {work}/begun; until test -e {work}/go; do sleep 0.02; done; {text}",
+                        f"touch {work}/begun; until test -e {work}/go || test ! -e {work}/begun; do sleep 0.02; done; {text}",
                         env={"TMPDIR": work})
     wait_until((work / "begun").exists)
     run.await_samples(tape)
