@@ -25,13 +25,15 @@ int chart_png(const struct chart *c, const struct chart_picture *p, struct buf *
 #include <cairo.h>
 
 #ifdef __SANITIZE_ADDRESS__
-/* fontconfig keeps what it has read of fonts until the process ends. */
-const char *__lsan_default_suppressions(void);
+/* fontconfig keeps what it has read of fonts until the process ends. The run-time library finds these functions only
+ * where they are visible. */
+#define VISIBLE __attribute__((visibility("default")))
+VISIBLE const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
     return "leak:libfontconfig\n";
 }
-const char *__lsan_default_options(void);
+VISIBLE const char *__lsan_default_options(void);
 const char *__lsan_default_options(void)
 {
     return "print_suppressions=0";
