@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* baro record: attach to what runs, processes or a control group, or record the machine alone. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/fd.h"
 #include "cli/recording.h"
 #include "procfs/procfs.h"
+#include "run/marks_file.h"
 
 /* The name that the tape of this recording gets: that of the first target. */
 static void target_name(int32_t pid, char *name, size_t cap)
@@ -55,20 +62,39 @@ static int target_of(struct cli *cli, const struct record_settings *s, char *nam
     return 0;
 }
 
+/* The file of --events, which is not ours: it stays. Opened without waiting, as it could be a FIFO. */
+static int open_events(const char *path, struct marks_file *ret, struct baro_error *err)
+{
+    char absolute[PATH_MAX];
+    struct stat st;
+    *ret = (struct marks_file){.fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666)};
+    if (ret->fd < 0 || fstat(ret->fd, &st) < 0 || !realpath(path, absolute))
+        return error_set(err, -errno, "can't open %s: %s", path, error_text(errno));
+    if (!S_ISREG(st.st_mode))
+        return error_set(err, -EINVAL, "%s is not a regular file", path);
+    if (snprintf(ret->path, sizeof(ret->path), "%s", absolute) >= (int)sizeof(ret->path))
+        return error_set(err, -ENAMETOOLONG, "the path of %s is longer than %zu bytes", path, sizeof(ret->path) - 1);
+    return 0;
+}
+
 int cmd_record(struct cli *cli, const struct settings *s, char **argv)
 {
     struct recording recording;
     struct record_options options;
     struct record_end end;
+    struct marks_file marks = {.fd = -1};
     struct baro_error err = BARO_ERROR_INIT;
     char name[64];
     (void)argv;
     int code = target_of(cli, &s->record, name, sizeof(name));
     if (code)
         return code;
+    if (s->record.events && open_events(s->record.events, &marks, &err) < 0)
+        return cli_fail(cli, &err);
     if (recording_open(&recording, cli, &s->record, name, &err) < 0)
         return cli_fail(cli, &err);
     recording_options(&recording, &options);
+    options.marks = &marks;
     options.targets = s->record.pids;
     options.n_targets = (size_t)s->record.n_pids;
     options.cgroup = s->record.cgroup;

@@ -331,6 +331,15 @@ const struct opt options_record[] = {
              "group of that path elsewhere, a folder is to be given. CPU time is the group's own count, if it counts "
              "any. The recording ends when nobody is left in it, or "
              "it is gone."},
+    {.name = "events",
+     .argument = "FILE",
+     .type = OPT_TEXT,
+     .offset = AT(record.events),
+     .completes = OPT_A_FILE,
+     .help = "record the lines that are appended to FILE as marks and phases",
+     .more = "FILE is a regular file, and is made if it does not exist. Lines are as in $BARO_EVENTS (baro-mark(1)); "
+             "lines that it has before are not recorded. With BARO_EVENTS=FILE in their environment, baro mark and "
+             "baro phase write to it."},
     {.name = "no-children", .type = OPT_FALSE, .offset = AT(record.children), .help = "leave out its descendants"},
     RECORDING,
     {.name = "no-host",

@@ -33,6 +33,7 @@ struct record_settings {
     int32_t pids[SETTINGS_PIDS_MAX];
     int n_pids;
     const char *cgroup;    /* record: a control group */
+    const char *events;    /* record: a file whose lines are marks and phases */
     int own_group;         /* run: enum own_mode */
     struct program_setting programs[SETTINGS_PROGRAMS_MAX];
     int n_programs;

@@ -319,7 +319,8 @@ static void report(struct recorder *r)
     buf_byte(&text, 0);
     if (text.len > 1 && !text.failed) {
         char line[256];
-        snprintf(line, sizeof(line), "$BARO_EVENTS: left out: %s", (const char *)text.at + 2);
+        snprintf(line, sizeof(line), "%s: left out: %s", r->options->marks->is_ours ? "$BARO_EVENTS" : "--events",
+                 (const char *)text.at + 2);
         recorder_event(r, BARO_EVENT_WARNING, NULL, bad + m->lost_lines, line);
     }
     buf_done(&text);

@@ -367,3 +367,28 @@ def test_truncated_and_removed_while_it_is_recorded(run, tape, work, wait_until)
     assert [m["name"] for m in phases(run, tape)["marks"]] == ["a first line", "anew", "after a hole"]
     assert any("was removed" in e["text"] for e in run.export(tape, "event") if e["event"] == "warning")
     wait_until(lambda: not events_in(work))
+
+
+def test_file_of_an_attached_recording(run, baro, tape, work, wait_until, started):
+    """record --events FILE: what is appended to it meanwhile, and the file stays as it was written."""
+    events = work / "events"
+    events.write_text("before the recording\n")
+    target = started(["sleep", "1000"])
+    recorder = run.popen("record", "-q", "-o", tape, "--pid", target.pid, "--events", "events", cwd=str(work))
+    run.await_samples(tape, 2)
+    environment = {**os.environ, "BARO_EVENTS": str(events)}
+    subprocess.run([baro, "phase", "load", "--", "true"], env=environment, check=True)
+    subprocess.run([baro, "mark", "ready", "n=1"], env=environment, check=True)
+    wait_until(lambda: any(e["event"] == "mark" for e in run.export(tape, "event")))
+    target.kill()
+    assert recorder.wait(timeout=60) == 0
+    got = phases(run, tape)
+    assert [p["name"] for p in got["phases"]] == ["load"] and [m["name"] for m in got["marks"]] == ["ready"]
+    assert events.read_text().startswith("before the recording\n") and events.read_text().count("\n") == 4
+
+
+@pytest.mark.parametrize("make, says", [(os.mkfifo, "regular"), (os.mkdir, "directory")])
+def test_file_of_an_attached_recording_must_be_regular(run, tape, work, started, make, says):
+    make(work / "events")
+    done = run("record", "-o", tape, "--pid", started(["sleep", "1000"]).pid, "--events", work / "events", status=2)
+    assert len(done.stderr.splitlines()) == 1 and says in done.stderr and not tape.exists()
