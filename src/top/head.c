@@ -132,12 +132,18 @@ static void value_write(const struct view *v, struct buf *b, enum style *ret_sty
     value_rate(v, b, v->feed->metric.job.write_rate);
 }
 
+/* Before what all records sum up to, whichever moment is shown. */
+static void in_all(const struct view *v, struct buf *b)
+{
+    buf_str(b, v->ui->live ? "so far " : "in all ");
+}
+
 static void note_io(const struct view *v, struct buf *b, const char *name)
 {
     struct baro_value all = report_fact(v->feed->summary, "job", name);
     if (all.absent)
         return;
-    buf_str(b, "so far ");
+    in_all(v, b);
     cell_mark(b, v->grid->utf8, all.flags);
     fmt_bytes(b, all.u64);
 }
@@ -176,7 +182,7 @@ static void note_processes(const struct view *v, struct buf *b)
     struct baro_value all = report_fact(v->feed->summary, "job", "processes_started");
     if (all.absent)
         return;
-    buf_str(b, "so far ");
+    in_all(v, b);
     cell_mark(b, v->grid->utf8, all.flags);
     fmt_count(b, all.u64);
 }
