@@ -38,7 +38,7 @@ enum curve head_memory_curve(const struct view *v)
     return curve[v->memory.measure];
 }
 
-/* A sum of rss that is larger than the limit was never held: it is not said to be so much of it. */
+/* A sum of rss counts shared pages more than once, so it is not compared with the limit. */
 void head_memory_value(const struct view *v, struct buf *b, enum style *ret_style)
 {
     const struct memory m = v->memory;
@@ -50,11 +50,11 @@ void head_memory_value(const struct view *v, struct buf *b, enum style *ret_styl
         cell_mark(b, v->grid->utf8, m.flags);
         fmt_bytes(b, m.bytes);
     }
-    if (limit <= 0 || (m.counts_shared && (double)m.bytes > limit))
+    if (limit <= 0 || m.counts_shared)
         return;
     buf_str(b, " of ");
     fmt_bytes(b, (uint64_t)limit);
-    if (!m.absent && !m.counts_shared && (double)m.bytes >= 0.8 * limit)
+    if (!m.absent && (double)m.bytes >= 0.8 * limit)
         *ret_style = (double)m.bytes >= 0.95 * limit ? STYLE_BAD : STYLE_WARN;
 }
 
