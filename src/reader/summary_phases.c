@@ -48,6 +48,7 @@ static unsigned put_fact(struct table *t, const struct baro_timeline *timeline, 
         buf_byte(&cell, '~');
     put_value(&cell, baro_timeline_fact(fact), &v);
     table_take(t, &cell);
+    buf_done(&cell);
     return v.flags & BARO_VALUE_LOWER_BOUND ? BARO_VALUE_LOWER_BOUND : v.flags;
 }
 
@@ -68,6 +69,7 @@ static unsigned put_phase(struct table *t, const struct baro_timeline *timeline,
         buf_str(&cell, "  ");
     buf_escaped(&cell, v->text, strlen(v->text));
     table_take(t, &cell);
+    buf_done(&cell);
     return flags | (v->is_open ? BARO_VALUE_LOWER_BOUND : 0);
 }
 
