@@ -275,9 +275,13 @@ static bool reserve(struct baro_tape *t)
     if (cap <= t->cap_moved)
         return true;
     uint64_t *moved = realloc(t->moved, cap / 64 * sizeof *moved);
-    t->moved = moved ? moved : t->moved;
-    t->cap_moved = moved ? cap : t->cap_moved;
-    return moved != NULL;
+    if (!moved)
+        return false;
+    if (t->sample.moved) /* this sample may have begun before there was no room for its processes */
+        t->sample.moved = moved;
+    t->moved = moved;
+    t->cap_moved = cap;
+    return true;
 }
 
 static int scan_row(struct baro_tape *t, struct span *in, const struct tape_row *row, struct baro_process *p,

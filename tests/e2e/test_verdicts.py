@@ -22,6 +22,8 @@ import pytest
 from conftest import Cgroup, _cgroup2_mounts
 from jobs import PYTHON, script
 
+pytestmark = pytest.mark.not_sanitized("what a recorder with sanitizers takes of CPU and memory is a verdict of its own")
+
 OF_THE_MACHINE = {"cpu-neighbour", "cpu-steal"}
 ALWAYS = {"right-size", "dominates"}
 BURN = "import time\nend = time.monotonic() + {0}\nwhile time.monotonic() < end: pass\n"
