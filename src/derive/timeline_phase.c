@@ -48,9 +48,19 @@ static uint32_t hash_name(const char *name, const char *id)
     return chains_hash(chains_hash(0, name, strlen(name) + 1), id, strlen(id));
 }
 
-static uint32_t hash_process(struct baro_key key)
+static uint32_t hash_pid(int32_t pid)
 {
-    return chains_hash(chains_hash(0, &key.pid, sizeof(key.pid)), &key.start, sizeof(key.start));
+    return chains_hash(0, &pid, sizeof(pid));
+}
+
+/*
+ * Is this the exit of the process that began the phase? A process too short to be sampled has an exit without a start
+ * time. It lived when the phase began, so the first exit of its pid after that is its own. Example: phase of pid 499
+ * from 0.97 ms on, exits of pid 499 at 0.20 ms (another one) and at 2.20 ms (its own).
+ */
+static bool is_exit_of(const struct timeline_item *i, struct baro_key key, uint64_t exit_ns)
+{
+    return i->view.pid == key.pid && (key.start ? i->view.start_ticks == key.start : exit_ns >= i->view.begin_ns);
 }
 
 static struct timeline_item *find_open(const struct baro_timeline *t, const char *name, const char *id)
@@ -63,11 +73,11 @@ static struct timeline_item *find_open(const struct baro_timeline *t, const char
     return i;
 }
 
-static struct timeline_item *find_process(const struct baro_timeline *t, struct baro_key key)
+static struct timeline_item *find_process(const struct baro_timeline *t, struct baro_key key, uint64_t exit_ns)
 {
     const struct timeline_chains *c = &t->open[CHAIN_PROCESS];
-    struct timeline_item *i = c->n ? c->bucket[hash_process(key) & (c->size - 1)] : NULL;
-    while (i && (i->view.pid != key.pid || i->view.start_ticks != key.start))
+    struct timeline_item *i = c->n ? c->bucket[hash_pid(key.pid) & (c->size - 1)] : NULL;
+    while (i && !is_exit_of(i, key, exit_ns))
         i = i->next[CHAIN_PROCESS];
     return i;
 }
@@ -80,10 +90,9 @@ static bool ends_with_process(const struct timeline_item *i)
 
 static void open_phase(struct baro_timeline *t, struct timeline_item *i)
 {
-    const struct baro_key key = {i->view.pid, i->view.start_ticks};
     i->view.is_open = true;
     i->hash[CHAIN_NAME] = hash_name(i->view.name, i->id);
-    i->hash[CHAIN_PROCESS] = hash_process(key);
+    i->hash[CHAIN_PROCESS] = hash_pid(i->view.pid);
     if (!chains_add(&t->open[CHAIN_NAME], CHAIN_NAME, i) ||
         (ends_with_process(i) && !chains_add(&t->open[CHAIN_PROCESS], CHAIN_PROCESS, i)))
         t->failed = true;
@@ -116,10 +125,10 @@ void timeline_add_mark(struct baro_timeline *t, const struct baro_event *e)
     append(t, BARO_TIMELINE_MARK, e);
 }
 
-static const struct timeline_ended *find_ended(const struct baro_timeline *t, struct baro_key key)
+static const struct timeline_ended *find_ended(const struct baro_timeline *t, const struct timeline_item *phase)
 {
     for (size_t i = 0; i < TIMELINE_ENDED && i < t->n_ended; i++) {
-        if (baro_key_equal(t->ended[i].key, key))
+        if (is_exit_of(phase, t->ended[i].key, t->ended[i].t_ns))
             return &t->ended[i];
     }
     return NULL;
@@ -132,7 +141,7 @@ void timeline_add_begin(struct baro_timeline *t, const struct baro_event *e)
         return;
     open_phase(t, i);
     measure(t, i, USAGE_OPEN);
-    const struct timeline_ended *gone = ends_with_process(i) ? find_ended(t, e->key) : NULL;
+    const struct timeline_ended *gone = ends_with_process(i) ? find_ended(t, i) : NULL;
     if (gone)
         close_phase(t, i, gone->t_ns);
 }
@@ -176,7 +185,7 @@ void timeline_add_end(struct baro_timeline *t, const struct baro_event *e)
 void timeline_process_ended(struct baro_timeline *t, const struct baro_exit *e)
 {
     t->ended[t->n_ended++ % TIMELINE_ENDED] = (struct timeline_ended){e->key, e->t_ns};
-    for (struct timeline_item *i; (i = find_process(t, e->key)) != NULL;)
+    for (struct timeline_item *i; (i = find_process(t, e->key, e->t_ns)) != NULL;)
         close_phase(t, i, e->t_ns);
 }
 

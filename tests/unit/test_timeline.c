@@ -162,8 +162,9 @@ static void test_phases(void **state)
     check_phases(live());
 }
 
-/* Two phases of one name, told apart by their id; the one that is reported by a process ends with that at the latest;
- * an end that comes after the exit record counts. */
+/* Two phases of one name, told apart by their id; the one that is reported by a process ends with that at the latest,
+ * also if its start is not known: the first exit of its pid since is its own. An end that comes after the exit record
+ * counts. */
 static void test_ids(void **state)
 {
     (void)state;
@@ -178,13 +179,15 @@ static void test_ids(void **state)
     e = (struct baro_event){.t_ns = 2 * SECOND, .kind = BARO_EVENT_PHASE_BEGIN, .key = key[1], .text = "cc",
                             .n_attributes = 1, .attribute = &b};
     tape_writer_event(w, &e);
-    struct baro_exit gone = {.t_ns = 4 * SECOND, .id = 7, .key = key[0], .name = "baro"};
+    struct baro_exit gone = {.t_ns = 1 * SECOND, .id = 6, .key = {201, 0}, .name = "another"};
+    tape_writer_exit(w, &gone);
+    gone = (struct baro_exit){.t_ns = 4 * SECOND, .id = 7, .key = key[0], .name = "baro"};
     tape_writer_exit(w, &gone);
     const struct baro_attribute end[] = {
         text_of("id", "1"), {.name = "status", .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = 3}, text_of("file", "b.c")};
     event_with(w, BARO_EVENT_PHASE_END, 3 * SECOND, "cc", end, 3);
     gone.id = 8;
-    gone.key = key[1];
+    gone.key = (struct baro_key){201, 0};
     gone.t_ns = 5 * SECOND;
     tape_writer_exit(w, &gone);
     gone.id = 9; /* its exit is on the tape before its line */
