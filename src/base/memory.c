@@ -44,9 +44,7 @@ static int drop_code(struct dl_phdr_info *info, size_t size, void *context)
 void memory_give_back(void)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-#ifdef __GLIBC__
     malloc_trim(0);
-#endif
     if (!is_traced())
         dl_iterate_phdr(drop_code, &page);
 }
