@@ -79,6 +79,23 @@ static void scdoc_baro(struct buf *b)
     scdoc_files(b);
 }
 
+static void scdoc_examples(struct buf *b, const char *examples)
+{
+    buf_str(b, "# EXAMPLES\n\n");
+    for (const char *p = examples; *p;) {
+        int command = (int)strcspn(p, "\t"), n = (int)strcspn(p, "\n");
+        char line[256];
+        snprintf(line, sizeof(line), "%.*s", command, p);
+        buf_str(b, "*");
+        scdoc_text(b, line);
+        snprintf(line, sizeof(line), "%.*s", n - command - 1, p + command + 1);
+        buf_str(b, "*\n\t");
+        scdoc_text(b, line);
+        buf_str(b, ".\n\n");
+        p += n + (p[n] == '\n');
+    }
+}
+
 static void scdoc_command(struct buf *b, const struct cli_command *c)
 {
     char name[64];
@@ -96,6 +113,8 @@ static void scdoc_command(struct buf *b, const struct cli_command *c)
     }
     buf_str(b, "\n\n# OPTIONS\n\n");
     scdoc_options(b, c->options);
+    if (c->examples)
+        scdoc_examples(b, c->examples);
     buf_str(b, "# SEE ALSO\n\n*baro*(1)\n");
 }
 

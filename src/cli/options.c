@@ -185,8 +185,8 @@ void settings_init(struct settings *s)
         {.name = "force",                                                                                              \
          .type = OPT_TRUE,                                                                                             \
          .offset = AT(record.force),                                                                                   \
-         .help = "replace FILE if it is there",                                                                        \
-         .more = "Until the recording has begun the old one is kept beside it, as FILE.old-..."},                      \
+         .help = "replace FILE if it exists",                                                                          \
+         .more = "The old file is kept beside it as FILE.old-... until the recording has begun."},                     \
         {.name = "quiet",                                                                                              \
          .letter = 'q',                                                                                                \
          .type = OPT_TRUE,                                                                                             \
@@ -199,11 +199,10 @@ void settings_init(struct settings *s)
          .offset = AT(record.interval_ns),                                                                             \
          .parse = take_interval,                                                                                       \
          .help = "time between samples: auto (the default), or 10ms to 1h",                                            \
-         .more =                                                                                                       \
-             "With auto, samples are dense at first and then come every hundredth of the time passed, between 10 ms "  \
-             "and 1 s, so that a run of any length has a curve; further apart where they would cost more than "        \
-             "--overhead allows, "                                                                                     \
-             "and up to 1 s apart while the job does nothing. Units are ns, us, ms, s, min, h and d."},                \
+         .more = "auto samples densely at first: the interval is a hundredth of the time since the start, but at "     \
+                 "least 10 ms and at most 1 s. So a run of any length has a curve. The interval is longer where "      \
+                 "sampling would cost more than --overhead allows, and up to 1 s while the job is idle. Units are ns, "\
+                 "us, ms, s, min, h and d."},                                                                          \
         {.name = "metrics",                                                                                            \
          .letter = 'm',                                                                                                \
          .argument = "LIST",                                                                                           \
@@ -212,38 +211,36 @@ void settings_init(struct settings *s)
          .parse = take_metrics,                                                                                        \
          .completes = OPT_A_METRIC,                                                                                    \
          .help = "record these metrics of processes, e.g. cpu,rss or -pss,-uss (default: all)",                        \
-         .more =                                                                                                       \
-             "A leading - takes a metric away; a list that begins with one starts from all. What is not wanted is "    \
-             "not read. What the job's totals need, and what comes with it, is recorded in any case: cpu, faults, "    \
-             "rss, state and "                                                                                         \
-             "threads. baro metrics lists them."},                                                                     \
+         .more = "baro metrics lists them. A leading - removes a metric; a list that begins with one starts from all. "\
+                 "A metric that is not in the list is not read. The job's totals need cpu, faults, rss, state and "    \
+                 "threads: these are always recorded."},                                                               \
         {.name = "collect",                                                                                            \
          .argument = "NAME=COMMAND",                                                                                   \
          .type = OPT_PARSED,                                                                                           \
          .offset = AT(record),                                                                                         \
          .parse = take_collect,                                                                                        \
-         .help = "run COMMAND beside the job and record what it prints; may be given more than once",                  \
-         .more =                                                                                                       \
-             "COMMAND is run by sh. It prints OpenMetrics text that ends with a line \"# EOF\", or an object of JSON " \
-             "for each reading, as often as it likes; a command that ends after a reading is started again a second "  \
-             "after its start, or at each --interval. Its rows are a kind called NAME: baro export --entity NAME. "   \
-             "One that fails is started again 1 s later, then 2 s, up to a minute. Whatever it does, the job is not "  \
-             "affected, and it ends with the recording. BARO_INTERVAL tells it the seconds between readings, BARO_PID "\
-             "the first process of the job. 128 columns and 4096 rows are kept; what is left out is reported. What it "\
-             "uses is part of what the recording costs, but not of --overhead."},                                      \
+         .help = "run COMMAND beside the job and record what it prints; can be given more than once",                  \
+         .more = "sh runs COMMAND. It prints readings, as many as it likes: OpenMetrics text that ends with a line "   \
+                 "\"# EOF\", or one JSON object for each. They are rows of a kind called NAME: baro export --entity "  \
+                 "NAME. If COMMAND ends after a reading, it is started again one second after its last start, or at "  \
+                 "each --interval. If it fails, it is started again after 1 s, then 2 s, and so on up to a minute. It "\
+                 "can't affect the job, and is ended with the recording. Its environment has BARO_INTERVAL (seconds "  \
+                 "between readings) and BARO_PID (the first process of the job). At most 128 columns and 4096 rows "   \
+                 "are kept; what is left out is reported. What it uses counts as a cost of the recording, but not "    \
+                 "against --overhead."},                                                                               \
         {.name = "no-cmdline",                                                                                         \
          .type = OPT_FALSE,                                                                                            \
          .offset = AT(record.cmdline),                                                                                 \
-         .help = "keep no command lines",                                                                              \
-         .more =                                                                                                       \
-             "Without it, passwords, tokens and the like are blotted out before a command line reaches the tape."},    \
+         .help = "record no command lines",                                                                            \
+         .more = "Without this option command lines are recorded, but passwords, tokens and the like are replaced "    \
+                 "before they reach the tape."},                                                                       \
     {                                                                                                                  \
         .name = "overhead", .argument = "SHARE", .type = OPT_PARSED, .offset = AT(record.overhead_ppm),                \
         .parse = take_overhead,                                                                                        \
-        .help = "most CPU that sampling may take, as a share of a core: 1% (the default), or off",                     \
-        .more = "To stay within it, costly reads (pss, uss) thin out, and samples come later or, with a fixed "        \
-                "interval, are left out. What was "                                                                    \
-                "left out is on the tape and said in the summary. Starting takes up to 12 ms of CPU time besides."     \
+        .help = "most CPU that sampling may use, as a share of a core: 1% (the default), or off",                      \
+        .more = "To stay within it, expensive reads (pss, uss) are done less often, and samples are delayed or, with " \
+                "a fixed interval, left out. The tape and the summary say how many were left out. The start of a "     \
+                "recording takes up to 12 ms of CPU time in addition."                                                 \
     }
 
 static const char *const own_groups[] = {"auto", "own", "none", NULL}; /* in the order of enum own_mode */
@@ -256,17 +253,16 @@ const struct opt options_run[] = {
      .offset = AT(record.own_group),
      .choices = own_groups,
      .help = "a control group for the command: auto (the default), own or none",
-     .more = "In a group of its own the command's CPU time and processes are the kernel's own count at every moment. "
-             "With auto it gets one where ours was "
-             "handed over (v2; Delegate=yes of systemd, systemd-run --user --scope), with own wherever one can be "
-             "made. Where baro is alone in that group and it "
-             "has the memory controller, the memory of the command's is counted, too: its peak is the kernel's own "
-             "mark. Where memory and threads are v1's, own "
-             "makes groups there as well, and where there is no v2, v1 counts the CPU time."},
+     .more = "In a group of its own, the kernel itself counts the CPU time and the processes of the command. auto "
+             "makes a group where baro's own group is delegated to it (v2: Delegate=yes of systemd, as with systemd- "
+             "run --user --scope). own makes one wherever that is possible. If baro is alone in its group and this "
+             "group has the memory controller, the kernel counts the command's memory, too, and its peak is exact. If "
+             "memory and pids are v1 hierarchies, own makes groups there as well; without v2, a v1 group counts the "
+             "CPU time."},
     {.name = "no-subreaper",
      .type = OPT_FALSE,
      .offset = AT(record.subreaper),
-     .help = "leave orphans to init instead of taking them over"},
+     .help = "leave orphans to init instead of adopting them"},
     {.name = "no-host",
      .type = OPT_FALSE,
      .offset = AT(record.host),
@@ -274,9 +270,9 @@ const struct opt options_run[] = {
     {.name = "top",
      .type = OPT_TRUE,
      .offset = AT(record.top),
-     .help = "show the job with baro top while it runs; its output must go elsewhere, as in `>log 2>&1`",
-     .more = "^C and ^Z reach the command as ever; all other keys are the view's, so a command that reads the terminal "
-             "should not be run with it. q ends the view, and the command goes on. The view ends with the command."},
+     .help = "show the job with baro top while it runs; redirect the command's output, as in `>log 2>&1`",
+     .more = "^C and ^Z reach the command as usual. All other keys go to the view, so this does not suit a command "
+             "that reads from the terminal. q ends the view, and the command goes on. The view ends with the command."},
     HELP,
     END,
 };
@@ -284,12 +280,12 @@ const struct opt options_run[] = {
 #define NO_NOTE                                                                                                        \
     {                                                                                                                  \
         .name = "quiet", .letter = 'q', .type = OPT_TRUE, .offset = AT(record.quiet),                                  \
-        .help = "no note where there is no recording",                                                                 \
+        .help = "print no note if there is no recording",                                                              \
     }
 
 const struct opt options_mark[] = {
-    {.name = "begin", .type = OPT_TRUE, .offset = AT(begins), .help = "a phase of this name begins"},
-    {.name = "end", .type = OPT_TRUE, .offset = AT(ends), .help = "the phase of this name ends that began last"},
+    {.name = "begin", .type = OPT_TRUE, .offset = AT(begins), .help = "begin a phase with this name"},
+    {.name = "end", .type = OPT_TRUE, .offset = AT(ends), .help = "end the phase with this name that began last"},
     NO_NOTE,
     HELP,
     END,
@@ -305,42 +301,39 @@ const struct opt options_record[] = {
      .offset = AT(record),
      .parse = take_pid,
      .completes = OPT_A_PID,
-     .help = "record this process; may be given more than once"},
+     .help = "record this process; can be given more than once"},
     {.name = "host",
      .type = OPT_TRUE,
      .offset = AT(record.machine),
-     .help = "record the machine; without --pid and --cgroup the machine alone, until INT or TERM"},
+     .help = "record the machine; without --pid and --cgroup nothing else, until SIGINT or SIGTERM"},
     {.name = "for",
      .argument = "TIME",
      .type = OPT_PARSED,
      .offset = AT(record.for_ns),
      .parse = take_for,
-     .help = "record for this long, e.g. 10min or 1h, instead of until the last process ended"},
+     .help = "end the recording after this time, e.g. 10min or 1h"},
     {.name = "cgroup",
      .argument = "PATH",
      .type = OPT_PARSED,
      .offset = AT(record),
      .parse = take_group,
      .completes = OPT_A_FILE,
-     .help = "record all that is in this control group and below it: a service, a container, a pod",
-     .more = "PATH is its folder, such as /sys/fs/cgroup/system.slice/cron.service or, below /sys/fs/cgroup, "
-             "system.slice/cron.service; or as it stands in /proc/PID/cgroup; "
-             "v1 and v2. Such a path is searched for in every hierarchy: its members are those of the hierarchy that "
-             "counts CPU time "
-             "(v2, else cpuacct), and where others are in a "
-             "group of that path elsewhere, a folder is to be given. CPU time is the group's own count, if it counts "
-             "any. The recording ends when nobody is left in it, or "
-             "it is gone."},
+     .help = "record all processes in this control group and below it: a service, a container, a pod",
+     .more = "PATH is its folder, such as /sys/fs/cgroup/system.slice/cron.service. It can also be relative to "
+             "/sys/fs/cgroup, or as in /proc/PID/cgroup. Such a path is looked up in every hierarchy, v1 and v2. The "
+             "members are those of the hierarchy that counts CPU time (v2, else cpuacct). If a group with this path "
+             "has other members in another hierarchy, give the folder. CPU time is the group's own count, if it has "
+             "one. The recording ends when the group is empty or removed."},
     {.name = "events",
      .argument = "FILE",
      .type = OPT_TEXT,
      .offset = AT(record.events),
      .completes = OPT_A_FILE,
      .help = "record the lines that are appended to FILE as marks and phases",
-     .more = "FILE is a regular file, and is made if it does not exist. Lines are as in $BARO_EVENTS (baro-mark(1)); "
-             "lines that it has before are not recorded. With BARO_EVENTS=FILE in their environment, baro mark and "
-             "baro phase write to it."},
-    {.name = "no-children", .type = OPT_FALSE, .offset = AT(record.children), .help = "leave out its descendants"},
+     .more = "FILE is a regular file. It is created if it does not exist. Its lines are as in $BARO_EVENTS "
+             "(baro-mark(1)). Lines that were in it before are not recorded. With BARO_EVENTS=FILE in the environment, "
+             "baro mark and baro phase write to it."},
+    {.name = "no-children", .type = OPT_FALSE, .offset = AT(record.children), .help = "do not record descendants"},
     RECORDING,
     {.name = "no-host",
      .type = OPT_FALSE,
@@ -355,7 +348,7 @@ const struct opt options_doctor[] = {
      .letter = 'm',
      .type = OPT_TRUE,
      .offset = AT(metrics),
-     .help = "a line for each metric of the machine and of control groups"},
+     .help = "print a line for each metric of the machine and of control groups"},
     JSON_OPTION,
     HELP,
     END,

@@ -24,7 +24,8 @@ struct cli_command {
     const char *name;
     const char *operands; /* for the usage line, after the options */
     const char *summary;  /* one line */
-    const char *about;    /* paragraphs for help and the man page, separated by an empty line */
+    const char *about;    /* paragraphs for help and the man page, separated by an empty line; "- " begins an item */
+    const char *examples; /* lines of a command line, a tab, and what it does; NULL: none */
     const struct opt *options;
     cli_function *function; /* NULL: another program has it (cli/programs.h) */
     int failed;           /* exit status of a failure of our own */

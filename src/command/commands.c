@@ -5,115 +5,248 @@
 #include "command/options.h"
 
 #define TAPE_SAYS                                                                                                      \
-    "TAPE is a file, or @last (or @1), @2, ... of the runs kept under ${BARO_DIR:-${XDG_STATE_HOME:-~/.local/state}/"  \
-    "barograph}."
-#define ONE_TAPE_SAYS TAPE_SAYS " Left out, it is @last. A tape can be read while it is being written."
+    "TAPE is a file, or one of the kept runs: @last (or @1) is the newest, @2 the one before it, and so on. Runs are " \
+    "kept in ${BARO_DIR:-${XDG_STATE_HOME:-~/.local/state}/barograph}."
+#define ONE_TAPE_SAYS TAPE_SAYS " Without TAPE it is @last. A tape can be read while it is being written."
 
 const struct cli_command cli_commands[] = {
-    {"run", "[--] COMMAND [ARGUMENT...]", "record a command and all that it starts",
-     "Runs COMMAND and records what it and all its descendants use, down to processes that live a millisecond or leave "
-     "the "
-     "tree. The command is not disturbed: it keeps the terminal, its descriptors, its environment (plus BARO_*), its "
-     "limits "
-     "and its signals, and baro ends as the command ended, by the same status or the same signal.\n\n"
-     "At the end a short summary goes to standard error. The tape can be read while the command runs, and survives "
-     "whatever "
-     "ends the recorder.",
-     options_run, cmd_run, CLI_RUN_FAILED, 1, -1, true, false, true, NULL},
-    {"record", "--pid PID... | --cgroup PATH | --host",
-     "record what runs already: processes, a control group or the machine",
-     "Attaches to running processes and records them and their descendants, or all that is in a control group, until "
-     "the last of them has ended, or until "
-     "INT or TERM; with --host alone the machine and no process, until INT or TERM. Processes are never signalled or "
-     "stopped. Totals count from the moment of "
-     "attaching; what was used before is listed separately.",
-     options_record, cmd_record, CLI_FAILED, 0, 0, false, false, true, NULL},
-    {"mark", "NAME... [KEY=VALUE...]", "name a moment of the job, from inside a recording",
-     "Puts a mark on the tape of the recording that it is called in: a name (words without '=' are one name) and "
-     "attributes; a VALUE that is a number stays one. With --begin and --end it is the edge of a phase.\n\n"
-     "It appends a line to the file that the environment variable BARO_EVENTS names, which every program can do by "
-     "itself, in any language: a line of text is a mark of that name; JSON is {\"mark\": \"checkpoint\", \"loss\": "
-     "0.12}, {\"begin\": \"load\"}, {\"end\": \"load\"} or {\"phase\": \"fit\", \"seconds\": 1.25} (one that has "
-     "just ended), with whatever other members. \"time\" (seconds since 1970), \"monotonic\" (seconds) or "
-     "\"monotonic_ns\" says when it was; \"id\" tells phases of one name apart. Append (>>), with the whole line in "
-     "one write. Lines as RunLog writes them are taken, too. The file goes with the recording.\n\n"
-     "Outside of a recording, or where the line can't be written, it prints a note, and the status is 0 all the same: "
-     "a script that marks runs as well without a recording.",
-     options_mark, cmd_mark, CLI_FAILED, 1, -1, false, false, false, NULL},
-    {"phase", "NAME [KEY=VALUE...] -- COMMAND [ARGUMENT...]", "run a command as a phase of the job",
-     "Runs COMMAND, and the tape of the recording that it is called in has a phase NAME from its start to its end, "
-     "with its exit status as an attribute beside those that are given. Phases nest and overlap. baro phase ends as "
-     "COMMAND ended, by the same status or the same signal, and passes signals and stops on to it, as baro run "
-     "does.\n\nOutside of a recording it runs COMMAND all the same and prints a note.",
-     options_phase, cmd_phase, CLI_RUN_FAILED, 2, -1, true, false, false, NULL},
-    {"summary", "[TAPE]", "what it used, and what that was spent on", ONE_TAPE_SAYS, options_summary, cmd_summary,
-     CLI_FAILED, 0, 1, false, false, false, NULL},
-    {"show", "[TAPE]", "the tree of processes as it was at a moment",
-     "Prints the tree of processes with what each one used, from the sample that stands for the moment, and says which "
-     "sample that is. Rates are over the interval that ends there.\n\n" ONE_TAPE_SAYS,
-     options_show, cmd_show, CLI_FAILED, 0, 1, false, false, false, NULL},
-    {"top", "[TAPE]", "the job as it runs: live, or at any moment of a tape",
-     "Shows what the job uses, against what it may use, with the course of it; the tree of processes with what each "
-     "one and all below it use; what each command took so far, also of processes that have ended; phases and events. "
-     "Keys sort, filter and fold, and move through the tape while it grows; ? lists them. Where standard output is no "
-     "terminal it is printed once.\n\n" TAPE_SAYS " Left out, it is the newest one that is being written, else "
-     "@last.",
-     options_top, cmd_top, CLI_FAILED, 0, 1, false, false, true, "baro-top"},
-    {"export", "[TAPE]", "rows for other programs: CSV or JSON lines",
-     "Writes a row for each process at each sample, or for each sample of the job, each event or each exit; or, each "
-     "time the machine was "
-     "read, a row of it or one for each of its CPUs, disks, filesystems, network interfaces, sensors or control "
-     "groups. Times are UTC. "
-     "In CSV a cell without a value is empty; in JSON it is null, and \"absent\" says why. Text has control bytes, and "
-     "bytes "
-     "that are not UTF-8, as \\xNN and a backslash as two.\n\n"
-     "Besides the metrics that baro metrics lists (by entity) there are these columns. Of processes and exits: time, "
-     "t_ns (since "
-     "the tape began), pid, start_ticks (with pid: who it is), ppid, uid, user, name, cmdline, origin; of processes "
-     "age_ns and "
-     "cores; of exits status, signal, source, sampled; of the job time, t_ns, lossy, lower_bounds (the sums below that "
-     "lack the value of a process) and cores; of events time, t_ns, event, pid, "
-     "start_ticks, number, text; of the host time, t_ns (when it was read) and cores (time in which something ran "
-     "on it), of its parts time, "
-     "t_ns, id, name, label, and cores of CPUs and control groups. user, age_ns, origin and id are written only where "
-     "they are asked for.\n\n" ONE_TAPE_SAYS,
-     options_export, cmd_export, CLI_FAILED, 0, 1, false, false, false, NULL},
-    {"report", "[TAPE]", "a report to look at: an HTML page, Markdown, JSON or a folder with pictures",
-     "Writes what the recording shows as one HTML file that needs nothing else: it can be mailed, and opens without a "
-     "network. Or as Markdown, for pull requests and job summaries, as JSON, or as a folder with Markdown and "
-     "pictures. The end of the output's name says which format is written.\n\n" ONE_TAPE_SAYS,
-     options_report, cmd_report, CLI_FAILED, 0, 1, false, false, false, "baro-report"},
-    {"plot", "[TAPE...] FIGURE|METRIC", "draw one figure or metric of one or several tapes",
-     "Draws a figure (baro plot --list) or a metric (baro metrics) over the time of a recording: in the terminal, or "
-     "with -o as SVG or PNG. A metric can be named with its kind, and with the process or entity that it is of: "
-     "job.cores, rss@cc1, disk.busy_ratio@sda. Of a counter the growth per second is drawn. Several tapes stand in one "
-     "plot, each from its start. The figure may also stand before the tapes.\n\n" ONE_TAPE_SAYS,
-     options_plot, cmd_plot, CLI_FAILED, 0, -1, false, false, false, "baro-report"},
-    {"ls", "", "the runs that are kept, newest last",
-     "A line for each kept run: its name for other commands, when it began (local time), how long it took, how it "
-     "ended (or \"running\", or \"cut off\": no recorder writes it any more, and it has no "
-     "end), its size and its command. --json has the newest first.",
-     options_ls, cmd_ls, CLI_FAILED, 0, 0, false, false, true, NULL},
-    {"rm", "TAPE...", "remove tapes", "Removes tapes, and refuses whatever is not one.\n\n" TAPE_SAYS, options_rm,
-     cmd_rm, CLI_FAILED, 0, -1, false, false, true, NULL},
-    {"metrics", "[TAPE]", "what can be recorded, and what it means",
-     "Lists the metrics of each kind. With TAPE those that it may hold, also of kinds that only the tape defines. "
-     "After these come derived metrics, which libbaro computes from two samples; of them, baro export has a column "
-     "for cores only.\n\n"
-     TAPE_SAYS, options_metrics, cmd_metrics, CLI_FAILED, 0, 1,
-     false, false, false, NULL},
-    {"doctor", "", "what can be recorded here, and what permission or setting would enable the rest",
-     "Tries each source of values and of events as this user, in this container and on this kernel, and says what is "
-     "missing "
-     "and what would enable it. With --metrics it says so of each metric of the machine and of control groups that "
-     "baro metrics lists, from one reading as a recording takes it. "
-     "The status is 0 even where something is missing.",
-     options_doctor, cmd_doctor, CLI_FAILED, 0, 0, false, false, false, NULL},
-    {"help", "[COMMAND]", "help on a command", NULL, options_none, cmd_help, CLI_FAILED, 0, 1, false, false, false,
-     NULL},
-    {"docs", "man [COMMAND] | bash | metrics | json",
-     "sources of the manual pages, the completion, docs/metrics.md and the members in docs/json.md", NULL,
-     options_none, cmd_docs, CLI_FAILED, 1, 2, false, true, false, NULL},
+    {.name = "run",
+     .operands = "[--] COMMAND [ARGUMENT...]",
+     .summary = "record a command and all processes that it starts",
+     .about =
+         "Runs COMMAND and records what it and all its descendants use, including processes that live for only a "
+         "millisecond and processes that detach from their parent.\n\n"
+         "The command is not disturbed: it keeps the terminal, its descriptors, its limits and its signals. Only "
+         "BARO_PID, BARO_TAPE and BARO_EVENTS are added to its environment. baro ends as the command ended: with the "
+         "same status, or by the same signal.\n\n"
+         "At the end a short summary is printed on standard error. The tape can be read while the command runs. If "
+         "the recorder is killed, the command goes on, and the tape is readable up to its last write.",
+     .examples = "baro run -- make -j8\trecord a build; `baro summary` then shows what it used\n"
+                 "baro run -q -o tests.baro -- pytest\trecord into the file tests.baro, and print no summary\n"
+                 "baro run --top -- ./train.py >log 2>&1\twatch the job while it runs",
+     .options = options_run,
+     .function = cmd_run,
+     .failed = CLI_RUN_FAILED,
+     .operands_min = 1,
+     .operands_max = -1,
+     .stop_early = true,
+     .kept = true},
+    {.name = "record",
+     .operands = "--pid PID... | --cgroup PATH | --host",
+     .summary = "record what already runs: processes, a control group or the machine",
+     .about = "Attaches to running processes and records them and their descendants (--pid), or all processes of a "
+              "control group (--cgroup), or the machine without any process (--host alone).\n\n"
+              "The recording ends when the last of these processes has ended, after the time of --for, or when baro "
+              "receives SIGINT or SIGTERM. The processes are never signalled or stopped.\n\n"
+              "Totals count from the moment of attaching. What was used before is listed separately.",
+     .examples = "baro record --pid 1234\trecord process 1234 and its descendants until they have ended\n"
+                 "baro record --cgroup system.slice/cron.service\trecord a service\n"
+                 "baro record --host --for 10min -o idle.baro\trecord the machine for ten minutes",
+     .options = options_record,
+     .function = cmd_record,
+     .failed = CLI_FAILED,
+     .kept = true},
+    {.name = "mark",
+     .operands = "NAME... [KEY=VALUE...]",
+     .summary = "name a moment of the job, from inside a recording",
+     .about =
+         "Puts a mark on the tape of the recording in which it is called. A mark has a name and attributes. All words "
+         "without '=' together are the name. KEY=VALUE is an attribute; a VALUE that is a number is stored as a "
+         "number. With --begin or --end it is the beginning or the end of a phase.\n\n"
+         "A program in any language can do the same without baro: it appends a line to the file that the environment "
+         "variable BARO_EVENTS names. The file has to be opened for appending (>> in a shell), and the line written "
+         "by one write. The file is removed when the recording ends.\n\n"
+         "A line of text is a mark with that name. A line of JSON is one of these:\n\n"
+         "- a mark: {\"mark\": \"checkpoint\", \"loss\": 0.12}\n"
+         "- the beginning or end of a phase: {\"begin\": \"load\"}, {\"end\": \"load\"}\n"
+         "- a phase that has just ended: {\"phase\": \"fit\", \"seconds\": 1.25}\n\n"
+         "Other members are attributes, except for these: \"time\" (seconds since 1970), \"monotonic\" (seconds) or "
+         "\"monotonic_ns\" is the time of the mark, and \"id\" distinguishes phases of the same name. Lines in the "
+         "format of RunLog are accepted, too.\n\n"
+         "Outside of a recording, or if the line can't be written, it prints a note and ends with status 0, so that a "
+         "script with marks also works without a recording.",
+     .examples = "baro mark checkpoint epoch=3 loss=0.12\ta mark with two attributes\n"
+                 "baro mark --begin load; ./load.sh; baro mark --end load\ta phase\n"
+                 "echo checkpoint >> \"$BARO_EVENTS\"\ta mark, without baro",
+     .options = options_mark,
+     .function = cmd_mark,
+     .failed = CLI_FAILED,
+     .operands_min = 1,
+     .operands_max = -1},
+    {.name = "phase",
+     .operands = "NAME [KEY=VALUE...] -- COMMAND [ARGUMENT...]",
+     .summary = "run a command as a phase of the job",
+     .about =
+         "Runs COMMAND as a phase of the recording in which it is called. The phase NAME begins and ends with the "
+         "command. Its attributes are those that are given, and the exit status. Phases can nest and overlap.\n\n"
+         "baro phase ends as COMMAND ended: with the same status, or by the same signal. It forwards signals and "
+         "stops with the command, as baro run does.\n\n"
+         "Outside of a recording it prints a note and runs COMMAND.",
+     .examples = "baro phase load file=a.csv -- ./load.sh a.csv\tinside of a job; `baro summary --by phase` then "
+                 "shows what the phase used",
+     .options = options_phase,
+     .function = cmd_phase,
+     .failed = CLI_RUN_FAILED,
+     .operands_min = 2,
+     .operands_max = -1,
+     .stop_early = true},
+    {.name = "summary",
+     .operands = "[TAPE]",
+     .summary = "what the job used, and which commands used it",
+     .about = "Prints what the job used in total, the limits that applied, what held it up, and which commands and "
+              "processes used most.\n\n" ONE_TAPE_SAYS,
+     .examples = "baro summary\tthe last run\n"
+                 "baro summary --json @2\tthe run before it, for programs",
+     .options = options_summary,
+     .function = cmd_summary,
+     .failed = CLI_FAILED,
+     .operands_max = 1},
+    {.name = "show",
+     .operands = "[TAPE]",
+     .summary = "the tree of processes at one moment",
+     .about = "Prints the tree of processes at one moment, and what each process used. The values are those of one "
+              "sample, and its time is printed. Rates are over the interval that ends with this sample.\n\n"
+              ONE_TAPE_SAYS,
+     .examples = "baro show --at peak\twhen the job used most memory\n"
+                 "baro show --follow\tnow, again and again",
+     .options = options_show,
+     .function = cmd_show,
+     .failed = CLI_FAILED,
+     .operands_max = 1},
+    {.name = "top",
+     .operands = "[TAPE]",
+     .summary = "the job on the whole terminal: live, or at any moment of a tape",
+     .about = "Shows what the job uses and its limits, curves over time, the tree of processes, what each command has "
+              "used so far (including those that have ended), phases and events.\n\n"
+              "Keys sort, filter and fold the tree, and move through time; ? lists them. If standard output is not a "
+              "terminal, the view is printed once.\n\n" TAPE_SAYS
+              " Without TAPE it is the newest one that is being written, else @last.",
+     .examples = "baro top\tthe job that runs now\n"
+                 "baro top --at peak @last\tthe last run, when it used most memory",
+     .options = options_top,
+     .function = cmd_top,
+     .failed = CLI_FAILED,
+     .operands_max = 1,
+     .kept = true,
+     .program = "baro-top"},
+    {.name = "export",
+     .operands = "[TAPE]",
+     .summary = "rows for other programs: CSV or JSON lines",
+     .about =
+         "Writes one row for each process at each sample. With --entity a row is a sample of the job, an event, an "
+         "exit, or a reading of the machine or of one of its CPUs, disks, filesystems, network interfaces, sensors or "
+         "control groups.\n\n"
+         "Times are UTC. A value that is absent is an empty cell in CSV. In JSON it is null, and \"absent\" has the "
+         "reason. In text, control bytes and bytes that are not UTF-8 are written as \\xNN, and a backslash as two.\n\n"
+         "The columns are the metrics of the entity, which baro metrics lists, and these:\n\n"
+         "- process: time, t_ns (time since the tape began), pid, start_ticks (with pid it identifies the process), "
+         "ppid, uid, user, name, cmdline, origin, age_ns, cores\n"
+         "- exit: time, t_ns, pid, start_ticks, ppid, uid, user, name, cmdline, origin, status, signal, source, "
+         "sampled\n"
+         "- job: time, t_ns, lossy, lower_bounds (sums that lack the value of some process), cores\n"
+         "- event: time, t_ns, event, pid, start_ticks, number, text\n"
+         "- host: time, t_ns (when it was read), cores (time in which something ran on it)\n"
+         "- cpu, disk, fs, net, sensor, cgroup: time, t_ns, id, name, label; cpu and cgroup also have cores\n\n"
+         "user, age_ns, origin and id are written only if --columns names them.\n\n" ONE_TAPE_SAYS,
+     .examples = "baro export -c time,pid,name,cpu,rss >rows.csv\tfour columns of each process over time\n"
+                 "baro export -e exit -F jsonl tests.baro\teach process that ended, as JSON lines\n"
+                 "baro export -F trace -o trace.json\tthe whole tape for ui.perfetto.dev",
+     .options = options_export,
+     .function = cmd_export,
+     .failed = CLI_FAILED,
+     .operands_max = 1},
+    {.name = "report",
+     .operands = "[TAPE]",
+     .summary = "a report to look at: an HTML page, Markdown, JSON or a folder with pictures",
+     .about = "Writes a report of the recording. By default it is one HTML file that needs no other file and no "
+              "network, so it can be mailed. It can also be Markdown (for pull requests and job summaries), JSON, or "
+              "a folder with Markdown and pictures. The name of the output determines the format.\n\n" ONE_TAPE_SAYS,
+     .examples = "baro report -o build.html\tthe last run as a page\n"
+                 "baro report -o build/ tests.baro\ta folder with Markdown and pictures",
+     .options = options_report,
+     .function = cmd_report,
+     .failed = CLI_FAILED,
+     .operands_max = 1,
+     .program = "baro-report"},
+    {.name = "plot",
+     .operands = "[TAPE...] FIGURE|METRIC",
+     .summary = "draw one figure or metric of one or several tapes",
+     .about = "Draws a figure (baro plot --list) or a metric (baro metrics) over time, in the terminal or, with -o, "
+              "as SVG or PNG.\n\n"
+              "A metric can be named with its kind in front, and with a process or entity behind it: job.cores, "
+              "rss@cc1, disk.busy_ratio@sda. For a counter the growth per second is drawn.\n\n"
+              "Several tapes are drawn in one plot, each from its own start. The figure can also stand before the "
+              "tapes.\n\n" ONE_TAPE_SAYS,
+     .examples = "baro plot memory\tthe memory of the last run, in the terminal\n"
+                 "baro plot -o cores.png @1 @2 job.cores\tthe last two runs in one picture",
+     .options = options_plot,
+     .function = cmd_plot,
+     .failed = CLI_FAILED,
+     .operands_max = -1,
+     .program = "baro-report"},
+    {.name = "ls",
+     .operands = "",
+     .summary = "list the kept runs, newest last",
+     .about = "Prints a line for each kept run: its name for other commands, when it began (local time), how long it "
+              "took, how it ended, its size and its command. \"running\" means that it is still being recorded; \"cut "
+              "off\" means that no recorder writes it any more and it has no end. --json lists the newest first.",
+     .examples = "baro ls -n 5\tthe newest five",
+     .options = options_ls,
+     .function = cmd_ls,
+     .failed = CLI_FAILED,
+     .kept = true},
+    {.name = "rm",
+     .operands = "TAPE...",
+     .summary = "remove tapes",
+     .about = "Removes tapes. A file that is not a tape is not removed.\n\n" TAPE_SAYS,
+     .examples = "baro rm @last\tthe last run\n"
+                 "baro rm --all --yes\tall kept runs",
+     .options = options_rm,
+     .function = cmd_rm,
+     .failed = CLI_FAILED,
+     .operands_max = -1,
+     .kept = true},
+    {.name = "metrics",
+     .operands = "[TAPE]",
+     .summary = "what can be recorded, and what it means",
+     .about = "Lists the metrics of each kind: name, unit and meaning. With TAPE it lists those that this tape can "
+              "hold, including kinds that only this tape defines.\n\n"
+              "Derived metrics follow. They are not recorded: libbaro computes them from two samples. Of these, baro "
+              "export has only cores as a column.\n\n" TAPE_SAYS,
+     .examples = "baro metrics | grep memory\tall metrics of memory",
+     .options = options_metrics,
+     .function = cmd_metrics,
+     .failed = CLI_FAILED,
+     .operands_max = 1},
+    {.name = "doctor",
+     .operands = "",
+     .summary = "what can be recorded here, and what permission or setting would enable the rest",
+     .about = "Tries each source of values and of events as this user, in this container and on this kernel. It says "
+              "what is missing, and what would enable it.\n\n"
+              "With --metrics it takes one sample and does so for each metric of the machine and of control "
+              "groups.\n\n"
+              "The status is 0 even if something is missing.",
+     .examples = "baro doctor\twhat works here\n"
+                 "baro doctor --metrics | grep ' no '\tthe metrics that are absent here",
+     .options = options_doctor,
+     .function = cmd_doctor,
+     .failed = CLI_FAILED},
+    {.name = "help",
+     .operands = "[COMMAND]",
+     .summary = "help on a command",
+     .options = options_none,
+     .function = cmd_help,
+     .failed = CLI_FAILED,
+     .operands_max = 1},
+    {.name = "docs",
+     .operands = "man [COMMAND] | bash | metrics | json",
+     .summary = "sources of the manual pages, the completion, docs/metrics.md and the members in docs/json.md",
+     .options = options_none,
+     .function = cmd_docs,
+     .failed = CLI_FAILED,
+     .operands_min = 1,
+     .operands_max = 2,
+     .hidden = true},
     {.name = NULL},
 };
 

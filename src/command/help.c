@@ -9,55 +9,70 @@ static void environment(struct buf *b)
 {
     buf_str(b,
             "environment:\n"
-            "  BARO_DIR the folder of the kept runs (default: $XDG_STATE_HOME/barograph, or ~/.local/state/barograph)\n"
-            "  BARO_KEEP how many runs are kept, and how much they may take: \"200 runs,1GB\" (default: 500 runs and 2 "
-            "GB; the oldest go first)\n"
-            "  NO_COLOR if set and not empty, nothing is coloured\n");
+            "  BARO_DIR  the folder of the kept runs (default: $XDG_STATE_HOME/barograph, or "
+            "~/.local/state/barograph)\n"
+            "  BARO_KEEP  how many runs are kept, and how much space they may take, such as \"200 runs,1GB\" "
+            "(default: 500 runs and 2 GB; the oldest are removed first)\n"
+            "  NO_COLOR  if set and not empty, nothing is coloured\n");
 }
 
 void cli_overview(const struct cli *cli, struct buf *b)
 {
-    buf_str(b, "baro records what a job uses of a machine: every process of it, at a cost nobody notices.\n\n"
+    buf_str(b, "baro records what a job and all its processes use of a machine, at a cost that nobody notices.\n\n"
                "usage: baro COMMAND [OPTION...]\n\n");
     for (const struct cli_command *c = cli_commands; c->name; c++) {
         if (!c->hidden)
             buf_printf(b, "  %-9s%s\n", c->name, c->summary);
     }
     buf_str(b, "\nStart with `baro run -- COMMAND`, then `baro summary`, `baro show` and `baro export`.\n"
-               "`baro COMMAND --help` says more; `baro --version` says which version this is.\n\n");
+               "`baro COMMAND --help` explains a command and has examples; `baro --version` prints the version.\n\n");
     environment(b);
     wrap_lines(b, 0, cli->width < 100 ? cli->width : 100);
+}
+
+/* Paragraphs, and the lines of a list. */
+static void about(const struct cli_command *c, unsigned width, struct buf *b)
+{
+    if (!c->about)
+        return;
+    buf_byte(b, '\n');
+    for (const char *p = c->about; *p;) {
+        size_t n = strcspn(p, "\n");
+        wrap_words(b, p, n, 0, p[0] == '-' ? 2 : 0, width);
+        buf_byte(b, '\n');
+        p += n + (p[n] == '\n');
+    }
+}
+
+static void examples(const struct cli_command *c, unsigned width, struct buf *b)
+{
+    if (!c->examples)
+        return;
+    buf_str(b, "\nexamples:\n");
+    for (const char *p = c->examples; *p;) {
+        size_t command = strcspn(p, "\t"), n = strcspn(p, "\n");
+        buf_printf(b, "  %.*s\n      ", (int)command, p);
+        wrap_words(b, p + command + 1, n - command - 1, 6, 6, width);
+        buf_byte(b, '\n');
+        p += n + (p[n] == '\n');
+    }
 }
 
 void cli_usage(const struct cli *cli, const struct cli_command *c, struct buf *b)
 {
     size_t from = b->len;
+    unsigned width = cli->width < 100 ? cli->width : 100;
     buf_printf(b, "usage: baro %s [OPTION...]%s%s\n\n", c->name, *c->operands ? " " : "", c->operands);
     buf_printf(b, "%c%s.\n\n", c->summary[0] - 'a' + 'A', c->summary + 1);
-    wrap_lines(b, from, cli->width < 100 ? cli->width : 100);
-    opt_help(c->options, cli->width < 100 ? cli->width : 100, b);
-    if (c->about)
-        buf_byte(b, '\n');
-    for (const char *p = c->about ? c->about : ""; *p;) {
-        size_t n = strcspn(p, "\n"), room = cli->width < 100 ? cli->width : 100;
-        while (n > room) {
-            size_t cut = room;
-            while (cut && p[cut] != ' ')
-                cut--;
-            buf_add(b, p, cut);
-            buf_byte(b, '\n');
-            p += cut + 1;
-            n -= cut + 1;
-        }
-        buf_add(b, p, n);
-        buf_byte(b, '\n');
-        p += n + (p[n] == '\n');
-    }
+    wrap_lines(b, from, width);
+    opt_help(c->options, width, b);
+    about(c, width, b);
+    examples(c, width, b);
     if (c->kept) {
         buf_byte(b, '\n');
         from = b->len;
         environment(b);
-        wrap_lines(b, from, cli->width < 100 ? cli->width : 100);
+        wrap_lines(b, from, width);
     }
 }
 

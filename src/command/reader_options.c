@@ -48,35 +48,35 @@ const struct opt options_show[] = {
      .type = OPT_TEXT,
      .offset = AT(at),
      .help = "the moment: +90s, -10s (before the end), 50%, start, end, peak (of memory), 12:30:05 or ISO 8601 "
-             "(default: as it ended)",
-     .more = "Times without a zone are local. A moment is taken as it is printed: +4.831s of the summary's peak finds "
-             "that sample."},
+             "(default: end)",
+     .more = "Times without a zone are local. A time can be given as it is printed: +4.831s, as the summary prints the "
+             "time of the peak, finds that sample."},
     {.name = "pick",
      .argument = "WHICH",
      .type = OPT_CHOICE,
      .offset = AT(pick),
      .choices = picks,
-     .help = "where no sample is at TIME: the one before (the default), nearest or after"},
+     .help = "which sample, if none is at TIME: the one before (the default), the nearest, or the one after"},
     {.name = "follow",
      .letter = 'f',
      .type = OPT_TRUE,
      .offset = AT(follow),
-     .help = "print the newest moment again and again until the recording ends"},
+     .help = "print the newest sample again and again until the recording ends"},
     {.name = "top",
      .letter = 'n',
      .argument = "N",
      .type = OPT_PARSED,
      .offset = AT(count),
      .parse = take_count,
-     .help = "the N processes that take most CPU, or all (default: all; with --follow what fits the terminal)"},
+     .help = "print the N processes that use most CPU, or all (default: all; with --follow as many as fit)"},
     JSON_OPTION,
     HELP,
     END,
 };
 
 const struct opt options_top[] = {
-    {.name = "once", .type = OPT_TRUE, .offset = AT(once), .help = "print what is to be seen now, and end",
-     .more = "So it does without being asked where standard output is no terminal."},
+    {.name = "once", .type = OPT_TRUE, .offset = AT(once), .help = "print the view once, and end",
+     .more = "This is the default if standard output is not a terminal."},
     {.name = "at",
      .letter = 'a',
      .argument = "TIME",
@@ -90,7 +90,7 @@ const struct opt options_top[] = {
      .type = OPT_PARSED,
      .offset = AT(count),
      .parse = take_count,
-     .help = "print so many processes, or all (default: 25)"},
+     .help = "print this many processes, or all (default: 25)"},
     HELP,
     END,
 };
@@ -102,25 +102,24 @@ const struct opt options_export[] = {
      .type = OPT_CHOICE,
      .offset = AT(format),
      .choices = formats,
-     .help = "csv (the default), jsonl, or trace: the whole tape for Perfetto (ui.perfetto.dev) and chrome://tracing",
-     .more = "A trace has each process as a bar from its start to its end, values of the job and of the machine as "
-             "counters, and events. It is JSON of the Trace Event Format; docs/trace.md describes it."},
+     .help = "csv (the default), jsonl, trace: the whole tape for ui.perfetto.dev and chrome://tracing, or runlog: "
+             "marks and phases as RunLog writes them",
+     .more = "In a trace each process is a bar from its start to its end, values of the job and of the machine are "
+             "counters, and events are marked. It is JSON in the Trace Event Format; docs/trace.md describes it."},
     {.name = "safe",
      .type = OPT_TRUE,
      .offset = AT(safe),
-     .help = "CSV for spreadsheets: no name or command line is a formula",
-     .more = "Text that begins with =, +, -, @, a tab or a carriage return gets an apostrophe in front, and so does "
-             "text that begins with an "
-             "apostrophe: remove one apostrophe to get the original text. Numbers are left alone."},
+     .help = "CSV for spreadsheets: no text is taken for a formula",
+     .more = "Text that begins with =, +, -, @, a tab, a carriage return or an apostrophe gets an apostrophe in front. "
+             "Remove one apostrophe to get the original text. Numbers are not changed."},
     {.name = "entity",
      .letter = 'e',
      .argument = "WHAT",
      .type = OPT_TEXT,
      .offset = AT(entity),
      .choices = kinds,
-     .help = "a row for each process and sample (the default), or for each job sample, event or exit; host, cpu, disk, "
-             "fs, net, sensor and "
-             "cgroup are the machine, each time it was read"},
+     .help = "what a row is: a process at a sample (the default), job (a sample of it), event, exit, or a reading of "
+             "host, cpu, disk, fs, net, sensor or cgroup"},
     {.name = "dialect",
      .letter = 'd',
      .argument = "NAME",
@@ -129,10 +128,9 @@ const struct opt options_export[] = {
      .choices = dialect_names,
      .help = "CSV as another program writes it: spare-cores (of process or host), spare-cores-mended or pytyche-cpu",
      .more = "spare-cores has the columns, units and quoting of the PidTracker and the SystemTracker of "
-             "resource-tracker, and counts as they do; "
-             "spare-cores-mended has the same columns with what is known to be wrong in them corrected, and nothing "
-             "where the tape has no value; "
-             "pytyche-cpu has timestamp,usr_pct,idle_pct. docs/dialects.md describes each column."},
+             "resource-tracker, and counts as they do. spare-cores-mended has the same columns, but known errors in "
+             "them are corrected, and an absent value is empty. pytyche-cpu has timestamp,usr_pct,idle_pct. "
+             "docs/dialects.md describes each column."},
     {.name = "columns",
      .letter = 'c',
      .argument = "LIST",
@@ -147,12 +145,12 @@ const struct opt options_export[] = {
      .offset = AT(output),
      .completes = OPT_A_FILE,
      .help = "write to FILE, which must not exist (default, and -: standard output)"},
-    {.name = "force", .type = OPT_TRUE, .offset = AT(force), .help = "replace FILE if it is there"},
+    {.name = "force", .type = OPT_TRUE, .offset = AT(force), .help = "replace FILE if it exists"},
     {.name = "follow",
      .letter = 'f',
      .type = OPT_TRUE,
      .offset = AT(follow),
-     .help = "go on while the tape grows, to its end"},
+     .help = "continue while the tape grows, until its end"},
     HELP,
     END,
 };
@@ -168,9 +166,9 @@ const struct opt options_report[] = {
      .completes = OPT_A_FILE,
      .help = "write to FILE.html, FILE.md or FILE.json, which must not exist, or to the folder DIR/ (-: standard "
              "output; default: the tape's name with .html)",
-     .more = "FILE.html is a page; FILE.md is Markdown for pull requests, wikis and mail; FILE.json has all of the "
-             "report as data (docs/json.md). DIR/ gets report.md and a picture for each figure: PNG of 1800 pixels, or "
-             "SVG where baro was built without cairo. The folder must not exist, or be empty, or --force replaces the "
+     .more = "FILE.html is a page. FILE.md is Markdown for pull requests, wikis and mail. FILE.json has the whole "
+             "report as data (docs/json.md). DIR/ gets report.md and a picture of each figure: PNG, 1800 pixels wide, "
+             "or SVG if baro was built without cairo. The folder must be empty or not exist; --force replaces the "
              "files of a report in it."},
     {.name = "format",
      .letter = 'F',
@@ -178,12 +176,12 @@ const struct opt options_report[] = {
      .type = OPT_CHOICE,
      .offset = AT(report_format),
      .choices = report_format_names,
-     .help = "html, markdown or json; default: as FILE ends"},
+     .help = "html, markdown or json (default: by the end of FILE)"},
     {.name = "github",
      .type = OPT_TRUE,
      .offset = AT(github),
      .help = "append Markdown to the job summary of GitHub Actions: the file in $GITHUB_STEP_SUMMARY"},
-    {.name = "force", .type = OPT_TRUE, .offset = AT(force), .help = "replace FILE if it is there"},
+    {.name = "force", .type = OPT_TRUE, .offset = AT(force), .help = "replace FILE if it exists"},
     HELP,
     END,
 };
@@ -210,36 +208,40 @@ const struct opt options_plot[] = {
      .argument = "TIME",
      .type = OPT_TEXT,
      .offset = AT(from),
-     .help = "begin there: +90s, -10s (before the end), 50%, 12:30:05 or ISO 8601 (default: at the start)"},
-    {.name = "to", .argument = "TIME", .type = OPT_TEXT, .offset = AT(to), .help = "end there (default: at the end)"},
+     .help = "begin at TIME: +90s, -10s (before the end), 50%, 12:30:05 or ISO 8601 (default: start)"},
+    {.name = "to", .argument = "TIME", .type = OPT_TEXT, .offset = AT(to), .help = "end at TIME (default: end)"},
     {.name = "width",
      .argument = "N",
      .type = OPT_PARSED,
      .offset = AT(width),
      .parse = take_size,
-     .help = "so many columns, or pixels of a picture (default: as wide as the terminal; 900)"},
+     .help = "columns in the terminal (default: its width), or pixels of a picture (default: 900)"},
     {.name = "height",
      .argument = "N",
      .type = OPT_PARSED,
      .offset = AT(height),
      .parse = take_size,
-     .help = "so many lines of the plot, or pixels of a picture (default: 12; 320)",
-     .more = "A PNG has twice as many pixels each way, for screens with a high resolution."},
+     .help = "lines in the terminal (default: 12), or pixels of a picture (default: 320)",
+     .more = "A PNG has twice as many pixels in each direction, for screens with a high resolution."},
     {.name = "list", .type = OPT_TRUE, .offset = AT(list), .help = "list the figures"},
-    {.name = "force", .type = OPT_TRUE, .offset = AT(force), .help = "replace FILE if it is there"},
+    {.name = "force", .type = OPT_TRUE, .offset = AT(force), .help = "replace FILE if it exists"},
     HELP,
     END,
 };
 
 const struct opt options_ls[] = {
     {.name = "lines", .letter = 'n', .argument = "N", .type = OPT_PARSED, .offset = AT(count), .parse = take_count,
-     .help = "the newest N, or all (default: what fits the terminal; all where there is none)"},
+     .help = "list the newest N, or all (default: as many as fit the terminal; without a terminal all)"},
     JSON_OPTION, HELP, END,
 };
 
 const struct opt options_rm[] = {
-    {.name = "all", .type = OPT_TRUE, .offset = AT(all), .help = "all kept runs; needs --yes"},
-    {.name = "yes", .letter = 'y', .type = OPT_TRUE, .offset = AT(yes), .help = "really"},
+    {.name = "all", .type = OPT_TRUE, .offset = AT(all), .help = "remove all kept runs; needs --yes"},
+    {.name = "yes",
+     .letter = 'y',
+     .type = OPT_TRUE,
+     .offset = AT(yes),
+     .help = "confirm --all; with names, remove also what is still being recorded"},
     HELP, END,
 };
 
