@@ -54,6 +54,9 @@ int cgroup_find_path(int root_fd, const char *path, struct cgroup_hierarchies *r
  * 11 in the other: -EINVAL. */
 int cgroup_agree(int root_fd, struct cgroup_hierarchies *p, size_t *ret_other);
 
+/* The name of the controller: "blkio" in v1, "io" in v2. NULL: CGROUP_AT_UNIFIED, which is none. */
+const char *cgroup_controller_name(enum cgroup_controller c, bool v2);
+
 /* Is the controller (not CGROUP_AT_UNIFIED) in a list of /proc/PID/cgroup? */
 bool cgroup_lists(struct span controllers, enum cgroup_controller c);
 

@@ -10,8 +10,10 @@
 
 #include "base/fd.h"
 #include "base/fmt.h"
+#include "cgroup/cgroup.h"
 #include "cgroupfs/discover.h"
 #include "cli/doctor.h"
+#include "metric/ids.h"
 #include "run/own.h"
 
 #define TOPIC "control groups"
@@ -44,33 +46,54 @@ static void hierarchies(struct findings *f, const struct cgroup_hierarchies *p)
                  own ? own->path : p->at[0].path);
 }
 
+#define SHOWN 100u /* bytes of the names of metrics that are shown; `baro doctor --metrics` has all */
+
+/* The metrics that a controller has in this version, from the registry: "9 metrics: memory, memory_peak, ...". In v2
+ * CPU time is cpu's, in v1 cpuacct's. */
+static void metrics_of(enum cgroup_controller which, bool v2, char *ret, size_t cap)
+{
+    struct buf names = {0};
+    unsigned n = 0;
+    bool is_cut = false;
+    for (int id = 0; id < CGROUP_MAX; id++) {
+        enum cgroup_controller is = cgroups_controller_of((enum cgroup_metric)id);
+        bool is_its = is == which || (v2 && which == CGROUP_AT_CPU && is == CGROUP_AT_CPUACCT);
+        if (!is_its || !baro_metric_cgroup_file(BARO_KIND_CGROUP, id, v2 ? 2 : 1))
+            continue;
+        n++;
+        is_cut = is_cut || names.len > SHOWN;
+        if (!is_cut)
+            buf_printf(&names, "%s%s", names.len ? ", " : "", baro_metric_get(BARO_KIND_CGROUP, id)->stem);
+    }
+    snprintf(ret, cap, "%u metrics: %.*s%s", n, (int)names.len, names.len ? (const char *)names.at : "",
+             is_cut ? ", ..." : "");
+    buf_done(&names);
+}
+
+static void controller(struct findings *f, const struct cgroup_hierarchies *p, enum cgroup_controller which)
+{
+    const struct cgroup_location *place = cgroup_location_of(p, which);
+    const char *name = cgroup_controller_name(which, which != CGROUP_AT_CPUACCT);
+    char metrics[SHOWN + 100];
+    if (which == CGROUP_AT_CPUACCT && (!place || place->v2))
+        return;
+    metrics_of(which, !place || place->v2, metrics, sizeof(metrics));
+    if (!place)
+        finding_grant(findings_add(f, TOPIC, name, FOUND_NO, "no hierarchy with it is visible (%s)", metrics),
+                      "v2: +%s in cgroup.subtree_control of the groups above; v1: mounting it; memory may need "
+                      "cgroup_enable=memory",
+                      name);
+    else if (place->root)
+        findings_add(f, TOPIC, name, FOUND_PARTLY,
+                     "this process is in the root group, which is the whole machine: its values are not the job's");
+    else
+        findings_add(f, TOPIC, name, FOUND_YES, "%s, %s", place->v2 ? "v2" : "v1", metrics);
+}
+
 static void controllers(struct findings *f, const struct cgroup_hierarchies *p)
 {
-    static const struct {
-        enum cgroup_controller which;
-        const char *name, *gives;
-    } of[] = {
-        {CGROUP_AT_CPU, "cpu", "CPU quota, and how long it held back"},
-        {CGROUP_AT_MEMORY, "memory", "memory by kind, its peak and limit, OOM kills"},
-        {CGROUP_AT_IO, "io", "bytes and operations of devices"},
-        {CGROUP_AT_PIDS, "pids", "threads, their limit, forks refused"},
-        {CGROUP_AT_CPUSET, "cpuset", "the CPUs that may be used"},
-    };
-    for (size_t i = 0; p->n && i < sizeof(of) / sizeof(*of); i++) {
-        const struct cgroup_location *place = cgroup_location_of(p, of[i].which);
-        if (!place)
-            finding_grant(findings_add(f, TOPIC, of[i].name, FOUND_NO, "%s: the %s controller is not to be seen here",
-                                       of[i].gives, of[i].name),
-                          "v2: +%s in cgroup.subtree_control of the groups above; v1: mounting it; memory may need "
-                          "cgroup_enable=memory",
-                          of[i].name);
-        else if (place->root)
-            findings_add(f, TOPIC, of[i].name, FOUND_PARTLY,
-                         "this process is in the root group of %s, which is the machine: nothing of it is the job's",
-                         of[i].name);
-        else
-            findings_add(f, TOPIC, of[i].name, FOUND_YES, "%s (%s)", of[i].gives, place->v2 ? "v2" : "v1");
-    }
+    for (int c = 0; p->n && c < CGROUP_AT_UNIFIED; c++)
+        controller(f, p, (enum cgroup_controller)c);
 }
 
 static void bound(struct buf *b, const char *what, const struct cgroup_bound *of, bool bytes, bool cores)

@@ -40,24 +40,65 @@ static int version_of(const char *text)
     return ok && minor < 1000 ? (int)(major * 1000 + minor) : 0;
 }
 
-/* ---- samples ---- */
+/* ---- a row ---- */
 
-static bool any_outstanding(const uint8_t *absent, int kind)
+struct row {
+    const struct baro_metric *metric;
+    enum baro_kind kind;
+    int id;
+    size_t entities, there; /* how many entities there are, and how many have the value */
+    bool outstanding;       /* a helper has not replied yet, for some entity */
+    uint8_t why;            /* the reason if it is absent */
+};
+
+static struct row row_of(const struct tried *t, enum baro_kind kind, int id)
 {
-    return memchr(absent, BARO_ABSENT_NOT_YET, (size_t)baro_metric_count(kind)) != NULL;
+    struct row r = {.metric = baro_metric_get(kind, id), .kind = kind, .id = id};
+    if (kind == BARO_KIND_HOST || kind == BARO_KIND_PROCESS) {
+        r.entities = 1;
+        r.why = kind == BARO_KIND_HOST ? t->sample.host_absent[id]
+                : t->sample.n          ? t->sample.processes[0]->absent[id]
+                                       : (uint8_t)BARO_ABSENT_UNKNOWN;
+        if (kind == BARO_KIND_HOST && !t->sample.has_host)
+            r.why = BARO_ABSENT_UNKNOWN;
+        r.there = !r.why;
+        r.outstanding = r.why == BARO_ABSENT_NOT_YET;
+        return r;
+    }
+    const struct baro_entities *all = &t->sample.entities[kind];
+    r.entities = all->n;
+    for (size_t i = 0; i < all->n; i++) {
+        r.there += !all->at[i]->absent[id];
+        r.outstanding = r.outstanding || all->at[i]->absent[id] == BARO_ABSENT_NOT_YET;
+        r.why = all->at[i]->absent[id] ? all->at[i]->absent[id] : r.why;
+    }
+    return r;
 }
 
-static bool outstanding(const struct baro_sample *s)
+/* ---- samples ---- */
+
+/* Except for the job's totals, which are sums over processes. */
+static bool is_served(const struct collectors *c, int kind, int id)
 {
-    for (int k = BARO_KIND_CPU; k <= BARO_KIND_SENSOR; k++) {
-        for (size_t i = 0; i < s->entities[k].n; i++) {
-            if (any_outstanding(s->entities[k].at[i]->absent, k))
+    if (kind == BARO_KIND_JOB)
+        return false;
+    for (size_t i = 0; i < c->n; i++) {
+        if (collector_serves(c->row[i].is, (enum baro_kind)kind, id))
+            return true;
+    }
+    return false;
+}
+
+static bool any_outstanding(const struct tried *t)
+{
+    for (int kind = 0; kind < baro_kind_count(); kind++) {
+        for (int id = 0; id < baro_metric_count(kind); id++) {
+            if (is_served(&t->sampler.sampling.collectors, kind, id) &&
+                row_of(t, (enum baro_kind)kind, id).outstanding)
                 return true;
         }
     }
-    return (s->n && any_outstanding(s->processes[0]->absent, BARO_KIND_PROCESS)) ||
-           s->host_absent[HOST_temperature] == BARO_ABSENT_NOT_YET ||
-           s->host_absent[HOST_cpu_frequency] == BARO_ABSENT_NOT_YET;
+    return false;
 }
 
 static void ignore_exit(void *context, const struct baro_exit *e)
@@ -98,40 +139,10 @@ static void take_samples(struct tried *t)
         if (t->sample.t_ns)
             nanosleep(&pause, NULL);
         t->sample = *sampler_tick(&t->sampler);
-    } while (outstanding(&t->sample) && t->sample.t_ns < PATIENCE);
+    } while (any_outstanding(t) && t->sample.t_ns < PATIENCE);
 }
 
-/* ---- a row ---- */
-
-struct row {
-    const struct baro_metric *metric;
-    enum baro_kind kind;
-    int id;
-    size_t entities, there; /* how many entities there are, and how many have the value */
-    uint8_t why;            /* the reason if it is absent */
-};
-
-static struct row row_of(const struct tried *t, enum baro_kind kind, int id)
-{
-    struct row r = {.metric = baro_metric_get(kind, id), .kind = kind, .id = id};
-    if (kind == BARO_KIND_HOST || kind == BARO_KIND_PROCESS) {
-        r.entities = 1;
-        r.why = kind == BARO_KIND_HOST ? t->sample.host_absent[id]
-                : t->sample.n          ? t->sample.processes[0]->absent[id]
-                                       : (uint8_t)BARO_ABSENT_UNKNOWN;
-        if (kind == BARO_KIND_HOST && !t->sample.has_host)
-            r.why = BARO_ABSENT_UNKNOWN;
-        r.there = !r.why;
-        return r;
-    }
-    const struct baro_entities *all = &t->sample.entities[kind];
-    r.entities = all->n;
-    for (size_t i = 0; i < all->n; i++) {
-        r.there += !all->at[i]->absent[id];
-        r.why = all->at[i]->absent[id] ? all->at[i]->absent[id] : r.why;
-    }
-    return r;
-}
+/* ---- what is missing ---- */
 
 /* For a metric of control groups: the hierarchy that has its file, and the name of the file there, or NULL. */
 static const struct cgroup_location *place_of(const struct tried *t, const struct row *r, const char **ret_file)
@@ -184,15 +195,11 @@ static void grant_unsupported(struct doctor_finding *f, const struct tried *t, c
  * is v1, or the kernel is too old. */
 static void missing_in_group(struct findings *all, const char *topic, const struct tried *t, const struct row *r)
 {
-    static const char *const v2_names[CGROUP_AT_MAX + 1] = {
-        [CGROUP_AT_CPU] = "cpu",       [CGROUP_AT_CPUACCT] = "cpu", [CGROUP_AT_CPUSET] = "cpuset",
-        [CGROUP_AT_MEMORY] = "memory", [CGROUP_AT_IO] = "io",       [CGROUP_AT_PIDS] = "pids",
-    };
     enum cgroup_controller controller = cgroups_controller_of((enum cgroup_metric)r->id);
     const char *here, *v1 = baro_metric_cgroup_file(r->kind, r->id, 1);
     const char *v2 = baro_metric_cgroup_file(r->kind, r->id, 2); /* each has one */
     const struct cgroup_location *p = place_of(t, r, &here);
-    const char *name = r->metric->name, *word = v2_names[controller];
+    const char *name = r->metric->name, *word = cgroup_controller_name(controller, true);
     int first = (int)strcspn(v2, ","); /* it may be made from several files */
     bool pressure = controller == CGROUP_AT_UNIFIED && !v1;
     if ((p && !p->root && !here) || (!p && pressure))
@@ -279,15 +286,6 @@ static void add_row(struct findings *all, const struct tried *t, const struct ro
         findings_add(all, topic, r->metric->name, FOUND_YES, "%s", r->metric->file);
 }
 
-static bool is_served(const struct collectors *c, int kind, int id)
-{
-    for (size_t i = 0; i < c->n; i++) {
-        if (collector_serves(c->row[i].is, (enum baro_kind)kind, id))
-            return true;
-    }
-    return false;
-}
-
 void doctor_metrics(struct findings *f)
 {
     struct tried *t = calloc(1, sizeof(*t));
@@ -302,11 +300,10 @@ void doctor_metrics(struct findings *f)
     if (t->root_fd >= 0)
         cgroup_find(t->root_fd, 0, &t->places);
     take_samples(t);
-    /* except for the job's totals, which are sums over processes */
     for (int kind = 0; kind < baro_kind_count(); kind++) {
         for (int id = 0; id < baro_metric_count(kind); id++) {
             struct row r = row_of(t, (enum baro_kind)kind, id);
-            if (kind != BARO_KIND_JOB && is_served(&t->sampler.sampling.collectors, kind, id))
+            if (is_served(&t->sampler.sampling.collectors, kind, id))
                 add_row(f, t, &r);
         }
     }

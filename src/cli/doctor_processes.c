@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which files of processes this user may read: of own processes and of another user's. */
+/* Which sources of processes this user may read: of own processes and of another user's. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,54 +15,96 @@
 
 #define PTRACE_GRANT "CAP_SYS_PTRACE (root, or setcap cap_sys_ptrace+ep on baro), or being that user"
 
-/* The files, with the metrics that they have. */
-static const struct {
-    const char *file;
-    const char *gives;
-    unsigned source;
-} files[] = {
-    {"stat", "cpu, rss, threads, faults, state", BARO_SOURCE_STAT},
-    {"status", "peak rss, swap, kinds of memory", BARO_SOURCE_STATUS},
-    {"io", "bytes read and written", BARO_SOURCE_IO},
-    {"smaps_rollup", "pss, uss", BARO_SOURCE_SMAPS},
-    {"schedstat", "time spent waiting for a core", BARO_SOURCE_SCHEDSTAT},
-    {"cmdline", "command lines", 0},
-};
-#define FILES (sizeof(files) / sizeof(*files))
+#define FILES_MOST 16u
 
-static int try_file(int proc, int32_t pid, const char *what)
+/* A file of a process, or a system call, with the metrics that it has. */
+struct source {
+    const char *name; /* "stat" of /proc/PID/stat or /proc/PID/task/TID/stat */
+    unsigned source;  /* enum baro_source; 0: what it has is no metric */
+    int since;        /* as returned by baro_metric_since() */
+    char gives[256];
+};
+
+struct sources {
+    struct source at[FILES_MOST];
+    size_t n;
+};
+
+static struct source *source_named(struct sources *all, const char *name)
+{
+    for (size_t i = 0; i < all->n; i++) {
+        if (strcmp(all->at[i].name, name) == 0)
+            return &all->at[i];
+    }
+    if (all->n == FILES_MOST)
+        return NULL;
+    all->at[all->n] = (struct source){.name = name};
+    return &all->at[all->n++];
+}
+
+static void add_text(struct source *s, const char *text)
+{
+    size_t len = strlen(s->gives);
+    snprintf(s->gives + len, sizeof(s->gives) - len, "%s%s", len ? ", " : "", text);
+}
+
+/* Where the metrics of processes are read, from the registry. What barograph itself knows has no file. */
+static void sources_find(struct sources *ret)
+{
+    *ret = (struct sources){0};
+    for (int id = 0; id < PROCESS_MAX; id++) {
+        const struct baro_metric *m = baro_metric_get(BARO_KIND_PROCESS, id);
+        bool is_file = strncmp(m->file, "/proc/PID/", 10) == 0;
+        struct source *s = is_file                         ? source_named(ret, strrchr(m->file, '/') + 1)
+                           : m->source & BARO_SOURCE_CLOCK ? source_named(ret, "clock")
+                                                           : NULL;
+        if (!s)
+            continue;
+        s->source |= m->source;
+        s->since = baro_metric_since(BARO_KIND_PROCESS, id);
+        add_text(s, m->stem);
+    }
+    struct source *cmdline = source_named(ret, "cmdline");
+    if (cmdline)
+        add_text(cmdline, "command lines");
+}
+
+/* Returns 0 or -errno. */
+static int try_source(int proc, int32_t pid, const struct source *s)
 {
     static const size_t cap = 65536;
+    uint64_t ns;
+    if (s->source & BARO_SOURCE_CLOCK)
+        return clock_process_cpu_ns(pid, &ns);
+    if (s->source & BARO_SOURCE_FD) {
+        int64_t fds = proc_count_fds(proc, pid);
+        return fds < 0 ? (int)fds : 0;
+    }
     char *text = malloc(cap);
-    ssize_t n = text ? proc_read(proc, pid, what, text, cap) : -ENOMEM;
+    ssize_t n = text ? proc_read(proc, pid, s->name, text, cap) : -ENOMEM;
     free(text);
     return n < 0 ? (int)n : 0;
 }
 
-static void own_files(struct findings *f, int proc)
+static void own_files(struct findings *f, int proc, const struct sources *all)
 {
-    uint64_t ns;
-    for (size_t i = 0; i < FILES; i++) {
-        int code = try_file(proc, (int32_t)getpid(), files[i].file);
+    for (size_t i = 0; i < all->n; i++) {
+        const struct source *s = &all->at[i];
+        int code = try_source(proc, (int32_t)getpid(), s);
         if (code == 0) {
-            findings_add(f, "own processes", files[i].file, FOUND_YES, "%s", files[i].gives);
+            findings_add(f, "own processes", s->name, FOUND_YES, "%s", s->gives);
             continue;
         }
         struct doctor_finding *one =
-            findings_add(f, "own processes", files[i].file, FOUND_NO, "%s: %s", files[i].gives, error_text(-code));
-        if (code == -ENOENT && files[i].source == BARO_SOURCE_SMAPS)
-            finding_grant(one, "a kernel of 4.14 or later, with CONFIG_PROC_PAGE_MONITOR");
-        else if (code == -ENOENT && files[i].source == BARO_SOURCE_IO)
+            findings_add(f, "own processes", s->name, FOUND_NO, "%s: %s", s->gives, error_text(-code));
+        if (code == -ENOENT && s->source & BARO_SOURCE_SMAPS)
+            finding_grant(one, "a kernel of %d.%d or later, with CONFIG_PROC_PAGE_MONITOR", s->since / 1000,
+                          s->since % 1000);
+        else if (code == -ENOENT && s->source & BARO_SOURCE_IO)
             finding_grant(one, "a kernel with CONFIG_TASK_IO_ACCOUNTING");
         else if (code == -ENOENT)
             finding_grant(one, "a kernel that has this file");
     }
-    int64_t fds = proc_count_fds(proc, (int32_t)getpid());
-    findings_add(f, "own processes", "fd", fds >= 0 ? FOUND_YES : FOUND_NO, "open file descriptors%s%s",
-                 fds < 0 ? ": " : "", fds < 0 ? error_text((int)-fds) : "");
-    int code = clock_process_cpu_ns(getpid(), &ns);
-    findings_add(f, "own processes", "clock", code == 0 ? FOUND_YES : FOUND_NO, "cpu time in nanoseconds%s%s",
-                 code ? ": " : "", code ? error_text(-code) : "");
 }
 
 struct search {
@@ -89,13 +132,13 @@ static bool look(void *context, int32_t pid)
     return false;
 }
 
-static void others_files(struct findings *f, int proc, const struct search *s)
+static void others_files(struct findings *f, int proc, const struct sources *all, const struct search *s)
 {
     struct buf have = {0}, lack = {0};
-    for (size_t i = 0; i < FILES; i++) {
-        struct buf *to = try_file(proc, s->found, files[i].file) == 0 ? &have : &lack;
+    for (size_t i = 0; i < all->n; i++) {
+        struct buf *to = try_source(proc, s->found, &all->at[i]) == 0 ? &have : &lack;
         buf_str(to, to->len ? ", " : "");
-        buf_str(to, files[i].file);
+        buf_str(to, all->at[i].name);
     }
     if (!lack.len) {
         findings_add(f, "other users", "files", FOUND_YES, "all of them, tried on process %d of user %u", s->found,
@@ -135,6 +178,7 @@ static bool hidden(char *ret, size_t cap)
 void doctor_processes(struct findings *f)
 {
     struct search s = {.self = getuid()};
+    struct sources all;
     char option[32];
     int proc CLEANUP(fd_closep) = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (proc < 0) {
@@ -143,7 +187,8 @@ void doctor_processes(struct findings *f)
             "mount -t proc proc /proc");
         return;
     }
-    own_files(f, proc);
+    sources_find(&all);
+    own_files(f, proc, &all);
     s.proc = proc;
     proc_each_process(proc, look, &s);
     if (hidden(option, sizeof(option)))
@@ -151,7 +196,7 @@ void doctor_processes(struct findings *f)
                                    "/proc is mounted with %s, which hides others' processes", option),
                       "the group of gid=, or mount -o remount,hidepid=0 /proc");
     if (s.found)
-        others_files(f, proc, &s);
+        others_files(f, proc, &all, &s);
     else
         findings_add(f, "other users", "files", FOUND_FACT, "no process of another user is to be seen among %u",
                      s.seen);
