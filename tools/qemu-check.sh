@@ -55,7 +55,7 @@ done | sort -u | while read -r library; do
     esac
 done
 cp tools/capture-machine "$work/root/bin/"
-# busybox can't set an extended attribute, which is how systemd says that a group was handed over.
+# busybox can't set an extended attribute, which is how systemd says that a group was delegated.
 printf '%s\n' '#include <sys/xattr.h>' 'int main(int n, char **at) { return n < 2 || setxattr(at[1], "user.delegate", "1", 1, 0) != 0; }' >"$work/hand-over.c"
 "${CC:-cc}" -static -o "$work/root/bin/hand-over" "$work/hand-over.c" 2>/dev/null || skip 'no C compiler that links statically'
 for name in $("$keep/busybox" --list); do

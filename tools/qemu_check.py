@@ -75,7 +75,7 @@ def of_its_own(said):
             "accounting"
         ]
     ran, summary = said["none-run"][0].split(), json.loads(said["none-summary"][0])
-    yield "none: not handed over, nothing changes", ran == ["5", "/other"] and summary["accounting"][
+    yield "none: not delegated, nothing changes", ran == ["5", "/other"] and summary["accounting"][
         "kernel_source"
     ] == "wait4", ran
     ran, summary = said["crowded-run"][0].split(), json.loads(said["crowded-summary"][0])

@@ -78,7 +78,7 @@ enum baro_source {
     BARO_SOURCE_TASKS = 1 << 7,     /**< /proc/PID/task/TID/status, summed over threads */
     BARO_SOURCE_TREE = 1 << 8,      /**< barograph's own view of the tree */
     BARO_SOURCE_LEDGER = 1 << 9,    /**< the job's ledger: members, and what was reaped */
-    BARO_SOURCE_EXIT = 1 << 10,     /**< wait4(2), taskstats, perf or the last look at the process */
+    BARO_SOURCE_EXIT = 1 << 10,     /**< wait4(2), taskstats, perf or the last sample of the process */
     BARO_SOURCE_SELF = 1 << 11,     /**< barograph's measure of itself */
     BARO_SOURCE_PROC_STAT = 1 << 12,   /**< /proc/stat */
     BARO_SOURCE_LOADAVG = 1 << 13,     /**< /proc/loadavg */

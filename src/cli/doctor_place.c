@@ -105,5 +105,5 @@ void doctor_events(struct findings *f)
     settings(f);
     findings_add(f, "events", "chosen", policy.membership == MEMBERSHIP_SCAN ? FOUND_PARTLY : FOUND_YES,
                  "forks and exits by %s, what ended processes used by %s", exits_membership_name(policy.membership),
-                 policy.usage == USAGE_NONE ? "wait4 and the last look" : exits_usage_name(policy.usage));
+                 policy.usage == USAGE_NONE ? "wait4 and the last sample" : exits_usage_name(policy.usage));
 }

@@ -80,7 +80,7 @@ static void report_left_out(struct group_job *w)
     if (!w->walk.left_out || w->left_out_reported)
         return;
     w->left_out_reported = true;
-    snprintf(text, sizeof(text), "%zu control groups are not looked into: too many, too deep, or too few descriptors",
+    snprintf(text, sizeof(text), "%zu control groups are not read: too many, too deep, or too few descriptors",
              w->walk.left_out);
     job_event(w->sampling->job, w->sampling->now_ns, BARO_EVENT_WARNING, NULL, w->walk.left_out, text);
 }

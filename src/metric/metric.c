@@ -27,7 +27,7 @@
 #define FILE_TASKS "/proc/PID/task/TID/status"
 #define FILE_TREE "the tree of the job"
 #define FILE_LEDGER "the ledger of the job"
-#define FILE_EXIT "wait4(2), taskstats, perf, what its parent took over (io_*), or the last look"
+#define FILE_EXIT "wait4(2), taskstats, perf, what its parent took over (io_*), or the last sample"
 #define FILE_SELF "barograph itself"
 #define FILE_PROC_STAT "/proc/stat"
 #define FILE_LOADAVG "/proc/loadavg"

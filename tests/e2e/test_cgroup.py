@@ -520,7 +520,7 @@ def processes_of(group):
     "killed", [["baro-recorder"], ["baro"], ["baro", "baro-recorder"]], ids=["recorder", "wrapper", "both"]
 )
 def test_killed_in_a_delegated_group(run_ordinary, tape, work, cgroup, wait_until, killed):
-    """An ordinary user, to whom a group was handed over: whoever of the two is left removes the command's, else the
+    """An ordinary user, to whom a group was delegated: whoever of the two is left removes the command's, else the
     next recording does."""
     cgroup.path.chmod(0o755)
     mine = Cgroup(cgroup.path / "mine")

@@ -42,10 +42,10 @@ def people(started):
         os.killpg(g, signal.SIGKILL)
 
 
-def calls_per_tick(run, work, wait_until, pid, *options, machine=False, deaf=False):
+def calls_per_tick(run, work, wait_until, pid, *options, machine=False, without_events=False):
     """Medians over the ticks of a recorder that has settled: {system call: how many}, of the recorder itself without
-    its helper. machine: over those
-    that looked at it, which is not each where a look is dear, as it may be under strace."""
+    its helper. machine: over those that read the machine; not each tick does where a read is expensive, as it may be
+    under strace."""
     log = work / f"strace-{pid}"
     tape = work / f"{pid}.baro"
     r = subprocess.Popen(
@@ -68,7 +68,7 @@ def calls_per_tick(run, work, wait_until, pid, *options, machine=False, deaf=Fal
             *options,
         ],
         stdin=subprocess.DEVNULL,
-        env={**os.environ, **({"BARO_NO_EVENTS": "1"} if deaf else {})},
+        env={**os.environ, **({"BARO_NO_EVENTS": "1"} if without_events else {})},
     )
     wait_until(
         lambda: log.exists() and log.read_text(errors="replace").count('"cpu ' if machine else "\nwrite(") > 20,
@@ -98,8 +98,8 @@ def sum_of(calls, *without):
 
 def test_who_sleeps_costs_one_call(run, work, people, wait_until):
     """The CPU clock of each, and nothing else. Without events: they tell of whatever else the machine does."""
-    few = calls_per_tick(run, work, wait_until, people(10), deaf=True)
-    many = calls_per_tick(run, work, wait_until, people(60), deaf=True)
+    few = calls_per_tick(run, work, wait_until, people(10), without_events=True)
+    many = calls_per_tick(run, work, wait_until, people(60), without_events=True)
     assert many["clock_gettime"] - few["clock_gettime"] == 50
     assert sum_of(many, "clock_gettime") == sum_of(few, "clock_gettime")
     assert sum_of(few, "clock_gettime", "pread64") <= 3, few  # to wait for the time, to write the frame

@@ -28,7 +28,7 @@ def test_peak_between_samples(run_both, tape):
 
 
 def test_cpu_is_the_sum_of_its_parts(run_both, tape):
-    """Of whoever lives too short to be looked at nobody tells how its CPU time splits."""
+    """No source reports how the CPU time splits of a process that ends before it is read."""
     run_both.record(
         tape,
         "for i in 1 2 3 4 5 6 7 8 9 10; do /bin/true; (true); ls / >/dev/null; done; sleep 0.2; for i in 1 2 3 4 5 6 7 8 9 10; do /bin/true; (true); ls / >/dev/null; done; exit 0",
@@ -52,7 +52,7 @@ SLACK = 4 * MIB  # programs, libraries and the shell's own
 
 @pytest.mark.parametrize("interval", ["auto", "10s"])
 def test_all_that_a_job_read_and_wrote(run_both, work, tape, interval):
-    """However short its processes, whether or not anybody looked at them, and whoever may look at a zombie."""
+    """However short its processes, whether or not they were read, and whoever may read a zombie."""
     (work / "big").write_bytes(bytes(20 * MIB))
     (work / "big").chmod(0o644)
     run_both.record(
@@ -170,7 +170,7 @@ def test_what_nobody_told_is_marked(run_both, tape, via):
 
 
 def test_the_last_look_is_a_lower_bound(run_ordinary, tape, started, wait_until):
-    """Attached, without privileges, nobody tells what a process did after the last look at it."""
+    """Attached, without privileges, nobody tells what a process did after the last sample of it."""
     who = (
         {"user": run_ordinary.uid, "group": run_ordinary.uid, "extra_groups": []}
         if run_ordinary.uid is not None

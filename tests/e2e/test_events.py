@@ -170,7 +170,7 @@ def test_threads_give_a_process_no_name(run, run_ordinary, work, tape, compiled,
     known = {"sh", "serverlike"}
     if source == "taskstats":
         assert names.count("serverlike") == 6 and len(names) == 7, names
-    else:  # who is not looked at in time has no name
+    else:  # a process that is not read in time has no name
         known.add("")
     assert set(names) <= known, names
     assert {e["text"] for e in runner.export(tape, "event") if e["event"] == "exec"} <= known

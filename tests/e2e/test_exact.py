@@ -52,7 +52,7 @@ def test_ways(run_both, truth, tape, work, source, lives, way):
     exits = run_both.export(tape, "exit")
 
     # counted: to what the kernel counted. Only of a process whose counters the kernel gives to nobody what came after
-    # the last look is missing.
+    # the last sample is missing.
     if way == "ignored" and not (events and truth.alone):
         assert job["cpu_ns"] <= truth.most_ns() + truth.slack_ns
     else:
@@ -82,7 +82,7 @@ def test_ways(run_both, truth, tape, work, source, lives, way):
     elif accounting["event_source"] == "scan":
         assert job["processes_unsampled"] is None  # flagged: without events nobody knows
 
-    # put down to processes: never more than there was, and nearly all of it
+    # attributed to processes: never more than there was, and nearly all of it
     assert accounting["cpu_counted_ns"] <= job["cpu_ns"] * 1.005 + 1_000_000
     assert commands(s)["burner"]["cpu_ns"] == sum(e["cpu_ns"] for e in burners)
 
@@ -101,7 +101,7 @@ def test_two_that_live_equally_long(run_both, tape, source):
     sleeps = [e for e in run_both.export(tape, "exit") if e["name"] == "sleep"]
     assert len(sleeps) == 2
     assert all(e["cpu_ns"] < 15_000_000 for e in sleeps if e["cpu_ns"] is not None)
-    if os.geteuid() == 0 and run_both.uid is None:  # else the shell may have waited for one before it was looked at
+    if os.geteuid() == 0 and run_both.uid is None:  # else the shell may have waited for one before it was read
         assert s["accounting"]["cpu_counted_ns"] >= 0.8 * s["job"]["cpu_ns"]
 
 

@@ -544,5 +544,5 @@ def test_a_job_of_half_a_second_has_filesystems(run, tape):
     read = [int(r["read_at_ns"]) for r in rows if r["read_at_ns"] is not None]
     assert read and sorted(read) == read
     last = [r for r in run.export(tape, "fs") if r["name"] == "/dev/shm"][-1]
-    if read[-1] == last["t_ns"]:  # on a machine that is very busy the helper may come too late for the last look
+    if read[-1] == last["t_ns"]:  # on a machine that is very busy the helper may come too late for the last reading
         assert int(last["used_bytes"]) >= 30000000

@@ -134,7 +134,7 @@ def test_process_rows(baro, watched, name):
     for column, total in (("utime", job["cpu_user_ns"]), ("stime", job["cpu_system_ns"])):
         ticks = total * tick // 10**9
         counted = sum(r[column] for r in rows)
-        # The original has no row for what came after the last look at a living process; mended, nothing is lost.
+        # The original has no row for what came after the last sample of a living process; mended, nothing is lost.
         assert counted == ticks if name.endswith("mended") else counted <= ticks
     if name.endswith("mended"):
         assert sum(r["read_bytes"] for r in rows) == job["io_read_bytes"]

@@ -105,7 +105,7 @@ def bounds(found):
 
 
 def test_own(run, work, group, via):
-    """However busy the machine is: the last look reads what counts kills, whatever the look before it cost."""
+    """However busy the machine is: the last reading has what counts kills, whatever the one before it cost."""
     for i in range(OWN_TIMES):
         found, text = record(run, work / f"{i}.baro", group, via, OWN, -signal.SIGKILL)
         assert found["oom_kills"] == 1 and found["oom_kills_in_group"] == 1, (i, found)

@@ -128,7 +128,7 @@ def test_csv_and_jsonl_agree(baro, tape):
 
 
 MACHINE = pathlib.Path(__file__).parents[1] / "tape" / "v1-machine.baro"
-LOOKS = [2, 3, 5, 6, 8, 9, 11]  # the seconds in which it was looked at
+READINGS = [2, 3, 5, 6, 8, 9, 11]  # the seconds in which it was read
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_machine_rows(baro, entity, each):
     rows = list(csv.DictReader(io.StringIO(good(baro, "export", "-e", entity, MACHINE).decode())))
     objects = [json.loads(line) for line in good(baro, "export", "-e", entity, "-F", "jsonl", MACHINE).splitlines()]
     assert [o["t_ns"] // 10**9 for o in objects] == [
-        s for s in LOOKS if entity != "disk" or s > 2 for _ in range(each if s < 6 else 1)
+        s for s in READINGS if entity != "disk" or s > 2 for _ in range(each if s < 6 else 1)
     ]
     for row, obj in zip(rows, objects, strict=True):
         reasons = obj.pop("absent", {})

@@ -98,7 +98,7 @@ def test_survivor_is_left_and_reported(run, tape, wait_until):
 
 
 def test_descriptors_of_those_that_die_young(run, tape):
-    """No end tells of them: they are looked at while they last, also where all else is left to the end."""
+    """No exit reports them: they are read while they live, also where all else is left to the exit."""
     run.record(
         tape,
         "for i in 1 2 3 4 5 6; do /usr/bin/python3 -S -E -c 'import time; f = [open(\"/dev/null\") for i in range(300)]; time.sleep(0.06)'; done",

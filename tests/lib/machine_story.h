@@ -89,8 +89,8 @@ static inline void machine_begin(struct machine_story *m)
     s->entities[BARO_KIND_CGROUP] = (struct baro_entities){.n = 2, .at = m->groups};
 }
 
-/* Sets what grows by the same each second, and what does not move; step: seconds since the first look. */
-static inline void machine_look(struct machine_story *m, uint64_t t_ns, uint64_t step)
+/* Sets what grows by the same each second, and what does not move; step: seconds since the first reading. */
+static inline void machine_grow(struct machine_story *m, uint64_t t_ns, uint64_t step)
 {
     struct baro_sample *s = &m->y.s;
     s->has_host = true;
@@ -160,14 +160,14 @@ static inline void machine_look(struct machine_story *m, uint64_t t_ns, uint64_t
 }
 
 /*
- *   t         looks  worker rss  pss      cpu of the job
+ *   t       reading  worker rss  pss      cpu of the job
  *   2 ms      1st      10 MB    not yet      2 ms
  *   1002 ms   2nd     150 MB    100 MB     502 ms
  *   1502 ms           160 MB    100 MB     700 ms
  *   2002 ms   3rd     200 MB    125 MB    1002 ms
  *   3002 ms   4th     ended               1402 ms
  */
-static inline void machine_story_tell(struct machine_story *m, const struct teller *t)
+static inline void machine_story_play(struct machine_story *m, const struct story_sink *t)
 {
     struct story *y = &m->y;
     struct baro_sample *s = &y->s;
@@ -177,7 +177,7 @@ static inline void machine_story_tell(struct machine_story *m, const struct tell
     struct baro_process *p = y->rows[0] = story_process(y, 0, 1, 100, 1, "worker", "worker --all");
     struct baro_process *q = y->rows[1] = story_process(y, 1, 2, 101, 100, "helper", "helper");
     story_values(p, 2 * MS, 2 * MS, 10 * MB, 1);
-    machine_look(m, 2 * MS, 0);
+    machine_grow(m, 2 * MS, 0);
     story_sample(y, t, 2 * MS, 1, 2 * MS, 2 * MS);
 
     story_values(p, 1002 * MS, 500 * MS, 150 * MB, 3);
@@ -188,7 +188,7 @@ static inline void machine_story_tell(struct machine_story *m, const struct tell
     s->job[JOB_processes_started] = s->job[JOB_processes_peak] = 2;
     s->job[JOB_io_read] = 5 * MB;
     s->job[JOB_io_write] = MB;
-    machine_look(m, 1002 * MS, 1);
+    machine_grow(m, 1002 * MS, 1);
     story_sample(y, t, 1002 * MS, 2, 502 * MS, 502 * MS);
 
     story_values(p, 1502 * MS, 698 * MS, 160 * MB, 3);
@@ -198,14 +198,14 @@ static inline void machine_story_tell(struct machine_story *m, const struct tell
     story_memory(p, 2002 * MS, 125 * 1024000, 120 * MB);
     s->job[JOB_process_rss_peak] = 200 * MB;
     s->job[JOB_io_write] = 3 * MB;
-    machine_look(m, 2002 * MS, 2);
+    machine_grow(m, 2002 * MS, 2);
     story_sample(y, t, 2002 * MS, 2, 1002 * MS, 1002 * MS);
 
     story_exit(t, 2900 * MS, 2, 101, "helper", 2 * MS, 2 * MB, 0, true);
     story_exit(t, 3000 * MS, 1, 100, "worker", 1400 * MS, 201 * MB, 0, true);
     story_event(t, 3000 * MS, BARO_EVENT_END, 100, 0, "");
     s->job[JOB_processes_ended] = 2;
-    machine_look(m, 3002 * MS, 3);
+    machine_grow(m, 3002 * MS, 3);
     story_sample(y, t, 3002 * MS, 0, 1402 * MS, 1402 * MS);
 }
 

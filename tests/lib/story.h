@@ -16,7 +16,7 @@
 /* Ends a comm field, breaks a line, colours a terminal, breaks CSV and JSON, is no UTF-8, and starts a formula. */
 #define STORY_HOSTILE "=) S 1 1\n\x1b[31m,\"'\\\xff"
 
-struct teller {
+struct story_sink {
     void (*sample)(void *context, const struct baro_sample *s);
     void (*exit)(void *context, const struct baro_exit *e);
     void (*event)(void *context, const struct baro_event *e);
@@ -95,7 +95,7 @@ static inline void story_memory(struct baro_process *p, uint64_t t_ns, uint64_t 
     story_set(p, PROCESS_smaps_at, t_ns);
 }
 
-static inline void story_sample(struct story *y, const struct teller *t, uint64_t t_ns, size_t n, uint64_t cpu,
+static inline void story_sample(struct story *y, const struct story_sink *t, uint64_t t_ns, size_t n, uint64_t cpu,
                                 uint64_t counted)
 {
     struct baro_sample *s = &y->s;
@@ -116,7 +116,7 @@ static inline void story_sample(struct story *y, const struct teller *t, uint64_
     t->sample(t->context, s);
 }
 
-static inline void story_exit(const struct teller *t, uint64_t t_ns, uint32_t id, int32_t pid, const char *name,
+static inline void story_exit(const struct story_sink *t, uint64_t t_ns, uint32_t id, int32_t pid, const char *name,
                               uint64_t cpu, uint64_t rss_peak, int status, bool sampled)
 {
     struct baro_exit e = {.t_ns = t_ns,
@@ -142,7 +142,7 @@ static inline void story_exit(const struct teller *t, uint64_t t_ns, uint32_t id
     t->exit(t->context, &e);
 }
 
-static inline void story_event(const struct teller *t, uint64_t t_ns, enum baro_event_kind kind, int32_t pid,
+static inline void story_event(const struct story_sink *t, uint64_t t_ns, enum baro_event_kind kind, int32_t pid,
                                uint64_t number, const char *text)
 {
     struct baro_event e = {
@@ -157,7 +157,7 @@ static inline void story_event(const struct teller *t, uint64_t t_ns, enum baro_
  *   2001 ms  2 MB  ended     600 MB   50 MB      652 MB   1 of 3 only    2301 ms    0.5 cores
  *   2901 ms  all ended                             0            0        2400 ms    0.11 cores
  */
-static inline void story_tell(struct story *y, const struct teller *t)
+static inline void story_play(struct story *y, const struct story_sink *t)
 {
     memset(y, 0, sizeof(*y));
     memset(y->s.job_absent, BARO_ABSENT_NOT_YET, sizeof(y->s.job_absent));

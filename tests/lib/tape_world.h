@@ -25,7 +25,7 @@ struct world_declared {
 
 struct world {
     uint64_t random;
-    uint64_t looks; /* at the machine: once in so many ticks */
+    uint64_t machine_every; /* so many ticks, on average */
     uint32_t last_id;
     size_t n;
     struct baro_process *at[WORLD_MAX];
@@ -181,7 +181,7 @@ static inline void world_entities(struct world *w, enum baro_kind kind)
 static inline void world_machine(struct world *w)
 {
     struct baro_sample *s = &w->sample;
-    if (world_below(w, w->looks))
+    if (world_below(w, w->machine_every))
         return;
     s->has_host = true;
     s->host_ns = s->t_ns + world_below(w, 100000) - 1000;
@@ -304,10 +304,10 @@ static inline void world_read_declared(struct world *w, struct world_declared *d
 static inline void world_all_declared(struct world *w)
 {
     struct baro_sample *s = &w->sample;
-    if (s->n_declared < WORLD_DECLARED && world_below(w, 10 * w->looks) == 0)
+    if (s->n_declared < WORLD_DECLARED && world_below(w, 10 * w->machine_every) == 0)
         world_declare(w);
     for (size_t i = 0; i < s->n_declared; i++)
-        if (world_below(w, 2 * w->looks) == 0)
+        if (world_below(w, 2 * w->machine_every) == 0)
             world_read_declared(w, &w->declared[i]);
 }
 
@@ -342,7 +342,7 @@ static inline struct world *world_new(uint64_t seed)
 {
     struct world *w = calloc(1, sizeof *w);
     assert(w);
-    w->looks = 3;
+    w->machine_every = 3;
     w->random = seed * 0x9e3779b97f4a7c15ull + 1;
     return w;
 }

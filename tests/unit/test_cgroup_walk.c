@@ -116,7 +116,7 @@ static void come_and_go(void **state)
     world_done(&w);
 }
 
-/* More groups than are looked into, and then fewer. */
+/* More groups than are read, and then fewer. */
 static void very_many(void **state)
 {
     struct world w;
@@ -134,7 +134,7 @@ static void very_many(void **state)
         snprintf(path, sizeof(path), "cg/a/group%d", i);
         remove_group(&w, path);
     }
-    assert_int_equal(cgroup_walk_groups(&w.walk), 0); /* whose place was taken is found at the next look */
+    assert_int_equal(cgroup_walk_groups(&w.walk), 0); /* whose place was taken is found at the next walk */
     expect(&w, 51, 101);
     assert_int_equal(w.walk.left_out, 1100); /* so many there were */
     world_done(&w);

@@ -138,7 +138,7 @@ static void memory_without_a_hierarchy(void **state)
 }
 
 /* What can't be read once is absent then, and there again when it can be. */
-static void one_look_fails(void **state)
+static void one_reading_fails(void **state)
 {
     static const char *const bad[] = {"", "12", "x\n", "99999999999999999999\n"};
     char dir[sizeof(FILES_NAME)];
@@ -310,8 +310,8 @@ static void one_vanishes(void **state)
     close(fd);
 }
 
-/* A read that was preempted makes a file wait for seconds; what ended the job is read at the last look all the same. */
-static void last_look_reads_what_counts(void **state)
+/* A read that was preempted makes a file wait for seconds; the last reading has what ended the job all the same. */
+static void last_reading_has_what_counts(void **state)
 {
     struct cgroup_hierarchies places;
     struct cgroups *groups;
@@ -411,10 +411,10 @@ int main(void)
                                        cmocka_unit_test(long_path),
                                        cmocka_unit_test(memory_without_a_hierarchy),
                                        cmocka_unit_test(many_disks),
-                                       cmocka_unit_test(one_look_fails),
+                                       cmocka_unit_test(one_reading_fails),
                                        cmocka_unit_test(in_pieces),
                                        cmocka_unit_test(one_vanishes),
-                                       cmocka_unit_test(last_look_reads_what_counts),
+                                       cmocka_unit_test(last_reading_has_what_counts),
                                        cmocka_unit_test(registry_names_the_files),
                                        cmocka_unit_test(metrics_have_controllers),
                                        cmocka_unit_test(registry_knows_since_when)};

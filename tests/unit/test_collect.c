@@ -58,7 +58,7 @@ static void stalls_are_counted(void **state)
     assert_int_equal(missed, 3600);
 }
 
-static void looks_are_far_apart_while_nothing_happens(void **state)
+static void checks_are_far_apart_while_idle(void **state)
 {
     (void)state;
     assert_int_equal(schedule_check(0, 20 * NS_PER_MS), 30 * NS_PER_MS);
@@ -349,7 +349,7 @@ int main(void)
         cmocka_unit_test(budget_thins_and_recovers),
         cmocka_unit_test(no_budget_never_thins),
         cmocka_unit_test(smaps_are_paid_for),
-        cmocka_unit_test(looks_are_far_apart_while_nothing_happens),
+        cmocka_unit_test(checks_are_far_apart_while_idle),
         cmocka_unit_test(samples_wait_until_they_are_paid_for),
         cmocka_unit_test(what_cannot_wait_holds_up_samples_for_a_while),
         cmocka_unit_test(periods_follow_cost_and_budget),

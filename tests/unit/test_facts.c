@@ -102,7 +102,7 @@ static struct baro_summary *summary_of_story(const char *path)
     struct baro_summary *s;
     story_header(&h);
     struct tape_writer *w = tape_begun(path, &h);
-    story_tell(&story, &(struct teller){to_tape_sample, to_tape_exit, to_tape_event, w});
+    story_play(&story, &(struct story_sink){to_tape_sample, to_tape_exit, to_tape_event, w});
     tape_ended(w);
     assert_int_equal(baro_tape_open(&tape, path, &err), 0);
     assert_int_equal(baro_summary_of_tape(tape, &s, &err), 0);
@@ -183,7 +183,7 @@ static void test_machine_story(void **state)
     machine_story_header(&h);
     struct baro_summary *s = summary_new(&h);
     assert_true(m && s);
-    machine_story_tell(m, &(struct teller){to_summary_sample, to_summary_exit, to_summary_event, s});
+    machine_story_play(m, &(struct story_sink){to_summary_sample, to_summary_exit, to_summary_event, s});
     baro_summary_finish(s);
     for (size_t i = 0; i < COUNT(all); i++)
         expect(s, &all[i]);

@@ -65,7 +65,7 @@ static void set(struct baro_entity *e, enum cgroup_metric metric, uint64_t v)
     e->absent[metric] = BARO_PRESENT;
 }
 
-static void look(struct world *w)
+static void take_sample(struct world *w)
 {
     w->sample.t_ns = w->sample.host_ns += 1000 * MS;
     w->sample.has_host = true;
@@ -113,7 +113,7 @@ static void told_kills(const struct world *w, uint64_t likely, uint64_t least, u
     assert_int_equal(k.most, most);
 }
 
-/* In a group that others are in, too: looks at 1, 2, ... s. */
+/* In a group that others are in, too: samples at 1, 2, ... s. */
 static void test_whose_kill(void **state)
 {
     (void)state;
@@ -121,18 +121,18 @@ static void test_whose_kill(void **state)
     begin(&w, "none", NULL);
     struct baro_entity *shared = group(&w, "/service/abc", "v1 memory");
     set(shared, CGROUP_oom_kills, 5);
-    look(&w);
+    take_sample(&w);
     told_kills(&w, 0, 0, 0); /* seen once, and SIGKILL ended nobody */
     set(shared, CGROUP_oom_kills, 6);
-    look(&w);
+    take_sample(&w);
     told_kills(&w, 0, 0, 0); /* a neighbour's */
     killed(&w, 1500 * MS, 15, true);
     told_kills(&w, 0, 0, 0);
     killed(&w, 9000 * MS, SIGKILL, true);
     told_kills(&w, 0, 0, 1); /* long after the counter rose: not likely */
     set(shared, CGROUP_oom_kills, 8);
-    look(&w);
-    killed(&w, 3100 * MS, SIGKILL, true); /* just after the look that saw the counter rise */
+    take_sample(&w);
+    killed(&w, 3100 * MS, SIGKILL, true); /* just after the sample that saw the counter rise */
     told_kills(&w, 1, 0, 2);
     killed(&w, 2500 * MS, 0, false);
     told_kills(&w, 1, 0, 3); /* any of the three, if nobody knows what ended it */
@@ -142,8 +142,8 @@ static void test_whose_kill(void **state)
     summary_free(w.s);
 }
 
-/* Ended before the first look, which may have counted it. */
-static void test_kill_before_the_first_look(void **state)
+/* Ended before the first sample, which may have counted it. */
+static void test_kill_before_the_first_sample(void **state)
 {
     (void)state;
     struct world w;
@@ -152,9 +152,9 @@ static void test_kill_before_the_first_look(void **state)
     struct baro_entity *shared = group(&w, "/service/abc", "v1 memory");
     set(shared, CGROUP_oom_kills, 5);
     killed(&w, 500 * MS, SIGKILL, true);
-    look(&w);
+    take_sample(&w);
     assert_int_equal(summary_oom_kills(w.s, &k), BARO_ABSENT_UNKNOWN);
-    look(&w);
+    take_sample(&w);
     told_kills(&w, 0, 0, 1);
     summary_free(w.s);
 }
@@ -171,12 +171,12 @@ static void test_made_but_for_memory(void **state)
     set(shared, CGROUP_memory, 500 * MB);
     set(shared, CGROUP_memory_peak, 602 * MB);
     set(shared, CGROUP_oom_kills, 5);
-    set(made, CGROUP_pids_limit_hits, 4); /* before the first look */
-    look(&w);
+    set(made, CGROUP_pids_limit_hits, 4); /* before the first sample */
+    take_sample(&w);
     set(shared, CGROUP_memory_peak, 700 * MB);
     set(shared, CGROUP_oom_kills, 6);
     set(made, CGROUP_pids_limit_hits, 6);
-    look(&w);
+    take_sample(&w);
     holds(&w, MEMORY_PSS, 10);
     refused(&w, 0, 1, 6);
     summary_free(w.s);
@@ -204,11 +204,11 @@ static void test_made(void **state)
     set(memory, CGROUP_oom_kills, 2);
     set(cpu, CGROUP_cpu_throttled, 900 * MS);
     set(made, CGROUP_pids_limit_hits, 1);
-    look(&w);
+    take_sample(&w);
     set(above, CGROUP_oom_kills, 9);
     set(memory, CGROUP_oom_kills, 3);
     set(cpu, CGROUP_cpu_throttled, 950 * MS);
-    look(&w);
+    take_sample(&w);
     holds(&w, MEMORY_CGROUP, 80);
     refused(&w, 0, 3, 1);
     assert_int_equal(summary_throttled(w.s, &v), 0);
@@ -230,9 +230,9 @@ static void test_made_by_another(void **state)
     set(other, CGROUP_memory_peak, 90 * MB);
     set(other, CGROUP_oom_kills, 1);
     set(pids, CGROUP_pids_limit_hits, 3);
-    look(&w);
+    take_sample(&w);
     set(pids, CGROUP_pids_limit_hits, 4);
-    look(&w);
+    take_sample(&w);
     holds(&w, MEMORY_PSS, 10);
     refused(&w, 0, 0, 1);
     summary_free(w.s);
@@ -249,15 +249,15 @@ static void test_shared(void **state)
     set(outer, CGROUP_pids_limit_hits, 100);
     set(inner, CGROUP_pids_limit_hits, 10);
     memory->absent[CGROUP_oom_kills] = BARO_ABSENT_DENIED;
-    look(&w);
+    take_sample(&w);
     set(outer, CGROUP_pids_limit_hits, 109);
     set(inner, CGROUP_pids_limit_hits, 16);
-    look(&w);
+    take_sample(&w);
     refused(&w, BARO_ABSENT_DENIED, 0, 6);
     summary_free(w.s);
 }
 
-/* The recorder's own are counted by the group that it is in, from the first look on. */
+/* The recorder's own are counted by the group that it is in, from the first sample on. */
 static void test_own_helpers(void **state)
 {
     (void)state;
@@ -265,16 +265,16 @@ static void test_own_helpers(void **state)
     begin(&w, "none", NULL);
     struct baro_entity *e = group(&w, "/x", "v2");
     set(e, CGROUP_pids_limit_hits, 0);
-    w.sample.self[RECORDER_forks_refused] = 3; /* before the first look: not in what it grew by either */
-    look(&w);
+    w.sample.self[RECORDER_forks_refused] = 3; /* before the first sample: not in what it grew by either */
+    take_sample(&w);
     set(e, CGROUP_pids_limit_hits, 9);
     w.sample.self[RECORDER_forks_refused] = 5;
-    look(&w);
+    take_sample(&w);
     refused(&w, BARO_ABSENT_UNSUPPORTED, 0, 7);
     summary_free(w.s);
 }
 
-/* A job that was killed held more than any look saw. The mark tells, where it rose; where it was there already, what
+/* A job that was killed held more than any sample saw. The mark tells, where it rose; where it was there already, what
  * ran into the limit does. */
 static void test_full(void **state)
 {
@@ -299,7 +299,7 @@ static void test_full(void **state)
         for (size_t k = 0; k < 2; k++) {
             set(b, CGROUP_memory_peak, of[i].mark[k] * MB);
             set(b, CGROUP_memory_limit_hits, of[i].hits[k]);
-            look(&w);
+            take_sample(&w);
             set(b, CGROUP_memory, 32 * MB);
         }
         full(&w, of[i].ratio);
@@ -307,7 +307,7 @@ static void test_full(void **state)
     }
 }
 
-/* The same group has another limit: what it held and ran into before, up to the first look after, is not held against
+/* The same group has another limit: what it held and ran into before, up to the first sample after, is not held against
  * that. */
 static void test_limit_that_changes(void **state)
 {
@@ -330,9 +330,9 @@ static void test_limit_that_changes(void **state)
         set(a, CGROUP_memory, 80 * MB);
         set(a, CGROUP_memory_peak, 90 * MB);
         set(a, CGROUP_memory_limit_hits, 3);
-        look(&w);
+        take_sample(&w);
         set(a, CGROUP_memory_limit_hits, 4);
-        look(&w);
+        take_sample(&w);
         full(&w, 0.9);
         summary_add_limits(w.s, &small, w.sample.t_ns + 500 * MS);
         assert_int_equal(summary_memory_group_ratio(w.s, &d), BARO_ABSENT_NOT_YET);
@@ -340,13 +340,13 @@ static void test_limit_that_changes(void **state)
         set(a, CGROUP_memory, 32 * MB);
         set(a, CGROUP_memory_peak, 95 * MB);
         set(a, CGROUP_memory_limit_hits, 5);
-        look(&w);
+        take_sample(&w);
         full(&w, 0.5);
         same.cores_ppm = 2000000;
         summary_add_limits(w.s, &same, w.sample.t_ns + 500 * MS); /* not that of memory */
         full(&w, 0.5);
         set(a, CGROUP_memory_limit_hits, 6);
-        look(&w);
+        take_sample(&w);
         full(&w, 1);
         summary_free(w.s);
     }
@@ -380,10 +380,10 @@ static void test_long_path(void **state)
         set(e, CGROUP_memory, 8 * MB);
         set(e, CGROUP_memory_peak, 64 * MB);
         set(e, CGROUP_memory_limit_hits, 3);
-        look(&w);
+        take_sample(&w);
         full(&w, 8.0 / 64);
         set(e, CGROUP_memory_limit_hits, 4);
-        look(&w);
+        take_sample(&w);
         full(&w, 1);
         summary_free(w.s);
     }
@@ -401,10 +401,10 @@ static void test_charged_elsewhere(void **state)
     set(a, CGROUP_memory, 8 * MB);
     set(a, CGROUP_memory_peak, 64 * MB);
     w.p.value[PROCESS_rss] = w.p.value[PROCESS_pss] = 60 * MB;
-    look(&w);
+    take_sample(&w);
     holds(&w, MEMORY_PSS, 60);
     w.p.value[PROCESS_rss] = w.p.value[PROCESS_pss] = 70 * MB;
-    look(&w);
+    take_sample(&w);
     holds(&w, MEMORY_PSS, 64);
     assert_int_equal(summary_memory_peak_ratio(w.s, &d), 0);
     NEAR(d, 1.0);
@@ -430,13 +430,13 @@ static void test_target(void **state)
         set(e, CGROUP_memory_peak, 70 * MB);
         set(e, CGROUP_oom_kills, 2);
         set(e, CGROUP_pids_limit_hits, 0);
-        look(&w);
+        take_sample(&w);
         holds(&w, MEMORY_CGROUP, 20);
         assert_int_equal(summary_group_oom_kills(w.s, &kills),
                          BARO_ABSENT_UNKNOWN); /* seen once: nothing to compare with */
         set(e, CGROUP_memory_peak, 75 * MB);
         set(e, CGROUP_oom_kills, 3);
-        look(&w);
+        take_sample(&w);
         summary_finish(w.s);
         holds(&w, MEMORY_CGROUP, 75);
         refused(&w, 0, 1, 0);
@@ -449,8 +449,7 @@ static void test_target(void **state)
     }
 }
 
-/* The first look can be one at the groups alone; then the job's time is not held against a machine that was not looked
- * at. */
+/* The first sample can have the groups alone; then the job's time is not compared with a machine that was not read. */
 static void test_groups_first(void **state)
 {
     (void)state;
@@ -461,7 +460,7 @@ static void test_groups_first(void **state)
     memset(w.sample.host_absent, BARO_ABSENT_NOT_YET, sizeof(w.sample.host_absent));
     w.sample.job[JOB_cpu] = 500 * MS;
     set(e, CGROUP_pids_limit_hits, 1);
-    look(&w);
+    take_sample(&w);
     set(e, CGROUP_pids_limit_hits, 6);
     static const enum host_metric busy[] = {HOST_cpu_user,    HOST_cpu_nice,  HOST_cpu_system,    HOST_cpu_irq,
                                             HOST_cpu_softirq, HOST_cpu_guest, HOST_cpu_guest_nice};
@@ -471,7 +470,7 @@ static void test_groups_first(void **state)
             w.sample.host_absent[busy[k]] = BARO_PRESENT;
         }
         w.sample.job[JOB_cpu] = 1000 * MS * i;
-        look(&w);
+        take_sample(&w);
     }
     refused(&w, BARO_ABSENT_UNSUPPORTED, 0, 5);
     assert_int_equal(summary_machine_others(w.s, &d), 0);
@@ -484,7 +483,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_made_but_for_memory),
         cmocka_unit_test(test_whose_kill),
-        cmocka_unit_test(test_kill_before_the_first_look),
+        cmocka_unit_test(test_kill_before_the_first_sample),
         cmocka_unit_test(test_made),
         cmocka_unit_test(test_made_by_another),
         cmocka_unit_test(test_shared),

@@ -202,25 +202,25 @@ static const struct baro_entity *mounted(const struct baro_sample *s, const char
     return NULL;
 }
 
-static void look(struct host *h, uint64_t now_ns, struct baro_sample *s)
+static void read_host(struct host *h, uint64_t now_ns, struct baro_sample *s)
 {
     host_read(h, now_ns, BUDGET_ALL);
     host_fill(h, s);
 }
 
-/* A small tmpfs of its own must go on being read while two others hang. Returns after how many looks both were given
+/* A small tmpfs of its own must go on being read while two others hang. Returns after how many readings both were given
  * up. */
 static int watch_until_given_up(struct host *h, const char *dir, char silent[2][128], uint64_t *now,
                                 struct baro_sample *s)
 {
-    for (int looks = 1; looks < 2000; looks++) {
-        look(h, *now += 10 * NS_PER_MS, s);
+    for (int readings = 1; readings < 2000; readings++) {
+        read_host(h, *now += 10 * NS_PER_MS, s);
         const struct baro_entity *good = mounted(s, dir), *a = mounted(s, silent[0]), *b = mounted(s, silent[1]);
         CHECK(good && a && b);
         CHECK(!s->host_absent[HOST_memory_total]);
         if (a->absent[FS_total] == BARO_ABSENT_TIMEOUT && b->absent[FS_total] == BARO_ABSENT_TIMEOUT) {
             CHECK(!good->absent[FS_total] && good->value[FS_total] == 1 << 20);
-            return looks;
+            return readings;
         }
         usleep(10000);
     }
@@ -249,19 +249,19 @@ static void machine_body(const char *dir)
         server[i] = mount_silent(silent[i]);
     }
     CHECK(host_new(&h, &o, NULL) == 0);
-    CHECK(watch_until_given_up(h, dir, silent, &now, &s) > 10); /* it went on looking meanwhile */
+    CHECK(watch_until_given_up(h, dir, silent, &now, &s) > 10); /* it went on reading meanwhile */
     CHECK(mounted(&s, silent[0])->absent[FS_read_at] == BARO_ABSENT_TIMEOUT);
     /* Asked again only when a helper got free. The good one is read every time. */
     now += 3600 * NS_PER_SEC;
     for (int i = 0; i < 100 && mounted(&s, dir)->value[FS_read_at] < 3600 * NS_PER_SEC; i++, usleep(10000))
-        look(h, now += NS_PER_MS, &s);
+        read_host(h, now += NS_PER_MS, &s);
     CHECK(mounted(&s, dir)->value[FS_read_at] >= 3600 * NS_PER_SEC &&
           mounted(&s, silent[1])->absent[FS_total] == BARO_ABSENT_TIMEOUT);
     kill(server[0], SIGKILL);
     umount2(silent[0], MNT_DETACH);
     now += 3600 * NS_PER_SEC;
     for (int i = 0; i < 1000 && mounted(&s, silent[0]); i++, usleep(10000))
-        look(h, now += NS_PER_MS, &s);
+        read_host(h, now += NS_PER_MS, &s);
     CHECK(!mounted(&s, silent[0]) && mounted(&s, dir) &&
           mounted(&s, silent[1])); /* the mount table changed, and the kernel told */
     host_free(h);
@@ -322,13 +322,13 @@ static void groups_body(const char *dir)
           inner->value[CGROUP_memory] == 8192); /* no helper yet: the rest is read */
     CHECK(helper_new(&h, open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), false, NULL) == 0);
     cgroups_use(g, h);
-    int looks = 0;
-    for (; looks < 2000 && outer->absent[CGROUP_memory_anon] != BARO_ABSENT_TIMEOUT; looks++, usleep(10000)) {
+    int readings = 0;
+    for (; readings < 2000 && outer->absent[CGROUP_memory_anon] != BARO_ABSENT_TIMEOUT; readings++, usleep(10000)) {
         cgroups_collect(g);
         cgroups_tick(g, now += 10 * NS_PER_MS, false, &s);
         CHECK(outer->value[CGROUP_memory] == 8192);
     }
-    CHECK(looks > 10 && looks < 2000); /* it went on looking meanwhile */
+    CHECK(readings > 10 && readings < 2000); /* it went on reading meanwhile */
     CHECK(outer->absent[CGROUP_memory_working_set] == BARO_ABSENT_TIMEOUT &&
           outer->absent[CGROUP_memory] == BARO_PRESENT);
     CHECK(inner->absent[CGROUP_memory_anon] == BARO_PRESENT && inner->value[CGROUP_memory_anon] == 4096);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collector of the machine, on trees of files made here, which change from look to look. Values are typed by hand.
- */
+/* The collector of the machine, on trees of files made here, which change between readings. Values typed by hand. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,13 +13,13 @@
 
 #include <cmocka.h>
 
-#include "looker.h"
+#include "host_tree.h"
 
 /* ---- the whole ---- */
 
 static void memory_load_events_pressure(void **state)
 {
-    struct looker m;
+    struct host_tree m;
     (void)state;
     machine_new(&m);
     put(&m, "proc/meminfo",
@@ -35,7 +34,7 @@ static void memory_load_events_pressure(void **state)
     put(&m, "proc/pressure/io",
         "some avg10=0.00 avg60=0.00 avg300=0.00 total=9\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n");
     machine_open(&m, false);
-    look(&m);
+    host_tree_read(&m);
     is(&m, HOST_memory_total, 1024000);
     is(&m, HOST_memory_used, 600 * 1024);
     is(&m, HOST_swap_used, 30 * 1024);
@@ -58,7 +57,7 @@ static void memory_load_events_pressure(void **state)
     put(&m, "proc/meminfo",
         "MemTotal: 1000 kB\nMemFree: 100 kB\nSwapTotal: 50 kB\nSwapFree: 51 kB\n"); /* LXCFS, an old kernel, a race */
     put(&m, "proc/loadavg", "");
-    look(&m);
+    host_tree_read(&m);
     lacks(&m, HOST_memory_used, BARO_ABSENT_UNSUPPORTED);
     is(&m, HOST_swap_used, 0);
     lacks(&m, HOST_load_1m, BARO_ABSENT_UNKNOWN);
@@ -68,33 +67,33 @@ static void memory_load_events_pressure(void **state)
 /* It is read no further than was needed the last time: what is wanted may move back, and may go and come. */
 static void events_that_move(void **state)
 {
-    struct looker m;
+    struct host_tree m;
     char text[400], rest[160];
     (void)state;
     machine_new(&m);
     put(&m, "proc/vmstat", "nr_free_pages 1\npgmajfault 30\noom_kill 2\nnuma_hit 5\n");
     machine_open(&m, false);
     for (int i = 0; i < 3; i++)
-        look(&m);
+        host_tree_read(&m);
     is(&m, HOST_oom_kills, 2);
     put(&m, "proc/vmstat", "nr_free_pages 10000000000000000000\npgmajfault 31\noom_kill 3\nnuma_hit 5\n");
-    look(&m);
+    host_tree_read(&m);
     is(&m, HOST_oom_kills, 3);
-    memset(rest, '1', sizeof(rest)); /* in the middle of a number the first look would have ended */
+    memset(rest, '1', sizeof(rest)); /* in the middle of a number the first reading would have ended */
     snprintf(text, sizeof(text), "nr_free_pages %.*s\npgmajfault 32\noom_kill 4444444444\n", (int)sizeof(rest), rest);
     put(&m, "proc/vmstat", text);
-    look(&m);
+    host_tree_read(&m);
     is(&m, HOST_faults_major, 32);
     is(&m, HOST_oom_kills, 4444444444);
     put(&m, "proc/vmstat", "pgmajfault 33\n");
-    look(&m);
+    host_tree_read(&m);
     is(&m, HOST_faults_major, 33);
     lacks(&m, HOST_oom_kills, BARO_ABSENT_UNSUPPORTED);
     put(&m, "proc/vmstat", "");
-    look(&m);
+    host_tree_read(&m);
     lacks(&m, HOST_faults_major, BARO_ABSENT_UNKNOWN);
     put(&m, "proc/vmstat", "pgmajfault 34\noom_kill 5\n");
-    look(&m);
+    host_tree_read(&m);
     is(&m, HOST_oom_kills, 5);
     machine_done(&m);
 }
@@ -103,7 +102,7 @@ static void events_that_move(void **state)
 
 static void cpus_come_and_go(void **state)
 {
-    struct looker m;
+    struct host_tree m;
     (void)state;
     machine_new(&m);
     put(&m, "proc/stat",
@@ -113,7 +112,7 @@ static void cpus_come_and_go(void **state)
     put(&m, "sys/devices/system/node/node0/cpulist", "0\n");
     put(&m, "sys/devices/system/node/node1/cpulist", "1-3\n");
     machine_open(&m, false);
-    look(&m);
+    host_tree_read(&m);
     is(&m, HOST_cpu_user, 200000000);
     is(&m, HOST_cpu_guest, 100000000);
     is(&m, HOST_cpus, 2);
@@ -127,13 +126,13 @@ static void cpus_come_and_go(void **state)
     assert_int_equal(one->value[CPU_user], 100000000);
     assert_true(one->value[CPU_node] == 1 && !one->absent[CPU_node]);
     put(&m, "proc/stat", "cpu 30 0 0 100\ncpu0 20 0 0 50\nctxt 5\n"); /* unplugged, and an old kernel */
-    look(&m);
+    host_tree_read(&m);
     assert_null(named(&m, BARO_KIND_CPU, "cpu1"));
     is(&m, HOST_cpus, 1);
     lacks(&m, HOST_cpu_steal, BARO_ABSENT_UNSUPPORTED);
     lacks(&m, HOST_forks, BARO_ABSENT_UNSUPPORTED);
     put(&m, "proc/stat", "cpu 30 0 0 100 0 0 0 0 10 0\ncpu0 20 0 0 50 0 0 0 0 10 0\ncpu1 1 0 0 5 0 0 0 0 0 0\n");
-    look(&m);
+    host_tree_read(&m);
     one = named(&m, BARO_KIND_CPU, "cpu1");
     assert_true(one && one->id > first && one->value[CPU_node] == 1); /* another one */
     machine_done(&m);
@@ -143,14 +142,14 @@ static void cpus_come_and_go(void **state)
  * worked. */
 static void zeros_are_no_values(void **state)
 {
-    struct looker m;
+    struct host_tree m;
     (void)state;
     machine_new(&m);
     put(&m, "proc/stat",
         "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\nintr 0\nctxt 0\nbtime 1795233600\nprocesses 0\n");
     put(&m, "proc/loadavg", "0.00 0.00 0.00 0/0 0\n"); /* not even the thread that reads it */
     machine_open(&m, false);
-    look(&m);
+    host_tree_read(&m);
     lacks(&m, HOST_cpu_idle, BARO_ABSENT_UNSUPPORTED);
     assert_int_equal(named(&m, BARO_KIND_CPU, "cpu0")->absent[CPU_user], BARO_ABSENT_UNSUPPORTED);
     is(&m, HOST_cpus, 1);
@@ -162,7 +161,7 @@ static void zeros_are_no_values(void **state)
     put(&m, "proc/stat",
         "cpu  0 0 0 7 0 0 0 0 0 0\ncpu0 0 0 0 7 0 0 0 0 0 0\nintr 0\nctxt 3\nbtime 1795233600\nprocesses 0\n");
     put(&m, "proc/loadavg", "0.00 0.00 0.00 1/2 2\n");
-    look(&m); /* where there is something to tell, nothing is a value, too */
+    host_tree_read(&m); /* where there is something to tell, nothing is a value, too */
     is(&m, HOST_switches, 3);
     is(&m, HOST_forks, 0);
     is(&m, HOST_load_15m, 0);
@@ -177,7 +176,7 @@ static void what_falls_makes_no_growth(void **state)
 {
     static const struct {
         const char *stat;
-        uint64_t iowait, busy; /* ticks since the first look */
+        uint64_t iowait, busy; /* ticks since the first reading */
     } at[] = {
         {"cpu 10 0 0 1000 100 0 0 0 0 0\ncpu0 10 0 0 1000 100 0 0 0 0 0\n", 100, 0},
         {"cpu 15 0 0 1010 80 0 0 0 0 0\ncpu0 15 0 0 1010 80 0 0 0 0 0\n", 80, 5},
@@ -186,7 +185,7 @@ static void what_falls_makes_no_growth(void **state)
         {"cpu 11 0 0 501 40 0 0 0 0 0\ncpu0 11 0 0 501 40 0 0 0 0 0\n", 40, 13},
     };
     const uint64_t tick = 10 * NS_PER_MS;
-    struct looker m;
+    struct host_tree m;
     (void)state;
     machine_new(&m);
     put(&m, "proc/stat", at[0].stat);
@@ -194,7 +193,7 @@ static void what_falls_makes_no_growth(void **state)
     machine_init(&m.seen);
     for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++) {
         put(&m, "proc/stat", at[i].stat);
-        look(&m);
+        host_tree_read(&m);
         machine_add(&m.seen, &m.sample);
         is(&m, HOST_cpu_iowait, at[i].iowait * tick);
         assert_int_equal(named(&m, BARO_KIND_CPU, "cpu0")->value[CPU_iowait], at[i].iowait * tick);
@@ -210,7 +209,7 @@ static void what_falls_makes_no_growth(void **state)
 static void a_large_machine(void **state)
 {
     enum { CPUS = 300, INTERRUPTS = 50000 };
-    struct looker m;
+    struct host_tree m;
     char *text = malloc(1 << 20);
     (void)state;
     assert_non_null(text);
@@ -226,7 +225,7 @@ static void a_large_machine(void **state)
         put(&m, "proc/stat", text);
         if (!m.host)
             machine_open(&m, false);
-        look(&m);
+        host_tree_read(&m);
         is(&m, HOST_cpus, (uint64_t)cpus);
         is(&m, HOST_interrupts, 123456789);
         is(&m, HOST_threads_blocked, 1);
@@ -243,7 +242,7 @@ static void a_large_machine(void **state)
 
 /* A disk with a partition, dm-crypt over that and LVM over that, md over nothing that counts, a loop device in use and
  * one that is not. */
-static void make_disks(const struct looker *m)
+static void make_disks(const struct host_tree *m)
 {
     put(m, "sys/class/block/nvme0n1/device/model", "FAST 1TB                  \n");
     put(m, "sys/class/block/nvme0n1/size", "2000409264\n");
@@ -262,7 +261,7 @@ static void make_disks(const struct looker *m)
 
 static void bytes_of_disks_count_once(void **state)
 {
-    struct looker m;
+    struct host_tree m;
     (void)state;
     machine_new(&m);
     make_disks(&m);
@@ -271,7 +270,7 @@ static void bytes_of_disks_count_once(void **state)
         " 253 0 dm-0 10 0 100 7 20 0 200 8 0 9 15\n 7 0 loop0 0 0 0 0 0 0 0 0 0 0 0\n 7 1 loop1 1 0 8 0 0 0 0 0 0 0 "
         "0\n");
     machine_open(&m, false);
-    look(&m);
+    host_tree_read(&m);
     is(&m, HOST_disk_read, 51200);
     is(&m, HOST_disk_write, 102400);
     is(&m, HOST_disk_reads, 10);
@@ -294,7 +293,7 @@ static void bytes_of_disks_count_once(void **state)
 /* A RAM disk has a size from the start. It is shown from its first use on, and its bytes are in no total. */
 static void unused_disks_are_not_shown(void **state)
 {
-    struct looker m;
+    struct host_tree m;
     (void)state;
     machine_new(&m);
     make_disks(&m);
@@ -303,13 +302,13 @@ static void unused_disks_are_not_shown(void **state)
         " 1 0 ram0 0 0 0 0 0 0 0 0 0 0 0\n 7 0 loop0 0 0 0 0 0 0 0 0 0 0 0\n 7 1 loop1 0 0 0 0 0 0 0 0 0 0 0\n"
         " 253 0 dm-0 0 0 0 0 0 0 0 0 0 0 0\n 8 16 sdb 0 0 0 0 0 0 0 0 0 0 0\n");
     machine_open(&m, false);
-    look(&m);
+    host_tree_read(&m);
     assert_int_equal(m.sample.entities[BARO_KIND_DISK].n, 3);
     assert_true(named(&m, BARO_KIND_DISK, "loop1") && named(&m, BARO_KIND_DISK, "dm-0") &&
                 named(&m, BARO_KIND_DISK, "sdb"));
     put(&m, "proc/diskstats",
         " 1 0 ram0 1 0 8 0 0 0 0 0 0 0 0\n 7 0 loop0 0 0 0 0 0 0 0 0 0 0 0\n 8 16 sdb 0 0 0 0 0 0 0 0 0 0 0\n");
-    look(&m);
+    host_tree_read(&m);
     assert_int_equal(m.sample.entities[BARO_KIND_DISK].n, 2);
     const struct baro_entity *d = named(&m, BARO_KIND_DISK, "ram0");
     assert_true(d && d->value[DISK_read] == 4096 && d->value[DISK_size] == 131072 * 512 && d->value[DISK_counted] == 0);
@@ -319,39 +318,39 @@ static void unused_disks_are_not_shown(void **state)
 
 static void disks_come_and_go(void **state)
 {
-    struct looker m;
+    struct host_tree m;
     (void)state;
     machine_new(&m);
     make_disks(&m);
     put(&m, "proc/diskstats", " 259 0 nvme0n1 10 0 100 7 20 0 200 8 0 9 15\n");
     machine_open(&m, false);
-    look(&m);
+    host_tree_read(&m);
     is(&m, HOST_disk_read, 51200);
     put(&m, "proc/diskstats",
         " 259 0 nvme0n1 11 0 104 7 20 0 200 8 0 9 15\n 8 16 sdb 5 0 40 0 0 0 0 0 0 0 0\n"); /* what is plugged in begins
                                                                                                with 0 */
-    look(&m);
+    host_tree_read(&m);
     is(&m, HOST_disk_read, 144 * 512);
     uint32_t first = named(&m, BARO_KIND_DISK, "sdb")->id;
     put(&m, "proc/diskstats", " 259 0 nvme0n1 11 0 104 7 20 0 200 8 0 9 15\n"); /* gone: the total stands */
-    look(&m);
+    host_tree_read(&m);
     is(&m, HOST_disk_read, 144 * 512);
     assert_null(named(&m, BARO_KIND_DISK, "sdb"));
     put(&m, "proc/diskstats", " 259 0 nvme0n1 11 0 104 7 20 0 200 8 0 9 15\n 8 16 sdb 1 0 10 0 0 0 0 0 0 0 0\n");
-    look(&m);
+    host_tree_read(&m);
     is(&m, HOST_disk_read, 154 * 512);
     uint32_t second = named(&m, BARO_KIND_DISK, "sdb")->id;
     assert_true(second > first);
-    /* Swapped between two looks: same name, less counted, another number in its sequence. */
+    /* Swapped between two readings: same name, less counted, another number in its sequence. */
     put(&m, "sys/class/block/sdb/diskseq", "18\n");
     put(&m, "proc/diskstats", " 259 0 nvme0n1 11 0 104 7 20 0 200 8 0 9 15\n 8 16 sdb 0 0 6 0 0 0 0 0 0 0 0\n");
-    look(&m);
+    host_tree_read(&m);
     is(&m, HOST_disk_read, 160 * 512);
     assert_true(named(&m, BARO_KIND_DISK, "sdb")->id > second);
     assert_int_equal(m.sample.entities[BARO_KIND_DISK].n, 2);
     /* The same one, and its counter fell (32 bits wrapped): raw for itself, and nothing off the total. */
     put(&m, "proc/diskstats", " 259 0 nvme0n1 1 0 4 7 20 0 200 8 0 9 15\n 8 16 sdb 0 0 6 0 0 0 0 0 0 0 0\n");
-    look(&m);
+    host_tree_read(&m);
     is(&m, HOST_disk_read, 160 * 512);
     assert_int_equal(named(&m, BARO_KIND_DISK, "nvme0n1")->value[DISK_read], 2048);
     machine_done(&m);
@@ -360,13 +359,13 @@ static void disks_come_and_go(void **state)
 /* Without /sys nobody can tell a partition from a disk: their values are there, a total is not. */
 static void no_total_without_sys(void **state)
 {
-    struct looker m;
+    struct host_tree m;
     (void)state;
     machine_new(&m);
     put(&m, "proc/diskstats", " 8 0 sda 10 0 100 7 20 0 200 8 0 9 15\n 8 1 sda1 10 0 100 7\n");
     put(&m, "proc/net/dev", "eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n");
     machine_open(&m, false);
-    look(&m);
+    host_tree_read(&m);
     lacks(&m, HOST_disk_read, BARO_ABSENT_UNKNOWN);
     lacks(&m, HOST_net_receive, BARO_ABSENT_UNKNOWN);
     const struct baro_entity *d = named(&m, BARO_KIND_DISK, "sda");
@@ -377,10 +376,10 @@ static void no_total_without_sys(void **state)
 
 /* ---- what the helper reads ---- */
 
-static void wait_for_helper(struct looker *m, enum baro_kind kind, const char *name, int metric)
+static void wait_for_helper(struct host_tree *m, enum baro_kind kind, const char *name, int metric)
 {
     for (int i = 0; i < 400; i++) {
-        look(m);
+        host_tree_read(m);
         const struct baro_entity *e = named(m, kind, name);
         if (e && e->absent[metric] != BARO_ABSENT_NOT_YET)
             return;
@@ -391,7 +390,7 @@ static void wait_for_helper(struct looker *m, enum baro_kind kind, const char *n
 
 static void sensors_and_frequencies(void **state)
 {
-    struct looker m;
+    struct host_tree m;
     (void)state;
     machine_new(&m);
     put(&m, "proc/stat", "cpu 3 0 0 1\ncpu0 2 0 0 5\ncpu2 2 0 0 5\n");
@@ -442,11 +441,11 @@ static void sensors_and_frequencies(void **state)
     machine_done(&m);
 }
 
-/* Where nothing governs it, it is asked for ever seldomer while it stays the same, and seen to change all the same. */
+/* Where nothing governs it, it is read less and less often while it stays the same, and seen to change all the same. */
 static void a_frequency_that_stands_still(void **state)
 {
     for (int governed = 0; governed < 2; governed++) {
-        struct looker m;
+        struct host_tree m;
         (void)state;
         machine_new(&m);
         put(&m, "proc/stat", "cpu 3 0 0 1\ncpu0 2 0 0 5\n");
@@ -458,7 +457,7 @@ static void a_frequency_that_stands_still(void **state)
         machine_open(&m, true);
         wait_for_helper(&m, BARO_KIND_CPU, "cpu0", CPU_frequency);
         for (int i = 0; i < 300; i++) {
-            look(&m);
+            host_tree_read(&m);
             is(&m, HOST_cpu_frequency, 2000000000);
             usleep(1000);
         }
@@ -466,7 +465,7 @@ static void a_frequency_that_stands_still(void **state)
         if (governed)
             put(&m, "sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "2100000\n");
         for (int i = 0; i < 400 && m.sample.host[HOST_cpu_frequency] != 2100000000; i++) {
-            look(&m);
+            host_tree_read(&m);
             usleep(10000);
         }
         is(&m, HOST_cpu_frequency, 2100000000);
@@ -477,7 +476,7 @@ static void a_frequency_that_stands_still(void **state)
 /* "/" twice by a bind mount, a subvolume, pseudo filesystems, one that is hidden by another, one that is not there. */
 static void filesystems_count_once(void **state)
 {
-    struct looker m;
+    struct host_tree m;
     (void)state;
     machine_new(&m);
     put(&m, "proc/self/mountinfo",
@@ -515,7 +514,7 @@ static void filesystems_count_once(void **state)
  * and its values say. */
 static void what_lies_below_an_overlay_is_it(void **state)
 {
-    struct looker m;
+    struct host_tree m;
     char mounts[512];
     (void)state;
     machine_new(&m);
@@ -528,7 +527,7 @@ static void what_lies_below_an_overlay_is_it(void **state)
     wait_for_helper(&m, BARO_KIND_FS, "/", FS_total);
     for (int i = 0; i < 400 && m.sample.entities[BARO_KIND_FS].n > 1; i++) {
         usleep(10000);
-        look(&m);
+        host_tree_read(&m);
     }
     struct stat a, b;
     char proc[80];

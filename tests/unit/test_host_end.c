@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last look of a recording: the helper is asked once more, and what it says is in that look. */
+/* The last reading of a recording: the helper is asked once more, and what it says is in that reading. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "looker.h"
+#include "host_tree.h"
 
-static const struct baro_entity *root_of(struct looker *m)
+static const struct baro_entity *root_of(struct host_tree *m)
 {
     host_fill(m->host, &m->sample);
     const struct baro_entity *e = named(m, BARO_KIND_FS, "/");
@@ -24,12 +24,12 @@ static void filesystems_at_the_end(void **state)
     bool at_the_end = false;
     (void)state;
     for (int round = 0; round < 50 && !at_the_end; round++) {
-        struct looker m;
+        struct host_tree m;
         machine_new(&m);
         put(&m, "proc/self/mountinfo", "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n");
         machine_open(&m, true);
         for (int i = 0; i < 400; i++) {
-            look(&m);
+            host_tree_read(&m);
             if (root_of(&m)->absent[FS_total] != BARO_ABSENT_NOT_YET)
                 break;
             usleep(10000);
@@ -49,7 +49,7 @@ static void filesystems_at_the_end(void **state)
 /* A job that was too short for a helper gets none for its end. */
 static void none_for_the_end_alone(void **state)
 {
-    struct looker m;
+    struct host_tree m;
     char proc[80];
     (void)state;
     machine_new(&m);

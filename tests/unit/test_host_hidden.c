@@ -9,13 +9,13 @@
 
 #include <cmocka.h>
 
-#include "looker.h"
+#include "host_tree.h"
 
 static const enum host_metric disk_totals[] = {HOST_disk_read, HOST_disk_write, HOST_disk_reads, HOST_disk_writes};
 static const enum host_metric net_totals[] = {HOST_net_receive, HOST_net_transmit, HOST_net_receive_packets,
                                               HOST_net_transmit_packets};
 
-static void expect_disks(const struct looker *m, enum baro_absent why)
+static void expect_disks(const struct host_tree *m, enum baro_absent why)
 {
     for (int i = 0; i < 4; i++) {
         if (why)
@@ -33,17 +33,17 @@ static void disks(void **state)
         enum baro_absent why;
     } rows[] = {{NULL, BARO_PRESENT}, {"sys/class/block/vda/size", BARO_ABSENT_UNKNOWN}};
     for (int i = 0; i < 2; i++) {
-        struct looker m;
+        struct host_tree m;
         (void)state;
         machine_new(&m);
         put(&m, "proc/diskstats", "");
         if (rows[i].block)
             put(&m, rows[i].block, "8\n");
         machine_open(&m, false);
-        look(&m);
+        host_tree_read(&m);
         expect_disks(&m, rows[i].why);
         put(&m, "proc/diskstats", "no such line\n");
-        look(&m);
+        host_tree_read(&m);
         expect_disks(&m, rows[i].why);
         machine_done(&m);
     }
@@ -51,7 +51,7 @@ static void disks(void **state)
 
 static void disks_without_sys(void **state)
 {
-    struct looker m;
+    struct host_tree m;
     char gone[128];
     (void)state;
     machine_new(&m);
@@ -59,7 +59,7 @@ static void disks_without_sys(void **state)
     snprintf(gone, sizeof(gone), "rm -r %s/sys/class", m.dir);
     assert_int_equal(system(gone), 0);
     machine_open(&m, false);
-    look(&m);
+    host_tree_read(&m);
     expect_disks(&m, BARO_ABSENT_UNKNOWN);
     machine_done(&m);
 }
@@ -67,21 +67,21 @@ static void disks_without_sys(void **state)
 /* What was there is not gone because it is hidden now. */
 static void disks_that_were_seen(void **state)
 {
-    struct looker m;
+    struct host_tree m;
     (void)state;
     machine_new(&m);
     put(&m, "sys/class/block/vda/device/model", "A\n");
     put(&m, "sys/class/block/vda/size", "8\n");
     put(&m, "proc/diskstats", " 254 0 vda 1 0 8 0 2 0 16 0 0 0 0\n");
     machine_open(&m, false);
-    look(&m);
+    host_tree_read(&m);
     is(&m, HOST_disk_read, 4096);
     uint32_t id = named(&m, BARO_KIND_DISK, "vda")->id;
     put(&m, "proc/diskstats", "");
-    look(&m);
+    host_tree_read(&m);
     expect_disks(&m, BARO_ABSENT_UNKNOWN);
     put(&m, "proc/diskstats", " 254 0 vda 2 0 16 0 2 0 16 0 0 0 0\n");
-    look(&m);
+    host_tree_read(&m);
     is(&m, HOST_disk_read, 8192);
     assert_int_equal(named(&m, BARO_KIND_DISK, "vda")->id, id);
     machine_done(&m);
@@ -93,17 +93,17 @@ static void interfaces(void **state)
     static const char *const texts[] = {"", "Inter-|   Receive  |  Transmit\n face |bytes packets errs drop fifo frame "
                                             "compressed multicast|bytes packets\n"};
     for (int t = 0; t < 2; t++) {
-        struct looker m;
+        struct host_tree m;
         (void)state;
         machine_new(&m);
         put(&m, "proc/net/dev", texts[t]);
         machine_open(&m, false);
-        look(&m);
+        host_tree_read(&m);
         for (int i = 0; i < 4; i++)
             lacks(&m, net_totals[i], BARO_ABSENT_UNKNOWN);
         put(&m, "sys/class/net/lo/type", "772\n");
         put(&m, "proc/net/dev", "lo: 5 1 0 0 0 0 0 0 5 1 0 0 0 0 0 0\n");
-        look(&m); /* alone it is no network, and that is known */
+        host_tree_read(&m); /* alone it is no network, and that is known */
         is(&m, HOST_net_receive, 0);
         machine_done(&m);
     }
@@ -114,7 +114,7 @@ static void all_of_them(void **state)
 {
     static const char *const paths[] = {"stat", "loadavg", "uptime", "meminfo", "vmstat", "diskstats", "net/dev",
                                         "pressure/cpu", "pressure/memory", "pressure/io", "pressure/irq"};
-    struct looker m;
+    struct host_tree m;
     char path[64];
     (void)state;
     machine_new(&m);
@@ -124,7 +124,7 @@ static void all_of_them(void **state)
         put(&m, path, "");
     }
     machine_open(&m, false);
-    look(&m);
+    host_tree_read(&m);
     for (int i = 0; i < HOST_MAX; i++) {
         if (i != HOST_cpu_frequency && i != HOST_temperature) /* of the helper, which was not asked for */
             lacks(&m, (enum host_metric)i, BARO_ABSENT_UNKNOWN);
@@ -135,7 +135,7 @@ static void all_of_them(void **state)
 /* Files that lack one line: the rest stands, and what is missing is what this kernel does not tell. */
 static void a_line_is_missing(void **state)
 {
-    struct looker m;
+    struct host_tree m;
     (void)state;
     machine_new(&m);
     put(&m, "proc/stat", "cpu0 1 0 0 1 0 0 0 0 0 0\nctxt 5\n");
@@ -143,7 +143,7 @@ static void a_line_is_missing(void **state)
     put(&m, "proc/vmstat", "pgfault 1000\n");
     put(&m, "proc/pressure/io", "some avg10=0.00 avg60=0.00 avg300=0.00 total=9\n");
     machine_open(&m, false);
-    look(&m);
+    host_tree_read(&m);
     lacks(&m, HOST_cpu_user, BARO_ABSENT_UNSUPPORTED);
     lacks(&m, HOST_interrupts, BARO_ABSENT_UNSUPPORTED);
     is(&m, HOST_switches, 5);
@@ -165,14 +165,14 @@ static void frequencies(void **state)
         enum baro_absent why;
     } rows[] = {{"", BARO_ABSENT_UNKNOWN}, {"processor\t: 0\n", BARO_ABSENT_UNSUPPORTED}};
     for (int i = 0; i < 2; i++) {
-        struct looker m;
+        struct host_tree m;
         (void)state;
         machine_new(&m);
         put(&m, "proc/stat", "cpu 3 0 0 1\ncpu0 2 0 0 5\n");
         put(&m, "proc/cpuinfo", rows[i].text);
         machine_open(&m, true);
         for (int k = 0; k < 400; k++) {
-            look(&m);
+            host_tree_read(&m);
             if (m.sample.host_absent[HOST_cpu_frequency] != BARO_ABSENT_NOT_YET)
                 break;
             usleep(10000);

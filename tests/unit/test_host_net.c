@@ -7,13 +7,13 @@
 
 #include <cmocka.h>
 
-#include "looker.h"
+#include "host_tree.h"
 
 #define LINE(name, rx, tx) name ": " rx " 1 0 0 0 0 0 0 " tx " 1 0 0 0 0 0 0\n"
 
 static void bytes_of_interfaces_count_once(void **state)
 {
-    struct looker m;
+    struct host_tree m;
     (void)state;
     machine_new(&m);
     put(&m, "sys/class/net/lo/type", "772\n");
@@ -33,7 +33,7 @@ static void bytes_of_interfaces_count_once(void **state)
             LINE("bond0", "10000", "20000") LINE("br0", "500000", "500000") LINE("eth0.7", "500000", "500000")
                 LINE("veth1", "500000", "500000"));
     machine_open(&m, false);
-    look(&m);
+    host_tree_read(&m);
     is(&m, HOST_net_receive, 11010); /* eth0, eth2 (a port of a bridge) and the bond */
     is(&m, HOST_net_transmit, 22020);
     is(&m, HOST_net_receive_packets, 3);
@@ -44,15 +44,15 @@ static void bytes_of_interfaces_count_once(void **state)
     put(&m, "proc/net/dev",
         LINE("lo", "1", "1") LINE("eth0", "10", "20") LINE("eth2", "1000", "2000") LINE("bond0", "10000", "20000")
             LINE("usb0", "777", "777"));
-    look(&m);
+    host_tree_read(&m);
     is(&m, HOST_net_receive, 11010);
     put(&m, "proc/net/dev", LINE("lo", "1", "1") LINE("eth0", "11", "20") LINE("usb0", "780", "777"));
-    look(&m);
+    host_tree_read(&m);
     is(&m, HOST_net_receive, 11014);
     uint32_t first = named(&m, BARO_KIND_NET, "eth0")->id;
     put(&m, "sys/class/net/eth0/ifindex", "12\n"); /* made anew under its name */
     put(&m, "proc/net/dev", LINE("lo", "1", "1") LINE("eth0", "5", "5") LINE("usb0", "780", "777"));
-    look(&m);
+    host_tree_read(&m);
     is(&m, HOST_net_receive, 11014);
     assert_true(named(&m, BARO_KIND_NET, "eth0")->id > first);
     assert_int_equal(m.sample.entities[BARO_KIND_NET].n, 3);
@@ -62,7 +62,7 @@ static void bytes_of_interfaces_count_once(void **state)
 /* Without any of them coming or going. */
 static void a_bond_takes_in_what_is_there(void **state)
 {
-    struct looker m;
+    struct host_tree m;
     char whole[128];
     (void)state;
     machine_new(&m);
@@ -70,19 +70,19 @@ static void a_bond_takes_in_what_is_there(void **state)
     put(&m, "sys/class/net/bond0/bonding/mode", "");
     put(&m, "proc/net/dev", LINE("eth0", "10", "20") LINE("bond0", "0", "0"));
     machine_open(&m, false);
-    look(&m);
+    host_tree_read(&m);
     is(&m, HOST_net_receive, 10);
     put(&m, "sys/class/net/eth0/master/bonding/mode", "");
     m.now_ns += NS_PER_SEC;
     put(&m, "proc/net/dev", LINE("eth0", "110", "20") LINE("bond0", "100", "0"));
-    look(&m);
+    host_tree_read(&m);
     is(&m, HOST_net_receive, 110);
     assert_int_equal(named(&m, BARO_KIND_NET, "eth0")->value[NET_counted], 0);
     snprintf(whole, sizeof(whole), "rm -r %s/sys/class/net/eth0/master", m.dir);
     assert_int_equal(system(whole), 0);
     m.now_ns += NS_PER_SEC;
     put(&m, "proc/net/dev", LINE("eth0", "117", "20") LINE("bond0", "100", "0"));
-    look(&m);
+    host_tree_read(&m);
     is(&m, HOST_net_receive, 117);
     assert_int_equal(named(&m, BARO_KIND_NET, "eth0")->value[NET_counted], 1);
     machine_done(&m);
@@ -91,7 +91,7 @@ static void a_bond_takes_in_what_is_there(void **state)
 /* Of a container, too. */
 static void a_bond_of_ways_out(void **state)
 {
-    struct looker m;
+    struct host_tree m;
     (void)state;
     machine_new(&m);
     put(&m, "sys/class/net/eth0/iflink", "9\n");
@@ -99,7 +99,7 @@ static void a_bond_of_ways_out(void **state)
     put(&m, "sys/class/net/bond0/bonding/mode", "");
     put(&m, "proc/net/dev", LINE("eth0", "10", "20") LINE("bond0", "10", "20"));
     machine_open(&m, false);
-    look(&m);
+    host_tree_read(&m);
     is(&m, HOST_net_receive, 10);
     machine_done(&m);
 }
@@ -107,14 +107,14 @@ static void a_bond_of_ways_out(void **state)
 /* In a container the way out is a veth. */
 static void a_containers_only_interface_counts(void **state)
 {
-    struct looker m;
+    struct host_tree m;
     (void)state;
     machine_new(&m);
     put(&m, "sys/class/net/lo/type", "772\n");
     put(&m, "sys/class/net/eth0/iflink", "9\n");
     put(&m, "proc/net/dev", LINE("lo", "1", "1") LINE("eth0", "10", "20"));
     machine_open(&m, false);
-    look(&m);
+    host_tree_read(&m);
     is(&m, HOST_net_receive, 10);
     machine_done(&m);
 }

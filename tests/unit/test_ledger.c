@@ -136,7 +136,7 @@ static void drain_events(struct kernel *k)
             member_make_usage(m)->cpu_ns = e->usage;
         }
     }
-    for (size_t i = 0; i < k->n_events; i++) { /* a look at each that has ended, in their order */
+    for (size_t i = 0; i < k->n_events; i++) { /* a read of each that has ended, in their order */
         struct member *m = tree_find(&k->job.tree, k->event[i].pid);
         if (!m || !member_has_ended(m) || (!m->parent && k->job.wrapper.pid))
             continue;
@@ -421,7 +421,7 @@ static void random_lives(void **state)
         if (now + k.lost < k.truth || now > k.truth)
             fail_msg("seed %llu: %llu in the end, truth %llu, lost %llu", (unsigned long long)seed,
                      (unsigned long long)now, (unsigned long long)k.truth, (unsigned long long)k.lost);
-        /* Of what was told, all but the shown ticks' rests is put down to processes. */
+        /* Of what was told, all but the remainders of the ticks shown is attributed to processes. */
         if (k.events && value[JOB_cpu_counted] + k.lost < k.truth - k.truth / 50)
             fail_msg("seed %llu: %llu counted of %llu", (unsigned long long)seed,
                      (unsigned long long)value[JOB_cpu_counted], (unsigned long long)k.truth);

@@ -38,7 +38,7 @@ static struct baro_summary *told_with(void (*change)(struct baro_header *h))
     struct baro_summary *s = summary_new(&h);
     assert_non_null(s);
     m->inner = change == own ? "/pod/baro-100-01234567" : NULL;
-    machine_story_tell(m, &(struct teller){to_summary_sample, to_summary_exit, to_summary_event, s});
+    machine_story_play(m, &(struct story_sink){to_summary_sample, to_summary_exit, to_summary_event, s});
     summary_finish(s);
     free(m);
     return s;
@@ -222,7 +222,7 @@ static void test_out_of_sight(void **state)
     summary_free(s);
 }
 
-static void look(struct baro_sample *s, uint64_t t_ns, uint64_t mb, struct baro_entity *group, uint64_t kills,
+static void fill_sample(struct baro_sample *s, uint64_t t_ns, uint64_t mb, struct baro_entity *group, uint64_t kills,
                  uint64_t throttled_ms)
 {
     s->t_ns = s->host_ns = t_ns;
@@ -264,10 +264,10 @@ static void test_moved(void **state)
     struct baro_summary *s = summary_new(&h);
     assert_int_equal(summary_memory_unknown(s), BARO_ABSENT_NOT_YET);
     sample.entities[BARO_KIND_CGROUP] = (struct baro_entities){.n = 1, .at = of_a};
-    look(&sample, 10 * MS, 900, &a, 3, 500);
+    fill_sample(&sample, 10 * MS, 900, &a, 3, 500);
     summary_add_sample(s, &sample);
     summary_add_limits(s, &before, 11 * MS); /* found late, and held from the start */
-    look(&sample, 1000 * MS, 20, &a, 4, 700);
+    fill_sample(&sample, 1000 * MS, 20, &a, 4, 700);
     summary_add_sample(s, &sample);
     assert_int_equal(summary_memory_peak_ratio(s, &d), 0);
     NEAR(d, 0.9);
@@ -276,9 +276,9 @@ static void test_moved(void **state)
     NEAR(d, 0.9);
     summary_add_limits(s, &after, 1002 * MS);
     sample.entities[BARO_KIND_CGROUP] = (struct baro_entities){.n = 1, .at = of_b};
-    look(&sample, 1100 * MS, 40, &b, 7, 50);
+    fill_sample(&sample, 1100 * MS, 40, &b, 7, 50);
     summary_add_sample(s, &sample);
-    look(&sample, 2000 * MS, 30, &b, 9, 350);
+    fill_sample(&sample, 2000 * MS, 30, &b, 9, 350);
     summary_add_sample(s, &sample);
     summary_finish(s);
     assert_int_equal(summary_memory_limit(s, &source), 100 * MB);
@@ -336,7 +336,7 @@ static void test_odd(void **state)
         s.host[HOST_disk_read] = read[i];
         s.host_absent[HOST_cpu_steal] = BARO_ABSENT_DENIED;
         machine_add(m, &s);
-        machine_add(m, &s); /* the same look again */
+        machine_add(m, &s); /* the same sample again */
     }
     assert_int_equal(m->readings, 5);
     assert_int_equal(m->counter[MACHINE_DISK_READ].grown, 200 + 30);
@@ -353,7 +353,7 @@ static void write_story(const char *path)
     machine_story_header(&h);
     struct machine_story *m = calloc(1, sizeof(*m));
     struct tape_writer *w = tape_begun(path, &h);
-    machine_story_tell(m, &(struct teller){to_tape_sample, to_tape_exit, to_tape_event, w});
+    machine_story_play(m, &(struct story_sink){to_tape_sample, to_tape_exit, to_tape_event, w});
     tape_ended(w);
     free(m);
 }
@@ -476,7 +476,7 @@ static void test_dialect_absent(void **state)
         s.host_absent[HOST_uptime] = BARO_PRESENT;
         assert_int_equal(dialect_new(&d, names[i], BARO_KIND_HOST, baro_tape_header(tape), &err), 0);
         dialect_record(d, &r, &text);
-        dialect_record(d, &r, &text); /* the same look */
+        dialect_record(d, &r, &text); /* the same sample */
         assert_true(dialect_silent(d));
         s.host_ns = 2 * SECOND;
         dialect_record(d, &r, &text);

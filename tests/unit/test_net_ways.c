@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "cut.h"
-#include "looker.h"
+#include "host_tree.h"
 #include "procfs/machine.h"
 
 /* ---- routes ---- */
@@ -90,7 +90,7 @@ struct interface {
 #define BRIDGE "bridge/x\0"
 #define HARDWARE "device/x\0"
 
-static void put_interface(const struct looker *m, const struct interface *i)
+static void put_interface(const struct host_tree *m, const struct interface *i)
 {
     char path[128], text[32];
     snprintf(path, sizeof(path), SYS "%s/ifindex", i->name);
@@ -106,7 +106,7 @@ static void put_interface(const struct looker *m, const struct interface *i)
 }
 
 /* Interface number n has sent and received 10^n bytes, so that a sum says which are in it. */
-static void machine_of(struct looker *m, const struct interface *all, size_t n, const char *four, const char *six)
+static void machine_of(struct host_tree *m, const struct interface *all, size_t n, const char *four, const char *six)
 {
     char text[2048] = "    lo: 7 1 0 0 0 0 0 0 7 1 0 0 0 0 0 0\n";
     unsigned long long bytes = 1;
@@ -124,12 +124,12 @@ static void machine_of(struct looker *m, const struct interface *all, size_t n, 
     if (six)
         put(m, "proc/net/ipv6_route", six);
     machine_open(m, false);
-    look(m);
+    host_tree_read(m);
 }
 
 static void check(const struct interface *all, size_t n, const char *four, const char *six)
 {
-    struct looker m;
+    struct host_tree m;
     uint64_t sum = 0, bytes = 1;
     machine_of(&m, all, n, four, six);
     for (size_t i = 0; i < n; i++, bytes *= 10) {
@@ -281,14 +281,14 @@ static void a_route_that_comes_later(void **state)
 {
     static const struct interface rows[] = {{"eth0", 2, 9, {NULL}, true}, {"eth1", 3, 12, {NULL}, false}};
     static const char text[] = "eth0: 1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\neth1: 110 1 0 0 0 0 0 0 110 1 0 0 0 0 0 0\n";
-    struct looker m;
+    struct host_tree m;
     (void)state;
     machine_of(&m, rows, 2, V4("eth0", "00000000", "00000000"), NULL);
     is(&m, HOST_net_receive, 1);
     put(&m, "proc/net/route", V4("eth0", "00000000", "00000000") V4("eth1", "0000000A", "000000FF"));
     m.now_ns += 20 * NS_PER_SEC;
     put(&m, "proc/net/dev", text);
-    look(&m);
+    host_tree_read(&m);
     is(&m, HOST_net_receive, 101); /* from its last value on */
     assert_int_equal(named(&m, BARO_KIND_NET, "eth1")->value[NET_counted], 1);
     machine_done(&m);

@@ -223,8 +223,8 @@ static void live_zombie(void **state)
     close(root);
 }
 
-/* As nobody, of a process of root: run in a child, which tells by its status which look failed. */
-static int look_as_nobody(int root, pid_t target)
+/* As nobody, of a process of root: run in a child, whose status says which read failed. */
+static int read_as_nobody(int root, pid_t target)
 {
     struct pid_stat st;
     if (setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
@@ -256,7 +256,7 @@ static void live_denied(void **state)
     int root = proc_root(), status = 0;
     pid_t target = getpid(), child = fork();
     if (child == 0)
-        _exit(look_as_nobody(root, target));
+        _exit(read_as_nobody(root, target));
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);

@@ -79,7 +79,7 @@ static int folder(const struct story *s, const char *name)
     return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-static void look(struct story *s)
+static void take_sample(struct story *s)
 {
     struct host_options o = {.clk_tck = 100, .page_size = 4096, .entity_ids = &s->ids};
     if (!s->host) {
@@ -130,7 +130,7 @@ static void iowait_falls(void **state)
     (void)state;
     begin(&s, "iowait-falls");
     for (int i = 0; i < 4; i++) {
-        look(&s);
+        take_sample(&s);
         is(&s, HOST_cpu_iowait, at[i].iowait * TICK);
         assert_int_equal(named(&s, BARO_KIND_CPU, "cpu0")->value[CPU_iowait], at[i].iowait * TICK);
         assert_int_equal(named(&s, BARO_KIND_CPU, "cpu1")->value[CPU_idle], at[i].idle1 * TICK);
@@ -156,7 +156,7 @@ static void net_wraps(void **state)
     (void)state;
     begin(&s, "net-wraps");
     for (int i = 0; i < 4; i++) {
-        look(&s);
+        take_sample(&s);
         const struct baro_entity *e = named(&s, BARO_KIND_NET, "eth0");
         is(&s, HOST_net_receive, total[i]);
         is(&s, HOST_net_transmit, 14);
@@ -182,7 +182,7 @@ static void hotplug(void **state)
     (void)state;
     begin(&s, "hotplug");
     for (int i = 0; i < 4; i++) {
-        look(&s);
+        take_sample(&s);
         const struct baro_entity *one = named(&s, BARO_KIND_CPU, "cpu1"), *two = named(&s, BARO_KIND_CPU, "cpu2"),
                                  *disk = named(&s, BARO_KIND_DISK, "sdb");
         is(&s, HOST_cpus, cpus[i]);

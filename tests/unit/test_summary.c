@@ -27,7 +27,7 @@ static struct baro_summary *told(void)
     story_header(&h);
     struct baro_summary *s = summary_new(&h);
     assert_non_null(s);
-    story_tell(&story, &(struct teller){to_summary_sample, to_summary_exit, to_summary_event, s});
+    story_play(&story, &(struct story_sink){to_summary_sample, to_summary_exit, to_summary_event, s});
     summary_finish(s);
     return s;
 }
@@ -38,7 +38,7 @@ static void write_story(const char *path)
     struct story story;
     story_header(&h);
     struct tape_writer *w = tape_begun(path, &h);
-    story_tell(&story, &(struct teller){to_tape_sample, to_tape_exit, to_tape_event, w});
+    story_play(&story, &(struct story_sink){to_tape_sample, to_tape_exit, to_tape_event, w});
     tape_ended(w);
 }
 

@@ -31,7 +31,7 @@ static void write_small(struct log *l, unsigned ticks)
 {
     struct tape_writer *w = new_tape(path, NULL);
     struct world *world = world_new(7);
-    world->looks = 6;
+    world->machine_every = 6;
     struct baro_error err = BARO_ERROR_INIT;
     for (unsigned i = 0; i < ticks; i++) {
         world->sample.t_ns += 60000000000ull;

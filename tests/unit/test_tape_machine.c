@@ -49,34 +49,34 @@ static const struct {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds, V1_HOST = 70, TICKS = 12 };
 
-/* Ticks 1, 4, 7, ... did not look at the machine, nor did the first. */
-static bool looked(unsigned tick)
+/* Ticks 1, 4, 7, ... did not read the machine, nor did the first. */
+static bool is_read(unsigned tick)
 {
     return tick > 0 && tick % 3 != 1;
 }
 
-static unsigned last_look(unsigned tick)
+static unsigned last_read(unsigned tick)
 {
-    while (tick > 0 && !looked(tick))
+    while (tick > 0 && !is_read(tick))
         tick--;
     return tick;
 }
 
-static unsigned count_at(unsigned look, unsigned k)
+static unsigned count_at(unsigned reading, unsigned k)
 {
-    if (look == 0 || (kinds[k].kind == BARO_KIND_DISK && look < 3))
+    if (reading == 0 || (kinds[k].kind == BARO_KIND_DISK && reading < 3))
         return 0;
-    return look < 6 ? 2 : 1;
+    return reading < 6 ? 2 : 1;
 }
 
-static unsigned id_at(unsigned look, unsigned k, unsigned i)
+static unsigned id_at(unsigned reading, unsigned k, unsigned i)
 {
-    return 2 * k + i + (look < 6 ? 1 : 2);
+    return 2 * k + i + (reading < 6 ? 1 : 2);
 }
 
-static uint64_t host_ns_at(unsigned look)
+static uint64_t host_ns_at(unsigned reading)
 {
-    return 1000000007ull * look + 105;
+    return 1000000007ull * reading + 105;
 }
 
 static void fill(uint64_t *value, uint8_t *absent, unsigned n, unsigned tick, unsigned id)
@@ -94,21 +94,21 @@ struct room {
     char name[KINDS][2][16];
 };
 
-static void fill_look(struct baro_sample *s, struct room *room, unsigned look)
+static void fill_reading(struct baro_sample *s, struct room *room, unsigned reading)
 {
     s->has_host = true;
-    s->host_ns = host_ns_at(look);
-    fill(s->host, s->host_absent, V1_HOST, look, 0);
+    s->host_ns = host_ns_at(reading);
+    fill(s->host, s->host_absent, V1_HOST, reading, 0);
     for (unsigned k = 0; k < KINDS; k++) {
-        unsigned n = count_at(look, k);
+        unsigned n = count_at(reading, k);
         for (unsigned i = 0; i < n; i++) {
-            unsigned id = id_at(look, k, i);
+            unsigned id = id_at(reading, k, i);
             snprintf(room->name[k][i], sizeof room->name[k][i], "%s %u", baro_kind_name(kinds[k].kind), id);
             room->entity[k][i] = (struct baro_entity){
-                .id = id, .kind = kinds[k].kind, .name = room->name[k][i], .label = look < 8 ? "" : "later \xff",
-                .info_version = look < 8 ? 1 : 2, .value = room->value[k][i], .absent = room->absent[k][i],
+                .id = id, .kind = kinds[k].kind, .name = room->name[k][i], .label = reading < 8 ? "" : "later \xff",
+                .info_version = reading < 8 ? 1 : 2, .value = room->value[k][i], .absent = room->absent[k][i],
             };
-            fill(room->value[k][i], room->absent[k][i], kinds[k].columns, look, id);
+            fill(room->value[k][i], room->absent[k][i], kinds[k].columns, reading, id);
             room->at[k][i] = &room->entity[k][i];
         }
         s->entities[kinds[k].kind] = (struct baro_entities){.n = n, .at = room->at[k]};
@@ -144,8 +144,8 @@ static void make_tape(const char *name)
         s.t_ns = 1000000007ull * tick + 5;
         p.read_ns = s.t_ns;
         p.value[PROCESS_cpu] = 1000 * tick;
-        if (looked(tick))
-            fill_look(&s, &room, tick);
+        if (is_read(tick))
+            fill_reading(&s, &room, tick);
         assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
     }
     assert_int_equal(tape_writer_finish(w, NULL), 0);
@@ -160,41 +160,41 @@ static void expect(int got, const uint64_t *value, unsigned tick, unsigned id, u
 }
 
 /* kind: its number for this reader */
-static void expect_kind(const struct baro_sample *s, unsigned look, unsigned k, int kind)
+static void expect_kind(const struct baro_sample *s, unsigned reading, unsigned k, int kind)
 {
     uint64_t v = 0;
     char name[16];
-    assert_int_equal(baro_sample_entity_count(s, kind), count_at(look, k));
-    assert_null(baro_sample_entity(s, kind, count_at(look, k)));
-    for (unsigned i = 0; i < count_at(look, k); i++) {
+    assert_int_equal(baro_sample_entity_count(s, kind), count_at(reading, k));
+    assert_null(baro_sample_entity(s, kind, count_at(reading, k)));
+    for (unsigned i = 0; i < count_at(reading, k); i++) {
         const struct baro_entity *e = baro_sample_entity(s, kind, i);
-        unsigned id = id_at(look, k, i);
+        unsigned id = id_at(reading, k, i);
         snprintf(name, sizeof name, "%s %u", baro_kind_name(kinds[k].kind), id);
         assert_int_equal(baro_entity_id(e), id);
         assert_int_equal(baro_entity_kind(e), kind);
         assert_int_equal(baro_entity_owner(e), BARO_OWNER_NONE);
         assert_int_equal(baro_entity_attribute_count(e), 0);
         assert_string_equal(baro_entity_name(e), name);
-        assert_string_equal(baro_entity_label(e), look < 8 ? "" : "later \xff");
+        assert_string_equal(baro_entity_label(e), reading < 8 ? "" : "later \xff");
         for (unsigned m = 0; m < kinds[k].columns; m++)
-            expect(baro_entity_value(e, (int)m, &v), &v, look, id, m);
+            expect(baro_entity_value(e, (int)m, &v), &v, reading, id, m);
         assert_int_equal(baro_entity_value(e, -1, &v), BARO_ABSENT_UNKNOWN);
         assert_int_equal(baro_entity_value(e, baro_metric_count(kinds[k].kind), &v), BARO_ABSENT_UNKNOWN);
     }
 }
 
-static void expect_host(const struct baro_sample *s, unsigned look)
+static void expect_host(const struct baro_sample *s, unsigned reading)
 {
     uint64_t v = 0;
-    if (look == 0) {
+    if (reading == 0) {
         assert_int_equal(baro_sample_host_ns(s, &v), BARO_ABSENT_UNKNOWN);
         assert_int_equal(baro_sample_host(s, HOST_cpus, &v), BARO_ABSENT_UNKNOWN);
         return;
     }
     assert_int_equal(baro_sample_host_ns(s, &v), 0);
-    assert_true(v == host_ns_at(look));
+    assert_true(v == host_ns_at(reading));
     for (unsigned m = 0; m < V1_HOST; m++)
-        expect(baro_sample_host(s, (int)m, &v), &v, look, 0, m);
+        expect(baro_sample_host(s, (int)m, &v), &v, reading, 0, m);
 }
 
 /* unknown: a kind that the tape has under another name, which this library does not know; KINDS: none. */
@@ -206,9 +206,9 @@ static void expect_sample(const struct baro_tape *t, const struct baro_sample *s
     assert_int_equal(baro_sample_count(s), 1);
     assert_int_equal(baro_process_value(baro_sample_process(s, 0), PROCESS_cpu, &v), 0);
     assert_true(v == 1000 * tick);
-    expect_host(s, last_look(tick));
+    expect_host(s, last_read(tick));
     for (unsigned k = 0; k < KINDS; k++)
-        expect_kind(s, last_look(tick), k, k == unknown ? baro_tape_kind_find(t, renamed) : (int)kinds[k].kind);
+        expect_kind(s, last_read(tick), k, k == unknown ? baro_tape_kind_find(t, renamed) : (int)kinds[k].kind);
     if (unknown < KINDS)
         assert_int_equal(baro_sample_entity_count(s, kinds[unknown].kind), 0);
     assert_int_equal(baro_sample_entity_count(s, BARO_KIND_PROCESS), 0);

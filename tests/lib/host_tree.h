@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machine's collector on a tree of files made for one test, which changes from look to look. Include after
+/* The machine's collector on a tree of files made for one test, which changes from reading to reading. Include after
  * cmocka.h. */
-#ifndef TESTS_LOOKER_H
-#define TESTS_LOOKER_H
+#ifndef TESTS_HOST_TREE_H
+#define TESTS_HOST_TREE_H
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "derive/machine.h"
 #include "files.h"
 
-struct looker {
+struct host_tree {
     char dir[64];
     struct host *host;
     uint32_t ids;
@@ -25,12 +25,12 @@ struct looker {
 };
 
 /* Writes a file below the machine's folder, in place: descriptors that are held see it. */
-static inline void put(const struct looker *m, const char *path, const char *text)
+static inline void put(const struct host_tree *m, const char *path, const char *text)
 {
     files_put(m->dir, path, text);
 }
 
-static inline void machine_new(struct looker *m)
+static inline void machine_new(struct host_tree *m)
 {
     memset(m, 0, sizeof(*m));
     files_make(m->dir);
@@ -39,7 +39,7 @@ static inline void machine_new(struct looker *m)
     put(m, "sys/class/net/.keep", "");
 }
 
-static inline void machine_open(struct looker *m, bool helper)
+static inline void machine_open(struct host_tree *m, bool helper)
 {
     char proc[80], sys[80];
     snprintf(proc, sizeof(proc), "%s/proc", m->dir);
@@ -53,7 +53,7 @@ static inline void machine_open(struct looker *m, bool helper)
     assert_int_equal(host_new(&m->host, &o, NULL), 0);
 }
 
-static inline void look(struct looker *m)
+static inline void host_tree_read(struct host_tree *m)
 {
     m->now_ns += 100 * NS_PER_MS;
     host_read(m->host, m->now_ns, BUDGET_ALL);
@@ -61,13 +61,13 @@ static inline void look(struct looker *m)
     assert_true(m->sample.has_host && m->sample.host_ns == m->now_ns);
 }
 
-static inline void machine_done(struct looker *m)
+static inline void machine_done(struct host_tree *m)
 {
     host_free(m->host);
     files_remove(m->dir);
 }
 
-static inline const struct baro_entity *named(const struct looker *m, enum baro_kind kind, const char *name)
+static inline const struct baro_entity *named(const struct host_tree *m, enum baro_kind kind, const char *name)
 {
     for (size_t i = 0; i < m->sample.entities[kind].n; i++) {
         if (strcmp(m->sample.entities[kind].at[i]->name, name) == 0)
@@ -76,7 +76,7 @@ static inline const struct baro_entity *named(const struct looker *m, enum baro_
     return NULL;
 }
 
-static inline void is(const struct looker *m, enum host_metric metric, uint64_t value)
+static inline void is(const struct host_tree *m, enum host_metric metric, uint64_t value)
 {
     if (m->sample.host_absent[metric] || m->sample.host[metric] != value)
         print_message("%s: %llu %s\n", baro_metric_get(BARO_KIND_HOST, metric)->name,
@@ -85,7 +85,7 @@ static inline void is(const struct looker *m, enum host_metric metric, uint64_t 
     assert_int_equal(m->sample.host[metric], value);
 }
 
-static inline void lacks(const struct looker *m, enum host_metric metric, enum baro_absent why)
+static inline void lacks(const struct host_tree *m, enum host_metric metric, enum baro_absent why)
 {
     assert_int_equal(m->sample.host_absent[metric], why);
     assert_int_equal(m->sample.host[metric], 0);
