@@ -6,7 +6,7 @@
 
 #define TAPE_SAYS                                                                                                      \
     "TAPE is a file, or one of the kept runs: @last (or @1) is the newest, @2 the one before it, and so on. Runs are " \
-    "kept in ${BARO_DIR:-${XDG_STATE_HOME:-~/.local/state}/barograph}."
+    "kept in $BARO_DIR (default: $XDG_STATE_HOME/barograph, or ~/.local/state/barograph)."
 #define ONE_TAPE_SAYS TAPE_SAYS " Without TAPE it is @last. A tape can be read while it is being written."
 
 const struct cli_command cli_commands[] = {

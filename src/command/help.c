@@ -51,7 +51,9 @@ static void examples(const struct cli_command *c, unsigned width, struct buf *b)
     buf_str(b, "\nexamples:\n");
     for (const char *p = c->examples; *p;) {
         size_t command = strcspn(p, "\t"), n = strcspn(p, "\n");
-        buf_printf(b, "  %.*s\n      ", (int)command, p);
+        buf_str(b, "  ");
+        wrap_words(b, p, command, 2, 8, width);
+        buf_str(b, "\n      ");
         wrap_words(b, p + command + 1, n - command - 1, 6, 6, width);
         buf_byte(b, '\n');
         p += n + (p[n] == '\n');
