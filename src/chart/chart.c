@@ -62,8 +62,10 @@ void chart_done(struct chart *c)
         free(c->curves[i].name);
         free(c->curves[i].at);
     }
-    for (size_t i = 0; i < c->n_limits; i++)
+    for (size_t i = 0; i < c->n_limits; i++) {
         free(c->limits[i].name);
+        free(c->limits[i].at);
+    }
     for (size_t i = 0; i < c->n_marks; i++)
         free(c->marks[i].text);
     free(c->curves);
@@ -136,17 +138,56 @@ static double values_top(const struct chart *c)
     return top;
 }
 
+size_t chart_limit_steps(const struct chart *c, const struct chart_limit *limit, struct chart_step ret[CHART_STEPS_MOST])
+{
+    double most = LIMIT_NEAR * values_top(c);
+    size_t n = 0;
+    for (size_t i = 0, to; i < c->buckets; i = to) {
+        double value = limit->at ? limit->at[i] : limit->value;
+        for (to = limit->at ? i + 1 : c->buckets; to < c->buckets && limit->at[to] == value;)
+            to++;
+        if (value > 0 && value <= most && n < CHART_STEPS_MOST)
+            ret[n++] = (struct chart_step){i, to, value};
+    }
+    return n;
+}
+
 bool chart_limit_is_drawn(const struct chart *c, const struct chart_limit *limit)
 {
-    return limit->value > 0 && limit->value <= LIMIT_NEAR * values_top(c);
+    struct chart_step steps[CHART_STEPS_MOST];
+    return chart_limit_steps(c, limit, steps) > 0;
+}
+
+static void limit_value(const struct chart *c, double value, struct buf *ret)
+{
+    if (value > 0)
+        chart_value_text(c->unit, value, ret);
+    else
+        buf_str(ret, "none");
+}
+
+void chart_limit_text(const struct chart *c, const struct chart_limit *limit, struct buf *ret)
+{
+    if (!limit->at || !c->buckets) {
+        chart_value_text(c->unit, limit->value, ret);
+        return;
+    }
+    double first = limit->at[0], last = limit->at[c->buckets - 1];
+    limit_value(c, first, ret);
+    if (last != first) {
+        buf_str(ret, ", then ");
+        limit_value(c, last, ret);
+    }
 }
 
 double chart_top(const struct chart *c)
 {
     double top = values_top(c);
     for (size_t i = 0; i < c->n_limits; i++) {
-        if (c->limits[i].value > top && chart_limit_is_drawn(c, &c->limits[i]))
-            top = c->limits[i].value;
+        struct chart_step steps[CHART_STEPS_MOST];
+        size_t n = chart_limit_steps(c, &c->limits[i], steps);
+        for (size_t k = 0; k < n; k++)
+            top = steps[k].value > top ? steps[k].value : top;
     }
     return top;
 }

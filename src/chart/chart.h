@@ -59,8 +59,16 @@ struct chart_curve {
 /* A horizontal line, such as a memory limit. One that is far above all values is named in the legend, and not drawn. */
 struct chart_limit {
     char *name; /* "limit", "memory of the machine" */
+    double value; /* the last one */
+    double *at; /* of each bucket; 0: there was none. NULL: it was the same in all of them */
+};
+
+/* A limit as it is drawn: a line for each stretch of buckets in which it was the same. */
+struct chart_step {
+    size_t from, to;
     double value;
 };
+#define CHART_STEPS_MOST 64u
 
 /* A point that is marked, such as the peak. */
 struct chart_mark {
@@ -75,6 +83,7 @@ struct chart_span {
     enum chart_span_kind kind;
     uint64_t begin_ns, end_ns; /* the same of a mark or an event */
     unsigned lane;             /* of phases: 0 is the outermost */
+    unsigned color;            /* of a phase: chart_phase_color() */
     bool bad;                  /* an event that is a problem, such as an OOM kill */
     char *text;
 };
@@ -119,6 +128,11 @@ uint64_t chart_bucket_ns(const struct chart *c, size_t i);
 double chart_top(const struct chart *c);
 /* Is a limit drawn as a line? Else the legend names it. */
 bool chart_limit_is_drawn(const struct chart *c, const struct chart_limit *limit);
+/* The lines of a limit from left to right: those that are not far above all values. Returns how many. */
+size_t chart_limit_steps(const struct chart *c, const struct chart_limit *limit,
+                         struct chart_step ret[CHART_STEPS_MOST]);
+/* "2.00 GB"; of one that changed "1.00 GB, then 2.00 GB", "2.00 GB, then none" */
+void chart_limit_text(const struct chart *c, const struct chart_limit *limit, struct buf *ret);
 
 #define CHART_TICKS_MAX 24u
 #define CHART_TICK_TEXT 24u
@@ -140,6 +154,14 @@ void chart_time_ticks(const struct chart *c, size_t most, struct chart_ticks *re
 void chart_value_text(enum chart_unit unit, double value, struct buf *ret);
 /* What stands at the axis: "cores", "bytes", "" */
 const char *chart_unit_name(enum chart_unit unit);
+
+/* Colours of phases, in the order in which their names first occur. Names that differ in digits alone have the same
+ * one: "epoch 1" and "epoch 2" are repetitions. Red is left out: it stands for what failed. */
+struct chart_phase_colors {
+    uint64_t kind[64]; /* hashes of names */
+    unsigned n;
+};
+unsigned chart_phase_color(struct chart_phase_colors *known, const char *name);
 
 /* ---- drawing ---- */
 struct chart_picture {
@@ -170,6 +192,8 @@ void chart_svg_style(struct buf *ret);
 /* Adds raw bytes as text of XML or HTML: also fit for attributes between double quotes. Control bytes and bytes that
  * are not UTF-8 become \xNN. */
 void chart_xml_text(struct buf *ret, const char *at, size_t len);
+/* The same of text that buf_escaped() has gone over already. */
+void chart_xml_escaped(struct buf *ret, const char *at, size_t len);
 
 /* Writes a chart as a PNG file. Returns 0; -ENOTSUP if it was built without cairo, -ENOMEM. */
 int chart_png(const struct chart *c, const struct chart_picture *p, struct buf *ret, struct baro_error *err);

@@ -213,7 +213,24 @@ static void curves(const struct drawing *d)
 static void limit_text(const struct drawing *d, const struct chart_limit *limit, struct buf *ret)
 {
     buf_printf(ret, "%s ", limit->name);
-    chart_value_text(d->c->unit, limit->value, ret);
+    chart_limit_text(d->c, limit, ret);
+}
+
+/* Steps: one line where the limit was the same all the time. */
+static double limit_line(const struct drawing *d, const struct chart_step *steps, size_t n)
+{
+    double y = 0;
+    for (size_t k = 0; k < n; k++) {
+        double x = x_of_bucket(d, steps[k].from);
+        y = y_of(d, steps[k].value);
+        if (k && steps[k - 1].to == steps[k].from)
+            d->to->line(d->to, x, y);
+        else
+            d->to->move(d->to, x, y);
+        d->to->line(d->to, x_of_bucket(d, steps[k].to), y);
+    }
+    d->to->stroke(d->to, (struct ink){.kind = INK_LIMIT}, STROKE_DASHED);
+    return y;
 }
 
 static void limits(const struct drawing *d)
@@ -221,16 +238,17 @@ static void limits(const struct drawing *d)
     const struct layout *l = d->l;
     for (size_t i = 0; i < d->c->n_limits; i++) {
         const struct chart_limit *limit = &d->c->limits[i];
+        struct chart_step steps[CHART_STEPS_MOST];
         struct buf b = {0};
-        if (!chart_limit_is_drawn(d->c, limit))
+        size_t n = chart_limit_steps(d->c, limit, steps);
+        if (!n)
             continue;
-        double y = y_of(d, limit->value);
         d->to->begin(d->to, PART_LIMIT, limit);
-        straight(d, l->x, y, l->x + l->width, y, INK_LIMIT, STROKE_DASHED);
+        double y = limit_line(d, steps, n), x = x_of_bucket(d, steps[n - 1].to);
         limit_text(d, limit, &b);
         if (!b.failed)
-            d->to->text(d->to, l->x + l->width - 4, y - l->y > 14 ? y - 4 : y + 12, ANCHOR_END,
-                        (struct ink){.kind = INK_LIMIT}, false, true, (const char *)b.at, b.len);
+            d->to->text(d->to, x - 4, y - l->y > 14 ? y - 4 : y + 12, ANCHOR_END, (struct ink){.kind = INK_LIMIT},
+                        false, true, (const char *)b.at, b.len);
         d->to->end(d->to);
         buf_done(&b);
     }
@@ -269,15 +287,6 @@ static void marks(const struct drawing *d)
 
 #define LANES_MOST 6u /* deeper phases are not drawn */
 
-/* The same name has the same colour. */
-static unsigned color_of(const char *name)
-{
-    unsigned hash = 2166136261u;
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * 16777619u;
-    return hash / 7 % CHART_COLORS;
-}
-
 /* right: how far the lane is covered so far. What would be less than half a pixel more says nothing. */
 static void phase(const struct drawing *d, const struct chart_span *s, double *right)
 {
@@ -290,7 +299,7 @@ static void phase(const struct drawing *d, const struct chart_span *s, double *r
     *right = x + w;
     shown_text(s->text, &b);
     d->to->begin(d->to, PART_SPAN, s);
-    rectangle(d, x, y, w > 4 ? w - 0.75 : w, d->l->lane - 2, (struct ink){INK_PHASE, color_of(s->text)}, FILL_SPAN);
+    rectangle(d, x, y, w > 4 ? w - 0.75 : w, d->l->lane - 2, (struct ink){INK_PHASE, s->color}, FILL_SPAN);
     size_t fit = b.failed ? 0 : text_fit((const char *)b.at, b.len, TEXT_SIZE, w - 8);
     if (fit == b.len && fit)
         d->to->text(d->to, x + 4, y + d->l->lane - 5, ANCHOR_START, (struct ink){.kind = INK_TEXT}, false, false,

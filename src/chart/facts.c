@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Limits and marks of figures: from the facts of the summary. */
+#include <stddef.h>
 #include <string.h>
 
 #include "chart/rows.h"
@@ -82,8 +83,9 @@ static bool is_whole(const struct chart *c, const struct baro_summary *s)
     return (double)c->from_ns <= start && (double)c->to_ns >= start + wall;
 }
 
-void decorate_peak(struct chart *c, const struct baro_summary *s)
+void decorate_peak(struct chart *c, const struct baro_summary *s, const struct limit_history *limits)
 {
+    (void)limits;
     const struct chart_curve *most = NULL;
     (void)s;
     for (size_t i = 0; i < c->n_curves; i++) {
@@ -94,20 +96,22 @@ void decorate_peak(struct chart *c, const struct baro_summary *s)
         add_peak(c, most->max_ns, most->max, false, most->shape == CHART_TOTAL || c->n_curves == 1 ? NULL : most->name);
 }
 
-static void cores_limit(struct chart *c, const struct baro_summary *s)
+static void cores_limit(struct chart *c, const struct baro_summary *s, const struct limit_history *limits)
 {
     double cores;
     const char *source = fact_text(s, "limits", "cores_source", 0);
     if (fact_number(s, "limits", "cores", 0, &cores) && cores > 0)
-        chart_add_limit(c, source && strcmp(source, "machine") == 0 ? "machine" : "limit", cores);
+        chart_add_limit_steps(c, source && strcmp(source, "machine") == 0 ? "machine" : "limit", cores, limits,
+                   offsetof(struct limit_change, cores));
 }
 
-static void memory_limit(struct chart *c, const struct baro_summary *s)
+static void memory_limit(struct chart *c, const struct baro_summary *s, const struct limit_history *limits)
 {
     double bytes;
     const char *source = fact_text(s, "limits", "memory_source", 0);
     if (fact_number(s, "limits", "memory_bytes", 0, &bytes) && bytes > 0)
-        chart_add_limit(c, source && strcmp(source, "machine") == 0 ? "machine" : "limit", bytes);
+        chart_add_limit_steps(c, source && strcmp(source, "machine") == 0 ? "machine" : "limit", bytes, limits,
+                   offsetof(struct limit_change, memory_bytes));
 }
 
 /* Who held the peak: "cc1 ×2, gcc ×2, make". */
@@ -152,63 +156,66 @@ static void rss_peak(struct chart *c, const struct baro_summary *s, const struct
     buf_done(&who);
 }
 
-void decorate_cpu(struct chart *c, const struct baro_summary *s)
+void decorate_cpu(struct chart *c, const struct baro_summary *s, const struct limit_history *limits)
 {
     const struct chart_curve *total = curve_of(c, CHART_TOTAL);
-    cores_limit(c, s);
+    cores_limit(c, s, limits);
     if (total)
         fact_peak(c, s, "cores_peak", total->max_ns, total, NULL);
 }
 
-void decorate_memory(struct chart *c, const struct baro_summary *s)
+void decorate_memory(struct chart *c, const struct baro_summary *s, const struct limit_history *limits)
 {
     const struct chart_curve *total = curve_of(c, CHART_TOTAL);
-    memory_limit(c, s);
+    memory_limit(c, s, limits);
     if (total)
         rss_peak(c, s, total, true);
 }
 
-void decorate_memory_kinds(struct chart *c, const struct baro_summary *s)
+void decorate_memory_kinds(struct chart *c, const struct baro_summary *s, const struct limit_history *limits)
 {
     const struct chart_curve *rss = curve_named(c, "RSS");
-    memory_limit(c, s);
+    memory_limit(c, s, limits);
     if (rss)
         rss_peak(c, s, rss, false);
 }
 
-static void machine_memory(struct chart *c, const struct baro_summary *s)
+static void machine_memory(struct chart *c, const struct baro_summary *s, const char *name)
 {
     double bytes;
     if (fact_number(s, "host", "memory_total_bytes", 0, &bytes) && bytes > 0)
-        chart_add_limit(c, "machine", bytes);
+        chart_add_limit(c, name, bytes);
 }
 
-void decorate_footprint(struct chart *c, const struct baro_summary *s)
+void decorate_footprint(struct chart *c, const struct baro_summary *s, const struct limit_history *limits)
 {
+    (void)limits;
     const struct chart_curve *total = curve_of(c, CHART_TOTAL);
-    machine_memory(c, s);
+    machine_memory(c, s, "machine");
     if (total)
         fact_peak(c, s, "uss_peak_bytes", total->max_ns, total, NULL);
 }
 
-void decorate_threads(struct chart *c, const struct baro_summary *s)
+void decorate_threads(struct chart *c, const struct baro_summary *s, const struct limit_history *limits)
 {
     double pids;
     if (fact_number(s, "limits", "pids", 0, &pids) && pids > 0)
-        chart_add_limit(c, "limit of threads", pids);
+        chart_add_limit_steps(c, "limit of threads", pids, limits, offsetof(struct limit_change, pids));
     const struct chart_curve *processes = curve_named(c, "processes");
     if (processes)
         fact_peak(c, s, "processes_peak", processes->max_ns, processes, "processes");
 }
 
-void decorate_host_cpu(struct chart *c, const struct baro_summary *s)
+void decorate_host_cpu(struct chart *c, const struct baro_summary *s, const struct limit_history *limits)
 {
+    (void)limits;
     double cores;
     if (fact_number(s, "host", "cores", 0, &cores))
-        chart_add_limit(c, "machine", cores);
+        chart_add_limit(c, "all CPUs", cores);
 }
 
-void decorate_host_memory(struct chart *c, const struct baro_summary *s)
+void decorate_host_memory(struct chart *c, const struct baro_summary *s, const struct limit_history *limits)
 {
-    machine_memory(c, s);
+    (void)limits;
+    machine_memory(c, s, "all memory");
 }

@@ -162,11 +162,11 @@ static int choose(const struct figure_options *o, struct wanted *ret, struct bar
     return 0;
 }
 
-static void decorate(struct figures *f, const struct wanted *w, const struct baro_summary *summary)
+static void decorate(struct figures *f, const struct wanted *w, const struct making *m)
 {
     for (size_t i = 0; i < f->n; i++) {
         if (w->row[i]->decorate && !f->charts[i].absent)
-            w->row[i]->decorate(&f->charts[i], summary);
+            w->row[i]->decorate(&f->charts[i], m->summary, &m->limits);
     }
 }
 
@@ -180,9 +180,11 @@ int figures_of_tape(struct baro_tape *tape, const struct figure_options *options
     struct making m = {.tape = tape, .options = options, .err = err};
     r = making_begin(&m);
     if (r >= 0)
+        r = making_read_limits(&m);
+    if (r >= 0)
         r = making_run(&m, add_wanted, &wanted, ret);
     if (r >= 0)
-        decorate(*ret, &wanted, m.summary);
+        decorate(*ret, &wanted, &m);
     making_done(&m);
     return r;
 }

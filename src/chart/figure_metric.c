@@ -129,7 +129,7 @@ int figures_of_metric(struct baro_tape *tape, const char *what, const struct fig
     if (r >= 0)
         r = making_run(&m, add_metric, &f, ret);
     if (r >= 0 && !(*ret)->charts[0].absent)
-        decorate_peak(&(*ret)->charts[0], m.summary);
+        decorate_peak(&(*ret)->charts[0], m.summary, NULL);
     making_done(&m);
     return r;
 }

@@ -25,6 +25,16 @@ struct grid {
     char curve_letter[CHART_COLORS + 8];
 };
 
+/* Colours of 256. */
+#define GRID_LIMIT 160
+#define GRID_MUTED 244
+int grid_color(unsigned curve);
+
+void grid_colored(struct buf *b, const struct grid *g, int color, const char *at);
+void grid_time_axis(const struct grid *g, struct buf *ret);
+/* The lines of phases, marks and problems. */
+void grid_lanes(const struct grid *g, struct buf *ret);
+
 #define GRID_ROWS 12u
 #define NAME_COLUMNS 40u
 

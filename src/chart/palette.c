@@ -19,3 +19,19 @@ unsigned ink_rgb(struct ink ink, bool dark)
         return chart_palette[dark][ink.color <= CHART_COLORS ? ink.color : CHART_COLORS];
     return (dark ? dark_inks : light_inks)[ink.kind];
 }
+
+unsigned chart_phase_color(struct chart_phase_colors *known, const char *name)
+{
+    static const unsigned colors[] = {0, 2, 6, 4, 5, 3, 7, 8, 9};
+    uint64_t hash = 14695981039346656037u;
+    unsigned i = 0, most = sizeof known->kind / sizeof *known->kind;
+    for (; *name; name++) {
+        if (*name < '0' || *name > '9')
+            hash = (hash ^ (unsigned char)*name) * 1099511628211u;
+    }
+    while (i < known->n && known->kind[i] != hash)
+        i++;
+    if (i == known->n && known->n < most)
+        known->kind[known->n++] = hash;
+    return colors[i % (sizeof colors / sizeof *colors)];
+}

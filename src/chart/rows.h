@@ -25,6 +25,18 @@ struct curve_row {
 
 #define ROW_CURVES 6u
 
+/* What the job was allowed, from when on. 0: nothing below what the machine has, or not known. */
+struct limit_change {
+    uint64_t t_ns;
+    double memory_bytes, cores, pids;
+};
+#define LIMIT_CHANGES_MOST 64u
+struct limit_history {
+    struct limit_change at[LIMIT_CHANGES_MOST];
+    size_t n; /* 0: the limits were the same all the time */
+};
+typedef void decorate_function(struct chart *c, const struct baro_summary *summary, const struct limit_history *limits);
+
 enum row_order { ORDER_CPU, ORDER_MEMORY }; /* which commands are the heaviest */
 
 struct figure_row {
@@ -33,7 +45,7 @@ struct figure_row {
     enum row_order order;
     const char *others; /* the curve between the stacked ones and the CHART_TOTAL; NULL: none */
     /* Adds limits and marks once the curves are known. NULL: none. */
-    void (*decorate)(struct chart *c, const struct baro_summary *summary);
+    decorate_function *decorate;
 };
 
 extern const struct figure_row figure_rows[];
@@ -46,14 +58,13 @@ bool fact_number(const struct baro_summary *s, const char *section, const char *
 const char *fact_text(const struct baro_summary *s, const char *section, const char *name, size_t row);
 size_t fact_rows(const struct baro_summary *s, const char *section);
 
-void decorate_cpu(struct chart *c, const struct baro_summary *s);
-void decorate_memory(struct chart *c, const struct baro_summary *s);       /* of rss */
-void decorate_memory_kinds(struct chart *c, const struct baro_summary *s);
-void decorate_footprint(struct chart *c, const struct baro_summary *s);    /* of uss, with the machine's memory */
-void decorate_threads(struct chart *c, const struct baro_summary *s);
-void decorate_host_cpu(struct chart *c, const struct baro_summary *s);
-void decorate_host_memory(struct chart *c, const struct baro_summary *s);
-void decorate_peak(struct chart *c, const struct baro_summary *s); /* marks the highest value of all curves */
+decorate_function decorate_cpu, decorate_memory /* of rss */, decorate_memory_kinds;
+decorate_function decorate_footprint /* of uss, with the machine's memory */, decorate_threads;
+decorate_function decorate_host_cpu, decorate_host_memory, decorate_peak /* marks the highest value of all curves */;
+
+/* Adds a limit, with its steps where it changed. offset: of the member of struct limit_change. */
+void chart_add_limit_steps(struct chart *c, const char *name, double value, const struct limit_history *h,
+                           size_t offset);
 
 /* ---- making ---- */
 struct figures {
@@ -81,6 +92,7 @@ struct making {
     struct baro_summary *own_summary;   /* made here, as the options have none */
     struct baro_timeline *own_timeline;
     const struct figure_options *options;
+    struct limit_history limits;
     struct baro_series *series;
     struct figures *figures;
     struct feed *feeds;
@@ -99,6 +111,8 @@ bool making_curve(struct making *m, size_t chart, const struct curve_row *row, c
                   unsigned color);
 /* Makes the summary and the timeline if they are not given. Returns 0 or a negative code. */
 int making_begin(struct making *m);
+/* Reads the limits of a tape on which they changed. Returns 0 or a negative code. */
+int making_read_limits(struct making *m);
 void making_done(struct making *m);
 /* Finds the range and makes the series; then `add` adds charts, and all of them are filled. */
 int making_run(struct making *m, int (*add)(struct making *m, void *context), void *context, struct figures **ret);

@@ -16,14 +16,16 @@ static bool is_gap(const struct baro_timeline_item *item)
 int spans_of_timeline(const struct baro_timeline *timeline, struct chart_spans *ret)
 {
     size_t n = baro_timeline_count(timeline), events = 0;
+    struct chart_phase_colors colors = {.n = 0};
     ret->at = calloc(n ? n : 1, sizeof(*ret->at));
     ret->lanes = (unsigned)baro_timeline_lanes(timeline);
     for (size_t i = 0; ret->at && i < n; i++) {
         const struct baro_timeline_item *item = baro_timeline_get(timeline, i);
         struct chart_span span = {.begin_ns = item->begin_ns, .end_ns = item->end_ns, .bad = item->is_problem};
-        if (item->kind == BARO_TIMELINE_PHASE)
+        if (item->kind == BARO_TIMELINE_PHASE) {
             span.lane = (unsigned)item->depth;
-        else if (item->kind == BARO_TIMELINE_MARK)
+            span.color = chart_phase_color(&colors, item->name);
+        } else if (item->kind == BARO_TIMELINE_MARK)
             span.kind = CHART_MARK;
         else if (is_gap(item))
             span.kind = CHART_GAP;

@@ -17,33 +17,6 @@ struct svg {
     bool pending;
 };
 
-void chart_xml_text(struct buf *ret, const char *at, size_t len)
-{
-    struct buf safe = {0};
-    buf_escaped(&safe, at, len);
-    for (size_t i = 0; i < safe.len; i++) {
-        unsigned char c = safe.at[i];
-        if (c == 0xef && i + 2 < safe.len && safe.at[i + 1] == 0xbf && safe.at[i + 2] >= 0xbe) {
-            buf_printf(ret, "\\xef\\xbf\\x%02x", safe.at[i + 2]); /* U+FFFE and U+FFFF: not in XML */
-            i += 2;
-        } else if (c == '&') {
-            buf_str(ret, "&amp;");
-        } else if (c == '<') {
-            buf_str(ret, "&lt;");
-        } else if (c == '>') {
-            buf_str(ret, "&gt;");
-        } else if (c == '"') {
-            buf_str(ret, "&quot;");
-        } else if (c == '\'') {
-            buf_str(ret, "&#39;");
-        } else {
-            buf_byte(ret, c);
-        }
-    }
-    ret->failed = ret->failed || safe.failed;
-    buf_done(&safe);
-}
-
 /* In tenths; without a needless ".0". */
 static void tenths(struct buf *b, long v)
 {
@@ -285,7 +258,7 @@ static void spoken(struct svg *s)
         buf_str(s->out, ". ");
         chart_xml_text(s->out, c->limits[i].name, strlen(c->limits[i].name));
         buf_byte(s->out, ' ');
-        chart_value_text(c->unit, c->limits[i].value, s->out);
+        chart_limit_text(c, &c->limits[i], s->out);
     }
 }
 

@@ -10,8 +10,11 @@
 #include "chart/grid.h"
 
 static const short colors[CHART_COLORS + 1] = {68, 203, 35, 178, 80, 133, 208, 37, 99, 143, 247};
-#define COLOR_LIMIT 160
-#define COLOR_MUTED 244
+
+int grid_color(unsigned curve)
+{
+    return colors[curve <= CHART_COLORS ? curve : CHART_COLORS];
+}
 
 static void put_point(struct buf *b, unsigned point)
 {
@@ -36,7 +39,7 @@ static void set_color(struct buf *b, bool on, int fore, int back)
     buf_byte(b, 'm');
 }
 
-static void colored(struct buf *b, const struct grid *g, int color, const char *at)
+void grid_colored(struct buf *b, const struct grid *g, int color, const char *at)
 {
     set_color(b, g->t->color, color, -1);
     buf_str(b, at);
@@ -102,7 +105,7 @@ static void stack(struct grid *g)
             }
             sum += known ? mean / (double)known : 0;
             any = any || known;
-            g->curve_color[n] = colors[c->curves[k].color <= CHART_COLORS ? c->curves[k].color : CHART_COLORS];
+            g->curve_color[n] = grid_color(c->curves[k].color);
             g->curve_letter[n] = grid_letter(k);
             top[n++] = sum;
         }
@@ -130,7 +133,7 @@ static void dots(struct grid *g, size_t x, double low, double high, int color, c
 /* Each column of dots has all values of its buckets, so peaks are there. */
 static void line_curve(struct grid *g, const struct chart_curve *curve, char letter, bool fill)
 {
-    int color = colors[curve->color <= CHART_COLORS ? curve->color : CHART_COLORS];
+    int color = grid_color(curve->color);
     double before = NAN;
     for (size_t x = 0; x < 2 * g->columns; x++) {
         double low = INFINITY, high = -INFINITY, last = NAN;
@@ -167,24 +170,32 @@ static void peaks(struct grid *g, const struct chart_curve *total)
             mean += b->known ? b->mean / (double)(end - first) : 0;
         }
         if (high - mean > row_value(g, 0.75))
-            dots(g, x, high, high, COLOR_MUTED, '.');
+            dots(g, x, high, high, GRID_MUTED, '.');
+    }
+}
+
+static void limit_line(struct grid *g, const struct chart_step *step)
+{
+    double share = step->value / g->ticks.end;
+    size_t row = (size_t)fmin((double)g->rows - 1, floor((1 - share) * (double)g->rows + 1e-9));
+    for (size_t col = 0; col < g->columns; col++) {
+        struct cell *at = &g->cells[row * g->columns + col];
+        size_t first, end;
+        grid_buckets(g, col, g->columns, &first, &end);
+        if (!at->glyph && !at->dots && first >= step->from && first < step->to) {
+            at->glyph = g->t->utf8 ? 0x2504 : '-';
+            at->color = GRID_LIMIT;
+        }
     }
 }
 
 static void limits(struct grid *g)
 {
     for (size_t i = 0; i < g->c->n_limits; i++) {
-        if (!chart_limit_is_drawn(g->c, &g->c->limits[i]))
-            continue;
-        double share = g->c->limits[i].value / g->ticks.end;
-        size_t row = (size_t)fmin((double)g->rows - 1, floor((1 - share) * (double)g->rows + 1e-9));
-        for (size_t col = 0; col < g->columns; col++) {
-            struct cell *at = &g->cells[row * g->columns + col];
-            if (!at->glyph && !at->dots) {
-                at->glyph = g->t->utf8 ? 0x2504 : '-';
-                at->color = COLOR_LIMIT;
-            }
-        }
+        struct chart_step steps[CHART_STEPS_MOST];
+        size_t n = chart_limit_steps(g->c, &g->c->limits[i], steps);
+        for (size_t k = 0; k < n; k++)
+            limit_line(g, &steps[k]);
     }
 }
 
@@ -221,8 +232,8 @@ static void label(const struct grid *g, size_t row, struct buf *ret)
         len += ((unsigned char)*c & 0xc0) != 0x80;
     for (size_t i = len; i < g->labels; i++)
         buf_byte(ret, ' ');
-    colored(ret, g, COLOR_MUTED, text);
-    colored(ret, g, COLOR_MUTED, g->t->utf8 ? (*text ? " \342\224\244" : " \342\224\202") : *text ? " +" : " |");
+    grid_colored(ret, g, GRID_MUTED, text);
+    grid_colored(ret, g, GRID_MUTED, g->t->utf8 ? (*text ? " \342\224\244" : " \342\224\202") : *text ? " +" : " |");
 }
 
 static void row_text(const struct grid *g, size_t row, struct buf *ret)
@@ -252,51 +263,6 @@ static void row_text(const struct grid *g, size_t row, struct buf *ret)
     buf_byte(ret, '\n');
 }
 
-static void time_axis(const struct grid *g, struct buf *ret)
-{
-    struct chart_ticks times;
-    char *line = calloc(g->columns + 32, 1);
-    struct buf axis = {0};
-    if (!line)
-        return;
-    memset(line, ' ', g->columns + 31);
-    chart_time_ticks(g->c, g->columns / 12 < 2 ? 2 : g->columns / 12, &times);
-    size_t next = 0, free_at = 0;
-    for (size_t col = 0; col < g->columns; col++) {
-        bool tick = false;
-        while (next < times.n) {
-            double share = (times.at[next].at - (double)g->c->from_ns) / (double)(g->c->to_ns - g->c->from_ns);
-            if ((size_t)(share * (double)(g->columns - 1) + 0.5) > col)
-                break;
-            size_t len = strlen(times.at[next].text), at = col >= len / 2 ? col - len / 2 : 0;
-            at = at + len > g->columns ? g->columns > len ? g->columns - len : 0 : at;
-            if (at >= free_at && len < 24) {
-                memcpy(line + at, times.at[next].text, len);
-                free_at = at + len + 1;
-            }
-            tick = true;
-            next++;
-        }
-        buf_str(&axis, g->t->utf8 ? (tick ? "\342\224\254" : "\342\224\200") : tick ? "+" : "-");
-    }
-    buf_byte(&axis, 0);
-    for (size_t i = 0; i < g->labels + 1; i++)
-        buf_byte(ret, ' ');
-    colored(ret, g, COLOR_MUTED, g->t->utf8 ? "\342\224\224" : "+");
-    if (!axis.failed)
-        colored(ret, g, COLOR_MUTED, (const char *)axis.at);
-    buf_byte(ret, '\n');
-    for (size_t i = 0; i < g->labels + 2; i++)
-        buf_byte(ret, ' ');
-    size_t end = g->columns + 31;
-    while (end && line[end - 1] == ' ')
-        line[--end] = 0;
-    colored(ret, g, COLOR_MUTED, line);
-    buf_byte(ret, '\n');
-    buf_done(&axis);
-    free(line);
-}
-
 /* Entries of the legend, in lines of the chart's width. */
 struct legend {
     const struct grid *g;
@@ -322,7 +288,7 @@ static void entry(struct legend *l, const char *sign, int color, const char *tex
     for (size_t i = 0; i < (l->column ? 3 : l->g->labels + 2); i++, l->column++)
         buf_byte(l->out, ' ');
     if (*sign) {
-        colored(l->out, l->g, color, sign);
+        grid_colored(l->out, l->g, color, sign);
         buf_byte(l->out, ' ');
     }
     buf_add(l->out, b.at, b.len);
@@ -342,15 +308,15 @@ static void legend(const struct grid *g, struct buf *ret)
         if (curve->shape == CHART_TOTAL)
             continue;
         entry(&l, blocks ? curve->shape == CHART_STACK ? "\342\226\210" : "\342\224\200" : letter,
-              colors[curve->color <= CHART_COLORS ? curve->color : CHART_COLORS], curve->name, strlen(curve->name),
+              grid_color(curve->color), curve->name, strlen(curve->name),
               true);
     }
     for (size_t i = 0; i < c->n_limits; i++) {
         struct buf b = {0};
         buf_printf(&b, "%s ", c->limits[i].name);
-        chart_value_text(c->unit, c->limits[i].value, &b);
+        chart_limit_text(c, &c->limits[i], &b);
         bool drawn = chart_limit_is_drawn(c, &c->limits[i]);
-        entry(&l, !drawn ? "" : g->t->utf8 ? "\342\224\204" : "-", COLOR_LIMIT, (const char *)b.at, b.len, false);
+        entry(&l, !drawn ? "" : g->t->utf8 ? "\342\224\204" : "-", GRID_LIMIT, (const char *)b.at, b.len, false);
         buf_done(&b);
     }
     for (size_t i = 0; i < c->n_marks; i++) {
@@ -381,7 +347,8 @@ void chart_text(const struct chart *c, const struct chart_terminal *t, struct bu
     for (size_t row = 0; row < g.rows && !c->absent; row++)
         row_text(&g, row, &out);
     if (!c->absent) {
-        time_axis(&g, &out);
+        grid_time_axis(&g, &out);
+        grid_lanes(&g, &out);
         legend(&g, &out);
     }
     buf_add(ret, out.at, out.len);

@@ -50,3 +50,42 @@ void shown_text(const char *at, struct buf *ret)
 {
     buf_escaped(ret, at, strlen(at));
 }
+
+/* What has a meaning in XML: its entity. NULL: it has none. */
+static const char *entity(char c)
+{
+    switch (c) {
+    case '&': return "&amp;";
+    case '<': return "&lt;";
+    case '>': return "&gt;";
+    case '"': return "&quot;";
+    case '\'': return "&#39;";
+    default: return NULL;
+    }
+}
+
+void chart_xml_escaped(struct buf *ret, const char *at, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        const unsigned char *c = (const unsigned char *)at + i;
+        const char *name = entity(at[i]);
+        if (name) {
+            buf_str(ret, name);
+        } else if (c[0] == 0xef && i + 2 < len && c[1] == 0xbf && c[2] >= 0xbe) {
+            buf_printf(ret, "\\xef\\xbf\\x%02x", c[2]); /* U+FFFE and U+FFFF: not in XML */
+            i += 2;
+        } else {
+            buf_byte(ret, c[0]);
+        }
+    }
+}
+
+void chart_xml_text(struct buf *ret, const char *at, size_t len)
+{
+    struct span rest = span_of(at, len);
+    char room[4];
+    while (rest.len) {
+        struct span written = escape_next(&rest, room);
+        chart_xml_escaped(ret, written.at, written.len);
+    }
+}

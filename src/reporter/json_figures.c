@@ -48,6 +48,20 @@ static void put_curves(struct json *j, const struct chart *c)
     json_end(j, ']');
 }
 
+/* Of a limit that changed: its value in each bucket; null: there was none. */
+static void put_steps(struct json *j, const struct chart *c, const double *at)
+{
+    json_key(j, "values");
+    json_begin(j, '[');
+    for (size_t i = 0; i < c->buckets; i++) {
+        if (at[i] > 0)
+            json_double(j, at[i]);
+        else
+            json_null(j);
+    }
+    json_end(j, ']');
+}
+
 static void put_lines(struct json *j, const struct chart *c)
 {
     json_key(j, "limits");
@@ -57,6 +71,8 @@ static void put_lines(struct json *j, const struct chart *c)
         text(j, "name", c->limits[i].name);
         json_key(j, "value");
         json_double(j, c->limits[i].value);
+        if (c->limits[i].at)
+            put_steps(j, c, c->limits[i].at);
         json_end(j, '}');
     }
     json_end(j, ']');

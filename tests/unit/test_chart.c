@@ -140,6 +140,50 @@ static void test_curve_numbers(void **state)
     chart_done(&c);
 }
 
+/* 10, of which the first 3 buckets had 4, the next 3 none, then 6, at the end 100, which is far above all values. */
+static void test_limit_that_changed(void **state)
+{
+    static const double values[10] = {4, 4, 4, 0, 0, 0, 6, 6, 100, 100};
+    struct chart_step steps[CHART_STEPS_MOST];
+    struct buf b = {0};
+    struct chart c;
+    (void)state;
+    make(&c, CHART_COUNT, CHART_LINE, "a");
+    assert_int_equal(chart_add_limit(&c, "limit", 100), 0);
+    assert_int_equal(chart_limit_steps(&c, &c.limits[0], steps), 0);
+    double *at = c.limits[0].at = calloc(10, sizeof(*at));
+    memcpy(at, values, sizeof(values));
+    assert_int_equal(chart_limit_steps(&c, &c.limits[0], steps), 2);
+    assert_true(steps[0].from == 0 && steps[0].to == 3 && steps[0].value == 4);
+    assert_true(steps[1].from == 6 && steps[1].to == 8 && steps[1].value == 6);
+    assert_true(chart_limit_is_drawn(&c, &c.limits[0]) && chart_top(&c) == 8);
+    chart_limit_text(&c, &c.limits[0], &b);
+    buf_byte(&b, 0);
+    assert_string_equal((char *)b.at, "4, then 100");
+    at[9] = 0;
+    buf_clear(&b);
+    chart_limit_text(&c, &c.limits[0], &b);
+    buf_byte(&b, 0);
+    assert_string_equal((char *)b.at, "4, then none");
+    char *svg = svg_of(&c);
+    assert_non_null(strstr(svg, "data-limit=\"limit\""));
+    free(svg);
+    buf_done(&b);
+    chart_done(&c);
+}
+
+static void test_phase_colors(void **state)
+{
+    struct chart_phase_colors known = {.n = 0};
+    (void)state;
+    unsigned load = chart_phase_color(&known, "load"), epoch = chart_phase_color(&known, "epoch 1");
+    assert_int_equal(chart_phase_color(&known, "epoch 12"), epoch);
+    assert_int_equal(chart_phase_color(&known, "load"), load);
+    assert_int_not_equal(chart_phase_color(&known, "save"), epoch);
+    for (char name[2] = "A"; name[0] <= 'Z'; name[0]++)
+        assert_true(chart_phase_color(&known, name) < CHART_COLORS && chart_phase_color(&known, name) != 1);
+}
+
 /* The plot's upper edge is the axis' end: 8 of 8 is y of the plot, so the band must reach it. */
 static void test_svg_keeps_peaks_and_gaps(void **state)
 {
@@ -207,6 +251,40 @@ static void test_terminal(void **state)
     chart_done(&c);
 }
 
+/* 40 columns, of which 37 are the plot's 10 s. */
+static void test_terminal_phases(void **state)
+{
+    char hostile[] = "a\033[2J";
+    struct chart_span at[] = {
+        {.kind = CHART_PHASE, .begin_ns = 0, .end_ns = 5 * SECOND, .text = (char[]){"building"}},
+        {.kind = CHART_PHASE, .begin_ns = 5 * SECOND, .end_ns = 10 * SECOND, .text = hostile},
+        {.kind = CHART_PHASE, .lane = 1, .begin_ns = SECOND, .end_ns = 3 * SECOND, .text = (char[]){"compile"}},
+        {.kind = CHART_PHASE, .lane = 1, .begin_ns = 9 * SECOND, .end_ns = 9 * SECOND + 1, .text = (char[]){"short"}},
+        {.kind = CHART_MARK, .begin_ns = 5 * SECOND, .end_ns = 5 * SECOND, .text = (char[]){"half"}},
+        {.kind = CHART_EVENT, .bad = true, .begin_ns = 10 * SECOND, .end_ns = 10 * SECOND, .text = (char[]){"oom"}},
+    };
+    struct chart_spans spans = {.at = at, .n = sizeof(at) / sizeof(*at), .lanes = 2};
+    struct chart_terminal t = {.width = 40, .height = 12};
+    struct buf b = {0};
+    struct chart c;
+    (void)state;
+    make(&c, CHART_COUNT, CHART_AREA, "a");
+    c.spans = &spans;
+    chart_text(&c, &t, &b);
+    buf_byte(&b, 0);
+    assert_non_null(strstr((char *)b.at, "\n   | building ------|| a\\x1b[2J -------|\n"
+                                         "      | com~ |                      |\n"
+                                         "                     *                 !\n"));
+    buf_clear(&b);
+    t.utf8 = true;
+    chart_text(&c, &t, &b);
+    buf_byte(&b, 0);
+    assert_non_null(strstr((char *)b.at, "\n   ├ building ──────┤├ a\\x1b[2J ───────┤\n"));
+    assert_non_null(strstr((char *)b.at, "▲\n"));
+    buf_done(&b);
+    chart_done(&c);
+}
+
 static void test_spark(void **state)
 {
     struct chart c;
@@ -256,6 +334,8 @@ int main(void)
         cmocka_unit_test(test_curve_numbers), cmocka_unit_test(test_svg_keeps_peaks_and_gaps),
         cmocka_unit_test(test_svg_escapes),   cmocka_unit_test(test_terminal),
         cmocka_unit_test(test_spark),         cmocka_unit_test(test_png),
+        cmocka_unit_test(test_phase_colors),  cmocka_unit_test(test_limit_that_changed),
+        cmocka_unit_test(test_terminal_phases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
