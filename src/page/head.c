@@ -49,11 +49,11 @@ void page_head(struct page *p)
         "<button type=\"button\" id=\"theme\" hidden>dark</button>"
         "<button type=\"button\" id=\"help\" aria-haspopup=\"dialog\" hidden>keys <kbd>?</kbd></button></span></div>\n"
         "<h1><code>");
-    page_text(html, (const char *)title.at, title.len);
+    chart_xml_text(html, (const char *)title.at, title.len);
     buf_printf(html, "</code></h1>\n<p class=\"result\"><span class=\"pill %s\">", classes[result]);
-    page_escaped(html, (const char *)end.at, end.len);
+    chart_xml_escaped(html, (const char *)end.at, end.len);
     buf_str(html, "</span> <span class=\"wall\" data-fact=\"wall_ns\">");
-    fmt_duration(html, report_u64(p->summary, "", "wall_ns"));
+    page_duration(html, report_u64(p->summary, "", "wall_ns"));
     buf_str(html, "</span></p>\n");
     when_and_where(p);
     buf_str(html, "</header>\n<main>\n");
@@ -68,7 +68,7 @@ void page_head(struct page *p)
 struct key_figure {
     const char *label;
     const char *section, *fact;
-    const char *chart; /* NULL: no curve */
+    const char *chart, *curve; /* NULL: no curve; the total, or the first one */
     struct {
         const char *before, *section, *fact, *after;
     } beside[3];
@@ -80,6 +80,7 @@ static const struct key_figure of_job[] = {
      "job",
      "cpu_ns",
      "cpu",
+     NULL,
      {{"", "job", "cores_mean", " cores on average"},
       {"peak ", "job", "cores_peak", ""},
       {"of ", "limits", "cores", ""}},
@@ -89,19 +90,21 @@ static const struct key_figure of_job[] = {
      "limits",
      "memory_peak_bytes",
      "memory",
+     NULL,
      {{"", "limits", "memory_peak_of", " at the peak"}, {"of ", "limits", "memory_bytes", ""}},
      "limits",
      "memory_peak_ratio"},
-    {"read", "job", "io_rchar_bytes", NULL, {{"from storage ", "job", "io_read_bytes", ""}}, NULL, NULL},
-    {"wrote", "job", "io_wchar_bytes", NULL, {{"to storage ", "job", "io_write_bytes", ""}}, NULL, NULL},
+    {"read", "job", "io_rchar_bytes", "io", "read", {{"from storage ", "job", "io_read_bytes", ""}}, NULL, NULL},
+    {"wrote", "job", "io_wchar_bytes", "io", "written", {{"to storage ", "job", "io_write_bytes", ""}}, NULL, NULL},
     {"processes",
      "job",
      "processes_started",
      "processes",
+     NULL,
      {{"at most ", "job", "processes_peak", " at once"}, {"", "job", "processes_unsampled", " too short for a sample"}},
      NULL,
      NULL},
-    {"waited for a core", "job", "run_delay_ns", NULL, {{"throttled ", "limits", "throttled_ns", ""}}, NULL, NULL},
+    {"waited for a core", "job", "run_delay_ns", NULL, NULL, {{"throttled ", "limits", "throttled_ns", ""}}, NULL, NULL},
 };
 
 static const struct key_figure of_host[] = {
@@ -109,6 +112,7 @@ static const struct key_figure of_host[] = {
      "host",
      "cpu_mean_cores",
      "host_cpu",
+     NULL,
      {{"peak ", "host", "cpu_peak_cores", ""}, {"of ", "host", "cores", ""}},
      NULL,
      NULL},
@@ -116,12 +120,20 @@ static const struct key_figure of_host[] = {
      "host",
      "memory_used_peak_bytes",
      "host_memory",
+     NULL,
      {{"of ", "host", "memory_total_bytes", ""}, {"swap ", "host", "swap_used_peak_bytes", ""}},
      NULL,
      NULL},
-    {"disks read", "host", "disk_read_bytes", NULL, {{"wrote ", "host", "disk_write_bytes", ""}}, NULL, NULL},
-    {"networks received", "host", "net_receive_bytes", NULL, {{"sent ", "host", "net_transmit_bytes", ""}}, NULL, NULL},
-    {"load", "host", "load_peak", NULL, {{NULL, NULL, NULL, NULL}}, NULL, NULL},
+    {"disks read", "host", "disk_read_bytes", "disk", "read", {{"wrote ", "host", "disk_write_bytes", ""}}, NULL, NULL},
+    {"networks received",
+     "host",
+     "net_receive_bytes",
+     "net",
+     "received",
+     {{"sent ", "host", "net_transmit_bytes", ""}},
+     NULL,
+     NULL},
+    {"load", "host", "load_peak", NULL, NULL, {{NULL, NULL, NULL, NULL}}, NULL, NULL},
 };
 
 static void put_fact(struct page *p, const char *section, const char *name)
@@ -149,18 +161,18 @@ static void share_bar(struct page *p, const char *section, const char *name)
                              : "");
     fmt_decimal(&p->html, ratio * 100, 0);
     buf_printf(&p->html,
-               " %% of the limit\"><rect width=\"1000\" height=\"10\"/><rect class=\"part\" width=\"%d\" "
+               "\302\240%% of the limit\"><rect width=\"1000\" height=\"10\"/><rect class=\"part\" width=\"%d\" "
                "height=\"10\"/></svg>",
                (int)(percent * 10));
 }
 
-static const struct chart_curve *spark_of(const struct chart *c)
+static const struct chart_curve *spark_of(const struct chart *c, const char *name)
 {
     for (size_t i = 0; c && i < c->n_curves; i++) {
-        if (c->curves[i].shape == CHART_TOTAL)
+        if (name ? strcmp(c->curves[i].name, name) == 0 : c->curves[i].shape == CHART_TOTAL)
             return &c->curves[i];
     }
-    return c && c->n_curves ? &c->curves[0] : NULL;
+    return c && c->n_curves && !name ? &c->curves[0] : NULL;
 }
 
 static void card(struct page *p, const struct key_figure *k)
@@ -184,7 +196,7 @@ static void card(struct page *p, const struct key_figure *k)
     share_bar(p, k->ratio_section, k->ratio);
     if (k->chart && p->figures) {
         const struct chart *c = figures_find(p->figures, k->chart);
-        page_spark(p, c, spark_of(c));
+        page_spark(p, c, spark_of(c, k->curve));
     }
     buf_str(html, "</div>\n");
 }

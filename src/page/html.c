@@ -6,44 +6,78 @@
 #include "page/parts.h"
 #include "report/report.h"
 
-void page_escaped(struct buf *html, const char *at, size_t len)
+static bool is_digit(char c)
 {
-    for (size_t i = 0; i < len; i++) {
-        switch (at[i]) {
-        case '&':
-            buf_str(html, "&amp;");
-            break;
-        case '<':
-            buf_str(html, "&lt;");
-            break;
-        case '>':
-            buf_str(html, "&gt;");
-            break;
-        case '"':
-            buf_str(html, "&quot;");
-            break;
-        case '\'':
-            buf_str(html, "&#39;");
-            break;
-        default:
-            buf_byte(html, (uint8_t)at[i]);
-        }
+    return c >= '0' && c <= '9';
+}
+
+/* Does a unit begin here? Its length; 0: no. */
+static size_t unit_at(const char *at, size_t len)
+{
+    static const char *const units[] = {"ns",  "µs",  "ms",  "s",   "min", "h",   "B",    "kB",    "MB", "GB",
+                                        "TB",  "PB",  "EB",  "KiB", "MiB", "GiB", "TiB",  "%",     "°C", "GHz",
+                                        "pss", "rss", "uss", "kB/s", "MB/s", "GB/s", "core", "cores"};
+    for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
+        size_t n = strlen(units[i]);
+        if (n > len || memcmp(at, units[i], n) != 0)
+            continue;
+        if (n == len || strchr(" .,;:)", at[n]))
+            return n;
+    }
+    return 0;
+}
+
+/* A line ends neither before a unit nor within a duration: "4 min 27 s" has three spaces that join. */
+static bool is_joined(const char *at, size_t len, size_t space)
+{
+    if (!space || space + 1 == len)
+        return false;
+    if (is_digit(at[space - 1]))
+        return unit_at(at + space + 1, len - space - 1) > 0;
+    size_t n = at[space - 1] == 'h' ? 1 : space > 3 && memcmp(at + space - 3, "min", 3) == 0 ? 3 : 0;
+    return n && space > n + 1 && at[space - n - 1] == ' ' && is_digit(at[space - n - 2]) && is_digit(at[space + 1]);
+}
+
+void page_prose(struct buf *html, const char *at, size_t len)
+{
+    size_t from = 0;
+    for (size_t i = 0; i <= len; i++) {
+        if (i < len && at[i] != ' ')
+            continue;
+        bool is_option = i - from > 2 && memcmp(at + from, "--", 2) == 0;
+        buf_str(html, is_option ? "<span class=\"nb\">" : "");
+        chart_xml_escaped(html, at + from, i - from);
+        buf_str(html, is_option ? "</span>" : "");
+        if (i < len)
+            buf_str(html, is_joined(at, len, i) ? "\302\240" : " ");
+        from = i + 1;
     }
 }
 
-void page_text(struct buf *html, const char *at, size_t len)
+static void prose_done(struct buf *html, struct buf *b)
 {
-    struct span rest = span_of(at, len);
-    char room[4];
-    while (rest.len) {
-        struct span written = escape_next(&rest, room);
-        page_escaped(html, written.at, written.len);
-    }
+    page_prose(html, (const char *)b->at, b->failed ? 0 : b->len);
+    html->failed = html->failed || b->failed;
+    buf_done(b);
+}
+
+void page_prose_string(struct buf *html, const char *text)
+{
+    struct buf b = {0};
+    buf_escaped(&b, text, strlen(text));
+    prose_done(html, &b);
+}
+
+void page_duration(struct buf *html, uint64_t ns)
+{
+    struct buf b = {0};
+    fmt_duration(&b, ns);
+    prose_done(html, &b);
 }
 
 void page_string(struct buf *html, const char *text)
 {
-    page_text(html, text, strlen(text));
+    chart_xml_text(html, text, strlen(text));
 }
 
 /* These characters occur in strings of JSON alone, where they may be written as escapes. */
@@ -79,27 +113,38 @@ void page_end_section(struct page *p)
     page_flush(p, false);
 }
 
-static void number(struct buf *html, const struct baro_fact *fact, const struct baro_value *v)
+static void number(struct buf *b, const struct baro_fact *fact, const struct baro_value *v)
 {
-    if (fact->type == BARO_FACT_TEXT)
-        page_string(html, v->text);
-    else if (fact->type == BARO_FACT_TIME)
-        fmt_time_utc(html, v->i64);
+    if (fact->type == BARO_FACT_TIME)
+        fmt_time_utc(b, v->i64);
     else if (fact->type == BARO_FACT_BOOLEAN)
-        buf_str(html, v->u64 ? "yes" : "no");
+        buf_str(b, v->u64 ? "yes" : "no");
     else if (fact->type == BARO_FACT_REAL && fact->unit == BARO_UNIT_RATIO) {
-        fmt_decimal(html, v->real * 100, v->real < 0.0995 ? 2 : 1);
-        buf_str(html, " %");
+        fmt_decimal(b, v->real * 100, v->real < 0.0995 ? 2 : 1);
+        buf_str(b, " %");
     } else if (fact->type == BARO_FACT_REAL)
-        fmt_decimal(html, v->real, v->real < 10 ? 2 : 1);
+        fmt_decimal(b, v->real, v->real < 10 ? 2 : 1);
     else if (fact->type == BARO_FACT_SIGNED)
-        buf_printf(html, "%lld", (long long)v->i64);
+        buf_printf(b, "%lld", (long long)v->i64);
     else if (fact->unit == BARO_UNIT_BYTES)
-        fmt_bytes(html, v->u64);
+        fmt_bytes(b, v->u64);
     else if (fact->unit == BARO_UNIT_NS)
-        fmt_duration(html, v->u64);
+        fmt_duration(b, v->u64);
     else
-        fmt_count(html, v->u64);
+        fmt_count(b, v->u64);
+}
+
+static void present(struct buf *html, const struct baro_fact *fact, const struct baro_value *v)
+{
+    struct buf b = {0};
+    if (v->flags & (BARO_VALUE_LOWER_BOUND | BARO_VALUE_ESTIMATE))
+        buf_printf(html, "<small>%s</small> ", v->flags & BARO_VALUE_LOWER_BOUND ? "at least" : "about");
+    if (fact->type == BARO_FACT_TEXT) {
+        page_string(html, v->text);
+        return;
+    }
+    number(&b, fact, v);
+    prose_done(html, &b);
 }
 
 void page_value(struct buf *html, const struct baro_fact *fact, const struct baro_value *v)
@@ -109,9 +154,7 @@ void page_value(struct buf *html, const struct baro_fact *fact, const struct bar
     } else if (v->absent) {
         buf_printf(html, "<span class=\"absent\">%s</span>", baro_absent_name((enum baro_absent)v->absent));
     } else {
-        if (v->flags & (BARO_VALUE_LOWER_BOUND | BARO_VALUE_ESTIMATE))
-            buf_printf(html, "<small>%s</small> ", v->flags & BARO_VALUE_LOWER_BOUND ? "at least" : "about");
-        number(html, fact, v);
+        present(html, fact, v);
     }
 }
 

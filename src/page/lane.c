@@ -43,20 +43,13 @@ static void phase(struct page *p, const struct baro_timeline_item *item, unsigne
     buf_str(html, ", ");
     fmt_duration(html, item->end_ns - item->begin_ns);
     buf_str(html, item->is_open ? ", not ended" : "");
-    buf_printf(html, "</title><rect class=\"k%u\" width=\"100%%\" height=\"100%%\" rx=\"3\"/><text x=\"6\" y=\"13\">",
+    /* HTML, because text of SVG has no ellipsis. */
+    buf_printf(html,
+               "</title><rect class=\"k%u\" width=\"100%%\" height=\"100%%\" rx=\"3\"/><foreignObject width=\"100%%\" "
+               "height=\"100%%\"><div class=\"pn\"><span>",
                color);
     page_string(html, item->name);
-    buf_str(html, "</text></svg>\n");
-}
-
-/* The same name has the same colour. */
-static unsigned color_of(const struct page *p, size_t i)
-{
-    const char *name = baro_timeline_get(p->timeline, i)->name;
-    unsigned h = 0;
-    for (const char *c = name; *c && (*c < '0' || *c > '9'); c++) /* "epoch 1" and "epoch 2" are of one kind */
-        h = h * 31 + (unsigned char)*c;
-    return h % 6;
+    buf_str(html, "</span></div></foreignObject></svg>\n");
 }
 
 static void phases(struct page *p)
@@ -69,11 +62,12 @@ static void phases(struct page *p)
                "<div class=\"track lanes\"><div class=\"th\"><h3>Phases</h3></div><div class=\"tp\">"
                "<svg class=\"lane\" width=\"100%%\" height=\"%u\" role=\"img\" aria-label=\"phases of the job\">\n",
                (unsigned)lanes * LANE_HEIGHT);
+    struct chart_phase_colors colors = {.n = 0};
     size_t drawn = 0;
     for (size_t i = 0; i < baro_timeline_count(p->timeline); i++) {
         const struct baro_timeline_item *item = baro_timeline_get(p->timeline, i);
         if (item->kind == BARO_TIMELINE_PHASE && item->depth < lanes && drawn++ < 5000)
-            phase(p, item, color_of(p, i));
+            phase(p, item, chart_phase_color(&colors, item->name));
     }
     buf_str(&p->html, "</svg></div></div>\n");
 }

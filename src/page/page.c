@@ -65,7 +65,7 @@ static void head_of_file(struct page *p)
                "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                "<meta name=\"generator\" content=\"barograph " BARO_VERSION "\">\n<title>",
                page_csp);
-    page_text(html, (const char *)title.at, title.len < 80 ? title.len : 80);
+    chart_xml_text(html, (const char *)title.at, title.len < 80 ? title.len : 80);
     buf_str(html, " - barograph</title>\n<style>");
     buf_str(html, page_css);
     buf_str(html, "</style>\n</head>\n<body>\n");

@@ -18,8 +18,4 @@ struct page_options {
 int page_write(struct baro_tape *tape, const struct page_options *options, baro_sink *sink, void *context,
                struct baro_error *err);
 
-/* Adds text of a tape to HTML: in an element and in an attribute between double quotes it stays text. Control bytes and
- * bytes that are not UTF-8 become \xNN. */
-void page_text(struct buf *html, const char *at, size_t len);
-
 #endif

@@ -114,10 +114,10 @@
   });
   const drawAxis = (plot, end, ticks) => {
     const lines = [];
-    ticks.forEach((v, i) => {
+    ticks.forEach(v => {
       const y = plot.height * (1 - v / end);
       lines.push(makeSvg("line", { x1: 0, x2: "100%", y1: y, y2: y }));
-      if (i) lines.push(makeSvg("text", { x: 4, y: y + 11 }, units[plot.chart.unit](v).replace(" cores", "")));
+      lines.push(makeSvg("text", { y: y + 4 }, units[plot.chart.unit](v).replace(" cores", "")));
     });
     plot.axis.replaceChildren(...lines);
   };

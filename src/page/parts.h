@@ -35,10 +35,15 @@ struct page {
 };
 
 /* ---- text: html.c. Each context has one function, and all text of a tape goes through one of them. ---- */
-/* Text of a tape, in elements and in attributes between double quotes: page_text() of page.h. */
+/* Text of a tape, in elements and in attributes between double quotes: chart_xml_text() of a string. */
 void page_string(struct buf *html, const char *text);
-/* The same of text that buf_escaped() went over already. */
-void page_escaped(struct buf *html, const char *at, size_t len);
+/* A sentence of barograph's own, as buf_escaped() left it: no line ends between a number and its unit or within an option
+ * such as "--mem=2G". */
+void page_prose(struct buf *html, const char *at, size_t len);
+/* The same of a sentence that has names of the tape in it: raw bytes. */
+void page_prose_string(struct buf *html, const char *text);
+/* A duration whose parts stay on one line. */
+void page_duration(struct buf *html, uint64_t ns);
 /* JSON inside <script type="application/json">: no "<" of it can end the script. */
 void page_script_json(struct buf *html, const char *json, size_t len);
 /* Text as a CSS or HTML class, an id or anything else: never. */

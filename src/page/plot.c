@@ -11,6 +11,7 @@
 
 #define TALL 168u
 #define LOW 96u
+#define LEGEND_LINE 19u
 #define DOWN 1000 /* coordinates of a plot from its top to its bottom */
 
 struct plot {
@@ -158,10 +159,16 @@ static void limits(const struct plot *w)
     struct buf *html = &w->p->html;
     for (size_t i = 0; i < w->c->n_limits; i++) {
         const struct chart_limit *limit = &w->c->limits[i];
-        if (!chart_limit_is_drawn(w->c, limit))
-            continue;
-        int y = down(w, limit->value);
-        buf_printf(html, "<path class=\"limit\" d=\"M0 %dH%zu\"/>\n", y, 2 * w->c->buckets);
+        struct chart_step steps[CHART_STEPS_MOST];
+        size_t n = chart_limit_steps(w->c, limit, steps);
+        buf_str(html, n ? "<path class=\"limit\" d=\"" : "");
+        for (size_t k = 0; k < n; k++) {
+            bool joins = k && steps[k - 1].to == steps[k].from;
+            if (!joins)
+                buf_printf(html, "M%zu ", 2 * steps[k].from);
+            buf_printf(html, joins ? "V%dH%zu" : "%dH%zu", down(w, steps[k].value), 2 * steps[k].to);
+        }
+        buf_str(html, n ? "\"/>\n" : "");
     }
 }
 
@@ -172,11 +179,9 @@ static void value_axis(const struct plot *w, const struct chart_ticks *ticks)
     for (size_t i = 0; i < ticks->n; i++) {
         double y = (double)down(w, ticks->at[i].at) * w->height / DOWN;
         buf_printf(html, "<line x1=\"0\" x2=\"100%%\" y1=\"%.1f\" y2=\"%.1f\"/>", y, y);
-        if (i || ticks->n == 1) {
-            buf_printf(html, "<text x=\"4\" y=\"%.1f\">", y + 11);
-            page_string(html, ticks->at[i].text);
-            buf_str(html, "</text>");
-        }
+        buf_printf(html, "<text y=\"%.1f\">", y + 4);
+        page_string(html, ticks->at[i].text);
+        buf_str(html, "</text>");
     }
     buf_str(html, "</g>\n");
 }
@@ -207,8 +212,7 @@ static void marks(const struct plot *w)
         buf_printf(html, "<svg class=\"mark%s\" overflow=\"visible\" data-t=\"%llu\" data-y=\"%.9g\" x=\"",
                    left ? " left" : "", (unsigned long long)mark->t_ns, mark->value);
         page_percent(w->p, html, mark->t_ns);
-        buf_printf(html, "%%\" y=\"%.1f\"><circle r=\"3.5\"/><text x=\"%s\" y=\"%s\">", y, left ? "-8" : "8",
-                   y < 14 ? "14" : "-6");
+        buf_printf(html, "%%\" y=\"%.1f\"><circle r=\"3.5\"/><text x=\"%s\" y=\"-7\">", y, left ? "-7" : "7");
         page_string(html, mark->text);
         buf_str(html, "</text></svg>\n");
     }
@@ -263,7 +267,7 @@ static void legend(const struct plot *w)
         buf_printf(html, "</span><b data-curve=\"%zu\">", k);
         struct buf text = {0};
         chart_value_text(w->c->unit, curve->max, &text);
-        page_escaped(html, (const char *)text.at, text.len);
+        chart_xml_escaped(html, (const char *)text.at, text.len);
         buf_done(&text);
         buf_str(html, "</b></button></li>\n");
     }
@@ -272,17 +276,27 @@ static void legend(const struct plot *w)
         page_string(html, w->c->limits[i].name);
         buf_str(html, "</span><b>");
         struct buf text = {0};
-        chart_value_text(w->c->unit, w->c->limits[i].value, &text);
-        page_escaped(html, (const char *)text.at, text.len);
+        chart_limit_text(w->c, &w->c->limits[i], &text);
+        chart_xml_escaped(html, (const char *)text.at, text.len);
         buf_done(&text);
         buf_str(html, "</b></li>\n");
     }
     buf_str(html, "</ul>\n");
 }
 
+/* Where the legend stands beside the plot, the plot is as high as it. */
+static unsigned height_of(const struct chart *c, bool tall)
+{
+    size_t lines = c->n_limits;
+    for (size_t k = 0; k < c->n_curves; k++)
+        lines += c->curves[k].known;
+    unsigned least = tall ? TALL : LOW, legend = (unsigned)lines * LEGEND_LINE;
+    return legend > least ? legend : least;
+}
+
 static void track(struct page *p, const struct chart *c, size_t i, bool tall)
 {
-    struct plot w = {.p = p, .c = c, .height = tall ? TALL : LOW};
+    struct plot w = {.p = p, .c = c, .height = height_of(c, tall)};
     buf_printf(&p->html,
                "<figure class=\"track chart\" id=\"c-%s\" data-chart=\"%zu\"><figcaption class=\"th\"><h3 title=\"",
                c->id, i);

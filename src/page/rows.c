@@ -120,7 +120,7 @@ static void label(struct page *p, const struct bar_row *row)
     if (row->life != LIFE_NONE && p->lives.at[row->life].cmdline != NAMES_NONE) {
         buf_str(html, "\" title=\"");
         const char *cmdline = names_at(&p->lives.names, p->lives.at[row->life].cmdline);
-        page_text(html, cmdline, strnlen(cmdline, 400));
+        chart_xml_text(html, cmdline, strnlen(cmdline, 400));
     }
     buf_str(html, "\"><span>");
     if (row->name == NAMES_NONE)

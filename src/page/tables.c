@@ -167,7 +167,7 @@ static void process(struct page *p, uint32_t i)
                                              : "<span class=\"absent\">not ended</span></td><td class=\"cmd\">");
     if (life->cmdline != NAMES_NONE) {
         const char *cmdline = names_at(&p->lives.names, life->cmdline);
-        page_text(&p->html, cmdline, strnlen(cmdline, PAGE_CMDLINE_MOST));
+        chart_xml_text(&p->html, cmdline, strnlen(cmdline, PAGE_CMDLINE_MOST));
     }
     buf_str(&p->html, "</td></tr>\n");
 }

@@ -34,7 +34,7 @@ static void row(struct page *p, const struct moment_row *r)
     buf_str(html, "</td><td class=\"cmd\">");
     if (life->cmdline != NAMES_NONE) {
         const char *cmdline = names_at(&p->lives.names, life->cmdline);
-        page_text(html, cmdline, strnlen(cmdline, PAGE_CMDLINE_MOST));
+        chart_xml_text(html, cmdline, strnlen(cmdline, PAGE_CMDLINE_MOST));
     }
     buf_str(html, "</td></tr>\n");
 }

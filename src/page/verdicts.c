@@ -28,7 +28,7 @@ static void verdict(struct page *p, const struct baro_verdict *v)
     buf_printf(html,
                "<li class=\"v-%s\" data-b=\"%llu\" data-e=\"%llu\"><span class=\"tag\">%s</span><div><p class=\"vt\">",
                weight, (unsigned long long)v->begin_ns, (unsigned long long)v->end_ns, weight);
-    page_string(html, v->title);
+    page_prose_string(html, v->title);
     if (v->phase) {
         buf_str(html, " <span class=\"in-phase\">in ");
         page_string(html, v->phase);
@@ -37,7 +37,7 @@ static void verdict(struct page *p, const struct baro_verdict *v)
     buf_str(html, "</p>");
     if (v->advice && *v->advice) {
         buf_str(html, "<p class=\"va\">");
-        page_string(html, v->advice);
+        page_prose_string(html, v->advice);
         buf_str(html, "</p>");
     }
     evidence(p, v);

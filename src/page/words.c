@@ -33,7 +33,7 @@ static void take(void *context, const char *label, const char *part, size_t len)
         w->label[n] = 0;
     }
     buf_str(html, "<span>");
-    page_escaped(html, part, len);
+    page_prose(html, part, len);
     buf_str(html, "</span>");
     w->any = true;
 }

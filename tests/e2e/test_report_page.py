@@ -104,7 +104,7 @@ def check_safe(page, text):
     assert page.comments == []
     known = {"html", "head", "meta", "title", "style", "body", "header", "main", "footer", "section", "div", "span", "h1", "h2", "h3", "p", "ul", "li", "dl",
              "dt", "dd", "code", "kbd", "b", "i", "small", "button", "figure", "figcaption", "details", "summary", "table", "thead", "tbody", "tr", "th", "td", "script",
-             "svg", "g", "path", "rect", "line", "circle", "text"}
+             "svg", "g", "path", "rect", "line", "circle", "text", "foreignobject"}
     assert set(page.tags) <= known
     for tag, name, value in page.attributes:
         assert not name.startswith("on") and name not in ("style", "src", "href", "xlink:href", "action", "srcdoc"), (tag, name, value)
