@@ -53,9 +53,10 @@ BARO_API void baro_series_free(struct baro_series *s);
  * Adds a curve of a value as it stands: a gauge, or a counter's reading. It holds from its sample to the next one, and
  * is not known during a gap (BARO_EVENT_GAP).
  * @param kind BARO_KIND_JOB, RECORDER, HOST: @p id and @p name are ignored. BARO_KIND_PROCESS: the process with this
- * id; id 0: the sum over all processes called @p name, or over all if @p name is NULL. Other kinds, also those that
- * only the tape has (baro_tape_kind_find()): the entity with this id; id 0: the sum over all entities called @p name,
- * or over all.
+ * id; id 0: the sum over all processes whose last name on the tape is @p name, or over all if @p name is NULL. A
+ * process counts under that name from its begin on, as in the table "commands" of baro/summary.h. Other kinds, also
+ * those that only the tape has (baro_tape_kind_find()): the entity with this id; id 0: the sum over all entities called
+ * @p name, or over all.
  * @param metric an id of baro_tape_metric() or baro_metric_find().
  * @return the number of the curve, from 0 on; BARO_E_RANGE for a kind or metric that has no series; -ENOMEM.
  */

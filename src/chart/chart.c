@@ -138,7 +138,8 @@ static double values_top(const struct chart *c)
     return top;
 }
 
-size_t chart_limit_steps(const struct chart *c, const struct chart_limit *limit, struct chart_step ret[CHART_STEPS_MOST])
+size_t chart_limit_steps(const struct chart *c, const struct chart_limit *limit,
+                         struct chart_step ret[CHART_STEPS_MOST])
 {
     double most = LIMIT_NEAR * values_top(c);
     size_t n = 0;

@@ -104,7 +104,14 @@ static const struct key_figure of_job[] = {
      {{"at most ", "job", "processes_peak", " at once"}, {"", "job", "processes_unsampled", " too short for a sample"}},
      NULL,
      NULL},
-    {"waited for a core", "job", "run_delay_ns", NULL, NULL, {{"throttled ", "limits", "throttled_ns", ""}}, NULL, NULL},
+    {"waited for a core",
+     "job",
+     "run_delay_ns",
+     NULL,
+     NULL,
+     {{"throttled ", "limits", "throttled_ns", ""}},
+     NULL,
+     NULL},
 };
 
 static const struct key_figure of_host[] = {

@@ -408,6 +408,46 @@ static void test_end_of_job(void **state)
     unlink(path);
 }
 
+/* What "sh" forked executes "cc1" after 2 s: all of its time and memory are cc1's, also what it used as "sh". */
+static void test_last_name(void **state)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/test_series_names.%d.baro", (int)getpid());
+    struct tape_writer *w = new_tape(path, NULL);
+    struct baro_process p = {.id = 1, .key = {100, 7}, .name = (char *)"sh"}, *all[] = {&p};
+    struct baro_sample sample = {.n = 1, .processes = all};
+    struct baro_series *s;
+    struct baro_tape *t;
+    (void)state;
+    for (uint64_t second = 1; second <= 4; second++) {
+        p.name = (char *)(second <= 2 ? "sh" : "cc1");
+        p.info_version = second <= 2 ? 0 : 1;
+        sample.t_ns = p.read_ns = second * SECOND;
+        p.value[PROCESS_cpu] = second * SECOND;
+        p.value[PROCESS_rss] = 10;
+        sample.job[JOB_cpu] = second * SECOND;
+        assert_int_equal(tape_writer_commit(w, &sample, NULL), 0);
+    }
+    assert_int_equal(tape_writer_finish(w, NULL), 0);
+    tape_writer_free(w);
+    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    assert_int_equal(baro_series_new(&s, 0, 4 * SECOND, 4, NULL), 0);
+    int cc1 = baro_series_add_rate(s, BARO_KIND_PROCESS, 0, "cc1", PROCESS_cpu, NULL);
+    int rss = baro_series_add_value(s, BARO_KIND_PROCESS, 0, "cc1", PROCESS_rss, NULL);
+    int sh = baro_series_add_rate(s, BARO_KIND_PROCESS, 0, "sh", PROCESS_cpu, NULL);
+    int count = baro_series_add_count(s, BARO_KIND_PROCESS, "sh", NULL);
+    assert_int_equal(baro_series_read(s, t, NULL), 0);
+    for (size_t i = 0; i < 4; i++) {
+        near(baro_series_bucket(s, cc1, i)->mean, 1e9);
+        near(baro_series_bucket(s, sh, i)->mean, 0);
+        assert_true(i == 0 || baro_series_bucket(s, rss, i)->mean == 10);
+        assert_true(baro_series_bucket(s, count, i)->max == 0);
+    }
+    baro_series_free(s);
+    baro_tape_close(t);
+    unlink(path);
+}
+
 static void test_refused(void **state)
 {
     struct baro_series *s;
@@ -454,6 +494,7 @@ int main(void)
         cmocka_unit_test(test_shares),
         cmocka_unit_test(test_gap),
         cmocka_unit_test(test_end_of_job),
+        cmocka_unit_test(test_last_name),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One walk over a tape fills all curves of a series. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "derive/series.h"
+#include "sample/sample.h"
+
+#define RATE_OVER STRETCHES_SHORT_NS
+#define FORGET_NS (7200 * NS_PER_SEC)
+#define ONE_ID 1u /* of what there is one of: the job, the recorder, the machine */
+
+/* ---- readings ---- */
+
+/* The machine and entities: they are read at times of their own. */
+static bool has_own_time(int kind)
+{
+    return kind >= BARO_KIND_HOST;
+}
+
+static int own_time(const struct baro_sample *sample, int kind, uint64_t *ret)
+{
+    return kind == BARO_KIND_HOST ? baro_sample_host_ns(sample, ret) : baro_sample_entities_ns(sample, kind, ret);
+}
+
+/* Were they read since *read_ns? Sets it. */
+static bool read_since(const struct baro_sample *sample, int kind, uint64_t *read_ns)
+{
+    uint64_t now_ns;
+    if (own_time(sample, kind, &now_ns) != BARO_PRESENT || now_ns == *read_ns)
+        return false;
+    *read_ns = now_ns;
+    return true;
+}
+
+static const struct baro_metric *metric_of(const struct baro_series *s, int kind, int metric)
+{
+    return baro_tape_metric(s->tape, kind, metric);
+}
+
+static bool is_of(const struct baro_series *s, const struct curve *c, uint32_t id, const char *name)
+{
+    if (c->id)
+        return c->id == id;
+    if (c->called)
+        return series_called(s, id) == c->called;
+    return !c->name || strcmp(c->name, name) == 0;
+}
+
+static void take(struct baro_series *s, const struct counter *counter, uint32_t id, const char *name, double growth)
+{
+    for (size_t i = 0; i < counter->n_terms; i++) {
+        const struct term *term = &counter->term[i];
+        struct curve *c = &s->curve[term->curve];
+        if (term->curve >= s->n_curves) /* there was no memory for it */
+            continue;
+        if (!is_of(s, c, id, name))
+            continue;
+        c->known = c->known || term->first;
+        if (c->has && term->per)
+            c->per += growth;
+        else if (c->has)
+            c->value += growth;
+    }
+}
+
+static double growth_of(const struct counter *c, uint64_t before, uint64_t value)
+{
+    static const struct baro_metric real = {.unit = BARO_UNIT_REAL};
+    if (!c->real)
+        return value > before ? (double)(value - before) : 0;
+    double growth = baro_metric_real(&real, value) - baro_metric_real(&real, before);
+    return growth > 0 ? growth : 0;
+}
+
+/* One reading of a counter. fresh: what it shows at first has grown since the sample before. */
+static void read_counter(struct baro_series *s, int counter, uint32_t id, const char *name, uint64_t t_ns,
+                         uint64_t value, bool fresh)
+{
+    bool added;
+    struct last *l = last_get(&s->counter[counter].last, id, t_ns > FORGET_NS ? t_ns - FORGET_NS : 0, &added);
+    if (!l) {
+        s->failed = true;
+        return;
+    }
+    uint64_t before = added ? (fresh ? 0 : value) : l->value;
+    take(s, &s->counter[counter], id, name, growth_of(&s->counter[counter], before, value));
+    *l = (struct last){id, t_ns, value};
+}
+
+static int one_value(const struct baro_sample *sample, int kind, int metric, uint64_t *ret)
+{
+    if (kind == BARO_KIND_JOB)
+        return baro_sample_job(sample, metric, ret);
+    return kind == BARO_KIND_RECORDER ? baro_sample_recorder(sample, metric, ret)
+                                      : baro_sample_host(sample, metric, ret);
+}
+
+static void read_processes(struct baro_series *s, int counter, const struct baro_sample *sample)
+{
+    for (size_t i = baro_sample_next_changed(sample, 0); i < sample->n; i = baro_sample_next_changed(sample, i + 1)) {
+        const struct baro_process *p = sample->processes[i];
+        uint64_t v;
+        if (baro_process_value(p, s->counter[counter].metric, &v) == BARO_PRESENT)
+            read_counter(s, counter, p->id, "", sample->t_ns, v, s->begun || s->from_start);
+    }
+}
+
+static void read_entities(struct baro_series *s, int counter, const struct baro_sample *sample)
+{
+    struct counter *c = &s->counter[counter];
+    const struct baro_metric *m = metric_of(s, c->kind, c->metric);
+    c->real = m && m->unit == BARO_UNIT_REAL;
+    for (size_t i = 0; i < baro_sample_entity_count(sample, c->kind); i++) {
+        const struct baro_entity *e = baro_sample_entity(sample, c->kind, i);
+        uint64_t v;
+        if (baro_entity_value(e, c->metric, &v) == BARO_PRESENT)
+            read_counter(s, counter, e->id, baro_entity_name(e), c->read_ns, v, false);
+    }
+}
+
+static void read_counters(struct baro_series *s, const struct baro_sample *sample)
+{
+    uint64_t v;
+    for (int k = 0; k < (int)s->n_counters; k++) {
+        struct counter *c = &s->counter[k];
+        if (has_own_time(c->kind) && !read_since(sample, c->kind, &c->read_ns))
+            continue;
+        if (c->kind == BARO_KIND_PROCESS)
+            read_processes(s, k, sample);
+        else if (!series_one_of_a_kind(c->kind))
+            read_entities(s, k, sample);
+        else if (one_value(sample, c->kind, c->metric, &v) == BARO_PRESENT)
+            read_counter(s, k, ONE_ID, "", sample->t_ns, v, c->kind != BARO_KIND_HOST && s->from_start);
+    }
+}
+
+static void read_exit(struct baro_series *s, const struct baro_exit *e)
+{
+    for (int k = 0; k < (int)s->n_counters; k++) {
+        const struct counter *c = &s->counter[k];
+        uint64_t v;
+        if (c->exit_metric < 0 || baro_exit_value(e, c->exit_metric, &v) != BARO_PRESENT)
+            continue;
+        const struct last *l = last_find(&c->last, e->id);
+        if (!l ||
+            v > l->value) /* attached, an exit leaves out what the process had used before: less than the last sample */
+            read_counter(s, k, e->id, "", e->t_ns, v, true);
+    }
+}
+
+/* m: NULL where it is not known. Of the units only those are converted that are no counts of something. */
+static void add_value(struct curve *c, int absent, uint64_t value, const struct baro_metric *m)
+{
+    if (absent != BARO_PRESENT)
+        return;
+    bool is_signed = m && (m->unit == BARO_UNIT_SIGNED || m->unit == BARO_UNIT_CELSIUS);
+    if (m && m->unit == BARO_UNIT_REAL)
+        c->now += baro_metric_real(m, value);
+    else
+        c->now += is_signed ? (double)(int64_t)value : (double)value;
+    c->known = true;
+}
+
+static void read_process_values(const struct baro_series *s, struct curve *c, const struct baro_sample *sample,
+                                const struct baro_metric *m)
+{
+    /* Of no processes the sum is 0, and known. */
+    c->known = c->metric == SERIES_COUNT || (!c->id && !c->name && sample->n == 0);
+    for (size_t i = 0; i < sample->n; i++) {
+        const struct baro_process *p = sample->processes[i];
+        uint64_t v = 0;
+        if (!is_of(s, c, p->id, ""))
+            continue;
+        if (c->metric == SERIES_COUNT) {
+            c->now += 1;
+            continue;
+        }
+        int absent = baro_process_value(p, c->metric, &v);
+        add_value(c, absent, v, m);
+    }
+}
+
+static void read_entity_values(const struct baro_series *s, struct curve *c, const struct baro_sample *sample,
+                               const struct baro_metric *m)
+{
+    c->known = c->metric == SERIES_COUNT;
+    for (size_t i = 0; i < baro_sample_entity_count(sample, c->kind); i++) {
+        const struct baro_entity *e = baro_sample_entity(sample, c->kind, i);
+        uint64_t v = 0;
+        if (!is_of(s, c, e->id, baro_entity_name(e)))
+            continue;
+        if (c->metric == SERIES_COUNT) {
+            c->now += 1;
+            continue;
+        }
+        int absent = baro_entity_value(e, c->metric, &v);
+        add_value(c, absent, v, m);
+    }
+}
+
+static void read_value(const struct baro_series *s, struct curve *c, const struct baro_sample *sample)
+{
+    const struct baro_metric *m = metric_of(s, c->kind, c->metric);
+    uint64_t v = 0;
+    c->now = 0;
+    if (series_one_of_a_kind(c->kind)) {
+        int absent = one_value(sample, c->kind, c->metric, &v);
+        add_value(c, absent, v, m);
+    } else if (c->kind == BARO_KIND_PROCESS) {
+        read_process_values(s, c, sample, m);
+    } else {
+        read_entity_values(s, c, sample, m);
+    }
+}
+
+/* ---- the walk ---- */
+
+/* What there can be of a counter per nanosecond; 0: that is not known. */
+static double most_of(const struct baro_series *s, const struct curve *c)
+{
+    const struct baro_metric *m = metric_of(s, c->kind, c->metric);
+    bool is_cpu = (c->kind == BARO_KIND_JOB || c->kind == BARO_KIND_PROCESS) && m && m->unit == BARO_UNIT_NS &&
+                  m->semantics == BARO_SEM_COUNTER && strncmp(m->name, "cpu_", 4) == 0;
+    return is_cpu && !c->share ? baro_header_cpus(baro_tape_header(s->tape)) : 0;
+}
+
+static void spread_growth(const struct baro_series *s, struct curve *c, const struct stretch_grown *grown)
+{
+    series_spread(s, c, grown->begin_ns, grown->end_ns,
+           grown->growth * c->scale / (double)(grown->end_ns - grown->begin_ns));
+}
+
+/* What grew since since_ns, as a rate over that time. */
+static void close_rate(const struct baro_series *s, struct curve *c, uint64_t t_ns, bool at_once)
+{
+    if (t_ns <= c->since_ns || (!at_once && t_ns - c->since_ns < RATE_OVER))
+        return;
+    struct stretch_grown one = {c->since_ns, t_ns, c->value}, ready;
+    if (!c->share && stretches_add(&c->held, one, &ready))
+        spread_growth(s, c, &ready);
+    else if (c->share && c->per > 0)
+        series_spread(s, c, c->since_ns, t_ns, c->value * c->scale / c->per);
+    c->since_ns = t_ns;
+    c->value = c->per = 0;
+}
+
+static void close_curve(const struct baro_series *s, struct curve *c, uint64_t t_ns)
+{
+    if (c->counter >= 0) {
+        /* Of processes that come and go there is always a rate, if only 0; a counter that is absent has none. */
+        bool goes_on = c->kind == BARO_KIND_PROCESS || c->known;
+        if (c->has && goes_on)
+            close_rate(s, c, t_ns, false);
+        else if (goes_on)
+            c->since_ns = t_ns;
+        c->has = c->has || goes_on;
+        series_point(s, c, t_ns, 0);
+        return;
+    }
+    if (c->has)
+        series_spread(s, c, c->since_ns, t_ns, c->value);
+    c->has = c->known;
+    c->since_ns = t_ns;
+    c->value = c->now;
+    if (c->known)
+        series_point(s, c, t_ns, c->now);
+}
+
+static void on_sample(struct baro_series *s, const struct baro_sample *sample)
+{
+    for (size_t i = 0; i < s->n_curves; i++)
+        s->curve[i].known = false;
+    read_counters(s, sample);
+    for (size_t i = 0; i < s->n_curves; i++) {
+        struct curve *c = &s->curve[i];
+        if (has_own_time(c->kind) && !read_since(sample, c->kind, &c->read_ns))
+            continue;
+        if (c->counter < 0)
+            read_value(s, c, sample);
+        close_curve(s, c, has_own_time(c->kind) ? c->read_ns : sample->t_ns);
+    }
+    s->begun = true;
+}
+
+/* Nothing was recorded for a while up to now: what a value was then is not known. Growth is: its mean is that of the
+ * whole gap. */
+static void on_gap(struct baro_series *s, const struct baro_event *e)
+{
+    uint64_t begin_ns = e->t_ns > e->number ? e->t_ns - e->number : 0;
+    for (size_t i = 0; i < s->n_curves; i++) {
+        struct curve *c = &s->curve[i];
+        if (c->counter >= 0 || !c->has)
+            continue;
+        series_spread(s, c, c->since_ns, begin_ns, c->value);
+        c->has = false;
+    }
+}
+
+/* The last growth: exits after the last sample are of the time up to them. */
+static void close_all(struct baro_series *s, uint64_t end_ns)
+{
+    for (size_t i = 0; i < s->n_curves; i++) {
+        struct curve *c = &s->curve[i];
+        if (c->counter >= 0 && c->has && c->value > 0)
+            close_rate(s, c, end_ns > c->since_ns ? end_ns : c->since_ns + 1, true);
+        for (struct stretch_grown ready; stretches_take(&c->held, &ready);)
+            spread_growth(s, c, &ready);
+    }
+    series_finish(s);
+}
+
+int baro_series_read(struct baro_series *s, struct baro_tape *tape, struct baro_error *err)
+{
+    struct baro_record record;
+    uint64_t first_ns = 0, last_ns = 0;
+    s->tape = tape;
+    int r = series_find_names(s, tape, err);
+    if (r >= 0)
+        r = baro_tape_range(tape, &first_ns, &last_ns, err);
+    if (r > 0)
+        r = baro_tape_seek(tape, s->from_ns, &record, err);
+    s->from_start = r > 0 && record.t_ns == first_ns && baro_header_mode(baro_tape_header(tape)) == BARO_MODE_RUN;
+    for (size_t i = 0; s->from_start && i < s->n_curves; i++)
+        s->curve[i].has = s->curve[i].counter >= 0 && !has_own_time(s->curve[i].kind); /* nothing, since 0 */
+    for (size_t i = 0; i < s->n_curves; i++)
+        s->curve[i].held.most = most_of(s, &s->curve[i]);
+    for (; r > 0; r = baro_tape_next(tape, &record, err)) {
+        if (record.kind == BARO_RECORD_SAMPLE)
+            on_sample(s, record.u.sample);
+        else if (record.kind == BARO_RECORD_EXIT)
+            read_exit(s, record.u.exit);
+        else if (record.kind == BARO_RECORD_EVENT && baro_event_kind_of(record.u.event) == BARO_EVENT_GAP)
+            on_gap(s, record.u.event);
+        last_ns = record.t_ns > last_ns ? record.t_ns : last_ns;
+        if (record.kind == BARO_RECORD_SAMPLE && record.t_ns >= s->to_ns)
+            break;
+    }
+    close_all(s, last_ns);
+    if (r >= 0 && s->failed)
+        r = error_set(err, -ENOMEM, "out of memory");
+    return r < 0 ? r : 0;
+}
