@@ -68,6 +68,11 @@ void page_prose_string(struct buf *html, const char *text)
     prose_done(html, &b);
 }
 
+void page_moment(const struct page *p, struct buf *html, uint64_t t_ns)
+{
+    fmt_moment(html, t_ns > p->start_ns ? t_ns - p->start_ns : 0);
+}
+
 void page_duration(struct buf *html, uint64_t ns)
 {
     struct buf b = {0};

@@ -95,7 +95,7 @@ static void point(struct page *p, const struct baro_timeline_item *item)
                (unsigned long long)item->begin_ns);
     page_percent(p, html, item->begin_ns);
     buf_str(html, "%\" y=\"9\"><title>");
-    fmt_moment(html, item->begin_ns > p->start_ns ? item->begin_ns - p->start_ns : 0);
+    page_moment(p, html, item->begin_ns);
     buf_byte(html, ' ');
     page_string(html, item->text);
     buf_str(html, item->kind == BARO_TIMELINE_MARK ? "</title><path d=\"M0 -5L5 0L0 5L-5 0Z\"/></svg>\n"

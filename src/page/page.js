@@ -64,6 +64,7 @@
   const tracks = $(".tracks");
   const from = data.from_ns, to = data.to_ns, span = Math.max(1, to - from);
   const P = data.processes, names = data.names;
+  const since = t => moment(t - data.start_ns);
 
   /* ---- the time axis: what part of it is shown ---- */
   let a = from, b = to;
@@ -168,7 +169,7 @@
     plots.forEach(plot => drawPlot(plot, ticks));
     $$("svg[data-t], svg[data-b]", tracks).forEach(place);
     zoomed.hidden = w >= span;
-    zoomText.textContent = moment(a - data.start_ns) + " to " + moment(b - data.start_ns);
+    zoomText.textContent = since(a) + " to " + since(b);
     cursors();
   };
   $("button", zoomed).addEventListener("click", () => view(from, to));
@@ -206,7 +207,7 @@
     for (const { hover, pin } of areas) { put(hover, at); put(pin, pinned); }
     const t = at === null ? pinned : at;
     put(when, t);
-    if (t !== null) when.textContent = moment(t - data.start_ns);
+    if (t !== null) when.textContent = since(t);
     values(t);
   }
   let due = false;
@@ -268,10 +269,26 @@
   let focused = null;
   function focus(name) {
     focused = focused === name ? null : name;
-    for (const e of $$("[data-k]")) e.classList.toggle("on", focused !== null && e.dataset.k === focused);
+    for (const e of $$("[data-k]")) {
+      const on = focused !== null && e.dataset.k === focused, button = e.matches("button") ? e : $("[role=button]", e);
+      e.classList.toggle("on", on);
+      if (button) button.setAttribute("aria-pressed", on);
+    }
     for (const track of $$(".track", tracks)) track.classList.toggle("focus", focused !== null && $(".on", track) !== null);
   }
-  for (const e of $$(".legend button, .bars li[data-k]", tracks)) e.addEventListener("click", () => focus(e.dataset.k));
+  for (const e of $$(".legend button, .bars li[data-k]", tracks)) {
+    const button = e.matches("button") ? e : $("span", e);
+    button.setAttribute("aria-pressed", "false");
+    e.addEventListener("click", () => focus(e.dataset.k));
+    if (button === e) continue;
+    button.setAttribute("role", "button");
+    button.tabIndex = 0;
+    button.addEventListener("keydown", event => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      focus(e.dataset.k);
+    });
+  }
 
   /* ---- the tree at a moment ---- */
   const M = data.moments, tree = $("#tree");
@@ -310,8 +327,8 @@
     chosen = i;
     const m = M[i], all = sum(m);
     pinned = m.t_ns;
-    $("h2", tree).firstChild.textContent = "Processes at " + moment(m.t_ns);
-    $(".tree-sum", tree).textContent = count(all.n) + " processes, " + bytes(all.rss) + " rss, " + (all.cores < 10 ? all.cores.toFixed(2) : all.cores.toFixed(1)) + " cores";
+    $("h2", tree).firstChild.textContent = "Processes at " + since(m.t_ns);
+    $(".tree-sum", tree).textContent = since(m.t_ns) + ": " + count(all.n) + " processes, " + bytes(all.rss) + " rss, " + (all.cores < 10 ? all.cores.toFixed(2) : all.cores.toFixed(1)) + " cores";
     const rows = forest(m).map(r => {
       const row = make("tr", { "data-k": text(r.i) }), first = make("td");
       first.append(make("span", { class: "branch" }, r.branch), text(r.i));
@@ -341,7 +358,7 @@
 
   /* ---- tables: sort, search, and all processes from the data ---- */
   const columns = [
-    i => [text(i)], i => [String(P.pid[i]), P.pid[i]], i => [moment(P.begin_ns[i]), P.begin_ns[i]], i => [duration(P.lived_ns[i]), P.lived_ns[i]],
+    i => [text(i)], i => [String(P.pid[i]), P.pid[i]], i => [since(P.begin_ns[i]), P.begin_ns[i]], i => [duration(P.lived_ns[i]), P.lived_ns[i]],
     ...[["cpu_ns", duration], ["rss_peak_bytes", bytes], ["io_read_bytes", bytes], ["io_write_bytes", bytes]].map(([key, write]) => i => {
       const v = P[key][i];
       return v === null ? ["", null] : [write(v), v];

@@ -42,6 +42,8 @@ void page_string(struct buf *html, const char *text);
 void page_prose(struct buf *html, const char *at, size_t len);
 /* The same of a sentence that has names of the tape in it: raw bytes. */
 void page_prose_string(struct buf *html, const char *text);
+/* When it was, counted from the start of the command as on the time axis: "+1min02.345s". */
+void page_moment(const struct page *p, struct buf *html, uint64_t t_ns);
 /* A duration whose parts stay on one line. */
 void page_duration(struct buf *html, uint64_t ns);
 /* JSON inside <script type="application/json">: no "<" of it can end the script. */

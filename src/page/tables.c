@@ -59,7 +59,7 @@ static void number_cell(struct page *p, bool has, uint64_t v, void (*format)(str
 static void moment_cell(struct page *p, uint64_t t_ns)
 {
     buf_printf(&p->html, "<td class=\"n\" data-v=\"%llu\">", (unsigned long long)t_ns);
-    fmt_moment(&p->html, t_ns);
+    page_moment(p, &p->html, t_ns);
     buf_str(&p->html, "</td>");
 }
 

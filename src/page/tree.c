@@ -69,8 +69,8 @@ void page_tree(struct page *p)
     if (!m)
         return;
     buf_str(html, "<section id=\"tree\" aria-labelledby=\"h-tree\">\n<h2 id=\"h-tree\">Processes at ");
-    fmt_moment(html, m->t_ns > p->start_ns ? m->t_ns - p->start_ns : 0);
-    buf_str(html, "</h2>\n<p class=\"tree-at\"><b class=\"tree-sum\">");
+    page_moment(p, html, m->t_ns);
+    buf_str(html, "</h2>\n<p class=\"tree-at\"><b class=\"tree-sum\" role=\"status\">");
     for (uint32_t k = 0; k < m->n; k++)
         millicores += m->row[k].millicores;
     fmt_count(html, m->n + m->more);

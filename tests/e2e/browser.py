@@ -71,8 +71,11 @@ class Browser:
         return r["result"].get("value")
 
     def key(self, key):
+        codes = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32}
         for kind in ("keyDown", "keyUp"):
-            text = {"text": key} if len(key) == 1 and kind == "keyDown" else {}
+            text = {"text": "\r" if key == "Enter" else key} if kind == "keyDown" and (len(key) == 1 or key == "Enter") else {}
+            if key in codes:
+                text["windowsVirtualKeyCode"] = codes[key]
             self.call("Input.dispatchKeyEvent", type=kind, key=key, **text)
 
     def mouse(self, kind, x, y, buttons=0):

@@ -124,3 +124,68 @@ def test_names_for_a_screen_reader(page):
     assert page.run("[...document.querySelectorAll('[aria-labelledby]')].every(e => document.getElementById(e.getAttribute('aria-labelledby')))")
     ids = page.run("[...document.querySelectorAll('[id]')].map(e => e.id)")
     assert len(set(ids)) == len(ids)
+
+
+def active(page):
+    return page.run("(e => [e.tagName, e.textContent.trim().slice(0, 30), e.getAttribute('aria-pressed')])(document.activeElement)")
+
+
+def test_keyboard_alone(page):
+    """Tab reaches each control, in the order of the page; Enter and Space work them, and the focus can be seen."""
+    page.run("scrollTo(0, 0); document.activeElement.blur()")
+    seen = []
+    for _ in range(400):
+        page.key("Tab")
+        if page.run("document.activeElement === document.body"):
+            break
+        seen.append(page.run("document.activeElement.matches('#theme') ? 'theme' : document.activeElement.matches('.legend button') ? 'legend' : document.activeElement.matches('.bars [role=button]') ? 'bar' : document.activeElement.matches('th') ? 'column' : document.activeElement.matches('.tw') ? 'table' : document.activeElement.tagName.toLowerCase()"))
+        if len(seen) == 1:
+            assert page.run("document.activeElement.matches(':focus-visible') && getComputedStyle(document.activeElement).outlineStyle !== 'none'")
+    kinds = set(seen)
+    assert {"theme", "button", "legend", "bar", "column", "table", "summary"} <= kinds, kinds
+    assert seen.index("theme") < seen.index("legend") < seen.index("bar") < seen.index("column")
+    for selector in ("#c-cpu .legend button", ".bars [role=button]"):
+        page.run(f"document.querySelector({selector!r}).focus()")
+        for key in ("Enter", " "):
+            page.key(key)
+            assert active(page)[2] == "true", (selector, key)
+            page.key("Escape")
+            assert page.run("document.querySelectorAll('.on').length") == 0
+
+
+def test_moments_are_announced(page):
+    page.key("p")
+    status = page.run("(e => [e.getAttribute('role'), e.textContent])(document.querySelector('.tree-sum'))")
+    assert status[0] == "status" and "processes" in status[1]
+    page.key("ArrowRight")
+    page.key("ArrowLeft")
+    page.key("Escape")
+
+
+def test_headers_of_tables(page):
+    bad = page.run("[...document.querySelectorAll('table')].filter(t => t.dataset.table && [...t.querySelectorAll('thead th')].some(h => h.scope !== 'col' || !h.textContent.trim())).length")
+    assert bad == 0
+    assert page.run("[...document.querySelectorAll('.tw')].every(e => e.tabIndex === 0 && e.getAttribute('aria-labelledby') || e.closest('details'))")
+
+
+def test_reduced_motion(page):
+    def moving():
+        return page.run("[...document.querySelectorAll('*')].filter(e => parseFloat(getComputedStyle(e).transitionDuration) > 0 || parseFloat(getComputedStyle(e).animationDuration) > 0 || getComputedStyle(e).scrollBehavior === 'smooth').length")
+
+    page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": "no-preference"}])
+    assert moving() > 0
+    page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": "reduce"}])
+    assert moving() == 0
+    page.call("Emulation.setEmulatedMedia", features=[])
+
+
+@pytest.mark.parametrize("width", [390, 1100, 1440, 3840])
+def test_nothing_is_wider_than_the_page(page, width):
+    page.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+    try:
+        assert page.run("document.documentElement.scrollWidth") <= width
+        rows = page.run("Object.values([...document.querySelectorAll('.card')].reduce((a, c) => { const b = c.getBoundingClientRect(); (a[Math.round(b.top)] ||= []).push([b.left, b.right]); return a; }, {}))")
+        ends = {(round(min(x for x, _ in row)), round(max(x for _, x in row))) for row in rows}
+        assert len(ends) == 1, "each row of key figures is as wide as the page"
+    finally:
+        page.call("Emulation.setDeviceMetricsOverride", width=1440, height=900, deviceScaleFactor=1, mobile=False)

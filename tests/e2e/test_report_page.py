@@ -231,6 +231,49 @@ def test_hostile_text(baro, tmp_path):
         tape.unlink()
 
 
+EACH = 'for n in "$@"; do "$BARO_PROGRAM" phase "$n" -- true; "$BARO_PROGRAM" mark "$n" "a=$n" n=1; done'
+
+
+@pytest.fixture(scope="module")
+def hostile_phases(baro, tmp_path_factory):
+    """Names of phases, texts and attributes of marks, and the path of the tape."""
+    tape = tmp_path_factory.mktemp("hostile") / "x<b>\x1b[31m\u202e\"'&</title>".replace("/", "\u2215")
+    names = [n.encode() for n in NASTY] + [HOSTILE_NAME, HOSTILE_ARGUMENT]
+    argv = [baro, "run", "-q", "-i", "50ms", "-o", tape, "--", "sh", "-c", EACH, "sh", *names]
+    subprocess.run(argv, env={**os.environ, "BARO_PROGRAM": str(baro)}, check=True, timeout=120)
+    return tape, names
+
+
+def test_hostile_phases(baro, hostile_phases):
+    tape, names = hostile_phases
+    page = page_of(baro, tape)
+    assert [unescape(cells[0]["text"]) for cells in page.table_rows("phases")[1:]] == names
+    marks = [unescape(cells[3]["text"]) for cells in page.table_rows("events")[1:] if cells[2]["text"] == "mark"]
+    assert marks == [n + b" a=" + n + b" n=1" for n in names]
+    assert any(unescape(text) == os.fsencode(tape.name) for text in page.text if "x<b>" in text)
+
+
+def test_hostile_phases_in_other_outputs(baro, hostile_phases):
+    tape, names = hostile_phases
+    timeline = json.loads(good(baro, "report", "-F", "json", "-o", "-", tape))["timeline"]
+    assert [unescape(i["name"]) for i in timeline if i["kind"] == "phase"] == names
+    assert [unescape(i["name"]) for i in timeline if i["kind"] == "mark"] == names
+    trace = json.loads(good(baro, "export", "-F", "trace", tape))["traceEvents"]
+    assert set(names) <= {unescape(e["name"]) for e in trace}
+    for output in ("svg", "txt"):
+        path = tape.with_name(f"plot.{output}")
+        good(baro, "plot", "-o", path, tape, "cpu")
+        text = path.read_text()
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", text)
+        if output == "svg":
+            spans = [e for e in xml.etree.ElementTree.fromstring(text).iter() if e.get("data-span") == "phase"]
+            titles = [unescape(e.find("{*}title").text.rsplit(", ", 1)[0]) for e in spans]
+            assert titles and set(titles) <= set(names), titles
+    for args in (["report", "-F", "markdown", "-o", "-"], ["summary", "--by", "phase"]):
+        text = good(baro, *args, tape).decode()
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", text), args
+
+
 def test_short_host_and_collected(baro, tmp_path):
     """A command that ends at once, the machine alone, and a kind that only the tape has."""
     page = page_of(baro, record(baro, tmp_path / "true.baro", "true"))
@@ -291,3 +334,47 @@ def test_many_processes(baro, tmp_path):
     single = len(re.findall(r'<li class="d\d+"', bars)) - len(merged)
     assert sum(merged) + single == page.data()["processes"]["all"] == 301
     assert len(merged) + single <= 72
+
+
+# ---- colours ----
+
+
+def luminance(color):
+    """As WCAG 2 defines it."""
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def themes(page):
+    """The variables of each theme: light, dark by choice, dark by the system's setting."""
+    blocks = re.findall(r":root[^{}]*\{([^{}]*--back[^{}]*)\}", page.styles[0][1])
+    found = [dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block)) for block in blocks]
+    assert len(found) >= 3 and found[1] == found[2], "both ways to the dark theme are the same"
+    return found[:2]
+
+
+# What stands on what. Cards, the page, and the darker rows of tables.
+TEXTS = [(text, on) for text in ("text", "soft", "faint", "accent", "good", "bad", "warn") for on in ("card", "back")]
+TEXTS += [("text", "grid"), ("soft", "grid"), ("bad", "grid"), ("soft", "line"), ("card", "accent")]
+TEXTS += [(kind, kind + "-b") for kind in ("good", "bad", "warn")]
+
+
+def test_contrast(baro, job):
+    """WCAG AA: 4.5 for text, 3 for what else has to be seen: lines of charts, failed processes, the frame of the focus."""
+    for theme in themes(page_of(baro, job)):
+        for text, on in TEXTS:
+            assert contrast(theme[text], theme[on]) >= 4.5, (text, on, theme[text], theme[on])
+        for shape in ("accent", "bad"):
+            assert contrast(theme[shape], theme["card"]) >= 3, shape
+        for k in range(11):
+            line = theme[f"k{k}"]
+            if k in (3, 4, 6, 10):  # as the style sheet mixes them for thin lines
+                mixed = [round(0.7 * int(line[i : i + 2], 16) + 0.3 * int(theme["text"][i : i + 2], 16)) for i in (1, 3, 5)]
+                line = "#%02x%02x%02x" % tuple(mixed)
+            assert contrast(line, theme["card"]) >= 3, (k, line)
