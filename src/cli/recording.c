@@ -14,9 +14,8 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "command/zone.h"
+#include "cli/end_text.h"
 #include "encode/wrap.h"
-#include "report/report.h"
 #include "run/link.h"
 #include "tape/folder.h"
 #include "tape/runs.h"
@@ -46,6 +45,30 @@ void recording_say(void *recording, const char *line)
     buf_done(&b);
 }
 
+/* "/a/b/../c.baro" is printed as "/a/c.baro". Where b is a link the kernel knows better: the folder is resolved, not the
+ * text. If that fails, so will opening the tape, and the message has the path as it was given. */
+static void normalise(struct buf *path)
+{
+    char folder[PATH_MAX];
+    char *text = (char *)path->at, *name = strrchr(text, '/') + 1;
+    if (!strstr(text, "/./") && !strstr(text, "/../") && !strstr(text, "//"))
+        return;
+    struct buf whole = {0};
+    char first = *name;
+    *name = 0;
+    bool found = realpath(text, folder);
+    *name = first;
+    if (!found)
+        return;
+    buf_printf(&whole, "%s%s%s", folder, folder[1] ? "/" : "", name);
+    buf_byte(&whole, 0);
+    if (!whole.failed) {
+        buf_clear(path);
+        buf_add(path, whole.at, whole.len);
+    }
+    buf_done(&whole);
+}
+
 static int absolute(const char *path, struct buf *ret, struct baro_error *err)
 {
     char cwd[PATH_MAX];
@@ -57,7 +80,10 @@ static int absolute(const char *path, struct buf *ret, struct baro_error *err)
     }
     buf_str(ret, path);
     buf_byte(ret, 0);
-    return ret->failed ? error_set(err, -ENOMEM, "out of memory") : 0;
+    if (ret->failed)
+        return error_set(err, -ENOMEM, "out of memory");
+    normalise(ret);
+    return 0;
 }
 
 /* Where nothing can be kept the job is recorded all the same: the summary at the end needs no file. */
@@ -128,8 +154,6 @@ static void on_header(void *context, const struct baro_header *h)
     struct recording *r = context;
     if (!r->settings->quiet)
         baro_summary_new(&r->summary, h, NULL);
-    if (r->summary && r->cli->tty_err)
-        baro_timeline_new(&r->timeline, h, NULL);
 }
 
 static void on_begun(void *context)
@@ -206,10 +230,10 @@ static void prune(struct recording *r)
 
 static void summarize(struct recording *r, struct baro_record record)
 {
-    if (r->summary)
-        baro_summary_add(r->summary, &record);
-    if (r->timeline && record.kind == BARO_RECORD_EVENT) /* phases alone, not what was used in them */
-        baro_timeline_add(r->timeline, &record);
+    if (!r->summary)
+        return;
+    baro_summary_add(r->summary, &record);
+    judge_add(&r->judge, &record, r->tape_fd);
 }
 
 static void on_sample(void *context, const struct baro_sample *s)
@@ -245,23 +269,12 @@ static void on_limits(void *context, const struct baro_limits *l, uint64_t t_ns)
     summarize(context, (struct baro_record){.kind = BARO_RECORD_LIMITS, .t_ns = t_ns, .u.limits = l});
 }
 
-static void print(struct recording *r)
+static void put_text(struct recording *r, void make(struct recording *r, struct buf *ret))
 {
     struct buf text = {0};
-    if (r->summary) {
-        struct report_style style = {.width = r->cli->width_err, .utf8 = r->cli->utf8, .color = r->cli->color_err,
-                                     .curves = r->cli->tty_err};
-        if (r->timeline && baro_timeline_finish(r->timeline, NULL) == 0)
-            style.timeline = r->timeline;
-        struct baro_value start;
-        baro_summary_finish(r->summary);
-        baro_summary_value(r->summary, baro_summary_fact_find("", "start"), 0, &start);
-        style.zone = zone_east(start.i64);
-        report_block(r->summary, recording_named(r) ? (const char *)r->path.at : NULL, style, &text);
+    make(r, &text);
+    if (text.len)
         put(r, &text, false);
-        baro_summary_free(r->summary);
-        r->summary = NULL;
-    }
     buf_done(&text);
 }
 
@@ -277,7 +290,7 @@ static void report_to_user(struct recording *r)
     if (!r->link || wrapper_waits(r->link->fd))
         say_what_happened(r);
     if (!r->link || wrapper_waits(r->link->fd))
-        print(r);
+        put_text(r, end_text_summary);
 }
 
 /* A tape that has no name yet may still come to nothing. */
@@ -302,6 +315,8 @@ static void on_finished(void *context, bool recorded)
         look_for_tape(r);
     if (recorded && !r->reported)
         report_to_user(r);
+    if (recorded && (!r->link || wrapper_waits(r->link->fd)))
+        put_text(r, end_text_reason);
     if (r->link)
         link_done(r->link);
 }
@@ -364,10 +379,9 @@ void recording_discard(struct recording *r)
 void recording_done(struct recording *r)
 {
     baro_summary_free(r->summary);
-    baro_timeline_free(r->timeline);
+    judge_done(&r->judge);
     buf_done(&r->path);
     tape_file_done(&r->file);
     buf_done(&r->dir);
     r->summary = NULL;
-    r->timeline = NULL;
 }

@@ -3,6 +3,7 @@
 #ifndef CLI_RECORDING_H
 #define CLI_RECORDING_H
 
+#include "cli/judge.h"
 #include "command/cli.h"
 #include "command/settings.h"
 #include "record/record.h"
@@ -25,7 +26,7 @@ struct recording {
     const struct link_end *link; /* in the recorder of run: to the wrapper, which prints; else NULL */
     int stderr_fd;        /* for lines to people; -1: none */
     struct baro_summary *summary;
-    struct baro_timeline *timeline; /* for a terminal: the phases; NULL elsewhere */
+    struct judge judge;
     struct record_program programs[SETTINGS_PROGRAMS_MAX];
 };
 

@@ -260,6 +260,11 @@ int baro_timeline_finish(struct baro_timeline *t, struct baro_error *err)
 
 /* ---- reading ---- */
 
+size_t timeline_size(const struct baro_timeline *t)
+{
+    return t->n_all;
+}
+
 size_t baro_timeline_count(const struct baro_timeline *t)
 {
     return t->n_sorted;

@@ -86,6 +86,8 @@ void timeline_describe(struct baro_timeline *t, struct timeline_item *i, const s
 void timeline_set_process(struct baro_timeline *t, struct timeline_item *i, const char *name);
 void timeline_set_text(struct baro_timeline *t, struct timeline_item *i, struct buf *text);
 
+size_t timeline_size(const struct baro_timeline *t); /* how many items it has, also before baro_timeline_finish() */
+
 /* timeline_chain.c */
 bool chains_add(struct timeline_chains *c, int which, struct timeline_item *i);
 void chains_remove(struct timeline_chains *c, int which, struct timeline_item *i);

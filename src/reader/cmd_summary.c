@@ -39,12 +39,11 @@ static int judge(struct judged *j, struct baro_tape *tape, struct baro_error *er
     return baro_verdicts_finish(j->verdicts, j->summary, err);
 }
 
-/* The phases, where they can be drawn. */
-static struct baro_timeline *phases_of(const struct cli *cli, struct baro_tape *tape)
+/* The phases, if there are any. */
+static struct baro_timeline *phases_of(struct baro_tape *tape)
 {
     struct baro_timeline *t = NULL;
-    if (cli->tty && baro_tape_rewind(tape, NULL) == 0)
-        baro_timeline_of_tape(tape, &t, NULL);
+    baro_timeline_of_tape(tape, &t, NULL);
     return t;
 }
 
@@ -59,7 +58,7 @@ static int print(const struct cli *cli, const struct settings *s, struct baro_ta
             return cli_failf(cli, "can't write to standard output: %s", error_text(-code));
         return code < 0 ? cli_fail(cli, &err) : 0;
     }
-    struct baro_timeline *timeline = phases_of(cli, tape);
+    struct baro_timeline *timeline = phases_of(tape);
     struct report_style style = {.width = cli->width,
                                  .utf8 = cli->utf8,
                                  .color = cli->color,

@@ -442,9 +442,10 @@ void report_block(const struct baro_summary *s, const char *tape, struct report_
     struct lines l = {.out = ret, .style = style};
     size_t from = ret->len;
     head(&l, s);
-    if (style.curves)
-        report_curves(&l, s);
+    bool drawn = style.curves && report_curves(&l, s); /* with the phases */
     lines_before_table(&l, s);
+    if (style.timeline && !drawn)
+        report_phases(&l, style.timeline);
     if (!report_is_host_only(s))
         report_commands(&l, s);
     lines_after_table(&l, s);

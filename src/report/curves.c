@@ -214,11 +214,11 @@ static void draw_axis(struct lines *l, uint64_t wall_ns, unsigned cells)
     buf_done(&label);
 }
 
-void report_curves(struct lines *l, const struct baro_summary *s)
+bool report_curves(struct lines *l, const struct baro_summary *s)
 {
     unsigned room = l->style.width - LINES_INDENT - 2 - SCALE_COLUMNS, cells = room < CELLS_MOST ? room : CELLS_MOST;
     if (l->style.width < WIDTH_LEAST || report_u64(s, "", "wall_ns") < NS_PER_SEC || report_rows(s, "course") < 8)
-        return;
+        return false;
     cpu(l, s, cells);
     memory(l, s, cells);
     io(l, s, cells);
@@ -226,6 +226,7 @@ void report_curves(struct lines *l, const struct baro_summary *s)
     if (l->style.timeline)
         report_lanes(l, l->style.timeline, &axis);
     draw_axis(l, axis.wall_ns, cells);
+    return true;
 }
 
 void report_course(const struct baro_summary *s, struct report_style style, struct buf *ret)

@@ -5,8 +5,8 @@
 
 #include "report/lines.h"
 
-/* curves.c: the course of CPU, memory and I/O; nothing of a recording of less than a second */
-void report_curves(struct lines *l, const struct baro_summary *s);
+/* curves.c: the course of CPU, memory and I/O; false, and nothing, of a recording of less than a second */
+bool report_curves(struct lines *l, const struct baro_summary *s);
 /* The time axis of the curves. */
 struct axis {
     uint64_t from_ns, wall_ns;
@@ -15,6 +15,8 @@ struct axis {
 unsigned axis_column(const struct axis *axis, uint64_t t_ns);
 /* lanes.c: phases over that axis */
 void report_lanes(struct lines *l, const struct baro_timeline *t, const struct axis *axis);
+/* phases.c: the phases as a table, those of one name in one row; nothing if there are none */
+void report_phases(struct lines *l, const struct baro_timeline *t);
 /* memory.c */
 void report_memory(struct lines *l, const struct baro_summary *s);
 /* table.c: the commands with most CPU time, as a table */

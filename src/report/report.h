@@ -13,7 +13,7 @@ struct report_style {
     bool utf8;      /* may show more than ASCII */
     bool color;
     bool curves;    /* small curves of CPU, memory and I/O: for a terminal of 80 columns and more */
-    const struct baro_timeline *timeline; /* its phases are drawn under the curves; NULL: none are */
+    const struct baro_timeline *timeline; /* its phases are drawn under the curves, or are a table; NULL: none are */
     bool running; /* the tape is still written */
     long zone;    /* of local time when the recording began: seconds east of UTC */
 };
@@ -23,6 +23,9 @@ void report_block(const struct baro_summary *s, const char *tape, struct report_
 
 /* Of the verdicts that are more than notes the two heaviest, a line for each; nothing if there is none. */
 void report_verdicts(const struct baro_verdicts *verdicts, struct report_style style, struct buf *ret);
+
+/* A line in their place that says who has them. */
+void report_no_verdicts(struct report_style style, struct buf *ret);
 
 /* The small curves alone, for other documents; nothing of a recording of less than a second, or below 80 columns. */
 void report_course(const struct baro_summary *s, struct report_style style, struct buf *ret);

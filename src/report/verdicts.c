@@ -37,3 +37,17 @@ void report_verdicts(const struct baro_verdicts *verdicts, struct report_style s
     if (!style.utf8)
         report_ascii(ret, from);
 }
+
+void report_no_verdicts(struct report_style style, struct buf *ret)
+{
+    struct lines l = {.out = ret, .style = lines_fit(style)};
+    struct buf b = {0};
+    size_t from = ret->len;
+    lines_begin(&l, "verdict", TONE_FAINT);
+    buf_str(&b, "too much to be judged while it was recorded: `baro summary` does");
+    lines_part(&l, &b);
+    lines_end(&l);
+    buf_done(&b);
+    if (!style.utf8)
+        report_ascii(ret, from);
+}

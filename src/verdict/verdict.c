@@ -204,6 +204,11 @@ void baro_verdicts_add(struct baro_verdicts *verdicts, const struct baro_record 
     baro_timeline_add(verdicts->timeline, record);
 }
 
+const struct baro_timeline *verdicts_timeline(const struct baro_verdicts *v)
+{
+    return v->timeline;
+}
+
 /* The phases that are long enough for verdicts of their own. */
 static int phases_of(const struct baro_verdicts *v, const struct evidence *e, struct stretch **ret, size_t *ret_n)
 {

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is printed at the end of `run` and `record`, and by `summary` to a pipe: verdicts, and phases as a table."""
+
+import signal
+
+import pytest
+
+from jobs import PYTHON, burn, script
+
+PHASED = """
+    import json, os, time
+    def event(**line):
+        with open(os.environ["BARO_EVENTS"], "a") as f:
+            f.write(json.dumps({**line, "monotonic_ns": time.monotonic_ns()}) + "\\n")
+"""
+
+
+def phased(text):
+    return [PYTHON, "-S", "-c", script(PHASED)[-1] + script(text)[-1]]
+
+
+def verdicts(text):
+    """The lines of verdicts: the last ones."""
+    at = text.find("\n  verdict ")
+    return text[at + 1 :] if at >= 0 else ""
+
+
+def table(text):
+    """The rows under the titles of the table of phases, and the line below it."""
+    lines = text.splitlines()
+    at = next((i for i, line in enumerate(lines) if line.startswith("  phases ")), None)
+    if at is None:
+        return []
+    rows = lines[at + 1 :]
+    return [row.strip() for row in rows[: next(i for i, row in enumerate(rows) if not row.startswith(" " * 13))]]
+
+
+def test_the_verdicts_of_a_run_are_those_of_its_tape(run, tape):
+    said = run("run", "-o", tape, "--", *burn(1.5), status=0).stderr
+    assert verdicts(said) == verdicts(run("summary", tape, status=0).stdout)
+
+
+def test_the_verdicts_of_what_was_attached_to(run, tape, started):
+    job = started([PYTHON, "-S", "-c", "while True: pass"])
+    said = run("record", "--pid", str(job.pid), "--for", "2s", "-o", tape, status=0).stderr
+    assert "  tape " in said
+    assert verdicts(said) == verdicts(run("summary", tape, status=0).stdout)
+
+
+@pytest.mark.parametrize("seconds", [0, 1.2])
+def test_why_it_ended(run, tape, seconds):
+    said = run("run", "-o", tape, "--", "sh", "-c", f"sleep {seconds}; kill -SEGV $$", status=-signal.SIGSEGV).stderr
+    assert "SIGSEGV ended it after" in verdicts(said)
+    assert verdicts(said) == verdicts(run("summary", tape, status=0).stdout)
+
+
+def test_more_phases_than_are_kept(run, tape):
+    said = run("run", "-o", tape, "--", *phased("""
+        time.sleep(0.1)
+        with open(os.environ["BARO_EVENTS"], "a") as f:
+            for i in range(3000):
+                f.write(json.dumps({"phase": f"p{i}", "seconds": 0.001}) + "\\n")
+        time.sleep(1)
+    """), status=0).stderr
+    assert "baro summary" in verdicts(said)
+    assert table(said) == []
+    assert table(run("summary", tape, status=0).stdout)[-1].endswith(" more: baro summary --by phase")
+
+
+def test_phases_as_a_table(run, tape):
+    said = run("run", "-o", tape, "--", *phased("""
+        event(begin="load"); time.sleep(0.1); event(end="load", rows=12)
+        for i in range(3):
+            event(begin="epoch", number=i); time.sleep(0.1); event(end="epoch")
+        for i in "ab":
+            event(begin="both", id=i)
+        time.sleep(0.1)
+        for i in "ab":
+            event(end="both", id=i)
+        event(begin="save")
+        time.sleep(1)
+    """), status=0).stderr
+    for text in said, run("summary", tape, status=0).stdout:
+        rows = table(text)
+        assert [row.split("  ")[0] for row in rows[:4]] == ["load rows=12", "epoch ×3", "both ×2", "save"], text
+        assert rows[2].split()[-3] == "-", "its CPU time would be counted twice"
+        assert "> at least, or not ended" in rows[4]
+        assert rows[4].endswith("each: baro summary --by phase")
+
+
+def test_many_names_of_phases(run, tape):
+    run("run", "-q", "-o", tape, "--", *phased("""
+        for i in range(9):
+            event(begin=f"p{i}"); time.sleep(0.3 if i in (1, 7) else 0.01); event(end=f"p{i}")
+    """), status=0)
+    rows = table(run("summary", tape, status=0).stdout)
+    names = [row.split()[0] for row in rows[:-1]]
+    assert len(names) == 5 and names == sorted(names) and {"p1", "p7"} <= set(names)
+    assert rows[-1].endswith("4 more: baro summary --by phase")
+
+
+def test_no_phases_no_table(run, tape):
+    said = run("run", "-o", tape, "--", "true", status=0).stderr
+    assert "phases" not in said and "phases" not in run("summary", tape, status=0).stdout
+
+
+def test_the_path_of_the_tape_is_the_shortest(run, tape, work):
+    (work / "a" / "b").mkdir(parents=True)
+    (work / "link").symlink_to(work / "a" / "b")
+    for given, there in (("a/../x.baro", "x.baro"), ("link/../y.baro", "a/y.baro"), ("./a//b/./z.baro", "a/b/z.baro")):
+        said = run("run", "-o", given, "--", "true", status=0, cwd=work).stderr
+        assert f"  tape       {(work / there).resolve()}\n" in said
+        assert (work / there).exists()
