@@ -12,6 +12,7 @@
 #include "reader/reader.h"
 #include "reader/show_kinds.h"
 #include "reader/show_machine.h"
+#include "reader/show_phases.h"
 #include "command/zone.h"
 #include "encode/encode.h"
 #include "encode/table.h"
@@ -50,6 +51,7 @@ struct show {
     bool asked;
     long zone;           /* seconds east of UTC */
     struct show_metrics metric; /* their ids */
+    struct show_phases phases;
     struct baro_error err;
 };
 
@@ -382,6 +384,7 @@ static int print_text(struct show *w, const struct baro_record *record, struct b
     uint64_t v;
     if (baro_sample_job(record->u.sample, w->metric.job_processes, &v) != BARO_ABSENT_NOT_ASKED)
         say_job(w, record, b);
+    show_phases_text(&w->phases, record->t_ns, b);
     show_machine_line(w->tape, record, w->memory, b);
     show_kinds_text(w->tape, record, b);
     if (w->cli->tty)
@@ -452,6 +455,7 @@ static int print_json(struct show *w, const struct baro_record *record, struct b
         json_row(&processes, &row, &j);
     }
     json_end(&j, ']');
+    show_phases_json(&w->phases, record->t_ns, &j);
     json_key(&j, "host");
     code = show_machine_json(w->tape, record, w->memory, &j, &w->err);
     if (code == 0)
@@ -468,7 +472,9 @@ static int print(struct show *w, uint64_t t_ns)
 {
     struct baro_record record;
     struct buf b = {0};
-    int code = go_to(w, t_ns, &record);
+    int code = show_phases_read(&w->phases, w->path, &w->err);
+    if (code >= 0)
+        code = go_to(w, t_ns, &record);
     if (code <= 0)
         return code < 0 ? cli_fail(w->cli, &w->err) : cli_failf(w->cli, "%s has no sample", w->path);
     if (w->settings->follow && w->cli->tty && !w->settings->json) {
@@ -640,6 +646,7 @@ int cmd_show(struct cli *cli, const struct settings *s, char **argv)
         return status;
     status = show(&w);
     row_memory_free(w.memory);
+    show_phases_done(&w.phases);
     baro_tape_close(w.tape);
     return status;
 }

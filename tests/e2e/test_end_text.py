@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is printed at the end of `run` and `record`, and by `summary` to a pipe: verdicts, and phases as a table."""
 
+import json
+import re
 import signal
 
 import pytest
@@ -111,3 +113,24 @@ def test_the_path_of_the_tape_is_the_shortest(run, tape, work):
         said = run("run", "-o", given, "--", "true", status=0, cwd=work).stderr
         assert f"  tape       {(work / there).resolve()}\n" in said
         assert (work / there).exists()
+
+
+def test_the_phases_of_a_moment(run, tape):
+    run("run", "-q", "-o", tape, "--", *phased("""
+        time.sleep(0.2)
+        event(begin="outer")
+        event(begin="inner", number=1); time.sleep(0.3); event(end="inner")
+        time.sleep(0.2)
+    """), status=0)
+    outer, inner = json.loads(run("summary", "--by", "phase", "--json", tape, status=0).stdout)["phases"]
+    times = sorted({row["t_ns"] for row in run.export(tape)})
+    for t_ns in times:
+        at = f"+{t_ns}ns"
+        got = json.loads(run("show", "--json", "--at", at, tape, status=0).stdout)
+        inside = [p["name"] for p in (outer, inner) if p["begin_ns"] <= got["t_ns"] and (p["is_open"] or got["t_ns"] < p["end_ns"])]
+        assert [p["name"] for p in got["phases"]] == inside
+        line = [x for x in run("show", "--at", at, tape, status=0).stdout.splitlines() if x.startswith("in ")]
+        assert len(line) == 1 and re.findall(r"(\w+)(?: number=1)? since", line[0]) == inside
+        if not inside:
+            assert line == ["in no phase"]
+    assert outer["begin_ns"] > times[0] and inner["end_ns"] < times[-1], "samples before and after them"
