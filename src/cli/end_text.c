@@ -3,6 +3,7 @@
 
 #include <sys/wait.h>
 
+#include "base/clock.h"
 #include "command/zone.h"
 #include "report/report.h"
 
@@ -53,7 +54,8 @@ static bool ended_badly(const struct recording *r)
 
 void end_text_reason(struct recording *r, struct buf *ret)
 {
-    if (!r->summary || r->judge.verdicts || r->judge.gave_up || !ended_badly(r))
+    if (!r->summary || r->judge.verdicts || r->judge.gave_up ||
+        (!ended_badly(r) && number(r, "", "wall_ns") < NS_PER_SEC))
         return;
     judge_tape(&r->judge, r->tape_fd);
     put_verdicts(r, ret);

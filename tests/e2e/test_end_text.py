@@ -80,7 +80,7 @@ def test_phases_as_a_table(run, tape):
         for i in "ab":
             event(end="both", id=i)
         event(begin="save")
-        time.sleep(1)
+        time.sleep(2.5)
     """), status=0).stderr
     for text in said, run("summary", tape, status=0).stdout:
         rows = table(text)
@@ -123,7 +123,7 @@ def test_the_phases_of_a_moment(run, tape):
         time.sleep(0.2)
     """), status=0)
     outer, inner = json.loads(run("summary", "--by", "phase", "--json", tape, status=0).stdout)["phases"]
-    times = sorted({row["t_ns"] for row in run.export(tape)})
+    times = sorted({row["t_ns"] for row in run.export(tape, "job")})
     for t_ns in times:
         at = f"+{t_ns}ns"
         got = json.loads(run("show", "--json", "--at", at, tape, status=0).stdout)
@@ -133,4 +133,4 @@ def test_the_phases_of_a_moment(run, tape):
         assert len(line) == 1 and re.findall(r"(\w+)(?: number=1)? since", line[0]) == inside
         if not inside:
             assert line == ["in no phase"]
-    assert outer["begin_ns"] > times[0] and inner["end_ns"] < times[-1], "samples before and after them"
+    assert outer["begin_ns"] > times[0] and inner["end_ns"] <= times[-1], "samples before and after them"
