@@ -4,14 +4,58 @@
 #include <math.h>
 #include <string.h>
 
+#define NEAR_SHARE 0.25 /* of the time of a stretch: what lies between edges of its pieces and readings, at most */
+
 void stretch_fill(struct stretch *s, const struct history *c, const char *phase, uint64_t begin_ns, uint64_t end_ns)
 {
-    s->phase = phase;
-    s->begin_ns = begin_ns;
-    s->end_ns = end_ns;
-    s->wall_ns = (double)(end_ns - begin_ns);
+    *s = (struct stretch){
+        .phase = phase, .begin_ns = begin_ns, .end_ns = end_ns, .wall_ns = (double)(end_ns - begin_ns), .phases = 1};
     for (int i = 0; i < CURVE_COUNTERS; i++)
         s->grown[i] = history_growth(c, (enum curve)i, begin_ns, end_ns);
+}
+
+/* Time between the edges of the pieces and the readings that are nearest to them. */
+static double distance_ns(const struct stretch *s, const struct history *c, enum curve curve)
+{
+    double sum = 0;
+    for (size_t i = 0; i < s->n_pieces; i++)
+        sum += history_distance(c, curve, s->piece[i].begin_ns) + history_distance(c, curve, s->piece[i].end_ns);
+    return sum;
+}
+
+void stretch_fill_pieces(struct stretch *s, const struct history *c, const char *phase, const struct piece *piece,
+                         size_t n)
+{
+    uint64_t wall_ns = 0;
+    for (size_t i = 0; i < n; i++)
+        wall_ns += piece[i].end_ns - piece[i].begin_ns;
+    *s = (struct stretch){.phase = phase,
+                          .begin_ns = piece[0].begin_ns,
+                          .end_ns = piece[n - 1].end_ns,
+                          .wall_ns = (double)wall_ns,
+                          .piece = piece,
+                          .n_pieces = n};
+    for (int i = 0; i < CURVE_COUNTERS; i++)
+        s->grown[i] = distance_ns(s, c, (enum curve)i) <= NEAR_SHARE * s->wall_ns
+                          ? stretch_growth(s, c, (enum curve)i, 0, wall_ns)
+                          : NAN;
+}
+
+double stretch_growth(const struct stretch *s, const struct history *c, enum curve curve, uint64_t from_ns,
+                      uint64_t to_ns)
+{
+    double sum = 0;
+    uint64_t before = 0;
+    if (!s->piece)
+        return history_growth(c, curve, s->begin_ns + from_ns, s->begin_ns + to_ns);
+    for (size_t i = 0; i < s->n_pieces && before < to_ns; i++) {
+        uint64_t begin = s->piece[i].begin_ns, length = s->piece[i].end_ns - begin, end = before + length;
+        uint64_t low = from_ns > before ? from_ns : before, high = to_ns < end ? to_ns : end;
+        if (low < high)
+            sum += history_growth(c, curve, begin + (low - before), begin + (high - before));
+        before = end;
+    }
+    return sum;
 }
 
 double stretch_demand(const struct stretch *s)

@@ -67,11 +67,20 @@
     TEXT(cores_source, "limits", "cores_source")                                                                       \
     TEXT(pids_source, "limits", "pids_source")
 
-/* What was used within a stretch of time. */
+/* A piece of a stretch. */
+struct piece {
+    uint64_t begin_ns, end_ns;
+};
+
+/* What was used within a stretch of time. It may be made of pieces: phases of one name. Example: "epoch" from 1 to 2 s
+ * and from 4 to 5 s is a stretch from 1 to 5 s of 2 s. */
 struct stretch {
     const char *phase; /* NULL: the whole job */
     uint64_t begin_ns, end_ns;
     double wall_ns;
+    const struct piece *piece; /* in order, and apart; NULL: it is one */
+    size_t n_pieces;
+    size_t phases; /* of one name that it is made of; 0 or 1: it is one phase, or the job */
     double grown[CURVE_COUNTERS];
 };
 
@@ -117,6 +126,14 @@ struct evidence {
 
 /* Fills a stretch from the history. */
 void stretch_fill(struct stretch *s, const struct history *c, const char *phase, uint64_t begin_ns, uint64_t end_ns);
+
+/* Fills one made of pieces, which are borrowed. A counter is known (not NAN) only if its readings lie near the edges of
+ * the pieces: what was used beside them would count as used within. */
+void stretch_fill_pieces(struct stretch *s, const struct history *c, const char *phase, const struct piece *piece,
+                         size_t n);
+/* The growth of a counter within a part of a stretch: from and to are times within it, its pieces put together. */
+double stretch_growth(const struct stretch *s, const struct history *c, enum curve curve, uint64_t from_ns,
+                      uint64_t to_ns);
 
 /* All facts NAN, all texts "". */
 void evidence_init(struct evidence *e);

@@ -80,6 +80,14 @@ double history_at(const struct history *c, enum curve curve, uint64_t t_ns)
     return a->at[curve] + part * (b->at[curve] - a->at[curve]);
 }
 
+double history_distance(const struct history *c, enum curve curve, uint64_t t_ns)
+{
+    size_t next = known_from(c, curve, t_ns), before = known_before(c, curve, next);
+    double after = next == c->n ? NAN : (double)(c->point[next].t_ns - t_ns);
+    double since = before == c->n ? NAN : (double)(t_ns - c->point[before].t_ns);
+    return isnan(since) || after <= since ? after : since;
+}
+
 uint64_t history_last_ns(const struct history *c, enum curve curve)
 {
     size_t i = known_before(c, curve, c->n);

@@ -65,6 +65,8 @@ void history_add(struct history *c, const struct history_point *p);
 /* A curve at an instant: on the straight line between two points. NAN where it is not known; before the first point
  * and behind the last one a counter is what it is there. */
 double history_at(const struct history *c, enum curve curve, uint64_t t_ns);
+/* From an instant to the nearest point at which the curve is known, before or after it. NAN: there is none. */
+double history_distance(const struct history *c, enum curve curve, uint64_t t_ns);
 /* The last instant at which it is known; 0: there is none. */
 uint64_t history_last_ns(const struct history *c, enum curve curve);
 /* How much a counter grew. NAN: not known at both ends. */

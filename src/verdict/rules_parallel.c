@@ -23,9 +23,9 @@ static bool windows_of(const struct evidence *e, const struct stretch *s, struct
 {
     ret->length_ns = s->wall_ns / WINDOWS;
     for (int i = 0; e->history && i < WINDOWS; i++) {
-        uint64_t begin = window_ns(s, i), end = window_ns(s, i + 1);
-        ret->demand[i] = (history_growth(e->history, CURVE_CPU, begin, end) +
-                          history_growth(e->history, CURVE_RUN_DELAY, begin, end)) /
+        uint64_t begin = whole_of(s->wall_ns * i / WINDOWS), end = whole_of(s->wall_ns * (i + 1) / WINDOWS);
+        ret->demand[i] = (stretch_growth(s, e->history, CURVE_CPU, begin, end) +
+                          stretch_growth(s, e->history, CURVE_RUN_DELAY, begin, end)) /
                          (double)(end - begin);
         if (isnan(ret->demand[i]))
             return false;

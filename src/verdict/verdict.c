@@ -8,10 +8,9 @@
 #include "baro/timeline.h"
 #include "base/error.h"
 #include "verdict/gather.h"
+#include "verdict/phases.h"
 #include "verdict/rule.h"
 
-#define PHASE_SHARE 0.1 /* a shorter phase gets no verdicts of its own */
-#define PHASES_MOST 256u /* phases may overlap, so there may be any number of them; more get none */
 
 struct baro_verdicts {
     struct gather gather;
@@ -117,7 +116,11 @@ static int apply(struct baro_verdicts *v, const struct rule *rule, const struct 
 {
     struct finding f = {.begin_ns = s->begin_ns, .end_ns = s->end_ns};
     int code = is_worth(rule, e, s) && rule->apply(e, s, &f);
-    if (code && alike > 1) {
+    if (code && s->phases > 1) {
+        find_advice(&f, "%sThe figures are those of all %zu phases of this name together.", f.advice.len ? " " : "",
+                    s->phases);
+        find_number(&f, "phases", (double)s->phases, BARO_UNIT_NONE);
+    } else if (code && alike > 1) {
         find_advice(&f, "%sIt was so in %zu phases of this name; the figures are those of the longest.",
                     f.advice.len ? " " : "", alike);
         find_number(&f, "phases", (double)alike, BARO_UNIT_NONE);
@@ -128,19 +131,27 @@ static int apply(struct baro_verdicts *v, const struct rule *rule, const struct 
     return code;
 }
 
-/* Of phases of one name (epochs) there is one verdict. Those before the first were judged. */
+static bool is_named(const struct stretch *s, const struct stretch *other)
+{
+    return strcmp(s->phase, other->phase) == 0;
+}
+
+/* Of phases of one name (epochs) there is one verdict: on all of them together, else on the longest that has it. Those
+ * before the first were judged. */
 static int apply_to_name(struct baro_verdicts *v, const struct rule *rule, const struct evidence *e,
                          const struct stretch *phases, size_t n_phases, size_t first)
 {
     const struct stretch *longest = NULL;
     size_t alike = 0;
     for (size_t i = 0; i < first; i++) {
-        if (strcmp(phases[i].phase, phases[first].phase) == 0)
+        if (is_named(&phases[i], &phases[first]))
             return 0;
     }
     for (size_t i = first; i < n_phases; i++) {
-        if (strcmp(phases[i].phase, phases[first].phase) != 0 || !finds(rule, e, &phases[i]))
+        if (!is_named(&phases[i], &phases[first]) || !finds(rule, e, &phases[i]))
             continue;
+        if (phases[i].phases > 1)
+            return apply(v, rule, e, &phases[i], 1);
         longest = longest && longest->wall_ns >= phases[i].wall_ns ? longest : &phases[i];
         alike++;
     }
@@ -209,39 +220,20 @@ const struct baro_timeline *verdicts_timeline(const struct baro_verdicts *v)
     return v->timeline;
 }
 
-/* The phases that are long enough for verdicts of their own. */
-static int phases_of(const struct baro_verdicts *v, const struct evidence *e, struct stretch **ret, size_t *ret_n)
-{
-    const struct baro_timeline_item *item;
-    size_t n = 0, count = baro_timeline_count(v->timeline);
-    struct stretch *phases = malloc((count ? count : 1) * sizeof(*phases));
-    if (!phases)
-        return -ENOMEM;
-    for (size_t i = 0; n < PHASES_MOST && (item = baro_timeline_get(v->timeline, i)); i++) {
-        if (item->kind == BARO_TIMELINE_PHASE &&
-            (double)(item->end_ns - item->begin_ns) >= PHASE_SHARE * e->job.wall_ns)
-            stretch_fill(&phases[n++], e->history, item->name, item->begin_ns, item->end_ns);
-    }
-    *ret = phases;
-    *ret_n = n;
-    return 0;
-}
-
 int baro_verdicts_finish(struct baro_verdicts *verdicts, const struct baro_summary *summary, struct baro_error *err)
 {
     struct evidence e;
-    struct stretch *phases = NULL;
-    size_t n_phases = 0;
+    struct phases phases = {0};
     evidence_init(&e);
     evidence_of_summary(&e, summary);
     gather_finish(&verdicts->gather, &e);
     evidence_agree(&e);
     int code = baro_timeline_finish(verdicts->timeline, err);
     if (code >= 0)
-        code = phases_of(verdicts, &e, &phases, &n_phases);
+        code = phases_collect(&phases, verdicts->timeline, &e);
     if (code >= 0)
-        code = verdicts_judge(verdicts, &e, phases, n_phases);
-    free(phases);
+        code = verdicts_judge(verdicts, &e, phases.at, phases.n);
+    phases_done(&phases);
     return code < 0 ? error_set(err, -ENOMEM, "out of memory") : 0;
 }
 

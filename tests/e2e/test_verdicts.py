@@ -443,3 +443,29 @@ def test_pids_limit(verdicts, groups):
             children.append(pid)
         for pid in children: os.waitpid(pid, 0)
         assert refused""")), "pids-limit")
+
+
+# ---- phases ----------------------------------------------------------------------------------------------------------
+
+
+def test_short_phases_of_one_name(verdicts, cores):
+    """None of the epochs is a tenth of the time; together they are a half, and compute on one core."""
+    found = verdicts(
+        script("""
+        import json, os, time
+        def event(**line):
+            with open(os.environ["BARO_EVENTS"], "a") as f:
+                f.write(json.dumps({**line, "monotonic_ns": time.monotonic_ns()}) + "\\n")
+        for _ in range(20):
+            event(begin="epoch")
+            end = time.process_time() + 0.1
+            while time.process_time() < end: pass
+            event(end="epoch")
+            time.sleep(0.1)
+    """),
+        "--overhead",
+        "50%",
+    )
+    check(found, "one-core")
+    assert found["one-core"]["phase"] == "epoch"
+    assert "all 20 phases of this name together" in found["one-core"]["advice"]

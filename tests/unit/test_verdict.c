@@ -376,6 +376,75 @@ static void test_phases_of_one_name(void **state)
     world_done(&w);
 }
 
+/* 20 epochs of 2 s with 2 s between them, readings each second. In the epochs one process waits for storage. */
+static void make_epochs(struct world *w, struct piece *epoch)
+{
+    demand(w, 0, 100, 0.5, 0);
+    w->e.exit_status = NAN;
+    for (size_t i = 0; i < w->history.n; i++) {
+        struct history_point *p = &w->history.point[i];
+        p->at[CURVE_BLOCKED] = (double)(i / 4 * 2 + (i % 4 < 2 ? i % 4 : 2)) * 1e9;
+        p->at[CURVE_READ] = (double)i * MB;
+        p->at[CURVE_WRITTEN] = 0;
+    }
+    for (size_t i = 0; i < 20; i++)
+        epoch[i] = (struct piece){i * 4 * SECOND, (i * 4 + 2) * SECOND};
+}
+
+/* None of them is a tenth of the time; together they are. */
+static void test_short_phases_together(void **state)
+{
+    struct baro_header header = {0};
+    struct baro_verdicts *v;
+    struct piece epoch[20];
+    struct stretch together;
+    struct world w;
+    (void)state;
+    assert_int_equal(baro_verdicts_new(&v, &header, NULL), 0);
+    world_init(&w);
+    make_epochs(&w, epoch);
+    stretch_fill(&w.e.job, &w.history, NULL, 0, 100 * SECOND);
+    w.e.job.grown[CURVE_BLOCKED] = 0; /* not of the whole job */
+    stretch_fill_pieces(&together, &w.history, "epoch", epoch, 20);
+    together.phases = 20;
+    assert_int_equal(whole_of(together.wall_ns / 1e9 + 0.5), 40);
+    assert_int_equal(whole_of(together.grown[CURVE_BLOCKED] / 1e9 + 0.5), 40);
+    assert_int_equal(whole_of(together.grown[CURVE_CPU] / 1e9 + 0.5), 20);
+    assert_true(isnan(together.grown[CURVE_PACKETS])); /* never read */
+    assert_int_equal(verdicts_judge(v, &w.e, &together, 1), 0);
+    assert_int_equal(baro_verdicts_count(v), 1);
+    const struct baro_verdict *one = baro_verdicts_get(v, 0);
+    assert_string_equal(one->rule, "io-wait");
+    assert_string_equal(one->phase, "epoch");
+    assert_int_equal(one->end_ns, 78 * SECOND);
+    assert_non_null(strstr(one->advice, " The figures are those of all 20 phases of this name together."));
+    assert_string_equal(one->evidence[one->evidence_count - 1].name, "phases");
+    assert_true(one->evidence[one->evidence_count - 1].value == 20);
+    baro_verdicts_free(v);
+    world_done(&w);
+}
+
+/* Parts of a stretch that is made of pieces: from 1 to 3 s of it are the second half of the first epoch and the first
+ * one of the second. */
+static void test_pieces(void **state)
+{
+    struct piece epoch[20], between[2] = {{10 * SECOND + 400000000, 11 * SECOND - 400000000},
+                                          {12 * SECOND + 400000000, 13 * SECOND - 400000000}};
+    struct stretch s;
+    struct world w;
+    (void)state;
+    world_init(&w);
+    make_epochs(&w, epoch);
+    stretch_fill_pieces(&s, &w.history, "epoch", epoch, 20);
+    assert_true(fabs(stretch_growth(&s, &w.history, CURVE_CPU, 1 * SECOND, 3 * SECOND) - 1e9) < 1);
+    assert_true(fabs(stretch_growth(&s, &w.history, CURVE_BLOCKED, 1 * SECOND, 3 * SECOND) - 2e9) < 1);
+    assert_true(isnan(stretch_growth(&s, &w.history, CURVE_PACKETS, 1 * SECOND, 3 * SECOND)));
+    /* Readings at whole seconds say nothing of 0.2 s between them. */
+    stretch_fill_pieces(&s, &w.history, "short", between, 2);
+    assert_true(isnan(s.grown[CURVE_CPU]) && isnan(s.grown[CURVE_BLOCKED]));
+    world_done(&w);
+}
+
 /* ---- docs/verdicts.md ---- */
 
 static struct words words_of_threshold(const struct baro_threshold *t)
@@ -459,7 +528,7 @@ int main(void)
         cmocka_unit_test(test_thresholds), cmocka_unit_test(test_tail),   cmocka_unit_test(test_leak),
         cmocka_unit_test(test_cores_to_ask_for),
         cmocka_unit_test(test_history),    cmocka_unit_test(test_phases),
-        cmocka_unit_test(test_phases_of_one_name), cmocka_unit_test(test_document),
+        cmocka_unit_test(test_phases_of_one_name), cmocka_unit_test(test_short_phases_together), cmocka_unit_test(test_pieces), cmocka_unit_test(test_document),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
