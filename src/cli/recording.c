@@ -45,8 +45,8 @@ void recording_say(void *recording, const char *line)
     buf_done(&b);
 }
 
-/* "/a/b/../c.baro" is printed as "/a/c.baro". Where b is a link the kernel knows better: the folder is resolved, not the
- * text. If that fails, so will opening the tape, and the message has the path as it was given. */
+/* "/a/b/../c.baro" is printed as "/a/c.baro". Where b is a link the kernel knows better: the folder is resolved, not
+ * the text. If that fails, so will opening the tape, and the message has the path as it was given. */
 static void normalise(struct buf *path)
 {
     char folder[PATH_MAX];

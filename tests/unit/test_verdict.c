@@ -528,7 +528,9 @@ int main(void)
         cmocka_unit_test(test_thresholds), cmocka_unit_test(test_tail),   cmocka_unit_test(test_leak),
         cmocka_unit_test(test_cores_to_ask_for),
         cmocka_unit_test(test_history),    cmocka_unit_test(test_phases),
-        cmocka_unit_test(test_phases_of_one_name), cmocka_unit_test(test_short_phases_together), cmocka_unit_test(test_pieces), cmocka_unit_test(test_document),
+        cmocka_unit_test(test_phases_of_one_name),
+        cmocka_unit_test(test_short_phases_together), cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_document),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
