@@ -39,7 +39,7 @@ def lives(baro):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_ways(run_both, truth, tape, work, source, lives, way):
-    if way == "same-pid" and not truth.alone:
+    if way == "same-pid" and not truth.is_root:
         pytest.skip("choosing a pid needs root")
     program = work / "lives"
     program.write_bytes(lives.read_bytes())
@@ -53,7 +53,7 @@ def test_ways(run_both, truth, tape, work, source, lives, way):
 
     # counted: to what the kernel counted. Only of a process whose counters the kernel gives to nobody what came after
     # the last sample is missing.
-    if way == "ignored" and not (events and truth.alone):
+    if way == "ignored" and not (events and truth.is_root):
         assert job["cpu_ns"] <= truth.most_ns() + truth.slack_ns
     else:
         truth.check(s)
@@ -69,7 +69,7 @@ def test_ways(run_both, truth, tape, work, source, lives, way):
     assert len(burners) == 1 or (way == "same-pid" and len(burners) == 2), [e["name"] for e in exits]
     burners.sort(key=lambda e: e["cpu_ns"] or 0, reverse=True)
     # As root its end tells all; else what was seen of it is kept, and what was not is in the total alone.
-    least = 0.95 * BURNT if events and truth.alone else max(looks, default=0)
+    least = 0.95 * BURNT if events and truth.is_root else max(looks, default=0)
     assert least <= burners[0]["cpu_ns"], (burners, looks)
     # What an emulated CPU takes for a fork and for execve(2) depends on what the machine around it does.
     assert burners[0]["cpu_ns"] <= 1.3 * BURNT or SLOW > 1, (burners, looks)

@@ -99,7 +99,7 @@ def test_many_orphans_end_at_once(late, run, tape, work, source, n):
 def test_all_ends_while_the_recorder_stands_still(late, truth, source):
     """What was seen alive, and is gone with its parents when the recorder looks again, is in the wrapper's totals and
     nowhere besides."""
-    if not truth.alone:
+    if not truth.is_root:
         pytest.skip("once is enough")
     s = late([*truth.entering(), *script(WAIT + """
         if os.fork() == 0:
@@ -121,7 +121,7 @@ def test_all_ends_while_the_recorder_stands_still(late, truth, source):
 
 def test_orphan_seen_before_its_parent_went(late, truth, source):
     """It moves to the wrapper while nobody looks, and ends there."""
-    if not truth.alone:
+    if not truth.is_root:
         pytest.skip("once is enough")
     s = late([*truth.entering(), *script(WAIT + """
         if os.fork() == 0:
