@@ -60,13 +60,15 @@ void members_gone(struct processes *p, struct member *m, uint64_t t_ns)
 
 /* The wrapper reaps the command, and orphans, whose change of parent may not have been seen. A member whose parent was
  * found gone just before is not waited for: most likely the parent had reaped it and was then reaped itself. If the
- * wrapper reports it nevertheless, job_claim() finds it. */
+ * wrapper reports it nevertheless, job_claim() finds it. The command is waited for as long as the wrapper lives: its
+ * last values say whether it reaped its children. */
 bool members_await_wrapper(struct processes *p, struct member *m)
 {
     if (m->parent || !p->sampling->job->wrapper.pid ||
         (m->successor && m->successor_epoch == p->sampling->job->tree.epoch))
         return false;
-    return job_expect_reaping(p->sampling->job, m, p->sampling->now_ns) < WRAPPER_DEADLINE;
+    uint64_t since_ns = job_expect_reaping(p->sampling->job, m, p->sampling->now_ns);
+    return since_ns < WRAPPER_DEADLINE || m->row.origin == BARO_ORIGIN_TARGET;
 }
 
 #define CHILDREN_MOST 256u

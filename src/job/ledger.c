@@ -76,11 +76,18 @@ static void settled(struct member *m)
         m->reaped[c] = reaped_of(m, c);
 }
 
+/* Can what the member took over from gone children not be settled yet? */
+static bool is_awaited(const struct job *j, const struct member *m)
+{
+    return member_is_reap_pending(m) || m->unread || m->events_pending || report_is_due(j, m);
+}
+
 /* Does a gone child still wait for this member, to be read or to be reported? Then what it took over from that child is
- * settled later. */
+ * settled later. Example: the command is a zombie, shows 70 ms of its child, and the wrapper's report is due, for which
+ * the child waits. If the 70 ms counted as settled now, they would seem to be missing then, and be added again. */
 static bool has_waiting_children(const struct job *j, const struct member *successor)
 {
-    if (!member_is_reap_pending(successor) && !successor->unread && !successor->events_pending)
+    if (!is_awaited(j, successor))
         return false;
     for (const struct member *m = j->gone; m; m = m->list_next) {
         if (nearest_living(m) == successor)
@@ -194,6 +201,12 @@ static void balance(struct job *j, const uint64_t expected[LEDGER_MAX], const ui
     }
 }
 
+/* Its parent did not reap it, and neither did the wrapper so far. */
+static bool is_left(const struct member *m)
+{
+    return m->left && !member_is_final(m);
+}
+
 /* The kernel adds the counters of a process to nobody in the job if its parent does not wait for it (it ignores
  * SIGCHLD), or if it became a child of an init outside the job. What such a process read and wrote since it was last
  * read is lost. It shows in the parent's minor faults: the parent did not gain those of the child. (The parent's io
@@ -201,12 +214,8 @@ static void balance(struct job *j, const uint64_t expected[LEDGER_MAX], const ui
 static void note_short_io(struct job *j, const struct settlement *list)
 {
     for (const struct member *m = j->gone; m; m = m->list_next) {
-        const struct member *successor = nearest_living(m);
-        j->io_short |= !successor && !j->adopts && !m->absorbed && !io_is_whole(j, m);
-        /* The last values of its parent show that the parent reaped nothing. */
-        const struct member *parent = m->successor;
-        j->io_short |= parent && member_is_final(parent) && !reaped_of(parent, LEDGER_FAULTS_MINOR) &&
-                       !io_is_whole(j, m);
+        bool is_lost = !nearest_living(m) && !j->adopts && !m->absorbed;
+        j->io_short |= (is_lost || is_left(m)) && !io_is_whole(j, m);
     }
     for (const struct settlement *e = list; e; e = e->next) {
         uint64_t one[LEDGER_MAX] = {0};
@@ -321,9 +330,22 @@ static void mark_events_pending(const struct job *j, uint64_t now_ns)
     }
 }
 
+/* The last values of its parent may show that the parent never reaped anybody. Then the wrapper reaps m and reports it,
+ * or the parent ignored SIGCHLD and the kernel adds the counters of m to nobody. Which of the two is known when the
+ * wrapper has reported all that it reaped. */
+static void note_left(struct member *m)
+{
+    const struct member *parent = m->successor;
+    if (!parent || member_is_final(m) || !member_is_final(parent) || reaped_of(parent, LEDGER_FAULTS_MINOR))
+        return;
+    m->left = true;
+    m->successor = NULL; /* m outlasts it */
+}
+
 /* Takes the gone members out of the list that can't be settled yet, and returns them. A member waits if what its
  * successor took over is not known (the successor is REAP_PENDING, could not be read, or the wrapper's report of it is
- * due), or can't be attributed because the end event of another child of it is still outstanding. */
+ * due), or can't be attributed because the end event of another child of it is still outstanding; or if the wrapper may
+ * still report it. */
 static struct member *hold_back(struct job *j, uint64_t now_ns)
 {
     struct member *now = NULL, *later = NULL;
@@ -331,15 +353,15 @@ static struct member *hold_back(struct job *j, uint64_t now_ns)
     while (j->gone) {
         struct member *m = j->gone;
         j->gone = m->list_next;
+        note_left(m);
         const struct member *successor = nearest_living(m);
-        bool wait = successor &&
-                    (member_is_reap_pending(successor) || successor->unread || successor->events_pending ||
-                     report_is_due(j, successor)) &&
-                    !j->closing;
+        bool wait = (is_left(m) || (successor && is_awaited(j, successor))) && !j->closing;
         struct member **list = wait ? &later : &now;
         m->list_next = *list;
         *list = m;
         m->absorbed |= ambiguous(j, m);
+        if (is_left(m) && j->closing)
+            m->absorbed = false;
         j->n_gone -= list == &later;
     }
     while (now) { /* keeps the order of the list */

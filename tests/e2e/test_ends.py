@@ -150,7 +150,7 @@ def test_orphans_read_and_write_for_the_job(run_both, work, tape):
 @pytest.mark.parametrize("via", [(), ("unshare", "-fp", "--mount-proc")], ids=["here", "pid namespace"])
 def test_what_nobody_told_is_marked(run_both, tape, via):
     """The kernel passes on nothing of those whose parent does not wait for them. What such a one read after the last
-    look is missing, or not known to be there."""
+    look is missing, or not known to be there. (Taskstats may have told root all of it.)"""
     run_both.record(tape, script("""
         import os, signal, time
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -159,12 +159,17 @@ def test_what_nobody_told_is_marked(run_both, tape, via):
                 with open("/dev/zero", "rb", buffering=0) as f:
                     f.read(30 << 20)
                 os._exit(0)
-        time.sleep(0.5)
+        try:
+            os.wait()  # returns when all of them have ended
+        except ChildProcessError:
+            time.sleep(0.1)
         """), "-i", "10s", via=via)
     s = run_both.summary(tape)
     if s["job"]["processes_started"] < 4:
         pytest.skip("nobody tells of forks here")
-    assert s["job"]["io_is_lower_bound"] is True
+    if not s["job"]["io_is_lower_bound"]:
+        assert s["job"]["io_rchar_bytes"] >= 90 * MIB and run_both.uid is None
+        return
     line = next(l for l in run_both("summary", tape, status=0).stdout.splitlines() if l.lstrip().startswith("i/o"))
     assert "read at least " in line and "wrote at least " in line, line
 

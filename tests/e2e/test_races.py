@@ -96,6 +96,30 @@ def test_many_orphans_end_at_once(late, run, tape, work, source, n):
         assert n * 50_000 <= job["io_rchar_bytes"] < n * 50_000 * 1.5 + 3_000_000
 
 
+def test_children_that_nobody_reaps(late, source):
+    """They begin and end while the recorder stands still, and the kernel adds what they used to nobody. It is told of
+    them, or the sum is marked."""
+    s = late(script(WAIT + """
+        import signal
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        say("ready")
+        wait_for("go")
+        for i in range(3):
+            if os.fork() == 0:
+                with open("/dev/zero", "rb", buffering=0) as f:
+                    f.read(30 << 20)
+                os._exit(0)
+        try:
+            os.wait()  # returns when all of them have ended
+        except ChildProcessError:
+            say("done")
+        """))
+    if s["job"]["processes_started"] < 4:
+        assert s["job"]["processes_started_is_lower_bound"]
+    else:
+        assert s["job"]["io_is_lower_bound"] or s["job"]["io_rchar_bytes"] >= 90 << 20
+
+
 def test_all_ends_while_the_recorder_stands_still(late, truth, source):
     """What was seen alive, and is gone with its parents when the recorder looks again, is in the wrapper's totals and
     nowhere besides."""

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ledger at the end of a job: the command and its child are found gone in one tick or in the next, and reports of the
+ * wrapper come after that. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "job/job.h"
+
+static void ignore_exit(void *context, const struct baro_exit *e)
+{
+    (void)context;
+    (void)e;
+}
+
+static void put(struct member *m, enum process_metric id, uint64_t v)
+{
+    member_moved(m);
+    m->row.value[id] = v;
+    m->row.absent[id] = BARO_PRESENT;
+}
+
+static bool is_there(void *context, struct member *m)
+{
+    (void)context;
+    (void)m;
+    return true;
+}
+
+#define MS 1000000u
+
+/* The command 400 and its child 401, which used 80 ms and is gone. */
+static void begin_pair(struct job *j, struct member **ret_command, struct member **ret_child)
+{
+    static const struct job_sink sink = {.exit = ignore_exit};
+    assert_int_equal(job_init(j, &sink, false, 0, 100), 0);
+    j->wrapper.pid = 4000;
+    j->adopts = j->events = true;
+    *ret_command = job_add(j, 400, NULL, BARO_ORIGIN_TARGET, 5);
+    *ret_child = job_add(j, 401, *ret_command, BARO_ORIGIN_EVENT, 6);
+    put(*ret_child, PROCESS_cpu, 80 * MS);
+    put(*ret_child, PROCESS_cpu_user, 80 * MS);
+    put(*ret_command, PROCESS_threads, 1);
+    put(*ret_command, PROCESS_io_rchar, 0);
+    (*ret_child)->end_reported = true;
+}
+
+/* The wrapper reaped the command, and its totals since the beginning are `total_ns`. */
+static void end_command(struct job *j, struct member *command, uint64_t total_ns)
+{
+    job_reaped(j, command, 20 * MS);
+    job_settle(j, 21 * MS, is_there, NULL);
+    j->wrapper.total[LEDGER_CPU_USER] = total_ns;
+    j->wrapper.reaped = 1;
+    job_gone(j, command, 20 * MS, 22 * MS);
+}
+
+static void close_pair(struct job *j, uint64_t value[JOB_MAX])
+{
+    uint8_t absent[JOB_MAX];
+    j->wrapper.pid = 0;
+    j->closing = true;
+    job_settle(j, 23 * MS, is_there, NULL);
+    job_totals(j, value, absent);
+    assert_int_equal(j->n_gone, 0);
+    assert_int_equal(j->ended, 2);
+}
+
+/* A tick finds the child gone and the command a zombie that shows what it took over; the wrapper's report comes later.
+ * The child waits for that, and what it used counts once. */
+static void child_of_a_zombie_counts_once(void **state)
+{
+    static struct job j;
+    struct member *command, *child;
+    uint64_t value[JOB_MAX];
+    (void)state;
+    begin_pair(&j, &command, &child);
+    job_gone(&j, child, 10 * MS, 11 * MS);
+    command->end_ns = 12 * MS;
+    put(command, PROCESS_state, 'Z');
+    put(command, PROCESS_children_cpu_user, 80 * MS);
+    put(command, PROCESS_children_faults_minor, 57);
+    job_settle(&j, 13 * MS, is_there, NULL);
+    assert_int_equal(j.n_held, 1);
+    job_settled(&j, command);
+    end_command(&j, command, 80 * MS);
+    close_pair(&j, value);
+    assert_int_equal(value[JOB_cpu], 80 * MS);
+    assert_int_equal(value[JOB_io_is_lower_bound], 0);
+    job_done(&j);
+}
+
+/* The recorder comes late: the command and its child are found gone at once. The command ignored SIGCHLD, so the kernel
+ * added the counters of the child to nobody. What is known of it is added to the job, and the rest is marked. */
+static void ignored_child_found_at_the_end(void **state)
+{
+    static struct job j;
+    uint64_t value[JOB_MAX];
+    uint8_t absent[JOB_MAX];
+    (void)state;
+    for (int whole = 0; whole < 2; whole++) {
+        struct member *command, *child;
+        begin_pair(&j, &command, &child);
+        job_totals(&j, value, absent); /* now it is known that io can be read */
+        if (whole) {
+            member_make_usage(child)->has_io = true;
+            member_make_usage(child)->io_rchar = 30000000;
+        }
+        job_absorbed(&j, child);
+        job_gone(&j, child, 10 * MS, 19 * MS);
+        put(command, PROCESS_state, 'Z');
+        end_command(&j, command, 0);
+        close_pair(&j, value);
+        assert_int_equal(value[JOB_cpu], 80 * MS);
+        assert_int_equal(value[JOB_io_is_lower_bound], !whole);
+        if (whole)
+            assert_int_equal(value[JOB_io_rchar], 30000000);
+        job_done(&j);
+    }
+}
+
+/* The same, but the command only did not wait for its child: the wrapper reaps it, and reports it after the command. */
+static void left_child_is_reported_by_the_wrapper(void **state)
+{
+    static struct job j;
+    struct member *command, *child;
+    bool reported;
+    uint64_t value[JOB_MAX];
+    (void)state;
+    begin_pair(&j, &command, &child);
+    job_absorbed(&j, child);
+    job_gone(&j, child, 10 * MS, 19 * MS);
+    put(command, PROCESS_state, 'Z');
+    end_command(&j, command, 0);
+    job_settle(&j, 22 * MS, is_there, NULL);
+    assert_ptr_equal(job_claim(&j, 401, 0, 22 * MS, &reported), child);
+    job_reaped(&j, child, 20 * MS);
+    child->io_final = true;
+    j.wrapper.total[LEDGER_CPU_USER] = 80 * MS;
+    close_pair(&j, value);
+    assert_int_equal(value[JOB_cpu], 80 * MS);
+    assert_int_equal(value[JOB_io_is_lower_bound], 0);
+    job_done(&j);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(child_of_a_zombie_counts_once),
+        cmocka_unit_test(ignored_child_found_at_the_end),
+        cmocka_unit_test(left_child_is_reported_by_the_wrapper),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
