@@ -142,9 +142,30 @@ void recorder_tick(struct recorder *r)
     observe(r, s);
 }
 
+static void note_missed(struct recorder *r, uint64_t missed)
+{
+    if (!missed)
+        return;
+    sampler_missed(&r->sampler, missed);
+    recorder_event(r, BARO_EVENT_MISSED, NULL, missed, "");
+}
+
+/* The last sample takes the place of the one that was due first; the others that were due before the job ended are
+ * missed. Example: every 20 ms, the next one due at 1.00 s; the recorder was stopped, and the command ended at 1.41 s:
+ * 20 are missed. */
+static void count_missed_at_end(struct recorder *r)
+{
+    uint64_t missed, end = r->end_ns ? r->end_ns : sampler_now(&r->sampler);
+    if (r->resting || end < r->tick_due_ns)
+        return;
+    schedule_next(r->options->interval_ns, r->tick_due_ns, end, &missed);
+    note_missed(r, missed);
+}
+
 void recorder_last_tick(struct recorder *r)
 {
     check_clocks(r);
+    count_missed_at_end(r);
     const struct baro_sample *s = sampler_tick(&r->sampler);
     observe(r, s);
     oom_report(r);
@@ -228,10 +249,7 @@ static void plan(struct recorder *r, uint64_t due_ns)
     sampler_left_out(&r->sampler, late);
     r->tick_due_ns = fixed ? next + late * interval : paid;
     thin_out(r);
-    if (!missed)
-        return;
-    sampler_missed(&r->sampler, missed);
-    recorder_event(r, BARO_EVENT_MISSED, NULL, missed, "");
+    note_missed(r, missed);
 }
 
 void recorder_scheduled_tick(struct recorder *r)

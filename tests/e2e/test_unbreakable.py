@@ -294,9 +294,13 @@ def test_disk_full_and_freed(run, work, wait_until, times):
 # ---- stopped, and the clock set --------------------------------------------------------------------------------------
 
 
-def test_recorder_stopped(run, tape, wait_until):
-    """SIGSTOP of the recorder is a gap of missed samples, which are counted; the job ends as ever."""
-    p = run.popen("run", "-q", "-i", "20ms", "-o", tape, "--", "sh", "-c", "sleep 1.2; exit 6")
+@pytest.mark.parametrize("until", ["the job goes on", "the job has ended"])
+def test_recorder_stopped(run, tape, work, wait_until, until):
+    """SIGSTOP of the recorder is a gap of missed samples, which are counted, also where no later sample but the last one
+    follows; the job ends as ever."""
+    goes_on = until == "the job goes on"
+    p = run.popen("run", "-q", "-i", "20ms", "-o", tape, "--", "sh", "-c", "until [ -e go ]; do sleep 0.02; done; exit 6",
+                  env={"BARO_NO_BUDGET": "1"})  # what the budget left out is no gap
     run.await_samples(tape, 4)
     recorder = [
         int(c)
@@ -305,10 +309,15 @@ def test_recorder_stopped(run, tape, wait_until):
     ][0]
     os.kill(recorder, signal.SIGSTOP)
     time.sleep(0.4)
-    os.kill(recorder, signal.SIGCONT)
+    if goes_on:
+        before = len(run.instants(tape))
+        os.kill(recorder, signal.SIGCONT)
+        run.await_samples(tape, before + 1)
+    (work / "go").touch()  # at the end of the job the wrapper continues the recorder
     assert p.wait(timeout=60) == 6
+    run.await_end(tape)
     s = run.summary(tape)
-    assert s["recorder"]["missed"] >= 10
+    assert s["recorder"]["missed"] >= 18  # of 20, one was just taken, and one is taken late
     assert s["exit"]["status"] == 6
 
 
