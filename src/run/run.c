@@ -20,8 +20,10 @@
 #include "run/own.h"
 #include "run/wrapper.h"
 
-/* How long the recorder may delay the end. */
+/* How long the recorder may delay the end. If the wrapper is process 1 of a PID namespace, its end kills the recorder:
+ * on a machine so busy that the recorder gets no CPU for a second, its tape would have no end, or nothing at all. */
 #define RECORDER_GRACE_NS NS_PER_SEC
+#define RECORDER_GRACE_PROCESS_1_NS (10 * NS_PER_SEC)
 #define HELPERS_GRACE_NS (500 * NS_PER_MS)
 #define HELPERS_GRACE_HANGING_NS (5 * NS_PER_MS)
 #define HELPERS_CHECK_NS (2 * NS_PER_MS)
@@ -255,7 +257,8 @@ static void recorder_continue(const struct wrapper *w)
 
 static void recorder_finish(struct wrapper *w, enum link_kind kind, int64_t number)
 {
-    uint64_t now = clock_monotonic_ns(), deadline = now + RECORDER_GRACE_NS;
+    uint64_t grace = w->self == 1 ? RECORDER_GRACE_PROCESS_1_NS : RECORDER_GRACE_NS;
+    uint64_t deadline = clock_monotonic_ns() + grace;
     bool done = false;
 
     if (!w->recorder)

@@ -3,11 +3,13 @@
 and ended."""
 
 import os
+import pathlib
 import resource
 import select
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -69,6 +71,27 @@ def test_nobody_is_left_to_process_1(run, work, times, options, command):
     )
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=True, cwd=work)
     assert done.stdout.splitlines()[0] == "0", done.stdout
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
+def test_process_1_waits_for_a_slow_recorder(run, tape, work, cgroup, wait_until):
+    """Its end ends the whole PID namespace: a recorder that gets no CPU for more than a second would leave a tape without
+    an end."""
+    freeze = cgroup.path / "cgroup.freeze"
+    if not freeze.exists():
+        pytest.skip("before Linux 5.2")
+    p = run.popen("run", "-q", "-o", tape, "--", "sh", "-c", "until [ -e go ]; do sleep 0.02; done; exit 3",
+                  via=in_pid_namespace([]))
+    run.await_samples(tape)
+    wrapper = pathlib.Path(f"/proc/{p.pid}/task/{p.pid}/children").read_text().split()[0]
+    cgroup.write("cgroup.procs", recorder_of(int(wrapper)))
+    freeze.write_text("1")
+    wait_until(lambda: "frozen 1" in cgroup.read("cgroup.events"), "a frozen recorder")
+    (work / "go").touch()
+    time.sleep(1.5)
+    freeze.write_text("0")
+    assert p.wait(PATIENCE) == 3
+    assert run.summary(tape)["exit"]["status"] == 3
 
 
 @pytest.mark.parametrize("quiet", [["-q"], []], ids=["quiet", "summary"])
