@@ -275,12 +275,13 @@ def test_no_more_processes(run_ordinary, work, processes, options):
 @pytest.mark.not_sanitized("a sanitizer needs more")
 @pytest.mark.parametrize("size", [16, 24, 32, 64, 256])
 def test_small_stack(run, tape, size):
-    """Soft and hard: what runs bare runs here, and is recorded."""
+    """Soft and hard: what runs bare runs here, and is recorded. Without the kernel's random offset (see below): the
+    shell has one variable more in its environment when it is recorded, and at 16 KiB a few bytes may be too many."""
     command = ["sh", "-c", "ulimit -s; exit 9"]
-    limited = ["prlimit", f"--stack={size << 10}", "--"]
+    limited = ["setarch", "-R", "prlimit", f"--stack={size << 10}", "--"]
     bare = subprocess.run([*limited, *command], capture_output=True, check=False)
     if bare.returncode != 9:
-        pytest.skip("too small for the bare command")
+        pytest.skip("too small for the bare command, or personality(2) is refused")
     done = run("run", "-q", "-o", tape, "--", *command, via=limited)
     assert (done.returncode, done.stdout) == (9, f"{size}\n"), done.stderr
     assert run.summary(tape)["exit"]["status"] == 9
