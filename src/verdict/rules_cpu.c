@@ -167,6 +167,21 @@ bool is_short_of_cores(const struct evidence *e, const struct stretch *s)
            !is_throttled(e, s);
 }
 
+/* Of a machine that has 2 cores nobody can ask for 8. */
+static void advise_on_cores(const struct evidence *e, const struct stretch *s, struct finding *f)
+{
+    double most = whole_up(e->cores);
+    if (cores_wanted(e, s) > e->cores)
+        find_advice(
+            f, "Ask for %s cores; or start at most %s thread%s at a time, which takes as long and needs less memory.",
+            words_cores(cores_wanted(e, s)).at, words_cores(most).at, most >= 2 ? "s" : "");
+    else
+        find_advice(f,
+                    "Start at most %s thread%s at a time, which takes as long and needs less memory; or use a machine "
+                    "with %s cores.",
+                    words_cores(most).at, most >= 2 ? "s" : "", words_cores(whole_up(stretch_demand(s) - 0.25)).at);
+}
+
 static bool few_cores(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
     double demand = stretch_demand(s), used = s->grown[CURVE_CPU] / s->wall_ns;
@@ -175,9 +190,7 @@ static bool few_cores(const struct evidence *e, const struct stretch *s, struct 
     find_title(f,
                "It kept all of its %s cores busy, and its threads waited %s for them: they could have used %s cores.",
                words_cores(e->cores).at, words_duration(s->grown[CURVE_RUN_DELAY]).at, words_cores(demand).at);
-    find_advice(f,
-                "Ask for %s cores; or start at most %s threads at a time, which takes as long and needs less memory.",
-                words_cores(whole_up(demand - 0.25)).at, words_cores(whole_up(e->cores)).at);
+    advise_on_cores(e, s, f);
     find_number(f, s->phase ? "cores" : "job.cores_mean", s->phase ? used : e->cores_mean, BARO_UNIT_REAL);
     find_number(f, "demand_cores", demand, BARO_UNIT_REAL);
     find_number(f, "limits.cores", e->cores, BARO_UNIT_REAL);

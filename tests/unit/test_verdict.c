@@ -231,6 +231,31 @@ static void test_cores_to_ask_for(void **state)
     }
 }
 
+/* 3.9 of 4 cores, and 4.1 threads that waited: of the machine's cores it may ask for those that it may not use yet. */
+static void test_few_cores_of_the_machine(void **state)
+{
+    static const struct {
+        double machine;
+        const char *advice;
+    } cases[] = {
+        {16, "Ask for 8 cores; or start at most 4 threads at a time"},
+        {6, "Ask for 6 cores; or start at most 4 threads at a time"},
+        {4, "Start at most 4 threads at a time, which takes as long and needs less memory; or use a machine with 8 "},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct world w;
+        struct finding f = {0};
+        world_init(&w);
+        demand(&w, 0, 100, 3.9, 4.1);
+        w.e.host_cores = cases[i].machine;
+        assert_true(find_rule("few-cores")->apply(&w.e, &w.e.job, &f));
+        assert_memory_equal(f.advice.at, cases[i].advice, strlen(cases[i].advice));
+        finding_done(&f);
+        world_done(&w);
+    }
+}
+
 static void test_leak(void **state)
 {
     struct world w;
@@ -526,7 +551,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),      cmocka_unit_test(test_each),   cmocka_unit_test(test_no_other),
         cmocka_unit_test(test_thresholds), cmocka_unit_test(test_tail),   cmocka_unit_test(test_leak),
-        cmocka_unit_test(test_cores_to_ask_for),
+        cmocka_unit_test(test_cores_to_ask_for), cmocka_unit_test(test_few_cores_of_the_machine),
         cmocka_unit_test(test_history),    cmocka_unit_test(test_phases),
         cmocka_unit_test(test_phases_of_one_name),
         cmocka_unit_test(test_short_phases_together), cmocka_unit_test(test_pieces),
