@@ -75,8 +75,8 @@ def test_nobody_is_left_to_process_1(run, work, times, options, command):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
 def test_process_1_waits_for_a_slow_recorder(run, tape, work, cgroup, wait_until):
-    """Its end ends the whole PID namespace: a recorder that gets no CPU for more than a second would leave a tape without
-    an end."""
+    """Its end ends the whole PID namespace: a recorder that gets no CPU for more than a second would leave a tape
+    without an end."""
     freeze = cgroup.path / "cgroup.freeze"
     if not freeze.exists():
         pytest.skip("before Linux 5.2")

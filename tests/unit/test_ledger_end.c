@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ledger at the end of a job: the command and its child are found gone in one tick or in the next, and reports of the
- * wrapper come after that. */
+/* The ledger at the end of a job: the command and its child are found gone in one tick or in the next, and what the
+ * wrapper reports of them comes after that. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
