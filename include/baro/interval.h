@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "baro/error.h"
+#include "baro/header.h"
 #include "baro/metric.h"
 #include "baro/sample.h"
 
@@ -64,6 +65,69 @@ struct baro_sum {
 BARO_API int baro_sample_sum(const struct baro_sample *s, int metric, struct baro_sum *ret);
 /** @return whether a metric of processes adds up over them. */
 BARO_API bool baro_metric_adds_up(int process_metric);
+
+/* ---- the members of a job between two samples ---- */
+
+/**
+ * The time between two samples of a tape. What a member used in it is the growth of its counter, also if the member
+ * began or ended in that time. Example, of CPU time between samples at 10 and 12 s:
+ *
+ *                  at 10 s         at 12 s          used in these 2 s           cores
+ *     make         4.0 s           5.0 s            5.0 - 4.0 = 1.0 s           0.5
+ *     ld           not there yet   0.4 s            0.4 s, all since its start  0.2
+ *     cc           0.5 s           ended, 1.5 s     1.5 - 0.5 = 1.0 s           0.5
+ *     as           not there yet   ended, 0.2 s     0.2 s, all of its life      0.1
+ *     sshd         not there yet   90 s             not known: it began before  absent
+ *     gone         0.5 s           ended, 0.5 s     0 s at least                at least 0
+ *
+ * "sshd" was attached to at 11 s. Of "gone" only the last sample is known (BARO_EXIT_LAST_SAMPLE). All that is known
+ * adds up to 2.6 s, 1.3 cores. baro_process_rate() instead divides by the time between the reads of the one process.
+ *
+ *     const struct baro_interval between = {baro_tape_header(tape), before, now};
+ *     struct baro_use use;
+ *     if (baro_interval_process_derived(&between, earlier, process, cores, &use) == BARO_PRESENT)
+ *         printf("%s%.2f cores\n", use.is_lower_bound ? "at least " : "", use.rate);
+ */
+struct baro_interval {
+    const struct baro_header *header; /**< of their tape; NULL: start times of processes are not made use of */
+    const struct baro_sample *before; /**< NULL: there is no earlier sample, and nothing is known */
+    const struct baro_sample *now;
+};
+
+/** What a member used between two samples. */
+struct baro_use {
+    uint64_t growth; /**< of the counter, in the metric's unit */
+    double rate;     /**< the same per second of the time between the samples; of a derived metric in its unit */
+    bool is_lower_bound;
+};
+
+/**
+ * Computes what a process that is in the later sample used of a counter.
+ * @param before the same process in the earlier sample; NULL: it is not there.
+ * @param now the process in the later sample
+ * @return BARO_PRESENT (0), or why it is not known: BARO_ABSENT_NOT_YET where there is no earlier value, as of a
+ * process that began before the earlier sample and was not known then.
+ */
+BARO_API int baro_interval_process_rate(const struct baro_interval *between, const struct baro_process *before,
+                                        const struct baro_process *now, int metric, struct baro_use *ret);
+/** The same by a derived metric of processes (baro_derived_find()) that is the growth of one counter per second. */
+BARO_API int baro_interval_process_derived(const struct baro_interval *between, const struct baro_process *before,
+                                           const struct baro_process *now, int derived, struct baro_use *ret);
+/**
+ * Computes what a process used that ended between the samples.
+ * @param before the process in the earlier sample; NULL: it is not there.
+ * @param end its exit record, which stands on the tape between the samples. It is a lower bound where its source is
+ * BARO_EXIT_LAST_SAMPLE or BARO_EXIT_EVENT, and of a process that ran before the recording began.
+ * @return as baro_interval_process_derived(); BARO_ABSENT_UNSUPPORTED for a metric that exits do not have.
+ */
+BARO_API int baro_interval_exit_derived(const struct baro_interval *between, const struct baro_process *before,
+                                        const struct baro_exit *end, int derived, struct baro_use *ret);
+/**
+ * Did all that the process has counted happen after @p t_ns? It did if it began after that. For programs that keep
+ * values instead of samples: such a process had used nothing at that time.
+ * @param header of its tape; NULL: its start time is not made use of
+ */
+BARO_API bool baro_process_began_after(const struct baro_header *header, const struct baro_process *p, uint64_t t_ns);
 
 /* ---- derived metrics ---- */
 

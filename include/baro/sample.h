@@ -201,6 +201,14 @@ BARO_API int baro_exit_value(const struct baro_exit *e, int metric, uint64_t *re
 BARO_API size_t baro_exit_values(const struct baro_exit *e, const int *metrics, size_t n, uint64_t *ret_value,
                                  uint8_t *ret_absent);
 
+/**
+ * Copies an exit.
+ * @return 0 and a copy that depends on nothing else, to be freed with baro_exit_free(); -ENOMEM.
+ */
+BARO_API int baro_exit_copy(const struct baro_exit *e, struct baro_exit **ret, struct baro_error *err);
+/** Frees a copy. NULL is allowed. An exit that a cursor delivered must not be given here. */
+BARO_API void baro_exit_free(struct baro_exit *e);
+
 /** @return "target", "event", "scan", "adopted"; "unknown" for a number that this library does not know. */
 BARO_API const char *baro_origin_name(enum baro_origin origin);
 /** @return "last_look" (of BARO_EXIT_LAST_SAMPLE), "event", "perf", "taskstats", "zombie", "wait4"; else "unknown". */

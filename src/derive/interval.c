@@ -2,6 +2,7 @@
 /* Rates and sums for readers. include/baro/interval.h has the rules. */
 #include "baro/interval.h"
 
+#include "base/clock.h"
 #include "derive/derive.h"
 #include "sample/sample.h"
 
@@ -110,4 +111,139 @@ int baro_sample_sum(const struct baro_sample *s, int metric, struct baro_sum *re
     if (sum.absent == BARO_PRESENT)
         *ret = (struct baro_sum){sum.value, sum.members, sum.covered};
     return sum.absent;
+}
+
+/* ---- members that come and go ---- */
+
+/* Start times are counted in ticks, of 10 ms mostly. Returns the end of the tick in which a process began, since the
+ * tape began; UINT64_MAX: not known. The machine may have slept since: then it began earlier. */
+static uint64_t begin_of(const struct baro_header *h, uint64_t start_ticks)
+{
+    uint32_t ticks = h ? baro_header_clock_ticks(h) : 0;
+    uint64_t boot = h ? baro_header_start_boottime_ns(h) : 0;
+    if (!ticks || !boot || !start_ticks)
+        return UINT64_MAX;
+    start_ticks++;
+    uint64_t at = start_ticks / ticks * NS_PER_SEC + start_ticks % ticks * (NS_PER_SEC / ticks);
+    return at > boot ? at - boot : 0;
+}
+
+/* Of a fork event the time is known. Example of a process that was found by a scan at 1.7 s: it began in the tick that
+ * ended at 1.65 s, so after a sample at 1.6 s, and not after one at 1.68 s. */
+static bool began_after(const struct baro_header *h, enum baro_origin origin, uint64_t start_ticks, uint64_t first_ns,
+                        uint64_t t_ns)
+{
+    uint64_t begin = origin == BARO_ORIGIN_EVENT ? UINT64_MAX : begin_of(h, start_ticks);
+    if (origin == BARO_ORIGIN_TARGET && begin == UINT64_MAX)
+        return false; /* it may have run before anybody knew of it */
+    return (begin < first_ns ? begin : first_ns) > t_ns;
+}
+
+bool baro_process_began_after(const struct baro_header *header, const struct baro_process *p, uint64_t t_ns)
+{
+    return began_after(header, p->origin, p->key.start, p->first_ns, t_ns);
+}
+
+/* The counter that a derived metric of processes is the growth of; -1: it is no such one. */
+static int counter_of(int derived)
+{
+    const struct baro_derived *d = baro_derived_get(BARO_KIND_PROCESS, derived);
+    return d && d->n_from == 1 && !d->per ? d->from[0] : -1;
+}
+
+static int use_of(const struct baro_interval *between, uint64_t before, uint64_t now, bool is_lower_bound,
+                  struct baro_use *ret)
+{
+    double rate;
+    int absent = derive_rate(between->before->t_ns, before, between->now->t_ns, now, &rate);
+    if (absent == BARO_PRESENT)
+        *ret = (struct baro_use){now - before, rate, is_lower_bound};
+    return absent;
+}
+
+/* From the metric's unit to that of the derived metric: of nanoseconds per second to cores, seconds per second. */
+static int in_unit(int absent, int metric, struct baro_use *use)
+{
+    if (absent == BARO_PRESENT && baro_metric_get(BARO_KIND_PROCESS, metric)->unit == BARO_UNIT_NS)
+        use->rate /= NS_PER_SEC;
+    return absent;
+}
+
+int baro_interval_process_rate(const struct baro_interval *between, const struct baro_process *before,
+                               const struct baro_process *now, int metric, struct baro_use *ret)
+{
+    uint64_t v0 = 0, v1 = 0;
+    if (!is_counter(BARO_KIND_PROCESS, metric))
+        return BARO_ABSENT_UNSUPPORTED;
+    int absent = baro_process_value(now, metric, &v1);
+    if (absent != BARO_PRESENT)
+        return absent;
+    if (!between->before || !between->now)
+        return BARO_ABSENT_NOT_YET;
+    if (before)
+        absent = baro_process_value(before, metric, &v0);
+    else if (!baro_process_began_after(between->header, now, between->before->t_ns))
+        absent = BARO_ABSENT_NOT_YET;
+    return absent == BARO_PRESENT ? use_of(between, v0, v1, false, ret) : absent;
+}
+
+int baro_interval_process_derived(const struct baro_interval *between, const struct baro_process *before,
+                                  const struct baro_process *now, int derived, struct baro_use *ret)
+{
+    int metric = counter_of(derived);
+    return in_unit(baro_interval_process_rate(between, before, now, metric, ret), metric, ret);
+}
+
+static int exit_metric_of(int process_metric)
+{
+    switch (process_metric) {
+    case PROCESS_cpu:
+        return EXIT_cpu;
+    case PROCESS_io_read:
+        return EXIT_io_read;
+    case PROCESS_io_write:
+        return EXIT_io_write;
+    default:
+        return -1;
+    }
+}
+
+/* What a process had used before the recording began is in its samples, and not in its exit: their difference is too
+ * small. */
+static bool ran_before(const struct baro_header *h, const struct baro_process *p)
+{
+    return p && (begin_of(h, p->key.start) == 0 || (p->origin == BARO_ORIGIN_TARGET &&
+                                                    (!h || baro_header_mode(h) == BARO_MODE_ATTACH)));
+}
+
+static bool is_lower_bound(const struct baro_interval *between, const struct baro_process *before,
+                           const struct baro_exit *end, int metric)
+{
+    uint64_t io_is_lower_bound = 0;
+    if (end->source == BARO_EXIT_LAST_SAMPLE || end->source == BARO_EXIT_EVENT || ran_before(between->header, before))
+        return true;
+    return metric != EXIT_cpu &&
+           (baro_exit_value(end, EXIT_io_is_lower_bound, &io_is_lower_bound) != BARO_PRESENT || io_is_lower_bound);
+}
+
+int baro_interval_exit_derived(const struct baro_interval *between, const struct baro_process *before,
+                       const struct baro_exit *end, int derived, struct baro_use *ret)
+{
+    int of_process = counter_of(derived), metric = exit_metric_of(of_process), absent;
+    uint64_t v0 = 0, v1 = 0;
+    if (metric < 0)
+        return BARO_ABSENT_UNSUPPORTED;
+    absent = baro_exit_value(end, metric, &v1);
+    if (absent != BARO_PRESENT)
+        return absent;
+    if (!between->before || !between->now)
+        return BARO_ABSENT_NOT_YET;
+    if (before)
+        absent = baro_process_value(before, of_process, &v0);
+    else if (!began_after(between->header, end->origin, end->key.start, end->t_ns, between->before->t_ns))
+        absent = BARO_ABSENT_NOT_YET;
+    if (absent != BARO_PRESENT)
+        return absent;
+    bool is_least = is_lower_bound(between, before, end, metric);
+    return in_unit(use_of(between, is_least && v0 > v1 ? v1 : v0, v1, is_least, ret), of_process, ret);
 }

@@ -18,6 +18,7 @@
 
 struct row_memory {
     struct last_table cpu;
+    uint64_t t_ns, before_ns; /* of the rows now, and of those before; before_ns: UINT64_MAX if there were none */
     int process_cpu, job_cpu, cgroup_cpu; /* ids of metrics */
 };
 
@@ -31,6 +32,7 @@ struct row_memory *row_memory_new(void)
     struct row_memory *m = calloc(1, sizeof(*m));
     if (!m)
         return NULL;
+    m->t_ns = m->before_ns = UINT64_MAX;
     m->process_cpu = find(BARO_KIND_PROCESS, "cpu");
     m->job_cpu = find(BARO_KIND_JOB, "cpu");
     m->cgroup_cpu = find(BARO_KIND_CGROUP, "cpu");
@@ -68,6 +70,13 @@ static int cpu_of(const struct row *r, uint32_t *ret_id, uint64_t *ret)
     }
 }
 
+/* A process that began since the rows before had used nothing then: its first row has a rate, too. */
+static bool began_since(const struct row *r)
+{
+    return r->process && r->memory->before_ns != UINT64_MAX &&
+           baro_process_began_after(r->header, r->process, r->memory->before_ns);
+}
+
 /* Growth of CPU time since the previous row, in cores. Example: 1.50 s at +2.0 s and 1.75 s at +2.5 s are 0.5 cores. */
 static int rate(struct row *r, uint32_t id, uint64_t cpu)
 {
@@ -75,9 +84,10 @@ static int rate(struct row *r, uint32_t id, uint64_t cpu)
     struct last *b = last_get(&r->memory->cpu, id, r->t_ns > OLD_NS ? r->t_ns - OLD_NS : 0, &added);
     if (!b)
         return BARO_ABSENT_NOT_YET;
-    const struct last before = *b;
+    const bool is_new = added && began_since(r);
+    const struct last before = is_new ? (struct last){id, r->memory->before_ns, 0} : *b;
     *b = (struct last){id, r->t_ns, cpu};
-    if (added)
+    if (added && !is_new)
         return BARO_ABSENT_NOT_YET;
     if (r->t_ns <= before.t_ns || cpu < before.value)
         return BARO_ABSENT_UNKNOWN;
@@ -97,6 +107,10 @@ void row_begin(struct row *r)
     r->cores_absent = BARO_ABSENT_NOT_YET;
     if (!r->memory)
         return;
+    if (r->memory->t_ns != r->t_ns) {
+        r->memory->before_ns = r->memory->t_ns;
+        r->memory->t_ns = r->t_ns;
+    }
     r->cores_absent = cpu_of(r, &id, &cpu);
     if (r->cores_absent == BARO_PRESENT)
         r->cores_absent = rate(r, id, cpu);

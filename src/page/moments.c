@@ -5,7 +5,7 @@
 #include <string.h>
 
 struct moment_now {
-    uint64_t cpu_ns, read_ns, sample;
+    uint64_t cpu_ns, sample;
     uint32_t millicores;
     bool has_cpu;
 };
@@ -23,23 +23,24 @@ void moments_done(struct moments *m)
     free(m->room);
 }
 
-/* As baro_process_rate(): growth between two reads of the process, whenever these were. */
-static void changed(struct moments *m, const struct baro_process *p)
+/* As baro_interval_process_derived(): growth over the time since the sample before; one that began since then had used
+ * nothing before. Example: samples at 1 and 3 s, a compiler forked at 2 s has used 0.5 s: 250 thousandths of a core. */
+static void changed(struct moments *m, const struct baro_process *p, uint64_t t_ns)
 {
     uint32_t i = lives_find(m->lives, baro_process_id(p));
     uint64_t cpu;
     if (i >= m->now_n)
         return;
     struct moment_now *now = &m->now[i];
-    uint64_t read_ns = baro_process_read_ns(p);
     if (baro_process_value(p, m->lives->metric.process_cpu, &cpu) != BARO_PRESENT)
         return;
+    bool has_before = m->sample > 1 && t_ns > m->before_ns;
+    bool is_known = now->has_cpu || (has_before && baro_process_began_after(m->lives->header, p, m->before_ns));
     now->millicores = 0;
-    if (now->has_cpu && read_ns > now->read_ns && cpu > now->cpu_ns)
-        now->millicores = (uint32_t)((double)(cpu - now->cpu_ns) * 1000 / (double)(read_ns - now->read_ns) + 0.5);
+    if (has_before && is_known && cpu > now->cpu_ns)
+        now->millicores = (uint32_t)((double)(cpu - now->cpu_ns) * 1000 / (double)(t_ns - m->before_ns) + 0.5);
     now->has_cpu = true;
     now->cpu_ns = cpu;
-    now->read_ns = read_ns;
     now->sample = m->sample;
 }
 
@@ -146,7 +147,8 @@ void moments_add(struct moments *m, const struct baro_record *r)
         return;
     }
     for (size_t i = baro_sample_next_changed(s, 0); i < n; i = baro_sample_next_changed(s, i + 1))
-        changed(m, baro_sample_process(s, i));
+        changed(m, baro_sample_process(s, i), r->t_ns);
+    m->before_ns = r->t_ns;
     struct baro_sum sum = {0};
     baro_sample_sum(s, m->lives->metric.process_rss, &sum);
     uint64_t stretch = r->t_ns / m->stretch_ns;

@@ -16,7 +16,7 @@
 
 struct moment_row {
     uint32_t life;
-    uint32_t millicores; /* CPU time since it was read before */
+    uint32_t millicores; /* CPU time since the sample before */
     uint64_t rss_bytes;
     bool has_rss;
 };
@@ -37,6 +37,7 @@ struct moments {
     struct moment_now *now; /* the last values of each process, by its position in lives */
     uint32_t now_n;
     uint64_t sample;         /* their number so far */
+    uint64_t before_ns;      /* when the last of them was taken */
     struct moment_row *room; /* for one sample */
     size_t room_n;
     bool failed;

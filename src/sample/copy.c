@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of samples, each in one piece of memory: the same walk first counts its bytes, then fills them. */
+/* Copies of samples and exits, each in one piece of memory: the same walk first counts its bytes, then fills them. */
 #include "sample/copy.h"
 
 #include <errno.h>
@@ -157,6 +157,34 @@ int baro_sample_copy(const struct baro_sample *s, struct baro_sample **ret, stru
 void baro_sample_free(struct baro_sample *s)
 {
     free(s);
+}
+
+static struct baro_exit *put_exit(struct piece *p, const struct baro_exit *from)
+{
+    struct baro_exit copy = *from;
+    struct baro_exit *to = put(p, from, sizeof(*from)); /* first, so that free() takes it */
+    copy.name = put_text(p, from->name);
+    copy.cmdline = put_text(p, from->cmdline);
+    copy.extra = put_extra(p, from->extra);
+    if (to)
+        *to = copy;
+    return to;
+}
+
+int baro_exit_copy(const struct baro_exit *e, struct baro_exit **ret, struct baro_error *err)
+{
+    struct piece piece = {0};
+    put_exit(&piece, e);
+    piece = (struct piece){.at = malloc(piece.used)};
+    if (!piece.at)
+        return error_set(err, -ENOMEM, "out of memory");
+    *ret = put_exit(&piece, e);
+    return 0;
+}
+
+void baro_exit_free(struct baro_exit *e)
+{
+    free(e);
 }
 
 /* ---- interpolation ---- */

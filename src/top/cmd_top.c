@@ -41,7 +41,7 @@ int top_refresh(struct top *t)
     t->ui.last_ns = f->last_ns;
     t->shown = t->ui.live ? &f->newest : &t->past;
     if (code >= 0)
-        code = model_read(&t->model, t->shown, &f->metric);
+        code = model_read(&t->model, baro_tape_header(f->tape), t->shown, &f->metric);
     if (code >= 0)
         code = model_arrange(&t->model, &t->ui.wish);
     return code == -ENOMEM ? error_set(&t->err, code, "out of memory") : code;

@@ -66,7 +66,7 @@ static enum style put_cell(const struct view *v, struct buf *b, int c, const str
     const struct command_now *now = name ? model_command(v->model, name) : NULL;
     switch (c) {
     case COMMANDS_NOW:
-        cell_mark(b, v->grid->utf8, now && now->is_least && v->model->rates_over_ns ? BARO_VALUE_LOWER_BOUND : 0);
+        cell_mark(b, v->grid->utf8, now && now->is_least && v->model->between.before ? BARO_VALUE_LOWER_BOUND : 0);
         cell_cores(b, now ? now->cores : 0);
         return now && now->cores >= 0.005 ? STYLE_CPU : STYLE_FAINT;
     case COMMANDS_LIVE:

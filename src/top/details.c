@@ -84,7 +84,7 @@ static void metric_line(struct sheet *s, const struct baro_process *p, const str
     struct grid *g = s->v->grid;
     struct buf b = {0};
     uint64_t value;
-    double rate;
+    struct baro_use use;
     int row = row_of(s), reason = baro_process_value(p, id, &value);
     grid_text(g, row, column, column + 22, STYLE_LABEL, m->stem);
     if (reason)
@@ -92,9 +92,8 @@ static void metric_line(struct sheet *s, const struct baro_process *p, const str
     else
         put_value(&b, m, value);
     grid_take(g, row, column + 23, column + 38, reason ? STYLE_FAINT : STYLE_PLAIN, &b);
-    if (m->semantics == BARO_SEM_COUNTER && before && baro_process_rate(before, p, id, &rate) == BARO_PRESENT &&
-        rate > 0) {
-        put_rate(&b, m, rate);
+    if (baro_interval_process_rate(&s->v->model->between, before, p, id, &use) == BARO_PRESENT && use.rate > 0) {
+        put_rate(&b, m, use.rate);
         grid_take(g, row, column + 38, column + 50, STYLE_GOOD, &b);
     }
     buf_done(&b);

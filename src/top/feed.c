@@ -149,6 +149,7 @@ static int take_newest(struct feed *f, const struct baro_sample *s, struct baro_
     f->newest = f->next;
     f->newest.before = last.now;
     f->newest.now = copy;
+    instant_forget_exits(&last);
     f->next = (struct instant){.ended = last.ended, .cap_ended = last.cap_ended};
     return 0;
 }
@@ -175,7 +176,7 @@ static int take(struct feed *f, const struct baro_record *r, struct baro_error *
     if (r->kind == BARO_RECORD_SAMPLE)
         return take_sample(f, r, err);
     if (r->kind == BARO_RECORD_EXIT && f->is_read)
-        return instant_add_exit(&f->next, r->u.exit, f->metric.exit.cpu) == 0
+        return instant_add_exit(&f->next, r->u.exit) == 0
                    ? 0
                    : error_set(err, -ENOMEM, "out of memory");
     return 0;
@@ -224,7 +225,7 @@ static int collect_exits(struct feed *f, struct instant *ret, struct baro_error 
     while ((code = baro_tape_next(f->other, &record, err)) > 0) {
         if (record.kind == BARO_RECORD_SAMPLE && record.t_ns >= end_ns)
             return 1;
-        if (record.kind == BARO_RECORD_EXIT && instant_add_exit(ret, record.u.exit, f->metric.exit.cpu) < 0)
+        if (record.kind == BARO_RECORD_EXIT && instant_add_exit(ret, record.u.exit) < 0)
             return error_set(err, -ENOMEM, "out of memory");
     }
     return code < 0 ? code : 1;

@@ -3,35 +3,35 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
+
+void instant_forget_exits(struct instant *i)
+{
+    for (size_t k = 0; k < i->n_ended; k++)
+        baro_exit_free(i->ended[k]);
+    i->n_ended = 0;
+}
 
 void instant_done(struct instant *i)
 {
+    instant_forget_exits(i);
     baro_sample_free(i->before);
     baro_sample_free(i->now);
     free(i->ended);
     *i = (struct instant){0};
 }
 
-int instant_add_exit(struct instant *i, const struct baro_exit *e, int cpu_metric)
+int instant_add_exit(struct instant *i, const struct baro_exit *e)
 {
     if (i->n_ended == i->cap_ended) {
         size_t cap = i->cap_ended ? 2 * i->cap_ended : 64;
-        struct ended *grown = realloc(i->ended, cap * sizeof(*grown));
+        struct baro_exit **grown = realloc(i->ended, cap * sizeof(*grown));
         if (!grown)
             return -ENOMEM;
         i->ended = grown;
         i->cap_ended = cap;
     }
-    struct ended *to = &i->ended[i->n_ended++];
-    *to = (struct ended){.id = baro_exit_id(e), .pid = baro_exit_pid(e), .ppid = baro_exit_ppid(e)};
-    size_t len = strnlen(baro_exit_name(e), sizeof(to->name) - 1);
-    memcpy(to->name, baro_exit_name(e), len);
-    enum baro_exit_source source = baro_exit_source_of(e);
-    to->is_least = source == BARO_EXIT_LAST_SAMPLE || source == BARO_EXIT_EVENT;
-    if (baro_exit_value(e, cpu_metric, &to->cpu_ns) != BARO_PRESENT) {
-        to->cpu_ns = 0;
-        to->is_least = true;
-    }
-    return 0;
+    int code = baro_exit_copy(e, &i->ended[i->n_ended], NULL);
+    if (code == 0)
+        i->n_ended++;
+    return code;
 }

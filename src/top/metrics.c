@@ -26,7 +26,6 @@ struct metrics metrics_find(void)
                     .uss = find(process, "uss"),
                     .threads = find(process, "threads"),
                     .fds = find(process, "fds"),
-                    .io_read = find(process, "io_read"),
                     .cores = derived(process, "cores"),
                     .read_rate = derived(process, "io_read_bytes_per_second"),
                     .write_rate = derived(process, "io_write_bytes_per_second")},
@@ -45,7 +44,6 @@ struct metrics metrics_find(void)
                  .cpu_some = derived(host, "pressure_cpu_some_ratio"),
                  .memory_some = derived(host, "pressure_memory_some_ratio"),
                  .io_some = derived(host, "pressure_io_some_ratio")},
-        .exit = {.cpu = find(BARO_KIND_EXIT, "cpu")},
         .group = {.memory = find(BARO_KIND_CGROUP, "memory")},
     };
 }

@@ -5,7 +5,7 @@
 
 struct metrics {
     struct {
-        int cpu, state, rss, pss, uss, threads, fds, io_read;
+        int cpu, state, rss, pss, uss, threads, fds;
         int cores, read_rate, write_rate; /* derived */
     } process;
     struct {
@@ -16,9 +16,6 @@ struct metrics {
         int pressure_cpu, pressure_memory, pressure_io;
         int cpu_some, memory_some, io_some; /* derived */
     } host;
-    struct {
-        int cpu;
-    } exit;
     struct {
         int memory;
     } group;

@@ -45,24 +45,23 @@ static int make_room(struct model *m, const struct instant *i, size_t n)
     return code == 0 ? map_reset(&m->by_id, i->before ? baro_sample_count(i->before) : 0) : code;
 }
 
-/*
- * A process that began after the sample before has used all of its CPU time since then. Example: samples at 1 and 2 s,
- * a compiler forked at 1.7 s that has used 0.2 s by then: 0.2 cores over that second.
- */
-static bool is_new(const struct baro_process *p, const struct baro_sample *before)
+/* 0 where it is absent. */
+static int rate_of(const struct baro_interval *between, const struct baro_process *before, const struct baro_process *p,
+                   int derived, double *ret)
 {
-    bool was_found = baro_process_origin(p) == BARO_ORIGIN_TARGET; /* it may have run before that */
-    return before && !was_found && baro_process_first_ns(p) > baro_sample_t_ns(before);
+    struct baro_use use = {0};
+    int absent = baro_interval_process_derived(between, before, p, derived, &use);
+    *ret = use.rate;
+    return absent;
 }
 
-static void take_figures(struct node *node, const struct baro_sample *earlier, const struct baro_process *before,
-                         uint64_t over_ns, const struct metrics *metric)
+static void take_figures(struct node *node, const struct baro_interval *between, const struct baro_process *before,
+                         const struct metrics *metric)
 {
     const struct baro_process *p = node->process;
     struct figures *own = &node->own;
-    enum { CPU, IO_READ, STATE, RSS, PSS, VALUES };
-    const int ids[VALUES] = {metric->process.cpu, metric->process.io_read, metric->process.state, metric->process.rss,
-                             metric->process.pss};
+    enum { CPU, STATE, RSS, PSS, VALUES };
+    const int ids[VALUES] = {metric->process.cpu, metric->process.state, metric->process.rss, metric->process.pss};
     uint64_t value[VALUES];
     uint8_t absent[VALUES];
     baro_process_values(p, ids, VALUES, value, absent);
@@ -70,18 +69,9 @@ static void take_figures(struct node *node, const struct baro_sample *earlier, c
     own->rss = value[RSS];
     own->pss = value[PSS];
     node->rss_absent = absent[RSS];
-    node->cores_absent = node->read_absent = BARO_ABSENT_NOT_YET;
-    if (before && baro_process_read_ns(before) == baro_process_read_ns(p)) {
-        node->cores_absent = absent[CPU]; /* it did not run, and so was not read again: all rates are 0 */
-        node->read_absent = absent[IO_READ];
-    } else if (before) {
-        baro_process_derived(before, p, metric->process.write_rate, &own->write); /* absent: it stays 0 */
-        node->cores_absent = baro_process_derived(before, p, metric->process.cores, &own->cores);
-        node->read_absent = baro_process_derived(before, p, metric->process.read_rate, &own->read);
-    } else if (absent[CPU] == BARO_PRESENT && over_ns && is_new(p, earlier)) {
-        own->cores = (double)node->cpu_ns / (double)over_ns;
-        node->cores_absent = BARO_PRESENT;
-    }
+    node->cores_absent = rate_of(between, before, p, metric->process.cores, &own->cores);
+    node->read_absent = rate_of(between, before, p, metric->process.read_rate, &own->read);
+    rate_of(between, before, p, metric->process.write_rate, &own->write);
     own->cores_is_least = node->cores_absent != BARO_PRESENT;
     own->rss_is_least = node->rss_absent != BARO_PRESENT && value[STATE] != 'Z'; /* a zombie holds nothing */
 }
@@ -160,7 +150,7 @@ static void add_node(struct model *m, const struct instant *i, const struct metr
     *node = (struct node){.process = p, .id = baro_process_id(p), .first = MODEL_NONE, .last = MODEL_NONE,
                           .next = MODEL_NONE, .parent = map_get(&m->by_pid, (uint32_t)baro_process_ppid(p))};
     const struct baro_process *earlier = before == MODEL_NONE ? NULL : baro_sample_process(i->before, before);
-    take_figures(node, i->before, earlier, m->rates_over_ns, metric);
+    take_figures(node, &m->between, earlier, metric);
     node->tree = node->own;
     map_put(&m->by_pid, (uint32_t)baro_process_pid(p), at);
     add_to_command(m, baro_process_name(p), node->own.cores, node->own.cores_is_least, true);
@@ -174,32 +164,39 @@ static void add_node(struct model *m, const struct instant *i, const struct metr
     up->last = at;
 }
 
+/* The living process that stands above one that ended: its parent, or the parent of that if it ended as well. */
+static size_t living_above(const struct model *m, const struct instant *i, const struct baro_exit *e)
+{
+    int32_t ppid = baro_exit_ppid(e);
+    for (int climbed = 0; climbed < CLIMB_MOST; climbed++) {
+        size_t up = map_get(&m->by_pid, (uint32_t)ppid);
+        if (up != MAP_NONE)
+            return up;
+        size_t ended = map_get(&m->by_ended_pid, (uint32_t)ppid);
+        if (ended == MAP_NONE)
+            break;
+        ppid = baro_exit_ppid(i->ended[ended]);
+    }
+    return MODEL_NONE;
+}
+
 /* What processes used between the two samples before they ended belongs to the living ones above them. */
 static void add_ended(struct model *m, const struct instant *i, const struct metrics *metric)
 {
-    for (size_t k = 0; k < i->n_ended; k++)
-        map_put(&m->by_ended_pid, (uint32_t)i->ended[k].pid, k);
-    for (size_t k = 0; k < i->n_ended && m->rates_over_ns; k++) {
-        const struct ended *e = &i->ended[k];
-        size_t nowhere = MODEL_NONE, before = find_before(m, i->before, e->id, &nowhere), up;
-        uint64_t had_ns = 0;
-        if (before != MODEL_NONE)
-            baro_process_value(baro_sample_process(i->before, before), metric->process.cpu, &had_ns);
-        double cores = e->cpu_ns > had_ns ? (double)(e->cpu_ns - had_ns) / (double)m->rates_over_ns : 0;
-        add_to_command(m, e->name, cores, e->is_least, false);
-        int32_t ppid = e->ppid;
-        for (int climbed = 0; climbed < CLIMB_MOST; climbed++) {
-            up = map_get(&m->by_pid, (uint32_t)ppid);
-            size_t ended = up == MAP_NONE ? map_get(&m->by_ended_pid, (uint32_t)ppid) : MAP_NONE;
-            if (ended == MAP_NONE)
-                break;
-            ppid = i->ended[ended].ppid;
-        }
-        up = map_get(&m->by_pid, (uint32_t)ppid);
-        if (up == MAP_NONE)
+    size_t n = i->before ? i->n_ended : 0, nowhere = MODEL_NONE;
+    for (size_t k = 0; k < n; k++)
+        map_put(&m->by_ended_pid, (uint32_t)baro_exit_pid(i->ended[k]), k);
+    for (size_t k = 0; k < n; k++) {
+        const struct baro_exit *e = i->ended[k];
+        size_t before = find_before(m, i->before, baro_exit_id(e), &nowhere), up = living_above(m, i, e);
+        const struct baro_process *earlier = before == MODEL_NONE ? NULL : baro_sample_process(i->before, before);
+        struct baro_use use = {.is_lower_bound = true};
+        baro_interval_exit_derived(&m->between, earlier, e, metric->process.cores, &use); /* absent: 0 at least */
+        add_to_command(m, baro_exit_name(e), use.rate, use.is_lower_bound, false);
+        if (up == MODEL_NONE)
             continue;
-        m->at[up].tree.cores += cores;
-        m->at[up].tree.cores_is_least = m->at[up].tree.cores_is_least || e->is_least;
+        m->at[up].tree.cores += use.rate;
+        m->at[up].tree.cores_is_least = m->at[up].tree.cores_is_least || use.is_lower_bound;
     }
 }
 
@@ -221,7 +218,8 @@ static void add_up(struct model *m)
     }
 }
 
-int model_read(struct model *m, const struct instant *i, const struct metrics *metric)
+int model_read(struct model *m, const struct baro_header *header, const struct instant *i,
+               const struct metrics *metric)
 {
     size_t n = i->now ? baro_sample_count(i->now) : 0, guess = 0;
     m->last_command = MODEL_NONE;
@@ -230,7 +228,7 @@ int model_read(struct model *m, const struct instant *i, const struct metrics *m
     int code = make_room(m, i, n);
     if (code < 0)
         return code;
-    m->rates_over_ns = i->before && i->now ? baro_sample_t_ns(i->now) - baro_sample_t_ns(i->before) : 0;
+    m->between = (struct baro_interval){header, i->before, i->now};
     for (size_t k = 0; k < n; k++)
         add_node(m, i, metric, baro_sample_process(i->now, k), &guess);
     add_ended(m, i, metric);

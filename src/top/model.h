@@ -73,15 +73,16 @@ struct model {
     size_t n_matches;
     struct command_now *command;
     size_t n_commands, cap_commands;
-    uint64_t rates_over_ns; /* 0: there is no sample before */
+    struct baro_interval between; /* what is used is used in this time */
     size_t *order, *spare;  /* for sorting */
     size_t last_command;    /* that a process was added to; MODEL_NONE: none */
     bool has_by_id;
     struct map by_pid, by_id, by_ended_pid, by_name;
 };
 
-/* Reads an instant. It must live as long as the model is used. Returns 0 or -ENOMEM. */
-int model_read(struct model *m, const struct instant *i, const struct metrics *metric);
+/* Reads an instant. It and the header of its tape must live as long as the model is used. Returns 0 or -ENOMEM. */
+int model_read(struct model *m, const struct baro_header *header, const struct instant *i,
+               const struct metrics *metric);
 /* Chooses and orders the rows. Returns 0 or -ENOMEM. */
 int model_arrange(struct model *m, const struct wish *w);
 void model_done(struct model *m);

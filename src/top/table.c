@@ -118,7 +118,7 @@ static enum style cell(const struct view *v, struct buf *b, const struct node *n
             cell_cores(b, node->own.cores);
         return node->own.cores >= 0.005 ? STYLE_CPU : STYLE_FAINT;
     case COLUMN_CORES_TREE:
-        if (!v->model->rates_over_ns) {
+        if (!v->model->between.before) {
             cell_absent(b, BARO_ABSENT_NOT_YET);
             return STYLE_FAINT;
         }

@@ -127,7 +127,8 @@ static void commit(struct tape_writer *w, struct baro_sample *s)
 
 static void exits(struct tape_writer *w, uint32_t id, int32_t pid, int32_t ppid, const char *name, uint64_t cpu_ns)
 {
-    struct baro_exit end = {.t_ns = 3 * SECOND, .id = id, .key = {pid, 8}, .parent = {ppid, 7}, .name = (char *)name};
+    struct baro_exit end = {.t_ns = 3 * SECOND, .id = id, .key = {pid, 8}, .parent = {ppid, 7}, .name = (char *)name,
+                            .origin = BARO_ORIGIN_EVENT};
     end.value[EXIT_cpu] = cpu_ns;
     tape_writer_exit(w, &end);
 }
@@ -183,7 +184,8 @@ static void begin(struct scene *w)
     assert_int_equal(feed_read(&w->feed, 0, &err), 0);
     baro_summary_finish(w->feed.summary);
     assert_int_equal(baro_timeline_finish(w->feed.timeline, &err), 0);
-    assert_int_equal(model_read(&w->model, &w->feed.newest, &w->feed.metric), 0);
+    assert_int_equal(
+        model_read(&w->model, baro_tape_header(w->feed.tape), &w->feed.newest, &w->feed.metric), 0);
     assert_int_equal(model_arrange(&w->model, &w->ui.wish), 0);
     w->ui.first_ns = w->feed.first_ns;
     w->ui.last_ns = w->feed.last_ns;
@@ -263,7 +265,7 @@ static void test_order_of_many(void **state)
     u.wish.sort = SORT_MEMORY;
     for (int reversed = 0; reversed < 2; reversed++) {
         u.wish.is_reversed = reversed;
-        assert_int_equal(model_read(&m, &i, &metric), 0);
+        assert_int_equal(model_read(&m, NULL, &i, &metric), 0);
         assert_int_equal(model_arrange(&m, &u.wish), 0);
         assert_int_equal(m.n_rows, MANY);
         for (size_t k = 1; k < MANY; k++) {
@@ -288,10 +290,10 @@ static void test_sums_that_are_lower_bounds(void **state)
     (void)state;
     up.value[PROCESS_rss] = 100;
     down.absent[PROCESS_rss] = BARO_ABSENT_DENIED;
-    assert_int_equal(model_read(&m, &i, &metric), 0);
+    assert_int_equal(model_read(&m, NULL, &i, &metric), 0);
     assert_true(m.at[0].tree.rss_is_least && !m.at[0].own.rss_is_least);
     down.value[PROCESS_state] = 'Z';
-    assert_int_equal(model_read(&m, &i, &metric), 0);
+    assert_int_equal(model_read(&m, NULL, &i, &metric), 0);
     assert_false(m.at[0].tree.rss_is_least);
     model_done(&m);
 }

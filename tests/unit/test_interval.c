@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What members used between two samples, also those that began or ended between them: values worked out by hand. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "baro/interval.h"
+#include "sample/sample.h"
+
+#define SECOND 1000000000ull
+
+/* The machine had been up for 1000 s when the tape began. */
+static const struct baro_header header = {
+    .mode = BARO_MODE_ATTACH, .clk_tck = 100, .start_boottime_ns = 1000 * SECOND};
+static const struct baro_sample first = {.t_ns = 10 * SECOND}, second = {.t_ns = 12 * SECOND};
+static const struct baro_interval between = {&header, &first, &second};
+
+static int derived(const char *name)
+{
+    return baro_derived_find(BARO_KIND_PROCESS, name, strlen(name));
+}
+
+static struct baro_process process(enum baro_origin origin, uint64_t start_ticks, uint64_t first_ns, uint64_t cpu_ns)
+{
+    struct baro_process p = {.id = 1, .key = {100, start_ticks}, .origin = origin, .first_ns = first_ns};
+    p.value[PROCESS_cpu] = cpu_ns;
+    return p;
+}
+
+static struct baro_exit exit_of(enum baro_exit_source source, enum baro_origin origin, uint64_t start_ticks,
+                                uint64_t cpu_ns)
+{
+    struct baro_exit e = {.id = 1, .key = {100, start_ticks}, .origin = origin, .source = source, .t_ns = 11 * SECOND};
+    e.value[EXIT_cpu] = cpu_ns;
+    return e;
+}
+
+static void assert_use(int absent, const struct baro_use *use, uint64_t growth, double rate, bool is_lower_bound)
+{
+    assert_int_equal(absent, BARO_PRESENT);
+    assert_int_equal(use->growth, growth);
+    assert_true(fabs(use->rate - rate) < 1e-12);
+    assert_int_equal(use->is_lower_bound, is_lower_bound);
+}
+
+/* The rows of the example in baro/interval.h. */
+static void test_example(void **state)
+{
+    const int cores = derived("cores");
+    struct baro_use use;
+    (void)state;
+    struct baro_process make[] = {process(BARO_ORIGIN_TARGET, 100500, 5 * SECOND, 4 * SECOND),
+                                  process(BARO_ORIGIN_TARGET, 100500, 5 * SECOND, 5 * SECOND)};
+    assert_use(baro_interval_process_derived(&between, &make[0], &make[1], cores, &use), &use, SECOND, 0.5, false);
+    struct baro_process ld = process(BARO_ORIGIN_EVENT, 101150, 11500000000, 400000000);
+    assert_use(baro_interval_process_derived(&between, NULL, &ld, cores, &use), &use, 400000000, 0.2, false);
+    struct baro_process cc = process(BARO_ORIGIN_EVENT, 100900, 9 * SECOND, 500000000);
+    struct baro_exit end = exit_of(BARO_EXIT_WAIT4, BARO_ORIGIN_EVENT, 100900, 1500000000);
+    assert_use(baro_interval_exit_derived(&between, &cc, &end, cores, &use), &use, SECOND, 0.5, false);
+    end = exit_of(BARO_EXIT_TASKSTATS, BARO_ORIGIN_EVENT, 101080, 200000000); /* as */
+    assert_use(baro_interval_exit_derived(&between, NULL, &end, cores, &use), &use, 200000000, 0.1, false);
+    struct baro_process sshd = process(BARO_ORIGIN_TARGET, 5000, 11 * SECOND, 90 * SECOND);
+    assert_int_equal(baro_interval_process_derived(&between, NULL, &sshd, cores, &use), BARO_ABSENT_NOT_YET);
+    struct baro_process gone = process(BARO_ORIGIN_SCAN, 100900, 9 * SECOND, 500000000);
+    end = exit_of(BARO_EXIT_LAST_SAMPLE, BARO_ORIGIN_SCAN, 100900, 500000000);
+    assert_use(baro_interval_exit_derived(&between, &gone, &end, cores, &use), &use, 0, 0, true);
+}
+
+/* One that did not run is not read again; one that ran for a moment is read once. Both are over all of the 2 s. */
+static void test_time_between_samples(void **state)
+{
+    const int cores = derived("cores");
+    struct baro_use use;
+    (void)state;
+    struct baro_process p[] = {process(BARO_ORIGIN_EVENT, 100100, 1 * SECOND, SECOND),
+                               process(BARO_ORIGIN_EVENT, 100100, 1 * SECOND, SECOND)};
+    p[0].read_ns = p[1].read_ns = 3 * SECOND;
+    assert_use(baro_interval_process_derived(&between, &p[0], &p[1], cores, &use), &use, 0, 0, false);
+    p[1].read_ns = 11 * SECOND;
+    p[1].value[PROCESS_cpu] += 300000000;
+    assert_use(baro_interval_process_derived(&between, &p[0], &p[1], cores, &use), &use, 300000000, 0.15, false);
+    p[1].value[PROCESS_cpu] = 5;
+    /* It fell. */
+    assert_int_equal(baro_interval_process_derived(&between, &p[0], &p[1], cores, &use), BARO_ABSENT_UNKNOWN);
+    p[1].absent[PROCESS_cpu] = BARO_ABSENT_DENIED;
+    assert_int_equal(baro_interval_process_derived(&between, &p[0], &p[1], cores, &use), BARO_ABSENT_DENIED);
+}
+
+/* The earlier sample was at 10 s, which is tick 101000. */
+static void test_began_after(void **state)
+{
+    (void)state;
+    struct baro_process p = process(BARO_ORIGIN_SCAN, 101000, 11 * SECOND, 1);
+    assert_true(baro_process_began_after(&header, &p, 10 * SECOND)); /* from 10.00 to 10.01 s */
+    p.key.start = 100999;
+    assert_false(baro_process_began_after(&header, &p, 10 * SECOND));
+    assert_true(baro_process_began_after(NULL, &p, 10 * SECOND)); /* all that is known is when it was found */
+    p.origin = BARO_ORIGIN_TARGET;
+    assert_false(baro_process_began_after(NULL, &p, 10 * SECOND));
+    p.origin = BARO_ORIGIN_EVENT; /* when it was forked is known */
+    assert_true(baro_process_began_after(&header, &p, 10 * SECOND));
+    p.first_ns = 10 * SECOND;
+    assert_false(baro_process_began_after(&header, &p, 10 * SECOND));
+}
+
+/* It had used 100 s before `baro record` began, then 4 s up to the sample at 10 s and 1 s more. Its exit has 5 s. */
+static void test_ran_before_the_recording(void **state)
+{
+    const int cores = derived("cores");
+    struct baro_use use;
+    (void)state;
+    struct baro_process p = process(BARO_ORIGIN_SCAN, 5000, 0, 104 * SECOND);
+    struct baro_exit end = exit_of(BARO_EXIT_TASKSTATS, BARO_ORIGIN_SCAN, 5000, 5 * SECOND);
+    assert_use(baro_interval_exit_derived(&between, &p, &end, cores, &use), &use, 0, 0, true);
+    p.value[PROCESS_cpu] = 4500000000; /* 0.5 s before, 4 s, 1 s */
+    assert_use(baro_interval_exit_derived(&between, &p, &end, cores, &use), &use, 500000000, 0.25, true);
+    struct baro_header run = header;
+    const struct baro_interval of_run = {&run, &first, &second};
+    run.mode = BARO_MODE_RUN;
+    p = process(BARO_ORIGIN_TARGET, 100001, 0, 4 * SECOND);
+    end = exit_of(BARO_EXIT_WAIT4, BARO_ORIGIN_TARGET, 100001, 5 * SECOND);
+    assert_use(baro_interval_exit_derived(&of_run, &p, &end, cores, &use), &use, SECOND, 0.5, false); /* the command */
+}
+
+static void test_bytes(void **state)
+{
+    const int read = derived("io_read_bytes_per_second");
+    struct baro_use use;
+    (void)state;
+    struct baro_process p = process(BARO_ORIGIN_EVENT, 100900, 9 * SECOND, 0);
+    struct baro_exit end = exit_of(BARO_EXIT_WAIT4, BARO_ORIGIN_EVENT, 100900, 0);
+    p.value[PROCESS_io_read] = 1000;
+    end.value[EXIT_io_read] = 5000;
+    assert_use(baro_interval_exit_derived(&between, &p, &end, read, &use), &use, 4000, 2000, false);
+    end.value[EXIT_io_is_lower_bound] = 1;
+    assert_use(baro_interval_exit_derived(&between, &p, &end, read, &use), &use, 4000, 2000, true);
+    end.absent[EXIT_io_read] = BARO_ABSENT_DENIED;
+    assert_int_equal(baro_interval_exit_derived(&between, &p, &end, read, &use), BARO_ABSENT_DENIED);
+}
+
+static void test_nothing_to_compare_with(void **state)
+{
+    const int cores = derived("cores");
+    const struct baro_interval no_earlier = {&header, NULL, &second}, no_time = {&header, &second, &second};
+    struct baro_use use;
+    (void)state;
+    struct baro_process p = process(BARO_ORIGIN_EVENT, 101150, 11500000000, 1);
+    struct baro_exit end = exit_of(BARO_EXIT_WAIT4, BARO_ORIGIN_EVENT, 101150, 1);
+    assert_int_equal(baro_interval_process_derived(&no_earlier, NULL, &p, cores, &use), BARO_ABSENT_NOT_YET);
+    assert_int_equal(baro_interval_exit_derived(&no_earlier, NULL, &end, cores, &use), BARO_ABSENT_NOT_YET);
+    assert_int_equal(baro_interval_process_derived(&no_time, &p, &p, cores, &use), BARO_ABSENT_UNKNOWN);
+    assert_int_equal(baro_interval_process_derived(&between, &p, &p, -1, &use), BARO_ABSENT_UNSUPPORTED);
+    assert_int_equal(baro_interval_exit_derived(&between, &p, &end, 99, &use), BARO_ABSENT_UNSUPPORTED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_example),
+        cmocka_unit_test(test_time_between_samples),
+        cmocka_unit_test(test_began_after),
+        cmocka_unit_test(test_ran_before_the_recording),
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_nothing_to_compare_with),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
