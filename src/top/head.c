@@ -327,9 +327,12 @@ static void playhead(struct view *v, struct columns_of_head c, int rows, uint64_
         grid_restyle(v->grid, row, column, column + 1, STYLE_PLAYHEAD);
 }
 
-/* Of so many rows for figures those of the lowest ranks; a tall one has what is left over. */
-static int shown_figures(int rows, int *ret_tall)
+/* Of so many rows for figures and lanes those of the lowest ranks; what is left over have the lanes, then the tall
+ * figures. */
+static int shown_figures(const struct view *v, int rows, int *ret_tall)
 {
+    int lanes = baro_timeline_lanes(v->feed->timeline), over = rows - FIGURES;
+    rows -= over <= 0 ? 0 : lanes < over ? lanes : over;
     int n = rows < FIGURES ? rows : FIGURES;
     *ret_tall = rows >= FIGURES + 4 ? 3 : rows >= FIGURES + 2 ? 2 : 1;
     return n;
@@ -339,7 +342,7 @@ int view_head(struct view *v, int most_rows)
 {
     struct columns_of_head c = columns_for(v->grid->columns);
     uint64_t to_ns = v->feed->last_ns, from_ns = 0;
-    int tall, row = 1, n = shown_figures(most_rows - 2, &tall);
+    int tall, row = 1, n = shown_figures(v, most_rows - 2, &tall);
     if (v->ui->recent && to_ns > RECENT_NS)
         from_ns = to_ns - RECENT_NS;
     v->memory = head_memory(v);
@@ -354,7 +357,7 @@ int view_head(struct view *v, int most_rows)
         row += rows;
     }
     if (row < most_rows && c.note - 1 - c.curve > 3)
-        row += view_lanes(v, (struct box){row, c.curve, most_rows - row, c.note - 1}, from_ns, to_ns);
+        row += view_lanes(v, (struct box){row, c.curve, most_rows - row, c.note - 1}, c.value, from_ns, to_ns);
     playhead(v, c, row, from_ns, to_ns);
     return row;
 }

@@ -226,6 +226,17 @@ static void draw_row(struct view *v, struct box box, int row, size_t at, const b
     buf_done(&b);
 }
 
+/* Points down where the largest value is on top, and up where the smallest is. */
+static void put_direction(const struct view *v, struct buf *b)
+{
+    const struct wish *w = &v->ui->wish;
+    bool is_rising = (w->sort == SORT_PID || w->sort == SORT_NAME) != w->is_reversed;
+    if (v->grid->utf8)
+        buf_str(b, is_rising ? "▲" : "▼");
+    else
+        buf_byte(b, is_rising ? '^' : 'v');
+}
+
 static void draw_titles(struct view *v, struct box box, const bool shown[COLUMNS])
 {
     struct grid *g = v->grid;
@@ -240,15 +251,20 @@ static void draw_titles(struct view *v, struct box box, const bool shown[COLUMNS
         const struct column *one = &columns[c];
         bool is_own = c == COLUMN_CORES || c == COLUMN_RSS, has_tree = v->ui->wish.is_tree && shown[COLUMN_CORES_TREE];
         bool is_sorted = one->sort == (int)sort && !(is_own && has_tree);
-        buf_str(&b, g->utf8 || !one->ascii ? one->title : one->ascii);
         enum style style = is_sorted ? STYLE_SORTED : STYLE_HEADING;
+        if (is_sorted)
+            put_direction(v, &b);
+        buf_str(&b, g->utf8 || !one->ascii ? one->title : one->ascii);
         if (c == COLUMN_USER)
             grid_take(g, box.row, column, column + one->width, style, &b);
-        else
-            grid_take_right(g, box.row, column, column + one->width, style, &b);
+        else /* the sign of the order may stand between two columns */
+            grid_take_right(g, box.row, column > box.column ? column - 1 : column, column + one->width, style, &b);
         column += one->width + 1;
     }
-    grid_text(g, box.row, column, box.end, sort == SORT_NAME ? STYLE_SORTED : STYLE_HEADING, "COMMAND");
+    if (sort == SORT_NAME)
+        put_direction(v, &b);
+    buf_str(&b, "COMMAND");
+    grid_take(g, box.row, column, box.end, sort == SORT_NAME ? STYLE_SORTED : STYLE_HEADING, &b);
     buf_done(&b);
 }
 

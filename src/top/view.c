@@ -7,6 +7,7 @@
 #include "base/fmt.h"
 
 #define SIDE_FROM 150 /* columns: from there on there is room at the side */
+#define LANES_FROM 20 /* rows: from there on phases have lanes */
 
 static const char *const tab_names[TABS] = {"processes", "commands", "events"};
 static const char *const sort_names[SORTS] = {"cores", "CPU time", "memory", "I/O", "pid", "name"};
@@ -16,7 +17,7 @@ static int head_rows(const struct view *v)
     int rows = v->grid->rows, lanes = baro_timeline_lanes(v->feed->timeline);
     if (v->ui->help && rows < 40)
         return 1; /* the help needs the room: 22 rows, and so fits into 80x24 */
-    lanes = rows < 20 ? 0 : lanes > 3 ? 3 : lanes;
+    lanes = rows < LANES_FROM ? 0 : lanes > 3 ? 3 : lanes;
     if (rows < 8)
         return rows < 5 ? 1 : 2;
     return (rows < 14 ? 4 : rows < 20 ? 6 : rows < 36 ? 8 : rows < 50 ? 10 : 12) + lanes;
@@ -44,7 +45,12 @@ static void draw_bar(struct view *v, struct box box)
         buf_printf(&b, "%s, by CPU time", u->live ? "so far" : "of all that was recorded");
     }
     if (*u->filter && u->tab == TAB_PROCESSES)
-        buf_printf(&b, ", filter %s", u->filter);
+        buf_printf(&b, ", filter %s%s", u->filter, u->wish.regex ? "" : " (as text)");
+    ptrdiff_t phase = baro_timeline_phase_at(v->feed->timeline, u->live ? v->feed->last_ns : u->at_ns);
+    if (phase >= 0 && g->rows < LANES_FROM) { /* there are no lanes to see it in */
+        buf_clear(&b);
+        buf_printf(&b, "in %s", baro_timeline_get(v->feed->timeline, (size_t)phase)->name);
+    }
     if (grid_columns_of(g, b.len ? (const char *)b.at : "", b.len) < box.end - 1 - column)
         grid_take_right(g, box.row, column + 1, box.end - 1, STYLE_FAINT, &b);
     buf_done(&b);
@@ -92,6 +98,9 @@ static void draw_foot(struct view *v, int row)
         column = grid_text(g, row, 0, g->columns, STYLE_STRONG, u->prompt == PROMPT_FILTER ? " filter: " : " go to: ");
         column = grid_text(g, row, column, g->columns - 1, STYLE_PLAIN, u->input);
         grid_point(g, row, column, STYLE_PLAYHEAD, ' ', ' ');
+        if (u->prompt == PROMPT_FILTER && *u->filter && !u->wish.regex)
+            grid_text(g, row, column + 2, g->columns, STYLE_WARN,
+                      "not a regular expression: looked for as it stands");
         return;
     }
     if (*u->message) {

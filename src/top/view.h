@@ -33,8 +33,9 @@ void view_draw(struct view *v);
 int view_head(struct view *v, int most_rows);
 /* spark.c */
 void view_spark(struct grid *g, struct box box, enum style style, const float *value, int n, double scale);
-/* lanes.c: phases over the time axis, and the axis itself. Returns the rows that it took. */
-int view_lanes(struct view *v, struct box box, uint64_t from_ns, uint64_t to_ns);
+/* lanes.c: phases over the time axis, and the axis itself; column: of the text at its left. Returns the rows that it
+ * took. */
+int view_lanes(struct view *v, struct box box, int column, uint64_t from_ns, uint64_t to_ns);
 /* table.c */
 void view_processes(struct view *v, struct box box);
 /* commands.c */

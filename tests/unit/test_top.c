@@ -360,6 +360,88 @@ static void test_memory_in_the_head(void **state)
     end(&w);
 }
 
+static void add_named(struct tape_writer *w, enum baro_event_kind kind, uint64_t t_ns, const char *name)
+{
+    const struct baro_event e = {.t_ns = t_ns, .kind = kind, .text = name};
+    tape_writer_event(w, &e);
+}
+
+/* "train" from 2 to 4 s, in it "epoch" from 2.5 s on; marks at the begin and the end of the axis. */
+static void write_phases(void)
+{
+    struct tape_writer *w = new_tape(PATH, NULL);
+    struct baro_process p = {.id = 1, .key = {100, 7}, .name = (char *)"work", .cmdline = (char *)"work"};
+    struct baro_process *all[] = {&p};
+    struct baro_sample s = {.t_ns = SECOND, .n = 1, .processes = all};
+    add_named(w, BARO_EVENT_MARK, SECOND / 100, "first");
+    commit(w, &s);
+    add_named(w, BARO_EVENT_PHASE_BEGIN, 2 * SECOND, "train");
+    add_named(w, BARO_EVENT_PHASE_BEGIN, SECOND * 5 / 2, "epoch");
+    s.t_ns = 4 * SECOND;
+    commit(w, &s);
+    add_named(w, BARO_EVENT_MARK, 4 * SECOND, "last");
+    assert_int_equal(tape_writer_finish(w, NULL), 0);
+    tape_writer_free(w);
+}
+
+/* Each lane has a row, with the phase of the moment beside it; a mark covers no digit of the axis. */
+static void test_phases_and_marks(void **state)
+{
+    struct scene w = {.feed = {.path = PATH}};
+    struct grid g;
+    struct baro_error err = BARO_ERROR_INIT;
+    (void)state;
+    write_phases();
+    ui_init(&w.ui);
+    assert_int_equal(feed_open(&w.feed, &err), 0);
+    assert_int_equal(feed_read(&w.feed, 0, &err), 0);
+    baro_summary_finish(w.feed.summary);
+    assert_int_equal(baro_timeline_finish(w.feed.timeline, &err), 0);
+    assert_int_equal(model_read(&w.model, NULL, &w.feed.newest, &w.feed.metric), 0);
+    assert_int_equal(model_arrange(&w.model, &w.ui.wish), 0);
+    assert_int_equal(grid_init(&g, 24, 80, true), 0);
+    struct view v = {.grid = &g, .feed = &w.feed, .instant = &w.feed.newest, .model = &w.model, .ui = &w.ui};
+    view_draw(&v);
+    assert_row(&g, 7, " phases     train                               train");
+    assert_row(&g, 8, "            epoch                                  epoch");
+    assert_row(&g, 9, "                          +0.000s ▼────────────────────────▼ +4.000s");
+    w.ui.live = false;
+    w.ui.at_ns = SECOND * 9 / 4;
+    view_draw(&v);
+    assert_row(&g, 7, " phases     train                               train");
+    assert_row(&g, 8, "                                                   epoch");
+    grid_done(&g);
+    assert_int_equal(grid_init(&g, 12, 60, true), 0);
+    view_draw(&v); /* no room for lanes */
+    assert_row(&g, 4, " processes  commands  events                       in train");
+    grid_done(&g);
+    end(&w);
+}
+
+/* The sign of the order stands before the title that it is by. */
+static void test_sign_of_the_order(void **state)
+{
+    struct scene w;
+    struct grid g;
+    (void)state;
+    begin(&w);
+    assert_int_equal(grid_init(&g, 24, 80, false), 0);
+    struct view v = {.grid = &g, .feed = &w.feed, .instant = &w.feed.newest, .model = &w.model, .ui = &w.ui};
+    view_draw(&v);
+    assert_row(&g, 9, "    PID S CORES v+CORES        CPU     RSS     +RSS COMMAND");
+    press(&w, "Tp");
+    view_draw(&v);
+    assert_row(&g, 9, "   ^PID S CORES        CPU     RSS  READ/s WRITE/s COMMAND");
+    press(&w, "rn");
+    view_draw(&v);
+    assert_row(&g, 9, "    PID S CORES        CPU     RSS  READ/s WRITE/s ^COMMAND");
+    press(&w, "r");
+    view_draw(&v);
+    assert_row(&g, 9, "    PID S CORES        CPU     RSS  READ/s WRITE/s vCOMMAND");
+    grid_done(&g);
+    end(&w);
+}
+
 static void test_filter_and_fold(void **state)
 {
     struct scene w;
@@ -459,7 +541,8 @@ int main(void)
         cmocka_unit_test(test_curves_keep_peaks), cmocka_unit_test(test_spark),
         cmocka_unit_test(test_totals), cmocka_unit_test(test_order_of_many),
         cmocka_unit_test(test_sums_that_are_lower_bounds), cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_memory_in_the_head), cmocka_unit_test(test_filter_and_fold),
+        cmocka_unit_test(test_memory_in_the_head), cmocka_unit_test(test_phases_and_marks),
+        cmocka_unit_test(test_sign_of_the_order), cmocka_unit_test(test_filter_and_fold),
         cmocka_unit_test(test_time_keys), cmocka_unit_test(test_every_size),
     };
     if (!setlocale(LC_CTYPE, "C.UTF-8"))
