@@ -76,6 +76,18 @@ void buf_vprintf(struct buf *b, const char *format, va_list args)
     va_end(again);
 }
 
+void buf_point(struct buf *b, uint32_t point)
+{
+    if (point < 0x80) {
+        buf_byte(b, (uint8_t)point);
+        return;
+    }
+    int more = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
+    buf_byte(b, (uint8_t)(0xff00u >> (more + 1) | point >> (6 * more)));
+    while (more-- > 0)
+        buf_byte(b, (uint8_t)(0x80 | (point >> (6 * more) & 0x3f)));
+}
+
 void buf_printf(struct buf *b, const char *format, ...)
 {
     va_list args;

@@ -25,6 +25,7 @@ bool buf_reserve(struct buf *b, size_t more);
 void buf_add(struct buf *b, const void *at, size_t len);
 void buf_byte(struct buf *b, uint8_t byte);
 void buf_str(struct buf *b, const char *s);
+void buf_point(struct buf *b, uint32_t point); /* a character of Unicode, as UTF-8 */
 __attribute__((format(printf, 2, 3))) void buf_printf(struct buf *b, const char *format, ...);
 __attribute__((format(printf, 2, 0))) void buf_vprintf(struct buf *b, const char *format, va_list args);
 void buf_u64(struct buf *b, uint64_t v);     /* decimal text */

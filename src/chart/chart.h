@@ -205,9 +205,5 @@ struct chart_terminal {
 };
 /* Writes a chart as lines of text: braille dots, or ASCII. */
 void chart_text(const struct chart *c, const struct chart_terminal *t, struct buf *ret);
-/* One line of `width` cells for a curve: its highest value of each cell as block characters (ASCII: " .:-=+*#"). top:
- * the value of a full cell; 0: the curve's maximum. Unknown stretches are blanks. */
-void chart_spark(const struct chart *c, const struct chart_curve *curve, unsigned width, double top, bool utf8,
-                 struct buf *ret);
 
 #endif

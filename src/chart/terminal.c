@@ -16,17 +16,6 @@ int grid_color(unsigned curve)
     return colors[curve <= CHART_COLORS ? curve : CHART_COLORS];
 }
 
-static void put_point(struct buf *b, unsigned point)
-{
-    if (point < 0x80) {
-        buf_byte(b, (uint8_t)point);
-        return;
-    }
-    buf_byte(b, (uint8_t)(0xe0 | point >> 12));
-    buf_byte(b, (uint8_t)(0x80 | (point >> 6 & 0x3f)));
-    buf_byte(b, (uint8_t)(0x80 | (point & 0x3f)));
-}
-
 static void set_color(struct buf *b, bool on, int fore, int back)
 {
     if (!on)
@@ -252,9 +241,9 @@ static void row_text(const struct grid *g, size_t row, struct buf *ret)
         fore = to_fore;
         back = to_back;
         if (at->glyph)
-            put_point(ret, at->glyph);
+            buf_point(ret, at->glyph);
         else if (at->dots)
-            put_point(ret, g->t->utf8 ? 0x2800u | at->dots : (unsigned char)at->letter);
+            buf_point(ret, g->t->utf8 ? 0x2800u | at->dots : (unsigned char)at->letter);
         else
             buf_byte(ret, ' ');
     }
@@ -355,24 +344,4 @@ void chart_text(const struct chart *c, const struct chart_terminal *t, struct bu
     ret->failed = ret->failed || out.failed;
     buf_done(&out);
     free(g.cells);
-}
-
-void chart_spark(const struct chart *c, const struct chart_curve *curve, unsigned width, double top, bool utf8,
-                 struct buf *ret)
-{
-    static const char ascii[] = "_.:-=+*#";
-    top = top > 0 ? top : curve->max > 0 ? curve->max : 1;
-    for (unsigned x = 0; x < width; x++) {
-        double high = -1;
-        size_t end = c->buckets * (x + 1) / width, i = c->buckets * x / width;
-        for (end = end > i ? end : i + 1; i < end && i < c->buckets; i++)
-            high = curve->at[i].known && curve->at[i].max > high ? curve->at[i].max : high;
-        unsigned level = high < 0 ? 0 : (unsigned)fmin(7, fmax(0, ceil(high / top * 8) - 1));
-        if (high < 0)
-            buf_byte(ret, ' ');
-        else if (utf8)
-            put_point(ret, 0x2581 + level);
-        else
-            buf_byte(ret, (uint8_t)ascii[level]);
-    }
 }

@@ -3,6 +3,7 @@
  * The course of CPU, memory and I/O as rows of block characters over one time axis: from the start to the end of the
  * command. The figure behind a row is what a full block stands for.
  */
+#include "base/blocks.h"
 #include "base/clock.h"
 #include "base/fmt.h"
 #include "report/parts.h"
@@ -11,11 +12,6 @@
 #define WIDTH_LEAST 80u
 #define SCALE_COLUMNS 12u /* for what a full block stands for */
 #define CELLS_MOST 128u
-#define LEVELS 8u
-
-enum { EMPTY, NOT_KNOWN }; /* before the levels of a set */
-static const char *const blocks[] = {" ", "·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-static const char *const ascii[] = {" ", "?", ".", ":", "-", "=", "+", "*", "%", "#"};
 
 struct curve {
     const char *label, *fact;
@@ -79,16 +75,12 @@ static double fill(const struct baro_summary *s, struct curve *c, unsigned cells
     return most;
 }
 
-/* An eighth of a block for each eighth of what a full one stands for; what is little and not nothing is the lowest. */
-static const char *glyph(const struct lines *l, double value, double full)
+static void put_cell(struct lines *l, double value, double full)
 {
-    const char *const *set = l->style.utf8 ? blocks : ascii;
     if (value < 0)
-        return set[NOT_KNOWN];
-    if (value == 0 || full <= 0)
-        return set[EMPTY];
-    double level = value / full * LEVELS + 0.5;
-    return set[NOT_KNOWN + (level < 1 ? 1 : level > LEVELS ? LEVELS : (unsigned)level)];
+        buf_str(l->out, l->style.utf8 ? "·" : "?");
+    else
+        buf_point(l->out, blocks_point(blocks_height(value, full, 1), l->style.utf8));
 }
 
 static void draw(struct lines *l, const struct curve *c, unsigned cells, struct buf *full)
@@ -96,7 +88,7 @@ static void draw(struct lines *l, const struct curve *c, unsigned cells, struct 
     lines_begin(l, c->label, TONE_FAINT);
     lines_tone(l, c->tone);
     for (unsigned i = 0; i < cells; i++)
-        buf_str(l->out, glyph(l, c->cell[i], c->full));
+        put_cell(l, c->cell[i], c->full);
     lines_tone(l, TONE_PLAIN);
     lines_spaces(l->out, 2);
     lines_tone(l, TONE_FAINT);
@@ -114,7 +106,7 @@ static void cpu(struct lines *l, const struct baro_summary *s, unsigned cells)
     double most = fill(s, &c, cells), cores = report_fact(s, "limits", "cores_at_most").real;
     if (most <= 0)
         return;
-    c.full = cores > 0 && most * LEVELS >= cores ? cores : most;
+    c.full = cores > 0 && most * BLOCKS_LEVELS >= cores ? cores : most;
     if (c.full == cores)
         report_cores(&full, cores);
     else

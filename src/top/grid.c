@@ -181,18 +181,6 @@ int grid_columns_of(const struct grid *g, const char *at, size_t len)
 
 /* ---- as text ---- */
 
-static void add_point(struct buf *b, uint32_t point)
-{
-    if (point < 0x80) {
-        buf_byte(b, (uint8_t)point);
-        return;
-    }
-    int more = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
-    buf_byte(b, (uint8_t)(0xff00u >> (more + 1) | point >> (6 * more)));
-    while (more-- > 0)
-        buf_byte(b, (uint8_t)(0x80 | (point >> (6 * more) & 0x3f)));
-}
-
 static const char *code_of(enum style style)
 {
     static const char *const codes[STYLES] = {
@@ -225,7 +213,7 @@ void grid_print(const struct grid *g, int rows, bool color, struct buf *ret)
                 buf_printf(ret, "\033[%sm", code_of((enum style)at[i].style));
             style = (enum style)at[i].style;
             if (at[i].point)
-                add_point(ret, at[i].point);
+                buf_point(ret, at[i].point);
         }
         buf_str(ret, color && style != STYLE_PLAIN ? "\033[0m\n" : "\n");
     }

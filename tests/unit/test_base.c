@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base: what is shown of times, and words of a list. */
 #include <fcntl.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "base/blocks.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/error.h"
@@ -135,9 +138,41 @@ static void test_crc(void **state)
         assert_int_equal(crc32c_by_instruction(7, bytes, len), crc32c(7, bytes, len));
 }
 
+/* Eighths of one cell and of two; what is little and not nothing is seen. */
+static void test_blocks(void **state)
+{
+    (void)state;
+    assert_int_equal(blocks_height(3, 8, 1), 3);
+    assert_int_equal(blocks_height(3, 8, 2), 6);
+    assert_int_equal(blocks_height(0.01, 8, 1), 1);
+    assert_int_equal(blocks_height(0, 8, 1), 0);
+    assert_int_equal(blocks_height(99, 8, 2), 16);
+    assert_int_equal(blocks_height(1, 0, 1), 0);
+    assert_int_equal(blocks_height(NAN, 8, 1), 0);
+    assert_int_equal(blocks_point(0, true), ' ');
+    assert_int_equal(blocks_point(1, true), 0x2581);
+    assert_int_equal(blocks_point(8, true), 0x2588);
+    assert_int_equal(blocks_point(8, false), '#');
+}
+
+static void test_points(void **state)
+{
+    struct buf b = {0};
+    (void)state;
+    buf_point(&b, 'a');
+    buf_point(&b, 0xb5);
+    buf_point(&b, 0x2588);
+    buf_point(&b, 0x1f600);
+    buf_byte(&b, 0);
+    assert_string_equal((char *)b.at, "a\302\265\342\226\210\360\237\230\200");
+    buf_done(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_points),
         cmocka_unit_test(test_utc),      cmocka_unit_test(test_text),        cmocka_unit_test(test_words),
         cmocka_unit_test(test_crc),      cmocka_unit_test(test_time_namespaces), cmocka_unit_test(test_own_proc),
     };

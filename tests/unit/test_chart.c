@@ -285,23 +285,6 @@ static void test_terminal_phases(void **state)
     chart_done(&c);
 }
 
-static void test_spark(void **state)
-{
-    struct chart c;
-    struct buf b = {0};
-    (void)state;
-    make(&c, CHART_COUNT, CHART_LINE, "a");
-    chart_spark(&c, &c.curves[0], 10, 0, false, &b);
-    buf_byte(&b, 0);
-    assert_string_equal((char *)b.at, "... ...#..");
-    buf_clear(&b);
-    chart_spark(&c, &c.curves[0], 5, 4, true, &b); /* two buckets in a cell; 8 is above the top */
-    buf_byte(&b, 0);
-    assert_string_equal((char *)b.at, "\342\226\204\342\226\204\342\226\204\342\226\210\342\226\204");
-    buf_done(&b);
-    chart_done(&c);
-}
-
 static unsigned big_endian(const unsigned char *at)
 {
     return (unsigned)at[0] << 24 | (unsigned)at[1] << 16 | (unsigned)at[2] << 8 | at[3];
@@ -333,7 +316,7 @@ int main(void)
         cmocka_unit_test(test_value_ticks),   cmocka_unit_test(test_time_ticks),
         cmocka_unit_test(test_curve_numbers), cmocka_unit_test(test_svg_keeps_peaks_and_gaps),
         cmocka_unit_test(test_svg_escapes),   cmocka_unit_test(test_terminal),
-        cmocka_unit_test(test_spark),         cmocka_unit_test(test_png),
+        cmocka_unit_test(test_png),
         cmocka_unit_test(test_phase_colors),  cmocka_unit_test(test_limit_that_changed),
         cmocka_unit_test(test_terminal_phases),
     };
