@@ -17,7 +17,8 @@ enum baro_attribute_type {
     BARO_ATTRIBUTE_UNSIGNED, /**< u64 */
     BARO_ATTRIBUTE_SIGNED,   /**< i64 */
     BARO_ATTRIBUTE_TEXT,     /**< text */
-    BARO_ATTRIBUTE_REAL      /**< real */
+    BARO_ATTRIBUTE_REAL,     /**< real */
+    BARO_ATTRIBUTE_BOOLEAN   /**< u64: 0 or 1 */
 };
 
 /** The member that the type names has the value. */

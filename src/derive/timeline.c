@@ -64,6 +64,9 @@ static void text_of_attribute(struct buf *b, const struct baro_attribute *a)
     case BARO_ATTRIBUTE_REAL:
         json_double(&(struct json){.out = b}, a->real);
         break;
+    case BARO_ATTRIBUTE_BOOLEAN:
+        buf_str(b, a->u64 ? "true" : "false");
+        break;
     }
 }
 

@@ -21,6 +21,8 @@ void json_row(const struct columns *c, const struct row *r, struct json *json);
 /* Members of an object that is open: the facts of a phase; what is no exact value is listed in "lower_bounds",
  * "estimates" and "absent". */
 void json_phase_facts(const struct baro_timeline *t, size_t item, struct json *json);
+/* An attribute as a member of an object that is open; of a type that a later version added it is null. */
+void json_attribute(const struct baro_attribute *a, struct json *json);
 /* The attributes of a phase or a mark, as an object. */
 void json_attributes(const struct baro_timeline_item *item, struct json *json);
 

@@ -64,26 +64,34 @@ void json_phase_facts(const struct baro_timeline *t, size_t item, struct json *j
     list(j, t, item, "absent", 0);
 }
 
+void json_attribute(const struct baro_attribute *a, struct json *j)
+{
+    json_key(j, a->name);
+    switch (a->type) {
+    case BARO_ATTRIBUTE_UNSIGNED:
+        json_u64(j, a->u64);
+        break;
+    case BARO_ATTRIBUTE_SIGNED:
+        json_i64(j, a->i64);
+        break;
+    case BARO_ATTRIBUTE_REAL:
+        json_double(j, a->real);
+        break;
+    case BARO_ATTRIBUTE_TEXT:
+        json_text(j, a->text);
+        break;
+    case BARO_ATTRIBUTE_BOOLEAN:
+        json_bool(j, a->u64);
+        break;
+    default:
+        json_null(j); /* of a later version */
+    }
+}
+
 void json_attributes(const struct baro_timeline_item *item, struct json *j)
 {
     json_begin(j, '{');
-    for (size_t i = 0; i < item->attribute_count; i++) {
-        const struct baro_attribute *a = &item->attribute[i];
-        json_key(j, a->name);
-        switch (a->type) {
-        case BARO_ATTRIBUTE_UNSIGNED:
-            json_u64(j, a->u64);
-            break;
-        case BARO_ATTRIBUTE_SIGNED:
-            json_i64(j, a->i64);
-            break;
-        case BARO_ATTRIBUTE_REAL:
-            json_double(j, a->real);
-            break;
-        case BARO_ATTRIBUTE_TEXT:
-            json_text(j, a->text);
-            break;
-        }
-    }
+    for (size_t i = 0; i < item->attribute_count; i++)
+        json_attribute(&item->attribute[i], j);
     json_end(j, '}');
 }

@@ -9,6 +9,7 @@
 #include "base/fmt.h"
 #include "base/json.h"
 #include "base/last.h"
+#include "encode/encode.h"
 
 /* ---- rates ---- */
 
@@ -323,6 +324,9 @@ static void write_attribute(struct buf *b, const struct baro_attribute *a)
     case BARO_ATTRIBUTE_TEXT:
         buf_str(b, a->text);
         break;
+    case BARO_ATTRIBUTE_BOOLEAN:
+        buf_str(b, a->u64 ? "true" : "false");
+        break;
     }
 }
 
@@ -342,27 +346,6 @@ static void put_attributes(struct cell *cell, const struct row *r)
     cell->len = b->len;
 }
 
-static void json_attribute(struct json *j, const struct baro_attribute *a)
-{
-    json_key(j, a->name);
-    switch (a->type) {
-    case BARO_ATTRIBUTE_UNSIGNED:
-        json_u64(j, a->u64);
-        break;
-    case BARO_ATTRIBUTE_SIGNED:
-        json_i64(j, a->i64);
-        break;
-    case BARO_ATTRIBUTE_REAL:
-        json_double(j, a->real);
-        break;
-    case BARO_ATTRIBUTE_TEXT:
-        json_text(j, a->text);
-        break;
-    default:
-        json_null(j); /* of a later version */
-    }
-}
-
 /* What a mark or a phase was given besides its name, which is its first attribute. */
 static void put_given(struct cell *cell, const struct row *r)
 {
@@ -377,7 +360,7 @@ static void put_given(struct cell *cell, const struct row *r)
     buf_clear(r->attributes);
     json_begin(&json, '{');
     for (size_t i = 1; i < n && baro_event_attribute(r->event, i, &a) == 0; i++)
-        json_attribute(&json, &a);
+        json_attribute(&a, &json);
     json_end(&json, '}');
     if (r->attributes->failed)
         return;

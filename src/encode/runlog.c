@@ -110,12 +110,6 @@ static void put_key(struct buf *b, const char *key)
     buf_str(b, ": ");
 }
 
-/* On the tape a boolean is the text "true" or "false". */
-static bool is_word(const char *text)
-{
-    return strcmp(text, "true") == 0 || strcmp(text, "false") == 0;
-}
-
 static void put_attributes(struct buf *b, const struct baro_timeline_item *v)
 {
     for (size_t i = 0; i < v->attribute_count && !b->failed; i++) {
@@ -132,10 +126,10 @@ static void put_attributes(struct buf *b, const struct baro_timeline_item *v)
             put_real(b, a->real);
             break;
         case BARO_ATTRIBUTE_TEXT:
-            if (is_word(a->text))
-                buf_str(b, a->text);
-            else
-                put_text(b, a->text);
+            put_text(b, a->text);
+            break;
+        case BARO_ATTRIBUTE_BOOLEAN:
+            buf_str(b, a->u64 ? "true" : "false");
             break;
         default:
             buf_str(b, "null"); /* of a later version */

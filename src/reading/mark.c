@@ -187,13 +187,14 @@ static bool take_array(struct mark *m, struct span *s, const char *path)
 
 static bool take_word(struct mark *m, struct span *s, const char *path)
 {
-    struct baro_attribute a = {.type = BARO_ATTRIBUTE_TEXT};
+    struct baro_attribute a = {.type = BARO_ATTRIBUTE_BOOLEAN};
     if (json_literal(s, "null") || json_literal(s, "NaN") || json_literal(s, "Infinity"))
         return true;
-    a.text = json_literal(s, "true") ? "true" : json_literal(s, "false") ? "false" : NULL;
-    if (a.text)
-        add(m, path, a);
-    return a.text != NULL;
+    a.u64 = json_literal(s, "true");
+    if (!a.u64 && !json_literal(s, "false"))
+        return false;
+    add(m, path, a);
+    return true;
 }
 
 static bool take_value(struct mark *m, struct span *s, const char *path, unsigned depth)

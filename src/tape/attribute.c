@@ -44,6 +44,8 @@ static size_t size_of(const struct baro_attribute *a)
         return strlen(text_of(a)) > ATTRIBUTE_TEXT_MAX ? 0 : head + text_size(text_of(a));
     case BARO_ATTRIBUTE_REAL:
         return head + sizeof(uint64_t);
+    case BARO_ATTRIBUTE_BOOLEAN:
+        return head + 1;
     }
     return 0;
 }
@@ -74,6 +76,9 @@ static void write_one(struct buf *out, const struct baro_attribute *a)
         memcpy(&real_bits, &a->real, sizeof real_bits);
         put_le64(real, real_bits);
         buf_add(out, real, sizeof real);
+        break;
+    case BARO_ATTRIBUTE_BOOLEAN:
+        buf_varint(out, a->u64 != 0);
         break;
     }
 }
@@ -132,6 +137,8 @@ static bool scan_one(struct span in, struct span *ret_name, struct baro_attribut
         real_bits = get_le64((const uint8_t *)in.at);
         memcpy(&ret->real, &real_bits, sizeof ret->real);
         return true;
+    case BARO_ATTRIBUTE_BOOLEAN:
+        return scan_varint(&in, &ret->u64) && ret->u64 <= 1;
     default:
         return false;
     }

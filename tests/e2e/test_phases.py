@@ -36,13 +36,14 @@ def test_lines_of_a_shell_are_on_the_tape(run_both, tape):
         test -f "$BARO_EVENTS" || exit 4
         echo "epoch 1" >>"$BARO_EVENTS"
         echo '{"begin": "load", "rows": 1000}' >>"$BARO_EVENTS"
-        echo '{"mark": "checkpoint", "loss": 0.12, "step": -3, "ok": true, "by": {"host": "a b"}}' >>"$BARO_EVENTS"
+        echo '{"mark": "checkpoint", "loss": 0.12, "step": -3, "ok": true, "word": "true", "by": {"host": "a b"}}' >>"$BARO_EVENTS"
         echo '{"end": "load", "rows": 2000}' >>"$BARO_EVENTS"
         printf 'without newline' >>"$BARO_EVENTS\"""",
     )
     got = phases(run_both, tape)
     assert [m["name"] for m in got["marks"]] == ["epoch 1", "checkpoint", "without newline"]
-    assert got["marks"][1]["attributes"] == {"loss": 0.12, "step": -3, "ok": "true", "by.host": "a b"}
+    assert got["marks"][1]["attributes"] == {"loss": 0.12, "step": -3, "ok": True, "word": "true",
+                                             "by.host": "a b"}
     load = named(got["phases"], "load")
     assert load["attributes"] == {"rows": 2000} and not load["is_open"]
     assert load["begin_ns"] <= got["marks"][1]["begin_ns"] <= load["end_ns"]

@@ -354,9 +354,11 @@ static void test_event_attributes(void **state)
         {.name = "long", .type = BARO_ATTRIBUTE_TEXT, .text = long_text},
         {.name = "note", .type = BARO_ATTRIBUTE_TEXT, .text = "half\n"},
         {.name = "loss", .type = BARO_ATTRIBUTE_REAL, .real = 0.125},
+        {.name = "ok", .type = BARO_ATTRIBUTE_BOOLEAN, .u64 = 1},
+        {.name = "last", .type = BARO_ATTRIBUTE_BOOLEAN, .u64 = 0},
     };
     struct tape_writer *w = new_tape(path, NULL);
-    struct baro_event e = {.kind = BARO_EVENT_MARK, .text = "epoch 3", .n_attributes = 6, .attribute = given};
+    struct baro_event e = {.kind = BARO_EVENT_MARK, .text = "epoch 3", .n_attributes = 8, .attribute = given};
     struct baro_tape *t;
     struct baro_record r;
     struct baro_attribute a;
@@ -370,7 +372,7 @@ static void test_event_attributes(void **state)
     assert_int_equal(baro_tape_next(t, &r, NULL), 1);
     assert_int_equal(r.kind, BARO_RECORD_EVENT);
     assert_string_equal(baro_event_name(r.u.event), "mark");
-    assert_int_equal(baro_event_attribute_count(r.u.event), 5);
+    assert_int_equal(baro_event_attribute_count(r.u.event), 7);
     assert_int_equal(baro_event_attribute(r.u.event, 0, &a), 0);
     assert_string_equal(a.name, "name");
     assert_string_equal(a.text, "epoch 3");
@@ -383,6 +385,10 @@ static void test_event_attributes(void **state)
     assert_string_equal(a.text, "half\n");
     assert_int_equal(baro_event_attribute_find(r.u.event, "loss", &a), 0);
     assert_true(a.type == BARO_ATTRIBUTE_REAL && a.real == 0.125);
+    assert_int_equal(baro_event_attribute_find(r.u.event, "ok", &a), 0);
+    assert_true(a.type == BARO_ATTRIBUTE_BOOLEAN && a.u64 == 1);
+    assert_int_equal(baro_event_attribute_find(r.u.event, "last", &a), 0);
+    assert_true(a.type == BARO_ATTRIBUTE_BOOLEAN && a.u64 == 0);
     assert_int_equal(baro_tape_next(t, &r, NULL), 1);
     assert_int_equal(baro_event_attribute_count(r.u.event), 1);
     baro_tape_close(t);
