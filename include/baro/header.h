@@ -52,6 +52,19 @@ BARO_API bool baro_header_wants(const struct baro_header *h, int metric);
 BARO_API int32_t baro_header_recorder_pid(const struct baro_header *h);
 /** @return the start time of the recorder in clock ticks since boot. */
 BARO_API uint64_t baro_header_recorder_start_ticks(const struct baro_header *h);
+/**
+ * @return 0: the tape is one file and begins with the recording. Else it is in segments (--keep), and the number of the
+ * first one that the cursor found, from 1 on: above 1 the beginning of the recording was removed. Counters of the job
+ * and of processes still count from the beginning; what ended before is in the job's totals and has no record.
+ */
+BARO_API uint32_t baro_header_segment(const struct baro_header *h);
+/**
+ * @return whether the tape has the job from its first instruction on: `baro run` started it, and the beginning of the
+ * tape was not removed. Only then were its counters 0 when the tape begins.
+ */
+BARO_API bool baro_header_has_start(const struct baro_header *h);
+BARO_API uint64_t baro_header_keep_ns(const struct baro_header *h);    /**< --keep as a time; 0: not limited by it */
+BARO_API uint64_t baro_header_keep_bytes(const struct baro_header *h); /**< --keep as a size; 0: not limited by it */
 BARO_API const char *baro_header_event_source(const struct baro_header *h); /**< "connector", "perf" or "scan" */
 BARO_API const char *
 baro_header_exit_source(const struct baro_header *h); /**< "taskstats", "perf", "wait4" or "none" */

@@ -53,15 +53,19 @@ struct baro_record {
 
 /**
  * Opens a tape for reading and reads its header.
- * @param path a file; it must be a regular one.
+ *
+ * A tape is a regular file, or a folder of segments (`--keep`). Of the latter a cursor reads those that are there, one
+ * after the other, as if they were one file; segments that the recorder removes before the cursor has come to them are
+ * left out. baro_header_segment() tells whether the beginning was removed.
+ * @param path a file or a folder.
  * @return 0 and a cursor that stands before the first record, to be closed with baro_tape_close(); -errno,
  * BARO_E_NOT_TAPE, BARO_E_EMPTY (too short to hold a header), BARO_E_VERSION or BARO_E_CORRUPT (a damaged header).
  */
 BARO_API int baro_tape_open(struct baro_tape **ret, const char *path, struct baro_error *err);
 
 /**
- * Opens a tape through a descriptor of a regular file. The cursor keeps a duplicate of it and never moves its offset,
- * so the caller may close it.
+ * Opens a tape through a descriptor of a regular file or of a folder of segments (not O_PATH). The cursor keeps a
+ * duplicate of it and never moves its offset, so the caller may close it.
  * @param name what errors call it; NULL: "the tape".
  */
 BARO_API int baro_tape_open_fd(struct baro_tape **ret, int fd, const char *name, struct baro_error *err);

@@ -136,7 +136,7 @@ int cmd_phase(struct cli *cli, const struct settings *s, char **argv)
     if (cli->filter->essential || cli->filter->process_errno)
         return execute_at_once(&p);
     const struct run_options options = {
-        .argv = p.command, .tape_fd = -1, .events_fd = -1, .folder_fd = -1, .filter = cli->filter};
+        .argv = p.command, .tape_fd = -1, .segments_fd = -1, .events_fd = -1, .folder_fd = -1, .filter = cli->filter};
     if (run_wrapper(&options, NULL, NULL, &result, &err) < 0)
         return cli_fail(cli, &err);
     report_end(&p, &result);

@@ -185,7 +185,7 @@ static void marks_make(struct running *run, const struct cli *cli)
 static int start_view(struct running *run, const struct cli *cli, int *ret_fd, struct baro_error *err)
 {
     int code = cli->filter->there ? error_set(err, -EPERM, "--top: not under a seccomp filter")
-                                  : beside_start(cli, run->recording.tape_fd, ret_fd, err);
+                                  : beside_start(cli, recording_read_fd(&run->recording), ret_fd, err);
     if (code < 0)
         recording_discard(&run->recording);
     return code;
@@ -223,6 +223,7 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         .becoming = becoming,
         .subreaper = s->record.subreaper,
         .tape_fd = run.recording.tape_fd,
+        .segments_fd = run.recording.segments.dir_fd,
         .events_fd = run.options.events_fd,
         .marks = &run.marks,
         .folder_fd = run.recording.file.dir_fd,

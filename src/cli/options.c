@@ -9,6 +9,10 @@
 #include "command/settings.h"
 #include "metric/ids.h"
 
+/* A sixteenth of it is a segment, which has a header of its own. */
+#define KEEP_NS_LEAST (10 * NS_PER_SEC)
+#define KEEP_BYTES_LEAST 1000000u
+
 /* ---- values ---- */
 
 static int take_interval(void *at, const char *text, struct baro_error *err)
@@ -36,6 +40,25 @@ static int take_for(void *at, const char *text, struct baro_error *err)
     if (ns == 0 || ns > 3660 * 24 * 3600 * NS_PER_SEC)
         return error_set(err, BARO_E_RANGE, "invalid time to record for %s: 1ns to 3660d", text);
     *(uint64_t *)at = ns;
+    return 0;
+}
+
+/* A time or a size; given twice, both. */
+static int take_keep(void *at, const char *text, struct baro_error *err)
+{
+    struct record_settings *s = at;
+    uint64_t n;
+    if (parse_duration(text, &n, NULL) == 0) {
+        if (n < KEEP_NS_LEAST)
+            return error_set(err, BARO_E_RANGE, "%s is less than 10s", text);
+        s->keep_ns = n;
+        return 0;
+    }
+    if (parse_size(text, &n, NULL) < 0)
+        return error_set(err, BARO_E_SYNTAX, "'%s' is neither a time nor a size: write 1h, 10min or 512MB", text);
+    if (n < KEEP_BYTES_LEAST)
+        return error_set(err, BARO_E_RANGE, "%s is less than 1MB", text);
+    s->keep_bytes = n;
     return 0;
 }
 
@@ -182,6 +205,15 @@ void settings_init(struct settings *s)
      .parse = take_tape,                                                                                               \
      .completes = OPT_A_FILE,                                                                                          \
      .help = "write the tape to FILE, which must not exist (default: among the kept runs)"},                           \
+        {.name = "keep",                                                                                               \
+         .argument = "TIME|SIZE",                                                                                      \
+         .type = OPT_PARSED,                                                                                           \
+         .offset = AT(record),                                                                                         \
+         .parse = take_keep,                                                                                           \
+         .help = "keep only the newest part of the tape, e.g. 1h or 512MB",                                            \
+         .more = "FILE is then a folder of segments, each a tape by itself; the oldest are removed. All commands "     \
+                 "read it like any other tape. At least TIME is kept, and at most a sixteenth more; never more than "  \
+                 "SIZE. Give it twice for both. The job's totals still count from the beginning."},                    \
         {.name = "force",                                                                                              \
          .type = OPT_TRUE,                                                                                             \
          .offset = AT(record.force),                                                                                   \

@@ -102,6 +102,29 @@ static int without_file(struct recording *r, const struct baro_error *why, struc
     return 0;
 }
 
+static bool in_segments(const struct record_settings *s)
+{
+    return s->keep_ns || s->keep_bytes;
+}
+
+/* The folder stands in r->file in the place of a file. Takes dir_fd. */
+static int create_segments(struct recording *r, int dir_fd, const char *name, bool force, struct baro_error *err)
+{
+    const struct segments_keep keep = {r->settings->keep_ns, r->settings->keep_bytes};
+    r->file = (struct tape_file){.dir_fd = dir_fd};
+    int fd = -ENAMETOOLONG;
+    if (strlen(name) > NAME_MAX)
+        error_set(err, fd, "can't make %.200s: %s", (const char *)r->path.at, error_text(ENAMETOOLONG));
+    else
+        fd = segments_create(&r->segments, dir_fd, name, (const char *)r->path.at, force, keep, err);
+    if (fd < 0 || fstat(r->segments.dir_fd, &r->file.file) < 0) {
+        tape_file_done(&r->file);
+        return fd < 0 ? fd : -errno;
+    }
+    memcpy(r->file.name, name, strlen(name) + 1);
+    return fd;
+}
+
 static int create_kept(struct recording *r, const char *command, int dir_fd, struct baro_error *err)
 {
     int code = runs_new_path((const char *)r->dir.at, command, &r->path, err);
@@ -109,8 +132,9 @@ static int create_kept(struct recording *r, const char *command, int dir_fd, str
         fd_close(dir_fd);
         return code;
     }
-    const char *path = (const char *)r->path.at;
-    return tape_file_create(&r->file, dir_fd, strrchr(path, '/') + 1, path, false, err);
+    const char *path = (const char *)r->path.at, *name = strrchr(path, '/') + 1;
+    return in_segments(r->settings) ? create_segments(r, dir_fd, name, false, err)
+                                    : tape_file_create(&r->file, dir_fd, name, path, false, err);
 }
 
 static int open_kept(struct recording *r, const char *command, struct baro_error *err)
@@ -134,7 +158,8 @@ int recording_open(struct recording *r, const struct cli *cli, const struct reco
 {
     const char *name;
     *r = (struct recording){
-        .cli = cli, .settings = s, .tape_fd = -1, .stderr_fd = STDERR_FILENO, .file = {.dir_fd = -1}};
+        .cli = cli, .settings = s, .tape_fd = -1, .stderr_fd = STDERR_FILENO, .file = {.dir_fd = -1},
+        .segments = {.dir_fd = -1}};
     if (!s->output)
         return open_kept(r, command, err);
     int code = absolute(s->output, &r->path, err);
@@ -143,7 +168,9 @@ int recording_open(struct recording *r, const struct cli *cli, const struct reco
     int dir_fd = folder_of((const char *)r->path.at, &name, err);
     if (dir_fd < 0)
         return dir_fd;
-    r->tape_fd = tape_file_create(&r->file, dir_fd, name, (const char *)r->path.at, s->force, err);
+    r->tape_fd = in_segments(s)
+                     ? create_segments(r, dir_fd, name, s->force, err)
+                     : tape_file_create(&r->file, dir_fd, name, (const char *)r->path.at, s->force, err);
     return r->tape_fd < 0 ? r->tape_fd : 0;
 }
 
@@ -176,6 +203,14 @@ static void publish(struct recording *r)
     tape_file_done(&r->file);
 }
 
+static void remove_tape(struct recording *r)
+{
+    if (r->segments.dir_fd < 0)
+        tape_file_remove(&r->file);
+    else if (tape_file_named(&r->file))
+        segments_remove(r->file.dir_fd, r->file.name, true);
+}
+
 /* The folder is the same, the name may be another. */
 static void take_name(struct recording *r)
 {
@@ -185,19 +220,21 @@ static void take_name(struct recording *r)
     buf_byte(&r->path, 0);
 }
 
-/* `baro rm --yes` takes all rights from what it removes: that is not to come back. */
+/* `baro rm --yes` takes all rights from what it removes: that is not to come back. A folder of segments does not come
+ * back either: most of it may be gone. */
 static void look_for_tape(struct recording *r)
 {
     struct stat st;
     if (!r->begun || *r->file.temporary || r->moved || r->again_errno || r->file.dir_fd < 0 ||
-        tape_file_named(&r->file) || fstat(r->tape_fd, &st) < 0)
+        tape_file_named(&r->file) || fstat(r->segments.dir_fd < 0 ? r->tape_fd : r->segments.dir_fd, &st) < 0)
         return;
     if (st.st_nlink > 0) {
         r->moved = true;
         return;
     }
     r->removed = true;
-    int code = st.st_mode & 0777 ? tape_file_again(&r->file, r->tape_fd) : -EOWNERDEAD;
+    bool meant = !(st.st_mode & 0777) || r->segments.dir_fd >= 0;
+    int code = meant ? -EOWNERDEAD : tape_file_again(&r->file, r->tape_fd);
     r->again_errno = -code;
     if (code == 0)
         take_name(r);
@@ -308,7 +345,7 @@ static void on_finished(void *context, bool recorded)
 {
     struct recording *r = context;
     if (recorded && !r->begun)
-        tape_file_remove(&r->file); /* a full disk, from the beginning: there is nothing in it */
+        remove_tape(r); /* a full disk, from the beginning: there is nothing in it */
     else if (recorded)
         publish(r);
     if (!r->reported)
@@ -321,6 +358,19 @@ static void on_finished(void *context, bool recorded)
         link_done(r->link);
 }
 
+static int on_next_segment(void *context, uint64_t t_ns, uint64_t bytes)
+{
+    struct recording *r = context;
+    segments_thin(&r->segments, t_ns, bytes);
+    return segments_due(&r->segments, t_ns, bytes) ? segments_next(&r->segments, t_ns, bytes) : -1;
+}
+
+static void on_no_segment(void *context)
+{
+    struct recording *r = context;
+    segments_take_back(&r->segments);
+}
+
 void recording_options(struct recording *r, struct record_options *ret)
 {
     const struct record_settings *s = r->settings;
@@ -331,6 +381,10 @@ void recording_options(struct recording *r, struct record_options *ret)
         .wanted = s->wanted,
         .interval_ns = s->interval_ns,
         .overhead_ppm = s->overhead_ppm,
+        .keep_ns = s->keep_ns,
+        .keep_bytes = s->keep_bytes,
+        .next_segment = r->segments.dir_fd >= 0 ? on_next_segment : NULL,
+        .no_segment = on_no_segment,
         .cmdline = s->cmdline,
         .children = s->children,
         .programs = r->programs,
@@ -371,9 +425,14 @@ bool recording_settle(struct recording *r)
     return readable;
 }
 
+int recording_read_fd(const struct recording *r)
+{
+    return r->segments.dir_fd >= 0 ? r->segments.dir_fd : r->tape_fd;
+}
+
 void recording_discard(struct recording *r)
 {
-    tape_file_remove(&r->file);
+    remove_tape(r);
 }
 
 void recording_done(struct recording *r)
@@ -382,6 +441,7 @@ void recording_done(struct recording *r)
     judge_done(&r->judge);
     buf_done(&r->path);
     tape_file_done(&r->file);
+    segments_writer_done(&r->segments);
     buf_done(&r->dir);
     r->summary = NULL;
 }

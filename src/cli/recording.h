@@ -8,12 +8,14 @@
 #include "command/settings.h"
 #include "record/record.h"
 #include "tape/create.h"
+#include "tape/segments.h"
 
 struct recording {
     const struct cli *cli;
     const struct record_settings *settings;
     struct buf path;      /* absolute, NUL-terminated; of the tape */
     struct tape_file file;
+    struct segments_writer segments; /* with --keep; file is then the folder */
     struct buf dir;       /* of the kept runs; empty if -o was given */
     int tape_fd;
     bool begun;           /* its header is in the file */
@@ -45,6 +47,8 @@ void recording_done(struct recording *r);
 /* One line: "baro COMMAND: text". */
 void recording_say(void *recording, const char *line);
 
+/* The tape's descriptor for a reader: of its file or of its folder. */
+int recording_read_fd(const struct recording *r);
 /* Has the tape its name? */
 bool recording_named(const struct recording *r);
 

@@ -19,6 +19,7 @@ struct program_setting {
 struct record_settings {
     const char *output;    /* -o FILE; NULL: a new one among the kept runs */
     bool force;            /* replace an existing output */
+    uint64_t keep_ns, keep_bytes; /* --keep; 0: not given */
     bool quiet;            /* no summary at the end */
     bool top;              /* run: the live view beside the command */
     uint64_t interval_ns;  /* 0: auto */

@@ -91,7 +91,7 @@ void fact_own_cost(const struct baro_summary *s, int of, size_t row, struct baro
     uint64_t cpu;
     double v = 0;
     int absent = summary_self(s, RECORDER_cpu, &cpu);
-    bool has_start = s->self_first_ns && absent == BARO_PRESENT && s->self_first_cpu_ns <= cpu;
+    bool has_start = s->self_first_ns && !s->removed && absent == BARO_PRESENT && s->self_first_cpu_ns <= cpu;
     (void)row;
     switch (of) {
     case OWN_COST:

@@ -40,6 +40,9 @@ void fact_head(const struct baro_summary *s, int of, size_t row, struct baro_val
     case HEAD_START_NS:
         value_u64(ret, s->started ? BARO_PRESENT : BARO_ABSENT_NOT_YET, s->start_ns);
         break;
+    case HEAD_REMOVED:
+        value_u64(ret, s->removed && s->samples ? BARO_PRESENT : BARO_ABSENT_NONE, s->first_ns);
+        break;
     case HEAD_SUSPENDED:
         ret->u64 = s->suspended_ns;
         break;

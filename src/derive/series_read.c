@@ -322,7 +322,7 @@ int baro_series_read(struct baro_series *s, struct baro_tape *tape, struct baro_
         r = baro_tape_range(tape, &first_ns, &last_ns, err);
     if (r > 0)
         r = baro_tape_seek(tape, s->from_ns, &record, err);
-    s->from_start = r > 0 && record.t_ns == first_ns && baro_header_mode(baro_tape_header(tape)) == BARO_MODE_RUN;
+    s->from_start = r > 0 && record.t_ns == first_ns && baro_header_has_start(baro_tape_header(tape));
     for (size_t i = 0; s->from_start && i < s->n_curves; i++)
         s->curve[i].has = s->curve[i].counter >= 0 && !has_own_time(s->curve[i].kind); /* nothing, since 0 */
     for (size_t i = 0; i < s->n_curves; i++)

@@ -107,7 +107,8 @@ struct baro_summary {
     uint64_t samples;           /* seen here; the recorder's own count is in self */
     uint64_t first_ns, last_ns; /* of samples */
     uint64_t damaged_bytes;
-    bool failed; /* out of memory: parts are missing */
+    bool removed; /* the beginning of the tape (--keep) */
+    bool failed;  /* out of memory: parts are missing */
 
     /* start and end */
     bool started, ended, status_known, wrapper_lost;

@@ -194,7 +194,7 @@ int baro_timeline_new(struct baro_timeline **ret, const struct baro_header *head
     *ret = NULL;
     if (t)
         t->summary = summary_new(header);
-    if (!t || !t->summary || usage_history_init(&t->history, header->mode == BARO_MODE_ATTACH) < 0) {
+    if (!t || !t->summary || usage_history_init(&t->history, !baro_header_has_start(header)) < 0) {
         baro_timeline_free(t);
         return error_set(err, -ENOMEM, "out of memory");
     }
@@ -359,7 +359,7 @@ int baro_timeline_of_tape(struct baro_tape *tape, struct baro_timeline **ret, st
     if (code >= 0)
         code = baro_timeline_finish(t, err);
     if (code >= 0 && t->lanes)
-        code = measure_tape(t, tape, header->mode == BARO_MODE_ATTACH, err);
+        code = measure_tape(t, tape, !baro_header_has_start(header), err);
     if (code < 0) {
         baro_timeline_free(t);
         return code;

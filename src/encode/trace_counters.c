@@ -64,7 +64,7 @@ static unsigned group_of(enum from from)
 void trace_counters_init(struct trace_counters *c, const struct baro_header *header)
 {
     _Static_assert(sizeof(counters) / sizeof(*counters) <= TRACE_COUNTERS_MAX, "more counters");
-    c->from_start = baro_header_mode(header) == BARO_MODE_RUN;
+    c->from_start = baro_header_has_start(header);
     for (size_t i = 0; counters[i].from; i++) {
         const char *name = counters[i].metric;
         c->course[i].metric = name ? baro_metric_find(kind_of(counters[i].from), name, strlen(name)) : 0;

@@ -189,6 +189,7 @@ int header_fill(struct baro_header *h, const struct record_options *o, uint64_t 
 {
     bool attached = o->n_targets || o->cgroup || o->host_alone;
     *h = (struct baro_header){.mode = attached ? BARO_MODE_ATTACH : BARO_MODE_RUN, .interval_ns = o->interval_ns,
+                                .keep_ns = o->keep_ns, .keep_bytes = o->keep_bytes, .segment = o->next_segment ? 1 : 0,
                               .overhead_ppm = o->overhead_ppm, .wanted = o->wanted};
     uint64_t passed = clock_monotonic_ns() - now_monotonic_ns;
     h->start_monotonic_ns = now_monotonic_ns;

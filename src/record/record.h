@@ -36,6 +36,7 @@ struct record_options {
     uint64_t wanted;        /* mask of process metrics */
     uint64_t interval_ns;   /* 0: auto */
     uint64_t overhead_ppm;  /* 0: no limit */
+    uint64_t keep_ns, keep_bytes; /* for the header of a tape in segments; 0: no limit */
     bool cmdline, children;
     bool adopts;            /* run: the wrapper is a subreaper */
     char *const *argv;      /* run: the command as given; redacted before it reaches the tape */
@@ -57,6 +58,10 @@ struct record_options {
     bool no_events;         /* only scan, for tests and for users who ask for it */
     int events_fd;          /* run: from record_listen(); closed by the recorder */
     struct record_observer observer;
+    /* After each sample, for a tape in segments: bytes is how long the current one is. Returns a descriptor to go on
+     * in, which the recorder takes, or -1. If nothing could be written to it, no_segment is called. */
+    int (*next_segment)(void *context, uint64_t t_ns, uint64_t bytes);
+    void (*no_segment)(void *context);
     void (*on_error)(void *context, const char *line); /* one line for people */
     void (*begun)(void *context);                      /* the header is on the tape */
     /* The observer has got everything. The last sample and the footer are not on the tape yet, and writing them can

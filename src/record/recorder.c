@@ -82,6 +82,27 @@ static void commit(struct recorder *r, const struct baro_sample *s)
         r->options->on_error(r->options->observer.context, err.text);
 }
 
+/* For a tape in segments. All samples are on the tape by now, so a reader that finds the new segment has all of this
+ * one (tape/segment_read.c). */
+static void next_segment(struct recorder *r, uint64_t t_ns)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    if (!r->options->next_segment || tape_writer_failing(r->writer))
+        return;
+    recorder_writes(r, true);
+    int fd = r->options->next_segment(r->options->observer.context, t_ns, tape_writer_bytes(r->writer));
+    if (fd >= 0) {
+        r->header.segment++;
+        if (tape_writer_next(r->writer, fd, &r->header, &err) < 0) {
+            r->header.segment--;
+            r->options->no_segment(r->options->observer.context);
+        }
+    }
+    recorder_writes(r, false);
+    if (err.text[0] && !r->error_reported++ && r->options->on_error)
+        r->options->on_error(r->options->observer.context, err.text);
+}
+
 static void on_exit_record(void *context, const struct baro_exit *e)
 {
     struct recorder *r = context;
@@ -140,6 +161,7 @@ void recorder_tick(struct recorder *r)
     const struct baro_sample *s = sampler_tick(&r->sampler);
     commit(r, s);
     observe(r, s);
+    next_segment(r, s->t_ns);
 }
 
 static void note_missed(struct recorder *r, uint64_t missed)

@@ -45,6 +45,18 @@ static void note_times(struct lines *l, struct buf *b, const struct baro_summary
     }
 }
 
+static void note_removed(struct lines *l, struct buf *b, const struct baro_summary *s)
+{
+    uint64_t removed;
+    if (!report_has_u64(s, "", "removed_ns", &removed))
+        return;
+    buf_str(b, "the first ");
+    fmt_duration(b, removed);
+    buf_str(b, " of the recording were removed (--keep): totals are of all of it, peaks, curves and commands of the "
+               "rest");
+    note(l, b);
+}
+
 static void note_samples(struct lines *l, struct buf *b, const struct baro_summary *s)
 {
     uint64_t samples, left_out = report_u64(s, "recorder", "left_out");
@@ -63,6 +75,7 @@ void report_notes(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
     uint64_t damaged = report_u64(s, "recorder", "damaged_bytes");
+    note_removed(l, &b, s);
     note_times(l, &b, s);
     note_samples(l, &b, s);
     if (report_is(s, "recorder", "is_wrapper_lost")) {

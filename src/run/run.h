@@ -25,6 +25,7 @@ struct run_options {
     int events_fd;         /* the same */
     /* For BARO_EVENTS; its descriptor is the recorder's. NULL or without one: the variable is left as it is. */
     const struct marks_file *marks;
+    int segments_fd;       /* for the recorder: of a tape that is a folder; -1: none */
     int folder_fd;         /* of the tape's directory, kept open by both; -1: none */
     int beside_fd;         /* kept open by the wrapper alone (cli/beside.h); -1: none */
     /* Nothing can be recorded, because of error, and this process will become the command; may be NULL. */

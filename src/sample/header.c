@@ -68,6 +68,26 @@ uint64_t baro_header_recorder_start_ticks(const struct baro_header *h)
     return h->recorder.start;
 }
 
+uint32_t baro_header_segment(const struct baro_header *h)
+{
+    return h->segment;
+}
+
+bool baro_header_has_start(const struct baro_header *h)
+{
+    return h->mode == BARO_MODE_RUN && h->segment <= 1;
+}
+
+uint64_t baro_header_keep_ns(const struct baro_header *h)
+{
+    return h->keep_ns;
+}
+
+uint64_t baro_header_keep_bytes(const struct baro_header *h)
+{
+    return h->keep_bytes;
+}
+
 const char *baro_header_event_source(const struct baro_header *h)
 {
     return h->event_source;

@@ -222,6 +222,9 @@ struct baro_header {
     /* the recorder, so that a reader on the same boot can see whether it lives; 0: not known */
     struct baro_key recorder;
     uint64_t pid_namespace;     /* inode of /proc/PID/ns/pid: where the recorder's pid means it */
+    /* a tape in segments: which of them this is, from 1 on, and how much is kept; 0: a tape in one file; no limit */
+    uint32_t segment;
+    uint64_t keep_ns, keep_bytes;
 };
 
 /* The entities of any kind; NULL if the sample has none. */

@@ -71,7 +71,7 @@ int baro_tape_at(struct baro_tape *t, uint64_t t_ns, enum baro_at how, struct ba
 static int open_again(const struct baro_tape *t, struct baro_tape **ret, struct baro_error *err)
 {
     return t->memory ? baro_tape_open_memory(ret, t->memory, (size_t)t->size, err)
-                     : baro_tape_open_fd(ret, t->fd, NULL, err);
+                     : baro_tape_open_fd(ret, t->segments ? t->segments->dir_fd : t->fd, NULL, err);
 }
 
 int baro_tape_range(struct baro_tape *t, uint64_t *ret_first_ns, uint64_t *ret_last_ns, struct baro_error *err)

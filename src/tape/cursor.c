@@ -19,9 +19,7 @@ static int check_file(int fd, const char *name, struct baro_error *err)
     struct stat st;
     if (fstat(fd, &st) < 0)
         return error_set(err, -errno, "can't read %s: %s", name, error_text(errno));
-    if (S_ISDIR(st.st_mode))
-        return error_set(err, -EISDIR, "%s is a directory, not a tape", name);
-    if (!S_ISREG(st.st_mode))
+    if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
         return error_set(err, -EINVAL, "%s is not a regular file", name);
     return 0;
 }
@@ -129,6 +127,24 @@ static int read_front(struct baro_tape *t, const char *path, struct baro_error *
     return 0;
 }
 
+int cursor_front(struct baro_tape *t, const char *name, struct baro_error *err)
+{
+    ZSTD_DCtx_reset(t->zstd, ZSTD_reset_session_and_parameters); /* of the schema the window is not limited */
+    int r = read_preamble(t, name, err);
+    if (r == 0)
+        r = read_front(t, name, err);
+    /* The largest window that a writer uses. A larger one would take memory that the file's size does not limit. */
+    ZSTD_DCtx_setParameter(t->zstd, ZSTD_d_windowLogMax, 20);
+    t->first = t->walked = t->pos;
+    return r;
+}
+
+static bool is_folder(int fd)
+{
+    struct stat st;
+    return fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 /* Opens a cursor and reads the front of the tape. Takes over the descriptor (-1: the tape is in memory). */
 static int open_cursor(struct baro_tape **ret, int fd, const void *memory, size_t size, const char *name,
                        uint64_t cpu_ns, struct baro_error *err)
@@ -138,25 +154,24 @@ static int open_cursor(struct baro_tape **ret, int fd, const void *memory, size_
         fd_close(fd);
         return error_set(err, -ENOMEM, "no memory to read a tape");
     }
-    t->fd = fd;
-    t->inotify_fd = -1;
+    t->fd = is_folder(fd) ? -1 : fd;
+    t->inotify_fd = t->watch = -1;
     t->memory = memory;
     t->size = size;
     if (cpu_ns && clock_process_cpu_ns(0, &t->cpu_until_ns) == 0)
         t->cpu_until_ns += cpu_ns;
     t->zstd = ZSTD_createDCtx();
     int r = t->zstd ? 0 : error_set(err, -ENOMEM, "no memory to read a tape");
-    if (r == 0)
-        r = read_preamble(t, name, err);
-    if (r == 0)
-        r = read_front(t, name, err);
+    if (r == 0 && t->fd != fd)
+        r = segments_open(t, fd, name, err);
+    else if (r == 0)
+        r = cursor_front(t, name, err);
+    else if (t->fd != fd)
+        fd_close(fd);
     if (r < 0) {
         baro_tape_close(t);
         return r;
     }
-    /* The largest window that a writer uses. A larger one would take memory that the file's size does not limit. */
-    ZSTD_DCtx_setParameter(t->zstd, ZSTD_d_windowLogMax, 20);
-    t->first = t->walked = t->pos;
     decode_reset(t);
     *ret = t;
     return 0;
@@ -208,6 +223,7 @@ void baro_tape_close(struct baro_tape *t)
     decode_done(t);
     fd_close(t->fd);
     fd_close(t->inotify_fd);
+    segments_close(t);
     head_done(&t->header);
     schema_done(&t->schema);
     buf_done(&t->window);
@@ -314,6 +330,14 @@ int baro_tape_next(struct baro_tape *t, struct baro_record *ret, struct baro_err
         if (t->stop_at && t->pos >= t->stop_at)
             return 0;
         r = next_frame(t, ret, err, &end);
+        if (r == 0 && end) {
+            uint64_t damage;
+            r = segments_go_on(t, &damage, err);
+            if (r > 0 && damage)
+                return report_damage(t, damage, ret);
+            end = r == 0;
+            r = r < 0 ? r : 0;
+        }
         if (r != 0 || end)
             return r;
     }
@@ -321,7 +345,9 @@ int baro_tape_next(struct baro_tape *t, struct baro_record *ret, struct baro_err
 
 int baro_tape_rewind(struct baro_tape *t, struct baro_error *err)
 {
-    (void)err;
+    int r = segments_enter_end(t, true, err);
+    if (r < 0)
+        return r;
     decode_reset(t);
     t->pos = t->first;
     t->scan_end = 0;

@@ -11,6 +11,7 @@
 #include "tape/block.h"
 #include "tape/format.h"
 #include "tape/schema.h"
+#include "tape/segments.h"
 
 struct extras {
     struct baro_extra view;
@@ -58,11 +59,23 @@ struct tape_block {
     uint64_t t_ns, offset;
 };
 
+/* For a tape in segments: which of them is read. */
+struct tape_segments {
+    int dir_fd;
+    struct segments list;
+    size_t current;         /* in the list */
+    size_t next;            /* it is there; 0: none was seen so far */
+    uint64_t skipped_bytes; /* of segments between the two that can't be read */
+    bool stay;              /* at the end of this one nothing else is read */
+};
+
 struct baro_tape {
     int fd;
+    struct tape_segments *segments; /* NULL: the tape is one file */
     const uint8_t *memory;  /* the whole tape, borrowed; NULL: it is read through fd */
     uint64_t size;          /* of the file when it was read last */
     int inotify_fd;         /* inotify descriptor, readable when the tape was written to; -1: none */
+    int watch;              /* of the file, on it */
     uint64_t seen_size;     /* wait.c: its size at the last wait */
     uint64_t grown_ns;      /* wait.c: when it had last grown; 0: never waited for */
     bool abandoned;         /* its recorder is gone, and it has no end mark */
@@ -129,6 +142,23 @@ struct baro_tape {
     uint64_t walked; /* the blocks before this offset are known */
     bool index_tried;
 };
+
+/* cursor.c: reads what is before the first block of the file. Returns 0 or a negative code. */
+int cursor_front(struct baro_tape *t, const char *name, struct baro_error *err);
+/* wait.c: a path that leads to the open file. */
+void cursor_path(const struct baro_tape *t, char ret[64]);
+
+/* segment_read.c. Nothing is done where the tape is one file. */
+int segments_open(struct baro_tape *t, int dir_fd, const char *name, struct baro_error *err); /* takes dir_fd */
+void segments_close(struct baro_tape *t);
+/* At the end of a file. Returns 1 to read on, 0 if there is nothing more, or a negative code. *ret_damage: bytes that
+ * were left out. */
+int segments_go_on(struct baro_tape *t, uint64_t *ret_damage, struct baro_error *err);
+/* Go to the beginning of the segment that holds a time, of the first or last segment, or of the one before this one
+ * (1; 0: this is the first). Each returns a negative code if that fails. */
+int segments_enter_at(struct baro_tape *t, uint64_t t_ns, struct baro_error *err);
+int segments_enter_end(struct baro_tape *t, bool first, struct baro_error *err);
+int segments_enter_before(struct baro_tape *t, struct baro_error *err);
 
 /* file.c */
 enum frame_state { FRAME_GOOD, FRAME_BAD, FRAME_SHORT /* it may continue after the end of the file */ };

@@ -278,22 +278,22 @@ static void seal_plain(struct buf *b, size_t at, enum frame_type type, struct fr
         frame_seal(b->at + at, type, 0, (uint32_t)(b->len - at - FRAME_HEAD_SIZE), seed);
 }
 
-int encode_preface(struct tape_writer *w, const struct baro_header *h, const uint8_t nonce[8])
+int encode_preface(struct buf *b, const struct baro_header *h, const uint8_t nonce[8])
 {
     uint8_t preamble[TAPE_PREAMBLE_SIZE], head[FRAME_HEAD_SIZE] = {0};
-    struct buf *b = &w->preface;
+    struct frame_seed seed = frame_seed(nonce);
     tape_preamble(preamble, nonce);
     buf_add(b, preamble, sizeof preamble);
     buf_add(b, head, sizeof head);
     head_write(b, h);
-    seal_plain(b, TAPE_PREAMBLE_SIZE, FRAME_HEADER, w->seed);
+    seal_plain(b, TAPE_PREAMBLE_SIZE, FRAME_HEADER, seed);
     if (b->len - TAPE_PREAMBLE_SIZE - FRAME_HEAD_SIZE > FRAME_PAYLOAD_MAX)
         return -E2BIG;
 
     size_t at = b->len;
     buf_add(b, head, sizeof head);
     buf_add(b, schema_packed, schema_packed_len);
-    seal_plain(b, at, FRAME_SCHEMA, w->seed);
+    seal_plain(b, at, FRAME_SCHEMA, seed);
     return b->failed ? -ENOMEM : 0;
 }
 

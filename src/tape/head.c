@@ -14,7 +14,8 @@ enum field {
     FIELD_TARGET, FIELD_JOB_ID, FIELD_STEP_ID, FIELD_RANK, FIELD_MEMORY_LIMIT, FIELD_MEMORY_SOURCE, FIELD_CORES_LIMIT,
     FIELD_CORES_SOURCE, FIELD_PIDS_LIMIT, FIELD_PIDS_SOURCE, FIELD_CPU_MODEL, FIELD_NUMA_NODES, FIELD_CGROUP_MODE,
     FIELD_MEMORY_ABSENT, FIELD_CORES_ABSENT, FIELD_PIDS_ABSENT,
-    FIELD_RECORDER_PID, FIELD_RECORDER_START, FIELD_PID_NAMESPACE,
+    FIELD_RECORDER_PID, FIELD_RECORDER_START, FIELD_PID_NAMESPACE, FIELD_SEGMENT, FIELD_KEEP_NS,
+    FIELD_KEEP_BYTES,
 };
 
 #define CLK_TCK_MOST 1000000u /* times are computed with it; Linux has 100, and 1024 on Alpha */
@@ -89,6 +90,9 @@ static void write_recorder(struct buf *out, const struct baro_header *h)
     write_some(out, FIELD_RECORDER_PID, (uint32_t)h->recorder.pid);
     write_some(out, FIELD_RECORDER_START, h->recorder.start);
     write_some(out, FIELD_PID_NAMESPACE, h->pid_namespace);
+    write_some(out, FIELD_SEGMENT, h->segment);
+    write_some(out, FIELD_KEEP_NS, h->keep_ns);
+    write_some(out, FIELD_KEEP_BYTES, h->keep_bytes);
 }
 
 void head_write(struct buf *out, const struct baro_header *h)
@@ -161,6 +165,9 @@ static bool take_number(uint64_t field, struct span v, struct baro_header *h)
     case FIELD_RECORDER_PID: h->recorder.pid = n <= INT32_MAX ? (int32_t)n : 0; return true;
     case FIELD_RECORDER_START: h->recorder.start = n; return true;
     case FIELD_PID_NAMESPACE: h->pid_namespace = n; return true;
+    case FIELD_SEGMENT: h->segment = (uint32_t)n; return true;
+    case FIELD_KEEP_NS: h->keep_ns = n; return true;
+    case FIELD_KEEP_BYTES: h->keep_bytes = n; return true;
     default: return false;
     }
 }

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "tape/folder.h"
+#include "tape/segments.h"
 #include "tape/writer.h"
 
 /* A name in a folder that is held open, and which file it named when it was checked. */
@@ -26,7 +27,8 @@ static int check(const struct candidate *c, bool running_too, struct baro_error 
     int code = baro_tape_open_fd(&tape, c->fd, c->path, &why);
     size_t n = strlen(c->path);
     bool named = n > 5 && strcmp(c->path + n - 5, ".baro") == 0 && S_ISREG(c->st.st_mode);
-    bool running = code >= 0 && !running_too && tape_in_work(c->fd);
+    bool running = code >= 0 && !running_too &&
+                   (S_ISDIR(c->st.st_mode) ? segments_in_work(c->fd) : tape_in_work(c->fd));
     baro_tape_close(tape);
     if (code == BARO_E_VERSION || code == BARO_E_CORRUPT || (code == BARO_E_EMPTY && named))
         return 0;
@@ -50,7 +52,8 @@ static int remove_candidate(struct candidate *c, bool running_too, struct baro_e
     /* A recorder whose tape was removed writes it anew, unless the tape has lost all rights. */
     if (running_too && S_ISREG(c->st.st_mode) && tape_in_work(c->fd))
         fchmod(c->fd, 0);
-    code = folder_remove(c->dir_fd, c->name, &c->st);
+    code = S_ISDIR(c->st.st_mode) ? segments_remove(c->dir_fd, c->name, running_too)
+                                  : folder_remove(c->dir_fd, c->name, &c->st);
     return code < 0 ? error_set(err, code, "can't remove %s: %s", c->path, error_text(-code)) : 0;
 }
 

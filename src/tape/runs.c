@@ -16,6 +16,7 @@
 #include "base/fmt.h"
 #include "base/span.h"
 #include "tape/folder.h"
+#include "tape/segments.h"
 #include "tape/writer.h"
 
 static int terminated(struct buf *b, struct baro_error *err)
@@ -226,6 +227,14 @@ static bool is_untimely(int dir, const char *name, const char *now)
     return strncmp(name, made, STAMP_SIZE) > 0;
 }
 
+static uint64_t bytes_of(int dir, const char *name, const struct stat *st)
+{
+    int fd = S_ISDIR(st->st_mode) ? openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) : -1;
+    uint64_t bytes = fd < 0 ? (uint64_t)st->st_size : segments_bytes(fd);
+    fd_close(fd);
+    return bytes;
+}
+
 static int list(DIR *d, bool all, struct runs_list *ret, struct baro_error *err)
 {
     size_t cap = 0;
@@ -235,10 +244,12 @@ static int list(DIR *d, bool all, struct runs_list *ret, struct baro_error *err)
     stamp(clock_realtime_ns() / (int64_t)NS_PER_SEC, now);
     *ret = (struct runs_list){0};
     while ((e = readdir(d)) != NULL) {
-        if (!is_run(e->d_name) || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
-            (!all && st.st_size == 0))
+        if (!is_run(e->d_name) || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
-        if (!list_add(ret, &cap, e->d_name, (uint64_t)st.st_size, is_untimely(dirfd(d), e->d_name, now))) {
+        uint64_t bytes = bytes_of(dirfd(d), e->d_name, &st);
+        if ((!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) || (!all && bytes == 0))
+            continue;
+        if (!list_add(ret, &cap, e->d_name, bytes, is_untimely(dirfd(d), e->d_name, now))) {
             runs_list_done(ret);
             return error_set(err, -ENOMEM, "no memory to list the kept runs");
         }
@@ -348,9 +359,17 @@ static bool in_work(int dir, const char *name)
     int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return errno != ENOENT;
-    bool yes = tape_in_work(fd);
+    struct stat st;
+    bool yes = fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) ? segments_in_work(fd) : tape_in_work(fd);
     fd_close(fd);
     return yes;
+}
+
+static int remove_run(int dir, const char *name)
+{
+    if (unlinkat(dir, name, 0) == 0)
+        return 0;
+    return errno == EISDIR ? segments_remove(dir, name, false) : -errno;
 }
 
 static int prune_list(int dir, const struct runs_list *l, const struct keep *keep)
@@ -362,8 +381,8 @@ static int prune_list(int dir, const struct runs_list *l, const struct keep *kee
     for (size_t i = l->n; i-- > 1 && (n > keep->runs || bytes > keep->bytes);) {
         if (in_work(dir, l->at[i].name))
             continue;
-        int r = unlinkat(dir, l->at[i].name, 0);
-        if (r < 0 && errno != ENOENT)
+        int r = remove_run(dir, l->at[i].name);
+        if (r < 0 && r != -ENOENT)
             continue;
         removed += r == 0; /* another baro may have been first */
         n--;

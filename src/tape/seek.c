@@ -255,15 +255,27 @@ static int seek(struct baro_tape *t, uint64_t t_ns, struct baro_record *ret, str
     return run_to(t, 1, 0, NULL, ret, err);
 }
 
+/* What is sought is in this segment. */
+static void stay(struct baro_tape *t, bool yes)
+{
+    if (t->segments)
+        t->segments->stay = yes;
+}
+
 int baro_tape_seek(struct baro_tape *t, uint64_t t_ns, struct baro_record *ret, struct baro_error *err)
 {
     memset(ret, 0, sizeof *ret);
-    int r = find_blocks(t);
+    int r = segments_enter_at(t, t_ns, err);
+    if (r < 0)
+        return r;
+    r = find_blocks(t);
     if (r < 0)
         return error_set(err, r, "can't read the tape: %s", error_text(-r));
     uint64_t damage = t->damage;
     bool complete = t->complete;
+    stay(t, true);
     r = seek(t, t_ns, ret, err);
+    stay(t, false);
     t->sample.moved = NULL; /* relative to the sample delivered before, any process may have changed */
     t->damage = damage;     /* damage counts when it is read, not while seeking */
     t->complete = complete;
@@ -300,7 +312,8 @@ static int last_blocks(struct baro_tape *t, uint64_t from, unsigned n, uint64_t 
     return count > n;
 }
 
-int tape_seek_tail(struct baro_tape *t, unsigned n, struct baro_error *err)
+/* In this file. */
+static int seek_tail(struct baro_tape *t, unsigned n, struct baro_error *err)
 {
     enum { FIRST_LOOK = 256 << 10, MORE = 8 };
     uint64_t at = 0;
@@ -324,4 +337,21 @@ int tape_seek_tail(struct baro_tape *t, unsigned n, struct baro_error *err)
         return error_set(err, r, "can't read the tape: %s", error_text(-r));
     go_to(t, found ? at : t->first);
     return found;
+}
+
+int tape_seek_tail(struct baro_tape *t, unsigned n, struct baro_error *err)
+{
+    int r = segments_enter_end(t, false, err);
+    while (r >= 0) {
+        r = seek_tail(t, n, err);
+        if (r != 0 || !t->segments)
+            return r;
+        if ((r = find_blocks(t)) < 0)
+            return error_set(err, r, "can't read the tape: %s", error_text(-r));
+        n -= n < t->n_blocks ? n : (unsigned)t->n_blocks;
+        r = segments_enter_before(t, err);
+        if (r == 0)
+            return 0;
+    }
+    return r;
 }

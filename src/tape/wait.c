@@ -49,7 +49,7 @@ static int recorder_lives(const struct baro_header *h)
     return st.starttime == h->recorder.start && st.state != 'Z' && st.state != 'X';
 }
 
-static void path_of(const struct baro_tape *t, char ret[64])
+void cursor_path(const struct baro_tape *t, char ret[64])
 {
     snprintf(ret, 64, "/proc/self/fd/%d", t->fd);
 }
@@ -71,7 +71,7 @@ enum baro_tape_state baro_tape_state(const struct baro_tape *t)
     int lives = recorder_lives(&t->header);
     if (lives >= 0)
         return lives ? BARO_TAPE_RUNNING : BARO_TAPE_CUT_OFF;
-    path_of(t, path);
+    cursor_path(t, path);
     int fd = open(path, O_RDONLY | O_CLOEXEC); /* an open file of its own: a lock is asked for through it */
     bool in_work = fd >= 0 && tape_in_work(fd);
     fd_close(fd);
@@ -84,8 +84,8 @@ int baro_tape_poll_fd(struct baro_tape *t)
     if (t->memory || t->inotify_fd >= 0)
         return t->inotify_fd;
     int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    path_of(t, path);
-    if (fd >= 0 && inotify_add_watch(fd, path, IN_MODIFY) < 0) {
+    cursor_path(t, path);
+    if (fd >= 0 && (t->watch = inotify_add_watch(fd, path, IN_MODIFY)) < 0) {
         fd_close(fd);
         fd = -1;
     }

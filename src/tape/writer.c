@@ -44,7 +44,7 @@ static int set_up(struct tape_writer *w, const struct baro_header *header)
     w->zstd = ZSTD_createCCtx();
     if (!w->block || !w->index || !w->zstd || !zstd_setup(w->zstd))
         return -ENOMEM;
-    return encode_preface(w, header, nonce);
+    return encode_preface(&w->preface, header, nonce);
 }
 
 int tape_writer_new(struct tape_writer **ret, int fd, const struct baro_header *header, const struct tape_io *io,
@@ -106,11 +106,11 @@ bool base_reserve(struct tape_writer *w, size_t n)
 }
 
 /* A disk that fills up first takes a part, and only the next call says why. */
-static int write_whole(struct tape_writer *w, const uint8_t *at, size_t len, size_t *ret_done)
+static int write_whole(const struct tape_writer *w, int fd, const uint8_t *at, size_t len, size_t *ret_done)
 {
     size_t done = 0;
     while (done < len) {
-        ssize_t n = w->io.write(w->io.context, w->fd, at + done, len - done);
+        ssize_t n = w->io.write(w->io.context, fd, at + done, len - done);
         if (n < 0 && errno == EINTR)
             continue;
         *ret_done = done;
@@ -141,7 +141,7 @@ static int sync_or_take_back(struct tape_writer *w, size_t len)
 static int put(struct tape_writer *w, const uint8_t *at, size_t len)
 {
     size_t done = 0;
-    int r = write_whole(w, at, len, &done);
+    int r = write_whole(w, w->fd, at, len, &done);
     if (r == 0) {
         w->end += len;
         r = w->network ? sync_or_take_back(w, len) : 0;
@@ -339,6 +339,45 @@ int tape_writer_finish(struct tape_writer *w, struct baro_error *err)
     if (r == 0)
         r = put(w, w->frame.at, w->frame.len);
     return r < 0 ? fail(w, NULL, r, err) : 0;
+}
+
+/* Everything of the file begins anew. What the writer knows of the job stays: limits, declared kinds. */
+static void begin_file(struct tape_writer *w, int fd, const struct buf *preface)
+{
+    buf_done(&w->preface);
+    w->preface = *preface;
+    fd_close(w->fd);
+    w->fd = fd;
+    w->network = tape_on_network(fd);
+    w->end = preface->len;
+    w->parity = w->parity_due = (struct parity){0};
+    parity_add(&w->parity, 0, preface->at, preface->len);
+    w->copied = w->failing = w->block_open = w->block_keyed = false;
+    w->n_base = 0;
+    w->raw = w->packed = w->raw_before = w->packed_before = 0;
+    w->n_samples = w->n_exits = w->n_events = w->n_index = 0;
+    w->index_step = 1;
+    w->index_skipped = 0;
+}
+
+int tape_writer_next(struct tape_writer *w, int fd, const struct baro_header *header, struct baro_error *err)
+{
+    struct buf preface = {0};
+    uint8_t nonce[8];
+    size_t done;
+    random_nonce(nonce);
+    int r = encode_preface(&preface, header, nonce);
+    if (r == 0)
+        r = write_whole(w, fd, preface.at, preface.len, &done);
+    if (r < 0) {
+        buf_done(&preface);
+        fd_close(fd);
+        return error_set(err, r, "can't write the next segment of the tape: %s", error_text(-r));
+    }
+    tape_writer_finish(w, NULL); /* where that fails the old file has no footer, and is whole up to its last sample */
+    begin_file(w, fd, &preface);
+    w->seed = frame_seed(nonce);
+    return 0;
 }
 
 uint64_t tape_writer_bytes(const struct tape_writer *w)

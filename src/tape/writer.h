@@ -61,6 +61,11 @@ int tape_writer_commit(struct tape_writer *w, const struct baro_sample *s, struc
 /* Commits what is pending, then writes the footer: index and end mark. */
 int tape_writer_finish(struct tape_writer *w, struct baro_error *err);
 
+/* Goes on in another file, for a tape in segments: writes the header there, then the footer of the old file, and closes
+ * that. Takes over fd. Call it when everything is committed: a reader that finds the new file then has all of the old
+ * one. Returns 0, or -errno if nothing could be written to the new file: fd is closed, and the old file goes on. */
+int tape_writer_next(struct tape_writer *w, int fd, const struct baro_header *header, struct baro_error *err);
+
 uint64_t tape_writer_bytes(const struct tape_writer *w); /* bytes written so far */
 uint64_t
 tape_writer_cut(const struct tape_writer *w); /* bytes that were in the file and that somebody else has cut off */

@@ -64,7 +64,7 @@ static int find(int kind, const char *name)
 int gather_init(struct gather *g, const struct baro_header *header)
 {
     memset(g, 0, sizeof(*g));
-    g->mode = baro_header_mode(header);
+    g->has_start = baro_header_has_start(header);
     g->contender.name = g->contender_name;
     for (int i = 0; i < CURVE_COUNT; i++)
         g->metric[i] = curve_metric[i].name ? find(curve_metric[i].kind, curve_metric[i].name) : -1;
@@ -271,7 +271,7 @@ static void begin(struct gather *g)
     struct history_point p = {.t_ns = g->start_ns};
     for (int i = 0; i < CURVE_COUNT; i++)
         p.at[i] = i < CURVE_HOST_TIME || i == CURVE_BLOCKED || i == CURVE_MEMORY ? 0 : NAN;
-    if (g->mode == BARO_MODE_RUN)
+    if (g->has_start)
         history_add(&g->history, &p);
 }
 

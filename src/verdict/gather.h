@@ -35,7 +35,7 @@ enum want {
 
 struct gather {
     struct history history;
-    enum baro_mode mode;
+    bool has_start; /* baro_header_has_start() */
     uint64_t start_ns, end_ns, last_ns; /* the command's start and end; the last record */
     bool started, ended, signalled;
     double blocked_ns;                       /* curves that are summed up here */

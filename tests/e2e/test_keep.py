@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`--keep TIME|SIZE`: the tape is a folder of segments of which the oldest are removed; readers take it like a file."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.xdist_group("keep")
+
+# A job that makes samples and short processes for as long as it is let, and a program that makes a tape grow fast: ten
+# times a second 30 rows of 100 numbers that no encoding can make small.
+BUSY = "while :; do for i in 1 2 3; do /bin/true; done; sleep 0.05; done"
+NOISE = """
+import json, random, time
+while True:
+    print(json.dumps([{"name": str(row), **{f"v{i}": random.getrandbits(48) for i in range(100)}} for row in range(30)]),
+          flush=True)
+    time.sleep(0.1)
+"""
+KEEP = 1_000_000
+OPTIONS = ("-i", "50ms", "--overhead", "off", "--keep", "1MB", "--collect", f"noise=exec {sys.executable} noise.py")
+
+
+def segments(tape):
+    return sorted(p for p in pathlib.Path(tape).iterdir() if p.name.endswith(".baro")) if tape.is_dir() else []
+
+
+def numbers(tape):
+    return [int(p.stem) for p in segments(tape)]
+
+
+def size(tape):
+    total = 0
+    for path in segments(tape):
+        try:
+            total += path.stat().st_size
+        except FileNotFoundError:
+            pass
+    return total
+
+
+@pytest.fixture
+def start(run):
+    """start(tape, ...): a recording that lasts until end() or the end of the test."""
+    started = []
+
+    def begin(tape, **kw):
+        (run.work / "noise.py").write_text(NOISE)
+        options = ("run", "-o", tape, *OPTIONS, "--", "sh", "-c", BUSY)
+        started.append(run.popen(*options, stdout=subprocess.DEVNULL, start_new_session=True, **kw))
+        return started[-1]
+
+    yield begin
+    for process in started:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)  # also a job whose wrapper is gone
+        except ProcessLookupError:
+            pass
+        process.wait()
+
+
+def end(process):
+    os.kill(process.pid, signal.SIGTERM)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGTERM
+    return err
+
+
+@pytest.fixture(scope="module")
+def recorded(baro, tmp_path_factory):
+    return {"folder": tmp_path_factory.mktemp("keep") / "t.baro"}
+
+
+@pytest.fixture
+def kept(run, start, tape, wait_until, recorded):
+    """A tape whose first segments are gone, and whose recording has ended. It is recorded once; each test has a copy."""
+    if not recorded["folder"].exists():
+        process = start(tape, stderr=subprocess.DEVNULL)
+        sizes = []
+        wait_until(lambda: sizes.append(size(tape)) or (numbers(tape) or [0])[0] > 3, "segments to be removed", 300)
+        end(process)
+        recorded["most"] = max(sizes)
+        shutil.copytree(tape, recorded["folder"])
+        shutil.rmtree(tape)
+    shutil.copytree(recorded["folder"], tape)
+    return tape
+
+
+def test_only_the_newest_part_is_kept(run, kept, recorded):
+    there = numbers(kept)
+    assert there == list(range(there[0], there[-1] + 1)) and there[0] > 3
+    # One frame may be too many, until the oldest segment is removed.
+    assert KEEP * 0.8 < recorded["most"] < KEEP + 150_000
+    job = run.export(kept, "job")
+    assert all(a["t_ns"] < b["t_ns"] for a, b in zip(job, job[1:]))
+    assert job[0]["t_ns"] > 0
+    done = run("summary", kept, status=0).stdout
+    assert "of the recording were removed (--keep)" in " ".join(done.split())
+    assert "damaged" not in done
+    summary = run.summary(kept)
+    assert summary["removed_ns"] == job[0]["t_ns"]
+    assert summary["exit"]["signal"] == "SIGTERM"
+    # The totals are of all, the commands of what is left.
+    assert summary["job"]["cpu_ns"] == job[-1]["cpu_ns"]
+    assert summary["job"]["processes_started"] > sum(c["processes"] for c in summary["commands"])
+
+
+@pytest.mark.parametrize("kind", ["process", "job", "exit", "event", "noise"])
+def test_each_segment_is_a_tape(run, kept, kind):
+    def recorded_of(tape):
+        rows = run.export(tape, kind)
+        for row in rows:  # a rate needs the sample before, which is in another segment
+            row.pop("cores", None)
+            row.pop("absent", None)
+        return rows
+
+    whole = recorded_of(kept)
+    parts = []
+    for segment in segments(kept):  # each begins with the last reading of other kinds, which may be of the one before
+        parts += [row for row in recorded_of(segment) if kind != "noise" or row not in parts[-30:]]
+    assert whole == parts and whole
+
+
+def test_any_moment(run, kept):
+    job = run.export(kept, "job", "-c", "t_ns")
+    for row in [job[0], *job[1 :: max(1, len(job) // 12)], job[-1]]:
+        shown = json.loads(run("show", "--json", kept, "--at", f"+{row['t_ns']}ns", status=0).stdout)
+        assert shown["t_ns"] == row["t_ns"]
+
+
+@pytest.mark.parametrize("args", [["report", "-o", "r.html"], ["report", "-o", "r.md"], ["report", "-o", "r.json"],
+                                  ["plot", "cpu"], ["top", "--once"], ["export", "--format", "trace"], ["metrics"],
+                                  ["show"]], ids=" ".join)
+def test_all_readers_take_it(run, kept, args):
+    done = run(args[0], kept, *args[1:], status=0)
+    assert done.stderr == ""
+
+
+def test_who_follows_has_all(run, start, tape, wait_until):
+    process = start(tape, stderr=subprocess.DEVNULL)
+    wait_until(lambda: tape.is_dir() and run.instants(tape), "a sample")
+    follower = run.popen("export", "-f", "--entity", "job", "-c", "t_ns", tape, stdout=subprocess.PIPE, text=True)
+    wait_until(lambda: numbers(tape)[0] > 2, "segments to be removed", 300)
+    end(process)
+    out, _ = follower.communicate(timeout=60)
+    assert follower.returncode == 0
+    seen = [int(line) for line in out.split()[1:]]
+    left = [row["t_ns"] for row in run.export(tape, "job", "-c", "t_ns")]
+    assert seen[-len(left) :] == left and len(seen) > len(left)
+    assert seen == sorted(set(seen))
+
+
+def test_recorder_is_killed(run, start, tape, wait_until):
+    process = start(tape, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: len(segments(tape)) > 2, "segments", 300)
+    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    recorder = [int(c) for c in children if os.readlink(f"/proc/{c}/exe") == os.readlink(f"/proc/{process.pid}/exe")]
+    assert len(recorder) == 1
+    os.kill(recorder[0], signal.SIGKILL)
+    end(process)
+    assert run.instants(tape)
+    assert run.summary(tape)["exit"] == {"status": None, "signal": None}
+
+
+def test_among_the_kept_runs(run, work):
+    run("run", "-q", "--keep", "1h", "--", "true", status=0)
+    folder = next(work.rglob("*-true-*.baro"))
+    assert len(segments(folder)) == 1
+    assert run("ls", status=0).stdout.split()[-1] == "true"
+    assert run("summary", status=0).stdout.startswith("true")
+    run("rm", "@1", status=0)
+    assert not folder.exists()
+
+
+def test_old_runs_are_removed(run, work):
+    for _ in range(4):
+        run("run", "-q", "--keep", "1h", "--", "sleep", "0.1", env={"BARO_KEEP": "2"}, status=0)
+    assert len(list(work.rglob("*-sleep-*.baro"))) == 2
+
+
+def test_what_is_there_is_not_replaced(run, tape):
+    run.record(tape, ["true"], "--keep", "1h")
+    done = run("run", "-o", tape, "--keep", "1h", "--", "true")
+    assert done.returncode == 125 and "exists; --force replaces it" in done.stderr
+    run("run", "-q", "-o", tape, "--keep", "1h", "--force", "--", "sh", "-c", "exit 3", status=3)
+    assert run.summary(tape)["exit"]["status"] == 3
+    other = tape.parent / "folder"
+    other.mkdir()
+    (other / "precious").write_text("x")
+    done = run("run", "-o", other, "--keep", "1h", "--force", "--", "true")
+    assert done.returncode == 125 and "not a tape in segments; it is left alone" in done.stderr
+    assert run("rm", other).returncode != 0
+    assert (other / "precious").exists()
+
+
+def test_removed_while_it_is_written(run, start, tape, wait_until):
+    process = start(tape, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: len(segments(tape)) > 1, "segments", 300)
+    done = run("rm", tape)
+    assert done.returncode != 0 and "still being written" in done.stderr
+    run("rm", "--yes", tape, status=0)
+    assert not tape.exists()
+    assert "the tape was removed while it was written" in end(process)
+    assert not tape.exists()
+
+
+@pytest.mark.parametrize(
+    "value,why",
+    [("1s", "less than 10s"), ("100k", "less than 1MB"), ("soon", "neither a time"), ("", "neither a time")],
+)
+def test_wrong_values(run, value, why):
+    done = run("run", "--keep", value, "--", "true")
+    assert done.returncode == 125 and why in done.stderr and len(done.stderr.splitlines()) <= 2
+
+
+def test_attached(run, tape):
+    job = subprocess.Popen(["sh", "-c", BUSY])
+    try:
+        run("record", "-q", "-o", tape, "--keep", "10s", "--pid", job.pid, "--for", "2s", status=0)
+    finally:
+        job.kill()
+        job.wait()
+    assert len(segments(tape)) > 1
+    assert run.summary(tape)["removed_ns"] is None
+    assert run.summary(tape)["job"]["cpu_ns"] > 0
