@@ -62,6 +62,14 @@ void collectors_tick(struct collectors *c, const struct collector_tick *t, uint6
     }
 }
 
+void collectors_hurry(struct collectors *c, const struct collector *is)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        if (c->row[i].is == is)
+            c->row[i].began = false;
+    }
+}
+
 bool collectors_are_quiet(struct collectors *c, uint64_t now_ns)
 {
     for (size_t i = 0; i < c->n; i++) {

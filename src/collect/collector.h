@@ -69,6 +69,8 @@ int collectors_add(struct collectors *c, const struct collector *is, void *state
 
 void collectors_prepare(struct collectors *c);
 void collectors_tick(struct collectors *c, const struct collector_tick *t, uint64_t overhead_ppm);
+/* This row's next turn is due at once, whatever its period. */
+void collectors_hurry(struct collectors *c, const struct collector *is);
 bool collectors_are_quiet(struct collectors *c, uint64_t now_ns);
 void collectors_finish(struct collectors *c);
 void collectors_close(struct collectors *c, bool exiting);

@@ -261,6 +261,10 @@ void sampler_groups_renew(struct sampler *s, const struct cgroup_hierarchies *gr
 {
     s->sampling.options.groups = groups;
     cgroup_row_renew(&s->cgroups);
+    /* Groups are read together with the machine. Example: the machine was read at 40 ms, before the job's groups were
+     * known, and costs so much that it is read again after 20 s. For a job of 5 s the groups would be read once, at the
+     * end, and how often it was throttled is the difference of two values. */
+    collectors_hurry(&s->sampling.collectors, &host_collector);
 }
 
 void sampler_groups_early(struct sampler *s)

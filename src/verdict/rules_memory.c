@@ -172,12 +172,15 @@ const struct rule rule_swap = {{"swap", BARO_VERDICT_PROBLEM,
 #define NEAR_RATIO 0.9
 #define NEAR_ANON 0.7
 
-/* Resident memory includes mapped files, which the kernel drops when it has to. */
+/* Resident memory includes mapped files, which the kernel drops when it has to. A group that was never read while it
+ * was near its limit says nothing of that. Example: a limit of 100 MB, a process with 94 MB, and a group that was read
+ * at the start and after the end of that process, with 2 MB. */
 static bool is_mostly_files(const struct evidence *e)
 {
     for (size_t i = 0; i < e->n_groups; i++) {
-        if (e->group[i].memory_limit == e->memory_limit_bytes &&
-            e->group[i].anon_most < NEAR_ANON * e->memory_limit_bytes)
+        const struct group *g = &e->group[i];
+        double least = NEAR_ANON * e->memory_limit_bytes;
+        if (g->memory_limit == e->memory_limit_bytes && g->anon_most < least && !(g->anon_most + g->file_most < least))
             return true;
     }
     return false;

@@ -263,7 +263,14 @@ static void rows_have_their_turns(void **state)
     turn(&c, 21 * NS_PER_SEC, BUDGET_ALL, false); /* nothing was read: it is asked again */
     turn(&c, 21 * NS_PER_SEC + 1, BUDGET_ALL, false);
     assert_int_equal(b.ticks, 5);
-    assert_int_equal(a.ticks, 8);
+    b.reads = true;
+    turn(&c, 22 * NS_PER_SEC, BUDGET_ALL, false);
+    turn(&c, 22 * NS_PER_SEC + 1, BUDGET_ALL, false);
+    assert_int_equal(b.ticks, 6);
+    collectors_hurry(&c, &periodic);
+    turn(&c, 22 * NS_PER_SEC + 2, BUDGET_ALL, false);
+    assert_int_equal(b.ticks, 7);
+    assert_int_equal(a.ticks, 11);
     assert_true(collectors_are_quiet(&c, 0));
     a.quiet = false;
     assert_false(collectors_are_quiet(&c, 0));

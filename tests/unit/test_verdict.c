@@ -165,6 +165,31 @@ static void test_thresholds(void **state)
     }
 }
 
+static void test_group_that_was_not_read_near_its_limit(void **state)
+{
+    static const struct {
+        double anon, file;
+        bool says;
+    } seen[] = {
+        {0.02, 0.01, true}, /* read before it grew, and after it ended */
+        {0.1, 0.85, false}, /* most of it was files */
+        {0.8, 0.1, true},
+        {0.1, NAN, false},
+    };
+    struct world w;
+    (void)state;
+    for (size_t i = 0; i < sizeof(seen) / sizeof(*seen); i++) {
+        world_init(&w);
+        struct group *g = add_group(&w, "/job");
+        make_near_limit(&w);
+        g->memory_limit = w.e.memory_limit_bytes;
+        g->anon_most = seen[i].anon * g->memory_limit;
+        g->file_most = seen[i].file * g->memory_limit;
+        assert_int_equal(says(&w, "memory-near-limit"), seen[i].says);
+        world_done(&w);
+    }
+}
+
 /* ---- rules that look at the history ---- */
 
 static void test_tail(void **state)
@@ -552,6 +577,7 @@ int main(void)
         cmocka_unit_test(test_table),      cmocka_unit_test(test_each),   cmocka_unit_test(test_no_other),
         cmocka_unit_test(test_thresholds), cmocka_unit_test(test_tail),   cmocka_unit_test(test_leak),
         cmocka_unit_test(test_cores_to_ask_for), cmocka_unit_test(test_few_cores_of_the_machine),
+        cmocka_unit_test(test_group_that_was_not_read_near_its_limit),
         cmocka_unit_test(test_history),    cmocka_unit_test(test_phases),
         cmocka_unit_test(test_phases_of_one_name),
         cmocka_unit_test(test_short_phases_together), cmocka_unit_test(test_pieces),
