@@ -398,7 +398,7 @@ def wait_until():
     return wait
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def ptys():
     """Skips the test if there are no pseudo-terminals, as in a container without devpts."""
     try:

@@ -16,7 +16,7 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TERM": "xterm"}
 
 
 @pytest.fixture(scope="module")
-def phased(baro, tmp_path_factory):
+def phased(baro, tmp_path_factory, ptys):
     work = tmp_path_factory.mktemp("phased")
     (work / "script").write_text(f'baro() {{ {baro} "$@"; }}; {SCRIPT}')
     done = subprocess.run(

@@ -191,8 +191,9 @@ def test_processes_are_those_of_the_tape(baro, job):
         assert p["cpu_ns"][i] == exits[pid]["cpu_ns"]
         parent = p["parent"][i]
         assert parent == -1 or p["pid"][parent] == exits[pid]["ppid"]
-    failed = page.table_rows("exits")[1:]
-    assert len(failed) == 3 and all("exit 3" in [c["text"] for c in cells] for cells in failed)
+    failed, statuses = page.table_rows("exits")[1:], [e["status"] for e in exits.values() if e["status"]]
+    assert len(failed) == len(statuses) and all("exit 3" in [c["text"] for c in cells] for cells in failed)
+    assert statuses == [3, 3, 3] or summary["accounting"]["event_source"] != "connector"  # perf reports no statuses
 
 
 def test_moments_have_the_peak(baro, job):
@@ -332,7 +333,9 @@ def test_many_processes(baro, tmp_path):
     bars = re.search(r'<div class="track bars">.*', text, re.S)[0]
     merged = [int(n.replace(",", "")) for n in re.findall(r"<b>×([\d,]+)</b>", bars)]
     single = len(re.findall(r'<li class="d\d+"', bars)) - len(merged)
-    assert sum(merged) + single == page.data()["processes"]["all"] == 301
+    job = json.loads(good(baro, "summary", "--json", tape))["job"]
+    assert sum(merged) + single == page.data()["processes"]["all"] == job["processes_started"]
+    assert job["processes_started"] == 301 or job["processes_started_is_lower_bound"]
     assert len(merged) + single <= 72
 
 

@@ -291,7 +291,7 @@ def test_beside_a_job_that_stops(screen, run, work):
     check_restored(screen, stty)
 
 
-def test_beside_needs_the_terminal(run, work):
+def test_beside_needs_the_terminal(run, work, ptys):
     """Where standard output is a terminal, or there is none, it is one line and the command does not run."""
     main, end = os.openpty()
     r = run("run", "--top", "-o", work / "t", "--", "touch", work / "ran", status=125, stdout=end)

@@ -28,16 +28,17 @@ OF_THE_MACHINE = {"cpu-neighbour", "cpu-steal"}
 ALWAYS = {"right-size", "dominates"}
 BURN = "import time\nend = time.monotonic() + {0}\nwhile time.monotonic() < end: pass\n"
 BURNS = """
-    import os, sys, time
-    def burn(n, seconds):
-        children = []
+    import os, struct, sys, time
+    def burn(n, seconds): # in n processes, which begin and end together also where a fork takes long
+        children, (r, w) = [], os.pipe()
         for _ in range(n):
             child = os.fork()
             if not child:
-                end = time.monotonic() + seconds
+                end, = struct.unpack("d", os.read(r, 8))
                 while time.monotonic() < end: pass
                 os._exit(0)
             children.append(child)
+        os.write(w, n * struct.pack("d", time.monotonic() + seconds))
         for child in children: os.waitpid(child, 0)
 """
 
@@ -119,7 +120,10 @@ def verdicts(run, tape, groups):
 
 def check(found, *expected):
     said = {name: v["title"] for name, v in found.items()}
-    assert set(found) - ALWAYS - (OF_THE_MACHINE - set(expected)) == set(expected), said
+    made = set(found) - ALWAYS - (OF_THE_MACHINE - set(expected))
+    if made != set(expected) and "cpu-neighbour" in set(found) - set(expected):
+        pytest.skip(f"the job had no precedence: {found['cpu-neighbour']['title']}")
+    assert made == set(expected), said
     for v in found.values():
         assert v["title"].endswith(".") and v["evidence"]
         assert v["begin_ns"] <= v["end_ns"]
@@ -135,8 +139,16 @@ def test_healthy(verdicts):
     assert "Next time ask for" in found["right-size"]["advice"]
 
 
-def test_idle(verdicts):
-    check(verdicts(["sleep", "4"]), "idle")
+def test_idle(run, tape, groups):
+    """A job that waits until there are enough samples of it."""
+
+    def is_long_enough():
+        instants = run.instants(tape)
+        return len(instants) >= 12 and instants[-1] >= 2e9
+
+    run.record_gated(tape, "read line <gate", is_long_enough, before=groups.enter)
+    run.await_end(tape)
+    check({v["rule"]: v for v in run.summary(tape)["verdicts"]}, "idle")
 
 
 def test_short(verdicts):
@@ -250,7 +262,15 @@ REREAD = """
 
 
 @pytest.fixture
-def large_file(work):
+def on_disk(work):
+    """Files of a tmpfs are memory: they are neither dropped from the page cache nor read again."""
+    done = subprocess.run(["stat", "-f", "-c", "%T", work], stdout=subprocess.PIPE, text=True, check=True)
+    if done.stdout.strip() in ("tmpfs", "ramfs"):
+        pytest.skip(f"{work} is on a tmpfs")
+
+
+@pytest.fixture
+def large_file(work, on_disk):
     path = work / "large"
     with open(path, "wb") as f:
         for _ in range(32):
@@ -261,7 +281,7 @@ def large_file(work):
     return path
 
 
-def test_memory_limit(verdicts, groups):
+def test_memory_limit(verdicts, groups, on_disk):
     """What it holds leaves next to no room for what it writes."""
     limit_memory(groups, 64)
     check(verdicts(script("""
