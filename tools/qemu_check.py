@@ -52,6 +52,7 @@ def checks(said):
     )
     yield from of_its_own(said)
     yield from survivors(said)
+    yield from verdicts(said)
     yield "the kernel's own mark of memory", 0 < job.get("memory_bytes", 0) <= job.get("memory_peak_bytes", 0), job
 
 
@@ -100,6 +101,37 @@ def survivors(said):
         ("killed-left", "where both are killed the controllers stay on", ["group", "leaf", "io", "memory", "pids"]),
     ):
         yield f"{name[:6]}: {what}", said[name][0].split() == left, said[name]
+
+
+# What each job of tools/qemu-verdicts suffers from: (the rule that makes a verdict, a part of its title, the status it ends with).
+SUFFERED = {
+    "quota": ("cpu-quota", "the quota is 0.40 cores (cgroup /quota)", "0"),
+    "oom": ("oom", "OOM-killed (qemu-job): the limit is 50.0 MB (cgroup /oom memory.max)", "137"),
+    "near": ("memory-near-limit", "of the limit of 100 MB (cgroup /near memory.max); most was held by qemu-job", "0"),
+    "high": ("memory-limit", "the limit of 50.0 MB (cgroup /high) was run into", "0"),
+    "reread": ("page-cache", "its memory limit of 16.0 MB (cgroup /reread)", "0"),
+    "disk": ("io-wait", "it read 0 B and wrote ", "0"),
+    "owned": ("io-wait", "it read 0 B and wrote ", "0"),
+}
+# Sizes, and what a busy host does to its guest, which stands still at times.
+BESIDES = {"right-size", "dominates", "cpu-steal", "cpu-neighbour", "serial-tail", "slow-start"}
+
+
+def verdicts(said):
+    """Which verdicts there are on jobs that suffer from one limit each: (what, whether it is so, what was found)"""
+    found = {}
+    for text in said.get("verdicts", []):
+        name, status, summary = text.split(" ", 2)
+        found[name] = status, {v["rule"]: v for v in json.loads(summary)["verdicts"]}
+    for name, (rule, title, ends) in SUFFERED.items():
+        status, made = found.get(name, ("none", {}))
+        yield f"{name}: it ends as it has to", status == ends, status
+        titles = {v: made[v]["title"] for v in made}
+        yield f"{name}: the verdict is {rule}, and there is no other", made.keys() - BESIDES == {rule}, titles
+        yield f"{name}: what it says", title in titles.get(rule, ""), titles
+    for name, source in (("disk", "state D"), ("owned", "control group")):
+        evidence = found.get(name, (0, {}))[1].get("io-wait", {}).get("evidence", [])
+        yield f"{name}: known by {source}", any(source in e.get("text", "") for e in evidence), evidence
 
 
 def main():
