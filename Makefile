@@ -28,7 +28,7 @@ demo: ## build, record a compile, show what it used
 check: ## lint and all tests, plain and under ASan and UBSan
 	@./check
 
-check-full: ## the same with the slow tests, a clang build and another kernel in QEMU
+check-full: ## the same with the slow tests, a clang build, one without optional parts, and other kernels in QEMU
 	@./check --full
 
 asan: ## all tests under ASan and UBSan alone

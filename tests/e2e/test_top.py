@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The live view: printed, and on a terminal (tmux) with keys, other sizes, signals, and a shell that gets it back."""
 import os
+import pathlib
 import re
 import shlex
 import shutil
@@ -70,9 +71,11 @@ class Screen:
 
 
 @pytest.fixture
-def screen(work):
+def screen(baro, work):
     if not shutil.which("tmux"):
         pytest.skip("no tmux")
+    if b"libncursesw.so" not in pathlib.Path(baro).with_name("baro-top").read_bytes():
+        pytest.skip("built without ncurses")
     s = Screen(work)
     yield s
     s.close()
