@@ -12,7 +12,7 @@ cd "$(dirname -- "$0")/.."
 baro=$(realpath "${1-build/baro}")
 keep=$PWD/build-arm64
 seconds=${ARM64_CHECK_SECONDS:-1500} # until it is given up
-packages='libc6-dev libzstd-dev libcmocka-dev busybox-static dash bash coreutils procps util-linux mount findutils grep sed mawk gzip strace
+packages='libc6-dev libc-bin libzstd-dev libcmocka-dev busybox-static dash bash coreutils procps util-linux mount findutils grep sed mawk gzip strace
     python3-pytest python3-psutil'
 
 skip()
@@ -101,6 +101,8 @@ pack()
     mkdir -p "$1/src/build/tests/e2e" "$1/src/build/tests/unit" "$1/src/tests" "$1/tapes" "$1/dev" "$1/proc" "$1/sys" "$1/tmp"
     tar -C "$keep/root" -c --exclude='*.a' --exclude='*.o' --exclude='./usr/include' --exclude='./usr/share/*' --exclude='./usr/bin/perl*' \
         --exclude='./usr/lib/*/perl*' --exclude='./usr/lib/gcc' . | tar -C "$1" -x
+    mkdir "$1/src/docs"
+    cp docs/verdicts.md "$1/src/docs/"
     cp -a include src "$1/src/"
     cp -a tests/e2e tests/fixtures tests/golden tests/tape "$1/src/tests/"
     /usr/bin/python3 tests/e2e/programs.py "$keep/build/baro" "$1/src/build"
