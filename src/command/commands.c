@@ -147,8 +147,12 @@ const struct cli_command cli_commands[] = {
          "- event: time, t_ns, event, pid, start_ticks, number, text\n"
          "- host: time, t_ns (when it was read), cores (time in which something ran on it)\n"
          "- cpu, disk, fs, net, sensor, cgroup: time, t_ns, id, name, label; cpu and cgroup also have cores\n\n"
-         "user, age_ns, origin and id are written only if --columns names them.\n\n" ONE_TAPE_SAYS,
-     .examples = "baro export -c time,pid,name,cpu,rss >rows.csv\tfour columns of each process over time\n"
+         "user, age_ns, origin and id are written only if --columns names them. The same holds for derived metrics, "
+         "such as io_read_bytes_per_second of processes and busy_ratio of disks. They are computed from the row and "
+         "the previous row of the same process, disk, ..., so the first row has none. cores is at most the number of "
+         "CPUs.\n\n" ONE_TAPE_SAYS,
+     .examples = "baro export -c time,pid,name,cpu,rss >rows.csv\tfive columns of each process over time\n"
+                 "baro export -e disk -c time,name,busy_ratio\thow busy each disk was\n"
                  "baro export -e exit -F jsonl tests.baro\teach process that ended, as JSON lines\n"
                  "baro export -F trace -o trace.json\tthe whole tape for ui.perfetto.dev",
      .options = options_export,

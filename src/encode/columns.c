@@ -110,6 +110,7 @@ static int add(struct columns *c, struct column column)
     c->at[c->n++] = column;
     c->cores = c->cores || column.kind == COLUMN_CORES;
     c->phase = c->phase || column.kind == COLUMN_PHASE;
+    c->derived = c->derived || column.kind == COLUMN_DERIVED;
     return 0;
 }
 
@@ -164,6 +165,11 @@ static int add_named(struct columns *c, const struct baro_tape *tape, struct spa
         code = add_metric(c, tape, c->kind, id, COLUMN_METRIC);
         return code < 0 ? code : 1;
     }
+    id = baro_derived_find(c->kind, word.at, word.len);
+    if (id >= 0) {
+        code = add(c, (struct column){COLUMN_DERIVED, id, baro_derived_get(c->kind, id)->name, NULL});
+        return code < 0 ? code : 1;
+    }
     id = c->kind == BARO_KIND_JOB ? baro_tape_metric_find(tape, BARO_KIND_PROCESS, word.at, word.len) : -1;
     if (!baro_metric_adds_up(id))
         return 0;
@@ -207,7 +213,7 @@ static int make_room(struct columns *c)
     if (!c->metric || !c->value || !c->absent)
         return -ENOMEM;
     for (size_t i = 0; i < c->n; i++)
-        c->metric[i] = c->at[i].metric;
+        c->metric[i] = c->at[i].describes ? c->at[i].id : -1;
     return 0;
 }
 
@@ -242,6 +248,8 @@ void columns_names(int kind, const struct baro_tape *tape, const char **ret, siz
         ret[n++] = m->name;
         ret[n++] = m->stem;
     }
+    for (int i = 0; i < baro_derived_count(kind) && n + 1 < cap; i++)
+        ret[n++] = baro_derived_get(kind, i)->name;
     for (int id = 0; kind == BARO_KIND_JOB && id < baro_metric_count(BARO_KIND_PROCESS) && n + 2 < cap; id++) {
         if (baro_metric_adds_up(id)) {
             ret[n++] = baro_metric_get(BARO_KIND_PROCESS, id)->name;

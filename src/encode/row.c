@@ -2,120 +2,12 @@
 #include "encode/row.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "base/fmt.h"
 #include "base/json.h"
-#include "base/last.h"
 #include "encode/encode.h"
-
-/* ---- rates ---- */
-
-#define OLD_NS 7200000000000ull /* a process that had no row for two hours is forgotten when room is needed */
-#define ID_JOB UINT32_MAX       /* ids of the tape are numbered from 1 on and do not reach these */
-#define ID_HOST (UINT32_MAX - 1)
-
-struct row_memory {
-    struct last_table cpu;
-    uint64_t t_ns, before_ns; /* of the rows now, and of those before; before_ns: UINT64_MAX if there were none */
-    int process_cpu, job_cpu, cgroup_cpu; /* ids of metrics */
-};
-
-static int find(enum baro_kind kind, const char *stem)
-{
-    return baro_metric_find(kind, stem, strlen(stem));
-}
-
-struct row_memory *row_memory_new(void)
-{
-    struct row_memory *m = calloc(1, sizeof(*m));
-    if (!m)
-        return NULL;
-    m->t_ns = m->before_ns = UINT64_MAX;
-    m->process_cpu = find(BARO_KIND_PROCESS, "cpu");
-    m->job_cpu = find(BARO_KIND_JOB, "cpu");
-    m->cgroup_cpu = find(BARO_KIND_CGROUP, "cpu");
-    return m;
-}
-
-void row_memory_free(struct row_memory *m)
-{
-    if (m)
-        last_done(&m->cpu);
-    free(m);
-}
-
-/* The CPU time of a row, and the id under which it is remembered. */
-static int cpu_of(const struct row *r, uint32_t *ret_id, uint64_t *ret)
-{
-    switch (r->kind) {
-    case BARO_KIND_PROCESS:
-        *ret_id = baro_process_id(r->process);
-        return baro_process_value(r->process, r->memory->process_cpu, ret);
-    case BARO_KIND_JOB:
-        *ret_id = ID_JOB;
-        return baro_sample_job(r->sample, r->memory->job_cpu, ret);
-    case BARO_KIND_HOST:
-        *ret_id = ID_HOST;
-        return baro_host_busy_ns(r->sample, ret);
-    case BARO_KIND_CPU:
-        *ret_id = baro_entity_id(r->entity);
-        return baro_cpu_busy_ns(r->entity, ret);
-    case BARO_KIND_CGROUP:
-        *ret_id = baro_entity_id(r->entity);
-        return baro_entity_value(r->entity, r->memory->cgroup_cpu, ret);
-    default:
-        return BARO_ABSENT_UNSUPPORTED;
-    }
-}
-
-/* A process that began since the rows before had used nothing then: its first row has a rate, too. */
-static bool began_since(const struct row *r)
-{
-    return r->process && r->memory->before_ns != UINT64_MAX &&
-           baro_process_began_after(r->header, r->process, r->memory->before_ns);
-}
-
-/* Growth of CPU time since the previous row, in cores. Example: 1.50 s at +2.0 s and 1.75 s at +2.5 s are 0.5 cores. */
-static int rate(struct row *r, uint32_t id, uint64_t cpu)
-{
-    bool added;
-    struct last *b = last_get(&r->memory->cpu, id, r->t_ns > OLD_NS ? r->t_ns - OLD_NS : 0, &added);
-    if (!b)
-        return BARO_ABSENT_NOT_YET;
-    const bool is_new = added && began_since(r);
-    const struct last before = is_new ? (struct last){id, r->memory->before_ns, 0} : *b;
-    *b = (struct last){id, r->t_ns, cpu};
-    if (added && !is_new)
-        return BARO_ABSENT_NOT_YET;
-    if (r->t_ns <= before.t_ns || cpu < before.value)
-        return BARO_ABSENT_UNKNOWN;
-    r->cores = (double)(cpu - before.value) * 1e9 / (double)(r->t_ns - before.t_ns) / 1e9;
-    /* A value is read a moment after the sample's instant: over very short intervals that is too much. */
-    uint32_t cpus = r->kind == BARO_KIND_CPU ? 1 : r->header ? baro_header_cpus(r->header) : 0;
-    if (cpus && r->cores > cpus)
-        r->cores = cpus;
-    return BARO_PRESENT;
-}
-
-void row_begin(struct row *r)
-{
-    uint64_t cpu;
-    uint32_t id;
-    r->cores = 0;
-    r->cores_absent = BARO_ABSENT_NOT_YET;
-    if (!r->memory)
-        return;
-    if (r->memory->t_ns != r->t_ns) {
-        r->memory->before_ns = r->memory->t_ns;
-        r->memory->t_ns = r->t_ns;
-    }
-    r->cores_absent = cpu_of(r, &id, &cpu);
-    if (r->cores_absent == BARO_PRESENT)
-        r->cores_absent = rate(r, id, cpu);
-}
 
 /* ---- cells ---- */
 
@@ -389,6 +281,20 @@ static uint64_t age_of(const struct row *r)
     return r->t_ns > read_ns ? r->t_ns - read_ns : 0;
 }
 
+static void put_real(struct cell *cell, int absent, double v)
+{
+    cell->kind = absent == BARO_PRESENT ? CELL_REAL : CELL_ABSENT;
+    cell->absent = absent;
+    cell->real = v;
+}
+
+static void put_derived(struct cell *cell, const struct row *r, int derived)
+{
+    double v = 0;
+    int absent = row_derived(r, derived, &v);
+    put_real(cell, absent, v);
+}
+
 /* Columns of exits and events only. */
 static void put_end(struct cell *ret, const struct row *r, enum column_kind kind)
 {
@@ -469,9 +375,10 @@ void row_cell(const struct row *r, const struct columns *columns, size_t i, stru
         put_u64(ret, age_of(r));
         break;
     case COLUMN_CORES:
-        ret->kind = r->cores_absent == BARO_PRESENT ? CELL_REAL : CELL_ABSENT;
-        ret->absent = r->cores_absent;
-        ret->real = r->cores;
+        put_real(ret, r->cores_absent, r->cores);
+        break;
+    case COLUMN_DERIVED:
+        put_derived(ret, r, c->id);
         break;
     case COLUMN_ID:
         put_u64(ret, baro_entity_id(r->entity));

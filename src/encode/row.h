@@ -54,12 +54,13 @@ enum column_kind {
     COLUMN_TEXT,
     COLUMN_METRIC, /* of the row's own kind */
     COLUMN_SUM,    /* job: the sum of a metric over its processes */
+    COLUMN_DERIVED, /* baro_derived_get(): from the row and the previous one of the same process, entity, ... */
     COLUMN_BOUNDS, /* job: the names of those sums that lack the value of a process */
 };
 
 struct column {
     enum column_kind kind;
-    int metric;
+    int id;           /* of the metric; COLUMN_DERIVED: the number of the derived metric; else -1 */
     const char *name; /* borrowed from the table or the tape */
     const struct baro_metric *describes; /* COLUMN_METRIC, COLUMN_SUM */
 };
@@ -70,6 +71,7 @@ struct columns {
     size_t n;
     bool cores; /* one of them is COLUMN_CORES */
     bool phase; /* one of them is COLUMN_PHASE */
+    bool derived; /* one of them is COLUMN_DERIVED: row_memory_keep() has to be called */
     /* For row_read(): the columns' metrics, and room for the values of a row. */
     int *metric;
     uint64_t *value;
@@ -87,6 +89,8 @@ void columns_names(int kind, const struct baro_tape *tape, const char **ret, siz
 struct row_memory; /* values of previous rows, for rates */
 struct row_memory *row_memory_new(void);
 void row_memory_free(struct row_memory *m);
+/* For derived metrics: called when all rows of a sample are done, with the kind that they are of. 0 or -ENOMEM. */
+int row_memory_keep(struct row_memory *m, const struct baro_sample *s, int kind);
 
 struct row {
     int kind; /* what it is a row of, as above */
@@ -100,6 +104,9 @@ struct row {
     struct row_memory *memory; /* NULL: no rates */
     double cores;              /* set by row_begin() */
     int cores_absent;
+    const struct baro_sample *before; /* the same: what row_memory_keep() kept, and who the row is of in it, or NULL */
+    const struct baro_process *process_before;
+    const struct baro_entity *entity_before;
     const char *(*user)(void *context, uint32_t uid); /* NULL: users are shown as numbers */
     void *user_context;
     struct row_time *time;     /* NULL: the text of times is not kept */
@@ -132,6 +139,9 @@ struct cell {
 
 /* Was the machine itself read, or only its control groups (--no-host)? Then it has no row. */
 bool row_host_was_read(const struct baro_sample *s);
+
+/* A derived metric of a row: 0 or why it is absent (BARO_ABSENT_NOT_YET in the first row of a process, entity, ...). */
+int row_derived(const struct row *r, int derived, double *ret);
 
 /* The cells of a row: row_read() first, then each. */
 void row_read(const struct row *r, const struct columns *c);

@@ -173,6 +173,20 @@ static int put(struct exporting *x, struct row *row)
     return flush(x, CHUNK);
 }
 
+/* When all rows of a sample are written. */
+static int keep(struct exporting *x, const struct row *row)
+{
+    if (!x->columns.derived || row_memory_keep(x->memory, row->sample, row->kind) == 0)
+        return 0;
+    return cli_failf(x->cli, "out of memory");
+}
+
+static int put_and_keep(struct exporting *x, struct row *row)
+{
+    int status = put(x, row);
+    return status ? status : keep(x, row);
+}
+
 /* The machine and entities are not read with every sample. */
 static int put_entities(struct exporting *x, struct row *row)
 {
@@ -184,14 +198,14 @@ static int put_entities(struct exporting *x, struct row *row)
     x->any_read = true;
     x->read_ns = row->t_ns = at;
     if (row->kind == BARO_KIND_HOST)
-        return row_host_was_read(row->sample) ? put(x, row) : 0;
+        return row_host_was_read(row->sample) ? put_and_keep(x, row) : 0;
     int status = 0;
     int kind = row->kind;
     for (size_t i = 0; !status && i < baro_sample_entity_count(row->sample, kind); i++) {
         row->entity = baro_sample_entity(row->sample, kind, i);
         status = put(x, row);
     }
-    return status;
+    return status ? status : keep(x, row);
 }
 
 /* Of a tape that grows: what is known when the row is written. */
@@ -215,7 +229,8 @@ static int put_record(struct exporting *x, const struct baro_record *record)
         return flush(x, CHUNK);
     keep_timeline(x, record);
     struct row row = {.kind = x->kind, .header = baro_tape_header(x->tape), .t_ns = record->t_ns,
-                      .memory = x->columns.cores ? x->memory : NULL, .user = users_name, .user_context = &x->users,
+                      .memory = x->columns.cores || x->columns.derived ? x->memory : NULL,
+                      .user = users_name, .user_context = &x->users,
                       .time = &x->time, .attributes = &x->attributes, .timeline = x->timeline};
     if (record->kind == BARO_RECORD_EXIT && x->kind == BARO_KIND_EXIT) {
         row.exit = record->u.exit;
@@ -229,7 +244,7 @@ static int put_record(struct exporting *x, const struct baro_record *record)
         return 0;
     row.sample = record->u.sample;
     if (x->kind == BARO_KIND_JOB)
-        return put(x, &row);
+        return put_and_keep(x, &row);
     if (x->kind != BARO_KIND_PROCESS)
         return put_entities(x, &row);
     int status = 0;
@@ -237,7 +252,7 @@ static int put_record(struct exporting *x, const struct baro_record *record)
         row.process = baro_sample_process(row.sample, i);
         status = put(x, &row);
     }
-    return status;
+    return status ? status : keep(x, &row);
 }
 
 static int rows(struct exporting *x)

@@ -3,6 +3,7 @@
 """
 
 import csv
+import ctypes
 import json
 import pathlib
 import re
@@ -156,6 +157,127 @@ def test_derived(run, recorded, example):
     header = example("derived.c", recorded, "host").splitlines()[0].split(",")
     listed = [m for m in json.loads(run("metrics", "--json", status=0).stdout) if m["semantics"] == "derived"]
     assert header[1:] == [m["name"] for m in listed if m["kind"] == "host"]
+
+
+class Error(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_int), ("text", ctypes.c_char * 256)]
+
+
+class Record(ctypes.Structure):
+    _fields_ = [("kind", ctypes.c_int), ("t_ns", ctypes.c_uint64), ("of", ctypes.c_void_p)]
+
+
+def functions(library):
+    """libbaro with the types of what derived_rows() calls."""
+    lib, p, i, size = ctypes.CDLL(str(library)), ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t
+    u64, real = ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(ctypes.c_double)
+    for name, result, *arguments in (
+        ("baro_tape_open", i, ctypes.POINTER(p), ctypes.c_char_p, p),
+        ("baro_tape_next", i, p, ctypes.POINTER(Record), p),
+        ("baro_tape_close", None, p),
+        ("baro_kind_find", i, ctypes.c_char_p),
+        ("baro_derived_find", i, i, ctypes.c_char_p, size),
+        ("baro_absent_name", ctypes.c_char_p, i),
+        ("baro_sample_copy", i, p, ctypes.POINTER(p), p),
+        ("baro_sample_free", None, p),
+        ("baro_sample_t_ns", ctypes.c_uint64, p),
+        ("baro_sample_host_ns", i, p, u64),
+        ("baro_sample_count", size, p),
+        ("baro_sample_process", p, p, size),
+        ("baro_sample_find_id", p, p, ctypes.c_uint32),
+        ("baro_process_id", ctypes.c_uint32, p),
+        ("baro_process_pid", i, p),
+        ("baro_sample_entities_ns", i, p, i, u64),
+        ("baro_sample_entity_count", size, p, i),
+        ("baro_sample_entity", p, p, i, size),
+        ("baro_entity_id", ctypes.c_uint32, p),
+        ("baro_process_derived", i, p, p, i, real),
+        ("baro_sample_derived", i, p, p, i, i, real),
+        ("baro_entity_derived", i, p, p, p, p, i, real),
+    ):
+        function = getattr(lib, name)
+        function.restype, function.argtypes = result, arguments
+    return lib
+
+
+def derived_of(lib, kind, number, before, now):
+    """(when, who, what to call for derived metric i, or None in the first row) for each row of a sample."""
+    read_ns = ctypes.c_uint64(lib.baro_sample_t_ns(now))
+    if kind == "process":
+        for process in (lib.baro_sample_process(now, i) for i in range(lib.baro_sample_count(now))):
+            old = before and lib.baro_sample_find_id(before, lib.baro_process_id(process))
+            yield read_ns.value, lib.baro_process_pid(process), old and (
+                lambda i, v, old=old, process=process: lib.baro_process_derived(old, process, i, v))
+    elif kind in ("job", "host"):
+        if kind == "job" or lib.baro_sample_host_ns(now, read_ns) == 0:
+            yield read_ns.value, None, before and (
+                lambda i, v: lib.baro_sample_derived(before, now, number, i, v))
+    elif lib.baro_sample_entities_ns(now, number, read_ns) == 0:
+        for entity in (lib.baro_sample_entity(now, number, i) for i in range(lib.baro_sample_entity_count(now, number))):
+            places = range(lib.baro_sample_entity_count(before, number)) if before else ()
+            old = {lib.baro_entity_id(e): e for e in (lib.baro_sample_entity(before, number, i) for i in places)}.get(
+                lib.baro_entity_id(entity))
+            yield read_ns.value, lib.baro_entity_id(entity), old and (
+                lambda i, v, old=old, entity=entity: lib.baro_entity_derived(before, old, now, entity, i, v))
+
+
+def derived_rows(lib, path, kind, names):
+    """What export has to write: a row is [time, who, {name: value or the reason why there is none}]."""
+    tape, record, before, rows, v = ctypes.c_void_p(), Record(), None, [], ctypes.c_double()
+    number = lib.baro_kind_find(kind.encode())
+    which = {name: lib.baro_derived_find(number, name.encode(), len(name)) for name in names}
+    assert lib.baro_tape_open(ctypes.byref(tape), str(path).encode(), None) == 0
+    while lib.baro_tape_next(tape, ctypes.byref(record), None) > 0:
+        if record.kind != 1:
+            continue
+        new = list(derived_of(lib, kind, number, before, record.of))
+        if kind not in ("process", "job") and (not new or rows and new[0][0] == rows[-1][0]):
+            continue  # the machine was not read since the sample before
+        for t_ns, who, call in new:
+            values = {}
+            for name, i in which.items():
+                absent = call(i, ctypes.byref(v)) if call else 5  # BARO_ABSENT_NOT_YET
+                values[name] = lib.baro_absent_name(absent).decode() if absent else v.value
+            rows.append([t_ns, who, values])
+        copy = ctypes.c_void_p()
+        assert lib.baro_sample_copy(record.of, ctypes.byref(copy), None) == 0
+        lib.baro_sample_free(before)
+        before = copy
+    lib.baro_sample_free(before)
+    lib.baro_tape_close(tape)
+    return rows
+
+
+def is_number(cell, v):
+    """A number in CSV: 15 significant digits, or 17 where 15 would be read as another number."""
+    return cell == str(v) if isinstance(v, int) else float(cell) == v and cell in (f"{v:.15g}", f"{v:.17g}")
+
+
+@pytest.mark.parametrize("path", [None, "v1-machine.baro", "v1-small.baro"])
+def test_export_of_derived_metrics(run, tape, library, path):
+    """Each derived metric is a column by its name, and its cells are what libbaro computes, to the last digit."""
+    path = SOURCE / "tests" / "tape" / path if path else run.record(tape, JOB)
+    lib, present, count = functions(library), set(), 0
+    listed = [m for m in json.loads(run("metrics", "--json", status=0).stdout) if m["semantics"] == "derived"]
+    for kind in sorted({m["kind"] for m in listed} - {"recorder"}):
+        names = [m["name"] for m in listed if m["kind"] == kind and m["name"] != "cores"]
+        count += len(names)
+        who = {"process": ["pid"], "job": [], "host": []}.get(kind, ["id"])
+        argv = ["export", "-e", kind, "-c", ",".join(["t_ns", *who, *names]), path]
+        objects = [json.loads(line) for line in run(*argv, "-F", "jsonl", status=0).stdout.splitlines()]
+        cells = list(csv.reader(run(*argv, status=0).stdout.splitlines()))
+        assert cells[0] == ["t_ns", *who, *names]
+        rows = derived_rows(lib, path, kind, names)
+        assert len(objects) == len(rows) == len(cells) - 1
+        for (t_ns, identity, values), got, line in zip(rows, objects, cells[1:]):
+            expected = {"t_ns": t_ns} | {key: identity for key in who}
+            expected |= {name: None if isinstance(v, str) else v for name, v in values.items()}
+            absent = {name: v for name, v in values.items() if isinstance(v, str)}
+            assert got == expected | ({"absent": absent} if absent else {})
+            assert all(not cell if v is None else is_number(cell, v) for cell, v in zip(line, expected.values()))
+            present |= {(kind, name) for name in values if name not in absent}
+    assert count == len([m for m in listed if m["name"] != "cores" and m["kind"] != "recorder"]) > 30
+    assert present
 
 
 def test_tree(run, recorded, example):

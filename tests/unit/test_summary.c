@@ -594,7 +594,7 @@ static void test_safe_csv(void **state)
         {"", "", ""},
     };
     struct column at[] = {{.kind = COLUMN_NAME, .name = "name"},
-                          {.kind = COLUMN_METRIC, .metric = PROCESS_nice, .name = "=nice"}};
+                          {.kind = COLUMN_METRIC, .id = PROCESS_nice, .name = "=nice"}};
     int metric[] = {-1, PROCESS_nice};
     uint64_t value[2];
     uint8_t absent[2];
