@@ -11,14 +11,22 @@
 using Tape = std::unique_ptr<baro_tape, decltype(&baro_tape_close)>;
 using Getter = std::function<int(int, std::uint64_t *)>;
 
+// Any program of a job could choose its name: it may hold what a terminal would obey.
+static std::string harmless(const std::string &text)
+{
+    std::string ret(4 * text.size() + 1, 0);
+    ret.resize(baro_text_escape(text.data(), text.size(), &ret[0], ret.size()));
+    return ret;
+}
+
 static void dump(const baro_tape *tape, baro_kind kind, const std::string &who, const Getter &get)
 {
     for (int id = 0; id < baro_tape_metric_count(tape, kind); id++) {
         const baro_metric *m = baro_tape_metric(tape, kind, id);
         std::uint64_t value = 0;
         int absent = get(id, &value);
-        std::cout << baro_kind_name(kind) << ' ' << who << ' ' << m->name << ' ' << baro_semantics_name(m->semantics)
-                  << ' ';
+        std::cout << baro_kind_name(kind) << ' ' << harmless(who) << ' ' << m->name << ' '
+                  << baro_semantics_name(m->semantics) << ' ';
         if (absent)
             std::cout << "absent: " << baro_absent_name(static_cast<baro_absent>(absent)) << '\n';
         else

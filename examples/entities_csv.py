@@ -40,10 +40,18 @@ def load(path):
         ("baro_entity_read_ns", i, p, u64),
         ("baro_entity_value", i, p, i, u64),
         ("baro_metric_real", c.c_double, c.POINTER(Metric), c.c_uint64),
+        ("baro_text_escape", c.c_size_t, c.c_char_p, c.c_size_t, c.c_char_p, c.c_size_t),
     ):
         function = getattr(lib, name)
         function.restype, function.argtypes = result, arguments
     return lib
+
+
+def harmless(lib, text):
+    """Bytes of a tape as text that a terminal may be given."""
+    room = c.create_string_buffer(4 * len(text) + 1)
+    lib.baro_text_escape(text, len(text), room, len(room))
+    return room.value.decode()
 
 
 def main(path, kind_name, library="libbaro.so.0"):
@@ -73,7 +81,7 @@ def main(path, kind_name, library="libbaro.so.0"):
                     cells.append(value.value)
                 else:
                     cells.append(f"{lib.baro_metric_real(metric, value):.15g}")
-            out.writerow([read_ns.value, lib.baro_entity_name(entity).decode(errors="replace"), *cells])
+            out.writerow([read_ns.value, harmless(lib, lib.baro_entity_name(entity)), *cells])
     lib.baro_tape_close(tape)
 
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <baro/baro.h>
 
@@ -15,7 +16,9 @@ static void print_below(const struct baro_sample *s, const struct baro_process *
         uint64_t bytes;
         if (its != parent || p == its)
             continue;
-        printf("%*s%" PRId32 " %s", 2 * depth, "", baro_process_pid(p), baro_process_name(p));
+        char name[64]; /* harmless: a process may choose any bytes as its name */
+        baro_text_escape(baro_process_name(p), strlen(baro_process_name(p)), name, sizeof(name));
+        printf("%*s%" PRId32 " %s", 2 * depth, "", baro_process_pid(p), name);
         if (baro_process_value(p, rss, &bytes) == BARO_PRESENT)
             printf(" (%.1f MB)", (double)bytes / 1e6);
         printf("\n");

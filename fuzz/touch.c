@@ -8,6 +8,8 @@ static uint64_t touch_process(const struct baro_tape *t, const struct baro_proce
     const char *cmdline = baro_process_cmdline(p);
     uint64_t sum = strlen(baro_process_name(p)) + (cmdline ? strlen(cmdline)
         : (size_t)baro_process_cmdline_absent(p)), v = 0;
+    char shown[16];
+    sum += baro_text_escape(baro_process_name(p), strlen(baro_process_name(p)), shown, sizeof(shown)) + strlen(shown);
     sum += baro_process_id(p) + (uint64_t)baro_process_pid(p) + baro_process_start_ticks(p)
         + (uint64_t)baro_process_ppid(p);
     sum += baro_process_parent_start_ticks(p) + baro_process_uid(p) + baro_process_first_ns(p)

@@ -5,7 +5,8 @@
  *
  * Rules that hold everywhere: the library never prints, exits, aborts or installs a signal handler; it has no mutable
  * globals, so that any number of cursors can live in one program; an object belongs to one thread at a time. Text that
- * came from the kernel or a tape is bytes: it may hold anything but NUL.
+ * came from the kernel or a tape is bytes: it may hold anything but NUL;
+ * baro/text.h makes it harmless.
  */
 #ifndef BARO_BARO_H
 #define BARO_BARO_H
@@ -21,6 +22,7 @@
 #include "baro/series.h"
 #include "baro/summary.h"
 #include "baro/tape.h"
+#include "baro/text.h"
 #include "baro/timeline.h"
 #include "baro/verdict.h"
 #include "baro/version.h"

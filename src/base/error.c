@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/escape.h"
 
 /* The text is made on the stack, because errors must also work when memory is short. The raw text may be cut within a
  * character, but well beyond what is kept; what is kept ends with a whole character or escape. */

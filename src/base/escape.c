@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/buf.h"
+#include "base/escape.h"
 
 /* Unicode control characters (C0, DEL, C1, line and paragraph separators), and the marks, overrides and isolates that
  * reorder text on a terminal, so that it looks like other text. */

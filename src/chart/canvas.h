@@ -52,7 +52,7 @@ struct layout {
 void chart_lay_out(const struct chart *c, const struct chart_picture *p, struct layout *ret);
 void chart_draw(const struct chart *c, const struct chart_picture *p, const struct layout *l, struct canvas *canvas);
 
-/* Adds text that can be shown: what buf_escaped() makes of it. */
+/* Adds text that can be shown: what text_escaped() makes of it. */
 void shown_text(const char *at, struct buf *ret);
 
 /* The rules of an SVG file of its own. */

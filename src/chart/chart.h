@@ -192,7 +192,7 @@ void chart_svg_style(struct buf *ret);
 /* Adds raw bytes as text of XML or HTML: also fit for attributes between double quotes. Control bytes and bytes that
  * are not UTF-8 become \xNN. */
 void chart_xml_text(struct buf *ret, const char *at, size_t len);
-/* The same of text that buf_escaped() has gone over already. */
+/* The same of text that text_escaped() has gone over already. */
 void chart_xml_escaped(struct buf *ret, const char *at, size_t len);
 
 /* Writes a chart as a PNG file. Returns 0; -ENOTSUP if it was built without cairo, -ENOMEM. */

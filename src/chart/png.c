@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "chart/canvas.h"
+#include "encode/escaped.h"
 
 #ifndef HAVE_CAIRO
 
@@ -119,7 +120,7 @@ static void text(struct canvas *c, double x, double y, enum anchor anchor, struc
 {
     cairo_t *cr = cr_of(c);
     struct buf b = {0};
-    buf_escaped(&b, at, len);
+    text_escaped(&b, at, len);
     buf_byte(&b, 0);
     if (b.failed)
         return;

@@ -8,6 +8,7 @@
 #include "base/fmt.h"
 #include "chart/canvas.h"
 #include "chart/grid.h"
+#include "encode/escaped.h"
 
 static const short colors[CHART_COLORS + 1] = {68, 203, 35, 178, 80, 133, 208, 37, 99, 143, 247};
 
@@ -264,7 +265,7 @@ static void entry(struct legend *l, const char *sign, int color, const char *tex
     struct buf b = {0};
     size_t width = 0;
     if (escape)
-        buf_escaped(&b, at_most(text, &len), len);
+        text_escaped(&b, at_most(text, &len), len);
     else
         buf_add(&b, text, len);
     for (size_t i = 0; i < b.len; i++)
@@ -310,7 +311,7 @@ static void legend(const struct grid *g, struct buf *ret)
     }
     for (size_t i = 0; i < c->n_marks; i++) {
         struct buf b = {0};
-        buf_escaped(&b, c->marks[i].text, strlen(c->marks[i].text));
+        text_escaped(&b, c->marks[i].text, strlen(c->marks[i].text));
         buf_str(&b, ", at ");
         fmt_moment(&b, c->marks[i].t_ns - (c->marks[i].t_ns > c->start_ns ? c->start_ns : c->marks[i].t_ns));
         entry(&l, "", -1, (const char *)b.at, b.len, false);

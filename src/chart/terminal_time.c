@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "chart/grid.h"
+#include "encode/escaped.h"
 
 #define LANES_MOST 5u
 
@@ -75,7 +76,7 @@ static size_t name(const struct grid *g, const char *text, size_t room, struct b
 {
     struct buf b = {0};
     size_t n = 0, used = 0;
-    buf_escaped(&b, text, strlen(text));
+    text_escaped(&b, text, strlen(text));
     for (size_t i = 0; i < b.len; i++)
         n += (b.at[i] & 0xc0) != 0x80;
     bool is_cut = n > room;

@@ -2,7 +2,9 @@
 /* Text in pictures: how wide it is about, and what of it can be shown. */
 #include <string.h>
 
+#include "baro/text.h"
 #include "chart/canvas.h"
+#include "encode/escaped.h"
 
 /* Shares of the font's size, for sans-serif fonts as they are usual. */
 static double advance(unsigned char c)
@@ -48,7 +50,7 @@ size_t text_fit(const char *at, size_t len, double size, double width)
 
 void shown_text(const char *at, struct buf *ret)
 {
-    buf_escaped(ret, at, strlen(at));
+    text_escaped(ret, at, strlen(at));
 }
 
 /* What has a meaning in XML: its entity. NULL: it has none. */
@@ -82,10 +84,9 @@ void chart_xml_escaped(struct buf *ret, const char *at, size_t len)
 
 void chart_xml_text(struct buf *ret, const char *at, size_t len)
 {
-    struct span rest = span_of(at, len);
-    char room[4];
-    while (rest.len) {
-        struct span written = escape_next(&rest, room);
-        chart_xml_escaped(ret, written.at, written.len);
+    char written[BARO_TEXT_NEXT_SIZE];
+    for (size_t n; len > 0; at += n, len -= n) {
+        n = baro_text_next(at, len, written);
+        chart_xml_escaped(ret, written, strlen(written));
     }
 }

@@ -242,10 +242,10 @@ static void derived(struct buf *b)
                "of a time in nanoseconds, per nanosecond. Example: `cpu_ns` of a process grew by 500,000,000 in "
                "0.25 s, so it used 2 cores. Where the table says per, that growth is divided by the growth of another "
                "counter. Example: `read_time_ns` of a disk grew by 12,000,000 and `reads` by 4, so a read took "
-               "3,000,000 ns. `baro export --columns` takes their names for columns of CSV and JSON lines, but for those "
-               "of the recorder; a value is that of the time since the previous row of the same process, disk, ..., "
-               "and absent in the first one. `cores` is a column also where it was not asked for; there it is at most "
-               "the number of CPUs. "
+               "3,000,000 ns. `baro export --columns` takes their names for columns of CSV and JSON lines, but for "
+               "those of the recorder; a value is that of the time since the previous row of the same process, "
+               "disk, ..., and absent in the first one. `cores` is a column also where it was not asked for; there it "
+               "is at most the number of CPUs. "
                "For the rate of any other counter there are `baro_process_rate()` and its like.\n\n"
                "| kind | name | unit | growth of | meaning |\n|---|---|---|---|---|\n");
     for (int kind = 0; kind < baro_kind_count(); kind++) {

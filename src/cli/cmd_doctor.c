@@ -7,6 +7,7 @@
 #include "command/cli.h"
 #include "cli/doctor.h"
 #include "base/json.h"
+#include "encode/escaped.h"
 
 struct doctor_finding *findings_add(struct findings *f, const char *topic, const char *what, enum finding_state state,
                              const char *format, ...)
@@ -56,7 +57,7 @@ static void as_text(const struct cli *cli, const struct findings *f, struct buf 
         buf_printf(out, "%-6s", words[one->state]);
         buf_str(out, cli->color ? "\033[0m" : "");
         buf_printf(out, "  %-*s", width, one->what);
-        buf_escaped(out, one->text, strlen(one->text));
+        text_escaped(out, one->text, strlen(one->text));
         buf_byte(out, '\n');
         bool again = i + 1 < f->n && strcmp(one[1].topic, topic) == 0 &&
                      strcmp(one[1].grant, one->grant) == 0; /* said once, below the last of them */

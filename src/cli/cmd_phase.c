@@ -10,10 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "baro/text.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
-#include "base/signal.h"
 #include "cli/mark_line.h"
 #include "command/cli.h"
 #include "procfs/procfs.h"
@@ -79,8 +79,8 @@ static void put_end(struct buf *line, const struct run_result *r)
     } else if (WIFEXITED(r->wait_status)) {
         mark_line_number(line, "status", (uint64_t)WEXITSTATUS(r->wait_status));
     } else {
-        const char *name = signal_name(WTERMSIG(r->wait_status));
-        mark_line_text(line, "signal", name ? name : "unknown");
+        const char *name = baro_signal_name(WTERMSIG(r->wait_status));
+        mark_line_text(line, "signal", name ? name + strlen("SIG") : "unknown"); /* "TERM", as kill(1) has it */
     }
 }
 

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "collect/program_table.h"
 
 #define PERIOD_LEAST (100 * NS_PER_MS) /* readings are taken at most this often */

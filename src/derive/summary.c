@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "base/signal.h"
+#include "baro/text.h"
 
 static const enum process_metric of_process[COMMAND_MAX] = {
     [COMMAND_CPU] = PROCESS_cpu,
@@ -285,9 +285,9 @@ static void on_start(struct baro_summary *s, const struct baro_event *e)
 
 static void name_signal(struct baro_summary *s, int number)
 {
-    const char *name = signal_name(number);
+    const char *name = baro_signal_name(number);
     if (name)
-        snprintf(s->exit_signal, sizeof(s->exit_signal), "SIG%s", name);
+        snprintf(s->exit_signal, sizeof(s->exit_signal), "%s", name);
     else
         snprintf(s->exit_signal, sizeof(s->exit_signal), "%d", number);
 }

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "baro/text.h"
 #include "base/fmt.h"
-#include "base/signal.h"
 #include "derive/groups.h"
 #include "derive/timeline.h"
 
@@ -30,9 +30,9 @@ static void note(struct baro_timeline *t, const struct baro_event *e, const char
 
 static void put_signal(struct buf *b, int number)
 {
-    const char *name = signal_name(number);
+    const char *name = baro_signal_name(number);
     if (name)
-        buf_printf(b, "SIG%s", name);
+        buf_str(b, name);
     else
         buf_printf(b, "signal %d", number);
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "encode/encode.h"
+#include "encode/escaped.h"
 
 static void field(struct buf *b, const unsigned char *at, size_t len)
 {
@@ -35,7 +36,7 @@ static bool is_plain(const unsigned char *at, size_t len)
     return plain;
 }
 
-/* buf_escaped() leaves no line break, so commas, quotes and blanks at the ends are all that RFC 4180 asks for. */
+/* text_escaped() leaves no line break, so commas, quotes and blanks at the ends are all that RFC 4180 asks for. */
 static void text(struct buf *b, const char *at, size_t len, bool safe)
 {
     struct buf escaped = {0};
@@ -45,7 +46,7 @@ static void text(struct buf *b, const char *at, size_t len, bool safe)
     }
     if (safe && needs_apostrophe(at, len))
         buf_byte(&escaped, '\'');
-    buf_escaped(&escaped, at, len);
+    text_escaped(&escaped, at, len);
     if (escaped.failed)
         b->failed = true;
     else

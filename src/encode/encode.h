@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows as text. Names and other text are made harmless (buf_escaped) before each format's own quoting. */
+/* Rows as text. Names and other text are made harmless (text_escaped) before each format's own quoting. */
 #ifndef ENCODE_ENCODE_H
 #define ENCODE_ENCODE_H
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "encode/escaped.h"
 #include "page/parts.h"
 #include "report/report.h"
 
@@ -64,7 +65,7 @@ static void prose_done(struct buf *html, struct buf *b)
 void page_prose_string(struct buf *html, const char *text)
 {
     struct buf b = {0};
-    buf_escaped(&b, text, strlen(text));
+    text_escaped(&b, text, strlen(text));
     prose_done(html, &b);
 }
 

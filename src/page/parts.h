@@ -37,7 +37,7 @@ struct page {
 /* ---- text: html.c. Each context has one function, and all text of a tape goes through one of them. ---- */
 /* Text of a tape, in elements and in attributes between double quotes: chart_xml_text() of a string. */
 void page_string(struct buf *html, const char *text);
-/* A sentence of barograph's own, as buf_escaped() left it: no line ends between a number and its unit or within an
+/* A sentence of barograph's own, as text_escaped() left it: no line ends between a number and its unit or within an
  * option such as "--mem=2G". */
 void page_prose(struct buf *html, const char *at, size_t len);
 /* The same of a sentence that has names of the tape in it: raw bytes. */

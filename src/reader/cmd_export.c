@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "encode/dialect.h"
 #include "encode/encode.h"
+#include "encode/escaped.h"
 #include "encode/runlog.h"
 #include "encode/trace.h"
 #include "reader/output.h"
@@ -109,7 +110,7 @@ static int choose_kind(struct exporting *x)
     row_kind_names(x->tape, names, sizeof(names) / sizeof(*names));
     for (size_t i = 0; names[i]; i++) {
         buf_str(&list, i ? ", " : "");
-        buf_escaped(&list, names[i], strlen(names[i]));
+        text_escaped(&list, names[i], strlen(names[i]));
     }
     buf_byte(&list, 0);
     int status = cli_failf(x->cli, "--entity %s: not one of %s", name,

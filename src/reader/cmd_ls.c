@@ -6,6 +6,7 @@
 #include "base/fmt.h"
 #include "command/zone.h"
 #include "base/json.h"
+#include "encode/escaped.h"
 #include "encode/table.h"
 #include "reader/reader.h"
 #include "report/report.h"
@@ -59,7 +60,7 @@ static void write_command(struct buf *b, const struct run *r)
         buf_add(&line, r->target.at, r->target.len);
     bool cut = line.len > COMMAND_MOST;
     if (line.len)
-        buf_escaped(b, (const char *)line.at, cut ? COMMAND_MOST : line.len);
+        text_escaped(b, (const char *)line.at, cut ? COMMAND_MOST : line.len);
     buf_str(b, cut ? "..." : "");
     if (targets)
         write_pids(b, r, line.len ? " (pid " : "pid ");

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "encode/escaped.h"
 #include "encode/table.h"
 #include "reader/reader.h"
 
@@ -86,7 +87,7 @@ static void as_json(const struct baro_tape *tape, struct buf *out)
 static void text_cell(struct table *t, const char *text)
 {
     struct buf b = {0};
-    buf_escaped(&b, text, strlen(text));
+    text_escaped(&b, text, strlen(text));
     table_take(t, &b);
     buf_done(&b);
 }

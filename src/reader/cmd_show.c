@@ -15,6 +15,7 @@
 #include "reader/show_phases.h"
 #include "command/zone.h"
 #include "encode/encode.h"
+#include "encode/escaped.h"
 #include "encode/table.h"
 #include "encode/wrap.h"
 #include "report/report.h"
@@ -159,10 +160,10 @@ static void command_cell(struct show *w, struct table *t, const struct forest *f
     if (tree)
         forest_branch(f, i, w->cli->utf8, &b);
     if (line && *line) {
-        buf_escaped(&b, line, strlen(line) < 4096 ? strlen(line) : 4096);
+        text_escaped(&b, line, strlen(line) < 4096 ? strlen(line) : 4096);
     } else {
         buf_byte(&b, '[');
-        buf_escaped(&b, *name ? name : "?", strlen(*name ? name : "?"));
+        text_escaped(&b, *name ? name : "?", strlen(*name ? name : "?"));
         buf_byte(&b, ']');
     }
     table_take(t, &b);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/fmt.h"
+#include "encode/escaped.h"
 
 #define ENTITIES_MOST 8 /* lines of a kind; `baro export` has all */
 #define METRICS_MOST 8  /* values of a line */
@@ -20,7 +21,7 @@ static bool has_any(const struct baro_tape *tape, const struct baro_sample *s)
 
 static void escaped(struct buf *b, const char *text)
 {
-    buf_escaped(b, text, strlen(text));
+    text_escaped(b, text, strlen(text));
 }
 
 static void real(struct buf *b, double v)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "encode/escaped.h"
 
 #define PHASES_MOST 6u /* of a line; JSON has all */
 
@@ -46,7 +47,7 @@ void show_phases_text(const struct show_phases *p, uint64_t t_ns, struct buf *b)
         if (!is_in(v, t_ns) || n++ >= PHASES_MOST)
             continue;
         buf_str(b, n == 1 ? "phase " : ", ");
-        buf_escaped(b, v->text, strlen(v->text));
+        text_escaped(b, v->text, strlen(v->text));
         buf_str(b, " since ");
         fmt_moment(b, v->begin_ns);
     }

@@ -7,6 +7,7 @@
 #include "base/fmt.h"
 #include "base/json.h"
 #include "encode/encode.h"
+#include "encode/escaped.h"
 #include "encode/table.h"
 
 #define INDENT_MOST 8
@@ -67,7 +68,7 @@ static unsigned put_phase(struct table *t, const struct baro_timeline *timeline,
         flags |= put_fact(t, timeline, i, shown[k].fact);
     for (int k = 0; k < v->depth && k < INDENT_MOST; k++)
         buf_str(&cell, "  ");
-    buf_escaped(&cell, v->text, strlen(v->text));
+    text_escaped(&cell, v->text, strlen(v->text));
     table_take(t, &cell);
     buf_done(&cell);
     return flags | (v->is_open ? BARO_VALUE_LOWER_BOUND : 0);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "encode/escaped.h"
 #include "encode/wrap.h"
 
 #define WIDTH_MIN 40u
@@ -128,7 +129,7 @@ void lines_name(const struct lines *l, struct buf *b, const char *name, unsigned
     const char *more = l->style.utf8 ? "…" : "...";
     unsigned used = 0, room = columns > 3 ? columns - lines_columns(more, strlen(more)) : columns;
     size_t fits = 0;
-    buf_escaped(&escaped, name, strlen(name));
+    text_escaped(&escaped, name, strlen(name));
     for (size_t i = 0; i < escaped.len && used <= columns;) {
         char c[32];
         size_t n;

@@ -33,7 +33,7 @@ void report_course(const struct baro_summary *s, struct report_style style, stru
 /*
  * The lines of the block as data, for other documents: a call for each part of each line, in order, with the label of
  * the line. Without the title, the table of commands, and when and where the recording began. Names are escaped
- * (buf_escaped). Borrowed during the call.
+ * (text_escaped). Borrowed during the call.
  */
 typedef void report_visit(void *context, const char *label, const char *part, size_t len);
 void report_words(const struct baro_summary *s, struct report_style style, report_visit *visit, void *context);

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "base/signal.h"
+#include "baro/text.h"
 #include "report/report.h"
 
 void report_status(int status, struct buf *ret)
@@ -12,9 +12,9 @@ void report_status(int status, struct buf *ret)
         buf_printf(ret, "exit %d", WEXITSTATUS(status));
         return;
     }
-    const char *name = signal_name(WTERMSIG(status));
+    const char *name = baro_signal_name(WTERMSIG(status));
     if (name)
-        buf_printf(ret, "killed by SIG%s", name);
+        buf_printf(ret, "killed by %s", name);
     else
         buf_printf(ret, "killed by signal %d", WTERMSIG(status));
     if (WCOREDUMP(status))

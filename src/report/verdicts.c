@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "encode/escaped.h"
 #include "report/lines.h"
 #include "report/report.h"
 
@@ -10,7 +11,7 @@
 
 static void add(struct buf *b, const char *text)
 {
-    buf_escaped(b, text, strlen(text));
+    text_escaped(b, text, strlen(text));
 }
 
 void report_verdicts(const struct baro_verdicts *verdicts, struct report_style style, struct buf *ret)

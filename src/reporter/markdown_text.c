@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reporter/markdown_text.h"
 
+#include "encode/escaped.h"
+
 #include <string.h>
 
 static bool is_word(unsigned char c)
@@ -24,7 +26,7 @@ static size_t longest_fence(const char *at, size_t len)
 void markdown_code(struct buf *b, const char *at, size_t len, bool in_table)
 {
     struct buf escaped = {0};
-    buf_escaped(&escaped, at, len);
+    text_escaped(&escaped, at, len);
     const char *text = (const char *)escaped.at;
     size_t n = escaped.failed ? 0 : escaped.len, fence = n ? longest_fence(text, n) + 1 : 0;
     bool padded = n && (text[0] == '`' || text[n - 1] == '`' || (text[0] == ' ' && text[n - 1] == ' '));
@@ -85,7 +87,7 @@ void markdown_escaped_text(struct buf *b, const char *at, size_t len)
 void markdown_text(struct buf *b, const char *at, size_t len)
 {
     struct buf escaped = {0};
-    buf_escaped(&escaped, at, len);
+    text_escaped(&escaped, at, len);
     if (!escaped.failed)
         markdown_escaped_text(b, (const char *)escaped.at, escaped.len);
     b->failed = b->failed || escaped.failed;

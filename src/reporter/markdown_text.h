@@ -12,7 +12,7 @@
 void markdown_code(struct buf *b, const char *at, size_t len, bool in_table);
 /* A part of a sentence; raw bytes. */
 void markdown_text(struct buf *b, const char *at, size_t len);
-/* The same of text that is escaped already (buf_escaped). */
+/* The same of text that is escaped already (text_escaped). */
 void markdown_escaped_text(struct buf *b, const char *at, size_t len);
 
 #endif

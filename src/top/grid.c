@@ -6,6 +6,8 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "baro/text.h"
+
 int grid_resize(struct grid *g, int rows, int columns)
 {
     struct grid_cell *at = calloc((size_t)rows * (size_t)columns + 1, sizeof(*at));
@@ -57,14 +59,14 @@ static void put(struct grid *g, int row, int column, int width, uint32_t point, 
         at[1] = (struct grid_cell){0, (uint8_t)style};
 }
 
-/* Of bytes that escape_next() has found to be a valid character. */
-static uint32_t decode(struct span s)
+/* Of what baro_text_next() has found to be a valid character. */
+static uint32_t decode(const char *text, size_t len)
 {
-    const unsigned char *at = (const unsigned char *)s.at;
-    if (s.len == 1)
+    const unsigned char *at = (const unsigned char *)text;
+    if (len == 1)
         return at[0];
-    uint32_t point = at[0] & (0xffu >> (s.len + 1));
-    for (size_t i = 1; i < s.len; i++)
+    uint32_t point = at[0] & (0xffu >> (len + 1));
+    for (size_t i = 1; i < len; i++)
         point = point << 6 | (at[i] & 0x3f);
     return point;
 }
@@ -86,23 +88,25 @@ struct glyph {
 
 static struct glyph next_glyph(const struct grid *g, struct span *s)
 {
-    char room[4];
+    char written[BARO_TEXT_NEXT_SIZE];
     struct glyph ret = {.point = 0};
-    struct span written = escape_next(s, room);
-    unsigned char first = (unsigned char)written.at[0];
-    if (written.at != room && first < 0x80) {
-        ret.point = first;
+    size_t taken = baro_text_next(s->at, s->len, written), n = strlen(written);
+    bool escaped = written[0] == '\\';
+    s->at += taken;
+    s->len -= taken;
+    if (!escaped && (unsigned char)written[0] < 0x80) {
+        ret.point = (unsigned char)written[0];
         ret.columns = 1;
-    } else if (written.at != room && g->utf8) {
-        ret.point = decode(written);
+    } else if (!escaped && g->utf8) {
+        ret.point = decode(written, n);
         ret.columns = width_of(ret.point);
-    } else if (written.at != room && decode(written) == 0xb5) {
+    } else if (!escaped && decode(written, n) == 0xb5) {
         ret.point = 'u'; /* of microseconds */
         ret.columns = 1;
     } else {
         static const char hex[] = "0123456789abcdef";
-        for (size_t i = 0; i < written.len; i++) {
-            unsigned char byte = (unsigned char)written.at[i];
+        for (size_t i = 0; i < n; i++) {
+            unsigned char byte = (unsigned char)written[i];
             const char code[4] = {'\\', 'x', hex[byte >> 4], hex[byte & 15]};
             memcpy(ret.ascii + ret.columns, byte < 0x80 ? (const char *)&byte : code, byte < 0x80 ? 1 : 4);
             ret.columns += byte < 0x80 ? 1 : 4;
