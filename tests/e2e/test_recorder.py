@@ -26,7 +26,7 @@ def test_compile(run_both, work, truth, tape, source):
     # ccache, if it stands in front of gcc, would run cc1 twice for each file.
     truth.record(tape, ["make", "-s", "-j4", "-C", str(src), "all"], env={"CCACHE_DISABLE": "1"})
     s = run_both.summary(tape)
-    assert s["exit"] == {"status": 0, "signal": None}
+    assert s["exit"].items() >= {"status": 0, "signal": None}.items()
     truth.check(s)
     assert s["accounting"]["cpu_kernel_ns"] == s["job"]["cpu_ns"]
     if (
@@ -311,7 +311,7 @@ def test_no_cmdline(run, tape):
 def test_exit_records(run_both, tape, source):
     run_both.record(tape, "sleep 0.2; (sleep 0.2; exit 7); sh -c 'sleep 0.2; kill -9 $$'; exit 3", status=3)
     s = run_both.summary(tape)
-    assert s["exit"] == {"status": 3, "signal": None}
+    assert s["exit"].items() >= {"status": 3, "signal": None}.items()
     exits = run_both.export(tape, "exit")
     if source == "events" and s["accounting"]["event_source"] == "connector":  # perf tells no statuses
         told = {(e["status"], e["signal"]) for e in exits}
@@ -320,7 +320,7 @@ def test_exit_records(run_both, tape, source):
 
 def test_death_by_signal(run, tape):
     run.record(tape, "kill -TERM $$", status=-signal.SIGTERM)
-    assert run.summary(tape)["exit"] == {"status": None, "signal": "SIGTERM"}
+    assert run.summary(tape)["exit"].items() >= {"status": None, "signal": "SIGTERM"}.items()
 
 
 def test_recorder_killed(run, tape, wait_until):
@@ -416,7 +416,7 @@ def test_detach(run, tape, started, wait_until):
     assert r.wait(timeout=60) == 0
     assert p.poll() is None
     s = run.summary(tape)
-    assert s["exit"] == {"status": None, "signal": None}
+    assert s["exit"].items() >= {"status": None, "signal": None}.items()
     assert s["job"]["processes_started"] == 1
 
 
