@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "catalogue.h"
 #include "mutate.h"
 #include "seal.h"
 #include "touch.h"
@@ -326,10 +327,16 @@ static void front(struct reading *x, unsigned n)
     sink += (uint64_t)baro_tape_read_end(x->tape, &end, &x->err) + end.last_ns;
 }
 
+static void kept_runs(struct reading *x, unsigned n)
+{
+    sink += catalogue_calls(x->bytes, x->size, n);
+}
+
 /* ---- inputs ---- */
 static void (*const calls[])(struct reading *x, unsigned n) = {
     next, seek, at,      previous, copy,     compare,  find,  next,
     seek, at, rewind_tape, go_on,  front,    open_again, series, summary, timeline, verdicts,
+    kept_runs,
 };
 
 static void play(struct reading *x, const uint8_t *call, size_t n)
