@@ -77,10 +77,11 @@ static const struct chart_curve *curve_named(const struct chart *c, const char *
 /* Does the chart show the whole recording? Else facts about all of it don't say what is the most in the chart. */
 static bool is_whole(const struct chart *c, const struct baro_summary *s)
 {
-    double start = 0, wall = 0;
+    double start = 0, wall = 0, removed = 0;
     fact_number(s, "", "start_ns", 0, &start);
     fact_number(s, "", "wall_ns", 0, &wall);
-    return (double)c->from_ns <= start && (double)c->to_ns >= start + wall;
+    fact_number(s, "", "removed_ns", 0, &removed);
+    return (double)c->from_ns <= (removed > start ? removed : start) && (double)c->to_ns >= start + wall;
 }
 
 void decorate_peak(struct chart *c, const struct baro_summary *s, const struct limit_history *limits)

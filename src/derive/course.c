@@ -109,7 +109,12 @@ static bool read_io(const struct baro_sample *s, uint64_t *ret)
 void course_add(struct course *c, const struct baro_sample *sample, const struct derive_sum *rss,
                 const struct derive_sum *pss)
 {
-    uint64_t t_ns = sample->t_ns, io;
+    uint64_t t_ns, io;
+    if (!c->any && c->from_first)
+        c->origin_ns = sample->t_ns;
+    if (sample->t_ns < c->origin_ns)
+        return;
+    t_ns = sample->t_ns - c->origin_ns;
     while (t_ns / c->width_ns >= COURSE_BUCKETS && c->width_ns <= WIDTH_MOST)
         fold(c);
     if (t_ns / c->width_ns >= COURSE_BUCKETS || t_ns < c->end_ns)

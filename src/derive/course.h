@@ -17,6 +17,7 @@ enum course_growth { COURSE_CPU, COURSE_IO, COURSE_GROWTHS };
 enum course_gauge { COURSE_RSS, COURSE_PSS, COURSE_GAUGES };
 
 struct course {
+    uint64_t origin_ns; /* where the first bucket begins; all times below are since then */
     uint64_t width_ns;
     double grown[COURSE_GROWTHS][COURSE_BUCKETS]; /* in the bucket's time */
     uint64_t most[COURSE_GAUGES][COURSE_BUCKETS]; /* of what held in it */
@@ -33,6 +34,7 @@ struct course {
     } held[COURSE_GAUGES];
     uint64_t end_ns; /* of the last sample */
     bool any;
+    bool from_first; /* the first bucket begins with the first sample, else with the tape */
 };
 
 /* from_start: the job's counters were 0 at time 0. cpus: those of the machine; 0: not known. */

@@ -16,7 +16,7 @@ void fact_course(const struct baro_summary *s, int of, size_t row, struct baro_v
     const struct course *c = &s->course;
     switch (of) {
     case COURSE_BEGIN:
-        ret->u64 = row * c->width_ns;
+        ret->u64 = c->origin_ns + row * c->width_ns;
         break;
     case COURSE_WIDTH:
         ret->u64 = c->width_ns;

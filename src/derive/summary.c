@@ -87,7 +87,7 @@ struct baro_summary *summary_new(const struct baro_header *h)
     copy_text(s->exit_source, sizeof(s->exit_source), h->exit_source);
     summary_held_begin(&s->held, 0);
     course_init(&s->course, baro_header_has_start(h), h->cpus);
-    s->removed = h->segment > 1;
+    s->removed = s->course.from_first = h->segment > 1;
     memset(s->job_absent, BARO_ABSENT_NOT_YET, sizeof(s->job_absent));
     memset(s->self_absent, BARO_ABSENT_NOT_YET, sizeof(s->self_absent));
     for (int i = 0; i < PEAK_MAX; i++)

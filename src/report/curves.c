@@ -60,10 +60,20 @@ static double cell_of(const struct baro_summary *s, const struct curve *c, struc
     return !covered ? -1 : c->most ? most : sum / (double)covered;
 }
 
+/* The time that the curves show: what is on the tape of the time from the start to the end. */
+static struct span_ns shown(const struct baro_summary *s)
+{
+    uint64_t start = report_u64(s, "", "start_ns"), end = start + report_u64(s, "", "wall_ns"), removed;
+    if (report_has_u64(s, "", "removed_ns", &removed) && removed > start && removed < end)
+        return (struct span_ns){removed, end};
+    return (struct span_ns){start, end};
+}
+
 /* Returns the largest cell; 0 if there is nothing to draw. */
 static double fill(const struct baro_summary *s, struct curve *c, unsigned cells)
 {
-    uint64_t start = report_u64(s, "", "start_ns"), wall = report_u64(s, "", "wall_ns");
+    struct span_ns all = shown(s);
+    uint64_t start = all.from, wall = all.to - all.from;
     double most = 0;
     size_t row = 0;
     for (unsigned i = 0; i < cells; i++) {
@@ -181,20 +191,23 @@ unsigned axis_column(const struct axis *axis, uint64_t t_ns)
     return (unsigned)((unsigned __int128)since * axis->columns / axis->wall_ns);
 }
 
-static void draw_axis(struct lines *l, uint64_t wall_ns, unsigned cells)
+/* from_ns: since the start, where the curves begin. */
+static void draw_axis(struct lines *l, uint64_t from_ns, uint64_t wall_ns, unsigned cells)
 {
     struct buf label = {0};
     uint64_t step = step_of(wall_ns, cells);
     unsigned column = 0;
     lines_spaces(l->out, LINES_INDENT);
     lines_tone(l, TONE_FAINT);
-    buf_str(l->out, l->style.utf8 ? "╵0" : "'0");
-    column = 2;
-    for (uint64_t t = step; t < wall_ns; t += step) {
-        unsigned at = (unsigned)((unsigned __int128)t * cells / wall_ns);
+    if (!from_ns) {
+        buf_str(l->out, l->style.utf8 ? "╵0" : "'0");
+        column = 2;
+    }
+    for (uint64_t t = (from_ns / step + 1) * step; t < from_ns + wall_ns; t += step) {
+        unsigned at = (unsigned)((unsigned __int128)(t - from_ns) * cells / wall_ns);
         buf_clear(&label);
         label_of(&label, t);
-        if (label.failed || at <= column || at + 1 + label.len > cells)
+        if (label.failed || (column && at <= column) || at + 1 + label.len > cells)
             continue;
         lines_spaces(l->out, at - column);
         buf_str(l->out, l->style.utf8 ? "╵" : "'");
@@ -214,10 +227,11 @@ bool report_curves(struct lines *l, const struct baro_summary *s)
     cpu(l, s, cells);
     memory(l, s, cells);
     io(l, s, cells);
-    struct axis axis = {report_u64(s, "", "start_ns"), report_u64(s, "", "wall_ns"), cells};
+    struct span_ns all = shown(s);
+    struct axis axis = {all.from, all.to - all.from, cells};
     if (l->style.timeline)
         report_lanes(l, l->style.timeline, &axis);
-    draw_axis(l, axis.wall_ns, cells);
+    draw_axis(l, axis.from_ns - report_u64(s, "", "start_ns"), axis.wall_ns, cells);
     return true;
 }
 

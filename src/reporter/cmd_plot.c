@@ -87,12 +87,15 @@ static int moment_of(const struct plot *p, const char *option, const char *text,
 /* The same stretch of all tapes, counted from the start of each. */
 static int stretch(const struct plot *p, uint64_t *ret_from, uint64_t *ret_to)
 {
-    uint64_t longest = 1;
+    uint64_t longest = 1, earliest = UINT64_MAX;
     for (size_t i = 0; i < p->n; i++) {
-        uint64_t length = p->one[i].end_ns - p->one[i].start_ns;
+        const struct plotted *one = &p->one[i];
+        uint64_t length = one->end_ns - one->start_ns, removed = fact_ns(one->summary, "removed_ns");
+        uint64_t first = removed > one->start_ns ? removed - one->start_ns : 0;
         longest = length > longest ? length : longest;
+        earliest = first < earliest ? first : earliest;
     }
-    int status = moment_of(p, "--from", p->s->from, 0, ret_from);
+    int status = moment_of(p, "--from", p->s->from, earliest, ret_from);
     if (!status)
         status = moment_of(p, "--to", p->s->to, longest, ret_to);
     if (!status && *ret_to <= *ret_from)

@@ -341,9 +341,10 @@ static int shown_figures(const struct view *v, int rows, int *ret_tall)
 int view_head(struct view *v, int most_rows)
 {
     struct columns_of_head c = columns_for(v->grid->columns);
-    uint64_t to_ns = v->feed->last_ns, from_ns = 0;
+    bool removed = baro_header_segment(baro_tape_header(v->feed->tape)) > 1;
+    uint64_t to_ns = v->feed->last_ns, from_ns = removed ? v->feed->first_ns : 0;
     int tall, row = 1, n = shown_figures(v, most_rows - 2, &tall);
-    if (v->ui->recent && to_ns > RECENT_NS)
+    if (v->ui->recent && to_ns > from_ns + RECENT_NS)
         from_ns = to_ns - RECENT_NS;
     v->memory = head_memory(v);
     title(v);

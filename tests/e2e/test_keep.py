@@ -142,6 +142,15 @@ def test_all_readers_take_it(run, kept, args):
     assert done.stderr == ""
 
 
+def test_charts_begin_with_what_is_left(run, kept):
+    """Of a week of which an hour is kept, a chart of all would be empty but for its last columns."""
+    run("report", kept, "-o", "axis.json", status=0)
+    report = json.loads((run.work / "axis.json").read_text())
+    assert report["summary"]["removed_ns"] > 0
+    for figure in report["figures"]:
+        assert figure["from_ns"] == report["summary"]["removed_ns"]
+
+
 def test_who_follows_has_all(run, start, tape, wait_until):
     process = start(tape, stderr=subprocess.DEVNULL)
     wait_until(lambda: tape.is_dir() and run.instants(tape), "a sample")
