@@ -174,7 +174,7 @@ def test_recorder_is_killed(run, start, tape, wait_until):
     os.kill(recorder[0], signal.SIGKILL)
     end(process)
     assert run.instants(tape)
-    assert run.summary(tape)["exit"] == {"status": None, "signal": None}
+    assert {**run.summary(tape)["exit"], "status": None, "signal": None} == run.summary(tape)["exit"]
 
 
 def test_among_the_kept_runs(run, work):
