@@ -43,7 +43,8 @@ enum baro_unit {
     BARO_UNIT_HERTZ,  /**< hertz */
     BARO_UNIT_CELSIUS, /**< degrees; thousandths of one as stored, in two's complement */
     BARO_UNIT_DECIMAL, /**< a plain number with a fraction, such as a load average: millionths as stored */
-    BARO_UNIT_REAL     /**< the bits of an IEEE 754 double; the unit, if there is one, is part of the metric's name */
+    BARO_UNIT_REAL,    /**< the bits of an IEEE 754 double; the unit, if there is one, is part of the metric's name */
+    BARO_UNIT_ENTITY   /**< the id of an entity of the tape, such as the task of a process; its name as shown */
 };
 
 enum baro_semantics {

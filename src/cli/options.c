@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/fmt.h"
 #include "base/span.h"
+#include "cli/options_select.h"
 #include "command/options.h"
 #include "command/settings.h"
 #include "metric/ids.h"
@@ -356,6 +357,7 @@ const struct opt options_record[] = {
              "members are those of the hierarchy that counts CPU time (v2, else cpuacct). If a group with this path "
              "has other members in another hierarchy, give the folder. CPU time is the group's own count, if it has "
              "one. The recording ends when the group is empty or removed."},
+    OPTIONS_SELECT,
     {.name = "events",
      .argument = "FILE",
      .type = OPT_TEXT,

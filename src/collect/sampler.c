@@ -11,7 +11,7 @@ static uint64_t always_wanted(void)
            1ull << PROCESS_children_cpu_user | 1ull << PROCESS_children_cpu_system | 1ull << PROCESS_faults_minor |
            1ull << PROCESS_faults_major | 1ull << PROCESS_children_faults_minor |
            1ull << PROCESS_children_faults_major | 1ull << PROCESS_state | 1ull << PROCESS_threads |
-           1ull << PROCESS_rss;
+           1ull << PROCESS_rss | 1ull << PROCESS_task;
 }
 
 int sampler_init(struct sampler *s, struct job *job, const struct sampler_options *options, struct baro_error *err)
@@ -27,6 +27,7 @@ int sampler_init(struct sampler *s, struct job *job, const struct sampler_option
     group_job_init(&s->group, g);
     memory_init(&s->memory, g);
     job_row_init(&s->job, g, &s->memory, &s->group);
+    task_row_init(&s->tasks, g);
     host_row_init(&s->host, g);
     cgroup_row_init(&s->cgroups, g, &s->host, &s->own);
     if (processes_init(&s->processes, g, &s->memory, &s->group) < 0)
@@ -34,6 +35,7 @@ int sampler_init(struct sampler *s, struct job *job, const struct sampler_option
     sampler_add(s, &processes_collector, &s->processes);
     sampler_add(s, &memory_collector, &s->memory);
     sampler_add(s, &job_collector, &s->job);
+    sampler_add(s, &task_collector, &s->tasks);
     sampler_add(s, &host_collector, &s->host);
     sampler_add(s, &cgroup_collector, &s->cgroups);
     return 0;

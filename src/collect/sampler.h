@@ -14,6 +14,7 @@
 #include "collect/process.h"
 #include "collect/processes.h"
 #include "collect/program_row.h"
+#include "collect/task_row.h"
 
 struct sampler {
     struct sampling sampling;
@@ -23,6 +24,7 @@ struct sampler {
     struct job_row job;
     struct host_row host;
     struct cgroup_row cgroups;
+    struct task_row tasks;
     struct own_cost own;
 };
 

@@ -32,15 +32,17 @@ const struct cli_command cli_commands[] = {
      .stop_early = true,
      .kept = true},
     {.name = "record",
-     .operands = "--pid PID... | --cgroup PATH | --host",
-     .summary = "record what already runs: processes, a control group or the machine",
+     .operands = "--pid PID... | --cgroup PATH | --match REGEX... | --host",
+     .summary = "record what already runs: processes, a control group, tasks or the machine",
      .about = "Attaches to running processes and records them and their descendants (--pid), or all processes of a "
-              "control group (--cgroup), or the machine without any process (--host alone).\n\n"
+              "control group (--cgroup), or each process of the machine whose command matches, also those that start "
+              "later (--match, --name, --exact), or the machine without any process (--host alone).\n\n"
               "The recording ends when the last of these processes has ended, after the time of --for, or when baro "
               "receives SIGINT or SIGTERM. The processes are never signalled or stopped.\n\n"
               "Totals count from the moment of attaching. What was used before is listed separately.",
      .examples = "baro record --pid 1234\trecord process 1234 and its descendants until they have ended\n"
                  "baro record --cgroup system.slice/cron.service\trecord a service\n"
+                 "baro record --name sort=^sort --exact gzip\trecord each sort and each gzip, as two tasks\n"
                  "baro record --host --for 10min -o idle.baro\trecord the machine for ten minutes",
      .options = options_record,
      .function = cmd_record,

@@ -24,7 +24,7 @@ void settings_init_reading(struct settings *s)
 }
 
 static const char *const formats[] = {"csv", "jsonl", "trace", "runlog", NULL};
-static const char *const bys[] = {"phase", NULL};
+static const char *const bys[] = {"phase", "task", NULL};
 static const char *const kinds[] = {"process", "job", "event", "exit",   "host",   "cpu",
                                        "disk",    "fs",  "net",   "sensor", "cgroup", NULL};
 static const char *const picks[] = {"before", "nearest", "after", NULL};
@@ -35,7 +35,7 @@ const struct opt options_summary[] = {
      .type = OPT_CHOICE,
      .offset = AT(by),
      .choices = bys,
-     .help = "phase: what was used in each phase of the job (baro help phase)"},
+     .help = "phase: what was used in each phase of the job (baro help phase); task: by each task (baro help record)"},
     JSON_OPTION,
     HELP,
     END,

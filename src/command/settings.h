@@ -16,6 +16,21 @@ struct program_setting {
     const char *command;
 };
 
+/* record: which processes, by their commands */
+#define SETTINGS_RULES_MAX 64
+struct select_settings {
+    struct rule_setting {
+        const char *name, *text; /* name: of the task, not terminated; NULL: the text is its name */
+        int name_len;
+        bool is_name;            /* --exact */
+    } rules[SETTINGS_RULES_MAX];
+    int n_rules;
+    int on;                      /* what is matched: enum match_on */
+    bool children, has_uid;
+    uint32_t uid;
+    int32_t under;               /* 0: any */
+};
+
 struct record_settings {
     const char *output;    /* -o FILE; NULL: a new one among the kept runs */
     bool force;            /* replace an existing output */
@@ -34,13 +49,14 @@ struct record_settings {
     int32_t pids[SETTINGS_PIDS_MAX];
     int n_pids;
     const char *cgroup;    /* record: a control group */
+    struct select_settings select;
     const char *events;    /* record: a file whose lines are marks and phases */
     int own_group;         /* run: enum own_mode */
     struct program_setting programs[SETTINGS_PROGRAMS_MAX];
     int n_programs;
 };
 
-enum settings_by { BY_NOTHING = -1, BY_PHASE };
+enum settings_by { BY_NOTHING = -1, BY_PHASE, BY_TASK };
 
 enum settings_format { FORMAT_CSV, FORMAT_JSONL, FORMAT_TRACE, FORMAT_RUNLOG };
 

@@ -100,6 +100,40 @@ static void put_value(struct cell *c, enum baro_unit unit, int absent, uint64_t 
     }
 }
 
+/* ---- names of entities ---- */
+
+static const struct baro_entity *task_at(const struct baro_sample *s, size_t i)
+{
+    int kind = baro_kind_find("task");
+    return s && i < baro_sample_entity_count(s, kind) ? baro_sample_entity(s, kind, i) : NULL;
+}
+
+void row_names_note(struct row_names *names, const struct baro_sample *s)
+{
+    for (const struct baro_entity *e; names->n < ROW_NAMES_MOST && (e = task_at(s, names->n)); names->n++) {
+        names->at[names->n].id = baro_entity_id(e);
+        snprintf(names->at[names->n].text, sizeof(names->at->text), "%s", baro_entity_name(e));
+    }
+}
+
+static void put_entity(struct cell *c, const struct row *r, uint64_t id)
+{
+    const struct baro_entity *e;
+    for (size_t i = 0; (e = task_at(r->sample, i)); i++) {
+        if (baro_entity_id(e) == id) {
+            put_text(c, baro_entity_name(e));
+            return;
+        }
+    }
+    for (size_t i = 0; r->names && i < r->names->n; i++) {
+        if (r->names->at[i].id == id) {
+            put_text(c, r->names->at[i].text);
+            return;
+        }
+    }
+    put_u64(c, id);
+}
+
 static int sum_of(const struct baro_sample *s, int metric, uint64_t *ret)
 {
     struct baro_sum sum;
@@ -394,7 +428,10 @@ void row_cell(const struct row *r, const struct columns *columns, size_t i, stru
         break;
     case COLUMN_METRIC:
     case COLUMN_SUM:
-        put_value(ret, c->describes->unit, columns->absent[i], columns->value[i]);
+        if (c->describes->unit == BARO_UNIT_ENTITY && columns->absent[i] == BARO_PRESENT)
+            put_entity(ret, r, columns->value[i]);
+        else
+            put_value(ret, c->describes->unit, columns->absent[i], columns->value[i]);
         break;
     default:
         put_end(ret, r, c->kind);

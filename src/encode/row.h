@@ -109,6 +109,7 @@ struct row {
     const struct baro_entity *entity_before;
     const char *(*user)(void *context, uint32_t uid); /* NULL: users are shown as numbers */
     void *user_context;
+    const struct row_names *names; /* of entities that values name; NULL: those of the sample are enough */
     struct row_time *time;     /* NULL: the text of times is not kept */
     struct buf *attributes;    /* room for their text, and for other lists; NULL: these are absent */
     const struct baro_timeline *timeline; /* NULL: phases are absent */
@@ -120,6 +121,17 @@ struct row_time {
     char text[32];
     size_t len;
 };
+
+/* Names of tasks, for rows that have no sample. Begins as all zero. */
+#define ROW_NAMES_MOST 64u
+struct row_names {
+    size_t n;
+    struct {
+        uint32_t id;
+        char text[64];
+    } at[ROW_NAMES_MOST];
+};
+void row_names_note(struct row_names *names, const struct baro_sample *s);
 
 /* Called once for each row, in the order of the tape: computes what depends on previous rows. */
 void row_begin(struct row *r);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "job/counters.h"
+#include "job/task.h"
 
 static void put(struct baro_exit *e, enum exit_metric id, uint64_t v)
 {
@@ -35,6 +36,7 @@ static void values_read_last(struct baro_exit *e, const struct member *m)
     copy(e, EXIT_io_wchar, m, PROCESS_io_wchar);
     copy(e, EXIT_faults_minor, m, PROCESS_faults_minor);
     copy(e, EXIT_faults_major, m, PROCESS_faults_major);
+    copy(e, EXIT_task, m, PROCESS_task);
     e->absent[EXIT_children_cpu] = m->row.absent[PROCESS_children_cpu_user];
     e->value[EXIT_children_cpu] = value(m, PROCESS_children_cpu_user) + value(m, PROCESS_children_cpu_system);
     for (int i = 0; i < EXIT_MAX; i++) {
@@ -154,12 +156,14 @@ static void report(struct job *j, struct member *m, uint64_t now_ns)
     struct baro_exit e;
     if (!m->end_ns)
         m->end_ns = now_ns;
-    if (was_reported(j, m)) {
+    if (!m->left_task && was_reported(j, m)) {
         j->started--;
         return;
     }
     fill_exit(j, m, &e);
-    claim_note(j, m, now_ns);
+    task_exit(j, m, &e);
+    if (!m->left_task)
+        claim_note(j, m, now_ns);
     j->lossy |= j->covers_members && !m->covered;
     j->ended++;
     j->unsampled += !m->sampled;
@@ -174,7 +178,8 @@ static void report(struct job *j, struct member *m, uint64_t now_ns)
     totals_know(j, m);
     j->ended_switches[0] += since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary));
     j->ended_switches[1] += since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary));
-    j->sink.exit(j->sink.context, &e);
+    if (!m->left_task) /* it lives on */
+        j->sink.exit(j->sink.context, &e);
 }
 
 void exits_report(struct job *j, uint64_t now_ns)

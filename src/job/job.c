@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job/counters.h"
+#include "job/task.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +22,9 @@ void job_done(struct job *j)
     }
     tree_done(&j->tree);
     free(j->unclaimed);
+    free(j->tasks);
     j->unclaimed = NULL;
+    j->tasks = NULL;
 }
 
 struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum baro_origin origin, uint64_t now_ns)
@@ -55,6 +58,7 @@ void job_ended(struct job *j, struct member *m, uint64_t end_ns)
         state_change(j, m, MEMBER_ENDED);
     if (!m->end_ns)
         m->end_ns = end_ns;
+    task_ended(j, m, m->end_ns);
 }
 
 void job_revive(struct job *j, struct member *m)
@@ -67,6 +71,7 @@ void job_revive(struct job *j, struct member *m)
     m->covered = !j->covers_members && m->covered;
     m->end_reported = m->status_known = false;
     m->end_ns = 0;
+    task_revived(j, m);
 }
 
 void job_set_target(struct job *j, struct member *m, bool target)
@@ -136,6 +141,8 @@ void job_gone(struct job *j, struct member *m, uint64_t end_ns, uint64_t noticed
     if (!m->end_ns)
         m->end_ns = end_ns;
     j->targets -= m->target;
+    task_ended(j, m, m->end_ns ? m->end_ns : noticed_ns);
+    m->io_in_parent = m->task && m->parent && m->parent->task == m->task && !m->left_task;
     totals_leave(j, m);
     state_change(j, m, final ? MEMBER_GONE_REAPED : MEMBER_GONE);
     tree_remove(&j->tree, m);

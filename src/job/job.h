@@ -62,6 +62,8 @@ struct job_reported {
     uint64_t end_ns;
 };
 
+struct job_task;
+
 struct job {
     struct tree tree;
     /* of all living members; up to date after totals_refresh() */
@@ -101,6 +103,10 @@ struct job {
     bool io_short;
     bool closing; /* the last job_settle(): nothing is held back any more */
 
+    struct job_task *tasks; /* job/task.h; NULL: none. Else each member belongs to one */
+    size_t n_tasks;
+    uint64_t commands_unread; /* programs of the machine that ended before their command was read */
+    bool commands_unknown;    /* how many is not known */
     size_t targets;       /* living members that the user named */
     size_t ended_members; /* members that have ended and are not reaped yet: they no longer count as living */
     /* the exits that were reported last, by pid: none is reported twice */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "job/counters.h"
+#include "job/task.h"
 
 uint64_t job_ledger(const struct member *m, enum ledger_counter c)
 {
@@ -388,6 +389,12 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
 {
     if (!j->gone)
         return;
+    if (j->tasks) {
+        task_settle(j);
+        exits_report(j, now_ns);
+        state_check(j);
+        return;
+    }
     read_successors(j, read_again, context);
     reaped_io_account(j);
     struct member *later = hold_back(j, now_ns);

@@ -60,6 +60,20 @@ static uint64_t counted_of(const struct member *m)
     return since_base(m, BASE_CPU, own_cpu(m));
 }
 
+/* Of a member of a task only what it used itself counts. The kernel does not tell its I/O apart from that of its
+ * children. */
+static void own_part(const struct member *m, struct member_part *p)
+{
+    uint64_t user = since_base(m, BASE_CPU_USER, value(m, PROCESS_cpu_user));
+    p->parents = 0;
+    p->ledger[LEDGER_CPU_USER] = user < p->counted ? user : p->counted;
+    p->ledger[LEDGER_CPU_SYSTEM] = p->counted - p->ledger[LEDGER_CPU_USER];
+    for (enum ledger_counter c = LEDGER_IO_READ; c < LEDGER_FAULTS_MINOR; c++)
+        p->ledger[c] = job_ledger(m, c);
+    p->ledger[LEDGER_FAULTS_MINOR] = since_base(m, BASE_FAULTS_MINOR, value(m, PROCESS_faults_minor));
+    p->ledger[LEDGER_FAULTS_MAJOR] = since_base(m, BASE_FAULTS_MAJOR, value(m, PROCESS_faults_major));
+}
+
 static struct member_part part_of(const struct member *m)
 {
     struct member_part p = {
@@ -73,7 +87,9 @@ static struct member_part part_of(const struct member *m)
         .rss = value(m, PROCESS_rss),
         .parents = m->had_child || reaped_of(m, LEDGER_FAULTS_MINOR) > 0, /* every process has at least one fault */
     };
-    for (int c = 0; c < LEDGER_MAX && !member_is_reap_pending(m); c++)
+    if (m->task)
+        own_part(m, &p);
+    for (int c = 0; c < LEDGER_MAX && !m->task && !member_is_reap_pending(m); c++)
         p.ledger[c] = job_ledger(m, c);
     return p;
 }

@@ -197,6 +197,12 @@ struct member {
     bool status_known : 1;
     bool io_final : 1;     /* the row has its final I/O counters */
     bool io_accounted : 1; /* gone: reaped_io.c has handled it */
+    bool confirmed : 1;    /* matched since the process that selects was started again */
+    bool task_over : 1;    /* it no longer counts as a living process of its task */
+    bool left_task : 1;    /* gone: it did not end, but is no member any more */
+    /* gone: its parent was a member of the same task, which takes over its I/O when it reaps it */
+    bool io_in_parent : 1;
+    uint8_t task;          /* the task that it belongs to, counted from 1; 0: none */
     int status;
     struct member_usage *end_usage; /* what was reported of its end; NULL: nothing. See member_usage() */
 

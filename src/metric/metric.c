@@ -14,6 +14,7 @@
 #define SUFFIX_SIGNED ""
 #define SUFFIX_HERTZ "_hertz"
 #define SUFFIX_CELSIUS "_celsius"
+#define SUFFIX_ENTITY ""
 #define SUFFIX_DECIMAL ""
 #define SUFFIX_REAL ""
 

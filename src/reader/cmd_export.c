@@ -31,6 +31,7 @@ struct exporting {
     struct baro_timeline *timeline; /* where a column is the phase */
     struct row_memory *memory;
     struct users users;
+    struct row_names names;
     struct row_time time;
     struct buf attributes;
     struct output out;
@@ -229,10 +230,12 @@ static int put_record(struct exporting *x, const struct baro_record *record)
     if (x->trace || x->runlog || x->dialect)
         return flush(x, CHUNK);
     keep_timeline(x, record);
+    if (record->kind == BARO_RECORD_SAMPLE)
+        row_names_note(&x->names, record->u.sample);
     struct row row = {.kind = x->kind, .header = baro_tape_header(x->tape), .t_ns = record->t_ns,
                       .memory = x->columns.cores || x->columns.derived ? x->memory : NULL,
                       .user = users_name, .user_context = &x->users,
-                      .time = &x->time, .attributes = &x->attributes, .timeline = x->timeline};
+                      .names = &x->names, .time = &x->time, .attributes = &x->attributes, .timeline = x->timeline};
     if (record->kind == BARO_RECORD_EXIT && x->kind == BARO_KIND_EXIT) {
         row.exit = record->u.exit;
         return put(x, &row);

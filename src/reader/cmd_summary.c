@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "reader/reader.h"
 #include "reader/summary_phases.h"
+#include "reader/summary_tasks.h"
 #include "report/report.h"
 #include "command/zone.h"
 
@@ -85,6 +86,8 @@ int cmd_summary(struct cli *cli, const struct settings *s, char **argv)
         return status;
     if (s->by == BY_PHASE)
         status = summary_phases(cli, s, tape, path.at);
+    else if (s->by == BY_TASK)
+        status = summary_tasks(cli, s, tape, path.at);
     else
         status = judge(&judged, tape, &err) < 0 ? cli_fail(cli, &err) : print(cli, s, tape, &judged, path.at);
     judged_done(&judged);

@@ -60,7 +60,7 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
     }
     if (job_was_reported(&r->job, e->pid, t))
         return;
-    if ((!parent && !gone) || !r->options->children) {
+    if ((!parent && !gone) || !r->options->children || r->options->select) {
         r->foreign_forks++;
         return;
     }

@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "procfs/procfs.h"
 #include "record/recorder.h"
+#include "select/select.h"
 #include "sysfs/sysfs.h"
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -159,6 +160,18 @@ static int fill_group(struct baro_header *h, const char *path)
     return h->argv && h->argv[0] ? 0 : -ENOMEM;
 }
 
+/* A recording of tasks is named by them: "gulpy, fmpy". */
+static int fill_tasks(struct baro_header *h, const struct rules *rules)
+{
+    struct buf names = {0};
+    for (size_t i = 0; i < rules->n_tasks; i++)
+        buf_printf(&names, "%s%s", i ? ", " : "", rules->task[i]);
+    buf_byte(&names, 0);
+    int code = names.failed ? -ENOMEM : fill_group(h, (const char *)names.at);
+    buf_done(&names);
+    return code;
+}
+
 static int fill_argv(struct baro_header *h, char *const *argv, bool cmdline)
 {
     size_t n = 0;
@@ -187,7 +200,7 @@ static int fill_argv(struct baro_header *h, char *const *argv, bool cmdline)
 
 int header_fill(struct baro_header *h, const struct record_options *o, uint64_t now_monotonic_ns)
 {
-    bool attached = o->n_targets || o->cgroup || o->host_alone;
+    bool attached = o->n_targets || o->cgroup || o->select || o->host_alone;
     *h = (struct baro_header){.mode = attached ? BARO_MODE_ATTACH : BARO_MODE_RUN, .interval_ns = o->interval_ns,
                                 .keep_ns = o->keep_ns, .keep_bytes = o->keep_bytes, .segment = o->next_segment ? 1 : 0,
                               .overhead_ppm = o->overhead_ppm, .wanted = o->wanted};
@@ -207,6 +220,8 @@ int header_fill(struct baro_header *h, const struct record_options *o, uint64_t 
             memcpy(h->targets, o->targets, o->n_targets * sizeof(*h->targets));
         h->n_targets = h->targets ? o->n_targets : 0;
     }
+    if (o->select)
+        return fill_tasks(h, o->select->rules);
     return o->cgroup ? fill_group(h, o->cgroup) : fill_argv(h, o->argv, o->cmdline);
 }
 

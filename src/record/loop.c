@@ -87,6 +87,8 @@ static void turn(struct recorder *r, bool quiet)
     wrapper_forget(r);
     limits_find(r);
     marks_turn(r);
+    if (r->selector)
+        record_select_turn(r);
     recorder_scheduled_tick(r);
     limits_turn(r);
     targets_check(r);
@@ -123,7 +125,9 @@ static void dispatch(struct recorder *r, uint64_t what)
         wrapper_drain(r);
     } else if (fd == r->marks.watch_fd) {
         marks_ready(r);
-    } else if (fd == r->signal_fd) {
+    } else if (r->selector && fd == select_fd(r->selector)) {
+        record_select_ready(r);
+    } else if (fd == r->signal_fd || fd == r->under_fd) {
         r->detached = true;
         r->finishing = true;
     } else {
@@ -146,7 +150,7 @@ static bool over(const struct recorder *r)
         return false;
     if (r->wrapper)
         return r->wrapper_lost && all_ended(r);
-    return r->job.targets == 0 && !r->options->host_alone && !r->options->cgroup;
+    return r->job.targets == 0 && !r->options->host_alone && !r->options->cgroup && !r->options->select;
 }
 
 void loop_run(struct recorder *r)

@@ -15,6 +15,7 @@
 #include "sample/sample.h"
 
 struct link_end;
+struct select_options;
 
 /* Callbacks for what goes onto the tape, at the time it does; NULL members are not called. */
 struct record_observer {
@@ -48,6 +49,7 @@ struct record_options {
     bool host_alone;        /* attach: no targets, only the machine */
     uint64_t for_ns;        /* attach: the longest duration; 0: until the last target ends */
     const char *cgroup;     /* attach: a control group instead of targets */
+    const struct select_options *select; /* attach: tasks of selected processes instead; NULL: none */
     /* run: the command's own control group (run/own.h), removed at the end; NULL or empty: none */
     const struct own_group *own_group;
     const struct record_program *programs; /* --collect; borrowed */

@@ -300,6 +300,7 @@ static void report_finished(struct recorder *r)
 static void close_all(struct recorder *r)
 {
     targets_close(r);
+    record_select_close(r);
     event_close(r);
     sampler_done(&r->sampler);
     job_done(&r->job);
@@ -344,7 +345,7 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
     r->options = o;
     for (size_t i = 0; i < TARGETS_MAX; i++)
         r->target_fds[i] = -1;
-    r->epoll_fd = r->signal_fd = r->sys_fd = r->root_fd = -1;
+    r->under_fd = r->epoll_fd = r->signal_fd = r->sys_fd = r->root_fd = -1;
     r->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (r->proc_fd < 0)
         return error_set(err, -errno, "can't open /proc: %s", error_text(errno));
@@ -381,7 +382,7 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
         .wanted = o->wanted,
         .overhead_ppm = o->overhead_ppm,
         .cmdline = o->cmdline,
-        .children = o->children,
+        .children = o->children && !o->select,
         .helper = true,
         .start_monotonic_ns = now,
         .page_size = r->header.page_size,
@@ -460,7 +461,7 @@ static void report_attached(struct recorder *r)
     }
     uint64_t before_ns;
     sampler_group_counts(&r->sampler, &before_ns);
-    if (r->options->cgroup)
+    if (r->options->cgroup || r->options->select)
         recorder_event(r, BARO_EVENT_START, NULL, before_ns, "attached");
 }
 
@@ -470,7 +471,7 @@ int record_attach(const struct record_options *options, struct record_end *ret, 
     int code = prepare(&r, options, err);
     if (code == 0) {
         event_open(&r);
-        code = targets_open(&r, err);
+        code = options->select ? record_select_open(&r, err) : targets_open(&r, err);
     }
     if (code == 0)
         code = start_tape(&r, err);

@@ -85,6 +85,10 @@ struct recorder {
     bool started, finishing, wrapper_lost, link_closed, detached;
     struct oom_watch oom;
     struct marks marks;
+    struct selector *selector; /* select.c; NULL: processes are not selected */
+    bool selected;             /* all processes that were there have been matched */
+    uint64_t select_lost;      /* events that the selector lost, as reported so far */
+    int under_fd;              /* pidfd of --under; -1: none */
     bool status_known;
     int status;
     uint64_t end_ns;         /* when the command, or the last target, ended */
@@ -140,6 +144,12 @@ void targets_close(struct recorder *r);
 /* oom.c */
 void oom_note_exit(struct recorder *r, const struct baro_exit *e);
 void oom_report(struct recorder *r); /* after the last sample */
+
+/* select.c: tasks */
+int record_select_open(struct recorder *r, struct baro_error *err);
+void record_select_ready(struct recorder *r);
+void record_select_turn(struct recorder *r); /* before each tick */
+void record_select_close(struct recorder *r);
 
 /* limits.c */
 int limits_prepare(struct recorder *r, struct baro_error *err);

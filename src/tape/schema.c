@@ -78,7 +78,7 @@ static void kind_forget(struct tape_kind *k)
 /* A newer writer may know more of them. */
 static enum baro_unit unit_of(const struct texts *t)
 {
-    return t->unit <= BARO_UNIT_REAL ? (enum baro_unit)t->unit : BARO_UNIT_NONE;
+    return t->unit <= BARO_UNIT_ENTITY ? (enum baro_unit)t->unit : BARO_UNIT_NONE;
 }
 
 static enum baro_semantics semantics_of(const struct texts *t)

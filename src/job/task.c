@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job/task.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "job/counters.h"
+
+int job_use_tasks(struct job *j, size_t n)
+{
+    j->tasks = calloc(n, sizeof(*j->tasks));
+    j->n_tasks = j->tasks ? n : 0;
+    j->open = true; /* processes join without an event */
+    return j->tasks ? 0 : -ENOMEM;
+}
+
+static struct job_task *task_of(const struct job *j, const struct member *m)
+{
+    return m->task ? &j->tasks[m->task - 1] : NULL;
+}
+
+/* ---- who belongs, and for how long ---- */
+
+void job_join(struct job *j, struct member *m, unsigned task, uint64_t begin_ns)
+{
+    struct job_task *t = &j->tasks[task - 1];
+    m->task = (uint8_t)task;
+    m->row.value[PROCESS_task] = t->id;
+    m->row.absent[PROCESS_task] = BARO_PRESENT;
+    if (!t->started || begin_ns < t->begin_ns)
+        t->begin_ns = begin_ns;
+    t->started++;
+    if (!t->living++)
+        t->since_ns = max_u64(begin_ns, t->until_ns); /* what lies before was counted */
+    t->peak = max_u64(t->peak, t->living);
+    member_moved(m);
+}
+
+void task_ended(struct job *j, struct member *m, uint64_t end_ns)
+{
+    struct job_task *t = task_of(j, m);
+    if (!t || m->task_over)
+        return;
+    m->task_over = true;
+    t->until_ns = max_u64(t->until_ns, end_ns);
+    if (--t->living == 0 && t->until_ns > t->since_ns)
+        t->active_ns += t->until_ns - t->since_ns;
+}
+
+void task_revived(struct job *j, struct member *m)
+{
+    struct job_task *t = task_of(j, m);
+    if (!t || !m->task_over)
+        return;
+    m->task_over = false;
+    if (!t->living++)
+        t->since_ns = t->until_ns;
+}
+
+void job_leave(struct job *j, struct member *m)
+{
+    (void)j;
+    m->left_task = true;
+}
+
+/* ---- what it has used ---- */
+
+static uint64_t user_of(const struct member *m, uint64_t cpu)
+{
+    uint64_t user = since_base(m, BASE_CPU_USER, value(m, PROCESS_cpu_user));
+    return user < cpu ? user : cpu;
+}
+
+static const struct {
+    enum task_metric task;
+    enum exit_metric exit;
+    enum process_metric process;
+    enum ledger_counter base;
+} io[] = {
+    {TASK_io_read, EXIT_io_read, PROCESS_io_read, LEDGER_IO_READ},
+    {TASK_io_write, EXIT_io_write, PROCESS_io_write, LEDGER_IO_WRITE},
+    {TASK_io_rchar, EXIT_io_rchar, PROCESS_io_rchar, LEDGER_IO_RCHAR},
+    {TASK_io_wchar, EXIT_io_wchar, PROCESS_io_wchar, LEDGER_IO_WCHAR},
+};
+#define IO (sizeof(io) / sizeof(*io))
+
+/* Its CPU time is known to its end, or to when it left. Example: without events, one that had used 30 ms when it was
+ * sampled and 60 ms when it ended has 30 ms on the tape. */
+static bool cpu_is_whole(const struct member *m)
+{
+    return m->left_task || member_is_final(m) || member_usage(m)->has_cpu;
+}
+
+static bool io_is_known(const struct job *j, const struct member *m)
+{
+    return m->left_task ? m->row.absent[PROCESS_io_rchar] == BARO_PRESENT : io_is_whole(j, m);
+}
+
+void task_exit(struct job *j, const struct member *m, const struct baro_exit *e)
+{
+    struct job_task *t = task_of(j, m);
+    if (!t)
+        return;
+    t->gone++;
+    t->unread += e->absent[EXIT_cpu] != BARO_PRESENT || !cpu_is_whole(m);
+    t->io_unread += !m->io_in_parent && !io_is_known(j, m);
+    uint64_t cpu = e->value[EXIT_cpu], user = e->value[EXIT_cpu_user];
+    t->ended[TASK_cpu] += cpu;
+    t->ended[TASK_cpu_user] += user < cpu ? user : cpu;
+    t->ended[TASK_run_delay] += e->value[EXIT_run_delay];
+    t->rss_peak = max_u64(t->rss_peak, e->value[EXIT_rss_peak]);
+    for (size_t i = 0; i < IO && !m->io_in_parent; i++)
+        t->ended[io[i].task] += e->value[io[i].exit];
+}
+
+static uint64_t reported(const struct member *m, enum ledger_counter c)
+{
+    const struct member_usage *u = member_usage(m);
+    return c == LEDGER_FAULTS_MINOR ? u->faults_minor : c == LEDGER_FAULTS_MAJOR ? u->faults_major : 0;
+}
+
+void task_settle(struct job *j)
+{
+    for (const struct member *m = j->gone; m; m = m->list_next) {
+        uint64_t cpu = since_base(m, BASE_CPU, own_cpu(m)), user = user_of(m, cpu);
+        j->carried[LEDGER_CPU_USER] += user;
+        j->carried[LEDGER_CPU_SYSTEM] += cpu - user;
+        for (enum ledger_counter c = LEDGER_IO_READ; c < LEDGER_FAULTS_MINOR && !m->io_in_parent; c++)
+            j->carried[c] += since_base(m, c, reaped_of(m, c));
+        for (enum ledger_counter c = LEDGER_FAULTS_MINOR; c < LEDGER_MAX; c++)
+            j->carried[c] += since_base(m, BASE_FAULTS_MINOR + (c - LEDGER_FAULTS_MINOR),
+                                        max_u64(own_of(m, c), reported(m, c)));
+    }
+}
+
+/* ---- for a sample ---- */
+
+static const struct {
+    enum task_metric task;
+    enum process_metric process;
+} gauges[] = {
+    {TASK_rss, PROCESS_rss},   {TASK_pss, PROCESS_pss},         {TASK_uss, PROCESS_uss},
+    {TASK_swap, PROCESS_swap}, {TASK_threads, PROCESS_threads},
+};
+#define GAUGES (sizeof(gauges) / sizeof(*gauges))
+
+static void add_member(struct job_task *t, const struct member *m, uint64_t *v, uint8_t *absent, uint64_t *known)
+{
+    uint64_t cpu = since_base(m, BASE_CPU, own_cpu(m));
+    v[TASK_cpu] += cpu;
+    v[TASK_cpu_user] += user_of(m, cpu);
+    v[TASK_run_delay] += since_base(m, BASE_RUN_DELAY, value(m, PROCESS_run_delay));
+    for (size_t i = 0; i < IO; i++)
+        v[io[i].task] += since_base(m, io[i].base, value(m, io[i].process));
+    for (size_t i = 0; i < GAUGES; i++) {
+        uint8_t why = m->row.absent[gauges[i].process];
+        v[gauges[i].task] += value(m, gauges[i].process);
+        if (!why)
+            *known |= UINT64_C(1) << gauges[i].task;
+        else
+            absent[gauges[i].task] = why;
+    }
+    v[TASK_memory_unread] += m->row.absent[PROCESS_uss] != BARO_PRESENT;
+    t->uss_peak = max_u64(t->uss_peak, value(m, PROCESS_uss));
+    t->rss_peak = max_u64(t->rss_peak, value(m, PROCESS_rss_peak));
+    t->samples++;
+}
+
+static void finish(const struct job *j, const struct job_task *t, uint64_t now_ns, uint64_t *v, uint8_t *absent,
+                   uint64_t known)
+{
+    for (size_t i = 0; i < GAUGES; i++) {
+        if (known >> gauges[i].task & 1)
+            absent[gauges[i].task] = BARO_PRESENT; /* of some: memory_unread says of how many not */
+    }
+    v[TASK_cpu_system] = v[TASK_cpu] - v[TASK_cpu_user];
+    v[TASK_process_rss_peak] = t->rss_peak;
+    v[TASK_process_uss_peak] = t->uss_peak;
+    v[TASK_processes] = t->living;
+    v[TASK_processes_peak] = t->peak;
+    v[TASK_processes_started] = t->started;
+    v[TASK_processes_ended] = t->gone;
+    v[TASK_processes_unread] = t->unread;
+    v[TASK_processes_io_unread] = t->io_unread;
+    v[TASK_commands_unread] = j->commands_unread;
+    absent[TASK_commands_unread] = j->commands_unknown ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
+    v[TASK_process_samples] = t->samples;
+    v[TASK_active] = t->active_ns + (t->living && now_ns > t->since_ns ? now_ns - t->since_ns : 0);
+    v[TASK_begin] = t->begin_ns;
+    v[TASK_end] = t->living ? now_ns : t->until_ns;
+    if (!t->started)
+        absent[TASK_begin] = absent[TASK_end] = BARO_ABSENT_NOT_YET;
+}
+
+void job_task_values(struct job *j, uint64_t now_ns, uint64_t (*ret_value)[TASK_MAX], uint8_t (*ret_absent)[TASK_MAX])
+{
+    uint64_t known[256] = {0};
+    for (size_t k = 0; k < j->n_tasks; k++) {
+        memcpy(ret_value[k], j->tasks[k].ended, sizeof(*ret_value));
+        memset(ret_absent[k], 0, sizeof(*ret_absent));
+    }
+    for (size_t i = 0; i < j->tree.n; i++) {
+        const struct member *m = j->tree.at[i];
+        if (m && m->task)
+            add_member(&j->tasks[m->task - 1], m, ret_value[m->task - 1], ret_absent[m->task - 1], &known[m->task - 1]);
+    }
+    for (size_t k = 0; k < j->n_tasks; k++)
+        finish(j, &j->tasks[k], now_ns, ret_value[k], ret_absent[k], known[k]);
+}

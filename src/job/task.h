@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tasks: named sets of members, which were selected by their commands (src/select). What a task has used is the sum
+ * over its processes themselves: their parents may be no members, so nothing can be taken over from children. Example:
+ * three gulpy of a shell that is no member used 2 s each, and one has ended: 4 s of the living and 2 s of the exit
+ * record are 6 s.
+ *
+ * A job with tasks has no other members, and its totals are sums of the same kind.
+ */
+#ifndef JOB_TASK_H
+#define JOB_TASK_H
+
+#include "job/job.h"
+
+struct job_task {
+    uint32_t id; /* of the entity */
+    uint64_t ended[TASK_MAX]; /* counters of the processes that have ended or left */
+    uint64_t started, gone, unread, io_unread, samples;
+    uint64_t living, peak;
+    uint64_t rss_peak, uss_peak;
+    uint64_t begin_ns, active_ns;
+    uint64_t since_ns; /* while it has living processes: since when */
+    uint64_t until_ns; /* the latest end so far */
+};
+
+/* To be called before the first member is added. Returns 0 or -ENOMEM. */
+int job_use_tasks(struct job *j, size_t n);
+/* The member belongs to this task, counted from 1, since begin_ns. */
+void job_join(struct job *j, struct member *m, unsigned task, uint64_t begin_ns);
+/* The member goes on and is none any more: what it has used by now, as its row says, stays with its task. */
+void job_leave(struct job *j, struct member *m);
+
+/* Adds what the members have now to the sums of all tasks: n rows of TASK_MAX values. sampled: they are in a sample of
+ * time now_ns. */
+void job_task_values(struct job *j, uint64_t now_ns, uint64_t (*ret_value)[TASK_MAX], uint8_t (*ret_absent)[TASK_MAX]);
+
+/* ---- for src/job alone ---- */
+void task_ended(struct job *j, struct member *m, uint64_t end_ns);
+void task_revived(struct job *j, struct member *m);
+void task_exit(struct job *j, const struct member *m, const struct baro_exit *e);
+/* Carries what the gone members had used: nobody takes it over. */
+void task_settle(struct job *j);
+
+#endif

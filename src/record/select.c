@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tasks: makes the processes that the selector reports members of the job. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "job/task.h"
+#include "record/recorder.h"
+
+#define READY_WITHIN (10 * NS_PER_SEC) /* a first scan of a machine with many processes, on a busy core */
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+
+/* It executed a program that fits no rule, or that of another task. */
+static void leave(struct recorder *r, struct member *m)
+{
+    uint64_t now = sampler_now(&r->sampler);
+    if (sampler_read_member(&r->sampler, m) < 0)
+        return; /* it has ended */
+    job_leave(&r->job, m);
+    sampler_gone(&r->sampler, m, now);
+}
+
+/* What it had used before counts for its task as well, unless it began before the recording, or had run another program
+ * for some time. Example: a shell forks, and the child executes gulpy 0.4 ms later: these 0.4 ms are gulpy's. */
+static void set_base(struct recorder *r, struct member *m, const struct watch_change *c)
+{
+    uint64_t begin = c->begin_ns ? recorder_since(r, c->begin_ns) : job_begin_ns(&r->job, m->row.key.start);
+    if (c->is_late || begin == 0)
+        job_rebase(m);
+}
+
+static void join(struct recorder *r, const struct watch_change *c)
+{
+    uint64_t now = sampler_now(&r->sampler), begin = recorder_since(r, c->begin_ns);
+    struct member *m = job_add(&r->job, c->pid, NULL, c->begin_ns ? BARO_ORIGIN_EVENT : BARO_ORIGIN_SCAN, now);
+    if (!m)
+        return;
+    m->begin_ns = begin;
+    m->covered = true;
+    job_join(&r->job, m, c->task, begin && !c->is_late ? begin : now);
+    if (c->has_ended) {
+        job_ended(&r->job, m, recorder_since(r, c->end_ns));
+        m->end_reported = true;
+        m->status_known = c->has_status;
+        m->status = c->status;
+    }
+    if (r->usage)
+        event_take_stashed(r, m);
+    if (sampler_read_member(&r->sampler, m) < 0)
+        return;
+    set_base(r, m, c);
+    member_wake(m);
+}
+
+/* Another process selects and has matched all that there are. Members that fit no rule any more executed another
+ * program meanwhile. With --children that is not known: their own commands need not fit. */
+static void sweep(struct recorder *r)
+{
+    if (select_starts(r->selector) == 1 || r->options->select->children)
+        return;
+    sampler_advance(&r->sampler);
+    for (size_t i = r->job.tree.n; i-- > 0;) {
+        struct member *m = i < r->job.tree.n ? r->job.tree.at[i] : NULL;
+        if (m && m->task && !m->confirmed && !m->task_over && !select_is_barred(r->selector, m->row.key))
+            leave(r, m);
+    }
+}
+
+static void on_change(void *context, const struct watch_change *c)
+{
+    struct recorder *r = context;
+    if (c->what == WATCH_READY && !r->selected) {
+        sweep(r);
+        r->selected = true;
+    }
+    const struct sampling *g = &r->sampler.sampling;
+    if (c->what == WATCH_READY || !c->pid || c->task > r->job.n_tasks || sampling_is_own(g, c->pid) ||
+        collectors_own(&g->collectors, c->pid))
+        return;
+    sampler_advance(&r->sampler);
+    struct member *m = tree_find(&r->job.tree, c->pid);
+    if (m && !r->selected && c->what == WATCH_JOIN && m->task == c->task) {
+        m->confirmed = true; /* it joined before the process that selects was started again */
+        return;
+    }
+    if (m)
+        leave(r, m);
+    if (c->what == WATCH_JOIN)
+        join(r, c);
+}
+
+static void watch(struct recorder *r, int fd)
+{
+    struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)fd};
+    epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &e);
+}
+
+/* --under: the recording ends with that process. */
+static int watch_under(struct recorder *r, struct baro_error *err)
+{
+    int32_t under = r->options->select->under;
+    if (!under)
+        return 0;
+    r->under_fd = (int)syscall(SYS_pidfd_open, under, 0);
+    if (r->under_fd < 0 && errno == ESRCH)
+        return error_set(err, -ESRCH, "no process has the pid %d", under);
+    if (r->under_fd < 0 && errno == EINVAL)
+        return error_set(err, -EINVAL, "%d is a thread: give the pid of the process", under);
+    if (r->under_fd >= 0) /* before 5.3 the recording goes on until it is stopped */
+        watch(r, r->under_fd);
+    return 0;
+}
+
+int record_select_open(struct recorder *r, struct baro_error *err)
+{
+    struct select_options o = *r->options->select;
+    o.proc_fd = r->proc_fd;
+    o.overhead_ppm = r->options->overhead_ppm;
+    o.no_events = r->options->no_events || !r->forks;
+    int code = watch_under(r, err);
+    if (code == 0 && task_row_use(&r->sampler.tasks, o.rules) < 0)
+        code = error_set(err, -ENOMEM, "out of memory");
+    if (code == 0)
+        code = select_start(&r->selector, &o, err);
+    if (code < 0)
+        return code;
+    r->sampler.tasks.selector = r->selector;
+    r->filter_tried = true; /* a process that joins may have any ancestors, so no event may be dropped */
+    r->perf_due_ns = 0;     /* perf does not cover processes that join */
+    if (r->forks)
+        event_open_usage(r);
+    r->perf_due_ns = 0;
+    uint64_t until = clock_monotonic_ns() + READY_WITHIN;
+    while (!r->selected && !select_is_stuck(r->selector) && clock_monotonic_ns() < until) {
+        struct pollfd p = {.fd = select_fd(r->selector), .events = POLLIN};
+        poll(&p, 1, 100);
+        if (select_read(r->selector, on_change, r) < 0)
+            return error_set(err, -EPIPE, "the process that selects has ended");
+    }
+    watch(r, select_fd(r->selector));
+    return 0;
+}
+
+void record_select_ready(struct recorder *r)
+{
+    select_read(r->selector, on_change, r); /* if it has ended, record_select_turn() says so */
+}
+
+static void say(struct recorder *r, const char *line)
+{
+    recorder_event(r, BARO_EVENT_WARNING, NULL, 0, line);
+    if (r->options->on_error)
+        r->options->on_error(r->options->observer.context, line);
+}
+
+static void say_trouble(struct recorder *r, enum select_trouble trouble, int32_t hung)
+{
+    char line[160];
+    if (trouble == SELECT_HUNG) {
+        snprintf(line, sizeof(line), "reading the command of process %d hangs: whether it belongs to a task is not "
+                 "known", hung);
+        say(r, line);
+    } else if (trouble == SELECT_ENDED) {
+        say(r, "the process that selects has ended or can't be started; it is tried again");
+    } else if (trouble == SELECT_GIVEN_UP) {
+        say(r, "too many processes that select hang: no more processes join a task");
+    }
+}
+
+/* Another process selects: it reports all members anew. */
+static void begin_again(struct recorder *r)
+{
+    for (size_t i = 0; i < r->job.tree.n; i++) {
+        if (r->job.tree.at[i])
+            r->job.tree.at[i]->confirmed = false;
+    }
+    r->selected = false;
+    watch(r, select_fd(r->selector));
+}
+
+void record_select_turn(struct recorder *r)
+{
+    struct baro_key hung = {0};
+    uint64_t starts = select_starts(r->selector);
+    say_trouble(r, select_turn(r->selector, &hung), hung.pid);
+    if (select_starts(r->selector) != starts)
+        begin_again(r);
+    uint64_t lost = select_events_lost(r->selector);
+    if (lost > r->select_lost) {
+        r->job.lossy = true;
+        sampler_lost_events(&r->sampler, false); /* it looks at all processes again itself */
+        recorder_event(r, BARO_EVENT_LOSSY, NULL, lost - r->select_lost, "connector of the process that selects");
+        r->select_lost = lost;
+    }
+}
+
+void record_select_close(struct recorder *r)
+{
+    select_free(r->selector);
+    r->selector = NULL;
+    r->under_fd = fd_close(r->under_fd);
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The process that selects: reads commands, listens to events or scans, and reports changes. */
+#include <errno.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "exits/events.h"
+#include "helper/detach.h"
+#include "procfs/procfs.h"
+#include "select/select.h"
+
+#define BURST (20 * NS_PER_MS)      /* CPU time that may be used at once */
+#define WAIT_MOST NS_PER_SEC        /* a wait for the account: the buffer of the connector has to last for it */
+#define SCAN_WAIT_MOST (10 * NS_PER_SEC)
+#define SCAN_EVERY (100 * NS_PER_MS)
+#define BATCH (2 * NS_PER_MS)       /* between two drains in a burst of events */
+#define ANCESTORS_MOST 64
+
+struct child {
+    const struct select_child *of;
+    const struct select_options *options;
+    int fd;
+    struct watch watch;
+    struct exits_source *events; /* NULL: scanning */
+    bool lost;                   /* events were lost: all is to be matched again */
+    uint64_t told;               /* of watch.unread */
+    int32_t own[ANCESTORS_MOST]; /* the recorder and what it was started by: never members */
+    size_t n_own;
+    int64_t account_ns; /* CPU time that may be used; below 0: wait */
+    uint64_t paid_ns, paid_cpu_ns;
+    char cmdline[COMMAND_MOST + 1], exe[4096], text[2048];
+};
+
+/* ---- reading a process ---- */
+
+static bool read_stat(struct child *c, int32_t pid, struct pid_stat *ret)
+{
+    ssize_t n = proc_read_record(c->options->proc_fd, pid, "stat", c->text, sizeof(c->text));
+    return n > 0 && pid_stat_parse(span_of(c->text, (size_t)n), ret) == 0;
+}
+
+static void find_own(struct child *c, int32_t recorder)
+{
+    struct pid_stat st;
+    c->own[c->n_own++] = getpid();
+    for (int32_t pid = recorder; pid > 1 && c->n_own < ANCESTORS_MOST; pid = st.ppid) {
+        c->own[c->n_own++] = pid;
+        if (!read_stat(c, pid, &st))
+            return;
+    }
+}
+
+/* What the recorder started is its helpers. */
+static bool is_own(const struct child *c, int32_t pid, int32_t ppid)
+{
+    for (size_t i = 0; i < c->n_own; i++) {
+        if (c->own[i] == pid)
+            return true;
+    }
+    return c->n_own > 1 && ppid == c->own[1];
+}
+
+static bool is_under(struct child *c, int32_t ppid)
+{
+    struct pid_stat st;
+    int32_t under = c->options->under;
+    for (int i = 0; under && i < ANCESTORS_MOST; i++) {
+        if (ppid == under)
+            return true;
+        if (ppid <= 1 || !read_stat(c, ppid, &st))
+            return false;
+        ppid = st.ppid;
+    }
+    return !under;
+}
+
+static bool is_of_user(struct child *c, int32_t pid)
+{
+    struct pid_status st;
+    if (!c->options->has_uid)
+        return true;
+    ssize_t n = proc_read_record(c->options->proc_fd, pid, "status", c->exe, sizeof(c->exe));
+    return n > 0 && pid_status_parse(span_of(c->exe, (size_t)n), &st) == 0 && (st.valid & 1u << STATUS_UID) &&
+           st.value[STATUS_UID] == c->options->uid;
+}
+
+static void read_cmdline(struct child *c, int32_t pid)
+{
+    ssize_t n = proc_read(c->options->proc_fd, pid, "cmdline", c->cmdline, COMMAND_MOST);
+    command_join(c->cmdline, n > 0 ? (size_t)n : 0);
+}
+
+static void read_exe(struct child *c, int32_t pid)
+{
+    static const char deleted[] = " (deleted)";
+    struct buf path = {0};
+    c->exe[0] = 0;
+    buf_printf(&path, "%d/exe", (int)pid);
+    buf_byte(&path, 0);
+    ssize_t n = path.failed ? -1
+                            : readlinkat(c->options->proc_fd, (const char *)path.at, c->exe, sizeof(c->exe) - 1);
+    buf_done(&path);
+    c->exe[n > 0 ? n : 0] = 0;
+    size_t cut = sizeof(deleted) - 1, len = strlen(c->exe);
+    if (len > cut && strcmp(c->exe + len - cut, deleted) == 0)
+        c->exe[len - cut] = 0;
+}
+
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* The base name of the first argument; "-bash" is how a login shell calls itself. */
+static void name_of_argument(const struct child *c, char *to, size_t cap)
+{
+    size_t n = strcspn(c->cmdline, " ");
+    n = n < cap ? n : cap - 1;
+    memcpy(to, c->cmdline, n);
+    to[n] = 0;
+    const char *base = base_of(to);
+    base += *base == '-';
+    memmove(to, base, strlen(base) + 1);
+}
+
+static uint8_t task_of(struct child *c, int32_t pid, const struct pid_stat *st)
+{
+    const struct rules *rules = c->options->rules;
+    char argv_name[256], comm[64];
+    memcpy(comm, st->comm, sizeof(st->comm) < sizeof(comm) ? sizeof(st->comm) : sizeof(comm));
+    comm[sizeof(comm) - 1] = 0;
+    c->cmdline[0] = c->exe[0] = 0;
+    if (rules_need(rules, MATCH_CMDLINE))
+        read_cmdline(c, pid);
+    if (rules_need(rules, MATCH_EXE))
+        read_exe(c, pid);
+    name_of_argument(c, argv_name, sizeof(argv_name));
+    const struct command command = {c->cmdline, c->exe, comm, base_of(c->exe), argv_name};
+    unsigned task = rules_match(rules, &command);
+    return task && is_of_user(c, pid) && is_under(c, st->ppid) ? (uint8_t)task : 0;
+}
+
+/* What the recorder looks at: what is being read, and since when. */
+static void progress_begin(const struct child *c, int32_t pid, uint64_t start)
+{
+    struct select_shared *to = c->of->shared;
+    atomic_store(&to->pid, pid);
+    atomic_store(&to->start, start);
+    atomic_store(&to->since_ns, clock_monotonic_ns());
+}
+
+static void progress_end(const struct child *c)
+{
+    atomic_store(&c->of->shared->since_ns, 0);
+}
+
+static bool is_barred(const struct select_child *of, int32_t pid, uint64_t start)
+{
+    for (size_t i = 0; i < of->n_barred; i++) {
+        if (of->barred[i].pid == pid && of->barred[i].start == start)
+            return true;
+    }
+    return false;
+}
+
+static bool look(void *context, int32_t pid, struct watch_look *ret)
+{
+    struct child *c = context;
+    struct pid_stat st;
+    if (!read_stat(c, pid, &st))
+        return false;
+    *ret = (struct watch_look){.ppid = st.ppid, .start = st.starttime};
+    if ((st.flags & PROC_PF_KTHREAD) || is_own(c, pid, st.ppid))
+        return true;
+    if (st.state == 'Z')
+        return false;
+    if (is_barred(c->of, pid, st.starttime))
+        return true;
+    progress_begin(c, pid, st.starttime);
+    ret->task = task_of(c, pid, &st);
+    progress_end(c);
+    return true;
+}
+
+/* ---- reporting ---- */
+
+static void change(void *context, const struct watch_change *change)
+{
+    const struct child *c = context;
+    if (send(c->fd, change, sizeof(*change), MSG_NOSIGNAL) < 0 && errno != EINTR)
+        _exit(0); /* the recorder is gone */
+}
+
+/* ---- the account ---- */
+
+static void pay(struct child *c, bool charged)
+{
+    uint64_t now = clock_monotonic_ns(), cpu = 0;
+    clock_process_cpu_ns(0, &cpu);
+    uint64_t share = c->options->overhead_ppm / 2; /* the other half is for sampling */
+    c->account_ns += (int64_t)((double)(now - c->paid_ns) * ((double)share / 1e6));
+    c->account_ns -= charged ? (int64_t)(cpu - c->paid_cpu_ns) : 0;
+    if (c->account_ns > (int64_t)BURST)
+        c->account_ns = (int64_t)BURST;
+    c->paid_ns = now;
+    c->paid_cpu_ns = cpu;
+}
+
+/* How long to wait until the account is no longer overdrawn. Example: at 0.5 % of a core, 1 ms too much is 200 ms. */
+static uint64_t debt_ns(const struct child *c)
+{
+    double share = (double)c->options->overhead_ppm / 2 / 1e6;
+    if (c->account_ns >= 0 || share <= 0)
+        return 0;
+    double wait = (double)-c->account_ns / share;
+    uint64_t most = c->events ? WAIT_MOST : SCAN_WAIT_MOST;
+    return wait < (double)most ? (uint64_t)wait : most;
+}
+
+/* ---- the loop ---- */
+
+static bool scan_one(void *context, int32_t pid)
+{
+    struct child *c = context;
+    watch_scan(&c->watch, pid, clock_monotonic_ns());
+    return true;
+}
+
+static void scan(struct child *c, bool anew)
+{
+    watch_scan_begin(&c->watch, anew);
+    proc_each_process(c->options->proc_fd, scan_one, c);
+    watch_scan_end(&c->watch);
+}
+
+static void on_event(void *context, const struct exits_event *e)
+{
+    struct child *c = context;
+    if (e->kind == EVENT_FORK)
+        watch_fork(&c->watch, e->pid, e->ppid, e->t_ns);
+    else if (e->kind == EVENT_EXEC)
+        watch_exec(&c->watch, e->pid, e->t_ns);
+    else if (e->kind == EVENT_EXIT)
+        watch_exit(&c->watch, e->pid, e->t_ns, e->has_status, e->status);
+    else if (e->kind == EVENT_LOST) {
+        c->lost = true;
+        atomic_fetch_add(&c->of->shared->events_lost, e->count ? e->count : 1);
+    }
+}
+
+static void take_events(struct child *c)
+{
+    exits_drain(c->events, on_event, c);
+    watch_settle(&c->watch);
+    if (c->lost)
+        scan(c, true);
+    c->lost = false;
+    atomic_fetch_add(&c->of->shared->commands_unread, c->watch.unread - c->told);
+    c->told = c->watch.unread;
+}
+
+/* Waits until then, or until the recorder has gone; wake: or until an event comes. */
+static void wait_until(const struct child *c, uint64_t until_ns, bool wake)
+{
+    struct pollfd p[2] = {{.fd = c->fd}, {.fd = wake ? exits_fd(c->events) : -1, .events = POLLIN}};
+    for (;;) {
+        uint64_t now = clock_monotonic_ns();
+        uint64_t left = until_ns > now ? until_ns - now : 0;
+        struct timespec t = {(time_t)(left / NS_PER_SEC), (long)(left % NS_PER_SEC)};
+        int n = ppoll(p, 2, until_ns == UINT64_MAX ? NULL : &t, NULL);
+        if (p[0].revents & (POLLHUP | POLLERR))
+            _exit(0);
+        if (n >= 0 || errno != EINTR)
+            return;
+    }
+}
+
+static void run(struct child *c)
+{
+    for (;;) {
+        uint64_t due = watch_turn(&c->watch, clock_monotonic_ns());
+        pay(c, true);
+        uint64_t now = c->paid_ns, debt = debt_ns(c);
+        if (c->events) {
+            wait_until(c, now + (debt > BATCH ? debt : BATCH), false);
+            wait_until(c, due, true);
+            take_events(c);
+        } else {
+            wait_until(c, now + (debt > SCAN_EVERY ? debt : SCAN_EVERY), false);
+            scan(c, false);
+        }
+    }
+}
+
+void select_child(const struct select_child *of)
+{
+    const int kept[] = {of->fd, of->options->proc_fd};
+    struct child *c = calloc(1, sizeof(*c));
+    if (!c)
+        _exit(1);
+    helper_detach(kept, sizeof(kept) / sizeof(*kept));
+    prctl(PR_SET_NAME, "baro-select");
+    c->of = of;
+    c->options = of->options;
+    c->fd = of->fd;
+    find_own(c, of->recorder);
+    if (!of->options->no_events)
+        exits_connector_open(&c->events, NULL);
+    if (watch_init(&c->watch, look, change, c) < 0)
+        _exit(1);
+    c->watch.children = of->options->children;
+    c->watch.scans = !c->events;
+    atomic_store(&of->shared->scans, !c->events);
+    scan(c, false);
+    change(c, &(struct watch_change){.what = WATCH_READY});
+    pay(c, false);
+    c->account_ns = (int64_t)BURST;
+    run(c);
+    _exit(0);
+}

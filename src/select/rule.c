@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "select/rule.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Rules of the same name add to one task. Returns its index, or a negative code. */
+static int task_of(struct rules *r, const char *name, struct baro_error *err)
+{
+    if (!*name)
+        return error_set(err, BARO_E_SYNTAX, "a task needs a name");
+    if (strlen(name) >= TASK_NAME_MOST)
+        return error_set(err, BARO_E_RANGE, "'%.20s...' is longer than %u bytes: give a name (--name NAME=REGEX)", name,
+                         TASK_NAME_MOST - 1);
+    for (size_t i = 0; i < r->n_tasks; i++) {
+        if (strcmp(r->task[i], name) == 0)
+            return (int)i;
+    }
+    snprintf(r->task[r->n_tasks], TASK_NAME_MOST, "%s", name);
+    return (int)r->n_tasks++;
+}
+
+int rules_add(struct rules *r, const struct rule_request *request, struct baro_error *err)
+{
+    struct rule *rule = &r->at[r->n];
+    char text[128];
+    if (r->n == RULES_MOST)
+        return error_set(err, BARO_E_RANGE, "more than %u rules", RULES_MOST);
+    if (!*request->text)
+        return error_set(err, BARO_E_SYNTAX, "an empty text fits every process");
+    if (!request->is_name) {
+        int code = regcomp(&rule->regex, request->text, REG_EXTENDED | REG_NOSUB);
+        if (code != 0) {
+            regerror(code, &rule->regex, text, sizeof(text));
+            return error_set(err, BARO_E_SYNTAX, "'%.80s' is not a regular expression: %s", request->text, text);
+        }
+    }
+    int task = task_of(r, request->task ? request->task : request->text, err);
+    if (task < 0) {
+        if (!request->is_name)
+            regfree(&rule->regex);
+        return task;
+    }
+    rule->task = (unsigned)task;
+    rule->text = request->text;
+    rule->is_name = request->is_name;
+    r->n++;
+    return 0;
+}
+
+void rules_done(struct rules *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        if (!r->at[i].is_name)
+            regfree(&r->at[i].regex);
+    }
+    r->n = r->n_tasks = 0;
+}
+
+static bool is_named(const struct command *c, const char *name)
+{
+    return strcmp(c->comm, name) == 0 || strcmp(c->exe_name, name) == 0 || strcmp(c->argv_name, name) == 0;
+}
+
+static bool fits(const struct rules *r, const struct rule *rule, const struct command *c)
+{
+    const char *text = r->on == MATCH_CMDLINE ? c->cmdline : r->on == MATCH_EXE ? c->exe : c->comm;
+    if (rule->is_name)
+        return is_named(c, rule->text);
+    return *text && regexec(&rule->regex, text, 0, NULL, 0) == 0;
+}
+
+unsigned rules_match(const struct rules *r, const struct command *c)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        if (fits(r, &r->at[i], c))
+            return r->at[i].task + 1;
+    }
+    return 0;
+}
+
+bool rules_need(const struct rules *r, enum match_on what)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->at[i].is_name || r->on == what)
+            return true;
+    }
+    return false;
+}
+
+void command_join(char *at, size_t len)
+{
+    while (len && !at[len - 1])
+        len--;
+    for (size_t i = 0; i < len; i++)
+        at[i] = at[i] ? at[i] : ' ';
+    at[len] = 0;
+}

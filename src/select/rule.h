@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rules that say which processes are recorded, and in which task. A process belongs to the task of the first rule that
+ * its command fits. Pure functions over text.
+ */
+#ifndef SELECT_RULE_H
+#define SELECT_RULE_H
+
+#include <regex.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define RULES_MOST 64u
+#define TASK_NAME_MOST 64u /* with its NUL */
+#define COMMAND_MOST 32768u /* of a command line that is longer the beginning is matched */
+
+/* What a regular expression is matched with. */
+enum match_on {
+    MATCH_CMDLINE, /* all arguments, joined by single spaces */
+    MATCH_EXE,     /* the path of the executable */
+    MATCH_COMM     /* the name that the kernel keeps, of at most 15 bytes */
+};
+
+/* A rule as the user gave it. */
+struct rule_request {
+    const char *task; /* NULL: named by text */
+    const char *text; /* a regular expression, or a name */
+    bool is_name;     /* the program's name is equal to text, and no part of the command is searched */
+};
+
+struct rule {
+    unsigned task; /* index of its task, counted from 0 */
+    const char *text;
+    bool is_name;
+    regex_t regex; /* unless is_name */
+};
+
+struct rules {
+    struct rule at[RULES_MOST];
+    size_t n;
+    char task[RULES_MOST][TASK_NAME_MOST]; /* names of tasks, in the order of their first rules */
+    size_t n_tasks;
+    enum match_on on;
+};
+
+/* What is known of a process's command. A text that is not known is "". */
+struct command {
+    const char *cmdline, *exe, *comm;
+    /* the base name of the executable, and of the first argument, without what begins with '-' of a login shell */
+    const char *exe_name, *argv_name;
+};
+
+/* Adds a rule; the text is borrowed. Returns 0, or a negative code. */
+int rules_add(struct rules *r, const struct rule_request *request, struct baro_error *err);
+void rules_done(struct rules *r);
+
+/* Returns the number of the task of the first rule that fits, counted from 1; 0: none. */
+unsigned rules_match(const struct rules *r, const struct command *c);
+
+/* Does any rule need this text? */
+bool rules_need(const struct rules *r, enum match_on what);
+
+/* Makes one line of text from the len bytes of /proc/PID/cmdline, in place: arguments are joined by single spaces. The
+ * buffer has room for len + 1 bytes. */
+void command_join(char *at, size_t len);
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The recorder's side. */
+#include "select/select.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+
+#define ENDS_WITHIN (20 * NS_PER_MS)
+#define STUCK_AFTER NS_PER_SEC
+#define RETRY_FIRST NS_PER_SEC
+#define RETRY_MOST (64 * NS_PER_SEC)
+
+struct selector {
+    struct select_options options;
+    struct select_shared *shared;
+    pid_t pid; /* 0: none */
+    int fd;
+    uint64_t cpu_ns, ended_cpu_ns; /* of pid, as read last; of those before */
+    uint64_t starts;
+    uint64_t stuck_ns, stuck_since_ns; /* when the read that began at stuck_since_ns was first seen to be late; or 0 */
+    uint64_t retry_ns, pause_ns;
+    struct baro_key barred[SELECT_BARRED_MOST];
+    size_t n_barred;
+    pid_t left[SELECT_LEFT_MOST]; /* killed, not reaped yet */
+    size_t n_left;
+    bool given_up;
+};
+
+/* ---- processes come and go ---- */
+
+static bool is_reaped(pid_t pid)
+{
+    pid_t got = waitpid(pid, NULL, WNOHANG);
+    return got == pid || (got < 0 && errno == ECHILD);
+}
+
+static void reap_left(struct selector *s)
+{
+    for (size_t i = 0; i < s->n_left;) {
+        if (is_reaped(s->left[i]))
+            s->left[i] = s->left[--s->n_left];
+        else
+            i++;
+    }
+}
+
+static int start(struct selector *s)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return -errno;
+    atomic_store(&s->shared->since_ns, 0);
+    pid_t self = getpid(), pid = fork();
+    if (pid == 0)
+        select_child(&(struct select_child){&s->options, pair[1], self, s->shared, s->barred, s->n_barred});
+    int error = errno;
+    close(pair[1]);
+    if (pid < 0) {
+        close(pair[0]);
+        return -error;
+    }
+    s->pid = pid;
+    s->fd = pair[0];
+    s->starts++;
+    return 0;
+}
+
+static void let_go(struct selector *s)
+{
+    select_cpu_ns(s);
+    kill(s->pid, SIGKILL);
+    s->fd = fd_close(s->fd);
+    if (!is_reaped(s->pid))
+        s->left[s->n_left++] = s->pid; /* select_turn() gives up when there is no room for another */
+    s->ended_cpu_ns += s->cpu_ns;
+    s->cpu_ns = 0;
+    s->pid = 0;
+    s->stuck_ns = 0;
+}
+
+static void put_off(struct selector *s, uint64_t now)
+{
+    s->pause_ns = !s->pause_ns ? RETRY_FIRST : s->pause_ns < RETRY_MOST ? 2 * s->pause_ns : RETRY_MOST;
+    s->retry_ns = now + s->pause_ns;
+}
+
+int select_start(struct selector **ret, const struct select_options *options, struct baro_error *err)
+{
+    struct selector *s = calloc(1, sizeof(*s));
+    if (!s)
+        return error_set(err, -ENOMEM, "out of memory");
+    s->options = *options;
+    s->fd = -1;
+    s->shared = mmap(NULL, sizeof(*s->shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int code = s->shared == MAP_FAILED ? -errno : start(s);
+    if (code == 0) {
+        *ret = s;
+        return 0;
+    }
+    if (s->shared != MAP_FAILED)
+        munmap(s->shared, sizeof(*s->shared));
+    free(s);
+    return error_set(err, code, "can't start the process that selects: %s", error_text(-code));
+}
+
+/* ---- what hangs ---- */
+
+static uint64_t since_of(const struct selector *s)
+{
+    return s->pid ? atomic_load(&s->shared->since_ns) : 0;
+}
+
+bool select_is_stuck(const struct selector *s)
+{
+    uint64_t since = since_of(s);
+    return since && clock_monotonic_ns() > since + STUCK_AFTER;
+}
+
+/* Seen twice, half a second apart: the recorder and this process may both have been stopped until just now. */
+static bool is_hung(struct selector *s, uint64_t now)
+{
+    uint64_t since = since_of(s);
+    if (!since || now < since + STUCK_AFTER || since != s->stuck_since_ns) {
+        s->stuck_since_ns = since;
+        s->stuck_ns = now;
+        return false;
+    }
+    return now >= s->stuck_ns + STUCK_AFTER / 2;
+}
+
+/* The oldest one makes room: by then its process has mostly ended. */
+static struct baro_key bar(struct selector *s)
+{
+    struct baro_key key = {atomic_load(&s->shared->pid), atomic_load(&s->shared->start)};
+    if (s->n_barred == SELECT_BARRED_MOST) {
+        for (size_t i = 1; i < s->n_barred; i++)
+            s->barred[i - 1] = s->barred[i];
+        s->n_barred--;
+    }
+    s->barred[s->n_barred++] = key;
+    return key;
+}
+
+bool select_is_barred(const struct selector *s, struct baro_key key)
+{
+    for (size_t i = 0; i < s->n_barred; i++) {
+        if (baro_key_equal(s->barred[i], key))
+            return true;
+    }
+    return false;
+}
+
+enum select_trouble select_turn(struct selector *s, struct baro_key *ret_hung)
+{
+    enum select_trouble found = SELECT_FINE;
+    uint64_t now = clock_monotonic_ns();
+    if (s->given_up)
+        return SELECT_FINE;
+    if (s->pid && is_hung(s, now)) {
+        *ret_hung = bar(s);
+        let_go(s);
+        found = SELECT_HUNG;
+    } else if (s->pid && s->fd < 0) {
+        let_go(s);
+        put_off(s, now);
+        found = SELECT_ENDED;
+    }
+    if (s->n_left)
+        reap_left(s);
+    if (s->pid || now < s->retry_ns)
+        return found;
+    if (s->n_left == SELECT_LEFT_MOST) {
+        s->given_up = true;
+        return SELECT_GIVEN_UP;
+    }
+    if (start(s) == 0)
+        return found;
+    put_off(s, now);
+    return found ? found : SELECT_ENDED;
+}
+
+/* ---- what is known of it ---- */
+
+int select_fd(const struct selector *s)
+{
+    return s->fd;
+}
+
+pid_t select_pid(const struct selector *s)
+{
+    return s->pid;
+}
+
+uint64_t select_starts(const struct selector *s)
+{
+    return s->starts;
+}
+
+uint64_t select_cpu_ns(struct selector *s)
+{
+    uint64_t now;
+    if (s->pid > 0 && clock_process_cpu_ns(s->pid, &now) == 0 && now > s->cpu_ns)
+        s->cpu_ns = now;
+    return s->ended_cpu_ns + s->cpu_ns;
+}
+
+uint64_t select_events_lost(const struct selector *s)
+{
+    return atomic_load(&s->shared->events_lost);
+}
+
+bool select_commands_unread(const struct selector *s, uint64_t *ret)
+{
+    *ret = atomic_load(&s->shared->commands_unread);
+    return s->starts == 1 && s->pid && !atomic_load(&s->shared->events_lost) && !atomic_load(&s->shared->scans);
+}
+
+int select_read(struct selector *s, watch_change_fn *fn, void *context)
+{
+    struct watch_change c;
+    if (!s->pid)
+        return 0;
+    while (s->fd >= 0) {
+        ssize_t n = recv(s->fd, &c, sizeof(c), MSG_DONTWAIT);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            return 0;
+        if (n != sizeof(c))
+            break;
+        fn(context, &c);
+    }
+    s->fd = fd_close(s->fd);
+    return -EPIPE;
+}
+
+void select_end(struct selector *s)
+{
+    if (s)
+        s->fd = fd_close(s->fd);
+}
+
+void select_free(struct selector *s)
+{
+    if (!s)
+        return;
+    select_end(s);
+    uint64_t until = clock_monotonic_ns() + ENDS_WITHIN;
+    bool gone = !s->pid;
+    while (!gone && !(gone = is_reaped(s->pid)) && clock_monotonic_ns() < until)
+        nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+    if (!gone) { /* it hangs in a read; it is left behind */
+        kill(s->pid, SIGKILL);
+        is_reaped(s->pid);
+    }
+    reap_left(s);
+    munmap(s->shared, sizeof(*s->shared));
+    free(s);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Selecting: a helper process that follows the processes of the machine and reports which of them belong to a task. It
+ * reads command lines, which can block, so it is a process of its own.
+ *
+ * With the process connector it reads the command of each process that executes a program, once; else it scans /proc.
+ * It keeps within a share of a core: what it reads is paid from an account that grows with time. While that is
+ * overdrawn it waits, and processes that end meanwhile are never read.
+ */
+#ifndef SELECT_SELECT_H
+#define SELECT_SELECT_H
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "sample/sample.h"
+#include "select/rule.h"
+#include "select/watch.h"
+
+struct select_options {
+    const struct rules *rules; /* borrowed */
+    int proc_fd;               /* directory descriptor of /proc; borrowed */
+    bool children;
+    bool has_uid;
+    uint32_t uid;          /* real user id, if has_uid */
+    int32_t under;         /* only processes below this one; 0: all */
+    uint64_t overhead_ppm; /* share of a core, millionths; 0: no limit */
+    bool no_events;        /* only scan */
+};
+
+struct selector;
+
+/* Starts the process. */
+int select_start(struct selector **ret, const struct select_options *options, struct baro_error *err);
+int select_fd(const struct selector *s);     /* readable: select_read() has something */
+pid_t select_pid(const struct selector *s);
+uint64_t select_cpu_ns(struct selector *s);
+/* Calls fn for each change that was reported so far. Returns 0, or -EPIPE if the process has ended: then
+ * select_turn() starts another one. */
+int select_read(struct selector *s, watch_change_fn *fn, void *context);
+
+enum select_trouble {
+    SELECT_FINE,
+    SELECT_HUNG,     /* in reading the command of a process, for a second: it was killed */
+    SELECT_ENDED,    /* it was killed, or could not be started */
+    SELECT_GIVEN_UP, /* SELECT_LEFT_MOST processes hang and could not be ended: there is no other */
+};
+#define SELECT_LEFT_MOST 8u
+
+/* Looks after the process: to be called at each tick. One that hangs is killed and left behind, what it hung in is not
+ * read again, and another one is started. If it ends by itself, or the kernel refuses a fork, that is a second later,
+ * then two, up to a minute. Returns each trouble once. ret_hung: the process whose command could not be read. */
+enum select_trouble select_turn(struct selector *s, struct baro_key *ret_hung);
+bool select_is_stuck(const struct selector *s);                         /* it has read one command for a second */
+bool select_is_barred(const struct selector *s, struct baro_key key);   /* its command is not read */
+uint64_t select_starts(const struct selector *s);                       /* processes that were started so far */
+uint64_t select_events_lost(const struct selector *s);                  /* so far, as events of the connector */
+/* Programs that ended before their command was read. Returns false if that is not known: without events, after a loss
+ * of events, and after another process had to be started. */
+bool select_commands_unread(const struct selector *s, uint64_t *ret);
+void select_end(struct selector *s);  /* tells it to end, and does not wait */
+void select_free(struct selector *s); /* NULL allowed */
+
+/* A page that both processes see. Counts are those of all processes so far. */
+struct select_shared {
+    _Atomic uint64_t since_ns; /* when it began to read a command; 0: it reads none */
+    _Atomic uint64_t start;    /* of that process, with its pid */
+    _Atomic int32_t pid;
+    _Atomic uint64_t commands_unread, events_lost;
+    _Atomic bool scans;
+};
+
+#define SELECT_BARRED_MOST 64u
+
+/* select/child.c: the process itself. Does not return. */
+struct select_child {
+    const struct select_options *options;
+    int fd;
+    pid_t recorder;
+    struct select_shared *shared;
+    const struct baro_key *barred;
+    size_t n_barred;
+};
+void select_child(const struct select_child *c) __attribute__((noreturn));
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "select/watch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_HASH 256u
+#define ANCESTORS_MOST 64
+
+/* Without events a process is matched again after these times, and then in turn: most programs are executed soon after
+ * the fork. */
+static const uint64_t again_after_ns[] = {50000000ull, 200000000ull, 1000000000ull, 30000000000ull};
+#define AGAIN_LAST (sizeof(again_after_ns) / sizeof(*again_after_ns) - 1)
+
+/* ---- the table ---- */
+
+static struct watch_process **slot_of(const struct watch *w, int32_t pid)
+{
+    return &w->hash[((uint32_t)pid * 2654435769u) & (w->hash_size - 1)];
+}
+
+static struct watch_process *find(const struct watch *w, int32_t pid)
+{
+    struct watch_process *p = *slot_of(w, pid);
+    while (p && p->pid != pid)
+        p = p->next;
+    return p;
+}
+
+static void grow(struct watch *w)
+{
+    struct watch_process **old = w->hash;
+    size_t size = w->hash_size;
+    struct watch_process **hash = calloc(2 * size, sizeof(struct watch_process *));
+    if (!hash)
+        return; /* longer chains, nothing worse */
+    w->hash = hash;
+    w->hash_size = 2 * size;
+    for (size_t i = 0; i < size; i++) {
+        for (struct watch_process *p = old[i], *next; p; p = next) {
+            next = p->next;
+            struct watch_process **slot = slot_of(w, p->pid);
+            p->next = *slot;
+            *slot = p;
+        }
+    }
+    free(old);
+}
+
+static struct watch_process *add(struct watch *w, int32_t pid, int32_t ppid)
+{
+    if (w->n > w->hash_size)
+        grow(w);
+    struct watch_process *p = calloc(1, sizeof(*p));
+    if (!p)
+        return NULL; /* it is not recorded */
+    struct watch_process **slot = slot_of(w, pid);
+    *p = (struct watch_process){.pid = pid, .ppid = ppid, .next = *slot};
+    *slot = p;
+    w->n++;
+    return p;
+}
+
+static void drop(struct watch *w, struct watch_process *p)
+{
+    struct watch_process **slot = slot_of(w, p->pid);
+    while (*slot != p)
+        slot = &(*slot)->next;
+    *slot = p->next;
+    free(p);
+    w->n--;
+}
+
+int watch_init(struct watch *w, watch_match_fn *match, watch_change_fn *change, void *context)
+{
+    *w = (struct watch){.hash = calloc(FIRST_HASH, sizeof(struct watch_process *)), .hash_size = FIRST_HASH,
+                        .due_ns = UINT64_MAX, .match = match, .change = change, .context = context};
+    return w->hash ? 0 : -ENOMEM;
+}
+
+void watch_done(struct watch *w)
+{
+    for (size_t i = 0; w->hash && i < w->hash_size; i++) {
+        for (struct watch_process *p = w->hash[i], *next; p; p = next) {
+            next = p->next;
+            free(p);
+        }
+    }
+    free(w->hash);
+    free(w->executed);
+    w->hash = NULL;
+    w->executed = NULL;
+}
+
+/* ---- membership ---- */
+
+static void set_due(struct watch *w, struct watch_process *p, uint64_t due_ns)
+{
+    p->due_ns = due_ns;
+    if (due_ns && due_ns < w->due_ns)
+        w->due_ns = due_ns;
+}
+
+static void report(struct watch *w, struct watch_process *p, struct watch_change change)
+{
+    if (p->task == p->reported)
+        return;
+    change.what = p->task ? WATCH_JOIN : WATCH_LEAVE;
+    change.task = p->task;
+    change.pid = p->pid;
+    change.begin_ns = p->begin_ns;
+    p->reported = p->task;
+    w->change(w->context, &change);
+}
+
+/* The task of a process whose own command fits `matched`. With children, a member stays one whatever it executes. */
+static uint8_t task_of(const struct watch *w, uint8_t before, int matched)
+{
+    if (w->children && before && (!matched || before < matched))
+        return before;
+    return (uint8_t)matched;
+}
+
+/* Returns false if it could not be read any more. */
+static bool match(struct watch *w, struct watch_process *p, struct watch_change change)
+{
+    struct watch_look look = {.ppid = p->ppid};
+    bool found = w->match(w->context, p->pid, &look);
+    w->matched++;
+    p->executed_ns = 0;
+    if (!found && p->reported)
+        return false; /* it is ending */
+    if (p->start && look.start && p->start != look.start)
+        p->task = p->reported = 0; /* another process has the pid now */
+    p->start = look.start ? look.start : p->start;
+    p->ppid = look.ppid;
+    p->task = found ? task_of(w, p->task, look.task) : 0;
+    set_due(w, p, 0);
+    report(w, p, change);
+    return found;
+}
+
+/* Spread over half of the period, so that not all are matched at once. */
+static void set_again(struct watch *w, struct watch_process *p, uint64_t now_ns)
+{
+    uint64_t after = again_after_ns[p->again];
+    set_due(w, p, now_ns + after + (uint64_t)(p->pid & 63) * (after / 128));
+}
+
+/* ---- events ---- */
+
+static void match_executed(struct watch *w, struct watch_process *p)
+{
+    uint64_t t_ns = p->executed_ns;
+    bool late = !p->begin_ns || p->begin_ns + WATCH_LATE < t_ns;
+    w->unread += !match(w, p, (struct watch_change){.is_late = late});
+}
+
+void watch_fork(struct watch *w, int32_t pid, int32_t ppid, uint64_t t_ns)
+{
+    struct watch_process *parent = find(w, ppid), *p = find(w, pid);
+    if (p && p->begin_ns && p->begin_ns < t_ns) { /* the event of its end was lost */
+        drop(w, p);
+        p = NULL;
+    }
+    if (p) { /* a scan was faster */
+        p->begin_ns = p->begin_ns ? p->begin_ns : t_ns;
+        return;
+    }
+    if (parent && parent->executed_ns)
+        match_executed(w, parent); /* what it executed decides where its children belong */
+    uint8_t task = parent ? parent->task : 0;
+    p = add(w, pid, ppid);
+    if (!p)
+        return;
+    p->task = task;
+    p->begin_ns = t_ns;
+    if (task)
+        set_due(w, p, t_ns + WATCH_PENDING);
+}
+
+void watch_exec(struct watch *w, int32_t pid, uint64_t t_ns)
+{
+    struct watch_process *p = find(w, pid);
+    if (!p)
+        p = add(w, pid, 0);
+    if (!p || p->executed_ns)
+        return;
+    if (w->n_executed == w->cap_executed) {
+        size_t cap = 2 * w->cap_executed + 64;
+        int32_t *grown = realloc(w->executed, cap * sizeof(*grown));
+        if (!grown)
+            return;
+        w->executed = grown;
+        w->cap_executed = cap;
+    }
+    p->executed_ns = t_ns;
+    set_due(w, p, 0);
+    w->executed[w->n_executed++] = pid;
+}
+
+void watch_settle(struct watch *w)
+{
+    for (size_t i = 0; i < w->n_executed; i++) {
+        struct watch_process *p = find(w, w->executed[i]);
+        if (p && p->executed_ns)
+            match_executed(w, p);
+    }
+    w->n_executed = 0;
+}
+
+void watch_exit(struct watch *w, int32_t pid, uint64_t t_ns, bool has_status, int32_t status)
+{
+    struct watch_process *p = find(w, pid);
+    if (!p)
+        return;
+    /* A child of a member that executed a program and ended before that was matched is none: most programs are others.
+     */
+    if (p->task && !p->reported && (!p->executed_ns || w->children))
+        report(w, p, (struct watch_change){.has_ended = true, .end_ns = t_ns, .has_status = has_status,
+                                           .status = status});
+    w->unread += p->executed_ns && !(p->task && w->children);
+    drop(w, p);
+}
+
+/* ---- scans ---- */
+
+void watch_scan_begin(struct watch *w, bool anew)
+{
+    w->anew = anew;
+    for (size_t i = 0; i < w->hash_size; i++) {
+        for (struct watch_process *p = w->hash[i]; p; p = p->next)
+            p->is_seen = false;
+    }
+}
+
+void watch_scan(struct watch *w, int32_t pid, uint64_t now_ns)
+{
+    struct watch_process *p = find(w, pid);
+    bool is_new = !p;
+    if (!p)
+        p = add(w, pid, 0);
+    if (!p)
+        return;
+    p->is_seen = true;
+    if (!is_new && !w->anew)
+        return;
+    match(w, p, (struct watch_change){0});
+    if (!w->scans)
+        return;
+    if (!w->scanned) /* it was there before, and has long executed its program */
+        p->again = AGAIN_LAST;
+    set_again(w, p, now_ns);
+}
+
+static const struct watch_process *member_above(const struct watch *w, const struct watch_process *p)
+{
+    for (int i = 0; p && i < ANCESTORS_MOST; i++) {
+        p = find(w, p->ppid);
+        if (p && p->task)
+            return p;
+    }
+    return NULL;
+}
+
+void watch_scan_end(struct watch *w)
+{
+    for (size_t i = 0; i < w->hash_size; i++) {
+        for (struct watch_process *p = w->hash[i], *next; p; p = next) {
+            next = p->next;
+            if (!p->is_seen) {
+                drop(w, p);
+                continue;
+            }
+            const struct watch_process *up = w->children ? member_above(w, p) : NULL;
+            if (!up || (p->task && p->task <= up->task))
+                continue;
+            p->task = up->task;
+            report(w, p, (struct watch_change){0});
+        }
+    }
+    w->scanned = true;
+}
+
+/* ---- time ---- */
+
+static void take_turn(struct watch *w, struct watch_process *p, uint64_t now_ns)
+{
+    set_due(w, p, 0);
+    if (!w->scans) {
+        report(w, p, (struct watch_change){0});
+        return;
+    }
+    match(w, p, (struct watch_change){0});
+    if (p->again < AGAIN_LAST)
+        p->again++;
+    set_again(w, p, now_ns);
+}
+
+uint64_t watch_turn(struct watch *w, uint64_t now_ns)
+{
+    if (now_ns < w->due_ns)
+        return w->due_ns;
+    w->due_ns = UINT64_MAX;
+    for (size_t i = 0; i < w->hash_size; i++) {
+        for (struct watch_process *p = w->hash[i]; p; p = p->next) {
+            if (p->due_ns && p->due_ns <= now_ns)
+                take_turn(w, p, now_ns);
+            else if (p->due_ns && p->due_ns < w->due_ns)
+                w->due_ns = p->due_ns;
+        }
+    }
+    return w->due_ns;
+}

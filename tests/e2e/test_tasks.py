@@ -1,0 +1,369 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks: processes selected by their commands, against the kernel's count of a control group for each tool."""
+
+import json
+import os
+import pathlib
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+
+import pytest
+from conftest import Cgroup, _cgroup2_mounts
+
+BURN = """#!{python}
+import sys, time
+spent = time.process_time() + float(sys.argv[1])
+while time.process_time() < spent:
+    pass
+"""
+
+
+@pytest.fixture
+def tool(work):
+    """tool("gul"): a program whose name begins so, which burns as many seconds of CPU time as its argument says. Tests
+    that run beside this one have programs of other names."""
+
+    def make(name, text=BURN):
+        path = work / f"{name}-{secrets.token_hex(4)}"
+        path.write_text(text.format(python=sys.executable))
+        path.chmod(0o755)
+        return path
+
+    return make
+
+
+@pytest.fixture
+def groups():
+    """groups(): a new control group."""
+    made = []
+
+    def make():
+        for mount in _cgroup2_mounts():
+            if os.access(mount, os.W_OK):
+                group = Cgroup(pathlib.Path(tempfile.mkdtemp(prefix="baro-e2e-", dir=mount)))
+                made.append(group)
+                if (group.path / "cpu.stat").exists():
+                    return group
+        pytest.skip("no cgroup v2 that we may make a group in")
+
+    yield make
+    for group in made:
+        group.remove()
+
+
+class Recording:
+    """baro record with rules, until stop()."""
+
+    def __init__(self, run, tape, *options):
+        self.run, self.tape = run, tape
+        self.process = run.popen("record", "-q", "-o", tape, "--no-host", *options, stderr=subprocess.PIPE)
+        run.await_samples(tape)
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+        _, err = self.process.communicate(timeout=60)
+        assert self.process.returncode == 0, err
+        self.run.await_end(self.tape)
+        out = json.loads(self.run("summary", "--by", "task", "--json", self.tape, status=0).stdout)
+        return {t["name"]: t for t in out["tasks"]}
+
+    def values(self, entity="task", *options):
+        return self.run.export(self.tape, entity, *options)
+
+
+@pytest.fixture
+def recording(run, tape):
+    made = []
+
+    def start(*options):
+        made.append(Recording(run, tape, *options))
+        return made[-1]
+
+    yield start
+    for r in made:
+        if r.process.poll() is None:
+            r.process.kill()
+            r.process.communicate()
+
+
+def last(recording, name):
+    """The newest row of a task on a tape that is being written; None: none so far."""
+    rows = [r for r in recording.values() if r["name"] == name]
+    return rows[-1] if rows else None
+
+
+def started(recording, name):
+    row = last(recording, name)
+    return row["processes_started"] if row else 0
+
+
+root = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups and needs the process connector")
+
+
+@root
+def test_cpu_against_control_groups(recording, tool, groups):
+    gul, fmp, other = tool("gul"), tool("fmp"), tool("other")
+    made = {path.name: groups() for path in (gul, fmp, other)}
+    r = recording("--name", f"gul={gul.name}", "--exact", fmp.name)
+    started_all = [
+        subprocess.Popen([path, "0.3"], preexec_fn=made[path.name].enter) for path in (gul, gul, gul, fmp, fmp, other)
+    ]
+    # It mentions the tool, and is none.
+    mention = subprocess.Popen(["sh", "-c", f"sleep 0.1; : {fmp}"])
+    assert [p.wait() for p in started_all] == [0] * 6
+    mention.wait()
+    tasks = r.stop()
+    assert list(tasks) == ["gul", fmp.name]
+    for path, name, n in ((gul, "gul", 3), (fmp, fmp.name, 2)):
+        kernel, mine = made[path.name].usage_ns(), tasks[name]["cpu_ns"]
+        assert tasks[name]["processes_started"] == tasks[name]["processes_ended"] == n
+        assert not tasks[name]["cpu_is_lower_bound"]
+        # The group does not have the fork before a process entered it, and taskstats not the end of a process.
+        assert 0.96 * kernel < mine < kernel + n * 30e6, (name, kernel, mine)
+        assert tasks[name]["cpu_user_ns"] + tasks[name]["cpu_system_ns"] == mine
+    assert r.values("job")[-1]["cpu_ns"] == sum(t["cpu_ns"] for t in tasks.values())
+    exits = r.values("exit")
+    assert sorted(e["task"] for e in exits) == sorted([fmp.name] * 2 + ["gul"] * 3)
+    assert {e["status"] for e in exits} == {0}
+    assert {p["task"] for p in r.values("process")} <= {"gul", fmp.name}
+
+
+def test_by_scans(recording, tool, monkeypatch, wait_until):
+    monkeypatch.setenv("BARO_NO_EVENTS", "1")
+    gul = tool("gul")
+    before = subprocess.Popen([gul, "1000"])  # runs already
+    r = recording("--match", gul.name)
+    after = subprocess.Popen([gul, "1000"])
+    try:
+        wait_until(lambda: started(r, gul.name) == 2, "both processes")
+        wait_until(lambda: last(r, gul.name)["cpu_ns"] > 50e6, "CPU time of both")
+    finally:
+        for p in (before, after):
+            p.kill()
+            p.wait()
+    wait_until(lambda: last(r, gul.name)["processes"] == 0, "their ends")
+    task = r.stop()[gul.name]
+    assert task["processes_started"] == task["processes_ended"] == 2
+    assert task["process_samples"] >= 2 and task["active_ns"] > 0
+    # They were killed between two samples, and scans miss what lives shortly.
+    assert task["cpu_is_lower_bound"] and task["io_is_lower_bound"] and task["processes_started_is_lower_bound"]
+    assert task["processes_unread"] > 0 and task["commands_unread"] is None
+    table, note = r.run("summary", "--by", "task", r.tape, status=0).stdout.splitlines()[1:]
+    assert table.split()[0] == ">2" and note.startswith("> at least")
+
+
+SPAWNS = """#!{python}
+import os, subprocess, sys, time
+for _ in range(4):
+    subprocess.run(["true"])
+if os.fork() == 0:
+    while not os.path.exists(sys.argv[1]):
+        time.sleep(0.01)
+    os._exit(3)
+subprocess.run(["sleep", "0.2"])
+os.wait()
+"""
+
+
+@root
+@pytest.mark.parametrize("children", [False, True])
+def test_children(recording, tool, work, wait_until, children):
+    gul = tool("gul", SPAWNS)
+    r = recording("--match", gul.name, *(["--children"] if children else []))
+    p = subprocess.Popen([gul, work / "stop"])
+    wait_until(lambda: started(r, gul.name) >= 2, "the worker")
+    (work / "stop").touch()
+    assert p.wait() == 0
+    task = r.stop()[gul.name]
+    exits = r.values("exit")
+    names = [e["name"] for e in exits]
+    # A worker has the same command and belongs; what it runs belongs with --children alone.
+    if children:
+        assert task["processes_started"] == 7 and names.count("true") == 4 and names.count("sleep") == 1, names
+    else:
+        # A child belongs until it executes another program, if it lives longer than 200 ms without (baro help record).
+        # So each of the five that execute one may have been a member, but none ends as a member under its own name.
+        assert names.count(gul.name) == 2 and not {"true", "sleep"} & set(names), names
+        assert task["processes_started"] - task["processes_ended"] == 0 and 2 <= task["processes_started"] <= 7, task
+    assert 3 in {e["status"] for e in exits}
+
+
+# Executes what its further arguments say, under the name that comes first.
+EXECUTES = """#!{python}
+import os, sys, time
+spent = time.process_time() + 0.1
+while time.process_time() < spent:
+    pass
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.01)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+@root
+def test_a_process_changes_its_task_and_leaves(recording, tool, work, wait_until):
+    first, second, stranger = tool("gul", EXECUTES), tool("fmp", EXECUTES), tool("other")
+    r = recording("--exact", first.name, "--exact", second.name)
+    p = subprocess.Popen([first, work / "go", second, work / "go2", stranger, "0.3"])
+    wait_until(lambda: started(r, first.name) == 1, "the first program")
+    (work / "go").touch()
+    wait_until(lambda: started(r, second.name) == 1, "the second program")
+    wait_until(lambda: last(r, second.name)["cpu_ns"] > 90e6, "its CPU time")
+    assert last(r, first.name)["processes"] == 0
+    (work / "go2").touch()
+    assert p.wait() == 0
+    tasks = r.stop()
+    for t in tasks.values():  # 0.1 s each, and the start of an interpreter; the stranger's 0.3 s are nobody's
+        assert t["processes_started"] == t["processes_ended"] == 1
+        assert 0.09e9 < t["cpu_ns"] < 0.3e9, t
+    assert r.values("exit") == []
+
+
+def test_below_a_process(recording, tool, wait_until):
+    gul = tool("gul")
+    outside = subprocess.Popen([gul, "1000"])
+    shell = subprocess.Popen(["sh", "-c", '"$0" 1000 & read line; kill $!; wait', gul], stdin=subprocess.PIPE)
+    rule = f"^[^ ]*python[^ ]* [^ ]*{gul.name} 1000"  # not the shell
+    try:
+        r = recording("--name", f"first={rule}", "--exact", gul.name, "--under", str(shell.pid))
+        wait_until(lambda: started(r, "first") == 1, "the process below")
+        shell.communicate(b"\n", timeout=60)
+        assert r.process.wait(60) == 0  # the recording ends with it
+        tasks = r.stop()
+    finally:
+        for p in (outside, shell):
+            p.kill()
+            p.wait()
+    assert tasks["first"]["processes_started"] == 1
+    assert tasks[gul.name]["processes_started"] == 0  # a process belongs to the first rule that fits
+
+
+@root
+def test_of_a_user(recording, tool, wait_until):
+    gul = tool("gul")
+    r = recording("--match", gul.name, "--user", "nobody")
+    own = subprocess.Popen([gul, "0.1"])
+    other = subprocess.Popen([gul, "1000"], user="nobody")
+    try:
+        assert own.wait() == 0
+        wait_until(lambda: started(r, gul.name) == 1, "the process of nobody")
+    finally:
+        other.kill()
+        other.wait()
+    assert r.stop()[gul.name]["processes_started"] == 1
+    assert len(r.values("exit")) == 1
+
+
+def selector_of(recorder, but=()):
+    """The pid of the process that selects; None: there is none now."""
+    for pid in pathlib.Path("/proc").iterdir():
+        try:
+            fields = (pid / "stat").read_text()
+        except (OSError, ValueError):
+            continue
+        name, rest = fields.split("(", 1)[1].rsplit(")", 1)
+        if name == "baro-select" and rest.split()[0] != "Z" and int(rest.split()[1]) == recorder and pid.name not in but:
+            return int(pid.name)
+    return None
+
+
+def test_another_process_selects_when_the_first_is_killed(recording, tool, run, tape, wait_until):
+    gul = tool("gul")
+    r = recording("--match", gul.name)
+    processes = [subprocess.Popen([gul, "1000"])]
+    try:
+        wait_until(lambda: started(r, gul.name) == 1, "the first process")
+        first = selector_of(r.process.pid)
+        os.kill(first, signal.SIGKILL)
+        wait_until(lambda: selector_of(r.process.pid, {str(first)}), "another one")
+        processes.append(subprocess.Popen([gul, "1000"]))
+        wait_until(lambda: started(r, gul.name) == 2, "the second process, and the first not twice")
+    finally:
+        for p in processes:
+            p.kill()
+            p.wait()
+    task = r.stop()[gul.name]
+    assert task["processes_started"] == 2 and task["processes_started_is_lower_bound"]
+    assert task["commands_unread"] is None
+    lines = [e for e in run.export(tape, "event") if "the process that selects has ended" in str(e)]
+    assert len(lines) == 1, lines
+
+
+@root
+def test_programs_that_end_before_they_are_read(recording, tool, wait_until):
+    """With an account of hardly any CPU time, programs end before it is their turn. These are counted."""
+    gul = tool("gul")
+    r = recording("--match", gul.name, "--overhead", "0.001%")
+    for _ in range(300):
+        subprocess.run(["true"])
+    wait_until(lambda: (last(r, gul.name) or {}).get("commands_unread"), "programs that were not read")
+    task = r.stop()[gul.name]
+    assert task["commands_unread"] > 0 and task["processes_started_is_lower_bound"]
+    assert r.run("summary", "--by", "task", r.tape, status=0).stdout.splitlines()[1].split()[0] == ">0"
+
+
+def test_text_at_the_end(run, tape, tool, wait_until):
+    """The end of a recording has the tasks, the one with the most CPU time first."""
+    idle, busy = tool("idle"), tool("busy")
+    process = run.popen("record", "-o", tape, "--no-host", "--exact", idle.name, "--exact", busy.name,
+                        stderr=subprocess.PIPE)
+    run.await_samples(tape)
+    p = subprocess.Popen([busy, "1000"])
+    try:
+        wait_until(lambda: [t for t in run.export(tape, "task") if t["name"] == busy.name and t["cpu_ns"]], "CPU time")
+    finally:
+        p.kill()
+        p.wait()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    lines = err.decode().splitlines()
+    head = [i for i, line in enumerate(lines) if line.split()[-1:] == ["task"]]
+    assert len(head) == 1, err
+    assert [line.split()[-1] for line in lines[head[0] + 1 : head[0] + 3]] == [busy.name, idle.name], err
+
+
+def test_text_of_the_summary(recording, tool, run, tape, wait_until):
+    gul = tool("gul")
+    r = recording("--name", f"gul={gul.name}", "--name", "gul=no such program")
+    p = subprocess.Popen([gul, "1000"])
+    wait_until(lambda: started(r, "gul") == 1, "the process")
+    p.kill()
+    p.wait()
+    assert list(r.stop()) == ["gul"]
+    out = run("summary", "--by", "task", tape, status=0).stdout.splitlines()
+    assert out[0].split()[0] == "procs" and out[0].split()[-1] == "task"
+    assert out[1].split()[0] in ("1", ">1") and out[1].split()[-1] == "gul"
+    assert {t["label"] for t in r.values()} == {f"{gul.name}, no such program"}
+    assert "gul" in run("summary", tape, status=0).stdout.splitlines()[0]
+
+
+def test_a_tape_without_tasks(run, tape):
+    run.record(tape, ["true"])
+    run.await_end(tape)
+    assert run("summary", "--by", "task", tape, status=0).stdout.startswith("no tasks;")
+    assert json.loads(run("summary", "--by", "task", "--json", tape, status=0).stdout)["tasks"] == []
+    assert {p["task"] for p in run.export(tape)} == {None}
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--match", "a("], "'a(' is not a regular expression"),
+        (["--match", ""], "an empty text fits every process"),
+        (["--name", "gul"], "is not NAME=REGEX"),
+        (["--match", "x", "--pid", "1"], "--match and --pid: one of them"),
+        (["--children", "--host"], "go with --match, --name or --exact"),
+        (["--match", "x", "--user", "nobody of this name"], "has no user"),
+        (["--match", "x", "--under", "4194304"], "no process has the pid 4194304"),
+        (["--match", "x" * 70], "is longer than 63 bytes: give a name"),
+    ],
+)
+def test_wrong_calls(run, tape, options, words):
+    out = run("record", "-o", tape, *options)
+    assert out.returncode == 2 or out.returncode == 1
+    assert words in out.stderr and out.stderr.count("\n") == 1
+    assert not tape.exists()

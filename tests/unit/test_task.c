@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What tasks have used: values worked out by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "job/task.h"
+
+#define MS NS_PER_MS
+
+struct recording {
+    struct job job;
+    size_t exits;
+    struct baro_exit last;
+    uint64_t value[2][TASK_MAX];
+    uint8_t absent[2][TASK_MAX];
+};
+
+static void on_exit_record(void *context, const struct baro_exit *e)
+{
+    struct recording *r = context;
+    r->exits++;
+    r->last = *e;
+}
+
+static void on_event_record(void *context, const struct baro_event *e)
+{
+    (void)context;
+    (void)e;
+}
+
+static bool read_again(void *context, struct member *m)
+{
+    (void)context;
+    (void)m;
+    return true;
+}
+
+static int begin(void **state)
+{
+    static struct recording r;
+    r = (struct recording){0};
+    const struct job_sink sink = {on_exit_record, on_event_record, &r};
+    *state = &r;
+    int code = job_init(&r.job, &sink, true, 0, 100);
+    return code < 0 ? code : job_use_tasks(&r.job, 2);
+}
+
+static int end(void **state)
+{
+    struct recording *r = *state;
+    job_done(&r->job);
+    return 0;
+}
+
+static void put(struct member *m, enum process_metric id, uint64_t v)
+{
+    m->row.value[id] = v;
+    m->row.absent[id] = BARO_PRESENT;
+    member_moved(m);
+}
+
+static struct member *join(struct recording *r, int32_t pid, unsigned task, uint64_t begin_ns)
+{
+    struct member *m = job_add(&r->job, pid, NULL, BARO_ORIGIN_EVENT, begin_ns);
+    m->begin_ns = begin_ns;
+    m->stat_was_read = true;
+    job_join(&r->job, m, task, begin_ns);
+    put(m, PROCESS_threads, 1);
+    return m;
+}
+
+static void use(struct member *m, uint64_t user_ms, uint64_t system_ms)
+{
+    put(m, PROCESS_cpu_user, user_ms * MS);
+    put(m, PROCESS_cpu_system, system_ms * MS);
+    put(m, PROCESS_cpu, (user_ms + system_ms) * MS);
+}
+
+static void gone(struct recording *r, struct member *m, uint64_t t_ns)
+{
+    job_ended(&r->job, m, t_ns);
+    job_gone(&r->job, m, t_ns, t_ns);
+    job_settle(&r->job, t_ns, read_again, r);
+}
+
+static void sample(struct recording *r, uint64_t now_ns)
+{
+    job_task_values(&r->job, now_ns, r->value, r->absent);
+}
+
+static uint64_t job_cpu(struct recording *r)
+{
+    uint64_t value[JOB_MAX];
+    uint8_t absent[JOB_MAX];
+    job_totals(&r->job, value, absent);
+    assert_int_equal(value[JOB_cpu_user] + value[JOB_cpu_system], value[JOB_cpu]);
+    return value[JOB_cpu];
+}
+
+static void test_sums(void **state)
+{
+    struct recording *r = *state;
+    struct member *a = join(r, 11, 1, 100 * MS), *b = join(r, 12, 1, 200 * MS), *c = join(r, 13, 2, 300 * MS);
+    use(a, 30, 10);
+    use(b, 5, 5);
+    use(c, 1, 0);
+    put(a, PROCESS_children_cpu_user, 500 * MS); /* of children that are in no task */
+    put(a, PROCESS_rss, 4096);
+    put(b, PROCESS_rss, 8192);
+    put(a, PROCESS_uss, 1000);
+    put(b, PROCESS_rss_peak, 9000);
+    sample(r, 400 * MS);
+    assert_int_equal(r->value[0][TASK_cpu], 50 * MS);
+    assert_int_equal(r->value[0][TASK_cpu_user], 35 * MS);
+    assert_int_equal(r->value[0][TASK_cpu_system], 15 * MS);
+    assert_int_equal(r->value[1][TASK_cpu], 1 * MS);
+    assert_int_equal(job_cpu(r), 51 * MS);
+    assert_int_equal(r->value[0][TASK_rss], 12288);
+    assert_int_equal(r->value[0][TASK_uss], 1000);
+    assert_int_equal(r->absent[0][TASK_uss], BARO_PRESENT);
+    assert_int_equal(r->value[0][TASK_memory_unread], 1); /* b */
+    assert_int_equal(r->absent[1][TASK_uss], BARO_ABSENT_NOT_YET);
+    assert_int_equal(r->value[0][TASK_process_rss_peak], 9000);
+    assert_int_equal(r->value[0][TASK_process_uss_peak], 1000);
+    assert_int_equal(r->value[0][TASK_processes], 2);
+    assert_int_equal(r->value[0][TASK_process_samples], 2);
+    assert_int_equal(r->value[0][TASK_begin], 100 * MS);
+    assert_int_equal(r->value[0][TASK_active], 300 * MS);
+}
+
+/* Nothing falls when a process ends, and its exit record says more than its last sample. */
+static void test_ends(void **state)
+{
+    struct recording *r = *state;
+    struct member *a = join(r, 11, 1, 100 * MS), *b = join(r, 12, 1, 200 * MS);
+    use(a, 30, 10);
+    use(b, 8, 2);
+    sample(r, 300 * MS);
+    struct member_usage *u = member_make_usage(a);
+    *u = (struct member_usage){.has_cpu = true, .cpu_ns = 44 * MS, .source = BARO_EXIT_TASKSTATS};
+    put(a, PROCESS_io_rchar, 700);
+    gone(r, a, 350 * MS);
+    assert_int_equal(r->exits, 1);
+    assert_int_equal(r->last.absent[EXIT_task], BARO_PRESENT);
+    sample(r, 400 * MS);
+    assert_int_equal(r->value[0][TASK_cpu], 54 * MS);
+    assert_int_equal(r->value[0][TASK_io_rchar], 700);
+    assert_int_equal(job_cpu(r), 54 * MS);
+    assert_int_equal(r->value[0][TASK_processes], 1);
+    assert_int_equal(r->value[0][TASK_processes_started], 2);
+    assert_int_equal(r->value[0][TASK_processes_ended], 1);
+    gone(r, b, 500 * MS);
+    join(r, 13, 1, 900 * MS);
+    sample(r, 1000 * MS);
+    assert_int_equal(r->value[0][TASK_cpu], 54 * MS);
+    assert_int_equal(r->value[0][TASK_active], 500 * MS); /* 100 to 500 and 900 to 1000 ms */
+    assert_int_equal(r->value[0][TASK_processes_peak], 2);
+}
+
+/* The kernel adds the I/O of a child to its parent, which is of the same task: it counts once. */
+static void test_io_of_a_child(void **state)
+{
+    struct recording *r = *state;
+    struct member *a = join(r, 11, 1, 0), *b = join(r, 12, 1, 0);
+    tree_set_parent(b, a);
+    put(a, PROCESS_io_rchar, 100);
+    put(b, PROCESS_io_rchar, 50);
+    gone(r, b, 10 * MS);
+    put(a, PROCESS_io_rchar, 150);
+    sample(r, 20 * MS);
+    assert_int_equal(r->value[0][TASK_io_rchar], 150);
+}
+
+/* What it has used by then stays, and what it uses later is not the task's. There is no exit record: it lives. */
+static void test_leaves(void **state)
+{
+    struct recording *r = *state;
+    struct member *a = join(r, 11, 1, 0);
+    use(a, 20, 0);
+    job_leave(&r->job, a);
+    job_gone(&r->job, a, 50 * MS, 50 * MS);
+    job_settle(&r->job, 50 * MS, read_again, r);
+    assert_int_equal(r->exits, 0);
+    struct member *again = join(r, 11, 2, 50 * MS);
+    use(again, 20, 0);
+    job_rebase(again);
+    use(again, 29, 0);
+    sample(r, 100 * MS);
+    assert_int_equal(r->value[0][TASK_cpu], 20 * MS);
+    assert_int_equal(r->value[0][TASK_processes], 0);
+    assert_int_equal(r->value[1][TASK_cpu], 9 * MS);
+    assert_int_equal(job_cpu(r), 29 * MS);
+}
+
+/* It ended before anything was read, and no source reports what it had used. */
+static void test_unread(void **state)
+{
+    struct recording *r = *state;
+    struct member *a = join(r, 11, 1, 0);
+    gone(r, a, 5 * MS);
+    sample(r, 10 * MS);
+    assert_int_equal(r->value[0][TASK_processes_started], 1);
+    assert_int_equal(r->value[0][TASK_processes_unread], 1);
+    assert_int_equal(r->value[0][TASK_end], 5 * MS);
+    assert_int_equal(r->absent[1][TASK_begin], BARO_ABSENT_NOT_YET);
+}
+
+/* Without events: what it used after its last sample is lost. With an event it is whole. */
+static void test_lower_bounds(void **state)
+{
+    struct recording *r = *state;
+    struct member *a = join(r, 11, 1, 0), *b = join(r, 12, 2, 0);
+    a->row.value[PROCESS_cpu] = b->row.value[PROCESS_cpu] = 7 * MS;
+    a->row.absent[PROCESS_cpu] = b->row.absent[PROCESS_cpu] = BARO_PRESENT;
+    sample(r, MS);
+    member_make_usage(b)->has_cpu = true;
+    member_make_usage(b)->cpu_ns = 9 * MS;
+    gone(r, a, 5 * MS);
+    gone(r, b, 5 * MS);
+    r->job.commands_unread = 3;
+    sample(r, 10 * MS);
+    assert_int_equal(r->value[0][TASK_processes_unread], 1);
+    assert_int_equal(r->value[0][TASK_processes_io_unread], 1);
+    assert_int_equal(r->value[1][TASK_processes_unread], 0);
+    assert_int_equal(r->value[1][TASK_commands_unread], 3);
+    r->job.commands_unknown = true;
+    sample(r, 11 * MS);
+    assert_int_equal(r->absent[1][TASK_commands_unread], BARO_ABSENT_UNKNOWN);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_sums, begin, end),
+        cmocka_unit_test_setup_teardown(test_ends, begin, end),
+        cmocka_unit_test_setup_teardown(test_io_of_a_child, begin, end),
+        cmocka_unit_test_setup_teardown(test_leaves, begin, end),
+        cmocka_unit_test_setup_teardown(test_unread, begin, end),
+        cmocka_unit_test_setup_teardown(test_lower_bounds, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
