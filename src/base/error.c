@@ -25,11 +25,6 @@ __attribute__((format(printf, 2, 0))) static void set_text(struct baro_error *er
     err->text[n] = 0;
 }
 
-const char *error_text(int error)
-{
-    return strerror(error);
-}
-
 int error_set(struct baro_error *err, int code, const char *format, ...)
 {
     va_list args;

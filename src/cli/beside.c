@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -33,7 +34,7 @@ static _Noreturn void become_view(const struct cli *cli, int terminal, int end, 
         setenv("BARO_TOP_BESIDE", "1", 1);
         programs_become(program, argv);
     }
-    cli_note(cli, "--top: can't execute baro-top: %s", error_text(errno));
+    cli_note(cli, "--top: can't execute baro-top: %s", strerror(errno));
     _exit(127);
 }
 
@@ -45,10 +46,10 @@ int beside_start(const struct cli *cli, int tape_fd, int *ret_fd, struct baro_er
                                        "`baro run --top -- make >log 2>&1`");
     int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
     if (terminal < 0)
-        return error_set(err, -errno, "--top: there is no terminal: %s", error_text(errno));
+        return error_set(err, -errno, "--top: there is no terminal: %s", strerror(errno));
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
         close(terminal);
-        return error_set(err, -errno, "--top: %s", error_text(errno));
+        return error_set(err, -errno, "--top: %s", strerror(errno));
     }
     pid_t child = fork();
     if (child == 0) {
@@ -62,7 +63,7 @@ int beside_start(const struct cli *cli, int tape_fd, int *ret_fd, struct baro_er
     close(ends[1]);
     if (child < 0) {
         close(ends[0]);
-        return error_set(err, -error, "--top: %s", error_text(error));
+        return error_set(err, -error, "--top: %s", strerror(error));
     }
     waitpid(child, &status, 0);
     *ret_fd = ends[0];

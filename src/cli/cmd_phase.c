@@ -111,7 +111,7 @@ static bool take_operands(struct phase *p, char **argv)
 static void say_not_executed(const struct phase *p, const struct run_result *r)
 {
     struct buf line = {0};
-    buf_printf(&line, "baro phase: %s: %s\n", **p->command ? *p->command : "''", error_text(r->exec_errno));
+    buf_printf(&line, "baro phase: %s: %s\n", **p->command ? *p->command : "''", strerror(r->exec_errno));
     if (r->stderr_fd >= 0 && !line.failed && !p->cli->mute)
         fd_write_all(r->stderr_fd, line.at, line.len, NULL);
     buf_done(&line);
@@ -121,7 +121,7 @@ static void say_not_executed(const struct phase *p, const struct run_result *r)
 static int execute_at_once(const struct phase *p)
 {
     const struct run_result result = {.exec_errno = filter_execute(p->command), .filter = p->cli->filter};
-    cli_note(p->cli, "%s: %s", **p->command ? *p->command : "''", error_text(result.exec_errno));
+    cli_note(p->cli, "%s: %s", **p->command ? *p->command : "''", strerror(result.exec_errno));
     run_die_like(&result);
 }
 

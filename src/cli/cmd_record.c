@@ -79,7 +79,7 @@ static int open_events(const char *path, struct marks_file *ret, struct baro_err
     struct stat st;
     *ret = (struct marks_file){.fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666)};
     if (ret->fd < 0 || fstat(ret->fd, &st) < 0 || !realpath(path, absolute))
-        return error_set(err, -errno, "can't open %s: %s", path, error_text(errno));
+        return error_set(err, -errno, "can't open %s: %s", path, strerror(errno));
     if (!S_ISREG(st.st_mode))
         return error_set(err, -EINVAL, "%s is not a regular file", path);
     if (snprintf(ret->path, sizeof(ret->path), "%s", absolute) >= (int)sizeof(ret->path))

@@ -49,7 +49,7 @@ static void say_lost(struct running *run, const struct run_result *result, struc
     struct stat st;
     const char *path = r->path.len ? (const char *)r->path.at : "";
     const char *why =
-        result->recorder_errno ? error_text(result->recorder_errno) : "the recorder went away before it could write";
+        result->recorder_errno ? strerror(result->recorder_errno) : "the recorder went away before it could write";
     if (result->recorder_stays)
         error_set(line, -1, "the recorder has not finished; what it has written is readable: %s",
                   *path ? path : "nowhere");
@@ -68,7 +68,7 @@ static void say(struct running *run, const struct run_result *result, const char
     if (result->exec_errno)
         recording_discard(&run->recording);
     if (result->exec_errno)
-        error_set(&line, -result->exec_errno, "%s: %s", *command ? command : "''", error_text(result->exec_errno));
+        error_set(&line, -result->exec_errno, "%s: %s", *command ? command : "''", strerror(result->exec_errno));
     else if (result->recorder_lost)
         say_lost(run, result, &line);
     if (line.text[0])
@@ -79,7 +79,7 @@ static void becoming(void *context, int error)
 {
     struct running *run = context;
     struct baro_error line = BARO_ERROR_INIT;
-    error_set(&line, -error, "nothing was recorded: no process can be started and waited for: %s", error_text(error));
+    error_set(&line, -error, "nothing was recorded: no process can be started and waited for: %s", strerror(error));
     recording_say(&run->recording, line.text);
     recording_discard(&run->recording);
     own_remove(&run->own);
@@ -122,7 +122,7 @@ static int execute_at_once(struct cli *cli, char **argv, const char *why)
 {
     cli_note(cli, "nothing was recorded: %s", why);
     const struct run_result result = {.exec_errno = filter_execute(argv), .filter = cli->filter};
-    cli_note(cli, "%s: %s", *argv[0] ? argv[0] : "''", error_text(result.exec_errno));
+    cli_note(cli, "%s: %s", *argv[0] ? argv[0] : "''", strerror(result.exec_errno));
     run_die_like(&result);
 }
 
@@ -135,7 +135,7 @@ static bool wrapper_refused(const struct cli *cli, const struct settings *s, con
         error_set(why, -EPERM, "a seccomp filter kills at a call that recording takes (%s)", forbidden);
     else if (cli->filter->process_errno)
         error_set(why, -cli->filter->process_errno, "no process can be started and waited for: %s",
-                  error_text(cli->filter->process_errno));
+                  strerror(cli->filter->process_errno));
     return *why->text;
 }
 
@@ -177,7 +177,7 @@ static void marks_make(struct running *run, const struct cli *cli)
     int code = marks_file_make(&run->marks);
     if (code == 0)
         return;
-    error_set(&line, code, "no file for marks and phases (BARO_EVENTS): %s", error_text(-code));
+    error_set(&line, code, "no file for marks and phases (BARO_EVENTS): %s", strerror(-code));
     recording_say(&run->recording, line.text); /* the job is worth more than these */
 }
 

@@ -212,7 +212,7 @@ void doctor_cgroup(struct findings *f)
     int code = p && root >= 0 ? cgroup_find(root, 0, p) : -ENOMEM;
     if (code < 0) {
         finding_grant(findings_add(f, TOPIC, "hierarchies", FOUND_NO,
-                                   "limits and use are not known: /proc/self/cgroup: %s", error_text(-code)),
+                                   "limits and use are not known: /proc/self/cgroup: %s", strerror(-code)),
                       "a kernel with CONFIG_CGROUPS, outside of a sandbox");
     } else {
         hierarchies(f, p);

@@ -32,7 +32,7 @@ static int read_text(struct look *l, const char *path)
 
 static const char *why(int code)
 {
-    return code == -ENODATA ? "it is empty here: a container may hide it" : error_text(-code);
+    return code == -ENODATA ? "it is empty here: a container may hide it" : strerror(-code);
 }
 
 static bool has(const struct look *l, const char *word)
@@ -216,7 +216,7 @@ static void filesystems(struct look *l)
     if (code < 0)
         no_file(l, "filesystems", "/proc/self/mountinfo", "size and use", code);
     else if (statvfs("/", &st) < 0)
-        findings_add(l->f, "machine", "filesystems", FOUND_NO, "size and use: statvfs: %s", error_text(errno));
+        findings_add(l->f, "machine", "filesystems", FOUND_NO, "size and use: statvfs: %s", strerror(errno));
     else
         findings_add(l->f, "machine", "filesystems", FOUND_YES,
                      "size and use, each once; one that does not answer is said so and holds up nothing");

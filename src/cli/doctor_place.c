@@ -74,7 +74,7 @@ void doctor_place(struct findings *f)
         close(fd);
     } else {
         finding_grant(
-            findings_add(f, "place", "pidfd", FOUND_NO, "%s; ends are seen at the next sample", error_text(errno)),
+            findings_add(f, "place", "pidfd", FOUND_NO, "%s; ends are seen at the next sample", strerror(errno)),
             "a kernel of 5.3 or later");
     }
     kept_runs(f);

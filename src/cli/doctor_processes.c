@@ -96,7 +96,7 @@ static void own_files(struct findings *f, int proc, const struct sources *all)
             continue;
         }
         struct doctor_finding *one =
-            findings_add(f, "own processes", s->name, FOUND_NO, "%s: %s", s->gives, error_text(-code));
+            findings_add(f, "own processes", s->name, FOUND_NO, "%s: %s", s->gives, strerror(-code));
         if (code == -ENOENT && s->source & BARO_SOURCE_SMAPS)
             finding_grant(one, "a kernel of %d.%d or later, with CONFIG_PROC_PAGE_MONITOR", s->since / 1000,
                           s->since % 1000);
@@ -183,7 +183,7 @@ void doctor_processes(struct findings *f)
     int proc CLEANUP(fd_closep) = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (proc < 0) {
         finding_grant(
-            findings_add(f, "own processes", "/proc", FOUND_NO, "nothing can be recorded: %s", error_text(errno)),
+            findings_add(f, "own processes", "/proc", FOUND_NO, "nothing can be recorded: %s", strerror(errno)),
             "mount -t proc proc /proc");
         return;
     }

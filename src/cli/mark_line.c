@@ -97,6 +97,6 @@ const char *mark_line_why(int code)
     case -EPERM:
         return "this user may not write to the file that BARO_EVENTS names";
     default:
-        return error_text(-code);
+        return strerror(-code);
     }
 }

@@ -64,7 +64,7 @@ int programs_execute(struct cli *cli, char **argv)
     if (error == ENOENT)
         return cli_failf(cli, "the program %s, which has this command, is not installed: it belongs in %s beside the "
                               "folder of baro, or in that folder", program, BARO_LIBEXEC);
-    return cli_failf(cli, "can't execute %s: %s", program, error_text(error));
+    return cli_failf(cli, "can't execute %s: %s", program, strerror(error));
 }
 
 bool programs_other(struct cli *cli, const char *name, char **argv, int *ret)
@@ -80,6 +80,6 @@ bool programs_other(struct cli *cli, const char *name, char **argv, int *ret)
     }
     if (error == ENOENT)
         return false;
-    *ret = cli_failf(cli, "can't execute %s: %s", program, error_text(error));
+    *ret = cli_failf(cli, "can't execute %s: %s", program, strerror(error));
     return true;
 }

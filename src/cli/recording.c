@@ -75,7 +75,7 @@ static int absolute(const char *path, struct buf *ret, struct baro_error *err)
     char cwd[PATH_MAX];
     if (*path != '/') {
         if (!getcwd(cwd, sizeof(cwd)))
-            return error_set(err, -errno, "can't tell the working directory: %s", error_text(errno));
+            return error_set(err, -errno, "can't tell the working directory: %s", strerror(errno));
         buf_str(ret, cwd);
         buf_byte(ret, '/');
     }
@@ -115,7 +115,7 @@ static int create_segments(struct recording *r, int dir_fd, const char *name, bo
     r->file = (struct tape_file){.dir_fd = dir_fd};
     int fd = -ENAMETOOLONG;
     if (strlen(name) > NAME_MAX)
-        error_set(err, fd, "can't make %.200s: %s", (const char *)r->path.at, error_text(ENAMETOOLONG));
+        error_set(err, fd, "can't make %.200s: %s", (const char *)r->path.at, strerror(ENAMETOOLONG));
     else
         fd = segments_create(&r->segments, dir_fd, name, (const char *)r->path.at, force, keep, err);
     if (fd < 0 || fstat(r->segments.dir_fd, &r->file.file) < 0) {
@@ -200,7 +200,7 @@ static void publish(struct recording *r)
     if (code == 0)
         return;
     error_set(&line, code, "can't replace %.200s: %s; it is as it was, and the run is not kept",
-              (const char *)r->path.at, error_text(-code));
+              (const char *)r->path.at, strerror(-code));
     recording_say(r, line.text);
     tape_file_remove(&r->file);
     tape_file_done(&r->file);
@@ -253,7 +253,7 @@ static void say_what_happened(struct recording *r)
         error_set(&line, -1, "the tape was removed while it was written: %.200s", path);
     else if (r->removed && r->again_errno)
         error_set(&line, -1, "the tape was removed while it was written, and there is no other: %s",
-                  error_text(r->again_errno));
+                  strerror(r->again_errno));
     else if (r->removed)
         error_set(&line, -1, "the tape was removed while it was written; all of it is in another file now: %.180s",
                   path);

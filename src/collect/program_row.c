@@ -66,7 +66,7 @@ static void put_failure(struct buf *b, const struct program_status *s)
         buf_str(b, "was killed: it did not end, as it had before");
         break;
     case PROGRAM_REFUSED:
-        buf_printf(b, "could not be started: %s", error_text(s->error_number));
+        buf_printf(b, "could not be started: %s", strerror(s->error_number));
         break;
     case PROGRAM_VERSION:
         buf_printf(b, "was ended: it speaks version %u, and this barograph knows %u", s->version, READING_VERSION);

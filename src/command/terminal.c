@@ -85,7 +85,7 @@ static void say(const struct cli *cli, const char *text)
 
 int cli_fail(const struct cli *cli, const struct baro_error *err)
 {
-    say(cli, err->text[0] ? err->text : err->code < 0 && err->code > -4096 ? error_text(-err->code) : "failed");
+    say(cli, err->text[0] ? err->text : err->code < 0 && err->code > -4096 ? strerror(-err->code) : "failed");
     return cli->command ? cli->command->failed : CLI_FAILED;
 }
 
@@ -119,7 +119,7 @@ int cli_out(const struct cli *cli, struct buf *b)
         return cli_failf(cli, "out of memory");
     int code = fd_write_all(STDOUT_FILENO, b->at, b->len, NULL);
     buf_clear(b);
-    return code < 0 ? cli_failf(cli, "can't write to standard output: %s", error_text(-code)) : 0;
+    return code < 0 ? cli_failf(cli, "can't write to standard output: %s", strerror(-code)) : 0;
 }
 
 int cli_out_text(const struct cli *cli, struct buf *b)

@@ -93,7 +93,7 @@ static int check_answer(struct connector *c, uint32_t cookie, struct baro_error 
         return error_set(err, -EPERM, "the process connector works only in the initial pid and user namespaces");
     if (refused)
         return error_set(err, -(int)(refused & 0xfff), "the process connector refused to listen: %s",
-                         error_text((int)(refused & 0xfff)));
+                         strerror((int)(refused & 0xfff)));
     return 0;
 }
 
@@ -106,7 +106,7 @@ static int open_socket(struct baro_error *err)
     if (fd == -EPROTONOSUPPORT)
         return error_set(err, fd, "this kernel has no process connector (CONFIG_CONNECTOR, CONFIG_PROC_EVENTS)");
     if (fd < 0)
-        return error_set(err, fd, "the process connector can't be opened (%s): %s", step, error_text(-fd));
+        return error_set(err, fd, "the process connector can't be opened (%s): %s", step, strerror(-fd));
     return fd;
 }
 
@@ -124,7 +124,7 @@ int exits_connector_listen(uint32_t cookie, struct baro_error *err)
     fd_close(fd);
     if (code == -ECONNREFUSED) /* the kernel's end of the socket exists only in the initial network namespace */
         return error_set(err, code, "the process connector works only in the initial network namespace");
-    return error_set(err, code, "can't send a request to the process connector: %s", error_text(-code));
+    return error_set(err, code, "can't send a request to the process connector: %s", strerror(-code));
 }
 
 /* ---- events ---- */

@@ -245,7 +245,7 @@ int exits_filter_open(struct exits_filter **ret, struct baro_error *err)
         code = code ? code : -errno;
         fd_close(f->map);
         free(f);
-        return error_set(err, code, "events can't be filtered by the kernel: %s", error_text(-code));
+        return error_set(err, code, "events can't be filtered by the kernel: %s", strerror(-code));
     }
     *ret = f;
     return 0;

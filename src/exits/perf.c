@@ -256,7 +256,7 @@ int exits_perf_open(struct exits_source **ret, unsigned max_cpus, struct baro_er
     if (code == 0 && !(p->rings = calloc(SETS * p->n_cpus, sizeof(*p->rings))))
         code = error_set(err, -ENOMEM, "out of memory");
     if (code == 0 && (p->base.fd = epoll_create1(EPOLL_CLOEXEC)) < 0)
-        code = error_set(err, -errno, "can't create an epoll descriptor: %s", error_text(errno));
+        code = error_set(err, -errno, "can't create an epoll descriptor: %s", strerror(errno));
     if (code < 0) {
         exits_close(&p->base);
         return code;

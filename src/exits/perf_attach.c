@@ -172,7 +172,7 @@ static int explain(int code, struct baro_error *err)
                          "and a process of the same user");
     if (code == -EMFILE || code == -ENFILE)
         return error_set(err, code, "perf events need too many file descriptors: one per thread and CPU");
-    return error_set(err, code, "perf events can't be opened: %s", error_text(-code));
+    return error_set(err, code, "perf events can't be opened: %s", strerror(-code));
 }
 
 int exits_perf_attach(struct exits_source *s, int32_t pid, struct baro_error *err)

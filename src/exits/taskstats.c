@@ -116,7 +116,7 @@ static int subscribe(struct listener *t, struct baro_error *err)
     if (code == -EINVAL)
         return error_set(err, code, "taskstats works only in the initial user and pid namespaces");
     if (code < 0)
-        return error_set(err, code, "taskstats refused to register: %s", error_text(-code));
+        return error_set(err, code, "taskstats refused to register: %s", strerror(-code));
     return 0;
 }
 
@@ -285,13 +285,13 @@ int exits_taskstats_open(struct exits_source **ret, struct baro_error *err)
     int code = netlink_open(NETLINK_GENERIC, 0, &step);
     if (code < 0) {
         free(t);
-        return error_set(err, code, "taskstats can't be opened (%s): %s", step, error_text(-code));
+        return error_set(err, code, "taskstats can't be opened (%s): %s", step, strerror(-code));
     }
     t->base.fd = code;
     netlink_grow(code, BUFFER_BYTES);
     code = list_cpus(t);
     code = code < 0 ? error_set(err, code, "taskstats can't be opened (the list of possible CPUs can't be read): %s",
-                                error_text(-code))
+                                strerror(-code))
                     : subscribe(t, err);
     if (code < 0) {
         exits_close(&t->base);

@@ -56,7 +56,7 @@ static int print(const struct cli *cli, const struct settings *s, struct baro_ta
     if (s->json) {
         int code = baro_verdicts_json(j->verdicts, j->summary, path, to_stdout, NULL, &err);
         if (code < 0 && !err.text[0])
-            return cli_failf(cli, "can't write to standard output: %s", error_text(-code));
+            return cli_failf(cli, "can't write to standard output: %s", strerror(-code));
         return code < 0 ? cli_fail(cli, &err) : 0;
     }
     struct baro_timeline *timeline = phases_of(tape);

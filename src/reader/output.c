@@ -15,7 +15,7 @@ static int fail(const char *path, int code, struct baro_error *err)
 {
     if (code == EEXIST)
         return error_set(err, -code, "%s exists; --force replaces it", path);
-    return error_set(err, -code, "can't write %s: %s", path, error_text(code));
+    return error_set(err, -code, "can't write %s: %s", path, strerror(code));
 }
 
 static int folder_of(const char *path, char *ret, size_t cap)

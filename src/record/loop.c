@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -32,14 +33,14 @@ int loop_open(struct recorder *r, struct baro_error *err)
     sigaddset(&set, SIGHUP);
     r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (r->epoll_fd < 0)
-        return error_set(err, -errno, "can't create an event loop: %s", error_text(errno));
+        return error_set(err, -errno, "can't create an event loop: %s", strerror(errno));
     int stop_fd = r->link_fd; /* what ends the recording */
     if (stop_fd < 0) {
         sigprocmask(SIG_BLOCK, &set, NULL);
         stop_fd = r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     }
     if (stop_fd < 0 || !watched(r, stop_fd))
-        return error_set(err, -errno, "can't create an event loop: %s", error_text(errno));
+        return error_set(err, -errno, "can't create an event loop: %s", strerror(errno));
     return 0;
 }
 

@@ -348,7 +348,7 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
     r->under_fd = r->epoll_fd = r->signal_fd = r->sys_fd = r->root_fd = -1;
     r->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (r->proc_fd < 0)
-        return error_set(err, -errno, "can't open /proc: %s", error_text(errno));
+        return error_set(err, -errno, "can't open /proc: %s", strerror(errno));
     if (!o->host_alone && !namespace_proc_is_own(r->proc_fd)) { /* the same pid is another process there */
         r->foreign_proc = true;
         r->proc_fd = fd_close(r->proc_fd);

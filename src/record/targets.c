@@ -37,7 +37,7 @@ static int refuse(int32_t pid, int error, struct baro_error *err)
             "process %d can't be read, not even by root: a container or a security module forbids it", pid);
     if (error == EACCES || error == EPERM)
         return error_set(err, -EACCES, "process %d belongs to another user: record it as that user or as root", pid);
-    return error_set(err, -error, "can't read process %d: %s", pid, error_text(error));
+    return error_set(err, -error, "can't read process %d: %s", pid, strerror(error));
 }
 
 /* A target must be a process (not one of its threads) with an address space that this user may read. */

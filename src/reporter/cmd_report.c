@@ -61,7 +61,7 @@ static int write_file(const struct cli *cli, const struct report_format *format,
     if (code >= 0)
         code = output_commit(&o, &err);
     if (code < 0 && !err.text[0])
-        error_set(&err, code, "can't write %s: %s", name ? name : "to standard output", error_text(-code));
+        error_set(&err, code, "can't write %s: %s", name ? name : "to standard output", strerror(-code));
     output_done(&o);
     return code < 0 ? cli_fail(cli, &err) : 0;
 }
@@ -79,7 +79,7 @@ static int write_folder(const struct cli *cli, const struct report_input *in, co
     struct baro_error err = BARO_ERROR_INIT;
     int code = report_folder(in, path, &err);
     if (code < 0 && !err.text[0])
-        error_set(&err, code, "can't write %s: %s", path, error_text(-code));
+        error_set(&err, code, "can't write %s: %s", path, strerror(-code));
     return code < 0 ? cli_fail(cli, &err) : 0;
 }
 
@@ -117,11 +117,11 @@ static int add_to_github(const struct cli *cli, const struct report_input *in)
         return cli_failf(cli, "--github: GITHUB_STEP_SUMMARY is not set; GitHub Actions sets it, or use -o FILE.md");
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0)
-        return cli_failf(cli, "can't open %s: %s", path, error_text(errno));
+        return cli_failf(cli, "can't open %s: %s", path, strerror(errno));
     int code = report_markdown(in, append, &fd, &err);
     close(fd);
     if (code < 0 && !err.text[0])
-        error_set(&err, code, "can't write %s: %s", path, error_text(-code));
+        error_set(&err, code, "can't write %s: %s", path, strerror(-code));
     return code < 0 ? cli_fail(cli, &err) : 0;
 }
 

@@ -30,7 +30,7 @@ struct folder {
 
 static int fail(const struct folder *f, int code)
 {
-    return error_set(f->err, code, "can't write %s/: %s", f->path, error_text(-code));
+    return error_set(f->err, code, "can't write %s/: %s", f->path, strerror(-code));
 }
 
 /* ---- files ---- */

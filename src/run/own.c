@@ -239,7 +239,7 @@ int own_make(struct own_group *g, enum own_mode mode, struct baro_error *err)
     if (mode == OWN_AUTO)
         return 0;
     return error_set(err, code, "no control group of its own: can't make one in %s: %s", g->at[0].parent,
-                     error_text(-code));
+                     strerror(-code));
 }
 
 void own_remove(const struct own_group *g)

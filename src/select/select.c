@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -109,7 +110,7 @@ int select_start(struct selector **ret, const struct select_options *options, st
     if (s->shared != MAP_FAILED)
         munmap(s->shared, sizeof(*s->shared));
     free(s);
-    return error_set(err, code, "can't start the process that selects: %s", error_text(-code));
+    return error_set(err, code, "can't start the process that selects: %s", strerror(-code));
 }
 
 /* ---- what hangs ---- */

@@ -101,7 +101,7 @@ int baro_runs_open(const struct baro_runs *runs, size_t i, uint64_t cpu_ns, stru
         return error_set(err, BARO_E_RANGE, "there is no run %zu", i);
     int fd = open(runs->paths[i], O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
-        return error_set(err, -errno, "can't open it: %s", error_text(errno));
+        return error_set(err, -errno, "can't open it: %s", strerror(errno));
     return tape_open_fd(ret, fd, runs->paths[i], cpu_ns, err);
 }
 
@@ -110,7 +110,7 @@ int baro_runs_resolve(const char *name, char *ret, size_t size, struct baro_erro
     struct buf path = {0};
     int code = runs_resolve(name, &path, err);
     if (code >= 0 && path.len >= size)
-        code = error_set(err, -ENAMETOOLONG, "%.100s...: %s", (const char *)path.at, error_text(ENAMETOOLONG));
+        code = error_set(err, -ENAMETOOLONG, "%.100s...: %s", (const char *)path.at, strerror(ENAMETOOLONG));
     else if (code >= 0)
         memcpy(ret, path.at, path.len + 1); /* runs_resolve() ends it with NUL */
     buf_done(&path);

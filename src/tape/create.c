@@ -118,7 +118,7 @@ static int cant_create(int r, int dir_fd, const char *name, const char *path, st
         return error_set(err, r, "%s is there and not a regular file; it is left alone", path);
     if (r == -EEXIST)
         return error_set(err, r, "%s exists; --force replaces it", path);
-    return error_set(err, r, "can't create %s: %s", path, error_text(-r));
+    return error_set(err, r, "can't create %s: %s", path, strerror(-r));
 }
 
 int tape_create(const char *path, struct baro_error *err)
@@ -132,7 +132,7 @@ static int may_replace(int dir_fd, const char *name, const char *path, struct ba
 {
     struct stat st;
     if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return error_set(err, -errno, "can't write %s: %s", path, error_text(errno));
+        return error_set(err, -errno, "can't write %s: %s", path, strerror(errno));
     if (!S_ISREG(st.st_mode))
         return error_set(err, -EEXIST, "%s is there and not a regular file; it is left alone", path);
     int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);

@@ -18,7 +18,7 @@ static int check_file(int fd, const char *name, struct baro_error *err)
 {
     struct stat st;
     if (fstat(fd, &st) < 0)
-        return error_set(err, -errno, "can't read %s: %s", name, error_text(errno));
+        return error_set(err, -errno, "can't read %s: %s", name, strerror(errno));
     if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
         return error_set(err, -EINVAL, "%s is not a regular file", name);
     return 0;
@@ -36,7 +36,7 @@ static int read_preamble(struct baro_tape *t, const char *path, struct baro_erro
             r = file_view(t, 0, TAPE_PREAMBLE_SIZE, &p, &len);
     }
     if (r < 0)
-        return error_set(err, r, "can't read %s: %s", path, error_text(-r));
+        return error_set(err, r, "can't read %s: %s", path, strerror(-r));
     if (len > 0 && memcmp(p, TAPE_MAGIC, len < TAPE_MAGIC_SIZE ? len : TAPE_MAGIC_SIZE) != 0)
         return error_set(err, BARO_E_NOT_TAPE, "%s is not a tape", path);
     if (len < TAPE_PREAMBLE_SIZE)
@@ -101,7 +101,7 @@ static int read_front(struct baro_tape *t, const char *path, struct baro_error *
         if (r == FRAME_BAD || (r == FRAME_GOOD && (head.type == FRAME_BLOCK || head.type == FRAME_TICK))) {
             int repaired = repair_front_frame(t);
             if (repaired < 0)
-                return error_set(err, repaired, "can't read %s: %s", path, error_text(-repaired));
+                return error_set(err, repaired, "can't read %s: %s", path, strerror(-repaired));
             if (repaired)
                 continue;
         }
@@ -120,7 +120,7 @@ static int read_front(struct baro_tape *t, const char *path, struct baro_error *
         if (r == BARO_E_CORRUPT)
             return error_set(err, r, "%s has a damaged header", path);
         if (r < 0)
-            return error_set(err, r, "can't read %s: %s", path, error_text(-r));
+            return error_set(err, r, "can't read %s: %s", path, strerror(-r));
         t->pos += FRAME_HEAD_SIZE + (uint64_t)head.len;
     }
     map_wanted(t);
@@ -182,7 +182,7 @@ int baro_tape_open(struct baro_tape **ret, const char *path, struct baro_error *
     /* Non-blocking: opening a FIFO for reading would wait for a writer. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
-        return error_set(err, -errno, "can't open %s: %s", path, error_text(errno));
+        return error_set(err, -errno, "can't open %s: %s", path, strerror(errno));
     int r = check_file(fd, path, err);
     if (r == 0)
         return open_cursor(ret, fd, NULL, 0, path, 0, err);
@@ -198,7 +198,7 @@ int baro_tape_open_fd(struct baro_tape **ret, int fd, const char *name, struct b
         return r;
     int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (own < 0)
-        return error_set(err, -errno, "can't read %s: %s", name, error_text(errno));
+        return error_set(err, -errno, "can't read %s: %s", name, strerror(errno));
     return open_cursor(ret, own, NULL, 0, name, 0, err);
 }
 
@@ -251,14 +251,14 @@ static int step_over(struct baro_tape *t, struct baro_record *ret, struct baro_e
     uint64_t at, from = t->scan_end > t->pos ? t->scan_end : t->pos + 1;
     int r = file_find(t, from, &at);
     if (r < 0)
-        return error_set(err, r, "can't read the tape: %s", error_text(-r));
+        return error_set(err, r, "can't read the tape: %s", strerror(-r));
     if (r == 0) {
         t->window.len = 0; /* the writer may truncate it and write it again */
         return 0;
     }
     r = repair_frame(t, t->pos, at);
     if (r < 0)
-        return error_set(err, r, "can't read the tape: %s", error_text(-r));
+        return error_set(err, r, "can't read the tape: %s", strerror(-r));
     if (r == 1)
         return REPAIRED;
     uint64_t bytes = at - t->pos;
@@ -289,7 +289,7 @@ static int take_frame(struct baro_tape *t, const struct frame_head *head, const 
     int r = decode_start(t, head, payload);
     if (r == BARO_E_CORRUPT)
         return report_damage(t, size, ret);
-    return r < 0 ? error_set(err, r, "can't read the tape: %s", error_text(-r)) : 0;
+    return r < 0 ? error_set(err, r, "can't read the tape: %s", strerror(-r)) : 0;
 }
 
 static int next_frame(struct baro_tape *t, struct baro_record *ret, struct baro_error *err, bool *ret_end)
@@ -305,7 +305,7 @@ static int next_frame(struct baro_tape *t, struct baro_record *ret, struct baro_
         r = file_frame(t, t->pos, &head, &payload);
     }
     if (r < 0)
-        return error_set(err, r, "can't read the tape: %s", error_text(-r));
+        return error_set(err, r, "can't read the tape: %s", strerror(-r));
     if (r == FRAME_GOOD)
         return take_frame(t, &head, payload, ret, err);
     r = step_over(t, ret, err);
@@ -321,7 +321,7 @@ int baro_tape_next(struct baro_tape *t, struct baro_record *ret, struct baro_err
         if (r == BARO_E_CORRUPT)
             return report_damage(t, t->frame_size, ret);
         if (r < 0)
-            return error_set(err, r, "can't read the tape: %s", error_text(-r));
+            return error_set(err, r, "can't read the tape: %s", strerror(-r));
         if (r > 0) {
             t->last_t_ns = ret->t_ns;
             return 1;

@@ -85,7 +85,7 @@ static int encode_gap(struct tape_writer *w, uint64_t t_ns)
     char text[160];
     if (w->lost_samples == 0 && w->lost_exits == 0 && w->lost_events == 0)
         return 0;
-    const char *why = w->lost_code ? error_text(-w->lost_code) : "too much at once";
+    const char *why = w->lost_code ? strerror(-w->lost_code) : "too much at once";
     snprintf(text, sizeof text, "%s: %llu samples, %llu exits, %llu events lost", why,
              (unsigned long long)w->lost_samples, (unsigned long long)w->lost_exits,
              (unsigned long long)w->lost_events);

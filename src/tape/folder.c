@@ -105,7 +105,7 @@ int folder_open(const char *path, bool make, struct baro_error *err)
     struct walk w = {.fd = -1};
     char name[NAME_MAX + 1];
     if (strlen(path) >= PATH_MAX)
-        return error_set(err, -ENAMETOOLONG, "%.100s...: %s", path, error_text(ENAMETOOLONG));
+        return error_set(err, -ENAMETOOLONG, "%.100s...: %s", path, strerror(ENAMETOOLONG));
     memcpy(w.rest, path, strlen(path) + 1);
     int r = go_on(&w, open(*path == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
     while (r == 0 && next_part(&w, name))
@@ -120,7 +120,7 @@ int folder_open(const char *path, bool make, struct baro_error *err)
     if (r == -EPERM && w.foreign)
         return error_set(err, r, "%.180s leads by a link of another user out of his folders; root does not follow it",
                          path);
-    return error_set(err, r, "can't use %.180s: %s", path, error_text(-r));
+    return error_set(err, r, "can't use %.180s: %s", path, strerror(-r));
 }
 
 int folder_of(const char *path, const char **ret_name, struct baro_error *err)
@@ -129,7 +129,7 @@ int folder_of(const char *path, const char **ret_name, struct baro_error *err)
     const char *slash = strrchr(path, '/');
     size_t n = slash ? (size_t)(slash + 1 - path) : 0;
     if (n >= sizeof(folder))
-        return error_set(err, -ENAMETOOLONG, "%.100s...: %s", path, error_text(ENAMETOOLONG));
+        return error_set(err, -ENAMETOOLONG, "%.100s...: %s", path, strerror(ENAMETOOLONG));
     memcpy(folder, path, n);
     folder[n] = 0;
     *ret_name = path + n;

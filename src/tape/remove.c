@@ -42,10 +42,10 @@ static int check(const struct candidate *c, bool running_too, struct baro_error 
 static int remove_candidate(struct candidate *c, bool running_too, struct baro_error *err)
 {
     if (fstatat(c->dir_fd, c->name, &c->st, AT_SYMLINK_NOFOLLOW) < 0)
-        return error_set(err, -errno, "%s: %s", c->path, error_text(errno));
+        return error_set(err, -errno, "%s: %s", c->path, strerror(errno));
     c->fd = openat(c->dir_fd, c->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (c->fd < 0) /* a broken link, among others */
-        return error_set(err, -errno, "can't open %s: %s; it is not removed", c->path, error_text(errno));
+        return error_set(err, -errno, "can't open %s: %s; it is not removed", c->path, strerror(errno));
     int code = check(c, running_too, err);
     if (code < 0)
         return code;
@@ -54,7 +54,7 @@ static int remove_candidate(struct candidate *c, bool running_too, struct baro_e
         fchmod(c->fd, 0);
     code = S_ISDIR(c->st.st_mode) ? segments_remove(c->dir_fd, c->name, running_too)
                                   : folder_remove(c->dir_fd, c->name, &c->st);
-    return code < 0 ? error_set(err, code, "can't remove %s: %s", c->path, error_text(-code)) : 0;
+    return code < 0 ? error_set(err, code, "can't remove %s: %s", c->path, strerror(-code)) : 0;
 }
 
 int baro_runs_remove(const char *path, unsigned flags, struct baro_error *err)

@@ -71,9 +71,9 @@ static int fallback_dir(struct buf *ret, struct baro_error *err)
         return r;
     const char *path = (const char *)ret->at;
     if (mkdir(path, 0700) < 0 && errno != EEXIST)
-        return error_set(err, -errno, "can't make %s: %s", path, error_text(errno));
+        return error_set(err, -errno, "can't make %s: %s", path, strerror(errno));
     if (lstat(path, &st) < 0)
-        return error_set(err, -errno, "can't use %s: %s", path, error_text(errno));
+        return error_set(err, -errno, "can't use %s: %s", path, strerror(errno));
     if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077) != 0)
         return error_set(err, -EPERM, "can't use %s: it is not a folder of this user's own with mode 0700", path);
     return 0;
@@ -92,7 +92,7 @@ static int open_wanted(const char *path, char *why, size_t cap)
     int r = usable(fd, &reason);
     if (r == 0)
         return fd;
-    snprintf(why, cap, "can't use %.180s: %s", path, reason ? reason : error_text(-r));
+    snprintf(why, cap, "can't use %.180s: %s", path, reason ? reason : strerror(-r));
     fd_close(fd);
     return r;
 }
@@ -264,7 +264,7 @@ int runs_list(const char *dir, bool all, struct runs_list *ret, struct baro_erro
     *ret = (struct runs_list){0};
     DIR *d = opendir(dir);
     if (!d)
-        return error_set(err, -errno, "can't list %s: %s", dir, error_text(errno));
+        return error_set(err, -errno, "can't list %s: %s", dir, strerror(errno));
     int r = list(d, all, ret, err);
     closedir(d);
     return r;
@@ -433,7 +433,7 @@ int runs_prune_at(int dir_fd, struct baro_error *err)
     int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     if (!d) {
-        r = error_set(err, -errno, "can't list the kept runs: %s", error_text(errno));
+        r = error_set(err, -errno, "can't list the kept runs: %s", strerror(errno));
         fd_close(fd);
         return r;
     }
@@ -452,7 +452,7 @@ int runs_prune(const char *dir, struct baro_error *err)
 {
     int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return error_set(err, -errno, "can't list %s: %s", dir, error_text(errno));
+        return error_set(err, -errno, "can't list %s: %s", dir, strerror(errno));
     int r = runs_prune_at(fd, err);
     fd_close(fd);
     return r;

@@ -243,7 +243,7 @@ static int seek(struct baro_tape *t, uint64_t t_ns, struct baro_record *ret, str
             forget_index(t);
             r = walk(t);
             if (r < 0)
-                return error_set(err, r, "can't read the tape: %s", error_text(-r));
+                return error_set(err, r, "can't read the tape: %s", strerror(-r));
             k = t->n_blocks + 1;
             continue;
         }
@@ -270,7 +270,7 @@ int baro_tape_seek(struct baro_tape *t, uint64_t t_ns, struct baro_record *ret, 
         return r;
     r = find_blocks(t);
     if (r < 0)
-        return error_set(err, r, "can't read the tape: %s", error_text(-r));
+        return error_set(err, r, "can't read the tape: %s", strerror(-r));
     uint64_t damage = t->damage;
     bool complete = t->complete;
     stay(t, true);
@@ -334,7 +334,7 @@ static int seek_tail(struct baro_tape *t, unsigned n, struct baro_error *err)
             break;
     }
     if (r < 0)
-        return error_set(err, r, "can't read the tape: %s", error_text(-r));
+        return error_set(err, r, "can't read the tape: %s", strerror(-r));
     go_to(t, found ? at : t->first);
     return found;
 }
@@ -347,7 +347,7 @@ int tape_seek_tail(struct baro_tape *t, unsigned n, struct baro_error *err)
         if (r != 0 || !t->segments)
             return r;
         if ((r = find_blocks(t)) < 0)
-            return error_set(err, r, "can't read the tape: %s", error_text(-r));
+            return error_set(err, r, "can't read the tape: %s", strerror(-r));
         n -= n < t->n_blocks ? n : (unsigned)t->n_blocks;
         r = segments_enter_before(t, err);
         if (r == 0)

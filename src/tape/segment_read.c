@@ -80,7 +80,7 @@ static int enter(struct baro_tape *t, size_t i, struct baro_error *err)
 {
     int fd = open_segment(t->segments, i);
     if (fd < 0)
-        return error_set(err, fd, "can't read a segment of the tape: %s", error_text(-fd));
+        return error_set(err, fd, "can't read a segment of the tape: %s", strerror(-fd));
     fd_close(t->fd);
     t->fd = fd;
     t->segments->current = i;
@@ -172,7 +172,7 @@ int segments_enter_at(struct baro_tape *t, uint64_t t_ns, struct baro_error *err
     if (!s)
         return 0;
     if (r < 0)
-        return error_set(err, r, "can't read the tape: %s", error_text(-r));
+        return error_set(err, r, "can't read the tape: %s", strerror(-r));
     for (size_t i = s->list.n; i-- > 0;) {
         uint64_t begins = first_ns(s, i);
         if (begins != UINT64_MAX)
@@ -226,7 +226,7 @@ int segments_open(struct baro_tape *t, int dir_fd, const char *name, struct baro
     t->segments = s;
     int r = segments_list(dir_fd, &s->list);
     if (r < 0)
-        return error_set(err, r, "can't read %s: %s", name, error_text(-r));
+        return error_set(err, r, "can't read %s: %s", name, strerror(-r));
     if (r == 0)
         return error_set(err, -EISDIR, "%s is a directory, not a tape", name);
     for (size_t i = 0; i < s->list.n; i++) {

@@ -63,7 +63,7 @@ static int make_folder(int parent_fd, const char *name, const char *path, bool r
     }
     if (r == -EEXIST)
         return error_set(err, r, "%s exists; --force replaces it", path);
-    return r < 0 ? error_set(err, r, "can't make %s: %s", path, error_text(-r)) : 0;
+    return r < 0 ? error_set(err, r, "can't make %s: %s", path, strerror(-r)) : 0;
 }
 
 int segments_create(struct segments_writer *ret, int parent_fd, const char *name, const char *path, bool replace,
@@ -74,7 +74,7 @@ int segments_create(struct segments_writer *ret, int parent_fd, const char *name
     if (r < 0)
         return r;
     ret->dir_fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    r = ret->dir_fd < 0 ? error_set(err, -errno, "can't open %s: %s", path, error_text(errno))
+    r = ret->dir_fd < 0 ? error_set(err, -errno, "can't open %s: %s", path, strerror(errno))
                         : create_segment(ret, 1, path, err);
     if (r < 0) {
         unlinkat(parent_fd, name, AT_REMOVEDIR);

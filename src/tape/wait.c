@@ -137,7 +137,7 @@ int baro_tape_wait(struct baro_tape *t, int timeout_ms, struct baro_error *err)
         int r = has_grown(t);
         if (r != 0) {
             t->grown_ns = now;
-            return r < 0 ? error_set(err, r, "can't read the tape: %s", error_text(-r)) : 1;
+            return r < 0 ? error_set(err, r, "can't read the tape: %s", strerror(-r)) : 1;
         }
         if (still(t, now))
             return 1;

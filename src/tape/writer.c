@@ -60,7 +60,7 @@ int tape_writer_new(struct tape_writer **ret, int fd, const struct baro_header *
     int r = set_up(w, header);
     if (r < 0) {
         tape_writer_free(w);
-        return error_set(err, r, "can't prepare a tape: %s", error_text(-r));
+        return error_set(err, r, "can't prepare a tape: %s", strerror(-r));
     }
     /* What was written behind a whole frame is cut off; the next write must then go to the new end. */
     int flags = fcntl(fd, F_GETFL);
@@ -203,7 +203,7 @@ static int fail(struct tape_writer *w, const struct baro_sample *s, int code, st
     w->lost_samples += s != NULL;
     w->lost_code = code;
     w->frame.failed = w->record.failed = w->bits.at.failed = false;
-    return error_set(err, code, "can't write the tape: %s", error_text(-code));
+    return error_set(err, code, "can't write the tape: %s", strerror(-code));
 }
 
 int tape_writer_start(struct tape_writer *w, struct baro_error *err)
@@ -372,7 +372,7 @@ int tape_writer_next(struct tape_writer *w, int fd, const struct baro_header *he
     if (r < 0) {
         buf_done(&preface);
         fd_close(fd);
-        return error_set(err, r, "can't write the next segment of the tape: %s", error_text(-r));
+        return error_set(err, r, "can't write the next segment of the tape: %s", strerror(-r));
     }
     tape_writer_finish(w, NULL); /* where that fails the old file has no footer, and is whole up to its last sample */
     begin_file(w, fd, &preface);

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/signalfd.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -278,7 +279,7 @@ int top_loop(struct top *t, int in_fd, int beside_fd)
     int code = take_signals(&l);
     t->shown = &t->feed.newest;
     if (code < 0)
-        return cli_failf(t->cli, "can't wait for signals: %s", error_text(-code));
+        return cli_failf(t->cli, "can't wait for signals: %s", strerror(-code));
     code = terminal_open(&l.terminal, in_fd, STDOUT_FILENO, t->cli->color, &t->err);
     if (code < 0)
         return cli_fail(t->cli, &t->err);
