@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is told of those that have ended: how much memory they had at most, how their CPU time splits, what they read
-and wrote."""
+"""What is recorded of processes that have ended: how much memory they had at most, how their CPU time splits, what they
+read and wrote."""
 
 import pytest
 

@@ -21,7 +21,7 @@ BESIDE = pathlib.Path(BARO).parent / "tests" / "e2e"
 DUMMY = os.environ.get("WRAPDUMMY", str(BESIDE / "wrapdummy"))
 PROBE = os.environ.get("PROBE", str(BESIDE / "probe"))
 QUIET = {"stderr": subprocess.DEVNULL}
-PATIENCE = 20  # seconds after which an awaited condition counts as failed; not a measurement
+PATIENCE = 20  # seconds until a condition that a test waits for counts as failed; not a measurement
 
 WRAPPERS = {}
 if os.access(DUMMY, os.X_OK):
