@@ -110,7 +110,9 @@ static void report(struct watch *w, struct watch_process *p, struct watch_change
     change.task = p->task;
     change.pid = p->pid;
     change.begin_ns = p->begin_ns;
+    change.is_late = change.is_late || p->was_member;
     p->reported = p->task;
+    p->was_member = true;
     w->change(w->context, &change);
 }
 
@@ -131,8 +133,10 @@ static bool match(struct watch *w, struct watch_process *p, struct watch_change 
     p->executed_ns = 0;
     if (!found && p->reported)
         return false; /* it is ending */
-    if (p->start && look.start && p->start != look.start)
+    if (p->start && look.start && p->start != look.start) {
         p->task = p->reported = 0; /* another process has the pid now */
+        p->was_member = false;
+    }
     p->start = look.start ? look.start : p->start;
     p->ppid = look.ppid;
     p->task = found ? task_of(w, p->task, look.task) : 0;

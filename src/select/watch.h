@@ -32,7 +32,9 @@ struct watch_change {
     uint8_t what; /* enum watch_what */
     uint8_t task; /* counted from 1 */
     bool has_ended, has_status;
-    bool is_late; /* it had run another program for WATCH_LATE: what it used before does not belong to the task */
+    /* It had run another program for WATCH_LATE, or was in a task before: what it used until then does not belong to
+     * this task. */
+    bool is_late;
     int32_t pid, status;
     uint64_t begin_ns, end_ns;
 };
@@ -43,6 +45,7 @@ struct watch_process {
     int32_t pid, ppid;
     uint8_t task;     /* that it belongs to, counted from 1; 0: none */
     uint8_t reported; /* the task that was reported; 0: none */
+    bool was_member;  /* of any task: what it had used by then was counted there */
     bool is_seen;     /* by the scan that is going on */
     uint64_t start;    /* in ticks; 0: not known */
     uint64_t executed_ns; /* when it executed a program that was not matched yet; 0: none */

@@ -186,6 +186,23 @@ static void test_fork_and_exec(void **state)
     assert_int_equal(m->watch.n, 0);
 }
 
+/* What it used as a member of the first task is counted there, and not a second time. */
+static void test_from_task_to_task(void **state)
+{
+    struct machine *m = *state;
+    watch_fork(&m->watch, 11, 10, NS_PER_SEC);
+    execs(m, 11, 1, NS_PER_SEC + 400);
+    expect(m, WATCH_JOIN, 11, 1);
+    execs(m, 11, 2, NS_PER_SEC + 1000);
+    assert_true(m->change[0].is_late);
+    expect(m, WATCH_JOIN, 11, 2);
+    execs(m, 11, 0, NS_PER_SEC + 2000);
+    expect(m, WATCH_LEAVE, 11, 0);
+    execs(m, 11, 1, NS_PER_SEC + 3000);
+    assert_true(m->change[0].is_late);
+    expect(m, WATCH_JOIN, 11, 1);
+}
+
 static void test_program_after_an_hour(void **state)
 {
     struct machine *m = *state;
@@ -439,6 +456,7 @@ int main(void)
         cmocka_unit_test(test_bad_rules),
         cmocka_unit_test(test_command_line),
         cmocka_unit_test_setup_teardown(test_fork_and_exec, begin, end),
+        cmocka_unit_test_setup_teardown(test_from_task_to_task, begin, end),
         cmocka_unit_test_setup_teardown(test_program_after_an_hour, begin, end),
         cmocka_unit_test_setup_teardown(test_children_of_a_member, begin, end),
         cmocka_unit_test_setup_teardown(test_fork_within_a_batch, begin, end),
