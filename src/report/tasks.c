@@ -197,12 +197,21 @@ static bool cores_mean(const struct task *one, double *ret)
     return known;
 }
 
+/* No process holds 0 bytes of rss, pss or uss: a peak of 0 says that none was in any sample. Example: three processes of
+ * 100 ms, and a sample each second. */
+static bool is_known(const struct task *one, enum field f)
+{
+    bool of_memory = f == F_RSS || f == F_PSS || f == F_USS || f == F_RSS_ONE || f == F_USS_ONE;
+    bool any = one->absent[F_STARTED] == BARO_PRESENT && one->value[F_STARTED] > 0;
+    return one->absent[f] == BARO_PRESENT && !(of_memory && any && !one->value[f]);
+}
+
 /* ---- as a table ---- */
 
 static bool put_field(struct table *t, const struct task *one, enum field f, void (*format)(struct buf *, uint64_t))
 {
     struct buf cell = {0};
-    if (one->absent[f] != BARO_PRESENT) {
+    if (!is_known(one, f)) {
         table_text(t, "?");
         return false;
     }
@@ -319,10 +328,10 @@ static void put_json(struct json *j, const struct task *one)
         if (!fields[i].key)
             continue;
         json_key(j, fields[i].key);
-        if (one->absent[i])
-            json_null(j);
-        else
+        if (is_known(one, (enum field)i))
             json_u64(j, one->value[i]);
+        else
+            json_null(j);
     }
     json_key(j, "process_uss_mean_bytes");
     one->uss_rows ? json_u64(j, uss_mean(one)) : json_null(j);

@@ -228,6 +228,17 @@ def test_a_process_changes_its_task_and_leaves(recording, tool, work, wait_until
     assert r.values("exit") == []
 
 
+@root
+def test_memory_of_processes_between_two_samples_is_not_known(recording, tool):
+    """It is not 0. Their CPU time is known from their ends."""
+    gul = tool("gul")
+    r = recording("--exact", gul.name, "-i", "1h")
+    subprocess.run([gul, "0.3"], check=True)
+    task = r.stop()[gul.name]
+    assert task["processes_started"] == 1 and task["cpu_ns"] > 0.25e9
+    assert task["rss_peak_bytes"] is None and task["uss_peak_bytes"] is None and task["pss_peak_bytes"] is None
+
+
 def test_below_a_process(recording, tool, wait_until):
     gul = tool("gul")
     outside = subprocess.Popen([gul, "1000"])
