@@ -197,8 +197,8 @@ static bool cores_mean(const struct task *one, double *ret)
     return known;
 }
 
-/* No process holds 0 bytes of rss, pss or uss: a peak of 0 says that none was in any sample. Example: three processes of
- * 100 ms, and a sample each second. */
+/* No process holds 0 bytes of rss, pss or uss: a peak of 0 says that none was in any sample. Example: three processes
+ * of 100 ms, and a sample each second. */
 static bool is_known(const struct task *one, enum field f)
 {
     bool of_memory = f == F_RSS || f == F_PSS || f == F_USS || f == F_RSS_ONE || f == F_USS_ONE;
