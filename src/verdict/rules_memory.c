@@ -47,6 +47,7 @@ static const struct group *hit_group(const struct evidence *e)
 #define CACHE_ANON 0.6
 #define CACHE_BLOCKED 0.2
 #define CACHE_FAULTS 100.0
+#define CACHE_FAULTS_ALONE 2000.0 /* a fast disk ends a sleep before the recorder has read the state */
 #define SWAP_BYTES 16e6
 
 static bool is_swapping(const struct evidence *e)
@@ -60,7 +61,7 @@ static bool is_rereading(const struct stretch *s, const struct group *g)
 {
     double pressure = memory_pressure(s), faults = s->grown[CURVE_FAULTS] / s->wall_ns * SECOND_NS;
     return s->grown[CURVE_READ] >= CACHE_READ * limit_of(g) && g->anon_most <= CACHE_ANON * limit_of(g) &&
-           (pressure >= PRESSURE_SHARE ||
+           (pressure >= PRESSURE_SHARE || faults >= CACHE_FAULTS_ALONE ||
             (faults >= CACHE_FAULTS && s->grown[CURVE_BLOCKED] >= CACHE_BLOCKED * s->wall_ns));
 }
 
@@ -133,6 +134,7 @@ static const struct baro_threshold cache_thresholds[] = {
     {"time in which threads waited for memory, as a share", PRESSURE_SHARE, BARO_UNIT_RATIO},
     {"or major faults per second", CACHE_FAULTS, BARO_UNIT_NONE},
     {"and the share of the time in which a process was in uninterruptible sleep", CACHE_BLOCKED, BARO_UNIT_RATIO},
+    {"or major faults per second, whatever that share is", CACHE_FAULTS_ALONE, BARO_UNIT_NONE},
 };
 const struct rule rule_page_cache = {
     {"page-cache", BARO_VERDICT_PROBLEM,
