@@ -20,6 +20,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/memory.h"
 #include "helper/detach.h"
 #include "helper/wire.h"
 #include "procfs/procfs.h"
@@ -248,7 +249,10 @@ static bool serve(struct child *c, const unsigned char **at, size_t *len)
 static void live(struct child *c)
 {
     _Alignas(8) unsigned char in[HELPER_REQUESTS_BYTES];
-    for (;;) {
+    for (unsigned long batches = 0;; batches++) {
+        if (batches == 1)
+            memory_give_back(); /* the first ones tell names and command lines of all that is there; most others do not
+                                 */
         ssize_t n = recv(c->socket_fd, in, sizeof(in), 0);
         if (n < 0 && errno == EINTR)
             continue;

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/memory.h"
 #include "base/namespace.h"
 #include "schedule/schedule.h"
 #include "run/marks_file.h"
@@ -22,6 +23,7 @@
 #define DESCRIPTORS_FOR_THE_MACHINE 64u
 #define HOST_ALONE_LEAST (100 * NS_PER_MS)
 #define SWEEP_AFTER_NS (50 * NS_PER_MS) /* a short command is not kept waiting */
+#define BEGUN_NS (2 * NS_PER_SEC) /* the recording has reached its steady state */
 
 uint64_t recorder_since(const struct recorder *r, uint64_t absolute_ns)
 {
@@ -283,6 +285,10 @@ void recorder_scheduled_tick(struct recorder *r)
     r->resting = false;
     if (sampler_any_moved(&r->sampler))
         r->quiet_ns = r->sampled_ns;
+    if (due >= BEGUN_NS && !r->trimmed) {
+        memory_give_back();
+        r->trimmed = true;
+    }
     sampler_charge(&r->sampler, true);
     plan(r, rested ? r->sampled_ns : due);
 }

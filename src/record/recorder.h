@@ -82,7 +82,7 @@ struct recorder {
     bool coarse;                 /* no epoll_pwait2(2) */
     bool begun;                  /* the header is on the tape */
     bool foreign_proc;           /* /proc is of another PID namespace and is not read */
-    bool started, finishing, wrapper_lost, link_closed, detached;
+    bool started, finishing, wrapper_lost, link_closed, detached, trimmed;
     struct oom_watch oom;
     struct marks marks;
     struct selector *selector; /* select.c; NULL: processes are not selected */
