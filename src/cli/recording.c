@@ -363,11 +363,25 @@ static void on_finished(void *context, bool recorded)
         link_done(r->link);
 }
 
+/* Where none can be made the last segment grows, and it is tried again each second. That the folder was removed is said
+ * at the end. */
 static int on_next_segment(void *context, uint64_t t_ns, uint64_t bytes)
 {
     struct recording *r = context;
+    struct baro_error line = BARO_ERROR_INIT;
     segments_thin(&r->segments, t_ns, bytes);
-    return segments_due(&r->segments, t_ns, bytes) ? segments_next(&r->segments, t_ns, bytes) : -1;
+    if (t_ns < r->segment_retry_ns || !segments_due(&r->segments, t_ns, bytes))
+        return -1;
+    int fd = segments_next(&r->segments, t_ns, bytes);
+    if (fd >= 0)
+        return fd;
+    r->segment_retry_ns = t_ns + NS_PER_SEC;
+    error_set(&line, fd, "no new segment can be made in %.200s: %s; the last one grows beyond --keep",
+              (const char *)r->path.at, strerror(-fd));
+    if (fd != -ENOENT && !r->segment_reported)
+        recording_say(r, line.text);
+    r->segment_reported = true;
+    return -1;
 }
 
 static void on_no_segment(void *context)

@@ -153,6 +153,7 @@ static void add_member(struct job_task *t, const struct member *m, uint64_t *v, 
     v[TASK_run_delay] += since_base(m, BASE_RUN_DELAY, value(m, PROCESS_run_delay));
     for (size_t i = 0; i < IO; i++)
         v[io[i].task] += since_base(m, io[i].base, value(m, io[i].process));
+    v[TASK_processes_io_unread] += m->row.absent[PROCESS_io_rchar] != BARO_PRESENT;
     for (size_t i = 0; i < GAUGES; i++) {
         uint8_t why = m->row.absent[gauges[i].process];
         v[gauges[i].task] += value(m, gauges[i].process);
@@ -182,7 +183,7 @@ static void finish(const struct job *j, const struct job_task *t, uint64_t now_n
     v[TASK_processes_started] = t->started;
     v[TASK_processes_ended] = t->gone;
     v[TASK_processes_unread] = t->unread;
-    v[TASK_processes_io_unread] = t->io_unread;
+    v[TASK_processes_io_unread] += t->io_unread; /* to the living whose I/O can't be read */
     v[TASK_commands_unread] = j->commands_unread;
     absent[TASK_commands_unread] = j->commands_unknown ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
     v[TASK_process_samples] = t->samples;

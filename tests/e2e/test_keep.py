@@ -219,6 +219,18 @@ def test_removed_while_it_is_written(run, start, tape, wait_until):
     assert not tape.exists()
 
 
+def test_no_segment_can_be_made(run, start, tape, wait_until):
+    """Something stands in the place of the next one: that is said once, and nothing is lost."""
+    process = start(tape, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: segments(tape), "the first segment", 300)
+    (tape / "000002.baro").mkdir()
+    wait_until(lambda: size(tape) > KEEP // 8, "the first segment to grow", 300)
+    err = end(process)
+    assert err.count("no new segment can be made") == 1
+    assert numbers(tape) == [1, 2]  # the second is the folder
+    assert run.summary(tape)["exit"]["signal"] == "SIGTERM" and len(run.instants(tape)) > 5
+
+
 @pytest.mark.parametrize(
     "value,why",
     [("1s", "less than 10s"), ("100k", "less than 1MB"), ("soon", "neither a time"), ("", "neither a time")],
