@@ -12,6 +12,7 @@ void event_touch(struct recorder *r, struct member *m)
 {
     if (m->touched)
         return;
+    event_activate(r);
     m->touched = true;
     m->touched_next = NULL;
     if (r->touched)
@@ -61,13 +62,13 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
     if (job_was_reported(&r->job, e->pid, t))
         return;
     if ((!parent && !gone) || !r->options->children || r->options->select) {
-        r->foreign_forks++;
+        r->all->foreign_forks++;
         return;
     }
     struct member *m = job_add(&r->job, e->pid, parent, BARO_ORIGIN_EVENT, t);
     if (!m)
         return;
-    if (!r->taskstats_tried)
+    if (!r->all->usage_tried)
         event_open_usage(r);
     m->begin_ns = t;
     m->followed = true;
@@ -117,7 +118,7 @@ void event_lost(struct recorder *r, uint64_t times)
 {
     r->job.lossy = true;
     sampler_lost_events(&r->sampler, true);
-    recorder_event(r, BARO_EVENT_LOSSY, NULL, times, exits_name(r->forks));
+    recorder_event(r, BARO_EVENT_LOSSY, NULL, times, exits_name(r->all->forks));
 }
 
 /* comm is truncated to 15 bytes (TASK_COMM_LEN). */
@@ -186,9 +187,8 @@ static struct member *member_of(const struct recorder *r, int32_t pid)
     return m;
 }
 
-static void on_forks(void *context, const struct exits_event *e)
+static void apply_to(struct recorder *r, const struct exits_event *e)
 {
-    struct recorder *r = context;
     if (e->kind == EVENT_FORK) {
         on_fork(r, e);
         return;
@@ -213,23 +213,30 @@ static void on_forks(void *context, const struct exits_event *e)
     }
 }
 
+static void on_forks(void *context, const struct exits_event *e)
+{
+    struct recorders *a = context;
+    apply_to(a->only, e);
+}
+
 /* ---- usage ---- */
 
-static void stash_put(struct recorder *r, const struct exits_event *e)
+static void stash_put(struct recorders *a, const struct exits_event *e)
 {
-    if (!r->stash)
-        r->stash = calloc(STASH_MAX, sizeof(*r->stash));
-    if (!r->stash)
+    if (!a->stash)
+        a->stash = calloc(STASH_MAX, sizeof(*a->stash));
+    if (!a->stash)
         return;
-    r->stash[r->stash_at++ % STASH_MAX] = (struct stash){e->pid, *e};
+    a->stash[a->stash_at++ % STASH_MAX] = (struct stash){e->pid, *e};
 }
 
 void event_take_stashed(struct recorder *r, struct member *m)
 {
-    if (!r->stash)
+    const struct recorders *a = r->all;
+    if (!a->stash)
         return;
     for (size_t i = 0; i < STASH_MAX; i++) {
-        struct stash *st = &r->stash[(r->stash_at + STASH_MAX - 1 - i) % STASH_MAX];
+        struct stash *st = &a->stash[(a->stash_at + STASH_MAX - 1 - i) % STASH_MAX];
         if (st->pid != m->row.key.pid)
             continue;
         uint64_t t = recorder_since(r, st->event.t_ns);
@@ -240,14 +247,14 @@ void event_take_stashed(struct recorder *r, struct member *m)
     }
 }
 
-static void on_usage(void *context, const struct exits_event *e)
+static void lose_usage(struct recorder *r, uint64_t times)
 {
-    struct recorder *r = context;
-    if (e->kind == EVENT_LOST) {
-        sampler_lost_events(&r->sampler, false);
-        recorder_event(r, BARO_EVENT_LOSSY, NULL, e->count, exits_name(r->usage));
-        return;
-    }
+    sampler_lost_events(&r->sampler, false);
+    recorder_event(r, BARO_EVENT_LOSSY, NULL, times, exits_name(r->all->usage));
+}
+
+static void apply_usage(struct recorder *r, const struct exits_event *e)
+{
     struct member *m = member_of(r, e->pid);
     if (e->kind == EVENT_COMM || e->kind == EVENT_EXEC) {
         if (m && e->has_comm)
@@ -262,13 +269,22 @@ static void on_usage(void *context, const struct exits_event *e)
     if (m)
         take_usage(r, m, e);
     else
-        stash_put(r, e);
+        stash_put(r->all, e);
 }
 
-int event_read(struct recorder *r)
+static void on_usage(void *context, const struct exits_event *e)
 {
-    int events = exits_drain(r->forks, on_forks, r);
-    if (r->usage && r->usage != r->forks)
-        exits_drain(r->usage, on_usage, r);
+    struct recorders *a = context;
+    if (e->kind == EVENT_LOST)
+        lose_usage(a->only, e->count);
+    else
+        apply_usage(a->only, e);
+}
+
+int event_read(struct recorders *a)
+{
+    int events = exits_drain(a->forks, on_forks, a);
+    if (a->usage && a->usage != a->forks)
+        exits_drain(a->usage, on_usage, a);
     return events;
 }

@@ -21,82 +21,88 @@
 
 static void add_members(struct recorder *r)
 {
+    struct recorders *a = r->all;
     for (size_t i = 0; i < r->job.tree.n; i++) {
         const struct member *m = r->job.tree.at[i];
-        if (!m || exits_filter_has(r->filter, m->row.key.pid))
+        if (!m || exits_filter_has(a->filter, m->row.key.pid))
             continue;
-        exits_filter_add(r->filter, m->row.key.pid);
-        r->filter_behind = true;
+        exits_filter_add(a->filter, m->row.key.pid);
+        a->filter_behind = true;
     }
-    r->filter_found = r->job.started - r->event_forks;
+    a->filter_found = r->job.started - r->event_forks;
 }
 
 static void begin(struct recorder *r)
 {
-    exits_filter_hold_back(r->filter, false);
-    exits_filter_clear(r->filter);
+    struct recorders *a = r->all;
+    exits_filter_hold_back(a->filter, false);
+    exits_filter_clear(a->filter);
     if (r->wrapper && !r->wrapper_lost)
-        exits_filter_add(r->filter, r->wrapper); /* the real parent of a child forked with CLONE_PARENT */
+        exits_filter_add(a->filter, r->wrapper); /* the real parent of a child forked with CLONE_PARENT */
     add_members(r);
-    r->filter_holds = false;
-    r->filter_behind = true;
-    r->filter_ended = r->job.ended;
+    a->filter_holds = false;
+    a->filter_behind = true;
+    a->filter_ended = r->job.ended;
 }
 
 static void open_filter(struct recorder *r)
 {
-    r->filter_tried = true;
-    if (exits_kind(r->forks) != EXITS_CONNECTOR || exits_filter_open(&r->filter, NULL) < 0)
+    struct recorders *a = r->all;
+    a->filter_tried = true;
+    if (exits_kind(a->forks) != EXITS_CONNECTOR || exits_filter_open(&a->filter, NULL) < 0)
         return;
-    if (exits_filter_attach(r->filter, r->forks) < 0) {
-        exits_filter_close(r->filter);
-        r->filter = NULL;
+    if (exits_filter_attach(a->filter, a->forks) < 0) {
+        exits_filter_close(a->filter);
+        a->filter = NULL;
         return;
     }
-    event_filter_usage(r);
+    event_filter_usage(a);
     begin(r);
 }
 
-void event_filter_usage(struct recorder *r)
+void event_filter_usage(struct recorders *a)
 {
-    if (r->filter && r->usage && exits_kind(r->usage) == EXITS_TASKSTATS)
-        exits_filter_attach(r->filter, r->usage); /* if this fails, all of the machine is reported as before */
+    if (a->filter && a->usage && exits_kind(a->usage) == EXITS_TASKSTATS)
+        exits_filter_attach(a->filter, a->usage); /* if this fails, all of the machine is reported as before */
 }
 
 void event_filter_fork(struct recorder *r, int32_t pid)
 {
-    if (!r->filter || exits_filter_has(r->filter, pid))
+    struct recorders *a = r->all;
+    if (!a->filter || exits_filter_has(a->filter, pid))
         return;
-    exits_filter_add(r->filter, pid);
-    r->filter_behind = true;
+    exits_filter_add(a->filter, pid);
+    a->filter_behind = true;
 }
 
 /* Reports events that got a sequence number but never arrived. */
 static void check_gaps(struct recorder *r)
 {
-    uint32_t gaps = exits_filter_gaps(r->filter);
-    if (gaps != r->filter_gaps)
-        event_lost(r, gaps - r->filter_gaps);
-    r->filter_gaps = gaps;
+    struct recorders *a = r->all;
+    uint32_t gaps = exits_filter_gaps(a->filter);
+    if (gaps != a->filter_gaps)
+        event_lost(r, gaps - a->filter_gaps);
+    a->filter_gaps = gaps;
 }
 
 void event_filter(struct recorder *r, int events)
 {
-    if (!r->filter) {
-        if (!r->filter_tried && r->foreign_forks >= FOREIGN_LEAST)
+    struct recorders *a = r->all;
+    if (!a->filter) {
+        if (!a->filter_tried && a->foreign_forks >= FOREIGN_LEAST)
             open_filter(r);
         return;
     }
     check_gaps(r);
-    if (r->job.started - r->event_forks != r->filter_found)
+    if (r->job.started - r->event_forks != a->filter_found)
         add_members(r);
-    bool behind = r->filter_behind || events > EVENTS_OF_DRAIN;
-    r->filter_behind = false;
-    if (r->filter_holds && (r->foreign_forks >= FOREIGN_AGAIN || r->job.ended - r->filter_ended >= ENDED_MOST)) {
+    bool behind = a->filter_behind || events > EVENTS_OF_DRAIN;
+    a->filter_behind = false;
+    if (a->filter_holds && (a->foreign_forks >= FOREIGN_AGAIN || r->job.ended - a->filter_ended >= ENDED_MOST)) {
         begin(r);
-    } else if (behind == r->filter_holds) {
-        r->filter_holds = !behind;
-        r->foreign_forks = 0;
-        exits_filter_hold_back(r->filter, r->filter_holds);
+    } else if (behind == a->filter_holds) {
+        a->filter_holds = !behind;
+        a->foreign_forks = 0;
+        exits_filter_hold_back(a->filter, a->filter_holds);
     }
 }

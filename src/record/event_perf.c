@@ -30,7 +30,7 @@ static void attach(struct recorder *r, struct member *m)
     int code = -ESRCH;
     m->followed = true;
     if (!member_has_ended(m) && process_clock(m, &before) == 0)
-        code = exits_perf_attach(r->usage, m->row.key.pid, NULL);
+        code = exits_perf_attach(r->all->usage, m->row.key.pid, NULL);
     r->perf_partly |= code > 0 || (code < 0 && code != -ESRCH);
     m->covered = code == 0 || code == -ESRCH; /* a process that has ended forks no more */
     if (code < 0)
@@ -69,7 +69,7 @@ static unsigned attach_all(struct recorder *r)
         if (r->options->children)
             sampler_scan_children(&r->sampler, m);
         if (r->job.started != before)
-            event_read(r);
+            event_read(r->all);
     }
     return unreported;
 }
@@ -81,7 +81,7 @@ static unsigned attach_until_complete(struct recorder *r)
     for (unsigned pass = 0; more && pass < PASSES; pass++) {
         if (r->options->children)
             sampler_scan_wrapper(&r->sampler);
-        event_read(r);
+        event_read(r->all);
         more = attach_all(r);
         unreported += more;
     }
@@ -116,7 +116,7 @@ static bool all_are_known(struct recorder *r)
     int32_t first = r->command ? r->command : r->first_pid, last = last_pid(r);
     if (!first || last < first || last - first > PIDS_MOST)
         return false;
-    event_read(r);
+    event_read(r->all);
     uint64_t gone = 0,
              known = r->command ? r->job.ended + r->job.n_gone : 0; /* attach: members that ended may be older */
     for (int32_t pid = first + 1; pid <= last; pid++)
@@ -129,10 +129,10 @@ static bool all_are_known(struct recorder *r)
 
 static void give_up(struct recorder *r)
 {
-    exits_close(r->usage);
-    r->forks = r->usage = NULL;
-    r->job.events = r->listening = r->unpollable = false;
-    r->drain_due_ns = 0;
+    exits_close(r->all->usage);
+    r->all->forks = r->all->usage = NULL;
+    r->job.events = r->all->listening = r->all->unpollable = false;
+    r->all->drain_due_ns = 0;
 }
 
 /* Members that have ended fork no more. Whether others came and went unobserved is decided here. */
@@ -148,14 +148,14 @@ static void begin_events(struct recorder *r)
 
 static void use_as_forks(struct recorder *r)
 {
-    event_use(r, r->usage);
+    event_use(r, r->all->usage);
     attach_until_complete(r);
     if (!r->n_attached) {
         give_up(r);
         return;
     }
     begin_events(r);
-    recorder_event(r, BARO_EVENT_SOURCE, NULL, 1, exits_name(r->forks));
+    recorder_event(r, BARO_EVENT_SOURCE, NULL, 1, exits_name(r->all->forks));
 }
 
 static void use_as_usage(struct recorder *r)
@@ -165,11 +165,11 @@ static void use_as_usage(struct recorder *r)
             attach(r, r->job.tree.at[i]);
     }
     if (r->n_attached) {
-        recorder_event(r, BARO_EVENT_SOURCE, NULL, 0, exits_name(r->usage));
+        recorder_event(r, BARO_EVENT_SOURCE, NULL, 0, exits_name(r->all->usage));
         return;
     }
-    exits_close(r->usage);
-    r->usage = NULL;
+    exits_close(r->all->usage);
+    r->all->usage = NULL;
 }
 
 void event_open_late(struct recorder *r)
@@ -178,8 +178,8 @@ void event_open_late(struct recorder *r)
     r->perf_due_ns = 0;
     if (exits_perf_open(&source, PERF_CPUS, NULL) < 0)
         return;
-    r->usage = source;
-    if (r->forks)
+    r->all->usage = source;
+    if (r->all->forks)
         use_as_usage(r);
     else
         use_as_forks(r);

@@ -31,14 +31,15 @@
 /* Opening takes 0.15 to 0.9 ms: the command does not wait for it, and the first children have not ended by then. */
 void event_open_usage(struct recorder *r)
 {
+    struct recorders *a = r->all;
     struct exits_source *source;
-    r->taskstats_tried = true;
-    if (geteuid() != 0 || r->usage)
+    a->usage_tried = true;
+    if (geteuid() != 0 || a->usage)
         return;
     r->job.ends_reported = exits_taskstats_open(&source, NULL) == 0;
     if (r->job.ends_reported) {
-        r->usage = source;
-        event_filter_usage(r);
+        a->usage = source;
+        event_filter_usage(a);
     } else {
         r->perf_due_ns = clock_monotonic_ns() + PERF_AFTER;
     }
@@ -58,12 +59,13 @@ static void report_exec(struct recorder *r, struct member *m)
  * sixth less CPU. */
 static bool can_defer(struct recorder *r, const struct member *m)
 {
+    struct recorders *a = r->all;
     if (!r->job.ends_reported || r->finishing || sampler_tick_ns(&r->sampler) >= m->executed_ns + EXEC_READ_AFTER ||
-        r->n_deferred_execs == DEFERRED_EXECS_MAX)
+        a->n_deferred_execs == DEFERRED_EXECS_MAX)
         return false;
-    r->deferred_execs[r->n_deferred_execs++] = m->row.key.pid;
-    if (!r->drain_due_ns)
-        r->drain_due_ns = clock_monotonic_ns() + EXEC_READ_AFTER;
+    a->deferred_execs[a->n_deferred_execs++] = (struct deferred_exec){r, m->row.key.pid};
+    if (!a->drain_due_ns)
+        a->drain_due_ns = clock_monotonic_ns() + EXEC_READ_AFTER;
     return true;
 }
 
@@ -91,7 +93,7 @@ static void read_touched_member(struct recorder *r, struct member *m)
             read_executed(r, m);
         return;
     }
-    if (r->usage && !member_usage(m)->has_cpu)
+    if (r->all->usage && !member_usage(m)->has_cpu)
         event_take_stashed(r, m);
     if (m->executed_ns && !m->stat_was_read && !m->named)
         member_set_name(m, ""); /* the name of the program that it executed is not known */
@@ -108,14 +110,15 @@ static void read_touched_member(struct recorder *r, struct member *m)
         member_wake(m);
 }
 
-static void touch_deferred_execs(struct recorder *r)
+static void touch_deferred_execs(struct recorders *a)
 {
-    for (size_t i = 0; i < r->n_deferred_execs; i++) {
-        struct member *m = tree_find(&r->job.tree, r->deferred_execs[i]);
+    for (size_t i = 0; i < a->n_deferred_execs; i++) {
+        struct recorder *r = a->deferred_execs[i].recorder;
+        struct member *m = tree_find(&r->job.tree, a->deferred_execs[i].pid);
         if (m && m->executed_ns)
             event_touch(r, m);
     }
-    r->n_deferred_execs = 0;
+    a->n_deferred_execs = 0;
 }
 
 /* In the order of the events, so that a child that was reaped is accounted before its parent. */
@@ -132,84 +135,126 @@ static void read_touched(struct recorder *r)
 void event_catch_up(void *recorder)
 {
     struct recorder *r = recorder;
-    if (!r->forks)
+    if (!r->all->forks)
         return;
-    event_read(r);
-    for (struct member *m = r->job.gone; r->usage && m; m = m->list_next) {
+    event_read(r->all);
+    for (struct member *m = r->job.gone; r->all->usage && m; m = m->list_next) {
         if (!member_usage(m)->has_cpu)
             event_take_stashed(r, m);
     }
     read_touched(r);
 }
 
-void event_drain(struct recorder *r)
+void event_activate(struct recorder *r)
 {
-    r->drain_due_ns = 0;
-    if (!r->forks)
+    if (r->active)
         return;
-    if (!r->started) {
+    r->active = true;
+    r->active_next = r->all->active;
+    r->all->active = r;
+}
+
+static void advance_active(struct recorders *a)
+{
+    if (a->only)
+        event_activate(a->only);
+    for (struct recorder *r = a->active; r; r = r->active_next)
+        sampler_advance(&r->sampler);
+}
+
+static bool any_touched(const struct recorders *a)
+{
+    for (const struct recorder *r = a->active; r; r = r->active_next) {
+        if (r->touched)
+            return true;
+    }
+    return false;
+}
+
+static void read_active(struct recorders *a)
+{
+    for (struct recorder *r = a->active; r; r = a->active) {
+        a->active = r->active_next;
+        r->active = false;
+        read_touched(r);
+        if (r->job.n_gone >= r->job.n_held + SETTLE_AT)
+            sampler_settle(&r->sampler);
+        if (r->job.tree.holes > tree_count(&r->job.tree) + SETTLE_AT)
+            tree_compact(&r->job.tree); /* otherwise it would grow with each process since the last tick */
+    }
+}
+
+/* Quiet: the next event wakes the recorder. In a burst only the timer does, once for many events. */
+static void listen_again(struct recorders *a, int events)
+{
+    int fd = exits_fd(a->forks);
+    struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = (uint64_t)fd};
+    if (fd >= 0 && !a->unpollable && events == 0 && !a->listening)
+        a->listening = epoll_ctl(a->epoll_fd, EPOLL_CTL_MOD, fd, &e) == 0;
+    if (fd < 0 || a->unpollable || events > 0 || !a->listening)
+        event_ready(a);
+}
+
+void event_drain(struct recorders *a)
+{
+    a->drain_due_ns = 0;
+    if (!a->forks)
+        return;
+    if (a->only && !a->only->started) {
         /* The command's pid is not known yet, so its forks could not be attributed to the job. The buffer holds far
          * more events than arrive until then. */
-        event_ready(r);
+        event_ready(a);
         return;
     }
-    sampler_advance(&r->sampler);
-    int events = event_read(r);
-    event_filter(r, events);
-    if (r->touched)
-        r->foreign = 0;
+    advance_active(a);
+    int events = event_read(a);
+    if (a->only)
+        event_filter(a->only, events);
+    if (any_touched(a))
+        a->foreign = 0;
     else if (events > 0)
-        r->foreign += r->foreign < FOREIGN_MOST;
-    touch_deferred_execs(r);
-    read_touched(r);
-    if (r->job.n_gone >= r->job.n_held + SETTLE_AT)
-        sampler_settle(&r->sampler);
-    if (r->job.tree.holes > tree_count(&r->job.tree) + SETTLE_AT)
-        tree_compact(&r->job.tree); /* otherwise it would grow with each process since the last tick */
-    int fd = exits_fd(r->forks);
-    /* Quiet: the next event wakes the recorder. In a burst only the timer does, once for many events. */
-    struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = (uint64_t)fd};
-    if (fd >= 0 && !r->unpollable && events == 0 && !r->listening)
-        r->listening = epoll_ctl(r->epoll_fd, EPOLL_CTL_MOD, fd, &e) == 0;
-    if (fd < 0 || r->unpollable || events > 0 || !r->listening)
-        event_ready(r);
+        a->foreign += a->foreign < FOREIGN_MOST;
+    touch_deferred_execs(a);
+    read_active(a);
+    listen_again(a, events);
 }
 
 /* The ring of a perf event wakes the recorder only when an eighth of it is full, and not at all once the process that
  * it was opened for has ended. */
-bool event_is_silent(const struct recorder *r)
+bool event_is_silent(const struct recorders *a)
 {
-    return r->listening && exits_kind(r->forks) != EXITS_PERF;
+    return a->listening && exits_kind(a->forks) != EXITS_PERF;
 }
 
 /* Without a usage source, which reports names, a process that executes a program must be read before it ends. The first
  * fork opens that source, so it should be seen soon. But the connector reports the whole machine: a job that has not
  * forked yet must not pay for each process of others. */
-void event_ready(struct recorder *r)
+void event_ready(struct recorders *a)
 {
-    bool forked = r->taskstats_tried, first = r->started && !forked && geteuid() == 0;
-    uint64_t delay = r->usage ? r->drain_delay_ns : first ? 0 : DELAY_LEAST;
-    uint64_t patience = forked || !r->foreign ? 0 : DELAY_LEAST << r->foreign;
-    patience = patience < r->drain_delay_ns ? patience : r->drain_delay_ns;
-    r->drain_due_ns = clock_monotonic_ns() + (delay > patience ? delay : patience);
+    bool forked = a->usage_tried, first = (!a->only || a->only->started) && !forked && geteuid() == 0;
+    uint64_t delay = a->usage ? a->drain_delay_ns : first ? 0 : DELAY_LEAST;
+    uint64_t patience = forked || !a->foreign ? 0 : DELAY_LEAST << a->foreign;
+    patience = patience < a->drain_delay_ns ? patience : a->drain_delay_ns;
+    a->drain_due_ns = clock_monotonic_ns() + (delay > patience ? delay : patience);
 }
 
 /* ---- opening ---- */
 
 void event_use(struct recorder *r, struct exits_source *source)
 {
-    r->forks = source;
+    struct recorders *a = r->all;
+    a->forks = source;
     r->job.events = true;
     uint64_t delay = exits_capacity(source) / 4 / EVENTS_PER_MS * NS_PER_MS;
-    r->drain_delay_ns = delay < DELAY_LEAST ? DELAY_LEAST : delay > DELAY_MOST ? DELAY_MOST : delay;
+    a->drain_delay_ns = delay < DELAY_LEAST ? DELAY_LEAST : delay > DELAY_MOST ? DELAY_MOST : delay;
     int fd = exits_fd(source);
     if (fd < 0) {
-        event_ready(r);
+        event_ready(a);
         return;
     }
     struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = (uint64_t)fd};
-    r->listening = epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &e) == 0;
-    r->unpollable = !r->listening; /* then it is drained by timer */
+    a->listening = epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, fd, &e) == 0;
+    a->unpollable = !a->listening; /* then it is drained by timer */
 }
 
 static void name_source(char *to, size_t cap, const char *name)
@@ -246,22 +291,22 @@ void event_open(struct recorder *r)
     }
     /* The header names the source of usage now. The source is opened when there is a process that can end, so not for a
      * command that forks nothing. */
-    if (!r->forks)
+    if (!r->all->forks)
         event_note_pid(r);
-    if (r->forks && geteuid() == 0)
+    if (r->all->forks && geteuid() == 0)
         name_source(r->header.exit_source, sizeof(r->header.exit_source), "taskstats");
     else
         r->perf_due_ns = clock_monotonic_ns() + PERF_AFTER;
 }
 
-void event_close(struct recorder *r)
+void event_close(struct recorders *a)
 {
-    if (r->usage != r->forks)
-        exits_close(r->usage);
-    exits_close(r->forks);
-    exits_filter_close(r->filter);
-    r->filter = NULL;
-    r->usage = r->forks = NULL;
-    free(r->stash);
-    r->stash = NULL;
+    if (a->usage != a->forks)
+        exits_close(a->usage);
+    exits_close(a->forks);
+    exits_filter_close(a->filter);
+    a->filter = NULL;
+    a->usage = a->forks = NULL;
+    free(a->stash);
+    a->stash = NULL;
 }

@@ -48,10 +48,10 @@ static bool any_exit_unreported(const struct recorder *r)
 static void wait_for_exits(struct recorder *r)
 {
     uint64_t until = clock_monotonic_ns() + EXITS_WITHIN;
-    while (r->forks && exits_fd(r->forks) >= 0 && any_exit_unreported(r) && clock_monotonic_ns() < until) {
-        struct pollfd p = {.fd = exits_fd(r->forks), .events = POLLIN};
+    while (r->all->forks && exits_fd(r->all->forks) >= 0 && any_exit_unreported(r) && clock_monotonic_ns() < until) {
+        struct pollfd p = {.fd = exits_fd(r->all->forks), .events = POLLIN};
         poll(&p, 1, 1);
-        event_drain(r);
+        event_drain(r->all);
     }
 }
 
@@ -70,7 +70,7 @@ void recorder_finish(struct recorder *r)
 {
     r->finishing = true; /* from now on no read is deferred */
     if (r->started) {
-        event_drain(r);
+        event_drain(r->all);
         wait_for_exits(r);
         if (r->options->children)
             sampler_scan_wrapper(&r->sampler); /* finds orphans whose fork was not reported */

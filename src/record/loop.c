@@ -21,7 +21,7 @@
 static bool watched(const struct recorder *r, int fd)
 {
     struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)fd};
-    return epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &e) == 0;
+    return epoll_ctl(r->all->epoll_fd, EPOLL_CTL_ADD, fd, &e) == 0;
 }
 
 int loop_open(struct recorder *r, struct baro_error *err)
@@ -31,13 +31,13 @@ int loop_open(struct recorder *r, struct baro_error *err)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP);
-    r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (r->epoll_fd < 0)
+    r->all->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (r->all->epoll_fd < 0)
         return error_set(err, -errno, "can't create an event loop: %s", strerror(errno));
     int stop_fd = r->link_fd; /* what ends the recording */
     if (stop_fd < 0) {
         sigprocmask(SIG_BLOCK, &set, NULL);
-        stop_fd = r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+        stop_fd = r->all->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     }
     if (stop_fd < 0 || !watched(r, stop_fd))
         return error_set(err, -errno, "can't create an event loop: %s", strerror(errno));
@@ -50,8 +50,8 @@ static uint64_t next_due(const struct recorder *r)
     uint64_t due = r->started ? r->tick_due_ns + r->header.start_monotonic_ns : UINT64_MAX;
     if (limits_wanted(r))
         return 0;
-    if (r->drain_due_ns && r->drain_due_ns < due)
-        due = r->drain_due_ns;
+    if (r->all->drain_due_ns && r->all->drain_due_ns < due)
+        due = r->all->drain_due_ns;
     if (r->started && r->perf_due_ns && r->perf_due_ns < due)
         due = r->perf_due_ns;
     if (r->options->for_ns && r->options->for_ns + r->header.start_monotonic_ns < due)
@@ -66,24 +66,24 @@ static int wait_until(struct recorder *r, uint64_t due_ns, struct epoll_event *e
 {
     uint64_t now = due_ns == UINT64_MAX ? 0 : clock_monotonic_ns(), left = due_ns > now ? due_ns - now : 0;
     struct __kernel_timespec t = {(int64_t)(left / NS_PER_SEC), (int64_t)(left % NS_PER_SEC)};
-    if (!r->coarse) {
-        int n = (int)syscall(SYS_epoll_pwait2, r->epoll_fd, events, most, due_ns == UINT64_MAX ? NULL : &t, NULL,
+    if (!r->all->coarse) {
+        int n = (int)syscall(SYS_epoll_pwait2, r->all->epoll_fd, events, most, due_ns == UINT64_MAX ? NULL : &t, NULL,
                              (size_t)0);
         if (n >= 0 || errno == EINTR)
             return n;
-        r->coarse = true;
+        r->all->coarse = true;
     }
     uint64_t ms = (left + NS_PER_MS - 1) / NS_PER_MS;
-    return epoll_wait(r->epoll_fd, events, most, due_ns == UINT64_MAX ? -1 : ms < INT_MAX ? (int)ms : INT_MAX);
+    return epoll_wait(r->all->epoll_fd, events, most, due_ns == UINT64_MAX ? -1 : ms < INT_MAX ? (int)ms : INT_MAX);
 }
 
 static void turn(struct recorder *r, bool quiet)
 {
-    if (!quiet || !event_is_silent(r)) {
+    if (!quiet || !event_is_silent(r->all)) {
         wrapper_drain(r); /* so that this tick does not miss processes that the wrapper has reported */
         if (r->finishing)
             return;
-        event_drain(r);
+        event_drain(r->all);
     }
     wrapper_forget(r);
     limits_find(r);
@@ -100,8 +100,8 @@ static void turn(struct recorder *r, bool quiet)
 static void on_time(struct recorder *r, bool quiet)
 {
     uint64_t now = clock_monotonic_ns();
-    if (r->drain_due_ns && now >= r->drain_due_ns)
-        event_drain(r);
+    if (r->all->drain_due_ns && now >= r->all->drain_due_ns)
+        event_drain(r->all);
     if (r->started && r->perf_due_ns && now >= r->perf_due_ns)
         event_open_late(r);
     if (r->options->for_ns && recorder_since(r, now) >= r->options->for_ns) {
@@ -117,7 +117,7 @@ static void on_time(struct recorder *r, bool quiet)
 static void dispatch(struct recorder *r, uint64_t what)
 {
     if (what >> 32) {
-        event_drain(r);
+        event_drain(r->all);
         targets_ended(r, (size_t)(what & UINT32_MAX));
         return;
     }
@@ -128,12 +128,12 @@ static void dispatch(struct recorder *r, uint64_t what)
         marks_ready(r);
     } else if (r->selector && fd == select_fd(r->selector)) {
         record_select_ready(r);
-    } else if (fd == r->signal_fd || fd == r->under_fd) {
+    } else if (fd == r->all->signal_fd || fd == r->under_fd) {
         r->detached = true;
         r->finishing = true;
     } else {
-        r->listening = false; /* EPOLLONESHOT */
-        event_ready(r);
+        r->all->listening = false; /* EPOLLONESHOT */
+        event_ready(r->all);
     }
 }
 
@@ -154,8 +154,9 @@ static bool over(const struct recorder *r)
     return r->job.targets == 0 && !r->options->host_alone && !r->options->cgroup && !r->options->select;
 }
 
-void loop_run(struct recorder *r)
+void loop_run(struct recorders *a)
 {
+    struct recorder *r = a->only;
     while (!over(r)) {
         struct epoll_event events[16];
         int n = wait_until(r, next_due(r), events, 16);

@@ -260,7 +260,7 @@ static void watch(struct recorder *r)
         return;
     /* IN_ATTRIB: also when it is removed, while it is open */
     if (inotify_add_watch(m->watch_fd, r->options->marks->path, IN_MODIFY | IN_ATTRIB) < 0 ||
-        epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, m->watch_fd, &e) < 0)
+        epoll_ctl(r->all->epoll_fd, EPOLL_CTL_ADD, m->watch_fd, &e) < 0)
         m->watch_fd = fd_close(m->watch_fd);
     m->armed = m->watch_fd >= 0;
 }
@@ -272,7 +272,7 @@ static void arm(struct recorder *r)
     char events[1024]; /* equal ones are one in the queue */
     while (read(m->watch_fd, events, sizeof(events)) > 0)
         ;
-    m->armed = epoll_ctl(r->epoll_fd, EPOLL_CTL_MOD, m->watch_fd, &e) == 0;
+    m->armed = epoll_ctl(r->all->epoll_fd, EPOLL_CTL_MOD, m->watch_fd, &e) == 0;
 }
 
 void marks_open(struct recorder *r)

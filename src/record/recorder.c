@@ -307,12 +307,9 @@ static void close_all(struct recorder *r)
 {
     targets_close(r);
     record_select_close(r);
-    event_close(r);
     sampler_done(&r->sampler);
     job_done(&r->job);
     tape_writer_free(r->writer);
-    fd_close(r->epoll_fd);
-    fd_close(r->signal_fd);
     fd_close(r->proc_fd);
     fd_close(r->sys_fd);
     marks_close(r);
@@ -351,7 +348,7 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
     r->options = o;
     for (size_t i = 0; i < TARGETS_MAX; i++)
         r->target_fds[i] = -1;
-    r->under_fd = r->epoll_fd = r->signal_fd = r->sys_fd = r->root_fd = -1;
+    r->under_fd = r->sys_fd = r->root_fd = -1;
     r->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (r->proc_fd < 0)
         return error_set(err, -errno, "can't open /proc: %s", strerror(errno));
@@ -440,7 +437,10 @@ static int start_tape(struct recorder *r, struct baro_error *err)
 
 int record_run(const struct record_options *options, const struct link_end *link, struct baro_error *err)
 {
-    struct recorder r = {.link_fd = link->fd, .wrapper = link->wrapper, .write_hangs_at = link->write_hangs_at};
+    struct recorders all;
+    struct recorder r = {
+        .all = &all, .link_fd = link->fd, .wrapper = link->wrapper, .write_hangs_at = link->write_hangs_at};
+    recorders_init(&all, &r);
     int code = prepare(&r, options, err);
     if (code == 0) {
         event_open(&r); /* first: the wrapper is starting the command at the same time */
@@ -449,7 +449,7 @@ int record_run(const struct record_options *options, const struct link_end *link
     }
     if (code == 0) {
         wrapper_drain(&r);
-        loop_run(&r);
+        loop_run(&all);
         recorder_finish(&r);
         code = r.started;
         report_finished(&r);
@@ -473,7 +473,9 @@ static void report_attached(struct recorder *r)
 
 int record_attach(const struct record_options *options, struct record_end *ret, struct baro_error *err)
 {
-    struct recorder r = {.link_fd = -1};
+    struct recorders all;
+    struct recorder r = {.all = &all, .link_fd = -1};
+    recorders_init(&all, &r);
     int code = prepare(&r, options, err);
     if (code == 0) {
         event_open(&r);
@@ -487,11 +489,12 @@ int record_attach(const struct record_options *options, struct record_end *ret, 
         report_attached(&r);
         r.started = true;
         recorder_first_tick(&r);
-        loop_run(&r);
+        loop_run(&all);
         recorder_finish(&r);
         report_finished(&r);
         *ret = (struct record_end){r.status_known, r.status, r.detached};
     }
     close_all(&r);
+    recorders_done(&all);
     return code;
 }

@@ -5,21 +5,13 @@
 
 #include "collect/sampler.h"
 #include "schedule/schedule.h"
-#include "exits/events.h"
-#include "exits/filter.h"
 #include "record/marks.h"
 #include "record/record.h"
+#include "record/recorders.h"
 #include "run/link.h"
 #include "tape/writer.h"
 
-#define STASH_MAX 256u /* exits that taskstats reported before the process's fork was read */
 #define TARGETS_MAX 64u
-#define DEFERRED_EXECS_MAX 64u
-
-struct stash {
-    int32_t pid;
-    struct exits_event event;
-};
 
 #define OOM_ENDED_MAX 64u
 /* Processes of the job that were ended by SIGKILL, or whose status is not known. */
@@ -33,6 +25,7 @@ struct oom_watch {
 };
 
 struct recorder {
+    struct recorders *all; /* what it shares with the other recorders of this process */
     const struct record_options *options;
     struct baro_header header;
     struct limits_watch *limits;       /* limits.c; NULL: there is no job */
@@ -41,34 +34,18 @@ struct recorder {
     struct tape_writer *writer;
     struct job job;
     struct sampler sampler;
-    int proc_fd, sys_fd, epoll_fd, signal_fd, link_fd;
+    int proc_fd, sys_fd, link_fd;
     pid_t wrapper;
     volatile uint64_t *write_hangs_at; /* of struct link_end; NULL: no reader */
     uint64_t write_began_ns, write_longest_ns;
     bool tape_is_local; /* neither on a network file system nor on FUSE */
     int32_t command;    /* pid of the command; 0 until LINK_STARTED */
 
-    struct exits_source *forks; /* source of forks, execs and exits; NULL: scanning */
-    struct exits_source *usage; /* source of what ended processes used; may be the same as forks; NULL: none */
-    struct member *touched, *touched_last;
-    /* Processes that executed a program and are read once they have lived for a while (EXEC_READ_AFTER). */
-    int32_t deferred_execs[DEFERRED_EXECS_MAX];
-    size_t n_deferred_execs;
-    bool taskstats_tried;
-    bool unpollable;             /* the descriptor of forks can't be added to the epoll */
-    bool listening;              /* the epoll reports the next event */
-    struct stash *stash;
-    size_t stash_at;
-    uint64_t drain_due_ns;       /* absolute; 0: nothing to drain */
-    uint64_t drain_delay_ns;     /* the longest that the buffer allows */
-    unsigned foreign;            /* drains in a row without an event of a member */
+    struct member *touched, *touched_last; /* an event was about them since the last drain */
+    struct recorder *active_next;          /* the next one with such members */
+    bool active;
     uint64_t perf_due_ns;        /* when perf is opened, so that the command does not wait for it; 0: never, or done */
     size_t n_attached;           /* processes that perf is attached to */
-    struct exits_filter *filter; /* event_filter.c; NULL: none */
-    /* The filter drops foreign events; since the last drain a member was found that the filter did not know. */
-    bool filter_tried, filter_holds, filter_behind;
-    uint32_t filter_gaps;
-    uint64_t filter_found, filter_ended, foreign_forks;
     bool perf_partly;            /* perf could not be attached to some member */
     int32_t first_pid;           /* attach: last pid assigned before unobserved forks were possible; 0: not known */
     uint64_t event_forks;        /* members added because of a fork event */
@@ -79,7 +56,6 @@ struct recorder {
     uint64_t quiet_ns;           /* the last sample in which the CPU clock of a member had advanced */
     uint64_t checked_ns;         /* the last idle check since then */
     bool resting;                /* the job is idle: only its CPU clocks are checked */
-    bool coarse;                 /* no epoll_pwait2(2) */
     bool begun;                  /* the header is on the tape */
     bool foreign_proc;           /* /proc is of another PID namespace and is not read */
     bool started, finishing, wrapper_lost, link_closed, detached, trimmed;
@@ -105,7 +81,7 @@ int header_fill(struct baro_header *h, const struct record_options *o, uint64_t 
 void header_free(struct baro_header *h);
 
 /* event_apply.c: applies events to the members */
-int event_read(struct recorder *r); /* reads all queued events; returns how many */
+int event_read(struct recorders *a); /* reads all queued events; returns how many */
 void event_lost(struct recorder *r, uint64_t times);
 void event_touch(struct recorder *r, struct member *m); /* after the drain, this member is read */
 void event_take_stashed(struct recorder *r, struct member *m); /* usage that was reported before its fork was read */
@@ -113,17 +89,18 @@ void event_take_stashed(struct recorder *r, struct member *m); /* usage that was
 /* event_sources.c: opens and reads the event sources */
 void event_open(struct recorder *r);
 void event_open_usage(struct recorder *r); /* after the first fork: an exit will follow */
-void event_drain(struct recorder *r);
-bool event_is_silent(const struct recorder *r); /* no event is queued: one would have woken the recorder */
-void event_ready(struct recorder *r);
+void event_drain(struct recorders *a);
+bool event_is_silent(const struct recorders *a); /* no event is queued: one would have woken the recorder */
+void event_ready(struct recorders *a);
+void event_activate(struct recorder *r); /* the current drain has an event of this one */
 void event_catch_up(void *recorder); /* reads events within a tick; for struct sampler_options */
-void event_close(struct recorder *r);
+void event_close(struct recorders *a);
 void event_use(struct recorder *r, struct exits_source *forks); /* uses it as the source of forks from now on */
 
 /* event_filter.c: lets the kernel drop foreign events */
 void event_filter(struct recorder *r, int events); /* after a drain that returned so many events */
 void event_filter_fork(struct recorder *r, int32_t pid); /* the fork of a member was read */
-void event_filter_usage(struct recorder *r); /* a source of usage was opened */
+void event_filter_usage(struct recorders *a); /* a source of usage was opened */
 
 /* event_perf.c: perf, which has to be attached to each member */
 void event_note_pid(struct recorder *r); /* before the job can fork unobserved */
@@ -163,7 +140,7 @@ void limits_close(struct recorder *r);
 
 /* loop.c */
 int loop_open(struct recorder *r, struct baro_error *err);
-void loop_run(struct recorder *r);
+void loop_run(struct recorders *a);
 
 /* finish.c */
 void recorder_finish(struct recorder *r);

@@ -52,7 +52,7 @@ static void join(struct recorder *r, const struct watch_change *c)
         m->status_known = c->has_status;
         m->status = c->status;
     }
-    if (r->usage)
+    if (r->all->usage)
         event_take_stashed(r, m);
     if (sampler_read_member(&r->sampler, m) < 0)
         return;
@@ -100,7 +100,7 @@ static void on_change(void *context, const struct watch_change *c)
 static void watch(struct recorder *r, int fd)
 {
     struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)fd};
-    epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &e);
+    epoll_ctl(r->all->epoll_fd, EPOLL_CTL_ADD, fd, &e);
 }
 
 /* --under: the recording ends with that process. */
@@ -124,7 +124,7 @@ int record_select_open(struct recorder *r, struct baro_error *err)
     struct select_options o = *r->options->select;
     o.proc_fd = r->proc_fd;
     o.overhead_ppm = r->options->overhead_ppm;
-    o.no_events = r->options->no_events || !r->forks;
+    o.no_events = r->options->no_events || !r->all->forks;
     int code = watch_under(r, err);
     if (code == 0 && task_row_use(&r->sampler.tasks, o.rules) < 0)
         code = error_set(err, -ENOMEM, "out of memory");
@@ -133,9 +133,9 @@ int record_select_open(struct recorder *r, struct baro_error *err)
     if (code < 0)
         return code;
     r->sampler.tasks.selector = r->selector;
-    r->filter_tried = true; /* a process that joins may have any ancestors, so no event may be dropped */
+    r->all->filter_tried = true; /* a process that joins may have any ancestors, so no event may be dropped */
     r->perf_due_ns = 0;     /* perf does not cover processes that join */
-    if (r->forks)
+    if (r->all->forks)
         event_open_usage(r);
     r->perf_due_ns = 0;
     uint64_t until = clock_monotonic_ns() + READY_WITHIN;

@@ -70,7 +70,7 @@ static int watch(struct recorder *r, size_t i, int32_t pid)
     if (fd < 0)
         return errno == ENOSYS || errno == EMFILE ? 0 : -errno; /* before 5.3 its end is noticed at a tick */
     struct epoll_event e = {.events = EPOLLIN, .data.u64 = UINT64_C(1) << 32 | i};
-    if (epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &e) < 0) {
+    if (epoll_ctl(r->all->epoll_fd, EPOLL_CTL_ADD, fd, &e) < 0) {
         close(fd);
         return 0;
     }
@@ -166,7 +166,7 @@ void targets_ended(struct recorder *r, size_t i)
         take_status(r, m, info.exit_code, i == 0);
     if (m && !member_is_gone(m))
         end_target(r, m);
-    epoll_ctl(r->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+    epoll_ctl(r->all->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
     r->target_fds[i] = fd_close(fd);
 }
 

@@ -91,14 +91,14 @@ static void on_started(struct recorder *r, const struct link_message *l)
         if (line)
             member_set_cmdline(m, line);
         free(line);
-        if (r->options->children && !member_is_gone(m) && !r->forks)
+        if (r->options->children && !member_is_gone(m) && !r->all->forks)
             sampler_scan_children(&r->sampler, m);
     }
     if (r->foreign_proc)
         recorder_event(r, BARO_EVENT_WARNING, NULL, 0,
                        "/proc is that of another PID namespace: only the processes that the wrapper reaps are known");
     r->started = true;
-    event_drain(r);
+    event_drain(r->all);
     recorder_first_tick(r);
 }
 
@@ -236,7 +236,7 @@ static void on_message(struct recorder *r, const struct link_message *l)
 static void on_wrapper_lost(struct recorder *r)
 {
     r->wrapper_lost = true;
-    epoll_ctl(r->epoll_fd, EPOLL_CTL_DEL, r->link_fd, NULL);
+    epoll_ctl(r->all->epoll_fd, EPOLL_CTL_DEL, r->link_fd, NULL);
     r->link_fd = -1;
     sampler_forget_wake(&r->sampler);
     r->job.wrapper.pid = 0;
@@ -270,7 +270,7 @@ void wrapper_drain(struct recorder *r)
     while (n < MESSAGES_AT_ONCE && receive(r, &l[n]))
         reaped |= l[n++].kind == LINK_REAPED;
     if (reaped)
-        event_drain(r);
+        event_drain(r->all);
     for (unsigned i = 0; i < n && !r->finishing; i++)
         on_message(r, &l[i]);
     if (r->link_closed && !r->finishing)

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What all recorders of a process share: the loop, and the event sources. `run` and `record` have one recorder. */
+#ifndef RECORD_RECORDERS_H
+#define RECORD_RECORDERS_H
+
+#include <stddef.h>
+
+#include "exits/events.h"
+#include "exits/filter.h"
+
+#define STASH_MAX 256u /* exits that taskstats reported before the process's fork was read */
+#define DEFERRED_EXECS_MAX 64u
+
+struct recorder;
+
+struct stash {
+    int32_t pid;
+    struct exits_event event;
+};
+
+struct recorders {
+    struct recorder *only; /* the one recorder of `run` and `record` */
+    int epoll_fd, signal_fd;
+    bool coarse; /* no epoll_pwait2(2) */
+
+    struct exits_source *forks; /* source of forks, execs and exits; NULL: scanning */
+    struct exits_source *usage; /* source of what ended processes used; may be the same as forks; NULL: none */
+    bool usage_tried;
+    bool unpollable;         /* the descriptor of forks can't be added to the epoll */
+    bool listening;          /* the epoll reports the next event */
+    uint64_t drain_due_ns;   /* absolute; 0: nothing to drain */
+    uint64_t drain_delay_ns; /* the longest that the buffer allows */
+    unsigned foreign;        /* drains in a row without an event of a member */
+    struct recorder *active; /* those whose members events were about since the last drain */
+    /* Processes that executed a program and are read once they have lived for a while (EXEC_READ_AFTER). */
+    struct deferred_exec {
+        struct recorder *recorder;
+        int32_t pid;
+    } deferred_execs[DEFERRED_EXECS_MAX];
+    size_t n_deferred_execs;
+    struct stash *stash;
+    size_t stash_at;
+
+    struct exits_filter *filter; /* event_filter.c; NULL: none */
+    /* The filter drops foreign events; since the last drain a member was found that the filter did not know. */
+    bool filter_tried, filter_holds, filter_behind;
+    uint32_t filter_gaps;
+    uint64_t filter_found, filter_ended, foreign_forks;
+};
+
+void recorders_init(struct recorders *a, struct recorder *only);
+void recorders_done(struct recorders *a);
+
+#endif
