@@ -30,7 +30,8 @@ enum baro_kind {
     BARO_KIND_FS,       /**< one mounted filesystem */
     BARO_KIND_NET,      /**< one network interface */
     BARO_KIND_SENSOR,   /**< one temperature sensor */
-    BARO_KIND_CGROUP    /**< a control group that the job is in */
+    BARO_KIND_CGROUP,   /**< a control group that the job is in */
+    BARO_KIND_TASK      /**< a task: processes that were selected together, by a name (baro record --match) */
 };
 
 enum baro_unit {
@@ -147,7 +148,8 @@ BARO_API int baro_metric_find(int kind, const char *name, size_t len);
  */
 BARO_API double baro_metric_real(const struct baro_metric *m, uint64_t stored);
 
-/** @return "process", "job", "exit", "recorder", "host", "cpu", "disk", "fs", "net", "sensor" or "cgroup". */
+/** @return "process", "job", "exit", "recorder", "host", "cpu", "disk", "fs", "net", "sensor",
+ * "cgroup" or "task". */
 BARO_API const char *baro_kind_name(int kind);
 
 /** @return a short reason such as "denied"; "present" for 0. */

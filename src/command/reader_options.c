@@ -26,7 +26,7 @@ void settings_init_reading(struct settings *s)
 static const char *const formats[] = {"csv", "jsonl", "trace", "runlog", NULL};
 static const char *const bys[] = {"phase", "task", NULL};
 static const char *const kinds[] = {"process", "job", "event", "exit",   "host",   "cpu",
-                                       "disk",    "fs",  "net",   "sensor", "cgroup", NULL};
+                                       "disk",    "fs",  "net",   "sensor", "cgroup", "task", NULL};
 static const char *const picks[] = {"before", "nearest", "after", NULL};
 
 const struct opt options_summary[] = {
@@ -119,17 +119,20 @@ const struct opt options_export[] = {
      .offset = AT(entity),
      .choices = kinds,
      .help = "what a row is: a process at a sample (the default), job (a sample of it), event, exit, or a reading of "
-             "host, cpu, disk, fs, net, sensor or cgroup"},
+             "host, cpu, disk, fs, net, sensor, cgroup or task"},
     {.name = "dialect",
      .letter = 'd',
      .argument = "NAME",
      .type = OPT_CHOICE,
      .offset = AT(dialect),
      .choices = dialect_names,
-     .help = "CSV as another program writes it: spare-cores (of process or host), spare-cores-mended or pytyche-cpu",
+     .help = "CSV as another program writes it: spare-cores (of process or host), spare-cores-mended, pytyche-cpu or "
+             "oasislmf",
      .more = "spare-cores has the columns, units and quoting of the PidTracker and the SystemTracker of "
              "resource-tracker, and counts as they do. spare-cores-mended has the same columns, but known errors in "
              "them are corrected, and an absent value is empty. pytyche-cpu has timestamp,usr_pct,idle_pct. "
+             "oasislmf is resource_monitor.csv of OasisLMF: timestamp,tool,pid,cpu_pct,..., a row for each process at "
+             "each sample, and one from its exit record; the tool is its task, or its program. "
              "docs/dialects.md describes each column."},
     {.name = "columns",
      .letter = 'c',

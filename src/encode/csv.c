@@ -37,7 +37,7 @@ static bool is_plain(const unsigned char *at, size_t len)
 }
 
 /* text_escaped() leaves no line break, so commas, quotes and blanks at the ends are all that RFC 4180 asks for. */
-static void text(struct buf *b, const char *at, size_t len, bool safe)
+void csv_text(struct buf *b, const char *at, size_t len, bool safe)
 {
     struct buf escaped = {0};
     if (is_plain((const unsigned char *)at, len) && !(safe && needs_apostrophe(at, len))) { /* as nearly all are */
@@ -67,7 +67,7 @@ void csv_header(const struct columns *c, bool safe, struct buf *ret)
 {
     for (size_t i = 0; i < c->n; i++) {
         buf_str(ret, i ? "," : "");
-        text(ret, c->at[i].name, strlen(c->at[i].name), safe);
+        csv_text(ret, c->at[i].name, strlen(c->at[i].name), safe);
     }
     buf_byte(ret, '\n');
 }
@@ -98,7 +98,7 @@ void csv_row(const struct columns *c, const struct row *r, bool safe, struct buf
         if (cell.kind == CELL_JSON)
             field(ret, (const unsigned char *)cell.text, cell.len);
         else if (cell.kind == CELL_TEXT)
-            text(ret, cell.text, cell.len, safe);
+            csv_text(ret, cell.text, cell.len, safe);
         else
             number(ret, &cell);
         if (!buf_reserve(ret, (c->n - i) * CELL_MOST + 1)) /* they may be longer */

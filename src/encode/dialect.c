@@ -8,6 +8,8 @@
 
 #include "base/clock.h"
 #include "base/fmt.h"
+#include "encode/dialect_each.h"
+#include "encode/dialect_form.h"
 #include "encode/dialect_table.h"
 #include "encode/row.h"
 
@@ -25,6 +27,7 @@ struct instant {
 struct dialect {
     const struct dialect_table *table;
     const struct baro_header *header;
+    struct dialect_each *each; /* NULL: its rows are not of single processes */
     struct instant before;
     bool begun;      /* there is one before */
     bool ended;      /* where the original would have ended */
@@ -102,6 +105,10 @@ int dialect_new(struct dialect **ret, const char *name, int kind, const struct b
     d->pid = baro_header_target(header, 0);
     d->tick_ns = NS_PER_SEC / (baro_header_clock_ticks(header) ? baro_header_clock_ticks(header) : 100);
     find_metrics(d);
+    if (table->each && !(d->each = dialect_each_new(table, header))) {
+        free(d);
+        return error_set(err, -ENOMEM, "out of memory");
+    }
     d->begun = table->kind == BARO_KIND_PROCESS; /* a job's counters begin at nothing, with the tape */
     *ret = d;
     return 0;
@@ -109,6 +116,8 @@ int dialect_new(struct dialect **ret, const char *name, int kind, const struct b
 
 void dialect_free(struct dialect *d)
 {
+    if (d)
+        dialect_each_free(d->each);
     free(d);
 }
 
@@ -262,6 +271,9 @@ static struct dialect_value value_of(const struct dialect *d, size_t column, con
         return sum_over(s, kind_of(from), metric);
     case FROM_TIME:
     case FROM_NOTHING:
+    case FROM_TASK: /* of single processes */
+    case FROM_PROCESS:
+    case FROM_CORES:
         break;
     }
     return (struct dialect_value){0, BARO_ABSENT_UNSUPPORTED};
@@ -276,32 +288,6 @@ static void take(const struct dialect *d, const struct baro_sample *s, uint64_t 
 }
 
 /* ---- forms ---- */
-
-/* As Python writes a float: no zeros at the end but one behind the point. */
-static void put_float(struct buf *b, double v, int digits)
-{
-    fmt_decimal(b, v, digits);
-    while (b->len > 1 && b->at[b->len - 1] == '0' && b->at[b->len - 2] != '.')
-        b->len--;
-}
-
-static void put_epoch(struct buf *b, int64_t realtime_ns)
-{
-    uint64_t us = (uint64_t)(realtime_ns < 0 ? 0 : realtime_ns) / 1000;
-    buf_printf(b, "%llu.%06llu", (unsigned long long)(us / 1000000), (unsigned long long)(us % 1000000));
-    while (b->len > 1 && b->at[b->len - 1] == '0' && b->at[b->len - 2] != '.')
-        b->len--;
-}
-
-static void put_iso(struct buf *b, int64_t realtime_ns)
-{
-    size_t from = b->len;
-    fmt_time_utc(b, realtime_ns);
-    if (b->len > from && b->at[b->len - 1] == 'Z') {
-        b->len--;
-        buf_str(b, "+00:00");
-    }
-}
 
 static int growth(const struct dialect_value *now, const struct dialect_value *before, uint64_t *ret)
 {
@@ -333,7 +319,7 @@ static int put_cores(const struct dialect *d, const struct instant *now, struct 
         return BARO_ABSENT_UNKNOWN;
     double cores = sum / (double)(now->t_ns - d->before.t_ns);
     if (cores > 0)
-        put_float(b, cores, 4);
+        form_float(b, cores, 4);
     else
         buf_byte(b, '0'); /* the original's max(0, 0.0) is the integer */
     return BARO_PRESENT;
@@ -368,10 +354,10 @@ static int put(const struct dialect *d, const struct instant *now, size_t i, str
     int absent;
     switch (d->table->columns[i].form) {
     case FORM_EPOCH:
-        put_epoch(b, realtime_ns);
+        form_epoch(b, realtime_ns);
         return BARO_PRESENT;
     case FORM_ISO:
-        put_iso(b, realtime_ns);
+        form_iso(b, realtime_ns);
         return BARO_PRESENT;
     case FORM_COUNT:
         if (d->table->columns[i].from == FROM_NOTHING && d->table->zeros)
@@ -381,7 +367,7 @@ static int put(const struct dialect *d, const struct instant *now, size_t i, str
         return put_number(b, v->absent, v->v / 1024);
     case FORM_GIB:
         if (v->absent == BARO_PRESENT)
-            put_float(b, (double)v->v / (double)(1u << 30), 2);
+            form_float(b, (double)v->v / (double)(1u << 30), 2);
         return v->absent;
     case FORM_GROWN:
         absent = growth(v, &d->before.column[i], &n);
@@ -393,6 +379,10 @@ static int put(const struct dialect *d, const struct instant *now, size_t i, str
         return put_cores(d, now, b);
     case FORM_PERCENT:
         return put_percent(d, now, i, b);
+    case FORM_TEXT: /* of single processes */
+    case FORM_SECONDS:
+    case FORM_OF_CORE:
+        break;
     }
     return BARO_ABSENT_UNSUPPORTED;
 }
@@ -452,6 +442,11 @@ static void of_machine(struct dialect *d, const struct baro_sample *s, struct bu
 
 void dialect_record(struct dialect *d, const struct baro_record *record, struct buf *ret)
 {
+    if (d->each) {
+        if (dialect_each_record(d->each, record, ret))
+            d->silent = false;
+        return;
+    }
     if (record->kind == BARO_RECORD_EVENT && baro_event_kind_of(record->u.event) == BARO_EVENT_START && d->silent &&
         d->table->kind == BARO_KIND_PROCESS) {
         d->before.t_ns = record->t_ns;
@@ -463,4 +458,10 @@ void dialect_record(struct dialect *d, const struct baro_record *record, struct 
         of_processes(d, record->u.sample, ret);
     else
         of_machine(d, record->u.sample, ret);
+}
+
+void dialect_end(struct dialect *d, struct buf *ret)
+{
+    if (d->each && dialect_each_end(d->each, ret))
+        d->silent = false;
 }

@@ -22,6 +22,8 @@ void dialect_free(struct dialect *d); /* NULL allowed */
 void dialect_header(const struct dialect *d, struct buf *ret);
 /* Takes each record, in the order of the tape, and adds a row where it makes one. */
 void dialect_record(struct dialect *d, const struct baro_record *record, struct buf *ret);
+/* Behind the last record. */
+void dialect_end(struct dialect *d, struct buf *ret);
 enum baro_kind dialect_kind(const struct dialect *d);
 /* No row was made so far. */
 bool dialect_silent(const struct dialect *d);

@@ -5,7 +5,7 @@
 
 #include "encode/dialect.h"
 
-const char *const dialect_names[] = {"spare-cores", "spare-cores-mended", "pytyche-cpu", NULL};
+const char *const dialect_names[] = {"spare-cores", "spare-cores-mended", "pytyche-cpu", "oasislmf", NULL};
 
 /* Spare Cores resource-tracker, PidTracker: as it writes, and corrected. */
 static const struct dialect_column pid_tracker[] = {
@@ -80,6 +80,19 @@ static const struct dialect_column pytyche_cpu[] = {
     {"idle_pct", FROM_HOST, "cpu_idle", FORM_PERCENT},
 };
 
+/* oasislmf.execution.resource_monitor, resource_monitor.csv */
+static const struct dialect_column oasislmf[] = {
+    {"timestamp", FROM_TIME, NULL, FORM_EPOCH},
+    {"tool", FROM_TASK, NULL, FORM_TEXT},
+    {"pid", FROM_PID, NULL, FORM_COUNT},
+    {"cpu_pct", FROM_CORES, "cores", FORM_OF_CORE},
+    {"cpu_user_s", FROM_PROCESS, "cpu_user", FORM_SECONDS},
+    {"cpu_sys_s", FROM_PROCESS, "cpu_system", FORM_SECONDS},
+    {"rss_kb", FROM_PROCESS, "rss", FORM_KIB},
+    {"uss_kb", FROM_PROCESS, "uss", FORM_KIB},
+    {"pss_kb", FROM_PROCESS, "pss", FORM_KIB},
+};
+
 #define COLUMNS(of) .columns = (of), .n = sizeof(of) / sizeof(*(of))
 
 /* Tables of one name stand together. */
@@ -89,5 +102,6 @@ const struct dialect_table dialect_tables[] = {
     {"spare-cores-mended", BARO_KIND_PROCESS, .quoted = true, .last = true, .end = "\r\n", COLUMNS(pid_tracker)},
     {"spare-cores-mended", BARO_KIND_HOST, .quoted = true, .end = "\r\n", COLUMNS(system_tracker_mended)},
     {"pytyche-cpu", BARO_KIND_HOST, .whole = true, .end = "\n", COLUMNS(pytyche_cpu)},
+    {"oasislmf", BARO_KIND_PROCESS, .each = true, .end = "\r\n", COLUMNS(oasislmf)},
 };
 const size_t dialect_table_count = sizeof(dialect_tables) / sizeof(*dialect_tables);

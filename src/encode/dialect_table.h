@@ -23,6 +23,9 @@ enum dialect_from {
     FROM_DISK,     /* sum over all disks, also those that lie over others */
     FROM_NET,      /* sum over all interfaces except lo */
     FROM_NOTHING,  /* not recorded */
+    FROM_TASK,     /* each process: its task, else its program */
+    FROM_PROCESS,  /* the same, its own value; that of its exit if it has ended */
+    FROM_CORES,    /* the same: what it used since the sample before */
 };
 
 enum dialect_form {
@@ -35,6 +38,9 @@ enum dialect_form {
     FORM_TICKS,    /* the same of a time, in clock ticks */
     FORM_CORES,    /* growth of all FORM_TICKS columns over the time since the row before, four decimals */
     FORM_PERCENT,  /* its growth as a share of all CPU time, one decimal */
+    FORM_TEXT,
+    FORM_SECONDS,  /* three decimals */
+    FORM_OF_CORE,  /* cores as percent of one, one decimal */
 };
 
 struct dialect_column {
@@ -50,6 +56,7 @@ struct dialect_table {
     bool quoted;          /* everything but numbers stands in quotes, also the empty text of what is absent */
     bool zeros;           /* what is not recorded is written as 0, as the original does where it has no such device */
     bool whole;           /* no row where a value is absent */
+    bool each;            /* process: a row for each process, not for the job as a whole */
     bool last;            /* process: a row also for what came after the last sample of a living one */
     const char *end;      /* of a line */
     const struct dialect_column *columns;

@@ -12,6 +12,8 @@
  * formula (it begins with = + - @, tab or carriage return) gets an apostrophe in front; numbers are left alone. */
 void csv_header(const struct columns *c, bool safe, struct buf *ret);
 void csv_row(const struct columns *c, const struct row *r, bool safe, struct buf *ret);
+/* One cell of text. */
+void csv_text(struct buf *b, const char *at, size_t len, bool safe);
 
 /* One object a line. What is absent is null, and a last member "absent" has the reasons. */
 void jsonl_row(const struct columns *c, const struct row *r, struct buf *ret);

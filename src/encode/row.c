@@ -104,8 +104,7 @@ static void put_value(struct cell *c, enum baro_unit unit, int absent, uint64_t 
 
 static const struct baro_entity *task_at(const struct baro_sample *s, size_t i)
 {
-    int kind = baro_kind_find("task");
-    return s && i < baro_sample_entity_count(s, kind) ? baro_sample_entity(s, kind, i) : NULL;
+    return s ? baro_sample_entity(s, BARO_KIND_TASK, i) : NULL;
 }
 
 void row_names_note(struct row_names *names, const struct baro_sample *s)
@@ -116,22 +115,27 @@ void row_names_note(struct row_names *names, const struct baro_sample *s)
     }
 }
 
-static void put_entity(struct cell *c, const struct row *r, uint64_t id)
+const char *row_task_name(const struct row_names *names, const struct baro_sample *s, uint64_t id)
 {
     const struct baro_entity *e;
-    for (size_t i = 0; (e = task_at(r->sample, i)); i++) {
-        if (baro_entity_id(e) == id) {
-            put_text(c, baro_entity_name(e));
-            return;
-        }
+    for (size_t i = 0; (e = task_at(s, i)); i++) {
+        if (baro_entity_id(e) == id)
+            return baro_entity_name(e);
     }
-    for (size_t i = 0; r->names && i < r->names->n; i++) {
-        if (r->names->at[i].id == id) {
-            put_text(c, r->names->at[i].text);
-            return;
-        }
+    for (size_t i = 0; names && i < names->n; i++) {
+        if (names->at[i].id == id)
+            return names->at[i].text;
     }
-    put_u64(c, id);
+    return NULL;
+}
+
+static void put_entity(struct cell *c, const struct row *r, uint64_t id)
+{
+    const char *name = row_task_name(r->names, r->sample, id);
+    if (name)
+        put_text(c, name);
+    else
+        put_u64(c, id);
 }
 
 static int sum_of(const struct baro_sample *s, int metric, uint64_t *ret)

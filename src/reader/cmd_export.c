@@ -296,6 +296,8 @@ static int end_whole(struct exporting *x)
 {
     if (x->trace)
         return end_trace(x);
+    if (x->dialect)
+        dialect_end(x->dialect, &x->text);
     /* What is open in a recording that goes on may end yet. */
     bool all = baro_tape_state(x->tape) != BARO_TAPE_RUNNING;
     if (x->runlog && runlog_write(x->runlog, all, &x->text) < 0)

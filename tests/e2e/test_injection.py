@@ -19,9 +19,9 @@ from conftest import beside
 from readers import unescape
 
 TAPES, EACH, ARGUMENTS = 3, 450, 3  # 3 * 450 * (1 + 3) = 5400 strings
-ENTITIES = ["process", "job", "event", "exit", "host", "cpu", "disk", "fs", "net", "sensor", "cgroup"]
+ENTITIES = ["process", "job", "event", "exit", "host", "cpu", "disk", "fs", "net", "sensor", "cgroup", "task"]
 DIALECTS = [("spare-cores", "process"), ("spare-cores", "host"), ("spare-cores-mended", "process"),
-            ("spare-cores-mended", "host"), ("pytyche-cpu", "host")]
+            ("spare-cores-mended", "host"), ("pytyche-cpu", "host"), ("oasislmf", "process")]
 
 FRAGMENTS = [
     # what a terminal obeys: colours, titles, clipboard, cursor, answers, 8-bit forms, and what overwrites a line

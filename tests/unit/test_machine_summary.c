@@ -425,6 +425,7 @@ static void rows(const char *path, const char *name, int kind, struct buf *text)
     dialect_header(d, text);
     while (baro_tape_next(tape, &r, &err) > 0)
         dialect_record(d, &r, text);
+    dialect_end(d, text);
     assert_false(dialect_silent(d));
     dialect_free(d);
     baro_tape_close(tape);
@@ -441,6 +442,7 @@ static void test_dialects(void **state)
         {"spare-cores-mended", "dialect-spare-cores-mended-process.csv", DIALECT_ANY},
         {"spare-cores-mended", "dialect-spare-cores-mended-host.csv", BARO_KIND_HOST},
         {"pytyche-cpu", "dialect-pytyche-cpu.csv", DIALECT_ANY},
+        {"oasislmf", "dialect-oasislmf.csv", DIALECT_ANY},
     };
     struct buf text = {0};
     struct baro_error err = BARO_ERROR_INIT;
