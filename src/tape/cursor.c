@@ -135,7 +135,7 @@ int cursor_front(struct baro_tape *t, const char *name, struct baro_error *err)
         r = read_front(t, name, err);
     /* The largest window that a writer uses. A larger one would take memory that the file's size does not limit. */
     ZSTD_DCtx_setParameter(t->zstd, ZSTD_d_windowLogMax, 20);
-    t->first = t->walked = t->pos;
+    t->first = t->known_from = t->walked = t->pos;
     return r;
 }
 

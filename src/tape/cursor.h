@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The private parts of a cursor, shared by cursor.c, file.c, decode.c, seek.c, at.c, get.c and repair.c. */
+/* The private parts of a cursor, shared by the files of this folder that read. */
 #ifndef TAPE_CURSOR_H
 #define TAPE_CURSOR_H
 
@@ -139,7 +139,7 @@ struct baro_tape {
     struct tape_block *blocks; /* for seeking */
     size_t n_blocks, cap_blocks;
     size_t n_indexed; /* the first ones are those of the tape's index */
-    uint64_t walked; /* the blocks before this offset are known */
+    uint64_t known_from, walked; /* the blocks between these offsets are known */
     bool index_tried;
 };
 
@@ -171,6 +171,19 @@ int file_find(struct baro_tape *t, uint64_t from, uint64_t *ret_at);
 /* Gives at least `need` bytes from offset `at` on, if the file has them; *ret_len is how many there are. */
 int file_view(struct baro_tape *t, uint64_t at, size_t need, const uint8_t **ret, size_t *ret_len);
 int file_look(struct baro_tape *t); /* reads the size of the file; returns 0 or -errno */
+
+/* block_find.c: where the file's blocks are. Each returns 0 or a negative code if nothing else is said. */
+/* Makes known the last block that begins up to t_ns and the one behind it. Blocks before need not be known. */
+int blocks_find(struct baro_tape *t, uint64_t t_ns);
+int blocks_find_all(struct baro_tape *t);
+int blocks_find_anew(struct baro_tape *t); /* all, without what is known and without the index */
+int blocks_read_index(struct baro_tape *t); /* if there is one and it was not read yet */
+/* Is there a block of that time where the index says? Asked of an entry when it is used: to ask all of them when the
+ * tape is opened reads a page of the file for each. */
+bool block_holds(struct baro_tape *t, size_t i);
+/* Finds the first good block between *at and end, and moves *at behind it. Returns 1, 0 if there is none, or a negative
+ * code. */
+int block_find(struct baro_tape *t, uint64_t *at, uint64_t end, struct tape_block *ret);
 
 /* repair.c: repairs a damaged frame; next: the next good one. Returns 1 if it can be read now, 0, or -errno. */
 int repair_frame(struct baro_tape *t, uint64_t frame, uint64_t next);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Instants of a tape through the public API: copies, the sample before, around a time, what changed; other sources than
  * a path. */
+#include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -390,6 +392,93 @@ static void test_follow(void **state)
     unlink(path);
 }
 
+/* A tape without an index that is longer than what is walked: a block is found by bisection. */
+enum { LONG_TICKS = 4000 };
+
+static void write_long(const char *path)
+{
+    struct tape_writer *w = new_tape(path, NULL);
+    struct world *world = world_new(12);
+    for (int i = 0; i < LONG_TICKS; i++) {
+        world_tick(world);
+        assert_int_equal(tape_writer_commit(w, &world->sample, NULL), 0);
+    }
+    tape_writer_free(w);
+    world_free(world);
+}
+
+static void damage(const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_int_equal(fstat(fd, &st), 0);
+    assert_true(st.st_size > 4 << 20);
+    static const uint8_t junk[300000];
+    assert_int_equal(pwrite(fd, junk, sizeof junk, st.st_size / 2), sizeof junk);
+    close(fd);
+}
+
+/* Of each sample what tells it from others. */
+struct seen {
+    uint64_t t_ns;
+    size_t n;
+};
+
+static size_t read_all(const char *path, struct seen *ret)
+{
+    struct baro_tape *t;
+    struct baro_record r;
+    size_t n = 0;
+    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    while (baro_tape_next(t, &r, NULL) > 0) {
+        if (r.kind == BARO_RECORD_SAMPLE)
+            ret[n++] = (struct seen){r.t_ns, baro_sample_count(r.u.sample)};
+    }
+    baro_tape_close(t);
+    return n;
+}
+
+static void expect_seek(struct baro_tape *t, const struct seen *seen, size_t n, uint64_t t_ns)
+{
+    struct baro_record r;
+    size_t k = 0;
+    while (k + 1 < n && seen[k + 1].t_ns <= t_ns)
+        k++;
+    assert_int_equal(baro_tape_seek(t, t_ns, &r, NULL), 1);
+    assert_int_equal(r.t_ns, seen[k].t_ns);
+    assert_int_equal(baro_sample_count(r.u.sample), seen[k].n);
+}
+
+static void seek_long(const char *path)
+{
+    static struct seen seen[LONG_TICKS];
+    size_t n = read_all(path, seen);
+    uint64_t first = seen[0].t_ns, length = seen[n - 1].t_ns - first, random = 1;
+    struct baro_tape *t;
+    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    expect_seek(t, seen, n, UINT64_MAX);
+    expect_seek(t, seen, n, 0);
+    for (int i = 0; i < 200; i++) {
+        random = random * 6364136223846793005ull + 1442695040888963407ull;
+        expect_seek(t, seen, n, first + (random >> 16) % length);
+    }
+    for (size_t k = n; k-- > n - 300;) /* backwards, over the end of what was walked */
+        expect_seek(t, seen, n, seen[k].t_ns);
+    baro_tape_close(t);
+}
+
+static void test_without_index(void **state)
+{
+    struct fixture *f = *state;
+    char path[80];
+    snprintf(path, sizeof path, "%s.long", f->path);
+    write_long(path);
+    seek_long(path);
+    damage(path);
+    seek_long(path);
+    unlink(path);
+}
+
 static int set_up(void **state)
 {
     static struct fixture f;
@@ -412,7 +501,7 @@ int main(void)
         cmocka_unit_test(test_copy),        cmocka_unit_test(test_previous), cmocka_unit_test(test_at),
         cmocka_unit_test(test_interpolate), cmocka_unit_test(test_range),    cmocka_unit_test(test_sources),
         cmocka_unit_test(test_changed),     cmocka_unit_test(test_attributes), cmocka_unit_test(test_follow),
-        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_values),      cmocka_unit_test(test_without_index),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
