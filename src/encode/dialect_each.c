@@ -15,8 +15,8 @@ struct place {
 struct dialect_each {
     const struct dialect_table *table;
     const struct baro_header *header;
-    int of_process[DIALECT_COLUMNS], of_exit[DIALECT_COLUMNS]; /* ids of the columns' metrics; -1: none */
-    int state, task, exit_task;
+    int of_process[DIALECT_COLUMNS]; /* ids of the columns' metrics; -1: none */
+    int state, task, exit_task, process_user, process_system, exit_user, exit_system;
     struct row_names names;
     struct baro_sample *before; /* NULL: there was none */
     struct place *places;       /* its processes, by id */
@@ -49,11 +49,14 @@ struct dialect_each *dialect_each_new(const struct dialect_table *table, const s
         const struct dialect_column *c = &table->columns[i];
         d->of_process[i] = c->from == FROM_CORES ? baro_derived_find(BARO_KIND_PROCESS, c->metric, strlen(c->metric))
                                                  : metric_of(BARO_KIND_PROCESS, c->metric);
-        d->of_exit[i] = metric_of(BARO_KIND_EXIT, c->metric);
     }
     d->state = metric_of(BARO_KIND_PROCESS, "state");
     d->task = metric_of(BARO_KIND_PROCESS, "task");
     d->exit_task = metric_of(BARO_KIND_EXIT, "task");
+    d->process_user = metric_of(BARO_KIND_PROCESS, "cpu_user");
+    d->process_system = metric_of(BARO_KIND_PROCESS, "cpu_system");
+    d->exit_user = metric_of(BARO_KIND_EXIT, "cpu_user");
+    d->exit_system = metric_of(BARO_KIND_EXIT, "cpu_system");
     return d;
 }
 
@@ -155,17 +158,46 @@ static void put_cores(const struct dialect_each *d, const struct baro_sample *s,
     form_float(b, absent == BARO_PRESENT ? use.rate * 100 : 0, 1);
 }
 
-/* Of a counter at the end what was read last is known as well, and whichever is more is nearer to the truth. */
-static int value_of(const struct dialect_each *d, const struct subject *of, size_t column, uint64_t *ret)
+static bool pair(int user_absent, int system_absent)
 {
-    uint64_t before;
-    if (!of->end)
-        return baro_process_value(of->process, d->of_process[column], ret);
-    int absent = baro_exit_value(of->end, d->of_exit[column], ret);
-    if (!of->before || baro_process_value(of->before, d->of_process[column], &before) != BARO_PRESENT)
-        return absent;
-    *ret = absent == BARO_PRESENT && *ret > before ? *ret : before;
-    return BARO_PRESENT;
+    return user_absent == BARO_PRESENT && system_absent == BARO_PRESENT;
+}
+
+/* Exits have another split than samples (raw ticks), and the original's report takes the largest user and the largest
+ * system time of a process. So neither falls, and their sum is that of the exit. Example: 1.36 s and 0.02 s were read,
+ * and the exit has 1.34 s and 0.05 s: 1.36 s and 0.03 s. */
+static bool cpu_at_end(const struct dialect_each *d, const struct subject *of, uint64_t *ret_user, uint64_t *ret_system)
+{
+    uint64_t user, system, user_before, system_before;
+    bool known = pair(baro_exit_value(of->end, d->exit_user, &user), baro_exit_value(of->end, d->exit_system, &system));
+    bool read = of->before && pair(baro_process_value(of->before, d->process_user, &user_before),
+                                   baro_process_value(of->before, d->process_system, &system_before));
+    if (read && (!known || user + system < user_before + system_before)) {
+        user = user_before;
+        system = system_before;
+    } else if (read) {
+        uint64_t sum = user + system, most = sum - system_before;
+        user = user < user_before ? user_before : user > most ? most : user;
+        system = sum - user;
+    }
+    if (known || read) {
+        *ret_user = user;
+        *ret_system = system;
+    }
+    return known || read;
+}
+
+/* A column of seconds is of CPU time. */
+static bool put_seconds(const struct dialect_each *d, const struct subject *of, size_t column, struct buf *b)
+{
+    uint64_t user, system;
+    bool is_user = d->of_process[column] == d->process_user;
+    bool known = of->end ? cpu_at_end(d, of, &user, &system)
+                         : pair(baro_process_value(of->process, d->process_user, &user),
+                                baro_process_value(of->process, d->process_system, &system));
+    if (known)
+        form_float(b, (double)(is_user ? user : system) / 1e9, 3);
+    return known;
 }
 
 /* A process that has ended holds no memory. */
@@ -182,7 +214,6 @@ static void put_memory(const struct dialect_each *d, const struct subject *of, s
 static bool put(const struct dialect_each *d, const struct baro_sample *s, uint64_t t_ns, const struct subject *of,
                 size_t i, struct buf *b)
 {
-    uint64_t v;
     switch (d->table->columns[i].form) {
     case FORM_EPOCH:
         form_epoch(b, baro_header_realtime_ns(d->header, t_ns));
@@ -197,10 +228,7 @@ static bool put(const struct dialect_each *d, const struct baro_sample *s, uint6
         put_cores(d, s, of, d->of_process[i], b);
         return true;
     case FORM_SECONDS:
-        if (value_of(d, of, i, &v) != BARO_PRESENT)
-            return false;
-        form_float(b, (double)v / 1e9, 3);
-        return true;
+        return put_seconds(d, of, i, b);
     case FORM_KIB:
         put_memory(d, of, i, b);
         return true;

@@ -9,8 +9,7 @@
 #include "baro/baro.h"
 #include "encode/escaped.h"
 #include "encode/table.h"
-
-#define CORES_WITHIN 100000000u /* ns: over less time than that a rate is mostly noise */
+#include "report/task_cores.h"
 
 /* What is taken from the rows of a task: the last value, or the largest sum of all samples. */
 enum field {
@@ -60,6 +59,7 @@ struct task {
     bool is_bound[FIELDS];
     uint64_t t_ns, cpu_ns; /* where the interval for cores_peak begins; t_ns 0: nowhere yet */
     double cores_peak;
+    struct task_cores process;
     double uss_sum; /* of all rows of its processes, and how many of them had it */
     uint64_t uss_rows;
     bool any_unread; /* at some sample pss and uss of some process were not known */
@@ -68,7 +68,9 @@ struct task {
 struct report_tasks {
     struct task *at;
     size_t n;
-    int kind, metric[FIELDS];
+    int kind, metric[FIELDS], process_cpu, process_task;
+    struct last_table last; /* CPU time of each process */
+    uint64_t before_ns;     /* when the sample before was */
 };
 
 /* ---- sample by sample ---- */
@@ -79,6 +81,8 @@ struct report_tasks *report_tasks_new(int kind)
     if (!t)
         return NULL;
     t->kind = kind;
+    t->process_cpu = baro_metric_find(BARO_KIND_PROCESS, "cpu", 3);
+    t->process_task = baro_metric_find(BARO_KIND_PROCESS, "task", 4);
     for (int i = 0; i < FIELDS; i++)
         t->metric[i] = baro_metric_find(kind, fields[i].metric, strlen(fields[i].metric));
     return t;
@@ -104,7 +108,7 @@ static struct task *task_of(struct report_tasks *t, const struct baro_entity *e)
 
 static void add_cores(struct task *one, uint64_t t_ns, uint64_t cpu_ns)
 {
-    if (one->t_ns && t_ns < one->t_ns + CORES_WITHIN)
+    if (one->t_ns && t_ns < one->t_ns + TASK_CORES_WITHIN)
         return;
     double cores = one->t_ns ? (double)(cpu_ns - one->cpu_ns) / (double)(t_ns - one->t_ns) : 0;
     one->cores_peak = cores > one->cores_peak ? cores : one->cores_peak;
@@ -159,6 +163,22 @@ static void add_row(struct task *one, uint64_t t_ns, const uint64_t *value, cons
     add_cores(one, t_ns, value[F_CPU]);
 }
 
+static void add_processes(struct report_tasks *t, const struct baro_sample *s)
+{
+    size_t at = 0; /* neighbours often are of one task */
+    for (size_t i = 0; i < baro_sample_count(s); i++) {
+        const struct baro_process *p = baro_sample_process(s, i);
+        uint64_t id;
+        if (baro_process_value(p, t->process_task, &id) != BARO_PRESENT)
+            continue;
+        for (size_t tried = 0; tried < t->n && t->at[at].id != id; tried++)
+            at = at + 1 < t->n ? at + 1 : 0;
+        if (at < t->n && t->at[at].id == id)
+            task_cores_add(&t->at[at].process, &t->last, p, t->process_cpu, baro_sample_t_ns(s), t->before_ns);
+    }
+    t->before_ns = baro_sample_t_ns(s);
+}
+
 void report_tasks_add(struct report_tasks *t, const struct baro_sample *s)
 {
     uint64_t value[FIELDS];
@@ -171,6 +191,7 @@ void report_tasks_add(struct report_tasks *t, const struct baro_sample *s)
         baro_entity_values(e, t->metric, FIELDS, value, absent);
         add_row(one, baro_sample_t_ns(s), value, absent);
     }
+    add_processes(t, s);
 }
 
 void report_tasks_free(struct report_tasks *t)
@@ -182,12 +203,20 @@ void report_tasks_free(struct report_tasks *t)
         free(t->at[i].label);
     }
     free(t->at);
+    last_done(&t->last);
     free(t);
 }
 
 size_t report_tasks_count(const struct report_tasks *t)
 {
     return t ? t->n : 0;
+}
+
+/* What one process used for a while, its task used as well. */
+static double cores_peak(const struct task *one, double mean)
+{
+    double peak = one->cores_peak > one->process.peak ? one->cores_peak : one->process.peak;
+    return peak > mean ? peak : mean;
 }
 
 static bool cores_mean(const struct task *one, double *ret)
@@ -265,8 +294,9 @@ static bool put_task(struct table *t, const struct task *one)
     for (size_t k = 0; k < COLUMNS; k++)
         bound |= put_field(t, one, columns[k].field, columns[k].format);
     put_mean(t, one);
+    put_cores(t, one->process.time_ns > 0, one->process.peak);
     put_cores(t, known, cores);
-    put_cores(t, known, one->cores_peak > cores ? one->cores_peak : cores);
+    put_cores(t, known, cores_peak(one, cores));
     text_escaped(&cell, one->name, strlen(one->name));
     table_take(t, &cell);
     buf_done(&cell);
@@ -296,13 +326,14 @@ static bool put_tasks(struct table *t, const struct report_tasks *tasks)
 
 void report_tasks_text(const struct report_tasks *tasks, int width, struct buf *ret)
 {
-    /* In a narrow terminal samples, user, system, pss, rss, uss-mean and active go first. */
-    struct table t = {.columns = COLUMNS + 4, .drop = {1, 6, 7, 5, 4, 10, 9}, .n_drop = 7};
+    /* In a narrow terminal samples, cores/proc, user, system, pss, rss, uss-mean and active go first. */
+    struct table t = {.columns = COLUMNS + 5, .drop = {1, 11, 6, 7, 5, 4, 10, 9}, .n_drop = 8};
     for (unsigned i = 0; i + 1 < t.columns; i++)
         t.right[i] = true;
     for (size_t k = 0; k < COLUMNS; k++)
         table_text(&t, columns[k].title);
     table_text(&t, "uss-mean");
+    table_text(&t, "cores/proc");
     table_text(&t, "cores");
     table_text(&t, "peak");
     table_text(&t, "task");
@@ -350,7 +381,12 @@ static void put_json(struct json *j, const struct task *one)
     json_key(j, "cores_mean");
     known ? json_double(j, cores) : json_null(j);
     json_key(j, "cores_peak");
-    known ? json_double(j, one->cores_peak > cores ? one->cores_peak : cores) : json_null(j);
+    known ? json_double(j, cores_peak(one, cores)) : json_null(j);
+    bool of_one = one->process.time_ns > 0;
+    json_key(j, "process_cores_mean");
+    of_one ? json_double(j, one->process.used_ns / one->process.time_ns) : json_null(j);
+    json_key(j, "process_cores_peak");
+    of_one ? json_double(j, one->process.peak) : json_null(j);
     json_end(j, '}');
 }
 

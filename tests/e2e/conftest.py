@@ -382,6 +382,25 @@ def cgroup():
 
 
 @pytest.fixture
+def groups():
+    """groups(): a new control group."""
+    made = []
+
+    def make():
+        for mount in _cgroup2_mounts():
+            if os.access(mount, os.W_OK):
+                group = Cgroup(pathlib.Path(tempfile.mkdtemp(prefix="baro-e2e-", dir=mount)))
+                made.append(group)
+                if (group.path / "cpu.stat").exists():
+                    return group
+        pytest.skip("no cgroup v2 that we may make a group in")
+
+    yield make
+    for group in made:
+        group.remove()
+
+
+@pytest.fixture
 def wait_until():
     """wait_until(condition, "what for"): polls. The deadline is so long that only a hang reaches it."""
 

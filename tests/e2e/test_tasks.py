@@ -8,10 +8,8 @@ import secrets
 import signal
 import subprocess
 import sys
-import tempfile
 
 import pytest
-from conftest import Cgroup, _cgroup2_mounts
 
 BURN = """#!{python}
 import sys, time
@@ -33,25 +31,6 @@ def tool(work):
         return path
 
     return make
-
-
-@pytest.fixture
-def groups():
-    """groups(): a new control group."""
-    made = []
-
-    def make():
-        for mount in _cgroup2_mounts():
-            if os.access(mount, os.W_OK):
-                group = Cgroup(pathlib.Path(tempfile.mkdtemp(prefix="baro-e2e-", dir=mount)))
-                made.append(group)
-                if (group.path / "cpu.stat").exists():
-                    return group
-        pytest.skip("no cgroup v2 that we may make a group in")
-
-    yield make
-    for group in made:
-        group.remove()
 
 
 class Recording:

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cores that single processes of a task used between samples. What one used before its first or after its last
+ * sample is not in them. */
+#ifndef REPORT_TASK_CORES_H
+#define REPORT_TASK_CORES_H
+
+#include "baro/sample.h"
+#include "base/last.h"
+
+#define TASK_CORES_WITHIN 100000000u /* ns: over less time than that a rate is mostly noise */
+
+struct task_cores {
+    double peak, used_ns, time_ns;
+};
+
+/* before_ns: when the sample before was; last: what is known of each process from it, of all tasks. */
+void task_cores_add(struct task_cores *c, struct last_table *last, const struct baro_process *p, int cpu_metric,
+                    uint64_t t_ns, uint64_t before_ns);
+
+#endif
