@@ -35,10 +35,7 @@ void end_text_summary(struct recording *r, struct buf *ret)
     baro_summary_value(r->summary, baro_summary_fact_find("", "start"), 0, &start);
     style.zone = zone_east(start.i64);
     report_block(r->summary, recording_named(r) ? (const char *)r->path.at : NULL, style, ret);
-    if (report_tasks_count(r->tasks)) {
-        buf_byte(ret, '\n');
-        report_tasks_text(r->tasks, r->cli->width_err, ret);
-    }
+    report_tasks_section(r->summary, r->cli->width_err, ret);
     buf_add(ret, verdicts.at, verdicts.len);
     buf_done(&verdicts);
 }

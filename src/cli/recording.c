@@ -16,7 +16,6 @@
 #include "base/fd.h"
 #include "cli/end_text.h"
 #include "encode/wrap.h"
-#include "report/tasks.h"
 #include "run/link.h"
 #include "tape/folder.h"
 #include "tape/runs.h"
@@ -182,8 +181,6 @@ static void on_header(void *context, const struct baro_header *h)
     struct recording *r = context;
     if (!r->settings->quiet)
         baro_summary_new(&r->summary, h, NULL);
-    if (r->summary && r->settings->select.n_rules)
-        r->tasks = report_tasks_new(baro_kind_find("task"));
 }
 
 static void on_begun(void *context)
@@ -282,8 +279,6 @@ static void on_sample(void *context, const struct baro_sample *s)
     summarize(r, (struct baro_record){.kind = BARO_RECORD_SAMPLE, .t_ns = s->t_ns, .u.sample = s});
     if (s->t_ns > PRUNE_AFTER)
         prune(r);
-    if (r->tasks)
-        report_tasks_add(r->tasks, s);
     publish(r);
     if (s->t_ns < r->look_ns)
         return;
@@ -458,7 +453,6 @@ void recording_done(struct recording *r)
 {
     baro_summary_free(r->summary);
     judge_done(&r->judge);
-    report_tasks_free(r->tasks);
     buf_done(&r->path);
     tape_file_done(&r->file);
     segments_writer_done(&r->segments);

@@ -31,7 +31,6 @@ struct recording {
     int stderr_fd;        /* for lines to people; -1: none */
     struct baro_summary *summary;
     struct judge judge;
-    struct report_tasks *tasks; /* of a recording of tasks; else NULL */
     struct record_program programs[SETTINGS_PROGRAMS_MAX];
 };
 

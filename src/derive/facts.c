@@ -109,6 +109,8 @@ size_t baro_summary_rows(const struct baro_summary *s, int section)
         return summary_rss_holders(s);
     case SECTION_commands:
         return s->n_order;
+    case SECTION_tasks:
+        return s->tasks.n;
     case SECTION_course:
         return course_buckets(&s->course);
     default:

@@ -61,6 +61,8 @@ enum { ACCOUNTING_KERNEL_SOURCE, ACCOUNTING_EVENT_SOURCE, ACCOUNTING_EXIT_SOURCE
 enum { SPLIT_USER, SPLIT_SYSTEM, SPLIT_IS_ESTIMATE };
 enum { TAPE_GAP, TAPE_GAPS, TAPE_DAMAGE, TAPE_WRAPPER_LOST, TAPE_WARNINGS, TAPE_WARNING };
 enum { COURSE_BEGIN, COURSE_WIDTH, COURSE_CORES, COURSE_IO_RATE };
+enum { TASK_NAME, TASK_RULE };
+enum { TASK_CORES_MEAN, TASK_CORES_PEAK, TASK_ONE_CORES_MEAN, TASK_ONE_CORES_PEAK };
 enum { OWN_COST, OWN_BUDGET, OWN_START, OWN_AFTER_START };
 
 /* Fills what it has; the rest is 0. */
@@ -76,6 +78,8 @@ fact_getter fact_memory_limit, fact_cores_limit, fact_pids_limit, fact_oom_kills
 /* facts_accounting.c */
 fact_getter fact_accounting, fact_command, fact_command_name, fact_command_processes, fact_command_split,
     fact_command_io_bound, fact_recorder, fact_recorder_mean, fact_own_cost, fact_tape;
+/* facts_tasks.c */
+fact_getter fact_task, fact_task_is_bound, fact_task_text, fact_task_uss_mean, fact_task_cores;
 /* facts_course.c */
 fact_getter fact_course, fact_course_memory;
 

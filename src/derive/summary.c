@@ -103,6 +103,7 @@ void summary_free(struct baro_summary *s)
         free(*a);
     free(s->argv);
     commands_done(&s->commands);
+    tasks_done(&s->tasks);
     free(s->alive);
     free(s->base);
     free(s->targets);
@@ -247,6 +248,8 @@ void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample
     if (sample->job_absent[JOB_cpu] == BARO_PRESENT)
         derive_peak_add(&s->cores, sample->t_ns, sample->job[JOB_cpu]);
     machine_add(&s->machine, sample);
+    if (tasks_add(&s->tasks, sample) < 0)
+        s->failed = true;
     note_base(s);
 }
 

@@ -16,6 +16,7 @@
 #include "derive/derive.h"
 #include "derive/machine.h"
 #include "derive/oom.h"
+#include "derive/tasks.h"
 #include "sample/sample.h"
 
 /* Sums over the tree whose largest value is kept. */
@@ -141,6 +142,7 @@ struct baro_summary {
     struct machine machine;
     struct course course;
     struct summary_oom oom;
+    struct tasks tasks;
 
     struct commands commands;
     struct summary_alive *alive; /* of the last sample */

@@ -7,6 +7,7 @@
 #include "reader/summary_phases.h"
 #include "reader/summary_tasks.h"
 #include "report/report.h"
+#include "report/tasks.h"
 #include "command/zone.h"
 
 static int to_stdout(void *context, const char *text, size_t len)
@@ -68,6 +69,7 @@ static int print(const struct cli *cli, const struct settings *s, struct baro_ta
                                  .running = baro_tape_state(tape) == BARO_TAPE_RUNNING,
                                  .zone = zone_east(baro_header_start_realtime_ns(baro_tape_header(tape)))};
     report_block(j->summary, path, style, &text);
+    report_tasks_section(j->summary, cli->width, &text);
     report_verdicts(j->verdicts, style, &text);
     int status = cli_out(cli, &text);
     baro_timeline_free(timeline);

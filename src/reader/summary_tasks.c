@@ -4,54 +4,58 @@
 #include "base/json.h"
 #include "report/tasks.h"
 
-static int read_tasks(struct report_tasks *t, struct baro_tape *tape, struct baro_error *err)
+static void put_fact(struct json *j, const struct baro_summary *s, int fact, size_t row)
 {
-    struct baro_record record;
-    int code = 0;
-    while (baro_tape_kind_find(tape, "task") >= 0 && (code = baro_tape_next(tape, &record, err)) > 0) {
-        if (record.kind == BARO_RECORD_SAMPLE)
-            report_tasks_add(t, record.u.sample);
-    }
-    return code;
-}
-
-static void print_text(const struct cli *cli, const struct report_tasks *tasks, struct buf *ret)
-{
-    if (report_tasks_count(tasks))
-        report_tasks_text(tasks, cli->width, ret);
+    const struct baro_fact *of = baro_summary_fact(fact);
+    struct baro_value v;
+    baro_summary_value(s, fact, row, &v);
+    json_key(j, of->name);
+    if (v.absent)
+        json_null(j);
+    else if (of->type == BARO_FACT_TEXT)
+        json_text(j, v.text);
+    else if (of->type == BARO_FACT_REAL)
+        json_double(j, v.real);
+    else if (of->type == BARO_FACT_BOOLEAN)
+        json_bool(j, v.u64);
     else
-        buf_str(ret, "no tasks; `baro help record` says how --match names them\n");
+        json_u64(j, v.u64);
 }
 
-static void print_json(const struct report_tasks *tasks, const char *path, struct buf *ret)
+static void print_json(const struct baro_summary *s, const char *path, struct buf *ret)
 {
     struct json j = {.out = ret, .pretty = true};
+    const struct baro_section *section = baro_summary_section(baro_summary_section_find("tasks"));
     json_begin(&j, '{');
     json_key(&j, "tape");
     json_text(&j, path);
     json_key(&j, "tasks");
-    report_tasks_json(tasks, &j);
+    json_begin(&j, '[');
+    for (size_t row = 0; row < report_tasks_count(s); row++) {
+        json_begin(&j, '{');
+        for (int i = 0; i < section->fact_count; i++)
+            put_fact(&j, s, section->first_fact + i, row);
+        json_end(&j, '}');
+    }
+    json_end(&j, ']');
     json_end(&j, '}');
 }
 
 int summary_tasks(struct cli *cli, const struct settings *s, struct baro_tape *tape, const char *path)
 {
     struct baro_error err = BARO_ERROR_INIT;
+    struct baro_summary *summary = NULL;
     struct buf text = {0};
-    struct report_tasks *tasks = report_tasks_new(baro_tape_kind_find(tape, "task"));
-    int status;
-    if (!tasks)
-        return cli_failf(cli, "out of memory");
-    if (read_tasks(tasks, tape, &err) < 0) {
-        status = cli_fail(cli, &err);
-    } else {
-        if (s->json)
-            print_json(tasks, path, &text);
-        else
-            print_text(cli, tasks, &text);
-        status = s->json ? cli_out(cli, &text) : cli_out_text(cli, &text);
-    }
+    if (baro_summary_of_tape(tape, &summary, &err) < 0)
+        return cli_fail(cli, &err);
+    if (s->json)
+        print_json(summary, path, &text);
+    else if (report_tasks_count(summary))
+        report_tasks_text(summary, cli->width, &text);
+    else
+        buf_str(&text, "no tasks; `baro help record` says how --match names them\n");
+    int status = s->json ? cli_out(cli, &text) : cli_out_text(cli, &text);
     buf_done(&text);
-    report_tasks_free(tasks);
+    baro_summary_free(summary);
     return status;
 }

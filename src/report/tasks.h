@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each task of a recording has used, taken sample by sample, as a table and as JSON. */
+/* The tasks of a summary as a table. */
 #ifndef REPORT_TASKS_H
 #define REPORT_TASKS_H
 
-#include <stddef.h>
-
-#include "baro/sample.h"
+#include "baro/summary.h"
 #include "base/buf.h"
-#include "base/json.h"
 
-struct report_tasks;
-
-/* kind: that of tasks. NULL: out of memory. */
-struct report_tasks *report_tasks_new(int kind);
-void report_tasks_free(struct report_tasks *t); /* NULL allowed */
-void report_tasks_add(struct report_tasks *t, const struct baro_sample *s);
-size_t report_tasks_count(const struct report_tasks *t); /* NULL: 0 */
+size_t report_tasks_count(const struct baro_summary *s);
 /* The task with the most CPU time comes first. */
-void report_tasks_text(const struct report_tasks *t, int width, struct buf *ret);
-/* In the order of the rules. */
-void report_tasks_json(const struct report_tasks *t, struct json *j);
+void report_tasks_text(const struct baro_summary *s, int width, struct buf *ret);
+/* The same behind other parts of a summary; nothing if there is no task. */
+void report_tasks_section(const struct baro_summary *s, int width, struct buf *ret);
+
+/* Rows of the section "tasks", those with the most CPU time first: fills at most cap and returns how many. */
+size_t report_tasks_order(const struct baro_summary *s, size_t *ret, size_t cap);
 
 #endif

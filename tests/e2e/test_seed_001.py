@@ -231,7 +231,9 @@ def test_its_csv(both):
         assert abs(of_csv[tool]["total"] - mine["total"]) <= 0.001 * n, (of_csv[tool], mine)
         # What taskstats has in user mode is in ticks, and what a sample has is the kernel's share of the whole.
         assert abs(of_csv[tool]["user"] - mine["user"]) <= 0.05 * n, (of_csv[tool], mine)
-        assert of_csv[tool]["samples"] == mine["samples"] + n  # one more of each at its end
+        # One more of each at its end. A sample may have one that has ended and was not waited for, or that the count
+        # of a task does not have.
+        assert mine["samples"] <= of_csv[tool]["samples"] <= mine["samples"] + 2 * n, (tool, n, text)
         if tool in LONG:
             for key in ("uss of one", "uss", "rss", "pss"):
                 assert abs(of_csv[tool][key] - mine[key]) <= 1024 * n, (key, of_csv[tool], mine)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/task_cores.h"
+#include "derive/task_cores.h"
 
 #include "baro/interval.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cores that single processes of a task used between samples. What one used before its first or after its last
  * sample is not in them. */
-#ifndef REPORT_TASK_CORES_H
-#define REPORT_TASK_CORES_H
+#ifndef DERIVE_TASK_CORES_H
+#define DERIVE_TASK_CORES_H
 
 #include "baro/sample.h"
 #include "base/last.h"

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Facts of tasks. */
+#include "derive/facts.h"
+
+void fact_task(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    const struct task_row *one = &s->tasks.at[row];
+    uint64_t v = 0;
+    int absent = task_row_value(one, (enum task_field)of, &v);
+    value_u64(ret, absent, v);
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, one->is_bound[of]);
+}
+
+void fact_task_is_bound(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    ret->u64 = s->tasks.at[row].is_bound[of];
+}
+
+void fact_task_text(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    const struct task_row *one = &s->tasks.at[row];
+    const char *text = of == TASK_NAME ? one->name : one->label;
+    value_text(ret, text ? BARO_PRESENT : BARO_ABSENT_UNKNOWN, text);
+}
+
+void fact_task_uss_mean(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    uint64_t v = 0;
+    (void)of;
+    int absent = task_row_uss_mean(&s->tasks.at[row], &v);
+    value_u64(ret, absent, v);
+}
+
+void fact_task_cores(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    const struct task_row *one = &s->tasks.at[row];
+    double mean = 0, peak = 0;
+    if (of == TASK_CORES_MEAN || of == TASK_CORES_PEAK) {
+        int absent = task_row_cores(one, &mean, &peak);
+        value_real(ret, absent, of == TASK_CORES_MEAN ? mean : peak);
+        return;
+    }
+    bool known = one->process.time_ns > 0;
+    value_real(ret, known ? BARO_PRESENT : BARO_ABSENT_NOT_YET,
+               of == TASK_ONE_CORES_PEAK ? one->process.peak
+               : known                   ? one->process.used_ns / one->process.time_ns
+                                         : 0);
+}
