@@ -89,6 +89,20 @@ void json_text_n(struct json *j, const char *at, size_t len)
     buf_done(&escaped);
 }
 
+void json_exact(struct json *j, const char *text)
+{
+    separate(j);
+    buf_byte(j->out, '"');
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c < ' ')
+            buf_printf(j->out, "\\u%04x", c);
+        else
+            buf_printf(j->out, c == '"' || c == '\\' ? "\\%c" : "%c", c);
+    }
+    buf_byte(j->out, '"');
+}
+
 void json_text(struct json *j, const char *text)
 {
     if (text)

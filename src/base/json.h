@@ -32,5 +32,7 @@ void json_double(struct json *j, double v); /* what is not finite becomes null *
 void json_raw(struct json *j, const char *at, size_t len); /* a value that is JSON already */
 void json_text(struct json *j, const char *text); /* NULL becomes null */
 void json_text_n(struct json *j, const char *at, size_t len);
+/* Text that another program of ours reads: only what JSON itself requires is escaped. It has to be UTF-8. */
+void json_exact(struct json *j, const char *text);
 
 #endif

@@ -47,6 +47,10 @@ const struct cgroup_location *cgroups_location_of(const struct cgroup_hierarchie
  * pressure, and CGROUP_AT_CPUACCT of cpu, a controller of v1. CGROUP_AT_MAX: it is in no file. */
 enum cgroup_controller cgroups_controller_of(enum cgroup_metric id);
 
+/* Finds the group that a user named, by its path below /sys/fs/cgroup or as in /proc/PID/cgroup: at[0] is where its
+ * processes are listed. Returns 0, or a negative code: there is none, or it is the whole machine. */
+int cgroup_target(int root_fd, const char *path, struct cgroup_hierarchies *ret, struct baro_error *err);
+
 /* The kernel's CPU time of a group, which includes all processes that were ever in it: from cpu.stat, or for v1 from
  * cpuacct.usage, split by cpuacct.stat. */
 struct cgroup_meter {

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "cli/recording.h"
+#include "cli/task_file.h"
 #include "procfs/procfs.h"
 #include "run/marks_file.h"
 #include "select/select.h"
@@ -44,24 +45,36 @@ static void group_name(const char *path, char *name, size_t cap)
         snprintf(name, cap, "cgroup");
 }
 
-/* What is to be recorded, and what its tape is called. */
-static int target_of(struct cli *cli, const struct record_settings *s, char *name, size_t cap)
+/* Options that do not go together. */
+static int check_targets(struct cli *cli, const struct record_settings *s)
 {
-    bool selects = s->select.n_rules > 0;
-    if (!selects && (s->select.has_uid || s->select.under || s->select.children || s->select.on))
+    const struct select_settings *select = &s->select;
+    bool selects = select->n_rules > 0;
+    if (select->file && (selects || select->has_uid || select->under || select->children || select->on))
+        return cli_failf(cli, "--task and --%s: one of them; the tasks of a file have keys for that",
+                         selects ? "match" : select->under ? "under" : "user");
+    if (!selects && (select->has_uid || select->under || select->children || select->on))
         return cli_failf(cli, "--user, --under, --children and --match-on go with --match, --name or --exact");
-    if (!s->n_pids && !s->cgroup && !s->machine && !selects)
-        return cli_failf(cli, "what is to be recorded? Give --pid N, --cgroup PATH, --match REGEX, or --host for the "
-                              "machine alone");
-    if (selects && (s->n_pids || s->cgroup))
-        return cli_failf(cli, "--match and %s: one of them (--under PID matches below a process)",
-                         s->n_pids ? "--pid" : "--cgroup");
+    if (!s->n_pids && !s->cgroup && !s->machine && !selects && !select->file)
+        return cli_failf(cli, "what is to be recorded? Give --pid N, --cgroup PATH, --match REGEX, --task FILE, or "
+                              "--host for the machine alone");
+    if ((selects || select->file) && (s->n_pids || s->cgroup))
+        return cli_failf(cli, "--%s and %s: one of them (--under PID matches below a process)",
+                         selects ? "match" : "task", s->n_pids ? "--pid" : "--cgroup");
     if (s->n_pids && s->cgroup)
         return cli_failf(cli, "--pid and --cgroup: one of them");
     if (s->machine && !s->host)
         return cli_failf(cli, "--host and --no-host: one of them");
+    return 0;
+}
+
+/* What the tape is called. */
+static void target_of(const struct record_settings *s, const struct task_file *file, char *name, size_t cap)
+{
     fd_hold_standard();
-    if (selects)
+    if (file)
+        snprintf(name, cap, "%s", *file->job ? file->job : "tasks");
+    else if (s->select.n_rules)
         snprintf(name, cap, "tasks");
     else if (s->cgroup)
         group_name(s->cgroup, name, cap);
@@ -69,7 +82,6 @@ static int target_of(struct cli *cli, const struct record_settings *s, char *nam
         target_name(s->pids[0], name, cap);
     else
         snprintf(name, cap, "host");
-    return 0;
 }
 
 /* The file of --events, which is not ours: it stays. Opened without waiting, as it could be a FIFO. */
@@ -91,55 +103,80 @@ static int make_rules(const struct select_settings *s, struct rules *ret, struct
 {
     char name[TASK_NAME_MOST + 1];
     int code = 0;
-    ret->on = (enum match_on)s->on;
     for (int i = 0; i < s->n_rules && code == 0; i++) {
         const struct rule_setting *rule = &s->rules[i];
         snprintf(name, sizeof(name), "%.*s", rule->name_len, rule->name ? rule->name : "");
-        const struct rule_request request = {rule->name ? name : NULL, rule->text, rule->is_name};
+        const struct rule_request request = {rule->name ? name : NULL, rule->text, rule->is_name,
+                                             (enum match_on)s->on, s->has_uid, s->uid};
         code = rules_add(ret, &request, err);
     }
+    memset(ret->whole, s->children, sizeof(ret->whole));
     return code;
 }
 
-int cmd_record(struct cli *cli, const struct settings *s, char **argv)
+/* From the options, or from the task file. Returns 0 or a negative code. */
+static int make_selection(const struct select_settings *s, struct task_file *file, struct select_options *ret,
+                          struct baro_error *err)
+{
+    int code = s->file ? task_file_read(file, s->file, err) : make_rules(s, &file->rules, err);
+    if (code == 0 && s->file)
+        code = task_file_find(file, s->file, err);
+    bool only_pids = !file->rules.n && file->n_pins;
+    for (size_t i = 0; i < file->n_pins; i++)
+        only_pids = only_pids && file->pin[i].kind == PIN_PID;
+    *ret = (struct select_options){.rules = &file->rules, .pins = file->pin, .n_pins = file->n_pins,
+                                   .under = s->under, .ends = only_pids};
+    return code;
+}
+
+static int record(struct cli *cli, const struct record_settings *s, const char *name,
+                  const struct select_options *selection)
 {
     struct recording recording;
     struct record_options options;
     struct record_end end;
     struct marks_file marks = {.fd = -1};
     struct baro_error err = BARO_ERROR_INIT;
-    char name[64];
-    (void)argv;
-    int code = target_of(cli, &s->record, name, sizeof(name));
-    if (code)
-        return code;
-    struct rules rules = {0};
-    if (make_rules(&s->record.select, &rules, &err) < 0) {
-        rules_done(&rules);
+    if (s->events && open_events(s->events, &marks, &err) < 0)
         return cli_fail(cli, &err);
-    }
-    const struct select_options selection = {.rules = &rules, .children = s->record.select.children,
-                                          .has_uid = s->record.select.has_uid, .uid = s->record.select.uid,
-                                          .under = s->record.select.under};
-    if (s->record.events && open_events(s->record.events, &marks, &err) < 0)
-        return cli_fail(cli, &err);
-    if (recording_open(&recording, cli, &s->record, name, &err) < 0)
+    if (recording_open(&recording, cli, s, name, &err) < 0)
         return cli_fail(cli, &err);
     recording_options(&recording, &options);
     options.marks = &marks;
-    options.targets = s->record.pids;
-    options.n_targets = (size_t)s->record.n_pids;
-    options.cgroup = s->record.cgroup;
-    options.select = rules.n ? &selection : NULL;
-    options.host_alone = !s->record.n_pids && !s->record.cgroup && !rules.n;
+    options.targets = s->pids;
+    options.n_targets = (size_t)s->n_pids;
+    options.cgroup = s->cgroup;
+    options.select = selection->rules->n_tasks ? selection : NULL;
+    options.host_alone = !s->n_pids && !s->cgroup && !options.select;
     options.no_events |= options.host_alone; /* there are no processes whose ends matter */
-    code = record_attach(&options, &end, &err);
-    if (code < 0) {
+    int code = record_attach(&options, &end, &err);
+    if (code < 0)
         recording_discard(&recording);
-        recording_done(&recording);
-        return cli_fail(cli, &err);
-    }
-    recording_tidy(&recording);
+    else
+        recording_tidy(&recording);
     recording_done(&recording);
-    return 0;
+    return code < 0 ? cli_fail(cli, &err) : 0;
+}
+
+int cmd_record(struct cli *cli, const struct settings *s, char **argv)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct select_options selection;
+    char name[TASK_NAME_MOST];
+    (void)argv;
+    int code = check_targets(cli, &s->record);
+    if (code)
+        return code;
+    struct task_file *file = calloc(1, sizeof(*file));
+    if (!file)
+        return cli_failf(cli, "out of memory");
+    if (make_selection(&s->record.select, file, &selection, &err) < 0) {
+        code = cli_fail(cli, &err);
+    } else {
+        target_of(&s->record, s->record.select.file ? file : NULL, name, sizeof(name));
+        code = record(cli, &s->record, name, &selection);
+    }
+    task_file_done(file);
+    free(file);
+    return code;
 }

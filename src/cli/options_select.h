@@ -64,6 +64,14 @@ int select_take_under(void *at, const char *text, struct baro_error *err);
      .offset = AT(record.select), \
      .parse = select_take_user, \
      .help = "match only processes of this user, a name or a number"}, \
+    {.name = "task", \
+     .argument = "FILE", \
+     .type = OPT_TEXT, \
+     .offset = AT(record.select.file), \
+     .completes = OPT_A_FILE, \
+     .help = "record the tasks of this file: processes by pid, PID file, control group or command", \
+     .more = "The file is YAML; baro help tasks has its keys, and baro tasks FILE checks it. If it names processes " \
+             "by pid alone, the recording ends when these and what they started have ended."}, \
     {.name = "under", \
      .argument = "PID", \
      .type = OPT_PARSED, \

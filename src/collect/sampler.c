@@ -34,8 +34,8 @@ int sampler_init(struct sampler *s, struct job *job, const struct sampler_option
         return error_set(err, -ENOMEM, "out of memory");
     sampler_add(s, &processes_collector, &s->processes);
     sampler_add(s, &memory_collector, &s->memory);
+    sampler_add(s, &task_collector, &s->tasks); /* what control groups of tasks used is part of the job's total */
     sampler_add(s, &job_collector, &s->job);
-    sampler_add(s, &task_collector, &s->tasks);
     sampler_add(s, &host_collector, &s->host);
     sampler_add(s, &cgroup_collector, &s->cgroups);
     return 0;

@@ -11,39 +11,102 @@ void task_row_init(struct task_row *r, struct sampling *sampling)
     *r = (struct task_row){.sampling = sampling, .table = {.kind = KIND_task}};
 }
 
-/* The texts of its rules, for people: "\bgulpy\b, gulmc". */
-static void label_of(const struct rules *rules, size_t task, struct buf *ret)
+/* What it is made of, for people: "\bgulpy\b, gulmc", "pid 1234", "/run/gulpy.pid". */
+static void label_of(const struct select_options *o, size_t task, struct buf *ret)
 {
-    for (size_t i = 0; i < rules->n; i++) {
-        if (rules->at[i].task != task)
+    for (size_t i = 0; i < o->rules->n; i++) {
+        if (o->rules->at[i].task != task)
             continue;
-        if (ret->len)
-            buf_str(ret, ", ");
-        buf_str(ret, rules->at[i].text);
+        buf_str(ret, ret->len ? ", " : "");
+        buf_str(ret, o->rules->at[i].text);
+    }
+    for (size_t i = 0; i < o->n_pins; i++) {
+        const struct pin *pin = &o->pins[i];
+        if (pin->task != task + 1)
+            continue;
+        buf_str(ret, ret->len ? ", " : "");
+        if (pin->kind == PIN_PID)
+            buf_printf(ret, "pid %d", (int)pin->pid);
+        else
+            buf_printf(ret, "%s%s", pin->kind == PIN_GROUP ? "cgroup " : "", pin->path);
     }
     buf_byte(ret, 0);
 }
 
-int task_row_use(struct task_row *r, const struct rules *rules)
+static int add_group(struct task_row *r, struct pin *pin, int root_fd, struct baro_error *err)
+{
+    struct task_group *g = calloc(1, sizeof(*g));
+    if (!g)
+        return error_set(err, -ENOMEM, "out of memory");
+    g->task = pin->task - 1u;
+    g->next = r->groups;
+    g->meter.fd = g->meter.split_fd = -1;
+    r->groups = g;
+    int code = cgroup_target(root_fd, pin->path, &g->places, err);
+    if (code < 0)
+        return code;
+    pin->place = &g->places.at[0];
+    bool counts = cgroup_meter_open(&g->meter, root_fd, &g->places, r->sampling->job->ns_per_tick) == 0;
+    if (counts)
+        cgroup_meter_read(&g->meter, &g->base);
+    r->sampling->job->tasks[g->task].is_group = true;
+    return 0;
+}
+
+static int add_pins(struct task_row *r, const struct select_options *o, struct baro_error *err)
+{
+    int code = 0;
+    r->pins = calloc(o->n_pins + 1, sizeof(*r->pins));
+    if (!r->pins)
+        return error_set(err, -ENOMEM, "out of memory");
+    for (size_t i = 0; i < o->n_pins && code == 0; i++) {
+        r->pins[i] = o->pins[i];
+        if (o->pins[i].kind == PIN_GROUP)
+            code = add_group(r, &r->pins[i], o->root_fd, err);
+    }
+    return code;
+}
+
+int task_row_use(struct task_row *r, const struct select_options *o, struct baro_error *err)
 {
     struct job *job = r->sampling->job;
+    const struct rules *rules = o->rules;
     size_t n = rules->n_tasks;
     r->value = calloc(n, sizeof(*r->value));
     r->absent = calloc(n, sizeof(*r->absent));
     if (!r->value || !r->absent || job_use_tasks(job, n) < 0)
-        return -ENOMEM;
+        return error_set(err, -ENOMEM, "out of memory");
+    for (size_t i = 0; i < rules->n; i++)
+        job->tasks[rules->at[i].task].has_rules = true;
     for (size_t i = 0; i < n; i++) {
         struct buf label = {0};
-        label_of(rules, i, &label);
+        label_of(o, i, &label);
         const struct baro_entity *e = label.failed ? NULL
                                                    : entity_add(&r->table, &r->sampling->entity_ids, rules->task[i],
                                                                 (const char *)label.at);
         buf_done(&label);
         if (!e)
-            return -ENOMEM;
+            return error_set(err, -ENOMEM, "out of memory");
         job->tasks[i].id = e->id;
     }
-    return 0;
+    return add_pins(r, o, err);
+}
+
+/* What the kernel counted for the groups of a task since the recording began. The group itself may be gone. */
+static void count_groups(struct task_row *r)
+{
+    struct job *job = r->sampling->job;
+    for (const struct task_group *g = r->groups; g; g = g->next)
+        job->tasks[g->task].group_now = (struct job_group){0};
+    for (struct task_group *g = r->groups; g; g = g->next) {
+        struct cgroup_reading now;
+        struct job_group *sum = &job->tasks[g->task].group_now;
+        if (g->meter.fd >= 0 && cgroup_meter_read(&g->meter, &now) == 0)
+            g->last = now;
+        sum->known = g->meter.fd >= 0;
+        sum->user_ns += g->last.user_ns > g->base.user_ns ? g->last.user_ns - g->base.user_ns : 0;
+        sum->system_ns += g->last.system_ns > g->base.system_ns ? g->last.system_ns - g->base.system_ns : 0;
+    }
 }
 
 /* ---- the row ---- */
@@ -54,6 +117,7 @@ static bool tick(void *state, const struct collector_tick *t)
     if (!r->table.n)
         return false;
     struct job *job = r->sampling->job;
+    count_groups(r);
     job->commands_unknown = !r->selector || !select_commands_unread(r->selector, &job->commands_unread);
     job_task_values(r->sampling->job, t->now_ns, r->value, r->absent);
     for (size_t i = 0; i < r->table.n; i++) {
@@ -94,6 +158,14 @@ static void close_tasks(void *state, bool exiting)
     struct task_row *r = state;
     if (exiting)
         return;
+    while (r->groups) {
+        struct task_group *g = r->groups;
+        r->groups = g->next;
+        cgroup_meter_close(&g->meter);
+        free(g);
+    }
+    free(r->pins);
+    r->pins = NULL;
     entity_table_done(&r->table);
     free(r->value);
     free(r->absent);

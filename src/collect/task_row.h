@@ -7,18 +7,29 @@
 #include "entity/entity.h"
 #include "select/select.h"
 
+/* A control group whose processes are a task: the kernel's count of its CPU time. */
+struct task_group {
+    struct cgroup_hierarchies places;
+    struct cgroup_meter meter;
+    struct cgroup_reading base, last;
+    size_t task; /* counted from 0 */
+    struct task_group *next;
+};
+
 struct task_row {
     struct sampling *sampling;
     struct entity_table table;
     struct selector *selector; /* borrowed; NULL: none */
     uint64_t (*value)[TASK_MAX];
     uint8_t (*absent)[TASK_MAX];
+    struct pin *pins; /* those of the options, with the places of control groups */
+    struct task_group *groups;
 };
 
 extern const struct collector task_collector;
 void task_row_init(struct task_row *r, struct sampling *sampling);
 
-/* Makes an entity and a task of the job for each name. Returns 0 or -ENOMEM. */
-int task_row_use(struct task_row *r, const struct rules *rules);
+/* Makes an entity and a task of the job for each name, and finds control groups. Returns 0 or a negative code. */
+int task_row_use(struct task_row *r, const struct select_options *options, struct baro_error *err);
 
 #endif

@@ -9,6 +9,22 @@
     "kept in $BARO_DIR (default: $XDG_STATE_HOME/barograph, or ~/.local/state/barograph)."
 #define ONE_TAPE_SAYS TAPE_SAYS " Without TAPE it is @last. A tape can be read while it is being written."
 
+#define TASK_FILE_SAYS                                                                                                 \
+    "A task file is YAML. tasks: has a key for each task, its name, and below what the task is made of. name: is " \
+    "the job's. Each key but the last three takes one value or a list.\n\n"                                           \
+    "- pid: processes by number, with their descendants\n"                                                            \
+    "- pidfile: files with the number of a process. A file that appears or changes later is followed. A process that " \
+    "started after its file was written is another one, and is not recorded\n"                                        \
+    "- cgroup: the processes of control groups and of those below. What the task used is the kernel's count\n"        \
+    "- match, exact: processes whose command fits, as of record --match and --exact\n"                                \
+    "- sandbox: directories whose size belongs to the task\n"                                                         \
+    "- match-on: what match is matched with: cmdline (the default), exe or comm\n"                                    \
+    "- children: true if what a process that fits starts belongs to the task, too\n"                                  \
+    "- user: only processes of this user fit\n\n"                                                                     \
+    "A process belongs to one task: to that of its control group; else to the first task in the file that it fits or " \
+    "that it was named for. Of two named processes above it, the nearer one counts. Relative paths are from the "      \
+    "folder of the file."
+
 const struct cli_command cli_commands[] = {
     {.name = "run",
      .operands = "[--] COMMAND [ARGUMENT...]",
@@ -48,6 +64,18 @@ const struct cli_command cli_commands[] = {
      .function = cmd_record,
      .failed = CLI_FAILED,
      .kept = true},
+    {.name = "tasks",
+     .operands = "FILE.yaml",
+     .summary = "check a task file, and say what is in it",
+     .about = "Reads a task file of baro record --task, checks it, and prints each task with what it is made of. Of an "
+              "error it prints one line, with the line and the column in the file.\n\n" TASK_FILE_SAYS,
+     .examples = "baro tasks nightly.yaml\tis the file well-formed, and what does it say?",
+     .options = options_tasks,
+     .function = cmd_tasks,
+     .failed = CLI_FAILED,
+     .operands_min = 1,
+     .operands_max = 1,
+     .program = "baro-tasks"},
     {.name = "mark",
      .operands = "NAME... [KEY=VALUE...]",
      .summary = "name a moment of the job, from inside a recording",

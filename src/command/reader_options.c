@@ -248,5 +248,6 @@ const struct opt options_rm[] = {
     HELP, END,
 };
 
+const struct opt options_tasks[] = {JSON_OPTION, HELP, END};
 const struct opt options_metrics[] = {JSON_OPTION, HELP, END};
 const struct opt options_none[] = {HELP, END};

@@ -29,6 +29,7 @@ struct select_settings {
     bool children, has_uid;
     uint32_t uid;
     int32_t under;               /* 0: any */
+    const char *file;            /* --task; NULL: none */
 };
 
 struct record_settings {

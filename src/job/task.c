@@ -168,13 +168,28 @@ static void add_member(struct job_task *t, const struct member *m, uint64_t *v, 
     t->samples++;
 }
 
-static void finish(const struct job *j, const struct job_task *t, uint64_t now_ns, uint64_t *v, uint8_t *absent,
+/* user + system is exact; the split may differ a little from that of the processes. */
+static void take_group(struct job_task *t, uint64_t *v)
+{
+    uint64_t user = t->group_now.user_ns, sum = user + t->group_now.system_ns;
+    uint64_t more = sum > v[TASK_cpu] ? sum - v[TASK_cpu] : 0;
+    uint64_t more_user = user > v[TASK_cpu_user] ? user - v[TASK_cpu_user] : 0;
+    t->extra_user = max_u64(t->extra_user, more_user < more ? more_user : more);
+    t->extra_system = more > t->extra_user ? more - t->extra_user : 0;
+    v[TASK_cpu] = max_u64(sum, t->cpu_published);
+    v[TASK_cpu_user] = user < v[TASK_cpu] ? user : v[TASK_cpu];
+    t->cpu_published = v[TASK_cpu];
+}
+
+static void finish(const struct job *j, struct job_task *t, uint64_t now_ns, uint64_t *v, uint8_t *absent,
                    uint64_t known)
 {
     for (size_t i = 0; i < GAUGES; i++) {
         if (known >> gauges[i].task & 1)
             absent[gauges[i].task] = BARO_PRESENT; /* of some: memory_unread says of how many not */
     }
+    if (t->group_now.known)
+        take_group(t, v);
     v[TASK_cpu_system] = v[TASK_cpu] - v[TASK_cpu_user];
     v[TASK_process_rss_peak] = t->rss_peak;
     v[TASK_process_uss_peak] = t->uss_peak;
@@ -182,10 +197,10 @@ static void finish(const struct job *j, const struct job_task *t, uint64_t now_n
     v[TASK_processes_peak] = t->peak;
     v[TASK_processes_started] = t->started;
     v[TASK_processes_ended] = t->gone;
-    v[TASK_processes_unread] = t->unread;
+    v[TASK_processes_unread] = t->group_now.known ? 0 : t->unread;
     v[TASK_processes_io_unread] += t->io_unread; /* to the living whose I/O can't be read */
-    v[TASK_commands_unread] = j->commands_unread;
-    absent[TASK_commands_unread] = j->commands_unknown ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
+    v[TASK_commands_unread] = t->has_rules ? j->commands_unread : 0;
+    absent[TASK_commands_unread] = j->commands_unknown || t->is_group ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
     v[TASK_process_samples] = t->samples;
     v[TASK_active] = t->active_ns + (t->living && now_ns > t->since_ns ? now_ns - t->since_ns : 0);
     v[TASK_begin] = t->begin_ns;

@@ -5,7 +5,8 @@
  * three gulpy of a shell that is no member used 2 s each, and one has ended: 4 s of the living and 2 s of the exit
  * record are 6 s.
  *
- * A job with tasks has no other members, and its totals are sums of the same kind.
+ * A job with tasks has no other members, and its totals are sums of the same kind. A task that is a control group has
+ * used what the kernel counted for the group, which includes processes that were never seen.
  */
 #ifndef JOB_TASK_H
 #define JOB_TASK_H
@@ -21,6 +22,11 @@ struct job_task {
     uint64_t begin_ns, active_ns;
     uint64_t since_ns; /* while it has living processes: since when */
     uint64_t until_ns; /* the latest end so far */
+    bool has_rules;    /* else processes are named, and no command decides */
+    bool is_group;     /* its processes are those of control groups, whose own count is exact */
+    struct job_group group_now;       /* that count, since the recording began */
+    uint64_t cpu_published;
+    uint64_t extra_user, extra_system; /* of it what the processes that are known did not use */
 };
 
 /* To be called before the first member is added. Returns 0 or -ENOMEM. */

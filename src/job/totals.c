@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "job/counters.h"
+#include "job/task.h"
 
 static const struct {
     enum job_metric job;
@@ -195,6 +196,10 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     memset(ret_absent, 0, JOB_MAX);
     for (int c = 0; c < LEDGER_MAX; c++)
         total[c] = j->wrapper.total[c] + j->carried[c] + j->sums.ledger[c];
+    for (size_t i = 0; i < j->n_tasks; i++) {
+        total[LEDGER_CPU_USER] += j->tasks[i].extra_user;
+        total[LEDGER_CPU_SYSTEM] += j->tasks[i].extra_system;
+    }
     uint64_t bound = j->sums.parents * SHORT_TICKS * j->ns_per_tick;
     uint64_t waiting = known_of_gone(j), named = j->counted_ended_ns + j->sums.counted + waiting;
     if (j->group.known) {

@@ -223,28 +223,23 @@ static void on_forks(void *context, const struct exits_event *e)
 
 static void stash_put(struct recorders *a, const struct exits_event *e)
 {
-    if (!a->stash)
-        a->stash = calloc(STASH_MAX, sizeof(*a->stash));
-    if (!a->stash)
-        return;
-    a->stash[a->stash_at++ % STASH_MAX] = (struct stash){e->pid, *e};
+    if (!a->stash) {
+        a->stash_size = a->stash_long ? STASH_LONG : STASH_MAX;
+        a->stash = calloc(a->stash_size, sizeof(*a->stash));
+    }
+    if (a->stash)
+        a->stash[(uint32_t)e->pid % a->stash_size] = (struct stash){e->pid, *e};
 }
 
 void event_take_stashed(struct recorder *r, struct member *m)
 {
     const struct recorders *a = r->all;
-    if (!a->stash)
+    struct stash *st = a->stash ? &a->stash[(uint32_t)m->row.key.pid % a->stash_size] : NULL;
+    if (!st || st->pid != m->row.key.pid)
         return;
-    for (size_t i = 0; i < STASH_MAX; i++) {
-        struct stash *st = &a->stash[(a->stash_at + STASH_MAX - 1 - i) % STASH_MAX];
-        if (st->pid != m->row.key.pid)
-            continue;
-        uint64_t t = recorder_since(r, st->event.t_ns);
-        if (t + START_SLACK >= m->begin_ns)
-            take_usage(r, m, &st->event);
-        st->pid = 0;
-        return;
-    }
+    if (recorder_since(r, st->event.t_ns) + START_SLACK >= m->begin_ns)
+        take_usage(r, m, &st->event);
+    st->pid = 0;
 }
 
 static void lose_usage(struct recorder *r, uint64_t times)

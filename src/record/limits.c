@@ -32,7 +32,6 @@
 /* Reading the groups' limits may take a thousandth of the time: a kernel may need seconds for one memory.stat. A read
  * of 2 ms is followed by 2 s without one. */
 #define BOUNDS_SHARE 1000u
-#define MOUNTED "/sys/fs/cgroup"
 
 struct limits_watch {
     struct cgroup_hierarchies places;
@@ -88,31 +87,6 @@ static const char *own_env(void *context, const char *name)
 }
 
 /* ---- which groups ---- */
-
-/* A path without a leading slash is below the mount point of the control groups: "memory/a". */
-static int find_path(const struct recorder *r, const char *path)
-{
-    char whole[CGROUP_DIR_MAX];
-    int n = snprintf(whole, sizeof(whole), "%s%s", *path == '/' ? "" : MOUNTED "/", path);
-    return n > 0 && (size_t)n < sizeof(whole) ? cgroup_find_path(r->root_fd, whole, r->places) : 0;
-}
-
-static int find_group(struct recorder *r, struct baro_error *err)
-{
-    const char *path = r->options->cgroup;
-    if (!find_path(r, path))
-        return error_set(err, -ENOENT,
-                         "%s: no such control group; give its path below " MOUNTED ", or as in /proc/PID/cgroup", path);
-    for (size_t i = 0; i < r->places->n; i++) {
-        if (r->places->at[i].root)
-            return error_set(err, -EINVAL, "%s is the root of its hierarchy, that is, the whole machine", path);
-    }
-    size_t other;
-    if (cgroup_agree(r->root_fd, r->places, &other) < 0)
-        return error_set(err, -EINVAL, "%s is two groups with different processes: give /%s or /%s", path,
-                         r->places->at[0].dir, r->places->at[other].dir);
-    return 0;
-}
 
 /* With v2 the wrapper moved into a leaf so that the command's group can have controllers; the job is above the leaf. */
 static void leave_leaf(struct cgroup_location *p, const struct own_group *own)
@@ -386,7 +360,7 @@ int limits_prepare(struct recorder *r, struct baro_error *err)
         .memory_absent = BARO_ABSENT_NOT_YET, .cores_absent = BARO_ABSENT_NOT_YET, .pids_absent = BARO_ABSENT_NOT_YET};
     if (r->options->cgroup) {
         r->limits->placed = true;
-        return find_group(r, err);
+        return cgroup_target(r->root_fd, r->options->cgroup, r->places, err);
     }
     if (!own || !own->n)
         return 0;

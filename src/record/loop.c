@@ -151,7 +151,9 @@ static bool over(const struct recorder *r)
         return false;
     if (r->wrapper)
         return r->wrapper_lost && all_ended(r);
-    return r->job.targets == 0 && !r->options->host_alone && !r->options->cgroup && !r->options->select;
+    if (r->options->select)
+        return r->options->select->ends && r->selected && all_ended(r);
+    return r->job.targets == 0 && !r->options->host_alone && !r->options->cgroup;
 }
 
 void loop_run(struct recorders *a)

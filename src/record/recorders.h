@@ -8,7 +8,10 @@
 #include "exits/events.h"
 #include "exits/filter.h"
 
-#define STASH_MAX 256u /* exits that taskstats reported before the process's fork was read */
+/* Exits that taskstats reported before the process was known as a member: its fork was not read yet, or it was not
+ * selected yet, and the process that selects may be a second behind. One for each pid, modulo these. */
+#define STASH_MAX 256u
+#define STASH_LONG 4096u
 #define DEFERRED_EXECS_MAX 64u
 
 struct recorder;
@@ -39,7 +42,8 @@ struct recorders {
     } deferred_execs[DEFERRED_EXECS_MAX];
     size_t n_deferred_execs;
     struct stash *stash;
-    size_t stash_at;
+    size_t stash_size;
+    bool stash_long; /* processes are selected */
 
     struct exits_filter *filter; /* event_filter.c; NULL: none */
     /* The filter drops foreign events; since the last drain a member was found that the filter did not know. */

@@ -37,9 +37,26 @@ static void set_base(struct recorder *r, struct member *m, const struct watch_ch
         job_rebase(m);
 }
 
+/* Start times are rounded down to ticks of 10 ms. */
+#define START_SLACK (20 * NS_PER_MS)
+
+/* Has that pid still the process that the change is about? A busy machine reuses a pid within seconds. */
+static bool is_there(const struct recorder *r, const struct watch_change *c)
+{
+    struct pid_stat st;
+    char text[1024];
+    ssize_t n = proc_read_record(r->proc_fd, c->pid, "stat", text, sizeof(text));
+    if (n <= 0 || pid_stat_parse(span_of(text, (size_t)n), &st) < 0)
+        return false;
+    if (c->start)
+        return st.starttime == c->start;
+    return job_begin_ns(&r->job, st.starttime) <= recorder_since(r, c->begin_ns) + START_SLACK;
+}
+
 static void join(struct recorder *r, const struct watch_change *c)
 {
     uint64_t now = sampler_now(&r->sampler), begin = recorder_since(r, c->begin_ns);
+    bool there = is_there(r, c);
     struct member *m = job_add(&r->job, c->pid, NULL, c->begin_ns ? BARO_ORIGIN_EVENT : BARO_ORIGIN_SCAN, now);
     if (!m)
         return;
@@ -54,22 +71,35 @@ static void join(struct recorder *r, const struct watch_change *c)
     }
     if (r->all->usage)
         event_take_stashed(r, m);
-    if (sampler_read_member(&r->sampler, m) < 0)
+    if (!there)
+        sampler_gone(&r->sampler, m, now);
+    if (!there || sampler_read_member(&r->sampler, m) < 0)
         return;
     set_base(r, m, c);
     member_wake(m);
 }
 
+/* What a process of the task starts belongs to it as well, and its own command need not fit. */
+static bool is_whole(const struct recorder *r, unsigned task)
+{
+    const struct select_options *o = r->options->select;
+    bool whole = o->rules->whole[task - 1];
+    for (size_t i = 0; i < o->n_pins; i++)
+        whole |= o->pins[i].task == task;
+    return whole;
+}
+
 /* Another process selects and has matched all that there are. Members that fit no rule any more executed another
- * program meanwhile. With --children that is not known: their own commands need not fit. */
+ * program meanwhile. Of a whole task that is not known. */
 static void sweep(struct recorder *r)
 {
-    if (select_starts(r->selector) == 1 || r->options->select->children)
+    if (select_starts(r->selector) == 1)
         return;
     sampler_advance(&r->sampler);
     for (size_t i = r->job.tree.n; i-- > 0;) {
         struct member *m = i < r->job.tree.n ? r->job.tree.at[i] : NULL;
-        if (m && m->task && !m->confirmed && !m->task_over && !select_is_barred(r->selector, m->row.key))
+        bool unconfirmed = m && m->task && !m->confirmed && !m->task_over && !is_whole(r, m->task);
+        if (unconfirmed && !select_is_barred(r->selector, m->row.key))
             leave(r, m);
     }
 }
@@ -87,7 +117,10 @@ static void on_change(void *context, const struct watch_change *c)
         return;
     sampler_advance(&r->sampler);
     struct member *m = tree_find(&r->job.tree, c->pid);
-    if (m && !r->selected && c->what == WATCH_JOIN && m->task == c->task) {
+    bool same = m && (!c->start || !m->stat_was_read || m->row.key.start == c->start);
+    if (m && !same && c->what == WATCH_LEAVE)
+        return;
+    if (m && same && !r->selected && c->what == WATCH_JOIN && m->task == c->task) {
         m->confirmed = true; /* it joined before the process that selects was started again */
         return;
     }
@@ -122,12 +155,15 @@ static int watch_under(struct recorder *r, struct baro_error *err)
 int record_select_open(struct recorder *r, struct baro_error *err)
 {
     struct select_options o = *r->options->select;
+    r->all->stash_long = true;
     o.proc_fd = r->proc_fd;
+    o.root_fd = r->root_fd;
     o.overhead_ppm = r->options->overhead_ppm;
     o.no_events = r->options->no_events || !r->all->forks;
     int code = watch_under(r, err);
-    if (code == 0 && task_row_use(&r->sampler.tasks, o.rules) < 0)
-        code = error_set(err, -ENOMEM, "out of memory");
+    if (code == 0)
+        code = task_row_use(&r->sampler.tasks, &o, err);
+    o.pins = r->sampler.tasks.pins;
     if (code == 0)
         code = select_start(&r->selector, &o, err);
     if (code < 0)
@@ -164,7 +200,11 @@ static void say(struct recorder *r, const char *line)
 static void say_trouble(struct recorder *r, enum select_trouble trouble, int32_t hung)
 {
     char line[160];
-    if (trouble == SELECT_HUNG) {
+    if (trouble == SELECT_HUNG && hung < 0) {
+        snprintf(line, sizeof(line), "reading the PID file %.80s hangs: it is not followed any more",
+                 r->options->select->pins[-1 - hung].path);
+        say(r, line);
+    } else if (trouble == SELECT_HUNG) {
         snprintf(line, sizeof(line), "reading the command of process %d hangs: whether it belongs to a task is not "
                  "known", hung);
         say(r, line);

@@ -30,6 +30,7 @@ struct child {
     struct exits_source *events; /* NULL: scanning */
     bool lost;                   /* events were lost: all is to be matched again */
     uint64_t told;               /* of watch.unread */
+    struct pins pins;
     int32_t own[ANCESTORS_MOST]; /* the recorder and what it was started by: never members */
     size_t n_own;
     int64_t account_ns; /* CPU time that may be used; below 0: wait */
@@ -80,14 +81,14 @@ static bool is_under(struct child *c, int32_t ppid)
     return !under;
 }
 
-static bool is_of_user(struct child *c, int32_t pid)
+static bool read_user(struct child *c, int32_t pid, uint32_t *ret)
 {
     struct pid_status st;
-    if (!c->options->has_uid)
-        return true;
     ssize_t n = proc_read_record(c->options->proc_fd, pid, "status", c->exe, sizeof(c->exe));
-    return n > 0 && pid_status_parse(span_of(c->exe, (size_t)n), &st) == 0 && (st.valid & 1u << STATUS_UID) &&
-           st.value[STATUS_UID] == c->options->uid;
+    if (n <= 0 || pid_status_parse(span_of(c->exe, (size_t)n), &st) < 0 || !(st.valid & 1u << STATUS_UID))
+        return false;
+    *ret = (uint32_t)st.value[STATUS_UID];
+    return true;
 }
 
 static void read_cmdline(struct child *c, int32_t pid)
@@ -136,29 +137,26 @@ static uint8_t task_of(struct child *c, int32_t pid, const struct pid_stat *st)
     char argv_name[256], comm[64];
     memcpy(comm, st->comm, sizeof(st->comm) < sizeof(comm) ? sizeof(st->comm) : sizeof(comm));
     comm[sizeof(comm) - 1] = 0;
+    uint32_t uid = 0;
+    bool has_uid = rules_need_user(rules) && read_user(c, pid, &uid);
     c->cmdline[0] = c->exe[0] = 0;
     if (rules_need(rules, MATCH_CMDLINE))
         read_cmdline(c, pid);
     if (rules_need(rules, MATCH_EXE))
         read_exe(c, pid);
     name_of_argument(c, argv_name, sizeof(argv_name));
-    const struct command command = {c->cmdline, c->exe, comm, base_of(c->exe), argv_name};
+    const struct command command = {c->cmdline, c->exe, comm, base_of(c->exe), argv_name, has_uid, uid};
     unsigned task = rules_match(rules, &command);
-    return task && is_of_user(c, pid) && is_under(c, st->ppid) ? (uint8_t)task : 0;
+    return task && is_under(c, st->ppid) ? (uint8_t)task : 0;
 }
 
 /* What the recorder looks at: what is being read, and since when. */
-static void progress_begin(const struct child *c, int32_t pid, uint64_t start)
+void select_progress(struct select_shared *shared, int32_t pid, uint64_t start, bool begins)
 {
-    struct select_shared *to = c->of->shared;
-    atomic_store(&to->pid, pid);
-    atomic_store(&to->start, start);
-    atomic_store(&to->since_ns, clock_monotonic_ns());
-}
-
-static void progress_end(const struct child *c)
-{
-    atomic_store(&c->of->shared->since_ns, 0);
+    atomic_store(&shared->since_ns, 0);
+    atomic_store(&shared->pid, pid);
+    atomic_store(&shared->start, start);
+    atomic_store(&shared->since_ns, begins ? clock_monotonic_ns() : 0);
 }
 
 static bool is_barred(const struct select_child *of, int32_t pid, uint64_t start)
@@ -181,11 +179,11 @@ static bool look(void *context, int32_t pid, struct watch_look *ret)
         return true;
     if (st.state == 'Z')
         return false;
-    if (is_barred(c->of, pid, st.starttime))
+    if (!c->options->rules->n || is_barred(c->of, pid, st.starttime))
         return true;
-    progress_begin(c, pid, st.starttime);
+    select_progress(c->of->shared, pid, st.starttime, true);
     ret->task = task_of(c, pid, &st);
-    progress_end(c);
+    select_progress(c->of->shared, pid, 0, false);
     return true;
 }
 
@@ -285,7 +283,9 @@ static void wait_until(const struct child *c, uint64_t until_ns, bool wake)
 static void run(struct child *c)
 {
     for (;;) {
+        pins_turn(&c->pins, false, clock_monotonic_ns());
         uint64_t due = watch_turn(&c->watch, clock_monotonic_ns());
+        due = due < c->pins.due_ns ? due : c->pins.due_ns;
         pay(c, true);
         uint64_t now = c->paid_ns, debt = debt_ns(c);
         if (c->events) {
@@ -299,9 +299,33 @@ static void run(struct child *c)
     }
 }
 
+static int prepare(struct child *c)
+{
+    const struct select_options *o = c->options;
+    int code = watch_init(&c->watch, look, change, c);
+    for (size_t i = 0; i < o->rules->n_tasks; i++)
+        c->watch.whole[i + 1] = o->rules->whole[i];
+    for (size_t i = o->rules->n; i-- > 0;) {
+        uint8_t task = (uint8_t)(o->rules->at[i].task + 1);
+        c->watch.first_rule = !c->watch.first_rule || task < c->watch.first_rule ? task : c->watch.first_rule;
+    }
+    for (size_t i = 0; i < o->n_pins; i++) {
+        c->watch.whole[o->pins[i].task] = true;
+        c->watch.firm[o->pins[i].task] = o->pins[i].kind == PIN_GROUP;
+    }
+    for (size_t i = 0; i < sizeof(c->watch.whole); i++)
+        c->watch.any_whole |= c->watch.whole[i];
+    c->watch.scans = !c->events;
+    c->pins = (struct pins){.watch = &c->watch, .proc_fd = o->proc_fd, .shared = c->of->shared};
+    code = code < 0 ? code : pins_init(&c->pins, o->pins, o->n_pins, o->root_fd);
+    for (size_t i = 0; code == 0 && i < o->n_pins; i++)
+        c->pins.state[i].is_barred = is_barred(c->of, -(int32_t)i - 1, 0);
+    return code;
+}
+
 void select_child(const struct select_child *of)
 {
-    const int kept[] = {of->fd, of->options->proc_fd};
+    const int kept[] = {of->fd, of->options->proc_fd, of->options->root_fd};
     struct child *c = calloc(1, sizeof(*c));
     if (!c)
         _exit(1);
@@ -313,12 +337,11 @@ void select_child(const struct select_child *of)
     find_own(c, of->recorder);
     if (!of->options->no_events)
         exits_connector_open(&c->events, NULL);
-    if (watch_init(&c->watch, look, change, c) < 0)
+    if (prepare(c) < 0)
         _exit(1);
-    c->watch.children = of->options->children;
-    c->watch.scans = !c->events;
     atomic_store(&of->shared->scans, !c->events);
     scan(c, false);
+    pins_turn(&c->pins, true, clock_monotonic_ns());
     change(c, &(struct watch_change){.what = WATCH_READY});
     pay(c, false);
     c->account_ns = (int64_t)BURST;

@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Rules of the same name add to one task. Returns its index, or a negative code. */
-static int task_of(struct rules *r, const char *name, struct baro_error *err)
+int rules_task(struct rules *r, const char *name, struct baro_error *err)
 {
     if (!*name)
         return error_set(err, BARO_E_SYNTAX, "a task needs a name");
@@ -17,6 +16,8 @@ static int task_of(struct rules *r, const char *name, struct baro_error *err)
         if (strcmp(r->task[i], name) == 0)
             return (int)i;
     }
+    if (r->n_tasks == TASKS_MOST)
+        return error_set(err, BARO_E_RANGE, "more than %u tasks", TASKS_MOST);
     snprintf(r->task[r->n_tasks], TASK_NAME_MOST, "%s", name);
     return (int)r->n_tasks++;
 }
@@ -36,7 +37,7 @@ int rules_add(struct rules *r, const struct rule_request *request, struct baro_e
             return error_set(err, BARO_E_SYNTAX, "'%.80s' is not a regular expression: %s", request->text, text);
         }
     }
-    int task = task_of(r, request->task ? request->task : request->text, err);
+    int task = rules_task(r, request->task ? request->task : request->text, err);
     if (task < 0) {
         if (!request->is_name)
             regfree(&rule->regex);
@@ -45,6 +46,9 @@ int rules_add(struct rules *r, const struct rule_request *request, struct baro_e
     rule->task = (unsigned)task;
     rule->text = request->text;
     rule->is_name = request->is_name;
+    rule->on = request->on;
+    rule->has_uid = request->has_uid;
+    rule->uid = request->uid;
     r->n++;
     return 0;
 }
@@ -63,9 +67,11 @@ static bool is_named(const struct command *c, const char *name)
     return strcmp(c->comm, name) == 0 || strcmp(c->exe_name, name) == 0 || strcmp(c->argv_name, name) == 0;
 }
 
-static bool fits(const struct rules *r, const struct rule *rule, const struct command *c)
+static bool fits(const struct rule *rule, const struct command *c)
 {
-    const char *text = r->on == MATCH_CMDLINE ? c->cmdline : r->on == MATCH_EXE ? c->exe : c->comm;
+    const char *text = rule->on == MATCH_CMDLINE ? c->cmdline : rule->on == MATCH_EXE ? c->exe : c->comm;
+    if (rule->has_uid && !(c->has_uid && c->uid == rule->uid))
+        return false;
     if (rule->is_name)
         return is_named(c, rule->text);
     return *text && regexec(&rule->regex, text, 0, NULL, 0) == 0;
@@ -73,17 +79,28 @@ static bool fits(const struct rules *r, const struct rule *rule, const struct co
 
 unsigned rules_match(const struct rules *r, const struct command *c)
 {
+    unsigned found = 0;
     for (size_t i = 0; i < r->n; i++) {
-        if (fits(r, &r->at[i], c))
-            return r->at[i].task + 1;
+        unsigned task = r->at[i].task + 1;
+        if ((!found || task < found) && fits(&r->at[i], c))
+            found = task;
     }
-    return 0;
+    return found;
 }
 
 bool rules_need(const struct rules *r, enum match_on what)
 {
     for (size_t i = 0; i < r->n; i++) {
-        if (r->at[i].is_name || r->on == what)
+        if (r->at[i].is_name || r->at[i].on == what)
+            return true;
+    }
+    return false;
+}
+
+bool rules_need_user(const struct rules *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->at[i].has_uid)
             return true;
     }
     return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules that say which processes are recorded, and in which task. A process belongs to the task of the first rule that
+ * Rules that say which processes are recorded, and in which task. A process belongs to the first task with a rule that
  * its command fits. Pure functions over text.
  */
 #ifndef SELECT_RULE_H
@@ -13,7 +13,8 @@
 
 #include "base/error.h"
 
-#define RULES_MOST 64u
+#define RULES_MOST 255u
+#define TASKS_MOST 255u /* their numbers, counted from 1, are bytes */
 #define TASK_NAME_MOST 64u /* with its NUL */
 #define COMMAND_MOST 32768u /* of a command line that is longer the beginning is matched */
 
@@ -29,21 +30,27 @@ struct rule_request {
     const char *task; /* NULL: named by text */
     const char *text; /* a regular expression, or a name */
     bool is_name;     /* the program's name is equal to text, and no part of the command is searched */
+    enum match_on on; /* unless is_name */
+    bool has_uid;
+    uint32_t uid; /* only processes of this real user id, if has_uid */
 };
 
 struct rule {
     unsigned task; /* index of its task, counted from 0 */
     const char *text;
     bool is_name;
+    enum match_on on;
+    bool has_uid;
+    uint32_t uid;
     regex_t regex; /* unless is_name */
 };
 
 struct rules {
     struct rule at[RULES_MOST];
     size_t n;
-    char task[RULES_MOST][TASK_NAME_MOST]; /* names of tasks, in the order of their first rules */
+    char task[TASKS_MOST][TASK_NAME_MOST]; /* names of tasks, in the order in which they were added */
+    bool whole[TASKS_MOST];                /* what a process of the task starts belongs to the task, too */
     size_t n_tasks;
-    enum match_on on;
 };
 
 /* What is known of a process's command. A text that is not known is "". */
@@ -51,17 +58,22 @@ struct command {
     const char *cmdline, *exe, *comm;
     /* the base name of the executable, and of the first argument, without what begins with '-' of a login shell */
     const char *exe_name, *argv_name;
+    bool has_uid;
+    uint32_t uid;
 };
 
-/* Adds a rule; the text is borrowed. Returns 0, or a negative code. */
+/* Finds or adds a task, which may have no rule. Returns its index, or a negative code. */
+int rules_task(struct rules *r, const char *name, struct baro_error *err);
+/* Adds a rule; the text is borrowed. Rules of the same name add to one task. Returns 0, or a negative code. */
 int rules_add(struct rules *r, const struct rule_request *request, struct baro_error *err);
 void rules_done(struct rules *r);
 
-/* Returns the number of the task of the first rule that fits, counted from 1; 0: none. */
+/* Returns the number of the first task with a rule that fits, counted from 1; 0: none. */
 unsigned rules_match(const struct rules *r, const struct command *c);
 
-/* Does any rule need this text? */
+/* Does any rule need this text? Does any need the user? */
 bool rules_need(const struct rules *r, enum match_on what);
+bool rules_need_user(const struct rules *r);
 
 /* Makes one line of text from the len bytes of /proc/PID/cmdline, in place: arguments are joined by single spaces. The
  * buffer has room for len + 1 bytes. */

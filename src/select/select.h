@@ -14,18 +14,19 @@
 #include <sys/types.h>
 
 #include "sample/sample.h"
+#include "select/pin.h"
 #include "select/rule.h"
 #include "select/watch.h"
 
 struct select_options {
     const struct rules *rules; /* borrowed */
-    int proc_fd;               /* directory descriptor of /proc; borrowed */
-    bool children;
-    bool has_uid;
-    uint32_t uid;          /* real user id, if has_uid */
+    const struct pin *pins;    /* borrowed */
+    size_t n_pins;
+    int proc_fd, root_fd;  /* directory descriptors of /proc and "/"; borrowed */
     int32_t under;         /* only processes below this one; 0: all */
     uint64_t overhead_ppm; /* share of a core, millionths; 0: no limit */
     bool no_events;        /* only scan */
+    bool ends;             /* the recording ends when no process of a task is left */
 };
 
 struct selector;
@@ -69,6 +70,9 @@ struct select_shared {
     _Atomic uint64_t commands_unread, events_lost;
     _Atomic bool scans;
 };
+
+/* The process reports that it begins to read the command of a process, or PID file -1 - pid; or that it has read it. */
+void select_progress(struct select_shared *shared, int32_t pid, uint64_t start, bool begins);
 
 #define SELECT_BARRED_MOST 64u
 

@@ -109,6 +109,7 @@ static void report(struct watch *w, struct watch_process *p, struct watch_change
     change.what = p->task ? WATCH_JOIN : WATCH_LEAVE;
     change.task = p->task;
     change.pid = p->pid;
+    change.start = p->start;
     change.begin_ns = p->begin_ns;
     change.is_late = change.is_late || p->was_member;
     p->reported = p->task;
@@ -116,12 +117,29 @@ static void report(struct watch *w, struct watch_process *p, struct watch_change
     w->change(w->context, &change);
 }
 
-/* The task of a process whose own command fits `matched`. With children, a member stays one whatever it executes. */
-static uint8_t task_of(const struct watch *w, uint8_t before, int matched)
+static uint8_t first_of(uint8_t a, uint8_t b)
 {
-    if (w->children && before && (!matched || before < matched))
-        return before;
-    return (uint8_t)matched;
+    return !a || (b && b < a) ? b : a;
+}
+
+/* The task of a process whose own command fits `matched`. Of a whole task, a member stays one whatever it executes. */
+static uint8_t task_of(const struct watch *w, const struct watch_process *p, uint8_t matched)
+{
+    if (p->pin && w->firm[p->pin])
+        return p->pin;
+    return first_of(first_of(matched, p->pin), w->whole[p->task] ? p->task : 0);
+}
+
+/* Does what it executes not matter, because no rule comes before its pin? */
+static bool is_settled(const struct watch *w, const struct watch_process *p)
+{
+    return p->pin && (w->firm[p->pin] || !w->first_rule || p->pin <= w->first_rule);
+}
+
+static void forget(struct watch_process *p)
+{
+    p->task = p->reported = p->pin = 0;
+    p->was_member = false;
 }
 
 /* Returns false if it could not be read any more. */
@@ -131,15 +149,13 @@ static bool match(struct watch *w, struct watch_process *p, struct watch_change 
     bool found = w->match(w->context, p->pid, &look);
     w->matched++;
     p->executed_ns = 0;
-    if (!found && p->reported)
+    if (!found && (p->reported || p->pin))
         return false; /* it is ending */
-    if (p->start && look.start && p->start != look.start) {
-        p->task = p->reported = 0; /* another process has the pid now */
-        p->was_member = false;
-    }
+    if (p->start && look.start && p->start != look.start)
+        forget(p); /* another process has the pid now */
     p->start = look.start ? look.start : p->start;
     p->ppid = look.ppid;
-    p->task = found ? task_of(w, p->task, look.task) : 0;
+    p->task = found ? task_of(w, p, look.task) : 0;
     set_due(w, p, 0);
     report(w, p, change);
     return found;
@@ -179,6 +195,7 @@ void watch_fork(struct watch *w, int32_t pid, int32_t ppid, uint64_t t_ns)
     if (!p)
         return;
     p->task = task;
+    p->pin = parent ? parent->pin : 0;
     p->begin_ns = t_ns;
     if (task)
         set_due(w, p, t_ns + WATCH_PENDING);
@@ -189,7 +206,7 @@ void watch_exec(struct watch *w, int32_t pid, uint64_t t_ns)
     struct watch_process *p = find(w, pid);
     if (!p)
         p = add(w, pid, 0);
-    if (!p || p->executed_ns)
+    if (!p || p->executed_ns || is_settled(w, p))
         return;
     if (w->n_executed == w->cap_executed) {
         size_t cap = 2 * w->cap_executed + 64;
@@ -221,10 +238,13 @@ void watch_exit(struct watch *w, int32_t pid, uint64_t t_ns, bool has_status, in
         return;
     /* A child of a member that executed a program and ended before that was matched is none: most programs are others.
      */
-    if (p->task && !p->reported && (!p->executed_ns || w->children))
+    bool unread = p->executed_ns > 0;
+    if (unread)
+        p->task = first_of(p->pin, w->whole[p->task] ? p->task : 0);
+    if (p->task && !p->reported)
         report(w, p, (struct watch_change){.has_ended = true, .end_ns = t_ns, .has_status = has_status,
                                            .status = status});
-    w->unread += p->executed_ns && !(p->task && w->children);
+    w->unread += unread && !p->task;
     drop(w, p);
 }
 
@@ -258,14 +278,21 @@ void watch_scan(struct watch *w, int32_t pid, uint64_t now_ns)
     set_again(w, p, now_ns);
 }
 
-static const struct watch_process *member_above(const struct watch *w, const struct watch_process *p)
+/* The task, and the pin, that a process has from those above it: of whole tasks, and of the nearest that has any. */
+static void take_from_above(const struct watch *w, struct watch_process *p)
 {
-    for (int i = 0; p && i < ANCESTORS_MOST; i++) {
-        p = find(w, p->ppid);
-        if (p && p->task)
-            return p;
+    const struct watch_process *up = p;
+    uint8_t task = 0;
+    for (int i = 0; up && i < ANCESTORS_MOST; i++) {
+        up = find(w, up->ppid);
+        if (!up)
+            break;
+        p->pin = p->pin || w->firm[up->pin] ? p->pin : up->pin;
+        task = task ? task : up->task;
     }
-    return NULL;
+    if (p->pin && w->firm[p->pin])
+        return;
+    p->task = first_of(first_of(p->task, w->whole[task] ? task : 0), p->pin);
 }
 
 void watch_scan_end(struct watch *w)
@@ -277,14 +304,92 @@ void watch_scan_end(struct watch *w)
                 drop(w, p);
                 continue;
             }
-            const struct watch_process *up = w->children ? member_above(w, p) : NULL;
-            if (!up || (p->task && p->task <= up->task))
+            if (!w->any_whole)
                 continue;
-            p->task = up->task;
+            take_from_above(w, p);
             report(w, p, (struct watch_change){0});
         }
     }
     w->scanned = true;
+}
+
+/* ---- pins ---- */
+
+static struct watch_process *pin_one(struct watch *w, int32_t pid, uint64_t start, uint8_t task)
+{
+    struct watch_look look = {0};
+    struct watch_process *p = find(w, pid);
+    if (!w->match(w->context, pid, &look) || (start && look.start != start))
+        return NULL;
+    if (p && p->start && p->start != look.start) {
+        drop(w, p); /* the event of its end was lost */
+        p = NULL;
+    }
+    p = p ? p : add(w, pid, look.ppid);
+    if (!p)
+        return NULL;
+    p->start = look.start;
+    p->ppid = look.ppid;
+    p->pin = task;
+    p->task = task_of(w, p, look.task);
+    return p;
+}
+
+static bool is_below(const struct watch *w, const struct watch_process *p, int32_t pid)
+{
+    for (int i = 0; p && i < ANCESTORS_MOST; i++) {
+        if (p->ppid == pid)
+            return true;
+        p = find(w, p->ppid);
+    }
+    return false;
+}
+
+void watch_pin(struct watch *w, int32_t pid, uint64_t start, uint8_t task, bool is_late)
+{
+    struct watch_process *p = pin_one(w, pid, start, task);
+    if (!p)
+        return;
+    set_due(w, p, 0);
+    report(w, p, (struct watch_change){.is_late = is_late});
+    for (size_t i = 0; i < w->hash_size; i++) {
+        for (struct watch_process *q = w->hash[i]; q; q = q->next) {
+            if (q->pin || !is_below(w, q, pid))
+                continue;
+            q->pin = task;
+            q->task = task_of(w, q, q->task);
+            report(w, q, (struct watch_change){.is_late = is_late});
+        }
+    }
+}
+
+void watch_pin_seen(struct watch *w, int32_t pid, uint8_t task, uint64_t now_ns)
+{
+    struct watch_process *p = find(w, pid);
+    if (!p || p->pin != task) {
+        bool late = !p || !p->begin_ns || p->begin_ns + WATCH_LATE < now_ns;
+        p = pin_one(w, pid, 0, task);
+        if (p)
+            report(w, p, (struct watch_change){.is_late = late});
+    }
+    if (p)
+        p->is_pin_seen = true;
+}
+
+void watch_pins_unseen(struct watch *w)
+{
+    for (size_t i = 0; i < w->hash_size; i++) {
+        for (struct watch_process *p = w->hash[i]; p; p = p->next) {
+            bool left = p->pin && w->firm[p->pin] && !p->is_pin_seen;
+            p->is_pin_seen = false;
+            if (!left)
+                continue;
+            uint8_t pin = p->pin;
+            p->pin = p->task = 0;
+            if (!match(w, p, (struct watch_change){0}))
+                p->pin = p->task = pin; /* it is ending */
+        }
+    }
 }
 
 /* ---- time ---- */

@@ -8,8 +8,9 @@
  * reported as a member once it has lived for WATCH_PENDING without that, or has ended. Example: `python gulpy` forks
  * four workers, which are members; each `ls` that it starts is none.
  *
- * With `children`, what a member forks belongs to its task whatever it executes, unless its own command fits a rule
- * that comes before.
+ * Of a whole task, what a member forks belongs to the task whatever it executes, unless its own command fits a rule of
+ * a task that comes before. A process can also be pinned to a whole task (select/pin.h). A firm task is a control
+ * group: its processes belong to no other.
  */
 #ifndef SELECT_WATCH_H
 #define SELECT_WATCH_H
@@ -36,6 +37,7 @@ struct watch_change {
      * this task. */
     bool is_late;
     int32_t pid, status;
+    uint64_t start; /* in ticks: which process of that pid; 0: not known, then the one that was forked at begin_ns */
     uint64_t begin_ns, end_ns;
 };
 
@@ -45,6 +47,8 @@ struct watch_process {
     int32_t pid, ppid;
     uint8_t task;     /* that it belongs to, counted from 1; 0: none */
     uint8_t reported; /* the task that was reported; 0: none */
+    uint8_t pin;      /* the task that it, or what started it, is pinned to; 0: none */
+    bool is_pin_seen; /* in the control groups that are being read */
     bool was_member;  /* of any task: what it had used by then was counted there */
     bool is_seen;     /* by the scan that is going on */
     uint64_t start;    /* in ticks; 0: not known */
@@ -69,7 +73,9 @@ typedef bool watch_match_fn(void *context, int32_t pid, struct watch_look *ret);
 struct watch {
     struct watch_process **hash;
     size_t hash_size, n;
-    bool children;
+    bool whole[256], firm[256]; /* by number of a task */
+    bool any_whole;
+    uint8_t first_rule;         /* the first task that has rules; 0: none has */
     bool scans;    /* no events: what a process executes is seen because it is matched again, in turn */
     bool scanned;  /* a scan has ended */
     bool anew;     /* the scan that is going on matches all processes, not only new ones */
@@ -98,6 +104,13 @@ void watch_exit(struct watch *w, int32_t pid, uint64_t t_ns, bool has_status, in
 void watch_scan_begin(struct watch *w, bool anew);
 void watch_scan(struct watch *w, int32_t pid, uint64_t now_ns);
 void watch_scan_end(struct watch *w);
+
+/* Pins a process, and what it has started. start: its start time, 0: whoever has the pid. is_late: as in a change. Not
+ * within a scan. */
+void watch_pin(struct watch *w, int32_t pid, uint64_t start, uint8_t task, bool is_late);
+/* All processes of firm tasks: watch_pin_seen() for each, then watch_pins_unseen(), which drops those that left. */
+void watch_pin_seen(struct watch *w, int32_t pid, uint8_t task, uint64_t now_ns);
+void watch_pins_unseen(struct watch *w);
 
 /* Reports children that have not executed a program for WATCH_PENDING, and matches again whose turn it is. Returns when
  * it has to be called next; UINT64_MAX: not before the next event. */

@@ -18,20 +18,29 @@
 #include "base/fd.h"
 #include "select/rule.h"
 #include "select/select.h"
+#include "select/task_file.h"
 #include "select/watch.h"
 
 /* ---- rules ---- */
 
-static const struct command gulpy = {"/usr/bin/python3 /opt/gulpy -a 1", "/usr/bin/python3.11", "gulpy", "python3.11",
-                                     "python3"},
-                            vi = {"vi gulpy.c", "/usr/bin/vi", "vi", "vi", "vi"},
-                            shell = {"-bash", "/bin/bash", "bash", "bash", "bash"}, nothing = {"", "", "", "", ""};
+#define COMMAND(cmdline, exe, comm, exe_name, argv_name) {cmdline, exe, comm, exe_name, argv_name, true, 1000}
+#define REGEX(name, regex) {.task = name, .text = regex}
+#define NAMED(name) {.text = name, .is_name = true}
+
+static const struct command gulpy = COMMAND("/usr/bin/python3 /opt/gulpy -a 1", "/usr/bin/python3.11", "gulpy",
+                                            "python3.11", "python3"),
+                            vi = COMMAND("vi gulpy.c", "/usr/bin/vi", "vi", "vi", "vi"),
+                            shell = COMMAND("-bash", "/bin/bash", "bash", "bash", "bash"),
+                            nothing = COMMAND("", "", "", "", "");
 
 static struct rules made(enum match_on on, const struct rule_request *requests, size_t n)
 {
-    struct rules r = {.on = on};
-    for (size_t i = 0; i < n; i++)
-        assert_int_equal(rules_add(&r, &requests[i], NULL), 0);
+    struct rules r = {0};
+    for (size_t i = 0; i < n; i++) {
+        struct rule_request request = requests[i];
+        request.on = on;
+        assert_int_equal(rules_add(&r, &request, NULL), 0);
+    }
     return r;
 }
 
@@ -39,7 +48,7 @@ static void test_first_rule_wins(void **state)
 {
     (void)state;
     const struct rule_request requests[] = {
-        {"gul", "\\bgulpy\\b", false}, {NULL, "python3", false}, {"gul", "^-bash$", false}};
+        REGEX("gul", "\\bgulpy\\b"), REGEX(NULL, "python3"), REGEX("gul", "^-bash$")};
     struct rules r = made(MATCH_CMDLINE, requests, 3);
     assert_int_equal(r.n_tasks, 2); /* rules of one name are one task */
     assert_string_equal(r.task[1], "python3");
@@ -54,7 +63,7 @@ static void test_first_rule_wins(void **state)
 static void test_what_is_matched(void **state)
 {
     (void)state;
-    const struct rule_request request = {NULL, "^gulpy$", false}, path = {NULL, "bin/vi$", false};
+    const struct rule_request request = REGEX(NULL, "^gulpy$"), path = REGEX(NULL, "bin/vi$");
     struct rules comm = made(MATCH_COMM, &request, 1), exe = made(MATCH_EXE, &path, 1);
     assert_int_equal(rules_match(&comm, &gulpy), 1);
     assert_int_equal(rules_match(&comm, &vi), 0);
@@ -68,7 +77,7 @@ static void test_what_is_matched(void **state)
 static void test_exact_names(void **state)
 {
     (void)state;
-    const struct rule_request requests[] = {{NULL, "gulpy", true}, {NULL, "bash", true}, {NULL, "python3", true}};
+    const struct rule_request requests[] = {NAMED("gulpy"), NAMED("bash"), NAMED("python3")};
     struct rules r = made(MATCH_CMDLINE, requests, 3);
     assert_int_equal(rules_match(&r, &gulpy), 1);
     assert_int_equal(rules_match(&r, &vi), 0); /* its argument is no program */
@@ -85,14 +94,14 @@ static void test_bad_rules(void **state)
     char wide[TASK_NAME_MOST + 1];
     memset(wide, 'x', sizeof(wide) - 1);
     wide[sizeof(wide) - 1] = 0;
-    assert_true(rules_add(&r, &(struct rule_request){NULL, "a(", false}, &err) < 0);
+    assert_true(rules_add(&r, &(struct rule_request)REGEX(NULL, "a("), &err) < 0);
     assert_non_null(strstr(err.text, "'a(' is not a regular expression"));
-    assert_true(rules_add(&r, &(struct rule_request){NULL, "", false}, &err) < 0);
-    assert_true(rules_add(&r, &(struct rule_request){NULL, wide, false}, &err) < 0);
-    assert_int_equal(rules_add(&r, &(struct rule_request){"short", wide, false}, &err), 0);
+    assert_true(rules_add(&r, &(struct rule_request)REGEX(NULL, ""), &err) < 0);
+    assert_true(rules_add(&r, &(struct rule_request)REGEX(NULL, wide), &err) < 0);
+    assert_int_equal(rules_add(&r, &(struct rule_request)REGEX("short", wide), &err), 0);
     for (unsigned i = 1; i < RULES_MOST; i++)
-        assert_int_equal(rules_add(&r, &(struct rule_request){NULL, "a", true}, &err), 0);
-    assert_true(rules_add(&r, &(struct rule_request){NULL, "b", true}, &err) < 0);
+        assert_int_equal(rules_add(&r, &(struct rule_request)NAMED("a"), &err), 0);
+    assert_true(rules_add(&r, &(struct rule_request)NAMED("b"), &err) < 0);
     rules_done(&r);
 }
 
@@ -134,6 +143,13 @@ static void note(void *context, const struct watch_change *c)
     struct machine *m = context;
     assert_true(m->n < CHANGES);
     m->change[m->n++] = *c;
+}
+
+/* Of all tasks. */
+static void make_whole(struct machine *m)
+{
+    memset(m->watch.whole + 1, true, sizeof(m->watch.whole) - 1);
+    m->watch.any_whole = true;
 }
 
 static int begin(void **state)
@@ -269,7 +285,7 @@ static void test_ended_within_a_batch(void **state)
 static void test_with_children(void **state)
 {
     struct machine *m = *state;
-    m->watch.children = true;
+    make_whole(m);
     watch_fork(&m->watch, 11, 10, NS_PER_SEC);
     execs(m, 11, 2, NS_PER_SEC);
     expect(m, WATCH_JOIN, 11, 2);
@@ -295,11 +311,105 @@ static void scan(struct machine *m, bool anew, const int32_t *pids, size_t n, ui
     watch_scan_end(&m->watch);
 }
 
+/* 10 is named; 11 is its child already, 12 is forked later; 20 is in the control group of task 3. */
+static void test_pins(void **state)
+{
+    struct machine *m = *state;
+    struct watch *w = &m->watch;
+    make_whole(m);
+    w->whole[1] = false;
+    w->firm[3] = true;
+    w->first_rule = 1;
+    m->ppid[11] = 10;
+    m->ppid[20] = 10;
+    for (int32_t pid = 10; pid <= 11; pid++)
+        watch_scan(w, pid, 0);
+    watch_pin(w, 10, m->start[10] + 2, 2, false); /* another process has the pid */
+    assert_int_equal(m->n, 0);
+    watch_pin(w, 10, m->start[10] + 1, 2, false);
+    assert_int_equal(m->n, 2);
+    assert_true(m->change[0].task == 2 && m->change[0].pid == 10 && m->change[0].start == m->start[10] + 1);
+    assert_true(m->change[1].task == 2 && m->change[1].pid == 11);
+    watch_fork(w, 12, 10, 1);
+    m->task[12] = 1; /* fits a rule of an earlier task */
+    watch_exec(w, 12, 2);
+    watch_settle(w);
+    assert_true(m->n == 3 && m->change[2].task == 1 && m->change[2].pid == 12);
+    m->task[12] = 0;
+    watch_exec(w, 12, 3);
+    watch_settle(w); /* falls back to what it is pinned to */
+    assert_true(m->n == 4 && m->change[3].task == 2 && m->change[3].is_late);
+    watch_fork(w, 20, 10, 4);
+    watch_pin_seen(w, 20, 3, 5);
+    watch_pins_unseen(w);
+    assert_true(m->n == 5 && m->change[4].task == 3 && m->change[4].pid == 20);
+    m->task[20] = 1;
+    watch_exec(w, 20, 6);
+    watch_settle(w); /* a process of a group belongs to no other task */
+    assert_int_equal(m->n, 5);
+    watch_pins_unseen(w); /* it left the group */
+    assert_true(m->n == 6 && m->change[5].task == 1);
+    assert_int_equal(w->unread, 0);
+}
+
+static const char task_lines[] = "{\"job\":\"nightly\"}\n"
+                                 "{\"task\":\"a\",\"line\":3,\"column\":3,\"on\":\"exe\",\"children\":true,\"uid\":7}\n"
+                                 "{\"match\":\"\\\\bgul\\\"\",\"line\":4,\"column\":10}\n"
+                                 "{\"pid\":\"12\",\"line\":5,\"column\":10}\n"
+                                 "{\"task\":\"b\",\"line\":6,\"column\":3}\n"
+                                 "{\"cgroup\":\"x/y\",\"line\":7,\"column\":10}\n"
+                                 "{\"sandbox\":\"/tmp\",\"line\":8,\"column\":10}\n";
+
+static void test_task_file(void **state)
+{
+    static struct task_file f;
+    (void)state;
+    assert_int_equal(task_file_parse(&f, "f", span_str(task_lines), NULL), 0);
+    assert_string_equal(f.job, "nightly");
+    assert_int_equal(f.rules.n_tasks, 2);
+    assert_true(f.rules.whole[0] && !f.rules.whole[1]);
+    assert_int_equal(f.rules.n, 1);
+    assert_string_equal(f.rules.at[0].text, "\\bgul\"");
+    assert_true(f.rules.at[0].on == MATCH_EXE && f.rules.at[0].has_uid && f.rules.at[0].uid == 7);
+    assert_true(f.n_pins == 2 && f.pin[0].kind == PIN_PID && f.pin[0].pid == 12 && f.pin[0].task == 1);
+    assert_true(f.pin[1].kind == PIN_GROUP && f.pin[1].task == 2 && f.pin[1].line == 7);
+    assert_string_equal(f.pin[1].path, "x/y");
+    assert_true(f.n_sandboxes == 1 && f.sandbox[0].task == 1);
+    task_file_done(&f);
+    /* Cut off anywhere it is an error, or the whole lines before. */
+    for (size_t n = 0; n < sizeof(task_lines) - 1; n++) {
+        task_file_parse(&f, "f", span_of(task_lines, n), NULL);
+        task_file_done(&f);
+    }
+}
+
+static void test_bad_task_files(void **state)
+{
+    static struct task_file f;
+    static const struct {
+        const char *lines, *error;
+    } bad[] = {
+        {"", "baro-tasks found no task in f"},
+        {"{\"error\":\"f:1:2: 'a\\\\(' what\"}\n", "f:1:2: 'a\\(' what"},
+        {"{\"task\":\"a\"}\n{\"match\":\"a(\",\"line\":4,\"column\":10}\n", "f:4:10: 'a(' is not a regular expression"},
+        {"{\"task\":\"a\"}\n{\"color\":\"red\"}\n", "baro-tasks is of another version"},
+        {"{\"task\":7}\n", "baro-tasks is of another version"},
+        {"no JSON\n", "baro-tasks wrote what is not understood"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        struct baro_error err = BARO_ERROR_INIT;
+        assert_true(task_file_parse(&f, "f", span_str(bad[i].lines), &err) < 0);
+        assert_non_null(strstr(err.text, bad[i].error));
+        task_file_done(&f);
+    }
+}
+
 static void test_scan(void **state)
 {
     struct machine *m = *state;
     const int32_t both[] = {12, 11}, one[] = {11};
-    m->watch.children = true;
+    make_whole(m);
     m->task[11] = 1;
     m->ppid[12] = 11; /* listed before its parent */
     scan(m, false, both, 2, 0);
@@ -422,7 +532,7 @@ static void test_hung_command(void **state)
     int root = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     for (int32_t pid = 10; pid < 13; pid++)
         make_process(root, pid, pid == 11);
-    const struct rule_request request = {NULL, "gul", false};
+    const struct rule_request request = REGEX(NULL, "gul");
     struct rules rules = made(MATCH_CMDLINE, &request, 1);
     const struct select_options options = {.rules = &rules, .proc_fd = root, .no_events = true};
     struct selector *s;
@@ -462,6 +572,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_fork_within_a_batch, begin, end),
         cmocka_unit_test_setup_teardown(test_ended_within_a_batch, begin, end),
         cmocka_unit_test_setup_teardown(test_with_children, begin, end),
+        cmocka_unit_test_setup_teardown(test_pins, begin, end),
+        cmocka_unit_test(test_task_file),
+        cmocka_unit_test(test_bad_task_files),
         cmocka_unit_test_setup_teardown(test_scan, begin, end),
         cmocka_unit_test_setup_teardown(test_matched_again, begin, end),
         cmocka_unit_test_setup_teardown(test_unread_commands, begin, end),

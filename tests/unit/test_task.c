@@ -48,7 +48,10 @@ static int begin(void **state)
     const struct job_sink sink = {on_exit_record, on_event_record, &r};
     *state = &r;
     int code = job_init(&r.job, &sink, true, 0, 100);
-    return code < 0 ? code : job_use_tasks(&r.job, 2);
+    code = code < 0 ? code : job_use_tasks(&r.job, 2);
+    for (size_t i = 0; i < r.job.n_tasks; i++)
+        r.job.tasks[i].has_rules = true;
+    return code;
 }
 
 static int end(void **state)

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pins: processes that belong to a task because they were named, by pid, PID file or control group, whatever their
+ * commands are. What they start belongs to the task as well.
+ *
+ * A PID file is read again and again: when it appears, or another process writes its pid to it, that process joins. A
+ * process that started after the file was written is another one, which got the pid of one that ended.
+ */
+#ifndef SELECT_PIN_H
+#define SELECT_PIN_H
+
+#include "cgroup/cgroup.h"
+#include "select/watch.h"
+
+struct select_shared;
+
+enum pin_kind { PIN_PID, PIN_FILE, PIN_GROUP };
+
+struct pin {
+    enum pin_kind kind;
+    uint8_t task;     /* counted from 1 */
+    int32_t pid;      /* PIN_PID, with its start time in ticks; 0: not known */
+    uint64_t start;
+    const char *path; /* of a PID file; of a control group, as --cgroup takes it; borrowed */
+    const struct cgroup_location *place; /* PIN_GROUP; borrowed */
+    unsigned line, column;               /* where it stands in a task file; 0: nowhere */
+};
+
+#define PINS_MOST 1024u
+
+/* What the process that selects keeps of them. */
+struct pins {
+    const struct pin *pin;
+    size_t n;
+    struct watch *watch;
+    int proc_fd;
+    struct select_shared *shared;
+    uint64_t due_ns; /* when files and groups are read next; UINT64_MAX: never */
+    struct pin_state {
+        int32_t pid;    /* PIN_FILE: that joined last */
+        uint64_t start;
+        bool is_barred; /* reading the file hung before */
+        struct cgroup_walk walk;
+    } *state;
+    uint8_t task; /* of the group that is being read */
+    uint64_t now_ns;
+    char text[4096];
+};
+
+/* Returns 0 or -ENOMEM. root_fd: a descriptor of "/". */
+int pins_init(struct pins *p, const struct pin *pin, size_t n, int root_fd);
+/* Pins processes, and reads files and groups if it is time. first: also those that are named by pid. */
+void pins_turn(struct pins *p, bool first, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tasks/document.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- errors ---- */
+
+unsigned document_line(const yaml_node_t *at)
+{
+    return (unsigned)at->start_mark.line + 1;
+}
+
+unsigned document_column(const yaml_node_t *at)
+{
+    return (unsigned)at->start_mark.column + 1;
+}
+
+int document_error(const struct document *d, const yaml_node_t *at, const char *format, ...)
+{
+    char what[400];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(what, sizeof(what), format, list);
+    va_end(list);
+    return error_set(d->err, BARO_E_SYNTAX, "%s:%u:%u: %s", d->path, document_line(at), document_column(at), what);
+}
+
+/* libyaml counts lines where it parses, but not where it decodes. */
+static int decoding_error(const struct document *d, const yaml_parser_t *p)
+{
+    unsigned line = 1, column = 1;
+    for (size_t i = 0; i < p->problem_offset && i < d->text.len; i++) {
+        bool ends = ((const char *)d->text.at)[i] == '\n';
+        line += ends;
+        column = ends ? 1 : column + 1;
+    }
+    return error_set(d->err, BARO_E_SYNTAX, "%s:%u:%u: not text (%s); write the file in UTF-8", d->path, line, column,
+                     p->problem ? p->problem : "a byte that is no character");
+}
+
+static int parser_error(const struct document *d, const yaml_parser_t *p)
+{
+    if (p->error == YAML_READER_ERROR)
+        return decoding_error(d, p);
+    if (p->error == YAML_MEMORY_ERROR)
+        return error_set(d->err, -ENOMEM, "out of memory");
+    return error_set(d->err, BARO_E_SYNTAX, "%s:%zu:%zu: not YAML: %s%s%s; check the indentation and the quotes",
+                     d->path, p->problem_mark.line + 1, p->problem_mark.column + 1, p->context ? p->context : "",
+                     p->context ? ", " : "", p->problem ? p->problem : "it can't be parsed");
+}
+
+/* ---- the file ---- */
+
+static int read_file(struct document *d)
+{
+    struct stat st;
+    char part[65536];
+    ssize_t n = 0;
+    int fd = open(d->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return error_set(d->err, -errno, "can't open %s: %s", d->path, strerror(errno));
+    int code = fstat(fd, &st) < 0 ? -errno : S_ISDIR(st.st_mode) ? -EISDIR : 0;
+    while (code == 0 && d->text.len <= DOCUMENT_MOST && (n = read(fd, part, sizeof(part))) > 0)
+        buf_add(&d->text, part, (size_t)n);
+    code = code == 0 && n < 0 ? -errno : code;
+    close(fd);
+    if (code < 0)
+        return error_set(d->err, code, "can't read %s: %s", d->path, strerror(-code));
+    if (d->text.failed)
+        return error_set(d->err, -ENOMEM, "out of memory");
+    if (d->text.len > DOCUMENT_MOST)
+        return error_set(d->err, BARO_E_RANGE, "%s is larger than %u bytes, which no task file is", d->path,
+                         DOCUMENT_MOST);
+    return 0;
+}
+
+static int check_end(struct document *d, yaml_parser_t *p)
+{
+    yaml_document_t more;
+    if (!yaml_parser_load(p, &more))
+        return parser_error(d, p);
+    const yaml_node_t *root = yaml_document_get_root_node(&more);
+    int code = root ? document_error(d, root, "a second document; a task file is one (remove the line ---)") : 0;
+    yaml_document_delete(&more);
+    return code;
+}
+
+int document_read(struct document *d, const char *path, struct baro_error *err)
+{
+    yaml_parser_t p;
+    *d = (struct document){.path = path, .err = err};
+    int code = read_file(d);
+    if (code < 0)
+        return code;
+    if (!yaml_parser_initialize(&p))
+        return error_set(err, -ENOMEM, "out of memory");
+    yaml_parser_set_input_string(&p, d->text.len ? (const unsigned char *)d->text.at : (const unsigned char *)"",
+                                 d->text.len);
+    d->loaded = yaml_parser_load(&p, &d->yaml);
+    code = d->loaded ? check_end(d, &p) : parser_error(d, &p);
+    yaml_parser_delete(&p);
+    return code;
+}
+
+void document_done(struct document *d)
+{
+    if (d->loaded)
+        yaml_document_delete(&d->yaml);
+    d->loaded = false;
+    buf_done(&d->text);
+}
+
+/* ---- nodes ---- */
+
+bool document_is_bare(const yaml_node_t *at)
+{
+    return at->type == YAML_SCALAR_NODE && at->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+}
+
+const char *document_text(const yaml_node_t *at)
+{
+    return (const char *)at->data.scalar.value;
+}
+
+const char *document_type(const yaml_node_t *at)
+{
+    if (at->type == YAML_MAPPING_NODE)
+        return "a mapping";
+    if (at->type == YAML_SEQUENCE_NODE)
+        return "a list";
+    if (!document_is_bare(at))
+        return "quoted text";
+    const char *text = document_text(at);
+    return !*text || strcmp(text, "~") == 0 || strcmp(text, "null") == 0 ? "nothing" : "text";
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A file as a YAML document, and errors that say where in it they are. */
+#ifndef TASKS_DOCUMENT_H
+#define TASKS_DOCUMENT_H
+
+#include <stdbool.h>
+#include <yaml.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+#define DOCUMENT_MOST (1u << 20) /* bytes */
+
+struct document {
+    const char *path;
+    struct buf text;
+    yaml_document_t yaml;
+    bool loaded;
+    struct baro_error *err;
+};
+
+/* Returns 0 or a negative code, with one line in err: "FILE:LINE:COLUMN: what; what to do". */
+int document_read(struct document *d, const char *path, struct baro_error *err);
+void document_done(struct document *d);
+
+/* Sets the error at this node. Returns a negative code. */
+__attribute__((format(printf, 3, 4))) int document_error(const struct document *d, const yaml_node_t *at,
+                                                          const char *format, ...);
+unsigned document_line(const yaml_node_t *at);
+unsigned document_column(const yaml_node_t *at);
+
+/* What a person calls it: "a list", "text". */
+const char *document_type(const yaml_node_t *at);
+/* A scalar without quotes: only that can be a number, true or false. */
+bool document_is_bare(const yaml_node_t *at);
+const char *document_text(const yaml_node_t *at);
+
+#endif
