@@ -103,8 +103,10 @@ static void add_row(struct task_row *one, uint64_t t_ns, const uint64_t *value, 
         one->value[i] = value[i];
         one->is_bound[i] = fields[i].is_sum && fields[i].is_memory && value[TASK_FIELD_MEMORY_UNREAD] > 0;
     }
-    one->absent[TASK_FIELD_COMMANDS_UNREAD] = absent[TASK_FIELD_COMMANDS_UNREAD]; /* once it is not known, it stays so */
-    one->is_bound[TASK_FIELD_CPU] = one->is_bound[TASK_FIELD_CPU_USER] = one->is_bound[TASK_FIELD_CPU_SYSTEM] = one->value[TASK_FIELD_UNREAD] > 0;
+    /* once it is not known, it stays so */
+    one->absent[TASK_FIELD_COMMANDS_UNREAD] = absent[TASK_FIELD_COMMANDS_UNREAD];
+    for (int i = TASK_FIELD_CPU; i <= TASK_FIELD_CPU_SYSTEM; i++)
+        one->is_bound[i] = one->value[TASK_FIELD_UNREAD] > 0;
     for (int i = TASK_FIELD_IO_READ; i <= TASK_FIELD_IO_WCHAR; i++)
         one->is_bound[i] = one->value[TASK_FIELD_IO_UNREAD] > 0;
     one->is_bound[TASK_FIELD_STARTED] = is_short;

@@ -8,7 +8,7 @@ import signal
 import subprocess
 
 import pytest
-from test_tasks import BURN, Recording, groups, last, recording, root, started, tool  # noqa: F401 (fixtures)
+from test_tasks import last, recording, root, started, tool  # noqa: F401 (fixtures)
 
 BURNS_TWICE = """#!{python}
 import os, subprocess, sys
