@@ -31,7 +31,8 @@ enum baro_kind {
     BARO_KIND_NET,      /**< one network interface */
     BARO_KIND_SENSOR,   /**< one temperature sensor */
     BARO_KIND_CGROUP,   /**< a control group that the job is in */
-    BARO_KIND_TASK      /**< a task: processes that were selected together, by a name (baro record --match) */
+    BARO_KIND_TASK,     /**< a task: processes that were selected together, by a name (baro record --match) */
+    BARO_KIND_DIRECTORY /**< a directory whose size is recorded (--du) */
 };
 
 enum baro_unit {
@@ -96,7 +97,8 @@ enum baro_source {
     BARO_SOURCE_SYS_CPUFREQ = 1 << 23, /**< cpufreq in /sys/devices/system/cpu, else /proc/cpuinfo */
     BARO_SOURCE_SYS_NODE = 1 << 24,    /**< /sys/devices/system/node */
     BARO_SOURCE_HWMON = 1 << 25,       /**< /sys/class/hwmon, /sys/class/thermal */
-    BARO_SOURCE_CGROUP = 1 << 26       /**< the files of a control group, v1 or v2 */
+    BARO_SOURCE_CGROUP = 1 << 26,      /**< the files of a control group, v1 or v2 */
+    BARO_SOURCE_WALK = 1 << 27         /**< statx(2) of all files below a directory */
 };
 
 struct baro_metric {
@@ -148,8 +150,8 @@ BARO_API int baro_metric_find(int kind, const char *name, size_t len);
  */
 BARO_API double baro_metric_real(const struct baro_metric *m, uint64_t stored);
 
-/** @return "process", "job", "exit", "recorder", "host", "cpu", "disk", "fs", "net", "sensor",
- * "cgroup" or "task". */
+/** @return "process", "job", "exit", "recorder", "host", "cpu", "disk", "fs", "net", "sensor", "cgroup", "task" or
+ * "directory". */
 BARO_API const char *baro_kind_name(int kind);
 
 /** @return a short reason such as "denied"; "present" for 0. */

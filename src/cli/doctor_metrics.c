@@ -77,10 +77,12 @@ static struct row row_of(const struct tried *t, enum baro_kind kind, int id)
 
 /* ---- samples ---- */
 
-/* Except for totals of the job and of tasks, which are sums over processes, and for tasks, which options make. */
+/* Except for totals of the job and of tasks, which are sums over processes, and for tasks and directories, which
+ * options make. */
 static bool is_served(const struct collectors *c, int kind, int id)
 {
-    if (kind == BARO_KIND_JOB || kind == KIND_task || (kind == BARO_KIND_PROCESS && id == PROCESS_task))
+    if (kind == BARO_KIND_JOB || kind == KIND_task || kind == BARO_KIND_DIRECTORY ||
+        (kind == BARO_KIND_PROCESS && id == PROCESS_task))
         return false;
     for (size_t i = 0; i < c->n; i++) {
         if (collector_serves(c->row[i].is, (enum baro_kind)kind, id))

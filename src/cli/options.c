@@ -183,6 +183,29 @@ static int take_collect(void *at, const char *text, struct baro_error *err)
     return 0;
 }
 
+static int take_directory(void *at, const char *text, struct baro_error *err)
+{
+    struct record_settings *s = at;
+    if (!*text)
+        return error_set(err, BARO_E_SYNTAX, "its DIR is empty");
+    if (s->n_directories == SETTINGS_DIRECTORIES_MAX)
+        return error_set(err, BARO_E_RANGE, "more than %d of them", SETTINGS_DIRECTORIES_MAX);
+    s->directories[s->n_directories++] = text;
+    return 0;
+}
+
+static int take_every(void *at, const char *text, struct baro_error *err)
+{
+    uint64_t ns;
+    int code = parse_duration(text, &ns, err);
+    if (code < 0)
+        return code;
+    if (ns < NS_PER_SEC || ns > 24 * 3600 * NS_PER_SEC)
+        return error_set(err, BARO_E_RANGE, "%s is outside of 1s to 24h", text);
+    *(uint64_t *)at = ns;
+    return 0;
+}
+
 void settings_init(struct settings *s)
 {
     settings_init_reading(s);
@@ -261,6 +284,26 @@ void settings_init(struct settings *s)
                  "between readings) and BARO_PID (the first process of the job). At most 128 columns and 4096 rows "   \
                  "are kept; what is left out is reported. What it uses counts as a cost of the recording, but not "    \
                  "against --overhead."},                                                                               \
+        {.name = "du",                                                                                                 \
+         .argument = "DIR",                                                                                            \
+         .type = OPT_PARSED,                                                                                           \
+         .offset = AT(record),                                                                                         \
+         .parse = take_directory,                                                                                      \
+         .completes = OPT_A_FILE,                                                                                      \
+         .help = "record what DIR and all below it take on the disk; can be given more than once",                     \
+         .more = "A process beside the recorder walks it every --du-every, at the lowest priority, with pauses: at "   \
+                 "most a tenth of a core, and at most half of the time waiting for the disk. Bytes allocated, sizes, " \
+                 "files and directories are counted; a file with several names once; other mounts are not entered. "   \
+                 "Each value has the time at which its walk ended. At the end of the recording DIR is walked once "    \
+                 "more if that takes less than 100 ms. What can't be read makes the values lower bounds. baro export " \
+                 "--entity directory has all values."},                                                                \
+        {.name = "du-every",                                                                                           \
+         .argument = "TIME",                                                                                           \
+         .type = OPT_PARSED,                                                                                           \
+         .offset = AT(record.directories_every_ns),                                                                    \
+         .parse = take_every,                                                                                          \
+         .help = "time between two walks of --du: 1s to 24h (default: 60s, and longer if walks take more CPU time "    \
+                 "than --overhead allows)"},                                                                           \
         {.name = "no-cmdline",                                                                                         \
          .type = OPT_FALSE,                                                                                            \
          .offset = AT(record.cmdline),                                                                                 \

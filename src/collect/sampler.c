@@ -28,6 +28,7 @@ int sampler_init(struct sampler *s, struct job *job, const struct sampler_option
     memory_init(&s->memory, g);
     job_row_init(&s->job, g, &s->memory, &s->group);
     task_row_init(&s->tasks, g);
+    directory_row_init(&s->directories, g);
     host_row_init(&s->host, g);
     cgroup_row_init(&s->cgroups, g, &s->host, &s->own);
     if (processes_init(&s->processes, g, &s->memory, &s->group) < 0)
@@ -38,6 +39,7 @@ int sampler_init(struct sampler *s, struct job *job, const struct sampler_option
     sampler_add(s, &job_collector, &s->job);
     sampler_add(s, &host_collector, &s->host);
     sampler_add(s, &cgroup_collector, &s->cgroups);
+    sampler_add(s, &directory_collector, &s->directories);
     return 0;
 }
 
@@ -53,17 +55,32 @@ int sampler_add_program(struct sampler *s, const struct program_request *request
     return code < 0 ? code : sampler_add(s, &program_collector, row);
 }
 
-void sampler_program_trouble(struct sampler *s, void (*say)(void *context, const char *line), void *context)
+int sampler_add_directory(struct sampler *s, const char *path, uint64_t every_ns, struct baro_entity_owner owner,
+                          struct baro_error *err)
+{
+    return directory_row_add(&s->directories, path, every_ns, owner, err);
+}
+
+static void say_line(struct buf *line, void (*say)(void *context, const char *line), void *context)
+{
+    buf_byte(line, 0);
+    if (!line->failed)
+        say(context, (const char *)line->at);
+    buf_clear(line);
+}
+
+void sampler_trouble(struct sampler *s, void (*say)(void *context, const char *line), void *context)
 {
     const struct collectors *c = &s->sampling.collectors;
+    const struct directories *d = s->directories.directories;
     struct buf line = {0};
     for (size_t i = 0; i < c->n; i++) {
-        if (c->row[i].is != &program_collector || !program_row_trouble(c->row[i].state, &line))
-            continue;
-        buf_byte(&line, 0);
-        if (!line.failed)
-            say(context, (const char *)line.at);
-        buf_clear(&line);
+        if (c->row[i].is == &program_collector && program_row_trouble(c->row[i].state, &line))
+            say_line(&line, say, context);
+    }
+    for (size_t i = 0; d && i < directories_count(d); i++) {
+        if (directories_trouble(d, i, &line))
+            say_line(&line, say, context);
     }
     buf_done(&line);
 }

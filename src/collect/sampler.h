@@ -8,6 +8,7 @@
 #define COLLECT_SAMPLER_H
 
 #include "collect/cgroup_row.h"
+#include "collect/directory_row.h"
 #include "collect/host_row.h"
 #include "collect/job_row.h"
 #include "collect/own_cost.h"
@@ -25,6 +26,7 @@ struct sampler {
     struct host_row host;
     struct cgroup_row cgroups;
     struct task_row tasks;
+    struct directory_row directories;
     struct own_cost own;
 };
 
@@ -38,8 +40,12 @@ int sampler_add(struct sampler *s, const struct collector *is, void *state);
 
 /* Adds a collector for this program's readings; only before the first tick. */
 int sampler_add_program(struct sampler *s, const struct program_request *request, struct baro_error *err);
-/* Calls say with one line for each program for which something went wrong. */
-void sampler_program_trouble(struct sampler *s, void (*say)(void *context, const char *line), void *context);
+/* Calls say with one line for each program for which something went wrong, and for each directory that has no value. */
+void sampler_trouble(struct sampler *s, void (*say)(void *context, const char *line), void *context);
+
+/* Adds a directory whose size is recorded; only before the first tick: directory_row_add(). */
+int sampler_add_directory(struct sampler *s, const char *path, uint64_t every_ns, struct baro_entity_owner owner,
+                          struct baro_error *err);
 
 void sampler_kill_helpers(struct sampler *s); /* after the last sample: the helpers end while the tape is completed */
 void sampler_end_helpers(struct sampler *s);  /* the part of sampler_done() that is needed if this process ends now */

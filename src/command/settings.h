@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #define SETTINGS_PIDS_MAX 64
+#define SETTINGS_DIRECTORIES_MAX 64
 #define SETTINGS_PROGRAMS_MAX 16
 #define SETTINGS_PROGRAM_NAME 64 /* with its NUL */
 
@@ -55,6 +56,9 @@ struct record_settings {
     int own_group;         /* run: enum own_mode */
     struct program_setting programs[SETTINGS_PROGRAMS_MAX];
     int n_programs;
+    const char *directories[SETTINGS_DIRECTORIES_MAX]; /* --du */
+    int n_directories;
+    uint64_t directories_every_ns; /* --du-every; 0: not given */
 };
 
 enum settings_by { BY_NOTHING = -1, BY_PHASE, BY_TASK };

@@ -107,6 +107,8 @@ size_t baro_summary_rows(const struct baro_summary *s, int section)
         return s->peak[PEAK_PSS].absent == BARO_PRESENT ? s->peak[PEAK_PSS].n_top : 0;
     case SECTION_rss_peak_held_by:
         return summary_rss_holders(s);
+    case SECTION_directories:
+        return s->directories.n;
     case SECTION_commands:
         return s->n_order;
     case SECTION_tasks:

@@ -80,6 +80,8 @@ fact_getter fact_accounting, fact_command, fact_command_name, fact_command_proce
     fact_command_io_bound, fact_recorder, fact_recorder_mean, fact_own_cost, fact_tape;
 /* facts_tasks.c */
 fact_getter fact_task, fact_task_is_bound, fact_task_text, fact_task_uss_mean, fact_task_cores;
+/* directories.c */
+fact_getter fact_directory, fact_directory_path, fact_directory_bound;
 /* facts_course.c */
 fact_getter fact_course, fact_course_memory;
 

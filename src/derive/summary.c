@@ -104,6 +104,7 @@ void summary_free(struct baro_summary *s)
     free(s->argv);
     commands_done(&s->commands);
     tasks_done(&s->tasks);
+    directories_last_done(&s->directories);
     free(s->alive);
     free(s->base);
     free(s->targets);
@@ -250,6 +251,7 @@ void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample
     machine_add(&s->machine, sample);
     if (tasks_add(&s->tasks, sample) < 0)
         s->failed = true;
+    s->failed = !directories_last_add(&s->directories, sample) || s->failed;
     note_base(s);
 }
 

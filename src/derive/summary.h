@@ -14,6 +14,7 @@
 #include "derive/commands.h"
 #include "derive/course.h"
 #include "derive/derive.h"
+#include "derive/directories.h"
 #include "derive/machine.h"
 #include "derive/oom.h"
 #include "derive/tasks.h"
@@ -141,6 +142,7 @@ struct baro_summary {
     struct derive_peak cores;
     struct machine machine;
     struct course course;
+    struct directories_last directories;
     struct summary_oom oom;
     struct tasks tasks;
 

@@ -75,7 +75,7 @@ static unsigned rows_of(int kind)
     case BARO_KIND_HOST:
         return OF_HOST | cores;
     default:
-        return kind < baro_kind_count() ? OF_ENTITY | cores : OF_OTHER;
+        return kind < BARO_KIND_DIRECTORY ? OF_ENTITY | cores : OF_OTHER;
     }
 }
 

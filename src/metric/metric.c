@@ -43,6 +43,7 @@
 #define FILE_SYS_NET "/sys/class/net"
 #define FILE_SYS_CPUFREQ "cpufreq, /proc/cpuinfo"
 #define FILE_SYS_NODE "/sys/devices/system/node"
+#define FILE_WALK "statx(2) of each file"
 #define FILE_HWMON "/sys/class/hwmon, /sys/class/thermal"
 
 /* A control group's metrics have one source, and a file each, which may have another name in v1 or be in v2 alone. */

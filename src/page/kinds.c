@@ -34,7 +34,7 @@ void kinds_add(struct kinds *k, const struct baro_tape *tape, const struct baro_
 {
     if (r->kind != BARO_RECORD_SAMPLE)
         return;
-    for (int kind = baro_kind_count(); kind < baro_tape_kind_count(tape); kind++) {
+    for (int kind = BARO_KIND_DIRECTORY; kind < baro_tape_kind_count(tape); kind++) {
         size_t n = baro_sample_entity_count(r->u.sample, kind);
         for (size_t i = 0; i < n && i < KINDS_ENTITIES; i++) {
             const struct baro_entity *e = baro_sample_entity(r->u.sample, kind, i);
@@ -107,6 +107,17 @@ static int add_curves(struct kinds *k, struct chart *c, struct baro_series *s, i
     return 0;
 }
 
+/* Of a directory its size and its files; how it was walked has no chart. */
+static bool is_drawn(const struct kinds *k, int kind, const struct baro_metric *m)
+{
+    bool any = false;
+    for (size_t i = 0; i < k->n && !any; i++)
+        any = k->entity[i].kind == kind;
+    if (!any || m->semantics == BARO_SEM_INFO || m->unit == BARO_UNIT_CHAR)
+        return false;
+    return kind != BARO_KIND_DIRECTORY || strcmp(m->stem, "used") == 0 || strcmp(m->stem, "files") == 0;
+}
+
 struct plan {
     int first[KINDS_CHARTS];
     double factor[KINDS_CHARTS];
@@ -115,10 +126,10 @@ struct plan {
 static int plan(struct kinds *k, struct baro_tape *tape, struct baro_series *s, const struct chart *like,
                 struct plan *ret, struct baro_error *err)
 {
-    for (int kind = baro_kind_count(); kind < baro_tape_kind_count(tape); kind++) {
+    for (int kind = BARO_KIND_DIRECTORY; kind < baro_tape_kind_count(tape); kind++) {
         for (int id = 0; id < baro_tape_metric_count(tape, kind) && k->charts < KINDS_CHARTS; id++) {
             const struct baro_metric *m = baro_tape_metric(tape, kind, id);
-            if (m->semantics == BARO_SEM_INFO || m->unit == BARO_UNIT_CHAR)
+            if (!is_drawn(k, kind, m))
                 continue;
             size_t at = k->charts;
             if (!begin_chart(k, tape, kind, m, like))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Charts of kinds that only the tape has (--collect): one for each metric, with a curve for each entity. */
+/* Charts of directories (--du) and of kinds that only the tape has (--collect): one for each metric, with a curve for
+ * each entity. */
 #ifndef PAGE_KINDS_H
 #define PAGE_KINDS_H
 

@@ -311,7 +311,7 @@ static void track(struct page *p, const struct chart *c, size_t i, bool tall)
     page_flush(p, false);
 }
 
-/* The figures, then the kinds that only the tape has. */
+/* The figures, then directories and the kinds that only the tape has. */
 static const struct chart *chart_at(const struct page *p, size_t i)
 {
     size_t n = figures_count(p->figures);

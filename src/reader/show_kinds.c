@@ -12,7 +12,7 @@
 
 static bool has_any(const struct baro_tape *tape, const struct baro_sample *s)
 {
-    for (int kind = baro_kind_count(); kind < baro_tape_kind_count(tape); kind++) {
+    for (int kind = BARO_KIND_DIRECTORY; kind < baro_tape_kind_count(tape); kind++) {
         if (baro_sample_entity_count(s, kind))
             return true;
     }
@@ -87,7 +87,7 @@ static void line(const struct baro_tape *tape, const struct baro_record *record,
 void show_kinds_text(const struct baro_tape *tape, const struct baro_record *record, struct buf *b)
 {
     const struct baro_sample *s = record->u.sample;
-    for (int kind = baro_kind_count(); kind < baro_tape_kind_count(tape); kind++) {
+    for (int kind = BARO_KIND_DIRECTORY; kind < baro_tape_kind_count(tape); kind++) {
         size_t n = baro_sample_entity_count(s, kind);
         for (size_t i = 0; i < n && i < ENTITIES_MOST; i++)
             line(tape, record, baro_sample_entity(s, kind, i), b);
@@ -134,7 +134,7 @@ int show_kinds_json(const struct baro_tape *tape, const struct baro_record *reco
         return 0;
     json_key(j, "entities");
     json_begin(j, '{');
-    for (int kind = baro_kind_count(); kind < baro_tape_kind_count(tape) && code == 0; kind++) {
+    for (int kind = BARO_KIND_DIRECTORY; kind < baro_tape_kind_count(tape) && code == 0; kind++) {
         if (baro_sample_entity_count(record->u.sample, kind))
             code = kind_json(tape, record, kind, j, err);
     }

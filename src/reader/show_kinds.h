@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kinds that only the tape has (`--collect`) at the moment that baro show shows. */
+/* Directories (`--du`) and the kinds that only the tape has (`--collect`) at the moment that baro show shows. */
 #ifndef READER_SHOW_KINDS_H
 #define READER_SHOW_KINDS_H
 

@@ -93,7 +93,7 @@ void recorder_finish(struct recorder *r)
     }
     sampler_kill_helpers(&r->sampler);
     if (r->started && r->options->on_error)
-        sampler_program_trouble(&r->sampler, r->options->on_error, r->options->observer.context);
+        sampler_trouble(&r->sampler, r->options->on_error, r->options->observer.context);
     recorder_writes(r, true);
     tape_writer_finish(r->writer, NULL);
     recorder_writes(r, false);

@@ -54,6 +54,9 @@ struct record_options {
     const struct own_group *own_group;
     const struct record_program *programs; /* --collect; borrowed */
     size_t n_programs;
+    const char *const *directories; /* --du: paths; one that is not absolute is below cwd; borrowed */
+    size_t n_directories;
+    uint64_t directories_every_ns; /* --du-every; 0: not given */
     /* Lines that the job appends are marks and phases (run/marks_file.h). NULL or without a descriptor: none. The
      * recorder removes it if the wrapper was killed. */
     const struct marks_file *marks;

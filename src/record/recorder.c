@@ -409,6 +409,8 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
         const struct program_request request = {o->programs[i].name, o->programs[i].command, o->cwd, o->interval_ns};
         code = sampler_add_program(&r->sampler, &request, err);
     }
+    if (code == 0)
+        code = record_directories(r, err);
     if (code < 0)
         return code;
     r->header.wanted = r->sampler.sampling.options.wanted;

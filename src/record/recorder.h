@@ -122,6 +122,8 @@ void targets_close(struct recorder *r);
 void oom_note_exit(struct recorder *r, const struct baro_exit *e);
 void oom_report(struct recorder *r); /* after the last sample */
 
+/* directories.c: what --du names */
+int record_directories(struct recorder *r, struct baro_error *err);
 /* select.c: tasks */
 int record_select_open(struct recorder *r, struct baro_error *err);
 void record_select_ready(struct recorder *r);

@@ -417,6 +417,7 @@ static void lines_before_table(struct lines *l, const struct baro_summary *s)
 {
     if (report_is_host_only(s)) {
         report_host(l, s);
+        report_directories(l, s);
         report_machine(l, s);
         return;
     }
@@ -425,6 +426,7 @@ static void lines_before_table(struct lines *l, const struct baro_summary *s)
     io(l, s);
     faults(l, s);
     processes(l, s);
+    report_directories(l, s);
     report_limits(l, s);
     report_machine(l, s);
 }

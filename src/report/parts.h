@@ -29,6 +29,8 @@ bool report_is_limit(const char *source);       /* and not simply what the machi
 void report_cores(struct buf *b, double cores); /* "2", "0.50" */
 /* "12 processes" between two texts */
 void report_kills(struct buf *b, const char *before, uint64_t n, const char *after);
+/* directories.c: what directories take, if any was named */
+void report_directories(struct lines *l, const struct baro_summary *s);
 /* machine.c: the machine around the job, where it was busy with something else */
 void report_machine(struct lines *l, const struct baro_summary *s);
 /* host.c: the lines of a tape that has the machine and no job */

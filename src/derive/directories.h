@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Directories whose size was recorded (--du), as the last sample has them. */
+#ifndef DERIVE_DIRECTORIES_H
+#define DERIVE_DIRECTORIES_H
+
+#include <stdbool.h>
+
+#include "sample/sample.h"
+
+struct directories_last {
+    struct directory_last {
+        uint32_t id;
+        char *path;
+        uint64_t value[DIRECTORY_MAX];
+        uint8_t absent[DIRECTORY_MAX];
+    } *at;
+    size_t n;
+};
+
+/* Returns false without memory. Allocates nothing for a directory that is known. */
+bool directories_last_add(struct directories_last *d, const struct baro_sample *s);
+void directories_last_done(struct directories_last *d);
+
+#endif
