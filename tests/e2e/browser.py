@@ -65,7 +65,7 @@ class Browser:
             self.events.append(self._message(until))
 
     def run(self, script):
-        """The value of an expression in the page."""
+        """Returns the value of an expression in the page."""
         r = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in r, r["exceptionDetails"]
         return r["result"].get("value")
@@ -85,7 +85,7 @@ class Browser:
         return [e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
 
     def complaints(self):
-        """Errors of scripts, of the content security policy, and what the console was told."""
+        """Returns errors of scripts and of the content security policy, and what the page wrote to the console."""
         return [e for e in self.events if e.get("method") in ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")]
 
     def close(self):

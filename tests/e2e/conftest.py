@@ -77,7 +77,7 @@ def baro():
 
 
 def beside(binary, name):
-    """A program that tests drive, as the build made it (meson.build)."""
+    """Returns the path of a program that the build made for tests (meson.build)."""
     return pathlib.Path(binary).parent / "tests" / "e2e" / name
 
 
@@ -307,7 +307,7 @@ def sanitized():
     return SANITIZED
 
 
-# ---- the truth about CPU time --------------------------------------------------------------------------------------
+# ---- ---- the kernel's count of CPU time -----------------------------------------------------------------------------
 
 
 def _cgroup2_mounts():

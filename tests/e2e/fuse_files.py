@@ -119,7 +119,7 @@ class Files:
         try:
             os.write(self.fd, struct.pack("<IiQ", 16 + len(body), error, unique) + body)
         except OSError:
-            pass  # whoever asked was interrupted
+            pass  # the process that asked was interrupted
 
 
 if __name__ == "__main__":

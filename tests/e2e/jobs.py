@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs that the tests record, and what they read from a summary."""
+"""Jobs that the tests record, and functions that read summaries."""
 
 import textwrap
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which programs a build has: baro, baro-read and each other baro-NAME, and libbaro, which they load from their own
-folder. Whoever takes a build elsewhere (an ordinary user's folder, a virtual machine) asks here.
+"""Lists the programs of a build: baro, baro-read, each other baro-NAME, and libbaro, which they load from their own
+folder. Tests that copy a build (to an ordinary user's folder, to a virtual machine) use it.
 
-As a program: programs.py BARO FOLDER   copies the programs that lie beside BARO into FOLDER"""
+As a program: programs.py BARO FOLDER   copies the programs that lie beside BARO into FOLDER
+"""
 
 import os
 import pathlib
@@ -11,7 +12,7 @@ import sys
 
 
 def programs_of(binary):
-    """Their paths, sorted. A tape may lie there, too (./demo), and folders that meson calls baro.p."""
+    """Returns their paths, sorted. A tape may lie in that folder, too (./demo), and folders that meson calls baro.p."""
     folder = pathlib.Path(binary).resolve().parent
     found = [path for path in folder.glob("baro*") if path.is_file() and os.access(path, os.X_OK)]
     return sorted(found) + [folder / "libbaro.so.0"]

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-# 15 bytes as the kernel keeps them: ends a comm field, breaks a line and CSV, colours a terminal, starts a formula, is
-# no UTF-8.
+# A name as long as the kernel allows (15 bytes): it ends a comm field, breaks a line and CSV, colours a terminal,
+# starts a formula, and is not valid UTF-8.
 HOSTILE_NAME = b'=) S 1\n\x1b[31m,"\xff'
 HOSTILE_ARGUMENT = b'a,"b"\n\x1b]0;t\x07 \\ \xc3\xa9 \xff\xfe\xe2\x80\xae x=\'1\''
 HOSTILE = (
@@ -59,7 +59,7 @@ def tape(baro, work):
             "-q",
             "-i",
             "20ms",
-            "--overhead",  # a slow machine's start uses up the budget, and nobody is seen by the new name
+            "--overhead",  # a slow machine's start uses up the budget, and no sample has the process under its new name
             "off",
             "-o",
             str(path),

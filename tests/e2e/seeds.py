@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loops that barograph replaces, as small as they can be, to run beside it: `python3 seeds.py tools FILE INTERVAL
-NAME...` samples the processes whose command has one of the names (as a per-tool monitor does), `python3 seeds.py tree
-FILE INTERVAL PID` a process and its descendants (as a task monitor does). Both end when standard input does."""
+"""Minimal forms of the two sampling loops that barograph replaces, to run beside it: `python3 seeds.py tools FILE
+INTERVAL NAME...` samples the processes whose command has one of the names (as a per-tool monitor does), `python3
+seeds.py tree FILE INTERVAL PID` samples a process and its descendants (as a task monitor does). Both end when standard
+input does.
+"""
 
 import collections
 import csv
@@ -15,7 +17,7 @@ COLUMNS = ["timestamp", "tool", "pid", "cpu_pct", "cpu_user_s", "cpu_sys_s", "rs
 
 
 def waits(interval):
-    """Until the next sample; false: it is over."""
+    """Waits until the next sample. Returns False at the end."""
     return not select.select([sys.stdin], [], [], interval)[0]
 
 
@@ -75,7 +77,8 @@ def tree(path, interval, pid):
 
 
 def read_tools(text):
-    """Rows of the CSV, as the report of that monitor takes them: one with a cell that is no number is left out."""
+    """Returns the rows of the CSV as that monitor's report reads them: a row with a cell that is no number is left out.
+    """
     rows = []
     for row in csv.DictReader(text.splitlines()):
         try:
@@ -87,7 +90,7 @@ def read_tools(text):
 
 
 def table(rows):
-    """The figures of that report, by tool; memory in bytes, CPU in cores and seconds."""
+    """Returns the figures of that report, by tool; memory in bytes, CPU in cores and seconds."""
     found = {}
     for tool in sorted({r["tool"] for r in rows}):
         of = [r for r in rows if r["tool"] == tool]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames of a tape as bytes (src/tape/FORMAT.md), for tests that make tapes nobody would write."""
+"""Reads and writes frames of a tape as bytes (src/tape/FORMAT.md), for tests that need malformed tapes."""
 
 import struct
 
@@ -29,7 +29,7 @@ def crc32c(data, crc=0):
 
 
 class Tape:
-    """A tape cut into preamble and frames; bytes() puts it together again, with right checksums."""
+    """A tape divided into preamble and frames; bytes() joins them again, with correct checksums."""
 
     def __init__(self, data):
         self.preamble = data[:PREAMBLE]
@@ -74,7 +74,7 @@ def _scan_varint(data, at):
 
 
 def with_field(payload, field, number):
-    """A header's payload with another number in a field."""
+    """Returns a header's payload with one field set to another number."""
     out, at = b"", 0
     while at < len(payload):
         key, at = _scan_varint(payload, at)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The overhead budget: what the recorder and its helpers use themselves, as the kernel counts it, against what they
-were allowed."""
+"""The overhead budget: CPU time of the recorder and its helpers, as the kernel counts it, against what the budget
+allows.
+"""
 
 import os
 import subprocess
@@ -13,7 +14,7 @@ from jobs import script
 pytestmark = pytest.mark.not_sanitized("a sanitizer costs more than the budget")
 
 START_S = 0.012
-SLACK = 1.5  # a busy machine makes the same work dearer: cold caches, and what a virtual machine is charged for others
+SLACK = 1.5  # a busy machine makes the same work cost more: cold caches; a virtual machine is charged for others
 SLACK_S = 0.008
 
 PROCESSES = """
@@ -39,7 +40,7 @@ THREADS = """
 
 
 def own_processes(pid):
-    """The wrapper and those below it that are barograph's own: {pid: CPU seconds}."""
+    """Returns {pid: CPU seconds} of the wrapper and of those of its descendants that are barograph's own."""
     found, todo = {}, [pid]
     while todo:
         p = todo.pop()
@@ -54,7 +55,7 @@ def own_processes(pid):
 
 
 def used(run, tape, command, *options, env=()):
-    """Runs it; returns (CPU seconds of barograph's own processes, of these what the wrapper needed beyond START_S, wall
+    """Runs it. Returns (CPU seconds of barograph's own processes, of these what the wrapper needed beyond START_S, wall
     seconds, summary)."""
     began, cpu = time.monotonic(), {}
     p = subprocess.Popen([run.binary, "run", "-q", "-o", tape, *options, "--", *command], stdin=subprocess.DEVNULL,
@@ -77,23 +78,23 @@ def used(run, tape, command, *options, env=()):
     ids=["processes", "fixed", "threads"],
 )
 def test_budget_is_kept(run, tape, share, options, source, env):
-    """What the kernel charges the wrapper for reaping does not count: where the threads of a process end while the
-    machine is busy, wait4(2) waits without sleeping until each has given up its files in /proc (d_invalidate())."""
+    """CPU time that the kernel charges the wrapper for reaping does not count: when the threads of a process end while
+    the machine is busy, wait4(2) waits without sleeping until each has released its files in /proc (d_invalidate())."""
     cpu, reaping, wall, s = used(run, tape, script(source), *options, env=env)
     most = SLACK * (START_S + share * wall) + SLACK_S
-    if max(cpu, s["recorder"]["cpu_ns"] / 1e9) > most:  # the start costs more beside others: how much now?
+    if max(cpu, s["recorder"]["cpu_ns"] / 1e9) > most:  # the start costs more beside other work: how much now?
         start, _, _, _ = used(run, tape.with_name("start.baro"), script(source), "-i", "1h", env=env)
         most = SLACK * (max(START_S, start) + share * wall) + SLACK_S
     assert cpu - reaping <= most, (cpu, reaping, wall, s["recorder"])
     assert s["recorder"]["cpu_ns"] / 1e9 - reaping <= most, (reaping, s["recorder"])
-    assert s["recorder"]["left_out"] > 0  # and it says so
+    assert s["recorder"]["left_out"] > 0  # and the summary says so
     assert s["recorder"]["samples"] >= 3
 
 
-def test_who_does_nothing_is_not_sampled(run, tape):
+def test_idle_job_is_not_sampled(run, tape):
     run.record(tape, ["sleep", "3"])
     s = run.summary(tape)
-    assert s["recorder"]["samples"] <= 40  # one every 10 to 30 ms were 200
+    assert s["recorder"]["samples"] <= 40  # one every 10 to 30 ms would be 200
     assert s["recorder"]["missed"] <= s["recorder"]["samples"]
 
 
@@ -101,15 +102,16 @@ def test_fixed_interval_keeps_its_samples(run, tape):
     run.record(tape, ["sleep", "1.5"], "-i", "50ms", "--overhead", "off")
     r = run.summary(tape)["recorder"]
     times = [row["t_ns"] for row in run.export(tape, "job")]
-    # On a busy machine the first one is late; the last one is taken when the job has ended, whenever that was noticed.
+    # On a busy machine the first sample is late; the last one is taken when the job has ended, whenever that was
+    # noticed.
     due = (times[-2] - times[0]) // 50_000_000
     assert r["samples"] - 1 + r["missed"] >= due and due > 3 and r["left_out"] == 0
 
 
 @pytest.mark.parametrize("env", [(), (("BARO_NO_EVENTS", "1"),)], ids=["events", "scan"])
-def test_who_wakes_up_is_sampled_at_once(run, tape, env, monkeypatch):
-    """Asleep for a second, then at work for as long as it takes to use 400 ms of CPU: the curve has that work, and none
-    of it before. It goes to sleep when the recorder has begun to sample."""
+def test_job_that_wakes_up_is_sampled_at_once(run, tape, env, monkeypatch):
+    """The job sleeps for a second, then works until it has used 400 ms of CPU time: the curve has that work, and none
+    of it before. The sleep begins after the recorder has begun to sample."""
     for name, value in env:
         monkeypatch.setenv(name, value)
     job = script("""
@@ -127,9 +129,10 @@ def test_who_wakes_up_is_sampled_at_once(run, tape, env, monkeypatch):
     asleep = [c for c in cpu if c < last - 380_000_000]
     at_work = [c for c in cpu if last - 380_000_000 <= c < last - 20_000_000]
     assert asleep
-    assert len(at_work) + run.summary(tape)["recorder"]["missed"] >= 3  # those that the recorder got no CPU for count
-    # nothing is spread over the time asleep: the first sample at work comes an eighth of that later at most, and what
-    # it used until then is what it could have; its CPU time was read before the next sample began
+    assert len(at_work) + run.summary(tape)["recorder"]["missed"] >= 3  # missed ones count, too
+    # Nothing is spread over the time asleep: the first sample at work is taken after an eighth of that time at most,
+    # and its value is bounded by the CPU time that the job could use until then. The CPU time was read before the next
+    # sample began.
     first = next(i for i, c in enumerate(cpu) if c >= last - 380_000_000)
     until = min(first + 1, len(rows) - 1)
     assert cpu[first] - cpu[first - 1] <= rows[until]["t_ns"] - rows[first - 1]["t_ns"] + 20_000_000

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Control groups: those that a job is in, with limits that bind; and a job that is one, against its own count."""
+"""Control groups: those that a job is in, with limits that apply; and a control group as the job, compared with the
+group's own counters.
+"""
 
 import contextlib
 import os
@@ -17,7 +19,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups"
 
 
 def mount_of(controller):
-    """Where the v1 hierarchy of a controller is mounted."""
+    """Returns where the v1 hierarchy of a controller is mounted."""
     for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines():
         before, after = line.split(" - ")
         if after.split()[0] == "cgroup" and controller in after.split()[-1].split(","):
@@ -27,7 +29,7 @@ def mount_of(controller):
 
 @pytest.fixture
 def v1():
-    """v1("memory"): a group of that controller, removed at the end with all in it."""
+    """v1("memory") makes a group of that controller; it is removed at the end with all processes in it."""
     made = []
 
     def make(controller, name=None):
@@ -46,7 +48,7 @@ def v1():
 
 
 def rows_of(run, tape, group):
-    """The rows of a group; its path in the hierarchy is the end of its path in the file system."""
+    """Returns the rows of a group; its path in the hierarchy is the end of its path in the file system."""
     return [r for r in run.export(tape, "cgroup") if str(group.path).endswith(r["name"]) and r["name"] != "/"]
 
 
@@ -55,7 +57,7 @@ def number(row, name):
     return float(row[name])
 
 
-def test_memory_limit_that_kills(run, tape, v1):
+def test_memory_limit_with_oom_kill(run, tape, v1):
     group = v1("memory")
     group.write("memory.limit_in_bytes", 64 << 20)
     eater = [sys.executable, "-c", "import time; time.sleep(0.2); x = bytearray(300 << 20)"]
@@ -67,11 +69,11 @@ def test_memory_limit_that_kills(run, tape, v1):
     assert number(rows[-1], "oom_kills") >= 1
     assert number(rows[-1], "memory_limit_hits") >= 1
     assert 32 << 20 < number(rows[-1], "memory_peak_bytes") <= 64 << 20
-    # The hierarchy of the memory controller knows nothing of CPU time.
+    # The hierarchy of the memory controller does not count CPU time.
     assert rows[-1]["cpu_limit"] in (None, "")
 
 
-def test_quota_that_throttles(run, tape, v1):
+def test_cpu_quota_throttles(run, tape, v1):
     group = v1("cpu")
     group.write("cpu.cfs_period_us", 10000)
     group.write("cpu.cfs_quota_us", 2000)
@@ -86,7 +88,7 @@ def test_quota_that_throttles(run, tape, v1):
 
 
 def test_limit_of_a_parent(run, tape, v1):
-    """A pod has the limit, its container has none."""
+    """The pod has the limit, its container has none."""
     pod = v1("memory")
     pod.write("memory.limit_in_bytes", 512 << 20)
     inner = pod.path / "container"
@@ -100,7 +102,7 @@ def test_limit_of_a_parent(run, tape, v1):
 
 
 def waiting(cgroup, work, script):
-    """A shell in the group that does nothing until go() is called."""
+    """Starts a shell in the group that does nothing until go() is called."""
     fifo = work / "go"
     os.mkfifo(fifo)
     job = subprocess.Popen(["timeout", "120", "sh", "-c", f"read x < {fifo}; {script}"], preexec_fn=cgroup.enter)
@@ -138,15 +140,15 @@ def test_record_a_group(run, tape, work, cgroup, wait_until, whose):
     assert recorder.wait(60) == 0, recorder.stderr.read()
     assert not cgroup.pids(), "it ended before its group was empty"
     job.wait()
-    told = run.summary(tape)
-    assert told["accounting"]["kernel_source"] == "cgroup"
+    summary = run.summary(tape)
+    assert summary["accounting"]["kernel_source"] == "cgroup"
     truth = cgroup.usage_ns() - before
     # Between attaching and here the shell did nothing but wait.
-    assert abs(told["job"]["cpu_ns"] - truth) <= 2_000_000 + truth // 1000
-    assert told["job"]["processes_started"] >= 13
+    assert abs(summary["job"]["cpu_ns"] - truth) <= 2_000_000 + truth // 1000
+    assert summary["job"]["processes_started"] >= 13
 
 
-def test_record_a_group_with_groups_below(run, tape, work, cgroup, wait_until):
+def test_record_a_group_with_subgroups(run, tape, work, cgroup, wait_until):
     job, go = waiting(cgroup, work, "true")
     below = cgroup.path / "below"
     below.mkdir()
@@ -155,7 +157,7 @@ def test_record_a_group_with_groups_below(run, tape, work, cgroup, wait_until):
     try:
         recorder = attach(run, tape, cgroup.path, wait_until)
         assert other.pid in {r["pid"] for r in run.export(tape)}
-        (cgroup.path / "cgroup.procs").write_text(str(late.pid))  # no event tells of that
+        (cgroup.path / "cgroup.procs").write_text(str(late.pid))  # no event reports that
         wait_until(lambda: late.pid in {r["pid"] for r in run.export(tape)}, "the one that was moved in")
         go()
         other.kill()
@@ -170,8 +172,9 @@ def test_record_a_group_with_groups_below(run, tape, work, cgroup, wait_until):
         below.rmdir()
 
 
-def test_a_name_that_is_two_groups(run, tape, work, cgroup, v1, wait_until):
-    """As in /proc/PID/cgroup it is looked for in every hierarchy: who is in it and what it used must be one group's."""
+def test_name_that_is_a_group_of_two_hierarchies(run, tape, work, cgroup, v1, wait_until):
+    """The name is looked up in every hierarchy, as in /proc/PID/cgroup; processes and usage must come from the same
+    group."""
     memory = v1("memory", cgroup.path.name)
     name = "/" + cgroup.path.name
     job, go = waiting(cgroup, work, "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
@@ -181,7 +184,7 @@ def test_a_name_that_is_two_groups(run, tape, work, cgroup, v1, wait_until):
     assert str(cgroup.path) in done.stderr and str(memory.path) in done.stderr
     other.kill()
     other.wait()
-    # Nobody is left in the memory controller's: it has nothing to say.
+    # No process is left in the memory controller's group, so it has no values.
     recorder = attach(run, tape, name, wait_until)
     before = cgroup.usage_ns()
     go()
@@ -198,12 +201,12 @@ def test_interrupted(run, tape, work, cgroup, wait_until):
     recorder = attach(run, tape, cgroup.path, wait_until)
     recorder.send_signal(signal.SIGINT)
     assert recorder.wait(60) == 0
-    assert job.poll() is None, "what is recorded goes on"
+    assert job.poll() is None, "the recorded process continues"
     go()
     job.wait()
 
 
-def test_what_can_not_be_recorded(run, tape, cgroup):
+def test_errors_of_record_cgroup(run, tape, cgroup):
     for path, words in (
         ("/sys/fs/cgroup/no/such", "no such control group"),
         (str(cgroup.path), "no process"),
@@ -215,8 +218,7 @@ def test_what_can_not_be_recorded(run, tape, cgroup):
     assert "one of them" in run("record", "--cgroup", "/x", "--pid", "1", status=2).stderr
 
 
-# ---- a group of its own
-# ------------------------------------------------------------------------------------------------
+# ---- a group made for the job ----------------------------------------------------------------------------------------
 
 
 def left(cgroup):
@@ -227,8 +229,8 @@ def source_of(run, tape):
     return run.summary(tape)["accounting"]["kernel_source"]
 
 
-def test_own(run, tape, work, cgroup):
-    """Also what nobody reaps and what runs away from the tree is counted."""
+def test_own_group_counts_all(run, tape, work, cgroup):
+    """Processes that are never reaped, and processes that left the tree, are counted as well."""
     script = (
         f"sed -n s/^0:://p /proc/self/cgroup > {work}/seen; trap '' CHLD; i=0; while [ $i -lt 50 ]; do /bin/true; i=$((i+1)); done; "
         "setsid sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done' & wait; exit 7"
@@ -239,13 +241,13 @@ def test_own(run, tape, work, cgroup):
     assert seen.rsplit("/", 1)[1].startswith("baro-") and seen.rsplit("/", 2)[1] == cgroup.path.name
     assert left(cgroup) == []
     assert source_of(run, tape) == "cgroup"
-    told = run.summary(tape)
-    # The group above has baro's own use as well.
-    assert 0.5 * told["job"]["cpu_ns"] < told["accounting"]["cpu_counted_ns"] <= told["job"]["cpu_ns"] + 20_000_000
-    assert told["job"]["cpu_ns"] <= cgroup.usage_ns() - before
+    summary = run.summary(tape)
+    # The group above counts baro's own CPU time as well.
+    assert 0.5 * summary["job"]["cpu_ns"] < summary["accounting"]["cpu_counted_ns"] <= summary["job"]["cpu_ns"] + 20_000_000
+    assert summary["job"]["cpu_ns"] <= cgroup.usage_ns() - before
 
 
-def test_auto_only_where_it_was_handed_over(run_both, tape, cgroup):
+def test_auto_only_in_a_delegated_group(run_both, tape, cgroup):
     mine = cgroup.path / "mine"
     mine.mkdir()
     cgroup.path.chmod(0o755)
@@ -263,7 +265,7 @@ def test_auto_only_where_it_was_handed_over(run_both, tape, cgroup):
         inside = Mine()
         inside.enter = enter
         run_both.record(tape, "true; true", cgroup=inside)
-        assert source_of(run_both, tape) == "wait4", "nobody had said that it may be divided"
+        assert source_of(run_both, tape) == "wait4", "the group is not delegated"
         tape.unlink()
         try:
             os.setxattr(mine, "user.delegate", b"1")
@@ -279,7 +281,7 @@ def test_auto_only_where_it_was_handed_over(run_both, tape, cgroup):
         mine.rmdir()
 
 
-def test_own_that_can_not_be_had(run_ordinary, tape, cgroup):
+def test_own_group_not_permitted(run_ordinary, tape, cgroup):
     done = run_ordinary(
         "run", "-q", "-o", str(tape), "--cgroup", "own", "--", "sh", "-c", "exit 3", cgroup=cgroup, status=3
     )
@@ -288,8 +290,8 @@ def test_own_that_can_not_be_had(run_ordinary, tape, cgroup):
     assert left(cgroup) == []
 
 
-def test_own_that_can_not_be_entered(run, tape, cgroup):
-    """Below a threaded group nothing but threads can go: a group can be made there, and no process can be in it."""
+def test_own_group_below_a_threaded_group(run, tape, cgroup):
+    """Below a threaded group only threads can be added: a group can be made there, but no process can enter it."""
     mine = cgroup.path / "mine"
     mine.mkdir()
     (mine / "cgroup.type").write_text("threaded")
@@ -312,7 +314,7 @@ def test_own_that_can_not_be_entered(run, tape, cgroup):
 
 
 def without_v2(run, *argv):
-    """As on a machine that has v1 alone."""
+    """Hides v2, as on a machine that has v1 alone."""
     mounts = [
         line.split()[1]
         for line in pathlib.Path("/proc/mounts").read_text().splitlines()
@@ -339,10 +341,10 @@ MEMORY = [
 ]
 
 
-@pytest.mark.parametrize("v2", [True, False], ids=["beside v2", "alone"])
-def test_own_of_v1(run, tape, v1, v2):
-    """v2 counts CPU time where there is one, else v1 does; memory and threads are v1's where v1 has them. In the groups
-    that baro is in, and gone at the end."""
+@pytest.mark.parametrize("v2", [True, False], ids=["with v2", "alone"])
+def test_own_group_of_v1(run, tape, v1, v2):
+    """v2 counts CPU time where it is mounted, else v1 does; memory and threads come from v1 where v1 has these
+    controllers. The groups are made below the ones that baro is in, and removed at the end."""
     above = {c: v1(c) for c in ("cpuacct", "memory", "pids")}
     argv = ["run", "-q", "-o", str(tape), "--cgroup", "own", "--", *MEMORY]
     argv = [str(run.binary), *argv] if v2 else without_v2(run, *argv)
@@ -360,29 +362,29 @@ def test_own_of_v1(run, tape, v1, v2):
     assert pathlib.Path(where["" if v2 else "cpuacct"]).name.startswith("baro-")
     assert (pathlib.Path(where["cpuacct"]).name == above["cpuacct"].path.name) == v2
     assert "baro-" not in where["cpu"], "it would change how CPU time is shared"
-    told = run.summary(tape)
-    assert told["accounting"]["kernel_source"] == "cgroup"
-    assert told["limits"]["memory_peak_of"] == "cgroup" and told["limits"]["memory_peak_bytes"] >= 60 << 20
-    assert told["job"]["cpu_ns"] > 0
+    summary = run.summary(tape)
+    assert summary["accounting"]["kernel_source"] == "cgroup"
+    assert summary["limits"]["memory_peak_of"] == "cgroup" and summary["limits"]["memory_peak_bytes"] >= 60 << 20
+    assert summary["job"]["cpu_ns"] > 0
     rows = run.export(tape, "cgroup")
     assert rows[0]["name"] == where["memory"], "the one that counts memory is the first"
     assert all(not group.below() for group in above.values())
 
 
-def test_own_of_v1_counts_the_cpu_time_of_all(run, tape, v1):
-    """What nobody reaps and what ran away, by cpuacct."""
+def test_own_group_of_v1_counts_cpu_time_of_all(run, tape, v1):
+    """Processes that are never reaped and processes that left the tree are counted by cpuacct."""
     above = v1("cpuacct")
     script = "trap '' CHLD; /bin/true; setsid sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done' & wait"
     argv = without_v2(run, "run", "-q", "-o", str(tape), "--cgroup", "own", "--", "sh", "-c", script)
     subprocess.run(argv, preexec_fn=above.enter, timeout=60, check=True)
-    told, truth = run.summary(tape), int(above.read("cpuacct.usage"))
-    assert told["accounting"]["kernel_source"] == "cgroup"
-    assert 0.5 * told["job"]["cpu_ns"] < told["accounting"]["cpu_counted_ns"] <= told["job"]["cpu_ns"] + 20_000_000
-    assert told["job"]["cpu_ns"] <= truth
+    summary, truth = run.summary(tape), int(above.read("cpuacct.usage"))
+    assert summary["accounting"]["kernel_source"] == "cgroup"
+    assert 0.5 * summary["job"]["cpu_ns"] < summary["accounting"]["cpu_counted_ns"] <= summary["job"]["cpu_ns"] + 20_000_000
+    assert summary["job"]["cpu_ns"] <= truth
 
 
-def test_own_where_no_hierarchy_counts(run, tape, work):
-    """Hidden from the job, as in some containers: it runs all the same."""
+def test_own_group_without_hierarchies(run, tape, work):
+    """Control groups are hidden, as in some containers: the job runs all the same."""
     done = subprocess.run(
         [
             "unshare",
@@ -411,18 +413,19 @@ def test_own_where_no_hierarchy_counts(run, tape, work):
     )
     assert done.returncode == 3
     assert "no control group of its own" in done.stderr and len(done.stderr.splitlines()) == 1
-    told = run.summary(tape)
-    assert told["accounting"]["kernel_source"] == "wait4" and run.export(tape, "cgroup") == []
+    summary = run.summary(tape)
+    assert summary["accounting"]["kernel_source"] == "wait4" and run.export(tape, "cgroup") == []
 
 
-def test_own_whose_job_makes_groups(run, tape, work, cgroup):
-    """What runs in these is the job's, and they go when it has ended, but with who outlived it."""
+def test_own_group_with_groups_made_by_the_job(run, tape, work, cgroup):
+    """Processes in groups that the job makes belong to the job. These groups are removed at the end, except where a
+    process outlives the job."""
     script = (f"here=$(echo {cgroup.path}/baro-*); mkdir $here/a $here/a/b $here/c; "
               "(echo 0 > $here/a/b/cgroup.procs; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done); ")
     run.record(tape, script, "--cgroup", "own", cgroup=cgroup)
-    told = run.summary(tape)
-    assert told["accounting"]["kernel_source"] == "cgroup"
-    assert told["accounting"]["cpu_counted_ns"] > 0.5 * told["job"]["cpu_ns"]
+    summary = run.summary(tape)
+    assert summary["accounting"]["kernel_source"] == "cgroup"
+    assert summary["accounting"]["cpu_counted_ns"] > 0.5 * summary["job"]["cpu_ns"]
     assert left(cgroup) == []
     run.record(
         tape,
@@ -443,17 +446,17 @@ def test_own_whose_job_makes_groups(run, tape, work, cgroup):
     os.kill(int((work / "pid").read_text()), signal.SIGKILL)
 
 
-def test_not_executed(run, tape, cgroup):
+def test_own_group_of_a_command_that_is_not_executed(run, tape, cgroup):
     run("run", "-q", "-o", str(tape), "--cgroup", "own", "--", "/no/such/command", cgroup=cgroup, status=127)
     assert left(cgroup) == []
 
 
-def test_left_behind_is_swept(run, tape, work, cgroup, wait_until):
-    """A survivor keeps the group; the next recording takes it away, once nobody is in it."""
+def test_abandoned_group_is_removed_by_the_next_recording(run, tape, work, cgroup, wait_until):
+    """A surviving process keeps its group; the next recording removes the group once it is empty."""
     run.record(tape, f"sleep 1000 > {work}/none 2>&1 & echo $! > {work}/pid", "--cgroup", "own", cgroup=cgroup)
     assert len(left(cgroup)) == 1
     run.record(tape, "true", "--force", "--cgroup", "own", cgroup=cgroup)
-    assert len(left(cgroup)) == 1, "somebody is in it"
+    assert len(left(cgroup)) == 1, "a process is in it"
     os.kill(int((work / "pid").read_text()), signal.SIGKILL)
     group = cgroup.path / left(cgroup)[0]
     wait_until(lambda: "populated 0" in (group / "cgroup.events").read_text(), "the end of the survivor")
@@ -461,10 +464,10 @@ def test_left_behind_is_swept(run, tape, work, cgroup, wait_until):
     assert left(cgroup) == []
 
 
-def test_swept_is_what_nobody_records(run, tape, work, cgroup, wait_until):
-    """Whoever records holds a lock: also where the command has left its group, and from another PID namespace, in which
-    its pid is nobody's or another's."""
-    (cgroup.path / "baro-1-00000000").mkdir()  # by its pid, of somebody who lives
+def test_only_groups_without_recorder_are_removed(run, tape, work, cgroup, wait_until):
+    """A recorder holds a lock on its group: also where the command has left the group, and in another PID namespace,
+    where the recorder's pid does not exist or belongs to another process."""
+    (cgroup.path / "baro-1-00000000").mkdir()  # a name with the pid of another process, which is alive
     run.record(tape, "true", "--cgroup", "own", cgroup=cgroup)
     assert left(cgroup) == []
     p = run.popen(
@@ -500,19 +503,19 @@ def test_swept_is_what_nobody_records(run, tape, work, cgroup, wait_until):
     for _ in range(2):
         subprocess.run(argv, preexec_fn=cgroup.enter, timeout=60, check=True)
         assert left(cgroup) == [group.name]
-        p.kill()  # the recorder goes on, and so does its lock
+        p.kill()  # the recorder goes on, and keeps its lock
         p.wait()
     while cgroup.pids():
         for pid in cgroup.pids():
-            with contextlib.suppress(ProcessLookupError):  # a sleep that has ended meanwhile
+            with contextlib.suppress(ProcessLookupError):  # a sleep that has ended in the meantime
                 os.kill(pid, signal.SIGKILL)
-    assert left(cgroup) == [group.name], "nobody could take it away"
+    assert left(cgroup) == [group.name], "no recorder could remove it"
     subprocess.run(argv, preexec_fn=cgroup.enter, timeout=60, check=True)
     assert left(cgroup) == []
 
 
 def processes_of(group):
-    """By their names: of baro those that record are called otherwise."""
+    """Returns processes by name; those of baro that record are called otherwise."""
     return {
         pathlib.Path(f"/proc/{pid}/comm").read_text().strip(): pid for g in [group, *group.below()] for pid in g.pids()
     }
@@ -522,8 +525,8 @@ def processes_of(group):
     "killed", [["baro-recorder"], ["baro"], ["baro", "baro-recorder"]], ids=["recorder", "wrapper", "both"]
 )
 def test_killed_in_a_delegated_group(run_ordinary, tape, work, cgroup, wait_until, killed):
-    """An ordinary user, to whom a group was delegated: whoever of the two is left removes the command's, else the
-    next recording does."""
+    """An ordinary user, with a delegated group, and one of wrapper and recorder is killed: the other one removes the
+    command's group, else the next recording does."""
     cgroup.path.chmod(0o755)
     mine = Cgroup(cgroup.path / "mine")
     mine.path.mkdir()
@@ -573,8 +576,8 @@ def test_wrapper_killed(run, tape, work, cgroup, wait_until):
         f"echo x > {work}/on; while [ ! -e {work}/off ]; do sleep 0.05; done",
         cgroup=cgroup,
     )
-    # Killed in the millisecond before it has told of the start, there is nobody to record: the group is then left to be
-    # swept.
+    # If it is killed in the millisecond before it reports the start, no recorder exists: the group is then left for the
+    # next recording.
     wait_until(
         lambda: (work / "on").exists() and tape.exists() and tape.stat().st_size > 4096 and any_sample(run, tape),
         "the first sample",

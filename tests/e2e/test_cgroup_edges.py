@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Control groups and mounts where something is missing, or there is more of it than usual."""
+"""Control groups and mounts where something is missing, or where there are unusually many."""
 
 import os
 import pathlib
@@ -13,8 +13,8 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups"
 
 
 def test_v1_without_cpu_time(run, tape, work, v1, wait_until):
-    """A hierarchy that counts no CPU time says who is in it and what they use of memory; the CPU time is theirs added
-    up."""
+    """The hierarchy does not count CPU time, but lists processes and their memory; the job's CPU time is the sum over
+    its processes."""
     group = v1("memory")
     job, go = waiting(group, work, "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")
     recorder = attach(run, tape, group.path, wait_until)
@@ -29,8 +29,8 @@ def test_v1_without_cpu_time(run, tape, work, v1, wait_until):
 
 
 def test_few_descriptors(run, tape, work, cgroup, wait_until):
-    """More groups than there are descriptors: those that can't be looked into are told, the CPU time is the group's all
-    the same."""
+    """There are more groups than descriptors: the groups that can't be read are reported, and the CPU time still is
+    that of the whole group."""
     for i in range(60):
         (cgroup.path / f"g{i}").mkdir()
     job, go = waiting(cgroup, work, "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
@@ -47,9 +47,9 @@ def test_few_descriptors(run, tape, work, cgroup, wait_until):
 
 
 def test_a_thousand_groups(run, tape, cgroup, wait_until):
-    """Who is in the last of them is found, and who is moved to one that is made while all are watched."""
+    """A process in the last of them is found, and so is one that moves to a group that is made during the recording."""
     if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 16384:
-        pytest.skip("not so many descriptors can be had")
+        pytest.skip("so many descriptors are not allowed")
     for i in range(1100):
         (cgroup.path / f"g{i}").mkdir()
     sleepers = [
@@ -79,17 +79,17 @@ HIDDEN = ["unshare", "-m", "--propagation", "private", "sh", "-c", 'umount -R /s
 
 
 def test_hidden_control_groups(run, tape, cgroup):
-    """/proc says where one is, and nothing shows it: the job is recorded, and nothing is made up."""
+    """/proc names the control group, but no mount shows it: the job is recorded, and no values are invented."""
     subprocess.run(
         [*HIDDEN, run.binary, "run", "-q", "-o", str(tape), "--", "sh", "-c", "true; true"],
         check=True,
         timeout=60,
         cwd="/",
     )
-    told = run.summary(tape)
-    assert told["accounting"]["kernel_source"] == "wait4"
+    summary = run.summary(tape)
+    assert summary["accounting"]["kernel_source"] == "wait4"
     assert run.export(tape, "cgroup") == []
-    assert not str(told["limits"]["memory_source"]).startswith("cgroup")
+    assert not str(summary["limits"]["memory_source"]).startswith("cgroup")
     done = subprocess.run(
         [*HIDDEN, run.binary, "record", "-q", "-o", str(tape), "--force", "--cgroup", str(cgroup.path)],
         stderr=subprocess.PIPE,
@@ -109,8 +109,8 @@ exec chroot $1/root /baro record --host --for 3s -q -o /t.baro
 
 @pytest.mark.not_sanitized("the binary is alone in its root, without any library")
 def test_root_is_an_overlay(run, tape, work):
-    """As in a container. It has an id of its own (6.6), and what it lies on shows as well, as /etc/hosts does: that is
-    one filesystem."""
+    """As in a container. The overlay has an id of its own (6.6), and the filesystem below it is also visible, as for
+    /etc/hosts: that is one filesystem."""
     if subprocess.run(["ldd", run.binary], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0:
         pytest.skip("not linked statically")
     for name in ("low/proc", "up", "work", "root"):
@@ -135,16 +135,16 @@ def test_root_is_an_overlay(run, tape, work):
     assert [r["name"] for r in last] == ["/"], done.stdout
 
 
-def test_group_and_mount_that_are_not_there(run, tape):
+def test_missing_group_and_mount(run, tape):
     for path in (mount_of("memory") / "no" / "such", pathlib.Path("/nowhere")):
         done = run("record", "--cgroup", path, "-o", str(tape), status=2)
         assert "no such control group" in done.stderr and not tape.exists()
 
 
 @pytest.mark.parametrize("over", ["a group", "a tmpfs"])
-def test_a_mount_over_all_groups(run, tape, v1, over):
-    """What is mounted last on a point is what is there: the limit of the group that it shows is found, and none is made
-    up where it shows nothing."""
+def test_mount_over_another_mount(run, tape, v1, over):
+    """The newest mount on a directory is the visible one: the limit of the group that it shows is found, and no limit
+    is invented where it shows none."""
     group = v1("memory")
     group.write("memory.limit_in_bytes", 64 << 20)
     mount = (

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--collect NAME=COMMAND: what a program prints is rows of a kind of its own, and whatever it does costs these alone."""
+"""--collect NAME=COMMAND: what a program prints becomes rows of a kind of its own; a faulty program loses its own rows
+only.
+"""
 
 import csv
 import io
@@ -14,10 +16,10 @@ import uuid
 
 import pytest
 
-READINGS = 6  # that the job waits for
+READINGS = 6  # a file that the job waits for
 
-# A collector in Python: a kind that nobody knows, with a header, labels, an owner and a counter. It notes each reading
-# in a file, so that a job can wait for it in place of time.
+# A collector in Python, of a kind that the registry does not have, with a header, labels, an owner and a counter. It
+# notes each reading in a file, so that a job can wait for a reading and not for a time.
 GOOD = """
 import json, os, sys, time
 print(json.dumps({"baro": 1, "metrics": {"beats": {"type": "counter", "help": "Readings so far."}}}), flush=True)
@@ -46,7 +48,7 @@ BAD = {
     "killed": "kill -KILL $$",
     "closes_its_output": "exec >&-; sleep 1000",
     "partial": """while sleep 0.05; do printf '{"a":'; done""",
-    "deaf": "trap '' TERM; while :; do sleep 1; done",
+    "ignores-term": "trap '' TERM; while :; do sleep 1; done",
     "leaves_children": """echo '{"a":1}'; (sleep 1000 & setsid sleep 1001 &); sleep 0.2""",
     "version": """echo '{"baro":77}'; sleep 1000""",
     "not_there": "/nonexistent/program",
@@ -57,7 +59,7 @@ BAD = {
 
 @pytest.fixture
 def mark(monkeypatch):
-    """In the environment of all that baro starts."""
+    """A marker in the environment of all processes that baro starts."""
     text = "BARO_TEST_" + uuid.uuid4().hex
     monkeypatch.setenv(text, "1")
     return text.encode()
@@ -75,7 +77,7 @@ def marked(mark):
 
 
 def none_left(mark):
-    until = time.monotonic() + 20  # a killed process takes its time on a busy machine
+    until = time.monotonic() + 20  # on a busy machine it takes a while until a killed process is gone
     while marked(mark) and time.monotonic() < until:
         time.sleep(0.05)
     assert marked(mark) == []
@@ -109,11 +111,12 @@ def rows(baro, tape, kind):
 
 
 def names(baro, tape):
-    """Without that of processes of which none is known: perf does not name who ended before it was seen."""
+    """Returns the names, without processes whose name is not known: perf does not report the name of a process that
+    ended before it was attached."""
     return {row["name"] for kind in ("process", "exit") for row in rows(baro, tape, kind)} - {""}
 
 
-def test_an_unknown_kind(baro, tape, work, good, mark):
+def test_kind_not_in_the_registry(baro, tape, work, good, mark):
     run = record(baro, tape, job(work, 7), good)
     assert run.returncode == 7
     assert "collector" not in run.stderr
@@ -135,7 +138,7 @@ def test_an_unknown_kind(baro, tape, work, good, mark):
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_costs_its_own_rows_alone(baro, tape, work, good, mark, what):
+def test_faulty_collector_loses_its_own_rows_only(baro, tape, work, good, mark, what):
     run = record(baro, tape, job(work, 7), f"bad={BAD[what]}", good)
     assert run.returncode == 7
     beats = [int(float(r["beats"])) for r in rows(baro, tape, "good") if r["name"] == "heart"]
@@ -143,20 +146,20 @@ def test_costs_its_own_rows_alone(baro, tape, work, good, mark, what):
     assert rows(baro, tape, "job") and rows(baro, tape, "process")
     assert names(baro, tape) <= {"sh", "wc", "sleep", "dash", "bash"}, "no process of a collector is the job's"
     none_left(mark)
-    told = [r["text"] for r in rows(baro, tape, "event") if r["event"] == "warning"]
+    warnings = [r["text"] for r in rows(baro, tape, "event") if r["event"] == "warning"]
     if what == "dies_at_once":
-        assert "collector bad ended with status 3; last words: no device" in told
+        assert "collector bad ended with status 3; last words: no device" in warnings
         assert "collector bad: ended with status 3" in run.stderr and "last words: no device" in run.stderr
     elif what == "killed":
-        assert "collector bad was ended by signal 9" in told
+        assert "collector bad was ended by signal 9" in warnings
     elif what == "version":
-        assert any("speaks version 77" in text for text in told)
+        assert any("speaks version 77" in text for text in warnings)
     elif what == "garbage":
-        assert any("neither OpenMetrics nor JSON" in text for text in told)
+        assert any("neither OpenMetrics nor JSON" in text for text in warnings)
     elif what == "many_rows":
-        assert any("rows, columns or values of readings that are too large" in text for text in told)
+        assert any("rows, columns or values of readings that are too large" in text for text in warnings)
     elif what == "many_columns":
-        text = next(text for text in told if "collector bad left out:" in text)
+        text = next(text for text in warnings if "collector bad left out:" in text)
         assert "72 columns beyond the 128 that a kind has, the first is column_128" in text
         assert "72 columns" in run.stderr
         assert len(rows(baro, tape, "bad")[0]) == 128 + 5  # and time, t_ns, name, label, attributes
@@ -166,8 +169,8 @@ def test_costs_its_own_rows_alone(baro, tape, work, good, mark, what):
 
 @pytest.mark.parametrize("whom", ["baro-recorder", "baro-collect", "sh"])
 def test_sigkill(baro, tape, work, good, mark, whom):
-    """Of the recorder, of the process that runs the collector, of the collector: nothing of it stays, the job goes on.
-    """
+    """SIGKILL of the recorder, of the process that runs the collector, and of the collector: no process of it stays,
+    and the job goes on."""
     command = "while [ ! -e %s/go ]; do sleep 0.05; done; exit 9" % work
     collect = f"tree=echo '{{\"a\":1}}'; touch {work}/there; sleep 1000 & setsid sleep 1001; :"
     run = subprocess.Popen([baro, "run", "-o", str(tape), "--collect", collect, "--", "sh", "-c", command],
@@ -181,13 +184,13 @@ def test_sigkill(baro, tape, work, good, mark, whom):
             if name == whom and (whom != "sh" or (b"touch" in line and b"baro" not in line.split()[0])):
                 os.kill(pid, signal.SIGKILL)
         except (FileNotFoundError, ProcessLookupError):
-            pass  # it has ended since
+            pass  # it has ended in the meantime
     (work / "go").touch()
     assert run.wait(60) == 9
     none_left(mark)
 
 
-def test_stopped_and_killed_while_it_prints(baro, tape, work, good, mark):
+def test_collector_stopped_and_killed_while_it_prints(baro, tape, work, good, mark):
     """The collector itself is stopped, continued and killed from outside; it is started again."""
     command = f"while [ ! -e {work}/go ]; do sleep 0.05; done"
     run = subprocess.Popen([baro, "run", "-q", "-o", str(tape), "--collect", good, "--", "sh", "-c", command])
@@ -211,12 +214,13 @@ def test_stopped_and_killed_while_it_prints(baro, tape, work, good, mark):
     wait(3)  # it was started again
     (work / "go").touch()
     assert run.wait(60) == 0
-    told = [r["text"] for r in rows(baro, tape, "event") if r["event"] == "warning"]
-    assert "collector good was ended by signal 9" in told
+    warnings = [r["text"] for r in rows(baro, tape, "event") if r["event"] == "warning"]
+    assert "collector good was ended by signal 9" in warnings
     none_left(mark)
 
 
-# What a collector does while the recorder has to go on; the program gets the name of a file to make once it has begun.
+# Faulty collectors during which the recorder must go on; the program gets the name of a file that it creates once it
+# has begun.
 PACE = {
     "stopped": "touch {there}; kill -STOP $$",
     "floods": "touch {there}; yes",
@@ -228,8 +232,8 @@ PACE = {
 
 
 @pytest.mark.parametrize("what", PACE)
-def test_samples_go_on(baro, tape, work, mark, what):
-    """While the collector does its worst the tape gets sample after sample: the job ends only when it has seen 20."""
+def test_samples_go_on_beside_a_faulty_collector(baro, tape, work, mark, what):
+    """The tape gets sample after sample meanwhile: the job ends only when it has seen 20."""
     collect = "bad=" + PACE[what].format(there=work / "there")
     command = f"while [ ! -e {work}/go ]; do sleep 0.05; done"
     run = subprocess.Popen([baro, "run", "-q", "-i", "50ms", "--overhead", "off", "-o", str(tape), "--collect", collect,
@@ -284,7 +288,7 @@ def test_twice(baro, tape):
     assert run.returncode == 125 and "x is the name of another kind" in run.stderr
 
 
-def test_show_has_the_values_of_that_moment(baro, work, tape, good):
+def test_show_has_the_values_at_that_moment(baro, work, tape, good):
     """One line for each row at the end of the head, and the same rows as JSON."""
     assert record(baro, tape, job(work), good).returncode == 0
     shown = subprocess.run([baro, "show", str(tape)], capture_output=True, text=True, check=True).stdout

@@ -13,7 +13,7 @@ from jobs import script
 
 pytestmark = pytest.mark.not_sanitized("a sanitizer makes calls of its own")
 
-PEOPLE = """
+PROCESSES = """
     import os, signal, time
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for i in range({n}):
@@ -27,11 +27,11 @@ PEOPLE = """
 
 
 @pytest.fixture
-def people(started):
-    """people(n, busy): the pid of a process with n children, some of which wake up every 20 ms."""
+def processes(started):
+    """processes(n, busy): the pid of a process with n children, some of which wake up every 20 ms."""
 
     def start(n, busy=0):
-        p = started(script(PEOPLE.format(n=n, busy=busy)), stdout=subprocess.PIPE, text=True, start_new_session=True)
+        p = started(script(PROCESSES.format(n=n, busy=busy)), stdout=subprocess.PIPE, text=True, start_new_session=True)
         p.stdout.readline()
         groups.append(p.pid)
         return p.pid
@@ -43,9 +43,9 @@ def people(started):
 
 
 def calls_per_tick(run, work, wait_until, pid, *options, machine=False, without_events=False):
-    """Medians over the ticks of a recorder that has settled: {system call: how many}, of the recorder itself without
-    its helper. machine: over those that read the machine; not each tick does where a read is expensive, as it may be
-    under strace."""
+    """Returns {system call: number}, medians over the ticks of a recorder that has settled, of the recorder itself
+    without its helper. machine: only ticks that read the machine; not each tick does where a read is expensive, as it
+    may be under strace."""
     log = work / f"strace-{pid}"
     tape = work / f"{pid}.baro"
     r = subprocess.Popen(
@@ -77,15 +77,15 @@ def calls_per_tick(run, work, wait_until, pid, *options, machine=False, without_
     for child in open(f"/proc/{r.pid}/task/{r.pid}/children").read().split():
         os.kill(int(child), signal.SIGINT)
     r.wait(timeout=60)
-    ticks, now, looked = [], collections.Counter(), False
+    ticks, now, read_machine = [], collections.Counter(), False
     for line in log.read_text(errors="replace").splitlines():
         name = line.partition("(")[0]
         now[name] += 1
-        looked |= '"cpu ' in line  # /proc/stat
+        read_machine |= '"cpu ' in line  # /proc/stat
         if name == "write" and "BARO" not in line:  # a tick ends with its frame on the tape
-            if looked == machine:
+            if read_machine == machine:
                 ticks.append(now)
-            now, looked = collections.Counter(), False
+            now, read_machine = collections.Counter(), False
     ticks = ticks[len(ticks) // 2 :]
     assert len(ticks) > 5
     names = set().union(*ticks)
@@ -96,10 +96,11 @@ def sum_of(calls, *without):
     return sum(v for n, v in calls.items() if n not in without)
 
 
-def test_who_sleeps_costs_one_call(run, work, people, wait_until):
-    """The CPU clock of each, and nothing else. Without events: they tell of whatever else the machine does."""
-    few = calls_per_tick(run, work, wait_until, people(10), without_events=True)
-    many = calls_per_tick(run, work, wait_until, people(60), without_events=True)
+def test_sleeping_process_costs_one_call(run, work, processes, wait_until):
+    """The CPU clock of each process, and nothing else. Without events, because they report the forks of the whole
+    machine."""
+    few = calls_per_tick(run, work, wait_until, processes(10), without_events=True)
+    many = calls_per_tick(run, work, wait_until, processes(60), without_events=True)
     assert many["clock_gettime"] - few["clock_gettime"] == 50
     assert sum_of(many, "clock_gettime") == sum_of(few, "clock_gettime")
     assert sum_of(few, "clock_gettime", "pread64") <= 3, few  # to wait for the time, to write the frame
@@ -107,28 +108,28 @@ def test_who_sleeps_costs_one_call(run, work, people, wait_until):
     assert few.get("pread64", 0) <= 12, few  # control groups
 
 
-def test_who_is_busy_costs_six(run, work, people, wait_until):
+def test_busy_process_costs_six_calls(run, work, processes, wait_until):
     """Its clock, stat, status and io from held descriptors, a count of its descriptors; once a second its run delay."""
-    few = calls_per_tick(run, work, wait_until, people(12, 2), "--metrics", "-pss,-uss")
-    many = calls_per_tick(run, work, wait_until, people(32, 22), "--metrics", "-pss,-uss")
+    few = calls_per_tick(run, work, wait_until, processes(12, 2), "--metrics", "-pss,-uss")
+    many = calls_per_tick(run, work, wait_until, processes(32, 22), "--metrics", "-pss,-uss")
     assert many["clock_gettime"] - few["clock_gettime"] == 20
-    assert many.get("openat", 0) <= few.get("openat", 0) + 1  # the files are held
+    assert many.get("openat", 0) <= few.get("openat", 0) + 1  # the files stay open
     assert sum_of(many) - sum_of(few) <= 20 * 6
 
 
-def test_the_machine_costs_a_read_of_each_file(run, work, people, wait_until, monkeypatch):
-    """From descriptors that are held: nothing is opened, nothing is asked of /sys. Two clocks: what a look cost, and
-    what its helper did."""
-    monkeypatch.setenv("BARO_NO_EVENTS", "1")  # of others' processes
-    without = calls_per_tick(run, work, wait_until, people(5))
-    with_ = calls_per_tick(run, work, wait_until, people(5), machine=True)
+def test_machine_costs_one_read_of_each_file(run, work, processes, wait_until, monkeypatch):
+    """Files stay open: nothing is opened, and nothing in /sys is read. Two clock calls: what the reading cost, and what
+    its helper used."""
+    monkeypatch.setenv("BARO_NO_EVENTS", "1")  # of processes that are not the job's
+    without = calls_per_tick(run, work, wait_until, processes(5))
+    with_ = calls_per_tick(run, work, wait_until, processes(5), machine=True)
     assert with_.get("openat", 0) == without.get("openat", 0)
     assert 5 <= with_["pread64"] - without.get("pread64", 0) <= 16 + 12, with_  # and a dozen files of control groups
     assert sum_of(with_, "pread64") - sum_of(without, "pread64") <= 8, (with_, without)
 
 
-def test_what_is_not_wanted_is_not_read(run, work, people, wait_until):
-    all_ = calls_per_tick(run, work, wait_until, people(20, 20), "--metrics", "-pss,-uss")
-    cheap = calls_per_tick(run, work, wait_until, people(20, 20), "--metrics", "cpu")
+def test_metrics_not_asked_for_are_not_read(run, work, processes, wait_until):
+    all_ = calls_per_tick(run, work, wait_until, processes(20, 20), "--metrics", "-pss,-uss")
+    cheap = calls_per_tick(run, work, wait_until, processes(20, 20), "--metrics", "cpu")
     assert sum_of(all_) - sum_of(cheap) >= 20 * 2
     assert cheap.get("pread64", 0) <= 21  # stat alone

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""On a terminal the summary has small curves and the job's phases under them; elsewhere it has neither."""
+"""On a terminal the summary has small curves and the job's phases below them; elsewhere it has neither."""
 
 import json
 import re
@@ -41,7 +41,7 @@ def on_terminal(baro, path, columns, locale="C.UTF-8"):
 
 
 def chart(text):
-    """The lines of the curves and of the phases."""
+    """Returns the lines of the curves and of the phases."""
     lines = text.splitlines()[1:]
     return lines[: next(i for i, line in enumerate(lines) if re.match(r" +[╵']0", line)) + 1]
 
@@ -65,7 +65,7 @@ def test_ascii(baro, phased, ptys):
     assert any("| load -" in line for line in chart(text))
 
 
-def test_not_elsewhere(baro, phased):
+def test_no_curves_without_a_terminal(baro, phased):
     text = good(baro, "summary", phased[0]).decode()
     assert not re.search("[▁▂▃▄▅▆▇█╵├]", text)
     narrow = on_terminal(baro, phased[0], 79)

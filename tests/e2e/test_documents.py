@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`report` as Markdown and JSON. The Markdown is rendered by GitHub's own parser (cmark-gfm): what a job calls itself
-stays text."""
+"""`report` as Markdown and JSON. The Markdown is rendered by GitHub's own parser (cmark-gfm): names from a job stay
+text.
+"""
 
 import html.parser
 import json
@@ -12,7 +13,7 @@ import pytest
 
 from readers import HOSTILE_ARGUMENT, HOSTILE_NAME, call, good, one_line, tape, unescape  # noqa: F401
 
-# What would be markup: Markdown, HTML, table cells, links, mentions, references, emoji, mathematics.
+# Text that would be markup: Markdown, HTML, table cells, links, mentions, references, emoji, mathematics.
 NAMES = [
     "a|b",
     "\\|x",
@@ -79,7 +80,7 @@ def report(baro, path, form):
 
 @pytest.fixture(scope="module")
 def named(baro, tmp_path_factory):
-    """Programs with names that are markup, under a command with such arguments."""
+    """Programs whose names are markup, started by a command with such arguments."""
     work = tmp_path_factory.mktemp("named")
     for i, name in enumerate(NAMES):
         path = work / f"{i}"
@@ -128,7 +129,7 @@ def test_names_that_are_markup(baro, named):
         assert name.replace("\\", "\\\\") in title
 
 
-def test_json_has_all(baro, tape):
+def test_json_has_all_facts(baro, tape):
     whole = json.loads(report(baro, tape, "json"))
     assert whole["version"] == 1
     summary = json.loads(good(baro, "summary", "--json", tape))
@@ -140,7 +141,7 @@ def test_json_has_all(baro, tape):
     assert [i for i in whole["timeline"] if i["name"] == "start"][0]["begin_ns"] <= whole["timeline"][-1]["end_ns"]
 
 
-def test_chosen_by_name(baro, tape, work):
+def test_format_is_chosen_by_file_name(baro, tape, work):
     good(baro, "report", "-o", work / "a.md", tape)
     good(baro, "report", "-o", work / "a.json", tape)
     assert (work / "a.md").read_text().startswith("## `sh -c")
@@ -149,8 +150,8 @@ def test_chosen_by_name(baro, tape, work):
     one_line(call(baro, "report", "-o", work / "a.txt", tape), 2, ".md", "--format")
 
 
-def test_github(baro, tape, work):
-    """The job summary of earlier steps stays."""
+def test_github_job_summary(baro, tape, work):
+    """Output of earlier steps stays in the job summary."""
     path = work / "summary.md"
     path.write_text("before\n")
     env = {**os.environ, "GITHUB_STEP_SUMMARY": str(path)}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests in other places: in containers, on a machine that hides others' processes, on another architecture. All
-slow; each is a script of its own, too."""
+"""Runs the tests in other places: in containers, on a machine that hides processes of other users, on another
+architecture. All are slow; each is also a script.
+"""
 
 import os
 import pathlib
@@ -31,7 +32,7 @@ def ran(argv):
 
 @pytest.fixture(autouse=True)
 def once(baro):
-    """The scripts build and keep what they need; ./check --full has several folders."""
+    """Runs a script once; the scripts build and keep what they need, and ./check --full has several folders."""
     if pathlib.Path(baro).parent.name != "build":
         pytest.skip("once is enough")
 

@@ -22,13 +22,13 @@ def phased(text):
 
 
 def verdicts(text):
-    """The lines of verdicts: the last ones."""
+    """Returns the lines of verdicts, which are the last ones."""
     at = text.find("\n  verdict ")
     return text[at + 1 :] if at >= 0 else ""
 
 
 def table(text):
-    """The rows under the titles of the table of phases, and the line below it."""
+    """Returns the rows of the table of phases, and the line below it."""
     lines = text.splitlines()
     at = next((i for i, line in enumerate(lines) if line.startswith("  phases ")), None)
     if at is None:
@@ -37,12 +37,12 @@ def table(text):
     return [row.strip() for row in rows[: next(i for i, row in enumerate(rows) if not row.startswith(" " * 13))]]
 
 
-def test_the_verdicts_of_a_run_are_those_of_its_tape(run, tape):
+def test_verdicts_of_a_run_equal_those_of_its_tape(run, tape):
     said = run("run", "-o", tape, "--", *burn(1.5), status=0).stderr
     assert verdicts(said) == verdicts(run("summary", tape, status=0).stdout)
 
 
-def test_the_verdicts_of_what_was_attached_to(run, tape, started):
+def test_verdicts_of_an_attached_recording(run, tape, started):
     job = started([PYTHON, "-S", "-c", "while True: pass"])
     said = run("record", "--pid", str(job.pid), "--for", "2s", "-o", tape, status=0).stderr
     assert "  tape " in said
@@ -50,7 +50,7 @@ def test_the_verdicts_of_what_was_attached_to(run, tape, started):
 
 
 @pytest.mark.parametrize("seconds", [0, 1.2])
-def test_why_it_ended(run, tape, seconds):
+def test_reason_why_a_job_ended(run, tape, seconds):
     said = run("run", "-o", tape, "--", "sh", "-c", f"sleep {seconds}; kill -SEGV $$", status=-signal.SIGSEGV).stderr
     assert "SIGSEGV ended it after" in verdicts(said)
     assert verdicts(said) == verdicts(run("summary", tape, status=0).stdout)
@@ -90,7 +90,7 @@ def test_phases_as_a_table(run, tape):
         assert rows[4].endswith("each: baro summary --by phase")
 
 
-def test_many_names_of_phases(run, tape):
+def test_many_phase_names(run, tape):
     run("run", "-q", "-o", tape, "--", *phased("""
         for i in range(9):
             event(begin=f"p{i}"); time.sleep(0.3 if i in (1, 7) else 0.01); event(end=f"p{i}")
@@ -106,7 +106,7 @@ def test_no_phases_no_table(run, tape):
     assert "phases" not in said and "phases" not in run("summary", tape, status=0).stdout
 
 
-def test_the_path_of_the_tape_is_the_shortest(run, tape, work):
+def test_tape_path_is_the_shortest(run, tape, work):
     (work / "a" / "b").mkdir(parents=True)
     (work / "link").symlink_to(work / "a" / "b")
     for given, there in (("a/../x.baro", "x.baro"), ("link/../y.baro", "a/y.baro"), ("./a//b/./z.baro", "a/b/z.baro")):
@@ -115,7 +115,7 @@ def test_the_path_of_the_tape_is_the_shortest(run, tape, work):
         assert (work / there).exists()
 
 
-def test_the_phases_of_a_moment(run, tape):
+def test_phases_at_a_time(run, tape):
     run("run", "-q", "-o", tape, "--", *phased("""
         time.sleep(0.2)
         event(begin="outer")

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is recorded of processes that have ended: how much memory they had at most, how their CPU time splits, what they
-read and wrote."""
+"""What is recorded of processes that have ended: their peak memory, the parts of their CPU time, and their I/O."""
 
 import pytest
 
@@ -8,7 +7,8 @@ from jobs import script
 
 
 def test_peak_between_samples(run_both, tape):
-    """A process that grows and ends between two samples is in no sum; the job had at least what that process had."""
+    """A process that grows and ends between two samples is in no sum of samples; the job's peak is at least that
+    process's peak."""
     big = script("b = b'x' * (200 << 20)")
     run_both.record(tape, ["sh", "-c", 'sleep 0.1; "$@"; sleep 0.1', "sh", *big], "-i", "10s")
     s = run_both.summary(tape)
@@ -23,12 +23,12 @@ def test_peak_between_samples(run_both, tape):
     largest = max(run_both.export(tape, "exit"), key=lambda e: e["rss_peak_bytes"] or 0)
     if (largest["rss_peak_bytes"] or 0) >= job["process_rss_peak_bytes"] * 0.96:
         assert job["process_rss_peak_name"] == largest["name"] and largest["name"] in line, line
-    else:  # wait4(2) told it of a process and of all that it had waited for
+    else:  # wait4(2) reports it of a process and of all descendants that it had reaped
         assert job["process_rss_peak_name"] is None and s["absent"]["job.process_rss_peak_name"] == "unknown"
 
 
 def test_cpu_is_the_sum_of_its_parts(run_both, tape):
-    """No source reports how the CPU time splits of a process that ends before it is read."""
+    """No source reports the parts (user, system) of the CPU time of a process that ends before it is read."""
     run_both.record(
         tape,
         "for i in 1 2 3 4 5 6 7 8 9 10; do /bin/true; (true); ls / >/dev/null; done; sleep 0.2; for i in 1 2 3 4 5 6 7 8 9 10; do /bin/true; (true); ls / >/dev/null; done; exit 0",
@@ -47,12 +47,13 @@ def test_cpu_is_the_sum_of_its_parts(run_both, tape):
 
 
 MIB = 1 << 20
-SLACK = 4 * MIB  # programs, libraries and the shell's own
+SLACK = 4 * MIB  # programs, libraries and the shell's own files
 
 
 @pytest.mark.parametrize("interval", ["auto", "10s"])
-def test_all_that_a_job_read_and_wrote(run_both, work, tape, interval):
-    """However short its processes, whether or not they were read, and whoever may read a zombie."""
+def test_io_of_a_job_is_complete(run_both, work, tape, interval):
+    """Whatever the lifetime of its processes, whether or not they were read, and whoever may read a zombie's counters.
+    """
     (work / "big").write_bytes(bytes(20 * MIB))
     (work / "big").chmod(0o644)
     run_both.record(
@@ -74,28 +75,28 @@ def test_all_that_a_job_read_and_wrote(run_both, work, tape, interval):
     assert "i/o        read 1" in run_both("summary", tape, status=0).stdout
 
 
-def test_whose_it_was(run_ordinary, work, tape):
-    """What a shell took over as it reaped the only child that ended since it was last asked is that child's, to the
-    byte: also of one that ended between two looks, and of the shell's last."""
+def test_io_is_attributed_to_the_only_child(run_ordinary, work, tape):
+    """If only one child of a shell ended between two readings of the shell, the growth of the shell's counters is that
+    child's I/O, to the byte: also for a child that lived between two readings only, and for the shell's last child."""
     (work / "big").write_bytes(bytes(100 * MIB))
     (work / "big").chmod(0o644)
 
-    def dd_is_told():
+    def dd_is_reported():
         if not run_ordinary.instants(tape):
             return False
         if run_ordinary.summary(tape)["accounting"]["event_source"] != "connector":
-            return True  # it may have come and gone between two scans
+            return True  # it may have begun and ended between two scans
         return run_ordinary.export(tape, "exit")
 
     run_ordinary.record_gated(
         tape,
         "dd if=/dev/zero of=/dev/null bs=1M count=100 2> /dev/null; read x < gate; cat big > /dev/null; exit 0",
-        dd_is_told,
+        dd_is_reported,
     )
     s = run_ordinary.summary(tape)
     if s["job"]["processes_started_is_lower_bound"] or s["accounting"]["event_source"] != "connector":
-        pytest.skip("not all forks were told of, or too late: others may have ended since the shell was last asked")
-    dd, cat, shell = run_ordinary.export(tape, "exit")  # what they are called is not always seen
+        pytest.skip("not all forks were reported, or too late: other children may have ended since the last reading of the shell")
+    dd, cat, shell = run_ordinary.export(tape, "exit")  # its name is not always seen
     for e in (dd, cat):
         assert e["io_is_lower_bound"] == 0, e
         assert all(100 * MIB <= e[what] < 100 * MIB + MIB // 8 for what in ("io_rchar_bytes", "io_wchar_bytes")), e
@@ -103,8 +104,9 @@ def test_whose_it_was(run_ordinary, work, tape):
     assert not any(c["io_is_lower_bound"] for c in s["commands"])
 
 
-def test_never_more_than_it_was(run_ordinary, tape):
-    """Of several that ended at once, beside threads that did: what is called whole is, and a lower bound is one."""
+def test_io_is_never_more_than_it_was(run_ordinary, tape):
+    """Several children end at once, also beside threads that end: a complete value is complete, and a lower bound is
+    one."""
     run_ordinary.record(tape, script("""
         import os, threading, time
         def read(n):
@@ -130,8 +132,8 @@ def test_never_more_than_it_was(run_ordinary, tape):
         assert e["io_is_lower_bound"] == 1 or e["io_rchar_bytes"] >= 10 * MIB, e
 
 
-def test_orphans_read_and_write_for_the_job(run_both, work, tape):
-    """They come to the wrapper, which adds up what the kernel passes on with each."""
+def test_io_of_orphans_is_the_jobs(run_both, work, tape):
+    """Orphans become children of the wrapper, which adds up what the kernel passes on with each."""
     run_both.record(tape, script("""
         import os
         for i in range(8):
@@ -143,14 +145,15 @@ def test_orphans_read_and_write_for_the_job(run_both, work, tape):
             os.wait()
         """))
     job = run_both.summary(tape)["job"]
-    if job["processes_ended"] == 17:  # else some outlived the command, and are no more waited for
+    if job["processes_ended"] == 17:  # else some outlived the command, and are not waited for any more
         assert job["io_is_lower_bound"] is False and 40 * MIB <= job["io_rchar_bytes"] < 40 * MIB + SLACK
 
 
 @pytest.mark.parametrize("via", [(), ("unshare", "-fp", "--mount-proc")], ids=["here", "pid namespace"])
-def test_what_nobody_told_is_marked(run_both, tape, via):
-    """The kernel passes on nothing of those whose parent does not wait for them. What such a one read after the last
-    look is missing, or not known to be there. (Taskstats may have told root all of it.)"""
+def test_io_not_reported_is_marked_as_lower_bound(run_both, tape, via):
+    """If a process is not waited for by its parent, the kernel passes on nothing of it. What it read after its last
+    sample is missing, or it is not known whether anything is missing. (As root, taskstats may have reported all of it.)
+    """
     run_both.record(tape, script("""
         import os, signal, time
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -166,7 +169,7 @@ def test_what_nobody_told_is_marked(run_both, tape, via):
         """), "-i", "10s", via=via)
     s = run_both.summary(tape)
     if s["job"]["processes_started"] < 4:
-        pytest.skip("nobody tells of forks here")
+        pytest.skip("no source reports forks here")
     if not s["job"]["io_is_lower_bound"]:
         assert s["job"]["io_rchar_bytes"] >= 90 * MIB and run_both.uid is None
         return
@@ -174,8 +177,8 @@ def test_what_nobody_told_is_marked(run_both, tape, via):
     assert "read at least " in line and "wrote at least " in line, line
 
 
-def test_the_last_look_is_a_lower_bound(run_ordinary, tape, started, wait_until):
-    """Attached, without privileges, nobody tells what a process did after the last sample of it."""
+def test_last_sample_is_a_lower_bound(run_ordinary, tape, started, wait_until):
+    """When baro is attached without privileges, no source reports what a process did after its last sample."""
     who = (
         {"user": run_ordinary.uid, "group": run_ordinary.uid, "extra_groups": []}
         if run_ordinary.uid is not None

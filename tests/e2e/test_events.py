@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What events tell, and when: of those who end at once, of those whom nobody waits for, and where few events are to be
-had."""
+"""What events report, and when: of processes that end at once, of processes that are never reaped, and where few event
+sources are available.
+"""
 
 import os
 import shutil
@@ -13,10 +14,9 @@ import pytest
 from jobs import names_of, script
 
 
-def test_execs_are_told_with_their_time(run, tape):
-    """Whenever somebody looked, and whether that was before they ended or after. What tells names of the ended is
-    opened when the first fork is seen, which is up to
-    50 ms late beside the forks of others."""
+def test_execs_have_their_time(run, tape):
+    """Whether the process was read before it ended or not. The event source that reports names of ended processes is
+    opened at the first fork, which is seen up to 50 ms late beside forks of other jobs."""
     run.record_gated(
         tape,
         "read x <gate; /usr/bin/sleep 0.2; for t in 0.01 0.3; do /usr/bin/sleep $t; date; done",
@@ -24,16 +24,15 @@ def test_execs_are_told_with_their_time(run, tape):
         "-i",
         "1s",
     )
-    told = sorted((e["t_ns"], e["text"]) for e in run.export(tape, "event") if e["event"] == "exec")
-    assert [name for _, name in told][-4:] == ["sleep", "date", "sleep", "date"]
-    (short, _), (date, _), (long, _), (last, _) = told[-4:]
+    execs = sorted((e["t_ns"], e["text"]) for e in run.export(tape, "event") if e["event"] == "exec")
+    assert [name for _, name in execs][-4:] == ["sleep", "date", "sleep", "date"]
+    (short, _), (date, _), (long, _), (last, _) = execs[-4:]
     assert date - short > 10_000_000 and last - long > 300_000_000
     assert long - date < last - long
 
 
 def test_exec_at_the_end(run, tape, work, started, wait_until):
-    """What was executed a moment before the last target ends is told all the same, and what goes on is called by its
-    new name."""
+    """An exec a moment before the last target ends is reported, and processes that go on have their new name."""
     target = started(script(f"""
         import os, time
         while not os.path.exists({str(work / "go")!r}):
@@ -53,8 +52,9 @@ def test_exec_at_the_end(run, tape, work, started, wait_until):
     assert ("exec", "sh") in events and ("survivor", "sh") in events
 
 
-def test_name_that_its_parents_begins_with(run, work, tape):
-    """An inherited name is no longer form of what was executed: only names of 15 bytes are cut."""
+def test_name_that_the_parents_name_begins_with(run, work, tape):
+    """A name inherited from the parent is not a longer form of what was executed: only names of 15 bytes are truncated.
+    """
     shutil.copy("/bin/sh", work / "trueness")
     run.record_gated(
         tape,
@@ -68,12 +68,12 @@ def test_name_that_its_parents_begins_with(run, work, tape):
     names = names_of(run.export(tape, "exit"))
     assert (
         len(names) == 21 and names.count("trueness") <= 6
-    ), names  # itself, and who ended before there was somebody to tell its name
+    ), names  # itself, and processes that ended before a source could report their names
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a network of its own needs root")
-def test_forks_told_by_perf(run, tape):
-    """It wakes nobody for a few events. In a network of its own there is no connector."""
+def test_forks_reported_by_perf(run, tape):
+    """perf does not wake the recorder for a few events. In a network namespace of its own there is no connector."""
     alone = ["unshare", "-n"]
     refused = subprocess.run([*alone, "true"], check=False, capture_output=True, text=True).stderr
     if refused:
@@ -102,7 +102,8 @@ def test_forks_told_by_perf(run, tape):
 
 
 def test_time_goes_on_while_it_is_stopped(run, tape, started, wait_until):
-    """What was due meanwhile is due at once when it goes on, and not after what was left to wait for."""
+    """Timers that expire while the recorder is stopped are due at once when it continues, and not after the remaining
+    wait."""
     target = started(["sleep", "1000"])
     r = run.popen(
         "record",
@@ -118,11 +119,11 @@ def test_time_goes_on_while_it_is_stopped(run, tape, started, wait_until):
         env={**os.environ, "BARO_NO_EVENTS": "1"},
     )
     run.await_samples(tape)
-    time.sleep(0.3)  # the beginning has waits of its own
+    time.sleep(0.3)  # the start has waits of its own
     os.kill(r.pid, signal.SIGSTOP)
     time.sleep(12.5)
     os.kill(r.pid, signal.SIGCONT)
-    assert r.wait(10) == 0  # what was left to wait for when it was stopped is longer
+    assert r.wait(10) == 0  # the wait that remained when it was stopped is longer
 
 
 THREADS = """
@@ -157,8 +158,8 @@ THREADS = """
 @pytest.mark.parametrize("source", ["taskstats", "perf", "connector", "scan"])
 @pytest.mark.parametrize("first_ends", ["", "first"])
 def test_threads_give_a_process_no_name(run, run_ordinary, work, tape, compiled, source, first_ends):
-    """Whichever source tells the end: a process of several threads is called what it executed, not what one of its
-    threads called itself."""
+    """Whichever source reports the end: a process of several threads has the name of its program, not the name of one
+    of its threads."""
     if source in ("taskstats", "perf") and os.geteuid() != 0:
         pytest.skip("taskstats, and a network of its own, need root")
     program = compiled("serverlike", THREADS)

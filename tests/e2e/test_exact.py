@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways to live and to die against sources: what is counted, what is named, what is flagged."""
+"""Each way for a process to live and to end, with each event source: what is counted, what is attributed by name, what
+is marked as a lower bound.
+"""
 
 import os
 import signal
@@ -47,32 +49,32 @@ def test_ways(run_both, truth, tape, work, source, lives, way):
     truth.record(tape, [program, way])
     s = run_both.summary(tape)
     job, accounting = s["job"], s["accounting"]
-    # perf, in a container, begins some samples after the job, and tells no statuses
+    # perf, in a container, begins some samples after the job, and reports no exit statuses
     events = source == "events" and accounting["event_source"] == "connector" and not accounting["lossy_intervals"]
     exits = run_both.export(tape, "exit")
 
-    # counted: to what the kernel counted. Only of a process whose counters the kernel gives to nobody what came after
-    # the last sample is missing.
+    # counted: all that the kernel counted. What is missing is at most the CPU time after the last sample of a process
+    # whose counters the kernel adds to no other process.
     if way == "ignored" and not (events and truth.is_root):
         assert job["cpu_ns"] <= truth.most_ns() + truth.slack_ns
     else:
         truth.check(s)
 
-    # named: the burner, by that name, with its CPU, once
+    # named: the burner, by its name, with its CPU time, once
     assert job["processes_started"] == job["processes_ended"] == len(exits)
     burners = [e for e in exits if e["name"] == "burner"]
-    looks = [row["cpu_ns"] for row in run_both.export(tape) if row["name"] == "burner"]
-    if not events and not looks:
-        return  # a recorder that came too late for it: nothing is known but the total
-    # Of two that had the same pid within one clock tick (10 ms) /proc can't tell which one it shows: the name of the
-    # second may stand on the first as well.
+    samples = [row["cpu_ns"] for row in run_both.export(tape) if row["name"] == "burner"]
+    if not events and not samples:
+        return  # the recorder came too late for it: only the total is known
+    # If two processes had the same pid within one clock tick (10 ms), /proc does not say which one it shows: the name
+    # of the second may be recorded for the first as well.
     assert len(burners) == 1 or (way == "same-pid" and len(burners) == 2), [e["name"] for e in exits]
     burners.sort(key=lambda e: e["cpu_ns"] or 0, reverse=True)
-    # As root its end tells all; else what was seen of it is kept, and what was not is in the total alone.
-    least = 0.95 * BURNT if events and truth.is_root else max(looks, default=0)
-    assert least <= burners[0]["cpu_ns"], (burners, looks)
-    # What an emulated CPU takes for a fork and for execve(2) depends on what the machine around it does.
-    assert burners[0]["cpu_ns"] <= 1.3 * BURNT or SLOW > 1, (burners, looks)
+    # As root its exit event has all; else the last sample is kept, and the rest is in the total alone.
+    least = 0.95 * BURNT if events and truth.is_root else max(samples, default=0)
+    assert least <= burners[0]["cpu_ns"], (burners, samples)
+    # How long an emulated CPU takes for a fork and for execve(2) depends on the load of the host.
+    assert burners[0]["cpu_ns"] <= 1.3 * BURNT or SLOW > 1, (burners, samples)
     if way == "ignored":
         assert job["cpu_ns"] >= least
     if events:
@@ -80,15 +82,15 @@ def test_ways(run_both, truth, tape, work, source, lives, way):
         assert job["processes_started"] == expected + 1, exits
         assert (burners[0]["signal"] or burners[0]["status"]) == status
     elif accounting["event_source"] == "scan":
-        assert job["processes_unsampled"] is None  # flagged: without events nobody knows
+        assert job["processes_unsampled"] is None  # marked: without events the number of processes is not known
 
     # attributed to processes: never more than there was, and nearly all of it
     assert accounting["cpu_counted_ns"] <= job["cpu_ns"] * 1.005 + 1_000_000
     assert commands(s)["burner"]["cpu_ns"] == sum(e["cpu_ns"] for e in burners)
 
 
-def test_two_that_live_equally_long(run_both, tape, source):
-    """One computes, one sleeps, for the same time and between the same samples: they are told apart."""
+def test_two_processes_of_equal_lifetime(run_both, tape, source):
+    """One computes, one sleeps, for the same time and between the same samples: each has its own CPU time."""
     run_both.record_gated(tape, """
         read x <gate
         (exec -a burner sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done') 2>/dev/null ||
@@ -105,10 +107,10 @@ def test_two_that_live_equally_long(run_both, tape, source):
         assert s["accounting"]["cpu_counted_ns"] >= 0.8 * s["job"]["cpu_ns"]
 
 
-@pytest.mark.alone  # net.core.rmem_max is the whole machine's
-def test_overflow_is_seen_and_repaired(run_ordinary, tape, work, wait_until):
-    """More forks than the usual buffer holds while the recorder stands still: it is said, and what lives then is found.
-    """
+@pytest.mark.alone  # net.core.rmem_max is a setting of the whole machine
+def test_overflow_is_reported_and_repaired(run_ordinary, tape, work, wait_until):
+    """There are more forks than the usual buffer holds while the recorder is stopped: the overflow is reported, and
+    processes that are alive then are found."""
     with open("/proc/sys/net/core/rmem_max", encoding="ascii") as f:
         usual = f.read().strip()
     if os.geteuid() != 0:

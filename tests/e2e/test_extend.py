@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it takes to add a metric and a kind of entity (CONTRIBUTING.md): in a copy of the tree these places are changed
-and no others, and every reader has them."""
+"""What it takes to add a metric and a kind of entity (CONTRIBUTING.md): a copy of the tree is changed in these places
+and no others, and every reader has both.
+"""
 
 import csv
 import io
@@ -153,7 +154,7 @@ def test_a_metric_and_a_kind_in_a_copy_of_the_tree(extended, tmp_path):
         assert "id of its session" in metrics and "bits of entropy" in metrics
     doctor = out("doctor", "--metrics")
     assert any(line.split()[:1] == ["entropy"] or " entropy " in line for line in doctor.splitlines()), doctor
-    # A library that was built without them, and a program that knows neither: by the schema in the tape.
+    # A library that was built without them, and a program that knows neither, use the schema in the tape.
     other = pathlib.Path(os.environ.get("BARO", ROOT / "build/baro"))
     plain = subprocess.run([other, "export", "-e", "pool", tape], capture_output=True, text=True)
     assert [row["entropy"] for row in rows(plain.stdout)] == [row["entropy"] for row in pools], plain.stderr

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file of a tape: what becomes of it when its folder, its name or its contents are changed by others, and what is
-said of it."""
+"""The file of a tape when others change its folder, its name or its contents, and which messages are printed."""
 
 import json
 import os
@@ -31,7 +30,7 @@ def recorder_of(pid):
 
 
 def kill_if_there(pid):
-    """On a busy machine the job, and with it the recorder, may have ended before we come to it."""
+    """On a busy machine the job, and with it the recorder, may have ended already."""
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -43,8 +42,8 @@ def samples(baro, path):
     return [json.loads(line) for line in done.stdout.splitlines()] if done.returncode == 0 else None
 
 
-def test_force_with_a_recorder_that_dies(baro, work):
-    """Whatever the moment: the old file or the new tape, nothing beside it, and what is said is so."""
+def test_force_with_a_recorder_that_is_killed(baro, work):
+    """Whenever it is killed: there is either the old file or the new tape, no other file, and the message agrees."""
     chance = random.Random(7)
     folder = work / "f"
     folder.mkdir()
@@ -71,10 +70,10 @@ def test_force_with_a_recorder_that_dies(baro, work):
             outcomes.add("new")
             assert samples(baro, tape) is not None, said
             assert "nothing was recorded" not in said
-    assert outcomes  # which of them there are depends on the machine
+    assert outcomes  # which outcomes occur depends on the machine
 
 
-def test_a_recorder_that_dies_at_once_leaves_no_empty_tape(baro, work):
+def test_recorder_killed_at_once_leaves_no_empty_tape(baro, work):
     chance = random.Random(8)
     folder = work / "f"
     folder.mkdir()
@@ -97,18 +96,18 @@ def test_a_recorder_that_dies_at_once_leaves_no_empty_tape(baro, work):
             assert "nothing was recorded" in said
 
 
-def test_a_full_disk_leaves_no_empty_tape(run, work, monkeypatch):
+def test_full_disk_leaves_no_empty_tape(run, work, monkeypatch):
     runs = work / "runs"
     monkeypatch.setenv("BARO_DIR", str(runs))
     run("run", "-q", "--", "true", before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)), status=0)
     assert list(runs.iterdir()) == []
 
 
-# ---- while it is written ---------------------------------------------------------------------------------------------
+# ---- ---- while the tape is written ----------------------------------------------------------------------------------
 
 
 def meanwhile(baro, tape, what, *options):
-    """Records while something is done to the tape in the middle; returns what was said."""
+    """Records while something is done to the tape in the middle; returns the messages."""
     go = tape.with_name("go")
     p = subprocess.Popen(
         [
@@ -143,7 +142,7 @@ def complete(baro, tape):
     return json.loads(done.stdout)["exit"]["status"] == 0 and tape.read_bytes().endswith(b"BAROEND\n")
 
 
-def test_a_removed_tape_is_there_again(baro, work):
+def test_removed_tape_is_created_again(baro, work):
     tape = work / "t.baro"
     said = meanwhile(baro, tape, tape.unlink)
     assert len(said.splitlines()) == 1 and "removed while it was written" in said and str(tape) in said
@@ -151,17 +150,17 @@ def test_a_removed_tape_is_there_again(baro, work):
     assert complete(baro, tape)
 
 
-def test_a_replaced_tape_goes_on_beside(baro, work):
+def test_replaced_tape_continues_beside(baro, work):
     tape, other = work / "t.baro", work / "other"
-    other.write_text("somebody's")
+    other.write_text("another user's")
     said = meanwhile(baro, tape, lambda: other.rename(tape))
     beside = work / "t-2.baro"
     assert len(said.splitlines()) == 1 and str(beside) in said
-    assert tape.read_text() == "somebody's"
+    assert tape.read_text() == "another user's"
     assert complete(baro, beside)
 
 
-def test_a_moved_tape_is_said_to_be_elsewhere(baro, work):
+def test_moved_tape_is_reported(baro, work):
     tape, other = work / "t.baro", work / "other.baro"
     said = meanwhile(baro, tape, lambda: tape.rename(other))
     assert len(said.splitlines()) == 1 and "moved" in said
@@ -169,7 +168,7 @@ def test_a_moved_tape_is_said_to_be_elsewhere(baro, work):
 
 
 @pytest.mark.parametrize("left", [0, 100, 8000])
-def test_a_tape_that_is_cut_off_goes_on(baro, work, left):
+def test_truncated_tape_continues(baro, work, left):
     tape = work / "t.baro"
 
     def cut():
@@ -183,14 +182,14 @@ def test_a_tape_that_is_cut_off_goes_on(baro, work, left):
     assert len(samples(baro, tape)) > 10
 
 
-def test_a_tape_that_was_removed_on_purpose_stays_away(baro, work):
+def test_tape_removed_by_rm_is_not_created_again(baro, work):
     tape = work / "t.baro"
     said = meanwhile(baro, tape, lambda: subprocess.run([baro, "rm", "--yes", str(tape)], check=True))
     assert len(said.splitlines()) == 1 and "removed" in said
     assert not list(work.glob("t*"))
 
 
-# ---- folders of others -----------------------------------------------------------------------------------------------
+# ---- ---- folders of other users -------------------------------------------------------------------------------------
 
 SWAP = """
 import os, sys
@@ -207,8 +206,8 @@ while True:
 
 @root_only
 @pytest.mark.parametrize("argv", [["true"], ["/nonexistent/program"]])
-def test_root_is_not_led_out_of_the_folder(baro, work, argv):
-    """Another user swaps the folder for a link into root's: nothing is created there, and nothing removed."""
+def test_root_does_not_follow_a_swapped_folder(baro, work, argv):
+    """Another user swaps the folder for a link into root's: no file is created there, and none is removed."""
     public, victim = work / "public", work / "victim"
     victim.mkdir(mode=0o755)
     public.mkdir()
@@ -236,7 +235,7 @@ def test_root_is_not_led_out_of_the_folder(baro, work, argv):
 @pytest.mark.parametrize(
     "mode, owner, why", [(0o777, 0, "everybody may remove"), (0o755, ORDINARY, "belongs to another user")]
 )
-def test_root_keeps_no_runs_where_others_rule(run, work, monkeypatch, mode, owner, why):
+def test_root_keeps_no_runs_in_folders_of_others(run, work, monkeypatch, mode, owner, why):
     runs = work / "runs"
     runs.mkdir()
     os.chown(runs, owner, owner)
@@ -251,14 +250,14 @@ def test_root_keeps_no_runs_where_others_rule(run, work, monkeypatch, mode, owne
 
 
 @root_only
-def test_a_link_of_root_itself_is_followed(run, work):
+def test_link_made_by_root_is_followed(run, work):
     (work / "real").mkdir()
     (work / "link").symlink_to("real")
     run("run", "-q", "-o", work / "link" / "t.baro", "--", "true", status=0)
     assert (work / "real" / "t.baro").stat().st_size > 1000
 
 
-def test_a_run_of_the_future_is_not_the_last(run, work, monkeypatch):
+def test_run_with_a_future_time_is_not_the_last(run, work, monkeypatch):
     runs = work / "runs"
     monkeypatch.setenv("BARO_DIR", str(runs))
     run("run", "-q", "--", "true", status=0)
@@ -269,7 +268,7 @@ def test_a_run_of_the_future_is_not_the_last(run, work, monkeypatch):
 
 
 def test_rm_all_while_others_remove(run, work, monkeypatch):
-    """A recording that ends thins out the kept runs: what is gone already is no failure."""
+    """A recording that ends removes old kept runs: a run that is gone already is no failure."""
     runs = work / "runs"
     monkeypatch.setenv("BARO_DIR", str(runs))
     run("run", "-q", "--", "true", status=0)
@@ -287,8 +286,9 @@ def test_rm_all_while_others_remove(run, work, monkeypatch):
 
 @root_only
 @pytest.mark.parametrize("fsync", ["EINVAL", "EOPNOTSUPP", "ENOSYS"])
-def test_a_file_system_without_fsync(run, fuse, fsync):
-    """The recorder calls fdatasync(2) after each frame there. What was written is kept, whatever the answer."""
+def test_file_system_without_fsync(run, fuse, fsync):
+    """The recorder calls fdatasync(2) after each frame there. What was written is kept, whatever fdatasync(2) returns.
+    """
     server = fuse(fsync)
     tape = f"{server.folder}/t.baro"
     done = run("run", "-q", "-i", "10ms", "-o", tape, "--", "sh", "-c", "sleep 0.2; exit 4", status=4)

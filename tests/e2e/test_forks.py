@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many processes there were: told exactly, or as a lower bound; by each source of events, and in each kind of
-namespace. A tree that grows while the recorder starts is the hardest."""
+"""The number of processes: exact, or marked as a lower bound; with each event source, and in each kind of namespace. A
+tree that grows while the recorder starts is the hardest case.
+"""
 
 import collections
 import os
@@ -27,8 +28,8 @@ ROOT = os.geteuid() == 0
 
 @pytest.fixture(scope="module")
 def grow():
-    """grow DEPTH WIDTH LIFE starts 1 + DEPTH * WIDTH processes, itself among them. pytest's own folder is closed to
-    other users again whenever somebody starts another pytest."""
+    """grow DEPTH WIDTH LIFE starts 1 + DEPTH * WIDTH processes, itself among them. (Another run of pytest removes other
+    users' access to pytest's own folder, so the program lies elsewhere.)"""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="baro-grow-"))
     folder.chmod(0o755)
     subprocess.run(["gcc", "-O1", "-o", folder / "grow", SOURCE / "tests/e2e/grow.c"], check=True)
@@ -37,7 +38,7 @@ def grow():
 
 
 def in_namespaces(run, way, *args):
-    """baro with these arguments, in namespaces of its own."""
+    """Runs baro with these arguments in namespaces of its own."""
     if way in ("net", "pid") and not ROOT:
         pytest.skip("network and PID namespaces need root")
     ordinary = (
@@ -66,12 +67,12 @@ def record(run, way, tape, argv):
 
 
 def check_counts(run, tape, started):
-    """Exact or marked, and nobody is told of twice. Returns whether it is marked."""
+    """The number is exact or marked, and no process is recorded twice. Returns whether it is marked."""
     summary = run.summary(tape)
     job = summary["job"]
     marked = job["processes_started_is_lower_bound"]
-    told = (job["processes_started"], started, summary["accounting"]["event_source"])
-    assert job["processes_started"] <= started if marked else job["processes_started"] == started, told
+    counts = (job["processes_started"], started, summary["accounting"]["event_source"])
+    assert job["processes_started"] <= started if marked else job["processes_started"] == started, counts
     identities = collections.Counter(
         (e["pid"], e["start_ticks"]) for e in run.export(tape, "exit") if e["start_ticks"] is not None
     )
@@ -96,28 +97,28 @@ def test_scanning_counts_a_lower_bound(run_both, way, tape, grow, monkeypatch):
 
 @pytest.mark.slow
 def test_random_trees(baro, work, tape, grow):
-    """A thousand trees, in turn by each source, as root and as an ordinary user."""
+    """A thousand trees, in turn with each event source, as root and as an ordinary user."""
     from conftest import Runner
 
     rnd = random.Random(20261122)
     users = [None, ORDINARY] if ROOT else [None]
     runners = [Runner(baro, work, uid=uid) for uid in users]
     cases = [(r, way) for way in WAYS for r in runners if ROOT or way in ("init", "user")]
-    told = collections.Counter()
+    ways = collections.Counter()
     for i in range(int(os.environ.get("BARO_TREES", "1000"))):
         run, way = cases[i % len(cases)]
         depth, width, life = rnd.randint(1, 100), rnd.randint(1, 50), int(500 * 100 ** rnd.random())
         width = min(width, max(1, 600 // depth))
         assert record(run, way, tape, [grow, str(depth), str(width), str(life)]).returncode == 0
         marked = check_counts(run, tape, 1 + depth * width)
-        told[(way, "root" if run.uid is None else "ordinary", "marked" if marked else "exact")] += 1
-    print(dict(told))
+        ways[(way, "root" if run.uid is None else "ordinary", "marked" if marked else "exact")] += 1
+    print(dict(ways))
 
 
 @pytest.mark.skipif(not ROOT, reason="a network namespace of its own needs root")
 def test_zombies_are_counted_once(run, tape):
-    """Events come late and are lost in such a storm; whoever a scan finds first is the same process when its fork is
-    told."""
+    """Events come late and are lost in such a storm; a process that a scan finds first is the same one when its fork is
+    reported."""
     for way in ("net", "pid"):
         done = record(run, way, tape, script("""
             import os, time
@@ -131,9 +132,9 @@ def test_zombies_are_counted_once(run, tape):
 
 
 @pytest.mark.skipif(not ROOT, reason="a network namespace of its own needs root")
-def test_long_lived_parents_are_followed_exactly(run, tape, work):
-    """Nobody came and went before perf was attached, and nobody was left out: then the number is exact. Retried,
-    because others may have used up a pid meanwhile."""
+def test_long_lived_parents_are_counted_exactly(run, tape, work):
+    """If no process lived and ended before perf was attached, and none was missed, the number is exact. Retried,
+    because other processes may have used up a pid meanwhile."""
     for _ in range(5):
         assert (
             record(
@@ -153,9 +154,9 @@ def test_long_lived_parents_are_followed_exactly(run, tape, work):
 
 @pytest.mark.skipif(not ROOT, reason="the kernel's filter needs root")
 @pytest.mark.parametrize("depth, width, life", [(40, 3, 2000), (3, 100, 20000)])
-def test_counts_beside_forks_of_others(run, tape, grow, started, depth, width, life):
-    """What is foreign is held back by the kernel once there is enough of it; nobody of the job is, whoever was being
-    forked as that began."""
+def test_counts_beside_foreign_forks(run, tape, grow, started, depth, width, life):
+    """The kernel filters out foreign forks once there are enough of them; forks of the job are never filtered,
+    whichever fork is in progress when filtering begins."""
     started(["sh", "-c", "while :; do (:); (:); done"])
     job = f"{grow} {depth} {width} {life}; sleep 0.3; {grow} {depth} {width} {life}; {grow} 1 1 1000; exit 0"
     run.record(tape, ["sh", "-c", job])

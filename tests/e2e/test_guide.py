@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/guide.md: each command of it works on new runs, and the page has the questions and commands of tools/make-guide."""
+"""Runs each command of docs/guide.md on new recordings, and checks that the page has the questions and commands of
+tools/make-guide.
+"""
 
 import pathlib
 import re

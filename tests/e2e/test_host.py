@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine around the job, against what others say of it in the same seconds. Counters are bracketed: what another
-said before the recording
-began is not more than the first sample, and what it says after the end not less than the last one."""
+"""The machine around the job, compared with what other tools report in the same seconds. Counters are bracketed: what
+another tool reports before the recording is at most the first sample, and what it reports afterwards is at least the
+last one.
+"""
 
 import ctypes
 import json
@@ -45,7 +46,7 @@ def proc(name):
         return f.read()
 
 
-def test_counters_lie_between_what_vmstat_says(run, tape):
+def test_counters_agree_with_vmstat(run, tape):
     before, rows, after = vmstat(), record(run, tape), vmstat()
     pairs = {
         "interrupts": ("interrupts", 1),
@@ -67,7 +68,7 @@ def test_counters_lie_between_what_vmstat_says(run, tape):
         assert before[words] * unit <= rows[0][name] <= rows[-1][name] <= after[words] * unit, name
 
 
-def test_memory_is_what_free_says(run, tape):
+def test_memory_agrees_with_free(run, tape):
     def free():
         lines = said("free", "-b").splitlines()
         return dict(zip(lines[0].split(), map(int, lines[1].split()[1:]))), int(lines[2].split()[1])
@@ -75,12 +76,12 @@ def test_memory_is_what_free_says(run, tape):
     (memory, swap), row = free(), record(run, tape)[-1]
     assert row["memory_total_bytes"] == memory["total"] and row["swap_total_bytes"] == swap
     assert row["memory_used_bytes"] == row["memory_total_bytes"] - row["memory_available_bytes"]
-    # Others use memory in the same seconds: the same to a fifth of the machine.
+    # Other processes use memory in the same seconds: equal to a fifth of the machine.
     assert abs(row["memory_available_bytes"] - memory["available"]) < memory["total"] / 5
     assert abs(row["memory_free_bytes"] - memory["free"]) < memory["total"] / 5
 
 
-def test_cores_are_those_of_proc_stat_and_add_up(run, tape):
+def test_cores_agree_with_proc_stat_and_add_up(run, tape):
     rows = record(run, tape)
     cpus = run.export(tape, "cpu")
     names = {line.split()[0] for line in proc("stat").splitlines() if re.match(r"cpu\d", line)}
@@ -88,11 +89,11 @@ def test_cores_are_those_of_proc_stat_and_add_up(run, tape):
     last = [c for c in cpus if c["t_ns"] == rows[-1]["t_ns"]]
     for mode in ("user", "system", "steal"):
         total, parts = rows[-1][f"cpu_{mode}_ns"], sum(c[f"{mode}_ns"] for c in last)
-        assert abs(total - parts) <= (len(names) + 1) * TICK, mode  # each is cut to ticks by itself
+        assert abs(total - parts) <= (len(names) + 1) * TICK, mode  # each is rounded down to ticks by itself
     assert all(c["node"] is None or c["node"] >= 0 for c in last)
 
 
-def test_disks_and_interfaces_lie_between_what_proc_says(run, tape):
+def test_disks_and_interfaces_agree_with_proc(run, tape):
     def disks():
         return {f[2]: (int(f[5]) * 512, int(f[9]) * 512) for f in map(str.split, proc("diskstats").splitlines())}
 
@@ -122,7 +123,7 @@ def test_disks_and_interfaces_lie_between_what_proc_says(run, tape):
                 assert total == sum(row[column] for row in counted.values() if row["counted"])
 
 
-def test_disks_lie_between_what_iostat_says(run, tape):
+def test_disks_agree_with_iostat(run, tape):
     def iostat():
         found = json.loads(said("iostat", "-d", "-k", "-o", "JSON"))["sysstat"]["hosts"][0]["statistics"][0]["disk"]
         return {d["disk_device"]: (d["kB_read"], d["kB_wrtn"]) for d in found}
@@ -141,7 +142,7 @@ def test_disks_lie_between_what_iostat_says(run, tape):
 
 
 def averages(text):
-    """Of what sar prints, the averages: {heading: {name or "": number}}."""
+    """Returns the averages that sar prints: {heading: {name or "": number}}."""
     found, heads = {}, []
     for words in (line.split()[1:] for line in text.splitlines() if line.startswith("Average:")):
         if not words[-1].replace(".", "").isdigit():
@@ -153,12 +154,12 @@ def averages(text):
     return found
 
 
-def test_sar_sees_no_more_than_is_recorded_around_it(run, tape, wait_until):
-    """Its two seconds lie within the recording, so what it counted in them does too. It rounds to hundredths."""
+def test_sar_within_the_recording_counts_no_more(run, tape, wait_until):
+    """sar's two seconds lie within the recording, and so does what it counted. It rounds to hundredths."""
     seconds = 2
     recorder = run.popen("record", "--host", "-q", "-i", "100ms", "-o", tape)
     run.await_samples(tape)
-    wait_until(lambda: run.export(tape, "host"), "a first look")
+    wait_until(lambda: run.export(tape, "host"), "a first reading")
     sar = averages(said("sar", "-w", "-W", "-d", "-n", "DEV", "1", str(seconds)))
     recorder.send_signal(signal.SIGINT)
     assert recorder.wait(timeout=60) == 0
@@ -181,10 +182,10 @@ def test_sar_sees_no_more_than_is_recorded_around_it(run, tape, wait_until):
     assert sar["cswch/s"][""] > 0 and len(seen) > 2
 
 
-def test_all_that_psutil_knows(run, tape):
+def test_values_agree_with_psutil(run, tape):
     psutil = pytest.importorskip("psutil")
 
-    def look():
+    def psutil_values():
         cpu, stat, swap = psutil.cpu_times(), psutil.cpu_stats(), psutil.swap_memory()
         found = {("host", "", m): round(getattr(cpu, m) * 100) for m in ("system", "idle", "softirq", "steal")}
         found |= {
@@ -219,7 +220,7 @@ def test_all_that_psutil_knows(run, tape):
             }
         return found
 
-    before, hosts, after = look(), record(run, tape), look()
+    before, hosts, after = psutil_values(), record(run, tape), psutil_values()
     rows = {("host", ""): hosts}
     for entity in ("cpu", "disk", "net"):
         for row in run.export(tape, entity):
@@ -243,7 +244,7 @@ def test_all_that_psutil_knows(run, tape):
             assert row["total_bytes"] == psutil.disk_usage(row["name"]).total
 
 
-def test_filesystems_are_what_df_says(run, tape, work):
+def test_filesystems_agree_with_df(run, tape, work):
     record(run, tape)
     found = {row["name"]: row for row in run.export(tape, "fs") if row["total_bytes"] is not None}
     assert found, "no filesystem was read"
@@ -278,7 +279,7 @@ def mount(source, target, kind, flags=0, data=None):
 
 
 def own_mounts():
-    """For preexec_fn: what is mounted from here on nobody else sees."""
+    """For preexec_fn: mounts from here on are visible to this process only."""
     new_namespace, recursive, private = 0x20000, 0x4000, 1 << 18
     if LIBC.unshare(new_namespace) < 0:
         raise OSError(ctypes.get_errno(), "unshare")
@@ -293,8 +294,8 @@ def mounts():
         pytest.skip("may not mount anything here")
 
 
-def test_to_the_byte_where_nobody_else_writes(run, tape, work, mounts):
-    """A filesystem that only the recorder and df see."""
+def test_filesystem_exact_without_other_writers(run, tape, work, mounts):
+    """Only the recorder and df access this filesystem."""
     point = work / "full"
     point.mkdir()
     (work / "df").write_text(
@@ -320,8 +321,8 @@ def test_to_the_byte_where_nobody_else_writes(run, tape, work, mounts):
     )
 
 
-@pytest.mark.skipif(not os.access("/dev/fuse", os.R_OK | os.W_OK), reason="no /dev/fuse to be had")
-def test_a_mount_that_never_answers_is_missing_and_nothing_else(run, tape, work, mounts, wait_until):
+@pytest.mark.skipif(not os.access("/dev/fuse", os.R_OK | os.W_OK), reason="no /dev/fuse")
+def test_hanging_mount_is_absent_and_all_else_is_read(run, tape, work, mounts, wait_until):
     point = work / "silent"
     point.mkdir()
     server = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
@@ -343,11 +344,11 @@ def test_a_mount_that_never_answers_is_missing_and_nothing_else(run, tape, work,
     try:
         wait_until(why, "the mount to be given up")
         given_up = len(rows("host"))
-        wait_until(lambda: len(rows("host")) > given_up + 3, "more looks at the machine")
+        wait_until(lambda: len(rows("host")) > given_up + 3, "more readings of the machine")
         recorder.send_signal(signal.SIGINT)
         assert recorder.wait(timeout=60) == 0
     finally:
-        os.close(server)  # from now on it answers: it is gone
+        os.close(server)  # from now on it answers: it is unmounted
         recorder.kill()
         recorder.wait()
     assert why() == {"timeout"}
@@ -367,7 +368,7 @@ def test_pressure_and_uptime(run, tape):
         assert row["pressure_cpu_some_ns"] is None
 
 
-def test_what_a_job_writes_shows_on_the_disk(run, tape, work):
+def test_writes_of_a_job_are_counted_on_the_disk(run, tape, work):
     device = os.stat(work).st_dev
     if not os.path.exists(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}"):
         pytest.skip("the folder is on no disk")
@@ -380,12 +381,12 @@ def test_what_a_job_writes_shows_on_the_disk(run, tape, work):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a loop device")
-def test_what_goes_through_a_loop_device_counts_once(run, tape, work):
+def test_loop_device_is_counted_once(run, tape, work):
     image = work / "image"
     image.write_bytes(b"\0" * (16 << 20))
     made = subprocess.run(["losetup", "-f", "--show", str(image)], capture_output=True, text=True)
     if made.returncode:
-        pytest.skip("no loop device to be had")
+        pytest.skip("no loop device")
     loop = made.stdout.strip()
     try:
         recorder = run.popen("record", "--host", "-q", "-o", tape)
@@ -408,10 +409,10 @@ def test_what_goes_through_a_loop_device_counts_once(run, tape, work):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a loop device")
 def test_disks_behind_one_with_many_partitions(run, tape, work):
-    """The kernel writes a disk and its partitions as one record: the piece of the file before a long one is short."""
+    """The kernel writes a disk and its partitions as one record, so a read of the file may end before a long record."""
     image = work / "image"
     image.write_bytes(b"\0" * (1 << 20))
-    loops = [f"/dev/loop{i}" for i in range(7, 0, -1)]  # not the first: something stands before it
+    loops = [f"/dev/loop{i}" for i in range(7, 0, -1)]  # not the first one: a record precedes it
     loop = next(
         (
             d
@@ -421,7 +422,7 @@ def test_disks_behind_one_with_many_partitions(run, tape, work):
         None,
     )
     if not loop:
-        pytest.skip("no loop device to be had")
+        pytest.skip("no loop device")
     try:
         for number in range(1, 91):
             subprocess.run(["addpart", loop, str(number), str(8 * number), "8"], check=True)
@@ -435,7 +436,7 @@ def test_disks_behind_one_with_many_partitions(run, tape, work):
     assert disks <= {row["name"] for row in run.export(tape, "disk")}
 
 
-def test_loopback_is_no_traffic_of_the_machine(run, tape):
+def test_loopback_is_not_counted_as_traffic(run, tape):
     listener = socket.create_server(("127.0.0.1", 0))
 
     def drain():
@@ -460,22 +461,22 @@ def test_loopback_is_no_traffic_of_the_machine(run, tape):
     assert host["net_receive_bytes"] == sum(row["receive_bytes"] for row in others.values() if row["counted"])
 
 
-# ---- when, and whether ----------------------------------------------------------------------------------------------
+# ---- ---- when the machine is recorded -------------------------------------------------------------------------------
 
 
-def test_a_job_has_its_machine_unless_it_is_short_or_asked_for_without(run_both, tape, work):
+def test_machine_is_recorded_unless_job_is_short_or_option_is_off(run_both, tape, work):
     run_both.record(tape, "sleep 0.4")
     rows = run_both.export(tape, "host")
     assert len(rows) >= 2 and rows[0]["t_ns"] >= 30_000_000
     before, last = run_both.instants(tape)[-2:]
-    assert min(before, last - 10_000_000) <= rows[-1]["t_ns"] <= last, "no look at the end, and none just before"
+    assert min(before, last - 10_000_000) <= rows[-1]["t_ns"] <= last, "no reading at the end, and none just before"
     ids = [row["t_ns"] for row in rows]
     assert all(b - a >= 90_000_000 for a, b in zip(ids, ids[1:-1])), "each 100 ms, less what a tick may come early"
     without = run_both.record(work / "without.baro", "sleep 0.2", "--no-host")
     assert run_both.export(without, "host") == [] and run_both.export(without, "cpu") == []
 
 
-def test_attached_it_is_there_at_once_and_for_as_long_as_told(run, tape, started):
+def test_attached_recording_has_the_machine_at_once(run, tape, started):
     sleeper = started(["sleep", "1000"])
     run("record", "--pid", sleeper.pid, "--for", "300ms", "-q", "-o", tape, status=0)
     assert sleeper.poll() is None, "what is recorded is not touched"
@@ -484,7 +485,7 @@ def test_attached_it_is_there_at_once_and_for_as_long_as_told(run, tape, started
     assert samples[-1]["t_ns"] >= 300_000_000
 
 
-def test_alone_there_is_no_job(run, tape):
+def test_host_recording_has_no_job(run, tape):
     assert record(run, tape)
     assert run.export(tape, "process") == []
     assert all(row["cpu_ns"] is None and row["processes"] is None for row in run.export(tape, "job"))
@@ -493,7 +494,7 @@ def test_alone_there_is_no_job(run, tape):
 
 
 @pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
-def test_alone_it_goes_on_until_told(run, tape, sig):
+def test_host_recording_goes_on_until_stopped(run, tape, sig):
     recorder = run.popen("record", "--host", "-q", "-o", tape)
     run.await_samples(tape)
     time.sleep(0.3)
@@ -518,7 +519,7 @@ def test_wrong_calls(run, tape, options, word):
     assert word in done.stderr and done.stderr.count("\n") == 1
 
 
-def test_alone_the_block_tells_of_the_machine(run, tape):
+def test_summary_of_a_host_recording(run, tape):
     done = run("record", "--host", "-o", tape, "--for", "400ms")
     said = done.stderr if isinstance(done.stderr, str) else done.stderr.decode()
     labels = [line.split()[0] for line in said.splitlines() if line.startswith("  ") and not line.startswith("   ")]
@@ -530,8 +531,8 @@ def test_alone_the_block_tells_of_the_machine(run, tape):
     assert "processes" not in shown and "machine: " in shown
 
 
-def test_a_job_of_half_a_second_has_filesystems(run, tape):
-    """Asked soon after its start, and once more at the end: what it filled is seen."""
+def test_job_of_half_a_second_has_filesystems(run, tape):
+    """They are read soon after the start, and once more at the end: what the job wrote is counted."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         run.record_gated(
             tape,
@@ -544,5 +545,5 @@ def test_a_job_of_half_a_second_has_filesystems(run, tape):
     read = [int(r["read_at_ns"]) for r in rows if r["read_at_ns"] is not None]
     assert read and sorted(read) == read
     last = [r for r in run.export(tape, "fs") if r["name"] == "/dev/shm"][-1]
-    if read[-1] == last["t_ns"]:  # on a machine that is very busy the helper may come too late for the last reading
+    if read[-1] == last["t_ns"]:  # on a very busy machine the helper may come too late for the last reading
         assert int(last["used_bytes"]) >= 30000000

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tapes that somebody made to do harm: readers end, with little CPU time, whatever a tape says."""
+"""Tapes made to do harm: readers end, after little CPU time, whatever the tape contains."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import pytest
 from conftest import SANITIZED, SOURCE
 from tapefile import BLOCK, HEAD, Tape, with_field
 
-CPU = 40 if SANITIZED else 10  # seconds of CPU time; what was wrong took more than twice of that
+CPU = 40 if SANITIZED else 10  # seconds of CPU time; the bugs that these tests found took more than twice as much
 ENTITIES = ["process", "job", "exit", "event", "host", "cpu", "disk", "fs", "net", "sensor", "cgroup", "recorder"]
 
 
@@ -36,7 +36,7 @@ def small():
 
 @pytest.mark.parametrize("field", [10, 11, 13, 14, 15, 16, 26, 28, 30, 33])
 @pytest.mark.parametrize("number", [0, 1 << 31, (1 << 64) - 1])
-def test_numbers_of_the_header_are_no_divisors(baro, work, small, field, number):
+def test_header_numbers_are_not_divided_by(baro, work, small, field, number):
     """clk_tck above 10^9 ended `export -d` by SIGFPE."""
     frames = [list(f) for f in small.frames]
     frames[0][2] = with_field(frames[0][2], field, number)
@@ -63,7 +63,7 @@ def test_empty_blocks_are_read_once(baro, work, small):
 
 
 def claims(small, n):
-    """Good frames, between each two of them a head that claims to be as long as all the rest."""
+    """Valid frames, and between each two of them a frame header that claims to be as long as all the rest."""
     good = small.frame(77, 0, b"")
     bad = small.frame(78, 0, b"")[:6]
     total = n * (len(good) + HEAD)
@@ -72,7 +72,7 @@ def claims(small, n):
     )
 
 
-def test_heads_that_claim_much_cost_little(baro, work, small):
+def test_false_frame_lengths_cost_little(baro, work, small):
     path = work / "t.baro"
     path.write_bytes(claims(small, 150000))
     for argv in (["summary"], ["show"], ["export"]):
@@ -80,7 +80,7 @@ def test_heads_that_claim_much_cost_little(baro, work, small):
 
 
 def sparse(path, small, size):
-    """Some frames, and behind them nothing but holes in which now and then a few bytes stand."""
+    """Some frames, followed by a sparse file that has a few bytes here and there."""
     with path.open("wb") as f:
         f.write(bytes(small))
         for at in range(1 << 32, size, 1 << 32):
@@ -89,7 +89,7 @@ def sparse(path, small, size):
         try:
             f.truncate(size)
         except OSError as e:
-            pytest.skip(f"no file of {size} bytes can be had here: {e}")
+            pytest.skip(f"can not make a file of {size} bytes here: {e}")
 
 
 def test_holes_are_not_read(baro, work, small):
@@ -99,8 +99,8 @@ def test_holes_are_not_read(baro, work, small):
         survives(baro, *argv, path)
 
 
-def test_ls_is_not_held_up(baro, work, small, monkeypatch):
-    """One of each among the kept runs; the good one is listed as if it were alone."""
+def test_ls_is_not_delayed(baro, work, small, monkeypatch):
+    """One hostile tape of each kind among the kept runs; the valid one is listed as usual."""
     runs = work / "runs"
     runs.mkdir(mode=0o700)
     monkeypatch.setenv("BARO_DIR", str(runs))
@@ -117,7 +117,7 @@ def test_ls_is_not_held_up(baro, work, small, monkeypatch):
 
 
 def test_ls_reads_the_end_of_a_long_tape(baro, work, monkeypatch):
-    """The same end whether it was found by the index or, in a tape that was cut off, by searching from behind."""
+    """The end is the same whether it is found by the index or, in a truncated tape, by searching backwards."""
     runs = work / "runs"
     runs.mkdir(mode=0o700)
     monkeypatch.setenv("BARO_DIR", str(runs))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hostile names and arguments of real processes (terminal sequences, formulas, markup, JSON, labels of Prometheus,
+"""Hostile names and arguments of real processes (terminal sequences, formulas, markup, JSON, Prometheus labels,
 reordered text, invalid UTF-8): every output is plain text without control characters, Python's parsers read it, and
-what
-they read can be turned back into the bytes of one name only."""
+each parsed value can be converted back into the bytes of exactly one name.
+"""
 
 import csv
 import io
@@ -24,7 +24,7 @@ DIALECTS = [("spare-cores", "process"), ("spare-cores", "host"), ("spare-cores-m
             ("spare-cores-mended", "host"), ("pytyche-cpu", "host"), ("oasislmf", "process")]
 
 FRAGMENTS = [
-    # what a terminal obeys: colours, titles, clipboard, cursor, answers, 8-bit forms, and what overwrites a line
+    # what terminals interpret: colours, titles, clipboard, cursor, answers, 8-bit forms, and what overwrites a line
     b"\x1b[31m", b"\x1b]0;title\x07", b"\x1b]52;c;ZXZpbA==\x07", b"\x1b[2J\x1b[H", b"\x1b[6n", b"\x1bP$q\x1b\\",
     b"\x1bc", b"\x1b]8;;http://x\x1b\\y", b"\x9b31m",
     b"\xc2\x9b2J", b"\xc2\x85", b"\x08\x08\x08", b"\r", b"\x07", b"\x0e", b"\x7f", b"\x1b(0", b"\x01\x02\x03",
@@ -39,21 +39,22 @@ FRAGMENTS = [
     # JSON, Prometheus
     b'{"a":1}', b'"}', b'","x":"', b"\\", b"\\\\", b'\\"', b"\\n", b"\\u0000", b"\\x41", b"\\x", b"\\x1b[0m", b"null",
     b"NaN", b"1e999", b'm{l="v"} 1', b'"} 1\nup 0\n', b"# HELP a",
-    # text in another order, invisible, in more than one form, or none
+    # text in another order, invisible, or in more than one form, or empty
     b"\xe2\x80\xae", b"\xe2\x80\xab", b"\xe2\x81\xa6", b"\xe2\x81\xa9", b"\xe2\x80\x8f", b"\xd8\x9c", b"\xe2\x80\x8b",
     b"\xef\xbb\xbf", b"e\xcc\x81", b"\xc3\xa9", b"\xe6\xbc\xa2",
     b"\xf0\x9f\x98\x80", b"\xff", b"\xfe\xff", b"\xc0\xaf", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe2\x80",
     b"\x80", b"\xc3", b"\xf0\x9f",
-    # what /proc, shells and paths give a meaning to
+    # what /proc, shells and paths interpret
     b") S 1 1", b"a) R 0", b"(", b"/", b"../../x", b"-", b"--", b"*", b"~", b"'", b"''", b"#", b"|", b"&", b"a", b"0",
     b"-1", b"=", b":",
 ]
-# Controls, and the marks that reorder what is shown (src/base/escape.c).
+# Control characters, and marks that reorder the text that is displayed (src/base/escape.c).
 ACTIVE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def string(rng, most):
-    """Some fragments, random bytes among them, cut to so many bytes wherever that is: also within a character."""
+    """Some fragments, with random bytes among them, truncated to so many bytes at any position: also within a
+    character."""
     parts = rng.choices(FRAGMENTS, k=rng.randint(1, 4))
     if rng.random() < 0.3:
         parts.insert(rng.randrange(len(parts) + 1), bytes(rng.randrange(1, 256) for _ in range(rng.randint(1, 4))))
@@ -75,7 +76,7 @@ def corpus():
 
 
 def plain(raw):
-    """As text, if all of it is UTF-8 and nothing in it is active."""
+    """Checks that all of it is UTF-8 without active characters, and returns it as text."""
     text = raw.decode()
     active = ACTIVE.search(text)
     assert not active, (active, text[max(0, active.start() - 80) : active.end() + 80])
@@ -83,7 +84,7 @@ def plain(raw):
 
 
 def words(line):
-    """The arguments that a command line stands for, as bytes: escaped, and in the quotes of a shell."""
+    """Returns the arguments of a command line as bytes: it is escaped, and quoted as for a shell."""
     return tuple(
         w.encode("utf-8", "surrogateescape") for w in shlex.split(unescape(line).decode("utf-8", "surrogateescape"))
     )
@@ -99,7 +100,7 @@ def no_number(text):
 
 
 def strict(text):
-    """JSON without what Python's parser takes all the same: NaN, infinities, a member twice."""
+    """Parses JSON and rejects what Python's parser accepts in addition: NaN, infinities, duplicate members."""
     return json.loads(text, object_pairs_hook=members, parse_constant=no_number)
 
 
@@ -153,14 +154,13 @@ def recorded(request, run, work):
 
 
 def cell(value):
-    """As CSV has it."""
+    """Returns a value as CSV has it."""
     return "" if value is None else str(int(value)) if isinstance(value, bool) else value
 
 
 def check_rows(r, entity):
-    """CSV and JSON lines say the same, and CSV for spreadsheets differs in the apostrophe alone. A tab or carriage
-    return
-    is \\x09 or \\x0d by then; what is so called itself begins with two backslashes."""
+    """CSV and JSON lines have the same values, and CSV for spreadsheets differs in the apostrophe alone. A tab or
+    carriage return is \\x09 or \\x0d by then; a name that contains this text begins with two backslashes."""
     rows, objects, safe = r.csv(entity), r.jsonl(entity), r.csv(entity, "--safe")
     for row, obj, guarded in zip(rows, objects, safe, strict=True):
         assert all(row[k] == cell(v) for k, v in obj.items() if isinstance(v, (str, bool, type(None)))), (row, obj)
@@ -206,8 +206,7 @@ def test_the_corpus_is_the_same_each_time():
 
 
 def test_injection_attached(run, work, started):
-    """Of whom a recording was attached to, the command is in the list of runs too; and messages have the path in them.
-    """
+    """The command of an attached process is also in the list of runs; and messages contain its path."""
     folder = work / "runs"
     folder.mkdir()
     records = work / "records"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `make install` leaves behind can be used by somebody who has nothing else."""
+"""What `make install` installs can be used without the source tree."""
 
 import json
 import os
@@ -71,8 +71,8 @@ def test_installed_binary_runs(installed, run):
 
 @pytest.mark.not_sanitized("sanitizers are shared objects")
 def test_binary_needs_no_shared_object(baro):
-    """Where a static libc is there, which is so wherever ./check installs its packages. Anything shared costs at each
-    start."""
+    """Applies where a static libc is installed, which is so wherever ./check installs its packages. Each shared library
+    costs time at each start."""
     folder = pathlib.Path(baro).parent
     if shutil.which("meson") and (folder / "meson-info").is_dir():
         options = json.loads(subprocess.check_output(["meson", "introspect", "--buildoptions", folder]))
@@ -83,8 +83,8 @@ def test_binary_needs_no_shared_object(baro):
     assert not needed, needed
 
 
-def test_sources_make_no_mention_of_versions_twice():
-    """The version stands in one place; meson and the library read it there."""
+def test_version_is_written_once():
+    """The version is in one file; meson and the library read it there."""
     source = pathlib.Path(__file__).resolve().parents[2]
     places = [p for p in [*source.glob("include/**/*.h"), *source.glob("src/**/*.[ch]"), source / "meson.build"]
               if '"0.1.0"' in p.read_text() or "'0.1.0'" in p.read_text()]

@@ -13,8 +13,8 @@ import pytest
 
 pytestmark = pytest.mark.xdist_group("keep")
 
-# A job that makes samples and short processes for as long as it is let, and a program that makes a tape grow fast: ten
-# times a second 30 rows of 100 numbers that no encoding can make small.
+# A job that makes samples and short processes until it is told to end, and a program that makes a tape grow fast: ten
+# times a second 30 rows of 100 numbers that do not compress.
 BUSY = "while :; do for i in 1 2 3; do /bin/true; done; sleep 0.05; done"
 NOISE = """
 import json, random, time
@@ -79,7 +79,8 @@ def recorded(baro, tmp_path_factory):
 
 @pytest.fixture
 def kept(run, start, tape, wait_until, recorded):
-    """A tape whose first segments are gone, and whose recording has ended. It is recorded once; each test has a copy."""
+    """A tape whose first segments are removed, and whose recording has ended. It is recorded once; each test has a
+    copy."""
     if not recorded["folder"].exists():
         process = start(tape, stderr=subprocess.DEVNULL)
         sizes = []
@@ -106,7 +107,7 @@ def test_only_the_newest_part_is_kept(run, kept, recorded):
     summary = run.summary(kept)
     assert summary["removed_ns"] == job[0]["t_ns"]
     assert summary["exit"]["signal"] == "SIGTERM"
-    # The totals are of all, the commands of what is left.
+    # The totals are of the whole recording, the commands of the segments that are left.
     assert summary["job"]["cpu_ns"] == job[-1]["cpu_ns"]
     assert summary["job"]["processes_started"] > sum(c["processes"] for c in summary["commands"])
 
@@ -122,7 +123,7 @@ def test_each_segment_is_a_tape(run, kept, kind):
 
     whole = recorded_of(kept)
     parts = []
-    for segment in segments(kept):  # each begins with the last reading of other kinds, which may be of the one before
+    for segment in segments(kept):  # each begins with the last reading of other kinds
         parts += [row for row in recorded_of(segment) if kind != "noise" or row not in parts[-30:]]
     assert whole == parts and whole
 
@@ -137,13 +138,13 @@ def test_any_moment(run, kept):
 @pytest.mark.parametrize("args", [["report", "-o", "r.html"], ["report", "-o", "r.md"], ["report", "-o", "r.json"],
                                   ["plot", "cpu"], ["top", "--once"], ["export", "--format", "trace"], ["metrics"],
                                   ["show"]], ids=" ".join)
-def test_all_readers_take_it(run, kept, args):
+def test_all_readers_read_it(run, kept, args):
     done = run(args[0], kept, *args[1:], status=0)
     assert done.stderr == ""
 
 
-def test_charts_begin_with_what_is_left(run, kept):
-    """Of a week of which an hour is kept, a chart of all would be empty but for its last columns."""
+def test_charts_begin_with_the_oldest_segment(run, kept):
+    """If an hour of a week is kept, a chart of the whole week would be empty except for its last columns."""
     run("report", kept, "-o", "axis.json", status=0)
     report = json.loads((run.work / "axis.json").read_text())
     assert report["summary"]["removed_ns"] > 0
@@ -151,7 +152,7 @@ def test_charts_begin_with_what_is_left(run, kept):
         assert figure["from_ns"] == report["summary"]["removed_ns"]
 
 
-def test_who_follows_has_all(run, start, tape, wait_until):
+def test_follow_has_all_rows(run, start, tape, wait_until):
     process = start(tape, stderr=subprocess.DEVNULL)
     wait_until(lambda: tape.is_dir() and run.instants(tape), "a sample")
     follower = run.popen("export", "-f", "--entity", "job", "-c", "t_ns", tape, stdout=subprocess.PIPE, text=True)
@@ -193,7 +194,7 @@ def test_old_runs_are_removed(run, work):
     assert len(list(work.rglob("*-sleep-*.baro"))) == 2
 
 
-def test_what_is_there_is_not_replaced(run, tape):
+def test_existing_segments_are_not_replaced(run, tape):
     run.record(tape, ["true"], "--keep", "1h")
     done = run("run", "-o", tape, "--keep", "1h", "--", "true")
     assert done.returncode == 125 and "exists; --force replaces it" in done.stderr
@@ -219,8 +220,8 @@ def test_removed_while_it_is_written(run, start, tape, wait_until):
     assert not tape.exists()
 
 
-def test_no_segment_can_be_made(run, start, tape, wait_until):
-    """Something stands in the place of the next one: that is said once, and nothing is lost."""
+def test_segment_cannot_be_created(run, start, tape, wait_until):
+    """A file has the name of the next segment: that is reported once, and no sample is lost."""
     process = start(tape, stderr=subprocess.PIPE, text=True)
     wait_until(lambda: segments(tape), "the first segment", 300)
     (tape / "000002.baro").mkdir()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libbaro as a program outside the project uses it: the examples, built against the shared library, say what baro says.
+"""libbaro as a program outside the project uses it: the examples are built against the shared library, and print the
+same values as baro.
 """
 
 import csv
@@ -89,7 +90,7 @@ def flat(value, path=""):
 
 
 def test_facts(run, recorded, example):
-    """Each value of the JSON is a fact of that name, and what is absent is absent for the same reason."""
+    """Each value of the JSON is a fact of that name, and an absent one has the same reason."""
     summary = run.summary(recorded)
     absent = summary.pop("absent")
     facts = dict(line.split(" ", 1) for line in example("facts.c", recorded).splitlines())
@@ -113,7 +114,7 @@ def test_facts(run, recorded, example):
     assert facts["before.cpu_ns"] == "none"
 
 
-def test_names_of_facts_in_the_report(run, recorded, example):
+def test_names_of_facts_that_sources_use(run, recorded, example):
     """src/report and src/verdict read facts by name: each of these exists."""
     there = {re.sub(r"\.\d+\.", ".", line.split(" ", 1)[0]) for line in example("facts.c", recorded).splitlines()}
     sections = {name.rpartition(".")[0] for name in there} | {"targets"}
@@ -137,7 +138,7 @@ def test_curve(run, recorded, example):
     samples = run.export(recorded, "job")
     times, cores = zip(*((float(line.split()[0]), float(line.split()[2])) for line in lines))
     assert times[0] == 0 and list(times) == sorted(times)
-    # What is under the curve is what the job used up to the last sample.
+    # The area under the curve is what the job used up to the last sample.
     width = samples[-1]["t_ns"] / 1e9 / len(lines)
     assert sum(cores) * width == pytest.approx(samples[-1]["cpu_ns"] / 1e9, abs=len(lines) * 0.005 * width + 0.001)
 
@@ -204,7 +205,7 @@ def functions(library):
 
 
 def derived_of(lib, kind, number, before, now):
-    """(when, who, what to call for derived metric i, or None in the first row) for each row of a sample."""
+    """Yields (time, names, how to call for derived metric i, or None in the first row) for each row of a sample."""
     read_ns = ctypes.c_uint64(lib.baro_sample_t_ns(now))
     if kind == "process":
         for process in (lib.baro_sample_process(now, i) for i in range(lib.baro_sample_count(now))):
@@ -225,7 +226,8 @@ def derived_of(lib, kind, number, before, now):
 
 
 def derived_rows(lib, path, kind, names):
-    """What export has to write: a row is [time, who, {name: value or the reason why there is none}]."""
+    """Returns the rows that export has to write, each as [time, names, {name: value, or the reason why it is absent}].
+    """
     tape, record, before, rows, v = ctypes.c_void_p(), Record(), None, [], ctypes.c_double()
     number = lib.baro_kind_find(kind.encode())
     which = {name: lib.baro_derived_find(number, name.encode(), len(name)) for name in names}
@@ -314,5 +316,5 @@ def test_python(run, recorded, example):
 
 
 @pytest.mark.parametrize("name", ["heaviest.c", "facts.c", "curve.c", "dump.cc", "job_csv.py"])
-def test_examples_say_what_is_wrong(example, work, name):
+def test_error_messages_of_examples(example, work, name):
     assert "No such file" in example(name, work / "no.baro", status=1)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job may have: found late, found again, and not claimed where it can't be seen. And the names in the JSON are
-those in its documentation."""
+"""Limits of a job: when they are found, when they are found again, and that none is reported where it can't be seen.
+And each name in the JSON is documented.
+"""
 
 import json
 import os
@@ -27,7 +28,7 @@ def limits(run, tape):
 
 
 def limits_now(run, tape):
-    """Of a tape that is being written; it may have no header yet."""
+    """Returns the limits on a tape that is being written; it may have no header yet."""
     r = run("summary", "--json", tape)
     return json.loads(r.stdout)["limits"] if r.returncode == 0 else {"memory_bytes": None}
 
@@ -55,8 +56,8 @@ def test_moved_at_its_start(run, tape, v1):  # noqa: F811
 
 @root
 def test_moved_later(run, tape, v1, wait_until):  # noqa: F811
-    """From one group to another: the limits are those of the second, and so are the peaks; what was killed is of both.
-    """
+    """A job moves from one group to another: the limits and the peaks are those of the second group; OOM kills are of
+    both."""
     first, second = v1("memory"), v1("memory")
     first.write("memory.limit_in_bytes", 400 << 20)
     second.write("memory.limit_in_bytes", 100 << 20)
@@ -87,9 +88,9 @@ def test_moved_later(run, tape, v1, wait_until):  # noqa: F811
 
 @root
 @pytest.mark.parametrize("whose", ["run", "record --cgroup"])
-def test_changed_meanwhile(run, tape, v1, wait_until, whose):  # noqa: F811
-    """Nobody moves, and the group may hold more than before: as `systemctl set-property` does it. What it held before
-    says nothing of that."""
+def test_limit_is_raised_meanwhile(run, tape, v1, wait_until, whose):  # noqa: F811
+    """No process moves, and the limit of the group is raised, as `systemctl set-property` does it. The peak before that
+    says nothing about the new limit."""
     group = v1("memory")
     group.write("memory.limit_in_bytes", 100 << 20)
     job = [sys.executable, "-c", EATER, "60", "8"]
@@ -113,7 +114,7 @@ def test_changed_meanwhile(run, tape, v1, wait_until, whose):  # noqa: F811
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
-def test_affinity_of_a_job_that_is_over_at_once(run, tape):
+def test_affinity_of_a_very_short_job(run, tape):
     one = min(os.sched_getaffinity(0))
     run.record(tape, ["true"], before=lambda: os.sched_setaffinity(0, [one]))
     assert limits(run, tape)[0]["cores_at_most"] <= 1
@@ -126,7 +127,7 @@ def test_affinity_that_changes(run, tape):
 
 
 def test_address_space(run, tape):
-    """Half a gigabyte of it, of which a tenth is touched."""
+    """Half a gigabyte of address space, of which a tenth is touched."""
     script = "import mmap, time; m = mmap.mmap(-1, 512 << 20); x = bytearray(50 << 20); time.sleep(0.5)"
     run.record(tape, ["sh", "-c", 'ulimit -v 2000000; exec "$@"', "sh", sys.executable, "-c", script])
     found, _ = limits(run, tape)
@@ -141,7 +142,7 @@ def test_address_space(run, tape):
 
 
 def test_data_size(run, tape):
-    """What is in no sample is not compared with what is."""
+    """A value that is in no sample is not compared with one that is."""
     run.record(tape, ["sh", "-c", "ulimit -d 1000000; sleep 0.3"])
     found, absent = limits(run, tape)
     if found["memory_at_most_source"] != "RLIMIT_DATA":
@@ -159,7 +160,7 @@ def test_data_size(run, tape):
     ],
     ids=["another namespace", "not mounted", "mounted over"],
 )
-def test_out_of_sight(baro, tape, run, v1, how):  # noqa: F811
+def test_hidden_limits(baro, tape, run, v1, how):  # noqa: F811
     group = v1("memory")
     group.write("memory.limit_in_bytes", 300 << 20)
     r = subprocess.run(
@@ -184,7 +185,7 @@ def test_out_of_sight(baro, tape, run, v1, how):  # noqa: F811
 
 
 def documented():
-    """The names in the first column; one without a prefix has that of the one before."""
+    """Returns the names in the first column; one without a prefix has the prefix of the one before."""
     text = (SOURCE / "docs" / "json.md").read_text().split("\n## ")[0]
     names = set()
     for row in re.findall(r"^\| (`[^|]*) \|", text, re.M):
@@ -198,7 +199,7 @@ def documented():
 
 
 def members(value, path=""):
-    """All names in there, the places in lists left out; those of objects without a name of their own."""
+    """Returns all member names, without indices of lists, and without the names in objects whose keys are data."""
     if isinstance(value, list):
         for v in value:
             yield from members(v, path + "[]")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine around a job, as the readers tell it: JSON, the dialects of other trackers, and what /proc says in the
-same seconds."""
+"""The machine around a job, as readers print it: JSON, the dialects of other trackers, and the values of /proc in the
+same seconds.
+"""
 
 import csv
 import datetime
@@ -41,7 +42,8 @@ def good(baro, *args):
 
 
 def cpu_ticks():
-    """user with nice and guests, system with interrupts, idle: as the first line of /proc/stat counts them."""
+    """Returns user with nice and guests, system with interrupts, and idle, as the first line of /proc/stat counts them.
+    """
     with open("/proc/stat") as f:
         v = [int(x) for x in f.readline().split()[1:]]
     return {"user": v[0] + v[1], "system": v[2] + v[5] + v[6], "idle": v[3]}
@@ -59,7 +61,7 @@ def forks():
 
 @pytest.fixture
 def watched(baro, work):
-    """A tape, and what /proc said right before and right after its recording."""
+    """A tape, and the values of /proc right before and right after its recording."""
     path = work / "w.baro"
     before = {"cpu": cpu_ticks(), "forks": forks()}
     assert call(baro, "run", "-q", "-o", path, "--", "/usr/bin/python3", "-c", JOB).returncode == 0
@@ -67,7 +69,7 @@ def watched(baro, work):
 
 
 def dialect(baro, path, *args):
-    """Rows as Python's own reader takes them back: what is in quotes is text, all else a number."""
+    """Rows as Python's own reader parses them: quoted cells are text, all others numbers."""
     text = subprocess.run(
         [baro, "export", str(path), *args], capture_output=True, timeout=60, check=True
     ).stdout.decode()
@@ -94,7 +96,7 @@ def test_json(baro, watched):
     assert 0 < host["memory_available_least_bytes"] <= host["memory_total_bytes"]
     assert 0 < d["limits"]["cores"] <= host["cores"]
     if d["limits"]["memory_bytes"] is None:
-        return  # control groups are out of sight
+        return  # control groups are hidden
     assert 0 < d["limits"]["memory_bytes"] <= host["memory_total_bytes"]
     assert d["limits"]["memory_peak_ratio"] == pytest.approx(
         d["limits"]["memory_peak_bytes"] / d["limits"]["memory_bytes"]
@@ -135,7 +137,7 @@ def test_process_rows(baro, watched, name):
     for column, total in (("utime", job["cpu_user_ns"]), ("stime", job["cpu_system_ns"])):
         ticks = total * tick // 10**9
         counted = sum(r[column] for r in rows)
-        # The original has no row for what came after the last sample of a living process; mended, nothing is lost.
+        # The original has no row for the time after the last sample of a living process; mended, nothing is lost.
         assert counted == ticks if name.endswith("mended") else counted <= ticks
     if name.endswith("mended"):
         assert sum(r["read_bytes"] for r in rows) == job["io_read_bytes"]
@@ -152,7 +154,7 @@ def test_host_rows(baro, watched, name):
     for column, which in (("utime", "user"), ("stime", "system")):
         assert 0 <= sum(r[column] for r in rows) <= after["cpu"][which] - before["cpu"][which] + 1
     own = list(csv.DictReader(io.StringIO(good(baro, "export", path, "--entity", "host"))))
-    assert len(own) == len(rows) + 1  # the first look is what the first row is compared with
+    assert len(own) == len(rows) + 1  # the first row is the difference to the first reading
     for mine, row in zip(own[1:], rows):
         for theirs, ours in (
             ("memory_free", "memory_free_bytes"),
@@ -226,7 +228,7 @@ def test_doctor_control_groups(baro):
 
 
 def where(first, *command):
-    """Where some things lie over others, as in a container: nobody else sees them."""
+    """Hides files by mounts over them, as in a container, in a namespace that only baro sees."""
     r = subprocess.run(
         ["unshare", "-m", "sh", "-c", 'set -e; eval "$0"; exec "$@"', first, *map(str, command)],
         capture_output=True,
@@ -248,7 +250,7 @@ def where(first, *command):
     ("mount -t tmpfs none /sys", "network", "partly"),
     ("mount -t tmpfs none /sys", "disks", "partly"),
 ])
-def test_doctor_where_something_is_hidden(baro, hide, what, state):
+def test_doctor_with_hidden_files(baro, hide, what, state):
     if "/proc/pressure/" in hide and not os.access(hide.split()[-1], os.R_OK):
         pytest.skip("no such file here")
     found = {f["what"]: f for f in json.loads(where(hide, baro, "doctor", "--json")) if f["topic"] == "machine"}
@@ -256,7 +258,7 @@ def test_doctor_where_something_is_hidden(baro, hide, what, state):
 
 
 @pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare here")
-def test_doctor_knows_no_limits_where_no_group_is_to_be_seen(baro):
+def test_doctor_reports_no_limits_without_visible_groups(baro):
     found = {
         f["what"]: f
         for f in json.loads(where("umount -R /sys/fs/cgroup", baro, "doctor", "--json"))
@@ -266,7 +268,7 @@ def test_doctor_knows_no_limits_where_no_group_is_to_be_seen(baro):
 
 
 @pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare here")
-def test_what_of_the_machine_is_not_known_is_said_once(baro, work):
+def test_absent_parts_of_the_machine_are_listed_once(baro, work):
     path = work / "h.baro"
     where(
         "mount --bind /dev/null /proc/stat; mount --bind /dev/null /proc/meminfo",
@@ -293,7 +295,7 @@ def of_metrics(text):
     return {(f["topic"], f["what"]): f for f in json.loads(text)}
 
 
-def test_doctor_tells_of_each_metric(baro, work):
+def test_doctor_lists_each_metric(baro, work):
     found = of_metrics(good(baro, "doctor", "--metrics", "--json"))
     served = ["process", *MACHINE_KINDS]  # by the collectors
     listed = [m for m in json.loads(good(baro, "metrics", "--json")) if m["kind"] in served and m["semantics"] != "derived"]
@@ -307,7 +309,7 @@ def test_doctor_tells_of_each_metric(baro, work):
     for (kind, name), f in found.items():
         if (
             kind == "host" and row["absent"].get(name) != "not yet"
-        ):  # what a recording has is what is promised, and the other way round
+        ):  # what a recording has is what doctor promises, and the reverse
             assert (f["state"] == "yes") == (row[name] is not None), name
     text = good(baro, "doctor", "-m")
     assert all(name in text for _, name in found)
@@ -329,7 +331,7 @@ def test_doctor_of_a_metric_that_is_hidden(baro, hide, kind, name):
     assert found["state"] == "no" and found["text"] and found["grant"]
 
 
-# Not net/dev, which each process has its own of: nobody can hide that of the recorder before there is one.
+# Not net/dev, which each process has its own of: that of the recorder can't be hidden before the recorder exists.
 HIDDEN = {
     "diskstats": ["disk_read_bytes", "disk_write_bytes", "disk_reads", "disk_writes"],
     "stat": ["cpu_user_ns", "cpus", "forks", "interrupts"],
@@ -343,7 +345,7 @@ HIDDEN = {
 
 @pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare here")
 @pytest.mark.parametrize("name", HIDDEN)
-def test_a_file_that_is_hidden_says_nothing_rather_than_zero(baro, work, name):
+def test_hidden_file_is_absent_and_not_zero(baro, work, name):
     if not os.path.exists(f"/proc/{name}") or (name == "diskstats" and not os.listdir("/sys/block")):
         pytest.skip("nothing to hide")
     path = work / "h.baro"
@@ -353,15 +355,15 @@ def test_a_file_that_is_hidden_says_nothing_rather_than_zero(baro, work, name):
         assert row[column] is None and row["absent"][column] == "unknown", column
 
 
-def test_the_machine_alone_is_shown_as_it_was_at_the_end(baro, work):
+def test_host_recording_shows_the_last_sample(baro, work):
     path = work / "h.baro"
     good(baro, "record", "--host", "-i", "100ms", "--for", "500ms", "-q", "-o", path)
     shown, last = (json.loads(good(baro, "show", "--json", *at, path))["t_ns"] for at in ((), ("--at=-0s",)))
     assert shown == last
 
 
-def test_of_a_job_that_was_not_asked_for_nothing_is_told(baro, work):
-    """One reason for all of it, and no sum over processes is 0."""
+def test_job_that_was_not_asked_for_is_absent(baro, work):
+    """All values have one reason, and no sum over processes is 0."""
     path = work / "h.baro"
     good(baro, "record", "--host", "--for", "300ms", "-q", "-o", path)
     absent = json.loads(good(baro, "summary", "--json", path))["absent"]
@@ -373,7 +375,7 @@ def test_of_a_job_that_was_not_asked_for_nothing_is_told(baro, work):
     )
 
 
-def test_which_control_group_was_taken_is_told(baro, work):
+def test_control_group_of_the_job_is_named(baro, work):
     path = work / "g.baro"
     assert call(baro, "run", "-q", "--cgroup", "none", "-o", path, "sleep", "0.1").returncode == 0
     assert json.loads(good(baro, "summary", "--json", path))["cgroup"] == "none"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same command bare and wrapped, in many surroundings: status, output and error output must be the same."""
+"""Runs the same command bare and wrapped, in many environments: exit status, output and error output must be the same.
+"""
 
 import os
 import shutil
@@ -15,7 +16,7 @@ ENDINGS = {
     },
 }
 
-# What stands before the command, and how the outermost process is started.
+# What precedes the command, and how the outermost process is started.
 SURROUNDINGS = {
     "plain": [],
     "time": ["/usr/bin/time", "-o", "/dev/null"],
@@ -51,7 +52,7 @@ SURROUNDINGS = {
 
 def outcome(argv):
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False)
-    # A shell says which of its children a signal ended, by a number that is another each time.
+    # A shell reports which of its children a signal ended, by a number that differs each time.
     err = [
         line
         for line in done.stderr.decode(errors="replace").splitlines()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where /proc or the clocks are not those of baro's own namespace."""
+"""Recordings where /proc or the clocks belong to another namespace than baro."""
 
 import os
 import subprocess
@@ -27,8 +27,8 @@ def unshared(run, flags, *args):
 
 @pytest.mark.parametrize("events", ["", "1"])
 def test_proc_of_another_pid_namespace(run, tape, monkeypatch, events):
-    """What has the number of a member there is somebody else: a thread of the kernel, mostly. All that is told is what
-    wait4 and events say."""
+    """There, the pid of a member belongs to another process, mostly a kernel thread. Only what wait4(2) and events
+    report is recorded."""
     if events:
         monkeypatch.setenv("BARO_NO_EVENTS", "1")
     done = unshared(
@@ -51,7 +51,7 @@ def test_attach_refuses_the_proc_of_another_pid_namespace(run):
 @pytest.mark.parametrize("network", [[], ["-n"]], ids=["connector", "perf"])
 @pytest.mark.parametrize("offset", ["1000", "-500"])
 def test_time_namespace(run, tape, offset, network):
-    """The kernel stamps events by the machine's clock; everybody else here goes by the namespace's."""
+    """The kernel stamps events by the machine's clock; all else in the namespace uses its own clock."""
     if offset.startswith("-") and float(open("/proc/uptime", encoding="ascii").read().split()[0]) < 1000:
         pytest.skip("the machine has not been up for long enough")
     done = unshared(
@@ -73,7 +73,7 @@ def test_time_namespace(run, tape, offset, network):
     end = next(e["t_ns"] for e in run.export(tape, "event") if e["event"] == "end")
     times = [e["t_ns"] for e in run.export(tape, "event") if e["event"] == "exec"]
     assert times and all(t <= end for t in times)
-    assert sum(t > end // 4 for t in times) >= 2, (times, end)  # those in the midst of it are told to be there
+    assert sum(t > end // 4 for t in times) >= 2, (times, end)  # processes that live at the end are reported as alive
     assert all(e["elapsed_ns"] is None or e["elapsed_ns"] <= end for e in run.export(tape, "exit"))
     assert "sh" in {row["name"] for row in run.export(tape, "process")}
     assert summary["job"]["processes_started"] == 5 or summary["job"]["processes_started_is_lower_bound"]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose an OOM kill was that a control group counted: the job's, a neighbour's, or not known. The kernel's log says it
-where it can be read; each test runs without it as well."""
+"""Which process an OOM kill that a control group counted hit: one of the job, another one, or not known. The kernel's
+log says it where it can be read; each test runs without it as well.
+"""
 
 import os
 import re
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups"
 
 LIMIT = 48 << 20
 EAT = "x = bytearray(200 << 20)"
-# A job that waits for the file "first" before it lets anybody be killed.
+# A job that waits for the file "first" before a process of it is killed.
 FIRST = "while ! [ -e first ]; do sleep 0.02; done"
 OWN = ["sh", "-c", f'{FIRST}; exec "$@"', "sh", sys.executable, "-c", EAT]
 OWN_TIMES = 50 if os.environ.get("BARO_FULL") == "1" else 3
@@ -75,14 +76,14 @@ def neighbour(group, work):
 
 
 def ends_are_known(run, tape):
-    """Are the statuses of all processes known? A scan and perf have that of the command alone; so it is in a PID and
-    network namespace of its own, as in most containers."""
+    """Are the exit statuses of all processes known? A scan and perf report that of the command alone; so it runs in a
+    PID and network namespace of its own, as in most containers."""
     return all(e["status"] is not None or e["signal"] is not None for e in run.export(tape, "exit"))
 
 
 def record(run, tape, group, via, argv, status):
-    """The file "first" is there once a reading of the control group is on the tape: what was counted before it is not
-    known to be of the job's time."""
+    """The file "first" exists once a reading of the control group is on the tape: kills that were counted before it may
+    be from before the job."""
     before = [*via, "sh", "-c", f'echo 0 > {group.path}/cgroup.procs && exec "$@"', "sh"]
     first = run.work / "first"
     first.unlink(missing_ok=True)
@@ -95,7 +96,7 @@ def record(run, tape, group, via, argv, status):
     assert done.returncode == status
     run.await_end(tape)
     text = run("summary", tape, status=0).stdout + said
-    # On the same machine others may be killed meanwhile; the lines on the machine are about all of it.
+    # Other processes of the machine may be OOM-killed meanwhile; the lines on the machine count all of them.
     own = re.sub(r"^  machine .*\n(?:   .*\n)*", "", text, flags=re.M)
     return run.summary(tape)["limits"], own
 
@@ -104,8 +105,8 @@ def bounds(found):
     return found["oom_kills_at_least"], found["oom_kills"], found["oom_kills_at_most"]
 
 
-def test_own(run, work, group, via):
-    """However busy the machine is: the last reading has what counts kills, whatever the one before it cost."""
+def test_kill_in_the_job(run, work, group, via):
+    """However busy the machine is: the last reading has the counters of kills, whatever the reading before it cost."""
     for i in range(OWN_TIMES):
         found, text = record(run, work / f"{i}.baro", group, via, OWN, -signal.SIGKILL)
         assert found["oom_kills"] == 1 and found["oom_kills_in_group"] == 1, (i, found)
@@ -114,7 +115,7 @@ def test_own(run, work, group, via):
         assert ("probably" in text) == (found["oom_kills_at_least"] == 0)
 
 
-def test_neighbour(run, tape, group, via, neighbour):
+def test_kill_of_a_neighbour(run, tape, group, via, neighbour):
     found, text = record(run, tape, group, via, ["sh", "-c", neighbour], 0)
     assert bounds(found)[:2] == (0, 0) and found["oom_kills_in_group"] == 1, found
     if ends_are_known(run, tape):
@@ -125,7 +126,7 @@ def test_neighbour(run, tape, group, via, neighbour):
         assert "perhaps of the job: at most 1 process OOM-killed" in text
 
 
-def test_both(run, tape, group, via, neighbour):
+def test_kills_of_both(run, tape, group, via, neighbour):
     argv = ["sh", "-c", f"{neighbour}; \"$@\"; sleep 0.1", "sh", *OWN]
     found, text = record(run, tape, group, via, argv, 0)
     assert found["oom_kills_in_group"] == 2, found
@@ -138,14 +139,14 @@ def test_both(run, tape, group, via, neighbour):
         assert "1 process of others in its control group OOM-killed" in text
 
 
-def test_kills_itself(run, tape, group, via):
+def test_job_that_sends_sigkill_itself(run, tape, group, via):
     found, text = record(run, tape, group, via, ["sh", "-c", f"{FIRST}; kill -9 $$"], -signal.SIGKILL)
     assert bounds(found)[:2] == (0, 0) and found["oom_kills_in_group"] == 0, found
     assert found["oom_kills_at_most"] == 0 and "OOM-killed" not in text
 
 
-def test_kills_itself_beside_a_neighbour(run, tape, group, via, neighbour):
-    """Without the log nobody can tell: it is said so."""
+def test_sigkill_by_the_job_beside_a_neighbours_kill(run, tape, group, via, neighbour):
+    """Without the kernel's log it can't be known, and the summary says so."""
     found, text = record(run, tape, group, via, ["sh", "-c", f"{neighbour}; kill -9 $$"], -signal.SIGKILL)
     assert found["oom_kills_at_least"] == 0 and found["oom_kills_in_group"] == 1, found
     if found["oom_kills_at_most"] == 0:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baro phase` keeps the rules of the wrapper: a choice of the tests of `baro run`, with `baro phase` in front of the
-command."""
+"""`baro phase` keeps the rules of the wrapper: some tests of `baro run`, run with `baro phase` in front of the command.
+"""
 
 import json
 import os
@@ -34,7 +34,7 @@ from test_wrapper import (  # noqa: F401
     test_signal_to_the_wrapper_ends_the_job,
     test_stdin_is_not_read,
     test_stop_and_go_many_times,
-    test_stop_passed_on,
+    test_stop_is_forwarded,
 )
 from wrapping import BARO
 
@@ -43,7 +43,7 @@ NAME = "a phase"
 
 @pytest.fixture
 def wrap(tmp_path, monkeypatch):
-    """In place of the fixture with which these tests run elsewhere. At the end each phase that began has ended."""
+    """Replaces the fixture with which these tests run elsewhere. At the end each phase that began has ended."""
     events = tmp_path / "events"
     events.touch()
     for name in ("BARO_TAPE", "BARO_PID"):
@@ -58,8 +58,8 @@ def wrap(tmp_path, monkeypatch):
     assert all("status" in line or "signal" in line for line in lines if "end" in line)
 
 
-def test_a_file_of_another_user(tmp_path, run):
-    """A child that may not write to the file: one clear line, and the command runs all the same."""
+def test_events_file_not_writable(tmp_path, run):
+    """A child may not write to the file: one clear line is printed, and the command runs all the same."""
     if os.geteuid() != 0:
         pytest.skip("needs root")
     folder = tmp_path / "private"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Phases and marks: lines of $BARO_EVENTS, `baro mark`, `baro phase`, and what readers make of them."""
+"""Phases and marks: lines of $BARO_EVENTS, `baro mark`, `baro phase`, and how readers show them."""
 
 import datetime
 import json
@@ -78,8 +78,9 @@ def test_python_without_a_library(run, tape):
     assert 0 < train["cpu_ns"] <= whole
 
 
-def test_lines_of_a_runlog_come_back(run, tape):
-    """Lines as RunLog writes them, at the end of a job: phases and marks at their own times, and the same lines again."""
+def test_runlog_lines_round_trip(run, tape):
+    """Lines as RunLog writes them at the end of a job: phases and marks have their own times, and the same lines are
+    exported."""
     run.record(tape, script("""
         import datetime, json, os, time
         def now():
@@ -101,7 +102,7 @@ def test_lines_of_a_runlog_come_back(run, tape):
         assert abs(a.pop("ts") - b.pop("ts")) < 0.25 and list(a) == list(b) and a == b
 
 
-def test_phase_is_the_command_to_its_caller(run, baro, tape, work):
+def test_phase_is_transparent_to_its_caller(run, baro, tape, work):
     (work / "job.sh").write_text(f"""
         B={baro}
         $B phase outer corpus=news -- sh -c "$B phase inner -- true; $B mark half way x=0.5 y=z"
@@ -160,8 +161,8 @@ def test_phase_that_is_killed_ends_with_its_process(run, baro, tape, work):
     assert not lost["is_open"] and lost["end_ns"] < after["end_ns"]
 
 
-def test_writers_go_on_without_the_recorder(run, tape, work, wait_until):
-    """The recorder is killed: writing still works, the command's end is its own, and no file stays."""
+def test_writers_continue_without_the_recorder(run, tape, work, wait_until):
+    """The recorder is killed: writing still works, the command's exit status is its own, and no file is left."""
     note = work / "path"
     process = run.popen("run", "-q", "-o", tape, "--", "sh", "-c",
                         f"echo $BARO_EVENTS >{note}; while test ! -e {work}/go; do echo line >>$BARO_EVENTS || exit 9;"
@@ -178,7 +179,7 @@ def test_writers_go_on_without_the_recorder(run, tape, work, wait_until):
     assert not events.exists()
 
 
-def test_nested_runs_have_files_of_their_own(run, baro, work, tape):
+def test_nested_runs_have_separate_files(run, baro, work, tape):
     inner = work / "inner.baro"
     run.record(tape, f"echo outer >>$BARO_EVENTS; {baro} run -q -o {inner} -- sh -c 'echo inner >>$BARO_EVENTS'")
     assert [m["name"] for m in phases(run, tape)["marks"]] == ["outer"]
@@ -189,7 +190,7 @@ HOSTILE = b"\xff\xfe\x1b]0;x\x07,\"'=cmd|' /C calc'!A0\\<script>\xe2\x80\xae"
 
 
 def test_hostile_lines(run, tape, work):
-    """Whatever is written there, the tape stays readable, and no output has a raw control byte."""
+    """Whatever is written to the file, the tape stays readable, and no output has a raw control byte."""
     (work / "name").write_bytes(HOSTILE)
     run.record(tape, script("""
         import os
@@ -218,7 +219,7 @@ def test_hostile_lines(run, tape, work):
     assert any("too long or no JSON" in e["text"] for e in run.export(tape, "event") if e["event"] == "warning")
 
 
-def test_flood_costs_lines_and_nothing_else(run, tape):
+def test_flood_loses_lines_only(run, tape):
     run.record(tape, script("""
         import os
         with open(os.environ["BARO_EVENTS"], "ab", 0) as f:
@@ -232,7 +233,7 @@ def test_flood_costs_lines_and_nothing_else(run, tape):
     assert os.path.getsize(tape) < 10_000_000
 
 
-def test_rows_say_their_phase(run, baro, tape):
+def test_rows_have_their_phase(run, baro, tape):
     run.record(tape, f"{baro} phase 'a,b' -- sleep 0.3; sleep 0.05", "-i", "10ms")
     rows = run.export(tape, "job", "-c", "t_ns,phase")
     assert {r["phase"] for r in rows} >= {None, "a,b"}
@@ -285,7 +286,8 @@ def events_in(folder):
 
 
 def started_run(run, tape, work, wait_until, text):
-    """A run whose command has begun; its $BARO_EVENTS is in work. Returns it and its recorder's pid."""
+    """Starts a run and waits until its command has begun; its $BARO_EVENTS is in work. Returns it and its recorder's
+    pid."""
     process = run.popen("run", "-q", "-o", tape, "--", "sh", "-c",
                         f"touch {work}/begun; until test -e {work}/go || test ! -e {work}/begun; do sleep 0.02; done; {text}",
                         env={"TMPDIR": work})
@@ -297,15 +299,15 @@ def started_run(run, tape, work, wait_until, text):
     return process, recorder[0]
 
 
-def test_file_is_gone_at_the_end(run, tape, work, wait_until):
+def test_file_is_removed_at_the_end(run, tape, work, wait_until):
     process, _ = started_run(run, tape, work, wait_until, "exit 5")
     (work / "go").touch()
     assert process.wait(timeout=60) == 5
     wait_until(lambda: not events_in(work))
 
 
-def test_file_is_gone_after_the_wrapper_was_killed(run, tape, work, wait_until):
-    """The recorder goes on, and so do marks."""
+def test_file_is_removed_after_the_wrapper_was_killed(run, tape, work, wait_until):
+    """The recorder continues, and marks are still recorded."""
     process, _ = started_run(run, tape, work, wait_until, "echo later >>$BARO_EVENTS")
     process.kill()
     process.wait()
@@ -315,8 +317,8 @@ def test_file_is_gone_after_the_wrapper_was_killed(run, tape, work, wait_until):
     assert [m["name"] for m in phases(run, tape)["marks"]] == ["later"]
 
 
-def test_file_is_gone_after_the_recorder_was_killed(run, tape, work, wait_until):
-    """While the wrapper lives nobody else removes it."""
+def test_file_is_removed_after_the_recorder_was_killed(run, tape, work, wait_until):
+    """While the wrapper lives no other process removes it."""
     process, recorder = started_run(run, tape, work, wait_until, "exit 6")
     os.kill(recorder, signal.SIGKILL)
     run("run", "-q", "-o", work / "other.baro", "--", "sleep", "0.3", env={"TMPDIR": work}, status=0)
@@ -326,7 +328,7 @@ def test_file_is_gone_after_the_recorder_was_killed(run, tape, work, wait_until)
     assert not events_in(work)
 
 
-def test_a_later_run_removes_what_killed_runs_left(run, tape, work, wait_until):
+def test_later_run_removes_files_of_killed_runs(run, tape, work, wait_until):
     lost, recorder = started_run(run, tape, work, wait_until, "exit 0")
     os.kill(recorder, signal.SIGKILL)
     lost.kill()
@@ -347,7 +349,7 @@ def test_a_later_run_removes_what_killed_runs_left(run, tape, work, wait_until):
 
 
 def test_truncated_and_removed_while_it_is_recorded(run, tape, work, wait_until):
-    """A file that was written anew is read from its beginning; of a removed one the tape says so."""
+    """A file that was truncated and written again is read from its beginning; a removed one is reported on the tape."""
     def marked(name):
         return lambda: any(e["text"] == name for e in run.export(tape, "event") if e["event"] == "mark")
 
@@ -361,7 +363,7 @@ def test_truncated_and_removed_while_it_is_recorded(run, tape, work, wait_until)
     events.write_bytes(b"\0" * 100 + b"after a hole\n")
     wait_until(marked("after a hole"))
     events.unlink()
-    run.await_samples(tape, len(run.instants(tape)) + 3)  # at the end it is not told from the wrapper's own removal
+    run.await_samples(tape, len(run.instants(tape)) + 3)  # not the end, when the wrapper removes it
     (work / "go").touch()
     assert process.wait(timeout=60) == 3
     run.await_end(tape)
@@ -371,7 +373,7 @@ def test_truncated_and_removed_while_it_is_recorded(run, tape, work, wait_until)
 
 
 def test_file_of_an_attached_recording(run, baro, tape, work, wait_until, started):
-    """record --events FILE: what is appended to it meanwhile, and the file stays as it was written."""
+    """record --events FILE: what is appended to it meanwhile is recorded, and the file is not changed."""
     events = work / "events"
     events.write_text("before the recording\n")
     target = started(["sleep", "1000"])

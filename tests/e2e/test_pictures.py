@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures of README.md and docs/tour.md: they exist, are small, and are what they should be; how a terminal becomes an SVG."""
+"""The pictures of README.md and docs/tour.md exist, are small, and have the right form; terminal output is converted to
+SVG.
+"""
 
 import re
 import sys

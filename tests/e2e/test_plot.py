@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""baro plot: what is drawn is what the summary says, in SVG, PNG and text, whatever a process calls itself."""
+"""baro plot: SVG, PNG and text show the figures of the summary, whatever the names of processes are."""
 
 import json
 import os
@@ -52,8 +52,9 @@ def test_numbers_are_those_of_the_summary(baro, tape, work):
         if summary["limits"][name] is not None:
             (limit,) = groups(root, "data-limit").values()
             assert float(limit.get("data-value")) == summary["limits"][name]
-    # What the commands have used in the end is what the summary says of them. A process that takes another name has its
-    # CPU time before that under the name of then, and in the summary all of it under its last name: so their sum.
+    # The CPU time of the commands at the end is that of the summary. If a process takes another name, the plot has its
+    # earlier CPU time under its earlier name, and the summary has all of it under its last name: so their sum is
+    # compared.
     so_far = groups(svg(baro, tape, "cpu_time", work), "data-curve")
     total = sum(float(curve.get("data-last")) for curve in so_far.values())
     assert total == pytest.approx(sum(c["cpu_ns"] for c in summary["commands"]) / 1e9, rel=0.02)
@@ -79,7 +80,7 @@ def test_all_figures_can_be_drawn(baro, tape, work):
         assert root.get("data-figure") == name
         x, y, width, height = map(float, root.get("data-plot").split())
         assert x > 0 and y > 0 and x + width <= 900 and y + height <= 320
-        # No line leaves the plot: all coordinates are numbers, and moves begin within it.
+        # No line leaves the plot: all coordinates are numbers, and each path begins within it.
         for path in root.iter(f"{SVG}path"):
             assert re.fullmatch(r"[MhvlLz0-9. -]+", path.get("d")), path.get("d")[:200]
             for mx, my in re.findall(r"M([\d.]+) ([\d.]+)", path.get("d")):
@@ -105,7 +106,7 @@ def test_png(baro, tape, work):
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
-def test_text_fits_and_is_ascii_where_it_must(baro, tape, width):
+def test_text_fits_and_is_ascii_where_necessary(baro, tape, width):
     env = {**os.environ, "COLUMNS": str(width)}
     for what in ("cpu", "memory", "rss", "io"):
         for line in good(baro, "plot", tape, what, env=env).decode().splitlines()[1:]:
@@ -114,7 +115,7 @@ def test_text_fits_and_is_ascii_where_it_must(baro, tape, width):
         assert all(c in range(0x20, 0x7F) or c == 0x0A for c in plain), plain
 
 
-def test_a_metric_of_one_process_and_several_tapes(baro, tape, work):
+def test_metric_of_one_process_and_several_tapes(baro, tape, work):
     (curve,) = groups(svg(baro, tape, "process.rss", work), "data-curve").values()
     assert float(curve.get("data-max")) > 60 << 20
     other = work / "other.baro"
@@ -128,14 +129,14 @@ def test_a_metric_of_one_process_and_several_tapes(baro, tape, work):
     assert float(groups(svg(baro, tape, f"rss@{python}", work), "data-curve")[python].get("data-max")) > 60 << 20, name
 
 
-def test_a_stretch_of_time(baro, tape, work):
+def test_range_of_time(baro, tape, work):
     root = svg(baro, tape, "rss", work, "--from", "+100ms", "--to", "50%")
     start, wall = int(root.get("data-start-ns")), json.loads(good(baro, "summary", "--json", tape))["wall_ns"]
     assert int(root.get("data-from-ns")) == start + 100_000_000
     assert int(root.get("data-to-ns")) - start == pytest.approx(wall / 2, rel=0.2)
 
 
-def test_the_figure_may_stand_first(baro, tape, work):
+def test_figure_may_be_the_first_argument(baro, tape, work):
     for what in ("cpu", "rss", "job.cores"):
         first, last = (good(baro, "plot", "--width", "80", *operands) for operands in ((what, tape), (tape, what)))
         assert first == last

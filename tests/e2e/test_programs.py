@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baro NAME` executes the program that has the command: baro-read for those that read tapes, baro-NAME for others."""
+"""`baro NAME` executes the program that has the command: baro-read for commands that read tapes, baro-NAME for others.
+"""
 
 import os
 import shutil
@@ -26,8 +27,8 @@ def one_line(r, *words):
 
 
 @pytest.mark.parametrize("folder", ["bin", "libexec/barograph"])
-def test_own_programs_are_found_from_where_baro_lies(baro, work, folder):
-    """As installed, and beside each other as in a build tree; also by a link, and from anywhere."""
+def test_programs_are_found_relative_to_baro(baro, work, folder):
+    """As installed, and next to each other as in a build tree; also through a link, and from any working directory."""
     (work / "bin").mkdir()
     moved = copy_programs(baro, work / "bin")
     script(work / folder / "baro-read", 'echo "$0 $*"')
@@ -39,7 +40,7 @@ def test_own_programs_are_found_from_where_baro_lies(baro, work, folder):
         assert r.stdout == f"{work}/bin/{'' if folder == 'bin' else '../' + folder + '/'}baro-read summary --json x y\n", r
 
 
-def test_without_the_reader_recording_goes_on(baro, work):
+def test_recording_works_without_the_reader(baro, work):
     shutil.copy(baro, work / "baro")
     alone = str(work / "baro")
     assert call(alone, "run", "-q", "-o", str(work / "t"), "--", "sh", "-c", "exit 3").returncode == 3
@@ -47,15 +48,15 @@ def test_without_the_reader_recording_goes_on(baro, work):
     one_line(call(alone, "summary", str(work / "t")), "baro summary: ", "baro-read", "not installed")
 
 
-def test_a_program_on_the_path(baro, work):
+def test_program_in_path(baro, work):
     script(work / "path" / "baro-foo", 'echo "$*"; exit 7')
     env = dict(os.environ, PATH=f"{work}/path:{os.environ['PATH']}")
     r = call(baro, "foo", "-x", "a b", "", env=env)
     assert (r.returncode, r.stdout, r.stderr) == (7, "-x a b \n", "")
     one_line(call(baro, "../path/foo", env=env), "there is no command ../path/foo")
     one_line(call(baro, "foo"), "there is no command foo")
-    # What is installed beside baro comes first, and a command of baro's own is never another program.
-    script(work / "path" / "baro-read", "echo stranger")
-    script(work / "path" / "baro-run", "echo stranger")
-    assert "stranger" not in call(baro, "summary", "--help", env=env).stdout
+    # What is installed beside baro has precedence, and a command of baro's own is never another program.
+    script(work / "path" / "baro-read", "echo foreign")
+    script(work / "path" / "baro-run", "echo foreign")
+    assert "foreign" not in call(baro, "summary", "--help", env=env).stdout
     assert call(baro, "run", "-q", "-o", str(work / "t"), "--", "true", env=env).stdout == ""

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PSS of processes that sleep changes as others fork, end and write: against smaps_rollup, read by the job itself."""
+"""PSS of sleeping processes changes as other processes fork, end and write: compared with smaps_rollup, which the job
+itself reads.
+"""
 
 import json
 
@@ -29,53 +31,54 @@ SHARERS = """
                     sum += int(line.split()[1]) * 1024
         return sum
     time.sleep({rest})
-    told = [total()]
+    sums = [total()]
     for p in kids[:2]:
         os.kill(p, signal.SIGKILL)
         os.waitpid(p, 0)
     del kids[:2]
     time.sleep({rest})
-    told.append(total())
-    print(json.dumps(told), flush=True)
+    sums.append(total())
+    print(json.dumps(sums), flush=True)
     for p in kids:
         os.kill(p, signal.SIGKILL)
     """
 
 
 @pytest.mark.parametrize("env", [(), (("BARO_NO_EVENTS", "1"),)], ids=["events", "scan"])
-def test_sharers_that_sleep(run, tape, env, monkeypatch):
+def test_sleeping_processes_that_share_memory(run, tape, env, monkeypatch):
     for name, value in env:
         monkeypatch.setenv(name, value)
     done = run("run", "-q", "-o", tape, "--", *script(SHARERS.format(rest=2.5)), status=0)
-    told = json.loads(done.stdout)
+    sums = json.loads(done.stdout)
     s, rows = run.summary(tape), run.export(tape)
     job = s["job"]
     pss = {}
     for r in rows:
-        if r["state"] != "Z":  # those that have ended hold nothing
+        if r["state"] != "Z":  # processes that have ended hold no memory
             pss.setdefault(r["t_ns"], []).append(r.get("pss_bytes"))
     marked = {r["t_ns"] for r in run.export(tape, "job") if r.get("pss_stale")}
     sure = [v for t, v in pss.items() if t not in marked and None not in v]
-    # with five, and after two of them had ended: what is not marked is right
-    for truth, members in zip(told, (5, 3)):
+    # with five processes, and after two of them had ended: a value that is not marked is right
+    for truth, members in zip(sums, (5, 3)):
         found = [sum(v) for v in sure if len(v) == members]
-        if not found:  # a busy machine: it is not read in time, and that is said
+        if not found:  # on a busy machine it is not read in time, and is marked
             assert s["recorder"]["thinned"] + s["recorder"]["left_out"] + s["recorder"]["missed"] > 0
             continue
         assert any(abs(f - truth) < truth / 12 for f in found), (truth, found)
-        assert max(found) < max(told) * 1.1, (
+        assert max(found) < max(sums) * 1.1, (
             truth,
             found,
-        )  # before, a sum of values from before the forks: 200 of 156 MB
+        )  # without the mark it was a sum of values from before the forks: 200 of 156 MB
     if not job.get("pss_peak_is_approximate"):
-        assert job["pss_peak_bytes"] < max(told) * 1.1, (job, told)
+        assert job["pss_peak_bytes"] < max(sums) * 1.1, (job, sums)
     for r in rows:
         if r.get("pss_bytes") is not None and r.get("rss_bytes") is not None:
             assert r["pss_bytes"] <= r["rss_bytes"] and r["uss_bytes"] <= r["rss_bytes"]
 
 
-def test_sums_that_lack_a_process(run, tape):
-    """A row of the job names the sums that some process's value is missing from; PSS of new ones is read later."""
+def test_sums_that_lack_a_process_are_marked(run, tape):
+    """A row of the job names the sums in which the value of some process is missing; PSS of new processes is read
+    later."""
     run.record(tape, ["sh", "-c", "sleep 0.3 & sleep 0.3 & sleep 0.3 & wait"])
     values = {}
     for r in run.export(tape):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorder that is late: it is stopped while things happen, so that events, messages of the wrapper and what /proc
-shows come in another
-order than they happened. What is counted must not depend on it."""
+"""A late recorder: it is stopped while processes begin and end, so that events, messages of the wrapper and /proc come
+in another order than they happened. Counts must not depend on that order.
+"""
 
 import contextlib
 import json
@@ -24,9 +24,8 @@ def the_recorder(baro_pid):
 
 @pytest.fixture
 def late(run, tape, work, wait_until):
-    """late(argv): records it; from the moment when the job says `ready` (a file) the recorder stands still, the job
-    sees the file `go`, and when
-    it says `done`, or has ended, the recorder goes on."""
+    """late(argv) records a command. From the moment when the job creates the file `ready` the recorder is stopped; then
+    the job sees the file `go`, and when it creates `done`, or has ended, the recorder continues."""
 
     def record(argv, settle=0.0):
         p = run.popen("run", "-q", "-o", tape, "--", *argv, stderr=subprocess.PIPE, text=True)
@@ -36,10 +35,10 @@ def late(run, tape, work, wait_until):
         os.kill(recorder, signal.SIGSTOP)
         (work / "go").touch()
         wait_until((work / "done").exists, "the job's work")
-        time.sleep(0.3)  # longer than the wrapper's word is waited for
+        time.sleep(0.3)  # longer than a message of the wrapper is waited for
         with contextlib.suppress(
             ProcessLookupError
-        ):  # where the command has ended the wrapper has continued it already
+        ):  # if the command has ended the wrapper has continued it already
             os.kill(recorder, signal.SIGCONT)
         err = p.communicate(timeout=120)[1]
         assert p.returncode == 0, err
@@ -59,8 +58,8 @@ WAIT = """
 
 @pytest.mark.parametrize("n", [50, 400])
 def test_many_orphans_end_at_once(late, run, tape, work, source, n):
-    """More messages than the socket holds: each orphan is counted once, and what was dropped is made good by the
-    totals."""
+    """There are more messages than the socket holds: each orphan is counted once, and messages that were dropped are
+    corrected by the totals."""
     (work / "data").write_bytes(bytes(50_000))
     s = late(script(WAIT + f"""
         r, w = os.pipe()
@@ -97,8 +96,8 @@ def test_many_orphans_end_at_once(late, run, tape, work, source, n):
 
 
 def test_children_that_nobody_reaps(late, source):
-    """They begin and end while the recorder stands still, and the kernel adds what they used to nobody. It is told of
-    them, or the sum is marked."""
+    """They begin and end while the recorder is stopped, and the kernel adds what they used to no other process. Events
+    report them, or the sum is marked as a lower bound."""
     s = late(script(WAIT + """
         import signal
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -120,9 +119,9 @@ def test_children_that_nobody_reaps(late, source):
         assert s["job"]["io_is_lower_bound"] or s["job"]["io_rchar_bytes"] >= 90 << 20
 
 
-def test_all_ends_while_the_recorder_stands_still(late, truth, source):
-    """What was seen alive, and is gone with its parents when the recorder looks again, is in the wrapper's totals and
-    nowhere besides."""
+def test_all_end_while_the_recorder_is_stopped(late, truth, source):
+    """A process that was seen alive, and is gone with its parents at the recorder's next scan, is in the wrapper's
+    totals and nowhere else."""
     if not truth.is_root:
         pytest.skip("once is enough")
     s = late([*truth.entering(), *script(WAIT + """
@@ -143,8 +142,8 @@ def test_all_ends_while_the_recorder_stands_still(late, truth, source):
     assert s["accounting"]["cpu_counted_ns"] <= s["job"]["cpu_ns"]
 
 
-def test_orphan_seen_before_its_parent_went(late, truth, source):
-    """It moves to the wrapper while nobody looks, and ends there."""
+def test_orphan_seen_before_its_parent_ended(late, truth, source):
+    """It moves to the wrapper between two scans, and ends there."""
     if not truth.is_root:
         pytest.skip("once is enough")
     s = late([*truth.entering(), *script(WAIT + """
@@ -171,7 +170,7 @@ def test_orphan_seen_before_its_parent_went(late, truth, source):
 
 
 @pytest.mark.parametrize("order", ["parent first", "child first"])
-def test_two_targets_one_the_child_of_the_other(run, tape, work, started, wait_until, source, order):
+def test_two_targets_one_a_child_of_the_other(run, tape, work, started, wait_until, source, order):
     """The child ends and stays a zombie for a while: what it used is counted once, before and after its parent waits
     for it."""
     parent = started(script(WAIT + """
@@ -206,7 +205,7 @@ def test_two_targets_one_the_child_of_the_other(run, tape, work, started, wait_u
     assert s["job"]["processes_started"] == s["job"]["processes_ended"] == 2
 
 
-def test_what_was_not_asked_for_is_absent(run, tape, started, wait_until):
+def test_metrics_not_asked_for_are_absent(run, tape, started, wait_until):
     p = started(["sleep", "300"])
     r = run.popen("record", "--pid", p.pid, "-q", "-o", tape, "--metrics", "cpu")
     run.await_samples(tape)
@@ -218,8 +217,8 @@ def test_what_was_not_asked_for_is_absent(run, tape, started, wait_until):
         assert s["absent"][f"job.{name}"] == "not asked"
 
 
-def test_descriptors_behind_an_exited_leader(run, tape, compiled):
-    """The dead leader's table is gone, its threads have one: that is not 0."""
+def test_descriptors_of_an_exited_leader(run, tape, compiled):
+    """The exited leader has no descriptor table, its threads have one: the number is not 0."""
     program = compiled("leaderless", """
         #include <pthread.h>
         #include <unistd.h>
@@ -232,9 +231,9 @@ def test_descriptors_behind_an_exited_leader(run, tape, compiled):
     assert rows[-1]["absent"]["fds"] == "gone"  # the first sample may come before its descriptors are read
 
 
-def test_memory_behind_an_exited_leader(run, tape, compiled):
-    """Its memory can't be read any more, while a thread goes on with it: what was read before is not what it has now,
-    and 0 isn't either."""
+def test_memory_of_an_exited_leader(run, tape, compiled):
+    """Its memory can't be read any more, while a thread still uses it: the last value that was read is not the current
+    one, and neither is 0."""
     program = compiled("outlived", """
         #include <fcntl.h>
         #include <pthread.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The readers on real tapes, parsed by others' parsers; and bad input, one line each."""
+"""The readers on real tapes, parsed by parsers of other projects; and one line of error message for bad input."""
 
 import csv
 import fcntl
@@ -18,7 +18,7 @@ import time
 import pytest
 from readers import HOSTILE_NAME, call, good, one_line, tape, unescape  # noqa: F401 (tape is a fixture)
 
-# ---- what other programs rely on -------------------------------------------------------------------------------------
+# ---- ---- the formats that other programs rely on --------------------------------------------------------------------
 
 MEMBERS = {
     "": "tape command start wall_ns exit job accounting commands recorder absent",
@@ -71,7 +71,7 @@ def test_block_is_the_same_live_and_later(baro, work):
     assert live.stderr == good(baro, "summary", work / "l.baro")
 
 
-# ---- no name can do harm, and every name can be got back -------------------------------------------------------------
+# ---- ---- hostile names do no harm, and every name can be reconstructed ----------------------------------------------
 
 
 def harmless(raw):
@@ -88,7 +88,7 @@ def test_text_outputs_are_harmless(baro, tape):
     assert good(baro, "summary", tape, env=ascii_).isascii()
 
 
-def test_csv_gives_names_back(baro, tape):
+def test_csv_names_round_trip(baro, tape):
     text = harmless(good(baro, "export", tape))
     rows = list(csv.DictReader(io.StringIO(text), strict=True))
     assert len({len(r) for r in rows}) == 1 and None not in rows[0]
@@ -100,7 +100,7 @@ def test_csv_gives_names_back(baro, tape):
     assert cpu == sorted(cpu)
 
 
-def test_jsonl_gives_names_back(baro, tape):
+def test_jsonl_names_round_trip(baro, tape):
     rows = [json.loads(line) for line in good(baro, "export", "--format", "jsonl", tape).splitlines()]
     assert HOSTILE_NAME in {unescape(r["name"]) for r in rows}
     for row in rows:
@@ -135,7 +135,7 @@ READINGS = [2, 3, 5, 6, 8, 9, 11]  # the seconds in which it was read
     "entity,each", [("host", 1), ("cpu", 2), ("disk", 2), ("fs", 2), ("net", 2), ("sensor", 2), ("cgroup", 2)]
 )
 def test_machine_rows(baro, entity, each):
-    """A row for each look at the machine, not for each sample; of its parts one for each that was there."""
+    """There is a row for each reading of the machine, not for each sample; and one for each part that was present."""
     rows = list(csv.DictReader(io.StringIO(good(baro, "export", "-e", entity, MACHINE).decode())))
     objects = [json.loads(line) for line in good(baro, "export", "-e", entity, "-F", "jsonl", MACHINE).splitlines()]
     assert [o["t_ns"] // 10**9 for o in objects] == [
@@ -151,11 +151,11 @@ def test_machine_rows(baro, entity, each):
         assert objects[-1]["label"] == "later \\xff"
 
 
-def test_machine_of_a_tape_without(baro, tape):
+def test_machine_rows_of_a_tape_without_the_machine(baro, tape):
     assert good(baro, "export", "-e", "sensor", "-c", "name,temperature", tape) == b"name,temperature_celsius\n"
 
 
-# ---- choosing --------------------------------------------------------------------------------------------------------
+# ---- ---- choosing rows and columns ----------------------------------------------------------------------------------
 
 
 def test_columns(baro, tape):
@@ -219,16 +219,16 @@ def test_follow_to_the_end(baro, work):
     assert out[1] == good(baro, "export", "-e", "exit", "-F", "jsonl", path)
     assert out[2] == good(baro, "export", "-c", "t,pid,name,cpu", path)
     times = [json.loads(line)["t_ns"] for line in shown]
-    assert times == sorted(set(times)) and len(times) >= 2  # how many it comes to show depends on the machine
+    assert times == sorted(set(times)) and len(times) >= 2  # how many samples it shows depends on the machine
 
 
-FOREIGN = ["unshare", "--fork", "--pid", "--mount-proc"]  # the recorder's pid means nothing there
+FOREIGN = ["unshare", "--fork", "--pid", "--mount-proc"]  # the recorder's pid does not exist there
 
 
 @pytest.mark.parametrize("via", [[], FOREIGN], ids=["here", "other namespace"])
-def test_follow_of_a_killed_recorder_ends(baro, work, started, wait_until, via):
-    """Nobody writes any more: who follows has all that was written, ends with 0, and says why. A recorder that is
-    stopped still writes."""
+def test_follow_ends_when_the_recorder_is_killed(baro, work, started, wait_until, via):
+    """No process writes any more: follow prints all that was written, exits with 0, and says why. A recorder that is
+    stopped is still writing."""
     if via and subprocess.run([*via, "true"], capture_output=True).returncode:
         pytest.skip("no PID namespace can be made here")
     path = work / "k.baro"
@@ -239,7 +239,7 @@ def test_follow_of_a_killed_recorder_ends(baro, work, started, wait_until, via):
                  for a in (["export", "-e", "job"], ["export", "-F", "jsonl"], ["show"], ["show", "--json"])]
     wait_until(lambda: len(call(baro, "export", path).stdout.splitlines()) > 3, "some samples")
     assert all(f.poll() is None for f in followers)
-    recorder.send_signal(signal.SIGSTOP)  # it lives, and writes nothing
+    recorder.send_signal(signal.SIGSTOP)  # it is alive, and writes nothing
     time.sleep(1.5)
     assert all(f.poll() is None for f in followers)
     recorder.kill()
@@ -253,7 +253,7 @@ def test_follow_of_a_killed_recorder_ends(baro, work, started, wait_until, via):
 
 
 def test_states_of_tapes(baro, started, wait_until):
-    """Running, ended and cut off are told apart, by ls and by the summary."""
+    """A running, an ended and a truncated tape are distinguished by ls and by the summary."""
     assert call(baro, "run", "-q", "true").returncode == 0
     job = started(["sleep", "1000"])
     both = [subprocess.Popen([baro, "record", "-q", "--pid", str(job.pid)]) for _ in range(2)]
@@ -322,7 +322,7 @@ def test_ls_and_rm(baro):
 
 
 def test_ls_newest_last(baro, started, wait_until):
-    """For people the newest stands last, as many as were asked for; an attached run is known by its command."""
+    """The newest is the last row, as many rows as asked for; an attached run is listed with its command."""
     for status in (1, 2, 3):
         assert call(baro, "run", "-q", "sh", "-c", f"exit {status}").returncode == status
     job = started(["sleep", "1234"])
@@ -333,7 +333,7 @@ def test_ls_newest_last(baro, started, wait_until):
     two = good(baro, "ls", "-n", "2").decode().splitlines()
     assert [line.split() for line in two] == [
         line.split() for line in lines[-2:]
-    ]  # columns are as wide as what stands in them
+    ]  # columns are as wide as their widest cell
     assert good(baro, "ls", "--lines=all").decode().splitlines() == lines
     assert re.search(
         r"  \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+05:45  ",
@@ -345,7 +345,7 @@ def test_ls_newest_last(baro, started, wait_until):
 
 
 def on_terminal(argv, columns, lines, cwd="."):
-    """What a command writes on a terminal of that size, as lines without escape sequences."""
+    """Returns what a command writes on a terminal of that size, as lines without escape sequences."""
     pid, fd = pty.fork()
     if pid == 0:
         fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
@@ -370,8 +370,8 @@ def on_terminal(argv, columns, lines, cwd="."):
 
 @pytest.mark.parametrize("columns", [40, 57, 80, 120])
 def test_fits_the_terminal(baro, work, ptys, columns):
-    """No line is longer than the terminal is wide, so that it breaks nothing inside a word; ls and show -f are no
-    longer than it is high."""
+    """No line is longer than the terminal is wide, so the terminal breaks no word; ls and show -f are no longer than it
+    is high."""
     path = work / "t.baro"
     assert (
         call(
@@ -422,7 +422,7 @@ def test_fits_the_terminal(baro, work, ptys, columns):
 
 
 def test_top(baro, work):
-    """Of more processes than were asked for the heaviest, and what is left out is said."""
+    """Of more processes than asked for, the heaviest are shown, and the number of the others is printed."""
     path = work / "top.baro"
     assert (
         call(
@@ -456,7 +456,7 @@ def test_top(baro, work):
     one_line(call(baro, "show", "--top", "0", path), 2, "--top")
 
 
-def test_rm_refuses_what_is_no_tape(baro, work):
+def test_rm_refuses_other_files(baro, work):
     other = work / "notes.baro"
     other.write_text("these are my notes, and they are longer than a header of anything would have to be\n" * 50)
     r = call(baro, "rm", other)
@@ -466,7 +466,7 @@ def test_rm_refuses_what_is_no_tape(baro, work):
     assert call(baro, "rm", folder).returncode == 2 and folder.exists()
 
 
-# ---- what there is ---------------------------------------------------------------------------------------------------
+# ---- ---- metrics, doctor, help --------------------------------------------------------------------------------------
 
 
 def test_metrics(baro):
@@ -502,7 +502,7 @@ def test_doctor(baro, as_user):
 
 @pytest.fixture
 def as_user():
-    """What stands before a command so that an ordinary user runs it."""
+    """What precedes a command so that an ordinary user runs it."""
     return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
 
 
@@ -608,7 +608,7 @@ def test_bad_tapes(baro, tape, work):
         one_line(call(baro, command, work), 2)  # a folder
 
 
-def test_cut_tape_is_readable(baro, tape, work):
+def test_truncated_tape_is_readable(baro, tape, work):
     whole = tape.read_bytes()
     cut = work / "cut.baro"
     cut.write_bytes(whole[: len(whole) // 2])

@@ -23,7 +23,7 @@ def test_compile(run_both, work, truth, tape, source):
     for i in range(24):
         (src / f"f{i}.c").write_text(f"#include <stdio.h>\nint f{i}(int x) {{ return printf(\"%d\", x * {i}); }}\n")
     (src / "Makefile").write_text("OBJ := $(patsubst %.c,%.o,$(wildcard *.c))\nall: $(OBJ)\n")
-    # ccache, if it stands in front of gcc, would run cc1 twice for each file.
+    # ccache, if it precedes gcc, would run cc1 twice for each file.
     truth.record(tape, ["make", "-s", "-j4", "-C", str(src), "all"], env={"CCACHE_DISABLE": "1"})
     s = run_both.summary(tape)
     assert s["exit"].items() >= {"status": 0, "signal": None}.items()
@@ -38,7 +38,7 @@ def test_compile(run_both, work, truth, tape, source):
         exits = run_both.export(tape, "exit")
         assert len(exits) == s["job"]["processes_started"]
     if source == "events" and os.geteuid() == 0 and run_both.uid is None:
-        # The source that tells names of the ended is opened at the first fork; the first batch may be faster.
+        # The source that reports names of ended processes is opened at the first fork; the first batch may be faster.
         assert 24 - 4 <= commands(s)["cc1"]["processes"] <= 24
         assert s["accounting"]["cpu_counted_ns"] > 0.9 * s["accounting"]["cpu_kernel_ns"]
 
@@ -59,7 +59,7 @@ def test_pipeline(run_both, truth, tape):
     truth.record(tape, "head -c 30000000 /dev/zero | gzip -1 | gzip -d | wc -c")
     s = run_both.summary(tape)
     truth.check(s)
-    # The kernel shows the io of a zombie to root alone: what an ordinary user's processes did after the last look is
+    # The kernel shows the I/O of a zombie to root alone: what an ordinary user's processes did after the last sample is
     # missing.
     least = 90_000_000 if truth.is_root else 0
     assert least < s["job"]["io_rchar_bytes"] < 95_000_000
@@ -79,7 +79,7 @@ def test_daemon_that_forks_twice(run_both, truth, tape, source):
             os._exit(0)
         os.wait()
         daemon = int(os.read(r, 20))
-        while os.path.exists(f"/proc/{{daemon}}"): time.sleep(0.01)  # until somebody has waited for it
+        while os.path.exists(f"/proc/{{daemon}}"): time.sleep(0.01)  # until it is reaped
         """))
     s = run_both.summary(tape)
     assert s["job"]["cpu_ns"] > 300_000_000
@@ -97,11 +97,11 @@ def test_survivor_is_left_and_reported(run, tape, wait_until):
         os.kill(pid, signal.SIGKILL)
 
 
-def test_descriptors_of_those_that_die_young(run, tape, work):
-    """No exit reports them: they are read while they live, also where all else is left to the exit. On a busy machine
-    it takes more of them until one is read."""
-    young = "import time; f = [open('/dev/null') for i in range(300)]; time.sleep(0.06)"
-    job = f'until [ -e done ]; do /usr/bin/python3 -S -E -c "{young}"; done; read x < gate'
+def test_descriptors_of_short_processes(run, tape, work):
+    """Exit events do not have them: they are read while the process lives, also where all else is left to the exit
+    event. On a busy machine it takes more processes until one is read in time."""
+    short = "import time; f = [open('/dev/null') for i in range(300)]; time.sleep(0.06)"
+    job = f'until [ -e done ]; do /usr/bin/python3 -S -E -c "{short}"; done; read x < gate'
 
     def seen():
         if run.instants(tape) and (run.summary(tape)["job"]["fds_peak"] or 0) >= 300:
@@ -128,7 +128,7 @@ def test_thread_that_forks(run_both, truth, tape, source):
 
 
 def test_sigchld_ignored(run_both, tape, source):
-    """The kernel gives such a child's time to nobody; what was seen of it is carried."""
+    """The kernel adds such a child's CPU time to no other process; the last sample of it is kept."""
     def seen():
         return max((r["cpu_ns"] or 0 for r in run_both.export(tape)), default=0) if run_both.instants(tape) else 0
 
@@ -158,14 +158,14 @@ def test_totals_never_fall(run, tape):
 
 
 def cpu_shown(pid):
-    """utime, stime, cutime and cstime of a process, as the kernel shows them now, in ns."""
+    """Returns utime, stime, cutime and cstime of a process, as the kernel shows them now, in ns."""
     fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
     return sum(int(f) for f in fields[11:15]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
 def test_total_in_the_middle(run, tape, wait_until):
-    """While the job runs, its total is between what the kernel shows before and after, within the bound that the tape
-    carries."""
+    """While the job runs, its total lies between what the kernel shows before and after, within the error bound on the
+    tape."""
     p = run.popen("run", "-q", "-o", tape, "--interval", "20ms", "--", "bash", "-c",
                   "for i in $(seq 60); do " + PYTHON + " -S -c 'sum(range(1000000))'; done; sleep 1; :")
     try:
@@ -176,7 +176,7 @@ def test_total_in_the_middle(run, tape, wait_until):
             run.await_samples(tape, len(run.instants(tape)) + 2)  # one that was begun after that
             row = run.export(tape, "job")[-1]
             after = cpu_shown(shell)
-            live = 200_000_000  # of the one child that runs and is not in the shell's figures yet
+            live = 200_000_000  # CPU time of the one child that runs and is not in the shell's counters yet
             assert before - 40_000_000 <= row["cpu_ns"] + row["cpu_bound_ns"], (before, row)
             assert row["cpu_ns"] <= after + live, (row, after)
             time.sleep(0.1)
@@ -197,7 +197,7 @@ def test_peak_memory(run_both, tape):
         b = bytearray(300 * 1000 * 1000)
         for i in range(0, len(b), 4096): b[i] = 1
         open("gate").read(1)
-        """), seen, "--overhead", "off")  # where reading all maps takes long, the budget would have it wait
+        """), seen, "--overhead", "off")  # where reading all maps takes long, the budget would delay it
     s = run_both.summary(tape)
     assert 300_000_000 < s["job"]["process_rss_peak_bytes"] < 330_000_000
     for key in ("rss_peak_bytes", "pss_peak_bytes", "uss_peak_bytes"):
@@ -206,7 +206,7 @@ def test_peak_memory(run_both, tape):
 
 
 def test_spike_between_samples(run_both, tape):
-    """The kernel's high-water mark finds what no sample saw."""
+    """The kernel's high-water mark has the peak that no sample has."""
     run_both.record(tape, script("""
         import mmap, time
         time.sleep(0.2)
@@ -219,8 +219,8 @@ def test_spike_between_samples(run_both, tape):
     assert 200_000_000 < s["job"]["process_rss_peak_bytes"] < 230_000_000
 
 
-def test_memory_of_the_starter_does_not_leak_in(run, tape):
-    """A large process starts baro; true is small all the same."""
+def test_memory_of_the_starting_process_is_not_counted(run, tape):
+    """A large process starts baro; the recorded `true` is small all the same."""
     ballast = bytearray(400 * 1000 * 1000)
     for i in range(0, len(ballast), 4096):
         ballast[i] = 1
@@ -269,7 +269,7 @@ def test_exec_changes_the_name(run_both, tape):
     assert any(e["event"] == "exec" and e["pid"] == exit_["pid"] for e in events)
 
 
-def test_long_name_is_not_cut(run, work, tape):
+def test_long_name_is_not_truncated(run, work, tape):
     long = work / "a-program-with-a-rather-long-name"
     long.write_bytes(open("/bin/sleep", "rb").read())
     long.chmod(0o755)
@@ -293,25 +293,25 @@ def test_hostile_name(run, compiled, tape):
     assert "\033[2J" not in done.stderr
     rows = run.export(tape)
     assert rows[-1]["name"].startswith(") S 1 1\\x0a\\xff\\x1b[2J")
-    assert all(r["rss_bytes"] for r in rows[:-1] if r["state"] == "S")  # the last may be on its way out
+    assert all(r["rss_bytes"] for r in rows[:-1] if r["state"] == "S")  # the last may be about to end
 
 
-def test_secrets_never_reach_the_tape(run, tape):
+def test_secrets_are_not_on_the_tape(run, tape):
     run.record(tape, ["sh", "-c", "sleep 0.3; :", "--password", "hunter2hunter2", "--token=tok_abcdefghij"])
     raw = open(tape, "rb").read()
     assert b"hunter2" not in raw
-    told = run("export", "--format", "jsonl", tape).stdout + run("summary", "--json", tape).stdout
-    assert "hunter2" not in told and "tok_abcdefghij" not in told
-    assert "***" in told
+    text = run("export", "--format", "jsonl", tape).stdout + run("summary", "--json", tape).stdout
+    assert "hunter2" not in text and "tok_abcdefghij" not in text
+    assert "***" in text
 
 
 def test_no_cmdline(run, tape):
-    run.record(tape, ["sh", "-c", "sleep 0.2; : a-telling-argument"], "--no-cmdline")
-    told = run("export", "--format", "jsonl", tape).stdout + run("summary", "--json", tape).stdout
-    assert "a-telling-argument" not in told
+    run.record(tape, ["sh", "-c", "sleep 0.2; : a-private-argument"], "--no-cmdline")
+    text = run("export", "--format", "jsonl", tape).stdout + run("summary", "--json", tape).stdout
+    assert "a-private-argument" not in text
 
 
-# ---- how things end --------------------------------------------------------------------------------------------------
+# ---- ---- how jobs and recordings end --------------------------------------------------------------------------------
 
 
 def test_exit_records(run_both, tape, source):
@@ -319,9 +319,9 @@ def test_exit_records(run_both, tape, source):
     s = run_both.summary(tape)
     assert s["exit"].items() >= {"status": 3, "signal": None}.items()
     exits = run_both.export(tape, "exit")
-    if source == "events" and s["accounting"]["event_source"] == "connector":  # perf tells no statuses
-        told = {(e["status"], e["signal"]) for e in exits}
-        assert (7, None) in told and (None, 9) in told and (3, None) in told
+    if source == "events" and s["accounting"]["event_source"] == "connector":  # perf reports no exit statuses
+        ends = {(e["status"], e["signal"]) for e in exits}
+        assert (7, None) in ends and (None, 9) in ends and (3, None) in ends
 
 
 def test_death_by_signal(run, tape):
@@ -330,7 +330,7 @@ def test_death_by_signal(run, tape):
 
 
 def test_recorder_killed(run, tape, wait_until):
-    """SIGKILL of the recorder: the job goes on, its status comes through, the tape is readable."""
+    """SIGKILL of the recorder: the job continues, its status is returned, the tape is readable."""
     p = run.popen("run", "-o", tape, "--", "sh", "-c", "sleep 1.5; exit 5", stderr=subprocess.PIPE, text=True)
     run.await_samples(tape)
     recorder = [c for c in children(p.pid) if open(f"/proc/{c}/comm").read().startswith("baro")]
@@ -343,7 +343,7 @@ def test_recorder_killed(run, tape, wait_until):
 
 
 def test_wrapper_killed(run, tape, work, wait_until):
-    """SIGKILL of the wrapper: the job goes on, and the recorder with it, to the job's end."""
+    """SIGKILL of the wrapper: the job continues, and so does the recorder, to the job's end."""
     p = run.popen("run", "-q", "-o", tape, "--", "sh", "-c", "sleep 1; echo done > survived")
     run.await_samples(tape)
     p.kill()
@@ -364,14 +364,14 @@ def children(pid):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small file system")
 def test_disk_full(run, work):
-    """The job is not disturbed, baro says it once, and goes on when there is room; the gap is on the tape."""
+    """The job is not disturbed, baro prints one message, and continues when there is room; the gap is on the tape."""
     small = work / "small"
     small.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", small], check=True)
     try:
         filler = small / "filler"
-        # A full tmpfs takes what fits into the page that the tape has begun: more than that must come, and must not
-        # compress.
+        # A full tmpfs still takes what fits into the last page of the tape: more data than that must come, and it must
+        # not compress.
         much = "for i in $(seq 40); do sh -c 'sleep 0.4; :' $(od -An -tu4 -N160 /dev/urandom) & done; wait"
         job = (
             f"sleep 0.3; head -c 200000 /dev/zero > {filler} 2>/dev/null; for round in 1 2 3; do {much}; done; "
@@ -427,7 +427,7 @@ def test_detach(run, tape, started, wait_until):
 
 
 def test_recorder_below_its_target_is_not_counted(run, work, tape):
-    """baro record --pid $$ & from a shell"""
+    """As `baro record --pid $$ &` from a shell."""
     line = f"{run.binary} record --pid $$ -q -o {tape} & sleep 1; kill $!; wait $!; exit 0"
     subprocess.run(["bash", "-c", line], check=True, timeout=60, env=dict(os.environ))
     rows = run.export(tape)
@@ -436,7 +436,7 @@ def test_recorder_below_its_target_is_not_counted(run, work, tape):
 
 
 @pytest.mark.parametrize("make", ["dead", "foreign", "thread", "kernel", "word"])
-def test_targets_that_cannot_be(run, run_ordinary, tape, started, make):
+def test_invalid_targets(run, run_ordinary, tape, started, make):
     runner, pid = run, 1
     if make == "dead":
         p = started(["true"])
@@ -484,14 +484,14 @@ def test_output_is_not_overwritten(run, tape):
     "argv",
     [["run", "--", "/nonexistent/program"], ["record", "--pid", "999999999"], ["record", "--cgroup", "/nowhere"]],
 )
-def test_what_was_there_is_kept_until_something_is_recorded(run, tape, argv):
+def test_old_file_is_kept_until_something_is_recorded(run, tape, argv):
     tape.write_text("mine")
     run(argv[0], "--force", "-o", tape, *argv[1:], status=127 if argv[0] == "run" else 2)
     assert tape.read_text() == "mine"
     assert list(tape.parent.glob(tape.name + "*")) == [tape]
 
 
-def test_what_was_there_is_kept_where_nothing_can_be_written(run, tape, wait_until):
+def test_old_file_is_kept_if_nothing_can_be_written(run, tape, wait_until):
     tape.write_text("mine")
     run(
         "run",
@@ -510,7 +510,7 @@ def test_what_was_there_is_kept_where_nothing_can_be_written(run, tape, wait_unt
     assert tape.read_text() == "mine"
 
 
-def test_a_name_as_long_as_can_be(run, work):
+def test_name_of_maximal_length(run, work):
     tape = work / ("x" * 255)
     tape.write_text("mine")
     run("run", "-q", "--force", "-o", tape, "--", "true", status=0)
@@ -538,7 +538,7 @@ def test_interval(run, tape):
     run.record(tape, ["sleep", "1"], "--interval", "100ms")
     times = [r["t_ns"] for r in run.export(tape, "job")]
     s = run.summary(tape)
-    # the first after exec, the last at the end, and one for each mark of the grid that was not missed or left out for
+    # the first after exec, the last at the end, and one for each time of the grid that was not missed or left out for
     # the budget
     assert len(times) == s["recorder"]["samples"]
     assert len(times) + s["recorder"]["missed"] + s["recorder"]["left_out"] >= 10

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What limits refused to a job, in whichever control group that is counted; how full that group was; and whose memory
-is the job's."""
+"""Forks and memory that limits refused to a job, in whichever control group they are counted; the peak of that group;
+and which memory is the job's.
+"""
 
 import os
 import pathlib
@@ -21,7 +22,7 @@ FORKER = """
     #include <stdlib.h>
     #include <sys/wait.h>
     #include <unistd.h>
-    /* Forks 40, who wait for their end, and prints how many of them were refused. With an argument, when that file is opened for writing. */
+    /* Forks 40 processes that wait, and prints how many forks were refused. With an argument, once that file is opened for writing. */
     int main(int argc, char **argv)
     {
         int refused = 0;
@@ -53,7 +54,7 @@ def refusals(group):
 
 
 def test_forks_in_a_shared_group(run, tape, work, v1, compiled, wait_until):  # noqa: F811
-    """v1 counts threads elsewhere than memory, and what was refused before is not the job's."""
+    """v1 counts threads in another group than memory, and what was refused before the job does not count."""
     group, forker = v1("pids"), compiled("forker", FORKER)
     group.write("pids.max", 20)
     before = int(subprocess.run([forker], preexec_fn=group.enter, stdout=subprocess.PIPE, text=True, check=True).stdout)
@@ -72,7 +73,7 @@ def test_forks_in_a_shared_group(run, tape, work, v1, compiled, wait_until):  # 
         text=True,
     )
     wait_until(
-        lambda: tape.exists() and tape.stat().st_size > 4096 and run.export(tape, "cgroup"), "a look at the group"
+        lambda: tape.exists() and tape.stat().st_size > 4096 and run.export(tape, "cgroup"), "a reading of the group"
     )
     (work / "go").write_text("")
     out, err = p.communicate(timeout=60)
@@ -80,24 +81,24 @@ def test_forks_in_a_shared_group(run, tape, work, v1, compiled, wait_until):  # 
     found, ours = (
         summary["limits"],
         summary["recorder"]["forks_refused"],
-    )  # a helper may want to begin while the group is full
+    )  # a helper may be started while the group is full
     assert found["forks_refused"] == refusals(group) - before - ours == int(out)
     assert found["pids"] == 20 and group.path.name in found["pids_source"]
     assert f"{int(out)} forks refused: at most 20 threads by cgroup" in err
 
 
-def test_full_before_it_began(run, tape, v1):  # noqa: F811
-    """What the recorder itself is refused in a full group is not the job's, and it does not keep asking."""
+def test_group_full_before_the_job_began(run, tape, v1):  # noqa: F811
+    """Forks that the recorder itself is refused in a full group are not the job's, and it does not retry at once."""
     group = v1("pids")
     group.write("pids.max", 3)
-    told = run("run", "-o", tape, "--", "sleep", "2.5", before=group.enter, status=0).stderr
+    text = run("run", "-o", tape, "--", "sleep", "2.5", before=group.enter, status=0).stderr
     summary = run.summary(tape)
     assert summary["limits"]["forks_refused"] == 0
     assert 0 < summary["recorder"]["forks_refused"] == refusals(group) <= 6
-    assert "refused" not in told
+    assert "refused" not in text
 
 
-def test_what_a_helper_tells_is_asked_for_again(run, tape, v1, wait_until):  # noqa: F811
+def test_refused_helper_is_started_again(run, tape, v1, wait_until):  # noqa: F811
     group = v1("pids")
     group.write("pids.max", 3)
     p = run.popen("run", "-q", "-o", tape, "--", "sleep", "2.75", before=group.enter)
@@ -108,9 +109,9 @@ def test_what_a_helper_tells_is_asked_for_again(run, tape, v1, wait_until):  # n
     assert any(row["cmdline"] == "sleep 2.75" and row["pss_bytes"] for row in rows), rows[-1]
 
 
-def test_groups_that_limit_are_looked_at_first(run, work, v1, compiled):  # noqa: F811
-    """Before the machine is, for a job may be refused what it wants at once. A machine that is busy with others can be
-    too late for that; not always."""
+def test_groups_with_limits_are_read_first(run, work, v1, compiled):  # noqa: F811
+    """They are read before the machine, because forks of a job may be refused at once. On a machine that is busy with
+    other work even that can be too late; not always."""
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one CPU: the job comes first")
     group = v1("pids")
@@ -124,22 +125,22 @@ def test_groups_that_limit_are_looked_at_first(run, work, v1, compiled):  # noqa
     pytest.fail("never")
 
 
-def test_forks_in_a_group_of_its_own(run, tape, work, compiled):
-    """From its beginning, whenever the first look was."""
+def test_forks_in_an_own_group(run, tape, work, compiled):
+    """Counted from its beginning, whenever the first reading was."""
     pids, forker = mount_of("pids"), compiled("forker", FORKER)
     script = f"here={pids}$(sed -n 's/^[0-9]*:pids://p' /proc/self/cgroup); echo $here; echo 10 > $here/pids.max; {forker}; sed 's/max //' $here/pids.events; sleep 0.2"
     done = run("run", "-o", tape, "--cgroup", "own", "--", "sh", "-c", script, status=0)
-    told = run.summary(tape)
+    summary = run.summary(tape)
     where, refused, counted = done.stdout.split()
     if "/baro-" not in where:
         pytest.skip("no group of its own that counts threads")
     refused, counted = int(refused), int(counted)
-    assert told["cgroup"] == "own" and 0 < refused == counted == told["limits"]["forks_refused"]
+    assert summary["cgroup"] == "own" and 0 < refused == counted == summary["limits"]["forks_refused"]
     assert "forks refused" in done.stderr
 
 
-def test_own_group_that_counts_no_memory(run, tape, v1):  # noqa: F811
-    """That of others does not stand in for it."""
+def test_own_group_without_memory_controller(run, tape, v1):  # noqa: F811
+    """The memory of a group above does not stand in for it."""
     group = v1("memory")
     argv = [
         "unshare",
@@ -172,18 +173,18 @@ def test_own_group_that_counts_no_memory(run, tape, v1):  # noqa: F811
     finally:
         other.kill()
         other.wait()
-    told = run.summary(tape)
-    assert told["cgroup"] == "own"
+    summary = run.summary(tape)
+    assert summary["cgroup"] == "own"
     assert (
-        told["limits"]["memory_peak_of"] in ("pss", "rss", "process") and told["limits"]["memory_peak_bytes"] < 40 << 20
+        summary["limits"]["memory_peak_of"] in ("pss", "rss", "process") and summary["limits"]["memory_peak_bytes"] < 40 << 20
     )
     rows = [r for r in run.export(tape, "cgroup") if "memory" in r["label"]]
     assert rows and int(rows[-1]["memory_bytes"]) > 80 << 20
 
 
 @pytest.mark.parametrize("own", ["none", "own"])
-def test_full_is_full(run, tape, work, v1, own):  # noqa: F811
-    """Killed between two looks; once when the mark rose for that, and once when it was there already."""
+def test_peak_at_the_limit_is_full(run, tape, work, v1, own):  # noqa: F811
+    """A process is killed between two readings; once the peak rises to the limit for it, once it was there already."""
     group = v1("memory")
     group.write("memory.limit_in_bytes", 64 << 20)
     for name in ("a", "b"):
@@ -196,8 +197,8 @@ def test_full_is_full(run, tape, work, v1, own):  # noqa: F811
         assert "100 %" in done.stderr and "1 process OOM-killed" in done.stderr
 
 
-def test_record_a_group_of_memory(run, tape, work, v1, wait_until):  # noqa: F811
-    """Given by its path below /sys/fs/cgroup. It counts no CPU time, and is the job all the same."""
+def test_record_a_memory_group(run, tape, work, v1, wait_until):  # noqa: F811
+    """Given by its path below /sys/fs/cgroup. It does not count CPU time, and is the job all the same."""
     group = v1("memory")
     if pathlib.Path("/sys/fs/cgroup") not in group.path.parents:
         pytest.skip("mounted elsewhere")
@@ -209,7 +210,7 @@ def test_record_a_group_of_memory(run, tape, work, v1, wait_until):  # noqa: F81
     go()
     assert recorder.wait(60) == 0, recorder.stderr.read()
     job.wait()
-    told = run.summary(tape)
-    assert told["cgroup"] == "target" and told["accounting"]["kernel_source"] == "ledger"
-    assert told["limits"]["memory_peak_of"] == "cgroup"
-    assert 100 << 20 < told["limits"]["memory_peak_bytes"] <= int(group.read("memory.max_usage_in_bytes"))
+    summary = run.summary(tape)
+    assert summary["cgroup"] == "target" and summary["accounting"]["kernel_source"] == "ledger"
+    assert summary["limits"]["memory_peak_of"] == "cgroup"
+    assert 100 << 20 < summary["limits"]["memory_peak_bytes"] <= int(group.read("memory.max_usage_in_bytes"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of `baro report` in a browser: no request leaves it, nothing complains, and it does what it says."""
+"""The page of `baro report` in a browser: it makes no request, reports no error, and its controls work."""
 
 import subprocess
 import sys
@@ -115,7 +115,7 @@ def test_theme(page):
     assert page.run(back) == first
 
 
-def test_names_for_a_screen_reader(page):
+def test_names_for_screen_readers(page):
     """Each button, table, section and picture has a name."""
     nameless = page.run(
         "[...document.querySelectorAll('button, section, svg[role], [role=region], input')].filter(e => !(e.textContent.trim() || e.getAttribute('aria-label') || e.getAttribute('aria-labelledby'))).length"

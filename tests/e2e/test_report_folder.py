@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""baro report -o DIR/: Markdown with a picture for each figure, whole or not at all."""
+"""baro report -o DIR/ writes Markdown with a picture for each figure, completely or not at all."""
 
 import re
 import struct
@@ -32,7 +32,7 @@ def test_pictures_and_page(baro, work, tape):  # noqa: F811
     assert [p.name for p in work.iterdir() if p.name.endswith(".part")] == []
 
 
-def test_whole_or_not_at_all(baro, work, tape):  # noqa: F811
+def test_complete_or_not_at_all(baro, work, tape):  # noqa: F811
     folder = work / "d"
     folder.mkdir()
     good(baro, "report", tape, "-o", folder)  # an empty one is filled
@@ -50,8 +50,8 @@ def test_whole_or_not_at_all(baro, work, tape):  # noqa: F811
     assert not (work / "no").exists() and not [p for p in work.iterdir() if p.name.endswith(".part")]
 
 
-def test_a_disk_that_fills_leaves_nothing(baro, work, tape):  # noqa: F811
-    """A limit on the size of files stands for the full disk: the larger pictures can't be written."""
+def test_full_disk_leaves_nothing(baro, work, tape):  # noqa: F811
+    """A limit on the size of files simulates the full disk: the larger pictures can't be written."""
     r = subprocess.run(
         ["sh", "-c", 'trap "" XFSZ; ulimit -f 16; exec "$@"', "sh", baro, "report", str(tape), "-o", f"{work}/d/"],
         capture_output=True,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTML page of `baro report`: parsed back by parsers that know nothing of it, and compared with `summary --json`."""
+"""The HTML page of `baro report`: parsed by independent parsers, and compared with `summary --json`."""
 
 import base64
 import hashlib
@@ -32,7 +32,7 @@ NASTY = [
 
 
 class Page(html.parser.HTMLParser):
-    """Checks that elements nest, and keeps what tests ask for."""
+    """Checks that elements nest, and keeps the parts that tests use."""
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
@@ -100,7 +100,7 @@ def page_of(baro, tape, *args):
 
 
 def check_safe(page, text):
-    """What has to be true of every page: nothing loads, nothing runs but what the build made, SVG is XML."""
+    """Checks what must be true of every page: nothing is loaded, no script but the build's own runs, SVG is XML."""
     assert page.comments == []
     known = {"html", "head", "meta", "title", "style", "body", "header", "main", "footer", "section", "div", "span", "h1", "h2", "h3", "p", "ul", "li", "dl",
              "dt", "dd", "code", "kbd", "b", "i", "small", "button", "figure", "figcaption", "details", "summary", "table", "thead", "tbody", "tr", "th", "td", "script",
@@ -110,7 +110,7 @@ def check_safe(page, text):
         assert not name.startswith("on") and name not in ("style", "src", "href", "xlink:href", "action", "srcdoc"), (tag, name, value)
     assert "@import" not in text and "url(" not in text
     for address in re.findall(r"[a-z]+://[^\s\"'<]*", "".join(t for _, t in page.styles + page.scripts[-1:])):
-        assert address == "http://www.w3.org/2000/svg", address  # the name of a namespace, which nothing loads
+        assert address == "http://www.w3.org/2000/svg", address  # the name of a namespace, which is not loaded
     (policy,) = [v for tag, name, v in page.attributes if tag == "meta" and name == "content" and "default-src" in v]
     assert policy.startswith("default-src 'none';") and "unsafe" not in policy
     for kind, elements in (("script-src", [t for a, t in page.scripts if not a]), ("style-src", [t for _, t in page.styles])):
@@ -122,7 +122,7 @@ def check_safe(page, text):
 
 
 def outer_svgs(text):
-    """The SVG elements of a page that stand in no other."""
+    """Returns the SVG elements of a page that are in no other SVG element."""
     depth = 0
     for match in re.finditer(r"<svg[\s>]|</svg>", text[: text.index('<script type="application/json"')]):
         if match[0] != "</svg>":
@@ -145,7 +145,7 @@ BUSY = "import os,sys,time\nt=time.process_time()\nx=bytearray(30<<20)\nwhile ti
 
 @pytest.fixture(scope="module")
 def job(baro, tmp_path_factory):
-    """A tape of a small tree: a shell, three that fail, one that computes and writes."""
+    """A tape of a small tree: a shell, three processes that fail, one that computes and writes."""
     work = tmp_path_factory.mktemp("page")
     script = work / "busy.py"
     script.write_text(BUSY)
@@ -164,7 +164,7 @@ def test_numbers_are_those_of_the_summary(baro, job):
                 compared += 1
     assert compared > 40
     assert int(facts["wall_ns"]["v"]) == summary["wall_ns"]
-    # The same fact reads the same wherever it stands.
+    # The same fact has the same text everywhere.
     for name, text in page.facts.items():
         assert text == facts[name]["text"], name
     commands = page.table_rows("commands")[1:]
@@ -204,14 +204,14 @@ def test_moments_have_the_peak(baro, job):
         sums[row["t_ns"]] = sums.get(row["t_ns"], 0) + (row["rss_bytes"] or 0)
     best = max(data["moments"], key=lambda m: sum(x or 0 for x in m["p"][1::3]))
     assert abs(sum(x or 0 for x in best["p"][1::3]) * 1000 - max(sums.values())) < 1000 * len(best["p"])
-    # Peaks survive in the curves, too.
+    # Peaks are kept in the curves, too.
     (memory,) = [c for c in data["charts"] if c["id"] == "memory"]
     top = max(v for c in memory["curves"] if c["shape"] == 3 for v in c["v"] if v is not None)
     assert abs(top - max(sums.values())) <= 0.001 * top
 
 
 def test_hostile_text(baro, tmp_path):
-    """Names and command lines that would break out of every context that they stand in."""
+    """Names and command lines that would end every context that they are in."""
     script = tmp_path / "hostile.py"
     script.write_text(
         HOSTILE.replace("time.sleep(0.2)", "[os.spawnv(os.P_WAIT, sys.executable, [sys.executable, '-c', 'pass', a]) for a in sys.argv[1:]]; time.sleep(0.2)")
@@ -228,7 +228,7 @@ def test_hostile_text(baro, tmp_path):
             quoted = nasty.encode().replace(b"'", b"'\\''")
             assert any(quoted in unescape(n) for n in data["names"]), nasty
         title = "".join(page.text)
-        assert "<img src=x onerror=alert(1)>" in title  # as text: check_safe() saw no such element
+        assert "<img src=x onerror=alert(1)>" in title  # as text: check_safe() found no such element
         tape.unlink()
 
 
@@ -275,8 +275,8 @@ def test_hostile_phases_in_other_outputs(baro, hostile_phases):
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", text), args
 
 
-def test_short_host_and_collected(baro, tmp_path):
-    """A command that ends at once, the machine alone, and a kind that only the tape has."""
+def test_short_job_host_recording_and_collected_kind(baro, tmp_path):
+    """A command that ends at once, the machine alone, and a kind that only the tape declares."""
     page = page_of(baro, record(baro, tmp_path / "true.baro", "true"))
     assert "exit 0" in page.text
     subprocess.run([baro, "record", "--host", "--for", "400ms", "-i", "100ms", "-q", "-o", tmp_path / "host.baro"], check=True, timeout=60)
@@ -297,8 +297,8 @@ def test_short_host_and_collected(baro, tmp_path):
 
 
 @pytest.mark.parametrize("part", [0, 0.02, 0.3, 0.7, 0.999])
-def test_cut_off(baro, job, tmp_path, part):
-    """A tape that ends anywhere has a page, or one line that says why not."""
+def test_truncated_tapes(baro, job, tmp_path, part):
+    """A tape truncated at any byte has a page, or one line of error message."""
     whole = job.read_bytes()
     cut = tmp_path / "cut.baro"
     cut.write_bytes(whole[: int(len(whole) * part)])
@@ -362,14 +362,14 @@ def themes(page):
     return found[:2]
 
 
-# What stands on what. Cards, the page, and the darker rows of tables.
+# Which colour is drawn on which: cards, the page, and the darker rows of tables.
 TEXTS = [(text, on) for text in ("text", "soft", "faint", "accent", "good", "bad", "warn") for on in ("card", "back")]
 TEXTS += [("text", "grid"), ("soft", "grid"), ("bad", "grid"), ("soft", "line"), ("card", "accent")]
 TEXTS += [(kind, kind + "-b") for kind in ("good", "bad", "warn")]
 
 
 def test_contrast(baro, job):
-    """WCAG AA: 4.5 for text, 3 for what else has to be seen: lines of charts, failed processes, the frame of the focus."""
+    """WCAG AA: 4.5 for text, 3 for other visible parts: lines of charts, failed processes, the frame of the focus."""
     for theme in themes(page_of(baro, job)):
         for text, on in TEXTS:
             assert contrast(theme[text], theme[on]) >= 4.5, (text, on, theme[text], theme[on])

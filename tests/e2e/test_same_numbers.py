@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All outputs of a tape show the same numbers: the text, its form on a terminal, JSON, Markdown, the page and the trace. Each is
-read back as a person or a program would, and compared with the facts as JSON has them, to the digits that are shown."""
+"""All outputs of a tape show the same numbers: the text, its form on a terminal, JSON, Markdown, the page and the
+trace. Each is parsed again and compared with the facts as JSON has them, to the digits that are shown.
+"""
 
 import html.parser
 import json
@@ -14,7 +15,7 @@ from readers import good
 UNITS = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9, "cores": 1, "": 1}
 AMOUNT = r"([\d.]+)(?: (B|kB|MB|GB|ns|µs|ms|s)\b)?"
 
-# What is shown of the job: how text says it, and the fact.
+# What is shown of the job: its label in the text, and the fact.
 SHOWN = [
     (r"(?m)exit 0 · " + AMOUNT + r"(?: ·|$)", "wall_ns"),
     (r"cpu\W+(?:at least )?" + AMOUNT + r" \(user", "job.cpu_ns"),
@@ -23,7 +24,7 @@ SHOWN = [
     (r"memory\W+peak (?:at least )?" + AMOUNT + r" pss|$", "job.pss_peak_bytes"),
     (r"memory\W+peak (?:at least )?" + AMOUNT + r" rss|$", "job.rss_peak_bytes"),
     (r"(?i)i/o\W+read (?:at least )?" + AMOUNT + r", wrote", "job.io_rchar_bytes"),
-    # Behind "i/o": a verdict may say as well what was written.
+    # After "i/o", because a verdict may also say how much was written.
     (r"(?i)i/o\W+read [^,]+, wrote (?:at least )?" + AMOUNT, "job.io_wchar_bytes"),
     (r"pages ([\d,]+)() minor", "job.faults_minor"),
     (r"([\d,]+)() started", "job.processes_started"),
@@ -31,7 +32,7 @@ SHOWN = [
 
 
 @pytest.fixture(scope="module")
-def told(baro, tmp_path_factory):
+def recorded(baro, tmp_path_factory):
     """A tape of some work, and its facts."""
     work = tmp_path_factory.mktemp("same")
     path = work / "t.baro"
@@ -65,55 +66,55 @@ def check_text(text, summary):
         assert abs(shown - value) <= 0.5001 * UNITS[unit] / 10**digits, (name, found.group(0), value)
 
 
-def test_text(baro, told):
-    check_text(good(baro, "summary", told[0]).decode(), told[1])
+def test_text(baro, recorded):
+    check_text(good(baro, "summary", recorded[0]).decode(), recorded[1])
 
 
-def test_terminal(baro, told, ptys):
-    command = f"stty cols 100 rows 50; LC_ALL=C.UTF-8 {baro} summary {told[0]}"
+def test_terminal(baro, recorded, ptys):
+    command = f"stty cols 100 rows 50; LC_ALL=C.UTF-8 {baro} summary {recorded[0]}"
     done = subprocess.run(["script", "-qec", command, "/dev/null"], capture_output=True, timeout=60)
     text = done.stdout.decode().replace("\r\n", "\n")
     assert "█" in text
     head, _, rest = text.partition("\n")
-    # Without the curves, which have no figures of the summary but what a full block stands for.
+    # Without the curves, whose only figure of the summary is the value of a full block.
     lines = [line for line in rest.splitlines() if not re.search("[▁▂▃▄▅▆▇█╵]", line)]
-    check_text("\n".join([head, *lines]), told[1])
+    check_text("\n".join([head, *lines]), recorded[1])
     full = re.search(r"memory.*[▁█].*?([\d.]+) (MB) (pss|rss)", re.sub(r"\x1b\[[0-9;]*m", "", text))
-    assert abs(float(full[1]) * 1e6 - fact(told[1], f"job.{full[3]}_peak_bytes")) <= 0.5e6
+    assert abs(float(full[1]) * 1e6 - fact(recorded[1], f"job.{full[3]}_peak_bytes")) <= 0.5e6
 
 
-def test_markdown(baro, told):
-    text = good(baro, "report", "-F", "markdown", "-o", "-", told[0]).decode()
-    check_text(text.replace("<br>", " · ").replace(" | ", "  ").replace("**", ""), told[1])
+def test_markdown(baro, recorded):
+    text = good(baro, "report", "-F", "markdown", "-o", "-", recorded[0]).decode()
+    check_text(text.replace("<br>", " · ").replace(" | ", "  ").replace("**", ""), recorded[1])
 
 
-def test_markdown_has_no_bound_of_nothing(run_ordinary, baro, tape):
-    """What a process wrote that was too short to be read is known to root alone: "at least 0 B" says nothing."""
+def test_markdown_has_no_lower_bound_of_zero(run_ordinary, baro, tape):
+    """If a process was too short to be read, only root knows what it wrote: "at least 0 B" says nothing."""
     run_ordinary.record(tape, "sleep 0; sleep 0.5 & sleep 0; sleep 0; wait", "-i", "100ms", "--overhead", "off")
     text = good(baro, "report", "-F", "markdown", "-o", "-", tape).decode().replace("\u00a0", " ")
     table = text.partition("### Commands\n")[2]
     assert "| command | processes |" in table and "at least 0 B" not in table, text
 
 
-def test_json(baro, told):
-    assert json.loads(good(baro, "report", "-F", "json", "-o", "-", told[0]))["summary"] == told[1]
+def test_json(baro, recorded):
+    assert json.loads(good(baro, "report", "-F", "json", "-o", "-", recorded[0]))["summary"] == recorded[1]
 
 
-def test_trace(baro, told):
-    events = json.loads(good(baro, "export", "-F", "trace", told[0]))["traceEvents"]
+def test_trace(baro, recorded):
+    events = json.loads(good(baro, "export", "-F", "trace", recorded[0]))["traceEvents"]
     bars = [e for e in events if e["ph"] == "X" and e.get("cat") == "process"]
-    assert len(bars) == told[1]["job"]["processes_started"]
+    assert len(bars) == recorded[1]["job"]["processes_started"]
     by_name = {}
     for bar in bars:
         by_name[bar["name"]] = by_name.get(bar["name"], 0) + bar["args"]["cpu_ns"]
-    assert by_name == {c["name"]: c["cpu_ns"] for c in told[1]["commands"]}
+    assert by_name == {c["name"]: c["cpu_ns"] for c in recorded[1]["commands"]}
     for kind in ("rss", "pss"):
         values = [e["args"]["bytes"] for e in events if e["ph"] == "C" and e["name"] == "memory " + kind]
-        assert max(values) <= told[1]["job"][f"{kind}_peak_bytes"]
+        assert max(values) <= recorded[1]["job"][f"{kind}_peak_bytes"]
 
 
 class Text(html.parser.HTMLParser):
-    """What a page says, without its styles and scripts."""
+    """Collects the text of a page, without its styles and scripts."""
 
     def __init__(self, text):
         super().__init__()
@@ -131,27 +132,27 @@ class Text(html.parser.HTMLParser):
             self.parts.append(" ".join(data.split()))
 
 
-def test_page(baro, told):
-    page = Text(good(baro, "report", "-F", "html", "-o", "-", told[0]).decode())
-    check_text(" · ".join(page.parts), told[1])
+def test_page(baro, recorded):
+    page = Text(good(baro, "report", "-F", "html", "-o", "-", recorded[0]).decode())
+    check_text(" · ".join(page.parts), recorded[1])
 
 
-def test_folder(baro, told, tmp_path):
-    good(baro, "report", "-o", f"{tmp_path}/all/", told[0])
+def test_folder(baro, recorded, tmp_path):
+    good(baro, "report", "-o", f"{tmp_path}/all/", recorded[0])
     text = (tmp_path / "all" / "report.md").read_text()
-    check_text(text.replace("<br>", " · ").replace(" | ", "  ").replace("**", ""), told[1])
+    check_text(text.replace("<br>", " · ").replace(" | ", "  ").replace("**", ""), recorded[1])
 
 
 def peak_of(figure):
-    """The highest value that is drawn of the job as a whole."""
+    """Returns the highest value that is drawn of the whole job."""
     total = next(c for c in figure["curves"] if c["name"] in ("job", "RSS"))
     return max(v for v in total["max"] if v is not None)
 
 
-def test_figures(baro, told):
-    """The curves have no peak that the summary does not have, and not less than its samples."""
-    figures = {f["id"]: f for f in json.loads(good(baro, "report", "-F", "json", "-o", "-", told[0]))["figures"]}
-    job = told[1]["job"]
+def test_figures(baro, recorded):
+    """The curves have no higher peak than the summary, and not less than its samples."""
+    figures = {f["id"]: f for f in json.loads(good(baro, "report", "-F", "json", "-o", "-", recorded[0]))["figures"]}
+    job = recorded[1]["job"]
     kind = "pss" if "PSS" in figures["memory"]["title"] else "rss"
     assert 0.9 * job[f"{kind}_peak_bytes"] <= peak_of(figures["memory"]) <= job[f"{kind}_peak_bytes"]
-    assert peak_of(figures["cpu"]) <= told[1]["cpus"] * 1.2
+    assert peak_of(figures["cpu"]) <= recorded[1]["cpus"] * 1.2

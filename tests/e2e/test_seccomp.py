@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filters of seccomp(2) that kill at one system call: the job ends as it ends without baro, whichever call it is.
+"""seccomp(2) filters that kill at one system call: the job ends as it ends without baro, whichever call it is.
 
 The reference is always the command alone under the same filter. A call that the command makes itself is left out.
 """
@@ -17,7 +17,7 @@ from wrapping import BARO, BESIDE, PATIENCE, ROOT, own_group, run, stopped_by
 
 FORBID = BESIDE / "forbid"
 WRAP = [BARO, "run", "-q", "--"]
-# Somebody has to start the command, and nobody can find out whether the filter kills at that but by doing it.
+# The calls that start a command can't be tested: whether the filter kills at them can only be found out by making them.
 CANT_BE_PROBED = {"clone"}
 
 pytestmark = [
@@ -28,7 +28,7 @@ pytestmark = [
 
 
 def traced(log, *command):
-    """{name: number} of the system calls that a command and all that it starts make."""
+    """Returns {name: number} of the system calls that a command and all its descendants make."""
     done = run(["strace", "-f", "-n", "-o", str(log), *command])
     text = log.read_text(errors="replace") if log.exists() else ""
     found = {name: int(number) for number, name in re.findall(r"^\d+ +\[ *(\d+)\] (\w+)\(", text, re.M)}
@@ -45,9 +45,9 @@ def place(work, monkeypatch):
 
 @pytest.fixture
 def profiles(work):
-    """What baro and its processes call and /bin/true does not."""
+    """Returns the calls that baro and its processes make and /bin/true does not."""
     if run([str(FORBID), "999", "true"]).returncode != 0:
-        pytest.skip("no filter of seccomp(2) can be had here")
+        pytest.skip("seccomp(2) filters are not available here")
     ours = {
         **traced(work / "kept", *WRAP, "sh", "-c", "sleep 0.05 & kill -USR1 $PPID; exit 3"),
         **traced(work / "named", BARO, "run", "-q", "--cgroup", "own", "-o", "traced.baro", "--", "true"),
@@ -63,7 +63,7 @@ def forbidding(number, *command):
 
 @pytest.mark.parametrize("command", ["exit 0", "exit 3", "kill -TERM $$", "echo out; exit 4"])
 @pytest.mark.parametrize("options", [["-q"], ["--cgroup", "own", "-o", "named.baro"]], ids=["kept", "named"])
-def test_ends_as_the_command_alone(profiles, command, options):
+def test_job_ends_as_the_command_alone(profiles, command, options):
     command = ["sh", "-c", command]
     plain, wrong, compared = run(command), [], 0
     for name, number in sorted(profiles.items()):
@@ -80,7 +80,7 @@ def test_ends_as_the_command_alone(profiles, command, options):
 
 
 def stop_and_go(argv):
-    """How a shell sees it: the signal that it stops by, and how it ends once it was continued."""
+    """Returns what a shell sees: the signal that it stops by, and how it ends after it was continued."""
     job = own_group(argv)
     try:
         return stopped_by(job.pid), os.kill(job.pid, signal.SIGCONT), job.wait(PATIENCE)
@@ -90,8 +90,8 @@ def stop_and_go(argv):
             job.wait()
 
 
-def test_stops_as_the_command_alone(profiles):
-    """Those calls that the wrapper and its watcher make for it."""
+def test_job_stops_as_the_command_alone(profiles):
+    """The calls that the wrapper and its watcher make for that."""
     concerned = [
         "getppid",
         "getsid",
@@ -118,16 +118,16 @@ def test_stops_as_the_command_alone(profiles):
         assert stop_and_go(argv) == (signal.SIGTSTP, None, 5), name
 
 
-def test_a_filter_that_forbids_nothing_we_call_changes_nothing(work):
+def test_filter_of_unused_calls_changes_nothing(work):
     tape = work / "t.baro"
     done = run(forbidding(999, BARO, "run", "-q", "-o", str(tape), "--", "sh", "-c", "exit 6"))
     if done.returncode == 77:
-        pytest.skip("no filter of seccomp(2) can be had here")
+        pytest.skip("seccomp(2) filters are not available here")
     assert (done.returncode, done.stderr) == (6, b"")
     assert run([BARO, "summary", str(tape)]).returncode == 0
 
 
-def test_it_is_said_that_nothing_was_recorded(profiles, work):
+def test_message_if_nothing_was_recorded(profiles, work):
     tape = work / "t.baro"
     done = run(
         forbidding(
@@ -140,8 +140,8 @@ def test_it_is_said_that_nothing_was_recorded(profiles, work):
     assert run(forbidding(profiles["socketpair"], *WRAP, "./nothing-here")).returncode == 127
 
 
-def test_an_old_tape_without_an_end(profiles, work):
-    """Whether it is still being written depends on its file system, where another machine may hold the lock."""
+def test_old_tape_without_an_end(profiles, work):
+    """Whether it is still being written depends on its file system: another machine may hold the lock."""
     tape = work / "t.baro"
     assert run([BARO, "run", "-q", "-o", str(tape), "--", "true"]).returncode == 0
     tape.write_bytes(tape.read_bytes()[:-1])
@@ -149,7 +149,7 @@ def test_an_old_tape_without_an_end(profiles, work):
     assert done.returncode == 3
 
 
-def test_what_is_optional_is_left_out(profiles, work):
+def test_optional_calls_are_omitted(profiles, work):
     """The job is recorded all the same."""
     for name in ("bind", "close_range", "getxattr", "getsid", "getitimer"):
         tape = work / (name + ".baro")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Secrets that are planted wherever a recording takes text from: in no output of the tape is any of them found."""
+"""Secrets are placed wherever a recording takes text from: no output of the tape contains one."""
 
 import os
 import pathlib
@@ -11,7 +11,7 @@ import pytest
 from test_cgroup import mount_of, v1  # noqa: F401 (v1 is a fixture)
 
 ENTITIES = ["process", "job", "event", "exit", "host", "cpu", "disk", "fs", "net", "sensor", "cgroup"]
-CANARY = "Kw7xCanary{}"  # with a word or number behind it that says where it was
+CANARY = "Kw7xCanary{}"  # with a word or number appended that says where it was placed
 NAMED = """
 import ctypes, subprocess, sys, time
 ctypes.CDLL(None).prctl(15, b"token=Kw7xCanar", 0, 0, 0)
@@ -23,7 +23,7 @@ time.sleep(0.7)
 
 
 def everything(run, tape):
-    """What all readers of today make of the tape."""
+    """Returns the output of all readers for the tape."""
     out = {}
     for entity in ENTITIES:
         for fmt in ("csv", "jsonl"):

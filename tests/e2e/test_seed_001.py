@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The per-tool monitor that barograph replaces (a loop over psutil that asks each process whose command has the name of
-a tool) at the same time, on the same processes: each column of its table, and where the two differ the count of a
-control group for each tool, or what the processes say of themselves. `pytest -s` prints the table."""
+"""The per-tool monitor that barograph replaces (a loop over psutil that asks each process whether its command has the
+name of a tool) and barograph at the same time, on the same processes: each column of its table is compared. Where the
+two differ the control group of each tool, or what the processes print about themselves, decides. `pytest -s` prints the
+table.
+"""
 
 import csv
 import io
@@ -19,7 +21,7 @@ from seeds import COLUMNS, read_tools, table
 pytest.importorskip("psutil", reason="python3-psutil is not installed")
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups and needs the process connector")
 
-# Holds memory, waits for a file, burns CPU time and says what it holds and when it began and ended.
+# Holds memory, waits for a file, burns CPU time, and prints how much it holds and when it began and ended.
 TOOL = """#!{python}
 import os, sys, time
 began = time.monotonic()
@@ -46,7 +48,7 @@ class Both:
     def __init__(self, run, tape, work, groups):
         self.run, self.tape, self.work = run, tape, work
         self.csv = work / "loop.csv"
-        tag = secrets.token_hex(3)  # other tests that run now have tools of other names; comm has 15 bytes
+        tag = secrets.token_hex(3)  # tools of other tests that run at the same time have other names; comm has 15 bytes
         self.names = {tool: f"{tool}{tag}" for tool in [*LONG, "summarypy"]}
         self.groups = {tool: groups() for tool in self.names}
         for name in self.names.values():
@@ -67,7 +69,7 @@ class Both:
         self.ended[tool] = time.monotonic()
 
     def rows_of_both(self, n):
-        """Both have seen each living process, its memory included, n times."""
+        """Waits until both have sampled each living process, its memory included, n times."""
         loop = [r for r in read_tools(self.csv.read_text()) if r["uss_kb"] > 15 << 10]
         mine = [r for r in self.run.export(self.tape) if (r["uss_bytes"] or 0) > 15 << 20]
         return all(len([r for r in rows if r["pid"] == pid]) >= n for rows in (loop, mine) for pid in self.long_pids)
@@ -106,7 +108,8 @@ class Both:
         self.run.await_end(self.tape)
 
     def read(self):
-        """Of each tool: what the loop, barograph and the judge have for each column; None: it can't say."""
+        """Returns for each tool the values of the loop, of barograph and of the reference, by column; None: it has
+        none."""
         loop = table(read_tools(self.csv.read_text()))
         out = json.loads(self.run("summary", "--by", "task", "--json", self.tape, status=0).stdout)
         mine = {t["name"]: t for t in out["tasks"]}
@@ -182,20 +185,20 @@ def check_counts(both, tool, c):
     assert mine == judge and (loop or 0) <= judge, c
     assert c["samples"][1] > 0 or tool not in LONG
     loop, mine, judge = c["total"]
-    # The group does not have the fork before a process entered it; taskstats not the end of a process.
+    # The group does not count the fork before a process entered it; taskstats does not count the end of a process.
     assert 0.96 * judge - 0.005 * n < mine < judge + 0.03 * n, c
     assert (loop or 0) < judge + 0.03 * n, c
-    # The kernel splits the sum of a group by the ticks of its own clock, as it does that of each process.
+    # The kernel divides the sum of a group by the ticks of its own clock, as it does for each process.
     assert abs(c["user"][1] + c["system"][1] - mine) < 1e-6 and abs(c["user"][1] - c["user"][2]) < 0.3 * judge + 0.05, c
     if tool == "summarypy":
-        assert (loop or 0) < 0.9 * judge < mine, c  # it does not see the most of them
+        assert (loop or 0) < 0.9 * judge < mine, c  # it misses most of them
     _, mine, judge = c["duration"]
     assert judge <= mine + 0.02 and mine <= both.ended[tool] - both.begun[tool] + 0.02, c
 
 
 def check_memory(c):
-    """All hold their memory until both have seen it. Peaks of both are below what the processes hold at their end plus
-    what they had freed by then."""
+    """All processes hold their memory until both have sampled it. The peaks of both are below what the processes hold
+    at their end plus what they had freed by then."""
     for key in ("uss of one", "uss", "rss", "pss"):
         loop, mine, judge = c[key]
         assert abs(mine - judge) < 0.1 * judge and abs(loop - judge) < 0.1 * judge, (key, c)
@@ -210,14 +213,14 @@ def check_rates(c):
     assert c["mean of one"][1] < 1.05 and c["mean of one"][0] < 1.3, c
 
 
-def test_its_csv(both):
-    """What reads the CSV of that monitor reads ours, and gets the figures of `summary --by task`."""
+def test_csv_of_the_monitor(both):
+    """A program that reads the CSV of that monitor reads ours, and gets the figures of `summary --by task`."""
     text = both.run("export", "-d", "oasislmf", both.tape, status=0, text=False).stdout.decode()
     assert text.startswith(",".join(COLUMNS) + "\r\n") and "\r\r" not in text and text.endswith("\r\n")
     lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))[1:]
     rows = read_tools(text.replace("\r\n", "\n"))
     assert len(rows) == len(lines)
-    # As Python's csv module writes what the monitor has: a float as repr() writes it, and whole KiB.
+    # As Python's csv module writes the monitor's values: a float as repr() writes it, and whole KiB.
     for line, row in zip(lines, rows, strict=True):
         assert line == [str(row[k]) for k in COLUMNS], line
     instants = [r["timestamp"] for r in rows]
@@ -229,10 +232,10 @@ def test_its_csv(both):
         n = len(both.said[tool])
         assert of_csv[tool]["instances"] == mine["instances"]
         assert abs(of_csv[tool]["total"] - mine["total"]) <= 0.001 * n, (of_csv[tool], mine)
-        # What taskstats has in user mode is in ticks, and what a sample has is the kernel's share of the whole.
+        # User time from taskstats is in ticks, and user time in a sample is the kernel's share of the whole.
         assert abs(of_csv[tool]["user"] - mine["user"]) <= 0.05 * n, (of_csv[tool], mine)
-        # One more of each at its end. A sample may have one that has ended and was not waited for, or that the count
-        # of a task does not have.
+        # One more row of each at its end. A sample may have a process that has ended and was not reaped, or one that
+        # the count of a task does not have.
         assert mine["samples"] <= of_csv[tool]["samples"] <= mine["samples"] + 2 * n, (tool, n, text)
         if tool in LONG:
             for key in ("uss of one", "uss", "rss", "pss"):
@@ -244,7 +247,7 @@ def last_of(rows, pid):
     return [r for r in rows if r["pid"] == pid][-1]
 
 
-def test_its_csv_while_it_grows(run, tape, work, wait_until):
+def test_csv_of_the_monitor_while_the_tape_grows(run, tape, work, wait_until):
     """Rows appear as samples do, and at the end the output is that of the whole tape."""
     name = f"gulpy{secrets.token_hex(4)}"
     (work / name).write_text(TOOL.format(python=sys.executable))

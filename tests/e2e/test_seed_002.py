@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The task monitor that barograph replaces (a loop over a process and its descendants with psutil: cores, user and system
-time, resident memory, number of processes) at the same time as `baro record --pid`, on the same task, in a control group
-that says which of the two is right. `pytest -s` prints the figures of both."""
+"""The task monitor that barograph replaces (a loop over a process and its descendants with psutil: cores, user and
+system time, resident memory, number of processes) and `baro record --pid` at the same time, on the same task. The
+counters of a control group decide which of the two is right. `pytest -s` prints the figures of both.
+"""
 
 import json
 import os
@@ -78,11 +79,11 @@ class Watched:
         )
 
     def figures(self):
-        """Of the loop, of barograph."""
+        """Returns the figures of the loop and of barograph."""
         loop, mine = rows_of(self.loop_file), self.job()
         summary = self.run.summary(self.tape)["job"]
         return {
-            # What the loop would have at the end is what its last row says: who ended before is in none.
+            # What the loop has at the end is its last row: processes that ended before it are in none.
             "user": (loop[-1]["user"], mine[-1]["cpu_user_ns"] / 1e9),
             "system": (loop[-1]["system"], mine[-1]["cpu_system_ns"] / 1e9),
             "most user and system": (max(r["user"] + r["system"] for r in loop), mine[-1]["cpu_ns"] / 1e9),
@@ -101,7 +102,7 @@ def test_every_figure(run, tape, work, cgroup, wait_until):
         judge = {"user": w.judge["user"], "system": w.judge["system"], "most user and system": total}.get(key)
         print(f"| {key} | " + " | ".join("-" if v is None else f"{v:,.3f}" for v in (*values, judge)) + " |")
     loop, mine = found["most user and system"]
-    # What the task used before baro attached to it is not in the job's total: the start of an interpreter.
+    # CPU time from before baro attached is not in the job's total: the start of an interpreter.
     before = run.summary(tape)["before"]["cpu_ns"] or 0
     assert 0.96 * total - 0.2 < mine + before / 1e9 < total + 0.05, (found, total)
     assert loop < 0.85 * total and abs(mine - total) < abs(loop - total), (found, total)

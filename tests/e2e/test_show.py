@@ -41,7 +41,7 @@ def test_show_says_which_sample(baro, tape):
 
 
 def test_show_the_last_with_processes(run, work):
-    """However many samples are empty after it: the wrapper that would tell of the end gets no CPU."""
+    """However many samples after it are empty: the wrapper, which would report the end, gets no CPU."""
     path = work / "late.baro"
     job = run.popen("run", "-q", "-i", "10ms", "-o", path, "--", "sleep", "1000")
     run.await_samples(path, 3)
@@ -61,7 +61,7 @@ def test_show_the_last_with_processes(run, work):
 
 
 def test_show_outside_of_the_tape(baro, tape):
-    """A moment that the tape has not is an error, in one line with the moments that it has."""
+    """A moment outside of the tape is an error, in one line with the moments that the tape has."""
     for at, where in (
         ("2001-01-01T00:00:00Z", "before the start"),
         ("+1h", "after the end"),
@@ -74,8 +74,8 @@ def test_show_outside_of_the_tape(baro, tape):
         one_line(call(baro, "show", "--at", "+1h", "--pick", pick, tape), 2, "after the end")
 
 
-def test_show_finds_what_is_printed(baro, work):
-    """Whatever moment summary, show and export print, --at takes it and shows that sample; in any zone."""
+def test_show_finds_moments_that_are_printed(baro, work):
+    """--at accepts each moment that summary, show and export print, and shows that sample; in any time zone."""
     path = work / "p.baro"
     grow = "import time\nx = []\nfor i in range(20): x.append(bytearray(4 << 20)); time.sleep(0.02)\ndel x\ntime.sleep(0.3)"
     assert call(baro, "run", "-q", "-i", "10ms", "-o", path, "--", sys.executable, "-c", grow).returncode == 0
@@ -101,7 +101,7 @@ def test_show_finds_what_is_printed(baro, work):
 
 
 def test_show_takes_local_time(baro, tape, work):
-    """In the zone of its file, also where the zone's name could be read as a rule (EST5EDT)."""
+    """The zone comes from its file, also if the zone's name could be read as a rule (EST5EDT)."""
     if not shutil.which("zic", path="/usr/sbin:/usr/bin"):
         pytest.skip("no zic")
     (work / "zones").write_text("Zone EST5EDT 3:00 - XXX\n")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whoever stops and continues the command alone, and whatever becomes of the recorder: the wrapper ends as the command
-ended, and when it did."""
+"""Other processes stop and continue the command alone, and the recorder is killed or hangs: the wrapper ends as the
+command ended, and at that time.
+"""
 
 import os
 import random
@@ -41,9 +42,8 @@ def send(job, number):
 
 
 def one_run(wrapper, dice, spoil):
-    """Starts a job, stops and continues it at random moments, ends it, and returns what came of it: how its end was
-    told, and how
-    many seconds after it. A pidfd is what is signalled, so that no other process can be met."""
+    """Starts a job, stops and continues it at random moments, ends it, and returns how its end was reported, and how
+    many seconds after it. A pidfd is signalled, so that no other process can be hit."""
     run = subprocess.Popen(wrapper + JOB, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     pid = int(run.stdout.readline())
     job = os.pidfd_open(pid)
@@ -65,16 +65,16 @@ def one_run(wrapper, dice, spoil):
         send(job, signal.SIGCONT)
     assert readable(job, PATIENCE), "the job itself has not ended"
     ended, end = time.monotonic(), os.pidfd_open(run.pid)
-    told = readable(end, PATIENCE)
+    has_ended = readable(end, PATIENCE)
     late = time.monotonic() - ended
     os.close(job)
     os.close(end)
-    if not told:
+    if not has_ended:
         run.kill()
     status = run.wait()
     run.stdin.close()
     run.stdout.close()
-    return (status == (-signal.SIGKILL if killed else 7)) if told else None, late
+    return (status == (-signal.SIGKILL if killed else 7)) if has_ended else None, late
 
 
 def many_runs(times, run):
@@ -105,7 +105,7 @@ def test_stopped_and_continued_at_random_moments(wrap, recorder, times):
 
 @pytest.mark.parametrize("times", [3] + ([1000] if FULL else []))
 def test_stopped_and_continued_while_the_recorder_hangs(wrap, hanging, times):
-    """It sits in a write that is not answered."""
+    """It hangs in a write(2) that does not return."""
     if wrap != WRAPPERS.get("baro"):
         pytest.skip("only baro writes a tape")
 
@@ -120,17 +120,17 @@ def test_stopped_and_continued_while_the_recorder_hangs(wrap, hanging, times):
 
 
 def command_of(run, name):
-    """The pid of the command below the wrapper."""
+    """Returns the pid of the command below the wrapper."""
     return until("the command", lambda: [c for c in children(run.pid) if comm(c) == name])[0]
 
 
 def ends_within_patience(run):
     end = os.pidfd_open(run.pid)
-    told = readable(end, PATIENCE)
+    has_ended = readable(end, PATIENCE)
     os.close(end)
-    if not told:
+    if not has_ended:
         run.kill()
-    return run.wait() if told else None
+    return run.wait() if has_ended else None
 
 
 LEADERLESS = """
@@ -151,8 +151,8 @@ LEADERLESS = """
     """
 
 
-def test_first_thread_has_ended(wrap, compiled):
-    """The state of such a command is 'Z', whether its other threads stand still or go on."""
+def test_command_whose_first_thread_has_ended(wrap, compiled):
+    """The state of such a command is 'Z', whether its other threads are stopped or not."""
     run = own_group(wrap + [compiled("leaderless", LEADERLESS)])
     pid = command_of(run, "leaderless")
     until("the end of the first thread", lambda: state(pid) == "Z")
@@ -167,8 +167,8 @@ def test_first_thread_has_ended(wrap, compiled):
 
 @pytest.mark.parametrize("then", [signal.SIGKILL, signal.SIGCONT])
 def test_stopped_again_before_the_wrapper_has_run(wrap, cgroup, then):
-    """Continued with its group and stopped with it again, as by `fg` and Ctrl-Z on a busy machine; in between the
-    wrapper gets no CPU. Whatever happens to the command alone after that, the wrapper sees it."""
+    """The command is continued with its group and stopped with it again, as by `fg` and Ctrl-Z on a busy machine; in
+    between the wrapper gets no CPU. The wrapper sees all that happens to the command alone after that."""
     if not (cgroup.path / "cgroup.freeze").exists():
         pytest.skip("the kernel can't freeze a control group (Linux 5.2)")
     run = own_group(wrap + ["sleep", "1000"])
@@ -180,7 +180,7 @@ def test_stopped_again_before_the_wrapper_has_run(wrap, cgroup, then):
     until("a frozen wrapper", lambda: "frozen 1" in cgroup.read("cgroup.events"))
     os.killpg(run.pid, signal.SIGCONT)
     until("the command going on", lambda: state(pid) == "S")
-    time.sleep(0.1)  # the watcher looks every 20 ms
+    time.sleep(0.1)  # the watcher checks every 20 ms
     os.killpg(run.pid, signal.SIGTSTP)
     until("the second stop", lambda: state(pid) == "T")
     cgroup.write("cgroup.freeze", 0)
@@ -195,16 +195,16 @@ def test_stopped_again_before_the_wrapper_has_run(wrap, cgroup, then):
     assert ends_within_patience(run) == -signal.SIGKILL
 
 
-def test_stopped_as_soon_as_it_goes_on(wrap):
-    """Continued and stopped with its group over and over: who waits for the wrapper, as a shell does, sees it stop once
-    each time, and not go on by itself."""
+def test_stopped_as_soon_as_it_is_continued(wrap):
+    """It is continued and stopped with its group over and over: a process that waits for the wrapper, as a shell does,
+    sees it stop once each time, and never sees it continue by itself."""
     run = own_group(wrap + ["sleep", "1000"])
     pid = command_of(run, "sleep")
     for _ in range(60):
         os.killpg(run.pid, signal.SIGTSTP)
         assert stopped_by(run.pid) == signal.SIGTSTP
         until("the command's stop", lambda: state(pid) == "T")
-        time.sleep(0.01)  # for what must not come
+        time.sleep(0.01)  # to see that it does not come
         assert os.waitpid(run.pid, os.WNOHANG | os.WCONTINUED) == (0, 0)
         os.killpg(run.pid, signal.SIGCONT)
         assert os.WIFCONTINUED(os.waitpid(run.pid, os.WCONTINUED)[1])

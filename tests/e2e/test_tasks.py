@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks: processes selected by their commands, against the kernel's count of a control group for each tool."""
+"""Tasks: processes selected by their commands, compared with the counters of a control group for each tool."""
 
 import json
 import os
@@ -21,8 +21,8 @@ while time.process_time() < spent:
 
 @pytest.fixture
 def tool(work):
-    """tool("gul"): a program whose name begins so, which burns as many seconds of CPU time as its argument says. Tests
-    that run beside this one have programs of other names."""
+    """tool("gul") makes a program whose name begins so, which burns as many seconds of CPU time as its argument says.
+    Tests that run at the same time have programs of other names."""
 
     def make(name, text=BURN):
         path = work / f"{name}-{secrets.token_hex(4)}"
@@ -70,7 +70,7 @@ def recording(run, tape):
 
 
 def last(recording, name):
-    """The newest row of a task on a tape that is being written; None: none so far."""
+    """Returns the newest row of a task on a tape that is being written, or None."""
     rows = [r for r in recording.values() if r["name"] == name]
     return rows[-1] if rows else None
 
@@ -101,7 +101,7 @@ def test_cpu_against_control_groups(recording, tool, groups):
         kernel, mine = made[path.name].usage_ns(), tasks[name]["cpu_ns"]
         assert tasks[name]["processes_started"] == tasks[name]["processes_ended"] == n
         assert not tasks[name]["cpu_is_lower_bound"]
-        # The group does not have the fork before a process entered it, and taskstats not the end of a process.
+        # The group does not count the fork before a process entered it, and taskstats not the end of a process.
         assert 0.96 * kernel < mine < kernel + n * 30e6, (name, kernel, mine)
         assert tasks[name]["cpu_user_ns"] + tasks[name]["cpu_system_ns"] == mine
     assert r.values("job")[-1]["cpu_ns"] == sum(t["cpu_ns"] for t in tasks.values())
@@ -128,7 +128,7 @@ def test_by_scans(recording, tool, monkeypatch, wait_until):
     task = r.stop()[gul.name]
     assert task["processes_started"] == task["processes_ended"] == 2
     assert task["process_samples"] >= 2 and task["active_ns"] > 0
-    # They were killed between two samples, and scans miss what lives shortly.
+    # They were killed between two samples, and scans miss short processes.
     assert task["cpu_is_lower_bound"] and task["io_is_lower_bound"] and task["processes_started_is_lower_bound"]
     assert task["processes_unread"] > 0 and task["commands_unread"] is None
     table, note = r.run("summary", "--by", "task", r.tape, status=0).stdout.splitlines()[1:]
@@ -160,18 +160,19 @@ def test_children(recording, tool, work, wait_until, children):
     task = r.stop()[gul.name]
     exits = r.values("exit")
     names = [e["name"] for e in exits]
-    # A worker has the same command and belongs; what it runs belongs with --children alone.
+    # A worker has the same command and is a member; what it runs is a member with --children alone.
     if children:
         assert task["processes_started"] == 7 and names.count("true") == 4 and names.count("sleep") == 1, names
     else:
-        # A child belongs until it executes another program, if it lives longer than 200 ms without (baro help record).
-        # So each of the five that execute one may have been a member, but none ends as a member under its own name.
+        # A child stays a member until it executes another program, if it lives longer than 200 ms without doing so
+        # (baro help record). So each of the five that execute one may have been a member, but none ends as a member
+        # under its own name.
         assert names.count(gul.name) == 2 and not {"true", "sleep"} & set(names), names
         assert task["processes_started"] - task["processes_ended"] == 0 and 2 <= task["processes_started"] <= 7, task
     assert 3 in {e["status"] for e in exits}
 
 
-# Executes what its further arguments say, under the name that comes first.
+# Executes the command in its further arguments, under the name that comes first.
 EXECUTES = """#!{python}
 import os, sys, time
 spent = time.process_time() + 0.1
@@ -185,9 +186,9 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 @root
 def test_a_process_changes_its_task_and_leaves(recording, tool, work, wait_until):
-    first, second, stranger = tool("gul", EXECUTES), tool("fmp", EXECUTES), tool("other")
+    first, second, foreign = tool("gul", EXECUTES), tool("fmp", EXECUTES), tool("other")
     r = recording("--exact", first.name, "--exact", second.name)
-    p = subprocess.Popen([first, work / "go", second, work / "go2", stranger, "0.3"])
+    p = subprocess.Popen([first, work / "go", second, work / "go2", foreign, "0.3"])
     wait_until(lambda: started(r, first.name) == 1, "the first program")
     (work / "go").touch()
     wait_until(lambda: started(r, second.name) == 1, "the second program")
@@ -198,8 +199,9 @@ def test_a_process_changes_its_task_and_leaves(recording, tool, work, wait_until
     p.returncode = os.waitstatus_to_exitcode(status)
     assert p.returncode == 0
     tasks = r.stop()
-    # 0.1 s each, and the start of an interpreter. That it executed another program is known a little later, and until
-    # then what it uses is its task's: so of the stranger's 0.3 s a part may be the second one's, but nothing is twice.
+    # 0.1 s each, and the start of an interpreter. The exec of another program is known a little later, and until then
+    # its CPU time is counted for its task: so a part of the foreign program's 0.3 s may be the second task's, but
+    # nothing is counted twice.
     for t in tasks.values():
         assert t["processes_started"] == t["processes_ended"] == 1
         assert t["cpu_ns"] > 0.09e9, t
@@ -254,7 +256,7 @@ def test_of_a_user(recording, tool, wait_until):
 
 
 def selector_of(recorder, but=()):
-    """The pid of the process that selects; None: there is none now."""
+    """Returns the pid of the process that selects; None: there is none now."""
     for pid in pathlib.Path("/proc").iterdir():
         try:
             fields = (pid / "stat").read_text()
@@ -290,7 +292,7 @@ def test_another_process_selects_when_the_first_is_killed(recording, tool, run, 
 
 @root
 def test_programs_that_end_before_they_are_read(recording, tool, wait_until):
-    """With an account of hardly any CPU time, programs end before it is their turn. These are counted."""
+    """With a budget of hardly any CPU time, programs end before it is their turn. They are counted."""
     gul = tool("gul")
     r = recording("--match", gul.name, "--overhead", "0.001%")
     for _ in range(300):

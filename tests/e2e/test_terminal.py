@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bare against wrapped, typed at: keys that end and stop, foreground and background, a hangup."""
+"""Bare and wrapped commands on a terminal with typed input: keys that end and stop, foreground and background, hangup.
+"""
 import os
 import pty
 import re
@@ -27,7 +28,7 @@ class Terminal:
         try:
             self.pid, self.fd = pty.fork()
         except OSError as no:
-            pytest.skip(f"no terminal to be had: {no}")
+            pytest.skip(f"no terminal: {no}")
         if self.pid == 0:
             os.environ.update(PS1=self.PROMPT, TERM="dumb", HISTFILE="/dev/null")
             argv = argv or ["bash", "--norc", "--noprofile", "--noediting", "-i"]
@@ -76,7 +77,7 @@ def terminal(wrap):
 
 
 def sleeping(terminal):
-    """Until the sleep under the shell is there and asleep."""
+    """Waits until the sleep below the shell exists and sleeps."""
 
     def look():
         todo = [terminal.pid]
@@ -220,7 +221,7 @@ def test_shell_within(terminal):
 
 
 def test_hangup_reaches_the_command(wrap):
-    """As leader of a session the wrapper is the only one that hears of a lost terminal."""
+    """The wrapper is the leader of a session, so it is the only process that gets SIGHUP when the terminal is lost."""
     command = ["sh", "-c", "trap 'echo hup > hup; exit' HUP; echo u''p; while :; do sleep 0.05; done"]
     t = Terminal(argv=wrap + command)
     t.expect("up\r")

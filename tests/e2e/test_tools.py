@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the project's own scripts keep."""
+"""The project's own scripts."""
 
 import os
 import shutil
@@ -8,8 +8,8 @@ import subprocess
 from conftest import SOURCE
 
 
-def test_a_folder_made_anew_keeps_the_tapes_in_it(work):
-    """`./demo` records into build/, and `./check` makes that anew where packages were installed since."""
+def test_build_folder_made_anew_keeps_its_tapes(work):
+    """`./demo` records into build/, and `./check` makes that folder anew if packages were installed since."""
     source, folder, programs = work / "source", work / "build", work / "bin"
     (source / "tools").mkdir(parents=True)
     shutil.copy(SOURCE / "tools/build.sh", source / "tools")

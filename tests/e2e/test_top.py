@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The live view: printed, and on a terminal (tmux) with keys, other sizes, signals, and a shell that gets it back."""
+"""The live view: printed, and on a terminal (tmux) with keys, other sizes, signals, and a shell that gets the terminal
+back.
+"""
 import os
 import pathlib
 import re
@@ -53,7 +55,7 @@ class Screen:
         self.tmux("resize-window", "-x", columns, "-y", rows)
 
     def pid_of(self, name):
-        """Of the program that runs under the shell."""
+        """Returns the pid of the program that runs below the shell."""
         shell = self.tmux("display", "-p", "#{pane_pid}").strip()
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
@@ -83,7 +85,7 @@ def screen(baro, work):
 
 @pytest.fixture
 def job(run, work):
-    """A recording that goes on until the test is over: a shell with a child that is easy to tell."""
+    """A recording that goes on until the test is over: a shell with a child that is easy to recognise."""
     tape = work / "live.baro"
     process = run.popen("run", "-q", "-o", tape, "--", "sh", "-c", "sleep $((4000 + 711)) & wait")
     run.await_samples(tape, 2)
@@ -107,7 +109,7 @@ def check_restored(screen, stty):
 
 
 def test_printed(run, work):
-    """Where standard output is no terminal it is printed once, with the numbers of the summary."""
+    """If standard output is no terminal it is printed once, with the numbers of the summary."""
     tape = run.record(work / "t", "for i in 1 2 3; do /bin/true; done; sleep 0.3")
     text = run("top", tape, status=0).stdout
     assert "\x1b" not in text and "sleep 0.3" in text and "exit 0" in text
@@ -125,8 +127,8 @@ def test_nothing_recorded(run):
     assert r.stderr.count("\n") == 1 and "baro run" in r.stderr
 
 
-def test_newest_that_runs(run, job, work):
-    """Without a name it is what is being recorded, though something else was recorded since."""
+def test_newest_running_recording_is_shown(run, job, work):
+    """Without a name it shows the recording that is running, even if another one ended later."""
     kept = run.popen("run", "-q", "--", "sleep", "4712")
     folder = work / "home" / ".local" / "state" / "barograph"
     end = time.monotonic() + PATIENCE
@@ -175,7 +177,7 @@ def test_keys(screen, baro, job):
     screen.keys("End")
     screen.until("running", but="at \\+[0-9.]*s of")
     screen.keys("Enter")
-    screen.until("run_delay +([0-9]|- \\()")  # a value, or why there is none
+    screen.until("run_delay +([0-9]|- \\()")  # a value, or the reason why it is absent
     screen.keys("Enter")
     screen.keys("f")
     screen.until(r"\[\+1\]", but="sleep 4711")
@@ -268,7 +270,7 @@ def test_beside_a_job(screen, run, work):
 
 @pytest.mark.not_sanitized("such a view takes longer to end than the second that the wrapper waits")
 def test_beside_a_job_that_ends(screen, run, work):
-    """The status is the command's, though it is over before anything could be seen, too."""
+    """The status is the command's, even if it is over before anything could be shown."""
     for command in ("exit 7", "sleep 0.5; echo said; exit 8"):
         _, stty = beside(screen, run, work, command, "--force")
         screen.until("status=" + command[-1])
@@ -295,7 +297,7 @@ def test_beside_a_job_that_stops(screen, run, work):
 
 
 def test_beside_needs_the_terminal(run, work, ptys):
-    """Where standard output is a terminal, or there is none, it is one line and the command does not run."""
+    """If standard output is no terminal, or there is none, it prints one line and the command does not run."""
     main, end = os.openpty()
     r = run("run", "--top", "-o", work / "t", "--", "touch", work / "ran", status=125, stdout=end)
     os.close(main)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`export --format trace`: what Perfetto opens, checked by the rules of the Trace Event Format, and against the exits of
-the same tape."""
+"""`export --format trace` for Perfetto: checked by the rules of the Trace Event Format, and against the exits of the
+same tape.
+"""
 
 import json
 
@@ -16,7 +17,7 @@ def trace_of(baro, path):
     text = good(baro, "export", "--format", "trace", path).decode()
     trace = json.loads(text)
     assert trace["displayTimeUnit"] in ("ms", "ns")
-    # One event a line: the file can be read and searched as it is written.
+    # One event per line: the file can be read and searched while it is written.
     lines = text.splitlines()
     assert lines[-1] == "]}"
     assert [json.loads(line.rstrip(",")) for line in lines[1:-1]] == trace["traceEvents"]
@@ -24,7 +25,7 @@ def trace_of(baro, path):
 
 
 def check_format(events):
-    """What the format requires of each phase of event that is used."""
+    """Checks what the format requires of each phase of event that is used."""
     asynchronous = {}
     for e in events:
         assert e["ph"] in ("X", "C", "i", "M", "b", "e"), e
@@ -131,15 +132,15 @@ def test_counters_are_the_samples(baro, tape):
     for row in rows:
         last = rss.get(row["t_ns"], last)
         assert last == row["rss_bytes"]
-    # The area under the rate is what was counted.
+    # The area under the rate is the counter's growth.
     cpu = sorted(values["cpu"])
     area = sum((b[0] - a[0]) * a[1] for a, b in zip(cpu, cpu[1:]))
     counted = [row for row in rows if row["t_ns"] <= cpu[-1][0]][-1]["cpu_ns"]
     assert cpu[-1][1] == 0 and area == pytest.approx(counted, rel=1e-6)
 
 
-def test_what_lives_at_the_end_has_a_bar(run, baro, work):
-    """Attached and stopped while its target lives: a bar up to the last sample."""
+def test_living_processes_have_a_bar(run, baro, work):
+    """Attached, and stopped while its target lives: a bar up to the last sample."""
     target = run.popen("run", "-q", "-o", work / "t.baro", "--", "sleep", "1000")
     try:
         run("record", "--pid", str(target.pid), "--for", "200ms", "-q", "-o", work / "a.baro", status=None)
@@ -160,7 +161,7 @@ def test_old_tapes(baro, name):
 
 
 def test_followed(baro, run, work):
-    """A trace of a tape that grows ends with it, and is the one that is made of it afterwards."""
+    """A trace of a growing tape ends with the tape, and equals the one that is made of it afterwards."""
     job = run.popen("run", "-q", "-o", work / "t.baro", "--", "sh", "-c", "sleep 0.3; true; sleep 0.3")
     run.await_samples(work / "t.baro")
     followed = good(baro, "export", "--format", "trace", "-f", work / "t.baro")
@@ -171,5 +172,5 @@ def test_followed(baro, run, work):
 @pytest.mark.parametrize(
     "option", [["--columns", "pid"], ["--entity", "job"], ["--dialect", "spare-cores"], ["--safe"]], ids=str
 )
-def test_a_trace_has_no_choice_of_rows(baro, tape, option):
+def test_trace_has_no_choice_of_rows(baro, tape, option):
     one_line(call(baro, "export", "--format", "trace", *option, tape), 2, option[0], "trace")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever is done to the recorder, the job's result is the same, and the tape is readable to the last acknowledged
-sample."""
+"""Whatever happens to the recorder, the job's result is the same, and the tape is readable to the last acknowledged
+sample.
+"""
 
 import json
 import os
@@ -24,7 +25,7 @@ RESULT = "read x < /dev/null; echo out; exit 9"
 
 @pytest.mark.parametrize("moments", [12] + ([1000] if FULL else []))
 def test_killed_at_random_moments(run, work, started, wait_until, moments):
-    """What a follower of the tape has seen was acknowledged; all of it is read back after kill -9."""
+    """What a follower of the tape has read was acknowledged; all of it can be read after kill -9."""
     dice = random.Random(moments)
     job = started(["sleep", "1000"])
     lost = seen = 0
@@ -50,13 +51,13 @@ def test_killed_at_random_moments(run, work, started, wait_until, moments):
         r.wait()
         time.sleep(0.02)
         follower.send_signal(signal.SIGINT)
-        told = {
+        followed = {
             json.loads(line)["t_ns"] for line in follower.communicate(timeout=60)[0].splitlines() if line.endswith("}")
         }
         kept = run.instants(tape)
         assert kept == sorted(kept)
-        lost += len(told - set(kept))
-        seen += len(told)
+        lost += len(followed - set(kept))
+        seen += len(followed)
         tape.unlink()
     assert lost == 0
     assert seen > 0
@@ -90,7 +91,7 @@ def test_killed_at_each_call_of_the_writer(run, work, started, call, nth):
         stderr=subprocess.DEVNULL,
     )
     try:
-        r.wait(timeout=60 if call == "write" else 1.5)  # of writes there are more and more
+        r.wait(timeout=60 if call == "write" else 1.5)  # the number of writes grows
     except subprocess.TimeoutExpired:
         subprocess.run(["pkill", "-INT", "-P", str(r.pid)], check=False)
         r.wait(timeout=60)
@@ -98,7 +99,7 @@ def test_killed_at_each_call_of_the_writer(run, work, started, call, nth):
     if tape.exists() and tape.stat().st_size:
         kept = run.instants(tape)
         assert kept == sorted(kept)
-        assert call != "write" or len(kept) >= nth - 3  # the head and what was being written are no samples
+        assert call != "write" or len(kept) >= nth - 3  # the header and a partial frame are no samples
 
 
 # ---- calls that fail -------------------------------------------------------------------------------------------------
@@ -130,8 +131,8 @@ CALLS = {
 @pytest.mark.parametrize("when", ["1+", "8+"] + (["40+", *(str(n) for n in range(1, 60))] if FULL else ["2", "17"]))
 @pytest.mark.parametrize("call", CALLS)
 def test_a_call_fails(run, work, started, call, when):
-    """Once or for ever: the recorder goes on or says in one line why not; it does not crash or hang, and the job lives.
-    """
+    """Once or each time: the recorder continues or says in one line why it can't; it does not crash or hang, and the
+    job lives."""
     tape = work / "t.baro"
     job = started(["sleep", "1000"])
     r = subprocess.Popen(
@@ -170,7 +171,7 @@ def test_a_call_fails(run, work, started, call, when):
             assert call in (
                 "clock_gettime",
                 "read",
-            ), "it hangs"  # without timer, clock or signals it can't hear the INT
+            ), "it hangs"  # without timer, clock or signals it does not notice SIGINT
     assert r.returncode in (0, 2, -signal.SIGKILL, 128 + signal.SIGKILL, 127), (r.returncode, err)
     assert len([line for line in err.splitlines() if line.startswith("baro")]) <= 2, err
     assert job.poll() is None
@@ -204,7 +205,7 @@ def test_limits(run, tape, limit):
     done = run("run", "-q", "-o", tape, "--", "sh", "-c", RESULT, before=LIMITS[limit])
     assert (done.returncode, done.stdout.encode()) == (bare.returncode, bare.stdout)
     ours = [line for line in done.stderr.splitlines() if line.startswith("baro")]
-    assert len(ours) <= 1, done.stderr  # the shell says of the same limit what it says without us
+    assert len(ours) <= 1, done.stderr  # the shell prints the same message about its limit without us
     if tape.exists() and tape.stat().st_size:
         assert run.summary(tape)["exit"]["status"] in (9, None)
 
@@ -261,7 +262,7 @@ def test_small_cgroups(run, tape, small_group):
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small file system")
 @pytest.mark.parametrize("times", [20] + ([1000] if FULL else []))
 def test_disk_full_and_freed(run, work, wait_until, times):
-    """It is said once, and after each time it goes on; each gap is on the tape."""
+    """The message is printed once, and recording continues each time there is room; each gap is on the tape."""
     small = work / "small"
     small.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", small], check=True)
@@ -296,11 +297,11 @@ def test_disk_full_and_freed(run, work, wait_until, times):
 
 @pytest.mark.parametrize("until", ["the job goes on", "the job has ended"])
 def test_recorder_stopped(run, tape, work, wait_until, until):
-    """SIGSTOP of the recorder is a gap of missed samples, which are counted, also where no later sample but the last one
-    follows; the job ends as ever."""
+    """SIGSTOP of the recorder leaves a gap of missed samples, which are counted, also if only the last sample follows;
+    the job ends as usual."""
     goes_on = until == "the job goes on"
     p = run.popen("run", "-q", "-i", "20ms", "-o", tape, "--", "sh", "-c", "until [ -e go ]; do sleep 0.02; done; exit 6",
-                  env={"BARO_NO_BUDGET": "1"})  # what the budget left out is no gap
+                  env={"BARO_NO_BUDGET": "1"})  # those left out for the budget are no gap
     run.await_samples(tape, 4)
     recorder = [
         int(c)
@@ -324,7 +325,7 @@ def test_recorder_stopped(run, tape, work, wait_until, until):
 @pytest.mark.alone  # the clock is the whole machine's
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to set the clock")
 def test_clock_is_set(run, tape, wait_until):
-    """A step of the wall clock is told, and no duration changes."""
+    """A step of the wall clock is an event, and no duration changes."""
     p = run.popen("run", "-q", "-i", "20ms", "-o", tape, "--", "sh", "-c", "sleep 1")
     run.await_samples(tape, 4)
     before, ahead = time.monotonic(), time.time()

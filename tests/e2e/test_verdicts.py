@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs made to suffer from one thing each: the rule for that makes its verdict, and no other rule makes one.
+"""Jobs with one problem each: the rule for that problem makes its verdict, and no other rule makes one.
 
 Each runs in a control group of its own that has precedence over the rest of the machine where that is possible, so that
-the job is what it is meant to be on a busy machine, too. What a busy machine does to it all the same may be said as well:
-OF_THE_MACHINE. Sizes and what to ask for are always there.
+the job behaves as intended on a busy machine, too. Verdicts that a busy machine causes are allowed as well:
+OF_THE_MACHINE. Each verdict has sizes and advice.
 """
 
 import contextlib
@@ -68,7 +68,7 @@ class Groups:
         return None, 0
 
     def group(self, controller):
-        """The group and which version it is of; None if there is none to be had."""
+        """Returns the group and its version; None if none is available."""
         mount, version = self._mount(controller)
         if mount is None or not os.access(mount, os.W_OK):
             return None, 0
@@ -129,7 +129,7 @@ def check(found, *expected):
         assert v["begin_ns"] <= v["end_ns"]
 
 
-# ---- nothing is wrong -------------------------------------------------------------------------------------------------
+# ---- ---- healthy jobs -----------------------------------------------------------------------------------------------
 
 
 def test_healthy(verdicts):
@@ -171,7 +171,7 @@ def test_one_core(verdicts, cores):
 
 
 def test_few_cores(verdicts, run, tape):
-    """Where others of the machine had more than a fifth of its cores, it did not keep all of them busy."""
+    """If other jobs had more than a fifth of the machine's cores, this job did not keep all of them busy."""
     n = len(os.sched_getaffinity(0))
     found = verdicts(burning(f"burn({4 * n}, 1.7)"))
     kept_busy = run.summary(tape)["job"]["cores_mean"] >= 0.8 * n
@@ -225,7 +225,7 @@ def test_oom(verdicts, groups):
 
 
 def test_near_limit(verdicts, groups):
-    """Holds nearly all that it may have. (It moves: what only sleeps is idle.)"""
+    """It holds nearly as much as its limit. (It also works: a job that only sleeps is idle.)"""
     limit_memory(groups, 100)
     found = verdicts(script("""
         import time
@@ -282,7 +282,7 @@ def large_file(work, on_disk):
 
 
 def test_memory_limit(verdicts, groups, on_disk):
-    """What it holds leaves next to no room for what it writes."""
+    """The memory that it holds leaves next to no room for what it writes."""
     limit_memory(groups, 64)
     check(verdicts(script("""
         import os, time
@@ -297,7 +297,7 @@ def test_memory_limit(verdicts, groups, on_disk):
 
 
 def test_page_cache(verdicts, groups, large_file):
-    """A file that does not fit into what is left of the limit, over and over."""
+    """It reads a file that does not fit into the rest of the limit, over and over."""
     limit_memory(groups, 24)
     check(verdicts([*script(REREAD), large_file]), "page-cache")
 
@@ -333,11 +333,11 @@ def test_swap(verdicts, groups, swap):
             for at in range(0, len(x), 4096): x[at] = n & 255""")), "swap")
 
 
-# ---- what it waits for -----------------------------------------------------------------------------------------------
+# ---- ---- what a job waits for ---------------------------------------------------------------------------------------
 
 
 def disk_of(path):
-    """MAJOR:MINOR of the disk that a folder is on."""
+    """Returns MAJOR:MINOR of the disk that a folder is on."""
     device = os.stat(path).st_dev
     node = pathlib.Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}")
     if not node.exists():
@@ -349,7 +349,7 @@ def disk_of(path):
 
 @pytest.mark.parametrize("cgroup", ["none", pytest.param("own", marks=pytest.mark.slow)])
 def test_slow_disk(verdicts, groups, work, cgroup):
-    """Known by the state of its processes; in a control group of its own by the pressure there."""
+    """Detected by the state of its processes; in a control group of its own by the pressure there."""
     disk = disk_of(work)
     groups.set("io", ("blkio.throttle.write_bps_device", f"{disk} 4000000"), ("io.max", f"{disk} wbps=4000000"))
     found = verdicts(
@@ -403,7 +403,7 @@ def test_lock_contention(verdicts, compiled, cores):
 
 @pytest.fixture
 def slow_server():
-    """Sends a byte fifty times a second to whoever connects."""
+    """Sends a byte fifty times a second to each client."""
     listener = socket.create_server(("127.0.0.1", 0))
     over = threading.Event()
 
@@ -429,7 +429,7 @@ def test_network(verdicts, slow_server):
             for _ in range(120): s.recv(1)""")), "network-wait")
 
 
-# ---- processes, and the end ------------------------------------------------------------------------------------------
+# ---- ---- processes, and the end of jobs -----------------------------------------------------------------------------
 
 
 def test_many_processes(verdicts):
@@ -475,7 +475,7 @@ def test_pids_limit(verdicts, groups):
 
 
 def test_short_phases_of_one_name(verdicts, cores):
-    """None of the epochs is a tenth of the time; together they are a half, and compute on one core."""
+    """None of the epochs is a tenth of the time; together they are a half, and use one core."""
     found = verdicts(
         script("""
         import json, os, time

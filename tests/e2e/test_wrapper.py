@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bare against wrapped: how it ends, what the command is given, descriptors, signals, stops."""
+"""Bare against wrapped: how the command ends, what it inherits, descriptors, signals, stops."""
 import ctypes
 import os
 import pathlib
@@ -15,7 +15,7 @@ import pytest
 from wrapping import own_group, PATIENCE, PROBE, read_when, run, shell, state, stopped_by, until, WAIT_FOR_STOP, wrap
 
 
-# ---- how it ends ----
+# ---- ---- how the command ends ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("status", [0, 1, 2, 3, 42, 124, 125, 126, 127, 128, 129, 130, 137, 143, 254, 255])
@@ -29,12 +29,12 @@ DEADLY = [n for n in range(1, 65) if n not in STOPPING]
 
 @pytest.mark.parametrize("number", DEADLY)
 def test_death_by_signal(wrap, number):
-    """Also signals that end nobody (CHLD, URG, WINCH, CONT): then the status after it."""
+    """Also signals that end no process (CHLD, URG, WINCH, CONT): then the status after it."""
     command = ["perl", "-e", "kill %d, $$; select undef, undef, undef, 0.02; exit 7" % number]
     assert run(wrap + command).returncode == run(command).returncode
 
 
-def test_death_says_what_the_shell_would_say(wrap):
+def test_death_message_of_the_shell(wrap):
     text = "{W} sh -c 'kill -SEGV $$'; echo $?; {W} sh -c 'kill -9 $$'; echo $?"
     bare, wrapped = shell(text, []), shell(text, wrap)
     assert wrapped.stdout == bare.stdout == b"139\n137\n"
@@ -63,7 +63,7 @@ def exec_failures(tmp_path):
     ids=lambda c: (c[:20] or "empty"),
 )
 def test_exec_failure(wrap, tmp_path, command):
-    """As env(1): 127 for what is not there, 126 for what can't be executed."""
+    """As env(1): 127 for a missing program, 126 for one that can't be executed."""
     exec_failures(tmp_path)
     bare, wrapped = run(["env", "--", command]), run(wrap + [command])
     assert wrapped.returncode == bare.returncode
@@ -79,8 +79,8 @@ def test_exec_failure(wrap, tmp_path, command):
     ids=lambda p: "unset" if p is None else p[:20] or "empty",
 )
 def test_path_is_searched(wrap, tmp_path, monkeypatch, path):
-    """As execvp(3) does it, by which env(1) goes: what can't be executed is passed over, and is the reason if nothing
-    else is found."""
+    """As execvp(3) does it, which env(1) uses: a file that can't be executed is skipped, and is the reason if no other
+    one is found."""
     for folder, mode, text in (
         ("found", 0o755, "#!/bin/sh\necho found\n"),
         ("denied", 0o644, "echo no\n"),
@@ -110,7 +110,7 @@ def test_script_without_interpreter(wrap, tmp_path, args):
     assert wrapped.returncode == 5
 
 
-# ---- what the command is given ----
+# ---- ---- what the command inherits ----------------------------------------------------------------------------------
 
 INHERITED = [
     "{W} {P} $OUT",
@@ -181,7 +181,7 @@ def inherited(text, prefix, out):
     return done.returncode, [line for line in facts.split(b"\n") if line]
 
 
-# AddressSanitizer lowers the core limit, takes SIGSEGV and reserves terabytes of address space, all before main().
+# AddressSanitizer lowers the core limit, catches SIGSEGV and reserves terabytes of address space, all before main().
 SANITIZERS_CHANGE = re.compile("ulimit -[cv]|--ignore-signal .W.")
 
 
@@ -193,7 +193,7 @@ def not_under_sanitizers(text):
 @pytest.mark.parametrize("text", INHERITED, ids=lambda t: t.replace("{W} {P} $OUT", "@"))
 def test_inherited(wrap, tmp_path, text):
     not_under_sanitizers(text)
-    tmp_path.chmod(0o755)  # for those who drop their rights
+    tmp_path.chmod(0o755)  # for tests that drop their privileges
     out = tmp_path / "out"
     bare = inherited(text, [], out)
     out.unlink()
@@ -240,7 +240,7 @@ print(fits(below, sys.argv[1:]))
     assert run([sys.executable, "-c", code, "./w"] + wrap[1:], env=base).stdout == b"True\n"
 
 
-# ---- descriptors are let go of ----
+# ---- ---- the wrapper closes descriptors -----------------------------------------------------------------------------
 
 
 def test_pipe_reader_sees_eof_when_the_command_closes_it(wrap):
@@ -316,7 +316,7 @@ def test_early_closed_reader(wrap):
 
 
 class Watched:
-    """A command that writes down each signal it gets, under the wrapper."""
+    """A command, under the wrapper, that writes down each signal it gets."""
 
     def __init__(self, wrap):
         self.job = subprocess.Popen(wrap + [PROBE, "--signals", "signals"])
@@ -332,7 +332,7 @@ NOT_TO_CATCH = {signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM, 32, 33}
 
 
 @pytest.mark.parametrize("number", [n for n in range(1, 65) if n not in NOT_TO_CATCH])
-def test_signal_is_passed_on(wrap, number):
+def test_signal_is_forwarded(wrap, number):
     watched = Watched(wrap)
     os.kill(watched.job.pid, number)
     read_when("signals", r"signal %d code 0 " % number)
@@ -362,7 +362,8 @@ def test_signal_to_the_wrapper_ends_the_job(wrap, number):
 def test_signal_right_after_the_start(wrap):
     for _ in range(30):
         job = subprocess.Popen(wrap + ["sleep", "60"])
-        # Before our exec is done the signal meets Python's child; after it, the wrapper at whatever it does.
+        # Before our exec is done Python's child gets the signal; after it, the wrapper gets it at some point of its
+        # code.
         job.send_signal(signal.SIGTERM)
         assert job.wait(PATIENCE) == -signal.SIGTERM
 
@@ -439,7 +440,7 @@ def test_in_the_shell(wrap, text):
     varying = re.compile(rb"line \d+: *\d*|nohup: .*|^(real|user|sys) .*", re.M)
 
     def said(done):
-        """bash says what was killed by what, with its pid and with the line that it ran."""
+        """bash reports which process was killed, with its pid and with the line that it ran."""
         text = re.sub(rb"(?m)^baro run: .*\n", b"", done.stderr)  # where it can't keep its tape
         text = text.replace(shlex.join(wrap).encode(), b"")
         return b" ".join(varying.sub(b"", text).split())
@@ -450,7 +451,7 @@ def test_in_the_shell(wrap, text):
 
 
 def test_first_process_of_a_namespace(wrap):
-    """It can't end by a default signal: 128 + n, a named difference."""
+    """It can't end by a default signal: its status is 128 + n, a documented difference."""
     text = "unshare -pf --mount-proc {W} sh -c 'kill -TERM $$'; echo $?"
     assert shell(text, wrap).stdout == b"143\n"
 
@@ -480,7 +481,7 @@ def test_stop_and_go_many_times(wrap):
     assert job.returncode == 13
 
 
-def test_stop_passed_on(wrap):
+def test_stop_is_forwarded(wrap):
     job = own_group(wrap + ["sh", "-c", "echo $$ > pid; exec sleep 60"])
     pid = int(read_when("pid", r"(\d+)\n").group(1))
     job.send_signal(signal.SIGTSTP)
@@ -493,7 +494,7 @@ def test_stop_passed_on(wrap):
 
 
 def test_command_alone_is_continued_or_killed(wrap):
-    """As cpulimit does, and kill -9 of a stopped job by its command's pid: the recorder wakes the wrapper."""
+    """As cpulimit does, and as kill -9 of a stopped job by its command's pid: the recorder wakes the wrapper."""
     job = own_group(wrap + ["sh", "-c", "echo $$ > pid; %s; exit 3" % WAIT_FOR_STOP])
     pid = int(read_when("pid", r"(\d+)\n").group(1))
     os.kill(pid, signal.SIGSTOP)

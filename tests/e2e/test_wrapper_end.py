@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run leaves behind: no descriptor of the job's, no process, no zombie; and when it says that the command began
-and ended."""
+"""What is left after a run: no descriptor of the job's, no process, no zombie; and the times at which the command began
+and ended.
+"""
 
 import os
 import pathlib
@@ -17,7 +18,8 @@ from wrapping import PATIENCE, recorder_of, WRAPPERS
 
 pytestmark = pytest.mark.skipif("baro" not in WRAPPERS, reason="baro is not built")
 
-# Process 1 that waits for those alone that it starts: as an application does that is a container's first process.
+# A process 1 that waits only for the processes that it started: as an application does that is a container's first
+# process.
 NOT_REAPING = """
 import os, sys, time
 def zombies():
@@ -45,14 +47,14 @@ def in_pid_namespace(argv):
         *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]),
     ]
     if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("no PID namespace of our own to be had")
+        pytest.skip("no PID namespace of our own")
     return [*unshare, *argv]
 
 
-# The second is long enough for helpers to be there, the third for the one that looks at file systems, sensors and
+# The second reading is long enough for helpers to exist, the third for the one that reads file systems, sensors and
 # smaps; the last has a group of its own.
 @pytest.mark.alone(
-    "a file system of another test that hangs holds the helper that asks how full it is, and such a one is left behind"
+    "a hanging file system of another test holds the helper that reads filesystem sizes, and such a helper is left behind"
 )
 @pytest.mark.parametrize(
     ("times", "options", "command"),
@@ -65,7 +67,7 @@ def in_pid_namespace(argv):
     ],
     ids=["short", "helper", "long", "no host", "group"],
 )
-def test_nobody_is_left_to_process_1(run, work, times, options, command):
+def test_no_process_is_left_to_process_1(run, work, times, options, command):
     argv = in_pid_namespace(
         [sys.executable, "-c", NOT_REAPING, str(times), run.binary, "run", "-q", *options, "--", *command]
     )
@@ -95,8 +97,8 @@ def test_process_1_waits_for_a_slow_recorder(run, tape, work, cgroup, wait_until
 
 
 @pytest.mark.parametrize("quiet", [["-q"], []], ids=["quiet", "summary"])
-def test_a_hung_file_system_holds_no_stream(run, hanging, quiet):
-    """Whoever reads the job's stderr sees its end, though the recorder sits in a write that is not answered."""
+def test_hung_file_system_holds_no_stream(run, hanging, quiet):
+    """A process that reads the job's stderr sees its end, though the recorder hangs in a write(2)."""
     p = run.popen(
         "run",
         *quiet,
@@ -117,21 +119,21 @@ def test_a_hung_file_system_holds_no_stream(run, hanging, quiet):
     hanging.hang()
     p.stdin.close()
     assert p.wait(PATIENCE) == 4
-    told = b""
+    output = b""
     for stream in (p.stdout, p.stderr):
         while True:
             assert select.select([stream], [], [], PATIENCE)[0], "no end of file"
             got = os.read(stream.fileno(), 4096)
             if not got:
                 break
-            told += got
+            output += got
     assert os.path.exists(f"/proc/{recorder}"), "it was to hang"
-    assert b"has not finished" in told and len(told.splitlines()) == 1
+    assert b"has not finished" in output and len(output.splitlines()) == 1
     hanging.resume()
 
 
-def test_a_reader_that_does_not_read(run, tape):
-    """Nobody takes what stands in stderr's pipe: the end does not wait for that longer than for a recorder."""
+def test_stderr_pipe_that_is_not_read(run, tape):
+    """The pipe of stderr is full: the end does not wait for it longer than for a recorder."""
     r, w = os.pipe()
     os.set_blocking(w, False)
     try:
@@ -147,8 +149,8 @@ def test_a_reader_that_does_not_read(run, tape):
     assert run.summary(tape)["exit"]["status"] == 5
 
 
-def test_what_the_recorder_says_while_the_job_runs(run, work, wait_until):
-    """It is printed at once, by the wrapper."""
+def test_messages_of_the_recorder_while_the_job_runs(run, work, wait_until):
+    """They are printed at once, by the wrapper."""
     small = work / "small"
     small.mkdir()
     if os.geteuid() != 0:
@@ -189,8 +191,8 @@ STOPWATCH = "import time; a = time.monotonic_ns(); time.sleep(0.05); print(a, ti
 
 
 @pytest.mark.not_sanitized("strace counts a sanitizer's calls too")
-def test_it_began_before_its_own_stopwatch(run, tape):
-    """Also where the recorder comes late to the start: setsid() is its alone, and held up."""
+def test_start_precedes_the_commands_own_clock(run, tape):
+    """Also if the recorder is late at the start: only the recorder calls setsid(), which is delayed."""
     late = ["strace", "-f", "-o", "/dev/null", "-e", "trace=setsid", "-e", "inject=setsid:delay_enter=300000", "--"]
     if subprocess.run([*late, "true"], capture_output=True, check=False).returncode:
         pytest.skip("strace can't do that here")
@@ -215,12 +217,12 @@ def test_cpu_is_no_longer_than_wall(run, work):
         assert summary["job"]["cpu_ns"] <= summary["wall_ns"]
 
 
-# ---- a limit leaves no room for baro: the job runs all the same, and one line says that nothing was recorded ----
+# ---- ---- a limit leaves no room for baro: the job runs all the same, and one line says that nothing was recorded ----
 
 
 @pytest.fixture
 def static(compiled):
-    """compiled(), but without a loader, which needs descriptors and stack of its own."""
+    """compiled(), but without a dynamic loader, which needs descriptors and stack of its own."""
 
     def make(name, source):
         program = compiled(name, source)
@@ -262,7 +264,7 @@ def test_four_descriptors(run_ordinary):
 @pytest.mark.parametrize("processes", [0, 1], ids=["none", "at the limit"])
 @pytest.mark.parametrize("options", [[], ["-q"], ["--cgroup", "none", "-o", "t.baro"]], ids=["plain", "quiet", "output"])
 def test_no_more_processes(run_ordinary, work, processes, options):
-    """The command takes the place of baro."""
+    """The command replaces baro."""
     limit = lambda: resource.setrlimit(resource.RLIMIT_NPROC, (processes, processes))  # noqa: E731
     command = ["sh", "-c", 'echo "$PPID"; exit 17']
     done = run_ordinary("run", *options, "--", *command, before=limit, status=17)
@@ -275,8 +277,9 @@ def test_no_more_processes(run_ordinary, work, processes, options):
 @pytest.mark.not_sanitized("a sanitizer needs more")
 @pytest.mark.parametrize("size", [16, 24, 32, 64, 256])
 def test_small_stack(run, tape, size):
-    """Soft and hard: what runs bare runs here, and is recorded. Without the kernel's random offset (see below): the
-    shell has one variable more in its environment when it is recorded, and at 16 KiB a few bytes may be too many."""
+    """Soft and hard limit: what runs bare runs here, and is recorded. The kernel's random offset (see below) is off:
+    the shell has one variable more in its environment when it is recorded, and at 16 KiB a few bytes may be too many.
+    """
     command = ["sh", "-c", "ulimit -s; exit 9"]
     limited = ["setarch", "-R", "prlimit", f"--stack={size << 10}", "--"]
     bare = subprocess.run([*limited, *command], capture_output=True, check=False)
@@ -290,8 +293,9 @@ def test_small_stack(run, tape, size):
 @pytest.mark.not_sanitized("a sanitizer needs more")
 @pytest.mark.parametrize("size", [8, 10, 12, 14])
 def test_stack_below_16_kib(run, tape, static, size):
-    """The kernel begins the stack up to 8 KiB below its top, at random (arch_align_stack()), and ends by SIGSEGV who
-    has no room left: with these limits any program starts at times only. Without that offset all of them start."""
+    """The kernel begins the stack up to 8 KiB below its top, at random (arch_align_stack()), and ends a program that
+    has no room left by SIGSEGV: with these limits each program starts only sometimes. Without that offset all of them
+    start."""
     limited = ["setarch", "-R", "prlimit", f"--stack={size << 10}", "--"]
     command = [static("nine", NINE)]
     if subprocess.run([*limited, *command], capture_output=True, check=False).returncode != 9:

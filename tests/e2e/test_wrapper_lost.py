@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bare against wrapped: the recorder or the wrapper dies or hangs, orphans and survivors, what the kernel refuses."""
+"""Bare against wrapped: the recorder or the wrapper is killed or hangs, orphans and survivors, what the kernel refuses.
+"""
 import os
 import pathlib
 import signal
@@ -28,7 +29,7 @@ from wrapping import (
     WRAPPERS,
 )
 
-# ---- the recorder and the wrapper die or hang ----
+# ---- ---- the recorder and the wrapper are killed or hang ------------------------------------------------------------
 
 
 def test_recorder_is_killed(wrap):
@@ -51,7 +52,7 @@ def test_recorder_hangs(wrap):
     until("the recorder's end", lambda: state(recorder) in ("", "Z"))
 
 
-def test_recorder_hangs_while_much_is_reaped(wrap):
+def test_recorder_hangs_while_many_are_reaped(wrap):
     text = "echo up > up; %s; for i in $(seq 600); do (true &); done; exit 15" % WAIT_FOR_STOP
     job = subprocess.Popen(wrap + ["bash", "-c", text], **QUIET)
     read_when("up", "up")
@@ -73,8 +74,8 @@ def test_wrapper_is_killed(wrap):
     until("the recorder's end", lambda: state(recorder) in ("", "Z"))
 
 
-def test_recorder_is_out_of_reach(wrap):
-    """Neither keys nor kills of the group meet it, and it holds none of the job's files."""
+def test_recorder_gets_no_signals_of_the_group(wrap):
+    """Neither keys nor kills of the group reach it, and it holds none of the job's files."""
     command = ["sh", "-c", "echo up > up; %s" % WAIT_FOR_STOP]
     job = subprocess.Popen(wrap + command, stdout=subprocess.PIPE, start_new_session=True)
     read_when("up", "up")
@@ -92,7 +93,7 @@ def test_recorder_is_out_of_reach(wrap):
     job.stdout.close()
 
 
-def test_no_process_to_be_had(wrap, tmp_path):
+def test_no_process_can_be_made(wrap, tmp_path):
     tmp_path.chmod(0o777)
     text = "setpriv --reuid 64123 --clear-groups prlimit --nproc=1 {W} sh -c 'echo on; exit 17'"
     done = shell(text, wrap)
@@ -100,7 +101,7 @@ def test_no_process_to_be_had(wrap, tmp_path):
 
 
 @pytest.mark.parametrize("limit", [3, 4, 5, 6, 7, 8])
-def test_no_descriptors_to_be_had(wrap, limit):
+def test_no_descriptor_can_be_opened(wrap, limit):
     # The loader of a dynamic program needs one more than three.
     text = "prlimit --nofile=%d:20000 {W} sh -c 'kill -USR1 $$' 2>/dev/null" % max(limit, 4)
     bare, wrapped = shell(text, []), shell(text, wrap)
@@ -132,13 +133,13 @@ def test_orphans_are_reaped_with_their_status(tmp_path):
 
 
 @needs_dummy
-def test_orphans_are_left_to_others_when_asked(tmp_path):
+def test_orphans_are_not_reaped_if_asked(tmp_path):
     done, facts = logged(tmp_path, ["sh", "-c", "(sh -c 'sleep 0.1; exit 41' &); sleep 0.3; exit 3"], "--no-subreaper")
     assert done.returncode == 3 and facts[-1]["reaped"] == "1"
 
 
 @needs_dummy
-def test_the_recorder_is_not_the_jobs(tmp_path):
+def test_recorder_is_no_child_of_the_job(tmp_path):
     _, facts = logged(tmp_path, ["true"])
     assert [f["kind"] for f in facts] == ["started", "reaped", "ended"]
     assert int(facts[1]["cpu_ns"]) > 0
@@ -147,7 +148,7 @@ def test_the_recorder_is_not_the_jobs(tmp_path):
 
 
 @needs_dummy
-def test_stops_and_signals_are_told(tmp_path):
+def test_stops_and_signals_are_reported(tmp_path):
     log = tmp_path / "log"
     job = own_group([DUMMY, "--log", str(log), "sh", "-c", "trap : USR1; kill -TSTP $$; sleep 0.2; exit 2"])
     assert stopped_by(job.pid) == signal.SIGTSTP
@@ -159,12 +160,12 @@ def test_stops_and_signals_are_told(tmp_path):
 
 
 @needs_dummy
-def test_failed_exec_is_told(tmp_path):
+def test_failed_exec_is_reported(tmp_path):
     done, facts = logged(tmp_path, ["./nonexistent"])
     assert done.returncode == 127 and [(f["kind"], f["number"]) for f in facts] == [("failed", "2")]
 
 
-def test_survivors_are_left(wrap):
+def test_survivors_are_not_ended(wrap):
     survivor = "(setsid sh -c 'echo $$ > pid; sleep 0.3; echo lived > lived' >/dev/null 2>&1 &)"
     done = run(wrap + ["sh", "-c", survivor + "; while [ ! -s pid ]; do sleep 0.01; done"])
     assert done.returncode == 0
@@ -176,7 +177,7 @@ def test_hundred_orphans(wrap):
     assert run(wrap + ["bash", "-c", text]).returncode == 19
 
 
-def test_stopped_orphan_does_not_hold_it_up(wrap):
+def test_stopped_orphan_does_not_delay_the_end(wrap):
     done = run(wrap + ["sh", "-c", "(sh -c 'kill -STOP $$' >/dev/null 2>&1 & echo $! > pid); sleep 0.2; exit 20"])
     assert done.returncode == 20
     os.kill(int(pathlib.Path("pid").read_text()), signal.SIGKILL)
@@ -210,8 +211,8 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize("refusal", REFUSALS, ids=lambda r: " ".join(r))
-def test_refused_by_the_kernel(wrap, refusal):
-    """Whatever is refused to the wrapper (and to it alone), the job runs and its end is told right."""
+def test_calls_refused_by_the_kernel(wrap, refusal):
+    """Whichever system call of the wrapper (and of it alone) fails, the job runs and its end is reported correctly."""
     if os.environ.get("BARO_SANITIZED") == "1":
         pytest.skip("the sanitizer's own calls would be refused too")
     strace = ["strace", "-o", "/dev/null", "-e", refusal[0], *refusal[1:]]
@@ -222,7 +223,7 @@ def test_refused_by_the_kernel(wrap, refusal):
     assert done.returncode == -signal.SIGUSR1
 
 
-def test_letting_go_without_close_range(wrap):
+def test_close_descriptors_without_close_range(wrap):
     strace = ["strace", "-o", "/dev/null", "-e", "inject=close_range:error=ENOSYS"]
     read, write = os.pipe()
     job = subprocess.Popen(strace + wrap + ["bash", "-c", "exec %d>&-; %s" % (write, WAIT_FOR_STOP)], pass_fds=[write])

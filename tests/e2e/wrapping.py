@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared by the tests of wrapping. They compare a command that runs alone with the same command in a wrapper: whatever
-is done to the command, and whatever it does, the result must be the same.
+happens to the command, the result must be the same.
 
 A test runs with each wrapper that was built: `wrapdummy` (its recorder only listens) and `baro run -q`. BARO is the
 binary (build/baro); wrapdummy and probe are in tests/e2e next to it, or where WRAPDUMMY and PROBE say.
@@ -83,7 +83,7 @@ def comm(pid):
 
 
 def held(pid):
-    """The link targets of all descriptors of a process."""
+    """Returns the link targets of all descriptors of a process."""
     links = []
     for entry in os.scandir("/proc/%d/fd" % pid):
         try:

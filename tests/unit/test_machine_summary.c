@@ -204,7 +204,7 @@ static void test_address_space(void **state)
     summary_free(s);
 }
 
-static void test_out_of_sight(void **state)
+static void test_hidden_limits(void **state)
 {
     (void)state;
     const char *source;
@@ -502,7 +502,7 @@ int main(void)
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_measures),
         cmocka_unit_test(test_address_space),
-        cmocka_unit_test(test_out_of_sight),
+        cmocka_unit_test(test_hidden_limits),
         cmocka_unit_test(test_moved),
         cmocka_unit_test(test_spike),
         cmocka_unit_test(test_odd),
