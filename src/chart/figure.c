@@ -9,112 +9,76 @@
 #include "base/error.h"
 #include "chart/rows.h"
 
-#define COMMANDS_DEFAULT 8u
 #define NAME_MAX_BYTES 80
 
-/* The heaviest commands: by CPU time, or by memory (those that held the peak first). */
-struct heaviest {
-    const char *name[CHART_COLORS];
-    size_t n;
-};
-
-static void add_name(struct heaviest *h, const char *name, size_t most)
+static bool has_tasks(const struct making *m)
 {
-    for (size_t i = 0; i < h->n; i++) {
-        if (!name || strcmp(h->name[i], name) == 0)
-            return;
-    }
-    if (name && h->n < most)
-        h->name[h->n++] = name;
+    return fact_rows(m->summary, "tasks") > 0;
 }
 
-static void by_peak_memory(const struct baro_summary *s, struct heaviest *h, size_t most)
+/* Is a row by task? Those of other monitors' reports are by tool: by task if there are tasks, else by command. */
+static bool is_by_task(const struct making *m, const struct figure_row *row)
 {
-    for (size_t i = 0; i < fact_rows(s, "rss_peak_held_by"); i++)
-        add_name(h, fact_text(s, "rss_peak_held_by", "name", i), most);
-    size_t n = fact_rows(s, "commands");
-    double last = 1e300;
-    while (h->n < most) {
-        /* The next lower mark; several with the same are added in their order. */
-        double best = -1;
-        for (size_t i = 0; i < n; i++) {
-            double v;
-            if (fact_number(s, "commands", "rss_peak_bytes", i, &v) && v < last && v > best)
-                best = v;
-        }
-        if (best < 0)
-            return;
-        for (size_t i = 0; i < n; i++) {
-            double v;
-            if (fact_number(s, "commands", "rss_peak_bytes", i, &v) && v == best)
-                add_name(h, fact_text(s, "commands", "name", i), most);
-        }
-        last = best;
-    }
+    return row->by_task || (row->info.set == FIGURE_SEED && has_tasks(m));
 }
 
-static struct heaviest heaviest_of(const struct making *m, enum row_order order)
+/* The curve of processes of one name as that of a task: tasks have the same metrics. */
+static struct curve_row of_task(const struct curve_row *c)
 {
-    struct heaviest h = {.n = 0};
-    size_t most = m->options->commands ? m->options->commands : COMMANDS_DEFAULT;
-    most = most < CHART_COLORS ? most : CHART_COLORS - 1;
-    if (order == ORDER_MEMORY)
-        by_peak_memory(m->summary, &h, most);
-    for (size_t i = 0; i < fact_rows(m->summary, "commands") && h.n < most; i++)
-        add_name(&h, fact_text(m->summary, "commands", "name", i), most);
-    return h;
+    struct curve_row of = *c;
+    of.kind = BARO_KIND_TASK;
+    if (c->how == ROW_COUNT) {
+        of.how = ROW_VALUE;
+        of.metric = "processes";
+    }
+    return of;
 }
 
-/* A command has the same colour in all figures, as far as there are colours: its place by CPU time. */
-static unsigned color_of(const struct making *m, const char *name, unsigned *taken)
+static void add_names(struct making *m, size_t chart, const struct figure_row *row, size_t curves)
 {
-    unsigned color = 0;
-    for (size_t i = 0; i < fact_rows(m->summary, "commands") && i < CHART_COLORS; i++) {
-        const char *other = fact_text(m->summary, "commands", "name", i);
-        if (other && strcmp(other, name) == 0) {
-            color = (unsigned)i;
-            break;
-        }
-        color = CHART_COLORS;
-    }
-    if (color >= CHART_COLORS || (*taken & 1u << color)) {
-        color = CHART_COLORS - 1;
-        while (color > 0 && (*taken & 1u << color))
-            color--;
-    }
-    *taken |= 1u << color;
-    return color;
-}
-
-static void add_commands(struct making *m, size_t chart, const struct figure_row *row, size_t curves)
-{
-    struct heaviest h = heaviest_of(m, row->order);
+    bool tasks = is_by_task(m, row);
+    struct heaviest h = heaviest_of(m, row->order, tasks);
     unsigned taken = 0, colors[CHART_COLORS];
     for (size_t k = 0; k < h.n; k++) {
         /* Those that have a place of their own come first. */
-        colors[k] = color_of(m, h.name[k], &taken);
+        colors[k] = heaviest_color(m, &h, h.name[k], &taken);
     }
     for (size_t k = 0; k < h.n; k++) {
         for (size_t i = 0; i < curves; i++) {
             char title[NAME_MAX_BYTES];
             if (!row->curve[i].by_command)
                 continue;
-            int n = snprintf(title, sizeof(title), "%s%s", h.name[k], row->curve[i].name);
+            const struct curve_row curve = tasks ? of_task(&row->curve[i]) : row->curve[i];
+            int n = snprintf(title, sizeof(title), "%s%s", h.name[k], curve.name);
             if (n > 0)
-                making_curve(m, chart, &row->curve[i], title, h.name[k], colors[k]);
+                making_curve(m, chart, &curve, title, h.name[k], colors[k]);
         }
     }
 }
 
+/* Texts of the table say "command". */
+static const char *said_of(const char *text, bool tasks, char *room, size_t size)
+{
+    static const char word[] = "command", task[] = "task";
+    const char *at = tasks ? strstr(text, word) : NULL;
+    if (!at)
+        return text;
+    snprintf(room, size, "%.*s%s%s", (int)(at - text), text, task, at + sizeof(word) - 1);
+    return room;
+}
+
 static int add_figure(struct making *m, const struct figure_row *row)
 {
-    int chart = making_chart(m, row->info.id, row->info.title, row->info.help, row->info.unit);
+    bool tasks = is_by_task(m, row);
+    char title[256], help[256];
+    int chart = making_chart(m, row->info.id, said_of(row->info.title, tasks, title, sizeof(title)),
+                             said_of(row->info.help, tasks, help, sizeof(help)), row->info.unit);
     size_t curves = 0, colors = 0;
     if (chart < 0)
         return m->failed;
     while (curves < ROW_CURVES && row->curve[curves].name)
         curves++;
-    add_commands(m, (size_t)chart, row, curves);
+    add_names(m, (size_t)chart, row, curves);
     for (size_t i = 0; i < curves; i++) {
         const struct curve_row *c = &row->curve[i];
         if (c->shape == CHART_TOTAL && row->others) {
@@ -162,6 +126,17 @@ static int choose(const struct figure_options *o, struct wanted *ret, struct bar
     return 0;
 }
 
+/* Without tasks there is no figure of them, unless it was asked for. */
+static void leave_out_tasks(const struct making *m, struct wanted *w)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < w->n; i++) {
+        if (!w->row[i]->by_task || has_tasks(m) || m->options->ids)
+            w->row[n++] = w->row[i];
+    }
+    w->n = n;
+}
+
 static void decorate(struct figures *f, const struct wanted *w, const struct making *m)
 {
     for (size_t i = 0; i < f->n; i++) {
@@ -179,8 +154,10 @@ int figures_of_tape(struct baro_tape *tape, const struct figure_options *options
         return r;
     struct making m = {.tape = tape, .options = options, .err = err};
     r = making_begin(&m);
-    if (r >= 0)
+    if (r >= 0) {
+        leave_out_tasks(&m, &wanted);
         r = making_read_limits(&m);
+    }
     if (r >= 0)
         r = making_run(&m, add_wanted, &wanted, ret);
     if (r >= 0)

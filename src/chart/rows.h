@@ -43,6 +43,7 @@ struct figure_row {
     struct figure_info info;
     struct curve_row curve[ROW_CURVES];
     enum row_order order;
+    bool by_task;       /* curves are of tasks where they are by_command; without tasks there is no such figure */
     const char *others; /* the curve between the stacked ones and the CHART_TOTAL; NULL: none */
     /* Adds limits and marks once the curves are known. NULL: none. */
     decorate_function *decorate;
@@ -65,6 +66,18 @@ decorate_function decorate_host_cpu, decorate_host_memory, decorate_peak /* mark
 /* Adds a limit, with its steps where it changed. offset: of the member of struct limit_change. */
 void chart_add_limit_steps(struct chart *c, const char *name, double value, const struct limit_history *h,
                            size_t offset);
+
+/* ---- names with curves of their own: heaviest.c ---- */
+struct making;
+struct heaviest {
+    const char *name[CHART_COLORS];
+    size_t n;
+    const char *section; /* of the summary: "commands" or "tasks" */
+};
+/* By CPU time, or by memory (of commands those that held the peak first). */
+struct heaviest heaviest_of(const struct making *m, enum row_order order, bool tasks);
+/* The colour of one of them; taken: a bit for each that another one has. */
+unsigned heaviest_color(const struct making *m, const struct heaviest *h, const char *name, unsigned *taken);
 
 /* ---- making ---- */
 struct figures {

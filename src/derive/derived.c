@@ -90,6 +90,12 @@ static const struct baro_derived table[] = {
          CGROUP_pressure_io_some)
     RATE(CGROUP, "pressure_io_full_ratio", "ratio",
          "share of time in which all of its threads that were not idle waited for I/O", CGROUP_pressure_io_full)
+
+    RATE(TASK, "cores", "cores", "cores that its processes used", TASK_cpu)
+    RATE(TASK, "io_read_bytes_per_second", "bytes per second",
+         "bytes fetched from storage, with those of children that were waited for", TASK_io_read)
+    RATE(TASK, "io_write_bytes_per_second", "bytes per second",
+         "bytes sent to storage, with those of children that were waited for", TASK_io_write)
 };
 #define ROWS (sizeof(table) / sizeof(*table))
 

@@ -183,14 +183,24 @@ void page_value_cell(struct buf *html, const struct baro_fact *fact, const struc
     buf_str(html, "</td>");
 }
 
-unsigned page_color(const struct page *p, const char *command)
+static unsigned color_in(const struct page *p, const char *figure, const char *command)
 {
-    const struct chart *c = p->figures ? figures_find(p->figures, "cpu") : NULL;
+    const struct chart *c = p->figures ? figures_find(p->figures, figure) : NULL;
     for (size_t i = 0; c && i < c->n_curves; i++) {
         if (c->curves[i].shape == CHART_STACK && strcmp(c->curves[i].name, command) == 0)
             return c->curves[i].color;
     }
     return CHART_COLOR_OTHERS;
+}
+
+unsigned page_color(const struct page *p, const char *command)
+{
+    return color_in(p, "cpu", command);
+}
+
+unsigned page_task_color(const struct page *p, const char *task)
+{
+    return color_in(p, "cpu_tasks", task);
 }
 
 void page_percent(const struct page *p, struct buf *html, uint64_t t_ns)

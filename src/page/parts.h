@@ -62,6 +62,7 @@ void page_value(struct buf *html, const struct baro_fact *fact, const struct bar
 void page_value_cell(struct buf *html, const struct baro_fact *fact, const struct baro_value *v);
 /* The colour of a command in all charts: 0 to CHART_COLORS. */
 unsigned page_color(const struct page *p, const char *command);
+unsigned page_task_color(const struct page *p, const char *task);
 /* A time as a share of the axis in percent, cut to its ends: "12.345". */
 void page_percent(const struct page *p, struct buf *html, uint64_t t_ns);
 /* "exit 1", "killed by SIGKILL"; "" if it is not known. */

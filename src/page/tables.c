@@ -6,8 +6,10 @@
 
 #include "base/fmt.h"
 #include "page/parts.h"
+#include "report/tasks.h"
 
 #define COMMANDS_MOST 200u
+#define TASKS_MOST 200u
 #define PROCESSES_SHOWN 60u
 #define EXITS_SHOWN 100u
 #define EVENTS_SHOWN 200u
@@ -99,6 +101,45 @@ static void phases(struct page *p)
         buf_str(&p->html, "</tr>\n");
     }
     end_table(p, shown, n, "phases");
+}
+
+/* ---- tasks ---- */
+
+static void task(struct page *p, size_t row)
+{
+    static const char *const names[] = {
+        "processes_started", "cpu_ns",         "cpu_user_ns",    "cpu_system_ns",
+        "cores_mean",        "cores_peak",     "rss_peak_bytes", "pss_peak_bytes",
+        "uss_peak_bytes",    "process_uss_peak_bytes", "io_read_bytes",  "io_write_bytes",
+        "active_ns",
+    };
+    struct baro_value v;
+    baro_summary_value(p->summary, baro_summary_fact_find("tasks", "name"), row, &v);
+    const char *name = v.text ? v.text : "";
+    buf_str(&p->html, "<tr data-k=\"");
+    page_string(&p->html, name);
+    buf_printf(&p->html, "\"><td><i class=\"k%u\"></i>", page_task_color(p, name));
+    page_string(&p->html, name);
+    buf_str(&p->html, "</td>");
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        int fact = baro_summary_fact_find("tasks", names[i]);
+        baro_summary_value(p->summary, fact, row, &v);
+        page_value_cell(&p->html, baro_summary_fact(fact), &v);
+    }
+    buf_str(&p->html, "</tr>\n");
+}
+
+static void tasks(struct page *p)
+{
+    size_t order[TASKS_MOST], n = report_tasks_order(p->summary, order, TASKS_MOST);
+    if (!n)
+        return;
+    begin_table(p, "tasks", "Tasks",
+                "task|processes>|cpu>|user>|system>|cores>|peak cores>|peak rss>|peak pss>|peak uss>|uss of one>|read>|"
+                "written>|active>");
+    for (size_t i = 0; i < n; i++)
+        task(p, order[i]);
+    end_table(p, n, report_tasks_count(p->summary), "tasks");
 }
 
 /* ---- commands ---- */
@@ -242,6 +283,7 @@ void page_tables(struct page *p)
 {
     if (p->timeline)
         phases(p);
+    tasks(p);
     commands(p);
     processes(p);
     exits(p);

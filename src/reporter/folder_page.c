@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "report/read.h"
+#include "report/tasks.h"
 #include "reporter/markdown_text.h"
 
 /* ---- the table of commands ---- */
@@ -90,10 +92,35 @@ static void pictures(const struct folder_page *p, enum figure_set set, struct bu
     }
 }
 
+/* What the figures say of all tasks together. */
+static void by_task(const struct folder_page *p, struct buf *ret)
+{
+    uint64_t peak, all;
+    buf_str(ret, "## By task\n\nA figure of a task is the sum over its processes; CPU of 100 % is one core. USS is "
+                 "memory that no other process shares; RSS counts shared memory in each process. The table of tasks is "
+                 "above.\n\n");
+    if (!report_has_u64(p->summary, "job", "uss_peak_bytes", &peak))
+        return;
+    buf_str(ret, "Peak of USS over all tasks: ");
+    fmt_bytes(ret, peak);
+    if (report_has_u64(p->summary, "host", "memory_total_bytes", &all) && all) {
+        buf_str(ret, ", ");
+        fmt_decimal(ret, 100 * (double)peak / (double)all, 1);
+        buf_str(ret, " % of the machine's ");
+        fmt_bytes(ret, all);
+    }
+    buf_str(ret, ".\n\n");
+}
+
 void folder_page(const struct folder_page *p, struct buf *ret)
 {
     buf_str(ret, "\n## Figures\n\n");
     pictures(p, FIGURE_PAGE, ret);
+    if (report_tasks_count(p->summary)) {
+        by_task(p, ret);
+        pictures(p, FIGURE_SEED, ret);
+        return;
+    }
     buf_str(ret, "## By command\n\nPeaks and means of CPU, USS and RSS are those of all processes of the command "
                  "together, at the samples; CPU of 100 % is one core. USS is memory that no other process shares; RSS "
                  "counts shared memory in each process.\n\n");

@@ -14,6 +14,7 @@
 #include "report/read.h"
 #include "report/report.h"
 #include "reporter/document.h"
+#include "reporter/markdown_cells.h"
 #include "reporter/markdown_text.h"
 
 #define COMMANDS_SHOWN 10u
@@ -206,45 +207,6 @@ static void notes(struct page *p)
 
 /* ---- tables ---- */
 
-/* A figure stays in one line. */
-static void put_unbroken(struct page *p, const struct buf *b)
-{
-    for (size_t i = 0; i < b->len; i++) {
-        if (b->at[i] == ' ')
-            buf_str(p->out, "\xc2\xa0");
-        else
-            buf_byte(p->out, b->at[i]);
-    }
-    p->out->failed = p->out->failed || b->failed;
-}
-
-static void cell(struct page *p, struct baro_value v, void (*format)(struct buf *, uint64_t))
-{
-    struct buf b = {0};
-    buf_str(p->out, " | ");
-    if (v.absent) {
-        buf_str(p->out, v.absent > 0 ? baro_absent_name((enum baro_absent)v.absent) : "");
-        return;
-    }
-    if (v.flags & BARO_VALUE_LOWER_BOUND && v.u64 == 0) { /* of a process that was too short to be read: says nothing */
-        buf_str(p->out, "-");
-        return;
-    }
-    buf_str(&b, v.flags & BARO_VALUE_LOWER_BOUND ? "at least " : v.flags & BARO_VALUE_ESTIMATE ? "about " : "");
-    format(&b, v.u64);
-    put_unbroken(p, &b);
-    buf_done(&b);
-}
-
-static void cell_real(struct page *p, struct baro_value v)
-{
-    buf_str(p->out, " | ");
-    if (v.absent)
-        buf_str(p->out, v.absent > 0 ? baro_absent_name((enum baro_absent)v.absent) : "");
-    else
-        fmt_decimal(p->out, v.real, v.real < 10 ? 2 : 1);
-}
-
 static void phase_row(struct page *p, size_t i, const struct baro_timeline_item *item)
 {
     struct buf b = {0};
@@ -254,17 +216,17 @@ static void phase_row(struct page *p, size_t i, const struct baro_timeline_item 
     markdown_code(p->out, item->name, strlen(item->name), true);
     buf_str(p->out, " | ");
     fmt_moment(&b, item->begin_ns);
-    put_unbroken(p, &b);
+    markdown_unbroken(p->out, &b);
     buf_clear(&b);
     buf_str(p->out, " | ");
     fmt_duration(&b, item->end_ns - item->begin_ns);
     buf_str(&b, item->is_open ? ", open" : "");
-    put_unbroken(p, &b);
-    cell(p, document_phase(p->d, i, "cpu_ns"), fmt_duration);
-    cell_real(p, document_phase(p->d, i, "cores_mean"));
-    cell(p, document_phase(p->d, i, "rss_peak_bytes"), fmt_bytes);
-    cell(p, document_phase(p->d, i, "io_rchar_bytes"), fmt_bytes);
-    cell(p, document_phase(p->d, i, "io_wchar_bytes"), fmt_bytes);
+    markdown_unbroken(p->out, &b);
+    markdown_cell(p->out, document_phase(p->d, i, "cpu_ns"), fmt_duration);
+    markdown_cell_real(p->out, document_phase(p->d, i, "cores_mean"));
+    markdown_cell(p->out, document_phase(p->d, i, "rss_peak_bytes"), fmt_bytes);
+    markdown_cell(p->out, document_phase(p->d, i, "io_rchar_bytes"), fmt_bytes);
+    markdown_cell(p->out, document_phase(p->d, i, "io_wchar_bytes"), fmt_bytes);
     buf_str(p->out, " |\n");
     buf_done(&b);
 }
@@ -293,14 +255,14 @@ static void command_row(struct page *p, size_t i)
     struct baro_value cpu = report_row(p->s, "commands", "cpu_ns", i);
     buf_str(p->out, "| ");
     markdown_code(p->out, name, strlen(name), true);
-    cell(p, report_row(p->s, "commands", "processes", i), fmt_count);
-    cell(p, cpu, fmt_duration);
+    markdown_cell(p->out, report_row(p->s, "commands", "processes", i), fmt_count);
+    markdown_cell(p->out, cpu, fmt_duration);
     buf_str(p->out, " | ");
     if (!cpu.absent && total)
         lines_percent(p->out, (double)cpu.u64 / (double)total);
-    cell(p, report_row(p->s, "commands", "rss_peak_bytes", i), fmt_bytes);
-    cell(p, report_row(p->s, "commands", "io_read_bytes", i), fmt_bytes);
-    cell(p, report_row(p->s, "commands", "io_write_bytes", i), fmt_bytes);
+    markdown_cell(p->out, report_row(p->s, "commands", "rss_peak_bytes", i), fmt_bytes);
+    markdown_cell(p->out, report_row(p->s, "commands", "io_read_bytes", i), fmt_bytes);
+    markdown_cell(p->out, report_row(p->s, "commands", "io_write_bytes", i), fmt_bytes);
     buf_str(p->out, " |\n");
 }
 
@@ -345,6 +307,7 @@ int report_markdown(const struct report_input *in, baro_sink *sink, void *contex
     curves(&p);
     figures(&p);
     phases(&p);
+    markdown_tasks(p.s, &out);
     commands(&p);
     notes(&p);
     foot(&p);

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reporter/markdown_cells.h"
+
+#include <string.h>
+
+#include "base/fmt.h"
+#include "report/read.h"
+#include "report/tasks.h"
+#include "reporter/markdown_text.h"
+
+#define TASKS_SHOWN 64u
+
+void markdown_unbroken(struct buf *out, const struct buf *text)
+{
+    for (size_t i = 0; i < text->len; i++) {
+        if (text->at[i] == ' ')
+            buf_str(out, "\xc2\xa0");
+        else
+            buf_byte(out, text->at[i]);
+    }
+    out->failed = out->failed || text->failed;
+}
+
+void markdown_cell(struct buf *out, struct baro_value v, void (*format)(struct buf *, uint64_t))
+{
+    struct buf b = {0};
+    buf_str(out, " | ");
+    if (v.absent) {
+        buf_str(out, v.absent > 0 ? baro_absent_name((enum baro_absent)v.absent) : "");
+        return;
+    }
+    if (v.flags & BARO_VALUE_LOWER_BOUND && v.u64 == 0) { /* of a process that was too short to be read: says nothing */
+        buf_str(out, "-");
+        return;
+    }
+    buf_str(&b, v.flags & BARO_VALUE_LOWER_BOUND ? "at least " : v.flags & BARO_VALUE_ESTIMATE ? "about " : "");
+    format(&b, v.u64);
+    markdown_unbroken(out, &b);
+    buf_done(&b);
+}
+
+void markdown_cell_real(struct buf *out, struct baro_value v)
+{
+    buf_str(out, " | ");
+    if (v.absent)
+        buf_str(out, v.absent > 0 ? baro_absent_name((enum baro_absent)v.absent) : "");
+    else
+        fmt_decimal(out, v.real, v.real < 10 ? 2 : 1);
+}
+
+/* ---- tasks ---- */
+
+static const struct {
+    const char *title, *fact;
+    void (*format)(struct buf *, uint64_t); /* NULL: cores */
+} columns[] = {
+    {"processes", "processes_started", fmt_count},
+    {"samples", "process_samples", fmt_count},
+    {"peak uss of one", "process_uss_peak_bytes", fmt_bytes},
+    {"peak uss", "uss_peak_bytes", fmt_bytes},
+    {"peak rss", "rss_peak_bytes", fmt_bytes},
+    {"peak pss", "pss_peak_bytes", fmt_bytes},
+    {"mean uss of one", "process_uss_mean_bytes", fmt_bytes},
+    {"cpu", "cpu_ns", fmt_duration},
+    {"user", "cpu_user_ns", fmt_duration},
+    {"system", "cpu_system_ns", fmt_duration},
+    {"cores", "cores_mean", NULL},
+    {"peak cores", "cores_peak", NULL},
+    {"peak cores of one", "process_cores_peak", NULL},
+    {"active", "active_ns", fmt_duration},
+};
+#define COLUMNS (sizeof(columns) / sizeof(*columns))
+
+static void task_row(const struct baro_summary *s, size_t row, struct buf *out)
+{
+    const char *name = report_row(s, "tasks", "name", row).text;
+    buf_str(out, "| ");
+    markdown_code(out, name ? name : "", name ? strlen(name) : 0, true);
+    for (size_t i = 0; i < COLUMNS; i++) {
+        struct baro_value v = report_row(s, "tasks", columns[i].fact, row);
+        if (columns[i].format)
+            markdown_cell(out, v, columns[i].format);
+        else
+            markdown_cell_real(out, v);
+    }
+    buf_str(out, " |\n");
+}
+
+void markdown_tasks(const struct baro_summary *s, struct buf *out)
+{
+    size_t order[TASKS_SHOWN], n = report_tasks_order(s, order, TASKS_SHOWN);
+    if (!n)
+        return;
+    buf_str(out, "### Tasks\n\n| task |");
+    for (size_t i = 0; i < COLUMNS; i++)
+        buf_printf(out, " %s |", columns[i].title);
+    buf_str(out, "\n|---|");
+    for (size_t i = 0; i < COLUMNS; i++)
+        buf_str(out, "--:|");
+    buf_byte(out, '\n');
+    for (size_t i = 0; i < n; i++)
+        task_row(s, order[i], out);
+    if (report_tasks_count(s) > n)
+        buf_printf(out, "\n%zu more tasks used less.\n", report_tasks_count(s) - n);
+    buf_byte(out, '\n');
+}
