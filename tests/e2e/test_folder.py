@@ -292,7 +292,9 @@ def test_file_system_without_fsync(run, fuse, fsync):
     server = fuse(fsync)
     tape = f"{server.folder}/t.baro"
     done = run("run", "-q", "-i", "10ms", "-o", tape, "--", "sh", "-c", "sleep 0.2; exit 4", status=4)
-    assert (done.stdout, done.stderr) == ("", "")
+    # On a busy machine this server may take longer than the wrapper waits for the recorder.
+    assert done.stdout == "" and (done.stderr == "" or "has not finished" in done.stderr)
+    run.await_end(tape)
     summary = run.summary(tape)
     assert summary["exit"]["status"] == 4
     assert summary["recorder"]["damaged_bytes"] == 0
