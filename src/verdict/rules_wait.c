@@ -123,6 +123,7 @@ const struct rule rule_lock_contention = {
 
 #define IDLE_DEMAND 0.1
 #define NETWORK_SWITCHES 5.0
+#define NETWORK_SWITCHES_LEAST 100.0 /* a few packets of others come in at any time */
 #define NETWORK_PACKETS 0.3
 
 static bool is_idle(const struct evidence *e, const struct stretch *s)
@@ -134,6 +135,7 @@ static bool is_idle(const struct evidence *e, const struct stretch *s)
 static bool is_network(const struct stretch *s)
 {
     return per_second(s, s->grown[CURVE_SWITCHES]) >= NETWORK_SWITCHES &&
+           s->grown[CURVE_SWITCHES] >= NETWORK_SWITCHES_LEAST &&
            s->grown[CURVE_PACKETS] >= NETWORK_PACKETS * s->grown[CURVE_SWITCHES];
 }
 
@@ -169,6 +171,7 @@ static bool idle(const struct evidence *e, const struct stretch *s, struct findi
 static const struct baro_threshold network_thresholds[] = {
     {"threads that ran or could have run, on average, at most", IDLE_DEMAND, BARO_UNIT_REAL},
     {"voluntary context switches per second", NETWORK_SWITCHES, BARO_UNIT_NONE},
+    {"voluntary context switches in all", NETWORK_SWITCHES_LEAST, BARO_UNIT_NONE},
     {"packets that the machine received per switch", NETWORK_PACKETS, BARO_UNIT_REAL},
 };
 const struct rule rule_network_wait = {

@@ -94,11 +94,19 @@ def within_reach(tmp_path_factory):
 
 @pytest.fixture
 def work():
-    """A folder for each test, in which an ordinary user may write, too (pytest's tmp_path belongs to root)."""
+    """A folder for each test, in which an ordinary user may write, too."""
     path = pathlib.Path(tempfile.mkdtemp(prefix="baro-e2e-"))
     path.chmod(0o1777)
     yield path
     shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture
+def tmp_path(work):
+    """pytest's own has a parent that each other pytest of this user closes to all others when it begins."""
+    path = work / "tmp"
+    path.mkdir()
+    return path
 
 
 @pytest.fixture(autouse=True)

@@ -426,7 +426,7 @@ def test_network(verdicts, slow_server):
     check(verdicts(script(f"""
         import socket
         with socket.create_connection(("127.0.0.1", {slow_server})) as s:
-            for _ in range(120): s.recv(1)""")), "network-wait")
+            for _ in range(200): s.recv(1)""")), "network-wait")
 
 
 # ---- ---- processes, and the end of jobs -----------------------------------------------------------------------------
