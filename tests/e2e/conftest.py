@@ -12,6 +12,8 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -62,6 +64,24 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.skip(reason=f"sanitizers: {reason}"))
         if item.get_closest_marker("slow") and not full:
             item.add_marker(pytest.mark.skip(reason="slow: run with BARO_FULL=1"))
+
+
+def has_connector():
+    """Does the process connector report the processes that we see? It is in the initial network namespace alone, and
+    speaks of the initial PID namespace."""
+    leave = struct.pack("=IHHIIIIIIHHI", 40, 3, 0, 0, 0, 1, 1, 0, 0, 4, 0, 2)  # PROC_CN_MCAST_IGNORE
+    try:
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, 11) as s:  # NETLINK_CONNECTOR
+            s.bind((0, 1))
+            s.send(leave)
+    except OSError:
+        return False
+    return os.readlink("/proc/self/ns/pid") == "pid:[4026531836]"
+
+
+needs_connector = pytest.mark.skipif(
+    os.geteuid() != 0 or not has_connector(), reason="needs root and the process connector, which a container lacks"
+)
 
 
 # ---- the binary and where it writes ---------------------------------------------------------------------------------

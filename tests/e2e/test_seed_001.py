@@ -16,10 +16,11 @@ import sys
 import time
 
 import pytest
+from conftest import needs_connector
 from seeds import COLUMNS, read_tools, table
 
 pytest.importorskip("psutil", reason="python3-psutil is not installed")
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups and needs the process connector")
+pytestmark = needs_connector
 
 # Holds memory, waits for a file, burns CPU time, and prints how much it holds and when it began and ended.
 TOOL = """#!{python}

@@ -8,7 +8,8 @@ import signal
 import subprocess
 
 import pytest
-from test_tasks import last, recording, root, started, tool  # noqa: F401 (fixtures)
+from conftest import needs_connector
+from test_tasks import last, recording, started, tool  # noqa: F401 (fixtures)
 
 BURNS_TWICE = """#!{python}
 import os, subprocess, sys
@@ -33,7 +34,7 @@ def task_file(work):
     return write
 
 
-@root
+@needs_connector
 def test_pids_files_groups_and_commands(recording, tool, groups, task_file, work, wait_until):  # noqa: F811
     gul, fmp, web = tool("gul"), tool("fmp"), tool("web")
     two = tool("two", BURNS_TWICE)
@@ -81,7 +82,7 @@ def test_ends_with_the_processes_that_are_named(run, tape, task_file):
     assert [t["name"] for t in tasks] == ["a"] and tasks[0]["processes_started"] >= 1
 
 
-@root
+@needs_connector
 def test_a_pid_file_changes(recording, task_file, work, wait_until):  # noqa: F811
     """The next process joins, and the one before stays in the task until it ends."""
     path = task_file("tasks:\n  daemon:\n    pidfile: d.pid\n")
@@ -107,7 +108,7 @@ def test_a_pid_file_changes(recording, task_file, work, wait_until):  # noqa: F8
     assert r.stop()["daemon"]["processes_started"] == 2
 
 
-@root
+@needs_connector
 def test_a_process_enters_a_group_and_leaves_it(recording, groups, task_file, tool, work, wait_until):  # noqa: F811
     group = groups()
     r = recording("--task", task_file(f"tasks: {{web: {{cgroup: {group.path}}}}}"))

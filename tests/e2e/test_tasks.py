@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import pytest
+from conftest import needs_connector
 
 BURN = """#!{python}
 import sys, time
@@ -80,10 +81,7 @@ def started(recording, name):
     return row["processes_started"] if row else 0
 
 
-root = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups and needs the process connector")
-
-
-@root
+@needs_connector
 def test_cpu_against_control_groups(recording, tool, groups):
     gul, fmp, other = tool("gul"), tool("fmp"), tool("other")
     made = {path.name: groups() for path in (gul, fmp, other)}
@@ -148,7 +146,7 @@ os.wait()
 """
 
 
-@root
+@needs_connector
 @pytest.mark.parametrize("children", [False, True])
 def test_children(recording, tool, work, wait_until, children):
     gul = tool("gul", SPAWNS)
@@ -184,7 +182,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 """
 
 
-@root
+@needs_connector
 def test_a_process_changes_its_task_and_leaves(recording, tool, work, wait_until):
     first, second, foreign = tool("gul", EXECUTES), tool("fmp", EXECUTES), tool("other")
     r = recording("--exact", first.name, "--exact", second.name)
@@ -209,7 +207,7 @@ def test_a_process_changes_its_task_and_leaves(recording, tool, work, wait_until
     assert r.values("exit") == []
 
 
-@root
+@needs_connector
 def test_memory_of_processes_between_two_samples_is_not_known(recording, tool):
     """It is not 0. Their CPU time is known from their ends."""
     gul = tool("gul")
@@ -239,7 +237,7 @@ def test_below_a_process(recording, tool, wait_until):
     assert tasks[gul.name]["processes_started"] == 0  # a process belongs to the first rule that fits
 
 
-@root
+@needs_connector
 def test_of_a_user(recording, tool, wait_until):
     gul = tool("gul")
     r = recording("--match", gul.name, "--user", "nobody")
@@ -290,7 +288,7 @@ def test_another_process_selects_when_the_first_is_killed(recording, tool, run, 
     assert len(lines) == 1, lines
 
 
-@root
+@needs_connector
 def test_programs_that_end_before_they_are_read(recording, tool, wait_until):
     """With a budget of hardly any CPU time, programs end before it is their turn. They are counted."""
     gul = tool("gul")
