@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * population PROCESSES BUSY PERIOD_US: children with 2 MB each, of whom the first BUSY wake up once in each period,
- * compute for some microseconds, and once in ten periods let go of their memory and take some more; the others sleep.
- * Prints "ready" when all are there.
+ * population PROCESSES BUSY PERIOD_US [KIB]: children with 2 MB (or KIB) each, of whom the first BUSY wake up once in
+ * each period, compute for some microseconds, and once in ten periods let go of their memory and take some more; the
+ * others sleep. Prints "ready" when all are there.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -12,12 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
-static void live(int busy, long period_us)
+static void live(int busy, long period_us, size_t size)
 {
     struct timespec period = {period_us / 1000000, period_us % 1000000 * 1000};
-    char *memory = malloc(2 << 20);
+    char *memory = malloc(size);
 
-    memset(memory, 1, 2 << 20);
+    memset(memory, 1, size);
     while (!busy)
         pause();
     for (unsigned k = 0;; k++) {
@@ -27,8 +27,9 @@ static void live(int busy, long period_us)
         if (k % 10)
             continue;
         free(memory);
-        memory = malloc((2 + k / 10 % 3) << 20);
-        memset(memory, (int)k, (2 + k / 10 % 3) << 20);
+        size_t now = size + k / 10 % 3 * (size / 2);
+        memory = malloc(now);
+        memset(memory, (int)k, now);
     }
 }
 
@@ -36,11 +37,12 @@ int main(int argc, char **argv)
 {
     int n = argc > 1 ? atoi(argv[1]) : 200, busy = argc > 2 ? atoi(argv[2]) : 10;
     long period_us = argc > 3 ? atol(argv[3]) : 100000;
+    size_t size = argc > 4 ? (size_t)atol(argv[4]) << 10 : 2 << 20;
 
     for (int i = 0; i < n; i++) {
         if (fork() == 0) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
-            live(i < busy, period_us);
+            live(i < busy, period_us, size);
         }
     }
     puts("ready");

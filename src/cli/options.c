@@ -6,6 +6,7 @@
 #include "base/fmt.h"
 #include "base/span.h"
 #include "cli/options_select.h"
+#include "cli/options_values.h"
 #include "command/options.h"
 #include "command/settings.h"
 #include "metric/ids.h"
@@ -16,7 +17,7 @@
 
 /* ---- values ---- */
 
-static int take_interval(void *at, const char *text, struct baro_error *err)
+int take_interval(void *at, const char *text, struct baro_error *err)
 {
     uint64_t ns;
     if (strcmp(text, "auto") == 0) {
@@ -45,7 +46,7 @@ static int take_for(void *at, const char *text, struct baro_error *err)
 }
 
 /* A time or a size; given twice, both. */
-static int take_keep(void *at, const char *text, struct baro_error *err)
+int take_keep(void *at, const char *text, struct baro_error *err)
 {
     struct record_settings *s = at;
     uint64_t n;
@@ -73,7 +74,7 @@ static int take_tape(void *at, const char *text, struct baro_error *err)
     return 0;
 }
 
-static int take_overhead(void *at, const char *text, struct baro_error *err)
+int take_overhead(void *at, const char *text, struct baro_error *err)
 {
     uint64_t ppm;
     if (strcmp(text, "off") == 0) {
@@ -114,7 +115,7 @@ static const char *near_metric(const char *text)
     return NULL;
 }
 
-static int take_metrics(void *at, const char *text, struct baro_error *err)
+int take_metrics(void *at, const char *text, struct baro_error *err)
 {
     struct baro_error inner = BARO_ERROR_INIT;
     int code = metric_parse_list(text, at, &inner);

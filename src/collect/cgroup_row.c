@@ -12,7 +12,7 @@ static void open_groups(struct cgroup_row *r)
     const struct cgroups_options o = {.root_fd = g->options.root_fd,
                                       .ns_per_tick = g->job->ns_per_tick,
                                       .memory_total = g->options.memory_total,
-                                      .helper = g->options.helper,
+                                      .helper = g->options.helper && !sampling_is_shared(g),
                                       .ids = &g->entity_ids};
     r->opened = true;
     cgroups_new(&r->groups, &o, g->options.groups);
@@ -24,6 +24,8 @@ static struct helper *helper_of(struct cgroup_row *r)
     const struct sampler_options *o = &r->sampling->options;
     if (r->host->host)
         return host_helper(r->host->host);
+    if (sampling_is_shared(r->sampling))
+        return NULL; /* a helper for each job would be too many */
     if (!r->helper && o->helper && r->sampling->now_ns >= (o->host_at_once ? 0 : SAMPLING_HELPER_AFTER))
         helper_new(&r->helper, o->proc_fd, false, NULL);
     return r->helper;

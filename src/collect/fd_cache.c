@@ -10,6 +10,8 @@
 #include "base/fd.h"
 
 #define DESCRIPTORS 315u /* 63 processes with five files each, 157 with two */
+#define JOBS_MANY 1024u  /* jobs of an observer for which descriptors are to be enough */
+#define OTHER_FILES 14u  /* of one of them: its tape, its control groups */
 #define WORTH_IT 2u      /* ticks in a row in which a process must have run before its files stay open */
 
 static unsigned files_wanted(unsigned need)
@@ -23,8 +25,13 @@ int fd_cache_init(struct fd_cache *c, struct sampling *sampling)
     struct rlimit limit;
     uint64_t fds = DESCRIPTORS;
     *c = (struct fd_cache){.sampling = sampling};
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 4 < fds)
+    bool limited = getrlimit(RLIMIT_NOFILE, &limit) == 0;
+    if (limited && limit.rlim_cur / 4 < fds)
         fds = limit.rlim_cur / 4;
+    if (limited && sampling_is_shared(sampling)) {
+        uint64_t share = limit.rlim_cur / JOBS_MANY, most = share > OTHER_FILES ? share - OTHER_FILES : 0;
+        fds = most < fds ? most : fds;
+    }
     c->n = fds / files_wanted(sampling->need);
     if (!c->n)
         return 0;

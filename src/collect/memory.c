@@ -155,7 +155,7 @@ static void reply_smaps(struct memory *y, struct member *m, const struct helper_
         m->row.value[ids[i]] = reply->smaps_absent ? 0 : values[i];
     }
     uint64_t spent = reply->spent_ns + LEAST_COST, most = SLOWEST * estimate(m);
-    allowance_correct(&y->allowance, cost_of(m), spent < most ? spent : most);
+    allowance_correct(&y->sampling->account->allowance, cost_of(m), spent < most ? spent : most);
     uint64_t mean_us = ((m->note.smaps_cost_us ? (cost_of(m) * 3 + spent) / 4 : spent) + 999) / 1000;
     m->note.smaps_cost_us = mean_us < UINT32_MAX ? (uint32_t)mean_us : UINT32_MAX;
     m->note.smaps_ns = y->sampling->now_ns;
@@ -176,14 +176,13 @@ static void ask_again(struct memory *y, struct member *m, uint32_t what)
     }
     if (what & HELPER_SMAPS) {
         y->peak_unread = true;
-        allowance_correct(&y->allowance, cost_of(m), 0);
+        allowance_correct(&y->sampling->account->allowance, cost_of(m), 0);
     }
     member_wake(m);
 }
 
-static void on_reply(void *context, const struct helper_reply *reply)
+void memory_take_reply(struct memory *y, const struct helper_reply *reply)
 {
-    struct memory *y = context;
     struct member *m = tree_find(&y->sampling->job->tree, reply->key.pid);
     if (!m || !baro_key_equal(m->row.key, reply->key))
         return;
@@ -208,10 +207,21 @@ static void on_reply(void *context, const struct helper_reply *reply)
         member_wake(m); /* a late reply: the next tick writes the row to the tape */
 }
 
+static void on_reply(void *context, const struct helper_reply *reply)
+{
+    struct memory *y = context;
+    const struct account *a = y->sampling->account;
+    if (sampling_is_shared(y->sampling))
+        a->route(a->route_context, reply);
+    else
+        memory_take_reply(y, reply);
+}
+
 /* Does the budget allow this read now? */
 static bool may_read(struct memory *y, const struct member *m, bool urgent)
 {
-    return allowance_take(&y->allowance, &y->sampling->budget, y->sampling->now_ns, cost_of(m), urgent);
+    return allowance_take(&y->sampling->account->allowance, &y->sampling->account->budget,
+                          sampling_account_ns(y->sampling, y->sampling->now_ns), cost_of(m), urgent);
 }
 
 #define LARGEST 16u
@@ -268,7 +278,7 @@ static void request_due(struct memory *y)
         if (y->sampling->now_ns >= info_due(m))
             what |= HELPER_INFO;
         if (y->sampling->now_ns >= smaps_due(y, m)) {
-            if (y->sampling->budget.level < BUDGET_LESS && may_read(y, m, false))
+            if (y->sampling->account->budget.level < BUDGET_LESS && may_read(y, m, false))
                 what |= HELPER_SMAPS;
             else
                 y->sampling->thinned++;
@@ -327,9 +337,24 @@ static bool at_peak(struct memory *y)
 static bool have_helper(struct memory *y)
 {
     const struct sampler_options *o = &y->sampling->options;
-    if (!y->helper && o->helper && !y->no_helper && helper_new(&y->helper, o->proc_fd, o->cmdline, NULL) < 0)
-        y->no_helper = true;
+    struct account *a = y->sampling->account;
+    if (y->helper || !o->helper || y->no_helper)
+        return y->helper != NULL;
+    if (!sampling_is_shared(y->sampling)) {
+        y->no_helper = helper_new(&y->helper, o->proc_fd, o->cmdline, NULL) < 0;
+        return !y->no_helper;
+    }
+    if (!a->helper && !a->no_helper)
+        a->no_helper = helper_new(&a->helper, o->proc_fd, o->cmdline, NULL) < 0;
+    y->helper = a->helper;
+    y->no_helper = a->no_helper;
     return y->helper != NULL;
+}
+
+/* The helper that this recording has for itself alone. */
+static struct helper *own_helper(const struct memory *y)
+{
+    return sampling_is_shared(y->sampling) ? NULL : y->helper;
 }
 
 static void collect_replies(struct memory *y)
@@ -355,7 +380,9 @@ static void ask(struct memory *y)
     if (!y->n_requests || !have_helper(y))
         return;
     y->moved_since_asked = false;
-    helper_ask(y->helper, y->requests, y->n_requests, DEADLINE, o->wake_fd, on_reply, y);
+    /* One of several recordings does not keep the others waiting: the replies are read in a later tick. */
+    uint64_t deadline = sampling_is_shared(y->sampling) ? 0 : DEADLINE;
+    helper_ask(y->helper, y->requests, y->n_requests, deadline, o->wake_fd, on_reply, y);
 }
 
 static void count_stale(struct memory *y)
@@ -394,7 +421,6 @@ uint64_t memory_stale(const struct memory *y, uint8_t *ret_absent)
 void memory_init(struct memory *y, struct sampling *sampling)
 {
     *y = (struct memory){.sampling = sampling};
-    allowance_init(&y->allowance);
 }
 
 static void prepare(void *state)
@@ -423,26 +449,25 @@ static bool is_quiet(void *state, uint64_t now_ns)
 static int32_t pid_of_helper(void *state)
 {
     const struct memory *y = state;
-    return y->helper ? helper_pid(y->helper) : 0;
+    return y->helper ? helper_pid(y->helper) : 0; /* also a shared one: it is no member */
 }
 
 static void cost(void *state, struct collector_cost *ret)
 {
-    struct memory *y = state;
-    if (y->helper)
-        *ret = (struct collector_cost){.cpu_ns = helper_cpu_ns(y->helper), .refused = helper_refused(y->helper)};
+    struct helper *h = own_helper(state);
+    if (h)
+        *ret = (struct collector_cost){.cpu_ns = helper_cpu_ns(h), .refused = helper_refused(h)};
 }
 
 static void finish(void *state)
 {
-    struct memory *y = state;
-    helper_end(y->helper);
+    helper_end(own_helper(state));
 }
 
 static void close_memory(void *state, bool exiting)
 {
     struct memory *y = state;
-    helper_free(y->helper);
+    helper_free(own_helper(y));
     y->helper = NULL;
     if (!exiting)
         free(y->requests);

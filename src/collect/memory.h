@@ -19,9 +19,8 @@
 
 struct memory {
     struct sampling *sampling;
-    struct helper *helper; /* NULL: none yet */
+    struct helper *helper; /* NULL: none yet; may be the one that all recordings share (struct account) */
     bool no_helper;        /* creating one failed */
-    struct allowance allowance;
     uint64_t rss_sum_peak;
     bool peak_unread;              /* some of the largest members at the peak were not read yet */
     uint32_t shared[SHARED_SLOTS]; /* KiB that changed, by hash of program, parent and process */
@@ -38,6 +37,9 @@ struct memory {
 
 extern const struct collector memory_collector;
 void memory_init(struct memory *y, struct sampling *sampling);
+
+/* Takes a reply of a shared helper to a request of this one. */
+void memory_take_reply(struct memory *y, const struct helper_reply *reply);
 
 /* A value that changes when the memory of the process may have changed: page faults plus rss, as in stat. */
 uint64_t memory_key(const struct member *m);

@@ -13,6 +13,10 @@
 void own_cost_init(struct own_cost *o, struct sampling *sampling)
 {
     *o = (struct own_cost){.sampling = sampling};
+    if (!sampling_is_shared(sampling))
+        return;
+    clock_process_cpu_ns(0, &o->own_cpu_ns);
+    o->shared_seen_ns = account_shared_ns(sampling->account, o->own_cpu_ns);
 }
 
 static uint64_t present_ns(const struct own_cost *o)
@@ -43,11 +47,23 @@ void own_cost_charge(struct own_cost *o, bool sampled)
 {
     uint64_t own = o->own_cpu_ns, rest = o->cpu_ns > own ? o->cpu_ns - own : 0, now = own;
     clock_process_cpu_ns(0, &now);
-    uint64_t sample = sampled ? now - o->began_cpu_ns : 0, all = now - o->charged_own_ns;
+    struct account *a = o->sampling->account;
+    uint64_t sample = sampled ? now - o->began_cpu_ns : 0, all = now - a->charged_own_ns;
     uint64_t helpers = rest > o->charged_rest_ns ? rest - o->charged_rest_ns : 0;
     o->charged_rest_ns += helpers;
-    o->charged_own_ns = now;
-    budget_spend(&o->sampling->budget, present_ns(o), sample, helpers, all > sample ? all - sample : 0);
+    a->charged_own_ns = now;
+    budget_spend(&a->budget, sampling_account_ns(o->sampling, present_ns(o)), sample,
+                 helpers + account_take_helper(a), all > sample ? all - sample : 0);
+}
+
+/* Of what belongs to no recording, each gets an equal part. */
+static void add_share(struct own_cost *o, uint64_t tick_ns)
+{
+    struct account *a = o->sampling->account;
+    a->ticks_ns += tick_ns;
+    uint64_t shared = account_shared_ns(a, o->own_cpu_ns);
+    o->share_ns += shared > o->shared_seen_ns ? (shared - o->shared_seen_ns) / a->recordings : 0;
+    o->shared_seen_ns = shared;
 }
 
 /* The helpers' CPU time since the last sample is counted for this one. */
@@ -70,6 +86,8 @@ static void add_cpu(struct own_cost *o)
         o->cpu_ns = sum;
     if (cost.unbudgeted_ns > o->unbudgeted_ns)
         o->unbudgeted_ns = cost.unbudgeted_ns;
+    if (sampling_is_shared(o->sampling))
+        add_share(o, o->own_cpu_ns - began);
 }
 
 /* ---- forks that were refused ---- */
@@ -123,10 +141,10 @@ static void read_memory(struct own_cost *o)
         add_rss(g, collectors_helper(&g->collectors, i), &rss, &absent);
     for (size_t i = 0; i < sizeof(g->options.self) / sizeof(*g->options.self); i++)
         add_rss(g, g->options.self[i], &rss, &absent);
-    o->rss = rss;
+    o->rss = sampling_is_shared(g) ? rss / g->account->recordings : rss;
     o->rss_absent = absent;
-    if (!absent && rss > o->rss_peak)
-        o->rss_peak = rss;
+    if (!absent && o->rss > o->rss_peak)
+        o->rss_peak = o->rss;
     o->memory_read_ns = g->now_ns;
 }
 
@@ -147,7 +165,7 @@ void own_cost_fill(struct own_cost *o)
     g->sample.self_absent[RECORDER_rss_peak] = o->rss_peak ? BARO_PRESENT : o->rss_absent;
     v[RECORDER_rss] = o->rss_absent ? 0 : o->rss;
     v[RECORDER_rss_peak] = o->rss_peak;
-    v[RECORDER_cpu] = o->cpu_ns + o->unbudgeted_ns;
+    v[RECORDER_cpu] = (sampling_is_shared(g) ? o->sample_cpu_ns + o->share_ns : o->cpu_ns) + o->unbudgeted_ns;
     v[RECORDER_samples] = g->ticks;
     v[RECORDER_missed] = o->missed;
     v[RECORDER_sample_time] = o->sample_time_ns;

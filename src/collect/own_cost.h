@@ -16,7 +16,8 @@ struct own_cost {
     uint64_t own_cpu_ns, helpers_cpu_ns;      /* CPU time of this process and of helpers, as read last */
     uint64_t cpu_ns;                          /* CPU time of all processes of barograph */
     uint64_t unbudgeted_ns;                   /* CPU time of programs that the user asked for */
-    uint64_t charged_own_ns, charged_rest_ns; /* charged to the budget so far: this process, all others */
+    uint64_t charged_rest_ns;                 /* charged to the budget so far: all other processes */
+    uint64_t share_ns, shared_seen_ns;        /* of an observer: this recording's share of what they have in common */
     uint64_t refused;                         /* refused forks of helpers */
     uint64_t refused_here;                    /* of these, those in a control group that the job is in, too */
     uint64_t refused_noted;                   /* refused_here when the groups were last read */

@@ -159,7 +159,7 @@ static bool due(const struct processes *p, const struct member *m)
 static bool status_worth_it(struct processes *p, struct member *m, bool now_due)
 {
     bool moved = memory_key(m) != m->note.status_key || m->row.absent[PROCESS_rss_peak] == BARO_ABSENT_NOT_YET;
-    bool sparse = p->sampling->budget.level >= BUDGET_SPARSE && !now_due;
+    bool sparse = p->sampling->account->budget.level >= BUDGET_SPARSE && !now_due;
     p->sampling->thinned += sparse && moved;
     m->read_pending |= sparse && moved;
     return now_due || (moved && !sparse);
@@ -342,7 +342,7 @@ static void read_thread(struct processes *p, struct member *m)
 /* May a read be done that is left out from level `from` on? A refused one is counted, and made up for later (owes). */
 static bool allowed(struct processes *p, struct member *m, enum budget_level from, bool now_due)
 {
-    bool is_allowed = p->sampling->budget.level < from || now_due;
+    bool is_allowed = p->sampling->account->budget.level < from || now_due;
     p->sampling->thinned += !is_allowed;
     m->read_pending |= !is_allowed;
     return is_allowed;
@@ -359,7 +359,7 @@ static void read_delays(struct processes *p, struct member *m, bool now_due)
         read_thread(p, m);
     if (now_due)
         m->note.switches_due =
-            p->sampling->now_ns + (p->sampling->budget.level < BUDGET_SPARSE ? SWITCHES_EVERY : NS_PER_SEC);
+            p->sampling->now_ns + (p->sampling->account->budget.level < BUDGET_SPARSE ? SWITCHES_EVERY : NS_PER_SEC);
 }
 
 static void read_fds(struct processes *p, struct member *m)

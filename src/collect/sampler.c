@@ -22,7 +22,9 @@ int sampler_init(struct sampler *s, struct job *job, const struct sampler_option
     if (g->options.wanted & (1ull << PROCESS_pss | 1ull << PROCESS_uss))
         g->options.wanted |= 1ull << PROCESS_smaps_at;
     g->need = metric_need(g->options.wanted);
-    budget_init(&g->budget, options->overhead_ppm);
+    account_init(&s->account, options->overhead_ppm, options->start_monotonic_ns);
+    g->account = options->account ? options->account : &s->account;
+    g->level_reported = g->account->budget.level;
     own_cost_init(&s->own, g);
     group_job_init(&s->group, g);
     memory_init(&s->memory, g);
@@ -123,10 +125,13 @@ void sampler_advance(struct sampler *s)
 static void check_budget(struct sampling *g)
 {
     char text[256];
-    if (!budget_update(&g->budget, g->now_ns))
+    budget_update(&g->account->budget, sampling_account_ns(g, g->now_ns));
+    enum budget_level level = g->account->budget.level;
+    if (level == g->level_reported)
         return;
-    job_event(g->job, g->now_ns, BARO_EVENT_THINNED, NULL, g->budget.level,
-              collectors_left_out(&g->collectors, g->budget.level, text, sizeof(text)));
+    g->level_reported = level;
+    job_event(g->job, g->now_ns, BARO_EVENT_THINNED, NULL, level,
+              collectors_left_out(&g->collectors, level, text, sizeof(text)));
 }
 
 const struct baro_sample *sampler_tick(struct sampler *s)
@@ -135,7 +140,7 @@ const struct baro_sample *sampler_tick(struct sampler *s)
     own_cost_begin(&s->own);
     sampler_advance(s);
     g->ticks++;
-    const struct collector_tick t = {g->now_ns, g->budget.level, g->job->closing, &g->sample};
+    const struct collector_tick t = {g->now_ns, g->account->budget.level, g->job->closing, &g->sample};
     collectors_tick(&g->collectors, &t, g->options.overhead_ppm);
     check_budget(g);
     own_cost_end(&s->own, s->processes.samples, s->job.lossy);
@@ -179,7 +184,9 @@ void sampler_charge(struct sampler *s, bool sampled)
 
 uint64_t sampler_wait(struct sampler *s, uint64_t now_ns, uint64_t next_ns, uint64_t interval_ns)
 {
-    return budget_wait(&s->sampling.budget, now_ns, next_ns, interval_ns);
+    const struct sampling *g = &s->sampling;
+    uint64_t offset = sampling_account_ns(g, 0);
+    return budget_wait(&g->account->budget, now_ns + offset, next_ns + offset, interval_ns) - offset;
 }
 
 void sampler_missed(struct sampler *s, uint64_t n)
@@ -297,6 +304,11 @@ void sampler_groups_early(struct sampler *s)
 uint64_t sampler_oom_kills(const struct sampler *s)
 {
     return cgroup_row_oom_kills(&s->cgroups);
+}
+
+void sampler_take_reply(struct sampler *s, const struct helper_reply *reply)
+{
+    memory_take_reply(&s->memory, reply);
 }
 
 void sampler_forget_wake(struct sampler *s)

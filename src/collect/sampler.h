@@ -28,6 +28,7 @@ struct sampler {
     struct task_row tasks;
     struct directory_row directories;
     struct own_cost own;
+    struct account account; /* unless it is shared */
 };
 
 /* The sampler may not be moved in memory afterwards. */
@@ -140,6 +141,9 @@ void sampler_groups_renew(struct sampler *s, const struct cgroup_hierarchies *gr
 void sampler_groups_early(struct sampler *s);
 
 uint64_t sampler_oom_kills(const struct sampler *s); /* in the job's own group, since it was first read */
+
+/* Takes a reply of a shared helper to a request of this sampler (struct account). */
+void sampler_take_reply(struct sampler *s, const struct helper_reply *reply);
 
 /* The wrapper is gone: its descriptor no longer ends waits for the helper. */
 void sampler_forget_wake(struct sampler *s);

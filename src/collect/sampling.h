@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "cgroup/cgroup.h"
+#include "collect/account.h"
 #include "collect/collector.h"
 #include "job/job.h"
 #include "procfs/procfs.h"
@@ -36,6 +37,7 @@ struct sampler_options {
     int root_fd;                             /* directory descriptor of "/"; borrowed */
     const struct cgroup_hierarchies *groups; /* those that the job is in; NULL: not sampled; borrowed */
     uint64_t memory_total;                   /* of the machine */
+    struct account *account;                 /* shared with other recordings; NULL: the sampler has its own; borrowed */
 };
 
 /* A program whose readings are recorded (--collect). All is borrowed. */
@@ -50,7 +52,8 @@ struct sampling {
     struct sampler_options options;
     struct collectors collectors;
     struct job *job;
-    struct budget budget;
+    struct account *account;
+    enum budget_level level_reported;
     struct baro_sample sample;
     struct baro_declared *declared[PROGRAMS_MOST]; /* kinds of programs; each belongs to its row */
     size_t n_declared;
@@ -61,6 +64,18 @@ struct sampling {
     uint64_t thinned;         /* reads that were left out for the budget */
     char text[SAMPLING_TEXT]; /* buffer for reading a file; its content is used before the next read */
 };
+
+/* The time on the clock of the account. */
+static inline uint64_t sampling_account_ns(const struct sampling *g, uint64_t t_ns)
+{
+    return t_ns + g->options.start_monotonic_ns - g->account->start_ns;
+}
+
+/* One of several recordings of this process. */
+static inline bool sampling_is_shared(const struct sampling *g)
+{
+    return g->account->recordings > 0;
+}
 
 /* barograph's own processes are not members. */
 static inline bool sampling_is_own(const struct sampling *g, int32_t pid)

@@ -103,6 +103,9 @@ static void check_births(struct scan *n)
 {
     struct proc_loadavg l;
     char text[128];
+    n->nobody_born = false;
+    if (sampling_is_shared(n->sampling))
+        return; /* a descriptor for each job would be too many */
     if (!n->last_pid_tried)
         n->last_pid_fd = open_last_pid(n->sampling->options.proc_fd);
     n->last_pid_tried = true;

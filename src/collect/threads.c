@@ -16,7 +16,7 @@ uint64_t threads_were_read(struct threads *t, uint64_t begin_cpu_ns)
 {
     uint64_t end = begin_cpu_ns;
     clock_process_cpu_ns(0, &end);
-    uint64_t pause = budget_pause(&t->sampling->budget, end - begin_cpu_ns, THREADS_PART);
+    uint64_t pause = budget_pause(&t->sampling->account->budget, end - begin_cpu_ns, THREADS_PART);
     t->free_ns = t->sampling->now_ns + pause;
     return pause;
 }

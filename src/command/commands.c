@@ -64,6 +64,19 @@ const struct cli_command cli_commands[] = {
      .function = cmd_record,
      .failed = CLI_FAILED,
      .kept = true},
+    {.name = "observe",
+     .operands = "--cgroup PATTERN...",
+     .summary = "record many jobs of this machine at once, each onto a tape of its own",
+     .about = "Records each control group that matches a pattern and has processes, as one job, from when it is found "
+              "until it is empty or removed. All jobs share one recorder, one source of events and one budget. The "
+              "machine has a tape of its own.\n\n"
+              "It runs until it receives SIGINT or SIGTERM. The processes are never signalled or stopped. The tapes "
+              "are folders of segments, which all commands read, also while they are written.",
+     .examples = "baro observe --cgroup 'system.slice/*.service'\trecord each service\n"
+                 "baro observe --cgroup 'jobs/*' --dir /var/lib/barograph --keep 1d\tkeep the last day of each job",
+     .options = options_observe,
+     .function = cmd_observe,
+     .failed = CLI_FAILED},
     {.name = "tasks",
      .operands = "FILE.yaml",
      .summary = "check a task file, and say what is in it",

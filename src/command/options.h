@@ -12,8 +12,8 @@
 
 extern const struct opt options_summary[], options_show[], options_export[], options_ls[], options_rm[],
     options_metrics[], options_report[], options_plot[], options_top[], options_tasks[], options_none[];
-extern __attribute__((weak)) const struct opt options_run[], options_record[], options_doctor[], options_mark[],
-    options_phase[];
+extern __attribute__((weak)) const struct opt options_run[], options_record[], options_observe[], options_doctor[],
+    options_mark[], options_phase[];
 
 /* ---- for those who write tables ---- */
 

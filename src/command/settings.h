@@ -61,12 +61,20 @@ struct record_settings {
     uint64_t directories_every_ns; /* --du-every; 0: not given */
 };
 
+#define SETTINGS_PATTERNS_MAX 64
+struct observe_settings {
+    const char *dir; /* of the tapes; NULL: that of the user */
+    const char *patterns[SETTINGS_PATTERNS_MAX]; /* of control groups */
+    int n_patterns;
+};
+
 enum settings_by { BY_NOTHING = -1, BY_PHASE, BY_TASK };
 
 enum settings_format { FORMAT_CSV, FORMAT_JSONL, FORMAT_TRACE, FORMAT_RUNLOG };
 
 struct settings {
     struct record_settings record;
+    struct observe_settings observe;
     bool json;
     bool begins, ends;     /* mark: the edge of a phase */
     int by;                /* summary: enum settings_by */

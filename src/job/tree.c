@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "job/directory.h"
+
 #define FIRST_HASH 64u
 
 static size_t slot_of(const struct tree *t, int32_t pid)
@@ -37,8 +39,20 @@ static void member_free(struct member *m)
     free(m->end_usage);
 }
 
+/* Gone members are no longer in the arrays, but in the directory. */
+static void leave_directory(struct tree *t)
+{
+    for (struct member_block *b = t->directory ? t->blocks : NULL; b; b = b->next) {
+        for (size_t i = 0; i < sizeof(b->at) / sizeof(*b->at); i++) {
+            if (b->at[i].state != MEMBER_FREE)
+                directory_remove(t->directory, &b->at[i]);
+        }
+    }
+}
+
 void tree_done(struct tree *t)
 {
+    leave_directory(t);
     for (size_t i = 0; i < t->n; i++) {
         if (t->at[i])
             member_free(t->at[i]);
@@ -170,6 +184,8 @@ struct member *tree_add(struct tree *t, int32_t pid, struct member *parent)
     *slot = m;
     if (t->n > t->hash_size)
         rehash(t);
+    if (t->directory)
+        directory_add(t->directory, m);
     return m;
 }
 
@@ -256,6 +272,8 @@ struct member_usage *member_make_usage(struct member *m)
 
 void tree_release(struct tree *t, struct member *m)
 {
+    if (t->directory)
+        directory_remove(t->directory, m);
     if (m->end_usage) {
         m->end_usage->next = t->free_usages;
         t->free_usages = m->end_usage;

@@ -143,6 +143,7 @@ struct member {
     struct member *parent; /* a living member; NULL: the wrapper, or a process outside the job */
     struct member *first_child, *sibling_next, *sibling_prev;
     struct member *hash_next;
+    struct member *directory_next; /* of job/directory.h */
     uint32_t index;              /* into tree.at */
     uint32_t n_children;         /* living ones */
     struct member *list_next;    /* of the list of gone members, or of free ones */
@@ -243,6 +244,8 @@ struct tree {
     struct member_usage *free_usages, spare_usage;
     uint32_t last_id;
     uint64_t epoch; /* members that are removed are kept until the epoch ends */
+    struct directory *directory; /* in which its members are, too; NULL: none. Borrowed; set before the first one */
+    void *owner;                 /* for who uses the directory */
 };
 
 static inline enum member_state member_state(const struct member *m)

@@ -187,7 +187,7 @@ static struct member *member_of(const struct recorder *r, int32_t pid)
     return m;
 }
 
-static void apply_to(struct recorder *r, const struct exits_event *e)
+void event_apply(struct recorder *r, const struct exits_event *e)
 {
     if (e->kind == EVENT_FORK) {
         on_fork(r, e);
@@ -213,15 +213,9 @@ static void apply_to(struct recorder *r, const struct exits_event *e)
     }
 }
 
-static void on_forks(void *context, const struct exits_event *e)
-{
-    struct recorders *a = context;
-    apply_to(a->only, e);
-}
-
 /* ---- usage ---- */
 
-static void stash_put(struct recorders *a, const struct exits_event *e)
+void event_stash(struct recorders *a, const struct exits_event *e)
 {
     if (!a->stash) {
         a->stash_size = a->stash_long ? STASH_LONG : STASH_MAX;
@@ -242,13 +236,13 @@ void event_take_stashed(struct recorder *r, struct member *m)
     st->pid = 0;
 }
 
-static void lose_usage(struct recorder *r, uint64_t times)
+void event_lost_usage(struct recorder *r, uint64_t times)
 {
     sampler_lost_events(&r->sampler, false);
     recorder_event(r, BARO_EVENT_LOSSY, NULL, times, exits_name(r->all->usage));
 }
 
-static void apply_usage(struct recorder *r, const struct exits_event *e)
+void event_apply_usage(struct recorder *r, const struct exits_event *e)
 {
     struct member *m = member_of(r, e->pid);
     if (e->kind == EVENT_COMM || e->kind == EVENT_EXEC) {
@@ -264,22 +258,5 @@ static void apply_usage(struct recorder *r, const struct exits_event *e)
     if (m)
         take_usage(r, m, e);
     else
-        stash_put(r->all, e);
-}
-
-static void on_usage(void *context, const struct exits_event *e)
-{
-    struct recorders *a = context;
-    if (e->kind == EVENT_LOST)
-        lose_usage(a->only, e->count);
-    else
-        apply_usage(a->only, e);
-}
-
-int event_read(struct recorders *a)
-{
-    int events = exits_drain(a->forks, on_forks, a);
-    if (a->usage && a->usage != a->forks)
-        exits_drain(a->usage, on_usage, a);
-    return events;
+        event_stash(r->all, e);
 }

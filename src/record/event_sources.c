@@ -135,10 +135,15 @@ static void read_touched(struct recorder *r)
 void event_catch_up(void *recorder)
 {
     struct recorder *r = recorder;
-    if (!r->all->forks)
+    struct recorders *a = r->all;
+    if (!a->forks)
         return;
-    event_read(r->all);
-    for (struct member *m = r->job.gone; r->all->usage && m; m = m->list_next) {
+    a->ticking = r;
+    event_read(a);
+    a->ticking = NULL;
+    if (!a->only && !a->drain_due_ns)
+        event_ready(a); /* members of other jobs are to be read, too */
+    for (struct member *m = r->job.gone; a->usage && m; m = m->list_next) {
         if (!member_usage(m)->has_cpu)
             event_take_stashed(r, m);
     }
@@ -240,11 +245,9 @@ void event_ready(struct recorders *a)
 
 /* ---- opening ---- */
 
-void event_use(struct recorder *r, struct exits_source *source)
+static void use_source(struct recorders *a, struct exits_source *source)
 {
-    struct recorders *a = r->all;
     a->forks = source;
-    r->job.events = true;
     uint64_t delay = exits_capacity(source) / 4 / EVENTS_PER_MS * NS_PER_MS;
     a->drain_delay_ns = delay < DELAY_LEAST ? DELAY_LEAST : delay > DELAY_MOST ? DELAY_MOST : delay;
     int fd = exits_fd(source);
@@ -255,6 +258,23 @@ void event_use(struct recorder *r, struct exits_source *source)
     struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = (uint64_t)fd};
     a->listening = epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, fd, &e) == 0;
     a->unpollable = !a->listening; /* then it is drained by timer */
+}
+
+void event_use(struct recorder *r, struct exits_source *source)
+{
+    use_source(r->all, source);
+    r->job.events = true;
+}
+
+void event_open_shared(struct recorders *a)
+{
+    struct exits_source *source;
+    a->usage_tried = true;
+    if (exits_connector_open(&source, NULL) < 0)
+        return;
+    use_source(a, source);
+    if (geteuid() == 0 && exits_taskstats_open(&source, NULL) == 0)
+        a->usage = source;
 }
 
 static void name_source(char *to, size_t cap, const char *name)
@@ -276,12 +296,29 @@ static int open_connector(struct recorder *r, struct exits_source **ret)
                                      : exits_connector_take(ret, r->options->events_fd, (uint32_t)r->wrapper, NULL);
 }
 
+/* The sources of an observer are open already. */
+static void join(struct recorder *r)
+{
+    const struct recorders *a = r->all;
+    r->job.events = a->forks != NULL;
+    r->job.ends_reported = a->usage != NULL;
+    sampler_scan_always(&r->sampler, !a->forks);
+    if (a->forks)
+        name_source(r->header.event_source, sizeof(r->header.event_source), exits_name(a->forks));
+    if (a->usage)
+        name_source(r->header.exit_source, sizeof(r->header.exit_source), exits_name(a->usage));
+}
+
 void event_open(struct recorder *r)
 {
     struct exits_source *source;
     name_source(r->header.event_source, sizeof(r->header.event_source), "scan");
     name_source(r->header.exit_source, sizeof(r->header.exit_source), r->wrapper ? "wait4" : "none");
     sampler_scan_always(&r->sampler, true);
+    if (!r->all->only) {
+        join(r);
+        return;
+    }
     if (r->options->no_events)
         return;
     if (open_connector(r, &source) == 0) {

@@ -350,7 +350,7 @@ int limits_prepare(struct recorder *r, struct baro_error *err)
     const struct own_group *own = r->options->own_group;
     if (r->options->host_alone)
         return 0; /* there is no job */
-    r->root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    r->root_fd = r->all->only ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : r->all->root_fd;
     r->limits = calloc(1, sizeof(*r->limits));
     if (r->root_fd < 0 || !r->limits)
         return error_set(err, -ENOMEM, "can't open /");
@@ -384,7 +384,9 @@ bool limits_placed(const struct recorder *r)
 
 void limits_close(struct recorder *r)
 {
-    r->root_fd = fd_close(r->root_fd);
+    if (r->all->only)
+        fd_close(r->root_fd);
+    r->root_fd = -1;
     free(r->limits);
     r->limits = NULL;
     r->places = NULL;

@@ -18,28 +18,22 @@
 #define SYS_epoll_pwait2 441
 #endif
 
-static bool watched(const struct recorder *r, int fd)
-{
-    struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)fd};
-    return epoll_ctl(r->all->epoll_fd, EPOLL_CTL_ADD, fd, &e) == 0;
-}
-
-int loop_open(struct recorder *r, struct baro_error *err)
+int loop_open(struct recorders *a, int stop_fd, struct baro_error *err)
 {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP);
-    r->all->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (r->all->epoll_fd < 0)
+    a->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (a->epoll_fd < 0)
         return error_set(err, -errno, "can't create an event loop: %s", strerror(errno));
-    int stop_fd = r->link_fd; /* what ends the recording */
     if (stop_fd < 0) {
         sigprocmask(SIG_BLOCK, &set, NULL);
-        stop_fd = r->all->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+        stop_fd = a->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     }
-    if (stop_fd < 0 || !watched(r, stop_fd))
+    struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)stop_fd};
+    if (stop_fd < 0 || epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, stop_fd, &e) < 0)
         return error_set(err, -errno, "can't create an event loop: %s", strerror(errno));
     return 0;
 }
@@ -62,19 +56,19 @@ static uint64_t next_due(const struct recorder *r)
 /* epoll_pwait2(2) takes one system call where a timerfd would take three. If the process is stopped and continued, or
  * frozen and thawed, it is interrupted (signal(7)), while ppoll(2) would continue with the time that was left. It
  * exists since 5.11; before that, or if a sandbox forbids it, the wait is rounded up to milliseconds. */
-static int wait_until(struct recorder *r, uint64_t due_ns, struct epoll_event *events, int most)
+int loop_wait(struct recorders *a, uint64_t due_ns, struct epoll_event *events, int most)
 {
     uint64_t now = due_ns == UINT64_MAX ? 0 : clock_monotonic_ns(), left = due_ns > now ? due_ns - now : 0;
     struct __kernel_timespec t = {(int64_t)(left / NS_PER_SEC), (int64_t)(left % NS_PER_SEC)};
-    if (!r->all->coarse) {
-        int n = (int)syscall(SYS_epoll_pwait2, r->all->epoll_fd, events, most, due_ns == UINT64_MAX ? NULL : &t, NULL,
+    if (!a->coarse) {
+        int n = (int)syscall(SYS_epoll_pwait2, a->epoll_fd, events, most, due_ns == UINT64_MAX ? NULL : &t, NULL,
                              (size_t)0);
         if (n >= 0 || errno == EINTR)
             return n;
-        r->all->coarse = true;
+        a->coarse = true;
     }
     uint64_t ms = (left + NS_PER_MS - 1) / NS_PER_MS;
-    return epoll_wait(r->all->epoll_fd, events, most, due_ns == UINT64_MAX ? -1 : ms < INT_MAX ? (int)ms : INT_MAX);
+    return epoll_wait(a->epoll_fd, events, most, due_ns == UINT64_MAX ? -1 : ms < INT_MAX ? (int)ms : INT_MAX);
 }
 
 static void turn(struct recorder *r, bool quiet)
@@ -143,7 +137,7 @@ static bool all_ended(const struct recorder *r)
     return tree_count(&r->job.tree) == r->job.ended_members;
 }
 
-static bool over(const struct recorder *r)
+bool loop_is_over(const struct recorder *r)
 {
     if (r->finishing)
         return true;
@@ -159,9 +153,9 @@ static bool over(const struct recorder *r)
 void loop_run(struct recorders *a)
 {
     struct recorder *r = a->only;
-    while (!over(r)) {
+    while (!loop_is_over(r)) {
         struct epoll_event events[16];
-        int n = wait_until(r, next_due(r), events, 16);
+        int n = loop_wait(a, next_due(r), events, 16);
         if (n < 0 && errno != EINTR)
             return;
         if (n == 0 && limits_wanted(r))

@@ -266,12 +266,15 @@ static void plan(struct recorder *r, uint64_t due_ns)
 {
     uint64_t missed = 0, fixed = r->options->interval_ns, now = sampler_now(&r->sampler);
     uint64_t next = schedule_next(fixed, due_ns, now, &missed);
-    uint64_t interval = schedule_interval(fixed, due_ns), paid = sampler_wait(&r->sampler, now, next, interval);
+    uint64_t interval = schedule_interval(fixed, due_ns);
+    /* An observer asks the budget when the sample is due (observe.c). */
+    uint64_t paid = r->all->only ? sampler_wait(&r->sampler, now, next, interval) : next;
     uint64_t late = (paid - next + (fixed ? interval - 1 : 0)) / interval;
-    sampler_left_out(&r->sampler, late);
+    sampler_left_out(&r->sampler, late + (r->held ? missed : 0));
     r->tick_due_ns = fixed ? next + late * interval : paid;
     thin_out(r);
-    note_missed(r, missed);
+    note_missed(r, r->held ? 0 : missed);
+    r->held = false;
 }
 
 void recorder_scheduled_tick(struct recorder *r)
@@ -285,7 +288,7 @@ void recorder_scheduled_tick(struct recorder *r)
     r->resting = false;
     if (sampler_any_moved(&r->sampler))
         r->quiet_ns = r->sampled_ns;
-    if (due >= BEGUN_NS && !r->trimmed) {
+    if (due >= BEGUN_NS && !r->trimmed && r->all->only) {
         memory_give_back();
         r->trimmed = true;
     }
@@ -295,7 +298,7 @@ void recorder_scheduled_tick(struct recorder *r)
 
 /* ---- the end ---- */
 
-static void report_finished(struct recorder *r)
+void recorder_report_finished(struct recorder *r)
 {
     recorder_writes(r, true);
     if (r->options->finished)
@@ -303,14 +306,15 @@ static void report_finished(struct recorder *r)
     recorder_writes(r, false);
 }
 
-static void close_all(struct recorder *r)
+void recorder_close(struct recorder *r)
 {
     targets_close(r);
     record_select_close(r);
     sampler_done(&r->sampler);
     job_done(&r->job);
     tape_writer_free(r->writer);
-    fd_close(r->proc_fd);
+    if (r->all->only)
+        fd_close(r->proc_fd);
     fd_close(r->sys_fd);
     marks_close(r);
     limits_close(r);
@@ -349,7 +353,7 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
     for (size_t i = 0; i < TARGETS_MAX; i++)
         r->target_fds[i] = -1;
     r->under_fd = r->sys_fd = r->root_fd = -1;
-    r->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    r->proc_fd = r->all->only ? open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC) : r->all->proc_fd;
     if (r->proc_fd < 0)
         return error_set(err, -errno, "can't open /proc: %s", strerror(errno));
     if (!o->host_alone && !namespace_proc_is_own(r->proc_fd)) { /* the same pid is another process there */
@@ -360,7 +364,7 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
                              "/proc is that of another PID namespace: mount this one's (mount -t proc proc /proc)");
     }
     marks_open(r);
-    int code = loop_open(r, err);
+    int code = r->all->only ? loop_open(r->all, r->link_fd, err) : 0;
     if (code < 0)
         return code;
     bool room = descriptors_left();
@@ -378,6 +382,8 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
     code = job_init(&r->job, &sink, !r->wrapper, r->header.start_boottime_ns, r->header.clk_tck);
     if (code < 0)
         return error_set(err, code, "out of memory");
+    r->job.tree.directory = r->all->only ? NULL : &r->all->members;
+    r->job.tree.owner = r;
     r->job.wrapper.pid = r->wrapper;
     r->job.adopts = r->wrapper && o->adopts;
     struct sampler_options so = {
@@ -401,6 +407,7 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
         .root_fd = r->root_fd,
         .groups = limits_placed(r) ? r->places : NULL,
         .memory_total = r->header.memory_total,
+        .account = r->all->only ? NULL : &r->all->account,
     };
     code = sampler_init(&r->sampler, &r->job, &so, err);
     if (code < 0)
@@ -454,7 +461,7 @@ int record_run(const struct record_options *options, const struct link_end *link
         loop_run(&all);
         recorder_finish(&r);
         code = r.started;
-        report_finished(&r);
+        recorder_report_finished(&r);
     }
     close_for_wrapper(&r);
     return code;
@@ -473,30 +480,38 @@ static void report_attached(struct recorder *r)
         recorder_event(r, BARO_EVENT_START, NULL, before_ns, "attached");
 }
 
+int recorder_begin(struct recorder *r, const struct record_options *options, struct baro_error *err)
+{
+    int code = prepare(r, options, err);
+    if (code == 0) {
+        event_open(r);
+        code = options->select ? record_select_open(r, err) : targets_open(r, err);
+    }
+    if (code == 0)
+        code = start_tape(r, err);
+    if (code < 0)
+        return code;
+    limits_find(r);
+    sampler_discover(&r->sampler);
+    report_attached(r);
+    r->started = true;
+    recorder_first_tick(r);
+    return 0;
+}
+
 int record_attach(const struct record_options *options, struct record_end *ret, struct baro_error *err)
 {
     struct recorders all;
     struct recorder r = {.all = &all, .link_fd = -1};
     recorders_init(&all, &r);
-    int code = prepare(&r, options, err);
+    int code = recorder_begin(&r, options, err);
     if (code == 0) {
-        event_open(&r);
-        code = options->select ? record_select_open(&r, err) : targets_open(&r, err);
-    }
-    if (code == 0)
-        code = start_tape(&r, err);
-    if (code == 0) {
-        limits_find(&r);
-        sampler_discover(&r.sampler);
-        report_attached(&r);
-        r.started = true;
-        recorder_first_tick(&r);
         loop_run(&all);
         recorder_finish(&r);
-        report_finished(&r);
+        recorder_report_finished(&r);
         *ret = (struct record_end){r.status_known, r.status, r.detached};
     }
-    close_all(&r);
+    recorder_close(&r);
     recorders_done(&all);
     return code;
 }

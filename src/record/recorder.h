@@ -3,6 +3,8 @@
 #ifndef RECORD_RECORDER_H
 #define RECORD_RECORDER_H
 
+#include <sys/epoll.h>
+
 #include "collect/sampler.h"
 #include "schedule/schedule.h"
 #include "record/marks.h"
@@ -44,6 +46,8 @@ struct recorder {
     struct member *touched, *touched_last; /* an event was about them since the last drain */
     struct recorder *active_next;          /* the next one with such members */
     bool active;
+    size_t due_at; /* its place among the recorders of an observer */
+    bool held;     /* the budget did not allow its tick when it was due */
     uint64_t perf_due_ns;        /* when perf is opened, so that the command does not wait for it; 0: never, or done */
     size_t n_attached;           /* processes that perf is attached to */
     bool perf_partly;            /* perf could not be attached to some member */
@@ -80,14 +84,21 @@ struct recorder {
 int header_fill(struct baro_header *h, const struct record_options *o, uint64_t now_monotonic_ns);
 void header_free(struct baro_header *h);
 
-/* event_apply.c: applies events to the members */
+/* event_route.c: which recorders an event is about */
 int event_read(struct recorders *a); /* reads all queued events; returns how many */
+
+/* event_apply.c: applies events to the members */
+void event_apply(struct recorder *r, const struct exits_event *e);
+void event_apply_usage(struct recorder *r, const struct exits_event *e); /* from the source of usage */
+void event_lost_usage(struct recorder *r, uint64_t times);
+void event_stash(struct recorders *a, const struct exits_event *e); /* usage of a process that is not known yet */
 void event_lost(struct recorder *r, uint64_t times);
 void event_touch(struct recorder *r, struct member *m); /* after the drain, this member is read */
 void event_take_stashed(struct recorder *r, struct member *m); /* usage that was reported before its fork was read */
 
 /* event_sources.c: opens and reads the event sources */
 void event_open(struct recorder *r);
+void event_open_shared(struct recorders *a); /* of an observer, before its first job */
 void event_open_usage(struct recorder *r); /* after the first fork: an exit will follow */
 void event_drain(struct recorders *a);
 bool event_is_silent(const struct recorders *a); /* no event is queued: one would have woken the recorder */
@@ -141,13 +152,18 @@ void limits_turn(struct recorder *r);           /* after a tick: reads them agai
 void limits_close(struct recorder *r);
 
 /* loop.c */
-int loop_open(struct recorder *r, struct baro_error *err);
+int loop_open(struct recorders *a, int stop_fd, struct baro_error *err); /* stop_fd -1: signals stop it */
 void loop_run(struct recorders *a);
+int loop_wait(struct recorders *a, uint64_t due_ns, struct epoll_event *events, int most);
+bool loop_is_over(const struct recorder *r);
 
 /* finish.c */
 void recorder_finish(struct recorder *r);
 
 /* recorder.c */
+int recorder_begin(struct recorder *r, const struct record_options *o, struct baro_error *err); /* attach */
+void recorder_close(struct recorder *r);
+void recorder_report_finished(struct recorder *r);
 /* Call before and after whatever touches the tape's file system, which may hang: shows the wrapper for how long. */
 void recorder_writes(struct recorder *r, bool begins);
 void recorder_event(struct recorder *r, enum baro_event_kind kind, const struct member *m, uint64_t number,

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all recorders of a process share: the loop, and the event sources. `run` and `record` have one recorder. */
+/*
+ * What all recorders of a process share: the loop, the event sources, and the account of CPU time. `run` and `record`
+ * have one recorder; an observer (observe.h) has one for each job.
+ */
 #ifndef RECORD_RECORDERS_H
 #define RECORD_RECORDERS_H
 
 #include <stddef.h>
 
+#include "collect/account.h"
 #include "exits/events.h"
 #include "exits/filter.h"
+#include "job/directory.h"
 
 /* Exits that taskstats reported before the process was known as a member: its fork was not read yet, or it was not
  * selected yet, and the process that selects may be a second behind. One for each pid, modulo these. */
@@ -22,7 +27,7 @@ struct stash {
 };
 
 struct recorders {
-    struct recorder *only; /* the one recorder of `run` and `record` */
+    struct recorder *only; /* the one recorder of `run` and `record`; NULL: an observer */
     int epoll_fd, signal_fd;
     bool coarse; /* no epoll_pwait2(2) */
 
@@ -50,9 +55,23 @@ struct recorders {
     bool filter_tried, filter_holds, filter_behind;
     uint32_t filter_gaps;
     uint64_t filter_found, filter_ended, foreign_forks;
+
+    /* Of an observer: its recorders as a heap, first the one whose tick is due first. */
+    struct recorder **due;
+    size_t n, cap;
+    struct directory members;
+    struct account account;
+    struct recorder *ticking;
+    int proc_fd, root_fd;
 };
 
 void recorders_init(struct recorders *a, struct recorder *only);
 void recorders_done(struct recorders *a);
+
+/* recorders_place(): the time at which its tick is due has changed. */
+int recorders_add(struct recorders *a, struct recorder *r); /* 0 or -ENOMEM */
+void recorders_place(struct recorders *a, struct recorder *r);
+void recorders_remove(struct recorders *a, struct recorder *r);
+uint64_t recorders_due_ns(const struct recorder *r); /* of its tick; CLOCK_MONOTONIC */
 
 #endif

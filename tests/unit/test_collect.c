@@ -315,6 +315,7 @@ static void own_memory(void **state)
 {
     char dir[sizeof(FILES_NAME)];
     static struct sampling s;
+    static struct account account;
     struct own_cost o;
     uint64_t *v = s.sample.self;
     (void)state;
@@ -322,6 +323,7 @@ static void own_memory(void **state)
     files_put(dir, "7/stat", STAT(7, "100"));
     files_put(dir, "8/stat", STAT(8, "20"));
     s = (struct sampling){
+        .account = &account,
         .options = {.proc_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .page_size = 4096, .self = {7, 8, 9}}};
     s.now_ns = NS_PER_SEC;
     own_cost_init(&o, &s);

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* baro observe: many jobs in one process, each onto a tape of its own. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "command/cli.h"
+#include "command/settings.h"
+#include "observe/jobs.h"
+#include "tape/runs.h"
+
+static void say(void *context, const char *line)
+{
+    const struct cli *cli = context;
+    struct buf b = {0};
+    buf_printf(&b, "baro %s: %s\n", cli->command->name, line);
+    if (!b.failed)
+        fd_write_all(STDERR_FILENO, b.at, b.len, NULL);
+    buf_done(&b);
+}
+
+/* The folder of the tapes: the one that was given, or one beside the kept runs. */
+static int open_folder(struct cli *cli, const char *given, struct buf *path, struct baro_error *err)
+{
+    struct baro_error note = BARO_ERROR_INIT;
+    if (given) {
+        buf_str(path, given);
+    } else {
+        int code = runs_dir(path, &note, err);
+        if (code < 0)
+            return code;
+        if (note.text[0])
+            say(cli, note.text);
+        if (path->len && !path->at[path->len - 1])
+            path->len--;
+        buf_str(path, "/jobs");
+    }
+    buf_byte(path, 0);
+    if (path->failed)
+        return error_set(err, -ENOMEM, "out of memory");
+    const char *dir = (const char *)path->at;
+    if (mkdir(dir, 0700) < 0 && errno != EEXIST)
+        return error_set(err, -errno, "can't make %s: %s", dir, strerror(errno));
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? error_set(err, -errno, "can't open %s: %s", dir, strerror(errno)) : fd;
+}
+
+/* Each job keeps some twenty descriptors open. */
+static void raise_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int cmd_observe(struct cli *cli, const struct settings *s, char **argv)
+{
+    const struct record_settings *r = &s->record;
+    struct baro_error err = BARO_ERROR_INIT;
+    struct buf path = {0};
+    (void)argv;
+    if (!s->observe.n_patterns)
+        return cli_failf(cli, "which jobs are to be recorded? Give --cgroup PATTERN");
+    fd_hold_standard();
+    int dir_fd = open_folder(cli, s->observe.dir, &path, &err);
+    if (dir_fd < 0) {
+        buf_done(&path);
+        return cli_fail(cli, &err);
+    }
+    raise_descriptors();
+    const struct jobs_options o = {
+        .dir_fd = dir_fd,
+        .dir = (const char *)path.at,
+        .patterns = s->observe.patterns,
+        .n_patterns = (size_t)s->observe.n_patterns,
+        .host = r->host,
+        .record = {.wanted = r->wanted, .interval_ns = r->interval_ns, .overhead_ppm = r->overhead_ppm,
+                   .keep_ns = r->keep_ns, .keep_bytes = r->keep_bytes, .cmdline = r->cmdline, .children = true},
+        .keep = {r->keep_ns, r->keep_bytes},
+        .overhead_ppm = r->overhead_ppm,
+        .no_events = getenv("BARO_NO_EVENTS") != NULL,
+        .say = say,
+        .context = cli,
+    };
+    int code = jobs_run(&o, &err);
+    fd_close(dir_fd);
+    buf_done(&path);
+    return code < 0 ? cli_fail(cli, &err) : 0;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/options_values.h"
+#include "command/options.h"
+#include "command/settings.h"
+
+static int take_pattern(void *at, const char *text, struct baro_error *err)
+{
+    struct observe_settings *s = at;
+    if (!*text)
+        return error_set(err, BARO_E_SYNTAX, "its PATTERN is empty");
+    if (s->n_patterns == SETTINGS_PATTERNS_MAX)
+        return error_set(err, BARO_E_RANGE, "more than %d of them", SETTINGS_PATTERNS_MAX);
+    s->patterns[s->n_patterns++] = text;
+    return 0;
+}
+
+const struct opt options_observe[] = {
+    {.name = "cgroup",
+     .argument = "PATTERN",
+     .type = OPT_PARSED,
+     .offset = AT(observe),
+     .parse = take_pattern,
+     .completes = OPT_A_FILE,
+     .help = "each control group that matches is a job; can be given more than once",
+     .more = "PATTERN is a path with *, ? and [...], which match no slash: below /sys/fs/cgroup, or as in "
+             "/proc/PID/cgroup. A group that is removed and made again is another job."},
+    {.name = "dir",
+     .argument = "DIR",
+     .type = OPT_TEXT,
+     .offset = AT(observe.dir),
+     .completes = OPT_A_FILE,
+     .help = "the folder of the tapes, which is made (default: jobs in that of the kept runs)"},
+    {.name = "keep",
+     .argument = "TIME|SIZE",
+     .type = OPT_PARSED,
+     .offset = AT(record),
+     .parse = take_keep,
+     .help = "keep only the newest part of each tape, e.g. 1d or 64MB",
+     .more = "At least TIME is kept, and at most a sixteenth more; never more than SIZE. Give it twice for both."},
+    {.name = "interval",
+     .letter = 'i',
+     .argument = "TIME",
+     .type = OPT_PARSED,
+     .offset = AT(record.interval_ns),
+     .parse = take_interval,
+     .help = "time between two samples of a job: auto (the default), or 10ms to 1h"},
+    {.name = "metrics",
+     .letter = 'm',
+     .argument = "LIST",
+     .type = OPT_PARSED,
+     .offset = AT(record.wanted),
+     .parse = take_metrics,
+     .completes = OPT_A_METRIC,
+     .help = "record these metrics of processes, as for baro record (default: all)"},
+    {.name = "no-cmdline",
+     .type = OPT_FALSE,
+     .offset = AT(record.cmdline),
+     .help = "record no command lines"},
+    {.name = "no-host",
+     .type = OPT_FALSE,
+     .offset = AT(record.host),
+     .help = "make no tape of the machine"},
+    {.name = "overhead",
+     .argument = "SHARE",
+     .type = OPT_PARSED,
+     .offset = AT(record.overhead_ppm),
+     .parse = take_overhead,
+     .help = "most CPU that all jobs together may cost, as a share of a core: 1% (the default), or off",
+     .more = "While it does not allow all samples that are due, the job that has waited longest is sampled next. The "
+             "tapes say how many samples were left out."},
+    HELP,
+    END,
+};

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/account.h"
+
+#include "helper/helper.h"
+
+void account_init(struct account *a, uint64_t overhead_ppm, uint64_t start_monotonic_ns)
+{
+    *a = (struct account){.start_ns = start_monotonic_ns};
+    budget_init(&a->budget, overhead_ppm);
+    allowance_init(&a->allowance);
+}
+
+static uint64_t helper_ns(struct account *a)
+{
+    return a->helper ? helper_cpu_ns(a->helper) : 0;
+}
+
+uint64_t account_shared_ns(struct account *a, uint64_t own_cpu_ns)
+{
+    return (own_cpu_ns > a->ticks_ns ? own_cpu_ns - a->ticks_ns : 0) + helper_ns(a);
+}
+
+uint64_t account_take_helper(struct account *a)
+{
+    uint64_t now = helper_ns(a), more = now > a->charged_helper_ns ? now - a->charged_helper_ns : 0;
+    a->charged_helper_ns += more;
+    return more;
+}
+
+void account_done(struct account *a)
+{
+    helper_free(a->helper);
+    a->helper = NULL;
+}

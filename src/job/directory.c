@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job/directory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "job/tree.h"
+
+#define FIRST_SIZE 1024u
+
+static struct member **slot_of(struct member **hash, size_t size, int32_t pid)
+{
+    return &hash[((uint32_t)pid * 2654435769u) & (size - 1)];
+}
+
+int directory_init(struct directory *d)
+{
+    *d = (struct directory){.hash = calloc(FIRST_SIZE, sizeof(*d->hash)), .size = FIRST_SIZE};
+    return d->hash ? 0 : -ENOMEM;
+}
+
+void directory_done(struct directory *d)
+{
+    free(d->hash);
+    *d = (struct directory){0};
+}
+
+static void grow(struct directory *d)
+{
+    size_t size = d->size * 2;
+    struct member **hash = calloc(size, sizeof(*hash));
+    if (!hash)
+        return; /* longer chains, nothing worse */
+    for (size_t i = 0; i < d->size; i++) {
+        for (struct member *m = d->hash[i], *next; m; m = next) {
+            next = m->directory_next;
+            struct member **slot = slot_of(hash, size, m->row.key.pid);
+            m->directory_next = *slot;
+            *slot = m;
+        }
+    }
+    free(d->hash);
+    d->hash = hash;
+    d->size = size;
+}
+
+void directory_add(struct directory *d, struct member *m)
+{
+    if (++d->n > d->size)
+        grow(d);
+    struct member **slot = slot_of(d->hash, d->size, m->row.key.pid);
+    m->directory_next = *slot;
+    *slot = m;
+}
+
+void directory_remove(struct directory *d, struct member *m)
+{
+    struct member **slot = slot_of(d->hash, d->size, m->row.key.pid);
+    while (*slot && *slot != m)
+        slot = &(*slot)->directory_next;
+    if (!*slot)
+        return;
+    *slot = m->directory_next;
+    d->n--;
+}
+
+size_t directory_find(const struct directory *d, int32_t pid, void *ret[static DIRECTORY_JOBS_MOST])
+{
+    size_t n = 0;
+    for (const struct member *m = *slot_of(d->hash, d->size, pid); m && n < DIRECTORY_JOBS_MOST;
+         m = m->directory_next) {
+        size_t i = 0;
+        if (m->row.key.pid != pid)
+            continue;
+        while (i < n && ret[i] != m->tree->owner)
+            i++;
+        if (i == n)
+            ret[n++] = m->tree->owner;
+    }
+    return n;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "observe/jobs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "observe/state.h"
+
+#define TURN_NS (500 * NS_PER_MS)      /* between two searches for jobs */
+#define BEGIN_NS (50 * NS_PER_MS) /* jobs are begun for so long; then samples that are due are taken */
+
+/* A search for jobs. */
+struct search {
+    struct jobs *jobs;
+    struct observer *observer;
+    uint64_t began_ns;
+    bool more;
+};
+
+/* ---- the list ---- */
+
+static int compare(const struct job_entry *e, const char *name, uint64_t id)
+{
+    int order = strcmp(e->name, name);
+    return order ? order : e->id < id ? -1 : e->id > id;
+}
+
+/* The place where it is or belongs. */
+static size_t place_of(const struct jobs *j, const char *name, uint64_t id)
+{
+    size_t from = 0, to = j->n;
+    while (from < to) {
+        size_t mid = from + (to - from) / 2;
+        if (compare(j->at[mid], name, id) < 0)
+            from = mid + 1;
+        else
+            to = mid;
+    }
+    return from;
+}
+
+static bool is_known(const struct jobs *j, const struct job_request *q)
+{
+    size_t i = place_of(j, q->name, q->id);
+    return i < j->n && compare(j->at[i], q->name, q->id) == 0;
+}
+
+static bool reserve(struct jobs *j)
+{
+    if (j->n < j->cap)
+        return true;
+    size_t cap = j->cap ? j->cap * 2 : 64;
+    struct job_entry **grown = realloc(j->at, cap * sizeof(*grown));
+    if (!grown)
+        return false;
+    j->at = grown;
+    j->cap = cap;
+    return true;
+}
+
+static void insert(struct jobs *j, struct job_entry *e)
+{
+    size_t i = place_of(j, e->name, e->id);
+    memmove(j->at + i + 1, j->at + i, (j->n++ - i) * sizeof(struct job_entry *));
+    j->at[i] = e;
+}
+
+static void entry_free(struct job_entry *e)
+{
+    job_tape_close(e);
+    free(e->name);
+    free(e);
+}
+
+static void on_ended(void *context, void *job)
+{
+    struct jobs *j = context;
+    struct job_entry *e = job;
+    size_t i = place_of(j, e->name, e->id);
+    if (!e->begun)
+        job_tape_discard(e);
+    memmove(j->at + i, j->at + i + 1, (--j->n - i) * sizeof(struct job_entry *));
+    entry_free(e);
+}
+
+/* ---- beginning ---- */
+
+static struct job_entry *entry_new(struct jobs *j, const struct job_request *q)
+{
+    struct job_entry *e = calloc(1, sizeof(*e));
+    if (!e)
+        return NULL;
+    *e = (struct job_entry){.jobs = j, .name = strdup(q->name), .id = q->id, .options = j->options->record,
+                            .segments = {.dir_fd = -1}};
+    e->options.observer.context = e;
+    e->options.host = e->options.host_alone = !q->cgroup;
+    e->options.cgroup = q->cgroup ? e->name : NULL;
+    if (e->name)
+        return e;
+    free(e);
+    return NULL;
+}
+
+/* A group that has become empty meanwhile is no error. */
+static bool is_worth_a_line(const struct jobs *j, int code)
+{
+    return code != -ESRCH && code != -ENOENT && !j->n_left;
+}
+
+static void begin(struct search *s, const struct job_request *q)
+{
+    struct jobs *j = s->jobs;
+    struct baro_error err = BARO_ERROR_INIT;
+    if (is_known(j, q))
+        return;
+    if (clock_monotonic_ns() > s->began_ns + BEGIN_NS) {
+        s->more = true;
+        return;
+    }
+    struct job_entry *e = reserve(j) ? entry_new(j, q) : NULL;
+    int code = e ? job_tape_open(e, &err) : error_set(&err, -ENOMEM, "out of memory");
+    bool opened = code == 0;
+    if (code == 0)
+        code = observe_begin(s->observer, &e->options, &e->recorder, &err);
+    if (code == 0) {
+        insert(j, e);
+        return;
+    }
+    if (is_worth_a_line(j, code))
+        j->options->say(j->options->context, err.text);
+    j->n_left += code != -ESRCH && code != -ENOENT;
+    if (opened)
+        job_tape_discard(e);
+    if (e)
+        entry_free(e);
+}
+
+static void on_group(void *context, const char *path, uint64_t inode)
+{
+    const struct job_request q = {path, inode, path};
+    begin(context, &q);
+}
+
+static bool turn(void *context, struct observer *o)
+{
+    struct jobs *j = context;
+    const struct job_request host = {"host", 0, NULL};
+    struct search s = {j, o, clock_monotonic_ns(), false};
+    if (j->options->host)
+        begin(&s, &host);
+    for (size_t i = 0; i < j->options->n_patterns; i++)
+        groups_each(j->options->patterns[i], on_group, &s);
+    return s.more;
+}
+
+int jobs_run(const struct jobs_options *options, struct baro_error *err)
+{
+    struct jobs j = {.options = options};
+    const struct observe_options o = {.overhead_ppm = options->overhead_ppm,
+                                      .no_events = options->no_events,
+                                      .turn_ns = TURN_NS,
+                                      .turn = turn,
+                                      .ended = on_ended,
+                                      .context = &j};
+    int code = observe_run(&o, err);
+    free(j.at);
+    return code;
+}

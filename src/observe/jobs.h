@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The jobs that `baro observe` records. */
+#ifndef OBSERVE_JOBS_H
+#define OBSERVE_JOBS_H
+
+#include "record/observe.h"
+#include "tape/segments.h"
+
+struct jobs_options {
+    int dir_fd;                  /* the folder of the tapes; borrowed */
+    const char *dir;             /* its path, for messages */
+    const char *const *patterns; /* of control groups */
+    size_t n_patterns;
+    bool host;                   /* the machine is a job as well */
+    struct record_options record; /* what holds for each job */
+    struct segments_keep keep;   /* of each tape */
+    uint64_t overhead_ppm;       /* for all jobs together; 0: no limit */
+    bool no_events;
+    void (*say)(void *context, const char *line);
+    void *context;
+};
+
+/* Records until INT, TERM or HUP arrives. */
+int jobs_run(const struct jobs_options *options, struct baro_error *err);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tape of a job: a folder of segments, named by the time when it began, the job's name and its id. */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "observe/state.h"
+#include "tape/create.h"
+
+#define NAME_MOST 100u /* bytes of the job's name in that of the folder: its end */
+
+/* "/system.slice/cron.service": "system.slice-cron.service" */
+static void harmless(const char *name, char ret[static NAME_MOST + 1])
+{
+    size_t len = strlen(name), n = 0;
+    name += len > NAME_MOST ? len - NAME_MOST : 0;
+    for (; *name; name++) {
+        bool plain = isalnum((unsigned char)*name) || (*name && strchr("._+@", *name));
+        if (plain || n)
+            ret[n++] = plain ? *name : '-';
+    }
+    ret[n] = 0;
+}
+
+static char *folder_name(const struct job_entry *e)
+{
+    char plain[NAME_MOST + 1], when[32], *name = NULL;
+    int64_t now = clock_realtime_ns();
+    time_t s = (time_t)(now / (int64_t)NS_PER_SEC);
+    struct tm tm;
+    harmless(e->name, plain);
+    gmtime_r(&s, &tm);
+    strftime(when, sizeof(when), "%Y%m%dT%H%M%S", &tm);
+    if (asprintf(&name, "%s.%06uZ-%s-%llu.baro", when, (unsigned)(now % (int64_t)NS_PER_SEC / 1000), plain,
+                 (unsigned long long)e->id) < 0)
+        return NULL;
+    return name;
+}
+
+static void say(struct job_entry *e, const char *line)
+{
+    const struct jobs_options *o = e->jobs->options;
+    struct buf b = {0};
+    buf_printf(&b, "%s: %s", e->name, line);
+    buf_byte(&b, 0);
+    if (!b.failed)
+        o->say(o->context, (const char *)b.at);
+    buf_done(&b);
+}
+
+static void on_error(void *context, const char *line)
+{
+    say(context, line);
+}
+
+static void on_begun(void *context)
+{
+    struct job_entry *e = context;
+    e->begun = true;
+}
+
+static int on_next_segment(void *context, uint64_t t_ns, uint64_t bytes)
+{
+    struct job_entry *e = context;
+    struct baro_error line = BARO_ERROR_INIT;
+    segments_thin(&e->segments, t_ns, bytes);
+    if (t_ns < e->segment_retry_ns || !segments_due(&e->segments, t_ns, bytes))
+        return -1;
+    int fd = segments_next(&e->segments, t_ns, bytes);
+    if (fd >= 0)
+        return fd;
+    e->segment_retry_ns = t_ns + NS_PER_SEC;
+    error_set(&line, fd, "no new segment can be made in %.200s: %s; the last one grows beyond --keep", e->folder,
+              strerror(-fd));
+    if (!e->segment_reported)
+        say(e, line.text);
+    e->segment_reported = true;
+    return -1;
+}
+
+static void on_no_segment(void *context)
+{
+    struct job_entry *e = context;
+    segments_take_back(&e->segments);
+}
+
+int job_tape_open(struct job_entry *e, struct baro_error *err)
+{
+    const struct jobs_options *o = e->jobs->options;
+    e->folder = folder_name(e);
+    if (!e->folder)
+        return error_set(err, -ENOMEM, "out of memory");
+    int fd = segments_create(&e->segments, o->dir_fd, e->folder, e->folder, false, o->keep, err);
+    if (fd < 0)
+        return fd;
+    e->options.tape_fd = fd;
+    e->options.next_segment = on_next_segment;
+    e->options.no_segment = on_no_segment;
+    e->options.on_error = on_error;
+    e->options.begun = on_begun;
+    return 0;
+}
+
+void job_tape_discard(struct job_entry *e)
+{
+    if (e->segments.dir_fd >= 0)
+        segments_remove(e->jobs->options->dir_fd, e->folder, true);
+}
+
+void job_tape_close(struct job_entry *e)
+{
+    segments_writer_done(&e->segments);
+    free(e->folder);
+    e->folder = NULL;
+}
