@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A text and every beginning of it, for parsers. */
+/* A text and each of its prefixes, for parsers. */
 #ifndef LIB_CUT_H
 #define LIB_CUT_H
 
@@ -10,8 +10,8 @@
 
 #define TEXT(literal) span_of(literal, sizeof(literal) - 1)
 
-/* The beginning of a text in memory of its exact size, so that ASan sees a read beyond it; to be given to cut_free().
- */
+/* Copies the first bytes of a text into memory of exactly that size, so that ASan sees a read beyond it; free with
+ * cut_free(). */
 static inline struct span cut_of(struct span text, size_t len)
 {
     char *copy = malloc(len ? len : 1);
@@ -25,7 +25,7 @@ static inline void cut_free(struct span cut)
     free((char *)cut.at);
 }
 
-/* Calls check with every beginning of text. */
+/* Calls check with each prefix of text. */
 static inline void each_cut(struct span text, void (*check)(struct span cut))
 {
     for (size_t len = 0; len <= text.len; len++) {

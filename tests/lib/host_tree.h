@@ -24,7 +24,7 @@ struct host_tree {
     uint64_t now_ns;
 };
 
-/* Writes a file below the machine's folder, in place: descriptors that are held see it. */
+/* Writes a file below the machine's folder, in place: open descriptors see the change. */
 static inline void put(const struct host_tree *m, const char *path, const char *text)
 {
     files_put(m->dir, path, text);

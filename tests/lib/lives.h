@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A kernel for the ledger to be seen against: processes fork, burn, end, are reaped, ignored or orphaned, and who takes
- * over whose counters goes by the book. What a recorder looks at is declared here and defined by the test. */
+/* A simulated kernel to test the ledger with: processes fork, burn CPU time, end, are reaped, ignored or orphaned, and
+ * the kernel's rules decide which process gets whose counters. What a recorder reads is declared here and defined by
+ * the test. */
 #ifndef TESTS_LIVES_H
 #define TESTS_LIVES_H
 
@@ -13,7 +14,7 @@
 #define WRAPPER 1
 
 enum life { FREE, LIVES, ZOMBIE };
-enum recorder { SCANS, TOLD, LATE };
+enum recorder { SCANS, INFORMED, LATE };
 
 #define QUEUE 4096
 #define SOCKET 20 /* messages that fit */
@@ -36,21 +37,21 @@ struct process {
     int32_t pid;
     uint64_t start, own_user, own_system, reaped_user, reaped_system, reaped_faults;
     bool ignores;  /* SIGCHLD: its children's counters go nowhere */
-    uint64_t tick; /* in which it was let go */
+    uint64_t tick; /* in which it was orphaned */
 };
 
 struct kernel {
     uint64_t number, seed, clock;
     struct process at[PROCESSES];
     int n;
-    uint64_t truth, lost; /* all that was burnt; what was passed to nobody */
-    uint64_t truth_before, ticks; /* truth at the begin of the last tick */
+    uint64_t truth, lost; /* all CPU time that was used; what the kernel added to no other process */
+    uint64_t truth_before, ticks; /* truth at the start of the last tick */
     struct job job;
     uint64_t exits, exit_cpu, forks;
     struct baro_exit last_exit;
-    bool events; /* forks and ends are told as they happen, with a usage that is cut short of the end */
+    bool events; /* forks and ends are reported at once, with a usage that lacks the last part before the end */
     enum recorder recorder;
-    bool restless; /* it does not stand still while a tick is under way */
+    bool restless; /* time also passes during a tick */
     struct event event[QUEUE];
     struct message message[SOCKET];
     size_t n_events, n_messages, dropped;
@@ -78,8 +79,8 @@ static int fork_from(struct kernel *k, int parent)
     for (int i = 0; i < PROCESSES; i++) {
         if (k->at[i].life != FREE || (k->restless && k->at[i].tick == k->ticks))
             continue;
-        /* pids are handed out again at once (but by the restless kernel, where more could then come together than
-         * does): only the start time tells them apart */
+        /* pids are reused at once (but not by the kernel whose time passes during ticks, where more reuses could
+         * coincide than in reality): only the start time distinguishes the processes */
         k->at[i] = (struct process){
             .life = LIVES, .parent = parent, .pid = 100 + i, .start = ++k->clock, .ignores = dice(k, 20) == 0};
         k->forks++;
@@ -108,7 +109,7 @@ static void pass_on(struct kernel *k, struct process *p)
     if (p->parent >= 0) {
         k->at[p->parent].reaped_user += user;
         k->at[p->parent].reaped_system += system;
-        k->at[p->parent].reaped_faults += 1 + p->reaped_faults; /* none lives without one */
+        k->at[p->parent].reaped_faults += 1 + p->reaped_faults; /* no process lives without one */
         return;
     }
     k->total_user += user;
@@ -123,7 +124,7 @@ static void fill(struct kernel *k, struct member *m);
 static bool read_again(void *context, struct member *m);
 static void gather(struct kernel *k, struct member *m);
 
-/* The wrapper reads a zombie before it reaps it, and tells. */
+/* The wrapper reads a zombie before it reaps it, and reports it. */
 static void told_by_wrapper(struct kernel *k, struct process *p)
 {
     struct member *m = tree_find(&k->job.tree, p->pid);
@@ -135,7 +136,7 @@ static void told_by_wrapper(struct kernel *k, struct process *p)
     job_reaped(&k->job, m, now(k));
     gather(k, m);
     job_settle(&k->job, now(k), read_again,
-               k); /* as its children's successor, before what it used moves to the wrapper */
+               k); /* as its children's successor, before its usage moves to the wrapper */
     job_gone(&k->job, m, now(k), now(k));
 }
 
@@ -179,7 +180,7 @@ static void end(struct kernel *k, int i)
         assert_true(k->n_events < QUEUE);
         k->event[k->n_events++] = (struct event){false, p->pid, 0, (++k->clock, now(k)), all > cut ? all - cut : 0};
     }
-    struct member *m = k->recorder == TOLD ? tree_find(&k->job.tree, p->pid) : NULL;
+    struct member *m = k->recorder == INFORMED ? tree_find(&k->job.tree, p->pid) : NULL;
     if (m && (!m->stat_was_read || m->row.key.start == p->start)) {
         uint64_t all = p->own_user + p->own_system, cut = dice(k, 400000);
         job_ended(&k->job, m, now(k));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A job in a container on a machine with four CPUs, told by hand: a quota of half a core, 500 MB that it shares with a
- * neighbour, and others that keep the machine busy. Its figures can be worked out on paper. Include after story.h.
+ * A job in a container on a machine with four CPUs, with values typed by hand: a quota of half a core, 500 MB that it
+ * shares with a neighbour, and other jobs that keep the machine busy. Its figures can be computed by hand. Include
+ * after story.h.
  */
 #ifndef TESTS_MACHINE_STORY_H
 #define TESTS_MACHINE_STORY_H
@@ -89,7 +90,8 @@ static inline void machine_begin(struct machine_story *m)
     s->entities[BARO_KIND_CGROUP] = (struct baro_entities){.n = 2, .at = m->groups};
 }
 
-/* Sets what grows by the same each second, and what does not move; step: seconds since the first reading. */
+/* Sets the values that grow by the same amount each second, and those that do not change; step: seconds since the first
+ * reading. */
 static inline void machine_grow(struct machine_story *m, uint64_t t_ns, uint64_t step)
 {
     struct baro_sample *s = &m->y.s;
@@ -131,7 +133,7 @@ static inline void machine_grow(struct machine_story *m, uint64_t t_ns, uint64_t
     machine_host_set(s, HOST_disk_write, 20 * GB + 8192 * 1000 * step);
     machine_host_set(s, HOST_net_receive, 5 * GB + 1500 * 1000 * step);
     machine_host_set(s, HOST_net_transmit, 6 * GB + 600 * 1000 * step);
-    for (int i = 0; i < 2; i++) { /* dm-0 lies over nvme0n1 */
+    for (int i = 0; i < 2; i++) { /* dm-0 is on top of nvme0n1 */
         machine_entity_set(&m->disk[i], DISK_read, 10 * GB + 4096 * 1000 * step);
         machine_entity_set(&m->disk[i], DISK_write, 20 * GB + 8192 * 1000 * step);
         machine_entity_set(&m->disk[i], DISK_counted, i == 0);
@@ -139,7 +141,7 @@ static inline void machine_grow(struct machine_story *m, uint64_t t_ns, uint64_t
         machine_entity_set(&m->net[i], NET_transmit, 6 * GB + 600 * 1000 * step);
         machine_entity_set(&m->net[i], NET_counted, i == 1);
     }
-    /* 100 GiB of which 40 are used and 55 left for users, 10 GiB with nothing in it, and memory */
+    /* 100 GiB of which 40 are used and 55 available to users, 10 GiB without files, and memory */
     machine_entity_set(&m->fs[2], FS_total, 3ull << 30);
     machine_entity_set(&m->fs[2], FS_used, 1ull << 30);
     machine_entity_set(&m->fs[2], FS_available, 2ull << 30);

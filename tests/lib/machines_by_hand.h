@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the collectors have to say of tests/fixtures/machines, computed by hand from the machine's files: a number as it
- * stands there, times its unit. Not taken from any output. Include after "sample/sample.h".
+ * What the collectors have to report for tests/fixtures/machines, computed by hand from the machine's files: a number
+ * of the file, times its unit. Not taken from any output. Include after "sample/sample.h".
  */
 #ifndef TESTS_MACHINES_BY_HAND_H
 #define TESTS_MACHINES_BY_HAND_H
@@ -49,7 +49,7 @@ struct by_hand {
 #define POD1 "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1.slice"
 
 static const struct by_hand by_hand[] = {
-    /* captured; eth0 and vda are all that there is of hardware, loop0 was used and counts for nothing */
+    /* captured; eth0 and vda are the only hardware, loop0 was used and is not counted */
     HOST(VM, cpus, 2),
     HOST(VM, cpu_user, 607118 * TICK),
     HOST(VM, cpu_steal, 1257 * TICK),
@@ -99,7 +99,7 @@ static const struct by_hand by_hand[] = {
     OF(QEMU, CGROUP, "/job", memory_limit, 99999744),
     NONE(QEMU, CGROUP, "/job", pids_limit, UNSUPPORTED),
 
-    /* one CPU; 18 fields in diskstats; sda1, sda2, dm-0 and dm-1 are of sda, sr0 did nothing; no pressure, no zswap */
+    /* one CPU; 18 fields in diskstats; sda1, sda2, dm-0 and dm-1 are on sda, sr0 did nothing; no pressure, no zswap */
     HOST(RHEL, cpus, 1),
     HOST(RHEL, cpu_user, 10000 * TICK),
     HOST(RHEL, cpu_steal, 700 * TICK),
@@ -134,7 +134,7 @@ static const struct by_hand by_hand[] = {
     OF(RHEL, CGROUP, "/user.slice", cpu, 98765432100),
     OF(RHEL, CGROUP, "/user.slice", cpu_user, 7000 * TICK),
     OF(RHEL, CGROUP, "/user.slice", io_read, 409600),
-    OF(RHEL, CGROUP, "/user.slice", io_writes, 180), /* of 8:0; 253:0 lies over it */
+    OF(RHEL, CGROUP, "/user.slice", io_writes, 180), /* on 8:0; 253:0 is on top of it */
 
     /* sums over 0..190 of make.py's series: i is 18145; 500 + 2 i; 10 guests at 0, 64, 128 that are in user as well */
     HOST(BIG, cpus, 191),
@@ -209,7 +209,7 @@ static const struct by_hand by_hand[] = {
     HOST(BTRFS, cpu_frequency, 2400250000),
     HOST(BTRFS, swap_used, 100000 * KB),
 
-    /* a zvol lies over its pool, though nothing says so but its lack of hardware */
+    /* a zvol is on top of its pool, which nothing shows but its lack of hardware */
     HOST(ZFS, disk_read, (400000 + 56000) * SECTOR),
     HOST(ZFS, disk_reads, 5700),
     OF(ZFS, DISK, "zd0", counted, 0),
@@ -219,8 +219,8 @@ static const struct by_hand by_hand[] = {
     HOST(ZFS, pressure_memory_full, 0),
     HOST(ZFS, memory_slab, 9600000 * KB),
 
-    /* a container: CPUs and disks are the host's, the interface that leads out is its own and counts for want of
-       hardware */
+    /* a container: CPUs and disks are the host's, the interface with the route is its own and is counted because no
+     * interface has hardware */
     HOST(DOCKER1, cpus, 16),
     HOST(DOCKER1, cpu_user, (16 * 1000 + 120) * TICK),
     HOST(DOCKER1, disk_write, 56000 * SECTOR),
@@ -271,7 +271,7 @@ static const struct by_hand by_hand[] = {
     OF(LXCFS, CGROUP, "/init.scope", memory_peak, 350000000),
     OF(LXCFS, CGROUP, "/", memory_limit, 2147483648),
 
-    /* three drives; bond0 carries nothing and has no member: all is eth0's */
+    /* three drives; bond0 has no traffic and no member: all is eth0's */
     HOST(WSL, cpus, 8),
     HOST(WSL, disk_read, (24000 + 1000 + 500000) * SECTOR),
     HOST(WSL, disk_writes, 2 + 3000),
@@ -281,7 +281,7 @@ static const struct by_hand by_hand[] = {
     HOST_NONE(WSL, pressure_cpu_some, UNSUPPORTED),
     HOST_NONE(WSL, temperature, UNSUPPORTED),
 
-    /* zeros that stand for "unknown" are no values; what it does know stays */
+    /* zeros that mean "unknown" are no values; known values stay */
     HOST_NONE(GVISOR, cpu_user, UNSUPPORTED),
     HOST_NONE(GVISOR, switches, UNSUPPORTED),
     HOST_NONE(GVISOR, forks, UNSUPPORTED),
@@ -296,8 +296,7 @@ static const struct by_hand by_hand[] = {
     OF(GVISOR, NET, "eth0", receive, 3000),
     OF(GVISOR, CPU, "cpu1", frequency, 2200000000),
 
-    /* pages of 16 KiB; one policy for all CPUs; a zone is all that is warm; ram and loop devices that nobody uses are
-       none */
+    /* pages of 16 KiB; one policy for all CPUs; a zone is the only sensor; unused ram and loop devices are not shown */
     HOST(PI, reclaim_scanned, (5 + 2) * 16384),
     HOST(PI, reclaimed, (3 + 1) * 16384),
     HOST(PI, swap_out, 2 * 16384),
@@ -313,8 +312,8 @@ static const struct by_hand by_hand[] = {
     OF(PI, CGROUP, "/user.slice/user-1000.slice/session-1.scope", pids, 9),
     NONE(PI, CGROUP, "/user.slice/user-1000.slice/session-1.scope", memory, UNSUPPORTED),
 
-    /* md0 and zram0 lie over others; the bond counts, its members do not, nor what lies over it; eth2 is none of its
-       members */
+    /* md0 and zram0 are on top of others; the bond is counted, its members are not, nor what is on top of it; eth2 is
+     * none of its members */
     HOST(MD, disk_read, (80000 + 90000) * SECTOR),
     HOST(MD, disk_write, 480000 * SECTOR),
     OF(MD, DISK, "md0", counted, 0),

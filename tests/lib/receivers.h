@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What receives a story: a summary, or a tape. Include after cmocka.h, and after story.h or machine_story.h. */
+/* Functions that receive a story: a summary, or a tape. Include after cmocka.h, and after story.h or
+ * machine_story.h. */
 #ifndef TESTS_RECEIVERS_H
 #define TESTS_RECEIVERS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A short job, told by hand, whose figures can be worked out on paper: make starts two cc1; one ends, the other
- * executes ld; a process with a name made to do harm holds shared memory; one that no sample saw. Include after
+ * A short job with values typed by hand, whose figures can be computed by hand: make starts two cc1; one ends, the
+ * other executes ld; a process with a hostile name holds shared memory; one process is in no sample. Include after
  * cmocka.h.
  */
 #ifndef TESTS_STORY_H
@@ -13,7 +13,8 @@
 
 #define MS 1000000ull
 #define MB 1000000ull
-/* Ends a comm field, breaks a line, colours a terminal, breaks CSV and JSON, is no UTF-8, and starts a formula. */
+/* Ends a comm field, breaks a line, colours a terminal, breaks CSV and JSON, is no valid UTF-8, and starts a
+ * formula. */
 #define STORY_HOSTILE "=) S 1 1\n\x1b[31m,\"'\\\xff"
 
 struct story_sink {
@@ -182,7 +183,7 @@ static inline void story_play(struct story *y, const struct story_sink *t)
     y->s.job[JOB_io_rchar] = 1200 * MB;
     y->s.job[JOB_io_wchar] = 310 * MB;
     y->s.job[JOB_io_read] = 96 * MB;
-    y->s.job[JOB_io_write] = UINT64_MAX - 1; /* whatever the kernel says, to the last digit */
+    y->s.job[JOB_io_write] = UINT64_MAX - 1; /* the exact value that the kernel reports */
     story_event(t, 0, BARO_EVENT_START, 100, 0, "make");
     struct baro_process *make = y->rows[0] = story_process(y, 0, 1, 100, 1, "make", "make -j2 'all targets'");
     story_values(make, MS, MS, 2 * MB, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A made-up job whose every value is random but reproducible, to write tapes from and to compare what is read back. */
+/* A simulated job with random but reproducible values, to write tapes from and to compare with what is read back. */
 #ifndef TESTS_TAPE_WORLD_H
 #define TESTS_TAPE_WORLD_H
 
@@ -49,7 +49,7 @@ static inline uint64_t world_below(struct world *w, uint64_t n)
     return world_random(w) % n;
 }
 
-/* Any size of number, the extremes included. */
+/* A number of any size, including the extremes. */
 static inline uint64_t world_any(struct world *w)
 {
     uint64_t r = world_random(w);
@@ -176,8 +176,7 @@ static inline void world_entities(struct world *w, enum baro_kind kind)
         .n = w->n_entities[kind], .at = w->entity[kind], .read_ns = kind > BARO_KIND_CGROUP ? s->t_ns - 5 : 0};
 }
 
-/* Not at each tick, and not all of it: the tests that break a tape at each of its bytes take the square of its length.
- */
+/* Not at each tick, and not all of it: the tests that damage each byte of a tape take the square of its length. */
 static inline void world_machine(struct world *w)
 {
     struct baro_sample *s = &w->sample;
@@ -383,7 +382,7 @@ static inline void world_exit(struct world *w, struct baro_exit *e, char name[16
     world_values(w, e->value, e->absent, EXIT_MAX, true);
 }
 
-/* All that a sample says, as one string of bytes, so that two can be compared and kept. Free with free(). */
+/* All values of a sample as one string of bytes, so that two can be compared and kept. Free with free(). */
 struct snapshot {
     unsigned char *at;
     size_t len, cap;
@@ -487,8 +486,8 @@ static inline void snapshot_row(struct snapshot *s, const struct baro_entity *e,
     snapshot_add(s, e->absent, n);
 }
 
-/* A reader that came back from later knows kinds and columns that this sample does not have yet: what has no rows is
- * not compared, and neither are columns of rows that were read before there were more. */
+/* A reader that went back knows kinds and columns that this sample does not have yet: kinds without rows are not
+ * compared, and neither are columns of rows that were read before the columns were declared. */
 static inline void snapshot_declared(struct snapshot *s, const struct baro_declared *d)
 {
     if (d->rows.read_ns == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Evidence by hand for each rule of the verdicts. Include after cmocka.h. */
+/* Evidence typed by hand for each rule of the verdicts. Include after cmocka.h. */
 #ifndef TESTS_VERDICT_WORLD_H
 #define TESTS_VERDICT_WORLD_H
 
@@ -20,7 +20,7 @@ struct world {
     struct history history;
 };
 
-/* A job of 100 s on a machine of 4 cores, which it may use; of which nothing else is known. */
+/* A job of 100 s on a machine of 4 cores, all of which it may use; nothing else is known. */
 static void world_init(struct world *w)
 {
     memset(w, 0, sizeof(*w));
@@ -39,7 +39,7 @@ static void world_done(struct world *w)
     history_done(&w->history);
 }
 
-/* Cores that are used and waited for, from `from` on to `to` seconds; in order, without holes. */
+/* Cores that are used and waited for, from `from` to `to` seconds; in order, without gaps. */
 static void demand(struct world *w, unsigned from, unsigned to, double cores, double delayed)
 {
     struct history *h = &w->history;

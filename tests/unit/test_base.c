@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base: what is shown of times, and words of a list. */
+/* base: how times are printed, and lists of words. */
 #include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
@@ -36,7 +36,7 @@ static void check_second(int64_t seconds)
     assert_int_equal(got.ns, 123456789);
 }
 
-/* Every day that an int64_t of nanoseconds can tell (1677 to 2262), at its ends, as the C library has it. */
+/* The first and last second of every day of an int64_t of nanoseconds (1677 to 2262), compared with the C library. */
 static void test_utc(void **state)
 {
     (void)state;
@@ -80,7 +80,7 @@ static void test_words(void **state)
         assert_true(span_has_word(span_str(list), words[i]));
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
         assert_false(span_has_word(span_str(list), others[i]));
-    assert_true(span_has_word(span_of(list, 10), "cpu")); /* cut there: nothing behind it is read */
+    assert_true(span_has_word(span_of(list, 10), "cpu")); /* cut there: nothing after it is read */
     assert_false(span_has_word(span_of(list, 9), "cpu"));
     assert_false(span_has_word(span_of(list, 0), "cpuset"));
 }
@@ -138,7 +138,7 @@ static void test_crc(void **state)
         assert_int_equal(crc32c_by_instruction(7, bytes, len), crc32c(7, bytes, len));
 }
 
-/* Eighths of one cell and of two; what is little and not nothing is seen. */
+/* Eighths of one cell and of two; a small value that is not zero is visible. */
 static void test_blocks(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A path that is a group in several hierarchies: whose processes are the job's, and whose numbers are theirs. */
+/* A path that is a group in several hierarchies: processes and numbers come from the same group. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -42,7 +42,7 @@ static void world_done(struct world *w)
     files_remove(w->dir);
 }
 
-/* A group, and who is in it. */
+/* A group, and its processes. */
 static void group(const struct world *w, const char *hierarchy, const char *name, const char *pids)
 {
     char path[128];
@@ -74,7 +74,7 @@ static const char *dir_of(const struct world *w, enum cgroup_controller c)
     return p ? p->dir : "";
 }
 
-/* All three are one: v2 leads, though it is mounted last. */
+/* All three have the same processes: v2 is taken, though it is mounted last. */
 static void one_group(void **state)
 {
     struct world w;
@@ -94,14 +94,14 @@ static void one_group(void **state)
     world_done(&w);
 }
 
-/* Of v2 there is a folder of that name with nobody in it, as container managers leave on hybrid machines. */
-static void nobody_is_dropped(void **state)
+/* v2 has an empty group of that name, as container managers leave on hybrid machines. */
+static void no_process_is_dropped(void **state)
 {
     struct world w;
     (void)state;
     world_new(&w);
     group(&w, "memory", "/a", "7\n");
-    group(&w, "cpuacct", "/a/below/deeper", "7\n"); /* nobody in /a itself */
+    group(&w, "cpuacct", "/a/below/deeper", "7\n"); /* no process in /a itself */
     group(&w, "cpuacct", "/a", "");
     group(&w, "unified", "/a", "");
     process(&w, 7, "/a", "/a/below/deeper", "/");
@@ -126,15 +126,15 @@ static void two_groups(void **state)
     assert_int_equal(find(&w, "/a"), -EINVAL);
     assert_string_equal(w.places.at[0].dir, "cg/unified/a");
     assert_string_equal(w.places.at[w.other].dir, "cg/memory/a");
-    /* By its path in the file system there is no question. */
+    /* Given by its path in the file system it is unambiguous. */
     assert_int_equal(find(&w, "/cg/memory/a"), 0);
     assert_int_equal(w.places.n, 1);
     world_done(&w);
 }
 
-/* Some have ended before they are asked, of some v1 says "/" because they have: one that is in both is enough. 0 is
- * nobody. */
-static void people_come_and_go(void **state)
+/* Some have ended before they are read, and for some v1 says "/" because they have: one process that is in both is
+ * enough. 0 is no process. */
+static void processes_come_and_go(void **state)
 {
     struct world w;
     (void)state;
@@ -148,13 +148,13 @@ static void people_come_and_go(void **state)
     assert_string_equal(w.places.at[0].dir, "cg/unified/a");
     group(&w, "memory", "/a", "0\n");
     group(&w, "unified", "/a", "0\n");
-    assert_int_equal(find(&w, "/a"), 0); /* nobody at all: that is for others to say */
+    assert_int_equal(find(&w, "/a"), 0); /* no process at all: the caller has to decide */
     assert_int_equal(w.places.n, 2);
     world_done(&w);
 }
 
-/* What is mounted is a part of the hierarchy: the path is the whole one, as /proc/PID/cgroup has it. */
-static void a_part_is_mounted(void **state)
+/* Only a part of the hierarchy is mounted: the path is the whole one, as in /proc/PID/cgroup. */
+static void part_is_mounted(void **state)
 {
     struct world w;
     (void)state;
@@ -172,7 +172,7 @@ static void a_part_is_mounted(void **state)
     world_done(&w);
 }
 
-/* All of the machine: who is in one hierarchy's root, or in any group below it. */
+/* The whole machine: processes in one hierarchy's root, or in any group below it. */
 static void the_root(void **state)
 {
     struct world w;
@@ -194,8 +194,8 @@ static void the_root(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_group),          cmocka_unit_test(nobody_is_dropped), cmocka_unit_test(two_groups),
-        cmocka_unit_test(people_come_and_go), cmocka_unit_test(a_part_is_mounted), cmocka_unit_test(the_root),
+        cmocka_unit_test(one_group), cmocka_unit_test(no_process_is_dropped), cmocka_unit_test(two_groups),
+        cmocka_unit_test(processes_come_and_go), cmocka_unit_test(part_is_mounted), cmocka_unit_test(the_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mounts of control groups that lie over one another: a path is what the last mount on its point shows. */
+/* Mounts of control groups on top of one another: a path shows what the last mount on its mount point shows. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@ static int world_new(char *dir, const char *mounts, const char *membership)
     return open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* mount --bind /cg/memory/g/in /cg/memory: the group is what is seen there, with its limit. */
+/* mount --bind /cg/memory/g/in /cg/memory: the group is visible there, with its limit. */
 static void a_part_over_the_whole(void **state)
 {
     char dir[sizeof(FILES_NAME)];
@@ -46,14 +46,14 @@ static void a_part_over_the_whole(void **state)
     assert_false(at->root || at->whole || p.hidden);
     cgroup_bounds_read(fd, &p, &b);
     assert_int_equal(b.memory.value, 60000000);
-    assert_true(b.memory.unseen); /* of what is above it nobody sees more */
+    assert_true(b.memory.unseen); /* the groups above it are no longer visible */
     assert_int_equal(cgroup_find_path(fd, "/cg/memory", &p), 1);
     assert_string_equal(cgroup_location_of(&p, CGROUP_AT_MEMORY)->path, "/g/in");
     close(fd);
     files_remove(dir);
 }
 
-/* The whole over a part: as if there were no other. */
+/* The whole hierarchy over a part: as if there were no other mount. */
 static void the_whole_over_a_part(void **state)
 {
     char dir[sizeof(FILES_NAME)];
@@ -68,8 +68,8 @@ static void the_whole_over_a_part(void **state)
     files_remove(dir);
 }
 
-/* Another one lies over it that does not show this group, or none at all. That it has no limit nobody knows. */
-static void nothing_of_it_to_be_seen(void **state)
+/* Another mount on top of it does not show this group, or no group at all: its limit is then not known. */
+static void not_visible(void **state)
 {
     static const char *const over[] = {WHOLE NO_GROUPS,
                                        WHOLE "32 31 0:31 /other /cg/memory rw - cgroup cgroup rw,memory\n"};
@@ -92,8 +92,8 @@ static void nothing_of_it_to_be_seen(void **state)
     }
 }
 
-/* The same mount elsewhere is as good. */
-static void seen_elsewhere(void **state)
+/* The same mount at another place is as good. */
+static void visible_elsewhere(void **state)
 {
     char dir[sizeof(FILES_NAME)];
     struct cgroup_hierarchies p;
@@ -112,8 +112,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_part_over_the_whole),
         cmocka_unit_test(the_whole_over_a_part),
-        cmocka_unit_test(nothing_of_it_to_be_seen),
-        cmocka_unit_test(seen_elsewhere),
+        cmocka_unit_test(not_visible),
+        cmocka_unit_test(visible_elsewhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is in a group and below it, while groups come and go. In any file system: a folder has a link for each folder in
- * it there as well. */
+/* Processes in a group and below it, while groups come and go. Any file system will do: a folder has one link for each
+ * folder in it there as well. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -33,10 +33,10 @@ static void take(void *context, int32_t pid)
     w->sum += (uint64_t)pid;
 }
 
-/* How many processes, and the sum of their numbers. */
+/* The number of processes, and the sum of their pids. */
 static void expect(struct world *w, uint64_t pids, uint64_t sum)
 {
-    char text[64]; /* less than most lists here */
+    char text[64]; /* smaller than most lists here */
     w->pids = w->sum = 0;
     assert_int_equal(cgroup_walk_groups(&w->walk), 0);
     assert_int_equal(cgroup_walk_processes(&w->walk, text, sizeof(text), take, w), pids);
@@ -101,12 +101,12 @@ static void come_and_go(void **state)
     expect(&w, 6, 1134);
     int held = w.walk.at[1].dir_fd;
     expect(&w, 6, 1134);
-    gone(&w, "cg/a/x/y"); /* with what was in it */
+    gone(&w, "cg/a/x/y"); /* with its processes */
     expect(&w, 4, 34);
     files_put(w.dir, "cg/a/w/cgroup.procs", "5\n");
     files_put(w.dir, "cg/a/x/y/cgroup.procs", "7\n");
     expect(&w, 6, 46);
-    assert_int_equal(w.walk.at[1].dir_fd, held); /* what is there still is not opened anew */
+    assert_int_equal(w.walk.at[1].dir_fd, held); /* groups that still exist are not opened again */
     assert_int_equal(fds(), before + 2 * w.walk.n);
     gone(&w, "cg/a/x");
     gone(&w, "cg/a/v");
@@ -134,13 +134,14 @@ static void very_many(void **state)
         snprintf(path, sizeof(path), "cg/a/group%d", i);
         remove_group(&w, path);
     }
-    assert_int_equal(cgroup_walk_groups(&w.walk), 0); /* whose place was taken is found at the next walk */
+    assert_int_equal(cgroup_walk_groups(&w.walk), 0); /* whose slot was taken is found at the next walk */
     expect(&w, 51, 101);
     assert_int_equal(w.walk.left_out, 1100); /* so many there were */
     world_done(&w);
 }
 
-/* As they come and go each is known again, in whatever order: by its parent and its name, which others have as well. */
+/* As they come and go each is found again, in whatever order: by its parent and its name, which other groups have as
+ * well. */
 static void the_same_names(void **state)
 {
     struct world w;
@@ -193,7 +194,7 @@ static void more_than_a_thousand(void **state)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-/* As long as what is allowed: two descriptors each, for a quarter of them. */
+/* As many as are allowed: two descriptors each, for a quarter of the limit. */
 static void few_descriptors(void **state)
 {
     struct world w;
@@ -211,7 +212,7 @@ static void few_descriptors(void **state)
     }
     expect(&w, 8, 15);
     assert_int_equal(w.walk.left_out, 33);
-    /* And where others have taken even these. */
+    /* And where other files have taken even these. */
     cgroup_walk_done(&w.walk);
     int taken[64], n = 0;
     while (n < 64 && (taken[n] = dup(w.root_fd)) >= 0)
@@ -260,7 +261,7 @@ static void of_v1(void **state)
     files_put(w.dir, "cg/a/x/cgroup.procs", "10\n");
     expect(&w, 2, 11);
     assert_int_equal(fds(), before + 2);
-    gone(&w, "cg/a/cgroup.procs"); /* another file, as a list made anew is another one */
+    gone(&w, "cg/a/cgroup.procs"); /* another file, as a list that was made again is another one */
     files_put(w.dir, "cg/a/cgroup.procs", "2\n3\n");
     expect(&w, 3, 15);
     remove_group(&w, "cg/a/x");

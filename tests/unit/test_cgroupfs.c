@@ -232,7 +232,7 @@ static void cpus(void **state)
         assert_int_equal(cgroup_cpus_parse(span_str(bad[i]), &n), BARO_E_SYNTAX);
 }
 
-/* ---- who is where, ulimits ---- */
+/* ---- membership, ulimits ---- */
 
 static void membership(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collector of control groups: what v1 does not have (tests/fixtures/machines), and one that goes away while it is
- * watched (where one may be made). */
+/* The collector of control groups: values that v1 does not have (tests/fixtures/machines), and a group that is removed
+ * during the recording (where the test may make one). */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -28,7 +28,7 @@ static void is(const struct baro_entity *e, enum cgroup_metric metric, uint64_t 
     assert_int_equal(e->value[metric], value);
 }
 
-/* All that v1 has of memory at this path, and "unsupported", not "not yet", for what no file of v1 says. */
+/* All memory values that v1 has at this path, and "unsupported", not "not yet", for those that no file of v1 has. */
 static void what_v1_does_not_have(void **state)
 {
     char path[512];
@@ -59,7 +59,7 @@ static void what_v1_does_not_have(void **state)
     close(fd);
 }
 
-/* Of a long path the end is said, as much as there is room for: that is what it is known by. */
+/* Of a long path the end is kept, as much as there is room for: it identifies the group. */
 static void long_path(void **state)
 {
     static const char pod[] = "/kubepods.slice/kubepods-pod01234567_89ab_cdef_0123_456789abcdef.slice";
@@ -86,7 +86,7 @@ static void long_path(void **state)
     files_remove(dir);
 }
 
-/* Before 5.11 a group of v1 could count its own processes alone: its limit binds nobody below. */
+/* Before 5.11 a group of v1 could count its own processes only: its limit does not apply to groups below. */
 static void memory_without_a_hierarchy(void **state)
 {
     char dir[sizeof(FILES_NAME)];
@@ -121,7 +121,7 @@ static void memory_without_a_hierarchy(void **state)
     assert_string_equal(s.entities[BARO_KIND_CGROUP].at[1]->name, "/a/b");
     is(s.entities[BARO_KIND_CGROUP].at[0], CGROUP_memory, 4096);
     cgroups_free(groups);
-    /* With a limit of its own that is its own alone, and what it uses is not all that is below it. */
+    /* A limit of its own applies to it alone, and its usage does not include the groups below it. */
     files_put(dir, "cg/a/b/memory.use_hierarchy", "0\n");
     files_put(dir, "cg/a/b/c/memory.use_hierarchy", "0\n");
     files_put(dir, "cg/a/b/c/memory.limit_in_bytes", "5000000\n");
@@ -137,7 +137,7 @@ static void memory_without_a_hierarchy(void **state)
     files_remove(dir);
 }
 
-/* What can't be read once is absent then, and there again when it can be. */
+/* A value that can't be read once is absent then, and present again when it can be read. */
 static void one_reading_fails(void **state)
 {
     static const char *const bad[] = {"", "12", "x\n", "99999999999999999999\n"};
@@ -173,7 +173,7 @@ static void one_reading_fails(void **state)
     files_remove(dir);
 }
 
-/* The kernel may give a file in as many pieces as it likes: here each byte is one. */
+/* The kernel may return a file in any number of pieces: here each byte is one. */
 static void in_pieces(void **state)
 {
     static const char mounts[] = "31 23 0:31 / /cg rw - cgroup2 cgroup2 rw\n", where[] = "1:name=systemd:/x\n0::/a\n",
@@ -217,7 +217,7 @@ static void in_pieces(void **state)
 
 #define DISKS 200u
 
-/* A line of io.stat each; every other one is dm, which stands on the one before. Who is what is asked once. */
+/* A line of io.stat each; every other one is dm, on top of the one before. Which device is which is read once. */
 static void many_disks(void **state)
 {
     static char io[DISKS * 64];
@@ -257,7 +257,7 @@ static void many_disks(void **state)
     files_remove(dir);
 }
 
-/* A group of v2 made for this test: its path in the file system. False where there is none that we may make one in. */
+/* A group of v2 made for this test: its path in the file system. False where the test may not make one. */
 static bool make_group(char path[512])
 {
     static char text[65536];
@@ -291,10 +291,10 @@ static void one_vanishes(void **state)
     assert_int_equal(cgroups_new(&groups, &o, &places), 0);
     cgroups_tick(groups, NS_PER_SEC, false, &s);
     const struct baro_entity *e = s.entities[BARO_KIND_CGROUP].at[0];
-    is(e, CGROUP_cpu, 0); /* nobody was ever in it */
+    is(e, CGROUP_cpu, 0); /* it never had a process */
     memcpy(before, e->absent, sizeof(before));
     assert_int_equal(rmdir(path), 0);
-    for (uint64_t i = 2; i < 5; i++) { /* gone, and made anew under its name: that is another one */
+    for (uint64_t i = 2; i < 5; i++) { /* removed, and made again with the same name: that is another one */
         cgroups_tick(groups, i * 10 * NS_PER_SEC, false, &s);
         assert_int_equal(s.entities[BARO_KIND_CGROUP].n, 1);
         e = s.entities[BARO_KIND_CGROUP].at[0];
@@ -310,7 +310,8 @@ static void one_vanishes(void **state)
     close(fd);
 }
 
-/* A read that was preempted makes a file wait for seconds; the last reading has what ended the job all the same. */
+/* After a read that was preempted a file is not read for seconds; the last reading has what ended the job all the
+ * same. */
 static void last_reading_has_what_counts(void **state)
 {
     struct cgroup_hierarchies places;
@@ -349,7 +350,8 @@ static void last_reading_has_what_counts(void **state)
     files_remove(d);
 }
 
-/* The registry names the files of each metric, for people; the collector's table those that are read. They agree. */
+/* The registry names the files of each metric in its help text; the collector's table names those that are read. They
+ * agree. */
 static void registry_names_the_files(void **state)
 {
     (void)state;

@@ -91,7 +91,7 @@ static void test_time_ticks(void **state)
         struct chart_ticks t;
         char all[600];
         chart_time_ticks(&c, cases[i].most, &t);
-        /* 0:30 is a tick of minutes; the hours' ticks have their unit. */
+        /* 0:30 is a tick in minutes; the hours' ticks have their unit. */
         texts(&t, all, sizeof(all));
         assert_string_equal(all, cases[i].texts);
     }

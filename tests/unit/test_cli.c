@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options and moments, as users write them. */
+/* Options and times, as users write them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -217,7 +217,7 @@ static void test_words_for_moments(void **state)
     assert_int_equal(written("12.5%").ns, 25);
 }
 
-/* How exactly a moment was written. */
+/* The precision with which a time was written. */
 static void test_units_of_moments(void **state)
 {
     (void)state;
@@ -238,7 +238,7 @@ static void test_units_of_moments(void **state)
     assert_int_equal(moment_tolerance(&m), 0);
 }
 
-/* What is printed is taken, and means the same millisecond. */
+/* Times that are printed are accepted, and mean the same millisecond. */
 static void test_printed_moments(void **state)
 {
     static const uint64_t times[] = {0,           999999,       1000000,       1234567890,    59999999999,

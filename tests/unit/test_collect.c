@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The schedule, the overhead budget, and what the recorder says of itself. */
+/* The schedule, the overhead budget, and what the recorder reports about itself. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -70,8 +70,8 @@ static void checks_are_far_apart_while_idle(void **state)
     assert_int_equal(schedule_quiet(NS_PER_SEC, 20 * NS_PER_SEC), NS_PER_SEC);
 }
 
-/* Samples of cost_ns, planned every interval_ns, until the time is up. Returns what they cost in all; *ret_most: within
- * one second, but for the first. */
+/* Samples of cost_ns, planned every interval_ns, until the time is over. Returns their total cost; *ret_most: the most
+ * within one second, without the first. */
 static uint64_t play(struct budget *b, uint64_t interval_ns, uint64_t cost_ns, uint64_t until_ns, uint64_t *ret_most)
 {
     uint64_t spent = 0, second = 0, in_second = 0;
@@ -101,17 +101,17 @@ static void samples_wait_until_they_are_paid_for(void **state)
             budget_init(&b, ppm);
             uint64_t spent = play(&b, 10 * NS_PER_MS, costs[i], ten, &most);
             assert_true(spent <= allowed + costs[i]);
-            assert_true(spent >= allowed / 2 || spent == costs[i] * 999); /* and few are left out for nothing */
+            assert_true(spent >= allowed / 2 || spent == costs[i] * 999); /* and few are left out without need */
             assert_true(i == 0 ||
                         most <= NS_PER_SEC / 1000000 * ppm * 5 / 4 +
-                                    costs[i]); /* of the cheapest, what the start may cost lasts longer than that */
+                                    costs[i]); /* with the cheapest ones the start's allowance lasts longer */
         }
     }
     budget_init(&b, 0); /* no limit */
     assert_int_equal(play(&b, 10 * NS_PER_MS, 5000000, ten, &most), 999ull * 5000000);
 }
 
-static void what_cannot_wait_holds_up_samples_for_a_while(void **state)
+static void reads_that_cannot_wait_delay_samples_for_a_while(void **state)
 {
     struct budget b;
     (void)state;
@@ -174,11 +174,11 @@ static void smaps_are_paid_for(void **state)
     }
     assert_false(allowance_take(&a, &b, 100 * NS_PER_MS, NS_PER_MS, false)); /* 0.5 ms earned */
     assert_true(allowance_take(&a, &b, 300 * NS_PER_MS, NS_PER_MS, false));
-    assert_true(allowance_take(&a, &b, 310 * NS_PER_MS, 30 * NS_PER_MS, true));   /* a peak may overdraw */
+    assert_true(allowance_take(&a, &b, 310 * NS_PER_MS, 30 * NS_PER_MS, true));   /* a peak may exceed the account */
     assert_false(allowance_take(&a, &b, 310 * NS_PER_MS, 30 * NS_PER_MS, true));  /* once, */
-    assert_false(allowance_take(&a, &b, 3310 * NS_PER_MS, 30 * NS_PER_MS, true)); /* and it is paid for: 15 ms in 3 s */
+    assert_false(allowance_take(&a, &b, 3310 * NS_PER_MS, 30 * NS_PER_MS, true)); /* paid back: 15 ms in 3 s */
     assert_true(allowance_take(&a, &b, 9310 * NS_PER_MS, 30 * NS_PER_MS,
-                                  false)); /* what is never affordable goes ahead when the account is full */
+                                  false)); /* a cost that can never be afforded is paid when the account is full */
     assert_false(allowance_take(&a, &b, 9310 * NS_PER_MS, NS_PER_MS, false));
 }
 
@@ -238,7 +238,7 @@ static void turn(struct collectors *c, uint64_t now_ns, enum budget_level level,
     collectors_tick(c, &t, 10000);
 }
 
-static void rows_have_their_turns(void **state)
+static void collectors_run_in_turn(void **state)
 {
     static struct collectors c;
     static const struct collector each = {.name = "each", .tick = count_tick, .is_quiet = count_quiet,
@@ -251,16 +251,16 @@ static void rows_have_their_turns(void **state)
     turn(&c, 30 * NS_PER_MS, BUDGET_ALL, false);
     assert_int_equal(b.ticks, 1);
     turn(&c, 120 * NS_PER_MS, BUDGET_ALL, false);
-    turn(&c, 30 * NS_PER_MS, BUDGET_ALL, true); /* the last turn, but it was read at that very instant */
+    turn(&c, 30 * NS_PER_MS, BUDGET_ALL, true); /* the last turn, but it was read at that very time */
     assert_int_equal(b.ticks, 1);
-    turn(&c, 35 * NS_PER_MS, BUDGET_ALL, true); /* what happened in the last 5 ms is read, too */
+    turn(&c, 35 * NS_PER_MS, BUDGET_ALL, true); /* changes in the last 5 ms are read, too */
     assert_int_equal(b.ticks, 2);
     turn(&c, 900 * NS_PER_MS, BUDGET_LEAST, false);
     assert_int_equal(b.ticks, 2);
     turn(&c, 20 * NS_PER_SEC, BUDGET_LEAST, false);
     assert_int_equal(b.ticks, 3);
     b.reads = false;
-    turn(&c, 21 * NS_PER_SEC, BUDGET_ALL, false); /* nothing was read: it is asked again */
+    turn(&c, 21 * NS_PER_SEC, BUDGET_ALL, false); /* nothing was read: it is read again */
     turn(&c, 21 * NS_PER_SEC + 1, BUDGET_ALL, false);
     assert_int_equal(b.ticks, 5);
     b.reads = true;
@@ -286,7 +286,7 @@ static void rows_have_their_turns(void **state)
     assert_int_equal(collectors_add(&c, &each, &a), -ENOSPC);
 }
 
-static void rows_say_what_they_serve_and_leave_out(void **state)
+static void collectors_report_what_they_serve_and_leave_out(void **state)
 {
     struct collectors c = {0};
     char text[256];
@@ -309,8 +309,8 @@ static void rows_say_what_they_serve_and_leave_out(void **state)
 
 #define STAT(pid, rss) #pid " (baro) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100 0 " rss " 0 0 0\n"
 
-/* What barograph's own processes use: of one that has ended nothing, and where one can't be asked it is not known,
- * which is not nothing. */
+/* CPU time and memory of barograph's own processes: a process that has ended adds 0, and one that can't be read makes
+ * the value absent, which is not 0. */
 static void own_memory(void **state)
 {
     char dir[sizeof(FILES_NAME)];
@@ -336,9 +336,9 @@ static void own_memory(void **state)
     own_cost_fill(&o);
     assert_int_equal(s.sample.self_absent[RECORDER_rss], BARO_ABSENT_UNKNOWN);
     assert_int_equal(v[RECORDER_rss], 0);
-    assert_int_equal(s.sample.self_absent[RECORDER_rss_peak], BARO_PRESENT); /* so much it was */
+    assert_int_equal(s.sample.self_absent[RECORDER_rss_peak], BARO_PRESENT); /* that was its usage */
     assert_int_equal(v[RECORDER_rss_peak], 120 * 4096);
-    s.options.self[0] = 6; /* the recorder itself, which surely is there */
+    s.options.self[0] = 6; /* the recorder itself, which certainly exists */
     s.options.self[1] = 0;
     o.rss_peak = 0;
     s.now_ns += 10 * NS_PER_SEC;
@@ -360,10 +360,10 @@ int main(void)
         cmocka_unit_test(smaps_are_paid_for),
         cmocka_unit_test(checks_are_far_apart_while_idle),
         cmocka_unit_test(samples_wait_until_they_are_paid_for),
-        cmocka_unit_test(what_cannot_wait_holds_up_samples_for_a_while),
+        cmocka_unit_test(reads_that_cannot_wait_delay_samples_for_a_while),
         cmocka_unit_test(periods_follow_cost_and_budget),
-        cmocka_unit_test(rows_have_their_turns),
-        cmocka_unit_test(rows_say_what_they_serve_and_leave_out),
+        cmocka_unit_test(collectors_run_in_turn),
+        cmocka_unit_test(collectors_report_what_they_serve_and_leave_out),
         cmocka_unit_test(own_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

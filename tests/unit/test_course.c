@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The course of a recording in a few stretches, worked out by hand, and the curves that are drawn from it. */
+/* A recording as a few stretches of time, computed by hand, and the curves that are drawn from them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,7 +84,7 @@ static void test_stretches_of_a_millisecond(void **state)
     summary_free(s);
 }
 
-/* What was used stays the same sum however often stretches are joined, and no peak is lost. */
+/* The sum stays the same however often stretches are joined, and no peak is lost. */
 static void test_stretches_are_joined(void **state)
 {
     (void)state;
@@ -110,7 +110,7 @@ static void test_stretches_are_joined(void **state)
 }
 
 /*
- * What wait4(2) reports at the end is of more than the last moment: 1 s at 0.6 cores, and 0.1 s of CPU time and 5 MB
+ * What wait4(2) reports at the end covers more than the last moment: 1 s at 0.6 cores, and 0.1 s of CPU time and 5 MB
  * more in the last 40 ms are 0.7 s and 5 MB in 1.04 s, at most in the last stretch between samples: 0.16 s in 0.14 s.
  */
 static void test_end_of_job(void **state)
@@ -135,7 +135,7 @@ static void test_end_of_job(void **state)
     summary_free(s);
 }
 
-/* No machine of 2 CPUs uses 3 s of CPU time in 1 s: the third was used before. */
+/* A machine of 2 CPUs can't use 3 s of CPU time in 1 s: the third second was used before. */
 static void test_more_than_the_machine(void **state)
 {
     (void)state;
@@ -153,7 +153,7 @@ static void test_more_than_the_machine(void **state)
     summary_free(s);
 }
 
-/* Attached: what was used before the first sample is not of the recording. */
+/* Attached: what was used before the first sample is not part of the recording. */
 static void test_attached(void **state)
 {
     (void)state;

@@ -56,7 +56,7 @@ static void test_sum(void **state)
     assert_int_equal(sum.absent, BARO_PRESENT);
     p[0].absent[PROCESS_pss] = p[2].absent[PROCESS_pss] = BARO_ABSENT_DENIED;
     assert_int_equal(derive_sum(&s, PROCESS_pss).absent, BARO_ABSENT_DENIED);
-    /* a zombie holds nothing and owes nothing */
+    /* a zombie has no memory, so none is missing */
     s.n = 4;
     p[0].absent[PROCESS_pss] = BARO_PRESENT;
     p[1].absent[PROCESS_pss] = p[2].absent[PROCESS_pss] = BARO_PRESENT;
@@ -71,7 +71,7 @@ static void test_sum(void **state)
     assert_int_equal(sum.value, 0);
 }
 
-/* 10 ms between samples, and the counter moves in steps of 30 ms: no moment within 100 ms may count. */
+/* 10 ms between samples, and the counter moves in steps of 30 ms: no interval below 100 ms may count. */
 static void test_peak_over_100_ms(void **state)
 {
     struct derive_peak p = {0};
@@ -93,7 +93,7 @@ static void test_peak_ring(void **state)
 {
     struct derive_peak p = {0};
     (void)state;
-    /* more moments than the ring holds within 100 ms: some are dropped, none is wrong */
+    /* more samples than the ring holds within 100 ms: some are dropped, none is wrong */
     for (uint64_t i = 0; i < 100000; i++)
         derive_peak_add(&p, i * 1000000, i * 2000000);
     assert_true(p.found);
@@ -142,7 +142,7 @@ static void test_json_numbers(void **state)
     }
 }
 
-/* What printf writes: with 15 digits where these read back as the same number, else with 17. */
+/* What printf writes: with 15 digits if they read back as the same number, else with 17. */
 static void same_as_printf(double v)
 {
     struct buf b = {0};

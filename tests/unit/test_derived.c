@@ -55,7 +55,7 @@ static void test_table(void **state)
     assert_int_equal(baro_derived_find(BARO_KIND_PROCESS, "cores", 4), -1); /* "core" */
 }
 
-/* The unit follows from what is divided by what. */
+/* The unit follows from the units of numerator and denominator. */
 static void test_units(void **state)
 {
     (void)state;
@@ -106,7 +106,7 @@ static void test_process(void **state)
     assert_int_equal(baro_process_derived(&before, &now, -1, &v), BARO_ABSENT_UNSUPPORTED);
     assert_int_equal(baro_process_derived(&before, &now, baro_derived_count(BARO_KIND_PROCESS), &v),
                      BARO_ABSENT_UNSUPPORTED);
-    assert_true(v == -1); /* left alone */
+    assert_true(v == -1); /* not changed */
 }
 
 static void test_job_and_recorder(void **state)
@@ -162,7 +162,7 @@ static void test_host(void **state)
     before.host_absent[HOST_cpu_guest] = BARO_ABSENT_UNSUPPORTED;
     assert_true(host(&before, &now, "cores") == 2);
     assert_true(host(&before, &now, "cpu_busy_ratio") == 4.0 / 7);
-    /* Without idle time nothing is known of all of it, without user time nothing of what was busy. */
+    /* Without idle time the total is not known, without user time the busy part is not known. */
     double v;
     now.host_absent[HOST_cpu_idle] = BARO_ABSENT_DENIED;
     assert_int_equal(baro_sample_derived(&before, &now, BARO_KIND_HOST, find(BARO_KIND_HOST, "cpu_busy_ratio"), &v),

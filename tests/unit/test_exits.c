@@ -159,7 +159,7 @@ static void connector_exit_exec_comm_ack(void **state)
     buf_done(&b);
 }
 
-static void connector_that_lies(void **state)
+static void connector_with_wrong_lengths(void **state)
 {
     (void)state;
     struct buf b = {0};
@@ -192,7 +192,7 @@ static void groups_end_with_their_last_thread(void **state)
     groups_thread(&g, 20);
     groups_thread(&g, 20);
     assert_false(groups_end(&g, 20, false, 0, &known, &status));
-    assert_false(groups_end(&g, 20, true, 0, &known, &status)); /* the first thread, and one lives on */
+    assert_false(groups_end(&g, 20, true, 0, &known, &status)); /* the first thread, and one is still alive */
     assert_true(groups_end(&g, 20, false, 0, &known, &status));
     assert_true(known);
     assert_int_equal(g.n, 0);
@@ -204,7 +204,7 @@ static void groups_end_with_their_last_thread(void **state)
     assert_false(groups_end(&g, 40, true, 9, &known, &status)); /* another thread executes a program ... */
     groups_process(&g, 40);                                     /* ... and is the process now */
     assert_true(groups_end(&g, 40, true, 0, &known, &status));
-    assert_false(groups_end(&g, 50, false, 0, &known, &status)); /* a thread from before we listened */
+    assert_false(groups_end(&g, 50, false, 0, &known, &status)); /* a thread from before the connector was opened */
     groups_done(&g);
 }
 
@@ -302,7 +302,7 @@ static void taskstats_check(const struct taskstats_record *r)
     assert_int_equal(r->usage.delays, 3);
 }
 
-/* Of a thread that never slept the kernel knows better than its scheduler has counted so far. */
+/* For a thread that never slept the kernel's exact sum is better than what its scheduler has counted so far. */
 static void cpu_of_one_that_never_slept(void **state)
 {
     (void)state;
@@ -313,12 +313,12 @@ static void cpu_of_one_that_never_slept(void **state)
     set(&stats, 272, &none, 8);
     message(&b, 21, &stats);
     assert_int_equal(taskstats_parse(span_of(b.at, b.len), &r), 0);
-    assert_int_equal(r.usage.cpu_ns, 2000000 - 333); /* lived less waited */
+    assert_int_equal(r.usage.cpu_ns, 2000000 - 333); /* lifetime minus waiting time */
     set(&stats, 72, &counted, 8);
     message(&b, 21, &stats);
     assert_int_equal(taskstats_parse(span_of(b.at, b.len), &r), 0);
     assert_int_equal(r.usage.cpu_ns, counted);
-    uint64_t lived_us = 50000; /* of which something else than this machine took most */
+    uint64_t lived_us = 50000; /* most of which another virtual machine took */
     set(&stats, 144, &lived_us, 8);
     message(&b, 21, &stats);
     assert_int_equal(taskstats_parse(span_of(b.at, b.len), &r), 0);
@@ -327,7 +327,7 @@ static void cpu_of_one_that_never_slept(void **state)
     buf_done(&stats);
 }
 
-/* A process is called what its first thread is called, whichever of its threads ended last. */
+/* A process has the name of its first thread, whichever of its threads ended last. */
 static void taskstats_name_of_the_process(void **state)
 {
     (void)state;
@@ -396,7 +396,7 @@ static void taskstats_cut_anywhere(void **state)
         message(&b, 21, &stats);
         assert_int_equal(taskstats_parse(span_of(b.at, b.len), &r), len >= 400 ? 0 : BARO_E_SYNTAX);
     }
-    stats_make(&stats, 16, 560, 0, 22, 20, 0); /* the struct speaks of another than the message */
+    stats_make(&stats, 16, 560, 0, 22, 20, 0); /* the struct is about another process than the message */
     struct taskstats_record r;
     message(&b, 21, &stats);
     assert_int_equal(taskstats_parse(span_of(b.at, b.len), &r), BARO_E_SYNTAX);
@@ -404,7 +404,7 @@ static void taskstats_cut_anywhere(void **state)
     buf_done(&stats);
 }
 
-/* Before version 12 only the last thread of several brings its group along. */
+/* Before version 12 only the last one of several threads sends the record of its group. */
 static void taskstats_old_group(void **state)
 {
     (void)state;
@@ -468,13 +468,13 @@ static void perf_cut(struct buf *b)
     for (size_t len = 0; len < b->len; len++) {
         void *owner;
         struct perf_record r;
-        assert_int_equal(perf_parse(cut(b, len, &owner), &r), BARO_E_SYNTAX); /* its size says otherwise */
+        assert_int_equal(perf_parse(cut(b, len, &owner), &r), BARO_E_SYNTAX); /* its size contradicts that */
         free(owner);
         if (len < 8)
             continue;
         uint16_t size = (uint16_t)len;
         struct span s = cut(b, len, &owner);
-        memcpy((char *)owner + 6, &size, 2); /* and a size that fits must not lead astray either */
+        memcpy((char *)owner + 6, &size, 2); /* and a correct size must not mislead either */
         perf_parse(s, &r);
         free(owner);
     }
@@ -529,7 +529,7 @@ static void perf_repeats(void **state)
     struct perf_ring ring = {.fd = -1};
     struct perf_record fork = {.what = PERF_FORKED, .tid = 21, .id = 7, .t_ns = 1000};
     assert_false(ring_is_repeated(&ring, &fork));
-    assert_false(ring_is_repeated(&ring, &fork)); /* of the same event: its own next one */
+    assert_false(ring_is_repeated(&ring, &fork)); /* of the same event: its own next record */
     fork.id = 8;
     fork.t_ns += 500;
     assert_true(ring_is_repeated(&ring, &fork));
@@ -537,7 +537,7 @@ static void perf_repeats(void **state)
     assert_false(ring_is_repeated(&ring, &exit));
     exit.id = 7;
     assert_true(ring_is_repeated(&ring, &exit));
-    fork.t_ns += 1000000000; /* another thread of that number by then */
+    fork.t_ns += 1000000000; /* another thread with that number by then */
     assert_false(ring_is_repeated(&ring, &fork));
 }
 
@@ -577,7 +577,7 @@ int main(void)
         cmocka_unit_test(messages_and_attributes),
         cmocka_unit_test(connector_fork),
         cmocka_unit_test(connector_exit_exec_comm_ack),
-        cmocka_unit_test(connector_that_lies),
+        cmocka_unit_test(connector_with_wrong_lengths),
         cmocka_unit_test(groups_end_with_their_last_thread),
         cmocka_unit_test(groups_are_bounded),
         cmocka_unit_test(taskstats_of_every_version),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Event sources on the running kernel, as this user and, where we are root, as one without rights. Each test runs in a
- * process of its own. What the kernel or this user does not have is skipped, with the reason that the source itself
- * gives.
+ * Event sources on the running kernel, as this user and, if we are root, as a user without privileges. Each test runs
+ * in a process of its own. What the kernel does not have or does not allow this user is skipped, with the reason that
+ * the source itself gives.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -53,7 +53,7 @@ static void run_as(void (*body)(void), bool nobody)
     if (pid == 0) {
         if (nobody) {
             CHECK(setgid(NOBODY) == 0 && setuid(NOBODY) == 0);
-            CHECK(prctl(PR_SET_DUMPABLE, 1) == 0); /* as any process is that was not born with other rights */
+            CHECK(prctl(PR_SET_DUMPABLE, 1) == 0); /* as any process that was not started with other privileges */
         }
         body();
         _exit(0);
@@ -72,9 +72,9 @@ static void need(int code, const struct baro_error *err)
     _exit(SKIPPED);
 }
 
-/* ---- what was told ---- */
+/* ---- events that were reported ---- */
 
-struct told {
+struct events_of {
     pid_t only;                     /* the process that it is about */
     uint64_t kinds[EVENT_LOST + 1];
     uint64_t lost, cpu_ns;
@@ -84,7 +84,7 @@ struct told {
 
 static void on_event(void *context, const struct exits_event *e)
 {
-    struct told *t = context;
+    struct events_of *t = context;
     if (e->kind == EVENT_LOST) {
         t->lost += e->count;
         return;
@@ -100,10 +100,10 @@ static void on_event(void *context, const struct exits_event *e)
         snprintf(t->executed, sizeof(t->executed), "%s", e->comm);
 }
 
-/* Of three processes. */
+/* For three processes. */
 static void on_several(void *context, const struct exits_event *e)
 {
-    struct told **t = context;
+    struct events_of **t = context;
     for (int i = 0; i < 3; i++)
         on_event(t[i], e);
 }
@@ -157,7 +157,7 @@ static int five(void)
     return 5;
 }
 
-/* Who waits can have the status before the end is told: do_exit() notifies the parent first. */
+/* A process that waits can get the status before the end is reported: do_exit() notifies the parent first. */
 #define AWAIT(s, fn, context, condition)                                                                               \
     do {                                                                                                               \
         exits_drain(s, fn, context);                                                                                   \
@@ -172,7 +172,7 @@ static void fork_many(struct exits_source *s, struct census *c, int n)
     for (int i = 0; i < n; i++) {
         child(five);
         CHECK(wait(NULL) > 0);
-        if (i % 50 == 49) /* the usual buffer of a user holds 256 events */
+        if (i % 50 == 49) /* the default buffer of an ordinary user holds 256 events */
             exits_drain(s, on_child, c);
     }
     AWAIT(s, on_child, c, c->lost || c->exits == c->forks);
@@ -255,12 +255,12 @@ static struct exits_source *connector(void)
     return s;
 }
 
-/* The connector tells of the whole machine, and its buffer may be small. */
+/* The connector reports the whole machine, and its buffer may be small. */
 static void skip_if_lost(uint64_t lost)
 {
     if (!lost)
         return;
-    fprintf(stderr, "skipped: somebody else forks too much meanwhile\n");
+    fprintf(stderr, "skipped: other processes fork too much meanwhile\n");
     _exit(SKIPPED);
 }
 
@@ -278,7 +278,7 @@ static void connector_sees_all_body(void)
     exits_close(s);
 }
 
-/* Forks a child that forks one itself, and tells of both. */
+/* Forks a child that forks one itself, and returns both pids. */
 static pid_t fork_two(pid_t *ret_inner)
 {
     int ends[2];
@@ -298,7 +298,7 @@ static pid_t fork_two(pid_t *ret_inner)
     return outer;
 }
 
-static void filter_holds_back_what_is_foreign_body(void)
+static void filter_drops_foreign_events_body(void)
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct exits_source *s = connector(), *usage = NULL;
@@ -308,24 +308,24 @@ static void filter_holds_back_what_is_foreign_body(void)
     CHECK(exits_filter_attach(f, s) == 0);
     if (exits_taskstats_open(&usage, NULL) == 0)
         CHECK(exits_filter_attach(f, usage) == 0);
-    struct told all = {.only = fork_two(&inner)}; /* it begins by letting all pass */
+    struct events_of all = {.only = fork_two(&inner)}; /* it begins by letting all pass */
     AWAIT(s, on_event, &all, all.kinds[EVENT_EXIT] || all.lost);
     skip_if_lost(all.lost);
     exits_filter_hold_back(f, true);
-    struct told foreign = {.only = fork_two(&foreign_inner)};
+    struct events_of foreign = {.only = fork_two(&foreign_inner)};
     exits_filter_add(f, getpid());
-    struct told ours = {.only = fork_two(&inner)}, below = {.only = inner};
+    struct events_of ours = {.only = fork_two(&inner)}, below = {.only = inner};
     CHECK(exits_filter_has(f, ours.only) && exits_filter_has(f, inner));
     CHECK(foreign.only % 65536 == getpid() % 65536 || !exits_filter_has(f, foreign.only) ||
           foreign.only % 65536 == inner % 65536);
-    struct several { struct told *at[3]; } several = {{&foreign, &ours, &below}};
+    struct several { struct events_of *at[3]; } several = {{&foreign, &ours, &below}};
     AWAIT(s, on_several, &several, ours.kinds[EVENT_EXIT] || ours.lost);
     skip_if_lost(ours.lost);
     CHECK(ours.kinds[EVENT_FORK] == 1 && ours.kinds[EVENT_EXIT] == 1);
     CHECK(below.kinds[EVENT_FORK] == 1 && below.kinds[EVENT_EXIT] == 1);
     CHECK(foreign.kinds[EVENT_FORK] == 0 && foreign.kinds[EVENT_EXIT] == 0);
     if (usage) {
-        struct told ends[3] = {{.only = foreign.only}, {.only = ours.only}, {.only = inner}};
+        struct events_of ends[3] = {{.only = foreign.only}, {.only = ours.only}, {.only = inner}};
         struct several used = {{&ends[0], &ends[1], &ends[2]}};
         AWAIT(usage, on_several, &used, (ends[1].kinds[EVENT_EXIT] && ends[2].kinds[EVENT_EXIT]) || ends[1].lost);
         CHECK(ends[0].kinds[EVENT_EXIT] == 0 || ends[1].lost);
@@ -342,7 +342,7 @@ static void connector_knows_groups_body(void)
     struct exits_source *s = connector();
     int (*bodies[])(void) = {burn_threads, leave_first, exec_from_thread};
     for (int i = 0; i < 3; i++) {
-        struct told t = {.only = child(bodies[i])};
+        struct events_of t = {.only = child(bodies[i])};
         CHECK(waitpid(t.only, NULL, 0) == t.only);
         AWAIT(s, on_event, &t, t.kinds[EVENT_EXIT] || t.lost);
         skip_if_lost(t.lost);
@@ -355,7 +355,7 @@ static void connector_knows_groups_body(void)
     exits_close(s);
 }
 
-static void connector_tells_loss_body(void)
+static void connector_reports_loss_body(void)
 {
     struct exits_source *s = connector();
     struct census *c = census_new();
@@ -368,7 +368,7 @@ static void connector_tells_loss_body(void)
     exits_drain(s, on_child, c);
     CHECK(c->lost == 1);
     CHECK(c->forks < 300);
-    /* It goes on, and the gap is not told twice. */
+    /* It continues, and the gap is not reported twice. */
     struct census *after = census_new();
     for (int i = 0; i < 10; i++) {
         child(five);
@@ -382,10 +382,10 @@ static void connector_tells_loss_body(void)
 
 /* ---- taskstats ---- */
 
-static struct told taskstats_of(struct exits_source *s, int (*body)(void), struct rusage *ret)
+static struct events_of taskstats_of(struct exits_source *s, int (*body)(void), struct rusage *ret)
 {
     int status;
-    struct told t = {.only = child(body)};
+    struct events_of t = {.only = child(body)};
     CHECK(wait4(t.only, &status, 0, ret) == t.only);
     exits_drain(s, on_event, &t);
     return t;
@@ -406,7 +406,7 @@ static void taskstats_body(void)
     CHECK(prctl(PR_GET_NAME, name) == 0);
     for (int threads = 0; threads < 2; threads++) {
         struct rusage u;
-        struct told t = taskstats_of(s, threads ? burn_threads : burn, &u);
+        struct events_of t = taskstats_of(s, threads ? burn_threads : burn, &u);
         const struct exits_event *e = &t.last_exit;
         CHECK(t.kinds[EVENT_EXIT] == 1); /* one, of the group */
         CHECK(e->has_usage && e->uid == geteuid());
@@ -419,7 +419,7 @@ static void taskstats_body(void)
         CHECK(e->elapsed_ns > 0);
     }
     struct rusage u;
-    struct told t = taskstats_of(s, leave_first, &u);
+    struct events_of t = taskstats_of(s, leave_first, &u);
     CHECK(t.kinds[EVENT_EXIT] == 1);
     t = taskstats_of(s, exec_from_thread, &u);
     CHECK(t.kinds[EVENT_EXIT] == 1);
@@ -461,7 +461,7 @@ static bool kernel_writes_reads(void)
 {
     struct exits_source *s = perf();
     attach(s, getpid());
-    struct told t = {.only = child(burn)};
+    struct events_of t = {.only = child(burn)};
     CHECK(wait(NULL) == t.only);
     exits_drain(s, on_event, &t);
     exits_close(s);
@@ -470,7 +470,7 @@ static bool kernel_writes_reads(void)
     return t.kinds[EVENT_USAGE] > 0;
 }
 
-static void perf_tells_usage_body(void)
+static void perf_reports_usage_body(void)
 {
     bool reads = kernel_writes_reads();
     struct exits_source *s = perf();
@@ -478,7 +478,7 @@ static void perf_tells_usage_body(void)
     attach(s, getpid());
     for (int i = 0; i < 4; i++) {
         struct rusage u;
-        struct told t = {.only = child(bodies[i])};
+        struct events_of t = {.only = child(bodies[i])};
         CHECK(wait4(t.only, NULL, 0, &u) == t.only);
         exits_drain(s, on_event, &t);
         CHECK(t.lost == 0);
@@ -486,7 +486,7 @@ static void perf_tells_usage_body(void)
         CHECK(t.kinds[EVENT_EXIT] == 1);
         CHECK(t.kinds[EVENT_EXEC] == (i == 3));
         CHECK(t.cpu_ns <=
-              cpu_of(&u) + cpu_of(&u) / 4 + 20 * NS_PER_MS); /* perf counts what a hypervisor took as well */
+              cpu_of(&u) + cpu_of(&u) / 4 + 20 * NS_PER_MS); /* perf counts CPU time that the hypervisor took as well */
         CHECK(reads || !t.cpu_ns);
         if (reads && i < 2)
             CHECK(t.cpu_ns > cpu_of(&u) / 2);
@@ -517,14 +517,14 @@ static int two_threads(void)
 }
 
 /* The thread that was attached to writes no READ record of its own. */
-static void perf_attaches_to_what_runs_body(void)
+static void perf_attaches_to_running_processes_body(void)
 {
     bool reads = kernel_writes_reads();
     struct exits_source *s = perf();
     struct rusage u;
     char both[2];
     CHECK(pipe(ready) == 0 && pipe(go) == 0);
-    struct told t = {.only = child(two_threads)};
+    struct events_of t = {.only = child(two_threads)};
     CHECK(read(ready[0], both, 1) == 1 && read(ready[0], both, 1) == 1);
     attach(s, t.only);
     CHECK(write(go[1], "xx", 2) == 2);
@@ -534,13 +534,13 @@ static void perf_attaches_to_what_runs_body(void)
     CHECK(t.kinds[EVENT_FORK] == 0);
     CHECK(t.cpu_ns <= cpu_of(&u) + 20 * NS_PER_MS);
     CHECK(!reads || t.cpu_ns > cpu_of(&u) / 2);
-    CHECK(t.kinds[EVENT_USAGE_PARTIAL] == !reads); /* the threads that it started later were not told */
+    CHECK(t.kinds[EVENT_USAGE_PARTIAL] == !reads); /* the threads that it started later were not reported */
     struct baro_error err = BARO_ERROR_INIT;
     CHECK(exits_perf_attach(s, t.only, &err) == -ESRCH); /* reaped */
     exits_close(s);
 }
 
-static void perf_tells_loss_body(void)
+static void perf_reports_loss_body(void)
 {
     struct exits_source *s = perf();
     struct census *c = census_new();
@@ -550,13 +550,13 @@ static void perf_tells_loss_body(void)
         CHECK(wait(NULL) > 0);
     }
     exits_drain(s, on_child, c);
-    fork_many(s, c, 50); /* the kernel writes down a loss when there is room again */
+    fork_many(s, c, 50); /* the kernel writes a record of the loss when there is room again */
     CHECK(c->forks < 4050);
     CHECK(c->lost > 0);
     exits_close(s);
 }
 
-/* ---- as this user and as nobody ---- */
+/* ---- as this user and as an ordinary user ---- */
 
 #define BOTH(name)                                                                                                     \
     static void name(void **state)                                                                                     \
@@ -571,36 +571,36 @@ static void perf_tells_loss_body(void)
     }
 
 BOTH(connector_sees_all)
-BOTH(filter_holds_back_what_is_foreign)
+BOTH(filter_drops_foreign_events)
 BOTH(connector_knows_groups)
-BOTH(connector_tells_loss)
+BOTH(connector_reports_loss)
 BOTH(taskstats)
 BOTH(perf_sees_all)
-BOTH(perf_tells_usage)
-BOTH(perf_attaches_to_what_runs)
-BOTH(perf_tells_loss)
+BOTH(perf_reports_usage)
+BOTH(perf_attaches_to_running_processes)
+BOTH(perf_reports_loss)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(connector_sees_all),
         cmocka_unit_test(connector_sees_all_as_nobody),
-        cmocka_unit_test(filter_holds_back_what_is_foreign),
-        cmocka_unit_test(filter_holds_back_what_is_foreign_as_nobody),
+        cmocka_unit_test(filter_drops_foreign_events),
+        cmocka_unit_test(filter_drops_foreign_events_as_nobody),
         cmocka_unit_test(connector_knows_groups),
         cmocka_unit_test(connector_knows_groups_as_nobody),
-        cmocka_unit_test(connector_tells_loss),
-        cmocka_unit_test(connector_tells_loss_as_nobody),
+        cmocka_unit_test(connector_reports_loss),
+        cmocka_unit_test(connector_reports_loss_as_nobody),
         cmocka_unit_test(taskstats),
         cmocka_unit_test(taskstats_as_nobody),
         cmocka_unit_test(perf_sees_all),
         cmocka_unit_test(perf_sees_all_as_nobody),
-        cmocka_unit_test(perf_tells_usage),
-        cmocka_unit_test(perf_tells_usage_as_nobody),
-        cmocka_unit_test(perf_attaches_to_what_runs),
-        cmocka_unit_test(perf_attaches_to_what_runs_as_nobody),
-        cmocka_unit_test(perf_tells_loss),
-        cmocka_unit_test(perf_tells_loss_as_nobody),
+        cmocka_unit_test(perf_reports_usage),
+        cmocka_unit_test(perf_reports_usage_as_nobody),
+        cmocka_unit_test(perf_attaches_to_running_processes),
+        cmocka_unit_test(perf_attaches_to_running_processes_as_nobody),
+        cmocka_unit_test(perf_reports_loss),
+        cmocka_unit_test(perf_reports_loss_as_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

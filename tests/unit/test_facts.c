@@ -217,8 +217,8 @@ static struct baro_record sample_record(const struct baro_sample *sample)
     return (struct baro_record){.kind = BARO_RECORD_SAMPLE, .t_ns = sample->t_ns, .u.sample = sample};
 }
 
-/* A live view finishes it after each sample: who still lives is counted with what it has used by then, each time once,
- * and not once more when it has ended. */
+/* A live view finishes it after each sample: processes that are alive are counted with what they have used by then,
+ * once each time, and not once more when they have ended. */
 static void test_finished_again_and_again(void **state)
 {
     struct baro_header h;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What control groups on a tape say of the job: which of them is the job's, what was refused in them, and how full they
- * were. Told and worked out by hand. */
+/* What control groups on a tape say about the job: which of them are the job's, what was refused in them, and how close
+ * to the limit they were. Typed and computed by hand. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -113,8 +113,8 @@ static void told_kills(const struct world *w, uint64_t likely, uint64_t least, u
     assert_int_equal(k.most, most);
 }
 
-/* In a group that others are in, too: samples at 1, 2, ... s. */
-static void test_whose_kill(void **state)
+/* In a group with other processes, too: samples at 1, 2, ... s. */
+static void test_attribution_of_kills(void **state)
 {
     (void)state;
     struct world w;
@@ -122,7 +122,7 @@ static void test_whose_kill(void **state)
     struct baro_entity *shared = group(&w, "/service/abc", "v1 memory");
     set(shared, CGROUP_oom_kills, 5);
     take_sample(&w);
-    told_kills(&w, 0, 0, 0); /* seen once, and SIGKILL ended nobody */
+    told_kills(&w, 0, 0, 0); /* seen once, and SIGKILL ended no process */
     set(shared, CGROUP_oom_kills, 6);
     take_sample(&w);
     told_kills(&w, 0, 0, 0); /* a neighbour's */
@@ -135,7 +135,7 @@ static void test_whose_kill(void **state)
     killed(&w, 3100 * MS, SIGKILL, true); /* just after the sample that saw the counter rise */
     told_kills(&w, 1, 0, 2);
     killed(&w, 2500 * MS, 0, false);
-    told_kills(&w, 1, 0, 3); /* any of the three, if nobody knows what ended it */
+    told_kills(&w, 1, 0, 3); /* any of the three, if it is not known what ended it */
     const struct baro_event log = {.kind = BARO_EVENT_OOM, .number = 2, .text = "p, q"};
     summary_add_event(w.s, &log);
     told_kills(&w, 2, 2, 2);
@@ -159,9 +159,9 @@ static void test_kill_before_the_first_sample(void **state)
     summary_free(w.s);
 }
 
-/* Of v2 and of the threads there is a group of the job's own; that of memory is shared, stands first, and is somebody
- * else's. */
-static void test_made_but_for_memory(void **state)
+/* v2 and threads have a group made for the job; the memory group is shared, is the first one, and belongs to another
+ * job. */
+static void test_own_groups_except_memory(void **state)
 {
     (void)state;
     struct world w;
@@ -182,9 +182,9 @@ static void test_made_but_for_memory(void **state)
     summary_free(w.s);
 }
 
-/* All three; the marks and counters of the group made for the job are its own from the first, those above it only as
- * far as they grew. */
-static void test_made(void **state)
+/* All three; the peaks and counters of the group made for the job are its own from the first sample on, those of groups
+ * above it only as far as they grew. */
+static void test_own_groups(void **state)
 {
     (void)state;
     static const struct baro_limits l = {.memory_bytes = 200 * MB,
@@ -195,7 +195,7 @@ static void test_made(void **state)
     struct baro_entity *above = group(&w, "/service", "v1 memory"),
                        *memory = group(&w, "/service/baro-9-0000000a", "v1 memory");
     struct baro_entity *cpu = group(&w, "/quota", "v1 cpu"),
-                       *made = group(&w, "/baro-9-0000000b", "v1 cpuacct, pids"); /* the first name was taken there */
+                       *made = group(&w, "/baro-9-0000000b", "v1 cpuacct, pids"); /* there, the first name was taken */
     set(above, CGROUP_memory, 90 * MB);
     set(above, CGROUP_memory_peak, 200 * MB);
     set(above, CGROUP_oom_kills, 7);
@@ -218,7 +218,7 @@ static void test_made(void **state)
 }
 
 /* A recording in a recording: the outer one's groups have such names as well. */
-static void test_made_by_another(void **state)
+static void test_own_groups_of_another_recording(void **state)
 {
     (void)state;
     struct world w;
@@ -238,7 +238,7 @@ static void test_made_by_another(void **state)
     summary_free(w.s);
 }
 
-/* Each value from the innermost group that has it, whichever stands first. */
+/* Each value comes from the innermost group that has it, whichever is listed first. */
 static void test_shared(void **state)
 {
     (void)state;
@@ -257,7 +257,7 @@ static void test_shared(void **state)
     summary_free(w.s);
 }
 
-/* The recorder's own are counted by the group that it is in, from the first sample on. */
+/* The recorder's own forks are counted by the group that it is in, from the first sample on. */
 static void test_own_helpers(void **state)
 {
     (void)state;
@@ -265,7 +265,7 @@ static void test_own_helpers(void **state)
     begin(&w, "none", NULL);
     struct baro_entity *e = group(&w, "/x", "v2");
     set(e, CGROUP_pids_limit_hits, 0);
-    w.sample.self[RECORDER_forks_refused] = 3; /* before the first sample: not in what it grew by either */
+    w.sample.self[RECORDER_forks_refused] = 3; /* before the first sample: not in the growth either */
     take_sample(&w);
     set(e, CGROUP_pids_limit_hits, 9);
     w.sample.self[RECORDER_forks_refused] = 5;
@@ -274,9 +274,9 @@ static void test_own_helpers(void **state)
     summary_free(w.s);
 }
 
-/* A job that was killed held more than any sample saw. The mark tells, where it rose; where it was there already, what
- * ran into the limit does. */
-static void test_full(void **state)
+/* A job that was killed held more than any sample saw. The peak shows it, if it rose; if it had that value already, the
+ * counter of allocations that reached the limit does. */
+static void test_peak_at_the_limit(void **state)
 {
     (void)state;
     static const struct baro_limits l = {.memory_bytes = 64 * MB, .memory_source = "cgroup /a/b memory.max"};
@@ -286,9 +286,9 @@ static void test_full(void **state)
         double ratio;
     } of[] = {
         {"v1 memory", {20, 64}, {3, 9}, 1}, {"v2", {20, 64}, {3, 9}, 1},
-        {"v1 memory", {64, 64}, {3, 9}, 1}, {"v2", {64, 64}, {3, 9}, 0.5},          /* a group below ran into its own */
+        {"v1 memory", {64, 64}, {3, 9}, 1}, {"v2", {64, 64}, {3, 9}, 0.5},          /* a group below reached its own */
         {"v1 memory", {64, 64}, {9, 9}, 0.5}, {"v1 memory", {60, 60}, {3, 9}, 60.0 / 64},
-        {"v1 memory", {90, 90}, {3, 9}, 1},                                       /* of a time with another limit */
+        {"v1 memory", {90, 90}, {3, 9}, 1},                                       /* from a time with another limit */
         {"v1 memory", {40, 48}, {0, 0}, 0.75},
     };
     for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
@@ -307,8 +307,8 @@ static void test_full(void **state)
     }
 }
 
-/* The same group has another limit: what it held and ran into before, up to the first sample after, is not held against
- * that. */
+/* The limit of a group changes: what it held and how often it reached the limit before, up to the first sample after,
+ * does not count for the new limit. */
 static void test_limit_that_changes(void **state)
 {
     (void)state;
@@ -343,7 +343,7 @@ static void test_limit_that_changes(void **state)
         take_sample(&w);
         full(&w, 0.5);
         same.cores_ppm = 2000000;
-        summary_add_limits(w.s, &same, w.sample.t_ns + 500 * MS); /* not that of memory */
+        summary_add_limits(w.s, &same, w.sample.t_ns + 500 * MS); /* not the memory group */
         full(&w, 0.5);
         set(a, CGROUP_memory_limit_hits, 6);
         take_sample(&w);
@@ -355,8 +355,8 @@ static void test_limit_that_changes(void **state)
 #define POD "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod01234567_89ab_cdef_0123_456789abcdef.slice"
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-/* Of a long path a source has the end, 95 bytes of this one; one that is not cut is the whole path, not the end of
- * another. */
+/* Of a long path a source has the end, 95 bytes of this one; a path that is not truncated is the whole path, not the
+ * end of another one. */
 static void test_long_path(void **state)
 {
     (void)state;
@@ -389,7 +389,7 @@ static void test_long_path(void **state)
     }
 }
 
-/* A job holds no more than its group ever held: what is above that is charged elsewhere. */
+/* A job holds no more than its group ever held: memory above that is charged to another group. */
 static void test_charged_elsewhere(void **state)
 {
     (void)state;
@@ -411,8 +411,8 @@ static void test_charged_elsewhere(void **state)
     summary_free(w.s);
 }
 
-/* The job is a group that was there before: its mark is older, but for what it rose by. One that counts no CPU time is
- * one all the same. */
+/* The job is a group that existed before: its peak is older, except for the part by which it rose. A group that does
+ * not count CPU time is a job all the same. */
 static void test_target(void **state)
 {
     (void)state;
@@ -433,7 +433,7 @@ static void test_target(void **state)
         take_sample(&w);
         holds(&w, MEMORY_CGROUP, 20);
         assert_int_equal(summary_group_oom_kills(w.s, &kills),
-                         BARO_ABSENT_UNKNOWN); /* seen once: nothing to compare with */
+                         BARO_ABSENT_UNKNOWN); /* seen once: there is nothing to compare with */
         set(e, CGROUP_memory_peak, 75 * MB);
         set(e, CGROUP_oom_kills, 3);
         take_sample(&w);
@@ -449,7 +449,8 @@ static void test_target(void **state)
     }
 }
 
-/* The first sample can have the groups alone; then the job's time is not compared with a machine that was not read. */
+/* The first sample may have the groups alone; then the job's CPU time is not compared with a machine that was not
+ * read. */
 static void test_groups_first(void **state)
 {
     (void)state;
@@ -481,13 +482,13 @@ static void test_groups_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_made_but_for_memory),
-        cmocka_unit_test(test_whose_kill),
+        cmocka_unit_test(test_own_groups_except_memory),
+        cmocka_unit_test(test_attribution_of_kills),
         cmocka_unit_test(test_kill_before_the_first_sample),
-        cmocka_unit_test(test_made),
-        cmocka_unit_test(test_made_by_another),
+        cmocka_unit_test(test_own_groups),
+        cmocka_unit_test(test_own_groups_of_another_recording),
         cmocka_unit_test(test_shared),
-        cmocka_unit_test(test_full),
+        cmocka_unit_test(test_peak_at_the_limit),
         cmocka_unit_test(test_charged_elsewhere),
         cmocka_unit_test(test_target),
         cmocka_unit_test(test_groups_first),

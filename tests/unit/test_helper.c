@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The helper process, on real processes and on a made-up /proc. There a FIFO that nobody writes to stands for a file
- * whose read never returns.
+ * The helper process, on real processes and on a made-up /proc. There a FIFO without a writer simulates a file whose
+ * read never returns.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -81,7 +81,7 @@ static struct helper *new_helper(int proc, bool want_cmdline)
     return h;
 }
 
-/* A child that sleeps until it is killed, once it said that it is ready. */
+/* A child that sleeps until it is killed, once it has reported that it is ready. */
 static pid_t sleeper(void (*prepare)(void *), void *argument)
 {
     int ready[2];
@@ -166,8 +166,8 @@ static void touch_both(void *argument)
     memset(mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, 4 * MIB);
 }
 
-/* Two processes map 16 MiB together, and one of them has 4 MiB of its own; a third has neither, and shows what they
- * have beside. */
+/* Two processes map 16 MiB together, and one of them has 4 MiB of its own; a third has neither, and shows their other
+ * memory. */
 static void shared_memory_is_halved(void **state)
 {
     (void)state;
@@ -249,7 +249,7 @@ static void zombie_has_a_name_and_no_memory(void **state)
     close(proc);
 }
 
-static void command_line_is_told_if_wanted(void **state)
+static void command_line_is_reported_on_request(void **state)
 {
     (void)state;
     int proc = open_proc();
@@ -302,7 +302,7 @@ static void many_requests_in_order(void **state)
     close(proc);
 }
 
-/* ---- what the helper holds ---- */
+/* ---- what the helper has open ---- */
 
 static void helper_holds_nothing_of_ours(void **state)
 {
@@ -325,7 +325,7 @@ static void helper_holds_nothing_of_ours(void **state)
     pid_t pid = helper_pid(h);
     helper_free(h);
     assert_true(waitpid(pid, NULL, 0) == pid ||
-                errno == ECHILD); /* on a busy machine it may die after helper_free() has let go of it */
+                errno == ECHILD); /* on a busy machine it may end after helper_free() has returned */
     free(s);
     close(tape);
     close(other);
@@ -346,7 +346,7 @@ static void killed_helper_is_replaced(void **state)
     siginfo_t info;
     waitid(P_PID, (id_t)helper_pid(h), &info, WEXITED | WNOWAIT);
     assert_int_equal(helper_ask(h, r, 2, LONG, -1, on_reply, s), 2);
-    assert_int_equal(s->at[1].name_absent, BARO_ABSENT_UNKNOWN); /* it could be what killed it */
+    assert_int_equal(s->at[1].name_absent, BARO_ABSENT_UNKNOWN); /* it could be the process that killed it */
     assert_int_equal(s->at[2].name_absent, BARO_PRESENT);
     assert_true(helper_cpu_ns(h) >
                 before); /* which may be 0: the clock of one that runs on another CPU stands still between ticks */
@@ -400,7 +400,7 @@ static void hung_read_is_abandoned(void **state)
     for (int32_t i = 0; i < 5; i++)
         r[i] = (struct helper_request){{10 + i, 77}, HELPER_SMAPS, NULL};
     int n = helper_ask(h, r, 5, 20 * NS_PER_MS, -1, on_reply, s);
-    assert_in_range(n, 0, 2); /* those behind the hung one wait, and the caller does not */
+    assert_in_range(n, 0, 2); /* the requests behind the hung one wait, and the caller does not */
     assert_true(helper_busy(h));
     pid_t first = helper_pid(h);
     while (helper_busy(h)) {
@@ -416,7 +416,7 @@ static void hung_read_is_abandoned(void **state)
         assert_int_equal(one->pss, i == 2 ? 0 : 6 * 1024);
         assert_int_equal(one->uss, i == 2 ? 0 : 5 * 1024);
     }
-    /* It is not asked again: the answer is there at once, from the same helper. */
+    /* It is not requested again: the answer is there at once, from the same helper. */
     pid_t second = helper_pid(h);
     assert_int_equal(helper_ask(h, r, 5, LONG, -1, on_reply, s), 5);
     assert_int_equal(s->at[7].smaps_absent, BARO_ABSENT_TIMEOUT);
@@ -432,12 +432,12 @@ static void fail_if_asked(void *context, const struct helper_reply *r)
 {
     (void)context;
     (void)r;
-    fail_msg("nobody is to be told");
+    fail_msg("no reply is expected");
 }
 
-/* What borrows is forgotten and its paths are gone, while the helper hangs in one of it: it is told to nobody, the
- * others are. */
-static void what_is_forgotten_is_told_to_nobody(void **state)
+/* Entries are removed and their paths are freed, while the helper hangs in a read for one of them: no reply for them is
+ * delivered, replies for all others are. */
+static void replies_for_removed_processes_are_dropped(void **state)
 {
     (void)state;
     char dir[] = "/tmp/baro-test-XXXXXX", command[64], *path[2];
@@ -471,7 +471,7 @@ static void what_is_forgotten_is_told_to_nobody(void **state)
     assert_int_equal(system(command), 0);
 }
 
-/* Two share a helper, and one asks while an answer for the other is on its way. */
+/* Two callers share a helper, and one of them requests while an answer for the other is on its way. */
 static void each_reply_goes_to_its_own(void **state)
 {
     (void)state;
@@ -492,7 +492,7 @@ static void each_reply_goes_to_its_own(void **state)
     close(proc);
 }
 
-static void a_reader_elsewhere_ends_the_wait(void **state)
+static void reply_read_by_another_reader_ends_the_wait(void **state)
 {
     (void)state;
     char dir[] = "/tmp/baro-test-XXXXXX", command[64];
@@ -525,14 +525,14 @@ int main(void)
         cmocka_unit_test(shared_memory_is_halved),
         cmocka_unit_test(another_process_is_gone),
         cmocka_unit_test(zombie_has_a_name_and_no_memory),
-        cmocka_unit_test(command_line_is_told_if_wanted),
+        cmocka_unit_test(command_line_is_reported_on_request),
         cmocka_unit_test(many_requests_in_order),
         cmocka_unit_test(helper_holds_nothing_of_ours),
         cmocka_unit_test(killed_helper_is_replaced),
         cmocka_unit_test(hung_read_is_abandoned),
-        cmocka_unit_test(what_is_forgotten_is_told_to_nobody),
+        cmocka_unit_test(replies_for_removed_processes_are_dropped),
         cmocka_unit_test(each_reply_goes_to_its_own),
-        cmocka_unit_test(a_reader_elsewhere_ends_the_wait),
+        cmocka_unit_test(reply_read_by_another_reader_ends_the_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file whose read sleeps until its file system goes away, and no signal helps: a FUSE that took the request and never
- * answers. And one that does not tell how full it is, among the filesystems of the machine; and a control group whose
- * memory.stat is such a file. (Command lines can't be put there any more: since 4.17 the kernel reads them from
- * anonymous memory only.) Needs root, for /dev/fuse and a mount namespace of its own.
+ * Files whose reads hang in uninterruptible sleep until their file system is unmounted: a FUSE that takes the request
+ * and never answers. One is a file of a process; one is a mount among the machine's filesystems, whose size can't be
+ * read; one is a control group's memory.stat. (Command lines can't be simulated this way any more: since 4.17 the
+ * kernel reads them from anonymous memory only.) Needs root, for /dev/fuse and a mount namespace of its own.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -99,7 +99,7 @@ static void own_mounts(void)
         give_up("no mount namespace");
 }
 
-/* Returns the process that serves it: when it ends, the file system is gone and all who wait get an error. */
+/* Returns the process that serves it: when it ends, the file system is gone and all waiting reads fail. */
 static pid_t mount_silent(const char *dir)
 {
     char options[128];
@@ -119,7 +119,7 @@ static pid_t mount_silent(const char *dir)
     return server;
 }
 
-/* A made-up /proc: the memory of process 11 lies on the silent file system. */
+/* A made-up /proc: the memory of process 11 is on the hanging file system. */
 static void make_process(const char *root, int pid, const char *silent)
 {
     char path[256], target[256];
@@ -182,10 +182,10 @@ static void body(const char *dir)
     for (int i = 0; i < 3; i++)
         CHECK(s.at[i].smaps_absent == (i == 1 ? BARO_ABSENT_TIMEOUT : BARO_PRESENT));
     CHECK(helper_pid(h) != first);
-    CHECK(kill(first, 0) == 0); /* SIGKILL was of no use: it still sleeps */
-    helper_free(h);               /* and nobody waits for it */
+    CHECK(kill(first, 0) == 0); /* SIGKILL had no effect: it still sleeps */
+    helper_free(h);               /* and no process waits for it */
     CHECK(kill(first, 0) == 0);
-    kill(server, SIGKILL); /* lets it go */
+    kill(server, SIGKILL); /* ends its sleep */
     while (wait(NULL) > 0)
         continue;
     umount2(silent, MNT_DETACH);
@@ -208,8 +208,7 @@ static void read_host(struct host *h, uint64_t now_ns, struct baro_sample *s)
     host_fill(h, s);
 }
 
-/* A small tmpfs of its own must go on being read while two others hang. Returns after how many readings both were given
- * up. */
+/* A small tmpfs must still be read while two other mounts hang. Returns after how many readings both were given up. */
 static int watch_until_given_up(struct host *h, const char *dir, char silent[2][128], uint64_t *now,
                                 struct baro_sample *s)
 {
@@ -251,7 +250,7 @@ static void machine_body(const char *dir)
     CHECK(host_new(&h, &o, NULL) == 0);
     CHECK(watch_until_given_up(h, dir, silent, &now, &s) > 10); /* it went on reading meanwhile */
     CHECK(mounted(&s, silent[0])->absent[FS_read_at] == BARO_ABSENT_TIMEOUT);
-    /* Asked again only when a helper got free. The good one is read every time. */
+    /* It is read again only when a helper is free. The working one is read every time. */
     now += 3600 * NS_PER_SEC;
     for (int i = 0; i < 100 && mounted(&s, dir)->value[FS_read_at] < 3600 * NS_PER_SEC; i++, usleep(10000))
         read_host(h, now += NS_PER_MS, &s);
@@ -263,7 +262,7 @@ static void machine_body(const char *dir)
     for (int i = 0; i < 1000 && mounted(&s, silent[0]); i++, usleep(10000))
         read_host(h, now += NS_PER_MS, &s);
     CHECK(!mounted(&s, silent[0]) && mounted(&s, dir) &&
-          mounted(&s, silent[1])); /* the mount table changed, and the kernel told */
+          mounted(&s, silent[1])); /* the mount table changed, and the kernel reported it */
     host_free(h);
     kill(server[1], SIGKILL);
     while (wait(NULL) > 0)
@@ -272,9 +271,9 @@ static void machine_body(const char *dir)
     umount2(dir, MNT_DETACH);
 }
 
-/* ---- memory.stat that the kernel takes very long to add up ---- */
+/* ---- memory.stat whose sum takes the kernel very long ---- */
 
-/* Two groups of a machine that is a folder: of one memory.stat is on the mount that does not answer. */
+/* Two groups of a machine that is a folder: one memory.stat is on the hanging mount. */
 static void make_groups(const char *dir, const char *silent)
 {
     char path[256];
@@ -335,7 +334,7 @@ static void groups_body(const char *dir)
     CHECK(inner->value[CGROUP_memory_working_set] == 8192 - 512 &&
           inner->absent[CGROUP_faults_minor] == BARO_ABSENT_UNSUPPORTED);
     CHECK(helper_left_behind(h) == 1);
-    for (int i = 0; i < 100; i++) /* not asked again for a minute, and the other one goes on */
+    for (int i = 0; i < 100; i++) /* not read again for a minute, and the other one still is */
         cgroups_tick(g, now += 10 * NS_PER_MS, false, &s);
     CHECK(helper_left_behind(h) == 1 && outer->absent[CGROUP_memory_anon] == BARO_ABSENT_TIMEOUT);
     helper_free(h);
@@ -369,19 +368,19 @@ static void in_a_process(void (*run)(const char *dir))
     assert_int_equal(status, 0);
 }
 
-static void silent_file_system_is_survived(void **state)
+static void hanging_file_system_is_abandoned(void **state)
 {
     (void)state;
     in_a_process(body);
 }
 
-static void silent_mounts_of_the_machine_hold_up_nothing(void **state)
+static void hanging_mounts_delay_no_other_reads(void **state)
 {
     (void)state;
     in_a_process(machine_body);
 }
 
-static void silent_groups_hold_up_nothing(void **state)
+static void hanging_groups_delay_no_other_reads(void **state)
 {
     (void)state;
     in_a_process(groups_body);
@@ -389,8 +388,8 @@ static void silent_groups_hold_up_nothing(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(silent_file_system_is_survived),
-                                       cmocka_unit_test(silent_mounts_of_the_machine_hold_up_nothing),
-                                       cmocka_unit_test(silent_groups_hold_up_nothing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(hanging_file_system_is_abandoned),
+                                       cmocka_unit_test(hanging_mounts_delay_no_other_reads),
+                                       cmocka_unit_test(hanging_groups_delay_no_other_reads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,8 +64,8 @@ static void memory_load_events_pressure(void **state)
     machine_done(&m);
 }
 
-/* It is read no further than was needed the last time: what is wanted may move back, and may go and come. */
-static void events_that_move(void **state)
+/* Only as much is read as was needed the last time: wanted lines may move backwards, and may go and come. */
+static void moving_lines_of_vmstat(void **state)
 {
     struct host_tree m;
     char text[400], rest[160];
@@ -79,7 +79,7 @@ static void events_that_move(void **state)
     put(&m, "proc/vmstat", "nr_free_pages 10000000000000000000\npgmajfault 31\noom_kill 3\nnuma_hit 5\n");
     host_tree_read(&m);
     is(&m, HOST_oom_kills, 3);
-    memset(rest, '1', sizeof(rest)); /* in the middle of a number the first reading would have ended */
+    memset(rest, '1', sizeof(rest)); /* the first reading would have ended in the middle of a number */
     snprintf(text, sizeof(text), "nr_free_pages %.*s\npgmajfault 32\noom_kill 4444444444\n", (int)sizeof(rest), rest);
     put(&m, "proc/vmstat", text);
     host_tree_read(&m);
@@ -138,7 +138,7 @@ static void cpus_come_and_go(void **state)
     machine_done(&m);
 }
 
-/* A sandbox whose file has lines and nothing in them: no CPU of which nothing is known is shown as one that never
+/* A sandbox whose file has lines without values: a CPU of which nothing is known is not shown as one that never
  * worked. */
 static void zeros_are_no_values(void **state)
 {
@@ -161,7 +161,7 @@ static void zeros_are_no_values(void **state)
     put(&m, "proc/stat",
         "cpu  0 0 0 7 0 0 0 0 0 0\ncpu0 0 0 0 7 0 0 0 0 0 0\nintr 0\nctxt 3\nbtime 1795233600\nprocesses 0\n");
     put(&m, "proc/loadavg", "0.00 0.00 0.00 1/2 2\n");
-    host_tree_read(&m); /* where there is something to tell, nothing is a value, too */
+    host_tree_read(&m); /* where values are known, zero is a value, too */
     is(&m, HOST_switches, 3);
     is(&m, HOST_forks, 0);
     is(&m, HOST_load_15m, 0);
@@ -170,9 +170,9 @@ static void zeros_are_no_values(void **state)
 
 /*
  * Time spent waiting for I/O is the kernel's estimate and may fall (proc(5)); with LXCFS the sum falls when CPUs are
- * taken away from a container. Values are passed on as they are; of what fell no growth is made.
+ * taken away from a container. Values are recorded as they are; a fall makes no growth.
  */
-static void what_falls_makes_no_growth(void **state)
+static void falling_counters_make_no_growth(void **state)
 {
     static const struct {
         const char *stat;
@@ -204,8 +204,7 @@ static void what_falls_makes_no_growth(void **state)
     machine_done(&m);
 }
 
-/* 300 CPUs, of which the last is offline, and interrupts for 100 kB: what stands behind that line is read all the same.
- */
+/* 300 CPUs, of which the last is offline, and interrupts for 100 kB: the lines after that one are read all the same. */
 static void a_large_machine(void **state)
 {
     enum { CPUS = 300, INTERRUPTS = 50000 };
@@ -229,7 +228,7 @@ static void a_large_machine(void **state)
         is(&m, HOST_cpus, (uint64_t)cpus);
         is(&m, HOST_interrupts, 123456789);
         is(&m, HOST_threads_blocked, 1);
-        lacks(&m, HOST_cpu_user, BARO_ABSENT_UNKNOWN); /* more nanoseconds than there is room for */
+        lacks(&m, HOST_cpu_user, BARO_ABSENT_UNKNOWN); /* more nanoseconds than a uint64_t holds */
         is(&m, HOST_cpu_idle, 70000000);
         assert_int_equal(named(&m, BARO_KIND_CPU, "cpu298")->value[CPU_user], 2980000000);
         assert_true(!named(&m, BARO_KIND_CPU, "cpu299") == (cpus < CPUS));
@@ -240,8 +239,8 @@ static void a_large_machine(void **state)
 
 /* ---- disks ---- */
 
-/* A disk with a partition, dm-crypt over that and LVM over that, md over nothing that counts, a loop device in use and
- * one that is not. */
+/* A disk with a partition, dm-crypt on top of that and LVM on top of that, md on top of uncounted devices, a loop
+ * device in use and one that is not. */
 static void make_disks(const struct host_tree *m)
 {
     put(m, "sys/class/block/nvme0n1/device/model", "FAST 1TB                  \n");
@@ -332,7 +331,7 @@ static void disks_come_and_go(void **state)
     host_tree_read(&m);
     is(&m, HOST_disk_read, 144 * 512);
     uint32_t first = named(&m, BARO_KIND_DISK, "sdb")->id;
-    put(&m, "proc/diskstats", " 259 0 nvme0n1 11 0 104 7 20 0 200 8 0 9 15\n"); /* gone: the total stands */
+    put(&m, "proc/diskstats", " 259 0 nvme0n1 11 0 104 7 20 0 200 8 0 9 15\n"); /* gone: the total stays */
     host_tree_read(&m);
     is(&m, HOST_disk_read, 144 * 512);
     assert_null(named(&m, BARO_KIND_DISK, "sdb"));
@@ -341,14 +340,14 @@ static void disks_come_and_go(void **state)
     is(&m, HOST_disk_read, 154 * 512);
     uint32_t second = named(&m, BARO_KIND_DISK, "sdb")->id;
     assert_true(second > first);
-    /* Swapped between two readings: same name, less counted, another number in its sequence. */
+    /* Replaced between two readings: same name, lower counters, another number in its sequence. */
     put(&m, "sys/class/block/sdb/diskseq", "18\n");
     put(&m, "proc/diskstats", " 259 0 nvme0n1 11 0 104 7 20 0 200 8 0 9 15\n 8 16 sdb 0 0 6 0 0 0 0 0 0 0 0\n");
     host_tree_read(&m);
     is(&m, HOST_disk_read, 160 * 512);
     assert_true(named(&m, BARO_KIND_DISK, "sdb")->id > second);
     assert_int_equal(m.sample.entities[BARO_KIND_DISK].n, 2);
-    /* The same one, and its counter fell (32 bits wrapped): raw for itself, and nothing off the total. */
+    /* The same one, and its counter fell (32 bits wrapped): raw in its row, and not subtracted from the total. */
     put(&m, "proc/diskstats", " 259 0 nvme0n1 1 0 4 7 20 0 200 8 0 9 15\n 8 16 sdb 0 0 6 0 0 0 0 0 0 0 0\n");
     host_tree_read(&m);
     is(&m, HOST_disk_read, 160 * 512);
@@ -356,7 +355,7 @@ static void disks_come_and_go(void **state)
     machine_done(&m);
 }
 
-/* Without /sys nobody can tell a partition from a disk: their values are there, a total is not. */
+/* Without /sys a partition can't be distinguished from a disk: their values are there, a total is not. */
 static void no_total_without_sys(void **state)
 {
     struct host_tree m;
@@ -425,7 +424,7 @@ static void sensors_and_frequencies(void **state)
     const struct baro_entity *a = named(&m, BARO_KIND_SENSOR, "nvme/Composite"),
                              *b = named(&m, BARO_KIND_SENSOR, "nvme/Composite#2");
     assert_true(a && b);
-    if (a->absent[SENSOR_critical]) { /* in which order a directory is listed nobody knows */
+    if (a->absent[SENSOR_critical]) { /* the order of a directory's entries is not defined */
         const struct baro_entity *swap = a;
         a = b;
         b = swap;
@@ -441,7 +440,8 @@ static void sensors_and_frequencies(void **state)
     machine_done(&m);
 }
 
-/* Where nothing governs it, it is read less and less often while it stays the same, and seen to change all the same. */
+/* Without a frequency governor, it is read less and less often while it stays the same, and a change is seen all the
+ * same. */
 static void a_frequency_that_stands_still(void **state)
 {
     for (int governed = 0; governed < 2; governed++) {
@@ -510,9 +510,9 @@ static void filesystems_count_once(void **state)
     machine_done(&m);
 }
 
-/* In a container the root is an overlay and a file of it a bind mount of what is below: the same filesystem, as its id
- * and its values say. */
-static void what_lies_below_an_overlay_is_it(void **state)
+/* In a container the root is an overlay and a file of it is a bind mount of the file system below: both are the same
+ * filesystem, as its id and its values show. */
+static void file_system_below_an_overlay_is_the_same(void **state)
 {
     struct host_tree m;
     char mounts[512];
@@ -543,10 +543,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_load_events_pressure),
-        cmocka_unit_test(events_that_move),
+        cmocka_unit_test(moving_lines_of_vmstat),
         cmocka_unit_test(cpus_come_and_go),
         cmocka_unit_test(zeros_are_no_values),
-        cmocka_unit_test(what_falls_makes_no_growth),
+        cmocka_unit_test(falling_counters_make_no_growth),
         cmocka_unit_test(a_large_machine),
         cmocka_unit_test(bytes_of_disks_count_once),
         cmocka_unit_test(unused_disks_are_not_shown),
@@ -555,7 +555,7 @@ int main(void)
         cmocka_unit_test(sensors_and_frequencies),
         cmocka_unit_test(a_frequency_that_stands_still),
         cmocka_unit_test(filesystems_count_once),
-        cmocka_unit_test(what_lies_below_an_overlay_is_it),
+        cmocka_unit_test(file_system_below_an_overlay_is_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

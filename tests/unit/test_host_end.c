@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last reading of a recording: the helper is asked once more, and what it says is in that reading. */
+/* The last reading of a recording: the helper is asked once more, and its answer is in that reading. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ static const struct baro_entity *root_of(struct host_tree *m)
     return e;
 }
 
-/* On a busy machine the helper may not come to it in some milliseconds; then the answer before stands. */
+/* On a busy machine the helper may not answer in some milliseconds; then the previous answer stays. */
 static void filesystems_at_the_end(void **state)
 {
     bool at_the_end = false;

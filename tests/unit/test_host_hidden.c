@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of /proc that something else lies over, as a container hides them: an empty one is no machine on which nothing
- * happened. */
+/* Files of /proc over which another file is mounted, as a container hides them: an empty file does not mean that
+ * nothing happened on the machine. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static void expect_disks(const struct host_tree *m, enum baro_absent why)
     }
 }
 
-/* A machine may have none. The kernel writes a line for each that /sys has. */
+/* A machine may have none. The kernel writes a line for each one in /sys. */
 static void disks(void **state)
 {
     static const struct {
@@ -64,7 +64,7 @@ static void disks_without_sys(void **state)
     machine_done(&m);
 }
 
-/* What was there is not gone because it is hidden now. */
+/* Known devices are not gone because the file is hidden now. */
 static void disks_that_were_seen(void **state)
 {
     struct host_tree m;
@@ -109,7 +109,8 @@ static void interfaces(void **state)
     }
 }
 
-/* Every other file, empty: not a single value, and never "unsupported", which would be the kernel's fault. */
+/* Every other file is empty: there is no value, and never "unsupported", which would mean the kernel does not have
+ * it. */
 static void all_of_them(void **state)
 {
     static const char *const paths[] = {"stat", "loadavg", "uptime", "meminfo", "vmstat", "diskstats", "net/dev",
@@ -126,13 +127,14 @@ static void all_of_them(void **state)
     machine_open(&m, false);
     host_tree_read(&m);
     for (int i = 0; i < HOST_MAX; i++) {
-        if (i != HOST_cpu_frequency && i != HOST_temperature) /* of the helper, which was not asked for */
+        if (i != HOST_cpu_frequency && i != HOST_temperature) /* from the helper, which was not asked */
             lacks(&m, (enum host_metric)i, BARO_ABSENT_UNKNOWN);
     }
     machine_done(&m);
 }
 
-/* Files that lack one line: the rest stands, and what is missing is what this kernel does not tell. */
+/* Files that lack one line: the other values stay, and the missing ones are reported as not supported by this
+ * kernel. */
 static void a_line_is_missing(void **state)
 {
     struct host_tree m;
@@ -157,7 +159,7 @@ static void a_line_is_missing(void **state)
     machine_done(&m);
 }
 
-/* Where there is no cpufreq: an empty cpuinfo hides the frequency, one without it has none. */
+/* Without cpufreq: an empty cpuinfo hides the frequency, a cpuinfo without that line has none. */
 static void frequencies(void **state)
 {
     static const struct {

@@ -40,7 +40,7 @@ static void bytes_of_interfaces_count_once(void **state)
     assert_true(named(&m, BARO_KIND_NET, "eth2")->value[NET_counted] == 1 &&
                 named(&m, BARO_KIND_NET, "eth1")->value[NET_counted] == 0);
     assert_int_equal(named(&m, BARO_KIND_NET, "br0")->value[NET_receive], 500000);
-    /* One that appears may have a past elsewhere: it counts from here on. */
+    /* One that appears may have counted elsewhere before: it counts from here on. */
     put(&m, "proc/net/dev",
         LINE("lo", "1", "1") LINE("eth0", "10", "20") LINE("eth2", "1000", "2000") LINE("bond0", "10000", "20000")
             LINE("usb0", "777", "777"));
@@ -60,7 +60,7 @@ static void bytes_of_interfaces_count_once(void **state)
 }
 
 /* Without any of them coming or going. */
-static void a_bond_takes_in_what_is_there(void **state)
+static void a_bond_takes_existing_interfaces(void **state)
 {
     struct host_tree m;
     char whole[128];
@@ -89,7 +89,7 @@ static void a_bond_takes_in_what_is_there(void **state)
 }
 
 /* Of a container, too. */
-static void a_bond_of_ways_out(void **state)
+static void a_bond_with_a_route(void **state)
 {
     struct host_tree m;
     (void)state;
@@ -104,7 +104,7 @@ static void a_bond_of_ways_out(void **state)
     machine_done(&m);
 }
 
-/* In a container the way out is a veth. */
+/* In a container the interface with the route is a veth. */
 static void a_containers_only_interface_counts(void **state)
 {
     struct host_tree m;
@@ -122,8 +122,8 @@ static void a_containers_only_interface_counts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_of_interfaces_count_once), cmocka_unit_test(a_bond_takes_in_what_is_there),
-        cmocka_unit_test(a_bond_of_ways_out),             cmocka_unit_test(a_containers_only_interface_counts),
+        cmocka_unit_test(bytes_of_interfaces_count_once), cmocka_unit_test(a_bond_takes_existing_interfaces),
+        cmocka_unit_test(a_bond_with_a_route), cmocka_unit_test(a_containers_only_interface_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

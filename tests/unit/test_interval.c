@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What members used between two samples, also those that began or ended between them: values worked out by hand. */
+/* What members used between two samples, including members that began or ended between them: values computed by
+ * hand. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,7 +72,8 @@ static void test_example(void **state)
     assert_use(baro_interval_exit_derived(&between, &gone, &end, cores, &use), &use, 0, 0, true);
 }
 
-/* One that did not run is not read again; one that ran for a moment is read once. Both are over all of the 2 s. */
+/* A process that did not run is not read again; one that ran for a moment is read once. Both are over all of the 2
+ * s. */
 static void test_time_between_samples(void **state)
 {
     const int cores = derived("cores");
@@ -99,7 +101,7 @@ static void test_began_after(void **state)
     assert_true(baro_process_began_after(&header, &p, 10 * SECOND)); /* from 10.00 to 10.01 s */
     p.key.start = 100999;
     assert_false(baro_process_began_after(&header, &p, 10 * SECOND));
-    assert_true(baro_process_began_after(NULL, &p, 10 * SECOND)); /* all that is known is when it was found */
+    assert_true(baro_process_began_after(NULL, &p, 10 * SECOND)); /* it is only known when it was found */
     p.origin = BARO_ORIGIN_TARGET;
     assert_false(baro_process_began_after(NULL, &p, 10 * SECOND));
     p.origin = BARO_ORIGIN_EVENT; /* when it was forked is known */

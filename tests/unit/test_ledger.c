@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ledger against a simulated kernel: processes fork, burn, exit, are reaped, ignored or orphaned at random, and the
- * kernel's rules for who takes over whose counters are played by the book. Seeded; each failure names its seed.
- *
- * Three kinds of recorder look at it: one that scans, one that is told of all at once, and a late one: for it events
- * and the wrapper's messages wait in two queues, as they do while a recorder is starved; messages that do not fit are
- * dropped, and each has the running totals.
+ * The ledger against a simulated kernel: processes fork, use CPU time, exit, are reaped, ignored or orphaned at random,
+ * by the kernel's rules for which process takes over whose counters. Seeded; each failure prints its seed. Three kinds
+ * of recorder are tested: one that scans, one that gets all events at once, and a late one: for it events and the
+ * wrapper's messages wait in two queues, as they do while a recorder gets no CPU; messages that do not fit are dropped,
+ * and each message has the running totals.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,8 +50,8 @@ static void fill(struct kernel *k, struct member *m)
         tree_set_parent(m, parent);
 }
 
-/* As the sampler does: those below go first, and who has no parent among the members is the wrapper's to tell of, for a
- * while. */
+/* As the sampler does: descendants go first, and for a process without a parent among the members the wrapper's report
+ * is awaited for a while. */
 static void gone(struct kernel *k, struct member *m)
 {
     gather(k, m);
@@ -96,7 +95,7 @@ static bool read_again(void *context, struct member *m)
 
 /* ---- the late recorder: what record/ does with events and messages, on this kernel's clock ---- */
 
-/* Who is spoken of may have been found gone already. */
+/* The event may be about a process that was found gone already. */
 static struct member *member_of(struct kernel *k, int32_t pid)
 {
     struct member *m = tree_find(&k->job.tree, pid);
@@ -164,7 +163,7 @@ static void drain_messages(struct kernel *k)
         drain_events(k);
         struct member *m = job_claim(&k->job, l->pid, l->start, l->t, &reported);
         if (!m && !reported)
-            fail_msg("seed %llu: the wrapper tells of %d, whom nobody knows", (unsigned long long)k->number, l->pid);
+            fail_msg("seed %llu: the wrapper reports %d, which is no member", (unsigned long long)k->number, l->pid);
         if (!m) {
             take_totals(k, l);
             continue;
@@ -220,7 +219,7 @@ static void discover(struct kernel *k)
 
 static void step(struct kernel *k);
 
-/* As the sampler does: who was read before a parent that took it over since would count twice. */
+/* As the sampler does: a process that was read before its parent took over its counters would be counted twice. */
 static void check_order(struct kernel *k)
 {
     for (size_t i = 0; i < k->job.tree.n; i++) {
@@ -233,7 +232,7 @@ static void check_order(struct kernel *k)
     }
 }
 
-/* The kernel does not stand still while a tick is under way: who was read may be gone when the ledger wants to know. */
+/* Time passes during a tick: a process that was read may be gone when the ledger reads it again. */
 static void live_on(struct kernel *k)
 {
     while (k->restless && !dice(k, 3))
@@ -371,7 +370,7 @@ static void finish_all(struct kernel *k)
             reap(k, i);
     }
     drain_messages(k);
-    k->job.wrapper.total[LEDGER_CPU_USER] = k->total_user; /* the wrapper's last word */
+    k->job.wrapper.total[LEDGER_CPU_USER] = k->total_user; /* the wrapper's last message */
     k->job.wrapper.total[LEDGER_CPU_SYSTEM] = k->total_system;
     k->job.wrapper.pid = 0;
     k->job.closing = true;
@@ -387,7 +386,7 @@ static void check_step(struct kernel *k, uint64_t seed, uint64_t *last)
                  (unsigned long long)now, (unsigned long long)*last, (unsigned long long)value[JOB_cpu_counted],
                  (unsigned long long)k->truth);
     }
-    /* What it may be short by: the bound, and children that were passed to nobody before they were seen. */
+    /* What may be missing: the bound, and children whose counters were added to no process before they were seen. */
     if (now + value[JOB_cpu_bound] + k->lost < k->truth_before)
         fail_msg("seed %llu: total %llu + bound %llu short of %llu", (unsigned long long)seed, (unsigned long long)now,
                  (unsigned long long)value[JOB_cpu_bound], (unsigned long long)k->truth_before);
@@ -416,12 +415,13 @@ static void random_lives(void **state)
         finish_all(&k);
         uint64_t value[JOB_MAX];
         uint64_t now = total(&k, value);
-        /* All that anybody waited for is exact to the nanosecond; what nobody waited for is there as far as it was
-         * seen. */
+        /* The usage of all reaped processes is exact to the nanosecond; that of others is there as far as it was
+         * sampled. */
         if (now + k.lost < k.truth || now > k.truth)
             fail_msg("seed %llu: %llu in the end, truth %llu, lost %llu", (unsigned long long)seed,
                      (unsigned long long)now, (unsigned long long)k.truth, (unsigned long long)k.lost);
-        /* Of what was told, all but the remainders of the ticks shown is attributed to processes. */
+        /* Everything that was reported, except the remainders of the ticks that are shown, is attributed to
+         * processes. */
         if (k.events && value[JOB_cpu_counted] + k.lost < k.truth - k.truth / 50)
             fail_msg("seed %llu: %llu counted of %llu", (unsigned long long)seed,
                      (unsigned long long)value[JOB_cpu_counted], (unsigned long long)k.truth);
@@ -434,7 +434,8 @@ static void random_lives(void **state)
     }
 }
 
-/* A parent that ignores SIGCHLD: the kernel gives the child's time to nobody, the ledger keeps what it saw. */
+/* A parent that ignores SIGCHLD: the kernel adds the child's CPU time to no process, the ledger keeps what was
+ * sampled. */
 static void ignored_child_is_carried(void **state)
 {
     static struct kernel k;
@@ -450,7 +451,7 @@ static void ignored_child_is_carried(void **state)
     tick(&k);
     uint64_t after = total(&k, value);
     assert_int_equal(after, 500000000);
-    k.at[0].own_user += 100000000; /* what comes later is not swallowed by the clamp */
+    k.at[0].own_user += 100000000; /* later growth is not lost by the clamp */
     tick(&k);
     assert_in_range(total(&k, value), 600000000 - 4 * TICK, 600000000);
     finish_all(&k);
@@ -479,17 +480,17 @@ static void same_pid_other_process(void **state)
     job_done(&k.job);
 }
 
-static unsigned told;
+static unsigned reports;
 
 static void count_exit(void *context, const struct baro_exit *e)
 {
     (void)context;
-    told += e->key.pid == 200;
+    reports += e->key.pid == 200;
 }
 
-/* Taken for gone and found again: one process, told once and counted once. The third has another start time; the fourth
- * has that of the third, in ticks of 10 ms, and was forked after the third had ended. */
-static void found_again_is_told_once(void **state)
+/* Assumed gone and found again: one process, reported once and counted once. The third has another start time; the
+ * fourth has that of the third, in ticks of 10 ms, and was forked after the third had ended. */
+static void found_again_is_reported_once(void **state)
 {
     static const struct {
         uint64_t start, begin_ns, end_ns;
@@ -499,7 +500,7 @@ static void found_again_is_told_once(void **state)
     uint64_t value[JOB_MAX];
     uint8_t absent[JOB_MAX];
     (void)state;
-    told = 0;
+    reports = 0;
     assert_int_equal(job_init(&j, &sink, false, 0, 100), 0);
     for (int i = 0; i < 4; i++) {
         struct member *m = job_add(&j, 200, NULL, i ? BARO_ORIGIN_EVENT : BARO_ORIGIN_SCAN, at[i].begin_ns);
@@ -510,13 +511,13 @@ static void found_again_is_told_once(void **state)
         job_settle(&j, at[i].end_ns, NULL, NULL);
     }
     job_totals(&j, value, absent);
-    assert_int_equal(told, 3);
+    assert_int_equal(reports, 3);
     assert_int_equal(value[JOB_processes_started], 3);
     assert_int_equal(value[JOB_processes_ended], 3);
     job_done(&j);
 }
 
-/* All transitions that there are, by hand. */
+/* All possible transitions, by hand. */
 static void states_of_a_member(void **state)
 {
     static const enum member_state allowed[][2] = {
@@ -537,7 +538,7 @@ static void states_of_a_member(void **state)
     }
 }
 
-/* The lives that a member can have, as the functions of job.h make them, and who is counted when. */
+/* The states that a member can have, as the functions of job.h make them, and which members are counted when. */
 static void lives_of_a_member(void **state)
 {
     static struct job j;
@@ -550,7 +551,7 @@ static void lives_of_a_member(void **state)
     struct member *m = job_add(&j, 301, parent, BARO_ORIGIN_EVENT, 5);
     assert_int_equal(member_state(m), MEMBER_ALIVE);
     job_ended(&j, m, 7);
-    job_ended(&j, m, 8); /* told twice: the first time stands */
+    job_ended(&j, m, 8); /* reported twice: the first one is kept */
     assert_int_equal(member_state(m), MEMBER_ENDED);
     assert_int_equal(m->end_ns, 7);
     assert_int_equal(j.ended_members, 1);
@@ -580,8 +581,8 @@ static void lives_of_a_member(void **state)
     job_gone(&j, parent, 26, 27);
     assert_int_equal(member_state(parent), MEMBER_GONE_REAPED);
     assert_int_equal(j.ended_members + j.targets, 0);
-    assert_false(parent->absorbed); /* its last values are known: nothing had to be taken over by anybody */
-    told = 0;
+    assert_false(parent->absorbed); /* its last values are known: no process had to take over anything */
+    reports = 0;
     job_settle(&j, 30, NULL, NULL);
     assert_int_equal(j.n_gone, 0);
     assert_int_equal(j.started, 2);
@@ -640,7 +641,7 @@ int main(void)
         cmocka_unit_test(random_lives),
         cmocka_unit_test(ignored_child_is_carried),
         cmocka_unit_test(same_pid_other_process),
-        cmocka_unit_test(found_again_is_told_once),
+        cmocka_unit_test(found_again_is_reported_once),
         cmocka_unit_test(states_of_a_member),
         cmocka_unit_test(lives_of_a_member),
         cmocka_unit_test(attach_leaves_the_past_out),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ledger at the end of a job: the command and its child are found gone in one tick or in the next, and what the
- * wrapper reports of them comes after that. */
+/* The end of a job: the command and its child are found gone in one tick or in the next, and the wrapper's report about
+ * them comes after that. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,7 +48,7 @@ static void begin_pair(struct job *j, struct member **ret_command, struct member
     (*ret_child)->end_reported = true;
 }
 
-/* The wrapper reaped the command, and its totals since the beginning are `total_ns`. */
+/* The wrapper reaped the command, and its totals since the start are `total_ns`. */
 static void end_command(struct job *j, struct member *command, uint64_t total_ns)
 {
     job_reaped(j, command, 20 * MS);
@@ -70,7 +70,7 @@ static void close_pair(struct job *j, uint64_t value[JOB_MAX])
 }
 
 /* A tick finds the child gone and the command a zombie that shows what it took over; the wrapper's report comes later.
- * The child waits for that, and what it used counts once. */
+ * The child waits for that report, and its usage counts once. */
 static void child_of_a_zombie_counts_once(void **state)
 {
     static struct job j;
@@ -93,8 +93,9 @@ static void child_of_a_zombie_counts_once(void **state)
     job_done(&j);
 }
 
-/* The recorder comes late: the command and its child are found gone at once. The command ignored SIGCHLD, so the kernel
- * added the counters of the child to nobody. What is known of it is added to the job, and the rest is marked. */
+/* The recorder is late: the command and its child are found gone at the same time. The command ignored SIGCHLD, so the
+ * kernel added the counters of the child to no process. The values known of it are added to the job, and the rest is
+ * marked. */
 static void ignored_child_found_at_the_end(void **state)
 {
     static struct job j;
@@ -104,7 +105,7 @@ static void ignored_child_found_at_the_end(void **state)
     for (int whole = 0; whole < 2; whole++) {
         struct member *command, *child;
         begin_pair(&j, &command, &child);
-        job_totals(&j, value, absent); /* now it is known that io can be read */
+        job_totals(&j, value, absent); /* from now on it is known that io can be read */
         if (whole) {
             member_make_usage(child)->has_io = true;
             member_make_usage(child)->io_rchar = 30000000;
@@ -122,7 +123,7 @@ static void ignored_child_found_at_the_end(void **state)
     }
 }
 
-/* The same, but the command only did not wait for its child: the wrapper reaps it, and reports it after the command. */
+/* The same, but the command just did not wait for its child: the wrapper reaps it, and reports it after the command. */
 static void left_child_is_reported_by_the_wrapper(void **state)
 {
     static struct job j;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the groups of a process are, and what it may have, on machines of many kinds (tests/fixtures/machines).
- * Expected values are typed by hand. */
+/* The control groups of a process and its limits, on machines of many kinds (tests/fixtures/machines). Expected values
+ * are typed by hand. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -78,7 +78,7 @@ static void hybrid(void **state)
     expect_place(&p, CGROUP_AT_CPUACCT, "sys/fs/cgroup/cpuacct", "/", true);
     expect_place(&p, CGROUP_AT_UNIFIED, "sys/fs/cgroup/unified", "/", true);
     expect_place(&p, CGROUP_AT_IO, "sys/fs/cgroup/unified", "/",
-                 true); /* no v1 blkio here: v2's, whether it has it or not */
+                 true); /* no v1 blkio here: v2's, whether it is enabled or not */
     close(fd);
     limits_of("6.18-x86_64-hybrid-cgroups", 4000, 2, &l);
     assert_int_equal(l.memory_bytes, 209715200);
@@ -100,8 +100,8 @@ static void systemd_v2(void **state)
     assert_string_equal(l.cores_source, "cgroup /user.slice/user-1000.slice/session-3.scope cpuset.cpus.effective");
     assert_int_equal(l.pids, 10813);
     assert_string_equal(l.pids_source, "cgroup /user.slice/user-1000.slice pids.max");
-    expect_known(&l, 0, 0, 0); /* all groups up to the root are to be seen */
-    limits_of("6.1-x86_64-v2-systemd", 4000, 4, &l); /* all the CPUs that there are */
+    expect_known(&l, 0, 0, 0); /* all groups up to the root are visible */
+    limits_of("6.1-x86_64-v2-systemd", 4000, 4, &l); /* all CPUs that exist */
     assert_int_equal(l.cores_ppm, 0);
 }
 
@@ -120,7 +120,7 @@ static void docker_v1(void **state)
     assert_int_equal(l.memory_bytes, 536870912);
     assert_int_equal(l.cores_ppm, 1500000);
     assert_string_equal(l.cores_source, "cgroup /docker/" ID " cpu.cfs_quota_us");
-    expect_known(&l, 0, 0, BARO_ABSENT_UNKNOWN); /* no limit on threads here; above may be one */
+    expect_known(&l, 0, 0, BARO_ABSENT_UNKNOWN); /* no limit on threads here; there may be one above */
 }
 
 static void docker_v1_elsewhere(void **state)
@@ -146,8 +146,8 @@ static void kubernetes_v1(void **state)
     assert_int_equal(l.memory_absent, 0);
 }
 
-/* While somebody waits memory.stat is left alone: the group's own limit is told, and that there may be a tighter one.
- */
+/* While a command is waiting memory.stat is not read: the group's own limit is reported, and that there may be a
+ * tighter one. */
 static void kubernetes_v1_quickly(void **state)
 {
     struct cgroup_hierarchies p;
@@ -201,7 +201,7 @@ static void lxcfs(void **state)
     (void)state;
     assert_int_equal(cgroup_find(fd, 300, &p), 0);
     expect_place(&p, CGROUP_AT_MEMORY, "sys/fs/cgroup/init.scope", "/init.scope", false);
-    assert_int_equal(cgroup_find(fd, 301, &p), 0); /* outside of what can be seen: nobody else's numbers instead */
+    assert_int_equal(cgroup_find(fd, 301, &p), 0); /* outside of the visible part: no numbers of other groups instead */
     assert_int_equal(p.n, 0);
     close(fd);
     limits_of("6.8-x86_64-lxcfs", 300, 8, &l);
@@ -209,7 +209,7 @@ static void lxcfs(void **state)
     assert_string_equal(l.memory_source, "cgroup / memory.max");
 }
 
-static void nothing_to_see(void **state)
+static void nothing_visible(void **state)
 {
     struct cgroup_hierarchies p;
     struct baro_limits l;
@@ -266,7 +266,7 @@ static void make(const char *mountinfo, const char *membership, struct baro_limi
     close(fd);
 }
 
-/* What is in front of the limits can't be seen; what the process itself shows bounds them. */
+/* The groups with the limits can't be seen; the values that the process itself shows are upper bounds. */
 static void expect_bounded(const struct baro_limits *l)
 {
     expect_known(l, BARO_ABSENT_UNKNOWN, BARO_ABSENT_UNKNOWN, BARO_ABSENT_UNKNOWN);
@@ -284,7 +284,7 @@ static void hidden(void **state)
     (void)state;
     make(nothing, "0::/a/b\n", &l); /* not mounted */
     expect_bounded(&l);
-    make(nothing, "4:memory:/a\n2:cpu,cpuacct:/a\n", &l); /* v1: what no hierarchy has can't be limited */
+    make(nothing, "4:memory:/a\n2:cpu,cpuacct:/a\n", &l); /* v1: a resource without hierarchy can't be limited */
     expect_known(&l, BARO_ABSENT_UNKNOWN, BARO_ABSENT_UNKNOWN, BARO_PRESENT);
     make(MOUNTED_AT("/../../.."), "0::/\n", &l); /* unshare -C: another namespace than that of the mount */
     expect_bounded(&l);
@@ -297,8 +297,8 @@ static void hidden(void **state)
     expect_bounded(&l);
 }
 
-/* A namespace of its own, in which "/" has nothing that limits; what is above nobody sees from here. */
-static void half_seen(void **state)
+/* A namespace of its own, in which "/" has no limits; the groups above are not visible from here. */
+static void partly_visible(void **state)
 {
     struct baro_limits l;
     (void)state;
@@ -312,7 +312,7 @@ static void half_seen(void **state)
     assert_string_equal(l.cores_source, "cgroup / cpu.max");
 }
 
-/* proc(5): Groups stands before Cpus_allowed_list; a user can be in 65536 of them (NGROUPS_MAX). */
+/* proc(5): Groups precedes Cpus_allowed_list; a user can be in 65536 of them (NGROUPS_MAX). */
 static void many_groups(void **state)
 {
     static const size_t many[] = {0, 300, 390, 391, 392, 7000, 65536};
@@ -420,7 +420,7 @@ static void slurm(void **state)
     assert_string_equal(l.memory_source, "SLURM_MEM_PER_NODE");
     assert_int_equal(l.cores_ppm, 16000000);
     assert_string_equal(l.cores_source, "SLURM_CPUS_ON_NODE");
-    expect_known(&l, 0, 0, BARO_ABSENT_UNKNOWN); /* no group can be seen, and Slurm says what it gave */
+    expect_known(&l, 0, 0, BARO_ABSENT_UNKNOWN); /* no group is visible, and Slurm's variables have what it allocated */
     with_env(per_cpu, 0, &l);
     assert_int_equal(l.memory_bytes, 8 * GIB);
     assert_string_equal(l.memory_source, "SLURM_MEM_PER_CPU");
@@ -457,14 +457,14 @@ static void kubernetes_env(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hybrid),         cmocka_unit_test(systemd_v2),
-        cmocka_unit_test(docker_v1),      cmocka_unit_test(docker_v1_elsewhere),
-        cmocka_unit_test(kubernetes_v1),  cmocka_unit_test(kubernetes_v1_quickly),
-        cmocka_unit_test(docker_v2),      cmocka_unit_test(kubernetes_v2),
-        cmocka_unit_test(lxcfs),          cmocka_unit_test(nothing_to_see),
-        cmocka_unit_test(by_path),        cmocka_unit_test(slurm),
+        cmocka_unit_test(hybrid), cmocka_unit_test(systemd_v2),
+        cmocka_unit_test(docker_v1), cmocka_unit_test(docker_v1_elsewhere),
+        cmocka_unit_test(kubernetes_v1), cmocka_unit_test(kubernetes_v1_quickly),
+        cmocka_unit_test(docker_v2), cmocka_unit_test(kubernetes_v2),
+        cmocka_unit_test(lxcfs), cmocka_unit_test(nothing_visible),
+        cmocka_unit_test(by_path), cmocka_unit_test(slurm),
         cmocka_unit_test(kubernetes_env), cmocka_unit_test(hidden),
-        cmocka_unit_test(half_seen),      cmocka_unit_test(many_groups),
+        cmocka_unit_test(partly_visible), cmocka_unit_test(many_groups),
     };
     return cmocka_run_group_tests(tests, make_room, remove_room);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the recorder says to the wrapper: lines are printed, and its last word is never lost. */
+/* Messages from the recorder to the wrapper: lines are printed, and the last message is never lost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,8 +47,8 @@ static void say(const struct ends *e, const char *line)
     link_say(&e->recorder, line, strlen(line), true);
 }
 
-/* Woken for a line, the wrapper may find the last word behind it. */
-static void test_last_word_behind_a_line(void **state)
+/* Woken by a line, the wrapper may find the last message behind it. */
+static void test_last_message_behind_a_line(void **state)
 {
     (void)state;
     struct ends e;
@@ -61,7 +61,7 @@ static void test_last_word_behind_a_line(void **state)
     end(&e, "one\ntwo\n");
 }
 
-static void test_last_word_alone(void **state)
+static void test_last_message_alone(void **state)
 {
     (void)state;
     struct ends e;
@@ -75,8 +75,8 @@ static void test_last_word_alone(void **state)
     end(&e, "one\ntwo\n");
 }
 
-/* A recorder that was killed says nothing: not to be taken for one that is done. */
-static void test_no_last_word(void **state)
+/* A recorder that was killed sends nothing: this must not be taken for its end. */
+static void test_no_last_message(void **state)
 {
     (void)state;
     struct ends e;
@@ -92,9 +92,9 @@ static void test_no_last_word(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_last_word_behind_a_line),
-        cmocka_unit_test(test_last_word_alone),
-        cmocka_unit_test(test_no_last_word),
+        cmocka_unit_test(test_last_message_behind_a_line),
+        cmocka_unit_test(test_last_message_alone),
+        cmocka_unit_test(test_no_last_message),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parsers of what /proc and /sys say of the machine. Values are typed by hand from proc(5), iostats.rst and what
- * kernels show. */
+/* The parsers of files in /proc and /sys about the machine. Values are typed by hand from proc(5), iostats.rst and
+ * kernel output. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,8 +82,8 @@ static void stat_of_other_kernels(void **state)
     struct cpus c = {0};
     struct proc_stat st;
     (void)state;
-    /* 2.4 had four modes, 2.6.0 seven; one that is to come has more than ten. A guest that was read later than its user
-     * is no reason to wrap. */
+    /* 2.4 had four modes, 2.6.0 seven; a future one has more than ten. A guest value that was read later than its user
+     * value must not wrap. */
     assert_int_equal(proc_stat_parse(TEXT("cpu 1 2 3 4\ncpu0 1 2 3 4 5 6 7\ncpu1 1 2 3 4 5 6 7 8 9 " MOST
                                           " 11 12\ncpu2 " MOST " 2 3 4\n"),
                                      &st, add_cpu, &c),
@@ -92,7 +92,7 @@ static void stat_of_other_kernels(void **state)
     assert_true(c.at[2].ticks[MODE_USER] == 0 && c.at[2].ticks[MODE_NICE] == 0 &&
                 c.at[3].ticks[MODE_USER] == UINT64_MAX);
     c.n = 0;
-    /* No lines: too few fields, a number too large, no number, a name that only begins so. */
+    /* Invalid lines: too few fields, a number too large, no number, a name that only begins like a valid one. */
     assert_int_equal(proc_stat_parse(TEXT("cpu 1 2 3\ncpu0 1 18446744073709551616 3 4\ncpu1 a b c d\ncpux 1 2 3 "
                                           "4\ncpu99999999999 1 2 3 4\nbtime 5\n"),
                                      &st, add_cpu, &c),
@@ -132,7 +132,7 @@ static void load_and_uptime(void **state)
     assert_int_equal(proc_loadavg_parse(TEXT("0.28 12.05 3.00 2/891 11735\n"), &l), 0);
     assert_int_equal(l.last_pid, 11735);
     assert_int_equal(proc_loadavg_parse(TEXT("0.28 12.05 3.00 2/891\n"), &l), 0);
-    assert_int_equal(l.last_pid, 0); /* it does not say */
+    assert_int_equal(l.last_pid, 0); /* not in the file */
     assert_int_equal(proc_loadavg_parse(TEXT("0.28 0.38 0.88 1 89\n"), &l), BARO_E_SYNTAX);
     assert_int_equal(proc_loadavg_parse(TEXT("18446744073709551615.0 0.38 0.88 1/89 1\n"), &l), BARO_E_SYNTAX);
     assert_int_equal(proc_uptime_parse(TEXT("18446744073.709551615999 1\n"), &ns), 0);
@@ -177,7 +177,7 @@ static void meminfo(void **state)
             TEXT("MemTotal: 18014398509481983 kB\nMemFree: 18014398509481984 kB\nDirty: 5\nSlab: x kB\n"), &m),
         0);
     assert_true(m.valid == 1u << MEM_TOTAL && m.value[MEM_TOTAL] == 18014398509481983ull * 1024);
-    /* Pages of a size that is not said, and more of them than fit. */
+    /* Pages of a size that is not in the file, and more of them than fit. */
     assert_int_equal(proc_meminfo_parse(TEXT("MemFree: 1 kB\nHugePages_Total: 5\nHugePages_Free: 0\n"), &m), 0);
     assert_int_equal(m.valid, 1u << MEM_FREE);
     assert_int_equal(

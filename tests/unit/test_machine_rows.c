@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of the machine: what is in them, under which names, and what a CPU second is there. Expected text is typed by
- * hand. */
+/* Rows of the machine: their values and names, and what a CPU second is there. Expected text is typed by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +37,7 @@ static void set_up_machine(struct machine_of_two *m, struct baro_sample *s)
         memset(m->disk_absent[i], BARO_ABSENT_DENIED, DISK_MAX);
         m->cpus[i] = (struct baro_entity){.id = i + 1, .kind = BARO_KIND_CPU, .name = i ? "cpu1" : "cpu0", .label = "",
                                           .value = m->cpu[i], .absent = m->cpu_absent[i]};
-        /* One disk after the other, of one name; the second one's label is made to do harm. */
+        /* Two disks after one another with the same name; the second one's label is hostile. */
         m->disks[i] = (struct baro_entity){.id = i + 3,
                                            .kind = BARO_KIND_DISK,
                                            .name = "sda",
@@ -57,9 +56,9 @@ static void set_up_machine(struct machine_of_two *m, struct baro_sample *s)
     s->entities[BARO_KIND_SENSOR] = (struct baro_entities){.n = 1, .at = m->sensor_at};
 }
 
-/* Samples at 0, 1, 2 and 3 s, each 1 ms after the machine was looked at; at 1 s it was not. Between the first and the
- * second look (2 s) CPU 0 is in user mode for 1 s and in softirq for 0.5 s, CPU 1 gives 2 s to others; in the third (1
- * s) CPU 0 idles and CPU 1's user time falls, as none should. */
+/* Samples at 0, 1, 2 and 3 s, each 1 ms after the machine was read; at 1 s it was not. Between the first and the second
+ * reading (2 s) CPU 0 is in user mode for 1 s and in softirq for 0.5 s, CPU 1 loses 2 s to other virtual machines; in
+ * the third (1 s) CPU 0 idles and CPU 1's user time falls, as it never should. */
 static void write_machine(void)
 {
     static struct machine_of_two m;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machine around a job, and what it might have had: worked out by hand, the same live and from a tape, and as it is
- * told. */
+/* The machine around a job, and the job's limits: computed by hand, the same live and from a tape, and as printed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -133,7 +132,7 @@ static void free_of_limits(struct baro_header *h)
     h->limits = (struct baro_limits){0};
 }
 
-/* What is counted against a limit is what that limit counts. */
+/* What is compared with a limit is what that limit counts. */
 static void test_measures(void **state)
 {
     (void)state;
@@ -161,7 +160,7 @@ static void test_measures(void **state)
     assert_int_equal(summary_memory_group_ratio(s, &d), BARO_ABSENT_UNSUPPORTED);
     summary_free(s);
     s = told_with(free_of_limits);
-    assert_int_equal(summary_memory_limit(s, &source), 8192 * MB); /* the kernel's word now, not the header's */
+    assert_int_equal(summary_memory_limit(s, &source), 8192 * MB); /* the kernel's value now, not the header's */
     assert_string_equal(source, "machine");
     NEAR(summary_cores_limit(s, &source), 4.0);
     assert_int_equal(summary_pids_limit(s, &source), 0);
@@ -170,7 +169,7 @@ static void test_measures(void **state)
     summary_free(s);
 }
 
-/* getrlimit(2): RLIMIT_AS is about virtual memory of one process, whatever of it is resident. */
+/* getrlimit(2): RLIMIT_AS is about virtual memory of one process, resident or not. */
 static void test_address_space(void **state)
 {
     (void)state;
@@ -271,7 +270,7 @@ static void test_moved(void **state)
     summary_add_sample(s, &sample);
     assert_int_equal(summary_memory_peak_ratio(s, &d), 0);
     NEAR(d, 0.9);
-    summary_add_limits(s, &before, 1001 * MS); /* no news */
+    summary_add_limits(s, &before, 1001 * MS); /* unchanged */
     assert_int_equal(summary_memory_peak_ratio(s, &d), 0);
     NEAR(d, 0.9);
     summary_add_limits(s, &after, 1002 * MS);
@@ -285,7 +284,7 @@ static void test_moved(void **state)
     assert_string_equal(source, "cgroup /b memory.max");
     assert_int_equal(summary_memory_peak_ratio(s, &d), 0);
     NEAR(d, 0.4);
-    assert_int_equal(s->peak[PEAK_RSS].value, 900 * MB); /* of the job it is what it was */
+    assert_int_equal(s->peak[PEAK_RSS].value, 900 * MB); /* the job's value stays */
     assert_int_equal(summary_group_oom_kills(s, &v), 0);
     assert_int_equal(v, (4 - 3) + (9 - 7));
     assert_int_equal(summary_throttled(s, &v), 0);
@@ -293,7 +292,7 @@ static void test_moved(void **state)
     summary_free(s);
 }
 
-/* A process that was larger than all of them at any sample was so between two. */
+/* A process that was larger than all of them together at any sample was so between two samples. */
 static void test_spike(void **state)
 {
     (void)state;
@@ -319,7 +318,7 @@ static void test_spike(void **state)
 }
 
 /* Counters that fall, readings that are missing, nothing at all. */
-static void test_odd(void **state)
+static void test_odd_readings(void **state)
 {
     (void)state;
     struct machine *m = calloc(1, sizeof(*m));
@@ -461,7 +460,7 @@ static void test_dialects(void **state)
     baro_tape_close(tape);
 }
 
-/* What was not read is nothing, never a zero. */
+/* A value that was not read is empty, never a zero. */
 static void test_dialect_absent(void **state)
 {
     static const char *const names[] = {"spare-cores-mended", "pytyche-cpu"};
@@ -505,7 +504,7 @@ int main(void)
         cmocka_unit_test(test_hidden_limits),
         cmocka_unit_test(test_moved),
         cmocka_unit_test(test_spike),
-        cmocka_unit_test(test_odd),
+        cmocka_unit_test(test_odd_readings),
         cmocka_unit_test_prestate(test_live_is_replay, at),
         cmocka_unit_test(test_golden),
         cmocka_unit_test_prestate(test_dialects, at),

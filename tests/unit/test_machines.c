@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All that the collectors say of each machine in tests/fixtures/machines, a line for each value or the reason why there
- * is none, against tests/golden/machines; and values that were computed by hand from the machine's files, which stand
- * in tests/lib/machines_by_hand.h. A machine without a golden file fails, and so does one that is not there any more.
- *
- * Filesystems are listed and no more: how full they are is asked of the kernel below, which has others.
+ * All values that the collectors report for each machine in tests/fixtures/machines, a line for each value or the
+ * reason why it is absent, against tests/golden/machines; and values computed by hand from the machine's files, in
+ * tests/lib/machines_by_hand.h. A machine without a golden file fails, and so does a golden file without a machine.
+ * Filesystems are only listed: their sizes come from the kernel that runs the test, which has other ones.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -35,7 +34,7 @@ struct fixture {
     int root_fd, proc_fd, sys_fd;
     int32_t pid; /* whose control groups and limits; 0: /proc/self */
     uint64_t page_size, clk_tck;
-    uint64_t memory_total; /* as sysinfo(2) has it, which no container changes; 0: as meminfo says */
+    uint64_t memory_total; /* as in sysinfo(2), which no container changes; 0: as in meminfo */
     uint32_t ids;
     struct host *host;
     struct cgroup_hierarchies places;
@@ -92,7 +91,7 @@ static void fixture_done(struct fixture *f)
     fd_close(f->root_fd);
 }
 
-/* What the helper reads has come. */
+/* The helper's values have arrived. */
 static bool settled(const struct baro_sample *s)
 {
     const struct baro_entities *cpus = &s->entities[BARO_KIND_CPU], *sensors = &s->entities[BARO_KIND_SENSOR];
@@ -159,7 +158,7 @@ static void value_of(char text[32], enum baro_kind kind, int metric, uint64_t va
         snprintf(text, 32, "%llu", (unsigned long long)value);
 }
 
-/* When it was read by a helper depends on how long that took. */
+/* When a helper read it depends on how long that took. */
 static bool is_moment(enum baro_kind kind, int metric)
 {
     return kind == BARO_KIND_SENSOR && metric == SENSOR_read_at;
@@ -197,7 +196,7 @@ static int by_name(const void *a, const void *b)
     return strcmp((*x)->name, (*y)->name);
 }
 
-/* By name: sensors come in the order of a directory, which is nobody's. */
+/* By name: sensors come in the order of a directory, which is not defined. */
 static void put_entities(struct buf *b, enum baro_kind kind, const struct baro_entities *all)
 {
     const struct baro_entity *at[256];
@@ -217,8 +216,8 @@ static void put_entities(struct buf *b, enum baro_kind kind, const struct baro_e
     }
 }
 
-/* By a collector of its own that asks nobody how full they are: whether two of them are one is known by the answers,
- * which would be those of the machine below. */
+/* By a collector of its own that does not read sizes: whether two mounts are the same file system is known by their
+ * sizes, which would be those of the machine that runs the test. */
 static void put_filesystems(struct buf *b, struct fixture *f)
 {
     struct host *h;
@@ -321,7 +320,7 @@ static void one(void **state)
     fixture_done(&f);
 }
 
-/* Each value by hand is one of a machine that there is. */
+/* Each value by hand belongs to an existing machine. */
 static void none_is_missing(void **state)
 {
     char path[512];
@@ -349,7 +348,7 @@ int main(void)
         return 1;
     for (int i = 0; i < n; i++)
         tests[i + 1] = (struct CMUnitTest){.name = list[i]->d_name, .test_func = one, .initial_state = list[i]->d_name};
-    int failed = cmocka_run_group_tests(tests, NULL, NULL); /* what has no function is left out */
+    int failed = cmocka_run_group_tests(tests, NULL, NULL); /* tests without a function are left out */
     for (int i = 0; i < n; i++)
         free(list[i]);
     free(list);

@@ -66,7 +66,7 @@ static void test_json(void **state)
     assert_int_equal(attribute("b")->u64, 1);
     assert_int_equal(attribute("o.k.l")->u64, 1);
     assert_string_equal(attribute("l")->text, "[1, \"]\", {}]");
-    assert_int_equal(parse("{\"a\": 1, \"a\": 2}"), MARK_GOOD); /* the later one counts; without a name */
+    assert_int_equal(parse("{\"a\": 1, \"a\": 2}"), MARK_GOOD); /* the last one counts; without a name */
     assert_string_equal(m.name, "mark");
     assert_int_equal(m.n_attributes, 1);
     assert_int_equal(attribute("a")->u64, 2);
@@ -101,7 +101,7 @@ static void test_edges_and_times(void **state)
     assert_int_equal(attribute("seconds")->u64, 3);
 }
 
-/* Each beginning of a line, in memory of its own size, so that a read beyond it is found. */
+/* Each prefix of a line, in memory of its exact size, so that a read beyond it is found. */
 static void test_cut(void **state)
 {
     (void)state;
@@ -166,7 +166,7 @@ static void test_runlog(void **state)
     assert_int_equal(m.n_attributes, 2);
     assert_int_equal(attribute("step")->u64, 3);
     assert_string_equal(attribute("by.host")->text, "a");
-    /* What is not of that form is a mark with these attributes. */
+    /* A line that is not of that form is a mark with these attributes. */
     assert_int_equal(parse("{\"type\": \"phase\", \"name\": \"fit\"}"), MARK_GOOD);
     assert_int_equal(m.kind, MARK_POINT);
     assert_int_equal(parse("{\"mark\": \"a\", \"type\": \"phase\", \"seconds\": 1}"), MARK_GOOD);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where there is no hardware: which interfaces lead out, and are counted. Trees made by hand after what such machines
- * have in /sys/class/net. */
+/* Machines without network hardware: which interfaces have the routes, and are counted. Trees made by hand after
+ * /sys/class/net of such machines. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -154,7 +154,7 @@ static void a_host_with_containers(void **state)
         {"cali1", 9, 4, {NULL}, false},   {"wg0", 10, 10, {KIND("wireguard")}, false},
         {"tap0", 11, 11, {TAP}, false},   {"eth0.7", 12, 2, {"lower_eth0/x\0", KIND("vlan")}, false}};
     (void)state;
-    CHECK(rows, V4("cali1", "0000000A", "000000FF"), NULL); /* hardware is what counts, whatever routes say */
+    CHECK(rows, V4("cali1", "0000000A", "000000FF"), NULL); /* hardware is counted, whatever the routes are */
 }
 
 static void a_container(void **state)
@@ -176,7 +176,7 @@ static void a_container(void **state)
           NULL);
 }
 
-/* A container in which containers run: their ends of pairs lead nowhere but to them. */
+/* A container in which containers run: their veth pairs lead only to them. */
 static void a_container_with_containers(void **state)
 {
     static const struct interface docker[] = {{"eth0", 2, 9, {NULL}, true},
@@ -187,7 +187,8 @@ static void a_container_with_containers(void **state)
                                             {"veth1", 3, 2, {NULL}, false},
                                             {"veth2", 4, 2, {NULL}, false},
                                             {"veth3", 5, 2, {NULL}, false}};
-    /* Its other end has the number outside that veth3 has here, and veth3's in its container the number of eth0. */
+    /* Its other end has the number outside that veth3 has here, and veth3's peer in its container has the number of
+     * eth0. */
     static const struct interface same_numbers[] = {
         {"eth0", 2, 5, {NULL}, true}, {"veth1", 3, 2, {NULL}, false}, {"veth3", 5, 2, {NULL}, false}};
     static const char four[] = V4("eth0", "00000000", "00000000") V4("veth1", "02F4000A", "FFFFFFFF")
@@ -204,7 +205,7 @@ static void a_container_with_containers(void **state)
     CHECK(same_numbers, four, NULL);
 }
 
-/* Both ends here: nothing goes out, whatever lies over them. */
+/* Both ends are here: no traffic leaves the machine, whatever is on top of them. */
 static void a_pair_with_both_ends(void **state)
 {
     static const struct interface rows[] = {{"v0", 2, 3, {NULL}, false},
@@ -238,7 +239,7 @@ static void a_guest(void **state)
     CHECK(routed, V4("eth0", "00000000", "00000000") V4("tap0", "0000000A", "000000FF"), NULL);
 }
 
-/* What leads out of a container without privileges is a tap of slirp4netns or pasta; of a namespace for a VPN, the
+/* A container without privileges reaches the network by a tap of slirp4netns or pasta; a namespace for a VPN by the
  * tunnel. */
 static void neither_hardware_nor_pair(void **state)
 {
@@ -276,7 +277,7 @@ static void a_bond_and_a_vlan(void **state)
     CHECK(macvlan, NULL, NULL);
 }
 
-/* A second network that the container is connected to while it runs: it has no route in its first moment. */
+/* A second network that the container is connected to while it runs: at first it has no route. */
 static void a_route_that_comes_later(void **state)
 {
     static const struct interface rows[] = {{"eth0", 2, 9, {NULL}, true}, {"eth1", 3, 12, {NULL}, false}};

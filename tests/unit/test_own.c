@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which folders a sweep takes away: in any file system, as locks and names are the same there. */
+/* Which groups a recording removes: in any file system, as locks and names are the same there. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -43,7 +43,7 @@ static int hold(const char *dir, const char *name)
     return fd;
 }
 
-/* Whose pid it was says nothing: 1 lives in every namespace, and what it left is left. */
+/* The pid in the name proves nothing: 1 lives in every namespace, and a group that it left is removed. */
 static void by_name(void **state)
 {
     static const char *const ours[] = {"baro-1-0123abcd", "baro-4194304-ffffffff", "baro-1-self", "baro-0-00000000"};
@@ -75,7 +75,7 @@ static void by_name(void **state)
     files_remove(dir);
 }
 
-/* Wrapper and recorder hold one lock between them: it is there until the last of them is gone, however it went. */
+/* Wrapper and recorder hold one lock together: it is held until the last of them is gone, however it ended. */
 static void by_lock(void **state)
 {
     char dir[sizeof(FILES_NAME)];
@@ -100,8 +100,8 @@ static void by_lock(void **state)
     files_remove(dir);
 }
 
-/* What can't be locked, or is no control group, is not taken for made. */
-static void not_made(void **state)
+/* A folder that can't be locked, or is no control group, is not taken for one that baro made. */
+static void not_made_by_baro(void **state)
 {
     char dir[sizeof(FILES_NAME)], taken[128];
     struct own_dir d = {.v2 = true};
@@ -109,7 +109,7 @@ static void not_made(void **state)
     files_make(dir);
     snprintf(d.parent, sizeof(d.parent), "%s", dir);
     assert_int_equal(own_dir_make(&d, "baro-7-00000001"),
-                     -EAGAIN); /* no cgroup.procs: as of one that was swept meanwhile */
+                     -EAGAIN); /* no cgroup.procs: as of one that was removed meanwhile */
     assert_false(there(dir, "baro-7-00000001"));
     assert_string_equal(d.path, "");
     folder(dir, "baro-7-00000002");
@@ -126,6 +126,6 @@ static void not_made(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(by_name), cmocka_unit_test(by_lock),
-                                       cmocka_unit_test(not_made)};
+                                       cmocka_unit_test(not_made_by_baro)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parsers of /proc. Values are typed by hand from proc(5) and from what kernels show. */
+/* The parsers of /proc. Values are typed by hand from proc(5) and from kernel output. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,7 +73,7 @@ static void stat_cut_anywhere(void **state)
     each_cut(TEXT(stat_6_18), check_stat_cut);
 }
 
-/* 2.6.32 ends with field 44, before exit_code came; a kernel to come has more than 52. */
+/* 2.6.32 ends with field 44, before exit_code was added; a future kernel has more than 52. */
 static void stat_of_other_kernels(void **state)
 {
     (void)state;
@@ -256,7 +256,7 @@ static void status_cut_anywhere(void **state)
 }
 
 /* 2.6.32 has neither Rss* nor VmSwap nor Kthread; a zombie has no memory at all. */
-static void status_of_others(void **state)
+static void status_of_other_kernels(void **state)
 {
     (void)state;
     struct pid_status st;
@@ -478,7 +478,7 @@ int main(void)
         cmocka_unit_test(stat_numbers_at_their_ends),
         cmocka_unit_test(stat_special_processes),
         cmocka_unit_test(status_cut_anywhere),
-        cmocka_unit_test(status_of_others),
+        cmocka_unit_test(status_of_other_kernels),
         cmocka_unit_test(status_odd_lines),
         cmocka_unit_test(io_cut_anywhere),
         cmocka_unit_test(smaps_cut_anywhere),

@@ -194,7 +194,7 @@ static void live_descriptors(void **state)
     close(root);
 }
 
-/* A child that has ended and is not yet waited for; then it is, and its files are gone. */
+/* A child that has ended and is not yet reaped; then it is, and its files are gone. */
 static void live_zombie(void **state)
 {
     (void)state;
@@ -223,7 +223,7 @@ static void live_zombie(void **state)
     close(root);
 }
 
-/* As nobody, of a process of root: run in a child, whose status says which read failed. */
+/* As an ordinary user, on a process of root: run in a child, whose status says which read failed. */
 static int read_as_nobody(int root, pid_t target)
 {
     struct pid_stat st;
@@ -231,7 +231,7 @@ static int read_as_nobody(int root, pid_t target)
         return 1;
     ssize_t n = proc_read(root, target, "stat", text, sizeof(text));
     if (n == -ENOENT && kill(target, 0) < 0 &&
-        errno == EPERM) /* /proc is mounted with hidepid=2: as if it were not there */
+        errno == EPERM) /* /proc is mounted with hidepid=2: as if it did not exist */
         return proc_read(root, target, "io", text, sizeof(text)) == -ENOENT &&
                        proc_open(root, target, "smaps_rollup", 0) == -ENOENT && proc_count_fds(root, target) == -ENOENT
                    ? 0

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kind of a collector program: columns and rows of its readings, and what is left out; and the mailbox in which a
- * reading reaches the recorder. */
+/* The kind of a collector program: columns and rows of its readings, and what is left out; and the mailbox that carries
+ * a reading to the recorder. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -89,7 +89,7 @@ static void test_owner_and_labels(void **state)
     assert_string_equal(row(f, 2)->attribute[0].text, "v");
 }
 
-/* A kind has 128 columns; which one is the first that is left out is known. */
+/* A kind has 128 columns; it is known which one is the first that is left out. */
 static void test_more_columns_than_there_is_room_for(void **state)
 {
     struct fixture *f = *state;
@@ -117,7 +117,7 @@ static void test_values_of_another_unit(void **state)
     assert_int_equal(f->table.left_out.values, 1);
 }
 
-/* A newer reading takes the place of one that was not taken; nobody waits, and no slot is in two hands. */
+/* A newer reading replaces one that was not taken; neither side waits, and no slot is used by both. */
 static void test_mailbox(void **state)
 {
     static struct mailbox m;
@@ -156,8 +156,8 @@ static void test_mailbox_with_a_wrong_index(void **state)
     }
 }
 
-/* Numbers and offsets in a reading that lie are found before anything is read by them. */
-static void test_readings_that_lie(void **state)
+/* Wrong numbers and offsets in a reading are found before they are used. */
+static void test_readings_with_wrong_lengths(void **state)
 {
     struct fixture *f = *state;
     struct reading *r = &f->reading;
@@ -206,7 +206,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_owner_and_labels, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_more_columns_than_there_is_room_for, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_values_of_another_unit, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_readings_that_lie, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_readings_with_wrong_lengths, set_up, tear_down),
         cmocka_unit_test(test_mailbox),
         cmocka_unit_test(test_mailbox_with_a_wrong_index),
     };

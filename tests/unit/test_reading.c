@@ -56,7 +56,7 @@ static const char *text_of(const struct reading *r, struct buf *b)
     return (const char *)b->at;
 }
 
-/* In a block of its exact size, so that a byte too far is seen. */
+/* In a block of its exact size, so that a read beyond its end is found. */
 static void parse(const char *text, size_t len)
 {
     char *copy = malloc(len ? len : 1);
@@ -90,7 +90,7 @@ static void test_openmetrics(void **state)
         {"load1 0.25\n", "[] load1:g=0.25"},
         {"load1 0.25", "[] load1:g=0.25"},
         {"# TYPE a gauge\n# TYPE b counter\na 1\nb_total 2 1700000000.5\n# EOF\n", "[] a:g=1 b_total:c=2"},
-        /* the older format: the counter's family is called as its sample is */
+        /* the older format: the counter's family has the name of its sample */
         {"# HELP x_total How many.\n# TYPE x_total counter\nx_total{a=\"1\"} 3 1700000000000\n",
          "[a=1] a<1> x_total:c=3"},
         {"# TYPE x_seconds counter\nx_seconds 3\n", "[] x_seconds:c=3"},
@@ -116,7 +116,7 @@ static void test_openmetrics(void **state)
         {"m{pid=\"815\"} 1\nn{pid=\"x\"} 1\n", "[pid=815] pid<815> of 815 m:g=1; [pid=x] pid<x> n:g=1"},
         {"a 1\r\n\r\n  b 2\r\n# EOF\r\n", "[] a:g=1 b:g=2"},
         {"# comment\n#\n#TYPE x counter\nx 1\n", "[] x:c=1"},
-        /* what is no sample costs itself alone */
+        /* a line that is no sample is the only one that is lost */
         {"hello world\na 1\n", "[] a:g=1 !1"},
         {"a{x=\"1} 1\na{x=\"1\" 1\na{x=1} 1\na{x=\"1\"}\na\n1a 1\na 1x\na{x=\"1\",x=\"2\"} 1\na 0x10\n", " !9"},
         {"", ""},
@@ -134,7 +134,7 @@ static void test_json(void **state)
         {"{\"jobs_total\":18446744073709551615}", "[] jobs_total:c=18446744073709551615"},
         {"{\"mem\":{\"used bytes\":1,\"by-node\":{\"0\":2}},\"l\":[3,[4,5]]}",
          "[] mem_used_bytes:g=1 mem_by_node_0:g=2 l_0:g=3 l_1_0:g=4 l_1_1:g=5"},
-        /* one object is one row, and its strings say more of it */
+        /* one object is one row, and its strings are its labels */
         {"{\"state\":\"busy\",\"time\":\"12:00\",\"n\":1}", "[] state<busy> time<12:00> n:g=1"},
         {"{\"name\":\"eth0\",\"rx_bytes\":7,\"state\":\"up\"}", "[eth0] state<up> rx_bytes:g=7"},
         {"{\"labels\":{\"gpu\":0,\"mode\":\"a b\"},\"use_ratio\":0.5}",
@@ -154,7 +154,7 @@ static void test_json(void **state)
         {"{\"coretemp\":{\"Adapter\":\"ISA\",\"Core 0\":{\"temp2_input\":45.0}}}",
          "[] coretemp_Adapter<ISA> coretemp_Core_0_temp2_input:g=45"},
         {"{\"2x\":1,\"\":2}", "[] _2x:g=1"},
-        /* what is not JSON costs the object that it is in */
+        /* text that is not JSON loses the object that it is in */
         {"{\"a\":1", " !1"},
         {"{\"a\":01x}", " !1"},
         {"{\"a\":+1}", " !1"},
@@ -316,7 +316,7 @@ static void check_pieces(const struct stream *t, size_t step)
             continue;
         }
         size_t blanks = strspn(t->text + begin, " \n\t\r");
-        if (blanks < n) { /* one of blanks alone is no reading */
+        if (blanks < n) { /* one of blanks only is no reading */
             assert_non_null(t->pieces[piece]);
             assert_int_equal(strlen(t->pieces[piece]), n - blanks);
             assert_memory_equal(t->pieces[piece], t->text + begin + blanks, n - blanks);
@@ -338,7 +338,7 @@ static void test_frames(void **state)
         {"a 1\nb 2\n", {"a 1\nb 2\n"}},
         {"a 1\r\n# EOF\r\nb 2", {"a 1\r\n# EOF\r\n", "b 2"}},
         {"# EOFF\n# EOF\n", {"# EOFF\n# EOF\n"}},
-        /* words before the first object are a piece of their own */
+        /* text before the first object is a piece of its own */
         {"starting\n{\"a\":1}\n", {"starting\n", "{\"a\":1}"}},
         /* one that breaks off does not take the next one with it */
         {"{\"a\":\n{\"a\":2}\n", {"{\"a\":\n", "{\"a\":2}"}},

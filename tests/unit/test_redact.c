@@ -64,7 +64,7 @@ static void line_split(const char *p, struct line *l)
     l->argv[l->argv_len++] = 0;
 }
 
-/* Six bytes of a secret in a row are a leak, not only all of it. */
+/* Six consecutive bytes of a secret are a leak, not only all of it. */
 static bool leaks(const struct line *l, const char *shown)
 {
     for (size_t i = 0; i < l->n_secrets; i++) {
@@ -204,8 +204,7 @@ static void cuts_at_max(void **state)
     is_shown("--password\0abcdef\0", 18, 12, "--passwor...");
 }
 
-/* A long command line, as `rm` of a whole directory has it. What is shown of it is short, and its secrets are out of
- * it. */
+/* A long command line, as `rm` of a whole directory has it. What is shown of it is short, and has no secret. */
 static void takes_1_8_megabytes(void **state)
 {
     (void)state;
@@ -236,7 +235,7 @@ static void takes_1_8_megabytes(void **state)
     buf_done(&b);
 }
 
-/* Cut anywhere, a secret that was whole before its cut is not seen. */
+/* If text is cut at any byte, a secret that was whole before the cut is not shown. */
 static void cut_text_keeps_its_secret(void **state)
 {
     (void)state;

@@ -21,8 +21,8 @@ static void near(double a, double b)
 
 /*
  * Four samples, at 1, 2, 4 and 8 s. "make" uses half a core throughout; "cc" begins after 1 s, uses 0.5 s up to 2 s and
- * 1 s more up to its end at 3 s; the exit record of "ld", which no sample has, tells 0.2 s. Memory of make: 10, 30,
- * 20, 20.
+ * 1 s more up to its end at 3 s; the exit record of "ld", which is in no sample, has 0.2 s. Memory of make: 10, 30, 20,
+ * 20.
  */
 static void write_job(const char *path)
 {
@@ -133,7 +133,7 @@ static void test_values(void **state)
     assert_null(baro_series_bucket(s, curve, 4));
     assert_null(baro_series_bucket(s, curve + 1, 0));
     baro_series_free(s);
-    /* One bucket: no peak is lost, the mean is that of the time. */
+    /* One bucket: no peak is lost, the mean is weighted by time. */
     s = series(*state, 0, 9 * SECOND, 1, &curve, add_rss);
     b = baro_series_bucket(s, curve, 0);
     near(b->max, 35);
@@ -178,8 +178,8 @@ static double total(const struct baro_series *s, int curve, size_t n)
     return sum;
 }
 
-/* Whatever the buckets, what is under the curve is what was used: nothing is lost with those that ended or that no
- * sample has. */
+/* Whatever the buckets, the area under the curve is what was used: no usage is lost of processes that ended or that are
+ * in no sample. */
 static void test_growth(void **state)
 {
     static const struct {
@@ -339,7 +339,7 @@ static void test_gap(void **state)
     unlink(path);
 }
 
-/* What cores_peak says, and the highest value of the job's curve, agree. */
+/* cores_peak of the summary equals the highest value of the job's curve. */
 static double expect_same_peak(const char *path, uint64_t end_ns)
 {
     struct baro_summary *summary;
@@ -372,14 +372,14 @@ static struct tape_writer *tape_of_two_cpus(const char *path)
     return w;
 }
 
-/* What wait4(2) reports at the end of a job is of more than the last moment. */
+/* What wait4(2) reports at the end of a job covers more than the last moment. */
 static void test_end_of_job(void **state)
 {
     static const struct {
         uint64_t last_ns, cpu_ns; /* of the last sample, after 1 s of 0.6 cores in steps of 0.1 s */
         double peak, first;
     } cases[] = {
-        {SECOND + 40000000, 700000000, 0.16 / 0.14, 0.6}, /* with the 0.1 s before 0.16 s in 0.14 s */
+        {SECOND + 40000000, 700000000, 0.16 / 0.14, 0.6}, /* with the 0.1 s before: 0.16 s in 0.14 s */
         {SECOND + 100000000, 900000000, 2, 0.6},          /* 3 cores: at most all there is */
         {SECOND + 40000000, 602000000, 0.6, 0.6},         /* less than before */
     };
@@ -408,7 +408,8 @@ static void test_end_of_job(void **state)
     unlink(path);
 }
 
-/* What "sh" forked executes "cc1" after 2 s: all of its time and memory are cc1's, also what it used as "sh". */
+/* A process "sh" executes "cc1" after 2 s: all of its CPU time and memory are counted for cc1, also what it used as
+ * "sh". */
 static void test_last_name(void **state)
 {
     char path[64];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A steady tick allocates nothing: the sampler, the collector of the machine, the ledger and the tape's writer on real
- * processes, some asleep and some busy, with an allocator that counts.
+ * processes, some asleep and some busy, with an allocator that counts its calls.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -33,7 +33,7 @@
 static unsigned long allocations;
 
 #if COUNTS
-/* glibc's own, under the names by which it lets itself be replaced. */
+/* glibc's own, under the names by which they can be replaced. */
 extern void *__libc_malloc(size_t n);
 extern void *__libc_calloc(size_t n, size_t size);
 extern void *__libc_realloc(void *at, size_t n);
@@ -136,14 +136,14 @@ static void steady_tick(void **state)
     sampler_discover(&s);
     sampler_scan_always(&s, true); /* the more expensive way */
     unsigned long before = 0;
-    /* All is warm when all members are there and so many turns in a row allocated nothing. */
+    /* Warm-up ends when all members exist and so many ticks in a row allocated nothing. */
     for (int i = 0, quiet = 0; quiet < WARM && i < WARM_MOST; i++) {
         before = allocations;
         turn(w, &s);
         quiet = allocations == before && tree_count(&job.tree) == SLEEPERS + BUSY + 1 ? quiet + 1 : 0;
     }
     assert_true(allocations > 0);
-    /* What a helper is asked for may come late, once: where a processor is emulated, after seconds. */
+    /* A helper may be started late, once: on an emulated processor after seconds. */
     for (int tries = 0; tries < 3; tries++) {
         before = allocations;
         for (int i = 0; i < STEADY; i++)

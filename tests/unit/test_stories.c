@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The stories of tests/fixtures/stories, as the collectors see them: t0 is copied, t1 and what follows is laid over it
- * in place (descriptors that are held see it), and what tN/GONE lists is removed. Expected values are computed by hand
- * from those files.
+ * The stories of tests/fixtures/stories, as the collectors read them: t0 is copied, t1 and the following ones are
+ * copied over it in place (open descriptors see the changes), and the files listed in tN/GONE are removed. Expected
+ * values are computed by hand from those files.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -29,7 +29,7 @@
 struct story {
     const char *name;
     char dir[64];
-    int at;              /* tN is what there is */
+    int at;              /* tN exists */
     uint32_t ids;
     int proc_fd, sys_fd;
     struct host *host;
@@ -148,7 +148,7 @@ static void iowait_falls(void **state)
 
 static void net_wraps(void **state)
 {
-    /* eth0 and eth1; what fell adds nothing, and what is new under an old name begins where it is */
+    /* eth0 and eth1; a fall adds nothing, and a new interface with an old name begins with its own counters */
     static const uint64_t total[] = {4294967000 + 1000, 4294968000 + 100, 4294968100 + 500 + 100, 4294968700 + 100},
                           eth0[] = {4294967000, 204, 704, 50};
     struct story s;
@@ -174,7 +174,7 @@ static void net_wraps(void **state)
 static void hotplug(void **state)
 {
     static const uint64_t cpus[] = {3, 2, 3, 3}, user[] = {600, 610, 630, 630};
-    /* sectors; of sdb 400 and 500 in t1, 8 and none of the one that follows it */
+    /* sectors; of sdb 400 and 500 in t1, 8 and none of the device that follows it */
     static const uint64_t read[] = {1000, 1010 + 400, 1020 + 400, 1020 + 400 + 8}, write[] = {2000, 2500, 2500, 2500},
                           reads[] = {10, 15, 16, 17};
     struct story s;

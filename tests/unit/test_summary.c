@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The summary: worked out by hand, the same live and from a tape, and as it is told. */
+/* The summary: computed by hand, the same live and from a tape, and as printed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 #include "tape_file.h"
 #include "receivers.h"
 
-static struct baro_summary *told(void)
+static struct baro_summary *story_summary(void)
 {
     struct baro_header h;
     struct story story;
@@ -56,7 +56,7 @@ static const struct command *named(const struct baro_summary *s, const char *nam
 static void test_totals(void **state)
 {
     (void)state;
-    struct baro_summary *s = told();
+    struct baro_summary *s = story_summary();
     uint64_t v;
     double d;
     int status;
@@ -85,7 +85,7 @@ static void test_totals(void **state)
 static void test_peaks(void **state)
 {
     (void)state;
-    struct baro_summary *s = told();
+    struct baro_summary *s = story_summary();
     const struct summary_peak *rss = &s->peak[PEAK_RSS], *pss = &s->peak[PEAK_PSS];
     assert_int_equal(rss->value, 652 * MB);
     assert_int_equal(rss->t_ns, 2001 * MS);
@@ -110,7 +110,7 @@ static void test_peaks(void **state)
 static void test_commands(void **state)
 {
     (void)state;
-    struct baro_summary *s = told();
+    struct baro_summary *s = story_summary();
     assert_int_equal(s->n_order, 5);
     assert_string_equal(summary_command(s, 0)->name, "ld");
     assert_string_equal(summary_command(s, 1)->name, "cc1");
@@ -127,8 +127,8 @@ static void test_commands(void **state)
     summary_free(s);
 }
 
-/* Those that live at the end count with what the last sample saw; who was attached to, without what it had used before.
- */
+/* Processes that live at the end count with their values in the last sample; attached ones without what they had used
+ * before. */
 static void test_alive_and_attached(void **state)
 {
     (void)state;
@@ -156,14 +156,14 @@ static void test_alive_and_attached(void **state)
     assert_true(s->before.known);
     assert_int_equal(s->before.cpu_ns, 5000 * MS);
     assert_int_equal(named(s, "server")->value[COMMAND_CPU], 2000 * MS);
-    assert_int_equal(named(s, "server")->value[COMMAND_RSS_PEAK], 80 * MB); /* a mark is not a sum */
+    assert_int_equal(named(s, "server")->value[COMMAND_RSS_PEAK], 80 * MB); /* a peak is not a sum */
     assert_int_equal(named(s, "worker")->value[COMMAND_CPU], 12 * MS);
     assert_int_equal(named(s, "worker")->processes, 1);
     assert_string_equal(summary_kernel_source(s), "ledger");
     summary_free(s);
 }
 
-/* A job in which each process has a name of its own can't eat memory. */
+/* A job in which each process has a name of its own can't use up memory. */
 static void test_many_names(void **state)
 {
     (void)state;
@@ -235,8 +235,8 @@ static void test_peak_is_no_less_than_mean(void **state)
     assert_true(peak == mean);  /* not (102 - 100) / 200 */
 }
 
-/* 801 ms within 400 ms on two CPUs: what was used before the first instruction is in it. Neither is more than there is.
- */
+/* 801 ms within 400 ms on two CPUs: what was used before the first instruction is included. Neither is more than
+ * possible. */
 static void test_no_more_than_there_is(void **state)
 {
     (void)state;
@@ -278,7 +278,7 @@ static void expect_words(const struct baro_summary *s, struct report_style style
 
 #define PLAIN (struct report_style){.width = 100}
 
-/* 12 ms to start and 10 ms in the second after that: above one percent of a core, and by what. */
+/* 12 ms to start and 10 ms in the second after that: more than one percent of a core, and why. */
 static void test_words_of_short_run(void **state)
 {
     (void)state;
@@ -290,7 +290,7 @@ static void test_words_of_short_run(void **state)
     expect_words(s, PLAIN, "1970-01-01T00:00:00+00:00 on here - Linux 6.1\n", true);
     expect_words(s, (struct report_style){.width = 100, .zone = -12600}, "1969-12-31T20:30:00-03:30 on here", true);
     summary_free(s);
-    h.overhead_ppm = 50000; /* allowed: nothing to explain */
+    h.overhead_ppm = 50000; /* within the budget: nothing to explain */
     sample = (struct baro_sample){.t_ns = MS, .self[RECORDER_cpu] = 12 * MS};
     s = summary_of(&h, &sample, 1001 * MS);
     expect_words(s, PLAIN, "to start", false);
@@ -313,7 +313,7 @@ static void test_words_without_end(void **state)
     summary_free(s);
 }
 
-/* Two that share 300 MB have 600 MB of rss: no share of the memory. One has. */
+/* Two processes that share 300 MB have 600 MB of rss: it is no share of the memory. That of one process is. */
 static void test_words_of_sharers(void **state)
 {
     (void)state;
@@ -335,8 +335,7 @@ static void test_words_of_sharers(void **state)
     summary_free(s);
 }
 
-/* The kernel charged 2,147 MB where the disk wrote 8.8 MB. Less than 10 MB apart, or nothing of the job's: not a word.
- */
+/* The kernel charged 2,147 MB while the disk wrote 8.8 MB. Less than 10 MB apart, or none of it the job's: no note. */
 static void words_of_disks(uint64_t charged, uint64_t wrote, const char *words, bool there)
 {
     struct baro_header h = {.version = "0"};
@@ -364,11 +363,11 @@ static void test_words_of_disks(void **state)
     words_of_disks(0, 500 * MB, "disks", false);
 }
 
-/* Every line fits, broken at blanks, but for a word that is longer than a line; a number keeps its unit. */
+/* Every line fits, and is broken at blanks, except for a word that is longer than a line; a number keeps its unit. */
 static void test_narrow(void **state)
 {
     (void)state;
-    struct baro_summary *s = told();
+    struct baro_summary *s = story_summary();
     for (unsigned width = 40; width <= 100; width++) {
         struct buf text = {0};
         report_block(s, "t", (struct report_style){.width = width}, &text);
@@ -442,7 +441,7 @@ static void compare_with_tape(const struct baro_summary *live, const char *path)
 
 static void test_story_live_is_replay(void **state)
 {
-    struct baro_summary *s = told();
+    struct baro_summary *s = story_summary();
     write_story(*state);
     compare_with_tape(s, *state);
     summary_free(s);
@@ -491,7 +490,7 @@ static void test_golden_report(void **state)
         {"summary-color.txt", {.width = 100, .utf8 = true, .color = true}},
         {"summary-40.txt", {.width = 20, .utf8 = true}},
     };
-    struct baro_summary *s = told();
+    struct baro_summary *s = story_summary();
     struct buf text = {0};
     for (size_t i = 0; i < sizeof(styles) / sizeof(*styles); i++) {
         buf_clear(&text);
@@ -575,8 +574,8 @@ static void test_golden_rows(void **state)
     buf_done(&text);
 }
 
-/* What a spreadsheet takes for a formula gets an apostrophe, and so does an apostrophe; a number that begins with -
- * does not. */
+/* Text that a spreadsheet takes for a formula gets an apostrophe, and so does text with an apostrophe; a number that
+ * begins with - does not. */
 static void test_safe_csv(void **state)
 {
     static const char *const names[][3] = {
@@ -634,7 +633,7 @@ static void test_columns(void **state)
     assert_int_equal(columns_choose(&c, ROW_EVENT, "time,cpu", tape, unknown, &err), BARO_E_SYNTAX);
     assert_string_equal(unknown, "cpu");
     columns_done(&c);
-    /* it does not add up */
+    /* the sum differs */
     assert_int_equal(columns_choose(&c, BARO_KIND_JOB, "nice", tape, unknown, &err), BARO_E_SYNTAX);
     columns_done(&c);
     assert_int_equal(columns_choose(&c, BARO_KIND_PROCESS, "", tape, unknown, &err), BARO_E_SYNTAX);

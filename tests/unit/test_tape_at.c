@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Instants of a tape through the public API: copies, the sample before, around a time, what changed; other sources than
- * a path. */
+/* Times on a tape through the public API: copies, the previous sample, nearest samples, changes; other sources than a
+ * path. */
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -44,7 +44,7 @@ static void expect_sample(const struct item *item, const struct baro_sample *s)
     free(now.at);
 }
 
-/* A copy stays as it was while the cursor goes on and after it was closed. */
+/* A copy does not change while the cursor moves and after it was closed. */
 static void test_copy(void **state)
 {
     struct fixture *f = *state;
@@ -74,7 +74,7 @@ static void test_previous(void **state)
     struct baro_tape *t;
     struct baro_record r;
     assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
-    assert_int_equal(baro_tape_previous(t, &r, NULL), 0); /* nothing was delivered yet */
+    assert_int_equal(baro_tape_previous(t, &r, NULL), 0); /* nothing was read yet */
     assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, NULL), 1);
     for (size_t i = f->log.n - 1; i-- > 0;) {
         assert_int_equal(baro_tape_previous(t, &r, NULL), 1);
@@ -176,7 +176,7 @@ static void test_interpolate(void **state)
     unlink(path);
 }
 
-/* Several values in one call are those that the getters of one value give. */
+/* Several values in one call equal those of the getters of one value. */
 static void test_values(void **state)
 {
     struct fixture *f = *state;
@@ -271,7 +271,7 @@ static void test_sources(void **state)
     free(data);
 }
 
-/* Whoever is not named as changed has the values of the sample before. */
+/* A process that is not listed as changed has the values of the previous sample. */
 static void test_changed(void **state)
 {
     struct fixture *f = *state;
@@ -360,19 +360,19 @@ static void follow(const char *path, bool finish)
     while (baro_tape_wait(t, 0, NULL) == 1)
         assert_int_equal(read_on(t), 0);
     assert_int_equal(baro_tape_wait(t, 1, NULL), 0);
-    int told = baro_tape_poll_fd(t);
+    int wakes = baro_tape_poll_fd(t);
     for (int i = 0; i < 10; i++) {
-        assert_false(is_readable(told));
+        assert_false(is_readable(wakes));
         world_tick(world);
         assert_int_equal(tape_writer_commit(w, &world->sample, NULL), 0);
-        assert_true(told < 0 || is_readable(told));
+        assert_true(wakes < 0 || is_readable(wakes));
         assert_int_equal(baro_tape_wait(t, 10000, NULL), 1);
         assert_int_equal(read_on(t), 1);
         assert_int_equal(baro_tape_state(t), BARO_TAPE_RUNNING);
     }
     if (finish)
         assert_int_equal(tape_writer_finish(w, NULL), 0);
-    tape_writer_free(w); /* closes the file, and so lets go of the lock */
+    tape_writer_free(w); /* closes the file, and so releases the lock */
     world_free(world);
     int r;
     while ((r = baro_tape_wait(t, 100000, NULL)) == 1)
@@ -392,7 +392,7 @@ static void test_follow(void **state)
     unlink(path);
 }
 
-/* A tape without an index that is longer than what is walked: a block is found by bisection. */
+/* A tape without an index that is longer than the part that is walked: a block is found by bisection. */
 enum { LONG_TICKS = 4000 };
 
 static void write_long(const char *path)
@@ -418,7 +418,7 @@ static void damage(const char *path)
     close(fd);
 }
 
-/* Of each sample what tells it from others. */
+/* What distinguishes each sample from the others. */
 struct seen {
     uint64_t t_ns;
     size_t n;
@@ -462,7 +462,7 @@ static void seek_long(const char *path)
         random = random * 6364136223846793005ull + 1442695040888963407ull;
         expect_seek(t, seen, n, first + (random >> 16) % length);
     }
-    for (size_t k = n; k-- > n - 300;) /* backwards, over the end of what was walked */
+    for (size_t k = n; k-- > n - 300;) /* backwards, over the end of the part that was walked */
         expect_seek(t, seen, n, seen[k].t_ns);
     baro_tape_close(t);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whatever happens to a tape: nothing wrong is delivered, and all that is whole is. */
+/* Damaged tapes: no wrong value is delivered, and all that is undamaged is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 
 enum { SMALL = 36 };
 
-/* Each place is tried in the plain build; with sanitizers, which take ten times as long, every seventh. */
+/* Each byte is tried in the plain build; with sanitizers, which take ten times as long, every seventh. */
 #ifdef __SANITIZE_ADDRESS__
 enum { EVERY = 7 };
 #else
@@ -101,7 +101,7 @@ static void test_cut_anywhere(void **state)
         size_t expected = 0;
         while (expected < l.n && l.at[expected].end <= cut)
             expected++;
-        size_t n = read_all(&l, NULL); /* what repairs is written behind a sample, and acknowledged with it */
+        size_t n = read_all(&l, NULL); /* repair data is written after a sample, and acknowledged with it */
         assert_true(n == expected || n == expected + 1);
     }
     free(whole);
@@ -112,7 +112,7 @@ struct extent {
     size_t from, to;
 };
 
-/* Where blocks begin, the last one's end being the footer's begin. */
+/* Positions where blocks begin; the last one ends where the footer begins. */
 static size_t find_blocks(const unsigned char *at, size_t len, struct extent *ret, size_t max, size_t *ret_front)
 {
     struct frame_head head;
@@ -255,7 +255,7 @@ static void test_newer(void **state)
     put_file(newer, len + sizeof unknown);
     assert_int_equal(read_all(&l, NULL), 5);
     free(newer);
-    /* ... and one that it can't. */
+    /* ... and one that it can't read. */
     tape_preamble(preamble, whole + 12);
     assert_memory_equal(preamble, whole, sizeof preamble);
     put_le16(whole + 10, TAPE_FORMAT + 1);
@@ -366,7 +366,8 @@ static void test_bomb(void **state)
     log_free(&l);
 }
 
-/* A follower sees the file grow by any number of bytes; it must wait for the rest of each frame, and miss none. */
+/* A reader that follows sees the file grow by any number of bytes; it must wait for the rest of each frame, and miss
+ * none. */
 static void test_follow(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kinds that are declared while a recording lasts: what the public API gives of them, their limits, and lies. */
+/* Kinds that are declared during a recording: what the public API returns for them, their limits, and invalid
+ * declarations. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -184,7 +185,7 @@ static void test_golden(void **state)
     expect_queues(name);
 }
 
-/* Rates, curves, copies and interpolation of it. */
+/* Rates, curves, copies and interpolation of its values. */
 static void test_derived(void **state)
 {
     (void)state;
@@ -289,7 +290,7 @@ static size_t count_rows(unsigned expected_samples, const char *kind_name)
     return n;
 }
 
-/* What exceeds a limit is left out; the sample and all else are on the tape. */
+/* Rows and columns beyond a limit are left out; the sample and all others are on the tape. */
 static void test_limits(void **state)
 {
     (void)state;
@@ -306,7 +307,7 @@ static void test_limits(void **state)
     assert_int_equal(count_rows(3, "many"), 0);
 }
 
-/* Names that no reader would take, and more kinds than there are numbers. */
+/* Names that no reader would accept, and more kinds than there are numbers. */
 static void test_names(void **state)
 {
     (void)state;

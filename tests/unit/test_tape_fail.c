@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A writer whose file refuses: what was acknowledged is on the tape, what was not is said to be lost. */
+/* A writer whose file fails: what was acknowledged is on the tape, what was not is reported as lost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 static char path[64];
 
-/* ---- counting allocations: glibc lets a program bring its own ---- */
+/* ---- counting allocations: glibc lets a program replace its allocator ---- */
 #ifndef __SANITIZE_ADDRESS__
 static unsigned long allocations;
 void *__libc_malloc(size_t n);
@@ -39,12 +39,12 @@ void *realloc(void *at, size_t n)
 }
 #endif
 
-/* ---- a file that refuses ---- */
+/* ---- a file that fails ---- */
 struct fake {
     int fail_in;       /* write() calls until it begins to fail; -1: never */
     int fail_for;      /* calls that it then fails for; -1: for ever */
     int code;
-    size_t short_by;   /* the first of them takes this much less than all instead, if that is more than none */
+    size_t short_by;   /* the first of them writes this much less than all instead, if that is more than none */
     bool no_truncate;
     struct world *random; /* fails at random */
     unsigned failed;
@@ -211,8 +211,8 @@ static void test_never_again(void **state)
     log_free(&l);
 }
 
-/* Many failures of all sorts: each sample is on the tape if and only if its commit said so; each exit is there or
- * counted. */
+/* Many failures of all kinds: each sample is on the tape if and only if its commit returned success; each exit is there
+ * or counted. */
 static void test_at_random(void **state)
 {
     (void)state;
@@ -305,7 +305,7 @@ static int no_sync(void *context, int fd)
     return -1;
 }
 
-/* A server or a user's program that has no fsync: what was written stays. */
+/* A server or a user's program without fsync: written data stays. */
 static void test_sync_that_is_not_there(void **state)
 {
     (void)state;
@@ -366,7 +366,7 @@ static void test_allocates_nothing(void **state)
 #endif
 }
 
-/* More exits within one tick than may wait go to the file at once; none is lost. */
+/* More exits within one tick than may wait are written to the file at once; none is lost. */
 static void test_storm(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/tape/v1-small.baro was written by format 1 as it was when it was laid down, and must be read to these values by
- * every later version. It is never written again. `make_golden` below says how it came to be.
+ * tests/tape/v1-small.baro was written by format 1 when that format was fixed, and every later version must read it to
+ * these values. It is never written again. `make_golden` below shows how it was made.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 #include "tape_file.h"
 
-/* Every number follows from the tick and the place, so that what is expected can be computed here once more. */
+/* Every number follows from the tick and the index, so that expected values can be computed here. */
 static uint64_t value_at(unsigned tick, unsigned process, unsigned metric)
 {
     uint64_t base = (uint64_t)metric * 1000003 + process * 4096 * (metric + 1);

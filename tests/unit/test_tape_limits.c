@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a job may have, on a tape: found after it began, changed later, and there wherever a reader comes from; and as
- * it was laid down in tests/tape/v1-limits.baro, which is never written again (`make_golden` says how it came to be).
+ * Limits of a job on a tape: found after it began, changed later, and known wherever a reader starts; and as in
+ * tests/tape/v1-limits.baro, which is never written again (`make_golden` shows how it was made).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,7 +40,7 @@ static const struct baro_limits *held(unsigned tick)
     return tick >= THIRD ? &at[2] : tick >= SECOND ? &at[1] : tick >= FIRST ? &at[0] : &none_yet;
 }
 
-/* Written again and again, as the recorder may: those that are the same tell nothing. */
+/* Written again and again, as the recorder may: equal ones make no record. */
 static void write_tape(const char *path, uint64_t *times)
 {
     char *argv[] = {"true", NULL};
@@ -73,18 +73,18 @@ static void test_in_order(void **state)
     write_tape(*state, times);
     assert_int_equal(baro_tape_open(&t, *state, &err), 0);
     for (int round = 0; round < 2; round++) {
-        unsigned tick = 0, told = 0;
+        unsigned tick = 0, count = 0;
         static const unsigned when[] = {FIRST, SECOND, THIRD};
         assert_true(baro_limits_equal(baro_tape_limits(t), &none_yet));
         while (baro_tape_next(t, &r, &err) > 0) {
             if (r.kind == BARO_RECORD_LIMITS) {
-                assert_true(told < 3 && r.t_ns == times[when[told]] - 1 && tick == when[told]);
-                assert_true(baro_limits_equal(r.u.limits, &at[told++]));
+                assert_true(count < 3 && r.t_ns == times[when[count]] - 1 && tick == when[count]);
+                assert_true(baro_limits_equal(r.u.limits, &at[count++]));
             } else if (r.kind == BARO_RECORD_SAMPLE) {
                 assert_true(baro_limits_equal(baro_tape_limits(t), held(tick++)));
             }
         }
-        assert_int_equal(told, 3);
+        assert_int_equal(count, 3);
         assert_int_equal(tick, TICKS);
         assert_int_equal(baro_tape_rewind(t, &err), 0);
     }
@@ -136,7 +136,7 @@ static void test_golden(void **state)
     struct baro_error err = BARO_ERROR_INIT;
     struct baro_tape *t;
     struct baro_record r;
-    unsigned tick = 0, told = 0;
+    unsigned tick = 0, count = 0;
     (void)state;
     snprintf(path, sizeof path, "%s/../tape/v1-limits.baro", getenv("BARO_FIXTURES"));
     if (getenv("BARO_GOLDEN_WRITE") && access(path, F_OK) != 0)
@@ -145,13 +145,13 @@ static void test_golden(void **state)
     assert_true(baro_limits_equal(baro_tape_limits(t), &none_yet));
     while (baro_tape_next(t, &r, &err) > 0) {
         if (r.kind == BARO_RECORD_LIMITS) {
-            assert_true(baro_limits_equal(r.u.limits, &at[told]));
-            assert_true(r.t_ns == 1000000007ull * (told ? GOLDEN_SECOND : GOLDEN_FIRST) + 5);
-            told++;
+            assert_true(baro_limits_equal(r.u.limits, &at[count]));
+            assert_true(r.t_ns == 1000000007ull * (count ? GOLDEN_SECOND : GOLDEN_FIRST) + 5);
+            count++;
         }
         tick += r.kind == BARO_RECORD_SAMPLE;
     }
-    assert_int_equal(told, 2);
+    assert_int_equal(count, 2);
     assert_int_equal(tick, GOLDEN_TICKS);
     assert_true(baro_tape_complete(t));
     baro_tape_close(t);
@@ -187,7 +187,7 @@ static ssize_t failing(void *context, int fd, const void *from, size_t len)
     return write(fd, from, len);
 }
 
-/* What could not be written waits. */
+/* A record that could not be written is written later. */
 static void test_full_disk(void **state)
 {
     struct disk disk = {0};

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The machine on a tape: as it was laid down in tests/tape/v1-machine.baro, which is never written again (`make_golden`
- * says how it came to be); as a reader sees it that lacks some of its kinds; and how old it is where it was not looked
- * at anew.
+ * The machine on a tape: as in tests/tape/v1-machine.baro, which is never written again (`make_golden` shows how it was
+ * made); as a reader sees it that lacks some of its kinds; and how old its values are in samples that did not read it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,8 +37,8 @@ static uint8_t absent_at(unsigned tick, unsigned id, unsigned metric)
     return (uint8_t)(1 + (metric + tick / 4) % (ABSENT_COUNT - 1));
 }
 
-/* The kinds as of this tape: later libraries may have more columns, and more kinds. Two of each, of which the first
- * goes at tick 6; disks come at tick 3. */
+/* The kinds as of this tape: later libraries may have more columns, and more kinds. Two entities of each, of which the
+ * first is removed at tick 6; disks appear at tick 3. */
 static const struct {
     enum baro_kind kind;
     unsigned columns;
@@ -271,7 +270,7 @@ static unsigned char *slurp(const char *name, size_t *ret_len)
     return at;
 }
 
-/* Writes the tape anew with a schema in which `from` is called `to`; both are of one length. */
+/* Writes the tape again with a schema in which `from` is called `to`; both have the same length. */
 static void rename_in_schema(const char *name, const char *from, const char *to)
 {
     struct frame_head head;
@@ -340,7 +339,7 @@ static void test_unknown_metric(void **state)
     baro_tape_close(t);
 }
 
-/* More of a kind than a tape takes: the first ones are kept, and the tape stays whole. */
+/* More entities of a kind than a tape may have: the first ones are kept, and the tape stays valid. */
 static void test_too_many(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Damage to a tape, and what can be read of it all the same. */
+/* Damage to a tape, and what can be read in spite of it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,7 +73,7 @@ static size_t samples_of(const uint8_t *at, size_t len)
     return n;
 }
 
-/* Wherever so many bytes are overwritten, nothing is lost. */
+/* Wherever so many bytes are overwritten, no record is lost. */
 static void expect_whole(const struct bytes *b, size_t run, size_t step, size_t until)
 {
     uint8_t *copy = malloc(b->len);
@@ -110,7 +110,7 @@ static void test_long_tape(void **state)
     free(b.at);
 }
 
-/* A whole page of the front, which is more than parity can make good. */
+/* A whole page at the beginning, which is more than parity can restore. */
 static void test_front(void **state)
 {
     (void)state;
@@ -119,7 +119,7 @@ static void test_front(void **state)
     free(b.at);
 }
 
-/* Two places in two parts of the tape, and a run of zeros, as of a page that was never written. */
+/* Two damaged places in two parts of the tape, and a run of zeros, as of a page that was never written. */
 static void test_two_places(void **state)
 {
     (void)state;
@@ -133,7 +133,7 @@ static void test_two_places(void **state)
     free(b.at);
 }
 
-/* The file as path, sought in as well. */
+/* The file by its path, with seeks as well. */
 static void test_seek_in_damaged(void **state)
 {
     (void)state;

@@ -107,7 +107,7 @@ static void test_fallback(void **state)
     assert_non_null(strstr(note.text, expected));
     assert_int_equal(stat(expected, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0700);
-    /* Someone else could have put it there. */
+    /* Another user could have put it there. */
     assert_int_equal(chmod(expected, 0777), 0);
     assert_int_equal(runs_dir(&path, &note, &err), -EPERM);
     assert_int_equal(rmdir(expected), 0);
@@ -158,7 +158,7 @@ static void test_list_and_resolve(void **state)
     put_file("20261121T043450.000001Z-make-7.baro", "123", 0);
     put_file("20261121T043450.000003Z-make-6.baro", "1234", 0);
     put_file("20261121T043450.000002Z-make-8.baro", "1", 0);
-    put_file("20261121T043450.000009Z-make-8.baro", "", 0); /* nothing is in it: no run */
+    put_file("20261121T043450.000009Z-make-8.baro", "", 0); /* no tape is in it: no run */
     put_file("20991121T043450.000009Z-make-8.baro", "planted", 0);
     put_file(".20261121T043450.000009Z-make-8.baro", "", 0);
     put_file("20261121T043450.000009Z-make-8.csv", "", 0);
@@ -212,7 +212,7 @@ static void test_prune(void **state)
     const char *name;
     int folder = folder_of(path, &name, &err);
     assert_int_equal(tape_file_create(&file, folder, name, path, true, &err), -EBUSY); /* nor is it replaced */
-    close(writer); /* its recorder is gone, however young the tape */
+    close(writer); /* its recorder is gone, however recent the tape */
     assert_int_equal(runs_prune(dir, &err), 1);
     assert_false(there("20261121T000002.000000Z-a-1.baro"));
     assert_true(there("20261121T000005.000000Z-a-1.baro"));

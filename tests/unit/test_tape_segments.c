@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tape in segments: what is read of it is what was written, in any direction, with segments removed or damaged. */
+/* A tape in segments: what is read is what was written, in any direction, with segments removed or damaged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -196,7 +196,7 @@ static void test_any_time(void **state)
     baro_tape_close(t);
 }
 
-/* The recorder removes the oldest: a new cursor begins later, one that is open leaves out what it has not read. */
+/* The recorder removes the oldest: a new cursor begins later, an open one skips what it has not read. */
 static void test_removed(void **state)
 {
     struct fixture *f = *state;
@@ -250,7 +250,7 @@ static void test_damaged(void **state)
     baro_tape_close(t);
 }
 
-/* While the header of the newest one is not there yet, the tape ends before it, and goes on later. */
+/* While the newest segment has no header yet, the tape ends before it, and continues later. */
 static void test_growing(void **state)
 {
     struct fixture *f = *state;
@@ -291,7 +291,7 @@ static ssize_t refuse(void *context, int fd, const void *at, size_t len)
     return (ssize_t)len;
 }
 
-/* A segment that can't be written leaves the writer where it was. */
+/* A segment that can't be created leaves the writer unchanged. */
 static void test_no_room(void **state)
 {
     struct fixture *f = *state;
@@ -317,7 +317,7 @@ static void test_no_room(void **state)
     world_free(world);
 }
 
-/* ---- which ones are made and removed ---- */
+/* ---- which segments are created and removed ---- */
 
 static void test_keep(void **state)
 {

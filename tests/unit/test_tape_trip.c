@@ -127,7 +127,7 @@ static void test_seek(void **state)
     log_free(&l);
 }
 
-/* What was compressed while building is this library's schema. */
+/* The schema that was compressed by the build is this library's. */
 static void test_schema_packed(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tasks have used: values worked out by hand. */
+/* Usage of tasks: values computed by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -137,7 +137,7 @@ static void test_sums(void **state)
     assert_int_equal(r->value[0][TASK_active], 300 * MS);
 }
 
-/* Nothing falls when a process ends, and its exit record says more than its last sample. */
+/* No sum falls when a process ends, and its exit record has more than its last sample. */
 static void test_ends(void **state)
 {
     struct recording *r = *state;
@@ -180,7 +180,7 @@ static void test_io_of_a_child(void **state)
     assert_int_equal(r->value[0][TASK_io_rchar], 150);
 }
 
-/* What it has used by then stays, and what it uses later is not the task's. There is no exit record: it lives. */
+/* What it has used by then stays, and what it uses later is not the task's. There is no exit record: it is alive. */
 static void test_leaves(void **state)
 {
     struct recording *r = *state;
@@ -201,7 +201,7 @@ static void test_leaves(void **state)
     assert_int_equal(job_cpu(r), 29 * MS);
 }
 
-/* It ended before anything was read, and no source reports what it had used. */
+/* It ended before it was read, and no source reports its usage. */
 static void test_unread(void **state)
 {
     struct recording *r = *state;
@@ -214,7 +214,7 @@ static void test_unread(void **state)
     assert_int_equal(r->absent[1][TASK_begin], BARO_ABSENT_NOT_YET);
 }
 
-/* Without events: what it used after its last sample is lost. With an event it is whole. */
+/* Without events: what it used after its last sample is lost. With an event it is complete. */
 static void test_lower_bounds(void **state)
 {
     struct recording *r = *state;

@@ -45,7 +45,7 @@ static void test_escape(void **state)
     assert_string_equal(room, "");
 }
 
-/* With less room it is cut between characters and escapes, and nothing behind the room is written. */
+/* With less room it is truncated between characters and escapes, and no byte after the room is written. */
 static void test_little_room(void **state)
 {
     static const char text[] = "a\xe2\x82\xac\x1bz"; /* a, U+20AC, ESC, z: 1 + 3 + 4 + 1 bytes */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Phases, marks and notable events of tapes typed by hand; what was used during a phase, worked out by hand. */
+/* Phases, marks and notable events of tapes typed by hand; usage during a phase, computed by hand. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -162,9 +162,9 @@ static void test_phases(void **state)
     check_phases(live());
 }
 
-/* Two phases of one name, told apart by their id; the one that is reported by a process ends with that at the latest,
- * also if its start is not known: the first exit of its pid since is its own. An end that comes after the exit record
- * counts. */
+/* Two phases of one name, distinguished by their id; one that a process reported ends with that process at the latest,
+ * also if the process's start is not known: the first exit of its pid since then is its own. An end that comes after
+ * the exit record counts. */
 static void test_ids(void **state)
 {
     (void)state;
@@ -258,7 +258,7 @@ static void write_usage(struct tape_writer *w)
 static void check_usage(struct baro_timeline *t)
 {
     assert_int_equal(baro_timeline_count(t), 3);
-    /* Half of the first 2 s, all of the next second; between 1 and 3 s are possible. */
+    /* Half of the first 2 s, all of the next second; both could lie anywhere between 1 and 3 s. */
     expect(t, 0, "wall_ns", 1.5e9, 0);
     expect(t, 0, "cpu_ns", 2e9, BARO_VALUE_ESTIMATE);
     expect(t, 0, "cores_mean", 4.0 / 3, BARO_VALUE_ESTIMATE);
@@ -308,7 +308,7 @@ static void test_whole(void **state)
     expect(t, 0, "cpu_ns", 3e9, 0);
     expect(t, 0, "rss_peak_bytes", 500, 0);
     baro_timeline_free(t);
-    t = live(); /* of what came before the rows that are kept only the rest is known */
+    t = live(); /* of the time before the rows that are kept only the rest is known */
     expect(t, 0, "cpu_ns", 1.55e9, BARO_VALUE_LOWER_BOUND);
     baro_timeline_free(t);
 }

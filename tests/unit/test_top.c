@@ -77,7 +77,7 @@ static void test_numbers_stand_at_the_right(void **state)
 
 /* ---- curves ---- */
 
-/* A peak of one sample in a day is still seen in 20 columns, and where it belongs. */
+/* A peak of one sample in a day is visible in 20 columns, at its time. */
 static void test_curves_keep_peaks(void **state)
 {
     static struct curves h;
@@ -243,7 +243,7 @@ static void test_totals(void **state)
     end(&w);
 }
 
-/* Of 300 processes some of which use a CPU, each order is as it should be, whatever the order before. */
+/* Of 300 processes some of which use a CPU, each order is correct, whatever the previous order. */
 static void test_order_of_many(void **state)
 {
     enum { MANY = 300 };
@@ -277,7 +277,8 @@ static void test_order_of_many(void **state)
     ui_done(&u);
 }
 
-/* A sum is marked where one in it is not known: who may not be read (denied), but no zombie, which holds nothing. */
+/* A sum is marked if one value in it is not known: of a process that may not be read (denied), but not of a zombie,
+ * which has no memory. */
 static void test_sums_that_are_lower_bounds(void **state)
 {
     struct baro_process up = {.id = 1, .key = {100, 7}, .name = (char *)"up"},
@@ -310,7 +311,7 @@ static void assert_memory(const struct baro_sample *s, enum memory_measure measu
     assert_int_equal(m.counts_shared, counts_shared);
 }
 
-/* pss where all have it; else rss, of which a sum counts shared pages several times. */
+/* pss if all processes have it; else rss, whose sum counts shared pages several times. */
 static void test_memory(void **state)
 {
     struct baro_process a = {.id = 1, .key = {100, 7}}, b = {.id = 2, .key = {101, 8}};
@@ -333,7 +334,7 @@ static void test_memory(void **state)
     assert_memory(&s, MEASURE_RSS, 100, 0, false);
 }
 
-/* No machine has 1 EB: a sum of rss above that is not said to be so much of it. */
+/* No machine has 1 EB: a sum of rss above the machine's memory is not shown as a share of it. */
 static void test_memory_in_the_head(void **state)
 {
     struct scene w;
@@ -366,7 +367,7 @@ static void add_named(struct tape_writer *w, enum baro_event_kind kind, uint64_t
     tape_writer_event(w, &e);
 }
 
-/* "train" from 2 to 4 s, in it "epoch" from 2.5 s on; marks at the begin and the end of the axis. */
+/* "train" from 2 to 4 s, in it "epoch" from 2.5 s on; marks at the start and the end of the axis. */
 static void write_phases(void)
 {
     struct tape_writer *w = new_tape(PATH, NULL);
@@ -384,7 +385,7 @@ static void write_phases(void)
     tape_writer_free(w);
 }
 
-/* Each lane has a row, with the phase of the moment beside it; a mark covers no digit of the axis. */
+/* Each lane has a row, with the phase at that moment beside it; a mark covers no digit of the axis. */
 static void test_phases_and_marks(void **state)
 {
     struct scene w = {.feed = {.path = PATH}};
@@ -418,7 +419,7 @@ static void test_phases_and_marks(void **state)
     end(&w);
 }
 
-/* The sign of the order stands before the title that it is by. */
+/* The sign of the order precedes the title of the column that it is by. */
 static void test_sign_of_the_order(void **state)
 {
     struct scene w;
@@ -451,7 +452,7 @@ static void test_filter_and_fold(void **state)
     assert_int_equal(w.model.n_rows, 1);
     press(&w, "f");
     assert_int_equal(w.model.n_rows, 3);
-    press(&w, "jF"); /* all: make alone is left, and it is selected by what it is, not by its row */
+    press(&w, "jF"); /* all: make alone is left, and the same process is selected, not the same row */
     assert_int_equal(w.model.n_rows, 1);
     press(&w, "F");
     assert_int_equal(w.model.n_rows, 3);
@@ -461,7 +462,7 @@ static void test_filter_and_fold(void **state)
     press(&w, "T");
     assert_int_equal(w.model.n_rows, 1);
     assert_string_equal(name_of(&w, 0), "ld");
-    press(&w, "/\x15(\n"); /* not a regular expression: as it stands */
+    press(&w, "/\x15(\n"); /* not a regular expression: literal text */
     assert_string_equal(w.ui.filter, "(");
     assert_int_equal(w.model.n_rows, 0);
     press(&w, "\033");
@@ -505,7 +506,7 @@ static void test_time_keys(void **state)
     end(&w);
 }
 
-/* Whatever the size, nothing is written outside, and the first row has the command. */
+/* Whatever the size, no cell outside is written, and the first row has the command. */
 static void test_every_size(void **state)
 {
     static const char *const keys[] = {"", "\t", "\t", "\n", "?", "/ab"};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Verdicts: rule by rule with evidence typed by hand, at its thresholds and short of them; and docs/verdicts.md, whose
- * rules and examples are made from the table and from the evidence here (BARO_GOLDEN_WRITE=1 writes them).
+ * Verdicts: rule by rule with evidence typed by hand, at its thresholds and just below them; and docs/verdicts.md,
+ * whose rules and examples are made from the table and from the evidence here (BARO_GOLDEN_WRITE=1 writes them).
  */
 #include <math.h>
 #include <setjmp.h>
@@ -22,7 +22,7 @@
 #include "verdict/verdict.h"
 #include "verdict_world.h"
 
-/* ---- asking a rule ---- */
+/* ---- applying a rule ---- */
 
 static const struct rule *find_rule(const char *name)
 {
@@ -65,7 +65,7 @@ static void test_table(void **state)
     assert_string_equal(baro_verdict_weight_name((enum baro_verdict_weight)77), "unknown");
 }
 
-/* Each rule has a verdict on the evidence made for it, and none on nothing. */
+/* Each rule has a verdict on the evidence made for it, and none on empty evidence. */
 static void test_each(void **state)
 {
     struct world w;
@@ -80,7 +80,7 @@ static void test_each(void **state)
     }
 }
 
-/* Of what holds a job up each has one cause: no other rule of that weight has a verdict. */
+/* Each problem of a job has one cause: no other rule of that weight has a verdict. */
 static void test_no_other(void **state)
 {
     struct world w;
@@ -107,7 +107,7 @@ static void check_edge(int i, size_t offset, double at, double off)
         *(double *)((char *)&w.e + offset) = short_of ? off : at;
         if (says(&w, made[i].rule) == short_of)
             fail_msg("%s: %s", made[i].rule, short_of ? "short of its threshold" : "at its threshold");
-        /* what is not known is no evidence */
+        /* a value that is not known is no evidence */
         *(double *)((char *)&w.e + offset) = NAN;
         assert_false(says(&w, made[i].rule));
         world_done(&w);
@@ -190,7 +190,7 @@ static void test_group_that_was_not_read_near_its_limit(void **state)
     }
 }
 
-/* ---- rules that look at the history ---- */
+/* ---- rules that read the history ---- */
 
 static void test_tail(void **state)
 {
@@ -211,7 +211,7 @@ static void test_tail(void **state)
 
     world_init(&w);
     demand(&w, 0, 70, 1.4, 0);
-    demand(&w, 70, 100, 1, 0); /* what was before had little more */
+    demand(&w, 70, 100, 1, 0); /* the part before had little more */
     assert_false(says(&w, "serial-tail"));
     world_done(&w);
 }
@@ -227,13 +227,13 @@ static double cores_asked(const struct world *w)
     return cores;
 }
 
-/* Threads that waited for a core do not need more than there are, or than were used at once. */
+/* No more cores are advised than there are, and no more than threads waited for or used at once. */
 static void test_cores_to_ask_for(void **state)
 {
     static const struct {
         double used, delayed, may_use, machine, peak, asked;
     } cases[] = {
-        {0.31, 2.5, NAN, 2, NAN, 2}, /* what it may use is not known */
+        {0.31, 2.5, NAN, 2, NAN, 2}, /* how many it may use is not known */
         {0.31, 2.5, 4, 2, NAN, 2},   /* more than there are */
         {0.31, 2.5, 2, 2, 0.97, 1},  /* it never used more than one */
         {0.31, 2.5, 4, 4, 1.9, 2},
@@ -256,7 +256,7 @@ static void test_cores_to_ask_for(void **state)
     }
 }
 
-/* 3.9 of 4 cores, and 4.1 threads that waited: of the machine's cores it may ask for those that it may not use yet. */
+/* 3.9 of 4 cores, and 4.1 threads that waited: the advice is to allow the machine's cores that it may not use yet. */
 static void test_few_cores_of_the_machine(void **state)
 {
     static const struct {
@@ -303,7 +303,7 @@ static void test_leak(void **state)
     make_leak(&w);
     w.e.job.wall_ns = 60e9;
     assert_true(says(&w, "leak"));
-    w.e.job.wall_ns = 59e9; /* a job so short fills its memory once */
+    w.e.job.wall_ns = 59e9; /* so short a job fills its memory once */
     assert_false(says(&w, "leak"));
     world_done(&w);
 
@@ -340,7 +340,7 @@ static void test_history(void **state)
     assert_int_equal(h.point[0].t_ns, 0);
     assert_int_equal(h.point[h.n - 1].t_ns, 100000 * SECOND);
     assert_true(fabs(history_growth(&h, CURVE_CPU, 1000 * SECOND, 3000 * SECOND) - 1000e9) < 1);
-    assert_true(history_at(&h, CURVE_READ, 0) >= 50000); /* known later: it is what it is there */
+    assert_true(history_at(&h, CURVE_READ, 0) >= 50000); /* known later: taken where it is known */
     assert_true(history_at(&h, CURVE_READ, 999999 * SECOND) == 100000);
     assert_int_equal(history_last_ns(&h, CURVE_CPU), 100000 * SECOND);
     assert_int_equal(history_points(&h, 0, 0), 1);
@@ -349,7 +349,7 @@ static void test_history(void **state)
 
 /* ---- judging ---- */
 
-/* Storage held up one of two phases: said of that phase. Then of the whole job, and of no phase. */
+/* Storage held up one of two phases: the verdict is about that phase. Then the whole job, and no phase. */
 static void test_phases(void **state)
 {
     struct baro_header header = {0};
@@ -381,7 +381,7 @@ static void test_phases(void **state)
     assert_int_equal(baro_verdicts_count(v), 1);
     assert_null(baro_verdicts_get(v, 0)->phase);
 
-    w.e.samples = 9; /* too few for that; what is certain is said */
+    w.e.samples = 9; /* too few for that; certain verdicts are there */
     w.e.exit_signal = "SIGTERM";
     assert_int_equal(verdicts_judge(v, &w.e, phases, 2), 0);
     assert_int_equal(baro_verdicts_count(v), 1);
@@ -390,7 +390,7 @@ static void test_phases(void **state)
     world_done(&w);
 }
 
-/* Epochs: one verdict, with the figures of the longest that has it. */
+/* Epochs: one verdict, with the figures of the longest one that has it. */
 static void test_phases_of_one_name(void **state)
 {
     struct baro_header header = {0};
@@ -454,7 +454,7 @@ static void test_short_phases_together(void **state)
     world_init(&w);
     make_epochs(&w, epoch);
     stretch_fill(&w.e.job, &w.history, NULL, 0, 100 * SECOND);
-    w.e.job.grown[CURVE_BLOCKED] = 0; /* not of the whole job */
+    w.e.job.grown[CURVE_BLOCKED] = 0; /* not the whole job */
     stretch_fill_pieces(&together, &w.history, "epoch", epoch, 20);
     together.phases = 20;
     assert_int_equal(whole_of(together.wall_ns / 1e9 + 0.5), 40);
@@ -474,8 +474,8 @@ static void test_short_phases_together(void **state)
     world_done(&w);
 }
 
-/* Parts of a stretch that is made of pieces: from 1 to 3 s of it are the second half of the first epoch and the first
- * one of the second. */
+/* Parts of a stretch that consists of pieces: from 1 to 3 s of it are the second half of the first epoch and the first
+ * half of the second. */
 static void test_pieces(void **state)
 {
     struct piece epoch[20], between[2] = {{10 * SECOND + 400000000, 11 * SECOND - 400000000},
@@ -489,7 +489,7 @@ static void test_pieces(void **state)
     assert_true(fabs(stretch_growth(&s, &w.history, CURVE_CPU, 1 * SECOND, 3 * SECOND) - 1e9) < 1);
     assert_true(fabs(stretch_growth(&s, &w.history, CURVE_BLOCKED, 1 * SECOND, 3 * SECOND) - 2e9) < 1);
     assert_true(isnan(stretch_growth(&s, &w.history, CURVE_PACKETS, 1 * SECOND, 3 * SECOND)));
-    /* Readings at whole seconds say nothing of 0.2 s between them. */
+    /* Readings at whole seconds say nothing about 0.2 s between them. */
     stretch_fill_pieces(&s, &w.history, "short", between, 2);
     assert_true(isnan(s.grown[CURVE_CPU]) && isnan(s.grown[CURVE_BLOCKED]));
     world_done(&w);
