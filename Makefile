@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# The front door: one word each. Meson does the work; build/ holds what it makes.
+# The common tasks. Meson does the work in build/.
 #
 #   make          build/baro and build/libbaro.so; baro runs from there, uninstalled
 #   make deps     installs the packages that building, the demo and the tests need
-#   make demo     builds, records a compile and shows what became of it         (./demo)
+#   make demo     builds, records a compile and shows its summary         (./demo)
 #   make check    lint and all tests, plain and under sanitizers                (./check)
 #   make help     the rest
 
@@ -44,10 +44,10 @@ mutants: ## MUTANTS=50000 mutants of tapes through every reader, under ASan and 
 crash: all ## kill -9 at 1,000 random moments and at every call of the writer; every call failed; 1,000 full disks
 	@BARO_FULL=1 /usr/bin/python3 -m pytest -q -s tests/e2e/test_unbreakable.py
 
-soak: all ## record a job that never stands still for TIME=60 seconds: nothing may grow
+soak: all ## record a busy job for TIME=60 seconds: memory and descriptors must not grow
 	@/usr/bin/python3 tools/soak.py $(BUILD)/baro $(TIME)
 
-bench: all ## the table: what baro costs, beside its peers (tools/deps.sh bench installs them)
+bench: all ## the table: what baro costs, compared with other tools (tools/deps.sh bench installs them)
 	@tools/bench.sh $(BUILD)
 
 lint: all ## layers, style, headers, exports, shell scripts
@@ -56,7 +56,7 @@ lint: all ## layers, style, headers, exports, shell scripts
 fmt: ## clang-format over the sources
 	@clang-format -i $$(find src include tests fuzz bench -name '*.[ch]')
 
-docs: all ## docs/metrics.md, docs/json.md, man pages and completion from the binary's own tables
+docs: all ## docs/metrics.md, docs/json.md, man pages and completion from baro's tables
 	@tools/docs.sh $(BUILD)
 
 install: ## install below PREFIX=/usr/local (DESTDIR is respected)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * floor clocks|files PERIOD_US TICKS PID...: reads the CPU clock of each process once in a period; with files also, of
- * each whose clock moved, stat, io, schedstat and the count of descriptors, from files that it holds, and writes a few
- * hundred bytes. Prints the CPU that takes, in microseconds per process.
+ * floor clocks|files PERIOD_US TICKS PID...: reads the CPU clock of each process once per period; with files also stat,
+ * io, schedstat and the number of descriptors of each process whose clock advanced, from open files, and writes a few
+ * hundred bytes. Prints the CPU time that this takes, in microseconds per process.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_floor PERIOD_US: reads, once in a period, what the kernel says of the machine as a whole: the files of /proc
- * that a host sample of baro is made from, by descriptors that stay open, with as many calls (of /proc/vmstat as far as
- * it is needed), and nothing else. It parses nothing and keeps nothing: what a sample must cost.
+ * host_floor PERIOD_US: reads, once per period, the files of /proc that a host sample of baro is made from, by
+ * descriptors that stay open, with as many calls (of /proc/vmstat as far as it is needed), and nothing else. It parses
+ * and keeps nothing: this is the minimal cost of a sample.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cgroups, medians, and what a process of another uses."""
+"""Cgroups, medians, and the usage of other processes."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ median = statistics.median
 
 
 def quiet():
-    """Waits until nothing else computes, for half a minute at most."""
+    """Waits until no other process uses the CPU, for half a minute at most."""
     for _ in range(30):
         before = busy_ticks()
         time.sleep(1)
@@ -29,7 +29,8 @@ def busy_ticks():
 
 
 class Cgroup:
-    """Two cgroups, one for the tool and one for the work, whose cpu.stat counts all that ever ran in them."""
+    """Two cgroups, one for the tool and one for the work, whose cpu.stat counts all processes that were ever in them.
+    """
 
     def __init__(self, path):
         self.path = pathlib.Path(path)
@@ -53,8 +54,8 @@ def _mount():
 
 @contextlib.contextmanager
 def cgroup(for_everybody=False):
-    """A cgroup with two children: .tool and .job. for_everybody: a process of another user that starts in .tool may go
-    to .job."""
+    """A cgroup with two children: .tool and .job. for_everybody: a process of another user that starts in .tool may
+    move to .job."""
     top = pathlib.Path(tempfile.mkdtemp(prefix="baro-bench-", dir=_mount()))
     groups = [top / "tool", top / "job"]
     for g in groups:
@@ -93,7 +94,7 @@ def children(pid):
 
 
 def memory_kib(pid):
-    """Memory of a process and its children, what they share counted once: PSS."""
+    """Memory of a process and its children, with shared memory counted once: PSS."""
     total = 0
     for p in [pid, *children(pid)]:
         with contextlib.suppress(OSError):

@@ -29,8 +29,8 @@ PROCESSES, START_S = 10, 10
 
 
 def watch_by_threads(pids, interval):
-    """As the task observer that barograph replaces does it: a thread for each task, with psutil objects of its
-    processes; CPU time since the sample before, memory, state and threads of each."""
+    """As the task observer that barograph replaces: a thread for each task, with psutil objects of its processes; CPU
+    time since the previous sample, memory, state and threads of each."""
     import psutil
 
     counts = [0] * len(pids)
@@ -95,7 +95,7 @@ def jobs(n):
 
 
 def rate(folder):
-    """Samples of a job in a second, by what the tapes themselves say; the mean of all jobs."""
+    """Returns the samples per job and second, from the tapes themselves; the mean of all jobs."""
     rates = []
     for tape in pathlib.Path(folder).glob("*job-*"):
         said = json.loads(subprocess.run([BUILD / "baro", "summary", "--json", tape], capture_output=True).stdout)

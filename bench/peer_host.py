@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A monitor of the machine as they are written with psutil: every INTERVAL seconds it reads what a host sample of baro
-holds, as far as psutil has it.
+"""A typical monitor of the machine written with psutil: every INTERVAL seconds it reads what a host sample of baro has,
+as far as psutil has it.
 
     peer_host.py INTERVAL
 
-CPUs, memory, swap, disks and interfaces each time; how full the filesystems are and how hot the sensors each tenth
-time, as a recorder at 1 s does.
-Until SIGINT. It keeps and prints nothing.
+CPUs, memory, swap, disks and interfaces each time; usage of filesystems and temperatures of sensors each tenth time, as
+a recorder at 1 s does. Until SIGINT. It keeps and prints nothing.
 """
 
 import signal

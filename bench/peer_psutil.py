@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A monitor as they are written with psutil, or by reading /proc: every INTERVAL seconds it looks at PID and all its
+"""A typical monitor written with psutil, or one that reads /proc: every INTERVAL seconds it reads PID and all its
 descendants.
 
     peer_psutil.py psutil|proc PID INTERVAL [cheap]
 
-psutil: cpu_times, memory_full_info (pss, uss), io_counters, num_threads, num_fds of each process, summed up as they
-are; cheap: cpu_times, memory_info and io_counters. proc: stat with the CPU of the
-children that were waited for, status, io, smaps_rollup, the descriptors, children by task/PID/children. On SIGINT it
-prints one line of JSON: cpu_s, the
-CPU it would put down to the job, peak_rss, the largest resident size it saw of any process, and samples.
+psutil: cpu_times, memory_full_info (pss, uss), io_counters, num_threads, num_fds of each process, summed up; cheap:
+cpu_times, memory_info and io_counters. proc: stat with the CPU time of reaped children, status, io, smaps_rollup, the
+descriptors, children by task/PID/children. On SIGINT it prints one line of JSON: cpu_s, the CPU time that it attributes
+to the job, peak_rss, the largest resident size of any process that it saw, and samples.
 """
 
 import json
@@ -88,8 +87,8 @@ def main():
         due += interval
         if signal.sigtimedwait(ends, max(0, due - time.monotonic())):
             break
-    # The root's own figure holds what it waited for, where that is read at all: the sum over those that live counts no
-    # one twice.
+    # The root's own value includes its reaped children, where that is read at all: the sum over living processes counts
+    # none twice.
     total = max(monitor.cpu.values(), default=0) if kind == "proc" else sum(monitor.cpu.values())
     print(json.dumps({"cpu_s": total, "peak_rss": peak, "samples": samples}), flush=True)
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * population PROCESSES BUSY PERIOD_US [KIB]: children with 2 MB (or KIB) each, of whom the first BUSY wake up once in
- * each period, compute for some microseconds, and once in ten periods let go of their memory and take some more; the
- * others sleep. Prints "ready" when all are there.
+ * population PROCESSES BUSY PERIOD_US [KIB]: children with 2 MB (or KIB) each, of which the first BUSY wake up once per
+ * period, compute for some microseconds, and once in ten periods free their memory and allocate some more; the others
+ * sleep. Prints "ready" when all exist.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The table: what baro costs and how true it is, beside others, on the same work in the same run.
+"""The table: what baro costs and how accurate it is, compared with other tools, on the same work in the same run.
 
     bench/table.py [--build FOLDER] [--rounds N] [--markdown FILE] [QUESTION...]
 
@@ -80,7 +80,7 @@ class Bench:
             return Baro(str(own)).summary(folder / "t.baro"), groups.job.cpu_s(), wall
 
 
-# ---- how true ------------------------------------------------------------------------------------------------------
+# ---- accuracy --------------------------------------------------------------------------------------------------------
 
 
 def make_compile_tree(folder, n=150):
@@ -156,11 +156,12 @@ def spike(bench):
             say("500 MB for 50 ms, samples at 1 s", tool.name, "at least one of 12" if seen else "0 of 12")
 
 
-# ---- how cheap -----------------------------------------------------------------------------------------------------
+# ---- cost ------------------------------------------------------------------------------------------------------------
 
 
 def sure(ratios):
-    """Between which two of them the median of all such pairs lies, 19 times in 20, whatever their distribution."""
+    """Returns the two pairs between which the median of all such pairs lies, 19 times in 20, whatever their
+    distribution."""
     n = len(ratios)
     if n < 6:
         return ""
@@ -169,8 +170,8 @@ def sure(ratios):
 
 
 def slowdown(bench, what, argv, others=()):
-    """Pairs: what drifts within minutes is the same for both. Whoever comes first finds another machine than whoever
-    comes last."""
+    """Runs all of them in each round, so that slow drifts affect them alike, in random order, because the first one of
+    a round runs under other conditions than the last."""
     prefixes = {"bare": [], "baro": [bench.baro, "run", "-q", "--force", "-o", "t.baro", "--"], **dict(others)}
     more, bare = {name: [] for name in prefixes if name != "bare"}, []
     with measure.folder() as folder:
@@ -228,7 +229,7 @@ def cost(bench, tool, pid, n, interval, seconds, cheap=False, settle=6):
 
 
 def floor(bench, what, pid, interval, seconds):
-    """The system calls that a sample can't do without, and nothing done with what they say."""
+    """The system calls that a sample needs, without processing their results."""
     with measure.folder() as folder:
         done = subprocess.run(
             [
@@ -325,7 +326,7 @@ def scale(bench):
 @question
 def host(bench):
     head(
-        "CPU of one look at the machine itself, no process recorded; the floor reads the same files and does nothing with them"
+        "CPU of one reading of the machine, no process recorded; the floor reads the same files and does nothing with them"
     )
     for interval, rate in ((1, "1 Hz"), (0.1, "10 Hz")):
         what = f"µs per host sample, {rate}"
@@ -384,8 +385,8 @@ def true(bench):
 
 
 def mapped(bench, tool, mb):
-    """(mmap/munmap a second, longest, faults a second, longest, CPU of the tool as a share of a core) of a process with
-    mb megabytes that the tool watches at 10 Hz."""
+    """Returns (mmap/munmap per second, longest, faults per second, longest, CPU of the tool as a share of a core) of a
+    process with mb megabytes that the tool watches at 10 Hz."""
     p = popen([bench.work, "mmap", mb, 6], stdout=subprocess.PIPE, text=True)
     with measure.folder() as folder, measure.cgroup() as groups:
         wait_ready(p)
@@ -460,7 +461,7 @@ def tape(bench):
                 say(what, f"the same as {form.upper()}", f"{exported(bench, at, form) / 60 / 201:.0f}")
 
 
-# ---- all of it -----------------------------------------------------------------------------------------------------
+# ---- the whole table -------------------------------------------------------------------------------------------------
 
 
 def markdown(path):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is asked: how each tool watches a process and its descendants, and what it then says."""
+"""The tools that are compared: how each watches a process and its descendants, and what it reports."""
 
 import http.client
 import json
@@ -19,8 +19,8 @@ PYTHON = "/usr/bin/python3"
 
 
 class Tool:
-    """Attached to a running process. looks_at: it sees all processes of the machine, so its cost is shared among these.
-    """
+    """Attached to a running process. whole_machine: it reads all processes of the machine, so its cost is shared among
+    these."""
 
     name = ""
     whole_machine = False
@@ -45,7 +45,7 @@ class Tool:
             self.process.wait()
 
     def said(self):
-        """cpu_s and peak_rss as far as it tells them."""
+        """Returns cpu_s and peak_rss as far as the tool reports them."""
         return {}
 
 
@@ -111,9 +111,9 @@ class Program(Tool):
 
 
 def watchers(binary):
-    """All that can watch what runs already."""
+    """Returns all tools that can watch a running process."""
     return [
-        Baro(binary, "--no-host"), # they look at processes
+        Baro(binary, "--no-host"), # the question is about processes
         Psutil("psutil"),
         Psutil("proc"),
         Program("pidstat", "pidstat", "-u", "-r", "-d", "-v", "-p", "ALL", "SECONDS"),
@@ -122,7 +122,7 @@ def watchers(binary):
     ]
 
 
-# ---- of the machine alone: no process is looked at ----
+# ---- of the machine alone: no process is read ------------------------------------------------------------------------
 
 
 class BaroHost(Baro):
@@ -159,7 +159,7 @@ class PsutilHost(Psutil):
 
 
 class NodeExporter(Program):
-    """Asked once in an interval, over loopback and one connection, as Prometheus does; what asking costs is not
+    """Scraped once per interval, over loopback and one connection, as Prometheus does; the cost of scraping is not
     counted."""
 
     def __init__(self):
@@ -205,7 +205,7 @@ def sadc():
 
 
 def host_watchers(binary, interval):
-    """All that can watch the machine itself. Some don't look more often than once a second."""
+    """Returns all tools that can watch the machine itself. Some can't read more often than once a second."""
     every = [BaroHost(binary), PsutilHost(), NodeExporter()]
     return every if interval < 1 else [
         *every,

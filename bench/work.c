@@ -67,7 +67,7 @@ static void spike(int n, size_t mb, long ms)
     }
 }
 
-/* What was done, how often a second, and the longest that one took. */
+/* Prints the number of operations per second, and the longest one. */
 struct rate {
     double begin, last, longest;
     unsigned long n;
@@ -105,7 +105,7 @@ static void *fault(void *context)
             done(r);
         }
         madvise(at, FAULTING, MADV_DONTNEED);
-        r->last = now(CLOCK_MONOTONIC); /* letting go of them is no fault */
+        r->last = now(CLOCK_MONOTONIC); /* freeing them is no fault */
     }
     return NULL;
 }

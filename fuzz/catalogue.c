@@ -70,7 +70,7 @@ static uint64_t resolve(unsigned n)
     return code == 0 ? strlen(path) : (uint64_t)-code;
 }
 
-/* What is borrowed from a list, also of runs that it does not have. */
+/* Uses pointers that a list owns, also for indices that it does not have. */
 static uint64_t touch_list(const struct baro_runs *runs)
 {
     uint64_t sum = strlen(baro_runs_folder(runs)) + strlen(baro_runs_note(runs));
@@ -103,7 +103,7 @@ uint64_t catalogue_calls(const uint8_t *bytes, size_t size, unsigned n)
     if (n & 2) /* before the list is made, or between that and its use */
         sum += (uint64_t)baro_runs_remove(path, n & 4 ? BARO_REMOVE_RUNNING : 0, &err);
     if (baro_runs_list(&runs, n & 8 ? BARO_RUNS_EMPTY : 0, &err) < 0)
-        abort(); /* the folder is there, and it is ours */
+        abort(); /* the folder exists, and belongs to us */
     if (n & 16)
         sum += (uint64_t)baro_runs_remove(path, 0, &err);
     sum += touch_list(runs);

@@ -24,11 +24,11 @@ enum { MUTANT = 1, SEALED = 2, IN_MEMORY = 4, GROWS = 8 };
 
 struct reading {
     const uint8_t *bytes; /* the tape */
-    size_t size, written; /* written: to the file so far */
+    size_t size, written; /* written: so much is in the file so far */
     unsigned flags;
     int fd;
     struct baro_tape *tape;
-    const struct baro_sample *now; /* what the cursor delivered last, if nothing has moved it since */
+    const struct baro_sample *now; /* the record that the cursor read last, if it has not moved since */
     struct baro_sample *held[HELD]; /* copies: they outlive the cursor */
     uint64_t first_ns, last_ns;
     struct baro_error err;
@@ -215,7 +215,7 @@ static void find(struct reading *x, unsigned n)
     }
 }
 
-/* ---- what is made of whole tapes ---- */
+/* ---- results for whole tapes ---- */
 static void series(struct reading *x, unsigned n)
 {
     struct baro_series *s;
@@ -263,7 +263,7 @@ static void summary(struct reading *x, unsigned n)
         if (baro_summary_of_tape(x->tape, &s, &x->err) < 0)
             return;
     } else if (baro_summary_new(&s, baro_tape_header(x->tape), &x->err) == 0) {
-        (void)baro_summary_add_tape(s, x->tape, &x->err); /* from where the cursor is */
+        (void)baro_summary_add_tape(s, x->tape, &x->err); /* from the cursor's position */
         baro_summary_finish(s);
     } else {
         return;

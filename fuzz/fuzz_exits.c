@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything that src/exits reads from the kernel: the first byte chooses the parser, the rest is what it is given.
+ * All parsers of kernel records in src/exits: the first byte chooses the parser, the rest is its input.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -27,7 +27,7 @@ static void fuzz_datagram(struct span datagram)
     }
 }
 
-/* Records as a ring holds them: each header tells how far the next one is. */
+/* Records as in a ring: each header has the distance to the next one. */
 static void fuzz_ring(struct span s)
 {
     while (s.len >= 8) {
@@ -44,7 +44,7 @@ static void fuzz_ring(struct span s)
     perf_parse(s, &r);
 }
 
-/* Two bytes are an operation: the counts may lie, the table must stay whole. */
+/* Two bytes are an operation: the counts may be wrong, the table must stay consistent. */
 static void fuzz_groups(struct span s)
 {
     struct groups g = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first byte chooses the parser of what the kernel says of the machine; the rest is the text, copied to its exact
- * size so that a byte too far is seen. */
+/* The first byte chooses the parser of a file about the machine; the rest is the text, copied to its exact size so that
+ * a read beyond it is found. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ static void on_range(void *context, uint32_t first, uint32_t last)
         abort();
 }
 
-/* Each takes at least a byte, or it would never end. */
+/* Each takes at least a byte, else it would never end. */
 static void lists(unsigned which, struct span text)
 {
     struct proc_disk disk;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Command lines: the first byte chooses a command, the words behind it are separated by NUL. Also all that takes a word
- * from a user: times, sizes, shares, lists of metrics. */
+/* Command lines: the first byte chooses a command, the words after it are separated by NUL. Also all parsers of words
+ * that users type: times, sizes, shares, lists of metrics. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int r = opt_parse(table, words, data[0] & 128, &settings, &help, &err);
     for (operands = 0; r >= 0 && words[operands]; operands++)
         ;
-    /* What is told must be what is left, and a refusal says why, in one line. */
+    /* Options that are reported must be the ones that are left, and an error has a message of one line. */
     if ((r >= 0 && !help && (size_t)r != operands) || (r < 0 && (!err.text[0] || strchr(err.text, '\n'))))
         abort();
     free(text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first byte chooses the parser; what follows is the text. Text is copied to its exact size, so that a byte too far
- * is seen. */
+/* The first byte chooses the parser; the rest is the text, copied to its exact size, so that a read beyond it is
+ * found. */
 #include <stdlib.h>
 #include <string.h>
 

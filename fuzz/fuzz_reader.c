@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tape with any bytes in it: opened, walked, sought in and summed up. The first byte chooses: even, the rest is the
- * file as it is; odd, the checksums of all frames are made right first, so that changed bytes get past them, as in a
- * tape that somebody made in order to harm.
+ * A tape with arbitrary bytes: opened, walked, sought in and summarised. The first byte chooses: even, the rest is the
+ * file as it is; odd, the checksums of all frames are corrected first, so that changed bytes pass them, as in a tape
+ * that was made to do harm.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ static void read_all(const char *path)
         return;
     sink += touch_front(tape);
     uint64_t last_ns = 0;
-    /* A record takes a byte at least; anything that gives more of them goes round in circles. */
+    /* A record takes a byte at least; a reader that returns more of them loops. */
     for (int n = 0; baro_tape_next(tape, &r, &err) > 0; n++) {
         if (n > 1 << 22)
             abort();

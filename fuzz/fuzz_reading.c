@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What collector programs print. The first byte chooses: a whole text for the parsers, a stream that is parted into
- * readings first, or bytes of another process in place of a reading. */
+/* What collector programs print. The first byte chooses: a whole text for the parsers, a stream that is first divided
+ * into readings, or bytes of another process instead of a reading. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 static struct reading reading;
 static struct reading_parser parser;
 
-/* All that a reading says, as whoever takes it over follows it. */
+/* Reads all values of a reading, as the code that takes it over does. */
 static void walk(const struct reading *r)
 {
     size_t sum = 0;

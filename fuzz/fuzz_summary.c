@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whatever a tape may say: samples, exits and events made of the input go through the summary, its texts and the
- * dialects of rows. */
+/* Arbitrary records: samples, exits and events made from the input go through the summary, its texts and the dialects
+ * of rows. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,7 +143,7 @@ static void tell(const struct baro_summary *s, uint8_t how)
     struct json j = {.out = &b, .pretty = how & 1};
     summary_json(s, "t", &j);
     report_block(s, "t", (struct report_style){.width = how, .utf8 = how & 2, .color = how & 4}, &b);
-    /* No byte may reach a terminal that could do harm there: control bytes but for line ends and our own colours. */
+    /* No byte may reach a terminal that could do harm there: no control bytes except line ends and our own colours. */
     for (size_t i = 0; i < b.len && !(how & 4); i++) {
         if (b.at[i] < 0x20 && b.at[i] != '\n')
             abort();
@@ -165,7 +165,7 @@ static void dialects_begin(struct moment *m, const struct baro_header *h)
         dialect_new(&m->dialect[i], all[i].name, all[i].kind, h, NULL);
 }
 
-/* Numbers, commas, quotes: no text of the tape stands in there. */
+/* Numbers, commas, quotes: no text of the tape is in there. */
 static void dialects_end(struct moment *m)
 {
     static const char allowed[] = "0123456789.,-+:T\"\r\n";

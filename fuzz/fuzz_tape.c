@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inside of a tape. The first byte says what the rest is: 0 a whole file, 1 the records of two frames and their
- * bits, 2 a schema, 3 a header; 1 to 3 are compressed and put into frames with right CRCs, behind which a fuzzer would
- * not find its way.
+ * bits, 2 a schema, 3 a header; 1 to 3 are compressed and put into frames with correct CRCs, which a fuzzer would not
+ * find by itself.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,8 +56,8 @@ static void pack(struct buf *payload, ZSTD_CCtx *z, const uint8_t *at, size_t le
     payload->len = out.pos;
 }
 
-/* A quarter of the bytes are bits, the rest is cut into the records of a block's first frame and of one that follows.
- */
+/* A quarter of the bytes are bits, the rest is divided into the records of a block's first frame and of the next
+ * one. */
 static void add_block(struct buf *b, const uint8_t *data, size_t size)
 {
     ZSTD_CCtx *z = ZSTD_createCCtx();
@@ -117,7 +117,7 @@ static uint64_t look_machine(const struct baro_tape *t, const struct baro_sample
     return sum;
 }
 
-/* Touches all that a reader is given. */
+/* Reads every value that the API returns. */
 static uint64_t look(const struct baro_tape *t, const struct baro_record *r)
 {
     uint64_t sum = r->t_ns, v = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes of bytes, numbers and texts that stand anywhere, and of the finished file. */
+/* Changes of bytes, numbers and texts at any position, and of the finished file. */
 #include <string.h>
 
 #include "mutate.h"
@@ -120,7 +120,7 @@ ptrdiff_t mutate_text(struct buf *b, size_t from, size_t to, struct rng *r)
 
 /* ---- the finished file ---- */
 
-/* A head that claims other frames as its payload, with a CRC that is right for that. */
+/* A frame header that claims other frames as its payload, with a correct CRC for that. */
 static void swallow(struct buf *file, struct rng *r)
 {
     struct frame_head head;
@@ -157,7 +157,7 @@ static void preamble(struct buf *file, struct rng *r)
     }
 }
 
-/* A field of a frame's head, the CRC as it was. */
+/* A field of a frame's header, with the CRC not changed. */
 static void head_field(struct buf *file, struct rng *r)
 {
     size_t skip = rng_below(r, file->len), i = skip;

@@ -34,7 +34,7 @@ static void level_order(struct parts *p, struct parts *other, struct rng *r)
     }
 }
 
-/* Frames are in the wrong place or number, but each block counts on from 0. */
+/* Frames are at the wrong position or have the wrong number, but each block counts from 0. */
 static void renumber(struct parts *p)
 {
     uint8_t seq = 0;
@@ -82,7 +82,7 @@ static void add_field(struct buf *out, uint64_t number, struct span value, struc
         while (v.len && v.at[v.len - 1] == 0)
             v.len--;
         break;
-    case 1: /* another text: the length in front as mutate_text() looks for it */
+    case 1: /* another text: the length precedes it, as mutate_text() expects */
         buf_byte(&v, (uint8_t)value.len);
         buf_add(&v, value.at, value.len);
         mutate_text(&v, 0, v.len, r);
@@ -100,7 +100,7 @@ static void add_field(struct buf *out, uint64_t number, struct span value, struc
     buf_done(&v);
 }
 
-/* Limits have the same fields behind their time. */
+/* Limits have the same fields after their time. */
 static void change_fields(struct buf *payload, size_t from, struct rng *r)
 {
     struct span in = span_of(payload->at + from, payload->len - from);
@@ -136,10 +136,10 @@ static void level_header(struct parts *p, struct parts *other, struct rng *r)
 
 /* ---- schema ---- */
 struct place {
-    size_t len_at, from, to; /* where its length stands, and its bytes */
+    size_t len_at, from, to; /* the position of its length, and its bytes */
 };
 
-/* Finds a column, where its kind begins, and where the number of that kind's columns stands. */
+/* Finds a column, where its kind begins, and the position of the number of that kind's columns. */
 static bool find_column(const struct buf *s, struct rng *r, struct place *ret_column, size_t *ret_kind,
     size_t *ret_count)
 {
@@ -179,7 +179,7 @@ static void change_column(struct buf *s, struct place c, struct rng *r)
 {
     struct buf column = {0};
     buf_add(&column, s->at + c.from, c.to - c.from);
-    size_t tail = column.len < 14 ? column.len : 14; /* what stands behind the texts */
+    size_t tail = column.len < 14 ? column.len : 14; /* what follows the texts */
     size_t at = column.len - 1 - rng_below(r, tail);
     uint8_t value = (uint8_t)rng_below(r, rng_one_in(r, 2) ? 5 : 256);
     if (rng_one_in(r, 3))
@@ -296,7 +296,7 @@ static void change_body(struct buf *raw, struct place at, struct rng *r)
     buf_done(&len);
 }
 
-/* A record of padding or of a tag that nobody knows; now and then one that compresses very well. */
+/* A record of padding or with an unknown tag; sometimes one that compresses very well. */
 static void add_padding(struct buf *raw, size_t at, struct rng *r)
 {
     struct buf with = {0};

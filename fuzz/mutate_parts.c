@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tape taken apart and put together again. */
+/* Takes a tape apart and puts it together again. */
 #include <string.h>
 #include <zstd.h>
 
@@ -77,7 +77,7 @@ struct piece *parts_find(struct parts *p, enum frame_type type, struct rng *r)
     return NULL;
 }
 
-/* ---- apart ---- */
+/* ---- taking apart ---- */
 static bool inflate_into(ZSTD_DCtx *z, struct buf *out, const uint8_t *at, size_t len)
 {
     ZSTD_inBuffer in = {at, len, 0};
@@ -152,7 +152,7 @@ void schema_pack(struct buf *payload, const struct buf *plain)
     payload->len = ZSTD_isError(len) ? 0 : len;
 }
 
-/* ---- together ---- */
+/* ---- putting together ---- */
 static void pack(struct piece *p, ZSTD_CCtx *z)
 {
     uint8_t t[8];
@@ -183,7 +183,7 @@ static uint64_t new_offset(const struct parts *p, const size_t *offsets, uint64_
     return old;
 }
 
-/* The index with the places at which the blocks are now. Left alone where it can't be read. */
+/* The index with the current positions of the blocks. Not changed if it can't be read. */
 static void redo_index(const struct parts *p, struct piece *footer, const size_t *offsets)
 {
     struct span in = span_of(footer->payload.at, footer->payload.len);

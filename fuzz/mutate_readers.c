@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All that reads tapes: the calls of libbaro and the commands of baro. */
+/* All readers of tapes: the calls of libbaro and the commands of baro. */
 #include <string.h>
 
 #include "baro/baro.h"
@@ -131,7 +131,7 @@ enum { WORDS = 8 };
 static const struct {
     const char *name;
     int (*function)(const char *path);
-    const char *words[WORDS]; /* of a command, the tape's path behind them */
+    const char *words[WORDS]; /* arguments of a command, the tape's path after them */
 } readers[] = {
     {"cursor", walk, {NULL}},
     {"seek and at", moments, {NULL}},

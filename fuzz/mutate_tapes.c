@@ -31,7 +31,7 @@
 #endif
 
 #ifdef WITH_ASAN
-enum { MEMORY_MOST = 1024 }; /* with what ASan keeps beside it */
+enum { MEMORY_MOST = 1024 }; /* with the memory that ASan needs */
 __attribute__((visibility("default"))) /* ASan looks for it */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
@@ -48,7 +48,7 @@ struct progress {
     size_t mutant, reader;
     bool finished, memory;
     int status;
-    size_t opened, samples; /* of all batches: how many mutants pass for a tape, and for one with a sample */
+    size_t opened, samples; /* of all batches: how many mutants are accepted as a tape, and as one with a sample */
 };
 
 struct work {
@@ -102,7 +102,7 @@ static void fix_nonce(struct buf *tape)
     parts_done(&p);
 }
 
-/* As today's writer writes it. */
+/* As the current writer writes it. */
 static bool rewrite(const struct buf *tape, struct buf *ret)
 {
     struct baro_tape *t;
@@ -268,7 +268,7 @@ static void tell(struct work *w, int status)
     w->failures++;
 }
 
-/* Returns behind which mutant to go on. */
+/* Returns the number of the mutant at which to continue. */
 static size_t batch(struct work *w, size_t from, size_t to)
 {
     int status = 0;
@@ -277,13 +277,13 @@ static size_t batch(struct work *w, size_t from, size_t to)
     pid_t pid = fork();
     if (pid == 0) {
         child(w, from, to);
-        exit(0); /* leaks are looked for at exit */
+        exit(0); /* leaks are checked at exit */
     }
     if (pid < 0 || waitpid(pid, &status, 0) < 0)
         return to;
     if (status == 0 && w->progress->finished)
         return to;
-    if (w->progress->finished && to - from > 1) { /* a leak: of which? */
+    if (w->progress->finished && to - from > 1) { /* a leak: which mutant has it? */
         for (size_t i = from; i < to; i++)
             batch(w, i, i + 1);
         return to;
@@ -315,12 +315,12 @@ static int usage(void)
 
 static void run(struct work *w, size_t first, size_t count)
 {
-    for (size_t i = first, told = first; i < first + count && w->failures < 20;) {
+    for (size_t i = first, reported = first; i < first + count && w->failures < 20;) {
         i = batch(w, i, i + BATCH < first + count ? i + BATCH : first + count);
-        if (i - told >= 5000) {
+        if (i - reported >= 5000) {
             printf("%zu of %zu\n", i - first, count);
             fflush(stdout);
-            told = i;
+            reported = i;
         }
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs a fuzz target without a fuzzer: on each seed of a corpus as it is, cut off at many lengths, and changed at
- * random with a fixed start, so that `./check` says the same each time, with any compiler.
+ * Runs a fuzz target without a fuzzer: on each seed of a corpus as it is, truncated to many lengths, and changed at
+ * random with a fixed start, so that `./check` gives the same result each time, with any compiler.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +17,7 @@ enum { CUTS = 256, CHANGED = 1024, SIZE_MAX_READ = 1 << 20 };
 
 static unsigned long inputs;
 
-/* A copy of its own for each input, so that a sanitizer sees a read one byte past its end. */
+/* Each input is a copy of its own, so that a sanitizer sees a read one byte beyond its end. */
 static void run_one(const uint8_t *data, size_t size)
 {
     uint8_t *copy = malloc(size ? size : 1);
@@ -46,7 +46,7 @@ static void run_cut(const uint8_t *data, size_t size)
     }
 }
 
-/* Values at which arithmetic goes wrong are as likely as any other byte. */
+/* Values at which arithmetic is likely to fail are as frequent as any other byte. */
 static void run_changed(const uint8_t *data, size_t size)
 {
     static const uint8_t telling[] = {0, 1, 0x7f, 0x80, 0xff, ' ', '\n', ')', '-', '9'};

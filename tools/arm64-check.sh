@@ -1,17 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Cross-compiles baro for aarch64, boots Debian 12's arm64 kernel (6.1) in QEMU without KVM, and runs the unit tests and a selection of the
-# end-to-end tests there. Then compares what the two binaries, x86-64 and aarch64, read from the same tapes, byte for byte.
+# Cross-compiles baro for aarch64, boots Debian 12's arm64 kernel (6.1) in QEMU without KVM, and runs the unit tests and
+# a selection of the end-to-end tests there. Then compares what the two binaries, x86-64 and aarch64, read from the same
+# tapes, byte for byte.
 #
-#   tools/arm64-check.sh [BARO]       BARO: the binary of this machine (build/baro); status 77 with the reason if it can't be done here
+#   tools/arm64-check.sh [BARO]       BARO: the binary of this machine (build/baro); status 77 with the reason if it is not possible here
 #
-# Needs gcc-aarch64-linux-gnu, qemu-system-arm and cpio (tools/deps.sh full). Debian's arm64 packages are downloaded through an apt configuration of
-# its own, unpacked in build-arm64 and kept there; nothing is installed, and this machine's apt does not change.
+# Needs gcc-aarch64-linux-gnu, qemu-system-arm and cpio (tools/deps.sh full). Debian's arm64 packages are downloaded
+# through an apt configuration of its own, unpacked in build-arm64 and kept there; nothing is installed, and this
+# machine's apt does not change.
 set -eu
 cd "$(dirname -- "$0")/.."
 baro=$(realpath "${1-build/baro}")
 keep=$PWD/build-arm64
-seconds=${ARM64_CHECK_SECONDS:-1500} # until it is given up
+seconds=${ARM64_CHECK_SECONDS:-1500} # then it gives up
 packages='libc6-dev libc-bin libzstd-dev libcmocka-dev busybox-static dash bash coreutils procps util-linux mount findutils grep sed mawk gzip strace
     python3-pytest python3-psutil'
 
@@ -26,7 +28,8 @@ for program in aarch64-linux-gnu-gcc qemu-system-aarch64 cpio meson; do
 done
 [ "$(uname -m)" = x86_64 ] || skip 'this machine is not x86_64'
 
-# apt for arm64, with lists and packages of its own. $1: a folder. What it downloads from is what this machine's apt knows of Debian.
+# apt for arm64, with lists and packages of its own. $1: a folder. It downloads from the Debian mirrors of this
+# machine's apt.
 own_apt()
 {
     mkdir -p "$1/state/lists/partial" "$1/cache/archives/partial" "$1/parts"
@@ -48,10 +51,10 @@ END2
     export APT_CONFIG="$1/apt.conf"
 }
 
-# $keep/root: Debian's packages for arm64, unpacked; both what is compiled against and what the guest runs. $keep/vmlinuz: its kernel.
+# $keep/root: Debian's packages for arm64, unpacked; for compiling and for the guest. $keep/vmlinuz: its kernel.
 fetch()
 {
-    command -v apt-get >/dev/null 2>&1 || skip 'kernel and libraries come as packages of Debian, and there is no apt-get'
+    command -v apt-get >/dev/null 2>&1 || skip 'kernel and libraries are Debian packages, and there is no apt-get'
     rm -rf "$keep/new"
     mkdir -p "$keep/new/root"
     (
@@ -95,7 +98,8 @@ END2
     tools/build.sh "$keep/build" --cross-file "$keep/cross.ini" --werror
 }
 
-# What the guest gets: Debian's root without what only compilers and people want, baro, its tests, and tapes of this machine. $1: the folder.
+# Makes the guest's file system in folder $1: Debian's root without files for compilers and documentation, baro, its
+# tests, and tapes of this machine.
 pack()
 {
     mkdir -p "$1/src/build/tests/e2e" "$1/src/build/tests/unit" "$1/src/tests" "$1/tapes" "$1/dev" "$1/proc" "$1/sys" "$1/tmp"
@@ -132,10 +136,10 @@ pack "$work/root"
 (cd "$work/root" && find . | cpio --quiet -R 0:0 -o -H newc >"$work/initrd")
 timeout "$seconds" qemu-system-aarch64 -machine virt -cpu cortex-a72 -accel tcg,thread=multi -smp 2 -m 1536 -display none -monitor none -serial stdio -no-reboot \
     -nic none -kernel "$keep/vmlinuz" -initrd "$work/initrd" -append "console=ttyAMA0 quiet panic=-1" </dev/null >"$work/console" 2>&1 ||
-    { tail -n 30 "$work/console"; echo 'arm64-check: the machine did not come to its end'; exit 1; }
+    { tail -n 30 "$work/console"; echo 'arm64-check: the guest did not finish'; exit 1; }
 tr -d '\r' <"$work/console" >"$work/said"
 
-# The tape that the guest wrote, and what this machine's binary makes of all of them.
+# The tape that the guest wrote, and the output of this machine's binary for all tapes.
 sed -n '/^@@ begin/,/^@@ end/p' "$work/said" | grep -v '^@@' | base64 -d >"$work/root/tapes/arm.baro"
 # shellcheck source=tools/tape-readings
 . tools/tape-readings

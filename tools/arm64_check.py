@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks at what tools/arm64-check.sh made a guest say (lines "@@ WORD TEXT"), and whether this machine reads its tapes
-alike."""
+"""Checks what a guest of tools/arm64-check.sh printed (lines "@@ WORD TEXT"), and whether this machine reads its tapes
+in the same way.
+"""
 
 import sys
 
@@ -8,7 +9,7 @@ import guest
 
 
 def checks(said, here):
-    """(what, whether it is so, what was found)"""
+    """Returns (what, whether it holds, what was found) for each check."""
     yield "the guest is an aarch64", said["machine"][0].startswith("aarch64 "), said["machine"]
     yield "baro run ends like its command", said["run"] == ["3"], said["run"]
     for text in said.get("unit", []):

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tools/bench.sh [FOLDER] [QUESTION...]: what the baro in FOLDER costs on this machine, beside what is installed of others. Prints; judges nothing.
+# tools/bench.sh [FOLDER] [QUESTION...]: measures what the baro in FOLDER costs on this machine, compared with
+# the other tools that are installed. Prints figures and asserts nothing.
 set -eu
 cd "$(dirname -- "$0")/.."
 build=${1:-build}

@@ -5,14 +5,14 @@ set -eu
 folder=$1
 shift
 source=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
-# What meson looks for is part of it: a package that was installed since must be found.
+# Installed packages are part of the state: meson must find one that was installed later.
 mark="$source $* ${CC-} $(pkg-config --modversion cmocka libzstd 2>/dev/null | tr '\n' ' ')$(command -v scdoc || :)"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# A folder made for another place (a moved or copied tree) or with other options or packages is made anew.
+# A folder made for another path (a moved or copied tree) or with other options or packages is made again.
 if [ ! -f "$folder/build.ninja" ] || [ "$(cat "$folder/.made-for" 2>/dev/null)" != "$mark" ]; then
-    # But for tapes: what somebody recorded there is not ours (./demo).
+    # Tapes stay: they belong to the user (./demo).
     find "$folder" -mindepth 1 -maxdepth 1 ! -name '*.baro' -exec rm -rf {} + 2>/dev/null || :
     meson setup "$folder" "$source" "$@" >"$log" 2>&1 || { tail -n 12 "$log" >&2; exit 1; }
     printf '%s' "$mark" >"$folder/.made-for"

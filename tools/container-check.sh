@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs the end-to-end tests in a container as people have them: a minimal Debian 12 in PID, mount, network and UTS namespaces of its own.
+# Runs the end-to-end tests in a typical container: a minimal Debian 12 in PID, mount, network and UTS namespaces of its
+# own.
 #
-#   tools/container-check.sh bare|full [BARO [PYTEST OPTION...]]    status 77 with the reason if it can't be done here
+#   tools/container-check.sh bare|full [BARO [PYTEST OPTION...]]    status 77 with the reason if it is not possible here
 #
-# bare: no ptys, no control groups in sight. full: devpts, and the control groups of the machine, writable.
-# Needs root and debootstrap (tools/deps.sh full). The root is made once, from the mirror that this machine's apt uses, and kept in build-container.
+# bare: no ptys, no visible control groups. full: devpts, and the control groups of the machine, writable. Needs root
+# and debootstrap (tools/deps.sh full). The root is made once, from the mirror that this machine's apt uses, and kept in
+# build-container.
 set -eu
 cd "$(dirname -- "$0")/.."
 kind=${1-}
@@ -22,10 +24,10 @@ skip()
     exit 77
 }
 
-case $kind in bare|full) ;; *) echo 'container-check: say bare or full' >&2; exit 2 ;; esac
+case $kind in bare|full) ;; *) echo 'container-check: the first argument is bare or full' >&2; exit 2 ;; esac
 [ "$(id -u)" = 0 ] || skip 'needs root'
 command -v debootstrap >/dev/null 2>&1 || skip 'no debootstrap (tools/deps.sh full installs it)'
-unshare -m -p -n -u -f true 2>/dev/null || skip 'no namespaces to be had'
+unshare -m -p -n -u -f true 2>/dev/null || skip 'namespaces are not available'
 packages=$packages,$libraries
 if [ "$(cat "$keep/root/made" 2>/dev/null)" != "$packages" ]; then
     rm -rf "$keep"
@@ -58,7 +60,7 @@ if [ "$kind" = full ]; then
     mknod -m 666 "$root/dev/tty" c 5 0
     mount --rbind /sys/fs/cgroup "$root/sys/fs/cgroup"
 fi
-mount --bind "$source" "$root/src" # without what is mounted below: the root lies in there, with its control groups
+mount --bind "$source" "$root/src" # without mounts below it: the root itself is there, with its control groups
 hostname container
 ip link set lo up 2>/dev/null || :
 mkdir -p "$root/old"
@@ -68,7 +70,7 @@ umount -l old 2>/dev/null || umount -l /old
 exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/root PYTHONDONTWRITEBYTECODE=1 ${BARO_JOBS:+BARO_JOBS="$BARO_JOBS"} "$@"
 END2
 baro=$(realpath "$baro")
-case $baro in "$PWD"/*) baro=/src/${baro#"$PWD"/} ;; *) skip 'the binary does not lie in the source tree' ;; esac
+case $baro in "$PWD"/*) baro=/src/${baro#"$PWD"/} ;; *) skip 'the binary is not in the source tree' ;; esac
 # Tests with the mark `alone` run one after the other when no other test does, as in tools/run-suites.
 tests()
 {

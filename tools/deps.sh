@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs what is missing of the Debian packages that a purpose needs, and nothing else.
+# Installs the missing Debian packages for a purpose, and nothing else.
 #
 #   tools/deps.sh build|demo|test|full|fuzz|bench|pictures ...       (fuzz: after full)
 #
-# A package counts as there if what we use of it is there, wherever it came from. As root it installs; else through
-# sudo; else it says what to install. Needs nothing but a shell and apt.
+# A package counts as installed if the parts that we use exist, wherever they came from. It installs as root or through
+# sudo; else it prints what to install. Needs nothing but a shell and apt.
 set -eu
 
-# PROBE:PACKAGE  cmd/NAME a program, file/PATH a file, pc/NAME a pkg-config module, py/ and pl/NAME a module of Python, Perl
+# PROBE:PACKAGE  cmd/NAME a program, file/PATH a file, pc/NAME a pkg-config module, py/ and pl/NAME a module of Python,
+# Perl
 build='cmd/gcc:gcc file//usr/include/stdio.h:libc6-dev cmd/meson:meson cmd/ninja:ninja-build cmd/pkg-config:pkg-config
     pc/libzstd:libzstd-dev pc/cairo:libcairo2-dev pc/ncursesw:libncurses-dev pc/yaml-0.1:libyaml-dev cmd/scdoc:scdoc'
 demo='cmd/make:make'
@@ -21,7 +22,7 @@ full='cmd/clang:clang cmd/qemu-system-x86_64:qemu-system-x86 cmd/qemu-system-aar
 bench='py/psutil:python3-psutil cmd/pidstat:sysstat cmd/atop:atop cmd/top:procps file//usr/bin/time:time cmd/resource_monitor:coop-computing-tools
     cmd/vmstat:procps cmd/prometheus-node-exporter:prometheus-node-exporter'
 pictures='cmd/chromium:chromium cmd/tmux:tmux cmd/pngquant:pngquant'
-# Packages that would run as a service from then on: what is measured is started by who measures it.
+# Packages that would run as a service: bench starts the programs that it measures by itself.
 services='atop atopacct prometheus-node-exporter'
 # clang's run time libraries carry its version in their package's name.
 fuzz() {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tools/docs.sh FOLDER: writes docs/metrics.md, and the members in docs/json.md, from the tables of the baro in FOLDER. Manual pages and
-# completion are made by the build, in FOLDER/docs.
+# tools/docs.sh FOLDER: writes docs/metrics.md, and the members in docs/json.md, from the tables of the baro in FOLDER.
+# Manual pages and completion are made by the build, in FOLDER/docs.
 set -eu
 cd "$(dirname -- "$0")/.."
 "$1/baro" docs metrics >"$1/metrics.md"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tools/fuzz.sh [SECONDS [TARGET ...]]: searches with libFuzzer, that long for each target. Starts from the committed corpus; what is found
-# stays in build-fuzz/: new inputs in corpus/, failures as crash-*. Then MUTANTS (50,000) mutants of tapes,
-# tools/mutants.sh, which TARGET `mutants` makes alone.
+# tools/fuzz.sh [SECONDS [TARGET ...]]: searches with libFuzzer for that time per target. Starts from the committed
+# corpus; results stay in build-fuzz/: new inputs in corpus/, failures as crash-*. Then it makes MUTANTS (50,000)
+# mutants of tapes (tools/mutants.sh), which TARGET `mutants` makes alone.
 set -eu
 seconds=${1:-60}
 [ $# -eq 0 ] || shift

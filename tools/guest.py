@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What qemu_check.py and arm64_check.py share: the lines "@@ WORD TEXT" that a guest wrote on its console, and a report
-of checks in TAP."""
+"""Shared by qemu_check.py and arm64_check.py: reads the lines "@@ WORD TEXT" that a guest wrote on its console, and
+prints a report of checks in TAP.
+"""
 
 import sys
 
 
 def read(path, needed):
-    """The texts of each word, as {word: [text, ...]}. Exits where a word of `needed` is not there: the guest has not
-    come to its end."""
+    """Returns the texts of each word, as {word: [text, ...]}. Exits if a word of `needed` is missing: the guest has not
+    finished."""
     said = {}
     with open(path, encoding="utf-8", errors="replace") as f:
         for line in f:
@@ -21,7 +22,7 @@ def read(path, needed):
 
 
 def report(checks):
-    """Prints each (what, whether it is so, what was found) and exits: 1 if one is not so."""
+    """Prints each (what, whether it holds, what was found) and exits: 1 if one does not hold."""
     failed = 0
     for what, so, found in checks:
         print("ok" if so else "not ok", "-", what if so else f"{what} ({found})")

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs the tests that read /proc where it is mounted with hidepid=2, as it is on machines of many users.
+# Runs the tests that read /proc where it is mounted with hidepid=2, as on machines with many users.
 #
-#   tools/hidepid-check.sh [BARO [PYTEST OPTION...]]      needs root; status 77 with the reason if it can't be done here
+#   tools/hidepid-check.sh [BARO [PYTEST OPTION...]]      needs root; status 77 with the reason if it is not possible here
 set -eu
 cd "$(dirname -- "$0")/.."
 baro=$(realpath "${1-build/baro}")

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tools/make-workload.sh FOLDER [FILES]: writes a small C project into FOLDER, to be built with `make -C FOLDER -j`. FILES
-# sources (default 200) that compile in some 30 ms each, one that takes a second and a hundred megabytes, and a check
-# for functions that starts many processes which live a millisecond, as a configure script does.
+# tools/make-workload.sh FOLDER [FILES]: writes a small C project into FOLDER, to be built with `make -C FOLDER -j`.
+# FILES sources (default 200) that compile in some 30 ms each, one that takes a second and a hundred megabytes, and a
+# check for functions that starts many processes of a millisecond, as a configure script does.
 set -eu
 folder=$1
 files=${2:-200}
@@ -61,7 +61,7 @@ awk -v n=1200 'BEGIN {
 
 cat >probe.sh <<'END'
 #!/bin/sh
-# Asks the compiler what there is, and the shell's tools for much else: processes that live a millisecond.
+# Tests for functions with the compiler, and runs many small tools: processes of a millisecond.
 for function in strlcpy reallocarray memfd_create pidfd_open getrandom; do
     if echo "char $function(void); int main(void) { return $function(); }" | ${CC:-gcc} -x c - -o probe.out 2>/dev/null
     then echo "$function: yes"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tools/mutants.sh FOLDER [COUNT [SEED]]: COUNT mutants (50,000) of tapes, those of tests/tape and three that are
-# recorded for it, through every reader (fuzz/mutate_tapes.c), shared out among the CPUs. FOLDER was built by
-# tools/build.sh; with sanitizers, it finds more. Mutants that fail stay in FOLDER/mutants/.
+# tools/mutants.sh FOLDER [COUNT [SEED]]: COUNT mutants (50,000) of tapes, those of tests/tape and three that it
+# records, go through every reader (fuzz/mutate_tapes.c), on all CPUs. FOLDER was built by tools/build.sh; with
+# sanitizers it finds more. Mutants that fail stay in FOLDER/mutants/.
 set -eu
 folder=$1
 count=${2:-50000}

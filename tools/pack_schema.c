@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the tape's schema as C: compressed as well as it goes, because it is done once, while building. */
+/* Writes the tape's schema as C source, with maximal compression, because it is done once, by the build. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <zstd.h>

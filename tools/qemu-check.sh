@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Boots Debian 12's own kernel (6.1, control groups v2 alone) in QEMU, with baro in an initramfs, and looks at what it records there.
+# Boots Debian 12's own kernel (6.1, control groups v2 alone) in QEMU, with baro in an initramfs, and checks what it
+# records there.
 #
-#   tools/qemu-check.sh [BARO]              checks; status 77 with the reason if it can't be done here
-#   tools/qemu-check.sh --capture FOLDER    captures that machine as a fixture in place of checking
+#   tools/qemu-check.sh [BARO]              checks; status 77 with the reason if it is not possible here
+#   tools/qemu-check.sh --capture FOLDER    captures that machine as a fixture instead of checking
 #
-# Kernel and busybox are unpacked from their packages, which are downloaded once and kept in build-qemu; nothing is installed. No KVM is needed.
+# Kernel and busybox are unpacked from their packages, which are downloaded once and kept in build-qemu; nothing is
+# installed. No KVM is needed.
 set -eu
 cd "$(dirname -- "$0")/.."
 capture=
@@ -15,7 +17,7 @@ if [ "${1-}" = --capture ]; then
 fi
 baro=${1-build/baro}
 keep=build-qemu
-seconds=${QEMU_CHECK_SECONDS:-900} # until it is given up: under load it takes long, and that is no failure of ours
+seconds=${QEMU_CHECK_SECONDS:-900} # then it gives up: under load it takes long, and that is no failure of baro
 
 skip()
 {
@@ -28,7 +30,7 @@ command -v qemu-system-x86_64 >/dev/null 2>&1 || skip 'no qemu-system-x86_64 (to
 ! ldd "$baro" >/dev/null 2>&1 || skip "$baro is not linked statically"
 if [ ! -e "$keep/vmlinuz" ] || [ ! -e "$keep/loop.ko" ] || [ ! -x "$keep/busybox" ]; then
     rm -rf "$keep/new"
-    command -v apt-get >/dev/null 2>&1 || skip 'kernel and busybox come as packages of Debian, and there is no apt-get'
+    command -v apt-get >/dev/null 2>&1 || skip 'kernel and busybox are Debian packages, and there is no apt-get'
     mkdir -p "$keep/new"
     kernel=$(apt-cache depends linux-image-amd64 2>/dev/null | sed -n 's/.*Depends: \(linux-image-[^ ]*\).*/\1/p' | head -n 1)
     [ -n "$kernel" ] || skip 'no package linux-image-amd64 (apt-get update?)'
@@ -46,13 +48,13 @@ work=$(mktemp -d)
 trap '[ -z "${QEMU_CHECK_KEEP-}" ] || cp "$work/console" "$QEMU_CHECK_KEEP"; rm -rf "$work"' EXIT
 mkdir -p "$work/root/bin" "$work/root/proc" "$work/root/sys" "$work/root/dev" "$work/root/tmp" "$work/root/lib"
 cp "$keep/busybox" "$work/root/bin/busybox"
-# baro, the programs that read tapes, and the libraries that these link, each where it is here.
+# baro, the programs that read tapes, and the libraries that they link, each at the same path as here.
 /usr/bin/python3 tests/e2e/programs.py "$baro" "$work/root/bin"
 for program in "$work"/root/bin/baro-*; do
     ldd "$program" | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p; s/^\t\(\/[^ ]*\) .*/\1/p'
 done | sort -u | while read -r library; do
     case $library in
-    */libbaro.so.0) ;; # lies beside them
+    */libbaro.so.0) ;; # is next to them
     *) mkdir -p "$work/root$(dirname "$library")" && cp "$library" "$work/root$library" ;;
     esac
 done
@@ -64,7 +66,7 @@ for name in $("$keep/busybox" --list); do
     [ "$name" = busybox ] || ln -sf busybox "$work/root/bin/$name"
 done
 
-# What the job burns and may have is known by the kernel; it is looked at outside, in the rows that follow.
+# The kernel knows the job's usage and limits; the rows below are compared outside of the guest.
 cat >"$work/root/init" <<'END'
 #!/bin/sh
 export PATH=/bin HOME=/tmp
@@ -105,7 +107,8 @@ else
     say "text $?"
     sh -c 'echo $$ >/sys/fs/cgroup/job/inner/cgroup.procs; exec baro doctor' >doctor 2>&1
     say "doctor $?"
-    # A group of its own with controllers: what the command sees, and what is left of it a little later. Then where nobody handed it over, and where baro is not alone.
+    # A group of its own with controllers: what the command sees, and what is left a little later. Then in a group that
+    # is not delegated, and in one with other processes.
     own() {
         sh -c "echo \$\$ >/sys/fs/cgroup/$1/cgroup.procs; $4 exec baro run -q --force -o own.baro $3 -- sh -c 'sed -n s/^0:://p /proc/self/cgroup; cat /sys/fs/cgroup/$1/cgroup.subtree_control; dd if=/dev/zero of=/dev/null bs=20M count=4 2>/dev/null; sleep 0.3; exit 5'" >own.text 2>&1
         say "$2-run $? $(tr '\n' ' ' <own.text)"
@@ -118,7 +121,8 @@ else
     own other none
     own other forced '--cgroup own'
     own handed crowded '' 'sleep 100 & sleep 0.1;'
-    # Who outlives the command keeps its group, not the controllers; but for one that made a group with controllers below. Where both are killed the controllers stay on.
+    # A process that outlives the command keeps its group, not the controllers, except if it made a group with
+    # controllers below. If wrapper and recorder are killed the controllers stay enabled.
     state() { say "$1 $(cd /sys/fs/cgroup/$2; for d in baro-*; do case $d in *-self) printf 'leaf ';; baro-\*) ;; *) printf 'group ';; esac; done; cat cgroup.subtree_control)"; }
     within() { sh -c "echo \$\$ >/sys/fs/cgroup/$1/cgroup.procs; exec baro run -q --force -o own.baro --cgroup own -- sh -c '$2'" >/dev/null 2>&1; }
     outlive='sleep 1000 & echo $! >/tmp/outlived; sleep 0.5; exit 5'
@@ -141,7 +145,7 @@ else
     state killed-left killed
     . /lib/qemu-verdicts
     while IFS= read -r line; do say "seen $line"; done <text
-    while IFS= read -r line; do say "told $line"; done <doctor
+    while IFS= read -r line; do say "doctor-text $line"; done <doctor
 fi
 say done
 poweroff -f
@@ -150,7 +154,7 @@ chmod +x "$work/root/init"
 (cd "$work/root" && find . | "$OLDPWD/$keep/busybox" cpio -o -H newc >"$work/initrd" 2>/dev/null)
 
 timeout "$seconds" qemu-system-x86_64 -accel tcg -cpu max -m 512 -smp 2 -display none -monitor none -serial stdio -no-reboot -nic none -kernel "$keep/vmlinuz" -initrd "$work/initrd" \
-    -append "console=ttyS0 quiet panic=-1 no_timer_check ${capture:+capture}" </dev/null >"$work/console" 2>&1 || { tail -n 30 "$work/console"; echo 'qemu-check: the machine did not come to its end'; exit 1; }
+    -append "console=ttyS0 quiet panic=-1 no_timer_check ${capture:+capture}" </dev/null >"$work/console" 2>&1 || { tail -n 30 "$work/console"; echo 'qemu-check: the guest did not finish'; exit 1; }
 tr -d '\r' <"$work/console" >"$work/said"
 
 if [ -n "$capture" ]; then

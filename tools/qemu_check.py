@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks at what tools/qemu-check.sh made a machine say: lines "@@ WORD TEXT"."""
+"""Checks what a machine of tools/qemu-check.sh printed: lines "@@ WORD TEXT"."""
 
 import json
 import re
@@ -13,16 +13,16 @@ def rows(said, word):
 
 
 def checks(said):
-    """(what, whether it is so, what was found)"""
+    """Returns (what, whether it holds, what was found) for each check."""
     yield "baro run ends like its command", said["run"] == ["3"], said["run"]
     yield "record --host exits 0", said["record"] == ["0"], said["record"]
     yield "baro summary exits 0", said["text"] == ["0"], said["text"]
-    told = "\n".join(said.get("told", []))
+    doctor = "\n".join(said.get("doctor-text", []))
     yield "baro doctor exits 0", said["doctor"] == ["0"], said["doctor"]
     yield "it says that there is v2 alone, and where it is", re.search(
-        r"hierarchies +v2; this process is in /job/inner", told
-    ), told
-    yield "it says which limits bind", "/job memory.max" in told and "/job/inner cpu.max" in told, told
+        r"hierarchies +v2; this process is in /job/inner", doctor
+    ), doctor
+    yield "it says which limits bind", "/job memory.max" in doctor and "/job/inner cpu.max" in doctor, doctor
     summary = json.loads(said["summary"][0])
     limits, host, usage = summary["limits"], summary["host"], int(said["usage"][0]) * 1000
     yield "memory limit of the group above", limits["memory_bytes"] == 99999744 and limits[
@@ -57,7 +57,7 @@ def checks(said):
 
 
 def of_its_own(said):
-    """baro run --cgroup: (what, whether it is so, what was found)"""
+    """baro run --cgroup: returns (what, whether it holds, what was found)."""
     for name, group in (("auto", "/handed/baro-"), ("forced", "/other/baro-")):
         ran, left, summary = (
             said[name + "-run"][0].split(),
@@ -89,7 +89,8 @@ def of_its_own(said):
 
 
 def survivors(said):
-    """Who outlives the command, and who outlives nobody: (what, whether it is so, what was found)"""
+    """Processes that outlive the command, and groups that are left: returns (what, whether it holds, what was found).
+    """
     for name, what, left in (
         ("daemon-left", "it keeps its group, and no controllers", ["group"]),
         ("daemon-next", "what it left is swept when it has ended", []),
@@ -103,7 +104,7 @@ def survivors(said):
         yield f"{name[:6]}: {what}", said[name][0].split() == left, said[name]
 
 
-# What each job of tools/qemu-verdicts suffers from: (the rule that makes a verdict, a part of its title, the status it ends with).
+# The problem of each job of tools/qemu-verdicts: (the rule that makes a verdict, a part of its title, the exit status).
 SUFFERED = {
     "quota": ("cpu-quota", "the quota is 0.40 cores (cgroup /quota)", "0"),
     "oom": ("oom", "OOM-killed (qemu-job): the limit is 50.0 MB (cgroup /oom memory.max)", "137"),
@@ -113,12 +114,12 @@ SUFFERED = {
     "disk": ("io-wait", "it read 0 B and wrote ", "0"),
     "owned": ("io-wait", "it read 0 B and wrote ", "0"),
 }
-# Sizes, and what a busy host does to its guest, which stands still at times.
+# Sizes, and verdicts that a busy host causes in its guest, which stands still at times.
 BESIDES = {"right-size", "dominates", "cpu-steal", "cpu-neighbour", "serial-tail", "slow-start"}
 
 
 def verdicts(said):
-    """Which verdicts there are on jobs that suffer from one limit each: (what, whether it is so, what was found)"""
+    """The verdicts on jobs with one problem each: returns (what, whether it holds, what was found)."""
     found = {}
     for text in said.get("verdicts", []):
         name, status, summary = text.split(" ", 2)
@@ -136,7 +137,7 @@ def verdicts(said):
 
 def main():
     said = guest.read(sys.argv[1], {"run", "record", "text", "doctor", "summary", "usage", "memory", "done"})
-    for line in said.get("seen", []) + said.get("told", []):
+    for line in said.get("seen", []) + said.get("doctor-text", []):
         print("#", line)
     guest.report(checks(said))
 

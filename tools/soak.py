@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """tools/soak.py BINARY SECONDS: records a job in which processes come and go all the time, and watches the recorder
-from outside: its memory
-and its descriptors must not grow. Prints what it saw; the status is 1 if something grew."""
+from outside: its memory and its descriptors must not grow. Prints the values; the status is 1 if one grew.
+"""
 
 import os
 import signal

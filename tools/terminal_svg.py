@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes an SVG picture of what a terminal shows. Text stays text; blocks and lines are drawn, as fonts leave gaps between them.
+"""Makes an SVG picture of a terminal's content. Text stays text; blocks and lines are drawn, because fonts leave gaps
+between them.
 
-The input is what `tmux capture-pane -p -e` prints: lines with SGR sequences. Every character is one column wide.
+The input is the output of `tmux capture-pane -p -e`: lines with SGR sequences. Every character is one column wide.
 """
 
 import html
@@ -26,7 +27,7 @@ class Style(NamedTuple):
 
 
 def palette(n):
-    """A color of the 256 that xterm has."""
+    """Returns a color of the 256 that xterm has."""
     if n < 16:
         return f"#{BASE[n]}"
     if n >= 232:
@@ -36,14 +37,14 @@ def palette(n):
 
 
 def chosen(numbers):
-    """The color after 38 or 48: 5;N or 2;R;G;B."""
+    """Returns the color after 38 or 48: 5;N or 2;R;G;B."""
     if next(numbers, 0) == 5:
         return palette(next(numbers, 0))
     return "#" + "".join(f"{next(numbers, 0):02x}" for _ in range(3))
 
 
 def styled(style, sequence):
-    """The style after an SGR sequence."""
+    """Returns the style after an SGR sequence."""
     numbers = iter([int(n or 0) for n in sequence.split(";")])
     for n in numbers:
         if n == 0:
@@ -62,7 +63,7 @@ def styled(style, sequence):
 
 
 def screen(text, columns, lines):
-    """Rows of (character, style)."""
+    """Returns rows of (character, style)."""
     style, rows = Style(), []
     for line in text.split("\n")[:lines]:
         row = []
@@ -76,7 +77,7 @@ def screen(text, columns, lines):
 
 
 def runs(cells):
-    """(first column, cells) of neighbours with the same key; cells are (key, character)."""
+    """Yields (first column, cells) of neighbours with the same key; cells are (key, character)."""
     begin = 0
     for i in range(1, len(cells) + 1):
         if i == len(cells) or cells[i][0] != cells[begin][0]:
@@ -94,7 +95,7 @@ def box(x, y, width, height):
 
 
 def shape(character, x, y):
-    """The path of a block or of lines, in a cell whose upper left corner is (x, y)."""
+    """Returns the path of a block or of lines, in a cell whose upper left corner is (x, y)."""
     if character in BLOCKS:
         height = CELL_HEIGHT * BLOCKS[character] / 8
         return box(x, y + CELL_HEIGHT - height, CELL_WIDTH, height)
@@ -108,7 +109,8 @@ def shape(character, x, y):
 
 
 def words(text):
-    """(column, part) of parts without two blanks in a row: each is put in its place, whatever the font's width."""
+    """Yields (column, part) of parts without two blanks in a row: each is put at its column, whatever the font's width.
+    """
     return [(m.start(), m.group()) for m in re.finditer(r"\S+(?: \S+)*", text)]
 
 

@@ -335,7 +335,7 @@ def sanitized():
     return SANITIZED
 
 
-# ---- ---- the kernel's count of CPU time -----------------------------------------------------------------------------
+# ---- the kernel's count of CPU time ----------------------------------------------------------------------------------
 
 
 def _cgroup2_mounts():

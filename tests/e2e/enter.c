@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * enter CGROUP NOTE COMMAND...: enters a cgroup and executes the command. NOTE gets two numbers of ns, between which
- * lies what this process used before: for tests.
+ * enter CGROUP NOTE COMMAND...: for tests. Enters a cgroup and executes the command. Writes two numbers of ns to NOTE;
+ * the CPU time that this process used before entering lies between them.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@ static long long used(void)
 {
     struct timespec t;
 
-    /* Brought up to this moment by the kernel; /proc/PID/schedstat is as old as the last tick. */
+    /* The kernel updates this clock up to now; /proc/PID/schedstat is as old as the last tick. */
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return t.tv_sec * 1000000000LL + t.tv_nsec;
 }

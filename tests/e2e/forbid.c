@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * forbid NUMBER COMMAND...: executes COMMAND under a filter of seccomp(2) that kills the process at this system call.
- * NUMBER is this architecture's; calls of another are let through. Nothing is asked of the machine but Linux 4.14.
+ * forbid NUMBER COMMAND...: executes COMMAND under a seccomp(2) filter that kills the process at this system call.
+ * NUMBER is this architecture's; calls of other architectures are allowed. Needs Linux 4.14, nothing else.
  */
 #include <linux/audit.h>
 #include <linux/filter.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * grow DEPTH WIDTH LIFE: a chain of DEPTH processes, each of which first starts WIDTH - 1 others that live for LIFE
- * microseconds and then the next of the chain; all wait for whom they started. That makes 1 + DEPTH * WIDTH processes,
- * this one among them, the sooner the shorter LIFE is.
+ * microseconds and then the next one of the chain; each waits for its children. That makes 1 + DEPTH * WIDTH processes,
+ * this one among them; the shorter LIFE is, the sooner they end.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,11 +23,11 @@ static pid_t start(void)
     pid_t pid = fork();
 
     if (pid < 0)
-        _exit(75); /* the count would not be true */
+        _exit(75); /* the count would be wrong */
     return pid;
 }
 
-/* All of them ended well, so all were started. */
+/* All of them ended with success, so all were started. */
 static void wait_all(void)
 {
     int status;

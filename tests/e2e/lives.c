@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lives WAY: one process named "burner" computes for 80 ms, and comes to life and to its end by WAY. For tests.
+ * lives WAY: for tests. One process named "burner" computes for 80 ms; WAY says how it is started and how it ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 
 extern char **environ;
 static char *self;
-static int burning[2] = {-1, -1}; /* a pipe that those hold who burn, or will */
+static int burning[2] = {-1, -1}; /* a pipe that processes keep open that burn CPU time, or will */
 
 static double cpu(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * named FILE [ARGUMENT...]: starts a process for each record of FILE, then reads a byte from the FIFO `gate`, and ends
- * with all of them. A record is a name and three arguments (the first one is argv[0]), each with a NUL behind it. For
- * tests.
+ * named FILE [ARGUMENT...]: for tests. Starts a process for each record of FILE, then reads a byte from the FIFO
+ * `gate`, and ends with all of them. A record is a name and three arguments (the first one is argv[0]), each terminated
+ * by NUL.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@ enum { ARGUMENTS = 3, FILE_MOST = 1 << 20 };
 
 static char text[FILE_MOST];
 
-/* What was started: its name is in the environment, its arguments are where the kernel keeps them. */
+/* A started process: its name is in the environment, its arguments are where the kernel keeps them. */
 static int live(const char *name)
 {
     char c;
@@ -45,7 +45,7 @@ static void start(char **at)
         argv[i] = word(at);
     pid_t pid = fork();
     if (pid < 0)
-        _exit(75); /* the test counts on all of them */
+        _exit(75); /* the test relies on all of them */
     if (pid)
         return;
     setenv("NAMED", name, 1);

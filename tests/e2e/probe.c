@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prints all that a process inherits, one fact a line, sorted by kind, without anything that two runs of the same
- * program must differ in (its own pid, times). Run bare and wrapped, the outputs must be equal but for BARO_* and the
- * parent. The output goes to the file named first, so that the standard descriptors can be in any state.
+ * Prints all that a process inherits, one fact per line, sorted by kind, without anything in which two runs of the same
+ * program must differ (pids, times). Run bare and wrapped, the outputs must be equal except for BARO_* and the parent.
+ * The output goes to the file named first, so that the standard descriptors can be in any state.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -88,11 +88,11 @@ static void print_place(FILE *out)
         getitimer(i, &timer);
         fprintf(out, "timer %d %d\n", i, timer.it_value.tv_sec || timer.it_value.tv_usec);
     }
-    /* Whose they are can't be equal to another run's, but whether they are the starter's can. */
+    /* The ids differ from run to run, but whether they are those of the parent can be compared. */
     fprintf(out, "leader %d session-is-ours %d\n", getpgrp() == getpid(), getsid(0) == getpid());
 }
 
-/* Says which signals come, from whom and with what value, until TERM: `probe --signals FILE`. */
+/* Prints the signals that it gets, from which sender and with what value, until TERM: `probe --signals FILE`. */
 static int report_signals(const char *path)
 {
     FILE *out = fopen(path, "w");
@@ -122,7 +122,7 @@ int main(int argc, char **argv)
     int fd = argc > 1 ? open(argv[1], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1, high;
     FILE *out;
 
-    high = fcntl(fd, F_DUPFD_CLOEXEC, 900); /* away from the numbers that are looked at */
+    high = fcntl(fd, F_DUPFD_CLOEXEC, 900); /* away from the descriptors that are checked */
     if (high < 0)
         high = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     close(fd);

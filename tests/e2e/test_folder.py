@@ -103,7 +103,7 @@ def test_full_disk_leaves_no_empty_tape(run, work, monkeypatch):
     assert list(runs.iterdir()) == []
 
 
-# ---- ---- while the tape is written ----------------------------------------------------------------------------------
+# ---- while the tape is written ---------------------------------------------------------------------------------------
 
 
 def meanwhile(baro, tape, what, *options):
@@ -189,7 +189,7 @@ def test_tape_removed_by_rm_is_not_created_again(baro, work):
     assert not list(work.glob("t*"))
 
 
-# ---- ---- folders of other users -------------------------------------------------------------------------------------
+# ---- folders of other users ------------------------------------------------------------------------------------------
 
 SWAP = """
 import os, sys

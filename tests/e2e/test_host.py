@@ -461,7 +461,7 @@ def test_loopback_is_not_counted_as_traffic(run, tape):
     assert host["net_receive_bytes"] == sum(row["receive_bytes"] for row in others.values() if row["counted"])
 
 
-# ---- ---- when the machine is recorded -------------------------------------------------------------------------------
+# ---- when the machine is recorded ------------------------------------------------------------------------------------
 
 
 def test_machine_is_recorded_unless_job_is_short_or_option_is_off(run_both, tape, work):

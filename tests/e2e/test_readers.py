@@ -18,7 +18,7 @@ import time
 import pytest
 from readers import HOSTILE_NAME, call, good, one_line, tape, unescape  # noqa: F401 (tape is a fixture)
 
-# ---- ---- the formats that other programs rely on --------------------------------------------------------------------
+# ---- the formats that other programs rely on -------------------------------------------------------------------------
 
 MEMBERS = {
     "": "tape command start wall_ns exit job accounting commands recorder absent",
@@ -71,7 +71,7 @@ def test_block_is_the_same_live_and_later(baro, work):
     assert live.stderr == good(baro, "summary", work / "l.baro")
 
 
-# ---- ---- hostile names do no harm, and every name can be reconstructed ----------------------------------------------
+# ---- hostile names do no harm, and every name can be reconstructed ---------------------------------------------------
 
 
 def harmless(raw):
@@ -155,7 +155,7 @@ def test_machine_rows_of_a_tape_without_the_machine(baro, tape):
     assert good(baro, "export", "-e", "sensor", "-c", "name,temperature", tape) == b"name,temperature_celsius\n"
 
 
-# ---- ---- choosing rows and columns ----------------------------------------------------------------------------------
+# ---- choosing rows and columns ---------------------------------------------------------------------------------------
 
 
 def test_columns(baro, tape):
@@ -466,7 +466,7 @@ def test_rm_refuses_other_files(baro, work):
     assert call(baro, "rm", folder).returncode == 2 and folder.exists()
 
 
-# ---- ---- metrics, doctor, help --------------------------------------------------------------------------------------
+# ---- metrics, doctor, help -------------------------------------------------------------------------------------------
 
 
 def test_metrics(baro):

@@ -311,7 +311,7 @@ def test_no_cmdline(run, tape):
     assert "a-private-argument" not in text
 
 
-# ---- ---- how jobs and recordings end --------------------------------------------------------------------------------
+# ---- how jobs and recordings end -------------------------------------------------------------------------------------
 
 
 def test_exit_records(run_both, tape, source):

@@ -129,7 +129,7 @@ def check(found, *expected):
         assert v["begin_ns"] <= v["end_ns"]
 
 
-# ---- ---- healthy jobs -----------------------------------------------------------------------------------------------
+# ---- healthy jobs ----------------------------------------------------------------------------------------------------
 
 
 def test_healthy(verdicts):
@@ -333,7 +333,7 @@ def test_swap(verdicts, groups, swap):
             for at in range(0, len(x), 4096): x[at] = n & 255""")), "swap")
 
 
-# ---- ---- what a job waits for ---------------------------------------------------------------------------------------
+# ---- what a job waits for --------------------------------------------------------------------------------------------
 
 
 def disk_of(path):
@@ -429,7 +429,7 @@ def test_network(verdicts, slow_server):
             for _ in range(200): s.recv(1)""")), "network-wait")
 
 
-# ---- ---- processes, and the end of jobs -----------------------------------------------------------------------------
+# ---- processes, and the end of jobs ----------------------------------------------------------------------------------
 
 
 def test_many_processes(verdicts):

@@ -15,7 +15,7 @@ import pytest
 from wrapping import own_group, PATIENCE, PROBE, read_when, run, shell, state, stopped_by, until, WAIT_FOR_STOP, wrap
 
 
-# ---- ---- how the command ends ---------------------------------------------------------------------------------------
+# ---- how the command ends --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("status", [0, 1, 2, 3, 42, 124, 125, 126, 127, 128, 129, 130, 137, 143, 254, 255])
@@ -110,7 +110,7 @@ def test_script_without_interpreter(wrap, tmp_path, args):
     assert wrapped.returncode == 5
 
 
-# ---- ---- what the command inherits ----------------------------------------------------------------------------------
+# ---- what the command inherits ---------------------------------------------------------------------------------------
 
 INHERITED = [
     "{W} {P} $OUT",
@@ -240,7 +240,7 @@ print(fits(below, sys.argv[1:]))
     assert run([sys.executable, "-c", code, "./w"] + wrap[1:], env=base).stdout == b"True\n"
 
 
-# ---- ---- the wrapper closes descriptors -----------------------------------------------------------------------------
+# ---- the wrapper closes descriptors ----------------------------------------------------------------------------------
 
 
 def test_pipe_reader_sees_eof_when_the_command_closes_it(wrap):

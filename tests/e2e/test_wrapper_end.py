@@ -217,7 +217,7 @@ def test_cpu_is_no_longer_than_wall(run, work):
         assert summary["job"]["cpu_ns"] <= summary["wall_ns"]
 
 
-# ---- ---- a limit leaves no room for baro: the job runs all the same, and one line says that nothing was recorded ----
+# ---- a limit leaves no room for baro: the job runs all the same, and one line says that nothing was recorded ---------
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from wrapping import (
     WRAPPERS,
 )
 
-# ---- ---- the recorder and the wrapper are killed or hang ------------------------------------------------------------
+# ---- the recorder and the wrapper are killed or hang -----------------------------------------------------------------
 
 
 def test_recorder_is_killed(wrap):

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The wrapper with a recorder that does nothing but listen: what the wrapper itself does to a command can then be
- * tested and timed alone. `wrapdummy [-q] [--no-subreaper] [--log FILE] [--] COMMAND...`; the log gets one line per
- * message.
+ * The wrapper with a recorder that only listens: it serves to test and time what the wrapper itself does to a command.
+ * `wrapdummy [-q] [--no-subreaper] [--log FILE] [--] COMMAND...`; the log gets one line per message.
  */
 #include <fcntl.h>
 #include <poll.h>
