@@ -26,7 +26,8 @@ void settings_init_reading(struct settings *s)
 static const char *const formats[] = {"csv", "jsonl", "trace", "runlog", NULL};
 static const char *const bys[] = {"phase", "task", NULL};
 static const char *const kinds[] = {"process", "job", "event", "exit",   "host",   "cpu",
-                                       "disk",    "fs",  "net",   "sensor", "cgroup", "task", NULL};
+                                       "disk",    "fs",  "net",   "sensor", "cgroup", "task",
+                                       "directory", NULL};
 static const char *const picks[] = {"before", "nearest", "after", NULL};
 
 const struct opt options_summary[] = {
@@ -69,6 +70,11 @@ const struct opt options_show[] = {
      .offset = AT(count),
      .parse = take_count,
      .help = "print the N processes that use most CPU, or all (default: all; with --follow as many as fit)"},
+    {.name = "task",
+     .argument = "NAME",
+     .type = OPT_TEXT,
+     .offset = AT(task),
+     .help = "print the processes of this task alone (baro help record)"},
     JSON_OPTION,
     HELP,
     END,
@@ -119,7 +125,7 @@ const struct opt options_export[] = {
      .offset = AT(entity),
      .choices = kinds,
      .help = "what a row is: a process at a sample (the default), job (a sample of it), event, exit, or a reading of "
-             "host, cpu, disk, fs, net, sensor, cgroup or task"},
+             "host, cpu, disk, fs, net, sensor, cgroup, task or directory"},
     {.name = "dialect",
      .letter = 'd',
      .argument = "NAME",
@@ -141,6 +147,7 @@ const struct opt options_export[] = {
      .offset = AT(columns),
      .completes = OPT_A_METRIC,
      .help = "these columns, in this order, e.g. time,pid,name,rss (default: all that are recorded, and cores)"},
+    {.name = "list", .type = OPT_TRUE, .offset = AT(list), .help = "list formats, dialects and kinds of rows"},
     {.name = "output",
      .letter = 'o',
      .argument = "FILE",

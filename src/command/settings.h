@@ -85,6 +85,7 @@ struct settings {
     bool force;
     const char *output;    /* NULL: standard output */
     const char *at;        /* show, top: when */
+    const char *task;      /* show: this one alone; NULL: all */
     bool once;             /* top: print and end */
     int pick;              /* show: enum baro_pick, which sample */
     unsigned width, height; /* plot: in pixels or columns and lines; 0: what fits */

@@ -16,7 +16,7 @@
 struct row_memory {
     struct last_table cpu;
     uint64_t t_ns, before_ns; /* of the rows now, and of those before; before_ns: UINT64_MAX if there were none */
-    int process_cpu, job_cpu, cgroup_cpu; /* ids of metrics */
+    int process_cpu, job_cpu, cgroup_cpu, task_cpu; /* ids of metrics */
     struct baro_sample *before;           /* whose rows came before; NULL: there were none */
     struct last_table place;              /* where each process or entity stands in it, by id */
 };
@@ -35,6 +35,7 @@ struct row_memory *row_memory_new(void)
     m->process_cpu = find(BARO_KIND_PROCESS, "cpu");
     m->job_cpu = find(BARO_KIND_JOB, "cpu");
     m->cgroup_cpu = find(BARO_KIND_CGROUP, "cpu");
+    m->task_cpu = find(BARO_KIND_TASK, "cpu");
     return m;
 }
 
@@ -67,6 +68,9 @@ static int cpu_of(const struct row *r, uint32_t *ret_id, uint64_t *ret)
     case BARO_KIND_CGROUP:
         *ret_id = baro_entity_id(r->entity);
         return baro_entity_value(r->entity, r->memory->cgroup_cpu, ret);
+    case BARO_KIND_TASK:
+        *ret_id = baro_entity_id(r->entity);
+        return baro_entity_value(r->entity, r->memory->task_cpu, ret);
     default:
         return BARO_ABSENT_UNSUPPORTED;
     }

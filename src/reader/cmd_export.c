@@ -12,6 +12,7 @@
 #include "encode/escaped.h"
 #include "encode/runlog.h"
 #include "encode/trace.h"
+#include "reader/export_list.h"
 #include "reader/output.h"
 #include "reader/reader.h"
 
@@ -340,9 +341,30 @@ static int export(struct exporting *x)
     return 0;
 }
 
+/* Of a tape that is named, with the kinds that it alone has. */
+static int list(struct cli *cli, const char *name)
+{
+    struct baro_tape *tape = NULL;
+    struct reader_path path;
+    struct baro_error err = BARO_ERROR_INIT;
+    struct buf text = {0};
+    int status = name ? reader_open(cli, name, &tape, &path) : 0;
+    if (!status && tape && baro_tape_read_kinds(tape, &err) < 0)
+        status = cli_fail(cli, &err);
+    if (!status) {
+        export_list(tape, &text);
+        status = cli_out_text(cli, &text);
+    }
+    buf_done(&text);
+    baro_tape_close(tape);
+    return status;
+}
+
 int cmd_export(struct cli *cli, const struct settings *s, char **argv)
 {
     struct reader_path path;
+    if (s->list)
+        return list(cli, argv[0]);
     const char *output = s->output && strcmp(s->output, "-") == 0 ? NULL : s->output;
     struct exporting x = {.output = output, .cli = cli, .settings = s, .path = path.at};
     int status = reader_open(cli, argv[0], &x.tape, &path);

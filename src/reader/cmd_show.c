@@ -13,6 +13,7 @@
 #include "reader/show_kinds.h"
 #include "reader/show_machine.h"
 #include "reader/show_phases.h"
+#include "reader/show_tasks.h"
 #include "command/zone.h"
 #include "encode/encode.h"
 #include "encode/escaped.h"
@@ -45,7 +46,7 @@ struct show {
     const struct settings *settings;
     struct baro_tape *tape;
     const char *path;
-    struct row_memory *memory;
+    struct row_memory *memory, *of_tasks; /* apart: ids of entities are those of processes, too */
     uint64_t before_ns;  /* the sample that rates are taken from; UINT64_MAX: none */
     int64_t asked_ns;
     uint64_t tolerance_ns; /* a sample so much later is the one that was asked for */
@@ -95,12 +96,16 @@ static void remember(struct show *w, const struct baro_record *record, int kind)
 {
     const struct baro_sample *s = record->u.sample;
     struct row row = {.kind = kind, .header = baro_tape_header(w->tape), .t_ns = record->t_ns, .sample = s,
-                      .memory = w->memory};
+                      .memory = kind == BARO_KIND_TASK ? w->of_tasks : w->memory};
     if (kind == BARO_KIND_JOB) {
         row_begin(&row);
         return;
     }
-    for (size_t i = 0; i < baro_sample_count(s); i++) {
+    for (size_t i = 0; kind == BARO_KIND_TASK && i < baro_sample_entity_count(s, kind); i++) {
+        row.entity = baro_sample_entity(s, kind, i);
+        row_begin(&row);
+    }
+    for (size_t i = 0; kind == BARO_KIND_PROCESS && i < baro_sample_count(s); i++) {
         row.process = baro_sample_process(s, i);
         row_begin(&row);
     }
@@ -111,7 +116,9 @@ static int go_to(struct show *w, uint64_t t_ns, struct baro_record *ret)
 {
     int code;
     row_memory_free(w->memory);
+    row_memory_free(w->of_tasks);
     w->memory = row_memory_new();
+    w->of_tasks = row_memory_new();
     w->before_ns = UINT64_MAX;
     code = show_machine_before(w->tape, t_ns, w->memory, &w->err);
     if (code < 0)
@@ -124,12 +131,15 @@ static int go_to(struct show *w, uint64_t t_ns, struct baro_record *ret)
             w->before_ns = ret->t_ns;
             remember(w, ret, BARO_KIND_JOB);
             remember(w, ret, BARO_KIND_PROCESS);
+            remember(w, ret, BARO_KIND_TASK);
         }
     }
     return baro_tape_seek(w->tape, t_ns, ret, &w->err);
 }
 
 /* ---- for people ---- */
+
+#define COLUMNS_WITH_TASK 11u
 
 enum form { FORM_COUNT, FORM_BYTES, FORM_LETTER };
 
@@ -200,7 +210,8 @@ static int heavier(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
-static void process_cells(struct show *w, struct table *t, const struct forest *f, const struct line *l, bool tree)
+static void process_cells(struct show *w, struct table *t, const struct baro_sample *s, const struct forest *f,
+                          const struct line *l, bool tree)
 {
     const struct baro_process *p = f->at[l->node].process;
     struct buf b = {0};
@@ -223,6 +234,8 @@ static void process_cells(struct show *w, struct table *t, const struct forest *
     cell_of_value(t, p, w->metric.uss, FORM_BYTES);
     cell_of_value(t, p, w->metric.threads, FORM_COUNT);
     cell_of_value(t, p, w->metric.fds, FORM_COUNT);
+    if (t->columns == COLUMNS_WITH_TASK)
+        show_task_cell(s, p, t);
     command_cell(w, t, f, l->node, tree);
     buf_done(&b);
 }
@@ -348,30 +361,44 @@ static void say_rest(const struct line *at, size_t n, struct buf *b)
     buf_str(b, " cores)\n");
 }
 
-/* The tree, or of too many processes the heaviest. */
+/* Returns how many there are. */
+static size_t fill_lines(struct show *w, const struct baro_record *record, const struct forest *f, struct line *ret)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        if (show_task_fits(record->u.sample, f->at[i].process, w->settings->task))
+            fill_line(w, record, f, i, &ret[n++]);
+    }
+    return n;
+}
+
+/* The tree, or of too many processes the heaviest, or those of a task. */
 static int print_processes(struct show *w, const struct baro_record *record, const struct forest *f, struct buf *b)
 {
-    static const char *const titles[] = {"PID", "S", "CORES", "CPU", "RSS", "PSS", "USS", "THR", "FDS", "COMMAND"};
-    struct table t = {.columns = 10,
-                      .right = {true, false, true, true, true, true, true, true, true, false},
+    static const char *const titles[] = {"PID", "S", "CORES", "CPU", "RSS", "PSS", "USS", "THR", "FDS"};
+    const struct baro_sample *s = record->u.sample;
+    bool tasks = baro_sample_entity_count(s, BARO_KIND_TASK) > 0;
+    struct table t = {.columns = tasks ? COLUMNS_WITH_TASK : COLUMNS_WITH_TASK - 1,
+                      .right = {true, false, true, true, true, true, true, true, true},
                       .drop = {6, 8, 7, 1, 5, 3},
                       .n_drop = 6};
-    size_t most = most_of(w, b), n = most && most < f->n ? most : f->n;
     struct line *lines = calloc(f->n + 1, sizeof(*lines));
     if (!lines)
         return error_set(&w->err, -ENOMEM, "out of memory");
-    for (size_t i = 0; i < f->n; i++)
-        fill_line(w, record, f, i, &lines[i]);
-    if (n < f->n)
-        qsort(lines, f->n, sizeof(*lines), heavier);
+    size_t all = fill_lines(w, record, f, lines), most = most_of(w, b), n = most && most < all ? most : all;
+    if (n < all)
+        qsort(lines, all, sizeof(*lines), heavier);
     for (size_t i = 0; i < sizeof(titles) / sizeof(*titles); i++)
         table_text(&t, titles[i]);
+    if (tasks)
+        table_text(&t, "TASK");
+    table_text(&t, "COMMAND");
     for (size_t i = 0; i < n; i++)
-        process_cells(w, &t, f, &lines[i], n == f->n);
-    if (f->n)
+        process_cells(w, &t, s, f, &lines[i], n == f->n);
+    if (all)
         table_print(&t, w->cli->tty ? w->cli->width : 0, b);
-    if (n < f->n)
-        say_rest(lines + n, f->n - n, b);
+    if (n < all)
+        say_rest(lines + n, all - n, b);
     table_done(&t);
     free(lines);
     return 0;
@@ -387,6 +414,7 @@ static int print_text(struct show *w, const struct baro_record *record, struct b
         say_job(w, record, b);
     show_phases_text(&w->phases, record->t_ns, b);
     show_machine_line(w->tape, record, w->memory, b);
+    show_tasks_text(w->tape, record, w->of_tasks, w->settings->task, b);
     show_kinds_text(w->tape, record, b);
     if (w->cli->tty)
         wrap_lines(b, from, w->cli->width);
@@ -452,6 +480,8 @@ static int print_json(struct show *w, const struct baro_record *record, struct b
     row.kind = BARO_KIND_PROCESS;
     for (size_t i = 0; i < baro_sample_count(s); i++) {
         row.process = baro_sample_process(s, i);
+        if (!show_task_fits(s, row.process, w->settings->task))
+            continue;
         row_begin(&row);
         json_row(&processes, &row, &j);
     }
@@ -459,6 +489,10 @@ static int print_json(struct show *w, const struct baro_record *record, struct b
     show_phases_json(&w->phases, record->t_ns, &j);
     json_key(&j, "host");
     code = show_machine_json(w->tape, record, w->memory, &j, &w->err);
+    if (code == 0 && baro_sample_entity_count(s, BARO_KIND_TASK)) {
+        json_key(&j, "tasks");
+        code = show_kind_json(w->tape, record, BARO_KIND_TASK, w->settings->task, w->of_tasks, &j, &w->err);
+    }
     if (code == 0)
         code = show_kinds_json(w->tape, record, &j, &w->err);
     json_end(&j, '}');
@@ -478,6 +512,8 @@ static int print(struct show *w, uint64_t t_ns)
         code = go_to(w, t_ns, &record);
     if (code <= 0)
         return code < 0 ? cli_fail(w->cli, &w->err) : cli_failf(w->cli, "%s has no sample", w->path);
+    if (w->settings->task && !show_tasks_has(record.u.sample, w->settings->task))
+        return show_tasks_missing(w->cli, record.u.sample, w->settings->task, w->path);
     if (w->settings->follow && w->cli->tty && !w->settings->json) {
         cli_resize(w->cli);
         buf_str(&b, "\033[H\033[2J");
@@ -647,6 +683,7 @@ int cmd_show(struct cli *cli, const struct settings *s, char **argv)
         return status;
     status = show(&w);
     row_memory_free(w.memory);
+    row_memory_free(w.of_tasks);
     show_phases_done(&w.phases);
     baro_tape_close(w.tape);
     return status;

@@ -100,21 +100,22 @@ void show_kinds_text(const struct baro_tape *tape, const struct baro_record *rec
     }
 }
 
-static int kind_json(const struct baro_tape *tape, const struct baro_record *record, int kind, struct json *j,
-                     struct baro_error *err)
+int show_kind_json(const struct baro_tape *tape, const struct baro_record *record, int kind, const char *only,
+                   struct row_memory *memory, struct json *j, struct baro_error *err)
 {
     const struct baro_sample *s = record->u.sample;
     struct buf attributes = {0};
     struct row row = {.kind = kind, .header = baro_tape_header(tape), .t_ns = record->t_ns, .sample = s,
-                      .attributes = &attributes};
+                      .attributes = &attributes, .memory = memory};
     struct columns columns;
     int code = columns_choose(&columns, kind, NULL, tape, NULL, err);
     if (code < 0)
         return code;
-    json_key(j, baro_tape_kind_name(tape, kind));
     json_begin(j, '[');
     for (size_t i = 0; i < baro_sample_entity_count(s, kind); i++) {
         row.entity = baro_sample_entity(s, kind, i);
+        if (only && strcmp(only, baro_entity_name(row.entity)) != 0)
+            continue;
         if (baro_entity_read_ns(row.entity, &row.t_ns) != BARO_PRESENT)
             row.t_ns = record->t_ns;
         row_begin(&row);
@@ -135,8 +136,10 @@ int show_kinds_json(const struct baro_tape *tape, const struct baro_record *reco
     json_key(j, "entities");
     json_begin(j, '{');
     for (int kind = BARO_KIND_DIRECTORY; kind < baro_tape_kind_count(tape) && code == 0; kind++) {
-        if (baro_sample_entity_count(record->u.sample, kind))
-            code = kind_json(tape, record, kind, j, err);
+        if (!baro_sample_entity_count(record->u.sample, kind))
+            continue;
+        json_key(j, baro_tape_kind_name(tape, kind));
+        code = show_kind_json(tape, record, kind, NULL, NULL, j, err);
     }
     json_end(j, '}');
     return code;

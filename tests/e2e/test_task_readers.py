@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each reader says of tasks: the same figures everywhere, at any moment, while a recording goes on and after it; and
+names of tasks that are markup, formulas or terminal sequences."""
+
+import csv
+import io
+import json
+import os
+import re
+import secrets
+import signal
+import subprocess
+import sys
+
+import pytest
+from readers import unescape
+from test_injection import plain, strict
+
+# Holds memory and burns CPU time until a file is there.
+TOOL = """#!{python}
+import os, sys, time
+held = bytearray(b"x") * (30 << 20)
+spent = time.process_time() + 0.2
+while time.process_time() < spent:
+    sum(range(2000))
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.02)
+"""
+
+
+class Tools:
+    """A recording of tasks with these names, a process of each."""
+
+    def __init__(self, run, tape, work, names, wait_until):
+        self.run, self.tape, self.work, self.names = run, tape, work, names
+        self.tools = [f"t{i}{secrets.token_hex(4)}" for i in range(len(names))]
+        for tool in self.tools:
+            (work / tool).write_text(TOOL.format(python=sys.executable))
+            (work / tool).chmod(0o755)
+        rules = [o for name, tool in zip(names, self.tools) for o in ("--name", name + f"=/{tool} ".encode())]
+        self.recorder = run.popen("record", "-q", "-o", tape, "-i", "100ms", "--overhead", "off", *map(os.fsdecode, rules))
+        self.processes = []
+        try:
+            run.await_samples(tape)
+            self.processes = [subprocess.Popen([work / tool, work / "end"]) for tool in self.tools]
+            wait_until(self.all_known, "memory and CPU time of each task")
+        except BaseException:
+            self.stop()
+            raise
+
+    def all_known(self):
+        last = {unescape(t["name"]): t for t in self.run.export(self.tape, "task")}
+        return all((last.get(n, {}).get("uss_bytes") or 0) > 25 << 20 and last[n]["cpu_ns"] > 15e7 for n in self.names)
+
+    def stop(self):
+        (self.work / "end").touch()
+        for p in self.processes:
+            p.wait(60)
+        if self.recorder.poll() is None:
+            self.recorder.send_signal(signal.SIGINT)
+        assert self.recorder.wait(60) == 0
+        self.run.await_end(self.tape)
+
+    def out(self, *args):
+        return self.run(*args, status=0).stdout
+
+    def json(self, *args):
+        return json.loads(self.out(*args))
+
+
+@pytest.fixture
+def tools(run, tape, work, wait_until):
+    made = []
+
+    def make(*names):
+        made.append(Tools(run, tape, work, list(names), wait_until))
+        return made[-1]
+
+    yield make
+    for t in made:
+        if t.recorder.poll() is None:
+            t.stop()
+
+
+def test_every_reader(tools, work, tape):
+    t = tools(b"gul", b"fmp")
+    # While the recording goes on.
+    now = t.json("show", "--json", tape)
+    assert [x["name"] for x in now["tasks"]] == ["gul", "fmp"]
+    assert {p["task"] for p in now["processes"]} == {"gul", "fmp"}
+    gul = t.json("show", "--json", "--task", "gul", tape)
+    assert [x["name"] for x in gul["tasks"]] == ["gul"] and {p["task"] for p in gul["processes"]} == {"gul"}
+    living = now["t_ns"]
+    t.stop()
+    check_history(t, tape, living)
+    by_task = t.json("summary", "--by", "task", "--json", tape)["tasks"]
+    assert by_task == t.json("summary", "--json", tape)["tasks"]
+    assert [x["name"] for x in by_task] == ["gul", "fmp"]
+    assert re.search(r"^ .* [\d.]+  (gul|fmp)$", t.out("summary", tape), re.M)
+    check_reports(t, tape, work, by_task)
+    check_plots(t, tape)
+
+
+def check_history(t, tape, living):
+    """A task that has ended is there at each moment."""
+    t_ns = f"+{living / 1e9:.3f}s"
+    text = t.out("show", "--at", t_ns, tape)
+    assert re.search(r"^task gul: 1 process, [\d.]+ MB rss.*; so far .* cpu of 1 process", text, re.M), text
+    lines = text.splitlines()
+    assert any(line.split()[-2:] == ["TASK", "COMMAND"] for line in lines), text
+    rows = [line for line in lines if f"/{t.tools[0]} " in line]
+    assert len(rows) == 1 and " gul " in rows[0], text
+    only = t.out("show", "--at", t_ns, "--task", "fmp", tape)
+    assert "task fmp:" in only and "gul" not in only and f"/{t.tools[1]} " in only
+    ended = t.json("show", "--json", "--at", "end", "--pick", "before", tape)
+    cpu = {x["name"]: x["cpu_ns"] for x in ended["tasks"]}
+    assert cpu["gul"] > 15e7 and cpu["fmp"] > 15e7
+    missing = t.run("show", "--task", "no", tape)
+    assert missing.returncode and missing.stderr.count("\n") == 1 and "the tape has gul, fmp" in missing.stderr
+
+
+def check_reports(t, tape, work, by_task):
+    t.out("report", tape, "-o", work / "r.html")
+    html = (work / "r.html").read_text()
+    assert 'id="tasks"' in html and "CPU by task (cores)" in html and "Memory by task (RSS)" in html
+    markdown = t.out("report", tape, "-o", "-", "-F", "markdown")
+    assert "### Tasks" in markdown and re.search(r"^\| `gul` \|", markdown, re.M)
+    figures = {f["id"]: f for f in t.json("report", tape, "-o", "-", "-F", "json")["figures"]}
+    assert {"gul", "fmp"} <= {c["name"] for c in figures["cpu_tasks"]["curves"]}
+    t.out("report", tape, "-o", f"{work}/r/")
+    page = (work / "r" / "report.md").read_text()
+    assert "## By task" in page and "CPU time by task so far" in page and "by command, summed" not in page
+    for plot in ("aggregate_uss", "rss_vs_uss", "total_footprint", "aggregate_cpu", "cpu_time", "instance_count"):
+        assert list((work / "r").glob(plot + ".*")), plot
+
+
+def check_plots(t, tape):
+    text = t.out("plot", tape, "memory_tasks")
+    assert "gul" in text and "fmp" in text
+    assert "gul" in t.out("plot", tape, "task.cores@gul")
+
+
+def test_without_tasks(run, tape, work):
+    run.record(tape, "sleep 0.1")
+    assert run.summary(tape)["tasks"] == []
+    assert "tasks" not in json.loads(run("show", "--json", tape, status=0).stdout)
+    assert "TASK" not in run("show", tape, status=0).stdout
+    run("report", tape, "-o", work / "r.html", status=0)
+    html = (work / "r.html").read_text()
+    assert 'id="tasks"' not in html and "by task" not in html
+    assert "has no tasks" in run("show", "--task", "x", tape).stderr
+    # The plots are by program then, as is the tool of the dialect.
+    rows = list(csv.DictReader(io.StringIO(run("export", "-d", "oasislmf", tape, status=0).stdout)))
+    assert {r["tool"] for r in rows} <= {"sh", "sleep", "baro"} and rows
+
+
+def test_lists(run, tape, work):
+    text = run("export", "--list", status=0).stdout
+    for name in ("csv", "jsonl", "trace", "runlog", "oasislmf", "spare-cores", "process", "task", "directory"):
+        assert re.search(rf"^  {name} +\w", text, re.M), name
+    run.record(tape, "sleep 0.3", "--collect", "mine=echo 'a 1'", "-i", "50ms")
+    of_tape = run("export", "--list", tape, status=0).stdout
+    assert set(text.splitlines()) <= set(of_tape.splitlines())
+    assert re.search(r"^  mine +of this tape's own", of_tape, re.M), of_tape
+
+
+HOSTILE = [
+    b"<script>alert(1)</script>&\"'",
+    b"+cmd|' /C calc'!A0",
+    b"@SUM(1,2)",
+    b"\x1b[31mred\x1b]0;title\x07",
+    "\u202etxt.exe\u200b".encode(),
+    b"a|b`c`*d*_e_[f](g)\\",
+    b"tab\tand, comma",
+    b"x" * 63,
+]
+
+
+def test_hostile_names(tools, work, tape):
+    t = tools(*HOSTILE)
+    t.stop()
+    read = lambda *args: plain(t.run(*args, status=0, text=False).stdout.replace(b"\r\n", b"\n"))  # noqa: E731
+    names = {unescape(x["name"]) for x in strict(read("summary", "--json", tape))["tasks"]}
+    assert names == set(HOSTILE)
+    text = (["summary", "--by", "task"], ["summary"], ["show", "--at", "50%"], ["plot", "cpu_tasks"], ["top", "--once"])
+    for args in text:
+        order = [args[0], tape, *args[1:]] if args[0] == "plot" else [*args, tape]
+        assert read(*order)
+    for entity in ("task", "process", "exit"):
+        rows = list(csv.reader(io.StringIO(read("export", "-e", entity, "--safe", tape), newline=""), strict=True))
+        assert len({len(row) for row in rows}) == 1
+        assert not any(re.match(r"[=+@\t\r]", cell) for row in rows[1:] for cell in row), entity
+        objects = [strict(line) for line in read("export", "-e", entity, "-F", "jsonl", tape).splitlines()]
+        assert {unescape(o["name"] if entity == "task" else o["task"]) for o in objects} <= set(HOSTILE)
+    rows = list(csv.reader(io.StringIO(read("export", "-d", "oasislmf", tape), newline=""), strict=True))
+    assert {unescape(row[1]) for row in rows[1:]} == set(HOSTILE) and {len(row) for row in rows} == {9}
+    strict(read("export", "-F", "trace", tape))
+    check_hostile_reports(t, work, tape)
+
+
+def check_hostile_reports(t, work, tape):
+    t.out("report", tape, "-o", work / "h.html")
+    html = plain((work / "h.html").read_bytes())
+    assert "<script>alert" not in html and "&lt;script&gt;alert" in html
+    markdown = plain(t.run("report", tape, "-o", "-", "-F", "markdown", status=0, text=False).stdout)
+    widths = {len(re.findall(r"(?<!\\)\|", line)) for line in markdown.split("### Tasks")[1].split("###")[0].split("\n")
+              if line.startswith("|")}
+    assert len(widths) == 1 and "<script>" not in re.sub(r"(?s)(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", "", markdown)
+    t.out("plot", tape, "cpu_tasks", "-o", work / "h.svg")
+    assert "<script>" not in plain((work / "h.svg").read_bytes())
+    strict(t.out("report", tape, "-o", "-", "-F", "json"))
+    t.out("report", tape, "-o", f"{work}/h/")
+    assert plain((work / "h" / "report.md").read_bytes())
