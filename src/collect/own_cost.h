@@ -36,6 +36,9 @@ void own_cost_charge(struct own_cost *o, bool sampled);
 void own_cost_missed(struct own_cost *o, uint64_t n);
 void own_cost_left_out(struct own_cost *o, uint64_t n);
 
+/* Goes on from the values of another recorder's last sample. */
+void own_cost_resume(struct own_cost *o, const struct baro_sample *last);
+
 /* To be called when the control groups are read: their counts include the helpers' forks that were refused so far. */
 void own_cost_note_refused(struct own_cost *o);
 

@@ -278,6 +278,26 @@ bool sampler_group_counts(const struct sampler *s, uint64_t *ret_before_ns)
     return s->group.meter.fd >= 0;
 }
 
+void sampler_group_base(const struct sampler *s, uint64_t *ret_user_ns, uint64_t *ret_system_ns)
+{
+    *ret_user_ns = s->group.base.user_ns;
+    *ret_system_ns = s->group.base.system_ns;
+}
+
+void sampler_group_set_base(struct sampler *s, uint64_t user_ns, uint64_t system_ns)
+{
+    s->group.base = (struct cgroup_reading){user_ns, system_ns};
+}
+
+void sampler_resume(struct sampler *s, const struct baro_sample *last)
+{
+    job_resume(s->sampling.job, last);
+    own_cost_resume(&s->own, last);
+    s->processes.samples = last->self[RECORDER_process_samples];
+    s->job.lossy = last->self[RECORDER_lossy_intervals];
+    job_row_lossy(&s->job);
+}
+
 size_t sampler_groups_find_members(struct sampler *s)
 {
     return group_job_find(&s->group);

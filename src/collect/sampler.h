@@ -130,6 +130,13 @@ int sampler_groups_begin(struct sampler *s, const struct cgroup_location *place,
 /* Does the kernel count the CPU time of that group? ret_before_ns: what it had used before the recording. */
 bool sampler_group_counts(const struct sampler *s, uint64_t *ret_before_ns);
 
+/* The CPU time that the group had used before the recording: as read, or as another recorder has read it. */
+void sampler_group_base(const struct sampler *s, uint64_t *ret_user_ns, uint64_t *ret_system_ns);
+void sampler_group_set_base(struct sampler *s, uint64_t user_ns, uint64_t system_ns);
+
+/* Another recorder took this sample as its last one, and the members were discovered: all counters go on from there. */
+void sampler_resume(struct sampler *s, const struct baro_sample *last);
+
 /* Adds the processes of that group that are not members yet. Returns the number of processes in it. */
 size_t sampler_groups_find_members(struct sampler *s);
 

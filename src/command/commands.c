@@ -71,7 +71,8 @@ const struct cli_command cli_commands[] = {
               "until it is empty or removed. All jobs share one recorder, one source of events and one budget. The "
               "machine has a tape of its own.\n\n"
               "It runs until it receives SIGINT or SIGTERM. The processes are never signalled or stopped. The tapes "
-              "are folders of segments, which all commands read, also while they are written.",
+              "are folders of segments, which all commands read, also while they are written. When it is started "
+              "again, also after it was killed, it goes on with the tapes of jobs that live.",
      .examples = "baro observe --cgroup 'system.slice/*.service'\trecord each service\n"
                  "baro observe --cgroup 'jobs/*' --dir /var/lib/barograph --keep 1d\tkeep the last day of each job",
      .options = options_observe,

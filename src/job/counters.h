@@ -141,4 +141,11 @@ void totals_know(struct job *j, const struct member *m);
  */
 void exits_report(struct job *j, uint64_t now_ns);
 
+/* Job metrics that are made of process metrics; the first LEDGER_MAX in the order of enum ledger_counter. */
+struct totals_sum {
+    enum job_metric job;
+    enum process_metric process;
+};
+const struct totals_sum *totals_sums(size_t *ret_n);
+
 #endif

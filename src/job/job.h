@@ -193,6 +193,10 @@ uint64_t job_rss(struct job *j);
 /* What a member has used itself and taken over from reaped children, since attach. */
 uint64_t job_ledger(const struct member *m, enum ledger_counter c);
 
+/* Another recorder has recorded this job until its last sample `last`, and its members were found anew: totals go on
+ * from there, and what a member has used since then counts. What has ended in between is known to the kernel only. */
+void job_resume(struct job *j, const struct baro_sample *last);
+
 void job_event(struct job *j, uint64_t t_ns, enum baro_event_kind kind, const struct member *m, uint64_t number,
                const char *text);
 

@@ -5,10 +5,7 @@
 #include "job/counters.h"
 #include "job/task.h"
 
-static const struct {
-    enum job_metric job;
-    enum process_metric process;
-} sums[] = {
+static const struct totals_sum sums[] = {
     /* job metrics that are made of process metrics; the first LEDGER_MAX in the order of enum ledger_counter */
     {JOB_cpu_user, PROCESS_cpu_user},
     {JOB_cpu_system, PROCESS_cpu_system},
@@ -26,6 +23,12 @@ static const struct {
 };
 
 #define N_SUMS (sizeof(sums) / sizeof(*sums))
+
+const struct totals_sum *totals_sums(size_t *ret_n)
+{
+    *ret_n = N_SUMS;
+    return sums;
+}
 
 void totals_know(struct job *j, const struct member *m)
 {

@@ -106,7 +106,7 @@ static struct job_entry *entry_new(struct jobs *j, const struct job_request *q)
 /* A group that has become empty meanwhile is no error. */
 static bool is_worth_a_line(const struct jobs *j, int code)
 {
-    return code != -ESRCH && code != -ENOENT && !j->n_left;
+    return code != -ESRCH && code != -ENOENT && !j->n_failed;
 }
 
 static void begin(struct search *s, const struct job_request *q)
@@ -122,16 +122,20 @@ static void begin(struct search *s, const struct job_request *q)
     struct job_entry *e = reserve(j) ? entry_new(j, q) : NULL;
     int code = e ? job_tape_open(e, &err) : error_set(&err, -ENOMEM, "out of memory");
     bool opened = code == 0;
-    if (code == 0)
+    if (code == 0) {
         code = observe_begin(s->observer, &e->options, &e->recorder, &err);
+        left_release(e);
+    }
     if (code == 0) {
         insert(j, e);
         return;
     }
     if (is_worth_a_line(j, code))
         j->options->say(j->options->context, err.text);
-    j->n_left += code != -ESRCH && code != -ENOENT;
-    if (opened)
+    j->n_failed += code != -ESRCH && code != -ENOENT;
+    if (opened && e->begun)
+        left_give_back(&j->left, e);
+    else if (opened)
         job_tape_discard(e);
     if (e)
         entry_free(e);
@@ -152,6 +156,11 @@ static bool turn(void *context, struct observer *o)
         begin(&s, &host);
     for (size_t i = 0; i < j->options->n_patterns; i++)
         groups_each(j->options->patterns[i], on_group, &s);
+    /* All jobs that live have begun: what other tapes have no end, their jobs are over. */
+    while (!s.more && j->left.n) {
+        left_close_one(&j->left, j->options->dir_fd);
+        s.more = clock_monotonic_ns() > s.began_ns + BEGIN_NS && j->left.n;
+    }
     return s.more;
 }
 
@@ -164,7 +173,9 @@ int jobs_run(const struct jobs_options *options, struct baro_error *err)
                                       .turn = turn,
                                       .ended = on_ended,
                                       .context = &j};
+    left_list(&j.left, options->dir_fd);
     int code = observe_run(&o, err);
+    left_done(&j.left);
     free(j.at);
     return code;
 }

@@ -20,13 +20,24 @@ struct job_entry {
     uint64_t segment_retry_ns; /* when the next segment is tried again, after one could not be made */
     bool segment_reported, begun;
     char *folder; /* its name in the folder of the tapes */
+    /* left.c: what another observer has recorded; until the job has begun */
+    struct baro_tape *before;
+    struct baro_sample *last;
+    struct record_resume resume;
+};
+
+/* Names of tapes that may have no end. */
+struct left_tapes {
+    char **at;
+    size_t n;
 };
 
 struct jobs {
     const struct jobs_options *options;
     struct job_entry **at; /* by name */
     size_t n, cap;
-    size_t n_left; /* jobs that could not be recorded, and are tried again */
+    size_t n_failed; /* jobs that could not be recorded, and are tried again */
+    struct left_tapes left;
 };
 
 /* What is there to be recorded. */
@@ -39,6 +50,16 @@ struct job_request {
 /* groups.c: calls fn for each control group that matches and has processes. */
 typedef void groups_fn(void *context, const char *path, uint64_t inode);
 void groups_each(const char *pattern, groups_fn *fn, void *context);
+
+/* left.c */
+void left_list(struct left_tapes *l, int dir_fd); /* all tapes of the folder */
+void left_done(struct left_tapes *l);
+/* Goes on with the tape whose name ends like this. Returns the descriptor of its next segment, or -ENOENT: there is
+ * none. left_release() when the job has begun. */
+int left_continue(struct left_tapes *l, struct job_entry *e, const char *ending);
+void left_release(struct job_entry *e);
+void left_give_back(struct left_tapes *l, struct job_entry *e); /* it could not begin */
+void left_close_one(struct left_tapes *l, int dir_fd); /* one whose job is over */
 
 /* tape.c */
 int job_tape_open(struct job_entry *e, struct baro_error *err); /* sets options.tape_fd and what writes the segments */

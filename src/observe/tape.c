@@ -29,17 +29,23 @@ static void harmless(const char *name, char ret[static NAME_MOST + 1])
     ret[n] = 0;
 }
 
-static char *folder_name(const struct job_entry *e)
+/* What names of tapes of this job have in common. */
+static void ending_of(const struct job_entry *e, char ret[static NAME_MOST + 32])
 {
-    char plain[NAME_MOST + 1], when[32], *name = NULL;
+    char plain[NAME_MOST + 1];
+    harmless(e->name, plain);
+    snprintf(ret, NAME_MOST + 32, "Z-%s-%llu.baro", plain, (unsigned long long)e->id);
+}
+
+static char *folder_name(const char *ending)
+{
+    char when[32], *name = NULL;
     int64_t now = clock_realtime_ns();
     time_t s = (time_t)(now / (int64_t)NS_PER_SEC);
     struct tm tm;
-    harmless(e->name, plain);
     gmtime_r(&s, &tm);
     strftime(when, sizeof(when), "%Y%m%dT%H%M%S", &tm);
-    if (asprintf(&name, "%s.%06uZ-%s-%llu.baro", when, (unsigned)(now % (int64_t)NS_PER_SEC / 1000), plain,
-                 (unsigned long long)e->id) < 0)
+    if (asprintf(&name, "%s.%06u%s", when, (unsigned)(now % (int64_t)NS_PER_SEC / 1000), ending) < 0)
         return NULL;
     return name;
 }
@@ -94,10 +100,15 @@ static void on_no_segment(void *context)
 int job_tape_open(struct job_entry *e, struct baro_error *err)
 {
     const struct jobs_options *o = e->jobs->options;
-    e->folder = folder_name(e);
-    if (!e->folder)
-        return error_set(err, -ENOMEM, "out of memory");
-    int fd = segments_create(&e->segments, o->dir_fd, e->folder, e->folder, false, o->keep, err);
+    char ending[NAME_MOST + 32];
+    ending_of(e, ending);
+    int fd = e->options.host_alone ? -ENOENT : left_continue(&e->jobs->left, e, ending);
+    e->begun = fd >= 0;
+    if (fd < 0) {
+        e->folder = folder_name(ending);
+        fd = e->folder ? segments_create(&e->segments, o->dir_fd, e->folder, e->folder, false, o->keep, err)
+                       : error_set(err, -ENOMEM, "out of memory");
+    }
     if (fd < 0)
         return fd;
     e->options.tape_fd = fd;

@@ -81,10 +81,12 @@ void recorder_finish(struct recorder *r)
         r->job.closing = true;
         sampler_settle(&r->sampler);
         event_check_survivors(r);
-        report_survivors(r);
+        if (!r->leaves)
+            report_survivors(r);
         limits_find(r);
         marks_finish(r);
-        job_event(&r->job, r->end_ns ? r->end_ns : sampler_now(&r->sampler), BARO_EVENT_END, NULL,
+        if (!r->leaves)
+            job_event(&r->job, r->end_ns ? r->end_ns : sampler_now(&r->sampler), BARO_EVENT_END, NULL,
                   (uint64_t)(uint32_t)r->status,
                   r->status_known ? ""
                   : r->detached   ? "detached"

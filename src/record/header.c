@@ -208,6 +208,11 @@ int header_fill(struct baro_header *h, const struct record_options *o, uint64_t 
     h->start_monotonic_ns = now_monotonic_ns;
     h->start_boottime_ns = clock_boottime_ns() - passed;
     h->start_realtime_ns = clock_realtime_ns() - (int64_t)passed;
+    if (o->resume) {
+        h->start_boottime_ns = o->resume->header->start_boottime_ns;
+        h->start_realtime_ns = o->resume->header->start_realtime_ns;
+        h->segment = o->resume->segment;
+    }
     fill_machine(h);
     fill_recorder(h);
     fill_place(h);

@@ -207,8 +207,11 @@ int observe_run(const struct observe_options *options, struct baro_error *err)
     int code = open_all(&o, err);
     if (code == 0)
         run(&o);
-    while (o.all.n)
-        observe_end(&o, o.all.due[o.all.n - 1]);
+    while (o.all.n) {
+        struct recorder *r = o.all.due[o.all.n - 1];
+        r->leaves = !r->options->host_alone;
+        observe_end(&o, r);
+    }
     recorders_done(&o.all);
     return code;
 }

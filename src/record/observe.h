@@ -24,7 +24,8 @@ struct observe_options {
     void *context;
 };
 
-/* Records until INT, TERM or HUP arrives. Returns 0, or a negative code if nothing can be recorded. */
+/* Records until INT, TERM or HUP arrives. The tapes of jobs that live then have no end, so that another observer can go
+ * on with them. Returns 0, or a negative code if nothing can be recorded. */
 int observe_run(const struct observe_options *options, struct baro_error *err);
 
 /* Begins a job, as record_attach() does; its options are borrowed until it has ended, and its tape is closed. For

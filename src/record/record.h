@@ -32,6 +32,13 @@ struct record_program {
     const char *name, *command;
 };
 
+/* What a recorder before this one has recorded of the same job, on the same boot, and where it goes on. */
+struct record_resume {
+    const struct baro_header *header; /* of the last segment */
+    const struct baro_sample *last;   /* its last sample */
+    uint32_t segment;                 /* the one that tape_fd is */
+};
+
 struct record_options {
     int tape_fd;            /* closed by the recorder */
     uint64_t wanted;        /* mask of process metrics */
@@ -61,6 +68,7 @@ struct record_options {
      * recorder removes it if the wrapper was killed. */
     const struct marks_file *marks;
     bool no_events;         /* only scan, for tests and for users who ask for it */
+    const struct record_resume *resume; /* an observer: the job is continued; NULL: it begins */
     int events_fd;          /* run: from record_listen(); closed by the recorder */
     struct record_observer observer;
     /* After each sample, for a tape in segments: bytes is how long the current one is. Returns a descriptor to go on

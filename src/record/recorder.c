@@ -348,7 +348,9 @@ static bool descriptors_left(void)
 
 static int prepare(struct recorder *r, const struct record_options *o, struct baro_error *err)
 {
-    uint64_t now = o->start_ns ? o->start_ns : clock_monotonic_ns();
+    uint64_t now = o->resume    ? o->resume->header->start_monotonic_ns
+                   : o->start_ns ? o->start_ns
+                                 : clock_monotonic_ns();
     r->options = o;
     for (size_t i = 0; i < TARGETS_MAX; i++)
         r->target_fds[i] = -1;
@@ -480,6 +482,14 @@ static void report_attached(struct recorder *r)
         recorder_event(r, BARO_EVENT_START, NULL, before_ns, "attached");
 }
 
+static void resume(struct recorder *r)
+{
+    const struct baro_sample *last = r->options->resume->last;
+    uint64_t now = sampler_now(&r->sampler);
+    sampler_resume(&r->sampler, last);
+    recorder_event(r, BARO_EVENT_GAP, NULL, now > last->t_ns ? now - last->t_ns : 0, "no observer was running");
+}
+
 int recorder_begin(struct recorder *r, const struct record_options *options, struct baro_error *err)
 {
     int code = prepare(r, options, err);
@@ -493,7 +503,10 @@ int recorder_begin(struct recorder *r, const struct record_options *options, str
         return code;
     limits_find(r);
     sampler_discover(&r->sampler);
-    report_attached(r);
+    if (options->resume)
+        resume(r);
+    else
+        report_attached(r);
     r->started = true;
     recorder_first_tick(r);
     return 0;

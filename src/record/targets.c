@@ -87,6 +87,10 @@ static int open_group(struct recorder *r, struct baro_error *err)
     sampler_advance(&r->sampler);
     if (sampler_groups_begin(&r->sampler, &r->places->at[0], true) < 0)
         return error_set(err, -ENOENT, "%s: the control group was removed", path);
+    const struct record_resume *resume = r->options->resume;
+    if (resume)
+        sampler_group_set_base(&r->sampler, resume->header->group_user_ns, resume->header->group_system_ns);
+    sampler_group_base(&r->sampler, &r->header.group_user_ns, &r->header.group_system_ns);
     uint64_t before_ns;
     bool counts = sampler_group_counts(&r->sampler, &before_ns); /* else CPU time is the sum over members */
     snprintf(r->header.cgroup_mode, sizeof(r->header.cgroup_mode), "%s", counts ? "target" : "members");

@@ -225,6 +225,8 @@ struct baro_header {
     /* a tape in segments: which of them this is, from 1 on, and how much is kept; 0: a tape in one file; no limit */
     uint32_t segment;
     uint64_t keep_ns, keep_bytes;
+    /* a control group as the job: CPU time that it had used before the recording, for a recorder that continues it */
+    uint64_t group_user_ns, group_system_ns;
 };
 
 /* The entities of any kind; NULL if the sample has none. */

@@ -15,7 +15,7 @@ enum field {
     FIELD_CORES_SOURCE, FIELD_PIDS_LIMIT, FIELD_PIDS_SOURCE, FIELD_CPU_MODEL, FIELD_NUMA_NODES, FIELD_CGROUP_MODE,
     FIELD_MEMORY_ABSENT, FIELD_CORES_ABSENT, FIELD_PIDS_ABSENT,
     FIELD_RECORDER_PID, FIELD_RECORDER_START, FIELD_PID_NAMESPACE, FIELD_SEGMENT, FIELD_KEEP_NS,
-    FIELD_KEEP_BYTES,
+    FIELD_KEEP_BYTES, FIELD_GROUP_USER, FIELD_GROUP_SYSTEM,
 };
 
 #define CLK_TCK_MOST 1000000u /* times are computed with it; Linux has 100, and 1024 on Alpha */
@@ -93,6 +93,8 @@ static void write_recorder(struct buf *out, const struct baro_header *h)
     write_some(out, FIELD_SEGMENT, h->segment);
     write_some(out, FIELD_KEEP_NS, h->keep_ns);
     write_some(out, FIELD_KEEP_BYTES, h->keep_bytes);
+    write_some(out, FIELD_GROUP_USER, h->group_user_ns);
+    write_some(out, FIELD_GROUP_SYSTEM, h->group_system_ns);
 }
 
 void head_write(struct buf *out, const struct baro_header *h)
@@ -168,6 +170,8 @@ static bool take_number(uint64_t field, struct span v, struct baro_header *h)
     case FIELD_SEGMENT: h->segment = (uint32_t)n; return true;
     case FIELD_KEEP_NS: h->keep_ns = n; return true;
     case FIELD_KEEP_BYTES: h->keep_bytes = n; return true;
+    case FIELD_GROUP_USER: h->group_user_ns = n; return true;
+    case FIELD_GROUP_SYSTEM: h->group_system_ns = n; return true;
     default: return false;
     }
 }

@@ -62,6 +62,11 @@ struct segments_writer {
 int segments_create(struct segments_writer *ret, int parent_fd, const char *name, const char *path, bool replace,
                     struct segments_keep keep, struct baro_error *err);
 
+/* Goes on in a folder that another recorder has left: opens it, and makes its next segment, at t_ns. Returns the
+ * descriptor of the segment, -EBUSY if a recorder writes there, or -errno. */
+int segments_continue(struct segments_writer *ret, int parent_fd, const char *name, uint64_t t_ns,
+                      struct segments_keep keep, struct baro_error *err);
+
 /* Is it time for another segment? bytes: of the last one so far. */
 bool segments_due(const struct segments_writer *w, uint64_t t_ns, uint64_t bytes);
 /* Creates it. The caller then writes into it, or takes it back. Returns its descriptor or -errno. */

@@ -121,6 +121,81 @@ def test_the_machine_has_a_tape(run, jobs, observer, wait_until):
     assert run.export(tape, "host")
 
 
+# Computes and starts short processes until the file is there.
+LOAD = """
+import os, subprocess, sys
+while not os.path.exists(sys.argv[1]):
+    subprocess.run(["/bin/sh", "-c", "i=0; while [ $i -lt 500 ]; do i=$((i+1)); done"])
+    sum(range(20000))
+"""
+
+
+@needs_root
+def test_killed_again_and_again(run, work, jobs, observer, wait_until):
+    """An observer that is killed and started again loses no sample that it has written, counts nothing twice, and does
+    not disturb the jobs: the totals are those of the control groups. A job that ends meanwhile gets an end."""
+    groups = [jobs(f"job{i}", [PYTHON, "-S", "-c", LOAD, work / "stop"]) for i in range(3)]
+    brief = jobs("brief", [PYTHON, "-S", "-c", LOAD, work / "stop-brief"])
+    observer.start()
+    tapes = [observer.tape(g) for g in groups]
+    brief_tape = observer.tape(brief)
+    seen = {t: [] for t in [*tapes, brief_tape]}
+    for turn in range(5):
+        for t in seen:
+            if t != brief_tape or turn == 0:
+                wait_until(lambda t=t: len(run.instants(t)) > len(seen[t]) + 2, "more samples")
+        observer.p.kill()
+        assert observer.p.communicate()[1] == b""
+        for t in seen:
+            instants = run.instants(t)
+            assert instants[: len(seen[t])] == seen[t]
+            seen[t] = instants
+        if turn == 0:
+            (work / "stop-brief").touch()
+            assert brief.process.wait(60) == 0
+        observer.start()
+    for t in tapes:
+        wait_until(lambda t=t: len(run.instants(t)) > len(seen[t]) + 2, "more samples")
+    (work / "stop").touch()
+    for g in groups:
+        assert g.process.wait(60) == 0
+    for g, tape in zip(groups, tapes):
+        await_end(run, tape)
+        assert observer.tapes(g) == [tape]
+        s = run.summary(tape)
+        assert accounted(s) == g.usage_ns()
+        rows = run.export(tape, "job")
+        assert [r["t_ns"] for r in rows][: len(seen[tape])] == seen[tape]
+        assert all(a["t_ns"] < b["t_ns"] and a["cpu_ns"] <= b["cpu_ns"] for a, b in zip(rows, rows[1:]))
+        assert s["job"]["cpu_ns"] >= s["accounting"]["cpu_counted_ns"]
+        assert sum(e["event"] == "gap" for e in run.export(tape, "event")) == 5
+        first = [r for r in run.export(tape, "process") if r["pid"] == g.process.pid]
+        assert len({r["start_ticks"] for r in first}) == 1
+        assert all(a["cpu_ns"] <= b["cpu_ns"] for a, b in zip(first, first[1:]))
+    s = run.summary(brief_tape)
+    assert s["is_incomplete"] is False and run.instants(brief_tape) == seen[brief_tape]
+    observer.stop()
+
+
+@needs_root
+def test_stopped_and_started_again(run, jobs, observer, wait_until):
+    """A job that lives on is continued on the same tape, which has no end in between."""
+    group = jobs("sleeps", ["sleep", "1000"])
+    observer.start()
+    tape = observer.tape(group)
+    wait_until(lambda: run.instants(tape), "its first sample")
+    observer.stop()
+    before = run.instants(tape)
+    observer.start()
+    wait_until(lambda: len(run.instants(tape)) > len(before), "a sample of the second observer")
+    group.process.kill()
+    group.process.wait()
+    wait_until(lambda: any(e["event"] == "end" for e in run.export(tape, "event")), "the end")
+    observer.stop()
+    assert len([e for e in run.export(tape, "event") if e["event"] == "end"]) == 1
+    assert observer.tapes(group) == [tape]
+
+
 def test_wrong_calls(baro, work):
     one_line(call(baro, "observe"), 2, "--cgroup")
     one_line(call(baro, "observe", "--cgroup", ""), 2, "PATTERN")
