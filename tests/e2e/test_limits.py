@@ -218,19 +218,20 @@ def members(value, path=""):
 
 
 def test_every_name_is_documented(run, work):
-    ran, attached, failed = work / "r.baro", work / "a.baro", work / "f.baro"
+    ran, attached, failed, tasks = (work / f"{name}.baro" for name in ("ran", "attached", "failed", "tasks"))
     run.record(failed, "exit 3", status=3)  # it has a verdict
     job = [sys.executable, "-c", EATER, "20", "0.6"]
-    run.record(ran, job)
-    other = subprocess.Popen([sys.executable, "-c", EATER, "20", "60"])
+    run.record(ran, job, "--du", work)
+    other = subprocess.Popen([sys.executable, "-c", EATER, "20", "60.125"])
     try:
         time.sleep(0.2)
         run("record", "-q", "-o", attached, "--for", "0.5s", "--pid", other.pid, status=0)
+        run("record", "-q", "-o", tasks, "--for", "0.5s", "--match", "60[.]125", status=0)
     finally:
         other.kill()
         other.wait()
     found = set()
-    for tape in (ran, attached, failed):
+    for tape in (ran, attached, failed, tasks):
         d = json.loads(run("summary", "--json", tape, status=0).stdout)
         found |= {m.replace("rss_peak_held_by", "pss_peak_held_by") for m in members(d)}
         if d["before"] is None:
