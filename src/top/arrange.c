@@ -25,10 +25,11 @@ static bool holds(const struct wish *w, const char *text)
     return w->regex ? regexec(w->regex, text, 0, NULL, 0) == 0 : strcasestr(text, w->filter) != NULL;
 }
 
-static bool matches(const struct wish *w, const struct baro_process *p)
+static bool matches(const struct model *m, const struct wish *w, const struct baro_process *p)
 {
     char pid[16];
-    if (!*w->filter || holds(w, baro_process_name(p)) || holds(w, baro_process_cmdline(p)))
+    if (!*w->filter || holds(w, baro_process_name(p)) || holds(w, baro_process_cmdline(p)) ||
+        holds(w, model_task(m, p)))
         return true;
     int32_t v = baro_process_pid(p);
     size_t at = sizeof(pid) - 1;
@@ -42,7 +43,7 @@ static void choose(struct model *m, const struct wish *w)
     m->n_matches = 0;
     for (size_t k = m->n; k-- > 0;) {
         struct node *node = &m->at[k];
-        node->is_match = matches(w, node->process);
+        node->is_match = matches(m, w, node->process);
         node->is_folded = node->below && model_is_listed(w->folded, w->n_folded, node->id) != w->folds_all;
         m->n_matches += node->is_match;
         node->is_shown = node->is_match;

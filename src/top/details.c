@@ -89,6 +89,8 @@ static void metric_line(struct sheet *s, const struct baro_process *p, const str
     grid_text(g, row, column, column + 22, STYLE_LABEL, m->stem);
     if (reason)
         buf_printf(&b, "- (%s)", baro_absent_name((enum baro_absent)reason));
+    else if (m->unit == BARO_UNIT_ENTITY) /* the task is the only one */
+        buf_str(&b, model_task(s->v->model, p));
     else
         put_value(&b, m, value);
     grid_take(g, row, column + 23, column + 38, reason ? STYLE_FAINT : STYLE_PLAIN, &b);

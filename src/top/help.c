@@ -8,13 +8,13 @@ static const struct {
     const char *key, *text;
 } lines[] = {
     {NULL, "Lists"},
-    {"Tab", "processes, commands, events"},
+    {"Tab", "processes, tasks, commands, events"},
     {"up down PgUp PgDn", "select a row (also j, k; ^ and $: first and last)"},
     {"Enter", "all that is known of the process, and back"},
     {"c t m i p n", "sort by cores, CPU time, memory, I/O, pid, name"},
     {"s r", "next order; the other way round"},
     {"T f F", "tree or one list; fold what is below a process; fold all"},
-    {"/ Esc", "filter names and command lines: a regular expression; end"},
+    {"/ Esc", "filter names, commands and tasks: a regular expression; end"},
     {NULL, "Time"},
     {"left right", "back and on by a hundredth ([ ]: a tenth; , .: a sample)"},
     {"Home End 0 ... 9", "the beginning; the newest sample; 0 % to 90 % of it"},

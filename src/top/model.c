@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "encode/row.h"
+
 #define CLIMB_MOST 64 /* a tape may say anything: no circle of parents holds us up */
 
 static int reserve(void *at, size_t *cap, size_t n, size_t size)
@@ -248,4 +250,14 @@ void model_done(struct model *m)
     map_done(&m->by_ended_pid);
     map_done(&m->by_name);
     *m = (struct model){0};
+}
+
+const char *model_task(const struct model *m, const struct baro_process *p)
+{
+    uint64_t id;
+    const struct baro_sample *s = m->between.now;
+    if (!s || baro_process_value(p, baro_metric_find(BARO_KIND_PROCESS, "task", 4), &id) != BARO_PRESENT)
+        return "";
+    const char *name = row_task_name(NULL, s, id);
+    return name ? name : "";
 }

@@ -8,8 +8,8 @@
 #define BRANCH_MOST 12u /* levels that are drawn */
 
 enum column_id {
-    COLUMN_PID, COLUMN_USER, COLUMN_STATE, COLUMN_THREADS, COLUMN_FDS, COLUMN_CORES, COLUMN_CORES_TREE, COLUMN_CPU,
-    COLUMN_RSS, COLUMN_RSS_TREE, COLUMN_PSS, COLUMN_READ, COLUMN_WRITE, COLUMNS
+    COLUMN_PID, COLUMN_TASK, COLUMN_USER, COLUMN_STATE, COLUMN_THREADS, COLUMN_FDS, COLUMN_CORES, COLUMN_CORES_TREE,
+    COLUMN_CPU, COLUMN_RSS, COLUMN_RSS_TREE, COLUMN_PSS, COLUMN_READ, COLUMN_WRITE, COLUMNS
 };
 
 struct column {
@@ -21,18 +21,19 @@ struct column {
 
 static const struct column columns[COLUMNS] = {
     [COLUMN_PID] = {"PID", NULL, 7, 0, SORT_PID},
-    [COLUMN_USER] = {"USER", NULL, 8, 11, -1},
-    [COLUMN_STATE] = {"S", NULL, 1, 6, -1},
-    [COLUMN_THREADS] = {"THR", NULL, 4, 9, -1},
-    [COLUMN_FDS] = {"FDS", NULL, 4, 12, -1},
+    [COLUMN_TASK] = {"TASK", NULL, 10, 3, -1},
+    [COLUMN_USER] = {"USER", NULL, 8, 12, -1},
+    [COLUMN_STATE] = {"S", NULL, 1, 7, -1},
+    [COLUMN_THREADS] = {"THR", NULL, 4, 10, -1},
+    [COLUMN_FDS] = {"FDS", NULL, 4, 13, -1},
     [COLUMN_CORES] = {"CORES", NULL, 5, 1, SORT_CORES},
-    [COLUMN_CORES_TREE] = {"ΣCORES", "+CORES", 7, 3, SORT_CORES},
-    [COLUMN_CPU] = {"CPU", NULL, 10, 5, SORT_CPU},
+    [COLUMN_CORES_TREE] = {"ΣCORES", "+CORES", 7, 4, SORT_CORES},
+    [COLUMN_CPU] = {"CPU", NULL, 10, 6, SORT_CPU},
     [COLUMN_RSS] = {"RSS", NULL, 7, 2, SORT_MEMORY},
-    [COLUMN_RSS_TREE] = {"ΣRSS", "+RSS", 8, 4, SORT_MEMORY},
-    [COLUMN_PSS] = {"PSS", NULL, 8, 10, -1},
-    [COLUMN_READ] = {"READ/s", NULL, 7, 7, SORT_IO},
-    [COLUMN_WRITE] = {"WRITE/s", NULL, 7, 8, SORT_IO},
+    [COLUMN_RSS_TREE] = {"ΣRSS", "+RSS", 8, 5, SORT_MEMORY},
+    [COLUMN_PSS] = {"PSS", NULL, 8, 11, -1},
+    [COLUMN_READ] = {"READ/s", NULL, 7, 8, SORT_IO},
+    [COLUMN_WRITE] = {"WRITE/s", NULL, 7, 9, SORT_IO},
 };
 
 enum style view_row_style(const struct view *v, enum tab tab, size_t row, enum style style)
@@ -41,7 +42,7 @@ enum style view_row_style(const struct view *v, enum tab tab, size_t row, enum s
 }
 
 /* Which columns there is room for, beside the command. */
-static void choose(int width, bool is_tree, bool shown[COLUMNS])
+static void choose(int width, bool is_tree, bool has_tasks, bool shown[COLUMNS])
 {
     int room = width - (width < 60 ? 15 : 22 + (width - 60) / 4);
     for (int c = 0; c < COLUMNS; c++)
@@ -50,7 +51,7 @@ static void choose(int width, bool is_tree, bool shown[COLUMNS])
         for (int c = 0; c < COLUMNS; c++) {
             if (columns[c].rank != rank)
                 continue;
-            if (!is_tree && (c == COLUMN_CORES_TREE || c == COLUMN_RSS_TREE))
+            if ((!is_tree && (c == COLUMN_CORES_TREE || c == COLUMN_RSS_TREE)) || (!has_tasks && c == COLUMN_TASK))
                 continue;
             if (room < columns[c].width + 1)
                 return;
@@ -100,6 +101,9 @@ static enum style cell(const struct view *v, struct buf *b, const struct node *n
     case COLUMN_USER:
         cell_user(v, b, p);
         return STYLE_FAINT;
+    case COLUMN_TASK:
+        buf_str(b, model_task(v->model, p));
+        return STYLE_PLAIN;
     case COLUMN_STATE:
         if (baro_process_value(p, m->process.state, &state) != BARO_PRESENT)
             state = '-';
@@ -216,7 +220,7 @@ static void draw_row(struct view *v, struct box box, int row, size_t at, const b
             continue;
         enum style style = cell(v, &b, node, (enum column_id)c);
         style = all == STYLE_PLAIN ? style : all;
-        if (c == COLUMN_USER)
+        if (c == COLUMN_USER || c == COLUMN_TASK)
             grid_take(v->grid, row, column, column + columns[c].width, style, &b);
         else
             grid_take_right(v->grid, row, column, column + columns[c].width, style, &b);
@@ -255,7 +259,7 @@ static void draw_titles(struct view *v, struct box box, const bool shown[COLUMNS
         if (is_sorted)
             put_direction(v, &b);
         buf_str(&b, g->utf8 || !one->ascii ? one->title : one->ascii);
-        if (c == COLUMN_USER)
+        if (c == COLUMN_USER || c == COLUMN_TASK)
             grid_take(g, box.row, column, column + one->width, style, &b);
         else /* the sign of the order may stand between two columns */
             grid_take_right(g, box.row, column > box.column ? column - 1 : column, column + one->width, style, &b);
@@ -271,7 +275,7 @@ static void draw_titles(struct view *v, struct box box, const bool shown[COLUMNS
 void view_processes(struct view *v, struct box box)
 {
     bool shown[COLUMNS];
-    choose(box.end - box.column, v->ui->wish.is_tree, shown);
+    choose(box.end - box.column, v->ui->wish.is_tree, view_tasks_count(v) > 0, shown);
     draw_titles(v, box, shown);
     size_t top = v->is_once ? 0 : v->ui->top[TAB_PROCESSES];
     for (int i = 1; i < box.rows && top + (size_t)i - 1 < v->model->n_rows; i++)

@@ -34,6 +34,12 @@ int ui_set_filter(struct ui *u, const char *text)
     return 0;
 }
 
+enum tab ui_next_tab(const struct ui *u)
+{
+    enum tab next = (u->tab + 1) % TABS;
+    return next == TAB_TASKS && !u->rows[TAB_TASKS] ? TAB_COMMANDS : next;
+}
+
 static size_t last_of(const struct ui *u)
 {
     return u->rows[u->tab] ? u->rows[u->tab] - 1 : 0;
@@ -322,7 +328,7 @@ static enum action command_key(struct ui *u, const struct model *m, uint32_t key
     case KEY_IS_ESCAPE:
         return escape(u);
     case KEY_IS_TAB:
-        u->tab = (u->tab + 1) % TABS;
+        u->tab = ui_next_tab(u);
         return ACTION_ARRANGE;
     case KEY_IS_ENTER:
         u->details_top = 0;

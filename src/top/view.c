@@ -9,7 +9,7 @@
 #define SIDE_FROM 150 /* columns: from there on there is room at the side */
 #define LANES_FROM 20 /* rows: from there on phases have lanes */
 
-static const char *const tab_names[TABS] = {"processes", "commands", "events"};
+static const char *const tab_names[TABS] = {"processes", "tasks", "commands", "events"};
 static const char *const sort_names[SORTS] = {"cores", "CPU time", "memory", "I/O", "pid", "name"};
 
 static int head_rows(const struct view *v)
@@ -31,6 +31,8 @@ static void draw_bar(struct view *v, struct box box)
     struct buf b = {0};
     int column = box.column + 1;
     for (enum tab t = 0; t < TABS; t++) {
+        if (t == TAB_TASKS && !u->rows[TAB_TASKS])
+            continue;
         column = grid_text(g, box.row, column, box.end, u->tab == t ? STYLE_STRONG : STYLE_FAINT, tab_names[t]);
         column += 2;
     }
@@ -62,6 +64,8 @@ static void draw_list(struct view *v, struct box box)
         view_help(v, box);
     else if (v->ui->details)
         view_details(v, box);
+    else if (v->ui->tab == TAB_TASKS)
+        view_tasks(v, box, false);
     else if (v->ui->tab == TAB_COMMANDS)
         view_commands(v, box, false);
     else if (v->ui->tab == TAB_EVENTS)
@@ -72,6 +76,12 @@ static void draw_list(struct view *v, struct box box)
 
 static void draw_side(struct view *v, struct box box)
 {
+    int tasks = (int)view_tasks_count(v);
+    if (tasks) {
+        tasks = (tasks < box.rows / 3 ? tasks : box.rows / 3) + 1;
+        view_tasks(v, (struct box){box.row, box.column, tasks, box.end}, true);
+        box = (struct box){box.row + tasks + 1, box.column, box.rows - tasks - 1, box.end};
+    }
     int half = box.rows * 3 / 5;
     view_commands(v, (struct box){box.row, box.column, half, box.end}, true);
     view_events(v, (struct box){box.row + half, box.column, box.rows - half, box.end}, true);
@@ -111,7 +121,7 @@ static void draw_foot(struct view *v, int row)
         column = draw_key(v, row, column, "End", v->feed->state == BARO_TAPE_RUNNING ? "live" : "the end");
     column = draw_key(v, row, column, "?", "help");
     column = draw_key(v, row, column, "q", "quit");
-    column = draw_key(v, row, column, "Tab", tab_names[(u->tab + 1) % TABS]);
+    column = draw_key(v, row, column, "Tab", tab_names[ui_next_tab(u)]);
     column = draw_key(v, row, column, utf8 ? "←→" : "<- ->", "time");
     column = draw_key(v, row, column, "Space", u->live ? "freeze" : "go on");
     column = draw_key(v, row, column, "/", "filter");
@@ -131,6 +141,7 @@ static void draw_screen(struct view *v)
     int split = has_side ? g->columns - g->columns / 3 : g->columns;
     struct box box = {head + bar, 0, g->rows - head - bar - foot, has_side ? split - 1 : split};
     struct ui *u = v->ui;
+    u->rows[TAB_TASKS] = view_tasks_count(v);
     u->rows[TAB_COMMANDS] = view_commands_count(v);
     u->rows[TAB_EVENTS] = view_events_count(v);
     u->page = box.rows > 1 ? (size_t)box.rows - (u->details ? 0 : 1) : 1;
@@ -152,6 +163,11 @@ static void draw_once(struct view *v)
     left = v->grid->rows - row;
     view_processes(v, (struct box){row, 0, rows < left ? rows : left, v->grid->columns});
     row += rows + 1;
+    int tasks = (int)view_tasks_count(v);
+    if (tasks) {
+        view_tasks(v, (struct box){row, 0, tasks + 1, v->grid->columns}, true);
+        row += tasks + 2;
+    }
     n = (n > 10 ? 10 : n) + 1;
     view_commands(v, (struct box){row, 0, n, v->grid->columns}, true);
     row += n + 1;

@@ -38,6 +38,9 @@ void view_spark(struct grid *g, struct box box, enum style style, const float *v
 int view_lanes(struct view *v, struct box box, int column, uint64_t from_ns, uint64_t to_ns);
 /* table.c */
 void view_processes(struct view *v, struct box box);
+/* tasks.c */
+void view_tasks(struct view *v, struct box box, bool is_panel);
+size_t view_tasks_count(const struct view *v);
 /* commands.c */
 void view_commands(struct view *v, struct box box, bool is_panel);
 size_t view_commands_count(const struct view *v);

@@ -99,6 +99,10 @@ def test_every_reader(tools, work, tape):
     assert re.search(r"^ .* [\d.]+  (gul|fmp)$", t.out("summary", tape), re.M)
     check_reports(t, tape, work, by_task)
     check_plots(t, tape)
+    top = t.out("top", "--once", "--at", f"+{living / 1e9:.3f}s", tape)
+    assert re.search(r"^ +PID TASK ", top, re.M) and re.search(r"^ +CORES +LIVE .* TASK$", top, re.M), top
+    for name in ("gul", "fmp"):
+        assert re.search(rf"^ +\d+ {name} ", top, re.M) and re.search(rf"^ +[\d.]+ +1 .* {name}$", top, re.M), top
 
 
 def check_history(t, tape, living):
