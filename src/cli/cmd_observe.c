@@ -66,6 +66,7 @@ int cmd_observe(struct cli *cli, const struct settings *s, char **argv)
     const struct record_settings *r = &s->record;
     struct baro_error err = BARO_ERROR_INIT;
     struct buf path = {0};
+    uint64_t keep_bytes = r->keep_ns || r->keep_bytes ? r->keep_bytes : s->observe.total_bytes / 4;
     (void)argv;
     if (!s->observe.n_patterns)
         return cli_failf(cli, "which jobs are to be recorded? Give --cgroup PATTERN");
@@ -83,8 +84,9 @@ int cmd_observe(struct cli *cli, const struct settings *s, char **argv)
         .n_patterns = (size_t)s->observe.n_patterns,
         .host = r->host,
         .record = {.wanted = r->wanted, .interval_ns = r->interval_ns, .overhead_ppm = r->overhead_ppm,
-                   .keep_ns = r->keep_ns, .keep_bytes = r->keep_bytes, .cmdline = r->cmdline, .children = true},
-        .keep = {r->keep_ns, r->keep_bytes},
+                   .keep_ns = r->keep_ns, .keep_bytes = keep_bytes, .cmdline = r->cmdline, .children = true},
+        .keep = {r->keep_ns, keep_bytes},
+        .total_bytes = s->observe.total_bytes,
         .overhead_ppm = r->overhead_ppm,
         .no_events = getenv("BARO_NO_EVENTS") != NULL,
         .say = say,

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/fmt.h"
+#include "base/span.h"
 #include "cli/options_values.h"
 #include "command/options.h"
 #include "command/settings.h"
+
+#define TOTAL_LEAST 16000000u
 
 static int take_pattern(void *at, const char *text, struct baro_error *err)
 {
@@ -11,6 +15,18 @@ static int take_pattern(void *at, const char *text, struct baro_error *err)
     if (s->n_patterns == SETTINGS_PATTERNS_MAX)
         return error_set(err, BARO_E_RANGE, "more than %d of them", SETTINGS_PATTERNS_MAX);
     s->patterns[s->n_patterns++] = text;
+    return 0;
+}
+
+static int take_total(void *at, const char *text, struct baro_error *err)
+{
+    uint64_t bytes;
+    int code = parse_size(text, &bytes, err);
+    if (code < 0)
+        return code;
+    if (bytes < TOTAL_LEAST)
+        return error_set(err, BARO_E_RANGE, "%s is less than 16MB", text);
+    *(uint64_t *)at = bytes;
     return 0;
 }
 
@@ -37,6 +53,14 @@ const struct opt options_observe[] = {
      .parse = take_keep,
      .help = "keep only the newest part of each tape, e.g. 1d or 64MB",
      .more = "At least TIME is kept, and at most a sixteenth more; never more than SIZE. Give it twice for both."},
+    {.name = "total",
+     .argument = "SIZE",
+     .type = OPT_PARSED,
+     .offset = AT(observe.total_bytes),
+     .parse = take_total,
+     .help = "keep all tapes together within SIZE, e.g. 2GB (default: no limit)",
+     .more = "Checked every ten seconds. The oldest tapes of jobs that are over are removed first, and then the first "
+             "segments of the largest tapes. Without --keep, no tape gets larger than a quarter of SIZE."},
     {.name = "interval",
      .letter = 'i',
      .argument = "TIME",

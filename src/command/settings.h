@@ -66,6 +66,7 @@ struct observe_settings {
     const char *dir; /* of the tapes; NULL: that of the user */
     const char *patterns[SETTINGS_PATTERNS_MAX]; /* of control groups */
     int n_patterns;
+    uint64_t total_bytes; /* of all tapes; 0: no limit */
 };
 
 enum settings_by { BY_NOTHING = -1, BY_PHASE, BY_TASK };

@@ -156,6 +156,7 @@ static bool turn(void *context, struct observer *o)
         begin(&s, &host);
     for (size_t i = 0; i < j->options->n_patterns; i++)
         groups_each(j->options->patterns[i], on_group, &s);
+    total_check(j);
     /* All jobs that live have begun: what other tapes have no end, their jobs are over. */
     while (!s.more && j->left.n) {
         left_close_one(&j->left, j->options->dir_fd);

@@ -14,6 +14,7 @@ struct jobs_options {
     bool host;                   /* the machine is a job as well */
     struct record_options record; /* what holds for each job */
     struct segments_keep keep;   /* of each tape */
+    uint64_t total_bytes;        /* of all tapes together; 0: no limit */
     uint64_t overhead_ppm;       /* for all jobs together; 0: no limit */
     bool no_events;
     void (*say)(void *context, const char *line);

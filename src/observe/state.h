@@ -38,6 +38,8 @@ struct jobs {
     size_t n, cap;
     size_t n_failed; /* jobs that could not be recorded, and are tried again */
     struct left_tapes left;
+    uint64_t total_due_ns; /* CLOCK_MONOTONIC */
+    bool total_reported;
 };
 
 /* What is there to be recorded. */
@@ -60,6 +62,9 @@ int left_continue(struct left_tapes *l, struct job_entry *e, const char *ending)
 void left_release(struct job_entry *e);
 void left_give_back(struct left_tapes *l, struct job_entry *e); /* it could not begin */
 void left_close_one(struct left_tapes *l, int dir_fd); /* one whose job is over */
+
+/* total.c */
+void total_check(struct jobs *j);
 
 /* tape.c */
 int job_tape_open(struct job_entry *e, struct baro_error *err); /* sets options.tape_fd and what writes the segments */

@@ -134,6 +134,17 @@ void segments_take_back(struct segments_writer *w)
     w->began_ns = last->first_ns;
 }
 
+uint64_t segments_drop_first(struct segments_writer *w)
+{
+    if (w->list.n < 2)
+        return 0;
+    uint64_t bytes = (uint64_t)w->list.at[0].file.st_size;
+    remove_at(w, 0);
+    w->bytes -= bytes;
+    memmove(w->list.at, w->list.at + 1, --w->list.n * sizeof *w->list.at);
+    return bytes;
+}
+
 void segments_thin(struct segments_writer *w, uint64_t t_ns, uint64_t bytes)
 {
     while (w->dir_fd >= 0 && w->list.n > 1) {
@@ -141,9 +152,7 @@ void segments_thin(struct segments_writer *w, uint64_t t_ns, uint64_t bytes)
         bool large = w->keep.bytes && w->bytes + bytes > w->keep.bytes;
         if (!old && !large)
             return;
-        remove_at(w, 0);
-        w->bytes -= (uint64_t)w->list.at[0].file.st_size;
-        memmove(w->list.at, w->list.at + 1, --w->list.n * sizeof *w->list.at);
+        segments_drop_first(w);
     }
 }
 

@@ -72,6 +72,8 @@ bool segments_due(const struct segments_writer *w, uint64_t t_ns, uint64_t bytes
 /* Creates it. The caller then writes into it, or takes it back. Returns its descriptor or -errno. */
 int segments_next(struct segments_writer *w, uint64_t t_ns, uint64_t bytes);
 void segments_take_back(struct segments_writer *w);
+/* Removes the first one. Returns its bytes; 0: it is the only one. */
+uint64_t segments_drop_first(struct segments_writer *w);
 /* Removes the oldest ones that are not to be kept. */
 void segments_thin(struct segments_writer *w, uint64_t t_ns, uint64_t bytes);
 

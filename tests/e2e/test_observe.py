@@ -196,9 +196,30 @@ def test_stopped_and_started_again(run, jobs, observer, wait_until):
     assert observer.tapes(group) == [tape]
 
 
+@needs_root
+def test_the_budget_of_all_tapes(run, work, jobs, observer, wait_until):
+    """The oldest tapes of jobs that are over go, those of jobs that live stay."""
+    old = observer.folder / "20200101T000000.000000Z-old-1.baro"
+    new = observer.folder / "20200102T000000.000000Z-new-2.baro"
+    for folder in (old, new):
+        run("run", "-q", "--keep", "1MB", "-o", work / "made", "true", status=0)
+        observer.folder.mkdir(exist_ok=True)
+        (work / "made").rename(folder)
+        with open(folder / "000001.baro", "ab") as f:
+            f.truncate(10_000_000)
+    group = jobs("lives", ["sleep", "1000"])
+    observer.start("--total", "16MB")
+    tape = observer.tape(group)
+    wait_until(lambda: not old.exists(), "the oldest tape to go")
+    wait_until(lambda: run.instants(tape), "a sample")
+    assert new.exists()
+    observer.stop()
+
+
 def test_wrong_calls(baro, work):
     one_line(call(baro, "observe"), 2, "--cgroup")
     one_line(call(baro, "observe", "--cgroup", ""), 2, "PATTERN")
+    one_line(call(baro, "observe", "--cgroup", "x", "--total", "1MB"), 2, "--total", "16MB")
     (work / "file").touch()
     one_line(call(baro, "observe", "--cgroup", "x*", "--dir", work / "file"), 2, "can't open")
 
