@@ -160,7 +160,7 @@ BARO_API size_t baro_entity_values(const struct baro_entity *e, const int *metri
 
 /** To whom the values of an entity belong. Later versions may add owners. */
 enum baro_owner {
-    BARO_OWNER_NONE,    /**< to nobody: it stands for itself */
+    BARO_OWNER_NONE,    /**< it has no owner */
     BARO_OWNER_JOB,     /**< to the job as a whole */
     BARO_OWNER_PROCESS, /**< to a process: what it uses of a GPU, say */
     BARO_OWNER_ENTITY   /**< to another entity: a directory on a filesystem, say */

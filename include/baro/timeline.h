@@ -71,7 +71,7 @@ struct baro_timeline_item {
     /**
      * Of a phase and a mark its name. Of an event what happened, one of: "start", "exec" (the command executed another
      * program), "end", "stopped" (from its stop to its continuation), "signal" (the wrapper forwarded one), "oom_kill",
-     * "killed" (a process was ended by a signal that tells of a fault or a kill), "throttled" (by a CPU quota),
+     * "killed" (a process was ended by a signal that means a fault or a kill), "throttled" (by a CPU quota),
      * "memory_limit", "memory_high", "fork_limit" (the job ran into that limit), "survivor" (a process outlived the
      * command), "gap", "suspend", "clock_step", "lost_events", "damage", "wrapper_lost", "warning",
      * "unmatched_end" (of a phase that was not begun). Later versions may add some.
@@ -81,7 +81,7 @@ struct baro_timeline_item {
                            command failed "load (status 7)" */
     uint64_t begin_ns, end_ns; /**< since the tape began; the same for what has no duration */
     bool is_open;              /**< a phase that has not ended; end_ns is the end of the job or of the tape so far */
-    bool is_problem;           /**< an event that somebody may want to know of: the job was held back or killed, or data
+    bool is_problem;           /**< an event that users should know about: the job was held back or killed, or data
                                     are missing */
     uint64_t error_ns; /**< begin_ns may be late by that much: when the line was written is not known better */
     int depth;         /**< of a phase: the lane to draw it in. 0: the outermost; no two phases of a lane overlap */

@@ -265,8 +265,8 @@ static int processes_of(int fd, char *text, size_t cap, void (*fn)(void *context
     }
 }
 
-/* v1 makes the list when its file is opened. Who keeps the file open gets the same list until nobody has read it for a
- * second (kernel/cgroup/cgroup-v1.c, cgroup_pidlist_start). */
+/* v1 makes the list when its file is opened. A process that keeps the file open gets the same list until it was not
+ * read for a second (kernel/cgroup/cgroup-v1.c, cgroup_pidlist_start). */
 static int read_group(const struct cgroup_walk *w, const struct cgroup_walked *g, char *text, size_t cap,
                       void (*fn)(void *context, int32_t pid), void *context)
 {

@@ -84,7 +84,7 @@ struct cgroup_bounds {
     struct cgroup_bound pids;
 };
 void cgroup_bounds_read(int root_fd, const struct cgroup_hierarchies *p, struct cgroup_bounds *ret);
-/* The same for when somebody waits: does not read v1's memory.stat, which may take seconds. That file is only needed
+/* The same while a command is waiting: does not read v1's memory.stat, which may take seconds. That file is only needed
  * for ancestors that are not visible; they stay unseen. */
 void cgroup_bounds_read_quickly(int root_fd, const struct cgroup_hierarchies *p, struct cgroup_bounds *ret);
 

@@ -22,7 +22,7 @@ struct canvas {
     /* data: the curve, limit, mark or span; NULL for others. */
     void (*begin)(struct canvas *c, enum part part, const void *data);
     void (*end)(struct canvas *c);
-    /* A path is made of moves and lines, then drawn and forgotten. */
+    /* A path is made of moves and lines, then drawn and discarded. */
     void (*move)(struct canvas *c, double x, double y);
     void (*line)(struct canvas *c, double x, double y);
     void (*stroke)(struct canvas *c, struct ink ink, enum stroke how);

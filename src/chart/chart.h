@@ -3,8 +3,8 @@
  * A chart as data, and the canvases that draw it: SVG, PNG (cairo) and the terminal.
  *
  * All values are in the unit of the chart (cores, bytes, ...), times in nanoseconds since the tape began. Texts may
- * come from a tape: they are raw bytes, and whoever writes them escapes them. Figures of a tape are made by figure.h;
- * a chart can also be filled by hand.
+ * come from a tape: they are raw bytes, and the code that writes them escapes them. Figures of a tape are made by
+ * figure.h; a chart can also be filled by hand.
  */
 #ifndef CHART_CHART_H
 #define CHART_CHART_H

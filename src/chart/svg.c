@@ -246,7 +246,7 @@ static void text(struct canvas *c, double x, double y, enum anchor anchor, struc
 /* ---- the file ---- */
 
 /* "CPU by command. peak 1.97 cores. limit 2.00 cores": for screen readers. */
-static void spoken(struct svg *s)
+static void accessible_text(struct svg *s)
 {
     const struct chart *c = s->chart;
     chart_xml_text(s->out, c->title, strlen(c->title));
@@ -282,7 +282,7 @@ static void root(struct svg *s, const struct chart_picture *p, const struct layo
     buf_byte(s->out, ' ');
     tenths(s->out, in_tenths(l->height));
     buf_str(s->out, "\" aria-label=\"");
-    spoken(s);
+    accessible_text(s);
     buf_str(s->out, "\">\n");
 }
 

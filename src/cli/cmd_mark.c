@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* baro mark: a moment of the job gets a name. It never fails for want of a recording: a script runs as well without. */
+/* baro mark: names a moment of the job. Without a recording it does nothing and succeeds, so that scripts run either
+ * way. */
 #include <errno.h>
 #include <string.h>
 

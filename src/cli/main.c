@@ -96,7 +96,7 @@ static void on_own_stack(int signal)
     exit(begin(e->argc, e->argv, e->filter));
 }
 
-/* A handler runs where sigaltstack(2) says, and from this one nobody returns: the one way in C to another stack in the
+/* A handler runs where sigaltstack(2) says, and this one never returns: the only way in C to another stack in the
  * same process. The limit stays as it is, for the command. Returns if it can't be done. */
 static void move_to_own_stack(int argc, char **argv, const struct filter *filter)
 {

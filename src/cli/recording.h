@@ -22,7 +22,7 @@ struct recording {
     int tape_fd;
     bool begun;           /* its header is in the file */
     bool reported;        /* the summary was printed */
-    bool moved, removed;  /* somebody did so while it was written */
+    bool moved, removed;  /* by another process while it was written */
     int again_errno;      /* why another could not be made; 0: there is one */
     uint64_t look_ns;     /* when it is looked for next */
     bool kept;            /* among the kept runs */

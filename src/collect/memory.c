@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define YOUNG (30 * NS_PER_MS)       /* many processes end earlier: the helper reads only those that stay */
-#define HELPER_AFTER YOUNG           /* a job that ends earlier does not pay for the helper's fork */
+#define SHORT_LIVED (30 * NS_PER_MS) /* many processes end earlier: the helper reads only those that stay */
+#define HELPER_AFTER SHORT_LIVED     /* a job that ends earlier does not pay for the helper's fork */
 #define STALE_WAIT NS_PER_SEC        /* for this long ticks are not left out while stale pss is to be read again */
 #define IDLE_AFTER (60 * NS_PER_SEC) /* other processes that share its memory may have changed its pss */
 #define OF_ITS_TIME 100u             /* a read may take a hundredth of the time since the last one */
@@ -99,7 +99,7 @@ static uint64_t smaps_due(const struct memory *y, const struct member *m)
     if (!(y->sampling->need & BARO_SOURCE_SMAPS) || m->note.smaps_barred || m->row.value[PROCESS_state] == 'Z')
         return UINT64_MAX;
     if (!m->note.smaps_ns)
-        return m->row.first_ns + YOUNG;
+        return m->row.first_ns + SHORT_LIVED;
     if (!memory_moved(m))
         return m->note.smaps_ns + IDLE_AFTER;
     uint64_t pause = cost_of(m) * OF_ITS_TIME;
@@ -129,7 +129,7 @@ static bool request(struct memory *y, struct member *m, uint32_t what)
 static uint64_t info_due(const struct member *m)
 {
     bool wanted = m->note.info_wanted && !m->note.info_asked && m->note.info_tries < INFO_TRIES;
-    return wanted ? m->row.first_ns + YOUNG : UINT64_MAX;
+    return wanted ? m->row.first_ns + SHORT_LIVED : UINT64_MAX;
 }
 
 uint64_t memory_due(const struct memory *y, const struct member *m)

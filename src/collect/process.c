@@ -394,12 +394,12 @@ static bool same(const struct processes *p, struct member *m, const struct pid_s
 
 /* At high rates of short processes most are read once or never. The first read of a process that has just begun takes
  * stat and status only; its parent takes over its I/O. */
-static bool young(const struct processes *p, const struct member *m)
+static bool is_recent(const struct processes *p, const struct member *m)
 {
     return m->begin_ns && p->sampling->now_ns < m->begin_ns + YOUNG_NS && !m->sampled && !m->target;
 }
 
-/* Most young processes end soon, and their I/O is reported with their end: reading it before is not worth the cost. */
+/* Most new processes end soon, and their I/O is reported with their end: reading it before is not worth the cost. */
 static bool young_and_reported(const struct processes *p, const struct member *m)
 {
     return p->sampling->job->ends_reported && !p->sampling->job->closing && m->parent && m->begin_ns &&
@@ -443,7 +443,7 @@ int process_read(struct processes *p, struct member *m, uint64_t clock_ns, enum 
         read_status(p, m);
     if (depth == PROCESS_REFRESH)
         return 0;
-    if (young(p, m)) {
+    if (is_recent(p, m)) {
         member_wake(m); /* the next tick reads the rest, even if the process does not run until then */
         return 0;
     }

@@ -12,7 +12,7 @@ void fact_argument(const struct baro_summary *s, int of, size_t row, struct baro
     ret->text = s->argv[row];
 }
 
-/* A group that was there before and may have other processes in it is the target, whoever counts its CPU time. */
+/* A group that existed before and may have other processes is the target, whichever source counts its CPU time. */
 static const char *cgroup_of(const struct baro_summary *s)
 {
     return s->is_cgroup && !s->own_cgroup ? "target" : s->cgroup_mode;

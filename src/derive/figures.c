@@ -97,7 +97,7 @@ int summary_remainder(const struct baro_summary *s, double *ret)
     return BARO_PRESENT;
 }
 
-/* Of more than a third of the CPU time, and no trifle, nobody is known: then there were others. */
+/* If more than a third of the CPU time, and not a negligible part, is attributed to no process, there were others. */
 #define UNKNOWN_LEAST 100000000u /* ns */
 #define UNKNOWN_SHARE (1.0 / 3)
 

@@ -13,7 +13,7 @@ static bool says(const struct machine_group *g, const char *word)
     return at && (at[n] == 0 || at[n] == ',') && (at == g->label || at[-1] == ' ');
 }
 
-/* Whoever has a group made for the job has it where CPU time is counted: v2, else cpuacct. */
+/* A group made for the job is where CPU time is counted: v2, else cpuacct. */
 static const struct machine_group *counting(const struct baro_summary *s)
 {
     static const char *const where[] = {"v2", "cpuacct"};

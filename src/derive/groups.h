@@ -15,13 +15,13 @@ uint64_t groups_memory(const struct baro_summary *s, const struct machine_group 
 
 /*
  * What was refused to the job: in a group that was made for it from the beginning on, in one that was there before
- * while it was watched, whoever's doing it was. A job that was moved had it in one place after the other, so each adds
- * up over its places. Each returns 0 and the value, or enum baro_absent.
+ * while it was watched, whichever process caused it. A job that was moved had it in one place after the other, so each
+ * adds up over its places. Each returns 0 and the value, or enum baro_absent.
  */
 /* For how long a CPU quota held back the group that it held back most: of those that the job was in at a place, and
  * those above. */
 int summary_throttled(const struct baro_summary *s, uint64_t *ret);
-/* Processes OOM-killed, whoever's they were, and forks refused: of the innermost group at a place that counts it. Those
+/* Processes OOM-killed, of the job or not, and forks refused: of the innermost group at a place that counts it. Those
  * that the recorder was refused there itself are left out. */
 int summary_group_oom_kills(const struct baro_summary *s, uint64_t *ret);
 int summary_fork_refusals(const struct baro_summary *s, uint64_t *ret);

@@ -135,7 +135,7 @@ static bool began_after(const struct baro_header *h, enum baro_origin origin, ui
 {
     uint64_t begin = origin == BARO_ORIGIN_EVENT ? UINT64_MAX : begin_of(h, start_ticks);
     if (origin == BARO_ORIGIN_TARGET && begin == UINT64_MAX)
-        return false; /* it may have run before anybody knew of it */
+        return false; /* it may have run before it was found */
     return (begin < first_ns ? begin : first_ns) > t_ns;
 }
 

@@ -32,7 +32,7 @@ const char *summary_memory_measure_name(enum memory_measure measure);
 /* Each returns 0 and the value, or enum baro_absent. */
 int summary_memory_peak_ratio(const struct baro_summary *s, double *ret);
 int summary_cores_peak_ratio(const struct baro_summary *s, double *ret);
-/* The most that the control group with the memory limit held, whoever's it was, as a share of that limit. */
+/* The most that the control group with the memory limit held, of the job or not, as a share of that limit. */
 int summary_memory_group_ratio(const struct baro_summary *s, double *ret);
 
 /* The machine. */

@@ -3,8 +3,8 @@
  * Whose the OOM kills are that a control group counted. The kernel counts them for the group, and the job may share
  * that with others. What is known of the job: which of its processes SIGKILL ended, and when. A kill is the job's for
  * certain in a group that holds the job alone, or where the kernel's log names the process. Else it is likely the job's
- * where the group's counter rose as SIGKILL ended a process of the job: somebody may have sent that SIGKILL while
- * another process of the group was killed.
+ * where the group's counter rose as SIGKILL ended a process of the job: another process may have sent that SIGKILL
+ * while another process of the group was killed.
  */
 #ifndef DERIVE_OOM_H
 #define DERIVE_OOM_H

@@ -70,7 +70,7 @@ static void text_of_attribute(struct buf *b, const struct baro_attribute *a)
     }
 }
 
-/* Of a phase: how the command ended that was it (`baro phase`); 0 goes without saying. */
+/* The status with which the command of a phase (`baro phase`) ended; 0 is left out. */
 static void text_of_status(struct buf *b, const struct baro_attribute *a)
 {
     long long status = a->type == BARO_ATTRIBUTE_SIGNED ? (long long)a->i64 : (long long)a->u64;

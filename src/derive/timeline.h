@@ -65,7 +65,7 @@ struct baro_timeline {
     size_t n_turns;
     int lanes;
     struct timeline_chains open[CHAINS];
-    struct baro_summary *summary; /* only what OOM kills are told from: see timeline_event.c */
+    struct baro_summary *summary; /* only the parts that identify OOM kills: see timeline_event.c */
     struct timeline_held held[HELD_MAX];
     uint64_t held_ns; /* the last reading of the groups */
     struct timeline_killed killed;

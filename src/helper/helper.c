@@ -2,8 +2,8 @@
 /*
  * The recorder's side of the helper process: a queue of requests, answered in order; helpers that come and go.
  *
- * A helper that hangs is killed and left behind: it may be in an unkillable sleep, so nobody waits for it. What it hung
- * in is barred, all that was not answered goes to a new one. When too many are left behind, there are no more.
+ * A helper that hangs is killed and left behind: it may be in uninterruptible sleep, so it is not waited for. What it
+ * hung in is barred, all that was not answered goes to a new one. When too many are left behind, there are no more.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -61,13 +61,13 @@ struct helper {
     size_t n_left;
     uint64_t killed_cpu_ns; /* CPU time of the last one when helper_end() killed it */
     uint64_t ended_cpu_ns; /* of those that were reaped */
-    uint64_t cpu_ns;       /* of pid, as it was last looked at */
+    uint64_t cpu_ns;       /* of pid, at its last reading */
     unsigned looks;        /* at its clock that may tell something new */
     uint64_t refused;      /* forks */
     uint64_t retry_ns, pause_ns; /* not before; how long it was put off */
 
     struct {
-        uint32_t what;     /* kinds whose replies are theirs, whoever asks; 0: nobody */
+        uint32_t what;     /* kinds whose replies go there, whichever caller collects them; 0: none */
         helper_reply_fn *fn;
         void *context;
     } divert[DIVERTED_MOST];
@@ -134,7 +134,7 @@ static bool reap(struct helper *h, pid_t pid)
         h->ended_cpu_ns += (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * NS_PER_SEC;
         h->ended_cpu_ns += (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000u;
     }
-    return got != 0; /* ECHILD: somebody else took it */
+    return got != 0; /* ECHILD: it was reaped elsewhere */
 }
 
 static void reap_left(struct helper *h)
@@ -160,7 +160,7 @@ static void let_go(struct helper *h)
     h->pid = 0;
     h->cpu_ns = 0;
     h->sent = h->first;
-    helper_forget(h, 0); /* what was forgotten is not asked of the next one */
+    helper_forget(h, 0); /* dropped requests are not sent to the next helper */
 }
 
 static void put_off(struct helper *h)
@@ -473,7 +473,7 @@ int helper_pid(const struct helper *h)
     return h->pid;
 }
 
-/* One that nobody asks does nothing. */
+/* A helper without requests does nothing. */
 uint64_t helper_cpu_ns(struct helper *h)
 {
     uint64_t sum, one;

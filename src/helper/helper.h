@@ -72,10 +72,10 @@ int helper_new(struct helper **ret, int root_fd, bool want_cmdline, struct baro_
  */
 void helper_use_sys(struct helper *h, int sys_fd);
 
-/* Two at most who share a helper: replies to these kinds go to this function, whoever asks for replies. */
+/* For two callers that share a helper: replies of these kinds go to this function, whichever caller collects them. */
 void helper_divert(struct helper *h, uint32_t what, helper_reply_fn *fn, void *context);
 
-/* What is asked for of these kinds and not answered yet is answered to nobody any more, and nothing is borrowed for it.
+/* Drops the requests of these kinds that are not answered yet: no reply is delivered, and nothing is borrowed for them.
  */
 void helper_forget(struct helper *h, uint32_t what);
 

@@ -32,7 +32,7 @@ struct program {
     uint32_t slot;
     pid_t pid;
     int control_fd;
-    uint32_t lost;               /* helper processes that somebody killed */
+    uint32_t lost;               /* helper processes that were killed */
     struct program_status ended; /* sums of theirs */
     uint64_t ended_cpu_ns, retry_ns, pause_ns;
 };
@@ -99,7 +99,7 @@ static bool kill_strays(void)
     return any;
 }
 
-/* Somebody killed the helper process. What it had started is ours now (start()). */
+/* The helper process was killed. Its children are ours now (start()). */
 static void end_strays(const struct program *p)
 {
     uint64_t until = clock_monotonic_ns() + KILLED_WITHIN;

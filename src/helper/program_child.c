@@ -221,7 +221,7 @@ static bool alone(struct runner *r)
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
 }
 
-/* Whoever is our child: also what has left the process group. (Without CONFIG_PROC_CHILDREN the group is all.) */
+/* All our children, also those that left the process group. (Without CONFIG_PROC_CHILDREN the group is all.) */
 static void kill_children(void)
 {
     char path[64], text[4096];

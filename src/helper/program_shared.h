@@ -14,7 +14,7 @@
  */
 #define MAILBOX_FRESH 4u
 struct mailbox {
-    _Atomic uint32_t middle; /* index of a slot, and MAILBOX_FRESH if nobody took it yet */
+    _Atomic uint32_t middle; /* index of a slot, and MAILBOX_FRESH if it was not taken yet */
     struct reading slot[3];
 };
 

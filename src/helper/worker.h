@@ -45,7 +45,7 @@ struct worker_options {
 enum worker_trouble {
     WORKER_FINE,
     WORKER_HUNG,     /* it was killed; another one was started */
-    WORKER_ENDED,    /* it was killed by somebody, or could not be started: it is tried again later */
+    WORKER_ENDED,    /* it was killed, or could not be started: it is tried again later */
     WORKER_GIVEN_UP, /* WORKER_LEFT_MOST of them hang and could not be ended: there is no other */
 };
 

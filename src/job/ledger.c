@@ -208,7 +208,7 @@ static bool is_left(const struct member *m)
     return m->left && !member_is_final(m);
 }
 
-/* The kernel adds the counters of a process to nobody in the job if its parent does not wait for it (it ignores
+/* The kernel adds the counters of a process to no member if its parent does not wait for it (it ignores
  * SIGCHLD), or if it became a child of an init outside the job. What such a process read and wrote since it was last
  * read is lost. It shows in the parent's minor faults: the parent did not gain those of the child. (The parent's io
  * does not show it, as it also contains the parent's own I/O.) */
@@ -331,8 +331,8 @@ static void mark_events_pending(const struct job *j, uint64_t now_ns)
     }
 }
 
-/* The last values of its parent may show that the parent never reaped anybody. Then the wrapper reaps m and reports it,
- * or the parent ignored SIGCHLD and the kernel adds the counters of m to nobody. Which of the two is known when the
+/* The last values of its parent may show that the parent never reaped a child. Then the wrapper reaps m and reports it,
+ * or the parent ignored SIGCHLD and the kernel adds the counters of m to no process. Which of the two is known when the
  * wrapper has reported all that it reaped. */
 static void note_left(struct member *m)
 {

@@ -64,7 +64,7 @@ struct member_part {
 };
 
 /* job_settle(): the children of one successor that are gone. lost: how many; without_cpu: of these, those whose CPU
- * time nobody reported. */
+ * time no source reported. */
 struct settlement {
     struct member *successor;
     struct settlement *next;

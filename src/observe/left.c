@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tapes that an observer before this one has left without an end. The job of one may live: then its tape is continued.
- * If not, it ended while nobody looked, and its tape gets an end that says that its time is not known.
+ * If not, it ended between two observers, and its tape gets an end record without a time.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -62,7 +62,7 @@ void left_done(struct left_tapes *l)
     l->at = NULL;
 }
 
-/* Opens a tape that has no end and that nobody writes. Returns 0, 1 if there is nothing to do, or a negative code. */
+/* Opens a tape that has no end and no writer. Returns 0, 1 if there is nothing to do, or a negative code. */
 static int open_left(int dir_fd, const char *name, struct baro_tape **ret, struct baro_tape_end *ret_end)
 {
     int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -237,7 +237,8 @@ static int strips(struct build *b, uint64_t end_ns)
 
 /* ---- the order ---- */
 
-/* A row stands behind its parent, and among its siblings by its begin. Few rows: each pass looks at all of them. */
+/* A row follows its parent, and siblings are ordered by their begin. There are few rows: each pass reads all of
+ * them. */
 static void put_children(struct build *b, struct bars *out, uint32_t parent, uint32_t depth, bool *done)
 {
     for (;;) {
@@ -258,7 +259,7 @@ static void put_children(struct build *b, struct bars *out, uint32_t parent, uin
     }
 }
 
-/* A row of one that was merged with nobody is that process. */
+/* A row of one process, not merged with others, is that process. */
 static void unmerge(struct build *b)
 {
     for (uint32_t i = 0; i < b->l->n; i++) {

@@ -51,7 +51,7 @@ struct reading_cell {
 };
 
 struct reading {
-    uint64_t read_ns; /* CLOCK_MONOTONIC; set by whoever read it */
+    uint64_t read_ns; /* CLOCK_MONOTONIC; set by the code that read it */
     uint32_t n_columns, n_rows, n_cells, text_len;
     /* What was left out: beyond a limit, and what could not be understood. */
     uint32_t cut_columns, cut_rows, cut_cells, bad_lines;
@@ -107,7 +107,7 @@ bool reading_parse(struct reading_parser *p, struct span text, struct reading *r
 
 /* Where a stream of text parts into readings. */
 struct reading_frame {
-    size_t at;       /* bytes that were looked at */
+    size_t at;       /* bytes that were examined */
     size_t line;     /* where the line begins that `at` is in */
     uint32_t depth;  /* of JSON: open braces and brackets */
     bool json, text; /* which it is; none: nothing but blanks so far */
@@ -115,7 +115,7 @@ struct reading_frame {
 };
 
 /* Looks for the end of the reading that begins with the buffer. Returns its length, or 0 if it has not ended yet; *f
- * remembers what was looked at, and is zeroed by the caller when bytes were taken off the front. Ends: a JSON object or
+ * remembers how far it has got, and is zeroed by the caller when bytes were taken off the front. Ends: a JSON object or
  * array with its last bracket; other text with a line "# EOF", or before a line that begins with '{' or '['. ended: no
  * more text will come, what is there is all of it. */
 size_t reading_next(struct reading_frame *f, struct span buffer, bool ended);

@@ -37,7 +37,7 @@
 
 #define SCRAP ((char[256]){0}) /* a buffer for calls that read or write */
 
-/* Nobody needs the core of a child that is killed. A limit of 1 also disables a core pattern that is a pipe
+/* The core of a killed child is of no use. A limit of 1 also disables a core pattern that is a pipe
  * (fs/coredump.c). */
 static void no_core(void)
 {

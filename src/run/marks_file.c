@@ -34,7 +34,7 @@ static unsigned long long random_number(void)
     return random & 0xffffffffffff;
 }
 
-/* Ours alone? In a folder with the sticky bit nobody else can take it away then. (Not lstat(2): run/filter.h.) */
+/* Ours alone? In a folder with the sticky bit no other user can remove it then. (Not lstat(2): run/filter.h.) */
 static bool is_private(const char *folder)
 {
     struct stat st;
@@ -44,7 +44,7 @@ static bool is_private(const char *folder)
     return is;
 }
 
-/* Somebody else may have made what has the common name: then a folder for this run alone. */
+/* Another user may have made a file with the common name: then this run gets a folder of its own. */
 static int folder_below(struct marks_file *f, const char *below, char *ret, size_t cap)
 {
     snprintf(ret, cap, "%s/baro-%u", below, (unsigned)geteuid());

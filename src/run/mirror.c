@@ -31,7 +31,7 @@
 #define SETTLE_NS NS_PER_MS  /* the kernel reports a stop some microseconds before the last thread has stopped */
 #define SETTLE_CHECKS 50u
 #define STATE_EVERY 50u      /* checks; the clock alone would do */
-#define WATCHERS_MOST 3u     /* for one stop, in case somebody kills them */
+#define WATCHERS_MOST 3u     /* for one stop, in case they are killed */
 #define CANT_WATCH 2         /* exit status of a watcher that can read neither clock nor state of the command */
 
 #ifndef SYS_pidfd_open

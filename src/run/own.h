@@ -4,7 +4,7 @@
  * group's CPU time and knows its members. It is one directory of v2; or, with v1, one in each hierarchy that counts CPU
  * time, memory or threads; or both, where v2 is mounted next to v1: then v2 counts CPU time and v1 the rest.
  *
- * If nobody but us is in our v2 group and that group can delegate the memory controller, memory, pids and io are
+ * If no other process is in our v2 group and that group can delegate the memory controller, memory, pids and io are
  * counted as well. A v2 group with enabled controllers must not have processes of its own, so wrapper and recorder move
  * to a leaf next to the command's group meanwhile. The cpu controller is never enabled, because it changes how CPU time
  * is shared; only v1 mounts it together with what counts CPU time.

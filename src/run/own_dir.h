@@ -2,10 +2,10 @@
 /*
  * One directory of a command's own control group: made, removed, and swept when it was left behind.
  *
- * Wrapper and recorder both hold a shared flock(2) on the directory, and nobody sweeps it meanwhile. The pid in its
- * name can't say whether it is in use: it is another process's in another PID namespace, from which the same directory
- * may be visible. The kernel drops the lock when it kills a process, and the lock is visible to all that see the
- * directory.
+ * Wrapper and recorder both hold a shared flock(2) on the directory, and no other recording removes it meanwhile. The
+ * pid in its name can't say whether it is in use: it is another process's in another PID namespace, from which the same
+ * directory may be visible. The kernel drops the lock when it kills a process, and the lock is visible to all that see
+ * the directory.
  */
 #ifndef RUN_OWN_DIR_H
 #define RUN_OWN_DIR_H

@@ -94,7 +94,7 @@ bool tape_in_work(int fd)
            clock_realtime_ns() / (int64_t)NS_PER_SEC - st.st_mtime < STILL_WRITTEN;
 }
 
-/* Kept by whoever inherits the descriptor. Somebody may be looking whether there is one, which takes him some
+/* Kept by processes that inherit the descriptor. A reader may be testing for the lock, which takes it some
  * microseconds. */
 static void take_lock(int fd)
 {
@@ -149,7 +149,7 @@ static void choose_temporary(struct tape_file *f)
              (unsigned long long)clock_realtime_ns());
 }
 
-/* A file without a name leaves nothing behind if its recorder dies; not every file system has such. */
+/* A file without a name disappears if its recorder is killed; not every file system supports it. */
 static int create_beside(struct tape_file *f)
 {
     choose_temporary(f);

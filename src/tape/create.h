@@ -29,7 +29,7 @@ int tape_file_create(struct tape_file *ret, int dir_fd, const char *name, const 
  * -errno. */
 int tape_file_publish(struct tape_file *f, int fd);
 
-/* Does the tape have its name? False also if somebody has removed, moved or replaced it. */
+/* Does the tape have its name? False also if it was removed, moved or replaced. */
 bool tape_file_named(const struct tape_file *f);
 
 /* For a tape that was removed while it was written: makes a copy of all that was written, in the same folder, under the

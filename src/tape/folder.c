@@ -86,7 +86,7 @@ static int step(struct walk *w, const char *name, bool make)
     return r;
 }
 
-/* Root can do what no other may: a link that somebody else made leads root no further than that user's own folders. */
+/* Root may write everywhere, so a link that another user made leads root no further than that user's own folders. */
 static int trusted(const struct walk *w)
 {
     struct stat st;

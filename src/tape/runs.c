@@ -397,7 +397,7 @@ int runs_check_limits(struct baro_error *err)
     return parse_keep(getenv("BARO_KEEP"), &keep, err);
 }
 
-#define SIZES_EVERY 16u /* runs between two looks at all sizes, */
+#define SIZES_EVERY 16u /* runs between two readings of all sizes, */
 #define SIZES_SHARE 64u /* unless the newest takes a larger part of what is allowed */
 
 /* Is there anything to do? Names alone are read for that: five hundred stat(2) after each short command would cost as

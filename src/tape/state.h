@@ -36,7 +36,7 @@ struct tape_writer {
     int fd;
     struct tape_io io;
     bool network;         /* fdatasync after each frame */
-    uint64_t cut;         /* bytes that somebody else cut off the file */
+    uint64_t cut;         /* bytes that another process cut off the file */
     bool started;         /* preamble, header and schema are in the file */
     bool failing;
     struct frame_seed seed;        /* of the CRCs */

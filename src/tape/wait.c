@@ -19,7 +19,7 @@
 
 #define CHECK_MS 100           /* how often the size is checked without inotify */
 #define NOTIFIED_CHECK_MS 1000 /* and with it: it does not report what another host writes */
-#define STILL_NS NS_PER_SEC    /* without growth for that long: does anybody still write it? */
+#define STILL_NS NS_PER_SEC    /* without growth for that long: check whether it still has a writer */
 
 static bool same_boot(const struct baro_header *h)
 {

@@ -18,7 +18,7 @@ bool beside_begin(void)
     unsetenv("BARO_TOP_BESIDE");
     fcntl(BESIDE_SOCKET, F_SETFD, FD_CLOEXEC);
     fcntl(BESIDE_TAPE, F_SETFD, FD_CLOEXEC);
-    /* To give the terminal back from the background must not stop us: nobody would continue us. */
+    /* Giving the terminal back from the background must not stop us: no shell would continue us. */
     sigaction(SIGTTOU, &ignore, NULL);
     sigaction(SIGTTIN, &ignore, NULL);
     return true;

@@ -13,7 +13,7 @@
 #define BESIDE_SOCKET 3
 #define BESIDE_TAPE 4
 
-/* Were we started so? It is asked once, and not told to others. */
+/* Was this program started beside a job? The variable that says so is read once and removed from the environment. */
 bool beside_begin(void);
 /* Opens the tape once it has begun. Returns 0; BARO_E_ENDED: the job is over; or a negative code. */
 int beside_open(struct feed *f, struct baro_error *err);

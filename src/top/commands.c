@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the job spent its CPU time on, by command. Most processes of a compile live shorter than the time between two
- * looks at the tree: here they are all, because what a process had used when it ended is on the tape.
+ * reads the tree: here they are all, because what a process had used when it ended is on the tape.
  */
 #include <string.h>
 

@@ -17,7 +17,7 @@ struct memory head_memory(const struct view *v)
     bool by_group = report_text_is(v->feed->summary, "limits", "memory_peak_of", "cgroup");
     struct memory m = memory_of(v->instant->now, &v->feed->metric, by_group);
     if (m.absent && v->instant->now && baro_sample_count(v->instant->now) == 0)
-        m.absent = BARO_PRESENT; /* nobody lives */
+        m.absent = BARO_PRESENT; /* no process is alive */
     return m;
 }
 

@@ -16,8 +16,8 @@
 #include "top/terminal.h"
 #include "top/top.h"
 
-#define SLICE_NS (30 * NS_PER_MS) /* of reading, between two looks at the keys */
-#define CHECK_NS NS_PER_SEC       /* a recorder that dies writes nothing: so often it is checked */
+#define SLICE_NS (30 * NS_PER_MS) /* of reading, between two checks for keys */
+#define CHECK_NS NS_PER_SEC       /* between two checks whether the recorder still runs: a killed one writes nothing */
 #define STOP_NS (300 * NS_PER_MS) /* beside a job: so long after ^Z the shell has taken the terminal, or never will */
 
 struct loop {
@@ -61,7 +61,7 @@ static void let_signal(int signal)
 }
 
 /* Beside a job ^C and ^Z are meant for the job. Where it stops, the shell takes the terminal; we do not stop, as a job
- * that ignores ^Z goes on, and nobody would continue us. */
+ * that ignores ^Z goes on, and no shell would continue us. */
 static bool on_signal_of_job(struct loop *l, int signal)
 {
     if (l->beside_fd < 0)
@@ -85,7 +85,7 @@ static void on_signal(struct loop *l, int signal)
         terminal_mouse(&l->terminal, l->top->ui.mouse);
         l->is_changed = true;
         break;
-    case SIGCONT: /* somebody else may have drawn meanwhile */
+    case SIGCONT: /* another program may have drawn meanwhile */
         terminal_resume(&l->terminal);
         l->is_changed = true;
         break;
@@ -188,7 +188,7 @@ static int read_tape(struct loop *l)
     return first && !l->is_behind ? top_move(t) : top_refresh(t);
 }
 
-/* Is it worth reading? Not more often than a person can see, and not at all once nobody writes any more. */
+/* Is it worth reading? Not more often than a person can see, and not at all once the tape has no writer. */
 static int follow(struct loop *l)
 {
     struct top *t = l->top;

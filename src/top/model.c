@@ -86,7 +86,7 @@ static uint32_t hash_of(const char *name)
     return h ? h : 1;
 }
 
-/* Names with the same hash are told apart by trying the next number. */
+/* Names with the same hash get different ids: the next number is tried. */
 static struct command_now *command_slot(const struct model *m, const char *name, uint32_t *ret_key)
 {
     uint32_t key = hash_of(name);

@@ -167,7 +167,7 @@ bool is_short_of_cores(const struct evidence *e, const struct stretch *s)
            !is_throttled(e, s);
 }
 
-/* Of a machine that has 2 cores nobody can ask for 8. */
+/* A job can't have 8 cores of a machine that has 2. */
 static void advise_on_cores(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
     double most = whole_up(e->cores);
