@@ -168,17 +168,14 @@ static void add_member(struct job_task *t, const struct member *m, uint64_t *v, 
     t->samples++;
 }
 
-/* user + system is exact; the split may differ a little from that of the processes. */
+/* The difference is below 0 if a process was forked in another group. Unsigned arithmetic: it wraps. */
 static void take_group(struct job_task *t, uint64_t *v)
 {
-    uint64_t user = t->group_now.user_ns, sum = user + t->group_now.system_ns;
-    uint64_t more = sum > v[TASK_cpu] ? sum - v[TASK_cpu] : 0;
-    uint64_t more_user = user > v[TASK_cpu_user] ? user - v[TASK_cpu_user] : 0;
-    t->extra_user = max_u64(t->extra_user, more_user < more ? more_user : more);
-    t->extra_system = more > t->extra_user ? more - t->extra_user : 0;
-    v[TASK_cpu] = max_u64(sum, t->cpu_published);
-    v[TASK_cpu_user] = user < v[TASK_cpu] ? user : v[TASK_cpu];
-    t->cpu_published = v[TASK_cpu];
+    uint64_t sum = t->group_now.user_ns + t->group_now.system_ns;
+    t->extra_user = t->group_now.user_ns - v[TASK_cpu_user];
+    t->extra_system = t->group_now.system_ns - (v[TASK_cpu] - v[TASK_cpu_user]);
+    v[TASK_cpu] = sum;
+    v[TASK_cpu_user] = t->group_now.user_ns;
 }
 
 static void finish(const struct job *j, struct job_task *t, uint64_t now_ns, uint64_t *v, uint8_t *absent,

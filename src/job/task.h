@@ -25,8 +25,7 @@ struct job_task {
     bool has_rules;    /* else processes are named, and no command decides */
     bool is_group;     /* its processes are those of control groups, whose own count is exact */
     struct job_group group_now;       /* that count, since the recording began */
-    uint64_t cpu_published;
-    uint64_t extra_user, extra_system; /* of it what the processes that are known did not use */
+    uint64_t extra_user, extra_system; /* of it what the processes that are known did not use; may wrap */
 };
 
 /* To be called before the first member is added. Returns 0 or -ENOMEM. */
