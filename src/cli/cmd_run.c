@@ -2,6 +2,7 @@
 /* baro run: the wrapper and the recorder put together. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +10,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "cli/beside.h"
+#include "cli/inside.h"
+#include "cli/mark_line.h"
 #include "cli/recording.h"
 #include "run/filter.h"
 #include "run/marks_file.h"
@@ -191,11 +194,27 @@ static int start_view(struct running *run, const struct cli *cli, int *ret_fd, s
     return code;
 }
 
+/* Inside of a recording the command is a task of that one. The line stands in the file before the command starts. */
+static int run_inside(struct cli *cli, const struct record_settings *s, char **argv)
+{
+    struct buf line = {0};
+    mark_line_begin(&line, "run_task", s->task, clock_monotonic_ns());
+    inside_put_process(&line);
+    int code = mark_line_append(&line);
+    buf_done(&line);
+    if (code < 0 && !s->quiet)
+        cli_note(cli, "%s is no task: %s", s->task, mark_line_why(code));
+    return inside_run(cli, argv, NULL, NULL);
+}
+
 int cmd_run(struct cli *cli, const struct settings *s, char **argv)
 {
     static struct running run; /* larger than a short command should find on its way */
     struct baro_error err = BARO_ERROR_INIT;
     static char cwd[4096]; /* the stack may be small */
+    const char *events = getenv("BARO_EVENTS");
+    if (s->record.task && events && *events)
+        return run_inside(cli, &s->record, argv);
     if (wrapper_refused(cli, s, base_name(argv[0]), &err))
         return execute_at_once(cli, argv, err.text);
     fd_hold_standard();
@@ -209,6 +228,7 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         return cli_fail(cli, &err);
     recording_options(&run.recording, &run.options);
     run.options.argv = argv;
+    run.options.task = s->record.task;
     run.options.cwd = getcwd(cwd, sizeof(cwd));
     run.options.no_events = run.options.no_events || filter_lacks(cli->filter, FILTER_EVENTS);
     run.options.events_fd = record_listen(&run.options);

@@ -11,6 +11,7 @@
 #include "command/settings.h"
 #include "metric/ids.h"
 
+#define TASK_NAME_LONGEST 63u
 /* A sixteenth of it is a segment, which has a header of its own. */
 #define KEEP_NS_LEAST (10 * NS_PER_SEC)
 #define KEEP_BYTES_LEAST 1000000u
@@ -322,8 +323,27 @@ void settings_init(struct settings *s)
 
 static const char *const own_groups[] = {"auto", "own", "none", NULL}; /* in the order of enum own_mode */
 
+static int take_task(void *at, const char *text, struct baro_error *err)
+{
+    if (!*text || strlen(text) > TASK_NAME_LONGEST)
+        return error_set(err, BARO_E_RANGE, "the name of a task has 1 to %u bytes", TASK_NAME_LONGEST);
+    *(const char **)at = text;
+    return 0;
+}
+
 const struct opt options_run[] = {
     RECORDING,
+    {.name = "task",
+     .argument = "NAME",
+     .type = OPT_PARSED,
+     .offset = AT(record.task),
+     .parse = take_task,
+     .help = "inside of a recording: the command is a task of it",
+     .more = "The command and all that it starts are the task NAME of the recording in which baro run is called, with "
+             "totals, peaks and a curve of their own; nothing else is recorded, and the other options have no effect. "
+             "Commands with equal names are one task. In a task another one may be started; what that one uses is "
+             "its own alone. baro summary --by task shows the tasks. If that recording has ended, the command just "
+             "runs. Outside of a recording, the command is recorded, and NAME is the one task of the recording."},
     {.name = "cgroup",
      .argument = "WHICH",
      .type = OPT_CHOICE,

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "job/task.h"
 
@@ -108,6 +109,34 @@ static void count_groups(struct task_row *r)
         sum->user_ns += g->last.user_ns > g->base.user_ns ? g->last.user_ns - g->base.user_ns : 0;
         sum->system_ns += g->last.system_ns > g->base.system_ns ? g->last.system_ns - g->base.system_ns : 0;
     }
+}
+
+static bool grow(struct task_row *r)
+{
+    size_t n = r->table.n + 1;
+    uint64_t (*value)[TASK_MAX] = realloc(r->value, n * sizeof(*value));
+    r->value = value ? value : r->value;
+    uint8_t (*absent)[TASK_MAX] = realloc(r->absent, n * sizeof(*absent));
+    r->absent = absent ? absent : r->absent;
+    return value && absent;
+}
+
+int task_row_name(struct task_row *r, const char *name)
+{
+    struct job *job = r->sampling->job;
+    for (size_t i = 0; i < r->table.n; i++) {
+        if (strcmp(r->table.at[i]->name, name) == 0)
+            return (int)i + 1;
+    }
+    if (job->n_tasks >= JOB_TASKS_MOST || !grow(r))
+        return -ENOMEM;
+    struct baro_entity *e = entity_add(&r->table, &r->sampling->entity_ids, name, "");
+    if (!e)
+        return -ENOMEM;
+    int task = job_add_task(job, e->id);
+    if (task < 0)
+        entity_remove(&r->table, e);
+    return task;
 }
 
 /* ---- the row ---- */

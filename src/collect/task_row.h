@@ -32,4 +32,8 @@ void task_row_init(struct task_row *r, struct sampling *sampling);
 /* Makes an entity and a task of the job for each name, and finds control groups. Returns 0 or a negative code. */
 int task_row_use(struct task_row *r, const struct select_options *options, struct baro_error *err);
 
+/* The number of the task of this name in a job that has other members, too: a new one, unless there is one. Returns a
+ * negative code if there can be no more. */
+int task_row_name(struct task_row *r, const char *name);
+
 #endif

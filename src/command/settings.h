@@ -44,6 +44,7 @@ struct record_settings {
     bool cmdline;          /* keep command lines */
     uint64_t overhead_ppm; /* of a core; 0: no limit */
     bool subreaper;        /* run: adopt orphans */
+    const char *task;      /* run: --task NAME; NULL: none */
     bool host;             /* the machine is recorded, too */
     bool machine;          /* record: --host was given: the machine, with no process if none was named */
     uint64_t for_ns;       /* record: for so long; 0: until it is over */

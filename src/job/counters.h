@@ -66,6 +66,13 @@ static inline uint64_t since_base(const struct member *m, unsigned counter, uint
     return v > base ? v - base : 0;
 }
 
+/* The part of v that was used since the member joined its task. */
+static inline uint64_t since_joined(const struct member *m, unsigned counter, uint64_t v)
+{
+    uint64_t base = m->task_base ? m->task_base[counter] : m->base ? m->base[counter] : 0;
+    return v > base ? v - base : 0;
+}
+
 /* Both the values read last and the record of an event source are lower bounds: the larger one is nearer to the truth.
  */
 static inline uint64_t own_cpu(const struct member *m)

@@ -38,6 +38,8 @@ struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum b
     m->row.origin = origin;
     m->row.first_ns = now_ns;
     member_wake(m);
+    if (j->tasks && !j->selected)
+        job_inherit(j, m, parent);
     j->started++;
     uint64_t now = tree_count(&j->tree) - j->ended_members;
     now += parent && member_has_ended(parent); /* it was alive when it forked: both events came late */

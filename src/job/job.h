@@ -103,8 +103,10 @@ struct job {
     bool io_short;
     bool closing; /* the last job_settle(): nothing is held back any more */
 
-    struct job_task *tasks; /* job/task.h; NULL: none. Else each member belongs to one */
+    struct job_task *tasks; /* job/task.h; NULL: none */
     size_t n_tasks;
+    bool selected;    /* each member belongs to a task, and the job's totals are the sums of tasks */
+    uint8_t all_task; /* the task of each member that has no other; 0: none */
     uint64_t commands_unread; /* programs of the machine that ended before their command was read */
     bool commands_unknown;    /* how many is not known */
     size_t targets;       /* living members that the user named */

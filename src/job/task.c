@@ -7,12 +7,25 @@
 
 #include "job/counters.h"
 
+#define ANCESTORS_MOST 64
+
 int job_use_tasks(struct job *j, size_t n)
 {
     j->tasks = calloc(n, sizeof(*j->tasks));
     j->n_tasks = j->tasks ? n : 0;
+    j->selected = true;
     j->open = true; /* processes join without an event */
     return j->tasks ? 0 : -ENOMEM;
+}
+
+int job_add_task(struct job *j, uint32_t id)
+{
+    struct job_task *grown = j->n_tasks < JOB_TASKS_MOST ? realloc(j->tasks, (j->n_tasks + 1) * sizeof(*grown)) : NULL;
+    if (!grown)
+        return -ENOMEM;
+    j->tasks = grown;
+    grown[j->n_tasks] = (struct job_task){.id = id};
+    return (int)++j->n_tasks;
 }
 
 static struct job_task *task_of(const struct job *j, const struct member *m)
@@ -68,7 +81,7 @@ void job_leave(struct job *j, struct member *m)
 
 static uint64_t user_of(const struct member *m, uint64_t cpu)
 {
-    uint64_t user = since_base(m, BASE_CPU_USER, value(m, PROCESS_cpu_user));
+    uint64_t user = since_joined(m, BASE_CPU_USER, value(m, PROCESS_cpu_user));
     return user < cpu ? user : cpu;
 }
 
@@ -97,6 +110,12 @@ static bool io_is_known(const struct job *j, const struct member *m)
     return m->left_task ? m->row.absent[PROCESS_io_rchar] == BARO_PRESENT : io_is_whole(j, m);
 }
 
+/* Of a value of its exit record, which is since the recording began. */
+static uint64_t of_task(const struct member *m, unsigned counter, uint64_t v)
+{
+    return m->task_base ? since_joined(m, counter, v + (m->base ? m->base[counter] : 0)) : v;
+}
+
 void task_exit(struct job *j, const struct member *m, const struct baro_exit *e)
 {
     struct job_task *t = task_of(j, m);
@@ -105,13 +124,14 @@ void task_exit(struct job *j, const struct member *m, const struct baro_exit *e)
     t->gone++;
     t->unread += e->absent[EXIT_cpu] != BARO_PRESENT || !cpu_is_whole(m);
     t->io_unread += !m->io_in_parent && !io_is_known(j, m);
-    uint64_t cpu = e->value[EXIT_cpu], user = e->value[EXIT_cpu_user];
+    uint64_t cpu = of_task(m, BASE_CPU, e->value[EXIT_cpu]);
+    uint64_t user = of_task(m, BASE_CPU_USER, e->value[EXIT_cpu_user]);
     t->ended[TASK_cpu] += cpu;
     t->ended[TASK_cpu_user] += user < cpu ? user : cpu;
-    t->ended[TASK_run_delay] += e->value[EXIT_run_delay];
+    t->ended[TASK_run_delay] += of_task(m, BASE_RUN_DELAY, e->value[EXIT_run_delay]);
     t->rss_peak = max_u64(t->rss_peak, e->value[EXIT_rss_peak]);
     for (size_t i = 0; i < IO && !m->io_in_parent; i++)
-        t->ended[io[i].task] += e->value[io[i].exit];
+        t->ended[io[i].task] += of_task(m, io[i].base, e->value[io[i].exit]);
 }
 
 static uint64_t reported(const struct member *m, enum ledger_counter c)
@@ -134,6 +154,105 @@ void task_settle(struct job *j)
     }
 }
 
+/* ---- a job with other members, too ---- */
+
+static void set_task_base(struct member *m)
+{
+    if (!m->task_base)
+        m->task_base = calloc(BASE_MAX, sizeof(*m->task_base));
+    if (!m->task_base)
+        return;
+    m->task_base[BASE_CPU] = own_cpu(m);
+    m->task_base[BASE_CPU_USER] = value(m, PROCESS_cpu_user);
+    m->task_base[BASE_RUN_DELAY] = value(m, PROCESS_run_delay);
+    for (size_t i = 0; i < IO; i++)
+        m->task_base[io[i].base] = value(m, io[i].process);
+}
+
+/* What it used so far stays with its task. */
+static void leave_task(struct job *j, struct member *m, uint64_t now_ns)
+{
+    struct job_task *t = task_of(j, m);
+    uint64_t cpu = since_joined(m, BASE_CPU, own_cpu(m));
+    task_ended(j, m, m->end_ns ? m->end_ns : now_ns);
+    m->task_over = false;
+    t->gone++;
+    t->ended[TASK_cpu] += cpu;
+    t->ended[TASK_cpu_user] += user_of(m, cpu);
+    t->ended[TASK_run_delay] += since_joined(m, BASE_RUN_DELAY, value(m, PROCESS_run_delay));
+    for (size_t i = 0; i < IO; i++)
+        t->ended[io[i].task] += since_joined(m, io[i].base, value(m, io[i].process));
+}
+
+void job_label(struct job *j, struct member *m, unsigned task, uint64_t since_ns, bool from_now)
+{
+    bool had = m->task > 0;
+    if (m->task == task)
+        return;
+    if (had)
+        leave_task(j, m, since_ns);
+    if (had || from_now)
+        set_task_base(m);
+    m->task = (uint8_t)task;
+    m->row.absent[PROCESS_task] = BARO_ABSENT_NOT_ASKED;
+    member_moved(m);
+    if (!task)
+        return;
+    job_join(j, m, task, since_ns);
+    if (member_has_ended(m) || member_is_gone(m))
+        task_ended(j, m, m->end_ns ? m->end_ns : since_ns);
+}
+
+void job_inherit(struct job *j, struct member *m, const struct member *parent)
+{
+    uint8_t task = parent && parent->below ? parent->below : j->all_task;
+    if (!task)
+        return;
+    m->below = task;
+    job_label(j, m, task, m->row.first_ns, false);
+}
+
+static bool is_started_by(const struct member *m, const struct member *root)
+{
+    for (int i = 0; m && i < ANCESTORS_MOST; i++) {
+        if (m == root || baro_key_equal(m->row.parent, root->row.key))
+            return true;
+        m = m->parent ? m->parent : m->successor;
+    }
+    return false;
+}
+
+/* It never belonged to its task: its fork was read before the line that names another one. */
+static void correct(struct job *j, struct member *m)
+{
+    struct job_task *t = task_of(j, m);
+    if (!t)
+        return;
+    t->started--;
+    t->living -= !m->task_over;
+    m->task_over = false;
+    m->task = 0;
+}
+
+static void label_if_below(struct job *j, struct member *m, const struct member *root, uint8_t before)
+{
+    if (!m || m == root || m->below != before || !is_started_by(m, root))
+        return;
+    m->below = root->below;
+    correct(j, m);
+    job_label(j, m, root->below, m->row.first_ns, false);
+}
+
+void job_label_below(struct job *j, struct member *root, unsigned task)
+{
+    uint8_t before = root->below;
+    root->below = (uint8_t)task;
+    for (size_t i = 0; i < j->tree.n; i++)
+        label_if_below(j, j->tree.at[i], root, before);
+    for (struct member *m = j->gone; m; m = m->list_next)
+        label_if_below(j, m, root, before);
+}
+
 /* ---- for a sample ---- */
 
 static const struct {
@@ -147,12 +266,12 @@ static const struct {
 
 static void add_member(struct job_task *t, const struct member *m, uint64_t *v, uint8_t *absent, uint64_t *known)
 {
-    uint64_t cpu = since_base(m, BASE_CPU, own_cpu(m));
+    uint64_t cpu = since_joined(m, BASE_CPU, own_cpu(m));
     v[TASK_cpu] += cpu;
     v[TASK_cpu_user] += user_of(m, cpu);
-    v[TASK_run_delay] += since_base(m, BASE_RUN_DELAY, value(m, PROCESS_run_delay));
+    v[TASK_run_delay] += since_joined(m, BASE_RUN_DELAY, value(m, PROCESS_run_delay));
     for (size_t i = 0; i < IO; i++)
-        v[io[i].task] += since_base(m, io[i].base, value(m, io[i].process));
+        v[io[i].task] += since_joined(m, io[i].base, value(m, io[i].process));
     v[TASK_processes_io_unread] += m->row.absent[PROCESS_io_rchar] != BARO_PRESENT;
     for (size_t i = 0; i < GAUGES; i++) {
         uint8_t why = m->row.absent[gauges[i].process];
@@ -197,7 +316,8 @@ static void finish(const struct job *j, struct job_task *t, uint64_t now_ns, uin
     v[TASK_processes_unread] = t->group_now.known ? 0 : t->unread;
     v[TASK_processes_io_unread] += t->io_unread; /* to the living whose I/O can't be read */
     v[TASK_commands_unread] = t->has_rules ? j->commands_unread : 0;
-    absent[TASK_commands_unread] = j->commands_unknown || t->is_group ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
+    bool unknown = j->selected ? j->commands_unknown || t->is_group : !j->events || j->lossy;
+    absent[TASK_commands_unread] = unknown ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
     v[TASK_process_samples] = t->samples;
     v[TASK_active] = t->active_ns + (t->living && now_ns > t->since_ns ? now_ns - t->since_ns : 0);
     v[TASK_begin] = t->begin_ns;

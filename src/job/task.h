@@ -5,7 +5,7 @@
  * three gulpy of a shell that is no member used 2 s each, and one has ended: 4 s of the living and 2 s of the exit
  * record are 6 s.
  *
- * A job with tasks has no other members, and its totals are sums of the same kind. A task that is a control group has
+ * A job whose members are selected has no members but those of tasks, and its totals are sums of the same kind. A task that is a control group has
  * used what the kernel counted for the group, which includes processes that were never seen.
  */
 #ifndef JOB_TASK_H
@@ -34,6 +34,17 @@ int job_use_tasks(struct job *j, size_t n);
 void job_join(struct job *j, struct member *m, unsigned task, uint64_t begin_ns);
 /* The member goes on and is none any more: what it has used by now, as its row says, stays with its task. */
 void job_leave(struct job *j, struct member *m);
+
+/* A job that has other members as well: a task is a label of some, and the job's totals are what they are without.
+ * job_add_task() returns the number of the new task, or a negative code. job_label(): the member belongs to this task
+ * (0: to none) since since_ns; from_now: what it used so far does not count for it. job_inherit(): a member that was
+ * just added gets the task of what its parent starts. job_label_below(): what root has started, and will start, belongs
+ * to the task; not root itself. */
+#define JOB_TASKS_MOST 255u
+int job_add_task(struct job *j, uint32_t id);
+void job_label(struct job *j, struct member *m, unsigned task, uint64_t since_ns, bool from_now);
+void job_inherit(struct job *j, struct member *m, const struct member *parent);
+void job_label_below(struct job *j, struct member *root, unsigned task);
 
 /* Adds what the members have now to the sums of all tasks: n rows of TASK_MAX values. sampled: they are in a sample of
  * time now_ns. */

@@ -78,7 +78,7 @@ static void own_part(const struct member *m, struct member_part *p)
     p->ledger[LEDGER_FAULTS_MAJOR] = since_base(m, BASE_FAULTS_MAJOR, value(m, PROCESS_faults_major));
 }
 
-static struct member_part part_of(const struct member *m)
+static struct member_part part_of(const struct job *j, const struct member *m)
 {
     struct member_part p = {
         .counted = counted_of(m),
@@ -91,9 +91,9 @@ static struct member_part part_of(const struct member *m)
         .rss = value(m, PROCESS_rss),
         .parents = m->had_child || reaped_of(m, LEDGER_FAULTS_MINOR) > 0, /* every process has at least one fault */
     };
-    if (m->task)
+    if (j->selected)
         own_part(m, &p);
-    for (int c = 0; c < LEDGER_MAX && !m->task && !member_is_reap_pending(m); c++)
+    for (int c = 0; c < LEDGER_MAX && !j->selected && !member_is_reap_pending(m); c++)
         p.ledger[c] = job_ledger(m, c);
     return p;
 }
@@ -123,7 +123,7 @@ void totals_refresh(struct job *j)
 {
     for (size_t i = tree_next_moved(&j->tree, 0); i < j->tree.n; i = tree_next_moved(&j->tree, i + 1)) {
         struct member *m = j->tree.at[i];
-        struct member_part now = part_of(m);
+        struct member_part now = part_of(j, m);
         replace(&j->sums, &m->part, &now);
         totals_know(j, m);
         j->rss_peak = max_u64(j->rss_peak, value(m, PROCESS_rss_peak));

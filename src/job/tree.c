@@ -36,6 +36,7 @@ static void member_free(struct member *m)
     free(m->row.name);
     free(m->row.cmdline);
     free(m->base);
+    free(m->task_base);
     free(m->end_usage);
 }
 
@@ -282,8 +283,9 @@ void tree_release(struct tree *t, struct member *m)
     free(m->row.name);
     free(m->row.cmdline);
     free(m->base);
+    free(m->task_base);
     m->row.name = m->row.cmdline = NULL;
-    m->base = NULL;
+    m->base = m->task_base = NULL;
     m->state = MEMBER_FREE;
     m->list_next = t->free;
     t->free = m;

@@ -158,6 +158,7 @@ struct member {
     uint64_t reaped[LEDGER_MAX];
     /* BASE_MAX values at attach, which are not part of this recording; NULL: all 0 */
     uint64_t *base;
+    uint64_t *task_base; /* the same at the time when it joined its task; NULL: `base` */
     uint64_t begin_ns; /* when the process began, since the tape began; 0: before, or not known */
     uint64_t end_ns;   /* when it ended: from an event, or first seen as a zombie; 0: neither */
     uint64_t gone_ns;  /* when it was found gone */
@@ -204,6 +205,7 @@ struct member {
     /* gone: its parent was a member of the same task, which takes over its I/O when it reaps it */
     bool io_in_parent : 1;
     uint8_t task;          /* the task that it belongs to, counted from 1; 0: none */
+    uint8_t below;         /* the task of what it starts from now on; 0: none */
     int status;
     struct member_usage *end_usage; /* what was reported of its end; NULL: nothing. See member_usage() */
 

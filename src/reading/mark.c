@@ -265,6 +265,8 @@ static bool on_member(struct mark *m, struct span *s, const char *key, const cha
         return take_name(m, s, MARK_END);
     if (is_text && is(key, "phase"))
         return take_name(m, s, MARK_WHOLE);
+    if (is_text && is(key, "run_task"))
+        return take_name(m, s, MARK_TASK);
     m->is_mark = m->is_mark || (is_text && is(key, "mark"));
     if (is_text && (is(key, "mark") || (!*m->name && is(key, "name"))))
         return take_name(m, s, m->kind);
@@ -342,6 +344,8 @@ static void settle(struct mark *m)
     settle_runlog(m);
     if (m->start_ticks && take_out(m, "pid", &a) && a.type == BARO_ATTRIBUTE_UNSIGNED && a.u64 <= INT32_MAX)
         m->pid = (int32_t)a.u64;
+    if (m->kind == MARK_TASK && !m->pid)
+        m->kind = MARK_POINT;
     if (m->kind == MARK_WHOLE && (!take_out(m, "seconds", &a) || !seconds_of(&a, &m->duration_ns)))
         m->kind = MARK_POINT;
     if (!*m->name)

@@ -6,6 +6,8 @@
  *     {"begin": "load"}    {"end": "load", "rows": 1000}
  *     {"phase": "fit", "seconds": 1.25}                      a phase that has just ended, as a whole
  *
+ *     {"run_task": "load", "pid": 12, "start_ticks": 3400}   what that process starts belongs to this task
+ *
  * Lines of a RunLog are taken as well, and `export --format runlog` writes them back:
  *
  *     {"ts": "2026-01-02T03:04:05.678+00:00", "type": "phase", "name": "fit", "seconds": 1.25, "rows": 7}
@@ -32,7 +34,7 @@
 #define MARK_ATTRIBUTE_NAME 128u /* with its NUL; a longer one is left out with its value */
 #define MARK_ATTRIBUTE_TEXT 4096u
 
-enum mark_kind { MARK_POINT, MARK_BEGIN, MARK_END, MARK_WHOLE };
+enum mark_kind { MARK_POINT, MARK_BEGIN, MARK_END, MARK_WHOLE, MARK_TASK };
 enum mark_clock { MARK_UNTIMED, MARK_MONOTONIC, MARK_REALTIME };
 
 struct mark {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "job/task.h"
 #include "record/recorder.h"
 
 #define START_SLACK (20 * NS_PER_MS) /* start times are rounded down to 10 ms */
@@ -80,6 +81,7 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
         m->successor_epoch = r->job.tree.epoch;
         parent = gone;
         parent->covered = true;
+        job_inherit(&r->job, m, gone);
     }
     m->row.uid = parent->row.uid;
     member_set_name(m, parent->row.name); /* until it executes a program */

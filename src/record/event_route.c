@@ -65,5 +65,9 @@ int event_read(struct recorders *a)
     int events = exits_drain(a->forks, on_forks, a);
     if (a->usage && a->usage != a->forks)
         exits_drain(a->usage, on_usage, a);
+    if (a->only)
+        tasks_look(a->only);
+    for (struct recorder *r = a->only ? NULL : a->active; r; r = r->active_next)
+        tasks_look(r);
     return events;
 }

@@ -72,6 +72,7 @@ void recorder_finish(struct recorder *r)
     if (r->started) {
         event_drain(r->all);
         wait_for_exits(r);
+        tasks_look(r);
         if (r->options->children)
             sampler_scan_wrapper(&r->sampler); /* finds orphans whose fork was not reported */
         event_verify(r);

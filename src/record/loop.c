@@ -82,6 +82,7 @@ static void turn(struct recorder *r, bool quiet)
     wrapper_forget(r);
     limits_find(r);
     marks_turn(r);
+    tasks_look(r);
     if (r->selector)
         record_select_turn(r);
     recorder_scheduled_tick(r);

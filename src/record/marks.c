@@ -87,6 +87,10 @@ static void put(struct recorder *r, const struct mark *m, const struct came *cam
     if (m->clock == MARK_UNTIMED && came->error_ns)
         all[n++] = (struct baro_attribute){
             .name = ATTRIBUTE_TIME_ERROR, .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = came->error_ns};
+    if (m->kind == MARK_TASK) {
+        tasks_run(r, m->name, (struct baro_key){m->pid, m->start_ticks});
+        return;
+    }
     const struct baro_event e = {.t_ns = time_of(r, m, came),
                                  .kind = kinds[m->kind],
                                  .key = {m->pid, m->pid ? m->start_ticks : 0},
@@ -281,6 +285,13 @@ void marks_open(struct recorder *r)
     struct stat st;
     if (r->marks.fd >= 0 && !r->options->marks->is_ours && fstat(r->marks.fd, &st) == 0)
         r->marks.offset = (uint64_t)st.st_size; /* what was there before is not of this recording */
+}
+
+void marks_look(struct recorder *r)
+{
+    struct stat st;
+    if (r->marks.fd >= 0 && r->started && fstat(r->marks.fd, &st) == 0 && (uint64_t)st.st_size != r->marks.offset)
+        read_new(r, r->marks.armed, MARKS_READ);
 }
 
 void marks_ready(struct recorder *r)

@@ -38,6 +38,8 @@ struct marks {
 void marks_open(struct recorder *r);
 /* The watch descriptor is readable. */
 void marks_ready(struct recorder *r);
+/* Before exits are reported: which task a process belonged to is to be known by then. */
+void marks_look(struct recorder *r);
 /* Before a sample is taken. */
 void marks_turn(struct recorder *r);
 /* After the last line can have come; reports what was lost. */

@@ -57,6 +57,7 @@ struct record_options {
     uint64_t for_ns;        /* attach: the longest duration; 0: until the last target ends */
     const char *cgroup;     /* attach: a control group instead of targets */
     const struct select_options *select; /* attach: tasks of selected processes instead; NULL: none */
+    const char *task;       /* run: the whole job is a task of this name; NULL: none */
     /* run: the command's own control group (run/own.h), removed at the end; NULL or empty: none */
     const struct own_group *own_group;
     const struct record_program *programs; /* --collect; borrowed */

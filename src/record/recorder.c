@@ -74,6 +74,8 @@ static void commit(struct recorder *r, const struct baro_sample *s)
     recorder_writes(r, true);
     int code = tape_writer_commit(r->writer, s, &err);
     recorder_writes(r, false);
+    if (s)
+        tasks_written(r, s);
     if (code == 0) {
         begun(r);
         return;
@@ -106,7 +108,8 @@ static void next_segment(struct recorder *r, uint64_t t_ns)
 static void on_exit_record(void *context, const struct baro_exit *e)
 {
     struct recorder *r = context;
-    tape_writer_exit(r->writer, e);
+    if (!tasks_hold_exit(r, e))
+        tape_writer_exit(r->writer, e);
     oom_note_exit(r, e);
     if (r->options->observer.exit)
         r->options->observer.exit(r->options->observer.context, e);
@@ -196,6 +199,7 @@ void recorder_last_tick(struct recorder *r)
         r->options->summed_up(r->options->observer.context);
     recorder_writes(r, false);
     commit(r, s);
+    recorder_flush(r);
 }
 
 /* Without processes there is nothing that needs the dense samples at the beginning of a recording. */
@@ -317,6 +321,7 @@ void recorder_close(struct recorder *r)
         fd_close(r->proc_fd);
     fd_close(r->sys_fd);
     marks_close(r);
+    tasks_close(r);
     limits_close(r);
     if (r->options->own_group)
         own_remove(r->options->own_group);
@@ -459,6 +464,7 @@ int record_run(const struct record_options *options, const struct link_end *link
         code = start_tape(&r, err);
     }
     if (code == 0) {
+        tasks_begin(&r);
         wrapper_drain(&r);
         loop_run(&all);
         recorder_finish(&r);

@@ -14,6 +14,7 @@
 #include "tape/writer.h"
 
 #define TARGETS_MAX 64u
+#define TASK_ROOTS_MOST 64u
 
 #define OOM_ENDED_MAX 64u
 /* Processes of the job that were ended by SIGKILL, or whose status is not known. */
@@ -68,6 +69,16 @@ struct recorder {
     struct marks marks;
     struct selector *selector; /* select.c; NULL: processes are not selected */
     bool selected;             /* all processes that were there have been matched */
+    struct task_root {
+        struct baro_key key;
+        unsigned task;
+        uint64_t since_ns;
+    } roots[TASK_ROOTS_MOST]; /* tasks.c: they start a task, and are no members yet */
+    size_t n_roots;
+    size_t tasks_on_tape;
+    struct baro_exit **held_exits;
+    size_t n_held_exits, cap_held_exits;
+    uint64_t tasks_lost;       /* lines that named a task and could not be followed */
     uint64_t select_lost;      /* events that the selector lost, as reported so far */
     int under_fd;              /* pidfd of --under; -1: none */
     bool status_known;
@@ -141,6 +152,17 @@ int record_select_open(struct recorder *r, struct baro_error *err);
 void record_select_ready(struct recorder *r);
 void record_select_turn(struct recorder *r); /* before each tick */
 void record_select_close(struct recorder *r);
+
+/* tasks.c: tasks that the job itself names (baro run --task) */
+void tasks_begin(struct recorder *r); /* the task of the whole job, if it has one */
+void tasks_run(struct recorder *r, const char *name, struct baro_key root);
+/* After events were read, and before exits are reported: reads new lines, and finds the processes of earlier ones. */
+void tasks_look(struct recorder *r);
+/* The exit of a process whose task no sample on the tape has: it is written after the next one. Returns false if it is
+ * not held. */
+bool tasks_hold_exit(struct recorder *r, const struct baro_exit *e);
+void tasks_written(struct recorder *r, const struct baro_sample *s);
+void tasks_close(struct recorder *r);
 
 /* limits.c */
 int limits_prepare(struct recorder *r, struct baro_error *err);
