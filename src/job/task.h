@@ -5,8 +5,9 @@
  * three gulpy of a shell that is no member used 2 s each, and one has ended: 4 s of the living and 2 s of the exit
  * record are 6 s.
  *
- * A job whose members are selected has no members but those of tasks, and its totals are sums of the same kind. A task that is a control group has
- * used what the kernel counted for the group, which includes processes that were never seen.
+ * A job whose members are selected has no members but those of tasks, and its totals are sums of the same kind. A task
+ * that is a control group has used what the kernel counted for the group, which includes processes that were never
+ * seen.
  */
 #ifndef JOB_TASK_H
 #define JOB_TASK_H

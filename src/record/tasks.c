@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tasks that the job itself names: `baro run --task NAME -- COMMAND` inside of a recording appends a line to
- * $BARO_EVENTS before it starts the command. What that process starts belongs to the task, and so does what these start.
+ * $BARO_EVENTS before it starts the command. What that process starts belongs to the task, and what these start as
+ * well.
  *
  * The line is written before the fork, and read before exits are reported, so a process that ended meanwhile has its
  * task as well.

@@ -60,7 +60,7 @@ def test_each_short_process_has_its_task(run, tape):
     tasks = tasks_of(run, tape)
     assert {t["processes_started"] for t in tasks.values()} == {n // 5} and len(tasks) == 5
     assert {t["processes_started_is_lower_bound"] for t in tasks.values()} == {False}
-    names = [e["task"] for e in run.export(tape, "exit") if e["name"] == "true"]
+    names = [e["task"] for e in run.export(tape, "exit") if e["task"]]
     assert len(names) == n and set(names) == set(tasks)
 
 
@@ -68,7 +68,7 @@ def test_without_events(run, tape, wait_until, monkeypatch):
     monkeypatch.setenv("BARO_NO_EVENTS", "1")
 
     def reached():
-        return [t for t in run.export(tape, "task") if t["processes"] == 1]
+        return run.instants(tape) and [t for t in run.export(tape, "task") if t["processes"] == 1]
 
     run.record_gated(tape, f"{run.binary} run --task a -- sh -c 'read line <gate; exit 0'", reached)
     task = tasks_of(run, tape)["a"]
