@@ -116,7 +116,8 @@ static void sort(size_t *at, size_t n, size_t *spare, struct comparison *c)
             at[kept++] = next;
         }
     }
-    qsort_r(spare, out, sizeof(*spare), compare, c);
+    if (out)
+        qsort_r(spare, out, sizeof(*spare), compare, c);
     while (out) {
         if (kept && compare(&at[kept - 1], &spare[out - 1], c) > 0)
             at[--end] = at[--kept];

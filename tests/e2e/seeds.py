@@ -10,6 +10,7 @@ import csv
 import json
 import re
 import select
+import subprocess
 import sys
 import time
 
@@ -46,7 +47,7 @@ def tools(path, interval, *names):
                 return
 
 
-def tree(path, interval, pid):
+def tree(path, interval, pid, sandbox):
     import psutil
 
     before, at = {}, None
@@ -66,10 +67,12 @@ def tree(path, interval, pid):
                     continue
                 cpu[p.pid] = times.user + times.system
                 row.update(user=times.user, system=times.system, rss=rss, threads=threads, processes=1)
-            if at is not None and members:
+            if at is not None and cpu:
                 row["cpu"] = sum(v - before.get(k, 0) for k, v in cpu.items()) / (now - at)
             before, at = cpu, now
-            if members:
+            du = subprocess.run(["du", "-s", "--block-size=1", sandbox], capture_output=True, text=True, check=False)
+            row["disk"] = int(du.stdout.split()[0])
+            if cpu:
                 file.write(json.dumps(row) + "\n")
                 file.flush()
             if not waits(interval):
