@@ -21,3 +21,8 @@ def commands(summary):
 
 def names_of(exits):
     return [e["name"] for e in exits]
+
+
+def after_mounts(script, *argv):
+    """Returns argv in a mount namespace of its own, which a shell script changes first."""
+    return ["unshare", "-m", "--propagation", "private", "sh", "-c", f'{script} && exec "$@"', "sh", *map(str, argv)]

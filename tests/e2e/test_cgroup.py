@@ -14,6 +14,7 @@ import time
 
 import pytest
 from conftest import Cgroup
+from jobs import after_mounts
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
 
@@ -320,18 +321,7 @@ def without_v2(run, *argv):
         for line in pathlib.Path("/proc/mounts").read_text().splitlines()
         if line.split()[2] == "cgroup2"
     ]
-    return [
-        "unshare",
-        "-m",
-        "--propagation",
-        "private",
-        "sh",
-        "-c",
-        f'umount {" ".join(mounts)} && exec "$@"',
-        "sh",
-        str(run.binary),
-        *argv,
-    ]
+    return after_mounts(f'umount {" ".join(mounts)}', run.binary, *argv)
 
 
 MEMORY = [
@@ -385,28 +375,10 @@ def test_own_group_of_v1_counts_cpu_time_of_all(run, tape, v1):
 
 def test_own_group_without_hierarchies(run, tape, work):
     """Control groups are hidden, as in some containers: the job runs all the same."""
+    hide = 'if grep -q " /sys/fs/cgroup" /proc/mounts; then umount -R /sys/fs/cgroup; fi'
+    own = [run.binary, "run", "-q", "-o", tape, "--cgroup", "own"]
     done = subprocess.run(
-        [
-            "unshare",
-            "-m",
-            "--propagation",
-            "private",
-            "sh",
-            "-c",
-            'if grep -q " /sys/fs/cgroup" /proc/mounts; then umount -R /sys/fs/cgroup; fi && exec "$@"',
-            "sh",
-            str(run.binary),
-            "run",
-            "-q",
-            "-o",
-            str(tape),
-            "--cgroup",
-            "own",
-            "--",
-            "sh",
-            "-c",
-            "exit 3",
-        ],
+        after_mounts(hide, *own, "--", "sh", "-c", "exit 3"),
         stderr=subprocess.PIPE,
         text=True,
         timeout=60,

@@ -7,6 +7,7 @@ import resource
 import subprocess
 
 import pytest
+from jobs import after_mounts
 from test_cgroup import any_sample, attach, mount_of, source_of, v1, waiting  # noqa: F401 (v1 is a fixture)
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
@@ -75,7 +76,7 @@ def test_a_thousand_groups(run, tape, cgroup, wait_until):
     assert not [e for e in run.export(tape, "event") if "are not read" in e["text"]]
 
 
-HIDDEN = ["unshare", "-m", "--propagation", "private", "sh", "-c", 'umount -R /sys/fs/cgroup && exec "$@"', "sh"]
+HIDDEN = after_mounts("umount -R /sys/fs/cgroup")
 
 
 def test_hidden_control_groups(run, tape, cgroup):

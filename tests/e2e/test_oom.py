@@ -13,6 +13,7 @@ import threading
 import time
 
 import pytest
+from jobs import after_mounts
 from test_cgroup import v1  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
@@ -31,16 +32,7 @@ def via(request):
         return []
     if not shutil.which("unshare"):
         pytest.skip("no unshare")
-    argv = [
-        "unshare",
-        "-m",
-        "--propagation",
-        "private",
-        "sh",
-        "-c",
-        'mount --bind /dev/null /dev/kmsg && exec "$@"',
-        "sh",
-    ]
+    argv = after_mounts("mount --bind /dev/null /dev/kmsg")
     if subprocess.run([*argv, "true"], capture_output=True).returncode:
         pytest.skip("can't mount")
     return argv

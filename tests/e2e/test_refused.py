@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import pytest
+from jobs import after_mounts
 from test_cgroup import attach, mount_of, v1, waiting  # noqa: F401 (v1 is a fixture)
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
@@ -142,26 +143,9 @@ def test_forks_in_an_own_group(run, tape, work, compiled):
 def test_own_group_without_memory_controller(run, tape, v1):  # noqa: F811
     """The memory of a group above does not stand in for it."""
     group = v1("memory")
-    argv = [
-        "unshare",
-        "-m",
-        "--propagation",
-        "private",
-        "sh",
-        "-c",
-        f'mount -o remount,bind,ro {mount_of("memory")} && exec "$@"',
-        "sh",
-        run.binary,
-        "run",
-        "-q",
-        "-o",
-        str(tape),
-        "--cgroup",
-        "own",
-        "--",
-        "sleep",
-        "0.2",
-    ]
+    read_only = f'mount -o remount,bind,ro {mount_of("memory")}'
+    own = [run.binary, "run", "-q", "-o", tape, "--cgroup", "own"]
+    argv = after_mounts(read_only, *own, "--", "sleep", "0.2")
     other = subprocess.Popen(
         [sys.executable, "-c", "x = bytearray(80 << 20); print(1, flush=True); import time; time.sleep(1000)"],
         preexec_fn=group.enter,

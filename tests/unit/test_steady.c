@@ -23,39 +23,7 @@
 #include "base/clock.h"
 #include "collect/sampler.h"
 #include "tape/writer.h"
-
-#if defined(__SANITIZE_ADDRESS__) || !defined(__GLIBC__)
-#define COUNTS 0
-#else
-#define COUNTS 1
-#endif
-
-static unsigned long allocations;
-
-#if COUNTS
-/* glibc's own, under the names by which they can be replaced. */
-extern void *__libc_malloc(size_t n);
-extern void *__libc_calloc(size_t n, size_t size);
-extern void *__libc_realloc(void *at, size_t n);
-
-void *malloc(size_t n)
-{
-    allocations++;
-    return __libc_malloc(n);
-}
-
-void *calloc(size_t n, size_t size)
-{
-    allocations++;
-    return __libc_calloc(n, size);
-}
-
-void *realloc(void *at, size_t n)
-{
-    allocations++;
-    return __libc_realloc(at, n);
-}
-#endif
+#include "allocations.h"
 
 enum { SLEEPERS = 24, BUSY = 4, WARM = 60, WARM_MOST = 4000, STEADY = 400 };
 
@@ -97,7 +65,7 @@ static void steady_tick(void **state)
     static struct job job;
     struct tape_writer *w;
     (void)state;
-    if (!COUNTS)
+    if (!COUNTS_ALLOCATIONS)
         skip(); /* the allocator is the sanitizer's */
     pid_t root = fork();
     if (root == 0) {
