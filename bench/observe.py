@@ -4,7 +4,7 @@
     observe.py JOBS baro|threads [-s SECONDS] [-i INTERVAL] [-- OPTION...]
 
 Makes JOBS control groups of ten processes each, of which one wakes up once a second, and has them watched for SECONDS
-(default 30), after a start of ten. Prints one line of JSON: the CPU time of the tool and its children as a share of a
+(default 30), after a start of at least ten. Prints one line of JSON: the CPU time of the tool and its children as a share of a
 core (of its own control group), its memory (PSS), and how many samples of a job it took in a second. OPTIONs go to
 baro. threads: a thread for each job that reads its processes with psutil once in each INTERVAL.
 """
@@ -25,15 +25,15 @@ import measure
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("BARO", HERE.parent / "build/baro")).parent
-PROCESSES, START_S = 10, 10
+PROCESSES = 10
 
 
 def watch_by_threads(pids, interval):
     """As the task observer that barograph replaces: a thread for each task, with psutil objects of its processes; CPU
     time since the previous sample, memory, state and threads of each."""
-    import psutil
-
     counts = [0] * len(pids)
+    signal.signal(signal.SIGUSR1, lambda *_: print(sum(counts), flush=True))
+    import psutil
 
     def loop(i):
         root, known, before, history = psutil.Process(pids[i]), {}, {}, []
@@ -59,7 +59,6 @@ def watch_by_threads(pids, interval):
 
     for i in range(len(pids)):
         threading.Thread(target=loop, args=(i,), daemon=True).start()
-    signal.signal(signal.SIGUSR1, lambda *_: print(sum(counts), flush=True))
     while True:
         signal.pause()
 
@@ -119,7 +118,7 @@ def main():
         else:
             command = [sys.executable, __file__, "--watch", a.interval.rstrip("s"), *map(str, pids)]
         p = subprocess.Popen(command, preexec_fn=measure.become(None, tool), stdout=subprocess.PIPE, text=True)
-        time.sleep(START_S)
+        time.sleep(10 + a.jobs / 20)  # until all jobs have begun
         cpu, begin = tool.cpu_s(), time.monotonic()
         if a.tool == "threads":
             p.send_signal(signal.SIGUSR1)

@@ -51,6 +51,8 @@ static size_t resume_members(struct job *j, const struct baro_sample *last)
         }
         member_moved(m);
     }
+    for (const struct member *m = j->gone; m; m = m->list_next)
+        known += find(last, m) != NULL; /* it has ended since it was found again */
     j->tree.last_id = id;
     return known;
 }
@@ -91,8 +93,9 @@ void job_resume(struct job *j, const struct baro_sample *last)
     j->ended_switches[1] += last->job[JOB_switches_involuntary];
     j->rss_peak = max_u64(j->rss_peak, last->job[JOB_process_rss_peak]);
     j->peak = last->job[JOB_processes_peak];
-    j->started = last->job[JOB_processes_started] + tree_count(&j->tree) - known;
-    j->ended = last->job[JOB_processes_ended] + last->job[JOB_processes] - known;
+    /* Of those that had started by then, all that are not here any more have ended. */
+    j->started += last->job[JOB_processes_started] - known;
+    j->ended += last->job[JOB_processes_started] - known;
     j->io_short = true; /* what ended in between took its count with it */
     j->lossy = true;
 }
