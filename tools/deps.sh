@@ -11,19 +11,21 @@ set -eu
 # PROBE:PACKAGE  cmd/NAME a program, file/PATH a file, pc/NAME a pkg-config module, py/ and pl/NAME a module of Python,
 # Perl
 build='cmd/gcc:gcc file//usr/include/stdio.h:libc6-dev cmd/meson:meson cmd/ninja:ninja-build cmd/pkg-config:pkg-config
-    pc/libzstd:libzstd-dev pc/cairo:libcairo2-dev pc/ncursesw:libncurses-dev pc/yaml-0.1:libyaml-dev cmd/scdoc:scdoc'
+    pc/libzstd:libzstd-dev pc/cairo:libcairo2-dev pc/ncursesw:libncurses-dev pc/yaml-0.1:libyaml-dev pc/libmicrohttpd:libmicrohttpd-dev
+    cmd/scdoc:scdoc'
 demo='cmd/make:make'
 test='cmd/make:make cmd/g++:g++ pc/cmocka:libcmocka-dev py/pytest:python3-pytest py/xdist:python3-pytest-xdist py/psutil:python3-psutil
     cmd/strace:strace cmd/stress-ng:stress-ng cmd/setpriv:util-linux cmd/ps:procps cmd/nm:binutils cmd/mandoc:mandoc
     cmd/shellcheck:shellcheck cmd/setsid:util-linux file//usr/bin/time:time cmd/script:bsdutils cmd/tmux:tmux cmd/bash:bash
-    pl/Time::HiRes:perl cmd/vmstat:procps cmd/free:procps cmd/iostat:sysstat cmd/sar:sysstat cmd/df:coreutils cmd/cmark-gfm:cmark-gfm'
+    pl/Time::HiRes:perl cmd/vmstat:procps cmd/free:procps cmd/iostat:sysstat cmd/sar:sysstat cmd/df:coreutils cmd/cmark-gfm:cmark-gfm
+    cmd/curl:curl cmd/promtool:prometheus py/jsonschema:python3-jsonschema'
 full='cmd/clang:clang cmd/qemu-system-x86_64:qemu-system-x86 cmd/qemu-system-aarch64:qemu-system-arm cmd/aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu
     cmd/cpio:cpio cmd/debootstrap:debootstrap cmd/chromium:chromium'
 bench='py/psutil:python3-psutil cmd/pidstat:sysstat cmd/atop:atop cmd/top:procps file//usr/bin/time:time cmd/resource_monitor:coop-computing-tools
     cmd/vmstat:procps cmd/prometheus-node-exporter:prometheus-node-exporter'
 pictures='cmd/chromium:chromium cmd/tmux:tmux cmd/pngquant:pngquant'
 # Packages that would run as a service: bench starts the programs that it measures by itself.
-services='atop atopacct prometheus-node-exporter'
+services='atop atopacct prometheus prometheus-node-exporter'
 # clang's run time libraries carry its version in their package's name.
 fuzz() {
     echo "rt/fuzzer:libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"

@@ -46,6 +46,14 @@ enum baro_runs_flags {
  */
 BARO_API int baro_runs_list(struct baro_runs **ret, unsigned flags, struct baro_error *err);
 
+/**
+ * Lists the tapes in any folder: files and folders of segments whose names end with ".baro". The order is that of
+ * baro_runs_list() for names that begin with a time, which come first; the others follow by name.
+ * @param folder must exist; nothing is made.
+ * @return 0 and a list to be freed with baro_runs_free(); -errno or -ENOMEM.
+ */
+BARO_API int baro_runs_list_folder(struct baro_runs **ret, const char *folder, struct baro_error *err);
+
 /** Frees a list and all that was borrowed from it. NULL is allowed. */
 BARO_API void baro_runs_free(struct baro_runs *runs);
 
@@ -64,8 +72,9 @@ BARO_API uint64_t baro_runs_bytes(const struct baro_runs *runs, size_t i);
 
 /**
  * Opens run @p i for reading, as baro_tape_open() does, but never follows a symbolic link.
- * @param cpu_ns CPU time that may be spent on this tape, in nanoseconds; 0: no limit. Once it is spent, each call that
- * reads the tape returns -ETIME: a tape that is damaged or was made to be slow must not hold up a list of many.
+ * @param cpu_ns CPU time that this thread may spend on this tape, in nanoseconds; 0: no limit. Once it is spent, each
+ * call that reads the tape returns -ETIME: a tape that is damaged or was made to be slow must not hold up a list of
+ * many.
  * @return 0 and a cursor to be closed with baro_tape_close(), which may outlive the list; BARO_E_RANGE if there is no
  * such run; else as baro_tape_open().
  */

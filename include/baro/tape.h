@@ -76,6 +76,13 @@ BARO_API int baro_tape_open_fd(struct baro_tape **ret, int fd, const char *name,
  */
 BARO_API int baro_tape_open_memory(struct baro_tape **ret, const void *data, size_t size, struct baro_error *err);
 
+/**
+ * Limits the CPU time that the calling thread may spend on this tape from now on. Once it is spent, each call that
+ * reads the tape returns -ETIME: for programs that read the tapes of others and must not be held up by one of them.
+ * @param cpu_ns in nanoseconds; 0: no limit.
+ */
+BARO_API void baro_tape_limit_cpu(struct baro_tape *tape, uint64_t cpu_ns);
+
 /** Closes a cursor and frees all that was borrowed from it. NULL is allowed. */
 BARO_API void baro_tape_close(struct baro_tape *tape);
 

@@ -27,6 +27,11 @@ int64_t clock_realtime_ns(void)
     return (int64_t)now(CLOCK_REALTIME);
 }
 
+uint64_t clock_thread_cpu_ns(void)
+{
+    return now(CLOCK_THREAD_CPUTIME_ID);
+}
+
 /* include/linux/posix-timers.h: the complement of the pid, shifted by three bits; 2 is the scheduler's precise clock,
  * and a clear third bit means the whole thread group. */
 #define CPUCLOCK_SCHED 2

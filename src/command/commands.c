@@ -232,6 +232,27 @@ const struct cli_command cli_commands[] = {
      .failed = CLI_FAILED,
      .operands_max = -1,
      .program = "baro-report"},
+    {.name = "serve",
+     .operands = "[DIR]",
+     .summary = "show recordings over HTTP: a web page, JSON, live events and metrics for Prometheus",
+     .about = "Serves the kept runs, or the tapes in the folder DIR, those that are being recorded included. It only "
+              "reads tapes, so whatever its clients do cannot cost a recorder a sample.\n\n"
+              "- /: a page of the jobs that run and ran, each with its report\n"
+              "- /api/v1/: JSON; /api/v1/openapi.json describes it (docs/serve.md)\n"
+              "- /api/v1/jobs/ID/live: samples and events as they are recorded (Server-Sent Events)\n"
+              "- /metrics: jobs, tasks and the machine for Prometheus, as OpenMetrics or text\n"
+              "- /j/: the JSON of the Thermos observer\n"
+              "- /healthz: whether it works\n\n"
+              "It ends by SIGINT or SIGTERM.",
+     .examples = "baro serve\tthe kept runs, at http://127.0.0.1:2276/\n"
+                 "baro serve --listen unix:/run/user/1000/baro.sock /data/tapes\ta folder of tapes, on a socket\n"
+                 "baro serve --listen '*:2276' --token-file ~/.baro-token --allow-host build7\tfor other machines",
+     .options = options_serve,
+     .function = cmd_serve,
+     .failed = CLI_FAILED,
+     .operands_max = 1,
+     .kept = true,
+     .program = "baro-serve"},
     {.name = "ls",
      .operands = "",
      .summary = "list the kept runs, newest last",

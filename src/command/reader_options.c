@@ -256,5 +256,69 @@ const struct opt options_rm[] = {
 };
 
 const struct opt options_tasks[] = {JSON_OPTION, HELP, END};
+static int take_listen(void *at, const char *text, struct baro_error *err)
+{
+    struct serve_settings *s = at;
+    if (s->n_listen == SETTINGS_LISTEN_MAX)
+        return error_set(err, BARO_E_RANGE, "--listen can be given %d times at most", SETTINGS_LISTEN_MAX);
+    s->listen[s->n_listen++] = text;
+    return 0;
+}
+
+static int take_host(void *at, const char *text, struct baro_error *err)
+{
+    struct serve_settings *s = at;
+    if (s->n_hosts == SETTINGS_HOSTS_MAX)
+        return error_set(err, BARO_E_RANGE, "--allow-host can be given %d times at most", SETTINGS_HOSTS_MAX);
+    if (!*text || strpbrk(text, ":/ "))
+        return error_set(err, BARO_E_SYNTAX, "invalid name of a host '%s': write it without a scheme or port", text);
+    s->hosts[s->n_hosts++] = text;
+    return 0;
+}
+
+static int take_number(void *at, const char *text, uint64_t least, uint64_t most, struct baro_error *err)
+{
+    struct span s = span_str(text);
+    uint64_t v = 0;
+    if (!scan_u64(&s, &v) || s.len || v < least || v > most)
+        return error_set(err, BARO_E_SYNTAX, "invalid number '%s': write a number from %llu to %llu", text,
+                         (unsigned long long)least, (unsigned long long)most);
+    *(uint32_t *)at = (uint32_t)v;
+    return 0;
+}
+
+static int take_clients(void *at, const char *text, struct baro_error *err)
+{
+    return take_number(at, text, 8, 10000, err);
+}
+
+static int take_processes(void *at, const char *text, struct baro_error *err)
+{
+    return take_number(at, text, 0, 1000, err);
+}
+
+const struct opt options_serve[] = {
+    {.name = "listen", .letter = 'l', .argument = "ADDRESS", .type = OPT_PARSED, .offset = AT(serve),
+     .parse = take_listen,
+     .help = "listen on ADDR:PORT or unix:PATH; repeatable (default: 127.0.0.1:2276)",
+     .more = "ADDR is a numeric address ([::1]:2276 for IPv6), localhost, or * for all. Port 0 takes a free one; the "
+             "URL is printed at the start. Only the user that started it can connect to a Unix socket."},
+    {.name = "token-file", .argument = "FILE", .type = OPT_TEXT, .offset = AT(serve.token_file),
+     .completes = OPT_A_FILE,
+     .help = "ask clients for the token in FILE; required unless it listens on this machine alone",
+     .more = "The token is the first line of FILE, 16 characters or more. Clients send it as 'Authorization: Bearer "
+             "TOKEN'. A browser opens the page once with ?token=TOKEN and gets a cookie."},
+    {.name = "allow-host", .argument = "NAME", .type = OPT_PARSED, .offset = AT(serve), .parse = take_host,
+     .help = "answer requests whose Host is NAME; repeatable",
+     .more = "Without it only numeric addresses and localhost are answered: a page of another site could otherwise "
+             "have its own name point here and read the answers (DNS rebinding)."},
+    {.name = "clients", .argument = "N", .type = OPT_PARSED, .offset = AT(serve.clients), .parse = take_clients,
+     .help = "serve so many connections at once at most (default: 256)"},
+    {.name = "metrics-processes", .argument = "N", .type = OPT_PARSED, .offset = AT(serve.metrics_processes),
+     .parse = take_processes,
+     .help = "/metrics also has the N processes of each job that use most CPU (default: 0)"},
+    HELP, END,
+};
+
 const struct opt options_metrics[] = {JSON_OPTION, HELP, END};
 const struct opt options_none[] = {HELP, END};

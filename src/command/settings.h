@@ -70,6 +70,19 @@ struct observe_settings {
     uint64_t total_bytes; /* of all tapes; 0: no limit */
 };
 
+/* serve */
+#define SETTINGS_LISTEN_MAX 8
+#define SETTINGS_HOSTS_MAX 16
+struct serve_settings {
+    const char *listen[SETTINGS_LISTEN_MAX]; /* none: the default */
+    int n_listen;
+    const char *hosts[SETTINGS_HOSTS_MAX];   /* names that a Host header may have besides those of this machine */
+    int n_hosts;
+    const char *token_file;                  /* NULL: none */
+    uint32_t clients;                        /* connections at once; 0: the default */
+    uint32_t metrics_processes;              /* processes of each job in /metrics */
+};
+
 enum settings_by { BY_NOTHING = -1, BY_PHASE, BY_TASK };
 
 enum settings_format { FORMAT_CSV, FORMAT_JSONL, FORMAT_TRACE, FORMAT_RUNLOG };
@@ -77,6 +90,7 @@ enum settings_format { FORMAT_CSV, FORMAT_JSONL, FORMAT_TRACE, FORMAT_RUNLOG };
 struct settings {
     struct record_settings record;
     struct observe_settings observe;
+    struct serve_settings serve;
     bool json;
     bool begins, ends;     /* mark: the edge of a phase */
     int by;                /* summary: enum settings_by */

@@ -32,15 +32,22 @@ static int make_paths(struct baro_runs *r, struct baro_error *err)
     return failed ? error_set(err, -ENOMEM, "out of memory") : 0;
 }
 
-int baro_runs_list(struct baro_runs **ret, unsigned flags, struct baro_error *err)
+/* folder NULL: that of the kept runs */
+static int list_in(struct baro_runs **ret, const char *folder, unsigned flags, struct baro_error *err)
 {
     struct baro_runs *r = calloc(1, sizeof(*r));
+    int code = 0;
     *ret = NULL;
     if (!r)
         return error_set(err, -ENOMEM, "out of memory");
-    int code = runs_dir(&r->folder, &r->note, err);
+    if (folder)
+        buf_add(&r->folder, folder, strlen(folder) + 1);
+    else
+        code = runs_dir(&r->folder, &r->note, err);
+    if (r->folder.failed)
+        code = error_set(err, -ENOMEM, "out of memory");
     if (code >= 0)
-        code = runs_list((const char *)r->folder.at, flags & BARO_RUNS_EMPTY, &r->list, err);
+        code = runs_list((const char *)r->folder.at, flags, &r->list, err);
     if (code >= 0)
         code = make_paths(r, err);
     if (code < 0) {
@@ -49,6 +56,16 @@ int baro_runs_list(struct baro_runs **ret, unsigned flags, struct baro_error *er
     }
     *ret = r;
     return 0;
+}
+
+int baro_runs_list(struct baro_runs **ret, unsigned flags, struct baro_error *err)
+{
+    return list_in(ret, NULL, flags & BARO_RUNS_EMPTY ? RUNS_EMPTY : 0, err);
+}
+
+int baro_runs_list_folder(struct baro_runs **ret, const char *folder, struct baro_error *err)
+{
+    return list_in(ret, folder, RUNS_ANY_NAME, err);
 }
 
 void baro_runs_free(struct baro_runs *runs)

@@ -139,6 +139,11 @@ int cursor_front(struct baro_tape *t, const char *name, struct baro_error *err)
     return r;
 }
 
+void baro_tape_limit_cpu(struct baro_tape *t, uint64_t cpu_ns)
+{
+    t->cpu_until_ns = cpu_ns ? clock_thread_cpu_ns() + cpu_ns : 0;
+}
+
 static bool is_folder(int fd)
 {
     struct stat st;
@@ -158,8 +163,7 @@ static int open_cursor(struct baro_tape **ret, int fd, const void *memory, size_
     t->inotify_fd = t->watch = -1;
     t->memory = memory;
     t->size = size;
-    if (cpu_ns && clock_process_cpu_ns(0, &t->cpu_until_ns) == 0)
-        t->cpu_until_ns += cpu_ns;
+    baro_tape_limit_cpu(t, cpu_ns);
     t->zstd = ZSTD_createDCtx();
     int r = t->zstd ? 0 : error_set(err, -ENOMEM, "no memory to read a tape");
     if (r == 0 && t->fd != fd)

@@ -81,7 +81,7 @@ struct baro_tape {
     bool abandoned;         /* its recorder is gone, and it has no end mark */
     uint64_t present;       /* bytes on disk: a sparse file has fewer than its size */
     uint64_t wasted;        /* bytes that were read for frames that turned out not to be frames */
-    /* CPU time of this process from which on reads fail with -ETIME; 0: no limit */
+    /* CPU time of this thread from which on reads fail with -ETIME; 0: no limit */
     uint64_t cpu_until_ns;
     uint64_t pos;     /* offset of the next frame */
     uint64_t stop_at; /* frames from this offset on are not read; 0: no limit */

@@ -26,8 +26,7 @@ int file_look(struct baro_tape *t)
 
 int file_in_time(const struct baro_tape *t)
 {
-    uint64_t now_ns;
-    return t->cpu_until_ns && clock_process_cpu_ns(0, &now_ns) == 0 && now_ns >= t->cpu_until_ns ? -ETIME : 0;
+    return t->cpu_until_ns && clock_thread_cpu_ns() >= t->cpu_until_ns ? -ETIME : 0;
 }
 
 /* A CRC over what is no frame is time lost, and a file can be made of nothing but frames that claim to be long. All of

@@ -157,12 +157,17 @@ int runs_new_path(const char *dir, const char *command, struct buf *ret_path, st
     return terminated(ret_path, err);
 }
 
+static bool is_tape_name(const char *name)
+{
+    size_t len = strlen(name);
+    return len > 5 && strcmp(name + len - 5, ".baro") == 0;
+}
+
 /* "20261121T043450." and ".baro": whatever else lies in the folder was not put there by us and is never removed. */
 static bool is_run(const char *name)
 {
     static const char shape[] = "ddddddddTdddddd.";
-    size_t len = strlen(name);
-    if (len < sizeof shape + 5 || strcmp(name + len - 5, ".baro") != 0)
+    if (!is_tape_name(name) || strlen(name) < sizeof shape + 5)
         return false;
     for (size_t i = 0; shape[i]; i++)
         if (shape[i] == 'd' ? name[i] < '0' || name[i] > '9' : name[i] != shape[i])
@@ -235,7 +240,7 @@ static uint64_t bytes_of(int dir, const char *name, const struct stat *st)
     return bytes;
 }
 
-static int list(DIR *d, bool all, struct runs_list *ret, struct baro_error *err)
+static int list(DIR *d, unsigned flags, struct runs_list *ret, struct baro_error *err)
 {
     size_t cap = 0;
     struct dirent *e;
@@ -244,12 +249,13 @@ static int list(DIR *d, bool all, struct runs_list *ret, struct baro_error *err)
     stamp(clock_realtime_ns() / (int64_t)NS_PER_SEC, now);
     *ret = (struct runs_list){0};
     while ((e = readdir(d)) != NULL) {
-        if (!is_run(e->d_name) || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        bool is_listed = flags & RUNS_ANY_NAME ? is_tape_name(e->d_name) : is_run(e->d_name);
+        if (!is_listed || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
         uint64_t bytes = bytes_of(dirfd(d), e->d_name, &st);
-        if ((!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) || (!all && bytes == 0))
+        if ((!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) || (!(flags & RUNS_EMPTY) && bytes == 0))
             continue;
-        if (!list_add(ret, &cap, e->d_name, bytes, is_untimely(dirfd(d), e->d_name, now))) {
+        if (!list_add(ret, &cap, e->d_name, bytes, !is_run(e->d_name) || is_untimely(dirfd(d), e->d_name, now))) {
             runs_list_done(ret);
             return error_set(err, -ENOMEM, "no memory to list the kept runs");
         }
@@ -259,13 +265,13 @@ static int list(DIR *d, bool all, struct runs_list *ret, struct baro_error *err)
     return 0;
 }
 
-int runs_list(const char *dir, bool all, struct runs_list *ret, struct baro_error *err)
+int runs_list(const char *dir, unsigned flags, struct runs_list *ret, struct baro_error *err)
 {
     *ret = (struct runs_list){0};
     DIR *d = opendir(dir);
     if (!d)
         return error_set(err, -errno, "can't list %s: %s", dir, strerror(errno));
-    int r = list(d, all, ret, err);
+    int r = list(d, flags, ret, err);
     closedir(d);
     return r;
 }
@@ -285,7 +291,7 @@ static int resolve_kept(uint64_t nth, struct buf *ret_path, struct baro_error *e
     if (r < 0)
         return r;
     const char *dir = (const char *)ret_path->at;
-    r = runs_list(dir, false, &l, err);
+    r = runs_list(dir, 0, &l, err);
     if (r < 0)
         return r;
     if (l.n == 0) {
@@ -439,7 +445,7 @@ int runs_prune_at(int dir_fd, struct baro_error *err)
     }
     if (worth_it(d, &keep)) {
         rewinddir(d);
-        r = list(d, true, &l, err);
+        r = list(d, RUNS_EMPTY, &l, err);
         if (r == 0)
             r = prune_list(fd, &l, &keep);
         runs_list_done(&l);

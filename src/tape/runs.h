@@ -32,8 +32,12 @@ struct runs_list {
     struct runs_entry *at; /* newest first, untimely ones last */
     size_t n;
 };
-/* all: also empty files, in which nothing was recorded (yet); otherwise the runs that have numbers: @1, @2 ... */
-int runs_list(const char *dir, bool all, struct runs_list *ret, struct baro_error *err);
+/* Without flags the runs that have numbers: @1, @2 ... */
+enum runs_flags {
+    RUNS_EMPTY = 1,   /* also empty files, in which nothing was recorded (yet) */
+    RUNS_ANY_NAME = 2 /* all that end with ".baro" */
+};
+int runs_list(const char *dir, unsigned flags, struct runs_list *ret, struct baro_error *err);
 void runs_list_done(struct runs_list *l);
 
 /* A tape named by the user: a path, or @last, @1 (the same), @2 ... of the kept runs, or NULL for @last. */

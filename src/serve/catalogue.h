@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The jobs: one for each tape in a folder. A thread of its own finds them, reads those that have ended once, and
+ * follows those that run. Everybody else takes what it has written, and opens cursors of their own.
+ */
+#ifndef SERVE_CATALOGUE_H
+#define SERVE_CATALOGUE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "baro/baro.h"
+#include "base/buf.h"
+
+enum job_state { JOB_NEW, JOB_RUNNING, JOB_ENDED, JOB_CUT_OFF, JOB_UNREADABLE, JOB_STATES };
+
+struct job {
+    /* constant */
+    char *id, *path;
+    dev_t device;
+    ino_t inode;
+
+    /* under the lock of the catalogue */
+    unsigned holders;
+    bool is_removed;
+    enum job_state state;
+    uint64_t bytes;
+    int64_t start_ns;     /* since 1970 */
+    uint64_t version;     /* of the catalogue, when the row was changed last */
+    char *row;            /* a JSON object: what the list of jobs has of it */
+    char *title;          /* its command */
+    bool is_summed;       /* the row has the figures of the whole tape */
+
+    /* under its own lock: of a job that runs, and of one that ended a moment ago */
+    pthread_mutex_t lock;
+    struct baro_tape *tape;
+    struct baro_summary *summary;
+    struct baro_verdicts *verdicts;
+    struct baro_sample *now, *before; /* the last two samples; NULL: there are not so many */
+    uint64_t grown_ns, ended_ns;      /* CLOCK_MONOTONIC */
+    struct baro_tape_end end;
+};
+
+struct catalogue;
+
+/* folder NULL: the kept runs. Returns 0 or a negative code. */
+int catalogue_start(struct catalogue **ret, const char *folder, struct baro_error *err);
+void catalogue_stop(struct catalogue *c);
+
+const char *catalogue_folder(const struct catalogue *c);
+/* The error of the last attempt to list the folder; "": there was none. */
+void catalogue_error(struct catalogue *c, char *ret, size_t size);
+
+/* A job by its id, held until job_release(); NULL: there is none. */
+struct job *catalogue_find(struct catalogue *c, const char *id);
+void job_release(struct catalogue *c, struct job *job);
+
+struct job_filter {
+    int state;          /* enum job_state; -1: any */
+    const char *search; /* part of the command or the id; NULL: any */
+    uint64_t since;     /* changed after this version */
+    bool is_over;       /* only those that do not run */
+};
+struct job_list {
+    struct job **at; /* held; the newest first */
+    size_t n;
+    uint64_t total;   /* that fit the filter */
+    uint64_t version; /* of the catalogue */
+};
+/* Takes those from offset on, limit at most. Returns 0 or -ENOMEM. */
+int catalogue_list(struct catalogue *c, const struct job_filter *filter, uint64_t offset, uint64_t limit,
+                   struct job_list *ret);
+void job_list_done(struct catalogue *c, struct job_list *l);
+/* How many jobs are in each state. */
+void catalogue_count(struct catalogue *c, size_t ret[JOB_STATES]);
+/* The ids of jobs that were removed after a version, each ended by NUL. False: they are not known any more. */
+bool catalogue_removed(struct catalogue *c, uint64_t since, struct buf *ret);
+
+const char *job_id(const struct job *job);
+const char *job_state_name(enum job_state state);
+/* Copies the row (and the state) as it is now. */
+void job_row(struct catalogue *c, struct job *job, struct buf *ret);
+/* Its command for people, to be freed, and when it began; NULL: not known. */
+char *job_title(struct catalogue *c, struct job *job, int64_t *ret_start_ns);
+enum job_state job_state(struct catalogue *c, struct job *job);
+/* A cursor for the calling thread, which may spend that much CPU time on it; NULL and an error. */
+struct baro_tape *job_open(struct job *job, uint64_t cpu_ns, struct baro_error *err);
+
+#endif

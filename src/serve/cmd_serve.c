@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* baro serve: reads the options, and serves until a signal ends it. */
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "command/cli.h"
+#include "serve/server.h"
+
+#define CLIENTS 256u
+#define CHECK_MS 250
+
+/* Tells systemd (sd_notify(3)) how things are, where it has asked for that. */
+static void notify(const char *text)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    if (!path || (*path != '/' && *path != '@') || strlen(path) >= sizeof(to.sun_path))
+        return;
+    memcpy(to.sun_path, path, strlen(path));
+    to.sun_path[0] = *path == '@' ? 0 : '/';
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0)
+        sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&to,
+               (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path)));
+    fd_close(fd);
+}
+
+static int open_listeners(struct server *s, struct baro_error *err)
+{
+    const struct serve_settings *settings = s->settings;
+    int code = 0;
+    if (!settings->n_listen)
+        code = listen_open(LISTEN_DEFAULT, &s->listener[s->n_listeners++], err);
+    for (int i = 0; i < settings->n_listen && code == 0; i++)
+        code = listen_open(settings->listen[i], &s->listener[s->n_listeners++], err);
+    for (int i = 0; i < s->n_listeners && code == 0; i++) {
+        if (!s->listener[i].is_local && !settings->token_file)
+            code = error_set(err, BARO_E_RANGE,
+                             "%s can be reached from other machines: --token-file FILE asks clients for a token",
+                             s->listener[i].url);
+    }
+    return code;
+}
+
+/* Each connection takes a descriptor, each tape that is read one or two. */
+static void raise_limit(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+        return;
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+}
+
+/* Before threads are started, which inherit it. */
+static int block_signals(void)
+{
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGHUP);
+    signal(SIGPIPE, SIG_IGN);
+    if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
+        return -errno;
+    int fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    return fd < 0 ? -errno : fd;
+}
+
+static void wait_for_end(struct server *s, int signals)
+{
+    struct pollfd fds[] = {{.fd = signals, .events = POLLIN}, {.fd = s->clients.wake_fd, .events = POLLIN}};
+    uint64_t any;
+    size_t n = 0;
+    while (!(fds[0].revents & POLLIN)) {
+        poll(fds, 2, n ? CHECK_MS : -1);
+        if (read(s->clients.wake_fd, &any, sizeof(any)) < 0 && errno != EAGAIN)
+            return;
+        n = clients_check(&s->clients);
+    }
+}
+
+static void announce(const struct cli *cli, const struct server *s)
+{
+    for (int i = 0; i < s->n_listeners; i++)
+        printf("%s\n", s->listener[i].url);
+    fflush(stdout);
+    cli_note(cli, "serving the tapes in %s; Ctrl-C ends it", catalogue_folder(s->catalogue));
+    notify("READY=1");
+}
+
+static int serve(struct cli *cli, struct server *s, const char *folder)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    raise_limit();
+    int signals = block_signals();
+    int code = signals < 0 ? error_set(&err, signals, "can't wait for signals: %s", strerror(-signals)) : 0;
+    if (code == 0)
+        code = guard_init(&s->guard, s->settings->token_file, &err);
+    if (code == 0)
+        code = open_listeners(s, &err);
+    if (code == 0)
+        code = clients_init(&s->clients, s->settings->clients ? s->settings->clients : CLIENTS);
+    if (code == 0)
+        code = catalogue_start(&s->catalogue, folder, &err);
+    if (code == 0)
+        code = live_start(&s->live, s->catalogue, &err);
+    if (code == 0 && (code = server_start(s, &err)) == 0) {
+        announce(cli, s);
+        wait_for_end(s, signals);
+        notify("STOPPING=1");
+    }
+    if (s->live) {
+        server_stop(s);
+        live_free(s->live);
+    }
+    if (s->catalogue)
+        catalogue_stop(s->catalogue);
+    clients_done(&s->clients);
+    for (int i = 0; i < s->n_listeners; i++)
+        listen_close(&s->listener[i]);
+    fd_close(signals);
+    return code < 0 ? cli_fail(cli, &err) : 0;
+}
+
+int cmd_serve(struct cli *cli, const struct settings *settings, char **argv)
+{
+    char folder[PATH_MAX];
+    struct server *s = calloc(1, sizeof(*s));
+    if (argv[0] && !realpath(argv[0], folder)) {
+        free(s);
+        return cli_failf(cli, "can't serve %s: %s", argv[0], strerror(errno));
+    }
+    if (!s)
+        return cli_failf(cli, "out of memory");
+    s->settings = &settings->serve;
+    s->guard.hosts = settings->serve.hosts;
+    s->guard.n_hosts = (size_t)settings->serve.n_hosts;
+    int status = serve(cli, s, argv[0] ? folder : NULL);
+    free(s);
+    return status;
+}

@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * /metrics: the last sample of each job that runs, or ended a moment ago, as OpenMetrics or as Prometheus' text.
+ * Families are the registry's rows: their names are made of kind, stem and base unit, and none is written here by hand
+ * but those of the server and of jobs as such.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "baro/baro.h"
+#include "base/clock.h"
+#include "encode/escaped.h"
+#include "serve/route.h"
+#include "serve/server.h"
+
+#define JOBS 2000u       /* at most, the newest */
+#define TASKS 256u       /* of each job */
+#define ENTITIES 512u    /* of each kind */
+
+struct top {
+    uint32_t id;
+    uint64_t growth;
+};
+
+struct scrape {
+    struct request *q;
+    struct buf *out;
+    bool is_open_metrics;
+    struct job_list jobs;
+    struct job *host;        /* the one that read the machine last; NULL: none */
+    struct top **top;        /* of each job its busiest processes; NULL: they are not asked for */
+    size_t n_top;
+    uint64_t left_out;
+};
+
+/* ---- text ---- */
+
+static void add_quoted(struct buf *b, const char *text)
+{
+    struct buf safe = {0};
+    text_escaped(&safe, text, strlen(text));
+    for (size_t i = 0; i < safe.len; i++) {
+        if (safe.at[i] == '"' || safe.at[i] == '\\')
+            buf_byte(b, '\\');
+        buf_byte(b, safe.at[i]);
+    }
+    b->failed = b->failed || safe.failed;
+    buf_done(&safe);
+}
+
+static void add_label(struct buf *b, const char *name, const char *value)
+{
+    buf_byte(b, b->len ? ',' : '{');
+    buf_str(b, name);
+    buf_str(b, "=\"");
+    add_quoted(b, value);
+    buf_byte(b, '"');
+}
+
+/* name: of the family, without _total. */
+static void begin_family(struct scrape *s, const char *name, const char *unit, bool is_counter, const char *help)
+{
+    const char *total = is_counter && !s->is_open_metrics ? "_total" : "";
+    buf_printf(s->out, "# HELP %s%s ", name, total);
+    for (const char *c = help; *c; c++) {
+        if (*c == '\\' || (*c == '"' && s->is_open_metrics))
+            buf_byte(s->out, '\\');
+        buf_byte(s->out, (uint8_t)(*c == '\n' ? ' ' : *c));
+    }
+    buf_printf(s->out, "\n# TYPE %s%s %s\n", name, total, is_counter ? "counter" : "gauge");
+    if (s->is_open_metrics && *unit)
+        buf_printf(s->out, "# UNIT %s %s\n", name, unit);
+}
+
+/* labels: begun with '{', or empty. It is emptied. */
+static void add_value(struct scrape *s, const char *name, bool is_counter, struct buf *labels, double v)
+{
+    buf_str(s->out, name);
+    buf_str(s->out, is_counter ? "_total" : "");
+    if (labels->len)
+        buf_byte(labels, '}');
+    buf_add(s->out, labels->at, labels->len);
+    buf_byte(s->out, ' ');
+    buf_double(s->out, v);
+    buf_byte(s->out, '\n');
+    s->out->failed = s->out->failed || labels->failed;
+    buf_clear(labels);
+}
+
+/* ---- names ---- */
+
+struct family {
+    char name[160];
+    const char *unit; /* base unit; "": none */
+    bool is_counter, is_there;
+    double divisor;
+};
+
+static struct family family_of(const char *kind, const struct baro_metric *m)
+{
+    struct family f = {.is_counter = m->semantics == BARO_SEM_COUNTER, .unit = "", .divisor = 1, .is_there = true};
+    switch (m->unit) {
+    case BARO_UNIT_NS:
+        f.unit = "seconds";
+        f.divisor = 1e9;
+        break;
+    case BARO_UNIT_BYTES:
+    case BARO_UNIT_RATIO:
+    case BARO_UNIT_HERTZ:
+    case BARO_UNIT_CELSIUS:
+        f.unit = baro_unit_name(m->unit);
+        break;
+    case BARO_UNIT_CHAR:
+    case BARO_UNIT_ENTITY:
+        f.is_there = false;
+        break;
+    default:
+        break;
+    }
+    snprintf(f.name, sizeof(f.name), "baro_%s_%s%s%s", kind, m->stem, *f.unit ? "_" : "", f.unit);
+    return f;
+}
+
+/* ---- jobs ---- */
+
+typedef int read_function(const struct job *job, int metric, uint64_t *ret);
+
+static int read_job(const struct job *job, int metric, uint64_t *ret)
+{
+    return baro_sample_job(job->now, metric, ret);
+}
+
+static int read_recorder(const struct job *job, int metric, uint64_t *ret)
+{
+    return baro_sample_recorder(job->now, metric, ret);
+}
+
+static int read_sum(const struct job *job, int metric, uint64_t *ret)
+{
+    struct baro_sum sum;
+    int absent = baro_sample_sum(job->now, metric, &sum);
+    *ret = absent ? 0 : sum.value;
+    return absent;
+}
+
+/* One family: a value for each job. A family without a value is not written. */
+static void add_jobs(struct scrape *s, const char *kind, const struct baro_metric *m, int id, read_function *read)
+{
+    struct family f = family_of(kind, m);
+    struct buf labels = {0};
+    bool begun = false;
+    for (size_t i = 0; f.is_there && i < s->jobs.n; i++) {
+        struct job *job = s->jobs.at[i];
+        uint64_t v = 0;
+        pthread_mutex_lock(&job->lock);
+        int absent = job->now ? read(job, id, &v) : BARO_ABSENT_UNKNOWN;
+        pthread_mutex_unlock(&job->lock);
+        if (absent)
+            continue;
+        if (!begun)
+            begin_family(s, f.name, f.unit, f.is_counter, m->help);
+        begun = true;
+        add_label(&labels, "job", job->id);
+        add_value(s, f.name, f.is_counter, &labels, baro_metric_real(m, v) / f.divisor);
+    }
+    buf_done(&labels);
+}
+
+/* Sums that lack the values of some processes are lower bounds. */
+static void add_missing(struct scrape *s)
+{
+    static const char name[] = "baro_job_processes_missing_in_sum";
+    struct buf labels = {0};
+    begin_family(s, name, "", false, "processes whose value is not in a sum of the job, which is a lower bound then");
+    for (size_t i = 0; i < s->jobs.n; i++) {
+        struct job *job = s->jobs.at[i];
+        for (int id = 0; id < baro_metric_count(BARO_KIND_PROCESS); id++) {
+            struct baro_sum sum = {0};
+            pthread_mutex_lock(&job->lock);
+            bool lacks = job->now && baro_metric_adds_up(id) && baro_sample_sum(job->now, id, &sum) == BARO_PRESENT &&
+                         sum.covered < sum.members;
+            pthread_mutex_unlock(&job->lock);
+            if (!lacks)
+                continue;
+            add_label(&labels, "job", job->id);
+            add_label(&labels, "sum", baro_metric_get(BARO_KIND_PROCESS, id)->name);
+            add_value(s, name, false, &labels, (double)(sum.members - sum.covered));
+        }
+    }
+    buf_done(&labels);
+}
+
+static void add_job_info(struct scrape *s)
+{
+    struct buf labels = {0};
+    struct catalogue *c = s->q->server->catalogue;
+    begin_family(s, "baro_job_info", "", false, "a job: its command");
+    for (size_t i = 0; i < s->jobs.n; i++) {
+        int64_t start_ns;
+        char *title = job_title(c, s->jobs.at[i], &start_ns);
+        add_label(&labels, "job", s->jobs.at[i]->id);
+        add_label(&labels, "command", title ? title : "");
+        add_value(s, "baro_job_info", false, &labels, 1);
+        free(title);
+    }
+    begin_family(s, "baro_job_running", "", false, "1: the job runs; 0: it has ended");
+    for (size_t i = 0; i < s->jobs.n; i++) {
+        add_label(&labels, "job", s->jobs.at[i]->id);
+        add_value(s, "baro_job_running", false, &labels, job_state(c, s->jobs.at[i]) == JOB_RUNNING);
+    }
+    begin_family(s, "baro_job_sample_timestamp_seconds", "seconds", false, "when the last sample was taken");
+    for (size_t i = 0; i < s->jobs.n; i++) {
+        struct job *job = s->jobs.at[i];
+        pthread_mutex_lock(&job->lock);
+        bool has = job->tape && job->now;
+        int64_t at_ns = has ? baro_header_realtime_ns(baro_tape_header(job->tape), baro_sample_t_ns(job->now)) : 0;
+        pthread_mutex_unlock(&job->lock);
+        if (!has)
+            continue;
+        add_label(&labels, "job", job->id);
+        add_value(s, "baro_job_sample_timestamp_seconds", false, &labels, (double)at_ns / 1e9);
+    }
+    buf_done(&labels);
+}
+
+/* ---- tasks, and entities of the machine ---- */
+
+static bool came_before(const struct baro_sample *s, int kind, size_t i)
+{
+    const char *name = baro_entity_name(baro_sample_entity(s, kind, i));
+    for (size_t k = 0; k < i; k++) {
+        if (strcmp(baro_entity_name(baro_sample_entity(s, kind, k)), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The entities of one job. Two of one name would be two values of one series: the first one is taken. */
+static void add_entities(struct scrape *s, const struct job *job, int kind, int id, const struct family *f, size_t most,
+                         bool with_job, bool *begun)
+{
+    const struct baro_metric *m = baro_metric_get(kind, id);
+    struct buf labels = {0};
+    size_t n = job->now ? baro_sample_entity_count(job->now, kind) : 0;
+    s->left_out += n > most ? n - most : 0;
+    for (size_t i = 0; i < n && i < most; i++) {
+        const struct baro_entity *e = baro_sample_entity(job->now, kind, i);
+        uint64_t v;
+        if (baro_entity_value(e, id, &v) != BARO_PRESENT || came_before(job->now, kind, i))
+            continue;
+        if (!*begun)
+            begin_family(s, f->name, f->unit, f->is_counter, m->help);
+        *begun = true;
+        if (with_job)
+            add_label(&labels, "job", job->id);
+        add_label(&labels, baro_kind_name(kind), baro_entity_name(e));
+        add_value(s, f->name, f->is_counter, &labels, baro_metric_real(m, v) / f->divisor);
+    }
+    buf_done(&labels);
+}
+
+static void add_tasks(struct scrape *s)
+{
+    int kind = baro_kind_find("task");
+    for (int id = 0; id < baro_metric_count(kind); id++) {
+        struct family f = family_of("task", baro_metric_get(kind, id));
+        bool begun = false;
+        for (size_t i = 0; f.is_there && i < s->jobs.n; i++) {
+            pthread_mutex_lock(&s->jobs.at[i]->lock);
+            add_entities(s, s->jobs.at[i], kind, id, &f, TASKS, true, &begun);
+            pthread_mutex_unlock(&s->jobs.at[i]->lock);
+        }
+    }
+}
+
+static void add_host(struct scrape *s)
+{
+    static const int kinds[] = {BARO_KIND_CPU, BARO_KIND_DISK, BARO_KIND_FS, BARO_KIND_NET, BARO_KIND_SENSOR};
+    struct job *job = s->host;
+    struct buf labels = {0};
+    pthread_mutex_lock(&job->lock);
+    for (int id = 0; job->now && id < baro_metric_count(BARO_KIND_HOST); id++) {
+        const struct baro_metric *m = baro_metric_get(BARO_KIND_HOST, id);
+        struct family f = family_of("host", m);
+        uint64_t v;
+        if (!f.is_there || baro_sample_host(job->now, id, &v) != BARO_PRESENT)
+            continue;
+        begin_family(s, f.name, f.unit, f.is_counter, m->help);
+        add_value(s, f.name, f.is_counter, &labels, baro_metric_real(m, v) / f.divisor);
+    }
+    for (size_t k = 0; job->now && k < sizeof(kinds) / sizeof(*kinds); k++) {
+        for (int id = 0; id < baro_metric_count(kinds[k]); id++) {
+            struct family f = family_of(baro_kind_name(kinds[k]), baro_metric_get(kinds[k], id));
+            bool begun = false;
+            if (f.is_there)
+                add_entities(s, job, kinds[k], id, &f, ENTITIES, false, &begun);
+        }
+    }
+    pthread_mutex_unlock(&job->lock);
+    buf_done(&labels);
+}
+
+/* ---- the busiest processes ---- */
+
+static int busiest_first(const void *a, const void *b)
+{
+    const struct top *x = a, *y = b;
+    return x->growth < y->growth ? 1 : x->growth > y->growth ? -1 : x->id < y->id ? -1 : 1;
+}
+
+static struct top *find_top(const struct job *job, size_t n)
+{
+    int cpu = baro_metric_find(BARO_KIND_PROCESS, "cpu", 3);
+    size_t all = job->now ? baro_sample_count(job->now) : 0;
+    struct top *top = calloc((all > n ? all : n) + 1, sizeof(*top));
+    for (size_t i = 0; top && i < all; i++) {
+        const struct baro_process *p = baro_sample_process(job->now, i);
+        const struct baro_process *earlier = job->before ? baro_sample_find_id(job->before, baro_process_id(p)) : NULL;
+        uint64_t now = 0, before = 0;
+        baro_process_value(p, cpu, &now);
+        if (earlier)
+            baro_process_value(earlier, cpu, &before);
+        top[i] = (struct top){baro_process_id(p), now > before ? now - before : 0};
+    }
+    if (top)
+        qsort(top, all, sizeof(*top), busiest_first);
+    return top;
+}
+
+static void add_process_family(struct scrape *s, int id)
+{
+    const struct baro_metric *m = baro_metric_get(BARO_KIND_PROCESS, id);
+    struct family f = family_of("process", m);
+    struct buf labels = {0};
+    bool begun = false;
+    for (size_t i = 0; f.is_there && i < s->jobs.n; i++) {
+        struct job *job = s->jobs.at[i];
+        pthread_mutex_lock(&job->lock);
+        for (size_t k = 0; s->top[i] && job->now && k < s->n_top && s->top[i][k].id; k++) {
+            const struct baro_process *p = baro_sample_find_id(job->now, s->top[i][k].id);
+            char pid[16];
+            uint64_t v;
+            if (!p || baro_process_value(p, id, &v) != BARO_PRESENT)
+                continue;
+            if (!begun)
+                begin_family(s, f.name, f.unit, f.is_counter, m->help);
+            begun = true;
+            snprintf(pid, sizeof(pid), "%d", baro_process_pid(p));
+            add_label(&labels, "job", job->id);
+            add_label(&labels, "pid", pid);
+            add_label(&labels, "name", baro_process_name(p));
+            add_value(s, f.name, f.is_counter, &labels, baro_metric_real(m, v) / f.divisor);
+        }
+        pthread_mutex_unlock(&job->lock);
+    }
+    buf_done(&labels);
+}
+
+static void add_processes(struct scrape *s)
+{
+    s->n_top = s->q->server->settings->metrics_processes;
+    s->top = s->n_top ? calloc(s->jobs.n + 1, sizeof(*s->top)) : NULL;
+    for (size_t i = 0; s->top && i < s->jobs.n; i++) {
+        pthread_mutex_lock(&s->jobs.at[i]->lock);
+        s->top[i] = find_top(s->jobs.at[i], s->n_top);
+        pthread_mutex_unlock(&s->jobs.at[i]->lock);
+    }
+    for (int id = 0; s->top && id < baro_metric_count(BARO_KIND_PROCESS); id++)
+        add_process_family(s, id);
+    for (size_t i = 0; s->top && i < s->jobs.n; i++)
+        free(s->top[i]);
+    free(s->top);
+}
+
+/* ---- the server ---- */
+
+static void add_one(struct scrape *s, const char *name, const char *unit, bool is_counter, double v, const char *help)
+{
+    struct buf labels = {0};
+    begin_family(s, name, unit, is_counter, help);
+    add_value(s, name, is_counter, &labels, v);
+}
+
+static void add_server(struct scrape *s)
+{
+    struct server *server = s->q->server;
+    struct rusage used;
+    struct buf labels = {0};
+    size_t n[JOB_STATES];
+    getrusage(RUSAGE_SELF, &used);
+    catalogue_count(server->catalogue, n);
+    begin_family(s, "baro_jobs", "", false, "tapes in the folder, by state");
+    for (int i = 0; i < JOB_STATES; i++) {
+        add_label(&labels, "state", job_state_name((enum job_state)i));
+        add_value(s, "baro_jobs", false, &labels, (double)n[i]);
+    }
+    begin_family(s, "baro_build_info", "", false, "the version of barograph");
+    add_label(&labels, "version", baro_version());
+    add_value(s, "baro_build_info", false, &labels, 1);
+    buf_done(&labels);
+    double cpu = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                 (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+    add_one(s, "baro_serve_requests", "", true, (double)server->requests, "requests that were answered");
+    add_one(s, "baro_serve_refused", "", true, (double)server->refused,
+            "requests without the token, or for a foreign host");
+    add_one(s, "baro_serve_failed", "", true, (double)server->failed, "requests that failed in the server");
+    add_one(s, "baro_serve_connections", "", false, (double)server->clients.n, "connections at this moment");
+    add_one(s, "baro_serve_streams", "", false, (double)live_count(server->live), "clients that get events");
+    add_one(s, "baro_serve_cpu_seconds", "seconds", true, cpu, "CPU time of the server");
+    add_one(s, "baro_serve_uptime_seconds", "seconds", false,
+            (double)(clock_monotonic_ns() - server->start_ns) / 1e9, "time since the server was started");
+    add_one(s, "baro_serve_series_left_out", "", false, (double)s->left_out,
+            "values that are not here because there would be too many");
+}
+
+/* ---- the answer ---- */
+
+/* Which jobs have a last sample; the rest of the list is let go. */
+static void keep_followed(struct scrape *s)
+{
+    struct catalogue *c = s->q->server->catalogue;
+    size_t n = 0;
+    int64_t newest_ns = 0;
+    for (size_t i = 0; i < s->jobs.n; i++) {
+        struct job *job = s->jobs.at[i];
+        uint64_t t_ns;
+        pthread_mutex_lock(&job->lock);
+        bool has = job->tape && job->now && n < JOBS;
+        bool is_host = has && baro_sample_host_ns(job->now, &t_ns) == BARO_PRESENT;
+        int64_t at_ns = is_host ? baro_header_realtime_ns(baro_tape_header(job->tape), t_ns) : 0;
+        s->left_out += job->tape && job->now && !has;
+        pthread_mutex_unlock(&job->lock);
+        if (at_ns > newest_ns) {
+            newest_ns = at_ns;
+            s->host = job;
+        }
+        if (has)
+            s->jobs.at[n++] = job;
+        else
+            job_release(c, job);
+    }
+    s->jobs.n = n;
+}
+
+static void write_all(struct scrape *s)
+{
+    add_job_info(s);
+    for (int id = 0; id < baro_metric_count(BARO_KIND_JOB); id++)
+        add_jobs(s, "job", baro_metric_get(BARO_KIND_JOB, id), id, read_job);
+    for (int id = 0; id < baro_metric_count(BARO_KIND_PROCESS); id++) {
+        if (baro_metric_adds_up(id))
+            add_jobs(s, "job", baro_metric_get(BARO_KIND_PROCESS, id), id, read_sum);
+    }
+    add_missing(s);
+    for (int id = 0; id < baro_metric_count(BARO_KIND_RECORDER); id++)
+        add_jobs(s, "recorder", baro_metric_get(BARO_KIND_RECORDER, id), id, read_recorder);
+    add_tasks(s);
+    add_processes(s);
+    if (s->host)
+        add_host(s);
+    add_server(s);
+}
+
+void exposition(struct request *q)
+{
+    struct scrape s = {.q = q, .out = &q->out};
+    struct job_filter any = {.state = -1};
+    s.is_open_metrics = q->accept && strstr(q->accept, "application/openmetrics-text");
+    if (catalogue_list(q->server->catalogue, &any, 0, UINT64_MAX, &s.jobs) < 0) {
+        request_fail(q, 503, "no_memory", "out of memory");
+        return;
+    }
+    keep_followed(&s);
+    write_all(&s);
+    job_list_done(q->server->catalogue, &s.jobs);
+    buf_str(s.out, s.is_open_metrics ? "# EOF\n" : "");
+    q->type = s.is_open_metrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                                : "text/plain; version=0.0.4; charset=utf-8";
+    q->status = 200;
+    if (q->out.failed) {
+        buf_done(&q->out);
+        request_fail(q, 503, "no_memory", "out of memory");
+    }
+}

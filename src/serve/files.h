@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files that are part of the program: made by embed.py. */
+#ifndef SERVE_FILES_H
+#define SERVE_FILES_H
+
+extern const char serve_openapi[], serve_html[], serve_css[], serve_js[];
+extern const char serve_version[]; /* a digest of them */
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading one job for the catalogue. Called by its thread alone; these take the lock of the job. */
+#ifndef SERVE_FOLLOW_H
+#define SERVE_FOLLOW_H
+
+#include "serve/catalogue.h"
+
+/* What was found out about a job. */
+struct found {
+    enum job_state state;
+    int64_t start_ns;
+    bool is_summed;
+    struct buf row, title;
+};
+
+/* Reads the head of the tape and how it ended. */
+void follow_head(struct job *job, struct found *ret);
+/* Reads what there is of the tape, all of it if it has ended. */
+void follow_read(struct job *job, struct found *ret);
+/* Reads what is new on the tape of a job that runs. False: nothing is. */
+bool follow_tick(struct job *job, struct found *ret);
+/* Forgets what was kept of a job that has ended, if that was long ago. False: it is kept. */
+bool follow_forget(struct job *job, uint64_t now_ns, bool at_once);
+void found_done(struct found *f);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The server: connections, checks of each request, answers. */
+#ifndef SERVE_SERVER_H
+#define SERVE_SERVER_H
+
+#include <stdatomic.h>
+
+#include "command/settings.h"
+#include "serve/catalogue.h"
+#include "serve/clients.h"
+#include "serve/guard.h"
+#include "serve/listen.h"
+#include "serve/live.h"
+#include "serve/request.h"
+#include "serve/workers.h"
+
+struct MHD_Daemon;
+
+struct server {
+    const struct serve_settings *settings;
+    struct guard guard;
+    struct catalogue *catalogue;
+    struct clients clients;
+    struct workers workers;
+    struct live *live;
+    struct listener listener[SETTINGS_LISTEN_MAX];
+    struct MHD_Daemon *daemon[SETTINGS_LISTEN_MAX];
+    int n_listeners;
+    uint64_t start_ns;
+    atomic_uint_fast64_t requests, refused, failed; /* answered; not allowed; errors of the server */
+};
+
+/* Begins to accept connections on the listeners. Returns 0 or a negative code. */
+int server_start(struct server *s, struct baro_error *err);
+/* Takes no more connections, ends the streams, and waits a moment for answers that are owed. */
+void server_stop(struct server *s);
+
+#endif

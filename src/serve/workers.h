@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads that work on requests, so that one which takes long holds up no other, and no connection. */
+#ifndef SERVE_WORKERS_H
+#define SERVE_WORKERS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+struct request;
+
+#define WORKERS 4
+
+struct workers {
+    pthread_mutex_t lock;
+    pthread_cond_t some;
+    struct request *first, **last; /* waiting */
+    bool is_over;
+    pthread_t thread[WORKERS];
+    int n;
+    void (*work)(struct request *q);
+};
+
+int workers_start(struct workers *w, void (*work)(struct request *q));
+/* False: they were stopped. */
+bool workers_add(struct workers *w, struct request *q);
+/* Works off what waits, and ends the threads. Requests may still be added, in vain. */
+void workers_stop(struct workers *w);
+
+#endif
