@@ -19,7 +19,7 @@
 #include "serve/follow.h"
 
 #define TICK_MS 1000          /* how often jobs that run are read */
-#define LIST_MS 30000         /* how often the folder is listed without a reason */
+#define LIST_MS 5000          /* how often the folder is listed without a reason: a tape can be empty for long */
 #define REMOVED_KEPT 256u     /* ids of removed jobs, for those who follow the list */
 #define NICE 5                /* reading tapes leaves the CPU to others */
 
@@ -443,6 +443,7 @@ static int begin(struct catalogue *c, const char *folder, struct baro_error *err
 {
     struct baro_runs *runs;
     c->stop_fd = c->watch_fd = -1;
+    c->soon = 4;
     c->folder = folder ? strdup(folder) : NULL;
     if (folder && !c->folder)
         return error_set(err, -ENOMEM, "out of memory");
