@@ -5,7 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "job/task.h"
 #include "record/recorder.h"
+#include "select/task_file.h"
 
 /* Without asking the file system, which may hang: "." and empty components go, ".." stays. */
 static void put_path(struct buf *b, const char *path)
@@ -20,9 +22,9 @@ static void put_path(struct buf *b, const char *path)
     }
 }
 
-static int add(struct recorder *r, const char *path, const char *cwd, struct baro_error *err)
+static int add(struct recorder *r, const char *path, const char *cwd, struct baro_entity_owner owner,
+               struct baro_error *err)
 {
-    struct baro_entity_owner owner = {.kind = r->options->host_alone ? BARO_OWNER_NONE : BARO_OWNER_JOB};
     struct buf absolute = {0};
     if (*path != '/')
         put_path(&absolute, cwd);
@@ -40,11 +42,25 @@ static int add(struct recorder *r, const char *path, const char *cwd, struct bar
 int record_directories(struct recorder *r, struct baro_error *err)
 {
     char here[PATH_MAX];
+    const struct baro_entity_owner job = {.kind = r->options->host_alone ? BARO_OWNER_NONE : BARO_OWNER_JOB};
     const char *cwd = r->options->cwd;
     int code = 0;
     if (r->options->n_directories && !cwd)
         cwd = getcwd(here, sizeof(here));
     for (size_t i = 0; i < r->options->n_directories && code == 0; i++)
-        code = add(r, r->options->directories[i], cwd ? cwd : "", err);
+        code = add(r, r->options->directories[i], cwd ? cwd : "", job, err);
+    return code;
+}
+
+/* Sandboxes of a task file: they belong to a task each. Their paths are absolute. */
+int record_sandboxes(struct recorder *r, struct baro_error *err)
+{
+    const struct select_options *o = r->options->select;
+    int code = 0;
+    for (size_t i = 0; i < o->n_sandboxes && code == 0; i++) {
+        const struct sandbox *box = &o->sandboxes[i];
+        const struct baro_entity_owner task = {.kind = BARO_OWNER_ENTITY, .id = r->job.tasks[box->task].id};
+        code = add(r, box->path, "", task, err);
+    }
     return code;
 }

@@ -147,6 +147,8 @@ void oom_report(struct recorder *r); /* after the last sample */
 
 /* directories.c: what --du names */
 int record_directories(struct recorder *r, struct baro_error *err);
+int record_sandboxes(struct recorder *r, struct baro_error *err); /* directories.c */
+
 /* select.c: tasks */
 int record_select_open(struct recorder *r, struct baro_error *err);
 void record_select_ready(struct recorder *r);

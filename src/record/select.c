@@ -163,6 +163,8 @@ int record_select_open(struct recorder *r, struct baro_error *err)
     int code = watch_under(r, err);
     if (code == 0)
         code = task_row_use(&r->sampler.tasks, &o, err);
+    if (code == 0)
+        code = record_sandboxes(r, err);
     o.pins = r->sampler.tasks.pins;
     if (code == 0)
         code = select_start(&r->selector, &o, err);

@@ -25,6 +25,8 @@ struct select_options {
     int proc_fd, root_fd;  /* directory descriptors of /proc and "/"; borrowed */
     int32_t under;         /* only processes below this one; 0: all */
     uint64_t overhead_ppm; /* share of a core, millionths; 0: no limit */
+    const struct sandbox *sandboxes; /* select/task_file.h: directories of tasks; borrowed */
+    size_t n_sandboxes;
     bool no_events;        /* only scan */
     bool ends;             /* the recording ends when no process of a task is left */
 };

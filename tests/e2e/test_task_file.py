@@ -82,6 +82,15 @@ def test_ends_with_the_processes_that_are_named(run, tape, task_file):
     assert [t["name"] for t in tasks] == ["a"] and tasks[0]["processes_started"] >= 1
 
 
+def test_sandboxes_are_directories(recording, task_file, work, wait_until):  # noqa: F811
+    (work / "box").mkdir()
+    (work / "box" / "file").write_bytes(b"x" * 100_000)
+    r = recording("--task", task_file("tasks: {a: {match: no such program, sandbox: box}}"))
+    rows = wait_until(lambda: [d for d in r.values("directory") if d["files"] == 1], "the walk")
+    assert rows[0]["name"] == str(work / "box") and rows[0]["apparent_bytes"] >= 100_000
+    assert list(r.stop()) == ["a"]
+
+
 @needs_connector
 def test_a_pid_file_changes(recording, task_file, work, wait_until):  # noqa: F811
     """The next process joins, and the one before stays in the task until it ends."""
