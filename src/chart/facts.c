@@ -97,25 +97,27 @@ void decorate_peak(struct chart *c, const struct baro_summary *s, const struct l
         add_peak(c, most->max_ns, most->max, false, most->shape == CHART_TOTAL || c->n_curves == 1 ? NULL : most->name);
 }
 
+/* A limit of the summary as a line: its fact, the fact that names its source, and its place in the history. */
+static void limit_line(struct chart *c, const struct baro_summary *s, const char *limit, const char *source_of,
+                       const struct limit_history *limits, size_t at)
+{
+    double value;
+    const char *source = fact_text(s, "limits", source_of, 0);
+    if (fact_number(s, "limits", limit, 0, &value) && value > 0)
+        chart_add_limit_steps(c, source && strcmp(source, "machine") == 0 ? "machine" : "limit", value, limits, at);
+}
+
 static void cores_limit(struct chart *c, const struct baro_summary *s, const struct limit_history *limits)
 {
-    double cores;
-    const char *source = fact_text(s, "limits", "cores_source", 0);
-    if (fact_number(s, "limits", "cores", 0, &cores) && cores > 0)
-        chart_add_limit_steps(c, source && strcmp(source, "machine") == 0 ? "machine" : "limit", cores, limits,
-                   offsetof(struct limit_change, cores));
+    limit_line(c, s, "cores", "cores_source", limits, offsetof(struct limit_change, cores));
 }
 
 static void memory_limit(struct chart *c, const struct baro_summary *s, const struct limit_history *limits)
 {
-    double bytes;
-    const char *source = fact_text(s, "limits", "memory_source", 0);
-    if (fact_number(s, "limits", "memory_bytes", 0, &bytes) && bytes > 0)
-        chart_add_limit_steps(c, source && strcmp(source, "machine") == 0 ? "machine" : "limit", bytes, limits,
-                   offsetof(struct limit_change, memory_bytes));
+    limit_line(c, s, "memory_bytes", "memory_source", limits, offsetof(struct limit_change, memory_bytes));
 }
 
-/* Who held the peak: "cc1 ×2, gcc ×2, make". */
+/* The commands that held the peak: "cc1 ×2, gcc ×2, make". */
 static void holders(const struct baro_summary *s, const char *section, struct buf *ret)
 {
     size_t n = fact_rows(s, section);

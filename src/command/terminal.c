@@ -89,27 +89,30 @@ int cli_fail(const struct cli *cli, const struct baro_error *err)
     return cli->command ? cli->command->failed : CLI_FAILED;
 }
 
+static void set_text(struct baro_error *err, int code, const char *format, va_list arguments)
+{
+    char text[sizeof(err->text)];
+    vsnprintf(text, sizeof(text), format, arguments);
+    error_set(err, code, "%s", text);
+}
+
 int cli_failf(const struct cli *cli, const char *format, ...)
 {
     struct baro_error err = BARO_ERROR_INIT;
-    char text[sizeof(err.text)];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
+    set_text(&err, -EINVAL, format, arguments);
     va_end(arguments);
-    error_set(&err, -EINVAL, "%s", text);
     return cli_fail(cli, &err);
 }
 
 void cli_note(const struct cli *cli, const char *format, ...)
 {
     struct baro_error err = BARO_ERROR_INIT;
-    char text[sizeof(err.text)];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
+    set_text(&err, 0, format, arguments);
     va_end(arguments);
-    error_set(&err, 0, "%s", text);
     say(cli, err.text);
 }
 
