@@ -364,13 +364,9 @@ static int on_next_segment(void *context, uint64_t t_ns, uint64_t bytes)
 {
     struct recording *r = context;
     struct baro_error line = BARO_ERROR_INIT;
-    segments_thin(&r->segments, t_ns, bytes);
-    if (t_ns < r->segment_retry_ns || !segments_due(&r->segments, t_ns, bytes))
-        return -1;
-    int fd = segments_next(&r->segments, t_ns, bytes);
-    if (fd >= 0)
+    int fd = segments_roll(&r->segments, t_ns, bytes);
+    if (fd >= 0 || fd == -EAGAIN)
         return fd;
-    r->segment_retry_ns = t_ns + NS_PER_SEC;
     error_set(&line, fd, "no new segment can be made in %.200s: %s; the last one grows beyond --keep",
               (const char *)r->path.at, strerror(-fd));
     if (fd != -ENOENT && !r->segment_reported)

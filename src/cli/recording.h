@@ -16,8 +16,7 @@ struct recording {
     struct buf path;      /* absolute, NUL-terminated; of the tape */
     struct tape_file file;
     struct segments_writer segments; /* with --keep; file is then the folder */
-    uint64_t segment_retry_ns;       /* when the next segment is tried again, after one could not be made */
-    bool segment_reported;           /* that was said */
+    bool segment_reported;           /* that no segment can be made was said */
     struct buf dir;       /* of the kept runs; empty if -o was given */
     int tape_fd;
     bool begun;           /* its header is in the file */

@@ -30,7 +30,7 @@ static bool has_processes(const char *dir, const struct stat *st)
 }
 
 /* Returns how many match. skip: how much of each path is the mount point. */
-static size_t each_below(const char *below, size_t skip, const char *pattern, groups_fn *fn, void *context)
+static size_t each_below(const char *below, size_t skip, const char *pattern, const struct groups_search *s)
 {
     char whole[4096];
     glob_t found;
@@ -44,8 +44,8 @@ static size_t each_below(const char *below, size_t skip, const char *pattern, gr
         if (stat(dir, &st) < 0 || !S_ISDIR(st.st_mode))
             continue;
         n++;
-        if (has_processes(dir, &st))
-            fn(context, dir + skip, st.st_ino);
+        if (!s->known(s->context, dir + skip, st.st_ino) && has_processes(dir, &st))
+            s->fn(s->context, dir + skip, st.st_ino);
     }
     globfree(&found);
     return n;
@@ -53,18 +53,18 @@ static size_t each_below(const char *below, size_t skip, const char *pattern, gr
 
 /* A path below /sys/fs/cgroup, as `record --cgroup` takes it. A pattern that begins elsewhere is looked for in each
  * hierarchy, the one that counts CPU time first; what it finds has the same path in all of them. */
-void groups_each(const char *pattern, groups_fn *fn, void *context)
+void groups_each(const char *pattern, const struct groups_search *s)
 {
     static const char *const hierarchies[] = {"", "/unified", "/cpuacct", "/cpu,cpuacct", "/memory", "/systemd"};
     char below[64];
     bool absolute = *pattern == '/';
     if (strncmp(pattern, MOUNTED "/", sizeof(MOUNTED)) == 0) {
-        each_below("", 0, pattern, fn, context);
+        each_below("", 0, pattern, s);
         return;
     }
     for (size_t i = 0; i < sizeof(hierarchies) / sizeof(*hierarchies); i++) {
         int n = snprintf(below, sizeof(below), MOUNTED "%s%s", hierarchies[i], absolute ? "" : "/");
-        if (each_below(below, (size_t)n - !absolute, pattern, fn, context))
+        if (each_below(below, (size_t)n - !absolute, pattern, s))
             return;
     }
 }

@@ -41,10 +41,10 @@ static size_t place_of(const struct jobs *j, const char *name, uint64_t id)
     return from;
 }
 
-static bool is_known(const struct jobs *j, const struct job_request *q)
+static bool is_known(const struct jobs *j, const char *name, uint64_t id)
 {
-    size_t i = place_of(j, q->name, q->id);
-    return i < j->n && compare(j->at[i], q->name, q->id) == 0;
+    size_t i = place_of(j, name, id);
+    return i < j->n && compare(j->at[i], name, id) == 0;
 }
 
 static bool reserve(struct jobs *j)
@@ -113,8 +113,6 @@ static void begin(struct search *s, const struct job_request *q)
 {
     struct jobs *j = s->jobs;
     struct baro_error err = BARO_ERROR_INIT;
-    if (is_known(j, q))
-        return;
     if (clock_monotonic_ns() > s->began_ns + BEGIN_NS) {
         s->more = true;
         return;
@@ -141,6 +139,12 @@ static void begin(struct search *s, const struct job_request *q)
         entry_free(e);
 }
 
+static bool is_known_group(void *context, const char *path, uint64_t inode)
+{
+    const struct search *s = context;
+    return is_known(s->jobs, path, inode);
+}
+
 static void on_group(void *context, const char *path, uint64_t inode)
 {
     const struct job_request q = {path, inode, path};
@@ -152,10 +156,11 @@ static bool turn(void *context, struct observer *o)
     struct jobs *j = context;
     const struct job_request host = {"host", 0, NULL};
     struct search s = {j, o, clock_monotonic_ns(), false};
-    if (j->options->host)
+    const struct groups_search groups = {is_known_group, on_group, &s};
+    if (j->options->host && !is_known(j, host.name, host.id))
         begin(&s, &host);
     for (size_t i = 0; i < j->options->n_patterns; i++)
-        groups_each(j->options->patterns[i], on_group, &s);
+        groups_each(j->options->patterns[i], &groups);
     total_check(j);
     /* All jobs that live have begun: what other tapes have no end, their jobs are over. */
     while (!s.more && j->left.n) {

@@ -17,7 +17,6 @@ struct job_entry {
     struct record_options options;
     /* tape.c */
     struct segments_writer segments;
-    uint64_t segment_retry_ns; /* when the next segment is tried again, after one could not be made */
     bool segment_reported, begun;
     char *folder; /* its name in the folder of the tapes */
     /* left.c: what another observer has recorded; until the job has begun */
@@ -49,9 +48,15 @@ struct job_request {
     const char *cgroup; /* NULL: the machine */
 };
 
-/* groups.c: calls fn for each control group that matches and has processes. */
+/* groups.c: calls fn for each control group that matches and has processes, unless it is known. */
+typedef bool groups_known_fn(void *context, const char *path, uint64_t inode);
 typedef void groups_fn(void *context, const char *path, uint64_t inode);
-void groups_each(const char *pattern, groups_fn *fn, void *context);
+struct groups_search {
+    groups_known_fn *known;
+    groups_fn *fn;
+    void *context;
+};
+void groups_each(const char *pattern, const struct groups_search *s);
 
 /* left.c */
 void left_list(struct left_tapes *l, int dir_fd); /* all tapes of the folder */

@@ -76,13 +76,9 @@ static int on_next_segment(void *context, uint64_t t_ns, uint64_t bytes)
 {
     struct job_entry *e = context;
     struct baro_error line = BARO_ERROR_INIT;
-    segments_thin(&e->segments, t_ns, bytes);
-    if (t_ns < e->segment_retry_ns || !segments_due(&e->segments, t_ns, bytes))
-        return -1;
-    int fd = segments_next(&e->segments, t_ns, bytes);
-    if (fd >= 0)
+    int fd = segments_roll(&e->segments, t_ns, bytes);
+    if (fd >= 0 || fd == -EAGAIN)
         return fd;
-    e->segment_retry_ns = t_ns + NS_PER_SEC;
     error_set(&line, fd, "no new segment can be made in %.200s: %s; the last one grows beyond --keep", e->folder,
               strerror(-fd));
     if (!e->segment_reported)

@@ -14,6 +14,8 @@
 #include "schedule/schedule.h"
 
 #define TICKS_MOST 32u /* in a row; then events are read */
+#define TURNS_MOST 10u  /* but comes after ten times its period at the latest */
+#define TURN_SHARE 500u /* a search for jobs may take a 500th of the time */
 
 struct observer {
     struct recorders all;
@@ -148,6 +150,18 @@ static void dispatch(struct observer *o, uint64_t fd)
     event_ready(&o->all);
 }
 
+/* A search that finds nothing new among a thousand jobs takes some milliseconds. */
+static void take_turn(struct observer *o, uint64_t now_ns)
+{
+    uint64_t before = 0, after = 0;
+    clock_process_cpu_ns(0, &before);
+    bool more = o->options->turn(o->options->context, o);
+    clock_process_cpu_ns(0, &after);
+    uint64_t pause = (after - before) * TURN_SHARE, most = TURNS_MOST * o->options->turn_ns;
+    pause = pause > most ? most : pause < o->options->turn_ns ? o->options->turn_ns : pause;
+    o->turn_due_ns = more ? 0 : now_ns + pause;
+}
+
 static void run(struct observer *o)
 {
     struct recorders *a = &o->all;
@@ -161,10 +175,8 @@ static void run(struct observer *o)
         uint64_t now = clock_monotonic_ns();
         if (a->drain_due_ns && now >= a->drain_due_ns)
             event_drain(a);
-        if (now >= o->turn_due_ns) {
-            bool more = o->options->turn(o->options->context, o);
-            o->turn_due_ns = more ? 0 : now + o->options->turn_ns;
-        }
+        if (now >= o->turn_due_ns)
+            take_turn(o, now);
         tick_due(o);
     }
 }

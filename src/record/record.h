@@ -73,7 +73,7 @@ struct record_options {
     int events_fd;          /* run: from record_listen(); closed by the recorder */
     struct record_observer observer;
     /* After each sample, for a tape in segments: bytes is how long the current one is. Returns a descriptor to go on
-     * in, which the recorder takes, or -1. If nothing could be written to it, no_segment is called. */
+     * in, which the recorder takes, or a negative code. If nothing could be written to it, no_segment is called. */
     int (*next_segment)(void *context, uint64_t t_ns, uint64_t bytes);
     void (*no_segment)(void *context);
     void (*on_error)(void *context, const char *line); /* one line for people */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "tape/create.h"
 #include "tape/folder.h"
@@ -154,6 +155,17 @@ void segments_thin(struct segments_writer *w, uint64_t t_ns, uint64_t bytes)
             return;
         segments_drop_first(w);
     }
+}
+
+int segments_roll(struct segments_writer *w, uint64_t t_ns, uint64_t bytes)
+{
+    segments_thin(w, t_ns, bytes);
+    if (t_ns < w->retry_ns || !segments_due(w, t_ns, bytes))
+        return -EAGAIN;
+    int fd = segments_next(w, t_ns, bytes);
+    if (fd < 0)
+        w->retry_ns = t_ns + NS_PER_SEC;
+    return fd;
 }
 
 void segments_writer_done(struct segments_writer *w)

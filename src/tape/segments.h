@@ -55,6 +55,7 @@ struct segments_writer {
     struct segments list;
     uint64_t bytes;    /* of the finished ones */
     uint64_t began_ns; /* the last one, since the tape began */
+    uint64_t retry_ns; /* when the next one is tried again, after it could not be made */
 };
 
 /* Makes the folder and its first segment, with a lock (tape_file_create()). replace: segments of a finished recording
@@ -76,6 +77,10 @@ void segments_take_back(struct segments_writer *w);
 uint64_t segments_drop_first(struct segments_writer *w);
 /* Removes the oldest ones that are not to be kept. */
 void segments_thin(struct segments_writer *w, uint64_t t_ns, uint64_t bytes);
+
+/* All of this after a sample at t_ns: returns the descriptor of another segment, -EAGAIN if it is not time for one, or
+ * -errno if none can be made, which is tried again a second later. */
+int segments_roll(struct segments_writer *w, uint64_t t_ns, uint64_t bytes);
 
 void segments_writer_done(struct segments_writer *w);
 
