@@ -41,7 +41,6 @@ int sampler_init(struct sampler *s, struct job *job, const struct sampler_option
     sampler_add(s, &job_collector, &s->job);
     sampler_add(s, &host_collector, &s->host);
     sampler_add(s, &cgroup_collector, &s->cgroups);
-    sampler_add(s, &directory_collector, &s->directories);
     return 0;
 }
 
@@ -60,7 +59,9 @@ int sampler_add_program(struct sampler *s, const struct program_request *request
 int sampler_add_directory(struct sampler *s, const char *path, uint64_t every_ns, struct baro_entity_owner owner,
                           struct baro_error *err)
 {
-    return directory_row_add(&s->directories, path, every_ns, owner, err);
+    bool first = !s->directories.directories;
+    int code = directory_row_add(&s->directories, path, every_ns, owner, err);
+    return code < 0 || !first ? code : sampler_add(s, &directory_collector, &s->directories);
 }
 
 static void say_line(struct buf *line, void (*say)(void *context, const char *line), void *context)

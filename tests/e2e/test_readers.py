@@ -480,7 +480,7 @@ def test_metrics(baro):
     for r in derived:
         assert all((r["kind"], name) in names for name in r["from"] + r["per"]) and r["from"] and r["help"]
     kinds = {r["kind"] for r in derived if r["name"] == "cores"}
-    assert kinds == {"process", "job", "recorder", "host", "cpu", "cgroup"}
+    assert kinds == {"process", "job", "recorder", "host", "cpu", "cgroup", "task"}
 
 
 def test_doctor(baro, as_user):
