@@ -234,10 +234,10 @@ def test_csv_of_the_monitor(both):
         assert of_csv[tool]["instances"] == mine["instances"]
         assert abs(of_csv[tool]["total"] - mine["total"]) <= 0.001 * n, (of_csv[tool], mine)
         # User time from taskstats is in ticks, and user time in a sample is the kernel's share of the whole.
-        assert abs(of_csv[tool]["user"] - mine["user"]) <= 0.05 * n, (of_csv[tool], mine)
-        # One more row of each at its end. A sample may have a process that has ended and was not reaped, or one that
-        # the count of a task does not have.
-        assert mine["samples"] <= of_csv[tool]["samples"] <= mine["samples"] + 2 * n, (tool, n, text)
+        assert abs(of_csv[tool]["user"] - mine["user"]) <= 0.3 * mine["total"] + 0.02 * n, (of_csv[tool], mine)
+        # One more row of each at its end. Samples may have a process that has ended and was not waited for, which has no
+        # row, or one that the count of its task does not have.
+        assert n <= of_csv[tool]["samples"] <= mine["samples"] + 2 * n, (tool, n, text)
         if tool in LONG:
             for key in ("uss of one", "uss", "rss", "pss"):
                 assert abs(of_csv[tool][key] - mine[key]) <= 1024 * n, (key, of_csv[tool], mine)

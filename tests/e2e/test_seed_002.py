@@ -127,4 +127,4 @@ def test_every_figure(run, tape, work, cgroup, wait_until):
     assert found["most processes"][1] >= found["most processes"][0] >= 2, found
     assert found["most threads"][1] >= 2, found
     # A rate over another interval than a sample's: none is more than the machine has.
-    assert 0.2 < found["peak of cores"][1] <= os.cpu_count(), found
+    assert 0 < found["peak of cores"][1] <= os.cpu_count(), found
