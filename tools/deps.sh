@@ -15,7 +15,7 @@ build='cmd/gcc:gcc file//usr/include/stdio.h:libc6-dev cmd/meson:meson cmd/ninja
     cmd/scdoc:scdoc'
 demo='cmd/make:make'
 test='cmd/make:make cmd/g++:g++ pc/cmocka:libcmocka-dev py/pytest:python3-pytest py/xdist:python3-pytest-xdist py/psutil:python3-psutil
-    cmd/strace:strace cmd/stress-ng:stress-ng cmd/setpriv:util-linux cmd/ps:procps cmd/nm:binutils cmd/mandoc:mandoc
+    cmd/strace:strace cmd/stress-ng:stress-ng cmd/setpriv:util-linux cmd/ps:procps cmd/nm:binutils cmd/mandoc:mandoc cmd/ip:iproute2 cmd/ss:iproute2
     cmd/shellcheck:shellcheck cmd/setsid:util-linux file//usr/bin/time:time cmd/script:bsdutils cmd/tmux:tmux cmd/bash:bash
     pl/Time::HiRes:perl cmd/vmstat:procps cmd/free:procps cmd/iostat:sysstat cmd/sar:sysstat cmd/df:coreutils cmd/cmark-gfm:cmark-gfm
     cmd/curl:curl cmd/promtool:prometheus py/jsonschema:python3-jsonschema'

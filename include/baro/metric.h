@@ -98,7 +98,8 @@ enum baro_source {
     BARO_SOURCE_SYS_NODE = 1 << 24,    /**< /sys/devices/system/node */
     BARO_SOURCE_HWMON = 1 << 25,       /**< /sys/class/hwmon, /sys/class/thermal */
     BARO_SOURCE_CGROUP = 1 << 26,      /**< the files of a control group, v1 or v2 */
-    BARO_SOURCE_WALK = 1 << 27         /**< statx(2) of all files below a directory */
+    BARO_SOURCE_WALK = 1 << 27,        /**< statx(2) of all files below a directory */
+    BARO_SOURCE_SOCK_DIAG = 1 << 28    /**< sock_diag(7) of the sockets in /proc/PID/fd; /proc/PID/net/dev */
 };
 
 struct baro_metric {

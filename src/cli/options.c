@@ -106,7 +106,8 @@ static const char *near_metric(const char *text)
         len = strcspn(text, ",");
         size_t skip = *text == '-';
         int known = baro_metric_find(BARO_KIND_PROCESS, text + skip, len - skip);
-        bool group = (len == 3 && !memcmp(text, "all", 3)) || (len == 7 && !memcmp(text, "default", 7));
+        bool group = (len == 3 && (!memcmp(text, "all", 3) || !memcmp(text, "tcp", 3))) ||
+                     (len == 7 && !memcmp(text, "default", 7));
         if (known >= 0 || group || len >= sizeof(word))
             continue;
         memcpy(word, text + skip, len - skip);
@@ -268,8 +269,10 @@ void settings_init(struct settings *s)
          .offset = AT(record.wanted),                                                                                  \
          .parse = take_metrics,                                                                                        \
          .completes = OPT_A_METRIC,                                                                                    \
-         .help = "record these metrics of processes, e.g. cpu,rss or -pss,-uss (default: all)",                        \
-         .more = "baro metrics lists them. A leading - removes a metric; a list that begins with one starts from all. "\
+         .help = "record these metrics of processes, e.g. cpu,rss or -pss,-uss (default: all but tcp)",                \
+         .more = "baro metrics lists them. A leading - removes a metric; a list that begins with one starts from the " \
+                 "default. tcp stands for tcp_sent, tcp_received, tcp_connections and tcp_listening: default,tcp "     \
+                 "adds them, and the job's TCP traffic. They are not in the default, as each descriptor is looked at. "\
                  "A metric that is not in the list is not read. The job's totals need cpu, faults, rss, state and "    \
                  "threads: these are always recorded."},                                                               \
         {.name = "collect",                                                                                            \

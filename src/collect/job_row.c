@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-void job_row_init(struct job_row *r, struct sampling *sampling, const struct memory *memory, struct group_job *group)
+void job_row_init(struct job_row *r, struct sampling *sampling, const struct memory *memory, struct group_job *group,
+                  const struct socket_row *sockets)
 {
-    *r = (struct job_row){.sampling = sampling, .memory = memory, .group = group};
+    *r = (struct job_row){.sampling = sampling, .memory = memory, .group = group, .sockets = sockets};
 }
 
 void job_row_lossy(struct job_row *r)
@@ -79,6 +80,7 @@ static bool tick(void *state, const struct collector_tick *t)
     group_job_count(r->group);
     job_totals(job, sample->job, sample->job_absent);
     sample->job[JOB_pss_stale] = memory_stale(r->memory, &sample->job_absent[JOB_pss_stale]);
+    socket_row_fill(r->sockets, sample);
     fill_moved(r);
     if (r->sampling->options.host_alone) {
         memset(sample->job, 0, sizeof(sample->job));

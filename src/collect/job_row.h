@@ -5,11 +5,13 @@
 
 #include "collect/group_job.h"
 #include "collect/memory.h"
+#include "collect/socket_row.h"
 
 struct job_row {
     struct sampling *sampling;
     const struct memory *memory;
     struct group_job *group;
+    const struct socket_row *sockets;
     uint64_t *moved;  /* for the sample: a bit for each member that may have changed */
     size_t cap_moved; /* words */
     uint64_t lossy;   /* number of samples with lost events in the interval before them */
@@ -17,7 +19,8 @@ struct job_row {
 };
 
 extern const struct collector job_collector;
-void job_row_init(struct job_row *r, struct sampling *sampling, const struct memory *memory, struct group_job *group);
+void job_row_init(struct job_row *r, struct sampling *sampling, const struct memory *memory, struct group_job *group,
+                  const struct socket_row *sockets);
 
 /* Events were lost since the last sample. */
 void job_row_lossy(struct job_row *r);

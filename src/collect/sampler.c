@@ -28,7 +28,8 @@ int sampler_init(struct sampler *s, struct job *job, const struct sampler_option
     own_cost_init(&s->own, g);
     group_job_init(&s->group, g);
     memory_init(&s->memory, g);
-    job_row_init(&s->job, g, &s->memory, &s->group);
+    socket_row_init(&s->sockets, g);
+    job_row_init(&s->job, g, &s->memory, &s->group, &s->sockets);
     task_row_init(&s->tasks, g);
     directory_row_init(&s->directories, g);
     host_row_init(&s->host, g);
@@ -38,6 +39,7 @@ int sampler_init(struct sampler *s, struct job *job, const struct sampler_option
     sampler_add(s, &processes_collector, &s->processes);
     sampler_add(s, &memory_collector, &s->memory);
     sampler_add(s, &task_collector, &s->tasks); /* what control groups of tasks used is part of the job's total */
+    sampler_add(s, &socket_collector, &s->sockets);
     sampler_add(s, &job_collector, &s->job);
     sampler_add(s, &host_collector, &s->host);
     sampler_add(s, &cgroup_collector, &s->cgroups);

@@ -15,6 +15,7 @@
 #include "collect/process.h"
 #include "collect/processes.h"
 #include "collect/program_row.h"
+#include "collect/socket_row.h"
 #include "collect/task_row.h"
 
 struct sampler {
@@ -22,6 +23,7 @@ struct sampler {
     struct processes processes;
     struct memory memory;
     struct group_job group;
+    struct socket_row sockets;
     struct job_row job;
     struct host_row host;
     struct cgroup_row cgroups;

@@ -50,7 +50,7 @@ unsigned metric_need(uint64_t wanted);
 
 /**
  * Parses a list such as "cpu,rss,pss" or "all" or "default,-pss" into a mask of process metrics. Names and stems both
- * do; a leading '-' takes away; a list that starts with '-' starts from "default" (which is "all").
+ * do; a leading '-' takes away; a list that starts with '-' starts from "default" (which is "all" without "tcp").
  * @return 0, or BARO_E_SYNTAX with the unknown word in @p err.
  */
 int metric_parse_list(const char *text, uint64_t *ret_wanted, struct baro_error *err);

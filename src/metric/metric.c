@@ -43,6 +43,7 @@
 #define FILE_SYS_NET "/sys/class/net"
 #define FILE_SYS_CPUFREQ "cpufreq, /proc/cpuinfo"
 #define FILE_SYS_NODE "/sys/devices/system/node"
+#define FILE_SOCK_DIAG "sock_diag(7)"
 #define FILE_WALK "statx(2) of each file"
 #define FILE_HWMON "/sys/class/hwmon, /sys/class/thermal"
 
@@ -291,13 +292,26 @@ static uint64_t all_metrics(void)
     return PROCESS_MAX == 64 ? UINT64_MAX : (UINT64_C(1) << PROCESS_MAX) - 1;
 }
 
+/* Of each socket there is a descriptor to be read, so TCP is only recorded when it is asked for. */
+static uint64_t default_metrics(void)
+{
+    uint64_t wanted = all_metrics();
+    for (int i = 0; i < PROCESS_MAX; i++)
+        wanted &= ~((uint64_t)(process_metrics[i].is.source == BARO_SOURCE_SOCK_DIAG) << i);
+    return wanted;
+}
+
 static int take_word(struct span word, uint64_t *wanted, struct baro_error *err)
 {
     scan_blanks(&word);
     bool away = scan_char(&word, '-');
     uint64_t bits;
-    if (span_equal(word, "all") || span_equal(word, "default")) {
+    if (span_equal(word, "all")) {
         bits = all_metrics();
+    } else if (span_equal(word, "default")) {
+        bits = default_metrics();
+    } else if (span_equal(word, "tcp")) {
+        bits = all_metrics() & ~default_metrics();
     } else {
         int id = baro_metric_find(BARO_KIND_PROCESS, word.at, word.len);
         if (id < 0)
@@ -311,7 +325,7 @@ static int take_word(struct span word, uint64_t *wanted, struct baro_error *err)
 
 int metric_parse_list(const char *text, uint64_t *ret_wanted, struct baro_error *err)
 {
-    uint64_t wanted = *text == '-' ? all_metrics() : 0;
+    uint64_t wanted = *text == '-' ? default_metrics() : 0;
     while (true) {
         size_t n = strcspn(text, ",");
         int code = take_word(span_of(text, n), &wanted, err);

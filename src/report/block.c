@@ -424,6 +424,7 @@ static void lines_before_table(struct lines *l, const struct baro_summary *s)
     cpu(l, s);
     report_memory(l, s);
     io(l, s);
+    report_network(l, s);
     faults(l, s);
     processes(l, s);
     report_directories(l, s);

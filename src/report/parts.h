@@ -29,6 +29,8 @@ bool report_is_limit(const char *source);       /* and not simply what the machi
 void report_cores(struct buf *b, double cores); /* "2", "0.50" */
 /* "12 processes" between two texts */
 void report_kills(struct buf *b, const char *before, uint64_t n, const char *after);
+/* network.c: TCP of the job, if that was recorded */
+void report_network(struct lines *l, const struct baro_summary *s);
 /* directories.c: what directories take, if any was named */
 void report_directories(struct lines *l, const struct baro_summary *s);
 /* machine.c: the machine around the job, where it was busy with something else */

@@ -15,7 +15,7 @@
 #include "tape/little.h"
 #include "tape_file.h"
 
-enum { SMALL = 36 };
+enum { SMALL = 72 };
 
 /* Each byte is tried in the plain build; with sanitizers, which take ten times as long, every seventh. */
 #ifdef __SANITIZE_ADDRESS__

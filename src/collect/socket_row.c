@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/socket_row.h"
+
+#define PERIOD_LEAST (100 * NS_PER_MS)
+#define PERIOD_MOST (20 * NS_PER_SEC)
+#define LAST_MOST (50 * NS_PER_MS) /* how long the last reading is waited for */
+
+void socket_row_init(struct socket_row *r, struct sampling *sampling)
+{
+    *r = (struct socket_row){.sampling = sampling};
+}
+
+/* Early, so that the ends of all sockets are reported. */
+static void prepare(void *state)
+{
+    struct socket_row *r = state;
+    const struct sampler_options *o = &r->sampling->options;
+    const struct sockets_options options = {.proc_fd = o->proc_fd, .attached = !o->self[1]};
+    if (!(r->sampling->need & BARO_SOURCE_SOCK_DIAG) || !o->helper || r->sockets)
+        return;
+    if (sockets_new(&r->sockets, &options, NULL) == 0)
+        sockets_turn(r->sockets);
+}
+
+/* ---- a reading ---- */
+
+/* Half of the budget is for readings. */
+static uint64_t period(const struct socket_row *r)
+{
+    uint64_t ppm = r->sampling->options.overhead_ppm;
+    uint64_t ns = ppm ? r->totals.cpu_ns * 2000 / ppm * 1000 : 0;
+    return ns < PERIOD_LEAST ? PERIOD_LEAST : ns < PERIOD_MOST ? ns : PERIOD_MOST;
+}
+
+static void ask(struct socket_row *r)
+{
+    const struct tree *tree = &r->sampling->job->tree;
+    struct baro_key *keys = sockets_ask_begin(r->sockets);
+    size_t n = 0;
+    for (size_t i = 0; i < tree->n && n < OWNERS_MOST; i++) {
+        if (tree->at[i] && tree->at[i]->row.key.start && !member_has_ended(tree->at[i]))
+            keys[n++] = tree->at[i]->row.key;
+    }
+    sockets_ask_end(r->sockets, n);
+}
+
+/* It never falls, though another worker may have begun anew. */
+static void put_more(struct member *m, int id, uint64_t v)
+{
+    if (m->row.absent[id] == BARO_ABSENT_NOT_ASKED)
+        return;
+    m->row.value[id] = m->row.absent[id] || v > m->row.value[id] ? v : m->row.value[id];
+    m->row.absent[id] = BARO_PRESENT;
+}
+
+static void put(struct member *m, int id, uint64_t v)
+{
+    if (m->row.absent[id] == BARO_ABSENT_NOT_ASKED)
+        return;
+    m->row.value[id] = v;
+    m->row.absent[id] = BARO_PRESENT;
+}
+
+static void lack(struct member *m, enum baro_absent why)
+{
+    static const int ids[] = {PROCESS_tcp_sent, PROCESS_tcp_received, PROCESS_tcp_connections, PROCESS_tcp_listening};
+    for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
+        if (m->row.absent[ids[i]] == BARO_ABSENT_NOT_YET)
+            m->row.absent[ids[i]] = (uint8_t)why;
+    }
+}
+
+static void take_row(struct member *m, const struct owner *o)
+{
+    const struct baro_process *p = &m->row;
+    bool changed = p->value[PROCESS_tcp_sent] != o->sent || p->value[PROCESS_tcp_received] != o->received ||
+                   p->value[PROCESS_tcp_connections] != o->connections ||
+                   p->value[PROCESS_tcp_listening] != o->listening ||
+                   p->absent[PROCESS_tcp_sent] == BARO_ABSENT_NOT_YET;
+    if (!changed)
+        return;
+    member_moved(m);
+    if (o->absent) {
+        lack(m, (enum baro_absent)o->absent);
+        return;
+    }
+    put_more(m, PROCESS_tcp_sent, o->sent);
+    put_more(m, PROCESS_tcp_received, o->received);
+    put(m, PROCESS_tcp_connections, o->connections);
+    put(m, PROCESS_tcp_listening, o->listening);
+}
+
+static bool take(struct socket_row *r)
+{
+    const struct owner *rows;
+    if (!sockets_take(r->sockets, &r->totals, &rows))
+        return false;
+    for (uint32_t i = 0; i < r->totals.n; i++) {
+        struct member *m = tree_find(&r->sampling->job->tree, rows[i].key.pid);
+        if (m && baro_key_equal(m->row.key, rows[i].key))
+            take_row(m, &rows[i]);
+    }
+    r->read = true;
+    return true;
+}
+
+static bool tick(void *state, const struct collector_tick *t)
+{
+    struct socket_row *r = state;
+    prepare(r);
+    if (!r->sockets)
+        return false;
+    sockets_turn(r->sockets);
+    bool taken = take(r);
+    if (t->last || t->now_ns >= r->due_ns) {
+        while (sockets_wait(r->sockets, 0)) /* of readings that were taken */
+            continue;
+        ask(r);
+        r->due_ns = t->now_ns + period(r);
+    }
+    if (t->last && sockets_wait(r->sockets, LAST_MOST))
+        taken |= take(r);
+    return taken;
+}
+
+void socket_row_fill(const struct socket_row *r, struct baro_sample *s)
+{
+    const struct sockets_totals *t = &r->totals;
+    const struct {
+        enum job_metric id;
+        uint64_t value;
+    } all[] = {{JOB_tcp_sent, t->sent},
+               {JOB_tcp_received, t->received},
+               {JOB_tcp_unattributed_sent, t->unattributed_sent},
+               {JOB_tcp_unattributed_received, t->unattributed_received},
+               {JOB_tcp_is_lower_bound, t->is_bound},
+               {JOB_net_sent, t->net_sent},
+               {JOB_net_received, t->net_received}};
+    uint8_t why = !(r->sampling->need & BARO_SOURCE_SOCK_DIAG) ? BARO_ABSENT_NOT_ASKED
+                  : r->read                                    ? t->absent
+                                                               : BARO_ABSENT_NOT_YET;
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        bool is_net = all[i].id == JOB_net_sent || all[i].id == JOB_net_received;
+        uint8_t absent = is_net && r->read ? t->net_absent : why;
+        s->job_absent[all[i].id] = absent;
+        s->job[all[i].id] = absent ? 0 : all[i].value;
+    }
+}
+
+/* ---- the row ---- */
+
+static int32_t pid_of_helper(void *state)
+{
+    const struct socket_row *r = state;
+    return r->sockets ? (int32_t)worker_pid(sockets_worker(r->sockets)) : 0;
+}
+
+static void cost(void *state, struct collector_cost *ret)
+{
+    struct socket_row *r = state;
+    if (!r->sockets)
+        return;
+    struct worker *w = sockets_worker(r->sockets);
+    *ret = (struct collector_cost){.cpu_ns = worker_cpu_ns(w), .refused = worker_refused(w)};
+}
+
+static void finish(void *state)
+{
+    struct socket_row *r = state;
+    if (r->sockets)
+        worker_end(sockets_worker(r->sockets));
+}
+
+static void close_sockets(void *state, bool exiting)
+{
+    struct socket_row *r = state;
+    if (exiting)
+        return;
+    sockets_free(r->sockets);
+    r->sockets = NULL;
+}
+
+const struct collector socket_collector = {
+    .name = "sockets",
+    .kinds = COLLECTOR_KIND(BARO_KIND_PROCESS),
+    .sources = BARO_SOURCE_SOCK_DIAG,
+    .prepare = prepare,
+    .tick = tick,
+    .helper = pid_of_helper,
+    .cost = cost,
+    .finish = finish,
+    .close = close_sockets,
+};

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The collector "sockets": what the processes' TCP sockets have sent and received, if that was asked for. */
+#ifndef COLLECT_SOCKET_ROW_H
+#define COLLECT_SOCKET_ROW_H
+
+#include "collect/sampling.h"
+#include "sockets/sockets.h"
+
+struct socket_row {
+    struct sampling *sampling;
+    struct sockets *sockets; /* NULL: not asked for, or out of memory */
+    struct sockets_totals totals;
+    uint64_t due_ns;
+    bool read; /* totals is valid */
+};
+
+extern const struct collector socket_collector;
+void socket_row_init(struct socket_row *r, struct sampling *sampling);
+
+/* Puts the job's totals into the sample. */
+void socket_row_fill(const struct socket_row *r, struct baro_sample *s);
+
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sockets/owners.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SIZE_FIRST 256u
+#define UNSEEN_MOST 3u /* readings: the report of a socket's end comes a little later than the end */
+
+int owners_init(struct owners *o)
+{
+    *o = (struct owners){.at = calloc(OWNERS_MOST, sizeof(*o->at)),
+                         .next = calloc(OWNERS_MOST, sizeof(*o->next)),
+                         .moved_to = calloc(OWNERS_MOST, sizeof(*o->moved_to))};
+    return o->at && o->next && o->moved_to ? 0 : -ENOMEM;
+}
+
+void owners_done(struct owners *o)
+{
+    free(o->at);
+    free(o->next);
+    free(o->moved_to);
+    free(o->socket);
+    free(o->inode);
+}
+
+static size_t slot_of(uint64_t key, size_t cap)
+{
+    return (size_t)(key * 0x9e3779b97f4a7c15ull >> 32) & (cap - 1);
+}
+
+/* ---- sockets, by cookie ---- */
+
+static struct owners_socket *socket_at(const struct owners *o, uint64_t cookie)
+{
+    size_t i = slot_of(cookie, o->cap_sockets);
+    while (o->socket[i].cookie && o->socket[i].cookie != cookie)
+        i = (i + 1) & (o->cap_sockets - 1);
+    return &o->socket[i];
+}
+
+static struct owners_socket *find(const struct owners *o, uint64_t cookie)
+{
+    struct owners_socket *s = o->cap_sockets ? socket_at(o, cookie) : NULL;
+    return s && s->cookie ? s : NULL;
+}
+
+static struct owners_socket *add(struct owners *o, uint64_t cookie)
+{
+    if (2 * (o->n_sockets + 1) > o->cap_sockets) {
+        struct owners more = {.cap_sockets = o->cap_sockets ? 2 * o->cap_sockets : SIZE_FIRST};
+        more.socket = calloc(more.cap_sockets, sizeof(*more.socket));
+        if (!more.socket)
+            return NULL;
+        for (size_t i = 0; i < o->cap_sockets; i++) {
+            if (o->socket[i].cookie)
+                *socket_at(&more, o->socket[i].cookie) = o->socket[i];
+        }
+        free(o->socket);
+        o->socket = more.socket;
+        o->cap_sockets = more.cap_sockets;
+    }
+    struct owners_socket *s = socket_at(o, cookie);
+    *s = (struct owners_socket){.cookie = cookie, .owner = OWNER_NONE};
+    o->n_sockets++;
+    return s;
+}
+
+/* Others may have been put behind it because it was there. */
+static void drop(struct owners *o, struct owners_socket *s)
+{
+    size_t i = (size_t)(s - o->socket);
+    s->cookie = 0;
+    o->n_sockets--;
+    for (;;) {
+        i = (i + 1) & (o->cap_sockets - 1);
+        struct owners_socket moved = o->socket[i];
+        if (!moved.cookie)
+            return;
+        o->socket[i].cookie = 0;
+        *socket_at(o, moved.cookie) = moved;
+    }
+}
+
+static void grow(struct owners *o, struct owners_socket *s, const struct diag_socket *now, bool counts)
+{
+    uint64_t sent = now->sent > s->sent ? now->sent - s->sent : 0;
+    uint64_t received = now->received > s->received ? now->received - s->received : 0;
+    s->sent += sent;
+    s->received += received;
+    if (!counts)
+        return;
+    o->sent += sent;
+    o->received += received;
+    if (s->owner == OWNER_NONE)
+        return;
+    o->at[s->owner].sent += sent;
+    o->at[s->owner].received += received;
+}
+
+void owners_ended(struct owners *o, const struct diag_socket *now)
+{
+    struct owners_socket *s = find(o, now->cookie);
+    if (!now->has_bytes)
+        return;
+    if (s) {
+        grow(o, s, now, true);
+        drop(o, s);
+        return;
+    }
+    o->unattributed_sent += now->sent;
+    o->unattributed_received += now->received;
+    o->is_bound = o->is_bound || now->sent || now->received;
+}
+
+/* ---- a reading ---- */
+
+static int by_start(const void *a, const void *b)
+{
+    const struct owner *one = a, *other = b;
+    if (one->key.start != other->key.start)
+        return one->key.start < other->key.start ? -1 : 1;
+    return (one->key.pid > other->key.pid) - (one->key.pid < other->key.pid);
+}
+
+int owners_begin(struct owners *o, const struct baro_key *keys, size_t n)
+{
+    o->is_bound = o->is_bound || n > OWNERS_MOST;
+    n = n < OWNERS_MOST ? n : OWNERS_MOST;
+    for (size_t i = 0; i < n; i++)
+        o->next[i] = (struct owner){.key = keys[i]};
+    qsort(o->next, n, sizeof(*o->next), by_start);
+    for (size_t old = 0, new = 0; old < o->n; old++) {
+        while (new < n && by_start(&o->next[new], &o->at[old]) < 0)
+            new++;
+        bool is_there = new < n && by_start(&o->next[new], &o->at[old]) == 0;
+        o->moved_to[old] = is_there ? (uint32_t)new : OWNER_NONE;
+        if (is_there) {
+            o->next[new].sent = o->at[old].sent;
+            o->next[new].received = o->at[old].received;
+        }
+    }
+    for (size_t i = 0; i < o->cap_sockets; i++) {
+        if (o->socket[i].cookie && o->socket[i].owner != OWNER_NONE)
+            o->socket[i].owner = o->moved_to[o->socket[i].owner];
+    }
+    struct owner *swap = o->at;
+    o->at = o->next;
+    o->next = swap;
+    o->n = n;
+    o->n_inodes = 0;
+    if (o->cap_inodes)
+        memset(o->inode, 0, o->cap_inodes * sizeof(*o->inode));
+    o->reading++;
+    return 0;
+}
+
+static struct owners_inode *inode_at(const struct owners *o, uint32_t inode)
+{
+    size_t i = slot_of(inode, o->cap_inodes);
+    while (o->inode[i].inode && o->inode[i].inode != inode)
+        i = (i + 1) & (o->cap_inodes - 1);
+    return &o->inode[i];
+}
+
+int owners_hold(struct owners *o, size_t owner, uint32_t inode)
+{
+    if (2 * (o->n_inodes + 1) > o->cap_inodes) {
+        struct owners more = {.cap_inodes = o->cap_inodes ? 2 * o->cap_inodes : SIZE_FIRST};
+        more.inode = calloc(more.cap_inodes, sizeof(*more.inode));
+        if (!more.inode)
+            return -ENOMEM;
+        for (size_t i = 0; i < o->cap_inodes; i++) {
+            if (o->inode[i].inode)
+                *inode_at(&more, o->inode[i].inode) = o->inode[i];
+        }
+        free(o->inode);
+        o->inode = more.inode;
+        o->cap_inodes = more.cap_inodes;
+    }
+    struct owners_inode *at = inode_at(o, inode);
+    if (at->inode)
+        return 0; /* processes are asked in the order in which they started */
+    *at = (struct owners_inode){inode, (uint32_t)owner};
+    o->n_inodes++;
+    return 0;
+}
+
+int owners_socket(struct owners *o, const struct diag_socket *now)
+{
+    const struct owners_inode *held = now->inode && o->cap_inodes ? inode_at(o, now->inode) : NULL;
+    bool is_held = held && held->inode;
+    struct owners_socket *s = find(o, now->cookie);
+    bool is_new = !s;
+    if (!s && !is_held)
+        return 0;
+    if (!s)
+        s = add(o, now->cookie);
+    if (!s)
+        return -ENOMEM;
+    s->reading = o->reading;
+    if (is_held)
+        s->owner = held->owner;
+    if (now->has_bytes) /* one that is held by a process that is no member is not counted further */
+        grow(o, s, now, (is_held || !now->inode) && !(is_new && o->base));
+    if (!is_held)
+        return 0;
+    o->at[s->owner].listening += now->state == TCP_LISTEN;
+    o->at[s->owner].connections += now->state == TCP_ESTABLISHED || now->state == TCP_CLOSE_WAIT ||
+                                   now->state == TCP_FIN_WAIT1 || now->state == TCP_FIN_WAIT2;
+    return 0;
+}
+
+void owners_end(struct owners *o)
+{
+    uint32_t most = o->ends_known ? UNSEEN_MOST : 0;
+    o->base = false;
+    for (size_t i = 0; i < o->cap_sockets;) {
+        struct owners_socket *s = &o->socket[i];
+        if (!s->cookie || o->reading - s->reading <= most) {
+            i++;
+            continue;
+        }
+        o->is_bound = true; /* what it did after it was seen last is not known */
+        drop(o, s);         /* another one may be here now */
+    }
+}
+
+size_t owners_pending(const struct owners *o)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < o->cap_sockets; i++)
+        n += o->socket[i].cookie && o->socket[i].reading != o->reading;
+    return n;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whose sockets are whose, and how much each process's sockets have sent and received: sums that never fall.
+ *
+ * A socket that several processes hold, because it was passed on by fork(2), counts for the one of them that started
+ * first. What a socket grows between two readings counts for the process that it belongs to at the second one; of a
+ * socket that nobody holds any more, for the one that it belonged to last. Example: a server accepts a connection and
+ * forks a child for it, and closes it: what was received until then is the server's, the rest the child's.
+ */
+#ifndef SOCKETS_OWNERS_H
+#define SOCKETS_OWNERS_H
+
+#include "sample/sample.h"
+#include "sockets/diag.h"
+
+#define OWNERS_MOST 8192u
+#define OWNER_NONE UINT32_MAX
+
+struct owner {
+    struct baro_key key;
+    uint64_t sent, received;
+    uint32_t connections, listening;
+    uint8_t absent; /* enum baro_absent: its descriptors can't be read, or not yet */
+};
+
+struct owners_socket {
+    uint64_t cookie; /* 0: free */
+    uint64_t sent, received;
+    uint32_t owner; /* index, or OWNER_NONE: a process that has ended */
+    uint32_t reading; /* in which it was seen last */
+};
+
+struct owners_inode {
+    uint32_t inode, owner; /* inode 0: free */
+};
+
+struct owners {
+    struct owner *at, *next; /* in the order in which the processes started; next: room for the next reading */
+    size_t n;
+    uint32_t *moved_to; /* where each one is in the next reading */
+    struct owners_socket *socket; /* by cookie */
+    size_t n_sockets, cap_sockets;
+    struct owners_inode *inode; /* of this reading */
+    size_t n_inodes, cap_inodes;
+    uint32_t reading;
+    bool ends_known; /* the kernel reports what a socket had sent and received when it ended */
+    bool base;       /* what sockets have at this reading was before the recording */
+    /* of all sockets so far, those of processes that have ended included */
+    uint64_t sent, received;
+    uint64_t unattributed_sent, unattributed_received; /* of sockets that ended before it was known whose they were */
+    bool is_bound; /* some bytes may be missing */
+};
+
+int owners_init(struct owners *o);
+void owners_done(struct owners *o);
+
+/* A socket ended. */
+void owners_ended(struct owners *o, const struct diag_socket *s);
+
+/* A reading: owners_begin() with all processes, owners_hold() for each socket that one has open, owners_socket() for
+ * each socket of the machine, owners_end(). Returns -ENOMEM, or 0. */
+int owners_begin(struct owners *o, const struct baro_key *keys, size_t n);
+int owners_hold(struct owners *o, size_t owner, uint32_t inode);
+int owners_socket(struct owners *o, const struct diag_socket *s);
+void owners_end(struct owners *o);
+/* Sockets that were not seen any more, and whose end was not reported yet. */
+size_t owners_pending(const struct owners *o);
+
+#endif

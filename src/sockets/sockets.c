@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The recorder's side. */
+#include "sockets/sockets.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "sockets/state.h"
+
+#define STUCK_AFTER (5 * NS_PER_SEC)
+
+struct sockets {
+    struct worker *worker;
+    struct sockets_options options;
+    uint32_t seen;
+    struct sockets_totals before, last; /* of workers that are gone; as taken last */
+    struct sockets_answer answer;       /* a copy */
+};
+
+int sockets_new(struct sockets **ret, const struct sockets_options *options, struct baro_error *err)
+{
+    struct sockets *s = calloc(1, sizeof(*s));
+    if (!s)
+        return error_set(err, -ENOMEM, "out of memory");
+    s->options = *options;
+    const struct worker_options o = {.shared_bytes = sizeof(struct sockets_shared),
+                                     .stuck_after_ns = STUCK_AFTER,
+                                     .live = sockets_live,
+                                     .context = &s->options,
+                                     .kept_fd = options->proc_fd};
+    int code = worker_new(&s->worker, &o, err);
+    if (code < 0) {
+        free(s);
+        return code;
+    }
+    *ret = s;
+    return 0;
+}
+
+static struct sockets_shared *shared_of(const struct sockets *s)
+{
+    return worker_shared(s->worker);
+}
+
+/* ---- asking ---- */
+
+struct baro_key *sockets_ask_begin(struct sockets *s)
+{
+    worker_write_begin(&shared_of(s)->asked_turn);
+    return shared_of(s)->asked.key;
+}
+
+void sockets_ask_end(struct sockets *s, size_t n)
+{
+    shared_of(s)->asked.n = n;
+    worker_write_end(&shared_of(s)->asked_turn);
+    worker_wake(s->worker);
+}
+
+bool sockets_wait(struct sockets *s, uint64_t most_ns)
+{
+    return worker_wait(s->worker, most_ns);
+}
+
+/* ---- answers ---- */
+
+/* The rows that there are, and no more: the rest of the memory was never touched. */
+static bool copy_answer(struct sockets *s)
+{
+    struct sockets_shared *from = shared_of(s);
+    uint32_t turn = s->seen, again = s->seen;
+    if (!worker_copy(&s->answer.totals, &from->answer.totals, sizeof(s->answer.totals), &from->answer_turn, &turn) ||
+        s->answer.totals.n > OWNERS_MOST ||
+        !worker_copy(s->answer.row, from->answer.row, s->answer.totals.n * sizeof(*s->answer.row), &from->answer_turn,
+                     &again) ||
+        turn != again)
+        return false;
+    s->seen = turn;
+    return true;
+}
+
+bool sockets_take(struct sockets *s, struct sockets_totals *ret, const struct owner **ret_rows)
+{
+    if (!copy_answer(s))
+        return false;
+    s->last = s->answer.totals;
+    s->last.sent += s->before.sent;
+    s->last.received += s->before.received;
+    s->last.unattributed_sent += s->before.unattributed_sent;
+    s->last.unattributed_received += s->before.unattributed_received;
+    s->last.is_bound = s->last.is_bound || s->before.is_bound;
+    *ret = s->last;
+    *ret_rows = s->answer.row;
+    return true;
+}
+
+/* ---- the worker ---- */
+
+/* The next worker counts from what it finds. */
+static void on_lost(void *context)
+{
+    struct sockets *s = context;
+    s->before = s->last;
+    s->before.is_bound = true;
+    s->options.attached = true;
+    if (atomic_load(&shared_of(s)->answer_turn) & 1) /* it was killed as it wrote; the next one writes all anew */
+        worker_write_end(&shared_of(s)->answer_turn);
+    s->seen = atomic_load(&shared_of(s)->answer_turn);
+}
+
+enum worker_trouble sockets_turn(struct sockets *s)
+{
+    enum worker_trouble found = worker_turn(s->worker, on_lost, s);
+    if (found == WORKER_ENDED)
+        on_lost(s);
+    return found;
+}
+
+struct worker *sockets_worker(struct sockets *s)
+{
+    return s->worker;
+}
+
+void sockets_free(struct sockets *s)
+{
+    if (!s)
+        return;
+    worker_free(s->worker);
+    free(s);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * TCP of the job's processes: what the kernel counts for their sockets. A worker (helper/worker.h) finds the sockets of
+ * each process among its descriptors, and asks the kernel for all sockets (sock_diag).
+ */
+#ifndef SOCKETS_SOCKETS_H
+#define SOCKETS_SOCKETS_H
+
+#include "base/error.h"
+#include "helper/worker.h"
+#include "sockets/owners.h"
+
+struct sockets_options {
+    int proc_fd;   /* directory descriptor of /proc; borrowed */
+    bool attached; /* what sockets have at the first reading was before the recording */
+};
+
+struct sockets_totals {
+    uint64_t sent, received, unattributed_sent, unattributed_received;
+    uint64_t cpu_ns; /* of the last reading */
+    /* of the network namespaces of the job's processes that are not the recorder's: all interfaces but lo */
+    uint64_t net_received, net_sent;
+    uint8_t net_absent, absent; /* enum baro_absent */
+    bool is_bound;              /* sent and received may be too small */
+    uint32_t n;                 /* processes */
+};
+
+struct sockets;
+
+int sockets_new(struct sockets **ret, const struct sockets_options *options, struct baro_error *err);
+/* Asks for a reading of the processes keys[0 .. n), which are written in between; there is room for OWNERS_MOST. */
+struct baro_key *sockets_ask_begin(struct sockets *s);
+void sockets_ask_end(struct sockets *s, size_t n);
+/* Takes the last reading. Returns false if there is none that was not taken; the rows are valid until the next call. */
+bool sockets_take(struct sockets *s, struct sockets_totals *ret, const struct owner **ret_rows);
+enum worker_trouble sockets_turn(struct sockets *s);
+bool sockets_wait(struct sockets *s, uint64_t most_ns); /* for the reading that was asked for */
+struct worker *sockets_worker(struct sockets *s);
+void sockets_free(struct sockets *s); /* NULL allowed */
+
+#endif

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--metrics default,tcp: what the TCP sockets of the job's processes send and receive, compared with transfers of a
+known size and with ss(8)."""
+
+import json
+import re
+import subprocess
+
+import pytest
+
+SIZE = 5_000_000
+TCP = ("-m", "default,tcp", "-i", "50ms", "--overhead", "off")
+
+# A server and a client, which is its child. Both wait for a file before anything is sent and before anything is closed,
+# so that their sockets are seen. Prints what arrived.
+PAIR = """
+import os, pathlib, socket, sys, time
+family, address, size = (socket.AF_INET6, "::1", int(sys.argv[1])) if sys.argv[2] == "6" else (
+    socket.AF_INET, sys.argv[3] if len(sys.argv) > 3 else "127.0.0.1", int(sys.argv[1]))
+def wait(name):
+    while not pathlib.Path(name).exists():
+        time.sleep(0.02)
+l = socket.socket(family)
+l.bind((address, 0))
+l.listen(5)
+child = os.fork()
+if not child:
+    port = l.getsockname()[1]
+    l.close()
+    c = socket.create_connection((address, port))
+    wait("send")
+    c.sendall(b"x" * size)
+    c.shutdown(socket.SHUT_WR)
+    assert c.recv(10) == b"ok"
+    wait("close")
+    c.close()
+    os._exit(0)
+a, _ = l.accept()
+print(os.getpid(), child, flush=True)
+got = 0
+while chunk := a.recv(1 << 20):
+    got += len(chunk)
+a.sendall(b"ok")
+print(got, flush=True)
+wait("close")
+a.close()
+l.close()
+os.wait()
+"""
+
+
+@pytest.fixture
+def pair(work):
+    script = work / "pair.py"
+    script.write_text(PAIR)
+    return ["/usr/bin/python3", str(script), str(SIZE)]
+
+
+def last_rows(run, tape):
+    rows = run.export(tape, "process")
+    return {row["pid"]: row for row in rows}
+
+
+@pytest.mark.parametrize("version", ["4", "6"])
+def test_a_transfer(run_both, tape, work, pair, version, wait_until):
+    p = run_both.popen("run", "-o", tape, *TCP, "--", *pair, version, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                       text=True)
+    server, client = map(int, p.stdout.readline().split())
+    assert server and client, "no connection"
+
+    def connected():
+        rows = last_rows(run_both, tape) if run_both.instants(tape) else {}
+        return all(rows.get(pid, {}).get("tcp_connections") == 1 for pid in (server, client))
+
+    wait_until(connected, "both ends on the tape")
+    assert last_rows(run_both, tape)[server]["tcp_listening"] == 1
+    (work / "send").touch()
+    assert int(p.stdout.readline()) == SIZE
+
+    def sent():
+        rows = last_rows(run_both, tape)
+        return rows[client]["tcp_sent_bytes"] == SIZE and rows[server]["tcp_received_bytes"] >= SIZE
+
+    wait_until(sent, "the transfer on the tape")
+    rows, truth = last_rows(run_both, tape), ss(server)
+    assert rows[server]["tcp_sent_bytes"] == 2 and rows[client]["tcp_received_bytes"] == 2
+    if truth:
+        assert truth == [(2, rows[server]["tcp_received_bytes"])]
+    (work / "close").touch()
+    text = p.communicate(timeout=60)[1]
+    job = run_both.summary(tape)["job"]
+    assert job["tcp_sent_bytes"] == SIZE + 2
+    assert SIZE + 2 <= job["tcp_received_bytes"] <= SIZE + 4, "the end of a stream counts as a byte"
+    assert re.search(r"network +tcp sent (at least )?5.00 MB, received (at least )?5.00 MB", text)
+    assert job["tcp_is_lower_bound"] == (job["tcp_unattributed_sent_bytes"] + job["tcp_unattributed_received_bytes"] > 0)
+    assert "tcp_sent" in run_both("plot", tape, "job.tcp_sent").stdout
+
+
+def ss(pid):
+    """[(sent, received)] of the established connections of a process, as ss(8) has them; empty if it has none."""
+    try:
+        out = subprocess.check_output(["ss", "-tinpOH"], text=True)
+    except (OSError, subprocess.CalledProcessError):
+        return []
+    found = []
+    for line in out.splitlines():
+        if f"pid={pid}," in line and "bytes_received" in line:
+            value = {n: int(v) for n, v in re.findall(r"(bytes_\w+):(\d+)", line)}
+            found.append((value.get("bytes_sent", 0) - value.get("bytes_retrans", 0), value["bytes_received"]))
+    return found
+
+
+def test_not_asked_for(run, tape, work, pair):
+    (work / "send").touch()
+    (work / "close").touch()
+    r = run("run", "-o", tape, "--", *pair, "4", status=0)
+    assert "network" not in r.stderr
+    job = run.summary(tape)["job"]
+    assert job["tcp_sent_bytes"] is None and job["tcp_is_lower_bound"] is None
+    shown = json.loads(run("show", "--json", tape).stdout)
+    assert shown["job"]["absent"]["tcp_sent_bytes"] == "not asked"
+
+
+def test_connections_that_are_too_short(run, tape, work):
+    """Each ends before a reading: what they sent is shown as that of nobody, and the job's is a lower bound."""
+    script = work / "short.py"
+    script.write_text("""
+import socket
+l = socket.create_server(("127.0.0.1", 0))
+for i in range(200):
+    c = socket.create_connection(l.getsockname())
+    a, _ = l.accept()
+    c.sendall(b"x" * 1000)
+    c.close()
+    while a.recv(65536):
+        pass
+    a.close()
+""")
+    run("run", "-q", "-o", tape, "-m", "default,tcp", "--", "/usr/bin/python3", script, status=0)
+    job = run.summary(tape)["job"]
+    assert job["tcp_is_lower_bound"] is True
+    assert job["tcp_sent_bytes"] + job["tcp_unattributed_sent_bytes"] >= 200 * 1000
+
+
+def test_attached_counts_from_then_on(run, tape, work, pair, started, wait_until):
+    p = started([*pair, "4"], stdout=subprocess.PIPE, text=True, cwd=work)
+    server, client = map(int, p.stdout.readline().split())
+    (work / "send").touch()
+    assert int(p.stdout.readline()) == SIZE
+    r = run.popen("record", "-q", "-o", tape, *TCP, "--pid", server)
+
+    def seen():
+        rows = last_rows(run, tape) if run.instants(tape) else {}
+        return rows.get(client, {}).get("tcp_connections") == 1
+
+    wait_until(seen, "the connection on the tape")
+    (work / "close").touch()
+    assert p.wait(timeout=60) == 0 and r.wait(timeout=60) == 0
+    job = run.summary(tape)["job"]
+    assert job["tcp_sent_bytes"] == 0 and job["tcp_received_bytes"] <= 2
+
+
+NAMESPACES = """
+set -e
+unshare -n sleep 1000 & other=$!
+while [ "$(readlink /proc/$other/ns/net)" = "$(readlink /proc/self/ns/net)" ]; do sleep 0.02; done
+ip link add va type veth peer name vb netns $other
+ip addr add 10.77.0.1/24 dev va
+ip link set va up
+nsenter -n -t $other ip addr add 10.77.0.2/24 dev vb
+nsenter -n -t $other ip link set vb up
+cat >client.py <<'END'
+import pathlib, socket, sys, time
+c = socket.create_connection(("10.77.0.1", 7777))
+while not pathlib.Path("send").exists():
+    time.sleep(0.02)
+c.sendall(b"x" * int(sys.argv[1]))
+c.shutdown(socket.SHUT_WR)
+c.recv(1)
+END
+cat >server.py <<'END'
+import socket
+l = socket.create_server(("10.77.0.1", 7777))
+print("up", flush=True)
+a, _ = l.accept()
+got = 0
+while chunk := a.recv(1 << 20):
+    got += len(chunk)
+print(got, flush=True)
+l.close()
+END
+(/usr/bin/python3 server.py; touch done) & server=$!
+sleep 0.5
+nsenter -n -t $other /usr/bin/python3 client.py $1 || :
+wait $server
+kill $other
+"""
+
+
+def test_namespaces_of_the_job(run, tape, work, wait_until):
+    """Two namespaces, joined by a veth pair: their sockets are found there, and their interfaces are counted."""
+    if subprocess.run(["unshare", "-n", "ip", "link", "add", "v", "type", "veth", "peer", "name", "w"],
+                      capture_output=True).returncode:
+        pytest.skip("no network namespaces: needs root")
+    p = run.popen("run", "-q", "-o", tape, *TCP, "--", "unshare", "-n", "sh", "-c", NAMESPACES, "sh", str(SIZE),
+                  stdout=subprocess.PIPE, text=True)
+    assert p.stdout.readline() == "up\n"
+
+    def connected():
+        rows = last_rows(run, tape).values() if run.instants(tape) else ()
+        return sum(r["tcp_connections"] or 0 for r in rows if r["cmdline"] and ".py" in r["cmdline"]) >= 2
+
+    wait_until(connected, "both ends on the tape")
+    (work / "send").touch()
+    assert int(p.stdout.readline()) == SIZE and p.wait(timeout=60) == 0
+    job = run.summary(tape)["job"]
+    assert job["tcp_sent_bytes"] == SIZE and SIZE <= job["tcp_received_bytes"] <= SIZE + 2
+    assert job["net_sent_bytes"] > SIZE and job["net_received_bytes"] > SIZE, "with headers, counted at both ends"

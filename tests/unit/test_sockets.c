@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whose sockets are whose; what the kernel says of one, cut off at every byte. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sockets/owners.h"
+
+#define ESTABLISHED 1
+#define LISTEN 10
+
+static const struct baro_key parent = {100, 5000}, child = {90, 6000}, late = {110, 7000};
+
+static struct diag_socket one(uint64_t cookie, uint32_t inode, uint64_t sent, uint64_t received)
+{
+    return (struct diag_socket){cookie, inode, ESTABLISHED, true, sent, received};
+}
+
+static void see(struct owners *o, uint64_t cookie, uint32_t inode, uint64_t sent, uint64_t received)
+{
+    struct diag_socket s = one(cookie, inode, sent, received);
+    assert_int_equal(owners_socket(o, &s), 0);
+}
+
+static void end(struct owners *o, uint64_t cookie, uint64_t sent, uint64_t received)
+{
+    struct diag_socket s = one(cookie, 0, sent, received);
+    owners_ended(o, &s);
+}
+
+static void the_first_that_started_has_it(void **state)
+{
+    struct owners o;
+    (void)state;
+    assert_int_equal(owners_init(&o), 0);
+    o.ends_known = true;
+    owners_begin(&o, (struct baro_key[]){child, parent}, 2);
+    assert_true(baro_key_equal(o.at[0].key, parent)); /* the pid is larger, the start is earlier */
+    owners_hold(&o, 0, 77);
+    owners_hold(&o, 1, 77);
+    owners_hold(&o, 1, 78);
+    see(&o, 1, 77, 10, 20);
+    see(&o, 2, 78, 1, 2);
+    see(&o, 3, 99, 1000, 1000); /* of others */
+    owners_end(&o);
+    assert_int_equal(o.at[0].sent, 10);
+    assert_int_equal(o.at[0].received, 20);
+    assert_int_equal(o.at[0].connections, 1);
+    assert_int_equal(o.at[1].sent, 1);
+    assert_int_equal(o.sent, 11);
+    assert_int_equal(o.received, 22);
+    assert_false(o.is_bound);
+    owners_done(&o);
+}
+
+/* The parent closes it, and the child goes on: the growth is the child's. Then the child ends, and so does the socket.
+ */
+static void growth_counts_for_who_has_it_then(void **state)
+{
+    struct owners o;
+    (void)state;
+    assert_int_equal(owners_init(&o), 0);
+    o.ends_known = true;
+    owners_begin(&o, (struct baro_key[]){parent, child}, 2);
+    owners_hold(&o, 0, 77);
+    see(&o, 1, 77, 10, 20);
+    owners_end(&o);
+    owners_begin(&o, (struct baro_key[]){late, parent, child}, 3);
+    owners_hold(&o, 1, 77);
+    see(&o, 1, 77, 15, 20);
+    owners_end(&o);
+    assert_int_equal(o.at[0].sent, 10);
+    assert_int_equal(o.at[1].sent, 5);
+    owners_begin(&o, (struct baro_key[]){late, parent}, 2);
+    see(&o, 1, 0, 17, 21); /* nobody holds it, and what it had is still sent */
+    owners_end(&o);
+    end(&o, 1, 18, 22);
+    assert_int_equal(o.n_sockets, 0);
+    assert_int_equal(o.at[0].sent, 10);
+    assert_int_equal(o.at[1].sent, 0);
+    assert_int_equal(o.sent, 18);
+    assert_int_equal(o.received, 22);
+    assert_false(o.is_bound);
+    owners_done(&o);
+}
+
+static void what_ended_unseen_is_not_attributed(void **state)
+{
+    struct owners o;
+    (void)state;
+    assert_int_equal(owners_init(&o), 0);
+    o.ends_known = true;
+    end(&o, 5, 0, 0); /* a listening one */
+    assert_false(o.is_bound);
+    end(&o, 6, 3, 4);
+    assert_true(o.is_bound);
+    assert_int_equal(o.sent, 0);
+    assert_int_equal(o.unattributed_sent, 3);
+    assert_int_equal(o.unattributed_received, 4);
+    owners_done(&o);
+}
+
+/* Without reports of ends, what a socket did after it was seen last is not known. */
+static void one_that_vanishes_is_a_lower_bound(void **state)
+{
+    struct owners o;
+    (void)state;
+    assert_int_equal(owners_init(&o), 0);
+    owners_begin(&o, &parent, 1);
+    owners_hold(&o, 0, 77);
+    see(&o, 1, 77, 10, 20);
+    owners_end(&o);
+    assert_false(o.is_bound);
+    owners_begin(&o, &parent, 1);
+    owners_end(&o);
+    assert_true(o.is_bound);
+    assert_int_equal(o.n_sockets, 0);
+    assert_int_equal(o.at[0].sent, 10);
+    owners_done(&o);
+}
+
+static void the_base_is_not_counted(void **state)
+{
+    struct owners o;
+    (void)state;
+    assert_int_equal(owners_init(&o), 0);
+    o.base = o.ends_known = true;
+    owners_begin(&o, &parent, 1);
+    owners_hold(&o, 0, 77);
+    see(&o, 1, 77, 10, 20);
+    owners_end(&o);
+    owners_begin(&o, &parent, 1);
+    owners_hold(&o, 0, 77);
+    owners_hold(&o, 0, 78);
+    see(&o, 1, 77, 11, 25);
+    see(&o, 2, 78, 100, 100); /* began later */
+    owners_end(&o);
+    assert_int_equal(o.sent, 101);
+    assert_int_equal(o.received, 105);
+    owners_done(&o);
+}
+
+/* Many sockets that come and go: none is lost in the table. */
+static void many(void **state)
+{
+    struct owners o;
+    (void)state;
+    assert_int_equal(owners_init(&o), 0);
+    o.ends_known = true;
+    for (uint64_t round = 0; round < 20; round++) {
+        owners_begin(&o, &parent, 1);
+        for (uint64_t i = 1; i <= 1000; i++) {
+            owners_hold(&o, 0, (uint32_t)(round * 1000 + i));
+            see(&o, round * 1000 + i, (uint32_t)(round * 1000 + i), 1, 2);
+        }
+        owners_end(&o);
+        for (uint64_t i = 1; i <= 1000; i += 1)
+            end(&o, round * 1000 + (i * 7919) % 1000 + 1, 2, 2);
+        assert_int_equal(o.n_sockets, 0);
+    }
+    assert_int_equal(o.sent, 40000);
+    assert_int_equal(o.at[0].received, 40000);
+    assert_int_equal(o.unattributed_sent, 0);
+    assert_false(o.is_bound);
+    owners_done(&o);
+}
+
+/* ---- the kernel's message ---- */
+
+static size_t message(unsigned char *to, size_t info)
+{
+    struct inet_diag_msg m = {.idiag_family = 2, .idiag_state = ESTABLISHED, .idiag_inode = 4711};
+    struct nlattr other = {sizeof(other) + 1, INET_DIAG_SHUTDOWN}, a = {(uint16_t)(sizeof(a) + info), INET_DIAG_INFO};
+    struct tcp_info t = {.tcpi_bytes_acked = 501, .tcpi_bytes_received = 70, .tcpi_bytes_sent = 600,
+                         .tcpi_bytes_retrans = 100};
+    m.id.idiag_cookie[0] = 5;
+    m.id.idiag_cookie[1] = 1;
+    memcpy(to, &m, sizeof(m));
+    memcpy(to + sizeof(m), &other, sizeof(other));
+    memset(to + sizeof(m) + sizeof(other), 0, 4);
+    memcpy(to + sizeof(m) + sizeof(other) + 4, &a, sizeof(a));
+    memcpy(to + sizeof(m) + sizeof(other) + 4 + sizeof(a), &t, info);
+    return sizeof(m) + sizeof(other) + 4 + sizeof(a) + info;
+}
+
+static void messages(void **state)
+{
+    unsigned char bytes[1024];
+    struct diag_socket s;
+    (void)state;
+    size_t n = message(bytes, sizeof(struct tcp_info));
+    assert_true(diag_parse(span_of((const char *)bytes, n), &s));
+    assert_int_equal(s.cookie, UINT64_C(1) << 32 | 5);
+    assert_int_equal(s.inode, 4711);
+    assert_int_equal(s.state, ESTABLISHED);
+    assert_true(s.has_bytes);
+    assert_int_equal(s.sent, 500);
+    assert_int_equal(s.received, 70);
+    n = message(bytes, offsetof(struct tcp_info, tcpi_bytes_sent)); /* before 4.19 */
+    assert_true(diag_parse(span_of((const char *)bytes, n), &s));
+    assert_true(s.has_bytes);
+    assert_int_equal(s.sent, 501);
+    n = message(bytes, offsetof(struct tcp_info, tcpi_bytes_acked)); /* before 4.1 */
+    assert_true(diag_parse(span_of((const char *)bytes, n), &s));
+    assert_false(s.has_bytes);
+}
+
+static void cut_off(void **state)
+{
+    unsigned char bytes[1024];
+    (void)state;
+    size_t n = message(bytes, sizeof(struct tcp_info));
+    for (size_t len = 0; len < n; len++) {
+        char *exact = malloc(len + 1); /* a read past its end is found by the sanitizer */
+        struct diag_socket s;
+        memcpy(exact, bytes, len);
+        exact = realloc(exact, len ? len : 1);
+        bool ok = diag_parse(span_of(exact, len), &s);
+        assert_int_equal(ok, len >= sizeof(struct inet_diag_msg));
+        assert_false(ok && s.has_bytes && s.sent != 500);
+        free(exact);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_that_started_has_it),
+        cmocka_unit_test(growth_counts_for_who_has_it_then),
+        cmocka_unit_test(what_ended_unseen_is_not_attributed),
+        cmocka_unit_test(one_that_vanishes_is_a_lower_bound),
+        cmocka_unit_test(the_base_is_not_counted),
+        cmocka_unit_test(many),
+        cmocka_unit_test(messages),
+        cmocka_unit_test(cut_off),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
