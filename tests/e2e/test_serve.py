@@ -125,7 +125,7 @@ def running(baro):
     yield start
     for job in jobs:
         job.stdin.close()
-        job.kill() if job.poll() is None else None
+        job.terminate()  # the wrapper passes it on; killed, it would leave the command behind
         job.wait()
 
 
