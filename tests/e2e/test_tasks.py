@@ -159,7 +159,9 @@ def test_children(recording, tool, work, wait_until, children):
     exits = r.values("exit")
     names = [e["name"] for e in exits]
     # A worker has the same command and is a member; what it runs is a member with --children alone.
-    if children:
+    if children and task["processes_started_is_lower_bound"]:  # a busy machine: one ended before a command was read
+        assert 2 <= task["processes_started"] <= 7, names
+    elif children:
         assert task["processes_started"] == 7 and names.count("true") == 4 and names.count("sleep") == 1, names
     else:
         # A child stays a member until it executes another program, if it lives longer than 200 ms without doing so
