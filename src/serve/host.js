@@ -22,7 +22,7 @@ function duration(ns) {
   const s = ns / 1e9;
   if (s < 0.9995) return (s * 1000).toPrecision(3) + "\u00a0ms";
   if (s < 59.95) return s.toPrecision(3) + "\u00a0s";
-  const whole = Math.floor(s), h = Math.floor(whole / 3600), m = Math.floor(whole / 60) % 60;
+  const whole = Math.round(s), h = Math.floor(whole / 3600), m = Math.floor(whole / 60) % 60;
   if (h >= 48) return Math.floor(h / 24) + "\u00a0d " + h % 24 + "\u00a0h";
   return h ? h + "\u00a0h " + String(m).padStart(2, "0") + "\u00a0min" : m + "\u00a0min " + String(whole % 60).padStart(2, "0") + "\u00a0s";
 }
@@ -277,7 +277,9 @@ function setTheme(theme) {
 
 function begin() {
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  $("theme").textContent = dark.matches ? "Light" : "Dark";
+  const name = () => { if (!document.documentElement.dataset.theme) $("theme").textContent = dark.matches ? "Light" : "Dark"; };
+  dark.onchange = name;
+  name();
   $("theme").onclick = () => setTheme($("theme").textContent === "Dark" ? "dark" : "light");
   $("newer").onclick = () => { offset = Math.max(0, offset - PAGE); readBefore(); };
   $("older").onclick = () => { offset += PAGE; readBefore(); };

@@ -15,6 +15,7 @@ import signal
 import socket
 import subprocess
 import time
+import urllib.parse
 
 import pytest
 
@@ -362,9 +363,9 @@ def test_prometheus_scrapes(serve, running, work):
     def query(text):
         c = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         try:
-            c.request("GET", "/api/v1/query?query=" + text)
+            c.request("GET", "/api/v1/query?query=" + urllib.parse.quote(text))
             return json.loads(c.getresponse().read())["data"]["result"]
-        except (OSError, http.client.HTTPException):
+        except (OSError, http.client.HTTPException, ValueError):  # it is not ready
             return []
         finally:
             c.close()
