@@ -82,8 +82,9 @@ def test_each_group_has_its_own_tape(run, work, jobs, observer, wait_until):
     tapes = [observer.tape(g) for g in groups]
     wait_until(lambda: all(run.instants(t) for t in tapes), "the first samples")
     (work / "go").touch()
-    late = jobs("late", [PYTHON, "-S", "-c", WORKER, work / "go"])
+    late = jobs("late", [PYTHON, "-S", "-c", WORKER, work / "go later"])
     late_tape = observer.tape(late)
+    (work / "go later").touch()
     for g in [*groups, late]:
         assert g.process.wait(60) == 0
     for g, tape in zip([*groups, late], [*tapes, late_tape]):

@@ -79,11 +79,12 @@ def test_a_transfer(run_both, tape, work, pair, version, wait_until):
 
     def sent():
         rows = last_rows(run_both, tape)
-        return rows[client]["tcp_sent_bytes"] == SIZE and rows[server]["tcp_received_bytes"] >= SIZE
+        there = rows[client]["tcp_sent_bytes"] == SIZE and rows[server]["tcp_received_bytes"] >= SIZE
+        back = rows[server]["tcp_sent_bytes"] == 2 and rows[client]["tcp_received_bytes"] == 2
+        return there and back
 
-    wait_until(sent, "the transfer on the tape")
+    wait_until(sent, "the transfer and its answer on the tape")
     rows, truth = last_rows(run_both, tape), ss(server)
-    assert rows[server]["tcp_sent_bytes"] == 2 and rows[client]["tcp_received_bytes"] == 2
     if truth:
         assert truth == [(2, rows[server]["tcp_received_bytes"])]
     (work / "close").touch()

@@ -221,6 +221,7 @@ def limit_memory(groups, mb):
 def test_oom(verdicts, groups):
     limit_memory(groups, 48)
     found = verdicts(script("import time\ntime.sleep(0.25)\nx = bytearray(200 << 20)"), status=-signal.SIGKILL)
+    found.pop("idle", None)  # on a busy machine the kernel takes a second to kill it
     check(found, "oom")
 
 
