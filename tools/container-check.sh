@@ -15,7 +15,7 @@ baro=${2-build/baro}
 [ $# -lt 2 ] || shift
 [ $# -lt 1 ] || shift
 keep=$PWD/build-container
-packages=python3-pytest,python3-pytest-xdist,python3-psutil,procps,util-linux,mount,strace,gcc,libc6-dev,make,bsdutils,time,sysstat,perl,iproute2,binutils,psmisc
+packages=python3-pytest,python3-pytest-xdist,python3-psutil,procps,util-linux,mount,strace,gcc,libc6-dev,make,bsdutils,time,sysstat,perl,iproute2,binutils,psmisc,curl
 libraries=libcairo2,libmicrohttpd12,libncursesw6,libyaml-0-2 # of the programs in libexec
 
 skip()

@@ -6,7 +6,7 @@ import signal
 import subprocess
 
 import pytest
-from conftest import Cgroup
+from conftest import Cgroup, needs_connector
 from jobs import PYTHON
 from readers import call, one_line
 
@@ -75,7 +75,7 @@ def accounted(s):
     return s["job"]["cpu_ns"] + s["before"]["cpu_ns"]
 
 
-@needs_root
+@needs_connector
 def test_each_group_has_its_own_tape(run, work, jobs, observer, wait_until):
     groups = [jobs(f"job{i}", [PYTHON, "-S", "-c", WORKER, work / "go"]) for i in range(8)]
     observer.start()

@@ -7,6 +7,7 @@ import signal
 import subprocess
 
 import pytest
+from conftest import needs_connector
 from test_tasks import tool  # noqa: F401 (fixture)
 
 
@@ -54,6 +55,7 @@ def test_against_control_groups(run, tape, tool, groups):  # noqa: F811
         assert 0.96 * kernel < mine < kernel + n * 30e6, (name, kernel, mine)
 
 
+@needs_connector
 def test_each_short_process_has_its_task(run, tape):
     n = 50
     run.record(tape, f"for i in $(seq {n}); do {run.binary} run --task t$((i % 5)) -- true; done")

@@ -78,7 +78,8 @@ class Watched:
         wait_until(lambda: self.both_have(lambda user, rss: user > 0.7 and rss > 60 << 20), "the worker")
         self.more.touch()
         wait_until(lambda: len([e for e in self.run.export(self.tape, "exit") if e["sampled"] is not None]) >= 20, "ends")
-        wait_until(lambda: (self.disk() or 0) > 5 << 20 and rows_of(self.loop_file)[-1]["disk"] > 5 << 20, "the disk usage")
+        least = 5 << 20
+        wait_until(lambda: (self.disk() or 0) >= least and rows_of(self.loop_file)[-1]["disk"] >= least, "the disk usage")
         self.end.touch()
 
     def disk(self):

@@ -534,6 +534,7 @@ def test_wrong_addresses(baro):
         assert r.returncode == 2 and len(r.stderr.splitlines()) == 1, where
 
 
+@pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed")
 def test_unix_socket(serve, work):
     path = work / "s"
     s = serve("--listen", f"unix:{path}")
