@@ -149,7 +149,7 @@ enum baro_tape_state {
 /**
  * Tells whether the tape is still written: on the recorder's own machine by whether the process that the header names
  * lives (/proc/PID/stat), else by the lock that a recorder holds, on a network file system by when the file was written
- * last.
+ * last. A tape in segments has the lock as well: another recorder may have gone on with it.
  */
 BARO_API enum baro_tape_state baro_tape_state(const struct baro_tape *tape);
 /** @return "running", "ended" or "cut off"; "unknown" for a number that this library does not know. */

@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -15,6 +17,9 @@
 #include "observe/jobs.h"
 #include "tape/runs.h"
 
+#define LOCK_TRIES 200
+#define LOCK_STEP_NS 10000000
+
 static void say(void *context, const char *line)
 {
     const struct cli *cli = context;
@@ -23,6 +28,18 @@ static void say(void *context, const char *line)
     if (!b.failed)
         fd_write_all(STDERR_FILENO, b.at, b.len, NULL);
     buf_done(&b);
+}
+
+/* Two observers of one folder would make two tapes of each job. One that was killed leaves a helper process, which has
+ * the lock for a moment. Where locks are not known, none is taken. */
+static int lock_folder(int fd, const char *dir, struct baro_error *err)
+{
+    for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK; i++) {
+        if (i == LOCK_TRIES)
+            return error_set(err, -EBUSY, "another baro observe records into %s: end it, or give another --dir", dir);
+        nanosleep(&(struct timespec){.tv_nsec = LOCK_STEP_NS}, NULL);
+    }
+    return 0;
 }
 
 /* The folder of the tapes: the one that was given, or one beside the kept runs. */
@@ -48,7 +65,13 @@ static int open_folder(struct cli *cli, const char *given, struct buf *path, str
     if (mkdir(dir, 0700) < 0 && errno != EEXIST)
         return error_set(err, -errno, "can't make %s: %s", dir, strerror(errno));
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return fd < 0 ? error_set(err, -errno, "can't open %s: %s", dir, strerror(errno)) : fd;
+    if (fd < 0)
+        return error_set(err, -errno, "can't open %s: %s", dir, strerror(errno));
+    int code = lock_folder(fd, dir, err);
+    if (code == 0)
+        return fd;
+    fd_close(fd);
+    return code;
 }
 
 /* Each job keeps some twenty descriptors open. */

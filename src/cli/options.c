@@ -12,27 +12,8 @@
 #include "metric/ids.h"
 
 #define TASK_NAME_LONGEST 63u
-/* A sixteenth of it is a segment, which has a header of its own. */
-#define KEEP_NS_LEAST (10 * NS_PER_SEC)
-#define KEEP_BYTES_LEAST 1000000u
 
 /* ---- values ---- */
-
-int take_interval(void *at, const char *text, struct baro_error *err)
-{
-    uint64_t ns;
-    if (strcmp(text, "auto") == 0) {
-        *(uint64_t *)at = 0;
-        return 0;
-    }
-    int code = parse_duration(text, &ns, err);
-    if (code < 0)
-        return code;
-    if (ns < 10 * NS_PER_MS || ns > 3600 * NS_PER_SEC)
-        return error_set(err, BARO_E_RANGE, "%s is outside of 10ms to 1h", text);
-    *(uint64_t *)at = ns;
-    return 0;
-}
 
 static int take_for(void *at, const char *text, struct baro_error *err)
 {
@@ -43,25 +24,6 @@ static int take_for(void *at, const char *text, struct baro_error *err)
     if (ns == 0 || ns > 3660 * 24 * 3600 * NS_PER_SEC)
         return error_set(err, BARO_E_RANGE, "invalid time to record for %s: 1ns to 3660d", text);
     *(uint64_t *)at = ns;
-    return 0;
-}
-
-/* A time or a size; given twice, both. */
-int take_keep(void *at, const char *text, struct baro_error *err)
-{
-    struct record_settings *s = at;
-    uint64_t n;
-    if (parse_duration(text, &n, NULL) == 0) {
-        if (n < KEEP_NS_LEAST)
-            return error_set(err, BARO_E_RANGE, "%s is less than 10s", text);
-        s->keep_ns = n;
-        return 0;
-    }
-    if (parse_size(text, &n, NULL) < 0)
-        return error_set(err, BARO_E_SYNTAX, "'%s' is neither a time nor a size: write 1h, 10min or 512MB", text);
-    if (n < KEEP_BYTES_LEAST)
-        return error_set(err, BARO_E_RANGE, "%s is less than 1MB", text);
-    s->keep_bytes = n;
     return 0;
 }
 

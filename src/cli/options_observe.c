@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/fmt.h"
-#include "base/span.h"
 #include "cli/options_values.h"
 #include "command/options.h"
 #include "command/settings.h"
-
-#define TOTAL_LEAST 16000000u
 
 static int take_pattern(void *at, const char *text, struct baro_error *err)
 {
@@ -15,18 +11,6 @@ static int take_pattern(void *at, const char *text, struct baro_error *err)
     if (s->n_patterns == SETTINGS_PATTERNS_MAX)
         return error_set(err, BARO_E_RANGE, "more than %d of them", SETTINGS_PATTERNS_MAX);
     s->patterns[s->n_patterns++] = text;
-    return 0;
-}
-
-static int take_total(void *at, const char *text, struct baro_error *err)
-{
-    uint64_t bytes;
-    int code = parse_size(text, &bytes, err);
-    if (code < 0)
-        return code;
-    if (bytes < TOTAL_LEAST)
-        return error_set(err, BARO_E_RANGE, "%s is less than 16MB", text);
-    *(uint64_t *)at = bytes;
     return 0;
 }
 

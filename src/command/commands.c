@@ -72,7 +72,8 @@ const struct cli_command cli_commands[] = {
               "machine has a tape of its own.\n\n"
               "It runs until it receives SIGINT or SIGTERM. The processes are never signalled or stopped. The tapes "
               "are folders of segments, which all commands read, also while they are written. When it is started "
-              "again, also after it was killed, it goes on with the tapes of jobs that live.",
+              "again, also after it was killed, it goes on with the tapes of jobs that live. A folder has one observer "
+              "at a time.",
      .examples = "baro observe --cgroup 'system.slice/*.service'\trecord each service\n"
                  "baro observe --cgroup 'jobs/*' --dir /var/lib/barograph --keep 1d\tkeep the last day of each job",
      .options = options_observe,
@@ -236,7 +237,8 @@ const struct cli_command cli_commands[] = {
      .operands = "[DIR]",
      .summary = "show recordings over HTTP: a web page, JSON, live events and metrics for Prometheus",
      .about = "Serves the kept runs, or the tapes in the folder DIR, those that are being recorded included. It only "
-              "reads tapes, so whatever its clients do cannot cost a recorder a sample.\n\n"
+              "reads tapes, so whatever its clients do cannot cost a recorder a sample. With --cgroup it starts "
+              "baro observe, which records onto tapes in DIR while the server runs.\n\n"
               "- /: a page of the jobs that run and ran, each with its report\n"
               "- /api/v1/: JSON; /api/v1/openapi.json describes it (docs/serve.md)\n"
               "- /api/v1/jobs/ID/live: samples and events as they are recorded (Server-Sent Events)\n"
@@ -246,7 +248,8 @@ const struct cli_command cli_commands[] = {
               "It ends by SIGINT or SIGTERM.",
      .examples = "baro serve\tthe kept runs, at http://127.0.0.1:2276/\n"
                  "baro serve --listen unix:/run/user/1000/baro.sock /data/tapes\ta folder of tapes, on a socket\n"
-                 "baro serve --listen '*:2276' --token-file ~/.baro-token --allow-host build7\tfor other machines",
+                 "baro serve --listen '*:2276' --token-file ~/.baro-token --allow-host build7\tfor other machines\n"
+                 "baro serve --cgroup 'system.slice/*.service' --keep 1d /data/tapes\trecord services, and serve that",
      .options = options_serve,
      .function = cmd_serve,
      .failed = CLI_FAILED,

@@ -6,6 +6,7 @@
 #ifndef COMMAND_OPTIONS_H
 #define COMMAND_OPTIONS_H
 
+#include "base/error.h"
 #include "command/opt.h"
 #include "command/settings.h"
 
@@ -17,6 +18,11 @@ extern __attribute__((weak)) const struct opt options_run[], options_record[], o
     options_mark[], options_phase[];
 
 /* ---- for those who write tables ---- */
+
+/* values.c: values that more than one program takes; for OPT_PARSED. */
+int take_interval(void *at, const char *text, struct baro_error *err); /* at: nanoseconds; 0: auto */
+int take_keep(void *at, const char *text, struct baro_error *err);     /* at: struct record_settings */
+int take_total(void *at, const char *text, struct baro_error *err);    /* at: bytes */
 
 #define AT(member) offsetof(struct settings, member)
 #define END {.name = NULL}

@@ -297,6 +297,47 @@ static int take_processes(void *at, const char *text, struct baro_error *err)
     return take_number(at, text, 0, 1000, err);
 }
 
+/* ---- what serve passes on to baro observe ---- */
+
+static int pass_on(struct serve_settings *s, const char *option, const char *text, struct baro_error *err)
+{
+    if (s->n_observe + 2 > SETTINGS_OBSERVE_MAX)
+        return error_set(err, BARO_E_RANGE, "there are too many options of the observer");
+    s->observe[s->n_observe++] = option;
+    s->observe[s->n_observe++] = text;
+    return 0;
+}
+
+static int pass_pattern(void *at, const char *text, struct baro_error *err)
+{
+    struct serve_settings *s = at;
+    if (!*text)
+        return error_set(err, BARO_E_SYNTAX, "its PATTERN is empty");
+    s->observes = true;
+    return pass_on(s, "--cgroup", text, err);
+}
+
+static int pass_keep(void *at, const char *text, struct baro_error *err)
+{
+    struct record_settings checked;
+    int code = take_keep(&checked, text, err);
+    return code < 0 ? code : pass_on(at, "--keep", text, err);
+}
+
+static int pass_total(void *at, const char *text, struct baro_error *err)
+{
+    uint64_t checked;
+    int code = take_total(&checked, text, err);
+    return code < 0 ? code : pass_on(at, "--total", text, err);
+}
+
+static int pass_interval(void *at, const char *text, struct baro_error *err)
+{
+    uint64_t checked;
+    int code = take_interval(&checked, text, err);
+    return code < 0 ? code : pass_on(at, "--interval", text, err);
+}
+
 const struct opt options_serve[] = {
     {.name = "listen", .letter = 'l', .argument = "ADDRESS", .type = OPT_PARSED, .offset = AT(serve),
      .parse = take_listen,
@@ -317,6 +358,18 @@ const struct opt options_serve[] = {
     {.name = "metrics-processes", .argument = "N", .type = OPT_PARSED, .offset = AT(serve.metrics_processes),
      .parse = take_processes,
      .help = "/metrics also has the N processes of each job that use most CPU (default: 0)"},
+    {.name = "cgroup", .argument = "PATTERN", .type = OPT_PARSED, .offset = AT(serve), .parse = pass_pattern,
+     .completes = OPT_A_FILE,
+     .help = "record each control group that matches onto a tape in DIR, by baro observe; repeatable",
+     .more = "baro observe runs while the server does. If it ends before, it is started again after 1 s, then after "
+             "2 s, 4 s, up to a minute. PATTERN is as for baro observe."},
+    {.name = "keep", .argument = "TIME|SIZE", .type = OPT_PARSED, .offset = AT(serve), .parse = pass_keep,
+     .help = "with --cgroup: keep only the newest part of each tape, e.g. 1d or 64MB"},
+    {.name = "total", .argument = "SIZE", .type = OPT_PARSED, .offset = AT(serve), .parse = pass_total,
+     .help = "with --cgroup: keep all tapes in DIR together within SIZE, e.g. 2GB (default: no limit)"},
+    {.name = "interval", .letter = 'i', .argument = "TIME", .type = OPT_PARSED, .offset = AT(serve),
+     .parse = pass_interval,
+     .help = "with --cgroup: time between two samples of a job: auto (the default), or 10ms to 1h"},
     HELP, END,
 };
 

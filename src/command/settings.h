@@ -73,6 +73,7 @@ struct observe_settings {
 /* serve */
 #define SETTINGS_LISTEN_MAX 8
 #define SETTINGS_HOSTS_MAX 16
+#define SETTINGS_OBSERVE_MAX 140
 struct serve_settings {
     const char *listen[SETTINGS_LISTEN_MAX]; /* none: the default */
     int n_listen;
@@ -81,6 +82,9 @@ struct serve_settings {
     const char *token_file;                  /* NULL: none */
     uint32_t clients;                        /* connections at once; 0: the default */
     uint32_t metrics_processes;              /* processes of each job in /metrics */
+    const char *observe[SETTINGS_OBSERVE_MAX]; /* arguments of the baro observe that it starts */
+    int n_observe;
+    bool observes;                           /* a control group is among them */
 };
 
 enum settings_by { BY_NOTHING = -1, BY_PHASE, BY_TASK };

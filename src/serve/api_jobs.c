@@ -40,6 +40,20 @@ void api_openapi(struct request *q)
         q->text = serve_openapi;
 }
 
+static void write_observer(struct json *j, const struct observing *o)
+{
+    if (!o->is_wanted) {
+        json_null(j);
+        return;
+    }
+    json_begin(j, '{');
+    json_key(j, "is_running");
+    json_bool(j, o->is_running);
+    json_key(j, "starts");
+    json_u64(j, o->starts);
+    json_end(j, '}');
+}
+
 void api_health(struct request *q)
 {
     struct json j = {.out = &q->out};
@@ -65,6 +79,8 @@ void api_health(struct request *q)
         json_u64(&j, count[i]);
     }
     json_end(&j, '}');
+    json_key(&j, "observer");
+    write_observer(&j, &s->observing);
     json_end(&j, '}');
     request_json_end(q);
 }

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -81,11 +82,14 @@ static int block_signals(void)
 
 static void wait_for_end(struct server *s, int signals)
 {
-    struct pollfd fds[] = {{.fd = signals, .events = POLLIN}, {.fd = s->clients.wake_fd, .events = POLLIN}};
+    struct pollfd fds[] = {{.fd = signals, .events = POLLIN}, {.fd = s->clients.wake_fd, .events = POLLIN},
+                           {.fd = -1, .events = POLLIN}};
     uint64_t any;
     size_t n = 0;
     while (!(fds[0].revents & POLLIN)) {
-        poll(fds, 2, n ? CHECK_MS : -1);
+        int ms = observing_turn(&s->observing);
+        fds[2].fd = s->observing.pid_fd;
+        poll(fds, 3, n && (ms < 0 || ms > CHECK_MS) ? CHECK_MS : ms);
         if (read(s->clients.wake_fd, &any, sizeof(any)) < 0 && errno != EAGAIN)
             return;
         n = clients_check(&s->clients);
@@ -116,11 +120,14 @@ static int serve(struct cli *cli, struct server *s, const char *folder)
     if (code == 0)
         code = catalogue_start(&s->catalogue, folder, &err);
     if (code == 0)
+        code = observing_init(&s->observing, cli, folder, s->settings, &err);
+    if (code == 0)
         code = live_start(&s->live, s->catalogue, &err);
     if (code == 0 && (code = server_start(s, &err)) == 0) {
         announce(cli, s);
         wait_for_end(s, signals);
         notify("STOPPING=1");
+        observing_stop(&s->observing);
     }
     if (s->live) {
         server_stop(s);
@@ -128,6 +135,7 @@ static int serve(struct cli *cli, struct server *s, const char *folder)
     }
     if (s->catalogue)
         catalogue_stop(s->catalogue);
+    observing_done(&s->observing);
     clients_done(&s->clients);
     for (int i = 0; i < s->n_listeners; i++)
         listen_close(&s->listener[i]);
@@ -135,8 +143,24 @@ static int serve(struct cli *cli, struct server *s, const char *folder)
     return code < 0 ? cli_fail(cli, &err) : 0;
 }
 
+/* The tapes of --cgroup are in a folder that was named, since --total removes tapes. */
+static int check_observe(struct cli *cli, const struct serve_settings *s, const char *folder)
+{
+    if (s->observes && !folder)
+        return cli_failf(cli, "--cgroup: name the folder of the tapes, which is then served: "
+                              "baro serve --cgroup PATTERN DIR");
+    if (s->n_observe && !s->observes)
+        return cli_failf(cli, "%s is about what --cgroup PATTERN records, and that is not given", s->observe[0]);
+    if (s->observes && mkdir(folder, 0700) < 0 && errno != EEXIST)
+        return cli_failf(cli, "can't make %s: %s", folder, strerror(errno));
+    return 0;
+}
+
 int cmd_serve(struct cli *cli, const struct settings *settings, char **argv)
 {
+    int failed = check_observe(cli, &settings->serve, argv[0]);
+    if (failed)
+        return failed;
     char folder[PATH_MAX];
     struct server *s = calloc(1, sizeof(*s));
     if (argv[0] && !realpath(argv[0], folder)) {

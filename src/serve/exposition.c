@@ -383,6 +383,14 @@ static void add_one(struct scrape *s, const char *name, const char *unit, bool i
     add_value(s, name, is_counter, &labels, v);
 }
 
+static void add_observer(struct scrape *s, const struct observing *o)
+{
+    if (!o->is_wanted)
+        return;
+    add_one(s, "baro_observer_up", "", false, o->is_running, "1: the baro observe of this server runs; 0: it does not");
+    add_one(s, "baro_observer_starts", "", true, (double)o->starts, "how often baro observe was started");
+}
+
 static void add_server(struct scrape *s)
 {
     struct server *server = s->q->server;
@@ -461,6 +469,7 @@ static void write_all(struct scrape *s)
     if (s->host)
         add_host(s);
     add_server(s);
+    add_observer(s, &s->q->server->observing);
 }
 
 void exposition(struct request *q)

@@ -11,6 +11,7 @@
 #include "serve/guard.h"
 #include "serve/listen.h"
 #include "serve/live.h"
+#include "serve/observing.h"
 #include "serve/request.h"
 #include "serve/workers.h"
 
@@ -23,6 +24,7 @@ struct server {
     struct clients clients;
     struct workers workers;
     struct live *live;
+    struct observing observing;
     struct listener listener[SETTINGS_LISTEN_MAX];
     struct MHD_Daemon *daemon[SETTINGS_LISTEN_MAX];
     int n_listeners;

@@ -69,6 +69,8 @@ enum baro_tape_state baro_tape_state(const struct baro_tape *t)
     if (t->memory)
         return BARO_TAPE_CUT_OFF;
     int lives = recorder_lives(&t->header);
+    if (lives == 0 && t->segments) /* another recorder may go on with it; the header is that of the first */
+        return segments_in_work(t->segments->dir_fd) ? BARO_TAPE_RUNNING : BARO_TAPE_CUT_OFF;
     if (lives >= 0)
         return lives ? BARO_TAPE_RUNNING : BARO_TAPE_CUT_OFF;
     cursor_path(t, path);
