@@ -158,7 +158,9 @@ def test_phase_that_is_killed_ends_with_its_process(run, baro, tape, work):
     )
     got = phases(run, tape)
     lost, after = named(got["phases"], "lost"), named(got["phases"], "next")
-    assert not lost["is_open"] and lost["end_ns"] < after["end_ns"]
+    assert not lost["is_open"]
+    if run.summary(tape)["accounting"]["event_source"] == "connector":  # else a later sample finds that it has ended
+        assert lost["end_ns"] < after["end_ns"]
 
 
 def test_writers_continue_without_the_recorder(run, tape, work, wait_until):
