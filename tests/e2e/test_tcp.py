@@ -93,7 +93,8 @@ def test_a_transfer(run_both, tape, work, pair, version, wait_until):
     assert job["tcp_sent_bytes"] == SIZE + 2
     assert SIZE + 2 <= job["tcp_received_bytes"] <= SIZE + 4, "the end of a stream counts as a byte"
     assert re.search(r"network +tcp sent (at least )?5.00 MB, received (at least )?5.00 MB", text)
-    assert job["tcp_is_lower_bound"] == (job["tcp_unattributed_sent_bytes"] + job["tcp_unattributed_received_bytes"] > 0)
+    # It may be one for other reasons: a busy machine reads the sockets late.
+    assert job["tcp_is_lower_bound"] or job["tcp_unattributed_sent_bytes"] + job["tcp_unattributed_received_bytes"] == 0
     assert "tcp_sent" in run_both("plot", tape, "job.tcp_sent").stdout
 
 
