@@ -74,3 +74,15 @@ int cgroup_meter_read(const struct cgroup_meter *m, struct cgroup_reading *ret)
     *ret = (struct cgroup_reading){user, usage - user};
     return 0;
 }
+
+void cgroup_reading_advance(struct cgroup_reading *last, const struct cgroup_reading *now)
+{
+    uint64_t sum = now->user_ns + now->system_ns, user = now->user_ns;
+    if (sum < last->user_ns + last->system_ns)
+        return;
+    if (user > sum - last->system_ns)
+        user = sum - last->system_ns;
+    if (user < last->user_ns)
+        user = last->user_ns;
+    *last = (struct cgroup_reading){user, sum - user};
+}

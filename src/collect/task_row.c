@@ -102,9 +102,8 @@ static void count_groups(struct task_row *r)
     for (struct task_group *g = r->groups; g; g = g->next) {
         struct cgroup_reading now;
         struct job_group *sum = &job->tasks[g->task].group_now;
-        bool is_read = g->meter.fd >= 0 && cgroup_meter_read(&g->meter, &now) == 0;
-        if (is_read && now.user_ns >= g->last.user_ns && now.system_ns >= g->last.system_ns)
-            g->last = now; /* the split between user and system may change a little; neither is to fall */
+        if (g->meter.fd >= 0 && cgroup_meter_read(&g->meter, &now) == 0)
+            cgroup_reading_advance(&g->last, &now);
         sum->known = g->meter.fd >= 0;
         sum->user_ns += g->last.user_ns > g->base.user_ns ? g->last.user_ns - g->base.user_ns : 0;
         sum->system_ns += g->last.system_ns > g->base.system_ns ? g->last.system_ns - g->base.system_ns : 0;

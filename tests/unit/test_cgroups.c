@@ -407,9 +407,24 @@ static void registry_knows_since_when(void **state)
     assert_non_null(strstr(baro_metric_get(BARO_KIND_CGROUP, CGROUP_memory_peak)->help, "; since Linux 5.19 in v2"));
 }
 
+/* The sum is the newest one, and neither part falls. */
+static void reading_advances(void **state)
+{
+    static const struct cgroup_reading now[] = {{30, 10}, {35, 8}, {32, 12}, {40, 4}, {33, 9}, {20, 40}};
+    static const struct cgroup_reading expected[] = {{30, 10}, {33, 10}, {33, 11}, {33, 11}, {33, 11}, {33, 27}};
+    struct cgroup_reading last = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof(now) / sizeof(*now); i++) {
+        cgroup_reading_advance(&last, &now[i]);
+        assert_int_equal(last.user_ns, expected[i].user_ns);
+        assert_int_equal(last.system_ns, expected[i].system_ns);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_v1_does_not_have),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(reading_advances),
+                                       cmocka_unit_test(what_v1_does_not_have),
                                        cmocka_unit_test(long_path),
                                        cmocka_unit_test(memory_without_a_hierarchy),
                                        cmocka_unit_test(many_disks),
