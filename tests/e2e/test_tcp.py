@@ -181,7 +181,7 @@ c.shutdown(socket.SHUT_WR)
 c.recv(1)
 END
 cat >server.py <<'END'
-import socket
+import pathlib, socket, time
 l = socket.create_server(("10.77.0.1", 7777))
 print("up", flush=True)
 a, _ = l.accept()
@@ -189,6 +189,8 @@ got = 0
 while chunk := a.recv(1 << 20):
     got += len(chunk)
 print(got, flush=True)
+while not pathlib.Path("close").exists():
+    time.sleep(0.02)
 l.close()
 END
 (/usr/bin/python3 server.py; touch done) & server=$!
@@ -214,7 +216,10 @@ def test_namespaces_of_the_job(run, tape, work, wait_until):
 
     wait_until(connected, "both ends on the tape")
     (work / "send").touch()
-    assert int(p.stdout.readline()) == SIZE and p.wait(timeout=60) == 0
+    assert int(p.stdout.readline()) == SIZE
+    wait_until(lambda: run.summary(tape)["job"]["tcp_received_bytes"] >= SIZE, "the transfer on the tape")
+    (work / "close").touch()
+    assert p.wait(timeout=60) == 0
     job = run.summary(tape)["job"]
     assert job["tcp_sent_bytes"] == SIZE and SIZE <= job["tcp_received_bytes"] <= SIZE + 2
     assert job["net_sent_bytes"] > SIZE and job["net_received_bytes"] > SIZE, "with headers, counted at both ends"
