@@ -13,7 +13,7 @@ struct job_entry {
     struct jobs *jobs;
     struct recorder *recorder;
     char *name;  /* what it is known by: the path of a control group */
-    uint64_t id; /* tells it from another one of the same name: the inode of a control group */
+    uint64_t id; /* the inode of its control group: another group may have had the same name */
     struct record_options options;
     /* tape.c */
     struct segments_writer segments;
