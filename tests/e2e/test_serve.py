@@ -40,7 +40,9 @@ class Server:
         where = () if "--listen" in options else ("--listen", "127.0.0.1:0")
         self.process = subprocess.Popen(
             [baro, "serve", *where, *options, *([str(folder)] if folder else [])],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=env,
         )
         self.url = self.process.stdout.readline().decode().strip()
         assert self.url, self.process.stderr.read().decode()
@@ -66,7 +68,11 @@ class Server:
 
     def summed(self, n):
         """The jobs, once all tapes were read."""
-        return eventually(lambda: len(j := self.jobs()) >= n and all("cpu_ns" in job or job["state"] == "unreadable" for job in j) and j)
+        return eventually(
+            lambda: len(j := self.jobs()) >= n
+            and all("cpu_ns" in job or job["state"] == "unreadable" for job in j)
+            and j
+        )
 
     def raw(self, data, timeout=60):
         with socket.create_connection(("127.0.0.1", self.port), timeout=timeout) as s:
@@ -110,7 +116,11 @@ def serve(baro):
 @pytest.fixture
 def kept(run):
     """Three recordings among the kept runs."""
-    for command in (["sh", "-c", "for i in 1 2 3 4 5; do cat /proc/self/stat; done >/dev/null; exit 3"], ["true"], ["sleep", "0.3"]):
+    for command in (
+        ["sh", "-c", "for i in 1 2 3 4 5; do cat /proc/self/stat; done >/dev/null; exit 3"],
+        ["true"],
+        ["sleep", "0.3"],
+    ):
         run("run", "-q", "--overhead", "off", "--", *command)
 
 
@@ -120,7 +130,12 @@ def running(baro):
     jobs = []
 
     def start(*command, options=()):
-        jobs.append(subprocess.Popen([baro, "run", "-q", "--interval", "100ms", "--overhead", "off", *options, "--", *command], stdin=subprocess.PIPE))
+        jobs.append(
+            subprocess.Popen(
+                [baro, "run", "-q", "--interval", "100ms", "--overhead", "off", *options, "--", *command],
+                stdin=subprocess.PIPE,
+            )
+        )
         return jobs[-1]
 
     yield start
@@ -162,20 +177,46 @@ def test_rows_are_those_of_export(serve, run, baro):
     run("run", "-q", "--interval", "50ms", "--overhead", "off", "--", "sleep", "0.5")
     s = serve()
     job = s.summed(1)[0]["id"]
-    exported = [json.loads(line) for line in subprocess.run([baro, "export", "-F", "jsonl", "-c", "t_ns,pid,name,rss,cpu,cores", "@1"], capture_output=True, check=True).stdout.splitlines()]
+    exported = [
+        json.loads(line)
+        for line in subprocess.run(
+            [baro, "export", "-F", "jsonl", "-c", "t_ns,pid,name,rss,cpu,cores", "@1"], capture_output=True, check=True
+        ).stdout.splitlines()
+    ]
     for row in exported[1:]:
         page = s.json(f"/api/v1/jobs/{job}/processes?at={row['t_ns']}&pick=exact&columns=t_ns,pid,name,rss,cpu,cores")
         assert page["processes"] == [row]
-    events = [json.loads(line) for line in subprocess.run([baro, "export", "-F", "jsonl", "-e", "event", "@1"], capture_output=True, check=True).stdout.splitlines()]
+    events = [
+        json.loads(line)
+        for line in subprocess.run(
+            [baro, "export", "-F", "jsonl", "-e", "event", "@1"], capture_output=True, check=True
+        ).stdout.splitlines()
+    ]
     assert s.json(f"/api/v1/jobs/{job}/events")["events"] == events
-    exits = [json.loads(line) for line in subprocess.run([baro, "export", "-F", "jsonl", "-e", "exit", "@1"], capture_output=True, check=True).stdout.splitlines()]
+    exits = [
+        json.loads(line)
+        for line in subprocess.run(
+            [baro, "export", "-F", "jsonl", "-e", "exit", "@1"], capture_output=True, check=True
+        ).stdout.splitlines()
+    ]
     assert s.json(f"/api/v1/jobs/{job}/exits")["exits"] == exits
     ends = s.json(f"/api/v1/jobs/{job}/events?kind=end")
     assert ends["total"] == 1 and ends["events"][0]["event"] == "end"
 
 
 def test_sorted_processes(serve, run):
-    run("run", "-q", "--interval", "50ms", "--overhead", "off", "--", "sh", "-c", "sleep 1 & sleep 1 & sleep 1 & sleep 1")
+    run(
+        "run",
+        "-q",
+        "--interval",
+        "50ms",
+        "--overhead",
+        "off",
+        "--",
+        "sh",
+        "-c",
+        "sleep 1 & sleep 1 & sleep 1 & sleep 1",
+    )
     s = serve()
     job = s.summed(1)[0]["id"]
     down = s.json(f"/api/v1/jobs/{job}/processes?at=50%25&sort=pid&columns=pid")
@@ -187,7 +228,18 @@ def test_sorted_processes(serve, run):
 
 
 def test_range_adds_up_to_the_job(serve, run):
-    run("run", "-q", "--interval", "50ms", "--overhead", "off", "--", "sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
+    run(
+        "run",
+        "-q",
+        "--interval",
+        "50ms",
+        "--overhead",
+        "off",
+        "--",
+        "sh",
+        "-c",
+        "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done",
+    )
     s = serve()
     job = s.summed(1)[0]
     r = s.json(f"/api/v1/jobs/{job['id']}/range?metric=job.cores&metric=job.processes&from=0&buckets=20")
@@ -240,7 +292,9 @@ def test_a_job_that_runs(serve, running):
     job.stdin.close()
     job.wait()
     ended = eventually(lambda: s.jobs(state="ended"))[0]
-    assert ended["id"] == found["id"] and ended["exit_status"] == 0 and ended["wall_ns"] >= later and ended["now"] is None
+    assert (
+        ended["id"] == found["id"] and ended["exit_status"] == 0 and ended["wall_ns"] >= later and ended["now"] is None
+    )
 
 
 def test_answers_fit_openapi(serve, kept, run):
@@ -262,7 +316,16 @@ def test_answers_fit_openapi(serve, kept, run):
         return {"anyOf": [made, {"type": "null"}]} if schema.get("nullable") is True else made
 
     components = plain(document["components"])
-    parts = {"id": job, "kind": "cpu", "which": "all", "offset": "0", "number": "5", "task": job, "process": "sleep 0.3", "run": "0"}
+    parts = {
+        "id": job,
+        "kind": "cpu",
+        "which": "all",
+        "offset": "0",
+        "number": "5",
+        "task": job,
+        "process": "sleep 0.3",
+        "run": "0",
+    }
     asked = 0
     for path, operations in document["paths"].items():
         for status, answer in operations["get"]["responses"].items():
@@ -270,20 +333,36 @@ def test_answers_fit_openapi(serve, kept, run):
                 continue
             url = re.sub(r"\{(\w+)\}", lambda m: parts[m[1]].replace(" ", "%20"), path)
             given = {"metric": "job.cores", "task_id": job, "task_ids": job}
-            query = "&".join(f"{p['name']}={given[p['name']]}" for p in operations["get"]["parameters"] if p["in"] == "query" and p["name"] in given)
+            query = "&".join(
+                f"{p['name']}={given[p['name']]}"
+                for p in operations["get"]["parameters"]
+                if p["in"] == "query" and p["name"] in given
+            )
             schema = dict(plain(answer["content"]["application/json"]["schema"]), components=components)
             jsonschema.validate(s.json(f"{url}?{query}" if query else url), schema)
             asked += 1
     assert asked > 20
-    jsonschema.validate(s.json("/nothing", status=404), dict(plain({"$ref": "#/components/schemas/Error"}), components=components))
+    jsonschema.validate(
+        s.json("/nothing", status=404), dict(plain({"$ref": "#/components/schemas/Error"}), components=components)
+    )
 
 
 def test_bad_parameters(serve, kept):
     s = serve()
     job = f"/api/v1/jobs/{s.summed(3)[0]['id']}"
-    for path in ("/api/v1/jobs?limit=x", "/api/v1/jobs?state=odd", "/api/v1/jobs?no=1", job + "/processes?columns=nix", job + "/sample?at=never",
-                 job + "/sample?pick=some", job + "/range", job + "/range?metric=nix", job + "/range?metric=job.cores&buckets=0",
-                 job + "/processes?order=sideways", job + "/processes?sort=a,b"):
+    for path in (
+        "/api/v1/jobs?limit=x",
+        "/api/v1/jobs?state=odd",
+        "/api/v1/jobs?no=1",
+        job + "/processes?columns=nix",
+        job + "/sample?at=never",
+        job + "/sample?pick=some",
+        job + "/range",
+        job + "/range?metric=nix",
+        job + "/range?metric=job.cores&buckets=0",
+        job + "/processes?order=sideways",
+        job + "/processes?sort=a,b",
+    ):
         error = s.json(path, status=400)["error"]
         assert error["code"] == "bad_parameter" and error["message"], path
 
@@ -315,7 +394,9 @@ def test_report_and_page(serve, kept, baro):
 def test_metrics(serve, running):
     running("sh", "-c", "while :; do :; done")
     s = serve("--metrics-processes", "2")
-    body = eventually(lambda: b"baro_job_cpu_seconds_total{" in (b := s.ask("/metrics")[2]) and b"baro_host_" in b and b)
+    body = eventually(
+        lambda: b"baro_job_cpu_seconds_total{" in (b := s.ask("/metrics")[2]) and b"baro_host_" in b and b
+    )
     if shutil.which("promtool"):
         check = subprocess.run(["promtool", "check", "metrics"], input=body, capture_output=True)
         assert check.returncode == 0 and not check.stdout + check.stderr, check.stdout + check.stderr
@@ -327,7 +408,9 @@ def test_metrics(serve, running):
     series = [line.rsplit(" ", 1)[0] for line in text.splitlines() if not line.startswith("#")]
     assert len(series) == len(set(series)), "a series twice"
     status, headers, body = s.ask("/metrics", Accept="application/openmetrics-text; version=1.0.0,text/plain;q=0.5")
-    assert headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0") and body.endswith(b"# EOF\n")
+    assert headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0") and body.endswith(
+        b"# EOF\n"
+    )
     assert b"# TYPE baro_job_cpu_seconds counter\n# UNIT baro_job_cpu_seconds seconds\n" in body
     assert all(" " in line for line in body.decode().splitlines())
 
@@ -346,7 +429,9 @@ def test_hostile_names_in_metrics(serve, running, work):
     s = serve("--metrics-processes", "5")
     body = eventually(lambda: b"baro_process_cpu_seconds_total{" in (b := s.ask("/metrics")[2]) and b)
     for line in body.decode().splitlines():
-        assert line.startswith("#") or re.fullmatch(r'[a-z_0-9]+(\{[a-z_]+="(?:[^"\\]|\\.)*"(,[a-z_]+="(?:[^"\\]|\\.)*")*\})? \S+', line), line
+        assert line.startswith("#") or re.fullmatch(
+            r'[a-z_0-9]+(\{[a-z_]+="(?:[^"\\]|\\.)*"(,[a-z_]+="(?:[^"\\]|\\.)*")*\})? \S+', line
+        ), line
 
 
 @pytest.mark.slow
@@ -357,8 +442,19 @@ def test_prometheus_scrapes(serve, running, work):
     s = serve()
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    (work / "prometheus.yml").write_text(f"scrape_configs: [{{job_name: baro, scrape_interval: 2s, static_configs: [{{targets: ['127.0.0.1:{s.port}']}}]}}]\n")
-    p = subprocess.Popen(["prometheus", f"--config.file={work}/prometheus.yml", f"--storage.tsdb.path={work}/data", f"--web.listen-address=127.0.0.1:{port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    (work / "prometheus.yml").write_text(
+        f"scrape_configs: [{{job_name: baro, scrape_interval: 2s, static_configs: [{{targets: ['127.0.0.1:{s.port}']}}]}}]\n"
+    )
+    p = subprocess.Popen(
+        [
+            "prometheus",
+            f"--config.file={work}/prometheus.yml",
+            f"--storage.tsdb.path={work}/data",
+            f"--web.listen-address=127.0.0.1:{port}",
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
 
     def query(text):
         c = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
@@ -428,9 +524,11 @@ def test_live_events_are_the_tape(serve, running, baro):
     ids = [e["id"] for e in got[:-1]]
     assert len(ids) == len(set(ids))
     times = [json.loads(e["data"])["t_ns"] for e in got if e["event"] == "sample"]
-    rows = subprocess.run([baro, "export", "-F", "jsonl", "-e", "job", "-c", "t_ns", "@1"], capture_output=True, check=True).stdout
+    rows = subprocess.run(
+        [baro, "export", "-F", "jsonl", "-e", "job", "-c", "t_ns", "@1"], capture_output=True, check=True
+    ).stdout
     taped = [json.loads(line)["t_ns"] for line in rows.splitlines()]
-    assert times == taped[taped.index(times[0]):]
+    assert times == taped[taped.index(times[0]) :]
 
 
 def test_live_list(serve, running):
@@ -474,12 +572,16 @@ def test_thermos_clients(serve, running, kept):
     page = s.json("/j/task_ids/finished/1/1")
     assert len(page["task_ids"]) == 1 and page["task_count"] == 3
     task = s.json(f"/j/task/{active}")[active]
-    assert task["state"] == "ACTIVE" and task["resource_consumption"]["cpu"] > 0 and task["resource_consumption"]["ram"] > 0
+    assert (
+        task["state"] == "ACTIVE"
+        and task["resource_consumption"]["cpu"] > 0
+        and task["resource_consumption"]["ram"] > 0
+    )
     failed = s.jobs(search="exit")[0]["id"]
     both = s.json(f"/j/task?task_id={active},{failed},nothing")
     assert set(both) == {active, failed} and both[failed]["state"] == "FAILED"
     processes = s.json(f"/j/processes?task_ids={active}")[active]
-    (name, process), = processes.items()
+    ((name, process),) = processes.items()
     assert process["state"] == "RUNNING" and process["used"]["rss"] > 0 and process["process_name"] == name
     assert s.json("/j/process/nothing/at/0") == {}
     ended = s.json(f"/j/process/{failed}")
@@ -493,7 +595,17 @@ def test_host(serve):
     s = serve("--allow-host", "build7")
     for host in ("localhost", "127.0.0.1:80", "[::1]:2276", "10.1.2.3", "build7", "BUILD7:99"):
         assert s.ask("/healthz", Host=host)[0] == 200, host
-    for host in ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "localhost:x", "[::1", "build7@evil", "[::1]x", "localhost:123456"):
+    for host in (
+        "evil.example",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example",
+        "",
+        "localhost:x",
+        "[::1",
+        "build7@evil",
+        "[::1]x",
+        "localhost:123456",
+    ):
         assert s.ask("/healthz", Host=host)[0] == 421, host
 
 
@@ -505,7 +617,12 @@ def test_no_host(serve):
 def test_token(serve, work):
     (work / "token").write_text(TOKEN + "\n")
     s = serve("--token-file", str(work / "token"))
-    for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": f"Basic {TOKEN}"}, {"Cookie": f"baro_session={TOKEN}"}):
+    for headers in (
+        {},
+        {"Authorization": "Bearer wrong"},
+        {"Authorization": f"Basic {TOKEN}"},
+        {"Cookie": f"baro_session={TOKEN}"},
+    ):
         for path in ("/", "/healthz", "/metrics", "/api/v1/jobs", "/j/task_ids", "/?token=wrong", "/nothing"):
             status, got, _ = s.ask(path, **headers)
             assert status == 401 and got["WWW-Authenticate"].startswith("Bearer"), path
@@ -559,8 +676,17 @@ def test_methods(serve):
 def test_no_way_out_of_the_folder(serve, kept):
     s = serve()
     s.summed(3)
-    for path in ("/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/jobs/..%2f..%2fetc%2fpasswd/report", "/api/v1/jobs/..", "/api/v1/jobs/%00",
-                 "/jobs//etc/passwd/report", "/api/v1/jobs/" + "x" * 3000, "/host.js/../x", "/api/v1/jobs/a%0d%0ab"):
+    for path in (
+        "/../../etc/passwd",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "/jobs/..%2f..%2fetc%2fpasswd/report",
+        "/api/v1/jobs/..",
+        "/api/v1/jobs/%00",
+        "/jobs//etc/passwd/report",
+        "/api/v1/jobs/" + "x" * 3000,
+        "/host.js/../x",
+        "/api/v1/jobs/a%0d%0ab",
+    ):
         status, _, body = s.ask(path)
         assert status == 404 and json.loads(body)["error"], path
 
@@ -574,12 +700,22 @@ def rss_kib(pid):
 
 def test_malformed_requests(serve):
     s = serve()
-    requests = (b"\0" * 1000, b"GET\r\n\r\n", b"GET / HTTP/9.9\r\nHost: localhost\r\n\r\n", b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", b"A" * 100000,
-                b"GET /" + b"a" * 50000 + b" HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\nX: " + b"b" * 50000 + b"\r\n\r\n",
-                 b"GET / HTTP/1.1\r\n" + b"".join(b"X%d: y\r\n" % i for i in range(5000)) + b"\r\n", b"GET /?" + b"a=b&" * 500 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
-                 b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\nxx", b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
-                 b"GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", b"GET /%zz%f HTTP/1.1\r\nHost: localhost\r\n\r\n",
-                 bytes(range(256)) * 20)
+    requests = (
+        b"\0" * 1000,
+        b"GET\r\n\r\n",
+        b"GET / HTTP/9.9\r\nHost: localhost\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        b"A" * 100000,
+        b"GET /" + b"a" * 50000 + b" HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nX: " + b"b" * 50000 + b"\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"".join(b"X%d: y\r\n" % i for i in range(5000)) + b"\r\n",
+        b"GET /?" + b"a=b&" * 500 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\nxx",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"GET /%zz%f HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        bytes(range(256)) * 20,
+    )
     with concurrent.futures.ThreadPoolExecutor(len(requests)) as pool:
         for data, answer in zip(requests, pool.map(s.raw, requests)):
             assert not answer.startswith(b"HTTP/1.1 2"), (data[:60], answer[:200])
@@ -691,24 +827,26 @@ def test_it_records_control_groups(serve, run, baro, work, cgroup, started):
         return eventually(look)
 
     job, cpu_ns = used(s, 0)
-    observer, = children(s.process.pid)
+    (observer,) = children(s.process.pid)
     assert s.json("/healthz")["observer"] == {"is_running": True, "starts": 1}
     os.kill(observer, signal.SIGKILL)
     eventually(lambda: s.json("/healthz")["observer"] == {"is_running": True, "starts": 2})
     assert used(s, cpu_ns)[0] == job
     metrics = s.ask("/metrics")[2]
     assert b"\nbaro_observer_up 1\n" in metrics and b"\nbaro_observer_starts_total 2\n" in metrics
-    second, = children(s.process.pid)
+    (second,) = children(s.process.pid)
     r = subprocess.run([baro, "observe", "--dir", folder, "--cgroup", "none"], capture_output=True, text=True)
     assert r.returncode == 2 and "another baro observe records into" in r.stderr and len(r.stderr.splitlines()) == 1
     status, text = s.stop()
     assert status == 0 and is_gone(second)
-    assert re.findall("baro observe ended.*", text) == ["baro observe ended unexpectedly (signal 9); it is started again in 1 s"]
+    assert re.findall("baro observe ended.*", text) == [
+        "baro observe ended unexpectedly (signal 9); it is started again in 1 s"
+    ]
 
     s = serve(*options, folder=folder)
     job_again, cpu_ns = used(s, cpu_ns)
     assert job_again == job
-    observer, = children(s.process.pid)
+    (observer,) = children(s.process.pid)
     s.process.kill()
     s.process.wait()
     eventually(lambda: is_gone(observer))
