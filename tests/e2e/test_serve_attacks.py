@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""baro serve: hostile and slow clients cost others nothing."""
+
+import concurrent.futures
+import os
+import pathlib
+import re
+import resource
+import socket
+import subprocess
+
+import pytest
+from serving import Stream, eventually, kept, running, serve  # noqa: F401 (fixtures)
+
+
+def rss_kib(pid):
+    return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1])
+
+
+def test_malformed_requests(serve):
+    s = serve()
+    requests = (
+        b"\0" * 1000,
+        b"GET\r\n\r\n",
+        b"GET / HTTP/9.9\r\nHost: localhost\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        b"A" * 100000,
+        b"GET /" + b"a" * 50000 + b" HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nX: " + b"b" * 50000 + b"\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"".join(b"X%d: y\r\n" % i for i in range(5000)) + b"\r\n",
+        b"GET /?" + b"a=b&" * 500 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\nxx",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"GET /%zz%f HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        bytes(range(256)) * 20,
+    )
+    with concurrent.futures.ThreadPoolExecutor(len(requests)) as pool:
+        for data, answer in zip(requests, pool.map(s.raw, requests)):
+            assert not answer.startswith(b"HTTP/1.1 2"), (data[:60], answer[:200])
+    assert s.ask("/healthz")[0] == 200
+
+
+def test_slow_and_many_connections(serve, kept):
+    """1,000 connections that send a byte of a header now and then: others are served, and memory stays bounded."""
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 3000:
+        pytest.skip("too few descriptors are allowed")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    s = serve("--clients", "128")
+    job = s.summed(3)[0]["id"]
+    before = rss_kib(s.process.pid)
+    slow = []
+    for _ in range(1000):
+        c = socket.socket()
+        c.setblocking(False)
+        c.connect_ex(("127.0.0.1", s.port))
+        slow.append(c)
+    try:
+        for _ in range(20):
+            for c in slow:
+                try:
+                    c.send(b"G")
+                except OSError:
+                    pass
+            assert s.ask("/healthz")[0] == 200
+            assert s.ask(f"/api/v1/jobs/{job}")[0] == 200
+    finally:
+        for c in slow:
+            c.close()
+    assert rss_kib(s.process.pid) - before < 16 * 1024 or os.environ.get("BARO_SANITIZED") == "1"
+
+
+def test_a_client_that_takes_its_answer_slowly(serve, kept):
+    s = serve()
+    job = s.summed(3)[0]["id"]
+    slow = []
+    for _ in range(8):
+        c = socket.create_connection(("127.0.0.1", s.port))
+        c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        c.sendall(f"GET /jobs/{job}/report HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        slow.append(c)
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: s.ask("/api/v1/jobs")[0], range(40)))
+    assert set(answers) == {200}
+    for c in slow:
+        c.close()
+
+
+def test_it_ends_with_clients(serve, running):
+    running("cat")
+    s = serve()
+    job = eventually(lambda: [j for j in s.jobs(state="running") if j.get("now")])[0]["id"]
+    stream = Stream(s, f"/api/v1/jobs/{job}/live")
+    events = stream.events()
+    next(events)
+    idle = socket.create_connection(("127.0.0.1", s.port))
+    status, text = s.stop()
+    assert status == 0 and "Sanitizer" not in text
+    list(events)  # the stream has an end
+    idle.close()
+    stream.close()
+
+
+def test_the_address_is_taken(baro, serve):
+    s = serve()
+    r = subprocess.run([baro, "serve", "--listen", f"127.0.0.1:{s.port}"], capture_output=True, text=True)
+    assert r.returncode == 2 and "--listen" in r.stderr and len(r.stderr.splitlines()) == 1

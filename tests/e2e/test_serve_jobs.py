@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""baro serve: jobs, rows, ranges and errors, compared with other readers of the same tapes and with openapi.json."""
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+from serving import SOURCE, eventually, kept, running, serve  # noqa: F401 (fixtures)
+
+
+def test_jobs_and_their_summary(serve, kept, baro):
+    s = serve()
+    jobs = s.summed(3)
+    assert [j["command"][0] for j in jobs] == ["sleep", "true", "sh"]
+    assert [j["exit_status"] for j in jobs] == [0, 0, 3]
+    assert {j["state"] for j in jobs} == {"ended"}
+    told = json.loads(subprocess.run([baro, "summary", "--json", "@3"], capture_output=True, check=True).stdout)
+    got = s.json(f"/api/v1/jobs/{jobs[2]['id']}")
+    assert got["summary"]["job"] == told["job"]
+    assert got["summary"]["verdicts"] == told["verdicts"]
+    assert got["job"]["cpu_ns"] == told["job"]["cpu_ns"]
+    assert s.json("/healthz")["jobs"]["ended"] == 3
+
+
+def test_pages_and_filters(serve, kept):
+    s = serve()
+    all_of = s.summed(3)
+    first = s.json("/api/v1/jobs?limit=2")
+    rest = s.json("/api/v1/jobs?limit=2&offset=2")
+    assert first["total"] == rest["total"] == 3
+    assert [j["id"] for j in first["jobs"] + rest["jobs"]] == [j["id"] for j in all_of]
+    assert [j["command"][0] for j in s.jobs(search="slee")] == ["sleep"]
+    assert s.jobs(state="running") == [] and len(s.jobs(state="over")) == 3
+
+
+def test_rows_are_those_of_export(serve, run, baro):
+    run("run", "-q", "--interval", "50ms", "--overhead", "off", "--", "sleep", "0.5")
+    s = serve()
+    job = s.summed(1)[0]["id"]
+    exported = [
+        json.loads(line)
+        for line in subprocess.run(
+            [baro, "export", "-F", "jsonl", "-c", "t_ns,pid,name,rss,cpu,cores", "@1"], capture_output=True, check=True
+        ).stdout.splitlines()
+    ]
+    for row in exported[1:]:
+        page = s.json(f"/api/v1/jobs/{job}/processes?at={row['t_ns']}&pick=exact&columns=t_ns,pid,name,rss,cpu,cores")
+        assert page["processes"] == [row]
+    events = [
+        json.loads(line)
+        for line in subprocess.run(
+            [baro, "export", "-F", "jsonl", "-e", "event", "@1"], capture_output=True, check=True
+        ).stdout.splitlines()
+    ]
+    assert s.json(f"/api/v1/jobs/{job}/events")["events"] == events
+    exits = [
+        json.loads(line)
+        for line in subprocess.run(
+            [baro, "export", "-F", "jsonl", "-e", "exit", "@1"], capture_output=True, check=True
+        ).stdout.splitlines()
+    ]
+    assert s.json(f"/api/v1/jobs/{job}/exits")["exits"] == exits
+    ends = s.json(f"/api/v1/jobs/{job}/events?kind=end")
+    assert ends["total"] == 1 and ends["events"][0]["event"] == "end"
+
+
+def test_sorted_processes(serve, run):
+    run(
+        "run",
+        "-q",
+        "--interval",
+        "50ms",
+        "--overhead",
+        "off",
+        "--",
+        "sh",
+        "-c",
+        "sleep 1 & sleep 1 & sleep 1 & sleep 1",
+    )
+    s = serve()
+    job = s.summed(1)[0]["id"]
+    down = s.json(f"/api/v1/jobs/{job}/processes?at=50%25&sort=pid&columns=pid")
+    up = s.json(f"/api/v1/jobs/{job}/processes?at=50%25&sort=pid&order=up&columns=pid")
+    pids = [p["pid"] for p in down["processes"]]
+    assert len(pids) >= 4 and pids == sorted(pids, reverse=True) == [p["pid"] for p in up["processes"]][::-1]
+    page = s.json(f"/api/v1/jobs/{job}/processes?at=50%25&sort=pid&columns=pid&offset=1&limit=2")
+    assert [p["pid"] for p in page["processes"]] == pids[1:3] and page["total"] == len(pids)
+
+
+def test_range_adds_up_to_the_job(serve, run):
+    run(
+        "run",
+        "-q",
+        "--interval",
+        "50ms",
+        "--overhead",
+        "off",
+        "--",
+        "sh",
+        "-c",
+        "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done",
+    )
+    s = serve()
+    job = s.summed(1)[0]
+    r = s.json(f"/api/v1/jobs/{job['id']}/range?metric=job.cores&metric=job.processes&from=0&buckets=20")
+    assert [x["unit"] for x in r["series"]] == ["cores", ""]
+    cores = [v or 0 for v in r["series"][0]["mean"]]
+    assert len(cores) == 20
+    used = sum(cores) * (r["to_ns"] - r["from_ns"]) / 20
+    assert used == pytest.approx(job["cpu_ns"], rel=0.1)
+
+
+def test_a_folder_of_tapes(serve, run, work):
+    folder = work / "tapes"
+    folder.mkdir()
+    run("run", "-q", "-o", str(folder / "any name.baro"), "--", "true")
+    run("run", "-q", "--keep", "1h", "-o", str(folder / "segments.baro"), "--", "true")
+    (folder / "no tape.baro").write_bytes(b"nothing of the kind")
+    s = serve(folder=folder)
+    jobs = {j["id"]: j["state"] for j in s.summed(3)}
+    assert jobs == {"any name": "ended", "segments": "ended", "no tape": "unreadable"}
+    assert s.json("/api/v1/jobs/any%20name")["job"]["result"] == "exit 0"
+    assert s.json("/api/v1/jobs/segments/sample")["job"]["processes_started"] == 1
+
+
+def test_damaged_and_vanished_tapes(serve, run, work):
+    folder = work / "tapes"
+    folder.mkdir()
+    for name in ("whole", "damaged", "vanishing"):
+        run("run", "-q", "-o", str(folder / f"{name}.baro"), "--", "true")
+    data = (folder / "damaged.baro").read_bytes()
+    (folder / "damaged.baro").write_bytes(data[:20] + bytes(60) + data[80:])
+    s = serve(folder=folder)
+    s.summed(3)
+    (folder / "vanishing.baro").unlink()
+    got, _, _ = s.ask("/api/v1/jobs/vanishing")
+    assert got == 404
+    got, _, body = s.ask("/api/v1/jobs/damaged")
+    assert got in (200, 500) and json.loads(body)
+    assert s.json("/api/v1/jobs/whole")["job"]["result"] == "exit 0"
+    eventually(lambda: {j["id"] for j in s.jobs()} == {"whole", "damaged"})
+
+
+def test_a_job_that_runs(serve, running):
+    job = running("cat")
+    s = serve()
+    found = eventually(lambda: [j for j in s.jobs(state="running") if j.get("now")])[0]
+    assert found["now"]["processes"] == 1 and found["now"]["rss_bytes"] > 0
+    host = eventually(lambda: (h := s.json("/api/v1/host"))["sample"] and h)
+    assert host["cpus"] == os.cpu_count() and host["job"] == found["id"]
+    later = eventually(lambda: (w := s.jobs(state="running")[0]["wall_ns"]) > found["wall_ns"] and w)
+    job.stdin.close()
+    job.wait()
+    ended = eventually(lambda: s.jobs(state="ended"))[0]
+    assert (
+        ended["id"] == found["id"] and ended["exit_status"] == 0 and ended["wall_ns"] >= later and ended["now"] is None
+    )
+
+
+def test_answers_fit_openapi(serve, kept, run):
+    jsonschema = pytest.importorskip("jsonschema")
+    run("run", "-q", "--interval", "50ms", "--overhead", "off", "--", "sleep", "0.3")
+    s = serve()
+    job = s.summed(4)[0]["id"]
+    document = s.json("/api/v1/openapi.json")
+    assert document == json.loads((SOURCE / "docs/openapi.json").read_text())
+    assert sorted(document["paths"]) == sorted(s.json("/api/v1")["paths"])
+
+    def plain(schema):
+        """OpenAPI 3.0 as JSON schema: nullable is a type there."""
+        if isinstance(schema, list):
+            return [plain(x) for x in schema]
+        if not isinstance(schema, dict):
+            return schema
+        made = {k: plain(v) for k, v in schema.items() if k not in ("nullable", "format")}
+        return {"anyOf": [made, {"type": "null"}]} if schema.get("nullable") is True else made
+
+    components = plain(document["components"])
+    parts = {
+        "id": job,
+        "kind": "cpu",
+        "which": "all",
+        "offset": "0",
+        "number": "5",
+        "task": job,
+        "process": "sleep 0.3",
+        "run": "0",
+    }
+    asked = 0
+    for path, operations in document["paths"].items():
+        for status, answer in operations["get"]["responses"].items():
+            if status != "200" or "application/json" not in answer["content"]:
+                continue
+            url = re.sub(r"\{(\w+)\}", lambda m: parts[m[1]].replace(" ", "%20"), path)
+            given = {"metric": "job.cores", "task_id": job, "task_ids": job}
+            query = "&".join(
+                f"{p['name']}={given[p['name']]}"
+                for p in operations["get"]["parameters"]
+                if p["in"] == "query" and p["name"] in given
+            )
+            schema = dict(plain(answer["content"]["application/json"]["schema"]), components=components)
+            jsonschema.validate(s.json(f"{url}?{query}" if query else url), schema)
+            asked += 1
+    assert asked > 20
+    jsonschema.validate(
+        s.json("/nothing", status=404), dict(plain({"$ref": "#/components/schemas/Error"}), components=components)
+    )
+
+
+def test_bad_parameters(serve, kept):
+    s = serve()
+    job = f"/api/v1/jobs/{s.summed(3)[0]['id']}"
+    for path in (
+        "/api/v1/jobs?limit=x",
+        "/api/v1/jobs?state=odd",
+        "/api/v1/jobs?no=1",
+        job + "/processes?columns=nix",
+        job + "/sample?at=never",
+        job + "/sample?pick=some",
+        job + "/range",
+        job + "/range?metric=nix",
+        job + "/range?metric=job.cores&buckets=0",
+        job + "/processes?order=sideways",
+        job + "/processes?sort=a,b",
+    ):
+        error = s.json(path, status=400)["error"]
+        assert error["code"] == "bad_parameter" and error["message"], path
+
+
+def test_etag(serve, kept):
+    s = serve()
+    job = s.summed(3)[0]["id"]
+    for path in (f"/api/v1/jobs/{job}", "/", "/host.js", f"/jobs/{job}/report"):
+        status, headers, body = s.ask(path)
+        assert status == 200 and body
+        status, _, body = s.ask(path, If_None_Match=headers["ETag"])
+        assert (status, body) == (304, b"")
+
+
+def test_report_and_page(serve, kept, baro):
+    s = serve()
+    job = s.summed(3)[0]["id"]
+    status, headers, body = s.ask(f"/jobs/{job}/report")
+    assert status == 200 and headers["Content-Type"].startswith("text/html") and b"</html>" in body[-20:]
+    status, headers, body = s.ask("/")
+    assert status == 200 and b"host.js" in body
+    assert "script-src 'self'" in headers["Content-Security-Policy"] and headers["X-Content-Type-Options"] == "nosniff"
+    assert not re.search(rb"https?://(?!www.w3.org/2000/svg)", body + s.ask("/host.js")[2] + s.ask("/host.css")[2])

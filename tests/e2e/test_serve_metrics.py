@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""baro serve: /metrics as promtool and a real Prometheus read it."""
+
+import http.client
+import json
+import re
+import shutil
+import socket
+import subprocess
+import urllib.parse
+
+import pytest
+from serving import eventually, running, serve  # noqa: F401 (fixtures)
+
+
+def test_metrics(serve, running):
+    running("sh", "-c", "while :; do :; done")
+    s = serve("--metrics-processes", "2")
+    body = eventually(
+        lambda: b"baro_job_cpu_seconds_total{" in (b := s.ask("/metrics")[2]) and b"baro_host_" in b and b
+    )
+    if shutil.which("promtool"):
+        check = subprocess.run(["promtool", "check", "metrics"], input=body, capture_output=True)
+        assert check.returncode == 0 and not check.stdout + check.stderr, check.stdout + check.stderr
+    text = body.decode()
+    job = s.jobs(state="running")[0]["id"]
+    assert re.search(rf'^baro_job_processes{{job="{job}"}} 1$', text, re.M)
+    assert len(re.findall(r"^baro_process_cpu_seconds_total\{.*pid=", text, re.M)) == 1
+    assert len(re.findall(r"^# EOF$", text, re.M)) == 0
+    series = [line.rsplit(" ", 1)[0] for line in text.splitlines() if not line.startswith("#")]
+    assert len(series) == len(set(series)), "a series twice"
+    status, headers, body = s.ask("/metrics", Accept="application/openmetrics-text; version=1.0.0,text/plain;q=0.5")
+    assert headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0") and body.endswith(
+        b"# EOF\n"
+    )
+    assert b"# TYPE baro_job_cpu_seconds counter\n# UNIT baro_job_cpu_seconds seconds\n" in body
+    assert all(" " in line for line in body.decode().splitlines())
+
+
+def test_metrics_without_processes(serve, running):
+    running("cat")
+    s = serve()
+    body = eventually(lambda: b"baro_job_cpu_seconds_total{" in (b := s.ask("/metrics")[2]) and b)
+    assert b"pid=" not in body
+
+
+def test_hostile_names_in_metrics(serve, running, work):
+    name = work / 'a"b\\c\n{x="1"} 5'
+    shutil.copy("/bin/cat", name)
+    running(str(name))
+    s = serve("--metrics-processes", "5")
+    body = eventually(lambda: b"baro_process_cpu_seconds_total{" in (b := s.ask("/metrics")[2]) and b)
+    for line in body.decode().splitlines():
+        assert line.startswith("#") or re.fullmatch(
+            r'[a-z_0-9]+(\{[a-z_]+="(?:[^"\\]|\\.)*"(,[a-z_]+="(?:[^"\\]|\\.)*")*\})? \S+', line
+        ), line
+
+
+@pytest.mark.slow
+def test_prometheus_scrapes(serve, running, work):
+    if not shutil.which("prometheus"):
+        pytest.skip("no prometheus")
+    running("sh", "-c", "while :; do :; done")
+    s = serve()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    (work / "prometheus.yml").write_text(
+        f"scrape_configs: [{{job_name: baro, scrape_interval: 2s, static_configs: [{{targets: ['127.0.0.1:{s.port}']}}]}}]\n"
+    )
+    p = subprocess.Popen(
+        [
+            "prometheus",
+            f"--config.file={work}/prometheus.yml",
+            f"--storage.tsdb.path={work}/data",
+            f"--web.listen-address=127.0.0.1:{port}",
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+    def query(text):
+        c = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        try:
+            c.request("GET", "/api/v1/query?query=" + urllib.parse.quote(text))
+            return json.loads(c.getresponse().read())["data"]["result"]
+        except (OSError, http.client.HTTPException, ValueError):  # it is not ready
+            return []
+        finally:
+            c.close()
+
+    try:
+        eventually(lambda: (r := query("count_over_time(up[5m])")) and int(r[0]["value"][1]) >= 20, seconds=300)
+        assert query("min_over_time(up[5m])")[0]["value"][1] == "1", "a scrape failed"
+        assert float(query("rate(baro_job_cpu_seconds_total[1m])")[0]["value"][1]) > 0
+    finally:
+        p.terminate()
+        p.wait()

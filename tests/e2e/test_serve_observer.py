@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""baro serve --cgroup: the observer that it starts, keeps running and ends."""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+from serving import eventually, serve  # noqa: F401 (fixtures)
+
+
+def children(pid):
+    return [int(p) for p in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def is_gone(pid):
+    """Also where nobody reaps what has lost its parent."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
+def test_it_records_control_groups(serve, run, baro, work, cgroup, started):
+    """The observer is started, again where it was killed, and ended; a job stays on one tape. A server that is killed
+    takes its observer with it, and the next one goes on."""
+    folder = work / "tapes"
+    group = cgroup.path / "job"
+    group.mkdir()
+    started(["sh", "-c", "while :; do :; done"], preexec_fn=type(cgroup)(group).enter)
+    options = ["--cgroup", f"{cgroup.path}/*", "--interval", "100ms", "--keep", "64MB", "--total", "1GB"]
+    s = serve(*options, folder=folder, env=dict(os.environ, BARO_NO_BUDGET="1"))
+
+    def used(server, more_than):
+        """The job in the list, once it has used that much more CPU time."""
+
+        def look():
+            for j in server.jobs(state="running"):
+                if "-job-" in j["id"] and j.get("now"):
+                    cpu_ns = server.json(f"/api/v1/jobs/{j['id']}/sample")["job"]["cpu_ns"]
+                    return cpu_ns > more_than and j["now"]["cores"] and (j["id"], cpu_ns)
+            return None
+
+        return eventually(look)
+
+    job, cpu_ns = used(s, 0)
+    (observer,) = children(s.process.pid)
+    assert s.json("/healthz")["observer"] == {"is_running": True, "starts": 1}
+    os.kill(observer, signal.SIGKILL)
+    eventually(lambda: s.json("/healthz")["observer"] == {"is_running": True, "starts": 2})
+    assert used(s, cpu_ns)[0] == job
+    metrics = s.ask("/metrics")[2]
+    assert b"\nbaro_observer_up 1\n" in metrics and b"\nbaro_observer_starts_total 2\n" in metrics
+    (second,) = children(s.process.pid)
+    r = subprocess.run([baro, "observe", "--dir", folder, "--cgroup", "none"], capture_output=True, text=True)
+    assert r.returncode == 2 and "another baro observe records into" in r.stderr and len(r.stderr.splitlines()) == 1
+    status, text = s.stop()
+    assert status == 0 and is_gone(second)
+    assert re.findall("baro observe ended.*", text) == [
+        "baro observe ended unexpectedly (signal 9); it is started again in 1 s"
+    ]
+
+    s = serve(*options, folder=folder)
+    job_again, cpu_ns = used(s, cpu_ns)
+    assert job_again == job
+    (observer,) = children(s.process.pid)
+    s.process.kill()
+    s.process.wait()
+    eventually(lambda: is_gone(observer))
+    s = serve(*options, folder=folder)
+    assert used(s, cpu_ns)[0] == job
+    assert len(list(folder.glob("*-job-*.baro"))) == 1
+    gaps = [e for e in run.export(folder / f"{job}.baro", "event") if e["event"] == "gap"]
+    assert len(gaps) == 3
+
+
+def test_wrong_options_of_the_observer(baro, work):
+    if not pathlib.Path(baro).with_name("baro-serve").exists():
+        pytest.skip("built without libmicrohttpd")
+    for options, says in (
+        (["--cgroup", "x"], "name the folder"),
+        (["--keep", "1d", work], "--keep is about"),
+        (["--cgroup", "", work], "PATTERN is empty"),
+        (["--cgroup", "x", "--keep", "1s", work], "less than 10s"),
+        (["--cgroup", "x", "--total", "1MB", work], "less than 16MB"),
+        (["--cgroup", "x", "--interval", "1ms", work], "10ms to 1h"),
+    ):
+        r = subprocess.run([baro, "serve", *options], capture_output=True, text=True, timeout=60)
+        assert r.returncode == 2 and says in r.stderr and len(r.stderr.splitlines()) == 1, (options, r)
