@@ -111,7 +111,8 @@ struct baro_tape_end {
     int status;        /**< as wait4(2) gives it, if status_known */
     bool ended;        /**< the command or the last target ended */
     bool status_known;
-    bool detached;     /**< the recorder was told to stop; its targets were still running */
+    /** The recorder was told to stop while the job lived. An observer may go on with such a tape: it is not `ended`. */
+    bool detached;
     bool complete;     /**< the tape has the footer that a recorder writes last */
 };
 

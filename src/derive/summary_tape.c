@@ -5,6 +5,7 @@
 #include "baro/summary.h"
 #include "base/error.h"
 #include "derive/summary.h"
+#include "tape/tail.h"
 
 int baro_summary_new(struct baro_summary **ret, const struct baro_header *header, struct baro_error *err)
 {
@@ -44,6 +45,8 @@ int baro_summary_add_tape(struct baro_summary *summary, struct baro_tape *tape, 
     while ((code = baro_tape_next(tape, &record, err)) > 0)
         baro_summary_add(summary, &record);
     summary->damaged_bytes = baro_tape_damage(tape);
+    if (!summary->ended)
+        summary->detached = code == 0 && tape_is_stopped(tape, false);
     return code;
 }
 

@@ -31,6 +31,12 @@ void report_title(const struct baro_summary *s, struct buf *ret)
         buf_str(ret, "(no command)");
 }
 
+/* By an observer: the tape has no end, as another observer may go on with it. */
+static bool is_stopped(const struct baro_summary *s)
+{
+    return report_is(s, "exit", "is_detached") && report_fact(s, "exit", "wait_status").absent == BARO_ABSENT_NOT_YET;
+}
+
 enum report_result report_result(const struct baro_summary *s, bool running, struct buf *ret)
 {
     struct baro_value status = report_fact(s, "exit", "wait_status");
@@ -39,7 +45,7 @@ enum report_result report_result(const struct baro_summary *s, bool running, str
         return status.u64 == 0 ? REPORT_GOOD : REPORT_BAD;
     }
     if (report_is(s, "exit", "is_detached")) {
-        buf_str(ret, "recorded for");
+        buf_str(ret, is_stopped(s) ? "recording stopped, the job was running" : "recorded for");
         return REPORT_OTHER;
     }
     if (status.absent == BARO_ABSENT_UNKNOWN) {
@@ -60,7 +66,7 @@ static void head(struct lines *l, const struct baro_summary *s)
     enum lines_tone tone = tones[report_result(s, l->style.running, &end)];
     report_title(s, &title);
     buf_byte(&title, 0);
-    buf_str(&end, report_is(s, "exit", "is_detached") ? " " : l->style.utf8 ? " · " : " - ");
+    buf_str(&end, report_is(s, "exit", "is_detached") && !is_stopped(s) ? " " : l->style.utf8 ? " · " : " - ");
     fmt_duration(&end, report_u64(s, "", "wall_ns"));
     unsigned taken = lines_columns((const char *)end.at, end.len), width = l->style.width;
     bool apart = taken + 2 + 20 > width; /* too little of the line is left for the command */

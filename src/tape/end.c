@@ -22,6 +22,11 @@ static void take_event(const struct baro_event *e, struct baro_tape_end *ret)
     ret->status = (int)(uint32_t)baro_event_number(e);
 }
 
+bool tape_is_stopped(const struct baro_tape *tape, bool ended)
+{
+    return baro_tape_complete(tape) && !ended && baro_tape_damage(tape) == 0;
+}
+
 /* From here to the end of the tape. The end of the command is written with the last sample. */
 static int read_on(struct baro_tape *tape, struct baro_tape_end *ret, bool *ret_sample, struct baro_error *err)
 {
@@ -37,6 +42,8 @@ static int read_on(struct baro_tape *tape, struct baro_tape_end *ret, bool *ret_
         }
     }
     ret->complete = baro_tape_complete(tape);
+    if (tape_is_stopped(tape, ret->ended))
+        ret->detached = true;
     return code;
 }
 

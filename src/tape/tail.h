@@ -15,4 +15,8 @@ int tape_open_fd(struct baro_tape **ret, int fd, const char *path, uint64_t cpu_
  * negative code. */
 int tape_seek_tail(struct baro_tape *tape, unsigned n, struct baro_error *err);
 
+/* Was its recorder told to stop while the job lived, so that another one may go on with it? Such a tape has a footer
+ * and no end. To be called when all of it was read. ended: it has an end. */
+bool tape_is_stopped(const struct baro_tape *tape, bool ended);
+
 #endif

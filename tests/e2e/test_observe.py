@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """baro observe: many jobs in one process, each onto a tape of its own, against the count of their control groups."""
 
+import json
 import os
 import signal
 import subprocess
@@ -178,6 +179,12 @@ def test_killed_again_and_again(run, work, jobs, observer, wait_until):
     observer.stop()
 
 
+def listed(run, tape):
+    """How a tape ended, as baro ls has it."""
+    said = run("ls", "--json", env={"BARO_DIR": str(tape.parent)})
+    return [(r["state"], r["result"], r["complete"]) for r in json.loads(said.stdout) if r["name"] == tape.name][0]
+
+
 @needs_root
 def test_stopped_and_started_again(run, jobs, observer, wait_until):
     """A job that lives on is continued on the same tape, which has no end in between."""
@@ -187,8 +194,20 @@ def test_stopped_and_started_again(run, jobs, observer, wait_until):
     wait_until(lambda: run.instants(tape), "its first sample")
     observer.stop()
     before = run.instants(tape)
+    assert run.summary(tape)["exit"] == {"status": None, "signal": None, "is_core_dumped": None, "is_detached": True}
+    assert "recording stopped, the job was running" in run("summary", tape).stdout
+    assert listed(run, tape) == ("ended", "detached", True)
     observer.start()
     wait_until(lambda: len(run.instants(tape)) > len(before), "a sample of the second observer")
+    assert run.summary(tape)["exit"]["is_detached"] is False
+    assert listed(run, tape) == ("running", "no end", False)
+    observer.p.kill()
+    observer.p.communicate()
+    assert run.summary(tape)["exit"]["is_detached"] is False
+    assert "cut off" in run("summary", tape).stdout
+    assert listed(run, tape) == ("cut off", "no end", False)
+    observer.start()
+    wait_until(lambda: listed(run, tape)[0] == "running", "the third observer")
     group.process.kill()
     group.process.wait()
     wait_until(lambda: any(e["event"] == "end" for e in run.export(tape, "event")), "the end")
