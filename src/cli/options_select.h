@@ -44,7 +44,8 @@ int select_take_under(void *at, const char *text, struct baro_error *err);
      .parse = select_take_exact, \
      .help = "the same for each program called NAME, whatever its arguments are; may be repeated", \
      .more = "NAME is compared with the base name of the executable, that of the first argument, and the name that " \
-             "the kernel keeps (at most 15 bytes; of a script its own). A shell or an editor that merely mentions " \
+             "the kernel keeps: of a script its own. Of that the kernel keeps 15 bytes; the rest is taken from the " \
+             "command line. A shell or an editor that merely mentions " \
              "a program does not fit."}, \
     {.name = "match-on", \
      .argument = "WHAT", \

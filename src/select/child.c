@@ -35,7 +35,7 @@ struct child {
     size_t n_own;
     int64_t account_ns; /* CPU time that may be used; below 0: wait */
     uint64_t paid_ns, paid_cpu_ns;
-    char cmdline[COMMAND_MOST + 1], exe[4096], text[2048];
+    char cmdline[COMMAND_MOST + 1], exe[4096], text[2048], script[256];
 };
 
 /* ---- reading a process ---- */
@@ -91,10 +91,12 @@ static bool read_user(struct child *c, int32_t pid, uint32_t *ret)
     return true;
 }
 
-static void read_cmdline(struct child *c, int32_t pid)
+static void read_cmdline(struct child *c, int32_t pid, const char *comm)
 {
     ssize_t n = proc_read(c->options->proc_fd, pid, "cmdline", c->cmdline, COMMAND_MOST);
-    command_join(c->cmdline, n > 0 ? (size_t)n : 0);
+    size_t len = n > 0 ? (size_t)n : 0;
+    command_script(c->cmdline, len, comm, c->script, sizeof(c->script));
+    command_join(c->cmdline, len);
 }
 
 static void read_exe(struct child *c, int32_t pid)
@@ -139,13 +141,14 @@ static uint8_t task_of(struct child *c, int32_t pid, const struct pid_stat *st)
     comm[sizeof(comm) - 1] = 0;
     uint32_t uid = 0;
     bool has_uid = rules_need_user(rules) && read_user(c, pid, &uid);
-    c->cmdline[0] = c->exe[0] = 0;
+    c->cmdline[0] = c->exe[0] = c->script[0] = 0;
     if (rules_need(rules, MATCH_CMDLINE))
-        read_cmdline(c, pid);
+        read_cmdline(c, pid, comm);
     if (rules_need(rules, MATCH_EXE))
         read_exe(c, pid);
     name_of_argument(c, argv_name, sizeof(argv_name));
-    const struct command command = {c->cmdline, c->exe, comm, base_of(c->exe), argv_name, has_uid, uid};
+    const struct command command = {c->cmdline, c->exe, comm, base_of(c->exe), argv_name, has_uid, uid,
+                                    c->script};
     unsigned task = rules_match(rules, &command);
     return task && is_under(c, st->ppid) ? (uint8_t)task : 0;
 }

@@ -64,7 +64,8 @@ void rules_done(struct rules *r)
 
 static bool is_named(const struct command *c, const char *name)
 {
-    return strcmp(c->comm, name) == 0 || strcmp(c->exe_name, name) == 0 || strcmp(c->argv_name, name) == 0;
+    return strcmp(c->comm, name) == 0 || strcmp(c->exe_name, name) == 0 || strcmp(c->argv_name, name) == 0 ||
+           (c->script_name && strcmp(c->script_name, name) == 0);
 }
 
 static bool fits(const struct rule *rule, const struct command *c)
@@ -113,4 +114,24 @@ void command_join(char *at, size_t len)
     for (size_t i = 0; i < len; i++)
         at[i] = at[i] ? at[i] : ' ';
     at[len] = 0;
+}
+
+bool command_script(const char *at, size_t len, const char *comm, char *ret, size_t cap)
+{
+    *ret = 0;
+    if (strlen(comm) != COMM_MOST)
+        return false;
+    const char *end = at + len, *word = at;
+    for (int i = 0; i < 3 && word < end; i++) {
+        size_t n = strnlen(word, (size_t)(end - word)), base = n;
+        while (base && word[base - 1] != '/')
+            base--;
+        if (i && n - base > COMM_MOST && n - base < cap && memcmp(word + base, comm, COMM_MOST) == 0) {
+            memcpy(ret, word + base, n - base);
+            ret[n - base] = 0;
+            return true;
+        }
+        word += n + 1;
+    }
+    return false;
 }

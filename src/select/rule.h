@@ -60,6 +60,7 @@ struct command {
     const char *exe_name, *argv_name;
     bool has_uid;
     uint32_t uid;
+    const char *script_name; /* of command_script(); NULL or "": not known */
 };
 
 /* Finds or adds a task, which may have no rule. Returns its index, or a negative code. */
@@ -78,5 +79,11 @@ bool rules_need_user(const struct rules *r);
 /* Makes one line of text from the len bytes of /proc/PID/cmdline, in place: arguments are joined by single spaces. The
  * buffer has room for len + 1 bytes. */
 void command_join(char *at, size_t len);
+
+/* The kernel keeps COMM_MOST bytes of a program's name. If comm is the beginning of the name of a script, its base name
+ * is in the len bytes of /proc/PID/cmdline: the interpreter's second argument, or the third one after an option, as of
+ * `#!/bin/sh -e`. Returns false, and "", if there is none. */
+#define COMM_MOST 15u
+bool command_script(const char *at, size_t len, const char *comm, char *ret, size_t cap);
 
 #endif

@@ -240,6 +240,23 @@ def test_below_a_process(recording, tool, wait_until):
 
 
 @needs_connector
+def test_exact_name_of_more_than_15_bytes(recording, tool, wait_until):
+    """The kernel keeps 15 bytes of the name of a script. One that begins in the same way is another one."""
+    script, other = tool("nightly-build-all"), tool("nightly-build-all")
+    r = recording("--exact", script.name)
+    for path in (script, other):
+        subprocess.run([path, "0.1"], check=True)
+    after = subprocess.Popen([script, "1000"])
+    try:
+        wait_until(lambda: started(r, script.name) == 2, "both processes")
+    finally:
+        after.kill()
+        after.wait()
+    assert r.stop()[script.name]["processes_started"] == 2
+    assert [e["name"][:15] for e in r.values("exit")] == [script.name[:15]] * 2
+
+
+@needs_connector
 def test_of_a_user(recording, tool, wait_until):
     gul = tool("gul")
     r = recording("--match", gul.name, "--user", "nobody")

@@ -23,7 +23,7 @@
 
 /* ---- rules ---- */
 
-#define COMMAND(cmdline, exe, comm, exe_name, argv_name) {cmdline, exe, comm, exe_name, argv_name, true, 1000}
+#define COMMAND(cmdline, exe, comm, exe_name, argv_name) {cmdline, exe, comm, exe_name, argv_name, true, 1000, NULL}
 #define REGEX(name, regex) {.task = name, .text = regex}
 #define NAMED(name) {.text = name, .is_name = true}
 
@@ -83,6 +83,42 @@ static void test_exact_names(void **state)
     assert_int_equal(rules_match(&r, &vi), 0); /* its argument is no program */
     assert_int_equal(rules_match(&r, &shell), 2);
     assert_true(rules_need(&r, MATCH_EXE) && rules_need(&r, MATCH_CMDLINE));
+    rules_done(&r);
+}
+
+/* The kernel keeps 15 bytes of a name. */
+static void test_scripts_with_long_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *cmdline;
+        size_t len;
+        const char *comm, *name;
+    } cases[] = {
+#define CASE(cmdline, comm, name) {cmdline, sizeof(cmdline), comm, name}
+        CASE("/bin/sh\0/opt/nightly-build-all.sh\0-v", "nightly-build-a", "nightly-build-all.sh"),
+        CASE("/bin/sh\0-e\0nightly-build-all.sh", "nightly-build-a", "nightly-build-all.sh"),
+        CASE("/bin/sh\0-e\0-x\0nightly-build-all.sh", "nightly-build-a", ""),
+        CASE("vi\0nightly-build-all.sh", "vi", ""),
+        CASE("/bin/sh\0/opt/nightly-build-a", "nightly-build-a", ""), /* comm is the whole name */
+        CASE("nightly-build-all.sh\0x", "nightly-build-a", ""),
+        CASE("", "nightly-build-a", ""),
+#undef CASE
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char name[64];
+        assert_int_equal(command_script(cases[i].cmdline, cases[i].len, cases[i].comm, name, sizeof(name)),
+                         *cases[i].name != 0);
+        assert_string_equal(name, cases[i].name);
+    }
+    char name[20]; /* not enough for the name and its NUL */
+    assert_false(command_script(cases[0].cmdline, cases[0].len, cases[0].comm, name, sizeof(name)));
+    const struct rule_request request = NAMED("nightly-build-all.sh");
+    struct rules r = made(MATCH_CMDLINE, &request, 1);
+    struct command c = COMMAND("", "/bin/dash", "nightly-build-a", "dash", "sh");
+    assert_int_equal(rules_match(&r, &c), 0);
+    c.script_name = "nightly-build-all.sh";
+    assert_int_equal(rules_match(&r, &c), 1);
     rules_done(&r);
 }
 
@@ -563,6 +599,7 @@ int main(void)
         cmocka_unit_test(test_first_rule_wins),
         cmocka_unit_test(test_what_is_matched),
         cmocka_unit_test(test_exact_names),
+        cmocka_unit_test(test_scripts_with_long_names),
         cmocka_unit_test(test_bad_rules),
         cmocka_unit_test(test_command_line),
         cmocka_unit_test_setup_teardown(test_fork_and_exec, begin, end),
