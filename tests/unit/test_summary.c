@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "baro/runs.h"
 #include "baro/summary.h"
 #include "derive/summary.h"
 #include "encode/encode.h"
@@ -480,32 +479,6 @@ static void test_world_live_is_replay(void **state)
     world_free(world);
 }
 
-/* A footer without an end: the recording was stopped. Without both it was killed. */
-static void test_stopped(void **state)
-{
-    struct baro_error err = BARO_ERROR_INIT;
-    struct baro_tape *tape;
-    struct baro_summary *s;
-    for (int stopped = 0; stopped < 2; stopped++) {
-        struct tape_writer *w = new_tape(*state, NULL);
-        struct world *world = world_new(3);
-        struct baro_tape_end end = {.size = sizeof(end)};
-        world_tick(world);
-        assert_int_equal(tape_writer_commit(w, &world->sample, &err), 0);
-        if (stopped)
-            assert_int_equal(tape_writer_finish(w, &err), 0);
-        tape_writer_free(w);
-        world_free(world);
-        assert_int_equal(baro_tape_open(&tape, *state, &err), 0);
-        assert_int_equal(baro_summary_of_tape(tape, &s, &err), 0);
-        expect_words(s, PLAIN, stopped ? "recording stopped, the job was running - " : "cut off", true);
-        assert_int_equal(baro_tape_read_end(tape, &end, &err), 0);
-        assert_true(!end.ended && end.complete == stopped && end.detached == stopped);
-        baro_summary_free(s);
-        baro_tape_close(tape);
-    }
-}
-
 /* ---- golden ---- */
 
 static void test_golden_report(void **state)
@@ -698,7 +671,6 @@ int main(void)
         cmocka_unit_test(test_path_is_cut_in_the_middle),
         cmocka_unit_test_prestate(test_story_live_is_replay, at),
         cmocka_unit_test_prestate(test_world_live_is_replay, at),
-        cmocka_unit_test_prestate(test_stopped, at),
         cmocka_unit_test(test_golden_report),
         cmocka_unit_test_prestate(test_golden_rows, at),
         cmocka_unit_test_prestate(test_columns, at),

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "baro/baro.h"
 #include "baro/runs.h"
@@ -365,6 +366,35 @@ static void test_keep(void **state)
     close(parent);
 }
 
+static void expect_stopped(const struct fixture *f, bool stopped)
+{
+    struct baro_tape *t;
+    struct baro_summary *s;
+    struct baro_value v;
+    struct baro_tape_end end = {.size = sizeof end};
+    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
+    assert_int_equal(baro_tape_read_end(t, &end, NULL), 0);
+    assert_true(!end.ended && end.complete == stopped && end.detached == stopped);
+    assert_int_equal(baro_summary_of_tape(t, &s, NULL), 0);
+    assert_int_equal(baro_summary_value(s, baro_summary_fact_find("exit", "is_detached"), 0, &v), 0);
+    assert_int_equal(v.u64, stopped);
+    baro_summary_free(s);
+    baro_tape_close(t);
+}
+
+/* A footer without an end: the recorder was told to stop, and another one may go on. Without both it was killed. */
+static void test_stopped(void **state)
+{
+    struct fixture *f = *state;
+    struct stat st;
+    char path[120];
+    expect_stopped(f, true);
+    segment_path(f, SEGMENTS, path);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(truncate(path, st.st_size - 1), 0);
+    expect_stopped(f, false);
+}
+
 static void test_other_folders(void **state)
 {
     struct fixture *f = *state;
@@ -386,7 +416,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_is_one_tape), TEST(test_by_descriptor), TEST(test_each_is_a_tape), TEST(test_any_time),
         TEST(test_removed),     TEST(test_damaged),       TEST(test_growing),        TEST(test_no_room),
-        TEST(test_keep),        TEST(test_other_folders),
+        TEST(test_keep),        TEST(test_other_folders), TEST(test_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
