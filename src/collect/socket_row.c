@@ -123,25 +123,35 @@ static bool tick(void *state, const struct collector_tick *t)
     return taken;
 }
 
+/* A lower bound of 0 is no value where no socket was ever read: those that there were ended before, or are not shown. */
+static uint8_t absent_sums(const struct sockets_totals *t)
+{
+    return !t->is_bound || t->any ? BARO_PRESENT : t->denied ? BARO_ABSENT_DENIED : BARO_ABSENT_GONE;
+}
+
 void socket_row_fill(const struct socket_row *r, struct baro_sample *s)
 {
     const struct sockets_totals *t = &r->totals;
     const struct {
+        enum { OF_PROCESSES, OF_NOBODY, OF_NAMESPACES } of;
         enum job_metric id;
         uint64_t value;
-    } all[] = {{JOB_tcp_sent, t->sent},
-               {JOB_tcp_received, t->received},
-               {JOB_tcp_unattributed_sent, t->unattributed_sent},
-               {JOB_tcp_unattributed_received, t->unattributed_received},
-               {JOB_tcp_is_lower_bound, t->is_bound},
-               {JOB_net_sent, t->net_sent},
-               {JOB_net_received, t->net_received}};
+    } all[] = {{OF_PROCESSES, JOB_tcp_sent, t->sent},
+               {OF_PROCESSES, JOB_tcp_received, t->received},
+               {OF_PROCESSES, JOB_tcp_is_lower_bound, t->is_bound},
+               {OF_NOBODY, JOB_tcp_unattributed_sent, t->unattributed_sent},
+               {OF_NOBODY, JOB_tcp_unattributed_received, t->unattributed_received},
+               {OF_NAMESPACES, JOB_net_sent, t->net_sent},
+               {OF_NAMESPACES, JOB_net_received, t->net_received}};
     uint8_t why = !(r->sampling->need & BARO_SOURCE_SOCK_DIAG) ? BARO_ABSENT_NOT_ASKED
                   : r->read                                    ? t->absent
                                                                : BARO_ABSENT_NOT_YET;
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
-        bool is_net = all[i].id == JOB_net_sent || all[i].id == JOB_net_received;
-        uint8_t absent = is_net && r->read ? t->net_absent : why;
+        uint8_t absent = why;
+        if (r->read && all[i].of == OF_NAMESPACES)
+            absent = t->net_absent;
+        else if (!why && all[i].of == OF_PROCESSES)
+            absent = absent_sums(t);
         s->job_absent[all[i].id] = absent;
         s->job[all[i].id] = absent ? 0 : all[i].value;
     }

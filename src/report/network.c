@@ -26,23 +26,27 @@ void report_network(struct lines *l, const struct baro_summary *s)
     struct baro_value sent = report_fact(s, "job", "tcp_sent_bytes"),
                       received = report_fact(s, "job", "tcp_received_bytes"),
                       other_sent = report_fact(s, "job", "tcp_unattributed_sent_bytes"),
-                      other_received = report_fact(s, "job", "tcp_unattributed_received_bytes");
+                      other_received = report_fact(s, "job", "tcp_unattributed_received_bytes"),
+                      net_sent = report_fact(s, "job", "net_sent_bytes"),
+                      net_received = report_fact(s, "job", "net_received_bytes");
     struct buf b = {0};
     if (sent.absent == BARO_ABSENT_NOT_ASKED || sent.absent == BARO_ABSENT_UNKNOWN ||
         sent.absent == BARO_ABSENT_NOT_YET ||
         (!sent.absent && !is_some(sent) && !is_some(received) && !is_some(other_sent) && !is_some(other_received) &&
-         !is_some(report_fact(s, "job", "net_received_bytes"))))
+         !is_some(net_sent) && !is_some(net_received)))
         return; /* not asked for, an older tape, a very short job, or nothing */
     lines_begin(l, "network", TONE_FAINT);
     if (sent.absent) {
-        buf_printf(&b, "tcp not known: %s", baro_absent_name((enum baro_absent)sent.absent));
+        buf_printf(&b, "tcp not known: %s",
+                   sent.absent == BARO_ABSENT_GONE ? "its sockets ended before they were read"
+                                                   : baro_absent_name((enum baro_absent)sent.absent));
         lines_part(l, &b);
     }
     traffic(l, &b, "tcp ", sent, received);
     if (is_some(other_sent) || is_some(other_received))
-        traffic(l, &b, "sockets too short to tell whose: ", other_sent, other_received);
-    traffic(l, &b, "its own namespace: ", report_fact(s, "job", "net_sent_bytes"),
-            report_fact(s, "job", "net_received_bytes"));
+        traffic(l, &b, "sockets too short to tell whose, the job's or others': ", other_sent, other_received);
+    if (is_some(net_sent) || is_some(net_received))
+        traffic(l, &b, "its own namespace: ", net_sent, net_received);
     lines_end(l);
     buf_done(&b);
 }

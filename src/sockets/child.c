@@ -38,7 +38,8 @@ struct reader {
     uint32_t asked_seen;
     size_t owner; /* whose descriptors are read */
     int fd_dir;
-    int failed; /* -errno */
+    bool denied; /* the descriptors of some process may not be read */
+    int failed;  /* -errno */
 };
 
 /* ---- the kernel's answers ---- */
@@ -150,7 +151,7 @@ static void read_processes(struct reader *r)
     for (r->owner = 0; r->owner < r->owners.n; r->owner++) {
         struct owner *o = &r->owners.at[r->owner];
         o->absent = read_descriptors(r, o->key);
-        r->owners.is_bound = r->owners.is_bound || o->absent == BARO_ABSENT_DENIED;
+        r->denied = r->denied || o->absent == BARO_ABSENT_DENIED;
     }
 }
 
@@ -174,7 +175,9 @@ static void publish(struct reader *r, uint64_t cpu_ns)
     t->received = o->received;
     t->unattributed_sent = o->unattributed_sent;
     t->unattributed_received = o->unattributed_received;
-    t->is_bound = o->is_bound || r->places.denied || !o->ends_known || owners_pending(o);
+    t->is_bound = o->is_bound || r->denied || r->places.denied || !o->ends_known || owners_pending(o);
+    t->any = o->any;
+    t->denied = r->places.denied || r->denied;
     t->cpu_ns = cpu_ns;
     t->n = (uint32_t)o->n;
     worker_write_begin(&r->shared->answer_turn);

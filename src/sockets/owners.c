@@ -201,6 +201,7 @@ int owners_socket(struct owners *o, const struct diag_socket *now)
     if (!s)
         return -ENOMEM;
     s->reading = o->reading;
+    o->any |= is_held;
     if (is_held)
         s->owner = held->owner;
     if (now->has_bytes) /* one that is held by a process that is no member is not counted further */

@@ -49,6 +49,7 @@ struct owners {
     uint64_t sent, received;
     uint64_t unattributed_sent, unattributed_received; /* of sockets that ended before it was known whose they were */
     bool is_bound; /* some bytes may be missing */
+    bool any;      /* some process had a socket */
 };
 
 int owners_init(struct owners *o);

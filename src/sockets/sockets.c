@@ -91,6 +91,7 @@ bool sockets_take(struct sockets *s, struct sockets_totals *ret, const struct ow
     s->last.unattributed_sent += s->before.unattributed_sent;
     s->last.unattributed_received += s->before.unattributed_received;
     s->last.is_bound = s->last.is_bound || s->before.is_bound;
+    s->last.any = s->last.any || s->before.any;
     *ret = s->last;
     *ret_rows = s->answer.row;
     return true;

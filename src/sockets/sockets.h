@@ -22,6 +22,7 @@ struct sockets_totals {
     uint64_t net_received, net_sent;
     uint8_t net_absent, absent; /* enum baro_absent */
     bool is_bound;              /* sent and received may be too small */
+    bool any, denied;           /* some process had a socket; some process or namespace may not be read */
     uint32_t n;                 /* processes */
 };
 
