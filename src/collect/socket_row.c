@@ -123,7 +123,7 @@ static bool tick(void *state, const struct collector_tick *t)
     return taken;
 }
 
-/* A lower bound of 0 is no value where no socket was ever read: those that there were ended before, or are not shown. */
+/* A lower bound of 0 is no value where no socket was ever read: those that there were ended before, or are hidden. */
 static uint8_t absent_sums(const struct sockets_totals *t)
 {
     return !t->is_bound || t->any ? BARO_PRESENT : t->denied ? BARO_ABSENT_DENIED : BARO_ABSENT_GONE;
