@@ -58,9 +58,9 @@ static int check_targets(struct cli *cli, const struct record_settings *s)
     if (!s->n_pids && !s->cgroup && !s->machine && !selects && !select->file)
         return cli_failf(cli, "what is to be recorded? Give --pid N, --cgroup PATH, --match REGEX, --task FILE, or "
                               "--host for the machine alone");
-    if ((selects || select->file) && (s->n_pids || s->cgroup))
-        return cli_failf(cli, "--%s and %s: one of them (--under PID matches below a process)",
-                         selects ? "match" : "task", s->n_pids ? "--pid" : "--cgroup");
+    if (select->file && (s->n_pids || s->cgroup))
+        return cli_failf(cli, "--task and %s: one of them; the tasks of a file have keys for that",
+                         s->n_pids ? "--pid" : "--cgroup");
     if (s->n_pids && s->cgroup)
         return cli_failf(cli, "--pid and --cgroup: one of them");
     if (s->machine && !s->host)
@@ -74,12 +74,12 @@ static void target_of(const struct record_settings *s, const struct task_file *f
     fd_hold_standard();
     if (file)
         snprintf(name, cap, "%s", *file->job ? file->job : "tasks");
-    else if (s->select.n_rules)
-        snprintf(name, cap, "tasks");
     else if (s->cgroup)
         group_name(s->cgroup, name, cap);
     else if (s->n_pids)
         target_name(s->pids[0], name, cap);
+    else if (s->select.n_rules)
+        snprintf(name, cap, "tasks");
     else
         snprintf(name, cap, "host");
 }

@@ -30,7 +30,8 @@ int select_take_under(void *at, const char *text, struct baro_error *err);
              "programs that end before their command is read: what may be incomplete is marked as a lower bound. " \
              "Reading commands takes at most half of --overhead. baro itself, the processes that started it " \
              "(shell, sudo) and kernel threads never belong to a task. The recording ends with INT or TERM, after " \
-             "--for, or when --under ends. baro summary --by task shows the tasks."}, \
+             "--for, or when --under ends. With --pid or --cgroup the job is what these name, and its processes that " \
+             "fit are its tasks; the others are in none. baro summary --by task shows the tasks."}, \
     {.name = "name", \
      .argument = "NAME=REGEX", \
      .type = OPT_PARSED, \

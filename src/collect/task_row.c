@@ -68,14 +68,14 @@ static int add_pins(struct task_row *r, const struct select_options *o, struct b
     return code;
 }
 
-int task_row_use(struct task_row *r, const struct select_options *o, struct baro_error *err)
+int task_row_use(struct task_row *r, const struct select_options *o, bool selects, struct baro_error *err)
 {
     struct job *job = r->sampling->job;
     const struct rules *rules = o->rules;
     size_t n = rules->n_tasks;
     r->value = calloc(n, sizeof(*r->value));
     r->absent = calloc(n, sizeof(*r->absent));
-    if (!r->value || !r->absent || job_use_tasks(job, n) < 0)
+    if (!r->value || !r->absent || job_use_tasks(job, n, selects) < 0)
         return error_set(err, -ENOMEM, "out of memory");
     for (size_t i = 0; i < rules->n; i++)
         job->tasks[rules->at[i].task].has_rules = true;

@@ -29,8 +29,9 @@ struct task_row {
 extern const struct collector task_collector;
 void task_row_init(struct task_row *r, struct sampling *sampling);
 
-/* Makes an entity and a task of the job for each name, and finds control groups. Returns 0 or a negative code. */
-int task_row_use(struct task_row *r, const struct select_options *options, struct baro_error *err);
+/* Makes an entity and a task of the job for each name, and finds control groups. selects: as of job_use_tasks().
+ * Returns 0 or a negative code. */
+int task_row_use(struct task_row *r, const struct select_options *options, bool selects, struct baro_error *err);
 
 /* The number of the task of this name in a job that has other members, too: a new one, unless there is one. Returns a
  * negative code if there can be no more. */

@@ -52,13 +52,15 @@ const struct cli_command cli_commands[] = {
      .summary = "record what already runs: processes, a control group, tasks or the machine",
      .about = "Attaches to running processes and records them and their descendants (--pid), or all processes of a "
               "control group (--cgroup), or each process of the machine whose command matches, also those that start "
-              "later (--match, --name, --exact), or the machine without any process (--host alone).\n\n"
+              "later (--match, --name, --exact), or the machine without any process (--host alone). With --pid or "
+              "--cgroup, --match and its like name the tasks of what is recorded.\n\n"
               "The recording ends when the last of these processes has ended, after the time of --for, or when baro "
               "receives SIGINT or SIGTERM. The processes are never signalled or stopped.\n\n"
               "Totals count from the moment of attaching. What was used before is listed separately.",
      .examples = "baro record --pid 1234\trecord process 1234 and its descendants until they have ended\n"
                  "baro record --cgroup system.slice/cron.service\trecord a service\n"
                  "baro record --name sort=^sort --exact gzip\trecord each sort and each gzip, as two tasks\n"
+                 "baro record --cgroup user.slice --name cc='^[^ ]*cc1'\trecord a control group, with a task\n"
                  "baro record --host --for 10min -o idle.baro\trecord the machine for ten minutes",
      .options = options_record,
      .function = cmd_record,

@@ -9,12 +9,12 @@
 
 #define ANCESTORS_MOST 64
 
-int job_use_tasks(struct job *j, size_t n)
+int job_use_tasks(struct job *j, size_t n, bool selects)
 {
     j->tasks = calloc(n, sizeof(*j->tasks));
     j->n_tasks = j->tasks ? n : 0;
-    j->selected = true;
-    j->open = true; /* processes join without an event */
+    j->selected = selects;
+    j->open |= selects; /* processes join without an event */
     return j->tasks ? 0 : -ENOMEM;
 }
 
@@ -212,6 +212,38 @@ void job_inherit(struct job *j, struct member *m, const struct member *parent)
     job_label(j, m, task, m->row.first_ns, false);
 }
 
+/* Its I/O is left out: a parent that is a process of the task may have taken it over. */
+void job_label_exit(struct job *j, struct baro_exit *e, unsigned task, uint64_t begin_ns)
+{
+    struct job_task *t = &j->tasks[task - 1];
+    e->value[EXIT_task] = t->id;
+    e->absent[EXIT_task] = BARO_PRESENT;
+    if (!t->started || begin_ns < t->begin_ns)
+        t->begin_ns = begin_ns;
+    t->started++;
+    t->gone++;
+    t->peak = max_u64(t->peak, t->living + 1);
+    t->io_unread++;
+    t->unread += e->absent[EXIT_cpu] || e->source == BARO_EXIT_LAST_SAMPLE || e->source == BARO_EXIT_EVENT;
+    t->ended[TASK_cpu] += e->value[EXIT_cpu];
+    t->ended[TASK_cpu_user] += e->value[EXIT_cpu_user];
+    t->ended[TASK_run_delay] += e->value[EXIT_run_delay];
+    t->rss_peak = max_u64(t->rss_peak, e->value[EXIT_rss_peak]);
+    uint64_t since = max_u64(begin_ns, t->until_ns);
+    if (!t->living && e->t_ns > since)
+        t->active_ns += e->t_ns - since;
+    t->until_ns = max_u64(t->until_ns, e->t_ns);
+}
+
+void job_label_missed(struct job *j, unsigned task)
+{
+    struct job_task *t = &j->tasks[task - 1];
+    t->started++;
+    t->gone++;
+    t->unread++;
+    t->io_unread++;
+}
+
 static bool is_started_by(const struct member *m, const struct member *root)
 {
     for (int i = 0; m && i < ANCESTORS_MOST; i++) {
@@ -316,7 +348,7 @@ static void finish(const struct job *j, struct job_task *t, uint64_t now_ns, uin
     v[TASK_processes_unread] = t->group_now.known ? 0 : t->unread;
     v[TASK_processes_io_unread] += t->io_unread; /* to the living whose I/O can't be read */
     v[TASK_commands_unread] = t->has_rules ? j->commands_unread : 0;
-    bool unknown = j->selected ? j->commands_unknown || t->is_group : !j->events || j->lossy;
+    bool unknown = t->has_rules || j->selected ? j->commands_unknown || t->is_group : !j->events || j->lossy;
     absent[TASK_commands_unread] = unknown ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
     v[TASK_process_samples] = t->samples;
     v[TASK_active] = t->active_ns + (t->living && now_ns > t->since_ns ? now_ns - t->since_ns : 0);

@@ -29,8 +29,8 @@ struct job_task {
     uint64_t extra_user, extra_system; /* of it what the processes that are known did not use; may wrap */
 };
 
-/* To be called before the first member is added. Returns 0 or -ENOMEM. */
-int job_use_tasks(struct job *j, size_t n);
+/* To be called before the first member joins a task. selects: each member belongs to one. Returns 0 or -ENOMEM. */
+int job_use_tasks(struct job *j, size_t n, bool selects);
 /* The member belongs to this task, counted from 1, since begin_ns. */
 void job_join(struct job *j, struct member *m, unsigned task, uint64_t begin_ns);
 /* The member goes on and is none any more: what it has used by now, as its row says, stays with its task. */
@@ -46,6 +46,10 @@ int job_add_task(struct job *j, uint32_t id);
 void job_label(struct job *j, struct member *m, unsigned task, uint64_t since_ns, bool from_now);
 void job_inherit(struct job *j, struct member *m, const struct member *parent);
 void job_label_below(struct job *j, struct member *root, unsigned task);
+/* The process whose exit record this is belonged to the task since begin_ns, which was not known when it was made. */
+void job_label_exit(struct job *j, struct baro_exit *e, unsigned task, uint64_t begin_ns);
+/* A process of the task has ended, and what it used was counted for no task. */
+void job_label_missed(struct job *j, unsigned task);
 
 /* Adds what the members have now to the sums of all tasks: n rows of TASK_MAX values. sampled: they are in a sample of
  * time now_ns. */

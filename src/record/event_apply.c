@@ -62,7 +62,7 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
     }
     if (job_was_reported(&r->job, e->pid, t))
         return;
-    if ((!parent && !gone) || !r->options->children || r->options->select) {
+    if ((!parent && !gone) || !r->options->children || recorder_selects(r->options)) {
         r->all->foreign_forks++;
         return;
     }

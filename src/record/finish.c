@@ -72,6 +72,8 @@ void recorder_finish(struct recorder *r)
     if (r->started) {
         event_drain(r->all);
         wait_for_exits(r);
+        if (r->selector && !r->job.selected)
+            label_finish(r);
         tasks_look(r);
         if (r->options->children)
             sampler_scan_wrapper(&r->sampler); /* finds orphans whose fork was not reported */

@@ -225,7 +225,7 @@ int header_fill(struct baro_header *h, const struct record_options *o, uint64_t 
             memcpy(h->targets, o->targets, o->n_targets * sizeof(*h->targets));
         h->n_targets = h->targets ? o->n_targets : 0;
     }
-    if (o->select)
+    if (recorder_selects(o))
         return fill_tasks(h, o->select->rules);
     return o->cgroup ? fill_group(h, o->cgroup) : fill_argv(h, o->argv, o->cmdline);
 }

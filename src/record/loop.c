@@ -146,7 +146,7 @@ bool loop_is_over(const struct recorder *r)
         return false;
     if (r->wrapper)
         return r->wrapper_lost && all_ended(r);
-    if (r->options->select)
+    if (recorder_selects(r->options))
         return r->options->select->ends && r->selected && all_ended(r);
     return r->job.targets == 0 && !r->options->host_alone && !r->options->cgroup;
 }

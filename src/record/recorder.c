@@ -322,6 +322,7 @@ void recorder_close(struct recorder *r)
     fd_close(r->sys_fd);
     marks_close(r);
     tasks_close(r);
+    label_close(r);
     limits_close(r);
     if (r->options->own_group)
         own_remove(r->options->own_group);
@@ -398,7 +399,7 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
         .wanted = o->wanted,
         .overhead_ppm = o->overhead_ppm,
         .cmdline = o->cmdline,
-        .children = o->children && !o->select,
+        .children = o->children && !recorder_selects(o),
         .helper = true,
         .start_monotonic_ns = now,
         .page_size = r->header.page_size,
@@ -484,7 +485,7 @@ static void report_attached(struct recorder *r)
     }
     uint64_t before_ns;
     sampler_group_counts(&r->sampler, &before_ns);
-    if (r->options->cgroup || r->options->select)
+    if (r->options->cgroup || recorder_selects(r->options))
         recorder_event(r, BARO_EVENT_START, NULL, before_ns, "attached");
 }
 
@@ -501,8 +502,10 @@ int recorder_begin(struct recorder *r, const struct record_options *options, str
     int code = prepare(r, options, err);
     if (code == 0) {
         event_open(r);
-        code = options->select ? record_select_open(r, err) : targets_open(r, err);
+        code = recorder_selects(options) ? 0 : targets_open(r, err);
     }
+    if (code == 0 && options->select)
+        code = record_select_open(r, err);
     if (code == 0)
         code = start_tape(r, err);
     if (code < 0)

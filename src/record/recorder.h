@@ -75,8 +75,13 @@ struct recorder {
         uint64_t since_ns;
     } roots[TASK_ROOTS_MOST]; /* tasks.c: they start a task, and are no members yet */
     size_t n_roots;
+    struct label_wait *label_waits; /* label.c */
+    size_t n_label_waits, cap_label_waits;
     size_t tasks_on_tape;
-    struct baro_exit **held_exits;
+    struct held_exit {
+        struct baro_exit *exit;
+        uint64_t held_ns;
+    } *held_exits;
     size_t n_held_exits, cap_held_exits;
     uint64_t tasks_lost;       /* lines that named a task and could not be followed */
     uint64_t select_lost;      /* events that the selector lost, as reported so far */
@@ -91,6 +96,13 @@ struct recorder {
     int target_fds[TARGETS_MAX];
     struct baro_key target_keys[TARGETS_MAX];
 };
+
+/* The processes that are selected are its members; else they get their tasks (label.c), and it has other members, too.
+ */
+static inline bool recorder_selects(const struct record_options *o)
+{
+    return o->select && !o->n_targets && !o->cgroup;
+}
 
 /* header.c */
 int header_fill(struct baro_header *h, const struct record_options *o, uint64_t now_monotonic_ns);
@@ -153,17 +165,26 @@ int record_sandboxes(struct recorder *r, struct baro_error *err); /* directories
 int record_select_open(struct recorder *r, struct baro_error *err);
 void record_select_ready(struct recorder *r);
 void record_select_turn(struct recorder *r); /* before each tick */
+/* Another process selects, and it did not report the member: does that belong to its task no more? */
+bool record_select_sweep(const struct recorder *r, const struct member *m);
 void record_select_close(struct recorder *r);
+
+/* label.c: members that fit a rule get their tasks */
+void label_change(struct recorder *r, const struct watch_change *c); /* from the process that selects */
+void label_turn(struct recorder *r);                                 /* before each tick */
+void label_finish(struct recorder *r); /* reads what is reported of processes that have just ended */
+void label_close(struct recorder *r);
 
 /* tasks.c: tasks that the job itself names (baro run --task) */
 void tasks_begin(struct recorder *r); /* the task of the whole job, if it has one */
 void tasks_run(struct recorder *r, const char *name, struct baro_key root);
 /* After events were read, and before exits are reported: reads new lines, and finds the processes of earlier ones. */
 void tasks_look(struct recorder *r);
-/* The exit of a process whose task no sample on the tape has: it is written after the next one. Returns false if it is
- * not held. */
+/* The exit of a process whose task no sample on the tape has, or may still become known (label.c): it is written after
+ * a later one. Returns false if it is not held. */
 bool tasks_hold_exit(struct recorder *r, const struct baro_exit *e);
 void tasks_written(struct recorder *r, const struct baro_sample *s);
+void tasks_release(struct recorder *r, uint64_t before_ns); /* writes the exits that were held before */
 void tasks_close(struct recorder *r);
 
 /* limits.c */

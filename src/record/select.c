@@ -98,15 +98,24 @@ static void sweep(struct recorder *r)
     sampler_advance(&r->sampler);
     for (size_t i = r->job.tree.n; i-- > 0;) {
         struct member *m = i < r->job.tree.n ? r->job.tree.at[i] : NULL;
-        bool unconfirmed = m && m->task && !m->confirmed && !m->task_over && !is_whole(r, m->task);
-        if (unconfirmed && !select_is_barred(r->selector, m->row.key))
+        if (m && record_select_sweep(r, m))
             leave(r, m);
     }
+}
+
+bool record_select_sweep(const struct recorder *r, const struct member *m)
+{
+    bool unconfirmed = m->task && !m->confirmed && !m->task_over && !is_whole(r, m->task);
+    return unconfirmed && !select_is_barred(r->selector, m->row.key);
 }
 
 static void on_change(void *context, const struct watch_change *c)
 {
     struct recorder *r = context;
+    if (!r->job.selected) {
+        label_change(r, c);
+        return;
+    }
     if (c->what == WATCH_READY && !r->selected) {
         sweep(r);
         r->selected = true;
@@ -152,17 +161,27 @@ static int watch_under(struct recorder *r, struct baro_error *err)
     return 0;
 }
 
+/* A process that joins may have any ancestors, so no event may be dropped, and perf does not cover it. */
+static void hear_all(struct recorder *r)
+{
+    r->all->stash_long = true;
+    r->all->filter_tried = true;
+    if (r->all->forks)
+        event_open_usage(r);
+    r->perf_due_ns = 0;
+}
+
 int record_select_open(struct recorder *r, struct baro_error *err)
 {
     struct select_options o = *r->options->select;
-    r->all->stash_long = true;
+    bool selects = recorder_selects(r->options);
     o.proc_fd = r->proc_fd;
     o.root_fd = r->root_fd;
     o.overhead_ppm = r->options->overhead_ppm;
     o.no_events = r->options->no_events || !r->all->forks;
-    int code = watch_under(r, err);
+    int code = selects ? watch_under(r, err) : 0;
     if (code == 0)
-        code = task_row_use(&r->sampler.tasks, &o, err);
+        code = task_row_use(&r->sampler.tasks, &o, selects, err);
     if (code == 0)
         code = record_sandboxes(r, err);
     o.pins = r->sampler.tasks.pins;
@@ -171,11 +190,8 @@ int record_select_open(struct recorder *r, struct baro_error *err)
     if (code < 0)
         return code;
     r->sampler.tasks.selector = r->selector;
-    r->all->filter_tried = true; /* a process that joins may have any ancestors, so no event may be dropped */
-    r->perf_due_ns = 0;     /* perf does not cover processes that join */
-    if (r->all->forks)
-        event_open_usage(r);
-    r->perf_due_ns = 0;
+    if (selects)
+        hear_all(r);
     uint64_t until = clock_monotonic_ns() + READY_WITHIN;
     while (!r->selected && !select_is_stuck(r->selector) && clock_monotonic_ns() < until) {
         struct pollfd p = {.fd = select_fd(r->selector), .events = POLLIN};
@@ -242,6 +258,10 @@ void record_select_turn(struct recorder *r)
         recorder_event(r, BARO_EVENT_LOSSY, NULL, lost - r->select_lost, "connector of the process that selects");
         r->select_lost = lost;
     }
+    if (r->job.selected)
+        return;
+    record_select_ready(r);
+    label_turn(r);
 }
 
 void record_select_close(struct recorder *r)

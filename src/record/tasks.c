@@ -15,6 +15,7 @@
 
 #define ROOT_WAIT (10 * NS_PER_SEC) /* without events, a new process is found by a scan */
 #define START_SLACK (20 * NS_PER_MS)
+#define HELD_MOST 1024u
 
 /* Returns its number, or 0. */
 static unsigned task_named(struct recorder *r, const char *name)
@@ -58,7 +59,7 @@ static struct member *find_root(const struct recorder *r, struct baro_key key)
 void tasks_run(struct recorder *r, const char *name, struct baro_key key)
 {
     if (r->options->select)
-        return; /* its members are selected otherwise */
+        return; /* rules decide which members are tasks */
     struct member *root = find_root(r, key);
     unsigned task = task_named(r, name);
     if (!task)
@@ -89,18 +90,22 @@ void tasks_look(struct recorder *r)
 
 bool tasks_hold_exit(struct recorder *r, const struct baro_exit *e)
 {
-    if (e->absent[EXIT_task] || r->sampler.tasks.table.n == r->tasks_on_tape)
+    bool labels = r->selector && !r->job.selected && !r->finishing, has_task = !e->absent[EXIT_task];
+    bool task_is_new = has_task && r->sampler.tasks.table.n != r->tasks_on_tape;
+    if (!task_is_new && (has_task || !labels || r->n_held_exits >= HELD_MOST))
         return false;
     if (r->n_held_exits == r->cap_held_exits) {
         size_t cap = 2 * r->cap_held_exits + 16;
-        struct baro_exit **grown = realloc(r->held_exits, cap * sizeof(*grown));
+        struct held_exit *grown = realloc(r->held_exits, cap * sizeof(*grown));
         if (!grown)
             return false;
         r->held_exits = grown;
         r->cap_held_exits = cap;
     }
-    if (baro_exit_copy(e, &r->held_exits[r->n_held_exits], NULL) < 0)
+    struct held_exit *held = &r->held_exits[r->n_held_exits];
+    if (baro_exit_copy(e, &held->exit, NULL) < 0)
         return false;
+    held->held_ns = sampler_now(&r->sampler);
     r->n_held_exits++;
     return true;
 }
@@ -111,18 +116,31 @@ void tasks_written(struct recorder *r, const struct baro_sample *s)
     if (n != r->sampler.tasks.table.n)
         return;
     r->tasks_on_tape = n;
+    if (!r->selector || r->finishing) /* else label_turn() does it */
+        tasks_release(r, UINT64_MAX);
+}
+
+void tasks_release(struct recorder *r, uint64_t before_ns)
+{
+    size_t kept = 0;
     for (size_t i = 0; i < r->n_held_exits; i++) {
-        tape_writer_exit(r->writer, r->held_exits[i]);
-        baro_exit_free(r->held_exits[i]);
+        struct held_exit *held = &r->held_exits[i];
+        bool is_early = !held->exit->absent[EXIT_task] && r->sampler.tasks.table.n != r->tasks_on_tape;
+        if (is_early || held->held_ns >= before_ns) {
+            r->held_exits[kept++] = *held;
+            continue;
+        }
+        tape_writer_exit(r->writer, held->exit);
+        baro_exit_free(held->exit);
+        r->pending++;
     }
-    r->pending += r->n_held_exits;
-    r->n_held_exits = 0;
+    r->n_held_exits = kept;
 }
 
 void tasks_close(struct recorder *r)
 {
     while (r->n_held_exits)
-        baro_exit_free(r->held_exits[--r->n_held_exits]);
+        baro_exit_free(r->held_exits[--r->n_held_exits].exit);
     free(r->held_exits);
     r->held_exits = NULL;
 }

@@ -369,7 +369,7 @@ def test_a_tape_without_tasks(run, tape):
         (["--match", "a("], "'a(' is not a regular expression"),
         (["--match", ""], "an empty text fits every process"),
         (["--name", "gul"], "is not NAME=REGEX"),
-        (["--match", "x", "--pid", "1"], "--match and --pid: one of them"),
+        (["--match", "x", "--pid", "1", "--cgroup", "x"], "--pid and --cgroup: one of them"),
         (["--children", "--host"], "go with --match, --name or --exact"),
         (["--match", "x", "--user", "nobody of this name"], "has no user"),
         (["--match", "x", "--under", "4194304"], "no process has the pid 4194304"),

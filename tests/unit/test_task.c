@@ -48,7 +48,7 @@ static int begin(void **state)
     const struct job_sink sink = {on_exit_record, on_event_record, &r};
     *state = &r;
     int code = job_init(&r.job, &sink, true, 0, 100);
-    code = code < 0 ? code : job_use_tasks(&r.job, 2);
+    code = code < 0 ? code : job_use_tasks(&r.job, 2, true);
     for (size_t i = 0; i < r.job.n_tasks; i++)
         r.job.tasks[i].has_rules = true;
     return code;
@@ -237,6 +237,35 @@ static void test_lower_bounds(void **state)
     assert_int_equal(r->absent[1][TASK_commands_unread], BARO_ABSENT_UNKNOWN);
 }
 
+/* Its exit record was made before it was known that it fits. */
+static void test_label_of_an_exit(void **state)
+{
+    struct recording *r = *state;
+    struct baro_exit e = {.t_ns = 9 * MS, .source = BARO_EXIT_TASKSTATS};
+    e.absent[EXIT_task] = BARO_ABSENT_NOT_ASKED;
+    e.value[EXIT_cpu] = 5 * MS;
+    e.value[EXIT_cpu_user] = 3 * MS;
+    job_label_exit(&r->job, &e, 2, 2 * MS);
+    assert_true(!e.absent[EXIT_task] && e.value[EXIT_task] == r->job.tasks[1].id);
+    e.source = BARO_EXIT_LAST_SAMPLE;
+    e.t_ns = 12 * MS;
+    job_label_exit(&r->job, &e, 2, 8 * MS);
+    job_label_missed(&r->job, 1);
+    sample(r, 20 * MS);
+    const uint64_t *v = r->value[1];
+    assert_int_equal(v[TASK_cpu], 10 * MS);
+    assert_int_equal(v[TASK_cpu_user], 6 * MS);
+    assert_int_equal(v[TASK_active], 10 * MS); /* from 2 to 12 ms */
+    assert_int_equal(v[TASK_begin], 2 * MS);
+    assert_int_equal(v[TASK_end], 12 * MS);
+    assert_int_equal(v[TASK_processes_started], 2);
+    assert_int_equal(v[TASK_processes_ended], 2);
+    assert_int_equal(v[TASK_processes_unread], 1);
+    assert_int_equal(v[TASK_processes_io_unread], 2);
+    assert_int_equal(r->value[0][TASK_processes_started], 1);
+    assert_int_equal(r->value[0][TASK_processes_unread], 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +275,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_leaves, begin, end),
         cmocka_unit_test_setup_teardown(test_unread, begin, end),
         cmocka_unit_test_setup_teardown(test_lower_bounds, begin, end),
+        cmocka_unit_test_setup_teardown(test_label_of_an_exit, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
