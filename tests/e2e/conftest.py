@@ -264,13 +264,14 @@ class Runner:
             time.sleep(0.01)
 
     def listens(self, tape):
-        """Does a running recording receive events yet? Without the connector it uses perf, which begins some samples
-        after the job."""
-        if not self.instants(tape):
+        """Does a running recording receive events yet? Without the connector it tries perf, which it opens before the
+        first sample that is taken 20 ms or more after the start."""
+        instants = self.instants(tape)
+        if not instants:
             return False
-        if self.summary(tape)["accounting"]["event_source"] != "perf":
+        if self.summary(tape)["accounting"]["event_source"] == "connector":
             return True
-        return any(e["event"] == "source" for e in self.export(tape, "event"))
+        return instants[-1] > 100_000_000 or any(e["event"] == "source" for e in self.export(tape, "event"))
 
     def record_gated(self, tape, argv, reached, *options, status=0, **kw):
         """Records a command that reads a byte from the FIFO `gate` in its work folder at some point. It gets the byte
