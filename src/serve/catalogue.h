@@ -39,7 +39,9 @@ struct job {
     struct baro_tape *tape;
     struct baro_summary *summary;
     struct baro_verdicts *verdicts;
-    struct baro_sample *now, *before; /* the last two samples; NULL: there are not so many */
+    struct baro_sample *now;     /* the last sample; NULL: there is none */
+    struct baro_sample *before;  /* an earlier one, half a second or more ago: for rates; NULL: there is none */
+    struct baro_sample *between; /* becomes `before` in its turn; may be `now` itself */
     uint64_t grown_ns, ended_ns;      /* CLOCK_MONOTONIC */
     struct baro_tape_end end;
 };

@@ -16,6 +16,7 @@
 
 #define HEAD_NS (200 * NS_PER_MS)    /* of CPU time, for the head of a tape, */
 #define READ_NS (2 * NS_PER_SEC)     /* for all of it, or for what is new of one that runs */
+#define RATE_NS (NS_PER_SEC / 2)     /* rates are of so long at least: of 10 ms they would say little */
 #define STILL_NS NS_PER_SEC          /* without growth for so long: is it still written? */
 #define KEPT_NS (300 * NS_PER_SEC)   /* the last samples of a job that has ended, for those who ask seldom */
 
@@ -245,12 +246,14 @@ static void let_go(struct job *job)
     baro_tape_close(job->tape);
     baro_summary_free(job->summary);
     baro_verdicts_free(job->verdicts);
+    if (job->between != job->now)
+        baro_sample_free(job->between);
     baro_sample_free(job->now);
     baro_sample_free(job->before);
     job->tape = NULL;
     job->summary = NULL;
     job->verdicts = NULL;
-    job->now = job->before = NULL;
+    job->now = job->before = job->between = NULL;
 }
 
 void follow_head(struct job *job, struct found *ret)
@@ -276,9 +279,14 @@ static int keep_sample(struct job *job, const struct baro_sample *s, struct baro
     int code = baro_sample_copy(s, &copy, err);
     if (code < 0)
         return code;
-    baro_sample_free(job->before);
-    job->before = job->now;
+    if (job->now != job->between)
+        baro_sample_free(job->now);
     job->now = copy;
+    if (job->between && baro_sample_t_ns(copy) - baro_sample_t_ns(job->between) < RATE_NS)
+        return 0;
+    baro_sample_free(job->before);
+    job->before = job->between;
+    job->between = copy;
     return 0;
 }
 

@@ -4,8 +4,10 @@
 const $ = id => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";
 const PAGE = 25, POINTS = 90;
-const jobs = new Map();    /* that run: id -> {row, node, curve: [[t_ns, cores], ...], tasks} */
-let offset = 0, search = "", cpus = 0, memory = 0;
+const SHOWN = 50, DENSE = 8;    /* of the jobs that run, at most; above this number each is a line */
+const jobs = new Map();         /* those that run and are shown: id -> {row, node, curve: [[t_ns, cores], ...], tasks} */
+const running = new Set();      /* the ids of those that run, as far as events named them */
+let total = 0, offset = 0, search = "", cpus = 0, memory = 0;
 
 /* ---- text ---- */
 
@@ -100,28 +102,42 @@ function value(name) {
   return {node: make("div", {class: "value"}, make("h3", {text: name}), big), big};
 }
 
+/* The curve of a job is read when it can be seen, one after the other: the server reads a whole tape for it. */
+let curves = Promise.resolve();
+const inView = new IntersectionObserver(entries => {
+  for (const entry of entries) {
+    const job = entry.isIntersecting && jobs.get(entry.target.dataset.id);
+    if (!job) continue;
+    inView.unobserve(entry.target);
+    curves = curves.then(() => jobs.has(job.row.id) ? readCurve(job) : null);
+  }
+});
+
 function newJob(row) {
   const job = {row, curve: [], values: {cores: value("Cores"), memory: value("Memory"), processes: value("Processes"), cpu: value("CPU time")}};
   job.since = make("span", {class: "since"});
   job.svg = drawn("svg", {class: "curve", viewBox: "0 0 100 52", preserveAspectRatio: "none", role: "img", "aria-label": "cores over time"});
+  job.scale = make("h3", {text: "\u00a0"});
   job.tasks = make("table", {class: "tasks", hidden: ""});
-  job.node = make("article", {class: "job"},
+  job.node = make("article", {class: "job", "data-id": row.id},
     make("div", {class: "top"}, make("a", {href: report(row.id), title: "Open the report"}, make("code", {text: plain(row.title)})), job.since),
-    make("div", {class: "values"}, ...Object.values(job.values).map(v => v.node), make("div", {class: "value spark"}, job.svg)), job.tasks);
+    make("div", {class: "values"}, ...Object.values(job.values).map(v => v.node), make("div", {class: "value spark"}, job.scale, job.svg)), job.tasks);
   jobs.set(row.id, job);
-  readCurve(job);
+  inView.observe(job.node);
   return job;
 }
 
 function showValue(v, text, lower, unit) {
   v.big.className = "big" + (lower ? " lower" : "");
+  v.big.title = lower ? "at least: a part of it could not be read" : "";
   v.big.replaceChildren(text || "\u2013", unit ? make("small", {text: " " + unit}) : "");
 }
 
 function drawCurve(job) {
-  const points = job.curve.slice(-POINTS), most = Math.max(0.1, ...points.map(p => p[1]));
+  const points = job.curve.slice(-POINTS), peak = Math.max(...points.map(p => p[1])), most = Math.max(0.1, peak);
   if (points.length < 2) return;
   const from = points[0][0], length = points[points.length - 1][0] - from || 1;
+  job.scale.textContent = "peak " + cores(peak) + " in " + duration(length);
   const at = points.map(p => ((p[0] - from) / length * 100).toFixed(2) + "," + (50 - p[1] / most * 46).toFixed(2));
   job.svg.replaceChildren(drawn("line", {x1: 0, x2: 100, y1: 50.5, y2: 50.5}),
     drawn("path", {class: "area", d: "M0,50L" + at.join("L") + "L100,50Z"}), drawn("path", {d: "M" + at.join("L")}));
@@ -139,14 +155,14 @@ async function readCurve(job) {
 
 async function readTasks(job) {
   const now = performance.now();
-  if (!job.row.now || !job.row.now.tasks || now - (job.asked || 0) < 1900) return;
+  if (!job.row.now || !job.row.now.tasks || isDense() || now - (job.asked || 0) < 1900) return;
   job.asked = now;
   const list = await get("/api/v1/jobs/" + encodeURIComponent(job.row.id) + "/tasks?columns=id,name,cpu_ns,rss_bytes,processes,processes_started&limit=50");
   if (!list) return;
   const body = list.tasks.map(task => {
     const before = job.before && job.before.get(task.id);
     const rate = before && list.t_ns > before[0] ? (task.cpu_ns - before[1]) / (list.t_ns - before[0]) : null;
-    return make("tr", {}, make("td", {text: task.name}), make("td", {class: "n", text: cores(rate)}), make("td", {class: "n", text: duration(task.cpu_ns)}),
+    return make("tr", {}, make("td", {text: task.name}), make("td", {class: "n", text: cores(rate) || "\u2013"}), make("td", {class: "n", text: duration(task.cpu_ns)}),
       make("td", {class: "n", text: bytes(task.rss_bytes)}), make("td", {class: "n", text: count(task.processes)}), make("td", {class: "n", text: count(task.processes_started)}));
   });
   const known = new Map(list.tasks.map(task => [task.id, [list.t_ns, task.cpu_ns]]));
@@ -159,7 +175,7 @@ async function readTasks(job) {
 function showJob(row) {
   const job = jobs.get(row.id) || newJob(row), now = row.now, low = new Set(row.lower_bounds || []);
   job.row = row;
-  job.since.textContent = "since " + when(row.start) + " \u00b7 " + duration(row.wall_ns);
+  job.since.replaceChildren(make("span", {text: "since "}), when(row.start) + " \u00b7 " + duration(row.wall_ns));
   showValue(job.values.cpu, duration(row.cpu_ns), low.has("cpu_ns"));
   if (now) {
     showValue(job.values.cores, cores(now.cores), false);
@@ -173,12 +189,34 @@ function showJob(row) {
   return job;
 }
 
+const isDense = () => jobs.size > DENSE;
+const heads = make("div", {class: "heads", "aria-hidden": "true"}, ...["Command", "Cores", "Memory", "Processes", "CPU time", "Cores over time", "Since"].map(text => make("span", {text})));
+
+function calm() {
+  if (search) return make("p", {class: "calm", text: "No command that runs has this in it."});
+  return make("p", {class: "calm"}, "Nothing is being recorded. ", make("code", {text: "baro run -- COMMAND"}), " records a command, and it appears here.");
+}
+
 function placeJobs() {
-  const all = [...jobs.values()].sort((a, b) => a.row.start < b.row.start ? 1 : -1), box = $("running");
-  all.forEach((job, i) => { if (box.children[i] !== job.node) box.insertBefore(job.node, box.children[i] || null); });
-  while (box.children.length > all.length) box.lastChild.remove();
-  $("running-count").textContent = all.length || "";
-  if (!all.length) box.append(make("p", {class: "calm"}, "Nothing is being recorded. ", make("code", {text: "baro run -- COMMAND"}), " records a command, and it appears here."));
+  const all = [...jobs.values()].sort((a, b) => a.row.start < b.row.start ? 1 : a.row.start > b.row.start ? -1 : a.row.id < b.row.id ? 1 : -1);
+  const box = $("running"), nodes = [...(isDense() ? [heads] : []), ...all.map(job => job.node)];
+  box.className = isDense() ? "dense" : "";
+  nodes.forEach((node, i) => { if (box.children[i] !== node) box.insertBefore(node, box.children[i] || null); });
+  while (box.children.length > nodes.length) box.lastChild.remove();
+  $("running-count").textContent = count(total) === "0" ? "" : count(total);
+  $("more").hidden = total <= all.length;
+  $("more").textContent = "The newest " + all.length + " of " + count(total) + ". The search finds the others.";
+  if (!all.length) box.append(calm());
+}
+
+async function readRunning() {
+  const list = await get("/api/v1/jobs?state=running&limit=" + SHOWN + (search ? "&search=" + encodeURIComponent(search) : ""));
+  if (!list) return;
+  const ids = new Set(list.jobs.map(row => row.id));
+  for (const id of [...jobs.keys()]) if (!ids.has(id)) jobs.delete(id);
+  total = list.total;
+  list.jobs.forEach(row => { running.add(row.id); showJob(row); });
+  placeJobs();
 }
 
 /* ---- jobs that have ended ---- */
@@ -186,7 +224,7 @@ function placeJobs() {
 function cell(row, text, name, absent) {
   const low = row.lower_bounds && row.lower_bounds.includes(absent);
   const reason = !text && row.absent && row.absent[absent];
-  return make("td", {class: "n" + (low && text ? " lower" : "") + (text ? "" : " soft"), "data-name": text ? name : null, title: reason ? "not known: " + reason : null, text: text || "\u2013"});
+  return make("td", {class: "n" + (low && text ? " lower" : "") + (text ? "" : " soft"), "data-name": name, title: reason ? "not known: " + reason : null, text: text || "\u2013"});
 }
 
 function pills(row) {
@@ -210,11 +248,13 @@ async function readBefore() {
   if (!list) return;
   const body = $("before").tBodies[0];
   body.replaceChildren(...list.jobs.map(line));
-  if (!list.jobs.length) body.append(make("tr", {}, make("td", {class: "soft", colspan: 8, text: search ? "No command has this in it." : "No recording has ended yet."})));
-  $("before-count").textContent = list.total || "";
+  $("none").hidden = list.jobs.length > 0;
+  $("none").textContent = search ? "No command that has ended has this in it." : "No recording has ended yet.";
+  document.querySelector(".tw").hidden = !list.jobs.length;
+  $("before-count").textContent = list.total ? count(list.total) : "";
   $("newer").disabled = offset === 0;
   $("older").disabled = offset + PAGE >= list.total;
-  $("page").textContent = list.total ? offset + 1 + "\u2013" + Math.min(offset + PAGE, list.total) + " of " + list.total : "";
+  $("page").textContent = list.total ? offset + 1 + "\u2013" + Math.min(offset + PAGE, list.total) + " of " + count(list.total) : "";
   document.querySelector(".pager").hidden = list.total <= PAGE;
 }
 
@@ -229,42 +269,51 @@ async function get(path) {
   }
 }
 
-let waiting = 0;
-function readBeforeSoon() {
-  clearTimeout(waiting);
-  waiting = setTimeout(readBefore, 300);
+/* Many events at once, one reading. */
+function soon(read) {
+  let waiting = 0;
+  return () => { waiting = waiting || setTimeout(() => { waiting = 0; read(); }, 300); };
 }
 
+const readBeforeSoon = soon(readBefore), readRunningSoon = soon(readRunning);
+
 async function readAll() {
-  const list = await get("/api/v1/jobs?state=running&limit=200");
-  if (!list) return;
-  const ids = new Set(list.jobs.map(row => row.id));
-  for (const id of [...jobs.keys()]) if (!ids.has(id)) jobs.delete(id);
-  list.jobs.forEach(showJob);
-  placeJobs();
+  running.clear();
+  await readRunning();
   readBefore();
   readHost();
+}
+
+function ended(id) {
+  running.delete(id);
+  if (jobs.delete(id)) { total--; placeJobs(); }
+  if (total > jobs.size) readRunningSoon();
+  readBeforeSoon();
+}
+
+function changed(row) {
+  if (row.state !== "running") ended(row.id);
+  else if (jobs.has(row.id)) showJob(row);
+  else if (!running.has(row.id)) { running.add(row.id); readRunningSoon(); }
+}
+
+/* The browser does not try again after an answer that is no stream: the token is asked for, or there are too many. */
+async function refused(link) {
+  const answer = await fetch("/healthz").catch(() => null);
+  link.textContent = answer && answer.status === 401 ? "signed out: open this page with ?token=" : answer ? "too many viewers" : "no connection";
+  setTimeout(follow, 5000);
 }
 
 function follow() {
   const events = new EventSource("/api/v1/live"), link = $("link");
   events.onopen = () => { link.className = "live"; link.textContent = "live"; readAll(); };
-  events.onerror = () => { link.className = "lost"; link.textContent = "no connection"; };
-  events.addEventListener("job", event => {
-    const row = JSON.parse(event.data);
-    if (row.state === "running") {
-      const known = jobs.has(row.id);
-      showJob(row);
-      if (!known) placeJobs();
-    } else {
-      if (jobs.delete(row.id)) placeJobs();
-      readBeforeSoon();
-    }
-  });
-  events.addEventListener("removed", event => {
-    if (jobs.delete(JSON.parse(event.data))) placeJobs();
-    readBeforeSoon();
-  });
+  events.onerror = () => {
+    link.className = "lost";
+    if (events.readyState === EventSource.CLOSED) refused(link);
+    else link.textContent = "no connection";
+  };
+  events.addEventListener("job", event => changed(JSON.parse(event.data)));
+  events.addEventListener("removed", event => ended(JSON.parse(event.data)));
   events.addEventListener("reload", readAll);
 }
 
@@ -283,7 +332,7 @@ function begin() {
   $("theme").onclick = () => setTheme($("theme").textContent === "Dark" ? "dark" : "light");
   $("newer").onclick = () => { offset = Math.max(0, offset - PAGE); readBefore(); };
   $("older").onclick = () => { offset += PAGE; readBefore(); };
-  $("search").oninput = () => { search = $("search").value.trim(); offset = 0; readBeforeSoon(); };
+  $("search").oninput = () => { search = $("search").value.trim(); offset = 0; readBeforeSoon(); readRunningSoon(); };
   document.addEventListener("keydown", event => {
     const typing = event.target.matches("input");
     if (event.key === "/" && !typing) { event.preventDefault(); $("search").focus(); }
