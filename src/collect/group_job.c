@@ -39,9 +39,23 @@ void group_job_count(struct group_job *w)
     if (!w->is_on || w->meter.fd < 0 || cgroup_meter_read(&w->meter, &now) < 0)
         return; /* the group was removed: its last values stay */
     uint64_t user = now.user_ns - w->base.user_ns, sum = user + now.system_ns - w->base.system_ns;
+    w->grew = now.user_ns + now.system_ns != w->counted_ns;
+    w->counted_ns = now.user_ns + now.system_ns;
     if (now.user_ns < w->base.user_ns)
         user = 0; /* the split between user and system may change a little; the sum never falls */
     w->sampling->job->group = (struct job_group){true, user < sum ? user : sum, user < sum ? sum - user : 0};
+}
+
+bool group_job_is_counted(const struct group_job *w)
+{
+    return w->is_on && w->meter.fd >= 0;
+}
+
+bool group_job_is_quiet(const struct group_job *w)
+{
+    struct cgroup_reading now;
+    return group_job_is_counted(w) && cgroup_meter_read(&w->meter, &now) == 0 &&
+           now.user_ns + now.system_ns == w->counted_ns;
 }
 
 static void found(void *context, int32_t pid)

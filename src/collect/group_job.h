@@ -12,6 +12,8 @@ struct group_job {
     bool left_out_reported;
     struct cgroup_meter meter;
     struct cgroup_reading base; /* CPU time that the group had used before the recording */
+    uint64_t counted_ns;        /* the kernel's CPU time at the last sample */
+    bool grew;                  /* it was less at the sample before that */
     struct cgroup_walk walk;
     uint64_t walked_ns;
     int walk_error;
@@ -32,5 +34,11 @@ void group_job_find_if_due(struct group_job *w, bool at_once);
 
 /* Reads the kernel's CPU time of the group into job->group. */
 void group_job_count(struct group_job *w);
+
+/* Does the kernel count the group's CPU time? Then no process can have done anything in it while that stays the same,
+ * also one that was moved into it. */
+bool group_job_is_counted(const struct group_job *w);
+/* Is it the same as at the last sample? */
+bool group_job_is_quiet(const struct group_job *w);
 
 #endif

@@ -27,6 +27,8 @@ bool job_row_is_stirred(const struct job_row *r)
 bool job_row_any_moved(const struct job_row *r)
 {
     const struct baro_sample *sample = &r->sampling->sample;
+    if (group_job_is_counted(r->group))
+        return r->group->grew || r->others;
     for (size_t i = 0; sample->moved && i < (sample->n + 63) / 64; i++) {
         if (sample->moved[i])
             return true;
@@ -72,7 +74,10 @@ static bool tick(void *state, const struct collector_tick *t)
     struct job *job = r->sampling->job;
     struct baro_sample *sample = t->sample;
     sample->t_ns = t->now_ns;
+    r->others = job->tree.removals != sample->removals;
+    size_t n = sample->n;
     sample->n = tree_compact(&job->tree);
+    r->others |= sample->n != n;
     sample->processes = job->tree.rows;
     sample->lossy = r->lossy_now;
     r->lossy += r->lossy_now;
@@ -93,7 +98,7 @@ static bool is_quiet(void *state, uint64_t now_ns)
 {
     const struct job_row *r = state;
     (void)now_ns;
-    return !r->group->is_on && !job_row_is_stirred(r);
+    return !job_row_is_stirred(r) && (!r->group->is_on || group_job_is_quiet(r->group));
 }
 
 static void close_job(void *state, bool exiting)

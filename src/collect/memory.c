@@ -443,7 +443,8 @@ static bool tick(void *state, const struct collector_tick *t)
 static bool is_quiet(void *state, uint64_t now_ns)
 {
     const struct memory *y = state;
-    return !(y->helper && helper_busy(y->helper)) && !(y->stale && now_ns < y->stale_since_ns + STALE_WAIT);
+    bool waits = y->helper && helper_busy(y->helper) && !sampling_is_shared(y->sampling); /* else for any job */
+    return !waits && !(y->stale && now_ns < y->stale_since_ns + STALE_WAIT);
 }
 
 static int32_t pid_of_helper(void *state)

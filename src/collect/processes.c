@@ -204,17 +204,20 @@ static bool tick(void *state, const struct collector_tick *t)
     return true;
 }
 
+/* What is due by time alone, such as reading again a process that has not run, waits for the next sample if the kernel
+ * counts the job's CPU time: that tells whether any process ran, also one that is not known yet. */
 static bool is_quiet(void *state, uint64_t now_ns)
 {
     const struct processes *p = state;
     const struct tree *tree = &p->sampling->job->tree;
-    if (scan_is_due(&p->scan, now_ns) || !tree->n)
+    bool counted = group_job_is_counted(p->group);
+    if ((counted ? scan_is_requested(&p->scan) : scan_is_due(&p->scan, now_ns)) || !tree->n)
         return false;
     for (size_t i = 0; i < tree->n; i++) {
         const struct gate *g = &tree->gates[i];
         uint64_t clock_ns = 0;
-        if (clock_process_cpu_ns(g->pid, &clock_ns) == -EINVAL || clock_ns != g->clock_ns || now_ns >= g->due_ns ||
-            !g->pid)
+        if (!g->pid || !g->due_ns || (!counted && now_ns >= g->due_ns) ||
+            clock_process_cpu_ns(g->pid, &clock_ns) == -EINVAL || clock_ns != g->clock_ns)
             return false;
     }
     return true;

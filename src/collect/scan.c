@@ -239,6 +239,11 @@ static void scan_everything(struct sampling *g)
     free(all.at);
 }
 
+bool scan_is_requested(const struct scan *n)
+{
+    return n->once;
+}
+
 bool scan_is_due(const struct scan *n, uint64_t now_ns)
 {
     return n->once || now_ns >= n->scanned_ns + RESCAN;

@@ -34,6 +34,7 @@ void scan_request(struct scan *n); /* the next tick lists the children of all me
 /* To be called around a tick over all members. */
 void scan_begin(struct scan *n);
 void scan_end(struct scan *n);
+bool scan_is_requested(const struct scan *n);
 bool scan_is_due(const struct scan *n, uint64_t now_ns); /* are the children of all members to be listed? */
 
 /* For a member that was just read at this CPU clock: adds its children to the job if there may be new ones. */

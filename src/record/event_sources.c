@@ -186,6 +186,7 @@ static void read_active(struct recorders *a)
             sampler_settle(&r->sampler);
         if (r->job.tree.holes > tree_count(&r->job.tree) + SETTLE_AT)
             tree_compact(&r->job.tree); /* otherwise it would grow with each process since the last tick */
+        recorder_wake(r);
     }
 }
 

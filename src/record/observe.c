@@ -113,8 +113,10 @@ static uint64_t paid_ns(struct recorder *r, uint64_t now_ns)
 static void tick(struct observer *o, struct recorder *r)
 {
     recorder_scheduled_tick(r);
-    limits_turn(r);
-    targets_check(r);
+    if (!r->resting) {
+        limits_turn(r);
+        targets_check(r);
+    }
     recorders_place(&o->all, r);
     if (loop_is_over(r))
         end(o, r);

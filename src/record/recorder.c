@@ -23,6 +23,8 @@
 #define DESCRIPTORS_FOR_THE_MACHINE 64u
 #define HOST_ALONE_LEAST (100 * NS_PER_MS)
 #define SWEEP_AFTER_NS (50 * NS_PER_MS) /* a short command is not kept waiting */
+#define CHECK_GRID (250 * NS_PER_MS)
+#define CHECKS_OF_A_CHARGE 16u
 #define BEGUN_NS (2 * NS_PER_SEC) /* the recording has reached its steady state */
 
 uint64_t recorder_since(const struct recorder *r, uint64_t absolute_ns)
@@ -233,6 +235,13 @@ static void end_rest(struct recorder *r)
     observe(r, s);
 }
 
+/* Idle jobs of an observer are checked together, as waking up costs more than a check. */
+static uint64_t on_grid(const struct recorder *r, uint64_t now_ns, uint64_t due_ns)
+{
+    uint64_t start = r->header.start_monotonic_ns, grid = (due_ns + start) / CHECK_GRID * CHECK_GRID;
+    return grid > now_ns + start ? grid - start : due_ns;
+}
+
 /* With interval auto, an idle job is only checked, and sampled rarely, for the machine around it. Returns true if the
  * check was all there is to do. */
 static bool only_check(struct recorder *r)
@@ -243,15 +252,26 @@ static bool only_check(struct recorder *r)
         end_rest(r);
         return false;
     }
-    uint64_t now = sampler_tick_ns(&r->sampler), sample_ns = r->sampled_ns + schedule_quiet(r->quiet_ns, now),
-             check_ns = schedule_check(r->quiet_ns, now);
+    bool alone = !r->all->only && !r->options->host;
+    uint64_t now = sampler_tick_ns(&r->sampler), sample_ns = r->sampled_ns + schedule_quiet(r->quiet_ns, now, alone),
+             check_ns = schedule_check(r->quiet_ns, now), next_ns = check_ns < sample_ns ? check_ns : sample_ns;
     if (now >= sample_ns)
         return false;
-    sampler_charge(&r->sampler, false);
+    if (r->all->only || ++r->all->checks % CHECKS_OF_A_CHARGE == 0)
+        sampler_charge(&r->sampler, false); /* includes the checks of other jobs since the last one */
     r->resting = true;
+    r->held = false;
     r->checked_ns = now;
-    r->tick_due_ns = sampler_wait(&r->sampler, now, check_ns < sample_ns ? check_ns : sample_ns, NS_PER_SEC);
+    r->tick_due_ns = r->all->only ? sampler_wait(&r->sampler, now, next_ns, NS_PER_SEC) : on_grid(r, now, next_ns);
     return true;
+}
+
+void recorder_wake(struct recorder *r)
+{
+    if (r->all->only || !r->resting || !sampler_is_stirred(&r->sampler))
+        return;
+    r->tick_due_ns = sampler_now(&r->sampler);
+    recorders_place(r->all, r);
 }
 
 /* So that what is used on one side of the edge is known apart from what is used on the other. With a fixed interval all

@@ -62,6 +62,7 @@ struct recorders {
     struct directory members;
     struct account account;
     struct recorder *ticking;
+    unsigned checks; /* of idle jobs */
     int proc_fd, root_fd;
 };
 

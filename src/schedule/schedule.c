@@ -9,6 +9,7 @@
 #define LOOK_SHARE 8u
 #define LOOK_MOST (250 * NS_PER_MS)
 #define QUIET_LEAST (30 * NS_PER_MS)
+#define QUIET_MOST (30 * NS_PER_SEC)
 #define PERIOD_SPARSE NS_PER_SEC
 #define PERIOD_MOST (20 * NS_PER_SEC)
 #define OF_THE_TIME 200u       /* a turn takes at most a 200th of the time */
@@ -41,10 +42,10 @@ uint64_t schedule_check(uint64_t quiet_ns, uint64_t now_ns)
     return now_ns + (pause > interval ? pause : interval);
 }
 
-uint64_t schedule_quiet(uint64_t quiet_ns, uint64_t now_ns)
+uint64_t schedule_quiet(uint64_t quiet_ns, uint64_t now_ns, bool alone)
 {
-    uint64_t pause = (now_ns - quiet_ns) / 2;
-    return pause < QUIET_LEAST ? QUIET_LEAST : pause < AUTO_MOST ? pause : AUTO_MOST;
+    uint64_t pause = (now_ns - quiet_ns) / 2, most = alone ? QUIET_MOST : AUTO_MOST;
+    return pause < QUIET_LEAST ? QUIET_LEAST : pause < most ? pause : most;
 }
 
 uint64_t schedule_period(uint64_t least_ns, uint64_t cost_ns, uint64_t overhead_ppm, enum budget_level level)

@@ -20,9 +20,9 @@ uint64_t schedule_next(uint64_t fixed_ns, uint64_t due_ns, uint64_t now_ns, uint
  * for a second is checked at most 125 ms after it woke up. */
 uint64_t schedule_check(uint64_t quiet_ns, uint64_t now_ns);
 
-/* Auto, idle job: how long after the last sample there is another one, for the machine around the job. Half of the idle
- * time, 30 ms to 1 s. */
-uint64_t schedule_quiet(uint64_t quiet_ns, uint64_t now_ns);
+/* Auto, idle job: how long after the last sample there is another one. Half of the idle time, 30 ms to 1 s, because the
+ * machine around the job is sampled, too; alone: without the machine, up to 30 s. */
+uint64_t schedule_quiet(uint64_t quiet_ns, uint64_t now_ns, bool alone);
 
 /* The time from one turn of a collector to the next: least_ns; at least a second from BUDGET_SPARSE on; and longer if a
  * turn is expensive: it may take half of the budget, and never more than half a percent of the time. At most 20 s.

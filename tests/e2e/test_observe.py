@@ -179,6 +179,56 @@ def test_killed_again_and_again(run, work, jobs, observer, wait_until):
     observer.stop()
 
 
+# Blocks until something is written to the FIFO, then computes, with or without another process, and blocks again.
+SLEEPER = """
+import subprocess, sys, time
+open(sys.argv[1]).read()
+end = time.process_time() + 0.2
+while time.process_time() < end: pass
+if sys.argv[2:]: subprocess.run(["/bin/sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; true"])
+open(sys.argv[1]).read()
+"""
+
+
+def rests(run, tape):
+    """Was the job idle for so long that samples are a second apart?"""
+    at = run.instants(tape)
+    return len(at) > 1 and at[-1] - at[-2] > 10**9
+
+
+def used_ns(run, tape, pid):
+    """The CPU time of a process by the last sample that has it."""
+    return max([r["cpu_ns"] or 0 for r in run.export(tape, "process") if r["pid"] == pid], default=0)
+
+
+@needs_root
+@pytest.mark.parametrize("wakes", ["computes", "forks", "joined"])
+def test_idle_groups_rest(run, work, jobs, observer, started, wait_until, wakes):
+    """An idle group has few samples. One that wakes up has them again, and all that it used is counted."""
+    fifo = work / "fifo"
+    os.mkfifo(fifo)
+    sleeper = [PYTHON, "-S", "-c", SLEEPER, fifo, *(["forks"] if wakes == "forks" else [])]
+    group = jobs("idle", ["sleep", "1000"] if wakes == "joined" else sleeper)
+    if wakes == "joined":
+        group.process, before = started(sleeper), group.process
+    observer.start()
+    tape = observer.tape(group)
+    wait_until(lambda: rests(run, tape), "a pause of a second")
+    pid = group.process.pid
+    if wakes == "joined":
+        group.write("cgroup.procs", pid)
+    fifo.write_text("go")
+    wait_until(lambda: used_ns(run, tape, pid) >= 2 * 10**8, "what it computed")
+    fifo.write_text("end")
+    assert group.process.wait(60) == 0
+    if wakes == "joined":
+        before.kill()
+        before.wait()
+    await_end(run, tape)
+    observer.stop()
+    assert accounted(run.summary(tape)) == group.usage_ns()
+
+
 def listed(run, tape):
     """How a tape ended, as baro ls has it."""
     said = run("ls", "--json", env={"BARO_DIR": str(tape.parent)})

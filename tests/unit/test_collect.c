@@ -65,9 +65,13 @@ static void checks_are_far_apart_while_idle(void **state)
     assert_int_equal(schedule_check(NS_PER_SEC, 2 * NS_PER_SEC), 2125 * NS_PER_MS);
     assert_int_equal(schedule_check(NS_PER_SEC, 20 * NS_PER_SEC), 20250 * NS_PER_MS);
     assert_int_equal(schedule_check(NS_PER_SEC, 200 * NS_PER_SEC), 201 * NS_PER_SEC);
-    assert_int_equal(schedule_quiet(0, 0), 30 * NS_PER_MS);
-    assert_int_equal(schedule_quiet(NS_PER_SEC, 2 * NS_PER_SEC), 500 * NS_PER_MS);
-    assert_int_equal(schedule_quiet(NS_PER_SEC, 20 * NS_PER_SEC), NS_PER_SEC);
+    for (int alone = 0; alone < 2; alone++) {
+        assert_int_equal(schedule_quiet(0, 0, alone), 30 * NS_PER_MS);
+        assert_int_equal(schedule_quiet(NS_PER_SEC, 2 * NS_PER_SEC, alone), 500 * NS_PER_MS);
+    }
+    assert_int_equal(schedule_quiet(NS_PER_SEC, 21 * NS_PER_SEC, false), NS_PER_SEC);
+    assert_int_equal(schedule_quiet(NS_PER_SEC, 21 * NS_PER_SEC, true), 10 * NS_PER_SEC);
+    assert_int_equal(schedule_quiet(NS_PER_SEC, 210 * NS_PER_SEC, true), 30 * NS_PER_SEC);
 }
 
 /* Samples of cost_ns, planned every interval_ns, until the time is over. Returns their total cost; *ret_most: the most
