@@ -312,9 +312,9 @@ static void try_getsid(void)
     getsid(0);
 }
 
-static void try_setsid(void)
+static void try_setpgid(void)
 {
-    setsid();
+    setpgid(0, 0);
 }
 
 static void try_pidfd(void)
@@ -391,7 +391,7 @@ static const struct probe probes[] = {
     {"readlinkat", try_readlink, FILTER_PROC_SELF | FILTER_OWN_GROUP | FILTER_RARE},
     {"clock_gettime", try_cpu_clock, FILTER_CPU_CLOCK},
     {"getsid", try_getsid, FILTER_SESSION},
-    {"setsid", try_setsid, FILTER_SETSID},
+    {"setpgid", try_setpgid, FILTER_SETPGID},
     {"pidfd_open", try_pidfd, FILTER_PIDFD},
     {"getppid", try_getppid, FILTER_PARENT},
     {"rt_sigqueueinfo", try_queue, FILTER_QUEUE},

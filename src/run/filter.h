@@ -23,7 +23,7 @@ enum filter_lack {
     FILTER_PROC_SELF = 1u << 8,   /* /proc is not used, because it may be another PID namespace's */
     FILTER_CPU_CLOCK = 1u << 9,   /* no CPU clock of another process */
     FILTER_SESSION = 1u << 10,    /* getsid(2): a hang-up of the terminal is not forwarded */
-    FILTER_SETSID = 1u << 11,     /* recorder and watcher stay in the session */
+    FILTER_SETPGID = 1u << 11,    /* recorder and watcher stay in the process group */
     FILTER_PIDFD = 1u << 12,      /* the watcher reads only the command's clock and state */
     FILTER_PARENT = 1u << 13,     /* getppid(2) */
     FILTER_QUEUE = 1u << 14,      /* signals are forwarded by kill(2), without their value */

@@ -178,8 +178,8 @@ static _Noreturn void watch(const struct wrapper *w, int signal)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (!filter_lacks(w->filter, FILTER_PARENT) && getppid() != w->self)
         _exit(0);
-    if (!filter_lacks(w->filter, FILTER_SETSID))
-        setsid(); /* signals that stop the process group must not stop the watcher */
+    if (!filter_lacks(w->filter, FILTER_SETPGID))
+        setpgid(0, 0); /* signals that stop the process group must not stop the watcher */
     fd_close(w->link);
     fd_close(w->stderr_fd);
     fd_close(w->folder_fd);

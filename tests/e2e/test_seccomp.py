@@ -97,7 +97,7 @@ def test_job_stops_as_the_command_alone(profiles):
         "getsid",
         "ioctl",
         "prctl",
-        "setsid",
+        "setpgid",
         "pidfd_open",
         "clock_gettime",
         "readlinkat",

@@ -192,8 +192,8 @@ STOPWATCH = "import time; a = time.monotonic_ns(); time.sleep(0.05); print(a, ti
 
 @pytest.mark.not_sanitized("strace counts a sanitizer's calls too")
 def test_start_precedes_the_commands_own_clock(run, tape):
-    """Also if the recorder is late at the start: only the recorder calls setsid(), which is delayed."""
-    late = ["strace", "-f", "-o", "/dev/null", "-e", "trace=setsid", "-e", "inject=setsid:delay_enter=300000", "--"]
+    """Also if the recorder is late at the start: only the recorder calls setpgid(), which is delayed."""
+    late = ["strace", "-f", "-o", "/dev/null", "-e", "trace=setpgid", "-e", "inject=setpgid:delay_enter=300000", "--"]
     if subprocess.run([*late, "true"], capture_output=True, check=False).returncode:
         pytest.skip("strace can't do that here")
     done = subprocess.run(

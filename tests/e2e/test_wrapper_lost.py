@@ -80,7 +80,8 @@ def test_recorder_gets_no_signals_of_the_group(wrap):
     job = subprocess.Popen(wrap + command, stdout=subprocess.PIPE, start_new_session=True)
     read_when("up", "up")
     recorder = recorder_of(job.pid)
-    until("a session", lambda: os.getsid(recorder) == recorder)
+    until("a process group", lambda: os.getpgid(recorder) == recorder)
+    assert os.getsid(recorder) == os.getsid(job.pid), "in a session of its own it would have an autogroup of its own"
     ours = os.readlink("/proc/self/fd/%d" % job.stdout.fileno())
     until("letting go", lambda: ours not in held(recorder))
     until("letting go", lambda: ours not in held(job.pid))
