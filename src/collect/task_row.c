@@ -147,7 +147,7 @@ static bool tick(void *state, const struct collector_tick *t)
         return false;
     struct job *job = r->sampling->job;
     count_groups(r);
-    job->commands_unknown = !r->selector || !select_commands_unread(r->selector, &job->commands_unread);
+    job->commands_unknown = !r->selector || !select_reports_unread(r->selector);
     job_task_values(r->sampling->job, t->now_ns, r->value, r->absent);
     for (size_t i = 0; i < r->table.n; i++) {
         struct baro_entity *e = r->table.at[i];

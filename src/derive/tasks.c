@@ -33,6 +33,7 @@ static const struct {
     [TASK_FIELD_UNREAD] = {"processes_unread", false, false},
     [TASK_FIELD_IO_UNREAD] = {"processes_io_unread", false, false},
     [TASK_FIELD_COMMANDS_UNREAD] = {"commands_unread", false, false},
+    [TASK_FIELD_COMMANDS_UNREAD_CPU] = {"commands_unread_cpu_ns", false, false},
     [TASK_FIELD_LIVING] = {"processes", false, false},
     [TASK_FIELD_SAMPLES] = {"process_samples", false, false},
     [TASK_FIELD_ACTIVE] = {"active_ns", false, false},
@@ -105,6 +106,7 @@ static void add_row(struct task_row *one, uint64_t t_ns, const uint64_t *value, 
     }
     /* once it is not known, it stays so */
     one->absent[TASK_FIELD_COMMANDS_UNREAD] = absent[TASK_FIELD_COMMANDS_UNREAD];
+    one->absent[TASK_FIELD_COMMANDS_UNREAD_CPU] = absent[TASK_FIELD_COMMANDS_UNREAD_CPU];
     for (int i = TASK_FIELD_CPU; i <= TASK_FIELD_CPU_SYSTEM; i++)
         one->is_bound[i] = one->value[TASK_FIELD_UNREAD] > 0;
     for (int i = TASK_FIELD_IO_READ; i <= TASK_FIELD_IO_WCHAR; i++)

@@ -107,8 +107,7 @@ struct job {
     size_t n_tasks;
     bool selected;    /* each member belongs to a task, and the job's totals are the sums of tasks */
     uint8_t all_task; /* the task of each member that has no other; 0: none */
-    uint64_t commands_unread; /* programs of the machine that ended before their command was read */
-    bool commands_unknown;    /* how many is not known */
+    bool commands_unknown; /* how many programs ended before their command was read */
     size_t targets;       /* living members that the user named */
     size_t ended_members; /* members that have ended and are not reaped yet: they no longer count as living */
     /* the exits that were reported last, by pid: none is reported twice */

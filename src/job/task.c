@@ -50,6 +50,26 @@ void job_join(struct job *j, struct member *m, unsigned task, uint64_t begin_ns)
     member_moved(m);
 }
 
+/* What is reported late may lie before, within or between what was counted. Example: spans of 0 to 10 and 20 to 30 ms
+ * were counted, and one of 5 to 25 ms comes: 10 ms more. The spans do not overlap. */
+static void add_span(struct job_task *t, uint64_t begin_ns, uint64_t end_ns)
+{
+    uint64_t counted = 0;
+    if (end_ns <= begin_ns)
+        return;
+    for (unsigned i = 0; i < TASK_SPANS; i++) {
+        struct task_span *s = &t->spans[i];
+        if (s->end_ns < begin_ns || s->begin_ns > end_ns || !s->end_ns)
+            continue;
+        counted += s->end_ns - s->begin_ns;
+        begin_ns = s->begin_ns < begin_ns ? s->begin_ns : begin_ns;
+        end_ns = max_u64(s->end_ns, end_ns);
+        *s = (struct task_span){0};
+    }
+    t->active_ns += end_ns - begin_ns - counted;
+    t->spans[t->next_span++ % TASK_SPANS] = (struct task_span){begin_ns, end_ns};
+}
+
 void task_ended(struct job *j, struct member *m, uint64_t end_ns)
 {
     struct job_task *t = task_of(j, m);
@@ -57,8 +77,8 @@ void task_ended(struct job *j, struct member *m, uint64_t end_ns)
         return;
     m->task_over = true;
     t->until_ns = max_u64(t->until_ns, end_ns);
-    if (--t->living == 0 && t->until_ns > t->since_ns)
-        t->active_ns += t->until_ns - t->since_ns;
+    if (--t->living == 0)
+        add_span(t, t->since_ns, t->until_ns);
 }
 
 void task_revived(struct job *j, struct member *m)
@@ -229,9 +249,7 @@ void job_label_exit(struct job *j, struct baro_exit *e, unsigned task, uint64_t 
     t->ended[TASK_cpu_user] += e->value[EXIT_cpu_user];
     t->ended[TASK_run_delay] += e->value[EXIT_run_delay];
     t->rss_peak = max_u64(t->rss_peak, e->value[EXIT_rss_peak]);
-    uint64_t since = max_u64(begin_ns, t->until_ns);
-    if (!t->living && e->t_ns > since)
-        t->active_ns += e->t_ns - since;
+    add_span(t, begin_ns, t->living && t->since_ns < e->t_ns ? t->since_ns : e->t_ns);
     t->until_ns = max_u64(t->until_ns, e->t_ns);
 }
 
@@ -242,6 +260,14 @@ void job_label_missed(struct job *j, unsigned task)
     t->gone++;
     t->unread++;
     t->io_unread++;
+}
+
+void job_task_unread(struct job *j, unsigned task, const uint64_t *cpu_ns)
+{
+    struct job_task *t = &j->tasks[task - 1];
+    t->commands_unread++;
+    t->commands_unread_cpu += cpu_ns ? *cpu_ns : 0;
+    t->commands_unsized += !cpu_ns;
 }
 
 static bool is_started_by(const struct member *m, const struct member *root)
@@ -347,9 +373,11 @@ static void finish(const struct job *j, struct job_task *t, uint64_t now_ns, uin
     v[TASK_processes_ended] = t->gone;
     v[TASK_processes_unread] = t->group_now.known ? 0 : t->unread;
     v[TASK_processes_io_unread] += t->io_unread; /* to the living whose I/O can't be read */
-    v[TASK_commands_unread] = t->has_rules ? j->commands_unread : 0;
+    v[TASK_commands_unread] = t->commands_unread;
+    v[TASK_commands_unread_cpu] = t->commands_unread_cpu;
     bool unknown = t->has_rules || j->selected ? j->commands_unknown || t->is_group : !j->events || j->lossy;
     absent[TASK_commands_unread] = unknown ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
+    absent[TASK_commands_unread_cpu] = unknown || t->commands_unsized ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
     v[TASK_process_samples] = t->samples;
     v[TASK_active] = t->active_ns + (t->living && now_ns > t->since_ns ? now_ns - t->since_ns : 0);
     v[TASK_begin] = t->begin_ns;

@@ -14,6 +14,8 @@
 
 #include "job/job.h"
 
+#define TASK_SPANS 32u
+
 struct job_task {
     uint32_t id; /* of the entity */
     uint64_t ended[TASK_MAX]; /* counters of the processes that have ended or left */
@@ -23,6 +25,12 @@ struct job_task {
     uint64_t begin_ns, active_ns;
     uint64_t since_ns; /* while it has living processes: since when */
     uint64_t until_ns; /* the latest end so far */
+    uint64_t commands_unread; /* programs that ended before their command was read, and may have belonged to it */
+    uint64_t commands_unread_cpu, commands_unsized; /* CPU time of these; how many of whom it is not known */
+    struct task_span {
+        uint64_t begin_ns, end_ns;
+    } spans[TASK_SPANS]; /* the last ones in which processes lived, as a ring */
+    unsigned next_span;
     bool has_rules;    /* else processes are named, and no command decides */
     bool is_group;     /* its processes are those of control groups, whose own count is exact */
     struct job_group group_now;       /* that count, since the recording began */
@@ -50,6 +58,8 @@ void job_label_below(struct job *j, struct member *root, unsigned task);
 void job_label_exit(struct job *j, struct baro_exit *e, unsigned task, uint64_t begin_ns);
 /* A process of the task has ended, and what it used was counted for no task. */
 void job_label_missed(struct job *j, unsigned task);
+/* A program may have belonged to the task, and ended before its command was read. cpu_ns: NULL: not known. */
+void job_task_unread(struct job *j, unsigned task, const uint64_t *cpu_ns);
 
 /* Adds what the members have now to the sums of all tasks: n rows of TASK_MAX values. sampled: they are in a sample of
  * time now_ns. */

@@ -227,6 +227,12 @@ void event_stash(struct recorders *a, const struct exits_event *e)
         a->stash[(uint32_t)e->pid % a->stash_size] = (struct stash){e->pid, *e};
 }
 
+const struct exits_event *event_find_stashed(const struct recorders *a, int32_t pid, uint64_t begin_ns)
+{
+    const struct stash *st = a->stash ? &a->stash[(uint32_t)pid % a->stash_size] : NULL;
+    return st && st->pid == pid && st->event.t_ns + START_SLACK >= begin_ns ? &st->event : NULL;
+}
+
 void event_take_stashed(struct recorder *r, struct member *m)
 {
     const struct recorders *a = r->all;

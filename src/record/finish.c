@@ -74,6 +74,8 @@ void recorder_finish(struct recorder *r)
         wait_for_exits(r);
         if (r->selector && !r->job.selected)
             label_finish(r);
+        if (r->selector)
+            unread_turn(r, true);
         tasks_look(r);
         if (r->options->children)
             sampler_scan_wrapper(&r->sampler); /* finds orphans whose fork was not reported */

@@ -15,7 +15,7 @@
 
 #define WAIT (2 * NS_PER_SEC)
 #define WAITS_MOST 4096u
-#define HOLD (100 * NS_PER_MS)
+#define HOLD (1200 * NS_PER_MS) /* the process that selects may be a second behind */
 #define LAST_MS 20 /* commands are read in batches of some milliseconds */
 #define START_SLACK (20 * NS_PER_MS) /* start times are rounded down to 10 ms */
 
@@ -40,7 +40,7 @@ static bool is_same(const struct recorder *r, const struct watch_change *c, uint
     return is_near(begin, start ? job_begin_ns(&r->job, start) : begin_ns);
 }
 
-static struct member *find(const struct recorder *r, const struct watch_change *c)
+struct member *label_member(const struct recorder *r, const struct watch_change *c)
 {
     struct member *m = tree_find(&r->job.tree, c->pid);
     if (m && is_same(r, c, m->stat_was_read ? m->row.key.start : 0, m->begin_ns))
@@ -67,26 +67,27 @@ static void label(struct recorder *r, struct member *m, const struct watch_chang
         member_wake(m);
 }
 
-/* Returns false if no exit record of it is held. */
-static bool label_exit(struct recorder *r, const struct watch_change *c)
+struct baro_exit *label_held_exit(const struct recorder *r, const struct watch_change *c)
 {
     for (size_t i = 0; i < r->n_held_exits; i++) {
         struct baro_exit *e = r->held_exits[i].exit;
         uint64_t begin = e->absent[EXIT_elapsed] ? 0 : e->t_ns - e->value[EXIT_elapsed];
         if (e->key.pid != c->pid || !e->absent[EXIT_task] || !is_same(r, c, e->key.start, begin))
             continue;
-        job_label_exit(&r->job, e, c->task, recorder_since(r, c->begin_ns));
-        return true;
+        return e;
     }
-    return false;
+    return NULL;
 }
 
 static bool try(struct recorder *r, const struct watch_change *c)
 {
-    struct member *m = find(r, c);
+    struct member *m = label_member(r, c);
+    struct baro_exit *e = m || c->what != WATCH_JOIN ? NULL : label_held_exit(r, c);
     if (m)
         label(r, m, c);
-    return m || (c->what == WATCH_JOIN && label_exit(r, c));
+    if (e)
+        job_label_exit(&r->job, e, c->task, recorder_since(r, c->begin_ns));
+    return m || e;
 }
 
 /* ---- what is reported ---- */
@@ -143,8 +144,7 @@ void label_change(struct recorder *r, const struct watch_change *c)
 
 /* ---- what waits ---- */
 
-/* It was a member, and its exit record is on the tape already. */
-static bool was_member(const struct recorder *r, const struct watch_change *c)
+bool label_was_member(const struct recorder *r, const struct watch_change *c)
 {
     uint64_t begin = recorder_since(r, c->begin_ns);
     return begin && job_was_reported(&r->job, c->pid, begin);
@@ -159,7 +159,7 @@ void label_turn(struct recorder *r)
         struct label_wait *w = &r->label_waits[i];
         bool is_over = try(r, &w->change);
         if (!is_over && now >= w->until_ns) {
-            if (was_member(r, &w->change))
+            if (label_was_member(r, &w->change))
                 job_label_missed(&r->job, w->change.task);
             is_over = true;
         }
@@ -177,6 +177,7 @@ void label_finish(struct recorder *r)
         record_select_ready(r);
         p.fd = select_fd(r->selector);
     }
+    label_turn(r);
 }
 
 void label_close(struct recorder *r)

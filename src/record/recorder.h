@@ -77,6 +77,8 @@ struct recorder {
     size_t n_roots;
     struct label_wait *label_waits; /* label.c */
     size_t n_label_waits, cap_label_waits;
+    struct unread *unread; /* unread.c */
+    size_t n_unread, cap_unread;
     size_t tasks_on_tape;
     struct held_exit {
         struct baro_exit *exit;
@@ -118,6 +120,8 @@ void event_lost_usage(struct recorder *r, uint64_t times);
 void event_stash(struct recorders *a, const struct exits_event *e); /* usage of a process that is not known yet */
 void event_lost(struct recorder *r, uint64_t times);
 void event_touch(struct recorder *r, struct member *m); /* after the drain, this member is read */
+/* What was reported of the end of a process that is no member; NULL: nothing. */
+const struct exits_event *event_find_stashed(const struct recorders *a, int32_t pid, uint64_t begin_ns);
 void event_take_stashed(struct recorder *r, struct member *m); /* usage that was reported before its fork was read */
 
 /* event_sources.c: opens and reads the event sources */
@@ -164,6 +168,7 @@ int record_sandboxes(struct recorder *r, struct baro_error *err); /* directories
 /* select.c: tasks */
 int record_select_open(struct recorder *r, struct baro_error *err);
 void record_select_ready(struct recorder *r);
+void record_select_change(void *recorder, const struct watch_change *c);
 void record_select_turn(struct recorder *r); /* before each tick */
 /* Another process selects, and it did not report the member: does that belong to its task no more? */
 bool record_select_sweep(const struct recorder *r, const struct member *m);
@@ -174,6 +179,16 @@ void label_change(struct recorder *r, const struct watch_change *c); /* from the
 void label_turn(struct recorder *r);                                 /* before each tick */
 void label_finish(struct recorder *r); /* reads what is reported of processes that have just ended */
 void label_close(struct recorder *r);
+
+/* The member, which may be gone, or the exit record that is held of the process; NULL: none. */
+struct member *label_member(const struct recorder *r, const struct watch_change *c);
+struct baro_exit *label_held_exit(const struct recorder *r, const struct watch_change *c);
+bool label_was_member(const struct recorder *r, const struct watch_change *c); /* its exit record is on the tape */
+
+/* unread.c: programs that ended before their command was read */
+void unread_change(struct recorder *r, const struct watch_change *c);
+void unread_turn(struct recorder *r, bool last); /* before each tick */
+void unread_close(struct recorder *r);
 
 /* tasks.c: tasks that the job itself names (baro run --task) */
 void tasks_begin(struct recorder *r); /* the task of the whole job, if it has one */

@@ -109,9 +109,13 @@ bool record_select_sweep(const struct recorder *r, const struct member *m)
     return unconfirmed && !select_is_barred(r->selector, m->row.key);
 }
 
-static void on_change(void *context, const struct watch_change *c)
+void record_select_change(void *recorder, const struct watch_change *c)
 {
-    struct recorder *r = context;
+    struct recorder *r = recorder;
+    if (c->what == WATCH_UNREAD) {
+        unread_change(r, c);
+        return;
+    }
     if (!r->job.selected) {
         label_change(r, c);
         return;
@@ -196,7 +200,7 @@ int record_select_open(struct recorder *r, struct baro_error *err)
     while (!r->selected && !select_is_stuck(r->selector) && clock_monotonic_ns() < until) {
         struct pollfd p = {.fd = select_fd(r->selector), .events = POLLIN};
         poll(&p, 1, 100);
-        if (select_read(r->selector, on_change, r) < 0)
+        if (select_read(r->selector, record_select_change, r) < 0)
             return error_set(err, -EPIPE, "the process that selects has ended");
     }
     watch(r, select_fd(r->selector));
@@ -205,7 +209,7 @@ int record_select_open(struct recorder *r, struct baro_error *err)
 
 void record_select_ready(struct recorder *r)
 {
-    select_read(r->selector, on_change, r); /* if it has ended, record_select_turn() says so */
+    select_read(r->selector, record_select_change, r); /* if it has ended, record_select_turn() says so */
 }
 
 static void say(struct recorder *r, const char *line)
@@ -258,10 +262,10 @@ void record_select_turn(struct recorder *r)
         recorder_event(r, BARO_EVENT_LOSSY, NULL, lost - r->select_lost, "connector of the process that selects");
         r->select_lost = lost;
     }
-    if (r->job.selected)
-        return;
     record_select_ready(r);
-    label_turn(r);
+    unread_turn(r, false);
+    if (!r->job.selected)
+        label_turn(r);
 }
 
 void record_select_close(struct recorder *r)

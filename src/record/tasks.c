@@ -15,7 +15,7 @@
 
 #define ROOT_WAIT (10 * NS_PER_SEC) /* without events, a new process is found by a scan */
 #define START_SLACK (20 * NS_PER_MS)
-#define HELD_MOST 1024u
+#define HELD_MOST 4096u
 
 /* Returns its number, or 0. */
 static unsigned task_named(struct recorder *r, const char *name)

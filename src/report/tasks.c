@@ -105,6 +105,32 @@ static bool put_task(struct table *t, const struct baro_summary *s, size_t row)
     return bound;
 }
 
+/* Of the task that lacks most. Example: "12 programs ended before their command was read; these used 3 ms". */
+static void put_unread(const struct baro_summary *s, struct buf *ret)
+{
+    size_t most = 0;
+    uint64_t n = 0;
+    for (size_t row = 0; row < report_tasks_count(s); row++) {
+        struct baro_value v = report_row(s, "tasks", "commands_unread", row);
+        if (v.absent || v.u64 <= n)
+            continue;
+        n = v.u64;
+        most = row;
+    }
+    struct baro_value cpu = report_row(s, "tasks", "commands_unread_cpu_ns", most);
+    if (!n)
+        return;
+    buf_str(ret, "  ");
+    fmt_count(ret, n);
+    buf_str(ret, n == 1 ? " program ended before its" : " programs ended before their");
+    buf_str(ret, " command was read");
+    if (!cpu.absent) {
+        buf_str(ret, n == 1 ? "; it used " : "; together they used ");
+        fmt_duration(ret, cpu.u64);
+    }
+    buf_byte(ret, '\n');
+}
+
 void report_tasks_text(const struct baro_summary *s, int width, struct buf *ret)
 {
     /* In a narrow terminal samples, cores/proc, user, system, pss, rss, uss-mean and active go first. */
@@ -120,8 +146,10 @@ void report_tasks_text(const struct baro_summary *s, int width, struct buf *ret)
     for (size_t i = 0; i < n; i++)
         bound |= put_task(&t, s, order ? order[i] : i);
     table_print(&t, (unsigned)width, ret);
-    if (bound)
+    if (bound) {
         buf_str(ret, "> at least: some processes were missed, or ended before this was known of them\n");
+        put_unread(s, ret);
+    }
     table_done(&t);
     free(order);
 }

@@ -29,7 +29,6 @@ struct child {
     struct watch watch;
     struct exits_source *events; /* NULL: scanning */
     bool lost;                   /* events were lost: all is to be matched again */
-    uint64_t told;               /* of watch.unread */
     struct pins pins;
     int32_t own[ANCESTORS_MOST]; /* the recorder and what it was started by: never members */
     size_t n_own;
@@ -263,8 +262,6 @@ static void take_events(struct child *c)
     if (c->lost)
         scan(c, true);
     c->lost = false;
-    atomic_fetch_add(&c->of->shared->commands_unread, c->watch.unread - c->told);
-    c->told = c->watch.unread;
 }
 
 /* Waits until then, or until the recorder has gone; wake: or until an event comes. */
@@ -319,6 +316,7 @@ static int prepare(struct child *c)
     for (size_t i = 0; i < sizeof(c->watch.whole); i++)
         c->watch.any_whole |= c->watch.whole[i];
     c->watch.scans = !c->events;
+    c->watch.under = o->under;
     c->pins = (struct pins){.watch = &c->watch, .proc_fd = o->proc_fd, .shared = c->of->shared};
     code = code < 0 ? code : pins_init(&c->pins, o->pins, o->n_pins, o->root_fd);
     for (size_t i = 0; code == 0 && i < o->n_pins; i++)

@@ -89,6 +89,43 @@ unsigned rules_match(const struct rules *r, const struct command *c)
     return found;
 }
 
+/* It fits: 2; it may: 1; it does not: 0. A script has its own name, and the executable of its interpreter. */
+static int may_fit(const struct rule *rule, const struct command *c)
+{
+    char comm[COMM_MOST + 1];
+    bool user_fits = !rule->has_uid || (c->has_uid && c->uid == rule->uid);
+    if (!user_fits && c->has_uid)
+        return 0;
+    if (!c->comm || !user_fits)
+        return 1;
+    if (rule->is_name)
+        return strcmp(c->comm, rule->text) == 0 ? 2 : 1;
+    if (rule->on != MATCH_COMM)
+        return 1;
+    snprintf(comm, sizeof(comm), "%s", c->comm);
+    return *comm && regexec(&rule->regex, comm, 0, NULL, 0) == 0 ? 2 : 0;
+}
+
+unsigned rules_judge(const struct rules *r, const struct command *c, bool ret_may[TASKS_MOST])
+{
+    int best[TASKS_MOST] = {0};
+    bool any = false;
+    memset(ret_may, 0, TASKS_MOST * sizeof(*ret_may));
+    for (size_t i = 0; i < r->n; i++) {
+        int fit = may_fit(&r->at[i], c), *of_task = &best[r->at[i].task];
+        *of_task = fit > *of_task ? fit : *of_task;
+    }
+    for (unsigned t = 0; t < r->n_tasks; t++) {
+        if (best[t] == 2 && !any)
+            return t + 1;
+        ret_may[t] = best[t] > 0;
+        any |= ret_may[t];
+        if (best[t] == 2)
+            return 0; /* it belongs to none that comes after */
+    }
+    return 0;
+}
+
 bool rules_need(const struct rules *r, enum match_on what)
 {
     for (size_t i = 0; i < r->n; i++) {

@@ -72,6 +72,11 @@ void rules_done(struct rules *r);
 /* Returns the number of the first task with a rule that fits, counted from 1; 0: none. */
 unsigned rules_match(const struct rules *r, const struct command *c);
 
+/* Of a process whose command was not read, with what the kernel said at its end. comm: NULL: not known. Returns the
+ * number of the task that it belonged to, counted from 1. If that can't be told: 0, and ret_may says for each task,
+ * counted from 0, whether it may have belonged to it. */
+unsigned rules_judge(const struct rules *r, const struct command *c, bool ret_may[TASKS_MOST]);
+
 /* Does any rule need this text? Does any need the user? */
 bool rules_need(const struct rules *r, enum match_on what);
 bool rules_need_user(const struct rules *r);

@@ -219,9 +219,8 @@ uint64_t select_events_lost(const struct selector *s)
     return atomic_load(&s->shared->events_lost);
 }
 
-bool select_commands_unread(const struct selector *s, uint64_t *ret)
+bool select_reports_unread(const struct selector *s)
 {
-    *ret = atomic_load(&s->shared->commands_unread);
     return s->starts == 1 && s->pid && !atomic_load(&s->shared->events_lost) && !atomic_load(&s->shared->scans);
 }
 

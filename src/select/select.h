@@ -58,9 +58,9 @@ bool select_is_stuck(const struct selector *s);                         /* it ha
 bool select_is_barred(const struct selector *s, struct baro_key key);   /* its command is not read */
 uint64_t select_starts(const struct selector *s);                       /* processes that were started so far */
 uint64_t select_events_lost(const struct selector *s);                  /* so far, as events of the connector */
-/* Programs that ended before their command was read. Returns false if that is not known: without events, after a loss
- * of events, and after another process had to be started. */
-bool select_commands_unread(const struct selector *s, uint64_t *ret);
+/* Is each program reported that ended before its command was read? Not without events, after a loss of events, and
+ * after another process had to be started. */
+bool select_reports_unread(const struct selector *s);
 void select_end(struct selector *s);  /* tells it to end, and does not wait */
 void select_free(struct selector *s); /* NULL allowed */
 
@@ -69,7 +69,7 @@ struct select_shared {
     _Atomic uint64_t since_ns; /* when it began to read a command; 0: it reads none */
     _Atomic uint64_t start;    /* of that process, with its pid */
     _Atomic int32_t pid;
-    _Atomic uint64_t commands_unread, events_lost;
+    _Atomic uint64_t events_lost;
     _Atomic bool scans;
 };
 

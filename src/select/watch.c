@@ -170,11 +170,34 @@ static void set_again(struct watch *w, struct watch_process *p, uint64_t now_ns)
 
 /* ---- events ---- */
 
+/* Its ancestors as far as they are known: one that is not may be `under`. */
+static bool may_be_under(const struct watch *w, const struct watch_process *p)
+{
+    for (int i = 0; w->under && p && i < ANCESTORS_MOST; i++) {
+        if (p->ppid == w->under)
+            return true;
+        if (p->ppid == 1)
+            return false;
+        p = find(w, p->ppid);
+    }
+    return true;
+}
+
+/* end_ns: 0 if the event of its end was not read yet. */
+static void report_unread(struct watch *w, const struct watch_process *p, uint64_t end_ns)
+{
+    const struct watch_change change = {.what = WATCH_UNREAD, .has_ended = true, .pid = p->pid, .start = p->start,
+                                        .begin_ns = p->begin_ns, .end_ns = end_ns};
+    if (!p->task && !p->reported && may_be_under(w, p))
+        w->change(w->context, &change);
+}
+
 static void match_executed(struct watch *w, struct watch_process *p)
 {
     uint64_t t_ns = p->executed_ns;
     bool late = !p->begin_ns || p->begin_ns + WATCH_LATE < t_ns;
-    w->unread += !match(w, p, (struct watch_change){.is_late = late});
+    if (!match(w, p, (struct watch_change){.is_late = late}))
+        report_unread(w, p, 0);
 }
 
 void watch_fork(struct watch *w, int32_t pid, int32_t ppid, uint64_t t_ns)
@@ -244,7 +267,8 @@ void watch_exit(struct watch *w, int32_t pid, uint64_t t_ns, bool has_status, in
     if (p->task && !p->reported)
         report(w, p, (struct watch_change){.has_ended = true, .end_ns = t_ns, .has_status = has_status,
                                            .status = status});
-    w->unread += unread && !p->task;
+    if (unread)
+        report_unread(w, p, t_ns);
     drop(w, p);
 }
 

@@ -26,6 +26,7 @@ enum watch_what {
     WATCH_JOIN,  /* the process belongs to a task from now on, or to another one than before */
     WATCH_LEAVE, /* it executed a program that fits no rule */
     WATCH_READY, /* all processes that there are have been matched once */
+    WATCH_UNREAD, /* it executed a program and ended before that was matched: it may have fitted */
 };
 
 /* A change of membership. Times are of CLOCK_MONOTONIC; 0: not known. */
@@ -78,12 +79,12 @@ struct watch {
     uint8_t first_rule;         /* the first task that has rules; 0: none has */
     bool scans;    /* no events: what a process executes is seen because it is matched again, in turn */
     bool scanned;  /* a scan has ended */
+    int32_t under; /* the processes that belong to a task are below this one; 0: anywhere */
     bool anew;     /* the scan that is going on matches all processes, not only new ones */
     uint64_t due_ns; /* the earliest one of all processes; UINT64_MAX: none */
     int32_t *executed; /* pids of processes that executed a program since watch_settle() */
     size_t n_executed, cap_executed;
     uint64_t matched;  /* processes that were matched so far */
-    uint64_t unread;   /* processes that executed a program and ended before that was matched: they may have fitted */
     watch_match_fn *match;
     watch_change_fn *change;
     void *context;

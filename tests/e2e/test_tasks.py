@@ -317,7 +317,45 @@ def test_programs_that_end_before_they_are_read(recording, tool, wait_until):
     wait_until(lambda: (last(r, gul.name) or {}).get("commands_unread"), "programs that were not read")
     task = r.stop()[gul.name]
     assert task["commands_unread"] > 0 and task["processes_started_is_lower_bound"]
-    assert r.run("summary", "--by", "task", r.tape, status=0).stdout.splitlines()[1].split()[0] == ">0"
+    lines = r.run("summary", "--by", "task", r.tape, status=0).stdout.splitlines()
+    assert lines[1].split()[0] == ">0" and "ended before their command was read" in lines[-1]
+    if task["commands_unread_cpu_ns"] is not None:  # taskstats reported the end of each
+        assert 0 < task["commands_unread_cpu_ns"] and "; together they used " in lines[-1]
+
+
+@needs_connector
+def test_programs_that_can_not_have_fitted_are_not_counted(recording, tool, wait_until):
+    """Of a process that ends before its command is read the kernel says whose it was, and its parents are known."""
+    gul = tool("gul")
+    shell = subprocess.Popen(["sh", "-c", "read stop"], stdin=subprocess.PIPE)
+    nobody = recording("--match", gul.name, "--user", "nobody", "--overhead", "0.001%")
+    seen = Recording(nobody.run, nobody.tape.with_suffix(".seen"), "--match", gul.name, "--overhead", "0.001%")
+    below = Recording(nobody.run, nobody.tape.with_suffix(".below"), "--match", gul.name, "--overhead", "0.001%",
+                      "--under", str(shell.pid))
+    for _ in range(300):
+        subprocess.run(["true"])
+    wait_until(lambda: (last(seen, gul.name) or {}).get("commands_unread"), "programs that were not read")
+    shell.communicate(b"\n")
+    tasks = [r.stop()[gul.name] for r in (seen, nobody, below)]
+    counts = [t["commands_unread"] for t in tasks]
+    assert counts[0] > 0, counts
+    # Other programs of the machine may run as nobody, and an end may be reported too late.
+    assert all(n is None or n < counts[0] / 2 for n in counts[1:]), counts
+
+
+@needs_connector
+def test_short_programs_are_known_by_their_name(recording, tool, groups, wait_until):
+    """They end before their command is read: the kernel's report of their end has the name that --exact asks for."""
+    gul, made = tool("gul", "#!/bin/sh\n"), groups()
+    r = recording("--exact", gul.name, "--overhead", "0.001%")
+    for _ in range(200):
+        subprocess.run([gul], preexec_fn=made.enter, check=True)
+    # What selects is a second behind, and on a busy machine a report is lost now and then.
+    wait_until(lambda: started(r, gul.name) >= 160, "most of them")
+    task = r.stop()[gul.name]
+    kernel = made.usage_ns()
+    assert task["processes_started"] == task["processes_ended"] <= 200
+    assert 0.7 * kernel < task["cpu_ns"] < kernel + 200 * 5e6, (task, kernel)
 
 
 def test_text_at_the_end(run, tape, tool, wait_until):

@@ -311,11 +311,11 @@ static void test_ended_within_a_batch(void **state)
     watch_exit(&m->watch, 11, 3000, true, 0);
     watch_settle(&m->watch);
     assert_int_equal(m->looks, 0);
-    assert_int_equal(m->n, 0);
+    expect(m, WATCH_UNREAD, 11, 0);
     m->dead[12] = true; /* it ends while it is matched */
     watch_fork(&m->watch, 12, 10, 4000);
     execs(m, 12, 1, 5000);
-    assert_int_equal(m->n, 0);
+    expect(m, WATCH_UNREAD, 12, 0);
 }
 
 static void test_with_children(void **state)
@@ -385,7 +385,6 @@ static void test_pins(void **state)
     assert_int_equal(m->n, 5);
     watch_pins_unseen(w); /* it left the group */
     assert_true(m->n == 6 && m->change[5].task == 1);
-    assert_int_equal(w->unread, 0);
 }
 
 static const char task_lines[] = "{\"job\":\"nightly\"}\n"
@@ -481,22 +480,80 @@ static void test_matched_again(void **state)
     expect(m, WATCH_JOIN, 11, 1); /* another process of the same task */
 }
 
-/* A program that has ended when its turn comes is counted: it may have fitted. */
+/* A program that has ended when its turn comes is reported: it may have fitted. */
 static void test_unread_commands(void **state)
 {
     struct machine *m = *state;
     watch_fork(&m->watch, 11, 10, 1);
     watch_exec(&m->watch, 11, 2);
     watch_exit(&m->watch, 11, 3, true, 0);
-    assert_int_equal(m->watch.unread, 1);
+    assert_true(m->change[0].begin_ns == 1 && m->change[0].end_ns == 3);
+    expect(m, WATCH_UNREAD, 11, 0);
     m->dead[12] = true;
     watch_exec(&m->watch, 12, 4);
     watch_settle(&m->watch);
-    assert_int_equal(m->watch.unread, 2);
+    expect(m, WATCH_UNREAD, 12, 0);
+    watch_exit(&m->watch, 12, 5, true, 0); /* not again */
     watch_exec(&m->watch, 13, 5);
     watch_settle(&m->watch);
     watch_exit(&m->watch, 13, 6, true, 0);
-    assert_int_equal(m->watch.unread, 2);
+    assert_int_equal(m->n, 0);
+}
+
+/* It can't have belonged to a task if it was not below the process that all are below. */
+static void test_unread_elsewhere(void **state)
+{
+    struct machine *m = *state;
+    m->watch.under = 10;
+    m->ppid[20] = 1;
+    watch_fork(&m->watch, 20, 1, 1);
+    watch_fork(&m->watch, 21, 20, 1);
+    watch_fork(&m->watch, 11, 10, 1);
+    watch_fork(&m->watch, 12, 11, 1);
+    watch_fork(&m->watch, 31, 30, 1); /* what is above 30 is not known */
+    for (int i = 0; i < 3; i++) {
+        static const int32_t pids[] = {21, 12, 31};
+        watch_exec(&m->watch, pids[i], 2);
+        watch_exit(&m->watch, pids[i], 3, true, 0);
+    }
+    assert_true(m->n == 2 && m->change[0].pid == 12 && m->change[1].pid == 31);
+}
+
+/* Of a program whose command was not read the kernel reports a name of 15 bytes and the user. */
+static void test_judged_by_name_and_user(void **state)
+{
+    (void)state;
+    const struct rule_request requests[] = {
+        {.task = "name", .text = "gulpy", .is_name = true},
+        {.task = "comm", .text = "^fmpy$", .on = MATCH_COMM},
+        {.task = "nobody", .text = "x", .on = MATCH_CMDLINE, .has_uid = true, .uid = 65534},
+        {.task = "line", .text = "x", .on = MATCH_CMDLINE},
+    };
+    static const struct {
+        const char *comm;
+        bool has_uid;
+        uint32_t uid;
+        unsigned task;
+        const char *may; /* a digit for each task */
+    } cases[] = {
+        {"gulpy", true, 0, 1, "0000"}, /* it fits */
+        {"fmpy", true, 0, 0, "1100"},  /* its executable may be called gulpy; else it is the second one's */
+        {"make", true, 0, 0, "1001"},
+        {"make", true, 65534, 0, "1011"},
+        {"make", false, 0, 0, "1011"},
+        {NULL, false, 0, 0, "1111"},
+    };
+    struct rules r = {0};
+    for (size_t i = 0; i < sizeof(requests) / sizeof(*requests); i++)
+        assert_int_equal(rules_add(&r, &requests[i], NULL), 0);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        bool may[TASKS_MOST];
+        const struct command c = {.comm = cases[i].comm, .has_uid = cases[i].has_uid, .uid = cases[i].uid};
+        assert_int_equal(rules_judge(&r, &c, may), cases[i].task);
+        for (size_t t = 0; t < r.n_tasks; t++)
+            assert_int_equal(may[t], cases[i].may[t] == '1');
+    }
+    rules_done(&r);
 }
 
 /* ---- the process ---- */
@@ -575,7 +632,6 @@ static void test_hung_command(void **state)
     struct joined j = {0};
     struct baro_key hung = {0};
     enum select_trouble trouble = SELECT_FINE;
-    uint64_t unread;
     assert_int_equal(select_start(&s, &options, NULL), 0);
     turns(s, &j, &hung, &trouble);
     assert_true(j.ready);
@@ -584,7 +640,7 @@ static void test_hung_command(void **state)
     assert_true(select_is_barred(s, hung));
     assert_int_equal(select_starts(s), 2);
     assert_int_equal(j.pids, UINT64_C(1) << 10 | UINT64_C(1) << 12);
-    assert_false(select_commands_unread(s, &unread));
+    assert_false(select_reports_unread(s));
     select_free(s);
     rules_done(&rules);
     for (int32_t pid = 10; pid < 13; pid++)
@@ -615,6 +671,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_scan, begin, end),
         cmocka_unit_test_setup_teardown(test_matched_again, begin, end),
         cmocka_unit_test_setup_teardown(test_unread_commands, begin, end),
+        cmocka_unit_test_setup_teardown(test_unread_elsewhere, begin, end),
+        cmocka_unit_test(test_judged_by_name_and_user),
         cmocka_unit_test(test_hung_command),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -226,12 +226,17 @@ static void test_lower_bounds(void **state)
     member_make_usage(b)->cpu_ns = 9 * MS;
     gone(r, a, 5 * MS);
     gone(r, b, 5 * MS);
-    r->job.commands_unread = 3;
+    job_task_unread(&r->job, 2, &(uint64_t){4 * MS});
+    job_task_unread(&r->job, 2, &(uint64_t){MS});
+    job_task_unread(&r->job, 1, NULL);
     sample(r, 10 * MS);
     assert_int_equal(r->value[0][TASK_processes_unread], 1);
     assert_int_equal(r->value[0][TASK_processes_io_unread], 1);
     assert_int_equal(r->value[1][TASK_processes_unread], 0);
-    assert_int_equal(r->value[1][TASK_commands_unread], 3);
+    assert_int_equal(r->value[1][TASK_commands_unread], 2);
+    assert_int_equal(r->value[1][TASK_commands_unread_cpu], 5 * MS);
+    assert_int_equal(r->value[0][TASK_commands_unread], 1);
+    assert_int_equal(r->absent[0][TASK_commands_unread_cpu], BARO_ABSENT_UNKNOWN);
     r->job.commands_unknown = true;
     sample(r, 11 * MS);
     assert_int_equal(r->absent[1][TASK_commands_unread], BARO_ABSENT_UNKNOWN);
@@ -250,18 +255,20 @@ static void test_label_of_an_exit(void **state)
     e.source = BARO_EXIT_LAST_SAMPLE;
     e.t_ns = 12 * MS;
     job_label_exit(&r->job, &e, 2, 8 * MS);
+    e.t_ns = 3 * MS;
+    job_label_exit(&r->job, &e, 2, 0); /* reported last, and the first one */
     job_label_missed(&r->job, 1);
     sample(r, 20 * MS);
     const uint64_t *v = r->value[1];
-    assert_int_equal(v[TASK_cpu], 10 * MS);
-    assert_int_equal(v[TASK_cpu_user], 6 * MS);
-    assert_int_equal(v[TASK_active], 10 * MS); /* from 2 to 12 ms */
-    assert_int_equal(v[TASK_begin], 2 * MS);
+    assert_int_equal(v[TASK_cpu], 15 * MS);
+    assert_int_equal(v[TASK_cpu_user], 9 * MS);
+    assert_int_equal(v[TASK_active], 12 * MS);
+    assert_int_equal(v[TASK_begin], 0);
     assert_int_equal(v[TASK_end], 12 * MS);
-    assert_int_equal(v[TASK_processes_started], 2);
-    assert_int_equal(v[TASK_processes_ended], 2);
-    assert_int_equal(v[TASK_processes_unread], 1);
-    assert_int_equal(v[TASK_processes_io_unread], 2);
+    assert_int_equal(v[TASK_processes_started], 3);
+    assert_int_equal(v[TASK_processes_ended], 3);
+    assert_int_equal(v[TASK_processes_unread], 2);
+    assert_int_equal(v[TASK_processes_io_unread], 3);
     assert_int_equal(r->value[0][TASK_processes_started], 1);
     assert_int_equal(r->value[0][TASK_processes_unread], 1);
 }
