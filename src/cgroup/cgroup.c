@@ -261,6 +261,7 @@ int cgroups_new(struct cgroups **ret, const struct cgroups_options *options, con
     if (!g)
         return -ENOMEM;
     g->options = *options;
+    g->serial = clock_monotonic_ns();
     g->table.kind = BARO_KIND_CGROUP;
     for (int c = 0; c < CGROUP_AT_MAX; c++)
         g->v2[c] = places->of[c] >= 0 && places->at[places->of[c]].v2;

@@ -22,18 +22,19 @@ struct cgroups_options {
     uint64_t ns_per_tick;       /* the unit of v1's cpuacct.stat */
     uint64_t memory_total;      /* of the machine; a limit at or above it is no limit; 0: not known */
     bool helper;                /* a helper reads what may take seconds (cgroups_use()); false: it is read here */
+    bool patient;               /* the first and the last tick may wait some milliseconds for the helper */
     uint32_t *ids;              /* the last id that was given to an entity of any kind; borrowed */
 };
 
 /* Opens these groups, as far as they exist. If none does, *ret is NULL, which is no error. Returns 0 or -ENOMEM. */
 int cgroups_new(struct cgroups **ret, const struct cgroups_options *options, const struct cgroup_hierarchies *places);
-/* Sets the helper to use, which may be shared (helper_divert()); borrowed until the end. NULL: none. */
+/* Sets the helper to use, which may be shared: then call helper_forget(helper, g) before g is freed. Borrowed until the
+ * end. NULL: none. */
 void cgroups_use(struct cgroups *g, struct helper *helper);
 bool cgroups_need_helper(const struct cgroups *g); /* does a helper have to read something? NULL is allowed */
-/* Handles the helper's replies; for a helper that is not shared. */
+/* Takes the helper's replies, and hands on those for others. */
 void cgroups_collect(struct cgroups *g);
-/* Reads what is due and puts the entities into the sample. last: no other tick follows, so the helper's replies are
- * waited for some milliseconds. NULL is allowed. */
+/* Reads what is due and puts the entities into the sample. last: no other tick follows. NULL is allowed. */
 void cgroups_tick(struct cgroups *g, uint64_t now_ns, bool last, struct baro_sample *ret);
 /* OOM kills in the first group since it was first read. NULL is allowed. */
 uint64_t cgroups_oom_kills(const struct cgroups *g);

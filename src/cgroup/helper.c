@@ -72,11 +72,8 @@ static void on_reply(void *context, const struct helper_reply *reply)
 
 void cgroups_use(struct cgroups *g, struct helper *helper)
 {
-    if (!g || g->slow == helper)
-        return;
-    g->slow = helper;
-    if (helper)
-        helper_divert(helper, HELPER_GROUP, on_reply, g);
+    if (g)
+        g->slow = helper;
 }
 
 bool cgroups_need_helper(const struct cgroups *g)
@@ -92,6 +89,8 @@ void groups_ask(struct cgroups *g, bool last)
 {
     struct helper_request requests[GROUPS_MAX];
     size_t n = 0;
+    if (last && !g->options.patient)
+        return;
     for (size_t i = 0; g->slow && i < g->n; i++) {
         struct group_left *l = &g->at[i].left;
         uint64_t early = last && !l->hung ? EXPENSIVE - LAST_AFTER : 0;
@@ -100,13 +99,14 @@ void groups_ask(struct cgroups *g, bool last)
             continue;
         l->asked = true;
         requests[n++] = (struct helper_request){
-            .key = {(int32_t)g->at[i].entity->id, l->tries}, .what = HELPER_GROUP, .path = l->path};
+            .key = {(int32_t)g->at[i].entity->id, g->serial + l->tries},
+            .what = HELPER_GROUP,
+            .path = l->path,
+            .fn = on_reply,
+            .context = g};
     }
-    if (n && helper_ask(g->slow, requests, n,
-                        g->ticks == 1 ? FIRST_DEADLINE
-                        : last        ? LAST_DEADLINE
-                                      : 0,
-                        -1, on_reply, g) < 0) {
+    uint64_t deadline = g->options.patient ? (g->ticks == 1 ? FIRST_DEADLINE : last ? LAST_DEADLINE : 0) : 0;
+    if (n && helper_ask(g->slow, requests, n, deadline, -1, on_reply, g) < 0) {
         for (size_t i = 0; i < g->n; i++)
             g->at[i].left.asked = false;
     }

@@ -44,6 +44,7 @@ struct cgroups {
     struct cgroup_device *device;      /* devices that have been in I/O files so far */
     size_t n_devices, cap_devices, next_device;
     struct helper *slow;   /* borrowed; NULL: none yet */
+    uint64_t serial; /* a hung read is barred by its key: those of other jobs with the same helper have others */
     uint64_t now_ns, ticks;
     uint64_t oom_first, oom_last; /* the first group's count of kills: as read first, and last */
     bool oom_seen;

@@ -12,7 +12,14 @@ void account_init(struct account *a, uint64_t overhead_ppm, uint64_t start_monot
 
 static uint64_t helper_ns(struct account *a)
 {
-    return a->helper ? helper_cpu_ns(a->helper) : 0;
+    return (a->helper ? helper_cpu_ns(a->helper) : 0) + (a->files ? helper_cpu_ns(a->files) : 0);
+}
+
+struct helper *account_files(struct account *a, int proc_fd)
+{
+    if (!a->files && !a->no_files)
+        a->no_files = helper_new(&a->files, proc_fd, false, NULL) < 0;
+    return a->files;
 }
 
 uint64_t account_shared_ns(struct account *a, uint64_t own_cpu_ns)
@@ -30,5 +37,6 @@ uint64_t account_take_helper(struct account *a)
 void account_done(struct account *a)
 {
     helper_free(a->helper);
-    a->helper = NULL;
+    helper_free(a->files);
+    a->helper = a->files = NULL;
 }

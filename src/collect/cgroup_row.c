@@ -12,7 +12,8 @@ static void open_groups(struct cgroup_row *r)
     const struct cgroups_options o = {.root_fd = g->options.root_fd,
                                       .ns_per_tick = g->job->ns_per_tick,
                                       .memory_total = g->options.memory_total,
-                                      .helper = g->options.helper && !sampling_is_shared(g),
+                                      .helper = g->options.helper,
+                                      .patient = !sampling_is_shared(g),
                                       .ids = &g->entity_ids};
     r->opened = true;
     cgroups_new(&r->groups, &o, g->options.groups);
@@ -24,11 +25,19 @@ static struct helper *helper_of(struct cgroup_row *r)
     const struct sampler_options *o = &r->sampling->options;
     if (r->host->host)
         return host_helper(r->host->host);
-    if (sampling_is_shared(r->sampling))
-        return NULL; /* a helper for each job would be too many */
+    if (sampling_is_shared(r->sampling)) /* a helper for each job would be too many */
+        return o->helper ? account_files(r->sampling->account, o->proc_fd) : NULL;
     if (!r->helper && o->helper && r->sampling->now_ns >= (o->host_at_once ? 0 : SAMPLING_HELPER_AFTER))
         helper_new(&r->helper, o->proc_fd, false, NULL);
     return r->helper;
+}
+
+/* The one that is there already. */
+static struct helper *helper_now(const struct cgroup_row *r)
+{
+    if (r->host->host)
+        return host_helper(r->host->host);
+    return sampling_is_shared(r->sampling) ? r->sampling->account->files : r->helper;
 }
 
 /* The groups are read together with the machine; if that is not sampled, with a period of their own. If the job ends
@@ -75,13 +84,13 @@ void cgroup_row_early(struct cgroup_row *r)
 void cgroup_row_renew(struct cgroup_row *r)
 {
     struct cgroups *before = r->groups;
-    struct helper *helper = r->host->host ? host_helper(r->host->host) : r->helper;
+    struct helper *helper = helper_now(r);
     if (!r->opened)
         return;
     r->groups = NULL;
     open_groups(r);
-    if (helper)
-        helper_forget(helper, HELPER_GROUP);
+    if (helper && before)
+        helper_forget(helper, before);
     cgroups_use(r->groups, helper);
     cgroups_free(before);
     r->sampling->sample.entities[BARO_KIND_CGROUP] = (struct baro_entities){0};
@@ -133,7 +142,8 @@ static bool tick(void *state, const struct collector_tick *t)
 static int32_t pid_of_helper(void *state)
 {
     const struct cgroup_row *r = state;
-    return r->helper ? helper_pid(r->helper) : 0;
+    const struct helper *files = sampling_is_shared(r->sampling) ? r->sampling->account->files : r->helper;
+    return files ? helper_pid(files) : 0;
 }
 
 static void cost(void *state, struct collector_cost *ret)
@@ -156,6 +166,8 @@ static void close_groups(void *state, bool exiting)
     r->helper = NULL;
     if (exiting)
         return;
+    if (sampling_is_shared(r->sampling) && r->sampling->account->files && r->groups)
+        helper_forget(r->sampling->account->files, r->groups);
     cgroups_free(r->groups);
     r->groups = NULL;
 }

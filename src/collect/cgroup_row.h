@@ -11,7 +11,7 @@ struct cgroup_row {
     const struct host_row *host; /* the groups are read together with the machine, by the same helper */
     struct own_cost *own;
     struct cgroups *groups; /* NULL: none, or not opened yet */
-    struct helper *helper;  /* NULL: the machine's helper is used */
+    struct helper *helper;  /* NULL: the machine's helper is used, or that of all recordings */
     bool opened;
 };
 

@@ -33,7 +33,6 @@
 #define ENDING_CPU (20 * NS_PER_MS) /* CPU time it may use meanwhile; else it is still at a read that takes long */
 #define ENDING_LOOK 100000          /* ns */
 #define LEFT_BEHIND_MAX 8u
-#define DIVERTED_MOST 2u
 #define LOOKS 2u /* the clock of a process that runs stands still between two ticks of the kernel */
 /* A fork that is refused is counted by the control group that refused it, where it passes for one of the job
  * (pids.events, Documentation/admin-guide/cgroup-v2.rst). */
@@ -66,12 +65,6 @@ struct helper {
     uint64_t refused;      /* forks */
     uint64_t retry_ns, pause_ns; /* not before; how long it was put off */
 
-    struct {
-        uint32_t what;     /* kinds whose replies go there, whichever caller collects them; 0: none */
-        helper_reply_fn *fn;
-        void *context;
-    } divert[DIVERTED_MOST];
-
     unsigned char packet[HELPER_PACKET_BYTES];
 };
 
@@ -94,16 +87,6 @@ void helper_use_sys(struct helper *h, int sys_fd)
     h->sys_fd = sys_fd;
 }
 
-void helper_divert(struct helper *h, uint32_t what, helper_reply_fn *fn, void *context)
-{
-    size_t i = 0;
-    while (i + 1 < DIVERTED_MOST && h->divert[i].what && h->divert[i].what != what)
-        i++;
-    h->divert[i].what = what;
-    h->divert[i].fn = fn;
-    h->divert[i].context = context;
-}
-
 /* One that was sent keeps its turn: the helper answers in order. Any other is as good as answered. */
 static void forget(struct helper *h, struct pending *p)
 {
@@ -113,14 +96,12 @@ static void forget(struct helper *h, struct pending *p)
         p->failed = BARO_ABSENT_UNKNOWN;
 }
 
-void helper_forget(struct helper *h, uint32_t what)
+void helper_forget(struct helper *h, const void *context)
 {
     for (size_t i = h->first; i < h->n; i++) {
-        if (h->queue[i].request.what & what || !h->queue[i].request.what)
+        if (h->queue[i].request.context == context)
             forget(h, &h->queue[i]);
     }
-    for (size_t i = 0; i < DIVERTED_MOST; i++)
-        h->divert[i].what &= ~what;
 }
 
 /* ---- helpers come and go ---- */
@@ -160,7 +141,10 @@ static void let_go(struct helper *h)
     h->pid = 0;
     h->cpu_ns = 0;
     h->sent = h->first;
-    helper_forget(h, 0); /* dropped requests are not sent to the next helper */
+    for (size_t i = h->first; i < h->n; i++) {
+        if (!h->queue[i].request.what)
+            forget(h, &h->queue[i]); /* dropped requests are not sent to the next helper */
+    }
 }
 
 static void put_off(struct helper *h)
@@ -258,13 +242,10 @@ static void deliver(struct helper *h, struct helper_reply *reply, helper_reply_f
         h->sent = h->first;
     if (!reply->what)
         return;
-    for (size_t i = 0; i < DIVERTED_MOST; i++) {
-        if (reply->what & h->divert[i].what) {
-            h->divert[i].fn(h->divert[i].context, reply);
-            return;
-        }
-    }
-    fn(context, reply);
+    if (p->request.fn)
+        p->request.fn(p->request.context, reply);
+    else
+        fn(context, reply);
 }
 
 /* Answers those at the head that no helper will. */

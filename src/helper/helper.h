@@ -41,10 +41,16 @@ struct helper_frequency {
     uint32_t now_khz, most_khz; /* 0: not known */
 };
 
+struct helper_reply;
+typedef void helper_reply_fn(void *context, const struct helper_reply *reply);
+
 struct helper_request {
     struct baro_key key;
     uint32_t what; /* enum helper_what */
     const char *path; /* of HELPER_FS, HELPER_SENSOR and HELPER_GROUP: borrowed until it is answered */
+    /* Gets the reply, whichever caller collects it; NULL: the function of that caller. */
+    helper_reply_fn *fn;
+    void *context;
 };
 
 struct helper_reply {
@@ -61,8 +67,6 @@ struct helper_reply {
     size_t data_len;
 };
 
-typedef void helper_reply_fn(void *context, const struct helper_reply *reply);
-
 struct helper;
 
 /* No process is started before the first request. root_fd is a directory descriptor of /proc, borrowed. */
@@ -72,12 +76,9 @@ int helper_new(struct helper **ret, int root_fd, bool want_cmdline, struct baro_
  */
 void helper_use_sys(struct helper *h, int sys_fd);
 
-/* For two callers that share a helper: replies of these kinds go to this function, whichever caller collects them. */
-void helper_divert(struct helper *h, uint32_t what, helper_reply_fn *fn, void *context);
-
-/* Drops the requests of these kinds that are not answered yet: no reply is delivered, and nothing is borrowed for them.
- */
-void helper_forget(struct helper *h, uint32_t what);
+/* Drops the requests with this context that are not answered yet: no reply is delivered, and nothing is borrowed for
+ * them. */
+void helper_forget(struct helper *h, const void *context);
 
 /* Starts the helper now, while there is little that it would hold a copy of. */
 void helper_start(struct helper *h);

@@ -277,7 +277,9 @@ void fs_request(struct host *h)
                 f->part[k].answered = false;
                 f->outstanding += host_ask(
                     h, (struct helper_request){
-                           {(int32_t)f->entity->id, (uint64_t)f->tries << 32 | k}, HELPER_FS, f->part[k].point});
+                           .key = {(int32_t)f->entity->id, (uint64_t)f->tries << 32 | k},
+                           .what = HELPER_FS,
+                           .path = f->part[k].point});
             }
         }
     }

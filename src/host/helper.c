@@ -16,14 +16,6 @@
 /* longer: nothing waits for the first tick, and so the first sample has all values */
 #define FIRST_DEADLINE (20 * NS_PER_MS)
 
-bool host_ask(struct host *h, struct helper_request request)
-{
-    if (!host_grow((void **)&h->requests, &h->cap_requests, h->n_requests, sizeof(*h->requests)))
-        return false;
-    h->requests[h->n_requests++] = request;
-    return true;
-}
-
 static void on_reply(void *context, const struct helper_reply *reply)
 {
     struct host *h = context;
@@ -41,6 +33,16 @@ static void on_reply(void *context, const struct helper_reply *reply)
         else if (h->frequency_due_ns < due)
             h->frequency_due_ns = due;
     }
+}
+
+bool host_ask(struct host *h, struct helper_request request)
+{
+    if (!host_grow((void **)&h->requests, &h->cap_requests, h->n_requests, sizeof(*h->requests)))
+        return false;
+    request.fn = on_reply; /* other users of the helper may collect our reply with theirs */
+    request.context = h;
+    h->requests[h->n_requests++] = request;
+    return true;
 }
 
 static void ask_frequencies(struct host *h)
@@ -71,8 +73,6 @@ static bool have_helper(struct host *h)
     if (!h->o.helper || h->now_ns < h->o.helper_after_ns || helper_new(&h->slow, h->o.proc_fd, false, NULL) < 0)
         return false;
     helper_use_sys(h->slow, h->o.sys_fd);
-    helper_divert(h->slow, HELPER_FS | HELPER_SENSOR | HELPER_FREQUENCY, on_reply,
-                  h); /* other users of the helper may collect our reply with theirs */
     return true;
 }
 

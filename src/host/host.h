@@ -42,8 +42,8 @@ void host_tick(struct host *h, uint64_t now_ns, enum budget_level level, bool la
 /* Puts the values read last into a sample; entities are borrowed until the next read. */
 void host_fill(const struct host *h, struct baro_sample *s);
 
-/* The helper, for other users of it; NULL if there is none, or not yet. Replies to requests of other users go to them
- * (helper_divert()). */
+/* The helper, for other users of it; NULL if there is none, or not yet. Requests of other users name who gets the
+ * reply. */
 struct helper *host_helper(struct host *h);
 
 /* The pid of the helper, 0 if there is none; the CPU time of all helpers so far; how many forks of helpers were

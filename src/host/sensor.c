@@ -84,7 +84,9 @@ void sensors_request(struct host *h)
     for (size_t i = 0; i < h->n_sensors; i++) {
         const struct sensor *s = &h->sensor[i];
         if (!s->barred)
-            host_ask(h, (struct helper_request){{(int32_t)s->entity->id, UINT64_C(1) << 32}, HELPER_SENSOR, s->path});
+            host_ask(h, (struct helper_request){.key = {(int32_t)s->entity->id, UINT64_C(1) << 32},
+                                                .what = HELPER_SENSOR,
+                                                .path = s->path});
     }
 }
 

@@ -559,3 +559,36 @@ def test_wrapper_killed(run, tape, work, cgroup, wait_until):
     (work / "off").touch()
     wait_until(lambda: left(cgroup) == [] and not cgroup.pids(), "the recorder's end")
     assert source_of(run, tape) == "cgroup"
+
+
+def test_observer_whose_helpers_hang(run, work, v1, started, wait_until):
+    """memory.stat is read by a helper process: one that hangs holds up no sample, and another one takes its place."""
+    top = v1("memory")
+    for i in range(3):
+        group = Cgroup(top.path / f"job{i}")
+        group.path.mkdir()
+        started(["sh", "-c", "while :; do sleep 0.02; done"], preexec_fn=group.enter)
+    p = run.popen("observe", "--dir", work / "jobs", "--cgroup", f"{top.path}/job*", "--overhead", "off")
+
+    def tapes():
+        return [f for f in (work / "jobs").glob("*.baro") if "host" not in f.name]
+
+    def stat_read(tape):
+        return any(r["memory_anon_bytes"] for r in run.export(tape, "cgroup"))
+
+    def helpers():
+        return [int(c) for c in pathlib.Path(f"/proc/{p.pid}/task/{p.pid}/children").read_text().split()]
+
+    try:
+        wait_until(lambda: len(tapes()) == 3 and all(map(stat_read, tapes())), "memory.stat of each")
+        first = helpers()
+        for helper in first:
+            os.kill(helper, signal.SIGSTOP)
+        before = {t: len(run.instants(t)) for t in tapes()}
+        wait_until(lambda: all(len(run.instants(t)) > n + 10 for t, n in before.items()), "samples meanwhile")
+        for helper in first:
+            os.kill(helper, signal.SIGKILL)
+        wait_until(lambda: set(helpers()) - set(first), "another helper")
+    finally:
+        p.terminate()
+        assert p.wait(60) == 0

@@ -178,7 +178,7 @@ static void shared_memory_is_halved(void **state)
     pid_t pid[3] = {sleeper(touch_both, shared), sleeper(touch_shared, shared), sleeper(NULL, NULL)};
     struct helper_request r[3];
     for (int i = 0; i < 3; i++)
-        r[i] = (struct helper_request){{pid[i], start_of(proc, pid[i])}, HELPER_SMAPS, NULL};
+        r[i] = (struct helper_request){{pid[i], start_of(proc, pid[i])}, HELPER_SMAPS, NULL, NULL, NULL};
     assert_int_equal(helper_ask(h, r, 3, LONG, -1, on_reply, s), 3);
     int64_t uss[3], pss[3], slack = MIB / 2;
     for (int i = 0; i < 3; i++) {
@@ -210,8 +210,8 @@ static void another_process_is_gone(void **state)
     struct seen *s = calloc(1, sizeof(*s));
     pid_t pid = sleeper(NULL, NULL);
     uint64_t start = start_of(proc, pid);
-    struct helper_request r[] = {{{pid, start + 1}, HELPER_SMAPS | HELPER_INFO, NULL},
-                                 {{pid, start}, HELPER_SMAPS | HELPER_INFO, NULL}};
+    struct helper_request r[] = {{{pid, start + 1}, HELPER_SMAPS | HELPER_INFO, NULL, NULL, NULL},
+                                 {{pid, start}, HELPER_SMAPS | HELPER_INFO, NULL, NULL, NULL}};
     assert_int_equal(helper_ask(h, r, 2, LONG, -1, on_reply, s), 2);
     assert_int_equal(s->at[0].smaps_absent, BARO_ABSENT_GONE);
     assert_int_equal(s->at[0].name_absent, BARO_ABSENT_GONE);
@@ -238,7 +238,7 @@ static void zombie_has_a_name_and_no_memory(void **state)
     if (pid == 0)
         _exit(0);
     assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-    struct helper_request r = {{pid, start_of(proc, pid)}, HELPER_SMAPS | HELPER_INFO, NULL};
+    struct helper_request r = {{pid, start_of(proc, pid)}, HELPER_SMAPS | HELPER_INFO, NULL, NULL, NULL};
     assert_int_equal(helper_ask(h, &r, 1, LONG, -1, on_reply, s), 1);
     assert_int_equal(s->at[0].smaps_absent, BARO_ABSENT_GONE);
     assert_int_equal(s->at[0].cmdline_absent, BARO_ABSENT_GONE);
@@ -267,7 +267,7 @@ static void command_line_is_reported_on_request(void **state)
         close(ready[1]);
         assert_int_equal(read(ready[0], &byte, 1), 0); /* closed by the exec */
         close(ready[0]);
-        struct helper_request r = {{pid, start_of(proc, pid)}, HELPER_INFO, NULL};
+        struct helper_request r = {{pid, start_of(proc, pid)}, HELPER_INFO, NULL, NULL, NULL};
         assert_int_equal(helper_ask(h, &r, 1, LONG, -1, on_reply, s), 1);
         assert_string_equal(s->name[0], "sleep");
         assert_string_equal(s->cmdline[0], want ? "sleep 100" : "");
@@ -289,7 +289,7 @@ static void many_requests_in_order(void **state)
     static struct helper_request r[500];
     struct baro_key self = {getpid(), start_of(proc, getpid())};
     for (size_t i = 0; i < 500; i++)
-        r[i] = (struct helper_request){self, i % 2 ? HELPER_INFO : HELPER_SMAPS, NULL};
+        r[i] = (struct helper_request){self, i % 2 ? HELPER_INFO : HELPER_SMAPS, NULL, NULL, NULL};
     assert_int_equal(helper_ask(h, r, 500, 10 * LONG, -1, on_reply, s), 500);
     for (size_t i = 0; i < 500; i++) {
         assert_int_equal(s->at[i].what, i % 2 ? HELPER_INFO : HELPER_SMAPS);
@@ -310,7 +310,7 @@ static void helper_holds_nothing_of_ours(void **state)
     int proc = open_proc(), tape = open("/dev/null", O_WRONLY), other = open("/dev/null", O_RDONLY);
     struct helper *h = new_helper(proc, true);
     struct seen *s = calloc(1, sizeof(*s));
-    struct helper_request r = {{getpid(), start_of(proc, getpid())}, HELPER_INFO, NULL};
+    struct helper_request r = {{getpid(), start_of(proc, getpid())}, HELPER_INFO, NULL, NULL, NULL};
     char path[64];
     int n = 0;
     assert_int_equal(helper_ask(h, &r, 1, LONG, -1, on_reply, s), 1);
@@ -338,8 +338,8 @@ static void killed_helper_is_replaced(void **state)
     int proc = open_proc();
     struct helper *h = new_helper(proc, true);
     struct seen *s = calloc(1, sizeof(*s));
-    struct helper_request r[] = {{{getpid(), start_of(proc, getpid())}, HELPER_INFO, NULL},
-                                 {{getpid(), start_of(proc, getpid())}, HELPER_INFO, NULL}};
+    struct helper_request r[] = {{{getpid(), start_of(proc, getpid())}, HELPER_INFO, NULL, NULL, NULL},
+                                 {{getpid(), start_of(proc, getpid())}, HELPER_INFO, NULL, NULL, NULL}};
     assert_int_equal(helper_ask(h, r, 1, LONG, -1, on_reply, s), 1);
     uint64_t before = helper_cpu_ns(h);
     kill(helper_pid(h), SIGKILL);
@@ -398,7 +398,7 @@ static void hung_read_is_abandoned(void **state)
     struct seen *s = calloc(1, sizeof(*s));
     struct helper_request r[5];
     for (int32_t i = 0; i < 5; i++)
-        r[i] = (struct helper_request){{10 + i, 77}, HELPER_SMAPS, NULL};
+        r[i] = (struct helper_request){{10 + i, 77}, HELPER_SMAPS, NULL, NULL, NULL};
     int n = helper_ask(h, r, 5, 20 * NS_PER_MS, -1, on_reply, s);
     assert_in_range(n, 0, 2); /* the requests behind the hung one wait, and the caller does not */
     assert_true(helper_busy(h));
@@ -448,13 +448,12 @@ static void replies_for_removed_processes_are_dropped(void **state)
     assert_true(asprintf(&path[0], "%s/10/stat", dir) > 0 && asprintf(&path[1], "%s/11/smaps_rollup", dir) > 0);
     struct helper *h = new_helper(root, true);
     struct seen *s = calloc(1, sizeof(*s));
-    struct helper_request r[] = {{{1, 0}, HELPER_GROUP, path[0]},
-                                 {{2, 0}, HELPER_GROUP, path[1]},
-                                 {{10, 77}, HELPER_SMAPS, NULL},
-                                 {{3, 0}, HELPER_GROUP, path[0]}};
-    helper_divert(h, HELPER_GROUP, fail_if_asked, NULL);
+    struct helper_request r[] = {{{1, 0}, HELPER_GROUP, path[0], fail_if_asked, path},
+                                 {{2, 0}, HELPER_GROUP, path[1], fail_if_asked, path},
+                                 {{10, 77}, HELPER_SMAPS, NULL, NULL, NULL},
+                                 {{3, 0}, HELPER_GROUP, path[0], fail_if_asked, path}};
     assert_int_equal(helper_ask(h, r, 4, 0, -1, on_reply, s), 0);
-    helper_forget(h, HELPER_GROUP);
+    helper_forget(h, path);
     free(path[0]);
     free(path[1]);
     while (helper_busy(h)) {
@@ -478,9 +477,8 @@ static void each_reply_goes_to_its_own(void **state)
     int proc = open_proc();
     struct helper *h = new_helper(proc, true);
     struct seen *fs = calloc(1, sizeof(*fs)), *group = calloc(1, sizeof(*group));
-    struct helper_request of_fs = {{7, 0}, HELPER_FS, "/"}, of_group = {{7, 0}, HELPER_GROUP, "/proc/self/stat"};
-    helper_divert(h, HELPER_FS, on_reply, fs);
-    helper_divert(h, HELPER_GROUP, on_reply, group);
+    struct helper_request of_fs = {{7, 0}, HELPER_FS, "/", on_reply, fs},
+                          of_group = {{7, 0}, HELPER_GROUP, "/proc/self/stat", on_reply, group};
     helper_ask(h, &of_fs, 1, 0, -1, fail_if_asked, NULL);
     helper_ask(h, &of_group, 1, LONG, -1, fail_if_asked, NULL);
     assert_true(fs->n == 1 && group->n == 1);
@@ -504,7 +502,7 @@ static void reply_read_by_another_reader_ends_the_wait(void **state)
     make_process(root, 10, true);
     struct helper *h = new_helper(root, true);
     struct seen *s = calloc(1, sizeof(*s));
-    struct helper_request r = {{10, 77}, HELPER_SMAPS, NULL};
+    struct helper_request r = {{10, 77}, HELPER_SMAPS, NULL, NULL, NULL};
     /* It hangs, and would be given up after a second. */
     assert_int_equal(helper_ask(h, &r, 1, LONG, wake[0], on_reply, s), 0);
     assert_true(helper_busy(h));

@@ -169,7 +169,7 @@ static void body(const char *dir)
     struct seen s = {0};
     struct helper_request r[3];
     for (int i = 0; i < 3; i++)
-        r[i] = (struct helper_request){{10 + i, 77}, HELPER_SMAPS, NULL};
+        r[i] = (struct helper_request){{10 + i, 77}, HELPER_SMAPS, NULL, NULL, NULL};
     CHECK(helper_new(&h, root_fd, true, NULL) == 0);
     helper_ask(h, r, 3, 20 * NS_PER_MS, -1, on_reply, &s);
     CHECK(helper_busy(h));
@@ -312,7 +312,8 @@ static void groups_body(const char *dir)
     make_groups(dir, silent);
     struct cgroup_hierarchies places = {
         .n = 1, .of = {-1, -1, -1, 0, -1, -1, 0}, .at = {{.v2 = true, .dir = "outer/inner", .path = "/outer/inner"}}};
-    struct cgroups_options o = {.root_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC), .helper = true, .ids = &ids};
+    struct cgroups_options o = {
+        .root_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC), .helper = true, .patient = true, .ids = &ids};
     CHECK(cgroups_new(&g, &o, &places) == 0 && g);
     cgroups_tick(g, now, false, &s);
     const struct baro_entity *inner = s.entities[BARO_KIND_CGROUP].at[0], *outer = s.entities[BARO_KIND_CGROUP].at[1];
