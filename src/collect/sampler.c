@@ -246,6 +246,12 @@ void sampler_settle(struct sampler *s)
     members_settle(&s->processes);
 }
 
+void sampler_close_sockets(struct sampler *s)
+{
+    sampler_advance(s);
+    socket_row_close(&s->sockets);
+}
+
 void sampler_scan_always(struct sampler *s, bool always)
 {
     scan_set_always(&s->processes.scan, always);

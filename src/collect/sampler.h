@@ -115,6 +115,9 @@ void sampler_take_zombie(struct sampler *s, struct member *m, const struct proce
 /* Settles the ledger (job_settle()); reads the ancestors of gone members again for that. */
 void sampler_settle(struct sampler *s);
 
+/* Reads the sockets for the last time, before the last exits are reported. */
+void sampler_close_sockets(struct sampler *s);
+
 /* Finding members by listing children (scan.h). always: there is no event source, so each tick lists the children of
  * all members that ran. lost_events: events were lost; if forks may be among them, the next tick lists the children of
  * all members. children, wrapper: at once, for one member or the wrapper. */

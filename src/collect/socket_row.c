@@ -18,8 +18,10 @@ static void prepare(void *state)
     const struct sockets_options options = {.proc_fd = o->proc_fd, .attached = !o->self[1]};
     if (!(r->sampling->need & BARO_SOURCE_SOCK_DIAG) || !o->helper || r->sockets)
         return;
-    if (sockets_new(&r->sockets, &options, NULL) == 0)
-        sockets_turn(r->sockets);
+    if (sockets_new(&r->sockets, &options, NULL) < 0)
+        return;
+    sockets_turn(r->sockets);
+    r->sampling->job->sockets = true;
 }
 
 /* ---- a reading ---- */
@@ -32,15 +34,22 @@ static uint64_t period(const struct socket_row *r)
     return ns < PERIOD_LEAST ? PERIOD_LEAST : ns < PERIOD_MOST ? ns : PERIOD_MOST;
 }
 
+/* Those that have ended and whose exit is not reported yet are among them: their sockets may end later. */
 static void ask(struct socket_row *r)
 {
     const struct tree *tree = &r->sampling->job->tree;
     struct baro_key *keys = sockets_ask_begin(r->sockets);
     size_t n = 0;
     for (size_t i = 0; i < tree->n && n < OWNERS_MOST; i++) {
-        if (tree->at[i] && tree->at[i]->row.key.start && !member_has_ended(tree->at[i]))
+        if (tree->at[i] && tree->at[i]->row.key.start)
             keys[n++] = tree->at[i]->row.key;
     }
+    for (const struct member *m = r->sampling->job->gone; m && n < OWNERS_MOST; m = m->list_next) {
+        if (m->row.key.start)
+            keys[n++] = m->row.key;
+    }
+    for (const struct job_late *one = r->sampling->job->late; one && n < OWNERS_MOST; one = one->next)
+        keys[n++] = one->member->row.key;
     sockets_ask_end(r->sockets, n);
 }
 
@@ -70,6 +79,18 @@ static void lack(struct member *m, enum baro_absent why)
     }
 }
 
+/* A process that ended before its descriptors were read has no values. */
+static void take_ended(struct member *m, const struct owner *o, bool is_bound)
+{
+    bool was_read = m->row.absent[PROCESS_tcp_sent] == BARO_PRESENT || o->sent || o->received;
+    if (!was_read)
+        return;
+    put_more(m, PROCESS_tcp_sent, o->sent);
+    put_more(m, PROCESS_tcp_received, o->received);
+    m->tcp_whole = o->whole && !is_bound;
+    member_moved(m);
+}
+
 static void take_row(struct member *m, const struct owner *o)
 {
     const struct baro_process *p = &m->row;
@@ -90,18 +111,45 @@ static void take_row(struct member *m, const struct owner *o)
     put(m, PROCESS_tcp_listening, o->listening);
 }
 
+static struct member *find(const struct job *j, struct baro_key key)
+{
+    struct member *m = tree_find(&j->tree, key.pid);
+    if (m && baro_key_equal(m->row.key, key))
+        return m;
+    for (m = j->gone; m && !baro_key_equal(m->row.key, key);)
+        m = m->list_next;
+    const struct job_late *one = m ? NULL : j->late;
+    while (one && !baro_key_equal(one->member->row.key, key))
+        one = one->next;
+    return m ? m : one ? one->member : NULL;
+}
+
 static bool take(struct socket_row *r)
 {
     const struct owner *rows;
     if (!sockets_take(r->sockets, &r->totals, &rows))
         return false;
     for (uint32_t i = 0; i < r->totals.n; i++) {
-        struct member *m = tree_find(&r->sampling->job->tree, rows[i].key.pid);
-        if (m && baro_key_equal(m->row.key, rows[i].key))
+        struct member *m = find(r->sampling->job, rows[i].key);
+        if (m && rows[i].absent == BARO_ABSENT_GONE)
+            take_ended(m, &rows[i], r->totals.is_bound);
+        else if (m)
             take_row(m, &rows[i]);
     }
     r->read = true;
     return true;
+}
+
+void socket_row_close(struct socket_row *r)
+{
+    if (!r->sockets)
+        return;
+    while (sockets_wait(r->sockets, 0)) /* for readings that were taken */
+        continue;
+    ask(r);
+    if (sockets_wait(r->sockets, LAST_MOST))
+        r->closed = take(r);
+    job_late_report(r->sampling->job, r->sampling->now_ns);
 }
 
 static bool tick(void *state, const struct collector_tick *t)
@@ -110,8 +158,11 @@ static bool tick(void *state, const struct collector_tick *t)
     prepare(r);
     if (!r->sockets)
         return false;
+    if (t->last && r->closed)
+        return true;
     sockets_turn(r->sockets);
     bool taken = take(r);
+    job_late_report(r->sampling->job, t->now_ns);
     if (t->last || t->now_ns >= r->due_ns) {
         while (sockets_wait(r->sockets, 0)) /* of readings that were taken */
             continue;

@@ -11,12 +11,15 @@ struct socket_row {
     struct sockets *sockets; /* NULL: not asked for, or out of memory */
     struct sockets_totals totals;
     uint64_t due_ns;
-    bool read; /* totals is valid */
+    bool read;   /* totals is valid */
+    bool closed; /* the last reading was taken */
 };
 
 extern const struct collector socket_collector;
 void socket_row_init(struct socket_row *r, struct sampling *sampling);
 
+/* The last reading, to be called before the last exits are reported: so they have what their sockets did to the end. */
+void socket_row_close(struct socket_row *r);
 /* Puts the job's totals into the sample. */
 void socket_row_fill(const struct socket_row *r, struct baro_sample *s);
 

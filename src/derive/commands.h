@@ -22,6 +22,8 @@ enum command_value {
     COMMAND_IO_READ,
     COMMAND_IO_WRITE,
     COMMAND_RSS_PEAK,
+    COMMAND_TCP_SENT,
+    COMMAND_TCP_RECEIVED,
     COMMAND_MAX
 };
 
@@ -33,6 +35,7 @@ struct command {
     uint64_t covered[COMMAND_MAX]; /* processes that had it */
     uint8_t absent[COMMAND_MAX];   /* why the last one that had it not, had it not */
     bool io_is_short;              /* of one that ended it is not known all that it had read and written */
+    bool tcp_is_short;             /* the same of the traffic of its sockets */
     uint64_t held;                 /* scratch: memory at this moment */
     uint32_t holders;              /* scratch: of how many processes */
 };

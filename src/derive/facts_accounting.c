@@ -16,12 +16,31 @@ void fact_command_processes(const struct baro_summary *s, int of, size_t row, st
     ret->u64 = summary_command(s, row)->processes;
 }
 
+static bool tcp_is_bound(const struct baro_summary *s, const struct command *c)
+{
+    bool is_short = !s->tcp_is_exact || c->tcp_is_short || c->covered[COMMAND_TCP_SENT] < c->processes;
+    return c->covered[COMMAND_TCP_SENT] && !s->tcp_is_whole && is_short;
+}
+
+static bool is_bound(const struct baro_summary *s, const struct command *c, int of)
+{
+    switch (of) {
+    case COMMAND_IO_READ:
+    case COMMAND_IO_WRITE:
+        return command_io_is_bound(c);
+    case COMMAND_TCP_SENT:
+    case COMMAND_TCP_RECEIVED:
+        return tcp_is_bound(s, c);
+    default:
+        return c->covered[of] < c->processes;
+    }
+}
+
 void fact_command(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     const struct command *c = summary_command(s, row);
-    bool is_io = of == COMMAND_IO_READ || of == COMMAND_IO_WRITE;
     value_u64(ret, c->covered[of] ? BARO_PRESENT : c->absent[of], c->value[of]);
-    value_flag(ret, BARO_VALUE_LOWER_BOUND, is_io ? command_io_is_bound(c) : c->covered[of] < c->processes);
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, is_bound(s, c, of));
 }
 
 void fact_command_split(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
@@ -36,10 +55,11 @@ void fact_command_split(const struct baro_summary *s, int of, size_t row, struct
     value_flag(ret, BARO_VALUE_ESTIMATE, split.is_estimate);
 }
 
-void fact_command_io_bound(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+void fact_command_is_bound(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
-    (void)of;
-    ret->u64 = command_io_is_bound(summary_command(s, row));
+    const struct command *c = summary_command(s, row);
+    bool known = of == COMMAND_IO_READ || c->covered[of];
+    value_u64(ret, known ? BARO_PRESENT : c->absent[of], is_bound(s, c, of));
 }
 
 /* ---- accounting ---- */

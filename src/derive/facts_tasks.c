@@ -16,6 +16,21 @@ void fact_task_is_bound(const struct baro_summary *s, int of, size_t row, struct
     ret->u64 = s->tasks.at[row].is_bound[of];
 }
 
+void fact_task_tcp(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    const struct task_row *one = &s->tasks.at[row];
+    uint64_t v = 0, unread = 0;
+    int absent = task_row_value(one, (enum task_field)of, &v);
+    task_row_value(one, TASK_FIELD_TCP_UNREAD, &unread);
+    bool is_bound = !s->tcp_is_whole && (unread || !s->tcp_is_exact);
+    if (of == TASK_FIELD_TCP_UNREAD) {
+        value_u64(ret, absent, is_bound);
+        return;
+    }
+    value_u64(ret, absent, v);
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, is_bound);
+}
+
 void fact_task_text(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     const struct task_row *one = &s->tasks.at[row];

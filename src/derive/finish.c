@@ -18,7 +18,7 @@ static void count_alive(struct baro_summary *s, const struct summary_alive *a)
     /* id stands first in the struct, so the same comparison does for both tables. */
     const struct summary_alive *base = s->n_base ? bsearch(&a->id, s->base, s->n_base, sizeof(*s->base), by_id) : NULL;
     for (int i = 0; i < COMMAND_MAX; i++) {
-        uint64_t before = base && i != COMMAND_RSS_PEAK ? base->value[i] : 0;
+        uint64_t before = base && i < COMMAND_RSS_PEAK ? base->value[i] : 0; /* TCP counts from the first reading on */
         value[i] = a->value[i] > before ? a->value[i] - before : 0;
         absent[i] = a->absent >> i & 1 ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
     }
@@ -73,6 +73,20 @@ static void note_rest(struct baro_summary *s)
     s->rest_system_ns = less(s->job[JOB_cpu_system], system);
 }
 
+/* If the processes, most of which have lower bounds, add up to what the job has exactly, each bound is exact. Example:
+ * the job received 5 MB in all; of curl, which has ended, 5 MB were seen, of sh and make 0: that is all. */
+static void note_tcp(struct baro_summary *s)
+{
+    uint64_t sent = 0, received = 0;
+    for (uint32_t i = 0; i < s->commands.n; i++) {
+        sent += s->counted[i].value[COMMAND_TCP_SENT];
+        received += s->counted[i].value[COMMAND_TCP_RECEIVED];
+    }
+    bool known = s->job_absent[JOB_tcp_sent] == BARO_PRESENT && s->job_absent[JOB_tcp_received] == BARO_PRESENT;
+    s->tcp_is_exact = known && s->job_absent[JOB_tcp_is_lower_bound] == BARO_PRESENT && !s->job[JOB_tcp_is_lower_bound];
+    s->tcp_is_whole = s->tcp_is_exact && sent == s->job[JOB_tcp_sent] && received == s->job[JOB_tcp_received];
+}
+
 /* Not the table itself: those that live may have used more when this is called again. */
 static bool copy_commands(struct baro_summary *s)
 {
@@ -101,5 +115,6 @@ void summary_finish(struct baro_summary *s)
             count_alive(s, &s->alive[i]);
     }
     note_rest(s);
+    note_tcp(s);
     order_commands(s);
 }

@@ -15,10 +15,13 @@ static const enum process_metric of_process[COMMAND_MAX] = {
     [COMMAND_IO_READ] = PROCESS_io_read,
     [COMMAND_IO_WRITE] = PROCESS_io_write,
     [COMMAND_RSS_PEAK] = PROCESS_rss_peak,
+    [COMMAND_TCP_SENT] = PROCESS_tcp_sent,
+    [COMMAND_TCP_RECEIVED] = PROCESS_tcp_received,
 };
 static const enum exit_metric of_exit[COMMAND_MAX] = {
     [COMMAND_CPU] = EXIT_cpu,         [COMMAND_CPU_USER] = EXIT_cpu_user, [COMMAND_CPU_SYSTEM] = EXIT_cpu_system,
     [COMMAND_IO_READ] = EXIT_io_read, [COMMAND_IO_WRITE] = EXIT_io_write, [COMMAND_RSS_PEAK] = EXIT_rss_peak,
+    [COMMAND_TCP_SENT] = EXIT_tcp_sent,     [COMMAND_TCP_RECEIVED] = EXIT_tcp_received,
 };
 static const enum process_metric of_peak[PEAK_MAX] = {
     [PEAK_RSS] = PROCESS_rss,   [PEAK_PSS] = PROCESS_pss,         [PEAK_USS] = PROCESS_uss,
@@ -270,6 +273,8 @@ void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
     bool io_is_whole = e->absent[EXIT_io_is_lower_bound] == BARO_PRESENT &&
                        !e->value[EXIT_io_is_lower_bound]; /* of an old tape it is not known */
     s->commands.at[command].io_is_short |= e->absent[EXIT_io_rchar] == BARO_PRESENT && !io_is_whole;
+    s->commands.at[command].tcp_is_short |=
+        e->absent[EXIT_tcp_is_lower_bound] == BARO_PRESENT && e->value[EXIT_tcp_is_lower_bound];
     summary_note_mark(s, e, command);
     oom_add_exit(&s->oom, e);
     s->ended_ids = room(s, s->ended_ids, &s->cap_ended, s->n_ended + 1, sizeof(*s->ended_ids));

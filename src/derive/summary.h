@@ -157,6 +157,8 @@ struct baro_summary {
     struct command *counted; /* a copy of commands in which those that live are counted as well */
     uint32_t *order;         /* into counted, most CPU time first; those without processes left out */
     size_t n_order;
+    bool tcp_is_exact; /* of the job */
+    bool tcp_is_whole; /* all of it is attributed to processes */
     uint64_t rest_user_ns, rest_system_ns; /* of the job's CPU time what no process's own split has */
 };
 

@@ -39,6 +39,9 @@ static const struct {
     [TASK_FIELD_ACTIVE] = {"active_ns", false, false},
     [TASK_FIELD_BEGIN] = {"begin_ns", false, false},
     [TASK_FIELD_END] = {"end_ns", false, false},
+    [TASK_FIELD_TCP_SENT] = {"tcp_sent_bytes", false, false},
+    [TASK_FIELD_TCP_RECEIVED] = {"tcp_received_bytes", false, false},
+    [TASK_FIELD_TCP_UNREAD] = {"processes_tcp_unread", false, false},
 };
 
 static struct task_row *task_of(struct tasks *t, const struct baro_entity *e)

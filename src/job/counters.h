@@ -148,6 +148,10 @@ void totals_know(struct job *j, const struct member *m);
  */
 void exits_report(struct job *j, uint64_t now_ns);
 
+/* late.c: keeps the exit, and the member, if connections of it were open. Returns whether it does. */
+bool late_hold(struct job *j, struct member *m, const struct baro_exit *e, uint64_t now_ns);
+void late_done(struct job *j);
+
 /* Job metrics that are made of process metrics; the first LEDGER_MAX in the order of enum ledger_counter. */
 struct totals_sum {
     enum job_metric job;

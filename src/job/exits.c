@@ -37,6 +37,8 @@ static void values_read_last(struct baro_exit *e, const struct member *m)
     copy(e, EXIT_faults_minor, m, PROCESS_faults_minor);
     copy(e, EXIT_faults_major, m, PROCESS_faults_major);
     copy(e, EXIT_task, m, PROCESS_task);
+    copy(e, EXIT_tcp_sent, m, PROCESS_tcp_sent);
+    copy(e, EXIT_tcp_received, m, PROCESS_tcp_received);
     e->absent[EXIT_children_cpu] = m->row.absent[PROCESS_children_cpu_user];
     e->value[EXIT_children_cpu] = value(m, PROCESS_children_cpu_user) + value(m, PROCESS_children_cpu_system);
     for (int i = 0; i < EXIT_MAX; i++) {
@@ -110,6 +112,16 @@ static void take_base(struct baro_exit *e, const struct member *m)
     e->value[EXIT_cpu_system] = e->value[EXIT_cpu] - e->value[EXIT_cpu_user];
 }
 
+static void fill_tcp(const struct job *j, const struct member *m, struct baro_exit *e)
+{
+    if (!j->sockets && e->absent[EXIT_tcp_sent]) /* one that was never read does not know that */
+        e->absent[EXIT_tcp_sent] = e->absent[EXIT_tcp_received] = BARO_ABSENT_NOT_ASKED;
+    if (e->absent[EXIT_tcp_sent])
+        e->absent[EXIT_tcp_is_lower_bound] = e->absent[EXIT_tcp_sent];
+    else
+        put(e, EXIT_tcp_is_lower_bound, !m->tcp_whole);
+}
+
 static void fill_exit(const struct job *j, const struct member *m, struct baro_exit *e)
 {
     *e = (struct baro_exit){
@@ -127,6 +139,7 @@ static void fill_exit(const struct job *j, const struct member *m, struct baro_e
         e->absent[EXIT_io_is_lower_bound] = e->absent[EXIT_io_rchar];
     else
         put(e, EXIT_io_is_lower_bound, !io_is_whole(j, m));
+    fill_tcp(j, m, e);
     if (m->begin_ns && m->end_ns >= m->begin_ns)
         put(e, EXIT_elapsed, m->end_ns - m->begin_ns);
     else
@@ -151,14 +164,15 @@ bool job_was_reported(const struct job *j, int32_t pid, uint64_t t_ns)
     return last->key.pid == pid && last->end_ns >= t_ns;
 }
 
-static void report(struct job *j, struct member *m, uint64_t now_ns)
+/* Returns whether the member is kept: its exit is reported later. */
+static bool report(struct job *j, struct member *m, uint64_t now_ns)
 {
     struct baro_exit e;
     if (!m->end_ns)
         m->end_ns = now_ns;
     if (!m->left_task && was_reported(j, m)) {
         j->started--;
-        return;
+        return false;
     }
     fill_exit(j, m, &e);
     task_exit(j, m, &e);
@@ -178,8 +192,12 @@ static void report(struct job *j, struct member *m, uint64_t now_ns)
     totals_know(j, m);
     j->ended_switches[0] += since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary));
     j->ended_switches[1] += since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary));
-    if (!m->left_task) /* it lives on */
-        j->sink.exit(j->sink.context, &e);
+    if (m->left_task) /* it lives on */
+        return false;
+    if (late_hold(j, m, &e, now_ns))
+        return true;
+    j->sink.exit(j->sink.context, &e);
+    return false;
 }
 
 void exits_report(struct job *j, uint64_t now_ns)
@@ -197,7 +215,7 @@ void exits_report(struct job *j, uint64_t now_ns)
     while (list) {
         struct member *m = list;
         list = m->list_next;
-        report(j, m, now_ns);
-        tree_release(&j->tree, m);
+        if (!report(j, m, now_ns))
+            tree_release(&j->tree, m);
     }
 }

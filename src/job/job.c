@@ -20,6 +20,7 @@ void job_done(struct job *j)
         j->gone = m->list_next;
         tree_release(&j->tree, m);
     }
+    late_done(j);
     tree_done(&j->tree);
     free(j->unclaimed);
     free(j->tasks);

@@ -62,6 +62,14 @@ struct job_reported {
     uint64_t end_ns;
 };
 
+/* An exit that is reported when the process's sockets have ended. */
+struct job_late {
+    struct member *member; /* gone, and in no list */
+    struct baro_exit exit;
+    uint64_t since_ns;
+    struct job_late *next;
+};
+
 struct job_task;
 
 struct job {
@@ -89,6 +97,8 @@ struct job {
 
     struct member *gone;             /* members that wait for job_settle() */
     size_t n_gone, n_held;           /* n_held: of these, those that the last job_settle() held back */
+    struct job_late *late;
+    bool sockets; /* job_late_report() is called, and exits with open connections wait for it */
     struct job_unclaimed *unclaimed; /* oldest first; valid: [first, n) */
     /* dropped_unclaimed: how many were dropped from the front; unclaimed[0] has this number + 1 */
     size_t first_unclaimed, n_unclaimed, cap_unclaimed, dropped_unclaimed;
@@ -177,6 +187,10 @@ void job_gone(struct job *j, struct member *m, uint64_t end_ns, uint64_t noticed
  * next call. */
 typedef bool job_read_fn(void *context, struct member *m);
 void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *context);
+
+/* Reports the exits that have waited for their sockets: those whose sockets are known to their end (member.tcp_whole),
+ * those that have waited for long, and all if the job is closing. */
+void job_late_report(struct job *j, uint64_t now_ns);
 
 /* Have the member's counters of reaped children grown since the ledger was last settled? */
 bool job_gained(const struct member *m);

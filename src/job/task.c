@@ -152,6 +152,7 @@ void task_exit(struct job *j, const struct member *m, const struct baro_exit *e)
     t->rss_peak = max_u64(t->rss_peak, e->value[EXIT_rss_peak]);
     for (size_t i = 0; i < IO && !m->io_in_parent; i++)
         t->ended[io[i].task] += of_task(m, io[i].base, e->value[io[i].exit]);
+    task_tcp_exit(t, m, e);
 }
 
 static uint64_t reported(const struct member *m, enum ledger_counter c)
@@ -187,6 +188,7 @@ static void set_task_base(struct member *m)
     m->task_base[BASE_RUN_DELAY] = value(m, PROCESS_run_delay);
     for (size_t i = 0; i < IO; i++)
         m->task_base[io[i].base] = value(m, io[i].process);
+    task_tcp_base(m);
 }
 
 /* What it used so far stays with its task. */
@@ -202,6 +204,7 @@ static void leave_task(struct job *j, struct member *m, uint64_t now_ns)
     t->ended[TASK_run_delay] += since_joined(m, BASE_RUN_DELAY, value(m, PROCESS_run_delay));
     for (size_t i = 0; i < IO; i++)
         t->ended[io[i].task] += since_joined(m, io[i].base, value(m, io[i].process));
+    task_tcp_add(m, t->ended);
 }
 
 void job_label(struct job *j, struct member *m, unsigned task, uint64_t since_ns, bool from_now)
@@ -250,6 +253,7 @@ void job_label_exit(struct job *j, struct baro_exit *e, unsigned task, uint64_t 
     t->ended[TASK_run_delay] += e->value[EXIT_run_delay];
     t->rss_peak = max_u64(t->rss_peak, e->value[EXIT_rss_peak]);
     add_span(t, begin_ns, t->living && t->since_ns < e->t_ns ? t->since_ns : e->t_ns);
+    task_tcp_label(t, e);
     t->until_ns = max_u64(t->until_ns, e->t_ns);
 }
 
@@ -331,6 +335,7 @@ static void add_member(struct job_task *t, const struct member *m, uint64_t *v, 
     for (size_t i = 0; i < IO; i++)
         v[io[i].task] += since_joined(m, io[i].base, value(m, io[i].process));
     v[TASK_processes_io_unread] += m->row.absent[PROCESS_io_rchar] != BARO_PRESENT;
+    task_tcp_live(t, m, v);
     for (size_t i = 0; i < GAUGES; i++) {
         uint8_t why = m->row.absent[gauges[i].process];
         v[gauges[i].task] += value(m, gauges[i].process);
@@ -378,6 +383,7 @@ static void finish(const struct job *j, struct job_task *t, uint64_t now_ns, uin
     bool unknown = t->has_rules || j->selected ? j->commands_unknown || t->is_group : !j->events || j->lossy;
     absent[TASK_commands_unread] = unknown ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
     absent[TASK_commands_unread_cpu] = unknown || t->commands_unsized ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
+    task_tcp_finish(t, v, absent);
     v[TASK_process_samples] = t->samples;
     v[TASK_active] = t->active_ns + (t->living && now_ns > t->since_ns ? now_ns - t->since_ns : 0);
     v[TASK_begin] = t->begin_ns;

@@ -19,7 +19,9 @@
 struct job_task {
     uint32_t id; /* of the entity */
     uint64_t ended[TASK_MAX]; /* counters of the processes that have ended or left */
-    uint64_t started, gone, unread, io_unread, samples;
+    uint64_t started, gone, unread, io_unread, tcp_unread, samples;
+    bool tcp_known;     /* of some process, at some time */
+    uint8_t tcp_absent; /* else why not, as the last one said; 0: there was none */
     uint64_t living, peak;
     uint64_t rss_peak, uss_peak;
     uint64_t begin_ns, active_ns;
@@ -69,6 +71,15 @@ void job_task_values(struct job *j, uint64_t now_ns, uint64_t (*ret_value)[TASK_
 void task_ended(struct job *j, struct member *m, uint64_t end_ns);
 void task_revived(struct job *j, struct member *m);
 void task_exit(struct job *j, const struct member *m, const struct baro_exit *e);
+/* task_tcp.c */
+void task_tcp_base(struct member *m);
+void task_tcp_add(const struct member *m, uint64_t *v);
+void task_tcp_live(struct job_task *t, const struct member *m, uint64_t *v);
+void task_tcp_exit(struct job_task *t, const struct member *m, const struct baro_exit *e);
+void task_tcp_label(struct job_task *t, const struct baro_exit *e);
+void task_tcp_finish(const struct job_task *t, uint64_t *v, uint8_t *absent);
+/* What the sockets of an ended process did since its exit was filled. */
+void task_late(struct job *j, const struct member *m, const struct baro_exit *e);
 /* Carries what the gone members had used: nobody takes it over. */
 void task_settle(struct job *j);
 

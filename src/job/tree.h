@@ -41,6 +41,8 @@ enum base_counter {
     BASE_RUN_DELAY,
     BASE_SWITCHES_VOLUNTARY,
     BASE_SWITCHES_INVOLUNTARY,
+    BASE_TCP_SENT, /* of a task; sockets have their own base when the recording attaches */
+    BASE_TCP_RECEIVED,
     BASE_MAX
 };
 
@@ -199,6 +201,7 @@ struct member {
     bool status_known : 1;
     bool io_final : 1;     /* the row has its final I/O counters */
     bool io_accounted : 1; /* gone: reaped_io.c has handled it */
+    bool tcp_whole : 1;    /* it has ended, and the row has what its sockets did to the end of each */
     bool confirmed : 1;    /* matched since the process that selects was started again */
     bool task_over : 1;    /* it no longer counts as a living process of its task */
     bool left_task : 1;    /* gone: it did not end, but is no member any more */

@@ -84,6 +84,7 @@ void recorder_finish(struct recorder *r)
             r->job.wrapper.pid = 0; /* no more messages will come: what has ended can be accounted */
         wrapper_forget(r);
         r->job.closing = true;
+        sampler_close_sockets(&r->sampler);
         sampler_settle(&r->sampler);
         event_check_survivors(r);
         if (!r->leaves)

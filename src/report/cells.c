@@ -34,7 +34,7 @@ static unsigned columns_of(const char *text)
 }
 
 /* 0: not shown. */
-static void widths(const struct cells *rows, unsigned n, unsigned room, const unsigned char first_to_go[2],
+static void widths(const struct cells *rows, unsigned n, unsigned room, const unsigned char *first_to_go,
                    unsigned width[CELLS])
 {
     unsigned all = 0;
@@ -43,11 +43,11 @@ static void widths(const struct cells *rows, unsigned n, unsigned room, const un
             unsigned w = columns_of(rows[r].text[c]);
             width[c] = w > width[c] ? w : width[c];
         }
-        all += width[c] + (c ? 2 : 0);
+        all += width[c] + (c && width[c] ? 2 : 0);
     }
-    for (size_t i = 0; i < 2 && all > room; i++) {
-        all -= width[first_to_go[i]] + 2;
-        width[first_to_go[i]] = 0;
+    for (; *first_to_go && all > room; first_to_go++) {
+        all -= width[*first_to_go] + (width[*first_to_go] ? 2 : 0);
+        width[*first_to_go] = 0;
     }
 }
 
@@ -64,7 +64,7 @@ static void print_row(struct lines *l, const struct cells *row, const unsigned w
 }
 
 void cells_print(struct lines *l, const char *label, const struct cells *rows, unsigned n,
-                 const unsigned char first_to_go[2])
+                 const unsigned char *first_to_go)
 {
     unsigned width[CELLS] = {0}, indent = indent_of(l);
     widths(rows, n, l->style.width - indent, first_to_go, width);

@@ -5,7 +5,7 @@
 
 #include "report/lines.h"
 
-#define CELLS 5u
+#define CELLS 7u
 #define CELL_MAX 160u
 
 struct cells {
@@ -14,8 +14,9 @@ struct cells {
 
 void cells_put(struct cells *c, unsigned i, struct buf *b); /* empties it */
 unsigned cells_name_width(const struct lines *l);           /* of the first column, at most */
-/* rows: the titles first. What does not fit is left out: the columns in first_to_go, in that order. */
+/* rows: the titles first. A column without text is left out. So is what does not fit: the columns in first_to_go, in
+ * that order, which ends with 0. */
 void cells_print(struct lines *l, const char *label, const struct cells *rows, unsigned n,
-                 const unsigned char first_to_go[2]);
+                 const unsigned char *first_to_go);
 
 #endif

@@ -155,8 +155,8 @@ static void explain(struct lines *l, const struct names *names)
 void report_phases(struct lines *l, const struct baro_timeline *t)
 {
     static const struct cells titles = {{"phase", "begin", "took", "cpu", "peak rss"}};
-    static const unsigned char first_to_go[] = {1, 4};
-    struct cells rows[ROWS + 2];
+    static const unsigned char first_to_go[] = {1, 4, 0};
+    struct cells rows[ROWS + 2] = {0};
     struct names names = {.n = 0};
     unsigned n = 0, name_width = cells_name_width(l);
     collect(&names, t);

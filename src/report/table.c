@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The commands of the job, as a table. */
+#include <string.h>
+
 #include "base/fmt.h"
 #include "report/cells.h"
 #include "report/parts.h"
@@ -9,9 +11,11 @@
 
 /* A command, or several together. */
 struct figures {
-    uint64_t processes, cpu_ns, rss_bytes;
-    bool has_cpu, has_rss;
+    uint64_t processes, cpu_ns, rss_bytes, tcp_bytes[2];
+    bool has_cpu, has_rss, tcp_is_bound;
 };
+
+static const char *const tcp_facts[] = {"tcp_sent_bytes", "tcp_received_bytes"};
 
 /* The largest mark of one process is not a sum. */
 static void add_figures(struct figures *f, const struct baro_summary *s, size_t i)
@@ -23,6 +27,25 @@ static void add_figures(struct figures *f, const struct baro_summary *s, size_t 
     f->rss_bytes = rss.u64 > f->rss_bytes ? rss.u64 : f->rss_bytes;
     f->has_cpu = f->has_cpu || !cpu.absent;
     f->has_rss = f->has_rss || !rss.absent;
+    for (size_t k = 0; k < 2; k++) {
+        struct baro_value tcp = report_row(s, "commands", tcp_facts[k], i);
+        f->tcp_bytes[k] += tcp.u64;
+        f->tcp_is_bound = f->tcp_is_bound || (!tcp.absent && tcp.flags & BARO_VALUE_LOWER_BOUND);
+    }
+}
+
+/* Only what has traffic has cells for it: without any, the table has no such columns. */
+static void put_tcp(struct cells *c, const struct figures *f)
+{
+    struct buf b = {0};
+    for (unsigned k = 0; k < 2; k++) {
+        if ((f->tcp_bytes[0] || f->tcp_bytes[1]) && f->tcp_is_bound)
+            buf_byte(&b, '>');
+        if (f->tcp_bytes[0] || f->tcp_bytes[1])
+            fmt_bytes(&b, f->tcp_bytes[k]);
+        cells_put(c, 5 + k, &b);
+    }
+    buf_done(&b);
 }
 
 static void put_figures(struct cells *c, const struct figures *f, uint64_t total)
@@ -43,6 +66,7 @@ static void put_figures(struct cells *c, const struct figures *f, uint64_t total
     else
         buf_byte(&b, '?');
     cells_put(c, 4, &b);
+    put_tcp(c, f);
     buf_done(&b);
 }
 
@@ -78,7 +102,8 @@ static void row_of_rest(const struct baro_summary *s, size_t from, size_t n, uin
 void report_commands(struct lines *l, const struct baro_summary *s)
 {
     static const struct cells titles = {{"command", "processes", "cpu", "share", "peak rss"}};
-    struct cells rows[ROWS + 2];
+    struct cells rows[ROWS + 2] = {0};
+    struct figures all = {0};
     unsigned n = 0, name_width = cells_name_width(l);
     size_t commands = report_rows(s, "commands");
     if (commands < 2)
@@ -90,6 +115,20 @@ void report_commands(struct lines *l, const struct baro_summary *s)
         row_of(l, s, i, total, name_width, &rows[n++]);
     if (shown < commands)
         row_of_rest(s, shown, commands, total, &rows[n++]);
-    static const unsigned char first_to_go[] = {3, 1};
+    for (size_t i = 0; i < commands; i++)
+        add_figures(&all, s, i);
+    if (all.tcp_bytes[0] || all.tcp_bytes[1]) {
+        memcpy(rows[0].text[5], "tcp sent", sizeof("tcp sent"));
+        memcpy(rows[0].text[6], "received", sizeof("received"));
+    }
+    static const unsigned char first_to_go[] = {3, 1, 4, 0};
     cells_print(l, "heaviest", rows, n, first_to_go);
+    if ((all.tcp_bytes[0] || all.tcp_bytes[1]) && all.tcp_is_bound) {
+        struct buf b = {0};
+        buf_str(&b, "> at least: sockets of processes that ended, as they were read last");
+        lines_begin(l, "", TONE_FAINT);
+        lines_part(l, &b);
+        lines_end(l);
+        buf_done(&b);
+    }
 }

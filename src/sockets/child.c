@@ -171,6 +171,7 @@ static void publish(struct reader *r, uint64_t cpu_ns)
     struct sockets_answer *to = &r->shared->answer;
     struct sockets_totals *t = &r->totals;
     const struct owners *o = &r->owners;
+    owners_look(&r->owners);
     t->sent = o->sent;
     t->received = o->received;
     t->unattributed_sent = o->unattributed_sent;

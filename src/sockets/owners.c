@@ -236,3 +236,13 @@ size_t owners_pending(const struct owners *o)
         n += o->socket[i].cookie && o->socket[i].reading != o->reading;
     return n;
 }
+
+void owners_look(struct owners *o)
+{
+    for (size_t i = 0; i < o->n; i++)
+        o->at[i].whole = o->ends_known;
+    for (size_t i = 0; i < o->cap_sockets; i++) {
+        if (o->socket[i].cookie && o->socket[i].owner < o->n)
+            o->at[o->socket[i].owner].whole = false;
+    }
+}

@@ -20,7 +20,8 @@ struct owner {
     struct baro_key key;
     uint64_t sent, received;
     uint32_t connections, listening;
-    uint8_t absent; /* enum baro_absent: its descriptors can't be read, or not yet */
+    uint8_t absent; /* enum baro_absent: its descriptors can't be read, or not yet; gone: it has ended */
+    bool whole;     /* none of its sockets is left whose end was not reported */
 };
 
 struct owners_socket {
@@ -66,5 +67,7 @@ int owners_socket(struct owners *o, const struct diag_socket *s);
 void owners_end(struct owners *o);
 /* Sockets that were not seen any more, and whose end was not reported yet. */
 size_t owners_pending(const struct owners *o);
+/* Sets owner.whole. */
+void owners_look(struct owners *o);
 
 #endif

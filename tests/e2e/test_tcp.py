@@ -257,3 +257,39 @@ while a.recv(65536):
     assert job["tcp_unattributed_sent_bytes"] == 1000
     text = run("summary", tape).stdout
     assert "tcp not known: its sockets ended before they were read" in text and "sent 1.00 kB" in text
+
+
+def test_exits_tasks_and_commands(run_both, tape, work, pair, wait_until):
+    """Both ends of a connection are processes that have ended, of a task: what each sent and received is in its exit
+    record, and in sum in the task and the command, exact or marked."""
+    p = run_both.popen("run", "-o", tape, *TCP, "--", run_both.binary, "run", "--task", "both", "--", *pair, "4",
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    server, client = map(int, p.stdout.readline().split())
+
+    def connected():
+        rows = last_rows(run_both, tape) if run_both.instants(tape) else {}
+        return all(rows.get(pid, {}).get("tcp_connections") == 1 for pid in (server, client))
+
+    wait_until(connected, "both ends on the tape")
+    (work / "send").touch()
+    (work / "close").touch()
+    p.communicate(timeout=60)
+    exits = {e["pid"]: e for e in run_both.export(tape, "exit")}
+    truth = {server: (2, SIZE), client: (SIZE, 2)}
+    for pid, (sent, received) in truth.items():
+        e = exits[pid]
+        if e["tcp_is_lower_bound"]:
+            assert e["tcp_sent_bytes"] <= sent and e["tcp_received_bytes"] <= received + 1
+        else:
+            assert e["tcp_sent_bytes"] == sent and received <= e["tcp_received_bytes"] <= received + 1
+    whole = run_both.summary(tape)
+    [task] = [t for t in whole["tasks"] if t["name"] == "both"]
+    [command] = [c for c in whole["commands"] if c["name"].startswith("python3")]
+    for one in (task, command):
+        assert one["tcp_sent_bytes"] == sum(exits[pid]["tcp_sent_bytes"] for pid in truth)
+        assert one["tcp_received_bytes"] == sum(exits[pid]["tcp_received_bytes"] for pid in truth)
+        if not one["tcp_is_lower_bound"]:
+            assert one["tcp_sent_bytes"] == SIZE + 2 == whole["job"]["tcp_sent_bytes"]
+    text = run_both("summary", tape).stdout
+    assert re.search(r"command +processes .*tcp sent +received", text)
+    assert re.search(r"python3.* >?[0-9.]+ MB +>?[0-9.]+ MB\n", text)

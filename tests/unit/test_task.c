@@ -273,6 +273,47 @@ static void test_label_of_an_exit(void **state)
     assert_int_equal(r->value[0][TASK_processes_unread], 1);
 }
 
+/* a ends with an open connection, of which 100 bytes were seen; its exit waits for the next reading of sockets, which
+ * finds 150. b has none open: it does not wait. Nothing more is heard of c: after a second it is reported as it is. */
+static void test_sockets(void **state)
+{
+    struct recording *r = *state;
+    struct member *all[] = {join(r, 11, 1, 100 * MS), join(r, 12, 1, 100 * MS), join(r, 13, 1, 100 * MS)};
+    r->job.sockets = true;
+    for (size_t i = 0; i < 3; i++) {
+        put(all[i], PROCESS_tcp_sent, 100);
+        put(all[i], PROCESS_tcp_received, 10);
+        put(all[i], PROCESS_tcp_connections, i != 1);
+    }
+    sample(r, 200 * MS);
+    assert_int_equal(r->value[0][TASK_tcp_sent], 300);
+    assert_int_equal(r->value[0][TASK_processes_tcp_unread], 0);
+    gone(r, all[0], 300 * MS);
+    assert_int_equal(r->exits, 0);
+    gone(r, all[1], 300 * MS);
+    assert_int_equal(r->exits, 1);
+    assert_int_equal(r->last.key.pid, 12);
+    assert_int_equal(r->last.value[EXIT_tcp_is_lower_bound], 1);
+    gone(r, all[2], 400 * MS);
+    sample(r, 400 * MS);
+    assert_int_equal(r->value[0][TASK_tcp_sent], 300);
+    assert_int_equal(r->value[0][TASK_processes_tcp_unread], 3);
+    all[0]->row.value[PROCESS_tcp_sent] = 150;
+    all[0]->tcp_whole = true;
+    job_late_report(&r->job, 500 * MS);
+    assert_int_equal(r->exits, 2);
+    assert_int_equal(r->last.key.pid, 11);
+    assert_int_equal(r->last.value[EXIT_tcp_sent], 150);
+    assert_int_equal(r->last.value[EXIT_tcp_is_lower_bound], 0);
+    job_late_report(&r->job, 1500 * MS);
+    assert_int_equal(r->exits, 3);
+    assert_int_equal(r->last.value[EXIT_tcp_is_lower_bound], 1);
+    sample(r, 1600 * MS);
+    assert_int_equal(r->value[0][TASK_tcp_sent], 350);
+    assert_int_equal(r->value[0][TASK_tcp_received], 30);
+    assert_int_equal(r->value[0][TASK_processes_tcp_unread], 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -283,6 +324,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_unread, begin, end),
         cmocka_unit_test_setup_teardown(test_lower_bounds, begin, end),
         cmocka_unit_test_setup_teardown(test_label_of_an_exit, begin, end),
+        cmocka_unit_test_setup_teardown(test_sockets, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
