@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/fmt.h"
 #include "serve/files.h"
+#include "serve/follow.h"
 #include "serve/instant.h"
 #include "serve/route.h"
 #include "serve/server.h"
@@ -219,7 +220,9 @@ static int summarise(struct request *q, struct buf *ret, struct baro_error *err)
     struct baro_verdicts *verdicts = NULL;
     pthread_mutex_lock(&job->lock);
     bool is_followed = job->tape != NULL;
-    int code = is_followed ? baro_verdicts_json(job->verdicts, job->summary, job->path, request_sink, ret, err) : 0;
+    int code = is_followed ? follow_judge(job, err) : 0;
+    if (is_followed && code >= 0)
+        code = baro_verdicts_json(job->verdicts, job->summary, job->path, request_sink, ret, err);
     pthread_mutex_unlock(&job->lock);
     if (is_followed)
         return code;
@@ -340,7 +343,9 @@ void api_verdicts(struct request *q)
         return;
     pthread_mutex_lock(&q->job->lock);
     bool is_followed = q->job->tape != NULL;
-    if (is_followed)
+    if (is_followed && follow_judge(q->job, &err) < 0)
+        request_fail_tape(q, &err);
+    else if (is_followed)
         write_verdicts(q, q->job->verdicts);
     pthread_mutex_unlock(&q->job->lock);
     struct baro_tape *tape = is_followed ? NULL : request_tape(q);

@@ -29,10 +29,16 @@ struct job {
     enum job_state state;
     uint64_t bytes;
     int64_t start_ns;     /* since 1970 */
-    uint64_t version;     /* of the catalogue, when the row was changed last */
+    uint64_t version;     /* of the catalogue, when the row was changed last, */
+    uint64_t turned;      /* and when more than its figures were: its state, or whether it has them */
     char *row;            /* a JSON object: what the list of jobs has of it */
     char *title;          /* its command */
     bool is_summed;       /* the row has the figures of the whole tape */
+
+    /* of the catalogue's thread */
+    uint64_t listing;     /* the last one that it was in */
+    uint64_t check_ns;    /* CLOCK_MONOTONIC: when it is read next, if it was not written before */
+    int watch;            /* of touched.h; negative: none */
 
     /* under its own lock: of a job that runs, and of one that ended a moment ago */
     pthread_mutex_t lock;
@@ -42,7 +48,9 @@ struct job {
     struct baro_sample *now;     /* the last sample; NULL: there is none */
     struct baro_sample *before;  /* an earlier one, half a second or more ago: for rates; NULL: there is none */
     struct baro_sample *between; /* becomes `before` in its turn; may be `now` itself */
-    uint64_t grown_ns, ended_ns;      /* CLOCK_MONOTONIC */
+    bool is_unjudged;            /* records were added since the rules of the verdicts were applied, */
+    uint64_t judged_ns;          /* at this time */
+    uint64_t grown_ns, ended_ns; /* CLOCK_MONOTONIC */
     struct baro_tape_end end;
 };
 
@@ -63,7 +71,7 @@ void job_release(struct catalogue *c, struct job *job);
 struct job_filter {
     int state;          /* enum job_state; -1: any */
     const char *search; /* part of the command or the id; NULL: any */
-    uint64_t since;     /* changed after this version */
+    uint64_t since, turned_since; /* changed after this version, and more than its figures after that */
     bool is_over;       /* only those that do not run */
 };
 struct job_list {

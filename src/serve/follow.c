@@ -17,6 +17,7 @@
 #define HEAD_NS (200 * NS_PER_MS)    /* of CPU time, for the head of a tape, */
 #define READ_NS (2 * NS_PER_SEC)     /* for all of it, or for what is new of one that runs */
 #define RATE_NS (NS_PER_SEC / 2)     /* rates are of so long at least: of 10 ms they would say little */
+#define JUDGE_NS (10 * NS_PER_SEC)   /* rules are applied so often while a job runs: they cost as much as 50 records */
 #define STILL_NS NS_PER_SEC          /* without growth for so long: is it still written? */
 #define KEPT_NS (300 * NS_PER_SEC)   /* the last samples of a job that has ended, for those who ask seldom */
 
@@ -290,6 +291,15 @@ static int keep_sample(struct job *job, const struct baro_sample *s, struct baro
     return 0;
 }
 
+int follow_judge(struct job *job, struct baro_error *err)
+{
+    if (!job->is_unjudged)
+        return 0;
+    job->is_unjudged = false;
+    job->judged_ns = clock_monotonic_ns();
+    return baro_verdicts_finish(job->verdicts, job->summary, err);
+}
+
 /* Adds what is new. Returns how many records there were, or a negative code. */
 static int drain(struct job *job, bool samples, struct baro_error *err)
 {
@@ -308,7 +318,9 @@ static int drain(struct job *job, bool samples, struct baro_error *err)
     }
     if (code >= 0 && n) {
         baro_summary_finish(job->summary);
-        code = baro_verdicts_finish(job->verdicts, job->summary, err);
+        job->is_unjudged = true;
+        if (clock_monotonic_ns() - job->judged_ns >= JUDGE_NS)
+            code = follow_judge(job, err);
     }
     return code < 0 ? code : n;
 }
@@ -316,6 +328,7 @@ static int drain(struct job *job, bool samples, struct baro_error *err)
 static int begin(struct job *job, struct baro_error *err)
 {
     let_go(job);
+    job->judged_ns = 0;
     job->tape = job_open(job, READ_NS, err);
     if (!job->tape)
         return err->code ? err->code : -EIO;
@@ -369,7 +382,8 @@ bool follow_tick(struct job *job, struct found *ret)
     int n = is_open ? drain(job, true, &err) : 0;
     bool is_still = is_open && n == 0 && now_ns - job->grown_ns > STILL_NS;
     if (is_open && (baro_tape_complete(job->tape) || (is_still && baro_tape_state(job->tape) != BARO_TAPE_RUNNING))) {
-        n = n < 0 ? n : drain(job, true, &err); /* what came before the last look */
+        n = n < 0 ? n : drain(job, true, &err); /* what came before that */
+        n = n < 0 ? n : follow_judge(job, &err);
         if (n >= 0) {
             see_state(job, ret);
             job->ended_ns = now_ns;

@@ -21,6 +21,8 @@ void follow_read(struct job *job, struct found *ret);
 bool follow_tick(struct job *job, struct found *ret);
 /* Forgets what was kept of a job that has ended, if that was long ago. False: it is kept. */
 bool follow_forget(struct job *job, uint64_t now_ns, bool at_once);
+/* Applies the rules of the verdicts, if records were added since that was done. Called with the lock of the job. */
+int follow_judge(struct job *job, struct baro_error *err);
 void found_done(struct found *f);
 
 #endif

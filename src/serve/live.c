@@ -23,6 +23,7 @@
 #define STEP_RECORDS 2000u             /* of one stream, before the others have their turn */
 #define CHECK_MS 1000                  /* baro_tape_poll_fd(): not all is reported */
 #define JOBS_NS NS_PER_SEC             /* between two reports of the list of jobs */
+#define ROW_NS (NS_PER_SEC / 100)      /* of a stream for a row of the list: of many jobs each is sent more seldom */
 #define HEARTBEAT_NS (15 * NS_PER_SEC) /* proxies and clients give up what is silent for long */
 
 struct stream {
@@ -37,7 +38,8 @@ struct stream {
     struct columns exits, events;
     bool with_exits;
     uint64_t t_ns, records;    /* the last sample that was sent, and how many records behind it */
-    uint64_t version, asked_ns; /* of the list */
+    uint64_t asked_ns, rows_ns; /* the list: when it was asked for, and when all that changed is sent next */
+    uint64_t version, turned;   /* of the list: what was sent of rows, and of jobs that come and go */
     uint64_t sent_ns;
     bool is_over;              /* nothing more will be made */
 
@@ -184,13 +186,15 @@ static void fill_job(struct stream *s, size_t room, struct buf *out)
 static void fill_jobs(struct stream *s, uint64_t now_ns, struct buf *out)
 {
     struct catalogue *c = s->live->catalogue;
-    struct job_filter changed = {.state = -1, .since = s->version};
+    bool all = now_ns >= s->rows_ns;
+    struct job_filter changed = {.state = -1, .since = all ? s->version : 0,
+                                .turned_since = all ? 0 : s->turned};
     struct job_list list;
     struct buf row = {0};
     if (now_ns - s->asked_ns < JOBS_NS)
         return;
     s->asked_ns = now_ns;
-    if (!catalogue_removed(c, s->version, &row))
+    if (!catalogue_removed(c, s->turned, &row))
         add_event(out, "", "reload", &(struct buf){.at = (unsigned char *)"{}", .len = 2});
     for (size_t i = 0; i < row.len; i += strlen((const char *)row.at + i) + 1) {
         struct buf data = {0};
@@ -205,7 +209,9 @@ static void fill_jobs(struct stream *s, uint64_t now_ns, struct buf *out)
             job_row(c, list.at[i], &row);
             add_event(out, "", "job", &row);
         }
-        s->version = list.version;
+        s->turned = list.version;
+        s->version = all ? list.version : s->version;
+        s->rows_ns = all ? now_ns + list.n * ROW_NS : s->rows_ns;
         job_list_done(c, &list);
     }
     buf_done(&row);
@@ -460,7 +466,7 @@ void live_jobs(struct request *q)
         request_fail(q, 503, "no_memory", "out of memory");
         return;
     }
-    s->version = list.version; /* what changes from now on */
+    s->version = s->turned = list.version; /* what changes from now on */
     job_list_done(q->server->catalogue, &list);
     add_stream(q, s);
 }

@@ -128,7 +128,8 @@ def test_many_jobs_are_lines(serve, running, run, page, width):
     s = serve()
     s.summed(37)
     show(page, s, width)
-    eventually(lambda: len(page.run(RUNNING)) == 10 and page.run("document.querySelector('#running').className") == "dense")
+    eventually(lambda: len(page.run(RUNNING)) == 10)
+    eventually(lambda: page.run("document.querySelector('#running').className") == "dense")
     assert page.run("document.documentElement.scrollWidth") <= width
     assert max(page.run("[...document.querySelectorAll('.job')].map(e => e.getBoundingClientRect().height)")) < 80
     eventually(lambda: texts(page, "#page") == ["1\u201325 of 27"])

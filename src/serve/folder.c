@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which jobs there are: one for each tape in the folder. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "serve/catalogue_in.h"
+
+int folder_list(const struct catalogue *c, struct baro_runs **ret, struct baro_error *err)
+{
+    return c->folder ? baro_runs_list_folder(ret, c->folder, err) : baro_runs_list(ret, 0, err);
+}
+
+/* "a.baro" is job "a". */
+static struct job *job_new(const char *name, const char *path, const struct stat *st, uint64_t bytes)
+{
+    struct job *job = calloc(1, sizeof(*job));
+    if (!job)
+        return NULL;
+    size_t len = strlen(name);
+    job->id = strndup(name, len > 5 ? len - 5 : len);
+    job->path = strdup(path);
+    job->device = st->st_dev;
+    job->inode = st->st_ino;
+    job->bytes = bytes;
+    job->watch = -1;
+    job->holders = 1;
+    pthread_mutex_init(&job->lock, NULL);
+    if (job->id && job->path)
+        return job;
+    job_free(job);
+    return NULL;
+}
+
+static void remove_at(struct catalogue *c, size_t i)
+{
+    struct job *job = c->jobs[i];
+    struct removed *r = &c->removed[c->n_removed++ % REMOVED_KEPT];
+    memmove(c->jobs + i, c->jobs + i + 1, (--c->n - i) * sizeof(*c->jobs));
+    free(r->id);
+    *r = (struct removed){strdup(job->id), ++c->version};
+    if (!r->id)
+        c->n_removed = 0;
+    touched_remove(&c->touched, &job->watch);
+    job->is_removed = true;
+    if (--job->holders == 0)
+        job_free(job);
+}
+
+static int by_id(const void *a, const void *b)
+{
+    return strcmp((*(struct job *const *)a)->id, (*(struct job *const *)b)->id);
+}
+
+static int name_to_id(const void *name, const void *job)
+{
+    const char *id = (*(struct job *const *)job)->id;
+    size_t len = strlen(name) - 5;
+    int order = strncmp(name, id, len);
+    return order ? order : -(id[len] != 0);
+}
+
+static void add(struct catalogue *c, struct job *job)
+{
+    struct job **grown = job ? realloc(c->jobs, (c->n + 1) * sizeof(*grown)) : NULL;
+    if (grown) {
+        c->jobs = grown;
+        c->jobs[c->n++] = job;
+        job->listing = c->listing;
+    } else if (job) {
+        job_free(job);
+    }
+}
+
+static void note(struct catalogue *c, struct job *job, uint64_t bytes)
+{
+    if (job->bytes != bytes && job->state != JOB_RUNNING)
+        job->state = JOB_NEW; /* it is read again */
+    job->bytes = bytes;
+    job->listing = c->listing;
+}
+
+/* The jobs, sorted by id, which are those of a moment ago: what is added stands behind them. */
+static void note_all(struct catalogue *c, const struct baro_runs *runs, const struct stat *st, struct job **sorted)
+{
+    size_t known = c->n;
+    memcpy(sorted, c->jobs, known * sizeof(*sorted));
+    qsort(sorted, known, sizeof(*sorted), by_id);
+    c->listing++;
+    for (size_t i = 0; i < baro_runs_count(runs); i++) {
+        struct job **at = bsearch(baro_runs_name(runs, i), sorted, known, sizeof(*sorted), name_to_id);
+        bool is_same = at && (*at)->inode == st[i].st_ino && (*at)->device == st[i].st_dev;
+        if (!st[i].st_ino)
+            continue; /* it went in the meantime */
+        if (is_same)
+            note(c, *at, baro_runs_bytes(runs, i));
+        else
+            add(c, job_new(baro_runs_name(runs, i), baro_runs_path(runs, i), &st[i], baro_runs_bytes(runs, i)));
+    }
+    for (size_t i = c->n; i-- > 0;) {
+        if (c->jobs[i]->listing != c->listing)
+            remove_at(c, i);
+    }
+}
+
+void folder_read(struct catalogue *c)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_runs *runs = NULL;
+    int code = folder_list(c, &runs, &err);
+    size_t n = code < 0 ? 0 : baro_runs_count(runs);
+    struct stat *st = calloc(n + 1, sizeof(*st));
+    struct job **sorted = calloc(c->n + 1, sizeof(*sorted)); /* this thread alone changes the number */
+    for (size_t i = 0; st && i < n; i++) {
+        if (lstat(baro_runs_path(runs, i), &st[i]) < 0)
+            st[i].st_ino = 0;
+    }
+    pthread_mutex_lock(&c->lock);
+    snprintf(c->error, sizeof(c->error), "%s", code < 0 ? err.text : "");
+    if (code >= 0 && st && sorted)
+        note_all(c, runs, st, sorted);
+    pthread_mutex_unlock(&c->lock);
+    free(sorted);
+    free(st);
+    baro_runs_free(runs);
+}
