@@ -100,6 +100,7 @@ int cmd_doctor(struct cli *cli, const struct settings *s, char **argv)
     } else {
         doctor_place(f);
         doctor_processes(f);
+        doctor_sockets(f);
         doctor_events(f);
         doctor_machine(f);
         doctor_cgroup(f);

@@ -30,6 +30,7 @@ __attribute__((format(printf, 2, 3))) void finding_grant(struct doctor_finding *
 
 void doctor_place(struct findings *f);     /* kernel, namespaces, user, where runs are kept */
 void doctor_processes(struct findings *f); /* files of own and of others' processes */
+void doctor_sockets(struct findings *f);   /* TCP of processes */
 void doctor_events(struct findings *f);    /* sources of fork and exit events */
 void doctor_machine(struct findings *f);   /* what the machine says of itself */
 void doctor_metrics(struct findings *f);   /* each metric that a collector serves */

@@ -81,18 +81,8 @@ static void read_ends(struct reader *r, struct place *p)
 /* A dump: the kernel writes each part when the one before was received. Returns false if it is refused. */
 static bool dump(struct reader *r, const struct place *p, uint8_t family)
 {
-    struct {
-        struct nlmsghdr header;
-        struct inet_diag_req_v2 request;
-    } ask = {.header = {.nlmsg_len = sizeof(ask),
-                        .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-                        .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
-             .request = {.sdiag_family = family,
-                         .sdiag_protocol = IPPROTO_TCP,
-                         .idiag_ext = 1u << (INET_DIAG_INFO - 1),
-                         .idiag_states = ~TIME_WAIT_STATES}};
     bool done = false;
-    if (p->ask_fd < 0 || netlink_send(p->ask_fd, &ask, sizeof(ask)) < 0)
+    if (p->ask_fd < 0 || probe_ask(p->ask_fd, family, ~TIME_WAIT_STATES) < 0)
         return false;
     while (!done) {
         int n = netlink_receive(p->ask_fd, &r->batch);

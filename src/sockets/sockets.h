@@ -26,6 +26,14 @@ struct sockets_totals {
     uint32_t n;                 /* processes */
 };
 
+/* What can be had here, for `baro doctor`: each 0 or -errno. */
+struct sockets_probe {
+    int bytes; /* what a socket has sent and received; -ENODATA: the kernel has no such counters */
+    int ends;  /* reports of sockets that ended */
+    int enter; /* entering a network namespace */
+};
+void sockets_probe(struct sockets_probe *ret);
+
 struct sockets;
 
 int sockets_new(struct sockets **ret, const struct sockets_options *options, struct baro_error *err);

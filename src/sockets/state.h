@@ -25,6 +25,9 @@ struct sockets_shared {
 /* child.c: the worker. Its context is a struct sockets_options. */
 void sockets_live(const struct worker_child *c);
 
+/* probe.c: asks the kernel for the TCP sockets of a family in these states. Returns 0 or -errno. */
+int probe_ask(int fd, uint8_t family, uint32_t states);
+
 /* places.c: network namespaces. Each has a descriptor to ask for its sockets, and one on which it reports their ends.
  */
 #define PLACES_MOST 16u

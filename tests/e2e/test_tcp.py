@@ -293,3 +293,11 @@ def test_exits_tasks_and_commands(run_both, tape, work, pair, wait_until):
     text = run_both("summary", tape).stdout
     assert re.search(r"command +processes .*tcp sent +received", text)
     assert re.search(r"python3.* >?[0-9.]+ MB +>?[0-9.]+ MB\n", text)
+
+
+def test_doctor(run_both):
+    found = {f["what"]: f for f in json.loads(run_both("doctor", "--json", status=0).stdout) if f["topic"] == "tcp"}
+    assert set(found) == {"sockets", "ends", "namespaces"}
+    assert found["sockets"]["state"] == "yes" and "--metrics default,tcp" in found["sockets"]["text"]
+    if found["namespaces"]["state"] != "yes":
+        assert "CAP_SYS_ADMIN" in found["namespaces"]["grant"]
