@@ -7,6 +7,7 @@
 #include "job/tree.h"
 
 #define FIRST_SIZE 1024u
+#define FIRST_FOUND 16u
 
 static struct member **slot_of(struct member **hash, size_t size, int32_t pid)
 {
@@ -22,6 +23,7 @@ int directory_init(struct directory *d)
 void directory_done(struct directory *d)
 {
     free(d->hash);
+    free(d->found);
     *d = (struct directory){0};
 }
 
@@ -64,18 +66,38 @@ void directory_remove(struct directory *d, struct member *m)
     d->n--;
 }
 
-size_t directory_find(const struct directory *d, int32_t pid, void *ret[static DIRECTORY_JOBS_MOST])
+static size_t add_owner(struct directory *d, size_t n, void *owner)
 {
-    size_t n = 0;
-    for (const struct member *m = *slot_of(d->hash, d->size, pid); m && n < DIRECTORY_JOBS_MOST;
-         m = m->directory_next) {
-        size_t i = 0;
-        if (m->row.key.pid != pid)
-            continue;
-        while (i < n && ret[i] != m->tree->owner)
-            i++;
-        if (i == n)
-            ret[n++] = m->tree->owner;
+    for (size_t i = 0; i < n; i++) {
+        if (d->found[i] == owner)
+            return n;
     }
+    if (n == d->cap_found) {
+        size_t cap = n ? n * 2 : FIRST_FOUND;
+        void **grown = realloc(d->found, cap * sizeof(*grown));
+        if (!grown)
+            return n;
+        d->found = grown;
+        d->cap_found = cap;
+    }
+    d->found[n] = owner;
+    return n + 1;
+}
+
+static size_t add_owners(struct directory *d, size_t n, int32_t pid)
+{
+    for (const struct member *m = *slot_of(d->hash, d->size, pid); m; m = m->directory_next) {
+        if (m->row.key.pid == pid)
+            n = add_owner(d, n, m->tree->owner);
+    }
+    return n;
+}
+
+size_t directory_find(struct directory *d, int32_t pid, int32_t also, void *const **ret)
+{
+    size_t n = add_owners(d, 0, pid);
+    if (also)
+        n = add_owners(d, n, also);
+    *ret = d->found;
     return n;
 }

@@ -9,13 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DIRECTORY_JOBS_MOST 16u /* jobs that one process is a member of */
-
 struct member;
 
 struct directory {
     struct member **hash;
     size_t size, n;
+    void **found; /* by the last directory_find() */
+    size_t cap_found;
 };
 
 int directory_init(struct directory *d); /* 0 or -ENOMEM */
@@ -23,7 +23,8 @@ void directory_done(struct directory *d);
 void directory_add(struct directory *d, struct member *m);
 void directory_remove(struct directory *d, struct member *m);
 
-/* The owners (struct tree) of the members with this pid, each once, into ret. Returns how many. */
-size_t directory_find(const struct directory *d, int32_t pid, void *ret[static DIRECTORY_JOBS_MOST]);
+/* The owners (struct tree) of the members with one of two pids, each once, in *ret, which is valid until the next call.
+ * also: 0: there is no other pid. Returns how many. Without memory for more they are those that were found first. */
+size_t directory_find(struct directory *d, int32_t pid, int32_t also, void *const **ret);
 
 #endif

@@ -13,30 +13,20 @@ static struct recorder *prepared(struct recorders *a, struct recorder *r)
 }
 
 /* The recorders whose member is the process of the event, or its parent. */
-static size_t find(const struct recorders *a, const struct exits_event *e, void *ret[static 2 * DIRECTORY_JOBS_MOST])
+static size_t find(struct recorders *a, const struct exits_event *e, void *const **ret)
 {
-    void *known[DIRECTORY_JOBS_MOST];
-    size_t n = e->kind == EVENT_FORK ? directory_find(&a->members, e->ppid, ret) : 0, of_parent = n;
-    size_t more = directory_find(&a->members, e->pid, known);
-    for (size_t i = 0; i < more; i++) {
-        size_t k = 0;
-        while (k < of_parent && ret[k] != known[i])
-            k++;
-        if (k == of_parent)
-            ret[n++] = known[i];
-    }
-    return n;
+    return directory_find(&a->members, e->pid, e->kind == EVENT_FORK ? e->ppid : 0, ret);
 }
 
 static void on_forks(void *context, const struct exits_event *e)
 {
     struct recorders *a = context;
-    void *about[2 * DIRECTORY_JOBS_MOST];
+    void *const *about = NULL;
     if (a->only) {
         event_apply(a->only, e);
         return;
     }
-    size_t n = e->kind == EVENT_LOST ? 0 : find(a, e, about);
+    size_t n = e->kind == EVENT_LOST ? 0 : find(a, e, &about);
     for (size_t i = 0; i < n; i++)
         event_apply(prepared(a, about[i]), e);
     for (size_t i = 0; e->kind == EVENT_LOST && i < a->n; i++)
@@ -46,8 +36,8 @@ static void on_forks(void *context, const struct exits_event *e)
 static void on_usage(void *context, const struct exits_event *e)
 {
     struct recorders *a = context;
-    void *about[2 * DIRECTORY_JOBS_MOST];
-    size_t n = a->only || e->kind == EVENT_LOST ? 0 : find(a, e, about);
+    void *const *about = NULL;
+    size_t n = a->only || e->kind == EVENT_LOST ? 0 : find(a, e, &about);
     for (size_t i = 0; i < n; i++)
         event_apply_usage(prepared(a, about[i]), e);
     if (a->only && e->kind != EVENT_LOST)

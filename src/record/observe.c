@@ -187,9 +187,9 @@ static void run(struct observer *o)
 
 static void route(void *context, const struct helper_reply *reply)
 {
-    const struct observer *o = context;
-    void *about[DIRECTORY_JOBS_MOST];
-    size_t n = directory_find(&o->all.members, reply->key.pid, about);
+    struct observer *o = context;
+    void *const *about;
+    size_t n = directory_find(&o->all.members, reply->key.pid, 0, &about);
     for (size_t i = 0; i < n; i++)
         sampler_take_reply(&((struct recorder *)about[i])->sampler, reply);
 }

@@ -99,6 +99,26 @@ def test_each_group_has_its_own_tape(run, work, jobs, observer, wait_until):
     observer.stop()
 
 
+@needs_connector
+def test_a_process_of_seventeen_jobs(run, work, cgroup, observer, started, wait_until):
+    """Each of the groups within another is a job, and each counts what the process in the innermost one starts."""
+    group, patterns = cgroup, []
+    for i in range(17):
+        group = Cgroup(group.path / f"l{i}")
+        group.path.mkdir()
+        patterns += ["--cgroup", f"{group.path.parent}/l*"]
+    group.process = started([PYTHON, "-S", "-c", WORKER, work / "go"], preexec_fn=group.enter)
+    observer.start(*patterns)
+    tapes = wait_until(lambda: (t := list(observer.folder.glob("*-l*.baro")))[16:] and t, "the tapes")
+    wait_until(lambda: all(run.instants(t) for t in tapes), "the first samples")
+    (work / "go").touch()
+    assert group.process.wait(60) == 0
+    for tape in tapes:
+        await_end(run, tape)
+        assert run.summary(tape)["job"]["processes_started"] == 21
+    observer.stop()
+
+
 @needs_root
 def test_a_group_that_is_used_again_is_another_job(run, jobs, observer, started, wait_until):
     group = jobs("again", ["sleep", "1000"])
