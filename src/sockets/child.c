@@ -25,6 +25,9 @@
 /* The kernel reports the end of a socket a little later. */
 #define ENDS_TRIES 5
 #define ENDS_WAIT (2 * NS_PER_MS)
+/* Some thousand reports fit into the receive buffer: with more than this at a time they are also read in between. */
+#define ENDS_OFTEN 200u
+#define ENDS_PERIOD (NS_PER_SEC / 4)
 #define TIME_WAIT_STATES (1u << TCP_TIME_WAIT | 1u << TCP_SYN_RECV | 1u << 12) /* 12: TCP_NEW_SYN_RECV */
 
 struct reader {
@@ -38,13 +41,14 @@ struct reader {
     uint32_t asked_seen;
     size_t owner; /* whose descriptors are read */
     int fd_dir;
+    size_t ends; /* reports of ends since the last time that these were read */
     bool denied; /* the descriptors of some process may not be read */
     int failed;  /* -errno */
 };
 
 /* ---- the kernel's answers ---- */
 
-static void each_socket(struct reader *r, size_t n, bool ended, bool *ret_done)
+static void each_socket(struct reader *r, uint64_t place, size_t n, bool ended, bool *ret_done)
 {
     struct netlink_message m;
     struct diag_socket s;
@@ -54,6 +58,7 @@ static void each_socket(struct reader *r, size_t n, bool ended, bool *ret_done)
             *ret_done = *ret_done || m.type == NLMSG_DONE || m.type == NLMSG_ERROR;
             if (m.type != SOCK_DIAG_BY_FAMILY || !diag_parse(m.payload, &s))
                 continue;
+            s.place = place;
             if (ended)
                 owners_ended(&r->owners, &s);
             else if (owners_socket(&r->owners, &s) < 0)
@@ -62,14 +67,17 @@ static void each_socket(struct reader *r, size_t n, bool ended, bool *ret_done)
     }
 }
 
+/* Of a namespace in which no process of the job is, they are left out. */
 static void read_ends(struct reader *r, struct place *p)
 {
-    bool done;
+    bool done = false;
     int n;
     while (p->ends_known && (n = netlink_receive(p->ends_fd, &r->batch)) != 0) {
         worker_progress(&r->shared->worker);
         if (n > 0) {
-            each_socket(r, (size_t)n, true, &done);
+            r->ends += (size_t)n;
+            if (p->reading && !r->owners.base)
+                each_socket(r, p->inode, (size_t)n, true, &done);
             continue;
         }
         r->owners.is_bound = true; /* some were lost */
@@ -89,7 +97,7 @@ static bool dump(struct reader *r, const struct place *p, uint8_t family)
         if (n <= 0)
             return false;
         worker_progress(&r->shared->worker);
-        each_socket(r, (size_t)n, false, &done);
+        each_socket(r, p->inode, (size_t)n, false, &done);
     }
     return true;
 }
@@ -143,6 +151,7 @@ static void read_processes(struct reader *r)
         o->absent = read_descriptors(r, o->key);
         r->denied = r->denied || o->absent == BARO_ABSENT_DENIED;
     }
+    r->owners.unsure = r->denied;
 }
 
 /* ---- a reading ---- */
@@ -182,14 +191,20 @@ static void read_all(struct reader *r)
     uint64_t begin_ns = 0, end_ns = 0;
     bool first = r->owners.reading == 0, any = false;
     clock_process_cpu_ns(0, &begin_ns);
-    read_all_ends(r);
+    r->ends = 0;
     r->owners.base = first && r->options->attached;
+    if (first)
+        read_all_ends(r); /* if the recording attaches, they were before it */
     owners_begin(&r->owners, r->asked.key, r->asked.n);
     read_processes(r);
     for (size_t i = 0; i < r->places.n && (r->owners.n_inodes || r->owners.n_sockets); i++) {
+        if (!r->places.at[i].reading)
+            continue;
         bool both = dump(r, &r->places.at[i], AF_INET) & dump(r, &r->places.at[i], AF_INET6);
         any |= both;
     }
+    r->owners.base = false;
+    read_all_ends(r); /* when it is known who listens */
     r->totals.absent = any || !r->owners.n_inodes ? BARO_PRESENT : BARO_ABSENT_UNSUPPORTED;
     owners_end(&r->owners);
     for (int i = 0; i < ENDS_TRIES && r->owners.ends_known && owners_pending(&r->owners); i++) {
@@ -199,6 +214,14 @@ static void read_all(struct reader *r)
     places_net(&r->places, r->owners.reading, first && r->options->attached, &r->totals);
     clock_process_cpu_ns(0, &end_ns);
     publish(r, end_ns - begin_ns);
+}
+
+static void read_between(struct reader *r)
+{
+    bool often = r->ends > ENDS_OFTEN;
+    r->ends = 0;
+    if (often)
+        read_all_ends(r);
 }
 
 /* The keys that there are, and no more. */
@@ -227,16 +250,17 @@ void sockets_live(const struct worker_child *c)
     if (!r->batch.at || owners_init(&r->owners) < 0)
         return;
     places_init(&r->places, r->options->proc_fd);
-    for (;;) {
-        if (copy_asked(r)) {
-            atomic_store(&r->shared->worker.busy, true);
+    while (!r->failed) {
+        atomic_store(&r->shared->worker.busy, true);
+        bool asked = copy_asked(r);
+        if (asked)
             read_all(r);
-            atomic_store(&r->shared->worker.busy, false);
+        else
+            read_between(r);
+        atomic_store(&r->shared->worker.busy, false);
+        if (asked)
             worker_done(c);
-            if (r->failed)
-                break;
-        }
-        worker_rest(c, NS_PER_SEC * 3600);
+        worker_rest(c, r->ends > ENDS_OFTEN ? ENDS_PERIOD : NS_PER_SEC * 3600);
     }
     owners_done(&r->owners);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sockets/diag.h"
 
+#include <arpa/inet.h>
 #include <linux/inet_diag.h>
 #include <linux/tcp.h>
 #include <stddef.h>
@@ -37,7 +38,9 @@ bool diag_parse(struct span payload, struct diag_socket *ret)
     memcpy(&m, payload.at, sizeof(m));
     *ret = (struct diag_socket){.cookie = (uint64_t)m.id.idiag_cookie[1] << 32 | m.id.idiag_cookie[0],
                                 .inode = m.idiag_inode,
+                                .port = ntohs(m.id.idiag_sport),
                                 .state = m.idiag_state};
+    memcpy(ret->address, m.id.idiag_src, sizeof(ret->address));
     payload = span_of(payload.at + sizeof(m), payload.len - sizeof(m));
     while (netlink_attribute(&payload, &type, &value)) {
         if (type == INET_DIAG_INFO)

@@ -9,7 +9,10 @@
 #include "base/span.h"
 
 struct diag_socket {
+    uint64_t place;  /* network namespace; set by who received the message */
     uint64_t cookie; /* no other socket of this boot has it */
+    uint8_t address[16]; /* its own; all 0: any */
+    uint16_t port;       /* its own */
     uint32_t inode;  /* 0: no process has it open any more */
     uint8_t state;   /* TCP_ESTABLISHED, ... */
     bool has_bytes;

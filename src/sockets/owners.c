@@ -13,8 +13,9 @@ int owners_init(struct owners *o)
 {
     *o = (struct owners){.at = calloc(OWNERS_MOST, sizeof(*o->at)),
                          .next = calloc(OWNERS_MOST, sizeof(*o->next)),
-                         .moved_to = calloc(OWNERS_MOST, sizeof(*o->moved_to))};
-    return o->at && o->next && o->moved_to ? 0 : -ENOMEM;
+                         .moved_to = calloc(OWNERS_MOST, sizeof(*o->moved_to)),
+                         .listeners = calloc(1, sizeof(*o->listeners))};
+    return o->at && o->next && o->moved_to && o->listeners ? 0 : -ENOMEM;
 }
 
 void owners_done(struct owners *o)
@@ -22,6 +23,7 @@ void owners_done(struct owners *o)
     free(o->at);
     free(o->next);
     free(o->moved_to);
+    free(o->listeners);
     free(o->socket);
     free(o->inode);
 }
@@ -29,6 +31,11 @@ void owners_done(struct owners *o)
 static size_t slot_of(uint64_t key, size_t cap)
 {
     return (size_t)(key * 0x9e3779b97f4a7c15ull >> 32) & (cap - 1);
+}
+
+static bool is_foreign(const struct owners_socket *s)
+{
+    return s->owner == OWNER_FOREIGN || s->owner == OWNER_UNSURE;
 }
 
 /* ---- sockets, by cookie ---- */
@@ -94,7 +101,7 @@ static void grow(struct owners *o, struct owners_socket *s, const struct diag_so
         return;
     o->sent += sent;
     o->received += received;
-    if (s->owner == OWNER_NONE)
+    if (s->owner >= o->n) /* it has ended */
         return;
     o->at[s->owner].sent += sent;
     o->at[s->owner].received += received;
@@ -102,12 +109,19 @@ static void grow(struct owners *o, struct owners_socket *s, const struct diag_so
 
 void owners_ended(struct owners *o, const struct diag_socket *now)
 {
-    struct owners_socket *s = find(o, now->cookie);
+    struct owners_socket *s = find(o, now->cookie), unseen = {.owner = OWNER_UNSURE};
+    bool is_known = s && s->owner != OWNER_UNSURE;
     if (!now->has_bytes)
         return;
-    if (s) {
+    if (is_known && s->owner != OWNER_FOREIGN)
         grow(o, s, now, true);
+    if (s)
         drop(o, s);
+    if (is_known)
+        return;
+    unseen.owner = listeners_find(o->listeners, now);
+    if (unseen.owner != OWNER_FOREIGN) {
+        grow(o, &unseen, now, true);
         return;
     }
     o->unattributed_sent += now->sent;
@@ -143,9 +157,10 @@ int owners_begin(struct owners *o, const struct baro_key *keys, size_t n)
         }
     }
     for (size_t i = 0; i < o->cap_sockets; i++) {
-        if (o->socket[i].cookie && o->socket[i].owner != OWNER_NONE)
+        if (o->socket[i].cookie && o->socket[i].owner < OWNER_UNSURE)
             o->socket[i].owner = o->moved_to[o->socket[i].owner];
     }
+    listeners_move(o->listeners, o->moved_to);
     struct owner *swap = o->at;
     o->at = o->next;
     o->next = swap;
@@ -188,20 +203,36 @@ int owners_hold(struct owners *o, size_t owner, uint32_t inode)
     return 0;
 }
 
+/* What it has by now is not the job's, even if a process of the job has it open later. */
+static void see_foreign(const struct owners *o, struct owners_socket *s, const struct diag_socket *now, bool is_new)
+{
+    s->owner = is_new || o->unsure ? OWNER_UNSURE : OWNER_FOREIGN;
+    s->sent = now->sent;
+    s->received = now->received;
+}
+
 int owners_socket(struct owners *o, const struct diag_socket *now)
 {
     const struct owners_inode *held = now->inode && o->cap_inodes ? inode_at(o, now->inode) : NULL;
     bool is_held = held && held->inode;
     struct owners_socket *s = find(o, now->cookie);
     bool is_new = !s;
-    if (!s && !is_held)
-        return 0;
+    if (now->state == TCP_LISTEN)
+        listeners_note(o->listeners, now, is_held ? held->owner : OWNER_FOREIGN, o->reading);
+    if (!s && !is_held && !now->inode)
+        return 0; /* it was not accepted yet */
     if (!s)
         s = add(o, now->cookie);
     if (!s)
         return -ENOMEM;
     s->reading = o->reading;
+    if (!is_held && (is_new || is_foreign(s))) {
+        see_foreign(o, s, now, is_new);
+        return 0;
+    }
     o->any |= is_held;
+    if (is_held && s->owner == OWNER_UNSURE)
+        s->sent = s->received = 0; /* the job's from its beginning */
     if (is_held)
         s->owner = held->owner;
     if (now->has_bytes) /* one that is held by a process that is no member is not counted further */
@@ -224,16 +255,17 @@ void owners_end(struct owners *o)
             i++;
             continue;
         }
-        o->is_bound = true; /* what it did after it was seen last is not known */
-        drop(o, s);         /* another one may be here now */
+        o->is_bound |= !is_foreign(s); /* what it did after it was seen last is not known */
+        drop(o, s);                    /* another one may be here now */
     }
+    listeners_keep(o->listeners, o->reading);
 }
 
 size_t owners_pending(const struct owners *o)
 {
     size_t n = 0;
     for (size_t i = 0; i < o->cap_sockets; i++)
-        n += o->socket[i].cookie && o->socket[i].reading != o->reading;
+        n += o->socket[i].cookie && o->socket[i].reading != o->reading && !is_foreign(&o->socket[i]);
     return n;
 }
 

@@ -6,15 +6,17 @@
  * first. What a socket grows between two readings counts for the process that it belongs to at the second one; of a
  * socket that nobody holds any more, for the one that it belonged to last. Example: a server accepts a connection and
  * forks a child for it, and closes it: what was received until then is the server's, the rest the child's.
+ *
+ * A socket that ends before it was seen counts for the process that listens at its address, if one of the job does. One
+ * that was seen at two readings, and that no process of the job had open, is not the job's.
  */
 #ifndef SOCKETS_OWNERS_H
 #define SOCKETS_OWNERS_H
 
 #include "sample/sample.h"
-#include "sockets/diag.h"
+#include "sockets/listeners.h"
 
 #define OWNERS_MOST 8192u
-#define OWNER_NONE UINT32_MAX
 
 struct owner {
     struct baro_key key;
@@ -27,7 +29,7 @@ struct owner {
 struct owners_socket {
     uint64_t cookie; /* 0: free */
     uint64_t sent, received;
-    uint32_t owner; /* index, or OWNER_NONE: a process that has ended */
+    uint32_t owner; /* index, or OWNER_... */
     uint32_t reading; /* in which it was seen last */
 };
 
@@ -43,8 +45,10 @@ struct owners {
     size_t n_sockets, cap_sockets;
     struct owners_inode *inode; /* of this reading */
     size_t n_inodes, cap_inodes;
+    struct listeners *listeners;
     uint32_t reading;
     bool ends_known; /* the kernel reports what a socket had sent and received when it ended */
+    bool unsure;     /* some process's descriptors can't be read: who holds a socket is not known */
     bool base;       /* what sockets have at this reading was before the recording */
     /* of all sockets so far, those of processes that have ended included */
     uint64_t sent, received;

@@ -146,6 +146,50 @@ for i in range(200):
     assert (job["tcp_sent_bytes"] or 0) + job["tcp_unattributed_sent_bytes"] >= 200 * 1000
 
 
+def test_connections_of_a_server_that_are_too_short(run_both, tape, work, wait_until):
+    """It is known who listens: all that the server received is its own, though none of its connections was seen."""
+    script = work / "server.py"
+    script.write_text("""
+import os, pathlib, socket, time
+l = socket.create_server(("127.0.0.1", 0))
+print(os.getpid(), flush=True)
+while not pathlib.Path("go").exists():
+    time.sleep(0.02)
+if not os.fork():
+    address = l.getsockname()
+    l.close()
+    for i in range(300):
+        c = socket.create_connection(address)
+        c.sendall(b"x" * 1000)
+        c.recv(10)
+        c.close()
+    os._exit(0)
+for i in range(300):
+    a, _ = l.accept()
+    got = 0
+    while got < 1000:
+        got += len(a.recv(1000))
+    a.sendall(b"ok")
+    a.recv(10)
+    a.close()
+os.wait()
+""")
+    p = run_both.popen("run", "-q", "-o", tape, *TCP, "--", "/usr/bin/python3", str(script), stdout=subprocess.PIPE,
+                       text=True)
+    server = int(p.stdout.readline())
+
+    def listens():
+        rows = last_rows(run_both, tape) if run_both.instants(tape) else {}
+        return rows.get(server, {}).get("tcp_listening") == 1
+
+    wait_until(listens, "its socket on the tape")
+    (work / "go").touch()
+    assert p.wait(timeout=60) == 0
+    [e] = [e for e in run_both.export(tape, "exit") if e["pid"] == server]
+    assert e["tcp_sent_bytes"] == 600
+    assert 300_000 <= e["tcp_received_bytes"] <= 300_300, "the end of a stream counts as a byte"
+
+
 def test_attached_counts_from_then_on(run, tape, work, pair, started, wait_until):
     p = started([*pair, "4"], stdout=subprocess.PIPE, text=True, cwd=work)
     server, client = map(int, p.stdout.readline().split())

@@ -19,7 +19,8 @@ static const struct baro_key parent = {100, 5000}, child = {90, 6000}, late = {1
 
 static struct diag_socket one(uint64_t cookie, uint32_t inode, uint64_t sent, uint64_t received)
 {
-    return (struct diag_socket){cookie, inode, ESTABLISHED, true, sent, received};
+    return (struct diag_socket){.cookie = cookie, .inode = inode, .state = ESTABLISHED, .has_bytes = true,
+                                .sent = sent, .received = received};
 }
 
 static void see(struct owners *o, uint64_t cookie, uint32_t inode, uint64_t sent, uint64_t received)
@@ -103,6 +104,84 @@ static void what_ended_unseen_is_not_attributed(void **state)
     assert_int_equal(o.sent, 0);
     assert_int_equal(o.unattributed_sent, 3);
     assert_int_equal(o.unattributed_received, 4);
+    owners_done(&o);
+}
+
+static void listens(struct owners *o, uint64_t cookie, uint32_t inode, uint8_t address, uint16_t port)
+{
+    struct diag_socket s = {.cookie = cookie, .inode = inode, .state = LISTEN, .port = port, .address = {address}};
+    assert_int_equal(owners_socket(o, &s), 0);
+}
+
+static void end_at(struct owners *o, uint64_t cookie, uint8_t address, uint16_t port)
+{
+    struct diag_socket s = one(cookie, 0, 7, 9);
+    s.port = port;
+    s.address[0] = address;
+    owners_ended(o, &s);
+}
+
+/* Connections that were never seen: those to port 80 are the parent's, except at the address where the child listens;
+ * those to port 81 are of a process that is no member, or of both. */
+static void one_that_was_accepted_counts_for_who_listens(void **state)
+{
+    struct owners o;
+    (void)state;
+    assert_int_equal(owners_init(&o), 0);
+    o.ends_known = true;
+    for (int reading = 0; reading < 2; reading++) {
+        owners_begin(&o, (struct baro_key[]){parent, child}, 2);
+        owners_hold(&o, 0, 70);
+        owners_hold(&o, 1, 71);
+        listens(&o, 1, 70, 0, 80);
+        listens(&o, 2, 71, 5, 80);
+        listens(&o, 3, 99, 0, 81);
+        listens(&o, 4, 70, 0, 81);
+        end_at(&o, (uint64_t)reading * 10 + 11, 4, 80);
+        owners_end(&o);
+        end_at(&o, (uint64_t)reading * 10 + 12, 5, 80);
+    }
+    assert_int_equal(o.at[0].sent, 14);
+    assert_int_equal(o.at[1].received, 18);
+    assert_int_equal(o.sent, 28);
+    assert_false(o.is_bound);
+    end_at(&o, 31, 4, 81);
+    assert_int_equal(o.unattributed_sent, 7);
+    assert_true(o.is_bound);
+    owners_begin(&o, &parent, 1); /* the child has ended, and its socket with it */
+    end_at(&o, 32, 5, 80);
+    assert_int_equal(o.sent, 35);
+    owners_end(&o);
+    end_at(&o, 33, 5, 80); /* nobody listens any more */
+    assert_int_equal(o.sent, 35);
+    assert_int_equal(o.unattributed_sent, 14);
+    owners_done(&o);
+}
+
+/* Of others is what two readings have found so. One that was opened between descriptors and sockets is not. */
+static void sockets_of_others(void **state)
+{
+    struct owners o;
+    (void)state;
+    assert_int_equal(owners_init(&o), 0);
+    o.ends_known = true;
+    owners_begin(&o, &parent, 1);
+    see(&o, 1, 77, 10, 20);
+    see(&o, 2, 78, 10, 20);
+    see(&o, 3, 79, 10, 20);
+    owners_end(&o);
+    owners_begin(&o, &parent, 1);
+    owners_hold(&o, 0, 78);
+    see(&o, 1, 77, 11, 21);
+    see(&o, 2, 78, 12, 22);
+    owners_end(&o);
+    assert_int_equal(o.sent, 12);
+    end(&o, 1, 1000, 1000);
+    assert_false(o.is_bound);
+    assert_int_equal(o.unattributed_sent, 0);
+    end(&o, 3, 10, 20);
+    assert_true(o.is_bound);
+    assert_int_equal(o.unattributed_sent, 10);
     owners_done(&o);
 }
 
@@ -234,6 +313,8 @@ int main(void)
         cmocka_unit_test(the_first_that_started_has_it),
         cmocka_unit_test(growth_counts_for_who_has_it_then),
         cmocka_unit_test(what_ended_unseen_is_not_attributed),
+        cmocka_unit_test(one_that_was_accepted_counts_for_who_listens),
+        cmocka_unit_test(sockets_of_others),
         cmocka_unit_test(one_that_vanishes_is_a_lower_bound),
         cmocka_unit_test(the_base_is_not_counted),
         cmocka_unit_test(many),
