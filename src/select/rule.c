@@ -25,18 +25,12 @@ int rules_task(struct rules *r, const char *name, struct baro_error *err)
 int rules_add(struct rules *r, const struct rule_request *request, struct baro_error *err)
 {
     struct rule *rule = &r->at[r->n];
-    char text[128];
     if (r->n == RULES_MOST)
         return error_set(err, BARO_E_RANGE, "more than %u rules", RULES_MOST);
     if (!*request->text)
         return error_set(err, BARO_E_SYNTAX, "an empty text fits every process");
-    if (!request->is_name) {
-        int code = regcomp(&rule->regex, request->text, REG_EXTENDED | REG_NOSUB);
-        if (code != 0) {
-            regerror(code, &rule->regex, text, sizeof(text));
-            return error_set(err, BARO_E_SYNTAX, "'%.80s' is not a regular expression: %s", request->text, text);
-        }
-    }
+    if (!request->is_name && regex_make(&rule->regex, request->text, err) < 0)
+        return BARO_E_SYNTAX;
     int task = rules_task(r, request->task ? request->task : request->text, err);
     if (task < 0) {
         if (!request->is_name)

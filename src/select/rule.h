@@ -6,12 +6,11 @@
 #ifndef SELECT_RULE_H
 #define SELECT_RULE_H
 
-#include <regex.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/error.h"
+#include "base/regex.h"
 
 #define RULES_MOST 255u
 #define TASKS_MOST 255u /* their numbers, counted from 1, are bytes */

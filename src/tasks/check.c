@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <limits.h>
 #include <pwd.h>
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fmt.h"
+#include "base/regex.h"
 #include "base/span.h"
 #include "command/opt.h"
 
@@ -55,19 +55,15 @@ static int check_pid(const struct check *c, const yaml_node_t *at)
 
 static int check_regex(const struct check *c, const yaml_node_t *at)
 {
-    char why[160];
+    struct baro_error why = BARO_ERROR_INIT;
     regex_t regex;
     int code = check_text(c, at, "match", TEXT_MOST);
     if (code < 0)
         return code;
-    code = regcomp(&regex, document_text(at), REG_EXTENDED | REG_NOSUB);
-    if (code == 0) {
-        regfree(&regex);
-        return 0;
-    }
-    regerror(code, &regex, why, sizeof(why));
-    return document_error(c->d, at, "'%.80s' is not a regular expression: %s; write it as for grep -E",
-                          document_text(at), why);
+    if (regex_make(&regex, document_text(at), &why) < 0)
+        return document_error(c->d, at, "%s; write it as for grep -E", why.text);
+    regfree(&regex);
+    return 0;
 }
 
 /* A relative path is one from the folder of the file. */

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/regex.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#define TOO_MANY (REGEX_MOST + 1ul)
+
+static unsigned long limited(unsigned long n)
+{
+    return n > TOO_MANY ? TOO_MANY : n;
+}
+
+/* After a '[': what ends it does not in the first place, and not within [:class:] and its like. */
+static const char *end_of_brackets(const char *at)
+{
+    at += *at == '^';
+    at += *at == ']';
+    while (*at && *at != ']') {
+        char kind = at[0] == '[' ? at[1] : 0;
+        const char ends[] = {kind, ']', 0};
+        const char *end = kind == ':' || kind == '.' || kind == '=' ? strstr(at + 2, ends) : NULL;
+        at = end ? end + 2 : at + 1;
+    }
+    return at + (*at != 0);
+}
+
+static unsigned long number(const char **at)
+{
+    unsigned long n = 0;
+    for (; **at >= '0' && **at <= '9'; (*at)++)
+        n = limited(10 * n + (unsigned long)(**at - '0'));
+    return n;
+}
+
+/* After a '{': how often at most what stands before it is repeated; without an end, the least times and once more. */
+static unsigned long repetitions(const char **at)
+{
+    unsigned long n = number(at), more;
+    if (**at == ',') {
+        (*at)++;
+        more = **at >= '0' && **at <= '9' ? number(at) : n + 1;
+        n = more > n ? more : n;
+    }
+    *at += **at == '}';
+    return n ? n : 1;
+}
+
+unsigned long regex_states(const char *text)
+{
+    unsigned long sum[REGEX_DEPTH_MOST + 1] = {0}, last = 0;
+    unsigned depth = 0;
+    for (const char *at = text; *at;) {
+        char c = *at++;
+        if (c == '(') {
+            if (++depth > REGEX_DEPTH_MOST)
+                return TOO_MANY;
+            sum[depth] = last = 0;
+        } else if (c == ')' && depth) {
+            last = sum[depth--] + 1;
+            sum[depth] = limited(sum[depth] + last);
+        } else if (c == '{' && *at >= '0' && *at <= '9') {
+            unsigned long times = repetitions(&at);
+            sum[depth] = limited(sum[depth] + last * (times - 1));
+            last = limited(last * times);
+        } else {
+            at += c == '\\' && *at;
+            at = c == '[' ? end_of_brackets(at) : at;
+            last = 1;
+            sum[depth] = limited(sum[depth] + 1);
+        }
+    }
+    while (depth) { /* not closed: an error for the compiler */
+        sum[depth - 1] = limited(sum[depth - 1] + sum[depth]);
+        depth--;
+    }
+    return sum[0];
+}
+
+int regex_make(regex_t *ret, const char *text, struct baro_error *err)
+{
+    char why[160];
+    if (regex_states(text) > REGEX_MOST)
+        return error_set(err, BARO_E_SYNTAX, "'%.80s' repeats too much, or has too many groups within each other",
+                         text);
+    int code = regcomp(ret, text, REG_EXTENDED | REG_NOSUB);
+    if (code == 0)
+        return 0;
+    regerror(code, ret, why, sizeof(why));
+    return error_set(err, BARO_E_SYNTAX, "'%.80s' is not a regular expression: %s", text, why);
+}

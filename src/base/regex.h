@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Regular expressions of users. */
+#ifndef BASE_REGEX_H
+#define BASE_REGEX_H
+
+#include <regex.h>
+
+#include "base/error.h"
+
+/* About this many states take 60 MB. */
+#define REGEX_MOST 40000u
+#define REGEX_DEPTH_MOST 200u
+
+/* How many states an extended regular expression has, or more than REGEX_MOST: counted repetitions multiply, and so do
+ * those around them. Example: "((a{1,99}){1,99}){1,99}" has 970,299. Groups within each other, of which the compiler
+ * of the C library bears only so many, count as too much if there are more than REGEX_DEPTH_MOST. */
+unsigned long regex_states(const char *text);
+
+/* Compiles it for matching without positions. Returns 0, or BARO_E_SYNTAX with what is wrong in err: one line that
+ * begins with the expression. */
+int regex_make(regex_t *ret, const char *text, struct baro_error *err);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Regular expressions of users: how large they are. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/regex.h"
+
+/* The C library would take gigabytes, or all of the stack. */
+static void test_states(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        unsigned long states;
+    } cases[] = {
+        {"abc", 3},
+        {"a{3}", 3},
+        {"a{2,5}b", 6},
+        {"a{2,}", 3},
+        {"a{0}", 1},
+        {"(ab){10}", 30}, /* a group is a state as well */
+        {"((a{10}){10}){10}", 1110},
+        {"[a-z]{4}", 4},
+        {"[]a]{4}[^]]{2}[[:alpha:]]{3}", 9},
+        {"\\({9}", 9},
+        {"{9}", 0}, /* nothing stands before it */
+        {"a{", 2},
+        {"(a{10}", 10},
+        {"(a|b)*c", 6},
+    };
+    struct baro_error err = BARO_ERROR_INIT;
+    char deep[1000];
+    regex_t regex;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        unsigned long states = regex_states(cases[i].text);
+        if (states != cases[i].states)
+            fail_msg("%s: %lu, expected %lu", cases[i].text, states, cases[i].states);
+    }
+    assert_int_equal(regex_make(&regex, "((a{1,255}){1,255}){1,255}", &err), BARO_E_SYNTAX);
+    assert_string_equal(err.text, "'((a{1,255}){1,255}){1,255}' repeats too much, or has too many groups within each "
+                                  "other");
+    assert_int_equal(regex_make(&regex, "a{99999999999999999999999}", NULL), BARO_E_SYNTAX);
+    memset(deep, '(', sizeof(deep) - 1);
+    deep[sizeof(deep) - 1] = 0;
+    assert_int_equal(regex_make(&regex, deep, NULL), BARO_E_SYNTAX);
+    assert_int_equal(regex_make(&regex, "(a{1,100}){1,100}", NULL), 0);
+    regfree(&regex);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_states),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
