@@ -91,21 +91,31 @@ static int check_end(struct document *d, yaml_parser_t *p)
     return code;
 }
 
-int document_read(struct document *d, const char *path, struct baro_error *err)
+static int load(struct document *d)
 {
     yaml_parser_t p;
-    *d = (struct document){.path = path, .err = err};
-    int code = read_file(d);
-    if (code < 0)
-        return code;
     if (!yaml_parser_initialize(&p))
-        return error_set(err, -ENOMEM, "out of memory");
+        return error_set(d->err, -ENOMEM, "out of memory");
     yaml_parser_set_input_string(&p, d->text.len ? (const unsigned char *)d->text.at : (const unsigned char *)"",
                                  d->text.len);
     d->loaded = yaml_parser_load(&p, &d->yaml);
-    code = d->loaded ? check_end(d, &p) : parser_error(d, &p);
+    int code = d->loaded ? check_end(d, &p) : parser_error(d, &p);
     yaml_parser_delete(&p);
     return code;
+}
+
+int document_read(struct document *d, const char *path, struct baro_error *err)
+{
+    *d = (struct document){.path = path, .err = err};
+    int code = read_file(d);
+    return code < 0 ? code : load(d);
+}
+
+int document_parse(struct document *d, const char *path, struct span text, struct baro_error *err)
+{
+    *d = (struct document){.path = path, .err = err};
+    buf_add(&d->text, text.at, text.len);
+    return d->text.failed ? error_set(err, -ENOMEM, "out of memory") : load(d);
 }
 
 void document_done(struct document *d)

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/span.h"
 
 #define DOCUMENT_MOST (1u << 20) /* bytes */
 
@@ -19,8 +20,10 @@ struct document {
     struct baro_error *err;
 };
 
-/* Returns 0 or a negative code, with one line in err: "FILE:LINE:COLUMN: what; what to do". */
+/* Returns 0 or a negative code, with one line in err: "FILE:LINE:COLUMN: what; what to do". document_parse(): the same
+ * for text that was read already; path: what it is called. */
 int document_read(struct document *d, const char *path, struct baro_error *err);
+int document_parse(struct document *d, const char *path, struct span text, struct baro_error *err);
 void document_done(struct document *d);
 
 /* Sets the error at this node. Returns a negative code. */
