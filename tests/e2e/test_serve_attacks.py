@@ -8,9 +8,14 @@ import re
 import resource
 import socket
 import subprocess
+import sys
+import threading
 
 import pytest
-from serving import Stream, eventually, kept, running, serve  # noqa: F401 (fixtures)
+from serving import SOURCE, Stream, eventually, kept, running, serve  # noqa: F401 (fixtures)
+
+sys.path.insert(0, str(SOURCE / "bench"))
+import attack  # noqa: E402
 
 
 def rss_kib(pid):
@@ -105,3 +110,48 @@ def test_the_address_is_taken(baro, serve):
     s = serve()
     r = subprocess.run([baro, "serve", "--listen", f"127.0.0.1:{s.port}"], capture_output=True, text=True)
     assert r.returncode == 2 and "--listen" in r.stderr and len(r.stderr.splitlines()) == 1
+
+
+def good_answer(server, path):
+    """A client that is refused because all connections are taken comes back, as each does."""
+    try:
+        return server.json(path)
+    except OSError:
+        return None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
+def test_an_attack_costs_the_recording_nothing(serve, run, work, cgroup, started):
+    """All attacks at once while control groups are recorded: samples go on, without a gap, a good client is answered,
+    and afterwards nothing is held. How regular the samples are is measured by bench/attack.py."""
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 3000:
+        pytest.skip("too few descriptors are allowed")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    folder = work / "tapes"
+    for name in ("one", "two"):
+        (cgroup.path / name).mkdir()
+        started(["sh", "-c", "while sleep 0.05; do :; done"], preexec_fn=type(cgroup)(cgroup.path / name).enter)
+    env = dict(os.environ, BARO_NO_BUDGET="1")
+    s = serve("--cgroup", f"{cgroup.path}/*", "--interval", "100ms", folder=folder, env=env)
+    tapes = eventually(lambda: len(t := [*folder.glob("*-one-*.baro"), *folder.glob("*-two-*.baro")]) == 2 and t)
+    for tape in tapes:
+        run.await_samples(tape, 3)
+    over = threading.Event()
+    threads = attack.attack(s.port, over, slow_connections=500)
+    try:
+        for _ in range(3):
+            before = [len(run.instants(tape)) for tape in tapes]
+            for tape, n in zip(tapes, before):
+                run.await_samples(tape, n + 10)
+            assert eventually(lambda: good_answer(s, "/healthz"))["observer"] == {"is_running": True, "starts": 1}
+            assert len(eventually(lambda: good_answer(s, "/api/v1/jobs"))["jobs"]) >= 2
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+    for tape in tapes:
+        instants = run.instants(tape)
+        assert instants == sorted(set(instants))
+        assert [e for e in run.export(tape, "event") if e["event"] == "gap"] == []
+    eventually(lambda: re.search(rb"\nbaro_serve_connections [1-3]\n", s.ask("/metrics")[2]))
+    eventually(lambda: b"\nbaro_serve_streams 0\n" in s.ask("/metrics")[2])
