@@ -11,93 +11,12 @@
 
 #include "baro/baro.h"
 #include "base/span.h"
+#include "serve/observer_used.h"
 #include "serve/route.h"
 #include "serve/server.h"
 
 #define NUMBER 20u
 #define TASKS 100u /* in one request */
-
-static void key_absent(struct json *j, const char *name, int absent, double v)
-{
-    json_key(j, name);
-    if (absent)
-        json_null(j);
-    else
-        json_double(j, v);
-}
-
-/* ---- what was used ---- */
-
-static int task_value(const struct baro_entity *e, const char *stem, uint64_t *ret)
-{
-    return baro_entity_value(e, baro_metric_find(baro_kind_find("task"), stem, strlen(stem)), ret);
-}
-
-static int job_value(const struct baro_sample *s, const char *stem, uint64_t *ret)
-{
-    int metric = baro_metric_find(BARO_KIND_JOB, stem, strlen(stem));
-    struct baro_sum sum = {0};
-    if (metric >= 0)
-        return baro_sample_job(s, metric, ret);
-    int absent = baro_sample_sum(s, baro_metric_find(BARO_KIND_PROCESS, stem, strlen(stem)), &sum);
-    *ret = sum.value;
-    return absent;
-}
-
-static int value_of(const struct baro_sample *s, const struct baro_entity *task, const char *stem, uint64_t *ret)
-{
-    *ret = 0;
-    return task ? task_value(task, stem, ret) : job_value(s, stem, ret);
-}
-
-static const struct baro_entity *same_task(const struct baro_sample *s, const struct baro_entity *task)
-{
-    int kind = baro_kind_find("task");
-    for (size_t i = 0; s && task && i < baro_sample_entity_count(s, kind); i++) {
-        const struct baro_entity *e = baro_sample_entity(s, kind, i);
-        if (baro_entity_id(e) == baro_entity_id(task))
-            return e;
-    }
-    return NULL;
-}
-
-static int cores_of(const struct job *job, const struct baro_entity *task, double *ret)
-{
-    uint64_t now, before;
-    const struct baro_entity *earlier = same_task(job->before, task);
-    if (!job->before || (task && !earlier))
-        return BARO_ABSENT_NOT_YET;
-    if (value_of(job->now, task, "cpu", &now) || value_of(job->before, earlier, "cpu", &before) || now < before)
-        return BARO_ABSENT_UNKNOWN;
-    uint64_t time_ns = baro_sample_t_ns(job->now) - baro_sample_t_ns(job->before);
-    *ret = time_ns ? (double)(now - before) / (double)time_ns : 0;
-    return time_ns ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
-}
-
-/* task NULL: the whole job. Called with the lock of the job; a job that is not followed has no sample. */
-static void write_used(struct json *j, const struct job *job, const struct baro_entity *task)
-{
-    static const struct {
-        const char *name, *stem;
-        double unit;
-    } values[] = {{"ram", "rss", 1}, {"rss", "rss", 1}, {"vms", "virtual", 1}, {"user", "cpu_user", 1e9},
-                  {"system", "cpu_system", 1e9}, {"threads", "threads", 1}};
-    double cores = 0;
-    int absent = job->now ? cores_of(job, task, &cores) : BARO_ABSENT_UNKNOWN;
-    json_begin(j, '{');
-    key_absent(j, "cpu", absent, cores);
-    for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
-        uint64_t v = 0;
-        absent = job->now ? value_of(job->now, task, values[i].stem, &v) : BARO_ABSENT_UNKNOWN;
-        key_absent(j, values[i].name, absent, (double)v / values[i].unit);
-    }
-    key_absent(j, "disk", BARO_ABSENT_UNKNOWN, 0);
-    json_key(j, "nice");
-    json_null(j);
-    json_key(j, "status");
-    json_null(j);
-    json_end(j, '}');
-}
 
 /* ---- states ---- */
 
@@ -215,7 +134,7 @@ static void write_task(struct request *q, struct job *job, struct json *j)
     json_begin(j, '{');
     json_end(j, '}');
     json_key(j, "resource_consumption");
-    write_used(j, job, NULL);
+    observer_write_used(j, job, NULL);
     json_key(j, "processes");
     json_begin(j, '{');
     write_names(j, &v, "waiting", "");
@@ -250,7 +169,7 @@ static void write_process(const struct job *job, const struct view *v, const str
     }
     if (strcmp(state, "RUNNING") == 0) {
         json_key(j, "used");
-        write_used(j, job,
+        observer_write_used(j, job,
                    p->task == SIZE_MAX ? NULL : baro_sample_entity(job->now, baro_kind_find("task"), p->task));
     }
     json_end(j, '}');
@@ -300,7 +219,7 @@ static void write_row(struct request *q, struct job *job, struct json *j)
     json_key(j, "state");
     json_text(j, task_state(v.state, &v.end));
     json_key(j, "resource_consumption");
-    write_used(j, job, NULL);
+    observer_write_used(j, job, NULL);
     json_end(j, '}');
     view_done(job, &v);
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """baro serve: the JSON of the Thermos observer."""
 
+import pytest
 from serving import eventually, kept, running, serve  # noqa: F401 (fixtures)
 
 
@@ -28,3 +29,56 @@ def test_thermos_clients(serve, running, kept):
     assert s.json("/j/process/nothing/at/0") == {}
     ended = s.json(f"/j/process/{failed}")
     assert ended["return_code"] == 3 and "used" not in ended
+
+
+def test_disk(serve, running, work):
+    """Directories of the job and sandboxes of tasks, each once: one lies in another one."""
+    outer, sandbox = work / "outer", work / "outer" / "sandbox"
+    sandbox.mkdir(parents=True)
+    (outer / "a").write_bytes(bytes(300_000))
+    (sandbox / "b").write_bytes(bytes(100_000))
+    running("cat", options=("--du", str(outer), "--du", str(sandbox), "--du-every", "1s"))
+    running("sleep", "600")
+    s = serve()
+    found = eventually(lambda: len(j := s.jobs(state="running")) == 2 and j)
+    jobs = {j["command"][0]: j["id"] for j in found}
+
+    def used(command):
+        return s.json(f"/j/task/{jobs[command]}")[jobs[command]]["resource_consumption"]
+
+    def blocks(path):
+        return sum(p.lstat().st_blocks * 512 for p in [path, *path.rglob("*")])
+
+    eventually(lambda: used("cat")["disk"] == blocks(outer) > 400_000)
+    assert used("cat")["disk_is_lower_bound"] is False
+    assert used("sleep")["disk"] is None
+
+
+def test_disk_of_tasks(serve, run, work, started):
+    """A task has its own sandboxes, the job those of all."""
+    for name in ("one", "two", "none"):
+        (work / name).mkdir()
+        (work / name / "file").write_bytes(bytes(100_000))
+    pids = [started(["sleep", "600"]).pid for _ in range(3)]
+    (work / "tasks.yaml").write_text(
+        f"tasks:\n"
+        f"  first: {{pid: {pids[0]}, sandbox: one}}\n"
+        f"  second: {{pid: {pids[1]}, sandbox: two}}\n"
+        f"  third: {{pid: {pids[2]}}}\n"
+    )
+    if run("tasks", work / "tasks.yaml").returncode:
+        pytest.skip("built without libyaml")
+    (work / "tapes").mkdir()
+    options = ("-q", "-i", "100ms", "--du-every", "1s", "--task", work / "tasks.yaml", "-o", work / "tapes" / "t.baro")
+    recording = run.popen("record", *options)
+    try:
+        s = serve(folder=work / "tapes")
+        eventually(lambda: s.jobs(state="running"))
+        both = eventually(lambda: s.json("/j/task/t")["t"]["resource_consumption"]["disk"])
+        processes = s.json("/j/processes?task_ids=t")["t"]
+    finally:
+        recording.terminate()
+        recording.wait()
+    disk = {name: process["used"]["disk"] for name, process in processes.items()}
+    assert disk["first"] >= 100_000 and disk["second"] >= 100_000 and disk["third"] is None
+    assert both == disk["first"] + disk["second"]

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a job, or a task of it, uses at its last sample, in the words of the Thermos observer. */
+#include <string.h>
+
+#include "baro/baro.h"
+#include "serve/observer_used.h"
+
+static void key_absent(struct json *j, const char *name, int absent, double v)
+{
+    json_key(j, name);
+    if (absent)
+        json_null(j);
+    else
+        json_double(j, v);
+}
+
+static int task_value(const struct baro_entity *e, const char *stem, uint64_t *ret)
+{
+    return baro_entity_value(e, baro_metric_find(baro_kind_find("task"), stem, strlen(stem)), ret);
+}
+
+static int job_value(const struct baro_sample *s, const char *stem, uint64_t *ret)
+{
+    int metric = baro_metric_find(BARO_KIND_JOB, stem, strlen(stem));
+    struct baro_sum sum = {0};
+    if (metric >= 0)
+        return baro_sample_job(s, metric, ret);
+    int absent = baro_sample_sum(s, baro_metric_find(BARO_KIND_PROCESS, stem, strlen(stem)), &sum);
+    *ret = sum.value;
+    return absent;
+}
+
+static int value_of(const struct baro_sample *s, const struct baro_entity *task, const char *stem, uint64_t *ret)
+{
+    *ret = 0;
+    return task ? task_value(task, stem, ret) : job_value(s, stem, ret);
+}
+
+static const struct baro_entity *same_task(const struct baro_sample *s, const struct baro_entity *task)
+{
+    int kind = baro_kind_find("task");
+    for (size_t i = 0; s && task && i < baro_sample_entity_count(s, kind); i++) {
+        const struct baro_entity *e = baro_sample_entity(s, kind, i);
+        if (baro_entity_id(e) == baro_entity_id(task))
+            return e;
+    }
+    return NULL;
+}
+
+static int cores_of(const struct job *job, const struct baro_entity *task, double *ret)
+{
+    uint64_t now, before;
+    const struct baro_entity *earlier = same_task(job->before, task);
+    if (!job->before || (task && !earlier))
+        return BARO_ABSENT_NOT_YET;
+    if (value_of(job->now, task, "cpu", &now) || value_of(job->before, earlier, "cpu", &before) || now < before)
+        return BARO_ABSENT_UNKNOWN;
+    uint64_t time_ns = baro_sample_t_ns(job->now) - baro_sample_t_ns(job->before);
+    *ret = time_ns ? (double)(now - before) / (double)time_ns : 0;
+    return time_ns ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
+}
+
+/* Is the path that of the directory, or below it? */
+static bool is_in(const char *path, const char *directory)
+{
+    size_t len = strlen(directory);
+    while (len && directory[len - 1] == '/')
+        len--;
+    return strncmp(path, directory, len) == 0 && (!path[len] || path[len] == '/');
+}
+
+static bool is_of(const struct baro_entity *directory, const struct baro_entity *task)
+{
+    return !task || (baro_entity_owner(directory) == BARO_OWNER_ENTITY &&
+                     baro_entity_owner_id(directory) == baro_entity_id(task));
+}
+
+/* Is it within another one that counts, too? */
+static bool is_within(const struct baro_sample *s, const struct baro_entity *task, size_t i)
+{
+    const char *path = baro_entity_name(baro_sample_entity(s, BARO_KIND_DIRECTORY, i));
+    for (size_t k = 0; k < baro_sample_entity_count(s, BARO_KIND_DIRECTORY); k++) {
+        const struct baro_entity *other = baro_sample_entity(s, BARO_KIND_DIRECTORY, k);
+        bool is_same = strcmp(path, baro_entity_name(other)) == 0;
+        if (k != i && is_of(other, task) && is_in(path, baro_entity_name(other)) && (!is_same || k < i))
+            return true;
+    }
+    return false;
+}
+
+/* The directories of --du and the sandboxes of tasks; of a task its own. A part of them is no sum. */
+static int disk_of(const struct baro_sample *s, const struct baro_entity *task, uint64_t *ret, bool *ret_is_bound)
+{
+    int used = baro_metric_find(BARO_KIND_DIRECTORY, "used", 4);
+    int unread = baro_metric_find(BARO_KIND_DIRECTORY, "unread", 6);
+    int absent = BARO_ABSENT_UNKNOWN;
+    *ret = 0;
+    for (size_t i = 0; i < baro_sample_entity_count(s, BARO_KIND_DIRECTORY); i++) {
+        const struct baro_entity *e = baro_sample_entity(s, BARO_KIND_DIRECTORY, i);
+        uint64_t v = 0, left_out = 0;
+        if (!is_of(e, task) || is_within(s, task, i))
+            continue;
+        absent = baro_entity_value(e, used, &v);
+        if (absent)
+            return absent;
+        *ret += v;
+        *ret_is_bound |= baro_entity_value(e, unread, &left_out) || left_out;
+    }
+    return absent;
+}
+
+void observer_write_used(struct json *j, const struct job *job, const struct baro_entity *task)
+{
+    static const struct {
+        const char *name, *stem;
+        double unit;
+    } values[] = {{"ram", "rss", 1}, {"rss", "rss", 1}, {"vms", "virtual", 1}, {"user", "cpu_user", 1e9},
+                  {"system", "cpu_system", 1e9}, {"threads", "threads", 1}};
+    double cores = 0;
+    uint64_t disk = 0;
+    bool is_bound = false;
+    int absent = job->now ? cores_of(job, task, &cores) : BARO_ABSENT_UNKNOWN;
+    json_begin(j, '{');
+    key_absent(j, "cpu", absent, cores);
+    for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
+        uint64_t v = 0;
+        absent = job->now ? value_of(job->now, task, values[i].stem, &v) : BARO_ABSENT_UNKNOWN;
+        key_absent(j, values[i].name, absent, (double)v / values[i].unit);
+    }
+    absent = job->now ? disk_of(job->now, task, &disk, &is_bound) : BARO_ABSENT_UNKNOWN;
+    key_absent(j, "disk", absent, (double)disk);
+    json_key(j, "disk_is_lower_bound");
+    json_bool(j, !absent && is_bound);
+    json_key(j, "nice");
+    json_null(j);
+    json_key(j, "status");
+    json_null(j);
+    json_end(j, '}');
+}
