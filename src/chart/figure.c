@@ -126,12 +126,22 @@ static int choose(const struct figure_options *o, struct wanted *ret, struct bar
     return 0;
 }
 
-/* Without tasks there is no figure of them, unless it was asked for. */
-static void leave_out_tasks(const struct making *m, struct wanted *w)
+/* Was it recorded? It is not by default. */
+static bool has_tcp(const struct making *m)
+{
+    struct baro_value v = {.absent = BARO_ABSENT_NOT_ASKED};
+    if (m->summary)
+        baro_summary_value(m->summary, baro_summary_fact_find("job", "tcp_sent_bytes"), 0, &v);
+    return v.absent != BARO_ABSENT_NOT_ASKED && v.absent != BARO_ABSENT_UNKNOWN;
+}
+
+/* Without tasks there is no figure of them, without TCP none of that, unless it was asked for. */
+static void leave_out_absent(const struct making *m, struct wanted *w)
 {
     size_t n = 0;
     for (size_t i = 0; i < w->n; i++) {
-        if (!w->row[i]->by_task || has_tasks(m) || m->options->ids)
+        bool is_there = w->row[i]->by_task ? has_tasks(m) : strcmp(w->row[i]->info.id, "tcp") != 0 || has_tcp(m);
+        if (is_there || m->options->ids)
             w->row[n++] = w->row[i];
     }
     w->n = n;
@@ -155,7 +165,7 @@ int figures_of_tape(struct baro_tape *tape, const struct figure_options *options
     struct making m = {.tape = tape, .options = options, .err = err};
     r = making_begin(&m);
     if (r >= 0) {
-        leave_out_tasks(&m, &wanted);
+        leave_out_absent(&m, &wanted);
         r = making_read_limits(&m);
     }
     if (r >= 0)

@@ -51,6 +51,7 @@ static void ask(struct socket_row *r)
     for (const struct job_late *one = r->sampling->job->late; one && n < OWNERS_MOST; one = one->next)
         keys[n++] = one->member->row.key;
     sockets_ask_end(r->sockets, n);
+    r->asked_ns = r->sampling->now_ns;
 }
 
 /* It never falls, though another worker may have begun anew. */
@@ -137,6 +138,7 @@ static bool take(struct socket_row *r)
             take_row(m, &rows[i]);
     }
     r->read = true;
+    r->read_ns = r->asked_ns;
     return true;
 }
 
@@ -190,6 +192,7 @@ void socket_row_fill(const struct socket_row *r, struct baro_sample *s)
     } all[] = {{OF_PROCESSES, JOB_tcp_sent, t->sent},
                {OF_PROCESSES, JOB_tcp_received, t->received},
                {OF_PROCESSES, JOB_tcp_is_lower_bound, t->is_bound},
+               {OF_NOBODY, JOB_tcp_read_at, r->read_ns},
                {OF_NOBODY, JOB_tcp_unattributed_sent, t->unattributed_sent},
                {OF_NOBODY, JOB_tcp_unattributed_received, t->unattributed_received},
                {OF_NAMESPACES, JOB_net_sent, t->net_sent},

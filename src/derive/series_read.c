@@ -40,6 +40,30 @@ static const struct baro_metric *metric_of(const struct baro_series *s, int kind
     return baro_tape_metric(s->tape, kind, metric);
 }
 
+/* Sockets are read more rarely than the rest: between two readings nothing is known of their counters, and it would seem
+ * that nothing was sent. */
+static bool is_of_sockets(const struct baro_series *s, const struct curve *c)
+{
+    const struct baro_metric *m = c->counter < 0 ? NULL : metric_of(s, c->kind, s->counter[c->counter].metric);
+    bool of_job = m && c->kind == BARO_KIND_JOB;
+    return m && (of_job || c->kind == BARO_KIND_PROCESS) &&
+           (strncmp(m->name, "tcp_", 4) == 0 || (of_job && strncmp(m->name, "net_", 4) == 0));
+}
+
+/* Sets *ret to the time of the reading. Returns false if there was none since the one before. */
+static bool sockets_read_since(const struct baro_series *s, struct curve *c, const struct baro_sample *sample,
+                               uint64_t *ret)
+{
+    int id = baro_tape_metric_find(s->tape, BARO_KIND_JOB, "tcp_read_at_ns", 14);
+    uint64_t now_ns;
+    if (id < 0 || baro_sample_job(sample, id, &now_ns) != BARO_PRESENT)
+        return true; /* a tape that does not have it */
+    if (now_ns == c->read_ns)
+        return false;
+    c->read_ns = *ret = now_ns;
+    return true;
+}
+
 static bool is_of(const struct baro_series *s, const struct curve *c, uint32_t id, const char *name)
 {
     if (c->id)
@@ -276,11 +300,16 @@ static void on_sample(struct baro_series *s, const struct baro_sample *sample)
     read_counters(s, sample);
     for (size_t i = 0; i < s->n_curves; i++) {
         struct curve *c = &s->curve[i];
+        uint64_t t_ns = sample->t_ns;
         if (has_own_time(c->kind) && !read_since(sample, c->kind, &c->read_ns))
+            continue;
+        if (has_own_time(c->kind))
+            t_ns = c->read_ns;
+        else if (is_of_sockets(s, c) && !sockets_read_since(s, c, sample, &t_ns))
             continue;
         if (c->counter < 0)
             read_value(s, c, sample);
-        close_curve(s, c, has_own_time(c->kind) ? c->read_ns : sample->t_ns);
+        close_curve(s, c, t_ns);
     }
     s->begun = true;
 }

@@ -144,10 +144,28 @@ static void tasks(struct page *p)
 
 /* ---- commands ---- */
 
-static void command(struct page *p, size_t row)
+/* Columns for TCP are there if there was some. */
+static bool has_tcp(const struct page *p, const char *section)
+{
+    int sent = baro_summary_fact_find(section, "tcp_sent_bytes");
+    int received = baro_summary_fact_find(section, "tcp_received_bytes");
+    struct baro_value v;
+    for (size_t i = 0; i < baro_summary_rows(p->summary, baro_summary_section_find(section)); i++) {
+        baro_summary_value(p->summary, sent, i, &v);
+        bool any = !v.absent && v.u64;
+        baro_summary_value(p->summary, received, i, &v);
+        if (any || (!v.absent && v.u64))
+            return true;
+    }
+    return false;
+}
+
+static void command(struct page *p, size_t row, bool tcp)
 {
     static const char *const names[] = {"processes",      "cpu_ns",        "cpu_user_ns",   "cpu_system_ns",
-                                        "rss_peak_bytes", "io_read_bytes", "io_write_bytes"};
+                                        "rss_peak_bytes", "io_read_bytes", "io_write_bytes", "tcp_sent_bytes",
+                                        "tcp_received_bytes"};
+    size_t n = sizeof(names) / sizeof(*names) - (tcp ? 0 : 2);
     struct baro_value v;
     baro_summary_value(p->summary, baro_summary_fact_find("commands", "name"), row, &v);
     const char *name = v.text ? v.text : "";
@@ -156,7 +174,7 @@ static void command(struct page *p, size_t row)
     buf_printf(&p->html, "\"><td><i class=\"k%u\"></i>", page_color(p, name));
     page_string(&p->html, name);
     buf_str(&p->html, "</td>");
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+    for (size_t i = 0; i < n; i++) {
         int fact = baro_summary_fact_find("commands", names[i]);
         baro_summary_value(p->summary, fact, row, &v);
         page_value_cell(&p->html, baro_summary_fact(fact), &v);
@@ -169,9 +187,12 @@ static void commands(struct page *p)
     size_t n = baro_summary_rows(p->summary, baro_summary_section_find("commands"));
     if (!n)
         return;
-    begin_table(p, "commands", "Commands", "command|processes>|cpu>|user>|system>|peak rss>|read>|written>");
+    bool tcp = has_tcp(p, "commands");
+    begin_table(p, "commands", "Commands",
+                tcp ? "command|processes>|cpu>|user>|system>|peak rss>|read>|written>|tcp sent>|tcp received>"
+                    : "command|processes>|cpu>|user>|system>|peak rss>|read>|written>");
     for (size_t i = 0; i < n && i < COMMANDS_MOST; i++)
-        command(p, i);
+        command(p, i, tcp);
     end_table(p, n < COMMANDS_MOST ? n : COMMANDS_MOST, n, "commands");
 }
 

@@ -122,6 +122,9 @@ def test_not_asked_for(run, tape, work, pair):
     assert job["tcp_sent_bytes"] is None and job["tcp_is_lower_bound"] is None
     shown = json.loads(run("show", "--json", tape).stdout)
     assert shown["job"]["absent"]["tcp_sent_bytes"] == "not asked"
+    page = work / "report.html"
+    run("report", tape, "-o", page, status=0)
+    assert "TCP of the job" not in page.read_text() and "tcp received" not in page.read_text()
 
 
 def test_connections_that_are_too_short(run, tape, work):
@@ -337,6 +340,9 @@ def test_exits_tasks_and_commands(run_both, tape, work, pair, wait_until):
     text = run_both("summary", tape).stdout
     assert re.search(r"command +processes .*tcp sent +received", text)
     assert re.search(r"python3.* >?[0-9.]+ MB +>?[0-9.]+ MB\n", text)
+    page = work / "report.html"
+    run_both("report", tape, "-o", page, status=0)
+    assert "TCP of the job" in page.read_text() and "tcp received" in page.read_text()
 
 
 def test_doctor(run_both):
