@@ -26,14 +26,22 @@ static size_t sandboxes_of(const struct job *job)
     return n;
 }
 
-/* What was found good is read as the same. Too many sandboxes are found late. */
+static unsigned long states_of(const struct job *job)
+{
+    unsigned long n = 0;
+    for (size_t i = 0; i < job->n_items; i++)
+        n += job->items[i].kind == ITEM_MATCH ? regex_states(job->items[i].text) : 0;
+    return n;
+}
+
+/* What was found good is read as the same. Too many sandboxes, and too large rules, are found late. */
 static void read_lines(const struct job *job, struct task_file *file)
 {
     struct buf lines = {0};
     job_lines(job, &lines);
     int code = task_file_parse(file, PATH, span_of((const char *)lines.at, lines.len), NULL);
     size_t boxes = sandboxes_of(job), rules = rules_of(job);
-    if (code < 0 && boxes <= SANDBOXES_MOST)
+    if (code < 0 && boxes <= SANDBOXES_MOST && states_of(job) <= RULES_STATES_MOST)
         abort();
     if (code == 0 && (file->rules.n_tasks != job->n_tasks || file->rules.n != rules || file->n_sandboxes != boxes ||
                       file->n_pins != job->n_items - rules - boxes))

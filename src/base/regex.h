@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 
-/* About this many states take 60 MB. */
-#define REGEX_MOST 40000u
+/* About this many states take 12 MB. */
+#define REGEX_MOST 10000u
 #define REGEX_DEPTH_MOST 200u
 
 /* How many states an extended regular expression has, or more than REGEX_MOST: counted repetitions multiply, and so do

@@ -29,6 +29,9 @@ int rules_add(struct rules *r, const struct rule_request *request, struct baro_e
         return error_set(err, BARO_E_RANGE, "more than %u rules", RULES_MOST);
     if (!*request->text)
         return error_set(err, BARO_E_SYNTAX, "an empty text fits every process");
+    unsigned long states = request->is_name ? 0 : regex_states(request->text);
+    if (r->states + states > RULES_STATES_MOST)
+        return error_set(err, BARO_E_RANGE, "the regular expressions repeat too much together");
     if (!request->is_name && regex_make(&rule->regex, request->text, err) < 0)
         return BARO_E_SYNTAX;
     int task = rules_task(r, request->task ? request->task : request->text, err);
@@ -43,6 +46,7 @@ int rules_add(struct rules *r, const struct rule_request *request, struct baro_e
     rule->on = request->on;
     rule->has_uid = request->has_uid;
     rule->uid = request->uid;
+    r->states += states;
     r->n++;
     return 0;
 }
@@ -54,6 +58,7 @@ void rules_done(struct rules *r)
             regfree(&r->at[i].regex);
     }
     r->n = r->n_tasks = 0;
+    r->states = 0;
 }
 
 static bool is_named(const struct command *c, const char *name)

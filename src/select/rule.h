@@ -13,6 +13,7 @@
 #include "base/regex.h"
 
 #define RULES_MOST 255u
+#define RULES_STATES_MOST 100000u /* of all regular expressions together (base/regex.h) */
 #define TASKS_MOST 255u /* their numbers, counted from 1, are bytes */
 #define TASK_NAME_MOST 64u /* with its NUL */
 #define COMMAND_MOST 32768u /* of a command line that is longer the beginning is matched */
@@ -48,6 +49,7 @@ struct rules {
     struct rule at[RULES_MOST];
     size_t n;
     char task[TASKS_MOST][TASK_NAME_MOST]; /* names of tasks, in the order in which they were added */
+    unsigned long states;                  /* of all regular expressions */
     bool whole[TASKS_MOST];                /* what a process of the task starts belongs to the task, too */
     size_t n_tasks;
 };
