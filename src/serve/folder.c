@@ -85,8 +85,10 @@ static void note(struct catalogue *c, struct job *job, uint64_t bytes)
 static void note_all(struct catalogue *c, const struct baro_runs *runs, const struct stat *st, struct job **sorted)
 {
     size_t known = c->n;
-    memcpy(sorted, c->jobs, known * sizeof(*sorted));
-    qsort(sorted, known, sizeof(*sorted), by_id);
+    if (known) {
+        memcpy(sorted, c->jobs, known * sizeof(*sorted));
+        qsort(sorted, known, sizeof(*sorted), by_id);
+    }
     c->listing++;
     for (size_t i = 0; i < baro_runs_count(runs); i++) {
         struct job **at = bsearch(baro_runs_name(runs, i), sorted, known, sizeof(*sorted), name_to_id);
