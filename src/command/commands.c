@@ -247,7 +247,8 @@ const struct cli_command cli_commands[] = {
               "- /metrics: jobs, tasks and the machine for Prometheus, as OpenMetrics or text\n"
               "- /j/: the JSON of the Thermos observer\n"
               "- /healthz: whether it works\n\n"
-              "It ends by SIGINT or SIGTERM.",
+              "It ends by SIGINT or SIGTERM. As a service of systemd it is started by systemctl enable --now "
+              "baro-serve (docs/serve.md).",
      .examples = "baro serve\tthe kept runs, at http://127.0.0.1:2276/\n"
                  "baro serve --listen unix:/run/user/1000/baro.sock /data/tapes\ta folder of tapes, on a socket\n"
                  "baro serve --listen '*:2276' --token-file ~/.baro-token --allow-host build7\tfor other machines\n"
