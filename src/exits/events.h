@@ -7,6 +7,7 @@
 #define EXITS_EVENTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -29,10 +30,10 @@ struct exits_event {
     int32_t pid, ppid;
     uint64_t t_ns; /* CLOCK_MONOTONIC: time of the event if the source reports it, else time of reading */
     bool has_comm, has_status, has_usage;
+    bool of_usage; /* EXITS_OBSERVER: from the observer's source of usage; it does not say when the process ended */
     char comm[64]; /* NUL-terminated raw bytes */
     int32_t status; /* wait status */
     uint32_t uid;   /* UINT32_MAX: not known */
-    uint64_t start_boottime_ns; /* start of the process on CLOCK_BOOTTIME; 0: not known */
     uint64_t elapsed_ns, cpu_ns, user_ns, system_ns, rss_peak_bytes; /* taskstats: totals of the thread group */
     uint64_t io_read, io_write, io_rchar, io_wchar, faults_minor, faults_major, run_delay_ns;
     bool has_io, has_delay;
@@ -43,7 +44,7 @@ typedef void exits_event_fn(void *context, const struct exits_event *event);
 
 struct exits_source; /* one open source */
 
-enum exits_source_kind { EXITS_CONNECTOR, EXITS_PERF, EXITS_TASKSTATS };
+enum exits_source_kind { EXITS_CONNECTOR, EXITS_PERF, EXITS_TASKSTATS, EXITS_OBSERVER };
 
 /* Opens the process connector: all forks, execs and exits of the machine (initial namespaces only; root, every user
  * since 6.6). Asks for a large receive buffer. Returns 0 or -errno with an explanation in err. */
@@ -70,8 +71,32 @@ int exits_taskstats_open(struct exits_source **ret, struct baro_error *err);
 int exits_perf_open(struct exits_source **ret, unsigned max_cpus, struct baro_error *err);
 int exits_perf_attach(struct exits_source *s, int32_t pid, struct baro_error *err);
 
+/*
+ * An observer (`baro observe` of root) that shares its event source: it reports chosen processes and their descendants,
+ * with what they had used when they ended, to a recorder of any user. Events arrive some time after they happened; to
+ * know all that happened until now, the observer has to be asked.
+ *
+ * exits_observer_connect() asks it to follow the calling process, or nothing yet, and returns a descriptor or -errno;
+ * exits_observer_take() makes a source of it when the observer has replied. Two steps as for the connector. */
+struct exits_pid {
+    int32_t pid;
+    uint64_t start; /* in ticks of /proc, which tells it from another process with this pid */
+};
+const char *exits_observer_path(void); /* of its socket: $BARO_OBSERVER, or the default; "" if it is not to be used */
+int exits_observer_connect(bool self, struct baro_error *err);
+int exits_observer_take(struct exits_source **ret, int fd, struct baro_error *err);
+bool exits_observer_is(int fd);                         /* from exits_observer_connect(), not exits_connector_listen() */
+bool exits_observer_has_usage(const struct exits_source *s); /* it reports what ended processes had used */
+/* Asks it to follow these processes as well; what they have forked before the next exits_observer_sync() may not be
+ * followed. self: the process that connected, too. */
+void exits_observer_follow(struct exits_source *s, bool self, const struct exits_pid *pids, size_t n);
+/* Like exits_drain(), but waits, most_ns at most, for all events that happened until now. */
+int exits_observer_sync(struct exits_source *s, uint64_t most_ns, exits_event_fn *fn, void *context);
+/* The observer has gone, does not reply, or refuses to report a process: another source is needed. */
+bool exits_observer_is_over(const struct exits_source *s);
+
 enum exits_source_kind exits_kind(const struct exits_source *s);
-const char *exits_name(const struct exits_source *s); /* "connector", "perf", "taskstats" */
+const char *exits_name(const struct exits_source *s); /* "connector", "perf", "taskstats", "observer" */
 int exits_fd(const struct exits_source *s);           /* pollable, -1 if only drained by time */
 /* The number of events that can be queued in the worst case before some are lost; follows from the granted buffer. */
 uint64_t exits_capacity(const struct exits_source *s);

@@ -17,6 +17,8 @@ const char *exits_name(const struct exits_source *s)
         return "perf";
     case EXITS_TASKSTATS:
         return "taskstats";
+    case EXITS_OBSERVER:
+        return "observer";
     }
     return "";
 }

@@ -18,14 +18,32 @@ static size_t find(struct recorders *a, const struct exits_event *e, void *const
     return directory_find(&a->members, e->pid, e->kind == EVENT_FORK ? e->ppid : 0, ret);
 }
 
+/* The source of an observer reports usage as well. */
+static void apply_own(struct recorder *r, const struct exits_event *e)
+{
+    if (!e->of_usage)
+        event_apply(r, e);
+    else if (e->kind == EVENT_LOST)
+        event_lost_usage(r, e->count);
+    else
+        event_apply_usage(r, e);
+}
+
+static const struct exits_event *stashed(const struct recorders *a, const struct exits_event *fork)
+{
+    const struct stash *st = a->stash ? &a->stash[(uint32_t)fork->pid % a->stash_size] : NULL;
+    return st && st->pid == fork->pid && st->event.t_ns >= fork->t_ns ? &st->event : NULL;
+}
+
 static void on_forks(void *context, const struct exits_event *e)
 {
     struct recorders *a = context;
     void *const *about = NULL;
     if (a->only) {
-        event_apply(a->only, e);
+        apply_own(a->only, e);
         return;
     }
+    share_forks(a->share, e, a->share && e->kind == EVENT_FORK ? stashed(a, e) : NULL);
     size_t n = e->kind == EVENT_LOST ? 0 : find(a, e, &about);
     for (size_t i = 0; i < n; i++)
         event_apply(prepared(a, about[i]), e);
@@ -38,13 +56,14 @@ static void on_usage(void *context, const struct exits_event *e)
     struct recorders *a = context;
     void *const *about = NULL;
     size_t n = a->only || e->kind == EVENT_LOST ? 0 : find(a, e, &about);
+    bool shared = share_usage(a->share, e);
     for (size_t i = 0; i < n; i++)
         event_apply_usage(prepared(a, about[i]), e);
     if (a->only && e->kind != EVENT_LOST)
         event_apply_usage(a->only, e);
     else if (a->only)
         event_lost_usage(a->only, e->count);
-    else if (e->kind != EVENT_LOST && !n)
+    else if (e->kind != EVENT_LOST && !n && !shared)
         event_stash(a, e);
     for (size_t i = 0; !a->only && e->kind == EVENT_LOST && i < a->n; i++)
         event_lost_usage(prepared(a, a->due[i]), e->count);
@@ -52,9 +71,11 @@ static void on_usage(void *context, const struct exits_event *e)
 
 int event_read(struct recorders *a)
 {
-    int events = exits_drain(a->forks, on_forks, a);
+    bool others = exits_kind(a->forks) == EXITS_OBSERVER;
+    int events = others ? event_drain_shared(a, on_forks) : exits_drain(a->forks, on_forks, a);
     if (a->usage && a->usage != a->forks)
         exits_drain(a->usage, on_usage, a);
+    share_flush(a->share);
     if (a->only)
         tasks_look(a->only);
     for (struct recorder *r = a->only ? NULL : a->active; r; r = r->active_next)

@@ -139,6 +139,7 @@ void event_catch_up(void *recorder)
     if (!a->forks)
         return;
     a->ticking = r;
+    a->whole = true;
     event_read(a);
     a->ticking = NULL;
     if (!a->only && !a->drain_due_ns)
@@ -183,7 +184,7 @@ static void read_active(struct recorders *a)
         r->active = false;
         read_touched(r);
         if (r->job.n_gone >= r->job.n_held + SETTLE_AT)
-            sampler_settle(&r->sampler);
+            event_settle(r);
         if (r->job.tree.holes > tree_count(&r->job.tree) + SETTLE_AT)
             tree_compact(&r->job.tree); /* otherwise it would grow with each process since the last tick */
         recorder_wake(r);
@@ -223,13 +224,22 @@ void event_drain(struct recorders *a)
     touch_deferred_execs(a);
     read_active(a);
     listen_again(a, events);
+    if (a->only)
+        event_share_check(a->only);
+}
+
+void event_drain_whole(struct recorders *a)
+{
+    a->whole = true;
+    event_drain(a);
+    a->whole = false;
 }
 
 /* The ring of a perf event wakes the recorder only when an eighth of it is full, and not at all once the process that
  * it was opened for has ended. */
 bool event_is_silent(const struct recorders *a)
 {
-    return a->listening && exits_kind(a->forks) != EXITS_PERF;
+    return a->listening && exits_kind(a->forks) != EXITS_PERF && !event_share_is_over(a);
 }
 
 /* Without a usage source, which reports names, a process that executes a program must be read before it ends. The first
@@ -237,6 +247,10 @@ bool event_is_silent(const struct recorders *a)
  * forked yet must not pay for each process of others. */
 void event_ready(struct recorders *a)
 {
+    if (exits_kind(a->forks) == EXITS_OBSERVER) { /* they have waited for others already */
+        a->drain_due_ns = clock_monotonic_ns();
+        return;
+    }
     bool forked = a->usage_tried, first = (!a->only || a->only->started) && !forked && geteuid() == 0;
     uint64_t delay = a->usage ? a->drain_delay_ns : first ? 0 : DELAY_LEAST;
     uint64_t patience = forked || !a->foreign ? 0 : DELAY_LEAST << a->foreign;
@@ -285,14 +299,31 @@ static void name_source(char *to, size_t cap, const char *name)
 
 int record_listen(const struct record_options *options)
 {
+    int shared = event_may_share(options) ? exits_observer_connect(true, NULL) : -1;
+    if (shared >= 0)
+        return shared;
     int fd = options->no_events ? -1 : exits_connector_listen((uint32_t)getpid(), NULL);
     return fd < 0 ? -1 : fd;
 }
 
-static int open_connector(struct recorder *r, struct exits_source **ret)
+/* The wrapper has connected to an observer that does not reply: what the command did meanwhile is not known. */
+static int open_late(struct recorder *r, struct exits_source **ret)
 {
+    int code = exits_connector_open(ret, NULL);
+    r->job.lossy = true;
+    sampler_lost_events(&r->sampler, true);
+    return code;
+}
+
+static int open_forks(struct recorder *r, struct exits_source **ret)
+{
+    int fd = r->options->events_fd;
+    if (!r->wrapper && event_may_share(r->options) && event_share(r, -1, ret) == 0)
+        return 0;
     if (!r->wrapper)
         return exits_connector_open(ret, NULL);
+    if (fd >= 0 && exits_observer_is(fd))
+        return event_share(r, fd, ret) == 0 ? 0 : open_late(r, ret);
     return r->options->events_fd < 0 ? -1
                                      : exits_connector_take(ret, r->options->events_fd, (uint32_t)r->wrapper, NULL);
 }
@@ -322,7 +353,7 @@ void event_open(struct recorder *r)
     }
     if (r->options->no_events)
         return;
-    if (open_connector(r, &source) == 0) {
+    if (open_forks(r, &source) == 0) {
         event_use(r, source);
         sampler_scan_always(&r->sampler, false);
         name_source(r->header.event_source, sizeof(r->header.event_source), exits_name(source));
@@ -331,7 +362,7 @@ void event_open(struct recorder *r)
      * command that forks nothing. */
     if (!r->all->forks)
         event_note_pid(r);
-    if (r->all->forks && geteuid() == 0)
+    if (r->all->usage || (r->all->forks && geteuid() == 0 && !r->all->usage_tried))
         name_source(r->header.exit_source, sizeof(r->header.exit_source), "taskstats");
     else
         r->perf_due_ns = clock_monotonic_ns() + PERF_AFTER;

@@ -51,7 +51,7 @@ static void wait_for_exits(struct recorder *r)
     while (r->all->forks && exits_fd(r->all->forks) >= 0 && any_exit_unreported(r) && clock_monotonic_ns() < until) {
         struct pollfd p = {.fd = exits_fd(r->all->forks), .events = POLLIN};
         poll(&p, 1, 1);
-        event_drain(r->all);
+        event_drain_whole(r->all);
     }
 }
 
@@ -70,7 +70,7 @@ void recorder_finish(struct recorder *r)
 {
     r->finishing = true; /* from now on no read is deferred */
     if (r->started) {
-        event_drain(r->all);
+        event_drain_whole(r->all);
         wait_for_exits(r);
         if (r->selector && !r->job.selected)
             label_finish(r);
@@ -85,7 +85,7 @@ void recorder_finish(struct recorder *r)
         wrapper_forget(r);
         r->job.closing = true;
         sampler_close_sockets(&r->sampler);
-        sampler_settle(&r->sampler);
+        event_settle(r);
         event_check_survivors(r);
         if (!r->leaves)
             report_survivors(r);

@@ -89,6 +89,7 @@ static void turn(struct recorder *r, bool quiet)
     limits_turn(r);
     targets_check(r);
     event_verify(r);
+    event_follow(r);
 }
 
 /* quiet: no descriptor was ready just before. */
@@ -112,7 +113,7 @@ static void on_time(struct recorder *r, bool quiet)
 static void dispatch(struct recorder *r, uint64_t what)
 {
     if (what >> 32) {
-        event_drain(r->all);
+        event_drain_whole(r->all);
         targets_ended(r, (size_t)(what & UINT32_MAX));
         return;
     }

@@ -98,6 +98,8 @@ static uint64_t next_due(const struct observer *o)
         due = o->held_until_ns;
     if (a->drain_due_ns && a->drain_due_ns < due)
         due = a->drain_due_ns;
+    if (share_due_ns(a->share) < due)
+        due = share_due_ns(a->share);
     return o->turn_due_ns < due ? o->turn_due_ns : due;
 }
 
@@ -148,6 +150,11 @@ static void dispatch(struct observer *o, uint64_t fd)
         o->stopping = true;
         return;
     }
+    if (fd == (uint64_t)(unsigned)share_fd(o->all.share)) {
+        if (share_read(o->all.share))
+            event_drain(&o->all);
+        return;
+    }
     o->all.listening = false; /* EPOLLONESHOT */
     event_ready(&o->all);
 }
@@ -177,6 +184,8 @@ static void run(struct observer *o)
         uint64_t now = clock_monotonic_ns();
         if (a->drain_due_ns && now >= a->drain_due_ns)
             event_drain(a);
+        if (now >= share_due_ns(a->share))
+            share_flush(a->share);
         if (now >= o->turn_due_ns)
             take_turn(o, now);
         tick_due(o);
@@ -192,6 +201,15 @@ static void route(void *context, const struct helper_reply *reply)
     size_t n = directory_find(&o->all.members, reply->key.pid, 0, &about);
     for (size_t i = 0; i < n; i++)
         sampler_take_reply(&((struct recorder *)about[i])->sampler, reply);
+}
+
+/* Other recorders of this machine may use the event source. If another observer shares its own, they use that one. */
+static void share_events(struct recorders *a)
+{
+    if (share_open(&a->share, a->proc_fd, a->usage != NULL) < 0)
+        return;
+    struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)share_fd(a->share)};
+    epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, share_fd(a->share), &e);
 }
 
 static int open_all(struct observer *o, struct baro_error *err)
@@ -212,6 +230,8 @@ static int open_all(struct observer *o, struct baro_error *err)
     int code = loop_open(a, -1, err);
     if (code == 0 && !o->options->no_events)
         event_open_shared(a);
+    if (code == 0 && a->forks && a->usage && geteuid() == 0)
+        share_events(a);
     return code;
 }
 

@@ -14,6 +14,8 @@ void recorders_init(struct recorders *a, struct recorder *only)
 
 void recorders_done(struct recorders *a)
 {
+    share_close(a->share);
+    a->share = NULL;
     event_close(a);
     a->epoll_fd = fd_close(a->epoll_fd);
     a->signal_fd = fd_close(a->signal_fd);

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An observer of root shares its event source with the recorders of the machine."""
+
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+
+import pytest
+from conftest import ORDINARY, needs_connector
+from jobs import PYTHON
+
+pytestmark = needs_connector
+
+# Starts argv[1] processes, one after the other, and waits for a byte from the FIFO argv[2].
+STORM = """
+import os, sys
+for i in range(int(sys.argv[1])):
+    os.waitpid(os.spawnv(os.P_NOWAIT, "/bin/true", ["true"]), 0)
+open(sys.argv[2]).read(1)
+"""
+
+
+@pytest.fixture
+def shared(run, work, monkeypatch, wait_until):
+    """Starts an observer that shares its events; shared.start() starts it again."""
+
+    class Shared:
+        folder = work / "events"
+        path = folder / "socket"
+
+        def start(self, name="observed", env=None):
+            p = run.popen("observe", "--dir", work / name, "--cgroup", "/no such group", stderr=subprocess.PIPE,
+                          env=env)
+            self.all.append(p)
+            return p
+
+        def is_used(self):
+            d = run("doctor", "--json", status=0).stdout
+            return '"what": "observer",\n    "state": "yes"' in d
+
+        all = []
+
+    s = Shared()
+    s.all = []
+    s.folder.mkdir(mode=0o755)
+    monkeypatch.setenv("BARO_OBSERVER", str(s.path))
+    s.p = s.start()
+    wait_until(s.path.exists, "the observer's socket")
+    yield s
+    for p in s.all:
+        if p.poll() is None:
+            p.send_signal(signal.SIGCONT)
+            p.terminate()
+        assert p.communicate(timeout=60)[1] in (b"", None)
+
+
+def exits(run, tape, name="true"):
+    """What is on a tape that may still grow."""
+    done = run("export", "--format", "jsonl", "--entity", "exit", tape)
+    rows = [json.loads(line) for line in done.stdout.splitlines()] if done.returncode == 0 else []
+    return [r for r in rows if r["name"] == name]
+
+
+def test_a_storm_is_counted_as_without(run_both, work, tape, shared):
+    argv = [PYTHON, "-S", "-c", STORM, "300", work / "gate"]
+    run_both.record_gated(tape, argv, lambda: len(exits(run_both, tape)) >= 300, "--overhead", "off")
+    s = run_both.summary(tape)
+    assert s["accounting"]["event_source"] == "observer" and s["accounting"]["exit_source"] == "taskstats"
+    assert s["job"]["processes_started"] == 301 and not s["job"]["processes_started_is_lower_bound"]
+    assert s["accounting"]["lossy_intervals"] == 0
+    rows = exits(run_both, tape)
+    assert len(rows) == 300
+    for r in rows:
+        assert r["source"] == "taskstats" and r["status"] == 0 and r["cpu_ns"] > 0, r
+        assert r["io_rchar_bytes"] > 0 and r["io_is_lower_bound"] == 0, r
+
+
+def test_an_ordinary_user_gets_the_io_of_what_ended(run_ordinary, work, tape, shared):
+    """A shell reaps each dd at once: without taskstats its I/O is what the last sample saw of it."""
+    argv = f"for i in 1 2 3; do dd if=/dev/zero of=/dev/null bs=1000000 count=$i 2>/dev/null; done; read x <{work}/gate"
+    run_ordinary.record_gated(tape, argv, lambda: len(exits(run_ordinary, tape, "dd")) >= 3, "-i", "10s")
+    read = sorted(r["io_wchar_bytes"] for r in exits(run_ordinary, tape, "dd"))
+    # taskstats counts whole KiB
+    assert [0 <= n * 1000000 - value < 1024 for n, value in zip([1, 2, 3], read)] == [True] * 3, read
+
+
+def test_attached(run_both, work, tape, shared, started, wait_until):
+    """A process that already runs, with children and grandchildren, is followed with all of them."""
+    tree = f"sh -c 'sh -c \"until [ -e {work}/go ]; do sleep 0.02; done; true; /bin/true; :\" & wait' & wait"
+    root = started(["sh", "-c", tree], **({} if run_both.uid is None else {"user": run_both.uid, "group": run_both.uid}))
+    wait_until(lambda: len(subprocess.run(["pgrep", "-g", str(os.getpgid(root.pid)), "-f", f"until .*{work}"],
+                                          capture_output=True, check=False).stdout.split()) >= 3, "the tree")
+    p = run_both.popen("record", "-q", "-o", tape, "--pid", root.pid)
+    run_both.await_samples(tape)
+    (work / "go").touch()
+    assert root.wait(60) == 0
+    assert p.wait(60) == 0
+    s = run_both.summary(tape)
+    assert s["accounting"]["event_source"] == "observer"
+    assert not s["job"]["processes_started_is_lower_bound"]
+    rows = exits(run_both, tape)
+    assert len(rows) == 1 and rows[0]["source"] == "taskstats", rows
+
+
+def test_the_observer_is_killed(run_both, work, tape, shared, wait_until):
+    """The recorder goes on with its own source, and says that it may have missed some."""
+    go, gate = work / "go", work / "gate"
+    argv = f"""trap 'exit 1' TERM
+/bin/true; while [ ! -e {go} ]; do sleep 0.05; done; /bin/true; /bin/true; read x <{gate}"""
+
+    def reached():
+        if shared.p.poll() is None:
+            if run_both.instants(tape):
+                shared.p.kill()
+            return False
+        switched = [e["t_ns"] for e in run_both.export(tape, "event") if e["event"] == "source"]
+        if switched:
+            go.touch()
+        return switched and len([r for r in exits(run_both, tape) if r["t_ns"] > switched[0]]) == 2
+
+    run_both.record_gated(tape, argv, reached, "-i", "100ms")
+    s = run_both.summary(tape)
+    assert s["accounting"]["event_source"] != "observer"
+    assert s["job"]["processes_started_is_lower_bound"] and s["accounting"]["lossy_intervals"] > 0
+    assert [e["text"] for e in run_both.export(tape, "event") if e["event"] == "lossy"] == ["observer"]
+
+
+def test_an_observer_that_does_not_reply(run, work, tape, shared):
+    """It is stopped: the command is not kept waiting for it."""
+    shared.p.send_signal(signal.SIGSTOP)
+    run.record(tape, "/bin/true; /bin/true")
+    shared.p.send_signal(signal.SIGCONT)
+    s = run.summary(tape)
+    assert s["accounting"]["event_source"] == "connector"
+    assert s["job"]["processes_started_is_lower_bound"]
+
+
+def test_one_shares_and_the_next_takes_its_place(run, work, shared, wait_until):
+    inode = shared.path.stat().st_ino
+    second = shared.start("second")
+    wait_until((work / "second").exists, "the second observer's folder")
+    second.terminate()
+    second.wait(60)
+    assert shared.path.stat().st_ino == inode and shared.is_used()
+    shared.p.kill()
+    shared.p.wait()
+    wait_until(lambda: not shared.is_used(), "the end of the first one's helper")
+    assert shared.path.exists()
+    third = shared.start("third")
+    wait_until(lambda: shared.path.stat().st_ino != inode and shared.is_used(), "the third observer")
+    third.terminate()
+    third.wait(60)
+    assert not shared.path.exists()
+
+
+# ---- what a program that is no recorder can do ----
+
+CLIENT = """
+import os, socket, struct, sys
+VERSION, FOLLOW, EVENTS, DONE = 1, 1, 2, 3
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.connect(os.environ["BARO_OBSERVER"])
+s.settimeout(60)
+def ask(number, *pids):
+    text = struct.pack("=IIQII", VERSION | FOLLOW << 16, len(pids), number, 0, 0)
+    s.send(text + b"".join(struct.pack("=iIQ", pid, 0, start) for pid, start in pids))
+def read():
+    text = s.recv(1 << 16)
+    if not text: return None, 0, 0, b""
+    what, count, number, flags, _ = struct.unpack_from("=IIQII", text)
+    return what >> 16, count, number, text[24:]
+def until_done(number):
+    got = []
+    while True:
+        kind, count, n, rest = read()
+        if kind is None: raise SystemExit("closed")
+        if kind == EVENTS: got.append((count, rest))
+        if kind == DONE and n == number: return count, got
+def start_of(pid): return int(open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[19])
+def first_kinds(rest, count):
+    kinds, at = [], 0
+    for _ in range(count):
+        kind, flags, name = rest[at], rest[at + 1], rest[at + 2]
+        kinds.append(kind)
+        at += 32 + (8 if kind == 6 else 0) + (96 if flags & 2 else 0) + name
+    return kinds
+"""
+
+
+def as_ordinary(script, *args, **kw):
+    return subprocess.run([sys.executable, "-S", "-c", CLIENT + script, *map(str, args)], user=ORDINARY, group=ORDINARY,
+                          extra_groups=[], capture_output=True, text=True, timeout=120, check=False, **kw)
+
+
+def test_a_process_of_another_user_is_refused(shared, started):
+    foreign = started(["sleep", "1000"])
+    done = as_ordinary(
+        """
+own, pid = os.getpid(), int(sys.argv[1])
+ask(1); print(until_done(1)[0])
+ask(2, (own, start_of(own))); print(until_done(2)[0])
+ask(3, (pid, start_of(pid))); print(until_done(3)[0])
+ask(4, (own, start_of(own) + 1)); print(until_done(4)[0])
+""",
+        foreign.pid,
+    )
+    assert done.stdout.split() == ["0", "0", "1", "0"], done
+
+
+def test_only_events_of_what_is_followed(shared, started):
+    done = as_ordinary(
+        """
+ask(1, (0, 0)); until_done(1)
+if os.fork() == 0: os._exit(3)
+pid, status = os.wait()
+pids = set()
+number = 1
+while not any(rest for rest in pids if rest[0] == 3 and rest[1] == pid):
+    number += 1
+    ask(number)
+    for count, rest in until_done(number)[1]:
+        at = 0
+        for _ in range(count):
+            pids.add((rest[at], struct.unpack_from("=i", rest, at + 4)[0]))
+            at += 32 + (8 if rest[at] == 6 else 0) + (96 if rest[at + 1] & 2 else 0) + rest[at + 2]
+print({p for _, p in pids} <= {pid, os.getpid()})
+"""
+    )
+    assert done.stdout == "True\n", done
+
+
+@pytest.mark.parametrize("text", [b"", b"x", b"\0" * 24, b"\xff" * 24, struct.pack("=IIQII", 1 | 1 << 16, 99, 1, 0, 0),
+                                  struct.pack("=IIQII", 1 | 3 << 16, 1, 1, 0, 0), b"\1\0\1\0" + b"\xff" * 8000])
+def test_hostile_bytes(run, work, tape, shared, text):
+    done = as_ordinary(
+        """
+s.send(bytes.fromhex(sys.argv[1]))
+print(read()[0] in (None, DONE))
+""",
+        text.hex(),
+    ) if text else as_ordinary("s.close(); print(True)")
+    assert done.stdout == "True\n", done
+    assert shared.p.poll() is None
+    run.record(tape, "/bin/true; /bin/true")
+    assert run.summary(tape)["accounting"]["event_source"] == "observer"
+
+
+def test_one_that_does_not_read(run, work, tape, shared):
+    """Others get their events meanwhile. It is told that some were lost, and that it has to begin anew."""
+    slow = subprocess.Popen(
+        [sys.executable, "-S", "-c", CLIENT + """
+ask(1, (0, 0)); until_done(1)
+for i in range(12000):
+    pid = os.fork()
+    if pid == 0: os._exit(0)
+    os.waitpid(pid, 0)
+print("done", flush=True)
+sys.stdin.readline()
+kinds = set()
+while 6 not in kinds:
+    kind, count, n, rest = read()
+    if kind is None: raise SystemExit("closed")
+    if kind == EVENTS: kinds.update(first_kinds(rest, count))
+print("lost")
+"""], user=ORDINARY, group=ORDINARY, extra_groups=[], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # fmt: skip
+    try:
+        assert slow.stdout.readline() == "done\n"
+        run.record(tape, "/bin/true; /bin/true")
+        assert run.summary(tape)["accounting"]["event_source"] == "observer"
+        assert slow.communicate("\n", timeout=120)[0] == "lost\n"
+    finally:
+        slow.kill()
+        slow.wait()
