@@ -85,9 +85,9 @@ struct exits_pid {
 const char *exits_observer_path(void); /* of its socket: $BARO_OBSERVER, or the default; "" if it is not to be used */
 int exits_observer_connect(bool self, struct baro_error *err);
 int exits_observer_take(struct exits_source **ret, int fd, struct baro_error *err);
-bool exits_observer_is(int fd);                         /* from exits_observer_connect(), not exits_connector_listen() */
+bool exits_observer_is(int fd); /* from exits_observer_connect(), not exits_connector_listen() */
 bool exits_observer_has_usage(const struct exits_source *s); /* it reports what ended processes had used */
-/* Asks it to follow these processes as well; what they have forked before the next exits_observer_sync() may not be
+/* Asks it to follow these processes as well; what they fork before the next exits_observer_sync() returns may not be
  * followed. self: the process that connected, too. */
 void exits_observer_follow(struct exits_source *s, bool self, const struct exits_pid *pids, size_t n);
 /* Like exits_drain(), but waits, most_ns at most, for all events that happened until now. */

@@ -2,9 +2,10 @@
 /*
  * Which event sources this user can open here, in order of preference, and why better ones can't be used.
  *
- * To know the members: the source of an observer, if one shares it; the connector (the whole machine), then perf (attached processes and their
- * descendants; only with few CPUs), then scanning /proc. To know what ended processes had used: taskstats, an observer's too
- * (CPU, memory, I/O of each), then perf (CPU), then only wait4(2) and the last sample.
+ * To know the members: the source of an observer, if one shares it; then the connector (the whole machine), then perf
+ * (attached processes and their descendants; only with few CPUs), then scanning /proc. To know what ended processes had
+ * used: taskstats, also an observer's (CPU, memory, I/O of each), then perf (CPU), then only wait4(2) and the last
+ * sample.
  */
 #ifndef EXITS_POLICY_H
 #define EXITS_POLICY_H

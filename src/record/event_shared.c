@@ -25,9 +25,9 @@ static bool is_shared(const struct recorders *a)
 }
 
 /*
- * What a parent takes over from a child that it reaps is compared with what is known of the child (job/ledger.c), so the
- * child has to be known when the parent is read. The observer is asked for all events just before. A child that begins
- * and ends between its reply and the read is reported later: it is marked then, and not compared.
+ * What a parent takes over from a child that it reaps is compared with what is known of the child (job/ledger.c), so
+ * the child has to be known when the parent is read. The observer is asked for all events just before. A child that
+ * begins and ends between its reply and the read is reported later: it is marked then, and not compared.
  */
 void event_before_tick(struct recorder *r)
 {

@@ -201,6 +201,11 @@ static void try_netlink(void)
     socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_CONNECTOR);
 }
 
+static void try_connect(void)
+{
+    connect(NO_FD, NULL, 0);
+}
+
 static void try_bind(void)
 {
     bind(NO_FD, NULL, 0);
@@ -375,6 +380,7 @@ static const struct probe probes[] = {
     {"ioctl", try_terminal, FILTER_TERMINAL},
     {"socket", try_netlink, FILTER_EVENTS},
     {"bind", try_bind, FILTER_EVENTS},
+    {"connect", try_connect, FILTER_EVENTS},
     {"setsockopt", try_setsockopt, FILTER_EVENTS},
     {"getsockopt", try_getsockopt, FILTER_EVENTS},
     {"getxattr", try_getxattr, FILTER_OWN_GROUP},

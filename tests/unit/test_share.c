@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The messages of a shared event source, there and back, cut at every byte and with every byte changed; and the table of
- * who follows a process. */
+/* The messages of a shared event source, there and back, cut at every byte and with every byte changed; and the table
+ * of who follows a process. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
