@@ -108,6 +108,7 @@ BARO_API const struct baro_verdict *baro_verdicts_get(const struct baro_verdicts
 
 /**
  * Writes the summary as baro_summary_json() does, with one member more: `verdicts`, an array (docs/json.md).
+ * @param summary NULL: that member alone.
  * @param tape_name the value of "tape"; NULL: null.
  */
 BARO_API int baro_verdicts_json(const struct baro_verdicts *verdicts, const struct baro_summary *summary,

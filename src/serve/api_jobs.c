@@ -283,55 +283,11 @@ void api_job(struct request *q)
     buf_done(&row);
 }
 
-static void write_evidence(struct json *j, const struct baro_evidence *e)
-{
-    json_begin(j, '{');
-    json_key(j, "name");
-    json_text(j, e->name);
-    json_key(j, "value");
-    json_double(j, e->value);
-    json_key(j, "unit");
-    json_text(j, baro_unit_name(e->unit));
-    json_key(j, "text");
-    json_text(j, e->text);
-    json_end(j, '}');
-}
-
-static void write_verdict(struct json *j, const struct baro_verdict *v)
-{
-    json_begin(j, '{');
-    json_key(j, "rule");
-    json_text(j, v->rule);
-    json_key(j, "weight");
-    json_text(j, baro_verdict_weight_name(v->weight));
-    json_key(j, "title");
-    json_text(j, v->title);
-    json_key(j, "advice");
-    json_text(j, *v->advice ? v->advice : NULL);
-    json_key(j, "phase");
-    json_text(j, v->phase);
-    json_key(j, "begin_ns");
-    json_u64(j, v->begin_ns);
-    json_key(j, "end_ns");
-    json_u64(j, v->end_ns);
-    json_key(j, "evidence");
-    json_begin(j, '[');
-    for (size_t i = 0; i < v->evidence_count; i++)
-        write_evidence(j, &v->evidence[i]);
-    json_end(j, ']');
-    json_end(j, '}');
-}
-
 static void write_verdicts(struct request *q, const struct baro_verdicts *all)
 {
-    struct json j = {.out = &q->out};
-    json_begin(&j, '{');
-    json_key(&j, "verdicts");
-    json_begin(&j, '[');
-    for (size_t i = 0; i < baro_verdicts_count(all); i++)
-        write_verdict(&j, baro_verdicts_get(all, i));
-    json_end(&j, ']');
-    json_end(&j, '}');
+    struct baro_error err = BARO_ERROR_INIT;
+    if (baro_verdicts_json(all, NULL, NULL, request_sink, &q->out, &err) < 0)
+        q->out.failed = true; /* nothing else can go wrong */
     request_json_end(q);
 }
 

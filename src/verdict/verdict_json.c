@@ -57,7 +57,8 @@ int baro_verdicts_json(const struct baro_verdicts *verdicts, const struct baro_s
     struct buf text = {0};
     struct json json = {.out = &text, .pretty = true};
     json_begin(&json, '{');
-    summary_json_members(summary, tape_name, &json);
+    if (summary)
+        summary_json_members(summary, tape_name, &json);
     json_key(&json, "verdicts");
     json_begin(&json, '[');
     for (size_t i = 0; i < baro_verdicts_count(verdicts); i++)

@@ -20,6 +20,7 @@ def test_jobs_and_their_summary(serve, kept, baro):
     got = s.json(f"/api/v1/jobs/{jobs[2]['id']}")
     assert got["summary"]["job"] == told["job"]
     assert got["summary"]["verdicts"] == told["verdicts"]
+    assert s.json(f"/api/v1/jobs/{jobs[2]['id']}/verdicts") == {"verdicts": told["verdicts"]}
     assert got["job"]["cpu_ns"] == told["job"]["cpu_ns"]
     assert s.json("/healthz")["jobs"]["ended"] == 3
 
