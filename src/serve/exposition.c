@@ -11,7 +11,7 @@
 
 #include "baro/baro.h"
 #include "base/clock.h"
-#include "encode/escaped.h"
+#include "serve/families.h"
 #include "serve/route.h"
 #include "serve/server.h"
 
@@ -26,102 +26,13 @@ struct top {
 
 struct scrape {
     struct request *q;
-    struct buf *out;
-    bool is_open_metrics;
+    struct families text;
     struct job_list jobs;
     struct job *host;        /* the one that read the machine last; NULL: none */
     struct top **top;        /* of each job its busiest processes; NULL: they are not asked for */
     size_t n_top;
     uint64_t left_out;
 };
-
-/* ---- text ---- */
-
-static void add_quoted(struct buf *b, const char *text)
-{
-    struct buf safe = {0};
-    text_escaped(&safe, text, strlen(text));
-    for (size_t i = 0; i < safe.len; i++) {
-        if (safe.at[i] == '"' || safe.at[i] == '\\')
-            buf_byte(b, '\\');
-        buf_byte(b, safe.at[i]);
-    }
-    b->failed = b->failed || safe.failed;
-    buf_done(&safe);
-}
-
-static void add_label(struct buf *b, const char *name, const char *value)
-{
-    buf_byte(b, b->len ? ',' : '{');
-    buf_str(b, name);
-    buf_str(b, "=\"");
-    add_quoted(b, value);
-    buf_byte(b, '"');
-}
-
-/* name: of the family, without _total. */
-static void begin_family(struct scrape *s, const char *name, const char *unit, bool is_counter, const char *help)
-{
-    const char *total = is_counter && !s->is_open_metrics ? "_total" : "";
-    buf_printf(s->out, "# HELP %s%s ", name, total);
-    for (const char *c = help; *c; c++) {
-        if (*c == '\\' || (*c == '"' && s->is_open_metrics))
-            buf_byte(s->out, '\\');
-        buf_byte(s->out, (uint8_t)(*c == '\n' ? ' ' : *c));
-    }
-    buf_printf(s->out, "\n# TYPE %s%s %s\n", name, total, is_counter ? "counter" : "gauge");
-    if (s->is_open_metrics && *unit)
-        buf_printf(s->out, "# UNIT %s %s\n", name, unit);
-}
-
-/* labels: begun with '{', or empty. It is emptied. */
-static void add_value(struct scrape *s, const char *name, bool is_counter, struct buf *labels, double v)
-{
-    buf_str(s->out, name);
-    buf_str(s->out, is_counter ? "_total" : "");
-    if (labels->len)
-        buf_byte(labels, '}');
-    buf_add(s->out, labels->at, labels->len);
-    buf_byte(s->out, ' ');
-    buf_double(s->out, v);
-    buf_byte(s->out, '\n');
-    s->out->failed = s->out->failed || labels->failed;
-    buf_clear(labels);
-}
-
-/* ---- names ---- */
-
-struct family {
-    char name[160];
-    const char *unit; /* base unit; "": none */
-    bool is_counter, is_there;
-    double divisor;
-};
-
-static struct family family_of(const char *kind, const struct baro_metric *m)
-{
-    struct family f = {.is_counter = m->semantics == BARO_SEM_COUNTER, .unit = "", .divisor = 1, .is_there = true};
-    switch (m->unit) {
-    case BARO_UNIT_NS:
-        f.unit = "seconds";
-        f.divisor = 1e9;
-        break;
-    case BARO_UNIT_BYTES:
-    case BARO_UNIT_RATIO:
-    case BARO_UNIT_HERTZ:
-    case BARO_UNIT_CELSIUS:
-        f.unit = baro_unit_name(m->unit);
-        break;
-    case BARO_UNIT_CHAR:
-    case BARO_UNIT_ENTITY:
-        f.is_there = false;
-        break;
-    default:
-        break;
-    }
-    snprintf(f.name, sizeof(f.name), "baro_%s_%s%s%s", kind, m->stem, *f.unit ? "_" : "", f.unit);
-    return f;
-}
 
 /* ---- jobs ---- */
 
@@ -160,10 +71,10 @@ static void add_jobs(struct scrape *s, const char *kind, const struct baro_metri
         if (absent)
             continue;
         if (!begun)
-            begin_family(s, f.name, f.unit, f.is_counter, m->help);
+            family_begin(&s->text, f.name, f.unit, f.is_counter, m->help);
         begun = true;
-        add_label(&labels, "job", job->id);
-        add_value(s, f.name, f.is_counter, &labels, baro_metric_real(m, v) / f.divisor);
+        family_label(&labels, "job", job->id);
+        family_value(&s->text, f.name, f.is_counter, &labels, baro_metric_real(m, v) / f.divisor);
     }
     buf_done(&labels);
 }
@@ -173,7 +84,8 @@ static void add_missing(struct scrape *s)
 {
     static const char name[] = "baro_job_processes_missing_in_sum";
     struct buf labels = {0};
-    begin_family(s, name, "", false, "processes whose value is not in a sum of the job, which is a lower bound then");
+    family_begin(&s->text, name, "", false,
+                 "processes whose value is not in a sum of the job, which is a lower bound then");
     for (size_t i = 0; i < s->jobs.n; i++) {
         struct job *job = s->jobs.at[i];
         for (int id = 0; id < baro_metric_count(BARO_KIND_PROCESS); id++) {
@@ -184,9 +96,9 @@ static void add_missing(struct scrape *s)
             pthread_mutex_unlock(&job->lock);
             if (!lacks)
                 continue;
-            add_label(&labels, "job", job->id);
-            add_label(&labels, "sum", baro_metric_get(BARO_KIND_PROCESS, id)->name);
-            add_value(s, name, false, &labels, (double)(sum.members - sum.covered));
+            family_label(&labels, "job", job->id);
+            family_label(&labels, "sum", baro_metric_get(BARO_KIND_PROCESS, id)->name);
+            family_value(&s->text, name, false, &labels, (double)(sum.members - sum.covered));
         }
     }
     buf_done(&labels);
@@ -196,21 +108,21 @@ static void add_job_info(struct scrape *s)
 {
     struct buf labels = {0};
     struct catalogue *c = s->q->server->catalogue;
-    begin_family(s, "baro_job_info", "", false, "a job: its command");
+    family_begin(&s->text, "baro_job_info", "", false, "a job: its command");
     for (size_t i = 0; i < s->jobs.n; i++) {
         int64_t start_ns;
         char *title = job_title(c, s->jobs.at[i], &start_ns);
-        add_label(&labels, "job", s->jobs.at[i]->id);
-        add_label(&labels, "command", title ? title : "");
-        add_value(s, "baro_job_info", false, &labels, 1);
+        family_label(&labels, "job", s->jobs.at[i]->id);
+        family_label(&labels, "command", title ? title : "");
+        family_value(&s->text, "baro_job_info", false, &labels, 1);
         free(title);
     }
-    begin_family(s, "baro_job_running", "", false, "1: the job runs; 0: it has ended");
+    family_begin(&s->text, "baro_job_running", "", false, "1: the job runs; 0: it has ended");
     for (size_t i = 0; i < s->jobs.n; i++) {
-        add_label(&labels, "job", s->jobs.at[i]->id);
-        add_value(s, "baro_job_running", false, &labels, job_state(c, s->jobs.at[i]) == JOB_RUNNING);
+        family_label(&labels, "job", s->jobs.at[i]->id);
+        family_value(&s->text, "baro_job_running", false, &labels, job_state(c, s->jobs.at[i]) == JOB_RUNNING);
     }
-    begin_family(s, "baro_job_sample_timestamp_seconds", "seconds", false, "when the last sample was taken");
+    family_begin(&s->text, "baro_job_sample_timestamp_seconds", "seconds", false, "when the last sample was taken");
     for (size_t i = 0; i < s->jobs.n; i++) {
         struct job *job = s->jobs.at[i];
         pthread_mutex_lock(&job->lock);
@@ -219,8 +131,8 @@ static void add_job_info(struct scrape *s)
         pthread_mutex_unlock(&job->lock);
         if (!has)
             continue;
-        add_label(&labels, "job", job->id);
-        add_value(s, "baro_job_sample_timestamp_seconds", false, &labels, (double)at_ns / 1e9);
+        family_label(&labels, "job", job->id);
+        family_value(&s->text, "baro_job_sample_timestamp_seconds", false, &labels, (double)at_ns / 1e9);
     }
     buf_done(&labels);
 }
@@ -251,12 +163,12 @@ static void add_entities(struct scrape *s, const struct job *job, int kind, int 
         if (baro_entity_value(e, id, &v) != BARO_PRESENT || came_before(job->now, kind, i))
             continue;
         if (!*begun)
-            begin_family(s, f->name, f->unit, f->is_counter, m->help);
+            family_begin(&s->text, f->name, f->unit, f->is_counter, m->help);
         *begun = true;
         if (with_job)
-            add_label(&labels, "job", job->id);
-        add_label(&labels, baro_kind_name(kind), baro_entity_name(e));
-        add_value(s, f->name, f->is_counter, &labels, baro_metric_real(m, v) / f->divisor);
+            family_label(&labels, "job", job->id);
+        family_label(&labels, baro_kind_name(kind), baro_entity_name(e));
+        family_value(&s->text, f->name, f->is_counter, &labels, baro_metric_real(m, v) / f->divisor);
     }
     buf_done(&labels);
 }
@@ -287,8 +199,8 @@ static void add_host(struct scrape *s)
         uint64_t v;
         if (!f.is_there || baro_sample_host(job->now, id, &v) != BARO_PRESENT)
             continue;
-        begin_family(s, f.name, f.unit, f.is_counter, m->help);
-        add_value(s, f.name, f.is_counter, &labels, baro_metric_real(m, v) / f.divisor);
+        family_begin(&s->text, f.name, f.unit, f.is_counter, m->help);
+        family_value(&s->text, f.name, f.is_counter, &labels, baro_metric_real(m, v) / f.divisor);
     }
     for (size_t k = 0; job->now && k < sizeof(kinds) / sizeof(*kinds); k++) {
         for (int id = 0; id < baro_metric_count(kinds[k]); id++) {
@@ -345,13 +257,13 @@ static void add_process_family(struct scrape *s, int id)
             if (!p || baro_process_value(p, id, &v) != BARO_PRESENT)
                 continue;
             if (!begun)
-                begin_family(s, f.name, f.unit, f.is_counter, m->help);
+                family_begin(&s->text, f.name, f.unit, f.is_counter, m->help);
             begun = true;
             snprintf(pid, sizeof(pid), "%d", baro_process_pid(p));
-            add_label(&labels, "job", job->id);
-            add_label(&labels, "pid", pid);
-            add_label(&labels, "name", baro_process_name(p));
-            add_value(s, f.name, f.is_counter, &labels, baro_metric_real(m, v) / f.divisor);
+            family_label(&labels, "job", job->id);
+            family_label(&labels, "pid", pid);
+            family_label(&labels, "name", baro_process_name(p));
+            family_value(&s->text, f.name, f.is_counter, &labels, baro_metric_real(m, v) / f.divisor);
         }
         pthread_mutex_unlock(&job->lock);
     }
@@ -379,8 +291,8 @@ static void add_processes(struct scrape *s)
 static void add_one(struct scrape *s, const char *name, const char *unit, bool is_counter, double v, const char *help)
 {
     struct buf labels = {0};
-    begin_family(s, name, unit, is_counter, help);
-    add_value(s, name, is_counter, &labels, v);
+    family_begin(&s->text, name, unit, is_counter, help);
+    family_value(&s->text, name, is_counter, &labels, v);
 }
 
 static void add_observer(struct scrape *s, const struct observing *o)
@@ -399,14 +311,14 @@ static void add_server(struct scrape *s)
     size_t n[JOB_STATES];
     getrusage(RUSAGE_SELF, &used);
     catalogue_count(server->catalogue, n);
-    begin_family(s, "baro_jobs", "", false, "tapes in the folder, by state");
+    family_begin(&s->text, "baro_jobs", "", false, "tapes in the folder, by state");
     for (int i = 0; i < JOB_STATES; i++) {
-        add_label(&labels, "state", job_state_name((enum job_state)i));
-        add_value(s, "baro_jobs", false, &labels, (double)n[i]);
+        family_label(&labels, "state", job_state_name((enum job_state)i));
+        family_value(&s->text, "baro_jobs", false, &labels, (double)n[i]);
     }
-    begin_family(s, "baro_build_info", "", false, "the version of barograph");
-    add_label(&labels, "version", baro_version());
-    add_value(s, "baro_build_info", false, &labels, 1);
+    family_begin(&s->text, "baro_build_info", "", false, "the version of barograph");
+    family_label(&labels, "version", baro_version());
+    family_value(&s->text, "baro_build_info", false, &labels, 1);
     buf_done(&labels);
     double cpu = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
                  (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
@@ -474,9 +386,9 @@ static void write_all(struct scrape *s)
 
 void exposition(struct request *q)
 {
-    struct scrape s = {.q = q, .out = &q->out};
+    struct scrape s = {.q = q, .text = {.out = &q->out}};
     struct job_filter any = {.state = -1};
-    s.is_open_metrics = q->accept && strstr(q->accept, "application/openmetrics-text");
+    s.text.is_open_metrics = q->accept && strstr(q->accept, "application/openmetrics-text");
     if (catalogue_list(q->server->catalogue, &any, 0, UINT64_MAX, &s.jobs) < 0) {
         request_fail(q, 503, "no_memory", "out of memory");
         return;
@@ -484,8 +396,8 @@ void exposition(struct request *q)
     keep_followed(&s);
     write_all(&s);
     job_list_done(q->server->catalogue, &s.jobs);
-    buf_str(s.out, s.is_open_metrics ? "# EOF\n" : "");
-    q->type = s.is_open_metrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    buf_str(s.text.out, s.text.is_open_metrics ? "# EOF\n" : "");
+    q->type = s.text.is_open_metrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
                                 : "text/plain; version=0.0.4; charset=utf-8";
     q->status = 200;
     if (q->out.failed) {
