@@ -163,6 +163,19 @@ static bool tick(void *state, const struct collector_tick *t)
     return true;
 }
 
+void task_row_repeat(struct task_row *r)
+{
+    struct baro_sample *sample = &r->sampling->sample;
+    struct job *job = r->sampling->job;
+    if (!r->table.n || !sample->entities[KIND_task].n)
+        return;
+    job_task_repeat(job);
+    for (size_t i = 0; i < r->table.n && i < job->n_tasks; i++)
+        entity_put(r->table.at[i], TASK_process_samples, job->tasks[i].samples);
+    sample->entities[KIND_task] = entity_view(&r->table);
+    sample->entities[KIND_task].read_ns = sample->t_ns;
+}
+
 static int32_t pid_of_helper(void *state)
 {
     const struct task_row *r = state;

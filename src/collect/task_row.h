@@ -37,4 +37,7 @@ int task_row_use(struct task_row *r, const struct select_options *options, bool 
  * negative code if there can be no more. */
 int task_row_name(struct task_row *r, const char *name);
 
+/* The sample is written once more: its rows count again. */
+void task_row_repeat(struct task_row *r);
+
 #endif

@@ -29,6 +29,7 @@ bool directories_last_add(struct directories_last *d, const struct baro_sample *
         struct directory_last *at = find(d, all->at[i], i);
         if (!at)
             return false;
+        at->task = all->at[i]->owner.kind == BARO_OWNER_ENTITY ? all->at[i]->owner.id : 0;
         memcpy(at->value, all->at[i]->value, sizeof(at->value));
         memcpy(at->absent, all->at[i]->absent, sizeof(at->absent));
     }
@@ -63,6 +64,18 @@ void fact_directory_path(const struct baro_summary *s, int of, size_t row, struc
 {
     (void)of;
     ret->text = s->directories.at[row].path;
+}
+
+void fact_directory_task(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    uint32_t id = s->directories.at[row].task;
+    const char *name = NULL;
+    (void)of;
+    for (size_t i = 0; id && i < s->tasks.n; i++) {
+        if (s->tasks.at[i].id == id)
+            name = s->tasks.at[i].name;
+    }
+    value_text(ret, name ? BARO_PRESENT : BARO_ABSENT_NONE, name);
 }
 
 void fact_directory_bound(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)

@@ -10,6 +10,7 @@
 struct directories_last {
     struct directory_last {
         uint32_t id;
+        uint32_t task; /* the entity that it belongs to; 0: none */
         char *path;
         uint64_t value[DIRECTORY_MAX];
         uint8_t absent[DIRECTORY_MAX];

@@ -81,7 +81,7 @@ fact_getter fact_accounting, fact_command, fact_command_name, fact_command_proce
 /* facts_tasks.c */
 fact_getter fact_task, fact_task_is_bound, fact_task_text, fact_task_uss_mean, fact_task_cores, fact_task_tcp;
 /* directories.c */
-fact_getter fact_directory, fact_directory_path, fact_directory_bound;
+fact_getter fact_directory, fact_directory_path, fact_directory_bound, fact_directory_task;
 /* facts_course.c */
 fact_getter fact_course, fact_course_memory;
 

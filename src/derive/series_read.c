@@ -40,8 +40,8 @@ static const struct baro_metric *metric_of(const struct baro_series *s, int kind
     return baro_tape_metric(s->tape, kind, metric);
 }
 
-/* Sockets are read more rarely than the rest: between two readings nothing is known of their counters, and it would seem
- * that nothing was sent. */
+/* Sockets are read more rarely than the rest: between two readings nothing is known of their counters, and it would
+ * seem that nothing was sent. */
 static bool is_of_sockets(const struct baro_series *s, const struct curve *c)
 {
     const struct baro_metric *m = c->counter < 0 ? NULL : metric_of(s, c->kind, s->counter[c->counter].metric);

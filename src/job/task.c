@@ -407,3 +407,12 @@ void job_task_values(struct job *j, uint64_t now_ns, uint64_t (*ret_value)[TASK_
     for (size_t k = 0; k < j->n_tasks; k++)
         finish(j, &j->tasks[k], now_ns, ret_value[k], ret_absent[k], known[k]);
 }
+
+void job_task_repeat(struct job *j)
+{
+    for (size_t i = 0; i < j->tree.n; i++) {
+        const struct member *m = j->tree.at[i];
+        if (m && m->task)
+            j->tasks[m->task - 1].samples++;
+    }
+}

@@ -67,6 +67,9 @@ void job_task_unread(struct job *j, unsigned task, const uint64_t *cpu_ns);
  * time now_ns. */
 void job_task_values(struct job *j, uint64_t now_ns, uint64_t (*ret_value)[TASK_MAX], uint8_t (*ret_absent)[TASK_MAX]);
 
+/* The rows of the members are written once more. */
+void job_task_repeat(struct job *j);
+
 /* ---- for src/job alone ---- */
 void task_ended(struct job *j, struct member *m, uint64_t end_ns);
 void task_revived(struct job *j, struct member *m);

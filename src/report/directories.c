@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What directories take (--du): a line for each. */
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/fmt.h"
+#include "encode/escaped.h"
 #include "report/parts.h"
 #include "report/read.h"
 
@@ -69,6 +72,12 @@ static void directory(struct lines *l, const struct baro_summary *s, size_t i)
     struct baro_value used = value(s, "used_bytes", i);
     lines_begin(l, i ? "" : "disk of", TONE_FAINT);
     lines_path(l, &b, value(s, "path", i).text, l->style.width - LINES_INDENT);
+    const char *task = value(s, "task", i).text;
+    if (task) {
+        buf_str(&b, " (");
+        text_escaped(&b, task, strlen(task));
+        buf_byte(&b, ')');
+    }
     buf_byte(&b, ':');
     buf_byte(&b, ' ');
     if (used.absent)

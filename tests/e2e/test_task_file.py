@@ -91,6 +91,18 @@ def test_sandboxes_are_directories(recording, task_file, work, wait_until):  # n
     assert list(r.stop()) == ["a"]
 
 
+def test_a_sandbox_is_shown_with_its_task(run, tape, task_file, work, started):
+    """Also: an idle process is checked between samples, and the last check is a row of it that counts."""
+    (work / "box").mkdir()
+    p = started(["sleep", "2"])
+    run("record", "-q", "-o", tape, "--task", task_file(f"tasks: {{a: {{pid: {p.pid}, sandbox: box}}}}"), status=0)
+    summary = run.summary(tape)
+    assert [(d["path"], d["task"]) for d in summary["directories"]] == [(str(work / "box"), "a")]
+    assert f"{work}/box (a): " in run("summary", tape).stdout
+    rows = [r for r in run.export(tape, "process") if r["task"] == "a"]
+    assert summary["tasks"][0]["process_samples"] == len(rows) > 0
+
+
 @needs_connector
 def test_a_pid_file_changes(recording, task_file, work, wait_until):  # noqa: F811
     """The next process joins, and the one before stays in the task until it ends."""
