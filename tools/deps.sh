@@ -103,7 +103,15 @@ for name in $services; do
     [ -e "/etc/init.d/$name" ] || strangers="$strangers $name"
 done
 
+# systemd does not start what is masked. A mask in /run does not outlive the next boot, whatever becomes of us.
+hold_back() {
+    for name in $strangers; do
+        [ ! -d /run/systemd/system ] || $as_root systemctl "$1" --runtime "$name.service" >/dev/null 2>&1 || true
+    done
+}
+
 retire() {
+    hold_back unmask
     for name in $strangers; do
         [ -e "/etc/init.d/$name" ] || continue
         $as_root service "$name" stop >/dev/null 2>&1 || true
@@ -112,7 +120,8 @@ retire() {
 }
 
 echo "deps: installing $packages"
-install || { echo "deps: could not install: $packages" >&2; exit 1; }
+hold_back mask
+install || { hold_back unmask; echo "deps: could not install: $packages" >&2; exit 1; }
 retire
 packages=$(missing)
 [ -z "$packages" ] || { echo "deps: installed, but still not found: $packages" >&2; exit 1; }
