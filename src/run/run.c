@@ -39,9 +39,9 @@ static void recorder_unbind(const struct filter *filter)
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
     struct rlimit limit;
 
-    /* The terminal's signals, and signals to the process group, must not reach the recorder. It stays in the session: in
-     * one of its own it would have an autogroup of its own (sched(7)), and beside a storm of forks on two CPUs, Linux
-     * 6.18 gave such a group no CPU time for 0.2 to 0.6 s at a stretch. */
+    /* The terminal's signals, and signals to the process group, must not reach the recorder. It stays in the session:
+     * in one of its own it would have an autogroup of its own (sched(7)), and beside a storm of forks on two CPUs,
+     * Linux 6.18 gave such a group no CPU time for 0.2 to 0.6 s at a stretch. */
     if (!filter_lacks(filter, FILTER_SETPGID))
         setpgid(0, 0);
     for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
