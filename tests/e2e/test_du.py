@@ -88,17 +88,20 @@ def test_as_du_and_find(run_both, tape, tree):
 
 
 def test_grows_and_shrinks(run, tape, work, wait_until):
-    """A job that waits until its file was seen; the peak stays when it is removed."""
+    """A job that waits until its file was seen, and until it was seen removed; the peak stays."""
     (work / "d").mkdir()
-    p = run.popen("run", "-o", tape, "--du", "d/.", "--du-every", "1s", "--", "sh", "-c",
-                  "dd if=/dev/zero of=d/big bs=1000 count=5000 2>&-; while [ ! -e go ]; do sleep 0.1; done; rm d/big",
+    job = """dd if=/dev/zero of=d/big bs=1000 count=5000 2>&-; while [ ! -e go ]; do sleep 0.1; done
+             rm d/big; while [ ! -e end ]; do sleep 0.1; done"""
+    p = run.popen("run", "-o", tape, "--du", "d/.", "--du-every", "1s", "--", "sh", "-c", job,
                   cwd=work, stderr=subprocess.PIPE, text=True)
 
-    def seen():
-        return tape.exists() and any((r["used_bytes"] or 0) > 5000000 for r in run.export(tape, "directory"))
+    def used():
+        return [r["used_bytes"] or 0 for r in run.export(tape, "directory")] if run.instants(tape) else []
 
-    wait_until(seen, "the file in a sample")
+    wait_until(lambda: max(used(), default=0) > 5000000, "the file in a sample")
     (work / "go").touch()
+    wait_until(lambda: used()[-1] < 5000000, "its end in a sample")
+    (work / "end").touch()
     text = p.communicate(timeout=60)[1]
     row = last(run, tape)[str(work / "d")]
     assert row["used_bytes"] == du(work / "d")[0] and row["used_peak_bytes"] > 5000000
