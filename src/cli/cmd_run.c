@@ -231,7 +231,7 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     run.options.task = s->record.task;
     run.options.cwd = getcwd(cwd, sizeof(cwd));
     run.options.no_events = run.options.no_events || filter_lacks(cli->filter, FILTER_EVENTS);
-    run.options.events_fd = record_listen(&run.options);
+    record_listen(&run.options);
     code = own_group_make(&run, cli, (enum own_mode)s->record.own_group, &err);
     if (code < 0)
         recording_say(&run.recording, err.text); /* the job is worth more than how it is counted */
@@ -245,6 +245,7 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         .tape_fd = run.recording.tape_fd,
         .segments_fd = run.recording.segments.dir_fd,
         .events_fd = run.options.events_fd,
+        .observer_fd = run.options.observer_fd,
         .marks = &run.marks,
         .folder_fd = run.recording.file.dir_fd,
         .beside_fd = beside_fd,

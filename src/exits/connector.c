@@ -265,6 +265,7 @@ static uint64_t connector_memory(const struct exits_source *s)
 static void connector_close(struct exits_source *s)
 {
     struct connector *c = (struct connector *)s;
+    netlink_leave(s->fd, CN_IDX_PROC); /* a helper process may have the descriptor as well */
     groups_done(&c->groups);
     free(c);
 }

@@ -77,15 +77,17 @@ int exits_perf_attach(struct exits_source *s, int32_t pid, struct baro_error *er
  * know all that happened until now, the observer has to be asked.
  *
  * exits_observer_connect() asks it to follow the calling process, or nothing yet, and returns a descriptor or -errno;
- * exits_observer_take() makes a source of it when the observer has replied. Two steps as for the connector. */
+ * exits_observer_take() makes a source of it, and takes the descriptor. It is used once exits_observer_await() has
+ * returned 0: the observer has replied. From then on it reports all that happened since it was asked, however late the
+ * reply came. -EAGAIN: it has not replied yet; another code: it can't be used. */
 struct exits_pid {
     int32_t pid;
     uint64_t start; /* in ticks of /proc, which tells it from another process with this pid */
 };
 const char *exits_observer_path(void); /* of its socket: $BARO_OBSERVER, or the default; "" if it is not to be used */
 int exits_observer_connect(bool self, struct baro_error *err);
-int exits_observer_take(struct exits_source **ret, int fd, struct baro_error *err);
-bool exits_observer_is(int fd); /* from exits_observer_connect(), not exits_connector_listen() */
+int exits_observer_take(struct exits_source **ret, int fd); /* 0 or -ENOMEM */
+int exits_observer_await(struct exits_source *s, uint64_t most_ns);
 bool exits_observer_has_usage(const struct exits_source *s); /* it reports what ended processes had used */
 /* Asks it to follow these processes as well; what they fork before the next exits_observer_sync() returns may not be
  * followed. self: the process that connected, too. */

@@ -42,6 +42,11 @@ uint64_t netlink_waiting(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &len) == 0 ? info[SK_MEMINFO_RMEM_ALLOC] : 0;
 }
 
+void netlink_leave(int fd, int group)
+{
+    setsockopt(fd, SOL_NETLINK, NETLINK_DROP_MEMBERSHIP, &group, sizeof(group));
+}
+
 int netlink_send(int fd, const void *at, size_t len)
 {
     struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};

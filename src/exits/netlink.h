@@ -19,6 +19,8 @@ void netlink_grow(int fd, int want);
 uint64_t netlink_granted(int fd);
 /* Bytes that are queued in it now. */
 uint64_t netlink_waiting(int fd);
+/* It gets no more messages of the group, whoever has the descriptor as well. */
+void netlink_leave(int fd, int group);
 /* Sends one message to the kernel. Returns 0 or -errno. */
 int netlink_send(int fd, const void *at, size_t len);
 

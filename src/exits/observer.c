@@ -22,7 +22,6 @@
 #include "exits/source.h"
 
 #define DEFAULT_PATH "/run/barograph/events"
-#define FIRST_REPLY_NS (500 * NS_PER_MS)
 #define MESSAGES_PER_DRAIN 256u
 #define CAPACITY 4096u /* events that the observer keeps for a recorder that does not read */
 
@@ -87,13 +86,6 @@ int exits_observer_connect(bool self, struct baro_error *err)
     if (!*path)
         return error_set(err, code, "BARO_OBSERVER is empty: no observer is used");
     return error_set(err, code, "no baro observe of root shares its events (%s): %s", path, strerror(-code));
-}
-
-bool exits_observer_is(int fd)
-{
-    int domain = 0;
-    socklen_t len = sizeof(domain);
-    return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain == AF_UNIX;
 }
 
 void exits_observer_follow(struct exits_source *s, bool self, const struct exits_pid *pids, size_t n)
@@ -212,24 +204,25 @@ static void observer_close(struct exits_source *s)
     free(s);
 }
 
-int exits_observer_take(struct exits_source **ret, int fd, struct baro_error *err)
+int exits_observer_take(struct exits_source **ret, int fd)
 {
     struct observed *o = calloc(1, sizeof(*o));
     if (!o) {
         fd_close(fd);
-        return error_set(err, -ENOMEM, "out of memory");
+        return -ENOMEM;
     }
     o->base = (struct exits_source){EXITS_OBSERVER,  fd, observer_drain, observer_capacity, observer_memory,
                                     observer_close, namespace_monotonic_offset_ns(), false};
     o->asked = 1;
-    ssize_t n = await_message(o, clock_monotonic_ns() + FIRST_REPLY_NS) ? receive(o) : 0;
+    *ret = &o->base;
+    return 0;
+}
+
+int exits_observer_await(struct exits_source *s, uint64_t most_ns)
+{
+    struct observed *o = (struct observed *)s;
+    ssize_t n = o->done || o->over || !await_message(o, clock_monotonic_ns() + most_ns) ? 0 : receive(o);
     if (n > 0)
         take_message(o, span_of(o->text, (size_t)n), NULL, NULL);
-    if (o->done == 1 && !o->over) {
-        *ret = &o->base;
-        return 0;
-    }
-    exits_close(&o->base);
-    return error_set(err, -ETIMEDOUT, "the observer of %s does not reply, or does not report this user's processes",
-                     exits_observer_path());
+    return o->over ? -ECONNREFUSED : o->done ? 0 : -EAGAIN;
 }

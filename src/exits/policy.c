@@ -5,9 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/span.h"
 #include "exits/policy.h"
+
+#define OBSERVER_REPLY_NS (500 * NS_PER_MS)
 
 /* kernel.perf_event_paranoid, or -2 if it can't be read, which means that the kernel has no perf events. Debian and
  * Ubuntu add the levels 3 and 4. */
@@ -52,8 +55,16 @@ static void describe_perf(struct exits_probe *p, const struct baro_error *err)
 
 static int open_observer(struct exits_source **ret, struct baro_error *err)
 {
-    int fd = exits_observer_connect(false, err);
-    return fd < 0 ? fd : exits_observer_take(ret, fd, err);
+    int fd = exits_observer_connect(false, err), code = fd < 0 ? fd : exits_observer_take(ret, fd);
+    if (fd < 0 || code < 0)
+        return code;
+    code = exits_observer_await(*ret, OBSERVER_REPLY_NS);
+    if (code == 0)
+        return 0;
+    exits_close(*ret);
+    *ret = NULL;
+    return error_set(err, code, "the observer of %s does not reply, or does not report this user's processes",
+                     exits_observer_path());
 }
 
 void exits_probe(enum exits_source_kind kind, struct exits_probe *ret)

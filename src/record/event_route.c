@@ -40,7 +40,8 @@ static void on_forks(void *context, const struct exits_event *e)
     struct recorders *a = context;
     void *const *about = NULL;
     if (a->only) {
-        apply_own(a->only, e);
+        if (!event_is_repeated(a->only, e))
+            apply_own(a->only, e);
         return;
     }
     share_forks(a->share, e, a->share && e->kind == EVENT_FORK ? stashed(a, e) : NULL);

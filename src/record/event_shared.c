@@ -3,19 +3,28 @@
  * The event source of an observer (exits/observer.c), used by the recorder of `run` and of `record --pid`.
  *
  * The observer reports the processes that it was asked to follow, and all that they fork from then on. A command's
- * wrapper asks for itself before it starts the command, so nothing is missed. When a running process is attached to,
- * members are followed and their children listed until nobody new is found; the same is done after events were lost,
- * since the observer has forgotten all processes then.
+ * wrapper asks for itself before it starts the command, so nothing is missed, however late the observer replies. Until
+ * then the connector is used, if this user may: a busy machine may run the observer a second later.
+ *
+ * When a running process is attached to, members are followed and their children listed until nobody new is found; the
+ * same is done after events were lost, since the observer has forgotten all processes then.
  *
  * If the observer ends, or does not reply, the recorder opens the source that it would have used without. What happened
  * in between is not known, so counts are lower bounds from then on.
  */
 #include "record/recorder.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "base/clock.h"
 
 #define PASSES 32u
 #define ASKED_AT_ONCE 256u
+#define PROMPT_NS (10 * NS_PER_MS)
+#define FIRST_REPLY_NS (800 * NS_PER_MS) /* where there is no other source */
+#define DRAINED 4096                     /* after more events, more may be queued */
+#define TOLD_TWICE (20 * NS_PER_MS)      /* between the time of an event and its arrival */
 #define REPLY_NS (2 * NS_PER_SEC) /* a busy machine; this recorder takes no samples meanwhile */
 #define REPLY_AT_END_NS (500 * NS_PER_MS) /* the wrapper waits for a second */
 
@@ -54,20 +63,59 @@ bool event_may_share(const struct record_options *o)
     return !o->no_events && o->children && !o->select && !o->cgroup && !o->host_alone;
 }
 
-int event_share(struct recorder *r, int fd, struct exits_source **ret)
+static void use_shared(struct recorder *r, struct exits_source *s)
 {
     struct recorders *a = r->all;
-    if (fd < 0)
-        fd = exits_observer_connect(false, NULL);
-    int code = fd < 0 ? fd : exits_observer_take(ret, fd, NULL);
-    if (code < 0)
-        return code;
     a->usage_tried = true; /* one source for both */
     a->stash_long = true;  /* usage comes before the fork that it belongs to */
-    if (exits_observer_has_usage(*ret))
-        a->usage = *ret;
+    if (exits_observer_has_usage(s))
+        a->usage = s;
     r->job.ends_reported = a->usage != NULL;
-    return 0;
+}
+
+/* The loop wakes up when it replies. */
+static void keep_offer(struct recorders *a, struct exits_source *s)
+{
+    struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = (uint64_t)exits_fd(s)};
+    if (epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, exits_fd(s), &e) == 0)
+        a->offer = s;
+    else
+        exits_close(s);
+}
+
+int event_share(struct recorder *r, int fd, bool has_other, struct exits_source **ret)
+{
+    struct exits_source *s = NULL;
+    if (fd < 0)
+        fd = exits_observer_connect(false, NULL);
+    int code = fd < 0 ? fd : exits_observer_take(&s, fd);
+    if (code < 0)
+        return code;
+    code = exits_observer_await(s, has_other ? PROMPT_NS : FIRST_REPLY_NS);
+    if (code == 0) {
+        use_shared(r, s);
+        *ret = s;
+    } else if (code == -EAGAIN && has_other) {
+        keep_offer(r->all, s);
+    } else {
+        exits_close(s);
+    }
+    return code;
+}
+
+/* Both sources give an event the same time. A fork that is told of twice is known by its process, or by the exit that
+ * was reported of it; but of these only the last ones are kept (job_was_reported()). */
+bool event_is_repeated(const struct recorder *r, const struct exits_event *e)
+{
+    uint64_t since = r->all->since_ns;
+    if (e->t_ns >= since || e->of_usage || e->kind == EVENT_LOST || !is_shared(r->all))
+        return false;
+    if (e->kind != EVENT_FORK && e->kind != EVENT_EXIT)
+        return true;
+    const struct member *g = e->kind == EVENT_FORK ? r->job.gone : NULL;
+    while (g && (g->row.key.pid != e->pid || g->begin_ns != recorder_since(r, e->t_ns)))
+        g = g->list_next;
+    return g || e->t_ns + TOLD_TWICE < since;
 }
 
 int event_drain_shared(struct recorders *a, exits_event_fn *fn)
@@ -136,15 +184,19 @@ void event_share_lost(struct recorder *r)
     r->share_again = true;
 }
 
-/* ---- the end of the observer ---- */
+/* ---- from one source to another ---- */
 
-static void close_shared(struct recorder *r)
+static void close_sources(struct recorder *r)
 {
     struct recorders *a = r->all;
     epoll_ctl(a->epoll_fd, EPOLL_CTL_DEL, exits_fd(a->forks), NULL); /* a helper may have the descriptor as well */
+    if (a->usage != a->forks)
+        exits_close(a->usage);
     exits_close(a->forks);
+    exits_filter_close(a->filter);
+    a->filter = NULL;
     a->forks = a->usage = NULL;
-    a->listening = a->unpollable = a->usage_tried = false;
+    a->listening = a->unpollable = a->usage_tried = a->filter_tried = false;
     a->drain_due_ns = 0;
     r->job.ends_reported = false;
 }
@@ -172,12 +224,38 @@ bool event_share_is_over(const struct recorders *a)
     return is_shared(a) && exits_observer_is_over(a->forks);
 }
 
-void event_share_check(struct recorder *r)
+/* It has replied, and reports all that the job did since its wrapper asked. */
+static void take_offer(struct recorder *r)
 {
+    struct recorders *a = r->all;
+    struct exits_source *s = a->offer;
+    int code = exits_observer_await(s, 0);
+    if (code == -EAGAIN)
+        return;
+    a->offer = NULL;
+    epoll_ctl(a->epoll_fd, EPOLL_CTL_DEL, exits_fd(s), NULL);
+    if (code < 0) {
+        exits_close(s);
+        return;
+    }
+    close_sources(r);
+    free(a->stash); /* it gets a larger one */
+    a->stash = NULL;
+    r->perf_due_ns = 0;
+    use_shared(r, s);
+    event_use(r, s);
+    recorder_event(r, BARO_EVENT_SOURCE, NULL, 1, exits_name(s));
+    recorder_event(r, BARO_EVENT_SOURCE, NULL, 0, a->usage ? "taskstats" : "wait4");
+}
+
+void event_share_check(struct recorder *r, int events)
+{
+    if (r->all->offer && !r->finishing && events < DRAINED)
+        take_offer(r);
     if (!event_share_is_over(r->all))
         return;
     event_lost(r, 1);
-    close_shared(r);
+    close_sources(r);
     if (!r->finishing)
         open_own(r);
 }

@@ -214,6 +214,8 @@ void event_drain(struct recorders *a)
         return;
     }
     advance_active(a);
+    if (a->offer)
+        a->since_ns = clock_monotonic_ns();
     int events = event_read(a);
     if (a->only)
         event_filter(a->only, events);
@@ -225,7 +227,7 @@ void event_drain(struct recorders *a)
     read_active(a);
     listen_again(a, events);
     if (a->only)
-        event_share_check(a->only);
+        event_share_check(a->only, events);
 }
 
 void event_drain_whole(struct recorders *a)
@@ -247,7 +249,7 @@ bool event_is_silent(const struct recorders *a)
  * forked yet must not pay for each process of others. */
 void event_ready(struct recorders *a)
 {
-    if (exits_kind(a->forks) == EXITS_OBSERVER) { /* they have waited for others already */
+    if (exits_kind(a->forks) == EXITS_OBSERVER && a->only->started) { /* they have waited for others already */
         a->drain_due_ns = clock_monotonic_ns();
         return;
     }
@@ -297,16 +299,16 @@ static void name_source(char *to, size_t cap, const char *name)
     snprintf(to, cap, "%s", name);
 }
 
-int record_listen(const struct record_options *options)
+/* Nothing is missed while an observer does not reply, or if it never does: the connector reports it until then. */
+void record_listen(struct record_options *options)
 {
     int shared = event_may_share(options) ? exits_observer_connect(true, NULL) : -1;
-    if (shared >= 0)
-        return shared;
-    int fd = options->no_events ? -1 : exits_connector_listen((uint32_t)getpid(), NULL);
-    return fd < 0 ? -1 : fd;
+    int own = options->no_events ? -1 : exits_connector_listen((uint32_t)getpid(), NULL);
+    options->observer_fd = shared < 0 ? -1 : shared;
+    options->events_fd = own < 0 ? -1 : own;
 }
 
-/* The wrapper has connected to an observer that does not reply: what the command did meanwhile is not known. */
+/* The observer does not reply, and there was no other source: what the command did meanwhile is not known. */
 static int open_late(struct recorder *r, struct exits_source **ret)
 {
     int code = exits_connector_open(ret, NULL);
@@ -317,15 +319,20 @@ static int open_late(struct recorder *r, struct exits_source **ret)
 
 static int open_forks(struct recorder *r, struct exits_source **ret)
 {
-    int fd = r->options->events_fd;
-    if (!r->wrapper && event_may_share(r->options) && event_share(r, -1, ret) == 0)
+    const struct record_options *o = r->options;
+    struct exits_source *own = NULL;
+    if (!r->wrapper && event_may_share(o) && event_share(r, -1, false, ret) == 0)
         return 0;
     if (!r->wrapper)
         return exits_connector_open(ret, NULL);
-    if (fd >= 0 && exits_observer_is(fd))
-        return event_share(r, fd, ret) == 0 ? 0 : open_late(r, ret);
-    return r->options->events_fd < 0 ? -1
-                                     : exits_connector_take(ret, r->options->events_fd, (uint32_t)r->wrapper, NULL);
+    if (o->events_fd >= 0 && exits_connector_take(&own, o->events_fd, (uint32_t)r->wrapper, NULL) < 0)
+        own = NULL;
+    if (o->observer_fd >= 0 && event_share(r, o->observer_fd, own != NULL, ret) == 0) {
+        exits_close(own);
+        return 0;
+    }
+    *ret = own;
+    return own ? 0 : o->observer_fd < 0 ? -1 : open_late(r, ret);
 }
 
 /* The sources of an observer are open already. */
@@ -373,6 +380,8 @@ void event_close(struct recorders *a)
     if (a->usage != a->forks)
         exits_close(a->usage);
     exits_close(a->forks);
+    exits_close(a->offer);
+    a->offer = NULL;
     exits_filter_close(a->filter);
     a->filter = NULL;
     a->usage = a->forks = NULL;

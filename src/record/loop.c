@@ -127,6 +127,8 @@ static void dispatch(struct recorder *r, uint64_t what)
     } else if (fd == r->all->signal_fd || fd == r->under_fd) {
         r->detached = true;
         r->finishing = true;
+    } else if (r->all->offer && fd == exits_fd(r->all->offer)) {
+        event_drain(r->all);
     } else {
         r->all->listening = false; /* EPOLLONESHOT */
         event_ready(r->all);

@@ -147,7 +147,9 @@ void event_filter_usage(struct recorders *a); /* a source of usage was opened */
 
 /* event_shared.c: the source of an observer, which has to be asked for each process that it does not know */
 bool event_may_share(const struct record_options *o);
-int event_share(struct recorder *r, int fd, struct exits_source **ret); /* fd -1: connects. 0 or -errno */
+/* fd -1: connects. Returns 0, or -errno: another source is used. has_other: that may be until the observer replies. */
+int event_share(struct recorder *r, int fd, bool has_other, struct exits_source **ret);
+bool event_is_repeated(const struct recorder *r, const struct exits_event *e); /* another source has reported it */
 int event_drain_shared(struct recorders *a, exits_event_fn *fn);
 void event_follow(struct recorder *r);      /* after members were found otherwise than by an event */
 void event_before_tick(struct recorder *r);
@@ -155,7 +157,9 @@ void event_settle(struct recorder *r); /* sampler_settle() */
 void event_settled(struct recorder *r);
 void event_share_lost(struct recorder *r);
 bool event_share_is_over(const struct recorders *a);
-void event_share_check(struct recorder *r); /* after a drain: another source takes its place if it is over */
+/* After a drain that returned so many events: another source takes its place if it is over, or it takes the place of
+ * another once it has replied. */
+void event_share_check(struct recorder *r, int events);
 
 /* event_perf.c: perf, which has to be attached to each member */
 void event_note_pid(struct recorder *r); /* before the job can fork unobserved */

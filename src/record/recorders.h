@@ -34,6 +34,8 @@ struct recorders {
 
     struct exits_source *forks; /* source of forks, execs and exits; NULL: scanning */
     struct exits_source *usage; /* source of what ended processes used; may be the same as forks; NULL: none */
+    struct exits_source *offer; /* an observer that has not replied yet; NULL: none */
+    uint64_t since_ns;          /* what happened before was reported by the source that it replaced */
     bool usage_tried;
     bool whole; /* an observer's source: the next drain has to have all that happened until then */
     struct share *share; /* of an observer: those who use its source as well; NULL: nobody can */

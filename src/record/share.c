@@ -68,8 +68,9 @@ static int may_follow(const struct share *s, const struct share_client *c, struc
 
 static void follow(struct share *s, struct share_client *c, struct exits_pid p)
 {
+    bool self = p.pid == 0;
     int code = may_follow(s, c, &p);
-    c->refused += code == -EPERM;
+    c->refused += code == -EPERM || (code < 0 && self); /* what it forked can't be found any more */
     if (code < 0 || share_table_find(&s->table, p.pid, c))
         return;
     if (c->n_entries >= SHARE_PIDS_OF_CLIENT || s->table.n >= SHARE_PIDS_IN_ALL ||

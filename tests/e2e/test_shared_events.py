@@ -129,13 +129,36 @@ def test_the_observer_is_killed(run_both, work, tape, shared, wait_until):
 
 
 def test_an_observer_that_does_not_reply(run, work, tape, shared):
-    """It is stopped: the command is not kept waiting for it."""
+    """It is stopped: the command is not kept waiting for it, and the connector is used."""
     shared.p.send_signal(signal.SIGSTOP)
     run.record(tape, "/bin/true; /bin/true")
     shared.p.send_signal(signal.SIGCONT)
     s = run.summary(tape)
     assert s["accounting"]["event_source"] == "connector"
-    assert s["job"]["processes_started_is_lower_bound"]
+    assert s["job"]["processes_started"] == 3 and not s["job"]["processes_started_is_lower_bound"]
+    assert s["accounting"]["lossy_intervals"] == 0
+
+
+def test_an_observer_that_replies_late(run_both, work, tape, shared):
+    """Until it replies, the connector is used. What both report is counted once."""
+    shared.p.send_signal(signal.SIGSTOP)
+
+    def reached():
+        if not (work / "first").exists():
+            return False
+        shared.p.send_signal(signal.SIGCONT)
+        if "observer" in [e["text"] for e in run_both.export(tape, "event") if e["event"] == "source"]:
+            (work / "go").touch()
+        return (work / "all").exists()
+
+    storm = "for i in $(seq 60); do /bin/true; n=$((n + 1)); done"
+    argv = f"""n=2; {storm}; : >{work}/first; while [ ! -e {work}/go ]; do sleep 0.02; n=$((n + 1)); done; {storm}
+echo $((n + 1)) >{work}/all; read x <{work}/gate"""
+    run_both.record_gated(tape, argv, reached, "-i", "100ms", "--overhead", "off")
+    s = run_both.summary(tape)
+    assert s["accounting"]["event_source"] == "observer" and s["accounting"]["exit_source"] == "taskstats"
+    assert s["job"]["processes_started"] == int((work / "all").read_text())
+    assert not s["job"]["processes_started_is_lower_bound"] and s["accounting"]["lossy_intervals"] == 0
 
 
 def test_one_shares_and_the_next_takes_its_place(run, work, shared, wait_until):
