@@ -3,10 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 
 /* The kernel fills a page with lines of such a file before it returns any (seq_read_iter(), fs/seq_file.c), so a read
  * of far less than that is the whole file. */
 #define WHOLE_MOST 512u
+
+#define LIMIT_MOST (1u << 20)
 
 ssize_t fd_pread_all(int fd, void *at, size_t cap)
 {
@@ -86,4 +89,15 @@ void fd_hold_standard(void)
         if (held > STDERR_FILENO)
             close(held);
     }
+}
+
+void fd_raise_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return;
+    const struct rlimit most = {LIMIT_MOST, limit.rlim_max > LIMIT_MOST ? limit.rlim_max : LIMIT_MOST};
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &most) < 0)
+        setrlimit(RLIMIT_NOFILE, &limit);
 }

@@ -34,4 +34,8 @@ int fd_write_all(int fd, const void *at, size_t len, size_t *ret_done);
  * that is opened later becomes one of them by accident. */
 void fd_hold_standard(void);
 
+/* Allows this process as many descriptors as it can be given: up to the hard limit; with CAP_SYS_RESOURCE 2^20, the
+ * default of fs.nr_open. */
+void fd_raise_limit(void);
+
 #endif

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -74,16 +73,6 @@ static int open_folder(struct cli *cli, const char *given, struct buf *path, str
     return code;
 }
 
-/* Each job keeps some twenty descriptors open. */
-static void raise_descriptors(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-        return;
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 int cmd_observe(struct cli *cli, const struct settings *s, char **argv)
 {
     const struct record_settings *r = &s->record;
@@ -99,7 +88,7 @@ int cmd_observe(struct cli *cli, const struct settings *s, char **argv)
         buf_done(&path);
         return cli_fail(cli, &err);
     }
-    raise_descriptors();
+    fd_raise_limit(); /* each job keeps some twenty descriptors open */
     const struct jobs_options o = {
         .dir_fd = dir_fd,
         .dir = (const char *)path.at,

@@ -128,6 +128,10 @@ static void begin(struct search *s, const struct job_request *q)
         insert(j, e);
         return;
     }
+    if (code == -EMFILE)
+        error_set(&err, code, "%s can't be recorded: no descriptor is left (ulimit -n); a job takes ten and more", q->name);
+    else if (!*err.text)
+        error_set(&err, code, "%s can't be recorded: %s", q->name, strerror(-code));
     if (is_worth_a_line(j, code))
         j->options->say(j->options->context, err.text);
     j->n_failed += code != -ESRCH && code != -ENOENT;

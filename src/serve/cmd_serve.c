@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -55,16 +54,6 @@ static int open_listeners(struct server *s, struct baro_error *err)
     return code;
 }
 
-/* Each connection takes a descriptor, each tape that is read one or two. */
-static void raise_limit(void)
-{
-    struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) < 0)
-        return;
-    files.rlim_cur = files.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &files);
-}
-
 /* Before threads are started, which inherit it. */
 static int block_signals(void)
 {
@@ -108,7 +97,7 @@ static void announce(const struct cli *cli, const struct server *s)
 static int serve(struct cli *cli, struct server *s, const char *folder)
 {
     struct baro_error err = BARO_ERROR_INIT;
-    raise_limit();
+    fd_raise_limit(); /* each connection takes a descriptor, each tape that is read one or two */
     int signals = block_signals();
     int code = signals < 0 ? error_set(&err, signals, "can't wait for signals: %s", strerror(-signals)) : 0;
     if (code == 0)

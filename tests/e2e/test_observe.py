@@ -3,6 +3,8 @@
 
 import json
 import os
+import resource
+import select
 import signal
 import subprocess
 
@@ -34,6 +36,10 @@ def jobs(cgroup, started):
         return group
 
     return start
+
+
+def few_descriptors():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
 
 
 @pytest.fixture
@@ -314,3 +320,19 @@ def test_wrong_calls(baro, work):
     one_line(call(baro, "observe", "--cgroup", "x*", "--dir", work / "file"), 2, "can't open")
 
 
+
+
+@needs_root
+def test_few_descriptors(run, work, cgroup, jobs):
+    """The limit is raised where that is allowed; else one line says why jobs are left out."""
+    for i in range(30):
+        jobs(f"job-{i}", ["sleep", "1000"])
+    folder = work / "jobs"
+    p = run.popen("observe", "--dir", folder, "--cgroup", f"{cgroup.path}/*", "--no-host", stderr=subprocess.PIPE,
+                  before=few_descriptors)
+    said = ""
+    while not said and len(list(folder.glob("*.baro"))) < 30:
+        said = p.stderr.readline().decode() if select.select([p.stderr], [], [], 0.1)[0] else ""
+    assert not said or "no descriptor is left (ulimit -n)" in said, said
+    p.send_signal(signal.SIGTERM)
+    assert p.communicate(timeout=60)[1] == b"" and p.returncode == 0
