@@ -129,7 +129,8 @@ static void begin(struct search *s, const struct job_request *q)
         return;
     }
     if (code == -EMFILE)
-        error_set(&err, code, "%s can't be recorded: no descriptor is left (ulimit -n); a job takes ten and more", q->name);
+        error_set(&err, code, "%s can't be recorded: no descriptor is left (ulimit -n); a job takes ten and more",
+                  q->name);
     else if (!*err.text)
         error_set(&err, code, "%s can't be recorded: %s", q->name, strerror(-code));
     if (is_worth_a_line(j, code))
