@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "cli/task_file.h"
 #include "command/cli.h"
 #include "command/settings.h"
 #include "observe/jobs.h"
@@ -73,6 +74,13 @@ static int open_folder(struct cli *cli, const char *given, struct buf *path, str
     return code;
 }
 
+static bool is_folder(const char *path)
+{
+    int fd = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    fd_close(fd);
+    return !path || fd >= 0;
+}
+
 int cmd_observe(struct cli *cli, const struct settings *s, char **argv)
 {
     const struct record_settings *r = &s->record;
@@ -80,8 +88,10 @@ int cmd_observe(struct cli *cli, const struct settings *s, char **argv)
     struct buf path = {0};
     uint64_t keep_bytes = r->keep_ns || r->keep_bytes ? r->keep_bytes : s->observe.total_bytes / 4;
     (void)argv;
-    if (!s->observe.n_patterns)
-        return cli_failf(cli, "which jobs are to be recorded? Give --cgroup PATTERN");
+    if (!s->observe.n_patterns && !s->observe.tasks)
+        return cli_failf(cli, "which jobs are to be recorded? Give --cgroup PATTERN or --tasks DIR");
+    if (!is_folder(s->observe.tasks))
+        return cli_failf(cli, "--tasks %s: %s", s->observe.tasks, strerror(errno));
     fd_hold_standard();
     int dir_fd = open_folder(cli, s->observe.dir, &path, &err);
     if (dir_fd < 0) {
@@ -94,6 +104,8 @@ int cmd_observe(struct cli *cli, const struct settings *s, char **argv)
         .dir = (const char *)path.at,
         .patterns = s->observe.patterns,
         .n_patterns = (size_t)s->observe.n_patterns,
+        .tasks_dir = s->observe.tasks,
+        .read_tasks = task_file_start,
         .host = r->host,
         .record = {.wanted = r->wanted, .interval_ns = r->interval_ns, .overhead_ppm = r->overhead_ppm,
                    .keep_ns = r->keep_ns, .keep_bytes = keep_bytes, .cmdline = r->cmdline, .children = true},

@@ -9,8 +9,7 @@
 /* Returns 0 or a negative code, with one line in err. */
 int task_file_read(struct task_file *ret, const char *path, struct baro_error *err);
 
-/* Are the processes and control groups there that are named? Notes the start times of processes, so that none is taken
- * for another one. Returns 0 or a negative code. */
-int task_file_find(struct task_file *f, const char *path, struct baro_error *err);
+/* Starts the program, whose lines come from ret_fd (select/task_file.h). Returns its pid or a negative code. */
+int task_file_start(const char *path, int *ret_fd);
 
 #endif

@@ -67,19 +67,21 @@ const struct cli_command cli_commands[] = {
      .failed = CLI_FAILED,
      .kept = true},
     {.name = "observe",
-     .operands = "--cgroup PATTERN...",
+     .operands = "[--cgroup PATTERN...] [--tasks DIR]",
      .summary = "record many jobs of this machine at once, each onto a tape of its own",
      .about = "Records each control group that matches a pattern and has processes, as one job, from when it is found "
-              "until it is empty or removed. All jobs share one recorder, one source of events and one budget. The "
-              "machine has a tape of its own.\n\n"
+              "until it is empty or removed, and the tasks of each task file in a folder (baro tasks), from when the "
+              "file appears until it is changed or removed. All jobs share one recorder, one source of events and "
+              "one budget. The machine has a tape of its own.\n\n"
               "It runs until it receives SIGINT or SIGTERM. The processes are never signalled or stopped. The tapes "
               "are folders of segments, which all commands read, also while they are written. When it is started "
-              "again, also after it was killed, it goes on with the tapes of jobs that live. A folder has one observer "
-              "at a time.\n\n"
+              "again, also after it was killed, it goes on with the tapes of control groups that live; a task file "
+              "gets a new tape, and the one before gets an end. A folder has one observer at a time.\n\n"
               "One that root runs shares its events with all baro run and baro record --pid of this machine: they "
               "cost less then, and an ordinary user gets what each process had used when it ended, I/O included.",
      .examples = "baro observe --cgroup 'system.slice/*.service'\trecord each service\n"
-                 "baro observe --cgroup 'jobs/*' --dir /var/lib/barograph --keep 1d\tkeep the last day of each job",
+                 "baro observe --cgroup 'jobs/*' --dir /var/lib/barograph --keep 1d\tkeep the last day of each job\n"
+                 "baro observe --tasks /etc/barograph/tasks\trecord the job of each task file in a folder",
      .options = options_observe,
      .function = cmd_observe,
      .failed = CLI_FAILED},
@@ -241,8 +243,8 @@ const struct cli_command cli_commands[] = {
      .operands = "[DIR]",
      .summary = "show recordings over HTTP: a web page, JSON, live events and metrics for Prometheus",
      .about = "Serves the kept runs, or the tapes in the folder DIR, those that are being recorded included. It only "
-              "reads tapes, so whatever its clients do cannot cost a recorder a sample. With --cgroup it starts "
-              "baro observe, which records onto tapes in DIR while the server runs.\n\n"
+              "reads tapes, so whatever its clients do cannot cost a recorder a sample. With --cgroup and "
+              "--tasks it starts baro observe, which records onto tapes in DIR while the server runs.\n\n"
               "- /: a page of the jobs that run and ran, each with its report\n"
               "- /api/v1/: JSON; /api/v1/openapi.json describes it (docs/serve.md)\n"
               "- /api/v1/jobs/ID/live: samples and events as they are recorded (Server-Sent Events)\n"

@@ -317,6 +317,13 @@ static int pass_pattern(void *at, const char *text, struct baro_error *err)
     return pass_on(s, "--cgroup", text, err);
 }
 
+static int pass_tasks(void *at, const char *text, struct baro_error *err)
+{
+    struct serve_settings *s = at;
+    s->observes = true;
+    return pass_on(s, "--tasks", text, err);
+}
+
 static int pass_keep(void *at, const char *text, struct baro_error *err)
 {
     struct record_settings checked;
@@ -363,13 +370,16 @@ const struct opt options_serve[] = {
      .help = "record each control group that matches onto a tape in DIR, by baro observe; repeatable",
      .more = "baro observe runs while the server does. If it ends before, it is started again after 1 s, then after "
              "2 s, 4 s, up to a minute. PATTERN is as for baro observe."},
+    {.name = "tasks", .argument = "TASKS", .type = OPT_PARSED, .offset = AT(serve), .parse = pass_tasks,
+     .completes = OPT_A_FILE,
+     .help = "record the job of each task file in the folder TASKS in the same way"},
     {.name = "keep", .argument = "TIME|SIZE", .type = OPT_PARSED, .offset = AT(serve), .parse = pass_keep,
-     .help = "with --cgroup: keep only the newest part of each tape, e.g. 1d or 64MB"},
+     .help = "with --cgroup or --tasks: keep only the newest part of each tape, e.g. 1d or 64MB"},
     {.name = "total", .argument = "SIZE", .type = OPT_PARSED, .offset = AT(serve), .parse = pass_total,
-     .help = "with --cgroup: keep all tapes in DIR together within SIZE, e.g. 2GB (default: no limit)"},
+     .help = "with --cgroup or --tasks: keep all tapes in DIR together within SIZE, e.g. 2GB (default: no limit)"},
     {.name = "interval", .letter = 'i', .argument = "TIME", .type = OPT_PARSED, .offset = AT(serve),
      .parse = pass_interval,
-     .help = "with --cgroup: time between two samples of a job: auto (the default), or 10ms to 1h"},
+     .help = "with --cgroup or --tasks: time between two samples of a job: auto (the default), or 10ms to 1h"},
     HELP, END,
 };
 

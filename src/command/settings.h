@@ -67,6 +67,7 @@ struct observe_settings {
     const char *dir; /* of the tapes; NULL: that of the user */
     const char *patterns[SETTINGS_PATTERNS_MAX]; /* of control groups */
     int n_patterns;
+    const char *tasks; /* a folder of task files; NULL: none */
     uint64_t total_bytes; /* of all tapes; 0: no limit */
 };
 
@@ -84,7 +85,7 @@ struct serve_settings {
     uint32_t metrics_processes;              /* processes of each job in /metrics */
     const char *observe[SETTINGS_OBSERVE_MAX]; /* arguments of the baro observe that it starts */
     int n_observe;
-    bool observes;                           /* a control group is among them */
+    bool observes;                           /* a control group or a folder of task files is among them */
 };
 
 enum settings_by { BY_NOTHING = -1, BY_PHASE, BY_TASK };

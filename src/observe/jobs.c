@@ -81,6 +81,7 @@ static void on_ended(void *context, void *job)
     size_t i = place_of(j, e->name, e->id);
     if (!e->begun)
         job_tape_discard(e);
+    task_files_ended(j, e);
     memmove(j->at + i, j->at + i + 1, (--j->n - i) * sizeof(struct job_entry *));
     entry_free(e);
 }
@@ -95,7 +96,9 @@ static struct job_entry *entry_new(struct jobs *j, const struct job_request *q)
     *e = (struct job_entry){.jobs = j, .name = strdup(q->name), .id = q->id, .options = j->options->record,
                             .segments = {.dir_fd = -1}};
     e->options.observer.context = e;
-    e->options.host = e->options.host_alone = !q->cgroup;
+    e->options.host = e->options.host_alone = !q->cgroup && !q->tasks;
+    e->options.pinned = q->tasks;
+    e->options.task_file = q->task_file;
     e->options.cgroup = q->cgroup ? e->name : NULL;
     if (e->name)
         return e;
@@ -109,39 +112,58 @@ static bool is_worth_a_line(const struct jobs *j, int code)
     return code != -ESRCH && code != -ENOENT && !j->n_failed;
 }
 
-static void begin(struct search *s, const struct job_request *q)
+static int begin(struct search *s, const struct job_request *q, struct job_entry **ret, struct baro_error *err)
 {
     struct jobs *j = s->jobs;
-    struct baro_error err = BARO_ERROR_INIT;
-    if (clock_monotonic_ns() > s->began_ns + BEGIN_NS) {
-        s->more = true;
-        return;
-    }
     struct job_entry *e = reserve(j) ? entry_new(j, q) : NULL;
-    int code = e ? job_tape_open(e, &err) : error_set(&err, -ENOMEM, "out of memory");
+    int code = e ? job_tape_open(e, err) : error_set(err, -ENOMEM, "out of memory");
     bool opened = code == 0;
     if (code == 0) {
-        code = observe_begin(s->observer, &e->options, &e->recorder, &err);
+        code = observe_begin(s->observer, &e->options, &e->recorder, err);
         left_release(e);
     }
     if (code == 0) {
+        e->options.pinned = NULL; /* borrowed until now */
+        e->options.task_file = NULL;
         insert(j, e);
-        return;
+        *ret = e;
+        return 0;
     }
     if (code == -EMFILE)
-        error_set(&err, code, "%s can't be recorded: no descriptor is left (ulimit -n); a job takes ten and more",
+        error_set(err, code, "%s can't be recorded: no descriptor is left (ulimit -n); a job takes ten and more",
                   q->name);
-    else if (!*err.text)
-        error_set(&err, code, "%s can't be recorded: %s", q->name, strerror(-code));
-    if (is_worth_a_line(j, code))
-        j->options->say(j->options->context, err.text);
-    j->n_failed += code != -ESRCH && code != -ENOENT;
+    else if (!*err->text)
+        error_set(err, code, "%s can't be recorded: %s", q->name, strerror(-code));
     if (opened && e->begun)
         left_give_back(&j->left, e);
     else if (opened)
         job_tape_discard(e);
     if (e)
         entry_free(e);
+    return code;
+}
+
+/* A job that is looked for again in each turn. */
+static void begin_found(struct search *s, const struct job_request *q)
+{
+    struct jobs *j = s->jobs;
+    struct job_entry *e;
+    struct baro_error err = BARO_ERROR_INIT;
+    if (clock_monotonic_ns() > s->began_ns + BEGIN_NS) {
+        s->more = true;
+        return;
+    }
+    int code = begin(s, q, &e, &err);
+    if (code == 0)
+        return;
+    if (is_worth_a_line(j, code))
+        j->options->say(j->options->context, err.text);
+    j->n_failed += code != -ESRCH && code != -ENOENT;
+}
+
+static int begin_tasks(void *context, const struct job_request *q, struct job_entry **ret, struct baro_error *err)
+{
+    return begin(context, q, ret, err);
 }
 
 static bool is_known_group(void *context, const char *path, uint64_t inode)
@@ -152,20 +174,22 @@ static bool is_known_group(void *context, const char *path, uint64_t inode)
 
 static void on_group(void *context, const char *path, uint64_t inode)
 {
-    const struct job_request q = {path, inode, path};
-    begin(context, &q);
+    const struct job_request q = {.name = path, .id = inode, .cgroup = path};
+    begin_found(context, &q);
 }
 
 static bool turn(void *context, struct observer *o)
 {
     struct jobs *j = context;
-    const struct job_request host = {"host", 0, NULL};
+    const struct job_request host = {.name = "host"};
     struct search s = {j, o, clock_monotonic_ns(), false};
     const struct groups_search groups = {is_known_group, on_group, &s};
     if (j->options->host && !is_known(j, host.name, host.id))
-        begin(&s, &host);
+        begin_found(&s, &host);
     for (size_t i = 0; i < j->options->n_patterns; i++)
         groups_each(j->options->patterns[i], &groups);
+    if (j->options->tasks_dir)
+        s.more |= task_files_turn(j, o, s.began_ns + BEGIN_NS, begin_tasks, &s);
     total_check(j);
     /* All jobs that live have begun: what other tapes have no end, their jobs are over. */
     while (!s.more && j->left.n) {
@@ -177,7 +201,7 @@ static bool turn(void *context, struct observer *o)
 
 int jobs_run(const struct jobs_options *options, struct baro_error *err)
 {
-    struct jobs j = {.options = options};
+    struct jobs j = {.options = options, .task_files.reader.fd = -1};
     const struct observe_options o = {.overhead_ppm = options->overhead_ppm,
                                       .no_events = options->no_events,
                                       .turn_ns = TURN_NS,
@@ -187,6 +211,7 @@ int jobs_run(const struct jobs_options *options, struct baro_error *err)
     left_list(&j.left, options->dir_fd);
     int code = observe_run(&o, err);
     left_done(&j.left);
+    task_files_done(&j.task_files);
     free(j.at);
     return code;
 }

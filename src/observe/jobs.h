@@ -11,6 +11,10 @@ struct jobs_options {
     const char *dir;             /* its path, for messages */
     const char *const *patterns; /* of control groups */
     size_t n_patterns;
+    const char *tasks_dir;       /* of task files; NULL: none */
+    /* Starts the program that reads a task file, whose lines (select/task_file.h) come from ret_fd, as a child process.
+     * Returns its pid or a negative code. */
+    int (*read_tasks)(const char *path, int *ret_fd);
     bool host;                   /* the machine is a job as well */
     struct record_options record; /* what holds for each job */
     struct segments_keep keep;   /* of each tape */

@@ -3,8 +3,14 @@
 #ifndef OBSERVE_STATE_H
 #define OBSERVE_STATE_H
 
+#include <limits.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
 #include "base/buf.h"
 #include "observe/jobs.h"
+#include "select/select.h"
+#include "select/task_file.h"
 
 struct jobs;
 
@@ -12,8 +18,10 @@ struct jobs;
 struct job_entry {
     struct jobs *jobs;
     struct recorder *recorder;
-    char *name;  /* what it is known by: the path of a control group */
-    uint64_t id; /* the inode of its control group: another group may have had the same name */
+    char *name;  /* what it is known by: the path of a control group, or the name of a job of tasks */
+    /* The inode of its control group, as another group may have had the same name; or which version of a task file it
+     * is. */
+    uint64_t id;
     struct record_options options;
     /* tape.c */
     struct segments_writer segments;
@@ -31,12 +39,41 @@ struct left_tapes {
     size_t n;
 };
 
+/* A file of --tasks. */
+struct task_entry {
+    char *name;
+    struct stat st;
+    bool seen;      /* in the search that is going on */
+    bool is_unread; /* this version of it was not read yet */
+    struct job_entry *job; /* NULL: it has an error, or the job is over */
+};
+
+/* The process that reads one of them. */
+struct reader {
+    pid_t pid; /* 0: none */
+    int fd;    /* -1: all was read, or it was killed */
+    struct task_entry *entry; /* NULL: it has changed meanwhile */
+    char path[PATH_MAX];
+    struct buf lines;
+    int status;
+    bool is_late;
+    uint64_t began_ns; /* CLOCK_MONOTONIC */
+};
+
+struct task_files {
+    struct task_entry **at;
+    size_t n, found;
+    struct reader reader;
+    struct task_file *file; /* that is being begun */
+};
+
 struct jobs {
     const struct jobs_options *options;
     struct job_entry **at; /* by name */
     size_t n, cap;
     size_t n_failed; /* jobs that could not be recorded, and are tried again */
     struct left_tapes left;
+    struct task_files task_files;
     uint64_t total_due_ns; /* CLOCK_MONOTONIC */
     bool total_reported;
 };
@@ -45,8 +82,12 @@ struct jobs {
 struct job_request {
     const char *name;
     uint64_t id;
-    const char *cgroup; /* NULL: the machine */
+    const char *cgroup;
+    const struct select_options *tasks; /* without this and a cgroup it is the machine */
+    const char *task_file;              /* of these tasks, for errors */
 };
+/* Begins a job; for files of tasks. Returns 0 or a negative code. */
+typedef int job_begin_fn(void *context, const struct job_request *q, struct job_entry **ret, struct baro_error *err);
 
 /* groups.c: calls fn for each control group that matches and has processes, unless it is known. */
 typedef bool groups_known_fn(void *context, const char *path, uint64_t inode);
@@ -57,6 +98,17 @@ struct groups_search {
     void *context;
 };
 void groups_each(const char *pattern, const struct groups_search *s);
+
+/* task_files.c: one turn, until about until_ns. Returns whether there are more files to read now. */
+bool task_files_turn(struct jobs *j, struct observer *o, uint64_t until_ns, job_begin_fn *fn, void *context);
+void task_files_ended(struct jobs *j, const struct job_entry *e);
+void task_files_done(struct task_files *t);
+
+/* reader.c */
+bool reader_start(struct reader *r, struct task_entry *f, const struct jobs_options *o); /* unless one is at work */
+bool reader_wait(struct reader *r, uint64_t until_ns); /* Returns whether it has ended by then. */
+void reader_cancel(struct reader *r, const struct task_entry *f); /* it does not matter any more what it reads of f */
+void reader_done(struct reader *r);
 
 /* left.c */
 void left_list(struct left_tapes *l, int dir_fd); /* all tapes of the folder */

@@ -200,7 +200,7 @@ static int fill_argv(struct baro_header *h, char *const *argv, bool cmdline)
 
 int header_fill(struct baro_header *h, const struct record_options *o, uint64_t now_monotonic_ns)
 {
-    bool attached = o->n_targets || o->cgroup || o->select || o->host_alone;
+    bool attached = o->n_targets || o->cgroup || o->select || o->pinned || o->host_alone;
     *h = (struct baro_header){.mode = attached ? BARO_MODE_ATTACH : BARO_MODE_RUN, .interval_ns = o->interval_ns,
                                 .keep_ns = o->keep_ns, .keep_bytes = o->keep_bytes, .segment = o->next_segment ? 1 : 0,
                               .overhead_ppm = o->overhead_ppm, .wanted = o->wanted};
@@ -227,6 +227,8 @@ int header_fill(struct baro_header *h, const struct record_options *o, uint64_t 
     }
     if (recorder_selects(o))
         return fill_tasks(h, o->select->rules);
+    if (o->pinned)
+        return fill_tasks(h, o->pinned->rules);
     return o->cgroup ? fill_group(h, o->cgroup) : fill_argv(h, o->argv, o->cmdline);
 }
 

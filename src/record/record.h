@@ -57,6 +57,10 @@ struct record_options {
     uint64_t for_ns;        /* attach: the longest duration; 0: until the last target ends */
     const char *cgroup;     /* attach: a control group instead of targets */
     const struct select_options *select; /* attach: tasks of selected processes instead; NULL: none */
+    /* attach: tasks of named processes and control groups instead (pinned.c), and the file that names
+     * them, for errors; NULL: none. Borrowed until the recording has begun. */
+    const struct select_options *pinned;
+    const char *task_file;
     const char *task;       /* run: the whole job is a task of this name; NULL: none */
     /* run: the command's own control group (run/own.h), removed at the end; NULL or empty: none */
     const struct own_group *own_group;

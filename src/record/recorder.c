@@ -336,6 +336,7 @@ void recorder_close(struct recorder *r)
 {
     targets_close(r);
     record_select_close(r);
+    pinned_close(r);
     sampler_done(&r->sampler);
     job_done(&r->job);
     tape_writer_free(r->writer);
@@ -508,7 +509,7 @@ static void report_attached(struct recorder *r)
     }
     uint64_t before_ns;
     sampler_group_counts(&r->sampler, &before_ns);
-    if (r->options->cgroup || recorder_selects(r->options))
+    if (r->options->cgroup || r->options->pinned || recorder_selects(r->options))
         recorder_event(r, BARO_EVENT_START, NULL, before_ns, "attached");
 }
 
@@ -527,6 +528,8 @@ int recorder_begin(struct recorder *r, const struct record_options *options, str
         event_open(r);
         code = recorder_selects(options) ? 0 : targets_open(r, err);
     }
+    if (code == 0 && options->pinned)
+        code = pinned_open(r, err);
     if (code == 0 && options->select)
         code = record_select_open(r, err);
     if (code == 0)

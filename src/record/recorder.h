@@ -70,6 +70,7 @@ struct recorder {
     bool started, finishing, wrapper_lost, link_closed, detached, trimmed;
     struct oom_watch oom;
     struct marks marks;
+    struct pinned *pinned;     /* pinned.c; NULL: no task is one of named processes alone */
     struct selector *selector; /* select.c; NULL: processes are not selected */
     bool selected;             /* all processes that were there have been matched */
     struct task_root {
@@ -173,9 +174,17 @@ void wrapper_forget(struct recorder *r); /* drops ended members for which the wr
 
 /* targets.c: attach */
 int targets_open(struct recorder *r, struct baro_error *err);
+/* Makes a process and what it starts members. NULL: it can't be recorded. */
+struct member *targets_add(struct recorder *r, int32_t pid, struct baro_error *err);
 void targets_ended(struct recorder *r, size_t i);
 void targets_check(struct recorder *r); /* after a tick: for targets without a pidfd */
 void targets_close(struct recorder *r);
+
+/* pinned.c */
+int pinned_open(struct recorder *r, struct baro_error *err);
+void pinned_turn(struct recorder *r); /* which processes have come to the groups, and which have left */
+bool pinned_is_over(const struct recorder *r);
+void pinned_close(struct recorder *r);
 
 /* oom.c */
 void oom_note_exit(struct recorder *r, const struct baro_exit *e);

@@ -99,6 +99,15 @@ static int open_group(struct recorder *r, struct baro_error *err)
     return 0;
 }
 
+struct member *targets_add(struct recorder *r, int32_t pid, struct baro_error *err)
+{
+    if (pid == getpid())
+        error_set(err, -EINVAL, "process %d is this recorder", pid);
+    else if (check(r, pid, err) == 0)
+        return sampler_add_target(&r->sampler, pid, err);
+    return NULL;
+}
+
 int targets_open(struct recorder *r, struct baro_error *err)
 {
     const struct record_options *o = r->options;

@@ -109,6 +109,10 @@ static int take_rule(struct reading_lines *r, const struct line *l, bool is_name
     const struct rule_request request = {rules->task[r->task], l->text, is_name, on_of(r->of_task.on),
                                          r->of_task.has_uid, (uint32_t)r->of_task.uid};
     int code = rules_add(rules, &request, &why);
+    if (rules->n == 1) {
+        r->file->rule_line = (unsigned)l->line;
+        r->file->rule_column = (unsigned)l->column;
+    }
     return code < 0 ? place_error(r, l, why.text) : 0;
 }
 
@@ -198,6 +202,16 @@ int task_file_parse(struct task_file *ret, const char *path, struct span lines, 
     if (code == 0 && !ret->rules.n_tasks)
         code = error_set(err, BARO_E_SYNTAX, "baro-tasks found no task in %s", path);
     return code;
+}
+
+int task_file_take(struct task_file *ret, const char *path, const struct buf *lines, int status, struct baro_error *err)
+{
+    if (status == TASK_FILE_NOT_READ && !lines->len)
+        return error_set(err, -ENOENT, "the program baro-tasks, which reads task files, is not installed: it belongs "
+                         "to a build with libyaml");
+    if (lines->failed || !lines->len)
+        return error_set(err, BARO_E_SYNTAX, "baro-tasks ended before it had read %s", path);
+    return task_file_parse(ret, path, span_of((const char *)lines->at, lines->len), err);
 }
 
 void task_file_done(struct task_file *f)

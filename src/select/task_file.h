@@ -8,11 +8,12 @@
  *     {"match": "gulpy$", "line": 3, "column": 12}          of the last task
  *     {"error": "FILE:3:12: ..."}                           instead of all these
  *
- * The parser makes no system call.
+ * The parser makes no system call; find.c does.
  */
 #ifndef SELECT_TASK_FILE_H
 #define SELECT_TASK_FILE_H
 
+#include "base/buf.h"
 #include "base/span.h"
 #include "select/pin.h"
 #include "select/rule.h"
@@ -31,11 +32,22 @@ struct task_file {
         unsigned line, column;
     } sandbox[SANDBOXES_MOST];
     size_t n_sandboxes;
+    unsigned rule_line, rule_column; /* of the first rule; 0: there is none */
     char *text; /* what all of these point to */
 };
 
 /* Returns 0 or a negative code. path: of the task file, for errors. The struct is large (100 kB). */
 int task_file_parse(struct task_file *ret, const char *path, struct span lines, struct baro_error *err);
 void task_file_done(struct task_file *f);
+
+/* The same of all that the program has written, and the status with which it ended; -1: by a signal. */
+#define TASK_FILE_LINES_MOST (16u << 20)
+#define TASK_FILE_NOT_READ 127 /* status: there is no such program */
+int task_file_take(struct task_file *ret, const char *path, const struct buf *lines, int status,
+                   struct baro_error *err);
+
+/* find.c: are the processes and control groups there that are named? Notes the start times of processes, so that none
+ * is taken for another one. Returns 0 or a negative code. */
+int task_file_find(struct task_file *f, const char *path, struct baro_error *err);
 
 #endif

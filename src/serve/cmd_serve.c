@@ -136,10 +136,11 @@ static int serve(struct cli *cli, struct server *s, const char *folder)
 static int check_observe(struct cli *cli, const struct serve_settings *s, const char *folder)
 {
     if (s->observes && !folder)
-        return cli_failf(cli, "--cgroup: name the folder of the tapes, which is then served: "
+        return cli_failf(cli, "--cgroup and --tasks: name the folder of the tapes, which is then served: "
                               "baro serve --cgroup PATTERN DIR");
     if (s->n_observe && !s->observes)
-        return cli_failf(cli, "%s is about what --cgroup PATTERN records, and that is not given", s->observe[0]);
+        return cli_failf(cli, "%s is about what --cgroup PATTERN or --tasks DIR records, and neither is given",
+                         s->observe[0]);
     if (s->observes && mkdir(folder, 0700) < 0 && errno != EEXIST)
         return cli_failf(cli, "can't make %s: %s", folder, strerror(errno));
     return 0;

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `--tasks DIR`: each task file in the folder is a job, from when it appears until it is changed or removed. The
+ * program baro-tasks reads them (reader.c). Each version of a file is tried once.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "observe/state.h"
+
+#define FILES_MOST 10000u
+#define PATIENCE NS_PER_SEC /* one that takes longer is waited for less often */
+
+/* Which version of which file it is. */
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+static uint64_t id_of(const struct stat *st)
+{
+    const uint64_t parts[] = {st->st_ino, (uint64_t)st->st_size, (uint64_t)st->st_mtim.tv_sec,
+                              (uint64_t)st->st_mtim.tv_nsec};
+    uint64_t hash = 14695981039346656037u; /* FNV-1a, of words */
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+        hash = (hash ^ parts[i]) * 1099511628211u;
+    return hash;
+}
+
+/* "nightly.yaml", and no hidden file: editors write those beside the one that is edited. */
+static size_t stem_of(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    if (*name == '.' || !dot || (strcmp(dot, ".yaml") != 0 && strcmp(dot, ".yml") != 0))
+        return 0;
+    for (const char *c = name; *c; c++) {
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            return 0;
+    }
+    return (size_t)(dot - name);
+}
+
+/* ---- the list ---- */
+
+static void end_job(struct observer *o, struct task_entry *f)
+{
+    if (f->job)
+        observe_end(o, f->job->recorder); /* task_files_ended() */
+}
+
+/* A folder is mostly listed in the same order again, so the search begins after what was found last. */
+static struct task_entry *find(struct task_files *t, const char *name)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        size_t at = (t->found + 1 + i) % t->n;
+        if (strcmp(t->at[at]->name, name) == 0)
+            return t->at[t->found = at];
+    }
+    return NULL;
+}
+
+static struct task_entry *add(struct task_files *t, const char *name)
+{
+    struct task_entry **grown = t->n < FILES_MOST ? realloc(t->at, (t->n + 1) * sizeof(*grown)) : NULL;
+    t->at = grown ? grown : t->at;
+    struct task_entry *f = grown ? calloc(1, sizeof(*f)) : NULL;
+    if (f)
+        f->name = strdup(name);
+    if (f && f->name)
+        return t->at[t->n++] = f;
+    free(f);
+    return NULL;
+}
+
+static void drop(struct task_files *t, size_t i)
+{
+    struct task_entry *f = t->at[i];
+    reader_cancel(&t->reader, f);
+    t->at[i] = t->at[--t->n];
+    free(f->name);
+    free(f);
+}
+
+static void see(struct jobs *j, struct observer *o, const char *name, const struct stat *st)
+{
+    struct task_files *t = &j->task_files;
+    struct task_entry *f = find(t, name);
+    bool is_new = !f;
+    if (is_new)
+        f = add(t, name);
+    if (!f)
+        return;
+    f->seen = true;
+    if (!is_new && is_same(&f->st, st))
+        return;
+    reader_cancel(&t->reader, f);
+    end_job(o, f);
+    f->st = *st;
+    f->is_unread = true;
+}
+
+/* A folder that was removed has no files; one that can't be read now has those that it had. */
+static void list(struct jobs *j, struct observer *o)
+{
+    struct task_files *t = &j->task_files;
+    struct stat st;
+    DIR *d = opendir(j->options->tasks_dir);
+    if (!d && errno != ENOENT)
+        return;
+    for (size_t i = 0; i < t->n; i++)
+        t->at[i]->seen = false;
+    for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
+        if (stem_of(e->d_name) && fstatat(dirfd(d), e->d_name, &st, 0) == 0 && S_ISREG(st.st_mode))
+            see(j, o, e->d_name, &st);
+    }
+    if (d)
+        closedir(d);
+    for (size_t i = t->n; i-- > 0;) {
+        if (t->at[i]->seen)
+            continue;
+        end_job(o, t->at[i]);
+        drop(t, i);
+    }
+}
+
+/* ---- a file ---- */
+
+/* What a process that selects would have to follow. */
+static int check(const struct task_file *f, const char *path, struct baro_error *err)
+{
+    const char *what = f->rules.n ? "match and exact" : NULL;
+    unsigned line = f->rule_line, column = f->rule_column;
+    for (size_t i = 0; !what && i < f->n_pins; i++) {
+        if (f->pin[i].kind == PIN_FILE) {
+            what = "pidfile";
+            line = f->pin[i].line;
+            column = f->pin[i].column;
+        }
+    }
+    if (!what && f->n_sandboxes) {
+        what = "sandbox";
+        line = f->sandbox[0].line;
+        column = f->sandbox[0].column;
+    }
+    if (!what)
+        return 0;
+    return error_set(err, BARO_E_SYNTAX, "%s:%u:%u: of %s, baro observe records nothing: use baro record --task FILE, "
+                     "or pid and cgroup", path, line, column, what);
+}
+
+static int begin(struct jobs *j, struct task_entry *f, const char *path, job_begin_fn *fn, void *context,
+                 struct baro_error *err)
+{
+    struct task_file *file = j->task_files.file;
+    char stem[256] = "";
+    memcpy(stem, f->name, stem_of(f->name) < sizeof(stem) ? stem_of(f->name) : 0);
+    int code = check(file, path, err);
+    if (code == 0)
+        code = task_file_find(file, path, err);
+    if (code < 0)
+        return code;
+    const struct select_options tasks = {.rules = &file->rules, .pins = file->pin, .n_pins = file->n_pins};
+    const struct job_request q = {.name = *file->job ? file->job : stem, .id = id_of(&f->st), .tasks = &tasks,
+                                  .task_file = path};
+    return fn(context, &q, &f->job, err);
+}
+
+/* Takes what was read of a file. */
+static void take(struct jobs *j, struct task_entry *f, job_begin_fn *fn, void *context)
+{
+    struct task_files *t = &j->task_files;
+    struct baro_error err = BARO_ERROR_INIT;
+    const char *path = t->reader.path;
+    f->is_unread = false;
+    if (!t->file)
+        t->file = malloc(sizeof(*t->file));
+    if (t->file)
+        memset(t->file, 0, sizeof(*t->file));
+    int code = !t->file            ? error_set(&err, -ENOMEM, "out of memory")
+               : t->reader.is_late ? error_set(&err, -ETIMEDOUT, "reading %s hangs", path)
+                                   : task_file_take(t->file, path, &t->reader.lines, t->reader.status, &err);
+    if (code == 0)
+        code = begin(j, f, path, fn, context, &err);
+    if (code < 0)
+        j->options->say(j->options->context, err.text);
+    if (t->file)
+        task_file_done(t->file);
+}
+
+static struct task_entry *next_unread(const struct task_files *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        if (t->at[i]->is_unread)
+            return t->at[i];
+    }
+    return NULL;
+}
+
+bool task_files_turn(struct jobs *j, struct observer *o, uint64_t until_ns, job_begin_fn *fn, void *context)
+{
+    struct task_files *t = &j->task_files;
+    struct task_entry *f;
+    list(j, o);
+    for (size_t i = 0; i < t->n; i++) {
+        if (t->at[i]->job)
+            observe_groups(t->at[i]->job->recorder);
+    }
+    while ((f = next_unread(t)) != NULL) {
+        if (clock_monotonic_ns() >= until_ns)
+            return true;
+        if (!reader_start(&t->reader, f, j->options))
+            return false; /* in the next turn */
+        if (!reader_wait(&t->reader, until_ns))
+            return clock_monotonic_ns() < t->reader.began_ns + PATIENCE;
+        if (t->reader.entry)
+            take(j, t->reader.entry, fn, context);
+        reader_done(&t->reader);
+    }
+    return false;
+}
+
+void task_files_ended(struct jobs *j, const struct job_entry *e)
+{
+    for (size_t i = 0; i < j->task_files.n; i++) {
+        if (j->task_files.at[i]->job == e)
+            j->task_files.at[i]->job = NULL;
+    }
+}
+
+void task_files_done(struct task_files *t)
+{
+    while (t->n)
+        drop(t, t->n - 1);
+    free(t->at);
+    free(t->file);
+    reader_done(&t->reader);
+    buf_done(&t->reader.lines);
+    *t = (struct task_files){0};
+}

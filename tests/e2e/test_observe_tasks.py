@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""baro observe --tasks DIR: each task file in a folder is a job while it is there, with a tape of its own."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+
+import pytest
+from conftest import needs_connector
+from test_tasks import tool  # noqa: F401 (a fixture)
+
+
+@pytest.fixture
+def observer(baro, run, work, wait_until):
+    if not pathlib.Path(baro).with_name("baro-tasks").exists():
+        pytest.skip("built without libyaml")
+
+    class Observer:
+        folder, files, errors = work / "jobs", work / "files", work / "errors"
+
+        def start(self):
+            with self.errors.open("ab") as errors:
+                self.p = run.popen("observe", "--dir", self.folder, "--tasks", self.files, "--no-host", "--overhead",
+                                   "off", stderr=errors)
+            wait_until(self.folder.exists, "the folder of the tapes")
+            return self
+
+        def put(self, name, text):
+            (self.files / f".{name}").write_text(text)
+            os.replace(self.files / f".{name}", self.files / name)
+
+        def tapes(self, job):
+            return sorted(self.folder.glob(f"*Z-{job}-*.baro"))
+
+        def tape(self, job, n=0):
+            tape = wait_until(lambda: self.tapes(job)[n:], f"the tape of {job}")[0]
+            wait_until(lambda: run.instants(tape), f"the first sample of {job}")
+            return tape
+
+        def await_end(self, tape):
+            run.await_end(sorted(tape.iterdir())[-1])
+            return run.summary(tape)
+
+        def tasks(self, tape):
+            out = json.loads(run("summary", "--by", "task", "--json", tape, status=0).stdout)
+            return {t["name"]: t for t in out["tasks"]}
+
+        def newest(self, tape, task):
+            return [r for r in run.export(tape, "task") if r["name"] == task][-1]
+
+        def stop(self):
+            self.p.send_signal(signal.SIGTERM)
+            assert self.p.wait(60) == 0, self.lines()
+            return self.lines()
+
+        def lines(self):
+            return self.errors.read_text(encoding="utf-8").splitlines()
+
+    o = Observer()
+    o.files.mkdir()
+    yield o
+    if getattr(o, "p", None) and o.p.poll() is None:
+        o.p.kill()
+        o.p.communicate()
+
+
+@pytest.fixture
+def shell():
+    """shell(script): a shell that reads a line first; it is ended after the test."""
+    made = []
+
+    def start(script, **kw):
+        made.append(subprocess.Popen(["sh", "-c", f"read line; {script}"], stdin=subprocess.PIPE, **kw))
+        return made[-1]
+
+    yield start
+    for p in made:
+        p.kill()
+        p.communicate()
+
+
+@needs_connector
+def test_processes_and_groups(run, observer, shell, tool, groups, wait_until):  # noqa: F811
+    """The task of a group has used what the kernel counted; that of a pid, what it started. Removing the file ends the
+    tape."""
+    group, gul = groups(), tool("gul")
+    tree = shell(f"{gul} 0.1; {gul} 0.1 & wait; read line")
+    observer.start()
+    observer.put("a.yaml", f"name: nightly\ntasks:\n  tree: {{pid: {tree.pid}}}\n  web: {{cgroup: {group.path}}}\n")
+    tape = observer.tape("nightly")
+    tree.stdin.write(b"\n")
+    tree.stdin.flush()
+    for _ in range(2):
+        assert subprocess.run([gul, "0.1"], preexec_fn=group.enter, check=False).returncode == 0
+    inside = shell(f"{gul} 0.1; read line", preexec_fn=group.enter)
+    wait_until(lambda: observer.newest(tape, "web")["processes"] == 1, "the process in the group")
+    inside.stdin.write(b"\n")
+    inside.stdin.flush()
+    wait_until(lambda: observer.newest(tape, "web")["processes_started"] >= 2, "what it started")
+    group_parent = group.path.parent / "cgroup.procs"
+    wait_until(lambda: observer.newest(tape, "web")["processes"] == 1, "the end of what it started")
+    group_parent.write_text(str(inside.pid))
+    wait_until(lambda: observer.newest(tape, "web")["processes"] == 0, "it has left")
+    kernel = group.usage_ns()
+    wait_until(lambda: observer.newest(tape, "web")["cpu_ns"] == kernel, "the group's count")
+    wait_until(lambda: observer.newest(tape, "tree")["processes_ended"] == 2, "the ends of what it started")
+    (observer.files / "a.yaml").unlink()
+    summary = observer.await_end(tape)
+    assert summary["exit"]["is_detached"] and not summary["is_incomplete"]
+    tasks = observer.tasks(tape)
+    assert list(tasks) == ["tree", "web"]
+    assert tasks["web"]["cpu_ns"] == kernel > 0.3e9
+    assert tasks["tree"]["processes_started"] == 3 and tasks["tree"]["cpu_ns"] > 0.2e9
+    assert {r["task"] for r in run.export(tape, "process") if r["pid"] == tree.pid} == {"tree"}
+    assert observer.stop() == []
+
+
+def test_a_changed_file_is_another_job(observer, shell):
+    first, second = shell("exit"), shell("exit")
+    observer.put("n.yml", f"tasks: {{a: {{pid: {first.pid}}}}}\n")
+    observer.start()
+    tape = observer.tape("n")
+    observer.put("n.yml", f"tasks: {{a: {{pid: {first.pid}}}, b: {{pid: {second.pid}}}}}\n")
+    assert observer.await_end(tape)["exit"]["is_detached"]
+    other = observer.tape("n", 1)
+    assert list(observer.tasks(tape)) == ["a"] and list(observer.tasks(other)) == ["a", "b"]
+    for p in (first, second):
+        p.communicate(b"\n", timeout=60)
+    assert not observer.await_end(other)["exit"]["is_detached"]  # the processes that are named have ended
+    assert observer.stop() == []
+    assert len(observer.tapes("n")) == 2  # the file is still there
+
+
+def test_the_nearer_of_two_named_processes_counts(run, observer, shell, wait_until):
+    outer = shell("sh -c 'read line; sleep 1000; exit' & read line; kill $!; wait", process_group=0)
+    children = f"/proc/{outer.pid}/task/{outer.pid}/children"
+    try:
+        outer.stdin.write(b"\n")
+        outer.stdin.flush()
+        inner = int(wait_until(lambda: pathlib.Path(children).read_text().split(), "the inner shell")[0])
+        observer.start()
+        observer.put("n.yaml", f"tasks: {{inner: {{pid: {inner}}}, outer: {{pid: {outer.pid}}}}}\n")
+        tape = observer.tape("n")
+        rows = {r["pid"]: r["task"] for r in run.export(tape, "process")}
+        assert rows[inner] == "inner" and rows[outer.pid] == "outer"
+    finally:
+        os.killpg(outer.pid, signal.SIGKILL)
+    observer.await_end(tape)
+    assert observer.stop() == []
+
+
+def test_each_error_is_reported_once(observer, shell, wait_until):
+    sleeper = shell("exit")
+    bad = {
+        "key.yaml": ("tasks:\n  a:\n    pids: 1\n", "3:5: a task has no key pids; did you mean pid?"),
+        "gone.yaml": ("tasks:\n  a: {pid: 4194304}\n", "2:12: "),
+        "match.yaml": ("tasks:\n  a:\n    match: cc1\n", "3:12: of match and exact, baro observe records nothing"),
+        "file.yml": ("tasks:\n  a:\n    pidfile: a.pid\n", "3:14: of pidfile, "),
+        "box.yml": (f"tasks:\n  a:\n    pid: {sleeper.pid}\n    sandbox: .\n", "4:14: of sandbox, "),
+        "half.yaml": ("tasks:\n  a: {pid", "3:1: not YAML: "),
+    }
+    for name, (text, _) in bad.items():
+        observer.put(name, text)
+    (observer.files / "notes.txt").write_text("no task file")
+    (observer.files / ".hidden.yaml").write_text("no task file")
+    (observer.files / "dir.yaml").mkdir()
+    os.mkfifo(observer.files / "fifo.yaml")
+    observer.start()
+    wait_until(lambda: len(observer.lines()) == len(bad), "all errors")
+    observer.put("good.yaml", f"tasks: {{a: {{pid: {sleeper.pid}}}}}\n")
+    observer.tape("good")
+    for name in ("half.yaml", "match.yaml"):  # each version is read
+        observer.put(name, f"tasks: {{a: {{pid: {sleeper.pid}}}}}\n")
+        observer.tape(name.partition(".")[0])
+    lines = observer.stop()
+    for name, (_, text) in bad.items():
+        (line,) = [one for one in lines if f"/{name}:" in one]
+        assert line.startswith(f"baro observe: {observer.files}/{name}:{text}"), line
+    assert len(lines) == len(bad)
+    assert len(list(observer.folder.iterdir())) == 3
+
+
+def test_after_a_kill_the_tape_gets_an_end_and_another_begins(observer, shell):
+    sleeper = shell("exit")
+    observer.put("n.yaml", f"tasks: {{a: {{pid: {sleeper.pid}}}}}\n")
+    observer.start()
+    tape = observer.tape("n")
+    observer.p.kill()
+    observer.p.communicate()
+    observer.start()
+    other = observer.tape("n", 1)
+    end = observer.await_end(tape)
+    assert not end["is_incomplete"] and not end["exit"]["is_detached"]
+    assert tape.name.partition("Z-")[2] == other.name.partition("Z-")[2]  # the same version of the file
+    assert observer.stop() == []
+    assert observer.await_end(other)["exit"]["is_detached"]
+
+
+def test_the_folder_must_exist(run, work):
+    err = run("observe", "--dir", work / "jobs", "--tasks", work / "none", status=2).stderr
+    assert err == f"baro observe: --tasks {work}/none: No such file or directory\n"
+    assert not (work / "jobs").exists()
