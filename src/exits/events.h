@@ -92,8 +92,13 @@ bool exits_observer_has_usage(const struct exits_source *s); /* it reports what 
 /* Asks it to follow these processes as well; what they fork before the next exits_observer_sync() returns may not be
  * followed. self: the process that connected, too. */
 void exits_observer_follow(struct exits_source *s, bool self, const struct exits_pid *pids, size_t n);
-/* Like exits_drain(), but waits, most_ns at most, for all events that happened until now. */
-int exits_observer_sync(struct exits_source *s, uint64_t most_ns, exits_event_fn *fn, void *context);
+/* Like exits_drain(), but waits for all events that happened until now: for most_ns at most, and for at_end_ns at most
+ * once the process has gone (0: none). */
+struct exits_patience {
+    uint64_t most_ns, at_end_ns;
+    int32_t pid;
+};
+int exits_observer_sync(struct exits_source *s, const struct exits_patience *p, exits_event_fn *fn, void *context);
 /* The observer has gone, does not reply, or refuses to report a process: another source is needed. */
 bool exits_observer_is_over(const struct exits_source *s);
 

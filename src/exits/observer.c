@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -22,6 +23,7 @@
 #include "exits/source.h"
 
 #define DEFAULT_PATH "/run/barograph/events"
+#define LOOK_AFTER_NS (100 * NS_PER_MS)
 #define MESSAGES_PER_DRAIN 256u
 #define CAPACITY 4096u /* events that the observer keeps for a recorder that does not read */
 
@@ -157,19 +159,23 @@ static bool await_message(struct observed *o, uint64_t until_ns)
     return n > 0;
 }
 
-int exits_observer_sync(struct exits_source *s, uint64_t most_ns, exits_event_fn *fn, void *context)
+int exits_observer_sync(struct exits_source *s, const struct exits_patience *p, exits_event_fn *fn, void *context)
 {
     struct observed *o = (struct observed *)s;
-    uint64_t now = clock_monotonic_ns();
+    uint64_t now = clock_monotonic_ns(), until = now + p->most_ns;
     int events = 0;
     if (o->over)
         return observer_drain(s, fn, context);
     o->over = ask(s->fd, ++o->asked, false, NULL, 0) < 0;
     while (!o->over && o->done != o->asked) {
-        if (await_message(o, now + most_ns))
+        if (await_message(o, until < now + LOOK_AFTER_NS ? until : now + LOOK_AFTER_NS)) {
             events += observer_drain(s, fn, context);
-        else
-            o->over = true;
+            continue;
+        }
+        now = clock_monotonic_ns();
+        o->over = now >= until;
+        if (p->pid && until > now + p->at_end_ns && kill(p->pid, 0) < 0 && errno == ESRCH)
+            until = now + p->at_end_ns;
     }
     return events;
 }

@@ -25,8 +25,11 @@
 #define FIRST_REPLY_NS (800 * NS_PER_MS) /* where there is no other source */
 #define DRAINED 4096                     /* after more events, more may be queued */
 #define TOLD_TWICE (20 * NS_PER_MS)      /* between the time of an event and its arrival */
-#define REPLY_NS (2 * NS_PER_SEC) /* a busy machine; this recorder takes no samples meanwhile */
-#define REPLY_AT_END_NS (500 * NS_PER_MS) /* the wrapper waits for a second */
+/* This recorder takes no samples meanwhile. While 100 recorded shells forked on one CPU that had other work as well,
+ * observers replied after more than 2 s. */
+#define REPLY_NS (10 * NS_PER_SEC)
+#define REPLY_ATTACHED_NS (2 * NS_PER_SEC) /* a signal may be waiting */
+#define REPLY_AT_END_NS (500 * NS_PER_MS)  /* the wrapper waits for a second */
 
 static bool is_shared(const struct recorders *a)
 {
@@ -120,10 +123,14 @@ bool event_is_repeated(const struct recorder *r, const struct exits_event *e)
 
 int event_drain_shared(struct recorders *a, exits_event_fn *fn)
 {
+    const struct recorder *r = a->only;
+    uint64_t most_ns = r->wrapper ? REPLY_NS : REPLY_ATTACHED_NS;
+    const struct exits_patience p = {.most_ns = r->finishing ? REPLY_AT_END_NS : most_ns,
+                                     .at_end_ns = REPLY_AT_END_NS,
+                                     .pid = r->command};
     bool whole = a->whole;
     a->whole = false;
-    return whole ? exits_observer_sync(a->forks, a->only->finishing ? REPLY_AT_END_NS : REPLY_NS, fn, a)
-                 : exits_drain(a->forks, fn, a);
+    return whole ? exits_observer_sync(a->forks, &p, fn, a) : exits_drain(a->forks, fn, a);
 }
 
 /* ---- following ---- */
