@@ -236,7 +236,7 @@ def test_flood_loses_lines_only(run, tape):
 
 
 def test_rows_have_their_phase(run, baro, tape):
-    run.record(tape, f"{baro} phase 'a,b' -- sleep 0.3; sleep 0.05", "-i", "10ms")
+    run.record(tape, f"{baro} phase 'a,b' -- sleep 0.3; sleep 0.05", "-i", "10ms", "--overhead", "off")
     rows = run.export(tape, "job", "-c", "t_ns,phase")
     assert {r["phase"] for r in rows} >= {None, "a,b"}
     inside = named(phases(run, tape)["phases"], "a,b")
