@@ -130,7 +130,8 @@ def test_overflow_is_reported_and_repaired(run_ordinary, tape, work, wait_until)
             "--",
             "sh",
             "-c",
-            "until [ -e go ]; do sleep 0.02; done; i=0; while [ $i -lt 1500 ]; do /bin/true; i=$((i+1)); done; touch done; (sleep 3; exit 7) & wait",
+            "until [ -e go ]; do sleep 0.02; done; i=0; while [ $i -lt 1500 ]; do /bin/true; i=$((i+1)); done; "
+            "touch done; (sleep 3; exit 7) & wait",
             stderr=subprocess.PIPE,
         )
         run_ordinary.await_samples(tape)

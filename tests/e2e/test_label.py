@@ -54,7 +54,8 @@ def waiting(work):
     shells = []
 
     def start(script, **options):
-        p = subprocess.Popen(["sh", "-c", f"read go; {script}"], stdin=subprocess.PIPE, start_new_session=True, **options)
+        argv = ["sh", "-c", f"read go; {script}"]
+        p = subprocess.Popen(argv, stdin=subprocess.PIPE, start_new_session=True, **options)
         shells.append(p)
         return p
 
@@ -72,7 +73,9 @@ def go(p):
 
 @needs_connector
 @pytest.mark.parametrize("events", [True, False])
-def test_members_of_a_group_that_fit_are_tasks(labelled, tool, cgroup, waiting, wait_until, monkeypatch, events):  # noqa: F811
+def test_members_of_a_group_that_fit_are_tasks(
+    labelled, tool, cgroup, waiting, wait_until, monkeypatch, events  # noqa: F811
+):
     if not events:
         monkeypatch.setenv("BARO_NO_EVENTS", "1")
     gul, other = tool("gul", BURN), tool("other", BURN)

@@ -65,7 +65,8 @@ def test_prometheus_scrapes(serve, running, work):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     (work / "prometheus.yml").write_text(
-        f"scrape_configs: [{{job_name: baro, scrape_interval: 2s, static_configs: [{{targets: ['127.0.0.1:{s.port}']}}]}}]\n"
+        "scrape_configs: [{job_name: baro, scrape_interval: 2s, "
+        f"static_configs: [{{targets: ['127.0.0.1:{s.port}']}}]}}]\n"
     )
     p = subprocess.Popen(
         [

@@ -90,7 +90,8 @@ def test_an_ordinary_user_gets_the_io_of_what_ended(run_ordinary, work, tape, sh
 def test_attached(run_both, work, tape, shared, started, wait_until):
     """A process that already runs, with children and grandchildren, is followed with all of them."""
     tree = f"sh -c 'sh -c \"until [ -e {work}/go ]; do sleep 0.02; done; true; /bin/true; :\" & wait' & wait"
-    root = started(["sh", "-c", tree], **({} if run_both.uid is None else {"user": run_both.uid, "group": run_both.uid}))
+    as_user = {} if run_both.uid is None else {"user": run_both.uid, "group": run_both.uid}
+    root = started(["sh", "-c", tree], **as_user)
     wait_until(lambda: len(subprocess.run(["pgrep", "-g", str(os.getpgid(root.pid)), "-f", f"until .*{work}"],
                                           capture_output=True, check=False).stdout.split()) >= 3, "the tree")
     p = run_both.popen("record", "-q", "-o", tape, "--pid", root.pid)
