@@ -77,7 +77,7 @@ class Bench:
                 stdout=subprocess.DEVNULL,
             )
             wall = time.monotonic() - begin
-            return Baro(str(own)).summary(folder / "t.baro"), groups.job.cpu_s(), wall
+            return Baro(self.baro).summary(folder / "t.baro"), groups.job.cpu_s(), wall
 
 
 # ---- accuracy --------------------------------------------------------------------------------------------------------
