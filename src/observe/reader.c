@@ -18,10 +18,22 @@
 #define READ_WITHIN (10 * NS_PER_SEC)
 #define STEP_NS 200000
 
+size_t reader_left(struct reader *r)
+{
+    for (size_t i = r->n_left; i-- > 0;) {
+        pid_t got = waitpid(r->left[i], NULL, WNOHANG);
+        if (got == r->left[i] || (got < 0 && errno != EINTR))
+            r->left[i] = r->left[--r->n_left];
+    }
+    return r->n_left;
+}
+
 bool reader_start(struct reader *r, struct task_entry *f, const struct jobs_options *o)
 {
     if (r->pid > 0)
-        return true; /* this one, or one that has not ended yet */
+        return true;
+    if (reader_left(r) == READERS_LEFT_MOST)
+        return false;
     snprintf(r->path, sizeof(r->path), "%s/%s", o->tasks_dir, f->name);
     r->pid = o->read_tasks(r->path, &r->fd);
     if (r->pid < 0)
@@ -33,10 +45,14 @@ bool reader_start(struct reader *r, struct task_entry *f, const struct jobs_opti
     return true;
 }
 
+/* A process that waits for a file server may end only when that one answers. */
 static void stop(struct reader *r)
 {
     kill(r->pid, SIGKILL);
+    r->left[r->n_left++] = r->pid; /* there is room: reader_start() */
+    r->pid = 0;
     r->fd = fd_close(r->fd);
+    reader_left(r);
 }
 
 /* Returns false if nothing came until then. */
@@ -64,6 +80,7 @@ bool reader_wait(struct reader *r, uint64_t until_ns)
     if (r->fd >= 0 && clock_monotonic_ns() > r->began_ns + READ_WITHIN) {
         r->is_late = true;
         stop(r);
+        return true;
     }
     while (r->fd < 0) {
         pid_t got = waitpid(r->pid, &status, WNOHANG);
@@ -90,10 +107,8 @@ void reader_cancel(struct reader *r, const struct task_entry *f)
 
 void reader_done(struct reader *r)
 {
-    if (r->pid > 0) {
+    if (r->pid > 0)
         stop(r);
-        waitpid(r->pid, NULL, WNOHANG);
-    }
     r->pid = 0;
     r->entry = NULL;
     r->fd = -1;

@@ -46,9 +46,15 @@ struct task_entry {
     bool seen;      /* in the search that is going on */
     bool is_unread; /* this version of it was not read yet */
     struct job_entry *job; /* NULL: it has an error, or the job is over */
+    uint64_t retry_ns;     /* CLOCK_MONOTONIC; when it is tried again; 0: never */
+    struct pin pin;        /* what it waits for: a process or a control group; line 0: reading it hung */
+    char *group;           /* that control group */
+    unsigned said_line, said_column; /* the last place in it for which that was said */
+    bool said_hung;
 };
 
-/* The process that reads one of them. */
+/* The process that reads one of them. One that hangs is killed and left behind: it may end much later. */
+#define READERS_LEFT_MOST 8u
 struct reader {
     pid_t pid; /* 0: none */
     int fd;    /* -1: all was read, or it was killed */
@@ -58,6 +64,8 @@ struct reader {
     int status;
     bool is_late;
     uint64_t began_ns; /* CLOCK_MONOTONIC */
+    pid_t left[READERS_LEFT_MOST]; /* that were killed and have not ended yet */
+    size_t n_left;
 };
 
 struct task_files {
@@ -65,6 +73,7 @@ struct task_files {
     size_t n, found;
     struct reader reader;
     struct task_file *file; /* that is being begun */
+    bool said_many, said_left;
 };
 
 struct jobs {
@@ -106,6 +115,7 @@ void task_files_done(struct task_files *t);
 
 /* reader.c */
 bool reader_start(struct reader *r, struct task_entry *f, const struct jobs_options *o); /* unless one is at work */
+size_t reader_left(struct reader *r); /* Returns how many hang. */
 bool reader_wait(struct reader *r, uint64_t until_ns); /* Returns whether it has ended by then. */
 void reader_cancel(struct reader *r, const struct task_entry *f); /* it does not matter any more what it reads of f */
 void reader_done(struct reader *r);

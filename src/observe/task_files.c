@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `--tasks DIR`: each task file in the folder is a job, from when it appears until it is changed or removed. The
- * program baro-tasks reads them (reader.c). Each version of a file is tried once.
+ * program baro-tasks reads them (reader.c). Each version of a file is tried once; again when a process or a control
+ * group that it names has appeared, and some time after reading it hung.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -14,6 +15,8 @@
 #include "observe/state.h"
 
 #define FILES_MOST 10000u
+#define RETRY_NS (2 * NS_PER_SEC)
+#define RETRY_HUNG_NS (20 * NS_PER_SEC)
 #define PATIENCE NS_PER_SEC /* one that takes longer is waited for less often */
 
 /* Which version of which file it is. */
@@ -83,8 +86,20 @@ static void drop(struct task_files *t, size_t i)
     struct task_entry *f = t->at[i];
     reader_cancel(&t->reader, f);
     t->at[i] = t->at[--t->n];
+    free(f->group);
     free(f->name);
     free(f);
+}
+
+static void say_many(struct jobs *j)
+{
+    struct baro_error line = BARO_ERROR_INIT;
+    if (j->task_files.n < FILES_MOST || j->task_files.said_many)
+        return;
+    j->task_files.said_many = true;
+    error_set(&line, -E2BIG, "%s has more than %u task files: the others are not recorded until some are removed",
+              j->options->tasks_dir, FILES_MOST);
+    j->options->say(j->options->context, line.text);
 }
 
 static void see(struct jobs *j, struct observer *o, const char *name, const struct stat *st)
@@ -94,8 +109,10 @@ static void see(struct jobs *j, struct observer *o, const char *name, const stru
     bool is_new = !f;
     if (is_new)
         f = add(t, name);
-    if (!f)
+    if (!f) {
+        say_many(j);
         return;
+    }
     f->seen = true;
     if (!is_new && is_same(&f->st, st))
         return;
@@ -103,6 +120,9 @@ static void see(struct jobs *j, struct observer *o, const char *name, const stru
     end_job(o, f);
     f->st = *st;
     f->is_unread = true;
+    f->retry_ns = 0;
+    f->said_line = f->said_column = 0;
+    f->said_hung = false;
 }
 
 /* A folder that was removed has no files; one that can't be read now has those that it had. */
@@ -171,6 +191,64 @@ static int begin(struct jobs *j, struct task_entry *f, const char *path, job_beg
     return fn(context, &q, &f->job, err);
 }
 
+/* ---- trying again ---- */
+
+static void say_waits(struct jobs *j, struct task_entry *f, const char *path)
+{
+    struct baro_error line = BARO_ERROR_INIT;
+    const struct pin *pin = &f->pin;
+    if (pin->line < f->said_line || (pin->line == f->said_line && pin->column <= f->said_column))
+        return;
+    f->said_line = pin->line;
+    f->said_column = pin->column;
+    if (pin->kind == PIN_PID)
+        error_set(&line, -ESRCH, "%s:%u:%u: no process has the pid %d; the job begins when one has it", path, pin->line,
+                  pin->column, (int)pin->pid);
+    else
+        error_set(&line, -ENOENT, "%s:%u:%u: there is no control group %s; the job begins when there is one", path,
+                  pin->line, pin->column, pin->path);
+    j->options->say(j->options->context, line.text);
+}
+
+static void wait_for(struct jobs *j, struct task_entry *f, const struct pin *pin, const char *path)
+{
+    free(f->group);
+    f->group = pin->path ? strdup(pin->path) : NULL;
+    f->pin = *pin;
+    f->pin.path = f->group;
+    if (pin->path && !f->group)
+        return;
+    f->retry_ns = clock_monotonic_ns() + RETRY_NS;
+    say_waits(j, f, path);
+}
+
+static void hung(struct jobs *j, struct task_entry *f, const char *path)
+{
+    struct baro_error line = BARO_ERROR_INIT;
+    f->pin = (struct pin){0};
+    f->retry_ns = clock_monotonic_ns() + RETRY_HUNG_NS;
+    error_set(&line, -ETIMEDOUT, "reading %s hangs; it is tried again", path);
+    if (!f->said_hung)
+        j->options->say(j->options->context, line.text);
+    f->said_hung = true;
+}
+
+/* Is there now what each file waits for? */
+static void retry(struct task_files *t, uint64_t until_ns)
+{
+    uint64_t now = clock_monotonic_ns();
+    for (size_t i = 0; i < t->n && now < until_ns; i++) {
+        struct task_entry *f = t->at[i];
+        if (!f->retry_ns || now < f->retry_ns)
+            continue;
+        f->is_unread = f->pin.line ? task_file_is_there(&f->pin) : !reader_left(&t->reader);
+        now = clock_monotonic_ns();
+        f->retry_ns = f->is_unread ? 0 : now + RETRY_NS;
+    }
+}
+
+/* ---- reading ---- */
+
 /* Takes what was read of a file. */
 static void take(struct jobs *j, struct task_entry *f, job_begin_fn *fn, void *context)
 {
@@ -182,15 +260,29 @@ static void take(struct jobs *j, struct task_entry *f, job_begin_fn *fn, void *c
         t->file = malloc(sizeof(*t->file));
     if (t->file)
         memset(t->file, 0, sizeof(*t->file));
-    int code = !t->file            ? error_set(&err, -ENOMEM, "out of memory")
-               : t->reader.is_late ? error_set(&err, -ETIMEDOUT, "reading %s hangs", path)
-                                   : task_file_take(t->file, path, &t->reader.lines, t->reader.status, &err);
+    if (t->reader.is_late) {
+        hung(j, f, path);
+        return;
+    }
+    int code = t->file ? task_file_take(t->file, path, &t->reader.lines, t->reader.status, &err)
+                       : error_set(&err, -ENOMEM, "out of memory");
     if (code == 0)
         code = begin(j, f, path, fn, context, &err);
-    if (code < 0)
+    if (code < 0 && t->file && t->file->not_there)
+        wait_for(j, f, t->file->not_there, path);
+    else if (code < 0)
         j->options->say(j->options->context, err.text);
     if (t->file)
         task_file_done(t->file);
+}
+
+static void say_left(struct jobs *j)
+{
+    struct task_files *t = &j->task_files;
+    if (t->reader.n_left == READERS_LEFT_MOST && !t->said_left)
+        j->options->say(j->options->context, "too many task files can't be read to their end: no more are read until "
+                                             "one of them can be");
+    t->said_left = t->reader.n_left == READERS_LEFT_MOST;
 }
 
 static struct task_entry *next_unread(const struct task_files *t)
@@ -207,6 +299,7 @@ bool task_files_turn(struct jobs *j, struct observer *o, uint64_t until_ns, job_
     struct task_files *t = &j->task_files;
     struct task_entry *f;
     list(j, o);
+    retry(t, until_ns);
     for (size_t i = 0; i < t->n; i++) {
         if (t->at[i]->job)
             observe_groups(t->at[i]->job->recorder);
@@ -214,8 +307,10 @@ bool task_files_turn(struct jobs *j, struct observer *o, uint64_t until_ns, job_
     while ((f = next_unread(t)) != NULL) {
         if (clock_monotonic_ns() >= until_ns)
             return true;
-        if (!reader_start(&t->reader, f, j->options))
+        if (!reader_start(&t->reader, f, j->options)) {
+            say_left(j);
             return false; /* in the next turn */
+        }
         if (!reader_wait(&t->reader, until_ns))
             return clock_monotonic_ns() < t->reader.began_ns + PATIENCE;
         if (t->reader.entry)

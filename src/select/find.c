@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fd.h"
 #include "procfs/procfs.h"
@@ -27,21 +28,36 @@ static int find_group(const struct pin *pin, int root_fd, struct baro_error *err
     return code;
 }
 
+static int find(struct pin *pin, struct baro_error *err)
+{
+    const char *below = pin->kind == PIN_PID ? "/proc" : "/";
+    if (pin->kind == PIN_FILE)
+        return 0; /* it may appear later */
+    int fd = open(below, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int code = fd < 0                  ? error_set(err, -errno, "can't open %s: %s", below, strerror(errno))
+               : pin->kind == PIN_PID ? find_pid(pin, fd, err)
+                                      : find_group(pin, fd, err);
+    fd_close(fd);
+    return code;
+}
+
 int task_file_find(struct task_file *f, const char *path, struct baro_error *err)
 {
-    int code = 0, proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int code = 0;
+    f->not_there = NULL;
     for (size_t i = 0; i < f->n_pins && code == 0; i++) {
-        struct pin *pin = &f->pin[i];
         struct baro_error why = BARO_ERROR_INIT;
-        if (pin->kind == PIN_PID)
-            code = find_pid(pin, proc_fd, &why);
-        else if (pin->kind == PIN_GROUP)
-            code = find_group(pin, root_fd, &why);
+        code = find(&f->pin[i], &why);
+        if (code == -ESRCH || code == -ENOENT)
+            f->not_there = &f->pin[i];
         if (code < 0)
-            error_set(err, code, "%s:%u:%u: %s", path, pin->line, pin->column, why.text);
+            error_set(err, code, "%s:%u:%u: %s", path, f->pin[i].line, f->pin[i].column, why.text);
     }
-    fd_close(proc_fd);
-    fd_close(root_fd);
     return code;
+}
+
+bool task_file_is_there(const struct pin *pin)
+{
+    struct pin copy = *pin;
+    return find(&copy, NULL) == 0;
 }

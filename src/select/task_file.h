@@ -33,6 +33,7 @@ struct task_file {
     } sandbox[SANDBOXES_MOST];
     size_t n_sandboxes;
     unsigned rule_line, rule_column; /* of the first rule; 0: there is none */
+    const struct pin *not_there; /* what task_file_find() did not find; NULL: nothing */
     char *text; /* what all of these point to */
 };
 
@@ -49,5 +50,7 @@ int task_file_take(struct task_file *ret, const char *path, const struct buf *li
 /* find.c: are the processes and control groups there that are named? Notes the start times of processes, so that none
  * is taken for another one. Returns 0 or a negative code. */
 int task_file_find(struct task_file *f, const char *path, struct baro_error *err);
+/* The same of one process or control group. */
+bool task_file_is_there(const struct pin *pin);
 
 #endif

@@ -502,7 +502,7 @@ def started():
 
 @pytest.fixture
 def fuse(tmp_path):
-    """fuse(): mounts fuse_files.py and returns its process, with `.folder`, `.hang()` and `.resume()`. fuse("EINVAL"):
+    """fuse(): mounts fuse_files.py and returns its process, with `.folder`, `.hang()`, `.hang_reads()`, `.held()` and `.resume()`. fuse("EINVAL"):
     fsync(2) fails with that error. The test is skipped if mounting is not possible."""
     servers = []
 
@@ -518,11 +518,16 @@ def fuse(tmp_path):
         if server.stdout.readline() != "mounted\n":
             pytest.skip("no FUSE: " + (server.communicate()[1].strip().splitlines() or ["it ended"])[-1])
 
-        def hang():
-            server.send_signal(signal.SIGUSR1)
+        def held():
             assert server.stdout.readline() == "held\n"
 
-        server.hang, server.resume = hang, lambda: server.send_signal(signal.SIGUSR2)
+        def hang():
+            server.send_signal(signal.SIGUSR1)
+            held()
+
+        server.hang, server.held = hang, held
+        server.hang_reads = lambda: server.send_signal(signal.SIGHUP)
+        server.resume = lambda: server.send_signal(signal.SIGUSR2)
         servers.append(server)
         return server
 

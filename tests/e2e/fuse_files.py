@@ -3,7 +3,7 @@
 """A small FUSE file system for tests: files in memory, in one folder. It can be made to hang, or to refuse fsync(2).
 
 `fuse_files.py FOLDER [ERRNO]` mounts it (needs root) and prints "mounted". After SIGUSR1 it answers no request, and
-prints "held" at the first one; after SIGUSR2 it answers all of them. With ERRNO (EINVAL, EOPNOTSUPP) it prints "fsync"
+prints "held" at the first one; after SIGHUP the same for reads of files alone; after SIGUSR2 it answers all of them. With ERRNO (EINVAL, EOPNOTSUPP) it prints "fsync"
 at each FSYNC request, and answers with that error. When it is killed, each process that waits for an answer gets an
 error. Structs: linux/fuse.h, protocol 7.31.
 """
@@ -18,6 +18,7 @@ import sys
 
 ROOT = 1
 NO_ANSWER = (2, 36, 42)  # FORGET, INTERRUPT, BATCH_FORGET
+READ = 15
 
 
 class Files:
@@ -27,16 +28,20 @@ class Files:
         options = f"fd={self.fd},rootmode=40000,user_id={os.getuid()},group_id={os.getgid()},allow_other"
         if libc.mount(b"baro-test", folder.encode(), b"fuse", 0, options.encode()) < 0:
             sys.exit(f"can't mount: {os.strerror(ctypes.get_errno())}")
-        self.names, self.data, self.hangs, self.held = {}, {}, False, []
+        self.names, self.data, self.hangs, self.reads_hang, self.held = {}, {}, False, False, []
         self.fsync_errno = fsync_errno
         signal.signal(signal.SIGUSR1, self.hang)
+        signal.signal(signal.SIGHUP, self.hang_reads)
         signal.signal(signal.SIGUSR2, self.resume)
 
     def hang(self, *_):
         self.hangs = True
 
+    def hang_reads(self, *_):
+        self.reads_hang = True
+
     def resume(self, *_):
-        self.hangs = False
+        self.hangs = self.reads_hang = False
         while self.held:
             self.reply(*self.held.pop(0))
 
@@ -106,7 +111,7 @@ class Files:
             _, code, unique, node = struct.unpack_from("<2I2Q", request)
             if code in NO_ANSWER:
                 continue
-            if self.hangs:
+            if self.hangs or (self.reads_hang and code == READ):
                 if not self.held:
                     print("held", flush=True)
                 self.held.append((code, unique, node, request[40:]))

@@ -155,7 +155,7 @@ def test_each_error_is_reported_once(observer, shell, wait_until):
     sleeper = shell("exit")
     bad = {
         "key.yaml": ("tasks:\n  a:\n    pids: 1\n", "3:5: a task has no key pids; did you mean pid?"),
-        "gone.yaml": ("tasks:\n  a: {pid: 4194304}\n", "2:12: "),
+        "gone.yaml": ("tasks:\n  a: {pid: 4194304}\n", "2:12: no process has the pid 4194304; the job begins when "),
         "match.yaml": ("tasks:\n  a:\n    match: cc1\n", "3:12: of match and exact, baro observe records nothing"),
         "file.yml": ("tasks:\n  a:\n    pidfile: a.pid\n", "3:14: of pidfile, "),
         "box.yml": (f"tasks:\n  a:\n    pid: {sleeper.pid}\n    sandbox: .\n", "4:14: of sandbox, "),
@@ -180,6 +180,88 @@ def test_each_error_is_reported_once(observer, shell, wait_until):
         assert line.startswith(f"baro observe: {observer.files}/{name}:{text}"), line
     assert len(lines) == len(bad)
     assert len(list(observer.folder.iterdir())) == 3
+
+
+@needs_connector
+def test_what_is_not_there_yet_is_waited_for(run, observer, shell, groups, wait_until):
+    """A job begins when all that its file names is there. What is not there is reported once."""
+    parent, sleeper = groups(), shell("exit")
+    first, second = parent.path / "first", parent.path / "second"
+    observer.put("n.yaml", f"tasks:\n  a: {{pid: {sleeper.pid}}}\n  b: {{cgroup: [{first}, {second}]}}\n")
+    observer.start()
+    wait_until(lambda: len(observer.lines()) == 1, "the line about the first group")
+    first.mkdir()
+    wait_until(lambda: len(observer.lines()) == 2, "the line about the second group")
+    first.rmdir()
+    second.mkdir()
+    first.mkdir()
+    try:
+        tape = observer.tape("n")
+        inside = shell("exit", preexec_fn=lambda: (second / "cgroup.procs").write_text(str(os.getpid())))
+        wait_until(lambda: observer.newest(tape, "b")["processes"] == 1, "the process in the group")
+        for p in (inside, sleeper):
+            p.communicate(b"\n", timeout=60)
+    finally:
+        wait_until(lambda: not (second / "cgroup.procs").read_text(), "an empty group")
+        first.rmdir()
+        second.rmdir()
+    lines = observer.stop()
+    assert [line.partition("n.yaml:")[2].split(";")[0] for line in lines] == [
+        f"3:16: there is no control group {first}",
+        f"3:{18 + len(str(first))}: there is no control group {second}",
+    ]
+
+
+def test_a_pid_that_comes_later(observer, shell, wait_until):
+    last = pathlib.Path("/proc/sys/kernel/ns_last_pid")
+    pid = next(p for p in range(20_000, 32_000) if not pathlib.Path(f"/proc/{p}").exists())
+    observer.put("n.yaml", f"tasks: {{a: {{pid: {pid}}}}}\n")
+    observer.start()
+    wait_until(observer.lines, "the line")
+    for _ in range(100):  # others may get the pid
+        try:
+            last.write_text(str(pid - 1))
+        except OSError:
+            pytest.skip("the next pid can't be chosen")
+        made = shell("exit")
+        if made.pid == pid:
+            break
+        made.communicate(b"\n")
+    else:
+        pytest.skip("other processes got the pid")
+    observer.tape("n")
+    assert len(observer.stop()) == 1
+
+
+def test_a_file_that_cannot_be_read_to_its_end(run, observer, shell, hanging, wait_until):
+    """It holds up neither samples nor other files, is reported once, and is read when its file server answers."""
+    sleeper = shell("exit")
+    text = f"tasks: {{a: {{pid: {sleeper.pid}}}}}\n"
+    (pathlib.Path(hanging.folder) / "there").write_text(text)
+    observer.put("first.yaml", text)
+    observer.start()
+    first = observer.tape("first")
+    hanging.hang_reads()
+    (observer.files / "hung.yaml").symlink_to(pathlib.Path(hanging.folder) / "there")
+    hanging.held()
+    before = len(run.instants(first))
+    wait_until(lambda: len(run.instants(first)) > before + 2, "samples of the first job")
+    observer.put("second.yaml", text)
+    observer.tape("second")
+    assert observer.lines() == [f"baro observe: reading {observer.files}/hung.yaml hangs; it is tried again"]
+    hanging.resume()
+    observer.tape("hung")
+    assert len(observer.stop()) == 1
+
+
+@pytest.mark.alone  # it starts a process for each of many files
+def test_more_files_than_can_be_recorded(observer, wait_until):
+    for i in range(10_002):
+        (observer.files / f"{i}.yaml").touch()
+    observer.start()
+    text = f"{observer.files} has more than 10000 task files: the others are not recorded until some are removed"
+    wait_until(lambda: len(observer.lines()) > 20, "errors of some files")
+    assert [line for line in observer.lines() if "more than" in line] == [f"baro observe: {text}"]
 
 
 def test_after_a_kill_the_tape_gets_an_end_and_another_begins(observer, shell):

@@ -78,6 +78,40 @@ def test_it_records_control_groups(serve, run, baro, work, cgroup, started):
     assert len(gaps) == 3
 
 
+def test_it_records_task_files(serve, baro, work, started):
+    """The job of a task file is in the list, in /metrics and has a report while the file is there, and ends with it; an
+    observer that was killed is started again, with a new tape."""
+    if not pathlib.Path(baro).with_name("baro-tasks").exists():
+        pytest.skip("built without libyaml")
+    folder, files = work / "tapes", work / "files"
+    files.mkdir()
+    pid = started(["sleep", "600"]).pid
+    s = serve("--tasks", files, "--interval", "100ms", folder=folder, env=dict(os.environ, BARO_NO_BUDGET="1"))
+
+    def running():
+        return [j["id"] for j in s.jobs(state="running") if "-nightly-" in j["id"] and j.get("now")]
+
+    eventually(lambda: s.jobs(state="running"))
+    (files / ".a.yaml").write_text(f"name: nightly\ntasks: {{web: {{pid: {pid}}}}}\n")
+    (files / ".a.yaml").rename(files / "a.yaml")
+    (job,) = eventually(running)
+    (task,) = s.json(f"/api/v1/jobs/{job}/tasks")["tasks"]
+    assert task["name"] == "web" and task["processes"] == 1
+    assert f'baro_task_processes{{job="{job}",task="web"}} 1\n' in s.ask("/metrics")[2].decode()
+    status, _, page = s.ask(f"/jobs/{job}/report")
+    assert status == 200 and b"web" in page
+    (observer,) = children(s.process.pid)
+    os.kill(observer, signal.SIGKILL)
+    (second,) = eventually(lambda: [i for i in running() if i != job])
+    (files / "a.yaml").unlink()
+    eventually(lambda: s.json(f"/api/v1/jobs/{second}")["job"]["result"] == "detached" and not running())
+    assert s.json(f"/api/v1/jobs/{job}")["job"]["state"] == "ended"
+    status, text = s.stop()
+    assert status == 0 and re.findall("baro observe ended.*", text) == [
+        "baro observe ended unexpectedly (signal 9); it is started again in 1 s"
+    ]
+
+
 def test_wrong_options_of_the_observer(baro, work):
     if not pathlib.Path(baro).with_name("baro-serve").exists():
         pytest.skip("built without libmicrohttpd")
