@@ -13,6 +13,7 @@
 #include "base/span.h"
 #include "serve/observer_used.h"
 #include "serve/route.h"
+#include "serve/row.h"
 #include "serve/server.h"
 
 #define NUMBER 20u
@@ -20,43 +21,46 @@
 
 /* ---- states ---- */
 
+/* LOST: how it ended, or whether it has, is not known. */
 static const char *task_state(enum job_state state, const struct baro_tape_end *end)
 {
     if (state == JOB_RUNNING || state == JOB_NEW)
         return "ACTIVE";
     if (state == JOB_ENDED && end->ended && end->status_known)
         return WIFSIGNALED(end->status) ? "KILLED" : end->status ? "FAILED" : "SUCCESS";
-    return state == JOB_ENDED ? "SUCCESS" : "LOST";
+    return "LOST";
 }
 
-static const char *process_state(enum job_state state, const struct baro_tape_end *end, bool lives)
+/* The names of the processes of a job. */
+struct named {
+    char *name;
+    bool has_begun, lives;
+    size_t task; /* its position; SIZE_MAX: the job itself */
+};
+
+static const char *process_state(enum job_state state, const struct baro_tape_end *end, const struct named *p)
 {
     const char *task = task_state(state, end);
     if (strcmp(task, "ACTIVE") == 0)
-        return lives ? "RUNNING" : "SUCCESS";
+        return p->lives ? "RUNNING" : p->has_begun ? "LOST" : "WAITING";
     return task;
 }
-
-/* The names of the processes of a job, and whether each lives. */
-struct named {
-    char *name;
-    bool lives;
-    size_t task; /* its position; SIZE_MAX: the job itself */
-};
 
 /* Called with the lock of the job. */
 static size_t find_named(const struct job *job, const char *title, struct named *ret, size_t most)
 {
     int kind = baro_kind_find("task"), processes = baro_metric_find(kind, "processes", 9);
+    int started = baro_metric_find(kind, "processes_started", 17);
     size_t n = job->now ? baro_sample_entity_count(job->now, kind) : 0, k = 0;
     for (size_t i = 0; i < n && k < most; i++) {
         const struct baro_entity *e = baro_sample_entity(job->now, kind, i);
-        uint64_t living = 0;
+        uint64_t living = 0, all = 0;
         baro_entity_value(e, processes, &living);
-        ret[k++] = (struct named){strdup(baro_entity_name(e)), living > 0, i};
+        baro_entity_value(e, started, &all);
+        ret[k++] = (struct named){strdup(baro_entity_name(e)), all > 0, living > 0, i};
     }
     if (!n && most)
-        ret[k++] = (struct named){strdup(title), true, SIZE_MAX};
+        ret[k++] = (struct named){strdup(title), true, true, SIZE_MAX};
     return k;
 }
 
@@ -100,7 +104,7 @@ static void write_names(struct json *j, const struct view *v, const char *as, co
     json_key(j, as);
     json_begin(j, '[');
     for (size_t i = 0; i < v->n; i++) {
-        if (strcmp(process_state(v->state, &v->end, v->named[i].lives), state) == 0)
+        if (strcmp(process_state(v->state, &v->end, &v->named[i]), state) == 0)
             json_text(j, v->named[i].name);
     }
     json_end(j, ']');
@@ -128,6 +132,8 @@ static void write_task(struct request *q, struct job *job, struct json *j)
     json_double(j, (double)v.start_ns / 1e9);
     json_key(j, "state");
     json_text(j, state);
+    json_key(j, "result");
+    row_result(j, &v.end);
     json_key(j, "state_timestamp");
     json_double(j, strcmp(state, "ACTIVE") == 0 ? (double)v.start_ns / 1e9 : end_time(&v));
     json_key(j, "ports");
@@ -142,6 +148,7 @@ static void write_task(struct request *q, struct job *job, struct json *j)
     write_names(j, &v, "success", "SUCCESS");
     write_names(j, &v, "failed", "FAILED");
     write_names(j, &v, "killed", "KILLED");
+    write_names(j, &v, "lost", "LOST");
     json_end(j, '}');
     json_end(j, '}');
     view_done(job, &v);
@@ -149,7 +156,7 @@ static void write_task(struct request *q, struct job *job, struct json *j)
 
 static void write_process(const struct job *job, const struct view *v, const struct named *p, struct json *j)
 {
-    const char *state = process_state(v->state, &v->end, p->lives);
+    const char *state = process_state(v->state, &v->end, p);
     json_begin(j, '{');
     json_key(j, "process_name");
     json_text(j, p->name);

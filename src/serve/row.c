@@ -99,10 +99,9 @@ static void write_now(struct json *j, const struct job *job)
     json_end(j, '}');
 }
 
-static void write_result(struct json *j, const struct baro_tape_end *end)
+void row_result(struct json *j, const struct baro_tape_end *end)
 {
     struct buf b = {0};
-    json_key(j, "result");
     if (end->ended && end->status_known)
         report_status(end->status, &b);
     else if (end->detached || end->ended)
@@ -111,7 +110,14 @@ static void write_result(struct json *j, const struct baro_tape_end *end)
         json_text_n(j, (const char *)b.at, b.len);
     else
         json_null(j);
+    buf_done(&b);
+}
+
+static void write_result(struct json *j, const struct baro_tape_end *end)
+{
     bool is_known = end->ended && end->status_known;
+    json_key(j, "result");
+    row_result(j, end);
     json_key(j, "exit_status");
     if (is_known && WIFEXITED(end->status))
         json_i64(j, WEXITSTATUS(end->status));
@@ -119,7 +125,6 @@ static void write_result(struct json *j, const struct baro_tape_end *end)
         json_null(j);
     json_key(j, "exit_signal");
     json_text(j, is_known && WIFSIGNALED(end->status) ? baro_signal_name(WTERMSIG(end->status)) : NULL);
-    buf_done(&b);
 }
 
 static void write_head(struct json *j, const struct baro_header *h, const struct baro_tape_end *end)

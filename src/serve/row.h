@@ -3,10 +3,13 @@
 #ifndef SERVE_ROW_H
 #define SERVE_ROW_H
 
+#include "base/json.h"
 #include "serve/follow.h"
 
 /* Makes row and title of a job, with what is kept of it. Called with the lock of the job. */
 void row_make(const struct job *job, const struct baro_tape *tape, struct found *f);
+/* How it ended, as the row says it: a text or null. */
+void row_result(struct json *j, const struct baro_tape_end *end);
 /* The row of a tape that can't be read; found says so. */
 void row_error(const struct job *job, const char *text, struct found *f);
 

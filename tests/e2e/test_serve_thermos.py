@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """baro serve: the JSON of the Thermos observer."""
 
+import subprocess
+
 import pytest
 from serving import eventually, kept, running, serve  # noqa: F401 (fixtures)
 
@@ -82,3 +84,37 @@ def test_disk_of_tasks(serve, run, work, started):
     disk = {name: process["used"]["disk"] for name, process in processes.items()}
     assert disk["first"] >= 100_000 and disk["second"] >= 100_000 and disk["third"] is None
     assert both == disk["first"] + disk["second"]
+
+
+def test_how_a_job_ended(serve, run, work, started):
+    """SUCCESS is said of a job whose exit status is known to be 0, and of no other."""
+    (work / "tapes").mkdir()
+    lives, ends = started(["sleep", "600"]), started(["cat"], stdin=subprocess.PIPE)
+
+    def recorded(name, *options):
+        return run.popen(*options[:1], "-q", "-i", "100ms", "-o", work / "tapes" / f"{name}.baro", *options[1:])
+
+    for name, command in (("good", "true"), ("bad", "exit 3"), ("killed", "kill $$")):
+        recorded(name, "run", "--", "sh", "-c", command).wait()
+    left = recorded("left", "record", "--pid", lives.pid)
+    unknown = recorded("unknown", "record", "--pid", ends.pid)
+    s = serve(folder=work / "tapes")
+    eventually(lambda: {j["id"] for j in s.jobs(state="running")} == {"left", "unknown"})
+    assert s.json("/j/task/left")["left"]["state"] == "ACTIVE" and s.json("/j/task/left")["left"]["result"] is None
+    left.terminate()
+    ends.stdin.close()
+    ends.wait()
+    left.wait()
+    unknown.wait()
+    s.summed(5)
+    eventually(lambda: not s.jobs(state="running"))
+    states = {i: t for j in s.jobs() for i, t in s.json(f"/j/task/{j['id']}").items()}
+    assert {i: (t["state"], t["result"]) for i, t in states.items() if i != "unknown"} == {
+        "good": ("SUCCESS", "exit 0"),
+        "bad": ("FAILED", "exit 3"),
+        "killed": ("KILLED", "killed by SIGTERM"),
+        "left": ("LOST", "detached"),
+    }
+    # Where its exit is reported to the recorder, the status is known.
+    assert (states["unknown"]["state"], states["unknown"]["result"]) in (("LOST", "ended"), ("SUCCESS", "exit 0"))
+    assert states["left"]["processes"]["lost"] and not states["left"]["processes"]["success"]
