@@ -305,6 +305,7 @@ void sampler_resume(struct sampler *s, const struct baro_sample *last)
 {
     job_resume(s->sampling.job, last);
     own_cost_resume(&s->own, last);
+    socket_row_resume(&s->sockets, last);
     s->processes.samples = last->self[RECORDER_process_samples];
     s->job.lossy = last->self[RECORDER_lossy_intervals];
     job_row_lossy(&s->job);

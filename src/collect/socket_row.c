@@ -34,22 +34,32 @@ static uint64_t period(const struct socket_row *r)
     return ns < PERIOD_LEAST ? PERIOD_LEAST : ns < PERIOD_MOST ? ns : PERIOD_MOST;
 }
 
+static uint64_t known(const struct member *m, int id)
+{
+    return m->row.absent[id] ? 0 : m->row.value[id];
+}
+
+static struct owner_asked asked_of(const struct member *m)
+{
+    return (struct owner_asked){m->row.key, known(m, PROCESS_tcp_sent), known(m, PROCESS_tcp_received)};
+}
+
 /* Those that have ended and whose exit is not reported yet are among them: their sockets may end later. */
 static void ask(struct socket_row *r)
 {
     const struct tree *tree = &r->sampling->job->tree;
-    struct baro_key *keys = sockets_ask_begin(r->sockets);
+    struct owner_asked *asked = sockets_ask_begin(r->sockets);
     size_t n = 0;
     for (size_t i = 0; i < tree->n && n < OWNERS_MOST; i++) {
         if (tree->at[i] && tree->at[i]->row.key.start)
-            keys[n++] = tree->at[i]->row.key;
+            asked[n++] = asked_of(tree->at[i]);
     }
     for (const struct member *m = r->sampling->job->gone; m && n < OWNERS_MOST; m = m->list_next) {
         if (m->row.key.start)
-            keys[n++] = m->row.key;
+            asked[n++] = asked_of(m);
     }
     for (const struct job_late *one = r->sampling->job->late; one && n < OWNERS_MOST; one = one->next)
-        keys[n++] = one->member->row.key;
+        asked[n++] = asked_of(one->member);
     sockets_ask_end(r->sockets, n);
     r->asked_ns = r->sampling->now_ns;
 }
@@ -174,6 +184,28 @@ static bool tick(void *state, const struct collector_tick *t)
     if (t->last && sockets_wait(r->sockets, LAST_MOST))
         taken |= take(r);
     return taken;
+}
+
+static uint64_t then(const struct baro_sample *last, enum job_metric id)
+{
+    return last->job_absent[id] ? 0 : last->job[id];
+}
+
+/* What was sent meanwhile is not known. */
+void socket_row_resume(struct socket_row *r, const struct baro_sample *last)
+{
+    const struct sockets_totals before = {.sent = then(last, JOB_tcp_sent),
+                                          .received = then(last, JOB_tcp_received),
+                                          .unattributed_sent = then(last, JOB_tcp_unattributed_sent),
+                                          .unattributed_received = then(last, JOB_tcp_unattributed_received),
+                                          .net_sent = then(last, JOB_net_sent),
+                                          .net_received = then(last, JOB_net_received),
+                                          .net_absent = last->job_absent[JOB_net_sent],
+                                          .is_bound = true,
+                                          .any = !last->job_absent[JOB_tcp_sent]};
+    prepare(r);
+    if (r->sockets)
+        sockets_resume(r->sockets, &before);
 }
 
 /* A lower bound of 0 is no value where no socket was ever read: those that there were ended before, or are hidden. */

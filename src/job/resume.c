@@ -19,6 +19,18 @@ static void rebase_to(struct member *m, const struct baro_process *then)
     memcpy(m->row.value, now, sizeof(now));
 }
 
+/* These are counted by socket, and not by the kernel for the process. */
+static void take_tcp(struct member *m, const struct baro_process *then)
+{
+    static const enum process_metric ids[] = {PROCESS_tcp_sent, PROCESS_tcp_received};
+    for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
+        if (then->absent[ids[i]] || m->row.absent[ids[i]] == BARO_ABSENT_NOT_ASKED)
+            continue;
+        m->row.value[ids[i]] = then->value[ids[i]];
+        m->row.absent[ids[i]] = BARO_PRESENT;
+    }
+}
+
 static const struct baro_process *find(const struct baro_sample *last, const struct member *m)
 {
     for (size_t i = 0; i < last->n; i++) {
@@ -45,6 +57,7 @@ static size_t resume_members(struct job *j, const struct baro_sample *last)
         if (then) {
             m->row.first_ns = then->first_ns;
             rebase_to(m, then);
+            take_tcp(m, then);
             known++;
         } else if (job_begin_ns(j, m->row.key.start) > last->t_ns && m->base) {
             memset(m->base, 0, BASE_MAX * sizeof(*m->base)); /* it began in between: all of it counts */

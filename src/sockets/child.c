@@ -195,7 +195,7 @@ static void read_all(struct reader *r)
     r->owners.base = first && r->options->attached;
     if (first)
         read_all_ends(r); /* if the recording attaches, they were before it */
-    owners_begin(&r->owners, r->asked.key, r->asked.n);
+    owners_begin(&r->owners, r->asked.of, r->asked.n);
     read_processes(r);
     for (size_t i = 0; i < r->places.n && (r->owners.n_inodes || r->owners.n_sockets); i++) {
         if (!r->places.at[i].reading)
@@ -231,7 +231,7 @@ static bool copy_asked(struct reader *r)
     uint32_t turn = r->asked_seen, again = r->asked_seen;
     if (!worker_copy(&r->asked.n, &from->asked.n, sizeof(r->asked.n), &from->asked_turn, &turn) ||
         r->asked.n > OWNERS_MOST ||
-        !worker_copy(r->asked.key, from->asked.key, r->asked.n * sizeof(*r->asked.key), &from->asked_turn, &again) ||
+        !worker_copy(r->asked.of, from->asked.of, r->asked.n * sizeof(*r->asked.of), &from->asked_turn, &again) ||
         turn != again)
         return false;
     r->asked_seen = turn;

@@ -139,12 +139,12 @@ static int by_start(const void *a, const void *b)
     return (one->key.pid > other->key.pid) - (one->key.pid < other->key.pid);
 }
 
-int owners_begin(struct owners *o, const struct baro_key *keys, size_t n)
+int owners_begin(struct owners *o, const struct owner_asked *asked, size_t n)
 {
     o->is_bound = o->is_bound || n > OWNERS_MOST;
     n = n < OWNERS_MOST ? n : OWNERS_MOST;
     for (size_t i = 0; i < n; i++)
-        o->next[i] = (struct owner){.key = keys[i]};
+        o->next[i] = (struct owner){.key = asked[i].key, .sent = asked[i].sent, .received = asked[i].received};
     qsort(o->next, n, sizeof(*o->next), by_start);
     for (size_t old = 0, new = 0; old < o->n; old++) {
         while (new < n && by_start(&o->next[new], &o->at[old]) < 0)

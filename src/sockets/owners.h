@@ -18,6 +18,11 @@
 
 #define OWNERS_MOST 8192u
 
+struct owner_asked {
+    struct baro_key key;
+    uint64_t sent, received; /* by what another worker has counted */
+};
+
 struct owner {
     struct baro_key key;
     uint64_t sent, received;
@@ -63,9 +68,9 @@ void owners_done(struct owners *o);
 /* A socket ended. */
 void owners_ended(struct owners *o, const struct diag_socket *s);
 
-/* A reading: owners_begin() with all processes, owners_hold() for each socket that one has open, owners_socket() for
- * each socket of the machine, owners_end(). Returns -ENOMEM, or 0. */
-int owners_begin(struct owners *o, const struct baro_key *keys, size_t n);
+/* A reading: owners_begin() with all processes and what is known of them if they are new here, owners_hold() for each
+ * socket that one has open, owners_socket() for each socket of the machine, owners_end(). Returns -ENOMEM, or 0. */
+int owners_begin(struct owners *o, const struct owner_asked *asked, size_t n);
 int owners_hold(struct owners *o, size_t owner, uint32_t inode);
 int owners_socket(struct owners *o, const struct diag_socket *s);
 void owners_end(struct owners *o);

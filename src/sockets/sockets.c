@@ -25,6 +25,7 @@ int sockets_new(struct sockets **ret, const struct sockets_options *options, str
     if (!s)
         return error_set(err, -ENOMEM, "out of memory");
     s->options = *options;
+    s->before.net_absent = BARO_ABSENT_NOT_YET;
     const struct worker_options o = {.shared_bytes = sizeof(struct sockets_shared),
                                      .stuck_after_ns = STUCK_AFTER,
                                      .live = sockets_live,
@@ -39,6 +40,11 @@ int sockets_new(struct sockets **ret, const struct sockets_options *options, str
     return 0;
 }
 
+void sockets_resume(struct sockets *s, const struct sockets_totals *before)
+{
+    s->before = *before;
+}
+
 static struct sockets_shared *shared_of(const struct sockets *s)
 {
     return worker_shared(s->worker);
@@ -46,10 +52,10 @@ static struct sockets_shared *shared_of(const struct sockets *s)
 
 /* ---- asking ---- */
 
-struct baro_key *sockets_ask_begin(struct sockets *s)
+struct owner_asked *sockets_ask_begin(struct sockets *s)
 {
     worker_write_begin(&shared_of(s)->asked_turn);
-    return shared_of(s)->asked.key;
+    return shared_of(s)->asked.of;
 }
 
 void sockets_ask_end(struct sockets *s, size_t n)
@@ -81,6 +87,15 @@ static bool copy_answer(struct sockets *s)
     return true;
 }
 
+static void add_net(struct sockets_totals *t, const struct sockets_totals *before)
+{
+    if (before->net_absent)
+        return;
+    t->net_received += before->net_received;
+    t->net_sent += before->net_sent;
+    t->net_absent = BARO_PRESENT;
+}
+
 bool sockets_take(struct sockets *s, struct sockets_totals *ret, const struct owner **ret_rows)
 {
     if (!copy_answer(s))
@@ -90,6 +105,7 @@ bool sockets_take(struct sockets *s, struct sockets_totals *ret, const struct ow
     s->last.received += s->before.received;
     s->last.unattributed_sent += s->before.unattributed_sent;
     s->last.unattributed_received += s->before.unattributed_received;
+    add_net(&s->last, &s->before);
     s->last.is_bound = s->last.is_bound || s->before.is_bound;
     s->last.any = s->last.any || s->before.any;
     *ret = s->last;

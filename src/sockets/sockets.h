@@ -37,8 +37,10 @@ void sockets_probe(struct sockets_probe *ret);
 struct sockets;
 
 int sockets_new(struct sockets **ret, const struct sockets_options *options, struct baro_error *err);
-/* Asks for a reading of the processes keys[0 .. n), which are written in between; there is room for OWNERS_MOST. */
-struct baro_key *sockets_ask_begin(struct sockets *s);
+/* Adds to all that is counted what another recorder has counted. Before the first reading. */
+void sockets_resume(struct sockets *s, const struct sockets_totals *before);
+/* Asks for a reading of n processes, which are written in between; there is room for OWNERS_MOST. */
+struct owner_asked *sockets_ask_begin(struct sockets *s);
 void sockets_ask_end(struct sockets *s, size_t n);
 /* Takes the last reading. Returns false if there is none that was not taken; the rows are valid until the next call. */
 bool sockets_take(struct sockets *s, struct sockets_totals *ret, const struct owner **ret_rows);

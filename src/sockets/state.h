@@ -7,7 +7,7 @@
 
 struct sockets_asked {
     size_t n;
-    struct baro_key key[OWNERS_MOST];
+    struct owner_asked of[OWNERS_MOST];
 };
 
 struct sockets_answer {

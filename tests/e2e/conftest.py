@@ -502,8 +502,8 @@ def started():
 
 @pytest.fixture
 def fuse(tmp_path):
-    """fuse(): mounts fuse_files.py and returns its process, with `.folder`, `.hang()`, `.hang_reads()`, `.held()` and `.resume()`. fuse("EINVAL"):
-    fsync(2) fails with that error. The test is skipped if mounting is not possible."""
+    """fuse(): mounts fuse_files.py and returns its process, with `.folder`, `.hang()`, `.hang_reads()`, `.held()` and
+    `.resume()`. fuse("EINVAL"): fsync(2) fails with that error. The test is skipped if mounting is not possible."""
     servers = []
 
     def mount(*options):

@@ -227,6 +227,73 @@ def used_ns(run, tape, pid):
     return max([r["cpu_ns"] or 0 for r in run.export(tape, "process") if r["pid"] == pid], default=0)
 
 
+# Sends 1,000 bytes to its child again and again until "stop" is there, and writes how much to "sent"; both end when
+# "close" is there.
+TALKER = """
+import os, pathlib, socket, sys, time
+l = socket.create_server(("127.0.0.1", 0))
+if not os.fork():
+    a, _ = l.accept()
+    l.close()
+    while a.recv(1 << 20):
+        pass
+    os._exit(0)
+c = socket.create_connection(l.getsockname())
+l.close()
+sent = 0
+there = pathlib.Path(sys.argv[1])
+while not (there / "stop").exists():
+    c.sendall(b"x" * 1000)
+    sent += 1000
+    time.sleep(0.005)
+(there / "part").write_text(str(sent))
+(there / "part").rename(there / "sent")
+while not (there / "close").exists():
+    time.sleep(0.02)
+c.close()
+os.wait()
+"""
+
+
+@needs_root
+def test_tcp_goes_on(run, work, jobs, observer, wait_until):
+    """What was counted before the observer was killed stays; what was sent meanwhile is missing, and marked."""
+    job = jobs("talker", [PYTHON, "-S", "-c", TALKER, work])
+    observer.start("-m", "default,tcp", "-i", "50ms")
+    tape = observer.tape(job)
+
+    def sent(entity):
+        rows = run.export(tape, entity)
+        return [(r.get("pid"), r["tcp_sent_bytes"]) for r in rows if r["tcp_sent_bytes"] is not None]
+
+    wait_until(lambda: sent("job") and sent("job")[-1][1] > 20_000, "bytes on the tape")
+    for _ in range(2):
+        observer.p.kill()
+        observer.p.communicate()
+        before = sent("job")[-1][1]
+        observer.start("-m", "default,tcp", "-i", "50ms")
+        wait_until(lambda b=before: sent("job")[-1][1] > b + 20_000, "more bytes on the tape")
+    (work / "stop").touch()
+    truth = int(wait_until(lambda: (work / "sent").exists() and (work / "sent").read_text(), "the end of the transfer"))
+    rows = len(run.instants(tape))
+    wait_until(lambda: len(run.instants(tape)) > rows + 5, "more samples")
+    (work / "close").touch()
+    assert job.process.wait(60) == 0
+    await_end(run, tape)
+    summary = run.summary(tape)["job"]
+    assert summary["tcp_is_lower_bound"] and summary["tcp_sent_bytes"] == sent("job")[-1][1]
+    for entity in ("job", "process"):
+        values = sent(entity)
+        for pid in {p for p, _ in values}:
+            mine = [v for p, v in values if p == pid]
+            assert mine == sorted(mine), (entity, pid)
+    assert before + 20_000 < sent("job")[-1][1] <= truth
+    ends = {e["pid"]: e for e in run.export(tape, "exit")}
+    assert ends[job.process.pid]["tcp_sent_bytes"] == sent("job")[-1][1]
+    assert ends[job.process.pid]["tcp_is_lower_bound"]
+
+
+
 @needs_root
 @pytest.mark.parametrize("wakes", ["computes", "forks", "joined"])
 def test_idle_groups_rest(run, work, jobs, observer, started, wait_until, wakes):

@@ -41,7 +41,7 @@ static void the_first_that_started_has_it(void **state)
     (void)state;
     assert_int_equal(owners_init(&o), 0);
     o.ends_known = true;
-    owners_begin(&o, (struct baro_key[]){child, parent}, 2);
+    owners_begin(&o, (struct owner_asked[]){{.key = child}, {.key = parent}}, 2);
     assert_true(baro_key_equal(o.at[0].key, parent)); /* the pid is larger, the start is earlier */
     owners_hold(&o, 0, 77);
     owners_hold(&o, 1, 77);
@@ -68,17 +68,17 @@ static void growth_counts_for_who_has_it_then(void **state)
     (void)state;
     assert_int_equal(owners_init(&o), 0);
     o.ends_known = true;
-    owners_begin(&o, (struct baro_key[]){parent, child}, 2);
+    owners_begin(&o, (struct owner_asked[]){{.key = parent}, {.key = child}}, 2);
     owners_hold(&o, 0, 77);
     see(&o, 1, 77, 10, 20);
     owners_end(&o);
-    owners_begin(&o, (struct baro_key[]){late, parent, child}, 3);
+    owners_begin(&o, (struct owner_asked[]){{.key = late}, {.key = parent}, {.key = child}}, 3);
     owners_hold(&o, 1, 77);
     see(&o, 1, 77, 15, 20);
     owners_end(&o);
     assert_int_equal(o.at[0].sent, 10);
     assert_int_equal(o.at[1].sent, 5);
-    owners_begin(&o, (struct baro_key[]){late, parent}, 2);
+    owners_begin(&o, (struct owner_asked[]){{.key = late}, {.key = parent}}, 2);
     see(&o, 1, 0, 17, 21); /* nobody holds it, and what it had is still sent */
     owners_end(&o);
     end(&o, 1, 18, 22);
@@ -88,6 +88,29 @@ static void growth_counts_for_who_has_it_then(void **state)
     assert_int_equal(o.sent, 18);
     assert_int_equal(o.received, 22);
     assert_false(o.is_bound);
+    owners_done(&o);
+}
+
+/* What another worker has counted for a process stays with it; the job's sums are the recorder's to add. */
+static void another_worker_goes_on(void **state)
+{
+    struct owners o;
+    (void)state;
+    assert_int_equal(owners_init(&o), 0);
+    o.ends_known = o.base = true;
+    owners_begin(&o, (struct owner_asked[]){{parent, 1000, 2000}, {child, 5, 6}}, 2);
+    owners_hold(&o, 0, 77);
+    see(&o, 1, 77, 900, 1800);
+    owners_end(&o);
+    assert_int_equal(o.at[0].sent, 1000);
+    owners_begin(&o, (struct owner_asked[]){{parent, 1000, 2000}, {child, 5, 6}}, 2);
+    owners_hold(&o, 0, 77);
+    see(&o, 1, 77, 910, 1801);
+    owners_end(&o);
+    assert_int_equal(o.at[0].sent, 1010);
+    assert_int_equal(o.at[0].received, 2001);
+    assert_int_equal(o.at[1].sent, 5);
+    assert_int_equal(o.sent, 10);
     owners_done(&o);
 }
 
@@ -130,7 +153,7 @@ static void one_that_was_accepted_counts_for_who_listens(void **state)
     assert_int_equal(owners_init(&o), 0);
     o.ends_known = true;
     for (int reading = 0; reading < 2; reading++) {
-        owners_begin(&o, (struct baro_key[]){parent, child}, 2);
+        owners_begin(&o, (struct owner_asked[]){{.key = parent}, {.key = child}}, 2);
         owners_hold(&o, 0, 70);
         owners_hold(&o, 1, 71);
         listens(&o, 1, 70, 0, 80);
@@ -148,7 +171,7 @@ static void one_that_was_accepted_counts_for_who_listens(void **state)
     end_at(&o, 31, 4, 81);
     assert_int_equal(o.unattributed_sent, 7);
     assert_true(o.is_bound);
-    owners_begin(&o, &parent, 1); /* the child has ended, and its socket with it */
+    owners_begin(&o, &(struct owner_asked){.key = parent}, 1); /* the child has ended, and its socket with it */
     end_at(&o, 32, 5, 80);
     assert_int_equal(o.sent, 35);
     owners_end(&o);
@@ -165,12 +188,12 @@ static void sockets_of_others(void **state)
     (void)state;
     assert_int_equal(owners_init(&o), 0);
     o.ends_known = true;
-    owners_begin(&o, &parent, 1);
+    owners_begin(&o, &(struct owner_asked){.key = parent}, 1);
     see(&o, 1, 77, 10, 20);
     see(&o, 2, 78, 10, 20);
     see(&o, 3, 79, 10, 20);
     owners_end(&o);
-    owners_begin(&o, &parent, 1);
+    owners_begin(&o, &(struct owner_asked){.key = parent}, 1);
     owners_hold(&o, 0, 78);
     see(&o, 1, 77, 11, 21);
     see(&o, 2, 78, 12, 22);
@@ -191,12 +214,12 @@ static void one_that_vanishes_is_a_lower_bound(void **state)
     struct owners o;
     (void)state;
     assert_int_equal(owners_init(&o), 0);
-    owners_begin(&o, &parent, 1);
+    owners_begin(&o, &(struct owner_asked){.key = parent}, 1);
     owners_hold(&o, 0, 77);
     see(&o, 1, 77, 10, 20);
     owners_end(&o);
     assert_false(o.is_bound);
-    owners_begin(&o, &parent, 1);
+    owners_begin(&o, &(struct owner_asked){.key = parent}, 1);
     owners_end(&o);
     assert_true(o.is_bound);
     assert_int_equal(o.n_sockets, 0);
@@ -210,11 +233,11 @@ static void the_base_is_not_counted(void **state)
     (void)state;
     assert_int_equal(owners_init(&o), 0);
     o.base = o.ends_known = true;
-    owners_begin(&o, &parent, 1);
+    owners_begin(&o, &(struct owner_asked){.key = parent}, 1);
     owners_hold(&o, 0, 77);
     see(&o, 1, 77, 10, 20);
     owners_end(&o);
-    owners_begin(&o, &parent, 1);
+    owners_begin(&o, &(struct owner_asked){.key = parent}, 1);
     owners_hold(&o, 0, 77);
     owners_hold(&o, 0, 78);
     see(&o, 1, 77, 11, 25);
@@ -233,7 +256,7 @@ static void many(void **state)
     assert_int_equal(owners_init(&o), 0);
     o.ends_known = true;
     for (uint64_t round = 0; round < 20; round++) {
-        owners_begin(&o, &parent, 1);
+        owners_begin(&o, &(struct owner_asked){.key = parent}, 1);
         for (uint64_t i = 1; i <= 1000; i++) {
             owners_hold(&o, 0, (uint32_t)(round * 1000 + i));
             see(&o, round * 1000 + i, (uint32_t)(round * 1000 + i), 1, 2);
@@ -312,6 +335,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_that_started_has_it),
         cmocka_unit_test(growth_counts_for_who_has_it_then),
+        cmocka_unit_test(another_worker_goes_on),
         cmocka_unit_test(what_ended_unseen_is_not_attributed),
         cmocka_unit_test(one_that_was_accepted_counts_for_who_listens),
         cmocka_unit_test(sockets_of_others),
