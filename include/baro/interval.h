@@ -129,6 +129,16 @@ BARO_API int baro_interval_exit_derived(const struct baro_interval *between, con
  */
 BARO_API bool baro_process_began_after(const struct baro_header *header, const struct baro_process *p, uint64_t t_ns);
 
+/**
+ * When a process began, in the time of its tape. Start times are counted in clock ticks, of 10 ms mostly. Example: one
+ * that began in the tick from 5.10 to 5.11 s began at 5.104 s where it was known at 5.104 s, from the event of its
+ * fork; where a scan found it at 5.3 s, it began at 5.10 s.
+ * @param start_ticks baro_process_start_ticks() or baro_exit_start_ticks()
+ * @param known_ns a time at which it had begun, such as baro_process_first_ns(), or when it ended
+ * @return known_ns where the tape's header does not say more
+ */
+BARO_API uint64_t baro_process_begin_ns(const struct baro_header *header, uint64_t start_ticks, uint64_t known_ns);
+
 /* ---- derived metrics ---- */
 
 /**

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "derive/derive.h"
 
+#include "base/clock.h"
 #include "sample/sample.h"
 
 /* What is left of a zombie holds no memory and no files; it owes no value. */
@@ -69,6 +70,25 @@ int derive_rate(uint64_t t0_ns, uint64_t v0, uint64_t t1_ns, uint64_t v1, double
         return BARO_ABSENT_UNKNOWN;
     *ret = (double)(v1 - v0) * 1e9 / (double)(t1_ns - t0_ns);
     return BARO_PRESENT;
+}
+
+struct derive_ticks derive_ticks_of(const struct baro_header *h)
+{
+    return (struct derive_ticks){h->start_boottime_ns, h->clk_tck};
+}
+
+uint64_t derive_tick_ns(const struct derive_ticks *t, uint64_t ticks, uint64_t later)
+{
+    if (!ticks || !t->boottime_ns || !t->per_second || ticks / t->per_second > UINT64_MAX / NS_PER_SEC - 2)
+        return UINT64_MAX;
+    ticks += later;
+    uint64_t at = ticks / t->per_second * NS_PER_SEC + ticks % t->per_second * (NS_PER_SEC / t->per_second);
+    return at > t->boottime_ns ? at - t->boottime_ns : 0;
+}
+
+uint64_t derive_begin_ns(const struct derive_ticks *t, uint64_t start_ticks, uint64_t known_ns)
+{
+    return derive_tick_ns(t, start_ticks, 1) <= known_ns ? derive_tick_ns(t, start_ticks, 0) : known_ns;
 }
 
 /* The sum of some counters. The first is there on each kernel; what an older kernel does not count is left out. */

@@ -11,6 +11,7 @@
 #include "metric/ids.h"
 
 struct baro_entity;
+struct baro_header;
 struct baro_process;
 struct baro_sample;
 
@@ -37,6 +38,17 @@ int derive_adds_up(enum process_metric metric);
 /* Growth of a counter a second, in its unit a second. Returns 0, or BARO_ABSENT_UNKNOWN where it fell (another counter
  * than before) or no time passed. */
 int derive_rate(uint64_t t0_ns, uint64_t v0, uint64_t t1_ns, uint64_t v1, double *ret);
+
+/* Start times of processes are counted in ticks since the machine was booted, of 10 ms mostly. */
+struct derive_ticks {
+    uint64_t boottime_ns; /* when the tape began */
+    uint32_t per_second;  /* 0: not known */
+};
+struct derive_ticks derive_ticks_of(const struct baro_header *h);
+/* A start time in the tape's time, `later` ticks later; UINT64_MAX: not known. */
+uint64_t derive_tick_ns(const struct derive_ticks *t, uint64_t start_ticks, uint64_t later);
+/* baro_process_begin_ns() */
+uint64_t derive_begin_ns(const struct derive_ticks *t, uint64_t start_ticks, uint64_t known_ns);
 
 /* The metrics that busy time is the sum of. The first is there on each kernel; another one may be absent. */
 #define DERIVE_HOST_BUSY                                                                                               \

@@ -46,18 +46,24 @@ void fact_task_uss_mean(const struct baro_summary *s, int of, size_t row, struct
     value_u64(ret, absent, v);
 }
 
+/* The end of a process is reported a little later: over a short interval that may be more than the machine has. */
+static double at_most_all(const struct baro_summary *s, double cores)
+{
+    return s->cpus && cores > s->cpus ? s->cpus : cores;
+}
+
 void fact_task_cores(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     const struct task_row *one = &s->tasks.at[row];
     double mean = 0, peak = 0;
     if (of == TASK_CORES_MEAN || of == TASK_CORES_PEAK) {
         int absent = task_row_cores(one, &mean, &peak);
-        value_real(ret, absent, of == TASK_CORES_MEAN ? mean : peak);
+        value_real(ret, absent, at_most_all(s, of == TASK_CORES_MEAN ? mean : peak));
         return;
     }
     bool known = one->process.time_ns > 0;
     value_real(ret, known ? BARO_PRESENT : BARO_ABSENT_NOT_YET,
-               of == TASK_ONE_CORES_PEAK ? one->process.peak
+               of == TASK_ONE_CORES_PEAK ? at_most_all(s, one->process.peak)
                : known                   ? one->process.used_ns / one->process.time_ns
                                          : 0);
 }

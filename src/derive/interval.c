@@ -115,25 +115,26 @@ int baro_sample_sum(const struct baro_sample *s, int metric, struct baro_sum *re
 
 /* ---- members that come and go ---- */
 
-/* Start times are counted in ticks, of 10 ms mostly. Returns the end of the tick in which a process began, since the
- * tape began; UINT64_MAX: not known. The machine may have slept since: then it began earlier. */
-static uint64_t begin_of(const struct baro_header *h, uint64_t start_ticks)
+static struct derive_ticks ticks_of(const struct baro_header *h)
 {
-    uint32_t ticks = h ? baro_header_clock_ticks(h) : 0;
-    uint64_t boot = h ? baro_header_start_boottime_ns(h) : 0;
-    if (!ticks || !boot || !start_ticks)
-        return UINT64_MAX;
-    start_ticks++;
-    uint64_t at = start_ticks / ticks * NS_PER_SEC + start_ticks % ticks * (NS_PER_SEC / ticks);
-    return at > boot ? at - boot : 0;
+    return h ? derive_ticks_of(h) : (struct derive_ticks){0};
 }
 
-/* Of a fork event the time is known. Example of a process that was found by a scan at 1.7 s: it began in the tick that
- * ended at 1.65 s, so after a sample at 1.6 s, and not after one at 1.68 s. */
+/* The end of the tick in which a process began, since the tape began; UINT64_MAX: not known. The machine may have slept
+ * since: then it began earlier. */
+static uint64_t begin_of(const struct baro_header *h, uint64_t start_ticks)
+{
+    struct derive_ticks ticks = ticks_of(h);
+    return derive_tick_ns(&ticks, start_ticks, 1);
+}
+
+/* Example of a process that was found by a scan at 1.7 s: it began in the tick that ended at 1.65 s, so after a sample
+ * at 1.6 s, and not after one at 1.68 s. A process that an event names may have been forked long before, too: one that
+ * executes a program that a rule fits is known from then on. */
 static bool began_after(const struct baro_header *h, enum baro_origin origin, uint64_t start_ticks, uint64_t first_ns,
                         uint64_t t_ns)
 {
-    uint64_t begin = origin == BARO_ORIGIN_EVENT ? UINT64_MAX : begin_of(h, start_ticks);
+    uint64_t begin = begin_of(h, start_ticks);
     if (origin == BARO_ORIGIN_TARGET && begin == UINT64_MAX)
         return false; /* it may have run before it was found */
     return (begin < first_ns ? begin : first_ns) > t_ns;
@@ -142,6 +143,12 @@ static bool began_after(const struct baro_header *h, enum baro_origin origin, ui
 bool baro_process_began_after(const struct baro_header *header, const struct baro_process *p, uint64_t t_ns)
 {
     return began_after(header, p->origin, p->key.start, p->first_ns, t_ns);
+}
+
+uint64_t baro_process_begin_ns(const struct baro_header *header, uint64_t start_ticks, uint64_t known_ns)
+{
+    struct derive_ticks ticks = ticks_of(header);
+    return derive_begin_ns(&ticks, start_ticks, known_ns);
 }
 
 /* The counter that a derived metric of processes is the growth of; -1: it is no such one. */

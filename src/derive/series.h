@@ -57,7 +57,8 @@ struct baro_series {
     struct counter *counter;
     size_t n_counters;
     const struct baro_tape *tape;
-    bool begun;         /* a sample was read */
+    bool begun;         /* a sample was read, the last one at before_ns */
+    uint64_t before_ns;
     bool from_start;    /* the first one is the tape's first: what processes had used then is of this recording */
     bool failed;        /* out of memory */
 };

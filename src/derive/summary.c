@@ -81,6 +81,7 @@ struct baro_summary *summary_new(const struct baro_header *h)
     s->own_cgroup = strcmp(h->cgroup_mode, "own") == 0;
     s->is_cgroup = s->group_counts || strcmp(h->cgroup_mode, "members") == 0;
     machine_init(&s->machine);
+    s->tasks.ticks = derive_ticks_of(h);
     copy_text(s->host, sizeof(s->host), h->host);
     copy_text(s->kernel, sizeof(s->kernel), h->kernel);
     copy_text(s->machine_type, sizeof(s->machine_type), h->machine);

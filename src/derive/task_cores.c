@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "derive/task_cores.h"
 
-#include "baro/interval.h"
-
 #define OLD_NS 60000000000ull /* a process that had no row for a minute is forgotten when room is needed */
 
 /* Example: 1.50 s at +2.0 s and 1.75 s at +2.5 s are 0.5 cores; a row at +2.55 s waits for the next one. */
 void task_cores_add(struct task_cores *c, struct last_table *last, const struct baro_process *p, int cpu_metric,
-                    uint64_t t_ns, uint64_t before_ns)
+                    uint64_t t_ns, uint64_t begin_ns)
 {
     uint64_t cpu;
     bool added;
@@ -16,10 +14,8 @@ void task_cores_add(struct task_cores *c, struct last_table *last, const struct 
     struct last *b = last_get(last, baro_process_id(p), t_ns > OLD_NS ? t_ns - OLD_NS : 0, &added);
     if (!b)
         return;
-    if (added) {
-        bool is_new = baro_process_began_after(NULL, p, before_ns);
-        *b = (struct last){baro_process_id(p), is_new ? baro_process_first_ns(p) : t_ns, is_new ? 0 : cpu};
-    }
+    if (added) /* what one that began before had used until now lies in no interval */
+        *b = (struct last){baro_process_id(p), begin_ns ? begin_ns : t_ns, begin_ns ? 0 : cpu};
     if (t_ns < b->t_ns + TASK_CORES_WITHIN || cpu < b->value)
         return;
     double used = (double)(cpu - b->value), time = (double)(t_ns - b->t_ns);

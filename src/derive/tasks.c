@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "baro/interval.h"
+#include "sample/sample.h"
 
 static const struct {
     const char *metric;
@@ -63,16 +63,6 @@ static struct task_row *task_of(struct tasks *t, const struct baro_entity *e)
     return one;
 }
 
-static void add_cores(struct task_row *one, uint64_t t_ns, uint64_t cpu_ns)
-{
-    if (one->t_ns && t_ns < one->t_ns + TASK_CORES_WITHIN)
-        return;
-    double cores = one->t_ns ? (double)(cpu_ns - one->cpu_ns) / (double)(t_ns - one->t_ns) : 0;
-    one->cores_peak = cores > one->cores_peak ? cores : one->cores_peak;
-    one->t_ns = t_ns;
-    one->cpu_ns = cpu_ns;
-}
-
 /* For the mean over all rows of its processes. Example: two samples of two processes with 10 and 30 MB each are four
  * rows, and 20 MB. A process of which it is not known does not count. */
 static void add_uss(struct task_row *one, const uint64_t *value, const uint8_t *absent)
@@ -115,7 +105,8 @@ static void add_row(struct task_row *one, uint64_t t_ns, const uint64_t *value, 
     for (int i = TASK_FIELD_IO_READ; i <= TASK_FIELD_IO_WCHAR; i++)
         one->is_bound[i] = one->value[TASK_FIELD_IO_UNREAD] > 0;
     one->is_bound[TASK_FIELD_STARTED] = is_short;
-    add_cores(one, t_ns, value[TASK_FIELD_CPU]);
+    if (!absent[TASK_FIELD_CPU])
+        derive_peak_add(&one->cores, t_ns, value[TASK_FIELD_CPU]);
 }
 
 static void add_processes(struct tasks *t, const struct baro_sample *s)
@@ -128,10 +119,11 @@ static void add_processes(struct tasks *t, const struct baro_sample *s)
             continue;
         for (size_t tried = 0; tried < t->n && t->at[at].id != id; tried++)
             at = at + 1 < t->n ? at + 1 : 0;
+        uint64_t begin_ns = derive_begin_ns(&t->ticks, p->key.start, p->first_ns);
+        begin_ns = begin_ns > t->before_ns ? begin_ns : 0;
         if (at < t->n && t->at[at].id == id)
-            task_cores_add(&t->at[at].process, &t->last, p, t->process_cpu, baro_sample_t_ns(s), t->before_ns);
+            task_cores_add(&t->at[at].process, &t->last, p, t->process_cpu, s->t_ns, begin_ns);
     }
-    t->before_ns = baro_sample_t_ns(s);
 }
 
 static void find_metrics(struct tasks *t)
@@ -162,6 +154,7 @@ int tasks_add(struct tasks *t, const struct baro_sample *s)
     }
     if (t->n)
         add_processes(t, s);
+    t->before_ns = s->t_ns;
     return code;
 }
 
@@ -206,7 +199,7 @@ int task_row_cores(const struct task_row *one, double *ret_mean, double *ret_pea
 {
     if (one->absent[TASK_FIELD_CPU] != BARO_PRESENT || !one->value[TASK_FIELD_ACTIVE])
         return BARO_ABSENT_NOT_YET;
-    double peak = one->cores_peak > one->process.peak ? one->cores_peak : one->process.peak;
+    double peak = one->cores.rate / 1e9 > one->process.peak ? one->cores.rate / 1e9 : one->process.peak;
     *ret_mean = (double)one->value[TASK_FIELD_CPU] / (double)one->value[TASK_FIELD_ACTIVE];
     *ret_peak = peak > *ret_mean ? peak : *ret_mean;
     return BARO_PRESENT;

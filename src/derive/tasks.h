@@ -5,6 +5,7 @@
 
 #include "baro/sample.h"
 #include "base/last.h"
+#include "derive/derive.h"
 #include "derive/task_cores.h"
 
 /* What is taken from the rows of a task: the last value, or the largest sum of all samples. */
@@ -48,21 +49,21 @@ struct task_row {
     uint64_t value[TASK_FIELDS];
     uint8_t absent[TASK_FIELDS];
     bool is_bound[TASK_FIELDS];
-    uint64_t t_ns, cpu_ns; /* where the interval for cores_peak begins; t_ns 0: nowhere yet */
-    double cores_peak;
+    struct derive_peak cores;
     struct task_cores process;
     double uss_sum; /* of all rows of its processes, and how many of them had it */
     uint64_t uss_rows;
     bool any_unread; /* at some sample pss and uss of some process were not known */
 };
 
-/* Begins as all zero. */
+/* Begins as all zero but for ticks. */
 struct tasks {
     struct task_row *at;
     size_t n;
     int metric[TASK_FIELDS], process_cpu, process_task;
     struct last_table last; /* CPU time of each process */
     uint64_t before_ns;     /* when the sample before was */
+    struct derive_ticks ticks;
 };
 
 /* Returns 0, or -ENOMEM: a task is missing. Allocates nothing once the tasks are known. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "baro/interval.h"
 #include "encode/encode.h"
 #include "encode/trace_parts.h"
 
@@ -103,24 +103,6 @@ static void forget(struct trace_bars *b, size_t i, uint64_t free_ns)
         moved->value = i;
 }
 
-/*
- * When a process began, in the tape's time. Its start time is known to a clock tick, rounded down; when the recorder
- * first knew of it is later, but with fork events only by microseconds. So within that tick the latter is taken.
- * Example, ticks of 10 ms: start at tick 510 (5.100 s), known since 5.104 s: 5.104 s. Known since 5.3 s: 5.100 s.
- */
-static uint64_t begin_of(const struct trace_bars *b, const struct baro_process *p)
-{
-    uint64_t first_ns = baro_process_first_ns(p), ticks = baro_process_start_ticks(p),
-             zero_ns = baro_header_start_boottime_ns(b->header), hertz = baro_header_clock_ticks(b->header);
-    if (!ticks || !zero_ns || !hertz || hertz > NS_PER_SEC)
-        return first_ns;
-    uint64_t tick_ns = NS_PER_SEC / hertz;
-    if (ticks > UINT64_MAX / tick_ns)
-        return first_ns;
-    uint64_t start_ns = ticks * tick_ns > zero_ns ? ticks * tick_ns - zero_ns : 0;
-    return start_ns < first_ns && first_ns - start_ns >= tick_ns ? start_ns : first_ns;
-}
-
 static void add(struct trace_bars *b, const struct baro_process *p, uint64_t now_ns, struct trace_out *o)
 {
     if (b->n == b->cap) {
@@ -132,7 +114,8 @@ static void add(struct trace_bars *b, const struct baro_process *p, uint64_t now
         b->cap = grown(b->cap);
     }
     struct trace_life *l = &b->life[b->n];
-    *l = (struct trace_life){.id = baro_process_id(p), .begin_ns = begin_of(b, p), .seen_ns = now_ns};
+    *l = (struct trace_life){.id = baro_process_id(p), .seen_ns = now_ns};
+    l->begin_ns = baro_process_begin_ns(b->header, baro_process_start_ticks(p), baro_process_first_ns(p));
     l->lane = lane_of(b, l->begin_ns, o);
     set_free(b, l->lane, UINT64_MAX);
     if (!place(b, l->id, b->n, 1))

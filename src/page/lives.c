@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "baro/interval.h"
 
 static int metric(int kind, const char *name)
 {
@@ -68,18 +68,6 @@ static struct life *born(struct lives *l, uint32_t id)
     return &l->at[l->n++];
 }
 
-/* A process started before the recorder knew of it, by at most the interval; its start is counted in ticks of 10 ms. */
-static uint64_t begin_of(const struct lives *l, uint64_t start_ticks, uint64_t first_ns)
-{
-    uint32_t ticks = baro_header_clock_ticks(l->header);
-    uint64_t boot = baro_header_start_boottime_ns(l->header);
-    if (!ticks || !start_ticks || !boot)
-        return first_ns;
-    uint64_t at = start_ticks / ticks * NS_PER_SEC + start_ticks % ticks * (NS_PER_SEC / ticks);
-    uint64_t begin = at > boot ? at - boot : 0;
-    return begin < first_ns ? begin : first_ns;
-}
-
 static void name_it(struct lives *l, struct life *life, const char *name, const char *cmdline)
 {
     if (life->name == NAMES_NONE || strcmp(names_at(&l->names, life->name), name) != 0) {
@@ -111,7 +99,7 @@ static void add_process(struct lives *l, const struct baro_process *p)
     if (life->begin_ns == UINT64_MAX) {
         life->pid = baro_process_pid(p);
         life->start_ticks = baro_process_start_ticks(p);
-        life->begin_ns = begin_of(l, life->start_ticks, baro_process_first_ns(p));
+        life->begin_ns = baro_process_begin_ns(l->header, life->start_ticks, baro_process_first_ns(p));
     }
     if (!life->ppid) { /* the first one: the parent of an orphan is the wrapper */
         life->ppid = baro_process_ppid(p);
@@ -143,7 +131,7 @@ static void add_exit(struct lives *l, const struct baro_exit *e)
     life->end_ns = baro_exit_t_ns(e);
     life->has |= LIFE_ENDED;
     if (life->begin_ns == UINT64_MAX)
-        life->begin_ns = begin_of(l, life->start_ticks, life->end_ns);
+        life->begin_ns = baro_process_begin_ns(l->header, life->start_ticks, life->end_ns);
     if (baro_exit_value(e, l->metric.exit_elapsed, &v) == BARO_PRESENT)
         life->begin_ns = v < life->end_ns ? life->end_ns - v : 0;
     if (!life->ppid) {

@@ -133,6 +133,31 @@ def test_by_scans(recording, tool, monkeypatch, wait_until):
     assert table.split()[0] == ">2" and note.startswith("> at least")
 
 
+BURNED = """#!{python}
+import pathlib, sys, time
+while time.process_time() < 0.5:
+    pass
+pathlib.Path(sys.argv[1]).touch()
+time.sleep(1000)
+"""
+
+
+def test_cpu_time_from_before_the_recording_is_of_no_interval(recording, tool, work, started, wait_until):
+    gul = tool("gul", BURNED)
+    started([gul, work / "burned"])
+    wait_until((work / "burned").exists, "its CPU time")
+    r = recording("--match", gul.name)
+
+    def has_interval():
+        times = [t["t_ns"] for t in r.values() if t["process_samples"]]
+        return times and times[-1] - times[0] > 200e6
+
+    wait_until(has_interval, "an interval with it")
+    task = r.stop()[gul.name]
+    # Intervals are of 100 ms at least.
+    assert task["process_cores_peak"] <= task["cores_peak"] <= task["cpu_ns"] / 100e6 + 1e-6, task
+
+
 SPAWNS = """#!{python}
 import os, subprocess, sys, time
 for _ in range(4):

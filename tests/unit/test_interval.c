@@ -104,10 +104,26 @@ static void test_began_after(void **state)
     assert_true(baro_process_began_after(NULL, &p, 10 * SECOND)); /* it is only known when it was found */
     p.origin = BARO_ORIGIN_TARGET;
     assert_false(baro_process_began_after(NULL, &p, 10 * SECOND));
-    p.origin = BARO_ORIGIN_EVENT; /* when it was forked is known */
-    assert_true(baro_process_began_after(&header, &p, 10 * SECOND));
-    p.first_ns = 10 * SECOND;
+    p.origin = BARO_ORIGIN_EVENT; /* it executed a program of a task at 11 s: it had used something before */
     assert_false(baro_process_began_after(&header, &p, 10 * SECOND));
+    p.key.start = 101000;
+    assert_true(baro_process_began_after(&header, &p, 10 * SECOND));
+    p.first_ns = 10 * SECOND; /* when it was forked is known */
+    assert_false(baro_process_began_after(&header, &p, 10 * SECOND));
+}
+
+/* Tick 101050 is 10.50 to 10.51 s. */
+static void test_begin(void **state)
+{
+    (void)state;
+    assert_int_equal(baro_process_begin_ns(&header, 101050, 10504000000), 10504000000);
+    assert_int_equal(baro_process_begin_ns(&header, 101050, 10510000000), 10500000000);
+    assert_int_equal(baro_process_begin_ns(&header, 101050, 12 * SECOND), 10500000000);
+    assert_int_equal(baro_process_begin_ns(&header, 101050, 10 * SECOND), 10 * SECOND); /* the machine slept later */
+    assert_int_equal(baro_process_begin_ns(&header, 5000, 12 * SECOND), 0);
+    assert_int_equal(baro_process_begin_ns(&header, 0, 12 * SECOND), 12 * SECOND);
+    assert_int_equal(baro_process_begin_ns(&header, UINT64_MAX, 12 * SECOND), 12 * SECOND);
+    assert_int_equal(baro_process_begin_ns(NULL, 101050, 12 * SECOND), 12 * SECOND);
 }
 
 /* It had used 100 s before `baro record` began, then 4 s up to the sample at 10 s and 1 s more. Its exit has 5 s. */
@@ -166,6 +182,7 @@ int main(void)
         cmocka_unit_test(test_example),
         cmocka_unit_test(test_time_between_samples),
         cmocka_unit_test(test_began_after),
+        cmocka_unit_test(test_begin),
         cmocka_unit_test(test_ran_before_the_recording),
         cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_nothing_to_compare_with),
