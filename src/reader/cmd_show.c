@@ -14,16 +14,34 @@
 
 #define RATE_OVER (100 * NS_PER_MS) /* at least, so that 10 ms steps of the kernel don't look like bursts */
 
+static int process_metric(const char *name)
+{
+    return baro_metric_find(BARO_KIND_PROCESS, name, strlen(name));
+}
+
+static int job_metric(const char *name)
+{
+    return baro_metric_find(BARO_KIND_JOB, name, strlen(name));
+}
+
 static struct show_metrics find_metrics(void)
 {
-    static const char *const process[] = {"state", "cpu", "rss", "pss", "uss", "threads", "fds"};
-    static const char *const job[] = {"cpu", "cpu_bound", "processes", "pss_stale"};
-    int p[7], j[4];
-    for (size_t i = 0; i < 7; i++)
-        p[i] = baro_metric_find(BARO_KIND_PROCESS, process[i], strlen(process[i]));
-    for (size_t i = 0; i < 4; i++)
-        j[i] = baro_metric_find(BARO_KIND_JOB, job[i], strlen(job[i]));
-    return (struct show_metrics){p[0], p[1], p[2], p[3], p[4], p[5], p[6], j[0], j[1], j[2], j[3]};
+    return (struct show_metrics){.state = process_metric("state"),
+                                 .cpu = process_metric("cpu"),
+                                 .rss = process_metric("rss"),
+                                 .pss = process_metric("pss"),
+                                 .uss = process_metric("uss"),
+                                 .threads = process_metric("threads"),
+                                 .fds = process_metric("fds"),
+                                 .tcp_sent = process_metric("tcp_sent"),
+                                 .tcp_received = process_metric("tcp_received"),
+                                 .job_cpu = job_metric("cpu"),
+                                 .job_cpu_bound = job_metric("cpu_bound"),
+                                 .job_processes = job_metric("processes"),
+                                 .job_pss_stale = job_metric("pss_stale"),
+                                 .job_tcp_sent = job_metric("tcp_sent"),
+                                 .job_tcp_received = job_metric("tcp_received"),
+                                 .job_tcp_is_bound = job_metric("tcp_is_lower_bound")};
 }
 
 /* ---- which sample ---- */

@@ -10,8 +10,8 @@
 
 /* Ids of the process metrics that the table shows, and of the job's. */
 struct show_metrics {
-    int state, cpu, rss, pss, uss, threads, fds;
-    int job_cpu, job_cpu_bound, job_processes, job_pss_stale;
+    int state, cpu, rss, pss, uss, threads, fds, tcp_sent, tcp_received;
+    int job_cpu, job_cpu_bound, job_processes, job_pss_stale, job_tcp_sent, job_tcp_received, job_tcp_is_bound;
 };
 
 struct show {

@@ -15,7 +15,6 @@
 #include "encode/table.h"
 #include "encode/wrap.h"
 
-#define COLUMNS_WITH_TASK 11u
 
 enum form { FORM_COUNT, FORM_BYTES, FORM_LETTER };
 
@@ -54,6 +53,17 @@ static void command_cell(struct show *w, struct table *t, const struct forest *f
     }
     table_take(t, &b);
     buf_done(&b);
+}
+
+static bool has_tasks(const struct baro_sample *s)
+{
+    return baro_sample_entity_count(s, BARO_KIND_TASK) > 0;
+}
+
+static bool has_tcp(const struct show *w, const struct baro_sample *s)
+{
+    uint64_t v;
+    return baro_sample_job(s, w->metric.job_tcp_sent, &v) == BARO_PRESENT;
 }
 
 /* A line of the table: a process and what it is ordered by. */
@@ -110,7 +120,11 @@ static void process_cells(struct show *w, struct table *t, const struct baro_sam
     cell_of_value(t, p, w->metric.uss, FORM_BYTES);
     cell_of_value(t, p, w->metric.threads, FORM_COUNT);
     cell_of_value(t, p, w->metric.fds, FORM_COUNT);
-    if (t->columns == COLUMNS_WITH_TASK)
+    if (has_tcp(w, s)) {
+        cell_of_value(t, p, w->metric.tcp_sent, FORM_BYTES);
+        cell_of_value(t, p, w->metric.tcp_received, FORM_BYTES);
+    }
+    if (has_tasks(s))
         show_task_cell(s, p, t);
     command_cell(w, t, f, l->node, tree);
     buf_done(&b);
@@ -203,6 +217,22 @@ static void say_job(struct show *w, const struct baro_record *record, struct buf
     buf_byte(b, '\n');
 }
 
+static void say_tcp(const struct show *w, const struct baro_sample *s, struct buf *b)
+{
+    uint64_t sent = 0, received = 0, bound = 0;
+    if (!has_tcp(w, s))
+        return;
+    baro_sample_job(s, w->metric.job_tcp_sent, &sent);
+    baro_sample_job(s, w->metric.job_tcp_received, &received);
+    baro_sample_job(s, w->metric.job_tcp_is_bound, &bound);
+    const char *least = bound ? "at least " : "";
+    buf_printf(b, "tcp so far: sent %s", least);
+    fmt_bytes(b, sent);
+    buf_printf(b, ", received %s", least);
+    fmt_bytes(b, received);
+    buf_byte(b, '\n');
+}
+
 /* How many processes are shown: what was asked for, or what fits below the lines above the table, its titles and the
  * line of the rest. 0: all. */
 static size_t most_of(const struct show *w, const struct buf *above)
@@ -245,9 +275,9 @@ static int print_processes(struct show *w, const struct baro_record *record, con
 {
     static const char *const titles[] = {"PID", "S", "CORES", "CPU", "RSS", "PSS", "USS", "THR", "FDS"};
     const struct baro_sample *s = record->u.sample;
-    bool tasks = baro_sample_entity_count(s, BARO_KIND_TASK) > 0;
-    struct table t = {.columns = tasks ? COLUMNS_WITH_TASK : COLUMNS_WITH_TASK - 1,
-                      .right = {true, false, true, true, true, true, true, true, true},
+    bool tasks = has_tasks(s), tcp = has_tcp(w, s);
+    struct table t = {.columns = 10u + (tcp ? 2 : 0) + (tasks ? 1 : 0),
+                      .right = {true, false, true, true, true, true, true, true, true, tcp, tcp},
                       .drop = {6, 8, 7, 1, 5, 3},
                       .n_drop = 6};
     struct line *lines = calloc(f->n + 1, sizeof(*lines));
@@ -258,6 +288,10 @@ static int print_processes(struct show *w, const struct baro_record *record, con
         qsort(lines, all, sizeof(*lines), heavier);
     for (size_t i = 0; i < sizeof(titles) / sizeof(*titles); i++)
         table_text(&t, titles[i]);
+    if (tcp) {
+        table_text(&t, "SENT");
+        table_text(&t, "RECEIVED");
+    }
     if (tasks)
         table_text(&t, "TASK");
     table_text(&t, "COMMAND");
@@ -280,6 +314,7 @@ int show_text(struct show *w, const struct baro_record *record, struct buf *b)
     uint64_t v;
     if (baro_sample_job(record->u.sample, w->metric.job_processes, &v) != BARO_ABSENT_NOT_ASKED)
         say_job(w, record, b);
+    say_tcp(w, record->u.sample, b);
     show_phases_text(&w->phases, record->t_ns, b);
     show_machine_line(w->tape, record, w->memory, b);
     show_tasks_text(w->tape, record, w->of_tasks, w->settings->task, b);

@@ -24,6 +24,7 @@ static const struct {
     {NULL, "Columns"},
     {"CORES RSS", "of the process itself"},
     {"with a sum sign", "with all below it, also what ended since the sample before"},
+    {"SENT RECVD", "by its TCP sockets so far (--metrics default,tcp)"},
     {"memory rss", "sum of rss: shared pages count in each process (pss: once)"},
     {marks, "at least so much; about so much"},
     {"w", "mouse wheel on or off (off: the terminal can select text)"},

@@ -5,11 +5,11 @@
 
 struct metrics {
     struct {
-        int cpu, state, rss, pss, uss, threads, fds;
+        int cpu, state, rss, pss, uss, threads, fds, tcp_sent, tcp_received;
         int cores, read_rate, write_rate; /* derived */
     } process;
     struct {
-        int cpu, io_read, io_write, processes, processes_started, pss_stale;
+        int cpu, io_read, io_write, processes, processes_started, pss_stale, tcp_sent;
         int cores, read_rate, write_rate; /* derived */
     } job;
     struct {

@@ -9,7 +9,8 @@
 
 enum column_id {
     COLUMN_PID, COLUMN_TASK, COLUMN_USER, COLUMN_STATE, COLUMN_THREADS, COLUMN_FDS, COLUMN_CORES, COLUMN_CORES_TREE,
-    COLUMN_CPU, COLUMN_RSS, COLUMN_RSS_TREE, COLUMN_PSS, COLUMN_READ, COLUMN_WRITE, COLUMNS
+    COLUMN_CPU, COLUMN_RSS, COLUMN_RSS_TREE, COLUMN_PSS, COLUMN_READ, COLUMN_WRITE, COLUMN_SENT, COLUMN_RECEIVED,
+    COLUMNS
 };
 
 struct column {
@@ -22,18 +23,20 @@ struct column {
 static const struct column columns[COLUMNS] = {
     [COLUMN_PID] = {"PID", NULL, 7, 0, SORT_PID},
     [COLUMN_TASK] = {"TASK", NULL, 10, 3, -1},
-    [COLUMN_USER] = {"USER", NULL, 8, 12, -1},
+    [COLUMN_USER] = {"USER", NULL, 8, 14, -1},
     [COLUMN_STATE] = {"S", NULL, 1, 7, -1},
-    [COLUMN_THREADS] = {"THR", NULL, 4, 10, -1},
-    [COLUMN_FDS] = {"FDS", NULL, 4, 13, -1},
+    [COLUMN_THREADS] = {"THR", NULL, 4, 12, -1},
+    [COLUMN_FDS] = {"FDS", NULL, 4, 15, -1},
     [COLUMN_CORES] = {"CORES", NULL, 5, 1, SORT_CORES},
     [COLUMN_CORES_TREE] = {"ΣCORES", "+CORES", 7, 4, SORT_CORES},
     [COLUMN_CPU] = {"CPU", NULL, 10, 6, SORT_CPU},
     [COLUMN_RSS] = {"RSS", NULL, 7, 2, SORT_MEMORY},
     [COLUMN_RSS_TREE] = {"ΣRSS", "+RSS", 8, 5, SORT_MEMORY},
-    [COLUMN_PSS] = {"PSS", NULL, 8, 11, -1},
-    [COLUMN_READ] = {"READ/s", NULL, 7, 8, SORT_IO},
-    [COLUMN_WRITE] = {"WRITE/s", NULL, 7, 9, SORT_IO},
+    [COLUMN_PSS] = {"PSS", NULL, 8, 13, -1},
+    [COLUMN_READ] = {"READ/s", NULL, 7, 10, SORT_IO},
+    [COLUMN_WRITE] = {"WRITE/s", NULL, 7, 11, SORT_IO},
+    [COLUMN_SENT] = {"SENT", NULL, 7, 8, -1},
+    [COLUMN_RECEIVED] = {"RECVD", NULL, 7, 9, -1},
 };
 
 enum style view_row_style(const struct view *v, enum tab tab, size_t row, enum style style)
@@ -42,16 +45,14 @@ enum style view_row_style(const struct view *v, enum tab tab, size_t row, enum s
 }
 
 /* Which columns there is room for, beside the command. */
-static void choose(int width, bool is_tree, bool has_tasks, bool shown[COLUMNS])
+static void choose(int width, const bool absent[COLUMNS], bool shown[COLUMNS])
 {
     int room = width - (width < 60 ? 15 : 22 + (width - 60) / 4);
     for (int c = 0; c < COLUMNS; c++)
         shown[c] = false;
     for (int rank = 0; rank < COLUMNS; rank++) {
         for (int c = 0; c < COLUMNS; c++) {
-            if (columns[c].rank != rank)
-                continue;
-            if ((!is_tree && (c == COLUMN_CORES_TREE || c == COLUMN_RSS_TREE)) || (!has_tasks && c == COLUMN_TASK))
+            if (columns[c].rank != rank || absent[c])
                 continue;
             if (room < columns[c].width + 1)
                 return;
@@ -153,6 +154,10 @@ static enum style cell(const struct view *v, struct buf *b, const struct node *n
             fmt_bytes(b, (uint64_t)rate);
         return rate < 1 ? STYLE_FAINT : c == COLUMN_READ ? STYLE_READ : STYLE_WRITE;
     }
+    case COLUMN_SENT:
+    case COLUMN_RECEIVED:
+        cell_value(v, b, p, c == COLUMN_SENT ? m->process.tcp_sent : m->process.tcp_received, true);
+        return c == COLUMN_SENT ? STYLE_WRITE : STYLE_READ;
     default:
         return STYLE_PLAIN;
     }
@@ -272,10 +277,20 @@ static void draw_titles(struct view *v, struct box box, const bool shown[COLUMNS
     buf_done(&b);
 }
 
+static bool has_tcp(const struct view *v)
+{
+    uint64_t sent;
+    const struct baro_sample *s = v->instant->now;
+    return s && baro_sample_job(s, v->feed->metric.job.tcp_sent, &sent) == BARO_PRESENT;
+}
+
 void view_processes(struct view *v, struct box box)
 {
-    bool shown[COLUMNS];
-    choose(box.end - box.column, v->ui->wish.is_tree, view_tasks_count(v) > 0, shown);
+    bool shown[COLUMNS], is_tree = v->ui->wish.is_tree, tcp = has_tcp(v);
+    const bool absent[COLUMNS] = {[COLUMN_CORES_TREE] = !is_tree, [COLUMN_RSS_TREE] = !is_tree,
+                                  [COLUMN_TASK] = !view_tasks_count(v), [COLUMN_SENT] = !tcp,
+                                  [COLUMN_RECEIVED] = !tcp};
+    choose(box.end - box.column, absent, shown);
     draw_titles(v, box, shown);
     size_t top = v->is_once ? 0 : v->ui->top[TAB_PROCESSES];
     for (int i = 1; i < box.rows && top + (size_t)i - 1 < v->model->n_rows; i++)

@@ -147,7 +147,8 @@ static void write_job(void)
                         ld = {.id = 5, .key = {104, 9}, .parent = {101, 8}, .name = (char *)"ld",
                               .first_ns = 2500000000, .origin = BARO_ORIGIN_EVENT};
     struct baro_process *early[] = {&make, &sh, &cc}, *late[] = {&make, &sh, &ld};
-    struct baro_sample s = {.t_ns = 2 * SECOND, .n = 3, .processes = early};
+    struct baro_sample s = {.t_ns = 2 * SECOND, .n = 3, .processes = early,
+                            .job_absent[JOB_tcp_sent] = BARO_ABSENT_NOT_ASKED};
     make.value[PROCESS_rss] = 100;
     sh.value[PROCESS_rss] = 5;
     ld.value[PROCESS_rss] = 7;
