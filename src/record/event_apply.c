@@ -32,6 +32,8 @@ static bool pid_was_reused(const struct recorder *r, const struct member *known,
 {
     if (known->end_reported && known->end_ns < t)
         return true;
+    if (r->wrapper && known->row.key.pid == r->command)
+        return false; /* the wrapper has not reaped it; it noted the time before, and may have waited for a CPU since */
     if (!known->begin_ns && !known->stat_was_read)
         return false; /* just found by a scan that may have begun long ago */
     uint64_t begin = known->begin_ns ? known->begin_ns : job_begin_ns(&r->job, known->row.key.start);

@@ -161,3 +161,15 @@ def test_counts_beside_foreign_forks(run, tape, grow, started, depth, width, lif
     job = f"{grow} {depth} {width} {life}; sleep 0.3; {grow} {depth} {width} {life}; {grow} 1 1 1000; exit 0"
     run.record(tape, ["sh", "-c", job])
     check_counts(run, tape, 2 + 2 * (1 + depth * width) + 2)
+
+
+@pytest.mark.not_sanitized("strace counts a sanitizer's calls too")
+def test_the_wrapper_waits_for_a_cpu_before_it_starts_the_command(run, tape):
+    """The command begins 60 ms after the wrapper has noted the time: it is no other process with the same pid."""
+    late = ["strace", "-f", "-o", "/dev/null", "-e", "trace=clone", "-e", "inject=clone:delay_enter=60000", "--"]
+    if subprocess.run([*late, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("strace can't do that here")
+    argv = [*late, run.binary, "run", "-q", "-o", tape, "--", "sh", "-c", "/bin/true; /bin/true; sleep 0.1"]
+    subprocess.run(argv, timeout=60, check=True)
+    s = run.summary(tape)["job"]
+    assert s["processes_started"] == 4 or s["processes_started_is_lower_bound"], s
