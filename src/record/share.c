@@ -188,11 +188,16 @@ void share_drop(struct share *s)
     }
 }
 
+/* All that had connected until now: the kernel queues BACKLOG and one of them. */
 static void accept_all(struct share *s)
 {
     int fd;
-    while ((fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+    for (unsigned i = 0; i <= BACKLOG; i++) {
+        fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0)
+            return;
         add_client(s, fd);
+    }
 }
 
 bool share_read(struct share *s)
@@ -203,7 +208,8 @@ bool share_read(struct share *s)
     if (!s)
         return false;
     s->read_ns = clock_monotonic_ns();
-    while (n == EVENTS_AT_ONCE) {
+    /* Each client is read once, also where some send faster than they are read. */
+    for (size_t left = s->n / EVENTS_AT_ONCE + 1; left > 0 && n == EVENTS_AT_ONCE; left--) {
         n = epoll_wait(s->epoll_fd, e, EVENTS_AT_ONCE, 0);
         for (int i = 0; i < n; i++) {
             if (e[i].data.ptr)
@@ -211,8 +217,8 @@ bool share_read(struct share *s)
             else
                 accept_all(s);
         }
+        share_drop(s); /* else epoll_wait() would return them again */
     }
-    share_drop(s);
     for (size_t i = 0; i < s->n; i++)
         asked |= s->at[i]->asked != 0;
     return asked;

@@ -3,7 +3,9 @@
 
 import json
 import os
+import pathlib
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -31,9 +33,9 @@ def shared(run, work, monkeypatch, wait_until):
         folder = work / "events"
         path = folder / "socket"
 
-        def start(self, name="observed", env=None):
-            p = run.popen("observe", "--dir", work / name, "--cgroup", "/no such group", stderr=subprocess.PIPE,
-                          env=env)
+        def start(self, name="observed", *options, before=None):
+            p = run.popen("observe", "--dir", work / name, "--cgroup", "/no such group", *options,
+                          stderr=subprocess.PIPE, before=before)
             self.all.append(p)
             return p
 
@@ -180,7 +182,44 @@ def test_one_shares_and_the_next_takes_its_place(run, work, shared, wait_until):
     assert not shared.path.exists()
 
 
+def nice_of(pid):
+    return os.getpriority(os.PRIO_PROCESS, pid)
+
+
+def set_nice(value):
+    return lambda: os.setpriority(os.PRIO_PROCESS, 0, value)
+
+
+def test_priority(shared, run, work, wait_until, started):
+    """A saturated machine runs the observer in time, but not its helpers; unless somebody has chosen a priority."""
+    sleeper = started(["sleep", "1000"])
+    (work / "tasks").mkdir()
+    (work / "tasks" / "a.yaml").write_text(f"tasks:\n  a:\n    pid: {sleeper.pid}\n")
+    shared.p.terminate()
+    shared.p.wait(60)
+    p = shared.start("second", "--tasks", work / "tasks", before=set_nice(0))
+    children = pathlib.Path(f"/proc/{p.pid}/task/{p.pid}/children")
+    wait_until(lambda: list((work / "second").glob("*.baro")) and children.read_text(), "the observer's helper")
+    assert nice_of(p.pid) == -10
+    assert {nice_of(int(pid)) for pid in children.read_text().split()} == {0}
+    p.terminate()
+    p.wait(60)
+    p = shared.start("third", before=set_nice(3))
+    wait_until(shared.is_used, "the third observer")
+    assert nice_of(p.pid) == 3
+
+
 # ---- what a program that is no recorder can do ----
+
+
+def state_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="latin1") as f:
+        return f.read().rsplit(")", 1)[1].split()[0]
+
+
+def descriptors_of(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
 
 CLIENT = """
 import os, socket, struct, sys
@@ -270,6 +309,26 @@ print(read()[0] in (None, DONE))
     assert shared.p.poll() is None
     run.record(tape, "/bin/true; /bin/true")
     assert run.summary(tape)["accounting"]["event_source"] == "observer"
+
+
+def test_many_that_leave_at_once(shared, wait_until):
+    """More of them than the observer reads at once: it goes on, and has nothing to do then."""
+    clients = []
+    for _ in range(200):
+        c = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        c.connect(str(shared.path))
+        c.send(struct.pack("=IIQII", 1 | 1 << 16, 0, 1, 0, 0))
+        clients.append(c)
+    for c in clients:
+        assert len(c.recv(100)) == 24
+    most = descriptors_of(shared.p.pid)
+    shared.p.send_signal(signal.SIGSTOP)
+    wait_until(lambda: state_of(shared.p.pid) == "T", "the observer to stop")
+    for c in clients:
+        c.close()
+    shared.p.send_signal(signal.SIGCONT)
+    wait_until(lambda: descriptors_of(shared.p.pid) <= most - 200 and state_of(shared.p.pid) == "S",
+               "the observer to have read that they left")
 
 
 def test_one_that_does_not_read(run, work, tape, shared):
