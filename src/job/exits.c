@@ -168,8 +168,6 @@ bool job_was_reported(const struct job *j, int32_t pid, uint64_t t_ns)
 static bool report(struct job *j, struct member *m, uint64_t now_ns)
 {
     struct baro_exit e;
-    if (!m->end_ns)
-        m->end_ns = now_ns;
     if (!m->left_task && was_reported(j, m)) {
         j->started--;
         return false;
@@ -200,21 +198,43 @@ static bool report(struct job *j, struct member *m, uint64_t now_ns)
     return false;
 }
 
+/* Takes the first n of the list: by the time of their end, and as they were where that is the same. */
+static struct member *take_sorted(struct member **list, size_t n)
+{
+    struct member *first = *list, **last = &first;
+    if (n < 2) {
+        *list = first ? first->list_next : NULL;
+        *(first ? &first->list_next : list) = NULL;
+        return first;
+    }
+    struct member *a = take_sorted(list, n / 2), *b = take_sorted(list, n - n / 2);
+    while (a && b) {
+        struct member **next = b->end_ns < a->end_ns ? &b : &a;
+        *last = *next;
+        last = &(*next)->list_next;
+        *next = *last;
+    }
+    *last = a ? a : b;
+    return first;
+}
+
+/* The list has those last that were noticed first: of a parent's children the ones that began last, when the parent is
+ * read after several of them have ended. */
 void exits_report(struct job *j, uint64_t now_ns)
 {
-    /* The list is newest first; exits are reported in the order in which they were noticed. */
+    size_t n = 0;
     struct member *list = NULL;
-    while (j->gone) {
+    for (; j->gone; n++) {
         struct member *m = j->gone;
         j->gone = m->list_next;
         m->list_next = list;
         list = m;
+        m->end_ns = m->end_ns ? m->end_ns : now_ns;
     }
     j->n_gone = 0;
     j->tree.epoch++;
-    while (list) {
-        struct member *m = list;
-        list = m->list_next;
+    for (struct member *next, *m = take_sorted(&list, n); m; m = next) {
+        next = m->list_next;
         if (!report(j, m, now_ns))
             tree_release(&j->tree, m);
     }

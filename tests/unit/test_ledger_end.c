@@ -147,12 +147,44 @@ static void left_child_is_reported_by_the_wrapper(void **state)
     job_done(&j);
 }
 
+static void note_exit(void *context, const struct baro_exit *e)
+{
+    int32_t **last = context;
+    *(*last)++ = e->key.pid;
+}
+
+/* Children that have ended since their parent was read last are found gone in the order of its list of children, which
+ * begins with the newest. Their exits are reported in the order in which they ended. */
+static void exits_in_their_order(void **state)
+{
+    static const uint64_t end_ms[] = {10, 15, 12, 12, 11, 18, 17, 9};
+    enum { N = sizeof(end_ms) / sizeof(*end_ms) };
+    static const int32_t expected[N] = {408, 401, 405, 404, 403, 402, 407, 406};
+    static struct job j;
+    int32_t got[N + 1], *last = got;
+    const struct job_sink sink = {.exit = note_exit, .context = &last};
+    (void)state;
+    assert_int_equal(job_init(&j, &sink, false, 0, 100), 0);
+    struct member *parent = job_add(&j, 400, NULL, BARO_ORIGIN_TARGET, 5);
+    for (int32_t i = 0; i < N; i++)
+        assert_non_null(job_add(&j, 401 + i, parent, BARO_ORIGIN_EVENT, 6));
+    while (parent->first_child) {
+        struct member *m = parent->first_child;
+        job_gone(&j, m, end_ms[m->row.key.pid - 401] * MS, 20 * MS);
+    }
+    job_settle(&j, 20 * MS, is_there, NULL);
+    assert_int_equal(last - got, N);
+    assert_memory_equal(got, expected, sizeof(expected));
+    job_done(&j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(child_of_a_zombie_counts_once),
         cmocka_unit_test(ignored_child_found_at_the_end),
         cmocka_unit_test(left_child_is_reported_by_the_wrapper),
+        cmocka_unit_test(exits_in_their_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
