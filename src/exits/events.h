@@ -93,12 +93,15 @@ bool exits_observer_has_usage(const struct exits_source *s); /* it reports what 
  * followed. self: the process that connected, too. */
 void exits_observer_follow(struct exits_source *s, bool self, const struct exits_pid *pids, size_t n);
 /* Like exits_drain(), but waits for all events that happened until now: for most_ns at most, and for at_end_ns at most
- * once the process has gone (0: none). */
+ * once the process has gone (0: none). soon: returns earlier, after 20 ms or twice the time that the last reply took,
+ * up to a second; later calls don't wait until that reply has come. */
 struct exits_patience {
     uint64_t most_ns, at_end_ns;
     int32_t pid;
+    bool soon;
 };
 int exits_observer_sync(struct exits_source *s, const struct exits_patience *p, exits_event_fn *fn, void *context);
+bool exits_observer_owes(const struct exits_source *s); /* a reply to exits_observer_sync() is outstanding */
 /* The observer has gone, does not reply, or refuses to report a process: another source is needed. */
 bool exits_observer_is_over(const struct exits_source *s);
 

@@ -24,12 +24,16 @@
 
 #define DEFAULT_PATH "/run/barograph/events"
 #define LOOK_AFTER_NS (100 * NS_PER_MS)
+#define SOON_LEAST (20 * NS_PER_MS)
+#define SOON_MOST NS_PER_SEC
 #define MESSAGES_PER_DRAIN 256u
 #define CAPACITY 4096u /* events that the observer keeps for a recorder that does not read */
 
 struct observed {
     struct exits_source base;
     uint64_t asked, done; /* numbers of the last request and of the last reply */
+    uint64_t asked_ns;    /* since then a reply is outstanding */
+    uint64_t took_ns;     /* the last reply */
     bool has_usage, over;
     unsigned char text[SHARE_MESSAGE];
 };
@@ -90,12 +94,19 @@ int exits_observer_connect(bool self, struct baro_error *err)
     return error_set(err, code, "no baro observe of root shares its events (%s): %s", path, strerror(-code));
 }
 
+static void request(struct observed *o, bool self, const struct exits_pid *pids, size_t n)
+{
+    if (o->done == o->asked)
+        o->asked_ns = clock_monotonic_ns();
+    o->over = ask(o->base.fd, ++o->asked, self, pids, n) < 0;
+}
+
 void exits_observer_follow(struct exits_source *s, bool self, const struct exits_pid *pids, size_t n)
 {
     struct observed *o = (struct observed *)s;
     while ((n || self) && !o->over) {
         size_t some = n < SHARE_PIDS_MOST - 1 ? n : SHARE_PIDS_MOST - 1;
-        o->over = ask(s->fd, ++o->asked, self, pids, some) < 0;
+        request(o, self, pids, some);
         self = false;
         pids += some;
         n -= some;
@@ -115,6 +126,7 @@ static int take_message(struct observed *o, struct span message, exits_event_fn 
     }
     if (h.kind == SHARE_DONE) {
         o->done = h.number;
+        o->took_ns = clock_monotonic_ns() - o->asked_ns;
         o->has_usage = h.flags & SHARE_HAS_USAGE;
         o->over |= h.count > 0;
     }
@@ -159,6 +171,20 @@ static bool await_message(struct observed *o, uint64_t until_ns)
     return n > 0;
 }
 
+static int sync_soon(struct observed *o, uint64_t most_ns, exits_event_fn *fn, void *context)
+{
+    uint64_t now = clock_monotonic_ns(), wait = 2 * o->took_ns;
+    int events = observer_drain(&o->base, fn, context);
+    if (o->done == o->asked && !o->over) {
+        request(o, false, NULL, 0);
+        wait = wait < SOON_LEAST ? SOON_LEAST : wait > SOON_MOST ? SOON_MOST : wait;
+        while (!o->over && o->done != o->asked && await_message(o, now + wait))
+            events += observer_drain(&o->base, fn, context);
+    }
+    o->over |= o->done != o->asked && clock_monotonic_ns() > o->asked_ns + most_ns;
+    return events;
+}
+
 int exits_observer_sync(struct exits_source *s, const struct exits_patience *p, exits_event_fn *fn, void *context)
 {
     struct observed *o = (struct observed *)s;
@@ -166,7 +192,9 @@ int exits_observer_sync(struct exits_source *s, const struct exits_patience *p, 
     int events = 0;
     if (o->over)
         return observer_drain(s, fn, context);
-    o->over = ask(s->fd, ++o->asked, false, NULL, 0) < 0;
+    if (p->soon)
+        return sync_soon(o, p->most_ns, fn, context);
+    request(o, false, NULL, 0);
     while (!o->over && o->done != o->asked) {
         if (await_message(o, until < now + LOOK_AFTER_NS ? until : now + LOOK_AFTER_NS)) {
             events += observer_drain(s, fn, context);
@@ -185,6 +213,12 @@ int exits_observer_sync(struct exits_source *s, const struct exits_patience *p, 
 bool exits_observer_has_usage(const struct exits_source *s)
 {
     return ((const struct observed *)s)->has_usage;
+}
+
+bool exits_observer_owes(const struct exits_source *s)
+{
+    const struct observed *o = (const struct observed *)s;
+    return o->done != o->asked && !o->over;
 }
 
 bool exits_observer_is_over(const struct exits_source *s)
@@ -220,6 +254,7 @@ int exits_observer_take(struct exits_source **ret, int fd)
     o->base = (struct exits_source){EXITS_OBSERVER,  fd, observer_drain, observer_capacity, observer_memory,
                                     observer_close, namespace_monotonic_offset_ns(), false};
     o->asked = 1;
+    o->asked_ns = clock_monotonic_ns();
     *ret = &o->base;
     return 0;
 }

@@ -111,6 +111,7 @@ struct job {
     uint64_t published[LEDGER_MAX]; /* the last published totals: they never fall */
     /* a process has ended whose I/O is not known completely: I/O totals are lower bounds */
     bool io_short;
+    bool behind;  /* events are outstanding: job_settle() waits for them */
     bool closing; /* the last job_settle(): nothing is held back any more */
 
     struct job_task *tasks; /* job/task.h; NULL: none */

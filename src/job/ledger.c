@@ -99,7 +99,7 @@ static bool has_waiting_children(const struct job *j, const struct member *succe
 
 void job_settled(const struct job *j, struct member *m)
 {
-    if (!has_waiting_children(j, m))
+    if (!j->behind && !has_waiting_children(j, m))
         settled(m);
 }
 
@@ -387,7 +387,7 @@ static void give_back(struct job *j, struct member *later)
 
 void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *context)
 {
-    if (!j->gone)
+    if (!j->gone || j->behind)
         return;
     if (j->selected) {
         task_settle(j);

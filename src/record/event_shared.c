@@ -25,8 +25,8 @@
 #define FIRST_REPLY_NS (800 * NS_PER_MS) /* where there is no other source */
 #define DRAINED 4096                     /* after more events, more may be queued */
 #define TOLD_TWICE (20 * NS_PER_MS)      /* between the time of an event and its arrival */
-/* This recorder takes no samples meanwhile. While 100 recorded shells forked on one CPU that had other work as well,
- * observers replied after more than 2 s. */
+/* While 100 recorded shells forked on one CPU that had other work as well, observers at nice 0 replied after more than
+ * 2 s. */
 #define REPLY_NS (10 * NS_PER_SEC)
 #define REPLY_ATTACHED_NS (2 * NS_PER_SEC) /* a signal may be waiting */
 #define REPLY_AT_END_NS (500 * NS_PER_MS)  /* the wrapper waits for a second */
@@ -39,17 +39,21 @@ static bool is_shared(const struct recorders *a)
 /*
  * What a parent takes over from a child that it reaps is compared with what is known of the child (job/ledger.c), so
  * the child has to be known when the parent is read. The observer is asked for all events just before. A child that
- * begins and ends between its reply and the read is reported later: it is marked then, and not compared.
+ * begins and ends between its reply and the read is reported later: it is marked then, and not compared. If the reply
+ * does not come soon, nothing is compared, and the exits wait for a later tick.
  */
 void event_before_tick(struct recorder *r)
 {
-    if (is_shared(r->all))
-        event_drain_whole(r->all);
+    if (!is_shared(r->all))
+        return;
+    r->all->soon = true;
+    event_drain_whole(r->all);
+    r->all->soon = false;
 }
 
 void event_settled(struct recorder *r)
 {
-    if (is_shared(r->all))
+    if (is_shared(r->all) && !r->job.behind)
         r->settled_ns = recorder_since(r, clock_monotonic_ns());
 }
 
@@ -123,14 +127,17 @@ bool event_is_repeated(const struct recorder *r, const struct exits_event *e)
 
 int event_drain_shared(struct recorders *a, exits_event_fn *fn)
 {
-    const struct recorder *r = a->only;
+    struct recorder *r = a->only;
     uint64_t most_ns = r->wrapper ? REPLY_NS : REPLY_ATTACHED_NS;
     const struct exits_patience p = {.most_ns = r->finishing ? REPLY_AT_END_NS : most_ns,
                                      .at_end_ns = REPLY_AT_END_NS,
-                                     .pid = r->command};
+                                     .pid = r->command,
+                                     .soon = a->soon && !r->finishing};
     bool whole = a->whole;
     a->whole = false;
-    return whole ? exits_observer_sync(a->forks, &p, fn, a) : exits_drain(a->forks, fn, a);
+    int events = whole ? exits_observer_sync(a->forks, &p, fn, a) : exits_drain(a->forks, fn, a);
+    r->job.behind = ((whole && p.soon) || r->job.behind) && exits_observer_owes(a->forks);
+    return events;
 }
 
 /* ---- following ---- */
@@ -205,7 +212,7 @@ static void close_sources(struct recorder *r)
     a->forks = a->usage = NULL;
     a->listening = a->unpollable = a->usage_tried = a->filter_tried = false;
     a->drain_due_ns = 0;
-    r->job.ends_reported = false;
+    r->job.ends_reported = r->job.behind = false;
 }
 
 /* As at the start of a recording, but others may have come and gone unseen. */

@@ -183,7 +183,7 @@ static void read_active(struct recorders *a)
         a->active = r->active_next;
         r->active = false;
         read_touched(r);
-        if (r->job.n_gone >= r->job.n_held + SETTLE_AT)
+        if (r->job.n_gone >= r->job.n_held + SETTLE_AT && !r->job.behind)
             event_settle(r);
         if (r->job.tree.holes > tree_count(&r->job.tree) + SETTLE_AT)
             tree_compact(&r->job.tree); /* otherwise it would grow with each process since the last tick */

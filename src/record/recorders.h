@@ -37,7 +37,8 @@ struct recorders {
     struct exits_source *offer; /* an observer that has not replied yet; NULL: none */
     uint64_t since_ns;          /* what happened before was reported by the source that it replaced */
     bool usage_tried;
-    bool whole; /* an observer's source: the next drain has to have all that happened until then */
+    /* An observer's source: the next drain has to have all that happened until then; soon: unless that takes long. */
+    bool whole, soon;
     struct share *share; /* of an observer: those who use its source as well; NULL: nobody can */
     bool unpollable;         /* the descriptor of forks can't be added to the epoll */
     bool listening;          /* the epoll reports the next event */

@@ -142,6 +142,34 @@ def test_an_observer_that_does_not_reply(run, work, tape, shared):
     assert s["accounting"]["lossy_intervals"] == 0
 
 
+def test_samples_while_the_observer_is_stopped(run_both, work, tape, shared, wait_until):
+    """Samples go on, exits wait for the observer, and nothing is lost when it goes on."""
+    instants = []
+
+    def reached():
+        done = len(exits(run_both, tape))
+        if not instants and done >= 20:
+            shared.p.send_signal(signal.SIGSTOP)
+            instants.append(len(run_both.instants(tape)))
+        if len(instants) == 1 and len(run_both.instants(tape)) >= instants[0] + 20:
+            shared.p.send_signal(signal.SIGCONT)
+            instants.append(0)
+            (work / "go").touch()
+        return (work / "all").exists()
+
+    argv = f"""n=1; while [ ! -e {work}/go ]; do /bin/true; n=$((n + 1)); done
+for i in 1 2 3 4 5; do /bin/true; done; echo $((n + 5)) >{work}/all; read x <{work}/gate"""
+    run_both.record_gated(tape, argv, reached, "-i", "20ms", "--overhead", "off")
+    s = run_both.summary(tape)
+    assert s["accounting"]["event_source"] == "observer"
+    assert s["job"]["processes_started"] == int((work / "all").read_text())
+    assert not s["job"]["processes_started_is_lower_bound"] and s["accounting"]["lossy_intervals"] == 0
+    assert s["accounting"]["cpu_counted_ns"] <= s["accounting"]["cpu_kernel_ns"] * 1.001
+    assert not [e for e in run_both.export(tape, "event") if e["event"] == "source"]
+    ends = [r["t_ns"] for r in exits(run_both, tape)]
+    assert len(ends) == int((work / "all").read_text()) - 1 and ends == sorted(ends)
+
+
 def test_an_observer_that_replies_late(run_both, work, tape, shared):
     """Until it replies, the connector is used. What both report is counted once."""
     shared.p.send_signal(signal.SIGSTOP)
