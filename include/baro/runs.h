@@ -54,6 +54,16 @@ BARO_API int baro_runs_list(struct baro_runs **ret, unsigned flags, struct baro_
  */
 BARO_API int baro_runs_list_folder(struct baro_runs **ret, const char *folder, struct baro_error *err);
 
+/**
+ * Lists the runs that `baro run` and `baro record` have announced on this machine: of this user, for root of all users;
+ * also those whose tape is not among the kept runs (-o FILE). A run of which the tape was removed, or may not be read,
+ * is left out. The folder of announcements is $BARO_ANNOUNCED, else $XDG_RUNTIME_DIR/barograph/runs, else the one below
+ * /run/user/UID, for root /run/barograph/runs; it may not exist. The names are unique and have the form of kept runs';
+ * the paths are those of the tapes. The order is unspecified.
+ * @return 0 and a list to be freed with baro_runs_free(); -ENOMEM.
+ */
+BARO_API int baro_runs_list_announced(struct baro_runs **ret, struct baro_error *err);
+
 /** Frees a list and all that was borrowed from it. NULL is allowed. */
 BARO_API void baro_runs_free(struct baro_runs *runs);
 

@@ -17,6 +17,7 @@
 #include "cli/end_text.h"
 #include "encode/wrap.h"
 #include "run/link.h"
+#include "tape/announce.h"
 #include "tape/folder.h"
 #include "tape/runs.h"
 #include "tape/tail.h"
@@ -150,7 +151,17 @@ static int open_kept(struct recording *r, const char *command, struct baro_error
     if (code < 0)
         return without_file(r, &why, err);
     r->kept = true;
+    r->announced = r->path.len ? strdup(strrchr((const char *)r->path.at, '/') + 1) : NULL;
     return 0;
+}
+
+/* That of a kept run, whatever the tape's is. */
+static char *announced_name(const char *command)
+{
+    struct buf path = {0};
+    char *name = runs_new_path("", command, &path, NULL) < 0 ? NULL : strdup((const char *)path.at + 1);
+    buf_done(&path);
+    return name;
 }
 
 int recording_open(struct recording *r, const struct cli *cli, const struct record_settings *s, const char *command,
@@ -162,6 +173,7 @@ int recording_open(struct recording *r, const struct cli *cli, const struct reco
         .segments = {.dir_fd = -1}};
     if (!s->output)
         return open_kept(r, command, err);
+    r->announced = announced_name(command);
     int code = absolute(s->output, &r->path, err);
     if (code < 0)
         return code;
@@ -194,6 +206,11 @@ static void publish(struct recording *r)
 {
     struct baro_error line = BARO_ERROR_INIT;
     int code = r->begun ? tape_file_publish(&r->file, r->tape_fd) : 0;
+    if (code == 0 && r->begun && r->announced) {
+        announce(r->announced, (const char *)r->path.at);
+        free(r->announced);
+        r->announced = NULL;
+    }
     if (code == 0)
         return;
     error_set(&line, code, "can't replace %.200s: %s; it is as it was, and the run is not kept",
@@ -456,5 +473,7 @@ void recording_done(struct recording *r)
     tape_file_done(&r->file);
     segments_writer_done(&r->segments);
     buf_done(&r->dir);
+    free(r->announced);
+    r->announced = NULL;
     r->summary = NULL;
 }

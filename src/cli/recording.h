@@ -24,6 +24,7 @@ struct recording {
     bool moved, removed;  /* by another process while it was written */
     int again_errno;      /* why another could not be made; 0: there is one */
     uint64_t look_ns;     /* when it is looked for next */
+    char *announced;      /* the name under which the run is announced; NULL: it was, or can't be */
     bool kept;            /* among the kept runs */
     bool pruned;
     const struct link_end *link; /* in the recorder of run: to the wrapper, which prints; else NULL */

@@ -57,7 +57,7 @@ struct job {
 struct catalogue;
 
 /* folder NULL: the kept runs. Returns 0 or a negative code. */
-int catalogue_start(struct catalogue **ret, const char *folder, struct baro_error *err);
+int catalogue_start(struct catalogue **ret, const char *folder, bool announced, struct baro_error *err);
 void catalogue_stop(struct catalogue *c);
 
 const char *catalogue_folder(const struct catalogue *c);

@@ -107,7 +107,7 @@ static int serve(struct cli *cli, struct server *s, const char *folder)
     if (code == 0)
         code = clients_init(&s->clients, s->settings->clients ? s->settings->clients : CLIENTS);
     if (code == 0)
-        code = catalogue_start(&s->catalogue, folder, &err);
+        code = catalogue_start(&s->catalogue, folder, !folder || s->settings->observes, &err);
     if (code == 0)
         code = observing_init(&s->observing, cli, folder, s->settings, &err);
     if (code == 0)

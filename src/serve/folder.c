@@ -81,8 +81,39 @@ static void note(struct catalogue *c, struct job *job, uint64_t bytes)
     job->listing = c->listing;
 }
 
+/* A tape that was found. */
+struct entry {
+    const char *name, *path;
+    uint64_t bytes;
+    struct stat st;
+};
+struct entries {
+    struct entry *at;
+    size_t n;
+};
+
+/* A tape of the folder may be announced as well, and another user may have announced a run under any name. */
+static bool has(const struct entries *all, size_t n, const struct entry *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct entry *other = &all->at[i];
+        if ((other->st.st_ino == e->st.st_ino && other->st.st_dev == e->st.st_dev) || !strcmp(other->name, e->name))
+            return true;
+    }
+    return false;
+}
+
+static void collect(struct entries *all, const struct baro_runs *runs, bool announced)
+{
+    for (size_t i = 0; i < baro_runs_count(runs); i++) {
+        struct entry e = {baro_runs_name(runs, i), baro_runs_path(runs, i), baro_runs_bytes(runs, i), {0}};
+        if (lstat(e.path, &e.st) == 0 && !(announced && has(all, all->n, &e)))
+            all->at[all->n++] = e;
+    }
+}
+
 /* The jobs, sorted by id, which are those of a moment ago: what is added stands behind them. */
-static void note_all(struct catalogue *c, const struct baro_runs *runs, const struct stat *st, struct job **sorted)
+static void note_all(struct catalogue *c, const struct entries *all, struct job **sorted)
 {
     size_t known = c->n;
     if (known) {
@@ -90,15 +121,14 @@ static void note_all(struct catalogue *c, const struct baro_runs *runs, const st
         qsort(sorted, known, sizeof(*sorted), by_id);
     }
     c->listing++;
-    for (size_t i = 0; i < baro_runs_count(runs); i++) {
-        struct job **at = bsearch(baro_runs_name(runs, i), sorted, known, sizeof(*sorted), name_to_id);
-        bool is_same = at && (*at)->inode == st[i].st_ino && (*at)->device == st[i].st_dev;
-        if (!st[i].st_ino)
-            continue; /* it went in the meantime */
+    for (size_t i = 0; i < all->n; i++) {
+        const struct entry *e = &all->at[i];
+        struct job **at = bsearch(e->name, sorted, known, sizeof(*sorted), name_to_id);
+        bool is_same = at && (*at)->inode == e->st.st_ino && (*at)->device == e->st.st_dev;
         if (is_same)
-            note(c, *at, baro_runs_bytes(runs, i));
+            note(c, *at, e->bytes);
         else
-            add(c, job_new(baro_runs_name(runs, i), baro_runs_path(runs, i), &st[i], baro_runs_bytes(runs, i)));
+            add(c, job_new(e->name, e->path, &e->st, e->bytes));
     }
     for (size_t i = c->n; i-- > 0;) {
         if (c->jobs[i]->listing != c->listing)
@@ -109,21 +139,25 @@ static void note_all(struct catalogue *c, const struct baro_runs *runs, const st
 void folder_read(struct catalogue *c)
 {
     struct baro_error err = BARO_ERROR_INIT;
-    struct baro_runs *runs = NULL;
+    struct baro_runs *runs = NULL, *announced = NULL;
     int code = folder_list(c, &runs, &err);
-    size_t n = code < 0 ? 0 : baro_runs_count(runs);
-    struct stat *st = calloc(n + 1, sizeof(*st));
+    if (code >= 0 && c->announced)
+        code = baro_runs_list_announced(&announced, &err);
+    size_t n = code < 0 ? 0 : baro_runs_count(runs) + (announced ? baro_runs_count(announced) : 0);
+    struct entries all = {calloc(n + 1, sizeof(*all.at)), 0};
     struct job **sorted = calloc(c->n + 1, sizeof(*sorted)); /* this thread alone changes the number */
-    for (size_t i = 0; st && i < n; i++) {
-        if (lstat(baro_runs_path(runs, i), &st[i]) < 0)
-            st[i].st_ino = 0;
+    if (code >= 0 && all.at) {
+        collect(&all, runs, false);
+        if (announced)
+            collect(&all, announced, true);
     }
     pthread_mutex_lock(&c->lock);
     snprintf(c->error, sizeof(c->error), "%s", code < 0 ? err.text : "");
-    if (code >= 0 && st && sorted)
-        note_all(c, runs, st, sorted);
+    if (code >= 0 && all.at && sorted)
+        note_all(c, &all, sorted);
     pthread_mutex_unlock(&c->lock);
     free(sorted);
-    free(st);
+    free(all.at);
     baro_runs_free(runs);
+    baro_runs_free(announced);
 }

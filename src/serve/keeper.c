@@ -189,6 +189,16 @@ static void *run(void *context)
 
 /* ---- beginning and end ---- */
 
+/* Where new links appear. One that is made later is found when the folder is listed without a reason. */
+static void watch_announced(struct catalogue *c)
+{
+    struct baro_runs *runs;
+    if (!c->announced || c->watch_fd < 0 || baro_runs_list_announced(&runs, NULL) < 0)
+        return;
+    inotify_add_watch(c->watch_fd, baro_runs_folder(runs), IN_CREATE);
+    baro_runs_free(runs);
+}
+
 static int begin(struct catalogue *c, const char *folder, struct baro_error *err)
 {
     struct baro_runs *runs;
@@ -209,6 +219,7 @@ static int begin(struct catalogue *c, const char *folder, struct baro_error *err
     c->watch_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (c->watch_fd >= 0)
         inotify_add_watch(c->watch_fd, c->listed, IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE);
+    watch_announced(c);
     return 0;
 }
 
@@ -228,12 +239,13 @@ static void catalogue_free(struct catalogue *c)
     free(c);
 }
 
-int catalogue_start(struct catalogue **ret, const char *folder, struct baro_error *err)
+int catalogue_start(struct catalogue **ret, const char *folder, bool announced, struct baro_error *err)
 {
     struct catalogue *c = calloc(1, sizeof(*c));
     if (!c)
         return error_set(err, -ENOMEM, "out of memory");
     pthread_mutex_init(&c->lock, NULL);
+    c->announced = announced;
     int code = begin(c, folder, err);
     if (code >= 0)
         folder_read(c);

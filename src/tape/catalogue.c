@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "baro/runs.h"
+#include "tape/announce.h"
 #include "tape/runs.h"
 #include "tape/tail.h"
 
@@ -66,6 +67,27 @@ int baro_runs_list(struct baro_runs **ret, unsigned flags, struct baro_error *er
 int baro_runs_list_folder(struct baro_runs **ret, const char *folder, struct baro_error *err)
 {
     return list_in(ret, folder, RUNS_ANY_NAME, err);
+}
+
+/* Also the folder that there is not yet. */
+int baro_runs_list_announced(struct baro_runs **ret, struct baro_error *err)
+{
+    struct baro_runs *r = calloc(1, sizeof(*r));
+    struct announced found = {0};
+    bool is_known = r && announced_folder(&r->folder);
+    *ret = NULL;
+    if (r && !is_known) {
+        buf_clear(&r->folder);
+        buf_byte(&r->folder, 0);
+    }
+    if (!r || r->folder.failed || announced_list(&found) < 0) {
+        baro_runs_free(r);
+        return error_set(err, -ENOMEM, "out of memory");
+    }
+    r->list = found.list;
+    r->paths = found.paths;
+    *ret = r;
+    return 0;
 }
 
 void baro_runs_free(struct baro_runs *runs)

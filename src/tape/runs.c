@@ -164,7 +164,7 @@ static bool is_tape_name(const char *name)
 }
 
 /* "20261121T043450." and ".baro": whatever else lies in the folder was not put there by us and is never removed. */
-static bool is_run(const char *name)
+bool runs_is_name(const char *name)
 {
     static const char shape[] = "ddddddddTdddddd.";
     if (!is_tape_name(name) || strlen(name) < sizeof shape + 5)
@@ -249,13 +249,13 @@ static int list(DIR *d, unsigned flags, struct runs_list *ret, struct baro_error
     stamp(clock_realtime_ns() / (int64_t)NS_PER_SEC, now);
     *ret = (struct runs_list){0};
     while ((e = readdir(d)) != NULL) {
-        bool is_listed = flags & RUNS_ANY_NAME ? is_tape_name(e->d_name) : is_run(e->d_name);
+        bool is_listed = flags & RUNS_ANY_NAME ? is_tape_name(e->d_name) : runs_is_name(e->d_name);
         if (!is_listed || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
         uint64_t bytes = bytes_of(dirfd(d), e->d_name, &st);
         if ((!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) || (!(flags & RUNS_EMPTY) && bytes == 0))
             continue;
-        if (!list_add(ret, &cap, e->d_name, bytes, !is_run(e->d_name) || is_untimely(dirfd(d), e->d_name, now))) {
+        if (!list_add(ret, &cap, e->d_name, bytes, !runs_is_name(e->d_name) || is_untimely(dirfd(d), e->d_name, now))) {
             runs_list_done(ret);
             return error_set(err, -ENOMEM, "no memory to list the kept runs");
         }
@@ -415,7 +415,7 @@ static bool worth_it(DIR *d, struct keep *keep)
     struct dirent *e;
     uint64_t n = 0;
     while ((e = readdir(d)) != NULL) {
-        if (!is_run(e->d_name))
+        if (!runs_is_name(e->d_name))
             continue;
         n++;
         if (strcmp(e->d_name, newest) > 0)

@@ -23,6 +23,9 @@ int runs_open(struct buf *ret_path, struct baro_error *ret_note, struct baro_err
  */
 int runs_new_path(const char *dir, const char *command, struct buf *ret_path, struct baro_error *err);
 
+/* Does a name begin as that of a run and end with ".baro"? */
+bool runs_is_name(const char *name);
+
 struct runs_entry {
     char *name; /* within the folder */
     uint64_t bytes;

@@ -28,6 +28,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 ORDINARY = 65534  # nobody: a user that owns no files
 
 SANITIZED = os.environ.get("BARO_SANITIZED") == "1"
+os.environ["BARO_ANNOUNCED"] = ""  # the runs of a test are not those of a server of another one
 if SANITIZED:
     # A sanitized recorder uses many times the CPU time of an ordinary one and would leave out most samples to stay
     # within its budget. All processes that tests start inherit this; --overhead on the command line has precedence.
@@ -140,7 +141,7 @@ def isolated(work, monkeypatch):
     reports.mkdir()
     reports.chmod(0o1777)
     for name in [n for n in os.environ if n.startswith("BARO_") or n in ("XDG_STATE_HOME", "NO_COLOR", "COLUMNS")]:
-        if name not in ("BARO_SANITIZED", "BARO_FULL", "BARO_SLOW", "BARO_NO_BUDGET"):
+        if name not in ("BARO_SANITIZED", "BARO_FULL", "BARO_SLOW", "BARO_NO_BUDGET", "BARO_ANNOUNCED"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
