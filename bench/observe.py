@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What one observer of many jobs costs, beside a monitor with a thread for each job.
 
-    observe.py [-j 10,100,1000] [-t off,budget,threads] [-s SECONDS] [-i INTERVAL] [-n PROCESSES] [-- OPTION...]
+    observe.py [-j 10,100,1000] [-t off,budget,threads,tasks,record] [-s SECONDS] [-i INTERVAL] [-n PROCESSES] [-- OPTION...]
 
 A job is a control group of PROCESSES processes (default 10), of which one wakes up once a second. For each number of
 jobs, the tools watch the same groups one after the other:
@@ -9,6 +9,8 @@ jobs, the tools watch the same groups one after the other:
     off      baro observe --overhead off, with a sample each INTERVAL (default 1 s)
     budget   the same within the default budget
     threads  a thread for each job that reads its processes with psutil once in each INTERVAL
+    tasks    as off, with a task file for each job instead, which has one rule: a regular expression for its commands
+    record   baro record --task with the first of these files alone
 
 Each is measured for some seconds after all jobs have begun: its CPU time as a share of a core (of its own control
 group, children included), its memory (PSS), and how many samples of a job it took in a second. SECONDS is for all of
@@ -36,7 +38,8 @@ import measure
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("BARO", HERE.parent / "build/baro")).resolve().parent
-TOOLS = {"off": "baro observe --overhead off", "budget": "baro observe", "threads": "a thread for each job"}
+TOOLS = {"off": "baro observe --overhead off", "budget": "baro observe", "threads": "a thread for each job",
+         "tasks": "baro observe --tasks --overhead off", "record": "baro record --task, one job"}
 WARM_S, WINDOW_LEAST_S, WINDOW_MOST_S = 4, 4, 20
 TAPES_MOST = 20  # whose samples are counted
 
@@ -126,8 +129,8 @@ def jobs(n, processes):
             group = measure.Cgroup(top / f"job-{i:04}")
             group.path.mkdir()
             groups.append(group)
-            command = [BUILD / "bench/population", str(processes - 1), "1", "1000000", "64"]
-            procs.append(subprocess.Popen(command, stdout=subprocess.PIPE, preexec_fn=measure.become(None, group)))
+            command = [f"population-{i:04}", str(processes - 1), "1", "1000000", "64"]
+            procs.append(subprocess.Popen(command, executable=BUILD / "bench/population", stdout=subprocess.PIPE, preexec_fn=measure.become(None, group)))
         for p in procs:
             p.stdout.readline()
         yield top, [p.pid for p in procs]
@@ -162,18 +165,28 @@ def command_of(tool, top, pids, folder, a):
     if tool == "threads":
         (folder / "counts").write_bytes(bytes(8 * len(pids)))
         return [sys.executable, __file__, "--watch", folder / "counts", str(a.interval), *map(str, pids)]
-    command = [BUILD / "baro", "observe", "--dir", folder, "--cgroup", f"{top}/job-*", "-i", f"{a.interval:g}s"]
-    return [*command, *(["--overhead", "off"] if tool == "off" else []), *a.options]
+    if tool in ("tasks", "record"):
+        files = folder / "files"
+        files.mkdir()
+        for i in range(len(pids)):
+            (files / f"job-{i:04}.yaml").write_text(f"tasks: {{all: {{match: '^population-{i:04} '}}}}\n")
+        what = ["--tasks", files, "--dir", folder] if tool == "tasks" else \
+               ["-q", "--task", files / "job-0000.yaml", "-o", folder / "job-0000.baro"]
+    else:
+        what = ["--dir", folder, "--cgroup", f"{top}/job-*"]
+    command = [BUILD / "baro", "record" if tool == "record" else "observe", *what, "-i", f"{a.interval:g}s"]
+    return [*command, *(["--overhead", "off"] if tool != "budget" else []), *a.options]
 
 
 def measured(tool, top, pids, until, a):
     tool_group = measure.Cgroup(top / tool)
     tool_group.path.mkdir()
     with measure.folder() as folder:
+        expected = 1 if tool == "record" else len(pids)
         p = subprocess.Popen(command_of(tool, top, pids, folder, a), preexec_fn=measure.become(None, tool_group))
         try:
-            late = time.monotonic() + len(pids) / 50
-            while tool != "threads" and time.monotonic() < late and len(list(folder.glob("*job-*.baro"))) < len(pids):
+            late = time.monotonic() + expected / 50
+            while tool != "threads" and time.monotonic() < late and len(list(folder.glob("*job-*.baro"))) < expected:
                 time.sleep(0.2)
             time.sleep(WARM_S)
             tapes = some_tapes(folder)
@@ -217,7 +230,7 @@ def print_table(rows, a):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("-j", default="10,100,1000", dest="jobs", help="how many jobs, such as 10,100")
-    parser.add_argument("-t", default="off,budget,threads", dest="tools", help="some of off,budget,threads")
+    parser.add_argument("-t", default="off,budget,threads", dest="tools", help="some of off,budget,threads,tasks,record")
     parser.add_argument("-s", type=float, default=140, dest="seconds", help="for all of it")
     parser.add_argument("-i", type=float, default=1, dest="interval", help="in seconds")
     parser.add_argument("-n", type=int, default=10, dest="processes", help="in each job, at least 2")
