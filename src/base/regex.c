@@ -77,6 +77,69 @@ unsigned long regex_states(const char *text)
     return sum[0];
 }
 
+/* After a '(': behind the ')' that closes it. */
+static const char *end_of_group(const char *at)
+{
+    for (unsigned depth = 1; *at && depth;) {
+        char c = *at++;
+        if (c == '\\')
+            at += *at != 0;
+        else if (c == '[')
+            at = end_of_brackets(at);
+        else
+            depth += c == '(' ? 1 : c == ')' ? -1u : 0;
+    }
+    return at;
+}
+
+static bool is_ordinary(char c)
+{
+    return c && !strchr("\\^$.[]|()*+?{}", c);
+}
+
+/* May the character before be repeated no times? "a+*" is "a*". */
+static bool may_be_left_out(const char *at)
+{
+    while (*at == '+')
+        at++;
+    return *at && strchr("*?{", *at);
+}
+
+/* Behind what begins with this character, which is not ordinary. */
+static const char *behind(const char *at)
+{
+    char c = *at++;
+    const char *end = c == '{' ? strchr(at, '}') : NULL;
+    if (c == '\\')
+        return at + (*at != 0);
+    return c == '[' ? end_of_brackets(at) : c == '(' ? end_of_group(at) : end ? end + 1 : at;
+}
+
+/* Has it alternatives outside of groups? */
+static bool has_branches(const char *at)
+{
+    while (*at && *at != '|')
+        at = behind(at);
+    return *at;
+}
+
+struct span regex_literal(const char *text)
+{
+    struct span best = {text, 0};
+    const char *at = has_branches(text) ? text + strlen(text) : text;
+    while (*at) {
+        const char *begin = at;
+        while (is_ordinary(*at))
+            at++;
+        size_t len = (size_t)(at - begin);
+        len -= len && may_be_left_out(at); /* the last character of the run */
+        if (len > best.len)
+            best = span_of(begin, len);
+        at = *at ? behind(at) : at;
+    }
+    return best;
+}
+
 int regex_make(regex_t *ret, const char *text, struct baro_error *err)
 {
     char why[160];

@@ -52,9 +52,52 @@ static void test_states(void **state)
     regfree(&regex);
 }
 
+/* What is in the literal is in each text that fits, so none that fits is missed. */
+static void test_literals(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *literal, *fits;
+    } cases[] = {
+        {"gulpy", "gulpy", "x gulpy y"},
+        {"^run/job-17( |$)", "run/job-17", "run/job-17 a"},
+        {"ab*c", "a", "ac"},
+        {"abc?", "ab", "ab"},
+        {"abc+d", "abc", "abccd"},
+        {"abc+*", "ab", "ab"},
+        {"a{0}bc", "bc", "bc"},
+        {"a{2}b", "b", "aab"},
+        {"x{10,12}", "", "xxxxxxxxxxx"},
+        {"(abc)?de", "de", "de"},
+        {"(a(b|c))*def", "def", "def"},
+        {"abc|de", "", "de"},
+        {"[abc|]de", "de", "|de"},
+        {"[]x]yz", "yz", "]yz"},
+        {"\\.abc\\b", "abc", ".abc"},
+        {"a\\|bcd", "bcd", "a|bcd"},
+        {"(\\)|[)])xyz", "xyz", ")xyz"},
+        {"", "", "a"},
+        {"\\", "", NULL},
+        {"a(b", "a", NULL},
+        {"a[b", "a", NULL},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct span literal = regex_literal(cases[i].text);
+        regex_t regex;
+        assert_true(span_equal(literal, cases[i].literal));
+        if (!cases[i].fits)
+            continue;
+        assert_int_equal(regex_make(&regex, cases[i].text, NULL), 0);
+        assert_int_equal(regexec(&regex, cases[i].fits, 0, NULL, 0), 0);
+        regfree(&regex);
+        assert_non_null(memmem(cases[i].fits, strlen(cases[i].fits), literal.at, literal.len));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_literals),
         cmocka_unit_test(test_states),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
