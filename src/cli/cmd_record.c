@@ -110,7 +110,8 @@ static int make_rules(const struct select_settings *s, struct rules *ret, struct
                                              (enum match_on)s->on, s->has_uid, s->uid};
         code = rules_add(ret, &request, err);
     }
-    memset(ret->whole, s->children, sizeof(ret->whole));
+    for (size_t i = 0; i < ret->n_tasks; i++)
+        ret->task[i].whole = s->children;
     return code;
 }
 

@@ -30,10 +30,10 @@ const struct opt options_observe[] = {
      .offset = AT(observe.tasks),
      .completes = OPT_A_FILE,
      .help = "each task file *.yaml or *.yml in DIR is a job with the tasks that it names",
-     .more = "From when it appears until it is changed or removed; a file that was changed is another job. Tasks are "
-             "given by pid and cgroup; of match, exact, pidfile and sandbox, which baro record --task knows as well, a "
-             "line says that they are not recorded. A file with an error is read again when it has changed. Write it "
-             "elsewhere and move it into DIR: then it is never read half written."},
+     .more = "From when it appears until it is changed or removed; a file that was changed is another job. Each file "
+             "that baro record --task takes is one: commands are read once for all jobs, by one process. A file with "
+             "an error is read again when it has changed. Write it elsewhere and move it into DIR: then it is never "
+             "read half written."},
     {.name = "dir",
      .argument = "DIR",
      .type = OPT_TEXT,

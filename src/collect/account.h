@@ -13,6 +13,7 @@
 
 struct helper;
 struct helper_reply;
+struct selector;
 
 struct account {
     struct budget budget;
@@ -26,6 +27,7 @@ struct account {
     struct helper *helper;  /* for memory and commands of processes; NULL: none yet */
     struct helper *files;   /* for files of control groups; NULL: none yet */
     bool no_helper, no_files; /* creating one failed */
+    struct selector *selector; /* the process that selects; borrowed; NULL: none yet */
     uint64_t charged_helper_ns;
     /* Replies to requests of other recordings than the one that reads them. */
     void (*route)(void *context, const struct helper_reply *reply);

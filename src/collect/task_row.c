@@ -54,7 +54,7 @@ static int add_group(struct task_row *r, struct pin *pin, int root_fd, struct ba
     return 0;
 }
 
-static int add_pins(struct task_row *r, const struct select_options *o, struct baro_error *err)
+static int add_pins(struct task_row *r, const struct select_options *o, int root_fd, struct baro_error *err)
 {
     int code = 0;
     r->pins = calloc(o->n_pins + 1, sizeof(*r->pins));
@@ -63,12 +63,12 @@ static int add_pins(struct task_row *r, const struct select_options *o, struct b
     for (size_t i = 0; i < o->n_pins && code == 0; i++) {
         r->pins[i] = o->pins[i];
         if (o->pins[i].kind == PIN_GROUP)
-            code = add_group(r, &r->pins[i], o->root_fd, err);
+            code = add_group(r, &r->pins[i], root_fd, err);
     }
     return code;
 }
 
-int task_row_use(struct task_row *r, const struct select_options *o, bool selects, struct baro_error *err)
+int task_row_use(struct task_row *r, const struct select_options *o, int root_fd, bool selects, struct baro_error *err)
 {
     struct job *job = r->sampling->job;
     const struct rules *rules = o->rules;
@@ -83,14 +83,15 @@ int task_row_use(struct task_row *r, const struct select_options *o, bool select
         struct buf label = {0};
         label_of(o, i, &label);
         const struct baro_entity *e = label.failed ? NULL
-                                                   : entity_add(&r->table, &r->sampling->entity_ids, rules->task[i],
+                                                   : entity_add(&r->table, &r->sampling->entity_ids,
+                                                                rules->task[i].name,
                                                                 (const char *)label.at);
         buf_done(&label);
         if (!e)
             return error_set(err, -ENOMEM, "out of memory");
         job->tasks[i].id = e->id;
     }
-    return add_pins(r, o, err);
+    return add_pins(r, o, root_fd, err);
 }
 
 /* What the kernel counted for the groups of a task since the recording began. The group itself may be gone. */
@@ -185,14 +186,15 @@ static int32_t pid_of_helper(void *state)
 static void cost(void *state, struct collector_cost *ret)
 {
     const struct task_row *r = state;
-    if (r->selector)
+    if (r->selector && !sampling_is_shared(r->sampling)) /* else the account has it */
         ret->cpu_ns = select_cpu_ns(r->selector);
 }
 
 static void finish(void *state)
 {
     const struct task_row *r = state;
-    select_end(r->selector);
+    if (!sampling_is_shared(r->sampling))
+        select_end(r->selector);
 }
 
 static void close_tasks(void *state, bool exiting)

@@ -19,7 +19,7 @@ struct task_group {
 struct task_row {
     struct sampling *sampling;
     struct entity_table table;
-    struct selector *selector; /* borrowed; NULL: none */
+    struct selector *selector; /* borrowed, and maybe shared with other recordings; NULL: none */
     uint64_t (*value)[TASK_MAX];
     uint8_t (*absent)[TASK_MAX];
     struct pin *pins; /* those of the options, with the places of control groups */
@@ -29,9 +29,10 @@ struct task_row {
 extern const struct collector task_collector;
 void task_row_init(struct task_row *r, struct sampling *sampling);
 
-/* Makes an entity and a task of the job for each name, and finds control groups. selects: as of job_use_tasks().
- * Returns 0 or a negative code. */
-int task_row_use(struct task_row *r, const struct select_options *options, bool selects, struct baro_error *err);
+/* Makes an entity and a task of the job for each name, and finds control groups. root_fd: of "/". selects: as
+ * of job_use_tasks(). Returns 0 or a negative code. */
+int task_row_use(struct task_row *r, const struct select_options *options, int root_fd, bool selects,
+                 struct baro_error *err);
 
 /* The number of the task of this name in a job that has other members, too: a new one, unless there is one. Returns a
  * negative code if there can be no more. */

@@ -70,6 +70,9 @@ static void insert(struct jobs *j, struct job_entry *e)
 static void entry_free(struct job_entry *e)
 {
     job_tape_close(e);
+    if (e->file)
+        task_file_done(e->file);
+    free(e->file);
     free(e->name);
     free(e);
 }
@@ -88,6 +91,20 @@ static void on_ended(void *context, void *job)
 
 /* ---- beginning ---- */
 
+/* Tasks of named processes and control groups alone need no process that selects (record/pinned.c). */
+static void set_tasks(struct job_entry *e, const struct job_request *q)
+{
+    const struct task_file *f = q->tasks;
+    bool selects = f->rules.n > 0;
+    for (size_t i = 0; i < f->n_pins; i++)
+        selects |= f->pin[i].kind == PIN_FILE;
+    e->tasks = (struct select_options){.rules = &f->rules, .pins = f->pin, .n_pins = f->n_pins,
+                                       .sandboxes = f->sandbox, .n_sandboxes = f->n_sandboxes};
+    e->options.select = selects ? &e->tasks : NULL;
+    e->options.pinned = selects ? NULL : &e->tasks;
+    e->options.task_file = q->task_file;
+}
+
 static struct job_entry *entry_new(struct jobs *j, const struct job_request *q)
 {
     struct job_entry *e = calloc(1, sizeof(*e));
@@ -97,9 +114,9 @@ static struct job_entry *entry_new(struct jobs *j, const struct job_request *q)
                             .segments = {.dir_fd = -1}};
     e->options.observer.context = e;
     e->options.host = e->options.host_alone = !q->cgroup && !q->tasks;
-    e->options.pinned = q->tasks;
-    e->options.task_file = q->task_file;
     e->options.cgroup = q->cgroup ? e->name : NULL;
+    if (q->tasks)
+        set_tasks(e, q);
     if (e->name)
         return e;
     free(e);
@@ -123,8 +140,8 @@ static int begin(struct search *s, const struct job_request *q, struct job_entry
         left_release(e);
     }
     if (code == 0) {
-        e->options.pinned = NULL; /* borrowed until now */
-        e->options.task_file = NULL;
+        e->options.task_file = NULL; /* borrowed until now */
+        e->file = q->tasks;
         insert(j, e);
         *ret = e;
         return 0;
@@ -199,6 +216,12 @@ static bool turn(void *context, struct observer *o)
     return s.more;
 }
 
+static void say(void *context, const char *line)
+{
+    const struct jobs *j = context;
+    j->options->say(j->options->context, line);
+}
+
 int jobs_run(const struct jobs_options *options, struct baro_error *err)
 {
     struct jobs j = {.options = options, .task_files.reader.fd = -1};
@@ -206,6 +229,7 @@ int jobs_run(const struct jobs_options *options, struct baro_error *err)
                                       .no_events = options->no_events,
                                       .turn_ns = TURN_NS,
                                       .turn = turn,
+                                      .say = say,
                                       .ended = on_ended,
                                       .context = &j};
     left_list(&j.left, options->dir_fd);

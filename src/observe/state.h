@@ -23,6 +23,8 @@ struct job_entry {
      * is. */
     uint64_t id;
     struct record_options options;
+    struct task_file *file; /* NULL: it is not a job of tasks */
+    struct select_options tasks;
     /* tape.c */
     struct segments_writer segments;
     bool segment_reported, begun;
@@ -72,7 +74,6 @@ struct task_files {
     struct task_entry **at;
     size_t n, found;
     struct reader reader;
-    struct task_file *file; /* that is being begun */
     bool said_many, said_left;
 };
 
@@ -92,8 +93,8 @@ struct job_request {
     const char *name;
     uint64_t id;
     const char *cgroup;
-    const struct select_options *tasks; /* without this and a cgroup it is the machine */
-    const char *task_file;              /* of these tasks, for errors */
+    struct task_file *tasks; /* taken if the job begins; without this and a cgroup it is the machine */
+    const char *task_file;   /* the path of these tasks, for errors */
 };
 /* Begins a job; for files of tasks. Returns 0 or a negative code. */
 typedef int job_begin_fn(void *context, const struct job_request *q, struct job_entry **ret, struct baro_error *err);

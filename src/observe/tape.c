@@ -98,7 +98,7 @@ int job_tape_open(struct job_entry *e, struct baro_error *err)
     const struct jobs_options *o = e->jobs->options;
     char ending[NAME_MOST + 32];
     ending_of(e, ending);
-    int fd = e->options.host_alone || e->options.pinned ? -ENOENT : left_continue(&e->jobs->left, e, ending);
+    int fd = e->options.cgroup ? left_continue(&e->jobs->left, e, ending) : -ENOENT;
     e->begun = fd >= 0;
     if (fd < 0) {
         e->folder = folder_name(ending);

@@ -151,42 +151,15 @@ static void list(struct jobs *j, struct observer *o)
 
 /* ---- a file ---- */
 
-/* What a process that selects would have to follow. */
-static int check(const struct task_file *f, const char *path, struct baro_error *err)
-{
-    const char *what = f->rules.n ? "match and exact" : NULL;
-    unsigned line = f->rule_line, column = f->rule_column;
-    for (size_t i = 0; !what && i < f->n_pins; i++) {
-        if (f->pin[i].kind == PIN_FILE) {
-            what = "pidfile";
-            line = f->pin[i].line;
-            column = f->pin[i].column;
-        }
-    }
-    if (!what && f->n_sandboxes) {
-        what = "sandbox";
-        line = f->sandbox[0].line;
-        column = f->sandbox[0].column;
-    }
-    if (!what)
-        return 0;
-    return error_set(err, BARO_E_SYNTAX, "%s:%u:%u: of %s, baro observe records nothing: use baro record --task FILE, "
-                     "or pid and cgroup", path, line, column, what);
-}
-
-static int begin(struct jobs *j, struct task_entry *f, const char *path, job_begin_fn *fn, void *context,
+static int begin(struct task_file *file, struct task_entry *f, const char *path, job_begin_fn *fn, void *context,
                  struct baro_error *err)
 {
-    struct task_file *file = j->task_files.file;
     char stem[256] = "";
     memcpy(stem, f->name, stem_of(f->name) < sizeof(stem) ? stem_of(f->name) : 0);
-    int code = check(file, path, err);
-    if (code == 0)
-        code = task_file_find(file, path, err);
+    int code = task_file_find(file, path, err);
     if (code < 0)
         return code;
-    const struct select_options tasks = {.rules = &file->rules, .pins = file->pin, .n_pins = file->n_pins};
-    const struct job_request q = {.name = *file->job ? file->job : stem, .id = id_of(&f->st), .tasks = &tasks,
+    const struct job_request q = {.name = *file->job ? file->job : stem, .id = id_of(&f->st), .tasks = file,
                                   .task_file = path};
     return fn(context, &q, &f->job, err);
 }
@@ -252,28 +225,27 @@ static void retry(struct task_files *t, uint64_t until_ns)
 /* Takes what was read of a file. */
 static void take(struct jobs *j, struct task_entry *f, job_begin_fn *fn, void *context)
 {
-    struct task_files *t = &j->task_files;
+    struct reader *r = &j->task_files.reader;
     struct baro_error err = BARO_ERROR_INIT;
-    const char *path = t->reader.path;
     f->is_unread = false;
-    if (!t->file)
-        t->file = malloc(sizeof(*t->file));
-    if (t->file)
-        memset(t->file, 0, sizeof(*t->file));
-    if (t->reader.is_late) {
-        hung(j, f, path);
+    if (r->is_late) {
+        hung(j, f, r->path);
         return;
     }
-    int code = t->file ? task_file_take(t->file, path, &t->reader.lines, t->reader.status, &err)
-                       : error_set(&err, -ENOMEM, "out of memory");
+    struct task_file *file = calloc(1, sizeof(*file));
+    int code = file ? task_file_take(file, r->path, &r->lines, r->status, &err)
+                    : error_set(&err, -ENOMEM, "out of memory");
     if (code == 0)
-        code = begin(j, f, path, fn, context, &err);
-    if (code < 0 && t->file && t->file->not_there)
-        wait_for(j, f, t->file->not_there, path);
-    else if (code < 0)
+        code = begin(file, f, r->path, fn, context, &err);
+    if (code == 0)
+        return; /* the job has it */
+    if (file && file->not_there)
+        wait_for(j, f, file->not_there, r->path);
+    else
         j->options->say(j->options->context, err.text);
-    if (t->file)
-        task_file_done(t->file);
+    if (file)
+        task_file_done(file);
+    free(file);
 }
 
 static void say_left(struct jobs *j)
@@ -301,7 +273,7 @@ bool task_files_turn(struct jobs *j, struct observer *o, uint64_t until_ns, job_
     list(j, o);
     retry(t, until_ns);
     for (size_t i = 0; i < t->n; i++) {
-        if (t->at[i]->job)
+        if (t->at[i]->job && t->at[i]->job->options.pinned)
             observe_groups(t->at[i]->job->recorder);
     }
     while ((f = next_unread(t)) != NULL) {
@@ -333,7 +305,6 @@ void task_files_done(struct task_files *t)
     while (t->n)
         drop(t, t->n - 1);
     free(t->at);
-    free(t->file);
     reader_done(&t->reader);
     buf_done(&t->reader.lines);
     *t = (struct task_files){0};

@@ -53,9 +53,8 @@ int record_directories(struct recorder *r, struct baro_error *err)
 }
 
 /* Sandboxes of a task file: they belong to a task each. Their paths are absolute. */
-int record_sandboxes(struct recorder *r, struct baro_error *err)
+int record_sandboxes(struct recorder *r, const struct select_options *o, struct baro_error *err)
 {
-    const struct select_options *o = r->options->select;
     int code = 0;
     for (size_t i = 0; i < o->n_sandboxes && code == 0; i++) {
         const struct sandbox *box = &o->sandboxes[i];

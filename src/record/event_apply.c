@@ -246,7 +246,8 @@ void event_take_stashed(struct recorder *r, struct member *m)
         return;
     if (recorder_since(r, st->event.t_ns) + START_SLACK >= m->begin_ns)
         take_usage(r, m, &st->event);
-    st->pid = 0;
+    if (a->only)
+        st->pid = 0; /* else it may join another job */
 }
 
 void event_lost_usage(struct recorder *r, uint64_t times)

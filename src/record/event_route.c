@@ -64,8 +64,8 @@ static void on_usage(void *context, const struct exits_event *e)
         event_apply_usage(a->only, e);
     else if (a->only)
         event_lost_usage(a->only, e->count);
-    else if (e->kind != EVENT_LOST && !n && !shared)
-        event_stash(a, e);
+    else if (e->kind != EVENT_LOST && (a->selecting || (!n && !shared)))
+        event_stash(a, e); /* a process that is selected may join a job after its end */
     for (size_t i = 0; !a->only && e->kind == EVENT_LOST && i < a->n; i++)
         event_lost_usage(prepared(a, a->due[i]), e->count);
 }

@@ -75,7 +75,7 @@ void recorder_finish(struct recorder *r)
         if (r->selector && !r->job.selected)
             label_finish(r);
         if (r->selector)
-            unread_turn(r, true);
+            unread_finish(r);
         tasks_look(r);
         if (r->options->children)
             sampler_scan_wrapper(&r->sampler); /* finds orphans whose fork was not reported */

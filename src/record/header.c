@@ -165,7 +165,7 @@ static int fill_tasks(struct baro_header *h, const struct rules *rules)
 {
     struct buf names = {0};
     for (size_t i = 0; i < rules->n_tasks; i++)
-        buf_printf(&names, "%s%s", i ? ", " : "", rules->task[i]);
+        buf_printf(&names, "%s%s", i ? ", " : "", rules->task[i].name);
     buf_byte(&names, 0);
     int code = names.failed ? -ENOMEM : fill_group(h, (const char *)names.at);
     buf_done(&names);

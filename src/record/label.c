@@ -174,7 +174,7 @@ void label_finish(struct recorder *r)
 {
     struct pollfd p = {.fd = select_fd(r->selector), .events = POLLIN};
     while (p.fd >= 0 && poll(&p, 1, LAST_MS) > 0) {
-        record_select_ready(r);
+        record_select_ready(r->all);
         p.fd = select_fd(r->selector);
     }
     label_turn(r);

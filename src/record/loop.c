@@ -84,7 +84,7 @@ static void turn(struct recorder *r, bool quiet)
     marks_turn(r);
     tasks_look(r);
     if (r->selector)
-        record_select_turn(r);
+        record_select_turn(r->all);
     recorder_scheduled_tick(r);
     limits_turn(r);
     targets_check(r);
@@ -123,7 +123,7 @@ static void dispatch(struct recorder *r, uint64_t what)
     } else if (fd == r->marks.watch_fd) {
         marks_ready(r);
     } else if (r->selector && fd == select_fd(r->selector)) {
-        record_select_ready(r);
+        record_select_ready(r->all);
     } else if (fd == r->all->signal_fd || fd == r->under_fd) {
         r->detached = true;
         r->finishing = true;

@@ -17,6 +17,7 @@
 
 #define TICKS_MOST 32u /* in a row; then events are read */
 #define TURNS_MOST 10u  /* but comes after ten times its period at the latest */
+#define SELECT_EVERY (500 * NS_PER_MS)
 #define TURN_SHARE 500u /* a search for jobs may take a 500th of the time */
 #define NICE (-10) /* of an observer that others depend on */
 
@@ -25,6 +26,7 @@ struct observer {
     const struct observe_options *options;
     uint64_t turn_due_ns;   /* CLOCK_MONOTONIC */
     uint64_t held_until_ns; /* the budget allows no tick before that */
+    uint64_t selected_ns;   /* when the process that selects was looked after */
     bool stopping;
 };
 
@@ -99,6 +101,11 @@ void observe_groups(struct recorder *job)
 
 /* ---- the loop ---- */
 
+static uint64_t select_due(const struct observer *o)
+{
+    return o->all.selecting ? o->selected_ns + SELECT_EVERY : UINT64_MAX;
+}
+
 static uint64_t next_due(const struct observer *o)
 {
     const struct recorders *a = &o->all;
@@ -109,6 +116,8 @@ static uint64_t next_due(const struct observer *o)
         due = a->drain_due_ns;
     if (share_due_ns(a->share) < due)
         due = share_due_ns(a->share);
+    if (select_due(o) < due)
+        due = select_due(o);
     return o->turn_due_ns < due ? o->turn_due_ns : due;
 }
 
@@ -138,6 +147,8 @@ static void tick_due(struct observer *o)
     struct recorders *a = &o->all;
     if (!event_is_silent(a) && a->n && recorders_due_ns(a->due[0]) <= clock_monotonic_ns())
         event_drain(a);
+    if (a->n && recorders_due_ns(a->due[0]) <= clock_monotonic_ns())
+        record_select_ready(a);
     for (unsigned i = 0; i < TICKS_MOST && a->n; i++) {
         struct recorder *r = a->due[0];
         uint64_t now = clock_monotonic_ns(), paid = now;
@@ -157,6 +168,10 @@ static void dispatch(struct observer *o, uint64_t fd)
 {
     if (fd == (uint64_t)o->all.signal_fd) {
         o->stopping = true;
+        return;
+    }
+    if (o->all.selector && fd == (uint64_t)(unsigned)select_fd(o->all.selector)) {
+        record_select_ready(&o->all);
         return;
     }
     if (fd == (uint64_t)(unsigned)share_fd(o->all.share)) {
@@ -195,6 +210,10 @@ static void run(struct observer *o)
             event_drain(a);
         if (now >= share_due_ns(a->share))
             share_flush(a->share);
+        if (now >= select_due(o)) {
+            record_select_turn(a);
+            o->selected_ns = now;
+        }
         if (now >= o->turn_due_ns)
             take_turn(o, now);
         tick_due(o);
@@ -239,6 +258,8 @@ static int open_all(struct observer *o, struct baro_error *err)
 {
     struct recorders *a = &o->all;
     recorders_init(a, NULL);
+    a->say = o->options->say;
+    a->say_context = o->options->context;
     account_init(&a->account, o->options->overhead_ppm, clock_monotonic_ns());
     a->account.route = route;
     a->account.route_context = o;
@@ -266,7 +287,7 @@ int observe_run(const struct observe_options *options, struct baro_error *err)
         run(&o);
     while (o.all.n) {
         struct recorder *r = o.all.due[o.all.n - 1];
-        r->leaves = !r->options->host_alone && !r->pinned;
+        r->leaves = !r->options->host_alone && !r->pinned && !r->selector;
         observe_end(&o, r);
     }
     recorders_done(&o.all);

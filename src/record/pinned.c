@@ -128,19 +128,19 @@ static struct pinned *pinned_new(struct recorder *r)
 
 int pinned_open(struct recorder *r, struct baro_error *err)
 {
-    struct select_options o = *r->options->pinned;
-    o.proc_fd = r->proc_fd;
-    o.root_fd = r->root_fd;
-    int code = task_row_use(&r->sampler.tasks, &o, false, err);
+    const struct select_options *o = r->options->pinned;
+    int code = task_row_use(&r->sampler.tasks, o, r->root_fd, false, err);
+    if (code == 0)
+        code = record_sandboxes(r, o, err);
     if (code < 0)
         return code;
     r->pinned = pinned_new(r);
     if (!r->pinned)
         return error_set(err, -ENOMEM, "out of memory");
     r->job.open |= r->pinned->n > 0; /* processes join without an event */
-    for (size_t i = 0; i < o.n_pins && code == 0; i++) {
-        if (o.pins[i].kind == PIN_PID)
-            code = add_process(r, &o.pins[i], err);
+    for (size_t i = 0; i < o->n_pins && code == 0; i++) {
+        if (o->pins[i].kind == PIN_PID)
+            code = add_process(r, &o->pins[i], err);
     }
     pinned_turn(r);
     return code;

@@ -346,7 +346,6 @@ void recorder_close(struct recorder *r)
     marks_close(r);
     tasks_close(r);
     label_close(r);
-    unread_close(r);
     limits_close(r);
     if (r->options->own_group)
         own_remove(r->options->own_group);

@@ -71,7 +71,10 @@ struct recorder {
     struct oom_watch oom;
     struct marks marks;
     struct pinned *pinned;     /* pinned.c; NULL: no task is one of named processes alone */
-    struct selector *selector; /* select.c; NULL: processes are not selected */
+    struct selector *selector; /* that of all recorders; NULL: processes are not selected */
+    struct select_options selection; /* what it selects */
+    uint32_t select_id;
+    struct recorder *next_selecting;
     bool selected;             /* all processes that were there have been matched */
     struct task_root {
         struct baro_key key;
@@ -81,8 +84,6 @@ struct recorder {
     size_t n_roots;
     struct label_wait *label_waits; /* label.c */
     size_t n_label_waits, cap_label_waits;
-    struct unread *unread; /* unread.c */
-    size_t n_unread, cap_unread;
     size_t tasks_on_tape;
     struct held_exit {
         struct baro_exit *exit;
@@ -90,7 +91,6 @@ struct recorder {
     } *held_exits;
     size_t n_held_exits, cap_held_exits;
     uint64_t tasks_lost;       /* lines that named a task and could not be followed */
-    uint64_t select_lost;      /* events that the selector lost, as reported so far */
     int under_fd;              /* pidfd of --under; -1: none */
     bool status_known;
     int status;
@@ -192,13 +192,14 @@ void oom_report(struct recorder *r); /* after the last sample */
 
 /* directories.c: what --du names */
 int record_directories(struct recorder *r, struct baro_error *err);
-int record_sandboxes(struct recorder *r, struct baro_error *err); /* directories.c */
+/* The sandboxes of tasks. */
+int record_sandboxes(struct recorder *r, const struct select_options *o, struct baro_error *err);
 
 /* select.c: tasks */
 int record_select_open(struct recorder *r, struct baro_error *err);
-void record_select_ready(struct recorder *r);
-void record_select_change(void *recorder, const struct watch_change *c);
-void record_select_turn(struct recorder *r); /* before each tick */
+void record_select_ready(struct recorders *a); /* takes what the process has reported */
+void record_select_change(struct recorder *r, const struct watch_change *c);
+void record_select_turn(struct recorders *a); /* before each tick, or, of an observer, in each turn */
 /* Another process selects, and it did not report the member: does that belong to its task no more? */
 bool record_select_sweep(const struct recorder *r, const struct member *m);
 void record_select_close(struct recorder *r);
@@ -215,9 +216,10 @@ struct baro_exit *label_held_exit(const struct recorder *r, const struct watch_c
 bool label_was_member(const struct recorder *r, const struct watch_change *c); /* its exit record is on the tape */
 
 /* unread.c: programs that ended before their command was read */
-void unread_change(struct recorder *r, const struct watch_change *c);
-void unread_turn(struct recorder *r, bool last); /* before each tick */
-void unread_close(struct recorder *r);
+void unread_change(struct recorders *a, struct recorder *r, const struct watch_change *c); /* r NULL: for all */
+void unread_turn(struct recorders *a); /* before each tick, or, of an observer, in each turn */
+void unread_finish(struct recorder *r); /* for this recorder nothing more is waited for */
+void unread_close(struct recorders *a);
 
 /* tasks.c: tasks that the job itself names (baro run --task) */
 void tasks_begin(struct recorder *r); /* the task of the whole job, if it has one */

@@ -14,6 +14,9 @@ void recorders_init(struct recorders *a, struct recorder *only)
 
 void recorders_done(struct recorders *a)
 {
+    select_free(a->selector);
+    a->selector = NULL;
+    unread_close(a);
     share_close(a->share);
     a->share = NULL;
     event_close(a);

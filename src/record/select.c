@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tasks: makes the processes that the selector reports members of the job. */
+/*
+ * Tasks: makes the processes that the selector reports members of their jobs. Of an observer one process selects for
+ * all of its jobs.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -62,6 +65,7 @@ static void join(struct recorder *r, const struct watch_change *c)
         return;
     m->begin_ns = begin;
     m->covered = true;
+    m->confirmed = true; /* by the process that selects now */
     job_join(&r->job, m, c->task, begin && !c->is_late ? begin : now);
     if (c->has_ended) {
         job_ended(&r->job, m, recorder_since(r, c->end_ns));
@@ -82,8 +86,8 @@ static void join(struct recorder *r, const struct watch_change *c)
 /* What a process of the task starts belongs to it as well, and its own command need not fit. */
 static bool is_whole(const struct recorder *r, unsigned task)
 {
-    const struct select_options *o = r->options->select;
-    bool whole = o->rules->whole[task - 1];
+    const struct select_options *o = &r->selection;
+    bool whole = o->rules->task[task - 1].whole;
     for (size_t i = 0; i < o->n_pins; i++)
         whole |= o->pins[i].task == task;
     return whole;
@@ -109,13 +113,8 @@ bool record_select_sweep(const struct recorder *r, const struct member *m)
     return unconfirmed && !select_is_barred(r->selector, m->row.key);
 }
 
-void record_select_change(void *recorder, const struct watch_change *c)
+void record_select_change(struct recorder *r, const struct watch_change *c)
 {
-    struct recorder *r = recorder;
-    if (c->what == WATCH_UNREAD) {
-        unread_change(r, c);
-        return;
-    }
     if (!r->job.selected) {
         label_change(r, c);
         return;
@@ -143,10 +142,10 @@ void record_select_change(void *recorder, const struct watch_change *c)
         join(r, c);
 }
 
-static void watch(struct recorder *r, int fd)
+static void watch(struct recorders *a, int fd)
 {
-    struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)fd};
-    epoll_ctl(r->all->epoll_fd, EPOLL_CTL_ADD, fd, &e);
+    struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)(unsigned)fd};
+    epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, fd, &e);
 }
 
 /* --under: the recording ends with that process. */
@@ -161,7 +160,7 @@ static int watch_under(struct recorder *r, struct baro_error *err)
     if (r->under_fd < 0 && errno == EINVAL)
         return error_set(err, -EINVAL, "%d is a thread: give the pid of the process", under);
     if (r->under_fd >= 0) /* before 5.3 the recording goes on until it is stopped */
-        watch(r, r->under_fd);
+        watch(r->all, r->under_fd);
     return 0;
 }
 
@@ -175,65 +174,132 @@ static void hear_all(struct recorder *r)
     r->perf_due_ns = 0;
 }
 
-int record_select_open(struct recorder *r, struct baro_error *err)
+static void on_change(void *recorders, void *owner, const struct watch_change *c)
 {
-    struct select_options o = *r->options->select;
-    bool selects = recorder_selects(r->options);
-    o.proc_fd = r->proc_fd;
-    o.root_fd = r->root_fd;
-    o.overhead_ppm = r->options->overhead_ppm;
-    o.no_events = r->options->no_events || !r->all->forks;
-    int code = selects ? watch_under(r, err) : 0;
-    if (code == 0)
-        code = task_row_use(&r->sampler.tasks, &o, selects, err);
-    if (code == 0)
-        code = record_sandboxes(r, err);
-    o.pins = r->sampler.tasks.pins;
-    if (code == 0)
-        code = select_start(&r->selector, &o, err);
-    if (code < 0)
+    struct recorder *r = owner;
+    if (c->what == WATCH_UNREAD) {
+        unread_change(recorders, r, c);
+        return;
+    }
+    if (!r)
+        return;
+    record_select_change(r, c);
+    recorder_wake(r);
+}
+
+/* The process of all recorders. */
+static int open_selector(struct recorders *a, const struct recorder *r, struct baro_error *err)
+{
+    const struct select_setup setup = {
+        .proc_fd = r->proc_fd,
+        .root_fd = a->only ? r->root_fd : a->root_fd,
+        .overhead_ppm = a->only ? r->options->overhead_ppm : a->account.budget.ppm,
+        .no_events = r->options->no_events || !a->forks,
+    };
+    int code = a->selector ? 0 : select_new(&a->selector, &setup, err);
+    a->account.selector = a->selector;
+    return code;
+}
+
+/* A process was started. */
+static void watch_selector(struct recorders *a)
+{
+    if (select_starts(a->selector) == a->select_starts)
+        return;
+    a->select_starts = select_starts(a->selector);
+    watch(a, select_fd(a->selector));
+}
+
+/* Adds what this recorder selects. An observer's is matched later: its job begins without members. */
+static int add_selection(struct recorder *r, struct baro_error *err)
+{
+    struct recorders *a = r->all;
+    int code = select_add(a->selector, &r->selection, r, &r->select_id, err);
+    if (!r->select_id || (code < 0 && a->only))
         return code;
-    r->sampler.tasks.selector = r->selector;
-    if (selects)
-        hear_all(r);
+    r->selector = r->sampler.tasks.selector = a->selector;
+    r->next_selecting = a->selecting;
+    a->selecting = r;
+    watch_selector(a);
+    return 0;
+}
+
+static int await_members(struct recorder *r, struct baro_error *err)
+{
     uint64_t until = clock_monotonic_ns() + READY_WITHIN;
     while (!r->selected && !select_is_stuck(r->selector) && clock_monotonic_ns() < until) {
         struct pollfd p = {.fd = select_fd(r->selector), .events = POLLIN};
         poll(&p, 1, 100);
-        if (select_read(r->selector, record_select_change, r) < 0)
+        if (select_read(r->selector, on_change, r->all) < 0)
             return error_set(err, -EPIPE, "the process that selects has ended");
     }
-    watch(r, select_fd(r->selector));
     return 0;
 }
 
-void record_select_ready(struct recorder *r)
+int record_select_open(struct recorder *r, struct baro_error *err)
 {
-    select_read(r->selector, record_select_change, r); /* if it has ended, record_select_turn() says so */
+    r->selection = *r->options->select;
+    bool selects = recorder_selects(r->options);
+    int code = selects ? watch_under(r, err) : 0;
+    if (code == 0)
+        code = task_row_use(&r->sampler.tasks, &r->selection, r->root_fd, selects, err);
+    if (code == 0)
+        code = record_sandboxes(r, &r->selection, err);
+    r->selection.pins = r->sampler.tasks.pins;
+    if (code == 0)
+        code = open_selector(r->all, r, err);
+    if (code == 0)
+        code = add_selection(r, err);
+    if (code < 0)
+        return code;
+    if (selects)
+        hear_all(r);
+    return r->all->only ? await_members(r, err) : 0;
 }
 
-static void say(struct recorder *r, const char *line)
+void record_select_ready(struct recorders *a)
 {
+    if (a->selector)
+        select_read(a->selector, on_change, a); /* if it has ended, record_select_turn() says so */
+}
+
+/* ---- trouble ---- */
+
+static void note(struct recorder *r, const char *line)
+{
+    sampler_advance(&r->sampler);
     recorder_event(r, BARO_EVENT_WARNING, NULL, 0, line);
-    if (r->options->on_error)
-        r->options->on_error(r->options->observer.context, line);
 }
 
-static void say_trouble(struct recorder *r, enum select_trouble trouble, int32_t hung)
+/* r: whom it is about; NULL: all that select. */
+static void say(struct recorders *a, struct recorder *r, const char *line)
+{
+    for (struct recorder *one = a->selecting; one; one = one->next_selecting) {
+        if (!r || one == r)
+            note(one, line);
+    }
+    if (a->say)
+        a->say(a->say_context, line);
+    else if (a->only && a->only->options->on_error)
+        a->only->options->on_error(a->only->options->observer.context, line);
+}
+
+static void say_trouble(struct recorders *a, enum select_trouble trouble, struct baro_key hung)
 {
     char line[160];
-    if (trouble == SELECT_HUNG && hung < 0) {
+    struct recorder *r = hung.pid < 0 ? select_owner(a->selector, (uint32_t)hung.start) : NULL;
+    if (trouble == SELECT_HUNG && r) {
         snprintf(line, sizeof(line), "reading the PID file %.80s hangs: it is not followed any more",
-                 r->options->select->pins[-1 - hung].path);
-        say(r, line);
-    } else if (trouble == SELECT_HUNG) {
+                 r->selection.pins[-1 - hung.pid].path);
+        say(a, r, line);
+    } else if (trouble == SELECT_HUNG && hung.pid > 0) {
         snprintf(line, sizeof(line), "reading the command of process %d hangs: whether it belongs to a task is not "
-                 "known", hung);
-        say(r, line);
+                 "known", (int)hung.pid);
+        say(a, NULL, line);
     } else if (trouble == SELECT_ENDED) {
-        say(r, "the process that selects has ended or can't be started; it is tried again");
+        say(a, NULL, "the process that selects has ended or can't be started; it is tried again");
     } else if (trouble == SELECT_GIVEN_UP) {
-        say(r, "too many processes that select hang: no more processes join a task");
+        say(a, NULL, "too many processes that select hang: no more processes join a task");
     }
 }
 
@@ -245,32 +311,53 @@ static void begin_again(struct recorder *r)
             r->job.tree.at[i]->confirmed = false;
     }
     r->selected = false;
-    watch(r, select_fd(r->selector));
 }
 
-void record_select_turn(struct recorder *r)
+static void note_lost(struct recorder *r, uint64_t lost)
+{
+    sampler_advance(&r->sampler);
+    r->job.lossy = true;
+    sampler_lost_events(&r->sampler, false); /* it looks at all processes again itself */
+    recorder_event(r, BARO_EVENT_LOSSY, NULL, lost, "connector of the process that selects");
+}
+
+void record_select_turn(struct recorders *a)
 {
     struct baro_key hung = {0};
-    uint64_t starts = select_starts(r->selector);
-    say_trouble(r, select_turn(r->selector, &hung), hung.pid);
-    if (select_starts(r->selector) != starts)
-        begin_again(r);
-    uint64_t lost = select_events_lost(r->selector);
-    if (lost > r->select_lost) {
-        r->job.lossy = true;
-        sampler_lost_events(&r->sampler, false); /* it looks at all processes again itself */
-        recorder_event(r, BARO_EVENT_LOSSY, NULL, lost - r->select_lost, "connector of the process that selects");
-        r->select_lost = lost;
+    if (!a->selector)
+        return;
+    enum select_trouble trouble = select_turn(a->selector, &hung);
+    say_trouble(a, trouble, hung);
+    bool again = select_starts(a->selector) != a->select_starts;
+    watch_selector(a);
+    uint64_t lost = select_events_lost(a->selector);
+    for (struct recorder *r = a->selecting; r; r = r->next_selecting) {
+        if (again)
+            begin_again(r);
+        if (lost > a->select_lost)
+            note_lost(r, lost - a->select_lost);
     }
-    record_select_ready(r);
-    unread_turn(r, false);
-    if (!r->job.selected)
-        label_turn(r);
+    a->select_lost = lost;
+    record_select_ready(a);
+    unread_turn(a);
+    if (a->only && !a->only->job.selected)
+        label_turn(a->only);
 }
 
 void record_select_close(struct recorder *r)
 {
-    select_free(r->selector);
+    struct recorders *a = r->all;
+    struct recorder **at = &a->selecting;
+    while (*at && *at != r)
+        at = &(*at)->next_selecting;
+    if (*at)
+        *at = r->next_selecting;
+    if (a->selector && r->select_id)
+        select_remove(a->selector, r->select_id);
+    if (a->only) {
+        select_free(a->selector);
+        a->selector = NULL;
+    }
     r->selector = NULL;
     r->under_fd = fd_close(r->under_fd);
 }

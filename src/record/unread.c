@@ -17,7 +17,8 @@
 
 struct unread {
     struct watch_change change;
-    uint64_t until_ns;
+    struct recorder *of; /* NULL: it may belong to a task of each */
+    uint64_t until_ns;   /* CLOCK_MONOTONIC */
 };
 
 /* What is known of its end. */
@@ -30,7 +31,7 @@ struct end {
 
 static void count(struct recorder *r, const bool may[TASKS_MOST], const struct end *end)
 {
-    for (unsigned t = 0; t < r->options->select->rules->n_tasks; t++) {
+    for (unsigned t = 0; t < r->selection.rules->n_tasks; t++) {
         if (may[t])
             job_task_unread(&r->job, t + 1, end->has_cpu ? &end->cpu_ns : NULL);
     }
@@ -38,7 +39,7 @@ static void count(struct recorder *r, const bool may[TASKS_MOST], const struct e
 
 static void judge(struct recorder *r, const struct watch_change *c, const struct end *end)
 {
-    const struct select_options *o = r->options->select;
+    const struct select_options *o = &r->selection;
     const struct command command = {.cmdline = "", .exe = "", .comm = end->comm, .exe_name = "", .argv_name = "",
                                     .has_uid = end->has_uid, .uid = end->uid};
     bool may[TASKS_MOST];
@@ -56,12 +57,13 @@ static void judge(struct recorder *r, const struct watch_change *c, const struct
     join.task = (uint8_t)task;
     join.end_ns = c->end_ns ? c->end_ns : end->t_ns;
     record_select_change(r, &join);
+    recorder_wake(r);
 }
 
 /* Of a process that is no member. */
-static bool find_stashed(const struct recorder *r, const struct watch_change *c, struct end *ret)
+static bool find_stashed(const struct recorders *a, const struct watch_change *c, struct end *ret)
 {
-    const struct exits_event *e = event_find_stashed(r->all, c->pid, c->begin_ns);
+    const struct exits_event *e = event_find_stashed(a, c->pid, c->begin_ns);
     if (e)
         *ret = (struct end){e->has_comm ? e->comm : NULL, e->uid != UINT32_MAX, true, e->uid, e->cpu_ns, e->t_ns};
     return e;
@@ -88,55 +90,94 @@ static bool find_held(const struct recorder *r, const struct watch_change *c, st
     return e;
 }
 
+/* For one recorder. Returns false if its end is not known yet. */
 static bool resolve(struct recorder *r, const struct watch_change *c, bool last)
 {
     struct end end = {0};
     bool selects = r->job.selected;
     const struct member *m = selects ? NULL : label_member(r, c);
     bool found = m         ? find_member(r, m, &end)
-                 : selects ? find_stashed(r, c, &end)
+                 : selects ? find_stashed(r->all, c, &end)
                            : find_held(r, c, &end);
     if (!found && !last && (r->all->usage || !selects))
         return false;
+    sampler_advance(&r->sampler);
     if (found || m || selects || label_was_member(r, c))
         judge(r, c, &end);
     return true;
 }
 
-void unread_change(struct recorder *r, const struct watch_change *c)
+/* Did the program end before the recording began? */
+static bool is_earlier(const struct recorder *r, const struct watch_change *c)
 {
-    sampler_advance(&r->sampler);
-    if (resolve(r, c, false))
-        return;
-    if (r->n_unread == r->cap_unread && r->cap_unread < UNREAD_MOST) {
-        size_t cap = 2 * r->cap_unread + 64;
-        struct unread *grown = realloc(r->unread, cap * sizeof(*grown));
-        r->unread = grown ? grown : r->unread;
-        r->cap_unread = grown ? cap : r->cap_unread;
+    return c->end_ns && c->end_ns < r->header.start_monotonic_ns;
+}
+
+static bool resolve_for(struct recorders *a, const struct unread *u, bool last)
+{
+    struct end end;
+    if (a->only)
+        return resolve(a->only, &u->change, last);
+    if (!last && a->usage && !find_stashed(a, &u->change, &end))
+        return false;
+    for (struct recorder *r = a->selecting; r; r = r->next_selecting) {
+        if ((!u->of || u->of == r) && !is_earlier(r, &u->change))
+            resolve(r, &u->change, true);
     }
-    if (r->n_unread == r->cap_unread)
-        resolve(r, c, true);
+    return true;
+}
+
+static bool reserve(struct recorders *a)
+{
+    if (a->n_unread < a->cap_unread)
+        return true;
+    size_t cap = 2 * a->cap_unread + 64;
+    struct unread *grown = a->cap_unread < UNREAD_MOST ? realloc(a->unread, cap * sizeof(*grown)) : NULL;
+    a->unread = grown ? grown : a->unread;
+    a->cap_unread = grown ? cap : a->cap_unread;
+    return grown;
+}
+
+void unread_change(struct recorders *a, struct recorder *r, const struct watch_change *c)
+{
+    const struct unread u = {*c, r, clock_monotonic_ns() + WAIT};
+    if (resolve_for(a, &u, false))
+        return;
+    if (reserve(a))
+        a->unread[a->n_unread++] = u;
     else
-        r->unread[r->n_unread++] = (struct unread){*c, sampler_now(&r->sampler) + WAIT};
+        resolve_for(a, &u, true);
 }
 
-void unread_turn(struct recorder *r, bool last)
+void unread_turn(struct recorders *a)
 {
-    size_t kept = 0;
-    if (!r->n_unread)
-        return;
-    sampler_advance(&r->sampler);
-    uint64_t now = sampler_now(&r->sampler);
-    for (size_t i = 0; i < r->n_unread; i++) {
-        struct unread *u = &r->unread[i];
-        if (!resolve(r, &u->change, last || now >= u->until_ns))
-            r->unread[kept++] = *u;
+    size_t kept = 0, n = a->n_unread;
+    uint64_t now = n ? clock_monotonic_ns() : 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct unread u = a->unread[i];
+        if (!resolve_for(a, &u, now >= u.until_ns))
+            a->unread[kept++] = u;
     }
-    r->n_unread = kept;
+    a->n_unread = kept;
 }
 
-void unread_close(struct recorder *r)
+void unread_finish(struct recorder *r)
 {
-    free(r->unread);
-    r->unread = NULL;
+    struct recorders *a = r->all;
+    size_t kept = 0;
+    for (size_t i = 0; i < a->n_unread; i++) {
+        const struct unread u = a->unread[i];
+        if ((!u.of || u.of == r) && !is_earlier(r, &u.change))
+            resolve(r, &u.change, true);
+        if (!a->only && u.of != r)
+            a->unread[kept++] = u;
+    }
+    a->n_unread = kept;
+}
+
+void unread_close(struct recorders *a)
+{
+    free(a->unread);
+    a->unread = NULL;
+    a->n_unread = a->cap_unread = 0;
 }

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process that selects: reads commands, listens to events or scans, and reports changes. */
+/* The process that selects: reads commands, listens to events or scans, and reports changes to the recorder. */
 #include <errno.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "exits/events.h"
 #include "helper/detach.h"
 #include "procfs/procfs.h"
-#include "select/select.h"
+#include "select/job.h"
 
 #define BURST (20 * NS_PER_MS)      /* CPU time that may be used at once */
 #define WAIT_MOST NS_PER_SEC        /* a wait for the account: the buffer of the connector has to last for it */
@@ -22,14 +25,23 @@
 #define BATCH (2 * NS_PER_MS)       /* between two drains in a burst of events */
 #define ANCESTORS_MOST 64
 
+#define PINS_EVERY (200 * NS_PER_MS) /* files and groups are read; less often if they are more than PINS_FEW */
+#define PINS_FEW 100u
+
 struct child {
     const struct select_child *of;
-    const struct select_options *options;
+    const struct select_setup *setup;
     int fd;
     struct watch watch;
+    struct select_job **jobs;
+    struct watch_fit *fits; /* of the process that was read last */
+    size_t n_jobs, cap_jobs, n_new;
+    bool needs_cmdline, needs_exe, needs_user; /* of any job */
     struct exits_source *events; /* NULL: scanning */
     bool lost;                   /* events were lost: all is to be matched again */
-    struct pins pins;
+    struct pins_reading pins;
+    uint64_t pins_due_ns; /* UINT64_MAX: there is none to be read again */
+    size_t n_read_pins;
     int32_t own[ANCESTORS_MOST]; /* the recorder and what it was started by: never members */
     size_t n_own;
     int64_t account_ns; /* CPU time that may be used; below 0: wait */
@@ -41,7 +53,7 @@ struct child {
 
 static bool read_stat(struct child *c, int32_t pid, struct pid_stat *ret)
 {
-    ssize_t n = proc_read_record(c->options->proc_fd, pid, "stat", c->text, sizeof(c->text));
+    ssize_t n = proc_read_record(c->setup->proc_fd, pid, "stat", c->text, sizeof(c->text));
     return n > 0 && pid_stat_parse(span_of(c->text, (size_t)n), ret) == 0;
 }
 
@@ -66,10 +78,9 @@ static bool is_own(const struct child *c, int32_t pid, int32_t ppid)
     return c->n_own > 1 && ppid == c->own[1];
 }
 
-static bool is_under(struct child *c, int32_t ppid)
+static bool is_under(struct child *c, int32_t under, int32_t ppid)
 {
     struct pid_stat st;
-    int32_t under = c->options->under;
     for (int i = 0; under && i < ANCESTORS_MOST; i++) {
         if (ppid == under)
             return true;
@@ -83,7 +94,7 @@ static bool is_under(struct child *c, int32_t ppid)
 static bool read_user(struct child *c, int32_t pid, uint32_t *ret)
 {
     struct pid_status st;
-    ssize_t n = proc_read_record(c->options->proc_fd, pid, "status", c->exe, sizeof(c->exe));
+    ssize_t n = proc_read_record(c->setup->proc_fd, pid, "status", c->exe, sizeof(c->exe));
     if (n <= 0 || pid_status_parse(span_of(c->exe, (size_t)n), &st) < 0 || !(st.valid & 1u << STATUS_UID))
         return false;
     *ret = (uint32_t)st.value[STATUS_UID];
@@ -92,7 +103,7 @@ static bool read_user(struct child *c, int32_t pid, uint32_t *ret)
 
 static void read_cmdline(struct child *c, int32_t pid, const char *comm)
 {
-    ssize_t n = proc_read(c->options->proc_fd, pid, "cmdline", c->cmdline, COMMAND_MOST);
+    ssize_t n = proc_read(c->setup->proc_fd, pid, "cmdline", c->cmdline, COMMAND_MOST);
     size_t len = n > 0 ? (size_t)n : 0;
     command_script(c->cmdline, len, comm, c->script, sizeof(c->script));
     command_join(c->cmdline, len);
@@ -106,7 +117,7 @@ static void read_exe(struct child *c, int32_t pid)
     buf_printf(&path, "%d/exe", (int)pid);
     buf_byte(&path, 0);
     ssize_t n = path.failed ? -1
-                            : readlinkat(c->options->proc_fd, (const char *)path.at, c->exe, sizeof(c->exe) - 1);
+                            : readlinkat(c->setup->proc_fd, (const char *)path.at, c->exe, sizeof(c->exe) - 1);
     buf_done(&path);
     c->exe[n > 0 ? n : 0] = 0;
     size_t cut = sizeof(deleted) - 1, len = strlen(c->exe);
@@ -132,24 +143,38 @@ static void name_of_argument(const struct child *c, char *to, size_t cap)
     memmove(to, base, strlen(base) + 1);
 }
 
-static uint8_t task_of(struct child *c, int32_t pid, const struct pid_stat *st)
+/* Of all jobs that are wanted, the tasks that the command fits. */
+static size_t match_jobs(struct child *c, const struct command *command, int32_t ppid)
 {
-    const struct rules *rules = c->options->rules;
+    size_t n = 0;
+    for (size_t i = 0; i < c->n_jobs; i++) {
+        struct select_job *j = c->jobs[i];
+        if (!watch_wants(&c->watch, &j->watch))
+            continue;
+        unsigned task = rules_match(&j->rules, command);
+        if (task && is_under(c, j->watch.under, ppid))
+            c->fits[n++] = (struct watch_fit){&j->watch, (uint8_t)task};
+    }
+    return n;
+}
+
+/* The command is read once for all jobs. */
+static size_t match(struct child *c, int32_t pid, const struct pid_stat *st)
+{
     char argv_name[256], comm[64];
     memcpy(comm, st->comm, sizeof(st->comm) < sizeof(comm) ? sizeof(st->comm) : sizeof(comm));
     comm[sizeof(comm) - 1] = 0;
     uint32_t uid = 0;
-    bool has_uid = rules_need_user(rules) && read_user(c, pid, &uid);
+    bool has_uid = c->needs_user && read_user(c, pid, &uid);
     c->cmdline[0] = c->exe[0] = c->script[0] = 0;
-    if (rules_need(rules, MATCH_CMDLINE))
+    if (c->needs_cmdline)
         read_cmdline(c, pid, comm);
-    if (rules_need(rules, MATCH_EXE))
+    if (c->needs_exe)
         read_exe(c, pid);
     name_of_argument(c, argv_name, sizeof(argv_name));
     const struct command command = {c->cmdline, c->exe, comm, base_of(c->exe), argv_name, has_uid, uid,
                                     c->script};
-    unsigned task = rules_match(rules, &command);
-    return task && is_under(c, st->ppid) ? (uint8_t)task : 0;
+    return match_jobs(c, &command, st->ppid);
 }
 
 /* What the recorder looks at: what is being read, and since when. */
@@ -181,10 +206,11 @@ static bool look(void *context, int32_t pid, struct watch_look *ret)
         return true;
     if (st.state == 'Z')
         return false;
-    if (!c->options->rules->n || is_barred(c->of, pid, st.starttime))
+    if (!c->watch.n_with_rules || is_barred(c->of, pid, st.starttime))
         return true;
     select_progress(c->of->shared, pid, st.starttime, true);
-    ret->task = task_of(c, pid, &st);
+    ret->n_fits = match(c, pid, &st);
+    ret->fits = c->fits;
     select_progress(c->of->shared, pid, 0, false);
     return true;
 }
@@ -204,7 +230,7 @@ static void pay(struct child *c, bool charged)
 {
     uint64_t now = clock_monotonic_ns(), cpu = 0;
     clock_process_cpu_ns(0, &cpu);
-    uint64_t share = c->options->overhead_ppm / 2; /* the other half is for sampling */
+    uint64_t share = c->setup->overhead_ppm / 2; /* the other half is for sampling */
     c->account_ns += (int64_t)((double)(now - c->paid_ns) * ((double)share / 1e6));
     c->account_ns -= charged ? (int64_t)(cpu - c->paid_cpu_ns) : 0;
     if (c->account_ns > (int64_t)BURST)
@@ -216,12 +242,155 @@ static void pay(struct child *c, bool charged)
 /* How long to wait until the account is no longer overdrawn. Example: at 0.5 % of a core, 1 ms too much is 200 ms. */
 static uint64_t debt_ns(const struct child *c)
 {
-    double share = (double)c->options->overhead_ppm / 2 / 1e6;
+    double share = (double)c->setup->overhead_ppm / 2 / 1e6;
     if (c->account_ns >= 0 || share <= 0)
         return 0;
     double wait = (double)-c->account_ns / share;
     uint64_t most = c->events ? WAIT_MOST : SCAN_WAIT_MOST;
     return wait < (double)most ? (uint64_t)wait : most;
+}
+
+/* ---- jobs ---- */
+
+static void count_needs(struct child *c)
+{
+    c->needs_cmdline = c->needs_exe = c->needs_user = false;
+    c->n_read_pins = 0;
+    for (size_t i = 0; i < c->n_jobs; i++) {
+        const struct select_job *j = c->jobs[i];
+        c->needs_cmdline |= rules_need(&j->rules, MATCH_CMDLINE);
+        c->needs_exe |= rules_need(&j->rules, MATCH_EXE);
+        c->needs_user |= rules_need_user(&j->rules);
+        c->n_read_pins += j->pins.is_read ? j->pins.n : 0;
+    }
+    c->pins_due_ns = !c->n_read_pins ? UINT64_MAX : c->pins_due_ns == UINT64_MAX ? 0 : c->pins_due_ns;
+}
+
+static bool reserve(struct child *c)
+{
+    if (c->n_jobs < c->cap_jobs)
+        return true;
+    size_t cap = 2 * c->cap_jobs + 4;
+    struct select_job **jobs = realloc(c->jobs, cap * sizeof(*jobs));
+    c->jobs = jobs ? jobs : c->jobs;
+    struct watch_fit *fits = realloc(c->fits, cap * sizeof(*fits));
+    c->fits = fits ? fits : c->fits;
+    c->cap_jobs = jobs && fits ? cap : c->cap_jobs;
+    return jobs && fits;
+}
+
+/* Returns a negative code if out of memory: then this process ends, and another one tries. */
+static int add_job(struct child *c, uint32_t id, struct span bytes)
+{
+    struct select_job *j;
+    int code = reserve(c) ? select_job_decode(&j, id, bytes) : -ENOMEM;
+    if (code < 0)
+        return code;
+    j->pins.job = &j->watch;
+    code = pins_init(&j->pins, c->setup->root_fd);
+    free(j->places);
+    j->places = NULL;
+    for (size_t i = 0; code == 0 && i < j->pins.n; i++)
+        j->pins.state[i].is_barred = is_barred(c->of, -(int32_t)i - 1, id);
+    code = code < 0 ? code : watch_add(&c->watch, &j->watch);
+    if (code < 0) {
+        select_job_free(j);
+        return code;
+    }
+    c->jobs[c->n_jobs++] = j;
+    c->n_new++;
+    count_needs(c);
+    return 0;
+}
+
+static void remove_job(struct child *c, uint32_t id)
+{
+    size_t i = 0;
+    while (i < c->n_jobs && c->jobs[i]->watch.id != id)
+        i++;
+    if (i == c->n_jobs)
+        return;
+    struct select_job *j = c->jobs[i];
+    c->n_new -= j->watch.is_new;
+    watch_remove(&c->watch, &j->watch);
+    select_job_free(j);
+    c->jobs[i] = c->jobs[--c->n_jobs];
+    count_needs(c);
+}
+
+/* The bytes of a job are in a file in memory. */
+static int read_job(struct child *c, uint32_t id, int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0 || st.st_size <= 0)
+        return -EINVAL;
+    void *at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (at == MAP_FAILED)
+        return -errno;
+    int code = add_job(c, id, span_of(at, (size_t)st.st_size));
+    munmap(at, (size_t)st.st_size);
+    return code;
+}
+
+/* Returns false if there is none. */
+static bool take_order(struct child *c)
+{
+    struct select_order order;
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec part = {&order, sizeof(order)};
+    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+    ssize_t n = recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
+    if (n != sizeof(order))
+        _exit(0); /* the recorder is gone */
+    const struct cmsghdr *h = CMSG_FIRSTHDR(&m);
+    int fd = -1;
+    if (h && h->cmsg_type == SCM_RIGHTS)
+        memcpy(&fd, CMSG_DATA(h), sizeof(fd));
+    if (order.is_over)
+        remove_job(c, order.job);
+    else if (read_job(c, order.job, fd) < 0)
+        _exit(1);
+    fd_close(fd);
+    return true;
+}
+
+static void turn_pins(struct child *c, bool first)
+{
+    c->pins.now_ns = clock_monotonic_ns();
+    for (size_t i = 0; i < c->n_jobs; i++) {
+        struct select_job *j = c->jobs[i];
+        if (first ? j->watch.is_new : j->pins.is_read)
+            pins_turn(&j->pins, &c->pins, first);
+    }
+    watch_pins_unseen(&c->watch);
+}
+
+/* All processes have been matched for the new jobs. */
+static void begin_new(struct child *c)
+{
+    turn_pins(c, true);
+    for (size_t i = 0; i < c->n_jobs; i++) {
+        struct watch_job *j = &c->jobs[i]->watch;
+        if (!j->is_new)
+            continue;
+        j->is_new = false;
+        change(c, &(struct watch_change){.what = WATCH_READY, .job = j->id});
+    }
+    c->n_new = 0;
+}
+
+static void follow_pins(struct child *c)
+{
+    uint64_t now = clock_monotonic_ns();
+    if (now < c->pins_due_ns)
+        return;
+    turn_pins(c, false);
+    c->pins_due_ns = now + PINS_EVERY * (c->n_read_pins > PINS_FEW ? c->n_read_pins / PINS_FEW : 1);
 }
 
 /* ---- the loop ---- */
@@ -236,7 +405,7 @@ static bool scan_one(void *context, int32_t pid)
 static void scan(struct child *c, bool anew)
 {
     watch_scan_begin(&c->watch, anew);
-    proc_each_process(c->options->proc_fd, scan_one, c);
+    proc_each_process(c->setup->proc_fd, scan_one, c);
     watch_scan_end(&c->watch);
 }
 
@@ -264,10 +433,11 @@ static void take_events(struct child *c)
     c->lost = false;
 }
 
-/* Waits until then, or until the recorder has gone; wake: or until an event comes. */
+/* Waits until then, or until the recorder has gone; wake: or until an event or an order comes. */
 static void wait_until(const struct child *c, uint64_t until_ns, bool wake)
 {
-    struct pollfd p[2] = {{.fd = c->fd}, {.fd = wake ? exits_fd(c->events) : -1, .events = POLLIN}};
+    const int events_fd = wake ? exits_fd(c->events) : -1;
+    struct pollfd p[2] = {{.fd = c->fd, .events = wake ? POLLIN : 0}, {.fd = events_fd, .events = POLLIN}};
     for (;;) {
         uint64_t now = clock_monotonic_ns();
         uint64_t left = until_ns > now ? until_ns - now : 0;
@@ -280,12 +450,23 @@ static void wait_until(const struct child *c, uint64_t until_ns, bool wake)
     }
 }
 
+static void take_orders(struct child *c)
+{
+    while (take_order(c))
+        ;
+}
+
 static void run(struct child *c)
 {
     for (;;) {
-        pins_turn(&c->pins, false, clock_monotonic_ns());
+        take_orders(c);
+        if (c->n_new) {
+            watch_match_new(&c->watch);
+            begin_new(c);
+        }
+        follow_pins(c);
         uint64_t due = watch_turn(&c->watch, clock_monotonic_ns());
-        due = due < c->pins.due_ns ? due : c->pins.due_ns;
+        due = due < c->pins_due_ns ? due : c->pins_due_ns;
         pay(c, true);
         uint64_t now = c->paid_ns, debt = debt_ns(c);
         if (c->events) {
@@ -301,49 +482,34 @@ static void run(struct child *c)
 
 static int prepare(struct child *c)
 {
-    const struct select_options *o = c->options;
-    int code = watch_init(&c->watch, look, change, c);
-    for (size_t i = 0; i < o->rules->n_tasks; i++)
-        c->watch.whole[i + 1] = o->rules->whole[i];
-    for (size_t i = o->rules->n; i-- > 0;) {
-        uint8_t task = (uint8_t)(o->rules->at[i].task + 1);
-        c->watch.first_rule = !c->watch.first_rule || task < c->watch.first_rule ? task : c->watch.first_rule;
-    }
-    for (size_t i = 0; i < o->n_pins; i++) {
-        c->watch.whole[o->pins[i].task] = true;
-        c->watch.firm[o->pins[i].task] = o->pins[i].kind == PIN_GROUP;
-    }
-    for (size_t i = 0; i < sizeof(c->watch.whole); i++)
-        c->watch.any_whole |= c->watch.whole[i];
-    c->watch.scans = !c->events;
-    c->watch.under = o->under;
-    c->pins = (struct pins){.watch = &c->watch, .proc_fd = o->proc_fd, .shared = c->of->shared};
-    code = code < 0 ? code : pins_init(&c->pins, o->pins, o->n_pins, o->root_fd);
-    for (size_t i = 0; code == 0 && i < o->n_pins; i++)
-        c->pins.state[i].is_barred = is_barred(c->of, -(int32_t)i - 1, 0);
-    return code;
+    const struct select_setup *o = c->setup;
+    c->pins = (struct pins_reading){.watch = &c->watch, .proc_fd = o->proc_fd, .root_fd = o->root_fd,
+                                    .shared = c->of->shared};
+    c->pins_due_ns = UINT64_MAX;
+    return watch_init(&c->watch, look, change, c);
 }
 
 void select_child(const struct select_child *of)
 {
-    const int kept[] = {of->fd, of->options->proc_fd, of->options->root_fd};
+    const int kept[] = {of->fd, of->setup->proc_fd, of->setup->root_fd};
     struct child *c = calloc(1, sizeof(*c));
     if (!c)
         _exit(1);
     helper_detach(kept, sizeof(kept) / sizeof(*kept));
     prctl(PR_SET_NAME, "baro-select");
     c->of = of;
-    c->options = of->options;
+    c->setup = of->setup;
     c->fd = of->fd;
     find_own(c, of->recorder);
-    if (!of->options->no_events)
+    if (!of->setup->no_events)
         exits_connector_open(&c->events, NULL);
     if (prepare(c) < 0)
         _exit(1);
+    c->watch.scans = !c->events;
     atomic_store(&of->shared->scans, !c->events);
+    take_orders(c); /* that were sent before this process was started */
     scan(c, false);
-    pins_turn(&c->pins, true, clock_monotonic_ns());
-    change(c, &(struct watch_change){.what = WATCH_READY});
+    begin_new(c);
     pay(c, false);
     c->account_ns = (int64_t)BURST;
     run(c);

@@ -28,28 +28,34 @@ struct pin {
 
 #define PINS_MOST 1024u
 
-/* What the process that selects keeps of them. */
-struct pins {
-    const struct pin *pin;
-    size_t n;
+/* What the process that selects has for the pins of all jobs. */
+struct pins_reading {
     struct watch *watch;
-    int proc_fd;
+    int proc_fd, root_fd; /* directory descriptors of /proc and "/" */
     struct select_shared *shared;
-    uint64_t due_ns; /* when files and groups are read next; UINT64_MAX: never */
-    struct pin_state {
-        int32_t pid;    /* PIN_FILE: that joined last */
-        uint64_t start;
-        bool is_barred; /* reading the file hung before */
-        struct cgroup_walk walk;
-    } *state;
-    uint8_t task; /* of the group that is being read */
     uint64_t now_ns;
     char text[4096];
 };
 
-/* Returns 0 or -ENOMEM. root_fd: a descriptor of "/". */
-int pins_init(struct pins *p, const struct pin *pin, size_t n, int root_fd);
-/* Pins processes, and reads files and groups if it is time. first: also those that are named by pid. */
-void pins_turn(struct pins *p, bool first, uint64_t now_ns);
+/* What it keeps of those of a job. The caller sets the first part. */
+struct pins {
+    const struct pin *pin;
+    size_t n;
+    struct watch_job *job;
+    bool is_read; /* it has files or groups, which are read again and again */
+    struct pin_state {
+        int32_t pid;    /* PIN_FILE: that joined last */
+        uint64_t start;
+        bool is_barred; /* reading the file hung before */
+        struct cgroup_walk *walk; /* PIN_GROUP */
+    } *state;
+};
+
+/* Returns 0 or -ENOMEM. */
+int pins_init(struct pins *p, int root_fd);
+void pins_done(struct pins *p);
+/* Pins processes, and reads files and groups. first: also those that are named by pid. After this has been called for
+ * some jobs: watch_pins_unseen(). */
+void pins_turn(struct pins *p, struct pins_reading *r, bool first);
 
 #endif

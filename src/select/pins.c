@@ -13,28 +13,46 @@
 #include "procfs/procfs.h"
 #include "select/select.h"
 
-#define AGAIN (200 * NS_PER_MS)
 #define CLOCK_SLACK (2 * (int64_t)NS_PER_SEC) /* the wall clock may be set a little between the two times */
 
-int pins_init(struct pins *p, const struct pin *pin, size_t n, int root_fd)
+static int init_group(struct pin_state *s, const struct pin *pin, int root_fd)
 {
-    p->pin = pin;
-    p->n = n;
-    p->due_ns = UINT64_MAX;
-    p->state = calloc(n + 1, sizeof(*p->state));
-    for (size_t i = 0; p->state && i < n; i++) {
-        if (pin[i].kind != PIN_PID)
-            p->due_ns = 0;
-        if (pin[i].kind == PIN_GROUP)
-            cgroup_walk_init(&p->state[i].walk, root_fd, pin[i].place);
+    s->walk = malloc(sizeof(*s->walk));
+    if (!s->walk)
+        return -ENOMEM;
+    cgroup_walk_init(s->walk, root_fd, pin->place);
+    return 0;
+}
+
+int pins_init(struct pins *p, int root_fd)
+{
+    int code = 0;
+    p->state = calloc(p->n + 1, sizeof(*p->state));
+    if (!p->state)
+        return -ENOMEM;
+    for (size_t i = 0; i < p->n && code == 0; i++) {
+        p->is_read |= p->pin[i].kind != PIN_PID;
+        if (p->pin[i].kind == PIN_GROUP)
+            code = init_group(&p->state[i], &p->pin[i], root_fd);
     }
-    return p->state ? 0 : -ENOMEM;
+    return code;
+}
+
+void pins_done(struct pins *p)
+{
+    for (size_t i = 0; p->state && i < p->n; i++) {
+        if (p->state[i].walk)
+            cgroup_walk_done(p->state[i].walk);
+        free(p->state[i].walk);
+    }
+    free(p->state);
+    p->state = NULL;
 }
 
 /* ---- PID files ---- */
 
 /* The first word of the file; that of PostgreSQL has more lines. Returns 0: none. ret_written_ns: of CLOCK_REALTIME. */
-static int32_t read_file(struct pins *p, const char *path, int64_t *ret_written_ns)
+static int32_t read_file(struct pins_reading *p, const char *path, int64_t *ret_written_ns)
 {
     struct stat st;
     uint64_t pid = 0;
@@ -52,7 +70,7 @@ static int32_t read_file(struct pins *p, const char *path, int64_t *ret_written_
     return is_one ? (int32_t)pid : 0;
 }
 
-static uint64_t start_of(struct pins *p, int32_t pid)
+static uint64_t start_of(struct pins_reading *p, int32_t pid)
 {
     struct pid_stat st;
     ssize_t n = proc_read_record(p->proc_fd, pid, "stat", p->text, sizeof(p->text));
@@ -66,56 +84,55 @@ static bool began_before(uint64_t start, int64_t written_ns)
     return boot + (int64_t)(start * ns_per_tick) <= written_ns + CLOCK_SLACK;
 }
 
-static void follow_file(struct pins *p, size_t i)
+static void follow_file(struct pins *p, struct pins_reading *r, size_t i)
 {
     struct pin_state *s = &p->state[i];
     int64_t written_ns;
     if (s->is_barred)
         return;
-    select_progress(p->shared, -(int32_t)i - 1, 0, true); /* it may be on a file server that hangs */
-    int32_t pid = read_file(p, p->pin[i].path, &written_ns);
-    select_progress(p->shared, 0, 0, false);
-    uint64_t start = pid ? start_of(p, pid) : 0;
+    select_progress(r->shared, -(int32_t)i - 1, p->job->id, true); /* it may be on a file server that hangs */
+    int32_t pid = read_file(r, p->pin[i].path, &written_ns);
+    select_progress(r->shared, 0, 0, false);
+    uint64_t start = pid ? start_of(r, pid) : 0;
     if (!start || (pid == s->pid && start == s->start) || !began_before(start, written_ns))
         return;
     s->pid = pid;
     s->start = start;
-    watch_pin(p->watch, pid, start, p->pin[i].task, false);
+    watch_pin(r->watch, &(struct watch_pinned){p->job, p->pin[i].task, pid, start, false});
 }
 
 /* ---- control groups ---- */
 
+struct walked {
+    struct pins *pins;
+    struct pins_reading *r;
+    uint8_t task;
+};
+
 static void in_group(void *context, int32_t pid)
 {
-    struct pins *p = context;
-    watch_pin_seen(p->watch, pid, p->task, p->now_ns);
+    const struct walked *w = context;
+    watch_pin_seen(w->r->watch, w->pins->job, pid, w->task, w->r->now_ns);
 }
 
-static void follow_group(struct pins *p, size_t i)
+static void follow_group(struct pins *p, struct pins_reading *r, size_t i)
 {
-    struct cgroup_walk *w = &p->state[i].walk;
-    p->task = p->pin[i].task;
+    struct cgroup_walk *w = p->state[i].walk;
+    struct walked walked = {p, r, p->pin[i].task};
+    p->job->is_walked = true;
     if (cgroup_walk_groups(w) == 0)
-        cgroup_walk_processes(w, p->text, sizeof(p->text), in_group, p);
+        cgroup_walk_processes(w, r->text, sizeof(r->text), in_group, &walked);
 }
 
-void pins_turn(struct pins *p, bool first, uint64_t now_ns)
+void pins_turn(struct pins *p, struct pins_reading *r, bool first)
 {
-    bool groups = false;
-    if (!first && now_ns < p->due_ns)
-        return;
-    p->now_ns = now_ns;
     for (size_t i = 0; i < p->n; i++) {
         const struct pin *pin = &p->pin[i];
-        groups |= pin->kind == PIN_GROUP;
         if (pin->kind == PIN_PID && first)
-            watch_pin(p->watch, pin->pid, pin->start, pin->task, false);
+            watch_pin(r->watch, &(struct watch_pinned){p->job, pin->task, pin->pid, pin->start, false});
         else if (pin->kind == PIN_FILE)
-            follow_file(p, i);
+            follow_file(p, r, i);
         else if (pin->kind == PIN_GROUP)
-            follow_group(p, i);
+            follow_group(p, r, i);
     }
-    if (groups)
-        watch_pins_unseen(p->watch);
-    p->due_ns = p->due_ns == UINT64_MAX ? UINT64_MAX : now_ns + AGAIN;
 }

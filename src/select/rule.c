@@ -3,7 +3,34 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+static bool reserve_task(struct rules *r)
+{
+    if (r->n_tasks < r->cap_tasks)
+        return true;
+    size_t cap = 2 * r->cap_tasks + 2;
+    struct rule_task *grown = realloc(r->task, cap * sizeof(*grown));
+    if (!grown)
+        return false;
+    r->task = grown;
+    r->cap_tasks = cap;
+    return true;
+}
+
+static bool reserve_rule(struct rules *r)
+{
+    if (r->n < r->cap)
+        return true;
+    size_t cap = 2 * r->cap + 2;
+    struct rule *grown = realloc(r->at, cap * sizeof(*grown));
+    if (!grown)
+        return false;
+    r->at = grown;
+    r->cap = cap;
+    return true;
+}
 
 int rules_task(struct rules *r, const char *name, struct baro_error *err)
 {
@@ -13,18 +40,41 @@ int rules_task(struct rules *r, const char *name, struct baro_error *err)
         return error_set(err, BARO_E_RANGE, "'%.20s...' is longer than %u bytes: give a name (--name NAME=REGEX)", name,
                          TASK_NAME_MOST - 1);
     for (size_t i = 0; i < r->n_tasks; i++) {
-        if (strcmp(r->task[i], name) == 0)
+        if (strcmp(r->task[i].name, name) == 0)
             return (int)i;
     }
     if (r->n_tasks == TASKS_MOST)
         return error_set(err, BARO_E_RANGE, "more than %u tasks", TASKS_MOST);
-    snprintf(r->task[r->n_tasks], TASK_NAME_MOST, "%s", name);
+    if (!reserve_task(r))
+        return error_set(err, -ENOMEM, "out of memory");
+    r->task[r->n_tasks] = (struct rule_task){.name = ""};
+    snprintf(r->task[r->n_tasks].name, TASK_NAME_MOST, "%s", name);
     return (int)r->n_tasks++;
+}
+
+static int make_regex(struct rule *rule, struct baro_error *err)
+{
+    rule->regex = malloc(sizeof(*rule->regex));
+    if (!rule->regex)
+        return error_set(err, -ENOMEM, "out of memory");
+    rule->literal = regex_literal(rule->text);
+    if (regex_make(rule->regex, rule->text, err) == 0)
+        return 0;
+    free(rule->regex);
+    return BARO_E_SYNTAX;
+}
+
+static void rule_done(struct rule *rule)
+{
+    if (rule->regex)
+        regfree(rule->regex);
+    free(rule->regex);
 }
 
 int rules_add(struct rules *r, const struct rule_request *request, struct baro_error *err)
 {
-    struct rule *rule = &r->at[r->n];
+    struct rule rule = {.text = request->text, .is_name = request->is_name, .on = request->on,
+                        .has_uid = request->has_uid, .uid = request->uid};
     if (r->n == RULES_MOST)
         return error_set(err, BARO_E_RANGE, "more than %u rules", RULES_MOST);
     if (!*request->text)
@@ -32,33 +82,29 @@ int rules_add(struct rules *r, const struct rule_request *request, struct baro_e
     unsigned long states = request->is_name ? 0 : regex_states(request->text);
     if (r->states + states > RULES_STATES_MOST)
         return error_set(err, BARO_E_RANGE, "the regular expressions repeat too much together");
-    if (!request->is_name && regex_make(&rule->regex, request->text, err) < 0)
-        return BARO_E_SYNTAX;
+    if (!reserve_rule(r))
+        return error_set(err, -ENOMEM, "out of memory");
+    int code = rule.is_name ? 0 : make_regex(&rule, err);
+    if (code < 0)
+        return code;
     int task = rules_task(r, request->task ? request->task : request->text, err);
     if (task < 0) {
-        if (!request->is_name)
-            regfree(&rule->regex);
+        rule_done(&rule);
         return task;
     }
-    rule->task = (unsigned)task;
-    rule->text = request->text;
-    rule->is_name = request->is_name;
-    rule->on = request->on;
-    rule->has_uid = request->has_uid;
-    rule->uid = request->uid;
+    rule.task = (unsigned)task;
     r->states += states;
-    r->n++;
+    r->at[r->n++] = rule;
     return 0;
 }
 
 void rules_done(struct rules *r)
 {
-    for (size_t i = 0; i < r->n; i++) {
-        if (!r->at[i].is_name)
-            regfree(&r->at[i].regex);
-    }
-    r->n = r->n_tasks = 0;
-    r->states = 0;
+    for (size_t i = 0; i < r->n; i++)
+        rule_done(&r->at[i]);
+    free(r->at);
+    free(r->task);
+    *r = (struct rules){0};
 }
 
 static bool is_named(const struct command *c, const char *name)
@@ -74,7 +120,9 @@ static bool fits(const struct rule *rule, const struct command *c)
         return false;
     if (rule->is_name)
         return is_named(c, rule->text);
-    return *text && regexec(&rule->regex, text, 0, NULL, 0) == 0;
+    if (!*text || !memmem(text, strlen(text), rule->literal.at, rule->literal.len))
+        return false;
+    return regexec(rule->regex, text, 0, NULL, 0) == 0;
 }
 
 unsigned rules_match(const struct rules *r, const struct command *c)
@@ -102,14 +150,15 @@ static int may_fit(const struct rule *rule, const struct command *c)
     if (rule->on != MATCH_COMM)
         return 1;
     snprintf(comm, sizeof(comm), "%s", c->comm);
-    return *comm && regexec(&rule->regex, comm, 0, NULL, 0) == 0 ? 2 : 0;
+    return *comm && regexec(rule->regex, comm, 0, NULL, 0) == 0 ? 2 : 0;
 }
 
 unsigned rules_judge(const struct rules *r, const struct command *c, bool ret_may[TASKS_MOST])
 {
-    int best[TASKS_MOST] = {0};
+    int best[TASKS_MOST];
     bool any = false;
-    memset(ret_may, 0, TASKS_MOST * sizeof(*ret_may));
+    memset(best, 0, r->n_tasks * sizeof(*best));
+    memset(ret_may, 0, r->n_tasks * sizeof(*ret_may));
     for (size_t i = 0; i < r->n; i++) {
         int fit = may_fit(&r->at[i], c), *of_task = &best[r->at[i].task];
         *of_task = fit > *of_task ? fit : *of_task;

@@ -42,16 +42,20 @@ struct rule {
     enum match_on on;
     bool has_uid;
     uint32_t uid;
-    regex_t regex; /* unless is_name */
+    regex_t *regex; /* NULL: is_name */
+    struct span literal; /* in each text that it fits; may be empty */
 };
 
+/* All-zero: none. */
 struct rules {
-    struct rule at[RULES_MOST];
-    size_t n;
-    char task[TASKS_MOST][TASK_NAME_MOST]; /* names of tasks, in the order in which they were added */
-    unsigned long states;                  /* of all regular expressions */
-    bool whole[TASKS_MOST];                /* what a process of the task starts belongs to the task, too */
-    size_t n_tasks;
+    struct rule *at;
+    size_t n, cap;
+    struct rule_task {
+        char name[TASK_NAME_MOST];
+        bool whole; /* what a process of the task starts belongs to the task, too */
+    } *task;        /* in the order in which they were added */
+    size_t n_tasks, cap_tasks;
+    unsigned long states; /* of all regular expressions */
 };
 
 /* What is known of a process's command. A text that is not known is "". */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The recorder's side. */
-#include "select/select.h"
+#include "select/job.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -20,8 +20,21 @@
 #define RETRY_FIRST NS_PER_SEC
 #define RETRY_MOST (64 * NS_PER_SEC)
 
+/* A job, in the order of their ids. */
+struct added {
+    uint32_t id;
+    bool is_sent, is_over; /* is_over: it is kept until the process knows */
+    const struct select_options *options;
+    void *owner;
+};
+
 struct selector {
-    struct select_options options;
+    struct select_setup setup;
+    struct added *jobs;
+    size_t n_jobs, cap_jobs;
+    uint32_t last_id;
+    bool all_sent;
+    struct buf bytes; /* of the job that is being sent */
     struct select_shared *shared;
     pid_t pid; /* 0: none */
     int fd;
@@ -54,23 +67,109 @@ static void reap_left(struct selector *s)
     }
 }
 
+/* ---- orders ---- */
+
+static int send_order(const struct selector *s, const struct select_order *order, int fd)
+{
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct iovec part = {(void *)(uintptr_t)order, sizeof(*order)};
+    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
+    if (fd >= 0) {
+        m.msg_control = &control;
+        m.msg_controllen = sizeof(control);
+        control.header = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(fd)), .cmsg_level = SOL_SOCKET,
+                                          .cmsg_type = SCM_RIGHTS};
+        memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+    }
+    return sendmsg(s->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* The bytes are in a file in memory, so that what the socket has room for does not matter. */
+static int send_job(struct selector *s, const struct added *a)
+{
+    const struct select_order order = {.job = a->id};
+    buf_clear(&s->bytes);
+    select_job_encode(&s->bytes, a->options);
+    int fd = s->bytes.failed ? -1 : memfd_create("baro-job", MFD_CLOEXEC);
+    if (fd < 0)
+        return -ENOMEM;
+    int code = fd_write_all(fd, s->bytes.at, s->bytes.len, NULL);
+    code = code < 0 ? code : send_order(s, &order, fd);
+    fd_close(fd);
+    return code;
+}
+
+/* What the process does not take now is sent in a later turn. */
+static void send_orders(struct selector *s)
+{
+    size_t kept = 0;
+    int code = s->fd < 0 ? -EPIPE : 0;
+    bool all = true;
+    for (size_t i = 0; !s->all_sent && i < s->n_jobs; i++) {
+        struct added *a = &s->jobs[i];
+        bool was_sent = a->is_sent;
+        if (code == 0 && a->is_over && a->is_sent)
+            code = send_order(s, &(struct select_order){a->id, true}, -1);
+        else if (code == 0 && !a->is_over && !a->is_sent)
+            code = send_job(s, a);
+        a->is_sent = a->is_over ? a->is_sent && code < 0 : a->is_sent || code == 0;
+        all = all && code == 0;
+        if (!a->is_over || (was_sent && a->is_sent))
+            s->jobs[kept++] = *a;
+    }
+    s->n_jobs = s->all_sent ? s->n_jobs : kept;
+    s->all_sent = all;
+}
+
+static struct added *find_job(const struct selector *s, uint32_t id)
+{
+    size_t from = 0, to = s->n_jobs;
+    while (from < to) {
+        size_t mid = from + (to - from) / 2;
+        if (s->jobs[mid].id < id)
+            from = mid + 1;
+        else
+            to = mid;
+    }
+    return from < s->n_jobs && s->jobs[from].id == id ? &s->jobs[from] : NULL;
+}
+
+void *select_owner(const struct selector *s, uint32_t id)
+{
+    const struct added *a = find_job(s, id);
+    return a && !a->is_over ? a->owner : NULL;
+}
+
+/* Another process knows of no job. */
+static void send_all_again(struct selector *s)
+{
+    for (size_t i = 0; i < s->n_jobs; i++)
+        s->jobs[i].is_sent = false;
+    s->all_sent = false;
+    send_orders(s);
+}
+
 static int start(struct selector *s)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return -errno;
     atomic_store(&s->shared->since_ns, 0);
+    s->fd = pair[0];
+    send_all_again(s); /* now, so that they are matched in the process's first scan */
     pid_t self = getpid(), pid = fork();
     if (pid == 0)
-        select_child(&(struct select_child){&s->options, pair[1], self, s->shared, s->barred, s->n_barred});
+        select_child(&(struct select_child){&s->setup, pair[1], self, s->shared, s->barred, s->n_barred});
     int error = errno;
     close(pair[1]);
     if (pid < 0) {
-        close(pair[0]);
+        s->fd = fd_close(s->fd);
         return -error;
     }
     s->pid = pid;
-    s->fd = pair[0];
     s->starts++;
     return 0;
 }
@@ -94,23 +193,51 @@ static void put_off(struct selector *s, uint64_t now)
     s->retry_ns = now + s->pause_ns;
 }
 
-int select_start(struct selector **ret, const struct select_options *options, struct baro_error *err)
+int select_new(struct selector **ret, const struct select_setup *setup, struct baro_error *err)
 {
     struct selector *s = calloc(1, sizeof(*s));
     if (!s)
         return error_set(err, -ENOMEM, "out of memory");
-    s->options = *options;
+    s->setup = *setup;
     s->fd = -1;
     s->shared = mmap(NULL, sizeof(*s->shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    int code = s->shared == MAP_FAILED ? -errno : start(s);
-    if (code == 0) {
-        *ret = s;
-        return 0;
+    if (s->shared == MAP_FAILED) {
+        free(s);
+        return error_set(err, -ENOMEM, "out of memory");
     }
-    if (s->shared != MAP_FAILED)
-        munmap(s->shared, sizeof(*s->shared));
-    free(s);
-    return error_set(err, code, "can't start the process that selects: %s", strerror(-code));
+    *ret = s;
+    return 0;
+}
+
+int select_add(struct selector *s, const struct select_options *job, void *owner, uint32_t *ret_id,
+               struct baro_error *err)
+{
+    if (s->n_jobs == s->cap_jobs) {
+        size_t cap = 2 * s->cap_jobs + 4;
+        struct added *grown = realloc(s->jobs, cap * sizeof(*grown));
+        if (!grown)
+            return error_set(err, -ENOMEM, "out of memory");
+        s->jobs = grown;
+        s->cap_jobs = cap;
+    }
+    s->jobs[s->n_jobs++] = (struct added){.id = ++s->last_id, .options = job, .owner = owner};
+    s->all_sent = false;
+    *ret_id = s->last_id;
+    int code = s->starts ? 0 : start(s);
+    if (code < 0)
+        return error_set(err, code, "can't start the process that selects: %s", strerror(-code));
+    send_orders(s);
+    return 0;
+}
+
+void select_remove(struct selector *s, uint32_t id)
+{
+    struct added *a = find_job(s, id);
+    if (!a)
+        return;
+    a->is_over = true;
+    s->all_sent = false;
+    send_orders(s);
 }
 
 /* ---- what hangs ---- */
@@ -177,7 +304,9 @@ enum select_trouble select_turn(struct selector *s, struct baro_key *ret_hung)
     }
     if (s->n_left)
         reap_left(s);
-    if (s->pid || now < s->retry_ns)
+    if (s->pid && !s->all_sent)
+        send_orders(s);
+    if (s->pid || now < s->retry_ns || !s->n_jobs)
         return found;
     if (s->n_left == SELECT_LEFT_MOST) {
         s->given_up = true;
@@ -224,7 +353,7 @@ bool select_reports_unread(const struct selector *s)
     return s->starts == 1 && s->pid && !atomic_load(&s->shared->events_lost) && !atomic_load(&s->shared->scans);
 }
 
-int select_read(struct selector *s, watch_change_fn *fn, void *context)
+int select_read(struct selector *s, select_change_fn *fn, void *context)
 {
     struct watch_change c;
     if (!s->pid)
@@ -235,7 +364,9 @@ int select_read(struct selector *s, watch_change_fn *fn, void *context)
             return 0;
         if (n != sizeof(c))
             break;
-        fn(context, &c);
+        void *owner = c.job == WATCH_ALL ? NULL : select_owner(s, c.job);
+        if (owner || c.job == WATCH_ALL)
+            fn(context, owner, &c);
     }
     s->fd = fd_close(s->fd);
     return -EPIPE;
@@ -262,5 +393,7 @@ void select_free(struct selector *s)
     }
     reap_left(s);
     munmap(s->shared, sizeof(*s->shared));
+    buf_done(&s->bytes);
+    free(s->jobs);
     free(s);
 }

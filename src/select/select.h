@@ -18,29 +18,42 @@
 #include "select/rule.h"
 #include "select/watch.h"
 
+/* A job. */
 struct select_options {
     const struct rules *rules; /* borrowed */
     const struct pin *pins;    /* borrowed */
     size_t n_pins;
-    int proc_fd, root_fd;  /* directory descriptors of /proc and "/"; borrowed */
     int32_t under;         /* only processes below this one; 0: all */
-    uint64_t overhead_ppm; /* share of a core, millionths; 0: no limit */
     const struct sandbox *sandboxes; /* select/task_file.h: directories of tasks; borrowed */
     size_t n_sandboxes;
-    bool no_events;        /* only scan */
     bool ends;             /* the recording ends when no process of a task is left */
+};
+
+/* What holds for all jobs. */
+struct select_setup {
+    int proc_fd, root_fd;  /* directory descriptors of /proc and "/"; borrowed */
+    uint64_t overhead_ppm; /* share of a core, millionths; 0: no limit */
+    bool no_events;        /* only scan */
 };
 
 struct selector;
 
-/* Starts the process. */
-int select_start(struct selector **ret, const struct select_options *options, struct baro_error *err);
+/* There is no process before the first job. */
+int select_new(struct selector **ret, const struct select_setup *setup, struct baro_error *err);
+/* Adds a job, which is borrowed until select_remove(); owner is what its changes are passed to. Returns 0; an error of
+ * starting the process, which select_turn() tries again; or -ENOMEM without an id. */
+int select_add(struct selector *s, const struct select_options *job, void *owner, uint32_t *ret_id,
+               struct baro_error *err);
+void select_remove(struct selector *s, uint32_t id);
+void *select_owner(const struct selector *s, uint32_t id); /* NULL: there is no such job */
+
 int select_fd(const struct selector *s);     /* readable: select_read() has something */
 pid_t select_pid(const struct selector *s);
 uint64_t select_cpu_ns(struct selector *s);
-/* Calls fn for each change that was reported so far. Returns 0, or -EPIPE if the process has ended: then
- * select_turn() starts another one. */
-int select_read(struct selector *s, watch_change_fn *fn, void *context);
+/* Calls fn for each change that was reported so far. owner NULL: it is about all jobs. Returns 0, or -EPIPE if the
+ * process has ended: then select_turn() starts another one. */
+typedef void select_change_fn(void *context, void *owner, const struct watch_change *c);
+int select_read(struct selector *s, select_change_fn *fn, void *context);
 
 enum select_trouble {
     SELECT_FINE,
@@ -50,9 +63,10 @@ enum select_trouble {
 };
 #define SELECT_LEFT_MOST 8u
 
-/* Looks after the process: to be called at each tick. One that hangs is killed and left behind, what it hung in is not
- * read again, and another one is started. If it ends by itself, or the kernel refuses a fork, that is a second later,
- * then two, up to a minute. Returns each trouble once. ret_hung: the process whose command could not be read. */
+/* Looks after the process: to be called at each tick. Sends what could not be sent before. A process that hangs is
+ * killed and left behind, what it hung in is not read again, and another one is started. If it ends by itself, or the
+ * kernel refuses a fork, that is a second later, then two, up to a minute. Returns each trouble once. ret_hung: the
+ * process whose command could not be read; or pid -1 - i and start: of pin i of that job the PID file. */
 enum select_trouble select_turn(struct selector *s, struct baro_key *ret_hung);
 bool select_is_stuck(const struct selector *s);                         /* it has read one command for a second */
 bool select_is_barred(const struct selector *s, struct baro_key key);   /* its command is not read */
@@ -73,15 +87,16 @@ struct select_shared {
     _Atomic bool scans;
 };
 
-/* The process reports that it begins to read the command of a process, or PID file -1 - pid; or that it has read it. */
+/* The process reports that it begins to read the command of a process, or the PID file of pin -1 - pid of the job
+ * `start`; or that it has read it. */
 void select_progress(struct select_shared *shared, int32_t pid, uint64_t start, bool begins);
 
 #define SELECT_BARRED_MOST 64u
 
 /* select/child.c: the process itself. Does not return. */
 struct select_child {
-    const struct select_options *options;
-    int fd;
+    const struct select_setup *setup;
+    int fd; /* orders (select/job.h) come from it, and changes go to it */
     pid_t recorder;
     struct select_shared *shared;
     const struct baro_key *barred;

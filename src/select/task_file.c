@@ -95,6 +95,32 @@ static int place_error(const struct reading_lines *r, const struct line *l, cons
     return error_set(r->err, BARO_E_SYNTAX, "%s:%u:%u: %s", r->path, (unsigned)l->line, (unsigned)l->column, what);
 }
 
+static bool reserve_pin(struct task_file *f)
+{
+    if (f->n_pins < f->cap_pins)
+        return true;
+    size_t cap = 2 * f->cap_pins + 2;
+    struct pin *grown = realloc(f->pin, cap * sizeof(*grown));
+    if (!grown)
+        return false;
+    f->pin = grown;
+    f->cap_pins = cap;
+    return true;
+}
+
+static bool reserve_sandbox(struct task_file *f)
+{
+    if (f->n_sandboxes < f->cap_sandboxes)
+        return true;
+    size_t cap = 2 * f->cap_sandboxes + 2;
+    struct sandbox *grown = realloc(f->sandbox, cap * sizeof(*grown));
+    if (!grown)
+        return false;
+    f->sandbox = grown;
+    f->cap_sandboxes = cap;
+    return true;
+}
+
 static enum match_on on_of(const char *word)
 {
     if (word && strcmp(word, "exe") == 0)
@@ -106,7 +132,7 @@ static int take_rule(struct reading_lines *r, const struct line *l, bool is_name
 {
     struct baro_error why = BARO_ERROR_INIT;
     struct rules *rules = &r->file->rules;
-    const struct rule_request request = {rules->task[r->task], l->text, is_name, on_of(r->of_task.on),
+    const struct rule_request request = {rules->task[r->task].name, l->text, is_name, on_of(r->of_task.on),
                                          r->of_task.has_uid, (uint32_t)r->of_task.uid};
     int code = rules_add(rules, &request, &why);
     if (rules->n == 1) {
@@ -124,6 +150,8 @@ static int take_pin(struct reading_lines *r, const struct line *l, enum pin_kind
         return place_error(r, l, "no pid");
     if (r->file->n_pins == PINS_MOST)
         return place_error(r, l, "too many of pid, pidfile and cgroup; divide the file");
+    if (!reserve_pin(r->file))
+        return place_error(r, l, "out of memory");
     r->file->pin[r->file->n_pins++] = (struct pin){.kind = kind, .task = (uint8_t)(r->task + 1),
         .pid = (int32_t)pid, .path = l->text, .line = (unsigned)l->line,
         .column = (unsigned)l->column};
@@ -134,6 +162,8 @@ static int take_sandbox(struct reading_lines *r, const struct line *l)
 {
     if (r->file->n_sandboxes == SANDBOXES_MOST)
         return place_error(r, l, "too many sandboxes; divide the file");
+    if (!reserve_sandbox(r->file))
+        return place_error(r, l, "out of memory");
     r->file->sandbox[r->file->n_sandboxes++] =
         (struct sandbox){(unsigned)r->task, l->text, (unsigned)l->line, (unsigned)l->column};
     return 0;
@@ -146,7 +176,7 @@ static int take_task(struct reading_lines *r, const struct line *l)
     r->of_task = *l;
     if (r->task < 0)
         return place_error(r, l, why.text);
-    r->file->rules.whole[r->task] = l->children;
+    r->file->rules.task[r->task].whole = l->children;
     return 0;
 }
 
@@ -217,7 +247,8 @@ int task_file_take(struct task_file *ret, const char *path, const struct buf *li
 void task_file_done(struct task_file *f)
 {
     rules_done(&f->rules);
+    free(f->pin);
+    free(f->sandbox);
     free(f->text);
-    f->text = NULL;
-    f->n_pins = f->n_sandboxes = 0;
+    *f = (struct task_file){0};
 }

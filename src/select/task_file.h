@@ -24,20 +24,20 @@
 struct task_file {
     char job[TASK_NAME_MOST]; /* "": none */
     struct rules rules;       /* with all tasks, also those without a rule */
-    struct pin pin[PINS_MOST];
-    size_t n_pins;
+    struct pin *pin;
+    size_t n_pins, cap_pins;
     struct sandbox {
         unsigned task; /* counted from 0 */
         const char *path;
         unsigned line, column;
-    } sandbox[SANDBOXES_MOST];
-    size_t n_sandboxes;
+    } *sandbox;
+    size_t n_sandboxes, cap_sandboxes;
     unsigned rule_line, rule_column; /* of the first rule; 0: there is none */
     const struct pin *not_there; /* what task_file_find() did not find; NULL: nothing */
     char *text; /* what all of these point to */
 };
 
-/* Returns 0 or a negative code. path: of the task file, for errors. The struct is large (100 kB). */
+/* Returns 0 or a negative code. path: of the task file, for errors. task_file_done() in any case. */
 int task_file_parse(struct task_file *ret, const char *path, struct span lines, struct baro_error *err);
 void task_file_done(struct task_file *f);
 

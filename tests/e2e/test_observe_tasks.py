@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 from conftest import needs_connector
-from test_tasks import tool  # noqa: F401 (a fixture)
+from test_tasks import selector_of, tool  # noqa: F401 (a fixture)
 
 
 @pytest.fixture
@@ -64,6 +64,22 @@ def observer(baro, run, work, wait_until):
     if getattr(o, "p", None) and o.p.poll() is None:
         o.p.kill()
         o.p.communicate()
+
+
+@pytest.fixture
+def burn(tool):  # noqa: F811
+    """burn(name): a program of a name of its own; run("0.1") burns 0.1 s of CPU time."""
+
+    def make(name):
+        path = tool(name)
+
+        def run(*args, **kw):
+            assert subprocess.run([path, *args], check=False, **kw).returncode == 0
+
+        run.path, run.name = path, path.name
+        return run
+
+    return make
 
 
 @pytest.fixture
@@ -156,9 +172,7 @@ def test_each_error_is_reported_once(observer, shell, wait_until):
     bad = {
         "key.yaml": ("tasks:\n  a:\n    pids: 1\n", "3:5: a task has no key pids; did you mean pid?"),
         "gone.yaml": ("tasks:\n  a: {pid: 4194304}\n", "2:12: no process has the pid 4194304; the job begins when "),
-        "match.yaml": ("tasks:\n  a:\n    match: cc1\n", "3:12: of match and exact, baro observe records nothing"),
-        "file.yml": ("tasks:\n  a:\n    pidfile: a.pid\n", "3:14: of pidfile, "),
-        "box.yml": (f"tasks:\n  a:\n    pid: {sleeper.pid}\n    sandbox: .\n", "4:14: of sandbox, "),
+        "match.yaml": ("tasks:\n  a:\n    match: '('\n", "3:12: '(' is not a regular expression: "),
         "half.yaml": ("tasks:\n  a: {pid", "3:1: not YAML: "),
     }
     for name, (text, _) in bad.items():
@@ -284,3 +298,161 @@ def test_the_folder_must_exist(run, work):
     err = run("observe", "--dir", work / "jobs", "--tasks", work / "none", status=2).stderr
     assert err == f"baro observe: --tasks {work}/none: No such file or directory\n"
     assert not (work / "jobs").exists()
+
+
+def newest(observer, tape, task):
+    """Returns a function that returns a value of the task's newest row."""
+    return lambda key: observer.newest(tape, task)[key]
+
+
+@needs_connector
+def test_commands_are_matched_for_all_jobs(run, observer, burn, groups, wait_until):
+    """Processes that start later, from their first moment, as much as the kernel counted; one that fits rules of two
+    jobs counts in both, and one that runs already is a member at once."""
+    gul, fmp = burn("gul"), burn("fmp")
+    before = subprocess.Popen([gul.path, "1000"])
+    observer.put("one.yaml", f"tasks:\n  gul: {{match: {gul.name}}}\n  fmp: {{exact: {fmp.name}}}\n")
+    observer.put("two.yaml", f"tasks:\n  mine: {{exact: {gul.name}}}\n"
+                             f"  both: {{match: [{gul.name}, {fmp.name}]}}\n")
+    observer.put("none.yaml", "tasks: {a: {exact: no such program}}\n")
+    try:
+        observer.start()
+        one, two, none = (observer.tape(n) for n in ("one", "two", "none"))
+        of_gul, of_fmp, mine = newest(observer, one, "gul"), newest(observer, one, "fmp"), newest(observer, two, "mine")
+        wait_until(lambda: of_gul("processes") == 1, "the process that runs already")
+        wait_until(lambda: mine("processes") == 1, "the same in the other job")
+        base, kernel = of_gul("cpu_ns"), {}
+    finally:
+        before.kill()
+        before.wait()
+    wait_until(lambda: of_gul("processes") == 0 and mine("processes") == 0, "its end")
+    base = of_gul("cpu_ns"), mine("cpu_ns")
+    for tool_of in (gul, fmp):
+        group = groups()
+        for _ in range(3):
+            tool_of("0.2", preexec_fn=group.enter)
+        kernel[tool_of] = group.usage_ns()
+    wait_until(lambda: of_fmp("processes_ended") == 3, "the ends of fmp")
+    wait_until(lambda: of_gul("processes_ended") == mine("processes_ended") == 4, "the ends of gul")
+    for got, n in ((of_gul("cpu_ns") - base[0], gul), (mine("cpu_ns") - base[1], gul), (of_fmp("cpu_ns"), fmp)):
+        # The group does not count the fork before a process entered it, and taskstats not the end of a process.
+        assert 0.96 * kernel[n] < got < kernel[n] + 3 * 30e6
+    assert observer.stop() == []
+    for tape in (one, two, none):
+        assert not observer.await_end(tape)["is_incomplete"]
+    tasks = observer.tasks(one)
+    assert tasks["fmp"]["processes_started"] == 3 and not tasks["fmp"]["cpu_is_lower_bound"]
+    assert {e["status"] for e in run.export(one, "exit") if e["task"] == "fmp"} == {0}
+    assert observer.tasks(none)["a"]["processes_started"] == 0
+    assert run.export(none, "job")[-1]["cpu_ns"] == 0
+
+
+def test_a_file_with_rules_is_changed_and_removed(observer, shell, burn, wait_until):
+    gul = burn("gul")
+    sleeper = shell(f"exec {gul.path} 1000")
+    observer.put("n.yaml", "tasks: {a: {exact: no such program}}\n")
+    observer.start()
+    first = observer.tape("n")
+    observer.put("n.yaml", f"tasks: {{b: {{match: {gul.name}}}}}\n")
+    assert observer.await_end(first)["exit"]["is_detached"]
+    second = observer.tape("n", 1)
+    sleeper.stdin.write(b"\n")
+    sleeper.stdin.flush()
+    wait_until(lambda: observer.newest(second, "b")["processes"] == 1, "the process")
+    (observer.files / "n.yaml").unlink()
+    assert observer.await_end(second)["exit"]["is_detached"]
+    assert list(observer.tasks(first)) == ["a"] and observer.tasks(second)["b"]["processes_started"] == 1
+    assert observer.stop() == []
+
+
+def test_a_pid_file_that_appears_later_and_a_sandbox(run, observer, shell, work, wait_until):
+    (work / "box").mkdir()
+    (work / "box" / "file").write_bytes(b"x" * 100_000)
+    observer.put("n.yaml", f"tasks:\n  d:\n    pidfile: {work}/d.pid\n    sandbox: {work}/box\n")
+    observer.put("p.yaml", f"tasks: {{a: {{pid: {os.getpid()}, sandbox: {work}/box}}}}\n")
+    observer.start()
+    tape, other = observer.tape("n"), observer.tape("p")
+    assert observer.newest(tape, "d")["processes_started"] == 0
+    daemon = shell("exit")
+    (work / "d.pid").write_text(f"{daemon.pid}\n")
+    wait_until(lambda: observer.newest(tape, "d")["processes"] == 1, "the process of the PID file")
+    for one in (tape, other):
+        wait_until(lambda: [r for r in run.export(one, "directory") if r["files"] == 1], "the walk")
+    daemon.communicate(b"\n", timeout=60)
+    wait_until(lambda: observer.newest(tape, "d")["processes"] == 0, "its end")
+    assert observer.stop() == []
+    (box,) = observer.await_end(tape)["directories"]
+    assert box["path"] == f"{work}/box" and box["task"] == "d"
+
+
+def test_another_process_selects_when_the_first_is_killed(observer, shell, burn, wait_until):
+    """Members stay what they are, and are not counted twice; jobs that come meanwhile are matched as well."""
+    gul = burn("gul")
+    sleepers = [shell(f"exec {gul.path} 1000") for _ in range(2)]
+    for n in range(2):
+        observer.put(f"n{n}.yaml", f"tasks: {{a: {{match: '^[^ ]*python[^ ]* [^ ]*{gul.name}'}}}}\n")
+    observer.start()
+    tapes = [observer.tape(f"n{n}") for n in range(2)]
+    sleepers[0].stdin.write(b"\n")
+    sleepers[0].stdin.flush()
+    for tape in tapes:
+        wait_until(lambda: observer.newest(tape, "a")["processes"] == 1, "the first one")
+    first = wait_until(lambda: selector_of(observer.p.pid), "the process that selects")
+    os.kill(first, signal.SIGKILL)
+    observer.put("late.yaml", f"tasks: {{a: {{exact: {gul.name}}}}}\n")
+    sleepers[1].stdin.write(b"\n")
+    sleepers[1].stdin.flush()
+    for tape in [*tapes, observer.tape("late")]:
+        wait_until(lambda: observer.newest(tape, "a")["processes"] == 2, "the second one")
+    (line,) = observer.stop()
+    assert "the process that selects has ended or can't be started; it is tried again" in line
+    for tape in tapes:
+        observer.await_end(tape)
+        assert observer.tasks(tape)["a"]["processes_started"] == 2
+
+
+def test_rules_without_events(observer, burn, wait_until, monkeypatch):
+    monkeypatch.setenv("BARO_NO_EVENTS", "1")
+    gul = burn("gul")
+    before = subprocess.Popen([gul.path, "1000"])
+    observer.put("n.yaml", f"tasks: {{a: {{match: {gul.name}}}}}\n")
+    observer.put("m.yaml", f"tasks: {{b: {{exact: {gul.name}}}}}\n")
+    observer.start()
+    tapes = [observer.tape("n"), observer.tape("m")]
+    after = subprocess.Popen([gul.path, "1000"])
+    try:
+        for tape, task in zip(tapes, "ab", strict=True):
+            wait_until(lambda: observer.newest(tape, task)["processes"] == 2, "both processes")
+            wait_until(lambda: observer.newest(tape, task)["cpu_ns"] > 50e6, "CPU time of both")
+    finally:
+        for p in (before, after):
+            p.kill()
+            p.wait()
+    for tape, task in zip(tapes, "ab", strict=True):
+        wait_until(lambda: observer.newest(tape, task)["processes"] == 0, "their ends")
+    assert observer.stop() == []
+    for tape, task in zip(tapes, "ab", strict=True):
+        observer.await_end(tape)
+        one = observer.tasks(tape)[task]
+        assert one["processes_started"] == one["processes_ended"] == 2 and one["cpu_is_lower_bound"]
+
+
+@needs_connector
+def test_a_job_that_is_watched_in_two_ways(run, observer, shell, burn, groups, wait_until):
+    """Rules, a control group and a pid in one file."""
+    gul, group = burn("gul"), groups()
+    tree = shell("exit")
+    observer.put("n.yaml", f"tasks:\n  web: {{cgroup: {group.path}}}\n  tree: {{pid: {tree.pid}}}\n"
+                           f"  gul: {{match: {gul.name}}}\n")
+    observer.start()
+    tape = observer.tape("n")
+    gul("0.1", preexec_fn=group.enter)
+    gul("0.1")
+    kernel = group.usage_ns()
+    wait_until(lambda: observer.newest(tape, "web")["cpu_ns"] == kernel, "the group's count")
+    wait_until(lambda: observer.newest(tape, "gul")["processes_ended"] >= 1, "the end of the other one")
+    tree.communicate(b"\n", timeout=60)
+    wait_until(lambda: observer.newest(tape, "tree")["processes_ended"] == 1, "the end of the named one")
+    assert observer.stop() == []
+    observer.await_end(tape)
+    assert observer.tasks(tape)["gul"]["cpu_ns"] > 0.1e9

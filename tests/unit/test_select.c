@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules, and the membership of processes as they fork, execute programs and end. */
+/* Rules, task files, and the process that selects. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,8 +16,8 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "select/job.h"
 #include "select/rule.h"
-#include "select/select.h"
 #include "select/task_file.h"
 #include "select/watch.h"
 
@@ -51,7 +51,7 @@ static void test_first_rule_wins(void **state)
         REGEX("gul", "\\bgulpy\\b"), REGEX(NULL, "python3"), REGEX("gul", "^-bash$")};
     struct rules r = made(MATCH_CMDLINE, requests, 3);
     assert_int_equal(r.n_tasks, 2); /* rules of one name are one task */
-    assert_string_equal(r.task[1], "python3");
+    assert_string_equal(r.task[1].name, "python3");
     assert_int_equal(rules_match(&r, &gulpy), 1);
     assert_int_equal(rules_match(&r, &vi), 1); /* an editor that mentions it */
     assert_int_equal(rules_match(&r, &shell), 1);
@@ -155,241 +155,7 @@ static void test_command_line(void **state)
     assert_string_equal(text, "");
 }
 
-/* ---- membership ---- */
-
-#define PIDS 64
-#define CHANGES 32
-/* The machine: what each pid's command fits, and what was reported. */
-struct machine {
-    struct watch watch;
-    uint8_t task[PIDS];
-    int32_t ppid[PIDS];
-    bool dead[PIDS];
-    uint64_t start[PIDS], looks;
-    struct watch_change change[CHANGES];
-    size_t n;
-};
-
-static bool look(void *context, int32_t pid, struct watch_look *ret)
-{
-    struct machine *m = context;
-    m->looks++;
-    *ret = (struct watch_look){m->ppid[pid], m->start[pid] + 1, m->task[pid]};
-    return !m->dead[pid];
-}
-
-static void note(void *context, const struct watch_change *c)
-{
-    struct machine *m = context;
-    assert_true(m->n < CHANGES);
-    m->change[m->n++] = *c;
-}
-
-/* Of all tasks. */
-static void make_whole(struct machine *m)
-{
-    memset(m->watch.whole + 1, true, sizeof(m->watch.whole) - 1);
-    m->watch.any_whole = true;
-}
-
-static int begin(void **state)
-{
-    static struct machine m;
-    m = (struct machine){0};
-    *state = &m;
-    return watch_init(&m.watch, look, note, &m);
-}
-
-static int end(void **state)
-{
-    struct machine *m = *state;
-    watch_done(&m->watch);
-    return 0;
-}
-
-static void execs(struct machine *m, int32_t pid, uint8_t task, uint64_t t_ns)
-{
-    m->task[pid] = task;
-    watch_exec(&m->watch, pid, t_ns);
-    watch_settle(&m->watch);
-}
-
-static void expect(struct machine *m, enum watch_what what, int32_t pid, unsigned task)
-{
-    assert_int_equal(m->n, 1);
-    assert_int_equal(m->change[0].what, what);
-    assert_int_equal(m->change[0].pid, pid);
-    assert_int_equal(m->change[0].task, task);
-    m->n = 0;
-}
-
-/* A shell forks, and the child executes a tool. */
-static void test_fork_and_exec(void **state)
-{
-    struct machine *m = *state;
-    watch_fork(&m->watch, 11, 10, 1 * NS_PER_SEC);
-    execs(m, 11, 1, 1 * NS_PER_SEC + 400);
-    assert_true(m->change[0].begin_ns == 1 * NS_PER_SEC && !m->change[0].is_late);
-    expect(m, WATCH_JOIN, 11, 1);
-    execs(m, 11, 1, 2 * NS_PER_SEC); /* `nice gulpy`: the same task */
-    assert_int_equal(m->n, 0);
-    execs(m, 11, 2, 3 * NS_PER_SEC);
-    expect(m, WATCH_JOIN, 11, 2);
-    execs(m, 11, 0, 4 * NS_PER_SEC);
-    expect(m, WATCH_LEAVE, 11, 0);
-    watch_exit(&m->watch, 11, 5 * NS_PER_SEC, true, 0);
-    assert_int_equal(m->n, 0);
-    assert_int_equal(m->watch.n, 0);
-}
-
-/* What it used as a member of the first task is counted there, and not a second time. */
-static void test_from_task_to_task(void **state)
-{
-    struct machine *m = *state;
-    watch_fork(&m->watch, 11, 10, NS_PER_SEC);
-    execs(m, 11, 1, NS_PER_SEC + 400);
-    expect(m, WATCH_JOIN, 11, 1);
-    execs(m, 11, 2, NS_PER_SEC + 1000);
-    assert_true(m->change[0].is_late);
-    expect(m, WATCH_JOIN, 11, 2);
-    execs(m, 11, 0, NS_PER_SEC + 2000);
-    expect(m, WATCH_LEAVE, 11, 0);
-    execs(m, 11, 1, NS_PER_SEC + 3000);
-    assert_true(m->change[0].is_late);
-    expect(m, WATCH_JOIN, 11, 1);
-}
-
-static void test_program_after_an_hour(void **state)
-{
-    struct machine *m = *state;
-    watch_fork(&m->watch, 11, 10, NS_PER_SEC);
-    execs(m, 11, 1, 3600 * NS_PER_SEC);
-    assert_true(m->change[0].is_late);
-    expect(m, WATCH_JOIN, 11, 1);
-}
-
-/* Of what a member forks workers belong, and commands that it runs don't. */
-static void test_children_of_a_member(void **state)
-{
-    struct machine *m = *state;
-    watch_fork(&m->watch, 11, 10, NS_PER_SEC);
-    execs(m, 11, 1, NS_PER_SEC);
-    expect(m, WATCH_JOIN, 11, 1);
-    watch_fork(&m->watch, 12, 11, 2 * NS_PER_SEC); /* `ls` */
-    execs(m, 12, 0, 2 * NS_PER_SEC + 300);
-    watch_exit(&m->watch, 12, 2 * NS_PER_SEC + 900, true, 0);
-    assert_int_equal(m->n, 0);
-    watch_fork(&m->watch, 13, 11, 3 * NS_PER_SEC); /* a worker */
-    assert_true(watch_turn(&m->watch, 3 * NS_PER_SEC + 1) == 3 * NS_PER_SEC + WATCH_PENDING);
-    assert_int_equal(m->n, 0);
-    watch_turn(&m->watch, 3 * NS_PER_SEC + WATCH_PENDING);
-    expect(m, WATCH_JOIN, 13, 1);
-    watch_fork(&m->watch, 14, 11, 4 * NS_PER_SEC); /* one that lives shorter */
-    watch_exit(&m->watch, 14, 4 * NS_PER_SEC + 500, true, 3 << 8);
-    assert_true(m->change[0].has_ended && m->change[0].has_status && m->change[0].status == 3 << 8);
-    assert_true(m->change[0].end_ns == 4 * NS_PER_SEC + 500);
-    expect(m, WATCH_JOIN, 14, 1);
-}
-
-/* All of it is in one batch: a tool that forks before its own exec was matched. */
-static void test_fork_within_a_batch(void **state)
-{
-    struct machine *m = *state;
-    m->task[11] = 1;
-    watch_fork(&m->watch, 11, 10, 1000);
-    watch_exec(&m->watch, 11, 2000);
-    watch_fork(&m->watch, 12, 11, 3000);
-    watch_settle(&m->watch);
-    expect(m, WATCH_JOIN, 11, 1);
-    watch_turn(&m->watch, 3000 + WATCH_PENDING);
-    expect(m, WATCH_JOIN, 12, 1);
-}
-
-/* What has ended by the end of a batch is not read. */
-static void test_ended_within_a_batch(void **state)
-{
-    struct machine *m = *state;
-    m->task[11] = 1;
-    watch_fork(&m->watch, 11, 10, 1000);
-    watch_exec(&m->watch, 11, 2000);
-    watch_exit(&m->watch, 11, 3000, true, 0);
-    watch_settle(&m->watch);
-    assert_int_equal(m->looks, 0);
-    expect(m, WATCH_UNREAD, 11, 0);
-    m->dead[12] = true; /* it ends while it is matched */
-    watch_fork(&m->watch, 12, 10, 4000);
-    execs(m, 12, 1, 5000);
-    expect(m, WATCH_UNREAD, 12, 0);
-}
-
-static void test_with_children(void **state)
-{
-    struct machine *m = *state;
-    make_whole(m);
-    watch_fork(&m->watch, 11, 10, NS_PER_SEC);
-    execs(m, 11, 2, NS_PER_SEC);
-    expect(m, WATCH_JOIN, 11, 2);
-    watch_fork(&m->watch, 12, 11, 2 * NS_PER_SEC);
-    execs(m, 12, 0, 2 * NS_PER_SEC); /* ls */
-    expect(m, WATCH_JOIN, 12, 2);
-    execs(m, 12, 3, 3 * NS_PER_SEC); /* the first rule that fits is that of its parent */
-    assert_int_equal(m->n, 0);
-    execs(m, 12, 1, 4 * NS_PER_SEC);
-    expect(m, WATCH_JOIN, 12, 1);
-    watch_fork(&m->watch, 13, 11, 5 * NS_PER_SEC); /* `true`: it has ended before it was matched */
-    watch_exec(&m->watch, 13, 5 * NS_PER_SEC + 100);
-    watch_exit(&m->watch, 13, 5 * NS_PER_SEC + 200, true, 0);
-    watch_settle(&m->watch);
-    expect(m, WATCH_JOIN, 13, 2);
-}
-
-static void scan(struct machine *m, bool anew, const int32_t *pids, size_t n, uint64_t t_ns)
-{
-    watch_scan_begin(&m->watch, anew);
-    for (size_t i = 0; i < n; i++)
-        watch_scan(&m->watch, pids[i], t_ns);
-    watch_scan_end(&m->watch);
-}
-
-/* 10 is named; 11 is its child already, 12 is forked later; 20 is in the control group of task 3. */
-static void test_pins(void **state)
-{
-    struct machine *m = *state;
-    struct watch *w = &m->watch;
-    make_whole(m);
-    w->whole[1] = false;
-    w->firm[3] = true;
-    w->first_rule = 1;
-    m->ppid[11] = 10;
-    m->ppid[20] = 10;
-    for (int32_t pid = 10; pid <= 11; pid++)
-        watch_scan(w, pid, 0);
-    watch_pin(w, 10, m->start[10] + 2, 2, false); /* another process has the pid */
-    assert_int_equal(m->n, 0);
-    watch_pin(w, 10, m->start[10] + 1, 2, false);
-    assert_int_equal(m->n, 2);
-    assert_true(m->change[0].task == 2 && m->change[0].pid == 10 && m->change[0].start == m->start[10] + 1);
-    assert_true(m->change[1].task == 2 && m->change[1].pid == 11);
-    watch_fork(w, 12, 10, 1);
-    m->task[12] = 1; /* fits a rule of an earlier task */
-    watch_exec(w, 12, 2);
-    watch_settle(w);
-    assert_true(m->n == 3 && m->change[2].task == 1 && m->change[2].pid == 12);
-    m->task[12] = 0;
-    watch_exec(w, 12, 3);
-    watch_settle(w); /* falls back to what it is pinned to */
-    assert_true(m->n == 4 && m->change[3].task == 2 && m->change[3].is_late);
-    watch_fork(w, 20, 10, 4);
-    watch_pin_seen(w, 20, 3, 5);
-    watch_pins_unseen(w);
-    assert_true(m->n == 5 && m->change[4].task == 3 && m->change[4].pid == 20);
-    m->task[20] = 1;
-    watch_exec(w, 20, 6);
-    watch_settle(w); /* a process of a group belongs to no other task */
-    assert_int_equal(m->n, 5);
-    watch_pins_unseen(w); /* it left the group */
-    assert_true(m->n == 6 && m->change[5].task == 1);
-}
+/* ---- task files ---- */
 
 static const char task_lines[] = "{\"job\":\"nightly\"}\n"
                                  "{\"task\":\"a\",\"line\":3,\"column\":3,\"on\":\"exe\",\"children\":true,\"uid\":7}\n"
@@ -406,7 +172,7 @@ static void test_task_file(void **state)
     assert_int_equal(task_file_parse(&f, "f", span_str(task_lines), NULL), 0);
     assert_string_equal(f.job, "nightly");
     assert_int_equal(f.rules.n_tasks, 2);
-    assert_true(f.rules.whole[0] && !f.rules.whole[1]);
+    assert_true(f.rules.task[0].whole && !f.rules.task[1].whole);
     assert_int_equal(f.rules.n, 1);
     assert_string_equal(f.rules.at[0].text, "\\bgul\"");
     assert_true(f.rules.at[0].on == MATCH_EXE && f.rules.at[0].has_uid && f.rules.at[0].uid == 7);
@@ -444,85 +210,6 @@ static void test_bad_task_files(void **state)
     }
 }
 
-static void test_scan(void **state)
-{
-    struct machine *m = *state;
-    const int32_t both[] = {12, 11}, one[] = {11};
-    make_whole(m);
-    m->task[11] = 1;
-    m->ppid[12] = 11; /* listed before its parent */
-    scan(m, false, both, 2, 0);
-    assert_int_equal(m->n, 2);
-    assert_int_equal(m->change[1].pid, 12);
-    assert_int_equal(m->change[1].task, 1);
-    m->n = 0;
-    scan(m, false, both, 2, NS_PER_SEC);
-    assert_int_equal(m->looks, 2); /* once for each process */
-    scan(m, false, one, 1, 2 * NS_PER_SEC);
-    assert_int_equal(m->watch.n, 1);
-    watch_fork(&m->watch, 11, 10, 1); /* it was queued before the scan */
-    assert_int_equal(m->n, 0);
-    assert_int_equal(m->watch.n, 1);
-}
-
-/* Without events: an exec shows when the process is matched again, and so does a pid that was reused. */
-static void test_matched_again(void **state)
-{
-    struct machine *m = *state;
-    const int32_t one[] = {11};
-    m->watch.scans = true;
-    scan(m, false, NULL, 0, 0); /* the first one; what comes later is new */
-    scan(m, false, one, 1, NS_PER_SEC);
-    assert_int_equal(m->n, 0);
-    m->task[11] = 1;
-    uint64_t due = watch_turn(&m->watch, NS_PER_SEC);
-    assert_true(due > NS_PER_SEC && due < 2 * NS_PER_SEC);
-    due = watch_turn(&m->watch, due);
-    expect(m, WATCH_JOIN, 11, 1);
-    m->start[11] = 99;
-    watch_turn(&m->watch, due);
-    expect(m, WATCH_JOIN, 11, 1); /* another process of the same task */
-}
-
-/* A program that has ended when its turn comes is reported: it may have fitted. */
-static void test_unread_commands(void **state)
-{
-    struct machine *m = *state;
-    watch_fork(&m->watch, 11, 10, 1);
-    watch_exec(&m->watch, 11, 2);
-    watch_exit(&m->watch, 11, 3, true, 0);
-    assert_true(m->change[0].begin_ns == 1 && m->change[0].end_ns == 3);
-    expect(m, WATCH_UNREAD, 11, 0);
-    m->dead[12] = true;
-    watch_exec(&m->watch, 12, 4);
-    watch_settle(&m->watch);
-    expect(m, WATCH_UNREAD, 12, 0);
-    watch_exit(&m->watch, 12, 5, true, 0); /* not again */
-    watch_exec(&m->watch, 13, 5);
-    watch_settle(&m->watch);
-    watch_exit(&m->watch, 13, 6, true, 0);
-    assert_int_equal(m->n, 0);
-}
-
-/* It can't have belonged to a task if it was not below the process that all are below. */
-static void test_unread_elsewhere(void **state)
-{
-    struct machine *m = *state;
-    m->watch.under = 10;
-    m->ppid[20] = 1;
-    watch_fork(&m->watch, 20, 1, 1);
-    watch_fork(&m->watch, 21, 20, 1);
-    watch_fork(&m->watch, 11, 10, 1);
-    watch_fork(&m->watch, 12, 11, 1);
-    watch_fork(&m->watch, 31, 30, 1); /* what is above 30 is not known */
-    for (int i = 0; i < 3; i++) {
-        static const int32_t pids[] = {21, 12, 31};
-        watch_exec(&m->watch, pids[i], 2);
-        watch_exit(&m->watch, pids[i], 3, true, 0);
-    }
-    assert_true(m->n == 2 && m->change[0].pid == 12 && m->change[1].pid == 31);
-}
-
 /* Of a program whose command was not read the kernel reports a name of 15 bytes and the user. */
 static void test_judged_by_name_and_user(void **state)
 {
@@ -558,6 +245,48 @@ static void test_judged_by_name_and_user(void **state)
             assert_int_equal(may[t], cases[i].may[t] == '1');
     }
     rules_done(&r);
+}
+
+/* A job as it is sent to the process. */
+static void test_job_in_bytes(void **state)
+{
+    (void)state;
+    static struct cgroup_location place = {.v2 = true, .dir = "sys/fs/cgroup/x"};
+    const struct rule_request requests[] = {
+        {.task = "b", .text = "^gul", .on = MATCH_EXE, .has_uid = true, .uid = 7},
+        {.task = "c", .text = "tool", .is_name = true},
+    };
+    const struct pin pins[] = {
+        {.kind = PIN_PID, .task = 1, .pid = 12, .start = 99},
+        {.kind = PIN_FILE, .task = 3, .path = "/run/a.pid"},
+        {.kind = PIN_GROUP, .task = 4, .path = "x", .place = &place},
+    };
+    struct rules rules = {0};
+    assert_int_equal(rules_task(&rules, "a", NULL), 0);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(rules_add(&rules, &requests[i], NULL), 0);
+    assert_int_equal(rules_task(&rules, "d", NULL), 3);
+    rules.task[2].whole = true;
+    const struct select_options options = {.rules = &rules, .pins = pins, .n_pins = 3, .under = 5};
+    struct buf bytes = {0};
+    struct select_job *j;
+    select_job_encode(&bytes, &options);
+    assert_int_equal(select_job_decode(&j, 9, span_of(bytes.at, bytes.len)), 0);
+    assert_true(j->watch.id == 9 && j->watch.under == 5 && j->watch.first_rule == 2);
+    assert_true(j->watch.whole[1] && !j->watch.whole[2] && j->watch.whole[3] && j->watch.whole[4]);
+    assert_true(j->watch.firm[4] && !j->watch.firm[3]);
+    assert_true(j->rules.n == 2 && j->rules.n_tasks == 4 && j->rules.at[0].on == MATCH_EXE);
+    assert_true(j->rules.at[0].has_uid && j->rules.at[0].uid == 7 && j->rules.at[1].is_name);
+    assert_string_equal(j->rules.at[1].text, "tool");
+    assert_true(j->pins.n == 3 && j->pin[0].pid == 12 && j->pin[0].start == 99);
+    assert_string_equal(j->pin[1].path, "/run/a.pid");
+    assert_true(j->pin[2].place->v2);
+    assert_string_equal(j->pin[2].place->dir, "sys/fs/cgroup/x");
+    select_job_free(j);
+    for (size_t n = 0; n < bytes.len; n++)
+        assert_true(select_job_decode(&j, 9, span_of(bytes.at, n)) < 0);
+    buf_done(&bytes);
+    rules_done(&rules);
 }
 
 /* ---- the process ---- */
@@ -603,9 +332,10 @@ struct joined {
     bool ready;
 };
 
-static void on_joined(void *context, const struct watch_change *c)
+static void on_joined(void *context, void *owner, const struct watch_change *c)
 {
-    struct joined *j = context;
+    struct joined *j = owner;
+    assert_null(context);
     j->ready |= c->what == WATCH_READY;
     j->pids |= c->what == WATCH_JOIN ? UINT64_C(1) << c->pid : 0;
 }
@@ -615,7 +345,7 @@ static void turns(struct selector *s, struct joined *j, struct baro_key *hung, e
     for (int i = 0; i < 6000 && !j->ready; i++) { /* a minute at most */
         enum select_trouble now = select_turn(s, hung);
         *trouble = now ? now : *trouble;
-        select_read(s, on_joined, j);
+        select_read(s, on_joined, NULL);
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     }
 }
@@ -631,12 +361,15 @@ static void test_hung_command(void **state)
         make_process(root, pid, pid == 11);
     const struct rule_request request = REGEX(NULL, "gul");
     struct rules rules = made(MATCH_CMDLINE, &request, 1);
-    const struct select_options options = {.rules = &rules, .proc_fd = root, .no_events = true};
+    const struct select_setup setup = {.proc_fd = root, .no_events = true};
+    const struct select_options options = {.rules = &rules};
+    uint32_t id = 0;
     struct selector *s;
     struct joined j = {0};
     struct baro_key hung = {0};
     enum select_trouble trouble = SELECT_FINE;
-    assert_int_equal(select_start(&s, &options, NULL), 0);
+    assert_int_equal(select_new(&s, &setup, NULL), 0);
+    assert_int_equal(select_add(s, &options, &j, &id, NULL), 0);
     turns(s, &j, &hung, &trouble);
     assert_true(j.ready);
     assert_int_equal(trouble, SELECT_HUNG);
@@ -662,21 +395,10 @@ int main(void)
         cmocka_unit_test(test_scripts_with_long_names),
         cmocka_unit_test(test_bad_rules),
         cmocka_unit_test(test_command_line),
-        cmocka_unit_test_setup_teardown(test_fork_and_exec, begin, end),
-        cmocka_unit_test_setup_teardown(test_from_task_to_task, begin, end),
-        cmocka_unit_test_setup_teardown(test_program_after_an_hour, begin, end),
-        cmocka_unit_test_setup_teardown(test_children_of_a_member, begin, end),
-        cmocka_unit_test_setup_teardown(test_fork_within_a_batch, begin, end),
-        cmocka_unit_test_setup_teardown(test_ended_within_a_batch, begin, end),
-        cmocka_unit_test_setup_teardown(test_with_children, begin, end),
-        cmocka_unit_test_setup_teardown(test_pins, begin, end),
         cmocka_unit_test(test_task_file),
         cmocka_unit_test(test_bad_task_files),
-        cmocka_unit_test_setup_teardown(test_scan, begin, end),
-        cmocka_unit_test_setup_teardown(test_matched_again, begin, end),
-        cmocka_unit_test_setup_teardown(test_unread_commands, begin, end),
-        cmocka_unit_test_setup_teardown(test_unread_elsewhere, begin, end),
         cmocka_unit_test(test_judged_by_name_and_user),
+        cmocka_unit_test(test_job_in_bytes),
         cmocka_unit_test(test_hung_command),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
