@@ -63,29 +63,46 @@ def cpu_of(pid):
     return sum(int(v) for v in fields[11:15]) / os.sysconf("SC_CLK_TCK")
 
 
-def start_observer(baro, work):
+def on_signal(number, _frame):
+    sys.exit(128 + number)
+
+
+def end(started):
+    """Ends what still runs: the recorders end with their jobs, which get the signal from their wrappers."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    for p in started:
+        if p.poll() is None:
+            p.terminate()
+    for p in started:
+        p.wait()
+
+
+def start_observer(baro, work, started):
     folder = work / "events"
     folder.mkdir(mode=0o755)
     env = dict(os.environ, BARO_OBSERVER=str(folder / "socket"), HOME=str(work))
     p = subprocess.Popen([baro, "observe", "--dir", work / "observed", "--cgroup", "/no such group"], env=env)
+    started.append(p)
     while not (folder / "socket").exists():
         time.sleep(0.01)
     return p, str(folder / "socket")
 
 
-def run_case(case, o, work):
+def run_case(case, o, work, processes):
     user, _, shared = case.partition("+")
     work.mkdir()
     work.chmod(0o1777)
     gate = work / "gate"
     baro = str(o.baro)
-    observer, path = start_observer(baro, work) if shared else (None, "")
+    observer, path = start_observer(baro, work, processes) if shared else (None, "")
     env = dict(os.environ, BARO_OBSERVER=path, HOME=str(work))
     job = [PYTHON, "-S", "-c", JOB, str(o.forks / o.runs), str(o.seconds), o.program, str(gate)]
     jobs = []
     for i in range(o.runs):
         argv = job if user == "none" else [baro, "run", "-q", "-o", str(work / f"{i}.baro"), "--", *job]
         jobs.append(subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, preexec_fn=drop(user), cwd=work))
+        processes.append(jobs[-1])
     time.sleep(3)
     busy, watched, begin = machine_busy(), cpu_of(observer.pid) if observer else 0, time.monotonic()
     gate.touch()
@@ -138,11 +155,15 @@ def main():
         if path.is_file():
             shutil.copy(path, base / path.name)
     o.baro = base / o.baro.name
+    started = []
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, on_signal)
     try:
         for i, case in enumerate(o.cases.split(",")):
-            row = run_case(case, o, base / str(i))
+            row = run_case(case, o, base / str(i), started)
             print("  ".join(f"{k} {v:.2f}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items()), flush=True)
     finally:
+        end(started)
         shutil.rmtree(base, ignore_errors=True)
 
 
