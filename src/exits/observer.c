@@ -135,6 +135,7 @@ static int take_message(struct observed *o, struct span message, exits_event_fn 
         fn(context, &e);
         events++;
     }
+    o->over |= h.kind == SHARE_EVENTS && fn && (uint32_t)events != h.count;
     return events;
 }
 

@@ -3,6 +3,9 @@
  * that the process, or the parent of a new one, is a member of. */
 #include "record/recorder.h"
 
+#define DRAINS_MOST 8u
+#define LEFT_LEAST (64u << 10) /* bytes; a drain leaves less unless there is more than it may read */
+
 /* This recorder's times are those of now, except within its own tick. */
 static struct recorder *prepared(struct recorders *a, struct recorder *r)
 {
@@ -70,12 +73,23 @@ static void on_usage(void *context, const struct exits_event *e)
         event_lost_usage(prepared(a, a->due[i]), e->count);
 }
 
+/* What a drain left of a storm is read as well: recorders that have asked for all until now are told that these were
+ * all. */
+static int drain_all(struct recorders *a, struct exits_source *s, exits_event_fn *fn)
+{
+    int events = exits_drain(s, fn, a);
+    for (unsigned i = 0; a->share && i < DRAINS_MOST && exits_memory(s) > LEFT_LEAST; i++)
+        events += exits_drain(s, fn, a);
+    return events;
+}
+
 int event_read(struct recorders *a)
 {
     bool others = exits_kind(a->forks) == EXITS_OBSERVER;
-    int events = others ? event_drain_shared(a, on_forks) : exits_drain(a->forks, on_forks, a);
+    int events = others ? event_drain_shared(a, on_forks) : drain_all(a, a->forks, on_forks);
     if (a->usage && a->usage != a->forks)
-        exits_drain(a->usage, on_usage, a);
+        drain_all(a, a->usage, on_usage);
+    share_drained(a->share);
     share_flush(a->share);
     if (a->only)
         tasks_look(a->only);

@@ -283,6 +283,8 @@ void event_use(struct recorder *r, struct exits_source *source)
     r->job.events = true;
 }
 
+/* No filter (exits/filter.h): a recorder asks for its process just before that forks. The fork is queued when the
+ * request is read, and a filter that does not know the process yet would have dropped it. */
 void event_open_shared(struct recorders *a)
 {
     struct exits_source *source;

@@ -19,7 +19,6 @@
 #include "record/share_state.h"
 
 #define BACKLOG 1024
-#define SEND_BUFFER (512 << 10)
 #define EVENTS_AT_ONCE 64
 #define REQUESTS_AT_ONCE 16u
 #define WINDOW (100 * NS_PER_MS)
@@ -47,32 +46,39 @@ static uint64_t began_ns(uint64_t start)
     return start * tick > slept ? start * tick - slept : 0;
 }
 
-/* Returns 0, -ESRCH if the process has gone, or -EPERM if it is not the user's. The process that connected is, whoever
- * may read it. Sets the start of that one. */
-static int may_follow(const struct share *s, const struct share_client *c, struct exits_pid *p)
+/* In ticks; 0: it has gone. */
+static uint64_t start_of(const struct share *s, int32_t pid)
 {
     struct pid_stat st;
+    char text[1024];
+    ssize_t n = proc_read_record(s->proc_fd, pid, "stat", text, sizeof(text));
+    return n > 0 && pid_stat_parse(span_of(text, (size_t)n), &st) == 0 ? st.starttime : 0;
+}
+
+/* Returns 0, -ESRCH if the process has gone, or -EPERM if it is not the user's. The pid that connected may be another
+ * process by now: the socket can be handed on to one that asks after the first one has ended. */
+static int may_follow(const struct share *s, const struct share_client *c, const struct exits_pid *p)
+{
     struct stat owner;
-    char text[1024], name[16];
-    bool self = p->pid == 0;
-    p->pid = self ? c->pid : p->pid;
-    ssize_t n = proc_read_record(s->proc_fd, p->pid, "stat", text, sizeof(text));
-    if (n <= 0 || pid_stat_parse(span_of(text, (size_t)n), &st) < 0 || (!self && st.starttime != p->start))
+    char name[16];
+    if (!p->start || start_of(s, p->pid) != p->start)
         return -ESRCH;
-    p->start = st.starttime;
     snprintf(name, sizeof(name), "%d", (int)p->pid);
-    if (!self && c->uid && (fstatat(s->proc_fd, name, &owner, 0) < 0 || owner.st_uid != c->uid))
-        return -EPERM;
-    return 0;
+    return c->uid && (fstatat(s->proc_fd, name, &owner, 0) < 0 || owner.st_uid != c->uid) ? -EPERM : 0;
 }
 
 static void follow(struct share *s, struct share_client *c, struct exits_pid p)
 {
     bool self = p.pid == 0;
+    p = self ? (struct exits_pid){c->pid, c->start} : p;
     int code = may_follow(s, c, &p);
     c->refused += code == -EPERM || (code < 0 && self); /* what it forked can't be found any more */
-    if (code < 0 || share_table_find(&s->table, p.pid, c))
+    if (code < 0)
         return;
+    share_forget_older(s, p.pid, began_ns(p.start));
+    if (share_table_find(&s->table, p.pid, c))
+        return;
+    share_table_make_room(&s->table);
     if (c->n_entries >= SHARE_PIDS_OF_CLIENT || s->table.n >= SHARE_PIDS_IN_ALL ||
         !share_table_add(&s->table, p.pid, began_ns(p.start), c, &c->entries))
         c->over = true;
@@ -145,7 +151,6 @@ static void add_client(struct share *s, int fd)
 {
     struct ucred peer;
     socklen_t len = sizeof(peer);
-    int buffer = SEND_BUFFER;
     struct share_client *c = NULL;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.pid > 0 && has_room(s, peer.uid) &&
         is_same_namespace(s, peer.pid))
@@ -154,9 +159,7 @@ static void add_client(struct share *s, int fd)
         fd_close(fd);
         return;
     }
-    *c = (struct share_client){.fd = fd, .uid = peer.uid, .pid = peer.pid};
-    if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &buffer, sizeof(buffer)) < 0)
-        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
+    *c = (struct share_client){.fd = fd, .uid = peer.uid, .pid = peer.pid, .start = start_of(s, peer.pid)};
     struct epoll_event e = {.events = EPOLLIN, .data.ptr = c};
     if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &e) < 0) {
         fd_close(fd);

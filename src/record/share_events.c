@@ -10,16 +10,24 @@
 #define FLUSH_AFTER (100 * NS_PER_MS) /* a recorder that needs them earlier asks */
 #define RETRY_AFTER (20 * NS_PER_MS)  /* its socket was full */
 #define FULL (24u << 10)              /* bytes that are worth a message */
-#define FOLLOWERS_MOST 16u            /* recorders that follow one process */
 
 /* ---- queues ---- */
 
-static bool reserve(struct share_queue *q)
+static size_t kept_of(const struct share *s, uint32_t uid)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < s->n; i++)
+        bytes += s->at[i]->uid == uid ? s->at[i]->usage.cap + s->at[i]->forks.cap : 0;
+    return bytes;
+}
+
+static bool reserve(const struct share *s, uint32_t uid, struct share_queue *q)
 {
     if (q->cap - q->len >= SHARE_EVENT_MOST)
         return true;
     size_t cap = q->cap ? q->cap * 2 : 4096;
-    unsigned char *grown = cap <= SHARE_QUEUE_MOST ? realloc(q->at, cap) : NULL;
+    bool room = cap <= SHARE_QUEUE_MOST && (uid == 0 || kept_of(s, uid) + cap <= SHARE_QUEUES_OF_USER);
+    unsigned char *grown = room ? realloc(q->at, cap) : NULL;
     if (!grown)
         return false;
     q->at = grown;
@@ -42,7 +50,7 @@ static void put(struct share *s, struct share_client *c, struct share_queue *q, 
     struct exits_event out = *e;
     if (c->lost)
         return; /* until it was told */
-    if (!reserve(q)) {
+    if (!reserve(s, c->uid, q)) {
         lose(s, c, 1);
         return;
     }
@@ -61,8 +69,7 @@ static void put(struct share *s, struct share_client *c, struct share_queue *q, 
 
 /* ---- events ---- */
 
-/* Those that belonged to a process that had this pid before. */
-static void forget_older(struct share *s, int32_t pid, uint64_t began_ns)
+void share_forget_older(struct share *s, int32_t pid, uint64_t began_ns)
 {
     for (struct share_entry *e = share_table_first(&s->table, pid), *next; e; e = next) {
         next = share_table_next(e);
@@ -73,16 +80,13 @@ static void forget_older(struct share *s, int32_t pid, uint64_t began_ns)
 
 static void on_fork(struct share *s, const struct exits_event *e, const struct exits_event *stashed)
 {
-    struct share_client *followers[FOLLOWERS_MOST];
-    size_t n = 0;
-    forget_older(s, e->pid, e->t_ns);
-    for (const struct share_entry *p = share_table_first(&s->table, e->ppid); p && n < FOLLOWERS_MOST;
-         p = share_table_next(p)) {
-        if (e->t_ns + SHARE_SLACK >= p->since_ns)
-            followers[n++] = p->client;
-    }
-    for (size_t i = 0; i < n; i++) {
-        struct share_client *c = followers[i];
+    share_forget_older(s, e->pid, e->t_ns);
+    share_table_make_room(&s->table);
+    for (struct share_entry *p = share_table_first(&s->table, e->ppid), *next; p; p = next) {
+        struct share_client *c = p->client;
+        next = share_table_next(p); /* of another recorder: it stays when the events of this one are lost */
+        if (e->t_ns + SHARE_SLACK < p->since_ns)
+            continue;
         struct share_entry *own = share_table_find(&s->table, e->pid, c);
         bool room = own || (c->n_entries < SHARE_PIDS_OF_CLIENT && s->table.n < SHARE_PIDS_IN_ALL &&
                             share_table_add(&s->table, e->pid, e->t_ns, c, &c->entries));
@@ -123,10 +127,21 @@ void share_forks(struct share *s, const struct exits_event *e, const struct exit
         share_read(s);
     for (size_t i = 0; e->kind == EVENT_LOST && i < s->n; i++)
         lose(s, s->at[i], e->count);
+    s->lost |= e->kind == EVENT_LOST;
     if (e->kind == EVENT_FORK)
         on_fork(s, e, stashed);
     else if (e->kind != EVENT_LOST)
         on_other(s, e);
+}
+
+void share_drained(struct share *s)
+{
+    for (size_t i = 0; s && s->lost && i < s->n; i++) {
+        if (!s->at[i]->lost)
+            lose(s, s->at[i], 1);
+    }
+    if (s)
+        s->lost = false;
 }
 
 static void lose_usage(struct share *s, struct share_client *c, uint64_t times)

@@ -13,6 +13,7 @@
 #define SHARE_PIDS_OF_CLIENT 65536u
 #define SHARE_PIDS_IN_ALL 1048576u
 #define SHARE_QUEUE_MOST (256u << 10)    /* bytes that are kept for a recorder that does not read */
+#define SHARE_QUEUES_OF_USER (64u << 20) /* of all recorders of a user but root */
 #define SHARE_SLACK (20 * NS_PER_MS)     /* start times are rounded down to 10 ms */
 
 /* Encoded events that were not sent yet. */
@@ -25,6 +26,7 @@ struct share_client {
     int fd;
     uint32_t uid;
     int32_t pid;
+    uint64_t start; /* in ticks, which tells it from another process with this pid */
     struct share_entry *entries;
     size_t n_entries;
     struct share_queue usage, forks; /* usage is sent first (exits/observer.c) */
@@ -39,7 +41,7 @@ struct share_client {
 
 struct share {
     int listen_fd, epoll_fd, proc_fd;
-    bool has_usage;
+    bool has_usage, lost; /* lost: events, since the source was last read until nothing was queued */
     char path[108];
     uint64_t inode; /* of the socket */
     struct share_client *at[SHARE_CLIENTS_MOST];
@@ -51,6 +53,7 @@ struct share {
 };
 
 void share_forget(struct share *s, struct share_client *c, struct share_entry *e);
+void share_forget_older(struct share *s, int32_t pid, uint64_t began_ns); /* of a process that had this pid before */
 void share_forget_all(struct share *s, struct share_client *c);
 void share_drop(struct share *s); /* those that are over */
 void share_reply(struct share *s, struct share_client *c); /* SHARE_DONE at once */

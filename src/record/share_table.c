@@ -30,12 +30,12 @@ void share_table_done(struct share_table *t)
     *t = (struct share_table){0};
 }
 
-static void grow(struct share_table *t)
+void share_table_make_room(struct share_table *t)
 {
     size_t size = t->size * 2;
-    struct share_entry **hash = calloc(size, sizeof(*hash));
+    struct share_entry **hash = t->n >= t->size ? calloc(size, sizeof(*hash)) : NULL;
     if (!hash)
-        return; /* longer chains, nothing worse */
+        return; /* where there is no memory, chains get longer */
     for (size_t i = 0; i < t->size; i++) {
         for (struct share_entry *e = t->hash[i], *next; e; e = next) {
             struct share_entry **slot = slot_of(hash, size, e->pid);
@@ -88,8 +88,7 @@ bool share_table_add(struct share_table *t, int32_t pid, uint64_t since_ns, stru
     if (*list)
         (*list)->before = e;
     *list = e;
-    if (++t->n > t->size)
-        grow(t);
+    t->n++;
     return true;
 }
 

@@ -31,7 +31,10 @@ void share_table_done(struct share_table *t);
 struct share_entry *share_table_first(const struct share_table *t, int32_t pid);
 struct share_entry *share_table_next(const struct share_entry *e);
 struct share_entry *share_table_find(const struct share_table *t, int32_t pid, const struct share_client *c);
-/* Adds it to *list, the first entry of its recorder. Returns false if out of memory. */
+/* Before entries are added: a table that is full gets more slots, which changes the order of entries. */
+void share_table_make_room(struct share_table *t);
+/* Adds it to *list, the first entry of its recorder; entries that others have stay in their order. Returns false if out
+ * of memory. */
 bool share_table_add(struct share_table *t, int32_t pid, uint64_t since_ns, struct share_client *c,
                      struct share_entry **list);
 void share_table_remove(struct share_table *t, struct share_entry *e, struct share_entry **list);

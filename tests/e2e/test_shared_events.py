@@ -271,13 +271,13 @@ def until_done(number):
         if kind == EVENTS: got.append((count, rest))
         if kind == DONE and n == number: return count, got
 def start_of(pid): return int(open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[19])
-def first_kinds(rest, count):
-    kinds, at = [], 0
+def events_of(rest, count):
+    got, at = [], 0
     for _ in range(count):
         kind, flags, name = rest[at], rest[at + 1], rest[at + 2]
-        kinds.append(kind)
+        got.append((kind, struct.unpack_from("=i", rest, at + 4)[0]))
         at += 32 + (8 if kind == 6 else 0) + (96 if flags & 2 else 0) + name
-    return kinds
+    return got
 """
 
 
@@ -307,20 +307,62 @@ def test_only_events_of_what_is_followed(shared, started):
 ask(1, (0, 0)); until_done(1)
 if os.fork() == 0: os._exit(3)
 pid, status = os.wait()
-pids = set()
+got = []
 number = 1
-while not any(rest for rest in pids if rest[0] == 3 and rest[1] == pid):
+while (3, pid) not in got:
     number += 1
     ask(number)
-    for count, rest in until_done(number)[1]:
-        at = 0
-        for _ in range(count):
-            pids.add((rest[at], struct.unpack_from("=i", rest, at + 4)[0]))
-            at += 32 + (8 if rest[at] == 6 else 0) + (96 if rest[at + 1] & 2 else 0) + rest[at + 2]
-print({p for _, p in pids} <= {pid, os.getpid()})
+    for count, rest in until_done(number)[1]: got += events_of(rest, count)
+print({p for _, p in got} <= {pid, os.getpid()})
 """
     )
     assert done.stdout == "True\n", done
+
+
+def test_forty_follow_one(shared):
+    """Each recorder that follows a process is told of its fork."""
+    done = as_ordinary(
+        """
+all_, got = [s], []
+for i in range(39):
+    all_.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+    all_[-1].connect(os.environ["BARO_OBSERVER"])
+    all_[-1].settimeout(60)
+for s in all_: ask(1, (0, 0)); until_done(1)
+if os.fork() == 0: os._exit(0)
+pid, status = os.wait()
+for s in all_:
+    ask(2)
+    for count, rest in until_done(2)[1]: got += events_of(rest, count)
+print(got.count((0, pid)))
+"""
+    )
+    assert done.stdout == "40\n", done
+
+
+def test_the_pid_that_connected_is_another_process(shared):
+    """It handed its socket on and ended; the next one with its pid belongs to another user."""
+    p = subprocess.Popen([sys.executable, "-S", "-c", CLIENT + """
+if os.fork(): os._exit(0)
+sys.stdin.readline()
+ask(1, (0, 0)); print(until_done(1)[0])
+"""], user=ORDINARY, group=ORDINARY, extra_groups=[], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # fmt: skip
+    p.wait(60)
+    for _ in range(1000):
+        pathlib.Path("/proc/sys/kernel/ns_last_pid").write_text(str(p.pid - 1))
+        other = subprocess.Popen(["sleep", "1000"])
+        if other.pid == p.pid:
+            break
+        other.kill()
+        other.wait()
+    try:
+        assert other.pid == p.pid
+        p.stdin.write("\n")
+        p.stdin.flush()
+        assert p.stdout.read() == "1\n"
+    finally:
+        other.kill()
+        other.wait()
 
 
 @pytest.mark.parametrize("text", [b"", b"x", b"\0" * 24, b"\xff" * 24, struct.pack("=IIQII", 1 | 1 << 16, 99, 1, 0, 0),
@@ -374,7 +416,7 @@ kinds = set()
 while 6 not in kinds:
     kind, count, n, rest = read()
     if kind is None: raise SystemExit("closed")
-    if kind == EVENTS: kinds.update(first_kinds(rest, count))
+    if kind == EVENTS: kinds.update(kind for kind, pid in events_of(rest, count))
 print("lost")
 """], user=ORDINARY, group=ORDINARY, extra_groups=[], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # fmt: skip
     try:

@@ -134,11 +134,13 @@ static void table(void **state)
     struct share_entry *of_a = NULL, *of_b = NULL;
     assert_int_equal(share_table_init(&t), 0);
     for (int32_t pid = 1; pid <= 5000; pid++) {
+        share_table_make_room(&t);
         assert_true(share_table_add(&t, pid, 1, a, &of_a));
         if (pid % 2)
             assert_true(share_table_add(&t, pid, 1, b, &of_b));
     }
     assert_int_equal(t.n, 7500);
+    assert_true(t.size >= 4096);
     for (int32_t pid = 1; pid <= 5000; pid++) {
         assert_non_null(share_table_find(&t, pid, a));
         assert_int_equal(share_table_find(&t, pid, b) != NULL, pid % 2);
