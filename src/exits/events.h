@@ -23,6 +23,7 @@ enum exits_event_kind {
     /* A process ended, and its EVENT_USAGE are not all of its CPU time: some of its threads had none. */
     EVENT_USAGE_PARTIAL,
     EVENT_LOST, /* events were lost; count says how often */
+    EVENT_UID,  /* EXITS_CONNECTOR: the real user of pid is uid now */
 };
 
 struct exits_event {
@@ -33,7 +34,7 @@ struct exits_event {
     bool of_usage; /* EXITS_OBSERVER: from the observer's source of usage; it does not say when the process ended */
     char comm[64]; /* NUL-terminated raw bytes */
     int32_t status; /* wait status */
-    uint32_t uid;   /* UINT32_MAX: not known */
+    uint32_t uid;   /* the real one; UINT32_MAX: not known */
     uint64_t elapsed_ns, cpu_ns, user_ns, system_ns, rss_peak_bytes; /* taskstats: totals of the thread group */
     uint64_t io_read, io_write, io_rchar, io_wchar, faults_minor, faults_major, run_delay_ns;
     bool has_io, has_delay;

@@ -6,7 +6,7 @@
  * descendants (exits/share_wire.h).
  *
  * A recorder may name its own process, and those of its user; root may name all. Descendants are reported whoever they
- * belong to, but not the I/O of those that ended as another user's.
+ * belong to, but neither I/O nor status of those that ended as another user's.
  *
  * Nothing waits for a recorder: what it does not read is kept up to a limit, and dropped then. It is told so, and has
  * to name its processes again.

@@ -84,6 +84,7 @@ static void on_fork(struct share *s, const struct exits_event *e, const struct e
     share_table_make_room(&s->table);
     for (struct share_entry *p = share_table_first(&s->table, e->ppid), *next; p; p = next) {
         struct share_client *c = p->client;
+        const bool foreign = p->foreign;
         next = share_table_next(p); /* of another recorder: it stays when the events of this one are lost */
         if (e->t_ns + SHARE_SLACK < p->since_ns)
             continue;
@@ -96,12 +97,21 @@ static void on_fork(struct share *s, const struct exits_event *e, const struct e
         }
         c->n_entries += !own;
         put(s, c, &c->forks, e);
+        own = share_table_find(&s->table, e->pid, c);
+        if (own)
+            own->foreign = foreign;
         own = stashed ? share_table_find(&s->table, e->pid, c) : NULL;
         if (own) {
             own->counted = true;
             put(s, c, &c->usage, stashed);
         }
     }
+}
+
+static void on_uid(struct share *s, const struct exits_event *e)
+{
+    for (struct share_entry *p = share_table_first(&s->table, e->pid); p; p = share_table_next(p))
+        p->foreign = p->client->uid && e->uid != p->client->uid;
 }
 
 /* A process is forgotten when both its exit and what it had used were reported. */
@@ -112,10 +122,12 @@ static void on_other(struct share *s, const struct exits_event *e)
         struct share_client *c = p->client;
         if (e->t_ns + SHARE_SLACK < p->since_ns)
             continue;
+        struct exits_event out = *e;
+        out.has_status &= !p->foreign; /* /proc does not show it either */
         p->ended |= e->kind == EVENT_EXIT;
         if (p->ended && (p->counted || !s->has_usage))
             share_forget(s, c, p);
-        put(s, c, &c->forks, e);
+        put(s, c, &c->forks, &out);
     }
 }
 
@@ -130,6 +142,8 @@ void share_forks(struct share *s, const struct exits_event *e, const struct exit
     s->lost |= e->kind == EVENT_LOST;
     if (e->kind == EVENT_FORK)
         on_fork(s, e, stashed);
+    else if (e->kind == EVENT_UID)
+        on_uid(s, e);
     else if (e->kind != EVENT_LOST)
         on_other(s, e);
 }

@@ -12,6 +12,7 @@ struct share_client;
 struct share_entry {
     int32_t pid;
     bool ended, counted; /* its exit was reported; what it had used was reported */
+    bool foreign;        /* it has become another user's */
     uint64_t since_ns;   /* CLOCK_MONOTONIC: it began then, to 20 ms; earlier events are of another process */
     struct share_client *client;
     struct share_entry *next;             /* in its slot */

@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import struct
@@ -63,7 +64,7 @@ def exits(run, tape, name="true"):
     """What is on a tape that may still grow."""
     done = run("export", "--format", "jsonl", "--entity", "exit", tape)
     rows = [json.loads(line) for line in done.stdout.splitlines()] if done.returncode == 0 else []
-    return [r for r in rows if r["name"] == name]
+    return [r for r in rows if name in (None, r["name"])]
 
 
 def test_a_storm_is_counted_as_without(run_both, work, tape, shared):
@@ -317,6 +318,21 @@ print({p for _, p in got} <= {pid, os.getpid()})
 """
     )
     assert done.stdout == "True\n", done
+
+
+def test_the_status_of_another_users_process(run_ordinary, work, tape, shared):
+    """What a job starts by a set-user-ID program belongs to another user: /proc does not show its exit status."""
+    program = work / "setpriv"
+    shutil.copy(shutil.which("setpriv"), program)
+    program.chmod(0o4755)
+    other = f"{program} --reuid 0 --regid 0 --clear-groups sh -c '(sleep 0; exit 6) & wait; exit 7'"
+    run_ordinary.record(tape, ["sh", "-c", f"sh -c 'sleep 0; exit 5'; {other}; /bin/true; exit 0"])
+    assert run_ordinary.summary(tape)["accounting"]["event_source"] == "observer"
+    seen = {(r["uid"], r["name"], r["status"]) for r in exits(run_ordinary, tape, None)}
+    if not any(uid == 0 for uid, _, _ in seen):
+        pytest.skip("programs with a set-user-ID bit don't work here")
+    assert (ORDINARY, "sh", 5) in seen and (ORDINARY, "true", 0) in seen, seen
+    assert (0, "sleep", None) in seen and not [s for uid, _, s in seen if uid == 0 and s is not None], seen
 
 
 def test_forty_follow_one(shared):
