@@ -68,8 +68,14 @@ static void found(void *context, int32_t pid)
     if (!known && collectors_own(&g->collectors, pid))
         return;
     w->members++;
-    if (!known)
-        job_add(g->job, pid, NULL, BARO_ORIGIN_SCAN, g->now_ns);
+    struct member *m = known ? NULL : job_add(g->job, pid, NULL, BARO_ORIGIN_SCAN, g->now_ns);
+    if (m)
+        m->came = g->job->open;
+}
+
+bool group_job_has_come(const struct group_job *w, const struct member *m)
+{
+    return m->came && job_began_before(w->sampling->job, m->row.key.start, w->before_ns);
 }
 
 size_t group_job_find(struct group_job *w)
@@ -78,6 +84,8 @@ size_t group_job_find(struct group_job *w)
     w->members = 0;
     if (!w->is_on)
         return 0;
+    w->before_ns = w->read_ns;
+    w->read_ns = g->now_ns;
     if (g->now_ns >= w->walked_ns + REWALK) {
         w->walk_error = cgroup_walk_groups(&w->walk);
         w->walked_ns = g->now_ns;

@@ -16,6 +16,7 @@ struct group_job {
     bool grew;                  /* it was less at the sample before that */
     struct cgroup_walk walk;
     uint64_t walked_ns;
+    uint64_t read_ns, before_ns; /* when its processes were listed last, and the time before that */
     int walk_error;
     size_t members;
 };
@@ -29,6 +30,8 @@ int group_job_begin(struct group_job *w, const struct cgroup_location *place, bo
 
 /* Adds the processes of the group that are not members yet. Returns the number of processes in it. */
 size_t group_job_find(struct group_job *w);
+/* Did a member whose stat was just read for the first time run elsewhere before it was moved into the group? */
+bool group_job_has_come(const struct group_job *w, const struct member *m);
 /* needed because moving a process into the group causes no event */
 void group_job_find_if_due(struct group_job *w, bool at_once);
 

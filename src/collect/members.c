@@ -101,6 +101,17 @@ int members_look(struct processes *p, struct member *m)
     return -ESRCH;
 }
 
+int members_rebase(struct processes *p, struct member *m)
+{
+    uint64_t clock_ns;
+    int r = members_look(p, m);
+    member_wake(m); /* read all values: only a known value can be subtracted later */
+    if (r == 0 && (process_clock(m, &clock_ns) < 0 || process_read(p, m, clock_ns, PROCESS_WHOLE) < 0))
+        r = -ESRCH;
+    job_rebase(m);
+    return r;
+}
+
 #define REAPED_IO_TRIES 3u
 
 /* What a parent took over can be attributed to its gone children only if all children that it had reaped by then are

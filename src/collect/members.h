@@ -22,6 +22,8 @@ bool members_await_wrapper(struct processes *p, struct member *m);
 /* Reads a member's stat. Returns 0, or -ESRCH if the process is no longer there: then the member is gone, or the
  * wrapper's report is waited for. */
 int members_look(struct processes *p, struct member *m);
+/* The same, and what it has used so far is not the job's. */
+int members_rebase(struct processes *p, struct member *m);
 
 /* Settles the ledger (job_settle()); reads the ancestors of gone members again for that. */
 void members_settle(struct processes *p);

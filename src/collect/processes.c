@@ -83,6 +83,8 @@ static void tick_member(struct processes *p, struct member *m, bool there, uint6
         gone(p, m);
     if (r < 0)
         return;
+    if (!known && group_job_has_come(p->group, m))
+        job_rebase(m);
     mark_sampled(p, m);
     check_end(p, m);
     scan_member(&p->scan, m, known, clock_ns);

@@ -228,6 +228,11 @@ int sampler_read_member(struct sampler *s, struct member *m)
     return members_look(&s->processes, m);
 }
 
+int sampler_rebase_member(struct sampler *s, struct member *m)
+{
+    return members_rebase(&s->processes, m);
+}
+
 void sampler_gather(struct sampler *s, struct member *m, uint64_t t_ns)
 {
     members_gather(&s->processes, m, t_ns);

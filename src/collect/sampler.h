@@ -100,6 +100,8 @@ struct member *sampler_add_target(struct sampler *s, int32_t pid, struct baro_er
 /* Reads a member outside of a tick: after an exec, after an exit event, for the ledger. Calls job_gone() if it is no
  * longer there. Returns 0, or -ESRCH. */
 int sampler_read_member(struct sampler *s, struct member *m);
+/* The same, and what it has used so far is not the job's. */
+int sampler_rebase_member(struct sampler *s, struct member *m);
 
 /* Removes the members below this one that are no longer there: it reaped them before it ended, or it is not known who
  * did. */

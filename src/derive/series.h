@@ -57,8 +57,7 @@ struct baro_series {
     struct counter *counter;
     size_t n_counters;
     const struct baro_tape *tape;
-    bool begun;         /* a sample was read, the last one at before_ns */
-    uint64_t before_ns;
+    bool begun;         /* a sample was read */
     bool from_start;    /* the first one is the tape's first: what processes had used then is of this recording */
     bool failed;        /* out of memory */
 };

@@ -123,16 +123,11 @@ static int one_value(const struct baro_sample *sample, int kind, int metric, uin
                                       : baro_sample_host(sample, metric, ret);
 }
 
-/* Did a process that is in a sample for the first time use all that it has counted as a member? Of a command that baro
- * runs each does. Of other jobs, one that is known since its fork (it may have been read a sample later), or that was
- * forked since the sample before. */
+/* Is all that a process has counted the job's, when it is in a sample for the first time? */
 static bool is_fresh(const struct baro_series *s, const struct baro_process *p)
 {
     const struct baro_header *h = baro_tape_header(s->tape);
-    if (!s->begun)
-        return s->from_start;
-    return baro_header_has_start(h) || baro_process_begin_ns(h, p->key.start, p->first_ns) == p->first_ns ||
-           baro_process_began_after(h, p, s->before_ns);
+    return s->begun ? baro_header_has_start(h) || baro_process_began_after(h, p, 0) : s->from_start;
 }
 
 static void read_processes(struct baro_series *s, int counter, const struct baro_sample *sample)
@@ -325,7 +320,6 @@ static void on_sample(struct baro_series *s, const struct baro_sample *sample)
         close_curve(s, c, t_ns);
     }
     s->begun = true;
-    s->before_ns = sample->t_ns;
 }
 
 /* Nothing was recorded for a while up to now: what a value was then is not known. Growth is: its mean is that of the

@@ -201,17 +201,17 @@ static void note_peak(struct baro_summary *s, const struct baro_sample *sample, 
         note_holders(s, sample, of_peak[kind], peak);
 }
 
-static void note_base(struct baro_summary *s)
+/* What a member had used before the recording is not the job's: of those in the first sample, and of those that came
+ * later, such as from another control group. */
+static void note_base(struct baro_summary *s, const struct baro_process *p, const struct summary_alive *a)
 {
-    if (s->mode != BARO_MODE_ATTACH || s->samples > 1 || !s->n_alive)
+    bool is_new = p->id > s->newest_id;
+    s->newest_id = is_new ? p->id : s->newest_id;
+    if (!is_new || s->mode != BARO_MODE_ATTACH || (s->samples && derive_tick_ns(&s->tasks.ticks, p->key.start, 1)))
         return;
-    s->base = calloc(s->n_alive, sizeof(*s->base));
-    if (!s->base) {
-        s->failed = true;
-        return;
-    }
-    s->n_base = s->n_alive;
-    memcpy(s->base, s->alive, s->n_alive * sizeof(*s->base));
+    s->base = room(s, s->base, &s->cap_base, s->n_base + 1, sizeof(*s->base));
+    if (s->n_base < s->cap_base)
+        s->base[s->n_base++] = *a;
 }
 
 void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample)
@@ -224,8 +224,10 @@ void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample
         const struct baro_process *p = sample->processes[i];
         for (int k = 0; k < PEAK_MAX; k++)
             derive_sum_add(&sum[k], p, of_peak[k]);
-        if (i < s->n_alive)
+        if (i < s->n_alive) {
             note_alive(s, &s->alive[i], p);
+            note_base(s, p, &s->alive[i]);
+        }
         if (p->key.pid == s->targets[0] && s->targets[0] && !s->target_name[0] && p->name)
             copy_text(s->target_name, sizeof(s->target_name), p->name);
     }
@@ -256,7 +258,6 @@ void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample
     if (tasks_add(&s->tasks, sample) < 0)
         s->failed = true;
     s->failed = !directories_last_add(&s->directories, sample) || s->failed;
-    note_base(s);
 }
 
 /* ---- exits and events ---- */

@@ -149,8 +149,9 @@ struct baro_summary {
     struct commands commands;
     struct summary_alive *alive; /* of the last sample */
     size_t n_alive, cap_alive;
-    struct summary_alive *base; /* attach: of the first one */
-    size_t n_base;
+    struct summary_alive *base; /* attach: of the first one, and of members that came later and had run before */
+    size_t n_base, cap_base;
+    uint32_t newest_id;
     uint32_t *ended_ids; /* since the last sample */
     size_t n_ended, cap_ended;
     /* after summary_finish(): */

@@ -55,6 +55,12 @@ uint64_t job_begin_ns(const struct job *j, uint64_t start)
     return begin > zero ? begin - zero : 0;
 }
 
+bool job_began_before(const struct job *j, uint64_t start, uint64_t t_ns)
+{
+    uint64_t begin = job_begin_ns(j, start);
+    return begin == 0 || begin + j->ns_per_tick <= t_ns;
+}
+
 void job_ended(struct job *j, struct member *m, uint64_t end_ns)
 {
     if (member_state(m) == MEMBER_ALIVE)

@@ -171,6 +171,8 @@ void job_forget_unclaimed(struct job *j, uint64_t before_ns);
 
 /* When a process began, in ns since the tape began, from its start time in ticks; 0: before. Precision: one tick. */
 uint64_t job_begin_ns(const struct job *j, uint64_t start);
+/* Did it begin before t_ns, at whatever time of its tick? */
+bool job_began_before(const struct job *j, uint64_t start, uint64_t t_ns);
 
 /* Sets the member's base (attach): what it has used so far is not part of this recording. */
 void job_rebase(struct member *m);

@@ -193,6 +193,7 @@ struct member {
     bool stat_was_read : 1;         /* at least once: key.start is known */
     bool sampled : 1;           /* it is in at least one sample */
     bool target : 1;            /* named by the user */
+    bool came : 1;              /* found in the job's control group; it may have been moved there */
     bool touched : 1;           /* record/: since the last drain */
     bool named : 1;             /* record/: its name is from an event */
     bool followed : 1;          /* record/: perf was attached to it, or reported its fork */

@@ -14,6 +14,7 @@
 struct pinned {
     bool ends; /* there are no groups, which processes can join at any time */
     size_t n;
+    uint64_t walked_ns;
     struct pinned_group {
         struct cgroup_walk walk;
         unsigned task;
@@ -32,9 +33,9 @@ static int place_error(const struct recorder *r, const struct pin *pin, const st
     return error_set(err, why->code, "%s:%u:%u: %s", r->options->task_file, pin->line, pin->column, why->text);
 }
 
-static void put_into(struct recorder *r, struct member *m, unsigned task)
+static void put_into(struct recorder *r, struct member *m, unsigned task, bool from_now)
 {
-    job_label(&r->job, m, task, sampler_now(&r->sampler), false);
+    job_label(&r->job, m, task, sampler_now(&r->sampler), from_now);
     job_label_below(&r->job, m, task);
 }
 
@@ -48,11 +49,20 @@ static int add_process(struct recorder *r, const struct pin *pin, struct baro_er
     }
     if (!m)
         return place_error(r, pin, &why, err);
-    put_into(r, m, pin->task);
+    put_into(r, m, pin->task, false);
     return 0;
 }
 
 /* ---- groups ---- */
+
+/* What a process used that began before the walk before, in which it was not, it used elsewhere. */
+static int read_new(struct recorder *r, struct member *m)
+{
+    int code = sampler_read_member(&r->sampler, m);
+    if (code < 0 || !job_began_before(&r->job, m->row.key.start, r->pinned->walked_ns))
+        return code;
+    return sampler_rebase_member(&r->sampler, m);
+}
 
 static void in_group(void *context, int32_t pid)
 {
@@ -65,9 +75,10 @@ static void in_group(void *context, int32_t pid)
     if (!m)
         return;
     m->confirmed = true;
-    if (m->task == w->task || ((is_new || m->task) && sampler_read_member(&r->sampler, m) < 0))
+    if (m->task == w->task || (is_new && read_new(r, m) < 0) ||
+        (m->task && sampler_read_member(&r->sampler, m) < 0))
         return;
-    put_into(r, m, w->task);
+    put_into(r, m, w->task, !is_new);
 }
 
 static bool is_in_group_task(const struct recorder *r, const struct member *m)
@@ -107,6 +118,7 @@ void pinned_turn(struct recorder *r)
             cgroup_walk_processes(&g->walk, text, sizeof(text), in_group, &w);
     }
     drop_unmet(r);
+    p->walked_ns = sampler_now(&r->sampler);
 }
 
 static struct pinned *pinned_new(struct recorder *r)

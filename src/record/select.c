@@ -37,7 +37,7 @@ static void set_base(struct recorder *r, struct member *m, const struct watch_ch
 {
     uint64_t begin = c->begin_ns ? recorder_since(r, c->begin_ns) : job_begin_ns(&r->job, m->row.key.start);
     if (c->is_late || begin == 0)
-        job_rebase(m);
+        sampler_rebase_member(&r->sampler, m);
 }
 
 /* Start times are rounded down to ticks of 10 ms. */

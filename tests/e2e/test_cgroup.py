@@ -207,6 +207,42 @@ def test_interrupted(run, tape, work, cgroup, wait_until):
     job.wait()
 
 
+USES_BEFORE = """
+import pathlib, time
+pathlib.Path("data").write_bytes(bytes(4_000_000))
+pathlib.Path("data").read_bytes()
+while time.process_time() < 0.5:
+    pass
+print("done", flush=True)
+input()
+"""
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_what_a_process_used_before_it_came(run, tape, work, cgroup, wait_until, ends):
+    """A process that is moved into the group brings nothing along."""
+    job, go = waiting(cgroup, work, "true")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    other = subprocess.Popen([sys.executable, "-c", USES_BEFORE], cwd=work, **pipes)
+    assert other.stdout.readline() == b"done\n"
+    recorder = attach(run, tape, cgroup.path, wait_until)
+    cgroup.write("cgroup.procs", other.pid)
+    wait_until(lambda: [p for p in run.export(tape) if p["pid"] == other.pid], "the process in the group")
+    if ends:
+        other.communicate(b"\n")
+        wait_until(lambda: [e for e in run.export(tape, "exit") if e["pid"] == other.pid], "its end")
+    recorder.send_signal(signal.SIGINT)
+    assert recorder.wait(60) == 0, recorder.stderr.read()
+    if not ends:
+        other.communicate(b"\n")
+    go()
+    job.wait()
+    summary = run.summary(tape)
+    assert len(summary["commands"]) == 3, "timeout, sh and Python"
+    assert all(used["cpu_ns"] < 0.25e9 for used in [summary["job"], *summary["commands"]])
+    assert summary["job"]["io_rchar_bytes"] < 4e6 and summary["job"]["io_wchar_bytes"] < 4e6
+
+
 def test_errors_of_record_cgroup(run, tape, cgroup):
     for path, words in (
         ("/sys/fs/cgroup/no/such", "no such control group"),

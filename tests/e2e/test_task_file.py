@@ -58,10 +58,14 @@ def test_pids_files_groups_and_commands(recording, tool, groups, task_file, work
     wait_until(lambda: last(r, "web")["cpu_ns"] == kernel, "the group's count")
     tasks = r.stop()
     assert list(tasks) == ["tree", "file", "web", "fmp"]
-    assert tasks["tree"]["processes_started"] == 3 and tasks["tree"]["processes_ended"] == 3
-    assert 0.4e9 < tasks["tree"]["cpu_ns"] and not tasks["tree"]["processes_started_is_lower_bound"]
-    assert tasks["file"]["processes_started"] == 2 and 0.2e9 < tasks["file"]["cpu_ns"]
-    assert tasks["fmp"]["processes_started"] == 1 and 0.2e9 < tasks["fmp"]["cpu_ns"]
+    # A busy machine: where events were lost, what ended before the next scan is missing.
+    lost = any(e["event"] == "lossy" for e in r.values("event"))
+    assert tasks["tree"]["processes_started_is_lower_bound"] == lost
+    for name, n, cpu_ns in (("tree", 3, 0.4e9), ("file", 2, 0.2e9), ("fmp", 1, 0.2e9)):
+        task = tasks[name]
+        all_started = task["processes_started"] == n and cpu_ns < task["cpu_ns"]
+        assert all_started or (lost and task["processes_started"] <= n), task
+        assert lost or task["processes_ended"] == n, task
     assert tasks["web"]["cpu_ns"] == kernel and not tasks["web"]["cpu_is_lower_bound"]
     assert tasks["web"]["cpu_user_ns"] + tasks["web"]["cpu_system_ns"] == kernel
     total = r.values("job")[-1]["cpu_ns"]

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cores of tasks and of their processes, with members that ran before they were known: values computed by hand. */
+/* Members that ran before they were known: the cores of tasks and of their processes, and the CPU time of commands.
+ * Values computed by hand. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -130,6 +131,28 @@ static void test_not_more_than_the_machine_has(void **state)
     assert_fact(r, "cores_peak", 4);
 }
 
+/* A process with 90 s from before the recording is moved into the job's control group after the first sample, and
+ * another one is forked there. Both use 0.5 s. */
+static void test_commands(void **state)
+{
+    struct recording *r = *state;
+    struct baro_process sh = {.id = 2, .key = {101, 100040}, .name = (char *)"sh"};
+    struct baro_process *processes[] = {&r->process, &sh};
+    struct baro_sample s = {.t_ns = 10 * MS, .processes = processes};
+    summary_add_sample(r->s, &s);
+    s.n = 2;
+    for (int i = 0; i < 2; i++) {
+        s.t_ns += 500 * MS;
+        processes[0]->value[PROCESS_cpu] = 90 * SECOND + i * 500 * MS;
+        processes[1]->value[PROCESS_cpu] = i * 500 * MS;
+        summary_add_sample(r->s, &s);
+    }
+    summary_finish(r->s);
+    assert_int_equal(r->s->n_order, 2);
+    assert_int_equal(summary_command(r->s, 0)->value[COMMAND_CPU], 500 * MS);
+    assert_int_equal(summary_command(r->s, 1)->value[COMMAND_CPU], 500 * MS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +161,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_process_that_a_scan_found, begin, end),
         cmocka_unit_test_setup_teardown(test_a_process_that_an_event_named, begin, end),
         cmocka_unit_test_setup_teardown(test_not_more_than_the_machine_has, begin, end),
+        cmocka_unit_test_setup_teardown(test_commands, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
