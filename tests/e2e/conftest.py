@@ -26,6 +26,7 @@ from programs import copy_programs
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 ORDINARY = 65534  # nobody: a user that owns no files
+PATIENCE = 180  # seconds that a test waits for what is sure to come: only a hang takes so long, on any machine
 
 SANITIZED = os.environ.get("BARO_SANITIZED") == "1"
 os.environ["BARO_ANNOUNCED"] = ""  # the runs of a test are not those of a server of another one
@@ -248,10 +249,14 @@ class Runner:
     @staticmethod
     def await_end(tape):
         """Waits for the end mark: a recorder that shares a limit with its job may outlast the wrapper."""
-        until = time.monotonic() + 60
+        until = time.monotonic() + PATIENCE
         while not pathlib.Path(tape).read_bytes().endswith(b"BAROEND\n"):
             assert time.monotonic() < until, f"{tape} has no end"
             time.sleep(0.02)
+
+    def lost_events(self, tape):
+        """Were events lost, as on a busy machine? Then counts are lower bounds, and only then."""
+        return any(e["event"] == "lossy" for e in self.export(tape, "event"))
 
     def instants(self, tape):
         """The times of the samples on a tape, in ns; empty while the tape has no header yet or does not exist."""
@@ -260,7 +265,7 @@ class Runner:
 
     def await_samples(self, tape, n=1):
         """Waits until a running recording has n samples on its tape."""
-        until = time.monotonic() + 60
+        until = time.monotonic() + PATIENCE
         while len(self.instants(tape)) < n:
             assert time.monotonic() < until, f"{tape} has no {n} samples"
             time.sleep(0.01)
@@ -286,7 +291,7 @@ class Runner:
         )
         held = os.open(gate, os.O_RDWR)  # opened for both, so that no open(2) blocks
         try:
-            until = time.monotonic() + 60
+            until = time.monotonic() + PATIENCE
             while not reached():
                 assert process.poll() is None, f"it ended before its time, with {process.returncode}"
                 assert time.monotonic() < until, "what the job waits for never came about"
@@ -435,7 +440,7 @@ def groups():
 def wait_until():
     """wait_until(condition, "what for"): polls. The deadline is so long that only a hang reaches it."""
 
-    def wait(condition, what="the condition", timeout=60):
+    def wait(condition, what="the condition", timeout=PATIENCE):
         end = time.monotonic() + timeout
         while True:
             value = condition()

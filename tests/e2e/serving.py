@@ -11,12 +11,13 @@ import subprocess
 import time
 
 import pytest
+from conftest import PATIENCE
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 TOKEN = "correct-horse-battery-staple"
 
 
-def eventually(what, seconds=60):
+def eventually(what, seconds=PATIENCE):
     until = time.monotonic() + seconds
     while True:
         result = what()

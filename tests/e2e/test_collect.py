@@ -15,6 +15,7 @@ import time
 import uuid
 
 import pytest
+from conftest import PATIENCE
 
 READINGS = 6  # a file that the job waits for
 
@@ -77,7 +78,7 @@ def marked(mark):
 
 
 def none_left(mark):
-    until = time.monotonic() + 20  # on a busy machine it takes a while until a killed process is gone
+    until = time.monotonic() + PATIENCE  # until a killed process is gone
     while marked(mark) and time.monotonic() < until:
         time.sleep(0.05)
     assert marked(mark) == []
@@ -238,7 +239,7 @@ def test_samples_go_on_beside_a_faulty_collector(baro, tape, work, mark, what):
     command = f"while [ ! -e {work}/go ]; do sleep 0.05; done"
     run = subprocess.Popen([baro, "run", "-q", "-i", "50ms", "--overhead", "off", "-o", str(tape), "--collect", collect,
                             "--", "sh", "-c", command], stderr=subprocess.DEVNULL)
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE
     while not (work / "there").exists() and time.monotonic() < until:
         time.sleep(0.02)
     before = len(rows(baro, tape, "job"))

@@ -7,6 +7,7 @@ import subprocess
 import time
 
 import pytest
+from conftest import PATIENCE
 from jobs import script
 
 
@@ -39,7 +40,7 @@ def record(run, tape, *options, **kw):
     job = f"while test ! -e {run.work}/go; do sleep 0.05; done"
     p = run.popen("run", "-i", "100ms", "-o", tape, *options, "--", "sh", "-c", job, stdout=subprocess.PIPE,
                   stderr=subprocess.PIPE, text=True, **kw)
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE
 
     def are_walked(rows):
         return rows and all(row["walks"] or not os.path.isdir(path) for path, row in rows.items())

@@ -14,7 +14,6 @@ import socket
 import subprocess
 import tempfile
 import threading
-import time
 
 import pytest
 
@@ -394,7 +393,7 @@ def test_loop_device_is_counted_once(run, tape, work):
         subprocess.run(
             ["dd", "if=/dev/urandom", f"of={loop}", "bs=1M", "count=16", "conv=fsync"], check=True, capture_output=True
         )
-        time.sleep(0.3)
+        run.await_samples(tape, len(run.instants(tape)) + 1)
         recorder.send_signal(signal.SIGINT)
         assert recorder.wait(timeout=60) == 0
     finally:
@@ -451,7 +450,7 @@ def test_loopback_is_not_counted_as_traffic(run, tape):
     with socket.create_connection(listener.getsockname()) as sender:
         sender.sendall(b"x" * (8 << 20))
     reader.join()
-    time.sleep(0.3)
+    run.await_samples(tape, len(run.instants(tape)) + 1)
     recorder.send_signal(signal.SIGTERM)
     assert recorder.wait(timeout=60) == 0
     rows = [row for row in run.export(tape, "net") if row["name"] == "lo"]
@@ -496,8 +495,7 @@ def test_host_recording_has_no_job(run, tape):
 @pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
 def test_host_recording_goes_on_until_stopped(run, tape, sig):
     recorder = run.popen("record", "--host", "-q", "-o", tape)
-    run.await_samples(tape)
-    time.sleep(0.3)
+    run.await_samples(tape, 3)
     assert recorder.poll() is None
     recorder.send_signal(sig)
     assert recorder.wait(timeout=60) == 0

@@ -121,14 +121,18 @@ def test_processes_and_groups(run, observer, shell, tool, groups, wait_until):  
     wait_until(lambda: observer.newest(tape, "web")["processes"] == 0, "it has left")
     kernel = group.usage_ns()
     wait_until(lambda: observer.newest(tape, "web")["cpu_ns"] == kernel, "the group's count")
-    wait_until(lambda: observer.newest(tape, "tree")["processes_ended"] == 2, "the ends of what it started")
+    wait_until(
+        lambda: observer.newest(tape, "tree")["processes_ended"] == 2 or run.lost_events(tape),
+        "the ends of what it started",
+    )
     (observer.files / "a.yaml").unlink()
     summary = observer.await_end(tape)
     assert summary["exit"]["is_detached"] and not summary["is_incomplete"]
     tasks = observer.tasks(tape)
     assert list(tasks) == ["tree", "web"]
     assert tasks["web"]["cpu_ns"] == kernel > 0.3e9
-    assert tasks["tree"]["processes_started"] == 3 and tasks["tree"]["cpu_ns"] > 0.2e9
+    tree_is_whole = tasks["tree"]["processes_started"] == 3 and tasks["tree"]["cpu_ns"] > 0.2e9
+    assert tree_is_whole or run.lost_events(tape), tasks["tree"]
     assert {r["task"] for r in run.export(tape, "process") if r["pid"] == tree.pid} == {"tree"}
     assert observer.stop() == []
 

@@ -193,9 +193,9 @@ def test_two_targets_one_a_child_of_the_other(run, tape, work, started, wait_unt
     run.await_samples(tape)
     (work / "go").touch()
     wait_until(lambda: open(f"/proc/{child}/stat").read().rpartition(")")[2].split()[0] == "Z", "the child's end")
-    time.sleep(0.3)
+    run.await_samples(tape, len(run.instants(tape)) + 1)
     (work / "reap").touch()
-    time.sleep(0.3)
+    run.await_samples(tape, len(run.instants(tape)) + 1)
     (work / "end").touch()
     assert r.wait(timeout=60) == 0
     s = run.summary(tape)

@@ -16,6 +16,7 @@ import termios
 import time
 
 import pytest
+from conftest import PATIENCE
 from readers import HOSTILE_NAME, call, good, one_line, tape, unescape  # noqa: F401 (tape is a fixture)
 
 # ---- the formats that other programs rely on -------------------------------------------------------------------------
@@ -284,9 +285,9 @@ def test_states_of_tapes(baro, started, wait_until):
 
 def test_summary_of_a_running_tape(baro, work):
     path = work / "r.baro"
-    job = subprocess.Popen([baro, "run", "-q", "-o", str(path), "--", "sleep", "30"])
+    job = subprocess.Popen([baro, "run", "-q", "-o", str(path), "--", "sleep", "1000"])
     try:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             r = call(baro, "summary", "--json", path)
             if r.returncode == 0 and json.loads(r.stdout)["recorder"]["samples"]:

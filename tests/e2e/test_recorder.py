@@ -6,12 +6,12 @@ import resource
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 
 import pytest
 
-from jobs import BURN, PYTHON, burn, commands, names_of, script
+from conftest import PATIENCE
+from jobs import BURN, PYTHON, burn, commands, script
 
 # ---- totals ----------------------------------------------------------------------------------------------------------
 
@@ -402,8 +402,7 @@ def test_attach(run, tape, started, wait_until):
         """), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     p.stdout.readline()
     r = run.popen("record", "--pid", p.pid, "-o", tape, stderr=subprocess.PIPE, text=True)
-    run.await_samples(tape)
-    time.sleep(0.2)
+    wait_until(lambda: run.listens(tape), "the event source")
     p.stdin.write("\n")
     p.stdin.flush()
     err = r.communicate(timeout=60)[1]
@@ -452,7 +451,7 @@ def test_invalid_targets(run, run_ordinary, tape, started, make):
                 "import threading, time; threading.Thread(target=time.sleep, args=(300,), daemon=True).start(); time.sleep(300)"
             )
         )
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE
         while len(os.listdir(f"/proc/{p.pid}/task")) < 2 and time.monotonic() < end:
             time.sleep(0.01)
         pid = max(int(t) for t in os.listdir(f"/proc/{p.pid}/task") if int(t) != p.pid)

@@ -60,10 +60,11 @@ def test_each_short_process_has_its_task(run, tape):
     n = 50
     run.record(tape, f"for i in $(seq {n}); do {run.binary} run --task t$((i % 5)) -- true; done")
     tasks = tasks_of(run, tape)
-    assert {t["processes_started"] for t in tasks.values()} == {n // 5} and len(tasks) == 5
-    assert {t["processes_started_is_lower_bound"] for t in tasks.values()} == {False}
+    lost = run.lost_events(tape)
+    assert len(tasks) == 5 and {t["processes_started_is_lower_bound"] for t in tasks.values()} == {lost}
+    assert lost or {t["processes_started"] for t in tasks.values()} == {n // 5}
     names = [e["task"] for e in run.export(tape, "exit") if e["task"]]
-    assert len(names) == n and set(names) == set(tasks)
+    assert lost or len(names) == n and set(names) == set(tasks)
 
 
 def test_without_events(run, tape, wait_until, monkeypatch):

@@ -13,9 +13,9 @@ import time
 
 import pytest
 
+from conftest import PATIENCE
 from readers import tape as hostile_tape  # a fixture
 
-PATIENCE = 60
 STTY = "stty -a | md5sum"
 
 

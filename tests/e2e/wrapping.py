@@ -14,6 +14,7 @@ import subprocess
 import time
 
 import pytest
+from conftest import PATIENCE
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BARO = os.environ.get("BARO", str(ROOT / "build" / "baro"))
@@ -21,7 +22,6 @@ BESIDE = pathlib.Path(BARO).parent / "tests" / "e2e"
 DUMMY = os.environ.get("WRAPDUMMY", str(BESIDE / "wrapdummy"))
 PROBE = os.environ.get("PROBE", str(BESIDE / "probe"))
 QUIET = {"stderr": subprocess.DEVNULL}
-PATIENCE = 20  # seconds until a condition that a test waits for counts as failed; not a measurement
 
 WRAPPERS = {}
 if os.access(DUMMY, os.X_OK):
