@@ -57,13 +57,13 @@ static struct pid_stat stat_of(int root, int32_t pid)
 
 struct ids {
     int n;
-    int32_t id[4096];
+    int32_t id[1 << 16];
 };
 
 static bool add_id(void *context, int32_t id)
 {
     struct ids *ids = context;
-    assert_true(ids->n < 4096);
+    assert_true(ids->n < 1 << 16);
     ids->id[ids->n++] = id;
     return true;
 }
