@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 
 #include "serve/catalogue_in.h"
@@ -150,6 +151,8 @@ void folder_read(struct catalogue *c)
         collect(&all, runs, false);
         if (announced)
             collect(&all, announced, true);
+        if (announced && c->watch_fd >= 0) /* it may be there only now */
+            inotify_add_watch(c->watch_fd, baro_runs_folder(announced), IN_CREATE);
     }
     pthread_mutex_lock(&c->lock);
     snprintf(c->error, sizeof(c->error), "%s", code < 0 ? err.text : "");

@@ -189,16 +189,6 @@ static void *run(void *context)
 
 /* ---- beginning and end ---- */
 
-/* Where new links appear. One that is made later is found when the folder is listed without a reason. */
-static void watch_announced(struct catalogue *c)
-{
-    struct baro_runs *runs;
-    if (!c->announced || c->watch_fd < 0 || baro_runs_list_announced(&runs, NULL) < 0)
-        return;
-    inotify_add_watch(c->watch_fd, baro_runs_folder(runs), IN_CREATE);
-    baro_runs_free(runs);
-}
-
 static int begin(struct catalogue *c, const char *folder, struct baro_error *err)
 {
     struct baro_runs *runs;
@@ -219,7 +209,6 @@ static int begin(struct catalogue *c, const char *folder, struct baro_error *err
     c->watch_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (c->watch_fd >= 0)
         inotify_add_watch(c->watch_fd, c->listed, IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE);
-    watch_announced(c);
     return 0;
 }
 
