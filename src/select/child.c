@@ -25,6 +25,8 @@
 #define BATCH (2 * NS_PER_MS)       /* between two drains in a burst of events */
 #define ANCESTORS_MOST 64
 
+#define NEW_PAUSE 20u /* between two times that processes are matched for new jobs: so often the time that it took */
+#define NEW_PAUSE_MOST (5 * NS_PER_SEC)
 #define PINS_EVERY (200 * NS_PER_MS) /* files and groups are read; less often if they are more than PINS_FEW */
 #define PINS_FEW 100u
 
@@ -42,6 +44,7 @@ struct child {
     struct pins_reading pins;
     uint64_t pins_due_ns; /* UINT64_MAX: there is none to be read again */
     size_t n_read_pins;
+    uint64_t new_due_ns; /* before that, no processes are matched for new jobs */
     int32_t own[ANCESTORS_MOST]; /* the recorder and what it was started by: never members */
     size_t n_own;
     int64_t account_ns; /* CPU time that may be used; below 0: wait */
@@ -384,6 +387,18 @@ static void begin_new(struct child *c)
     c->n_new = 0;
 }
 
+/* Each time all commands are read, so jobs that come soon after each other are matched together. */
+static void match_new(struct child *c)
+{
+    uint64_t begin = clock_monotonic_ns();
+    if (!c->n_new || begin < c->new_due_ns)
+        return;
+    watch_match_new(&c->watch);
+    begin_new(c);
+    uint64_t end = clock_monotonic_ns(), pause = NEW_PAUSE * (end - begin);
+    c->new_due_ns = end + (pause < NEW_PAUSE_MOST ? pause : NEW_PAUSE_MOST);
+}
+
 static void follow_pins(struct child *c)
 {
     uint64_t now = clock_monotonic_ns();
@@ -460,13 +475,11 @@ static void run(struct child *c)
 {
     for (;;) {
         take_orders(c);
-        if (c->n_new) {
-            watch_match_new(&c->watch);
-            begin_new(c);
-        }
+        match_new(c);
         follow_pins(c);
         uint64_t due = watch_turn(&c->watch, clock_monotonic_ns());
         due = due < c->pins_due_ns ? due : c->pins_due_ns;
+        due = c->n_new && c->new_due_ns < due ? c->new_due_ns : due;
         pay(c, true);
         uint64_t now = c->paid_ns, debt = debt_ns(c);
         if (c->events) {
