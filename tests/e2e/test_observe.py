@@ -288,9 +288,9 @@ def test_tcp_goes_on(run, work, jobs, observer, wait_until):
             mine = [v for p, v in values if p == pid]
             assert mine == sorted(mine), (entity, pid)
     assert before + 20_000 < sent("job")[-1][1] <= truth
-    ends = {e["pid"]: e for e in run.export(tape, "exit")}
-    assert ends[job.process.pid]["tcp_sent_bytes"] == sent("job")[-1][1]
-    assert ends[job.process.pid]["tcp_is_lower_bound"]
+    for e in run.export(tape, "exit"):  # one that was not reaped yet when its group was empty has none
+        assert e["tcp_sent_bytes"] == (sent("job")[-1][1] if e["pid"] == job.process.pid else 0)
+        assert e["tcp_is_lower_bound"]
 
 
 
