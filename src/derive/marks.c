@@ -58,8 +58,9 @@ void summary_rss_peak(const struct baro_summary *s, struct summary_rss *ret)
     ret->absent = BARO_PRESENT;
     ret->is_bound = ret->of_process = true;
     /* rss is counted in lots on each CPU (6.2 to 6.15), and a mark is a little above most samples: that is no other
-     * moment. */
-    ret->unsampled = ret->mark > sampled + sampled / 20;
+     * moment, unless others held the most then. */
+    bool others = ret->has_holder && seen->n_top && seen->top[0].command != ret->holder;
+    ret->unsampled = others || ret->mark > sampled + sampled / 20;
 }
 
 size_t summary_rss_holders(const struct baro_summary *s)
