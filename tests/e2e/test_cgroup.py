@@ -128,7 +128,8 @@ def test_record_a_group(run, tape, work, cgroup, wait_until, whose):
     job, go = waiting(
         cgroup,
         work,
-        "for i in 1 2 3 4 5 6 7 8 9 10; do /bin/true; done; (setsid sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done' &); /bin/true",
+        "for i in 1 2 3 4 5 6 7 8 9 10; do /bin/true; done; "
+        "(setsid sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done' &); /bin/true",
     )
     inside = next(
         line.split(":", 2)[2]

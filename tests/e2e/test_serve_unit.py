@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The systemd unit of `baro serve`: systemd accepts it, and with the capabilities that it leaves the observer records as
-it does with all."""
+"""The systemd unit of `baro serve`: systemd accepts it, and with the capabilities that it leaves the observer records
+as it does with all."""
 
 import os
 import pathlib

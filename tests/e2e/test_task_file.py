@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Task files: processes by pid, PID file, control group and command as tasks; what is wrong in a file, with its place."""
+"""Task files: processes by pid, PID file, control group and command as tasks; what is wrong in a file, with its
+place.
+"""
 
 import json
 import os
@@ -78,7 +80,8 @@ def test_pids_files_groups_and_commands(recording, tool, groups, task_file, work
 
 def test_ends_with_the_processes_that_are_named(run, tape, task_file):
     shell = subprocess.Popen(["sh", "-c", "read line; sleep 0.1"], stdin=subprocess.PIPE)
-    process = run.popen("record", "-q", "--no-host", "-o", tape, "--task", task_file(f"tasks: {{a: {{pid: {shell.pid}}}}}"))
+    path = task_file(f"tasks: {{a: {{pid: {shell.pid}}}}}")
+    process = run.popen("record", "-q", "--no-host", "-o", tape, "--task", path)
     run.await_samples(tape)
     shell.communicate(b"\n", timeout=60)
     assert process.wait(60) == 0
@@ -203,7 +206,10 @@ def test_what_is_wrong_has_its_place(run, tape, task_file, text, words):
 
 
 def test_check_alone(run, task_file, work):
-    path = task_file("name: n\ntasks:\n  a:\n    match: ['\\bgul', b]\n    match-on: exe\n    sandbox: data\n  b: {pidfile: /x.pid}\n")
+    path = task_file(
+        "name: n\ntasks:\n  a:\n    match: ['\\bgul', b]\n    match-on: exe\n    sandbox: data\n"
+        "  b: {pidfile: /x.pid}\n"
+    )
     lines = run("tasks", path, status=0).stdout.splitlines()
     assert [line.split()[-1] for line in lines] == ["processes", "\\\\bgul", "b", str(work / "data"), "/x.pid"]
     rows = [json.loads(line) for line in run("tasks", "--json", path, status=0).stdout.splitlines()]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each reader says of tasks: the same figures everywhere, at any moment, while a recording goes on and after it; and
-names of tasks that are markup, formulas or terminal sequences."""
+"""What each reader says of tasks: the same figures everywhere, at any moment, while a recording goes on and after it;
+and names of tasks that are markup, formulas or terminal sequences."""
 
 import csv
 import ctypes
@@ -40,7 +40,8 @@ class Tools:
             (work / tool).write_text(TOOL.format(python=sys.executable))
             (work / tool).chmod(0o755)
         rules = [o for name, tool in zip(names, self.tools) for o in ("--name", name + f"=/{tool} ".encode())]
-        self.recorder = run.popen("record", "-q", "-o", tape, "-i", "100ms", "--overhead", "off", *map(os.fsdecode, rules))
+        options = ["-q", "-o", tape, "-i", "100ms", "--overhead", "off"]
+        self.recorder = run.popen("record", *options, *map(os.fsdecode, rules))
         self.processes = []
         try:
             run.await_samples(tape)

@@ -306,7 +306,8 @@ def selector_of(recorder, but=()):
         except (OSError, ValueError):
             continue
         name, rest = fields.split("(", 1)[1].rsplit(")", 1)
-        if name == "baro-select" and rest.split()[0] != "Z" and int(rest.split()[1]) == recorder and pid.name not in but:
+        state, parent = rest.split()[:2]
+        if name == "baro-select" and state != "Z" and int(parent) == recorder and pid.name not in but:
             return int(pid.name)
     return None
 

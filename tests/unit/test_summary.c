@@ -163,30 +163,6 @@ static void test_alive_and_attached(void **state)
     summary_free(s);
 }
 
-/* cc1 had 100 MB in a sample. A mark that is a little higher is of the same moment if it is its own, and of another one
- * if another program had it. */
-static void test_mark_a_little_above_the_samples(void **state)
-{
-    (void)state;
-    struct baro_header h;
-    story_header(&h);
-    for (int i = 0; i < 2; i++) {
-        struct baro_process p = {.id = 1, .key = {50, 5}, .name = "cc1", .value = {[PROCESS_rss] = 100 * MB}};
-        struct baro_process *rows[] = {&p};
-        struct baro_sample sample = {.t_ns = MS, .n = 1, .processes = rows};
-        struct baro_exit e = {.id = 2, .name = i ? "ar" : "cc1", .value = {[EXIT_rss_peak] = 103 * MB}};
-        struct baro_summary *s = summary_new(&h);
-        struct summary_rss rss;
-        summary_add_sample(s, &sample);
-        summary_add_exit(s, &e);
-        summary_finish(s);
-        summary_rss_peak(s, &rss);
-        assert_int_equal(rss.value, 103 * MB);
-        assert_int_equal(rss.unsampled, i);
-        summary_free(s);
-    }
-}
-
 /* A job in which each process has a name of its own can't use up memory. */
 static void test_many_names(void **state)
 {
@@ -682,7 +658,6 @@ int main(void)
         cmocka_unit_test(test_peaks),
         cmocka_unit_test(test_commands),
         cmocka_unit_test(test_alive_and_attached),
-        cmocka_unit_test(test_mark_a_little_above_the_samples),
         cmocka_unit_test(test_many_names),
         cmocka_unit_test(test_nothing),
         cmocka_unit_test(test_safe_csv),
