@@ -18,7 +18,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/namespace.h"
 #include "exits/share_wire.h"
 #include "exits/source.h"
 
@@ -131,7 +130,6 @@ static int take_message(struct observed *o, struct span message, exits_event_fn 
         o->over |= h.count > 0;
     }
     while (h.kind == SHARE_EVENTS && fn && share_event_decode(&message, &e)) {
-        e.t_ns += (uint64_t)o->base.clock_offset_ns;
         fn(context, &e);
         events++;
     }
@@ -253,7 +251,7 @@ int exits_observer_take(struct exits_source **ret, int fd)
         return -ENOMEM;
     }
     o->base = (struct exits_source){EXITS_OBSERVER,  fd, observer_drain, observer_capacity, observer_memory,
-                                    observer_close, namespace_monotonic_offset_ns(), false};
+                                    observer_close, 0, false};
     o->asked = 1;
     o->asked_ns = clock_monotonic_ns();
     *ret = &o->base;

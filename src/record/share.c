@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/namespace.h"
 #include "procfs/procfs.h"
 #include "record/share_state.h"
 
@@ -129,14 +128,21 @@ static void read_client(struct share *s, struct share_client *c)
 
 /* ---- recorders come and go ---- */
 
-/* The pids of another PID namespace are other processes. */
-static bool is_same_namespace(const struct share *s, int32_t pid)
+static bool is_same_namespace(const struct share *s, int32_t pid, const char *which)
 {
     struct stat own, its;
-    char name[32];
-    snprintf(name, sizeof(name), "%d/ns/pid", (int)pid);
-    return fstatat(s->proc_fd, "self/ns/pid", &own, 0) == 0 && fstatat(s->proc_fd, name, &its, 0) == 0 &&
-           own.st_ino == its.st_ino;
+    char name[48];
+    snprintf(name, sizeof(name), "self/ns/%s", which);
+    if (fstatat(s->proc_fd, name, &own, 0) < 0)
+        return true; /* before 5.6 there are none of time */
+    snprintf(name, sizeof(name), "%d/ns/%s", (int)pid, which);
+    return fstatat(s->proc_fd, name, &its, 0) == 0 && own.st_ino == its.st_ino;
+}
+
+/* The pids of another PID namespace are other processes; those of another time namespace have other start times. */
+static bool has_our_numbers(const struct share *s, int32_t pid)
+{
+    return is_same_namespace(s, pid, "pid") && is_same_namespace(s, pid, "time");
 }
 
 static bool has_room(const struct share *s, uint32_t uid)
@@ -153,7 +159,7 @@ static void add_client(struct share *s, int fd)
     socklen_t len = sizeof(peer);
     struct share_client *c = NULL;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.pid > 0 && has_room(s, peer.uid) &&
-        is_same_namespace(s, peer.pid))
+        has_our_numbers(s, peer.pid))
         c = calloc(1, sizeof(*c));
     if (!c) {
         fd_close(fd);
@@ -294,7 +300,6 @@ int share_open(struct share **ret, int proc_fd, bool usage)
     s->proc_fd = proc_fd;
     s->has_usage = usage;
     s->due_ns = UINT64_MAX;
-    s->offset_ns = namespace_monotonic_offset_ns();
     s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     int code = s->epoll_fd < 0 ? -errno : listen_at(s, exits_observer_path());
     if (code == 0 && epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->listen_fd, &e) < 0)

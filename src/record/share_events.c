@@ -55,7 +55,6 @@ static void put(struct share *s, struct share_client *c, struct share_queue *q, 
         return;
     }
     out.of_usage = q == &c->usage;
-    out.t_ns -= (uint64_t)s->offset_ns;
     if (out.has_io && c->uid && out.uid != c->uid) { /* ended as another user's */
         out.has_io = false;
         out.io_read = out.io_write = out.io_rchar = out.io_wchar = 0;
@@ -233,12 +232,12 @@ static bool send_queue(struct share_client *c, struct share_queue *q)
     return q->len == 0;
 }
 
-static bool send_lost(const struct share *s, struct share_client *c, uint64_t *count, bool of_usage)
+static bool send_lost(struct share_client *c, uint64_t *count, bool of_usage)
 {
     unsigned char message[SHARE_HEAD + SHARE_EVENT_MOST];
     const struct share_head h = {SHARE_EVENTS, 1, 0, 0};
-    const struct exits_event e = {.kind = EVENT_LOST, .t_ns = clock_monotonic_ns() - (uint64_t)s->offset_ns,
-                                  .uid = UINT32_MAX, .count = *count, .of_usage = of_usage};
+    const struct exits_event e = {.kind = EVENT_LOST, .t_ns = clock_monotonic_ns(), .uid = UINT32_MAX,
+                                  .count = *count, .of_usage = of_usage};
     if (!*count)
         return true;
     share_head_encode(&h, message);
@@ -250,8 +249,8 @@ static bool send_lost(const struct share *s, struct share_client *c, uint64_t *c
 
 static void flush(struct share *s, struct share_client *c)
 {
-    bool done = send_lost(s, c, &c->lost_usage, true) && (!c->usage.len || send_queue(c, &c->usage)) &&
-                send_lost(s, c, &c->lost, false) && (!c->forks.len || send_queue(c, &c->forks));
+    bool done = send_lost(c, &c->lost_usage, true) && (!c->usage.len || send_queue(c, &c->usage)) &&
+                send_lost(c, &c->lost, false) && (!c->forks.len || send_queue(c, &c->forks));
     if (done && c->asked)
         share_reply(s, c);
     if (done && !c->asked)

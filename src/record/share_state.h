@@ -49,7 +49,6 @@ struct share {
     struct share_table table;
     uint64_t read_ns;   /* requests that were sent before have been read */
     uint64_t due_ns;    /* share_flush(); UINT64_MAX: nothing to send */
-    int64_t offset_ns;  /* of the observer's time namespace */
 };
 
 void share_forget(struct share *s, struct share_client *c, struct share_entry *e);
