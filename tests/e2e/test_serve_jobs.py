@@ -36,50 +36,22 @@ def test_pages_and_filters(serve, kept):
     assert s.jobs(state="running") == [] and len(s.jobs(state="over")) == 3
 
 
-def test_rows_are_those_of_export(serve, run, baro):
+def test_rows_are_those_of_export(serve, run):
     run("run", "-q", "--interval", "50ms", "--overhead", "off", "--", "sleep", "0.5")
     s = serve()
     job = s.summed(1)[0]["id"]
-    exported = [
-        json.loads(line)
-        for line in subprocess.run(
-            [baro, "export", "-F", "jsonl", "-c", "t_ns,pid,name,rss,cpu,cores", "@1"], capture_output=True, check=True
-        ).stdout.splitlines()
-    ]
-    for row in exported[1:]:
+    for row in run.export("@1", "process", "-c", "t_ns,pid,name,rss,cpu,cores")[1:]:
         page = s.json(f"/api/v1/jobs/{job}/processes?at={row['t_ns']}&pick=exact&columns=t_ns,pid,name,rss,cpu,cores")
         assert page["processes"] == [row]
-    events = [
-        json.loads(line)
-        for line in subprocess.run(
-            [baro, "export", "-F", "jsonl", "-e", "event", "@1"], capture_output=True, check=True
-        ).stdout.splitlines()
-    ]
-    assert s.json(f"/api/v1/jobs/{job}/events")["events"] == events
-    exits = [
-        json.loads(line)
-        for line in subprocess.run(
-            [baro, "export", "-F", "jsonl", "-e", "exit", "@1"], capture_output=True, check=True
-        ).stdout.splitlines()
-    ]
-    assert s.json(f"/api/v1/jobs/{job}/exits")["exits"] == exits
+    assert s.json(f"/api/v1/jobs/{job}/events")["events"] == run.export("@1", "event")
+    assert s.json(f"/api/v1/jobs/{job}/exits")["exits"] == run.export("@1", "exit")
     ends = s.json(f"/api/v1/jobs/{job}/events?kind=end")
     assert ends["total"] == 1 and ends["events"][0]["event"] == "end"
 
 
 def test_sorted_processes(serve, run):
-    run(
-        "run",
-        "-q",
-        "--interval",
-        "50ms",
-        "--overhead",
-        "off",
-        "--",
-        "sh",
-        "-c",
-        "sleep 1 & sleep 1 & sleep 1 & sleep 1",
-    )
+    run("run", "-q", "--interval", "50ms", "--overhead", "off", "--", "sh", "-c",
+        "sleep 1 & sleep 1 & sleep 1 & sleep 1")
     s = serve()
     job = s.summed(1)[0]["id"]
     down = s.json(f"/api/v1/jobs/{job}/processes?at=50%25&sort=pid&columns=pid")
@@ -91,18 +63,8 @@ def test_sorted_processes(serve, run):
 
 
 def test_range_adds_up_to_the_job(serve, run):
-    run(
-        "run",
-        "-q",
-        "--interval",
-        "50ms",
-        "--overhead",
-        "off",
-        "--",
-        "sh",
-        "-c",
-        "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done",
-    )
+    run("run", "-q", "--interval", "50ms", "--overhead", "off", "--", "sh", "-c",
+        "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
     s = serve()
     job = s.summed(1)[0]
     r = s.json(f"/api/v1/jobs/{job['id']}/range?metric=job.cores&metric=job.processes&from=0&buckets=20")
