@@ -49,7 +49,7 @@ struct task_entry {
     bool is_unread; /* this version of it was not read yet */
     struct job_entry *job; /* NULL: it has an error, or the job is over */
     uint64_t retry_ns;     /* CLOCK_MONOTONIC; when it is tried again; 0: never */
-    struct pin pin;        /* what it waits for: a process or a control group; line 0: reading it hung */
+    struct pin pin;        /* the control group that it waits for; line 0: reading it hung */
     char *group;           /* that control group */
     unsigned said_line, said_column; /* the last place in it for which that was said */
     bool said_hung;

@@ -174,22 +174,18 @@ static void say_waits(struct jobs *j, struct task_entry *f, const char *path)
         return;
     f->said_line = pin->line;
     f->said_column = pin->column;
-    if (pin->kind == PIN_PID)
-        error_set(&line, -ESRCH, "%s:%u:%u: no process has the pid %d; the job begins when one has it", path, pin->line,
-                  pin->column, (int)pin->pid);
-    else
-        error_set(&line, -ENOENT, "%s:%u:%u: there is no control group %s; the job begins when there is one", path,
-                  pin->line, pin->column, pin->path);
+    error_set(&line, -ENOENT, "%s:%u:%u: there is no control group %s; the job begins when there is one", path,
+              pin->line, pin->column, pin->path);
     j->options->say(j->options->context, line.text);
 }
 
 static void wait_for(struct jobs *j, struct task_entry *f, const struct pin *pin, const char *path)
 {
     free(f->group);
-    f->group = pin->path ? strdup(pin->path) : NULL;
+    f->group = strdup(pin->path);
     f->pin = *pin;
     f->pin.path = f->group;
-    if (pin->path && !f->group)
+    if (!f->group)
         return;
     f->retry_ns = clock_monotonic_ns() + RETRY_NS;
     say_waits(j, f, path);

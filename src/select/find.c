@@ -48,7 +48,7 @@ int task_file_find(struct task_file *f, const char *path, struct baro_error *err
     for (size_t i = 0; i < f->n_pins && code == 0; i++) {
         struct baro_error why = BARO_ERROR_INIT;
         code = find(&f->pin[i], &why);
-        if (code == -ESRCH || code == -ENOENT)
+        if (code == -ENOENT && f->pin[i].kind == PIN_GROUP)
             f->not_there = &f->pin[i];
         if (code < 0)
             error_set(err, code, "%s:%u:%u: %s", path, f->pin[i].line, f->pin[i].column, why.text);

@@ -33,7 +33,7 @@ struct task_file {
     } *sandbox;
     size_t n_sandboxes, cap_sandboxes;
     unsigned rule_line, rule_column; /* of the first rule; 0: there is none */
-    const struct pin *not_there; /* what task_file_find() did not find; NULL: nothing */
+    const struct pin *not_there; /* a control group that task_file_find() did not find; NULL: none */
     char *text; /* what all of these point to */
 };
 
