@@ -96,7 +96,7 @@ def test_members_of_a_group_that_fit_are_tasks(
     job = r.run.export(r.tape, "job")[-1]
     assert tasks["gul"]["processes_started"] == 1
     assert 100e6 < tasks["gul"]["cpu_ns"] < job["cpu_ns"]
-    assert job["processes_started"] >= 3
+    assert job["processes_started"] >= (3 if events else 2)  # a scan may miss the other one, which lives for 0.2 s
     of = {e["name"]: e["task"] for e in r.run.export(r.tape, "exit")}
     assert of[gul.name] == "gul" and of[other.name] is None
     assert outside.pid not in {p["pid"] for p in r.run.export(r.tape)}
