@@ -396,6 +396,8 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
         return;
     }
     read_successors(j, read_again, context);
+    if (j->behind)
+        return;
     reaped_io_account(j);
     struct member *later = hold_back(j, now_ns);
     struct settlement *list = list_successors(j);

@@ -59,8 +59,10 @@ void event_settled(struct recorder *r)
 
 void event_settle(struct recorder *r)
 {
+    r->all->settling = true;
     if (is_shared(r->all))
         event_catch_up(r);
+    r->all->settling = false;
     sampler_settle(&r->sampler);
     event_settled(r);
 }

@@ -140,7 +140,9 @@ void event_catch_up(void *recorder)
         return;
     a->ticking = r;
     a->whole = true;
+    a->soon = !a->settling;
     event_read(a);
+    a->soon = false;
     a->ticking = NULL;
     if (!a->only && !a->drain_due_ns)
         event_ready(a); /* members of other jobs are to be read, too */

@@ -41,6 +41,7 @@ struct recorders {
     bool usage_tried;
     /* An observer's source: the next drain has to have all that happened until then; soon: unless that takes long. */
     bool whole, soon;
+    bool settling; /* outside of a tick: what is not known must be waited for */
     struct share *share; /* of an observer: those who use its source as well; NULL: nobody can */
     bool unpollable;         /* the descriptor of forks can't be added to the epoll */
     bool listening;          /* the epoll reports the next event */
