@@ -77,7 +77,7 @@ unsigned long regex_states(const char *text)
     return sum[0];
 }
 
-/* After a '(': behind the ')' that closes it. */
+/* at: after a '('. Returns what follows the ')' that closes it. */
 static const char *end_of_group(const char *at)
 {
     for (unsigned depth = 1; *at && depth;) {
@@ -97,7 +97,7 @@ static bool is_ordinary(char c)
     return c && !strchr("\\^$.[]|()*+?{}", c);
 }
 
-/* May the character before be repeated no times? "a+*" is "a*". */
+/* at: the operators after a character. May that character occur zero times? "a+*" is "a*". */
 static bool may_be_left_out(const char *at)
 {
     while (*at == '+')
@@ -105,7 +105,7 @@ static bool may_be_left_out(const char *at)
     return *at && strchr("*?{", *at);
 }
 
-/* Behind what begins with this character, which is not ordinary. */
+/* at: a special character. Returns what follows the group, the bracket or the repetition that it begins. */
 static const char *behind(const char *at)
 {
     char c = *at++;
@@ -115,7 +115,7 @@ static const char *behind(const char *at)
     return c == '[' ? end_of_brackets(at) : c == '(' ? end_of_group(at) : end ? end + 1 : at;
 }
 
-/* Has it alternatives outside of groups? */
+/* Does the expression have alternatives outside of groups? */
 static bool has_branches(const char *at)
 {
     while (*at && *at != '|')

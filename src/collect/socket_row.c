@@ -191,7 +191,7 @@ static uint64_t then(const struct baro_sample *last, enum job_metric id)
     return last->job_absent[id] ? 0 : last->job[id];
 }
 
-/* What was sent meanwhile is not known. */
+/* What was sent between that sample and now is not known, so the counts are lower bounds. */
 void socket_row_resume(struct socket_row *r, const struct baro_sample *last)
 {
     const struct sockets_totals before = {.sent = then(last, JOB_tcp_sent),

@@ -218,8 +218,8 @@ static struct member *take_sorted(struct member **list, size_t n)
     return first;
 }
 
-/* The list has those last that were noticed first: of a parent's children the ones that began last, when the parent is
- * read after several of them have ended. */
+/* Exits are reported in the order of their ends, not in that in which they were noticed. Example: a parent's list of
+ * children begins with the newest, so of several that ended since it was read the newest is noticed first. */
 void exits_report(struct job *j, uint64_t now_ns)
 {
     size_t n = 0;

@@ -55,7 +55,8 @@ static int add_process(struct recorder *r, const struct pin *pin, struct baro_er
 
 /* ---- groups ---- */
 
-/* What a process used that began before the walk before, in which it was not, it used elsewhere. */
+/* A process that began before the previous walk, and was not in the group then, was moved into it: what it has used
+ * until now is not the group's. */
 static int read_new(struct recorder *r, struct member *m)
 {
     int code = sampler_read_member(&r->sampler, m);

@@ -36,8 +36,8 @@ void share_flush(struct share *s);
 /* An event of the machine, from the source of forks. stashed: what a process with this pid had used that ended, if that
  * was reported before its fork; NULL: none. */
 void share_forks(struct share *s, const struct exits_event *e, const struct exits_event *stashed);
-/* The source of forks was read until nothing was queued. What it lost between the last EVENT_LOST and now it does not
- * report again: recorders that connected meanwhile are told. */
+/* The source of forks was read until nothing was queued. It reports a loss once, with EVENT_LOST: recorders that
+ * connected between that report and now are told as well. */
 void share_drained(struct share *s);
 /* From the source of usage. Returns false if no recorder has asked for this process. */
 bool share_usage(struct share *s, const struct exits_event *e);

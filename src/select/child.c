@@ -25,7 +25,7 @@
 #define BATCH (2 * NS_PER_MS)       /* between two drains in a burst of events */
 #define ANCESTORS_MOST 64
 
-#define NEW_PAUSE 20u /* between two times that processes are matched for new jobs: so often the time that it took */
+#define NEW_PAUSE 20u /* the pause after processes were matched for new jobs, in multiples of the time that it took */
 #define NEW_PAUSE_MOST (5 * NS_PER_SEC)
 #define PINS_EVERY (200 * NS_PER_MS) /* files and groups are read; less often if they are more than PINS_FEW */
 #define PINS_FEW 100u
