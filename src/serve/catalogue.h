@@ -56,8 +56,12 @@ struct job {
 
 struct catalogue;
 
+/* Which of the runs that are announced on this machine are listed, too: those of the server's user, or of all users. */
+enum catalogue_announced { ANNOUNCED_NONE, ANNOUNCED_OWN, ANNOUNCED_ALL };
+
 /* folder NULL: the kept runs. Returns 0 or a negative code. */
-int catalogue_start(struct catalogue **ret, const char *folder, bool announced, struct baro_error *err);
+int catalogue_start(struct catalogue **ret, const char *folder, enum catalogue_announced announced,
+                    struct baro_error *err);
 void catalogue_stop(struct catalogue *c);
 
 const char *catalogue_folder(const struct catalogue *c);

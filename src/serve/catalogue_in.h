@@ -17,7 +17,7 @@ struct removed {
 struct catalogue {
     char *folder;  /* as it was given; NULL: the kept runs */
     char *listed;  /* the path of the folder */
-    bool announced; /* the runs that are announced on this machine are listed, too */
+    enum catalogue_announced announced;
     pthread_mutex_t lock;
     struct job **jobs; /* sorted: the newest first */
     size_t n;

@@ -94,6 +94,17 @@ static void announce(const struct cli *cli, const struct server *s)
     notify("READY=1");
 }
 
+/* On a TCP address without a token each user of the machine can connect, and tapes of other users are not for all. */
+static enum catalogue_announced announced(const struct server *s, const char *folder)
+{
+    bool guarded = true;
+    if (folder && !s->settings->observes)
+        return ANNOUNCED_NONE;
+    for (int i = 0; i < s->n_listeners; i++)
+        guarded &= s->settings->token_file || s->listener[i].path[0];
+    return guarded ? ANNOUNCED_ALL : ANNOUNCED_OWN;
+}
+
 static int serve(struct cli *cli, struct server *s, const char *folder)
 {
     struct baro_error err = BARO_ERROR_INIT;
@@ -107,7 +118,7 @@ static int serve(struct cli *cli, struct server *s, const char *folder)
     if (code == 0)
         code = clients_init(&s->clients, s->settings->clients ? s->settings->clients : CLIENTS);
     if (code == 0)
-        code = catalogue_start(&s->catalogue, folder, !folder || s->settings->observes, &err);
+        code = catalogue_start(&s->catalogue, folder, announced(s, folder), &err);
     if (code == 0)
         code = observing_init(&s->observing, cli, folder, s->settings, &err);
     if (code == 0)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "serve/catalogue_in.h"
 
@@ -104,11 +105,16 @@ static bool has(const struct entries *all, size_t n, const struct entry *e)
     return false;
 }
 
-static void collect(struct entries *all, const struct baro_runs *runs, bool announced)
+static bool is_listed(const struct catalogue *c, const struct entries *all, const struct entry *e)
+{
+    return (c->announced == ANNOUNCED_ALL || e->st.st_uid == geteuid()) && !has(all, all->n, e);
+}
+
+static void collect(const struct catalogue *c, struct entries *all, const struct baro_runs *runs, bool announced)
 {
     for (size_t i = 0; i < baro_runs_count(runs); i++) {
         struct entry e = {baro_runs_name(runs, i), baro_runs_path(runs, i), baro_runs_bytes(runs, i), {0}};
-        if (lstat(e.path, &e.st) == 0 && !(announced && has(all, all->n, &e)))
+        if (lstat(e.path, &e.st) == 0 && (!announced || is_listed(c, all, &e)))
             all->at[all->n++] = e;
     }
 }
@@ -142,15 +148,15 @@ void folder_read(struct catalogue *c)
     struct baro_error err = BARO_ERROR_INIT;
     struct baro_runs *runs = NULL, *announced = NULL;
     int code = folder_list(c, &runs, &err);
-    if (code >= 0 && c->announced)
+    if (code >= 0 && c->announced != ANNOUNCED_NONE)
         code = baro_runs_list_announced(&announced, &err);
     size_t n = code < 0 ? 0 : baro_runs_count(runs) + (announced ? baro_runs_count(announced) : 0);
     struct entries all = {calloc(n + 1, sizeof(*all.at)), 0};
     struct job **sorted = calloc(c->n + 1, sizeof(*sorted)); /* this thread alone changes the number */
     if (code >= 0 && all.at) {
-        collect(&all, runs, false);
+        collect(c, &all, runs, false);
         if (announced)
-            collect(&all, announced, true);
+            collect(c, &all, announced, true);
         if (announced && c->watch_fd >= 0) /* it may be there only now */
             inotify_add_watch(c->watch_fd, baro_runs_folder(announced), IN_CREATE);
     }

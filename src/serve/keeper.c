@@ -228,7 +228,8 @@ static void catalogue_free(struct catalogue *c)
     free(c);
 }
 
-int catalogue_start(struct catalogue **ret, const char *folder, bool announced, struct baro_error *err)
+int catalogue_start(struct catalogue **ret, const char *folder, enum catalogue_announced announced,
+                    struct baro_error *err)
 {
     struct catalogue *c = calloc(1, sizeof(*c));
     if (!c)

@@ -86,8 +86,17 @@ def test_each_user_sees_what_may_be_read(serve, run, run_ordinary, work, announc
     link = announced / "20300101T000000.000000Z-stolen-1.baro"
     link.symlink_to(work / "root.baro")
     os.lchown(link, run_ordinary.uid, -1)
-    s = serve()
-    eventually(lambda: ids(s) == set(names.values()))
+    open_to_all = serve()
+    eventually(lambda: ids(open_to_all) == {names["root.baro"]})
+    token = "0123456789abcdef" * 2
+    (work / "token").write_text(token)
+    (work / "token").chmod(0o600)
+    guarded = serve("--token-file", str(work / "token"))
+
+    def jobs_with_token():
+        return {j["id"] for j in guarded.json("/api/v1/jobs", Authorization=f"Bearer {token}")["jobs"]}
+
+    eventually(lambda: jobs_with_token() == set(names.values()))
     p = run_ordinary.popen("serve", "--listen", "127.0.0.1:0", stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                            env={"BARO_DIR": mine / "kept"})
     try:
