@@ -125,7 +125,8 @@ def test_in_another_time_namespace(run, work, tape, shared, started):
     (work / "go").touch()
     assert job.wait(60) == 0 and p.wait(60) == 0
     assert run.summary(tape)["accounting"]["event_source"] == "connector"
-    assert len(exits(run, tape)) == 2
+    # Of what ends before the recorder listens to taskstats, no name is known.
+    assert len([e for e in exits(run, tape, None) if e["name"] in ("true", "")]) >= 2
 
 
 def test_the_observer_is_killed(run_both, work, tape, shared, wait_until):
