@@ -6,31 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool reserve_task(struct rules *r)
-{
-    if (r->n_tasks < r->cap_tasks)
-        return true;
-    size_t cap = 2 * r->cap_tasks + 2;
-    struct rule_task *grown = realloc(r->task, cap * sizeof(*grown));
-    if (!grown)
-        return false;
-    r->task = grown;
-    r->cap_tasks = cap;
-    return true;
-}
-
-static bool reserve_rule(struct rules *r)
-{
-    if (r->n < r->cap)
-        return true;
-    size_t cap = 2 * r->cap + 2;
-    struct rule *grown = realloc(r->at, cap * sizeof(*grown));
-    if (!grown)
-        return false;
-    r->at = grown;
-    r->cap = cap;
-    return true;
-}
+#include "base/array.h"
 
 int rules_task(struct rules *r, const char *name, struct baro_error *err)
 {
@@ -45,8 +21,10 @@ int rules_task(struct rules *r, const char *name, struct baro_error *err)
     }
     if (r->n_tasks == TASKS_MOST)
         return error_set(err, BARO_E_RANGE, "more than %u tasks", TASKS_MOST);
-    if (!reserve_task(r))
+    struct rule_task *tasks = array_room(r->task, r->n_tasks, &r->cap_tasks, sizeof(*tasks));
+    if (!tasks)
         return error_set(err, -ENOMEM, "out of memory");
+    r->task = tasks;
     r->task[r->n_tasks] = (struct rule_task){.name = ""};
     snprintf(r->task[r->n_tasks].name, TASK_NAME_MOST, "%s", name);
     return (int)r->n_tasks++;
@@ -82,8 +60,10 @@ int rules_add(struct rules *r, const struct rule_request *request, struct baro_e
     unsigned long states = request->is_name ? 0 : regex_states(request->text);
     if (r->states + states > RULES_STATES_MOST)
         return error_set(err, BARO_E_RANGE, "the regular expressions repeat too much together");
-    if (!reserve_rule(r))
+    struct rule *rules = array_room(r->at, r->n, &r->cap, sizeof(*rules));
+    if (!rules)
         return error_set(err, -ENOMEM, "out of memory");
+    r->at = rules;
     int code = rule.is_name ? 0 : make_regex(&rule, err);
     if (code < 0)
         return code;

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/fd.h"
 
@@ -212,14 +213,10 @@ int select_new(struct selector **ret, const struct select_setup *setup, struct b
 int select_add(struct selector *s, const struct select_options *job, void *owner, uint32_t *ret_id,
                struct baro_error *err)
 {
-    if (s->n_jobs == s->cap_jobs) {
-        size_t cap = 2 * s->cap_jobs + 4;
-        struct added *grown = realloc(s->jobs, cap * sizeof(*grown));
-        if (!grown)
-            return error_set(err, -ENOMEM, "out of memory");
-        s->jobs = grown;
-        s->cap_jobs = cap;
-    }
+    struct added *jobs = array_room(s->jobs, s->n_jobs, &s->cap_jobs, sizeof(*jobs));
+    if (!jobs)
+        return error_set(err, -ENOMEM, "out of memory");
+    s->jobs = jobs;
     s->jobs[s->n_jobs++] = (struct added){.id = ++s->last_id, .options = job, .owner = owner};
     s->all_sent = false;
     *ret_id = s->last_id;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "reading/json_text.h"
 
@@ -95,32 +96,6 @@ static int place_error(const struct reading_lines *r, const struct line *l, cons
     return error_set(r->err, BARO_E_SYNTAX, "%s:%u:%u: %s", r->path, (unsigned)l->line, (unsigned)l->column, what);
 }
 
-static bool reserve_pin(struct task_file *f)
-{
-    if (f->n_pins < f->cap_pins)
-        return true;
-    size_t cap = 2 * f->cap_pins + 2;
-    struct pin *grown = realloc(f->pin, cap * sizeof(*grown));
-    if (!grown)
-        return false;
-    f->pin = grown;
-    f->cap_pins = cap;
-    return true;
-}
-
-static bool reserve_sandbox(struct task_file *f)
-{
-    if (f->n_sandboxes < f->cap_sandboxes)
-        return true;
-    size_t cap = 2 * f->cap_sandboxes + 2;
-    struct sandbox *grown = realloc(f->sandbox, cap * sizeof(*grown));
-    if (!grown)
-        return false;
-    f->sandbox = grown;
-    f->cap_sandboxes = cap;
-    return true;
-}
-
 static enum match_on on_of(const char *word)
 {
     if (word && strcmp(word, "exe") == 0)
@@ -150,9 +125,12 @@ static int take_pin(struct reading_lines *r, const struct line *l, enum pin_kind
         return place_error(r, l, "no pid");
     if (r->file->n_pins == PINS_MOST)
         return place_error(r, l, "too many of pid, pidfile and cgroup; divide the file");
-    if (!reserve_pin(r->file))
+    struct task_file *f = r->file;
+    struct pin *pins = array_room(f->pin, f->n_pins, &f->cap_pins, sizeof(*pins));
+    if (!pins)
         return place_error(r, l, "out of memory");
-    r->file->pin[r->file->n_pins++] = (struct pin){.kind = kind, .task = (uint8_t)(r->task + 1),
+    f->pin = pins;
+    f->pin[f->n_pins++] = (struct pin){.kind = kind, .task = (uint8_t)(r->task + 1),
         .pid = (int32_t)pid, .path = l->text, .line = (unsigned)l->line,
         .column = (unsigned)l->column};
     return 0;
@@ -160,11 +138,14 @@ static int take_pin(struct reading_lines *r, const struct line *l, enum pin_kind
 
 static int take_sandbox(struct reading_lines *r, const struct line *l)
 {
-    if (r->file->n_sandboxes == SANDBOXES_MOST)
+    struct task_file *f = r->file;
+    if (f->n_sandboxes == SANDBOXES_MOST)
         return place_error(r, l, "too many sandboxes; divide the file");
-    if (!reserve_sandbox(r->file))
+    struct sandbox *sandboxes = array_room(f->sandbox, f->n_sandboxes, &f->cap_sandboxes, sizeof(*sandboxes));
+    if (!sandboxes)
         return place_error(r, l, "out of memory");
-    r->file->sandbox[r->file->n_sandboxes++] =
+    f->sandbox = sandboxes;
+    f->sandbox[f->n_sandboxes++] =
         (struct sandbox){(unsigned)r->task, l->text, (unsigned)l->line, (unsigned)l->column};
     return 0;
 }

@@ -2,6 +2,7 @@
 /* What happens to processes, as events report it, and what is due at some time. */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "select/watch_state.h"
 
 /* Without events a process is matched again after these times, and then in turn: most programs are executed soon after
@@ -110,14 +111,10 @@ void watch_exec(struct watch *w, int32_t pid, uint64_t t_ns)
         p = watch_add_process(w, pid, 0);
     if (!p || p->executed_ns || watch_is_settled(w, p))
         return;
-    if (w->n_executed == w->cap_executed) {
-        size_t cap = 2 * w->cap_executed + 64;
-        int32_t *grown = realloc(w->executed, cap * sizeof(*grown));
-        if (!grown)
-            return;
-        w->executed = grown;
-        w->cap_executed = cap;
-    }
+    int32_t *executed = array_room(w->executed, w->n_executed, &w->cap_executed, sizeof(*executed));
+    if (!executed)
+        return;
+    w->executed = executed;
     p->executed_ns = t_ns;
     watch_set_due(w, p, 0);
     w->executed[w->n_executed++] = pid;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "select/watch_state.h"
 
 static const struct watch_change none = {0};
@@ -109,14 +110,10 @@ static void count_jobs(struct watch *w)
 
 int watch_add(struct watch *w, struct watch_job *job)
 {
-    if (w->n_jobs == w->cap_jobs) {
-        size_t cap = 2 * w->cap_jobs + 4;
-        struct watch_job **grown = realloc(w->jobs, cap * sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        w->jobs = grown;
-        w->cap_jobs = cap;
-    }
+    struct watch_job **jobs = array_room(w->jobs, w->n_jobs, &w->cap_jobs, sizeof(*jobs));
+    if (!jobs)
+        return -ENOMEM;
+    w->jobs = jobs;
     for (unsigned i = 0; i < sizeof(job->whole); i++)
         job->any_whole |= job->whole[i];
     job->is_new = true;
