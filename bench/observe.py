@@ -130,7 +130,14 @@ def jobs(n, processes):
             group.path.mkdir()
             groups.append(group)
             command = [f"population-{i:04}", str(processes - 1), "1", "1000000", "64"]
-            procs.append(subprocess.Popen(command, executable=BUILD / "bench/population", stdout=subprocess.PIPE, preexec_fn=measure.become(None, group)))
+            procs.append(
+                subprocess.Popen(
+                    command,
+                    executable=BUILD / "bench/population",
+                    stdout=subprocess.PIPE,
+                    preexec_fn=measure.become(None, group),
+                )
+            )
         for p in procs:
             p.stdout.readline()
         yield top, [p.pid for p in procs]
