@@ -103,8 +103,10 @@ static void count_groups(struct task_row *r)
     for (struct task_group *g = r->groups; g; g = g->next) {
         struct cgroup_reading now;
         struct job_group *sum = &job->tasks[g->task].group_now;
-        if (g->meter.fd >= 0 && cgroup_meter_read(&g->meter, &now) == 0)
+        if (g->meter.fd >= 0 && cgroup_meter_read(&g->meter, &now) == 0) {
             cgroup_reading_advance(&g->last, &now);
+            g->counted_ns = now.user_ns + now.system_ns;
+        }
         sum->known = g->meter.fd >= 0;
         sum->user_ns += g->last.user_ns > g->base.user_ns ? g->last.user_ns - g->base.user_ns : 0;
         sum->system_ns += g->last.system_ns > g->base.system_ns ? g->last.system_ns - g->base.system_ns : 0;
@@ -177,6 +179,19 @@ void task_row_repeat(struct task_row *r)
     sample->entities[KIND_task].read_ns = sample->t_ns;
 }
 
+/* A group's processes may have used something since the last sample, and have ended or left it. */
+static bool is_quiet(void *state, uint64_t now_ns)
+{
+    const struct task_row *r = state;
+    (void)now_ns;
+    for (const struct task_group *g = r->groups; g; g = g->next) {
+        struct cgroup_reading now;
+        if (g->meter.fd >= 0 && cgroup_meter_read(&g->meter, &now) == 0 && now.user_ns + now.system_ns != g->counted_ns)
+            return false;
+    }
+    return true;
+}
+
 static int32_t pid_of_helper(void *state)
 {
     const struct task_row *r = state;
@@ -221,6 +236,7 @@ const struct collector task_collector = {
     .name = "tasks",
     .kinds = COLLECTOR_KIND(KIND_task),
     .tick = tick,
+    .is_quiet = is_quiet,
     .helper = pid_of_helper,
     .cost = cost,
     .finish = finish,

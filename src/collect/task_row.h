@@ -12,6 +12,7 @@ struct task_group {
     struct cgroup_hierarchies places;
     struct cgroup_meter meter;
     struct cgroup_reading base, last;
+    uint64_t counted_ns; /* as read last */
     size_t task; /* counted from 0 */
     struct task_group *next;
 };

@@ -91,13 +91,13 @@ static void on_ended(void *context, void *job)
 
 /* ---- beginning ---- */
 
-/* Tasks of named processes and control groups alone need no process that selects (record/pinned.c). */
+/* If all tasks are processes that are named by pid, no process has to select (record/pinned.c). */
 static void set_tasks(struct job_entry *e, const struct job_request *q)
 {
     const struct task_file *f = q->tasks;
     bool selects = f->rules.n > 0;
     for (size_t i = 0; i < f->n_pins; i++)
-        selects |= f->pin[i].kind == PIN_FILE;
+        selects |= f->pin[i].kind != PIN_PID;
     e->tasks = (struct select_options){.rules = &f->rules, .pins = f->pin, .n_pins = f->n_pins,
                                        .sandboxes = f->sandbox, .n_sandboxes = f->n_sandboxes};
     e->options.select = selects ? &e->tasks : NULL;

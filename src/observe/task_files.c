@@ -268,10 +268,6 @@ bool task_files_turn(struct jobs *j, struct observer *o, uint64_t until_ns, job_
     struct task_entry *f;
     list(j, o);
     retry(t, until_ns);
-    for (size_t i = 0; i < t->n; i++) {
-        if (t->at[i]->job && t->at[i]->job->options.pinned)
-            observe_groups(t->at[i]->job->recorder);
-    }
     while ((f = next_unread(t)) != NULL) {
         if (clock_monotonic_ns() >= until_ns)
             return true;

@@ -151,8 +151,8 @@ bool loop_is_over(const struct recorder *r)
         return r->wrapper_lost && all_ended(r);
     if (recorder_selects(r->options))
         return r->options->select->ends && r->selected && all_ended(r);
-    if (r->pinned)
-        return pinned_is_over(r);
+    if (r->options->pinned)
+        return all_ended(r);
     return r->job.targets == 0 && !r->options->host_alone && !r->options->cgroup;
 }
 

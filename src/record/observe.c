@@ -93,12 +93,6 @@ void observe_end(struct observer *o, struct recorder *job)
     end(o, job);
 }
 
-void observe_groups(struct recorder *job)
-{
-    pinned_turn(job);
-    recorder_wake(job);
-}
-
 /* ---- the loop ---- */
 
 static uint64_t select_due(const struct observer *o)
@@ -287,7 +281,7 @@ int observe_run(const struct observe_options *options, struct baro_error *err)
         run(&o);
     while (o.all.n) {
         struct recorder *r = o.all.due[o.all.n - 1];
-        r->leaves = !r->options->host_alone && !r->pinned && !r->selector;
+        r->leaves = !r->options->host_alone && !r->options->pinned && !r->selector;
         observe_end(&o, r);
     }
     recorders_done(&o.all);

@@ -34,7 +34,5 @@ int observe_run(const struct observe_options *options, struct baro_error *err);
 int observe_begin(struct observer *o, const struct record_options *job, struct recorder **ret, struct baro_error *err);
 /* Ends the recording of a job, whose processes may live. For turn(). */
 void observe_end(struct observer *o, struct recorder *job);
-/* Searches the control groups of the job's tasks for processes that have come or left. For turn(). */
-void observe_groups(struct recorder *job);
 
 #endif

@@ -57,7 +57,7 @@ struct record_options {
     uint64_t for_ns;        /* attach: the longest duration; 0: until the last target ends */
     const char *cgroup;     /* attach: a control group instead of targets */
     const struct select_options *select; /* attach: tasks of selected processes instead; NULL: none */
-    /* attach: tasks of named processes and control groups instead (pinned.c), and the file that names
+    /* attach: tasks of processes that are named by pid instead (pinned.c), and the file that names
      * them, for errors; NULL: none. Borrowed until the recording has begun. */
     const struct select_options *pinned;
     const char *task_file;

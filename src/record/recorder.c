@@ -336,7 +336,6 @@ void recorder_close(struct recorder *r)
 {
     targets_close(r);
     record_select_close(r);
-    pinned_close(r);
     sampler_done(&r->sampler);
     job_done(&r->job);
     tape_writer_free(r->writer);

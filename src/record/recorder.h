@@ -70,7 +70,6 @@ struct recorder {
     bool started, finishing, wrapper_lost, link_closed, detached, trimmed;
     struct oom_watch oom;
     struct marks marks;
-    struct pinned *pinned;     /* pinned.c; NULL: no task is one of named processes alone */
     struct selector *selector; /* that of all recorders; NULL: processes are not selected */
     struct select_options selection; /* what it selects */
     uint32_t select_id;
@@ -182,9 +181,6 @@ void targets_close(struct recorder *r);
 
 /* pinned.c */
 int pinned_open(struct recorder *r, struct baro_error *err);
-void pinned_turn(struct recorder *r); /* which processes have come to the groups, and which have left */
-bool pinned_is_over(const struct recorder *r);
-void pinned_close(struct recorder *r);
 
 /* oom.c */
 void oom_note_exit(struct recorder *r, const struct baro_exit *e);

@@ -97,6 +97,11 @@ def shell():
         p.communicate()
 
 
+def children_of(process):
+    """Their pids; a child that has ended is one until it was reaped."""
+    return pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="utf-8").split()
+
+
 @needs_connector
 def test_processes_and_groups(run, observer, shell, tool, groups, wait_until):  # noqa: F811
     """The task of a group has used what the kernel counted; that of a pid, what it started. Removing the file ends the
@@ -114,9 +119,9 @@ def test_processes_and_groups(run, observer, shell, tool, groups, wait_until):  
     wait_until(lambda: observer.newest(tape, "web")["processes"] == 1, "the process in the group")
     inside.stdin.write(b"\n")
     inside.stdin.flush()
-    wait_until(lambda: observer.newest(tape, "web")["processes_started"] >= 2, "what it started")
+    wait_until(lambda: group.usage_ns() > 0.3e9 and not children_of(inside), "the end of what it started")
     group_parent = group.path.parent / "cgroup.procs"
-    wait_until(lambda: observer.newest(tape, "web")["processes"] == 1, "the end of what it started")
+    wait_until(lambda: observer.newest(tape, "web")["processes"] == 1, "the same on the tape")
     group_parent.write_text(str(inside.pid))
     wait_until(lambda: observer.newest(tape, "web")["processes"] == 0, "it has left")
     kernel = group.usage_ns()
@@ -134,6 +139,35 @@ def test_processes_and_groups(run, observer, shell, tool, groups, wait_until):  
     tree_is_whole = tasks["tree"]["processes_started"] == 3 and tasks["tree"]["cpu_ns"] > 0.2e9
     assert tree_is_whole or run.lost_events(tape), tasks["tree"]
     assert {r["task"] for r in run.export(tape, "process") if r["pid"] == tree.pid} == {"tree"}
+    assert observer.stop() == []
+
+
+@needs_connector
+@pytest.mark.parametrize("rules", ["", ", other: {match: no such program}"])
+def test_a_process_that_leaves_its_group(run, observer, shell, tool, groups, wait_until, rules):  # noqa: F811
+    """It leaves the job: what it used in the group stays, as the kernel counted it, and what it uses in another one is
+    on no tape. It is the same whether the file has rules or not."""
+    group, other, gul = groups(), groups(), tool("gul")
+    observer.start()
+    observer.put("n.yaml", f"tasks: {{web: {{cgroup: {group.path}}}{rules}}}\n")
+    tape = observer.tape("n")
+    inside = shell(f"{gul} 0.1; read line; {gul} 0.2; read line", preexec_fn=group.enter)
+    wait_until(lambda: observer.newest(tape, "web")["processes"] == 1, "the process in the group")
+    inside.stdin.write(b"\n")
+    inside.stdin.flush()
+    wait_until(lambda: group.usage_ns() > 0.1e9 and not children_of(inside), "the end of what it started")
+    wait_until(lambda: observer.newest(tape, "web")["processes"] == 1, "the same on the tape")
+    other.write("cgroup.procs", inside.pid)
+    wait_until(lambda: observer.newest(tape, "web")["processes"] == 0, "it has left")
+    kernel = group.usage_ns()
+    inside.stdin.write(b"\n")
+    inside.stdin.flush()
+    wait_until(lambda: other.usage_ns() > 0.2e9, "what it uses in the other group")
+    wait_until(lambda: observer.newest(tape, "web")["cpu_ns"] == kernel, "the group's count")
+    assert run.export(tape, "job")[-1]["processes"] == 0
+    (observer.files / "n.yaml").unlink()
+    summary = observer.await_end(tape)
+    assert group.usage_ns() == kernel == summary["job"]["cpu_ns"] == observer.tasks(tape)["web"]["cpu_ns"]
     assert observer.stop() == []
 
 
@@ -155,11 +189,10 @@ def test_a_changed_file_is_another_job(observer, shell):
 
 def test_the_nearer_of_two_named_processes_counts(run, observer, shell, wait_until):
     outer = shell("sh -c 'read line; sleep 1000; exit' & read line; kill $!; wait", process_group=0)
-    children = f"/proc/{outer.pid}/task/{outer.pid}/children"
     try:
         outer.stdin.write(b"\n")
         outer.stdin.flush()
-        inner = int(wait_until(lambda: pathlib.Path(children).read_text().split(), "the inner shell")[0])
+        inner = int(wait_until(lambda: children_of(outer), "the inner shell")[0])
         observer.start()
         observer.put("n.yaml", f"tasks: {{inner: {{pid: {inner}}}, outer: {{pid: {outer.pid}}}}}\n")
         tape = observer.tape("n")
