@@ -2,6 +2,7 @@
 #include "collect/account.h"
 
 #include "helper/helper.h"
+#include "helper/worker.h"
 #include "select/select.h"
 
 void account_init(struct account *a, uint64_t overhead_ppm, uint64_t start_monotonic_ns)
@@ -14,7 +15,7 @@ void account_init(struct account *a, uint64_t overhead_ppm, uint64_t start_monot
 static uint64_t helper_ns(struct account *a)
 {
     return (a->helper ? helper_cpu_ns(a->helper) : 0) + (a->files ? helper_cpu_ns(a->files) : 0) +
-           (a->selector ? select_cpu_ns(a->selector) : 0);
+           (a->selector ? select_cpu_ns(a->selector) : 0) + (a->worker ? worker_cpu_ns(a->worker) : 0);
 }
 
 struct helper *account_files(struct account *a, int proc_fd)

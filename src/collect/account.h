@@ -14,6 +14,7 @@
 struct helper;
 struct helper_reply;
 struct selector;
+struct worker;
 
 struct account {
     struct budget budget;
@@ -28,6 +29,7 @@ struct account {
     struct helper *files;   /* for files of control groups; NULL: none yet */
     bool no_helper, no_files; /* creating one failed */
     struct selector *selector; /* the process that selects; borrowed; NULL: none yet */
+    struct worker *worker;     /* another process of the observer; borrowed; NULL: none */
     uint64_t charged_helper_ns;
     /* Replies to requests of other recordings than the one that reads them. */
     void (*route)(void *context, const struct helper_reply *reply);

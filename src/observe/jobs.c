@@ -209,7 +209,8 @@ static bool turn(void *context, struct observer *o)
         s.more |= task_files_turn(j, o, s.began_ns + BEGIN_NS, begin_tasks, &s);
     total_check(j);
     /* All jobs that live have begun: what other tapes have no end, their jobs are over. */
-    while (!s.more && j->left.n) {
+    bool all_known = !j->options->tasks_dir || j->task_files.is_listed;
+    while (all_known && !s.more && j->left.n) {
         left_close_one(&j->left, j->options->dir_fd);
         s.more = clock_monotonic_ns() > s.began_ns + BEGIN_NS && j->left.n;
     }
@@ -225,15 +226,20 @@ static void say(void *context, const char *line)
 int jobs_run(const struct jobs_options *options, struct baro_error *err)
 {
     struct jobs j = {.options = options, .task_files.reader.fd = -1};
+    int code = options->tasks_dir ? lister_new(&j.task_files.lister, options->tasks_dir, err) : 0;
     const struct observe_options o = {.overhead_ppm = options->overhead_ppm,
                                       .no_events = options->no_events,
                                       .turn_ns = TURN_NS,
                                       .turn = turn,
+                                      .worker = code == 0 && options->tasks_dir
+                                                    ? lister_worker(j.task_files.lister)
+                                                    : NULL,
                                       .say = say,
                                       .ended = on_ended,
                                       .context = &j};
     left_list(&j.left, options->dir_fd);
-    int code = observe_run(&o, err);
+    if (code == 0)
+        code = observe_run(&o, err);
     left_done(&j.left);
     task_files_done(&j.task_files);
     free(j.at);

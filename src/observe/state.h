@@ -4,7 +4,6 @@
 #define OBSERVE_STATE_H
 
 #include <limits.h>
-#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/buf.h"
@@ -13,6 +12,7 @@
 #include "select/task_file.h"
 
 struct jobs;
+struct lister;
 
 /* A job that is recorded. */
 struct job_entry {
@@ -41,10 +41,17 @@ struct left_tapes {
     size_t n;
 };
 
+/* Which version of which file it is. */
+struct task_version {
+    uint64_t inode, device, size;
+    int64_t mtime_s, mtime_ns;
+};
+
 /* A file of --tasks. */
+#define TASK_FILES_MOST 10000u
 struct task_entry {
     char *name;
-    struct stat st;
+    struct task_version version;
     bool seen;      /* in the search that is going on */
     bool is_unread; /* this version of it was not read yet */
     struct job_entry *job; /* NULL: it has an error, or the job is over */
@@ -71,6 +78,8 @@ struct reader {
 };
 
 struct task_files {
+    struct lister *lister;
+    bool is_listed; /* once */
     struct task_entry **at;
     size_t n, found;
     struct reader reader;
@@ -113,6 +122,21 @@ void groups_each(const char *pattern, const struct groups_search *s);
 bool task_files_turn(struct jobs *j, struct observer *o, uint64_t until_ns, job_begin_fn *fn, void *context);
 void task_files_ended(struct jobs *j, const struct job_entry *e);
 void task_files_done(struct task_files *t);
+
+/* lister.c: which files there are, as a process of its own finds out. */
+struct task_found {
+    char name[NAME_MAX + 1];
+    struct task_version version;
+    bool is_unknown; /* reading its version hangs */
+};
+size_t task_stem_length(const char *name); /* "nightly.yaml": 7; 0: no task file, or a hidden one, as editors write */
+int lister_new(struct lister **ret, const char *path, struct baro_error *err);
+struct worker *lister_worker(struct lister *l);
+/* All files that are there, if that has changed; else NULL. Then lister_taken() when they have been read. ret_all is
+ * false where there are too many: others may be there. Says what hangs, once. */
+const struct task_found *lister_turn(struct lister *l, const struct jobs_options *o, size_t *ret_n, bool *ret_all);
+void lister_taken(struct lister *l);
+void lister_free(struct lister *l); /* NULL allowed */
 
 /* reader.c */
 bool reader_start(struct reader *r, struct task_entry *f, const struct jobs_options *o); /* unless one is at work */

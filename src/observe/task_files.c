@@ -1,52 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `--tasks DIR`: each task file in the folder is a job, from when it appears until it is changed or removed. The
- * program baro-tasks reads them (reader.c). Each version of a file is tried once; again when a process or a control
- * group that it names has appeared, and some time after reading it hung.
+ * program baro-tasks reads them (reader.c), and another process lists the folder (lister.c). Each version of a file is
+ * tried once; again when a process or a control group that it names has appeared, and some time after reading it hung.
  */
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "observe/state.h"
 
-#define FILES_MOST 10000u
 #define RETRY_NS (2 * NS_PER_SEC)
 #define RETRY_HUNG_NS (20 * NS_PER_SEC)
 #define PATIENCE NS_PER_SEC /* one that takes longer is waited for less often */
 
-/* Which version of which file it is. */
-static bool is_same(const struct stat *a, const struct stat *b)
+static bool is_same(const struct task_version *a, const struct task_version *b)
 {
-    return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
-           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+    return a->inode == b->inode && a->device == b->device && a->size == b->size && a->mtime_s == b->mtime_s &&
+           a->mtime_ns == b->mtime_ns;
 }
 
-static uint64_t id_of(const struct stat *st)
+static uint64_t id_of(const struct task_version *v)
 {
-    const uint64_t parts[] = {st->st_ino, (uint64_t)st->st_size, (uint64_t)st->st_mtim.tv_sec,
-                              (uint64_t)st->st_mtim.tv_nsec};
+    const uint64_t parts[] = {v->inode, v->size, (uint64_t)v->mtime_s, (uint64_t)v->mtime_ns};
     uint64_t hash = 14695981039346656037u; /* FNV-1a, of words */
     for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
         hash = (hash ^ parts[i]) * 1099511628211u;
     return hash;
-}
-
-/* "nightly.yaml", and no hidden file: editors write those beside the one that is edited. */
-static size_t stem_of(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    if (*name == '.' || !dot || (strcmp(dot, ".yaml") != 0 && strcmp(dot, ".yml") != 0))
-        return 0;
-    for (const char *c = name; *c; c++) {
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            return 0;
-    }
-    return (size_t)(dot - name);
 }
 
 /* ---- the list ---- */
@@ -70,7 +51,7 @@ static struct task_entry *find(struct task_files *t, const char *name)
 
 static struct task_entry *add(struct task_files *t, const char *name)
 {
-    struct task_entry **grown = t->n < FILES_MOST ? realloc(t->at, (t->n + 1) * sizeof(*grown)) : NULL;
+    struct task_entry **grown = t->n < TASK_FILES_MOST ? realloc(t->at, (t->n + 1) * sizeof(*grown)) : NULL;
     t->at = grown ? grown : t->at;
     struct task_entry *f = grown ? calloc(1, sizeof(*f)) : NULL;
     if (f)
@@ -94,53 +75,55 @@ static void drop(struct task_files *t, size_t i)
 static void say_many(struct jobs *j)
 {
     struct baro_error line = BARO_ERROR_INIT;
-    if (j->task_files.n < FILES_MOST || j->task_files.said_many)
+    if (j->task_files.n < TASK_FILES_MOST || j->task_files.said_many)
         return;
     j->task_files.said_many = true;
     error_set(&line, -E2BIG, "%s has more than %u task files: the others are not recorded until some are removed",
-              j->options->tasks_dir, FILES_MOST);
+              j->options->tasks_dir, TASK_FILES_MOST);
     j->options->say(j->options->context, line.text);
 }
 
-static void see(struct jobs *j, struct observer *o, const char *name, const struct stat *st)
+static void see(struct jobs *j, struct observer *o, const struct task_found *found)
 {
     struct task_files *t = &j->task_files;
-    struct task_entry *f = find(t, name);
+    struct task_entry *f = find(t, found->name);
     bool is_new = !f;
+    if (f && found->is_unknown)
+        f->seen = true;
+    if (found->is_unknown)
+        return;
     if (is_new)
-        f = add(t, name);
+        f = add(t, found->name);
     if (!f) {
         say_many(j);
         return;
     }
     f->seen = true;
-    if (!is_new && is_same(&f->st, st))
+    if (!is_new && is_same(&f->version, &found->version))
         return;
     reader_cancel(&t->reader, f);
     end_job(o, f);
-    f->st = *st;
+    f->version = found->version;
     f->is_unread = true;
     f->retry_ns = 0;
     f->said_line = f->said_column = 0;
     f->said_hung = false;
 }
 
-/* A folder that was removed has no files; one that can't be read now has those that it had. */
 static void list(struct jobs *j, struct observer *o)
 {
     struct task_files *t = &j->task_files;
-    struct stat st;
-    DIR *d = opendir(j->options->tasks_dir);
-    if (!d && errno != ENOENT)
+    size_t n;
+    bool all;
+    const struct task_found *found = lister_turn(t->lister, j->options, &n, &all);
+    if (!found)
         return;
     for (size_t i = 0; i < t->n; i++)
-        t->at[i]->seen = false;
-    for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
-        if (stem_of(e->d_name) && fstatat(dirfd(d), e->d_name, &st, 0) == 0 && S_ISREG(st.st_mode))
-            see(j, o, e->d_name, &st);
-    }
-    if (d)
-        closedir(d);
+        t->at[i]->seen = !all;
+    for (size_t i = 0; i < n; i++)
+        see(j, o, &found[i]);
+    lister_taken(t->lister);
+    t->is_listed = true;
     for (size_t i = t->n; i-- > 0;) {
         if (t->at[i]->seen)
             continue;
@@ -155,11 +138,11 @@ static int begin(struct task_file *file, struct task_entry *f, const char *path,
                  struct baro_error *err)
 {
     char stem[256] = "";
-    memcpy(stem, f->name, stem_of(f->name) < sizeof(stem) ? stem_of(f->name) : 0);
+    memcpy(stem, f->name, task_stem_length(f->name) < sizeof(stem) ? task_stem_length(f->name) : 0);
     int code = task_file_find(file, path, err);
     if (code < 0)
         return code;
-    const struct job_request q = {.name = *file->job ? file->job : stem, .id = id_of(&f->st), .tasks = file,
+    const struct job_request q = {.name = *file->job ? file->job : stem, .id = id_of(&f->version), .tasks = file,
                                   .task_file = path};
     return fn(context, &q, &f->job, err);
 }
@@ -299,5 +282,6 @@ void task_files_done(struct task_files *t)
     free(t->at);
     reader_done(&t->reader);
     buf_done(&t->reader.lines);
+    lister_free(t->lister);
     *t = (struct task_files){0};
 }

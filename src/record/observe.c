@@ -255,6 +255,7 @@ static int open_all(struct observer *o, struct baro_error *err)
     a->say = o->options->say;
     a->say_context = o->options->context;
     account_init(&a->account, o->options->overhead_ppm, clock_monotonic_ns());
+    a->account.worker = o->options->worker;
     a->account.route = route;
     a->account.route_context = o;
     a->stash_long = true;

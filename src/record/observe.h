@@ -10,6 +10,7 @@
 
 struct observer;
 struct recorder;
+struct worker;
 
 struct observe_options {
     uint64_t overhead_ppm; /* for all jobs together; 0: no limit */
@@ -18,6 +19,7 @@ struct observe_options {
     /* Called at once and then each turn_ns: looks for jobs to begin and to end. Returns whether it has more to do,
      * which it does after the samples that are due. */
     bool (*turn)(void *context, struct observer *o);
+    struct worker *worker; /* of the caller: its CPU time is part of the cost; NULL: none */
     void (*say)(void *context, const char *line); /* one line for people, about no job in particular */
     /* A job is over, and everything is on its tape. job: the context of its record_options.observer, which can be freed
      * now. */

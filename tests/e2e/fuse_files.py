@@ -64,6 +64,16 @@ class Files:
         self.data[node] = old[:offset] + body[40 : 40 + size] + old[offset + size :]
         return struct.pack("<2I", size, 0)
 
+    def entries(self, offset, size):
+        body = b""
+        for i, (name, node) in list(enumerate(self.names.items(), 1))[offset:]:
+            one = struct.pack("<QQII", node, i, len(name), stat.S_IFREG >> 12) + name
+            one += bytes(-len(one) % 8)
+            if len(body) + len(one) > size:
+                break
+            body += one
+        return body
+
     def answer(self, code, node, body):
         """The body of the answer, or a negative errno."""
         name = body.split(b"\0")[0]
@@ -84,6 +94,8 @@ class Files:
         if code == 15:  # READ
             _, offset, size = struct.unpack_from("<QQI", body)
             return self.data[node][offset : offset + size]
+        if code == 28:  # READDIR
+            return self.entries(*struct.unpack_from("<QI", body, 8))
         if code == 16:
             return self.write(node, body)
         if code == 17:  # STATFS
@@ -97,8 +109,8 @@ class Files:
         if code == 20 and self.fsync_errno:  # FSYNC
             print("fsync", flush=True)
             return -self.fsync_errno
-        # RELEASE, FSYNC, FLUSH, READDIR, RELEASEDIR, ACCESS
-        return b"" if code in (18, 20, 25, 28, 29, 34) else -errno.ENOSYS
+        # RELEASE, FSYNC, FLUSH, RELEASEDIR, ACCESS
+        return b"" if code in (18, 20, 25, 29, 34) else -errno.ENOSYS
 
     def serve(self):
         while True:

@@ -284,6 +284,48 @@ def test_a_file_that_cannot_be_read_to_its_end(run, observer, shell, hanging, wa
     assert len(observer.stop()) == 1
 
 
+def test_a_folder_that_cannot_be_listed(run, observer, shell, hanging, wait_until):
+    """Jobs go on, one line says so, and what is new is found when the file server answers."""
+    sleeper = shell("exit")
+    text = f"tasks: {{a: {{pid: {sleeper.pid}}}}}\n"
+    observer.files = pathlib.Path(hanging.folder)
+    observer.put("first.yaml", text)
+    observer.start()
+    first = observer.tape("first")
+    hanging.hang()
+    before = len(run.instants(first))
+    wait_until(lambda: len(run.instants(first)) > before + 2, "samples of the first job")
+    wait_until(observer.lines, "the line")
+    assert observer.lines() == [f"baro observe: listing {observer.files} hangs: jobs go on, and it is tried again"]
+    hanging.resume()
+    observer.put("second.yaml", text)
+    observer.tape("second")
+    assert len(observer.tapes("first")) == 1
+    assert len(observer.stop()) == 1
+
+
+def test_a_link_to_a_file_server_that_hangs(run, observer, shell, hanging, wait_until):
+    """It holds up no other file of the folder."""
+    sleeper = shell("exit")
+    text = f"tasks: {{a: {{pid: {sleeper.pid}}}}}\n"
+    (pathlib.Path(hanging.folder) / "there").write_text(text)
+    observer.put("first.yaml", text)
+    observer.start()
+    first = observer.tape("first")
+    hanging.send_signal(signal.SIGUSR1)
+    (observer.files / "hung.yaml").symlink_to(pathlib.Path(hanging.folder) / "there")
+    hanging.held()
+    observer.put("second.yaml", text)
+    observer.tape("second")
+    wait_until(observer.lines, "the line")
+    assert observer.lines() == [f"baro observe: reading {observer.files}/hung.yaml hangs; it is tried again"]
+    (observer.files / "first.yaml").unlink()
+    observer.await_end(first)
+    hanging.resume()
+    observer.tape("hung")
+    assert len(observer.stop()) == 1
+
+
 @pytest.mark.alone  # it starts a process for each of many files
 def test_more_files_than_can_be_recorded(observer, wait_until):
     for i in range(10_002):
