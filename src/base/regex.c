@@ -150,5 +150,8 @@ int regex_make(regex_t *ret, const char *text, struct baro_error *err)
     if (code == 0)
         return 0;
     regerror(code, ret, why, sizeof(why));
+    char *basic = strstr(why, " or \\"); /* "Unmatched ( or \(": the second one is of basic expressions */
+    if (basic)
+        *basic = 0;
     return error_set(err, BARO_E_SYNTAX, "'%.80s' is not a regular expression: %s", text, why);
 }

@@ -44,6 +44,15 @@ int select_take_under(void *at, const char *text, struct baro_error *err)
     return parse_pid(text, at, err);
 }
 
+int select_take_file(void *at, const char *text, struct baro_error *err)
+{
+    struct select_settings *s = at;
+    if (s->file)
+        return error_set(err, BARO_E_RANGE, "given twice; put all tasks of a job into one file");
+    s->file = text;
+    return 0;
+}
+
 /* From /etc/passwd: a static program has no other databases of users. */
 int select_take_user(void *at, const char *text, struct baro_error *err)
 {

@@ -11,6 +11,7 @@ int select_take_name(void *at, const char *text, struct baro_error *err);
 int select_take_exact(void *at, const char *text, struct baro_error *err);
 int select_take_user(void *at, const char *text, struct baro_error *err);
 int select_take_under(void *at, const char *text, struct baro_error *err);
+int select_take_file(void *at, const char *text, struct baro_error *err);
 
 #define OPTIONS_SELECT \
     {.name = "match", \
@@ -68,8 +69,9 @@ int select_take_under(void *at, const char *text, struct baro_error *err);
      .help = "match only processes of this user, a name or a number"}, \
     {.name = "task", \
      .argument = "FILE", \
-     .type = OPT_TEXT, \
-     .offset = AT(record.select.file), \
+     .type = OPT_PARSED, \
+     .offset = AT(record.select), \
+     .parse = select_take_file, \
      .completes = OPT_A_FILE, \
      .help = "record the tasks of this file: processes by pid, PID file, control group or command", \
      .more = "The file is YAML; baro help tasks has its keys, and baro tasks FILE checks it. If it names processes " \

@@ -101,7 +101,7 @@ static const struct key_figure of_job[] = {
      "processes_started",
      "processes",
      NULL,
-     {{"at most ", "job", "processes_peak", " at once"}, {"", "job", "processes_unsampled", " too short for a sample"}},
+     {{"peak ", "job", "processes_peak", " at once"}, {"", "job", "processes_unsampled", " too short for a sample"}},
      NULL,
      NULL},
     {"waited for a core",

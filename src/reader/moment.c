@@ -18,7 +18,7 @@ static int wrong(const char *text, struct baro_error *err)
 {
     return error_set(
         err, BARO_E_SYNTAX,
-        "--at: invalid time '%s': write +90s, -10s, 50%%, start, end, peak, 12:30:05 or 2026-11-21T12:30:05Z", text);
+        "invalid time '%s': write +90s, -10s, 50%%, start, end, peak, 12:30:05 or 2026-11-21T12:30:05Z", text);
 }
 
 /* Exactly n digits. */
@@ -171,9 +171,9 @@ static int from_an_end(const char *text, uint64_t end_ns, struct moment *ret, st
     uint64_t ns;
     struct baro_error inner = BARO_ERROR_INIT;
     if (parse_duration(text + 1, &ns, &inner) < 0)
-        return error_set(err, BARO_E_SYNTAX, "--at %s: %s", text, inner.text);
+        return error_set(err, BARO_E_SYNTAX, "%s: %s", text, inner.text);
     if (ns > INT64_MAX / 2 || end_ns > INT64_MAX / 2)
-        return error_set(err, BARO_E_RANGE, "--at %s: too far", text);
+        return error_set(err, BARO_E_RANGE, "%s: too far", text);
     ret->ns = text[0] == '+' ? (int64_t)ns : (int64_t)end_ns - (int64_t)ns;
     ret->unit_ns = unit_of(text);
     return 0;
@@ -184,7 +184,7 @@ static int percent(const char *text, uint64_t end_ns, struct moment *ret, struct
     uint64_t ppm;
     struct baro_error inner = BARO_ERROR_INIT;
     if (parse_percent(text, &ppm, &inner) < 0 || ppm > 1000000)
-        return error_set(err, BARO_E_SYNTAX, "--at %s: %s", text, inner.text[0] ? inner.text : "more than 100%");
+        return error_set(err, BARO_E_SYNTAX, "%s: %s", text, inner.text[0] ? inner.text : "more than 100%");
     ret->ns = (int64_t)((unsigned __int128)end_ns * ppm / 1000000);
     return 0;
 }

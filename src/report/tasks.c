@@ -7,6 +7,7 @@
 #include "base/fmt.h"
 #include "encode/escaped.h"
 #include "encode/table.h"
+#include "encode/wrap.h"
 #include "report/read.h"
 
 size_t report_tasks_count(const struct baro_summary *s)
@@ -133,8 +134,9 @@ static void put_unread(const struct baro_summary *s, struct buf *ret)
 
 void report_tasks_text(const struct baro_summary *s, int width, struct buf *ret)
 {
-    /* In a narrow terminal samples, cores/proc, user, system, pss, rss, uss-mean and active go first. */
-    struct table t = {.columns = COLUMNS + 1, .drop = {1, 11, 6, 7, 5, 4, 10, 9}, .n_drop = 8};
+    /* In a narrow terminal samples, cores/proc, user, system, pss, rss, uss-mean, active, peak, uss, cores and procs go
+     * first. */
+    struct table t = {.columns = COLUMNS + 1, .drop = {1, 11, 6, 7, 5, 4, 10, 9, 13, 3, 12, 0}, .n_drop = 12};
     size_t n = report_tasks_count(s), *order = calloc(n + 1, sizeof(*order));
     bool bound = false;
     for (unsigned i = 0; i + 1 < t.columns; i++)
@@ -147,8 +149,11 @@ void report_tasks_text(const struct baro_summary *s, int width, struct buf *ret)
         bound |= put_task(&t, s, order ? order[i] : i);
     table_print(&t, (unsigned)width, ret);
     if (bound) {
+        size_t from = ret->len;
         buf_str(ret, "> at least: some processes were missed, or ended before this was known of them\n");
         put_unread(s, ret);
+        if (width > 0)
+            wrap_lines(ret, from, (unsigned)width);
     }
     table_done(&t);
     free(order);

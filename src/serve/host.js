@@ -157,16 +157,11 @@ async function readTasks(job) {
   const now = performance.now();
   if (!job.row.now || !job.row.now.tasks || isDense() || now - (job.asked || 0) < 1900) return;
   job.asked = now;
-  const list = await get("/api/v1/jobs/" + encodeURIComponent(job.row.id) + "/tasks?columns=id,name,cpu_ns,rss_bytes,processes,processes_started&limit=50");
+  const list = await get("/api/v1/jobs/" + encodeURIComponent(job.row.id) + "/tasks?columns=name,cores,cpu_ns,rss_bytes,processes,processes_started&limit=50");
   if (!list) return;
-  const body = list.tasks.map(task => {
-    const before = job.before && job.before.get(task.id);
-    const rate = before && list.t_ns > before[0] ? (task.cpu_ns - before[1]) / (list.t_ns - before[0]) : null;
-    return make("tr", {}, make("td", {text: task.name}), make("td", {class: "n", text: cores(rate) || "\u2013"}), make("td", {class: "n", text: duration(task.cpu_ns)}),
-      make("td", {class: "n", text: bytes(task.rss_bytes)}), make("td", {class: "n", text: count(task.processes)}), make("td", {class: "n", text: count(task.processes_started)}));
-  });
-  const known = new Map(list.tasks.map(task => [task.id, [list.t_ns, task.cpu_ns]]));
-  if (!job.before || list.t_ns > [...job.before.values()].reduce((t, v) => Math.max(t, v[0]), 0)) job.before = known;
+  const body = list.tasks.map(task =>
+    make("tr", {}, make("td", {text: task.name}), make("td", {class: "n", text: cores(task.cores) || "\u2013"}), make("td", {class: "n", text: duration(task.cpu_ns)}),
+      make("td", {class: "n", text: bytes(task.rss_bytes)}), make("td", {class: "n", text: count(task.processes)}), make("td", {class: "n", text: count(task.processes_started)})));
   job.tasks.hidden = false;
   job.tasks.replaceChildren(make("thead", {}, make("tr", {}, ...["Task", "Cores", "CPU time", "Memory", "Processes", "Started"].map((name, i) =>
     make("th", {scope: "col", class: i ? "n" : null, text: name})))), make("tbody", {}, ...body));

@@ -61,7 +61,7 @@ static int check_regex(const struct check *c, const yaml_node_t *at)
     if (code < 0)
         return code;
     if (regex_make(&regex, document_text(at), &why) < 0)
-        return document_error(c->d, at, "%s; write it as for grep -E", why.text);
+        return document_error_why(c->d, at, &why, "write it as for grep -E");
     regfree(&regex);
     return 0;
 }

@@ -31,6 +31,17 @@ int document_error(const struct document *d, const yaml_node_t *at, const char *
     return error_set(d->err, BARO_E_SYNTAX, "%s:%u:%u: %s", d->path, document_line(at), document_column(at), what);
 }
 
+int document_error_why(const struct document *d, const yaml_node_t *at, const struct baro_error *why,
+                       const char *advice)
+{
+    int code = document_error(d, at, "%s", "");
+    if (d->err) {
+        size_t n = strlen(d->err->text);
+        snprintf(d->err->text + n, sizeof(d->err->text) - n, "%s; %s", why->text, advice);
+    }
+    return code;
+}
+
 /* libyaml counts lines where it parses, but not where it decodes. */
 static int decoding_error(const struct document *d, const yaml_parser_t *p)
 {

@@ -108,8 +108,8 @@ static bool cpu_neighbour(const struct evidence *e, const struct stretch *s, str
         is_throttled(e, s))
         return false;
     find_title(f,
-               "Other processes of the machine kept %s of its %s cores busy: it waited %s for a core, %s of the time "
-               "in which it could have run.",
+               "Other processes of the machine kept %s of its %s cores busy: because of them it waited %s for a core, "
+               "%s of the time in which it could have run.",
                words_cores(others).at, words_cores(e->host_cores).at, words_duration(lost).at, words_percent(share).at);
     find_advice(f, "Measure it again on a quiet machine, or give it cores of its own (cpuset, a higher cpu.weight).");
     find_number(f, s->phase ? "others_cores" : "host.cpu_others_mean_cores", others, BARO_UNIT_REAL);

@@ -67,7 +67,7 @@ def test_tasks(serve, running, baro, page):
     s = serve()
     show(page, s)
     eventually(lambda: texts(page, ".job .tasks tbody td:first-child") == ["alpha"])
-    eventually(lambda: texts(page, ".job .tasks tbody td")[1] != "\u2013")  # the cores, from two readings
+    eventually(lambda: texts(page, ".job .tasks tbody td")[1] != "\u2013")  # the cores, from two samples
     assert page.run("!document.querySelector('.job .tasks').hidden")
 
 

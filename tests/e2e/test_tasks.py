@@ -418,6 +418,8 @@ def test_text_of_the_summary(recording, tool, run, tape, wait_until):
     out = run("summary", "--by", "task", tape, status=0).stdout.splitlines()
     assert out[0].split()[0] == "procs" and out[0].split()[-1] == "task"
     assert out[1].split()[0] in ("1", ">1") and out[1].split()[-1] == "gul"
+    narrow = run("summary", "--by", "task", tape, status=0, env={**os.environ, "COLUMNS": "40"}).stdout.splitlines()
+    assert max(map(len, narrow)) <= 40 and narrow[1].split()[-1] == "gul"
     assert {t["label"] for t in r.values()} == {f"{gul.name}, no such program"}
     assert "gul" in run("summary", tape, status=0).stdout.splitlines()[0]
 
@@ -433,7 +435,8 @@ def test_a_tape_without_tasks(run, tape):
 @pytest.mark.parametrize(
     "options, words",
     [
-        (["--match", "a("], "'a(' is not a regular expression"),
+        (["--match", "a("], "'a(' is not a regular expression: Unmatched (\n"),
+        (["--task", "a.yaml", "--task", "b.yaml"], "--task: given twice; put all tasks of a job into one file"),
         (["--match", ""], "an empty text fits every process"),
         (["--name", "gul"], "is not NAME=REGEX"),
         (["--match", "x", "--pid", "1", "--cgroup", "x"], "--pid and --cgroup: one of them"),
