@@ -28,21 +28,21 @@ size_t reader_left(struct reader *r)
     return r->n_left;
 }
 
-bool reader_start(struct reader *r, struct task_entry *f, const struct jobs_options *o)
+int reader_start(struct reader *r, struct task_entry *f, const struct jobs_options *o)
 {
     if (r->pid > 0)
-        return true;
+        return 0;
     if (reader_left(r) == READERS_LEFT_MOST)
-        return false;
+        return -EBUSY;
     snprintf(r->path, sizeof(r->path), "%s/%s", o->tasks_dir, f->name);
     r->pid = o->read_tasks(r->path, &r->fd);
     if (r->pid < 0)
-        return false;
+        return r->pid;
     r->entry = f;
     r->is_late = false;
     r->began_ns = clock_monotonic_ns();
     buf_clear(&r->lines);
-    return true;
+    return 0;
 }
 
 /* A process that waits for a file server may end only when that one answers. */

@@ -83,6 +83,7 @@ struct task_files {
     struct task_entry **at;
     size_t n, found;
     struct reader reader;
+    uint64_t retry_ns; /* CLOCK_MONOTONIC; there were no descriptors or memory for a job: none is begun before */
     bool said_many, said_left;
 };
 
@@ -139,7 +140,8 @@ void lister_taken(struct lister *l);
 void lister_free(struct lister *l); /* NULL allowed */
 
 /* reader.c */
-bool reader_start(struct reader *r, struct task_entry *f, const struct jobs_options *o); /* unless one is at work */
+/* Unless one is at work. Returns 0 or a negative code; -EBUSY: too many hang. */
+int reader_start(struct reader *r, struct task_entry *f, const struct jobs_options *o);
 size_t reader_left(struct reader *r); /* Returns how many hang. */
 bool reader_wait(struct reader *r, uint64_t until_ns); /* Returns whether it has ended by then. */
 void reader_cancel(struct reader *r, const struct task_entry *f); /* it does not matter any more what it reads of f */

@@ -201,6 +201,19 @@ static void retry(struct task_files *t, uint64_t until_ns)
 
 /* ---- reading ---- */
 
+static bool is_lack(int code)
+{
+    return code == -EMFILE || code == -ENFILE || code == -ENOMEM;
+}
+
+/* One file is tried at a time: with 500 files too many, not 500 processes read them every two seconds. */
+static void put_off(struct jobs *j, const char *line)
+{
+    j->task_files.retry_ns = clock_monotonic_ns() + RETRY_NS;
+    if (!j->n_failed++)
+        j->options->say(j->options->context, line);
+}
+
 /* Takes what was read of a file. */
 static void take(struct jobs *j, struct task_entry *f, job_begin_fn *fn, void *context)
 {
@@ -220,8 +233,11 @@ static void take(struct jobs *j, struct task_entry *f, job_begin_fn *fn, void *c
         return; /* the job has it */
     if (file && file->not_there)
         wait_for(j, f, file->not_there, r->path);
+    else if (is_lack(code))
+        put_off(j, err.text);
     else
         j->options->say(j->options->context, err.text);
+    f->is_unread = is_lack(code);
     if (file)
         task_file_done(file);
     free(file);
@@ -234,6 +250,18 @@ static void say_left(struct jobs *j)
         j->options->say(j->options->context, "too many task files can't be read to their end: no more are read until "
                                              "one of them can be");
     t->said_left = t->reader.n_left == READERS_LEFT_MOST;
+}
+
+static void not_started(struct jobs *j, const struct task_entry *f, int code)
+{
+    struct baro_error line = BARO_ERROR_INIT;
+    if (code == -EBUSY) {
+        say_left(j);
+        return;
+    }
+    error_set(&line, code, "%s/%s can't be read: %s; it is tried again", j->options->tasks_dir, f->name,
+              code == -EMFILE ? "no descriptor is left (ulimit -n)" : strerror(-code));
+    put_off(j, line.text);
 }
 
 static struct task_entry *next_unread(const struct task_files *t)
@@ -251,11 +279,12 @@ bool task_files_turn(struct jobs *j, struct observer *o, uint64_t until_ns, job_
     struct task_entry *f;
     list(j, o);
     retry(t, until_ns);
-    while ((f = next_unread(t)) != NULL) {
+    while (clock_monotonic_ns() >= t->retry_ns && (f = next_unread(t)) != NULL) {
         if (clock_monotonic_ns() >= until_ns)
             return true;
-        if (!reader_start(&t->reader, f, j->options)) {
-            say_left(j);
+        int code = reader_start(&t->reader, f, j->options);
+        if (code < 0) {
+            not_started(j, f, code);
             return false; /* in the next turn */
         }
         if (!reader_wait(&t->reader, until_ns))

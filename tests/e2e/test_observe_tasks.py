@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 
@@ -323,6 +324,24 @@ def test_a_link_to_a_file_server_that_hangs(run, observer, shell, hanging, wait_
     observer.await_end(first)
     hanging.resume()
     observer.tape("hung")
+    assert len(observer.stop()) == 1
+
+
+def test_more_jobs_than_descriptors(observer, shell, wait_until):
+    """One line says so, and the other jobs begin when there are more."""
+    sleeper = shell("exit")
+    observer.start()
+    observer.put("first.yaml", f"tasks: {{a: {{pid: {sleeper.pid}}}}}\n")
+    observer.tape("first")
+    used = len(os.listdir(f"/proc/{observer.p.pid}/fd"))
+    resource.prlimit(observer.p.pid, resource.RLIMIT_NOFILE, (used + 10, used + 400))
+    for i in range(20):
+        observer.put(f"n{i}.yaml", f"tasks: {{a: {{pid: {sleeper.pid}}}}}\n")
+    wait_until(observer.lines, "the line")
+    assert "no descriptor is left (ulimit -n)" in observer.lines()[0]
+    assert len(list(observer.folder.iterdir())) < 21
+    resource.prlimit(observer.p.pid, resource.RLIMIT_NOFILE, (used + 400, used + 400))
+    wait_until(lambda: len(list(observer.folder.iterdir())) == 21, "all tapes")
     assert len(observer.stop()) == 1
 
 
