@@ -147,8 +147,8 @@ static int begin(struct search *s, const struct job_request *q, struct job_entry
         return 0;
     }
     if (code == -EMFILE)
-        error_set(err, code, "%s can't be recorded: no descriptor is left (ulimit -n), and a job takes ten to thirty; it "
-                  "is tried again", q->name);
+        error_set(err, code, "%s can't be recorded: no descriptor is left (ulimit -n), and a job takes ten to thirty; "
+                  "it is tried again", q->name);
     else if (!*err->text)
         error_set(err, code, "%s can't be recorded: %s", q->name, strerror(-code));
     if (opened && e->begun)
