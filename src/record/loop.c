@@ -123,6 +123,7 @@ static void dispatch(struct recorder *r, uint64_t what)
     } else if (fd == r->marks.watch_fd) {
         marks_ready(r);
     } else if (r->selector && fd == select_fd(r->selector)) {
+        event_drain(r->all); /* so that what has ended is not taken for alive when the process after it joins */
         record_select_ready(r->all);
     } else if (fd == r->all->signal_fd || fd == r->under_fd) {
         r->detached = true;

@@ -165,6 +165,7 @@ static void dispatch(struct observer *o, uint64_t fd)
         return;
     }
     if (o->all.selector && fd == (uint64_t)(unsigned)select_fd(o->all.selector)) {
+        event_drain(&o->all); /* as in loop.c */
         record_select_ready(&o->all);
         return;
     }

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -422,6 +423,21 @@ def test_text_of_the_summary(recording, tool, run, tape, wait_until):
     assert max(map(len, narrow)) <= 40 and narrow[1].split()[-1] == "gul"
     assert {t["label"] for t in r.values()} == {f"{gul.name}, no such program"}
     assert "gul" in run("summary", tape, status=0).stdout.splitlines()[0]
+
+
+@needs_connector
+def test_one_after_the_other(recording, work, wait_until):
+    """The exit of a process is known before the next one joins: never two at once."""
+    nap = work / f"nap-{secrets.token_hex(4)}"
+    shutil.copy("/bin/sleep", nap)
+    r = recording("--exact", nap.name)
+    for n in range(20):
+        subprocess.run([nap, "0.02"], check=True)
+        if n % 5 == 4:
+            wait_until(lambda n=n: started(r, nap.name) == n + 1, "the processes")
+    tasks = r.stop()
+    assert tasks[nap.name]["processes_started"] == 20 and tasks[nap.name]["processes_peak"] == 1
+    assert {j["processes_peak"] for j in r.values("job")} <= {0, 1}
 
 
 def test_a_tape_without_tasks(run, tape):
