@@ -2,6 +2,7 @@
 #include "collect/process.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -126,6 +127,8 @@ static void lose_memory(struct member *m)
 static void put_stat(struct processes *p, struct member *m, const struct pid_stat *st, uint64_t clock_ns)
 {
     member_moved(m);
+    if (st->sigignore >> (SIGCHLD - 1) & 1)
+        job_ignores_children(p->sampling->job, m);
     put_comm(m, st->comm);
     put_parent(p, m, st->ppid);
     put_cpu(p, m, st, clock_ns);

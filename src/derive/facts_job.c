@@ -98,7 +98,8 @@ static bool is_bound(const struct baro_summary *s, int metric, uint64_t v)
     case JOB_cpu:
     case JOB_cpu_user:
     case JOB_cpu_system:
-        return v && strcmp(source, "ledger") == 0;
+        return v && (strcmp(source, "ledger") == 0 ||
+                     (summary_job(s, JOB_cpu_is_lower_bound, &flag) == BARO_PRESENT && flag));
     case JOB_run_delay:
         return true;
     case JOB_faults_minor:
@@ -128,6 +129,14 @@ void fact_job(const struct baro_summary *s, int of, size_t row, struct baro_valu
     (void)row;
     value_u64(ret, absent, v);
     value_flag(ret, BARO_VALUE_LOWER_BOUND, is_bound(s, of, v));
+}
+
+void fact_cpu_is_bound(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    uint64_t v;
+    int absent = summary_job(s, (enum job_metric)of, &v);
+    (void)row;
+    value_u64(ret, absent, is_bound(s, of, v));
 }
 
 void fact_job_flag(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)

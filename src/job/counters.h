@@ -82,12 +82,29 @@ static inline uint64_t own_cpu(const struct member *m)
     return u->has_cpu && u->cpu_ns > seen ? u->cpu_ns : seen;
 }
 
+/* Is it certain that the member had no children? */
+static inline bool is_childless(const struct job *j, const struct member *m)
+{
+    return j->events && !j->lossy && !m->had_child && !reaped_of(m, LEDGER_FAULTS_MINOR);
+}
+
 /* Is the I/O of the member known completely? A taskstats record covers the process alone, so it is complete only for a
  * process that had no children. */
 static inline bool io_is_whole(const struct job *j, const struct member *m)
 {
-    bool childless = j->events && !j->lossy && !m->had_child && !reaped_of(m, LEDGER_FAULTS_MINOR);
-    return m->io_final || (member_usage(m)->has_io && childless);
+    return m->io_final || (member_usage(m)->has_io && is_childless(j, m));
+}
+
+/* Is the CPU time of a member that has ended known completely, with that of the children that it reaped? */
+static inline bool ledger_is_whole(const struct job *j, const struct member *m)
+{
+    return member_is_final(m) || value(m, PROCESS_state) == 'Z' || (member_usage(m)->has_cpu && is_childless(j, m));
+}
+
+/* Children may have come and gone unseen that ended without being added to any process. */
+static inline bool may_miss_children(const struct job *j)
+{
+    return j->ignores_children && (!j->events || j->lossy);
 }
 
 static inline uint64_t max_u64(uint64_t a, uint64_t b)

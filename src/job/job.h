@@ -111,6 +111,10 @@ struct job {
     uint64_t published[LEDGER_MAX]; /* the last published totals: they never fall */
     /* a process has ended whose I/O is not known completely: I/O totals are lower bounds */
     bool io_short;
+    /* the same of CPU time: a process has ended that the kernel added to no other one, and its last values are from
+     * before its end */
+    bool cpu_short;
+    bool ignores_children; /* some member was seen to ignore SIGCHLD */
     bool behind;  /* events are outstanding: job_settle() waits for them */
     bool closing; /* the last job_settle(): nothing is held back any more */
 
@@ -194,6 +198,9 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
 /* Reports the exits that have waited for their sockets: those whose sockets are known to their end (member.tcp_whole),
  * those that have waited for long, and all if the job is closing. */
 void job_late_report(struct job *j, uint64_t now_ns);
+
+/* The member was seen to ignore SIGCHLD. */
+void job_ignores_children(struct job *j, struct member *m);
 
 /* Have the member's counters of reaped children grown since the ledger was last settled? */
 bool job_gained(const struct member *m);

@@ -209,20 +209,34 @@ static bool is_left(const struct member *m)
 }
 
 /* The kernel adds the counters of a process to no member if its parent does not wait for it (it ignores
- * SIGCHLD), or if it became a child of an init outside the job. What such a process read and wrote since it was last
- * read is lost. It shows in the parent's minor faults: the parent did not gain those of the child. (The parent's io
- * does not show it, as it also contains the parent's own I/O.) */
-static void note_short_io(struct job *j, const struct settlement *list)
+ * SIGCHLD), or if it became a child of an init outside the job. What such a process used since it was last read is
+ * lost. It shows in the parent's minor faults: the parent did not gain those of the child. (The parent's io does not
+ * show it, as it also contains the parent's own I/O.) Other children may hide it, so a parent that was seen to ignore
+ * SIGCHLD counts as well.
+ *
+ * Example: a shell ignores SIGCHLD, and its child computes for 80 ms between two samples. The record of taskstats has
+ * the 80 ms, which are carried. Without that record they are missing. */
+static void note_short(struct job *j, const struct settlement *list)
 {
     for (const struct member *m = j->gone; m; m = m->list_next) {
-        bool is_lost = !nearest_living(m) && !j->adopts && !m->absorbed;
-        j->io_short |= (is_lost || is_left(m)) && !io_is_whole(j, m);
+        bool is_lost = (!nearest_living(m) && !j->adopts && !m->absorbed) || is_left(m);
+        bool is_ignored = m->successor && m->successor->ignores_children;
+        j->io_short |= is_lost && !io_is_whole(j, m);
+        j->cpu_short |= (is_lost || is_ignored) && !ledger_is_whole(j, m);
     }
     for (const struct settlement *e = list; e; e = e->next) {
         uint64_t one[LEDGER_MAX] = {0};
         gain_of(e->successor, one);
-        j->io_short |= one[LEDGER_FAULTS_MINOR] < e->faults;
+        bool is_lost = one[LEDGER_FAULTS_MINOR] < e->faults;
+        j->io_short |= is_lost;
+        j->cpu_short |= is_lost && e->not_whole;
     }
+}
+
+void job_ignores_children(struct job *j, struct member *m)
+{
+    m->ignores_children = true;
+    j->ignores_children = true;
 }
 
 static struct settlement *settlement_of(struct job *j, struct member *successor, struct settlement **list)
@@ -259,6 +273,7 @@ static struct settlement *list_successors(struct job *j)
         e->known += m->pool < 0 ? (uint64_t)-m->pool : 0; /* attributed to its children, and not yet shown as reaped */
         e->weight += weight_of(m);
         e->without_cpu += !member_usage(m)->has_cpu;
+        e->not_whole |= !ledger_is_whole(j, m);
     }
     return list;
 }
@@ -402,7 +417,7 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
     struct member *later = hold_back(j, now_ns);
     struct settlement *list = list_successors(j);
     uint64_t expected[LEDGER_MAX] = {0}, gained[LEDGER_MAX] = {0}, shares = 0;
-    note_short_io(j, list);
+    note_short(j, list);
     for (int c = 0; c < LEDGER_MAX; c++) {
         gained[c] = j->wrapper.total[c] - j->wrapper_settled[c];
         j->wrapper_settled[c] = j->wrapper.total[c];

@@ -109,6 +109,6 @@ void job_resume(struct job *j, const struct baro_sample *last)
     /* Of those that had started by then, all that are not here any more have ended. */
     j->started += last->job[JOB_processes_started] - known;
     j->ended += last->job[JOB_processes_started] - known;
-    j->io_short = true; /* what ended in between took its count with it */
+    j->io_short = j->cpu_short = true; /* what ended in between took its count with it */
     j->lossy = true;
 }

@@ -229,7 +229,12 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
         j->known |= UINT64_C(1) << JOB_process_rss_peak;
     }
     ret_value[JOB_process_rss_peak] = j->rss_peak;
-    ret_value[JOB_io_is_lower_bound] = j->io_short || j->wrapper.io_unknown > 0 || (j->open && !j->adopts);
+    bool may_miss = may_miss_children(j);
+    ret_value[JOB_io_is_lower_bound] =
+        j->io_short || may_miss || j->wrapper.io_unknown > 0 || (j->open && !j->adopts);
+    ret_value[JOB_cpu_is_lower_bound] = !j->group.known && (j->cpu_short || may_miss);
+    if (ret_value[JOB_cpu_is_lower_bound])
+        ret_absent[JOB_cpu_bound] = BARO_ABSENT_UNKNOWN;
     uint64_t now = tree_count(&j->tree) - j->ended_members;
     j->peak = max_u64(j->peak, now);
     ret_value[JOB_processes] = now;

@@ -71,6 +71,7 @@ struct settlement {
     struct member *successor;
     struct settlement *next;
     size_t lost, without_cpu;
+    bool not_whole; /* of one of them the CPU time may not be known to its end */
     uint64_t expected[LEDGER_MAX]; /* what the successor must have gained from them */
     uint64_t faults;               /* minor page faults that it must have gained: at least one for each child */
     uint64_t known, weight, share;
@@ -185,6 +186,8 @@ struct member {
     bool late : 1;
     bool left : 1;      /* gone, and its parent ended without having reaped any process */
     bool had_child : 1; /* it had a child at some time */
+    /* it was seen to ignore SIGCHLD: the kernel adds what its children used to no process */
+    bool ignores_children : 1;
     /* collect/: a read was left out for the budget; it is done when switches_due has come, even if the process
      * sleeps */
     bool read_pending : 1;

@@ -12,7 +12,7 @@
 #include "procfs/procfs.h"
 #include "procfs/text.h"
 
-enum { FIRST = 4, LAST = 24, EXIT_CODE = 52 };
+enum { FIRST = 4, LAST = 24, SIGIGNORE = 33, EXIT_CODE = 52 };
 
 /* proc(5) calls these signed; the kernel prints a minus in them. */
 #define SIGNED(field) (1u << (field))
@@ -69,19 +69,32 @@ static const char *head(const char *p, const char *end, struct pid_stat *st)
     return close + 4;
 }
 
-static void exit_code(const char *p, const char *end, struct pid_stat *st)
+/* Returns NULL if the text ends before. */
+static const char *skip(const char *p, const char *end, int fields)
 {
-    for (int field = LAST + 1; field < EXIT_CODE; field++) {
+    for (; fields; fields--) {
         while (p < end && *p != ' ')
             p++;
         if (p == end)
-            return;
+            return NULL;
         p++;
     }
-    uint64_t code;
-    if (!number(p, end, true, &code) || !fits_pid(code))
+    return p;
+}
+
+/* Fields that a caller can do without. */
+static void later_fields(const char *p, const char *end, struct pid_stat *st)
+{
+    uint64_t v;
+    p = skip(p, end, SIGIGNORE - LAST - 1);
+    if (!p)
         return;
-    st->exit_code = (int32_t)code;
+    if (number(p, end, false, &v))
+        st->sigignore = v;
+    p = skip(p, end, EXIT_CODE - SIGIGNORE);
+    if (!p || !number(p, end, true, &v) || !fits_pid(v))
+        return;
+    st->exit_code = (int32_t)v;
     st->has_exit_code = true;
 }
 
@@ -112,9 +125,10 @@ int pid_stat_parse(struct span text, struct pid_stat *ret)
     st.starttime = v[22];
     st.vsize = v[23];
     st.rss = saturated(v[24]);
+    st.sigignore = 0;
     st.exit_code = 0;
     st.has_exit_code = false;
-    exit_code(p, end, &st);
+    later_fields(p, end, &st);
     *ret = st;
     return 0;
 }

@@ -34,6 +34,7 @@ struct pid_stat {
     uint64_t starttime;      /* 22: ticks since boot */
     uint64_t vsize;          /* 23: bytes */
     uint64_t rss;            /* 24: pages, saturated at 0 */
+    uint64_t sigignore;      /* 33: ignored signals, bit n - 1 for signal n up to 31; 0 if it is not there */
     int32_t exit_code;       /* 52: wait status; valid if has_exit_code (since 3.5; 0 without ptrace access) */
     bool has_exit_code;
 };

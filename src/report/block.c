@@ -359,6 +359,7 @@ static void accounted(struct lines *l, const struct baro_summary *s)
     if (report_has_real(s, "accounting", "remainder_ratio", &remainder)) {
         share(&b, 1 - remainder);
         buf_str(&b, " of ");
+        buf_str(&b, at_least(report_fact(s, "job", "cpu_ns")));
         fmt_duration(&b, report_u64(s, "job", "cpu_ns"));
         buf_str(&b, " attributed to processes");
         lines_part(l, &b);

@@ -119,6 +119,34 @@ def test_children_that_nobody_reaps(late, source):
         assert s["job"]["io_is_lower_bound"] or s["job"]["io_rchar_bytes"] >= 90 << 20
 
 
+def test_cpu_time_of_children_that_nobody_reaps(late, truth, source):
+    """They begin and end while the recorder is stopped, and the kernel adds their CPU time to no other process. What
+    reports the ends of processes with their CPU time is opened at the first fork, which was too late."""
+    if not truth.is_root:
+        pytest.skip("once is enough")
+    s = late([*truth.entering(), *script(WAIT + """
+        import signal
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        say("ready")
+        wait_for("go")
+        for i in range(3):
+            if os.fork() == 0:
+                while time.process_time() < 0.2: pass
+                os._exit(0)
+        try:
+            os.wait()  # returns when all of them have ended
+        except ChildProcessError:
+            say("done")
+        """)])
+    job = s["job"]
+    if job["processes_started"] < 4:
+        assert job["processes_started_is_lower_bound"]
+    if job["cpu_is_lower_bound"]:
+        assert job["cpu_ns"] <= truth.most_ns() + truth.slack_ns
+    else:
+        truth.check(s)
+
+
 def test_all_end_while_the_recorder_is_stopped(late, truth, source):
     """A process that was seen alive, and is gone with its parents at the recorder's next scan, is in the wrapper's
     totals and nowhere else."""

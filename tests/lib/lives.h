@@ -29,7 +29,11 @@ struct event {
 struct message {
     int32_t pid;
     uint64_t start, t, own_user, own_system, reaped_user, reaped_system, reaped_faults, total_user, total_system;
+    bool ignores;
 };
+
+/* The most that the usage of an event lacks of the CPU time of a process. */
+#define CUT 400000u
 
 struct process {
     enum life life;
@@ -45,6 +49,8 @@ struct kernel {
     struct process at[PROCESSES];
     int n;
     uint64_t truth, lost; /* all CPU time that was used; what the kernel added to no other process */
+    uint64_t lost_ends;   /* processes that ended so */
+    bool all_reap;        /* no process ignores SIGCHLD */
     uint64_t truth_before, ticks; /* truth at the start of the last tick */
     struct job job;
     uint64_t exits, exit_cpu, forks;
@@ -83,6 +89,7 @@ static int fork_from(struct kernel *k, int parent)
          * coincide than in reality): only the start time distinguishes the processes */
         k->at[i] = (struct process){
             .life = LIVES, .parent = parent, .pid = 100 + i, .start = ++k->clock, .ignores = dice(k, 20) == 0};
+        k->at[i].ignores &= !k->all_reap;
         k->forks++;
         if (i >= k->n)
             k->n = i + 1;
@@ -147,7 +154,8 @@ static void send(struct kernel *k, const struct process *p)
         return;
     k->message[k->n_messages++] =
         (struct message){p->pid,         p->start,         now(k),           p->own_user,   p->own_system,
-                         p->reaped_user, p->reaped_system, p->reaped_faults, k->total_user, k->total_system};
+                         p->reaped_user, p->reaped_system, p->reaped_faults, k->total_user, k->total_system,
+                         p->ignores};
 }
 
 static void let_go(const struct kernel *k, struct process *p)
@@ -176,13 +184,13 @@ static void end(struct kernel *k, int i)
     }
     p->life = ZOMBIE;
     if (k->recorder == LATE) {
-        uint64_t all = p->own_user + p->own_system, cut = dice(k, 400000);
+        uint64_t all = p->own_user + p->own_system, cut = dice(k, CUT);
         assert_true(k->n_events < QUEUE);
         k->event[k->n_events++] = (struct event){false, p->pid, 0, (++k->clock, now(k)), all > cut ? all - cut : 0};
     }
     struct member *m = k->recorder == INFORMED ? tree_find(&k->job.tree, p->pid) : NULL;
     if (m && (!m->stat_was_read || m->row.key.start == p->start)) {
-        uint64_t all = p->own_user + p->own_system, cut = dice(k, 400000);
+        uint64_t all = p->own_user + p->own_system, cut = dice(k, CUT);
         job_ended(&k->job, m, now(k));
         member_make_usage(m)->has_cpu = true;
         member_make_usage(m)->cpu_ns = all > cut ? all - cut : 0;
@@ -190,6 +198,7 @@ static void end(struct kernel *k, int i)
     }
     if (p->parent >= 0 && k->at[p->parent].ignores) {
         k->lost += p->own_user + p->own_system + p->reaped_user + p->reaped_system;
+        k->lost_ends++;
         let_go(k, p);
     }
 }

@@ -16,7 +16,7 @@
 
 static const char stat_6_18[] = "7618 (cat) R 7616 7615 3861 34816 7615 4194304 105 106 107 108 109 110 111 112 20 -5 "
                                 "3 0 421183 3133440 361 18446744073709551615 "
-                                "94261730230272 94261730250153 140734221825584 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 "
+                                "94261730230272 94261730250153 140734221825584 0 0 0 0 69632 0 0 0 0 17 0 0 0 0 0 0 "
                                 "94261730266160 94261730267776 94262133002240 "
                                 "140734221826482 140734221826579 140734221826579 140734221828075 256\n";
 
@@ -50,6 +50,7 @@ static void stat_whole(void **state)
     struct pid_stat st;
     assert_int_equal(pid_stat_parse(TEXT(stat_6_18), &st), 0);
     check_stat_6_18(&st);
+    assert_int_equal(st.sigignore, 69632); /* SIGPIPE (13), 4096, and SIGCHLD (17), 65536 */
     assert_true(st.has_exit_code);
     assert_int_equal(st.exit_code, 256);
 }
@@ -60,6 +61,7 @@ static void check_stat_cut(struct span cut)
     memset(&st, 0x5a, sizeof(st));
     if (pid_stat_parse(cut, &st) == 0) {
         check_stat_6_18(&st);
+        assert_true(st.sigignore == 0 || st.sigignore == 69632);
         assert_true(!st.has_exit_code || (st.exit_code == 256 && cut.len == sizeof(stat_6_18) - 1));
         return;
     }
@@ -85,6 +87,7 @@ static void stat_of_other_kernels(void **state)
                      0);
     assert_int_equal(st.rss, 380);
     assert_int_equal(st.cstime, 10);
+    assert_int_equal(st.sigignore, 4096);
     assert_false(st.has_exit_code);
     assert_int_equal(st.exit_code, 0);
     assert_int_equal(pid_stat_parse(TEXT("1 (x) S 0 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 2 3 4\n"), &st), 0);
@@ -95,6 +98,7 @@ static void stat_of_other_kernels(void **state)
                                          "-9 53 new 55\n"),
                                     &st),
                      0);
+    assert_int_equal(st.sigignore, 3);
     assert_true(st.has_exit_code);
     assert_int_equal(st.exit_code, -9);
 }
