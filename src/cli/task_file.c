@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,18 +14,35 @@
 #include "base/fd.h"
 #include "cli/programs.h"
 
+#define CHILD_STACK 65536 /* two paths, and what libc takes */
+
+struct reader_start {
+    int fd;
+    const char *path;
+    pid_t parent;
+};
+
 /* In a child, which ends with its parent. */
-static _Noreturn void become_reader(int fd, const char *path, pid_t parent)
+static int become_reader(void *context)
 {
+    const struct reader_start *s = context;
     char program[] = "baro-tasks", command[] = "tasks", json[] = "--json", end[] = "--";
-    char *argv[] = {program, command, json, end, (char *)path, NULL};
+    char *argv[] = {program, command, json, end, (char *)s->path, NULL};
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() == parent && dup2(fd, STDOUT_FILENO) >= 0)
+    if (getppid() == s->parent && dup2(s->fd, STDOUT_FILENO) >= 0)
         programs_become(program, argv);
     _exit(TASK_FILE_NOT_READ);
+}
+
+/* As vfork(2). Copying the page tables of an observer for each task file took 17 of the 27 s of CPU time that the start
+ * of a thousand jobs took. */
+static pid_t start_child(struct reader_start *s)
+{
+    _Alignas(16) char stack[CHILD_STACK];
+    return clone(become_reader, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, s);
 }
 
 int task_file_start(const char *path, int *ret_fd)
@@ -32,9 +50,7 @@ int task_file_start(const char *path, int *ret_fd)
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
         return -errno;
-    pid_t self = getpid(), pid = fork();
-    if (pid == 0)
-        become_reader(ends[1], path, self);
+    pid_t pid = start_child(&(struct reader_start){ends[1], path, getpid()});
     int error = errno;
     close(ends[1]);
     *ret_fd = ends[0];
