@@ -6,6 +6,8 @@ uint64_t summary_wall_ns(const struct baro_summary *s)
 {
     uint64_t from = s->started ? s->start_ns : 0;
     uint64_t to = s->ended ? s->end_ns : s->last_ns;
+    if (s->detached && to < s->last_ns)
+        to = s->last_ns; /* the values are those of the last sample */
     return to > from ? to - from : 0;
 }
 

@@ -91,6 +91,7 @@ void recorder_finish(struct recorder *r)
             report_survivors(r);
         limits_find(r);
         marks_finish(r);
+        sampler_advance(&r->sampler); /* the time is that of the last tick, which may have been long ago */
         if (!r->leaves)
             job_event(&r->job, r->end_ns ? r->end_ns : sampler_now(&r->sampler), BARO_EVENT_END, NULL,
                   (uint64_t)(uint32_t)r->status,

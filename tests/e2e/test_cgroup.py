@@ -611,7 +611,7 @@ def test_observer_whose_helpers_hang(run, work, v1, started, wait_until):
         return [f for f in (work / "jobs").glob("*.baro") if "host" not in f.name]
 
     def stat_read(tape):
-        return any(r["memory_anon_bytes"] for r in run.export(tape, "cgroup"))
+        return tape.stat().st_size and any(r["memory_anon_bytes"] for r in run.export(tape, "cgroup"))
 
     def helpers():
         return [int(c) for c in pathlib.Path(f"/proc/{p.pid}/task/{p.pid}/children").read_text().split()]

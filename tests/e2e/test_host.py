@@ -484,6 +484,17 @@ def test_attached_recording_has_the_machine_at_once(run, tape, started):
     assert samples[-1]["t_ns"] >= 300_000_000
 
 
+@pytest.mark.parametrize("options", [("--exact", "no such program"), ("--pid", "SLEEPER"), ("--host",)])
+def test_length_of_a_recording_that_is_stopped(run, tape, started, options):
+    """The end is the time of the end, not of the sample before it."""
+    sleeper = str(started(["sleep", "1000"]).pid)
+    run("record", *(o.replace("SLEEPER", sleeper) for o in options), "--for", "1s", "-q", "-o", tape, status=0)
+    ends = [e["t_ns"] for e in run.export(tape, "event") if e["event"] == "end"]
+    assert len(ends) == 1 and ends[0] >= 1_000_000_000
+    summary = json.loads(run("summary", "--json", tape, status=0).stdout)
+    assert (summary["start_ns"] or 0) + summary["wall_ns"] == run.export(tape, "job")[-1]["t_ns"]
+
+
 def test_host_recording_has_no_job(run, tape):
     assert record(run, tape)
     assert run.export(tape, "process") == []
