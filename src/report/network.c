@@ -16,9 +16,10 @@ static void traffic(struct lines *l, struct buf *b, const char *what, struct bar
     lines_part(l, b);
 }
 
+/* "At least 0" is not nothing. */
 static bool is_some(struct baro_value v)
 {
-    return !v.absent && v.u64;
+    return !v.absent && (v.u64 || v.flags & BARO_VALUE_LOWER_BOUND);
 }
 
 void report_network(struct lines *l, const struct baro_summary *s)

@@ -180,6 +180,7 @@ static void publish(struct reader *r, uint64_t cpu_ns)
     t->denied = r->places.denied || r->denied;
     t->cpu_ns = cpu_ns;
     t->n = (uint32_t)o->n;
+    t->asked = r->asked_seen;
     worker_write_begin(&r->shared->answer_turn);
     to->totals = *t;
     memcpy(to->row, o->at, o->n * sizeof(*o->at));

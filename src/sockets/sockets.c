@@ -65,6 +65,11 @@ void sockets_ask_end(struct sockets *s, size_t n)
     worker_wake(s->worker);
 }
 
+bool sockets_is_answered(const struct sockets *s)
+{
+    return s->last.asked == atomic_load(&shared_of(s)->asked_turn);
+}
+
 bool sockets_wait(struct sockets *s, uint64_t most_ns)
 {
     return worker_wait(s->worker, most_ns);

@@ -24,6 +24,7 @@ struct sockets_totals {
     bool is_bound;              /* sent and received may be too small */
     bool any, denied;           /* some process had a socket; some process or namespace may not be read */
     uint32_t n;                 /* processes */
+    uint32_t asked;             /* which request it answers */
 };
 
 /* What can be had here, for `baro doctor`: each 0 or -errno. */
@@ -45,6 +46,7 @@ void sockets_ask_end(struct sockets *s, size_t n);
 /* Takes the last reading. Returns false if there is none that was not taken; the rows are valid until the next call. */
 bool sockets_take(struct sockets *s, struct sockets_totals *ret, const struct owner **ret_rows);
 enum worker_trouble sockets_turn(struct sockets *s);
+bool sockets_is_answered(const struct sockets *s); /* what was taken last answers what was asked for last */
 bool sockets_wait(struct sockets *s, uint64_t most_ns); /* for the reading that was asked for */
 struct worker *sockets_worker(struct sockets *s);
 void sockets_free(struct sockets *s); /* NULL allowed */

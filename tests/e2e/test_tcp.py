@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 
 import pytest
@@ -157,7 +158,8 @@ for i in range(200):
 
 
 def test_connections_of_a_server_that_are_too_short(run_both, tape, work, wait_until):
-    """It is known who listens: all that the server received is its own, though none of its connections was seen."""
+    """It is known who listens: all that the server received is its own, though none of its connections was seen. On a
+    busy machine the last ones may not be read before the recording ends, which is marked."""
     script = work / "server.py"
     script.write_text("""
 import os, pathlib, socket, time
@@ -196,8 +198,9 @@ os.wait()
     (work / "go").touch()
     assert p.wait(timeout=60) == 0
     [e] = [e for e in run_both.export(tape, "exit") if e["pid"] == server]
-    assert e["tcp_sent_bytes"] == 600
-    assert 300_000 <= e["tcp_received_bytes"] <= 300_300, "the end of a stream counts as a byte"
+    assert e["tcp_sent_bytes"] <= 600 and e["tcp_received_bytes"] <= 300_300, "the end of a stream counts as a byte"
+    if not e["tcp_is_lower_bound"]:
+        assert e["tcp_sent_bytes"] == 600 and e["tcp_received_bytes"] >= 300_000
 
 
 def test_attached_counts_from_then_on(run, tape, work, pair, started, wait_until):
@@ -345,11 +348,48 @@ def test_exits_tasks_and_commands(run_both, tape, work, pair, wait_until):
         if not one["tcp_is_lower_bound"]:
             assert one["tcp_sent_bytes"] == SIZE + 2 == whole["job"]["tcp_sent_bytes"]
     text = run_both("summary", tape).stdout
+    if not command["tcp_sent_bytes"] and not command["tcp_received_bytes"]:
+        assert command["tcp_is_lower_bound"]  # a busy machine: nothing was read after the connection was made
+        assert re.search(r"network +tcp sent at least ", text), text
+        return
     assert re.search(r"command +processes .*tcp sent +received", text)
-    assert re.search(r"python3.* >?[0-9.]+ MB +>?[0-9.]+ MB\n", text)
+    assert re.search(r"python3.* >?[0-9.]+ [kM]?B +>?[0-9.]+ [kM]?B\n", text)
     page = work / "report.html"
     run_both("report", tape, "-o", page, status=0)
     assert "TCP of the job" in page.read_text() and "tcp received" in page.read_text()
+
+
+def helpers(pid):
+    """The helper processes of a recording."""
+    found = []
+    for child in map(int, pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
+        name = pathlib.Path(f"/proc/{child}/comm").read_text().strip()
+        found += [child] if name == "baro-helper" else helpers(child) if name.startswith("baro") else []
+    return found
+
+
+def test_the_last_reading_never_comes(run, tape, work, pair, wait_until):
+    """What reads the sockets is stopped, as a process that gets no CPU time: all that is sent is sent after the
+    reading that it did last. The sums of that reading are lower bounds."""
+    p = run.popen("run", "-o", tape, *TCP, "--", *pair, "4", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    server, client = map(int, p.stdout.readline().split())
+
+    def connected():
+        rows = last_rows(run, tape) if run.instants(tape) else {}
+        return all(rows.get(pid, {}).get("tcp_connections") == 1 for pid in (server, client))
+
+    wait_until(connected, "both ends on the tape")
+    stopped = helpers(p.pid)
+    assert stopped
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    (work / "send").touch()
+    (work / "close").touch()
+    text = p.communicate(timeout=60)[1]
+    job = run.summary(tape)["job"]
+    assert job["tcp_is_lower_bound"]
+    assert job["tcp_sent_bytes"] <= SIZE + 2
+    assert re.search(r"network +tcp sent at least .*, received at least ", text)
 
 
 def test_doctor(run_both):
