@@ -70,12 +70,13 @@ def pytest_collection_modifyitems(items):
 
 def has_connector():
     """Does the process connector report the processes that we see? It is in the initial network namespace alone, and
-    speaks of the initial PID namespace."""
-    leave = struct.pack("=IHHIIIIIIHHI", 40, 3, 0, 0, 0, 1, 1, 0, 0, 4, 0, 2)  # PROC_CN_MCAST_IGNORE
+    speaks of the initial PID namespace. Before Linux 6.6 the kernel counts listeners by these requests alone: with one
+    that only leaves, the next program that listens gets nothing."""
     try:
         with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, 11) as s:  # NETLINK_CONNECTOR
             s.bind((0, 1))
-            s.send(leave)
+            for operation in (1, 2):  # PROC_CN_MCAST_LISTEN, PROC_CN_MCAST_IGNORE
+                s.send(struct.pack("=IHHIIIIIIHHI", 40, 3, 0, 0, 0, 1, 1, 0, 0, 4, 0, operation))
     except OSError:
         return False
     return os.readlink("/proc/self/ns/pid") == "pid:[4026531836]"
