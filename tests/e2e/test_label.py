@@ -98,7 +98,8 @@ def test_members_of_a_group_that_fit_are_tasks(
     assert 100e6 < tasks["gul"]["cpu_ns"] < job["cpu_ns"]
     assert job["processes_started"] >= (3 if events else 2)  # a scan may miss the other one, which lives for 0.2 s
     of = {e["name"]: e["task"] for e in r.run.export(r.tape, "exit")}
-    assert of[gul.name] == "gul" and of[other.name] is None
+    assert of[gul.name] == "gul" and of.get(other.name) is None
+    assert other.name in of or not events
     assert outside.pid not in {p["pid"] for p in r.run.export(r.tape)}
 
 
