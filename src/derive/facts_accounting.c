@@ -25,6 +25,8 @@ static bool tcp_is_bound(const struct baro_summary *s, const struct command *c)
 static bool is_bound(const struct baro_summary *s, const struct command *c, int of)
 {
     switch (of) {
+    case COMMAND_CPU:
+        return c->cpu_is_short || c->covered[of] < c->processes;
     case COMMAND_IO_READ:
     case COMMAND_IO_WRITE:
         return command_io_is_bound(c);

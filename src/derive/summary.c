@@ -274,6 +274,7 @@ void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
     command_add(&s->commands.at[command], value, absent);
     bool io_is_whole = e->absent[EXIT_io_is_lower_bound] == BARO_PRESENT &&
                        !e->value[EXIT_io_is_lower_bound]; /* of an old tape it is not known */
+    s->commands.at[command].cpu_is_short |= e->source == BARO_EXIT_LAST_SAMPLE || e->source == BARO_EXIT_EVENT;
     s->commands.at[command].io_is_short |= e->absent[EXIT_io_rchar] == BARO_PRESENT && !io_is_whole;
     s->commands.at[command].tcp_is_short |=
         e->absent[EXIT_tcp_is_lower_bound] == BARO_PRESENT && e->value[EXIT_tcp_is_lower_bound];

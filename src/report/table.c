@@ -12,7 +12,7 @@
 /* A command, or several together. */
 struct figures {
     uint64_t processes, cpu_ns, rss_bytes, tcp_bytes[2];
-    bool has_cpu, has_rss, tcp_is_bound;
+    bool has_cpu, has_rss, cpu_is_bound, tcp_is_bound;
 };
 
 static const char *const tcp_facts[] = {"tcp_sent_bytes", "tcp_received_bytes"};
@@ -27,6 +27,7 @@ static void add_figures(struct figures *f, const struct baro_summary *s, size_t 
     f->rss_bytes = rss.u64 > f->rss_bytes ? rss.u64 : f->rss_bytes;
     f->has_cpu = f->has_cpu || !cpu.absent;
     f->has_rss = f->has_rss || !rss.absent;
+    f->cpu_is_bound = f->cpu_is_bound || (!cpu.absent && cpu.flags & BARO_VALUE_LOWER_BOUND);
     for (size_t k = 0; k < 2; k++) {
         struct baro_value tcp = report_row(s, "commands", tcp_facts[k], i);
         f->tcp_bytes[k] += tcp.u64;
@@ -53,7 +54,10 @@ static void put_figures(struct cells *c, const struct figures *f, uint64_t total
     struct buf b = {0};
     fmt_count(&b, f->processes);
     cells_put(c, 1, &b);
-    if (f->has_cpu)
+    bool has_cpu = f->has_cpu && (f->cpu_ns || !f->cpu_is_bound); /* "at least 0" says nothing */
+    if (has_cpu && f->cpu_is_bound)
+        buf_byte(&b, '>');
+    if (has_cpu)
         fmt_duration(&b, f->cpu_ns);
     else
         buf_byte(&b, '?');
@@ -99,6 +103,16 @@ static void row_of_rest(const struct baro_summary *s, size_t from, size_t n, uin
     buf_done(&b);
 }
 
+static void put_note(struct lines *l, const char *text)
+{
+    struct buf b = {0};
+    buf_str(&b, text);
+    lines_begin(l, "", TONE_FAINT);
+    lines_part(l, &b);
+    lines_end(l);
+    buf_done(&b);
+}
+
 void report_commands(struct lines *l, const struct baro_summary *s)
 {
     static const struct cells titles = {{"command", "processes", "cpu", "share", "peak rss"}};
@@ -123,12 +137,8 @@ void report_commands(struct lines *l, const struct baro_summary *s)
     }
     static const unsigned char first_to_go[] = {3, 1, 4, 0};
     cells_print(l, "heaviest", rows, n, first_to_go);
-    if ((all.tcp_bytes[0] || all.tcp_bytes[1]) && all.tcp_is_bound) {
-        struct buf b = {0};
-        buf_str(&b, "> at least: sockets of processes that ended, as they were read last");
-        lines_begin(l, "", TONE_FAINT);
-        lines_part(l, &b);
-        lines_end(l);
-        buf_done(&b);
-    }
+    if (all.has_cpu && all.cpu_is_bound)
+        put_note(l, "> at least: without what processes used after they were read last");
+    if ((all.tcp_bytes[0] || all.tcp_bytes[1]) && all.tcp_is_bound)
+        put_note(l, "> at least: sockets of processes that ended, as they were read last");
 }

@@ -106,7 +106,7 @@ def test_trace(baro, recorded):
     assert len(bars) == recorded[1]["job"]["processes_started"]
     by_name = {}
     for bar in bars:
-        by_name[bar["name"]] = by_name.get(bar["name"], 0) + bar["args"]["cpu_ns"]
+        by_name[bar["name"]] = by_name.get(bar["name"], 0) + (bar["args"]["cpu_ns"] or 0)
     assert by_name == {c["name"]: c["cpu_ns"] for c in recorded[1]["commands"]}
     for kind in ("rss", "pss"):
         values = [e["args"]["bytes"] for e in events if e["ph"] == "C" and e["name"] == "memory " + kind]

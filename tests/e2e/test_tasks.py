@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import resource
 import secrets
 import shutil
 import signal
@@ -438,6 +439,39 @@ def test_one_after_the_other(recording, work, wait_until):
     tasks = r.stop()
     assert tasks[nap.name]["processes_started"] == 20 and tasks[nap.name]["processes_peak"] == 1
     assert {j["processes_peak"] for j in r.values("job")} <= {0, 1}
+
+
+def children_cpu():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+@needs_connector
+def test_cpu_of_commands_is_whole_or_marked(run_both, tape, wait_until):
+    """An ordinary user loses what a process used after its last reading, where its parent reaps it at once."""
+    name = f"burn-{secrets.token_hex(4)}"
+    shutil.copy(sys.executable, tape.parent / name)
+    burn = "import time\nwhile time.process_time() < 0.3: pass"
+    sleeper, user = f"sleep-{secrets.token_hex(4)}", {"user": run_both.uid} if run_both.uid is not None else {}
+    shutil.copy("/bin/sleep", tape.parent / sleeper)
+    other = subprocess.Popen([tape.parent / sleeper, "1000"], **user)
+    recorder = run_both.popen("record", "-q", "-o", tape, "-i", "1h", "--no-host", "--exact", name, "--exact", sleeper)
+    try:
+        run_both.await_samples(tape)
+        before = children_cpu()
+        for _ in range(3):
+            subprocess.run([tape.parent / name, "-S", "-c", burn], check=True, **user)
+        truth = children_cpu() - before
+    finally:
+        recorder.send_signal(signal.SIGINT)
+        recorder.wait(60)
+        other.kill()
+        other.wait()
+    commands = json.loads(run_both("summary", "--json", tape, status=0).stdout)["commands"]
+    burned = next(c for c in commands if c["name"] == name[:15])
+    assert burned["cpu_is_lower_bound"] or burned["cpu_ns"] >= (truth - 0.03 - 0.05 * truth) * 1e9
+    line = next(text for text in run_both("summary", tape, status=0).stdout.splitlines() if f" {name[:15]} " in text)
+    assert (">" in line) == burned["cpu_is_lower_bound"]
 
 
 def test_a_tape_without_tasks(run, tape):

@@ -226,7 +226,8 @@ static void test_finished_again_and_again(void **state)
     struct baro_process p = {.id = 7, .key = {50, 5}, .name = "a"}, q = {.id = 9, .key = {51, 6}, .name = "b"};
     struct baro_process *rows[] = {&p, &q};
     struct baro_sample sample = {.n = 2, .processes = rows};
-    struct baro_exit end = {.id = 9, .key = {51, 6}, .name = "b", .t_ns = 3500 * MS, .value = {[EXIT_cpu] = 70 * MS}};
+    struct baro_exit end = {.id = 9, .key = {51, 6}, .name = "b", .t_ns = 3500 * MS, .source = BARO_EXIT_EVENT,
+                            .value = {[EXIT_cpu] = 70 * MS}};
     struct baro_record exit = {.kind = BARO_RECORD_EXIT, .t_ns = end.t_ns, .u.exit = &end};
     (void)state;
     story_header(&h);
@@ -249,7 +250,9 @@ static void test_finished_again_and_again(void **state)
     baro_summary_finish(s);
     baro_summary_finish(s);
     expect(s, &(struct expected){"commands", "processes", 0, .u64 = 1});
-    expect(s, &(struct expected){"commands", "cpu_ns", 0, .u64 = 70 * MS});
+    expect(s, &(struct expected){"commands", "cpu_ns", 0, .flags = BARO_VALUE_LOWER_BOUND, .u64 = 70 * MS});
+    expect(s, &(struct expected){"commands", "cpu_is_lower_bound", 0, .u64 = 1});
+    expect(s, &(struct expected){"commands", "cpu_is_lower_bound", 1, .u64 = 0});
     baro_summary_free(s);
 }
 
