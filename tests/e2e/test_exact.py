@@ -88,7 +88,9 @@ def test_ways(run_both, truth, tape, work, source, lives, way):
 
     # attributed to processes: never more than there was, and nearly all of it
     assert accounting["cpu_counted_ns"] <= job["cpu_ns"] * 1.005 + 1_000_000
-    assert commands(s)["burner"]["cpu_ns"] == sum(e["cpu_ns"] for e in burners)
+    known = [e["cpu_ns"] for e in burners if e["cpu_ns"] is not None]  # absent: it ended before it was read
+    assert SLOW > 1 or not (events and truth.is_root) or len(known) == len(burners)
+    assert (commands(s)["burner"]["cpu_ns"] or 0) == sum(known)
 
 
 def test_two_processes_of_equal_lifetime(run_both, tape, source):
