@@ -55,6 +55,21 @@ static void wait_for_exits(struct recorder *r)
     }
 }
 
+/* The group is over, and some that have ended are zombies, whose parents outside it have not waited for them yet. /proc
+ * shows their last values, and what becomes of these does not matter to the job any more. Example: a supervisor that
+ * waits once a second; its child, which used 300 ms, has an exit record with these. */
+static void report_zombies(struct recorder *r)
+{
+    if (!r->options->cgroup || r->leaves || tree_count(&r->job.tree) > r->job.ended_members)
+        return;
+    for (size_t i = 0; i < r->job.tree.n; i++) {
+        struct member *m = r->job.tree.at[i];
+        if (m && member_has_ended(m) && !member_is_reap_pending(m) && sampler_read_member(&r->sampler, m) == 0 &&
+            m->row.value[PROCESS_state] == 'Z' && !member_is_gone(m))
+            sampler_gone(&r->sampler, m, m->end_ns);
+    }
+}
+
 static void report_cut(const struct recorder *r)
 {
     struct baro_error line = BARO_ERROR_INIT;
@@ -84,6 +99,7 @@ void recorder_finish(struct recorder *r)
             r->job.wrapper.pid = 0; /* no more messages will come: what has ended can be accounted */
         wrapper_forget(r);
         r->job.closing = true;
+        report_zombies(r);
         sampler_close_sockets(&r->sampler);
         event_settle(r);
         event_check_survivors(r);

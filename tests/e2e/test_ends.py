@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is recorded of processes that have ended: their peak memory, the parts of their CPU time, and their I/O."""
 
+import os
+import signal
+import time
+
 import pytest
 
 from jobs import script
+
+TICK = 10_000_000
 
 
 def test_peak_between_samples(run_both, tape):
@@ -195,3 +201,36 @@ def test_last_sample_is_a_lower_bound(run_ordinary, tape, started, wait_until):
     assert s["job"]["io_is_lower_bound"] in (True, None)
     assert all(e["io_is_lower_bound"] == 1 for e in ends)
     assert all(c["io_is_lower_bound"] for c in s["commands"] if c["io_read_bytes"] is not None)
+
+
+def test_zombie_of_a_group_that_is_over(run, tape, cgroup, wait_until):
+    """The recording of a group ends when all that is left in it are zombies. Their parent, outside, waits for them
+    later: each has an exit record with what wait4(2) returns then."""
+    if os.geteuid() != 0:
+        pytest.skip("not root")
+    ready, go = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        cgroup.enter()
+        begin = time.process_time_ns()
+        os.write(ready[1], b"x")
+        os.read(go[0], 1)
+        while time.process_time_ns() < begin + 300_000_000:
+            pass
+        os._exit(7)
+    try:
+        os.read(ready[0], 1)
+        recording = run.popen("record", "-q", "-o", tape, "--cgroup", cgroup.path)
+        run.await_samples(tape)
+        os.write(go[1], b"x")
+        assert recording.wait(timeout=120) == 0
+    finally:
+        os.kill(child, signal.SIGKILL)
+        usage = os.wait4(child, 0)[2]
+        for fd in (*ready, *go):
+            os.close(fd)
+    [e] = [e for e in run.export(tape, "exit") if e["pid"] == child]
+    # It waited for `go`, and had begun to count before: wait4(2) has a little from before the recording as well.
+    assert 300_000_000 - TICK <= e["cpu_ns"] <= (usage.ru_utime + usage.ru_stime) * 1e9 + TICK
+    job = run.summary(tape)["job"]
+    assert job["processes_started"] == job["processes_ended"] == 1
