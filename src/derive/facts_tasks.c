@@ -2,18 +2,30 @@
 /* Facts of tasks. */
 #include "derive/facts.h"
 
+/* The peak of a task's rss is that of samples. Example: 85 MB at most in a sample, and a process that had 299 MB between
+ * two of them. A mark is a little above most samples (derive/marks.c). */
+static bool is_bound(const struct task_row *one, int of)
+{
+    uint64_t rss = 0, mark = 0;
+    if (of != TASK_FIELD_RSS)
+        return one->is_bound[of];
+    task_row_value(one, TASK_FIELD_RSS, &rss);
+    task_row_value(one, TASK_FIELD_RSS_ONE, &mark);
+    return mark > rss + rss / 20;
+}
+
 void fact_task(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     const struct task_row *one = &s->tasks.at[row];
     uint64_t v = 0;
     int absent = task_row_value(one, (enum task_field)of, &v);
     value_u64(ret, absent, v);
-    value_flag(ret, BARO_VALUE_LOWER_BOUND, one->is_bound[of]);
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, is_bound(one, of));
 }
 
 void fact_task_is_bound(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
-    ret->u64 = s->tasks.at[row].is_bound[of];
+    ret->u64 = is_bound(&s->tasks.at[row], of);
 }
 
 void fact_task_tcp(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)

@@ -441,6 +441,25 @@ def test_one_after_the_other(recording, work, wait_until):
     assert {j["processes_peak"] for j in r.values("job")} <= {0, 1}
 
 
+@needs_connector
+def test_a_peak_between_samples_is_marked(recording, work):
+    """A task of a process that waits and of one that had 100 MB between two samples."""
+    name = f"grow-{secrets.token_hex(4)}"
+    shutil.copy(sys.executable, work / name)
+    small = subprocess.Popen([work / name, "-S", "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        r = recording("--exact", name, "-i", "1h")
+        subprocess.run([work / name, "-S", "-c", "bytearray(100 << 20)"], check=True)
+        task = r.stop()[name]
+    finally:
+        small.communicate()
+    assert task["process_rss_peak_bytes"] > 100 << 20
+    assert task["rss_is_lower_bound"] == (task["process_rss_peak_bytes"] > 1.05 * task["rss_peak_bytes"])
+    out = r.run("summary", "--by", "task", r.tape, status=0, env={**os.environ, "COLUMNS": "200"}).stdout.splitlines()
+    start = out[0].index(" rss ") - 9
+    assert (">" in out[1][start : out[0].index(" rss ") + 4]) == task["rss_is_lower_bound"]
+
+
 def children_cpu():
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
