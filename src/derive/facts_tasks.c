@@ -2,8 +2,8 @@
 /* Facts of tasks. */
 #include "derive/facts.h"
 
-/* The peak of a task's rss is that of samples. Example: 85 MB at most in a sample, and a process that had 299 MB between
- * two of them. A mark is a little above most samples (derive/marks.c). */
+/* The peak of a task's rss is that of samples. Example: 85 MB at most in a sample, and a process that had 299 MB
+ * between two of them. A mark is a little above most samples (derive/marks.c). */
 static bool is_bound(const struct task_row *one, int of)
 {
     uint64_t rss = 0, mark = 0;
