@@ -195,6 +195,7 @@ static int open_selector(struct recorders *a, const struct recorder *r, struct b
         .root_fd = a->only ? r->root_fd : a->root_fd,
         .overhead_ppm = a->only ? r->options->overhead_ppm : a->account.budget.ppm,
         .no_events = r->options->no_events || !a->forks,
+        .many = !a->only,
     };
     int code = a->selector ? 0 : select_new(&a->selector, &setup, err);
     a->account.selector = a->selector;

@@ -25,6 +25,8 @@
 #define BATCH (2 * NS_PER_MS)       /* between two drains in a burst of events */
 #define ANCESTORS_MOST 64
 
+#define FIRST_PAUSE (200 * NS_PER_MS) /* no job has come for so long: the first scan begins */
+#define FIRST_WITHIN (2 * NS_PER_SEC)
 #define NEW_PAUSE 20u /* the pause after processes were matched for new jobs, in multiples of the time that it took */
 #define NEW_PAUSE_MOST (5 * NS_PER_SEC)
 #define PINS_EVERY (200 * NS_PER_MS) /* files and groups are read; less often if they are more than PINS_FEW */
@@ -502,6 +504,18 @@ static int prepare(struct child *c)
     return watch_init(&c->watch, look, change, c);
 }
 
+/* A scan reads all commands of the machine, so it is made for all jobs that an observer begins with. */
+static void await_orders(struct child *c)
+{
+    uint64_t until = clock_monotonic_ns() + FIRST_WITHIN;
+    size_t n;
+    do {
+        n = c->n_jobs;
+        wait_until(c, clock_monotonic_ns() + FIRST_PAUSE, false);
+        take_orders(c);
+    } while (c->n_jobs != n && clock_monotonic_ns() < until);
+}
+
 void select_child(const struct select_child *of)
 {
     const int kept[] = {of->fd, of->setup->proc_fd, of->setup->root_fd};
@@ -521,6 +535,8 @@ void select_child(const struct select_child *of)
     c->watch.scans = !c->events;
     atomic_store(&of->shared->scans, !c->events);
     take_orders(c); /* that were sent before this process was started */
+    if (of->setup->many)
+        await_orders(c);
     scan(c, false);
     begin_new(c);
     pay(c, false);

@@ -34,6 +34,7 @@ struct select_setup {
     int proc_fd, root_fd;  /* directory descriptors of /proc and "/"; borrowed */
     uint64_t overhead_ppm; /* share of a core, millionths; 0: no limit */
     bool no_events;        /* only scan */
+    bool many;             /* jobs follow each other: the first scan is for those that come soon after the first one */
 };
 
 struct selector;
